@@ -1,0 +1,340 @@
+#include "agent/core/agent.h"
+
+#include "base/io/files.h"
+#include "base/log.h"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
+#include <algorithm>
+#include <ctime>
+
+namespace muster::agent {
+namespace {
+
+constexpr std::chrono::seconds kPollSlack{15};               ///< beyond kPollWait, for the network
+constexpr std::size_t kMaxQueued = 16;
+constexpr std::chrono::hours kRenewBefore{24 * 10};          ///< of a certificate's 30 days
+constexpr std::size_t kMaxBootIdBytes = 4096;
+
+/// A pair test only uses the node: its two halves must run at the same time on two nodes, so neither may stand in a queue.
+bool changesNode(TaskKind kind) { return kind != TaskKind::Inspect && kind != TaskKind::Probe && kind != TaskKind::RdmaPair; }
+
+/// Grows through the life of a boot, also across restarts of the agent.
+std::uint64_t bootMilliseconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000 + static_cast<std::uint64_t>(now.tv_nsec) / 1000000;
+}
+
+/// What a task asks about is told with every poll from then on.
+std::vector<std::string> probesNamedBy(const AgentTask& task) {
+  std::vector<std::string> names;
+  auto params = nlohmann::json::parse(task.params, nullptr, false);
+  if (!params.is_object()) return names;
+  const auto probes = params.value("probes", nlohmann::json::array());
+  const auto verify = params.value("verify", nlohmann::json::object());
+  for (const auto& name : probes) {
+    if (name.is_string()) names.push_back(name);
+  }
+  for (const auto& [name, glob] : verify.items()) names.push_back(name);
+  return names;
+}
+
+std::string trimmed(std::string text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+struct Agent::Running {
+  AgentTask task;
+  TaskContextPtr context;
+  asio::cancellation_signal cancel;
+};
+
+Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, TaskHandlers handlers, AgentSenses senses, Clock& clock) {
+  TRY(table, TaskTable::open(options.state_folder / "tasks.json"));
+  auto agent = std::unique_ptr<Agent>(new Agent(std::move(options), std::move(handlers), std::move(senses), clock, std::move(table)));
+  TRY(boot_id, io::readFile(agent->options_.root / "proc/sys/kernel/random/boot_id", kMaxBootIdBytes));
+  agent->boot_id_ = trimmed(boot_id);
+  return agent;
+}
+
+Agent::Agent(AgentOptions options, TaskHandlers handlers, AgentSenses senses, Clock& clock, TaskTable table)
+    : options_(std::move(options)), handlers_(std::move(handlers)), senses_(std::move(senses)), clock_(clock), table_(std::move(table)) {}
+
+// ---- the conversation
+
+Task<void> Agent::run() {
+  using namespace asio::experimental::awaitable_operators;
+  auto talk = converse();
+  auto stop = stopped_.waitFor(clock_, 0, std::chrono::hours(24 * 365 * 10));
+  auto either = std::move(talk) || std::move(stop);
+  co_await std::move(either);
+  for (auto& running : running_) running->cancel.emit(asio::cancellation_type::terminal);
+  while (!running_.empty()) {
+    auto seen = task_ended_.count();
+    if (running_.empty()) break;
+    auto ended = task_ended_.waitFor(clock_, seen, std::chrono::hours(1));
+    co_await std::move(ended);
+  }
+}
+
+void Agent::stop() {
+  stopping_ = true;
+  stopped_.ring();
+}
+
+Task<void> Agent::converse() {
+  while (!stopping_) {
+    Result<void> turn;
+    try {
+      auto next = exchange();
+      turn = co_await std::move(next);
+    } catch (const std::exception& problem) {
+      if (stopping_) throw;
+      turn = fail(ErrorCode::Internal, std::string("the conversation broke off: ") + problem.what());
+    }
+    if (turn) continue;
+    auto wait = backOff(turn.error().str());
+    co_await std::move(wait);
+  }
+}
+
+/// One poll and what follows from it.
+Async<void> Agent::exchange() {
+  auto identity = ensureIdentity();
+  CO_TRY_OK(co_await std::move(identity));
+  auto look = sense();
+  co_await std::move(look);
+  auto seen = task_ended_.count();
+  auto call = poll();
+  auto answered = co_await std::move(call);
+  if (!answered) {
+    said_all_ = false;  // whatever was wrong, the next poll leaves nothing out
+    co_return fail(answered.error());
+  }
+  const auto& response = *answered;
+  auto executor = co_await asio::this_coro::executor;
+  startWaiting(executor);
+  if (busy() && response.start.empty()) {  // progress is told every second, an end at once
+    auto pause = task_ended_.waitFor(clock_, seen, kPollWhileBusy);
+    co_await std::move(pause);
+  }
+  co_return Result<void>();
+}
+
+Task<void> Agent::backOff(std::string trouble) {
+  if (trouble != last_trouble_) logWarning("agent", "{}; trying again until it works", trouble);
+  last_trouble_ = std::move(trouble);
+  backoff_ = std::clamp<std::chrono::milliseconds>(backoff_ * 2, kFirstBackoff, kLongestBackoff);
+  std::uniform_int_distribution<long> spread(backoff_.count() / 2, backoff_.count());
+  auto sleep = clock_.sleep(std::chrono::milliseconds(spread(jitter_)));
+  co_await std::move(sleep);
+}
+
+Async<void> Agent::ensureIdentity() {
+  if (!identity_) {
+    auto loaded = loadIdentity(options_);
+    if (!loaded && options_.mode == Mode::Ram) {
+      logInfo("agent", "enrolling with {}", options_.url.origin());
+      auto enrolling = enrol(options_, senses_.clients);
+      loaded = co_await std::move(enrolling);
+    }
+    if (!loaded) co_return fail(Error(loaded.error()).within("no identity"));
+    identity_ = *loaded;
+    client_ = senses_.clients(identity_->trust());
+    logInfo("agent", "this is {}, certificate until {}", identity_->node, muster::toString(identity_->not_after));
+  }
+  if (identity_->not_after - clock_.now() < kRenewBefore && clock_.now() < identity_->not_after) {
+    auto renewing = renewIdentity(options_, *identity_, *client_);
+    auto renewed = co_await std::move(renewing);
+    if (!renewed) co_return fail(Error(renewed.error()).within("the certificate could not be renewed"));
+    identity_ = *renewed;
+    client_ = senses_.clients(identity_->trust());
+  }
+  co_return Result<void>();
+}
+
+Async<EnrolResponse> Agent::certify(std::string csr_pem) {
+  if (!identity_) co_return fail(ErrorCode::Unavailable, "not enrolled");
+  auto client = senses_.clients(identity_->trust());  // the poll's client may be in the middle of a wait
+  auto call = requestCertificate(*client, options_.url, std::move(csr_pem));
+  co_return co_await std::move(call);
+}
+
+/// Looks at the machine when what is known is old. What cannot be seen is left out: the agent must call in any case.
+Task<void> Agent::sense() {
+  if (!hardware_tried_) {
+    hardware_tried_ = true;
+    auto look = senses_.hardware();
+    auto found = co_await std::move(look);
+    if (found) hardware_ = toJson(*found);
+    if (!found) logWarning("agent", "the hardware could not be read: {}", found.error().str());
+  }
+  if (probes_stale_ || clock_.steady() - probed_at_ > kProbeRefresh) {
+    probes_stale_ = false;
+    auto look = senses_.probes(table_.watched());
+    probes_ = co_await std::move(look);
+    probed_at_ = clock_.steady();
+  }
+}
+
+PollRequest Agent::describe() {
+  PollRequest request;
+  request.mode = options_.mode;
+  request.boot_id = boot_id_;
+  request.agent_version = kAgentVersion;
+  request.image_digest = options_.image_digest;
+  request.probes = probes_;
+  request.session = session_;
+  last_sequence_ = std::max(last_sequence_ + 1, bootMilliseconds());
+  request.sequence = last_sequence_;
+  if (!said_all_) request.hardware = hardware_;
+  for (const auto& entry : table_.entries()) {
+    request.reports.push_back(entry.report);
+    auto& report = request.reports.back();
+    if (report.phase == TaskPhase::Done && said_all_ && entry.acknowledged) report.result.clear();
+    for (const auto& running : running_) {
+      if (running->task.id == report.id) std::tie(report.fraction, report.text) = running->context->progressNow();
+    }
+  }
+  return request;
+}
+
+Async<PollResponse> Agent::poll() {
+  PollRequest request = describe();
+  std::vector<std::string> said;
+  for (const auto& report : request.reports) {
+    if (isFinished(report.phase)) said.push_back(report.id);
+  }
+  auto message = postTo(options_.url, "/agent/v1/poll", toJson(request));
+  message.timeout = kPollWait + kPollSlack;
+  auto call = client_->send(std::move(message));
+  auto answered = co_await std::move(call);
+  CO_TRY(body, bodyOf(answered));
+  CO_TRY(response, parsePollResponse(body));
+  if (!last_trouble_.empty()) logInfo("agent", "the controller answers again");
+  last_trouble_.clear();
+  backoff_ = std::chrono::milliseconds(0);
+  take(response, said);
+  co_return response;
+}
+
+void Agent::take(const PollResponse& response, const std::vector<std::string>& said) {
+  if (response.session != session_) {  // another life of the controller: it gets everything again
+    session_ = response.session;
+    said_all_ = false;
+    for (auto& entry : table_.entries()) entry.acknowledged = false;
+  } else {
+    said_all_ = true;
+    for (auto& entry : table_.entries()) {
+      if (std::find(said.begin(), said.end(), entry.report.id) != said.end()) entry.acknowledged = true;
+    }
+    if (!reboot_due_.empty() && std::find(said.begin(), said.end(), reboot_due_) != said.end()) {
+      reboot_due_.clear();
+      logInfo("agent", "restarting the machine, as told");
+      senses_.reboot();
+    }
+  }
+  table_.forget(response.forget);
+  for (const auto& task : response.start) begin(task);
+}
+
+// ---- tasks
+
+Result<void> Agent::admit(const AgentTask& task) const {
+  if (!handlers_.contains(task.kind)) {
+    return fail(ErrorCode::InvalidInput, fmt::format("{} is no task for an agent in {} mode", toString(task.kind), toString(options_.mode)));
+  }
+  if (waiting_.size() >= kMaxQueued) return fail(ErrorCode::Conflict, "too many tasks wait on this node");
+  return {};
+}
+
+void Agent::begin(const AgentTask& task) {
+  if (table_.find(task.id)) return;
+  bool ran_before = table_.hasForgotten(task.id);
+  if (auto stored = table_.add(task); !stored) return finish(task, fail(Error(stored.error()).within("the task was not started")));
+  if (ran_before) return finish(task, fail(ErrorCode::Conflict, "this task ran before and its outcome was forgotten; it is not run again"));
+  logInfo("agent", "task {} ({}) accepted", task.id, toString(task.kind));
+  table_.watch(probesNamedBy(task));
+  if (auto admitted = admit(task); !admitted) return finish(task, fail(admitted.error()));
+  waiting_.push_back(task);
+}
+
+/// Starts what may start: in order, and of those that change the node one at a time.
+void Agent::startWaiting(asio::any_io_executor executor) {
+  for (auto it = waiting_.begin(); it != waiting_.end();) {
+    if (changesNode(it->kind) && !exclusive_.expired()) {
+      ++it;
+      continue;
+    }
+    auto running = std::make_shared<Running>();
+    running->task = std::move(*it);
+    running->context = std::make_shared<TaskContext>(running->task.id, running->task.deadline);
+    it = waiting_.erase(it);
+    if (changesNode(running->task.kind)) exclusive_ = running->context;
+    running_.push_back(running);
+    AgentTaskReport report;
+    report.id = running->task.id;
+    report.phase = TaskPhase::Running;
+    table_.update(report);
+    auto ended = [this, running](std::exception_ptr) {
+      running_.remove(running);
+      task_ended_.ring();
+    };
+    asio::co_spawn(executor, carryOut(running), asio::bind_cancellation_slot(running->cancel.slot(), std::move(ended)));
+  }
+}
+
+Task<void> Agent::carryOut(std::shared_ptr<Running> running) {
+  std::optional<Result<nlohmann::json>> outcome;
+  try {
+    auto work = invoke(running->task, running->context);
+    auto limited = withDeadline(clock_, running->task.deadline, std::string(toString(running->task.kind)), std::move(work));
+    outcome = co_await std::move(limited);
+  } catch (const std::exception& problem) {
+    outcome = fail(ErrorCode::Internal, std::string("the task broke off: ") + problem.what());
+  }
+  running->context->cancel();
+  if (!stopping_) finish(running->task, std::move(*outcome));
+}
+
+Async<nlohmann::json> Agent::invoke(AgentTask task, TaskContextPtr context) {
+  auto params = nlohmann::json::parse(task.params, nullptr, false);
+  if (!params.is_object()) co_return fail(ErrorCode::InvalidInput, "the parameters are not a JSON object");
+  auto handler = handlers_.find(task.kind);
+  auto work = handler->second(std::move(params), std::move(context));
+  co_return co_await std::move(work);
+}
+
+void Agent::finish(const AgentTask& task, Result<nlohmann::json> outcome) {
+  AgentTaskReport report;
+  report.id = task.id;
+  if (outcome) {
+    report.result = outcome->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    if (report.result.size() > kMaxResultBytes) outcome = fail(ErrorCode::Internal, "the result is larger than the protocol carries");
+  }
+  report.phase = outcome ? TaskPhase::Done : TaskPhase::Failed;
+  if (outcome) {
+    report.fraction = 1;
+    if (task.kind == TaskKind::Reboot) reboot_due_ = task.id;
+    if (task.kind == TaskKind::Inspect) {
+      hardware_ = report.result;
+      said_all_ = false;
+    }
+    logInfo("agent", "task {} done", task.id);
+  } else {
+    report.result.clear();
+    report.code = outcome.error().code();
+    report.text = outcome.error().str().substr(0, kMaxTextBytes / 4);  // what is no UTF-8 grows on the way
+    logWarning("agent", "task {} failed: {}", task.id, report.text);
+  }
+  probes_stale_ = true;
+  table_.update(report);
+}
+
+}  // namespace muster::agent

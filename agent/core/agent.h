@@ -1,0 +1,102 @@
+// The agent: dials out to its controller, polls, runs what it is handed. It listens on nothing and never gives up.
+//
+// One control thread. A task is stored in the table before it starts. Of the kinds that change the node (all but Inspect
+// and Probe) one runs at a time, in the order they came; each ends at its deadline.
+#pragma once
+
+#include "agent/core/identity.h"
+#include "agent/core/options.h"
+#include "agent/core/task_context.h"
+#include "agent/core/task_table.h"
+#include "agent/protocol/bell.h"
+#include "base/clock.h"
+
+#include <boost/asio/cancellation_signal.hpp>
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+
+namespace muster::agent {
+
+inline constexpr std::string_view kAgentVersion = "0.1.0";
+inline constexpr std::chrono::milliseconds kFirstBackoff{250};
+inline constexpr std::chrono::seconds kLongestBackoff{5};       ///< a restarted controller is found within this
+inline constexpr std::chrono::seconds kProbeRefresh{60};
+
+/// What the machine looks like to the agent, as functions so that tests need no machine.
+struct AgentSenses {
+  std::function<Async<Hardware>()> hardware;
+  std::function<Task<std::map<std::string, std::string>>(std::set<std::string> watched)> probes;
+  std::function<void()> reboot;              ///< restarts the machine; called once its task has been reported Done
+  ClientFactory clients;
+};
+
+class Agent {
+ public:
+  /// Errors: those of opening the table of tasks
+  static Result<std::unique_ptr<Agent>> create(AgentOptions options, TaskHandlers handlers, AgentSenses senses, Clock& clock);
+  /// Enrols when needed, then polls until `stop`. Ends when its tasks have ended too.
+  Task<void> run();
+  /// Cancels what runs. Thread of `run`.
+  void stop();
+
+  /// A certificate for a key of this node, by the agent's own session. For the handler that installs a system.
+  Async<EnrolResponse> certify(std::string csr_pem);
+  std::string nodeName() const { return identity_ ? identity_->node : options_.node; }
+
+ private:
+  struct Running;
+  Agent(AgentOptions options, TaskHandlers handlers, AgentSenses senses, Clock& clock, TaskTable table);
+
+  Task<void> converse();
+  Async<void> ensureIdentity();
+  Async<void> exchange();
+  Task<void> sense();
+  Async<PollResponse> poll();
+  PollRequest describe();
+  void take(const PollResponse& response, const std::vector<std::string>& said);
+  Task<void> backOff(std::string trouble);
+  void begin(const AgentTask& task);
+  Result<void> admit(const AgentTask& task) const;
+  void startWaiting(asio::any_io_executor executor);
+  Task<void> carryOut(std::shared_ptr<Running> running);
+  Async<nlohmann::json> invoke(AgentTask task, TaskContextPtr context);
+  void finish(const AgentTask& task, Result<nlohmann::json> outcome);
+  bool busy() const { return !running_.empty() || !waiting_.empty(); }
+
+  AgentOptions options_;
+  TaskHandlers handlers_;
+  AgentSenses senses_;
+  Clock& clock_;
+  TaskTable table_;
+  std::string boot_id_;
+  std::optional<Identity> identity_;
+  std::unique_ptr<io::HttpClient> client_;
+
+  std::string session_;                  ///< of the controller heard last
+  bool said_all_ = false;                ///< hardware and all results are known to that session
+  bool hardware_tried_ = false;
+  std::string hardware_;                 ///< JSON; empty when it could not be read
+  std::map<std::string, std::string> probes_;
+  bool probes_stale_ = true;
+  std::chrono::steady_clock::time_point probed_at_{};
+  std::uint64_t last_sequence_ = 0;
+
+  std::list<AgentTask> waiting_;
+  std::list<std::shared_ptr<Running>> running_;
+  std::weak_ptr<TaskContext> exclusive_;  ///< alive while a task that changes the node is, also one left behind
+  std::string reboot_due_;                ///< the task that asked for it
+  Bell task_ended_;
+
+  bool stopping_ = false;
+  Bell stopped_;
+  std::chrono::milliseconds backoff_{0};
+  std::string last_trouble_;
+  std::minstd_rand jitter_{std::random_device{}()};
+};
+
+}  // namespace muster::agent

@@ -1,0 +1,165 @@
+#include "agent/core/identity.h"
+
+#include "agent/protocol/json_reader.h"
+#include "base/io/files.h"
+#include "base/log.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr std::size_t kMaxPemBytes = 64u << 10;
+
+std::filesystem::path fileOf(const AgentOptions& options) { return options.state_folder / "identity.json"; }
+
+Result<void> save(const AgentOptions& options, const Identity& identity) {
+  TRY_OK(io::makeDirs(options.state_folder, 0700));
+  nlohmann::json out{{"node", identity.node},
+                     {"key_pem", identity.tls.key_pem.reveal()},
+                     {"csr_pem", identity.csr_pem},
+                     {"certificate_pem", identity.tls.certificate_pem},
+                     {"ca_pem", identity.ca_pem}};
+  return io::writeFileAtomic(fileOf(options), out.dump(), 0600);
+}
+
+Result<Identity> withExpiry(Identity identity) {
+  if (!identity.enrolled()) return identity;
+  TRY(info, io::describeCertificate(identity.tls.certificate_pem));
+  identity.not_after = std::chrono::floor<std::chrono::milliseconds>(info.not_after);
+  return identity;
+}
+
+Result<Identity> loadStored(const AgentOptions& options) {
+  std::error_code error;
+  if (!std::filesystem::exists(fileOf(options), error)) return fail(ErrorCode::NotFound, "no identity yet");
+  TRY(text, io::readFile(fileOf(options), 8 * kMaxPemBytes));
+  TRY(object, parseObject(text, 8 * kMaxPemBytes, "identity.json"));
+  JsonReader reader(object, "identity");
+  Identity identity;
+  identity.node = reader.text("node", kMaxNameBytes);
+  identity.tls.key_pem = Secret(reader.text("key_pem", kMaxPemBytes));
+  identity.csr_pem = reader.text("csr_pem", kMaxPemBytes);
+  identity.tls.certificate_pem = reader.text("certificate_pem", kMaxPemBytes);
+  identity.ca_pem = reader.text("ca_pem", kMaxPemBytes);
+  TRY_OK(reader.finish());
+  return withExpiry(std::move(identity));
+}
+
+Result<Identity> loadInstalled(const AgentOptions& options) {
+  Identity identity;
+  identity.node = options.node;
+  TRY(key, io::readFile(options.key_file, kMaxPemBytes));
+  TRY(certificate, io::readFile(options.certificate_file, kMaxPemBytes));
+  TRY(ca, io::readFile(options.ca_pem_file, kMaxPemBytes));
+  identity.tls = {Secret(key), certificate};
+  identity.ca_pem = ca;
+  return withExpiry(std::move(identity));
+}
+
+/// The request that was made earlier, or a new one, stored before it is used.
+Result<Identity> prepare(const AgentOptions& options) {
+  auto stored = loadStored(options);
+  if (stored && !stored->csr_pem.empty()) return stored;
+  TRY(made, io::makeKeyAndRequest(options.node.empty() ? options.mac : options.node));
+  Identity identity;
+  identity.node = options.node;
+  identity.csr_pem = made.csr_pem;
+  identity.tls.key_pem = made.key_pem;
+  TRY_OK(save(options, identity));
+  return identity;
+}
+
+Result<Identity> accept(const AgentOptions& options, Identity identity, const EnrolResponse& answer) {
+  TRY(root, io::describeCertificate(answer.ca_pem));
+  if (!options.ca_fingerprint.empty() && root.sha256_fingerprint != options.ca_fingerprint) {
+    return fail(ErrorCode::Denied, "the controller names a root with fingerprint " + root.sha256_fingerprint + ", the kernel command line pins " +
+                                       options.ca_fingerprint);
+  }
+  if (!options.node.empty() && options.node != answer.node) {
+    return fail(ErrorCode::Denied, "the controller takes this machine for " + answer.node + ", the kernel command line says " + options.node);
+  }
+  identity.node = answer.node;
+  identity.ca_pem = answer.ca_pem;
+  identity.tls.certificate_pem = answer.certificate_pem;
+  TRY(complete, withExpiry(std::move(identity)));
+  TRY_OK(save(options, complete));
+  return complete;
+}
+
+}  // namespace
+
+io::TlsTrust Identity::trust() const {
+  io::TlsTrust trust;
+  trust.ca_pem = ca_pem;
+  trust.identity = tls;
+  return trust;
+}
+
+Result<Identity> loadIdentity(const AgentOptions& options) {
+  auto stored = loadStored(options);
+  if (options.mode == Mode::Ram) {
+    if (stored && !stored->enrolled()) return fail(ErrorCode::NotFound, "not enrolled yet");
+    return stored;
+  }
+  auto installed = loadInstalled(options);
+  if (!stored || !stored->enrolled()) return installed;
+  if (!installed || stored->not_after > installed->not_after) return stored;
+  return installed;
+}
+
+io::HttpRequest postTo(const io::Url& controller, const std::string& path, std::string body) {
+  io::HttpRequest request;
+  request.method = "POST";
+  request.url = controller;
+  request.url.target = path;
+  request.headers["Content-Type"] = "application/json";
+  request.body = std::move(body);
+  request.max_body_bytes = kMaxMessageBytes;
+  return request;
+}
+
+Result<std::string> bodyOf(const Result<io::HttpResponse>& response) {
+  if (!response) return fail(response.error());
+  if (response->status == 200) return response->body;
+  std::string words = "the controller answered " + std::to_string(response->status);
+  if (auto object = parseObject(response->body, kMaxTextBytes, "answer"); object && object->contains("error")) {
+    const auto& error = (*object)["error"];
+    if (error.is_string()) words += ": " + error.get<std::string>();
+  }
+  bool refused = response->status == 401 || response->status == 403;
+  bool wrong = response->status >= 400 && response->status < 500;
+  return fail(refused ? ErrorCode::Denied : wrong ? ErrorCode::InvalidInput : ErrorCode::Unavailable, words);
+}
+
+Async<Identity> enrol(AgentOptions options, ClientFactory clients) {
+  CO_TRY(identity, prepare(options));
+  io::TlsTrust trust;
+  trust.pinned_fingerprint = options.ca_fingerprint;
+  trust.pin_is_root = true;
+  auto client = clients(trust);
+  EnrolRequest request{options.token.reveal(), identity.csr_pem, options.mac};
+  auto call = client->send(postTo(options.url, "/agent/v1/enrol", toJson(request)));
+  auto response = co_await std::move(call);
+  CO_TRY(body, bodyOf(response));
+  CO_TRY(answer, parseEnrolResponse(body));
+  co_return accept(options, identity, answer);
+}
+
+Async<EnrolResponse> requestCertificate(io::HttpClient& client, io::Url controller, std::string csr_pem) {
+  auto call = client.send(postTo(controller, "/agent/v1/certificate", toJson(EnrolRequest{{}, std::move(csr_pem), {}})));
+  auto response = co_await std::move(call);
+  CO_TRY(body, bodyOf(response));
+  co_return parseEnrolResponse(body);
+}
+
+Async<Identity> renewIdentity(AgentOptions options, Identity present, io::HttpClient& client) {
+  CO_TRY(made, io::makeKeyAndRequest(present.node));
+  auto call = requestCertificate(client, options.url, made.csr_pem);
+  auto answered = co_await std::move(call);
+  CO_TRY(answer, std::move(answered));
+  Identity renewed = present;
+  renewed.tls.key_pem = made.key_pem;
+  renewed.csr_pem = made.csr_pem;
+  co_return accept(options, renewed, answer);
+}
+
+}  // namespace muster::agent

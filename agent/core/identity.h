@@ -1,0 +1,48 @@
+// The agent's identity: key, certificate, and the root that it trusts.
+//
+// Kept in `identity.json` of the state folder (mode 0600; in memory in the RAM OS): one file, so that key and certificate
+// can never be of different ages. The request is stored before it is sent: if the answer is lost, or the agent dies, the
+// same request is sent again, which the controller answers although the token is used.
+#pragma once
+
+#include "agent/core/options.h"
+#include "agent/protocol/messages.h"
+#include "base/clock.h"
+#include "base/io/crypto.h"
+#include "base/io/http.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace muster::agent {
+
+struct Identity {
+  std::string node;
+  std::string csr_pem;
+  std::string ca_pem;
+  io::TlsIdentity tls;      ///< certificate empty before enrolment
+  WallTime not_after{};
+
+  bool enrolled() const { return !tls.certificate_pem.empty(); }
+  io::TlsTrust trust() const;
+};
+
+using ClientFactory = std::function<std::unique_ptr<io::HttpClient>(io::TlsTrust)>;
+
+/// What is on disk: the renewed identity, or the one that the image writer left (whichever lasts longer); in the RAM OS
+/// what an earlier life of the agent left. Errors: NotFound (RAM: enrol), Corrupt
+Result<Identity> loadIdentity(const AgentOptions& options);
+
+/// Shows the token, pinning the controller's root. Errors: Denied (token, or another controller), Unavailable, Timeout
+Async<Identity> enrol(AgentOptions options, ClientFactory clients);
+
+/// A certificate for a key that is to live in the system being installed, or for a renewal of one's own.
+Async<EnrolResponse> requestCertificate(io::HttpClient& client, io::Url controller, std::string csr_pem);
+Async<Identity> renewIdentity(AgentOptions options, Identity present, io::HttpClient& client);
+
+/// The answer's body, or what went wrong in the controller's own words.
+Result<std::string> bodyOf(const Result<io::HttpResponse>& response);
+io::HttpRequest postTo(const io::Url& controller, const std::string& path, std::string body);
+
+}  // namespace muster::agent

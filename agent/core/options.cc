@@ -1,0 +1,68 @@
+#include "agent/core/options.h"
+
+#include "agent/protocol/json_reader.h"
+#include "base/ids.h"
+
+#include <algorithm>
+#include <sstream>
+
+namespace muster::agent {
+namespace {
+
+constexpr std::size_t kFingerprintDigits = 64;
+constexpr std::size_t kMaxPathBytes = 4096;
+
+Result<io::Url> parseControllerUrl(const std::string& text) {
+  TRY(url, io::Url::parse(text));
+  if (url.scheme != "https") return fail(ErrorCode::InvalidInput, "the controller's URL must be https, not \"" + text + "\"");
+  return url;
+}
+
+}  // namespace
+
+Result<AgentOptions> optionsFromKernel(std::string_view command_line) {
+  std::map<std::string, std::string> given;
+  std::istringstream words{std::string(command_line)};
+  for (std::string word; words >> word;) {
+    auto equals = word.find('=');
+    if (word.starts_with("muster.") && equals != std::string::npos) given[word.substr(0, equals)] = word.substr(equals + 1);
+  }
+  for (const char* key : {"muster.url", "muster.ca", "muster.token", "muster.mac"}) {
+    if (given[key].empty()) return fail(ErrorCode::InvalidInput, "the kernel command line lacks " + std::string(key));
+  }
+  AgentOptions options;
+  options.mode = Mode::Ram;
+  TRY(url, parseControllerUrl(given["muster.url"]));
+  TRY(mac, Mac::parse(given["muster.mac"]));
+  options.url = url;
+  options.mac = mac.str();
+  options.ca_fingerprint = given["muster.ca"];
+  std::transform(options.ca_fingerprint.begin(), options.ca_fingerprint.end(), options.ca_fingerprint.begin(), ::tolower);
+  bool is_hash = options.ca_fingerprint.size() == kFingerprintDigits &&
+                 options.ca_fingerprint.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (!is_hash) return fail(ErrorCode::InvalidInput, "muster.ca is not a SHA-256 fingerprint in hex");
+  options.token = Secret(given["muster.token"]);
+  options.node = given["muster.node"];
+  options.state_folder = "/run/muster";
+  return options;
+}
+
+Result<AgentOptions> optionsFromFile(std::string_view json) {
+  TRY(object, parseObject(json, kMaxPathBytes * 8, "agent.json"));
+  JsonReader reader(object, "agent");
+  AgentOptions options;
+  options.mode = Mode::Disk;
+  std::string url = reader.text("url", kMaxPathBytes);
+  options.node = reader.text("node", kMaxNameBytes);
+  options.ca_pem_file = reader.text("ca_pem_file", kMaxPathBytes);
+  options.key_file = reader.text("key_file", kMaxPathBytes);
+  options.certificate_file = reader.text("certificate_file", kMaxPathBytes);
+  options.image_digest = reader.text("image_digest", kMaxNameBytes);
+  TRY_OK(reader.finish());
+  TRY(parsed, parseControllerUrl(url));
+  options.url = parsed;
+  options.state_folder = "/var/lib/muster";
+  return options;
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,34 @@
+// How an agent is told who it is: by the kernel command line in the RAM OS, by /etc/muster/agent.json on the disk.
+#pragma once
+
+#include "agent/protocol/messages.h"
+#include "base/io/http.h"
+#include "base/log.h"
+
+#include <filesystem>
+#include <string>
+
+namespace muster::agent {
+
+struct AgentOptions {
+  Mode mode = Mode::Ram;
+  io::Url url;                              ///< of the controller: https only
+  std::string node;                         ///< as the controller calls it; may be empty before enrolment
+  std::string mac;                          ///< provisioning NIC (RAM)
+  std::string ca_fingerprint;               ///< of the controller's root, pinned (RAM)
+  Secret token;                             ///< one-time (RAM)
+  std::filesystem::path ca_pem_file;        ///< (disk)
+  std::filesystem::path key_file;           ///< (disk)
+  std::filesystem::path certificate_file;   ///< (disk)
+  std::string image_digest;                 ///< (disk)
+  std::filesystem::path root = "/";         ///< where the machine's files are; another folder in tests
+  std::filesystem::path state_folder;       ///< RAM: /run/muster (memory); disk: /var/lib/muster
+};
+
+/// From /proc/cmdline: muster.url, muster.ca, muster.token, muster.mac, muster.node.
+/// Errors: InvalidInput naming what is missing
+Result<AgentOptions> optionsFromKernel(std::string_view command_line);
+/// From agent.json: {url, node, ca_pem_file, key_file, certificate_file, image_digest}.
+Result<AgentOptions> optionsFromFile(std::string_view json);
+
+}  // namespace muster::agent

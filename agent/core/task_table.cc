@@ -1,0 +1,127 @@
+#include "agent/core/task_table.h"
+
+#include "agent/protocol/json_reader.h"
+#include "base/io/files.h"
+#include "base/log.h"
+
+#include <algorithm>
+
+namespace muster::agent {
+namespace {
+
+constexpr std::string_view kFormat = "muster-tasks/1";
+constexpr std::size_t kMaxFileBytes = 64u << 20;
+
+}  // namespace
+
+Result<TaskTable> TaskTable::open(std::filesystem::path file) {
+  TaskTable table(std::move(file));
+  TRY_OK(io::makeDirs(table.file_.parent_path(), 0700));
+  std::error_code gone;
+  if (!std::filesystem::exists(table.file_, gone)) return table;
+  TRY(text, io::readFile(table.file_, kMaxFileBytes));
+  if (auto loaded = table.load(text); !loaded) {
+    auto aside = table.file_.string() + ".corrupt";
+    logWarning("agent", "{} is not a table of tasks ({}); moved to {}", table.file_.string(), loaded.error().str(), aside);
+    std::filesystem::rename(table.file_, aside, gone);
+    return TaskTable(table.file_);
+  }
+  for (auto& entry : table.entries_) {
+    if (isFinished(entry.report.phase)) continue;
+    bool began = entry.report.phase == TaskPhase::Running;
+    entry.report.phase = TaskPhase::Failed;
+    entry.report.code = ErrorCode::Unavailable;
+    entry.report.text = began ? "the agent was restarted while the task ran" : "the agent was restarted before the task began";
+  }
+  TRY_OK(table.save());
+  return table;
+}
+
+Result<void> TaskTable::load(const std::string& text) {
+  TRY(object, parseObject(text, kMaxFileBytes, "table of tasks"));
+  JsonReader reader(object, "tasks");
+  if (reader.text("format", kMaxNameBytes) != kFormat) reader.wrong("format", "is not " + std::string(kFormat));
+  const auto* listed = reader.field("reports");
+  auto kinds = readTexts(reader, "kinds", kMaxTasks, kMaxNameBytes);
+  auto forgotten = readTexts(reader, "forgotten", kMaxForgotten, kMaxNameBytes);
+  auto watched = readTexts(reader, "watched", kMaxWatchedProbes, kMaxNameBytes);
+  TRY_OK(reader.finish());
+  TRY(reports, parseReports(listed->dump()));
+  if (reports.size() != kinds.size()) return fail(ErrorCode::Corrupt, "kinds and reports do not fit");
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    TRY(kind, parseTaskKind(kinds[i]));
+    entries_.push_back({kind, reports[i]});
+  }
+  forgotten_.assign(forgotten.begin(), forgotten.end());
+  watched_ = {watched.begin(), watched.end()};
+  return {};
+}
+
+Result<void> TaskTable::save() const {
+  std::vector<AgentTaskReport> reports;
+  nlohmann::json kinds = nlohmann::json::array();
+  for (const auto& entry : entries_) {
+    reports.push_back(entry.report);
+    kinds.push_back(toString(entry.kind));
+  }
+  nlohmann::json out{{"format", kFormat}, {"kinds", kinds}, {"forgotten", forgotten_}, {"watched", watched_}};
+  out["reports"] = nlohmann::json::parse(toJson(reports));
+  return io::writeFileAtomic(file_, out.dump(), 0600);
+}
+
+const TaskEntry* TaskTable::find(const std::string& id) const {
+  auto it = std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) { return entry.report.id == id; });
+  return it == entries_.end() ? nullptr : &*it;
+}
+
+bool TaskTable::hasForgotten(const std::string& id) const {
+  return std::find(forgotten_.begin(), forgotten_.end(), id) != forgotten_.end();
+}
+
+Result<void> TaskTable::add(const AgentTask& task) {
+  if (find(task.id)) return fail(ErrorCode::Conflict, "task " + task.id + " is known");
+  if (entries_.size() >= kMaxTasks) {
+    auto oldest = std::find_if(entries_.begin(), entries_.end(), [](const auto& entry) { return isFinished(entry.report.phase); });
+    if (oldest == entries_.end()) return fail(ErrorCode::Conflict, "the agent has too many tasks");
+    drop(std::string(oldest->report.id));
+  }
+  TaskEntry entry;
+  entry.kind = task.kind;
+  entry.report.id = task.id;
+  entries_.push_back(entry);
+  return save();
+}
+
+void TaskTable::update(const AgentTaskReport& report) {
+  for (auto& entry : entries_) {
+    if (entry.report.id != report.id) continue;
+    entry.report = report;
+    if (auto saved = save(); !saved) logWarning("agent", "the table of tasks could not be stored: {}", saved.error().str());
+  }
+}
+
+void TaskTable::drop(const std::string& id) {
+  std::erase_if(entries_, [&](const auto& entry) { return entry.report.id == id; });
+  forgotten_.push_back(id);
+  if (forgotten_.size() > kMaxForgotten) forgotten_.pop_front();
+}
+
+void TaskTable::forget(const std::vector<std::string>& ids) {
+  bool any = false;
+  for (const auto& id : ids) {
+    const auto* entry = find(id);
+    if (!entry || !isFinished(entry->report.phase)) continue;
+    drop(id);
+    any = true;
+  }
+  if (!any) return;
+  if (auto saved = save(); !saved) logWarning("agent", "the table of tasks could not be stored: {}", saved.error().str());
+}
+
+void TaskTable::watch(const std::vector<std::string>& probes) {
+  for (const auto& probe : probes) {
+    if (watched_.size() < kMaxWatchedProbes && probe.size() <= kMaxNameBytes) watched_.insert(probe);
+  }
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,141 @@
+// muster-agent: the node side. With --config, or where /etc/muster/agent.json is, it is on an installed system; otherwise it is
+// in the RAM OS and reads the kernel's command line. `tool` is how it runs checks apart from itself.
+#include "agent/core/agent.h"
+#include "agent/tasks/tasks.h"
+#include "agent/tasks/tool_command.h"
+#include "agent/tasks/write_image.h"
+#include "base/io/files.h"
+#include "base/log.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/signal_set.hpp>
+
+#include <cstring>
+#include <iostream>
+#include <sys/reboot.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace muster;
+using namespace muster::agent;
+
+constexpr std::size_t kWorkerThreads = 4;
+constexpr std::size_t kMaxConfigBytes = 64u << 10;
+constexpr const char* kInstalledConfig = "/etc/muster/agent.json";
+constexpr const char* kKernelCommandLine = "/proc/cmdline";
+const std::set<std::string> kAlwaysProbed = {"kernel", "nvml.driver", "rdma.devices"};
+
+struct Arguments {
+  std::string config;
+  std::string cmdline;
+  std::string state;
+  std::string tool;
+};
+
+std::optional<Arguments> parse(int argc, char** argv) {
+  Arguments arguments;
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    bool has_next = i + 1 < argc;
+    if (word == "--config" && has_next) {
+      arguments.config = argv[++i];
+    } else if (word == "--cmdline" && has_next) {
+      arguments.cmdline = argv[++i];
+    } else if (word == "--state" && has_next) {
+      arguments.state = argv[++i];
+    } else if (word == "tool" && has_next) {
+      arguments.tool = argv[++i];
+    } else {
+      return std::nullopt;
+    }
+  }
+  return arguments;
+}
+
+Result<AgentOptions> optionsFrom(const Arguments& arguments) {
+  std::error_code error;
+  bool installed = !arguments.config.empty() || (arguments.cmdline.empty() && std::filesystem::exists(kInstalledConfig, error));
+  std::string file = installed ? kInstalledConfig : kKernelCommandLine;
+  if (!arguments.config.empty()) file = arguments.config;
+  if (!arguments.cmdline.empty()) file = arguments.cmdline;
+  TRY(text, io::readFile(file, kMaxConfigBytes));
+  auto options = installed ? optionsFromFile(text) : optionsFromKernel(text);
+  if (options && !arguments.state.empty()) options->state_folder = arguments.state;
+  return options;
+}
+
+/// The installed system is asked politely; the RAM OS has nobody to ask.
+void restartMachine(Mode mode) {
+  ::sync();
+  if (mode == Mode::Disk) {
+    io::Command command;
+    command.program = "systemctl";
+    command.args = {"reboot"};
+    if (auto asked = io::runChecked(command); asked) return;
+  }
+  if (::reboot(RB_AUTOBOOT) != 0) logWarning("agent", "the machine could not be restarted: {}", std::strerror(errno));
+}
+
+AgentSenses sensesOf(Mode mode, TaskTools tools) {
+  AgentSenses senses;
+  senses.hardware = [tools] { return inspect(tools); };
+  senses.probes = [tools](std::set<std::string> watched) {
+    watched.insert(kAlwaysProbed.begin(), kAlwaysProbed.end());
+    return readProbes(tools, std::move(watched));
+  };
+  senses.reboot = [mode] { restartMachine(mode); };
+  senses.clients = [](io::TlsTrust trust) { return io::makeHttpClient(std::move(trust)); };
+  return senses;
+}
+
+int serve(AgentOptions options) {
+  asio::io_context context(1);
+  SystemClock clock;
+  Workers workers(kWorkerThreads);
+  auto processes = io::makeProcessRunner();
+  TaskTools tools{options.root, options.mac, *processes, workers, clock};
+  tools.disk_content = diskContent();
+  Agent* self = nullptr;  // the handler that installs a system asks for its certificate by the agent's own session
+  auto handlers = makeHandlers(options.mode, tools);
+  if (options.mode == Mode::Ram) {
+    handlers[TaskKind::WriteImage] = imageHandler(tools, [&self](std::string csr_pem) { return self->certify(std::move(csr_pem)); });
+  }
+  auto agent = Agent::create(options, std::move(handlers), sensesOf(options.mode, tools), clock);
+  if (!agent) {
+    logWarning("agent", "{}", agent.error().str());
+    return 1;
+  }
+  self = agent->get();
+  asio::signal_set signals(context, SIGTERM, SIGINT);
+  signals.async_wait([self](const boost::system::error_code& error, int) {
+    if (!error) self->stop();
+  });
+  int status = 0;
+  asio::co_spawn(context, self->run(), [&](std::exception_ptr problem) {
+    signals.cancel();
+    if (problem) status = 1;
+  });
+  context.run();
+  ::_exit(status);  // work that was left behind on a thread must not keep the agent
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  auto arguments = parse(argc, argv);
+  if (!arguments) {
+    std::cerr << "usage: muster-agent [--config FILE | --cmdline FILE] [--state FOLDER]\n"
+                 "       muster-agent tool nvml-driver|gpus|checks|rdma-pair\n";
+    return 2;
+  }
+  if (!arguments->tool.empty()) return runToolCommand(arguments->tool);
+  startLog({}, LogLevel::Info);
+  auto options = optionsFrom(*arguments);
+  if (!options) {
+    logWarning("agent", "{}", options.error().str());
+    return 1;
+  }
+  logInfo("agent", "muster-agent {} in {} mode, controller {}", kAgentVersion, toString(options->mode), options->url.origin());
+  return serve(std::move(*options));
+}

@@ -1,0 +1,115 @@
+#include "agent/protocol/enrolment.h"
+
+#include "agent/protocol/gateway_server.h"
+#include "agent/protocol/json_reader.h"
+#include "base/log.h"
+
+namespace muster::agent {
+namespace {
+
+std::string keyOf(const NodeName& node) { return "agent.token." + node.str(); }
+
+std::string hashOf(const NodeName& node, const Mac& mac, std::string_view token) {
+  return io::sha256Hex("muster-token/1\n" + node.str() + "\n" + mac.str() + "\n" + std::string(token));
+}
+
+}  // namespace
+
+struct Enrolment::Record {
+  bool used = false;
+  std::string hash;
+  WallTime expires{};
+  std::string csr_hash;
+
+  std::string str() const {
+    return nlohmann::json{{"state", used ? "used" : "issued"}, {"hash", hash}, {"expires", muster::toString(expires)}, {"csr", csr_hash}}.dump();
+  }
+  static Result<Record> parse(const std::string& text) {
+    TRY(object, parseObject(text, kMaxMessageBytes, "stored enrolment token"));
+    JsonReader reader(object, "token");
+    Record record;
+    record.used = reader.text("state", kMaxNameBytes) != "issued";
+    record.hash = reader.text("hash", kMaxNameBytes);
+    record.csr_hash = reader.text("csr", kMaxNameBytes);
+    auto expires = parseWallTime(reader.text("expires", kMaxNameBytes));
+    TRY_OK(reader.finish());
+    if (!expires) return fail(expires.error());
+    record.expires = *expires;
+    return record;
+  }
+};
+
+Enrolment::Enrolment(const inventory::Cluster& cluster, const io::CertificateAuthority& ca, lifecycle::Store& store, Clock& clock)
+    : ca_(ca), store_(store), clock_(clock) {
+  for (const auto& node : cluster.nodes) {
+    by_name_[node.name] = &node;
+    by_mac_[node.mac] = &node;
+  }
+}
+
+const inventory::Node* Enrolment::find(const NodeName& node) const {
+  auto it = by_name_.find(node);
+  return it == by_name_.end() ? nullptr : it->second;
+}
+
+Result<std::string> Enrolment::issueToken(const NodeName& name, const Mac& mac) {
+  const auto* node = find(name);
+  if (!node) return fail(ErrorCode::NotFound, "node " + name.str() + " is not in the inventory");
+  if (node->mac != mac) return fail(ErrorCode::Conflict, "the MAC of " + name.str() + " is " + node->mac.str() + ", not " + mac.str());
+  std::string token = io::randomToken();
+  Record record{false, hashOf(name, mac, token), clock_.now() + kTokenLifetime, {}};
+  TRY_OK(store_.putValue(keyOf(name), record.str()));
+  std::erase_if(told_, [&](const auto& entry) { return entry.first == name; });
+  return token;
+}
+
+Result<EnrolResponse> Enrolment::enrol(const EnrolRequest& request) {
+  auto mac = Mac::parse(request.mac);
+  if (!mac) return fail(ErrorCode::InvalidInput, "enrolment with a MAC that is none: " + mac.error().str());
+  auto node = by_mac_.find(*mac);
+  if (node == by_mac_.end()) {
+    logWarning("agent", "enrolment refused: no node of the inventory has the MAC {}", mac->str());
+    return fail(ErrorCode::Denied, "no node of the inventory has the MAC " + mac->str());
+  }
+  return redeem(*node->second, request);
+}
+
+Result<EnrolResponse> Enrolment::redeem(const inventory::Node& node, const EnrolRequest& request) {
+  TRY(stored, store_.getValue(keyOf(node.name)));
+  if (!stored) return refuse(node, "no token was issued for it");
+  TRY(record, Record::parse(*stored));
+  if (!io::equalConstantTime(record.hash, hashOf(node.name, node.mac, request.token))) {
+    return refuse(node, "the token is not the one that was issued last for this node and MAC");
+  }
+  if (clock_.now() > record.expires) return refuse(node, "the token has expired at " + muster::toString(record.expires));
+  std::string csr_hash = io::sha256Hex(request.csr_pem);
+  if (record.used && record.csr_hash != csr_hash) return refuse(node, "the token was used before, with another key");
+
+  TRY(answer, certify(node.name, request.csr_pem));  // before the token is burnt: a bad request costs nothing
+  if (record.used) return answer;
+  Record used = record;
+  used.used = true;
+  used.csr_hash = csr_hash;
+  TRY(ours, store_.exchangeValue(keyOf(node.name), *stored, used.str()));
+  if (!ours) return refuse(node, "the token was used by another machine at the same moment");
+  logInfo("agent", "{} enrolled (MAC {})", node.name.str(), node.mac.str());
+  return answer;
+}
+
+Result<EnrolResponse> Enrolment::certify(const NodeName& node, const std::string& csr_pem) {
+  TRY(certificate, ca_.signClient(csr_pem, node.str(), kAgentCertificateLifetime));
+  return EnrolResponse{certificate, ca_.certificatePem(), node.str()};
+}
+
+tl::unexpected<Error> Enrolment::refuse(const inventory::Node& node, const std::string& why) {
+  std::string text = "enrolment of " + node.name.str() + " refused: " + why;
+  if (told_.insert({node.name, why}).second) {
+    logWarning("agent", "{}", text);
+    lifecycle::Finding finding{{lifecycle::Subject(node.name), FacetName("enrolled")}, Severity::Warning, text, "MAC " + node.mac.str(),
+                               "if no one else uses this MAC, power-cycle the node through muster: it gets a new token", clock_.now()};
+    if (auto kept = store_.addFinding(finding); !kept) logWarning("agent", "finding not stored: {}", kept.error().str());
+  }
+  return fail(ErrorCode::Denied, text);
+}
+
+}  // namespace muster::agent

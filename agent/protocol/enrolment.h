@@ -1,0 +1,47 @@
+// Enrolment: a machine in RAM OS shows the one-time token of its kernel command line and gets its certificate.
+//
+// The store keeps per node, under "agent.token.NODE", JSON {state: issued|used, hash, expires, csr}. `hash` is SHA-256 over
+// node, MAC and token, so a token is worth nothing for another node or another NIC. The change issued → used is one
+// exchangeValue: of two machines that show the same token one wins. The same certificate request shown again (the
+// answer was lost on the way) is answered again: only the holder of that key gains by it.
+#pragma once
+
+#include "agent/protocol/messages.h"
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/io/crypto.h"
+#include "inventory/cluster.h"
+#include "lifecycle/store.h"
+
+#include <set>
+#include <string>
+
+namespace muster::agent {
+
+class Enrolment {
+ public:
+  Enrolment(const inventory::Cluster& cluster, const io::CertificateAuthority& ca, lifecycle::Store& store, Clock& clock);
+
+  /// Errors: NotFound (node), Conflict (the MAC is not the node's), the store's
+  Result<std::string> issueToken(const NodeName& node, const Mac& mac);
+  /// Errors: InvalidInput (request), Denied with the reason (also left as a finding on the node)
+  Result<EnrolResponse> enrol(const EnrolRequest& request);
+  /// A certificate for the system being installed on this node; the caller has proved to be its agent.
+  Result<EnrolResponse> certify(const NodeName& node, const std::string& csr_pem);
+
+  const inventory::Node* find(const NodeName& node) const;
+
+ private:
+  struct Record;
+  Result<EnrolResponse> redeem(const inventory::Node& node, const EnrolRequest& request);
+  tl::unexpected<Error> refuse(const inventory::Node& node, const std::string& why);
+
+  const io::CertificateAuthority& ca_;
+  lifecycle::Store& store_;
+  Clock& clock_;
+  std::map<NodeName, const inventory::Node*> by_name_;
+  std::map<Mac, const inventory::Node*> by_mac_;
+  std::set<std::pair<NodeName, std::string>> told_;  ///< findings already left for the present token
+};
+
+}  // namespace muster::agent

@@ -1,0 +1,235 @@
+#include "agent/protocol/gateway_server.h"
+
+#include "agent/protocol/enrolment.h"
+#include "agent/protocol/node_record.h"
+#include "base/log.h"
+
+#include <algorithm>
+
+namespace muster::agent {
+namespace {
+
+constexpr std::chrono::seconds kFirstCallWait{20};  ///< after our own restart a live agent calls within its longest back-off
+constexpr std::chrono::seconds kDeadlineGrace{30};  ///< the agent itself ends a task at its deadline and says so
+constexpr std::chrono::seconds kLookAgain{5};       ///< silence rings no bell
+
+int statusOf(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::InvalidInput:
+    case ErrorCode::Corrupt: return 400;
+    case ErrorCode::Denied: return 403;
+    case ErrorCode::NotFound: return 404;
+    case ErrorCode::Conflict: return 409;
+    case ErrorCode::Unavailable:
+    case ErrorCode::Timeout: return 503;
+    case ErrorCode::Internal: return 500;
+  }
+  return 500;
+}
+
+io::ServerResponse answerError(const Error& error) {
+  return io::ServerResponse::json(statusOf(error.code()), nlohmann::json{{"error", error.str()}}.dump(
+                                                              -1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+class Gateway final : public GatewayServer {
+ public:
+  Gateway(const inventory::Cluster& cluster, const io::CertificateAuthority& ca, lifecycle::Store& store, Clock& clock)
+      : enrolment_(cluster, ca, store, clock), clock_(clock), session_(io::randomToken(12)) {}
+
+  std::vector<io::Route> routes() override;
+  Result<std::string> issueToken(const NodeName& node, const Mac& mac) override { return enrolment_.issueToken(node, mac); }
+
+  std::optional<AgentState> state(const NodeName& node) const override;
+  Async<AgentState> waitFor(NodeName node, std::optional<Mode> mode, std::string not_boot_id, std::chrono::seconds limit) override;
+  Result<void> submit(const NodeName& node, AgentTask task) override;
+  std::optional<AgentTaskReport> report(const NodeName& node, const std::string& task_id) const override;
+  Async<AgentTaskReport> runTask(NodeName node, AgentTask task) override;
+
+ private:
+  Task<io::ServerResponse> handleEnrol(io::ServerRequest request);
+  Task<io::ServerResponse> handleCertificate(io::ServerRequest request);
+  Task<io::ServerResponse> handlePoll(io::ServerRequest request);
+  Async<PollResponse> poll(NodeName node, PollRequest request, std::string address);
+  Result<NodeName> callerOf(const io::ServerRequest& request) const;
+  Async<AgentTaskReport> awaitEnd(NodeName node, std::string id, std::chrono::steady_clock::time_point limit);
+  std::string lastHeard(const NodeName& node) const;
+
+  Enrolment enrolment_;
+  Clock& clock_;
+  std::string session_;
+  std::map<NodeName, NodeRecord> records_;  ///< bounded: only nodes of the inventory
+};
+
+std::vector<io::Route> Gateway::routes() {
+  return {
+      {"POST", "/agent/v1/enrol", [this](io::ServerRequest request) { return handleEnrol(std::move(request)); }},
+      {"POST", "/agent/v1/certificate", [this](io::ServerRequest request) { return handleCertificate(std::move(request)); }},
+      {"POST", "/agent/v1/poll", [this](io::ServerRequest request) { return handlePoll(std::move(request)); }},
+  };
+}
+
+// ---- what agents call
+
+/// The node that the client certificate names.
+Result<NodeName> Gateway::callerOf(const io::ServerRequest& request) const {
+  if (request.client_common_name.empty()) return fail(ErrorCode::Denied, "a client certificate of this controller is needed");
+  NodeName node(request.client_common_name);
+  if (enrolment_.find(node)) return node;
+  logWarning("agent", "{} called from {} with a certificate, but is not in the inventory", node.str(), request.remote_address);
+  return fail(ErrorCode::Denied, "node " + node.str() + " is not in the inventory");
+}
+
+Task<io::ServerResponse> Gateway::handleEnrol(io::ServerRequest request) {
+  auto parsed = parseEnrolRequest(request.body);
+  if (!parsed) co_return answerError(parsed.error());
+  auto answer = enrolment_.enrol(*parsed);
+  if (!answer) co_return answerError(answer.error());
+  co_return io::ServerResponse::json(200, toJson(*answer));
+}
+
+Task<io::ServerResponse> Gateway::handleCertificate(io::ServerRequest request) {
+  auto node = callerOf(request);
+  if (!node) co_return answerError(node.error());
+  auto parsed = parseEnrolRequest(request.body);
+  if (!parsed) co_return answerError(parsed.error());
+  auto answer = enrolment_.certify(*node, parsed->csr_pem);
+  if (!answer) co_return answerError(answer.error());
+  co_return io::ServerResponse::json(200, toJson(*answer));
+}
+
+Task<io::ServerResponse> Gateway::handlePoll(io::ServerRequest request) {
+  auto node = callerOf(request);
+  if (!node) co_return answerError(node.error());
+  auto parsed = parsePollRequest(request.body);
+  if (!parsed) co_return answerError(parsed.error());
+  auto polled = poll(*node, std::move(*parsed), request.remote_address);
+  auto answer = co_await std::move(polled);
+  if (!answer) co_return answerError(answer.error());
+  co_return io::ServerResponse::json(200, toJson(*answer));
+}
+
+Async<PollResponse> Gateway::poll(NodeName node, PollRequest request, std::string address) {
+  PollResponse answer;
+  answer.session = session_;
+  if (!request.session.empty() && request.session != session_) co_return answer;  // it says everything again
+  NodeRecord& record = records_[node];
+  CO_TRY(news, record.absorb(node, std::move(request), address, clock_));
+  if (!news) co_return fail(ErrorCode::Conflict, "a later poll of " + node.str() + " is known");
+  std::uint64_t mine = ++record.polls;
+  record.work.ring();  // an older poll that still waits is over
+  std::uint64_t seen = record.work.count();
+  record.changed.ring();
+
+  answer.forget = record.takeForgettable();
+  auto until = clock_.steady() + kPollWait;
+  bool at_once = !answer.forget.empty() || record.busy() || record.ended;
+  while (!at_once && record.polls == mine && record.waiting.empty() && clock_.steady() < until) {
+    auto wait = record.work.waitFor(clock_, seen, std::chrono::ceil<std::chrono::milliseconds>(until - clock_.steady()));
+    co_await std::move(wait);
+    seen = record.work.count();
+  }
+  if (record.polls == mine) answer.start = record.waiting;
+  co_return answer;
+}
+
+// ---- what the controller's phases call
+
+std::optional<AgentState> Gateway::state(const NodeName& node) const {
+  auto it = records_.find(node);
+  if (it == records_.end() || !it->second.state) return std::nullopt;
+  if (clock_.steady() - it->second.last_poll > kSilentAfter) return std::nullopt;
+  return it->second.state;
+}
+
+std::string Gateway::lastHeard(const NodeName& node) const {
+  auto it = records_.find(node);
+  if (it == records_.end() || !it->second.state) return "it has not called since this controller started";
+  const auto& last = *it->second.state;
+  return fmt::format("last heard at {} from {}: {} mode, boot {}", muster::toString(last.last_seen), last.address, toString(last.mode), last.boot_id);
+}
+
+Async<AgentState> Gateway::waitFor(NodeName node, std::optional<Mode> mode, std::string not_boot_id, std::chrono::seconds limit) {
+  if (!enrolment_.find(node)) co_return fail(ErrorCode::NotFound, "node " + node.str() + " is not in the inventory");
+  NodeRecord& record = records_[node];
+  auto until = clock_.steady() + limit;
+  while (true) {
+    std::uint64_t seen = record.changed.count();
+    auto now = state(node);
+    bool fits = now && (!mode || now->mode == *mode) && (not_boot_id.empty() || now->boot_id != not_boot_id);
+    if (fits) co_return *now;
+    auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock_.steady());
+    if (left <= std::chrono::milliseconds(0)) break;
+    auto wait = record.changed.waitFor(clock_, seen, left);
+    co_await std::move(wait);
+  }
+  co_return fail(ErrorCode::Timeout, fmt::format("the agent of {} did not call{} within {} s; {}", node.str(),
+                                                 mode ? fmt::format(" in {} mode", toString(*mode)) : "", limit.count(), lastHeard(node)));
+}
+
+Result<void> Gateway::submit(const NodeName& node, AgentTask task) {
+  if (task.id.empty() || task.id.size() > kMaxNameBytes) return fail(ErrorCode::InvalidInput, "a task needs an id of at most 512 bytes");
+  auto it = records_.find(node);
+  if (it != records_.end()) {
+    const auto* known = it->second.report(task.id);
+    if (known && !it->second.lost.contains(task.id)) return {};
+  }
+  if (!state(node)) return fail(ErrorCode::Unavailable, "no agent of " + node.str() + " is there; " + lastHeard(node));
+  return it->second.add(std::move(task));
+}
+
+std::optional<AgentTaskReport> Gateway::report(const NodeName& node, const std::string& task_id) const {
+  auto it = records_.find(node);
+  if (it == records_.end()) return std::nullopt;
+  if (it->second.isWaiting(task_id)) {
+    AgentTaskReport queued;
+    queued.id = task_id;
+    queued.text = "waits for the agent to call";
+    return queued;
+  }
+  const auto* known = it->second.report(task_id);
+  return known ? std::optional(*known) : std::nullopt;
+}
+
+Async<AgentTaskReport> Gateway::runTask(NodeName node, AgentTask task) {
+  auto until = clock_.steady() + task.deadline + kDeadlineGrace;
+  if (!state(node)) {
+    auto wait = waitFor(node, std::nullopt, {}, std::min<std::chrono::seconds>(kFirstCallWait, task.deadline));
+    auto there = co_await std::move(wait);
+    if (!there) co_return fail(ErrorCode::Unavailable, there.error().str());
+  }
+  std::string id = task.id;
+  CO_TRY_OK(submit(node, std::move(task)));
+  auto end = awaitEnd(node, id, until);
+  co_return co_await std::move(end);
+}
+
+Async<AgentTaskReport> Gateway::awaitEnd(NodeName node, std::string id, std::chrono::steady_clock::time_point limit) {
+  NodeRecord& record = records_[node];
+  while (true) {
+    std::uint64_t seen = record.changed.count();
+    auto now = report(node, id);
+    if (now && now->phase == TaskPhase::Done) co_return *now;
+    if (now && now->phase == TaskPhase::Failed) {
+      auto failure = Error(now->code, now->text);
+      co_return fail(std::move(failure).within("task " + id + " on " + node.str()));
+    }
+    if (!state(node)) co_return fail(ErrorCode::Unavailable, node.str() + " fell silent while task " + id + " ran; " + lastHeard(node));
+    auto left = std::chrono::ceil<std::chrono::milliseconds>(limit - clock_.steady());
+    if (left <= std::chrono::milliseconds(0)) {
+      co_return fail(ErrorCode::Timeout, fmt::format("task {} on {} did not end in time; last words: {}", id, node.str(),
+                                                     now && !now->text.empty() ? now->text : "none"));
+    }
+    auto wait = record.changed.waitFor(clock_, seen, std::min<std::chrono::milliseconds>(left, kLookAgain));
+    co_await std::move(wait);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<GatewayServer> makeGatewayServer(const inventory::Cluster& cluster, const io::CertificateAuthority& ca,
+                                                 lifecycle::Store& store, Clock& clock) {
+  return std::make_unique<Gateway>(cluster, ca, store, clock);
+}
+
+}  // namespace muster::agent

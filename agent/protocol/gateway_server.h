@@ -1,0 +1,29 @@
+// The controller's end of the agent protocol: enrolment by one-time token, mutual TLS polls, task bookkeeping.
+#pragma once
+
+#include "agent/protocol/gateway.h"
+#include "base/io/crypto.h"
+#include "base/io/http.h"
+#include "inventory/cluster.h"
+#include "lifecycle/store.h"
+
+#include <memory>
+#include <vector>
+
+namespace muster::agent {
+
+inline constexpr std::chrono::minutes kTokenLifetime{15};
+inline constexpr std::chrono::hours kAgentCertificateLifetime{24 * 30};
+
+class GatewayServer : public AgentGateway {
+ public:
+  /// Routes of /agent/v1/ for the HTTPS server (client certificate asked for, checked per route).
+  virtual std::vector<io::Route> routes() = 0;
+  /// A one-time token bound to the node and its provisioning MAC; only a hash is stored. Replaces earlier ones.
+  virtual Result<std::string> issueToken(const NodeName& node, const Mac& mac) = 0;
+};
+
+std::unique_ptr<GatewayServer> makeGatewayServer(const inventory::Cluster& cluster, const io::CertificateAuthority& ca,
+                                                 lifecycle::Store& store, Clock& clock);
+
+}  // namespace muster::agent

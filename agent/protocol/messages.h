@@ -1,0 +1,137 @@
+// What the agent and the controller say to each other: JSON over HTTPS, the agent dials out.
+//
+//   POST /agent/v1/enrol        server TLS only; token + CSR → certificate
+//   POST /agent/v1/certificate  mutual TLS; CSR for the system being installed → certificate (token and mac empty)
+//   POST /agent/v1/poll         mutual TLS; state and task reports → tasks to start (long poll, at most kPollWait)
+//
+// A task has an id chosen by the controller (the intent id): the same id is never run twice on one node. A task that
+// failed stays failed under its id; to try again, take a new id.
+//
+// `session` names one life of a controller process. The agent echoes it; when the two differ the controller answers at
+// once, and the agent says everything again: hardware, and the results of all the tasks that it knows. Within a
+// session a finished task that was already acknowledged is listed without its result.
+//
+// Parsing is strict about what is known (types, presence, sizes) and skips keys that it does not know: an installed
+// agent may be older than its controller.
+#pragma once
+
+#include "base/result.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace muster::agent {
+
+inline constexpr std::chrono::seconds kPollWait{20};
+inline constexpr std::chrono::seconds kPollWhileBusy{1};
+inline constexpr std::chrono::seconds kSilentAfter{45};   ///< no poll for so long: the agent is gone
+
+inline constexpr std::size_t kMaxMessageBytes = 48u << 20;  ///< holds the results of all tasks
+inline constexpr std::size_t kMaxResultBytes = 256u << 10;  ///< also of params
+inline constexpr std::size_t kMaxTextBytes = 16u << 10;   ///< progress words, errors
+inline constexpr std::size_t kMaxNameBytes = 512;         ///< ids, serials, models
+inline constexpr std::size_t kMaxTasks = 128;             ///< that an agent lists
+inline constexpr std::size_t kMaxProbes = 256;
+inline constexpr std::size_t kMaxDevices = 1024;          ///< of each kind in one node
+inline constexpr std::size_t kMaxChecks = 256;
+
+enum class Mode { Ram, Disk };            ///< RAM OS, or the installed system
+std::string_view toString(Mode mode);                     ///< "ram", "disk"
+
+enum class TaskKind {
+  Inspect,        ///< params {}; result Hardware
+  WriteImage,     ///< params ImageTask; result {digest, seconds, bytes_written, bytes_skipped}
+  InstallDriver,  ///< params {packages, repository_url, modules, verify}; result {probe: running value}
+  RunChecks,      ///< params {checks: [{id, params, deadline_seconds}]}; result {results: [CheckResult]}
+  RdmaPair,       ///< params {role: server|client, peer, port, …}; result {results: [CheckResult]}, one of them
+  JoinPool,       ///< params {kind: slurm, conf, munge_key (base64)}; result {slurmd: version}
+  LeavePool,      ///< params {}; stops slurmd
+  Reboot,         ///< params {}; result {} before the machine goes down
+  Probe           ///< params {probes: [..]}; result {probe: value}
+};
+std::string_view toString(TaskKind kind);                 ///< "write-image"
+Result<TaskKind> parseTaskKind(std::string_view text);
+
+struct AgentTask {
+  std::string id;
+  TaskKind kind = TaskKind::Inspect;
+  std::string params;         ///< JSON object as text
+  std::chrono::seconds deadline{600};
+};
+
+enum class TaskPhase { Queued, Running, Done, Failed };
+std::string_view toString(TaskPhase phase);
+inline bool isFinished(TaskPhase phase) { return phase == TaskPhase::Done || phase == TaskPhase::Failed; }
+
+struct AgentTaskReport {
+  std::string id;
+  TaskPhase phase = TaskPhase::Queued;
+  double fraction = -1;
+  std::string text;           ///< progress words, or the error
+  ErrorCode code = ErrorCode::Internal;  ///< of a failure
+  std::string result;         ///< JSON, when done
+};
+
+struct Gpu { std::string model, uuid, serial, vbios, pci; };
+struct Disk { std::string path, serial, wwn, model, content; std::uint64_t size_bytes = 0; };  ///< content: "none", or what is there
+struct Nic { std::string name, mac, driver; };
+
+struct Hardware {
+  std::string manufacturer, product, serial, uuid;
+  int cpus = 0;
+  std::uint64_t memory_bytes = 0;
+  std::vector<Gpu> gpus;
+  std::vector<Disk> disks;
+  std::vector<Nic> nics;
+  std::vector<std::string> rdma_devices;
+};
+
+struct PollRequest {
+  Mode mode = Mode::Ram;
+  std::string boot_id;
+  std::string agent_version;
+  std::string image_digest;                     ///< of the installed system; empty in RAM OS
+  std::map<std::string, std::string> probes;    ///< module.X, nvml.driver, package.X as seen now
+  std::vector<AgentTaskReport> reports;         ///< of every task that the agent knows
+  std::string hardware;                         ///< Hardware as JSON; sent with the first poll of a session
+  std::string session;                          ///< of the controller that was heard last; empty at first
+  std::uint64_t sequence = 0;                   ///< grows with every poll of a boot; one that comes late is not believed
+};
+struct PollResponse {
+  std::vector<AgentTask> start;
+  std::vector<std::string> forget;              ///< reports that are of no use any more
+  std::string session;
+};
+
+struct EnrolRequest { std::string token, csr_pem, mac; };
+struct EnrolResponse { std::string certificate_pem, ca_pem, node; };
+
+/// Parse and print; Corrupt or InvalidInput when the text is not such a message.
+std::string toJson(const PollRequest&);   Result<PollRequest> parsePollRequest(std::string_view);
+std::string toJson(const PollResponse&);  Result<PollResponse> parsePollResponse(std::string_view);
+std::string toJson(const EnrolRequest&);  Result<EnrolRequest> parseEnrolRequest(std::string_view);
+std::string toJson(const EnrolResponse&); Result<EnrolResponse> parseEnrolResponse(std::string_view);
+std::string toJson(const std::vector<AgentTaskReport>&); Result<std::vector<AgentTaskReport>> parseReports(std::string_view);
+std::string toJson(const Hardware&);      Result<Hardware> parseHardware(std::string_view);
+
+/// One check's answer. Fail closed: anything but Pass is a failure, with its own word.
+enum class CheckStatus { Pass, Fail, Skipped, Error, Timeout, NoData };
+std::string_view toString(CheckStatus status);
+struct CheckResult {
+  std::string id;                                ///< "gpu.count"
+  CheckStatus status = CheckStatus::NoData;
+  std::string text;                              ///< what was seen against what was expected
+  std::map<std::string, double> values;          ///< key ends in its unit: "gemm_gflops"
+  std::string evidence;                          ///< JSON
+  double seconds = 0;
+};
+/// {"results": [...]}. A value that is no finite number travels as null and is NaN again on the other side.
+std::string toJson(const std::vector<CheckResult>&);
+Result<std::vector<CheckResult>> parseCheckResults(std::string_view);
+
+}  // namespace muster::agent

@@ -1,0 +1,62 @@
+// The pack: one file system image as independently compressed chunks, and the signed index that describes it.
+// The image store writes packs, the disk writer reads them; this header is all that they share. docs/adr/0006-pack-format.md
+//
+//   index.json  {"chunk_bytes","chunks":[{"length","offset","sha256","zero"}],"format":"muster-pack/1","name",
+//                "pack_bytes","pack_sha256","root_fs","size_bytes"} + "signature"
+//   pack        the chunks that are not zero, one zstd frame each, in order, without gaps
+//
+// Canonical JSON is the object without "signature", keys sorted, no white space. `digest` is its SHA-256 and names the image.
+#pragma once
+
+#include "base/io/crypto.h"
+#include "base/result.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster::agent {
+
+inline constexpr std::string_view kPackFormat = "muster-pack/1";
+inline constexpr std::uint64_t kPackChunkBytes = 1u << 20;           ///< raw size of a chunk that muster makes
+inline constexpr std::uint64_t kMaxPackChunkBytes = 16u << 20;       ///< largest raw chunk that a reader accepts
+inline constexpr std::uint64_t kMaxImageBytes = 1ull << 40;          ///< 1 TiB of file system
+inline constexpr std::size_t kMaxIndexBytes = 192u << 20;            ///< of index.json
+
+struct PackChunk {
+  std::uint64_t offset = 0;   ///< of the compressed chunk in the pack, bytes
+  std::uint64_t length = 0;   ///< compressed, bytes; 0 for a zero chunk
+  std::string sha256;         ///< of the raw chunk, hex
+  bool zero = false;          ///< all bytes are zero; nothing is stored
+
+  friend bool operator==(const PackChunk&, const PackChunk&) = default;
+};
+
+struct PackIndex {
+  std::string name;
+  std::string root_fs = "ext4";
+  std::uint64_t size_bytes = 0;   ///< of the file system
+  std::uint64_t chunk_bytes = kPackChunkBytes;
+  std::uint64_t pack_bytes = 0;
+  std::string pack_sha256;        ///< of the whole pack file
+  std::vector<PackChunk> chunks;  ///< chunk i covers [i·chunk_bytes, (i+1)·chunk_bytes) of the file system; the last may be shorter
+
+  std::uint64_t rawBytes(std::size_t chunk) const;
+  friend bool operator==(const PackIndex&, const PackIndex&) = default;
+};
+
+std::string canonicalJson(const PackIndex& index);
+std::string digestOf(const PackIndex& index);
+/// index.json: the canonical object with its signature.
+Result<std::string> signedJson(const PackIndex& index, const io::SigningKey& key);
+
+/// Reads index.json and believes it only when the digest, the signature and the structure are right.
+/// `digest`: the image that is wanted, hex; empty accepts any.
+/// Errors: Corrupt (malformed, digest), Denied (signature of somebody else)
+Result<PackIndex> openIndex(std::string_view json, std::string_view digest, std::string_view signing_public_pem);
+
+/// Whether the numbers of an index fit together. Errors: Corrupt
+Result<void> checkIndex(const PackIndex& index);
+
+}  // namespace muster::agent

@@ -1,0 +1,45 @@
+// RunChecks and RdmaPair: `muster-agent tool checks|rdma-pair` in a process of its own; parameters on stdin, results on stdout.
+#include "agent/protocol/json_reader.h"
+#include "agent/tasks/tasks.h"
+
+namespace muster::agent {
+namespace {
+
+constexpr std::chrono::seconds kEndBefore{2};  ///< before the task's own deadline, so that the words are those of the check
+
+Async<std::string> runApart(TaskTools tools, std::string tool, std::string input, std::chrono::seconds limit) {
+  io::Command command;
+  command.program = tools.self.string();
+  command.args = {"tool", tool};
+  command.stdin_text = std::move(input);
+  command.timeout = std::max(limit - kEndBefore, std::chrono::seconds(1));
+  auto run = tools.processes.run(std::move(command));
+  CO_TRY(exit, co_await std::move(run));
+  if (exit.code == 0) co_return exit.out;
+  auto end = exit.err.substr(exit.err.size() - std::min<std::size_t>(exit.err.size(), 500));
+  co_return fail(ErrorCode::Internal, fmt::format("the checks' process ended with {}: {}", exit.code, end));
+}
+
+}  // namespace
+
+Async<nlohmann::json> runChecksApart(TaskTools tools, nlohmann::json params, TaskContextPtr context) {
+  JsonReader reader(params, "params");
+  reader.array("checks", kMaxChecks);
+  CO_TRY_OK(reader.finish());
+  context->progress(-1, fmt::format("{} checks run", params["checks"].size()));
+  auto run = runApart(tools, "checks", params.dump(), context->deadline());
+  CO_TRY(out, co_await std::move(run));
+  CO_TRY(results, parseCheckResults(out));
+  if (results.size() != params["checks"].size()) co_return fail(ErrorCode::Internal, "a check gave no result");
+  co_return nlohmann::json::parse(out);
+}
+
+Async<nlohmann::json> runRdmaPairApart(TaskTools tools, nlohmann::json params, TaskContextPtr context) {
+  auto run = runApart(tools, "rdma-pair", params.dump(), context->deadline());
+  CO_TRY(out, co_await std::move(run));
+  CO_TRY(results, parseCheckResults(out));
+  if (results.size() != 1) co_return fail(ErrorCode::Internal, "the pair test gave no result");
+  co_return nlohmann::json::parse(out);
+}
+
+}  // namespace muster::agent

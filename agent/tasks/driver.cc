@@ -1,0 +1,247 @@
+// InstallDriver: packages at their pins from the controller's repository, modules loaded now and at every boot, soft-RoCE
+// device when rdma_rxe is asked for; then the running values are read and must fit.
+//
+// params {name?, packages: ["name" | "name=version"], repository_url?, modules?, verify?: {probe: glob}, netdev?}
+#include "agent/protocol/json_reader.h"
+#include "agent/tasks/tasks.h"
+#include "base/io/files.h"
+#include "base/log.h"
+
+#include <algorithm>
+#include <fnmatch.h>
+
+namespace muster::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kUpdateLimit{120};
+constexpr std::chrono::seconds kInstallLimit{1200};
+constexpr std::chrono::seconds kToolLimit{30};
+constexpr std::size_t kMaxPackages = 256;
+constexpr std::size_t kMaxUrlBytes = 2048;
+constexpr std::string_view kLower = "abcdefghijklmnopqrstuvwxyz0123456789";
+constexpr std::string_view kRxeDevice = "rxe0";
+
+struct Params {
+  std::string name;
+  std::vector<std::string> packages;
+  std::string repository_url;
+  std::vector<std::string> modules;
+  std::map<std::string, std::string> verify;
+  std::string netdev;
+};
+
+bool isWord(std::string_view text, std::string_view extra) {
+  if (text.empty() || !std::isalnum(static_cast<unsigned char>(text.front()))) return false;
+  return std::ranges::all_of(text, [&](char c) { return std::isalnum(static_cast<unsigned char>(c)) || extra.find(c) != std::string_view::npos; });
+}
+
+bool isPackage(const std::string& text) {
+  auto equals = text.find('=');
+  auto name = text.substr(0, equals);
+  bool lower = name.find_first_not_of(std::string(kLower) + "+-.:") == std::string::npos;
+  return lower && isWord(name, "+-.:") && (equals == std::string::npos || isWord(text.substr(equals + 1), "+-.:~"));
+}
+
+bool isRepository(const std::string& url) {
+  bool scheme = url.starts_with("http://") || url.starts_with("https://");
+  return scheme && std::ranges::none_of(url, [](unsigned char c) { return c <= ' ' || c >= 0x7f || c == '[' || c == ']'; });
+}
+
+/// ".../repo/rdma" → "rdma"
+std::string lastSegment(std::string url) {
+  while (!url.empty() && url.back() == '/') url.pop_back();
+  auto slash = url.rfind('/');
+  return slash == std::string::npos ? url : url.substr(slash + 1);
+}
+
+Result<Params> parse(const nlohmann::json& json) {
+  JsonReader reader(json, "params");
+  Params params;
+  params.packages = readTexts(reader, "packages", kMaxPackages, kMaxNameBytes);
+  params.repository_url = reader.text("repository_url", kMaxUrlBytes, true);
+  params.modules = readTexts(reader, "modules", kMaxPackages, kMaxNameBytes, true);
+  params.verify = readTextMap(reader, "verify", kMaxProbes, true);
+  params.netdev = reader.text("netdev", kMaxNameBytes, true);
+  params.name = reader.text("name", kMaxNameBytes, true);
+  if (params.name.empty()) params.name = params.repository_url.empty() ? "driver" : lastSegment(params.repository_url);
+  if (!isWord(params.name, "+-._")) reader.wrong("name", "is no name: \"" + params.name + "\"");
+  if (!params.repository_url.empty() && !isRepository(params.repository_url)) reader.wrong("repository_url", "is no plain http(s) URL");
+  if (!params.netdev.empty() && !isWord(params.netdev, ".-_")) reader.wrong("netdev", "is no name of a network device");
+  for (const auto& package : params.packages) {
+    if (!isPackage(package)) reader.wrong("packages", "has no package's name: \"" + package + "\"");
+  }
+  for (const auto& module : params.modules) {
+    if (!isWord(module, "-_")) reader.wrong("modules", "has no module's name: \"" + module + "\"");
+  }
+  TRY_OK(reader.finish());
+  return params;
+}
+
+// ---- packages
+
+/// True when every package is there at its pin; then apt is not asked at all.
+Task<bool> allInstalled(TaskTools tools, std::vector<std::string> packages) {
+  std::set<std::string> probes;
+  for (const auto& package : packages) probes.insert("package." + package.substr(0, package.find('=')));
+  auto read = readProbes(tools, probes);
+  auto versions = co_await std::move(read);
+  for (const auto& package : packages) {
+    auto equals = package.find('=');
+    auto version = versions.find("package." + package.substr(0, equals));
+    if (version == versions.end()) co_return false;
+    if (equals != std::string::npos && version->second != package.substr(equals + 1)) co_return false;
+  }
+  co_return true;
+}
+
+Async<std::string> apt(TaskTools tools, std::vector<std::string> args, std::chrono::seconds limit) {
+  io::Command command;
+  command.program = "apt-get";
+  command.args = std::move(args);
+  command.env = {{"DEBIAN_FRONTEND", "noninteractive"}, {"LC_ALL", "C"}, {"NEEDRESTART_MODE", "a"}};
+  command.timeout = limit;
+  auto run = tools.processes.run(std::move(command));
+  CO_TRY(exit, co_await std::move(run));
+  if (exit.code == 0) co_return exit.out;
+  std::string said = exit.err.empty() ? exit.out : exit.err;
+  if (said.size() > 2000) said = "…" + said.substr(said.size() - 2000);
+  co_return fail(ErrorCode::Unavailable, fmt::format("apt-get ended with {}: {}", exit.code, said));
+}
+
+Async<void> installPackages(TaskTools tools, Params params, TaskContextPtr context) {
+  if (!params.repository_url.empty()) {
+    std::string list = "sources.list.d/muster-" + params.name + ".list";
+    auto folder = tools.root / "etc/apt/sources.list.d";
+    CO_TRY_OK(io::makeDirs(folder));
+    CO_TRY_OK(io::writeFileAtomic(tools.root / "etc/apt" / list, "deb [trusted=yes] " + params.repository_url + " ./\n"));
+    context->progress(0.1, "reading the list of " + params.repository_url);
+    std::vector<std::string> update = {"update", "-o", "Dir::Etc::sourcelist=" + list, "-o", "Dir::Etc::sourceparts=-",
+                                       "-o", "APT::Get::List-Cleanup=0", "-o", "Acquire::Retries=3", "-o", "APT::Update::Error-Mode=any"};
+    auto updating = apt(tools, std::move(update), kUpdateLimit);
+    CO_TRY_OK(co_await std::move(updating));
+  }
+  std::vector<std::string> install = {"install", "-y", "--no-install-recommends", "--allow-downgrades", "--allow-change-held-packages",
+                                      "-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold",
+                                      "-o", "DPkg::Lock::Timeout=120"};
+  install.insert(install.end(), params.packages.begin(), params.packages.end());
+  context->progress(0.3, fmt::format("installing {}", fmt::join(params.packages, " ")));
+  auto installing = apt(tools, std::move(install), kInstallLimit);
+  CO_TRY_OK(co_await std::move(installing));
+  co_return Result<void>();
+}
+
+// ---- modules and soft-RoCE
+
+Async<void> loadModules(TaskTools tools, Params params) {
+  std::string names;
+  for (const auto& module : params.modules) {
+    names += module + "\n";
+    std::vector<std::string> args = {module};
+    auto load = runTool(tools, "modprobe", std::move(args), kToolLimit);
+    CO_TRY_OK(co_await std::move(load));
+  }
+  CO_TRY_OK(io::makeDirs(tools.root / "etc/modules-load.d"));
+  co_return io::writeFileAtomic(tools.root / "etc/modules-load.d" / ("muster-" + params.name + ".conf"), names);
+}
+
+/// The NIC with the provisioning MAC; without that knowledge the first real one that has a link.
+std::string chooseNetdev(const TaskTools& tools) {
+  std::error_code error;
+  std::vector<fs::path> nets;
+  for (const auto& entry : fs::directory_iterator(tools.root / "sys/class/net", error)) nets.push_back(entry.path());
+  std::sort(nets.begin(), nets.end());
+  std::string linked;
+  for (const auto& net : nets) {
+    if (!fs::exists(net / "device", error)) continue;
+    auto address = io::readFile(net / "address", 64);
+    if (address && !tools.provisioning_mac.empty() && address->starts_with(tools.provisioning_mac)) return net.filename();
+    auto state = io::readFile(net / "operstate", 64);
+    if (linked.empty() && state && state->starts_with("up")) linked = net.filename();
+  }
+  return linked;
+}
+
+std::string rxeUnit(const std::string& netdev) {
+  return fmt::format(
+      "# Written by muster: the soft-RoCE device, also after a restart.\n"
+      "[Unit]\nDescription=soft-RoCE device {0} on {1}\nAfter=systemd-modules-load.service sys-subsystem-net-devices-{2}.device\n"
+      "Wants=sys-subsystem-net-devices-{2}.device\n\n"
+      "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStartPre=modprobe rdma_rxe\n"
+      "ExecStart=sh -c 'test -e /sys/class/infiniband/{0} || rdma link add {0} type rxe netdev {1}'\n\n"
+      "[Install]\nWantedBy=multi-user.target\n",
+      kRxeDevice, netdev, [&] {
+        std::string escaped = netdev;  // as systemd-escape would: '-' in a name is \x2d
+        for (std::size_t at = 0; (at = escaped.find('-', at)) != std::string::npos; at += 4) escaped.replace(at, 1, "\\x2d");
+        return escaped;
+      }());
+}
+
+Async<void> ensureRxe(TaskTools tools, Params params) {
+  std::string netdev = params.netdev.empty() ? chooseNetdev(tools) : params.netdev;
+  if (netdev.empty()) co_return fail(ErrorCode::NotFound, "no network device with a link for soft-RoCE");
+  std::error_code error;
+  if (!fs::exists(tools.root / "sys/class/infiniband" / kRxeDevice, error)) {
+    std::vector<std::string> args = {"link", "add", std::string(kRxeDevice), "type", "rxe", "netdev", netdev};
+    auto add = runTool(tools, "rdma", std::move(args), kToolLimit);
+    CO_TRY_OK(co_await std::move(add));
+  }
+  auto unit = tools.root / "etc/systemd/system/muster-rxe.service";
+  auto wanted = rxeUnit(netdev);
+  auto present = fs::exists(unit, error) ? io::readFile(unit, 1u << 16) : Result<std::string>("");
+  if (present && *present == wanted) co_return Result<void>();
+  CO_TRY_OK(io::makeDirs(unit.parent_path()));
+  CO_TRY_OK(io::writeFileAtomic(unit, wanted));
+  std::vector<std::string> reload = {"daemon-reload"};
+  auto reloading = runTool(tools, "systemctl", std::move(reload), kToolLimit);
+  CO_TRY_OK(co_await std::move(reloading));
+  std::vector<std::string> enable = {"enable", "muster-rxe.service"};
+  auto enabling = runTool(tools, "systemctl", std::move(enable), kToolLimit);
+  CO_TRY_OK(co_await std::move(enabling));
+  co_return Result<void>();
+}
+
+// ---- proof
+
+Result<void> judge(const std::map<std::string, std::string>& wanted, const std::map<std::string, std::string>& running) {
+  std::string wrong;
+  for (const auto& [probe, glob] : wanted) {
+    auto found = running.find(probe);
+    std::string value = found == running.end() ? "absent" : found->second;
+    if (found != running.end() && ::fnmatch(glob.c_str(), value.c_str(), 0) == 0) continue;
+    wrong += (wrong.empty() ? "" : "; ") + probe + " is " + value + ", wanted " + glob;
+  }
+  if (wrong.empty()) return {};
+  return fail(ErrorCode::Corrupt, "installed, but what runs does not fit: " + wrong);
+}
+
+}  // namespace
+
+Async<nlohmann::json> installDriver(TaskTools tools, nlohmann::json json, TaskContextPtr context) {
+  CO_TRY(params, parse(json));
+  auto check = allInstalled(tools, params.packages);
+  bool present = co_await std::move(check);
+  if (!present) {
+    auto install = installPackages(tools, params, context);
+    CO_TRY_OK(co_await std::move(install));
+  }
+  context->progress(0.8, "loading modules");
+  if (!params.modules.empty()) {
+    auto load = loadModules(tools, params);
+    CO_TRY_OK(co_await std::move(load));
+  }
+  if (std::ranges::find(params.modules, "rdma_rxe") != params.modules.end()) {
+    auto rxe = ensureRxe(tools, params);
+    CO_TRY_OK(co_await std::move(rxe));
+  }
+  context->progress(0.9, "reading what runs");
+  std::set<std::string> probes;
+  for (const auto& [probe, glob] : params.verify) probes.insert(probe);
+  auto read = readProbes(tools, probes);
+  auto running = co_await std::move(read);
+  CO_TRY_OK(judge(params.verify, running));
+  co_return nlohmann::json(running);
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,192 @@
+// Inspect: what this machine is, from sysfs and DMI. Disks are told by serial and WWN, never by their place in /dev.
+#include "agent/protocol/json_reader.h"
+#include "agent/tasks/tasks.h"
+#include "base/io/files.h"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+namespace muster::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxSysfsBytes = 64u << 10;
+constexpr std::uint64_t kSectorBytes = 512;  ///< of /sys/block/*/size, whatever the device's own sector is
+constexpr std::chrono::seconds kGpuLimit{30};
+constexpr std::string_view kNotDisks[] = {"loop", "ram", "zram", "sr", "fd", "dm-", "md", "nbd", "mtdblock"};
+constexpr std::string_view kGpuVendors[] = {"0x10de", "0x1002"};         ///< NVIDIA, AMD
+constexpr std::string_view kGpuClasses[] = {"0x0300", "0x0302"};         ///< VGA, 3D controller
+
+std::string trimmed(std::string text) {
+  auto bad = [](unsigned char c) { return std::isspace(c) || c == 0; };
+  while (!text.empty() && bad(static_cast<unsigned char>(text.back()))) text.pop_back();
+  std::size_t begin = 0;
+  while (begin < text.size() && bad(static_cast<unsigned char>(text[begin]))) ++begin;
+  return text.substr(begin, kMaxNameBytes);
+}
+
+/// One line of sysfs; empty when it is not there.
+std::string line(const fs::path& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return {};
+  auto text = io::readFile(path, kMaxSysfsBytes);
+  return text ? trimmed(*text) : std::string();
+}
+
+std::vector<fs::path> childrenOf(const fs::path& folder) {
+  std::vector<fs::path> children;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) children.push_back(entry.path());
+  std::sort(children.begin(), children.end());
+  return children;
+}
+
+std::string driverOf(const fs::path& device) {
+  std::error_code error;
+  auto target = fs::read_symlink(device / "driver", error);
+  return error ? std::string() : target.filename().string();
+}
+
+/// "0-3,8" → 5
+int countCpus(const std::string& online) {
+  int count = 0;
+  std::istringstream ranges(online);
+  for (std::string range; std::getline(ranges, range, ',');) {
+    int first = 0, last = 0;
+    int read = std::sscanf(range.c_str(), "%d-%d", &first, &last);
+    if (read == 1) ++count;
+    if (read == 2 && last >= first) count += last - first + 1;
+  }
+  return count;
+}
+
+std::uint64_t memoryBytes(const fs::path& root) {
+  std::ifstream meminfo(root / "proc/meminfo");
+  std::string key, unit;
+  std::uint64_t kib = 0;
+  while (meminfo >> key >> kib >> unit) {
+    if (key == "MemTotal:") return kib * 1024;
+  }
+  return 0;
+}
+
+/// SCSI and SATA tell their serial in page 0x80: four bytes of header, then text.
+std::string serialOf(const fs::path& block) {
+  for (const char* place : {"serial", "device/serial"}) {
+    if (auto text = line(block / place); !text.empty()) return text;
+  }
+  std::error_code error;
+  if (!fs::exists(block / "device/vpd_pg80", error)) return {};
+  auto page = io::readFile(block / "device/vpd_pg80", kMaxSysfsBytes);
+  return page && page->size() > 4 ? trimmed(page->substr(4)) : std::string();
+}
+
+std::string firstOf(const fs::path& folder, std::initializer_list<const char*> places) {
+  for (const char* place : places) {
+    if (auto text = line(folder / place); !text.empty()) return text;
+  }
+  return {};
+}
+
+bool isDisk(const fs::path& block) {
+  auto name = block.filename().string();
+  for (auto prefix : kNotDisks) {
+    if (name.starts_with(prefix)) return false;
+  }
+  std::error_code error;
+  bool real = fs::exists(block / "device", error);  // what stacks on other devices has none
+  return real && line(block / "removable") != "1" && line(block / "size") != "0";
+}
+
+std::string contentOf(const TaskTools& tools, const fs::path& device) {
+  if (!tools.disk_content) return "unknown: nothing can look at it";
+  auto content = tools.disk_content(device);
+  if (!content) return "unreadable: " + content.error().str().substr(0, kMaxNameBytes / 2);
+  return content->empty() ? "unknown: no answer" : content->substr(0, kMaxNameBytes / 2);
+}
+
+std::vector<Disk> disks(const TaskTools& tools) {
+  std::vector<Disk> found;
+  for (const auto& block : childrenOf(tools.root / "sys/block")) {
+    if (!isDisk(block) || found.size() >= kMaxDevices) continue;
+    Disk disk;
+    disk.path = "/dev/" + block.filename().string();
+    disk.serial = serialOf(block);
+    disk.wwn = firstOf(block, {"wwid", "device/wwid"});
+    disk.model = firstOf(block, {"device/model"});
+    disk.size_bytes = std::strtoull(line(block / "size").c_str(), nullptr, 10) * kSectorBytes;
+    disk.content = contentOf(tools, tools.root / "dev" / block.filename());
+    found.push_back(std::move(disk));
+  }
+  return found;
+}
+
+std::vector<Nic> nics(const fs::path& root) {
+  std::vector<Nic> found;
+  std::error_code error;
+  for (const auto& net : childrenOf(root / "sys/class/net")) {
+    if (!fs::exists(net / "device", error) || found.size() >= kMaxDevices) continue;  // only hardware
+    found.push_back({net.filename().string(), line(net / "address"), driverOf(net / "device")});
+  }
+  return found;
+}
+
+/// Without a driver the PCI bus still tells that there are GPUs, and where.
+std::vector<Gpu> gpusOnPci(const fs::path& root) {
+  std::vector<Gpu> found;
+  for (const auto& device : childrenOf(root / "sys/bus/pci/devices")) {
+    auto vendor = line(device / "vendor");
+    auto kind = line(device / "class").substr(0, 6);
+    bool gpu = std::ranges::find(kGpuVendors, vendor) != std::end(kGpuVendors) && std::ranges::find(kGpuClasses, kind) != std::end(kGpuClasses);
+    if (!gpu || found.size() >= kMaxDevices) continue;
+    Gpu each;
+    each.model = "PCI " + vendor.substr(2) + ":" + line(device / "device").substr(0, 6);
+    each.pci = device.filename().string();
+    found.push_back(std::move(each));
+  }
+  return found;
+}
+
+Hardware readMachine(const TaskTools& tools) {
+  auto dmi = tools.root / "sys/class/dmi/id";
+  Hardware hardware;
+  hardware.manufacturer = line(dmi / "sys_vendor");
+  hardware.product = line(dmi / "product_name");
+  hardware.serial = line(dmi / "product_serial");
+  hardware.uuid = line(dmi / "product_uuid");
+  hardware.cpus = countCpus(line(tools.root / "sys/devices/system/cpu/online"));
+  hardware.memory_bytes = memoryBytes(tools.root);
+  hardware.disks = disks(tools);
+  hardware.nics = nics(tools.root);
+  for (const auto& device : childrenOf(tools.root / "sys/class/infiniband")) hardware.rdma_devices.push_back(device.filename().string());
+  hardware.gpus = gpusOnPci(tools.root);
+  return hardware;
+}
+
+}  // namespace
+
+Async<Hardware> inspect(TaskTools tools) {
+  auto context = std::make_shared<TaskContext>("inspect", kGpuLimit);
+  std::function<Result<Hardware>()> look = [tools] { return Result<Hardware>(readMachine(tools)); };
+  auto work = offloadFor<Hardware>(tools.workers, context, std::move(look));
+  CO_TRY(hardware, co_await std::move(work));
+  // NVML knows more than the bus (model, serial, VBIOS); it runs apart, since a vendor's library may crash.
+  std::vector<std::string> args = {"tool", "gpus"};
+  auto list = runTool(tools, tools.self.string(), std::move(args), kGpuLimit);
+  auto listed = co_await std::move(list);
+  if (listed) {
+    auto described = parseHardware(*listed);
+    if (described && !described->gpus.empty()) hardware.gpus = described->gpus;
+  }
+  co_return hardware;
+}
+
+Async<nlohmann::json> runInspect(TaskTools tools) {
+  auto look = inspect(std::move(tools));
+  CO_TRY(hardware, co_await std::move(look));
+  co_return nlohmann::json::parse(toJson(hardware));
+}
+
+}  // namespace muster::agent

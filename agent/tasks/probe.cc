@@ -1,0 +1,101 @@
+// Probes: what runs now, never what is merely installed or declared.
+#include "agent/protocol/json_reader.h"
+#include "agent/tasks/tasks.h"
+#include "base/io/files.h"
+
+#include <algorithm>
+
+namespace muster::agent {
+namespace {
+
+constexpr std::chrono::seconds kProbeLimit{10};
+constexpr std::size_t kMaxSysfsBytes = 64u << 10;
+constexpr std::string_view kNameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+-_";
+
+bool isName(std::string_view text) {
+  return !text.empty() && text.front() != '.' && text.front() != '-' && text.find_first_not_of(kNameCharacters) == std::string_view::npos;
+}
+
+std::string trimmed(std::string text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
+  return text;
+}
+
+/// The kernel's own names have underscores where file names may have hyphens.
+std::string moduleState(const std::filesystem::path& root, std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  std::error_code error;
+  return std::filesystem::exists(root / "sys/module" / name, error) ? "loaded" : "";
+}
+
+std::string rdmaDevices(const std::filesystem::path& root) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(root / "sys/class/infiniband", error)) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  std::string joined;
+  for (const auto& name : names) joined += (joined.empty() ? "" : ",") + name;
+  return joined;
+}
+
+Task<std::string> packageVersion(TaskTools tools, std::string name) {
+  std::vector<std::string> args = {"-W", "-f=${db:Status-Status} ${Version}", name};
+  auto run = runTool(tools, "dpkg-query", std::move(args), kProbeLimit);
+  auto out = co_await std::move(run);
+  constexpr std::string_view kInstalled = "installed ";
+  if (!out || !out->starts_with(kInstalled)) co_return std::string();
+  co_return trimmed(out->substr(kInstalled.size()));
+}
+
+/// In a process of its own: a library that was replaced is loaded anew.
+Task<std::string> nvmlDriver(TaskTools tools) {
+  std::vector<std::string> args = {"tool", "nvml-driver"};
+  auto run = runTool(tools, tools.self.string(), std::move(args), kProbeLimit);
+  auto out = co_await std::move(run);
+  co_return out ? trimmed(*out) : std::string();
+}
+
+Task<std::string> readProbe(TaskTools tools, std::string name) {
+  if (name == "kernel") {
+    auto release = io::readFile(tools.root / "proc/sys/kernel/osrelease", kMaxSysfsBytes);
+    co_return release ? trimmed(*release) : std::string();
+  }
+  if (name == "rdma.devices") co_return rdmaDevices(tools.root);
+  if (name == "nvml.driver") {
+    auto read = nvmlDriver(tools);
+    co_return co_await std::move(read);
+  }
+  auto dot = name.find('.');
+  std::string kind = name.substr(0, dot);
+  std::string what = dot == std::string::npos ? "" : name.substr(dot + 1);
+  if (!isName(what)) co_return std::string();
+  if (kind == "module") co_return moduleState(tools.root, what);
+  if (kind == "package") {
+    auto read = packageVersion(tools, what);
+    co_return co_await std::move(read);
+  }
+  co_return std::string();
+}
+
+}  // namespace
+
+Task<std::map<std::string, std::string>> readProbes(TaskTools tools, std::set<std::string> names) {
+  std::map<std::string, std::string> values;
+  for (const auto& name : names) {
+    auto read = readProbe(tools, name);
+    auto value = co_await std::move(read);
+    if (!value.empty()) values[name] = std::move(value);
+  }
+  co_return values;
+}
+
+Async<nlohmann::json> runProbe(TaskTools tools, nlohmann::json params) {
+  JsonReader reader(params, "params");
+  auto names = readTexts(reader, "probes", kMaxProbes, kMaxNameBytes);
+  CO_TRY_OK(reader.finish());
+  auto read = readProbes(tools, std::set<std::string>(names.begin(), names.end()));
+  auto values = co_await std::move(read);
+  co_return nlohmann::json(values);
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,104 @@
+#include "agent/writer/block_target.h"
+
+#include "base/io/files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/falloc.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace muster::agent {
+
+namespace {
+
+constexpr std::uint64_t kZeroPieceBytes = 1u << 20;
+
+class FileTarget final : public BlockTarget {
+ public:
+  FileTarget(io::Fd fd, std::filesystem::path path, std::uint64_t size_bytes, bool device)
+      : fd_(std::move(fd)), path_(std::move(path)), size_bytes_(size_bytes), device_(device) {}
+
+  std::uint64_t sizeBytes() const override { return size_bytes_; }
+
+  Result<void> write(std::uint64_t offset, std::string_view data) override {
+    if (offset > size_bytes_ || data.size() > size_bytes_ - offset)
+      return fail(ErrorCode::Internal, fmt::format("{} bytes at {} do not fit on {} ({} bytes)", data.size(), offset, path_.string(), size_bytes_));
+    while (!data.empty()) {
+      const ssize_t n = ::pwrite(fd_.get(), data.data(), data.size(), static_cast<off_t>(offset));
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return broken("write", offset, errno);
+      data.remove_prefix(static_cast<std::size_t>(n));
+      offset += static_cast<std::uint64_t>(n);
+    }
+    return {};
+  }
+
+  /// BLKZEROOUT promises zeros (a discard does not); the kernel lets the device do it when the device can.
+  Result<void> zero(std::uint64_t offset, std::uint64_t length_bytes) override {
+    if (device_) {
+      std::uint64_t range[2] = {offset, length_bytes};
+      if (::ioctl(fd_.get(), BLKZEROOUT, &range) == 0) return {};
+    } else if (::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(length_bytes)) == 0) {
+      return {};
+    }
+    const std::string zeros(std::min(length_bytes, kZeroPieceBytes), '\0');
+    for (std::uint64_t done = 0; done < length_bytes; done += zeros.size())
+      TRY_OK(write(offset + done, std::string_view(zeros).substr(0, std::min<std::uint64_t>(zeros.size(), length_bytes - done))));
+    return {};
+  }
+
+  Result<void> read(std::uint64_t offset, std::string& out) override {
+    std::size_t done = 0;
+    while (done < out.size()) {
+      const ssize_t n = ::pread(fd_.get(), out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return broken("read", offset + done, n == 0 ? EIO : errno);
+      done += static_cast<std::size_t>(n);
+    }
+    return {};
+  }
+
+  Result<void> flush() override {
+    if (::fdatasync(fd_.get()) != 0) return broken("flush", 0, errno);
+    if (device_) ::ioctl(fd_.get(), BLKFLSBUF, 0);
+    ::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_DONTNEED);
+    return {};
+  }
+
+ private:
+  tl::unexpected<Error> broken(std::string_view what, std::uint64_t offset, int error) const {
+    return fail(ErrorCode::Internal, fmt::format("cannot {} {} at byte {}: {}", what, path_.string(), offset, std::strerror(error)));
+  }
+
+  io::Fd fd_;
+  std::filesystem::path path_;
+  std::uint64_t size_bytes_;
+  bool device_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<BlockTarget>> openBlockTarget(const std::filesystem::path& path) {
+  io::Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!fd.valid())
+    return fail(errno == ENOENT ? ErrorCode::NotFound : ErrorCode::Denied, fmt::format("cannot open {}: {}", path.string(), std::strerror(errno)));
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0) return fail(ErrorCode::Internal, fmt::format("cannot look at {}: {}", path.string(), std::strerror(errno)));
+  std::uint64_t size_bytes = static_cast<std::uint64_t>(info.st_size);
+  if (S_ISBLK(info.st_mode)) {
+    if (::ioctl(fd.get(), BLKGETSIZE64, &size_bytes) != 0)
+      return fail(ErrorCode::Internal, fmt::format("cannot tell the size of {}: {}", path.string(), std::strerror(errno)));
+  } else if (!S_ISREG(info.st_mode)) {
+    return fail(ErrorCode::InvalidInput, path.string() + " is neither a block device nor a file");
+  }
+  return std::make_unique<FileTarget>(std::move(fd), path, size_bytes, S_ISBLK(info.st_mode));
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,68 @@
+// Brings the chunks of a pack onto a target: fetch → decompress → verify → write, several at a time, each checked before it
+// is written, with a fixed amount of data in memory.
+#pragma once
+
+#include "agent/protocol/pack_index.h"
+#include "agent/writer/block_target.h"
+#include "base/clock.h"
+#include "base/io/http.h"
+#include "base/task.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace muster::agent {
+
+inline constexpr int kLanes = 3;                                ///< connections; one fetches while another unpacks and writes
+inline constexpr std::uint64_t kGroupBytes = 4u << 20;          ///< compressed bytes of one request
+inline constexpr int kCorruptRetries = 3;                       ///< of one chunk; the network may be at fault, the pack may be
+
+struct ChunkJob {
+  PackIndex index;
+  std::string pack_url;
+  BlockTarget& target;
+  bool keep_right_chunks = false;             ///< look at the disk first: an earlier write may have left chunks that are right
+  std::chrono::seconds deadline{600};
+  std::chrono::milliseconds first_backoff{500}, max_backoff{10000};
+  std::function<std::unique_ptr<io::HttpClient>()> make_http;
+  Workers& workers;
+  Clock& clock;
+  std::function<void(double fraction, const std::string& text)> progress;  ///< fraction of raw bytes that are right on the target
+};
+
+struct ChunkReport {
+  std::uint64_t bytes_written = 0, bytes_skipped = 0;  ///< raw; zero ranges count as written
+  std::uint64_t bytes_fetched = 0;                     ///< compressed
+  std::uint64_t peak_buffer_bytes = 0;
+  int retries = 0;
+};
+
+/// The most image data that is in memory at one time, bytes.
+std::uint64_t windowBytes(const PackIndex& index);
+
+/// Errors: Corrupt (a chunk is wrong again and again), NotFound (the server does not have the pack), Timeout (deadline; the last
+///         fault is quoted), InvalidInput (target too small, server without ranges), Internal (disk)
+Async<ChunkReport> writeChunks(ChunkJob job);
+
+/// Reads everything back and compares it with what writeChunks wrote. Separate, because it needs the target flushed.
+/// A chunk's own SHA-256 was checked before it was written; this finds disks that lose or swap what they acknowledged, so a
+/// fast checksum per chunk is enough (SHA-256 of a large image would double the time on a slow processor).
+class ReadBack {
+ public:
+  static std::uint64_t checksum(std::string_view data);
+  explicit ReadBack(std::size_t chunks) : sums_(chunks) {}
+  void remember(std::size_t chunk, std::string_view raw) { sums_[chunk] = checksum(raw); }
+  /// Blocking. Errors: Corrupt naming the byte range
+  Result<void> verify(const PackIndex& index, BlockTarget& target) const;
+
+ private:
+  std::vector<std::uint64_t> sums_;
+};
+
+/// writeChunks, flush, read back.
+Async<ChunkReport> writeAndVerify(ChunkJob job);
+
+}  // namespace muster::agent

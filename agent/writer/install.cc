@@ -1,0 +1,170 @@
+#include "agent/writer/install.h"
+
+#include "base/embedded.h"
+#include "base/io/files.h"
+#include "base/io/process.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <cerrno>
+#include <cstring>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+namespace muster::agent {
+
+namespace fs = std::filesystem;
+
+std::span<const EmbeddedFile> writerRecipes();
+
+namespace {
+
+constexpr std::chrono::minutes kToolLimit{5};
+constexpr const char* kMountFolder = "/run/muster/target";
+constexpr unsigned kSecretMode = 0600;
+
+std::string recipe(std::string_view name) {
+  for (const EmbeddedFile& file : writerRecipes())
+    if (file.name == name) return std::string(file.content);
+  return {};
+}
+
+std::string replaced(std::string text, std::string_view mark, const std::string& value) {
+  for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark, at + value.size())) text.replace(at, mark.size(), value);
+  return text;
+}
+
+Result<void> put(const fs::path& root, const fs::path& name, std::string_view content, unsigned mode = 0644) {
+  TRY_OK(io::makeDirs((root / name).parent_path()));
+  return io::writeFileAtomic(root / name, content, mode);
+}
+
+Result<void> tool(std::string program, std::vector<std::string> args) {
+  io::Command command{.program = std::move(program), .args = std::move(args)};
+  command.timeout = kToolLimit;
+  TRY_OK(io::runChecked(command));
+  return {};
+}
+
+/// systemd-networkd brings up the provisioning NIC, found by its address; every other NIC is left to whom it concerns.
+std::string networkFile(const WriteImageParams& params, const std::string& mac) {
+  std::string text = fmt::format("[Match]\nMACAddress={}\n\n[Network]\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n", mac);
+  if (params.address_cidr.empty()) return text + "DHCP=ipv4\n\n[DHCPv4]\nClientIdentifier=mac\nUseHostname=no\n";
+  text += fmt::format("Address={}\n", params.address_cidr);
+  if (!params.gateway.empty()) text += fmt::format("Gateway={}\n", params.gateway);
+  for (const auto& server : params.dns) text += fmt::format("DNS={}\n", server);
+  return text;
+}
+
+Result<void> copyAgent(const fs::path& from, const fs::path& root) {
+  const fs::path to = root / "usr/lib/muster";
+  TRY_OK(io::makeDirs(to));
+  std::error_code error;
+  fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::overwrite_existing, error);
+  if (error) return fail(ErrorCode::Internal, fmt::format("cannot copy the agent from {}: {}", from.string(), error.message()));
+  fs::remove(to / "dhcp.sh", error);  // belongs to the RAM OS
+  return {};
+}
+
+/// Mounted as long as it lives.
+class Mount {
+ public:
+  static Result<Mount> make(const fs::path& device, const fs::path& point, const char* type) {
+    TRY_OK(io::makeDirs(point));
+    if (::mount(device.c_str(), point.c_str(), type, MS_NOATIME, "") != 0)
+      return fail(ErrorCode::Internal, fmt::format("cannot mount {} as {}: {}", device.string(), type, std::strerror(errno)));
+    return Mount(point);
+  }
+  Mount(Mount&& other) noexcept : point_(std::exchange(other.point_, {})) {}
+  ~Mount() {
+    if (!point_.empty()) ::umount2(point_.c_str(), MNT_DETACH);
+  }
+  /// Errors: Internal (still in use: what was written may not be on the disk)
+  Result<void> end() {
+    const fs::path point = std::exchange(point_, {});
+    if (::umount2(point.c_str(), 0) != 0) {
+      const int error = errno;
+      ::umount2(point.c_str(), MNT_DETACH);
+      return fail(ErrorCode::Internal, fmt::format("cannot unmount {}: {}", point.string(), std::strerror(error)));
+    }
+    return {};
+  }
+
+ private:
+  explicit Mount(fs::path point) : point_(std::move(point)) {}
+  fs::path point_;
+};
+
+}  // namespace
+
+Result<void> configureSystem(const fs::path& root, const WriteImageParams& params, const InstalledIdentity& identity, const Layout& layout,
+                             const std::string& provisioning_mac, const fs::path& agent_folder) {
+  TRY_OK(put(root, "etc/hostname", params.hostname + "\n"));
+  TRY_OK(put(root, "etc/hosts", fmt::format("127.0.0.1 localhost\n127.0.1.1 {}\n::1 localhost ip6-localhost ip6-loopback\n", params.hostname)));
+  TRY_OK(put(root, "etc/machine-id", ""));  // made at the first boot
+  TRY_OK(put(root, "etc/fstab", fmt::format("PARTUUID={} / ext4 errors=remount-ro 0 1\nPARTUUID={} /boot/efi vfat umask=0077,nofail 0 0\n",
+                                            layout.root_partuuid, layout.esp_partuuid)));
+  TRY_OK(put(root, "etc/systemd/network/10-muster-provisioning.network", networkFile(params, provisioning_mac)));
+  if (!params.authorized_keys.empty()) {
+    TRY_OK(io::makeDirs(root / "root/.ssh", 0700));
+    TRY_OK(put(root, "root/.ssh/authorized_keys", fmt::format("{}\n", fmt::join(params.authorized_keys, "\n")), kSecretMode));
+  }
+
+  const nlohmann::json agent{{"url", params.agent_url},          {"node", params.hostname},
+                             {"ca_pem_file", "/etc/muster/ca.pem"}, {"key_file", "/etc/muster/agent.key"},
+                             {"certificate_file", "/etc/muster/agent.pem"}, {"image_digest", params.digest}};
+  TRY_OK(io::makeDirs(root / "etc/muster", 0755));
+  TRY_OK(put(root, "etc/muster/agent.json", agent.dump(2) + "\n"));
+  TRY_OK(put(root, "etc/muster/ca.pem", params.agent_ca_pem));
+  TRY_OK(put(root, "etc/muster/agent.pem", identity.certificate_pem));
+  TRY_OK(put(root, "etc/muster/agent.key", identity.key_pem.reveal(), kSecretMode));
+  TRY_OK(copyAgent(agent_folder, root));
+  TRY_OK(put(root, "etc/systemd/system/muster-agent.service", recipe("muster-agent.service")));
+  const fs::path wants = root / "etc/systemd/system/multi-user.target.wants";
+  TRY_OK(io::makeDirs(wants));
+  std::error_code error;
+  fs::remove(wants / "muster-agent.service", error);
+  fs::create_symlink("/etc/systemd/system/muster-agent.service", wants / "muster-agent.service", error);
+  if (error) return fail(ErrorCode::Internal, fmt::format("cannot enable the agent: {}", error.message()));
+  return {};
+}
+
+std::string grubConfiguration(const WriteImageParams& params, const Layout& layout) {
+  std::string text = recipe("grub.cfg");
+  text = replaced(std::move(text), "@ROOT_PARTITION@", std::to_string(layout.root_partition));
+  text = replaced(std::move(text), "@ROOT_PARTUUID@", layout.root_partuuid);
+  return replaced(std::move(text), "@KERNEL_ARGS@", fmt::format("{}", fmt::join(params.kernel_args, " ")));
+}
+
+Result<void> installBootLoader(const fs::path& disk, const fs::path& esp, const WriteImageParams& params, const Layout& layout) {
+  const std::string boot_folder = "--boot-directory=" + esp.string();
+  const std::string modules = "--install-modules=normal linux part_gpt fat ext2 serial terminal regexp test echo gzio reboot halt ls cat";
+  TRY_OK(tool("grub-install", {"--target=i386-pc", boot_folder, modules, "--fonts=", "--locales=", "--themes=", disk.string()}));
+  TRY_OK(tool("grub-install", {"--target=x86_64-efi", "--removable", "--no-nvram", "--no-uefi-secure-boot", "--efi-directory=" + esp.string(), boot_folder,
+                               modules, "--fonts=", "--locales=", "--themes=", disk.string()}));
+  return put(esp, "grub/grub.cfg", grubConfiguration(params, layout));
+}
+
+Result<void> installSystem(const fs::path& disk, const Layout& layout, const WriteImageParams& params, const InstalledIdentity& identity,
+                           const std::string& provisioning_mac, const fs::path& agent_folder, const std::function<void(const std::string&)>& say) {
+  say("growing the file system to its disk");
+  TRY_OK(tool("resize2fs", {layout.root.string()}));
+  TRY_OK(tool("mkfs.vfat", {"-F", "32", "-n", "MUSTER-ESP", layout.esp.string()}));
+  say("configuring the system");
+  auto root = Mount::make(layout.root, kMountFolder, "ext4");
+  if (!root) return fail(std::move(root).error());
+  const fs::path top = kMountFolder;
+  auto esp = Mount::make(layout.esp, top / "boot/efi", "vfat");
+  if (!esp) return fail(std::move(esp).error());
+  TRY_OK(configureSystem(top, params, identity, layout, provisioning_mac, agent_folder));
+  std::error_code error;
+  if (fs::exists(top / "usr/bin/ssh-keygen", error)) TRY_OK(tool("chroot", {top.string(), "ssh-keygen", "-A"}));
+  say("installing the boot loader");
+  TRY_OK(installBootLoader(disk, top / "boot/efi", params, layout));
+  TRY_OK(esp->end());
+  return root->end();
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,52 @@
+// Time as a seam: virtual time in tests, the real clock elsewhere.
+#pragma once
+
+#include "base/task.h"
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace muster {
+
+using WallTime = std::chrono::sys_time<std::chrono::milliseconds>;
+
+/// RFC 3339 in UTC with milliseconds.
+std::string toString(WallTime time);
+Result<WallTime> parseWallTime(std::string_view text);
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual WallTime now() const = 0;
+  /// Never goes back; for durations.
+  virtual std::chrono::steady_clock::time_point steady() const = 0;
+  virtual Task<void> sleep(std::chrono::milliseconds duration) = 0;
+};
+
+class SystemClock final : public Clock {
+ public:
+  WallTime now() const override;
+  std::chrono::steady_clock::time_point steady() const override;
+  Task<void> sleep(std::chrono::milliseconds duration) override;
+};
+
+/// Virtual time for tests: sleepers wake in order as `advance` (or `runUntilIdle` of the test harness) moves it on.
+class FakeClock final : public Clock {
+ public:
+  FakeClock();
+  ~FakeClock() override;
+  WallTime now() const override;
+  std::chrono::steady_clock::time_point steady() const override;
+  Task<void> sleep(std::chrono::milliseconds duration) override;
+  void advance(std::chrono::milliseconds duration);
+  /// Moves straight to the next sleeper. False when nobody sleeps.
+  bool advanceToNext();
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace muster

@@ -1,0 +1,145 @@
+#include "base/io/files.h"
+
+#include <fmt/format.h>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+namespace muster::io {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kReadPieceBytes = 64u << 10;
+
+tl::unexpected<Error> failErrno(int error, std::string_view what, const fs::path& path) {
+  const auto text = fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(error));
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR: return fail(ErrorCode::NotFound, text);
+    case EACCES:
+    case EPERM:
+    case EROFS: return fail(ErrorCode::Denied, text);
+    case EEXIST: return fail(ErrorCode::Conflict, text);
+    case ENOSPC:
+    case EDQUOT:
+    case EMFILE:
+    case ENFILE: return fail(ErrorCode::Unavailable, text);
+    default: return fail(ErrorCode::Internal, text);
+  }
+}
+
+Result<void> writeAll(int fd, std::string_view content, const fs::path& path) {
+  while (!content.empty()) {
+    const auto n = ::write(fd, content.data(), content.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return failErrno(errno, "write", path);
+    content.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return {};
+}
+
+}  // namespace
+
+Fd& Fd::operator=(Fd&& other) noexcept {
+  if (this != &other) {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = other.release();
+  }
+  return *this;
+}
+
+Fd::~Fd() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+int Fd::release() { return std::exchange(fd_, -1); }
+
+Result<std::string> readFile(const fs::path& path, std::size_t max_bytes) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return failErrno(errno, "open", path);
+  std::string out;
+  for (;;) {  // not by size: files of /proc have none
+    const auto old = out.size();
+    out.resize(old + kReadPieceBytes);
+    const auto n = ::read(fd.get(), out.data() + old, kReadPieceBytes);
+    if (n < 0 && errno != EINTR) return failErrno(errno, "read", path);
+    out.resize(old + static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+    if (n == 0) return out;
+    if (out.size() > max_bytes) {
+      return fail(ErrorCode::InvalidInput, fmt::format("{} is larger than {} bytes", path.string(), max_bytes));
+    }
+  }
+}
+
+Result<void> writeFileAtomic(const fs::path& path, std::string_view content, unsigned mode) {
+  auto temporary = path.string() + ".XXXXXX";
+  Fd fd(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!fd.valid()) return failErrno(errno, "create", path);
+  const auto written = [&]() -> Result<void> {
+    TRY_OK(writeAll(fd.get(), content, path));
+    if (::fchmod(fd.get(), mode) != 0) return failErrno(errno, "set the mode of", path);
+    if (::fsync(fd.get()) != 0) return failErrno(errno, "sync", path);
+    if (::rename(temporary.c_str(), path.c_str()) != 0) return failErrno(errno, "rename to", path);
+    return {};
+  }();
+  if (!written) {
+    ::unlink(temporary.c_str());
+    return written;
+  }
+  const auto folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  Fd dir(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));  // the rename itself must survive a power cut
+  if (dir.valid()) ::fsync(dir.get());
+  return {};
+}
+
+Result<void> makeDirs(const fs::path& path, unsigned mode) {
+  std::error_code error;
+  const bool made = fs::create_directories(path, error);
+  if (error) return failErrno(error.value(), "make folder", path);
+  if (made && ::chmod(path.c_str(), mode) != 0) return failErrno(errno, "set the mode of", path);
+  return {};
+}
+
+namespace {
+
+constexpr int kOrphanTries = 100;
+constexpr std::chrono::milliseconds kOrphanPause{20};
+
+/// The pid that the holder of the lock wrote; 0 when it is not there (yet).
+pid_t holderOf(int lock) {
+  char text[32] = {};
+  return ::pread(lock, text, sizeof text - 1, 0) > 0 ? static_cast<pid_t>(std::strtol(text, nullptr, 10)) : 0;
+}
+
+}  // namespace
+
+/// A holder that was killed may have left children between fork and exec: they share the lock for a moment more.
+Result<FileLock> FileLock::take(const fs::path& path) {
+  Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!fd.valid()) return failErrno(errno, "open", path);
+  for (int tries = 0; ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
+    if (errno != EWOULDBLOCK) return failErrno(errno, "lock", path);
+    const pid_t holder = holderOf(fd.get());
+    const bool orphaned = holder > 0 && ::kill(holder, 0) != 0 && errno == ESRCH;
+    if (!orphaned || tries >= kOrphanTries)
+      return fail(ErrorCode::Conflict, fmt::format("{} is held by process {}; wait for it or stop it", path.string(),
+                                                   holder > 0 ? std::to_string(holder) : "?"));
+    std::this_thread::sleep_for(kOrphanPause);
+  }
+  const auto pid = fmt::format("{}\n", ::getpid());
+  if (::ftruncate(fd.get(), 0) != 0 || ::pwrite(fd.get(), pid.data(), pid.size(), 0) < 0) return failErrno(errno, "write", path);
+  return FileLock(std::move(fd));
+}
+
+}  // namespace muster::io

@@ -1,0 +1,146 @@
+// HTTP messages, and the seams to send and to serve them (Boost.Beast behind both).
+#pragma once
+
+#include "base/io/crypto.h"
+#include "base/task.h"
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace muster::io {
+
+struct CaseLess {
+  bool operator()(const std::string& a, const std::string& b) const;
+};
+using Headers = std::map<std::string, std::string, CaseLess>;
+
+struct Url {
+  std::string scheme;  ///< "http" or "https"
+  std::string host;
+  std::uint16_t port = 0;
+  std::string target;  ///< path and query, starts with '/'
+  static Result<Url> parse(std::string_view text);
+  std::string str() const;
+  std::string origin() const;  ///< scheme://host:port
+};
+
+/// Percent-decoded query parameters of a target.
+std::map<std::string, std::string> queryOf(std::string_view target);
+/// The percent-decoded path without the query.
+std::string pathOf(std::string_view target);
+std::string percentEncode(std::string_view text);
+
+// ---- client
+
+struct HttpRequest {
+  std::string method = "GET";
+  Url url;
+  Headers headers;
+  std::string body;
+  std::chrono::milliseconds timeout{30000};
+  std::size_t max_body_bytes = 64u << 20;
+};
+
+struct HttpResponse {
+  int status = 0;
+  Headers headers;
+  std::string body;
+  std::string header(const std::string& name) const;  ///< empty when absent
+};
+
+/// How a client decides to trust a server.
+struct TlsTrust {
+  std::string ca_pem;              ///< verify the chain against these roots
+  std::string pinned_fingerprint;  ///< accept exactly this certificate (SHA-256 of DER, hex); of the chain's root with ca pinning, see pin_is_root
+  bool pin_is_root = false;        ///< the pin names the root that the server presents at the end of its chain
+  bool accept_any = false;         ///< first contact: accept and report; the caller pins `HttpClient::peerFingerprint`
+  std::optional<TlsIdentity> identity;  ///< for mutual TLS
+};
+
+class HttpClient {
+ public:
+  virtual ~HttpClient() = default;
+  /// One request over a kept-alive connection; a connection that the server had closed is opened again once.
+  /// Errors: Unavailable (refused, reset), Timeout, Denied (TLS trust), Corrupt (malformed answer)
+  virtual Async<HttpResponse> send(HttpRequest request) = 0;
+  /// Downloads into `sink` piece by piece, a window (256 KiB) in memory. An error of the sink stops it and is the answer.
+  /// Only the body of a 2xx answer goes to the sink; that of any other is in the response. `timeout` bounds the time to
+  /// the answer's head and then each pause, not the whole download; `max_body_bytes` does not apply.
+  virtual Async<HttpResponse> fetch(HttpRequest request, std::function<Result<void>(std::string_view)> sink) = 0;
+  /// Fingerprint of the certificate seen last, hex; empty before the first TLS handshake.
+  virtual std::string peerFingerprint() const = 0;
+};
+
+/// One client talks to one origin at a time; connections are reused per origin.
+std::unique_ptr<HttpClient> makeHttpClient(TlsTrust trust = {});
+
+// ---- server
+
+struct ServerRequest {
+  std::string method;
+  std::string target;  ///< path and query
+  Headers headers;
+  std::string body;
+  std::string remote_address;
+  std::string client_common_name;  ///< from the verified client certificate; empty without one
+
+  std::string path() const { return pathOf(target); }
+};
+
+/// A part of a file, sent without reading it into memory. Range requests are answered by the server itself.
+struct FileBody {
+  std::filesystem::path path;
+  std::string content_type = "application/octet-stream";
+};
+
+struct ServerResponse {
+  int status = 200;
+  Headers headers;
+  std::variant<std::string, FileBody> body;
+
+  static ServerResponse text(int status, std::string body);
+  static ServerResponse json(int status, const std::string& body);
+  static ServerResponse file(FileBody body);
+};
+
+using Handler = std::function<Task<ServerResponse>(ServerRequest)>;
+
+/// A route: method ("*" any) and a path; a path that ends in "/" owns everything below it. Longest match wins.
+struct Route {
+  std::string method;
+  std::string path;
+  Handler handle;
+};
+
+struct ServerOptions {
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 0;  ///< 0: any free port
+  std::optional<TlsIdentity> identity;    ///< HTTPS when set
+  std::string client_ca_pem;              ///< asks for a client certificate from this CA
+  bool require_client_certificate = false;
+  std::size_t max_body_bytes = 256u << 20;
+  std::size_t max_connections = 4096;
+  std::chrono::seconds idle_timeout{90};
+};
+
+class HttpServer {
+ public:
+  virtual ~HttpServer() = default;
+  virtual std::uint16_t port() const = 0;
+  virtual void addRoutes(std::vector<Route> routes) = 0;
+  /// Stops accepting and closes connections; further calls do nothing.
+  virtual void stop() = 0;
+};
+
+/// Binds and starts to serve on the executor. Errors: Conflict (address in use), InvalidInput (identity)
+Result<std::unique_ptr<HttpServer>> startHttpServer(asio::any_io_executor executor, ServerOptions options);
+
+}  // namespace muster::io

@@ -1,0 +1,117 @@
+// Internal to base/io: one connection, plain or TLS, with a watchdog. Shared by client and server, so that Beast's
+// algorithms are instantiated for one stream type only.
+#pragma once
+
+#include "base/io/http.h"
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/fields.hpp>
+
+namespace muster::io {
+
+using asio::ip::tcp;
+using boost::system::error_code;
+
+/// A TCP socket, with TLS on top when asked for. Fulfils Asio's async stream concepts.
+class AnyStream {
+ public:
+  using executor_type = asio::any_io_executor;
+  explicit AnyStream(tcp::socket socket) : socket_(std::move(socket)) {}
+
+  executor_type get_executor() { return socket_.get_executor(); }
+  tcp::socket& socket() { return socket_; }
+  void startTls(asio::ssl::context& context) { tls_ = std::make_unique<asio::ssl::stream<tcp::socket&>>(socket_, context); }
+  asio::ssl::stream<tcp::socket&>* tls() { return tls_.get(); }
+
+  template <class Buffers, class Token>
+  auto async_read_some(const Buffers& buffers, Token&& token) {
+    if (tls_) return tls_->async_read_some(buffers, std::forward<Token>(token));
+    return socket_.async_read_some(buffers, std::forward<Token>(token));
+  }
+  template <class Buffers, class Token>
+  auto async_write_some(const Buffers& buffers, Token&& token) {
+    if (tls_) return tls_->async_write_some(buffers, std::forward<Token>(token));
+    return socket_.async_write_some(buffers, std::forward<Token>(token));
+  }
+
+ private:
+  tcp::socket socket_;
+  std::unique_ptr<asio::ssl::stream<tcp::socket&>> tls_;
+};
+
+/// A connection and its deadline: past it the socket is closed, which ends every pending operation.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  explicit Connection(tcp::socket socket) : stream(std::move(socket)), timer_(stream.get_executor()) {}
+
+  void arm(std::chrono::milliseconds limit) {
+    timer_.expires_after(limit);
+    timer_.async_wait([weak = weak_from_this()](error_code error) {
+      const auto self = weak.lock();
+      // A wait that had already been queued when the deadline moved does not count.
+      if (error || !self || self->timer_.expiry() > std::chrono::steady_clock::now()) return;
+      self->timed_out_ = true;
+      self->close();
+    });
+  }
+  void disarm() { timer_.expires_at(std::chrono::steady_clock::time_point::max()); }
+  bool timedOut() const { return timed_out_; }
+  void close() {
+    error_code ignored;
+    stream.socket().close(ignored);
+  }
+
+  std::shared_ptr<void> keep;  ///< what the stream refers to: the TLS settings
+  AnyStream stream;
+  boost::beast::flat_buffer buffer;
+
+ private:
+  asio::steady_timer timer_;
+  bool timed_out_ = false;
+};
+
+/// Repeated fields are joined with ", ".
+template <class Fields>
+Headers headersOf(const Fields& fields) {
+  Headers out;
+  for (const auto& field : fields) {
+    auto& value = out[std::string(field.name_string())];
+    if (!value.empty()) value += ", ";
+    value += std::string(field.value());
+  }
+  return out;
+}
+
+/// How TLS ended one handshake, filled by the verification.
+struct Handshake {
+  std::string host;
+  std::string fingerprint;
+  std::string refusal;  ///< why the peer is not trusted; empty: it is
+};
+
+/// A client's TLS settings: trust is decided by `TlsTrust` alone, never by the machine's own stores or environment.
+class TlsClient {
+ public:
+  static Result<std::shared_ptr<TlsClient>> make(TlsTrust trust);
+  asio::ssl::context& context() { return context_; }
+  /// Before the handshake: attaches what the verification needs. `handshake` must outlive it.
+  void prepare(asio::ssl::stream<tcp::socket&>& stream, Handshake& handshake) const;
+
+  bool accepts(void* store_context) const;  ///< for the callback: X509_STORE_CTX
+
+ private:
+  explicit TlsClient(TlsTrust trust) : trust_(std::move(trust)), context_(asio::ssl::context::tls_client) {}
+  TlsTrust trust_;
+  asio::ssl::context context_;
+};
+
+Result<std::shared_ptr<asio::ssl::context>> makeServerTls(const ServerOptions& options);
+/// Common name of the verified client certificate; empty without one.
+std::string clientCommonName(asio::ssl::stream<tcp::socket&>& stream);
+
+}  // namespace muster::io

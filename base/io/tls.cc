@@ -1,0 +1,173 @@
+// TLS settings and the decision whether a server is who it must be.
+#include "base/io/http_stream.h"
+
+#include <fmt/format.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include <arpa/inet.h>
+
+namespace muster::io {
+
+namespace {
+
+struct Free {
+  void operator()(BIO* p) const { BIO_free_all(p); }
+  void operator()(X509* p) const { X509_free(p); }
+  void operator()(X509_STORE* p) const { X509_STORE_free(p); }
+  void operator()(X509_STORE_CTX* p) const { X509_STORE_CTX_free(p); }
+};
+template <class T>
+using Handle = std::unique_ptr<T, Free>;
+
+std::string lastError() {
+  char text[256] = "unknown OpenSSL error";
+  if (const auto code = ERR_peek_last_error()) ERR_error_string_n(code, text, sizeof text);
+  ERR_clear_error();
+  return text;
+}
+
+std::string fingerprintOf(const X509* certificate) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  X509_digest(certificate, EVP_sha256(), digest, &size);
+  return toHex({reinterpret_cast<const char*>(digest), size});
+}
+
+std::vector<Handle<X509>> readAll(std::string_view pem) {
+  Handle<BIO> bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  std::vector<Handle<X509>> out;
+  while (X509* certificate = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) out.emplace_back(certificate);
+  ERR_clear_error();
+  return out;
+}
+
+int handshakeIndex() {
+  static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
+  return index;
+}
+
+bool isAddress(const std::string& host) {
+  unsigned char scratch[16];
+  return ::inet_pton(AF_INET, host.c_str(), scratch) == 1 || ::inet_pton(AF_INET6, host.c_str(), scratch) == 1;
+}
+
+/// The chain must lead to one of `roots`, be made for servers, and name the host. Answers the refusal; empty: fine.
+std::string verifyChain(X509* leaf, STACK_OF(X509) * chain, const std::vector<X509*>& roots, const std::string& host) {
+  Handle<X509_STORE> store(X509_STORE_new());
+  for (X509* root : roots) X509_STORE_add_cert(store.get(), root);
+  Handle<X509_STORE_CTX> context(X509_STORE_CTX_new());
+  if (X509_STORE_CTX_init(context.get(), store.get(), leaf, chain) != 1) return lastError();
+  auto* param = X509_STORE_CTX_get0_param(context.get());
+  X509_VERIFY_PARAM_set_purpose(param, X509_PURPOSE_SSL_SERVER);
+  if (isAddress(host)) {
+    X509_VERIFY_PARAM_set1_ip_asc(param, host.c_str());
+  } else {
+    X509_VERIFY_PARAM_set1_host(param, host.c_str(), host.size());
+  }
+  const bool fine = X509_verify_cert(context.get()) == 1;
+  ERR_clear_error();
+  if (fine) return {};
+  const int error = X509_STORE_CTX_get_error(context.get());
+  std::string why = X509_verify_cert_error_string(error);
+  if (error == X509_V_ERR_CERT_NOT_YET_VALID || error == X509_V_ERR_CERT_HAS_EXPIRED) why += "; is the clock of this machine right?";
+  return why;
+}
+
+std::string refusalOf(const TlsTrust& trust, X509* leaf, STACK_OF(X509) * chain, const std::string& host) {
+  if (trust.accept_any) return {};
+  if (!trust.pinned_fingerprint.empty() && !trust.pin_is_root) {
+    const auto seen = fingerprintOf(leaf);
+    if (seen == trust.pinned_fingerprint) return {};
+    return fmt::format("its certificate {} is not the pinned {}", seen, trust.pinned_fingerprint);
+  }
+  if (!trust.pinned_fingerprint.empty()) {
+    for (int i = 0; i < sk_X509_num(chain); ++i) {
+      X509* candidate = sk_X509_value(chain, i);
+      if (fingerprintOf(candidate) == trust.pinned_fingerprint) return verifyChain(leaf, chain, {candidate}, host);
+    }
+    return fmt::format("it does not present the pinned root {}", trust.pinned_fingerprint);
+  }
+  const auto owned = readAll(trust.ca_pem);
+  if (owned.empty()) return "no certificate authority and no pin is configured for it";
+  std::vector<X509*> roots;
+  for (const auto& root : owned) roots.push_back(root.get());
+  return verifyChain(leaf, chain, roots, host);
+}
+
+int verifyCallback(X509_STORE_CTX* store_context, void* client) {
+  return static_cast<const TlsClient*>(client)->accepts(store_context) ? 1 : 0;
+}
+
+Result<void> useIdentity(asio::ssl::context& context, const TlsIdentity& identity) {
+  error_code error;
+  context.use_certificate_chain(asio::buffer(identity.certificate_pem), error);
+  if (!error) context.use_private_key(asio::buffer(identity.key_pem.reveal()), asio::ssl::context::pem, error);
+  if (!error && SSL_CTX_check_private_key(context.native_handle()) != 1) {
+    ERR_clear_error();
+    return fail(ErrorCode::InvalidInput, "the TLS key does not belong to the certificate");
+  }
+  if (error) return fail(ErrorCode::InvalidInput, "the TLS certificate or key is not usable: " + error.message());
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<TlsClient>> TlsClient::make(TlsTrust trust) {
+  std::shared_ptr<TlsClient> client(new TlsClient(std::move(trust)));
+  auto* native = client->context_.native_handle();
+  SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
+  client->context_.set_verify_mode(asio::ssl::verify_peer);
+  SSL_CTX_set_cert_verify_callback(native, verifyCallback, client.get());
+  if (client->trust_.identity) TRY_OK(useIdentity(client->context_, *client->trust_.identity));
+  return client;
+}
+
+void TlsClient::prepare(asio::ssl::stream<tcp::socket&>& stream, Handshake& handshake) const {
+  SSL_set_ex_data(stream.native_handle(), handshakeIndex(), &handshake);
+  if (!isAddress(handshake.host)) SSL_set_tlsext_host_name(stream.native_handle(), handshake.host.c_str());
+}
+
+bool TlsClient::accepts(void* store_context) const {
+  auto* context = static_cast<X509_STORE_CTX*>(store_context);
+  auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  auto* handshake = static_cast<Handshake*>(SSL_get_ex_data(ssl, handshakeIndex()));
+  X509* leaf = X509_STORE_CTX_get0_cert(context);
+  if (!handshake || !leaf) return false;
+  handshake->fingerprint = fingerprintOf(leaf);
+  handshake->refusal = refusalOf(trust_, leaf, X509_STORE_CTX_get0_untrusted(context), handshake->host);
+  const bool fine = handshake->refusal.empty();
+  X509_STORE_CTX_set_error(context, fine ? X509_V_OK : X509_V_ERR_APPLICATION_VERIFICATION);
+  return fine;
+}
+
+Result<std::shared_ptr<asio::ssl::context>> makeServerTls(const ServerOptions& options) {
+  auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
+  auto* native = context->native_handle();
+  SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
+  SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);  // a resumed session would not show the client's certificate anew
+  SSL_CTX_set_options(native, SSL_OP_NO_TICKET);
+  SSL_CTX_set_num_tickets(native, 0);
+  TRY_OK(useIdentity(*context, *options.identity));
+  if (options.client_ca_pem.empty()) return context;
+  error_code error;
+  context->add_certificate_authority(asio::buffer(options.client_ca_pem), error);
+  if (error) return fail(ErrorCode::InvalidInput, "the client CA is not readable PEM: " + error.message());
+  for (const auto& root : readAll(options.client_ca_pem)) SSL_CTX_add_client_CA(native, root.get());
+  context->set_verify_mode(options.require_client_certificate ? asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert
+                                                              : asio::ssl::verify_peer);
+  return context;
+}
+
+std::string clientCommonName(asio::ssl::stream<tcp::socket&>& stream) {
+  SSL* ssl = stream.native_handle();
+  Handle<X509> certificate(SSL_get1_peer_certificate(ssl));
+  if (!certificate || SSL_get_verify_result(ssl) != X509_V_OK) return {};
+  char name[256] = {};
+  const int size = X509_NAME_get_text_by_NID(X509_get_subject_name(certificate.get()), NID_commonName, name, sizeof name);
+  return size > 0 ? std::string(name, static_cast<std::size_t>(size)) : std::string();
+}
+
+}  // namespace muster::io

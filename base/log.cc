@@ -1,0 +1,54 @@
+#include "base/log.h"
+
+#include <openssl/crypto.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <mutex>
+
+namespace muster {
+
+namespace {
+
+spdlog::level::level_enum levelOf(LogLevel level) {
+  switch (level) {
+    case LogLevel::Debug: return spdlog::level::debug;
+    case LogLevel::Info: return spdlog::level::info;
+    case LogLevel::Warning: return spdlog::level::warn;
+    case LogLevel::Error: return spdlog::level::err;
+  }
+  return spdlog::level::info;
+}
+
+spdlog::sink_ptr openSink(const std::filesystem::path& file) {
+  if (file.empty()) return std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  try {
+    return std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string());
+  } catch (const spdlog::spdlog_ex&) {
+    return std::make_shared<spdlog::sinks::stderr_sink_mt>();  // a log on stderr is better than none
+  }
+}
+
+}  // namespace
+
+void startLog(const std::filesystem::path& file, LogLevel level) {
+  auto logger = std::make_shared<spdlog::logger>("muster", openSink(file));
+  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %^%l%$ %v");
+  logger->set_level(levelOf(level));
+  logger->flush_on(spdlog::level::info);
+  spdlog::set_default_logger(std::move(logger));
+}
+
+void logText(LogLevel level, std::string_view area, std::string_view text) {
+  // Before startLog only problems are shown: a library must not chatter on the stdout of a program that did not ask for it.
+  static std::once_flag quiet;
+  std::call_once(quiet, [] {
+    if (spdlog::default_logger()->name().empty()) startLog({}, LogLevel::Warning);
+  });
+  spdlog::default_logger_raw()->log(levelOf(level), "{}: {}", area, text);
+}
+
+Secret::~Secret() { OPENSSL_cleanse(value_.data(), value_.capacity()); }
+
+}  // namespace muster

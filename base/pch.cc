@@ -1,0 +1,1 @@
+// Compiled once; its only purpose is to own the precompiled header that every other target reuses.

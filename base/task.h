@@ -1,0 +1,49 @@
+// Coroutine vocabulary: one control thread (an io_context) runs every coroutine; blocking work goes to Workers.
+#pragma once
+
+#include "base/result.h"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <chrono>
+#include <functional>
+
+namespace muster {
+
+namespace asio = boost::asio;
+
+template <class T>
+using Task = asio::awaitable<T>;
+
+/// A coroutine that answers with a Result.
+template <class T = void>
+using Async = asio::awaitable<Result<T>>;
+
+/// The bounded pool for libvirt, SQL, hashing and disk.
+class Workers {
+ public:
+  explicit Workers(std::size_t threads) : pool_(threads) {}
+  ~Workers() { pool_.join(); }
+  asio::thread_pool& pool() { return pool_; }
+
+ private:
+  asio::thread_pool pool_;
+};
+
+/// Runs a blocking function on the pool and resumes the caller on its own executor.
+/// `work` must own what it uses; it must not throw.
+template <class T>
+Task<T> offload(Workers& workers, std::function<T()> work) {
+  auto home = co_await asio::this_coro::executor;
+  co_await asio::post(workers.pool(), asio::use_awaitable);
+  T value = work();
+  co_await asio::post(home, asio::use_awaitable);
+  co_return value;
+}
+
+}  // namespace muster

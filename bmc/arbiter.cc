@@ -1,0 +1,165 @@
+#include "bmc/arbiter.h"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/system/system_error.hpp>
+
+#include <array>
+#include <deque>
+
+namespace muster::bmc {
+
+using namespace std::chrono_literals;
+
+struct Turnstile::Waiter {
+  explicit Waiter(const asio::any_io_executor& executor) : bell(executor, asio::steady_timer::time_point::max()) {}
+  asio::steady_timer bell;
+  bool granted = false;  ///< the place is the waiter's
+  bool gone = false;     ///< cancelled while it waited
+};
+
+struct Turnstile::State {
+  std::size_t free_places;
+  std::deque<std::shared_ptr<Waiter>> queue;
+
+  void release() {
+    while (!queue.empty()) {
+      auto waiter = std::move(queue.front());
+      queue.pop_front();
+      if (waiter->gone) continue;
+      waiter->granted = true;
+      waiter->bell.cancel();
+      return;
+    }
+    ++free_places;
+  }
+};
+
+Turnstile::Turnstile(std::size_t places) : state_(std::make_shared<State>(State{places, {}})) {}
+
+Task<Turnstile::Permit> Turnstile::enter() {
+  auto state = state_;
+  if (state->free_places > 0) {
+    --state->free_places;
+    co_return Permit(state);
+  }
+  auto executor = co_await asio::this_coro::executor;
+  auto waiter = std::make_shared<Waiter>(executor);
+  state->queue.push_back(waiter);
+  // Whoever is cancelled while waiting must neither keep a place that was just granted nor be granted one later.
+  struct Leave {
+    std::shared_ptr<State> state;
+    std::shared_ptr<Waiter> waiter;
+    bool taken = false;
+    ~Leave() {
+      if (taken) return;
+      waiter->gone = true;
+      if (waiter->granted) state->release();
+    }
+  } leave{state, waiter};
+  boost::system::error_code ignored;
+  auto ring = waiter->bell.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  co_await std::move(ring);
+  if (!waiter->granted) throw boost::system::system_error(asio::error::operation_aborted);
+  leave.taken = true;
+  co_return Permit(state);
+}
+
+Turnstile::Permit& Turnstile::Permit::operator=(Permit&& other) noexcept {
+  if (this != &other) {
+    leave();
+    state_ = std::exchange(other.state_, nullptr);
+  }
+  return *this;
+}
+
+void Turnstile::Permit::leave() {
+  if (auto state = std::exchange(state_, nullptr)) state->release();
+}
+
+Task<void> Pace::next() {
+  const auto now = clock_.steady();
+  const auto earliest = now - kRequestGap * kRequestBurst;
+  if (next_slot_ < earliest) next_slot_ = earliest;
+  next_slot_ += kRequestGap;
+  if (next_slot_ <= now) co_return;
+  auto wait = std::chrono::ceil<std::chrono::milliseconds>(next_slot_ - now);
+  auto sleep = clock_.sleep(wait);
+  co_await std::move(sleep);
+}
+
+namespace {
+
+// Past these an operation has failed, whatever it waits for; the drivers' own limits are tighter.
+constexpr auto kReadLimit = 10min;
+constexpr auto kPowerLimit = 15min;
+constexpr auto kBootLimit = 5min;
+constexpr auto kUploadLimit = 2h;
+constexpr auto kResetLimit = 20min;
+
+class ArbitratedBmc final : public Bmc {
+ public:
+  ArbitratedBmc(std::unique_ptr<Bmc> driver, Clock& clock) : driver_(std::move(driver)), clock_(clock) {}
+
+  std::string address() const override { return driver_->address(); }
+  Async<SystemInfo> system() override { return reading("reading the system", driver_->system()); }
+  Async<std::vector<FirmwareItem>> firmware() override { return reading("reading the firmware inventory", driver_->firmware()); }
+  Async<TaskStatus> task(std::string uri) override { return reading("reading a task", driver_->task(std::move(uri))); }
+  Async<TaskList> tasks() override { return reading("listing tasks", driver_->tasks()); }
+  Async<void> power(PowerAction action) override { return writing(kPowerLimit, "changing power", driver_->power(action)); }
+  Async<void> bootOnce(BootTarget target) override { return writing(kBootLimit, "setting the boot override", driver_->bootOnce(target)); }
+  Async<std::string> startUpdate(FirmwareUpdate update) override {
+    return writing(kUploadLimit, "uploading firmware", driver_->startUpdate(std::move(update)));
+  }
+  Async<void> resetBmc() override { return alone(kResetLimit, "resetting the BMC", driver_->resetBmc()); }
+
+ private:
+  template <class T>
+  Async<T> bounded(std::chrono::milliseconds limit, std::string what, Async<T> work) {
+    auto op = withDeadline<T>(clock_, limit, what, std::move(work));
+    auto result = co_await std::move(op);
+    if (!result) result.error().within(what + " of " + address());
+    co_return result;
+  }
+  template <class T>
+  Async<T> reading(std::string what, Async<T> work) {
+    auto enter = reads_.enter();
+    auto permit = co_await std::move(enter);
+    auto op = bounded<T>(kReadLimit, std::move(what), std::move(work));
+    co_return co_await std::move(op);
+  }
+  template <class T>
+  Async<T> writing(std::chrono::milliseconds limit, std::string what, Async<T> work) {
+    auto enter = write_.enter();
+    auto permit = co_await std::move(enter);
+    auto op = bounded<T>(limit, std::move(what), std::move(work));
+    co_return co_await std::move(op);
+  }
+  /// Takes the write place, then every read place: a reader would only see the BMC go.
+  template <class T>
+  Async<T> alone(std::chrono::milliseconds limit, std::string what, Async<T> work) {
+    auto enter = write_.enter();
+    auto permit = co_await std::move(enter);
+    std::array<Turnstile::Permit, kMaxConcurrentReads> reads;
+    for (auto& read : reads) {
+      auto next = reads_.enter();
+      read = co_await std::move(next);
+    }
+    auto op = bounded<T>(limit, std::move(what), std::move(work));
+    co_return co_await std::move(op);
+  }
+
+  std::unique_ptr<Bmc> driver_;
+  Clock& clock_;
+  Turnstile write_{1};
+  Turnstile reads_{kMaxConcurrentReads};
+};
+
+}  // namespace
+
+std::unique_ptr<Bmc> arbitrate(std::unique_ptr<Bmc> driver, Clock& clock) {
+  return std::make_unique<ArbitratedBmc>(std::move(driver), clock);
+}
+
+}  // namespace muster::bmc

@@ -1,0 +1,126 @@
+// All BMCs of the cluster, made when they are first asked for.
+#include "bmc/arbiter.h"
+#include "bmc/fleet.h"
+#include "bmc/libvirt_bmc.h"
+#include "bmc/redfish_bmc.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+namespace muster::bmc {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto kCloseLimit = 4s;
+
+/// A BMC that cannot be talked to; every call says why.
+class NoBmc final : public Bmc {
+ public:
+  NoBmc(std::string address, std::string why) : address_(std::move(address)), why_(std::move(why)) {}
+  std::string address() const override { return address_; }
+  Async<SystemInfo> system() override { return no<SystemInfo>(); }
+  Async<void> power(PowerAction) override { return no<void>(); }
+  Async<void> bootOnce(BootTarget) override { return no<void>(); }
+  Async<std::vector<FirmwareItem>> firmware() override { return no<std::vector<FirmwareItem>>(); }
+  Async<std::string> startUpdate(FirmwareUpdate) override { return no<std::string>(); }
+  Async<TaskStatus> task(std::string) override { return no<TaskStatus>(); }
+  Async<TaskList> tasks() override { return no<TaskList>(); }
+  Async<void> resetBmc() override { return no<void>(); }
+
+ private:
+  template <class T>
+  Async<T> no() {
+    co_return fail(ErrorCode::InvalidInput, why_);
+  }
+  std::string address_, why_;
+};
+
+class Fleet final : public BmcFleet {
+ public:
+  Fleet(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock, Workers& workers, HttpClientFactory make_client, std::string libvirt_uri)
+      : cluster_(cluster), store_(store), clock_(clock), workers_(workers), make_client_(std::move(make_client)), libvirt_uri_(std::move(libvirt_uri)) {}
+
+  Bmc& at(const NodeName& node) override {
+    auto& slot = bmcs_[node];
+    if (!slot) slot = make(node);
+    return *slot;
+  }
+
+  Async<void> close() override {
+    auto all = logoutAll();
+    auto bounded = withDeadline<void>(clock_, kCloseLimit, "logging out of the BMCs", std::move(all));
+    co_return co_await std::move(bounded);
+  }
+
+ private:
+  std::unique_ptr<Bmc> make(const NodeName& name) {
+    const inventory::Node* node = cluster_.findNode(name);
+    if (!node) return std::make_unique<NoBmc>("", "the inventory has no node " + name.str());
+    const std::string& url = node->bmc.url;
+    if (url.rfind("libvirt:", 0) == 0) return arbitrate(makeLibvirtBmc(url.substr(8), libvirt_uri_, clock_, workers_), clock_);
+    if (url.rfind("https://", 0) != 0) {
+      return std::make_unique<NoBmc>(url, "the BMC address \"" + url + "\" of " + name.str() + " is neither https://… nor libvirt:DOMAIN; correct bmc.url in the inventory");
+    }
+    const auto& profile = cluster_.profileOf(*node);
+    auto credential = cluster_.credentials.find(profile.bmc_credential);
+    if (credential == cluster_.credentials.end()) {
+      return std::make_unique<NoBmc>(url, "the inventory has no credential \"" + profile.bmc_credential + "\" for the BMC of " + name.str());
+    }
+    RedfishSession::Options options;
+    options.node = name;
+    options.base_url = url;
+    options.username = node->bmc.username_override.empty() ? credential->second.username : node->bmc.username_override;
+    options.password = [ref = credential->second.password] { return ref.read(); };
+    auto session = std::make_unique<RedfishSession>(std::move(options), store_, clock_, make_client_);
+    auto driver = std::make_unique<RedfishBmc>(std::move(session), profile.boot, clock_, workers_);
+    redfish_.push_back(driver.get());
+    return arbitrate(std::move(driver), clock_);
+  }
+
+  /// All at once: a thousand BMCs, one of them silent, must not add up.
+  Async<void> logoutAll() {
+    auto executor = co_await asio::this_coro::executor;
+    struct Pending {
+      explicit Pending(const asio::any_io_executor& e) : bell(e, asio::steady_timer::time_point::max()) {}
+      asio::steady_timer bell;
+      std::size_t open = 0;
+    };
+    auto pending = std::make_shared<Pending>(executor);
+    pending->open = redfish_.size();
+    if (redfish_.empty()) co_return Result<void>();
+    for (RedfishBmc* bmc : redfish_) {
+      asio::co_spawn(executor, bmc->logout(), [pending](std::exception_ptr, Result<void>) {
+        if (--pending->open == 0) pending->bell.cancel();
+      });
+    }
+    boost::system::error_code ignored;
+    auto ring = pending->bell.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    co_await std::move(ring);
+    co_return Result<void>();
+  }
+
+  const inventory::Cluster& cluster_;
+  lifecycle::Store& store_;
+  Clock& clock_;
+  Workers& workers_;
+  HttpClientFactory make_client_;
+  std::string libvirt_uri_;
+  std::map<NodeName, std::unique_ptr<Bmc>> bmcs_;
+  std::vector<RedfishBmc*> redfish_;  ///< owned by their arbiters in bmcs_
+};
+
+}  // namespace
+
+std::unique_ptr<BmcFleet> makeBmcFleet(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock, Workers& workers, HttpClientFactory make_client,
+                                       std::string libvirt_uri) {
+  return std::make_unique<Fleet>(cluster, store, clock, workers, std::move(make_client), std::move(libvirt_uri));
+}
+
+std::unique_ptr<BmcFleet> makeBmcFleet(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock, Workers& workers) {
+  return makeBmcFleet(cluster, store, clock, workers, [](io::TlsTrust trust) { return io::makeHttpClient(std::move(trust)); }, std::string());
+}
+
+}  // namespace muster::bmc

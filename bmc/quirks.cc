@@ -1,0 +1,82 @@
+#include "bmc/quirks.h"
+
+#include "lifecycle/facet.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace muster::bmc {
+namespace {
+
+using namespace std::chrono_literals;
+
+// One row per known difference. Rows describe what was read in captures or in public drivers, with their source.
+constexpr std::array kRows = {
+    QuirkRow{.vendor = "dell*", .model = "*", .version = "*",
+             .source = "iDRAC: ids of inventory members contain the version; a finished task disappears, its Job stays "
+                       "(libredfish dell.rs, ironic power.py); Manager.Reset knows GracefulRestart only; fwupd waits 120 s",
+             .keeps_finished_tasks = false, .inventory_key = InventoryKey::InstalledFqdd, .manager_reset = "GracefulRestart",
+             .settle_gap = 10s},
+    QuirkRow{.vendor = "hpe*", .model = "*", .version = "*",
+             .source = "iLO 5/6: ids of inventory members are numbers that shift (capture)",
+             .inventory_key = InventoryKey::Name, .settle_gap = 10s},
+    QuirkRow{.vendor = "supermicro*", .model = "*", .version = "*",
+             .source = "updates apply at once when asked so (libredfish); GracefulRestart only (capture)",
+             .apply_time = "Immediate", .manager_reset = "GracefulRestart", .settle_gap = 10s},
+    QuirkRow{.vendor = "supermicro*", .model = "*X10*", .version = "*",
+             .source = "X10 has no BootSourceOverrideMode (metal-operator #982)", .boot_mode = false},
+    QuirkRow{.vendor = "nvidia*", .model = "*DGX*H100*", .version = "*",
+             .source = "AMI on DGX H100: writes go to the settings object with If-Match; inventory of 66 members is slow, "
+                       "180 s; motherboard packages want an empty UpdateParameters (nvfwupd)",
+             .boot_override_on_settings = true, .send_targets = false, .manager_reset = "ForceRestart", .off_on_pause = 10s,
+             .settle_gap = 30s, .inventory_read = 180s},
+    QuirkRow{.vendor = "lenovo*", .model = "*", .version = "*",
+             .source = "XCC: ApplyTime must be Immediate (libredfish 64234506); 10 s between off and on on SR675V3",
+             .apply_time = "Immediate", .off_on_pause = 10s, .settle_gap = 10s},
+};
+
+constexpr std::array<std::string_view, 5> kTryLater = {
+    "UnableToModifyDuringSystemPOST",  // HPE iLO while the host is in POST, status 400
+    "HMCCommuicationFailed",           // DGX H100, host is off or the baseboard is starting (their spelling), status 503
+    "ServiceTemporarilyUnavailable",   // DSP0268 base registry
+    "ServiceInUnknownState",           // DSP0268 base registry
+    "RAC0218",                         // iDRAC: too many sessions
+};
+
+bool fits(std::string_view glob, std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string pattern(glob);
+  std::transform(pattern.begin(), pattern.end(), pattern.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lifecycle::matches(pattern, text);
+}
+
+void apply(const QuirkRow& row, Quirks& quirks) {
+  if (row.boot_override_on_settings) quirks.boot_override_on_settings = *row.boot_override_on_settings;
+  if (row.boot_mode) quirks.boot_mode = *row.boot_mode;
+  if (row.keeps_finished_tasks) quirks.keeps_finished_tasks = *row.keeps_finished_tasks;
+  if (row.send_targets) quirks.send_targets = *row.send_targets;
+  if (row.apply_time) quirks.apply_time = *row.apply_time;
+  if (row.inventory_key) quirks.inventory_key = *row.inventory_key;
+  if (row.manager_reset) quirks.manager_reset = *row.manager_reset;
+  if (row.off_on_pause) quirks.off_on_pause = *row.off_on_pause;
+  if (row.settle_gap) quirks.settle_gap = *row.settle_gap;
+  if (row.inventory_read) quirks.inventory_read = *row.inventory_read;
+}
+
+}  // namespace
+
+std::span<const QuirkRow> quirkRows() { return kRows; }
+
+Quirks quirksOf(const BmcIdentity& identity) {
+  Quirks quirks;
+  for (const QuirkRow& row : kRows) {
+    const bool vendor = fits(row.vendor, identity.vendor) || fits(row.vendor, identity.manufacturer);
+    if (vendor && fits(row.model, identity.model) && fits(row.version, identity.version)) apply(row, quirks);
+  }
+  return quirks;
+}
+
+std::span<const std::string_view> tryLaterMessages() { return kTryLater; }
+
+}  // namespace muster::bmc

@@ -1,0 +1,342 @@
+// Finding things, the system, and power.
+#include "bmc/redfish_bmc.h"
+
+#include <algorithm>
+
+namespace muster::bmc {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::size_t kMaxSystems = 32;
+constexpr std::size_t kMaxManagers = 32;
+constexpr std::size_t kMaxInterfaces = 64;
+constexpr int kMaxPages = 64;
+
+constexpr auto kPowerLimit = 120s;
+constexpr auto kGracefulLimit = 180s;
+constexpr auto kPowerPoll = 1000ms;
+constexpr auto kPowerRepeat = 10s;   ///< iDRAC10 refuses On for some seconds after off (ironic power.py: 6 × 10 s)
+constexpr int kMaxPowerRepeats = 6;
+constexpr int kMaxOverrideReads = 3;
+
+PowerState parsePower(const std::string& text) {
+  if (text == "On") return PowerState::On;
+  if (text == "Off") return PowerState::Off;
+  return PowerState::Unknown;  // PoweringOn, PoweringOff, Paused, absent
+}
+
+std::string_view toString(PowerState state) {
+  return state == PowerState::On ? "On" : state == PowerState::Off ? "Off" : "unknown";
+}
+
+std::string resetType(PowerAction action) {
+  switch (action) {
+    case PowerAction::On: return "On";
+    case PowerAction::ForceOff: return "ForceOff";
+    case PowerAction::GracefulShutdown: return "GracefulShutdown";
+    case PowerAction::ForceRestart: return "ForceRestart";
+  }
+  return "On";
+}
+
+std::string_view redfishName(BootTarget target) {
+  switch (target) {
+    case BootTarget::None: return "None";
+    case BootTarget::Pxe: return "Pxe";
+    case BootTarget::Disk: return "Hdd";
+    case BootTarget::UefiHttp: return "UefiHttp";
+  }
+  return "None";
+}
+
+BootTarget overrideOf(const Json& system) {
+  const std::string enabled = textAt(system, "Boot/BootSourceOverrideEnabled");
+  if (enabled.empty() || enabled == "Disabled") return BootTarget::None;
+  const std::string target = textAt(system, "Boot/BootSourceOverrideTarget");
+  for (auto known : {BootTarget::Pxe, BootTarget::Disk, BootTarget::UefiHttp}) {
+    if (target == redfishName(known)) return known;
+  }
+  return BootTarget::None;
+}
+
+/// How much a system looks like the host: it can be reset, it boots, it is physical. HGX_Baseboard_0 has neither actions nor boot.
+int hostScore(const Json& system) {
+  int score = 0;
+  if (find(system, "Actions/#ComputerSystem.Reset")) score += 8;
+  if (find(system, "Boot/BootSourceOverrideTarget")) score += 4;
+  if (textAt(system, "SystemType") == "Physical" || textAt(system, "SystemType").empty()) score += 1;
+  return score;
+}
+
+}  // namespace
+
+RedfishBmc::RedfishBmc(std::unique_ptr<RedfishSession> session, inventory::BootMode boot_mode, Clock& clock, Workers& workers)
+    : session_(std::move(session)), boot_mode_(boot_mode), clock_(clock), workers_(workers) {}
+
+// ---- finding things
+
+Async<std::vector<RedfishBmc::Member>> RedfishBmc::members(std::string collection, std::size_t limit, std::chrono::milliseconds timeout) {
+  std::vector<Member> found;
+  std::optional<Error> problem;
+  std::string next = collection;
+  for (int page = 0; page < kMaxPages && !next.empty(); ++page) {
+    auto read = session_->get(next, timeout);
+    CO_TRY(reply, co_await std::move(read));
+    next = linkAt(reply.body, "Members@odata.nextLink");
+    const Json* list = find(reply.body, "Members");
+    if (!list || !list->is_array()) break;
+    for (const Json& entry : *list) {
+      const std::string uri = linkAt(entry, "@odata.id");
+      if (uri.empty() || found.size() >= limit) continue;
+      if (entry.contains("Id")) {  // already expanded
+        found.push_back({uri, entry});
+        continue;
+      }
+      auto one = session_->get(uri, timeout);
+      auto member = co_await std::move(one);
+      if (member) {
+        found.push_back({uri, std::move(member->body)});
+      } else if (member.error().code() == ErrorCode::Denied) {
+        co_return fail(std::move(member.error()));
+      } else {
+        problem = std::move(member.error());  // a baseboard answers 503 while the host is off: the others still count
+      }
+    }
+  }
+  if (found.empty() && problem) co_return fail(std::move(*problem));
+  co_return found;
+}
+
+Async<RedfishBmc::Member> RedfishBmc::pickSystem(std::string collection) {
+  auto read = members(collection, kMaxSystems, RedfishSession::kRequestTimeout);
+  CO_TRY(systems, co_await std::move(read));
+  auto best = std::max_element(systems.begin(), systems.end(), [](const Member& a, const Member& b) { return hostScore(a.json) < hostScore(b.json); });
+  if (best == systems.end() || !find(best->json, "Actions/#ComputerSystem.Reset")) {
+    co_return fail(ErrorCode::NotFound, fmt::format("none of the {} systems of {} can be reset; muster finds no host behind this BMC", systems.size(), address()));
+  }
+  co_return std::move(*best);
+}
+
+Async<RedfishBmc::Member> RedfishBmc::pickManager(std::string collection, Member system) {
+  auto read = members(collection, kMaxManagers, RedfishSession::kRequestTimeout);
+  CO_TRY(managers, co_await std::move(read));
+  const auto managed_by = linksAt(system.json, "Links/ManagedBy");
+  auto score = [&](const Member& m) {
+    int points = 0;
+    if (find(m.json, "Actions/#Manager.Reset")) points += 4;
+    if (std::find(managed_by.begin(), managed_by.end(), m.uri) != managed_by.end()) points += 2;
+    if (textAt(m.json, "ManagerType") == "BMC") points += 1;
+    return points;
+  };
+  auto best = std::max_element(managers.begin(), managers.end(), [&](const Member& a, const Member& b) { return score(a) < score(b); });
+  if (best == managers.end()) co_return fail(ErrorCode::NotFound, "the service at " + address() + " lists no manager");
+  co_return std::move(*best);
+}
+
+Async<RedfishBmc::Places> RedfishBmc::places() {
+  if (places_) co_return *places_;
+  auto read_root = session_->get("/redfish/v1/");
+  CO_TRY(root, co_await std::move(read_root));
+  auto place = [&](std::string_view name, const char* fallback) {
+    auto link = linkAt(root.body, name);
+    return link.empty() ? std::string(fallback) : link;
+  };
+  Places found;
+  found.update_service = place("UpdateService", "/redfish/v1/UpdateService");
+  found.tasks = place("Tasks", "/redfish/v1/TaskService");
+  auto find_system = pickSystem(place("Systems", "/redfish/v1/Systems"));
+  CO_TRY(system, co_await std::move(find_system));
+  auto find_manager = pickManager(place("Managers", "/redfish/v1/Managers"), system);
+  CO_TRY(manager, co_await std::move(find_manager));
+  found.system = system.uri;
+  found.manager = manager.uri;
+
+  BmcIdentity who{textAt(root.body, "Vendor"), textAt(system.json, "Manufacturer"), textAt(system.json, "Model"), textAt(manager.json, "FirmwareVersion")};
+  const Json* oem = find(root.body, "Oem");
+  if (who.vendor.empty() && oem && oem->is_object() && !oem->empty()) who.vendor = oem->begin().key();  // Supermicro names itself only there
+  found.quirks = quirksOf(who);
+  places_ = found;
+  co_return found;
+}
+
+Async<std::vector<std::string>> RedfishBmc::allowedResets(Json action) {
+  auto values = textsAt(action, "ResetType@Redfish.AllowableValues");
+  const std::string info = linkAt(action, "@Redfish.ActionInfo");
+  if (!values.empty() || info.empty()) co_return values;
+  auto read = session_->get(info);
+  auto reply = co_await std::move(read);
+  if (!reply) co_return values;  // not knowing is not refusing
+  const Json* parameters = find(reply->body, "Parameters");
+  if (!parameters || !parameters->is_array()) co_return values;
+  for (const Json& parameter : *parameters) {
+    if (textAt(parameter, "Name") == "ResetType") values = textsAt(parameter, "AllowableValues");
+  }
+  co_return values;
+}
+
+// ---- system
+
+Async<std::vector<std::string>> RedfishBmc::macs(std::string collection) {
+  std::vector<std::string> found;
+  if (collection.empty()) co_return found;
+  auto read = members(collection, kMaxInterfaces, RedfishSession::kRequestTimeout);
+  CO_TRY(interfaces, co_await std::move(read));
+  for (const Member& nic : interfaces) {
+    for (std::string_view field : {"PermanentMACAddress", "MACAddress"}) {
+      auto mac = Mac::parse(textAt(nic.json, field));
+      if (mac && std::find(found.begin(), found.end(), mac->str()) == found.end()) found.push_back(mac->str());
+    }
+  }
+  co_return found;
+}
+
+Async<SystemInfo> RedfishBmc::system() {
+  auto where = places();
+  CO_TRY(at, co_await std::move(where));
+  auto read = session_->get(at.system);
+  CO_TRY(reply, co_await std::move(read));
+  const Json& json = reply.body;
+  if (!macs_) {
+    auto look = macs(linkAt(json, "EthernetInterfaces"));
+    auto seen = co_await std::move(look);
+    if (seen && !seen->empty()) macs_ = std::move(*seen);  // else: asked again the next time
+  }
+  SystemInfo info;
+  info.power = parsePower(textAt(json, "PowerState"));
+  info.manufacturer = textAt(json, "Manufacturer");
+  info.model = textAt(json, "Model");
+  info.serial = textAt(json, "SerialNumber");
+  info.uuid = textAt(json, "UUID");
+  info.macs = macs_.value_or(std::vector<std::string>());
+  info.boot_override = overrideOf(json);
+  co_return info;
+}
+
+// ---- power
+
+Async<PowerState> RedfishBmc::powerState() {
+  auto where = places();
+  CO_TRY(at, co_await std::move(where));
+  auto read = session_->get(at.system);
+  CO_TRY(reply, co_await std::move(read));
+  co_return parsePower(textAt(reply.body, "PowerState"));
+}
+
+// A restart is off and on, each verified: after Redfish's ForceRestart the state is On as before, which proves nothing (DGX
+// H100 answers success and does not restart, iLO maps it to a graceful one).
+Async<void> RedfishBmc::power(PowerAction action) {
+  if (action != PowerAction::ForceRestart) {
+    const auto wanted = action == PowerAction::On ? PowerState::On : PowerState::Off;
+    auto op = reach(wanted, resetType(action), action == PowerAction::GracefulShutdown ? kGracefulLimit : kPowerLimit);
+    co_return co_await std::move(op);
+  }
+  auto where = places();
+  CO_TRY(at, co_await std::move(where));
+  auto off = reach(PowerState::Off, resetType(PowerAction::ForceOff), kPowerLimit);
+  CO_TRY_OK(co_await std::move(off));
+  auto pause = clock_.sleep(at.quirks.off_on_pause);
+  co_await std::move(pause);
+  auto on = reach(PowerState::On, resetType(PowerAction::On), kPowerLimit);
+  co_return co_await std::move(on);
+}
+
+Async<void> RedfishBmc::reach(PowerState wanted, std::string type, std::chrono::seconds limit) {
+  auto where = places();
+  CO_TRY(at, co_await std::move(where));
+  auto read = session_->get(at.system);
+  CO_TRY(system, co_await std::move(read));
+  if (parsePower(textAt(system.body, "PowerState")) == wanted) co_return Result<void>();
+  const Json* action = find(system.body, "Actions/#ComputerSystem.Reset");
+  if (!action) co_return fail(ErrorCode::NotFound, at.system + " offers no reset action");
+  auto ask = allowedResets(*action);
+  CO_TRY(allowed, co_await std::move(ask));
+  if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), type) == allowed.end()) {
+    co_return fail(ErrorCode::InvalidInput, fmt::format("{} does not offer {}; it offers {}", at.system, type, fmt::join(allowed, ", ")));
+  }
+  std::string target = linkAt(*action, "target");
+  if (target.empty()) target = at.system + "/Actions/ComputerSystem.Reset";
+
+  const auto until = clock_.steady() + limit;
+  for (int repeat = 0;; ++repeat) {
+    Json body = Json::object();
+    body["ResetType"] = type;
+    auto post = session_->post(target, body);
+    auto answer = co_await std::move(post);
+    if (answer) break;
+    // 409 is "already so" for one vendor and "not yet" for another; a lost answer may have worked. The state decides.
+    auto again = powerState();
+    auto now = co_await std::move(again);
+    if (now && *now == wanted) co_return Result<void>();
+    const bool may_repeat = answer.error().code() == ErrorCode::Conflict || answer.error().canRetry();
+    if (!may_repeat || repeat >= kMaxPowerRepeats || clock_.steady() + kPowerRepeat > until) co_return fail(std::move(answer.error()));
+    auto pause = clock_.sleep(kPowerRepeat);
+    co_await std::move(pause);
+  }
+  auto wait = waitForPower(wanted, until, type);
+  co_return co_await std::move(wait);
+}
+
+Async<void> RedfishBmc::waitForPower(PowerState wanted, std::chrono::steady_clock::time_point until, std::string after) {
+  std::string last = "nothing";
+  while (true) {
+    auto look = powerState();
+    auto now = co_await std::move(look);
+    if (now && *now == wanted) co_return Result<void>();
+    if (!now && !now.error().canRetry()) co_return fail(std::move(now.error()));
+    last = now ? std::string(toString(*now)) : now.error().str();
+    if (clock_.steady() >= until) break;
+    auto pause = clock_.sleep(kPowerPoll);
+    co_await std::move(pause);
+  }
+  co_return fail(ErrorCode::Timeout, fmt::format("{} accepted {} but its power state did not become {}; last seen: {}", address(), after, toString(wanted), last));
+}
+
+// ---- boot override
+
+Async<void> RedfishBmc::bootOnce(BootTarget target) {
+  auto where = places();
+  CO_TRY(at, co_await std::move(where));
+  std::string uri = at.system;
+  if (at.quirks.boot_override_on_settings) {
+    auto read = session_->get(at.system);
+    CO_TRY(system, co_await std::move(read));
+    auto settings = linkAt(system.body, "@Redfish.Settings/SettingsObject");
+    if (!settings.empty()) uri = settings;
+  }
+  auto write = writeBoot(uri, target);
+  CO_TRY_OK(co_await std::move(write));
+  std::string seen;
+  for (int attempt = 0; attempt < kMaxOverrideReads; ++attempt) {
+    auto read = session_->get(uri);
+    CO_TRY(now, co_await std::move(read));
+    if (overrideOf(now.body) == target) co_return Result<void>();
+    seen = textAt(now.body, "Boot/BootSourceOverrideEnabled") + " " + textAt(now.body, "Boot/BootSourceOverrideTarget");
+    auto pause = clock_.sleep(kPowerPoll);
+    co_await std::move(pause);
+  }
+  co_return fail(ErrorCode::Unavailable, fmt::format("{} accepted the boot override {} but shows \"{}\"", uri, redfishName(target), seen));
+}
+
+Async<void> RedfishBmc::writeBoot(std::string uri, BootTarget target) {
+  auto where = places();
+  CO_TRY(at, co_await std::move(where));
+  auto read = session_->get(uri);
+  CO_TRY(now, co_await std::move(read));
+  Json boot = Json::object();
+  boot["BootSourceOverrideEnabled"] = target == BootTarget::None ? "Disabled" : "Once";
+  boot["BootSourceOverrideTarget"] = redfishName(target);
+  // Sent with every write where the property exists: some BMCs fall back to the other mode without it (Supermicro).
+  if (at.quirks.boot_mode && find(now.body, "Boot/BootSourceOverrideMode")) {
+    const bool uefi = boot_mode_ == inventory::BootMode::Uefi || target == BootTarget::UefiHttp;
+    boot["BootSourceOverrideMode"] = uefi ? "UEFI" : "Legacy";
+  }
+  Json body = Json::object();
+  body["Boot"] = std::move(boot);
+  auto write = session_->patch(uri, std::move(body), now.etag());
+  CO_TRY_OK(co_await std::move(write));
+  co_return Result<void>();
+}
+
+}  // namespace muster::bmc

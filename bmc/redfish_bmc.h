@@ -1,0 +1,78 @@
+// RedfishBmc: one BMC by Redfish. Resources are found by role, answers are read leniently, outcomes by re-reading state.
+#pragma once
+
+#include "bmc/bmc.h"
+#include "bmc/quirks.h"
+#include "bmc/redfish_session.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+
+namespace muster::bmc {
+
+class RedfishBmc final : public Bmc {
+ public:
+  RedfishBmc(std::unique_ptr<RedfishSession> session, inventory::BootMode boot_mode, Clock& clock, Workers& workers);
+
+  std::string address() const override { return session_->address(); }
+  Async<SystemInfo> system() override;
+  Async<void> power(PowerAction action) override;
+  Async<void> bootOnce(BootTarget target) override;
+  Async<std::vector<FirmwareItem>> firmware() override;
+  Async<std::string> startUpdate(FirmwareUpdate update) override;
+  Async<TaskStatus> task(std::string uri) override;
+  Async<TaskList> tasks() override;
+  Async<void> resetBmc() override;
+
+  Async<void> logout() { return session_->close(); }
+
+ private:
+  /// Where things are on this BMC; found once, forgotten at a BMC reset.
+  struct Places {
+    std::string system, manager, update_service, tasks;
+    Quirks quirks;
+  };
+  struct Member {
+    std::string uri;
+    Json json;
+  };
+  struct Inventory {
+    std::vector<FirmwareItem> items;
+    std::map<std::string, std::string> uri_by_name;
+  };
+
+  Async<Places> places();
+  Async<Member> pickSystem(std::string collection);
+  Async<Member> pickManager(std::string collection, Member system);
+  Async<std::vector<Member>> members(std::string collection, std::size_t limit, std::chrono::milliseconds timeout);
+  Async<std::vector<std::string>> macs(std::string collection);
+  Async<std::vector<std::string>> allowedResets(Json action);
+
+  Async<PowerState> powerState();
+  Async<void> reach(PowerState wanted, std::string type, std::chrono::seconds limit);
+  Async<void> waitForPower(PowerState wanted, std::chrono::steady_clock::time_point until, std::string after);
+  Async<void> writeBoot(std::string uri, BootTarget target);
+
+  Async<Inventory> readInventory();
+  Async<Json> updateParameters(std::string component);
+  Async<void> refuseWhileUpdating();
+
+  Async<void> waitForReset(std::string manager, std::string reset_time_before);
+  Async<void> settle();
+
+  std::unique_ptr<RedfishSession> session_;
+  inventory::BootMode boot_mode_;
+  Clock& clock_;
+  Workers& workers_;
+  std::optional<Places> places_;
+  std::optional<std::vector<std::string>> macs_;
+};
+
+/// The task of an accepted upload: Location, Location…/Monitor, the body's @odata.id or Id, or a message's argument.
+/// "" when the answer names none.
+std::string taskUriOf(const RedfishReply& reply);
+/// Reads a Task resource or a task monitor's answer.
+TaskStatus taskStatusOf(const RedfishReply& reply);
+
+}  // namespace muster::bmc

@@ -1,0 +1,294 @@
+#include "bmc/redfish_session.h"
+
+#include "bmc/quirks.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace muster::bmc {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int kMaxBusyWaits = 6;
+constexpr auto kFirstBusyWait = 1000ms;
+constexpr auto kMaxBusyWait = 30s;
+constexpr auto kReconnectPause = 500ms;
+constexpr auto kLogoutLimit = 3s;
+constexpr std::size_t kMaxIdleClients = kMaxConcurrentReads + 1;
+constexpr std::size_t kMaxReplyBytes = 32u << 20;
+
+/// Retry-After in seconds (the date form is ignored), else exponential.
+std::chrono::milliseconds busyWait(const RedfishReply& reply, int attempt) {
+  std::chrono::milliseconds wait = kFirstBusyWait * (1 << std::min(attempt, 5));
+  const std::string after = reply.header("Retry-After");
+  int seconds = 0;
+  auto [end, error] = std::from_chars(after.data(), after.data() + after.size(), seconds);
+  if (error == std::errc() && end == after.data() + after.size() && seconds > 0) wait = std::chrono::seconds(seconds);
+  return std::min<std::chrono::milliseconds>(wait, kMaxBusyWait);
+}
+
+bool saysLater(const RedfishReply& reply) {
+  if (reply.status == 429 || reply.status == 503) return true;
+  if (reply.ok()) return false;
+  auto later = tryLaterMessages();
+  return std::any_of(later.begin(), later.end(), [&](std::string_view id) { return hasMessageId(reply.body, id); });
+}
+
+std::string pathOnly(const std::string& link) {
+  if (link.empty() || link.front() == '/') return link;
+  auto url = io::Url::parse(link);
+  return url ? url->target : std::string();
+}
+
+}  // namespace
+
+std::string RedfishReply::header(const std::string& name) const {
+  auto it = headers.find(name);
+  return it == headers.end() ? std::string() : it->second;
+}
+
+std::string RedfishReply::etag() const {
+  auto tag = header("ETag");
+  return tag.empty() ? textAt(body, "@odata.etag") : tag;
+}
+
+Error errorOf(const RedfishReply& reply, const std::string& what) {
+  const std::string words = serviceMessage(reply.body);
+  std::string text = fmt::format("{}: the BMC answered {}{}{}", what, reply.status, words.empty() ? "" : ": ", words);
+  switch (reply.status) {
+    case 401:
+    case 403: return Error(ErrorCode::Denied, std::move(text));
+    case 404:
+    case 410: return Error(ErrorCode::NotFound, std::move(text));
+    case 409:
+    case 412:
+    case 428: return Error(ErrorCode::Conflict, std::move(text));
+    case 408:
+    case 429: return Error(ErrorCode::Unavailable, std::move(text));
+    default: break;
+  }
+  if (reply.status >= 500 || saysLater(reply)) return Error(ErrorCode::Unavailable, std::move(text));
+  return Error(ErrorCode::InvalidInput, std::move(text));
+}
+
+RedfishSession::RedfishSession(Options options, lifecycle::Store& store, Clock& clock, HttpClientFactory make_client)
+    : options_(std::move(options)), clock_(clock), make_client_(std::move(make_client)), trust_(store, options_.node), pace_(clock) {
+  while (!options_.base_url.empty() && options_.base_url.back() == '/') options_.base_url.pop_back();
+}
+
+// ---- what drivers call
+
+Async<RedfishReply> RedfishSession::get(std::string path, std::chrono::milliseconds timeout) {
+  auto op = call({.method = "GET", .path = path, .timeout = timeout});
+  CO_TRY(reply, co_await std::move(op));
+  if (!reply.ok()) co_return fail(errorOf(reply, "GET " + path));
+  co_return std::move(reply);
+}
+
+Async<RedfishReply> RedfishSession::post(std::string path, Json body) {
+  auto op = call({.method = "POST", .path = path, .body = body.dump(), .repeatable = false});
+  CO_TRY(reply, co_await std::move(op));
+  if (!reply.ok()) co_return fail(errorOf(reply, "POST " + path));
+  co_return std::move(reply);
+}
+
+Async<RedfishReply> RedfishSession::patch(std::string path, Json body, std::string etag) {
+  std::vector<std::string> ladder;
+  if (!etag.empty()) ladder.push_back(etag);
+  if (etag.rfind("W/", 0) == 0) ladder.push_back(etag.substr(2));
+  ladder.emplace_back();
+  RedfishReply last;
+  for (const std::string& tag : ladder) {
+    Call request{.method = "PATCH", .path = path, .body = body.dump()};
+    if (!tag.empty()) request.headers["If-Match"] = tag;
+    auto op = call(std::move(request));
+    CO_TRY(reply, co_await std::move(op));
+    if (reply.ok()) co_return std::move(reply);
+    last = std::move(reply);
+    if (last.status != 412 && last.status != 428) break;
+  }
+  co_return fail(errorOf(last, "PATCH " + path));
+}
+
+Async<RedfishReply> RedfishSession::upload(std::string path, std::string content_type, std::string body, std::chrono::milliseconds timeout) {
+  Call request{.method = "POST", .path = std::move(path), .timeout = timeout, .repeatable = false, .wait_busy = false, .fresh = true};
+  request.headers["Content-Type"] = std::move(content_type);
+  request.headers["Content-Length"] = std::to_string(body.size());  // iDRAC fails on chunked bodies
+  request.body = std::move(body);
+  // An expired session must show before the upload, not by it.
+  auto look = get("/redfish/v1/SessionService");
+  CO_TRY_OK(co_await std::move(look));
+  auto op = exchange(std::move(request), token_);
+  co_return co_await std::move(op);
+}
+
+Async<RedfishReply> RedfishSession::peek(std::string path, bool with_token) {
+  auto pin = ensurePin();
+  CO_TRY_OK(co_await std::move(pin));
+  Call request{.method = "GET", .path = std::move(path), .timeout = 10s, .repeatable = false, .wait_busy = false, .fresh = true};
+  auto op = exchange(std::move(request), with_token ? token_ : std::string());
+  co_return co_await std::move(op);
+}
+
+Async<void> RedfishSession::close() {
+  if (token_.empty() || session_path_.empty()) co_return Result<void>();
+  Call request{.method = "DELETE", .path = std::exchange(session_path_, {}), .timeout = kLogoutLimit, .repeatable = false, .wait_busy = false};
+  auto op = exchange(std::move(request), std::exchange(token_, {}));
+  CO_TRY_OK(co_await std::move(op));
+  co_return Result<void>();
+}
+
+// ---- session
+
+Async<RedfishReply> RedfishSession::call(Call call) {
+  for (int waits = 0;; ++waits) {
+    auto op = authorized(call);
+    CO_TRY(reply, co_await std::move(op));
+    if (!call.wait_busy || waits >= kMaxBusyWaits || !saysLater(reply)) co_return std::move(reply);
+    auto pause = clock_.sleep(busyWait(reply, waits));
+    co_await std::move(pause);
+  }
+}
+
+Async<RedfishReply> RedfishSession::authorized(Call call) {
+  for (bool first = true;; first = false) {
+    if (token_.empty()) {
+      auto enter = login("");
+      CO_TRY_OK(co_await std::move(enter));
+    }
+    const std::string used = token_;
+    auto op = exchange(call, used);
+    CO_TRY(reply, co_await std::move(op));
+    if (reply.status != 401 || !first) co_return std::move(reply);
+    auto again = login(used);  // the session expired, or the BMC restarted
+    CO_TRY_OK(co_await std::move(again));
+  }
+}
+
+Async<void> RedfishSession::login(std::string stale_token) {
+  auto enter = one_login_.enter();
+  auto permit = co_await std::move(enter);
+  if (!token_.empty() && token_ != stale_token) co_return Result<void>();  // another request has logged in meanwhile
+  token_.clear();
+  CO_TRY(password, options_.password());
+  CO_TRY_OK(trust_.mayTry(address(), options_.username, password));
+  auto find_path = sessionsPath();
+  CO_TRY(path, co_await std::move(find_path));
+
+  Json account = Json::object();
+  account["UserName"] = options_.username;
+  account["Password"] = password.reveal();
+  const Call request{.method = "POST", .path = path, .body = account.dump(), .repeatable = false};
+  for (int waits = 0;; ++waits) {
+    auto op = exchange(request, std::string());
+    CO_TRY(reply, co_await std::move(op));
+    if (reply.status == 401 || reply.status == 403) {
+      CO_TRY_OK(trust_.rememberRefusal(options_.username, password));
+      co_return fail(trust_.refused(address(), options_.username));
+    }
+    if (reply.ok()) {
+      CO_TRY_OK(acceptLogin(reply, path));
+      co_return trust_.forgetRefusal();
+    }
+    // The service's words are left out: some echo the request.
+    reply.body = Json();
+    if (waits >= kMaxBusyWaits || !saysLater(reply)) co_return fail(errorOf(reply, "logging in at " + address()));
+    auto pause = clock_.sleep(busyWait(reply, waits));
+    co_await std::move(pause);
+  }
+}
+
+Result<void> RedfishSession::acceptLogin(const RedfishReply& reply, const std::string& sessions_path) {
+  token_ = reply.header("X-Auth-Token");
+  session_path_ = pathOnly(reply.header("Location"));
+  if (session_path_.empty()) session_path_ = linkAt(reply.body, "@odata.id");
+  if (session_path_.empty() && !textAt(reply.body, "Id").empty()) session_path_ = sessions_path + "/" + textAt(reply.body, "Id");
+  if (token_.empty()) return fail(ErrorCode::Corrupt, "the BMC at " + address() + " accepted the login but gave no X-Auth-Token");
+  return {};
+}
+
+Async<std::string> RedfishSession::sessionsPath() {
+  auto op = exchange({.method = "GET", .path = "/redfish/v1/"}, std::string());
+  CO_TRY(root, co_await std::move(op));
+  if (!root.ok() && root.status != 401) co_return fail(errorOf(root, "reading the service root of " + address()));
+  auto path = linkAt(root.body, "Links/Sessions");
+  co_return path.empty() ? std::string("/redfish/v1/SessionService/Sessions") : path;
+}
+
+// ---- one exchange on the wire
+
+Async<RedfishReply> RedfishSession::exchange(Call call, std::string token) {
+  auto pin = ensurePin();
+  CO_TRY_OK(co_await std::move(pin));
+  CO_TRY(url, io::Url::parse(options_.base_url + call.path));
+  io::HttpRequest request{.method = call.method, .url = url, .headers = call.headers, .body = std::move(call.body), .timeout = call.timeout, .max_body_bytes = kMaxReplyBytes};
+  request.headers.try_emplace("Accept", "application/json");
+  request.headers.try_emplace("Accept-Encoding", "identity");
+  request.headers.try_emplace("OData-Version", "4.0");
+  if (!request.body.empty()) request.headers.try_emplace("Content-Type", "application/json");
+  if (!token.empty()) request.headers["X-Auth-Token"] = token;
+
+  const int attempts = call.repeatable ? 2 : 1;
+  for (int attempt = 1;; ++attempt) {
+    auto sent = attempt < attempts ? sendOnce(request, call.fresh) : sendOnce(std::move(request), call.fresh);
+    auto response = co_await std::move(sent);
+    if (response && response->status == 406 && attempt < attempts) {
+      request.headers.erase("Accept-Encoding");  // HPE Gen10+ refuses identity for some resources
+      continue;
+    }
+    if (response) co_return RedfishReply{response->status, std::move(response->headers), parseLenient(response->body)};
+    if (response.error().code() != ErrorCode::Unavailable || attempt >= attempts) co_return fail(std::move(response.error()));
+    auto pause = clock_.sleep(kReconnectPause);  // HPE resets reused connections
+    co_await std::move(pause);
+  }
+}
+
+Async<io::HttpResponse> RedfishSession::sendOnce(io::HttpRequest request, bool fresh) {
+  auto turn = pace_.next();
+  co_await std::move(turn);
+  auto client = takeClient(fresh);
+  auto op = client->send(std::move(request));
+  auto response = co_await std::move(op);
+  if (!response) {
+    if (response.error().code() != ErrorCode::Denied) co_return response;
+    const std::string shown = client->peerFingerprint();
+    if (!shown.empty() && shown != pinned_) co_return fail(trust_.pinMismatch(address(), pinned_, shown));
+    co_return fail(ErrorCode::Unavailable, response.error().str());  // TLS broke off, as it does while a BMC restarts
+  }
+  if (!fresh && idle_.size() < kMaxIdleClients) idle_.push_back(std::move(client));
+  co_return response;
+}
+
+std::unique_ptr<io::HttpClient> RedfishSession::takeClient(bool fresh) {
+  if (fresh || idle_.empty()) return make_client_(io::TlsTrust{.pinned_fingerprint = pinned_});
+  auto client = std::move(idle_.back());
+  idle_.pop_back();
+  return client;
+}
+
+Async<void> RedfishSession::ensurePin() {
+  if (!pinned_.empty()) co_return Result<void>();
+  auto enter = one_pin_.enter();
+  auto permit = co_await std::move(enter);
+  if (!pinned_.empty()) co_return Result<void>();
+  CO_TRY(known, trust_.pin());
+  if (known) {
+    pinned_ = *known;
+    co_return Result<void>();
+  }
+  // First contact: one request without any secret, on a connection that is used for nothing else.
+  CO_TRY(url, io::Url::parse(options_.base_url + "/redfish/v1/"));
+  auto client = make_client_(io::TlsTrust{.accept_any = true});
+  io::HttpRequest request{.url = url};
+  auto op = client->send(std::move(request));
+  CO_TRY_OK(co_await std::move(op));
+  const std::string seen = client->peerFingerprint();
+  if (seen.empty()) co_return fail(ErrorCode::Denied, "the BMC at " + address() + " showed no TLS certificate; muster talks to BMCs by https only");
+  CO_TRY_OK(trust_.setPin(seen));
+  pinned_ = seen;
+  co_return Result<void>();
+}
+
+}  // namespace muster::bmc

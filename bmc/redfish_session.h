@@ -1,0 +1,97 @@
+// RedfishSession: requests to one BMC. Pins its certificate at first contact, logs in once and reuses the token, logs in
+// again once when it expired, never repeats a refused password, waits when the BMC says "later".
+#pragma once
+
+#include "base/io/http.h"
+#include "bmc/arbiter.h"
+#include "bmc/json_view.h"
+#include "bmc/trust.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace muster::bmc {
+
+using HttpClientFactory = std::function<std::unique_ptr<io::HttpClient>(io::TlsTrust)>;
+
+struct RedfishReply {
+  int status = 0;
+  io::Headers headers;
+  Json body;
+
+  bool ok() const { return status >= 200 && status < 300; }
+  std::string header(const std::string& name) const;
+  /// ETag header, else @odata.etag.
+  std::string etag() const;
+};
+
+/// What a status and the service's own words mean to the caller.
+/// 401, 403 Denied · 404 NotFound · 409, 412 Conflict · 408, 429, 5xx Unavailable · else InvalidInput
+Error errorOf(const RedfishReply& reply, const std::string& what);
+
+class RedfishSession {
+ public:
+  struct Options {
+    NodeName node;
+    std::string base_url;                       ///< "https://10.20.250.1"
+    std::string username;
+    std::function<Result<Secret>()> password;   ///< read at the moment of the login
+  };
+
+  RedfishSession(Options options, lifecycle::Store& store, Clock& clock, HttpClientFactory make_client);
+
+  const std::string& address() const { return options_.base_url; }
+
+  /// The answers below are 2xx; everything else is an Error with the service's words.
+  Async<RedfishReply> get(std::string path, std::chrono::milliseconds timeout = kRequestTimeout);
+  Async<RedfishReply> post(std::string path, Json body);
+  /// Sends If-Match as the ladder wants it: as given, weak made strong, without.
+  Async<RedfishReply> patch(std::string path, Json body, std::string etag);
+  /// One attempt on a fresh connection, so that nothing below can send it twice. Any status is an answer.
+  Async<RedfishReply> upload(std::string path, std::string content_type, std::string body, std::chrono::milliseconds timeout);
+  /// One look with the token at hand: no login, no waiting, any status is an answer. For a BMC that may be restarting.
+  Async<RedfishReply> peek(std::string path, bool with_token);
+
+  /// Logs out. Best effort.
+  Async<void> close();
+
+  static constexpr std::chrono::milliseconds kRequestTimeout{30000};
+
+ private:
+  struct Call {
+    std::string method, path;
+    io::Headers headers;
+    std::string body;
+    std::chrono::milliseconds timeout = kRequestTimeout;
+    bool repeatable = true;   ///< may be sent again after a lost connection
+    bool wait_busy = true;    ///< wait and repeat on 429 and 503
+    bool fresh = false;       ///< connection of its own
+  };
+  struct Lease;
+
+  Async<RedfishReply> call(Call call);
+  Async<RedfishReply> authorized(Call call);
+  Async<RedfishReply> exchange(Call call, std::string token);
+  Async<io::HttpResponse> sendOnce(io::HttpRequest request, bool fresh);
+  Async<void> ensurePin();
+  Async<void> login(std::string stale_token);
+  Async<std::string> sessionsPath();
+  Result<void> acceptLogin(const RedfishReply& reply, const std::string& sessions_path);
+  std::unique_ptr<io::HttpClient> takeClient(bool fresh);
+
+  Options options_;
+  Clock& clock_;
+  HttpClientFactory make_client_;
+  TrustMemory trust_;
+  Pace pace_;
+  Turnstile one_login_{1};
+  Turnstile one_pin_{1};
+  std::string pinned_;
+  std::string token_;
+  std::string session_path_;
+  std::vector<std::unique_ptr<io::HttpClient>> idle_;
+};
+
+}  // namespace muster::bmc

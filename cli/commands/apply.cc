@@ -1,0 +1,133 @@
+// plan and apply: observe, compute, show, carry out.
+#include "cli/commands/commands.h"
+
+#include "base/log.h"
+#include "cli/controller.h"
+#include "cli/view/plan_view.h"
+#include "cli/view/progress.h"
+#include "cli/view/summary.h"
+#include "inventory/hostlist.h"
+
+#include <iostream>
+
+namespace muster::cli {
+namespace {
+
+using lifecycle::Plan;
+using lifecycle::Policy;
+
+constexpr int kMaxRounds = 4;  ///< apply plans again after each round, until nothing is left or nothing moves
+
+/// A cluster with its controller, inside the lab when there is one.
+struct Session {
+  inventory::Cluster cluster;
+  std::optional<lab::LabHandle> lab;
+  ProgressView view;
+  std::unique_ptr<Controller> controller;
+
+  Session(inventory::Cluster declared, ProgressView::Style style) : cluster(std::move(declared)), view(std::cout, style) {}
+
+  /// `quiet`: what is seen on the way is not shown, standard output belongs to the command's own answer.
+  static Result<std::unique_ptr<Session>> open(const Options& options, bool quiet) {
+    TRY(cluster, loadCluster(options));
+    auto session = std::make_unique<Session>(std::move(cluster), ProgressView::styleFor(options.json));
+    TRY(found, lab::find(options.labFolder(session->cluster)));
+    session->lab = std::move(found);
+    if (session->lab) TRY_OK(lab::enter(*session->lab));
+    TRY_OK(io::makeDirs(options.state));
+    startLog(options.state / "muster.log", LogLevel::Info);
+    TRY(controller, Controller::start(options, session->cluster, session->lab, [view = &session->view, quiet](const auto& event) {
+      if (!quiet) view->show(event);
+    }));
+    session->controller = std::move(controller);
+    return session;
+  }
+};
+
+Result<Policy> policyFor(const inventory::Cluster& cluster, const Selection& selection, lifecycle::Store& store) {
+  std::set<lifecycle::Subject> only;
+  if (!selection.nodes.empty()) {
+    TRY(names, inventory::expandHostlist(selection.nodes));
+    for (const auto& name : names) {
+      if (!cluster.findNode(NodeName(name))) return fail(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", name));
+      only.insert(lifecycle::Subject(NodeName(name)));
+    }
+  }
+  return lifecycle::policyOf(store, std::move(only));
+}
+
+Result<Plan> observedPlan(Session& session, const Policy& policy) {
+  TRY(facts, session.controller->run(session.controller->observe(policy)));
+  return session.controller->plan(facts, policy);
+}
+
+int finish(Session& session, const Options& options, WallTime started, int code) {
+  if (options.json) return code;
+  if (const auto table = stageTable(session.cluster, session.controller->store(), started)) std::cout << "\n" << *table;
+  return code;
+}
+
+/// Rounds of plan and apply until the difference is empty, a round changes nothing, or something fails.
+Result<int> converge(Session& session, const Options& options, const Selection& selection) {
+  for (int round = 0; round < kMaxRounds; ++round) {
+    TRY(policy, policyFor(session.cluster, selection, session.controller->store()));
+    TRY(plan, observedPlan(session, policy));
+    if (!options.json) std::cout << planText(plan) << std::endl;
+    TRY(open, session.controller->store().openIntents());
+    if (plan.empty() && open.empty()) return int{kOk};
+    TRY(report, session.controller->run(session.controller->apply(plan)));  // an empty plan still closes open intents
+    session.view.finish();
+    if (plan.empty() && report.ok()) return int{kOk};
+    if (!options.json) std::cout << reportText(report);
+    if (!report.ok()) return int{kFailed};
+    if (report.done == 0) return int{kWorkLeft};
+  }
+  return int{kWorkLeft};
+}
+
+Result<int> applySaved(Session& session, const Options& options, const std::filesystem::path& file) {
+  TRY(text, io::readFile(file));
+  auto saved = Plan::fromJson(text);
+  if (!saved) return fail(std::move(saved.error().within(file.string())));
+  TRY(facts, session.controller->run(session.controller->observe(saved->policy)));
+  const auto stale = lifecycle::staleReasons(*saved, session.cluster, facts);
+  if (!stale.empty()) {
+    std::string changes;
+    for (const auto& reason : stale) changes += "\n  " + reason;
+    return fail(ErrorCode::Conflict, "the saved plan no longer holds; nothing was done. Make a new one: muster plan --out FILE" + changes);
+  }
+  TRY(report, session.controller->run(session.controller->apply(*saved)));
+  session.view.finish();
+  if (!options.json) std::cout << reportText(report);
+  return report.ok() ? int{kOk} : int{kFailed};
+}
+
+}  // namespace
+
+int plan(const Options& options, const Selection& selection, const std::filesystem::path& out, bool refresh) {
+  auto session = Session::open(options, options.json);
+  if (!session) return report(session.error());
+  auto& controller = *(*session)->controller;
+  const auto policy = policyFor((*session)->cluster, selection, controller.store());
+  if (!policy) return report(policy.error());
+  const auto made = refresh ? observedPlan(**session, *policy) : [&]() -> Result<Plan> {
+    TRY(facts, controller.store().facts());
+    return controller.plan(facts, *policy);
+  }();
+  if (!made) return report(made.error());
+  std::cout << (options.json ? made->toJson() + "\n" : planText(*made));
+  if (!out.empty())
+    if (const auto written = io::writeFileAtomic(out, made->toJson()); !written) return report(written.error());
+  return kOk;
+}
+
+int apply(const Options& options, const Selection& selection, const std::filesystem::path& saved_plan) {
+  auto session = Session::open(options, false);
+  if (!session) return report(session.error());
+  const auto started = SystemClock().now();
+  auto code = saved_plan.empty() ? converge(**session, options, selection) : applySaved(**session, options, saved_plan);
+  if (!code) return report(code.error());
+  return finish(**session, options, started, *code);
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,47 @@
+// The commands. Each takes parsed options and answers the exit code; views print, folders do the work.
+#pragma once
+
+#include "cli/options.h"
+
+#include <string>
+#include <vector>
+
+namespace muster::cli {
+
+// inventory
+int inventoryCheck(const Options& options);
+int inventoryShow(const Options& options);
+int inventorySchema();
+
+// lifecycle
+struct Selection {
+  std::string nodes;  ///< hostlist; empty: all
+};
+int plan(const Options& options, const Selection& selection, const std::filesystem::path& out, bool refresh);
+int apply(const Options& options, const Selection& selection, const std::filesystem::path& saved_plan);
+int status(const Options& options, bool watch);
+int why(const Options& options, const std::string& node);
+int events(const Options& options, const std::string& subject, std::size_t limit);
+int allowWipe(const Options& options, const std::string& nodes, const std::string& reason);
+
+// lab
+int labUp(const Options& options);
+int labDown(const Options& options);
+int labStatus(const Options& options);
+int labConsole(const Options& options, const std::string& node);
+int labPackages(const Options& options, const std::filesystem::path& folder);
+/// Runs a program inside the lab's namespace with its tools' environment.
+int labExec(const Options& options, const std::vector<std::string>& command);
+
+// BMCs
+int bmcForgetPin(const Options& options, const std::string& node);
+int bmcForgetRefusal(const Options& options, const std::string& node);
+
+// images, fabric, certificates
+int imageBuild(const Options& options, const std::string& name);
+int imageList(const Options& options);
+int fabricDiff(const Options& options);
+int certShow(const Options& options, const std::string& node);
+int certVerify(const Options& options, const std::string& node);
+
+}  // namespace muster::cli

@@ -1,0 +1,27 @@
+#include "cli/commands/commands.h"
+
+#include "inventory/inventory.h"
+
+#include <iostream>
+
+namespace muster::cli {
+
+int inventoryCheck(const Options& options) {
+  const auto loaded = inventory::load(options.inventory);
+  std::cout << (options.json ? inventory::checkJson(loaded) : inventory::checkText(loaded));
+  return loaded.cluster ? kOk : kFailed;
+}
+
+int inventoryShow(const Options& options) {
+  const auto cluster = loadCluster(options);
+  if (!cluster) return report(cluster.error());
+  std::cout << (options.json ? inventory::toJson(*cluster) : inventory::showText(*cluster));
+  return kOk;
+}
+
+int inventorySchema() {
+  std::cout << inventory::schemaJson();
+  return kOk;
+}
+
+}  // namespace muster::cli

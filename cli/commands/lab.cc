@@ -1,0 +1,98 @@
+#include "cli/commands/commands.h"
+
+#include "base/io/files.h"
+#include "lab/lab.h"
+#include "lab/vbmc/firmware_file.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <iostream>
+#include <tuple>
+
+namespace muster::cli {
+namespace {
+
+void say(std::string_view words) { std::cout << words << std::endl; }
+
+Result<lab::LabHandle> runningLab(const Options& options) {
+  TRY(cluster, loadCluster(options));
+  TRY(found, lab::find(options.labFolder(cluster)));
+  if (!found) return fail(ErrorCode::NotFound, "the lab is not up; start it with: muster lab up");
+  return std::move(*found);
+}
+
+/// Becomes another program; comes back only when that fails.
+int become(const std::vector<std::string>& command) {
+  std::vector<char*> arguments;
+  for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  return report(Error(ErrorCode::NotFound, fmt::format("cannot run {}: {}", command[0], std::strerror(errno))));
+}
+
+}  // namespace
+
+int labUp(const Options& options) {
+  const auto cluster = loadCluster(options);
+  if (!cluster) return report(cluster.error());
+  const auto lab = lab::up(*cluster, options.labFolder(*cluster), say);
+  if (!lab) return report(lab.error());
+  std::cout << fmt::format("lab {} is up in namespace {}\n", lab->name, lab->netns);
+  return kOk;
+}
+
+int labDown(const Options& options) {
+  const auto cluster = loadCluster(options);
+  if (!cluster) return report(cluster.error());
+  const auto down = lab::down(options.labFolder(*cluster), say);
+  return down ? int{kOk} : report(down.error());
+}
+
+int labStatus(const Options& options) {
+  const auto lab = runningLab(options);
+  if (!lab) return report(lab.error());
+  const auto nodes = lab::status(*lab);
+  if (!nodes) return report(nodes.error());
+  if (options.json) {
+    nlohmann::json rows = nlohmann::json::array();
+    for (const auto& node : *nodes) rows.push_back({{"name", node.name}, {"power", node.power}, {"bmc", node.bmc_url}, {"console", node.console}});
+    std::cout << rows.dump(2) << '\n';
+    return kOk;
+  }
+  for (const auto& node : *nodes) std::cout << fmt::format("{:<12}{:<10}{:<28}{}\n", node.name, node.power, node.bmc_url, node.console);
+  return kOk;
+}
+
+int labPackages(const Options&, const std::filesystem::path& folder) {
+  // What the example's inventory names, and what it is changed to when updates are rehearsed.
+  constexpr std::array kFirmware{std::tuple{"BMC", "2.1.0", "bmc-2.1.0.fw"}, std::tuple{"BMC", "2.2.0", "bmc-2.2.0.fw"},
+                                 std::tuple{"BIOS", "1.4.2", "bios-1.4.2.fw"}};
+  const auto made = [&]() -> Result<void> {
+    TRY_OK(lab::buildDriverRepo(folder / "repo", say));
+    TRY_OK(io::makeDirs(folder / "firmware"));
+    for (const auto& [component, version, file] : kFirmware)
+      TRY_OK(io::writeFileAtomic(folder / "firmware" / file, lab::vbmc::makeFirmware(component, version)));
+    return {};
+  }();
+  return made ? int{kOk} : report(made.error());
+}
+
+int labConsole(const Options& options, const std::string& node) {
+  const auto lab = runningLab(options);
+  if (!lab) return report(lab.error());
+  const auto attached = lab::attachConsole(*lab, node);
+  return attached ? int{kOk} : report(attached.error());
+}
+
+int labExec(const Options& options, const std::vector<std::string>& command) {
+  if (command.empty()) return report(Error(ErrorCode::InvalidInput, "which program? muster lab exec sinfo"));
+  const auto lab = runningLab(options);
+  if (!lab) return report(lab.error());
+  if (const auto entered = lab::enter(*lab); !entered) return report(entered.error());
+  setenv("SLURM_CONF", lab->slurm_conf.c_str(), 1);
+  for (const auto& [key, value] : lab->fabric_env) setenv(key.c_str(), value.c_str(), 1);
+  return become(command);
+}
+
+}  // namespace muster::cli

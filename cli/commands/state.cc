@@ -1,0 +1,159 @@
+// status, why, events, wipe, cert: what the state folder knows.
+#include "cli/commands/commands.h"
+
+#include "cli/controller.h"
+#include "cli/view/progress.h"
+#include "inventory/hostlist.h"
+#include "lifecycle/explain.h"
+
+#include <iostream>
+#include <thread>
+
+namespace muster::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kWatchPeriod{500};
+
+struct Looking {
+  inventory::Cluster cluster;
+  std::optional<lab::LabHandle> lab;
+  std::unique_ptr<Controller> controller;
+};
+
+Result<std::unique_ptr<Looking>> look(const Options& options) {
+  TRY(cluster, loadCluster(options));
+  auto looking = std::make_unique<Looking>(Looking{std::move(cluster), std::nullopt, nullptr});
+  TRY(lab, lab::find(options.labFolder(looking->cluster)));
+  looking->lab = std::move(lab);
+  TRY(controller, Controller::look(options, looking->cluster, looking->lab));
+  looking->controller = std::move(controller);
+  return looking;
+}
+
+struct StatusRow {
+  std::string node, word, pool, image, certificate;
+  std::size_t findings = 0;
+};
+
+Result<std::vector<StatusRow>> statusRows(Looking& looking) {
+  auto& store = looking.controller->store();
+  TRY(facts, store.facts());
+  TRY(open, store.openIntents());
+  std::vector<StatusRow> rows;
+  for (const auto& node : looking.cluster.nodes) {
+    const lifecycle::Subject subject(node.name);
+    TRY(findings, store.findings(&subject));
+    std::vector<lifecycle::Intent> mine;
+    for (const auto& intent : open)
+      if (intent.action.facet.subject == subject) mine.push_back(intent);
+    const auto value = [&](std::string_view facet) { return facts.value(subject, FacetName(std::string(facet))).value_or("-"); };
+    const auto certificate = value("certificate");
+    rows.push_back({node.name.str(), lifecycle::roadWord(subject, facts, looking.controller->goals(subject, facts), findings, mine), value("pool"),
+                    value("image").substr(0, 24), certificate.substr(0, certificate.find(':')), findings.size()});
+  }
+  return rows;
+}
+
+std::string statusText(const std::vector<StatusRow>& rows) {
+  std::string out = fmt::format("{:<12}{:<16}{:<10}{:<26}{:<13}{}\n", "node", "state", "pool", "image", "certificate", "findings");
+  for (const auto& row : rows) out += fmt::format("{:<12}{:<16}{:<10}{:<26}{:<13}{}\n", row.node, row.word, row.pool, row.image, row.certificate, row.findings);
+  return out;
+}
+
+std::string statusJson(const std::vector<StatusRow>& rows) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const auto& row : rows)
+    out.push_back({{"node", row.node}, {"state", row.word}, {"pool", row.pool}, {"image", row.image}, {"certificate", row.certificate}, {"findings", row.findings}});
+  return out.dump(2) + "\n";
+}
+
+Result<std::unique_ptr<validate::CertificateStore>> openCertificates(const Options& options, Looking& looking) {
+  TRY(keys, Keys::loadOrCreate(options.state));
+  return validate::makeCertificateStore(looking.cluster, looking.controller->store(), looking.controller->clock(), keys.signing, options.state / "certificates");
+}
+
+}  // namespace
+
+int status(const Options& options, bool watch) {
+  auto looking = look(options);
+  if (!looking) return report(looking.error());
+  std::string shown;
+  do {
+    const auto rows = statusRows(**looking);
+    if (!rows) return report(rows.error());
+    const auto text = options.json ? statusJson(*rows) : statusText(*rows);
+    if (text != shown) std::cout << (watch && !options.json ? "\x1b[H\x1b[2J" : "") << text << std::flush;
+    shown = text;
+    if (watch) std::this_thread::sleep_for(kWatchPeriod);
+  } while (watch);
+  return kOk;
+}
+
+int why(const Options& options, const std::string& node) {
+  auto looking = look(options);
+  if (!looking) return report(looking.error());
+  if (node != lifecycle::Subject::kCluster && !(*looking)->cluster.findNode(NodeName(node)))
+    return report(Error(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", node)));
+  auto& controller = *(*looking)->controller;
+  const auto subject = lifecycle::Subject::parse(node);
+  const auto gathered = lifecycle::gatherExplanation((*looking)->cluster, controller.phases(), controller.store(), subject, controller.clock().now());
+  if (!gathered) return report(gathered.error());
+  const auto explanation = lifecycle::explain(*gathered);
+  std::cout << (options.json ? explanation.toJson() + "\n" : explanation.text());
+  return kOk;
+}
+
+int events(const Options& options, const std::string& subject_name, std::size_t limit) {
+  auto store = lifecycle::openSqliteStore(options.database());
+  if (!store) return report(store.error());
+  const auto subject = lifecycle::Subject::parse(subject_name);
+  const auto found = (*store)->events(0, limit, subject_name.empty() ? nullptr : &subject);
+  if (!found) return report(found.error());
+  for (const auto& event : *found) std::cout << (options.json ? toJson(event) : eventLine(event)) << '\n';
+  return kOk;
+}
+
+int allowWipe(const Options& options, const std::string& nodes, const std::string& reason) {
+  const auto cluster = loadCluster(options);
+  if (!cluster) return report(cluster.error());
+  const auto names = inventory::expandHostlist(nodes);
+  if (!names) return report(names.error());
+  for (const auto& name : *names)
+    if (!cluster->findNode(NodeName(name))) return report(Error(ErrorCode::NotFound, fmt::format("node {} is not in the inventory; nothing was allowed", name)));
+  if (const auto made = io::makeDirs(options.state); !made) return report(made.error());
+  auto store = lifecycle::openSqliteStore(options.database());
+  if (!store) return report(store.error());
+  for (const auto& name : *names)
+    if (const auto allowed = (*store)->allowWipe(NodeName(name), reason, SystemClock().now()); !allowed) return report(allowed.error());
+  std::cout << fmt::format("{} may be wiped once: {}\n", nodes, reason);
+  return kOk;
+}
+
+int certShow(const Options& options, const std::string& node) {
+  auto looking = look(options);
+  if (!looking) return report(looking.error());
+  const auto certificates = openCertificates(options, **looking);
+  if (!certificates) return report(certificates.error());
+  const auto certificate = (*certificates)->find(NodeName(node));
+  if (!certificate) return report(certificate.error());
+  if (!*certificate) return report(Error(ErrorCode::NotFound, node + " has no certificate"));
+  std::cout << (*certificate)->toJson();
+  return kOk;
+}
+
+int certVerify(const Options& options, const std::string& node) {
+  auto looking = look(options);
+  if (!looking) return report(looking.error());
+  const auto certificates = openCertificates(options, **looking);
+  if (!certificates) return report(certificates.error());
+  bool all_valid = true;
+  for (const auto& each : (*looking)->cluster.nodes) {
+    if (!node.empty() && each.name.str() != node) continue;
+    const auto valid = (*certificates)->requireValid(each.name);
+    all_valid = all_valid && valid;
+    std::cout << fmt::format("{}: {}\n", each.name.str(), valid ? "valid" : "VOID: " + valid.error().str());
+  }
+  return all_valid ? kOk : kFailed;
+}
+
+}  // namespace muster::cli

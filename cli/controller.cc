@@ -1,0 +1,146 @@
+#include "cli/controller.h"
+
+#include "firmware/firmware.h"
+#include "pool/pool.h"
+#include "provision/provision.h"
+
+#include <csignal>
+#include <iostream>
+
+namespace muster::cli {
+namespace {
+
+constexpr std::chrono::seconds kAgentsReturn{15};  ///< agents dial again within 5 s of a controller's start
+constexpr std::string_view kCaName = "muster CA";
+
+pool::PoolOptions poolOptions(const std::optional<lab::LabHandle>& lab) {
+  pool::PoolOptions out;
+  out.slurm_conf = lab ? lab->slurm_conf : "/etc/slurm/slurm.conf";
+  out.slurm_node_conf = lab ? lab->slurm_node_conf : "/etc/slurm/slurm.conf";
+  out.munge_key = lab ? lab->munge_key : "/etc/munge/munge.key";
+  out.tool_env = {{"SLURM_CONF", out.slurm_conf.string()}};
+  return out;
+}
+
+}  // namespace
+
+fabric::FabricOptions fabricOptions(const Options& options, const std::optional<lab::LabHandle>& lab) {
+  fabric::FabricOptions out;
+  out.run_folder = options.state / "run" / "fabric";
+  if (!lab) return out;
+  out.tool_prefix = {"ibsim-run"};
+  out.tool_env = lab->fabric_env;
+  return out;
+}
+
+std::filesystem::path binaryFolder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path(); }
+
+Result<Keys> Keys::loadOrCreate(const std::filesystem::path& state) {
+  TRY_OK(io::makeDirs(state / "keys", 0700));
+  TRY(ca, io::CertificateAuthority::loadOrCreate(state / "ca", kCaName));
+  TRY(signing, io::SigningKey::loadOrCreate(state / "keys" / "signing.pem"));
+  return Keys{std::move(ca), std::move(signing)};
+}
+
+std::unique_ptr<provision::ImageStore> openImages(const Options& options, const Keys& keys) {
+  return provision::openImageStore({options.cache, binaryFolder() / "muster-agent", keys.signing});
+}
+
+// BMCs have few sessions; one that is left behind blocks a place for half an hour.
+Controller::~Controller() {
+  if (lock_ && bmcs_) (void)run(bmcs_->close());
+}
+
+Result<std::unique_ptr<Controller>> Controller::start(const Options& options, const inventory::Cluster& cluster,
+                                                      const std::optional<lab::LabHandle>& lab, lifecycle::EventSink sink) {
+  TRY_OK(io::makeDirs(options.state / "run"));
+  TRY(lock, io::FileLock::take(options.state / "lock"));
+  std::unique_ptr<Controller> controller(new Controller(cluster));
+  controller->lock_.emplace(std::move(lock));
+  controller->exitOnSignals();
+  TRY_OK(controller->open(options, lab, std::move(sink)));
+  TRY_OK(controller->startServers());
+  return controller;
+}
+
+Result<std::unique_ptr<Controller>> Controller::look(const Options& options, const inventory::Cluster& cluster,
+                                                     const std::optional<lab::LabHandle>& lab) {
+  if (std::error_code ignored; !std::filesystem::exists(options.database(), ignored))
+    return fail(ErrorCode::NotFound, fmt::format("nothing has been done yet in {}; start with: muster plan", options.state.string()));
+  std::unique_ptr<Controller> controller(new Controller(cluster));
+  TRY_OK(controller->open(options, lab, [](const lifecycle::Event&) {}));
+  return controller;
+}
+
+Result<void> Controller::open(const Options& options, const std::optional<lab::LabHandle>& lab, lifecycle::EventSink sink) {
+  TRY(keys, Keys::loadOrCreate(options.state));
+  keys_.emplace(std::move(keys));
+  TRY(store, lifecycle::openSqliteStore(options.database()));
+  store_ = std::move(store);
+  processes_ = io::makeProcessRunner();
+  images_ = openImages(options, *keys_);
+  gateway_ = agent::makeGatewayServer(cluster_, keys_->ca, *store_, clock_);
+  bmcs_ = bmc::makeBmcFleet(cluster_, *store_, clock_, workers_);
+  certificates_ = validate::makeCertificateStore(cluster_, *store_, clock_, keys_->signing, options.state / "certificates");
+  netboot_ = provision::makeNetboot(cluster_, *images_, *gateway_, *processes_, context_.get_executor(),
+                                    {options.state / "run" / "netboot", serve::kHttpPort, serve::kHttpsPort, keys_->ca.fingerprint()});
+  addPhases(options, lab);
+  engine_ = std::make_unique<lifecycle::Engine>(cluster_, phases_, *store_, clock_, std::move(sink));
+  return {};
+}
+
+Result<void> Controller::startServers() {
+  std::vector<io::Route> http = netboot_->routes();
+  for (auto& routes : {images_->routes(), provision::driverRepositoryRoutes(cluster_)}) http.insert(http.end(), routes.begin(), routes.end());
+  TRY(server, serve::start(context_.get_executor(), cluster_.provisioning(), keys_->ca, std::move(http), gateway_->routes()));
+  server_ = std::move(server);
+  return netboot_->start();
+}
+
+void Controller::addPhases(const Options& options, const std::optional<lab::LabHandle>& lab) {
+  const auto address = cluster_.provisioning().controller.str();
+  owned_.push_back(provision::makeProvisionPhase({cluster_, *bmcs_, *gateway_, *images_, *netboot_, clock_,
+                                                  fmt::format("http://{}:{}", address, serve::kHttpPort),
+                                                  fmt::format("https://{}:{}", address, serve::kHttpsPort), keys_->ca.certificatePem(),
+                                                  keys_->signing.public_pem}));
+  owned_.push_back(firmware::makeFirmwarePhase(cluster_, *bmcs_, clock_));
+  owned_.push_back(fabric::makeFabricPhase(cluster_, *processes_, clock_, fabricOptions(options, lab)));
+  owned_.push_back(validate::makeValidatePhase(cluster_, *gateway_, *certificates_, clock_));
+  owned_.push_back(pool::makePoolPhase(cluster_, *gateway_, *certificates_, *processes_, clock_, poolOptions(lab)));
+  for (const auto& phase : owned_) phases_.push_back(phase.get());
+}
+
+void Controller::exitOnSignals() {
+  signals_.async_wait([](boost::system::error_code error, int signal) {
+    if (error) return;
+    std::cerr << "\nmuster: stopped; nothing is lost: run the same command again to go on\n";
+    std::_Exit(128 + signal);
+  });
+}
+
+Async<lifecycle::FactSet> Controller::observe(lifecycle::Policy policy) {
+  CO_TRY(known, store_->facts());
+  const auto until = clock_.steady() + kAgentsReturn;
+  for (const auto& node : cluster_.nodes) {
+    if (known.value(lifecycle::Subject(node.name), FacetName("os")) != "running") continue;
+    const auto left = std::chrono::duration_cast<std::chrono::seconds>(until - clock_.steady());
+    if (left.count() <= 0) break;
+    auto op = gateway_->waitFor(node.name, std::nullopt, "", left);
+    (void)co_await std::move(op);  // an agent that stays away shows in the facts
+  }
+  auto op = engine_->observe(std::move(policy));
+  co_return co_await std::move(op);
+}
+
+std::vector<lifecycle::Goal> Controller::goals(const lifecycle::Subject& subject, const lifecycle::FactSet& facts) const {
+  std::vector<lifecycle::Goal> all;
+  for (const auto* phase : phases_)
+    for (auto& goal : phase->goals(cluster_, subject, facts)) all.push_back(std::move(goal));
+  return all;
+}
+
+Result<lifecycle::Plan> Controller::plan(const lifecycle::FactSet& facts, const lifecycle::Policy& policy) const {
+  return lifecycle::makePlan(cluster_, facts, policy, phases_);
+}
+
+}  // namespace muster::cli

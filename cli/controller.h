@@ -1,0 +1,106 @@
+// Controller: everything that a run of plan or apply needs, wired together. The only place that knows all folders.
+#pragma once
+
+#include "agent/protocol/gateway_server.h"
+#include "base/io/files.h"
+#include "bmc/bmc.h"
+#include "cli/options.h"
+#include "fabric/fabric.h"
+#include "lab/lab.h"
+#include "lifecycle/engine.h"
+#include "provision/image/image_store.h"
+#include "provision/netboot/netboot.h"
+#include "serve/server.h"
+#include "validate/validate.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+
+#include <memory>
+#include <optional>
+
+namespace muster::cli {
+
+/// The keys of a state folder.
+struct Keys {
+  io::CertificateAuthority ca;
+  io::SigningKey signing;
+  static Result<Keys> loadOrCreate(const std::filesystem::path& state);
+};
+
+/// The fabric's tools as they are here: plain, or on the twin's simulated fabric.
+fabric::FabricOptions fabricOptions(const Options& options, const std::optional<lab::LabHandle>& lab);
+
+/// Where muster-agent and other programs of ours lie: beside this binary.
+std::filesystem::path binaryFolder();
+
+std::unique_ptr<provision::ImageStore> openImages(const Options& options, const Keys& keys);
+
+class Controller {
+ public:
+  /// Takes the state folder's lock, opens the store, starts netboot and both servers. In a lab the process must have
+  /// entered its namespace before (lab::enter).
+  static Result<std::unique_ptr<Controller>> start(const Options& options, const inventory::Cluster& cluster,
+                                                   const std::optional<lab::LabHandle>& lab, lifecycle::EventSink sink);
+  /// Only looks: no lock, no servers, nothing observed. For status, why and plans from stored facts.
+  static Result<std::unique_ptr<Controller>> look(const Options& options, const inventory::Cluster& cluster, const std::optional<lab::LabHandle>& lab);
+  ~Controller();
+
+  /// Runs a coroutine to its end on the control thread. SIGINT and SIGTERM end the process at once: stopping is the
+  /// same as crashing, and the journal knows what was under way.
+  template <class T>
+  Result<T> run(Async<T> work);
+
+  /// Waits a moment for the agents of nodes that are known to run, then reads every facet.
+  Async<lifecycle::FactSet> observe(lifecycle::Policy policy);
+  Result<lifecycle::Plan> plan(const lifecycle::FactSet& facts, const lifecycle::Policy& policy) const;
+  Async<lifecycle::ApplyReport> apply(lifecycle::Plan plan) { return engine_->apply(std::move(plan)); }
+
+  lifecycle::Store& store() { return *store_; }
+  const lifecycle::Phases& phases() const { return phases_; }
+  Clock& clock() { return clock_; }
+  /// All goals of one subject, from every phase.
+  std::vector<lifecycle::Goal> goals(const lifecycle::Subject& subject, const lifecycle::FactSet& facts) const;
+
+ private:
+  explicit Controller(const inventory::Cluster& cluster) : cluster_(cluster) {}
+  Result<void> open(const Options& options, const std::optional<lab::LabHandle>& lab, lifecycle::EventSink sink);
+  Result<void> startServers();
+  void addPhases(const Options& options, const std::optional<lab::LabHandle>& lab);
+  void exitOnSignals();
+
+  const inventory::Cluster& cluster_;
+  std::optional<io::FileLock> lock_;
+  asio::io_context context_;
+  asio::signal_set signals_{context_, SIGINT, SIGTERM};
+  SystemClock clock_;
+  Workers workers_{4};
+  std::unique_ptr<io::ProcessRunner> processes_;
+  std::unique_ptr<lifecycle::Store> store_;
+  std::optional<Keys> keys_;
+  std::unique_ptr<provision::ImageStore> images_;
+  std::unique_ptr<agent::GatewayServer> gateway_;
+  std::unique_ptr<provision::Netboot> netboot_;
+  std::unique_ptr<bmc::BmcFleet> bmcs_;
+  std::unique_ptr<validate::CertificateStore> certificates_;
+  std::vector<std::unique_ptr<lifecycle::Phase>> owned_;
+  lifecycle::Phases phases_;
+  std::unique_ptr<lifecycle::Engine> engine_;
+  std::unique_ptr<serve::Server> server_;
+};
+
+template <class T>
+Result<T> Controller::run(Async<T> work) {
+  std::optional<Result<T>> answer;
+  asio::co_spawn(context_, std::move(work), [this, &answer](std::exception_ptr broken, Result<T> result) {
+    if (broken) std::rethrow_exception(broken);
+    answer.emplace(std::move(result));
+    context_.stop();
+  });
+  context_.restart();
+  context_.run();
+  return std::move(*answer);
+}
+
+}  // namespace muster::cli

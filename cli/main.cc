@@ -1,0 +1,128 @@
+// muster's command line: words → options → one command.
+#include "cli/commands/commands.h"
+
+#include "base/log.h"
+
+#include <CLI/CLI.hpp>
+
+#include <iostream>
+
+using namespace muster;
+using namespace muster::cli;
+
+namespace {
+
+struct Parsed {
+  Options options = defaultOptions();
+  Selection selection;
+  std::filesystem::path file, folder;
+  std::string node, reason;
+  std::vector<std::string> command;
+  std::size_t limit = 200;
+  bool no_refresh = false, watch = false;
+  std::function<int()> run;
+};
+
+CLI::App* sub(CLI::App& parent, const char* name, const char* what, Parsed& parsed, std::function<int()> run) {
+  auto* command = parent.add_subcommand(name, what);
+  command->callback([&parsed, run = std::move(run)] { parsed.run = run; });
+  return command;
+}
+
+void addInventory(CLI::App& app, Parsed& p) {
+  auto* group = app.add_subcommand("inventory", "Check and show what is declared")->require_subcommand(1);
+  sub(*group, "check", "Report everything that is wrong with the inventory", p, [&p] { return inventoryCheck(p.options); });
+  sub(*group, "show", "Show the expanded cluster", p, [&p] { return inventoryShow(p.options); });
+  sub(*group, "schema", "Print the JSON Schema of the inventory", p, [] { return inventorySchema(); });
+}
+
+void addLifecycle(CLI::App& app, Parsed& p) {
+  auto* plan_command = sub(app, "plan", "Show what apply would do, and why", p, [&p] { return plan(p.options, p.selection, p.file, !p.no_refresh); });
+  plan_command->add_option("--out,-o", p.file, "Save the plan as JSON; apply runs exactly it");
+  plan_command->add_option("--nodes", p.selection.nodes, "Only these nodes (hostlist)");
+  plan_command->add_flag("--no-refresh", p.no_refresh, "Plan from the stored facts, look at nothing");
+  auto* apply_command = sub(app, "apply", "Make it so", p, [&p] { return apply(p.options, p.selection, p.file); });
+  apply_command->add_option("plan", p.file, "A saved plan; refused when what it was computed from has changed");
+  apply_command->add_option("--nodes", p.selection.nodes, "Only these nodes (hostlist)");
+  auto* status_command = sub(app, "status", "Where every node is on its road", p, [&p] { return status(p.options, p.watch); });
+  status_command->add_flag("--watch", p.watch, "Redraw when something changes, until interrupted");
+  sub(app, "why", "Why a node is where it is: expected, observed, evidence, next step", p, [&p] { return why(p.options, p.node); })
+      ->add_option("node", p.node)->required();
+  auto* events_command = sub(app, "events", "What has happened", p, [&p] { return events(p.options, p.node, p.limit); });
+  events_command->add_option("node", p.node, "Only this node");
+  events_command->add_option("--limit", p.limit, "At most so many, the newest");
+  auto* wipe_command = sub(app, "wipe", "Allow that these nodes' disks are wiped once (journaled)", p,
+                           [&p] { return allowWipe(p.options, p.selection.nodes, p.reason); });
+  wipe_command->add_option("nodes", p.selection.nodes, "Hostlist")->required();
+  wipe_command->add_option("--reason", p.reason, "Why; kept in the journal")->required();
+}
+
+void addLab(CLI::App& app, Parsed& p) {
+  auto* group = app.add_subcommand("lab", "The virtual twin of the rack")->require_subcommand(1);
+  sub(*group, "up", "Start the twin", p, [&p] { return labUp(p.options); });
+  sub(*group, "down", "Stop it; nothing stays behind", p, [&p] { return labDown(p.options); });
+  sub(*group, "status", "What runs", p, [&p] { return labStatus(p.options); });
+  sub(*group, "console", "Follow a node's serial console", p, [&p] { return labConsole(p.options, p.node); })->add_option("node", p.node)->required();
+  sub(*group, "packages", "Make the drivers' apt repository and the firmware files of the twin", p, [&p] { return labPackages(p.options, p.folder); })
+      ->add_option("folder", p.folder, "The inventory's folder")->required();
+  // The words after `lab exec` belong to the other program: main takes them off before the line is parsed.
+  sub(*group, "exec", "Run a program inside the twin's network: muster lab exec sinfo", p, [&p] { return labExec(p.options, p.command); });
+}
+
+void addBmc(CLI::App& app, Parsed& p) {
+  auto* group = app.add_subcommand("bmc", "What muster remembers about a BMC")->require_subcommand(1);
+  sub(*group, "forget-pin", "After its certificate was replaced on purpose: trust the one it shows next", p, [&p] { return bmcForgetPin(p.options, p.node); })
+      ->add_option("node", p.node)->required();
+  sub(*group, "forget-refusal", "After its account was put right: try the same password once more", p,
+      [&p] { return bmcForgetRefusal(p.options, p.node); })
+      ->add_option("node", p.node)->required();
+}
+
+void addRest(CLI::App& app, Parsed& p) {
+  auto* image = app.add_subcommand("image", "Images and the RAM OS")->require_subcommand(1);
+  sub(*image, "build", "Build what is missing (all images and the RAM OS, or one image)", p, [&p] { return imageBuild(p.options, p.node); })
+      ->add_option("name", p.node);
+  sub(*image, "list", "What is built", p, [&p] { return imageList(p.options); });
+  auto* fabric = app.add_subcommand("fabric", "The fabric as declared and as found")->require_subcommand(1);
+  sub(*fabric, "diff", "Compare; exit 0 equal, 1 deviations, 2 could not discover completely", p, [&p] { return fabricDiff(p.options); });
+  auto* cert = app.add_subcommand("cert", "Certificates")->require_subcommand(1);
+  sub(*cert, "show", "Show a node's certificate", p, [&p] { return certShow(p.options, p.node); })->add_option("node", p.node)->required();
+  sub(*cert, "verify", "Verify one node's certificate, or all", p, [&p] { return certVerify(p.options, p.node); })->add_option("node", p.node);
+}
+
+/// Cuts the line behind `lab exec`; answers what stood there.
+std::vector<std::string> takeForeignCommand(int& argc, char** argv) {
+  for (int i = 2; i < argc; ++i) {
+    if (std::string_view(argv[i - 1]) != "lab" || std::string_view(argv[i]) != "exec") continue;
+    if (i + 1 < argc && std::string_view(argv[i + 1]) == "--help") break;
+    std::vector<std::string> command(argv + i + 1, argv + argc);
+    argc = i + 1;
+    return command;
+  }
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Parsed parsed;
+  parsed.command = takeForeignCommand(argc, argv);
+  CLI::App app{"muster: from bare metal to a trusted pool"};
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.add_option("--inventory,-f", parsed.options.inventory, "The inventory (MUSTER_INVENTORY)")->capture_default_str();
+  app.add_option("--state", parsed.options.state, "State folder (MUSTER_STATE)")->capture_default_str();
+  app.add_option("--lab", parsed.options.lab, "The twin's run folder (MUSTER_LAB)");
+  app.add_flag("--json", parsed.options.json, "Machine-readable output");
+  addInventory(app, parsed);
+  addLifecycle(app, parsed);
+  addBmc(app, parsed);
+  addLab(app, parsed);
+  addRest(app, parsed);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kOk : kUsage;
+  }
+  return parsed.run();
+}

@@ -1,0 +1,45 @@
+#include "cli/options.h"
+
+#include "inventory/inventory.h"
+
+#include <cstdlib>
+#include <iostream>
+
+namespace muster::cli {
+namespace {
+
+std::string environment(const char* name, std::string otherwise) {
+  const char* value = std::getenv(name);
+  return value && *value ? value : otherwise;
+}
+
+}  // namespace
+
+std::filesystem::path Options::labFolder(const inventory::Cluster& cluster) const {
+  return lab.empty() ? std::filesystem::path("/run/muster-lab") / cluster.name : lab;
+}
+
+Options defaultOptions() {
+  Options options;
+  options.inventory = environment("MUSTER_INVENTORY", "cluster.yaml");
+  options.state = environment("MUSTER_STATE", "/var/lib/muster");
+  options.cache = environment("MUSTER_CACHE", environment("HOME", "/var/cache") + "/.cache/muster");
+  options.lab = environment("MUSTER_LAB", "");
+  return options;
+}
+
+Result<inventory::Cluster> loadCluster(const Options& options) {
+  auto loaded = inventory::load(options.inventory);
+  loaded.diagnostics.sort();
+  for (const auto& diagnostic : loaded.diagnostics.all()) std::cerr << diagnostic.str() << '\n';
+  if (!loaded.cluster)
+    return fail(ErrorCode::InvalidInput, fmt::format("{} has {} problems; nothing was done", options.inventory.string(), loaded.diagnostics.all().size()));
+  return std::move(*loaded.cluster);
+}
+
+int report(const Error& error) {
+  std::cerr << "muster: " << toString(error.code()) << ": " << error.str() << '\n';
+  return kFailed;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,35 @@
+// What every command shares: where the inventory, the state, the cache and the lab are, and how to print.
+#pragma once
+
+#include "base/result.h"
+#include "inventory/cluster.h"
+
+#include <filesystem>
+#include <string>
+
+namespace muster::cli {
+
+/// Exit codes of the program.
+enum ExitCode { kOk = 0, kFailed = 1, kUsage = 2, kWorkLeft = 3 };
+
+struct Options {
+  std::filesystem::path inventory = "cluster.yaml";
+  std::filesystem::path state;   ///< --state, MUSTER_STATE, /var/lib/muster
+  std::filesystem::path cache;   ///< MUSTER_CACHE, ~/.cache/muster
+  std::filesystem::path lab;     ///< --lab, MUSTER_LAB; empty: /run/muster-lab/CLUSTER
+  bool json = false;
+
+  std::filesystem::path database() const { return state / "muster.db"; }
+  std::filesystem::path labFolder(const inventory::Cluster& cluster) const;
+};
+
+/// Options with the environment applied.
+Options defaultOptions();
+
+/// Loads the inventory; prints every diagnostic to stderr. Errors: InvalidInput with the count
+Result<inventory::Cluster> loadCluster(const Options& options);
+
+/// Prints the error the way all commands do and answers kFailed.
+int report(const Error& error);
+
+}  // namespace muster::cli

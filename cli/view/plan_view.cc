@@ -1,0 +1,61 @@
+#include "cli/view/plan_view.h"
+
+namespace muster::cli {
+namespace {
+
+std::string line(const lifecycle::Action& action) {
+  const auto from = action.from.empty() ? std::string("unknown") : briefDigests(action.from);
+  std::string out = fmt::format("  {:<22} {} -> {}", action.facet.facet.str(), from, briefDigests(action.to));
+  if (action.disruption != lifecycle::Disruption::None) out += fmt::format("  [{}]", toString(action.disruption));
+  if (action.expected.count() > 0) out += fmt::format("  ~{}", durationText(action.expected));
+  out += "\n      because " + action.reason + "\n";
+  if (!action.blocked.empty()) out += "      BLOCKED: " + action.blocked + "\n";
+  return out;
+}
+
+}  // namespace
+
+// Digests are long and say nothing to people: the first eight digits tell two of them apart.
+std::string briefDigests(const std::string& value) {
+  std::string out;
+  std::size_t hex_run = 0;
+  for (const char c : value) {
+    hex_run = std::isxdigit(static_cast<unsigned char>(c)) ? hex_run + 1 : 0;
+    if (hex_run <= 8) out += c;
+    else if (hex_run == 9) out += "…";
+  }
+  return out;
+}
+
+std::string durationText(std::chrono::seconds duration) {
+  const auto seconds = duration.count();
+  if (seconds < 60) return fmt::format("{} s", seconds);
+  if (seconds < 3600) return seconds % 60 ? fmt::format("{} min {} s", seconds / 60, seconds % 60) : fmt::format("{} min", seconds / 60);
+  return fmt::format("{} h {} min", seconds / 3600, seconds % 3600 / 60);
+}
+
+std::string planText(const lifecycle::Plan& plan) {
+  if (plan.empty()) return "Nothing to do: everything is as declared.\n";
+  std::vector<lifecycle::Subject> order;
+  std::map<lifecycle::Subject, std::string> blocks;
+  std::size_t blocked = 0;
+  for (const auto& action : plan.actions) {
+    auto& block = blocks[action.facet.subject];
+    if (block.empty()) order.push_back(action.facet.subject);
+    block += line(action);
+    blocked += !action.blocked.empty();
+  }
+  std::string out;
+  for (const auto& subject : order) out += subject.str() + "\n" + blocks[subject];
+  out += fmt::format("\n{} actions on {} subjects", plan.actions.size(), order.size());
+  if (blocked) out += fmt::format(", {} blocked", blocked);
+  return out + fmt::format("; plan {}\n", plan.hash().substr(0, 12));
+}
+
+std::string reportText(const lifecycle::ApplyReport& report) {
+  std::string out = fmt::format("{} done, {} failed, {} blocked, {} not started\n", report.done, report.failed, report.blocked, report.skipped);
+  for (const auto& problem : report.problems) out += "  " + problem + "\n";
+  return out;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,20 @@
+// A plan for people: per subject, what changes from what to what, why, what it disturbs, how long it takes.
+#pragma once
+
+#include "lifecycle/engine.h"
+#include "lifecycle/plan.h"
+
+#include <string>
+
+namespace muster::cli {
+
+std::string planText(const lifecycle::Plan& plan);
+std::string reportText(const lifecycle::ApplyReport& report);
+
+/// Digests in the text cut to eight digits: enough for people to tell two of them apart.
+std::string briefDigests(const std::string& value);
+
+/// "90 s" → "1 min 30 s"
+std::string durationText(std::chrono::seconds duration);
+
+}  // namespace muster::cli

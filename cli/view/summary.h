@@ -1,0 +1,14 @@
+// The table at the end of apply: how long each stage took on each node, and which certificates hold.
+#pragma once
+
+#include "inventory/cluster.h"
+#include "lifecycle/store.h"
+
+#include <string>
+
+namespace muster::cli {
+
+/// Time by stage from the journal's closed intents since `since`, one row a subject.
+Result<std::string> stageTable(const inventory::Cluster& cluster, lifecycle::Store& store, WallTime since);
+
+}  // namespace muster::cli

@@ -1,0 +1,48 @@
+# One static library per folder, one precompiled header for all of them.
+
+add_library(muster_flags INTERFACE)
+# -fPIC also for executables: the precompiled header is shared by all targets and must be built alike.
+target_compile_options(muster_flags INTERFACE -fPIC -Wall -Wextra -Wpedantic -Wno-missing-field-initializers -Wno-psabi -Wno-mismatched-new-delete -fpch-preprocess)
+if(MUSTER_WERROR)
+  target_compile_options(muster_flags INTERFACE -Werror)
+endif()
+if(MUSTER_SANITIZE)
+  target_compile_options(muster_flags INTERFACE -fsanitize=${MUSTER_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(muster_flags INTERFACE -fsanitize=${MUSTER_SANITIZE})
+endif()
+target_compile_definitions(muster_flags INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION)
+target_include_directories(muster_flags INTERFACE ${PROJECT_SOURCE_DIR})
+
+# muster_library(NAME SOURCES... LINKS...): static library muster_NAME, alias muster::NAME.
+function(muster_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  add_library(muster_${name} STATIC ${ARG_SOURCES})
+  add_library(muster::${name} ALIAS muster_${name})
+  target_link_libraries(muster_${name} PUBLIC muster_flags ${ARG_LINKS})
+  muster_use_pch(muster_${name})
+endfunction()
+
+function(muster_executable name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE muster_flags ${ARG_LINKS})
+  muster_use_pch(${name})
+endfunction()
+
+# muster_test(NAME SOURCES... LINKS... LABELS...): one GoogleTest executable per folder, discovered by ctest.
+function(muster_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${name}_test ${ARG_SOURCES})
+  target_link_libraries(${name}_test PRIVATE muster_flags ${ARG_LINKS} GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name}_test PRIVATE MUSTER_SOURCE_DIR="${PROJECT_SOURCE_DIR}" MUSTER_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+  muster_use_pch(${name}_test)
+  gtest_discover_tests(${name}_test PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} DISCOVERY_TIMEOUT 60)
+endfunction()
+
+function(muster_use_pch target)
+  target_precompile_headers(${target} REUSE_FROM muster_pch)
+  target_link_libraries(${target} PRIVATE Threads::Threads)
+endfunction()

@@ -1,0 +1,113 @@
+#include "fabric/discovery.h"
+
+#include <algorithm>
+
+namespace muster::fabric {
+
+namespace {
+
+// A cable that was pulled a moment ago is in one picture and not yet in the other: OpenSM sweeps on the switch's trap at
+// once, or every 10 s when the trap is lost.
+constexpr std::chrono::milliseconds kSettlePause{500};
+constexpr int kSettleTries = 25;
+constexpr std::size_t kNamedGuids = 4;
+
+/// Counts against the subnet manager's own view, which is made with other MADs. The SA would answer the same question,
+/// but its table queries need RMPP, which ibsim does not carry; the dump is the same data.
+std::string mismatch(const Topology& found, const std::set<std::string>& known) {
+  std::set<std::string> seen;
+  for (const auto& [name, device] : found.devices) seen.insert(device.guid);
+  std::vector<std::string> unseen;
+  std::set_difference(known.begin(), known.end(), seen.begin(), seen.end(), std::back_inserter(unseen));
+  if (unseen.empty() && seen.size() <= known.size()) return {};
+  if (unseen.empty()) return fmt::format("discovery saw {} devices, the subnet manager sees {}", seen.size(), known.size());
+  auto shown = std::min(unseen.size(), kNamedGuids);
+  return fmt::format("the subnet manager sees {} devices that discovery did not: {}{}", unseen.size(),
+                     fmt::join(unseen.begin(), unseen.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                     unseen.size() > shown ? ", …" : "");
+}
+
+}  // namespace
+
+Result<const inventory::Fabric*> onlyFabric(const inventory::Cluster& cluster) {
+  if (cluster.fabrics.size() == 1) return &cluster.fabrics.begin()->second;
+  return fail(ErrorCode::InvalidInput, cluster.fabrics.empty()
+                                           ? "the inventory declares no fabric"
+                                           : fmt::format("the inventory declares {} fabrics; muster manages one", cluster.fabrics.size()));
+}
+
+Async<Topology> Discovery::topology() {
+  std::string why;
+  for (int i = 0; i < kSettleTries; ++i) {
+    auto run = tools_.discover();
+    CO_TRY(found, co_await std::move(run));
+    auto known = manager_.nodeGuids();
+    why = known ? mismatch(found, *known) : std::string();
+    if (why.empty()) co_return std::move(found);
+    auto pause = clock_.sleep(kSettlePause);
+    co_await std::move(pause);
+  }
+  co_return fail(ErrorCode::Unavailable, why + "; look for lost packets (ibqueryerrors) and run again");
+}
+
+Async<Topology> discover(io::ProcessRunner& processes, FabricOptions options) {
+  SystemClock clock;
+  options.run_folder = std::filesystem::absolute(options.run_folder);
+  Tools tools(processes, options);
+  SubnetManager manager(processes, tools, options.run_folder);
+  Discovery discovery(tools, manager, clock);
+  auto run = discovery.topology();
+  co_return co_await std::move(run);
+}
+
+Async<DiffReport> diff(const inventory::Cluster& cluster, io::ProcessRunner& processes, FabricOptions options) {
+  DiffReport report;
+  auto fabric = onlyFabric(cluster);
+  auto declared = fabric ? declaredTopology(cluster, **fabric) : Result<Topology>(fail(fabric.error()));
+  if (!declared) {
+    report.error = declared.error().str();
+    co_return report;
+  }
+  report.fabric = (*fabric)->name;
+  auto run = discover(processes, std::move(options));
+  auto found = co_await std::move(run);
+  if (!found) {
+    report.error = found.error().str();
+    co_return report;
+  }
+  report.devices = found->devices.size();
+  report.links = found->links.size();
+  report.deviations = compare(*declared, *found);
+  co_return report;
+}
+
+std::string toText(const DiffReport& report) {
+  if (!report.error.empty()) return fmt::format("no answer: {}\n", report.error);
+  std::string out;
+  for (const auto& one : report.deviations)
+    out += fmt::format("{:<17} {}{}\n    declared: {}\n    found:    {}\n    repair:   {}\n", toString(one.kind), one.at.node,
+                       one.at.number ? fmt::format(" port {}", one.at.number) : "", one.declared, one.found, one.repair);
+  out += fmt::format("fabric {}: {} devices and {} links found, {}\n", report.fabric, report.devices, report.links,
+                     report.deviations.empty() ? "all as declared" : fmt::format("{} deviations", report.deviations.size()));
+  return out;
+}
+
+std::string toJson(const DiffReport& report) {
+  nlohmann::json json = {{"format", "muster-fabric-diff/1"},
+                         {"fabric", report.fabric},
+                         {"devices", report.devices},
+                         {"links", report.links},
+                         {"equal", report.exitCode() == DiffReport::kEqual},
+                         {"deviations", nlohmann::json::array()}};
+  if (!report.error.empty()) json["error"] = report.error;
+  for (const auto& one : report.deviations)
+    json["deviations"].push_back({{"kind", toString(one.kind)},
+                                  {"device", one.at.node},
+                                  {"port", one.at.number},
+                                  {"declared", one.declared},
+                                  {"found", one.found},
+                                  {"repair", one.repair}});
+  return json.dump(2);
+}
+
+}  // namespace muster::fabric

@@ -1,0 +1,163 @@
+// OpenSM's files rendered from the declaration. Pure.
+#include "fabric/subnet_manager.h"
+
+#include "base/io/crypto.h"
+
+#include <algorithm>
+
+namespace muster::fabric {
+
+namespace {
+
+// Engines of OpenSM 3.3 that need no file of their own. (opensm(8))
+constexpr std::array<std::string_view, 9> kRoutingEngines = {"minhop", "updn", "dnup", "ftree", "lash", "dor", "dfsssp", "sssp", "nue"};
+constexpr int kSmPriority = 14;  // 0 to 15; one step is left above for a hand-over
+constexpr int kSweepIntervalS = 10;
+constexpr int kSmPollingMs = 2000;  // a standby takes over after (retries + 1) polls: 6 s
+constexpr int kSmPollingRetries = 2;
+constexpr int kMaxWireSmps = 4;
+constexpr int kLogMaxMib = 64;
+
+constexpr std::string_view kPortsFact = "ports";
+constexpr std::string_view kSwitchesFact = "switches";
+
+std::map<std::string, std::vector<std::string>> neighbours(const Topology& topology) {
+  std::map<std::string, std::vector<std::string>> out;
+  for (const auto& link : topology.links) {
+    out[link.a.node].push_back(link.b.node);
+    out[link.b.node].push_back(link.a.node);
+  }
+  return out;
+}
+
+std::string rootGuids(const std::vector<std::string>& roots, const KnownGuids& known) {
+  std::string out;
+  for (const auto& root : roots)
+    if (auto guid = known.switches.find(root); guid != known.switches.end()) out += guid->second + "\n";
+  return out;
+}
+
+template <class Map>
+void forgetGuid(Map& map, const std::string& guid, const std::string& but) {
+  std::erase_if(map, [&](const auto& entry) { return entry.second == guid && entry.first != but; });
+}
+
+std::string opensmConf(const inventory::Fabric& fabric, const std::string& guid, const std::string& folder, bool has_roots) {
+  std::string out = "# Written by muster from the inventory; what is changed here is undone.\n";
+  auto set = [&](std::string_view option, auto value) { out += fmt::format("{} {}\n", option, value); };
+  set("guid", guid);
+  set("sm_priority", kSmPriority);
+  set("subnet_prefix", "0xfe80000000000000");
+  set("m_key", "0x0000000000000000");
+  set("routing_engine", fabric.routing);
+  if (has_roots) set("root_guid_file", folder + "/root_guids");  // without it one pulled uplink makes ftree fall back to minhop
+  set("use_ucast_cache", "TRUE");                                // a host that restarts does not re-route the fabric
+  set("honor_guid2lid_file", "TRUE");
+  set("sweep_interval", kSweepIntervalS);
+  set("max_wire_smps", kMaxWireSmps);
+  set("sminfo_polling_timeout", kSmPollingMs);
+  set("polling_retry_number", kSmPollingRetries);
+  set("partition_config_file", folder + "/partitions.conf");
+  set("part_enforce", "both");
+  set("allow_both_pkeys", "FALSE");
+  set("qos", "FALSE");
+  set("console", "off");  // the loopback and socket consoles ask for no credentials
+  set("exit_on_fatal", "TRUE");
+  set("log_file", folder + "/opensm.log");
+  set("log_max_size", kLogMaxMib);
+  set("force_log_flush", "TRUE");  // else SUBNET UP stays in the buffer
+  set("dump_files_dir", folder);
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> rootSwitches(const Topology& declared) {
+  auto next_to = neighbours(declared);
+  std::map<std::string, int> tier;
+  std::vector<std::string> front;
+  for (const auto& [name, device] : declared.devices)
+    if (!device.is_switch) front.push_back(name);
+  int highest = 0;
+  for (int level = 1; !front.empty(); ++level) {
+    std::vector<std::string> further;
+    for (const auto& name : front)
+      for (const auto& peer : next_to[name])
+        if (declared.devices.at(peer).is_switch && tier.emplace(peer, level).second) further.push_back(peer);
+    if (!further.empty()) highest = level;
+    front = std::move(further);
+  }
+  std::vector<std::string> roots;
+  if (highest < 2) return roots;
+  for (const auto& [name, level] : tier)
+    if (level == highest) roots.push_back(name);
+  return roots;
+}
+
+Result<void> checkSubnetManagers(const inventory::Fabric& fabric) {
+  if (fabric.subnet_managers != std::vector<std::string>{"controller"})
+    return fail(
+        ErrorCode::InvalidInput,
+        fmt::format("fabric {}: subnet_managers must be [controller]; muster runs the subnet manager on the controller only", fabric.name));
+  if (std::find(kRoutingEngines.begin(), kRoutingEngines.end(), fabric.routing) == kRoutingEngines.end())
+    return fail(ErrorCode::InvalidInput, fmt::format("fabric {}: OpenSM has no routing engine '{}'; one of {}", fabric.name, fabric.routing,
+                                                     fmt::join(kRoutingEngines, ", ")));
+  return {};
+}
+
+void KnownGuids::learn(const Topology& declared, const Topology& found) {
+  std::set<std::pair<Port, Port>> cables;
+  for (const auto& link : found.links) cables.emplace(link.a, link.b);
+  for (const auto& link : declared.links) {
+    if (!cables.count({link.a, link.b})) continue;
+    for (const auto& port : {link.a, link.b}) {
+      const auto& device = found.devices.at(port.node);
+      if (device.is_switch != declared.devices.at(port.node).is_switch) continue;
+      auto address = device.addresses.find(port.number);
+      if (device.is_switch) {
+        forgetGuid(switches, device.guid, port.node);
+        switches[port.node] = device.guid;
+      } else if (address != device.addresses.end() && !address->second.guid.empty()) {
+        forgetGuid(hcas, address->second.guid, port.node);
+        hcas[port.node] = address->second.guid;
+      }
+    }
+  }
+}
+
+std::string KnownGuids::toJson() const {
+  nlohmann::json json;
+  json[kPortsFact] = hcas;
+  json[kSwitchesFact] = switches;
+  return json.dump(1);
+}
+
+KnownGuids KnownGuids::fromJson(std::string_view text) {
+  KnownGuids known;
+  auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object()) return known;
+  auto read = [&](std::string_view key, std::map<std::string, std::string>& into) {
+    if (!json.contains(key) || !json[key].is_object()) return;
+    for (const auto& [name, guid] : json[key].items())
+      if (guid.is_string() && canonicalGuid(guid.template get<std::string>()) == guid) into[name] = guid;
+  };
+  read(kPortsFact, known.hcas);
+  read(kSwitchesFact, known.switches);
+  return known;
+}
+
+std::string SmFiles::digest() const { return io::sha256Hex(opensm_conf + '\0' + root_guids); }
+
+SmFiles renderSm(const inventory::Fabric& fabric, const Topology& declared, const PartitionRules& rules, const KnownGuids& known,
+                 const std::string& guid, const std::filesystem::path& folder) {
+  auto roots = rootSwitches(declared);
+  return {opensmConf(fabric, guid, folder.string(), !roots.empty()), rootGuids(roots, known),
+          renderPartitions(withGuids(rules, known.hcas))};
+}
+
+std::string declaredSmDigest(const inventory::Fabric& fabric, const Topology& declared) {
+  auto roots = rootSwitches(declared);
+  return io::sha256Hex(opensmConf(fabric, std::string(kControllerHca), "run", !roots.empty()) + fmt::format("{}", fmt::join(roots, "\n")));
+}
+
+}  // namespace muster::fabric

@@ -1,0 +1,23 @@
+// What OpenSM's log says about the state it is in. OpenSM reports SUBNET UP also when it fell back to another routing
+// engine or threw the partitions away; only the log tells.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster::fabric {
+
+struct SmLog {
+  bool master = false;                  ///< the last state entered is MASTER
+  bool standby = false;                 ///< the last state entered is STANDBY: another subnet manager is master
+  bool subnet_up = false;               ///< the last sweep ended well
+  std::string routing_engine;           ///< of the tables in the switches; "" unknown
+  bool partitions_refused = false;      ///< by the last sweep: everybody is a full member now
+  std::vector<std::string> complaints;  ///< error lines since the last sweep but one, at most kMaxComplaints
+};
+inline constexpr std::size_t kMaxComplaints = 8;
+
+SmLog readSmLog(std::string_view text);
+
+}  // namespace muster::fabric

@@ -1,0 +1,259 @@
+// FabricPhase: what it wants and what it sees.
+#include "fabric/phase.h"
+
+#include <algorithm>
+
+namespace muster::fabric {
+
+using lifecycle::FacetRef;
+using lifecycle::Fact;
+using lifecycle::Goal;
+using lifecycle::Subject;
+
+namespace {
+
+constexpr std::string_view kAsDeclared = "as-declared";
+constexpr std::string_view kUnreadable = "unreadable";      // fail closed: an old fact must not stand in for a lost discovery
+constexpr std::string_view kInvalid = "valid-declaration";  // wanted when the declaration has an error: never observed
+constexpr std::size_t kShownRepairs = 3;
+
+Result<Declared> declaredFabric(const inventory::Cluster& cluster) {
+  TRY(fabric, onlyFabric(cluster));
+  TRY_OK(checkSubnetManagers(*fabric));
+  TRY(topology, declaredTopology(cluster, *fabric));
+  TRY(partitions, declaredPartitions(cluster, *fabric, topology));
+  return Declared{fabric, std::move(topology), std::move(partitions)};
+}
+
+}  // namespace
+
+std::string repairs(const std::vector<Deviation>& deviations) {
+  std::vector<std::string> texts;
+  for (const auto& one : deviations)
+    if (texts.size() < kShownRepairs) texts.push_back(one.repair);
+  return fmt::format("{}{}", fmt::join(texts, "; "),
+                     deviations.size() > texts.size() ? fmt::format("; and {} more", deviations.size() - texts.size()) : "");
+}
+
+FabricPhase::FabricPhase(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock, FabricOptions options)
+    : cluster_(cluster),
+      clock_(clock),
+      options_(absolute(std::move(options))),
+      tools_(processes, options_),
+      manager_(processes, tools_, options_.run_folder),
+      discovery_(tools_, manager_, clock),
+      declared_(declaredFabric(cluster)) {}
+
+std::vector<Goal> FabricPhase::goals(const inventory::Cluster& cluster, const Subject& subject, const lifecycle::FactSet&) const {
+  std::vector<Goal> goals;
+  auto ref = [](const Subject& of, std::string_view facet) { return FacetRef{of, FacetName(std::string(facet))}; };
+  const auto whole = Subject::cluster();
+  auto add = [&](std::string_view facet, std::string want, std::chrono::seconds expected, std::chrono::seconds deadline,
+                 std::vector<FacetRef> needs, std::string why) {
+    goals.push_back({ref(subject, facet), declared_ ? std::move(want) : std::string(kInvalid), lifecycle::Disruption::None, expected,
+                     deadline, std::move(needs), std::move(why)});
+  };
+  if (subject.isCluster()) {
+    if (cluster.fabrics.empty()) return goals;
+    const auto& fabric = cluster.fabrics.begin()->second;
+    add(kSm, declared_ ? "master:" + declaredSmDigest(fabric, declared_->topology) : "", std::chrono::seconds(3), 2 * kSmSettle, {},
+        fmt::format("fabric {} declares the subnet manager on the controller, routing {}", fabric.name, fabric.routing));
+    add(kPartitions, declared_ ? tablesDigest(declared_->partitions, declared_->topology) : "", std::chrono::seconds(3),
+        std::chrono::seconds(120), {ref(whole, kSm)},
+        fmt::format("fabric {} declares {} partitions", fabric.name, fabric.partitions.size()));
+    add(kLinks, std::string(kAsDeclared), std::chrono::seconds(1), std::chrono::seconds(120), {ref(whole, kPartitions)},
+        fmt::format("fabric {} declares every cable", fabric.name));
+    return goals;
+  }
+  const auto* node = cluster.findNode(subject.node());
+  if (!node || !onFabric(*node)) return goals;
+  const auto& profile = cluster.profileOf(*node);
+  std::vector<FacetRef> needs = {ref(whole, kSm), ref(whole, kPartitions)};
+  for (const auto& driver : profile.drivers) needs.push_back(ref(subject, "driver." + driver));
+  if (profile.drivers.empty() && !profile.image.empty()) needs.push_back(ref(subject, "os"));
+  add(kPorts, std::string(kAsDeclared), std::chrono::seconds(1), std::chrono::seconds(120), std::move(needs),
+      fmt::format("profile {} is on fabric {}", profile.name, profile.fabric));
+  return goals;
+}
+
+Async<SharedPicture> FabricPhase::picture(std::chrono::milliseconds max_age) {
+  if (clock_.steady() - last_at_ < max_age) {
+    if (last_) co_return last_;
+    if (last_error_) co_return fail(*last_error_);  // a fabric that does not answer is not asked again for each node
+  }
+  last_.reset();
+  auto run = discovery_.topology();
+  auto discovered = co_await std::move(run);
+  last_at_ = clock_.steady();
+  last_error_ = discovered ? std::nullopt : std::optional(discovered.error());
+  CO_TRY(found, std::move(discovered));
+  CO_TRY(known, manager_.knownGuids());
+  known.learn(declared_->topology, found);
+  CO_TRY_OK(manager_.remember(known));
+  auto now = std::make_shared<Picture>();
+  now->found = std::move(found);
+  now->deviations = compare(declared_->topology, now->found);
+  now->rules = withGuids(declared_->partitions, known.hcas);
+  if (auto own = known.hcas.find(std::string(kControllerHca)); own != known.hcas.end()) now->sm_guid = own->second;
+  now->files = renderSm(*declared_->fabric, declared_->topology, declared_->partitions, known, now->sm_guid, options_.run_folder);
+  last_ = now;
+  co_return now;
+}
+
+Async<std::vector<Fact>> FabricPhase::look(Subject subject, std::chrono::milliseconds max_age) {
+  std::vector<Fact> facts;
+  if (!declared_ || !concerns(subject)) co_return facts;
+  auto wait = turnstile_.enter();
+  auto pass = co_await std::move(wait);
+  auto run = picture(max_age);
+  auto seen = co_await std::move(run);
+  if (!seen) {
+    for (auto facet : facetsOf(subject))
+      facts.push_back(fact(subject, facet, std::string(kUnreadable), "ibnetdiscover", errorJson(seen.error())));
+    co_return facts;
+  }
+  auto now = *seen;  // shared: it stays while we look, whoever renews the picture
+  if (!subject.isCluster()) {
+    auto own = portsProblem(subject.node(), *now);
+    auto problem = co_await std::move(own);
+    facts.push_back(factOf(subject, kPorts, problem, std::string(kAsDeclared), "ibnetdiscover, smpquery pkeys"));
+    co_return facts;
+  }
+  auto sm = smProblem(*now);
+  auto sm_problem = co_await std::move(sm);
+  facts.push_back(
+      factOf(subject, kSm, sm_problem, "master:" + declaredSmDigest(*declared_->fabric, declared_->topology), "sminfo, opensm.log"));
+  auto partitions = partitionsProblem(*now);
+  auto partitions_problem = co_await std::move(partitions);
+  facts.push_back(
+      factOf(subject, kPartitions, partitions_problem, tablesDigest(declared_->partitions, declared_->topology), "smpquery pkeys"));
+  facts.push_back(linksFact(*now));
+  co_return facts;
+}
+
+/// A facet is as wanted only when reading it worked and showed no problem.
+Fact FabricPhase::factOf(const Subject& subject, std::string_view facet, const Result<std::string>& problem, std::string wanted,
+                         std::string source) const {
+  if (!problem) return fact(subject, facet, std::string(kUnreadable), std::move(source), errorJson(problem.error()));
+  return fact(subject, facet, problem->empty() ? std::move(wanted) : "not-as-declared: " + *problem, std::move(source));
+}
+
+Fact FabricPhase::linksFact(const Picture& now) const {
+  nlohmann::json evidence = {
+      {"devices", now.found.devices.size()}, {"links", now.found.links.size()}, {"deviations", now.deviations.size()}};
+  return fact(
+      Subject::cluster(), kLinks,
+      now.deviations.empty() ? std::string(kAsDeclared) : fmt::format("{} deviations: {}", now.deviations.size(), repairs(now.deviations)),
+      "ibnetdiscover", evidence.dump());
+}
+
+/// Deviations of the node's own HCAs and their cables; a HCA that no subnet manager has reached is one as well.
+std::vector<Deviation> FabricPhase::deviationsOf(const NodeName& node, const Picture& now) const {
+  std::vector<Deviation> own;
+  for (const auto& link : declared_->topology.links) {
+    bool a_is_own = link.a.node.starts_with(node.str() + " ");
+    if (!a_is_own && !link.b.node.starts_with(node.str() + " ")) continue;
+    const auto& hca = a_is_own ? link.a : link.b;
+    const auto& peer = a_is_own ? link.b : link.a;
+    if (std::binary_search(now.found.links.begin(), now.found.links.end(), link)) {
+      auto address = now.found.devices.at(hca.node).addresses.find(hca.number);
+      if (address == now.found.devices.at(hca.node).addresses.end() || address->second.lid == 0)
+        own.push_back({DeviationKind::MissingLink, hca, "a LID", "no LID",
+                       fmt::format("the subnet manager has not reached {}; see opensm.log", hca.node)});
+      continue;
+    }
+    auto speaks_of_it = [&](const Deviation& one) {
+      return one.at == hca || one.at == peer || one.at.node == hca.node || (one.at.node == peer.node && one.at.number == 0);
+    };
+    auto known = std::find_if(now.deviations.begin(), now.deviations.end(), speaks_of_it);
+    own.push_back(known != now.deviations.end()
+                      ? *known
+                      : Deviation{DeviationKind::MissingLink, hca, fmt::format("{} port {}", peer.node, peer.number), "no cable",
+                                  fmt::format("check the cable between {} and {} port {}", hca.node, peer.node, peer.number)});
+  }
+  return own;
+}
+
+/// Cables and PKey tables of one node. Empty: as declared.
+Async<std::string> FabricPhase::portsProblem(NodeName node, Picture& now) {
+  auto own = deviationsOf(node, now);
+  if (!own.empty()) co_return fmt::format("{} deviations: {}", own.size(), repairs(own));
+  auto run = readPkeys(now, node.str());
+  CO_TRY(wrong, co_await std::move(run));
+  co_return wrong.empty() ? std::string() : wrong.front().str();
+}
+
+/// Empty when the subnet manager is as declared; else why not. Errors: never, a lost answer is a problem too.
+Async<std::string> FabricPhase::smProblem(const Picture& now) {
+  if (now.sm_guid.empty()) co_return fmt::format("{} was never seen at its declared port; {}", kControllerHca, repairs(now.deviations));
+  if (!manager_.pid()) co_return "opensm does not run";
+  if (!manager_.startedWith(now.files)) co_return "opensm runs with another configuration";
+  auto log = manager_.log();
+  auto ask = tools_.smInfo();
+  auto info = co_await std::move(ask);
+  if (info && info->master && info->guid != now.sm_guid)
+    co_return fmt::format("another subnet manager is master: port GUID {}, ours is {}; stop it, or give it a lower priority", info->guid,
+                          now.sm_guid);
+  if (!log.subnet_up) co_return "opensm has not brought the subnet up";
+  if (!info || !info->master) co_return "no subnet manager answers";
+  if (log.routing_engine != declared_->fabric->routing)
+    co_return fmt::format("routing engine '{}' is in force, '{}' is declared{}{}", log.routing_engine, declared_->fabric->routing,
+                          log.complaints.empty() ? "" : ": ", fmt::join(log.complaints, " | "));
+  for (const auto& complaint : log.complaints)
+    if (complaint.find("ERR AB") != std::string::npos || complaint.find("ERR 0D01") != std::string::npos) co_return complaint;
+  co_return std::string();
+}
+
+/// Reads the table of every HCA port and of the switch port it hangs at (which enforces it against the host's own tampering).
+Async<std::vector<PkeyMismatch>> FabricPhase::readPkeys(const Picture& now, std::string node) {
+  std::vector<PkeyMismatch> out;
+  for (const auto& link : now.found.links)
+    for (bool a_is_hca : {true, false}) {
+      const auto& hca = a_is_hca ? link.a : link.b;
+      const auto& peer = a_is_hca ? link.b : link.a;
+      const auto& device = now.found.devices.at(hca.node);
+      const auto& edge = now.found.devices.at(peer.node);
+      auto address = device.addresses.find(hca.number);
+      if (device.is_switch || address == device.addresses.end()) continue;
+      if (!node.empty() && !hca.node.starts_with(node + " ")) continue;
+      auto want = tableOf(now.rules, address->second.guid, address->second.guid == now.sm_guid);
+      if (address->second.lid == 0) continue;  // cannot talk to anybody yet; its node is told so by deviationsOf
+      auto read = tools_.pkeys(address->second.lid, hca.number);
+      CO_TRY(table, co_await std::move(read));
+      if (table != want) out.push_back({hca.node, hca, toString(want), toString(table)});
+      if (!edge.is_switch) continue;
+      auto read_edge = tools_.pkeys(edge.addresses.at(0).lid, peer.number);
+      CO_TRY(edge_table, co_await std::move(read_edge));
+      if (edge_table != want) out.push_back({hca.node, peer, toString(want), toString(edge_table)});
+    }
+  co_return out;
+}
+
+Async<const std::vector<PkeyMismatch>*> FabricPhase::wrongPkeys(Picture& now) {
+  if (!now.wrong_pkeys) {
+    auto run = readPkeys(now, {});
+    CO_TRY(wrong, co_await std::move(run));
+    now.wrong_pkeys = std::move(wrong);
+    last_at_ = clock_.steady();  // reading a large fabric takes seconds; the next subject may use it
+  }
+  co_return &*now.wrong_pkeys;
+}
+
+Async<std::string> FabricPhase::partitionsProblem(Picture& now) {
+  if (!manager_.pid()) co_return "no subnet manager";
+  if (!manager_.partitionsAre(now.files)) co_return "partitions.conf is not the declared one";
+  auto own = now.found.devices.find(std::string(kControllerHca));
+  if (own == now.found.devices.end() || own->second.addresses[1].lid == 0) co_return "the subnet manager has given no LIDs yet";
+  if (manager_.log().partitions_refused) co_return "opensm refused partitions.conf and made everybody a full member";
+  auto run = wrongPkeys(now);
+  CO_TRY(wrong, co_await std::move(run));
+  if (wrong->empty()) co_return std::string();
+  co_return fmt::format("{} PKey tables differ: {}", wrong->size(), wrong->front().str());
+}
+
+std::unique_ptr<lifecycle::Phase> makeFabricPhase(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock,
+                                                  FabricOptions options) {
+  return std::make_unique<FabricPhase>(cluster, processes, clock, std::move(options));
+}
+
+}  // namespace muster::fabric

@@ -1,0 +1,144 @@
+// FabricPhase: what it does about it.
+#include "fabric/phase.h"
+
+namespace muster::fabric {
+
+using lifecycle::ActContext;
+using lifecycle::Action;
+using lifecycle::Blocked;
+using lifecycle::Done;
+using lifecycle::FacetRef;
+using lifecycle::Finding;
+using lifecycle::Outcome;
+
+namespace {
+
+constexpr std::chrono::milliseconds kPoll{100};
+constexpr std::chrono::seconds kPartitionsSettle{15};
+
+Finding findingOf(const FacetRef& facet, const Deviation& one, WallTime at) {
+  bool extra = one.kind == DeviationKind::ExtraLink || one.kind == DeviationKind::ExtraNode;
+  auto place = one.at.number ? fmt::format("{} port {}", one.at.node, one.at.number) : one.at.node;
+  nlohmann::json evidence = {
+      {"kind", toString(one.kind)}, {"device", one.at.node}, {"port", one.at.number}, {"declared", one.declared}, {"found", one.found}};
+  return {facet,
+          extra ? Severity::Warning : Severity::Error,
+          fmt::format("{}: {} (declared: {}; found: {})", toString(one.kind), place, one.declared, one.found),
+          evidence.dump(),
+          one.repair,
+          at};
+}
+
+/// What is rendered is read back before OpenSM sees it: a statement that it cannot read opens the whole fabric.
+std::string lint(const Picture& now) {
+  auto read = parsePartitions(now.files.partitions);
+  if (!read) return read.error().str();
+  auto wanted = now.rules;
+  std::erase_if(
+      wanted, [](const PartitionRule& rule) { return rule.full == Members{} && rule.limited == Members{}; });  // nobody of it is known yet
+  return *read == wanted ? ""
+                         : "partitions.conf as rendered does not say what is declared; this is a defect of muster, nothing was changed";
+}
+
+}  // namespace
+
+Async<Outcome> FabricPhase::act(Action action, ActContext& context) {
+  if (!declared_) co_return Blocked{declared_.error().str()};
+  auto wait = turnstile_.enter();
+  auto pass = co_await std::move(wait);
+  auto facet = action.facet.facet.str();
+  if (facet == kSm) {
+    auto run = actSm(action.facet, context);
+    co_return co_await std::move(run);
+  }
+  if (facet == kPartitions) {
+    auto run = actPartitions(action.facet, context);
+    co_return co_await std::move(run);
+  }
+  auto run = actCables(action.facet, context);
+  co_return co_await std::move(run);
+}
+
+Async<Outcome> FabricPhase::actSm(FacetRef facet, ActContext& context) {
+  context.progress(0.1, "discovering the fabric");
+  auto look = picture(std::chrono::milliseconds(0));
+  CO_TRY(now, co_await std::move(look));
+  if (now->sm_guid.empty())
+    co_return Blocked{fmt::format("{} was never seen at its declared port, so the subnet manager has no place: {}", kControllerHca,
+                                  repairs(now->deviations))};
+  if (auto wrong = lint(*now); !wrong.empty()) co_return Blocked{wrong};
+  if (!manager_.pid() || !manager_.startedWith(now->files)) {
+    context.progress(0.3, "starting opensm");
+    CO_TRY_OK(manager_.start(now->files));
+  }
+  auto wait = awaitSm(std::move(facet), now, context);
+  co_return co_await std::move(wait);
+}
+
+Async<Outcome> FabricPhase::awaitSm(FacetRef facet, SharedPicture now, ActContext& context) {
+  const auto until = clock_.steady() + kSmSettle;
+  std::string problem;
+  while (clock_.steady() < until) {
+    if (!manager_.pid()) co_return fail(ErrorCode::Unavailable, "opensm ended: " + manager_.logTail());
+    auto log = manager_.log();
+    bool settled = log.subnet_up || log.standby;
+    auto ask = smProblem(*now);
+    CO_TRY(problem_now, co_await std::move(ask));
+    problem = problem_now;
+    if (problem.empty()) co_return Done{};
+    if (settled) break;  // in another state than the declared one
+    context.progress(0.6, problem);
+    auto pause = clock_.sleep(kPoll);
+    co_await std::move(pause);
+  }
+  auto help = now->deviations.empty() ? std::string("look at opensm.log in the run folder") : repairs(now->deviations);
+  context.finding({facet, Severity::Error, problem, manager_.logTail(), help, clock_.now()});
+  co_return Blocked{fmt::format("{}; {}", problem, help)};
+}
+
+Async<Outcome> FabricPhase::actPartitions(FacetRef facet, ActContext& context) {
+  auto look = picture(std::chrono::milliseconds(0));
+  CO_TRY(now, co_await std::move(look));
+  auto run = applyPartitions(std::move(facet), now, context);
+  co_return co_await std::move(run);
+}
+
+Async<Outcome> FabricPhase::applyPartitions(FacetRef facet, SharedPicture now, ActContext& context) {
+  if (auto wrong = lint(*now); !wrong.empty()) co_return Blocked{wrong};
+  if (!manager_.pid()) co_return fail(ErrorCode::Unavailable, "no subnet manager runs that could set the partitions");
+  CO_TRY_OK(manager_.applyPartitions(now->files));
+  context.progress(0.5, "reading the PKey tables back");
+  const auto until = clock_.steady() + kPartitionsSettle;
+  std::string problem;
+  while (clock_.steady() < until) {
+    now->wrong_pkeys.reset();
+    auto read = partitionsProblem(*now);
+    CO_TRY(problem_now, co_await std::move(read));
+    problem = problem_now;
+    if (problem.empty()) co_return Done{};
+    auto pause = clock_.sleep(kPoll);
+    co_await std::move(pause);
+  }
+  bool rolled_back = manager_.log().partitions_refused && manager_.rollBackPartitions();
+  context.finding(
+      {facet, Severity::Error, problem, manager_.logTail(), "compare partitions.conf in the run folder with opensm.log", clock_.now()});
+  co_return Blocked{fmt::format("{}{}", problem, rolled_back ? "; the former partitions are in force again" : "")};
+}
+
+/// Cables are moved by people: says which. What muster can do for a node with the right cables is to give its ports their
+/// partitions: a HCA that came up after the partitions were set is a member only from now on.
+Async<Outcome> FabricPhase::actCables(FacetRef facet, ActContext& context) {
+  auto look = picture(std::chrono::milliseconds(0));
+  CO_TRY(now, co_await std::move(look));
+  auto wrong = facet.subject.isCluster() ? now->deviations : deviationsOf(facet.subject.node(), *now);
+  for (const auto& one : wrong) context.finding(findingOf(facet, one, clock_.now()));
+  if (!wrong.empty()) co_return Blocked{repairs(wrong)};
+  if (facet.subject.isCluster()) co_return Done{};
+  auto ask = portsProblem(facet.subject.node(), *now);
+  CO_TRY(problem, co_await std::move(ask));
+  if (problem.empty()) co_return Done{};
+  auto run = applyPartitions(std::move(facet), now, context);
+  co_return co_await std::move(run);
+}
+
+}  // namespace muster::fabric

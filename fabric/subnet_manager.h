@@ -1,0 +1,74 @@
+// OpenSM on the controller: its files, its process, what it reports.
+//
+// It outlives one `muster apply`: the process is found again by its pid file, or by its command line when muster died
+// between starting it and writing the pid. It is restarted when it is dead or runs with other files than the declaration
+// gives now; partitions alone need only a SIGHUP.
+#pragma once
+
+#include "fabric/opensm_log.h"
+#include "fabric/partitions.h"
+#include "fabric/tools.h"
+
+namespace muster::fabric {
+
+/// GUIDs that discoveries have shown, kept so that a node that is switched off keeps its partitions.
+/// A node description is only a claim of the host; a HCA's GUID is learnt only when it hangs at its declared switch port.
+struct KnownGuids {
+  PortGuids hcas;                               ///< device name → port GUID
+  std::map<std::string, std::string> switches;  ///< device name → node GUID
+
+  void learn(const Topology& declared, const Topology& found);
+  std::string toJson() const;
+  static KnownGuids fromJson(std::string_view text);  ///< empty when the text is not ours: everything is learnt again
+};
+
+/// Switches farthest from the HCAs: the roots of the tree. Empty when there is one tier only.
+std::vector<std::string> rootSwitches(const Topology& declared);
+/// Errors: InvalidInput (routing engine that OpenSM does not have, subnet managers that are not there yet)
+Result<void> checkSubnetManagers(const inventory::Fabric& fabric);
+
+struct SmFiles {
+  std::string opensm_conf, root_guids, partitions;
+  std::string digest() const;  ///< of what needs a restart: all but the partitions
+};
+/// `guid`: port GUID that OpenSM binds to. Roots whose GUID is not known yet are left out.
+SmFiles renderSm(const inventory::Fabric& fabric, const Topology& declared, const PartitionRules& rules, const KnownGuids& known,
+                 const std::string& guid, const std::filesystem::path& folder);
+/// Digest of the same files with names in place of GUIDs and paths: known before anything is discovered.
+std::string declaredSmDigest(const inventory::Fabric& fabric, const Topology& declared);
+
+class SubnetManager {
+ public:
+  SubnetManager(io::ProcessRunner& processes, const Tools& tools, std::filesystem::path folder);
+
+  std::optional<pid_t> pid() const;
+  bool startedWith(const SmFiles& files) const;
+  bool partitionsAre(const SmFiles& files) const;
+  SmLog log() const;
+  /// Last lines of OpenSM's log, for people.
+  std::string logTail() const;
+  /// Node GUIDs that the subnet manager sees, by its own dump; nullopt when it is not up.
+  std::optional<std::set<std::string>> nodeGuids() const;
+
+  /// Stops what runs and starts anew.
+  Result<void> start(const SmFiles& files);
+  /// Replaces partitions.conf and has it read. The former file is kept beside it.
+  Result<void> applyPartitions(const SmFiles& files);
+  Result<void> rollBackPartitions();
+  Result<void> stop();
+
+  Result<KnownGuids> knownGuids() const;
+  Result<void> remember(const KnownGuids& known);
+
+ private:
+  Result<void> hangUp();
+  std::vector<pid_t> ownProcesses() const;
+  std::filesystem::path file(std::string_view name) const { return folder_ / name; }
+
+  io::ProcessRunner& processes_;
+  const Tools& tools_;
+  std::filesystem::path folder_;
+  io::PidFile pid_file_;
+};
+
+}  // namespace muster::fabric

@@ -1,0 +1,153 @@
+#include "fabric/tools.h"
+
+#include <boost/asio/redirect_error.hpp>
+
+#include <charconv>
+
+namespace muster::fabric {
+
+namespace {
+
+constexpr std::chrono::seconds kQueryTimeout{20};
+constexpr std::size_t kQuotedTroubleBytes = 400;
+
+// Said by the simulator's client library on every start; nothing is wrong then.
+constexpr std::array<std::string_view, 1> kHarmless = {"sim_connect: attached as client"};
+
+std::vector<std::string_view> linesOf(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    auto end = text.find('\n');
+    if (auto line = text.substr(0, end); !line.empty()) lines.push_back(line);
+    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+  }
+  return lines;
+}
+
+std::optional<std::uint64_t> numberAt(std::string_view text, int base) {
+  if (base == 16 && text.substr(0, 2) == "0x") text.remove_prefix(2);
+  std::uint64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc()) return std::nullopt;
+  return value;
+}
+
+std::optional<std::uint64_t> numberAfter(std::string_view text, std::string_view label, int base) {
+  auto at = text.find(label);
+  return at == std::string_view::npos ? std::nullopt : numberAt(text.substr(at + label.size()), base);
+}
+
+}  // namespace
+
+Task<Turnstile::Pass> Turnstile::enter() {
+  auto executor = co_await asio::this_coro::executor;
+  while (busy_) {
+    auto bell = std::make_shared<asio::steady_timer>(executor, asio::steady_timer::time_point::max());
+    waiting_.push_back(bell);
+    boost::system::error_code ignored;
+    auto wait = bell->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    co_await std::move(wait);
+  }
+  busy_ = true;
+  co_return Pass(*this);
+}
+
+void Turnstile::leave() {
+  busy_ = false;
+  // A waiter that was cancelled has gone already; ringing all the rest costs a few wake-ups and cannot lose one.
+  for (auto& bell : std::exchange(waiting_, {})) bell->cancel();
+}
+
+std::string canonicalGuid(std::string_view text) {
+  auto value = numberAt(text, 16);
+  return value ? fmt::format("0x{:016x}", *value) : std::string();
+}
+
+Result<SmInfo> parseSmInfo(std::string_view text) {
+  auto lid = numberAfter(text, "sm lid ", 10);
+  auto guid = numberAfter(text, "sm guid ", 16);
+  if (!lid || !guid) return fail(ErrorCode::Corrupt, fmt::format("sminfo said: {}", text.substr(0, kQuotedTroubleBytes)));
+  return SmInfo{fmt::format("0x{:016x}", *guid), static_cast<int>(*lid), text.find("SMINFO_MASTER") != std::string_view::npos};
+}
+
+Result<PkeyTable> parsePkeys(std::string_view text) {
+  PkeyTable table;
+  bool complete = false;
+  for (auto line : linesOf(text)) {
+    complete |= line.find("pkeys capacity for this port") != std::string_view::npos;
+    for (auto at = line.find("0x"); at != std::string_view::npos; at = line.find("0x", at + 2)) {
+      auto key = numberAt(line.substr(at), 16);
+      if (!key || *key > 0xffff) return fail(ErrorCode::Corrupt, fmt::format("smpquery pkeys said: {}", line));
+      if (*key != 0) table.insert(static_cast<std::uint16_t>(*key));
+    }
+  }
+  if (!complete) return fail(ErrorCode::Corrupt, "smpquery pkeys ended before the end of the table");
+  return table;
+}
+
+std::set<std::string> guidsInSubnetList(std::string_view text) {
+  constexpr std::string_view kLabel = "NodeGUID:";
+  std::set<std::string> guids;
+  for (auto at = text.find(kLabel); at != std::string_view::npos; at = text.find(kLabel, at + 1))
+    if (auto guid = numberAt(text.substr(at + kLabel.size()), 16)) guids.insert(fmt::format("0x{:016x}", *guid));
+  return guids;
+}
+
+std::string troubleIn(std::string_view stderr_text) {
+  std::string trouble;
+  for (auto line : linesOf(stderr_text)) {
+    bool harmless =
+        std::any_of(kHarmless.begin(), kHarmless.end(), [&](std::string_view known) { return line.find(known) != std::string_view::npos; });
+    if (!harmless && trouble.size() < kQuotedTroubleBytes) trouble += std::string(trouble.empty() ? "" : " | ") + std::string(line);
+  }
+  return trouble;
+}
+
+io::Command Tools::command(std::string tool, std::vector<std::string> args) const {
+  io::Command command;
+  auto words = options_.tool_prefix;
+  words.push_back(std::move(tool));
+  command.program = words.front();
+  command.args.assign(words.begin() + 1, words.end());
+  command.args.insert(command.args.end(), args.begin(), args.end());
+  command.env = options_.tool_env;
+  // IB tools live in sbin; a prefix such as ibsim-run looks in PATH only.
+  const char* path = std::getenv("PATH");
+  command.env.try_emplace("PATH", fmt::format("{}:/usr/sbin:/sbin", path ? path : "/usr/bin:/bin"));
+  return command;
+}
+
+Async<std::string> Tools::output(std::string tool, std::vector<std::string> args) {
+  auto call = command(tool, std::move(args));
+  call.timeout = tool == "ibnetdiscover" ? options_.discovery_limit : kQueryTimeout;
+  auto run = processes_.run(call);
+  CO_TRY(exit, co_await std::move(run));
+  auto trouble = troubleIn(exit.err);
+  if (exit.code != 0 || !trouble.empty())
+    co_return fail(ErrorCode::Unavailable,
+                   fmt::format("{} got no complete answer from the fabric (exit code {}): {}", tool, exit.code, trouble));
+  co_return std::move(exit.out);
+}
+
+Async<Topology> Tools::discover() {
+  auto run = output("ibnetdiscover", {});
+  CO_TRY(text, co_await std::move(run));
+  auto topology = parseIbnetdiscover(text);
+  if (!topology) co_return fail(std::move(topology).error().within("ibnetdiscover"));
+  co_return std::move(*topology);
+}
+
+Async<SmInfo> Tools::smInfo() {
+  auto run = output("sminfo", {});
+  CO_TRY(text, co_await std::move(run));
+  co_return parseSmInfo(text);
+}
+
+Async<PkeyTable> Tools::pkeys(int lid, int port) {
+  std::vector<std::string> args = {"pkeys", std::to_string(lid), std::to_string(port)};
+  auto run = output("smpquery", std::move(args));
+  CO_TRY(text, co_await std::move(run));
+  co_return parsePkeys(text);
+}
+
+}  // namespace muster::fabric

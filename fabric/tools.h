@@ -1,0 +1,67 @@
+// The InfiniBand tools, one at a time: ibsim has ten places for clients, and a tool that is killed keeps its own.
+#pragma once
+
+#include "fabric/partitions.h"
+
+#include <boost/asio/steady_timer.hpp>
+
+#include <deque>
+
+namespace muster::fabric {
+
+/// Lets one coroutine in at a time; the others wait in order.
+class Turnstile {
+ public:
+  class Pass {
+   public:
+    explicit Pass(Turnstile& gate) : gate_(&gate) {}
+    Pass(Pass&& other) noexcept : gate_(std::exchange(other.gate_, nullptr)) {}
+    Pass& operator=(Pass&&) = delete;
+    ~Pass() {
+      if (gate_) gate_->leave();
+    }
+
+   private:
+    Turnstile* gate_;
+  };
+  Task<Pass> enter();
+
+ private:
+  void leave();
+  bool busy_ = false;
+  std::deque<std::shared_ptr<asio::steady_timer>> waiting_;
+};
+
+struct SmInfo {
+  std::string guid;  ///< port GUID of the master, "0x…16 digits"
+  int lid = 0;
+  bool master = false;
+};
+/// "sminfo: sm lid 1 sm guid 0x100001, activity count 12 priority 14 state 3 SMINFO_MASTER". Errors: Corrupt
+Result<SmInfo> parseSmInfo(std::string_view text);
+/// Output of `smpquery pkeys`. Errors: Corrupt
+Result<PkeyTable> parsePkeys(std::string_view text);
+/// Node GUIDs in OpenSM's dump opensm-subnet.lst.
+std::set<std::string> guidsInSubnetList(std::string_view text);
+/// What the tools said on stderr, less what is harmless. Empty: nothing went wrong.
+std::string troubleIn(std::string_view stderr_text);
+/// "0x100001" → "0x0000000000100001"
+std::string canonicalGuid(std::string_view text);
+
+class Tools {
+ public:
+  Tools(io::ProcessRunner& processes, const FabricOptions& options) : processes_(processes), options_(options) {}
+  /// Errors: Unavailable when anything timed out: what could not be asked is not known to be absent
+  Async<Topology> discover();
+  /// Errors: Unavailable (no subnet manager answers)
+  Async<SmInfo> smInfo();
+  Async<PkeyTable> pkeys(int lid, int port);
+  io::Command command(std::string tool, std::vector<std::string> args) const;
+
+ private:
+  Async<std::string> output(std::string tool, std::vector<std::string> args);
+  io::ProcessRunner& processes_;
+  const FabricOptions& options_;
+};
+
+}  // namespace muster::fabric

@@ -1,0 +1,335 @@
+// The firmware phase: one component at a time, in the baseline's order, at most one flash in an intent.
+#include "base/deadline.h"
+#include "bmc/arbiter.h"
+#include "firmware/activation.h"
+#include "firmware/firmware.h"
+#include "firmware/progress.h"
+
+#include <algorithm>
+
+namespace muster::firmware {
+
+using namespace std::chrono_literals;
+using lifecycle::Action;
+using lifecycle::ActContext;
+using lifecycle::Again;
+using lifecycle::Done;
+using lifecycle::Fact;
+using lifecycle::FacetRef;
+using lifecycle::Goal;
+using lifecycle::Outcome;
+using lifecycle::Subject;
+
+namespace {
+
+constexpr std::string_view kPrefix = "firmware.";
+constexpr auto kExpected = 240s;
+constexpr auto kDeadline = 60min;
+constexpr auto kObserveLimit = 5min;
+constexpr auto kTaskPoll = 2s;
+constexpr auto kBusyPoll = 10s;
+constexpr auto kSettlePoll = 5s;
+constexpr auto kSettleLimit = 15min;   ///< a host shows its new BIOS only after POST
+constexpr auto kShutdownLimit = 90s;   ///< for the guest; then the power is cut
+constexpr std::size_t kMaxParallelUploads = 4;  ///< each holds its file in memory
+constexpr int kMaxUploadsTried = 3;    ///< attempts of which none is known to have arrived
+
+FacetName facetOf(const std::string& component) { return FacetName(std::string(kPrefix) + component); }
+
+/// The baseline's components in the order in which they are brought up.
+std::vector<const inventory::FirmwareComponent*> inOrder(const inventory::FirmwareBaseline& baseline) {
+  std::vector<const inventory::FirmwareComponent*> ordered;
+  auto add = [&](const inventory::FirmwareComponent& c) {
+    if (std::find(ordered.begin(), ordered.end(), &c) == ordered.end()) ordered.push_back(&c);
+  };
+  for (const auto& name : baseline.order) {
+    for (const auto& c : baseline.components) {
+      if (c.name == name) add(c);
+    }
+  }
+  for (const auto& c : baseline.components) add(c);
+  return ordered;
+}
+
+const inventory::FirmwareBaseline* baselineOf(const inventory::Cluster& cluster, const Subject& subject) {
+  if (subject.isCluster()) return nullptr;
+  const inventory::Node* node = cluster.findNode(subject.node());
+  if (!node) return nullptr;
+  auto it = cluster.firmware.find(cluster.profileOf(*node).firmware);
+  return it == cluster.firmware.end() ? nullptr : &it->second;
+}
+
+class FirmwarePhase final : public lifecycle::Phase {
+ public:
+  FirmwarePhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock) : cluster_(cluster), bmcs_(bmcs), clock_(clock) {}
+
+  std::string_view name() const override { return "firmware"; }
+
+  std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject, const lifecycle::FactSet&) const override {
+    std::vector<Goal> goals;
+    const auto* baseline = baselineOf(cluster, subject);
+    if (!baseline) return goals;
+    FacetRef before{subject, FacetName("enrolled")};
+    for (const auto* component : inOrder(*baseline)) {
+      Goal goal;
+      goal.facet = {subject, facetOf(component->name)};
+      goal.want = component->version;
+      goal.disruption = lifecycle::Disruption::Reset;
+      goal.expected = kExpected;
+      goal.deadline = kDeadline;
+      goal.needs.push_back(before);
+      if (before.facet != FacetName("enrolled")) goal.needs.push_back({subject, FacetName("enrolled")});
+      goal.why = fmt::format("baseline {} has {} {}", baseline->name, component->name, component->version);
+      before = goal.facet;
+      goals.push_back(std::move(goal));
+    }
+    return goals;
+  }
+
+  Async<std::vector<Fact>> observe(Subject subject) override {
+    std::vector<Fact> facts;
+    const auto* baseline = baselineOf(cluster_, subject);
+    if (!baseline) co_return facts;
+    bmc::Bmc& bmc = bmcs_.at(subject.node());
+    auto inventory = bmc.firmware();
+    auto read = withDeadline<std::vector<bmc::FirmwareItem>>(clock_, kObserveLimit, "the firmware inventory of " + subject.str(), std::move(inventory));
+    auto seen = co_await std::move(read);
+    if (!seen) co_return fail(std::move(seen.error()).within("firmware of " + subject.str()));
+    for (const auto& component : baseline->components) {
+      for (const auto& item : *seen) {
+        if (item.name != component.name || item.version.empty()) continue;
+        facts.push_back(Fact{subject, facetOf(component.name), item.version, clock_.now(), "redfish " + bmc.address(), {}});
+      }
+    }
+    co_return facts;
+  }
+
+  Async<Outcome> act(Action action, ActContext& context) override;
+
+  Async<std::vector<Fact>> verify(Action action) override { return observe(action.facet.subject); }
+
+ private:
+  /// One call of act. Passed by value; everything it points to outlives the call.
+  struct Job {
+    const Action* action;
+    ActContext* context;
+    bmc::Bmc* bmc;
+    const inventory::FirmwareComponent* component;
+    Progress progress;
+  };
+
+  Async<std::string> version(Job job);
+  Result<void> record(const Job& job, Progress progress);
+  Error givenUp(const Job& job, std::string text, std::string evidence, std::string what_to_do);
+
+  Async<Outcome> look(Job job);
+  Async<Outcome> upload(Job job);
+  Async<Outcome> afterLostUpload(Job job);
+  Async<Outcome> follow(Job job);
+  Async<Outcome> activate(Job job);
+  Async<void> powerCycle(Job job);
+  Result<Outcome> settle(const Job& job, const std::string& seen);
+
+  const inventory::Cluster& cluster_;
+  bmc::BmcFleet& bmcs_;
+  Clock& clock_;
+  bmc::Turnstile uploads_{kMaxParallelUploads};
+};
+
+Async<Outcome> FirmwarePhase::act(Action action, ActContext& context) {
+  const Subject subject = action.facet.subject;
+  const std::string name = action.facet.facet.str().substr(kPrefix.size());
+  const inventory::FirmwareComponent* component = nullptr;
+  if (const auto* baseline = baselineOf(cluster_, subject)) {
+    for (const auto& c : baseline->components) {
+      if (c.name == name && c.version == action.to) component = &c;
+    }
+  }
+  if (!component) {
+    co_return fail(ErrorCode::InvalidInput, fmt::format("the inventory does not declare {} {} for {} any more; plan again", name, action.to, subject.str()));
+  }
+  CO_TRY(progress, Progress::parse(context.operation()));
+  Job job{&action, &context, &bmcs_.at(subject.node()), component, progress};
+
+  // The inventory decides, whatever the journal or a task says.
+  auto read = version(job);
+  auto seen = co_await std::move(read);
+  const bool bmc_may_be_away = progress.step != Step::Look;  // it installs, restarts, or was restarting when muster died
+  if (!seen && seen.error().canRetry() && bmc_may_be_away) {
+    if (progress.step == Step::Settle) co_return settle(job, "no answer: " + seen.error().str());
+    co_return Again{kSettlePoll, "the BMC does not answer: " + seen.error().str()};
+  }
+  if (!seen) co_return fail(std::move(seen.error()));
+  if (lifecycle::matches(action.to, *seen)) co_return Done{};
+
+  if (progress.step == Step::Settle) co_return settle(job, *seen);
+  auto step = progress.step == Step::Look       ? look(job)
+              : progress.step == Step::Upload   ? afterLostUpload(job)
+              : progress.step == Step::Follow   ? follow(job)
+                                                : activate(job);
+  co_return co_await std::move(step);
+}
+
+Async<std::string> FirmwarePhase::version(Job job) {
+  auto read = job.bmc->firmware();
+  CO_TRY(items, co_await std::move(read));
+  for (const auto& item : items) {
+    if (item.name == job.component->name) co_return item.version;
+  }
+  co_return fail(ErrorCode::NotFound, fmt::format("{} lists no firmware component {}; correct its name in the baseline", job.bmc->address(), job.component->name));
+}
+
+Result<void> FirmwarePhase::record(const Job& job, Progress progress) { return job.context->recordOperation(progress.str()); }
+
+Error FirmwarePhase::givenUp(const Job& job, std::string text, std::string evidence, std::string what_to_do) {
+  job.context->finding({job.action->facet, Severity::Error, text, std::move(evidence), what_to_do, clock_.now()});
+  return Error(ErrorCode::Conflict, text + ". " + what_to_do);
+}
+
+Async<Outcome> FirmwarePhase::look(Job job) {
+  auto list = job.bmc->tasks();
+  CO_TRY(tasks, co_await std::move(list));
+  if (!tasks.running.empty()) co_return Again{kBusyPoll, "the BMC is busy with " + tasks.running.front()};
+  job.progress.tasks_before = tasks.finished;
+  auto next = upload(job);
+  co_return co_await std::move(next);
+}
+
+// The journal knows of the upload before the BMC does. Whatever happens to the answer, the next call looks first.
+Async<Outcome> FirmwarePhase::upload(Job job) {
+  const auto& component = *job.component;
+  auto enter = uploads_.enter();
+  auto permit = co_await std::move(enter);
+  Progress next = job.progress;
+  next.step = Step::Upload;
+  ++next.uploads_tried;
+  CO_TRY_OK(record(job, next));
+  job.context->progress(0, fmt::format("uploading {} {}", component.name, component.version));
+  auto send = job.bmc->startUpdate(bmc::FirmwareUpdate{component.name, component.file, component.sha256});
+  auto task = co_await std::move(send);
+  if (task) {
+    next.step = Step::Follow;
+    next.task = *task;
+    CO_TRY_OK(record(job, next));
+    co_return Again{kTaskPoll, fmt::format("{} {} is being installed", component.name, component.version)};
+  }
+  const Error& error = task.error();
+  if (error.code() == ErrorCode::Conflict) {  // refused as a whole: nothing arrived
+    CO_TRY_OK(record(job, Progress()));
+    co_return Again{kBusyPoll, error.str()};
+  }
+  if (error.canRetry()) co_return Again{kBusyPoll, "the answer to the upload was lost: " + error.str()};
+  if (error.code() == ErrorCode::Corrupt) {
+    job.context->finding({job.action->facet, Severity::Error, fmt::format("the firmware file of {} {} is not what the baseline declares", component.name, component.version),
+                          error.str(), "fetch the file again, or correct file and sha256 in the baseline", clock_.now()});
+  }
+  co_return fail(std::move(task.error()));
+}
+
+Async<Outcome> FirmwarePhase::afterLostUpload(Job job) {
+  auto list = job.bmc->tasks();
+  CO_TRY(tasks, co_await std::move(list));
+  auto isNew = [&](const std::string& uri) {
+    const auto& before = job.progress.tasks_before;
+    return std::find(before.begin(), before.end(), uri) == before.end();
+  };
+  std::string ours;
+  for (const auto& uri : tasks.finished) {
+    if (isNew(uri)) ours = uri;
+  }
+  for (const auto& uri : tasks.running) {
+    if (isNew(uri)) ours = uri;
+  }
+  if (!ours.empty()) {
+    job.progress.step = Step::Follow;
+    job.progress.task = ours;
+    CO_TRY_OK(record(job, job.progress));
+    auto next = follow(job);
+    co_return co_await std::move(next);
+  }
+  if (!tasks.keeps_finished) {  // it may have come and gone: only the activation can tell
+    auto next = activate(job);
+    co_return co_await std::move(next);
+  }
+  if (job.progress.uploads_tried >= kMaxUploadsTried) {
+    co_return fail(givenUp(job, fmt::format("{} uploads of {} to {} were cut off", job.progress.uploads_tried, job.component->name, job.bmc->address()),
+                           "the BMC lists no task of them", "check the network to the BMC, then apply again"));
+  }
+  auto next = upload(job);
+  co_return co_await std::move(next);
+}
+
+Async<Outcome> FirmwarePhase::follow(Job job) {
+  const auto& component = *job.component;
+  auto read = job.bmc->task(job.progress.task);
+  auto status = co_await std::move(read);
+  if (!status && status.error().canRetry()) co_return Again{kSettlePoll, "the BMC does not answer: " + status.error().str()};
+  if (!status && status.error().code() != ErrorCode::NotFound) co_return fail(std::move(status.error()));
+  if (status && status->state == bmc::TaskState::Running) {
+    job.context->progress(status->fraction, status->message);
+    co_return Again{kTaskPoll, fmt::format("installing {} {}: {}", component.name, component.version, status->message)};
+  }
+  if (status && status->state == bmc::TaskState::Failed) {
+    auto again = version(job);
+    auto now = co_await std::move(again);
+    if (now && lifecycle::matches(job.action->to, *now)) co_return Done{};  // some BMCs report a failure of what worked
+    co_return fail(givenUp(job, fmt::format("{} did not install {} {}", job.bmc->address(), component.name, component.version), status->message,
+                           "read the BMC's own log; the old version is still active. muster does not flash it again by itself"));
+  }
+  // Completed, or forgotten by the BMC: neither says that it is installed.
+  auto next = activate(job);
+  co_return co_await std::move(next);
+}
+
+Async<Outcome> FirmwarePhase::activate(Job job) {
+  const auto how = activationOf(job.component->name);
+  job.progress.step = Step::Activate;
+  CO_TRY_OK(record(job, job.progress));
+  job.context->progress(1, fmt::format("activating {} {} ({})", job.component->name, job.component->version, toString(how)));
+  if (how == Activation::BmcReset) {
+    auto reset = job.bmc->resetBmc();
+    CO_TRY_OK(co_await std::move(reset));
+  } else if (how == Activation::PowerCycle) {
+    auto cycle = powerCycle(job);
+    CO_TRY_OK(co_await std::move(cycle));
+  }
+  job.progress.step = Step::Settle;
+  job.progress.settle_since = clock_.now();
+  CO_TRY_OK(record(job, job.progress));
+  co_return Again{kTaskPoll, fmt::format("waiting for {} {} to be active", job.component->name, job.component->version)};
+}
+
+// The guest is asked first; a node that is off is only switched on. It stays on: cutting power again might meet a flash in POST.
+Async<void> FirmwarePhase::powerCycle(Job job) {
+  auto read = job.bmc->system();
+  CO_TRY(system, co_await std::move(read));
+  if (system.power != bmc::PowerState::Off) {
+    auto ask = job.bmc->power(bmc::PowerAction::GracefulShutdown);
+    auto bounded = withDeadline<void>(clock_, kShutdownLimit, "shutting down", std::move(ask));
+    auto down = co_await std::move(bounded);
+    if (!down) {
+      auto force = job.bmc->power(bmc::PowerAction::ForceOff);
+      CO_TRY_OK(co_await std::move(force));
+    }
+  }
+  auto on = job.bmc->power(bmc::PowerAction::On);
+  co_return co_await std::move(on);
+}
+
+Result<Outcome> FirmwarePhase::settle(const Job& job, const std::string& seen) {
+  const auto& component = *job.component;
+  if (clock_.now() < job.progress.settle_since + kSettleLimit) {
+    return Again{kSettlePoll, fmt::format("{} shows {}, waiting for {}", component.name, seen, component.version)};
+  }
+  return fail(givenUp(job, fmt::format("{} shows {} and not {}, {} min after its activation", component.name, seen, component.version, kSettleLimit.count()),
+                      fmt::format("activation {}; the upload was reported as completed", toString(activationOf(component.name))),
+                      "check by hand what this component needs to activate; muster does not flash it again by itself"));
+}
+
+}  // namespace
+
+std::unique_ptr<lifecycle::Phase> makeFirmwarePhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock) {
+  return std::make_unique<FirmwarePhase>(cluster, bmcs, clock);
+}
+
+}  // namespace muster::firmware

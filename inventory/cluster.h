@@ -1,0 +1,207 @@
+// Cluster: the declared truth, immutable once loaded. Everything downstream reads it, nothing writes it.
+#pragma once
+
+#include "base/diagnostic.h"
+#include "base/ids.h"
+#include "base/log.h"
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace muster::inventory {
+
+enum class DhcpMode { Authoritative, Proxy, Relay, None };
+
+struct Network {
+  std::string name;
+  Cidr cidr;
+  DhcpMode dhcp_mode = DhcpMode::Authoritative;
+  std::optional<std::pair<Ipv4, Ipv4>> dhcp_range;
+  Ipv4 controller;  ///< where muster listens; default: first host of the network
+  std::optional<Ipv4> gateway;
+  std::vector<Ipv4> dns;
+};
+
+/// Where a secret comes from; never the secret itself. Read only at the moment of use.
+struct SecretRef {
+  std::variant<std::monostate, std::filesystem::path, std::string> source;  ///< file, or command line
+  std::string env;                                                          ///< or an environment variable
+  /// Errors: NotFound with what to do
+  /// A file loses its last line end; a command runs under sh and gives its first line.
+  Result<Secret> read() const;
+};
+
+struct Credential {
+  std::string name;
+  std::string username;
+  SecretRef password;
+};
+
+struct ImageBuild {
+  std::string suite;  ///< "bookworm"
+  std::vector<std::string> packages;
+  std::string mirror;  ///< empty: the mirror of the machine that builds
+};
+struct ImageImport {
+  std::filesystem::path path;
+  std::string sha256;
+};
+struct Image {
+  std::string name;
+  std::variant<ImageBuild, ImageImport> source;
+  std::vector<std::string> authorized_keys;  ///< ssh keys for root
+};
+
+struct Driver {
+  std::string name;
+  std::vector<std::string> packages;  ///< apt names, "name=version" pins
+  std::filesystem::path
+      repository;  ///< a folder with a flat apt repository (Packages file), served to the nodes; empty: the image's own sources
+  std::vector<std::string> modules;           ///< kernel modules that must be loaded afterwards
+  std::map<std::string, std::string> verify;  ///< probe → glob of the running version: nvml.driver, module.rdma_rxe, package.NAME
+};
+
+struct FirmwareComponent {
+  std::string name;  ///< as the BMC's inventory calls it
+  std::string version;
+  std::filesystem::path file;
+  std::string sha256;
+};
+struct FirmwareBaseline {
+  std::string name;
+  std::vector<FirmwareComponent> components;
+  std::vector<std::string> order;  ///< all component names: first those declared, then the rest by name
+};
+
+struct Partition {
+  std::string name;
+  std::uint16_t pkey = 0;  ///< 15 bits
+  bool ipoib = false;
+  std::vector<std::string> full_members;  ///< node hostlists; "ALL" and "SELF" as OpenSM knows them
+  std::vector<std::string> limited_members;
+};
+enum class FabricShape { RailOptimized, Explicit };
+struct FabricCable {
+  std::string from_node;
+  int from_port = 1;
+  std::string to_node;
+  int to_port = 1;
+  SourceRef where;
+};
+struct Fabric {
+  std::string name;  ///< "infiniband"
+  FabricShape shape = FabricShape::RailOptimized;
+  int sus = 1;  ///< scalable units
+  int nodes_per_su = 32;
+  int rails = 1;
+  int spines_per_su = 1;  ///< spines = sus × spines_per_su
+  int uplinks_per_leaf_spine = 1;
+  int switch_ports = 64;
+  std::string link = "4xHDR";       ///< width and speed of every cable, ibnetdiscover's spelling
+  std::vector<FabricCable> cables;  ///< for Explicit
+  std::string routing = "ftree";
+  std::vector<std::string> subnet_managers;  ///< nodes, or "controller"
+  std::vector<Partition> partitions;
+};
+
+enum class GateLevel { Quick, Medium, Long };
+struct Gate {
+  std::string name;
+  GateLevel level = GateLevel::Quick;
+  std::vector<std::string> on;  ///< check groups: "host", "gpu", "rdma"
+  bool isolate = false;
+};
+
+struct SlurmPool {
+  std::string partition;
+  std::filesystem::path config;  ///< slurm.conf that the controller side uses; empty: the lab's, or /etc/slurm/slurm.conf
+};
+struct Pool {
+  std::string name;
+  SlurmPool slurm;
+};
+
+struct Expectation {
+  std::optional<int> gpus;
+  std::string gpu_model;  ///< substring of the NVML name
+  std::optional<int> nics;
+  std::optional<int> memory_gib_min;
+  std::optional<int> cpus_min;
+};
+
+enum class BootMode { Bios, Uefi };
+
+struct Profile {
+  std::string name;
+  Expectation expect;
+  std::string image;
+  std::vector<std::string> drivers;
+  std::string firmware;  ///< baseline name; empty: none
+  std::vector<std::string> gates;
+  std::string pool;
+  std::string fabric;  ///< empty: not on a fabric
+  std::string bmc_credential = "bmc";
+  BootMode boot = BootMode::Uefi;
+  std::vector<std::string> kernel_args;
+  std::string disk;  ///< "serial:…", "wwn:…" or "smallest"; empty: the only disk, refused when there are several
+};
+
+struct BmcAddress {
+  std::string url;  ///< "https://10.20.250.1"; "libvirt:DOMAIN" for direct use
+  std::string username_override;
+};
+
+struct Node {
+  NodeName name;
+  std::string profile;
+  std::string rack;
+  int unit = 0;
+  Mac mac;       ///< provisioning NIC
+  Ipv4 address;  ///< on the provisioning network
+  BmcAddress bmc;
+  std::string serial;  ///< expected; empty: learnt
+  SourceRef where;
+};
+
+/// What the virtual twin of this cluster looks like.
+struct LabSpec {
+  int memory_mib = 1536;
+  int vcpus = 1;
+  int disk_gib = 4;
+  int gpus = 0;  ///< simulated GPUs a node
+  std::string gpu_model = "NVIDIA H100 80GB HBM3";
+};
+
+struct CertificatePolicy {
+  std::chrono::hours lifetime{24 * 30};
+};
+
+struct Cluster {
+  std::string name;
+  std::vector<Network> networks;
+  std::map<std::string, Credential> credentials;
+  std::map<std::string, Image> images;
+  std::map<std::string, Driver> drivers;
+  std::map<std::string, FirmwareBaseline> firmware;
+  std::map<std::string, Fabric> fabrics;
+  std::map<std::string, Gate> gates;
+  std::map<std::string, Pool> pools;
+  std::map<std::string, Profile> profiles;
+  std::vector<Node> nodes;  ///< ordered by name, naturally (gpu2 before gpu10)
+  LabSpec lab;
+  CertificatePolicy certificates;
+  std::filesystem::path folder;  ///< where relative paths of the file start; paths in here are absolute already
+  std::string digest;            ///< SHA-256 over the canonical content, hex; independent of comments and order of keys
+
+  const Node* findNode(const NodeName& name) const;
+  const Profile& profileOf(const Node& node) const;  ///< references are checked at load, so this cannot fail
+  const Network& provisioning() const;               ///< the network named "provisioning"
+};
+
+}  // namespace muster::inventory

@@ -1,0 +1,104 @@
+#include "inventory/formats.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace muster::inventory {
+
+namespace {
+
+constexpr std::size_t kMaxHostNameLength = 63;
+constexpr std::size_t kSha256Digits = 64;
+constexpr std::size_t kMaxUrlLength = 255;
+constexpr int kMaxPort = 65535;
+
+tl::unexpected<Error> say(std::string suggestion) { return fail(ErrorCode::InvalidInput, std::move(suggestion)); }
+
+bool lower(char c) { return c >= 'a' && c <= 'z'; }
+bool upper(char c) { return c >= 'A' && c <= 'Z'; }
+bool digit(char c) { return c >= '0' && c <= '9'; }
+bool hasSpace(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; });
+}
+
+}  // namespace
+
+Result<void> checkHostName(std::string_view text) {
+  if (text.empty() || text.size() > kMaxHostNameLength) return say(fmt::format("1 to {} characters", kMaxHostNameLength));
+  if (std::any_of(text.begin(), text.end(), upper)) return say("write it in lower case: host names do not tell cases apart");
+  if (text.front() == '-' || text.back() == '-') return say("it cannot begin or end with '-'");
+  auto good = [](char c) { return lower(c) || digit(c) || c == '-'; };
+  if (!std::all_of(text.begin(), text.end(), good)) return say("use lower-case letters, digits and '-', without a domain");
+  return {};
+}
+
+Result<void> checkSha256(std::string_view text) {
+  auto good = [](char c) { return digit(c) || (c >= 'a' && c <= 'f'); };
+  if (text.starts_with("sha256:")) return say("leave out \"sha256:\"");
+  if (text.size() != kSha256Digits)
+    return say(fmt::format("it has {} characters, a digest has 64 hex digits; see: sha256sum FILE", text.size()));
+  if (std::any_of(text.begin(), text.end(), upper)) return say("write it in lower case");
+  if (!std::all_of(text.begin(), text.end(), good)) return say("only the digits 0-9 and a-f; see: sha256sum FILE");
+  return {};
+}
+
+Result<void> checkSshKey(std::string_view text) {
+  if (text.find("PRIVATE KEY") != std::string_view::npos)
+    return say("this is a private key: write the .pub file's line, and replace the key");
+  bool known = text.starts_with("ssh-") || text.starts_with("ecdsa-") || text.starts_with("sk-");
+  if (!known || text.find(' ') == std::string_view::npos) return say("write one line of a .pub file: ssh-ed25519 AAAA… name");
+  return {};
+}
+
+Result<void> checkDisk(std::string_view text) {
+  if (text.starts_with("/dev/"))
+    return say("device names change from boot to boot: write serial:…, wwn:… or smallest (see: lsblk -o NAME,SERIAL,WWN)");
+  if (text == "smallest") return {};
+  for (std::string_view kind : {"serial:", "wwn:"})
+    if (text.starts_with(kind) && text.size() > kind.size() && !hasSpace(text)) return {};
+  return say("write serial:…, wwn:… or smallest");
+}
+
+Result<void> checkKernelArgument(std::string_view text) {
+  if (text.empty() || hasSpace(text)) return say("one argument each: [a=1, b=2]");
+  if (text.starts_with("muster.")) return say("arguments that begin with muster. are muster's own");
+  return {};
+}
+
+Result<void> checkBmcUrl(std::string_view text) {
+  if (text.size() > kMaxUrlLength || hasSpace(text)) return say("for example https://10.20.250.1");
+  auto hostChar = [](char c) { return lower(c) || upper(c) || digit(c) || c == '.' || c == '-'; };
+  if (text.starts_with("libvirt:")) {
+    std::string_view domain = text.substr(8);
+    if (domain.empty() || !std::all_of(domain.begin(), domain.end(), [&](char c) { return hostChar(c) || c == '_'; }))
+      return say("write libvirt:DOMAIN");
+    return {};
+  }
+  if (text.starts_with("http://")) return say("plain http would send the password in clear: write https://…");
+  if (!text.starts_with("https://")) {
+    bool bare = !text.empty() && std::all_of(text.begin(), text.end(), hostChar);
+    return say(bare ? fmt::format("write https://{}", text) : "for example https://10.20.250.1, or libvirt:DOMAIN");
+  }
+  std::string_view rest = text.substr(8);
+  if (auto user = rest.find('@'); user != std::string_view::npos) {
+    if (rest.substr(0, user).find(':') != std::string_view::npos) return say("no password in a URL: declare it under credentials");
+    if (user == 0) return say("remove the '@'");
+    rest.remove_prefix(user + 1);
+  }
+  if (rest.ends_with('/')) rest.remove_suffix(1);
+  if (rest.find('/') != std::string_view::npos) return say("only the host, without a path");
+  if (auto colon = rest.find(':'); colon != std::string_view::npos) {
+    std::string_view port = rest.substr(colon + 1);
+    bool good = !port.empty() && port.size() <= 5 && std::all_of(port.begin(), port.end(), digit);
+    if (!good || std::stoi(std::string(port)) > kMaxPort || std::stoi(std::string(port)) == 0)
+      return say("the port is a number from 1 to 65535");
+    rest = rest.substr(0, colon);
+  }
+  if (rest.empty() || !std::all_of(rest.begin(), rest.end(), hostChar)) return say("for example https://10.20.250.1");
+  return {};
+}
+
+}  // namespace muster::inventory

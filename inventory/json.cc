@@ -1,0 +1,187 @@
+#include "inventory/json.h"
+
+#include "inventory/inventory.h"
+
+#include <nlohmann/json.hpp>
+
+namespace muster::inventory {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr int kIndent = 2;
+
+std::string_view word(DhcpMode mode) {
+  switch (mode) {
+    case DhcpMode::Authoritative: return "authoritative";
+    case DhcpMode::Proxy: return "proxy";
+    case DhcpMode::Relay: return "relay";
+    case DhcpMode::None: return "none";
+  }
+  return "none";
+}
+std::string_view word(GateLevel level) {
+  switch (level) {
+    case GateLevel::Quick: return "quick";
+    case GateLevel::Medium: return "medium";
+    case GateLevel::Long: return "long";
+  }
+  return "long";
+}
+
+class Writer {
+ public:
+  explicit Writer(const Cluster& cluster) : cluster_(cluster) {}
+
+  json all() const {
+    json out = {{"name", cluster_.name}, {"certificates", {{"lifetime_hours", cluster_.certificates.lifetime.count()}}}};
+    for (const char* section : {"networks", "credentials", "images", "drivers", "firmware", "fabric", "gates", "pools", "profiles"})
+      out[section] = json::object();
+    for (const auto& network : cluster_.networks) out["networks"][network.name] = write(network);
+    for (const auto& [name, credential] : cluster_.credentials)
+      out["credentials"][name] = {{"username", credential.username}, {"password", write(credential.password)}};
+    for (const auto& [name, image] : cluster_.images) out["images"][name] = write(image);
+    for (const auto& [name, driver] : cluster_.drivers) out["drivers"][name] = write(driver);
+    for (const auto& [name, baseline] : cluster_.firmware) out["firmware"][name] = write(baseline);
+    for (const auto& [name, fabric] : cluster_.fabrics) out["fabric"][name] = write(fabric);
+    for (const auto& [name, gate] : cluster_.gates)
+      out["gates"][name] = {{"level", word(gate.level)}, {"on", gate.on}, {"isolate", gate.isolate}};
+    for (const auto& [name, pool] : cluster_.pools)
+      out["pools"][name] = {{"slurm", {{"partition", pool.slurm.partition}, {"config", path(pool.slurm.config)}}}};
+    for (const auto& [name, profile] : cluster_.profiles) out["profiles"][name] = write(profile);
+    const LabSpec& lab = cluster_.lab;
+    out["lab"] = {
+        {"memory_mib", lab.memory_mib}, {"vcpus", lab.vcpus}, {"disk_gib", lab.disk_gib}, {"gpus", lab.gpus}, {"gpu_model", lab.gpu_model}};
+    json nodes = json::array();
+    for (const Node& node : cluster_.nodes) nodes.push_back(write(node));
+    out["nodes"] = std::move(nodes);
+    return out;
+  }
+
+ private:
+  /// As seen from the inventory's folder when inside it, so that a copy of the folder has the same digest.
+  std::string path(const std::filesystem::path& value) const {
+    if (value.empty() || cluster_.folder.empty()) return value.string();
+    std::string inside = value.lexically_relative(cluster_.folder).string();
+    return inside.empty() || inside.starts_with("..") ? value.string() : inside;
+  }
+
+  static json write(const Network& network) {
+    json out = {{"cidr", network.cidr.str()},
+                {"controller", network.controller.str()},
+                {"dhcp", {{"mode", word(network.dhcp_mode)}}},
+                {"dns", json::array()}};
+    if (network.dhcp_range) out["dhcp"]["range"] = network.dhcp_range->first.str() + "-" + network.dhcp_range->second.str();
+    if (network.gateway) out["gateway"] = network.gateway->str();
+    for (Ipv4 server : network.dns) out["dns"].push_back(server.str());
+    return out;
+  }
+
+  /// Says where the secret comes from; of a command only the program, for its arguments may hold anything.
+  json write(const SecretRef& secret) const {
+    if (!secret.env.empty()) return {{"env", secret.env}};
+    if (const auto* file = std::get_if<std::filesystem::path>(&secret.source)) return {{"file", path(*file)}};
+    if (const auto* line = std::get_if<std::string>(&secret.source)) return {{"command", line->substr(0, line->find(' '))}};
+    return json::object();
+  }
+
+  json write(const Image& image) const {
+    json out = {{"authorized_keys", image.authorized_keys}};
+    if (const auto* build = std::get_if<ImageBuild>(&image.source))
+      out["build"] = {{"suite", build->suite}, {"packages", build->packages}, {"mirror", build->mirror}};
+    else if (const auto* import = std::get_if<ImageImport>(&image.source))
+      out.update(json{{"import", path(import->path)}, {"sha256", import->sha256}});
+    return out;
+  }
+
+  json write(const Driver& driver) const {
+    return {{"packages", driver.packages}, {"repository", path(driver.repository)}, {"modules", driver.modules}, {"verify", driver.verify}};
+  }
+
+  json write(const FirmwareBaseline& baseline) const {
+    json components = json::object();
+    for (const auto& component : baseline.components)
+      components[component.name] = {{"version", component.version}, {"file", path(component.file)}, {"sha256", component.sha256}};
+    return {{"components", std::move(components)}, {"order", baseline.order}};
+  }
+
+  static json write(const Fabric& fabric) {
+    json partitions = json::object(), cables = json::array();
+    for (const auto& partition : fabric.partitions)
+      partitions[partition.name] = {
+          {"pkey", partition.pkey}, {"ipoib", partition.ipoib}, {"full", partition.full_members}, {"limited", partition.limited_members}};
+    for (const auto& cable : fabric.cables)
+      cables.push_back({{"from", cable.from_node}, {"from_port", cable.from_port}, {"to", cable.to_node}, {"to_port", cable.to_port}});
+    return {{"shape", fabric.shape == FabricShape::Explicit ? "explicit" : "rail-optimized"},
+            {"sus", fabric.sus},
+            {"nodes_per_su", fabric.nodes_per_su},
+            {"rails", fabric.rails},
+            {"spines_per_su", fabric.spines_per_su},
+            {"uplinks_per_leaf_spine", fabric.uplinks_per_leaf_spine},
+            {"switch_ports", fabric.switch_ports},
+            {"link", fabric.link},
+            {"routing", fabric.routing},
+            {"subnet_managers", fabric.subnet_managers},
+            {"partitions", std::move(partitions)},
+            {"cables", std::move(cables)}};
+  }
+
+  static json write(const Profile& profile) {
+    json expect = json::object();
+    const Expectation& e = profile.expect;
+    if (e.gpus) expect["gpus"] = *e.gpus;
+    if (!e.gpu_model.empty()) expect["gpu_model"] = e.gpu_model;
+    if (e.nics) expect["nics"] = *e.nics;
+    if (e.memory_gib_min) expect["memory_gib_min"] = *e.memory_gib_min;
+    if (e.cpus_min) expect["cpus_min"] = *e.cpus_min;
+    return {{"expect", std::move(expect)},
+            {"image", profile.image},
+            {"drivers", profile.drivers},
+            {"firmware", profile.firmware},
+            {"gates", profile.gates},
+            {"pool", profile.pool},
+            {"fabric", profile.fabric},
+            {"bmc_credential", profile.bmc_credential},
+            {"boot", profile.boot == BootMode::Bios ? "bios" : "uefi"},
+            {"kernel_args", profile.kernel_args},
+            {"disk", profile.disk}};
+  }
+
+  static json write(const Node& node) {
+    json out = {{"name", node.name.str()},
+                {"profile", node.profile},
+                {"mac", node.mac.str()},
+                {"address", node.address.str()},
+                {"bmc", node.bmc.url}};
+    if (!node.bmc.username_override.empty()) out["bmc_username"] = node.bmc.username_override;
+    if (!node.rack.empty()) out["rack"] = node.rack;
+    if (node.unit != 0) out["unit"] = node.unit;
+    if (!node.serial.empty()) out["serial"] = node.serial;
+    return out;
+  }
+
+  const Cluster& cluster_;
+};
+
+}  // namespace
+
+json declaredJson(const Cluster& cluster) { return Writer(cluster).all(); }
+
+std::string toJson(const Cluster& cluster) {
+  json out = declaredJson(cluster);
+  out["digest"] = cluster.digest;
+  for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
+    const Profile& profile = cluster.profileOf(cluster.nodes[i]);
+    json& node = out["nodes"][i];
+    node.update(json{{"image", profile.image},
+                     {"drivers", profile.drivers},
+                     {"firmware", profile.firmware},
+                     {"fabric", profile.fabric},
+                     {"gates", profile.gates},
+                     {"pool", profile.pool}});
+  }
+  return out.dump(kIndent) + "\n";
+}
+
+}  // namespace muster::inventory

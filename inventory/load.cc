@@ -1,0 +1,69 @@
+// load: file → Cluster, or every problem at once.
+#include "inventory/declared.h"
+#include "inventory/inventory.h"
+#include "inventory/json.h"
+
+#include "base/io/crypto.h"
+#include "base/io/files.h"
+
+#include <fmt/format.h>
+
+namespace muster::inventory {
+
+namespace {
+
+/// A file with more mistakes than this has one mistake: it is the wrong file.
+constexpr std::size_t kMaxDiagnostics = 1000;
+
+Diagnostics bounded(Diagnostics all, const std::string& file) {
+  all.sort();
+  if (all.all().size() <= kMaxDiagnostics) return all;
+  Diagnostics out;
+  for (std::size_t i = 0; i < kMaxDiagnostics; ++i) {
+    const Diagnostic& one = all.all()[i];
+    one.severity == Severity::Error ? out.error(one.where, one.text, one.suggestion) : out.warning(one.where, one.text, one.suggestion);
+  }
+  out.error({file, 0, 0}, fmt::format("and {} more problems", all.all().size() - kMaxDiagnostics), "mend these first");
+  return out;
+}
+
+std::optional<Cluster> build(std::string_view yaml, const std::filesystem::path& file, Diagnostics& diagnostics) {
+  std::error_code ignored;
+  std::filesystem::path folder = std::filesystem::absolute(file, ignored).lexically_normal().parent_path();
+  Reader reader(file.string(), folder, diagnostics);
+  auto root = parseYaml(yaml, reader.file, diagnostics);
+  if (!root) return std::nullopt;
+  Declaration declaration;
+  readObject(&declaration, *root, *clusterSpec(), reader);
+  DeclaredNodes nodes = expandNodes(declaration.groups, reader);
+  checkRules(declaration.cluster, nodes, *root, reader);
+  if (diagnostics.hasErrors()) return std::nullopt;
+  Cluster cluster = std::move(declaration.cluster);
+  cluster.folder = folder;
+  cluster.nodes.reserve(nodes.nodes.size());
+  for (DeclaredNode& declared : nodes.nodes) cluster.nodes.push_back(std::move(declared.node));
+  if (cluster.nodes.empty())
+    diagnostics.warning({reader.file, 1, 1}, "the inventory has no nodes", "add nodes: [{names: …, profile: …, from: racks.csv}]");
+  cluster.digest = io::sha256Hex(declaredJson(cluster).dump());
+  return cluster;
+}
+
+}  // namespace
+
+Loaded loadText(std::string_view yaml, const std::filesystem::path& file) {
+  Loaded loaded;
+  loaded.cluster = build(yaml, file, loaded.diagnostics);
+  loaded.diagnostics = bounded(std::move(loaded.diagnostics), file.string());
+  return loaded;
+}
+
+Loaded load(const std::filesystem::path& file) {
+  auto text = io::readFile(file, kMaxDocumentBytes);
+  if (text) return loadText(*text, file);
+  Loaded loaded;
+  loaded.diagnostics.error({file.string(), 0, 0}, fmt::format("cannot read the inventory: {}", text.error().text()),
+                           "name a file: --inventory FILE");
+  return loaded;
+}
+
+}  // namespace muster::inventory

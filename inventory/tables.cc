@@ -1,0 +1,431 @@
+// The tables: what an inventory may say. A new key is a row here, and nothing else. Fabrics and nodes have files of their own.
+#include "inventory/binding.h"
+#include "inventory/declared.h"
+#include "inventory/formats.h"
+
+#include <fmt/format.h>
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+
+namespace muster::inventory {
+
+namespace {
+
+constexpr long long kMaxLifetimeHours = 24L * 366 * 5;
+
+// ---- networks
+
+ObjectSpec make_dhcpSpec() {
+  return Table<Network>("dhcp", "dhcp", "Who answers DHCP on the network.")
+      .optional("mode", &Network::dhcp_mode, choice({"authoritative", "proxy", "relay", "none"}),
+                "authoritative: muster is the DHCP server. proxy: another server gives addresses, muster only says what to boot. "
+                "relay: requests come through a relay agent of a router. none: no netboot on this network.")
+      .custom("range", false, text(kIpv4Range), "Addresses for machines that are not declared, first-last.",
+              [](Network& network, const Value& value, const Shape& shape, Reader& reader) {
+                auto read = readText(value, shape, reader);
+                if (!read) return;
+                auto dash = read->find('-');
+                if (dash == std::string::npos)
+                  return reader.error(value, "a range has two addresses", "write FIRST-LAST, for example 10.20.240.1-10.20.247.254");
+                auto trim = [](std::string part) {
+                  part.erase(0, part.find_first_not_of(' '));
+                  part.erase(part.find_last_not_of(' ') + 1);
+                  return part;
+                };
+                auto first = Ipv4::parse(trim(read->substr(0, dash)));
+                auto last = Ipv4::parse(trim(read->substr(dash + 1)));
+                if (!first) return reader.error(value, first.error().text());
+                if (!last) return reader.error(value, last.error().text());
+                if (*last < *first)
+                  return reader.error(value, "the range runs backwards", fmt::format("write {}-{}", last->str(), first->str()));
+                network.dhcp_range = {*first, *last};
+              })
+      .check([](Network& network, const Value& map, Reader& reader) {
+        if (network.dhcp_range && network.dhcp_mode != DhcpMode::Authoritative && network.dhcp_mode != DhcpMode::Relay)
+          reader.error(place(map, "range"), "a range has no meaning in this mode: muster gives no addresses",
+                       "remove range, or write mode: authoritative");
+      })
+      .spec();
+}
+MUSTER_SPEC(dhcpSpec)
+
+void checkInside(const Network& network, Ipv4 address, std::string_view what, const Value& where, Reader& reader) {
+  std::uint32_t first = network.cidr.network.value();
+  std::uint32_t last = first | ~network.cidr.netmask().value();
+  if (!network.cidr.contains(address))
+    reader.error(where, fmt::format("the {} {} is outside {}", what, address.str(), network.cidr.str()), "use an address of the network");
+  else if (network.cidr.prefix_bits < 31 && (address.value() == first || address.value() == last))
+    reader.error(where,
+                 fmt::format("the {} {} is the network's {} address", what, address.str(), address.value() == first ? "own" : "broadcast"),
+                 "use a host address");
+}
+
+void checkNetwork(Network& network, const Value& map, Reader& reader) {
+  if (!map.find("controller")) network.controller = network.cidr.host(network.cidr.prefix_bits < 31 ? 1 : 0);
+  checkInside(network, network.controller, "controller", place(map, "controller"), reader);
+  if (network.gateway) checkInside(network, *network.gateway, "gateway", place(map, "gateway"), reader);
+  if (!network.dhcp_range) return;
+  const Value& where = place(place(map, "dhcp"), "range");
+  auto [first, last] = *network.dhcp_range;
+  checkInside(network, first, "start of the range", where, reader);
+  checkInside(network, last, "end of the range", where, reader);
+  auto inside = [&](Ipv4 address) { return first <= address && address <= last; };
+  if (inside(network.controller))
+    reader.error(where, fmt::format("the DHCP range holds the controller's own address {}", network.controller.str()),
+                 "move the range or the controller");
+  if (network.gateway && inside(*network.gateway))
+    reader.error(where, fmt::format("the DHCP range holds the gateway's address {}", network.gateway->str()), "move the range");
+}
+
+ObjectSpec make_networkSpec() {
+  return Table<Network>("network", "network",
+                        "A network that nodes are on. The one named `provisioning` is where they boot and are installed.")
+      .required("cidr", &Network::cidr, text(kCidr), "Address and prefix length.")
+      .optional("controller", &Network::controller, text(kIpv4), "Where muster listens; the first host of the network when absent.")
+      .optional("gateway", &Network::gateway, text(kIpv4), "Default route of the nodes.")
+      .optional("dns", &Network::dns, listOf(text(kIpv4)), "Name servers of the nodes.")
+      .custom("dhcp", false, object(dhcpSpec), "Who answers DHCP.",
+              [](Network& network, const Value& value, const Shape&, Reader& reader) { readObject(&network, value, *dhcpSpec(), reader); })
+      .check(checkNetwork)
+      .spec();
+}
+MUSTER_SPEC(networkSpec)
+
+// ---- credentials
+
+void checkSecretFile(const std::filesystem::path& path, const Value& where, Reader& reader) {
+  std::string shown = path.lexically_relative(reader.folder).string();
+  if (shown.empty() || shown.starts_with("..")) shown = path.string();
+  auto error = [&](std::string_view what, std::string hint) {
+    reader.error(where, fmt::format("the secret's file {} {}", shown, what), std::move(hint));
+  };
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0)
+    return error("does not exist", fmt::format("make it: (umask 077; mkdir -p {}; cat > {})", path.parent_path().string(), path.string()));
+  if (!S_ISREG(status.st_mode)) return error("is not a regular file", "name a file that holds the secret in one line");
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return error("cannot be read", fmt::format("give it to the user that runs muster: chown … {}", path.string()));
+  std::string line;
+  std::getline(in, line);
+  if (line.empty() || line == "\r") return error("is empty", "write the secret into it");
+  if (status.st_mode & S_IROTH)
+    reader.warning(where, fmt::format("everybody on this machine can read the secret's file {}", shown),
+                   fmt::format("chmod 600 {}", path.string()));
+}
+
+ObjectSpec make_secretSpec() {
+  return Table<SecretRef>("secret", "secret", "Where a secret comes from. A secret itself never stands in the inventory.")
+      .custom("file", false, text(kPath), "A file; its content without the line end at its end.",
+              [](SecretRef& secret, const Value& value, const Shape& shape, Reader& reader) {
+                std::filesystem::path path;
+                readInto(path, value, shape, reader);
+                if (path.empty()) return;
+                checkSecretFile(path, value, reader);
+                secret.source = std::move(path);
+              })
+      .custom("env", false, text(kEnvName), "An environment variable of muster's process.",
+              [](SecretRef& secret, const Value& value, const Shape& shape, Reader& reader) {
+                readInto(secret.env, value, shape, reader);
+                if (secret.env.empty()) return;
+                const char* content = std::getenv(secret.env.c_str());
+                if (!content || !*content)
+                  reader.error(value, fmt::format("the environment variable {} is {}", secret.env, content ? "empty" : "not set"),
+                               fmt::format("export {}=… before muster starts", secret.env));
+              })
+      .custom("command", false, text(kCommand), "A command line for sh; the first line that it prints is the secret. Run only when the secret is needed.",
+              [](SecretRef& secret, const Value& value, const Shape& shape, Reader& reader) {
+                std::string command;
+                readInto(command, value, shape, reader);
+                if (!command.empty()) secret.source = std::move(command);
+              })
+      .exactlyOne({"file", "env", "command"})
+      .secret()
+      .spec();
+}
+MUSTER_SPEC(secretSpec)
+
+ObjectSpec make_credentialSpec() {
+  return Table<Credential>("credential", "credential", "An account, for example of the BMCs.")
+      .required("username", &Credential::username, text(kUserName), "The account's name.")
+      .required("password", &Credential::password, object(secretSpec), "Where its password comes from.")
+      .spec();
+}
+MUSTER_SPEC(credentialSpec)
+
+// ---- images, drivers, firmware
+
+ObjectSpec make_imageBuildSpec() {
+  return Table<ImageBuild>("image-build", "image build", "A system that `muster image build` makes with mmdebstrap.")
+      .required("suite", &ImageBuild::suite, text(kSuite), "Debian or Ubuntu suite.")
+      .optional("packages", &ImageBuild::packages, listOf(text(kPackage)), "Packages beyond the base system; a kernel among them.")
+      .optional("mirror", &ImageBuild::mirror, text(kMirror), "Package archive; the building machine's own when absent.")
+      .spec();
+}
+MUSTER_SPEC(imageBuildSpec)
+
+void checkImportFile(Image& image, const Value& map, Reader& reader) {
+  const auto* import = std::get_if<ImageImport>(&image.source);
+  std::error_code ignored;
+  if (import && !std::filesystem::exists(import->path, ignored))
+    reader.warning(place(map, "import"), fmt::format("{} does not exist yet", import->path.string()),
+                   "it must be there before a node is imaged");
+}
+
+ImageImport& importOf(Image& image) {
+  if (!std::holds_alternative<ImageImport>(image.source)) image.source = ImageImport{};
+  return std::get<ImageImport>(image.source);
+}
+
+ObjectSpec make_imageSpec() {
+  return Table<Image>("image", "image", "What is written to a node's disk.")
+      .custom("build", false, object(imageBuildSpec), "Build it from packages.",
+              [](Image& image, const Value& value, const Shape&, Reader& reader) {
+                ImageBuild build;
+                if (readObject(&build, value, *imageBuildSpec(), reader)) image.source = std::move(build);
+              })
+      .custom("import", false, text(kPath), "Or take this disk image (raw, qcow2).",
+              [](Image& image, const Value& value, const Shape& shape, Reader& reader) {
+                readInto(importOf(image).path, value, shape, reader);
+              })
+      .custom("sha256", false, text(kSha256), "Digest of the imported file.",
+              [](Image& image, const Value& value, const Shape& shape, Reader& reader) {
+                readInto(importOf(image).sha256, value, shape, reader);
+              })
+      .optional("authorized_keys", &Image::authorized_keys, listOf(text(kSshKey)), "ssh public keys of root.")
+      .exactlyOne({"build", "import"})
+      .needs("import", "sha256")
+      .needs("sha256", "import")
+      .check(checkImportFile)
+      .spec();
+}
+MUSTER_SPEC(imageSpec)
+
+ObjectSpec make_driverSpec() {
+  return Table<Driver>("driver", "driver", "Packages that a node needs beyond its image, and what must be running afterwards.")
+      .optional("packages", &Driver::packages, listOf(text(kPackage)), "apt packages, pinned by name=version.")
+      .custom("repository", false, text(kPath), "A folder with a flat apt repository (a Packages file), served to the nodes.",
+              [](Driver& driver, const Value& value, const Shape& shape, Reader& reader) {
+                readInto(driver.repository, value, shape, reader);
+                std::error_code ignored;
+                if (!driver.repository.empty() && !std::filesystem::is_directory(driver.repository, ignored))
+                  reader.warning(value, fmt::format("the folder {} does not exist yet", driver.repository.string()),
+                                 "it must be there before drivers are installed");
+              })
+      .optional("modules", &Driver::modules, listOf(text(kModule)), "Kernel modules that must be loaded afterwards.")
+      .optional("verify", &Driver::verify, mapOf(text(kGlob), kProbe),
+                "What must be *running*: probe to glob of its version. Probes: nvml.driver, kernel, rdma.devices, module.NAME (its value: "
+                "loaded), package.NAME.")
+      .check([](Driver& driver, const Value& map, Reader& reader) {
+        if (driver.verify.empty())
+          reader.warning(map, fmt::format("driver {} verifies nothing: nobody will know whether it runs", driver.name),
+                         "add verify: {PROBE: GLOB}");
+      })
+      .spec();
+}
+MUSTER_SPEC(driverSpec)
+
+void checkComponent(FirmwareComponent& component, const Value& map, Reader& reader) {
+  if (component.file.empty()) return;
+  std::error_code ignored;
+  if (!std::filesystem::exists(component.file, ignored))
+    reader.warning(place(map, "file"), fmt::format("{} does not exist yet", component.file.string()),
+                   "it must be there, with the declared digest, before an update");
+  if (component.sha256.find_first_not_of('0') == std::string::npos)
+    reader.warning(place(map, "sha256"), "a digest of zeros is a placeholder: every file will be refused",
+                   fmt::format("sha256sum {}", component.file.string()));
+}
+
+ObjectSpec make_componentSpec() {
+  return Table<FirmwareComponent>("firmware-component", "firmware component",
+                                  "One component, under the name that the BMC's inventory gives it.")
+      .required("version", &FirmwareComponent::version, text(kWord), "The version that the BMC must report.")
+      .optional("file", &FirmwareComponent::file, text(kPath), "The vendor's update file. Absent: the version is only compared.")
+      .optional("sha256", &FirmwareComponent::sha256, text(kSha256), "Digest of the file; another file is never sent to a BMC.")
+      .needs("file", "sha256")
+      .needs("sha256", "file")
+      .check(checkComponent)
+      .spec();
+}
+MUSTER_SPEC(componentSpec)
+
+/// Makes `order` complete: the declared ones, then the rest by name.
+void checkBaseline(FirmwareBaseline& baseline, const Value& map, Reader& reader) {
+  std::set<std::string> seen;
+  const Value& order = place(map, "order");
+  for (std::size_t i = 0; i < baseline.order.size(); ++i) {
+    const std::string& name = baseline.order[i];
+    bool known =
+        std::any_of(baseline.components.begin(), baseline.components.end(), [&](const auto& component) { return component.name == name; });
+    if (!known)
+      reader.error(order.items[i], fmt::format("\"{}\" is no component of this baseline", shorten(name)), "name a key of components");
+    if (!seen.insert(name).second) reader.error(order.items[i], fmt::format("\"{}\" is in the order twice", shorten(name)), "remove one");
+  }
+  for (const FirmwareComponent& component : baseline.components)
+    if (seen.insert(component.name).second) baseline.order.push_back(component.name);
+}
+
+ObjectSpec make_baselineSpec() {
+  return Table<FirmwareBaseline>("firmware-baseline", "firmware baseline", "Versions that belong together.")
+      .required("components", &FirmwareBaseline::components, mapOf(object(componentSpec), kEntryName), "The components.")
+      .optional("order", &FirmwareBaseline::order, listOf(text(kEntryName)), "Which comes first; those not listed follow by name.")
+      .check(checkBaseline)
+      .spec();
+}
+MUSTER_SPEC(baselineSpec)
+
+// ---- gates, pools, profiles
+
+ObjectSpec make_gateSpec() {
+  return Table<Gate>("gate", "gate", "A set of checks that a node must pass.")
+      .optional("level", &Gate::level, choice({"quick", "medium", "long"}), "How thorough: some seconds, minutes or hours of load.")
+      .custom("on", false, listOf(choice({"host", "gpu", "rdma"}), 1), "Which checks.",
+              [](Gate& gate, const Value& value, const Shape& shape, Reader& reader) {
+                if (!expectList(value, shape, reader)) return;
+                for (const Value& item : value.items)
+                  if (auto index = readChoice(item, *shape.item, reader)) {
+                    std::string group(shape.item->choices[*index]);
+                    if (std::find(gate.on.begin(), gate.on.end(), group) != gate.on.end())
+                      reader.error(item, fmt::format("\"{}\" is listed twice", group), "remove one");
+                    gate.on.push_back(std::move(group));
+                  }
+              })
+      .defaultIs(R"(["host","gpu","rdma"])")
+      .optional("isolate", &Gate::isolate, boolean(), "Whether a failure of a collective is narrowed down to a node.")
+      .check([](Gate& gate, const Value&, Reader&) {
+        if (gate.on.empty()) gate.on = {"host", "gpu", "rdma"};
+      })
+      .spec();
+}
+MUSTER_SPEC(gateSpec)
+
+ObjectSpec make_slurmSpec() {
+  return Table<SlurmPool>("slurm", "slurm", "A Slurm cluster.")
+      .required("partition", &SlurmPool::partition, text(kEntryName), "The partition that the nodes belong to.")
+      .optional("config", &SlurmPool::config, text(kPath),
+                "slurm.conf of the controller's side; absent: the lab's, or /etc/slurm/slurm.conf.")
+      .spec();
+}
+MUSTER_SPEC(slurmSpec)
+
+ObjectSpec make_poolSpec() {
+  return Table<Pool>("pool", "pool", "Where certified nodes work.").required("slurm", &Pool::slurm, object(slurmSpec), "Slurm.").spec();
+}
+MUSTER_SPEC(poolSpec)
+
+ObjectSpec make_expectSpec() {
+  return Table<Expectation>("expect", "expect", "What the hardware must have. Less is a finding.")
+      .optional("gpus", &Expectation::gpus, integer(0, 1024), "Number of GPUs, exactly.")
+      .optional("gpu_model", &Expectation::gpu_model, text(kText), "Part of the model's name as NVML gives it.")
+      .optional("nics", &Expectation::nics, integer(0, 1024), "Number of RDMA NICs, exactly.")
+      .optional("memory_gib_min", &Expectation::memory_gib_min, integer(1, 1 << 20), "Memory in GiB, at least.")
+      .optional("cpus_min", &Expectation::cpus_min, integer(1, 1 << 16), "Logical CPUs, at least.")
+      .spec();
+}
+MUSTER_SPEC(expectSpec)
+
+void checkProfile(Profile& profile, const Value& map, Reader& reader) {
+  if (!profile.pool.empty() && profile.gates.empty())
+    reader.warning(place(map, "pool"), fmt::format("nodes of profile {} join a pool without passing any gate", profile.name),
+                   "add gates: […]");
+  for (const char* key : {"drivers", "gates"}) {
+    std::set<std::string> seen;
+    for (const Value& item : place(map, key).items)
+      if (!seen.insert(item.text).second) reader.error(item, fmt::format("\"{}\" is listed twice", shorten(item.text)), "remove one");
+  }
+}
+
+ObjectSpec make_profileSpec() {
+  return Table<Profile>("profile", "profile", "What a kind of node should be.")
+      .optional("expect", &Profile::expect, object(expectSpec), "Its hardware.")
+      .required("image", &Profile::image, reference("images"), "Its system.")
+      .optional("drivers", &Profile::drivers, listOf(reference("drivers")), "Its drivers, in the order of installing.")
+      .optional("firmware", &Profile::firmware, reference("firmware"), "Its firmware baseline; absent: firmware is left alone.")
+      .optional("fabric", &Profile::fabric, reference("fabric"), "The fabric that it is cabled to; absent: none.")
+      .optional("gates", &Profile::gates, listOf(reference("gates")), "The gates that it must pass, in order.")
+      .optional("pool", &Profile::pool, reference("pools"), "The pool that it works in; absent: none.")
+      .optional("bmc_credential", &Profile::bmc_credential, reference("credentials"), "The account of its BMC.")
+      .optional("boot", &Profile::boot, choice({"bios", "uefi"}), "How its firmware boots.")
+      .optional("kernel_args", &Profile::kernel_args, listOf(text(kKernelArgument)),
+                "Arguments of its kernel, in the RAM OS and installed.")
+      .optional("disk", &Profile::disk, text(kDisk),
+                "The system disk: serial:…, wwn:… or smallest. Absent: the only disk; several are refused.")
+      .check(checkProfile)
+      .spec();
+}
+MUSTER_SPEC(profileSpec)
+
+// ---- the rest, and the whole
+
+ObjectSpec make_labSpec() {
+  return Table<LabSpec>("lab", "lab", "What the virtual twin gives each node.")
+      .optional("memory_mib", &LabSpec::memory_mib, integer(256, 1 << 20), "Memory in MiB.")
+      .optional("vcpus", &LabSpec::vcpus, integer(1, 512), "Virtual CPUs.")
+      .optional("disk_gib", &LabSpec::disk_gib, integer(1, 1 << 16), "System disk in GiB.")
+      .optional("gpus", &LabSpec::gpus, integer(0, 64), "Simulated GPUs.")
+      .optional("gpu_model", &LabSpec::gpu_model, text(kText), "Their name.")
+      .spec();
+}
+MUSTER_SPEC(labSpec)
+
+ObjectSpec make_certificatesSpec() {
+  return Table<CertificatePolicy>("certificates", "certificates", "How long a node's certificate is good for.")
+      .optional("lifetime_hours", &CertificatePolicy::lifetime, integer(1, kMaxLifetimeHours),
+                "Hours; then the gates must be passed again.")
+      .spec();
+}
+MUSTER_SPEC(certificatesSpec)
+
+ObjectSpec make_nameSpec() {
+  return Table<Cluster>("cluster-name", "cluster", "The cluster.").required("name", &Cluster::name, text(kClusterName), "Its name.").spec();
+}
+MUSTER_SPEC(nameSpec)
+
+/// A key of the file that fills one member of the Cluster.
+template <class M>
+void section(Table<Declaration>& table, std::string_view key, bool required, Shape shape, std::string_view doc, M Cluster::*member) {
+  table.custom(key, required, std::move(shape), doc, [member](Declaration& all, const Value& value, const Shape& inner, Reader& reader) {
+    readInto(all.cluster.*member, value, inner, reader);
+  });
+}
+
+ObjectSpec make_clusterSpec() {
+  Table<Declaration> table("inventory", "inventory", "A cluster, as it should be.");
+  table.custom("cluster", true, object(nameSpec), "Which cluster this is.",
+               [](Declaration& all, const Value& value, const Shape& shape, Reader& reader) {
+                 readObject(&all.cluster, value, *shape.object(), reader);
+               });
+  section(table, "networks", true, mapOf(object(networkSpec), kEntryName, {"provisioning"}), "The networks, by name.", &Cluster::networks);
+  section(table, "credentials", false, mapOf(object(credentialSpec), kEntryName), "Accounts, by name.", &Cluster::credentials);
+  section(table, "images", false, mapOf(object(imageSpec), kEntryName), "Systems, by name.", &Cluster::images);
+  section(table, "drivers", false, mapOf(object(driverSpec), kEntryName), "Drivers, by name.", &Cluster::drivers);
+  section(table, "firmware", false, mapOf(object(baselineSpec), kEntryName), "Firmware baselines, by name.", &Cluster::firmware);
+  section(table, "fabric", false, mapOf(object(fabricSpec), kEntryName), "Fabrics, by name.", &Cluster::fabrics);
+  section(table, "gates", false, mapOf(object(gateSpec), kEntryName), "Gates, by name.", &Cluster::gates);
+  section(table, "pools", false, mapOf(object(poolSpec), kEntryName), "Pools, by name.", &Cluster::pools);
+  section(table, "profiles", true, mapOf(object(profileSpec), kEntryName), "Kinds of nodes, by name.", &Cluster::profiles);
+  table.custom("nodes", false, listOf(object(nodeGroupSpec)), "The nodes.",
+               [](Declaration& all, const Value& value, const Shape& shape, Reader& reader) {
+                 if (!expectList(value, shape, reader)) return;
+                 for (const Value& item : value.items) {
+                   NodeGroup group;
+                   group.good = readObject(&group, item, *nodeGroupSpec(), reader);
+                   group.value = &item;
+                   group.where = reader.at(place(item, "names"));
+                   all.groups.push_back(std::move(group));
+                 }
+               });
+  section(table, "certificates", false, object(certificatesSpec), "Certificates.", &Cluster::certificates);
+  section(table, "lab", false, object(labSpec), "The virtual twin.", &Cluster::lab);
+  return table.spec();
+}
+
+}  // namespace
+
+MUSTER_SPEC(clusterSpec)
+
+}  // namespace muster::inventory

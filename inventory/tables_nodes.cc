@@ -1,0 +1,81 @@
+// The tables of nodes: entries of the inventory, and rows of its CSV files.
+#include "inventory/binding.h"
+#include "inventory/declared.h"
+#include "inventory/formats.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace muster::inventory {
+
+namespace {
+
+void readBmc(BmcAddress& bmc, const Value& value, const Shape& shape, Reader& reader) {
+  auto read = readText(value, shape, reader);
+  if (!read) return;
+  constexpr std::string_view kScheme = "https://";
+  bmc = {};
+  if (!read->starts_with(kScheme)) {
+    bmc.url = std::move(*read);
+    return;
+  }
+  std::string rest = read->substr(kScheme.size());
+  if (auto user = rest.find('@'); user != std::string::npos) {
+    bmc.username_override = rest.substr(0, user);
+    rest.erase(0, user + 1);
+  }
+  if (rest.ends_with('/')) rest.pop_back();
+  if (rest.ends_with(":443")) rest.erase(rest.size() - 4);
+  std::transform(rest.begin(), rest.end(), rest.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  bmc.url = std::string(kScheme) + rest;
+}
+
+/// The columns of a CSV are the keys of a node: one list for both.
+template <class T>
+void addNodeFields(Table<T>& table, bool complete) {
+  auto add = [&](std::string_view key, bool required, auto member, Shape shape, std::string_view doc) {
+    required&& complete ? table.required(key, member, std::move(shape), doc) : table.optional(key, member, std::move(shape), doc);
+  };
+  add("rack", false, &Node::rack, text(kText), "The rack.");
+  add("unit", false, &Node::unit, integer(1, 99), "The lowest height unit in the rack.");
+  add("mac", true, &Node::mac, text(kMac), "Ethernet address of the NIC that boots.");
+  add("address", true, &Node::address, text(kIpv4), "Its address on the provisioning network.");
+  table.custom("bmc", complete, text(kBmcUrl), "Its BMC: https://[USER@]HOST[:PORT], or libvirt:DOMAIN. USER replaces the credential's.",
+               [](T& node, const Value& value, const Shape& shape, Reader& reader) { readBmc(node.bmc, value, shape, reader); });
+  add("serial", false, &Node::serial, text(kText), "The chassis serial that must be found there; absent: learnt.");
+}
+
+ObjectSpec make_nodeRowSpec() {
+  Table<Node> table("node-row", "row of nodes", "The columns of a CSV file of nodes, in any order; the first row names them.");
+  table.custom("name", true, text(kHostName), "The node's name.", [](Node& node, const Value& value, const Shape& shape, Reader& reader) {
+    if (auto read = readText(value, shape, reader)) node.name = NodeName(std::move(*read));
+  });
+  addNodeFields(table, true);
+  return table.spec();
+}
+
+void checkGroup(NodeGroup& group, const Value& map, Reader& reader) {
+  if (!map.find("names") && !map.find("from"))
+    return reader.error(map, "nodes: neither names nor from is given", "add names: gpu001, or from: racks.csv");
+  if (!map.find("from")) return;
+  for (std::string_view key : {"unit", "mac", "address", "bmc", "serial"})
+    if (const Value* found = map.findKey(key))
+      reader.error(*found, fmt::format("nodes: \"{}\" belongs into {}", key, shorten(group.from)), "remove the key here");
+}
+
+ObjectSpec make_nodeGroupSpec() {
+  Table<NodeGroup> table("nodes", "nodes", "One node, or many whose rows are in a CSV file.");
+  table.optional("names", &NodeGroup::names, text(kHostlist), "One name or a hostlist. With from: which rows; absent: all rows.")
+      .required("profile", &NodeGroup::profile, reference("profiles"), "What they should be.")
+      .optional("from", &NodeGroup::from, text(kPath), "A CSV file with the columns name, rack, unit, mac, address, bmc, serial.");
+  addNodeFields(table, false);
+  return table.check(checkGroup).spec();
+}
+}  // namespace
+
+MUSTER_SPEC(nodeRowSpec)
+MUSTER_SPEC(nodeGroupSpec)
+
+}  // namespace muster::inventory

@@ -1,0 +1,32 @@
+// The lab's daemons: private libvirtd, virtual BMCs, ibsim, munged, slurmctld. Each lives in the namespace, outlives muster,
+// and has a pid file; one that lives already is left alone.
+#pragma once
+
+#include "lab/rack.h"
+
+#include <functional>
+
+namespace muster::lab {
+
+struct Daemon {
+  std::string name;
+  std::vector<std::string> argv;  ///< run inside the namespace
+  std::map<std::string, std::string> env;
+  std::function<Result<void>()> prepare;  ///< files it reads; run before each start
+  std::function<bool()> ready;            ///< answers its clients
+  std::chrono::milliseconds ready_within{15000};
+};
+
+Daemon libvirtDaemon(const Rack& rack, const std::filesystem::path& capabilities_cache);
+Daemon vbmcDaemon(const Rack& rack, const std::string& config_text);
+/// `net` is ibsim's net file.
+Daemon ibsimDaemon(const Rack& rack, const std::string& net, const std::map<std::string, std::string>& env);
+Daemon mungeDaemon(const Rack& rack);
+Daemon slurmDaemon(const Rack& rack, const std::string& conf, const std::string& node_conf);
+
+/// Starts it unless it lives. Not yet ready when this returns.
+Result<void> startDaemon(const Rack& rack, const Daemon& daemon);
+/// Errors: Timeout, Unavailable (it ended), with the end of its log
+Result<void> awaitReady(const Rack& rack, const Daemon& daemon);
+
+}  // namespace muster::lab

@@ -1,0 +1,150 @@
+#include "lab/domain_xml.h"
+
+#include <nlohmann/json.hpp>
+
+namespace muster::lab {
+
+namespace {
+
+constexpr std::string_view kOvmfCode = "/usr/share/OVMF/OVMF_CODE_4M.fd";
+constexpr std::string_view kOvmfVars = "/usr/share/OVMF/OVMF_VARS_4M.fd";
+
+std::string escape(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '\'': out += "&apos;"; break;
+      case '"': out += "&quot;"; break;
+      default: out += c;
+    }
+  }
+  return out;
+}
+
+std::string sysinfo(const DomainSpec& spec, const std::string& bios_version) {
+  return fmt::format(R"(  <sysinfo type='smbios'>
+    <bios>
+      <entry name='vendor'>muster</entry>
+      <entry name='version'>{}</entry>
+    </bios>
+    <system>
+      <entry name='manufacturer'>muster</entry>
+      <entry name='product'>Virtual Node</entry>
+      <entry name='serial'>{}</entry>
+      <entry name='uuid'>{}</entry>
+      <entry name='sku'>sim-gpus={}</entry>
+      <entry name='family'>{}</entry>
+    </system>
+  </sysinfo>
+)",
+                     escape(bios_version), escape(spec.serial), spec.uuid, spec.gpus, escape(spec.gpu_model));
+}
+
+std::string firmware(const DomainSpec& spec) {
+  std::string loader;
+  if (spec.uefi)
+    loader = fmt::format("    <loader readonly='yes' type='pflash'>{}</loader>\n    <nvram template='{}'>{}</nvram>\n", kOvmfCode,
+                         kOvmfVars, escape(spec.nvram.string()));
+  return fmt::format(
+      "  <os>\n    <type arch='x86_64' machine='q35'>hvm</type>\n{}    <smbios mode='sysinfo'/>\n    <bios useserial='yes'/>\n  </os>\n",
+      loader);
+}
+
+std::string devices(const DomainSpec& spec, bool network_first) {
+  return fmt::format(R"(  <devices>
+    <emulator>/usr/bin/qemu-system-x86_64</emulator>
+    <disk type='file' device='disk'>
+      <driver name='qemu' type='raw' cache='unsafe' discard='unmap' detect_zeroes='unmap'/>
+      <source file='{}'/>
+      <target dev='vda' bus='virtio'/>
+      <serial>{}</serial>
+      <boot order='{}'/>
+    </disk>
+    <interface type='bridge'>
+      <source bridge='{}'/>
+      <mac address='{}'/>
+      <model type='virtio'/>
+      <boot order='{}'/>
+    </interface>
+    <serial type='unix'>
+      <source mode='bind' path='{}'/>
+      <log file='{}' append='on'/>
+      <target type='isa-serial' port='0'/>
+    </serial>
+    <rng model='virtio'>
+      <backend model='random'>/dev/urandom</backend>
+    </rng>
+    <controller type='usb' model='none'/>
+    <memballoon model='none'/>
+  </devices>
+)",
+                     escape(spec.disk.string()), escape(spec.disk_serial), network_first ? 2 : 1, spec.bridge, spec.mac.str(),
+                     network_first ? 1 : 2, escape(spec.console_socket.string()), escape(spec.console_log.string()));
+}
+
+}  // namespace
+
+std::string domainXml(const DomainSpec& spec, const vbmc::StartOptions& start) {
+  bool kvm = spec.accel == Accel::Kvm;
+  std::string xml =
+      fmt::format("<domain type='{}'>\n  <name>{}</name>\n  <uuid>{}</uuid>\n  <memory unit='MiB'>{}</memory>\n  <vcpu>{}</vcpu>\n",
+                  kvm ? "kvm" : "qemu", escape(spec.name), spec.uuid, spec.memory_mib, spec.vcpus);
+  xml += sysinfo(spec, start.bios_version);
+  xml += firmware(spec);
+  xml += "  <features>\n    <acpi/>\n    <apic/>\n  </features>\n";
+  xml += kvm ? "  <cpu mode='host-passthrough'/>\n" : "  <cpu mode='maximum'/>\n";
+  xml += "  <on_poweroff>destroy</on_poweroff>\n  <on_reboot>restart</on_reboot>\n  <on_crash>destroy</on_crash>\n";
+  xml += devices(spec, start.first == vbmc::BootDevice::Network);
+  return xml + "</domain>\n";
+}
+
+nlohmann::json toJson(const DomainSpec& spec) {
+  return {{"name", spec.name},
+          {"uuid", spec.uuid},
+          {"serial", spec.serial},
+          {"disk_serial", spec.disk_serial},
+          {"mac", spec.mac.str()},
+          {"bridge", spec.bridge},
+          {"memory_mib", spec.memory_mib},
+          {"vcpus", spec.vcpus},
+          {"uefi", spec.uefi},
+          {"kvm", spec.accel == Accel::Kvm},
+          {"gpus", spec.gpus},
+          {"gpu_model", spec.gpu_model},
+          {"disk", spec.disk.string()},
+          {"nvram", spec.nvram.string()},
+          {"console_socket", spec.console_socket.string()},
+          {"console_log", spec.console_log.string()}};
+}
+
+Result<DomainSpec> domainFromJson(const nlohmann::json& json) {
+  try {
+    DomainSpec spec;
+    spec.name = json.at("name");
+    spec.uuid = json.at("uuid");
+    spec.serial = json.at("serial");
+    spec.disk_serial = json.at("disk_serial");
+    TRY(mac, Mac::parse(json.at("mac").get<std::string>()));
+    spec.mac = mac;
+    spec.bridge = json.at("bridge");
+    spec.memory_mib = json.at("memory_mib");
+    spec.vcpus = json.at("vcpus");
+    spec.uefi = json.at("uefi");
+    spec.accel = json.at("kvm").get<bool>() ? Accel::Kvm : Accel::Tcg;
+    spec.gpus = json.at("gpus");
+    spec.gpu_model = json.at("gpu_model");
+    for (auto [key, path] : {std::pair{"disk", &spec.disk},
+                             {"nvram", &spec.nvram},
+                             {"console_socket", &spec.console_socket},
+                             {"console_log", &spec.console_log}})
+      *path = json.at(key).get<std::string>();
+    return spec;
+  } catch (const nlohmann::json::exception& problem) {
+    return fail(ErrorCode::Corrupt, fmt::format("not a virtual node's description: {}", problem.what()));
+  }
+}
+
+}  // namespace muster::lab

@@ -1,0 +1,59 @@
+// The twin: the inventory's rack as virtual machines in a network namespace of its own. Facade of lab/.
+#pragma once
+
+#include "inventory/cluster.h"
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster::lab {
+
+/// Where a running lab keeps things; written to FOLDER/lab.json by up, read by whoever wires muster to it.
+struct LabHandle {
+  std::string name;              ///< from the cluster's name; names the namespace "muster-NAME"
+  std::filesystem::path folder;  ///< run folder: libvirt, disks, logs, pid files
+  std::string netns;
+  std::string libvirt_uri;
+  std::filesystem::path slurm_conf;       ///< for slurmctld and the tools beside it
+  std::filesystem::path slurm_node_conf;  ///< the same without the lines that only the controller needs: for slurmd on the nodes
+  std::filesystem::path munge_key, munge_socket;
+  std::map<std::string, std::string> fabric_env;  ///< IBSIM_SOCKNAME, SIM_HOST
+};
+
+struct NodeStatus {
+  std::string name, power, bmc_url, console;
+};
+
+using Say = std::function<void(std::string_view)>;
+
+/// Brings everything up, or nothing: a failure undoes what was made. Up again on a running lab repairs what is missing.
+Result<LabHandle> up(const inventory::Cluster& cluster, const std::filesystem::path& folder, Say say);
+/// Leaves nothing behind, also after a crash of up. Down on nothing succeeds.
+Result<void> down(const std::filesystem::path& folder, Say say);
+Result<std::optional<LabHandle>> find(const std::filesystem::path& folder);
+Result<std::vector<NodeStatus>> status(const LabHandle& lab);
+/// Types one line on the simulated fabric's console: `Unlink "leaf-su1-r0"[1]`, `ReLink …`, see ibsim's help.
+/// Errors: NotFound (no fabric in this lab)
+Result<void> fault(const LabHandle& lab, std::string_view console_line);
+/// Connects this terminal to a node's serial line until Ctrl-] is typed.
+Result<void> attachConsole(const LabHandle& lab, const std::string& node);
+/// Moves this process into the lab's network namespace. Before any thread is started.
+Result<void> enter(const LabHandle& lab);
+
+/// How virtual machines run here: KVM only when a tiny guest proved it (answer cached), else TCG.
+enum class Accel { Kvm, Tcg };
+Accel provenAccel(const std::filesystem::path& cache, Say say);
+
+/// A flat apt repository in `folder`: the simulated NVML in two versions, and the RDMA user space with all that a minimal
+/// Debian 12 lacks for it. Downloads are kept in the cache.
+Result<void> buildDriverRepo(const std::filesystem::path& folder, Say say);
+
+/// `MUSTER_CACHE`, default ~/.cache/muster.
+std::filesystem::path cacheFolder();
+
+}  // namespace muster::lab

@@ -1,0 +1,80 @@
+#include "lab/vbmc/bmc_host.h"
+
+#include "base/io/files.h"
+
+namespace muster::lab::vbmc {
+
+namespace {
+
+/// Key and certificate of this BMC: made once, kept over restarts, as a pin on it must hold.
+Result<io::TlsIdentity> identityOf(const std::filesystem::path& folder, const BmcConfig& config) {
+  auto key_file = folder / (config.domain.name + ".key"), certificate_file = folder / (config.domain.name + ".crt");
+  std::error_code gone;
+  if (std::filesystem::exists(certificate_file, gone)) {
+    TRY(key, io::readFile(key_file));
+    TRY(certificate, io::readFile(certificate_file));
+    return io::TlsIdentity{Secret(key), certificate};
+  }
+  TRY(made, io::selfSigned(config.domain.name + "-bmc", {config.address}));
+  TRY_OK(io::writeFileAtomic(key_file, made.key_pem.reveal(), 0600));
+  TRY_OK(io::writeFileAtomic(certificate_file, made.certificate_pem));
+  return made;
+}
+
+}  // namespace
+
+Async<bool> DomainMachine::isOn() {
+  auto work = offload<Result<bool>>(workers_, [&virt = virt_, name = spec_.name] { return virt.running(name); });
+  co_return co_await std::move(work);
+}
+
+Async<void> DomainMachine::start(StartOptions options) {
+  auto work = offload<Result<void>>(workers_, [&virt = virt_, spec = spec_, options] { return virt.start(spec, options); });
+  co_return co_await std::move(work);
+}
+
+Async<void> DomainMachine::stop() {
+  auto work = offload<Result<void>>(workers_, [&virt = virt_, name = spec_.name] { return virt.destroy(name); });
+  co_return co_await std::move(work);
+}
+
+Async<void> DomainMachine::pressButton() {
+  auto work = offload<Result<void>>(workers_, [&virt = virt_, name = spec_.name] { return virt.pressButton(name); });
+  co_return co_await std::move(work);
+}
+
+Result<std::unique_ptr<BmcHost>> BmcHost::make(asio::any_io_executor executor, Clock& clock, Workers& workers, Virt& virt,
+                                               const std::filesystem::path& folder, const BmcConfig& config) {
+  std::unique_ptr<BmcHost> host(new BmcHost(executor, workers, virt, config));
+  TRY(identity, identityOf(folder, config));
+  host->listener_.address = config.address;
+  host->listener_.port = config.port;
+  host->listener_.identity = identity;
+  ServiceOptions options;
+  options.identity = {config.domain.name, config.domain.serial, config.domain.uuid, {config.domain.mac.str()}};
+  options.account = config.account;
+  options.state_file = folder / (config.domain.name + ".json");
+  options.staging_folder = folder;
+  options.went_away = [raw = host.get()] { raw->server_.reset(); };
+  options.came_back = [raw = host.get()] {
+    if (auto up = raw->listen(); !up) logWarning("vbmc", "{}", up.error().str());
+  };
+  TRY(service, RedfishService::make(clock, workers, host->machine_, std::move(options)));
+  host->service_ = std::move(service);
+  TRY_OK(host->listen());
+  return host;
+}
+
+Result<void> BmcHost::listen() {
+  TRY(server, io::startHttpServer(executor_, listener_));
+  server->addRoutes(service_->routes());
+  server_ = std::move(server);
+  return {};
+}
+
+void BmcHost::stop() {
+  server_.reset();
+  service_->stop();
+}
+
+}  // namespace muster::lab::vbmc

@@ -1,0 +1,40 @@
+// Redfish answers: errors with extended information, and the paths that several files share.
+#pragma once
+
+#include "base/io/http.h"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace muster::lab::vbmc {
+
+inline const std::string kRoot = "/redfish/v1";
+inline const std::string kSystem = kRoot + "/Systems/system";
+inline const std::string kManager = kRoot + "/Managers/bmc";
+inline const std::string kSessions = kRoot + "/SessionService/Sessions";
+inline const std::string kAccount = kRoot + "/AccountService/Accounts/1";
+inline const std::string kInventory = kRoot + "/UpdateService/FirmwareInventory";
+inline const std::string kUpload = kRoot + "/UpdateService/upload";
+inline const std::string kTasks = kRoot + "/TaskService/Tasks";
+
+inline nlohmann::json messageJson(const std::string& id, const std::string& text, const std::string& severity,
+                                  const std::string& resolution) {
+  return {{"@odata.type", "#Message.v1_1_1.Message"},
+          {"MessageId", id},
+          {"Message", text},
+          {"MessageSeverity", severity},
+          {"Severity", severity},
+          {"Resolution", resolution}};
+}
+
+inline io::ServerResponse redfishError(int status, const std::string& id, const std::string& text,
+                                       const std::string& resolution = "None.") {
+  nlohmann::json body;
+  body["error"] = {{"code", id}, {"message", text}, {"@Message.ExtendedInfo", {messageJson(id, text, "Critical", resolution)}}};
+  return io::ServerResponse::json(status, body.dump());
+}
+
+inline nlohmann::json linkTo(const std::string& path) { return {{"@odata.id", path}}; }
+
+}  // namespace muster::lab::vbmc

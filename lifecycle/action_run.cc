@@ -1,0 +1,378 @@
+// One action: aim → guard → journal → act until Done → verify → close. See engine.h for the order of commits.
+#include "lifecycle/action_run.h"
+
+#include "base/deadline.h"
+#include "base/io/crypto.h"
+#include "lifecycle/json.h"
+
+#include <boost/system/system_error.hpp>
+
+#include <algorithm>
+
+namespace muster::lifecycle {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::string newIntentId(const std::string& action_id) {
+  std::string id = action_id;
+  std::replace_if(
+      id.begin(), id.end(), [](char c) { return c == '/' || c == '#' || c == ' '; }, '.');
+  return id + "." + io::randomToken(9);
+}
+
+std::string seconds(std::chrono::steady_clock::duration duration) {
+  return fmt::format("{:.1f} s", std::chrono::duration<double>(duration).count());
+}
+
+/// A phase that throws is a broken phase, not the end of everybody's run. A cancellation goes on its way.
+template <class T>
+Async<T> contained(std::string what, Async<T> work) {
+  std::string thrown;
+  try {
+    auto result = co_await std::move(work);
+    co_return result;
+  } catch (const boost::system::system_error& error) {
+    if (error.code() == asio::error::operation_aborted) throw;
+    thrown = error.what();
+  } catch (const std::exception& error) {
+    thrown = error.what();
+  }
+  co_return fail(ErrorCode::Internal, fmt::format("{} threw '{}'; this is a defect in muster", what, thrown));
+}
+
+/// Facets of the same subject that are worth nothing once `wiped` is: everything that needs it, directly or through others.
+std::vector<FacetName> dependentsOf(const FacetRef& wiped, const std::vector<Goal>& goals) {
+  std::set<FacetRef> reached{wiped};
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (const auto& goal : goals)
+      if (!reached.contains(goal.facet) && goal.facet.facet.str() != kPoolFacet &&
+          std::any_of(goal.needs.begin(), goal.needs.end(), [&reached](const FacetRef& need) { return reached.contains(need); }))
+        grew = reached.insert(goal.facet).second;
+  }
+  std::vector<FacetName> out;
+  for (const auto& facet : reached) out.push_back(facet.facet);
+  return out;
+}
+
+}  // namespace
+
+ActionRun::ActionRun(const Services& services, FactSet& facts, std::string plan_hash, Action action, std::optional<Intent> open)
+    : services_(services), facts_(facts), phase_(services.phase(action.phase)), action_(std::move(action)), open_(std::move(open)) {
+  intent_.plan_hash = std::move(plan_hash);
+}
+
+Task<ActionEnd> ActionRun::run() {
+  started_ = services_.clock.steady();
+  if (!phase_) co_return blocked(fmt::format("this muster has no phase '{}'; make the plan again", action_.phase));
+  if (auto why = aim()) co_return blocked(*why);
+  if (open_) {
+    auto take_up = takeUp();
+    auto end = co_await std::move(take_up);
+    if (end) co_return *end;
+  }
+  if (!journaled_) {
+    if (auto why = guard()) co_return blocked(*why);
+    if (auto begun = begin(); !begun) co_return failed(std::move(begun).error().within("opening the journal"));
+  }
+  if (auto forgotten = forgetWhatIsWiped(); !forgotten) co_return failed(std::move(forgotten).error().within("forgetting what is wiped"));
+  auto drive_it = drive();
+  auto driven = co_await std::move(drive_it);
+  if (stopped_by_) co_return blocked(*stopped_by_);
+  if (!driven) {
+    // What is true now replaces what was true before the attempt: a gate that failed must not keep its old pass.
+    auto look_after = look();
+    (void)co_await std::move(look_after);
+    co_return failed(driven.error());
+  }
+  auto confirm_it = confirm();
+  auto confirmed = co_await std::move(confirm_it);
+  if (!confirmed) co_return failed(confirmed.error());
+  co_return done("");
+}
+
+// ---- what it goes for, and whether it may ------------------------------------------------------------------------------
+
+std::string ActionRun::wantNow() const {
+  if (!isDrain())
+    for (auto& goal : phase_->goals(services_.cluster, action_.facet.subject, facts_))
+      if (goal.facet == action_.facet) return goal.want;
+  return action_.to;
+}
+
+/// Asks the phase for the goal again: facts of this run may have moved it (engine.h). Answers why it must not start.
+std::optional<std::string> ActionRun::aim() {
+  if (isDrain()) return std::nullopt;
+  auto goals = phase_->goals(services_.cluster, action_.facet.subject, facts_);
+  auto goal = std::find_if(goals.begin(), goals.end(), [this](const Goal& g) { return g.facet == action_.facet; });
+  if (goal == goals.end()) return fmt::format("{} is not wanted any more, given what this run has learnt; plan again", action_.id);
+  if (goal->disruption > action_.disruption)
+    return fmt::format("{} would now be a {}, but the plan says {}; plan again", action_.id, toString(goal->disruption),
+                       toString(action_.disruption));
+  if (goal->want != action_.to) {
+    emit(EventKind::Note, fmt::format("goes for '{}' (the plan could not know it: '{}')", goal->want, action_.to));
+    action_.to = goal->want;
+  }
+  return std::nullopt;
+}
+
+/// The second look at what the plan promised, with the facts of this moment. The agent's own look at the disk is the third.
+std::optional<std::string> ActionRun::guard() {
+  const auto& subject = action_.facet.subject;
+  if (subject.isCluster() || action_.disruption == Disruption::None || isDrain() || action_.facet.facet.str() == kPoolFacet)
+    return std::nullopt;
+  if (facts_.value(subject, FacetName(std::string(kPoolFacet))) == kPoolIn)
+    return fmt::format("{} is in its pool and was not drained; plan again", subject.str());
+  if (action_.disruption != Disruption::Wipe) return std::nullopt;
+  auto allowed = services_.store.wipesAllowed();
+  if (!allowed) return "whether it may be wiped cannot be read: " + allowed.error().str();
+  intent_.uses_wipe = std::find(allowed->begin(), allowed->end(), subject.node()) != allowed->end();
+  if (intent_.uses_wipe) return std::nullopt;
+  const auto installed = facts_.value(subject, FacetName(std::string(kInstalledFacet)));
+  if (!installed)
+    return fmt::format("{} would be wiped, but it is not known whether its disk holds a system; {}", subject.str(), wipeAdvice(subject));
+  if (*installed != kNothingInstalled)
+    return fmt::format("{} would be wiped, but its disk holds '{}'; {}", subject.str(), *installed, wipeAdvice(subject));
+  return std::nullopt;
+}
+
+// ---- the journal -------------------------------------------------------------------------------------------------------
+
+/// An intent that an earlier run left open: look first. Answers the end when nothing is left to do.
+Task<std::optional<ActionEnd>> ActionRun::takeUp() {
+  const std::string plan_hash = intent_.plan_hash;
+  intent_ = *open_;
+  journaled_ = true;
+  emit(EventKind::ActionStarted, "taken up again after muster stopped: " + action_.reason);
+  auto look_first = look();
+  auto seen = co_await std::move(look_first);
+  if (seen && seen->met) co_return done("; it had been finished before muster stopped");
+  if (intent_.action.to == action_.to || intent_.inventory_digest == services_.cluster.digest) co_return std::nullopt;
+  const auto trouble =
+      close(IntentState::Abandoned, fmt::format("the inventory now wants '{}' instead of '{}'", action_.to, intent_.action.to));
+  if (!trouble.empty()) co_return ActionEnd{Ending::Failed, trouble};
+  intent_ = Intent{};
+  intent_.plan_hash = plan_hash;
+  co_return std::nullopt;
+}
+
+Result<void> ActionRun::begin() {
+  intent_.id = newIntentId(action_.id);
+  intent_.inventory_digest = services_.cluster.digest;
+  intent_.action = action_;
+  intent_.opened_at = services_.clock.now();
+  TRY_OK(services_.store.openIntent(intent_));
+  journaled_ = true;
+  emit(EventKind::ActionStarted, fmt::format("'{}' → '{}': {}", action_.from, action_.to, action_.reason));
+  return {};
+}
+
+/// Before the effect, so that no crash can leave good facts about what is gone.
+Result<void> ActionRun::forgetWhatIsWiped() {
+  if (action_.disruption != Disruption::Wipe) return {};
+  const auto& subject = action_.facet.subject;
+  std::vector<Goal> goals;
+  for (Phase* phase : services_.phases)
+    for (auto& goal : phase->goals(services_.cluster, subject, facts_)) goals.push_back(std::move(goal));
+  auto facets = dependentsOf(action_.facet, goals);
+  facets.emplace_back(std::string(kInstalledFacet));
+  TRY_OK(services_.store.forgetFacts(subject, facets));
+  for (const auto& facet : facets) facts_.forget(subject, facet);
+  return {};
+}
+
+/// Answers what went wrong, as words; a journal that cannot be closed leaves the intent open for the next run.
+std::string ActionRun::close(IntentState state, const std::string& outcome) {
+  if (!std::exchange(journaled_, false)) return {};
+  auto closed = services_.store.closeIntent(intent_.id, state, outcome, services_.clock.now());
+  return closed ? std::string() : "the journal could not be closed: " + closed.error().str();
+}
+
+// ---- acting ------------------------------------------------------------------------------------------------------------
+
+milliseconds ActionRun::left() const { return std::chrono::ceil<milliseconds>(action_.deadline - (services_.clock.steady() - started_)); }
+
+Error ActionRun::overdue() const {
+  const std::string last = last_evidence_.empty() ? "nothing was heard" : fmt::format("the last word was '{}'", last_evidence_);
+  return Error(ErrorCode::Timeout,
+               fmt::format("{} did not become '{}' within {} s; {}", action_.facet.str(), action_.to, action_.deadline.count(), last));
+}
+
+Async<Outcome> ActionRun::actOnce() {
+  auto work = contained(fmt::format("{} acting on {}", action_.phase, action_.id), phase_->act(action_, *this));
+  auto bounded = withDeadline(services_.clock, left(), action_.id, std::move(work));
+  auto outcome = co_await std::move(bounded);
+  co_return outcome;
+}
+
+/// Calls act until it is Done, or Blocked (then stopped_by_ says why). Errors that can be retried are, kMaxActionRetries times in a row;
+/// all of it within the deadline.
+Async<void> ActionRun::drive() {
+  int retries = 0;
+  while (left() > milliseconds(0)) {
+    auto act = actOnce();
+    auto outcome = co_await std::move(act);
+    milliseconds pause;
+    if (!outcome) {
+      if (left() <= milliseconds(0)) break;
+      if (!outcome.error().canRetry() || retries >= kMaxActionRetries) co_return fail(std::move(outcome).error());
+      pause = kFirstRetryDelay * (1 << retries++);
+      last_evidence_ = outcome.error().str();
+      emit(EventKind::ActionWaiting,
+           fmt::format("{}; tries again in {} s ({} of {})", last_evidence_, pause.count() / 1000, retries, kMaxActionRetries));
+    } else if (std::holds_alternative<Done>(*outcome)) {
+      co_return Result<void>();
+    } else if (const auto* stop = std::get_if<Blocked>(&*outcome)) {
+      stopped_by_ = stop->why;
+      co_return Result<void>();
+    } else {
+      retries = 0;
+      const auto& again = std::get<Again>(*outcome);
+      waiting(again);
+      pause = std::max(again.after, kShortestPoll);
+    }
+    auto sleep = services_.clock.sleep(std::min(pause, left()));
+    co_await std::move(sleep);
+  }
+  co_return fail(overdue());
+}
+
+void ActionRun::waiting(const Again& again) {
+  if (again.waiting_for.empty()) return;
+  last_evidence_ = again.waiting_for;
+  if (std::exchange(last_waiting_, again.waiting_for) != again.waiting_for) emit(EventKind::ActionWaiting, again.waiting_for);
+}
+
+Async<std::vector<Fact>> ActionRun::verifyOnce() {
+  auto work = contained(fmt::format("{} verifying {}", action_.phase, action_.id), phase_->verify(action_));
+  auto bounded = withDeadline(services_.clock, kVerifyDeadline, "re-reading " + action_.facet.str(), std::move(work));
+  auto facts = co_await std::move(bounded);
+  co_return facts;
+}
+
+/// Re-reads the facet, keeps what was seen and compares it with what is wanted now.
+Async<ActionRun::Seen> ActionRun::look() {
+  auto verify = verifyOnce();
+  auto read = co_await std::move(verify);
+  if (!read) co_return fail(std::move(read).error());
+  Seen seen;
+  std::vector<Fact> kept;
+  for (auto& fact : *read) {
+    if (fact.value.empty()) continue;
+    if (fact.observed_at == WallTime{}) fact.observed_at = services_.clock.now();
+    if (fact.subject == action_.facet.subject && fact.facet == action_.facet.facet) seen.value = fact.value;
+    kept.push_back(fact);
+  }
+  CO_TRY_OK(services_.store.putFacts(kept));
+  for (auto& fact : kept) facts_.put(std::move(fact));
+  seen.met = !seen.value.empty() && matches(wantNow(), seen.value);
+  co_return seen;
+}
+
+/// After Done: only a fact that was read again and matches is success.
+Async<void> ActionRun::confirm() {
+  for (int retries = 0;; ++retries) {
+    auto look_again = look();
+    auto seen = co_await std::move(look_again);
+    if (!seen) {
+      if (!seen.error().canRetry() || retries >= kMaxActionRetries)
+        co_return fail(std::move(seen).error().within("verifying " + action_.id));
+      auto sleep = services_.clock.sleep(kFirstRetryDelay * (1 << retries));
+      co_await std::move(sleep);
+      continue;
+    }
+    if (seen->met) co_return Result<void>();
+    const auto want = wantNow();
+    if (!seen->value.empty())
+      co_return fail(Error(ErrorCode::Conflict,
+                           fmt::format("{} was set to '{}', but is '{}' when read again", action_.facet.str(), want, seen->value)));
+    facts_.forget(action_.facet.subject, action_.facet.facet);
+    CO_TRY_OK(services_.store.forgetFacts(action_.facet.subject, {action_.facet.facet}));
+    co_return fail(Error(ErrorCode::NotFound, fmt::format("{} was set to '{}', but reading it again gave no value, which counts as failed",
+                                                          action_.facet.str(), want)));
+  }
+}
+
+// ---- what the phase says -----------------------------------------------------------------------------------------------
+
+Result<void> ActionRun::recordOperation(const std::string& id) {
+  if (id == intent_.operation) return {};
+  TRY_OK(services_.store.recordOperation(intent_.id, id));
+  intent_.operation = id;
+  return {};
+}
+
+/// An intent that has begun to write owns what is on the disk: the guards were passed before its first byte.
+bool ActionRun::wipeAllowed() const { return action_.disruption == Disruption::Wipe && (intent_.uses_wipe || !intent_.operation.empty()); }
+
+void ActionRun::progress(double fraction, std::string_view text) {
+  const auto now = services_.clock.steady();
+  const bool stored = !progress_stored_at_ || now - *progress_stored_at_ >= kProgressStoreInterval;
+  if (stored) progress_stored_at_ = now;
+  if (!text.empty()) last_evidence_ = std::string(text);
+  emit(EventKind::ActionProgress, std::string(text), std::clamp(fraction, 0.0, 1.0), stored);
+}
+
+/// The first finding of an attempt replaces those of the attempts before.
+void ActionRun::finding(Finding finding) {
+  if (finding.facet.facet.empty()) finding.facet = action_.facet;
+  if (finding.at == WallTime{}) finding.at = services_.clock.now();
+  if (finding.facet == action_.facet) own_finding_ = true;
+  Result<void> kept;
+  if (findings_raised_.insert(finding.facet).second) kept = services_.store.clearFindings(finding.facet);
+  if (kept) kept = services_.store.addFinding(finding);
+  if (!kept) emit(EventKind::Note, "a finding could not be stored: " + kept.error().str(), -1, false);
+  emit(EventKind::FindingRaised, finding.text);
+}
+
+void ActionRun::emit(EventKind kind, std::string text, double fraction, bool stored) {
+  services_.emit(Event{0, {}, kind, action_.facet.subject, action_.id, std::move(text), fraction}, stored);
+}
+
+// ---- endings -----------------------------------------------------------------------------------------------------------
+
+ActionEnd ActionRun::done(std::string_view how) {
+  const auto value = facts_.value(action_.facet.subject, action_.facet.facet).value_or(action_.to);
+  const auto words =
+      fmt::format("{} is '{}' after {}{}", action_.facet.facet.str(), value, seconds(services_.clock.steady() - started_), how);
+  // The last drain says nothing about why a join failed.
+  if (!isDrain())
+    if (auto cleared = services_.store.clearFindings(action_.facet); !cleared)
+      return {Ending::Failed, "findings could not be cleared: " + cleared.error().str()};
+  if (auto trouble = close(IntentState::Done, words); !trouble.empty()) return {Ending::Failed, trouble};
+  emit(EventKind::ActionDone, words);
+  return {Ending::Done, words};
+}
+
+void ActionRun::raise(Severity severity, std::string text, std::string what_to_do) {
+  const nlohmann::json evidence = {{"expected", action_.to},
+                                   {"observed", facts_.value(action_.facet.subject, action_.facet.facet).value_or("")},
+                                   {"last_evidence", last_evidence_},
+                                   {"intent", intent_.id},
+                                   {"operation", intent_.operation}};
+  finding(Finding{action_.facet, severity, std::move(text), canonical(evidence), std::move(what_to_do), {}});
+}
+
+ActionEnd ActionRun::failed(const Error& error) {
+  const auto text = error.str();
+  const auto& subject = action_.facet.subject.str();
+  const bool verdict = error.code() == ErrorCode::Timeout || error.code() == ErrorCode::Conflict || error.code() == ErrorCode::NotFound;
+  if (!own_finding_ || verdict)
+    raise(Severity::Error, text,
+          error.canRetry()
+              ? fmt::format("see what it waited for with `muster events {}`, then `muster apply` tries again", subject)
+              : fmt::format("remove the cause, then `muster plan` and `muster apply` again; `muster why {}` shows the evidence", subject));
+  const auto trouble = close(IntentState::Failed, text);
+  emit(EventKind::ActionFailed, text);
+  return {Ending::Failed, trouble.empty() ? text : text + "; " + trouble};
+}
+
+ActionEnd ActionRun::blocked(const std::string& why) {
+  if (!own_finding_) raise(Severity::Warning, why, "remove what blocks it, then `muster apply` again");
+  const auto trouble = close(IntentState::Failed, "blocked: " + why);
+  emit(EventKind::ActionBlocked, why);
+  return {Ending::Blocked, trouble.empty() ? why : why + "; " + trouble};
+}
+
+}  // namespace muster::lifecycle

@@ -1,0 +1,76 @@
+// One action of a running plan, from its guards to its closed intent. Internal to lifecycle/.
+#pragma once
+
+#include "lifecycle/engine.h"
+
+#include <set>
+
+namespace muster::lifecycle {
+
+enum class Ending { Done, Failed, Blocked };
+struct ActionEnd {
+  Ending ending = Ending::Done;
+  std::string why;
+};
+
+class ActionRun final : public ActContext {
+ public:
+  /// `open`: the intent of an earlier run for this action, to be taken up again. `facts` is shared by the whole run.
+  ActionRun(const Services& services, FactSet& facts, std::string plan_hash, Action action, std::optional<Intent> open);
+  ActionRun(const ActionRun&) = delete;
+
+  Task<ActionEnd> run();
+
+  // ActContext
+  const std::string& intentId() const override { return intent_.id; }
+  std::string operation() const override { return intent_.operation; }
+  Result<void> recordOperation(const std::string& id) override;
+  bool wipeAllowed() const override;
+  void progress(double fraction, std::string_view text) override;
+  void finding(Finding finding) override;
+  const FactSet& facts() const override { return facts_; }
+
+ private:
+  struct Seen {
+    bool met = false;
+    std::string value;  ///< "" when nothing was seen of the facet
+  };
+  bool isDrain() const { return action_.id.ends_with(kDrainSuffix); }
+  std::string wantNow() const;
+  std::optional<std::string> aim();
+  std::optional<std::string> guard();
+  Task<std::optional<ActionEnd>> takeUp();
+  Result<void> begin();
+  Result<void> forgetWhatIsWiped();
+  Async<void> drive();
+  Async<Outcome> actOnce();
+  Async<std::vector<Fact>> verifyOnce();
+  Async<Seen> look();
+  Async<void> confirm();
+  void waiting(const Again& again);
+  std::chrono::milliseconds left() const;
+  Error overdue() const;
+  ActionEnd done(std::string_view how);
+  ActionEnd failed(const Error& error);
+  ActionEnd blocked(const std::string& why);
+  void raise(Severity severity, std::string text, std::string what_to_do);
+  void emit(EventKind kind, std::string text, double fraction = -1, bool stored = true);
+  std::string close(IntentState state, const std::string& outcome);
+
+  const Services& services_;
+  FactSet& facts_;
+  Phase* phase_;
+  Action action_;
+  std::optional<Intent> open_;
+  Intent intent_;
+  bool journaled_ = false;  ///< intent_ is open in the store
+  std::chrono::steady_clock::time_point started_;
+  std::string last_evidence_;  ///< what the phase said last
+  std::string last_waiting_;
+  std::optional<std::string> stopped_by_;  ///< the phase answered Blocked
+  std::optional<std::chrono::steady_clock::time_point> progress_stored_at_;
+  std::set<FacetRef> findings_raised_;
+  bool own_finding_ = false;  ///< it has been said what is wrong with the action's facet
+};
+
+}  // namespace muster::lifecycle

@@ -1,0 +1,190 @@
+// Scheduling of a plan.
+//
+// A subject's coroutine holds one of kMaxConcurrentSubjects places while it works, and gives it back while it waits for an
+// action of another subject. It runs its actions in the plan's order, which is topological over all subjects: the first
+// unsettled action of the plan never waits for anything, so the run cannot lock up.
+#include "lifecycle/apply_run.h"
+
+#include "base/deadline.h"
+
+#include <algorithm>
+
+namespace muster::lifecycle {
+
+Async<ApplyReport> ApplyRun::run() {
+  for (std::size_t i = 0; i < plan_.actions.size(); ++i) index_.emplace(plan_.actions[i].id, i);
+  CO_TRY(facts, services_.store.facts());
+  facts_ = std::move(facts);
+  std::vector<Intent> orphans;
+  CO_TRY_OK(adoptIntents(orphans));
+  services_.emit(
+      Event{0, {}, EventKind::PlanStarted, {}, "", fmt::format("{} actions, plan {}", plan_.actions.size(), hash_.substr(0, 12))});
+
+  std::map<Subject, std::vector<std::size_t>> by_subject;
+  std::vector<Subject> subjects;  // in the order of their first action
+  for (std::size_t i = 0; i < plan_.actions.size(); ++i) {
+    auto& steps = by_subject[plan_.actions[i].facet.subject];
+    if (steps.empty()) subjects.push_back(plan_.actions[i].facet.subject);
+    steps.push_back(i);
+  }
+  std::vector<Task<void>> looks, tasks;
+  for (auto& intent : orphans) looks.push_back(settleOrphan(std::move(intent)));
+  auto look_at_all = awaitAll(std::move(looks));
+  co_await std::move(look_at_all);
+  for (const auto& subject : subjects) tasks.push_back(runSubject(std::move(by_subject[subject])));
+  auto all = awaitAll(std::move(tasks));
+  co_await std::move(all);
+
+  services_.emit(
+      Event{0,
+            {},
+            EventKind::PlanFinished,
+            {},
+            "",
+            fmt::format("{} done, {} failed, {} blocked, {} not started", report_.done, report_.failed, report_.blocked, report_.skipped)});
+  co_return std::move(report_);
+}
+
+/// Sorts open intents of earlier runs: of an action of this plan (taken up), not wanted any more (orphans), of subjects that
+/// this plan leaves out (not touched).
+Result<void> ApplyRun::adoptIntents(std::vector<Intent>& orphans) {
+  TRY(intents, services_.store.openIntents());
+  for (auto& intent : intents) {
+    const auto& subject = intent.action.facet.subject;
+    const auto& only = plan_.policy.only;
+    if (!only.empty() && !subject.isCluster() && !only.contains(subject)) continue;
+    const bool planned = index_.contains(intent.action.id) && !open_.contains(intent.action.id);
+    if (planned)
+      open_.emplace(intent.action.id, std::move(intent));
+    else
+      orphans.push_back(std::move(intent));
+  }
+  return {};
+}
+
+/// The plan does not name its action: it was finished and only the journal is behind, or nobody wants it now.
+Task<void> ApplyRun::settleOrphan(Intent intent) {
+  Phase* phase = services_.phase(intent.action.phase);
+  IntentState state = IntentState::Abandoned;
+  std::string outcome = "nobody wants it any more";
+  if (phase) {
+    auto verify = withDeadline(services_.clock, kVerifyDeadline, "re-reading " + intent.action.facet.str(), phase->verify(intent.action));
+    auto read = co_await std::move(verify);
+    if (!read) {  // not known yet: the next run looks again
+      services_.emit(Event{0,
+                           {},
+                           EventKind::Note,
+                           intent.action.facet.subject,
+                           intent.action.id,
+                           "an unfinished action of an earlier run could not be looked at: " + read.error().str()});
+      co_return;
+    }
+    std::erase_if(*read, [](const Fact& fact) { return fact.value.empty(); });
+    if (auto stored = services_.store.putFacts(*read); !stored) co_return;
+    for (auto& fact : *read) {
+      if (fact.subject == intent.action.facet.subject && fact.facet == intent.action.facet.facet && matches(intent.action.to, fact.value)) {
+        state = IntentState::Done;
+        outcome = "it had been finished before muster stopped";
+      }
+      facts_.put(std::move(fact));
+    }
+  }
+  if (services_.store.closeIntent(intent.id, state, outcome, services_.clock.now()))
+    services_.emit(Event{0,
+                         {},
+                         state == IntentState::Done ? EventKind::ActionDone : EventKind::Note,
+                         intent.action.facet.subject,
+                         intent.action.id,
+                         fmt::format("{}: {}", toString(state), outcome)});
+}
+
+Task<void> ApplyRun::runSubject(std::vector<std::size_t> steps) {
+  auto place = places_.take();
+  co_await std::move(place);
+  std::exception_ptr cancelled;
+  try {
+    auto walk_all = walk(std::move(steps));
+    co_await std::move(walk_all);
+  } catch (...) {
+    cancelled = std::current_exception();
+  }
+  places_.release();
+  if (cancelled) std::rethrow_exception(cancelled);
+}
+
+Task<void> ApplyRun::walk(std::vector<std::size_t> steps) {
+  std::string stopped_by;
+  for (std::size_t index : steps) {
+    const auto& action = plan_.actions[index];
+    if (!stopped_by.empty()) {
+      settle(index, StepState::Skipped, fmt::format("not started, because {} failed", stopped_by));
+      continue;
+    }
+    if (!action.blocked.empty()) {
+      services_.emit(Event{0, {}, EventKind::ActionBlocked, action.facet.subject, action.id, action.blocked});
+      settle(index, StepState::Blocked, action.blocked);
+      continue;
+    }
+    auto needs = awaitNeeds(index);
+    auto missing = co_await std::move(needs);
+    if (!missing.empty()) {
+      settle(index, StepState::Skipped, missing);
+      continue;
+    }
+    auto step = runStep(index);
+    const bool go_on = co_await std::move(step);
+    if (!go_on) stopped_by = action.id;
+  }
+}
+
+/// Waits until every need is settled. Answers why the action cannot start; empty: it can.
+Task<std::string> ApplyRun::awaitNeeds(std::size_t index) {
+  const auto& action = plan_.actions[index];
+  for (const auto& need : action.needs) {
+    auto found = index_.find(need);
+    if (found == index_.end()) co_return fmt::format("not started, because the plan lacks {}, which it needs; plan again", need);
+    auto& other = steps_[found->second];
+    if (!other.settled.isSet()) {
+      services_.emit(Event{0, {}, EventKind::ActionWaiting, action.facet.subject, action.id, "waits for " + need});
+      places_.release();
+      auto wait = other.settled.wait();
+      co_await std::move(wait);
+      auto place = places_.take();
+      co_await std::move(place);
+    }
+    if (other.state != StepState::Done) co_return fmt::format("not started, because {} is not done", need);
+  }
+  co_return std::string();
+}
+
+/// Answers whether the subject goes on.
+Task<bool> ApplyRun::runStep(std::size_t index) {
+  const auto& action = plan_.actions[index];
+  std::optional<Intent> open;
+  if (auto found = open_.find(action.id); found != open_.end()) open = found->second;
+  ActionRun run(services_, facts_, hash_, action, std::move(open));
+  auto work = run.run();
+  auto end = co_await std::move(work);
+  switch (end.ending) {
+    case Ending::Done: settle(index, StepState::Done, ""); break;
+    case Ending::Failed: settle(index, StepState::Failed, end.why); break;
+    case Ending::Blocked: settle(index, StepState::Blocked, end.why); break;
+  }
+  co_return end.ending != Ending::Failed;
+}
+
+void ApplyRun::settle(std::size_t index, StepState state, const std::string& why) {
+  const auto& action = plan_.actions[index];
+  switch (state) {
+    case StepState::Done: ++report_.done; break;
+    case StepState::Failed: ++report_.failed; break;
+    case StepState::Blocked: ++report_.blocked; break;
+    case StepState::Skipped: ++report_.skipped; break;
+    case StepState::Waiting: break;
+  }
+  if (state != StepState::Done) report_.problems.push_back(action.id + ": " + why);
+  steps_[index].state = state;
+  steps_[index].settled.set();
+}
+
+}  // namespace muster::lifecycle

@@ -1,0 +1,165 @@
+// Engine: observing, and the way into a run.
+#include "lifecycle/engine.h"
+
+#include "base/deadline.h"
+#include "base/log.h"
+#include "lifecycle/apply_run.h"
+
+#include <boost/system/system_error.hpp>
+
+#include <algorithm>
+
+namespace muster::lifecycle {
+namespace {
+
+constexpr std::size_t kFactsPerCommit = 2'000;
+constexpr std::size_t kMaxChangesTold = 4;  ///< changed facets named in one event
+
+/// Reads all subjects through all phases; facts go to the store in batches, one sync to the disk each.
+class Observation {
+ public:
+  Observation(const Services& services, FactSet& facts) : services_(services), facts_(facts), places_(kMaxConcurrentSubjects) {}
+
+  Task<void> readAll(std::vector<Subject> subjects) {
+    std::vector<Task<void>> tasks;
+    tasks.reserve(subjects.size());
+    for (auto& subject : subjects) tasks.push_back(read(std::move(subject)));
+    auto all = awaitAll(std::move(tasks));
+    co_await std::move(all);
+    flush();
+  }
+
+  const std::optional<Error>& trouble() const { return trouble_; }
+
+ private:
+  Task<void> read(Subject subject) {
+    auto place = places_.take();
+    co_await std::move(place);
+    std::exception_ptr cancelled;
+    try {
+      for (Phase* phase : services_.phases) {
+        auto one = readThrough(phase, subject);
+        co_await std::move(one);
+      }
+    } catch (...) {
+      cancelled = std::current_exception();
+    }
+    places_.release();
+    if (cancelled) std::rethrow_exception(cancelled);
+  }
+
+  Task<void> readThrough(Phase* phase, Subject subject) {
+    auto work = phase->observe(subject);
+    auto bounded =
+        withDeadline(services_.clock, kObserveDeadline, fmt::format("{} observing {}", phase->name(), subject.str()), std::move(work));
+    auto seen = co_await std::move(bounded);
+    if (!seen) {
+      services_.emit(Event{0, {}, EventKind::Note, subject, "", fmt::format("{} could not look: {}", phase->name(), seen.error().str())});
+      co_return;
+    }
+    std::vector<std::string> changes;
+    for (auto& fact : *seen) {
+      if (fact.value.empty()) continue;
+      if (fact.observed_at == WallTime{}) fact.observed_at = services_.clock.now();
+      const auto before = facts_.value(fact.subject, fact.facet);
+      if (before != fact.value)
+        changes.push_back(before ? fmt::format("{} '{}' → '{}'", fact.facet.str(), *before, fact.value)
+                                 : fmt::format("{} '{}'", fact.facet.str(), fact.value));
+      facts_.put(fact);
+      batch_.push_back(std::move(fact));
+    }
+    tell(subject, changes);
+    if (batch_.size() >= kFactsPerCommit) flush();
+  }
+
+  void tell(const Subject& subject, const std::vector<std::string>& changes) {
+    if (changes.empty()) return;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(changes.size(), kMaxChangesTold); ++i) text += (i == 0 ? "" : ", ") + changes[i];
+    if (changes.size() > kMaxChangesTold) text += fmt::format(" and {} more", changes.size() - kMaxChangesTold);
+    services_.emit(Event{0, {}, EventKind::Observed, subject, "", text});
+  }
+
+  void flush() {
+    auto batch = std::exchange(batch_, {});
+    if (batch.empty() || trouble_) return;
+    if (auto stored = services_.store.putFacts(batch); !stored) trouble_ = std::move(stored).error().within("storing what was observed");
+  }
+
+  const Services& services_;
+  FactSet& facts_;
+  Places places_;
+  std::vector<Fact> batch_;
+  std::optional<Error> trouble_;
+};
+
+/// Findings of facets that were seen to be as wanted after the finding was raised.
+Result<void> clearWhatIsMet(const Services& services, const FactSet& facts) {
+  TRY(findings, services.store.findings(nullptr));
+  std::map<FacetRef, WallTime> newest;
+  for (const auto& finding : findings) newest[finding.facet] = std::max(newest[finding.facet], finding.at);
+  for (const auto& [facet, at] : newest) {
+    const Fact* fact = facts.find(facet.subject, facet.facet);
+    if (!fact || fact->observed_at <= at) continue;
+    for (Phase* phase : services.phases)
+      for (const auto& goal : phase->goals(services.cluster, facet.subject, facts))
+        if (goal.facet == facet && matches(goal.want, fact->value)) TRY_OK(services.store.clearFindings(facet));
+  }
+  return {};
+}
+
+}  // namespace
+
+void Services::emit(Event event, bool stored) const {
+  event.at = clock.now();
+  if (stored) {
+    auto sequence = store.addEvent(event);
+    if (sequence)
+      event.sequence = *sequence;
+    else
+      logWarning("lifecycle", "an event could not be stored: {}", sequence.error().str());
+  }
+  if (sink) sink(event);
+}
+
+Phase* Services::phase(std::string_view name) const {
+  auto it = std::find_if(phases.begin(), phases.end(), [name](Phase* phase) { return phase->name() == name; });
+  return it == phases.end() ? nullptr : *it;
+}
+
+Async<FactSet> Engine::observe(Policy policy) {
+  CO_TRY(known, services_.store.facts());
+  FactSet facts = std::move(known);
+  std::vector<Subject> subjects{Subject::cluster()};
+  for (const auto& node : services_.cluster.nodes)
+    if (policy.only.empty() || policy.only.contains(Subject(node.name))) subjects.emplace_back(node.name);
+  Observation observation(services_, facts);
+  auto read = observation.readAll(std::move(subjects));
+  co_await std::move(read);
+  if (observation.trouble()) co_return fail(*observation.trouble());
+  CO_TRY_OK(clearWhatIsMet(services_, facts));
+  co_return facts;
+}
+
+Async<ApplyReport> Engine::apply(Plan plan) {
+  if (plan.inventory_digest != services_.cluster.digest)
+    co_return fail(ErrorCode::Conflict, "the inventory has changed since the plan was made; look at it again with `muster plan`");
+  ApplyRun run(services_, std::move(plan));
+  auto work = run.run();
+  auto report = co_await std::move(work);
+  co_return report;
+}
+
+Result<Policy> policyOf(Store& store, std::set<Subject> only) {
+  Policy policy;
+  policy.only = std::move(only);
+  TRY(allowed, store.wipesAllowed());
+  policy.wipe_allowed.insert(allowed.begin(), allowed.end());
+  TRY(open, store.openIntents());
+  for (const auto& intent : open)
+    if (intent.action.disruption == Disruption::Wipe && !intent.action.facet.subject.isCluster())
+      policy.wipe_allowed.insert(intent.action.facet.subject.node());
+  return policy;
+}
+
+}  // namespace muster::lifecycle

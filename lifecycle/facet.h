@@ -1,0 +1,109 @@
+// The words of lifecycle: subject, facet, fact, goal, action. See docs/architecture.md for the facets in use.
+#pragma once
+
+#include "base/clock.h"
+#include "base/ids.h"
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace muster::lifecycle {
+
+/// What a facet belongs to: a node by its name, or the whole cluster.
+class Subject {
+ public:
+  Subject() = default;
+  explicit Subject(const NodeName& node) : name_(node.str()) {}
+  static Subject cluster() { return Subject(std::string(kCluster)); }
+  static Subject parse(std::string name) { return Subject(std::move(name)); }
+  bool isCluster() const { return name_ == kCluster; }
+  NodeName node() const { return NodeName(name_); }
+  const std::string& str() const { return name_; }
+  friend auto operator<=>(const Subject&, const Subject&) = default;
+
+  static constexpr std::string_view kCluster = "@cluster";
+
+ private:
+  explicit Subject(std::string name) : name_(std::move(name)) {}
+  std::string name_;
+};
+
+struct FacetRef {
+  Subject subject;
+  FacetName facet;
+  std::string str() const { return subject.str() + "/" + facet.str(); }
+  friend auto operator<=>(const FacetRef&, const FacetRef&) = default;
+};
+
+/// An observed value: of what, when, from where. Values compare as text; evidence is for people.
+struct Fact {
+  Subject subject;
+  FacetName facet;
+  std::string value;  ///< "" is never stored: an unknown facet has no fact
+  WallTime observed_at{};
+  std::string source;    ///< "redfish https://10.20.250.1", "agent gpu001"
+  std::string evidence;  ///< optional JSON
+};
+
+/// The facts of all subjects; what the planner reads.
+class FactSet {
+ public:
+  void put(Fact fact);
+  void forget(const Subject& subject, const FacetName& facet);
+  const Fact* find(const Subject& subject, const FacetName& facet) const;
+  std::optional<std::string> value(const Subject& subject, const FacetName& facet) const;
+  std::vector<Fact> of(const Subject& subject) const;
+  const std::map<FacetRef, Fact>& all() const { return facts_; }
+
+ private:
+  std::map<FacetRef, Fact> facts_;
+};
+
+/// What an action does to work that runs on the node.
+enum class Disruption { None, Drain, Reset, Wipe };
+std::string_view toString(Disruption disruption);
+std::optional<Disruption> parseDisruption(std::string_view text);
+
+/// One facet that must have one value. Goals come from phases and are pure functions of Cluster and facts.
+struct Goal {
+  FacetRef facet;
+  std::string want;  ///< exact text, or a glob with '*' and '?'
+  Disruption disruption = Disruption::None;
+  std::chrono::seconds expected{0};  ///< how long the action usually takes
+  std::chrono::seconds deadline{0};  ///< after this it has failed
+  std::vector<FacetRef> needs;       ///< goals that must be met first
+  std::string why;                   ///< "profile gpu-node pins driver nvidia to 575.57.08"
+};
+
+bool matches(std::string_view glob, std::string_view value);
+
+/// One step of a plan: facet from → to, with its reason.
+struct Action {
+  std::string id;  ///< "gpu001/firmware.BMC"; a drain is "gpu001/pool#drain"
+  FacetRef facet;
+  std::string phase;  ///< who acts
+  std::string from;   ///< "" when unknown
+  std::string to;
+  std::string reason;
+  Disruption disruption = Disruption::None;
+  std::chrono::seconds expected{0};
+  std::chrono::seconds deadline{0};
+  std::vector<std::string> needs;  ///< ids of actions in the same plan
+  std::string blocked;             ///< why it cannot run, and what would allow it; empty: it can
+
+  friend bool operator==(const Action&, const Action&) = default;
+};
+
+// Facets that lifecycle itself must understand; every other facet belongs to a phase.
+inline constexpr std::string_view kPoolFacet = "pool";              ///< "in", "drained", "out"
+inline constexpr std::string_view kInstalledFacet = "disk.system";  ///< "none", or what is installed there
+inline constexpr std::string_view kNothingInstalled = "none";
+inline constexpr std::string_view kPoolIn = "in";
+inline constexpr std::string_view kPoolDrained = "drained";
+
+}  // namespace muster::lifecycle

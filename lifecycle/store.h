@@ -1,0 +1,113 @@
+// Store: facts, journal, events, findings, permissions. One contract, SQLite behind it (PostgreSQL later).
+//
+// Called on the control thread; every write is committed when the call returns.
+#pragma once
+
+#include "base/clock.h"
+#include "lifecycle/facet.h"
+#include "lifecycle/finding.h"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace muster::lifecycle {
+
+enum class IntentState { Open, Done, Failed, Abandoned };
+std::string_view toString(IntentState state);
+std::optional<IntentState> parseIntentState(std::string_view text);
+
+/// A journaled intent: written before the outside effect, closed after it was verified.
+struct Intent {
+  std::string id;
+  std::string plan_hash;
+  std::string inventory_digest;
+  Action action;          ///< with the value that it really goes for (engine.h)
+  std::string operation;  ///< id of the outside work, when known
+  IntentState state = IntentState::Open;
+  std::string outcome;     ///< words for people
+  bool uses_wipe = false;  ///< the node's wipe permission was used up by this intent
+  WallTime opened_at{};
+  WallTime closed_at{};
+};
+
+enum class EventKind {
+  PlanStarted,
+  PlanFinished,
+  ActionStarted,
+  ActionProgress,
+  ActionWaiting,
+  ActionDone,
+  ActionFailed,
+  ActionBlocked,
+  Observed,
+  FindingRaised,
+  Note
+};
+std::string_view toString(EventKind kind);
+std::optional<EventKind> parseEventKind(std::string_view text);
+
+struct Event {
+  std::int64_t sequence = 0;
+  WallTime at{};
+  EventKind kind = EventKind::Note;
+  Subject subject;
+  std::string action_id;
+  std::string text;
+  double fraction = -1;  ///< progress 0…1, negative when it has none
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  virtual Result<FactSet> facts() = 0;
+  virtual Result<void> putFacts(const std::vector<Fact>& facts) = 0;
+  virtual Result<void> forgetFacts(const Subject& subject, const std::vector<FacetName>& facets) = 0;
+
+  /// Commits the intent; with `uses_wipe` the permission of its node is used up in the same commit.
+  /// Errors: Conflict (the id exists), Denied (uses_wipe without a permission; nothing is written)
+  virtual Result<void> openIntent(const Intent& intent) = 0;
+  /// Errors: NotFound (no open intent with this id); the same for closeIntent
+  virtual Result<void> recordOperation(const std::string& intent_id, const std::string& operation) = 0;
+  virtual Result<void> closeIntent(const std::string& intent_id, IntentState state, const std::string& outcome, WallTime at) = 0;
+  /// Oldest first.
+  virtual Result<std::vector<Intent>> openIntents() = 0;
+  /// Open and closed ones, newest first.
+  virtual Result<std::vector<Intent>> intentsOf(const Subject& subject, std::size_t limit) = 0;
+
+  /// Answers the sequence number.
+  virtual Result<std::int64_t> addEvent(const Event& event) = 0;
+  /// The first `limit` events after a sequence number, in order.
+  virtual Result<std::vector<Event>> events(std::int64_t after_sequence, std::size_t limit, const Subject* subject) = 0;
+
+  /// The last `limit` events, in order.
+  virtual Result<std::vector<Event>> lastEvents(std::size_t limit, const Subject* subject) = 0;
+
+  virtual Result<void> addFinding(const Finding& finding) = 0;
+  /// Open findings of the subject (or of all, when null), newest first.
+  virtual Result<std::vector<Finding>> findings(const Subject* subject) = 0;
+  /// Findings of this facet are over: it was met again.
+  virtual Result<void> clearFindings(const FacetRef& facet) = 0;
+
+  /// Lets one image action wipe the node's disk. Allowing twice is allowing once; openIntent uses it up.
+  virtual Result<void> allowWipe(const NodeName& node, const std::string& reason, WallTime at) = 0;
+  virtual Result<std::vector<NodeName>> wipesAllowed() = 0;
+
+  /// Small durable values: BMC pins, enrolment tokens (hashed), counters.
+  virtual Result<void> putValue(const std::string& key, const std::string& value) = 0;
+  virtual Result<std::optional<std::string>> getValue(const std::string& key) = 0;
+  /// Sets the value only when it is now `expected` (nullopt: absent). Answers whether it was set.
+  virtual Result<bool> exchangeValue(const std::string& key, const std::optional<std::string>& expected, const std::string& value) = 0;
+};
+
+inline constexpr std::size_t kMaxStoredEvents = 200'000;  ///< older ones are dropped when the store is opened
+
+/// WAL, every commit synced to the disk, schema migrations by version. The file is private (mode 0600).
+/// Errors: Corrupt (damaged, not ours, newer schema), Unavailable (locked: retry; read-only or full: do not)
+Result<std::unique_ptr<Store>> openSqliteStore(const std::filesystem::path& file,
+                                               std::chrono::milliseconds busy_timeout = std::chrono::seconds(5));
+
+}  // namespace muster::lifecycle

@@ -1,0 +1,28 @@
+// Facade of pool/: Slurm. A node joins only with a valid certificate; drain is the inverse.
+#pragma once
+
+#include "agent/protocol/gateway.h"
+#include "base/io/process.h"
+#include "inventory/cluster.h"
+#include "lifecycle/certificate_gate.h"
+#include "lifecycle/phase.h"
+
+#include <filesystem>
+#include <memory>
+
+namespace muster::pool {
+
+/// How the phase marks the drains that are its own: only those does it undo.
+inline constexpr std::string_view kDrainReasonPrefix = "muster: ";
+
+struct PoolOptions {
+  std::filesystem::path slurm_conf;       ///< for scontrol here; a pool of the inventory may name another
+  std::filesystem::path slurm_node_conf;  ///< for slurmd on the nodes; empty: the same
+  std::filesystem::path munge_key;
+  std::map<std::string, std::string> tool_env;  ///< SLURM_CONF, munge socket
+};
+std::unique_ptr<lifecycle::Phase> makePoolPhase(const inventory::Cluster& cluster, agent::AgentGateway& agents,
+                                                const lifecycle::CertificateGate& certificates, io::ProcessRunner& processes, Clock& clock,
+                                                PoolOptions options);
+
+}  // namespace muster::pool

@@ -1,0 +1,125 @@
+#include "pool/slurm.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+
+namespace muster::pool {
+
+namespace {
+
+constexpr std::chrono::seconds kScontrolTimeout{30};
+constexpr std::size_t kQuotedBytes = 300;
+constexpr std::size_t kMaxReasonBytes = 200;
+
+constexpr std::array<std::string_view, 3> kWorkingStates = {"IDLE", "MIXED", "ALLOCATED"};
+// With one of these a node starts no job, whatever its base state says.
+constexpr std::array<std::string_view, 8> kOutFlags = {"DRAIN",         "FAIL",        "NOT_RESPONDING", "POWERED_DOWN",
+                                                       "POWERING_DOWN", "POWERING_UP", "REBOOT_ISSUED",  "INVALID_REG"};
+
+bool isWorking(const std::string& base) { return std::find(kWorkingStates.begin(), kWorkingStates.end(), base) != kWorkingStates.end(); }
+
+/// The word behind " KEY=". A value with blanks (Reason, OS) ends the line or is not asked for.
+std::optional<std::string_view> fieldOf(std::string_view record, std::string_view key) {
+  auto label = fmt::format(" {}=", key);
+  auto at = record.find(label);
+  if (at == std::string_view::npos) return std::nullopt;
+  auto value = record.substr(at + label.size());
+  return value.substr(0, value.find_first_of(" \n"));
+}
+
+std::string firstLines(std::string_view text) { return std::string(text.substr(0, std::min(text.size(), kQuotedBytes))); }
+
+}  // namespace
+
+bool SlurmNode::hasJobs() const {
+  return !down() && (allocated_cpus > 0 || base == "ALLOCATED" || base == "MIXED" || flags.count("COMPLETING") > 0);
+}
+
+bool SlurmNode::takesJobs() const {
+  return isWorking(base) &&
+         std::none_of(kOutFlags.begin(), kOutFlags.end(), [&](std::string_view flag) { return flags.count(std::string(flag)) > 0; });
+}
+
+std::string SlurmNode::state() const {
+  auto text = base;
+  for (const auto& flag : flags) text += "+" + flag;
+  return text;
+}
+
+Result<SlurmNode> parseSlurmNode(std::string_view text) {
+  auto state = fieldOf(text, "State");
+  if (!text.starts_with("NodeName=") || !state || state->empty())
+    return fail(ErrorCode::Corrupt, "scontrol show node said: " + firstLines(text));
+  SlurmNode node;
+  for (bool first = true; !state->empty(); first = false) {
+    auto end = state->find('+');
+    auto word = state->substr(0, end);
+    *state = end == std::string_view::npos ? std::string_view{} : state->substr(end + 1);
+    if (word.ends_with('*')) {  // the short form of NOT_RESPONDING
+      node.flags.emplace("NOT_RESPONDING");
+      word.remove_suffix(1);
+    }
+    if (first)
+      node.base = word;
+    else
+      node.flags.emplace(word);
+  }
+  if (auto cpus = fieldOf(text, "CPUAlloc")) std::from_chars(cpus->data(), cpus->data() + cpus->size(), node.allocated_cpus);
+  auto started = fieldOf(text, "SlurmdStartTime");
+  node.slurmd_was_seen = started && *started != "None" && *started != "Unknown";
+  if (auto at = text.find(" Reason="); at != std::string_view::npos) {
+    auto reason = text.substr(at + 8);
+    node.reason = reason.substr(0, reason.find('\n'));
+    if (auto who = node.reason.rfind(" ["); who != std::string::npos && node.reason.ends_with(']'))
+      node.reason.erase(who);  // "[root@time]"
+  }
+  return node;
+}
+
+Async<io::ProcessExit> Slurm::scontrol(std::vector<std::string> args) {
+  io::Command command;
+  command.program = "scontrol";
+  command.args = std::move(args);
+  command.env = env_;
+  command.timeout = kScontrolTimeout;
+  auto run = processes_.run(std::move(command));
+  co_return co_await std::move(run);
+}
+
+Async<std::optional<SlurmNode>> Slurm::node(std::string name) {
+  std::vector<std::string> args = {"show", "node", name, "-o"};
+  auto run = scontrol(std::move(args));
+  CO_TRY(exit, co_await std::move(run));
+  if (exit.out.find("not found") != std::string::npos || exit.err.find("not found") != std::string::npos)
+    co_return std::optional<SlurmNode>();
+  if (exit.code != 0) co_return fail(ErrorCode::Unavailable, fmt::format("slurmctld does not answer: {}", firstLines(exit.err)));
+  CO_TRY(node, parseSlurmNode(exit.out));
+  co_return std::optional<SlurmNode>(std::move(node));
+}
+
+Async<std::string> Slurm::update(std::vector<std::string> args) {
+  args.insert(args.begin(), "update");
+  auto what = fmt::format("{}", fmt::join(args, " "));
+  auto run = scontrol(std::move(args));
+  CO_TRY(exit, co_await std::move(run));
+  if (exit.code != 0) co_return fail(ErrorCode::Unavailable, fmt::format("scontrol {}: {}", what, firstLines(exit.err + exit.out)));
+  co_return std::string();
+}
+
+Async<std::string> Slurm::drain(std::string name, std::string reason) {
+  for (auto& c : reason)
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  std::vector<std::string> args = {"NodeName=" + name, "State=DRAIN", "Reason=" + reason.substr(0, kMaxReasonBytes)};
+  auto run = update(std::move(args));
+  co_return co_await std::move(run);
+}
+
+Async<std::string> Slurm::resume(std::string name) {
+  std::vector<std::string> args = {"NodeName=" + name, "State=RESUME"};
+  auto run = update(std::move(args));
+  co_return co_await std::move(run);
+}
+
+}  // namespace muster::pool

@@ -1,0 +1,48 @@
+// Slurm through scontrol: the one place that knows its words. (scontrol of Slurm 22.05 has no JSON; -o is one record a line.)
+#pragma once
+
+#include "base/io/process.h"
+#include "base/task.h"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace muster::pool {
+
+/// One node as slurmctld sees it.
+struct SlurmNode {
+  std::string base;             ///< IDLE, MIXED, ALLOCATED, DOWN, UNKNOWN, …
+  std::set<std::string> flags;  ///< DRAIN, NOT_RESPONDING, COMPLETING, …
+  int allocated_cpus = 0;
+  bool slurmd_was_seen = false;  ///< a slurmd registered since slurmctld knows the node
+  std::string reason;
+
+  bool draining() const { return flags.count("DRAIN") > 0; }
+  bool responding() const { return flags.count("NOT_RESPONDING") == 0; }
+  bool down() const { return base == "DOWN"; }
+  bool hasJobs() const;    ///< running or ending; those of a node that is down have been ended by Slurm
+  bool takesJobs() const;  ///< can start a job now, or is full of them
+  std::string state() const;
+};
+/// `scontrol show node -o`. Errors: Corrupt
+Result<SlurmNode> parseSlurmNode(std::string_view text);
+
+class Slurm {
+ public:
+  Slurm(io::ProcessRunner& processes, std::map<std::string, std::string> env) : processes_(processes), env_(std::move(env)) {}
+  /// nullopt: slurm.conf does not name the node. Errors: Unavailable (slurmctld does not answer)
+  Async<std::optional<SlurmNode>> node(std::string name);
+  Async<std::string> drain(std::string name, std::string reason);
+  Async<std::string> resume(std::string name);
+
+ private:
+  Async<io::ProcessExit> scontrol(std::vector<std::string> args);
+  Async<std::string> update(std::vector<std::string> args);
+  io::ProcessRunner& processes_;
+  const std::map<std::string, std::string> env_;
+};
+
+}  // namespace muster::pool

@@ -1,0 +1,38 @@
+// One piece of agent work behind one intent: which task it is, whether it may wipe, how far it got. Lives in the intent's
+// operation, so that a controller that takes the intent up again goes on with the same task.
+#pragma once
+
+#include "agent/protocol/gateway.h"
+#include "lifecycle/phase.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <variant>
+
+namespace muster::provision {
+
+inline constexpr int kMaxTaskAttempts = 3;
+
+/// "1:guarded:open", "2:wipe:done".
+struct TaskNote {
+  int attempt = 1;
+  bool wipe_allowed = false;  ///< as it was before the first attempt; later ones have no more rights than that
+  bool done = false;          ///< the agent said so
+  std::string str() const;
+  /// nullopt for an empty operation: nothing was submitted yet. Errors: Corrupt
+  static Result<std::optional<TaskNote>> parse(const std::string& operation);
+  /// The agent never runs one id twice, and a failed id stays failed: each attempt has its own.
+  std::string taskId(const std::string& intent_id) const;
+};
+
+/// Waits (Again), or the task's result as JSON, or a refusal that needs a person (Blocked, by the agent's Denied).
+using TaskStep = std::variant<lifecycle::Again, lifecycle::Blocked, std::string>;
+
+/// Submits the task when the agent does not know it, follows it, starts a new attempt when a retry can help.
+/// `params` makes the parameters; it is told whether wiping is allowed.
+/// Errors: the task's failure
+Result<TaskStep> stepTask(agent::AgentGateway& agents, const NodeName& node, agent::TaskKind kind, std::chrono::seconds deadline,
+                          lifecycle::ActContext& context, const std::function<std::string(bool wipe_allowed)>& params);
+
+}  // namespace muster::provision

@@ -1,0 +1,87 @@
+#include "provision/facets.h"
+
+#include "provision/inspection.h"
+
+#include <fmt/format.h>
+
+namespace muster::provision {
+
+using lifecycle::Disruption;
+using lifecycle::FacetRef;
+using lifecycle::Goal;
+using lifecycle::Subject;
+using std::chrono::seconds;
+
+std::map<std::string, std::string> probesOf(const inventory::Driver& driver) {
+  if (!driver.verify.empty()) return driver.verify;
+  std::map<std::string, std::string> probes;
+  for (const auto& package : driver.packages) {
+    const auto equals = package.find('=');
+    probes["package." + package.substr(0, equals)] = equals == std::string::npos ? "*" : package.substr(equals + 1);
+  }
+  for (const auto& module : driver.modules) probes["module." + module] = "loaded";
+  return probes;
+}
+
+std::string joinProbes(const std::map<std::string, std::string>& values) {
+  std::string out;
+  for (const auto& [probe, value] : values) {
+    out += (out.empty() ? "" : ",") + probe;
+    if (!value.empty()) out += "=" + value;
+  }
+  return out;
+}
+
+std::string imageValue(const std::string& name, const std::optional<PackedImage>& packed) {
+  return fmt::format("{}@{}", name, packed ? packed->digest : "*");
+}
+
+std::vector<Goal> provisionGoals(const inventory::Cluster& cluster, const Subject& subject, const std::optional<PackedImage>& packed) {
+  std::vector<Goal> goals;
+  const auto* node = subject.isCluster() ? nullptr : cluster.findNode(subject.node());
+  if (!node) return goals;
+  const auto& profile = cluster.profileOf(*node);
+  const auto at = [&](std::string_view name) { return FacetRef{subject, facet(name)}; };
+
+  goals.push_back({at(kEnrolled),
+                   std::string(kYes),
+                   Disruption::None,
+                   seconds(3),
+                   seconds(180),
+                   {},
+                   "its BMC must answer, and be the BMC of this machine"});
+  std::vector<FacetRef> before{at(kEnrolled)};
+  if (const auto baseline = cluster.firmware.find(profile.firmware); baseline != cluster.firmware.end()) {
+    for (const auto& component : baseline->second.components) before.push_back(at("firmware." + component.name));
+  }
+  goals.push_back({at(kInspected), "fits:" + expectationDigest(*node, profile), Disruption::Reset, seconds(90), seconds(1800), before,
+                   fmt::format("its hardware must be what profile {} expects", profile.name)});
+  if (profile.image.empty()) return goals;
+  goals.push_back({at(kImage),
+                   imageValue(profile.image, packed),
+                   Disruption::Wipe,
+                   seconds(300),
+                   seconds(5400),
+                   {at(kInspected)},
+                   fmt::format("profile {} wants image {}", profile.name, profile.image)});
+  goals.push_back({at(kOs),
+                   std::string(kRunning),
+                   Disruption::Reset,
+                   seconds(60),
+                   seconds(1800),
+                   {at(kImage)},
+                   "the installed system must run and report in"});
+  for (const auto& name : profile.drivers) {
+    const auto& driver = cluster.drivers.at(name);
+    goals.push_back({{subject, driverFacet(name)},
+                     joinProbes(probesOf(driver)),
+                     Disruption::Drain,
+                     seconds(90),
+                     seconds(3600),
+                     {at(kOs)},
+                     fmt::format("profile {} wants driver {}", profile.name, name)});
+  }
+  return goals;
+}
+
+}  // namespace muster::provision

@@ -1,0 +1,31 @@
+// agent.img: the small initrd that brings muster-agent, and the shared libraries it needs, into the RAM OS.
+//
+// Libraries travel beside the agent (in /usr/lib/muster, found by its RPATH $ORIGIN), so neither the RAM OS nor an image
+// has to have them; only the C library is the system's own.
+#pragma once
+
+#include "base/result.h"
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster::provision {
+
+struct AgentFile {
+  std::filesystem::path source;
+  std::string target;  ///< "usr/lib/muster/muster-agent"
+};
+
+/// The agent and what the loader says it needs beyond the C library.
+/// Errors: NotFound (the binary, or a library that is not installed), InvalidInput (not linked with the RPATH)
+Result<std::vector<AgentFile>> agentFiles(const std::filesystem::path& agent_binary);
+/// Libraries to carry, from the text that ldd prints. Errors: NotFound
+Result<std::vector<std::filesystem::path>> librariesToCarry(std::string_view ldd_output);
+/// SHA-256 over names and content.
+Result<std::string> agentFilesDigest(const std::vector<AgentFile>& files);
+/// A newc cpio archive, compressed with zstd.
+Result<void> writeAgentInitrd(const std::vector<AgentFile>& files, const std::filesystem::path& out);
+
+}  // namespace muster::provision

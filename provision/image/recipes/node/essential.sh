@@ -1,0 +1,12 @@
+#!/bin/sh
+# Runs after Debian's essential packages and before the kernel is installed: how the initramfs is made.
+set -eu
+root=$1
+mkdir -p "$root/etc/initramfs-tools/conf.d"
+# One image serves many machines, so all drivers stay in (MODULES=most); zstd unpacks fastest.
+cat > "$root/etc/initramfs-tools/conf.d/muster" <<'EOF'
+MODULES=most
+COMPRESS=zstd
+COMPRESSLEVEL=3
+RESUME=none
+EOF

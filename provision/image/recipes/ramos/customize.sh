@@ -1,0 +1,59 @@
+#!/bin/sh
+# Runs when the packages of the RAM OS are installed: makes an initrd's content of the Debian folder.
+#   $1             the root folder
+#   MUSTER_RECIPES the folder of these recipes
+#   MUSTER_OUT     where vmlinuz goes
+set -eu
+root=$1
+
+# The kernel travels beside the initrd.
+version=$(ls "$root/usr/lib/modules")
+cp "$root/boot/vmlinuz-$version" "$MUSTER_OUT/vmlinuz"
+rm -rf "$root"/boot/* "$root/vmlinuz" "$root/vmlinuz.old" "$root/initrd.img" "$root/initrd.img.old"
+
+# Keep the modules that servers need, and what those depend on.
+modules=$root/usr/lib/modules/$version
+grep -v -e '^#' -e '^$' "$MUSTER_RECIPES/ramos/modules" > "$MUSTER_OUT/patterns"
+awk -v patterns="$MUSTER_OUT/patterns" '
+  function glob_to_regex(g) { gsub(/\./, "\\.", g); gsub(/\*/, ".*", g); return "^kernel/" g "$" }
+  BEGIN { while ((getline line < patterns) > 0) wanted[++n] = glob_to_regex(line) }
+  { name = $1; sub(/:$/, "", name); deps = ""
+    for (i = 2; i <= NF; i++) deps = deps " " $i
+    depends[name] = deps }
+  END {
+    for (name in depends)
+      for (i = 1; i <= n; i++)
+        if (name ~ wanted[i]) { keep[name] = 1; m = split(depends[name], d, " "); for (k = 1; k <= m; k++) keep[d[k]] = 1; break }
+    for (name in keep) print name
+  }' "$modules/modules.dep" | sort > "$MUSTER_OUT/keep"
+mkdir "$modules/kept"
+while read -r name; do
+  mkdir -p "$modules/kept/$(dirname "$name")"
+  mv "$modules/$name" "$modules/kept/$name"
+done < "$MUSTER_OUT/keep"
+rm -rf "$modules/kernel"
+mv "$modules/kept/kernel" "$modules/kernel"
+rmdir "$modules/kept"
+rm "$MUSTER_OUT/patterns" "$MUSTER_OUT/keep"
+chroot "$root" depmod "$version"
+
+# Tools of a package system that is not there any more, and text that nobody reads.
+cd "$root"
+rm -rf usr/share/doc usr/share/man usr/share/info usr/share/locale usr/share/common-licenses usr/share/bug usr/share/lintian \
+  usr/share/perl usr/share/perl5 usr/lib/x86_64-linux-gnu/perl usr/lib/x86_64-linux-gnu/perl-base usr/lib/x86_64-linux-gnu/gconv \
+  usr/bin/perl* usr/share/initramfs-tools usr/lib/udev/hwdb.d usr/lib/udev/hwdb.bin usr/share/grub \
+  usr/lib/grub/x86_64-efi/monolithic usr/lib/grub/*/*.module usr/lib/grub/*/*.exec \
+  var/lib/dpkg var/lib/apt var/cache var/log usr/bin/dpkg* usr/bin/apt* usr/lib/apt usr/lib/dpkg usr/share/dpkg usr/share/debconf
+find usr/lib/systemd -mindepth 1 -maxdepth 1 ! -name systemd-udevd ! -name network -exec rm -rf {} +
+mkdir -p var/cache var/log var/lib/dhcp mnt/target
+
+# busybox lends the DHCP client and a few small tools; Debian's own come first.
+mkdir -p usr/lib/muster usr/lib/busybox
+ln -s /bin/busybox usr/lib/busybox/udhcpc
+ln -s /bin/busybox usr/lib/busybox/vi
+ln -s /bin/busybox usr/lib/busybox/ping
+install -m 0755 "$MUSTER_RECIPES/ramos/init" init
+install -m 0755 "$MUSTER_RECIPES/ramos/dhcp.sh" usr/lib/muster/dhcp.sh
+echo ramos > etc/hostname
+: > etc/machine-id
+: > etc/resolv.conf

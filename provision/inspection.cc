@@ -1,0 +1,172 @@
+#include "provision/inspection.h"
+
+#include "base/io/crypto.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace muster::provision {
+
+using agent::Disk;
+using agent::Gpu;
+using agent::Hardware;
+
+namespace {
+
+constexpr double kGib = 1024.0 * 1024 * 1024;
+/// The kernel reports what firmware and its own image leave over.
+constexpr double kUsableMemory = 0.93;
+/// Makers of machines that have no GPU on a PCI bus although their profile expects some: muster's own twin. On any other
+/// machine an empty bus is a fault.
+constexpr std::string_view kTwinMakers[] = {"muster", "QEMU"};
+constexpr std::string_view kSerialRule = "serial:";
+constexpr std::string_view kWwnRule = "wwn:";
+
+bool isTwin(const Hardware& hardware) { return std::ranges::find(kTwinMakers, hardware.manufacturer) != std::end(kTwinMakers); }
+
+/// NVML knows a UUID; what is only seen on the bus has none.
+bool isNamed(const Gpu& gpu) { return !gpu.uuid.empty() || !gpu.serial.empty(); }
+
+void judgeGpus(const inventory::Expectation& expect, const Hardware& hardware, Inspection& out) {
+  const auto seen = static_cast<int>(hardware.gpus.size());
+  const bool named = seen > 0 && std::ranges::all_of(hardware.gpus, isNamed);
+  if (expect.gpus && seen == 0 && *expect.gpus > 0 && isTwin(hardware)) {
+    out.notes.push_back(fmt::format(
+        "{} GPUs are expected, and none can be seen without the driver on a virtual machine: the gates count them", *expect.gpus));
+  } else if (expect.gpus && seen != *expect.gpus) {
+    nlohmann::json places = nlohmann::json::array();
+    for (const auto& gpu : hardware.gpus) places.push_back(gpu.pci.empty() ? gpu.uuid : gpu.pci);
+    out.misfits.push_back(
+        {fmt::format("{} GPUs seen, {} expected", seen, *expect.gpus),
+         nlohmann::json{{"expected", *expect.gpus}, {"seen", seen}, {"by", named ? "NVML" : "PCI"}, {"at", places}}.dump(),
+         "compare the places with a healthy machine of this kind; reseat or replace the missing GPU or its riser"});
+  }
+  if (expect.gpu_model.empty() || seen == 0) return;
+  if (!named) {
+    out.notes.push_back(fmt::format("the GPU model \"{}\" is judged by the gates once the driver is there", expect.gpu_model));
+    return;
+  }
+  for (const auto& gpu : hardware.gpus) {
+    if (gpu.model.find(expect.gpu_model) != std::string::npos) continue;
+    out.misfits.push_back({fmt::format("GPU {} is a \"{}\", expected is a \"{}\"", gpu.uuid, gpu.model, expect.gpu_model),
+                           nlohmann::json{{"expected", expect.gpu_model}, {"seen", gpu.model}, {"pci", gpu.pci}}.dump(),
+                           "replace the GPU, or give the node a profile of its own"});
+  }
+}
+
+void judgeAmount(std::string_view what, std::optional<double> wanted, double seen, Inspection& out, std::string_view advice) {
+  if (!wanted || seen >= *wanted) return;
+  out.misfits.push_back({fmt::format("{:.4g} {} seen, at least {:.4g} expected", seen, what, *wanted),
+                         nlohmann::json{{"expected", *wanted}, {"seen", seen}}.dump(), std::string(advice)});
+}
+
+void judgeIdentity(const inventory::Node& node, const Hardware& hardware, Inspection& out) {
+  if (!node.serial.empty() && hardware.serial != node.serial) {
+    out.misfits.push_back({fmt::format("its serial is \"{}\", the inventory says \"{}\"", hardware.serial, node.serial),
+                           nlohmann::json{{"expected", node.serial}, {"seen", hardware.serial}}.dump(),
+                           "find out whether machines were swapped in the rack, then correct the inventory or the rack"});
+  }
+  const auto has_mac = [&](const agent::Nic& nic) {
+    const auto mac = Mac::parse(nic.mac);
+    return mac && *mac == node.mac;
+  };
+  if (std::ranges::none_of(hardware.nics, has_mac)) {
+    nlohmann::json seen = nlohmann::json::array();
+    for (const auto& nic : hardware.nics) seen.push_back(nic.mac);
+    out.misfits.push_back({"no NIC has the provisioning MAC " + node.mac.str(),
+                           nlohmann::json{{"expected", node.mac.str()}, {"seen", seen}}.dump(), "correct the MAC in the inventory"});
+  }
+}
+
+void judgeDisk(const inventory::Profile& profile, const Hardware& hardware, Inspection& out) {
+  if (profile.image.empty()) return;
+  const auto disks = systemDisks(profile, hardware);
+  if (disks.size() == 1) return;
+  nlohmann::json seen = nlohmann::json::array();
+  for (const auto& disk : hardware.disks)
+    seen.push_back({{"path", disk.path}, {"serial", disk.serial}, {"wwn", disk.wwn}, {"size_bytes", disk.size_bytes}});
+  const auto text = disks.empty() ? fmt::format("no disk fits the rule \"{}\"", profile.disk)
+                                  : fmt::format("there are {} disks and the profile does not say which one holds the system", disks.size());
+  out.misfits.push_back({text, seen.dump(), fmt::format("set disk of profile {} to serial:…, wwn:… or smallest", profile.name)});
+}
+
+}  // namespace
+
+std::string Inspection::value(const std::string& digest) const {
+  if (misfits.empty()) return "fits:" + digest;
+  std::string out;
+  for (const auto& misfit : misfits) out += (out.empty() ? "misfits: " : "; ") + misfit.text;
+  return out;
+}
+
+std::string expectationDigest(const inventory::Node& node, const inventory::Profile& profile) {
+  const auto& expect = profile.expect;
+  nlohmann::json json{{"gpu_model", expect.gpu_model}, {"serial", node.serial}, {"mac", node.mac.str()}, {"disk", profile.disk}};
+  const auto put = [&json](const char* key, const std::optional<int>& value) {
+    if (value) json[key] = *value;
+  };
+  put("gpus", expect.gpus);
+  put("nics", expect.nics);
+  put("memory_gib_min", expect.memory_gib_min);
+  put("cpus_min", expect.cpus_min);
+  return io::sha256Hex(json.dump()).substr(0, 16);
+}
+
+Inspection inspect(const inventory::Node& node, const inventory::Profile& profile, const Hardware& hardware) {
+  const auto& expect = profile.expect;
+  Inspection out;
+  judgeIdentity(node, hardware, out);
+  judgeAmount("CPUs", expect.cpus_min, hardware.cpus, out, "look for a disabled socket or cores in the firmware's setup");
+  const auto memory_gib = static_cast<double>(hardware.memory_bytes) / kGib;
+  const auto memory_wanted = expect.memory_gib_min ? std::optional<double>(*expect.memory_gib_min * kUsableMemory) : std::nullopt;
+  judgeAmount("GiB of memory", memory_wanted, memory_gib, out, "look for a missing or mapped-out DIMM in the BMC's log");
+  judgeAmount("NICs", expect.nics, static_cast<double>(hardware.nics.size()), out, "reseat or replace the missing NIC");
+  judgeGpus(expect, hardware, out);
+  judgeDisk(profile, hardware, out);
+  return out;
+}
+
+std::vector<const Disk*> systemDisks(const inventory::Profile& profile, const Hardware& hardware) {
+  std::vector<const Disk*> disks;
+  const std::string_view rule = profile.disk;
+  for (const auto& disk : hardware.disks) {
+    const bool fits = rule.starts_with(kSerialRule) ? disk.serial == rule.substr(kSerialRule.size())
+                      : rule.starts_with(kWwnRule)  ? disk.wwn == rule.substr(kWwnRule.size())
+                                                    : true;
+    if (fits) disks.push_back(&disk);
+  }
+  if (rule == "smallest" && !disks.empty()) {
+    const auto smallest = (*std::ranges::min_element(disks, {}, [](const Disk* d) { return d->size_bytes; }))->size_bytes;
+    std::erase_if(disks, [&](const Disk* d) { return d->size_bytes != smallest; });
+  }
+  return disks;
+}
+
+std::string diskContent(const inventory::Profile& profile, const Hardware& hardware) {
+  std::string held;
+  for (const auto* disk : systemDisks(profile, hardware)) {
+    if (disk->content != "none") held += fmt::format("{}{}: {}", held.empty() ? "" : ", ", disk->path, disk->content);
+  }
+  return held.empty() ? "none" : held;
+}
+
+std::map<std::string, std::string> hardwareFacts(const inventory::Node& node, const inventory::Profile& profile, const Hardware& hardware) {
+  std::map<std::string, std::string> facts;
+  if (!hardware.serial.empty()) facts["hw.serial"] = hardware.serial;
+  for (const auto& nic : hardware.nics) {
+    if (const auto mac = Mac::parse(nic.mac); mac && *mac == node.mac) facts["hw.mac"] = mac->str();
+  }
+  int index = 0;
+  for (const auto& gpu : hardware.gpus) {
+    if (isNamed(gpu)) facts[fmt::format("hw.gpu.{}", index++)] = gpu.serial.empty() ? gpu.uuid : gpu.serial;
+  }
+  // A GPU that is gone must not live on as an old fact. Without NVML nothing is known, and nothing is said.
+  if (index > 0) {
+    for (; index < profile.expect.gpus.value_or(0); ++index) facts[fmt::format("hw.gpu.{}", index)] = "absent";
+  }
+  return facts;
+}
+
+}  // namespace muster::provision

@@ -1,0 +1,40 @@
+// Is this machine what its profile expects? Pure: hardware report × declaration → misfits, facts.
+#pragma once
+
+#include "agent/protocol/messages.h"
+#include "inventory/cluster.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace muster::provision {
+
+struct Misfit {
+  std::string text;      ///< "7 GPUs seen, 8 expected"
+  std::string evidence;  ///< JSON
+  std::string what_to_do;
+};
+
+struct Inspection {
+  std::vector<Misfit> misfits;
+  std::vector<std::string> notes;                      ///< what could not be judged here, and who will
+  std::string value(const std::string& digest) const;  ///< "fits:DIGEST", or "misfits: …"
+};
+
+/// First 16 hex digits of the SHA-256 over what is expected of this very node.
+std::string expectationDigest(const inventory::Node& node, const inventory::Profile& profile);
+
+Inspection inspect(const inventory::Node& node, const inventory::Profile& profile, const agent::Hardware& hardware);
+
+/// The disks that the profile's rule can mean: one when the rule decides, else all of them.
+std::vector<const agent::Disk*> systemDisks(const inventory::Profile& profile, const agent::Hardware& hardware);
+/// "none", or what those disks hold.
+std::string diskContent(const inventory::Profile& profile, const agent::Hardware& hardware);
+
+/// hw.serial, hw.mac, hw.gpu.N: what a certificate is bound to.
+std::map<std::string, std::string> hardwareFacts(const inventory::Node& node, const inventory::Profile& profile,
+                                                 const agent::Hardware& hardware);
+
+}  // namespace muster::provision

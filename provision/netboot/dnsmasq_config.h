@@ -1,0 +1,27 @@
+// dnsmasq's configuration, rendered from the inventory. Pure.
+//
+// Plain PXE firmware gets iPXE by TFTP; iPXE (option 175 or user class) gets the URL of its boot script.
+#pragma once
+
+#include "inventory/cluster.h"
+
+#include <filesystem>
+#include <string>
+
+namespace muster::provision {
+
+/// Debian's `ipxe` package: public files, so the TFTP root can be this folder itself.
+inline constexpr const char* kIpxeFolder = "/usr/lib/ipxe";
+inline constexpr const char* kIpxeBios = "undionly.kpxe";
+inline constexpr const char* kIpxeUefi = "ipxe.efi";
+
+struct DnsmasqSite {
+  std::string interface;             ///< the one that carries the controller's address
+  std::filesystem::path run_folder;  ///< leases
+  std::uint16_t http_port = 8080;
+  std::filesystem::path tftp_root = kIpxeFolder;
+};
+
+std::string renderDnsmasq(const inventory::Cluster& cluster, const DnsmasqSite& site);
+
+}  // namespace muster::provision

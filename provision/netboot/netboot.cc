@@ -1,0 +1,150 @@
+#include "provision/netboot/netboot.h"
+
+#include "base/io/files.h"
+#include "base/log.h"
+#include "provision/netboot/boot_script.h"
+#include "provision/netboot/dnsmasq_config.h"
+#include "provision/netboot/supervisor.h"
+
+#include <fmt/format.h>
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+
+namespace muster::provision {
+
+namespace {
+
+/// The interface that carries the address; empty when none does.
+std::string interfaceOf(Ipv4 address) {
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) != 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(all, &::freeifaddrs);
+  for (const auto* i = all; i; i = i->ifa_next) {
+    if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET) continue;
+    const auto* in = reinterpret_cast<const sockaddr_in*>(i->ifa_addr);
+    if (ntohl(in->sin_addr.s_addr) == address.value()) return i->ifa_name;
+  }
+  return {};
+}
+
+class DnsmasqNetboot final : public Netboot {
+ public:
+  DnsmasqNetboot(const inventory::Cluster& cluster, const ImageStore& images, agent::GatewayServer& gateway, io::ProcessRunner& processes,
+                 asio::any_io_executor executor, NetbootOptions options)
+      : cluster_(cluster),
+        images_(images),
+        gateway_(gateway),
+        options_(std::move(options)),
+        dnsmasq_(processes, executor, SupervisorOptions{"dnsmasq"}) {
+    for (const auto& node : cluster_.nodes) {
+      by_mac_[node.mac] = &node;
+      by_address_[node.address] = &node;
+    }
+  }
+
+  Result<void> start() override;
+  void stop() override { dnsmasq_.stop(); }
+  Result<void> arm(const NodeName& node) override;
+  void disarm(const NodeName& node) override { armed_.erase(node); }
+  std::vector<io::Route> routes() override {
+    return {{"GET", "/boot/ipxe", [this](io::ServerRequest request) { return answer(std::move(request)); }}};
+  }
+
+ private:
+  Task<io::ServerResponse> answer(io::ServerRequest request);
+  std::string scriptFor(const io::ServerRequest& request);
+  std::string stayOnDisk(const io::ServerRequest& request, const std::string& reason);
+
+  const inventory::Cluster& cluster_;
+  const ImageStore& images_;
+  agent::GatewayServer& gateway_;
+  NetbootOptions options_;
+  Supervisor dnsmasq_;
+  std::map<Mac, const inventory::Node*> by_mac_;
+  std::map<Ipv4, const inventory::Node*> by_address_;
+  std::map<NodeName, std::string> armed_;  ///< node → boot script
+};
+
+Result<void> DnsmasqNetboot::start() {
+  const auto& network = cluster_.provisioning();
+  if (network.dhcp_mode == inventory::DhcpMode::None) return {};
+  DnsmasqSite site{interfaceOf(network.controller), options_.run_folder, options_.http_port};
+  if (site.interface.empty()) {
+    return fail(ErrorCode::NotFound, fmt::format("no interface of this machine has the controller's address {}; give it to one, or correct "
+                                                 "networks.provisioning.controller",
+                                                 network.controller.str()));
+  }
+  for (const auto* file : {kIpxeBios, kIpxeUefi}) {
+    if (!std::filesystem::exists(site.tftp_root / file)) {
+      return fail(ErrorCode::NotFound, fmt::format("{} is missing; install the package ipxe", (site.tftp_root / file).string()));
+    }
+  }
+  TRY_OK(io::makeDirs(options_.run_folder));
+  const auto file = options_.run_folder / "dnsmasq.conf";
+  TRY_OK(io::writeFileAtomic(file, renderDnsmasq(cluster_, site)));
+  io::Command command;
+  command.program = "dnsmasq";
+  command.args = {"--keep-in-foreground", "--conf-file=" + file.string(), "--log-facility=-"};
+  auto started = dnsmasq_.start(std::move(command), options_.run_folder / "dnsmasq.log", options_.run_folder / "dnsmasq.pid");
+  if (!started) return tl::unexpected(std::move(started).error().within("starting dnsmasq"));
+  logInfo("netboot", "dnsmasq serves {} on {}", network.cidr.str(), site.interface);
+  return {};
+}
+
+Result<void> DnsmasqNetboot::arm(const NodeName& name) {
+  const auto* node = cluster_.findNode(name);
+  if (!node) return fail(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", name.str()));
+  if (const auto why = dnsmasq_.gaveUp()) return fail(ErrorCode::Unavailable, "machines cannot boot from the network: " + *why);
+  TRY(ram_os, images_.findRamOs());
+  if (!ram_os) return fail(ErrorCode::NotFound, "the RAM OS is not built; run `muster image build`");
+  TRY(token, gateway_.issueToken(name, node->mac));
+  const auto controller = cluster_.provisioning().controller.str();
+  const RamBoot boot{fmt::format("http://{}:{}", controller, options_.http_port),
+                     fmt::format("https://{}:{}", controller, options_.https_port), options_.ca_fingerprint, token};
+  TRY(script, ramBootScript(*node, cluster_.profileOf(*node), boot));
+  armed_[name] = script;
+  return {};
+}
+
+Task<io::ServerResponse> DnsmasqNetboot::answer(io::ServerRequest request) {
+  auto script = scriptFor(request);
+  co_return io::ServerResponse::text(200, std::move(script));
+}
+
+std::string DnsmasqNetboot::scriptFor(const io::ServerRequest& request) {
+  const auto query = io::queryOf(request.target);
+  const auto given = query.find("mac");
+  const auto mac = Mac::parse(given == query.end() ? "" : given->second);
+  if (!mac) return stayOnDisk(request, "no usable MAC in the request");
+  const auto node = by_mac_.find(*mac);
+  if (node == by_mac_.end()) return stayOnDisk(request, mac->str() + " is not in the inventory");
+  const auto& name = node->second->name;
+  const auto armed = armed_.find(name);
+  if (armed == armed_.end()) return stayOnDisk(request, name.str() + " has nothing to do here");
+  // The script holds the node's token: another node of ours, asking with a foreign MAC, does not get it.
+  const auto from = Ipv4::parse(request.remote_address);
+  const auto sender = from ? by_address_.find(*from) : by_address_.end();
+  if (sender != by_address_.end() && sender->second != node->second) {
+    logWarning("netboot", "{} asked for the boot script of {}", sender->second->name.str(), name.str());
+    return stayOnDisk(request, "the request for " + name.str() + " came from another node");
+  }
+  logInfo("netboot", "{} ({}) boots into the RAM OS", name.str(), request.remote_address);
+  return armed->second;
+}
+
+std::string DnsmasqNetboot::stayOnDisk(const io::ServerRequest& request, const std::string& reason) {
+  logInfo("netboot", "{}: {}: boots from disk", request.remote_address, reason);
+  return diskBootScript(reason);
+}
+
+}  // namespace
+
+std::unique_ptr<Netboot> makeNetboot(const inventory::Cluster& cluster, const ImageStore& images, agent::GatewayServer& gateway,
+                                     io::ProcessRunner& processes, asio::any_io_executor executor, NetbootOptions options) {
+  return std::make_unique<DnsmasqNetboot>(cluster, images, gateway, processes, std::move(executor), std::move(options));
+}
+
+}  // namespace muster::provision

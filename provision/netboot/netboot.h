@@ -1,0 +1,37 @@
+// Network boot: dnsmasq supervised, one iPXE script a node, tokens only for nodes that muster has just power-cycled.
+#pragma once
+
+#include "agent/protocol/gateway_server.h"
+#include "base/io/http.h"
+#include "base/io/process.h"
+#include "inventory/cluster.h"
+#include "provision/image/image_store.h"
+
+#include <filesystem>
+#include <memory>
+
+namespace muster::provision {
+
+class Netboot {
+ public:
+  virtual ~Netboot() = default;
+  /// Renders dnsmasq's configuration and starts it (DHCP as the inventory says, TFTP with iPXE). Restarted when it dies.
+  virtual Result<void> start() = 0;
+  virtual void stop() = 0;
+  /// From now on this node's boot script leads into the RAM OS with a fresh token, until `disarm` or the token is used.
+  virtual Result<void> arm(const NodeName& node) = 0;
+  virtual void disarm(const NodeName& node) = 0;
+  /// GET /boot/ipxe?mac=…; every other machine, and every node not armed, is told to boot from its disk.
+  virtual std::vector<io::Route> routes() = 0;
+};
+
+struct NetbootOptions {
+  std::filesystem::path run_folder;  ///< configuration, leases, TFTP root, log
+  std::uint16_t http_port = 8080;
+  std::uint16_t https_port = 8443;
+  std::string ca_fingerprint;  ///< pinned on the kernel command line
+};
+std::unique_ptr<Netboot> makeNetboot(const inventory::Cluster& cluster, const ImageStore& images, agent::GatewayServer& gateway,
+                                     io::ProcessRunner& processes, asio::any_io_executor executor, NetbootOptions options);
+
+}  // namespace muster::provision

@@ -1,0 +1,103 @@
+#include "provision/netboot/supervisor.h"
+
+#include "base/log.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/redirect_error.hpp>
+
+namespace muster::provision {
+
+namespace {
+
+constexpr std::chrono::milliseconds kTerminateGrace{2000};
+
+}  // namespace
+
+// Shared with the watching coroutine, which may end a moment after the supervisor.
+struct Supervisor::State {
+  io::ProcessRunner& processes;
+  SupervisorOptions options;
+  asio::steady_timer timer;
+  io::Command command;
+  std::filesystem::path log_file;
+  io::PidFile pid_file;
+  std::unique_ptr<io::Child> child;
+  std::optional<std::string> gave_up;
+  bool stopped = false;
+
+  State(io::ProcessRunner& p, const asio::any_io_executor& executor, SupervisorOptions o)
+      : processes(p), options(std::move(o)), timer(executor) {}
+
+  Result<void> launch() {
+    TRY(started, processes.start(command, log_file));
+    child = std::move(started);
+    // Only needed after a crash. Should the daemon have died at once, the watcher will see it.
+    if (auto written = pid_file.write(child->pid()); !written) logWarning(options.area, "{}", written.error().str());
+    return {};
+  }
+};
+
+namespace {
+
+Task<void> rest(std::shared_ptr<Supervisor::State> state, std::chrono::milliseconds duration) {
+  boost::system::error_code ignored;
+  state->timer.expires_after(duration);
+  auto wait = state->timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  co_await std::move(wait);
+}
+
+Task<void> keepRunning(std::shared_ptr<Supervisor::State> state) {
+  int deaths = 0;
+  auto started = std::chrono::steady_clock::now();
+  while (!state->stopped) {
+    auto look = rest(state, state->options.poll);
+    co_await std::move(look);
+    if (state->stopped) co_return;
+    if (state->child && state->child->running()) continue;
+    if (std::chrono::steady_clock::now() - started > state->options.stable_after) deaths = 0;
+    if (++deaths >= state->options.max_deaths_in_row) {
+      state->gave_up = fmt::format("{} died {} times in a row; see {}", state->options.area, deaths, state->log_file.string());
+      logText(LogLevel::Error, state->options.area, *state->gave_up);
+      co_return;
+    }
+    const auto pause = state->options.first_pause * (1 << (deaths - 1));
+    logWarning(state->options.area, "died; started again in {} ms (see {})", pause.count(), state->log_file.string());
+    auto wait = rest(state, pause);
+    co_await std::move(wait);
+    if (state->stopped) co_return;
+    started = std::chrono::steady_clock::now();
+    if (auto launched = state->launch(); !launched) logWarning(state->options.area, "{}", launched.error().str());
+  }
+}
+
+}  // namespace
+
+Supervisor::Supervisor(io::ProcessRunner& processes, asio::any_io_executor executor, SupervisorOptions options)
+    : state_(std::make_shared<State>(processes, executor, std::move(options))) {}
+
+Supervisor::~Supervisor() { stop(); }
+
+Result<void> Supervisor::start(io::Command command, std::filesystem::path log_file, std::filesystem::path pid_file) {
+  if (state_->child) return fail(ErrorCode::Conflict, state_->options.area + " is already running");
+  state_->command = std::move(command);
+  state_->log_file = std::move(log_file);
+  state_->pid_file.path = std::move(pid_file);
+  TRY_OK(state_->pid_file.terminate(kTerminateGrace));
+  TRY_OK(state_->launch());
+  asio::co_spawn(state_->timer.get_executor(), keepRunning(state_), [](const std::exception_ptr&) {});
+  return {};
+}
+
+void Supervisor::stop() {
+  if (std::exchange(state_->stopped, true)) return;
+  state_->timer.cancel();
+  if (!state_->child) return;
+  state_->child->terminate(kTerminateGrace);
+  state_->child.reset();
+  std::error_code ignored;
+  std::filesystem::remove(state_->pid_file.path, ignored);
+}
+
+std::optional<std::string> Supervisor::gaveUp() const { return state_->gave_up; }
+
+}  // namespace muster::provision

@@ -1,0 +1,42 @@
+// Keeps one daemon running: restarts it with growing pauses, gives up when it dies again and again.
+#pragma once
+
+#include "base/io/process.h"
+
+#include <boost/asio/steady_timer.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace muster::provision {
+
+struct SupervisorOptions {
+  std::string area;                             ///< for the log: "dnsmasq"
+  std::chrono::milliseconds poll{500};          ///< how often it is looked at
+  std::chrono::milliseconds first_pause{1000};  ///< doubled at every death in a row
+  int max_deaths_in_row = 8;                    ///< pauses 1 s … 128 s, about 4 minutes in all
+  std::chrono::seconds stable_after{600};       ///< after so long its earlier deaths are forgotten
+};
+
+class Supervisor {
+ public:
+  Supervisor(io::ProcessRunner& processes, asio::any_io_executor executor, SupervisorOptions options);
+  ~Supervisor();
+
+  /// Ends what an earlier, killed controller left behind (`pid_file`), then starts the program.
+  /// Errors: those of ProcessRunner::start
+  Result<void> start(io::Command command, std::filesystem::path log_file, std::filesystem::path pid_file);
+  void stop();
+  /// Why the daemon is not kept running any more; nullopt while it is.
+  std::optional<std::string> gaveUp() const;
+
+  struct State;
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace muster::provision

@@ -1,0 +1,418 @@
+// The provision phase. Its acts are steps: each call looks where the node is and does the next thing, so a controller that
+// was killed anywhere goes on by looking.
+#include "provision/agent_task.h"
+#include "provision/facets.h"
+#include "provision/inspection.h"
+#include "provision/provision.h"
+#include "provision/restart.h"
+
+#include "base/deadline.h"
+#include "base/log.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace muster::provision {
+
+using agent::AgentState;
+using agent::Hardware;
+using agent::Mode;
+using agent::TaskKind;
+using lifecycle::ActContext;
+using lifecycle::Action;
+using lifecycle::Again;
+using lifecycle::Blocked;
+using lifecycle::Done;
+using lifecycle::Fact;
+using lifecycle::Finding;
+using lifecycle::Outcome;
+using lifecycle::Subject;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr seconds kBmcLimit{40};
+constexpr seconds kProbeLimit{30};
+constexpr seconds kInspectLimit{40};
+constexpr seconds kWriteImageLimit{3600};
+constexpr seconds kInstallDriverLimit{1800};
+
+class ProvisionPhase final : public lifecycle::Phase {
+ public:
+  explicit ProvisionPhase(ProvisionDeps deps) : deps_(std::move(deps)), restarts_(deps_.bmcs, deps_.agents, deps_.netboot, deps_.clock) {}
+
+  std::string_view name() const override { return "provision"; }
+  std::vector<lifecycle::Goal> goals(const inventory::Cluster& cluster, const Subject& subject,
+                                     const lifecycle::FactSet& facts) const override;
+  Async<std::vector<Fact>> observe(Subject subject) override;
+  Async<Outcome> act(Action action, ActContext& context) override;
+  Async<std::vector<Fact>> verify(Action action) override;
+
+ private:
+  struct Seen {
+    std::string boot_id;
+    Hardware hardware;
+  };
+
+  Fact fact(const NodeName& node, std::string_view name, std::string value, std::string source, std::string evidence = {}) const {
+    return {Subject(node), facet(name), std::move(value), deps_.clock.now(), std::move(source), std::move(evidence)};
+  }
+  std::optional<PackedImage> packed(const std::string& image) const;
+  std::string installedImage(const std::string& digest) const;
+  const Hardware& hardwareOf(const AgentState& state) const;
+
+  Async<bmc::SystemInfo> readBmc(NodeName node);
+  Fact enrolledFact(const inventory::Node& node, const bmc::SystemInfo& system) const;
+  void addAgentFacts(const inventory::Node& node, const AgentState& state, std::vector<Fact>& facts) const;
+  Async<void> addDriverFacts(NodeName node, bool fresh, std::vector<Fact>* facts);
+  Async<Hardware> lookAgain(NodeName node, std::string boot_id);
+
+  Async<Outcome> enrol(const inventory::Node& node, ActContext& context);
+  Async<Outcome> inspectNode(const inventory::Node& node, ActContext& context);
+  Async<Outcome> image(const inventory::Node& node, ActContext& context);
+  Async<Outcome> runSystem(const inventory::Node& node);
+  Async<Outcome> driver(const inventory::Node& node, const inventory::Driver& driver, ActContext& context);
+  Async<Outcome> bootInstalled(const inventory::Node& node, const PackedImage& image);
+  std::string imageParams(const inventory::Node& node, const PackedImage& image, bool wipe_allowed) const;
+
+  ProvisionDeps deps_;
+  Restarts restarts_;
+  std::map<NodeName, Seen> seen_;                      ///< hardware looked at anew in this boot
+  mutable std::map<std::string, PackedImage> packed_;  ///< found once; images do not change under their key
+};
+
+// ---- goals and facts
+
+std::optional<PackedImage> ProvisionPhase::packed(const std::string& name) const {
+  if (const auto known = packed_.find(name); known != packed_.end()) return known->second;
+  const auto declared = deps_.cluster.images.find(name);
+  if (declared == deps_.cluster.images.end()) return std::nullopt;
+  const auto found = deps_.images.find(declared->second);
+  if (!found) logWarning("provision", "image {}: {}", name, found.error().str());
+  if (!found || !*found) return std::nullopt;
+  return packed_[name] = **found;
+}
+
+std::string ProvisionPhase::installedImage(const std::string& digest) const {
+  for (const auto& [name, declared] : deps_.cluster.images) {
+    if (const auto known = packed(name); known && known->digest == digest) return imageValue(name, known);
+  }
+  return "unknown@" + (digest.empty() ? "?" : digest);
+}
+
+std::vector<lifecycle::Goal> ProvisionPhase::goals(const inventory::Cluster& cluster, const Subject& subject,
+                                                   const lifecycle::FactSet&) const {
+  const auto* node = subject.isCluster() ? nullptr : cluster.findNode(subject.node());
+  if (!node) return {};
+  return provisionGoals(cluster, subject, packed(cluster.profileOf(*node).image));
+}
+
+const Hardware& ProvisionPhase::hardwareOf(const AgentState& state) const {
+  const auto fresh = seen_.find(state.node);
+  return fresh != seen_.end() && fresh->second.boot_id == state.boot_id ? fresh->second.hardware : state.hardware;
+}
+
+Async<bmc::SystemInfo> ProvisionPhase::readBmc(NodeName node) {
+  auto read = deps_.bmcs.at(node).system();
+  auto bounded = withDeadline<bmc::SystemInfo>(deps_.clock, kBmcLimit, "the BMC of " + node.str(), std::move(read));
+  co_return co_await std::move(bounded);
+}
+
+Fact ProvisionPhase::enrolledFact(const inventory::Node& node, const bmc::SystemInfo& system) const {
+  std::string value(kYes);
+  const auto same = [&](const std::string& text) {
+    const auto mac = Mac::parse(text);
+    return mac && *mac == node.mac;
+  };
+  if (!node.serial.empty() && !system.serial.empty() && system.serial != node.serial) {
+    value = fmt::format("no: its serial is {}, the inventory says {}", system.serial, node.serial);
+  } else if (!system.macs.empty() && std::ranges::none_of(system.macs, same)) {
+    value = fmt::format("no: none of its NICs has the MAC {}", node.mac.str());
+  }
+  const nlohmann::json evidence{
+      {"serial", system.serial}, {"macs", system.macs}, {"manufacturer", system.manufacturer}, {"model", system.model}};
+  return fact(node.name, kEnrolled, value, "bmc " + deps_.bmcs.at(node.name).address(), evidence.dump());
+}
+
+void ProvisionPhase::addAgentFacts(const inventory::Node& node, const AgentState& state, std::vector<Fact>& facts) const {
+  const auto source = "agent " + node.name.str();
+  const auto& profile = deps_.cluster.profileOf(node);
+  const auto& hardware = hardwareOf(state);
+  const bool known = hardware.cpus > 0;
+  if (known) {
+    const auto inspection = inspect(node, profile, hardware);
+    const nlohmann::json evidence{{"notes", inspection.notes}, {"mode", std::string(toString(state.mode))}, {"product", hardware.product},
+                                  {"cpus", hardware.cpus},     {"memory_bytes", hardware.memory_bytes},     {"gpus", hardware.gpus.size()}};
+    facts.push_back(fact(node.name, kInspected, inspection.value(expectationDigest(node, profile)), source, evidence.dump()));
+    for (const auto& [name, value] : hardwareFacts(node, profile, hardware)) facts.push_back(fact(node.name, name, value, source));
+  }
+  if (state.mode == Mode::Disk) {
+    const auto image = installedImage(state.image_digest);
+    facts.push_back(fact(node.name, kImage, image, source));
+    facts.push_back(fact(node.name, lifecycle::kInstalledFacet, image, source));
+    facts.push_back(fact(node.name, kOs, std::string(kRunning), source));
+    return;
+  }
+  facts.push_back(fact(node.name, kOs, "ram", source));
+  if (!known) return;
+  const auto held = diskContent(profile, hardware);
+  facts.push_back(fact(node.name, lifecycle::kInstalledFacet, held, source));
+  if (held == kNone) facts.push_back(fact(node.name, kImage, std::string(kNone), source));
+}
+
+/// What runs now, asked of the agent by a task of its own when its last poll does not tell, or when it must be fresh.
+Async<void> ProvisionPhase::addDriverFacts(NodeName node, bool fresh, std::vector<Fact>* facts) {
+  const auto state = deps_.agents.state(node);
+  const auto* declared = deps_.cluster.findNode(node);
+  if (!state || state->mode != Mode::Disk || !declared) co_return Result<void>();
+  const auto& drivers = deps_.cluster.profileOf(*declared).drivers;
+  auto values = state->probes;
+  std::vector<std::string> wanted;
+  bool missing = fresh;
+  for (const auto& name : drivers) {
+    for (const auto& [probe, glob] : probesOf(deps_.cluster.drivers.at(name))) {
+      wanted.push_back(probe);
+      missing = missing || !values.contains(probe);
+    }
+  }
+  if (wanted.empty()) co_return Result<void>();
+  if (missing) {
+    const nlohmann::json params{{"probes", wanted}};
+    const agent::AgentTask task{"probe." + node.str() + "." + io::randomToken(9), TaskKind::Probe, params.dump(), kProbeLimit};
+    auto run = deps_.agents.runTask(node, task);
+    CO_TRY(report, co_await std::move(run));
+    const auto json = nlohmann::json::parse(report.result, nullptr, false);
+    if (!json.is_object()) co_return fail(ErrorCode::Corrupt, "the probes of " + node.str() + " are not a JSON object");
+    values.clear();
+    for (const auto& [probe, value] : json.items()) values[probe] = value.is_string() ? value.get<std::string>() : value.dump();
+  }
+  for (const auto& name : drivers) {
+    std::map<std::string, std::string> running;
+    for (const auto& [probe, glob] : probesOf(deps_.cluster.drivers.at(name))) running[probe] = values[probe];
+    facts->push_back(fact(node, driverFacet(name).str(), joinProbes(running), "agent " + node.str()));
+  }
+  co_return Result<void>();
+}
+
+/// Hardware as it is now; the report of the boot is older, and in the RAM OS there was no driver to ask.
+Async<Hardware> ProvisionPhase::lookAgain(NodeName node, std::string boot_id) {
+  const agent::AgentTask task{"inspect." + node.str() + "." + io::randomToken(9), TaskKind::Inspect, "{}", kInspectLimit};
+  auto run = deps_.agents.runTask(node, task);
+  CO_TRY(report, co_await std::move(run));
+  CO_TRY(hardware, agent::parseHardware(report.result));
+  seen_[node] = Seen{std::move(boot_id), hardware};
+  co_return std::move(hardware);
+}
+
+Async<std::vector<Fact>> ProvisionPhase::observe(Subject subject) {
+  std::vector<Fact> facts;
+  const auto* node = subject.isCluster() ? nullptr : deps_.cluster.findNode(subject.node());
+  if (!node) co_return facts;
+  auto read = readBmc(node->name);
+  auto system = co_await std::move(read);
+  if (system) facts.push_back(enrolledFact(*node, *system));
+  const auto state = deps_.agents.state(node->name);
+  if (state) {
+    addAgentFacts(*node, *state, facts);
+    auto drivers = addDriverFacts(node->name, false, &facts);
+    auto added = co_await std::move(drivers);
+    if (!added) logWarning("provision", "{}: {}", node->name.str(), added.error().str());
+  } else if (system && system->power != bmc::PowerState::Unknown) {
+    const auto* word = system->power == bmc::PowerState::On ? "silent" : "off";
+    facts.push_back(fact(node->name, kOs, word, "bmc " + deps_.bmcs.at(node->name).address()));
+  }
+  if (facts.empty()) co_return tl::unexpected(std::move(system).error().within("neither its BMC nor its agent answers"));
+  co_return facts;
+}
+
+Async<std::vector<Fact>> ProvisionPhase::verify(Action action) {
+  std::vector<Fact> facts;
+  const auto* node = deps_.cluster.findNode(action.facet.subject.node());
+  if (!node) co_return fail(ErrorCode::NotFound, action.facet.subject.str() + " is not in the inventory");
+  const bool of_driver = action.facet.facet.str().starts_with(kDriverPrefix);
+  if (action.facet.facet == facet(kEnrolled)) {
+    auto read = readBmc(node->name);
+    CO_TRY(system, co_await std::move(read));
+    facts.push_back(enrolledFact(*node, system));
+    co_return facts;
+  }
+  const auto state = deps_.agents.state(node->name);
+  if (!state) co_return fail(ErrorCode::Unavailable, "the agent of " + node->name.str() + " does not call");
+  if (of_driver) {  // a driver shows hardware that could not be seen before
+    auto look = lookAgain(node->name, state->boot_id);
+    CO_TRY_OK(co_await std::move(look));
+  }
+  addAgentFacts(*node, *state, facts);
+  auto drivers = addDriverFacts(node->name, of_driver, &facts);
+  auto added = co_await std::move(drivers);
+  if (!added && of_driver) co_return tl::unexpected(std::move(added).error());
+  co_return facts;
+}
+
+// ---- acts
+
+Async<Outcome> ProvisionPhase::act(Action action, ActContext& context) {
+  const auto* node = deps_.cluster.findNode(action.facet.subject.node());
+  if (!node) co_return Outcome(Blocked{action.facet.subject.str() + " is not in the inventory"});
+  const auto& name = action.facet.facet.str();
+  if (name == kEnrolled) {
+    auto work = enrol(*node, context);
+    co_return co_await std::move(work);
+  }
+  if (name == kInspected) {
+    auto work = inspectNode(*node, context);
+    co_return co_await std::move(work);
+  }
+  if (name == kImage) {
+    auto work = image(*node, context);
+    co_return co_await std::move(work);
+  }
+  if (name == kOs) {
+    auto work = runSystem(*node);
+    co_return co_await std::move(work);
+  }
+  const auto declared =
+      name.starts_with(kDriverPrefix) ? deps_.cluster.drivers.find(name.substr(kDriverPrefix.size())) : deps_.cluster.drivers.end();
+  if (declared == deps_.cluster.drivers.end()) co_return fail(ErrorCode::Internal, "provision has no facet " + name);
+  auto work = driver(*node, declared->second, context);
+  co_return co_await std::move(work);
+}
+
+Async<Outcome> ProvisionPhase::enrol(const inventory::Node& node, ActContext& context) {
+  auto read = readBmc(node.name);
+  CO_TRY(system, co_await std::move(read));
+  const auto seen = enrolledFact(node, system);
+  if (seen.value == kYes) co_return Outcome(Done{});
+  Finding finding;
+  finding.facet = {Subject(node.name), facet(kEnrolled)};
+  finding.text = fmt::format("the BMC at {} is not the BMC of {}: {}", node.bmc.url, node.name.str(), seen.value.substr(4));
+  finding.evidence = seen.evidence;
+  finding.what_to_do = "find out which machine is behind that address, then correct the inventory or the cabling";
+  finding.at = deps_.clock.now();
+  context.finding(finding);
+  co_return Outcome(Blocked{finding.text});
+}
+
+Async<Outcome> ProvisionPhase::inspectNode(const inventory::Node& node, ActContext& context) {
+  const auto state = deps_.agents.state(node.name);
+  if (!state) {  // any agent can tell what the machine is; only a silent machine is restarted
+    auto boot = restarts_.intoRam(node.name);
+    CO_TRY(wait, co_await std::move(boot));
+    if (wait) co_return Outcome(*wait);
+    co_return Outcome(Again{kLookAgain, "the hardware report of " + node.name.str()});
+  }
+  deps_.netboot.disarm(node.name);
+  restarts_.forget(node.name);
+  const auto& profile = deps_.cluster.profileOf(node);
+  auto inspection = inspect(node, profile, hardwareOf(*state));
+  if (hardwareOf(*state).cpus == 0 || !inspection.misfits.empty()) {
+    auto look = lookAgain(node.name, state->boot_id);
+    CO_TRY(hardware, co_await std::move(look));
+    inspection = inspect(node, profile, hardware);
+  }
+  for (const auto& misfit : inspection.misfits) {
+    Finding finding;
+    finding.facet = {Subject(node.name), facet(kInspected)};
+    finding.text = misfit.text;
+    finding.evidence = misfit.evidence;
+    finding.what_to_do = misfit.what_to_do;
+    finding.at = deps_.clock.now();
+    context.finding(std::move(finding));
+  }
+  if (inspection.misfits.empty()) co_return Outcome(Done{});
+  co_return Outcome(Blocked{fmt::format("{} is not what profile {} expects ({})", node.name.str(), profile.name, inspection.value({}))});
+}
+
+std::string ProvisionPhase::imageParams(const inventory::Node& node, const PackedImage& image, bool wipe_allowed) const {
+  const auto& profile = deps_.cluster.profileOf(node);
+  const auto& network = deps_.cluster.provisioning();
+  const auto base = fmt::format("{}/images/{}", deps_.controller_http_url, image.digest);
+  nlohmann::json params{{"index_url", base + "/index.json"},
+                        {"pack_url", base + "/pack"},
+                        {"digest", image.digest},
+                        {"signing_public_pem", deps_.signing_public_pem},
+                        {"disk", profile.disk},
+                        {"wipe_allowed", wipe_allowed},
+                        {"hostname", node.name.str()},
+                        {"kernel_args", profile.kernel_args},
+                        {"authorized_keys", deps_.cluster.images.at(profile.image).authorized_keys},
+                        {"boot", profile.boot == inventory::BootMode::Uefi ? "uefi" : "bios"},
+                        {"agent", {{"url", deps_.controller_https_url}, {"ca_pem", deps_.agent_ca_pem}}}};
+  // A fixed address: an installed node must come up while the controller is away.
+  const bool fixed = node.address.value() != 0;
+  params["address_cidr"] = fixed ? fmt::format("{}/{}", node.address.str(), network.cidr.prefix_bits) : "dhcp";
+  if (fixed && network.gateway) params["gateway"] = network.gateway->str();
+  if (fixed) {
+    auto dns = nlohmann::json::array();
+    for (const auto& server : network.dns) dns.push_back(server.str());
+    params["dns"] = std::move(dns);
+  }
+  return params.dump();
+}
+
+Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& context) {
+  const auto& wanted = deps_.cluster.profileOf(node).image;
+  const auto image = packed(wanted);
+  if (!image) co_return Outcome(Blocked{fmt::format("image {} is not built; run `muster image build {}`", wanted, wanted)});
+  CO_TRY(note, TaskNote::parse(context.operation()));
+  const auto state = deps_.agents.state(node.name);
+  const bool written = note && note->done;
+  if (written || (state && state->mode == Mode::Disk && state->image_digest == image->digest)) {
+    auto boot = bootInstalled(node, *image);
+    co_return co_await std::move(boot);
+  }
+  auto ram = restarts_.intoRam(node.name);
+  CO_TRY(wait, co_await std::move(ram));
+  if (wait) co_return Outcome(*wait);
+
+  const auto params = [&](bool wipe_allowed) { return imageParams(node, *image, wipe_allowed); };
+  CO_TRY(step, stepTask(deps_.agents, node.name, TaskKind::WriteImage, kWriteImageLimit, context, params));
+  if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
+  if (const auto* refused = std::get_if<Blocked>(&step)) {
+    co_return Outcome(Blocked{fmt::format("{}; if what it holds may go: `muster wipe {} --reason …`", refused->why, node.name.str())});
+  }
+  context.progress(1, "written; starting from the disk");
+  auto boot = bootInstalled(node, *image);
+  co_return co_await std::move(boot);
+}
+
+/// The image is on the disk; it must now run, and be the one that was written.
+Async<Outcome> ProvisionPhase::bootInstalled(const inventory::Node& node, const PackedImage& image) {
+  auto disk = restarts_.intoDisk(node.name);
+  CO_TRY(wait, co_await std::move(disk));
+  if (wait) co_return Outcome(*wait);
+  const auto state = deps_.agents.state(node.name);
+  if (!state) co_return Outcome(Again{kLookAgain, "the installed system of " + node.name.str() + " to call again"});
+  if (state->image_digest == image.digest) co_return Outcome(Done{});
+  co_return fail(ErrorCode::Conflict, fmt::format("{} was written with {}, but started {}; does its firmware start from another disk?",
+                                                  node.name.str(), imageValue(image.name, image), installedImage(state->image_digest)));
+}
+
+Async<Outcome> ProvisionPhase::runSystem(const inventory::Node& node) {
+  auto disk = restarts_.intoDisk(node.name);
+  CO_TRY(wait, co_await std::move(disk));
+  if (wait) co_return Outcome(*wait);
+  co_return Outcome(Done{});
+}
+
+Async<Outcome> ProvisionPhase::driver(const inventory::Node& node, const inventory::Driver& driver, ActContext& context) {
+  const auto state = deps_.agents.state(node.name);
+  if (!state || state->mode != Mode::Disk) {
+    co_return Outcome(Again{kLookAgain, fmt::format("the installed system of {} to call", node.name.str())});
+  }
+  const auto params = [&](bool) {
+    nlohmann::json json{{"name", driver.name}, {"packages", driver.packages}, {"modules", driver.modules}, {"verify", probesOf(driver)}};
+    if (!driver.repository.empty()) json["repository_url"] = fmt::format("{}/repo/{}/", deps_.controller_http_url, driver.name);
+    return json.dump();
+  };
+  CO_TRY(step, stepTask(deps_.agents, node.name, TaskKind::InstallDriver, kInstallDriverLimit, context, params));
+  if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
+  if (const auto* refused = std::get_if<Blocked>(&step)) co_return Outcome(*refused);
+  co_return Outcome(Done{});
+}
+
+}  // namespace
+
+std::unique_ptr<lifecycle::Phase> makeProvisionPhase(ProvisionDeps deps) { return std::make_unique<ProvisionPhase>(std::move(deps)); }
+
+}  // namespace muster::provision

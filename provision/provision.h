@@ -1,0 +1,31 @@
+// Facade of provision/: the phase that enrols, inspects, images, configures and installs drivers.
+#pragma once
+
+#include "agent/protocol/gateway.h"
+#include "bmc/bmc.h"
+#include "lifecycle/phase.h"
+#include "provision/image/image_store.h"
+#include "provision/netboot/netboot.h"
+
+#include <memory>
+
+namespace muster::provision {
+
+struct ProvisionDeps {
+  const inventory::Cluster& cluster;
+  bmc::BmcFleet& bmcs;
+  agent::AgentGateway& agents;
+  ImageStore& images;
+  Netboot& netboot;
+  Clock& clock;
+  std::string controller_http_url;   ///< "http://10.20.0.1:8080": images, drivers
+  std::string controller_https_url;  ///< "https://10.20.0.1:8443": where installed agents call
+  std::string agent_ca_pem;          ///< what they trust there
+  std::string signing_public_pem;    ///< whose signature on an image's index counts
+};
+std::unique_ptr<lifecycle::Phase> makeProvisionPhase(ProvisionDeps deps);
+
+/// GET /repo/DRIVER/…: the apt repositories that drivers name.
+std::vector<io::Route> driverRepositoryRoutes(const inventory::Cluster& cluster);
+
+}  // namespace muster::provision

@@ -1,0 +1,93 @@
+#include "provision/restart.h"
+
+#include "base/log.h"
+
+#include <fmt/format.h>
+
+namespace muster::provision {
+
+using agent::Mode;
+using lifecycle::Again;
+
+namespace {
+
+std::string_view systemOf(Mode mode) { return mode == Mode::Ram ? "RAM OS" : "installed system"; }
+
+long secondsOf(std::chrono::steady_clock::duration duration) { return std::chrono::duration_cast<std::chrono::seconds>(duration).count(); }
+
+std::string adviceFor(Mode mode) {
+  return mode == Mode::Ram
+             ? "look at its console: does it boot from the NIC with the MAC of the inventory, and does it reach the controller?"
+             : "look at its console: does the firmware find the disk, and does the system reach the controller?";
+}
+
+}  // namespace
+
+Restarts::Stage& Restarts::stageOf(const NodeName& node, Mode mode) {
+  auto [at, fresh] = stages_.try_emplace(node);
+  if (fresh || at->second.mode != mode) at->second = Stage{mode, clock_.steady(), 0, {}};
+  return at->second;
+}
+
+Async<std::optional<Again>> Restarts::intoRam(NodeName node) { return drive(std::move(node), Mode::Ram); }
+Async<std::optional<Again>> Restarts::intoDisk(NodeName node) { return drive(std::move(node), Mode::Disk); }
+
+Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode) {
+  const auto state = agents_.state(node);
+  const auto stage = stageOf(node, mode);
+  if (state && state->mode == mode && (stage.old_boot.empty() || state->boot_id != stage.old_boot)) {
+    netboot_.disarm(node);
+    forget(node);
+    co_return std::nullopt;
+  }
+  auto decide = mustRestart(node, stage);
+  CO_TRY(must, co_await std::move(decide));
+  if (!must) {
+    const auto waited = secondsOf(clock_.steady() - stageOf(node, mode).since);
+    co_return Again{kLookAgain,
+                    fmt::format("the {} of {} to call ({} of at most {} s)", systemOf(mode), node.str(), waited, kBootLimit.count())};
+  }
+  if (stage.boots >= kMaxBoots) {
+    forget(node);
+    co_return fail(Error(ErrorCode::Timeout, fmt::format("the {} of {} did not call within {} s after each of {} restarts; {}",
+                                                         systemOf(mode), node.str(), kBootLimit.count(), kMaxBoots, adviceFor(mode)))
+                       .retryable(false));
+  }
+  auto power = restart(node, mode);
+  CO_TRY_OK(co_await std::move(power));
+  auto& after = stageOf(node, mode);
+  after.since = clock_.steady();
+  ++after.boots;
+  if (state) after.old_boot = state->boot_id;
+  co_return Again{kLookAgain, fmt::format("{} to start into the {}", node.str(), systemOf(mode))};
+}
+
+Async<bool> Restarts::mustRestart(NodeName node, Stage stage) {
+  const auto waited = clock_.steady() - stage.since;
+  if (stage.boots > 0) co_return waited > kBootLimit;
+  if (stage.mode == Mode::Ram || agents_.state(node)) co_return true;  // nothing useful is going on there
+  if (waited > kCallBack) co_return true;
+  auto look = bmcs_.at(node).system();
+  CO_TRY(system, co_await std::move(look));
+  co_return system.power == bmc::PowerState::Off;
+}
+
+/// The boot override goes first: a machine must never start without it and take another turn.
+Async<void> Restarts::restart(NodeName node, Mode mode) {
+  auto& bmc = bmcs_.at(node);
+  if (mode == Mode::Ram) {
+    CO_TRY_OK(netboot_.arm(node));
+  } else {
+    netboot_.disarm(node);
+  }
+  auto aim = bmc.bootOnce(mode == Mode::Ram ? bmc::BootTarget::Pxe : bmc::BootTarget::Disk);
+  CO_TRY_OK(co_await std::move(aim));
+  auto look = bmc.system();
+  CO_TRY(system, co_await std::move(look));
+  const bool off = system.power == bmc::PowerState::Off;
+  logInfo("provision", "{}: {} into the {}", node.str(), off ? "power on" : "restart", systemOf(mode));
+  auto power = bmc.power(off ? bmc::PowerAction::On : bmc::PowerAction::ForceRestart);
+  co_return co_await std::move(power);
+}
+
+}  // namespace muster::provision

@@ -1,0 +1,55 @@
+// Restarts of a node by its BMC, and the wait until its agent calls again. Nothing of it needs to survive a crash: a new
+// controller looks who calls, and restarts a node (again) only when nobody does.
+#pragma once
+
+#include "agent/protocol/gateway.h"
+#include "bmc/bmc.h"
+#include "inventory/cluster.h"
+#include "lifecycle/phase.h"
+#include "provision/netboot/netboot.h"
+
+#include <map>
+#include <optional>
+
+namespace muster::provision {
+
+inline constexpr std::chrono::seconds kBootLimit{600};  ///< from power-on to the agent's first call
+inline constexpr std::chrono::seconds kCallBack{45};    ///< a live agent has called a new controller by then
+inline constexpr int kMaxBoots = 2;                     ///< tries for one stage
+inline constexpr std::chrono::milliseconds kLookAgain{2000};
+
+class Restarts {
+ public:
+  Restarts(bmc::BmcFleet& bmcs, agent::AgentGateway& agents, Netboot& netboot, Clock& clock)
+      : bmcs_(bmcs), agents_(agents), netboot_(netboot), clock_(clock) {}
+
+  /// Drives the node into the RAM OS. nullopt: its agent is there; else what is waited for.
+  /// Errors: Timeout when it did not come after kMaxBoots boots
+  Async<std::optional<lifecycle::Again>> intoRam(NodeName node);
+  /// Drives the node into the system on its disk, likewise. A machine that is on and silent gets kCallBack first.
+  Async<std::optional<lifecycle::Again>> intoDisk(NodeName node);
+  /// The stage is over; a later one starts to count anew.
+  void forget(const NodeName& node) { stages_.erase(node); }
+
+ private:
+  /// One wait for one mode.
+  struct Stage {
+    agent::Mode mode = agent::Mode::Ram;
+    std::chrono::steady_clock::time_point since;  ///< of the last restart, or of the first look
+    int boots = 0;
+    std::string old_boot;  ///< of the agent that was there before the restart
+  };
+
+  Async<std::optional<lifecycle::Again>> drive(NodeName node, agent::Mode mode);
+  Async<bool> mustRestart(NodeName node, Stage stage);
+  Async<void> restart(NodeName node, agent::Mode mode);
+  Stage& stageOf(const NodeName& node, agent::Mode mode);
+
+  bmc::BmcFleet& bmcs_;
+  agent::AgentGateway& agents_;
+  Netboot& netboot_;
+  Clock& clock_;
+  std::map<NodeName, Stage> stages_;
+};
+
+}  // namespace muster::provision

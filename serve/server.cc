@@ -1,0 +1,58 @@
+#include "serve/server.h"
+
+#include <fmt/format.h>
+
+namespace muster::serve {
+
+namespace {
+
+/// The server's certificate is issued anew at every start; what nodes pin is the authority.
+constexpr std::chrono::hours kServerCertificateLifetime{24 * 365};
+/// Agents wait in a poll for kPollWait; a connection that says nothing for this long is dropped.
+constexpr std::chrono::seconds kIdleTimeout{90};
+constexpr std::size_t kPlainBodyBytes = 64u << 10;  ///< plain HTTP only serves files
+constexpr std::size_t kAgentBodyBytes = 16u << 20;  ///< poll with task reports
+
+class TwoListeners final : public Server {
+ public:
+  TwoListeners(std::unique_ptr<io::HttpServer> http, std::unique_ptr<io::HttpServer> https)
+      : http_(std::move(http)), https_(std::move(https)) {}
+  void stop() override {
+    http_->stop();
+    https_->stop();
+  }
+
+ private:
+  std::unique_ptr<io::HttpServer> http_, https_;
+};
+
+Result<std::unique_ptr<io::HttpServer>> listen(const asio::any_io_executor& executor, io::ServerOptions options,
+                                               std::vector<io::Route> routes) {
+  const auto where = fmt::format("{} {}:{}", options.identity ? "HTTPS" : "HTTP", options.address, options.port);
+  auto server = io::startHttpServer(executor, std::move(options));
+  if (!server) return tl::unexpected(std::move(server).error().within(where));
+  (*server)->addRoutes(std::move(routes));
+  return server;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Server>> start(asio::any_io_executor executor, const inventory::Network& provisioning,
+                                      const io::CertificateAuthority& ca, std::vector<io::Route> http_routes,
+                                      std::vector<io::Route> https_routes) {
+  io::ServerOptions options;
+  options.address = provisioning.controller.str();
+  options.port = kHttpPort;
+  options.idle_timeout = kIdleTimeout;
+  options.max_body_bytes = kPlainBodyBytes;
+  TRY(http, listen(executor, options, std::move(http_routes)));
+  TRY(identity, ca.issueServer("muster", {options.address}, kServerCertificateLifetime));
+  options.port = kHttpsPort;
+  options.identity = std::move(identity);
+  options.client_ca_pem = ca.certificatePem();  // asked for, not required: a node that enrols has none yet
+  options.max_body_bytes = kAgentBodyBytes;
+  TRY(https, listen(executor, options, std::move(https_routes)));
+  return std::make_unique<TwoListeners>(std::move(http), std::move(https));
+}
+
+}  // namespace muster::serve

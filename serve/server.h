@@ -1,0 +1,25 @@
+// The one HTTP(S) server: mounts the routes that folders offer. Plain HTTP for boot files and images (verified by
+// signature and digest), HTTPS with mutual TLS for agents.
+#pragma once
+
+#include "base/io/crypto.h"
+#include "base/io/http.h"
+#include "inventory/cluster.h"
+
+#include <memory>
+#include <vector>
+
+namespace muster::serve {
+
+inline constexpr std::uint16_t kHttpPort = 8080;
+inline constexpr std::uint16_t kHttpsPort = 8443;
+
+class Server {
+ public:
+  virtual ~Server() = default;
+  virtual void stop() = 0;
+};
+Result<std::unique_ptr<Server>> start(asio::any_io_executor executor, const inventory::Network& provisioning, const io::CertificateAuthority& ca,
+                                      std::vector<io::Route> http_routes, std::vector<io::Route> https_routes);
+
+}  // namespace muster::serve

@@ -1,0 +1,341 @@
+// Controller and agent through good days and bad ones, over mutual TLS on loopback.
+#include "tests/agent/site.h"
+
+#include <gmock/gmock.h>
+
+namespace muster::agent {
+namespace {
+
+using namespace test;
+using ::testing::HasSubstr;
+
+const NodeName kNode("gpu001");
+
+AgentTask task(std::string id, TaskKind kind, std::chrono::seconds deadline = 600s) { return {std::move(id), kind, "{}", deadline}; }
+
+class ConversationTest : public ::testing::Test {
+ protected:
+  void TearDown() override {
+    if (node) site.kill(node);
+  }
+  void startRam(const std::string& boot = "ram-1") {
+    node = site.startNode(site.ramOptions("gpu001", boot));
+    ASSERT_TRUE(site.until([&] {
+      auto state = site.gateway().state(kNode);
+      return state && state->boot_id == boot;
+    }));
+  }
+  Site site;
+  std::unique_ptr<Node> node;
+};
+
+TEST_F(ConversationTest, agentEnrolsAndSaysWhatItIs) {
+  startRam();
+  auto state = site.await(site.gateway().waitFor(kNode, Mode::Ram, {}, 5s));
+  ASSERT_TRUE(state) << state.error().str();
+  EXPECT_EQ(state->hardware.serial, "SN-1");
+  EXPECT_EQ(state->probes.at("kernel"), "6.1.0");
+  EXPECT_EQ(state->boot_id, "ram-1");
+  EXPECT_EQ(state->address, "127.0.0.1");
+}
+
+TEST_F(ConversationTest, submittedTaskWakesTheLongPoll) {
+  startRam();
+  // The controller's clock stands still: a poll that waits would wait for ever.
+  auto report = site.await(site.gateway().runTask(kNode, task("t1", TaskKind::Probe)));
+  ASSERT_TRUE(report) << report.error().str();
+  EXPECT_EQ(report->phase, TaskPhase::Done);
+  EXPECT_EQ(report->result, R"({"answer":"t1"})");
+}
+
+TEST_F(ConversationTest, sameIdIsNotRunTwice) {
+  startRam();
+  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("t1", TaskKind::Probe))));
+  auto again = site.await(site.gateway().runTask(kNode, task("t1", TaskKind::Probe)));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->result, R"({"answer":"t1"})");
+  site.restartController();
+  auto later = site.await(site.gateway().runTask(kNode, task("t1", TaskKind::Probe)));
+  ASSERT_TRUE(later) << later.error().str();
+  EXPECT_EQ(later->result, R"({"answer":"t1"})");
+  EXPECT_EQ(node->runs["t1"], 1);
+}
+
+TEST_F(ConversationTest, resultArrivesAfterTheControllerDiedInTheMiddle) {
+  startRam();
+  ASSERT_TRUE(site.gateway().submit(kNode, task("i1", TaskKind::InstallDriver)));
+  ASSERT_TRUE(site.until([&] { return site.phase("gpu001", "i1") == TaskPhase::Running; }));
+  EXPECT_TRUE(site.until([&] { return site.gateway().report(kNode, "i1")->text == "half way"; }));
+  site.restartController();
+  EXPECT_FALSE(site.gateway().state(kNode));
+  site.gate.open();
+  auto report = site.await(site.gateway().runTask(kNode, task("i1", TaskKind::InstallDriver)));
+  ASSERT_TRUE(report) << report.error().str();
+  EXPECT_EQ(report->result, R"({"answer":"i1"})");
+  EXPECT_EQ(node->runs["i1"], 1);
+  EXPECT_EQ(site.gateway().state(kNode)->hardware.serial, "SN-1") << "hardware is said again to a new controller";
+}
+
+TEST_F(ConversationTest, taskOfAnAgentThatDiedIsFailedWithThatReason) {
+  startRam();
+  ASSERT_TRUE(site.gateway().submit(kNode, task("i1", TaskKind::InstallDriver)));
+  ASSERT_TRUE(site.until([&] { return site.phase("gpu001", "i1") == TaskPhase::Running; }));
+  auto options = node->options;
+  site.kill(node);
+  node = site.startNode(options);  // same boot, same folder: only the program was restarted
+  auto report = site.await(site.gateway().runTask(kNode, task("i1", TaskKind::InstallDriver)));
+  ASSERT_FALSE(report);
+  EXPECT_THAT(report.error().str(), HasSubstr("the agent was restarted while the task ran"));
+  EXPECT_EQ(node->runs["i1"], 0);
+}
+
+TEST_F(ConversationTest, taskLostWithItsBootFailsAndMayBeTriedOnTheNext) {
+  startRam("ram-1");
+  ASSERT_TRUE(site.gateway().submit(kNode, task("w1", TaskKind::WriteImage)));
+  ASSERT_TRUE(site.until([&] { return site.phase("gpu001", "w1") == TaskPhase::Running; }));
+  site.kill(node);
+  startRam("ram-2");
+  auto lost = site.gateway().report(kNode, "w1");
+  ASSERT_TRUE(lost);
+  EXPECT_EQ(lost->phase, TaskPhase::Failed);
+  EXPECT_EQ(lost->code, ErrorCode::Unavailable);
+  EXPECT_THAT(lost->text, HasSubstr("restarted"));
+  site.never.open();
+  auto second = site.await(site.gateway().runTask(kNode, task("w1", TaskKind::WriteImage)));
+  ASSERT_TRUE(second) << second.error().str();
+  EXPECT_EQ(node->runs["w1"], 1);
+}
+
+TEST_F(ConversationTest, waitForTellsBootsApart) {
+  startRam("ram-1");
+  std::optional<Result<AgentState>> found;
+  asio::co_spawn(site.controller->io, site.gateway().waitFor(kNode, Mode::Ram, "ram-1", 60s),
+                 [&](std::exception_ptr, Result<AgentState> state) { found = std::move(state); });
+  EXPECT_FALSE(site.until([&] { return found.has_value(); }, 1s));
+  site.kill(node);
+  startRam("ram-2");
+  ASSERT_TRUE(site.until([&] { return found.has_value(); }));
+  EXPECT_EQ((*found)->boot_id, "ram-2");
+}
+
+TEST_F(ConversationTest, waitForSaysWhatWasHeardLast) {
+  startRam("ram-1");
+  std::optional<Result<AgentState>> found;
+  asio::co_spawn(site.controller->io, site.gateway().waitFor(kNode, Mode::Disk, {}, 60s),
+                 [&](std::exception_ptr, Result<AgentState> state) { found = std::move(state); });
+  ASSERT_FALSE(site.until([&] { return found.has_value(); }, 1s));
+  site.clock.advance(61s);
+  ASSERT_TRUE(site.until([&] { return found.has_value(); }));
+  ASSERT_FALSE(*found);
+  EXPECT_EQ(found->error().code(), ErrorCode::Timeout);
+  EXPECT_THAT(found->error().str(), HasSubstr("ram mode, boot ram-1"));
+}
+
+TEST_F(ConversationTest, silentAgentIsGone) {
+  startRam();
+  site.kill(node);
+  site.clock.advance(kSilentAfter - 1s);
+  EXPECT_TRUE(site.gateway().state(kNode));
+  site.clock.advance(2s);
+  EXPECT_FALSE(site.gateway().state(kNode));
+  EXPECT_EQ(site.gateway().submit(kNode, task("t", TaskKind::Probe)).error().code(), ErrorCode::Unavailable);
+}
+
+TEST_F(ConversationTest, silenceDuringATaskEndsTheWait) {
+  startRam();
+  std::optional<Result<AgentTaskReport>> end;
+  asio::co_spawn(site.controller->io, site.gateway().runTask(kNode, task("i1", TaskKind::InstallDriver)),
+                 [&](std::exception_ptr, Result<AgentTaskReport> report) { end = std::move(report); });
+  ASSERT_TRUE(site.until([&] { return site.phase("gpu001", "i1") == TaskPhase::Running; }));
+  site.kill(node);
+  ASSERT_TRUE(site.until([&] {
+    site.clock.advance(1s);
+    return end.has_value();
+  }));
+  ASSERT_FALSE(*end);
+  EXPECT_EQ(end->error().code(), ErrorCode::Unavailable);
+  EXPECT_THAT(end->error().str(), HasSubstr("fell silent"));
+}
+
+TEST_F(ConversationTest, taskEndsAtItsDeadline) {
+  startRam();
+  auto report = site.await(site.gateway().runTask(kNode, task("w1", TaskKind::WriteImage, 1s)));
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code(), ErrorCode::Timeout);
+  EXPECT_THAT(report.error().str(), HasSubstr("did not finish within 1"));
+}
+
+TEST_F(ConversationTest, oneChangeOfTheNodeAtATime) {
+  startRam();
+  ASSERT_TRUE(site.gateway().submit(kNode, task("i1", TaskKind::InstallDriver)));
+  ASSERT_TRUE(site.gateway().submit(kNode, task("i2", TaskKind::InstallDriver)));
+  ASSERT_TRUE(site.until([&] { return site.phase("gpu001", "i1") == TaskPhase::Running; }));
+  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("p1", TaskKind::Probe)))) << "looking is always allowed";
+  EXPECT_EQ(site.phase("gpu001", "i2"), TaskPhase::Queued);
+  EXPECT_EQ(node->runs["i2"], 0);
+  site.gate.open();
+  EXPECT_TRUE(site.until([&] { return site.phase("gpu001", "i2") == TaskPhase::Done; }));
+  EXPECT_EQ(site.phase("gpu001", "i1"), TaskPhase::Done);
+}
+
+TEST_F(ConversationTest, kindThatTheModeDoesNotKnowIsRefused) {
+  startRam();
+  auto report = site.await(site.gateway().runTask(kNode, task("j1", TaskKind::JoinPool)));
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code(), ErrorCode::InvalidInput);
+  EXPECT_THAT(report.error().str(), HasSubstr("join-pool is no task for an agent in ram mode"));
+}
+
+TEST_F(ConversationTest, machineRestartsOnlyAfterItsTaskWasReported) {
+  startRam();
+  auto report = site.await(site.gateway().runTask(kNode, task("r1", TaskKind::Reboot)));
+  ASSERT_TRUE(report) << report.error().str();
+  EXPECT_TRUE(site.until([&] { return node->reboots == 1; }));
+  EXPECT_EQ(site.phase("gpu001", "r1"), TaskPhase::Done);
+}
+
+TEST_F(ConversationTest, installedSystemComesWithTheCertificateMadeForIt) {
+  startRam();
+  auto made = io::makeKeyAndRequest("gpu001");
+  Result<EnrolResponse> answer = fail(ErrorCode::Timeout, "none");
+  bool answered = false;
+  asio::co_spawn(node->io, node->agent->certify(made->csr_pem), [&](std::exception_ptr, Result<EnrolResponse> got) {
+    answer = std::move(got);
+    answered = true;
+  });
+  ASSERT_TRUE(site.until([&] { return answered; }));
+  ASSERT_TRUE(answer) << answer.error().str();
+  EXPECT_EQ(io::describeCertificate(answer->certificate_pem)->common_name, "gpu001");
+  site.kill(node);
+
+  auto root = site.folder / "disk";
+  Site::setBoot(root, "disk-1");
+  ASSERT_TRUE(io::writeFileAtomic(root / "key", made->key_pem.reveal(), 0600));
+  ASSERT_TRUE(io::writeFileAtomic(root / "crt", answer->certificate_pem));
+  ASSERT_TRUE(io::writeFileAtomic(root / "ca", answer->ca_pem));
+  nlohmann::json config{{"url", site.url()},         {"node", "gpu001"},
+                        {"ca_pem_file", root / "ca"}, {"key_file", root / "key"},
+                        {"certificate_file", root / "crt"}, {"image_digest", "abc123"}};
+  auto options = optionsFromFile(config.dump());
+  ASSERT_TRUE(options) << options.error().str();
+  options->root = root;
+  options->state_folder = root / "var/lib/muster";
+  node = site.startNode(*options);
+  ASSERT_TRUE(site.until([&] { return site.isThere("gpu001", Mode::Disk); }));
+  EXPECT_EQ(site.gateway().state(kNode)->image_digest, "abc123");
+}
+
+TEST_F(ConversationTest, renewedIdentityOutlivesTheInstalledOne) {
+  auto root = site.folder / "renew";
+  AgentOptions options;
+  options.mode = Mode::Disk;
+  options.url = *io::Url::parse(site.url());
+  options.node = "gpu001";
+  options.state_folder = root / "state";
+  auto installed = site.identityOf("gpu001");  // for an hour
+  options.key_file = root / "key";
+  options.certificate_file = root / "crt";
+  options.ca_pem_file = root / "ca";
+  ASSERT_TRUE(io::makeDirs(root));
+  ASSERT_TRUE(io::writeFileAtomic(options.key_file, installed.key_pem.reveal()));
+  ASSERT_TRUE(io::writeFileAtomic(options.certificate_file, installed.certificate_pem));
+  ASSERT_TRUE(io::writeFileAtomic(options.ca_pem_file, site.ca->certificatePem()));
+  auto before = loadIdentity(options);
+  ASSERT_TRUE(before) << before.error().str();
+  EXPECT_EQ(before->tls.certificate_pem, installed.certificate_pem);
+
+  auto client = io::makeHttpClient(before->trust());
+  auto renewed = site.await(renewIdentity(options, *before, *client));
+  ASSERT_TRUE(renewed) << renewed.error().str();
+  auto after = loadIdentity(options);
+  ASSERT_TRUE(after) << after.error().str();
+  EXPECT_EQ(after->tls.certificate_pem, renewed->tls.certificate_pem);
+  EXPECT_GT(after->not_after, before->not_after + 24h);
+  EXPECT_NE(after->tls.key_pem.reveal(), installed.key_pem.reveal());
+}
+
+TEST_F(ConversationTest, probesThatATaskAskedAboutAreToldFromThenOn) {
+  startRam();
+  auto asked = task("p1", TaskKind::Probe);
+  asked.params = R"({"probes":["module.rdma_rxe"],"verify":{"package.x":"1"}})";
+  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, asked)));
+  EXPECT_TRUE(site.until([&] { return site.gateway().state(kNode)->probes.count("module.rdma_rxe") == 1; }));
+  EXPECT_EQ(site.gateway().state(kNode)->probes.count("package.x"), 1u);
+}
+
+TEST_F(ConversationTest, oldResultsAreForgottenButNeverRunAgain) {
+  startRam();
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("p" + std::to_string(i), TaskKind::Probe))));
+  EXPECT_TRUE(site.until([&] { return !site.gateway().report(kNode, "p0"); }));
+  EXPECT_TRUE(site.gateway().report(kNode, "p39"));
+  auto again = site.await(site.gateway().runTask(kNode, task("p0", TaskKind::Probe)));
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code(), ErrorCode::Conflict);
+  EXPECT_EQ(node->runs["p0"], 1);
+}
+
+// ---- polls as a confused network might deliver them
+
+class PollTest : public ::testing::Test {
+ protected:
+  PollRequest busyPoll(const std::string& boot, std::uint64_t sequence, std::vector<AgentTaskReport> reports) {
+    PollRequest poll;
+    poll.mode = Mode::Disk;
+    poll.boot_id = boot;
+    poll.sequence = sequence;
+    poll.reports = std::move(reports);
+    AgentTaskReport busy;
+    busy.id = "other";
+    busy.phase = TaskPhase::Running;  // so that the answer comes at once
+    poll.reports.push_back(busy);
+    return poll;
+  }
+  static AgentTaskReport report(std::string id, TaskPhase phase, std::string result = {}) {
+    AgentTaskReport each;
+    each.id = std::move(id);
+    each.phase = phase;
+    each.result = std::move(result);
+    return each;
+  }
+  int send(const PollRequest& poll) {
+    auto answer = site.post("/agent/v1/poll", toJson(poll), identity);
+    return answer ? answer->status : -1;
+  }
+  Site site;
+  io::TlsIdentity identity = site.identityOf("gpu001");
+};
+
+TEST_F(PollTest, lateAndRepeatedReportsAreNotBelieved) {
+  EXPECT_EQ(send(busyPoll("b1", 10, {report("t", TaskPhase::Running)})), 200);
+  EXPECT_EQ(send(busyPoll("b1", 12, {report("t", TaskPhase::Done, "{}")})), 200);
+  EXPECT_EQ(send(busyPoll("b1", 11, {report("t", TaskPhase::Running)})), 409);
+  EXPECT_EQ(send(busyPoll("b1", 12, {report("t", TaskPhase::Running)})), 409);
+  EXPECT_EQ(site.phase("gpu001", "t"), TaskPhase::Done);
+  EXPECT_EQ(send(busyPoll("b2", 1, {})), 200);
+  EXPECT_EQ(send(busyPoll("b1", 99, {report("t", TaskPhase::Done, "{}")})), 409) << "that boot is over";
+  EXPECT_EQ(site.gateway().state(kNode)->boot_id, "b2");
+}
+
+TEST_F(PollTest, acknowledgedResultMayBeLeftOutButNotInvented) {
+  EXPECT_EQ(send(busyPoll("b1", 1, {report("t", TaskPhase::Done, R"({"x":1})")})), 200);
+  EXPECT_EQ(send(busyPoll("b1", 2, {report("t", TaskPhase::Done)})), 200);
+  EXPECT_EQ(site.gateway().report(kNode, "t")->result, R"({"x":1})");
+  EXPECT_EQ(send(busyPoll("b1", 3, {report("u", TaskPhase::Done)})), 400);
+}
+
+TEST_F(PollTest, answerOfALostResponseIsGivenAgain) {
+  EXPECT_EQ(send(busyPoll("b1", 1, {})), 200);
+  ASSERT_TRUE(site.gateway().submit(kNode, task("t", TaskKind::Probe)));
+  for (std::uint64_t sequence : {2, 3}) {
+    auto answer = site.post("/agent/v1/poll", toJson(busyPoll("b1", sequence, {})), identity);
+    auto parsed = parsePollResponse(answer->body);
+    ASSERT_TRUE(parsed);
+    ASSERT_EQ(parsed->start.size(), 1u);
+    EXPECT_EQ(parsed->start[0].id, "t");
+  }
+  auto taken = site.post("/agent/v1/poll", toJson(busyPoll("b1", 4, {report("t", TaskPhase::Queued)})), identity);
+  EXPECT_TRUE(parsePollResponse(taken->body)->start.empty());
+}
+
+}  // namespace
+}  // namespace muster::agent

@@ -1,0 +1,115 @@
+// Who gets a certificate, and who is listened to.
+#include "tests/agent/site.h"
+
+#include <gmock/gmock.h>
+
+namespace muster::agent {
+namespace {
+
+using namespace test;
+using ::testing::HasSubstr;
+
+const NodeName kNode("gpu001");
+
+class EnrolmentTest : public ::testing::Test {
+ protected:
+  Result<io::HttpResponse> enrol(const std::string& token, const std::string& mac, const std::string& csr) {
+    return site.post("/agent/v1/enrol", toJson(EnrolRequest{token, csr, mac}));
+  }
+  std::string request() { return io::makeKeyAndRequest("anything")->csr_pem; }
+  Site site;
+};
+
+TEST_F(EnrolmentTest, tokenGivesTheNodesCertificateOnce) {
+  auto token = *site.gateway().issueToken(kNode, *Mac::parse(kMac1));
+  auto csr = request();
+  auto first = enrol(token, kMac1, csr);
+  ASSERT_TRUE(first) << first.error().str();
+  ASSERT_EQ(first->status, 200) << first->body;
+  auto answer = parseEnrolResponse(first->body);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->node, "gpu001");
+  EXPECT_EQ(io::describeCertificate(answer->certificate_pem)->common_name, "gpu001");
+
+  auto replay = enrol(token, kMac1, request());
+  EXPECT_EQ(replay->status, 403);
+  EXPECT_THAT(replay->body, HasSubstr("used before"));
+  auto findings = site.store->findings(nullptr);
+  ASSERT_EQ(findings->size(), 1u);
+  EXPECT_THAT(findings->front().text, HasSubstr("enrolment of gpu001 refused: the token was used before"));
+  enrol(token, kMac1, request());
+  EXPECT_EQ(site.store->findings(nullptr)->size(), 1u) << "one finding, however often it is tried";
+}
+
+TEST_F(EnrolmentTest, sameRequestIsAnsweredAgainWhenTheAnswerWasLost) {
+  auto token = *site.gateway().issueToken(kNode, *Mac::parse(kMac1));
+  auto csr = request();
+  ASSERT_EQ(enrol(token, kMac1, csr)->status, 200);
+  EXPECT_EQ(enrol(token, kMac1, csr)->status, 200);
+  site.restartController();
+  EXPECT_EQ(enrol(token, kMac1, csr)->status, 200);
+  EXPECT_EQ(enrol(token, kMac1, request())->status, 403);
+}
+
+TEST_F(EnrolmentTest, tokenIsWorthNothingElsewhere) {
+  auto token = *site.gateway().issueToken(kNode, *Mac::parse(kMac1));
+  (void)site.gateway().issueToken(NodeName("gpu002"), *Mac::parse(kMac2));
+  EXPECT_EQ(enrol(token, kMac2, request())->status, 403);
+  EXPECT_EQ(enrol(token, "52:54:00:00:00:99", request())->status, 403);
+  EXPECT_EQ(enrol("guessed", kMac1, request())->status, 403);
+  EXPECT_EQ(enrol(token, "no mac", request())->status, 400);
+  EXPECT_EQ(enrol(token, kMac1, "no request")->status, 400);
+  EXPECT_EQ(enrol(token, kMac1, request())->status, 200) << "a bad request must not burn the token";
+}
+
+TEST_F(EnrolmentTest, tokenExpiresAndIsReplacedByALaterOne) {
+  auto old = *site.gateway().issueToken(kNode, *Mac::parse(kMac1));
+  auto token = *site.gateway().issueToken(kNode, *Mac::parse(kMac1));
+  EXPECT_EQ(enrol(old, kMac1, request())->status, 403);
+  site.clock.advance(kTokenLifetime + 1s);
+  auto late = enrol(token, kMac1, request());
+  EXPECT_EQ(late->status, 403);
+  EXPECT_THAT(late->body, HasSubstr("expired"));
+}
+
+TEST_F(EnrolmentTest, tokenIsOnlyForANodeAndItsOwnMac) {
+  EXPECT_EQ(site.gateway().issueToken(kNode, *Mac::parse(kMac2)).error().code(), ErrorCode::Conflict);
+  EXPECT_EQ(site.gateway().issueToken(NodeName("other"), *Mac::parse(kMac1)).error().code(), ErrorCode::NotFound);
+}
+
+TEST_F(EnrolmentTest, storeNeverHoldsTheToken) {
+  auto token = *site.gateway().issueToken(kNode, *Mac::parse(kMac1));
+  auto stored = site.store->getValue("agent.token.gpu001");
+  ASSERT_TRUE(stored && *stored);
+  EXPECT_THAT(**stored, ::testing::Not(HasSubstr(token)));
+}
+
+TEST_F(EnrolmentTest, strangersAreNotListenedTo) {
+  PollRequest poll;
+  poll.boot_id = "b";
+  poll.sequence = 1;
+  EXPECT_EQ(site.post("/agent/v1/poll", toJson(poll))->status, 403) << "no client certificate";
+  auto stranger = site.post("/agent/v1/poll", toJson(poll), site.identityOf("gpu999"));
+  EXPECT_EQ(stranger->status, 403);
+  EXPECT_THAT(stranger->body, HasSubstr("gpu999 is not in the inventory"));
+  EXPECT_EQ(site.post("/agent/v1/certificate", toJson(EnrolRequest{{}, request(), {}}))->status, 403);
+  EXPECT_EQ(site.post("/agent/v1/poll", "garbage", site.identityOf("gpu001"))->status, 400);
+}
+
+TEST_F(EnrolmentTest, agentRefusesAControllerThatIsNotPinned) {
+  auto options = site.ramOptions("gpu001");
+  options.ca_fingerprint = std::string(64, 'a');
+  auto node = site.startNode(options);
+  auto stored = [&] { return **site.store->getValue("agent.token.gpu001"); };
+  auto before = stored();
+  EXPECT_FALSE(site.until([&] { return site.isThere("gpu001", Mode::Ram); }, 2s));
+  EXPECT_EQ(stored(), before) << "the token must not have been shown to a stranger";
+
+  auto right = site.startNode(site.ramOptions("gpu002"));
+  EXPECT_TRUE(site.until([&] { return site.isThere("gpu002", Mode::Ram); }));
+  site.kill(node);
+  site.kill(right);
+}
+
+}  // namespace
+}  // namespace muster::agent

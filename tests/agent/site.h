@@ -1,0 +1,241 @@
+// A controller and nodes in one test: the real gateway behind a real HTTPS server on loopback, real agents that dial it.
+// Controller and agents have an io_context each, so that either can die at any moment; nothing is said to anybody then.
+#pragma once
+
+#include "agent/core/agent.h"
+#include "agent/protocol/gateway_server.h"
+#include "base/io/files.h"
+#include "lifecycle/store.h"
+#include "tests/run_async.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+
+#include <optional>
+#include <thread>
+
+namespace muster::test {
+
+using namespace std::chrono_literals;
+
+inline const char* kMac1 = "52:54:00:00:00:01";
+inline const char* kMac2 = "52:54:00:00:00:02";
+
+/// A step that a test opens by hand.
+class Gate {
+ public:
+  void open() {
+    open_ = true;
+    bell_.ring();
+  }
+  Task<void> pass(Clock& clock) {
+    while (!open_) {
+      auto wait = bell_.waitFor(clock, bell_.count(), 1h);
+      co_await std::move(wait);
+    }
+  }
+
+ private:
+  bool open_ = false;
+  agent::Bell bell_;
+};
+
+/// One life of the controller.
+struct Controller {
+  std::unique_ptr<agent::GatewayServer> gateway;
+  asio::io_context io;
+  std::unique_ptr<io::HttpServer> server;
+};
+
+/// One life of an agent. Destroying it is kill -9.
+struct Node {
+  agent::AgentOptions options;
+  std::map<std::string, int> runs;                 ///< task id → how often its handler was entered
+  int reboots = 0;
+  SystemClock clock;
+  std::unique_ptr<agent::Agent> agent;
+  asio::io_context io;
+};
+
+class Site {
+ public:
+  Site() {
+    auto made = io::CertificateAuthority::loadOrCreate(folder / "ca", "test root");
+    if (!made) throw std::runtime_error(made.error().str());
+    ca.emplace(std::move(*made));
+    auto opened = lifecycle::openSqliteStore(folder / "muster.db");
+    if (!opened) throw std::runtime_error(opened.error().str());
+    store = std::move(*opened);
+    int index = 0;
+    for (const char* mac : {kMac1, kMac2}) {
+      inventory::Node node;
+      node.name = NodeName("gpu00" + std::to_string(++index));
+      node.mac = *Mac::parse(mac);
+      cluster.nodes.push_back(node);
+    }
+    startController();
+  }
+
+  void startController() {
+    controller.emplace();
+    controller->gateway = agent::makeGatewayServer(cluster, *ca, *store, clock);
+    io::ServerOptions options;
+    options.identity = *ca->issueServer("controller", {"127.0.0.1"}, std::chrono::hours(1));
+    options.client_ca_pem = ca->certificatePem();
+    options.port = port;
+    auto started = io::startHttpServer(controller->io.get_executor(), options);
+    if (!started) throw std::runtime_error(started.error().str());
+    controller->server = std::move(*started);
+    controller->server->addRoutes(controller->gateway->routes());
+    port = controller->server->port();
+  }
+  void restartController() {
+    controller.reset();
+    startController();
+  }
+  agent::GatewayServer& gateway() { return *controller->gateway; }
+
+  std::string url() const { return "https://127.0.0.1:" + std::to_string(port); }
+
+  agent::AgentOptions ramOptions(const std::string& name, const std::string& boot = "ram-1") {
+    auto root = folder / (name + "-" + boot);
+    setBoot(root, boot);
+    agent::AgentOptions options;
+    options.mode = agent::Mode::Ram;
+    options.url = *io::Url::parse(url());
+    options.node = name;
+    options.mac = name == "gpu001" ? kMac1 : kMac2;
+    options.ca_fingerprint = ca->fingerprint();
+    options.token = Secret(*gateway().issueToken(NodeName(name), *Mac::parse(options.mac)));
+    options.root = root;
+    options.state_folder = root / "run/muster";
+    return options;
+  }
+  static void setBoot(const std::filesystem::path& root, const std::string& boot) {
+    (void)io::makeDirs(root / "proc/sys/kernel/random");
+    (void)io::writeFileAtomic(root / "proc/sys/kernel/random/boot_id", boot + "\n");
+  }
+
+  /// Handlers: Probe answers at once, InstallDriver passes `gate` first, WriteImage never ends by itself.
+  std::unique_ptr<Node> startNode(agent::AgentOptions options) {
+    auto node = std::make_unique<Node>();
+    node->options = options;
+    Node* raw = node.get();
+    agent::TaskHandlers handlers;
+    handlers[agent::TaskKind::Probe] = [raw](nlohmann::json, agent::TaskContextPtr context) { return answer(raw, context->id()); };
+    handlers[agent::TaskKind::Reboot] = [raw](nlohmann::json, agent::TaskContextPtr context) { return answer(raw, context->id()); };
+    handlers[agent::TaskKind::InstallDriver] = [this, raw](nlohmann::json, agent::TaskContextPtr context) {
+      return answerBehind(raw, gate, context);
+    };
+    if (options.mode == agent::Mode::Ram) {
+      handlers[agent::TaskKind::WriteImage] = [this, raw](nlohmann::json, agent::TaskContextPtr context) {
+        return answerBehind(raw, never, context);
+      };
+    }
+    agent::AgentSenses senses;
+    senses.hardware = [] { return hardware(); };
+    senses.probes = [](std::set<std::string> watched) { return probes(std::move(watched)); };
+    senses.reboot = [raw] { ++raw->reboots; };
+    senses.clients = [](io::TlsTrust trust) { return io::makeHttpClient(std::move(trust)); };
+    auto created = agent::Agent::create(options, std::move(handlers), std::move(senses), raw->clock);
+    if (!created) throw std::runtime_error(created.error().str());
+    node->agent = std::move(*created);
+    asio::co_spawn(node->io, node->agent->run(), asio::detached);
+    nodes.push_back(raw);
+    return node;
+  }
+  void kill(std::unique_ptr<Node>& node) {
+    std::erase(nodes, node.get());
+    node.reset();
+  }
+
+  /// Lets everybody run until `holds`. Real time passes only while nobody has anything to do.
+  template <class Condition>
+  bool until(Condition holds, std::chrono::seconds limit = 15s) {
+    auto end = std::chrono::steady_clock::now() + limit;
+    while (!holds()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::size_t done = 0;
+      controller->io.restart();
+      done += controller->io.poll();
+      for (auto* node : nodes) {
+        node->io.restart();
+        done += node->io.poll();
+      }
+      if (done == 0) std::this_thread::sleep_for(200us);
+    }
+    return true;
+  }
+
+  /// Runs on the controller while agents go on.
+  template <class T>
+  Result<T> await(Async<T> work) {
+    auto answer = std::make_shared<std::optional<Result<T>>>();
+    asio::co_spawn(controller->io, std::move(work), [answer](std::exception_ptr thrown, Result<T> result) {
+      *answer = thrown ? Result<T>(fail(ErrorCode::Internal, "thrown")) : std::move(result);
+    });
+    if (!until([&] { return answer->has_value(); })) return fail(ErrorCode::Timeout, "the test's coroutine did not finish");
+    return std::move(**answer);
+  }
+
+  /// A POST as some machine would send it.
+  Result<io::HttpResponse> post(const std::string& path, std::string body, std::optional<io::TlsIdentity> identity = {}) {
+    io::TlsTrust trust;
+    trust.ca_pem = ca->certificatePem();
+    trust.identity = std::move(identity);
+    auto client = io::makeHttpClient(trust);
+    io::HttpRequest request;
+    request.method = "POST";
+    request.url = *io::Url::parse(url() + path);
+    request.body = std::move(body);
+    return await(client->send(std::move(request)));
+  }
+  io::TlsIdentity identityOf(const std::string& name) {
+    auto made = io::makeKeyAndRequest(name);
+    return {made->key_pem, *ca->signClient(made->csr_pem, name, std::chrono::hours(1))};
+  }
+
+  bool isThere(const std::string& name, agent::Mode mode) {
+    auto state = gateway().state(NodeName(name));
+    return state && state->mode == mode;
+  }
+  agent::TaskPhase phase(const std::string& name, const std::string& id) {
+    auto report = gateway().report(NodeName(name), id);
+    return report ? report->phase : agent::TaskPhase::Queued;
+  }
+
+  TempFolder folder;
+  FakeClock clock;  ///< the controller's
+  inventory::Cluster cluster;
+  std::optional<io::CertificateAuthority> ca;
+  std::unique_ptr<lifecycle::Store> store;
+  std::uint16_t port = 0;
+  Gate gate, never;
+  std::vector<Node*> nodes;
+  std::optional<Controller> controller;
+
+ private:
+  static Async<nlohmann::json> answer(Node* node, std::string id) {
+    ++node->runs[id];
+    co_return nlohmann::json{{"answer", id}};
+  }
+  static Async<nlohmann::json> answerBehind(Node* node, Gate& gate, agent::TaskContextPtr context) {
+    ++node->runs[context->id()];
+    context->progress(0.5, "half way");
+    auto pass = gate.pass(node->clock);
+    co_await std::move(pass);
+    co_return nlohmann::json{{"answer", context->id()}};
+  }
+  static Async<agent::Hardware> hardware() {
+    agent::Hardware hardware;
+    hardware.serial = "SN-1";
+    co_return hardware;
+  }
+  static Task<std::map<std::string, std::string>> probes(std::set<std::string> watched) {
+    std::map<std::string, std::string> values = {{"kernel", "6.1.0"}};
+    for (const auto& name : watched) values[name] = "seen";
+    co_return values;
+  }
+};
+
+}  // namespace muster::test

@@ -1,0 +1,121 @@
+// The table of tasks across restarts, and how an agent learns who it is.
+#include "agent/core/options.h"
+#include "agent/core/task_table.h"
+#include "base/io/files.h"
+#include "tests/run_async.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+namespace muster::agent {
+namespace {
+
+using ::testing::HasSubstr;
+
+AgentTaskReport report(std::string id, TaskPhase phase, std::string result = {}) {
+  AgentTaskReport each;
+  each.id = std::move(id);
+  each.phase = phase;
+  each.result = std::move(result);
+  return each;
+}
+
+class TaskTableTest : public ::testing::Test {
+ protected:
+  TaskTable open() {
+    auto table = TaskTable::open(file);
+    EXPECT_TRUE(table) << table.error().str();
+    return std::move(*table);
+  }
+  test::TempFolder folder;
+  std::filesystem::path file = folder / "state/tasks.json";
+};
+
+TEST_F(TaskTableTest, outcomesSurviveAndWhatHadNotEndedHasFailed) {
+  {
+    auto table = open();
+    for (const char* id : {"done", "running", "queued"}) ASSERT_TRUE(table.add({id, TaskKind::InstallDriver, R"({"secret":"hunter2"})"}));
+    table.update(report("done", TaskPhase::Done, R"({"x":1})"));
+    table.update(report("running", TaskPhase::Running));
+  }
+  auto text = *io::readFile(file);
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("hunter2")));
+  struct stat info {};
+  ASSERT_EQ(::stat(file.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+
+  auto table = open();
+  EXPECT_EQ(table.find("done")->report.result, R"({"x":1})");
+  EXPECT_EQ(table.find("done")->kind, TaskKind::InstallDriver);
+  EXPECT_EQ(table.find("running")->report.phase, TaskPhase::Failed);
+  EXPECT_THAT(table.find("running")->report.text, HasSubstr("restarted while the task ran"));
+  EXPECT_THAT(table.find("queued")->report.text, HasSubstr("before the task began"));
+  EXPECT_EQ(table.add({"done", TaskKind::Probe, "{}"}).error().code(), ErrorCode::Conflict);
+}
+
+TEST_F(TaskTableTest, forgottenIdsAreStillKnown) {
+  {
+    auto table = open();
+    ASSERT_TRUE(table.add({"a", TaskKind::Probe, "{}"}));
+    table.forget({"a"});
+    EXPECT_FALSE(table.hasForgotten("a")) << "a task that has not ended is not forgotten";
+    table.update(report("a", TaskPhase::Done, "{}"));
+    table.forget({"a", "never heard of"});
+  }
+  auto table = open();
+  EXPECT_TRUE(table.hasForgotten("a"));
+  EXPECT_FALSE(table.hasForgotten("never heard of"));
+  EXPECT_FALSE(table.find("a"));
+}
+
+TEST_F(TaskTableTest, isBounded) {
+  auto table = open();
+  for (std::size_t i = 0; i < kMaxTasks; ++i) ASSERT_TRUE(table.add({"t" + std::to_string(i), TaskKind::Probe, "{}"}));
+  EXPECT_FALSE(table.add({"one more", TaskKind::Probe, "{}"}));
+  table.update(report("t5", TaskPhase::Done, "{}"));
+  EXPECT_TRUE(table.add({"one more", TaskKind::Probe, "{}"}));
+  EXPECT_TRUE(table.hasForgotten("t5"));
+  EXPECT_EQ(table.entries().size(), kMaxTasks);
+}
+
+TEST_F(TaskTableTest, brokenFileIsMovedAside) {
+  for (const char* broken : {"", "{", "{}", R"({"format":"muster-tasks/1","kinds":["probe"],"reports":[],"forgotten":[],"watched":[]})"}) {
+    ASSERT_TRUE(io::makeDirs(file.parent_path()));
+    ASSERT_TRUE(io::writeFileAtomic(file, broken));
+    auto table = open();
+    EXPECT_TRUE(table.entries().empty());
+    EXPECT_EQ(*io::readFile(file.string() + ".corrupt"), broken);
+  }
+}
+
+TEST(AgentOptions, kernelCommandLine) {
+  std::string pin(64, 'A');
+  auto options = optionsFromKernel("BOOT_IMAGE=/vmlinuz muster.url=https://10.20.0.1:8443 muster.ca=" + pin +
+                                   " muster.token=abc muster.node=gpu001 muster.mac=52-54-00-00-00-01 console=ttyS0 quiet\n");
+  ASSERT_TRUE(options) << options.error().str();
+  EXPECT_EQ(options->mode, Mode::Ram);
+  EXPECT_EQ(options->url.port, 8443);
+  EXPECT_EQ(options->mac, "52:54:00:00:00:01");
+  EXPECT_EQ(options->ca_fingerprint, std::string(64, 'a'));
+  EXPECT_EQ(options->token.reveal(), "abc");
+  EXPECT_EQ(options->node, "gpu001");
+
+  auto why = [](const std::string& line) { return optionsFromKernel(line).error().str(); };
+  EXPECT_THAT(why("quiet"), HasSubstr("lacks muster.url"));
+  EXPECT_THAT(why("muster.url=https://a:1 muster.ca=" + pin + " muster.mac=52:54:00:00:00:01"), HasSubstr("lacks muster.token"));
+  EXPECT_THAT(why("muster.url=http://a:1 muster.ca=" + pin + " muster.token=t muster.mac=52:54:00:00:00:01"), HasSubstr("must be https"));
+  EXPECT_THAT(why("muster.url=https://a:1 muster.ca=ab muster.token=t muster.mac=52:54:00:00:00:01"), HasSubstr("fingerprint"));
+}
+
+TEST(AgentOptions, configurationFile) {
+  auto options = optionsFromFile(R"({"url":"https://10.20.0.1:8443","node":"gpu001","ca_pem_file":"/a","key_file":"/b",
+                                     "certificate_file":"/c","image_digest":"d"})");
+  ASSERT_TRUE(options) << options.error().str();
+  EXPECT_EQ(options->mode, Mode::Disk);
+  EXPECT_EQ(options->image_digest, "d");
+  EXPECT_FALSE(optionsFromFile(R"({"url":"https://10.20.0.1:8443"})"));
+  EXPECT_FALSE(optionsFromFile("not json"));
+}
+
+}  // namespace
+}  // namespace muster::agent

@@ -1,0 +1,180 @@
+// TLS over loopback: who is trusted, and what happens when trust is broken.
+#include "base/io/http.h"
+#include "tests/run_async.h"
+
+namespace muster::io {
+namespace {
+
+using test::runAsync;
+using namespace std::chrono_literals;
+
+Task<ServerResponse> whoAmI(ServerRequest request) { co_return ServerResponse::text(200, "client=" + request.client_common_name); }
+
+class Tls : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto made = CertificateAuthority::loadOrCreate(folder / "ca", "muster test root");
+    ASSERT_TRUE(made) << made.error().str();
+    ca = std::make_unique<CertificateAuthority>(*made);
+  }
+  void start(bool require_client = false, std::vector<std::string> names = {"127.0.0.1"}) {
+    ServerOptions options;
+    options.identity = *ca->issueServer("controller", names, 24h);
+    options.client_ca_pem = ca->certificatePem();
+    options.require_client_certificate = require_client;
+    startWith(std::move(options));
+  }
+  void startWith(ServerOptions options) {
+    auto started = startHttpServer(io.get_executor(), std::move(options));
+    ASSERT_TRUE(started) << started.error().str();
+    server = std::move(*started);
+    server->addRoutes({{"GET", "/who", whoAmI}});
+  }
+  Result<HttpResponse> ask(TlsTrust trust) {
+    client = makeHttpClient(std::move(trust));
+    HttpRequest request;
+    request.url = {"https", "127.0.0.1", server->port(), "/who"};
+    request.timeout = 5s;
+    return runAsync(io, client->send(request));
+  }
+  TlsTrust trustCa() const {
+    TlsTrust trust;
+    trust.ca_pem = ca->certificatePem();
+    return trust;
+  }
+  TlsTrust pin(const std::string& fingerprint, bool root) const {
+    TlsTrust trust;
+    trust.pinned_fingerprint = fingerprint;
+    trust.pin_is_root = root;
+    return trust;
+  }
+  TlsIdentity clientOf(const CertificateAuthority& authority, const std::string& name, std::chrono::hours lifetime = 24h) const {
+    auto request = makeKeyAndRequest("ignored");
+    return {request->key_pem, *authority.signClient(request->csr_pem, name, lifetime)};
+  }
+  static void expectDenied(const Result<HttpResponse>& answer, const std::string& part) {
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code(), ErrorCode::Denied) << answer.error().str();
+    EXPECT_NE(answer.error().str().find(part), std::string::npos) << answer.error().str();
+  }
+
+  asio::io_context io;
+  test::TempFolder folder;
+  std::unique_ptr<CertificateAuthority> ca;
+  std::unique_ptr<HttpServer> server;
+  std::unique_ptr<HttpClient> client;
+};
+
+TEST_F(Tls, caPinAndRootPinAreAccepted) {
+  start();
+  auto by_ca = ask(trustCa());
+  ASSERT_TRUE(by_ca) << by_ca.error().str();
+  EXPECT_EQ(by_ca->body, "client=");
+  const auto leaf = client->peerFingerprint();
+  EXPECT_EQ(leaf.size(), 64u);
+  EXPECT_TRUE(ask(pin(leaf, false)));
+  auto by_root = ask(pin(ca->fingerprint(), true));
+  EXPECT_TRUE(by_root) << by_root.error().str();
+}
+
+TEST_F(Tls, wrongPinsAreDenied) {
+  start();
+  expectDenied(ask(pin(std::string(64, 'a'), false)), "is not the pinned");
+  expectDenied(ask(pin(std::string(64, 'a'), true)), "does not present the pinned root");
+}
+
+TEST_F(Tls, pinnedRootThatDidNotSignTheLeafIsDenied) {
+  // An impostor presents its own leaf with our root appended.
+  auto other = CertificateAuthority::loadOrCreate(folder / "other", "muster test root");
+  ServerOptions options;
+  options.identity = *other->issueServer("controller", {"127.0.0.1"}, 24h);
+  const auto& pem = options.identity->certificate_pem;
+  options.identity->certificate_pem = pem.substr(0, pem.find("-----BEGIN", 10)) + ca->certificatePem();
+  startWith(options);
+  expectDenied(ask(pin(ca->fingerprint(), true)), "not trusted");
+}
+
+TEST_F(Tls, clientCertificateDoesNotMakeAServer) {
+  auto identity = clientOf(*ca, "gpu001");
+  identity.certificate_pem += ca->certificatePem();
+  ServerOptions options;
+  options.identity = identity;
+  startWith(options);
+  expectDenied(ask(pin(ca->fingerprint(), true)), "not trusted");
+}
+
+TEST_F(Tls, otherCaOtherNameAndNoTrustAreDenied) {
+  start(false, {"10.9.9.9"});
+  expectDenied(ask(trustCa()), "IP address mismatch");
+  expectDenied(ask(TlsTrust{}), "no certificate authority and no pin");
+  auto other = CertificateAuthority::loadOrCreate(folder / "other", "another root");
+  TlsTrust wrong;
+  wrong.ca_pem = other->certificatePem();
+  expectDenied(ask(wrong), "not trusted");
+}
+
+TEST_F(Tls, environmentDoesNotAddTrust) {
+  start();
+  ::setenv("SSL_CERT_FILE", (folder / "ca/ca.crt").c_str(), 1);
+  auto other = CertificateAuthority::loadOrCreate(folder / "other", "another root");
+  TlsTrust wrong;
+  wrong.ca_pem = other->certificatePem();
+  expectDenied(ask(wrong), "not trusted");
+  ::unsetenv("SSL_CERT_FILE");
+}
+
+TEST_F(Tls, firstContactReportsTheFingerprint) {
+  ServerOptions options;
+  options.identity = *selfSigned("bmc", {});
+  startWith(options);
+  TlsTrust any;
+  any.accept_any = true;
+  auto answer = ask(any);
+  ASSERT_TRUE(answer) << answer.error().str();
+  EXPECT_EQ(client->peerFingerprint(), describeCertificate(options.identity->certificate_pem)->sha256_fingerprint);
+  expectDenied(ask(trustCa()), "not trusted");
+}
+
+TEST_F(Tls, mutualTlsTellsTheClientsName) {
+  start(true);
+  auto trust = trustCa();
+  trust.identity = clientOf(*ca, "gpu001");
+  auto answer = ask(trust);
+  ASSERT_TRUE(answer) << answer.error().str();
+  EXPECT_EQ(answer->body, "client=gpu001");
+}
+
+TEST_F(Tls, foreignExpiredAndMissingClientCertificatesAreRefused) {
+  start(true);
+  expectDenied(ask(trustCa()), "TLS");
+  auto other = CertificateAuthority::loadOrCreate(folder / "other", "muster test root");
+  auto trust = trustCa();
+  trust.identity = clientOf(*other, "gpu001");
+  expectDenied(ask(trust), "TLS");
+  trust.identity = clientOf(*ca, "gpu001", -1h);
+  expectDenied(ask(trust), "TLS");
+}
+
+TEST_F(Tls, plainHttpToATlsPortIsAnError) {
+  start();
+  client = makeHttpClient();
+  HttpRequest request;
+  request.url = {"http", "127.0.0.1", server->port(), "/who"};
+  request.timeout = 5s;
+  EXPECT_FALSE(runAsync(io, client->send(request)));
+}
+
+TEST_F(Tls, brokenIdentityIsInvalidInput) {
+  ServerOptions options;
+  options.identity = TlsIdentity{Secret("nonsense"), "nonsense"};
+  auto started = startHttpServer(io.get_executor(), options);
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code(), ErrorCode::InvalidInput);
+  auto a = selfSigned("a", {});
+  auto b = selfSigned("b", {});
+  options.identity = TlsIdentity{a->key_pem, b->certificate_pem};
+  EXPECT_FALSE(startHttpServer(io.get_executor(), options));
+}
+
+}  // namespace
+}  // namespace muster::io

@@ -1,0 +1,100 @@
+// Captures of real BMCs, replayed path by path. They are not part of this repository: MUSTER_REDFISH_CAPTURES names their
+// folder (default: shared/captures/redfish beside the source). Nothing of what they contain is printed.
+#include "base/io/process.h"
+#include "tests/bmc/redfish_rig.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace muster::bmc {
+namespace {
+
+std::filesystem::path captureFolder() {
+  if (const char* named = std::getenv("MUSTER_REDFISH_CAPTURES"); named && *named) return named;
+  return std::filesystem::path(MUSTER_SOURCE_DIR).parent_path() / "shared/captures/redfish";
+}
+
+struct Capture {
+  const char* name;
+  int min_firmware;
+  const char* component;   ///< as the inventory names it under this vendor's rule
+};
+
+class RedfishCaptures : public testing::TestWithParam<Capture> {
+ protected:
+  void SetUp() override {
+    const auto file = captureFolder() / (std::string(GetParam().name) + ".json.gz");
+    if (!std::filesystem::exists(file)) GTEST_SKIP() << "no capture " << file.filename() << "; set MUSTER_REDFISH_CAPTURES to their folder";
+    io::Command unpack;
+    unpack.program = "gzip";
+    unpack.args = {"-dc", file.string()};
+    auto text = io::runChecked(unpack);
+    ASSERT_TRUE(text) << text.error().str();
+    resources = parseLenient(*text);
+    ASSERT_TRUE(resources.is_object());
+    net.handle = [this](io::HttpRequest request) { return serve(std::move(request)); };
+  }
+
+  Async<io::HttpResponse> serve(io::HttpRequest request) {
+    std::string path = request.url.target;
+    if (request.method == "POST" && path.find("Sessions") != std::string::npos) co_return test::FakeHttp::json(201, "{}", {{"X-Auth-Token", "t"}});
+    if (request.method != "GET") co_return test::FakeHttp::json(405, "{}");
+    if (path.size() > 1 && path.back() == '/') path.pop_back();
+    auto it = resources.find(path);
+    co_return it == resources.end() ? test::FakeHttp::json(404, "{}") : test::FakeHttp::json(200, it->dump());
+  }
+
+  test::VirtualLoop loop;
+  test::FakeHttp net;
+  test::RedfishRig rig{loop, net};
+  Json resources;
+};
+
+TEST_P(RedfishCaptures, systemPowerAndMacsAreRead) {
+  auto bmc = rig.bmc();
+  auto system = loop.run(bmc->system());
+  ASSERT_TRUE(system) << system.error().str();
+  EXPECT_EQ(system->power, PowerState::On);
+  EXPECT_FALSE(system->manufacturer.empty());
+  EXPECT_FALSE(system->model.empty());
+  EXPECT_FALSE(system->serial.empty());
+  EXPECT_FALSE(system->uuid.empty());
+  EXPECT_FALSE(system->macs.empty());
+  EXPECT_EQ(system->boot_override, BootTarget::None);
+}
+
+TEST_P(RedfishCaptures, theFirmwareInventoryHasStableUniqueNamesWithVersions) {
+  auto bmc = rig.bmc();
+  auto items = loop.run(bmc->firmware());
+  ASSERT_TRUE(items) << items.error().str();
+  EXPECT_GE(static_cast<int>(items->size()), GetParam().min_firmware);
+  std::set<std::string> names;
+  for (const auto& item : *items) {
+    EXPECT_TRUE(names.insert(item.name).second);
+    EXPECT_FALSE(item.version.empty());
+  }
+  EXPECT_TRUE(names.contains(GetParam().component));
+}
+
+TEST_P(RedfishCaptures, onWhenItIsOnNeedsNoRequestThatChangesAnything) {
+  auto bmc = rig.bmc();
+  EXPECT_TRUE(loop.run(bmc->power(PowerAction::On)));
+  for (const auto& request : net.requests) EXPECT_TRUE(request.method == "GET" || request.url.target.find("Sessions") != std::string::npos);
+}
+
+TEST_P(RedfishCaptures, tasksAreListedOrAbsentButNeverAnError) {
+  auto bmc = rig.bmc();
+  auto tasks = loop.run(bmc->tasks());
+  ASSERT_TRUE(tasks) << tasks.error().str();
+  EXPECT_TRUE(tasks->running.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RedfishCaptures,
+                         testing::Values(Capture{"dell", 20, "BIOS.Setup.1-1"}, Capture{"hpe", 40, "System ROM"},
+                                         Capture{"supermicro", 100, "HGX_FW_BMC_0"},
+                                         Capture{"nvidia_viking", 60, "HostBIOS_0"}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace muster::bmc

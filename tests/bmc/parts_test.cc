@@ -1,0 +1,180 @@
+// The small parts: lenient JSON, quirks, task ids and states, the upload's body, turnstiles.
+#include "bmc/arbiter.h"
+#include "bmc/multipart.h"
+#include "bmc/redfish_bmc.h"
+#include "base/io/crypto.h"
+#include "base/io/files.h"
+#include "tests/fakes/fake_bmc.h"
+#include "tests/run_async.h"
+#include "tests/virtual_loop.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace muster::bmc {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+TEST(JsonView, takesNumbersAsStringsAndSurvivesEveryWrongShape) {
+  const Json json = parseLenient(R"({"a":"25.687000","b":7,"c":null,"d":{"@odata.id":"/x"},"e":"/y","f":[{"@odata.id":"/1"},null,5,"/2"],"g":"many"})");
+  EXPECT_EQ(numberAt(json, "a"), 25.687);
+  EXPECT_EQ(textAt(json, "b"), "7");
+  EXPECT_EQ(textAt(json, "c"), "");
+  EXPECT_EQ(linkAt(json, "d"), "/x");
+  EXPECT_EQ(linkAt(json, "e"), "/y");
+  EXPECT_EQ(numberAt(json, "g"), std::nullopt);
+  EXPECT_EQ(textAt(json, "a/b/c"), "");
+  EXPECT_EQ(linksAt(json, "b"), std::vector<std::string>());
+  EXPECT_THAT(linksAt(json, "f"), testing::ElementsAre("/1", "/2"));
+  EXPECT_TRUE(parseLenient("<html>").is_null());
+}
+
+TEST(Quirks, everyRowNamesItsSource) {
+  for (const QuirkRow& row : quirkRows()) EXPECT_GT(row.source.size(), 20u) << row.vendor;
+}
+
+TEST(Quirks, narrowerRowsWinAndStrangersGetTheDefaults) {
+  EXPECT_TRUE(quirksOf({"Supermicro", "Supermicro", "SYS-821GE-TNHR", "11"}).boot_mode);
+  EXPECT_FALSE(quirksOf({"Supermicro", "Supermicro", "SYS-X10DRT", "3"}).boot_mode);
+  EXPECT_FALSE(quirksOf({"Dell", "Dell Inc.", "PowerEdge R750", "6"}).keeps_finished_tasks);
+  EXPECT_TRUE(quirksOf({"AMI", "NVIDIA", "DGXH100", "23.11.20"}).boot_override_on_settings);
+  EXPECT_TRUE(quirksOf({"Nobody", "Nobody", "", ""}).send_targets);
+}
+
+RedfishReply reply(int status, const char* body, io::Headers headers = {}) { return {status, std::move(headers), parseLenient(body)}; }
+
+TEST(RedfishTasks, theIdIsFoundWhereverTheBmcPutsIt) {
+  const char* task7 = "/redfish/v1/TaskService/Tasks/7";
+  EXPECT_EQ(taskUriOf(reply(202, "", {{"Location", task7}})), task7);
+  EXPECT_EQ(taskUriOf(reply(202, "", {{"Location", std::string(task7) + "/Monitor"}})), task7);
+  EXPECT_EQ(taskUriOf(reply(202, "", {{"Location", std::string("https://bmc") + task7}})), task7);
+  EXPECT_EQ(taskUriOf(reply(202, R"({"@odata.id":"/redfish/v1/TaskService/Tasks/7"})", {{"Location", "/redfish/v1/TaskService/TaskMonitors/x"}})), task7);
+  EXPECT_EQ(taskUriOf(reply(202, R"({"Id":"7"})")), task7);
+  EXPECT_EQ(taskUriOf(reply(202, R"({"Accepted":{"@Message.ExtendedInfo":[{"MessageArgs":["/redfish/v1/TaskService/Tasks/7"]}]}})")), task7);
+  EXPECT_EQ(taskUriOf(reply(202, R"({"Accepted":{"@Message.ExtendedInfo":[{"MessageArgs":["7"]}]}})")), task7);
+  EXPECT_EQ(taskUriOf(reply(202, "")), "");
+}
+
+TEST(RedfishTasks, statesMapToRunningCompletedFailed) {
+  auto state = [](const char* body) { return taskStatusOf(reply(200, body)).state; };
+  for (const char* running : {"New", "Starting", "Running", "Pending", "Stopping", "Suspended"}) {
+    EXPECT_EQ(state(fmt::format(R"({{"TaskState":"{}"}})", running).c_str()), TaskState::Running) << running;
+  }
+  for (const char* failed : {"Exception", "Killed", "Cancelled", "Interrupted", "UserIntervention"}) {
+    EXPECT_EQ(state(fmt::format(R"({{"TaskState":"{}","TaskStatus":"OK"}})", failed).c_str()), TaskState::Failed) << failed;
+  }
+  EXPECT_EQ(state(R"({"TaskState":"Completed","TaskStatus":"OK"})"), TaskState::Completed);
+  EXPECT_EQ(state(R"({"TaskState":"Completed","TaskStatus":"Critical"})"), TaskState::Failed);
+  EXPECT_EQ(taskStatusOf(reply(202, "")).state, TaskState::Running);   // a task monitor
+  EXPECT_EQ(taskStatusOf(reply(204, "")).state, TaskState::Completed);
+  EXPECT_DOUBLE_EQ(taskStatusOf(reply(200, R"({"TaskState":"Running","PercentComplete":"40"})")).fraction, 0.4);
+  EXPECT_EQ(taskStatusOf(reply(200, R"({"TaskState":"Running","Messages":[{"Message":"erasing"}]})")).message, "erasing");
+}
+
+TEST(Multipart, hashesTheBytesThatAreSentAndNamesTheFileWithoutItsPath) {
+  test::TempFolder folder;
+  const auto file = folder / "bmc-1.fw";
+  ASSERT_TRUE(io::writeFileAtomic(file, "payload"));
+  auto body = multipartUpdate({"BMC", file, io::sha256Hex("payload")}, Json{{"Targets", Json::array({"/t"})}});
+  ASSERT_TRUE(body);
+  EXPECT_THAT(body->body, HasSubstr("filename=\"bmc-1.fw\"\r\n"));
+  EXPECT_THAT(body->body, HasSubstr("\r\n\r\npayload\r\n--"));
+  EXPECT_THAT(body->body, HasSubstr(R"({"Targets":["/t"]})"));
+  EXPECT_EQ(body->file_bytes, 7u);
+
+  auto wrong = multipartUpdate({"BMC", file, io::sha256Hex("other")}, Json::object());
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().code(), ErrorCode::Corrupt);
+  EXPECT_EQ(multipartUpdate({"BMC", folder / "none", ""}, Json::object()).error().code(), ErrorCode::NotFound);
+  ASSERT_TRUE(io::writeFileAtomic(file, ""));
+  EXPECT_EQ(multipartUpdate({"BMC", file, io::sha256Hex("")}, Json::object()).error().code(), ErrorCode::InvalidInput);
+}
+
+/// A driver that counts who is inside.
+class CountingBmc final : public Bmc {
+ public:
+  explicit CountingBmc(Clock& clock) : clock_(clock) {}
+  std::string address() const override { return "counting"; }
+  Async<SystemInfo> system() override {
+    auto stay = inside(readers, most_readers);
+    co_await std::move(stay);
+    co_return SystemInfo();
+  }
+  Async<void> power(PowerAction) override {
+    auto stay = inside(writers, most_writers);
+    co_await std::move(stay);
+    co_return Result<void>();
+  }
+  Async<void> resetBmc() override {
+    met_others = met_others || readers > 0 || writers > 0;
+    auto stay = inside(writers, most_writers);
+    co_await std::move(stay);
+    met_others = met_others || readers > 0;
+    co_return Result<void>();
+  }
+  Async<void> bootOnce(BootTarget) override {  // never ends
+    auto sleep = clock_.sleep(24h);
+    co_await std::move(sleep);
+    co_return Result<void>();
+  }
+  Async<std::vector<FirmwareItem>> firmware() override { co_return std::vector<FirmwareItem>(); }
+  Async<std::string> startUpdate(FirmwareUpdate) override { co_return std::string(); }
+  Async<TaskStatus> task(std::string) override { co_return TaskStatus(); }
+  Async<TaskList> tasks() override { co_return TaskList(); }
+
+  int readers = 0, writers = 0, most_readers = 0, most_writers = 0;
+  bool met_others = false;
+
+ private:
+  Task<void> inside(int& now, int& most) {
+    most = std::max(most, ++now);
+    auto sleep = clock_.sleep(1s);
+    co_await std::move(sleep);
+    --now;
+  }
+  Clock& clock_;
+};
+
+Task<void> ignore(Async<void> op) { (void)co_await std::move(op); }
+Task<void> ignore(Async<SystemInfo> op) { (void)co_await std::move(op); }
+
+TEST(Arbiter, oneWriterFewReadersAndNobodyDuringAReset) {
+  test::VirtualLoop loop;
+  auto driver = std::make_unique<CountingBmc>(loop.clock);
+  auto* counts = driver.get();
+  auto bmc = arbitrate(std::move(driver), loop.clock);
+  for (int i = 0; i < 8; ++i) {
+    loop.spawn(ignore(bmc->system()));
+    loop.spawn(ignore(bmc->power(PowerAction::On)));
+    if (i == 3) loop.spawn(ignore(bmc->resetBmc()));
+  }
+  ASSERT_TRUE(loop.run(bmc->power(PowerAction::ForceOff)));
+  ASSERT_TRUE(loop.run(bmc->resetBmc()));
+  EXPECT_EQ(counts->most_writers, 1);
+  EXPECT_EQ(counts->most_readers, static_cast<int>(kMaxConcurrentReads));
+  EXPECT_FALSE(counts->met_others);
+}
+
+TEST(Arbiter, everyOperationHasADeadlineAndGivesItsPlaceBack) {
+  test::VirtualLoop loop;
+  auto bmc = arbitrate(std::make_unique<CountingBmc>(loop.clock), loop.clock);
+  auto stuck = loop.run(bmc->bootOnce(BootTarget::Pxe));
+  ASSERT_FALSE(stuck);
+  EXPECT_EQ(stuck.error().code(), ErrorCode::Timeout);
+  EXPECT_TRUE(loop.run(bmc->power(PowerAction::On)));
+}
+
+TEST(Arbiter, whoIsCancelledWhileWaitingLeavesNoGap) {
+  test::VirtualLoop loop;
+  auto bmc = arbitrate(std::make_unique<CountingBmc>(loop.clock), loop.clock);
+  loop.spawn(ignore(bmc->bootOnce(BootTarget::Pxe)));  // holds the write place for its whole deadline
+  loop.settle();
+  auto impatient = withDeadline<void>(loop.clock, 2s, "waiting", bmc->power(PowerAction::On));
+  EXPECT_EQ(loop.run(std::move(impatient)).error().code(), ErrorCode::Timeout);
+  EXPECT_TRUE(loop.run(bmc->power(PowerAction::On)));
+}
+
+}  // namespace
+}  // namespace muster::bmc

@@ -1,0 +1,33 @@
+// A RedfishSession or RedfishBmc on a FakeHttp.
+#pragma once
+
+#include "bmc/redfish_bmc.h"
+#include "tests/bmc/values_store.h"
+#include "tests/fakes/fake_http.h"
+#include "tests/virtual_loop.h"
+
+namespace muster::test {
+
+struct RedfishRig {
+  VirtualLoop& loop;
+  FakeHttp& net;
+  ValuesStore store;
+  std::string password = "right";
+
+  RedfishRig(VirtualLoop& l, FakeHttp& n) : loop(l), net(n) {}
+
+  /// A new process on the same store.
+  std::unique_ptr<bmc::RedfishSession> session() {
+    bmc::RedfishSession::Options options;
+    options.node = NodeName("gpu001");
+    options.base_url = "https://10.20.250.1";
+    options.username = "admin";
+    options.password = [this]() -> Result<Secret> { return Secret(password); };
+    return std::make_unique<bmc::RedfishSession>(std::move(options), store, loop.clock, net.factory());
+  }
+  std::unique_ptr<bmc::RedfishBmc> bmc(inventory::BootMode mode = inventory::BootMode::Uefi) {
+    return std::make_unique<bmc::RedfishBmc>(session(), mode, loop.clock, loop.workers);
+  }
+};
+
+}  // namespace muster::test

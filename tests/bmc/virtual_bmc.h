@@ -1,0 +1,70 @@
+// The lab's Redfish service in memory, in virtual time, as the other end of a FakeHttp.
+#pragma once
+
+#include "base/io/files.h"
+#include "lab/vbmc/firmware_file.h"
+#include "lab/vbmc/redfish_service.h"
+#include "tests/fakes/fake_http.h"
+#include "tests/fakes/fake_machine.h"
+#include "tests/virtual_loop.h"
+
+#include <cstdlib>
+
+namespace muster::test {
+
+inline lab::vbmc::ServiceOptions virtualBmcOptions(const std::filesystem::path& folder) {
+  lab::vbmc::ServiceOptions options;
+  options.identity = {.node = "gpu001", .serial = "SN-1", .uuid = "11111111-2222-4333-8444-555555555555", .macs = {"52:54:00:20:00:01"}};
+  options.account = lab::vbmc::Account::make("admin", "right");
+  options.state_file = folder / "state.json";
+  options.staging_folder = folder;
+  return options;
+}
+
+class VirtualBmc {
+ public:
+  explicit VirtualBmc(VirtualLoop& loop) : loop_(loop) {
+    char name[] = "/tmp/muster-bmc-test-XXXXXX";
+    folder = ::mkdtemp(name);
+    auto made = lab::vbmc::RedfishService::make(loop.clock, loop.workers, machine, virtualBmcOptions(folder));
+    if (!made) throw std::runtime_error(made.error().str());
+    service = std::move(*made);
+    loop_.spawn(service->run());
+    net.handle = [this](io::HttpRequest request) { return serve(std::move(request)); };
+  }
+  ~VirtualBmc() {
+    service->stop();
+    loop_.settle();
+    std::filesystem::remove_all(folder);
+  }
+
+  std::filesystem::path firmwareFile(const std::string& component, const std::string& version) {
+    auto path = folder / (component + "-" + version + ".fw");
+    if (!io::writeFileAtomic(path, lab::vbmc::makeFirmware(component, version))) throw std::runtime_error("cannot write " + path.string());
+    return path;
+  }
+  int logins() const { return net.count("POST", "/redfish/v1/SessionService/Sessions"); }
+
+  std::filesystem::path folder;
+  FakeHttp net;
+  lab::vbmc::FakeMachine machine;
+  std::unique_ptr<lab::vbmc::RedfishService> service;
+
+ private:
+  Async<io::HttpResponse> serve(io::HttpRequest request) {
+    if (service->away()) co_return fail(ErrorCode::Unavailable, "connection refused");
+    io::ServerRequest received;
+    received.method = request.method;
+    received.target = request.url.target;
+    received.headers = request.headers;
+    received.body = request.body;
+    auto answer = service->handle(std::move(received));
+    auto response = co_await std::move(answer);
+    auto* text = std::get_if<std::string>(&response.body);
+    co_return io::HttpResponse{response.status, response.headers, text ? *text : std::string()};
+  }
+
+  VirtualLoop& loop_;
+};
+
+}  // namespace muster::test

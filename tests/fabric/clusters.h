@@ -1,0 +1,64 @@
+// Small declared fabrics for the tests of fabric/ and its neighbours.
+#pragma once
+
+#include "fabric/fabric.h"
+
+#include <algorithm>
+
+namespace muster::fabric::test {
+
+/// `nodes` nodes gpu001… on a rail-optimized fabric called "ib".
+inline inventory::Cluster railCluster(int nodes, int sus = 1, int nodes_per_su = 4, int rails = 2, int spines_per_su = 2) {
+  inventory::Cluster cluster;
+  cluster.name = "test";
+  inventory::Profile profile;
+  profile.name = "gpu-node";
+  profile.fabric = "ib";
+  cluster.profiles["gpu-node"] = profile;
+  inventory::Fabric fabric;
+  fabric.name = "ib";
+  fabric.sus = sus;
+  fabric.nodes_per_su = nodes_per_su;
+  fabric.rails = rails;
+  fabric.spines_per_su = spines_per_su;
+  fabric.switch_ports = 16;
+  fabric.subnet_managers = {"controller"};
+  inventory::Partition all;
+  all.name = "default";
+  all.pkey = 0x7fff;
+  all.ipoib = true;
+  all.limited_members = {"ALL"};
+  all.full_members = {"SELF"};
+  inventory::Partition batch;
+  batch.name = "batch";
+  batch.pkey = 0x0010;
+  batch.full_members = {"gpu[001-002]"};
+  fabric.partitions = {all, batch};
+  cluster.fabrics["ib"] = fabric;
+  for (int i = 1; i <= nodes; ++i) {
+    inventory::Node node;
+    node.name = NodeName(fmt::format("gpu{:03}", i));
+    node.profile = "gpu-node";
+    cluster.nodes.push_back(node);
+  }
+  return cluster;
+}
+
+inline Topology declared(const inventory::Cluster& cluster) { return declaredTopology(cluster, cluster.fabrics.at("ib")).value(); }
+
+inline Link* findLink(Topology& topology, const Port& end) {
+  auto at = std::find_if(topology.links.begin(), topology.links.end(), [&](const Link& link) { return link.a == end || link.b == end; });
+  return at == topology.links.end() ? nullptr : &*at;
+}
+
+inline void unplug(Topology& topology, const Port& end) {
+  std::erase_if(topology.links, [&](const Link& link) { return link.a == end || link.b == end; });
+}
+
+inline void plug(Topology& topology, Port one, Port other, std::string width_speed = "4xHDR") {
+  if (other < one) std::swap(one, other);
+  topology.links.push_back({std::move(one), std::move(other), std::move(width_speed)});
+  std::sort(topology.links.begin(), topology.links.end());
+}
+
+}  // namespace muster::fabric::test

@@ -1,0 +1,321 @@
+// The fabric phase against real ibsim and OpenSM.
+#include "fabric/partitions.h"
+#include "fabric/tools.h"
+#include "tests/fabric/simulated_fabric.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace muster::fabric::test {
+namespace {
+
+using namespace lifecycle;
+using muster::test::runAsync;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+struct Context final : ActContext {
+  std::vector<Finding> found;
+  FactSet known;
+  std::string id = "intent-1";
+  const std::string& intentId() const override { return id; }
+  std::string operation() const override { return {}; }
+  Result<void> recordOperation(const std::string&) override { return {}; }
+  bool wipeAllowed() const override { return false; }
+  void progress(double, std::string_view) override {}
+  void finding(Finding finding) override { found.push_back(std::move(finding)); }
+  const FactSet& facts() const override { return known; }
+};
+
+/// One muster: a phase made anew for the inventory as it is now, over the same simulated fabric.
+class Muster {
+ public:
+  Muster(inventory::Cluster cluster, SimulatedFabric& fabric)
+      : cluster_(std::move(cluster)), phase_(makeFabricPhase(cluster_, fabric.processes(), clock_, fabric.options())) {}
+
+  Goal goal(const Subject& subject, std::string_view facet) {
+    for (auto& goal : phase_->goals(cluster_, subject, {}))
+      if (goal.facet.facet.str() == facet) return goal;
+    ADD_FAILURE() << "no goal " << facet;
+    return {};
+  }
+  std::string observed(const Subject& subject, std::string_view facet) {
+    return valueOf(runAsync(phase_->observe(subject), kLimit), facet);
+  }
+  std::string verified(const Subject& subject, std::string_view facet) {
+    return valueOf(runAsync(phase_->verify(actionOf(goal(subject, facet))), kLimit), facet);
+  }
+  bool met(const Subject& subject, std::string_view facet) { return verified(subject, facet) == goal(subject, facet).want; }
+
+  Result<Outcome> act(const Subject& subject, std::string_view facet) {
+    return runAsync(phase_->act(actionOf(goal(subject, facet)), context), kLimit);
+  }
+  /// "" when done, else why not.
+  std::string tryTo(const Subject& subject, std::string_view facet) {
+    auto outcome = act(subject, facet);
+    if (!outcome) return "error: " + outcome.error().str();
+    if (auto* blocked = std::get_if<Blocked>(&*outcome)) return "blocked: " + blocked->why;
+    return std::holds_alternative<Done>(*outcome) ? "" : "again";
+  }
+  void bringUp() {
+    for (auto facet : {"fabric.sm", "fabric.partitions"}) {
+      ASSERT_EQ(tryTo(whole, facet), "");
+      ASSERT_EQ(verified(whole, facet), goal(whole, facet).want);
+    }
+  }
+
+  const Subject whole = Subject::cluster();
+  Context context;
+
+ private:
+  static constexpr std::chrono::seconds kLimit{90};
+  static Action actionOf(const Goal& goal) {
+    Action action;
+    action.facet = goal.facet;
+    action.to = goal.want;
+    return action;
+  }
+  static std::string valueOf(const Result<std::vector<Fact>>& facts, std::string_view facet) {
+    if (!facts) return "error: " + facts.error().str();
+    for (const auto& fact : *facts)
+      if (fact.facet.str() == facet) return fact.value;
+    return "";
+  }
+
+  SystemClock clock_;
+  inventory::Cluster cluster_;
+  std::unique_ptr<Phase> phase_;
+};
+
+Subject node(const char* name) { return Subject(NodeName(name)); }
+
+class FabricSystem : public ::testing::Test {
+ protected:
+  DiffReport diffNow(const inventory::Cluster& cluster, SimulatedFabric& fabric) {
+    auto report = runAsync(diff(cluster, fabric.processes(), fabric.options()), std::chrono::seconds(60));
+    EXPECT_TRUE(report);
+    return report ? *report : DiffReport{};
+  }
+  std::optional<pid_t> opensm(SimulatedFabric& fabric) { return io::PidFile{fabric.options().run_folder / "opensm.pid"}.alive(); }
+  std::set<std::string> tables(SimulatedFabric& fabric) {  // of all HCAs, read from the ports
+    auto options = fabric.options();
+    Tools tools(fabric.processes(), options);
+    std::set<std::string> out;
+    auto found = runAsync(tools.discover());
+    EXPECT_TRUE(found);
+    for (const auto& [name, device] : found->devices)
+      if (!device.is_switch)
+        out.insert(name + " " + toString(runAsync(tools.pkeys(device.addresses.at(1).lid, 1)).value_or(PkeyTable{0xdead})));
+    return out;
+  }
+
+  inventory::Cluster cluster_ = railCluster(3);
+  Topology declared_ = declared(cluster_);
+};
+
+TEST_F(FabricSystem, bringsAHealthyFabricUpOnceAndFindsItAgain) {
+  SimulatedFabric fabric(declared_);
+  EXPECT_EQ(diffNow(cluster_, fabric).exitCode(), DiffReport::kEqual);
+  Muster first(cluster_, fabric);
+  EXPECT_EQ(first.observed(first.whole, "fabric.sm"), "not-as-declared: opensm does not run");
+  EXPECT_THAT(first.observed(node("gpu001"), "fabric.ports"), HasSubstr("the subnet manager has not reached gpu001 mlx5_0"));
+  first.bringUp();
+  EXPECT_EQ(first.tryTo(first.whole, "fabric.links"), "");
+  EXPECT_TRUE(first.met(first.whole, "fabric.links"));
+  for (auto name : {"gpu001", "gpu002", "gpu003"}) EXPECT_EQ(first.verified(node(name), "fabric.ports"), "as-declared");
+  EXPECT_EQ(tables(fabric), (std::set<std::string>{"controller mlx5_0 {0xffff}", "gpu001 mlx5_0 {0x7fff 0x8010}",
+                                                   "gpu001 mlx5_1 {0x7fff 0x8010}", "gpu002 mlx5_0 {0x7fff 0x8010}",
+                                                   "gpu002 mlx5_1 {0x7fff 0x8010}", "gpu003 mlx5_0 {0x7fff}", "gpu003 mlx5_1 {0x7fff}"}));
+  EXPECT_EQ(diffNow(cluster_, fabric).exitCode(), DiffReport::kEqual);
+
+  auto pid = opensm(fabric);
+  ASSERT_TRUE(pid);
+  Muster second(cluster_, fabric);
+  EXPECT_TRUE(second.met(second.whole, "fabric.sm"));
+  EXPECT_EQ(second.tryTo(second.whole, "fabric.sm"), "");
+  EXPECT_EQ(opensm(fabric), pid);
+
+  // muster died between starting opensm and writing down its pid: found by its command line, no second one is started.
+  std::filesystem::remove(fabric.options().run_folder / "opensm.pid");
+  EXPECT_EQ(second.tryTo(second.whole, "fabric.sm"), "");
+  EXPECT_EQ(opensm(fabric), pid);
+
+  ::kill(*pid, SIGKILL);
+  ASSERT_TRUE(eventually([&] { return !opensm(fabric); }));
+  EXPECT_EQ(second.verified(second.whole, "fabric.sm"), "not-as-declared: opensm does not run");
+  EXPECT_EQ(second.tryTo(second.whole, "fabric.sm"), "");
+  EXPECT_TRUE(second.met(second.whole, "fabric.sm"));
+  EXPECT_NE(opensm(fabric), pid);
+}
+
+TEST_F(FabricSystem, changesPartitionsByAHangUpAndRoutingByARestart) {
+  SimulatedFabric fabric(declared_);
+  Muster(cluster_, fabric).bringUp();
+  auto pid = opensm(fabric);
+  cluster_.fabrics["ib"].partitions[1].full_members = {"gpu003"};
+  Muster changed(cluster_, fabric);
+  EXPECT_TRUE(changed.met(changed.whole, "fabric.sm"));
+  EXPECT_THAT(changed.observed(changed.whole, "fabric.partitions"), StartsWith("not-as-declared"));
+  EXPECT_EQ(changed.tryTo(changed.whole, "fabric.partitions"), "");
+  EXPECT_TRUE(changed.met(changed.whole, "fabric.partitions"));
+  EXPECT_EQ(opensm(fabric), pid);
+  auto now = tables(fabric);
+  EXPECT_TRUE(now.count("gpu003 mlx5_0 {0x7fff 0x8010}"));
+  EXPECT_TRUE(now.count("gpu001 mlx5_0 {0x7fff}"));
+
+  cluster_.fabrics["ib"].routing = "updn";
+  Muster rerouted(cluster_, fabric);
+  EXPECT_EQ(rerouted.observed(rerouted.whole, "fabric.sm"), "not-as-declared: opensm runs with another configuration");
+  rerouted.bringUp();
+  EXPECT_NE(opensm(fabric), pid);
+}
+
+TEST_F(FabricSystem, closesAFabricThatATypoOpened) {
+  SimulatedFabric fabric(declared_);
+  Muster muster(cluster_, fabric);
+  muster.bringUp();
+  auto before = tables(fabric);
+  auto file = fabric.options().run_folder / "partitions.conf";
+  ASSERT_TRUE(io::writeFileAtomic(file, "Default=0x7fff, ipoib : ALL=limited, SELF=full ;\nbatch=0x00zz10,bla : ;\n"));
+  ::kill(*opensm(fabric), SIGHUP);
+  ASSERT_TRUE(eventually([&] { return tables(fabric).count("gpu003 mlx5_0 {0xffff}") > 0; }))
+      << "OpenSM did not open the fabric: the test tests nothing";
+  EXPECT_THAT(muster.verified(muster.whole, "fabric.partitions"), HasSubstr("partitions.conf is not the declared one"));
+  EXPECT_THAT(muster.verified(node("gpu003"), "fabric.ports"), HasSubstr("has PKeys {0xffff}, declared {0x7fff}"));
+  EXPECT_EQ(muster.tryTo(muster.whole, "fabric.partitions"), "");
+  EXPECT_TRUE(muster.met(muster.whole, "fabric.partitions"));
+  EXPECT_EQ(tables(fabric), before);
+}
+
+TEST_F(FabricSystem, startsNothingForADeclarationWithAnUnknownMember) {
+  SimulatedFabric fabric(declared_);
+  cluster_.fabrics["ib"].partitions[1].full_members = {"gpu[001-002]", "gpu0O3"};
+  Muster muster(cluster_, fabric);
+  for (auto facet : {"fabric.sm", "fabric.partitions", "fabric.links"})
+    EXPECT_THAT(muster.tryTo(muster.whole, facet), AllOf(StartsWith("blocked"), HasSubstr("gpu0O3")));
+  EXPECT_FALSE(muster.met(muster.whole, "fabric.sm"));
+  EXPECT_FALSE(opensm(fabric));
+}
+
+TEST_F(FabricSystem, namesAPulledUplinkAndLetsTheNodesGoOn) {
+  SimulatedFabric fabric(declared_);
+  Muster muster(cluster_, fabric);
+  muster.bringUp();
+  fabric.unlink({"leaf-su1-r0", 9});
+  auto report = diffNow(cluster_, fabric);
+  ASSERT_EQ(report.exitCode(), DiffReport::kDeviates) << toText(report);
+  ASSERT_EQ(report.deviations.size(), 1u) << toText(report);
+  EXPECT_EQ(report.deviations[0].kind, DeviationKind::MissingLink);
+  EXPECT_EQ(report.deviations[0].at, (Port{"leaf-su1-r0", 9}));
+  EXPECT_THAT(muster.tryTo(muster.whole, "fabric.links"), HasSubstr("between leaf-su1-r0 port 9 and spine-001 port 1"));
+  ASSERT_EQ(muster.context.found.size(), 1u);
+  EXPECT_THAT(muster.context.found[0].evidence, HasSubstr("missing-link"));
+  EXPECT_FALSE(muster.met(muster.whole, "fabric.links"));
+  EXPECT_TRUE(muster.met(muster.whole, "fabric.sm")) << "with root GUIDs ftree survives a pulled uplink";
+  EXPECT_TRUE(muster.met(node("gpu001"), "fabric.ports"));
+}
+
+TEST_F(FabricSystem, keepsOnlyTheMiswiredNodeOut) {
+  SimulatedFabric fabric(declared_);
+  Muster muster(cluster_, fabric);
+  muster.bringUp();
+  fabric.unlink({"gpu002 mlx5_0", 1});
+  fabric.unlink({"gpu002 mlx5_1", 1});
+  fabric.link({"gpu002 mlx5_0", 1}, {"leaf-su1-r1", 2});
+  fabric.link({"gpu002 mlx5_1", 1}, {"leaf-su1-r0", 2});
+  EXPECT_THAT(muster.tryTo(node("gpu002"), "fabric.ports"), AllOf(StartsWith("blocked"), HasSubstr("swap the cables at leaf-su1-r")));
+  EXPECT_EQ(muster.context.found.size(), 2u);
+  EXPECT_FALSE(muster.met(node("gpu002"), "fabric.ports"));
+  EXPECT_TRUE(muster.met(node("gpu001"), "fabric.ports"));
+  EXPECT_TRUE(muster.met(node("gpu003"), "fabric.ports"));
+  EXPECT_EQ(diffNow(cluster_, fabric).deviations.size(), 2u);
+}
+
+TEST_F(FabricSystem, seesStrangersAndNarrowLinks) {
+  auto real = declared_;
+  real.devices["stranger mlx5_0"] = {"stranger mlx5_0", false, 1, {}, {}};
+  plug(real, {"leaf-su1-r1", 7}, {"stranger mlx5_0", 1});
+  findLink(real, {"gpu003 mlx5_1", 1})->width_speed = "1xHDR";
+  SimulatedFabric fabric(real);
+  auto report = diffNow(cluster_, fabric);
+  ASSERT_EQ(report.deviations.size(), 2u) << toText(report);
+  EXPECT_EQ(report.deviations[0].kind, DeviationKind::WrongWidthSpeed);
+  EXPECT_EQ(report.deviations[0].found, "1xHDR");
+  EXPECT_EQ(report.deviations[1].kind, DeviationKind::ExtraNode);
+  EXPECT_EQ(report.deviations[1].at.node, "stranger mlx5_0");
+  Muster muster(cluster_, fabric);
+  muster.bringUp();
+  EXPECT_TRUE(tables(fabric).count("stranger mlx5_0 {0x7fff}"));
+  EXPECT_FALSE(muster.met(node("gpu003"), "fabric.ports"));
+  EXPECT_TRUE(muster.met(node("gpu001"), "fabric.ports"));
+}
+
+TEST_F(FabricSystem, doesNotTakeALossyDiscoveryForTheTruth) {
+  SimulatedFabric fabric(declared_);
+  Muster muster(cluster_, fabric);
+  muster.bringUp();
+  fabric.dropMads("leaf-su1-r1", 10);
+  int refused = 0;
+  for (int i = 0; i < 5; ++i) {
+    auto report = diffNow(cluster_, fabric);
+    EXPECT_NE(report.exitCode(), DiffReport::kDeviates) << "devices that did not answer were called missing\n" << toText(report);
+    refused += report.exitCode() == DiffReport::kNoAnswer;
+  }
+  EXPECT_GT(refused, 0);
+  fabric.dropMads("leaf-su1-r1", 60);
+  EXPECT_EQ(muster.verified(node("gpu001"), "fabric.ports"), "unreadable");
+  EXPECT_EQ(muster.verified(muster.whole, "fabric.links"), "unreadable");
+  auto outcome = muster.act(muster.whole, "fabric.links");
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code(), ErrorCode::Unavailable);
+}
+
+TEST_F(FabricSystem, isNotContentWithAnotherRoutingEngine) {
+  auto flat = railCluster(2, 1, 4, 1, 0);  // one switch: no fat tree, OpenSM falls back to minhop and reports SUBNET UP
+  SimulatedFabric fabric(declared(flat));
+  Muster muster(flat, fabric);
+  EXPECT_THAT(muster.tryTo(muster.whole, "fabric.sm"),
+              AllOf(StartsWith("blocked"), HasSubstr("routing engine 'minhop' is in force, 'ftree' is declared")));
+  EXPECT_EQ(muster.context.found.size(), 1u);
+  EXPECT_FALSE(muster.met(muster.whole, "fabric.sm"));
+  flat.fabrics["ib"].routing = "minhop";
+  Muster again(flat, fabric);
+  again.bringUp();
+}
+
+TEST_F(FabricSystem, saysSoWhenAnotherSubnetManagerIsMaster) {
+  SimulatedFabric fabric(declared_);
+  muster::test::TempFolder folder;
+  auto options = fabric.options();
+  options.tool_env["SIM_HOST"] = ibsimNodeId("gpu001 mlx5_0");
+  Tools tools(fabric.processes(), options);
+  auto log = folder / "log";
+  ASSERT_TRUE(io::writeFileAtomic(
+      folder / "conf", fmt::format("sm_priority 15\nforce_log_flush TRUE\nconsole off\nlog_file {}\ndump_files_dir {}\n", log.string(),
+                                   folder.path().string())));
+  auto command = tools.command("opensm", {"-F", (folder / "conf").string()});
+  command.env["OSM_CACHE_DIR"] = command.env["OSM_TMP_DIR"] = folder.path().string();
+  auto other = fabric.processes().start(command, folder / "out");
+  ASSERT_TRUE(other);
+  ASSERT_TRUE(eventually([&] { return io::readFile(log).value_or("").find("SUBNET UP") != std::string::npos; }));
+  Muster muster(cluster_, fabric);
+  EXPECT_THAT(muster.tryTo(muster.whole, "fabric.sm"), AllOf(StartsWith("blocked"), HasSubstr("another subnet manager is master")));
+  (*other)->terminate(std::chrono::seconds(5));
+}
+
+TEST_F(FabricSystem, saysWhatIsMissingWhenThereIsNoFabric) {
+  FabricOptions options{
+      std::filesystem::temp_directory_path() / "muster-none", {"ibsim-run"}, {{"IBSIM_SOCKNAME", fmt::format("nobody-{}", ::getpid())}}, std::chrono::seconds(1)};
+  auto processes = io::makeProcessRunner();
+  auto report = runAsync(diff(cluster_, *processes, options), std::chrono::seconds(60));
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->exitCode(), DiffReport::kNoAnswer);
+  EXPECT_THAT(toText(*report), HasSubstr("ibnetdiscover"));
+}
+
+}  // namespace
+}  // namespace muster::fabric::test

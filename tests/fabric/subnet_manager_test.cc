@@ -1,0 +1,195 @@
+// OpenSM's files and words: rendering, its log, the tools' answers.
+#include "fabric/subnet_manager.h"
+
+#include "tests/fabric/clusters.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace muster::fabric::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// The declared fabric as a discovery would see it: every device with GUIDs.
+Topology seen(const Topology& declared) {
+  Topology found = declared;
+  int next = 1;
+  for (auto& [name, device] : found.devices) {
+    device.guid = fmt::format("0x{:016x}", 0x100 * next);
+    device.addresses[device.is_switch ? 0 : 1] = {device.is_switch ? device.guid : fmt::format("0x{:016x}", 0x100 * next + 1), next};
+    ++next;
+  }
+  return found;
+}
+
+TEST(OpensmConf, namesTheSpinesAsRootsAndTheOptionsThatMatter) {
+  auto cluster = railCluster(2);
+  auto topology = declared(cluster);
+  KnownGuids known;
+  known.learn(topology, seen(topology));
+  auto rules = declaredPartitions(cluster, cluster.fabrics["ib"], topology).value();
+  auto files = renderSm(cluster.fabrics["ib"], topology, rules, known, "0x0000000000000101", "/run/x");
+  for (auto line : {"guid 0x0000000000000101\n", "routing_engine ftree\n", "root_guid_file /run/x/root_guids\n",
+                    "partition_config_file /run/x/partitions.conf\n", "part_enforce both\n", "allow_both_pkeys FALSE\n",
+                    "force_log_flush TRUE\n", "console off\n", "exit_on_fatal TRUE\n"})
+    EXPECT_THAT(files.opensm_conf, HasSubstr(line));
+  EXPECT_EQ(files.root_guids, known.switches.at("spine-001") + "\n" + known.switches.at("spine-002") + "\n");
+  EXPECT_THAT(files.partitions, HasSubstr("batch=0x0010 : " + known.hcas.at("gpu001 mlx5_0") + "=full"));
+}
+
+TEST(OpensmConf, digestOfTheDeclarationNeedsNoDiscoveryAndChangesWithIt) {
+  auto cluster = railCluster(2);
+  auto& fabric = cluster.fabrics["ib"];
+  auto before = declaredSmDigest(fabric, declared(cluster));
+  EXPECT_EQ(declaredSmDigest(fabric, declared(cluster)), before);
+  fabric.routing = "updn";
+  auto updn = declaredSmDigest(fabric, declared(cluster));
+  EXPECT_NE(updn, before);
+  fabric.spines_per_su = 3;
+  EXPECT_NE(declaredSmDigest(fabric, declared(cluster)), updn);
+}
+
+TEST(OpensmConf, hasNoRootsInAFabricOfOneTier) {
+  auto cluster = railCluster(2, 1, 4, 1, 0);
+  EXPECT_TRUE(rootSwitches(declared(cluster)).empty());
+}
+
+TEST(OpensmConf, refusesEnginesAndSubnetManagersThatAreNotThere) {
+  auto fabric = railCluster(1).fabrics["ib"];
+  EXPECT_TRUE(checkSubnetManagers(fabric));
+  fabric.routing = "ftree,no_fallback";
+  EXPECT_THAT(checkSubnetManagers(fabric).error().text(), HasSubstr("no routing engine 'ftree,no_fallback'"));
+  fabric.routing = "ftree";
+  fabric.subnet_managers = {"controller", "sm2"};
+  EXPECT_FALSE(checkSubnetManagers(fabric));
+}
+
+TEST(KnownGuids, learnAHcaOnlyWhereItIsDeclared) {
+  auto topology = declared(railCluster(2));
+  auto found = seen(topology);
+  unplug(found, {"gpu001 mlx5_0", 1});
+  plug(found, {"gpu001 mlx5_0", 1}, {"leaf-su1-r0", 6});
+  KnownGuids known;
+  known.learn(topology, found);
+  EXPECT_EQ(known.hcas.count("gpu001 mlx5_0"), 0u);
+  EXPECT_EQ(known.hcas.count("gpu001 mlx5_1"), 1u);
+}
+
+TEST(KnownGuids, keepANodeThatIsSwitchedOffAndFollowAReplacedHca) {
+  auto topology = declared(railCluster(2));
+  auto found = seen(topology);
+  KnownGuids known;
+  known.learn(topology, found);
+  auto old = known.hcas.at("gpu001 mlx5_0");
+  auto off = found;
+  unplug(off, {"gpu001 mlx5_0", 1});
+  off.devices.erase("gpu001 mlx5_0");
+  known.learn(topology, off);
+  EXPECT_EQ(known.hcas.at("gpu001 mlx5_0"), old);
+  found.devices["gpu001 mlx5_0"].addresses[1].guid = "0x00000000deadbeef";
+  known.learn(topology, found);
+  EXPECT_EQ(known.hcas.at("gpu001 mlx5_0"), "0x00000000deadbeef");
+  // The old HCA in another node: it must not stay a member under its former name.
+  found.devices["gpu002 mlx5_0"].addresses[1].guid = "0x00000000deadbeef";
+  found.devices["gpu001 mlx5_0"].addresses[1].guid = old;
+  known.learn(topology, found);
+  EXPECT_EQ(known.hcas.at("gpu001 mlx5_0"), old);
+  EXPECT_EQ(known.hcas.at("gpu002 mlx5_0"), "0x00000000deadbeef");
+}
+
+TEST(KnownGuids, surviveTheFileAndDropWhatIsNotOurs) {
+  auto topology = declared(railCluster(2));
+  KnownGuids known;
+  known.learn(topology, seen(topology));
+  auto again = KnownGuids::fromJson(known.toJson());
+  EXPECT_EQ(again.hcas, known.hcas);
+  EXPECT_EQ(again.switches, known.switches);
+  EXPECT_TRUE(KnownGuids::fromJson("{\"ports\": {\"a\": \"0x1=full ; x\"}}").hcas.empty());
+  EXPECT_TRUE(KnownGuids::fromJson("half a fi").hcas.empty());
+}
+
+constexpr std::string_view kUp = R"(Nov 20 14:28:41 322883 [7DB41740] 0x80 -> Entering DISCOVERING state
+Nov 20 14:28:41 328749 [7AB3A6C0] 0x80 -> Entering MASTER state
+Nov 20 14:28:41 330887 [7AB3A6C0] 0x02 -> osm_ucast_mgr_process: ftree tables configured on all switches
+Nov 20 14:28:41 333013 [7AB3A6C0] 0x02 -> SUBNET UP
+)";
+
+TEST(SmLog, tellsWhoRoutesAndWhetherTheSubnetIsUp) {
+  auto log = readSmLog(kUp);
+  EXPECT_TRUE(log.master);
+  EXPECT_TRUE(log.subnet_up);
+  EXPECT_EQ(log.routing_engine, "ftree");
+  EXPECT_FALSE(log.partitions_refused);
+  EXPECT_TRUE(log.complaints.empty());
+}
+
+TEST(SmLog, seesTheFallBackToMinhopAndWhy) {
+  auto log = readSmLog(std::string(kUp) + R"(Nov 20 14:20:07 368141 [709B46C0] 0x02 -> Fabric rank is 1 (should be between 2 and 8)
+Nov 20 14:20:07 368148 [709B46C0] 0x01 -> ucast_mgr_route: ftree: cannot build lid matrices
+Nov 20 14:20:07 368289 [709B46C0] 0x02 -> osm_ucast_mgr_process: minhop tables configured on all switches
+Nov 20 14:20:07 369184 [709B46C0] 0x02 -> SUBNET UP
+)");
+  EXPECT_EQ(log.routing_engine, "minhop");
+  EXPECT_THAT(log.complaints, ElementsAre(HasSubstr("cannot build lid matrices")));
+}
+
+TEST(SmLog, rememberThatPartitionsWereThrownAwayUntilASweepReadsThemAgain) {
+  const std::string typo =
+      std::string(kUp) + R"(Nov 20 14:28:54 672938 [7AB3A6C0] 0x01 -> parse_part_conf: PARSE ERROR: line 2: bad partition definition
+Nov 20 14:28:54 672958 [7AB3A6C0] 0x01 -> osm_prtn_make_partitions: Partition configuration in error; retrying with default config
+)";
+  const std::string swept = "Nov 20 14:28:54 674148 [7AB3A6C0] 0x02 -> SUBNET UP\n";
+  EXPECT_TRUE(readSmLog(typo).partitions_refused);
+  EXPECT_TRUE(readSmLog(typo + swept).partitions_refused);
+  EXPECT_FALSE(readSmLog(typo + swept + swept).partitions_refused);
+}
+
+TEST(SmLog, isNotUpBeforeTheFirstSweepOrAsStandby) {
+  EXPECT_FALSE(readSmLog("").subnet_up);
+  EXPECT_FALSE(readSmLog(std::string(kUp) + "Nov 20 14:28:41 328749 [7AB3A6C0] 0x80 -> Entering STANDBY state\n").subnet_up);
+}
+
+TEST(ToolAnswers, areReadOrRefused) {
+  auto info = parseSmInfo("sminfo: sm lid 1 sm guid 0x100001, activity count 192 priority 14 state 3 SMINFO_MASTER\n");
+  ASSERT_TRUE(info);
+  EXPECT_EQ(info->guid, "0x0000000000100001");
+  EXPECT_TRUE(info->master);
+  EXPECT_FALSE(parseSmInfo("sminfo: sm lid 3 sm guid 0x5, activity count 1 priority 1 state 2 SMINFO_STANDBY")->master);
+  EXPECT_FALSE(parseSmInfo(""));
+
+  auto keys = parsePkeys("   0: 0x7fff 0x8010 0x0000 0x0000\n   8: 0x0000 0x0000\n64 pkeys capacity for this port\n");
+  ASSERT_TRUE(keys);
+  EXPECT_EQ(*keys, (PkeyTable{0x7fff, 0x8010}));
+  EXPECT_FALSE(parsePkeys("   0: 0x7fff 0x8010 0x0000 0x0000\n"));
+
+  EXPECT_EQ(troubleIn("ibwarn: [9439] sim_connect: attached as client 0 at node \"controller-mlx5_0\"\n"), "");
+  EXPECT_THAT(
+      troubleIn("./libibnetdisc/query_smp.c:186; umad (DR path slid 0; dlid 0; 0,1,1 Attr 0x11:0) bad status 110; Connection timed out\n"),
+      HasSubstr("timed out"));
+
+  EXPECT_EQ(
+      guidsInSubnetList("{ CA-SM Ports:01 SystemGUID:0000000000100000 NodeGUID:0000000000100000 } { SW NodeGUID:00000000002000ab }\n"),
+      (std::set<std::string>{"0x0000000000100000", "0x00000000002000ab"}));
+}
+
+TEST(DiffReport, hasAnExitCodeForEachAnswer) {
+  DiffReport report{"ib", 3, 2, {}, {}};
+  EXPECT_EQ(report.exitCode(), 0);
+  EXPECT_THAT(toText(report), HasSubstr("all as declared"));
+  report.deviations.push_back({DeviationKind::Miswired, {"gpu001 mlx5_0", 1}, "here", "there", "move it"});
+  EXPECT_EQ(report.exitCode(), 1);
+  EXPECT_THAT(toText(report), HasSubstr("repair:   move it"));
+  auto json = nlohmann::json::parse(toJson(report));
+  EXPECT_EQ(json["deviations"][0]["kind"], "miswired");
+  EXPECT_EQ(json["equal"], false);
+  report.deviations.clear();
+  report.error = "a MAD timed out";
+  EXPECT_EQ(report.exitCode(), 2);
+  EXPECT_EQ(nlohmann::json::parse(toJson(report))["equal"], false);
+}
+
+}  // namespace
+}  // namespace muster::fabric::test

@@ -1,0 +1,154 @@
+// FakeAgentGateway: agents in memory. A test says who is there and how each kind of task ends; every submission is kept.
+//
+//   FakeAgentGateway agents;
+//   agents.boot(NodeName("gpu001"), Mode::Disk, "boot-1");
+//   agents.answer(TaskKind::Probe, [](const NodeName&, const AgentTask&) -> Result<std::string> { return R"({"kernel":"6.1"})"; });
+//   agents.hold(TaskKind::WriteImage);      // stays Running until agents.finish(id, …) or agents.failTask(id, …)
+#pragma once
+
+#include "agent/protocol/gateway.h"
+
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace muster::test {
+
+class FakeAgentGateway final : public agent::AgentGateway {
+ public:
+  /// Answers the result as JSON text, or the task's failure.
+  using Answer = std::function<Result<std::string>(const NodeName&, const agent::AgentTask&)>;
+
+  /// The node's agent is there from now on. A new boot_id forgets nothing of its tasks.
+  agent::AgentState& boot(const NodeName& node, agent::Mode mode, std::string boot_id = "boot-1") {
+    auto& state = states_[node];
+    state.node = node;
+    state.mode = mode;
+    state.boot_id = std::move(boot_id);
+    return state;
+  }
+  void setState(agent::AgentState state) { states_[state.node] = std::move(state); }
+  /// The agent has gone silent.
+  void silence(const NodeName& node) { states_.erase(node); }
+  void answer(agent::TaskKind kind, Answer how) { answers_[kind] = std::move(how); }
+  void answer(agent::TaskKind kind, std::string result) {
+    answers_[kind] = [result](const NodeName&, const agent::AgentTask&) -> Result<std::string> { return result; };
+  }
+  void hold(agent::TaskKind kind) { held_.insert(kind); }
+  void finish(const std::string& task_id, std::string result) { end(task_id, agent::TaskPhase::Done, {}, std::move(result)); }
+  void failTask(const std::string& task_id, std::string text, ErrorCode code = ErrorCode::Internal) {
+    end(task_id, agent::TaskPhase::Failed, std::move(text), {}, code);
+  }
+  void progress(const std::string& task_id, double fraction, std::string text) {
+    for (auto& [key, report] : reports_) {
+      if (key.second != task_id) continue;
+      report.fraction = fraction;
+      report.text = text;
+    }
+  }
+  /// Called at the start of waitFor; lets a test boot the node at that moment.
+  std::function<void(const NodeName&)> on_wait;
+
+  /// Every first submission of a task id, in order.
+  const std::vector<std::pair<NodeName, agent::AgentTask>>& submitted() const { return submitted_; }
+  std::vector<agent::AgentTask> submitted(const NodeName& node, agent::TaskKind kind) const {
+    std::vector<agent::AgentTask> found;
+    for (const auto& [who, task] : submitted_) {
+      if (who == node && task.kind == kind) found.push_back(task);
+    }
+    return found;
+  }
+  /// submit calls in all, repeated ids included.
+  int submit_calls = 0;
+
+  std::optional<agent::AgentState> state(const NodeName& node) const override {
+    auto it = states_.find(node);
+    if (it == states_.end()) return std::nullopt;
+    return it->second;
+  }
+
+  /// Does not wait: after on_wait the agent is there, or it is Timeout.
+  Async<agent::AgentState> waitFor(NodeName node, std::optional<agent::Mode> mode, std::string not_boot_id, std::chrono::seconds) override {
+    if (on_wait) on_wait(node);
+    auto it = states_.find(node);
+    bool fits = it != states_.end() && (!mode || it->second.mode == *mode) && (not_boot_id.empty() || it->second.boot_id != not_boot_id);
+    if (!fits) co_return fail(ErrorCode::Timeout, "no agent of " + node.str() + " in the wanted mode");
+    co_return it->second;
+  }
+
+  Result<void> submit(const NodeName& node, agent::AgentTask task) override {
+    ++submit_calls;
+    auto key = std::pair(node, task.id);
+    if (reports_.contains(key)) return {};
+    if (!states_.contains(node)) return fail(ErrorCode::Unavailable, "no agent of " + node.str());
+    submitted_.emplace_back(node, task);
+    auto& report = reports_[key];
+    report.id = task.id;
+    report.phase = agent::TaskPhase::Running;
+    if (held_.contains(task.kind)) return {};
+    auto how = answers_.find(task.kind);
+    if (how == answers_.end()) {
+      failTask(task.id, "the fake agent has no answer for " + std::to_string(static_cast<int>(task.kind)));
+      return {};
+    }
+    auto result = how->second(node, task);
+    if (result) {
+      finish(task.id, std::move(*result));
+    } else {
+      failTask(task.id, result.error().str(), result.error().code());
+    }
+    return {};
+  }
+
+  std::optional<agent::AgentTaskReport> report(const NodeName& node, const std::string& task_id) const override {
+    auto it = reports_.find(std::pair(node, task_id));
+    if (it == reports_.end()) return std::nullopt;
+    return it->second;
+  }
+
+  /// Waits for `finish` or `failTask` when the kind is held.
+  Async<agent::AgentTaskReport> runTask(NodeName node, agent::AgentTask task) override {
+    std::string id = task.id;
+    auto submitted = submit(node, std::move(task));
+    if (!submitted) co_return fail(submitted.error());
+    auto executor = co_await asio::this_coro::executor;
+    while (reports_[{node, id}].phase == agent::TaskPhase::Running) {
+      auto bell = std::make_shared<asio::steady_timer>(executor, std::chrono::hours(1));
+      bells_.push_back(bell);
+      boost::system::error_code ignored;
+      auto wait = bell->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+      co_await std::move(wait);
+    }
+    auto report = reports_[{node, id}];
+    if (report.phase == agent::TaskPhase::Failed) co_return fail(report.code, report.text);
+    co_return report;
+  }
+
+ private:
+  void end(const std::string& task_id, agent::TaskPhase phase, std::string text, std::string result, ErrorCode code = ErrorCode::Internal) {
+    for (auto& [key, report] : reports_) {
+      if (key.second != task_id) continue;
+      report.phase = phase;
+      report.fraction = 1;
+      report.text = text;
+      report.result = result;
+      report.code = code;
+    }
+    for (auto& bell : std::exchange(bells_, {})) bell->cancel();
+  }
+
+  std::map<NodeName, agent::AgentState> states_;
+  std::map<std::pair<NodeName, std::string>, agent::AgentTaskReport> reports_;
+  std::vector<std::pair<NodeName, agent::AgentTask>> submitted_;
+  std::map<agent::TaskKind, Answer> answers_;
+  std::set<agent::TaskKind> held_;
+  std::vector<std::shared_ptr<asio::steady_timer>> bells_;
+};
+
+}  // namespace muster::test

@@ -1,0 +1,39 @@
+// FakeImageStore: images by name in memory; nothing is built.
+#pragma once
+
+#include "provision/image/image_store.h"
+
+#include <map>
+#include <string>
+
+namespace muster::test {
+
+class FakeImageStore final : public provision::ImageStore {
+ public:
+  std::map<std::string, provision::PackedImage> images;  ///< by name
+  std::optional<provision::RamOs> ram_os = provision::RamOs{"vmlinuz", "initrd.img", "agent.img"};
+  int builds = 0;
+
+  void add(const std::string& name, const std::string& digest) { images[name] = {name, digest, "pack", "index.json", 1u << 30}; }
+
+  Result<std::optional<provision::PackedImage>> find(const inventory::Image& image) const override {
+    const auto it = images.find(image.name);
+    if (it == images.end()) return std::nullopt;
+    return it->second;
+  }
+  Result<provision::PackedImage> build(const inventory::Image& image, std::function<void(std::string_view)>) override {
+    ++builds;
+    const auto it = images.find(image.name);
+    if (it == images.end()) return fail(ErrorCode::Internal, "the fake store cannot build " + image.name);
+    return it->second;
+  }
+  Result<std::optional<provision::RamOs>> findRamOs() const override { return ram_os; }
+  Result<provision::RamOs> buildRamOs(std::function<void(std::string_view)>) override {
+    ++builds;
+    if (!ram_os) return fail(ErrorCode::Internal, "the fake store cannot build the RAM OS");
+    return *ram_os;
+  }
+  std::vector<io::Route> routes() const override { return {}; }
+};
+
+}  // namespace muster::test

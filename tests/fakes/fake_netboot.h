@@ -1,0 +1,30 @@
+// FakeNetboot: remembers who is armed.
+#pragma once
+
+#include "provision/netboot/netboot.h"
+
+#include <map>
+#include <optional>
+#include <set>
+
+namespace muster::test {
+
+class FakeNetboot final : public provision::Netboot {
+ public:
+  std::set<NodeName> armed;
+  std::map<NodeName, int> armings;
+  std::optional<Error> refuse_arm;
+
+  Result<void> start() override { return {}; }
+  void stop() override {}
+  Result<void> arm(const NodeName& node) override {
+    if (refuse_arm) return fail(*refuse_arm);
+    armed.insert(node);
+    ++armings[node];
+    return {};
+  }
+  void disarm(const NodeName& node) override { armed.erase(node); }
+  std::vector<io::Route> routes() override { return {}; }
+};
+
+}  // namespace muster::test

@@ -1,0 +1,346 @@
+// The firmware phase on a fake BMC, driven as the engine does: act until Done, the operation journaled, a new phase after a crash.
+#include "base/io/crypto.h"
+#include "base/io/files.h"
+#include "firmware/activation.h"
+#include "firmware/firmware.h"
+#include "firmware/progress.h"
+#include "tests/fakes/fake_bmc.h"
+#include "tests/run_async.h"
+#include "tests/virtual_loop.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace muster::firmware {
+namespace {
+
+using namespace std::chrono_literals;
+using lifecycle::Action;
+using lifecycle::FacetRef;
+using lifecycle::Outcome;
+using lifecycle::Subject;
+using test::FakeBmc;
+
+const NodeName kNode("gpu001");
+
+/// What the engine keeps of one intent. It outlives the phase, as the store does.
+class Journal final : public lifecycle::ActContext {
+ public:
+  const std::string& intentId() const override { return id; }
+  std::string operation() const override { return operation_id; }
+  Result<void> recordOperation(const std::string& value) override {
+    operation_id = value;
+    if (crash_after_record && --*crash_after_record == 0) throw test::FakeCrash{"recordOperation"};
+    return {};
+  }
+  bool wipeAllowed() const override { return false; }
+  void progress(double, std::string_view text) override { said.emplace_back(text); }
+  void finding(lifecycle::Finding finding) override { findings.push_back(std::move(finding)); }
+  const lifecycle::FactSet& facts() const override { return facts_; }
+
+  std::string id = "intent-1";
+  std::string operation_id;
+  std::optional<int> crash_after_record;  ///< the n-th record is committed, then muster dies
+  std::vector<std::string> said;
+  std::vector<lifecycle::Finding> findings;
+
+ private:
+  lifecycle::FactSet facts_;
+};
+
+class FirmwarePhaseTest : public testing::Test {
+ protected:
+  FirmwarePhaseTest() {
+    bmc.components["BMC"] = {.version = "2.0.0", .activates = FakeBmc::Activates::BmcReset};
+    bmc.components["BIOS"] = {.version = "1.4.0", .activates = FakeBmc::Activates::PowerCycle};
+    inventory::FirmwareBaseline baseline{"rack-1", {}, {"BMC", "BIOS"}};
+    baseline.components.push_back(component("BIOS", "1.4.2"));
+    baseline.components.push_back(component("BMC", "2.1.0"));
+    cluster.firmware["rack-1"] = baseline;
+    inventory::Profile profile;
+    profile.name = "gpu-node";
+    profile.firmware = "rack-1";
+    cluster.profiles["gpu-node"] = profile;
+    inventory::Node node;
+    node.name = kNode;
+    node.profile = "gpu-node";
+    cluster.nodes.push_back(node);
+    restart();
+  }
+
+  inventory::FirmwareComponent component(const std::string& name, const std::string& version) {
+    const std::string content = R"({"component":")" + name + R"(","version":")" + version + "\"}\npayload";
+    const auto file = folder / (name + ".fw");
+    EXPECT_TRUE(io::writeFileAtomic(file, content));
+    return {name, version, file, io::sha256Hex(content)};
+  }
+  void restart() { phase = makeFirmwarePhase(cluster, fleet, loop.clock); }
+
+  Action action(const std::string& name, const std::string& to) {
+    Action a;
+    a.id = "gpu001/firmware." + name;
+    a.facet = {Subject(kNode), FacetName("firmware." + name)};
+    a.phase = "firmware";
+    a.to = to;
+    return a;
+  }
+
+  /// One engine: act until Done, waiting as asked. Errors that can be retried are, three times.
+  Result<void> drive(Action a) {
+    int retries = 3;
+    for (int call = 0; call < 2000; ++call) {
+      auto outcome = loop.run(phase->act(a, journal));
+      if (!outcome) {
+        if (!outcome.error().canRetry() || --retries < 0) return fail(outcome.error());
+      } else if (std::holds_alternative<lifecycle::Done>(*outcome)) {
+        return {};
+      } else if (auto* again = std::get_if<lifecycle::Again>(&*outcome)) {
+        EXPECT_FALSE(again->waiting_for.empty());
+        loop.clock.advance(again->after);
+      } else {
+        return fail(ErrorCode::Conflict, "blocked: " + std::get<lifecycle::Blocked>(*outcome).why);
+      }
+    }
+    return fail(ErrorCode::Timeout, "act never ends");
+  }
+  /// As drive; a crash makes a new phase on the same journal and BMC.
+  Result<void> driveThroughCrashes(Action a) {
+    for (int crashes = 0; crashes < 5; ++crashes) {
+      try {
+        return drive(a);
+      } catch (const test::FakeCrash&) {
+        ++crashed;
+        restart();
+      }
+    }
+    return fail(ErrorCode::Internal, "crashes without end");
+  }
+
+  test::TempFolder folder;
+  test::VirtualLoop loop;
+  test::FakeBmcFleet fleet;
+  FakeBmc& bmc = fleet.fake(kNode);
+  inventory::Cluster cluster;
+  Journal journal;
+  std::unique_ptr<lifecycle::Phase> phase;
+  int crashed = 0;
+};
+
+TEST_F(FirmwarePhaseTest, goalsFollowTheBaselinesOrder) {
+  auto goals = phase->goals(cluster, Subject(kNode), {});
+  ASSERT_EQ(goals.size(), 2u);
+  EXPECT_EQ(goals[0].facet.facet.str(), "firmware.BMC");
+  EXPECT_EQ(goals[0].want, "2.1.0");
+  EXPECT_THAT(goals[0].needs, testing::ElementsAre(FacetRef{Subject(kNode), FacetName("enrolled")}));
+  EXPECT_EQ(goals[1].facet.facet.str(), "firmware.BIOS");
+  EXPECT_THAT(goals[1].needs, testing::Contains(goals[0].facet));
+  EXPECT_EQ(goals[1].disruption, lifecycle::Disruption::Reset);
+  EXPECT_TRUE(phase->goals(cluster, Subject::cluster(), {}).empty());
+}
+
+TEST_F(FirmwarePhaseTest, observesDeclaredComponentsOnly) {
+  bmc.components["CPLD"] = {.version = "7"};
+  auto facts = loop.run(phase->observe(Subject(kNode)));
+  ASSERT_TRUE(facts);
+  ASSERT_EQ(facts->size(), 2u);
+  for (const auto& fact : *facts) EXPECT_EQ(fact.value, fact.facet.str() == "firmware.BMC" ? "2.0.0" : "1.4.0");
+}
+
+TEST_F(FirmwarePhaseTest, theRightVersionIsNotTouched) {
+  bmc.components["BMC"].version = "2.1.0";
+  ASSERT_TRUE(drive(action("BMC", "2.1.0")));
+  EXPECT_EQ(bmc.uploads, 0);
+  EXPECT_EQ(bmc.bmc_resets, 0);
+}
+
+TEST_F(FirmwarePhaseTest, theBmcActivatesByItsOwnResetTheBiosByPower) {
+  ASSERT_TRUE(drive(action("BMC", "2.1.0")));
+  EXPECT_EQ(bmc.components["BMC"].version, "2.1.0");
+  EXPECT_EQ(bmc.bmc_resets, 1);
+  EXPECT_EQ(bmc.power_cycles, 0);
+
+  journal = Journal();
+  bmc.info.power = bmc::PowerState::On;
+  ASSERT_TRUE(drive(action("BIOS", "1.4.2")));
+  EXPECT_EQ(bmc.components["BIOS"].version, "1.4.2");
+  EXPECT_EQ(bmc.count("power GracefulShutdown"), 1);
+  EXPECT_EQ(bmc.power_cycles, 1);
+  EXPECT_EQ(bmc.bmc_resets, 1);
+  EXPECT_EQ(bmc.uploads, 2);
+  auto facts = loop.run(phase->verify(action("BIOS", "1.4.2")));
+  EXPECT_THAT(*facts, testing::Contains(testing::Field(&lifecycle::Fact::value, "1.4.2")));
+}
+
+TEST_F(FirmwarePhaseTest, aGuestThatDoesNotShutDownLosesItsPower) {
+  bmc.info.power = bmc::PowerState::On;
+  bmc.failNext("power", Error(ErrorCode::Timeout, "still on"));
+  ASSERT_TRUE(drive(action("BIOS", "1.4.2")));
+  EXPECT_EQ(bmc.count("power ForceOff"), 1);
+}
+
+struct CrashPoint {
+  const char* name;
+  const char* after_effect;  ///< the effect happened, its answer is lost
+  int after_record;          ///< or: this journal entry was committed, nothing more
+};
+
+class FirmwareCrash : public FirmwarePhaseTest, public testing::WithParamInterface<std::tuple<CrashPoint, const char*, bool>> {};
+
+TEST_P(FirmwareCrash, flashesExactlyOnce) {
+  const auto& [point, name, task_ends_meanwhile] = GetParam();
+  const std::string to = std::string(name) == "BMC" ? "2.1.0" : "1.4.2";
+  bmc.info.power = bmc::PowerState::On;
+  bmc.crash_after = point.after_effect;
+  if (point.after_record > 0) journal.crash_after_record = point.after_record;
+  std::optional<Result<void>> first;
+  try {
+    first = drive(action(name, to));
+  } catch (const test::FakeCrash&) {
+    ++crashed;
+  }
+  if (task_ends_meanwhile) bmc.finishTasks();
+  restart();
+  const auto result = first ? *first : driveThroughCrashes(action(name, to));
+  ASSERT_TRUE(result) << result.error().str();
+  EXPECT_EQ(bmc.components[name].version, to);
+  EXPECT_EQ(bmc.components[name].uploads, 1);
+  EXPECT_LE(bmc.bmc_resets, 2);
+  EXPECT_LE(bmc.power_cycles, 2);
+  const bool reached = point.after_record > 0 || std::string(point.after_effect) == "startUpdate" ||
+                       std::string(point.after_effect) == (std::string(name) == "BMC" ? "resetBmc" : "power On");
+  EXPECT_EQ(crashed, reached ? 1 : 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryStep, FirmwareCrash,
+                         testing::Combine(testing::Values(CrashPoint{"upload", "startUpdate", 0}, CrashPoint{"reset", "resetBmc", 0},
+                                                          CrashPoint{"power", "power On", 0}, CrashPoint{"journalUpload", "", 1},
+                                                          CrashPoint{"journalTask", "", 2}, CrashPoint{"journalActivate", "", 3},
+                                                          CrashPoint{"journalSettle", "", 4}),
+                                          testing::Values("BMC", "BIOS"), testing::Bool()),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) + std::get<1>(info.param) + (std::get<2>(info.param) ? "TaskEnds" : "TaskRuns");
+                         });
+
+TEST_F(FirmwarePhaseTest, aBmcThatForgetsTasksIsNotFlashedTwiceAfterACrash) {
+  bmc.forgets_finished_tasks = true;
+  bmc.crash_after = "startUpdate";
+  EXPECT_THROW((void)drive(action("BMC", "2.1.0")), test::FakeCrash);
+  bmc.finishTasks();  // done and forgotten before muster is back
+  restart();
+  ASSERT_TRUE(drive(action("BMC", "2.1.0")));
+  EXPECT_EQ(bmc.uploads, 1);
+}
+
+TEST_F(FirmwarePhaseTest, aTaskThatIsGoneIsNoFailure) {
+  bmc.forgets_finished_tasks = true;
+  ASSERT_TRUE(drive(action("BMC", "2.1.0")));
+  EXPECT_EQ(bmc.uploads, 1);
+}
+
+TEST_F(FirmwarePhaseTest, aWrongHashIsCorruptWithAFindingAndNothingIsSent) {
+  cluster.firmware["rack-1"].components[1].sha256 = std::string(64, '0');
+  auto result = drive(action("BMC", "2.1.0"));
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code(), ErrorCode::Corrupt);
+  EXPECT_FALSE(result.error().canRetry());
+  ASSERT_EQ(journal.findings.size(), 1u);
+  EXPECT_THAT(journal.findings[0].text, testing::HasSubstr("not what the baseline declares"));
+  EXPECT_FALSE(journal.findings[0].what_to_do.empty());
+  EXPECT_EQ(bmc.uploads, 0);
+  EXPECT_EQ(bmc.bmc_resets, 0);
+}
+
+TEST_F(FirmwarePhaseTest, anOldVersionAfterCompletionIsAFailureAndNotASecondFlash) {
+  bmc.components["BMC"].update_gives = "2.0.0";  // says Completed, installs nothing new
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    auto result = drive(action("BMC", "2.1.0"));
+    ASSERT_FALSE(result);
+    EXPECT_FALSE(result.error().canRetry());
+    EXPECT_THAT(result.error().str(), testing::HasSubstr("shows 2.0.0 and not 2.1.0"));
+  }
+  EXPECT_EQ(bmc.uploads, 1);
+  ASSERT_FALSE(journal.findings.empty());
+}
+
+TEST_F(FirmwarePhaseTest, aFailedTaskIsAFindingWithTheBmcsWords) {
+  bmc.next_update_fails = true;
+  for (int attempt = 0; attempt < 2; ++attempt) EXPECT_FALSE(drive(action("BMC", "2.1.0")));
+  EXPECT_EQ(bmc.uploads, 1);
+  ASSERT_FALSE(journal.findings.empty());
+  EXPECT_EQ(journal.findings[0].evidence, "image verification failed");
+  EXPECT_EQ(bmc.bmc_resets, 0);
+}
+
+TEST_F(FirmwarePhaseTest, waitsForWorkThatIsNotItsOwn) {
+  bmc.task_by_uri["/redfish/v1/TaskService/Tasks/other"] = FakeBmc::FakeTask{"BIOS", "1.4.9", 3};
+  auto outcome = loop.run(phase->act(action("BMC", "2.1.0"), journal));
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(std::holds_alternative<lifecycle::Again>(*outcome));
+  EXPECT_EQ(bmc.uploads, 0);
+  bmc.finishTasks();
+  ASSERT_TRUE(drive(action("BMC", "2.1.0")));
+  EXPECT_EQ(bmc.uploads, 1);
+}
+
+TEST_F(FirmwarePhaseTest, uploadsThatNeverArriveAreGivenUp) {
+  bmc.failNext("startUpdate", Error(ErrorCode::Unavailable, "connection reset"), 10);
+  auto result = drive(action("BMC", "2.1.0"));
+  ASSERT_FALSE(result);
+  EXPECT_EQ(bmc.count("startUpdate"), 3);
+  EXPECT_EQ(journal.findings.size(), 1u);
+}
+
+TEST_F(FirmwarePhaseTest, aBmcThatIsAwayWhileItInstallsIsWaitedFor) {
+  auto outcome = loop.run(phase->act(action("BMC", "2.1.0"), journal));
+  ASSERT_TRUE(outcome);
+  bmc.failNext("firmware", Error(ErrorCode::Unavailable, "refused"), 20);
+  ASSERT_TRUE(drive(action("BMC", "2.1.0")));
+  EXPECT_EQ(bmc.uploads, 1);
+}
+
+TEST_F(FirmwarePhaseTest, aBmcThatStillRestartsAfterACrashIsWaitedFor) {
+  bmc.crash_after = "resetBmc";
+  EXPECT_THROW((void)drive(action("BMC", "2.1.0")), test::FakeCrash);
+  restart();
+  bmc.failNext("firmware", Error(ErrorCode::Unavailable, "refused"), 20);
+  ASSERT_TRUE(drive(action("BMC", "2.1.0")));
+  EXPECT_EQ(bmc.uploads, 1);
+  EXPECT_EQ(bmc.bmc_resets, 1);
+}
+
+TEST_F(FirmwarePhaseTest, anUndeclaredVersionIsNotInstalled) {
+  auto result = drive(action("BMC", "3.0.0"));
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code(), ErrorCode::InvalidInput);
+  EXPECT_TRUE(bmc.calls.empty());
+}
+
+TEST(FirmwareProgress, survivesTheJournal) {
+  Progress upload;
+  upload.step = Step::Upload;
+  upload.uploads_tried = 2;
+  upload.tasks_before = {"/a", "/b"};
+  auto back = Progress::parse(upload.str());
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->str(), upload.str());
+  EXPECT_EQ(back->tasks_before, upload.tasks_before);
+  Progress settle;
+  settle.step = Step::Settle;
+  settle.settle_since = WallTime(std::chrono::sys_days(std::chrono::year(2026) / 11 / 20)) + 1500ms;
+  EXPECT_EQ(Progress::parse(settle.str())->settle_since, settle.settle_since);
+  EXPECT_EQ(Progress::parse("")->step, Step::Look);
+  for (const char* odd : {"flash", "upload", "upload x", "task", "settle yesterday"}) EXPECT_EQ(Progress::parse(odd).error().code(), ErrorCode::Corrupt) << odd;
+}
+
+TEST(FirmwareActivation, isDataByComponentName) {
+  EXPECT_EQ(activationOf("BMC"), Activation::BmcReset);
+  EXPECT_EQ(activationOf("HostBMC_0"), Activation::BmcReset);
+  EXPECT_EQ(activationOf("BIOS"), Activation::PowerCycle);
+  EXPECT_EQ(activationOf("HGX_FW_BMC_0"), Activation::PowerCycle);
+  EXPECT_EQ(activationOf("iDRAC.Embedded.1-1"), Activation::None);
+  EXPECT_EQ(activationOf("PSU_3"), Activation::None);
+  for (const auto& row : activationRows()) EXPECT_FALSE(row.source.empty());
+}
+
+}  // namespace
+}  // namespace muster::firmware

@@ -1,0 +1,108 @@
+// The simulated NVML through dlopen, as every caller uses it.
+#include "lab/nvml/abi.h"
+
+#include "base/io/files.h"
+
+#include <gtest/gtest.h>
+
+#include <dlfcn.h>
+#include <cstdlib>
+
+namespace muster::lab {
+namespace {
+
+class SimNvml : public testing::Test {
+ protected:
+  SimNvml() : config_(testing::TempDir() + "sim-nvml-" + testing::UnitTest::GetInstance()->current_test_info()->name() + ".json") {
+    library_ = ::dlopen(MUSTER_BIN_DIR "/../lib/libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    ::setenv("MUSTER_SIM_NVML_CONFIG", config_.c_str(), 1);
+  }
+  ~SimNvml() override {
+    if (library_) ::dlclose(library_);
+    std::filesystem::remove(config_);
+  }
+  void SetUp() override { ASSERT_NE(library_, nullptr) << ::dlerror(); }
+
+  template <class... Params, class... Args>
+  nvmlReturn_t callAs(const char* name, Args... args) {
+    auto* function = reinterpret_cast<nvmlReturn_t (*)(Params...)>(::dlsym(library_, name));
+    EXPECT_NE(function, nullptr) << name;
+    return function ? function(args...) : NVML_ERROR_UNKNOWN;
+  }
+  nvmlReturn_t open(const std::string& config) {
+    EXPECT_TRUE(io::writeFileAtomic(config_, config));
+    return callAs<>("nvmlInit_v2");
+  }
+  nvmlDevice_t gpu(unsigned index) {
+    nvmlDevice_t device = nullptr;
+    EXPECT_EQ((callAs<unsigned, nvmlDevice_t*>("nvmlDeviceGetHandleByIndex_v2", index, &device)), NVML_SUCCESS);
+    return device;
+  }
+
+  std::string config_;
+  void* library_ = nullptr;
+};
+
+TEST_F(SimNvml, tellsWhatTheFileDescribes) {
+  ASSERT_EQ(open(R"({"gpus":[{"serial":"1650001","uuid":"GPU-a","bus_id":"00000000:1B:00.0","memory_mib":81559},{"serial":"1650002"}]})"),
+            NVML_SUCCESS);
+  unsigned count = 0;
+  EXPECT_EQ(callAs<unsigned*>("nvmlDeviceGetCount_v2", &count), NVML_SUCCESS);
+  EXPECT_EQ(count, 2u);
+  char text[96] = {};
+  EXPECT_EQ((callAs<nvmlDevice_t, char*, unsigned>("nvmlDeviceGetSerial", gpu(1), text, 96u)), NVML_SUCCESS);
+  EXPECT_STREQ(text, "1650002");
+  EXPECT_EQ((callAs<nvmlDevice_t, char*, unsigned>("nvmlDeviceGetName", gpu(0), text, 4u)), NVML_ERROR_INSUFFICIENT_SIZE);
+  nvmlPciInfo_t pci{};
+  EXPECT_EQ((callAs<nvmlDevice_t, nvmlPciInfo_t*>("nvmlDeviceGetPciInfo_v3", gpu(0), &pci)), NVML_SUCCESS);
+  EXPECT_EQ(pci.bus, 0x1bu);
+  nvmlMemory_t memory{};
+  EXPECT_EQ((callAs<nvmlDevice_t, nvmlMemory_t*>("nvmlDeviceGetMemoryInfo", gpu(0), &memory)), NVML_SUCCESS);
+  EXPECT_EQ(memory.total, 81559ull << 20);
+  EXPECT_EQ(callAs<char*>("nvmlSystemGetDriverVersion", nullptr), NVML_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(callAs<>("nvmlShutdown"), NVML_SUCCESS);
+  EXPECT_EQ(callAs<unsigned*>("nvmlDeviceGetCount_v2", &count), NVML_ERROR_UNINITIALIZED);
+}
+
+TEST_F(SimNvml, showsInjectedFaults) {
+  ASSERT_EQ(open(R"({"gpus":[{"ecc":{"uncorrected_volatile":3},"remapped_rows":{"uncorrectable":1,"pending":true},"throttle_reasons":8,
+                              "violation_ns":{"thermal":7},"nvlinks_down":1},{}]})"),
+            NVML_SUCCESS);
+  unsigned long long errors = 0, reasons = 0;
+  EXPECT_EQ((callAs<nvmlDevice_t, int, int, unsigned long long*>("nvmlDeviceGetTotalEccErrors", gpu(0), NVML_MEMORY_ERROR_TYPE_UNCORRECTED,
+                                                                 NVML_VOLATILE_ECC, &errors)),
+            NVML_SUCCESS);
+  EXPECT_EQ(errors, 3u);
+  unsigned correctable = 9, uncorrectable = 0, pending = 0, failed = 9;
+  EXPECT_EQ((callAs<nvmlDevice_t, unsigned*, unsigned*, unsigned*, unsigned*>("nvmlDeviceGetRemappedRows", gpu(0), &correctable,
+                                                                              &uncorrectable, &pending, &failed)),
+            NVML_SUCCESS);
+  EXPECT_EQ(std::tuple(correctable, uncorrectable, pending, failed), std::tuple(0u, 1u, 1u, 0u));
+  EXPECT_EQ((callAs<nvmlDevice_t, unsigned long long*>("nvmlDeviceGetCurrentClocksThrottleReasons", gpu(0), &reasons)), NVML_SUCCESS);
+  EXPECT_EQ(reasons, 8u);
+  nvmlViolationTime_t violation{};
+  EXPECT_EQ((callAs<nvmlDevice_t, int, nvmlViolationTime_t*>("nvmlDeviceGetViolationStatus", gpu(0), NVML_PERF_POLICY_THERMAL, &violation)),
+            NVML_SUCCESS);
+  EXPECT_EQ(violation.violationTime, 7u);
+  int active = 9;
+  EXPECT_EQ((callAs<nvmlDevice_t, unsigned, int*>("nvmlDeviceGetNvLinkState", gpu(0), 17u, &active)), NVML_SUCCESS);
+  EXPECT_EQ(active, NVML_FEATURE_DISABLED);
+  callAs<>("nvmlShutdown");
+}
+
+TEST_F(SimNvml, aLostGpuAnswersNothing) {
+  ASSERT_EQ(open(R"({"gpus":[{"lost":true}]})"), NVML_SUCCESS);
+  nvmlDevice_t device = nullptr;
+  EXPECT_EQ((callAs<unsigned, nvmlDevice_t*>("nvmlDeviceGetHandleByIndex_v2", 0u, &device)), NVML_ERROR_GPU_IS_LOST);
+  callAs<>("nvmlShutdown");
+}
+
+TEST_F(SimNvml, withoutAUsableFileThereIsNoDriver) {
+  EXPECT_EQ(callAs<>("nvmlInit_v2"), NVML_ERROR_DRIVER_NOT_LOADED);
+  EXPECT_EQ(open("not json"), NVML_ERROR_UNKNOWN);
+  EXPECT_EQ(open(R"({"gpus":[{"temperature_c":"hot"}]})"), NVML_ERROR_UNKNOWN);
+  EXPECT_EQ(open(R"({"driver_not_loaded":true})"), NVML_ERROR_DRIVER_NOT_LOADED);
+}
+
+}  // namespace
+}  // namespace muster::lab

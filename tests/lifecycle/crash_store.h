@@ -1,0 +1,102 @@
+// CrashStore: passes everything on to another store until the k-th write, where the process "dies": the write is lost or
+// just made it, and nothing that comes after happens. See runInVirtualTime's `stop`.
+#pragma once
+
+#include "lifecycle/store.h"
+
+namespace muster::test {
+
+/// Not a std::exception: nothing in muster may catch a death.
+struct Crash {};
+
+class CrashStore final : public lifecycle::Store {
+ public:
+  static constexpr int kNever = -1;
+  /// `lost`: the write at the crash did not make it to the disk.
+  CrashStore(lifecycle::Store& inner, int crash_at_write, bool lost) : inner_(inner), left_(crash_at_write), lost_(lost) {}
+
+  bool crashed = false;
+  int writes = 0;
+
+  Result<lifecycle::FactSet> facts() override {
+    return read([&] { return inner_.facts(); });
+  }
+  Result<void> putFacts(const std::vector<lifecycle::Fact>& facts) override {
+    return write([&] { return inner_.putFacts(facts); });
+  }
+  Result<void> forgetFacts(const lifecycle::Subject& subject, const std::vector<FacetName>& facets) override {
+    return write([&] { return inner_.forgetFacts(subject, facets); });
+  }
+  Result<void> openIntent(const lifecycle::Intent& intent) override {
+    return write([&] { return inner_.openIntent(intent); });
+  }
+  Result<void> recordOperation(const std::string& id, const std::string& operation) override {
+    return write([&] { return inner_.recordOperation(id, operation); });
+  }
+  Result<void> closeIntent(const std::string& id, lifecycle::IntentState state, const std::string& outcome, WallTime at) override {
+    return write([&] { return inner_.closeIntent(id, state, outcome, at); });
+  }
+  Result<std::vector<lifecycle::Intent>> openIntents() override {
+    return read([&] { return inner_.openIntents(); });
+  }
+  Result<std::vector<lifecycle::Intent>> intentsOf(const lifecycle::Subject& subject, std::size_t limit) override {
+    return read([&] { return inner_.intentsOf(subject, limit); });
+  }
+  Result<std::int64_t> addEvent(const lifecycle::Event& event) override {
+    return write([&] { return inner_.addEvent(event); });
+  }
+  Result<std::vector<lifecycle::Event>> events(std::int64_t after, std::size_t limit, const lifecycle::Subject* subject) override {
+    return read([&] { return inner_.events(after, limit, subject); });
+  }
+  Result<std::vector<lifecycle::Event>> lastEvents(std::size_t limit, const lifecycle::Subject* subject) override {
+    return read([&] { return inner_.lastEvents(limit, subject); });
+  }
+  Result<void> addFinding(const lifecycle::Finding& finding) override {
+    return write([&] { return inner_.addFinding(finding); });
+  }
+  Result<std::vector<lifecycle::Finding>> findings(const lifecycle::Subject* subject) override {
+    return read([&] { return inner_.findings(subject); });
+  }
+  Result<void> clearFindings(const lifecycle::FacetRef& facet) override {
+    return write([&] { return inner_.clearFindings(facet); });
+  }
+  Result<void> allowWipe(const NodeName& node, const std::string& reason, WallTime at) override {
+    return write([&] { return inner_.allowWipe(node, reason, at); });
+  }
+  Result<std::vector<NodeName>> wipesAllowed() override {
+    return read([&] { return inner_.wipesAllowed(); });
+  }
+  Result<void> putValue(const std::string& key, const std::string& value) override {
+    return write([&] { return inner_.putValue(key, value); });
+  }
+  Result<std::optional<std::string>> getValue(const std::string& key) override {
+    return read([&] { return inner_.getValue(key); });
+  }
+  Result<bool> exchangeValue(const std::string& key, const std::optional<std::string>& expected, const std::string& value) override {
+    return write([&] { return inner_.exchangeValue(key, expected, value); });
+  }
+
+ private:
+  template <class Work>
+  auto read(Work work) -> decltype(work()) {
+    if (crashed) throw Crash{};
+    return work();
+  }
+  template <class Work>
+  auto write(Work work) -> decltype(work()) {
+    if (crashed) throw Crash{};
+    ++writes;
+    if (left_ != kNever && left_-- == 0) {
+      crashed = true;
+      if (!lost_) (void)work();
+      throw Crash{};
+    }
+    return work();
+  }
+
+  lifecycle::Store& inner_;
+  int left_;
+  bool lost_;
+};
+
+}  // namespace muster::test

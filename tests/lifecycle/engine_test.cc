@@ -1,0 +1,464 @@
+#include "lifecycle/engine.h"
+
+#include "tests/fakes/memory_store.h"
+#include "tests/lifecycle/rack.h"
+#include "tests/lifecycle/virtual_time.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace muster::lifecycle {
+namespace {
+
+using test::factOf;
+using test::goalOf;
+using test::Rack;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using namespace std::chrono_literals;
+
+/// A rack, a store, virtual time, and an engine that sees them.
+class EngineTest : public testing::Test {
+ protected:
+  void build(const std::vector<std::string>& names) { rack_ = std::make_unique<Rack>(names); }
+  Engine engine() {
+    return Engine(rack_->cluster, rack_->phases(), store_, clock_, [this](const Event& event) { shown_.push_back(event); });
+  }
+  FactSet observe() {
+    auto e = engine();
+    auto facts = test::runInVirtualTime(clock_, e.observe({}));
+    EXPECT_TRUE(facts && *facts);
+    return facts && *facts ? **facts : FactSet();
+  }
+  Plan plan() {
+    auto policy = policyOf(store_, {});
+    EXPECT_TRUE(policy);
+    auto made = makePlan(rack_->cluster, observe(), *policy, rack_->phases());
+    if (!made) ADD_FAILURE() << made.error().str();
+    return made ? *made : Plan();
+  }
+  ApplyReport apply(const Plan& plan) {
+    auto e = engine();
+    auto report = test::runInVirtualTime(clock_, e.apply(plan));
+    EXPECT_TRUE(report && *report);
+    return report && *report ? **report : ApplyReport();
+  }
+  ApplyReport apply() { return apply(plan()); }
+  /// Everything at the end of the road, in the world and in the store.
+  void arrive(const std::vector<std::string>& names) {
+    build(names);
+    EXPECT_TRUE(apply().ok());
+    rack_->world.effect_counts.clear();
+    rack_->world.log.clear();
+    shown_.clear();
+  }
+  std::vector<std::string> findings(const std::string& node) {
+    const Subject subject{NodeName(node)};
+    std::vector<std::string> out;
+    const auto open = *store_.findings(&subject);
+    for (const auto& finding : open) out.push_back(finding.facet.facet.str() + ": " + finding.text);
+    return out;
+  }
+  std::vector<Intent> history(const std::string& node) { return *store_.intentsOf(Subject(NodeName(node)), 1'000); }
+  std::vector<std::string> shown(EventKind kind) {
+    std::vector<std::string> out;
+    for (const auto& event : shown_)
+      if (event.kind == kind) out.push_back(event.action_id + " " + event.text);
+    return out;
+  }
+  test::FakeWorld& world() { return rack_->world; }
+
+  std::unique_ptr<Rack> rack_;
+  test::MemoryStore store_;
+  FakeClock clock_;
+  std::vector<Event> shown_;
+};
+
+TEST_F(EngineTest, takesTwoNodesFromPowerOffToThePool) {
+  build({"gpu001", "gpu002"});
+  auto report = apply();
+  EXPECT_THAT(report.problems, IsEmpty());
+  EXPECT_EQ(report.done, 23);
+  for (const std::string node : {"gpu001", "gpu002"}) {
+    EXPECT_EQ(world().value(node + "/pool"), "in");
+    EXPECT_EQ(world().value(node + "/gate.burn-in"), "pass:serial-of-" + node + "+noble@1+570+2.1.0");
+  }
+  for (const auto& [facet, count] : world().effect_counts) EXPECT_EQ(count, 1) << facet.str();
+  EXPECT_THAT(*store_.openIntents(), IsEmpty());
+  EXPECT_TRUE(plan().empty());
+}
+
+TEST_F(EngineTest, aValueThatIsOnlyLearntDuringTheRunIsWhatTheActionGoesFor) {
+  build({"gpu001"});
+  auto made = plan();
+  for (const auto& action : made.actions)
+    if (action.id == "gpu001/gate.burn-in") {
+      EXPECT_EQ(action.to, "pass:unknown+noble@1+570+2.1.0");
+    }
+  EXPECT_TRUE(apply(made).ok());
+  EXPECT_EQ(store_.facts()->value(Subject(NodeName("gpu001")), FacetName("gate.burn-in")), "pass:serial-of-gpu001+noble@1+570+2.1.0");
+  for (const auto& intent : history("gpu001")) {
+    if (intent.action.id == "gpu001/gate.burn-in") {
+      EXPECT_THAT(intent.action.to, HasSubstr("serial-of-gpu001"));
+    }
+  }
+  EXPECT_THAT(shown(EventKind::Note), Contains(HasSubstr("gpu001/gate.burn-in goes for 'pass:serial-of-gpu001")));
+}
+
+TEST_F(EngineTest, aPlanOfAnotherInventoryIsRefused) {
+  build({"gpu001"});
+  auto made = plan();
+  rack_->cluster.digest = "inventory-2";
+  auto e = engine();
+  auto report = test::runInVirtualTime(clock_, e.apply(made));
+  ASSERT_TRUE(report);
+  ASSERT_FALSE(*report);
+  EXPECT_EQ(report->error().code(), ErrorCode::Conflict);
+  EXPECT_THAT(world().log, IsEmpty());
+}
+
+TEST_F(EngineTest, aDriverChangeDoesJustThat) {
+  arrive({"gpu001", "gpu002"});
+  rack_->driver = "575";
+  EXPECT_TRUE(apply().ok());
+  std::vector<std::string> first;
+  for (const auto& line : world().log)
+    if (line.starts_with("gpu001")) first.push_back(line.substr(0, line.find(" →")) + line.substr(line.find(" → ") + 4, 8));
+  EXPECT_THAT(first, ElementsAre("gpu001/pool drained", "gpu001/driver.nvidia 575", "gpu001/gate.burn-in pass:se",
+                                 "gpu001/certificate valid:s", "gpu001/pool in"));
+  EXPECT_TRUE(plan().empty());
+}
+
+TEST_F(EngineTest, anErrorThatCanBeRetriedIsRetriedWithGrowingPauses) {
+  build({"gpu001"});
+  world().behave("gpu001/enrolled").fail_first = kMaxActionRetries;
+  const auto before = clock_.steady();
+  EXPECT_TRUE(apply().ok());
+  EXPECT_GE(clock_.steady() - before, 2s + 4s + 8s);
+  EXPECT_EQ(shown(EventKind::ActionWaiting).size() >= 3, true);
+  EXPECT_THAT(findings("gpu001"), IsEmpty());
+}
+
+TEST_F(EngineTest, retriesAreBounded) {
+  build({"gpu001", "gpu002"});
+  world().behave("gpu001/enrolled").fail_first = kMaxActionRetries + 1;
+  auto report = apply();
+  EXPECT_EQ(report.failed, 1);
+  EXPECT_THAT(findings("gpu001"), ElementsAre("enrolled: the other side does not answer"));
+  EXPECT_EQ(world().value("gpu001/image"), "");
+  EXPECT_EQ(world().value("gpu002/pool"), "in") << "one node's failure stopped another";
+  EXPECT_EQ(report.skipped, 10);
+  EXPECT_THAT(report.problems, Contains("gpu001/image: not started, because gpu001/enrolled failed"));
+}
+
+TEST_F(EngineTest, anErrorThatARetryCannotHelpFailsAtOnce) {
+  build({"gpu001"});
+  auto& behaviour = world().behave("gpu001/firmware.BMC");
+  behaviour.fail_first = 1;
+  behaviour.error = Error(ErrorCode::Corrupt, "the file's SHA-256 is not the declared one");
+  EXPECT_EQ(apply().failed, 1);
+  EXPECT_THAT(shown(EventKind::ActionFailed), ElementsAre(HasSubstr("SHA-256")));
+  EXPECT_THAT(findings("gpu001"), ElementsAre(HasSubstr("SHA-256")));
+}
+
+TEST_F(EngineTest, aFindingIsOverWhenTheFacetIsMet) {
+  build({"gpu001"});
+  auto& behaviour = world().behave("gpu001/enrolled");
+  behaviour.fail_first = 1;
+  behaviour.error = Error(ErrorCode::Denied, "wrong password");
+  EXPECT_EQ(apply().failed, 1);
+  behaviour.fail_first = 1;
+  EXPECT_EQ(apply().failed, 1);
+  EXPECT_EQ(findings("gpu001").size(), 1u) << "the second attempt's finding replaces the first's";
+  EXPECT_TRUE(apply().ok());
+  EXPECT_THAT(findings("gpu001"), IsEmpty());
+}
+
+TEST_F(EngineTest, aFindingIsOverWhenTheFacetIsSeenToBeMet) {
+  build({"gpu001"});
+  world().behave("gpu001/enrolled").blocked = "somebody must plug it in";
+  EXPECT_EQ(apply().blocked, 1);
+  EXPECT_EQ(findings("gpu001").size(), 1u);
+  clock_.advance(1min);
+  world().set("gpu001/enrolled", "yes");
+  observe();
+  EXPECT_THAT(findings("gpu001"), IsEmpty());
+}
+
+TEST_F(EngineTest, pastItsDeadlineAnActionHasFailedWithExpectedObservedAndLastWord) {
+  build({"gpu001"});
+  world().set("gpu001/firmware.BMC", "1.0.0");
+  world().behave("gpu001/firmware.BMC").polls = 1'000'000;
+  const auto before = clock_.steady();
+  auto report = apply();
+  EXPECT_EQ(report.failed, 1);
+  EXPECT_EQ(std::chrono::round<std::chrono::seconds>(clock_.steady() - before), 600s);
+  const Subject subject{NodeName("gpu001")};
+  const auto finding = store_.findings(&subject)->front();
+  EXPECT_THAT(finding.text, HasSubstr("did not become '2.1.0' within 600 s; the last word was 'the operation to finish'"));
+  const auto evidence = nlohmann::json::parse(finding.evidence);
+  EXPECT_EQ(evidence["expected"], "2.1.0");
+  EXPECT_EQ(evidence["observed"], "1.0.0");
+  EXPECT_EQ(evidence["last_evidence"], "the operation to finish");
+  EXPECT_THAT(evidence["operation"].get<std::string>(), HasSubstr("/tasks/"));
+  EXPECT_THAT(finding.what_to_do, HasSubstr("muster apply"));
+}
+
+TEST_F(EngineTest, aPhaseThatNeverAnswersIsCutOffAtTheDeadline) {
+  build({"gpu001"});
+  world().behave("gpu001/firmware.BMC").hangs = true;
+  auto report = apply();
+  EXPECT_EQ(report.failed, 1);
+  EXPECT_THAT(report.problems.front(), HasSubstr("within 600 s"));
+}
+
+TEST_F(EngineTest, aPhaseThatThrowsFailsItsActionOnly) {
+  build({"gpu001", "gpu002"});
+  world().behave("gpu001/enrolled").throws = true;
+  auto report = apply();
+  EXPECT_EQ(report.failed, 1);
+  EXPECT_THAT(report.problems.front(), HasSubstr("defect in muster"));
+  EXPECT_EQ(world().value("gpu002/pool"), "in");
+}
+
+TEST_F(EngineTest, doneIsNotBelievedWhenTheFactSaysOtherwise) {
+  build({"gpu001"});
+  world().behave("gpu001/firmware.BIOS").becomes = "1.4.1";
+  EXPECT_EQ(apply().failed, 1);
+  EXPECT_THAT(findings("gpu001"), ElementsAre(HasSubstr("firmware.BIOS was set to '1.4.2', but is '1.4.1' when read again")));
+  EXPECT_EQ(world().value("gpu001/image"), "");
+}
+
+TEST_F(EngineTest, doneIsNotBelievedWhenNothingCanBeRead) {
+  build({"gpu001"});
+  world().behave("gpu001/firmware.BIOS").unreadable = true;
+  EXPECT_EQ(apply().failed, 1);
+  EXPECT_THAT(findings("gpu001"), ElementsAre(HasSubstr("reading it again gave no value, which counts as failed")));
+}
+
+TEST_F(EngineTest, verificationIsTriedAgainWhenItCannotReadNow) {
+  build({"gpu001"});
+  world().behave("gpu001/firmware.BIOS").verify_errors = 2;
+  EXPECT_TRUE(apply().ok());
+}
+
+TEST_F(EngineTest, aBlockedActionStopsWhatNeedsItAndSaysWhy) {
+  build({"gpu001"});
+  world().behave("gpu001/fabric.ports").blocked = "the cable of mlx5_0 is miswired";
+  auto report = apply();
+  EXPECT_EQ(report.blocked, 1);
+  EXPECT_EQ(report.skipped, 3);
+  EXPECT_EQ(world().value("gpu001/pool"), "out");
+  EXPECT_THAT(findings("gpu001"), ElementsAre("fabric.ports: the cable of mlx5_0 is miswired"));
+  EXPECT_THAT(*store_.openIntents(), IsEmpty());
+}
+
+TEST_F(EngineTest, aNodeWaitsForTheClusterAndNotTheOtherWayRound) {
+  build({"gpu001", "gpu002"});
+  rack_->world.behave("@cluster/fabric.sm").polls = 500;
+  EXPECT_TRUE(apply().ok());
+  EXPECT_THAT(shown(EventKind::ActionWaiting), Contains("gpu001/fabric.ports waits for @cluster/fabric.sm"));
+}
+
+TEST_F(EngineTest, aFailureOfTheClusterKeepsNodesOutOfThePool) {
+  build({"gpu001", "gpu002"});
+  auto& behaviour = world().behave("@cluster/fabric.sm");
+  behaviour.fail_first = 1;
+  behaviour.error = Error(ErrorCode::Internal, "opensm died");
+  auto report = apply();
+  EXPECT_EQ(report.failed, 1);
+  EXPECT_THAT(report.problems, Contains("gpu002/fabric.ports: not started, because @cluster/fabric.sm is not done"));
+  EXPECT_EQ(world().value("gpu001/driver.nvidia"), "570") << "what does not need it goes on";
+  EXPECT_EQ(world().value("gpu001/pool"), "out");
+}
+
+TEST_F(EngineTest, noMoreSubjectsThanAllowedWorkAtOnceAndAllArrive) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kMaxConcurrentSubjects + 20; ++i) names.push_back("n" + std::to_string(i));
+  build(names);
+  rack_->world.behave("@cluster/fabric.sm").polls = 100;  // everybody waits for it and gives the place back
+  for (const auto& name : names) world().behave(name + "/enrolled").polls = 3;
+  EXPECT_TRUE(apply().ok());
+  std::set<std::string> busy;
+  std::size_t most = 0;
+  for (const auto& event : shown_) {
+    if (!event.action_id.ends_with("/enrolled")) continue;
+    if (event.kind == EventKind::ActionStarted) busy.insert(event.action_id);
+    if (event.kind == EventKind::ActionDone) busy.erase(event.action_id);
+    most = std::max(most, busy.size());
+  }
+  EXPECT_LE(most, kMaxConcurrentSubjects);
+  EXPECT_GT(most, kMaxConcurrentSubjects / 2);
+}
+
+TEST_F(EngineTest, aWipeUsesItsPermissionUpAndNothingElseDoes) {
+  arrive({"gpu001"});
+  rack_->image = "noble@2";
+  rack_->bmc_firmware = "2.2.0";
+  EXPECT_EQ(apply().done, 0) << "nothing happens without permission";
+  EXPECT_THAT(world().log, IsEmpty());
+  ASSERT_TRUE(store_.allowWipe(NodeName("gpu001"), "new image", clock_.now()));
+  EXPECT_TRUE(apply().ok());
+  EXPECT_THAT(*store_.wipesAllowed(), IsEmpty());
+  for (const auto& intent : history("gpu001"))
+    EXPECT_EQ(intent.uses_wipe, intent.action.id == "gpu001/image" && intent.action.to == "noble@2") << intent.id;
+  EXPECT_EQ(world().effects("gpu001/image"), 1);
+  EXPECT_EQ(world().effects("gpu001/os"), 1) << "what was on the disk is made again";
+  rack_->image = "noble@3";
+  EXPECT_GT(apply().blocked, 0) << "the permission was for one wipe";
+}
+
+TEST_F(EngineTest, aPlanThatPromisedAPermissionWhichIsGoneIsBlockedAtTheDisk) {
+  arrive({"gpu001"});
+  rack_->image = "noble@2";
+  auto made = makePlan(rack_->cluster, observe(), {{}, {NodeName("gpu001")}}, rack_->phases());
+  ASSERT_TRUE(made);
+  auto report = apply(*made);
+  EXPECT_EQ(report.blocked, 1);
+  EXPECT_THAT(report.problems, Contains(HasSubstr("gpu001/image: gpu001 would be wiped, but its disk holds 'image'; if that is meant")));
+  EXPECT_EQ(world().effects("gpu001/image"), 0);
+}
+
+TEST_F(EngineTest, aDiskThatIsFoundToHoldASystemDuringTheRunIsNotWiped) {
+  build({"gpu001"});
+  world().behave("gpu001/inspected").also["disk.system"] = "Debian 11";
+  auto report = apply();
+  EXPECT_EQ(report.blocked, 1);
+  EXPECT_THAT(report.problems, Contains(HasSubstr("its disk holds 'Debian 11'")));
+  EXPECT_EQ(world().effects("gpu001/image"), 0);
+}
+
+TEST_F(EngineTest, aDiskThatNobodyLookedAtIsNotWiped) {
+  build({"gpu001"});
+  world().behave("gpu001/inspected").also.erase("disk.system");
+  auto report = apply();
+  EXPECT_THAT(report.problems, Contains(HasSubstr("it is not known whether its disk holds a system")));
+  EXPECT_EQ(world().effects("gpu001/image"), 0);
+}
+
+TEST_F(EngineTest, factsAboutADiskAreForgottenBeforeItIsWritten) {
+  arrive({"gpu001"});
+  rack_->image = "noble@2";
+  ASSERT_TRUE(store_.allowWipe(NodeName("gpu001"), "new image", clock_.now()));
+  auto& behaviour = world().behave("gpu001/image");
+  behaviour.fail_first = 1;
+  behaviour.error = Error(ErrorCode::Internal, "the agent died");  // before it wrote a byte, but who knows
+  behaviour.verify_errors = 1;                                     // and cannot be asked
+  EXPECT_EQ(apply().failed, 1);
+  auto facts = store_.facts();
+  const Subject subject{NodeName("gpu001")};
+  for (const std::string facet : {"image", "os", "driver.nvidia", "fabric.ports", "gate.burn-in", "certificate", "disk.system"})
+    EXPECT_FALSE(facts->value(subject, FacetName(facet))) << facet;
+  for (const std::string facet : {"enrolled", "firmware.BMC", "inspected", "hw.serial"})
+    EXPECT_TRUE(facts->value(subject, FacetName(facet))) << facet;
+  EXPECT_EQ(facts->value(subject, FacetName("pool")), "drained");
+}
+
+TEST_F(EngineTest, aFailedActionLeavesWhatIsTrueNow) {
+  arrive({"gpu001"});
+  rack_->driver = "575";
+  world().set("gpu001/gate.burn-in", "fail:GPU 1");
+  auto& behaviour = world().behave("gpu001/gate.burn-in");
+  behaviour.fail_first = 1;
+  behaviour.error = Error(ErrorCode::Conflict, "GPU 1 has remapped rows");
+  EXPECT_EQ(apply().failed, 1);
+  EXPECT_EQ(store_.facts()->value(Subject(NodeName("gpu001")), FacetName("gate.burn-in")), "fail:GPU 1");
+  EXPECT_THAT(findings("gpu001"), ElementsAre("gate.burn-in: GPU 1 has remapped rows"));
+}
+
+TEST_F(EngineTest, aNodeThatCameBackIntoItsPoolIsNotDisturbed) {
+  arrive({"gpu001"});
+  rack_->driver = "575";
+  auto made = plan();
+  std::erase_if(made.actions, [](const Action& action) { return action.id.ends_with("#drain"); });
+  for (auto& action : made.actions) std::erase(action.needs, "gpu001/pool#drain");
+  auto report = apply(made);
+  EXPECT_THAT(report.problems, Contains(HasSubstr("gpu001/driver.nvidia: gpu001 is in its pool and was not drained")));
+  EXPECT_EQ(world().effects("gpu001/driver.nvidia"), 0);
+}
+
+TEST_F(EngineTest, progressIsStoredTwiceASecondAndShownAlways) {
+  build({"gpu001"});
+  auto& behaviour = world().behave("gpu001/image");
+  behaviour.polls = 100;
+  behaviour.poll_every = 100ms;
+  EXPECT_TRUE(apply().ok());
+  std::size_t stored = 0, seen = 0;
+  const auto kept = *store_.events(0, 100'000, nullptr);
+  for (const auto& event : kept) stored += event.action_id == "gpu001/image" && event.kind == EventKind::ActionProgress;
+  for (const auto& event : shown_) seen += event.action_id == "gpu001/image" && event.kind == EventKind::ActionProgress;
+  EXPECT_EQ(seen, 100u);
+  EXPECT_EQ(stored, 20u);
+}
+
+TEST_F(EngineTest, anOpenIntentThatNobodyWantsIsClosedAfterALook) {
+  arrive({"gpu001", "gpu002"});
+  auto intent = [](const std::string& facet, const std::string& to) {
+    Intent out;
+    out.id = facet;
+    out.action.id = facet;
+    out.action.facet = test::FakeWorld::ref(facet);
+    out.action.phase = "provision";
+    out.action.to = to;
+    return out;
+  };
+  ASSERT_TRUE(store_.openIntent(intent("gpu001/os", "running")));
+  ASSERT_TRUE(store_.openIntent(intent("gpu002/driver.nvidia", "565")));
+  EXPECT_TRUE(apply().ok());
+  EXPECT_THAT(*store_.openIntents(), IsEmpty());
+  EXPECT_EQ(store_.intentsOf(Subject(NodeName("gpu001")), 1)->front().state, IntentState::Done);
+  EXPECT_EQ(store_.intentsOf(Subject(NodeName("gpu002")), 1)->front().state, IntentState::Abandoned);
+  EXPECT_THAT(world().log, IsEmpty());
+}
+
+TEST_F(EngineTest, intentsOfNodesThatAPlanLeavesOutAreNotTouched) {
+  build({"gpu001", "gpu002"});
+  Intent intent;
+  intent.id = "i";
+  intent.action.id = "gpu002/os";
+  intent.action.facet = test::FakeWorld::ref("gpu002/os");
+  intent.action.phase = "provision";
+  intent.action.to = "running";
+  ASSERT_TRUE(store_.openIntent(intent));
+  Policy policy;
+  policy.only = {Subject(NodeName("gpu001"))};
+  auto made = makePlan(rack_->cluster, observe(), policy, rack_->phases());
+  EXPECT_TRUE(apply(*made).ok());
+  EXPECT_EQ(store_.openIntents()->size(), 1u);
+}
+
+TEST_F(EngineTest, anInterruptedUpdateToAVersionThatIsNotWantedAnyMoreIsAbandoned) {
+  build({"gpu001"});
+  Intent intent;
+  intent.id = "old";
+  intent.inventory_digest = "inventory-0";
+  intent.action.id = "gpu001/firmware.BMC";
+  intent.action.facet = test::FakeWorld::ref(intent.action.id);
+  intent.action.phase = "firmware";
+  intent.action.to = "2.0.9";
+  ASSERT_TRUE(store_.openIntent(intent));
+  EXPECT_TRUE(apply().ok());
+  const auto oldest = history("gpu001").back();
+  EXPECT_EQ(oldest.id, "old");
+  EXPECT_EQ(oldest.state, IntentState::Abandoned);
+  EXPECT_THAT(oldest.outcome, HasSubstr("now wants '2.1.0' instead of '2.0.9'"));
+  EXPECT_EQ(world().value("gpu001/firmware.BMC"), "2.1.0");
+}
+
+TEST_F(EngineTest, observingStoresWhatIsSeenAndTellsWhatChanged) {
+  build({"gpu001"});
+  world().set("gpu001/firmware.BMC", "1.0.0");
+  observe();
+  EXPECT_EQ(store_.facts()->value(Subject(NodeName("gpu001")), FacetName("firmware.BMC")), "1.0.0");
+  world().set("gpu001/firmware.BMC", "1.0.1");
+  world().behave("gpu001/pool").unreadable = true;
+  shown_.clear();
+  observe();
+  EXPECT_THAT(shown(EventKind::Observed), ElementsAre(" firmware.BMC '1.0.0' → '1.0.1'"));
+  EXPECT_EQ(store_.facts()->value(Subject(NodeName("gpu001")), FacetName("pool")), "out") << "what cannot be read now keeps its older fact";
+}
+
+}  // namespace
+}  // namespace muster::lifecycle

@@ -1,0 +1,192 @@
+// What is SQLite's own: durability across processes, damaged, foreign, locked, read-only and full files.
+#include "base/io/files.h"
+#include "lifecycle/sqlite_schema.h"
+#include "lifecycle/store.h"
+#include "tests/lifecycle/rack.h"
+#include "tests/lifecycle/temp_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+namespace muster::lifecycle {
+namespace {
+
+using test::factOf;
+using testing::HasSubstr;
+
+class SqliteStoreTest : public testing::Test {
+ protected:
+  std::unique_ptr<Store> open() {
+    auto store = openSqliteStore(file_, std::chrono::milliseconds(50));
+    if (!store) ADD_FAILURE() << store.error().str();
+    return store ? std::move(*store) : nullptr;
+  }
+  Error refused() {
+    auto store = openSqliteStore(file_, std::chrono::milliseconds(50));
+    EXPECT_FALSE(store);
+    return store ? Error(ErrorCode::Internal, "it was opened") : store.error();
+  }
+  void sql(const std::string& text) {
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open(file_.c_str(), &db), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(db, text.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
+    sqlite3_close(db);
+  }
+  test::TempFolder folder_;
+  std::filesystem::path file_ = folder_.path() / "muster.db";
+};
+
+TEST_F(SqliteStoreTest, whatWasWrittenIsThereAfterTheProcessWasKilled) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    auto store = openSqliteStore(file_);
+    const bool written = store && (*store)->putFacts({factOf("n1/image", "1")}) && (*store)->putValue("pin", "abc");
+    if (written) ::raise(SIGKILL);
+    ::_exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  auto store = open();
+  ASSERT_TRUE(store);
+  EXPECT_EQ(store->facts()->value(Subject(NodeName("n1")), FacetName("image")), "1");
+  EXPECT_EQ(*store->getValue("pin"), "abc");
+}
+
+TEST_F(SqliteStoreTest, theFileIsPrivate) {
+  ASSERT_TRUE(open());
+  struct stat status {};
+  ASSERT_EQ(::stat(file_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+}
+
+TEST_F(SqliteStoreTest, twoProcessesReadWhileOneWrites) {
+  auto writer = open();
+  auto reader = open();
+  ASSERT_TRUE(writer->putValue("k", "1"));
+  EXPECT_EQ(*reader->getValue("k"), "1");
+  EXPECT_TRUE(*reader->exchangeValue("k", "1", "2"));
+  EXPECT_FALSE(*writer->exchangeValue("k", "1", "3"));
+}
+
+TEST_F(SqliteStoreTest, aNewerSchemaIsRefused) {
+  ASSERT_TRUE(open());
+  sql("PRAGMA user_version = 99");
+  auto error = refused();
+  EXPECT_EQ(error.code(), ErrorCode::Corrupt);
+  EXPECT_THAT(error.str(), HasSubstr("newer muster (schema 99, this one knows " + std::to_string(kMigrations.size())));
+}
+
+TEST_F(SqliteStoreTest, anotherProgramsDatabaseIsRefusedAndNotTouched) {
+  sql("CREATE TABLE theirs (a)");
+  auto error = refused();
+  EXPECT_EQ(error.code(), ErrorCode::Corrupt);
+  EXPECT_THAT(error.str(), HasSubstr("another program"));
+  sql("INSERT INTO theirs VALUES (1)");
+}
+
+TEST_F(SqliteStoreTest, aFileThatIsNoDatabaseIsCorrupt) {
+  std::ofstream(file_) << std::string(5'000, 'x');
+  auto error = refused();
+  EXPECT_EQ(error.code(), ErrorCode::Corrupt);
+  EXPECT_THAT(error.str(), HasSubstr("move it away"));
+}
+
+TEST_F(SqliteStoreTest, aDamagedPageIsCorrupt) {
+  {
+    auto store = open();
+    std::vector<Fact> facts;
+    for (int i = 0; i < 2'000; ++i) facts.push_back(factOf("n" + std::to_string(i) + "/image", std::string(200, 'v')));
+    ASSERT_TRUE(store->putFacts(facts));
+  }
+  const auto size = std::filesystem::file_size(file_);
+  std::fstream file(file_, std::ios::in | std::ios::out | std::ios::binary);
+  for (auto page = 4096u * 3; page + 4096 < size; page += 4096) {
+    file.seekp(page);
+    file << std::string(512, '\x7f');
+  }
+  file.close();
+  auto error = refused();
+  EXPECT_EQ(error.code(), ErrorCode::Corrupt) << error.str();
+}
+
+TEST_F(SqliteStoreTest, aLockedStoreCanBeTriedAgain) {
+  auto store = open();
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open(file_.c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  auto put = store->putValue("k", "v");
+  ASSERT_FALSE(put);
+  EXPECT_EQ(put.error().code(), ErrorCode::Unavailable);
+  EXPECT_TRUE(put.error().canRetry());
+  EXPECT_THAT(put.error().str(), HasSubstr("locked by another process"));
+  sqlite3_exec(other, "COMMIT", nullptr, nullptr, nullptr);
+  sqlite3_close(other);
+  EXPECT_TRUE(store->putValue("k", "v"));
+}
+
+TEST_F(SqliteStoreTest, aReadOnlyFileIsSaidToBe) {
+  ASSERT_TRUE(open());
+  ASSERT_EQ(::chmod(file_.c_str(), 0444), 0);
+  ASSERT_EQ(::chmod(folder_.path().c_str(), 0555), 0);
+  const bool root = ::geteuid() == 0;
+  if (root) {
+    ASSERT_EQ(::seteuid(65534), 0);
+  }
+  auto store = openSqliteStore(file_);
+  if (root) {
+    ASSERT_EQ(::seteuid(0), 0);
+  }
+  ASSERT_EQ(::chmod(folder_.path().c_str(), 0755), 0);
+  ASSERT_FALSE(store);
+  EXPECT_EQ(store.error().code(), ErrorCode::Unavailable);
+  EXPECT_FALSE(store.error().canRetry());
+}
+
+TEST_F(SqliteStoreTest, aFolderThatIsNotThereIsSaidToBe) {
+  file_ = folder_.path() / "missing" / "muster.db";
+  auto error = refused();
+  EXPECT_EQ(error.code(), ErrorCode::Unavailable);
+  EXPECT_THAT(error.str(), HasSubstr("check that its folder exists"));
+}
+
+TEST_F(SqliteStoreTest, aFullDiskFailsTheWriteAndKeepsWhatWasThere) {
+  auto store = open();
+  ASSERT_TRUE(store->putValue("k", "small"));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  auto* handler = ::signal(SIGXFSZ, SIG_IGN);
+  rlimit tight = before;
+  tight.rlim_cur = 64 << 10;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
+  auto put = store->putValue("k", std::string(1 << 20, 'x'));
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(put);
+  EXPECT_EQ(put.error().code(), ErrorCode::Unavailable) << put.error().str();
+  EXPECT_FALSE(put.error().canRetry());
+  EXPECT_EQ(*store->getValue("k"), "small");
+  EXPECT_TRUE(store->putValue("k", "after"));
+}
+
+TEST_F(SqliteStoreTest, oldEventsAreDroppedWhenItIsOpened) {
+  ASSERT_TRUE(open());
+  sql("INSERT INTO events (sequence, at_ms, kind, subject, action_id, text, fraction) VALUES (1, 0, 'note', '', '', 'old', -1), (" +
+      std::to_string(kMaxStoredEvents + 1) + ", 0, 'note', '', '', 'new', -1)");
+  auto events = open()->events(0, 10, nullptr);
+  ASSERT_EQ(events->size(), 1u);
+  EXPECT_EQ(events->at(0).text, "new");
+}
+
+}  // namespace
+}  // namespace muster::lifecycle

@@ -1,0 +1,41 @@
+// Runs a coroutine to its end in virtual time: whenever nothing is ready, time jumps to the next sleeper.
+#pragma once
+
+#include "base/clock.h"
+
+#include <gtest/gtest.h>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <exception>
+#include <optional>
+
+namespace muster::test {
+
+/// Answers nothing when `*stop` became true (the process "died": nothing more runs, its frames are destroyed) or when the
+/// coroutine waits for something that never comes.
+template <class T>
+std::optional<T> runInVirtualTime(FakeClock& clock, Task<T> task, const bool* stop = nullptr) {
+  std::optional<T> answer;
+  std::exception_ptr thrown;
+  bool finished = false;
+  asio::io_context context;
+  asio::co_spawn(context, std::move(task), [&](std::exception_ptr error, T value) {
+    thrown = error;
+    if (!error) answer = std::move(value);
+    finished = true;
+  });
+  while (!finished) {
+    const bool progressed = context.poll_one() > 0;
+    if (stop && *stop) return std::nullopt;
+    if (progressed || finished) continue;
+    if (!clock.advanceToNext()) {
+      ADD_FAILURE() << "everything waits and nobody sleeps: a dead-lock";
+      return std::nullopt;
+    }
+  }
+  if (thrown) std::rethrow_exception(thrown);
+  return answer;
+}
+
+}  // namespace muster::test

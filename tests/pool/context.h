@@ -1,0 +1,57 @@
+// What the tests of pool/ share: a context, a certificate gate that can be told, a cluster of one pool.
+#pragma once
+
+#include "lifecycle/certificate_gate.h"
+#include "lifecycle/phase.h"
+#include "pool/pool.h"
+
+#include <set>
+
+namespace muster::pool::test {
+
+struct Context final : lifecycle::ActContext {
+  std::vector<lifecycle::Finding> found;
+  lifecycle::FactSet known;
+  std::string id = "intent-1";
+  const std::string& intentId() const override { return id; }
+  std::string operation() const override { return {}; }
+  Result<void> recordOperation(const std::string&) override { return {}; }
+  bool wipeAllowed() const override { return false; }
+  void progress(double, std::string_view) override {}
+  void finding(lifecycle::Finding finding) override { found.push_back(std::move(finding)); }
+  const lifecycle::FactSet& facts() const override { return known; }
+};
+
+struct Certificates final : lifecycle::CertificateGate {
+  std::set<NodeName> valid;
+  Result<void> requireValid(const NodeName& node) const override {
+    if (valid.count(node)) return {};
+    return fail(ErrorCode::Denied, "no certificate of " + node.str() + "; run the gates");
+  }
+};
+
+inline inventory::Cluster poolCluster() {
+  inventory::Cluster cluster;
+  cluster.pools["batch"] = {"batch", {"gpu", {}}};
+  auto& profile = cluster.profiles["gpu-node"];
+  profile.name = "gpu-node";
+  profile.pool = "batch";
+  cluster.profiles["login"].name = "login";
+  for (const char* name : {"gpu001", "gpu002", "login1"}) {
+    inventory::Node node;
+    node.name = NodeName(name);
+    node.profile = node.name.str() == "login1" ? "login" : "gpu-node";
+    cluster.nodes.push_back(node);
+  }
+  return cluster;
+}
+
+inline lifecycle::Action poolAction(const char* node, std::string_view to) {
+  lifecycle::Action action;
+  action.facet = {lifecycle::Subject(NodeName(node)), FacetName(std::string(lifecycle::kPoolFacet))};
+  action.to = to;
+  action.reason = "driver nvidia changes";
+  return action;
+}
+
+}  // namespace muster::pool::test

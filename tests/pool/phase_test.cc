@@ -1,0 +1,182 @@
+// The pool phase: no certificate, no job; and nobody's drain is undone but our own.
+#include "tests/fakes/fake_agent_gateway.h"
+#include "tests/fakes/fake_process_runner.h"
+#include "tests/pool/context.h"
+#include "tests/run_async.h"
+
+#include "base/io/crypto.h"
+#include "base/io/files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace muster::pool::test {
+namespace {
+
+using namespace lifecycle;
+using muster::test::runAsync;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// A slurmctld of one node: answers scontrol from its state.
+class PoolPhaseTest : public ::testing::Test {
+ protected:
+  PoolPhaseTest() {
+    EXPECT_TRUE(io::writeFileAtomic(folder_ / "slurm.conf", "controller's"));
+    EXPECT_TRUE(io::writeFileAtomic(folder_ / "node.conf", "the nodes'"));
+    EXPECT_TRUE(io::writeFileAtomic(folder_ / "munge.key", key_));
+    agents_.boot(NodeName("gpu001"), agent::Mode::Disk);
+    agents_.answer(agent::TaskKind::JoinPool, R"({"slurmd": "22.05.8"})");
+    processes_.answer = [this](const io::Command& command) { return scontrol(command); };
+    phase_ = makePoolPhase(cluster_, agents_, certificates_, processes_, clock_,
+                           {folder_ / "slurm.conf", folder_ / "node.conf", folder_ / "munge.key", {}});
+  }
+
+  Result<io::ProcessExit> scontrol(const io::Command& command) {
+    EXPECT_EQ(command.env.at("SLURM_CONF"), (folder_ / "slurm.conf").string());
+    if (unreachable_) return io::ProcessExit{1, "", "slurm_load_node error: Unable to contact slurm controller (connect failure)"};
+    if (command.args.at(0) == "show") {
+      if (state_.empty()) return io::ProcessExit{1, "Node gpu001 not found\n", ""};
+      return io::ProcessExit{0,
+                             fmt::format("NodeName=gpu001  CPUAlloc={} State={} SlurmdStartTime={}{}\n", cpus_, state_, slurmd_,
+                                         reason_.empty() ? "" : " Reason=" + reason_),
+                             ""};
+    }
+    auto what = command.args.at(2);
+    updates_.push_back(what);
+    if (what == "State=RESUME") state_ = after_resume_;
+    if (what == "State=DRAIN") state_ += "+DRAIN", reason_ = command.args.at(3).substr(7);
+    return io::ProcessExit{};
+  }
+
+  Result<Outcome> act(std::string_view to) { return runAsync(phase_->act(poolAction("gpu001", to), context_)); }
+  std::string blockedBy(std::string_view to) {
+    auto outcome = act(to);
+    auto* blocked = outcome ? std::get_if<Blocked>(&*outcome) : nullptr;
+    return blocked ? blocked->why : "not blocked";
+  }
+  std::string observed() {
+    auto facts = runAsync(phase_->observe(Subject(NodeName("gpu001"))));
+    return !facts ? facts.error().str() : facts->size() == 1 ? facts->front().value : "nothing";
+  }
+
+  muster::test::TempFolder folder_;
+  std::string key_ = std::string(128, '\x5a');
+  inventory::Cluster cluster_ = poolCluster();
+  muster::test::FakeAgentGateway agents_;
+  muster::test::FakeProcessRunner processes_;
+  Certificates certificates_;
+  FakeClock clock_;
+  Context context_;
+  std::unique_ptr<Phase> phase_;
+
+  bool unreachable_ = false;
+  std::string state_ = "DOWN", slurmd_ = "None", reason_, after_resume_ = "IDLE+NOT_RESPONDING";
+  int cpus_ = 0;
+  std::vector<std::string> updates_;
+};
+
+TEST_F(PoolPhaseTest, wantsNodesOfAPoolInAfterTheirCertificate) {
+  auto goals = phase_->goals(cluster_, Subject(NodeName("gpu001")), {});
+  ASSERT_EQ(goals.size(), 1u);
+  EXPECT_EQ(goals[0].want, "in");
+  ASSERT_EQ(goals[0].needs.size(), 1u);
+  EXPECT_EQ(goals[0].needs[0].str(), "gpu001/certificate");
+  EXPECT_TRUE(phase_->goals(cluster_, Subject(NodeName("login1")), {}).empty());
+  EXPECT_TRUE(phase_->goals(cluster_, Subject::cluster(), {}).empty());
+}
+
+TEST_F(PoolPhaseTest, doesNothingWithoutACertificate) {
+  EXPECT_THAT(blockedBy("in"), HasSubstr("no certificate of gpu001; run the gates"));
+  EXPECT_TRUE(agents_.submitted().empty());
+  EXPECT_TRUE(updates_.empty());
+}
+
+TEST_F(PoolPhaseTest, joinsStepByStepAndAsksTheAgentOnce) {
+  certificates_.valid.insert(NodeName("gpu001"));
+  auto first = act("in");
+  ASSERT_TRUE(first) << first.error().str();
+  EXPECT_THAT(std::get<Again>(*first).waiting_for, HasSubstr("slurmd of gpu001 to register"));
+  EXPECT_TRUE(updates_.empty()) << "a node whose slurmd nobody has seen is not resumed";
+  slurmd_ = "2026-11-20T15:07:00";
+  EXPECT_TRUE(std::holds_alternative<Again>(*act("in")));
+  EXPECT_EQ(updates_, (std::vector<std::string>{"State=RESUME"}));
+  EXPECT_TRUE(std::holds_alternative<Again>(*act("in")));
+  EXPECT_EQ(updates_.size(), 1u) << "a silent node comes back by itself";
+  state_ = "IDLE";
+  EXPECT_TRUE(std::holds_alternative<Done>(*act("in")));
+  EXPECT_EQ(observed(), "in");
+
+  ASSERT_EQ(agents_.submitted().size(), 1u);
+  const auto& task = agents_.submitted()[0].second;
+  EXPECT_EQ(task.id, "intent-1");
+  auto params = nlohmann::json::parse(task.params);
+  EXPECT_EQ(params["kind"], "slurm");
+  EXPECT_EQ(params["conf"], "the nodes'");
+  EXPECT_EQ(io::fromBase64(params["munge_key"].get<std::string>()).value(), key_);
+  for (const auto& command : processes_.commands) EXPECT_THAT(command.str(), Not(HasSubstr(params["munge_key"].get<std::string>())));
+}
+
+TEST_F(PoolPhaseTest, leavesANodeAloneThatAPersonDrained) {
+  certificates_.valid.insert(NodeName("gpu001"));
+  state_ = "IDLE+DRAIN";
+  reason_ = "bad fan";
+  EXPECT_THAT(blockedBy("in"), HasSubstr("drained by a person: 'bad fan'"));
+  EXPECT_TRUE(updates_.empty());
+  EXPECT_TRUE(agents_.submitted().empty());
+}
+
+TEST_F(PoolPhaseTest, undoesItsOwnDrain) {
+  certificates_.valid.insert(NodeName("gpu001"));
+  state_ = "IDLE+DRAIN";
+  reason_ = "muster: driver nvidia changes";
+  slurmd_ = "2026-11-20T15:07:00";
+  EXPECT_TRUE(std::holds_alternative<Again>(*act("in")));
+  EXPECT_EQ(updates_, (std::vector<std::string>{"State=RESUME"}));
+}
+
+TEST_F(PoolPhaseTest, drainWaitsForTheLastJobAndOrdersOnce) {
+  state_ = "ALLOCATED";
+  cpus_ = 4;
+  EXPECT_TRUE(std::holds_alternative<Again>(*act("drained")));
+  EXPECT_EQ(reason_, "muster: driver nvidia changes");
+  EXPECT_EQ(observed(), "in") << "jobs still run: nothing may disturb the node";
+  auto waiting = act("drained");
+  EXPECT_THAT(std::get<Again>(*waiting).waiting_for, HasSubstr("4 CPUs busy"));
+  EXPECT_EQ(updates_.size(), 1u);
+  state_ = "IDLE+COMPLETING+DRAIN";
+  cpus_ = 0;
+  EXPECT_TRUE(std::holds_alternative<Again>(*act("drained")));
+  state_ = "IDLE+DRAIN";
+  EXPECT_TRUE(std::holds_alternative<Done>(*act("drained")));
+  EXPECT_EQ(observed(), "drained");
+}
+
+TEST_F(PoolPhaseTest, tellsOutFromDrainedAndUnknownFromOut) {
+  EXPECT_EQ(observed(), "out");
+  state_ = "IDLE+NOT_RESPONDING";
+  EXPECT_EQ(observed(), "out");
+  state_ = "DOWN+DRAIN";
+  EXPECT_EQ(observed(), "drained");
+  state_ = "";
+  EXPECT_EQ(observed(), "out");
+  certificates_.valid.insert(NodeName("gpu001"));
+  EXPECT_THAT(blockedBy("in"), HasSubstr("does not name node gpu001"));
+  unreachable_ = true;
+  EXPECT_THAT(observed(), HasSubstr("slurmctld does not answer"));
+  EXPECT_EQ(act("in").error().code(), ErrorCode::Unavailable);
+}
+
+TEST_F(PoolPhaseTest, failsWithTheAgentsWordsWhenSlurmdDoesNotStart) {
+  certificates_.valid.insert(NodeName("gpu001"));
+  agents_.answer(agent::TaskKind::JoinPool, [](const NodeName&, const agent::AgentTask&) -> Result<std::string> {
+    return fail(ErrorCode::Internal, "slurmd: no such unit");
+  });
+  auto outcome = act("in");
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().str(), HasSubstr("no such unit"));
+  EXPECT_TRUE(updates_.empty());
+}
+
+}  // namespace
+}  // namespace muster::pool::test

@@ -1,0 +1,177 @@
+// Real munged, slurmctld and slurmd in a network namespace of the test's own; the agent is a fake whose JoinPool starts slurmd.
+#include "tests/fakes/fake_agent_gateway.h"
+#include "tests/pool/context.h"
+#include "tests/run_async.h"
+
+#include "base/io/crypto.h"
+#include "base/io/files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <thread>
+
+namespace muster::pool::test {
+namespace {
+
+using namespace lifecycle;
+using muster::test::runAsync;
+using ::testing::HasSubstr;
+
+constexpr std::chrono::seconds kLimit{60};
+constexpr std::string_view kHost = "muster-controller";
+
+bool eventually(const std::function<bool()>& holds) {
+  for (auto until = std::chrono::steady_clock::now() + kLimit; std::chrono::steady_clock::now() < until;
+       std::this_thread::sleep_for(std::chrono::milliseconds(50)))
+    if (holds()) return true;
+  return holds();
+}
+
+class SlurmSystem : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "network namespaces need root";
+    // Names without a network of their own do not resolve: Slurm wants an address that is not loopback.
+    ASSERT_EQ(::unshare(CLONE_NEWNET | CLONE_NEWUTS), 0);
+    ASSERT_EQ(::sethostname(kHost.data(), kHost.size()), 0);
+    for (auto args : std::vector<std::vector<std::string>>{{"link", "set", "lo", "up"},
+                                                           {"link", "add", "br0", "type", "bridge"},
+                                                           {"addr", "add", "10.99.0.1/24", "dev", "br0"},
+                                                           {"link", "set", "br0", "up"}})
+      ASSERT_TRUE(tool("ip", args));
+    std::string key;
+    for (int i = 0; i < 16; ++i) key += io::sha256Hex(io::randomToken());
+    ASSERT_TRUE(io::writeFileAtomic(folder_ / "munge.key", key, 0400));
+    ASSERT_TRUE(io::makeDirs(folder_ / "state"));
+    auto common = fmt::format(
+        "ClusterName=test\nSlurmctldHost={0}(10.99.0.1)\nSlurmUser=root\nSlurmdUser=root\nAuthType=auth/munge\nAuthInfo=socket={1}/"
+        "munge.socket\n"
+        "StateSaveLocation={1}/state\nSlurmdSpoolDir={1}/spool.%n\nSlurmctldPidFile={1}/slurmctld.pid\nSlurmdPidFile={1}/slurmd.%n.pid\n"
+        "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nReturnToService=0\nMpiDefault=none\nSlurmdTimeout=60\n"
+        "NodeName=gpu001 NodeHostname={0} NodeAddr=10.99.0.1 Port=17001 CPUs=1 State=DOWN\nNodeName=gpu002 NodeHostname={0} "
+        "NodeAddr=10.99.0.1 Port=17002 CPUs=1 State=DOWN\n"
+        "PartitionName=gpu Nodes=gpu[001-002] Default=YES State=UP\n",
+        kHost, folder_.path().string());
+    ASSERT_TRUE(io::writeFileAtomic(folder_ / "slurm.conf", common));
+    ASSERT_TRUE(io::writeFileAtomic(folder_ / "node.conf", common + "# for the nodes\nDebugFlags=NO_CONF_HASH\n"));
+    start("munged", {"--foreground", "--force", "--key-file=" + path("munge.key"), "--socket=" + path("munge.socket"),
+                     "--pid-file=" + path("munged.pid"), "--log-file=" + path("munged.log"), "--seed-file=" + path("munged.seed")});
+    ASSERT_TRUE(eventually([&] { return std::filesystem::exists(folder_ / "munge.socket"); }));
+    start("slurmctld", {"-D", "-f", path("slurm.conf")});
+    ASSERT_TRUE(eventually([&] { return tool("scontrol", {"ping"}).value_or(io::ProcessExit{1}).out.find("is UP") != std::string::npos; }))
+        << io::readFile(folder_ / "slurmctld.log").value_or("no log");
+    agents_.boot(NodeName("gpu001"), agent::Mode::Disk);
+    agents_.answer(agent::TaskKind::JoinPool,
+                   [this](const NodeName& node, const agent::AgentTask& task) { return startSlurmd(node, task); });
+    phase_ = makePoolPhase(cluster_, agents_, certificates_, *processes_, clock_,
+                           {folder_ / "slurm.conf", folder_ / "node.conf", folder_ / "munge.key", {}});
+  }
+
+  Result<std::string> startSlurmd(const NodeName& node, const agent::AgentTask& task) {
+    auto params = nlohmann::json::parse(task.params);
+    auto conf = folder_ / (node.str() + ".conf");
+    TRY_OK(io::writeFileAtomic(conf, params["conf"].get<std::string>()));
+    TRY(key, io::fromBase64(params["munge_key"].get<std::string>()));
+    EXPECT_EQ(key, io::readFile(folder_ / "munge.key").value());
+    start("slurmd", {"-D", "-N", node.str(), "-f", conf.string()});
+    return R"({"slurmd": "started"})";
+  }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  void start(const std::string& program, std::vector<std::string> args) {
+    io::Command command;
+    command.program = program;
+    command.args = std::move(args);
+    auto child = processes_->start(command, folder_ / (program + ".log"));
+    ASSERT_TRUE(child) << child.error().str();
+    daemons_.push_back(std::move(*child));
+  }
+  Result<io::ProcessExit> tool(const std::string& program, std::vector<std::string> args) {
+    io::Command command;
+    command.program = program;
+    command.args = std::move(args);
+    command.env["SLURM_CONF"] = path("slurm.conf");
+    return io::runBlocking(command);
+  }
+
+  /// Drives one action to its end, as the engine does.
+  Outcome drive(const Action& action) {
+    for (auto until = std::chrono::steady_clock::now() + kLimit; std::chrono::steady_clock::now() < until;) {
+      auto outcome = runAsync(phase_->act(action, context_), kLimit);
+      if (!outcome) return Blocked{"error: " + outcome.error().str()};
+      auto* again = std::get_if<Again>(&*outcome);
+      if (!again) return *outcome;
+      std::this_thread::sleep_for(again->after);
+    }
+    return Blocked{"took too long"};
+  }
+  std::string observed(const char* node) {
+    auto facts = runAsync(phase_->observe(Subject(NodeName(node))));
+    return facts && facts->size() == 1 ? facts->front().value : facts ? "nothing" : facts.error().str();
+  }
+
+  muster::test::TempFolder folder_;
+  std::unique_ptr<io::ProcessRunner> processes_ = io::makeProcessRunner();
+  inventory::Cluster cluster_ = poolCluster();
+  muster::test::FakeAgentGateway agents_;
+  Certificates certificates_;
+  SystemClock clock_;
+  Context context_;
+  std::unique_ptr<Phase> phase_;
+  std::vector<std::unique_ptr<io::Child>> daemons_;  // ended in the destructor, the youngest last: none needs another to end
+};
+
+TEST_F(SlurmSystem, joinsRunsAJobAndDrainsOnlyAfterIt) {
+  EXPECT_EQ(observed("gpu001"), "out");
+  auto refused = drive(poolAction("gpu001", "in"));
+  ASSERT_TRUE(std::holds_alternative<Blocked>(refused));
+  EXPECT_THAT(std::get<Blocked>(refused).why, HasSubstr("no certificate"));
+  EXPECT_EQ(observed("gpu001"), "out");
+
+  certificates_.valid.insert(NodeName("gpu001"));
+  auto joined = drive(poolAction("gpu001", "in"));
+  ASSERT_TRUE(std::holds_alternative<Done>(joined)) << std::get<Blocked>(joined).why;
+  EXPECT_EQ(observed("gpu001"), "in");
+  auto hello = tool("srun", {"-w", "gpu001", "hostname"});
+  ASSERT_TRUE(hello);
+  EXPECT_EQ(hello->out, std::string(kHost) + "\n") << hello->err;
+
+  // A job that ends when the test says so.
+  auto job =
+      tool("sbatch", {"-w", "gpu001", "-o", "/dev/null", "--wrap", fmt::format("while [ ! -e {} ]; do sleep 0.1; done", path("enough"))});
+  ASSERT_TRUE(job && job->code == 0) << (job ? job->err : job.error().str());
+  ASSERT_TRUE(eventually([&] {
+    return tool("scontrol", {"show", "node", "gpu001", "-o"})->out.find("State=ALLOCATED") != std::string::npos;
+  }));
+  for (int i = 0; i < 3; ++i) {
+    auto waiting = runAsync(phase_->act(poolAction("gpu001", "drained"), context_), kLimit);
+    ASSERT_TRUE(waiting && std::holds_alternative<Again>(*waiting)) << "the job still runs";
+  }
+  EXPECT_EQ(observed("gpu001"), "in");
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "enough", ""));
+  EXPECT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "drained"))));
+  EXPECT_EQ(observed("gpu001"), "drained");
+
+  EXPECT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "in"))));
+  EXPECT_EQ(observed("gpu001"), "in");
+  EXPECT_EQ(agents_.submitted().size(), 1u);
+}
+
+TEST_F(SlurmSystem, doesNotUndoAPersonsDrainNorCountASilentNodeIn) {
+  certificates_.valid.insert(NodeName("gpu001"));
+  ASSERT_EQ(tool("scontrol", {"update", "NodeName=gpu001", "State=DRAIN", "Reason=bad fan"})->code, 0);
+  auto outcome = drive(poolAction("gpu001", "in"));
+  ASSERT_TRUE(std::holds_alternative<Blocked>(outcome));
+  EXPECT_THAT(std::get<Blocked>(outcome).why, HasSubstr("'bad fan'"));
+  // Resumed by somebody, but no slurmd runs there: Slurm calls it IDLE.
+  ASSERT_EQ(tool("scontrol", {"update", "NodeName=gpu002", "State=RESUME"})->code, 0);
+  EXPECT_THAT(tool("scontrol", {"show", "node", "gpu002", "-o"})->out, HasSubstr("State=IDLE"));
+  EXPECT_EQ(observed("gpu002"), "out");
+}
+
+}  // namespace
+}  // namespace muster::pool::test

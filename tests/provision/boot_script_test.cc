@@ -1,0 +1,36 @@
+#include "provision/netboot/boot_script.h"
+
+#include "tests/golden.h"
+#include "tests/provision/clusters.h"
+
+namespace muster::provision {
+namespace {
+
+const RamBoot kBoot{"http://10.20.0.1:8080", "https://10.20.0.1:8443", std::string(64, 'c'), "TOKEN-1"};
+
+TEST(BootScript, leadsIntoTheRamOs) {
+  const auto cluster = twoNodes();
+  auto profile = cluster.profiles.at("uefi");
+  profile.kernel_args = {"nomodeset", "console=tty0"};
+  const auto script = ramBootScript(cluster.nodes[0], profile, kBoot);
+  ASSERT_TRUE(script) << script.error().str();
+  muster::test::expectGolden("provision/golden/boot-ram.ipxe", *script);
+}
+
+TEST(BootScript, othersGoOnWithTheDisk) {
+  muster::test::expectGolden("provision/golden/boot-disk.ipxe", diskBootScript("gpu001 has nothing to do here"));
+}
+
+TEST(BootScript, refusesWordsThatWouldBreakOut) {
+  const auto cluster = twoNodes();
+  for (const auto* word : {"a b", "x\nexit", "x||sanboot", "${net0/mac}", "", "x#y", "\"q\""}) {
+    auto profile = cluster.profiles.at("uefi");
+    profile.kernel_args = {word};
+    const auto script = ramBootScript(cluster.nodes[0], profile, kBoot);
+    ASSERT_FALSE(script) << word;
+    EXPECT_EQ(script.error().code(), ErrorCode::InvalidInput);
+  }
+}
+
+}  // namespace
+}  // namespace muster::provision

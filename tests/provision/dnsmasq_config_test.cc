@@ -1,0 +1,50 @@
+#include "provision/netboot/dnsmasq_config.h"
+
+#include "base/io/process.h"
+#include "tests/golden.h"
+#include "tests/provision/clusters.h"
+#include "tests/run_async.h"
+
+namespace muster::provision {
+namespace {
+
+const DnsmasqSite kSite{"br0", "/run/muster"};
+
+/// dnsmasq's own opinion of the file.
+void expectAccepted(const std::string& text) {
+  muster::test::TempFolder folder;
+  ASSERT_TRUE(io::writeFileAtomic(folder / "dnsmasq.conf", text));
+  io::Command command;
+  command.program = "dnsmasq";
+  command.args = {"--test", "--conf-file=" + (folder / "dnsmasq.conf").string()};
+  const auto exit = io::runBlocking(command);
+  ASSERT_TRUE(exit) << exit.error().str();
+  EXPECT_EQ(exit->code, 0) << exit->err;
+}
+
+TEST(DnsmasqConfig, authoritativeWithRange) {
+  const auto text = renderDnsmasq(twoNodes(), kSite);
+  muster::test::expectGolden("provision/golden/dnsmasq-authoritative.conf", text);
+  expectAccepted(text);
+}
+
+TEST(DnsmasqConfig, proxyBesideAnotherServer) {
+  auto cluster = twoNodes();
+  cluster.networks[0].dhcp_mode = inventory::DhcpMode::Proxy;
+  const auto text = renderDnsmasq(cluster, kSite);
+  muster::test::expectGolden("provision/golden/dnsmasq-proxy.conf", text);
+  expectAccepted(text);
+}
+
+TEST(DnsmasqConfig, onlyKnownMachinesWithoutRange) {
+  auto cluster = twoNodes();
+  cluster.networks[0].dhcp_range.reset();
+  cluster.networks[0].gateway = *Ipv4::parse("10.20.0.254");
+  cluster.networks[0].dns = {*Ipv4::parse("10.20.0.53"), *Ipv4::parse("10.20.0.54")};
+  const auto text = renderDnsmasq(cluster, kSite);
+  muster::test::expectGolden("provision/golden/dnsmasq-static.conf", text);
+  expectAccepted(text);
+}
+
+}  // namespace
+}  // namespace muster::provision

@@ -1,0 +1,111 @@
+#include "provision/inspection.h"
+
+#include "tests/provision/clusters.h"
+
+#include <gmock/gmock.h>
+
+namespace muster::provision {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+class InspectionTest : public ::testing::Test {
+ protected:
+  InspectionTest() {
+    hardware.manufacturer = "Vendor";
+    hardware.serial = "SN-1";
+    hardware.cpus = 96;
+    hardware.memory_bytes = 1000ull << 30;
+    hardware.nics = {{"eth0", "52:54:00:00:00:01", "e1000"}};
+    hardware.disks = {{"/dev/sda", "D1", "W1", "Disk", "none", 1000}};
+    for (int i = 0; i < 8; ++i) hardware.gpus.push_back({"PCI 10de:2330", "", "", "", "0000:0" + std::to_string(i) + ":00.0"});
+    profile.expect = {8, "H100", 1, 1024, 96};
+  }
+  std::vector<std::string> misfits() {
+    std::vector<std::string> texts;
+    for (const auto& misfit : inspect(node, profile, hardware).misfits) {
+      EXPECT_FALSE(misfit.what_to_do.empty());
+      EXPECT_FALSE(misfit.evidence.empty());
+      texts.push_back(misfit.text);
+    }
+    return texts;
+  }
+  inventory::Cluster cluster = twoNodes();
+  inventory::Node node = cluster.nodes[0];
+  inventory::Profile profile = cluster.profiles.at("uefi");
+  agent::Hardware hardware;
+};
+
+TEST_F(InspectionTest, whatIsExpectedFits) {
+  EXPECT_THAT(misfits(), ElementsAre());
+  EXPECT_EQ(inspect(node, profile, hardware).value("abc"), "fits:abc");
+}
+
+TEST_F(InspectionTest, missingGpuOnTheBusIsFound) {
+  hardware.gpus.pop_back();
+  EXPECT_THAT(misfits(), ElementsAre("7 GPUs seen, 8 expected"));
+  EXPECT_THAT(inspect(node, profile, hardware).misfits[0].evidence, HasSubstr("0000:06:00.0"));
+  EXPECT_EQ(inspect(node, profile, hardware).value("abc"), "misfits: 7 GPUs seen, 8 expected");
+}
+
+TEST_F(InspectionTest, anEmptyBusIsAFaultExceptOnTheTwin) {
+  hardware.gpus.clear();
+  EXPECT_THAT(misfits(), ElementsAre("0 GPUs seen, 8 expected"));
+  hardware.manufacturer = "muster";
+  EXPECT_THAT(misfits(), ElementsAre());
+  EXPECT_THAT(inspect(node, profile, hardware).notes, ElementsAre(HasSubstr("the gates count them")));
+  hardware.gpus.resize(7, {"NVIDIA H100 80GB HBM3", "GPU-1", "S1", "", ""});
+  EXPECT_THAT(misfits(), ElementsAre("7 GPUs seen, 8 expected")) << "once they can be seen, a wrong number counts there too";
+}
+
+TEST_F(InspectionTest, wrongModelIsFoundWhenNvmlNamesIt) {
+  for (auto& gpu : hardware.gpus) gpu = {"NVIDIA H100 80GB HBM3", "GPU-x", "S", "", ""};
+  hardware.gpus[3].model = "NVIDIA A100-SXM4-80GB";
+  EXPECT_THAT(misfits(), ElementsAre(HasSubstr("A100")));
+}
+
+TEST_F(InspectionTest, tooLittleOfAnythingIsFound) {
+  hardware.cpus = 48;
+  hardware.memory_bytes = 900ull << 30;
+  hardware.nics.clear();
+  EXPECT_THAT(misfits(),
+              UnorderedElementsAre(HasSubstr("48 CPUs"), HasSubstr("GiB of memory"), HasSubstr("0 NICs"), HasSubstr("provisioning MAC")));
+}
+
+TEST_F(InspectionTest, anotherMachineIsFound) {
+  node.serial = "SN-9";
+  EXPECT_THAT(misfits(), ElementsAre(HasSubstr("\"SN-1\"")));
+  EXPECT_NE(expectationDigest(node, profile), expectationDigest(cluster.nodes[0], profile));
+}
+
+TEST_F(InspectionTest, severalDisksNeedARule) {
+  hardware.disks.push_back({"/dev/sdb", "D2", "W2", "Disk", "ext4 \"data\" on /dev/sdb1", 500});
+  EXPECT_THAT(misfits(), ElementsAre(HasSubstr("2 disks")));
+  EXPECT_EQ(diskContent(profile, hardware), "/dev/sdb: ext4 \"data\" on /dev/sdb1") << "all of them could be meant";
+  profile.disk = "smallest";
+  EXPECT_THAT(misfits(), ElementsAre());
+  EXPECT_THAT(diskContent(profile, hardware), HasSubstr("ext4"));
+  profile.disk = "serial:D1";
+  EXPECT_THAT(misfits(), ElementsAre());
+  EXPECT_EQ(diskContent(profile, hardware), "none");
+  profile.disk = "wwn:W2";
+  EXPECT_THAT(diskContent(profile, hardware), HasSubstr("ext4"));
+  profile.disk = "serial:D3";
+  EXPECT_THAT(misfits(), ElementsAre(HasSubstr("no disk fits")));
+}
+
+TEST_F(InspectionTest, factsNameTheHardware) {
+  EXPECT_THAT(hardwareFacts(node, profile, hardware), UnorderedElementsAre(Pair("hw.serial", "SN-1"), Pair("hw.mac", "52:54:00:00:00:01")))
+      << "GPUs without NVML have no name yet";
+  profile.expect.gpus = 3;
+  hardware.gpus = {{"H100", "GPU-a", "S1", "", ""}, {"H100", "GPU-b", "", "", ""}};
+  EXPECT_THAT(hardwareFacts(node, profile, hardware),
+              UnorderedElementsAre(Pair("hw.serial", "SN-1"), Pair("hw.mac", "52:54:00:00:00:01"), Pair("hw.gpu.0", "S1"),
+                                   Pair("hw.gpu.1", "GPU-b"), Pair("hw.gpu.2", "absent")));
+}
+
+}  // namespace
+}  // namespace muster::provision

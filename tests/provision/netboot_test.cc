@@ -1,0 +1,110 @@
+#include "provision/netboot/netboot.h"
+
+#include "base/io/files.h"
+#include "tests/fakes/fake_image_store.h"
+#include "tests/fakes/fake_process_runner.h"
+#include "tests/provision/clusters.h"
+#include "tests/provision/token_gateway.h"
+#include "tests/run_async.h"
+
+#include <gmock/gmock.h>
+
+namespace muster::provision {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Async<io::ServerResponse> call(io::Handler handle, io::ServerRequest request) {
+  auto work = handle(std::move(request));
+  co_return co_await std::move(work);
+}
+
+class NetbootTest : public ::testing::Test {
+ protected:
+  void SetUp() override { cluster.networks[0].controller = *Ipv4::parse("127.0.0.1"); }
+  Netboot& netboot() {
+    if (!netboot_) {
+      netboot_ = makeNetboot(cluster, images, gateway, processes, io.get_executor(), {folder / "run", 8080, 8443, std::string(64, 'c')});
+    }
+    return *netboot_;
+  }
+  std::string ask(const std::string& target, const std::string& from = "10.20.1.1") {
+    io::ServerRequest request;
+    request.method = "GET";
+    request.target = target;
+    request.remote_address = from;
+    const auto routes = netboot().routes();
+    EXPECT_EQ(routes.at(0).path, "/boot/ipxe");
+    const auto response = muster::test::runAsync(call(routes[0].handle, request)).value();
+    EXPECT_EQ(response.status, 200);
+    return std::get<std::string>(response.body);
+  }
+
+  asio::io_context io;
+  muster::test::TempFolder folder;
+  inventory::Cluster cluster = twoNodes();
+  muster::test::FakeImageStore images;
+  muster::test::FakeProcessRunner processes;
+  TokenGateway gateway;
+  std::unique_ptr<Netboot> netboot_;
+};
+
+TEST_F(NetbootTest, onlyTheArmedNodeBootsIntoTheRamOs) {
+  ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
+  const auto script = ask("/boot/ipxe?mac=52:54:00:00:00:01");
+  EXPECT_THAT(script, HasSubstr("muster.token=token-gpu001-1 muster.node=gpu001"));
+  EXPECT_EQ(ask("/boot/ipxe?mac=52%3A54%3A00%3A00%3A00%3A01"), script) << "asking again is not another token";
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:02", "10.20.1.2"), HasSubstr("sanboot"));
+  netboot().disarm(NodeName("gpu001"));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), Not(HasSubstr("token")));
+  ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("token-gpu001-2")) << "each arming has a token of its own";
+}
+
+TEST_F(NetbootTest, unknownAndMalformedRequestsStayOnDisk) {
+  ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
+  for (const auto* target : {"/boot/ipxe", "/boot/ipxe?mac=", "/boot/ipxe?mac=junk", "/boot/ipxe?mac=52:54:00:ff:ff:ff"}) {
+    EXPECT_THAT(ask(target), HasSubstr("sanboot --no-describe --drive 0x80")) << target;
+  }
+}
+
+TEST_F(NetbootTest, anotherNodeDoesNotGetTheToken) {
+  ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01", "10.20.1.2"), Not(HasSubstr("token")));
+}
+
+TEST_F(NetbootTest, armingSaysWhatIsMissing) {
+  images.ram_os.reset();
+  const auto without = netboot().arm(NodeName("gpu001"));
+  ASSERT_FALSE(without);
+  EXPECT_THAT(without.error().str(), HasSubstr("muster image build"));
+  EXPECT_EQ(netboot().arm(NodeName("gpu999")).error().code(), ErrorCode::NotFound);
+}
+
+TEST_F(NetbootTest, startsDnsmasqOnTheControllersInterface) {
+  ASSERT_TRUE(netboot().start());
+  ASSERT_EQ(processes.daemons.size(), 1u);
+  EXPECT_EQ(processes.daemons[0]->command.program, "dnsmasq");
+  const auto file = io::readFile(folder / "run/dnsmasq.conf");
+  ASSERT_TRUE(file);
+  EXPECT_THAT(*file, HasSubstr("interface=lo\n"));
+  netboot().stop();
+  EXPECT_TRUE(processes.daemons[0]->terminated);
+}
+
+TEST_F(NetbootTest, addressThatNoInterfaceHasIsAnError) {
+  cluster.networks[0].controller = *Ipv4::parse("192.0.2.77");
+  const auto started = netboot().start();
+  ASSERT_FALSE(started);
+  EXPECT_THAT(started.error().str(), HasSubstr("192.0.2.77"));
+}
+
+TEST_F(NetbootTest, nothingIsStartedWhenSomebodyElseDoesDhcp) {
+  cluster.networks[0].dhcp_mode = inventory::DhcpMode::None;
+  EXPECT_TRUE(netboot().start());
+  EXPECT_TRUE(processes.daemons.empty());
+}
+
+}  // namespace
+}  // namespace muster::provision

@@ -1,0 +1,424 @@
+// The phase against a rack in memory: BMCs whose power switches boot agents, as the real ones would.
+#include "provision/facets.h"
+#include "provision/inspection.h"
+#include "provision/provision.h"
+#include "provision/restart.h"
+
+#include "tests/fakes/fake_act_context.h"
+#include "tests/fakes/fake_agent_gateway.h"
+#include "tests/fakes/fake_bmc.h"
+#include "tests/fakes/fake_image_store.h"
+#include "tests/fakes/fake_netboot.h"
+#include "tests/provision/clusters.h"
+#include "tests/run_async.h"
+
+#include <gmock/gmock.h>
+
+namespace muster::provision {
+namespace {
+
+using namespace std::chrono_literals;
+using agent::Mode;
+using agent::TaskKind;
+using lifecycle::Again;
+using lifecycle::Blocked;
+using lifecycle::Done;
+using lifecycle::FactSet;
+using lifecycle::Outcome;
+using lifecycle::Subject;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const NodeName kNode("gpu001");
+constexpr const char* kDigest = "d1d1";
+
+class ProvisionPhaseTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    bmc().info.serial = "SN-1";
+    bmc().info.macs = {"52:54:00:00:00:01"};
+    bmc().on_power = [this](bmc::PowerState state) { power(state); };
+    images.add("bookworm", kDigest);
+    hardware.manufacturer = "muster";
+    hardware.serial = "SN-1";
+    hardware.cpus = 4;
+    hardware.memory_bytes = 2ull << 30;
+    hardware.nics = {{"eth0", "52:54:00:00:00:01", "virtio_net"}};
+    hardware.disks = {{"/dev/vda", "D1", "", "", "none", 4ull << 30}};
+    agents.answer(TaskKind::Inspect, [this](const NodeName&, const agent::AgentTask&) -> Result<std::string> { return toJson(hardware); });
+    agents.answer(TaskKind::Probe, R"({"module.rdma_rxe":"loaded","package.rdma-core":"44.0-2"})");
+    agents.hold(TaskKind::WriteImage);
+    newController();
+  }
+
+  /// A controller that was killed has forgotten all but the journal; agents keep their state.
+  void newController() {
+    netboot.armed.clear();
+    phase = makeProvisionPhase(
+        {cluster, fleet, agents, images, netboot, clock, "http://10.20.0.1:8080", "https://10.20.0.1:8443", "CA", "KEY"});
+  }
+
+  test::FakeBmc& bmc() { return fleet.fake(kNode); }
+  void power(bmc::PowerState state) {
+    agents.silence(kNode);
+    if (state != bmc::PowerState::On || dead) return;
+    const auto& calls = bmc().calls;  // a boot uses the override up, so it is read from what was asked last
+    const auto last = std::find_if(calls.rbegin(), calls.rend(), [](const std::string& call) { return call.starts_with("bootOnce"); });
+    const bool network = last != calls.rend() && *last == "bootOnce Pxe";
+    boot_id = "boot-" + std::to_string(++boots);
+    if (network && netboot.armed.contains(kNode)) {
+      agents.boot(kNode, Mode::Ram, boot_id).hardware = hardware;
+    } else if (!installed.empty()) {
+      auto& agent = agents.boot(kNode, Mode::Disk, boot_id);
+      agent.hardware = hardware;
+      agent.image_digest = installed;
+    }
+  }
+  void runInstalled(const std::string& digest) {
+    installed = digest;
+    hardware.disks[0].content = "muster-root";
+    bmc().info.power = bmc::PowerState::On;
+    auto& agent = agents.boot(kNode, Mode::Disk, "boot-installed");
+    agent.hardware = hardware;
+    agent.image_digest = digest;
+  }
+
+  lifecycle::Action action(std::string_view name) {
+    lifecycle::Action a;
+    a.facet = {Subject(kNode), facet(name)};
+    a.id = a.facet.str();
+    return a;
+  }
+  Result<Outcome> act(std::string_view name) { return test::runAsync(phase->act(action(name), context)); }
+  /// Until it is anything but Again; the clock moves on as the engine would sleep.
+  Result<Outcome> actToEnd(std::string_view name, int most = 1000) {
+    for (int i = 0; i < most; ++i) {
+      auto outcome = act(name);
+      if (!outcome || !std::holds_alternative<Again>(*outcome)) return outcome;
+      waited_for = std::get<Again>(*outcome).waiting_for;
+      clock.advance(std::get<Again>(*outcome).after);
+    }
+    return fail(ErrorCode::Timeout, "never ended; waits for " + waited_for);
+  }
+  FactSet facts(Result<std::vector<lifecycle::Fact>> read) {
+    EXPECT_TRUE(read) << read.error().str();
+    FactSet set;
+    if (read) {
+      for (auto& fact : *read) set.put(fact);
+    }
+    return set;
+  }
+  FactSet observe() { return facts(test::runAsync(phase->observe(Subject(kNode)))); }
+  FactSet verify(std::string_view name) { return facts(test::runAsync(phase->verify(action(name)))); }
+  std::string value(const FactSet& set, std::string_view name) { return set.value(Subject(kNode), facet(name)).value_or("(no fact)"); }
+  nlohmann::json imageTask() { return nlohmann::json::parse(agents.submitted(kNode, TaskKind::WriteImage).at(0).params); }
+  template <class T>
+  static bool is(const Result<Outcome>& outcome) {
+    return outcome && std::holds_alternative<T>(*outcome);
+  }
+  static std::string why(const Result<Outcome>& outcome) {
+    return !outcome ? outcome.error().str() : std::holds_alternative<Blocked>(*outcome) ? std::get<Blocked>(*outcome).why : "";
+  }
+  /// Into the RAM OS with the image task submitted and running.
+  void startWriting() {
+    for (int i = 0; i < 10 && agents.submitted(kNode, TaskKind::WriteImage).empty(); ++i) {
+      auto outcome = act(kImage);
+      ASSERT_TRUE(is<Again>(outcome)) << why(outcome);
+      clock.advance(2s);
+    }
+    ASSERT_EQ(agents.submitted(kNode, TaskKind::WriteImage).size(), 1u);
+  }
+
+  inventory::Cluster cluster = twoNodes();
+  FakeClock clock;
+  muster::test::FakeBmcFleet fleet;
+  muster::test::FakeAgentGateway agents;
+  muster::test::FakeImageStore images;
+  muster::test::FakeNetboot netboot;
+  muster::test::FakeActContext context;
+  agent::Hardware hardware;
+  std::string installed;  ///< digest on the disk
+  std::string boot_id, waited_for;
+  int boots = 0;
+  bool dead = false;  ///< does not boot anything
+  std::unique_ptr<lifecycle::Phase> phase;
+};
+
+TEST_F(ProvisionPhaseTest, goalsFollowTheRoad) {
+  cluster.firmware["fw"].components = {{"BMC", "2.1.0", "f", "s"}};
+  cluster.profiles["uefi"].firmware = "fw";
+  std::vector<std::string> names;
+  for (const auto& goal : phase->goals(cluster, Subject(kNode), {})) names.push_back(goal.facet.facet.str() + " = " + goal.want);
+  EXPECT_THAT(names, ElementsAre("enrolled = yes", HasSubstr("inspected = fits:"), "image = bookworm@d1d1", "os = running",
+                                 "driver.rdma = module.rdma_rxe=loaded,package.rdma-core=44.*"));
+  const auto goals = phase->goals(cluster, Subject(kNode), {});
+  EXPECT_EQ(goals[1].needs.back().str(), "gpu001/firmware.BMC");
+  EXPECT_EQ(goals[2].disruption, lifecycle::Disruption::Wipe);
+  EXPECT_TRUE(phase->goals(cluster, Subject::cluster(), {}).empty());
+}
+
+TEST_F(ProvisionPhaseTest, imageThatIsNotBuiltBlocksAndWipesNobody) {
+  images.images.clear();
+  newController();
+  const auto goals = phase->goals(cluster, Subject(kNode), {});
+  EXPECT_EQ(goals[2].want, "bookworm@*");
+  EXPECT_THAT(why(act(kImage)), HasSubstr("muster image build"));
+  EXPECT_EQ(bmc().power_cycles, 0);
+}
+
+TEST_F(ProvisionPhaseTest, probeWithoutAValueMatchesNoGlob) {
+  EXPECT_FALSE(lifecycle::matches("nvml.driver=*", joinProbes({{"nvml.driver", ""}})));
+  EXPECT_TRUE(lifecycle::matches("nvml.driver=570.*", joinProbes({{"nvml.driver", "570.124.06"}})));
+}
+
+TEST_F(ProvisionPhaseTest, anotherMachineBehindTheBmcIsNotEnrolled) {
+  cluster.nodes[0].serial = "SN-9";
+  EXPECT_THAT(value(observe(), kEnrolled), HasSubstr("no: its serial is SN-1"));
+  EXPECT_THAT(why(act(kEnrolled)), HasSubstr("is not the BMC of gpu001"));
+  EXPECT_EQ(context.findings.size(), 1u);
+  cluster.nodes[0].serial = "SN-1";
+  EXPECT_TRUE(is<Done>(act(kEnrolled)));
+  EXPECT_EQ(value(verify(kEnrolled), kEnrolled), "yes");
+  bmc().info.macs = {"52:54:00:00:00:99"};
+  EXPECT_THAT(value(observe(), kEnrolled), HasSubstr("none of its NICs"));
+}
+
+TEST_F(ProvisionPhaseTest, unreachableBmcIsAnErrorThatCanBeRetried) {
+  bmc().failNext("system", Error(ErrorCode::Unavailable, "connection refused"), 2);
+  const auto outcome = act(kEnrolled);
+  ASSERT_FALSE(outcome);
+  EXPECT_TRUE(outcome.error().canRetry());
+  EXPECT_FALSE(test::runAsync(phase->observe(Subject(kNode)))) << "neither BMC nor agent: nothing was read";
+}
+
+TEST_F(ProvisionPhaseTest, silentMachineIsInspectedInTheRamOs) {
+  EXPECT_EQ(value(observe(), kOs), "off");
+  const auto outcome = actToEnd(kInspected);
+  ASSERT_TRUE(is<Done>(outcome)) << why(outcome);
+  EXPECT_THAT(bmc().calls, ::testing::IsSupersetOf({"bootOnce Pxe", "power On"}));
+  EXPECT_TRUE(netboot.armed.empty()) << "the token has been used";
+  const auto seen = verify(kInspected);
+  EXPECT_EQ(value(seen, kInspected), "fits:" + expectationDigest(cluster.nodes[0], cluster.profiles["uefi"]));
+  EXPECT_EQ(value(seen, "disk.system"), "none");
+  EXPECT_EQ(value(seen, "hw.serial"), "SN-1");
+  EXPECT_THAT(seen.find(Subject(kNode), facet(kInspected))->evidence, HasSubstr("the gates count them"));
+}
+
+TEST_F(ProvisionPhaseTest, runningSystemIsInspectedWithoutARestart) {
+  runInstalled(kDigest);
+  EXPECT_TRUE(is<Done>(act(kInspected)));
+  EXPECT_EQ(bmc().count("power"), 0);
+}
+
+TEST_F(ProvisionPhaseTest, misfitIsAFindingWithEvidence) {
+  hardware.manufacturer = "Vendor";
+  hardware.gpus = {{"PCI 10de:2330", "", "", "", "0000:01:00.0"}};
+  const auto outcome = actToEnd(kInspected);
+  ASSERT_TRUE(is<Blocked>(outcome)) << why(outcome);
+  EXPECT_THAT(why(outcome), HasSubstr("1 GPUs seen, 2 expected"));
+  ASSERT_EQ(context.findings.size(), 1u);
+  EXPECT_THAT(context.findings[0].evidence, HasSubstr("0000:01:00.0"));
+  EXPECT_THAT(value(observe(), kInspected), HasSubstr("misfits"));
+}
+
+TEST_F(ProvisionPhaseTest, imageGoesFromRamOsToTheInstalledSystem) {
+  startWriting();
+  const auto task = imageTask();
+  EXPECT_EQ(agents.submitted(kNode, TaskKind::WriteImage)[0].id, context.intent);
+  EXPECT_EQ(task["index_url"], "http://10.20.0.1:8080/images/d1d1/index.json");
+  EXPECT_EQ(task["wipe_allowed"], false) << "the disk is empty: nothing needs to be allowed";
+  EXPECT_EQ(task["address_cidr"], "10.20.1.1/16");
+  EXPECT_EQ(task["agent"]["url"], "https://10.20.0.1:8443");
+  EXPECT_EQ(task["boot"], "uefi");
+  agents.progress(context.intent, 0.5, "500 of 1000 chunks");
+  EXPECT_TRUE(is<Again>(act(kImage)));
+  EXPECT_EQ(context.progressed.back().second, "500 of 1000 chunks");
+  installed = kDigest;
+  agents.finish(context.intent, R"({"digest":"d1d1"})");
+  const auto outcome = actToEnd(kImage);
+  ASSERT_TRUE(is<Done>(outcome)) << why(outcome);
+  EXPECT_THAT(bmc().calls, ::testing::Contains("bootOnce Disk"));
+  const auto seen = verify(kImage);
+  EXPECT_EQ(value(seen, kImage), "bookworm@d1d1");
+  EXPECT_EQ(value(seen, kOs), "running");
+  EXPECT_EQ(value(seen, "disk.system"), "bookworm@d1d1");
+  EXPECT_EQ(agents.submitted(kNode, TaskKind::WriteImage).size(), 1u);
+}
+
+TEST_F(ProvisionPhaseTest, killedWhileWritingTakesUpTheSameTask) {
+  startWriting();
+  newController();
+  EXPECT_TRUE(is<Again>(act(kImage)));
+  installed = kDigest;
+  agents.finish(context.intent, "{}");
+  ASSERT_TRUE(is<Done>(actToEnd(kImage)));
+  EXPECT_EQ(agents.submitted(kNode, TaskKind::WriteImage).size(), 1u) << "written once";
+  EXPECT_EQ(netboot.armings[kNode], 1) << "and not booted into the RAM OS again";
+}
+
+TEST_F(ProvisionPhaseTest, killedWhileTheNewSystemStartsOnlyWaits) {
+  startWriting();
+  installed = kDigest;
+  agents.finish(context.intent, "{}");
+  ASSERT_TRUE(is<Again>(act(kImage)));  // restarted from the disk
+  const auto cycles = bmc().power_cycles;
+  const auto calling = *agents.state(kNode);
+  agents.silence(kNode);  // it has not called the new controller yet
+  newController();
+  ASSERT_TRUE(is<Again>(act(kImage)));
+  EXPECT_EQ(bmc().power_cycles, cycles) << "a machine that is starting is left alone";
+  agents.setState(calling);
+  EXPECT_TRUE(is<Done>(act(kImage)));
+  EXPECT_EQ(bmc().power_cycles, cycles);
+  EXPECT_EQ(agents.submitted(kNode, TaskKind::WriteImage).size(), 1u);
+}
+
+TEST_F(ProvisionPhaseTest, wipePermissionIsThatOfTheFirstMoment) {
+  context.wipe = true;
+  startWriting();
+  EXPECT_EQ(imageTask()["wipe_allowed"], true);
+}
+
+TEST_F(ProvisionPhaseTest, secondAttemptHasNoMoreRightsThanTheFirst) {
+  startWriting();
+  agents.failTask(context.intent, "the index could not be fetched", ErrorCode::Unavailable);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(is<Again>(act(kImage)));
+  const auto tasks = agents.submitted(kNode, TaskKind::WriteImage);
+  ASSERT_EQ(tasks.size(), 2u);
+  EXPECT_EQ(tasks[1].id, context.intent + ".2");
+  EXPECT_TRUE(context.wipeAllowed()) << "the engine lets an intent that has begun go on";
+  EXPECT_EQ(nlohmann::json::parse(tasks[1].params)["wipe_allowed"], false) << "but it has not touched the disk";
+}
+
+TEST_F(ProvisionPhaseTest, agentThatRefusesTheDiskBlocksWithAdvice) {
+  startWriting();
+  agents.failTask(context.intent, "/dev/vda holds ext4 \"data\"", ErrorCode::Denied);
+  const auto outcome = act(kImage);
+  ASSERT_TRUE(is<Blocked>(outcome));
+  EXPECT_THAT(why(outcome), HasSubstr("muster wipe gpu001 --reason"));
+  EXPECT_THAT(why(outcome), HasSubstr("ext4"));
+}
+
+TEST_F(ProvisionPhaseTest, corruptImageIsAnErrorAndNotTriedAgain) {
+  startWriting();
+  agents.failTask(context.intent, "chunk 7 has another SHA-256", ErrorCode::Corrupt);
+  const auto outcome = act(kImage);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code(), ErrorCode::Corrupt);
+  EXPECT_FALSE(outcome.error().canRetry());
+}
+
+TEST_F(ProvisionPhaseTest, retriesEndAndSayWhatFailed) {
+  startWriting();
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    agents.failTask(attempt == 1 ? context.intent : context.intent + "." + std::to_string(attempt), "no route", ErrorCode::Unavailable);
+    const auto outcome = act(kImage);
+    if (attempt < 3) {
+      ASSERT_TRUE(is<Again>(outcome)) << why(outcome);
+      ASSERT_TRUE(is<Again>(act(kImage)));
+    } else {
+      ASSERT_FALSE(outcome);
+      EXPECT_FALSE(outcome.error().canRetry());
+    }
+  }
+}
+
+TEST_F(ProvisionPhaseTest, journalThatCannotBeWrittenStopsBeforeTheDisk) {
+  context.refuse_record = Error(ErrorCode::Unavailable, "disk full");
+  Result<Outcome> outcome = Outcome(Done{});
+  for (int i = 0; i < 10; ++i) {
+    outcome = act(kImage);
+    if (!outcome) break;
+    clock.advance(2s);
+  }
+  ASSERT_FALSE(outcome);
+  EXPECT_TRUE(agents.submitted(kNode, TaskKind::WriteImage).empty());
+}
+
+TEST_F(ProvisionPhaseTest, machineThatNeverCallsIsATimeoutWithAdvice) {
+  dead = true;
+  const auto outcome = actToEnd(kInspected);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code(), ErrorCode::Timeout);
+  EXPECT_THAT(outcome.error().str(), HasSubstr("console"));
+  EXPECT_EQ(netboot.armings[kNode], kMaxBoots) << "each boot with a token of its own";
+}
+
+TEST_F(ProvisionPhaseTest, anotherSystemThanTheWrittenOneIsAConflict) {
+  startWriting();
+  installed = "eeee";
+  agents.finish(context.intent, "{}");
+  const auto outcome = actToEnd(kImage);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code(), ErrorCode::Conflict);
+  EXPECT_THAT(outcome.error().str(), HasSubstr("unknown@eeee"));
+}
+
+TEST_F(ProvisionPhaseTest, wantedImageThatRunsIsNotTouched) {
+  runInstalled(kDigest);
+  EXPECT_TRUE(is<Done>(act(kImage)));
+  EXPECT_EQ(bmc().count("power"), 0);
+  EXPECT_TRUE(agents.submitted().empty());
+}
+
+TEST_F(ProvisionPhaseTest, silentSystemIsStarted) {
+  installed = kDigest;
+  ASSERT_TRUE(is<Done>(actToEnd(kOs)));
+  EXPECT_EQ(bmc().count("power On"), 1);
+  EXPECT_EQ(netboot.armings[kNode], 0);
+}
+
+TEST_F(ProvisionPhaseTest, silentSystemThatIsOnGetsAChanceToCallFirst) {
+  installed = kDigest;
+  bmc().info.power = bmc::PowerState::On;
+  ASSERT_TRUE(is<Again>(act(kOs)));
+  EXPECT_EQ(bmc().count("power"), 0);
+  ASSERT_TRUE(is<Done>(actToEnd(kOs)));
+  EXPECT_EQ(bmc().count("power ForceRestart"), 1);
+}
+
+TEST_F(ProvisionPhaseTest, driverIsInstalledOnceAndReadAgain) {
+  runInstalled(kDigest);
+  agents.hold(TaskKind::InstallDriver);
+  ASSERT_TRUE(is<Again>(act("driver.rdma")));
+  const auto tasks = agents.submitted(kNode, TaskKind::InstallDriver);
+  ASSERT_EQ(tasks.size(), 1u);
+  const auto params = nlohmann::json::parse(tasks[0].params);
+  EXPECT_EQ(params["repository_url"], "http://10.20.0.1:8080/repo/rdma/");
+  EXPECT_EQ(params["modules"][0], "rdma_rxe");
+  newController();
+  agents.finish(tasks[0].id, "{}");
+  ASSERT_TRUE(is<Done>(act("driver.rdma")));
+  EXPECT_EQ(agents.submitted(kNode, TaskKind::InstallDriver).size(), 1u);
+  hardware.gpus = {{"NVIDIA H100 80GB HBM3", "GPU-a", "S1", "", ""}, {"NVIDIA H100 80GB HBM3", "GPU-b", "S2", "", ""}};
+  const auto seen = verify("driver.rdma");
+  EXPECT_EQ(value(seen, "driver.rdma"), "module.rdma_rxe=loaded,package.rdma-core=44.0-2");
+  EXPECT_EQ(value(seen, "hw.gpu.1"), "S2") << "hardware that only the driver shows";
+}
+
+TEST_F(ProvisionPhaseTest, missingDriverShowsAsAbsent) {
+  runInstalled(kDigest);
+  agents.answer(TaskKind::Probe, R"({"package.rdma-core":"44.0-2"})");
+  EXPECT_EQ(value(observe(), "driver.rdma"), "module.rdma_rxe,package.rdma-core=44.0-2");
+}
+
+TEST_F(ProvisionPhaseTest, pollsThatTellAllNeedNoProbe) {
+  runInstalled(kDigest);
+  auto state = *agents.state(kNode);
+  state.probes = {{"module.rdma_rxe", "loaded"}, {"package.rdma-core", "44.1"}, {"kernel", "6.1"}};
+  agents.setState(state);
+  EXPECT_EQ(value(observe(), "driver.rdma"), "module.rdma_rxe=loaded,package.rdma-core=44.1");
+  EXPECT_TRUE(agents.submitted().empty());
+}
+
+TEST_F(ProvisionPhaseTest, diskThatHoldsSomethingIsReportedFromTheRamOs) {
+  hardware.disks[0].content = "ext4 \"data\" on /dev/vda1";
+  ASSERT_TRUE(is<Done>(actToEnd(kInspected)));
+  const auto seen = observe();
+  EXPECT_EQ(value(seen, "disk.system"), "/dev/vda: ext4 \"data\" on /dev/vda1");
+  EXPECT_EQ(value(seen, kImage), "(no fact)");
+}
+
+}  // namespace
+}  // namespace muster::provision

@@ -1,0 +1,70 @@
+// The controller's two listeners, on an address of the loopback network that nothing else uses.
+#include "serve/server.h"
+#include "tests/run_async.h"
+
+namespace muster::serve {
+namespace {
+
+Task<io::ServerResponse> plain(io::ServerRequest) { co_return io::ServerResponse::text(200, "plain"); }
+Task<io::ServerResponse> whoAmI(io::ServerRequest request) { co_return io::ServerResponse::text(200, request.client_common_name); }
+
+class ServeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto made = io::CertificateAuthority::loadOrCreate(folder / "ca", "muster");
+    ASSERT_TRUE(made);
+    ca = std::make_unique<io::CertificateAuthority>(*made);
+    network.controller = *Ipv4::parse("127.66.0.1");
+    auto started = begin();
+    ASSERT_TRUE(started) << started.error().str();
+    server = std::move(*started);
+  }
+  Result<std::unique_ptr<Server>> begin() {
+    return start(io.get_executor(), network, *ca, {{"GET", "/boot", plain}}, {{"GET", "/agent", whoAmI}});
+  }
+  Result<io::HttpResponse> get(const std::string& url, io::TlsTrust trust = {}) {
+    auto client = io::makeHttpClient(std::move(trust));
+    io::HttpRequest request;
+    request.url = *io::Url::parse(url);
+    request.timeout = std::chrono::seconds(5);
+    auto answer = test::runAsync(io, client->send(request));
+    EXPECT_TRUE(answer) << answer.error().str();
+    return answer ? answer : io::HttpResponse{};
+  }
+
+  asio::io_context io;
+  test::TempFolder folder;
+  std::unique_ptr<io::CertificateAuthority> ca;
+  inventory::Network network;
+  std::unique_ptr<Server> server;
+};
+
+TEST_F(ServeTest, eachListenerHasItsOwnRoutes) {
+  io::TlsTrust pinned;
+  pinned.pinned_fingerprint = ca->fingerprint();
+  pinned.pin_is_root = true;
+  EXPECT_EQ(get("http://127.66.0.1:8080/boot")->body, "plain");
+  EXPECT_EQ(get("http://127.66.0.1:8080/agent")->status, 404) << "nothing of the agents over plain HTTP";
+  EXPECT_EQ(get("https://127.66.0.1:8443/agent", pinned)->status, 200);
+  EXPECT_EQ(get("https://127.66.0.1:8443/boot", pinned)->status, 404);
+}
+
+TEST_F(ServeTest, knowsTheNodeByItsCertificate) {
+  const auto request = io::makeKeyAndRequest("x");
+  io::TlsTrust trust;
+  trust.ca_pem = ca->certificatePem();
+  trust.identity = io::TlsIdentity{request->key_pem, *ca->signClient(request->csr_pem, "gpu007", std::chrono::hours(1))};
+  EXPECT_EQ(get("https://127.66.0.1:8443/agent", trust)->body, "gpu007");
+}
+
+TEST_F(ServeTest, secondControllerOnTheAddressIsAConflict) {
+  auto second = begin();
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code(), ErrorCode::Conflict);
+  EXPECT_NE(second.error().str().find("127.66.0.1:8080"), std::string::npos);
+  server->stop();
+  EXPECT_TRUE(begin()) << "after stop the address is free";
+}
+
+}  // namespace
+}  // namespace muster::serve

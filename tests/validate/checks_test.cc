@@ -1,0 +1,178 @@
+// Checks: the engines see injected faults, and whatever cannot be known has not passed.
+#include "validate/checks/catalogue.h"
+#include "validate/checks/host_gemm.h"
+#include "validate/checks/host_memory.h"
+#include "validate/checks/rdma_output.h"
+#include "validate/gates.h"
+#include "validate/pair_partner.h"
+
+#include "tests/fakes/fake_agent_gateway.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace muster::validate {
+namespace {
+
+using agent::CheckStatus;
+using std::chrono::milliseconds;
+
+TEST(HostGemm, rightProductsHaveNoWrongValue) {
+  const auto report = runHostGemm(64, 2, 7, milliseconds(0));
+  EXPECT_EQ(report.products, 2u);
+  EXPECT_EQ(report.wrong_values, 0u);
+  EXPECT_EQ(report.corrupt_inputs, 0u);
+  EXPECT_GT(report.gflops, 0);
+}
+
+TEST(HostGemm, seesOneFlippedOutputBit) {
+  const auto report = runHostGemm(64, 1, 7, milliseconds(0), GemmFault::FlipOutputBit);
+  EXPECT_EQ(report.wrong_values, 1u);
+  EXPECT_NE(report.first_error.find("row 0 column 32"), std::string::npos) << report.first_error;
+}
+
+TEST(HostGemm, seesACorruptedInputAndWhatItSpoils) {
+  const auto report = runHostGemm(64, 1, 7, milliseconds(0), GemmFault::FlipInputBit);
+  EXPECT_EQ(report.corrupt_inputs, 1u);
+  EXPECT_GT(report.wrong_values, 0u);
+}
+
+TEST(HostGemm, aNanIsWrong) { EXPECT_EQ(runHostGemm(64, 1, 7, milliseconds(0), GemmFault::NotANumber).wrong_values, 1u); }
+
+TEST(HostMemory, goodMemoryPassesEveryPattern) {
+  std::vector<std::uint64_t> words(4096);
+  const auto report = runMemoryPatterns(words, 1, std::chrono::seconds(60));
+  EXPECT_EQ(report.passes, report.patterns);
+  EXPECT_EQ(report.wrong_words, 0u);
+}
+
+TEST(HostMemory, aStuckBitIsSeenByHalfOfThePatternsAtLeast) {
+  std::vector<std::uint64_t> words(4096);
+  const auto stuck_high = [](std::span<std::uint64_t> region) { region[77] |= 1u << 3; };
+  const auto report = runMemoryPatterns(words, 1, std::chrono::seconds(60), stuck_high);
+  EXPECT_GE(report.wrong_words, 4u);
+  EXPECT_NE(report.first_error.find("byte 616"), std::string::npos) << report.first_error;
+}
+
+TEST(HostMemory, anAddressLineThatIsTiedIsSeen) {
+  std::vector<std::uint64_t> words(4096);
+  const auto alias = [](std::span<std::uint64_t> region) {
+    for (std::size_t i = 2048; i < region.size(); ++i) region[i - 2048] = region[i];
+  };
+  EXPECT_GT(runMemoryPatterns(words, 1, std::chrono::seconds(60), alias).wrong_words, 2000u);
+}
+
+agent::CheckResult run(std::string id, std::string params, std::chrono::seconds deadline = std::chrono::seconds(60)) {
+  return runChecks({{std::move(id), std::move(params), deadline}}).front();
+}
+
+TEST(Checks, anUnknownCheckIsAnError) { EXPECT_EQ(run("host.nonsense", "{}").status, CheckStatus::Error); }
+TEST(Checks, parametersThatAreNoObjectAreAnError) { EXPECT_EQ(run("host.gemm", "[1").status, CheckStatus::Error); }
+TEST(Checks, aParameterOfTheWrongTypeIsAnError) { EXPECT_EQ(run("host.gemm", R"({"n":"many"})").status, CheckStatus::Error); }
+TEST(Checks, aSlowHostFails) { EXPECT_EQ(run("host.gemm", R"({"n":64,"seconds":0,"min_gflops":1e9})").status, CheckStatus::Fail); }
+TEST(Checks, anUnfinishedMemoryTestIsNoPass) { EXPECT_EQ(run("host.memory", R"({"mebibytes":8,"seconds":0})").status, CheckStatus::Timeout); }
+TEST(Checks, aPassAfterTheDeadlineIsNoPass) {
+  EXPECT_EQ(run("host.gemm", R"({"n":64,"seconds":0.05})", std::chrono::seconds(0)).status, CheckStatus::Timeout);
+}
+
+TEST(Checks, withoutNvmlThereIsNoData) {
+  setenv("MUSTER_NVML", "/nonexistent/libnvidia-ml.so.1", 1);
+  for (const char* id : {"gpu.ecc", "gpu.remap", "gpu.throttle"}) EXPECT_EQ(run(id, "{}").status, CheckStatus::NoData) << id;
+  EXPECT_EQ(run("gpu.count", R"({"count":0})").status, CheckStatus::NoData);
+  unsetenv("MUSTER_NVML");
+}
+
+TEST(Checks, everyRowSaysWhatToDo) {
+  for (const auto& row : catalogue()) EXPECT_FALSE(row.advice.empty()) << row.id;
+}
+
+constexpr std::string_view kTable = R"(---------------------------------------------------------------------------------------
+ #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
+ 65536      200              1.75               1.52   		   0.002905
+---------------------------------------------------------------------------------------
+)";
+
+TEST(RdmaOutput, readsTheRow) {
+  const auto rate = parseWriteBandwidth(kTable, 65536);
+  ASSERT_TRUE(rate) << rate.error().str();
+  EXPECT_EQ(rate->iterations, 200);
+  EXPECT_DOUBLE_EQ(rate->average_gbits, 1.52);
+}
+
+TEST(RdmaOutput, anotherUnitIsRefused) {
+  std::string text(kTable);
+  while (text.find("Gb/sec") != std::string::npos) text.replace(text.find("Gb/sec"), 6, "MB/sec");
+  EXPECT_EQ(parseWriteBandwidth(text, 65536).error().code(), ErrorCode::Corrupt);
+}
+
+TEST(RdmaOutput, aMissingRowOrTableOrZeroIsNoResult) {
+  EXPECT_FALSE(parseWriteBandwidth(kTable, 4096));
+  EXPECT_FALSE(parseWriteBandwidth("", 65536));
+  std::string zero(kTable);
+  zero.replace(zero.find("1.52"), 4, "0.00");
+  EXPECT_FALSE(parseWriteBandwidth(zero, 65536));
+  std::string nan(kTable);
+  nan.replace(nan.find("1.52"), 4, "-nan");
+  EXPECT_FALSE(parseWriteBandwidth(nan, 65536));
+}
+
+TEST(Gates, anUnknownGroupIsInvalid) {
+  inventory::Gate gate{"odd", inventory::GateLevel::Quick, {"host", "moon"}};
+  EXPECT_EQ(localChecks({}, {}, gate).error().code(), ErrorCode::InvalidInput);
+}
+
+TEST(Gates, gpuGroupAsksForTheProfilesExpectations) {
+  inventory::Cluster cluster;
+  cluster.drivers["nvidia"].verify = {{"nvml.driver", "570.*"}};
+  inventory::Profile profile;
+  profile.expect.gpus = 8;
+  profile.expect.gpu_model = "H100";
+  profile.drivers = {"nvidia"};
+  const auto checks = localChecks(cluster, profile, {"g", inventory::GateLevel::Quick, {"gpu"}});
+  ASSERT_TRUE(checks);
+  std::vector<std::string> ids;
+  for (const auto& check : *checks) ids.push_back(check.id);
+  EXPECT_EQ(ids, (std::vector<std::string>{"gpu.count", "gpu.model", "gpu.driver", "gpu.ecc", "gpu.remap", "gpu.throttle"}));
+  EXPECT_EQ(checks->at(0).params, R"({"count":8})");
+}
+
+TEST(Gates, rdmaFloorsFollowTheLink) {
+  EXPECT_EQ(rdmaFloorGbits("mlx5_0", "4xNDR"), 360);
+  EXPECT_EQ(rdmaFloorGbits("mlx5_3", "4xHDR"), 180);
+  EXPECT_LT(rdmaFloorGbits("rxe0", "4xHDR"), 1);
+}
+
+inventory::Cluster rack(int nodes) {
+  inventory::Cluster cluster;
+  cluster.profiles["p"] = {};
+  cluster.profiles["p"].name = "p";
+  for (int i = 1; i <= nodes; ++i) {
+    inventory::Node node;
+    node.name = NodeName(fmt::format("n{}", i));
+    node.profile = "p";
+    node.address = Ipv4(0x0a000000u + static_cast<unsigned>(i));
+    cluster.nodes.push_back(node);
+  }
+  return cluster;
+}
+
+TEST(PairPartner, neighboursComeFirstAndBusyOnesDoNotCount) {
+  const auto cluster = rack(4);
+  test::FakeAgentGateway agents;
+  for (const auto& node : cluster.nodes) agents.boot(node.name, agent::Mode::Disk).probes["rdma.devices"] = "rxe0";
+  EXPECT_EQ(choosePartner(cluster, cluster.nodes[0], agents, {})->node, NodeName("n2"));
+  EXPECT_EQ(choosePartner(cluster, cluster.nodes[1], agents, {})->node, NodeName("n1"));
+  EXPECT_EQ(choosePartner(cluster, cluster.nodes[2], agents, {NodeName("n4")})->node, NodeName("n1"));
+}
+
+TEST(PairPartner, aNodeWithoutRdmaOrInRamOsIsNoPartner) {
+  const auto cluster = rack(3);
+  test::FakeAgentGateway agents;
+  agents.boot(NodeName("n2"), agent::Mode::Ram).probes["rdma.devices"] = "rxe0";
+  agents.boot(NodeName("n3"), agent::Mode::Disk);
+  EXPECT_FALSE(choosePartner(cluster, cluster.nodes[0], agents, {}));
+}
+
+}  // namespace
+}  // namespace muster::validate

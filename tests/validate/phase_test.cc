@@ -1,0 +1,171 @@
+// The validate phase: fail closed, whatever the agent says.
+#include "base/task.h"
+#include "lifecycle/store.h"
+#include "tests/fakes/fake_agent_gateway.h"
+#include "validate/basis.h"
+#include "validate/validate.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <gtest/gtest.h>
+
+namespace muster::validate {
+namespace {
+
+using namespace lifecycle;
+using agent::TaskKind;
+
+struct FakeContext final : ActContext {
+  std::string id = "intent-1";
+  FactSet known;
+  std::vector<Finding> found;
+  const std::string& intentId() const override { return id; }
+  std::string operation() const override { return {}; }
+  Result<void> recordOperation(const std::string&) override { return {}; }
+  bool wipeAllowed() const override { return false; }
+  void progress(double, std::string_view) override {}
+  void finding(Finding finding) override { found.push_back(std::move(finding)); }
+  const FactSet& facts() const override { return known; }
+};
+
+class ValidatePhaseTest : public testing::Test {
+ protected:
+  ValidatePhaseTest() {
+    cluster_.gates["burn-in"] = {"burn-in", inventory::GateLevel::Quick, {"host"}};
+    cluster_.gates["collective"] = {"collective", inventory::GateLevel::Quick, {"rdma"}};
+    auto& profile = cluster_.profiles["p"];
+    profile.name = "p";
+    profile.gates = {"burn-in", "collective"};
+    for (const char* name : {"n1", "n2"}) {
+      inventory::Node node;
+      node.name = NodeName(name);
+      node.profile = "p";
+      cluster_.nodes.push_back(node);
+    }
+    folder_ = std::filesystem::temp_directory_path() / ("muster-validate-" + io::randomToken(6));
+    std::filesystem::create_directories(folder_);
+    store_ = openSqliteStore(folder_ / "muster.db").value();
+    certificates_ = makeCertificateStore(cluster_, *store_, clock_, *io::SigningKey::generate(), folder_);
+    phase_ = makeValidatePhase(cluster_, agents_, *certificates_, clock_);
+    agents_.boot(NodeName("n1"), agent::Mode::Disk).probes["rdma.devices"] = "rxe0";
+  }
+  ~ValidatePhaseTest() override { std::filesystem::remove_all(folder_); }
+
+  template <class T>
+  T wait(Task<T> work) {
+    asio::io_context io;
+    std::optional<T> answer;
+    asio::co_spawn(io, std::move(work), [&](std::exception_ptr broken, T value) {
+      if (broken) std::rethrow_exception(broken);
+      answer.emplace(std::move(value));
+    });
+    io.run();
+    return std::move(*answer);
+  }
+  Action action(const std::string& facet) { return {.id = "n1/" + facet, .facet = {Subject(NodeName("n1")), FacetName(facet)}, .phase = "validate"}; }
+  Result<Outcome> act(const std::string& facet) { return wait(phase_->act(action(facet), context_)); }
+  std::string verified(const std::string& facet) {
+    const auto facts = wait(phase_->verify(action(facet)));
+    return facts && !facts->empty() ? facts->front().value : "";
+  }
+  void answerChecks(const std::string& gemm, const std::string& memory) {
+    agents_.answer(TaskKind::RunChecks, results({{"host.gemm", gemm}, {"host.memory", memory}}));
+  }
+  static std::string results(std::vector<std::pair<std::string, std::string>> rows) {
+    std::vector<agent::CheckResult> out;
+    for (auto& [id, word] : rows) {
+      agent::CheckResult result;
+      result.id = id;
+      for (auto status : {agent::CheckStatus::Pass, agent::CheckStatus::Fail, agent::CheckStatus::Skipped, agent::CheckStatus::Error,
+                          agent::CheckStatus::Timeout, agent::CheckStatus::NoData})
+        if (agent::toString(status) == word) result.status = status;
+      out.push_back(result);
+    }
+    return agent::toJson(out);
+  }
+
+  inventory::Cluster cluster_;
+  FakeClock clock_;
+  std::unique_ptr<Store> store_;
+  std::filesystem::path folder_;
+  std::unique_ptr<CertificateStore> certificates_;
+  test::FakeAgentGateway agents_;
+  std::unique_ptr<Phase> phase_;
+  FakeContext context_;
+};
+
+TEST_F(ValidatePhaseTest, goalsChangeWithTheDeclaration) {
+  const Subject subject(NodeName("n1"));
+  const auto before = phase_->goals(cluster_, subject, {});
+  cluster_.profiles["p"].expect.gpus = 8;
+  const auto after = phase_->goals(cluster_, subject, {});
+  ASSERT_EQ(before.size(), 3u);
+  EXPECT_NE(before[0].want, after[0].want);
+}
+
+TEST_F(ValidatePhaseTest, allPassedIsAPass) {
+  answerChecks("pass", "pass");
+  const auto outcome = act("gate.burn-in");
+  ASSERT_TRUE(outcome) << outcome.error().str();
+  EXPECT_TRUE(std::holds_alternative<Done>(*outcome));
+  EXPECT_EQ(verified("gate.burn-in"), "pass:" + basisOf(cluster_, cluster_.nodes[0], {}));
+}
+
+class NotAPass : public ValidatePhaseTest, public testing::WithParamInterface<const char*> {};
+TEST_P(NotAPass, failsTheGateWithAFinding) {
+  answerChecks("pass", GetParam());
+  EXPECT_FALSE(act("gate.burn-in"));
+  ASSERT_EQ(context_.found.size(), 1u);
+  EXPECT_FALSE(context_.found[0].what_to_do.empty());
+  EXPECT_TRUE(verified("gate.burn-in").starts_with("fail:"));
+}
+INSTANTIATE_TEST_SUITE_P(Words, NotAPass, testing::Values("fail", "skipped", "error", "timeout", "no data"));
+
+TEST_F(ValidatePhaseTest, aMissingAnswerFails) {
+  agents_.answer(TaskKind::RunChecks, results({{"host.gemm", "pass"}}));
+  const auto outcome = act("gate.burn-in");
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.error().text().find("1 of 2 checks answered"), std::string::npos) << outcome.error().str();
+}
+
+TEST_F(ValidatePhaseTest, anAnswerThatIsNoResultFails) {
+  agents_.answer(TaskKind::RunChecks, "{}");
+  EXPECT_FALSE(act("gate.burn-in"));
+}
+
+TEST_F(ValidatePhaseTest, aGateWithoutChecksProvesNothing) {
+  cluster_.gates["burn-in"].on.clear();
+  EXPECT_FALSE(act("gate.burn-in"));
+}
+
+TEST_F(ValidatePhaseTest, aPairTestWaitsForAPartner) {
+  const auto outcome = act("gate.collective");
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(std::holds_alternative<Again>(*outcome));
+}
+
+TEST_F(ValidatePhaseTest, aPairTestRunsOnBothSides) {
+  agents_.boot(NodeName("n2"), agent::Mode::Disk).probes["rdma.devices"] = "rxe0";
+  agents_.answer(TaskKind::RdmaPair, results({{"rdma.pair", "pass"}}));
+  const auto outcome = act("gate.collective");
+  ASSERT_TRUE(outcome) << outcome.error().str();
+  EXPECT_EQ(agents_.submitted(NodeName("n2"), TaskKind::RdmaPair).size(), 1u);
+  EXPECT_EQ(agents_.submitted(NodeName("n1"), TaskKind::RdmaPair).size(), 1u);
+  EXPECT_TRUE(verified("gate.collective").starts_with("pass:"));
+}
+
+TEST_F(ValidatePhaseTest, noCertificateWithoutEveryGate) {
+  const auto basis = basisOf(cluster_, cluster_.nodes[0], {});
+  context_.known.put({Subject(NodeName("n1")), FacetName("gate.burn-in"), "pass:" + basis, {}, "", ""});
+  auto outcome = act("certificate");
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(std::holds_alternative<Blocked>(*outcome));
+  context_.known.put({Subject(NodeName("n1")), FacetName("gate.collective"), "pass:" + basis, {}, "", ""});
+  ASSERT_TRUE(store_->putFacts(context_.known.of(Subject(NodeName("n1")))));
+  outcome = act("certificate");
+  ASSERT_TRUE(outcome) << outcome.error().str();
+  EXPECT_TRUE(std::holds_alternative<Done>(*outcome));
+  EXPECT_EQ(verified("certificate"), "valid:" + basis);
+}
+
+}  // namespace
+}  // namespace muster::validate

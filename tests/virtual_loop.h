@@ -1,0 +1,69 @@
+// VirtualLoop: runs coroutines in virtual time. Time moves on only when nothing else can: no handler is ready and the one
+// worker thread has nothing to do. No sleeps, and a test that waits for ever fails instead of hanging.
+#pragma once
+
+#include "base/clock.h"
+#include "base/task.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <future>
+#include <optional>
+#include <stdexcept>
+
+namespace muster::test {
+
+class VirtualLoop {
+ public:
+  asio::io_context io;
+  FakeClock clock;
+  Workers workers{1};
+
+  /// Exceptions of the coroutine come out here.
+  template <class T>
+  T run(Task<T> task) {
+    std::optional<T> answer;
+    std::exception_ptr thrown;
+    bool done = false;
+    asio::co_spawn(io, std::move(task), [&](std::exception_ptr e, T value) {
+      thrown = e;
+      if (!e) answer = std::move(value);
+      done = true;
+    });
+    for (int step = 0; !done; ++step) {
+      if (step > kMaxSteps) throw std::runtime_error("the coroutine does not end");
+      if (handlersRan() > 0) continue;
+      if (done) break;
+      if (!clock.advanceToNext()) throw std::runtime_error("the coroutine waits for something that never comes");
+    }
+    if (thrown) std::rethrow_exception(thrown);
+    return std::move(*answer);
+  }
+
+  /// Runs beside the others until it ends by itself.
+  void spawn(Task<void> task) { asio::co_spawn(io, std::move(task), asio::detached); }
+
+  /// Runs what is ready without letting time pass.
+  void settle() {
+    while (handlersRan() > 0) {
+    }
+  }
+
+ private:
+  static constexpr int kMaxSteps = 1000000;
+
+  std::size_t handlersRan() {
+    io.restart();
+    std::size_t ran = io.poll();
+    // The single worker takes jobs in order: when this one is done, so are all before it.
+    std::promise<void> idle;
+    asio::post(workers.pool(), [&idle] { idle.set_value(); });
+    idle.get_future().wait();
+    io.restart();
+    return ran + io.poll();
+  }
+};
+
+}  // namespace muster::test

@@ -1,0 +1,111 @@
+// A real block device: partitioned, written, checked, grown, made bootable, mounted and looked at.
+#include "agent/writer/chunk_writer.h"
+#include "agent/writer/install.h"
+#include "base/io/files.h"
+#include "base/io/process.h"
+#include "pack_server.h"
+#include "provision/image/system_builder.h"
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <fcntl.h>
+#include <linux/loop.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+namespace muster::agent {
+namespace {
+
+class LoopDiskTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+    ASSERT_TRUE(io::writeFileAtomic(folder_ / "disk", ""));
+    std::filesystem::resize_file(folder_ / "disk", 512ull << 20);
+    const auto device = io::runChecked({.program = "losetup", .args = {"--find", "--show", "--partscan", (folder_ / "disk").string()}});
+    if (!device) GTEST_SKIP() << "this machine lends no loop device: " << device.error().str();
+    device_ = device->substr(0, device->find('\n'));
+  }
+  void TearDown() override {
+    if (!window_.empty()) (void)io::runChecked({.program = "losetup", .args = {"--detach", window_.string()}});
+    if (!device_.empty()) (void)io::runChecked({.program = "losetup", .args = {"--detach", device_.string()}});
+  }
+  /// A small tree that looks like a system.
+  PackIndex makePack() {
+    const auto tree = folder_ / "tree";
+    for (const char* name : {"etc", "boot/efi", "usr/lib", "root"}) EXPECT_TRUE(io::makeDirs(tree / name));
+    EXPECT_TRUE(io::writeFileAtomic(tree / "vmlinuz", "kernel"));
+    EXPECT_TRUE(provision::makeExt4(tree, folder_ / "raw"));
+    auto index = provision::writePack(folder_ / "raw", folder_ / "pack", "small", 2);
+    EXPECT_TRUE(index);
+    return *index;
+  }
+
+  /// A kernel without partitions on loop devices: a second loop device shows the root partition.
+  void useWindow() {
+    const auto table = nlohmann::json::parse(*io::runChecked({.program = "sfdisk", .args = {"--json", device_.string()}}));
+    const auto& root = table["partitiontable"]["partitions"][kRootPartition - 1];
+    const auto bytes = [&root](const char* key) { return std::to_string(root[key].get<std::uint64_t>() * 512); };
+    const auto window = io::runChecked({.program = "losetup", .args = {"--find", "--show", "--offset", bytes("start"), "--sizelimit", bytes("size"), device_.string()}});
+    ASSERT_TRUE(window) << window.error().str();
+    window_ = layout_.root = window->substr(0, window->find('\n'));
+  }
+  /// Divides the disk and writes the small system to it, over old data: empty chunks must really become zeros.
+  void write() {
+    const PackIndex index = makePack();
+    ASSERT_TRUE(io::runChecked({.program = "sh", .args = {"-c", "yes old | dd of=\"$1\" bs=1M count=512 iflag=fullblock 2>/dev/null; sync", "sh", device_.string()}}));
+    const auto layout = divideDisk(device_);
+    ASSERT_TRUE(layout) << layout.error().str();
+    layout_ = *layout;
+    if (!std::filesystem::exists(layout_.root)) useWindow();
+    test::PackServer server{*io::readFile(folder_ / "pack"), {}};
+    auto target = openBlockTarget(layout_.root);
+    ASSERT_TRUE(target) << target.error().str();
+    Workers workers(3);
+    SystemClock clock;
+    ChunkJob job{.index = index, .pack_url = "http://x/pack", .target = **target, .make_http = [&server] { return std::make_unique<test::PackClient>(server); },
+                 .workers = workers, .clock = clock, .progress = [](double, const std::string&) {}};
+    const auto written = test::runAsync(writeAndVerify(std::move(job)), std::chrono::seconds(60));
+    ASSERT_TRUE(written) << written.error().str();
+  }
+  std::string cat(const char* name) {
+    return io::runChecked({.program = "debugfs", .args = {"-R", std::string("cat ") + name, layout_.root.string()}}).value_or("(missing)");
+  }
+
+  test::TempFolder folder_;
+  std::filesystem::path device_, window_;
+  Layout layout_;
+};
+
+TEST_F(LoopDiskTest, holdsTheImageAndNothingOld) {
+  write();
+  if (IsSkipped() || HasFatalFailure()) return;
+  const auto checked = io::runChecked({.program = "e2fsck", .args = {"-f", "-n", layout_.root.string()}});
+  EXPECT_TRUE(checked) << checked.error().str();
+  EXPECT_EQ(cat("/vmlinuz"), "kernel");
+  EXPECT_EQ(*describeDiskContent(device_), "none") << "not complete yet";
+}
+
+TEST_F(LoopDiskTest, becomesASystem) {
+  if (io::readFile("/proc/filesystems").value_or("").find("vfat") == std::string::npos) GTEST_SKIP() << "this kernel cannot mount vfat";
+  if (!io::runChecked({.program = "grub-install", .args = {"--version"}})) GTEST_SKIP() << "needs grub-install (grub2-common)";
+  write();
+  if (IsSkipped() || HasFatalFailure()) return;
+  ASSERT_TRUE(io::makeDirs(folder_ / "agent"));
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "agent/muster-agent", "binary", 0755));
+  WriteImageParams params;
+  params.hostname = "gpu001";
+  const auto installed = installSystem(device_, layout_, params, {Secret("KEY"), "CERTIFICATE"}, "52:54:00:00:00:01", folder_ / "agent", [](const std::string&) {});
+  ASSERT_TRUE(installed) << installed.error().str();
+  ASSERT_TRUE(markComplete(device_));
+  EXPECT_EQ(*describeDiskContent(device_), "a system installed by muster");
+  EXPECT_EQ(cat("/etc/hostname"), "gpu001\n");
+  const auto size = io::runChecked({.program = "sh", .args = {"-c", "dumpe2fs -h \"$1\" 2>/dev/null | sed -n 's/^Block count: *//p'", "sh", layout_.root.string()}});
+  ASSERT_TRUE(size);
+  EXPECT_GT(std::stoull(*size) * 4096, 350ull << 20) << "it fills its partition";
+}
+
+}  // namespace
+}  // namespace muster::agent

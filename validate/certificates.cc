@@ -1,0 +1,125 @@
+// Certificates: one signed JSON file a node; valid only while signature, expiry, declaration and bound facts all hold.
+#include "base/io/files.h"
+#include "validate/basis.h"
+#include "validate/validate.h"
+
+namespace muster::validate {
+namespace {
+
+using nlohmann::json;
+constexpr std::string_view kFormat = "muster-certificate/1";
+
+json unsignedJson(const Certificate& certificate) {
+  return {{"format", kFormat},
+          {"node", certificate.node.str()},
+          {"basis", certificate.basis},
+          {"bound", certificate.bound},
+          {"inventory_digest", certificate.inventory_digest},
+          {"issued_at", toString(certificate.issued_at)},
+          {"expires_at", toString(certificate.expires_at)},
+          {"key_id", certificate.key_id}};
+}
+
+class FileCertificates final : public CertificateStore {
+ public:
+  FileCertificates(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock, io::SigningKey key, std::filesystem::path folder)
+      : cluster_(cluster), store_(store), clock_(clock), key_(std::move(key)), folder_(std::move(folder)) {}
+
+  Result<std::optional<Certificate>> find(const NodeName& node) const override {
+    std::error_code ignored;
+    if (!std::filesystem::exists(file(node), ignored)) return std::nullopt;
+    TRY(text, io::readFile(file(node), 1u << 20));
+    TRY(certificate, Certificate::fromJson(text));
+    return std::optional(std::move(certificate));
+  }
+
+  Result<Certificate> issue(Certificate certificate) override {
+    certificate.issued_at = clock_.now();
+    certificate.expires_at = certificate.issued_at + cluster_.certificates.lifetime;
+    certificate.key_id = key_.id();
+    TRY(signature, io::sign(key_, unsignedJson(certificate).dump()));
+    certificate.signature = signature;
+    TRY_OK(io::makeDirs(folder_));
+    TRY_OK(io::writeFileAtomic(file(certificate.node), certificate.toJson()));
+    return certificate;
+  }
+
+  Result<void> verify(const Certificate& certificate) const override {
+    if (certificate.key_id != key_.id())
+      return fail(ErrorCode::Denied, fmt::format("signed by key {}, this controller's key is {}", certificate.key_id, key_.id()));
+    if (!io::verify(key_.public_pem, unsignedJson(certificate).dump(), certificate.signature))
+      return fail(ErrorCode::Denied, "the signature does not fit: the certificate was changed after it was signed");
+    if (const auto now = clock_.now(); certificate.expires_at <= now)
+      return fail(ErrorCode::Denied, fmt::format("expired at {}; validate the node again: muster apply", toString(certificate.expires_at)));
+    const auto* node = cluster_.findNode(certificate.node);
+    if (!node) return fail(ErrorCode::Denied, fmt::format("node {} is not in the inventory", certificate.node.str()));
+    if (certificate.inventory_digest != declarationDigest(cluster_, *node))
+      return fail(ErrorCode::Denied, "the node's declaration has changed since it was signed; validate again: muster apply");
+    TRY(facts, store_.facts());
+    return sameFacts(certificate, facts);
+  }
+
+  Result<void> requireValid(const NodeName& node) const override {
+    TRY(certificate, find(node));
+    if (!certificate) return fail(ErrorCode::Denied, fmt::format("{} has no certificate", node.str()));
+    if (certificate->node != node) return fail(ErrorCode::Denied, fmt::format("the certificate is of {}, not of {}", certificate->node.str(), node.str()));
+    return verify(*certificate);
+  }
+
+ private:
+  std::filesystem::path file(const NodeName& node) const { return folder_ / (node.str() + ".json"); }
+
+  static Result<void> sameFacts(const Certificate& certificate, const lifecycle::FactSet& facts) {
+    const auto now = boundFacts(certificate.node, facts);
+    for (const auto& [facet, value] : certificate.bound) {
+      const auto seen = now.find(facet);
+      if (seen == now.end()) return fail(ErrorCode::Denied, fmt::format("{} was {} when it was signed and is unknown now", facet, value));
+      if (seen->second != value) return fail(ErrorCode::Denied, fmt::format("{} was {} when it was signed and is {} now", facet, value, seen->second));
+    }
+    for (const auto& [facet, value] : now)
+      if (!certificate.bound.contains(facet))
+        return fail(ErrorCode::Denied, fmt::format("{} = {} was not there when it was signed", facet, value));
+    return {};
+  }
+
+  const inventory::Cluster& cluster_;
+  lifecycle::Store& store_;
+  Clock& clock_;
+  io::SigningKey key_;
+  std::filesystem::path folder_;
+};
+
+}  // namespace
+
+std::string Certificate::toJson() const {
+  json out = unsignedJson(*this);
+  out["signature"] = signature;
+  return out.dump(2) + "\n";
+}
+
+Result<Certificate> Certificate::fromJson(std::string_view text) {
+  const auto parsed = json::parse(text, nullptr, false);
+  if (!parsed.is_object() || parsed.value("format", "") != kFormat) return fail(ErrorCode::Corrupt, "this is not a muster certificate");
+  try {
+    Certificate out;
+    out.node = NodeName(parsed.at("node").get<std::string>());
+    parsed.at("basis").get_to(out.basis);
+    parsed.at("bound").get_to(out.bound);
+    parsed.at("inventory_digest").get_to(out.inventory_digest);
+    parsed.at("key_id").get_to(out.key_id);
+    parsed.at("signature").get_to(out.signature);
+    TRY(issued, parseWallTime(parsed.at("issued_at").get<std::string>()));
+    TRY(expires, parseWallTime(parsed.at("expires_at").get<std::string>()));
+    out.issued_at = issued, out.expires_at = expires;
+    return out;
+  } catch (const json::exception& error) {
+    return fail(ErrorCode::Corrupt, std::string("the certificate is damaged: ") + error.what());
+  }
+}
+
+std::unique_ptr<CertificateStore> makeCertificateStore(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock,
+                                                       io::SigningKey key, std::filesystem::path folder) {
+  return std::make_unique<FileCertificates>(cluster, store, clock, std::move(key), std::move(folder));
+}
+
+}  // namespace muster::validate

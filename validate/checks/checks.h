@@ -1,0 +1,26 @@
+// Checks: run on the node, by the agent. Pure of controller concerns; a check that cannot run has not passed.
+#pragma once
+
+#include "agent/protocol/messages.h"
+
+#include <string>
+#include <vector>
+
+namespace muster::validate {
+
+struct CheckRequest {
+  std::string id;           ///< catalogue id, "host.gemm"
+  std::string params;       ///< JSON object: expected values and limits with their units
+  std::chrono::seconds deadline{60};
+};
+/// Runs them one after the other. Never throws; an unknown id answers Error.
+std::vector<agent::CheckResult> runChecks(const std::vector<CheckRequest>& requests);
+
+/// NVML as found on this machine by dlopen (libnvidia-ml.so.1, MUSTER_NVML overrides). Errors: NotFound
+Result<std::vector<agent::Gpu>> listGpus();
+Result<std::string> nvmlDriverVersion();
+
+/// One side of a perftest pair.
+agent::CheckResult runRdmaPair(const std::string& params);
+
+}  // namespace muster::validate

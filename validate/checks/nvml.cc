@@ -1,0 +1,198 @@
+// Source of names, layouts and numbers: NVIDIA's public NVML API reference (nvml.h of the R535 driver and later).
+#include "validate/checks/nvml.h"
+
+#include "validate/checks/checks.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <cstdlib>
+
+namespace muster::validate {
+namespace {
+
+constexpr int kSuccess = 0;
+constexpr int kNotSupported = 3;
+constexpr std::size_t kTextBytes = 96;
+constexpr unsigned kMaxGpus = 64;
+constexpr int kMemoryErrorUncorrected = 1;
+constexpr int kVolatileEcc = 0, kAggregateEcc = 1;
+constexpr int kTemperatureGpu = 0;
+constexpr int kViolationPower = 0, kViolationThermal = 1, kViolationReliability = 4;
+
+using Device = struct OpaqueDevice*;
+
+struct PciInfo {
+  char bus_id_legacy[16];
+  unsigned domain, bus, device, pci_device_id, pci_subsystem_id;
+  char bus_id[32];
+};
+static_assert(sizeof(PciInfo) == 68);
+
+struct ViolationTime {
+  unsigned long long reference_time, violation_time;
+};
+
+}  // namespace
+
+struct Nvml::Library {
+  void* handle = nullptr;
+  bool initialised = false;
+  int (*init)() = nullptr;
+  int (*shutdown)() = nullptr;
+  const char* (*error_string)(int) = nullptr;
+  int (*driver_version)(char*, unsigned) = nullptr;
+  int (*count)(unsigned*) = nullptr;
+  int (*by_index)(unsigned, Device*) = nullptr;
+  int (*name)(Device, char*, unsigned) = nullptr;
+  int (*uuid)(Device, char*, unsigned) = nullptr;
+  int (*serial)(Device, char*, unsigned) = nullptr;
+  int (*vbios)(Device, char*, unsigned) = nullptr;
+  int (*pci)(Device, PciInfo*) = nullptr;
+  int (*ecc_mode)(Device, int*, int*) = nullptr;
+  int (*ecc_errors)(Device, int, int, unsigned long long*) = nullptr;
+  int (*remapped)(Device, unsigned*, unsigned*, unsigned*, unsigned*) = nullptr;
+  int (*throttle)(Device, unsigned long long*) = nullptr;
+  int (*violation)(Device, int, ViolationTime*) = nullptr;
+  int (*temperature)(Device, int, unsigned*) = nullptr;
+  int (*power)(Device, unsigned*) = nullptr;
+
+  ~Library() {
+    if (initialised) shutdown();
+    if (handle) dlclose(handle);
+  }
+
+  template <class F>
+  bool load(F& function, const char* symbol) {
+    function = reinterpret_cast<F>(dlsym(handle, symbol));
+    return function != nullptr;
+  }
+
+  /// The first symbol that is missing, or nullptr.
+  const char* loadAll() {
+    const auto need = [this](auto& function, const char* symbol) { return load(function, symbol) ? nullptr : symbol; };
+    for (const char* missing :
+         {need(init, "nvmlInit_v2"), need(shutdown, "nvmlShutdown"), need(error_string, "nvmlErrorString"),
+          need(driver_version, "nvmlSystemGetDriverVersion"), need(count, "nvmlDeviceGetCount_v2"),
+          need(by_index, "nvmlDeviceGetHandleByIndex_v2"), need(name, "nvmlDeviceGetName"), need(uuid, "nvmlDeviceGetUUID"),
+          need(serial, "nvmlDeviceGetSerial"), need(vbios, "nvmlDeviceGetVbiosVersion"), need(pci, "nvmlDeviceGetPciInfo_v3"),
+          need(ecc_mode, "nvmlDeviceGetEccMode"), need(ecc_errors, "nvmlDeviceGetTotalEccErrors"),
+          need(remapped, "nvmlDeviceGetRemappedRows"), need(throttle, "nvmlDeviceGetCurrentClocksThrottleReasons"),
+          need(violation, "nvmlDeviceGetViolationStatus"), need(temperature, "nvmlDeviceGetTemperature"),
+          need(power, "nvmlDeviceGetPowerUsage")})
+      if (missing) return missing;
+    return nullptr;
+  }
+
+  tl::unexpected<Error> failed(const char* call, int code) const {
+    return fail(ErrorCode::Unavailable, fmt::format("{} answered {} ({})", call, code, error_string(code)));
+  }
+
+  Result<std::string> text(const char* call, int (*get)(Device, char*, unsigned), Device device) const {
+    std::array<char, kTextBytes> buffer{};
+    const int code = get(device, buffer.data(), static_cast<unsigned>(buffer.size()));
+    if (code == kNotSupported) return std::string();
+    if (code != kSuccess) return failed(call, code);
+    return std::string(buffer.data());
+  }
+
+  Result<agent::Gpu> identity(Device device) const {
+    TRY(model, text("nvmlDeviceGetName", name, device));
+    TRY(id, text("nvmlDeviceGetUUID", uuid, device));
+    TRY(serial_number, text("nvmlDeviceGetSerial", serial, device));
+    TRY(bios, text("nvmlDeviceGetVbiosVersion", vbios, device));
+    PciInfo info{};
+    if (const int code = pci(device, &info); code != kSuccess) return failed("nvmlDeviceGetPciInfo_v3", code);
+    return agent::Gpu{model, id, serial_number, bios, info.bus_id};
+  }
+
+  std::optional<std::uint64_t> eccErrors(Device device, int counter) const {
+    unsigned long long errors = 0;
+    if (ecc_errors(device, kMemoryErrorUncorrected, counter, &errors) != kSuccess) return std::nullopt;
+    return errors;
+  }
+
+  std::optional<std::uint64_t> heldBack(Device device, int policy) const {
+    ViolationTime time{};
+    if (violation(device, policy, &time) != kSuccess) return std::nullopt;
+    return time.violation_time;
+  }
+
+  Result<GpuHealth> health(Device device) const {
+    GpuHealth gpu;
+    TRY(id, identity(device));
+    gpu.identity = id;
+    int current = 0, pending_mode = 0;
+    if (ecc_mode(device, &current, &pending_mode) == kSuccess) gpu.ecc_enabled = current != 0;
+    gpu.ecc_uncorrected_volatile = eccErrors(device, kVolatileEcc);
+    gpu.ecc_uncorrected_aggregate = eccErrors(device, kAggregateEcc);
+    unsigned correctable = 0, uncorrectable = 0, pending = 0, failure = 0;
+    if (remapped(device, &correctable, &uncorrectable, &pending, &failure) == kSuccess)
+      gpu.remapped = GpuHealth::RemappedRows{correctable, uncorrectable, pending != 0, failure != 0};
+    unsigned long long reasons = 0;
+    if (throttle(device, &reasons) == kSuccess) gpu.throttle_reasons = reasons;
+    gpu.throttle_power_ns = heldBack(device, kViolationPower);
+    gpu.throttle_thermal_ns = heldBack(device, kViolationThermal);
+    gpu.throttle_reliability_ns = heldBack(device, kViolationReliability);
+    unsigned value = 0;
+    if (temperature(device, kTemperatureGpu, &value) == kSuccess) gpu.temperature_c = value;
+    if (power(device, &value) == kSuccess) gpu.power_mw = value;
+    return gpu;
+  }
+};
+
+Nvml::Nvml(std::unique_ptr<Library> library) : library_(std::move(library)) {}
+Nvml::Nvml(Nvml&&) noexcept = default;
+Nvml& Nvml::operator=(Nvml&&) noexcept = default;
+Nvml::~Nvml() = default;
+
+Result<Nvml> Nvml::open() {
+  const char* chosen = std::getenv("MUSTER_NVML");
+  const std::string file = chosen ? chosen : "libnvidia-ml.so.1";
+  auto library = std::make_unique<Library>();
+  library->handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library->handle)
+    return fail(ErrorCode::NotFound, fmt::format("cannot load {}: {}; is the NVIDIA driver's user-space part installed?", file, dlerror()));
+  if (const char* missing = library->loadAll())
+    return fail(ErrorCode::Corrupt, fmt::format("{} has no {}; install a driver of branch 535 or later", file, missing));
+  if (const int code = library->init(); code != kSuccess) return library->failed("nvmlInit_v2", code);
+  library->initialised = true;
+  return Nvml(std::move(library));
+}
+
+Result<std::string> Nvml::driverVersion() const {
+  std::array<char, kTextBytes> buffer{};
+  if (const int code = library_->driver_version(buffer.data(), static_cast<unsigned>(buffer.size())); code != kSuccess)
+    return library_->failed("nvmlSystemGetDriverVersion", code);
+  return std::string(buffer.data());
+}
+
+Result<std::vector<GpuHealth>> Nvml::gpus() const {
+  unsigned count = 0;
+  if (const int code = library_->count(&count); code != kSuccess) return library_->failed("nvmlDeviceGetCount_v2", code);
+  if (count > kMaxGpus) return fail(ErrorCode::Corrupt, fmt::format("NVML counts {} GPUs; more than {} is not believed", count, kMaxGpus));
+  std::vector<GpuHealth> gpus;
+  for (unsigned index = 0; index < count; ++index) {
+    Device device = nullptr;
+    if (const int code = library_->by_index(index, &device); code != kSuccess)
+      return library_->failed(fmt::format("nvmlDeviceGetHandleByIndex_v2({})", index).c_str(), code);
+    TRY(gpu, library_->health(device));
+    gpus.push_back(std::move(gpu));
+  }
+  return gpus;
+}
+
+Result<std::vector<agent::Gpu>> listGpus() {
+  TRY(nvml, Nvml::open());
+  TRY(gpus, nvml.gpus());
+  std::vector<agent::Gpu> out;
+  for (const auto& gpu : gpus) out.push_back(gpu.identity);
+  return out;
+}
+
+Result<std::string> nvmlDriverVersion() {
+  TRY(nvml, Nvml::open());
+  return nvml.driverVersion();
+}
+
+}  // namespace muster::validate

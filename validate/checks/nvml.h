@@ -1,0 +1,51 @@
+// NVML by dlopen: the few calls that checks need, with the library's own ABI. No NVIDIA header or library at build time.
+#pragma once
+
+#include "agent/protocol/messages.h"
+#include "base/result.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace muster::validate {
+
+/// What one GPU says of its health. A value that the driver does not offer stays nullopt: the check then has no data.
+struct GpuHealth {
+  agent::Gpu identity;
+  std::optional<bool> ecc_enabled;
+  std::optional<std::uint64_t> ecc_uncorrected_volatile;
+  std::optional<std::uint64_t> ecc_uncorrected_aggregate;
+  struct RemappedRows {
+    unsigned correctable = 0, uncorrectable = 0;
+    bool pending = false, failure = false;
+  };
+  std::optional<RemappedRows> remapped;
+  std::optional<std::uint64_t> throttle_reasons;  ///< bit mask, see kThrottle… in gpu_checks.cc
+  /// Nanoseconds that the chip has been held back since the driver was loaded, by cause.
+  std::optional<std::uint64_t> throttle_power_ns, throttle_thermal_ns, throttle_reliability_ns;
+  std::optional<unsigned> temperature_c;
+  std::optional<unsigned> power_mw;
+};
+
+/// A session with NVML; shut down on destruction.
+class Nvml {
+ public:
+  /// Loads libnvidia-ml.so.1, or the file that MUSTER_NVML names.
+  /// Errors: NotFound (no library), Unavailable (driver does not answer), Corrupt (a symbol is missing)
+  static Result<Nvml> open();
+  Nvml(Nvml&&) noexcept;
+  Nvml& operator=(Nvml&&) noexcept;
+  ~Nvml();
+
+  Result<std::string> driverVersion() const;
+  Result<std::vector<GpuHealth>> gpus() const;
+
+ private:
+  struct Library;
+  explicit Nvml(std::unique_ptr<Library> library);
+  std::unique_ptr<Library> library_;
+};
+
+}  // namespace muster::validate

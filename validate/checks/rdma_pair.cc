@@ -1,0 +1,99 @@
+// One side of an RDMA bandwidth test between two nodes: perftest's ib_write_bw, its table read strictly.
+#include "base/io/process.h"
+#include "validate/checks/catalogue.h"
+#include "validate/checks/rdma_output.h"
+
+#include <thread>
+
+namespace muster::validate {
+namespace {
+
+using agent::CheckStatus;
+constexpr std::chrono::milliseconds kConnectRetry{500};
+
+struct PairParams {
+  bool server = false;
+  std::string peer, device;
+  int port = 18515, iterations = 200, message_bytes = 65536;
+  double min_gbits = 0;
+  std::chrono::seconds limit{60};
+};
+
+PairParams read(const nlohmann::json& json) {
+  PairParams p;
+  p.server = json.at("role").get<std::string>() == "server";
+  if (!p.server) p.peer = json.at("peer").get<std::string>();
+  p.device = json.at("device").get<std::string>();
+  p.port = json.value("port", p.port);
+  p.iterations = json.value("iterations", p.iterations);
+  p.message_bytes = json.value("message_bytes", p.message_bytes);
+  p.min_gbits = json.at("min_gbits").get<double>();
+  p.limit = std::chrono::seconds(json.value("limit_seconds", 60));
+  return p;
+}
+
+io::Command commandOf(const PairParams& p, std::chrono::seconds left) {
+  io::Command command;
+  command.program = "ib_write_bw";
+  command.args = {"-d", p.device, "-p", std::to_string(p.port), "-s", std::to_string(p.message_bytes), "-n", std::to_string(p.iterations),
+                  "-F", "--report_gbits"};
+  if (!p.server) command.args.push_back(p.peer);
+  command.timeout = left;
+  return command;
+}
+
+Verdict judge(const PairParams& p, const io::ProcessExit& done) {
+  Verdict verdict;
+  const auto rate = parseWriteBandwidth(done.out, p.message_bytes);
+  const auto against = p.server ? std::string("as server") : "against " + p.peer;
+  if (done.code != 0)
+    verdict = failed(fmt::format("ib_write_bw {} ended with {}: {}", against, done.code, lastLine(done.err.empty() ? done.out : done.err)));
+  else if (!rate)
+    verdict = noData(rate.error().str());
+  else if (!p.server && !(rate->average_gbits >= p.min_gbits))
+    verdict = failed(fmt::format("{:.3f} Gb/s {}, expected at least {:.3f}", rate->average_gbits, against, p.min_gbits));
+  else
+    verdict = pass(fmt::format("{:.3f} Gb/s {} on {}", rate->average_gbits, against, p.device));
+  if (rate) verdict.values = {{"rdma_write_gbits", rate->average_gbits}, {"iterations", static_cast<double>(rate->iterations)}};
+  verdict.evidence = {{"peer", p.peer}, {"device", p.device}, {"output", done.out.substr(0, 4000)}};
+  return verdict;
+}
+
+/// The client may be there before the server listens: a refused connection is tried again until the time is up.
+Verdict runPair(const PairParams& p) {
+  const auto end = std::chrono::steady_clock::now() + p.limit;
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::seconds>(end - std::chrono::steady_clock::now());
+    if (left.count() < 1) return {CheckStatus::Timeout, fmt::format("the server at {} did not listen within {} s", p.peer, p.limit.count()), {}, {}};
+    const auto done = io::runBlocking(commandOf(p, left));
+    if (!done) {
+      const auto status = done.error().code() == ErrorCode::Timeout ? CheckStatus::Timeout : CheckStatus::Error;
+      return {status, done.error().str(), {}, {}};
+    }
+    const bool refused = !p.server && done->code != 0 && (done->out + done->err).find("Couldn't connect") != std::string::npos;
+    if (!refused) return judge(p, *done);
+    std::this_thread::sleep_for(kConnectRetry);
+  }
+}
+
+}  // namespace
+
+agent::CheckResult runRdmaPair(const std::string& params) {
+  agent::CheckResult result;
+  result.id = "rdma.pair";
+  const auto start = std::chrono::steady_clock::now();
+  Verdict verdict;
+  try {
+    verdict = runPair(read(nlohmann::json::parse(params)));
+  } catch (const std::exception& error) {
+    verdict = brokenTest(error.what());
+  }
+  result.status = verdict.status;
+  result.text = std::move(verdict.text);
+  result.values = std::move(verdict.values);
+  result.evidence = verdict.evidence.is_null() ? "" : verdict.evidence.dump();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+}  // namespace muster::validate

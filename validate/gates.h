@@ -1,0 +1,30 @@
+// Gates: which checks a gate means for a profile, with expected values and their sources.
+#pragma once
+
+#include "inventory/cluster.h"
+#include "validate/checks/checks.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster::validate {
+
+/// The node-local checks of the gate (groups "host" and "gpu"). Pure.
+/// Errors: InvalidInput for a group that does not exist
+Result<std::vector<CheckRequest>> localChecks(const inventory::Cluster& cluster, const inventory::Profile& profile, const inventory::Gate& gate);
+
+/// Does the gate test RDMA between nodes (group "rdma")?
+bool wantsRdmaPair(const inventory::Gate& gate);
+
+/// The least ib_write_bw average that passes, in Gb/s, for this device on a fabric of this link ("4xHDR").
+double rdmaFloorGbits(std::string_view device, std::string_view link);
+
+/// How long the whole gate may take.
+std::chrono::seconds gateExpected(const inventory::Gate& gate);
+std::chrono::seconds gateDeadline(const inventory::Gate& gate);
+
+/// What a failing check of this id asks of people.
+std::string_view adviceFor(std::string_view check_id);
+
+}  // namespace muster::validate

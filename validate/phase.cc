@@ -1,0 +1,222 @@
+// The validate phase: gates run checks through agents, a passed set of gates earns a certificate.
+#include "validate/basis.h"
+#include "validate/gates.h"
+#include "validate/pair_partner.h"
+#include "validate/validate.h"
+
+#include <set>
+
+namespace muster::validate {
+namespace {
+
+using namespace lifecycle;
+using agent::AgentTask;
+using agent::CheckResult;
+using agent::CheckStatus;
+using std::chrono::seconds;
+
+constexpr std::string_view kGatePrefix = "gate.";
+constexpr std::string_view kCertificate = "certificate";
+constexpr seconds kCertificateDeadline{30};
+constexpr seconds kPairLimit{45};  ///< one attempt; a test that hangs is tried again by the engine, with fresh tasks
+
+std::string gateOf(const FacetName& facet) { return facet.str().substr(kGatePrefix.size()); }
+bool isGate(const FacetName& facet) { return facet.str().starts_with(kGatePrefix); }
+
+nlohmann::json toTask(const std::vector<CheckRequest>& requests) {
+  nlohmann::json checks = nlohmann::json::array();
+  for (const auto& request : requests)
+    checks.push_back({{"id", request.id}, {"params", nlohmann::json::parse(request.params)}, {"deadline_seconds", request.deadline.count()}});
+  return {{"checks", std::move(checks)}};
+}
+
+class ValidatePhase final : public Phase {
+ public:
+  ValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, CertificateStore& certificates, Clock& clock)
+      : cluster_(cluster), agents_(agents), certificates_(certificates), clock_(clock) {}
+
+  std::string_view name() const override { return "validate"; }
+
+  std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject, const FactSet& facts) const override {
+    if (subject.isCluster()) return {};
+    const auto* node = cluster.findNode(subject.node());
+    if (!node) return {};
+    const auto& profile = cluster.profileOf(*node);
+    const auto basis = basisOf(cluster, *node, facts);
+    std::vector<Goal> goals;
+    std::vector<FacetRef> passed;
+    for (const auto& name : profile.gates) {
+      const auto& gate = cluster.gates.at(name);
+      const FacetRef facet{subject, FacetName(std::string(kGatePrefix) + name)};
+      goals.push_back({facet, "pass:" + basis, Disruption::Drain, gateExpected(gate), gateDeadline(gate) * 2, before(subject, profile),
+                       fmt::format("profile {} asks for gate {}; no pass is known for this hardware, image, firmware and drivers", profile.name, name)});
+      passed.push_back(facet);
+    }
+    if (passed.empty()) passed = before(subject, profile);
+    goals.push_back({{subject, FacetName(std::string(kCertificate))}, "valid:" + basis, Disruption::None, seconds(1), kCertificateDeadline, passed,
+                     "a node needs a certificate for what it is now before it takes a job"});
+    return goals;
+  }
+
+  Async<std::vector<Fact>> observe(Subject subject) override {
+    std::vector<Fact> facts;
+    if (!subject.isCluster()) facts.push_back(certificateFact(subject));
+    co_return facts;
+  }
+
+  Async<Outcome> act(Action action, ActContext& context) override {
+    const auto* node = cluster_.findNode(action.facet.subject.node());
+    if (!node) co_return Outcome(Blocked{"the node is not in the inventory"});
+    if (!isGate(action.facet.facet)) co_return certify(*node, context);
+    auto op = runGate(*node, cluster_.gates.at(gateOf(action.facet.facet)), action, context);
+    co_return co_await std::move(op);
+  }
+
+  Async<std::vector<Fact>> verify(Action action) override {
+    std::vector<Fact> facts;
+    if (isGate(action.facet.facet)) {
+      if (const auto done = gates_.find(action.facet); done != gates_.end()) facts.push_back(done->second);
+    } else {
+      facts.push_back(certificateFact(action.facet.subject));
+    }
+    co_return facts;
+  }
+
+ private:
+  /// What must be right before a gate means anything.
+  std::vector<FacetRef> before(const Subject& subject, const inventory::Profile& profile) const {
+    std::vector<FacetRef> needs{{subject, FacetName("os")}};
+    for (const auto& driver : profile.drivers) needs.push_back({subject, FacetName("driver." + driver)});
+    if (!profile.firmware.empty())
+      for (const auto& component : cluster_.firmware.at(profile.firmware).components) needs.push_back({subject, FacetName("firmware." + component.name)});
+    if (!profile.fabric.empty()) needs.push_back({subject, FacetName("fabric.ports")});
+    return needs;
+  }
+
+  Fact certificateFact(const Subject& subject) const {
+    Fact fact{subject, FacetName(std::string(kCertificate)), "none", clock_.now(), "certificate store", ""};
+    const auto certificate = certificates_.find(subject.node());
+    if (!certificate) {
+      fact.value = "unreadable";
+      fact.evidence = nlohmann::json{{"error", certificate.error().str()}}.dump();
+    } else if (*certificate) {
+      const auto valid = certificates_.verify(**certificate);
+      fact.value = (valid ? "valid:" : "void:") + (*certificate)->basis;
+      fact.evidence = nlohmann::json{{"expires_at", toString((*certificate)->expires_at)}, {"void_because", valid ? "" : valid.error().str()}}.dump();
+    }
+    return fact;
+  }
+
+  Result<Outcome> certify(const inventory::Node& node, ActContext& context) {
+    Certificate certificate;
+    certificate.node = node.name;
+    certificate.basis = basisOf(cluster_, node, context.facts());
+    certificate.bound = boundFacts(node.name, context.facts());
+    certificate.inventory_digest = declarationDigest(cluster_, node);
+    for (const auto& gate : cluster_.profileOf(node).gates) {  // once more at the last door: no pass, no certificate
+      const auto passed = certificate.bound.find(std::string(kGatePrefix) + gate);
+      if (passed == certificate.bound.end() || passed->second != "pass:" + certificate.basis)
+        return Outcome(Blocked{fmt::format("gate {} has not passed for what the node is now", gate)});
+    }
+    TRY_OK(certificates_.issue(std::move(certificate)));
+    return Outcome(Done{});
+  }
+
+  Async<Outcome> runGate(const inventory::Node& node, inventory::Gate gate, Action action, ActContext& context) {
+    const auto& profile = cluster_.profileOf(node);
+    CO_TRY(checks, localChecks(cluster_, profile, gate));
+    std::vector<CheckResult> results;
+    std::size_t expected = checks.size();
+    if (!checks.empty()) {
+      auto op = localResults(node, gate, checks, context);
+      CO_TRY(local, co_await std::move(op));
+      results = std::move(local);
+    }
+    if (wantsRdmaPair(gate)) {
+      ++expected;
+      auto op = runPair(node, profile, context);
+      CO_TRY(pair, co_await std::move(op));
+      if (auto* wait = std::get_if<Again>(&pair)) co_return Outcome(*wait);
+      results.push_back(std::get<CheckResult>(pair));
+    }
+    co_return conclude(node, gate, action, std::move(results), expected, context);
+  }
+
+  /// The node-local checks run once an intent, however often act is called while it waits for a partner.
+  Async<std::vector<CheckResult>> localResults(const inventory::Node& node, inventory::Gate gate, std::vector<CheckRequest> checks, ActContext& context) {
+    if (const auto known = local_.find(context.intentId()); known != local_.end()) co_return known->second;
+    auto op = runLocal(node, gate, checks, context);
+    CO_TRY(results, co_await std::move(op));
+    local_[context.intentId()] = results;
+    co_return std::move(results);
+  }
+
+  Async<std::vector<CheckResult>> runLocal(const inventory::Node& node, inventory::Gate gate, std::vector<CheckRequest> checks, ActContext& context) {
+    context.progress(0, fmt::format("{} checks", checks.size()));
+    AgentTask task{context.intentId(), agent::TaskKind::RunChecks, toTask(checks).dump(), gateDeadline(gate)};
+    auto op = agents_.runTask(node.name, std::move(task));
+    CO_TRY(report, co_await std::move(op));
+    co_return agent::parseCheckResults(report.result);
+  }
+
+  /// One pair at a time per node: two tests on one NIC would only measure each other.
+  Async<std::variant<Again, CheckResult>> runPair(const inventory::Node& node, const inventory::Profile& profile, ActContext& context) {
+    using Answer = std::variant<Again, CheckResult>;
+    const auto partner = choosePartner(cluster_, node, agents_, paired_);
+    if (!partner) co_return Answer(Again{seconds(2), "a partner with a working RDMA device that is not in another test"});
+    if (paired_.contains(node.name)) co_return Answer(Again{seconds(1), "the end of the pair test with another node"});
+    const auto fabric = cluster_.fabrics.find(profile.fabric);
+    PairHold hold(paired_, node.name, partner->node);
+    const nlohmann::json common{{"port", 18515}, {"limit_seconds", kPairLimit.count()}};
+    nlohmann::json server = common, client = common;
+    server.update({{"role", "server"}, {"device", partner->device}, {"min_gbits", 0}});
+    const auto own_device = rdmaDeviceOf(agents_, node.name);
+    client.update({{"role", "client"}, {"device", own_device}, {"peer", partner->address},
+                   {"min_gbits", rdmaFloorGbits(own_device, fabric == cluster_.fabrics.end() ? "" : fabric->second.link)}});
+    context.progress(0.5, "RDMA write against " + partner->node.str());
+    const auto attempt = fmt::format("{}/{}", context.intentId(), ++attempts_[context.intentId()]);
+    CO_TRY_OK(agents_.submit(partner->node, {attempt + "/server", agent::TaskKind::RdmaPair, server.dump(), kPairLimit}));
+    auto op = agents_.runTask(node.name, {attempt + "/client", agent::TaskKind::RdmaPair, client.dump(), kPairLimit});
+    CO_TRY(report, co_await std::move(op));
+    CO_TRY(results, agent::parseCheckResults(report.result));
+    if (results.size() != 1) co_return fail(ErrorCode::Corrupt, "the agent's answer is not one check result");
+    co_return Answer(results.front());
+  }
+
+  /// Fail closed: every expected check must be there and must have passed.
+  Result<Outcome> conclude(const inventory::Node& node, const inventory::Gate& gate, const Action& action, std::vector<CheckResult> results,
+                           std::size_t expected, ActContext& context) {
+    std::string failures;
+    for (const auto& result : results) {
+      if (result.status == CheckStatus::Pass) continue;
+      failures += fmt::format("{}{} {}: {}", failures.empty() ? "" : "; ", result.id, agent::toString(result.status), result.text);
+      context.finding({action.facet, Severity::Error, fmt::format("{} {}: {}", result.id, agent::toString(result.status), result.text), result.evidence,
+                       std::string(adviceFor(result.id)), clock_.now()});
+    }
+    if (results.size() != expected) failures += fmt::format("{}{} of {} checks answered", failures.empty() ? "" : "; ", results.size(), expected);
+    if (expected == 0) failures = "the gate has no checks: it proves nothing";
+    local_.erase(context.intentId());
+    const auto basis = basisOf(cluster_, node, context.facts());
+    gates_[action.facet] = {action.facet.subject, action.facet.facet, (failures.empty() ? "pass:" : "fail:") + basis, clock_.now(),
+                            "agent " + node.name.str(), agent::toJson(results)};
+    if (!failures.empty()) return fail(Error(ErrorCode::Conflict, fmt::format("gate {} failed: {}", gate.name, failures)).retryable(false));
+    return Outcome(Done{});
+  }
+
+  const inventory::Cluster& cluster_;
+  agent::AgentGateway& agents_;
+  CertificateStore& certificates_;
+  Clock& clock_;
+  std::map<FacetRef, Fact> gates_;   ///< results of this process, until the engine has stored them
+  std::map<std::string, std::vector<CheckResult>> local_;  ///< by intent
+  std::map<std::string, int> attempts_;                    ///< pair tests begun, by intent: a task id is never run twice
+  std::set<NodeName> paired_;
+};
+
+}  // namespace
+
+std::unique_ptr<Phase> makeValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, CertificateStore& certificates, Clock& clock) {
+  return std::make_unique<ValidatePhase>(cluster, agents, certificates, clock);
+}
+
+}  // namespace muster::validate

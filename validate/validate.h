@@ -1,0 +1,43 @@
+// Facade of validate/: gates, findings, certificates.
+#pragma once
+
+#include "agent/protocol/gateway.h"
+#include "base/io/crypto.h"
+#include "lifecycle/certificate_gate.h"
+#include "lifecycle/phase.h"
+#include "lifecycle/store.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace muster::validate {
+
+struct Certificate {
+  NodeName node;
+  std::string basis;                                ///< SHA-256 over what it is bound to
+  std::map<std::string, std::string> bound;         ///< facet → value: serials, image digest, firmware, drivers, gates
+  std::string inventory_digest;                     ///< of the node's declaration (its profile and what that names)
+  WallTime issued_at{}, expires_at{};
+  std::string key_id;
+  std::string signature;                            ///< Ed25519 over the canonical JSON without it, base64
+  std::string toJson() const;
+  static Result<Certificate> fromJson(std::string_view text);
+};
+
+class CertificateStore : public lifecycle::CertificateGate {
+ public:
+  virtual Result<std::optional<Certificate>> find(const NodeName& node) const = 0;
+  virtual Result<Certificate> issue(Certificate unsigned_certificate) = 0;
+  /// Signature, expiry, and what is bound against the facts now.
+  virtual Result<void> verify(const Certificate& certificate) const = 0;
+};
+
+std::unique_ptr<CertificateStore> makeCertificateStore(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock,
+                                                       io::SigningKey key, std::filesystem::path folder);
+
+std::unique_ptr<lifecycle::Phase> makeValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents,
+                                                    CertificateStore& certificates, Clock& clock);
+
+}  // namespace muster::validate
