@@ -4,7 +4,7 @@
 #include "tests/fakes/memory_store.h"
 #include "tests/lifecycle/crash_store.h"
 #include "tests/lifecycle/rack.h"
-#include "tests/lifecycle/temp_folder.h"
+#include "tests/run_async.h"
 #include "tests/lifecycle/virtual_time.h"
 
 #include <gtest/gtest.h>

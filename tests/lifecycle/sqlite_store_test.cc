@@ -3,7 +3,7 @@
 #include "lifecycle/sqlite_schema.h"
 #include "lifecycle/store.h"
 #include "tests/lifecycle/rack.h"
-#include "tests/lifecycle/temp_folder.h"
+#include "tests/run_async.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 #include "lifecycle/store.h"
 #include "tests/fakes/memory_store.h"
 #include "tests/lifecycle/rack.h"
-#include "tests/lifecycle/temp_folder.h"
+#include "tests/run_async.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

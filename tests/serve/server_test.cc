@@ -1,6 +1,10 @@
-// The controller's two listeners, on an address of the loopback network that nothing else uses.
+// The controller's two listeners. Their ports are fixed, so every test process takes a loopback address of its own.
 #include "serve/server.h"
 #include "tests/run_async.h"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
 
 namespace muster::serve {
 namespace {
@@ -14,7 +18,7 @@ class ServeTest : public ::testing::Test {
     auto made = io::CertificateAuthority::loadOrCreate(folder / "ca", "muster");
     ASSERT_TRUE(made);
     ca = std::make_unique<io::CertificateAuthority>(*made);
-    network.controller = *Ipv4::parse("127.66.0.1");
+    network.controller = *Ipv4::parse(address);
     auto started = begin();
     ASSERT_TRUE(started) << started.error().str();
     server = std::move(*started);
@@ -32,6 +36,7 @@ class ServeTest : public ::testing::Test {
     return answer ? answer : io::HttpResponse{};
   }
 
+  const std::string address = fmt::format("127.66.{}.{}", ::getpid() / 250 % 250, ::getpid() % 250 + 1);
   asio::io_context io;
   test::TempFolder folder;
   std::unique_ptr<io::CertificateAuthority> ca;
@@ -43,10 +48,10 @@ TEST_F(ServeTest, eachListenerHasItsOwnRoutes) {
   io::TlsTrust pinned;
   pinned.pinned_fingerprint = ca->fingerprint();
   pinned.pin_is_root = true;
-  EXPECT_EQ(get("http://127.66.0.1:8080/boot")->body, "plain");
-  EXPECT_EQ(get("http://127.66.0.1:8080/agent")->status, 404) << "nothing of the agents over plain HTTP";
-  EXPECT_EQ(get("https://127.66.0.1:8443/agent", pinned)->status, 200);
-  EXPECT_EQ(get("https://127.66.0.1:8443/boot", pinned)->status, 404);
+  EXPECT_EQ(get("http://" + address + ":8080/boot")->body, "plain");
+  EXPECT_EQ(get("http://" + address + ":8080/agent")->status, 404) << "nothing of the agents over plain HTTP";
+  EXPECT_EQ(get("https://" + address + ":8443/agent", pinned)->status, 200);
+  EXPECT_EQ(get("https://" + address + ":8443/boot", pinned)->status, 404);
 }
 
 TEST_F(ServeTest, knowsTheNodeByItsCertificate) {
@@ -54,14 +59,14 @@ TEST_F(ServeTest, knowsTheNodeByItsCertificate) {
   io::TlsTrust trust;
   trust.ca_pem = ca->certificatePem();
   trust.identity = io::TlsIdentity{request->key_pem, *ca->signClient(request->csr_pem, "gpu007", std::chrono::hours(1))};
-  EXPECT_EQ(get("https://127.66.0.1:8443/agent", trust)->body, "gpu007");
+  EXPECT_EQ(get("https://" + address + ":8443/agent", trust)->body, "gpu007");
 }
 
 TEST_F(ServeTest, secondControllerOnTheAddressIsAConflict) {
   auto second = begin();
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code(), ErrorCode::Conflict);
-  EXPECT_NE(second.error().str().find("127.66.0.1:8080"), std::string::npos);
+  EXPECT_NE(second.error().str().find(address + ":8080"), std::string::npos);
   server->stop();
   EXPECT_TRUE(begin()) << "after stop the address is free";
 }
