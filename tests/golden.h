@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/io/files.h"
+#include "tests/paths.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +12,7 @@
 namespace muster::test {
 
 inline void expectGolden(const std::string& file_below_tests, const std::string& text) {
-  const auto path = std::filesystem::path(MUSTER_SOURCE_DIR) / "tests" / file_below_tests;
+  const auto path = test::sourceFolder() / "tests" / file_below_tests;
   if (std::getenv("UPDATE_GOLDEN")) {
     ASSERT_TRUE(io::makeDirs(path.parent_path()));
     ASSERT_TRUE(io::writeFileAtomic(path, text));

@@ -2,6 +2,7 @@
 // folder (default: shared/captures/redfish beside the source). Nothing of what they contain is printed.
 #include "base/io/process.h"
 #include "tests/bmc/redfish_rig.h"
+#include "tests/paths.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +13,7 @@ namespace {
 
 std::filesystem::path captureFolder() {
   if (const char* named = std::getenv("MUSTER_REDFISH_CAPTURES"); named && *named) return named;
-  return std::filesystem::path(MUSTER_SOURCE_DIR).parent_path() / "shared/captures/redfish";
+  return test::sourceFolder().parent_path() / "shared/captures/redfish";
 }
 
 struct Capture {

@@ -2,6 +2,7 @@
 #include "base/io/process.h"
 #include "provision/image/recipes.h"
 #include "tests/run_async.h"
+#include "tests/paths.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@ namespace {
 TEST(Recipes, areTheFilesOfTheSourceTree) {
   ASSERT_FALSE(recipeFiles().empty());
   for (const auto& file : recipeFiles()) {
-    const auto source = io::readFile(std::filesystem::path(MUSTER_SOURCE_DIR) / "provision/image/recipes" / std::string(file.name));
+    const auto source = io::readFile(test::sourceFolder() / "provision/image/recipes" / std::string(file.name));
     ASSERT_TRUE(source) << file.name;
     EXPECT_EQ(file.content, *source) << file.name;
   }

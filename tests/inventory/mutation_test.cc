@@ -1,5 +1,6 @@
 // Random damage to the example: load must answer, whatever it reads. Meant to run under ASan and UBSan, too.
 #include "inventory_fixture.h"
+#include "tests/paths.h"
 
 #include <random>
 
@@ -95,7 +96,7 @@ class Mutation : public InventoryTest {
  protected:
   void SetUp() override {
     InventoryTest::SetUp();
-    std::filesystem::path example = std::filesystem::path(MUSTER_SOURCE_DIR) / "examples/lab";
+    std::filesystem::path example = test::sourceFolder() / "examples/lab";
     yaml_ = read(example / "cluster.yaml");
     csv_ = read(example / "racks.csv");
     write("racks.csv", csv_);

@@ -3,6 +3,7 @@
 #include "inventory_fixture.h"
 
 #include "base/io/process.h"
+#include "tests/paths.h"
 
 #include <nlohmann/json.hpp>
 
@@ -86,7 +87,7 @@ class SchemaTest : public InventoryTest {
 
 TEST_F(SchemaTest, acceptsAndRefusesWhatTheReaderDoes) {
   check({
-      {read(std::filesystem::path(MUSTER_SOURCE_DIR) / "examples/lab/cluster.yaml"), ""},
+      {read(test::sourceFolder() / "examples/lab/cluster.yaml"), ""},
       {std::string(kSmall), ""},
       {with("rails: 2", "rials: 2"), "'rials' was unexpected"},
       {with("rails: 2", "rails: two"), "fabric/ib/rails"},
@@ -127,7 +128,7 @@ TEST_F(SchemaTest, everyKeyHasATitleAndAMeaningAndNothingElseIsAllowed) {
 }
 
 TEST(Reference, docsHoldTheTables) {
-  std::filesystem::path path = std::filesystem::path(MUSTER_SOURCE_DIR) / "docs/inventory.md";
+  std::filesystem::path path = test::sourceFolder() / "docs/inventory.md";
   std::ostringstream content;
   content << std::ifstream(path, std::ios::binary).rdbuf();
   std::string text = content.str();

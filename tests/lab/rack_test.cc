@@ -4,6 +4,7 @@
 #include "base/io/files.h"
 #include "lab/vbmc/config.h"
 #include "tests/lab/lab_cluster.h"
+#include "tests/paths.h"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +21,7 @@ Rack rackOf(const inventory::Cluster& cluster) {
 
 /// Compares with the file, or writes it when UPDATE_GOLDEN is set.
 void expectGolden(const std::string& name, const std::string& text) {
-  auto file = std::filesystem::path(MUSTER_SOURCE_DIR) / "tests/lab/golden" / name;
+  auto file = test::sourceFolder() / "tests/lab/golden" / name;
   if (std::getenv("UPDATE_GOLDEN")) {
     ASSERT_TRUE(io::makeDirs(file.parent_path()));
     ASSERT_TRUE(io::writeFileAtomic(file, text));

@@ -2,6 +2,7 @@
 #include "lab/nvml/abi.h"
 
 #include "base/io/files.h"
+#include "tests/paths.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +15,7 @@ namespace {
 class SimNvml : public testing::Test {
  protected:
   SimNvml() : config_(testing::TempDir() + "sim-nvml-" + testing::UnitTest::GetInstance()->current_test_info()->name() + ".json") {
-    library_ = ::dlopen(MUSTER_BIN_DIR "/../lib/libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    library_ = ::dlopen((test::binFolder() / "../lib/libnvidia-ml.so.1").c_str(), RTLD_NOW | RTLD_LOCAL);
     ::setenv("MUSTER_SIM_NVML_CONFIG", config_.c_str(), 1);
   }
   ~SimNvml() override {

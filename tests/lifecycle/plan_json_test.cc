@@ -1,6 +1,7 @@
 #include "base/io/files.h"
 #include "lifecycle/plan.h"
 #include "tests/lifecycle/rack.h"
+#include "tests/paths.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +32,7 @@ TEST(PlanJson, isTheGoldenFile) {
   Rack rack({"gpu001", "gpu002", "gpu003"});
   FactSet facts;
   const auto text = rollout(rack, facts).toJson();
-  const std::filesystem::path golden = std::filesystem::path(MUSTER_SOURCE_DIR) / "tests/lifecycle/golden/rollout.plan.json";
+  const std::filesystem::path golden = test::sourceFolder() / "tests/lifecycle/golden/rollout.plan.json";
   if (std::getenv("UPDATE_GOLDEN")) {
     ASSERT_TRUE(io::writeFileAtomic(golden, text));
   }

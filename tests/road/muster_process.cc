@@ -1,4 +1,5 @@
 #include "tests/road/muster_process.h"
+#include "tests/paths.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@ std::pair<pid_t, int> spawn(const std::vector<std::string>& args, bool with_stde
     dup2(ends[1], STDOUT_FILENO);
     if (with_stderr) dup2(ends[1], STDERR_FILENO);
     close(ends[0]);
-    const std::string program = std::string(MUSTER_BIN_DIR) + "/muster";
+    const std::string program = (test::binFolder() / "muster").string();
     std::vector<char*> words{const_cast<char*>(program.c_str())};
     for (const auto& arg : args) words.push_back(const_cast<char*>(arg.c_str()));
     words.push_back(nullptr);

@@ -2,6 +2,7 @@
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "tests/road/muster_process.h"
+#include "tests/paths.h"
 
 #include <gtest/gtest.h>
 
@@ -23,9 +24,9 @@ class Road : public testing::Test {
     setenv("MUSTER_INVENTORY", (folder_ / "cluster.yaml").c_str(), 1);
     setenv("MUSTER_STATE", (folder_ / "state").c_str(), 1);
     setenv("MUSTER_LAB", "/run/muster-lab/road", 1);
-    const auto prepared = io::runBlocking({.program = MUSTER_SOURCE_DIR "/tools/prepare-lab",
+    const auto prepared = io::runBlocking({.program = test::sourceFolder() / "tools/prepare-lab",
                                            .args = {folder_.string()},
-                                           .env = {{"MUSTER_BIN", MUSTER_BIN_DIR}},
+                                           .env = {{"MUSTER_BIN", test::binFolder()}},
                                            .timeout = std::chrono::seconds(300)});
     ASSERT_TRUE(prepared) << prepared.error().str();
     ASSERT_EQ(prepared->code, 0) << prepared->out << prepared->err;

@@ -5,6 +5,7 @@
 #include "provision/image/agent_initrd.h"
 #include "provision/image/image_store_parts.h"
 #include "tests/run_async.h"
+#include "tests/paths.h"
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
@@ -68,7 +69,7 @@ class VmTest : public testing::Test {
 TEST_F(VmTest, aDiskWrittenInTheRamOsStartsByBiosAndByUefi) {
   const auto say = [](std::string_view text) { std::cout << text << std::endl; };
   const auto key = *io::SigningKey::generate();
-  auto store = provision::openImageStore({cacheFolder(), std::filesystem::path(MUSTER_BIN_DIR) / "write_image_tool", key});
+  auto store = provision::openImageStore({cacheFolder(), test::binFolder() / "write_image_tool", key});
   const auto ramos = store->buildRamOs(say);
   ASSERT_TRUE(ramos) << ramos.error().str();
   const auto image = store->build({"bookworm-gpu", inventory::ImageBuild{"bookworm", {"linux-image-amd64", "slurmd", "munge"}, ""}, {}}, say);

@@ -1,0 +1,8 @@
+#include "tests/paths.h"
+
+namespace muster::test {
+
+std::filesystem::path sourceFolder() { return MUSTER_SOURCE_DIR; }
+std::filesystem::path binFolder() { return MUSTER_BIN_DIR; }
+
+}  // namespace muster::test
