@@ -10,7 +10,8 @@
 namespace muster::cli {
 namespace {
 
-constexpr std::chrono::seconds kAgentsReturn{15};  ///< agents dial again within 5 s of a controller's start
+// Agents dial again within 5 s of a controller's start; one whose controller's machine died sits out its long poll first (35 s).
+constexpr std::chrono::seconds kAgentsReturn{45};
 constexpr std::string_view kCaName = "muster CA";
 
 pool::PoolOptions poolOptions(const std::optional<lab::LabHandle>& lab) {
@@ -122,7 +123,8 @@ Async<lifecycle::FactSet> Controller::observe(lifecycle::Policy policy) {
   CO_TRY(known, store_->facts());
   const auto until = clock_.steady() + kAgentsReturn;
   for (const auto& node : cluster_.nodes) {
-    if (known.value(lifecycle::Subject(node.name), FacetName("os")) != "running") continue;
+    const auto os = known.value(lifecycle::Subject(node.name), FacetName("os"));
+    if (os != "running" && os != "ram") continue;
     const auto left = std::chrono::duration_cast<std::chrono::seconds>(until - clock_.steady());
     if (left.count() <= 0) break;
     auto op = gateway_->waitFor(node.name, std::nullopt, "", left);

@@ -111,6 +111,9 @@ io::Command Tools::command(std::string tool, std::vector<std::string> args) cons
   command.args.assign(words.begin() + 1, words.end());
   command.args.insert(command.args.end(), args.begin(), args.end());
   command.env = options_.tool_env;
+  // The simulator's client library makes a folder where its program runs, and a killed one leaves it there: not in the operator's folder.
+  std::error_code ignored;
+  if (std::filesystem::create_directories(options_.run_folder, ignored); !ignored) command.working_dir = options_.run_folder;
   // IB tools live in sbin; a prefix such as ibsim-run looks in PATH only.
   const char* path = std::getenv("PATH");
   command.env.try_emplace("PATH", fmt::format("{}:/usr/sbin:/sbin", path ? path : "/usr/bin:/bin"));

@@ -182,6 +182,14 @@ Result<LabHandle> makeAll(const inventory::Cluster& cluster, const Rack& rack, c
   return lab;
 }
 
+/// `down` removes the folder with all that is in it, so it must be the lab's own from the start.
+Result<void> refuseFolderOfSomebodyElse(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (!std::filesystem::exists(folder, error) || std::filesystem::exists(Paths{folder, {}}.record(), error)) return {};
+  if (std::filesystem::is_directory(folder, error) && std::filesystem::is_empty(folder, error)) return {};
+  return fail(ErrorCode::Conflict, fmt::format("{} is not empty and no lab made it; name a folder of the lab's own (MUSTER_LAB)", folder.string()));
+}
+
 Result<void> removeAll(const std::filesystem::path& folder, const Say& say) {
   auto record_file = Paths{folder, {}}.record();
   std::error_code error;
@@ -190,6 +198,8 @@ Result<void> removeAll(const std::filesystem::path& folder, const Say& say) {
   auto netns = record.value("netns", ""), disks = record.value("disks", "");
   if (!netns.starts_with("muster-"))
     return fail(ErrorCode::Corrupt, fmt::format("{} does not name a lab's namespace", record_file.string()));
+  if (!disks.empty() && disks != disksFolder(folder, netns.substr(std::string_view("muster-").size())))
+    return fail(ErrorCode::Corrupt, fmt::format("{} names {} as the folder of the disks; that is not the lab's", record_file.string(), disks));
   auto processes = processesIn(netns).size();
   TRY_OK(endProcessesIn(netns, kEndGrace));
   TRY_OK(removeNamespace(netns));
@@ -214,6 +224,7 @@ std::filesystem::path cacheFolder() {
 
 Result<LabHandle> up(const inventory::Cluster& cluster, const std::filesystem::path& folder, Say say) {
   if (::geteuid() != 0) return fail(ErrorCode::Denied, "the lab makes network namespaces and mounts; run it as root");
+  TRY_OK(refuseFolderOfSomebodyElse(folder));
   TRY_OK(io::makeDirs(folder));
   auto lock = io::FileLock::take(lockFileOf(folder));
   if (!lock) return fail(lock.error().within("another 'muster lab' works on this folder"));

@@ -3,9 +3,8 @@
 
 #include "base/deadline.h"
 #include "base/io/crypto.h"
+#include "lifecycle/contained.h"
 #include "lifecycle/json.h"
-
-#include <boost/system/system_error.hpp>
 
 #include <algorithm>
 
@@ -23,22 +22,6 @@ std::string newIntentId(const std::string& action_id) {
 
 std::string seconds(std::chrono::steady_clock::duration duration) {
   return fmt::format("{:.1f} s", std::chrono::duration<double>(duration).count());
-}
-
-/// A phase that throws is a broken phase, not the end of everybody's run. A cancellation goes on its way.
-template <class T>
-Async<T> contained(std::string what, Async<T> work) {
-  std::string thrown;
-  try {
-    auto result = co_await std::move(work);
-    co_return result;
-  } catch (const boost::system::system_error& error) {
-    if (error.code() == asio::error::operation_aborted) throw;
-    thrown = error.what();
-  } catch (const std::exception& error) {
-    thrown = error.what();
-  }
-  co_return fail(ErrorCode::Internal, fmt::format("{} threw '{}'; this is a defect in muster", what, thrown));
 }
 
 /// Facets of the same subject that are worth nothing once `wiped` is: everything that needs it, directly or through others.
@@ -73,7 +56,8 @@ Task<ActionEnd> ActionRun::run() {
     if (end) co_return *end;
   }
   if (!journaled_) {
-    if (auto why = guard()) co_return blocked(*why);
+    auto guard_it = guard();
+    if (auto why = co_await std::move(guard_it)) co_return blocked(*why);
     if (auto begun = begin(); !begun) co_return failed(std::move(begun).error().within("opening the journal"));
   }
   if (auto forgotten = forgetWhatIsWiped(); !forgotten) co_return failed(std::move(forgotten).error().within("forgetting what is wiped"));
@@ -118,12 +102,36 @@ std::optional<std::string> ActionRun::aim() {
 }
 
 /// The second look at what the plan promised, with the facts of this moment. The agent's own look at the disk is the third.
-std::optional<std::string> ActionRun::guard() {
+Task<std::optional<std::string>> ActionRun::guard() {
   const auto& subject = action_.facet.subject;
   if (subject.isCluster() || action_.disruption == Disruption::None || isDrain() || action_.facet.facet.str() == kPoolFacet)
-    return std::nullopt;
-  if (facts_.value(subject, FacetName(std::string(kPoolFacet))) == kPoolIn)
-    return fmt::format("{} is in its pool and was not drained; plan again", subject.str());
+    co_return std::nullopt;
+  auto check_pool = guardPool();
+  if (auto why = co_await std::move(check_pool)) co_return why;
+  co_return guardWipe();
+}
+
+/// Asks the pool again: between the plan and this moment a person, or the node's own start, may have put it back to work.
+Task<std::optional<std::string>> ActionRun::guardPool() {
+  const Subject subject = action_.facet.subject;
+  const FacetName facet{std::string(kPoolFacet)};
+  for (Phase* phase : services_.phases) {
+    const auto goals = phase->goals(services_.cluster, subject, facts_);
+    if (std::none_of(goals.begin(), goals.end(), [&facet](const Goal& goal) { return goal.facet.facet == facet; })) continue;
+    auto observe = contained(fmt::format("{} observing {}", phase->name(), subject.str()), phase->observe(subject));
+    auto bounded = withDeadline(services_.clock, kVerifyDeadline, "re-reading the pool", std::move(observe));
+    auto read = co_await std::move(bounded);
+    if (!read) co_return fmt::format("whether {} takes jobs cannot be read: {}", subject.str(), read.error().str());
+    for (auto& fact : *read)
+      if (fact.subject == subject && fact.facet == facet && !fact.value.empty()) facts_.put(std::move(fact));
+  }
+  if (mayTakeJobs(facts_.value(subject, facet)))
+    co_return fmt::format("{} may take jobs and was not drained; plan again", subject.str());
+  co_return std::nullopt;
+}
+
+std::optional<std::string> ActionRun::guardWipe() {
+  const auto& subject = action_.facet.subject;
   if (action_.disruption != Disruption::Wipe) return std::nullopt;
   auto allowed = services_.store.wipesAllowed();
   if (!allowed) return "whether it may be wiped cannot be read: " + allowed.error().str();
@@ -177,9 +185,19 @@ Result<void> ActionRun::forgetWhatIsWiped() {
     for (auto& goal : phase->goals(services_.cluster, subject, facts_)) goals.push_back(std::move(goal));
   auto facets = dependentsOf(action_.facet, goals);
   facets.emplace_back(std::string(kInstalledFacet));
+  for (const auto& facet : facets)
+    if (const Fact* fact = facts_.find(subject, facet)) forgotten_.push_back(*fact);
   TRY_OK(services_.store.forgetFacts(subject, facets));
   for (const auto& facet : facets) facts_.forget(subject, facet);
   return {};
+}
+
+/// An effect is journaled before it happens: without an operation nothing was wiped, and what was known still holds.
+void ActionRun::rememberWhatWasNotWiped() {
+  if (!intent_.operation.empty()) return;
+  std::erase_if(forgotten_, [this](const Fact& fact) { return facts_.find(fact.subject, fact.facet) != nullptr; });
+  if (forgotten_.empty() || !services_.store.putFacts(forgotten_)) return;
+  for (auto& fact : std::exchange(forgotten_, {})) facts_.put(std::move(fact));
 }
 
 /// Answers what went wrong, as words; a journal that cannot be closed leaves the intent open for the next run.
@@ -363,6 +381,7 @@ ActionEnd ActionRun::failed(const Error& error) {
           error.canRetry()
               ? fmt::format("see what it waited for with `muster events {}`, then `muster apply` tries again", subject)
               : fmt::format("remove the cause, then `muster plan` and `muster apply` again; `muster why {}` shows the evidence", subject));
+  rememberWhatWasNotWiped();
   const auto trouble = close(IntentState::Failed, text);
   emit(EventKind::ActionFailed, text);
   return {Ending::Failed, trouble.empty() ? text : text + "; " + trouble};
@@ -370,6 +389,7 @@ ActionEnd ActionRun::failed(const Error& error) {
 
 ActionEnd ActionRun::blocked(const std::string& why) {
   if (!own_finding_) raise(Severity::Warning, why, "remove what blocks it, then `muster apply` again");
+  rememberWhatWasNotWiped();
   const auto trouble = close(IntentState::Failed, "blocked: " + why);
   emit(EventKind::ActionBlocked, why);
   return {Ending::Blocked, trouble.empty() ? why : why + "; " + trouble};

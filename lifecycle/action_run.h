@@ -38,10 +38,13 @@ class ActionRun final : public ActContext {
   bool isDrain() const { return action_.id.ends_with(kDrainSuffix); }
   std::string wantNow() const;
   std::optional<std::string> aim();
-  std::optional<std::string> guard();
+  Task<std::optional<std::string>> guard();
+  Task<std::optional<std::string>> guardPool();
+  std::optional<std::string> guardWipe();
   Task<std::optional<ActionEnd>> takeUp();
   Result<void> begin();
   Result<void> forgetWhatIsWiped();
+  void rememberWhatWasNotWiped();
   Async<void> drive();
   Async<Outcome> actOnce();
   Async<std::vector<Fact>> verifyOnce();
@@ -63,6 +66,7 @@ class ActionRun final : public ActContext {
   Action action_;
   std::optional<Intent> open_;
   Intent intent_;
+  std::vector<Fact> forgotten_;
   bool journaled_ = false;  ///< intent_ is open in the store
   std::chrono::steady_clock::time_point started_;
   std::string last_evidence_;  ///< what the phase said last

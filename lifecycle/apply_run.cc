@@ -6,6 +6,7 @@
 #include "lifecycle/apply_run.h"
 
 #include "base/deadline.h"
+#include "lifecycle/contained.h"
 
 #include <algorithm>
 
@@ -68,7 +69,8 @@ Task<void> ApplyRun::settleOrphan(Intent intent) {
   IntentState state = IntentState::Abandoned;
   std::string outcome = "nobody wants it any more";
   if (phase) {
-    auto verify = withDeadline(services_.clock, kVerifyDeadline, "re-reading " + intent.action.facet.str(), phase->verify(intent.action));
+    auto verify = withDeadline(services_.clock, kVerifyDeadline, "re-reading " + intent.action.facet.str(),
+                               contained(fmt::format("{} verifying {}", phase->name(), intent.action.id), phase->verify(intent.action)));
     auto read = co_await std::move(verify);
     if (!read) {  // not known yet: the next run looks again
       services_.emit(Event{0,

@@ -4,6 +4,7 @@
 #include "base/deadline.h"
 #include "base/log.h"
 #include "lifecycle/apply_run.h"
+#include "lifecycle/contained.h"
 
 #include <boost/system/system_error.hpp>
 
@@ -49,12 +50,13 @@ class Observation {
   }
 
   Task<void> readThrough(Phase* phase, Subject subject) {
-    auto work = phase->observe(subject);
+    auto work = contained(fmt::format("{} observing {}", phase->name(), subject.str()), phase->observe(subject));
     auto bounded =
         withDeadline(services_.clock, kObserveDeadline, fmt::format("{} observing {}", phase->name(), subject.str()), std::move(work));
     auto seen = co_await std::move(bounded);
     if (!seen) {
       services_.emit(Event{0, {}, EventKind::Note, subject, "", fmt::format("{} could not look: {}", phase->name(), seen.error().str())});
+      forgetPoolOf(phase, subject);
       co_return;
     }
     std::vector<std::string> changes;
@@ -70,6 +72,16 @@ class Observation {
     }
     tell(subject, changes);
     if (batch_.size() >= kFactsPerCommit) flush();
+  }
+
+  /// An old place in the pool is no permission to disturb a node: what could not be read now is not known.
+  void forgetPoolOf(Phase* phase, const Subject& subject) {
+    const FacetName pool{std::string(kPoolFacet)};
+    for (const auto& goal : phase->goals(services_.cluster, subject, facts_))
+      if (goal.facet.facet == pool) {
+        facts_.forget(subject, pool);
+        return;
+      }
   }
 
   void tell(const Subject& subject, const std::vector<std::string>& changes) {

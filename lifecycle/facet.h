@@ -100,10 +100,13 @@ struct Action {
 };
 
 // Facets that lifecycle itself must understand; every other facet belongs to a phase.
-inline constexpr std::string_view kPoolFacet = "pool";              ///< "in", "drained", "out"
+inline constexpr std::string_view kPoolFacet = "pool";              ///< "in", "silent", "drained", "out"
 inline constexpr std::string_view kInstalledFacet = "disk.system";  ///< "none", or what is installed there
 inline constexpr std::string_view kNothingInstalled = "none";
 inline constexpr std::string_view kPoolIn = "in";
 inline constexpr std::string_view kPoolDrained = "drained";
+inline constexpr std::string_view kPoolSilent = "silent";  ///< does not answer its pool, which would give it jobs as soon as it does
+/// Whether jobs run there or can start there without anybody's asking.
+inline bool mayTakeJobs(const std::optional<std::string>& pool) { return pool == kPoolIn || pool == kPoolSilent; }
 
 }  // namespace muster::lifecycle

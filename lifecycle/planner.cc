@@ -281,7 +281,7 @@ void Planner::guardWipe(Vertex& vertex) const {
   const auto installed = facts_.value(subject, FacetName(std::string(kInstalledFacet)));
   const auto pool = facts_.value(subject, FacetName(std::string(kPoolFacet)));
   const bool holds = installed && *installed != kNothingInstalled;
-  const bool pooled = pool == kPoolIn;
+  const bool pooled = mayTakeJobs(pool);
   if (!holds && !pooled) return;
   std::string why = holds ? fmt::format("its disk holds '{}'", *installed) : std::string();
   if (pooled) why += holds ? " and it is in its pool" : "it is in its pool";
@@ -310,10 +310,10 @@ bool Planner::guardPool(SubjectState& state) {
   if (any && !pool && state.pool != kNone)
     changed = blockDisturbing(
         state, fmt::format("it is not known whether {} is in its pool; see `muster why {}` for why the pool did not answer", name, name));
-  if (any && pool == kPoolIn && state.pool == kNone)
+  if (any && mayTakeJobs(pool) && state.pool == kNone)
     changed = blockDisturbing(
         state, fmt::format("{} is in a pool that the inventory does not declare; take it out by hand, or declare the pool", name));
-  if (any && pool == kPoolIn && state.pool != kNone) {
+  if (any && mayTakeJobs(pool) && state.pool != kNone) {
     auto blocked = std::find_if(state.vertices.begin(), state.vertices.end(),
                                 [this](Index i) { return vertices_[i].acts && !vertices_[i].blocked.empty(); });
     if (blocked != state.vertices.end())
@@ -387,7 +387,7 @@ Action Planner::drainOf(const SubjectState& state) const {
   action.id = idOf(join) + std::string(kDrainSuffix);
   action.facet = join.goal.facet;
   action.phase = std::string(join.phase->name());
-  action.from = std::string(kPoolIn);
+  action.from = join.fact ? join.fact->value : std::string(kPoolIn);
   action.to = std::string(kPoolDrained);
   action.reason = "its jobs finish first, because these disturb it: " + because;
   action.disruption = Disruption::Drain;

@@ -3,7 +3,8 @@
 // The fact `pool` answers one question: may something that disturbs the node be done now?
 //   in       a job runs there or can start there (also while it drains: its jobs are still running)
 //   drained  it was taken out and nothing runs there
-//   out      Slurm starts nothing there for another reason (down, silent, not named in slurm.conf)
+//   silent   Slurm does not hear it, but starts jobs there as soon as it does
+//   out      Slurm starts nothing there for another reason (down, not named in slurm.conf)
 #include "pool/pool.h"
 
 #include "base/io/crypto.h"
@@ -37,6 +38,7 @@ constexpr std::size_t kMaxMungeKeyBytes = 1024;
 std::string_view poolValue(const std::optional<SlurmNode>& node) {
   if (!node) return kOut;
   if (node->hasJobs() || node->takesJobs()) return lifecycle::kPoolIn;
+  if (node->wouldTakeJobs()) return lifecycle::kPoolSilent;
   return node->draining() ? lifecycle::kPoolDrained : kOut;
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <charconv>
+#include <span>
 
 namespace muster::pool {
 
@@ -14,9 +15,14 @@ constexpr std::size_t kQuotedBytes = 300;
 constexpr std::size_t kMaxReasonBytes = 200;
 
 constexpr std::array<std::string_view, 3> kWorkingStates = {"IDLE", "MIXED", "ALLOCATED"};
-// With one of these a node starts no job, whatever its base state says.
-constexpr std::array<std::string_view, 8> kOutFlags = {"DRAIN",         "FAIL",        "NOT_RESPONDING", "POWERED_DOWN",
-                                                       "POWERING_DOWN", "POWERING_UP", "REBOOT_ISSUED",  "INVALID_REG"};
+// With one of these a node starts no job, whatever its base state says: until somebody resumes it …
+constexpr std::array<std::string_view, 3> kHeldFlags = {"DRAIN", "FAIL", "INVALID_REG"};
+// … or only until its slurmd registers again.
+constexpr std::array<std::string_view, 5> kAwayFlags = {"NOT_RESPONDING", "POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "REBOOT_ISSUED"};
+
+bool anyOf(const std::set<std::string>& flags, std::span<const std::string_view> wanted) {
+  return std::any_of(wanted.begin(), wanted.end(), [&flags](std::string_view flag) { return flags.count(std::string(flag)) > 0; });
+}
 
 bool isWorking(const std::string& base) { return std::find(kWorkingStates.begin(), kWorkingStates.end(), base) != kWorkingStates.end(); }
 
@@ -37,10 +43,9 @@ bool SlurmNode::hasJobs() const {
   return !down() && (allocated_cpus > 0 || base == "ALLOCATED" || base == "MIXED" || flags.count("COMPLETING") > 0);
 }
 
-bool SlurmNode::takesJobs() const {
-  return isWorking(base) &&
-         std::none_of(kOutFlags.begin(), kOutFlags.end(), [&](std::string_view flag) { return flags.count(std::string(flag)) > 0; });
-}
+bool SlurmNode::takesJobs() const { return wouldTakeJobs() && !anyOf(flags, kAwayFlags); }
+
+bool SlurmNode::wouldTakeJobs() const { return isWorking(base) && !anyOf(flags, kHeldFlags); }
 
 std::string SlurmNode::state() const {
   auto text = base;
@@ -92,7 +97,9 @@ Async<std::optional<SlurmNode>> Slurm::node(std::string name) {
   std::vector<std::string> args = {"show", "node", name, "-o"};
   auto run = scontrol(std::move(args));
   CO_TRY(exit, co_await std::move(run));
-  if (exit.out.find("not found") != std::string::npos || exit.err.find("not found") != std::string::npos)
+  // A record may quote the words of a person ("Reason=GPU 3 not found"): only slurmctld's own sentence means that there is no such node.
+  const auto unknown = fmt::format("Node {} not found", name);
+  if (!exit.out.starts_with("NodeName=") && (exit.out.find(unknown) != std::string::npos || exit.err.find(unknown) != std::string::npos))
     co_return std::optional<SlurmNode>();
   if (exit.code != 0) co_return fail(ErrorCode::Unavailable, fmt::format("slurmctld does not answer: {}", firstLines(exit.err)));
   CO_TRY(node, parseSlurmNode(exit.out));

@@ -25,6 +25,7 @@ struct SlurmNode {
   bool down() const { return base == "DOWN"; }
   bool hasJobs() const;    ///< running or ending; those of a node that is down have been ended by Slurm
   bool takesJobs() const;  ///< can start a job now, or is full of them
+  bool wouldTakeJobs() const;  ///< as takesJobs, once its slurmd answers
   std::string state() const;
 };
 /// `scontrol show node -o`. Errors: Corrupt

@@ -122,6 +122,8 @@ int plan(const Options& options, const Selection& selection, const std::filesyst
 }
 
 int apply(const Options& options, const Selection& selection, const std::filesystem::path& saved_plan) {
+  if (!saved_plan.empty() && !selection.nodes.empty())
+    return report(Error(ErrorCode::InvalidInput, "a saved plan is applied as it is; name its nodes when it is made: muster plan --nodes … --out FILE"));
   auto session = Session::open(options, false);
   if (!session) return report(session.error());
   const auto started = SystemClock().now();

@@ -107,7 +107,7 @@ int events(const Options& options, const std::string& subject_name, std::size_t 
   auto store = lifecycle::openSqliteStore(options.database());
   if (!store) return report(store.error());
   const auto subject = lifecycle::Subject::parse(subject_name);
-  const auto found = (*store)->events(0, limit, subject_name.empty() ? nullptr : &subject);
+  const auto found = (*store)->lastEvents(limit, subject_name.empty() ? nullptr : &subject);
   if (!found) return report(found.error());
   for (const auto& event : *found) std::cout << (options.json ? toJson(event) : eventLine(event)) << '\n';
   return kOk;
@@ -146,6 +146,8 @@ int certVerify(const Options& options, const std::string& node) {
   if (!looking) return report(looking.error());
   const auto certificates = openCertificates(options, **looking);
   if (!certificates) return report(certificates.error());
+  if (!node.empty() && !(*looking)->cluster.findNode(NodeName(node)))
+    return report(Error(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", node)));
   bool all_valid = true;
   for (const auto& each : (*looking)->cluster.nodes) {
     if (!node.empty() && each.name.str() != node) continue;

@@ -102,6 +102,8 @@ class FakePhase final : public lifecycle::Phase {
 
   Async<std::vector<lifecycle::Fact>> observe(lifecycle::Subject subject) override {
     ++observed[subject];
+    if (observe_throws) throw std::runtime_error("broken");
+    if (observe_error) co_return fail(*observe_error);
     std::vector<lifecycle::Fact> out;
     for (const auto& goal : goals(cluster_, subject, {})) read(goal.facet, out);
     for (const auto& facet : reads_) read({subject, FacetName(facet)}, out);
@@ -149,6 +151,8 @@ class FakePhase final : public lifecycle::Phase {
   }
 
   std::map<lifecycle::Subject, int> observed;
+  std::optional<Error> observe_error;
+  bool observe_throws = false;
 
  private:
   void read(const lifecycle::FacetRef& facet, std::vector<lifecycle::Fact>& out) const {

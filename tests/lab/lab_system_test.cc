@@ -154,5 +154,15 @@ TEST_F(LabSystem, aNamespaceOfSomebodyElseIsLeftAlone) {
   EXPECT_TRUE(io::runChecked({.program = "ip", .args = {"netns", "delete", netns}}));
 }
 
+TEST_F(LabSystem, aFolderOfSomebodyElseIsLeftAlone) {
+  ASSERT_TRUE(io::makeDirs(folder_));
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "thesis.txt", "ten years of work"));
+  auto lab = up(cluster_, folder_, say);
+  ASSERT_FALSE(lab);
+  EXPECT_EQ(lab.error().code(), ErrorCode::Conflict);
+  EXPECT_TRUE(down(folder_, say));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "thesis.txt"));
+}
+
 }  // namespace
 }  // namespace muster::lab

@@ -155,7 +155,7 @@ TEST_F(PoolPhaseTest, drainWaitsForTheLastJobAndOrdersOnce) {
 TEST_F(PoolPhaseTest, tellsOutFromDrainedAndUnknownFromOut) {
   EXPECT_EQ(observed(), "out");
   state_ = "IDLE+NOT_RESPONDING";
-  EXPECT_EQ(observed(), "out");
+  EXPECT_EQ(observed(), "silent");
   state_ = "DOWN+DRAIN";
   EXPECT_EQ(observed(), "drained");
   state_ = "";

@@ -170,7 +170,7 @@ TEST_F(SlurmSystem, doesNotUndoAPersonsDrainNorCountASilentNodeIn) {
   // Resumed by somebody, but no slurmd runs there: Slurm calls it IDLE.
   ASSERT_EQ(tool("scontrol", {"update", "NodeName=gpu002", "State=RESUME"})->code, 0);
   EXPECT_THAT(tool("scontrol", {"show", "node", "gpu002", "-o"})->out, HasSubstr("State=IDLE"));
-  EXPECT_EQ(observed("gpu002"), "out");
+  EXPECT_EQ(observed("gpu002"), "silent");
 }
 
 }  // namespace

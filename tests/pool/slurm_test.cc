@@ -25,6 +25,13 @@ TEST(SlurmNode, takesJobsOnlyWhenItAnswersAndIsNotTakenOut) {
     EXPECT_FALSE(parseSlurmNode(record(state))->takesJobs()) << state;
 }
 
+TEST(SlurmNode, wouldTakeJobsAsSoonAsItAnswers) {
+  for (auto state : {"IDLE+NOT_RESPONDING", "IDLE*", "IDLE+POWERED_DOWN", "MIXED+REBOOT_ISSUED"})
+    EXPECT_TRUE(parseSlurmNode(record(state))->wouldTakeJobs()) << state;
+  for (auto state : {"DOWN", "DOWN*", "IDLE+DRAIN", "IDLE+DRAIN+NOT_RESPONDING", "IDLE+FAIL", "UNKNOWN", "FUTURE"})
+    EXPECT_FALSE(parseSlurmNode(record(state))->wouldTakeJobs()) << state;
+}
+
 TEST(SlurmNode, hasJobsUntilTheLastOneHasEnded) {
   EXPECT_TRUE(parseSlurmNode(record("ALLOCATED+DRAIN", 1))->hasJobs());
   EXPECT_TRUE(parseSlurmNode(record("MIXED+DRAIN", 1))->hasJobs());

@@ -1,12 +1,15 @@
 // The whole road on a virtual rack of two nodes, with muster killed on the way. Tests run in order on one rack.
+#include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "lab/vbmc/firmware_file.h"
 #include "tests/road/muster_process.h"
 #include "tests/paths.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <regex>
 
 namespace muster::test {
@@ -71,6 +74,73 @@ class Road : public testing::Test {
     return ids;
   }
 
+  /// Applies, which must fail; then no node may be in the pool, and `why` must name `words` and a next step.
+  static void expectKeptOut(const std::map<std::string, std::string>& words_of_node) {
+    const auto applied = runMuster({"apply"});
+    EXPECT_NE(applied.code, 0) << applied.out;
+    for (const auto& [node, words] : words_of_node) {
+      const auto why = expectOk({"why", node});
+      EXPECT_NE(why.find(words), std::string::npos) << node << " should say: " << words << "\n" << why;
+      EXPECT_NE(why.find("next step"), std::string::npos) << why;
+    }
+    EXPECT_EQ(expectOk({"lab", "exec", "sinfo", "-h", "-t", "idle,alloc", "-o", "%n"}), "") << "a faulty node is in the pool";
+  }
+
+  /// Replaces text in a file for one scope.
+  class Fault {
+   public:
+    Fault(fs::path file, const std::string& from, const std::string& to) : file_(std::move(file)), sound_(io::readFile(file_).value()) {
+      auto text = sound_;
+      const auto at = text.find(from);
+      EXPECT_NE(at, std::string::npos) << from;
+      EXPECT_TRUE(io::writeFileAtomic(file_, text.replace(at, from.size(), to), 0600));
+    }
+    Fault(const Fault&) = delete;
+    ~Fault() { EXPECT_TRUE(io::writeFileAtomic(file_, sound_, 0600)); }
+
+   private:
+    fs::path file_;
+    std::string sound_;
+  };
+
+  /// A copy of the image cache that a test may damage; muster uses it while this lives.
+  class PrivateCache {
+   public:
+    explicit PrivateCache(fs::path folder) : folder_(std::move(folder)), shared_(sharedCache()) {
+      fs::create_directories(folder_);
+      for (const char* part : {"images", "ramos"})
+        fs::copy(shared_ / part, folder_ / part, fs::copy_options::recursive | fs::copy_options::create_hard_links);
+      setenv("MUSTER_CACHE", folder_.c_str(), 1);
+    }
+    PrivateCache(const PrivateCache&) = delete;
+    ~PrivateCache() { setenv("MUSTER_CACHE", shared_.c_str(), 1); }
+
+    /// The newest: the one that this rack's key signed.
+    fs::path signedIndex() const {
+      fs::path newest;
+      for (const auto& file : fs::recursive_directory_iterator(folder_ / "images"))
+        if (file.path().filename().string().starts_with("index-") && (newest.empty() || fs::last_write_time(newest) < file.last_write_time()))
+          newest = file.path();
+      return newest;
+    }
+    /// Turns bytes over in the middle of the pack, in a file of its own.
+    void corruptPack() const {
+      const auto pack = signedIndex().parent_path() / "pack";
+      fs::copy_file(pack, pack.string() + ".own");
+      fs::rename(pack.string() + ".own", pack);
+      std::fstream file(pack, std::ios::in | std::ios::out | std::ios::binary);
+      file.seekp(static_cast<std::streamoff>(fs::file_size(pack) / 2));
+      file << "not what the index says";
+    }
+
+   private:
+    static fs::path sharedCache() {
+      if (const char* set = std::getenv("MUSTER_CACHE")) return set;
+      return fs::path(std::getenv("HOME")) / ".cache/muster";
+    }
+    fs::path folder_, shared_;
+  };
+
   static bool isFacet(const json& event, std::string_view kind, const std::string& facet) {
     const std::string action = event.value("action", "");
     return event.value("kind", "") == kind && action.size() > facet.size() && action.ends_with("/" + facet);
@@ -79,6 +149,29 @@ class Road : public testing::Test {
   static inline fs::path folder_;
   static inline bool broken_ = false;
 };
+
+TEST_F(Road, aWrongPasswordAndAnUnreachableBmcKeepTheirNodesOut) {
+  Fault password(folder_ / "secrets/bmc", io::readFile(folder_ / "secrets/bmc").value(), "not-the-password");
+  Fault address(folder_ / "racks.csv", "https://10.20.250.2", "https://10.20.250.99");
+  expectKeptOut({{"gpu001", "password"}, {"gpu002", "10.20.250.99"}});
+  EXPECT_LE(bmc("gpu001").at("failed_logins"), 1) << "a storm of logins would lock the account";
+}
+
+TEST_F(Road, aFirmwareFileWithAnotherHashIsNeverUploaded) {
+  Fault hash(folder_ / "cluster.yaml", "e8e5be50", "00000000");
+  expectKeptOut({{"gpu001", "SHA-256"}, {"gpu002", "SHA-256"}});
+  for (const char* node : {"gpu001", "gpu002"}) EXPECT_EQ(bmc(node).at("components").at("BMC").at("uploads"), 0) << node;
+}
+
+TEST_F(Road, anImageWithAForeignSignatureOrACorruptChunkNeverBecomesASystem) {
+  PrivateCache cache(folder_ / "cache");
+  {
+    Fault signature(cache.signedIndex(), "\"signature\":\"", "\"signature\":\"AAAA");
+    expectKeptOut({{"gpu001", "signature"}, {"gpu002", "signature"}});
+  }
+  cache.corruptPack();
+  expectKeptOut({{"gpu001", "corrupt"}, {"gpu002", "corrupt"}});
+}
 
 TEST_F(Road, killedDuringFirmwareAndImagingAllReachThePool) {
   {
@@ -135,6 +228,23 @@ TEST_F(Road, aNewDriverVersionIsAllThatChanges) {
   EXPECT_NE(runMuster({"cert", "verify"}).code, 0) << "the old certificate must be void";
   EXPECT_EQ(runMuster({"apply"}).code, 0);
   expectOk({"cert", "verify"});
+  EXPECT_NE(expectOk({"lab", "exec", "sinfo", "-h", "-o", "%D %t"}).find("2 idle"), std::string::npos);
+}
+
+TEST_F(Road, aNewFirmwareVersionIsAllThatChanges) {
+  const auto image = lab::vbmc::makeFirmware("BMC", "2.2.0");
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "firmware/bmc-2.2.0.fw", image));
+  replaceInInventory("version: 2.1.0, file: firmware/bmc-2.1.0.fw, sha256: \"e8e5be5036f0abf01128a4cb1064833a0f36366d6ea489a81b7b5356152434bf\"",
+                     "version: 2.2.0, file: firmware/bmc-2.2.0.fw, sha256: \"" + io::sha256Hex(image) + "\"");
+  for (const auto& id : planned())
+    EXPECT_TRUE(std::regex_match(id, std::regex("gpu00[12]/(firmware\\.BMC|gate\\..*|certificate|pool|pool#drain)"))) << id;
+  EXPECT_NE(runMuster({"cert", "verify"}).code, 0) << "the old certificate must be void";
+  expectOk({"apply"});
+  expectOk({"cert", "verify"});
+  for (const char* node : {"gpu001", "gpu002"}) {
+    EXPECT_EQ(bmc(node).at("components").at("BMC").at("flashes"), 2) << node;
+    EXPECT_EQ(bmc(node).at("components").at("BIOS").at("flashes"), 1) << node;
+  }
   EXPECT_NE(expectOk({"lab", "exec", "sinfo", "-h", "-o", "%D %t"}).find("2 idle"), std::string::npos);
 }
 
