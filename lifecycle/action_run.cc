@@ -326,8 +326,12 @@ bool ActionRun::wipeAllowed() const { return action_.disruption == Disruption::W
 
 void ActionRun::progress(double fraction, std::string_view text) {
   const auto now = services_.clock.steady();
-  const bool stored = !progress_stored_at_ || now - *progress_stored_at_ >= kProgressStoreInterval;
-  if (stored) progress_stored_at_ = now;
+  const auto interval = text == progress_stored_text_ ? kSameProgressStoreInterval : kProgressStoreInterval;
+  const bool stored = !progress_stored_at_ || now - *progress_stored_at_ >= interval;
+  if (stored) {
+    progress_stored_at_ = now;
+    progress_stored_text_ = text;
+  }
   if (!text.empty()) last_evidence_ = std::string(text);
   emit(EventKind::ActionProgress, std::string(text), std::clamp(fraction, 0.0, 1.0), stored);
 }

@@ -73,6 +73,7 @@ class ActionRun final : public ActContext {
   std::string last_waiting_;
   std::optional<std::string> stopped_by_;  ///< the phase answered Blocked
   std::optional<std::chrono::steady_clock::time_point> progress_stored_at_;
+  std::string progress_stored_text_;
   std::set<FacetRef> findings_raised_;
   bool own_finding_ = false;  ///< it has been said what is wrong with the action's facet
 };

@@ -27,6 +27,7 @@ inline constexpr std::size_t kMaxConcurrentSubjects = 64;
 inline constexpr std::chrono::milliseconds kFirstRetryDelay{2'000};      ///< doubles with every retry
 inline constexpr std::chrono::milliseconds kShortestPoll{10};            ///< floor of Again::after
 inline constexpr std::chrono::milliseconds kProgressStoreInterval{500};  ///< at most 2 progress events a second and action are stored
+inline constexpr std::chrono::seconds kSameProgressStoreInterval{10};     ///< … and of those that say the same, one in this time
 inline constexpr std::chrono::seconds kObserveDeadline{120};             ///< for one phase and subject
 inline constexpr std::chrono::seconds kVerifyDeadline{120};
 
