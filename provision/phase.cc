@@ -296,7 +296,7 @@ Async<Outcome> ProvisionPhase::enrol(const inventory::Node& node, ActContext& co
 Async<Outcome> ProvisionPhase::inspectNode(const inventory::Node& node, ActContext& context) {
   const auto state = deps_.agents.state(node.name);
   if (!state) {  // any agent can tell what the machine is; only a silent machine is restarted
-    auto boot = restarts_.intoRam(node.name);
+    auto boot = restarts_.intoRam(node.name, Restarts::Work::None);
     CO_TRY(wait, co_await std::move(boot));
     if (wait) co_return Outcome(*wait);
     co_return Outcome(Again{kLookAgain, "the hardware report of " + node.name.str()});
@@ -361,7 +361,7 @@ Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& co
     auto boot = bootInstalled(node, *image);
     co_return co_await std::move(boot);
   }
-  auto ram = restarts_.intoRam(node.name);
+  auto ram = restarts_.intoRam(node.name, note ? Restarts::Work::Begun : Restarts::Work::None);
   CO_TRY(wait, co_await std::move(ram));
   if (wait) co_return Outcome(*wait);
 
@@ -378,7 +378,7 @@ Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& co
 
 /// The image is on the disk; it must now run, and be the one that was written.
 Async<Outcome> ProvisionPhase::bootInstalled(const inventory::Node& node, const PackedImage& image) {
-  auto disk = restarts_.intoDisk(node.name);
+  auto disk = restarts_.intoDisk(node.name, Restarts::Work::Begun);
   CO_TRY(wait, co_await std::move(disk));
   if (wait) co_return Outcome(*wait);
   const auto state = deps_.agents.state(node.name);
@@ -389,7 +389,7 @@ Async<Outcome> ProvisionPhase::bootInstalled(const inventory::Node& node, const 
 }
 
 Async<Outcome> ProvisionPhase::runSystem(const inventory::Node& node) {
-  auto disk = restarts_.intoDisk(node.name);
+  auto disk = restarts_.intoDisk(node.name, Restarts::Work::None);
   CO_TRY(wait, co_await std::move(disk));
   if (wait) co_return Outcome(*wait);
   co_return Outcome(Done{});

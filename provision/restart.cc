@@ -29,10 +29,10 @@ Restarts::Stage& Restarts::stageOf(const NodeName& node, Mode mode) {
   return at->second;
 }
 
-Async<std::optional<Again>> Restarts::intoRam(NodeName node) { return drive(std::move(node), Mode::Ram); }
-Async<std::optional<Again>> Restarts::intoDisk(NodeName node) { return drive(std::move(node), Mode::Disk); }
+Async<std::optional<Again>> Restarts::intoRam(NodeName node, Work work) { return drive(std::move(node), Mode::Ram, work); }
+Async<std::optional<Again>> Restarts::intoDisk(NodeName node, Work work) { return drive(std::move(node), Mode::Disk, work); }
 
-Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode) {
+Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work) {
   const auto state = agents_.state(node);
   const auto stage = stageOf(node, mode);
   if (state && state->mode == mode && (stage.old_boot.empty() || state->boot_id != stage.old_boot)) {
@@ -40,12 +40,13 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode) {
     forget(node);
     co_return std::nullopt;
   }
-  auto decide = mustRestart(node, stage);
+  const auto patience = stage.boots > 0 || work == Work::Begun ? kBootLimit : kCallBack;
+  auto decide = mustRestart(node, stage, patience);
   CO_TRY(must, co_await std::move(decide));
   if (!must) {
     const auto waited = secondsOf(clock_.steady() - stageOf(node, mode).since);
     co_return Again{kLookAgain,
-                    fmt::format("the {} of {} to call ({} of at most {} s)", systemOf(mode), node.str(), waited, kBootLimit.count())};
+                    fmt::format("the {} of {} to call ({} of at most {} s)", systemOf(mode), node.str(), waited, patience.count())};
   }
   if (stage.boots >= kMaxBoots) {
     forget(node);
@@ -62,14 +63,16 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode) {
   co_return Again{kLookAgain, fmt::format("{} to start into the {}", node.str(), systemOf(mode))};
 }
 
-Async<bool> Restarts::mustRestart(NodeName node, Stage stage) {
-  const auto waited = clock_.steady() - stage.since;
-  if (stage.boots > 0) co_return waited > kBootLimit;
-  if (stage.mode == Mode::Ram || agents_.state(node)) co_return true;  // nothing useful is going on there
-  if (waited > kCallBack) co_return true;
+/// Only a machine that is off, or known to run the other system, is restarted without a wait.
+Async<bool> Restarts::mustRestart(NodeName node, Stage stage, std::chrono::seconds patience) {
+  if (clock_.steady() - stage.since > patience) co_return true;
+  if (stage.boots > 0) co_return false;
+  if (agents_.state(node)) co_return true;
   auto look = bmcs_.at(node).system();
-  CO_TRY(system, co_await std::move(look));
-  co_return system.power == bmc::PowerState::Off;
+  auto system = co_await std::move(look);
+  if (!system && system.error().canRetry()) co_return false;  // a power state that nobody knows is no reason to cut power
+  if (!system) co_return fail(std::move(system.error()));
+  co_return system->power == bmc::PowerState::Off;
 }
 
 /// The boot override goes first: a machine must never start without it and take another turn.

@@ -1,5 +1,6 @@
 // Restarts of a node by its BMC, and the wait until its agent calls again. Nothing of it needs to survive a crash: a new
-// controller looks who calls, and restarts a node (again) only when nobody does.
+// controller looks who calls, and restarts a node (again) only when nobody does. A machine that is on and silent may be
+// writing its disk for an earlier controller, so its power is cut only after a wait.
 #pragma once
 
 #include "agent/protocol/gateway.h"
@@ -14,7 +15,7 @@
 namespace muster::provision {
 
 inline constexpr std::chrono::seconds kBootLimit{600};  ///< from power-on to the agent's first call
-inline constexpr std::chrono::seconds kCallBack{45};    ///< a live agent has called a new controller by then
+inline constexpr std::chrono::seconds kCallBack{45};    ///< a live agent has called a new controller by then, if the network is well
 inline constexpr int kMaxBoots = 2;                     ///< tries for one stage
 inline constexpr std::chrono::milliseconds kLookAgain{2000};
 
@@ -23,11 +24,15 @@ class Restarts {
   Restarts(bmc::BmcFleet& bmcs, agent::AgentGateway& agents, Netboot& netboot, Clock& clock)
       : bmcs_(bmcs), agents_(agents), netboot_(netboot), clock_(clock) {}
 
+  /// Has the intent begun its work on the node (its operation is recorded)? Then a machine that is on and silent gets
+  /// kBootLimit before its power is cut: it may be writing, or starting what was written. Else it gets kCallBack.
+  enum class Work { None, Begun };
+
   /// Drives the node into the RAM OS. nullopt: its agent is there; else what is waited for.
   /// Errors: Timeout when it did not come after kMaxBoots boots
-  Async<std::optional<lifecycle::Again>> intoRam(NodeName node);
-  /// Drives the node into the system on its disk, likewise. A machine that is on and silent gets kCallBack first.
-  Async<std::optional<lifecycle::Again>> intoDisk(NodeName node);
+  Async<std::optional<lifecycle::Again>> intoRam(NodeName node, Work work);
+  /// Drives the node into the system on its disk, likewise.
+  Async<std::optional<lifecycle::Again>> intoDisk(NodeName node, Work work);
   /// The stage is over; a later one starts to count anew.
   void forget(const NodeName& node) { stages_.erase(node); }
 
@@ -40,8 +45,8 @@ class Restarts {
     std::string old_boot;  ///< of the agent that was there before the restart
   };
 
-  Async<std::optional<lifecycle::Again>> drive(NodeName node, agent::Mode mode);
-  Async<bool> mustRestart(NodeName node, Stage stage);
+  Async<std::optional<lifecycle::Again>> drive(NodeName node, agent::Mode mode, Work work);
+  Async<bool> mustRestart(NodeName node, Stage stage, std::chrono::seconds patience);
   Async<void> restart(NodeName node, agent::Mode mode);
   Stage& stageOf(const NodeName& node, agent::Mode mode);
 

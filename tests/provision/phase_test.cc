@@ -101,6 +101,13 @@ class ProvisionPhaseTest : public ::testing::Test {
     }
     return fail(ErrorCode::Timeout, "never ended; waits for " + waited_for);
   }
+  /// One call, and the wait that it asks for.
+  Result<Outcome> actAndWait(std::string_view name) {
+    auto outcome = act(name);
+    if (outcome && std::holds_alternative<Again>(*outcome)) clock.advance(std::get<Again>(*outcome).after);
+    return outcome;
+  }
+  int powerCalls() { return bmc().count("power"); }
   FactSet facts(Result<std::vector<lifecycle::Fact>> read) {
     EXPECT_TRUE(read) << read.error().str();
     FactSet set;
@@ -248,7 +255,13 @@ TEST_F(ProvisionPhaseTest, imageGoesFromRamOsToTheInstalledSystem) {
 
 TEST_F(ProvisionPhaseTest, killedWhileWritingTakesUpTheSameTask) {
   startWriting();
+  const auto calls = powerCalls();
+  const auto writing = *agents.state(kNode);
+  agents.silence(kNode);  // it has not called the new controller yet: its own pause between two calls must end first
   newController();
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(is<Again>(actAndWait(kImage)));
+  EXPECT_EQ(powerCalls(), calls) << "power was cut while the disk was written";
+  agents.setState(writing);
   EXPECT_TRUE(is<Again>(act(kImage)));
   installed = kDigest;
   agents.finish(context.intent, "{}");
@@ -257,20 +270,56 @@ TEST_F(ProvisionPhaseTest, killedWhileWritingTakesUpTheSameTask) {
   EXPECT_EQ(netboot.armings[kNode], 1) << "and not booted into the RAM OS again";
 }
 
+TEST_F(ProvisionPhaseTest, aNetworkThatIsSilentWhileWritingIsWaitedFor) {
+  startWriting();
+  const auto calls = powerCalls();
+  const auto writing = *agents.state(kNode);
+  agents.silence(kNode);
+  const auto until = clock.steady() + kBootLimit - 10s;
+  bmc().failNext("system", Error(ErrorCode::Unavailable, "no route to host"), 20);  // the BMC's network may be the same
+  while (clock.steady() < until) ASSERT_TRUE(is<Again>(actAndWait(kImage)));
+  EXPECT_EQ(powerCalls(), calls);
+  agents.setState(writing);
+  EXPECT_TRUE(is<Again>(act(kImage)));
+  agents.silence(kNode);  // a second silence counts from its own beginning
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(is<Again>(actAndWait(kImage)));
+  EXPECT_EQ(powerCalls(), calls);
+  clock.advance(kBootLimit);
+  ASSERT_TRUE(is<Again>(act(kImage)));
+  EXPECT_GT(powerCalls(), calls) << "nobody writes for so long without a word";
+}
+
+TEST_F(ProvisionPhaseTest, aWritingMachineThatLostItsPowerIsStartedAtOnce) {
+  startWriting();
+  bmc().info.power = bmc::PowerState::Off;
+  agents.silence(kNode);
+  ASSERT_TRUE(is<Again>(act(kImage)));
+  EXPECT_EQ(bmc().info.power, bmc::PowerState::On);
+}
+
+TEST_F(ProvisionPhaseTest, aSilentMachineThatIsOnMayCallBeforeItIsInspected) {
+  bmc().info.power = bmc::PowerState::On;
+  ASSERT_TRUE(is<Again>(act(kInspected)));
+  EXPECT_EQ(powerCalls(), 0);
+  ASSERT_TRUE(is<Done>(actToEnd(kInspected)));
+  EXPECT_EQ(bmc().count("power ForceRestart"), 1);
+}
+
 TEST_F(ProvisionPhaseTest, killedWhileTheNewSystemStartsOnlyWaits) {
   startWriting();
   installed = kDigest;
   agents.finish(context.intent, "{}");
   ASSERT_TRUE(is<Again>(act(kImage)));  // restarted from the disk
-  const auto cycles = bmc().power_cycles;
+  const auto calls = powerCalls();
   const auto calling = *agents.state(kNode);
   agents.silence(kNode);  // it has not called the new controller yet
   newController();
-  ASSERT_TRUE(is<Again>(act(kImage)));
-  EXPECT_EQ(bmc().power_cycles, cycles) << "a machine that is starting is left alone";
+  const auto until = clock.steady() + kBootLimit - 10s;
+  while (clock.steady() < until) ASSERT_TRUE(is<Again>(actAndWait(kImage)));
+  EXPECT_EQ(powerCalls(), calls) << "a machine that is starting is left alone";
   agents.setState(calling);
   EXPECT_TRUE(is<Done>(act(kImage)));
-  EXPECT_EQ(bmc().power_cycles, cycles);
+  EXPECT_EQ(powerCalls(), calls);
   EXPECT_EQ(agents.submitted(kNode, TaskKind::WriteImage).size(), 1u);
 }
 
