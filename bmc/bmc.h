@@ -30,6 +30,7 @@ struct FirmwareItem {
   std::string name;       ///< the inventory member's Id
   std::string version;
   bool updateable = false;
+  std::string unreadable = {};  ///< why it is listed but could not be read now; then only the name is set
 };
 
 struct FirmwareUpdate {

@@ -31,6 +31,7 @@ constexpr auto kBusyPoll = 10s;
 constexpr auto kSettlePoll = 5s;
 constexpr auto kSettleLimit = 15min;   ///< a host shows its new BIOS only after POST
 constexpr auto kShutdownLimit = 90s;   ///< for the guest; then the power is cut
+constexpr auto kResetGrace = 10min;    ///< a BMC that may have been reset is left alone so long before it is reset again
 constexpr std::size_t kMaxParallelUploads = 4;  ///< each holds its file in memory
 constexpr int kMaxUploadsTried = 3;    ///< attempts of which none is known to have arrived
 
@@ -127,7 +128,10 @@ class FirmwarePhase final : public lifecycle::Phase {
   Async<Outcome> afterLostUpload(Job job);
   Async<Outcome> follow(Job job);
   Async<Outcome> activate(Job job);
-  Async<void> powerCycle(Job job);
+  Async<Outcome> activateAgain(Job job);
+  Async<Outcome> powerOff(Job job);
+  Async<Outcome> powerOn(Job job);
+  Result<Outcome> beginSettling(Job job);
   Result<Outcome> settle(const Job& job, const std::string& seen);
 
   const inventory::Cluster& cluster_;
@@ -166,8 +170,13 @@ Async<Outcome> FirmwarePhase::act(Action action, ActContext& context) {
   auto step = progress.step == Step::Look       ? look(job)
               : progress.step == Step::Upload   ? afterLostUpload(job)
               : progress.step == Step::Follow   ? follow(job)
-                                                : activate(job);
-  co_return co_await std::move(step);
+              : progress.step == Step::Activate ? activateAgain(job)
+              : progress.step == Step::PowerOff ? powerOff(job)
+                                                : powerOn(job);
+  auto outcome = co_await std::move(step);
+  // A failed intent would be followed by a new flash. The action's deadline bounds this.
+  if (!outcome && outcome.error().canRetry() && progress.step != Step::Look) co_return Again{kBusyPoll, outcome.error().str()};
+  co_return outcome;
 }
 
 Async<std::string> FirmwarePhase::version(Job job) {
@@ -284,26 +293,35 @@ Async<Outcome> FirmwarePhase::follow(Job job) {
 Async<Outcome> FirmwarePhase::activate(Job job) {
   const auto how = activationOf(job.component->name);
   job.progress.step = Step::Activate;
+  job.progress.since = clock_.now();
   CO_TRY_OK(record(job, job.progress));
   job.context->progress(1, fmt::format("activating {} {} ({})", job.component->name, job.component->version, toString(how)));
+  if (how == Activation::PowerCycle) {
+    auto off = powerOff(job);
+    co_return co_await std::move(off);
+  }
   if (how == Activation::BmcReset) {
     auto reset = job.bmc->resetBmc();
     CO_TRY_OK(co_await std::move(reset));
-  } else if (how == Activation::PowerCycle) {
-    auto cycle = powerCycle(job);
-    CO_TRY_OK(co_await std::move(cycle));
   }
-  job.progress.step = Step::Settle;
-  job.progress.settle_since = clock_.now();
-  CO_TRY_OK(record(job, job.progress));
-  co_return Again{kTaskPoll, fmt::format("waiting for {} {} to be active", job.component->name, job.component->version)};
+  co_return beginSettling(job);
 }
 
-// The guest is asked first; a node that is off is only switched on. It stays on: cutting power again might meet a flash in POST.
-Async<void> FirmwarePhase::powerCycle(Job job) {
+// The reset may have been received before muster died, and the BMC may install what was uploaded right now.
+Async<Outcome> FirmwarePhase::activateAgain(Job job) {
+  const bool may_install = activationOf(job.component->name) == Activation::BmcReset && clock_.now() < job.progress.since + kResetGrace;
+  if (may_install) co_return Again{kSettlePoll, fmt::format("the BMC may have been reset already; waiting for {} {}", job.component->name, job.component->version)};
+  auto next = activate(job);
+  co_return co_await std::move(next);
+}
+
+// The guest is asked first; a node that is off is only switched on.
+Async<Outcome> FirmwarePhase::powerOff(Job job) {
   auto read = job.bmc->system();
   CO_TRY(system, co_await std::move(read));
   if (system.power != bmc::PowerState::Off) {
+    job.progress.step = Step::PowerOff;
+    CO_TRY_OK(record(job, job.progress));
     auto ask = job.bmc->power(bmc::PowerAction::GracefulShutdown);
     auto bounded = withDeadline<void>(clock_, kShutdownLimit, "shutting down", std::move(ask));
     auto down = co_await std::move(bounded);
@@ -312,13 +330,36 @@ Async<void> FirmwarePhase::powerCycle(Job job) {
       CO_TRY_OK(co_await std::move(force));
     }
   }
-  auto on = job.bmc->power(bmc::PowerAction::On);
+  job.progress.step = Step::PowerOn;
+  job.progress.since = clock_.now();
+  CO_TRY_OK(record(job, job.progress));
+  auto on = powerOn(job);
   co_return co_await std::move(on);
+}
+
+// From here on power is only ever switched on: what was uploaded may be flashed in POST.
+Async<Outcome> FirmwarePhase::powerOn(Job job) {
+  auto read = job.bmc->system();
+  CO_TRY(system, co_await std::move(read));
+  if (system.power == bmc::PowerState::Off) {
+    auto on = job.bmc->power(bmc::PowerAction::On);
+    CO_TRY_OK(co_await std::move(on));
+  } else if (system.power == bmc::PowerState::Unknown && clock_.now() < job.progress.since + kSettleLimit) {
+    co_return Again{kSettlePoll, "its power to be on"};
+  }
+  co_return beginSettling(job);
+}
+
+Result<Outcome> FirmwarePhase::beginSettling(Job job) {
+  job.progress.step = Step::Settle;
+  job.progress.since = clock_.now();
+  TRY_OK(record(job, job.progress));
+  return Again{kTaskPoll, fmt::format("waiting for {} {} to be active", job.component->name, job.component->version)};
 }
 
 Result<Outcome> FirmwarePhase::settle(const Job& job, const std::string& seen) {
   const auto& component = *job.component;
-  if (clock_.now() < job.progress.settle_since + kSettleLimit) {
+  if (clock_.now() < job.progress.since + kSettleLimit) {
     return Again{kSettlePoll, fmt::format("{} shows {}, waiting for {}", component.name, seen, component.version)};
   }
   return fail(givenUp(job, fmt::format("{} shows {} and not {}, {} min after its activation", component.name, seen, component.version, kSettleLimit.count()),

@@ -32,7 +32,12 @@ class FakeBmc final : public bmc::Bmc {
     Activates activates = Activates::PowerCycle;
     std::string update_gives;    ///< version that an upload brings; empty: "version" of the file's JSON header
     bool updateable = true;
+    int post_reads = 0;          ///< reads of the inventory after its activation that still show the old version (POST)
+    int unlisted_reads = 0;      ///< the next reads leave it out
+    int unreadable_reads = 0;    ///< the next reads name it but cannot read it
     int uploads = 0;             ///< how often it was flashed
+    std::string before;          ///< shown while post_reads_left
+    int post_reads_left = 0;
   };
 
   struct FakeTask {
@@ -42,6 +47,7 @@ class FakeBmc final : public bmc::Bmc {
     bool fails = false;
     bool finished = false;
     bool forgotten = false;      ///< answers NotFound from now on
+    int unlisted_reads = 0;      ///< the upload is still taken in: no list shows it, no second upload is refused for it
   };
 
   // ---- script: set before or while it is used
@@ -49,6 +55,8 @@ class FakeBmc final : public bmc::Bmc {
   std::map<std::string, Component> components;
   int task_polls = 2;                        ///< polls until a new task has finished
   bool next_update_fails = false;            ///< its task ends as Failed
+  int tasks_late_by = 0;                     ///< lists of tasks that do not show a new one yet
+  bool refuses_while_taking_in = false;      ///< and a second upload meanwhile is a Conflict
   bool forgets_finished_tasks = false;       ///< a finished task answers NotFound (iDRAC)
   std::string crash_after;                   ///< method name ("power On", "startUpdate") whose effect happens and whose answer is lost (FakeCrash)
   std::function<void(bmc::PowerState)> on_power;  ///< told after every change
@@ -66,6 +74,8 @@ class FakeBmc final : public bmc::Bmc {
   void failNext(const std::string& method, Error error, int times = 1) {
     for (int i = 0; i < times; ++i) errors_[method].push_back(error);
   }
+  /// The next call of `method` ("power On") has its effect, and answers this error.
+  void loseAnswer(const std::string& method, Error error) { lost_[method].push_back(std::move(error)); }
   int count(const std::string& call) const {
     int n = 0;
     for (const auto& c : calls) n += c == call || c.rfind(call + " ", 0) == 0;
@@ -98,7 +108,7 @@ class FakeBmc final : public bmc::Bmc {
         break;
     }
     crashPoint("power " + name(action));
-    co_return Result<void>();
+    co_return lost("power " + name(action));
   }
 
   Async<void> bootOnce(bmc::BootTarget target) override {
@@ -113,7 +123,12 @@ class FakeBmc final : public bmc::Bmc {
     calls.push_back("firmware");
     CO_TRY_OK(scripted("firmware"));
     std::vector<bmc::FirmwareItem> items;
-    for (const auto& [id, c] : components) items.push_back({id, c.version, c.updateable});
+    for (auto& [id, c] : components) {
+      if (c.unlisted_reads > 0 && c.unlisted_reads-- > 0) continue;
+      const bool old = c.post_reads_left > 0 && c.post_reads_left-- > 0;
+      items.push_back({id, old ? c.before : c.version, c.updateable});
+      if (c.unreadable_reads > 0 && c.unreadable_reads-- > 0) items.back() = {id, {}, false, "503 of the baseboard"};
+    }
     co_return items;
   }
 
@@ -127,7 +142,7 @@ class FakeBmc final : public bmc::Bmc {
       co_return fail(ErrorCode::Corrupt, update.file.string() + " does not have the declared SHA-256; nothing was sent");
     }
     for (const auto& [uri, task] : task_by_uri) {
-      if (!task.finished) co_return fail(ErrorCode::Conflict, "an update is running: " + uri);
+      if (!task.finished && (task.unlisted_reads == 0 || refuses_while_taking_in)) co_return fail(ErrorCode::Conflict, "an update is running: " + uri);
     }
     auto it = components.find(update.component);
     if (it == components.end()) co_return fail(ErrorCode::NotFound, "no firmware component " + update.component);
@@ -135,8 +150,9 @@ class FakeBmc final : public bmc::Bmc {
     ++it->second.uploads;
     const std::string uri = "/redfish/v1/TaskService/Tasks/" + std::to_string(++last_task_);
     auto version = it->second.update_gives.empty() ? headerVersion(bytes) : it->second.update_gives;
-    task_by_uri[uri] = FakeTask{update.component, version, task_polls, std::exchange(next_update_fails, false)};
+    task_by_uri[uri] = FakeTask{update.component, version, task_polls, std::exchange(next_update_fails, false), false, false, tasks_late_by};
     crashPoint("startUpdate");
+    CO_TRY_OK(lost("startUpdate"));
     co_return uri;
   }
 
@@ -159,7 +175,7 @@ class FakeBmc final : public bmc::Bmc {
     bmc::TaskList list;
     list.keeps_finished = !forgets_finished_tasks;
     for (auto& [uri, task] : task_by_uri) {
-      if (task.forgotten) continue;
+      if (task.forgotten || (task.unlisted_reads > 0 && task.unlisted_reads-- > 0)) continue;
       (task.finished ? list.finished : list.running).push_back(uri);
     }
     co_return list;
@@ -208,6 +224,13 @@ class FakeBmc final : public bmc::Bmc {
     it->second.pop_front();
     return tl::unexpected(std::move(error));
   }
+  Result<void> lost(const std::string& method) {
+    auto found = lost_.find(method);
+    if (found == lost_.end() || found->second.empty()) return {};
+    Error error = std::move(found->second.front());
+    found->second.pop_front();
+    return tl::unexpected(std::move(error));
+  }
   void crashPoint(const std::string& method) {
     if (crash_after != method) return;
     crash_after.clear();
@@ -238,7 +261,8 @@ class FakeBmc final : public bmc::Bmc {
   void activate(Activates how) {
     for (auto& [id, c] : components) {
       if (c.activates != how || c.staged.empty()) continue;
-      c.version = std::exchange(c.staged, {});
+      c.before = std::exchange(c.version, std::exchange(c.staged, {}));
+      c.post_reads_left = c.post_reads;
     }
   }
   /// The first JSON object of the file's first line may name the version, as the lab's firmware files do.
@@ -252,7 +276,7 @@ class FakeBmc final : public bmc::Bmc {
 
   std::string address_;
   int last_task_ = 0;
-  std::map<std::string, std::deque<Error>> errors_;
+  std::map<std::string, std::deque<Error>> errors_, lost_;
 };
 
 /// A BMC for every node that is asked for.
