@@ -34,6 +34,7 @@ constexpr auto kShutdownLimit = 90s;   ///< for the guest; then the power is cut
 constexpr auto kResetGrace = 10min;    ///< a BMC that may have been reset is left alone so long before it is reset again
 constexpr std::size_t kMaxParallelUploads = 4;  ///< each holds its file in memory
 constexpr int kMaxUploadsTried = 3;    ///< attempts of which none is known to have arrived
+constexpr auto kUploadGrace = 2min;    ///< for a slow BMC to list an upload whose answer was lost; looked at every kBusyPoll
 
 FacetName facetOf(const std::string& component) { return FacetName(std::string(kPrefix) + component); }
 
@@ -211,6 +212,7 @@ Async<Outcome> FirmwarePhase::upload(Job job) {
   auto permit = co_await std::move(enter);
   Progress next = job.progress;
   next.step = Step::Upload;
+  next.since = WallTime{};
   ++next.uploads_tried;
   CO_TRY_OK(record(job, next));
   job.context->progress(0, fmt::format("uploading {} {}", component.name, component.version));
@@ -223,8 +225,8 @@ Async<Outcome> FirmwarePhase::upload(Job job) {
     co_return Again{kTaskPoll, fmt::format("{} {} is being installed", component.name, component.version)};
   }
   const Error& error = task.error();
-  if (error.code() == ErrorCode::Conflict) {  // refused as a whole: nothing arrived
-    CO_TRY_OK(record(job, Progress()));
+  if (error.code() == ErrorCode::Conflict) {  // refused as a whole; but what is in its way may be an earlier one of ours
+    if (job.progress.uploads_tried == 0) CO_TRY_OK(record(job, Progress()));
     co_return Again{kBusyPoll, error.str()};
   }
   if (error.canRetry()) co_return Again{kBusyPoll, "the answer to the upload was lost: " + error.str()};
@@ -255,6 +257,13 @@ Async<Outcome> FirmwarePhase::afterLostUpload(Job job) {
     CO_TRY_OK(record(job, job.progress));
     auto next = follow(job);
     co_return co_await std::move(next);
+  }
+  if (job.progress.since == WallTime{}) {
+    job.progress.since = clock_.now();
+    CO_TRY_OK(record(job, job.progress));
+  }
+  if (clock_.now() < job.progress.since + kUploadGrace) {  // the BMC may still be taking it in
+    co_return Again{kBusyPoll, fmt::format("the BMC to list the upload of {} {}, whose answer was lost", job.component->name, job.component->version)};
   }
   if (!tasks.keeps_finished) {  // it may have come and gone: only the activation can tell
     auto next = activate(job);

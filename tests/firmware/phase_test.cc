@@ -317,6 +317,53 @@ TEST_F(FirmwarePhaseTest, aBmcThatIsAwayWhileItInstallsIsWaitedFor) {
   EXPECT_EQ(bmc.uploads, 1);
 }
 
+TEST_F(FirmwarePhaseTest, anUploadThatIsStillTakenInIsNotSentTwice) {
+  bmc.tasks_late_by = 5;  // the BMC lists it some lists later
+  bmc.crash_after = "startUpdate";
+  EXPECT_THROW((void)drive(action("BMC", "2.1.0")), test::FakeCrash);
+  restart();
+  ASSERT_TRUE(drive(action("BMC", "2.1.0")));
+  EXPECT_EQ(bmc.uploads, 1);
+}
+
+TEST_F(FirmwarePhaseTest, anUploadThatIsStillTakenInIsNotCutOff) {
+  bmc.forgets_finished_tasks = true;
+  bmc.components["BIOS"].post_reads = 5;
+  bmc.info.power = bmc::PowerState::On;
+  bmc.tasks_late_by = 5;
+  bmc.crash_after = "startUpdate";
+  EXPECT_THROW((void)drive(action("BIOS", "1.4.2")), test::FakeCrash);
+  restart();
+  ASSERT_TRUE(drive(action("BIOS", "1.4.2")));
+  EXPECT_EQ(bmc.uploads, 1);
+  EXPECT_EQ(bmc.power_cycles, 1);
+}
+
+TEST_F(FirmwarePhaseTest, aSecondUploadComesOnlyAfterManyLooks) {
+  bmc.failNext("startUpdate", Error(ErrorCode::Unavailable, "connection reset"));
+  ASSERT_TRUE(drive(action("BMC", "2.1.0")));
+  const auto second = std::find(bmc.calls.rbegin(), bmc.calls.rend(), "startUpdate BMC").base();
+  EXPECT_GE(std::count(bmc.calls.begin(), second, "tasks"), 10);
+  EXPECT_EQ(bmc.uploads, 1);
+}
+
+TEST_F(FirmwarePhaseTest, aSecondUploadThatTheBmcRefusesFindsTheFirst) {
+  bmc.tasks_late_by = 14;  // longer than muster looks
+  bmc.loseAnswer("startUpdate", Error(ErrorCode::Unavailable, "connection reset"));
+  bmc.refuses_while_taking_in = true;
+  ASSERT_TRUE(drive(action("BMC", "2.1.0")));
+  EXPECT_EQ(bmc.uploads, 1);
+}
+
+TEST_F(FirmwarePhaseTest, tasksThatCannotBeListedAfterACrashAreWaitedFor) {
+  bmc.crash_after = "startUpdate";
+  EXPECT_THROW((void)drive(action("BMC", "2.1.0")), test::FakeCrash);
+  restart();
+  bmc.failNext("tasks", Error(ErrorCode::Unavailable, "503"), 20);
+  ASSERT_TRUE(drive(action("BMC", "2.1.0")));
+  EXPECT_EQ(bmc.uploads, 1);
+}
+
 TEST_F(FirmwarePhaseTest, aBmcThatStillRestartsAfterACrashIsWaitedFor) {
   bmc.crash_after = "resetBmc";
   EXPECT_THROW((void)drive(action("BMC", "2.1.0")), test::FakeCrash);
