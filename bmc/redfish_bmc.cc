@@ -77,9 +77,9 @@ RedfishBmc::RedfishBmc(std::unique_ptr<RedfishSession> session, inventory::BootM
 
 // ---- finding things
 
-Async<std::vector<RedfishBmc::Member>> RedfishBmc::members(std::string collection, std::size_t limit, std::chrono::milliseconds timeout) {
-  std::vector<Member> found;
-  std::optional<Error> problem;
+Async<RedfishBmc::Members> RedfishBmc::members(std::string collection, std::size_t limit, std::chrono::milliseconds timeout) {
+  Members out;
+  std::size_t seen = 0;
   std::string next = collection;
   for (int page = 0; page < kMaxPages && !next.empty(); ++page) {
     auto read = session_->get(next, timeout);
@@ -89,29 +89,30 @@ Async<std::vector<RedfishBmc::Member>> RedfishBmc::members(std::string collectio
     if (!list || !list->is_array()) break;
     for (const Json& entry : *list) {
       const std::string uri = linkAt(entry, "@odata.id");
-      if (uri.empty() || found.size() >= limit) continue;
+      if (uri.empty() || seen++ >= limit) continue;
       if (entry.contains("Id")) {  // already expanded
-        found.push_back({uri, entry});
+        out.found.push_back({uri, entry});
         continue;
       }
       auto one = session_->get(uri, timeout);
       auto member = co_await std::move(one);
       if (member) {
-        found.push_back({uri, std::move(member->body)});
+        out.found.push_back({uri, std::move(member->body)});
       } else if (member.error().code() == ErrorCode::Denied) {
         co_return fail(std::move(member.error()));
-      } else {
-        problem = std::move(member.error());  // a baseboard answers 503 while the host is off: the others still count
+      } else if (member.error().code() != ErrorCode::NotFound) {  // else: gone since it was listed
+        out.unread.push_back({uri, std::move(member.error())});
       }
     }
   }
-  if (found.empty() && problem) co_return fail(std::move(*problem));
-  co_return found;
+  if (out.found.empty() && !out.unread.empty()) co_return fail(out.unread.back().why);
+  co_return out;
 }
 
 Async<RedfishBmc::Member> RedfishBmc::pickSystem(std::string collection) {
   auto read = members(collection, kMaxSystems, RedfishSession::kRequestTimeout);
-  CO_TRY(systems, co_await std::move(read));
+  CO_TRY(listed, co_await std::move(read));
+  auto& systems = listed.found;
   auto best = std::max_element(systems.begin(), systems.end(), [](const Member& a, const Member& b) { return hostScore(a.json) < hostScore(b.json); });
   if (best == systems.end() || !find(best->json, "Actions/#ComputerSystem.Reset")) {
     co_return fail(ErrorCode::NotFound, fmt::format("none of the {} systems of {} can be reset; muster finds no host behind this BMC", systems.size(), address()));
@@ -121,7 +122,8 @@ Async<RedfishBmc::Member> RedfishBmc::pickSystem(std::string collection) {
 
 Async<RedfishBmc::Member> RedfishBmc::pickManager(std::string collection, Member system) {
   auto read = members(collection, kMaxManagers, RedfishSession::kRequestTimeout);
-  CO_TRY(managers, co_await std::move(read));
+  CO_TRY(listed, co_await std::move(read));
+  auto& managers = listed.found;
   const auto managed_by = linksAt(system.json, "Links/ManagedBy");
   auto score = [&](const Member& m) {
     int points = 0;
@@ -183,7 +185,7 @@ Async<std::vector<std::string>> RedfishBmc::macs(std::string collection) {
   if (collection.empty()) co_return found;
   auto read = members(collection, kMaxInterfaces, RedfishSession::kRequestTimeout);
   CO_TRY(interfaces, co_await std::move(read));
-  for (const Member& nic : interfaces) {
+  for (const Member& nic : interfaces.found) {
     for (std::string_view field : {"PermanentMACAddress", "MACAddress"}) {
       auto mac = Mac::parse(textAt(nic.json, field));
       if (mac && std::find(found.begin(), found.end(), mac->str()) == found.end()) found.push_back(mac->str());

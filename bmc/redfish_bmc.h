@@ -37,6 +37,15 @@ class RedfishBmc final : public Bmc {
     std::string uri;
     Json json;
   };
+  struct Unread {
+    std::string uri;
+    Error why;
+  };
+  /// Of a collection. A baseboard answers 503 while the host is off: the other members still count.
+  struct Members {
+    std::vector<Member> found;
+    std::vector<Unread> unread;
+  };
   struct Inventory {
     std::vector<FirmwareItem> items;
     std::map<std::string, std::string> uri_by_name;
@@ -45,7 +54,7 @@ class RedfishBmc final : public Bmc {
   Async<Places> places();
   Async<Member> pickSystem(std::string collection);
   Async<Member> pickManager(std::string collection, Member system);
-  Async<std::vector<Member>> members(std::string collection, std::size_t limit, std::chrono::milliseconds timeout);
+  Async<Members> members(std::string collection, std::size_t limit, std::chrono::milliseconds timeout);
   Async<std::vector<std::string>> macs(std::string collection);
   Async<std::vector<std::string>> allowedResets(Json action);
 

@@ -58,7 +58,8 @@ Async<RedfishBmc::Inventory> RedfishBmc::readInventory() {
   auto collection = linkAt(service.body, "FirmwareInventory");
   if (collection.empty()) collection = at.update_service + "/FirmwareInventory";
   auto list = members(collection, kMaxInventory, at.quirks.inventory_read);
-  CO_TRY(found, co_await std::move(list));
+  CO_TRY(listed, co_await std::move(list));
+  const auto& found = listed.found;
 
   std::map<std::string, int> uses;
   for (const Member& m : found) ++uses[memberName(m.uri, m.json, at.quirks.inventory_key)];
@@ -69,6 +70,10 @@ Async<RedfishBmc::Inventory> RedfishBmc::readInventory() {
     if (uses[name] > 1) name = lastSegment(m.uri);
     inventory.items.push_back({name, textAt(m.json, "Version"), boolAt(m.json, "Updateable").value_or(false)});
     inventory.uri_by_name[name] = m.uri;
+  }
+  for (const Unread& m : listed.unread) {
+    const std::string name = memberName(m.uri, Json::object(), at.quirks.inventory_key);
+    if (!name.empty()) inventory.items.push_back({name, {}, false, m.why.str()});
   }
   co_return inventory;
 }
@@ -88,6 +93,9 @@ Async<Json> RedfishBmc::updateParameters(std::string component) {
   CO_TRY(inventory, co_await std::move(read));
   auto it = inventory.uri_by_name.find(component);
   if (it == inventory.uri_by_name.end()) {
+    for (const auto& item : inventory.items) {
+      if (item.name == component) co_return fail(ErrorCode::Unavailable, fmt::format("the BMC at {} cannot read {} now: {}", address(), component, item.unreadable));
+    }
     std::vector<std::string> names;
     for (const auto& item : inventory.items) {
       if (item.updateable && names.size() < 12) names.push_back(item.name);
@@ -204,7 +212,8 @@ Async<TaskList> RedfishBmc::tasks() {
   auto found = co_await std::move(all);
   if (!found && found.error().code() == ErrorCode::NotFound) co_return list;  // the last one vanished while it was read
   if (!found) co_return fail(std::move(found.error()));
-  for (const Member& m : *found) {
+  if (!found->unread.empty()) co_return fail(found->unread.front().why);  // it may be the update that runs
+  for (const Member& m : found->found) {
     RedfishReply reply{200, {}, m.json};
     (taskStatusOf(reply).state == TaskState::Running ? list.running : list.finished).push_back(m.uri);
   }

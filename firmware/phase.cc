@@ -120,7 +120,15 @@ class FirmwarePhase final : public lifecycle::Phase {
     Progress progress;
   };
 
-  Async<std::string> version(Job job);
+  /// What the inventory shows of the component; or why it shows nothing, although the BMC answers.
+  struct Shown {
+    std::string version;
+    std::optional<Error> trouble;
+    bool is(const std::string& wanted) const { return !trouble && lifecycle::matches(wanted, version); }
+    std::string words() const { return trouble ? trouble->str() : "shows " + version; }
+  };
+
+  Async<Shown> shown(Job job);
   Result<void> record(const Job& job, Progress progress);
   Error givenUp(const Job& job, std::string text, std::string evidence, std::string what_to_do);
 
@@ -157,17 +165,19 @@ Async<Outcome> FirmwarePhase::act(Action action, ActContext& context) {
   Job job{&action, &context, &bmcs_.at(subject.node()), component, progress};
 
   // The inventory decides, whatever the journal or a task says.
-  auto read = version(job);
+  auto read = shown(job);
   auto seen = co_await std::move(read);
-  const bool bmc_may_be_away = progress.step != Step::Look;  // it installs, restarts, or was restarting when muster died
-  if (!seen && seen.error().canRetry() && bmc_may_be_away) {
+  const bool begun = progress.step != Step::Look;
+  if (!seen && seen.error().canRetry() && begun) {  // it installs, restarts, or was restarting when muster died
     if (progress.step == Step::Settle) co_return settle(job, "no answer: " + seen.error().str());
     co_return Again{kSettlePoll, "the BMC does not answer: " + seen.error().str()};
   }
   if (!seen) co_return fail(std::move(seen.error()));
-  if (lifecycle::matches(action.to, *seen)) co_return Done{};
+  if (seen->is(action.to)) co_return Done{};
+  // Once begun, what is not shown is no verdict: components vanish while they install, or while the host is off.
+  if (seen->trouble && !begun) co_return fail(std::move(*seen->trouble));
+  if (progress.step == Step::Settle) co_return settle(job, seen->words());
 
-  if (progress.step == Step::Settle) co_return settle(job, *seen);
   auto step = progress.step == Step::Look       ? look(job)
               : progress.step == Step::Upload   ? afterLostUpload(job)
               : progress.step == Step::Follow   ? follow(job)
@@ -176,17 +186,24 @@ Async<Outcome> FirmwarePhase::act(Action action, ActContext& context) {
                                                 : powerOn(job);
   auto outcome = co_await std::move(step);
   // A failed intent would be followed by a new flash. The action's deadline bounds this.
-  if (!outcome && outcome.error().canRetry() && progress.step != Step::Look) co_return Again{kBusyPoll, outcome.error().str()};
+  if (!outcome && outcome.error().canRetry() && begun) co_return Again{kBusyPoll, outcome.error().str()};
   co_return outcome;
 }
 
-Async<std::string> FirmwarePhase::version(Job job) {
+Async<FirmwarePhase::Shown> FirmwarePhase::shown(Job job) {
   auto read = job.bmc->firmware();
   CO_TRY(items, co_await std::move(read));
+  const auto& name = job.component->name;
+  const bmc::FirmwareItem* unread = nullptr;  // of vendors that name members inside, an unreadable one may be any
   for (const auto& item : items) {
-    if (item.name == job.component->name) co_return item.version;
+    if (!item.unreadable.empty() && (!unread || item.name == name)) unread = &item;
+    if (item.name == name && item.unreadable.empty()) co_return Shown{item.version, std::nullopt};
   }
-  co_return fail(ErrorCode::NotFound, fmt::format("{} lists no firmware component {}; correct its name in the baseline", job.bmc->address(), job.component->name));
+  if (unread) {
+    co_return Shown{{}, Error(ErrorCode::Unavailable, fmt::format("{} lists {} but cannot read it now: {}{}", job.bmc->address(), unread->name, unread->unreadable,
+                                                                  unread->name == name ? "" : "; " + name + " is not listed, or it is that one"))};
+  }
+  co_return Shown{{}, Error(ErrorCode::NotFound, fmt::format("{} lists no firmware component {}; correct its name in the baseline", job.bmc->address(), name))};
 }
 
 Result<void> FirmwarePhase::record(const Job& job, Progress progress) { return job.context->recordOperation(progress.str()); }
@@ -288,9 +305,9 @@ Async<Outcome> FirmwarePhase::follow(Job job) {
     co_return Again{kTaskPoll, fmt::format("installing {} {}: {}", component.name, component.version, status->message)};
   }
   if (status && status->state == bmc::TaskState::Failed) {
-    auto again = version(job);
+    auto again = shown(job);
     auto now = co_await std::move(again);
-    if (now && lifecycle::matches(job.action->to, *now)) co_return Done{};  // some BMCs report a failure of what worked
+    if (now && now->is(job.action->to)) co_return Done{};  // some BMCs report a failure of what worked
     co_return fail(givenUp(job, fmt::format("{} did not install {} {}", job.bmc->address(), component.name, component.version), status->message,
                            "read the BMC's own log; the old version is still active. muster does not flash it again by itself"));
   }
@@ -369,9 +386,9 @@ Result<Outcome> FirmwarePhase::beginSettling(Job job) {
 Result<Outcome> FirmwarePhase::settle(const Job& job, const std::string& seen) {
   const auto& component = *job.component;
   if (clock_.now() < job.progress.since + kSettleLimit) {
-    return Again{kSettlePoll, fmt::format("{} shows {}, waiting for {}", component.name, seen, component.version)};
+    return Again{kSettlePoll, fmt::format("{} to be {}: {}", component.name, component.version, seen)};
   }
-  return fail(givenUp(job, fmt::format("{} shows {} and not {}, {} min after its activation", component.name, seen, component.version, kSettleLimit.count()),
+  return fail(givenUp(job, fmt::format("{} is not {}, {} min after its activation: {}", component.name, component.version, kSettleLimit.count(), seen),
                       fmt::format("activation {}; the upload was reported as completed", toString(activationOf(component.name))),
                       "check by hand what this component needs to activate; muster does not flash it again by itself"));
 }

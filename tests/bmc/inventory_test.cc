@@ -1,0 +1,63 @@
+// What a BMC lists but cannot read now is said to be unreadable, never absent.
+#include "tests/bmc/redfish_rig.h"
+#include "tests/bmc/virtual_bmc.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace muster::bmc {
+namespace {
+
+class RedfishInventory : public testing::Test {
+ protected:
+  RedfishInventory() {
+    virtual_bmc.net.handle = [this, serve = virtual_bmc.net.handle](io::HttpRequest request) { return answer(serve, std::move(request)); };
+  }
+  Async<io::HttpResponse> answer(test::FakeHttp::Handler serve, io::HttpRequest request) {
+    if (request.method == "GET" && request.url.target == broken) co_return test::FakeHttp::json(status, "{}");
+    auto op = serve(std::move(request));
+    co_return co_await std::move(op);
+  }
+
+  test::VirtualLoop loop;
+  test::VirtualBmc virtual_bmc{loop};
+  test::RedfishRig rig{loop, virtual_bmc.net};
+  std::unique_ptr<RedfishBmc> bmc = rig.bmc();
+  std::string broken;
+  int status = 503;
+};
+
+TEST_F(RedfishInventory, aMemberThatAnswers503IsListedAsUnreadable) {
+  broken = "/redfish/v1/UpdateService/FirmwareInventory/BIOS";
+  auto items = loop.run(bmc->firmware());
+  ASSERT_TRUE(items) << items.error().str();
+  const auto bios = std::find_if(items->begin(), items->end(), [](const FirmwareItem& item) { return item.name == "BIOS"; });
+  ASSERT_NE(bios, items->end());
+  EXPECT_THAT(bios->unreadable, testing::HasSubstr("503"));
+  EXPECT_TRUE(bios->version.empty());
+  for (const auto& item : *items) EXPECT_EQ(item.unreadable.empty(), item.name != "BIOS");
+  auto sent = loop.run(bmc->startUpdate({"BIOS", virtual_bmc.firmwareFile("BIOS", "9"), std::string(64, '0')}));
+  ASSERT_FALSE(sent);
+  EXPECT_TRUE(sent.error().canRetry()) << sent.error().str();
+}
+
+TEST_F(RedfishInventory, aMemberThatIsGoneIsNotListed) {
+  broken = "/redfish/v1/UpdateService/FirmwareInventory/BIOS";
+  status = 404;
+  auto items = loop.run(bmc->firmware());
+  ASSERT_TRUE(items);
+  for (const auto& item : *items) EXPECT_NE(item.name, "BIOS");
+}
+
+TEST_F(RedfishInventory, aTaskThatCannotBeReadMayBeTheOneThatRuns) {
+  const auto file = virtual_bmc.firmwareFile("BIOS", "9");
+  auto task = loop.run(bmc->startUpdate({"BIOS", file, *io::sha256File(file)}));
+  ASSERT_TRUE(task) << task.error().str();
+  broken = *task;
+  auto listed = loop.run(bmc->tasks());
+  ASSERT_FALSE(listed);
+  EXPECT_TRUE(listed.error().canRetry());
+}
+
+}  // namespace
+}  // namespace muster::bmc
