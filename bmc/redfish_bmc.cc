@@ -185,6 +185,7 @@ Async<std::vector<std::string>> RedfishBmc::macs(std::string collection) {
   if (collection.empty()) co_return found;
   auto read = members(collection, kMaxInterfaces, RedfishSession::kRequestTimeout);
   CO_TRY(interfaces, co_await std::move(read));
+  if (!interfaces.unread.empty()) co_return fail(interfaces.unread.front().why);  // a part of the list would say that the others are not there
   for (const Member& nic : interfaces.found) {
     for (std::string_view field : {"PermanentMACAddress", "MACAddress"}) {
       auto mac = Mac::parse(textAt(nic.json, field));

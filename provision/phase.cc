@@ -37,6 +37,27 @@ constexpr seconds kInspectLimit{40};
 constexpr seconds kWriteImageLimit{3600};
 constexpr seconds kInstallDriverLimit{1800};
 
+/// "yes", only when its serial or a MAC fits the inventory; "no: …" when one of them does not; "unknown: …" when there is
+/// nothing to compare, since any machine could be behind that BMC.
+std::string identityOf(const inventory::Node& node, const bmc::SystemInfo& system) {
+  const auto same = [&](const std::string& text) {
+    const auto mac = Mac::parse(text);
+    return mac && *mac == node.mac;
+  };
+  const bool serials = !node.serial.empty() && !system.serial.empty();
+  if (serials && system.serial != node.serial) return fmt::format("no: its serial is {}, the inventory says {}", system.serial, node.serial);
+  if (!system.macs.empty() && std::ranges::none_of(system.macs, same)) return fmt::format("no: none of its NICs has the MAC {}", node.mac.str());
+  if (serials || !system.macs.empty()) return std::string(kYes);
+  const auto serial = system.serial.empty() ? std::string("and no serial") : fmt::format("and its serial {} is not in the inventory", system.serial);
+  return fmt::format("unknown: it reports no MAC, {}", serial);
+}
+
+std::string identityAdvice(const inventory::Node& node, const bmc::SystemInfo& system, const std::string& identity) {
+  if (!identity.starts_with("unknown")) return "find out which machine is behind that address, then correct the inventory or the cabling";
+  if (system.serial.empty()) return "muster flashes and images no machine that it cannot identify: make the BMC report its serial or its MACs (BMC update, asset settings)";
+  return fmt::format("if the label of {} says so too, declare serial: {} for it in the inventory", node.name.str(), system.serial);
+}
+
 class ProvisionPhase final : public lifecycle::Phase {
  public:
   explicit ProvisionPhase(ProvisionDeps deps) : deps_(std::move(deps)), restarts_(deps_.bmcs, deps_.agents, deps_.netboot, deps_.clock) {}
@@ -119,16 +140,7 @@ Async<bmc::SystemInfo> ProvisionPhase::readBmc(NodeName node) {
 }
 
 Fact ProvisionPhase::enrolledFact(const inventory::Node& node, const bmc::SystemInfo& system) const {
-  std::string value(kYes);
-  const auto same = [&](const std::string& text) {
-    const auto mac = Mac::parse(text);
-    return mac && *mac == node.mac;
-  };
-  if (!node.serial.empty() && !system.serial.empty() && system.serial != node.serial) {
-    value = fmt::format("no: its serial is {}, the inventory says {}", system.serial, node.serial);
-  } else if (!system.macs.empty() && std::ranges::none_of(system.macs, same)) {
-    value = fmt::format("no: none of its NICs has the MAC {}", node.mac.str());
-  }
+  const auto value = identityOf(node, system);
   const nlohmann::json evidence{
       {"serial", system.serial}, {"macs", system.macs}, {"manufacturer", system.manufacturer}, {"model", system.model}};
   return fact(node.name, kEnrolled, value, "bmc " + deps_.bmcs.at(node.name).address(), evidence.dump());
@@ -285,9 +297,11 @@ Async<Outcome> ProvisionPhase::enrol(const inventory::Node& node, ActContext& co
   if (seen.value == kYes) co_return Outcome(Done{});
   Finding finding;
   finding.facet = {Subject(node.name), facet(kEnrolled)};
-  finding.text = fmt::format("the BMC at {} is not the BMC of {}: {}", node.bmc.url, node.name.str(), seen.value.substr(4));
+  const bool unknown = seen.value.starts_with("unknown");
+  finding.text = fmt::format("the BMC at {} {} the BMC of {}: {}", node.bmc.url, unknown ? "is not known to be" : "is not", node.name.str(),
+                             seen.value.substr(seen.value.find(": ") + 2));
   finding.evidence = seen.evidence;
-  finding.what_to_do = "find out which machine is behind that address, then correct the inventory or the cabling";
+  finding.what_to_do = identityAdvice(node, system, seen.value);
   finding.at = deps_.clock.now();
   context.finding(finding);
   co_return Outcome(Blocked{finding.text});

@@ -191,6 +191,21 @@ TEST_F(ProvisionPhaseTest, anotherMachineBehindTheBmcIsNotEnrolled) {
   EXPECT_THAT(value(observe(), kEnrolled), HasSubstr("none of its NICs"));
 }
 
+TEST_F(ProvisionPhaseTest, aMachineThatNothingIdentifiesIsNotEnrolled) {
+  bmc().info.macs.clear();
+  EXPECT_THAT(value(observe(), kEnrolled), HasSubstr("unknown: it reports no MAC, and its serial SN-1 is not in the inventory"));
+  EXPECT_THAT(why(act(kEnrolled)), HasSubstr("is not known to be the BMC of gpu001"));
+  ASSERT_EQ(context.findings.size(), 1u);
+  EXPECT_THAT(context.findings[0].what_to_do, HasSubstr("declare serial: SN-1"));
+  cluster.nodes[0].serial = "SN-1";
+  EXPECT_EQ(value(observe(), kEnrolled), "yes");
+  bmc().info.serial.clear();
+  EXPECT_THAT(value(observe(), kEnrolled), HasSubstr("unknown: it reports no MAC, and no serial"));
+  EXPECT_TRUE(is<Blocked>(act(kEnrolled)));
+  bmc().info.macs = {"52:54:00:00:00:01"};
+  EXPECT_EQ(value(observe(), kEnrolled), "yes");
+}
+
 TEST_F(ProvisionPhaseTest, unreachableBmcIsAnErrorThatCanBeRetried) {
   bmc().failNext("system", Error(ErrorCode::Unavailable, "connection refused"), 2);
   const auto outcome = act(kEnrolled);
