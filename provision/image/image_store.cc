@@ -50,13 +50,9 @@ class CachedImageStore final : public ImageStore {
     if (!lock) return fail(std::move(lock).error());
     std::error_code ignored;
     if (fs::exists(entry / kContentFile, ignored)) {
-      auto kept = openEntry(entry);
-      if (kept) {
-        if (auto whole = checkPack(*kept); whole) return kept;
-        else say(fmt::format("{}: {}; building it again", image.name, whole.error().text()));
-      } else {
-        say(fmt::format("{}: the kept image is not usable ({}); building it again", image.name, kept.error().text()));
-      }
+      auto kept = openOrHeal(entry, image.name, say);
+      if (kept) return kept;
+      say(fmt::format("{}: the kept image is not usable ({}); building it again", image.name, kept.error().text()));
     }
     auto built = publish(entry, [this, &image, &say](const fs::path& folder) { return fill(image, folder, say); });
     if (!built) return fail(std::move(built).error().within("building image " + image.name));
@@ -134,7 +130,7 @@ class CachedImageStore final : public ImageStore {
   Result<PackedImage> openEntry(const fs::path& entry) const {
     TRY(canonical, io::readFile(entry / kContentFile, agent::kMaxIndexBytes));
     const std::string digest = io::sha256Hex(canonical);
-    const fs::path signed_index = entry / fmt::format("index-{}.json", options_.key.id());
+    const fs::path signed_index = signedIndexOf(entry);
     std::error_code error;
     if (!fs::exists(signed_index, error)) {
       TRY(signature, io::sign(options_.key, canonical));
@@ -152,13 +148,27 @@ class CachedImageStore final : public ImageStore {
     return PackedImage{index.name, digest, pack, signed_index, index.size_bytes};
   }
 
-  static Result<void> checkPack(const PackedImage& image) {
-    TRY(text, io::readFile(image.index, agent::kMaxIndexBytes));
+  fs::path signedIndexOf(const fs::path& entry) const { return entry / fmt::format("index-{}.json", options_.key.id()); }
+
+  /// Against content.json, which every controller signs for itself.
+  static Result<void> checkPack(const fs::path& entry) {
+    TRY(text, io::readFile(entry / kContentFile, agent::kMaxIndexBytes));
     const json object = json::parse(text, nullptr, false);
-    TRY(sha256, io::sha256File(image.pack));
+    TRY(sha256, io::sha256File(entry / "pack"));
     if (!object.is_object() || object.value("pack_sha256", "") != sha256)
       return fail(ErrorCode::Corrupt, "the pack does not have the SHA-256 that its index says");
     return {};
+  }
+
+  /// A whole pack whose signed index is damaged, or signed by somebody else, is signed anew.
+  Result<PackedImage> openOrHeal(const fs::path& entry, const std::string& name, const Say& say) const {
+    TRY_OK(checkPack(entry));
+    auto kept = openEntry(entry);
+    if (kept) return kept;
+    say(fmt::format("{}: its signed index is not usable ({}); the pack is whole and is signed again", name, kept.error().text()));
+    std::error_code ignored;
+    fs::remove(signedIndexOf(entry), ignored);
+    return openEntry(entry);
   }
 
   /// Only what this cache holds has a digest: the target never becomes a path.

@@ -131,6 +131,23 @@ TEST_F(ImageStoreTest, refusesAnIndexThatSomebodyElseSigned) {
   EXPECT_EQ(get(*open(), "/images/" + built->digest + "/index.json").status, 404);
 }
 
+TEST_F(ImageStoreTest, signsAWholePackAgainWhenItsSignedIndexIsDamaged) {
+  const auto built = open()->build(sampleImage(), kQuiet);
+  ASSERT_TRUE(built);
+  const auto index = agent::openIndex(*io::readFile(built->index), "", key_.public_pem);
+  for (const auto& damaged : {std::string("{\"half"), *agent::signedJson(*index, *io::SigningKey::generate())}) {
+    ASSERT_TRUE(io::writeFileAtomic(built->index, damaged));
+    EXPECT_FALSE(open()->find(sampleImage()));
+    std::string said;
+    const auto healed = open()->build(sampleImage(), [&said](std::string_view text) { said += text; });
+    ASSERT_TRUE(healed) << healed.error().str();
+    EXPECT_EQ(healed->digest, built->digest);
+    EXPECT_THAT(said, HasSubstr("signed again"));
+    EXPECT_TRUE(agent::openIndex(*io::readFile(healed->index), healed->digest, key_.public_pem));
+  }
+  EXPECT_EQ(builds_, 1);
+}
+
 TEST_F(ImageStoreTest, noticesADamagedIndex) {
   const auto built = open()->build(sampleImage(), kQuiet);
   ASSERT_TRUE(built);
