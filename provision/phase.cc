@@ -78,7 +78,7 @@ class ProvisionPhase final : public lifecycle::Phase {
   Fact fact(const NodeName& node, std::string_view name, std::string value, std::string source, std::string evidence = {}) const {
     return {Subject(node), facet(name), std::move(value), deps_.clock.now(), std::move(source), std::move(evidence)};
   }
-  std::optional<PackedImage> packed(const std::string& image) const;
+  Result<PackedImage> packed(const std::string& image) const;
   std::string installedImage(const std::string& digest) const;
   const Hardware& hardwareOf(const AgentState& state) const;
 
@@ -104,19 +104,22 @@ class ProvisionPhase final : public lifecycle::Phase {
 
 // ---- goals and facts
 
-std::optional<PackedImage> ProvisionPhase::packed(const std::string& name) const {
+/// Errors: NotFound (not built), and the store's own; each says what to do
+Result<PackedImage> ProvisionPhase::packed(const std::string& name) const {
   if (const auto known = packed_.find(name); known != packed_.end()) return known->second;
   const auto declared = deps_.cluster.images.find(name);
-  if (declared == deps_.cluster.images.end()) return std::nullopt;
-  const auto found = deps_.images.find(declared->second);
-  if (!found) logWarning("provision", "image {}: {}", name, found.error().str());
-  if (!found || !*found) return std::nullopt;
+  if (declared == deps_.cluster.images.end()) return fail(ErrorCode::NotFound, fmt::format("the inventory declares no image {}", name));
+  auto found = deps_.images.find(declared->second);
+  if (!found) {
+    return fail(found.error().code(), fmt::format("{}; `muster image build {}` checks its pack and signs it again, or builds it anew", found.error().str(), name));
+  }
+  if (!*found) return fail(ErrorCode::NotFound, fmt::format("image {} is not built; run `muster image build {}`", name, name));
   return packed_[name] = **found;
 }
 
 std::string ProvisionPhase::installedImage(const std::string& digest) const {
   for (const auto& [name, declared] : deps_.cluster.images) {
-    if (const auto known = packed(name); known && known->digest == digest) return imageValue(name, known);
+    if (const auto known = packed(name); known && known->digest == digest) return imageValue(name, *known);
   }
   return "unknown@" + (digest.empty() ? "?" : digest);
 }
@@ -125,7 +128,8 @@ std::vector<lifecycle::Goal> ProvisionPhase::goals(const inventory::Cluster& clu
                                                    const lifecycle::FactSet&) const {
   const auto* node = subject.isCluster() ? nullptr : cluster.findNode(subject.node());
   if (!node) return {};
-  return provisionGoals(cluster, subject, packed(cluster.profileOf(*node).image));
+  const auto image = packed(cluster.profileOf(*node).image);
+  return provisionGoals(cluster, subject, image ? std::optional(*image) : std::nullopt);
 }
 
 const Hardware& ProvisionPhase::hardwareOf(const AgentState& state) const {
@@ -367,7 +371,7 @@ std::string ProvisionPhase::imageParams(const inventory::Node& node, const Packe
 Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& context) {
   const auto& wanted = deps_.cluster.profileOf(node).image;
   const auto image = packed(wanted);
-  if (!image) co_return Outcome(Blocked{fmt::format("image {} is not built; run `muster image build {}`", wanted, wanted)});
+  if (!image) co_return Outcome(Blocked{image.error().str()});
   CO_TRY(note, TaskNote::parse(context.operation()));
   const auto state = deps_.agents.state(node.name);
   const bool written = note && note->done;

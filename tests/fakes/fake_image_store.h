@@ -13,10 +13,12 @@ class FakeImageStore final : public provision::ImageStore {
   std::map<std::string, provision::PackedImage> images;  ///< by name
   std::optional<provision::RamOs> ram_os = provision::RamOs{"vmlinuz", "initrd.img", "agent.img"};
   int builds = 0;
+  std::optional<Error> refuse_find;  ///< what the store says instead
 
   void add(const std::string& name, const std::string& digest) { images[name] = {name, digest, "pack", "index.json", 1u << 30}; }
 
   Result<std::optional<provision::PackedImage>> find(const inventory::Image& image) const override {
+    if (refuse_find) return fail(*refuse_find);
     const auto it = images.find(image.name);
     if (it == images.end()) return std::nullopt;
     return it->second;

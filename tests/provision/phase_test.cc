@@ -174,6 +174,16 @@ TEST_F(ProvisionPhaseTest, imageThatIsNotBuiltBlocksAndWipesNobody) {
   EXPECT_EQ(bmc().power_cycles, 0);
 }
 
+TEST_F(ProvisionPhaseTest, anImageThatTheStoreRefusesBlocksWithItsWords) {
+  images.refuse_find = Error(ErrorCode::Denied, "the signature is not of the expected key").within("image bookworm");
+  newController();
+  const auto words = why(act(kImage));
+  EXPECT_THAT(words, HasSubstr("image bookworm: the signature is not of the expected key"));
+  EXPECT_THAT(words, HasSubstr("`muster image build bookworm`"));
+  EXPECT_THAT(words, Not(HasSubstr("is not built")));
+  EXPECT_EQ(powerCalls(), 0);
+}
+
 TEST_F(ProvisionPhaseTest, probeWithoutAValueMatchesNoGlob) {
   EXPECT_FALSE(lifecycle::matches("nvml.driver=*", joinProbes({{"nvml.driver", ""}})));
   EXPECT_TRUE(lifecycle::matches("nvml.driver=570.*", joinProbes({{"nvml.driver", "570.124.06"}})));
