@@ -153,8 +153,9 @@ class Table {
     spec_.fields.push_back({key, required, std::move(shape), doc, "", std::move(bound)});
     return *this;
   }
+  /// May be said several times, of different keys.
   Table& exactlyOne(std::vector<std::string_view> keys) {
-    spec_.exactly_one = std::move(keys);
+    spec_.exactly_one.push_back(std::move(keys));
     return *this;
   }
   Table& needs(std::string_view key, std::string_view needed) {

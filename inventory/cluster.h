@@ -35,6 +35,7 @@ struct SecretRef {
   /// Errors: NotFound with what to do
   /// A file loses its last line end; a command runs under sh and gives its first line.
   Result<Secret> read() const;
+  bool declared() const { return !env.empty() || !std::holds_alternative<std::monostate>(source); }
 };
 
 struct Credential {
@@ -122,9 +123,41 @@ struct SlurmPool {
   std::string partition;
   std::filesystem::path config;  ///< slurm.conf that the controller side uses; empty: the lab's, or /etc/slurm/slurm.conf
 };
+
+/// What a drain does with pods that end by themselves: those with restartPolicy Never or OnFailure.
+enum class JobPods { Wait, Evict };
+/// What a drain does with pods that lose something when they are evicted.
+enum class FragilePods { Hold, Evict };
+struct EvictionRules {
+  JobPods jobs = JobPods::Wait;
+  FragilePods empty_dir = FragilePods::Hold;  ///< pods with an emptyDir volume, whose content would be gone
+  FragilePods unmanaged = FragilePods::Hold;  ///< pods that no controller would start again
+};
+struct KubernetesPool {
+  std::string server;        ///< "https://10.20.0.2:6443", perhaps with a path
+  std::filesystem::path ca;  ///< who signed the server's certificate, PEM; empty: pin says which certificate it is
+  std::string pin;           ///< SHA-256 of the server's certificate, hex
+  SecretRef token;
+  std::filesystem::path client_certificate, client_key;  ///< instead of a token
+  std::string domain;                                    ///< nodes are called NAME.domain there; empty: NAME
+  std::string taint = "muster/out:NoSchedule";           ///< KEY[=VALUE]:NoSchedule, on nodes that muster keeps out
+  std::map<std::string, std::string> labels;             ///< put on nodes when they join
+  EvictionRules evict;
+};
+
+/// What happens when a drain is not finished by its deadline.
+enum class AtDeadline { Stay, Return, DeletePods };
+struct DrainPolicy {
+  std::optional<int> deadline_minutes;  ///< from the order to drain; absent: only the action's own deadline counts
+  AtDeadline at_deadline = AtDeadline::Stay;
+};
+
+/// Exactly one of the schedulers is there.
 struct Pool {
   std::string name;
-  SlurmPool slurm;
+  std::optional<SlurmPool> slurm;
+  std::optional<KubernetesPool> kubernetes;
+  DrainPolicy drain;
 };
 
 struct Expectation {

@@ -39,6 +39,9 @@ struct DeclaredNodes {
   bool complete = true;  ///< false: a hostlist or a CSV could not be read, so more names may be meant
 };
 
+/// Says what is wrong with the file of a secret, if anything. (tables_secrets.cc)
+void checkSecretFile(const std::filesystem::path& path, const Value& where, Reader& reader);
+
 inline constexpr std::size_t kMaxNodes = 200'000;
 
 /// Expands hostlists and reads CSV files. (nodes.cc)

@@ -14,6 +14,8 @@ constexpr std::size_t kMaxHostNameLength = 63;
 constexpr std::size_t kSha256Digits = 64;
 constexpr std::size_t kMaxUrlLength = 255;
 constexpr int kMaxPort = 65535;
+constexpr std::size_t kMaxLabelWord = 63;
+constexpr std::size_t kMaxLabelPrefix = 253;
 
 tl::unexpected<Error> say(std::string suggestion) { return fail(ErrorCode::InvalidInput, std::move(suggestion)); }
 
@@ -22,6 +24,13 @@ bool upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool digit(char c) { return c >= '0' && c <= '9'; }
 bool hasSpace(std::string_view text) {
   return std::any_of(text.begin(), text.end(), [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; });
+}
+
+/// A word of Kubernetes' labels and taints: letters, digits, '.', '_', '-' inside.
+bool isLabelWord(std::string_view text, std::size_t limit) {
+  auto end = [](char c) { return lower(c) || upper(c) || digit(c); };
+  auto good = [end](char c) { return end(c) || c == '.' || c == '_' || c == '-'; };
+  return !text.empty() && text.size() <= limit && end(text.front()) && end(text.back()) && std::all_of(text.begin(), text.end(), good);
 }
 
 }  // namespace
@@ -98,6 +107,44 @@ Result<void> checkBmcUrl(std::string_view text) {
     rest = rest.substr(0, colon);
   }
   if (rest.empty() || !std::all_of(rest.begin(), rest.end(), hostChar)) return say("for example https://10.20.250.1");
+  return {};
+}
+
+Result<void> checkServerUrl(std::string_view text) {
+  if (text.starts_with("http://")) return say("plain http would send the token in clear: write https://…");
+  if (!text.starts_with("https://")) return say(fmt::format("write https://{}", text));
+  std::string_view rest = text.substr(8);
+  const auto slash = rest.find('/');
+  std::string_view authority = rest.substr(0, slash);
+  std::string_view path = slash == std::string_view::npos ? std::string_view() : rest.substr(slash);
+  if (authority.find('@') != std::string_view::npos) return say("no account in a URL: declare token, or client_certificate and client_key");
+  if (path.find_first_of("?#") != std::string_view::npos) return say("only scheme, host, port and path: no '?' and no '#'");
+  if (path.starts_with("/api")) return say("leave out the path of the API itself: only what stands before /api");
+  TRY_OK(checkBmcUrl("https://" + std::string(authority)));
+  auto good = [](char c) { return lower(c) || upper(c) || digit(c) || c == '.' || c == '_' || c == '~' || c == '/' || c == '-'; };
+  if (!std::all_of(path.begin(), path.end(), good)) return say("the path has letters, digits, '.', '_', '~', '-' and '/' only");
+  return {};
+}
+
+Result<void> checkTaint(std::string_view text) {
+  const auto colon = text.rfind(':');
+  if (colon == std::string_view::npos) return say(fmt::format("say the effect: {}:NoSchedule", text));
+  const auto effect = text.substr(colon + 1);
+  if (effect == "NoExecute")
+    return say("NoExecute ends pods without asking their disruption budgets; write NoSchedule, muster evicts them itself");
+  if (effect == "PreferNoSchedule") return say("PreferNoSchedule lets pods in all the same; write NoSchedule");
+  const auto name = text.substr(0, colon);
+  const auto equals = name.find('=');
+  const auto key = name.substr(0, equals);
+  const auto slash = key.find('/');
+  const bool good_prefix = slash == std::string_view::npos || (isLabelWord(key.substr(0, slash), kMaxLabelPrefix) &&
+                                                               std::none_of(key.begin(), key.begin() + static_cast<std::ptrdiff_t>(slash),
+                                                                            [](char c) { return upper(c) || c == '_'; }));
+  const bool good_value =
+      equals == std::string_view::npos || equals + 1 == name.size() || isLabelWord(name.substr(equals + 1), kMaxLabelWord);
+  if (effect != "NoSchedule" || !good_prefix || !good_value ||
+      !isLabelWord(key.substr(slash == std::string_view::npos ? 0 : slash + 1), kMaxLabelWord))
+    return say("write KEY:NoSchedule or KEY=VALUE:NoSchedule, as in kubectl taint");
   return {};
 }
 

@@ -11,6 +11,8 @@ Result<void> checkSshKey(std::string_view text);
 Result<void> checkDisk(std::string_view text);
 Result<void> checkKernelArgument(std::string_view text);
 Result<void> checkBmcUrl(std::string_view text);
+Result<void> checkServerUrl(std::string_view text);
+Result<void> checkTaint(std::string_view text);
 /// Decided elsewhere, with a better message: hostlists and addresses by their own parsers.
 inline Result<void> acceptAny(std::string_view) { return {}; }
 
@@ -33,6 +35,19 @@ inline constexpr TextFormat kIpv4Range{"a range of addresses", R"(^(\d{1,3}\.){3
                                        "10.20.240.1-10.20.247.254", acceptAny};
 inline constexpr TextFormat kBmcUrl{"a BMC address", R"(^(https://([^\s/@:]+@)?[A-Za-z0-9.-]+(:\d{1,5})?/?|libvirt:[A-Za-z0-9._-]+)$)",
                                     "https://10.20.250.1", checkBmcUrl};
+inline constexpr TextFormat kServerUrl{"the https URL of an API server", R"(^https://[A-Za-z0-9.-]+(:\d{1,5})?(/[A-Za-z0-9._~/-]*)?$)",
+                                       "https://10.20.0.2:6443", checkServerUrl};
+inline constexpr TextFormat kTaint{"a taint, KEY[=VALUE]:NoSchedule",
+                                   "^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
+                                   "(=([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?)?:NoSchedule$",
+                                   "muster/out:NoSchedule", checkTaint};
+inline constexpr TextFormat kLabelKey{"the name of a Kubernetes label",
+                                      "^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$",
+                                      "example.com/hall"};
+inline constexpr TextFormat kLabelValue{"the value of a Kubernetes label: at most 63 letters, digits, '.', '_', '-'",
+                                        "^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$", "hall-2"};
+inline constexpr TextFormat kDomain{"a DNS domain", "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?([.][a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$",
+                                    "hall-2.example.com"};
 inline constexpr TextFormat kLink{"an InfiniBand width and speed", "^(1|2|4|8|12)x(SDR|DDR|QDR|FDR10|FDR|EDR|HDR|NDR|XDR)$", "4xHDR"};
 inline constexpr TextFormat kRouting{
     "one OpenSM routing engine, or several in order of preference",

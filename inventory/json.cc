@@ -30,6 +30,17 @@ std::string_view word(GateLevel level) {
   return "long";
 }
 
+std::string_view word(FragilePods rule) { return rule == FragilePods::Hold ? "hold" : "evict"; }
+
+std::string_view word(AtDeadline what) {
+  switch (what) {
+    case AtDeadline::Stay: return "stay";
+    case AtDeadline::Return: return "return";
+    case AtDeadline::DeletePods: break;
+  }
+  return "delete-pods";
+}
+
 class Writer {
  public:
   explicit Writer(const Cluster& cluster) : cluster_(cluster) {}
@@ -47,8 +58,7 @@ class Writer {
     for (const auto& [name, fabric] : cluster_.fabrics) out["fabric"][name] = write(fabric);
     for (const auto& [name, gate] : cluster_.gates)
       out["gates"][name] = {{"level", word(gate.level)}, {"on", gate.on}, {"isolate", gate.isolate}};
-    for (const auto& [name, pool] : cluster_.pools)
-      out["pools"][name] = {{"slurm", {{"partition", pool.slurm.partition}, {"config", path(pool.slurm.config)}}}};
+    for (const auto& [name, pool] : cluster_.pools) out["pools"][name] = write(pool);
     for (const auto& [name, profile] : cluster_.profiles) out["profiles"][name] = write(profile);
     const LabSpec& lab = cluster_.lab;
     out["lab"] = {
@@ -84,6 +94,32 @@ class Writer {
     if (const auto* file = std::get_if<std::filesystem::path>(&secret.source)) return {{"file", path(*file)}};
     if (const auto* line = std::get_if<std::string>(&secret.source)) return {{"command", line->substr(0, line->find(' '))}};
     return json::object();
+  }
+
+  json write(const Pool& pool) const {
+    json out;
+    if (pool.slurm) out["slurm"] = {{"partition", pool.slurm->partition}, {"config", path(pool.slurm->config)}};
+    if (pool.kubernetes) out["kubernetes"] = write(*pool.kubernetes);
+    if (pool.drain.deadline_minutes)
+      out["drain"] = {{"deadline_minutes", *pool.drain.deadline_minutes}, {"at_deadline", word(pool.drain.at_deadline)}};
+    return out;
+  }
+
+  json write(const KubernetesPool& pool) const {
+    json out = {{"server", pool.server},
+                {"domain", pool.domain},
+                {"taint", pool.taint},
+                {"labels", pool.labels},
+                {"evict",
+                 {{"jobs", pool.evict.jobs == JobPods::Wait ? "wait" : "evict"},
+                  {"empty_dir", word(pool.evict.empty_dir)},
+                  {"unmanaged", word(pool.evict.unmanaged)}}}};
+    if (!pool.ca.empty()) out["ca"] = path(pool.ca);
+    if (!pool.pin.empty()) out["pin"] = pool.pin;
+    if (pool.token.declared()) out["token"] = write(pool.token);
+    if (!pool.client_key.empty())
+      out.update(json{{"client_certificate", path(pool.client_certificate)}, {"client_key", path(pool.client_key)}});
+    return out;
   }
 
   json write(const Image& image) const {

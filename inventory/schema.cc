@@ -49,7 +49,14 @@ class SchemaWriter {
     }
     if (!required.empty()) out["required"] = std::move(required);
     out["additionalProperties"] = false;
-    for (std::string_view key : spec.exactly_one) out["oneOf"].push_back({{"required", Json::array({key})}});
+    for (const auto& keys : spec.exactly_one) {
+      Json one = Json::array();
+      for (std::string_view key : keys) one.push_back({{"required", Json::array({key})}});
+      if (spec.exactly_one.size() == 1)
+        out["oneOf"] = std::move(one);
+      else
+        out["allOf"].push_back({{"oneOf", std::move(one)}});
+    }
     for (const auto& [key, needed] : spec.needs) out["dependentRequired"][std::string(key)].push_back(needed);
     return out;
   }
@@ -136,7 +143,7 @@ void tableMarkdown(const ObjectSpec& spec, std::string& out) {
     out +=
         fmt::format("| `{}` | {} | {} | {} |\n", field.key, cell(shapeMarkdown(field.shape)), cell(fallback), cell(std::string(field.doc)));
   }
-  if (!spec.exactly_one.empty()) out += fmt::format("\nExactly one of `{}`.\n", fmt::join(spec.exactly_one, "`, `"));
+  for (const auto& keys : spec.exactly_one) out += fmt::format("\nExactly one of `{}`.\n", fmt::join(keys, "`, `"));
   for (const auto& [key, needed] : spec.needs) out += fmt::format("\n`{}` needs `{}`.\n", key, needed);
 }
 

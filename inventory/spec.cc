@@ -105,14 +105,14 @@ void checkPresence(const Value& value, const ObjectSpec& spec, Reader& reader) {
     if (field.required && !value.find(field.key))
       reader.error(value, fmt::format("{}: the key \"{}\" is missing", spec.title, field.key),
                    fmt::format("add {}: {}", field.key, describeShape(field.shape)));
-  std::vector<const Value*> chosen;
-  for (std::string_view key : spec.exactly_one)
-    if (const Value* found = value.findKey(key)) chosen.push_back(found);
-  if (!spec.exactly_one.empty() && chosen.empty())
-    reader.error(value, fmt::format("{}: one of {} is missing", spec.title, fmt::join(spec.exactly_one, ", ")));
-  if (chosen.size() > 1)
-    reader.error(*chosen[1], fmt::format("{}: only one of {} can be given", spec.title, fmt::join(spec.exactly_one, ", ")),
-                 "remove the others");
+  for (const auto& keys : spec.exactly_one) {
+    std::vector<const Value*> chosen;
+    for (std::string_view key : keys)
+      if (const Value* found = value.findKey(key)) chosen.push_back(found);
+    if (chosen.empty()) reader.error(value, fmt::format("{}: one of {} is missing", spec.title, fmt::join(keys, ", ")));
+    if (chosen.size() > 1)
+      reader.error(*chosen[1], fmt::format("{}: only one of {} can be given", spec.title, fmt::join(keys, ", ")), "remove the others");
+  }
   for (const auto& [key, needed] : spec.needs)
     if (const Value* found = value.findKey(key); found && !value.find(needed))
       reader.error(*found, fmt::format("{}: \"{}\" needs \"{}\"", spec.title, key, needed), fmt::format("add {}", needed));

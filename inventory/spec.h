@@ -100,7 +100,7 @@ struct ObjectSpec {
   std::string_view title, doc;
   std::vector<FieldSpec> fields;
   bool secret = false;                                                        ///< messages never quote what was written
-  std::vector<std::string_view> exactly_one;                                  ///< exactly one of these keys
+  std::vector<std::vector<std::string_view>> exactly_one;                     ///< exactly one of the keys of each group
   std::vector<std::pair<std::string_view, std::string_view>> needs;           ///< the first key needs the second
   std::function<void(void* object, const Value& map, Reader& reader)> check;  ///< rules between keys; only when each key was good
 
@@ -127,6 +127,8 @@ std::string describeShape(const Shape& shape);
 /// The table of the whole file.
 const ObjectSpec* clusterSpec();
 const ObjectSpec* fabricSpec();
+const ObjectSpec* poolSpec();
+const ObjectSpec* secretSpec();
 const ObjectSpec* nodeGroupSpec();
 /// The columns of a CSV of nodes.
 const ObjectSpec* nodeRowSpec();

@@ -1,15 +1,11 @@
-// The tables: what an inventory may say. A new key is a row here, and nothing else. Fabrics and nodes have files of their own.
+// The tables: what an inventory may say. A new key is a row here, and nothing else. Fabrics, nodes, pools and secrets have files of their own.
 #include "inventory/binding.h"
 #include "inventory/declared.h"
 #include "inventory/formats.h"
 
 #include <fmt/format.h>
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
 #include <set>
 
 namespace muster::inventory {
@@ -97,57 +93,6 @@ ObjectSpec make_networkSpec() {
 MUSTER_SPEC(networkSpec)
 
 // ---- credentials
-
-void checkSecretFile(const std::filesystem::path& path, const Value& where, Reader& reader) {
-  std::string shown = path.lexically_relative(reader.folder).string();
-  if (shown.empty() || shown.starts_with("..")) shown = path.string();
-  auto error = [&](std::string_view what, std::string hint) {
-    reader.error(where, fmt::format("the secret's file {} {}", shown, what), std::move(hint));
-  };
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0)
-    return error("does not exist", fmt::format("make it: (umask 077; mkdir -p {}; cat > {})", path.parent_path().string(), path.string()));
-  if (!S_ISREG(status.st_mode)) return error("is not a regular file", "name a file that holds the secret in one line");
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return error("cannot be read", fmt::format("give it to the user that runs muster: chown … {}", path.string()));
-  std::string line;
-  std::getline(in, line);
-  if (line.empty() || line == "\r") return error("is empty", "write the secret into it");
-  if (status.st_mode & S_IROTH)
-    reader.warning(where, fmt::format("everybody on this machine can read the secret's file {}", shown),
-                   fmt::format("chmod 600 {}", path.string()));
-}
-
-ObjectSpec make_secretSpec() {
-  return Table<SecretRef>("secret", "secret", "Where a secret comes from. A secret itself never stands in the inventory.")
-      .custom("file", false, text(kPath), "A file; its content without the line end at its end.",
-              [](SecretRef& secret, const Value& value, const Shape& shape, Reader& reader) {
-                std::filesystem::path path;
-                readInto(path, value, shape, reader);
-                if (path.empty()) return;
-                checkSecretFile(path, value, reader);
-                secret.source = std::move(path);
-              })
-      .custom("env", false, text(kEnvName), "An environment variable of muster's process.",
-              [](SecretRef& secret, const Value& value, const Shape& shape, Reader& reader) {
-                readInto(secret.env, value, shape, reader);
-                if (secret.env.empty()) return;
-                const char* content = std::getenv(secret.env.c_str());
-                if (!content || !*content)
-                  reader.error(value, fmt::format("the environment variable {} is {}", secret.env, content ? "empty" : "not set"),
-                               fmt::format("export {}=… before muster starts", secret.env));
-              })
-      .custom("command", false, text(kCommand), "A command line for sh; the first line that it prints is the secret. Run only when the secret is needed.",
-              [](SecretRef& secret, const Value& value, const Shape& shape, Reader& reader) {
-                std::string command;
-                readInto(command, value, shape, reader);
-                if (!command.empty()) secret.source = std::move(command);
-              })
-      .exactlyOne({"file", "env", "command"})
-      .secret()
-      .spec();
-}
-MUSTER_SPEC(secretSpec)
 
 ObjectSpec make_credentialSpec() {
   return Table<Credential>("credential", "credential", "An account, for example of the BMCs.")
@@ -278,7 +223,7 @@ ObjectSpec make_baselineSpec() {
 }
 MUSTER_SPEC(baselineSpec)
 
-// ---- gates, pools, profiles
+// ---- gates, profiles
 
 ObjectSpec make_gateSpec() {
   return Table<Gate>("gate", "gate", "A set of checks that a node must pass.")
@@ -302,20 +247,6 @@ ObjectSpec make_gateSpec() {
       .spec();
 }
 MUSTER_SPEC(gateSpec)
-
-ObjectSpec make_slurmSpec() {
-  return Table<SlurmPool>("slurm", "slurm", "A Slurm cluster.")
-      .required("partition", &SlurmPool::partition, text(kEntryName), "The partition that the nodes belong to.")
-      .optional("config", &SlurmPool::config, text(kPath),
-                "slurm.conf of the controller's side; absent: the lab's, or /etc/slurm/slurm.conf.")
-      .spec();
-}
-MUSTER_SPEC(slurmSpec)
-
-ObjectSpec make_poolSpec() {
-  return Table<Pool>("pool", "pool", "Where certified nodes work.").required("slurm", &Pool::slurm, object(slurmSpec), "Slurm.").spec();
-}
-MUSTER_SPEC(poolSpec)
 
 ObjectSpec make_expectSpec() {
   return Table<Expectation>("expect", "expect", "What the hardware must have. Less is a finding.")

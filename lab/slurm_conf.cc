@@ -62,8 +62,8 @@ std::string slurmConf(const inventory::Cluster& cluster, const Rack& rack, bool 
     conf += fmt::format("NodeName={} NodeAddr={} CPUs={} RealMemory={} State=DOWN\n", domain.name, rack.nodes[index].address.str(),
                         domain.vcpus, domain.memory_mib * kUsableMemoryPercent / 100);
     auto pool = cluster.pools.find(cluster.profileOf(cluster.nodes[index]).pool);
-    if (pool == cluster.pools.end()) continue;
-    auto& members = partitions[pool->second.slurm.partition];
+    if (pool == cluster.pools.end() || !pool->second.slurm) continue;
+    auto& members = partitions[pool->second.slurm->partition];
     members += (members.empty() ? "" : ",") + domain.name;
   }
   for (const auto& [partition, members] : partitions)

@@ -1,15 +1,15 @@
-// PoolPhase: a node joins Slurm only with a valid certificate; drain is the inverse.
+// PoolPhase: a node joins its pool only with a valid certificate; drain is the inverse. Which scheduler the pool has is behind
+// the seam in scheduler.h.
 //
 // The fact `pool` answers one question: may something that disturbs the node be done now?
-//   in       a job runs there or can start there (also while it drains: its jobs are still running)
+//   in       work runs there or can start there (also while it drains: what ran is still running)
 //   drained  it was taken out and nothing runs there
-//   silent   Slurm does not hear it, but starts jobs there as soon as it does
-//   out      Slurm starts nothing there for another reason (down, not named in slurm.conf)
+//   silent   the scheduler does not hear it, but starts work there as soon as it does
+//   out      nothing starts there for another reason (down, not known to the scheduler)
+#include "pool/kube_scheduler.h"
 #include "pool/pool.h"
-
-#include "base/io/crypto.h"
-#include "base/io/files.h"
-#include "pool/slurm.h"
+#include "pool/scheduler.h"
+#include "pool/slurm_scheduler.h"
 
 #include <nlohmann/json.hpp>
 
@@ -29,29 +29,37 @@ using lifecycle::Outcome;
 using lifecycle::Subject;
 
 constexpr std::string_view kOut = "out";
-constexpr std::chrono::seconds kJoinExpected{30}, kJoinDeadline{600}, kJoinTask{300};
-constexpr std::chrono::milliseconds kRegisterPoll{500};
-constexpr std::chrono::milliseconds kDrainPoll{2000};
-constexpr std::size_t kMaxConfBytes = 1u << 20;
-constexpr std::size_t kMaxMungeKeyBytes = 1024;
+constexpr std::chrono::seconds kJoinExpected{30}, kJoinDeadline{600};
+constexpr std::chrono::milliseconds kRegisterPoll{2000};
+constexpr std::chrono::milliseconds kFirstLook{500};
+constexpr std::size_t kNamedWork = 8;  ///< of what holds a drain, in one message
 
-std::string_view poolValue(const std::optional<SlurmNode>& node) {
-  if (!node) return kOut;
-  if (node->hasJobs() || node->takesJobs()) return lifecycle::kPoolIn;
-  if (node->wouldTakeJobs()) return lifecycle::kPoolSilent;
-  return node->draining() ? lifecycle::kPoolDrained : kOut;
+std::string_view poolValue(const std::optional<Member>& member) {
+  if (!member) return kOut;
+  if (member->has_work || member->takes_work) return lifecycle::kPoolIn;
+  if (member->silent) return lifecycle::kPoolSilent;
+  return member->draining ? lifecycle::kPoolDrained : kOut;
+}
+
+std::string joined(const std::vector<std::string>& work) {
+  const auto shown = std::min(work.size(), kNamedWork);
+  auto text = fmt::format("{}", fmt::join(work.begin(), work.begin() + static_cast<std::ptrdiff_t>(shown), "; "));
+  if (shown < work.size()) text += fmt::format("; and {} more", work.size() - shown);
+  return text;
 }
 
 class PoolPhase final : public lifecycle::Phase {
  public:
   PoolPhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, const lifecycle::CertificateGate& certificates,
             io::ProcessRunner& processes, Clock& clock, PoolOptions options)
-      : cluster_(cluster),
-        agents_(agents),
-        certificates_(certificates),
-        processes_(processes),
-        clock_(clock),
-        options_(std::move(options)) {}
+      : cluster_(cluster), certificates_(certificates), clock_(clock) {
+    for (const auto& [name, pool] : cluster.pools) {
+      if (pool.slurm)
+        schedulers_[name] = std::make_unique<SlurmScheduler>(cluster, pool, agents, processes, options);
+      else if (pool.kubernetes)
+        schedulers_[name] = std::make_unique<KubeScheduler>(*pool.kubernetes, options.http, clock);
+    }
+  }
 
   std::string_view name() const override { return "pool"; }
   std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject, const lifecycle::FactSet& facts) const override;
@@ -61,19 +69,14 @@ class PoolPhase final : public lifecycle::Phase {
 
  private:
   const inventory::Pool* poolOf(const Subject& subject) const;
-  std::filesystem::path confOf(const inventory::Pool& pool) const;
-  Slurm slurmOf(const inventory::Pool& pool) const;
-  Result<agent::AgentTask> joinTask(const inventory::Pool& pool, const std::string& id) const;
   Async<Outcome> join(NodeName node, const inventory::Pool& pool, ActContext& context);
-  Async<Outcome> admit(NodeName node, Slurm slurm, ActContext& context);
-  Async<Outcome> drain(NodeName node, Slurm slurm, std::string reason, ActContext& context);
+  Async<Outcome> drain(NodeName node, const inventory::Pool& pool, std::string reason, ActContext& context);
+  Async<Outcome> overdue(NodeName node, const inventory::Pool& pool, Member member, std::string held, ActContext& context);
 
   const inventory::Cluster& cluster_;
-  agent::AgentGateway& agents_;
   const lifecycle::CertificateGate& certificates_;
-  io::ProcessRunner& processes_;
   Clock& clock_;
-  const PoolOptions options_;
+  std::map<std::string, std::unique_ptr<Scheduler>> schedulers_;  // by pool
 };
 
 const inventory::Pool* PoolPhase::poolOf(const Subject& subject) const {
@@ -81,17 +84,7 @@ const inventory::Pool* PoolPhase::poolOf(const Subject& subject) const {
   const auto* node = cluster_.findNode(subject.node());
   if (!node) return nullptr;
   auto pool = cluster_.pools.find(cluster_.profileOf(*node).pool);
-  return pool == cluster_.pools.end() ? nullptr : &pool->second;
-}
-
-std::filesystem::path PoolPhase::confOf(const inventory::Pool& pool) const {
-  return pool.slurm.config.empty() ? options_.slurm_conf : cluster_.folder / pool.slurm.config;
-}
-
-Slurm PoolPhase::slurmOf(const inventory::Pool& pool) const {
-  auto env = options_.tool_env;
-  env["SLURM_CONF"] = confOf(pool).string();
-  return Slurm(processes_, std::move(env));
+  return pool == cluster_.pools.end() || !schedulers_.contains(pool->first) ? nullptr : &pool->second;
 }
 
 std::vector<Goal> PoolPhase::goals(const inventory::Cluster& cluster, const Subject& subject, const lifecycle::FactSet&) const {
@@ -106,96 +99,111 @@ std::vector<Goal> PoolPhase::goals(const inventory::Cluster& cluster, const Subj
            kJoinExpected,
            kJoinDeadline,
            {certificate},
-           fmt::format("profile {} belongs to pool {} (Slurm partition {})", profile.name, pool->name, pool->slurm.partition)}};
+           fmt::format("profile {} belongs to pool {} ({})", profile.name, pool->name, schedulers_.at(pool->name)->describe())}};
 }
 
 Async<std::vector<Fact>> PoolPhase::observe(Subject subject) {
   std::vector<Fact> facts;
   const auto* pool = poolOf(subject);
   if (!pool) co_return facts;
-  auto slurm = slurmOf(*pool);
-  auto ask = slurm.node(subject.str());
-  CO_TRY(node, co_await std::move(ask));
-  nlohmann::json evidence = {{"state", node ? node->state() : "not named in slurm.conf"}};
-  if (node && !node->reason.empty()) evidence["reason"] = node->reason;
-  facts.push_back({subject, FacetName(std::string(lifecycle::kPoolFacet)), std::string(poolValue(node)), clock_.now(), "scontrol show node",
-                   evidence.dump()});
+  auto& scheduler = *schedulers_.at(pool->name);
+  auto ask = scheduler.look(subject.node());
+  CO_TRY(member, co_await std::move(ask));
+  nlohmann::json evidence = {{"state", member ? member->state : scheduler.unknownNode(subject.node())}};
+  if (member && !member->reason.empty()) evidence["reason"] = member->reason;
+  facts.push_back({subject, FacetName(std::string(lifecycle::kPoolFacet)), std::string(poolValue(member)), clock_.now(), scheduler.source(),
+                   evidence.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)});
   co_return facts;
 }
 
 Async<Outcome> PoolPhase::act(Action action, ActContext& context) {
   const auto* pool = poolOf(action.facet.subject);
   if (!pool) co_return Blocked{fmt::format("{} has no pool in the inventory", action.facet.subject.str())};
-  if (action.to == lifecycle::kPoolDrained) {
-    auto run = drain(action.facet.subject.node(), slurmOf(*pool), std::string(kDrainReasonPrefix) + action.reason, context);
-    co_return co_await std::move(run);
-  }
-  auto run = join(action.facet.subject.node(), *pool, context);
+  const auto node = action.facet.subject.node();
+  auto run = action.to == lifecycle::kPoolDrained ? drain(node, *pool, std::string(kDrainReasonPrefix) + action.reason, context)
+                                                  : join(node, *pool, context);
   co_return co_await std::move(run);
 }
 
-/// The key travels in the task only: it is in no log, plan or event.
-Result<agent::AgentTask> PoolPhase::joinTask(const inventory::Pool& pool, const std::string& id) const {
-  auto conf = io::readFile(options_.slurm_node_conf.empty() ? confOf(pool) : options_.slurm_node_conf, kMaxConfBytes);
-  if (!conf) return fail(std::move(conf).error().within("slurm.conf for the nodes"));
-  auto key = io::readFile(options_.munge_key, kMaxMungeKeyBytes);
-  if (!key) return fail(std::move(key).error().within("munge key"));
-  nlohmann::json params = {{"kind", "slurm"}, {"conf", *conf}, {"munge_key", io::toBase64(*key)}};
-  return agent::AgentTask{id, agent::TaskKind::JoinPool, params.dump(), kJoinTask};
-}
-
-/// Called again until slurmd has registered; every step looks first, and the agent's task runs once for an intent.
 Async<Outcome> PoolPhase::join(NodeName node, const inventory::Pool& pool, ActContext& context) {
   if (auto valid = certificates_.requireValid(node); !valid) {
     if (valid.error().code() == ErrorCode::Denied)
       co_return Blocked{fmt::format("{} may not join pool {}: {}", node.str(), pool.name, valid.error().text())};
     co_return fail(std::move(valid).error().within("certificate"));
   }
-  auto slurm = slurmOf(pool);
-  auto ask = slurm.node(node.str());
-  CO_TRY(known, co_await std::move(ask));
-  if (!known)
+  auto& scheduler = *schedulers_.at(pool.name);
+  auto ask = scheduler.look(node);
+  CO_TRY(member, co_await std::move(ask));
+  if (!member && scheduler.registersItself()) co_return Again{kRegisterPoll, scheduler.unknownNode(node)};
+  if (!member) co_return Blocked{scheduler.unknownNode(node)};
+  if (member->takes_work) co_return Done{};
+  if (member->draining && member->by_person)
     co_return Blocked{
-        fmt::format("{} does not name node {}; add it there and run `scontrol reconfigure`", confOf(pool).string(), node.str())};
-  if (known->takesJobs()) co_return Done{};
-  if (known->draining() && !known->reason.starts_with(kDrainReasonPrefix))
-    co_return Blocked{
-        fmt::format("{} was drained by a person: '{}'; resume it by hand when it may take jobs again", node.str(), known->reason)};
-  context.progress(0.2, "starting munge and slurmd");
-  CO_TRY(task, joinTask(pool, context.intentId()));
-  auto run = agents_.runTask(node, std::move(task));
-  CO_TRY_OK(co_await std::move(run));
-  auto last = admit(node, std::move(slurm), context);
+        fmt::format("{} was drained by a person: '{}'; resume it by hand when it may take jobs again", node.str(), member->reason)};
+  auto last = scheduler.admit(node, context);
   co_return co_await std::move(last);
 }
 
-/// slurmd runs. A node that is down or drained must be resumed; one that is silent comes back by itself.
-Async<Outcome> PoolPhase::admit(NodeName node, Slurm slurm, ActContext& context) {
-  auto ask = slurm.node(node.str());
-  CO_TRY(known, co_await std::move(ask));
-  if (!known) co_return fail(ErrorCode::Unavailable, fmt::format("slurmctld no longer knows {}", node.str()));
-  if (known->takesJobs()) co_return Done{};
-  context.progress(0.7, known->state());
-  if (!known->slurmd_was_seen) co_return Again{kRegisterPoll, fmt::format("slurmd of {} to register", node.str())};
-  if (known->down() || known->draining()) {
-    auto resume = slurm.resume(node.str());
-    CO_TRY_OK(co_await std::move(resume));
-  }
-  co_return Again{kRegisterPoll, fmt::format("{} to be idle (now {})", node.str(), known->state())};
-}
-
-Async<Outcome> PoolPhase::drain(NodeName node, Slurm slurm, std::string reason, ActContext& context) {
-  auto ask = slurm.node(node.str());
-  CO_TRY(known, co_await std::move(ask));
-  if (!known) co_return Blocked{fmt::format("slurm.conf does not name {}, so it cannot be drained", node.str())};
-  if (!known->draining()) {
-    auto order = slurm.drain(node.str(), std::move(reason));
+Async<Outcome> PoolPhase::drain(NodeName node, const inventory::Pool& pool, std::string reason, ActContext& context) {
+  auto& scheduler = *schedulers_.at(pool.name);
+  auto ask = scheduler.look(node);
+  CO_TRY(member, co_await std::move(ask));
+  if (!member) co_return Blocked{fmt::format("{}; so it cannot be drained", scheduler.unknownNode(node))};
+  if (!member->ordered) {
+    auto order = scheduler.close(node, std::move(reason));
     CO_TRY_OK(co_await std::move(order));
     context.progress(0.1, "no new jobs start");
-    co_return Again{kRegisterPoll, "running jobs to end"};
+    co_return Again{kFirstLook, "running jobs to end"};
   }
-  if (!known->hasJobs()) co_return Done{};
-  co_return Again{kDrainPoll, fmt::format("running jobs to end ({} CPUs busy)", known->allocated_cpus)};
+  if (!member->has_work) co_return Done{};
+  auto ask_to_leave = scheduler.release(node);
+  CO_TRY(remains, co_await std::move(ask_to_leave));
+  if (remains.work.empty()) co_return Again{kFirstLook, "the last of its work to be gone"};
+  const auto held = joined(remains.work);
+  const auto& limit = pool.drain.deadline_minutes;
+  if (limit && !remains.all_leaving && member->draining_since && clock_.now() >= *member->draining_since + std::chrono::minutes(*limit)) {
+    auto decide = overdue(node, pool, std::move(*member), held, context);
+    co_return co_await std::move(decide);
+  }
+  co_return Again{remains.look_again, held};
+}
+
+/// The drain's own deadline has passed: the pool's policy, and a finding that says what was left.
+Async<Outcome> PoolPhase::overdue(NodeName node, const inventory::Pool& pool, Member member, std::string held, ActContext& context) {
+  auto& scheduler = *schedulers_.at(pool.name);
+  const auto late = fmt::format("{} is not drained after {} minutes: {}", node.str(), *pool.drain.deadline_minutes, held);
+  auto say = [&context](std::string what, std::string advice) {
+    lifecycle::Finding finding;
+    finding.severity = Severity::Warning;
+    finding.text = std::move(what);
+    finding.what_to_do = std::move(advice);
+    context.finding(std::move(finding));
+  };
+  auto policy = pool.drain.at_deadline;
+  std::string why_stays = "it takes no new work and stays so";
+  if (policy == inventory::AtDeadline::Return) {
+    auto valid = certificates_.requireValid(node);
+    if (member.by_person) why_stays = "a person took it out, so it is not given back";
+    if (!valid) why_stays = fmt::format("it is not given back, because {}", valid.error().text());
+    if (!valid || member.by_person) policy = inventory::AtDeadline::Stay;
+  }
+  switch (policy) {
+    case inventory::AtDeadline::Stay:
+      say(late, "end the work that holds it, or plan again later; " + why_stays);
+      co_return Blocked{fmt::format("{}; {}", late, why_stays)};
+    case inventory::AtDeadline::Return: {
+      auto back = scheduler.reopen(node);
+      CO_TRY_OK(co_await std::move(back));
+      say(late, "it was given back to its pool, as the pool's drain policy says; plan again later");
+      co_return Blocked{fmt::format("{}; it was given back to pool {}", late, pool.name)};
+    }
+    case inventory::AtDeadline::DeletePods: break;
+  }
+  // Said before it is done: a crash in between leaves a finding too many, never a deed without one.
+  say(late, "what is left is deleted, as the pool's drain policy says");
+  auto end = scheduler.endWork(node);
+  CO_TRY(ended, co_await std::move(end));
+  co_return Again{kRegisterPoll, fmt::format("what was deleted at the deadline to be gone: {}", joined(ended))};
 }
 
 }  // namespace

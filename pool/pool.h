@@ -1,13 +1,15 @@
-// Facade of pool/: Slurm. A node joins only with a valid certificate; drain is the inverse.
+// Facade of pool/: Slurm and Kubernetes. A node joins only with a valid certificate; drain is the inverse.
 #pragma once
 
 #include "agent/protocol/gateway.h"
+#include "base/io/http.h"
 #include "base/io/process.h"
 #include "inventory/cluster.h"
 #include "lifecycle/certificate_gate.h"
 #include "lifecycle/phase.h"
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 namespace muster::pool {
@@ -19,7 +21,8 @@ struct PoolOptions {
   std::filesystem::path slurm_conf;       ///< for scontrol here; a pool of the inventory may name another
   std::filesystem::path slurm_node_conf;  ///< for slurmd on the nodes; empty: the same
   std::filesystem::path munge_key;
-  std::map<std::string, std::string> tool_env;  ///< SLURM_CONF, munge socket
+  std::map<std::string, std::string> tool_env;                                             ///< SLURM_CONF, munge socket
+  std::function<std::unique_ptr<io::HttpClient>(io::TlsTrust)> http = io::makeHttpClient;  ///< to API servers of Kubernetes
 };
 std::unique_ptr<lifecycle::Phase> makePoolPhase(const inventory::Cluster& cluster, agent::AgentGateway& agents,
                                                 const lifecycle::CertificateGate& certificates, io::ProcessRunner& processes, Clock& clock,

@@ -1,5 +1,7 @@
 #include "pool/slurm.h"
 
+#include "pool/pool.h"
+
 #include <fmt/format.h>
 
 #include <array>
@@ -10,7 +12,7 @@ namespace muster::pool {
 
 namespace {
 
-constexpr std::chrono::seconds kScontrolTimeout{30};
+constexpr std::chrono::seconds kToolTimeout{30};
 constexpr std::size_t kQuotedBytes = 300;
 constexpr std::size_t kMaxReasonBytes = 200;
 
@@ -47,6 +49,8 @@ bool SlurmNode::takesJobs() const { return wouldTakeJobs() && !anyOf(flags, kAwa
 
 bool SlurmNode::wouldTakeJobs() const { return isWorking(base) && !anyOf(flags, kHeldFlags); }
 
+bool SlurmNode::drainedByMuster() const { return draining() && reason.starts_with(kDrainReasonPrefix); }
+
 std::string SlurmNode::state() const {
   auto text = base;
   for (const auto& flag : flags) text += "+" + flag;
@@ -77,25 +81,28 @@ Result<SlurmNode> parseSlurmNode(std::string_view text) {
   if (auto at = text.find(" Reason="); at != std::string_view::npos) {
     auto reason = text.substr(at + 8);
     node.reason = reason.substr(0, reason.find('\n'));
-    if (auto who = node.reason.rfind(" ["); who != std::string::npos && node.reason.ends_with(']'))
-      node.reason.erase(who);  // "[root@time]"
+    if (auto who = node.reason.rfind(" ["); who != std::string::npos && node.reason.ends_with(']')) {  // "[root@time]"
+      const auto stamp = node.reason.substr(who + 2, node.reason.size() - who - 3);
+      if (auto time = parseWallTime(stamp.substr(stamp.rfind('@') + 1) + "Z")) node.reason_since = *time;
+      node.reason.erase(who);
+    }
   }
   return node;
 }
 
-Async<io::ProcessExit> Slurm::scontrol(std::vector<std::string> args) {
+Async<io::ProcessExit> Slurm::tool(std::string program, std::vector<std::string> args) {
   io::Command command;
-  command.program = "scontrol";
+  command.program = std::move(program);
   command.args = std::move(args);
   command.env = env_;
-  command.timeout = kScontrolTimeout;
+  command.timeout = kToolTimeout;
   auto run = processes_.run(std::move(command));
   co_return co_await std::move(run);
 }
 
 Async<std::optional<SlurmNode>> Slurm::node(std::string name) {
   std::vector<std::string> args = {"show", "node", name, "-o"};
-  auto run = scontrol(std::move(args));
+  auto run = tool("scontrol", std::move(args));
   CO_TRY(exit, co_await std::move(run));
   // A record may quote the words of a person ("Reason=GPU 3 not found"): only slurmctld's own sentence means that there is no such node.
   const auto unknown = fmt::format("Node {} not found", name);
@@ -109,10 +116,22 @@ Async<std::optional<SlurmNode>> Slurm::node(std::string name) {
 Async<std::string> Slurm::update(std::vector<std::string> args) {
   args.insert(args.begin(), "update");
   auto what = fmt::format("{}", fmt::join(args, " "));
-  auto run = scontrol(std::move(args));
+  auto run = tool("scontrol", std::move(args));
   CO_TRY(exit, co_await std::move(run));
   if (exit.code != 0) co_return fail(ErrorCode::Unavailable, fmt::format("scontrol {}: {}", what, firstLines(exit.err + exit.out)));
   co_return std::string();
+}
+
+Async<std::string> Slurm::jobs(std::string name) {
+  std::vector<std::string> args = {"--nodelist=" + name, "--states=RUNNING,COMPLETING,SUSPENDED", "--noheader",
+                                   "--format=job %i of %u, %L left"};
+  auto run = tool("squeue", std::move(args));
+  CO_TRY(exit, co_await std::move(run));
+  if (exit.code != 0) co_return fail(ErrorCode::Unavailable, fmt::format("squeue: {}", firstLines(exit.err)));
+  auto text = firstLines(exit.out);
+  while (text.ends_with('\n')) text.pop_back();
+  for (auto at = text.find('\n'); at != std::string::npos; at = text.find('\n', at)) text.replace(at, 1, "; ");
+  co_return text;
 }
 
 Async<std::string> Slurm::drain(std::string name, std::string reason) {

@@ -1,6 +1,7 @@
 // Slurm through scontrol: the one place that knows its words. (scontrol of Slurm 22.05 has no JSON; -o is one record a line.)
 #pragma once
 
+#include "base/clock.h"
 #include "base/io/process.h"
 #include "base/task.h"
 
@@ -19,16 +20,20 @@ struct SlurmNode {
   int allocated_cpus = 0;
   bool slurmd_was_seen = false;  ///< a slurmd registered since slurmctld knows the node
   std::string reason;
+  std::optional<WallTime> reason_since;
 
   bool draining() const { return flags.count("DRAIN") > 0; }
   bool responding() const { return flags.count("NOT_RESPONDING") == 0; }
   bool down() const { return base == "DOWN"; }
   bool hasJobs() const;    ///< running or ending; those of a node that is down have been ended by Slurm
   bool takesJobs() const;  ///< can start a job now, or is full of them
+  bool hasJobs() const;        ///< running or ending; those of a node that is down have been ended by Slurm
+  bool takesJobs() const;      ///< can start a job now, or is full of them
   bool wouldTakeJobs() const;  ///< as takesJobs, once its slurmd answers
+  bool drainedByMuster() const;
   std::string state() const;
 };
-/// `scontrol show node -o`. Errors: Corrupt
+/// `scontrol show node -o`, with its times in UTC. Errors: Corrupt
 Result<SlurmNode> parseSlurmNode(std::string_view text);
 
 class Slurm {
@@ -36,11 +41,13 @@ class Slurm {
   Slurm(io::ProcessRunner& processes, std::map<std::string, std::string> env) : processes_(processes), env_(std::move(env)) {}
   /// nullopt: slurm.conf does not name the node. Errors: Unavailable (slurmctld does not answer)
   Async<std::optional<SlurmNode>> node(std::string name);
+  /// The jobs on a node, for people: "job 17 of alice, 1:00:00 left". Errors: Unavailable
+  Async<std::string> jobs(std::string name);
   Async<std::string> drain(std::string name, std::string reason);
   Async<std::string> resume(std::string name);
 
  private:
-  Async<io::ProcessExit> scontrol(std::vector<std::string> args);
+  Async<io::ProcessExit> tool(std::string program, std::vector<std::string> args);
   Async<std::string> update(std::vector<std::string> args);
   io::ProcessRunner& processes_;
   const std::map<std::string, std::string> env_;

@@ -35,7 +35,7 @@ TEST_F(LoadTest, readsEverySection) {
   EXPECT_EQ(fabric.partitions[0].pkey, 0x10);
   EXPECT_TRUE(fabric.partitions[1].ipoib);
   EXPECT_THAT(cluster.gates.at("burn-in").on, ElementsAre("host", "gpu"));
-  EXPECT_EQ(cluster.pools.at("batch").slurm.partition, "gpu");
+  EXPECT_EQ(cluster.pools.at("batch").slurm->partition, "gpu");
   EXPECT_EQ(cluster.profiles.at("gpu-node").expect.gpus, 8);
   EXPECT_EQ(cluster.profiles.at("gpu-node").boot, BootMode::Uefi);
   EXPECT_EQ(cluster.folder, folder_);

@@ -24,7 +24,7 @@ inline inventory::Cluster labCluster(const std::string& name) {
   fabric.rails = 2;
   fabric.subnet_managers = {"controller"};
   cluster.fabrics["infiniband"] = fabric;
-  cluster.pools["batch"] = {"batch", {"gpu", {}}};
+  cluster.pools["batch"] = {"batch", inventory::SlurmPool{"gpu", {}}};
   for (auto [profile, boot] : {std::pair{"uefi-node", inventory::BootMode::Uefi}, {"bios-node", inventory::BootMode::Bios}}) {
     inventory::Profile made;
     made.name = profile;

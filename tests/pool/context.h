@@ -32,7 +32,7 @@ struct Certificates final : lifecycle::CertificateGate {
 
 inline inventory::Cluster poolCluster() {
   inventory::Cluster cluster;
-  cluster.pools["batch"] = {"batch", {"gpu", {}}};
+  cluster.pools["batch"] = {"batch", inventory::SlurmPool{"gpu", {}}};
   auto& profile = cluster.profiles["gpu-node"];
   profile.name = "gpu-node";
   profile.pool = "batch";

@@ -15,6 +15,7 @@ namespace {
 
 using namespace lifecycle;
 using muster::test::runAsync;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -42,6 +43,7 @@ class PoolPhaseTest : public ::testing::Test {
                                          reason_.empty() ? "" : " Reason=" + reason_),
                              ""};
     }
+    if (command.program == "squeue") return io::ProcessExit{0, "job 17 of alice, 9:59 left\njob 18 of bob, UNLIMITED left\n", ""};
     auto what = command.args.at(2);
     updates_.push_back(what);
     if (what == "State=RESUME") state_ = after_resume_;
@@ -142,7 +144,7 @@ TEST_F(PoolPhaseTest, drainWaitsForTheLastJobAndOrdersOnce) {
   EXPECT_EQ(reason_, "muster: driver nvidia changes");
   EXPECT_EQ(observed(), "in") << "jobs still run: nothing may disturb the node";
   auto waiting = act("drained");
-  EXPECT_THAT(std::get<Again>(*waiting).waiting_for, HasSubstr("4 CPUs busy"));
+  EXPECT_THAT(std::get<Again>(*waiting).waiting_for, HasSubstr("4 CPUs busy; job 17 of alice, 9:59 left; job 18 of bob, UNLIMITED left"));
   EXPECT_EQ(updates_.size(), 1u);
   state_ = "IDLE+COMPLETING+DRAIN";
   cpus_ = 0;
@@ -150,6 +152,31 @@ TEST_F(PoolPhaseTest, drainWaitsForTheLastJobAndOrdersOnce) {
   state_ = "IDLE+DRAIN";
   EXPECT_TRUE(std::holds_alternative<Done>(*act("drained")));
   EXPECT_EQ(observed(), "drained");
+}
+
+TEST_F(PoolPhaseTest, atItsDeadlineADrainStaysOrGivesBackAndEndsNoJob) {
+  cluster_.pools["batch"].drain.deadline_minutes = 60;
+  state_ = "ALLOCATED+DRAIN";
+  cpus_ = 4;
+  const auto ordered = [this](std::chrono::minutes ago) {
+    return "muster: driver nvidia changes [root@" + toString(clock_.now() - ago).substr(0, 19) + "]";
+  };
+  reason_ = ordered(std::chrono::minutes(58));
+  EXPECT_TRUE(std::holds_alternative<Again>(*act("drained")));
+  reason_ = ordered(std::chrono::minutes(61));
+  EXPECT_THAT(blockedBy("drained"), AllOf(HasSubstr("gpu001 is not drained after 60 minutes"), HasSubstr("job 17 of alice")));
+  ASSERT_EQ(context_.found.size(), 1u);
+  EXPECT_TRUE(updates_.empty());
+
+  cluster_.pools["batch"].drain.at_deadline = inventory::AtDeadline::Return;
+  EXPECT_THAT(blockedBy("drained"), HasSubstr("not given back, because no certificate of gpu001"));
+  certificates_.valid.insert(NodeName("gpu001"));
+  EXPECT_THAT(blockedBy("drained"), HasSubstr("given back to pool batch"));
+  EXPECT_EQ(updates_, (std::vector<std::string>{"State=RESUME"}));
+  state_ = "ALLOCATED+DRAIN";
+  reason_ = "bad fan [alice@" + toString(clock_.now() - std::chrono::hours(2)).substr(0, 19) + "]";
+  EXPECT_THAT(blockedBy("drained"), HasSubstr("a person took it out"));
+  EXPECT_EQ(updates_.size(), 1u);
 }
 
 TEST_F(PoolPhaseTest, tellsOutFromDrainedAndUnknownFromOut) {

@@ -1,0 +1,125 @@
+#include "pool/slurm_scheduler.h"
+
+#include "base/io/crypto.h"
+#include "base/io/files.h"
+
+#include <nlohmann/json.hpp>
+
+namespace muster::pool {
+
+namespace {
+
+using lifecycle::ActContext;
+using lifecycle::Again;
+using lifecycle::Blocked;
+using lifecycle::Done;
+using lifecycle::Outcome;
+
+constexpr std::chrono::seconds kJoinTask{300};
+constexpr std::chrono::milliseconds kRegisterPoll{500};
+constexpr std::chrono::milliseconds kDrainPoll{2000};
+constexpr std::size_t kMaxConfBytes = 1u << 20;
+constexpr std::size_t kMaxMungeKeyBytes = 1024;
+
+std::map<std::string, std::string> toolEnv(const PoolOptions& options, const std::filesystem::path& conf) {
+  auto env = options.tool_env;
+  env["SLURM_CONF"] = conf.string();
+  env["TZ"] = "UTC";  // so that the time of a drain's reason can be read
+  return env;
+}
+
+}  // namespace
+
+SlurmScheduler::SlurmScheduler(const inventory::Cluster& cluster, const inventory::Pool& pool, agent::AgentGateway& agents,
+                               io::ProcessRunner& processes, const PoolOptions& options)
+    : partition_(pool.slurm->partition),
+      conf_(pool.slurm->config.empty() ? options.slurm_conf : cluster.folder / pool.slurm->config),
+      node_conf_(options.slurm_node_conf.empty() ? conf_ : options.slurm_node_conf),
+      munge_key_(options.munge_key),
+      agents_(agents),
+      slurm_(processes, toolEnv(options, conf_)) {}
+
+std::string SlurmScheduler::describe() const { return "Slurm partition " + partition_; }
+
+std::string SlurmScheduler::unknownNode(const NodeName& node) const {
+  return fmt::format("{} does not name node {}; add it there and run `scontrol reconfigure`", conf_.string(), node.str());
+}
+
+Async<std::optional<Member>> SlurmScheduler::look(NodeName name) {
+  auto ask = slurm_.node(name.str());
+  CO_TRY(node, co_await std::move(ask));
+  if (!node) co_return std::optional<Member>();
+  Member member;
+  member.takes_work = node->takesJobs();
+  member.has_work = node->hasJobs();
+  member.silent = node->wouldTakeJobs() && !member.takes_work;
+  member.draining = member.ordered = node->draining();
+  member.by_person = node->draining() && !node->drainedByMuster();
+  member.state = node->state();
+  member.reason = node->reason;
+  member.draining_since = node->reason_since;
+  co_return std::optional<Member>(std::move(member));
+}
+
+/// The key travels in the task only: it is in no log, plan or event.
+Result<agent::AgentTask> SlurmScheduler::joinTask(const std::string& id) const {
+  auto conf = io::readFile(node_conf_, kMaxConfBytes);
+  if (!conf) return fail(std::move(conf).error().within("slurm.conf for the nodes"));
+  auto key = io::readFile(munge_key_, kMaxMungeKeyBytes);
+  if (!key) return fail(std::move(key).error().within("munge key"));
+  nlohmann::json params = {{"kind", "slurm"}, {"conf", *conf}, {"munge_key", io::toBase64(*key)}};
+  return agent::AgentTask{id, agent::TaskKind::JoinPool, params.dump(), kJoinTask};
+}
+
+/// Called again until slurmd has registered; the agent's task runs once for an intent. A node that is down or drained must be
+/// resumed; one that is silent comes back by itself.
+Async<Outcome> SlurmScheduler::admit(NodeName node, ActContext& context) {
+  context.progress(0.2, "starting munge and slurmd");
+  CO_TRY(task, joinTask(context.intentId()));
+  auto run = agents_.runTask(node, std::move(task));
+  CO_TRY_OK(co_await std::move(run));
+  auto ask = slurm_.node(node.str());
+  CO_TRY(known, co_await std::move(ask));
+  if (!known) co_return fail(ErrorCode::Unavailable, fmt::format("slurmctld no longer knows {}", node.str()));
+  if (known->takesJobs()) co_return Done{};
+  context.progress(0.7, known->state());
+  if (!known->slurmd_was_seen) co_return Again{kRegisterPoll, fmt::format("slurmd of {} to register", node.str())};
+  if (known->down() || known->draining()) {
+    auto resume = slurm_.resume(node.str());
+    CO_TRY_OK(co_await std::move(resume));
+  }
+  co_return Again{kRegisterPoll, fmt::format("{} to be idle (now {})", node.str(), known->state())};
+}
+
+Async<void> SlurmScheduler::close(NodeName node, std::string reason) {
+  auto order = slurm_.drain(node.str(), std::move(reason));
+  CO_TRY_OK(co_await std::move(order));
+  co_return Result<void>();
+}
+
+/// Jobs end by themselves.
+Async<Remains> SlurmScheduler::release(NodeName node) {
+  auto ask = slurm_.node(node.str());
+  CO_TRY(known, co_await std::move(ask));
+  Remains remains;
+  remains.look_again = kDrainPoll;
+  if (known && known->hasJobs()) {
+    auto jobs = slurm_.jobs(node.str());
+    auto named = co_await std::move(jobs);
+    remains.work.push_back(fmt::format("running jobs to end ({} CPUs busy{})", known->allocated_cpus,
+                                       named && !named->empty() ? "; " + *named : std::string()));
+  }
+  co_return remains;
+}
+
+Async<void> SlurmScheduler::reopen(NodeName node) {
+  auto resume = slurm_.resume(node.str());
+  CO_TRY_OK(co_await std::move(resume));
+  co_return Result<void>();
+}
+
+Async<std::vector<std::string>> SlurmScheduler::endWork(NodeName) {
+  co_return fail(ErrorCode::Denied, "muster never ends a Slurm job; cancel it with scancel, or wait");
+}
+
+}  // namespace muster::pool

@@ -1,0 +1,30 @@
+// StepClock: time that moves only when somebody sleeps, and then at once. For tests with real I/O and pretended waits.
+#pragma once
+
+#include "base/clock.h"
+#include "base/task.h"
+
+#include <vector>
+
+namespace muster::pool::test {
+
+class StepClock final : public Clock {
+ public:
+  std::vector<std::chrono::milliseconds> sleeps;
+
+  WallTime now() const override { return WallTime(std::chrono::seconds(1795266000)) + passed_; }
+  std::chrono::steady_clock::time_point steady() const override {
+    return std::chrono::steady_clock::time_point(std::chrono::hours(1)) + passed_;
+  }
+  Task<void> sleep(std::chrono::milliseconds duration) override {
+    sleeps.push_back(duration);
+    passed_ += duration;
+    co_return;
+  }
+  void advance(std::chrono::milliseconds duration) { passed_ += duration; }
+
+ private:
+  std::chrono::milliseconds passed_{0};
+};
+
+}  // namespace muster::pool::test
