@@ -25,8 +25,6 @@ struct SlurmNode {
   bool draining() const { return flags.count("DRAIN") > 0; }
   bool responding() const { return flags.count("NOT_RESPONDING") == 0; }
   bool down() const { return base == "DOWN"; }
-  bool hasJobs() const;    ///< running or ending; those of a node that is down have been ended by Slurm
-  bool takesJobs() const;  ///< can start a job now, or is full of them
   bool hasJobs() const;        ///< running or ending; those of a node that is down have been ended by Slurm
   bool takesJobs() const;      ///< can start a job now, or is full of them
   bool wouldTakeJobs() const;  ///< as takesJobs, once its slurmd answers
