@@ -13,8 +13,6 @@ namespace {
 
 std::string_view systemOf(Mode mode) { return mode == Mode::Ram ? "RAM OS" : "installed system"; }
 
-long secondsOf(std::chrono::steady_clock::duration duration) { return std::chrono::duration_cast<std::chrono::seconds>(duration).count(); }
-
 std::string adviceFor(Mode mode) {
   return mode == Mode::Ram
              ? "look at its console: does it boot from the NIC with the MAC of the inventory, and does it reach the controller?"
@@ -43,11 +41,8 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work)
   const auto patience = stage.boots > 0 || work == Work::Begun ? kBootLimit : kCallBack;
   auto decide = mustRestart(node, stage, patience);
   CO_TRY(must, co_await std::move(decide));
-  if (!must) {
-    const auto waited = secondsOf(clock_.steady() - stageOf(node, mode).since);
-    co_return Again{kLookAgain,
-                    fmt::format("the {} of {} to call ({} of at most {} s)", systemOf(mode), node.str(), waited, patience.count())};
-  }
+  // The same words every time: each change of them is an event.
+  if (!must) co_return Again{kLookAgain, fmt::format("the {} of {} to call within {} s", systemOf(mode), node.str(), patience.count())};
   if (stage.boots >= kMaxBoots) {
     forget(node);
     co_return fail(Error(ErrorCode::Timeout, fmt::format("the {} of {} did not call within {} s after each of {} restarts; {}",
