@@ -38,7 +38,8 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work)
     forget(node);
     co_return std::nullopt;
   }
-  const auto patience = stage.boots > 0 || work == Work::Begun ? kBootLimit : kCallBack;
+  const auto call_back = mode == Mode::Ram ? kRamCallBack : kCallBack;
+  const auto patience = stage.boots > 0 || work == Work::Begun ? kBootLimit : call_back;
   auto decide = mustRestart(node, stage, patience);
   CO_TRY(must, co_await std::move(decide));
   // The same words every time: each change of them is an event.

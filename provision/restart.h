@@ -16,6 +16,7 @@ namespace muster::provision {
 
 inline constexpr std::chrono::seconds kBootLimit{600};  ///< from power-on to the agent's first call
 inline constexpr std::chrono::seconds kCallBack{45};    ///< a live agent has called a new controller by then, if the network is well
+inline constexpr std::chrono::seconds kRamCallBack{12};  ///< … and one in a RAM OS that writes nothing: being wrong costs one more start
 inline constexpr int kMaxBoots = 2;                     ///< tries for one stage
 inline constexpr std::chrono::milliseconds kLookAgain{2000};
 
@@ -25,7 +26,7 @@ class Restarts {
       : bmcs_(bmcs), agents_(agents), netboot_(netboot), clock_(clock) {}
 
   /// Has the intent begun its work on the node (its operation is recorded)? Then a machine that is on and silent gets
-  /// kBootLimit before its power is cut: it may be writing, or starting what was written. Else it gets kCallBack.
+  /// kBootLimit before its power is cut: it may be writing, or starting what was written. Else it gets kCallBack, or kRamCallBack.
   enum class Work { None, Begun };
 
   /// Drives the node into the RAM OS. nullopt: its agent is there; else what is waited for.
