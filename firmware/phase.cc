@@ -2,6 +2,7 @@
 #include "base/deadline.h"
 #include "bmc/arbiter.h"
 #include "firmware/activation.h"
+#include "firmware/files.h"
 #include "firmware/firmware.h"
 #include "firmware/progress.h"
 
@@ -13,6 +14,7 @@ using namespace std::chrono_literals;
 using lifecycle::Action;
 using lifecycle::ActContext;
 using lifecycle::Again;
+using lifecycle::Blocked;
 using lifecycle::Done;
 using lifecycle::Fact;
 using lifecycle::FacetRef;
@@ -63,11 +65,12 @@ const inventory::FirmwareBaseline* baselineOf(const inventory::Cluster& cluster,
 
 class FirmwarePhase final : public lifecycle::Phase {
  public:
-  FirmwarePhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock) : cluster_(cluster), bmcs_(bmcs), clock_(clock) {}
+  FirmwarePhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock, Workers& workers)
+      : cluster_(cluster), bmcs_(bmcs), clock_(clock), files_(workers) {}
 
   std::string_view name() const override { return "firmware"; }
 
-  std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject, const lifecycle::FactSet&) const override {
+  std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject, const lifecycle::FactSet& facts) const override {
     std::vector<Goal> goals;
     const auto* baseline = baselineOf(cluster, subject);
     if (!baseline) return goals;
@@ -76,7 +79,8 @@ class FirmwarePhase final : public lifecycle::Phase {
       Goal goal;
       goal.facet = {subject, facetOf(component->name)};
       goal.want = component->version;
-      goal.disruption = lifecycle::Disruption::Reset;
+      goal.disruption = component->file.empty() ? lifecycle::Disruption::None : lifecycle::Disruption::Reset;
+      goal.blocked = whyNotFlashable(*baseline, *component, subject, facts);
       goal.expected = kExpected;
       goal.deadline = kDeadline;
       goal.needs.push_back(before);
@@ -102,6 +106,12 @@ class FirmwarePhase final : public lifecycle::Phase {
         if (item.name != component.name || item.version.empty()) continue;
         facts.push_back(Fact{subject, facetOf(component.name), item.version, clock_.now(), "redfish " + bmc.address(), {}});
       }
+    }
+    for (const auto& component : baseline->components) {
+      if (component.file.empty()) continue;
+      auto look = files_.state(component);
+      CO_TRY(state, co_await std::move(look));
+      facts.push_back(Fact{subject, fileFacet(component.name), state, clock_.now(), "file " + component.file.string(), {}});
     }
     co_return facts;
   }
@@ -132,6 +142,7 @@ class FirmwarePhase final : public lifecycle::Phase {
   Result<void> record(const Job& job, Progress progress);
   Error givenUp(const Job& job, std::string text, std::string evidence, std::string what_to_do);
 
+  Async<std::string> whyNotNow(Job job);
   Async<Outcome> look(Job job);
   Async<Outcome> upload(Job job);
   Async<Outcome> afterLostUpload(Job job);
@@ -146,6 +157,7 @@ class FirmwarePhase final : public lifecycle::Phase {
   const inventory::Cluster& cluster_;
   bmc::BmcFleet& bmcs_;
   Clock& clock_;
+  FirmwareFiles files_;
   bmc::Turnstile uploads_{kMaxParallelUploads};
 };
 
@@ -213,7 +225,20 @@ Error FirmwarePhase::givenUp(const Job& job, std::string text, std::string evide
   return Error(ErrorCode::Conflict, text + ". " + what_to_do);
 }
 
+/// The plan has asked this already; since then the file may have changed.
+Async<std::string> FirmwarePhase::whyNotNow(Job job) {
+  const auto& subject = job.action->facet.subject;
+  const auto* baseline = baselineOf(cluster_, subject);
+  if (baseline && job.component->file.empty()) co_return whyNotFlashable(*baseline, *job.component, subject, {});
+  auto read = files_.state(*job.component);
+  CO_TRY(state, co_await std::move(read));
+  co_return whyNotFlashable(*job.component, state);
+}
+
 Async<Outcome> FirmwarePhase::look(Job job) {
+  auto check = whyNotNow(job);
+  CO_TRY(why_not, co_await std::move(check));
+  if (!why_not.empty()) co_return Blocked{why_not};
   auto list = job.bmc->tasks();
   CO_TRY(tasks, co_await std::move(list));
   if (!tasks.running.empty()) co_return Again{kBusyPoll, "the BMC is busy with " + tasks.running.front()};
@@ -395,8 +420,8 @@ Result<Outcome> FirmwarePhase::settle(const Job& job, const std::string& seen) {
 
 }  // namespace
 
-std::unique_ptr<lifecycle::Phase> makeFirmwarePhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock) {
-  return std::make_unique<FirmwarePhase>(cluster, bmcs, clock);
+std::unique_ptr<lifecycle::Phase> makeFirmwarePhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock, Workers& workers) {
+  return std::make_unique<FirmwarePhase>(cluster, bmcs, clock, workers);
 }
 
 }  // namespace muster::firmware

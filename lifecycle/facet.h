@@ -78,6 +78,7 @@ struct Goal {
   std::chrono::seconds deadline{0};  ///< after this it has failed
   std::vector<FacetRef> needs;       ///< goals that must be met first
   std::string why;                   ///< "profile gpu-node pins driver nvidia to 575.57.08"
+  std::string blocked = {};          ///< why its phase cannot reach it as things are, and what would help; empty: it can
 };
 
 bool matches(std::string_view glob, std::string_view value);

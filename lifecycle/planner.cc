@@ -350,7 +350,10 @@ bool Planner::propagate() {
 /// Blocking one action can block others, and a node with a blocked action stays in its pool; blocks are only ever added,
 /// so this ends.
 void Planner::block() {
-  for (auto& vertex : vertices_) guardWipe(vertex);
+  for (auto& vertex : vertices_) {
+    guardWipe(vertex);
+    if (vertex.acts && vertex.blocked.empty()) vertex.blocked = vertex.goal.blocked;
+  }
   for (bool changed = true; changed;) {
     computeWaits();
     changed = propagate();

@@ -36,7 +36,8 @@ std::string imageValue(const std::string& name, const std::optional<PackedImage>
   return fmt::format("{}@{}", name, packed ? packed->digest : "*");
 }
 
-std::vector<Goal> provisionGoals(const inventory::Cluster& cluster, const Subject& subject, const std::optional<PackedImage>& packed) {
+std::vector<Goal> provisionGoals(const inventory::Cluster& cluster, const Subject& subject, const std::optional<PackedImage>& packed,
+                                 const std::string& why_not_packed) {
   std::vector<Goal> goals;
   const auto* node = subject.isCluster() ? nullptr : cluster.findNode(subject.node());
   if (!node) return goals;
@@ -63,7 +64,8 @@ std::vector<Goal> provisionGoals(const inventory::Cluster& cluster, const Subjec
                    seconds(300),
                    seconds(5400),
                    {at(kInspected)},
-                   fmt::format("profile {} wants image {}", profile.name, profile.image)});
+                   fmt::format("profile {} wants image {}", profile.name, profile.image),
+                   why_not_packed});
   goals.push_back({at(kOs),
                    std::string(kRunning),
                    Disruption::Reset,

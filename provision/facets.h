@@ -32,6 +32,6 @@ std::string joinProbes(const std::map<std::string, std::string>& values);
 std::string imageValue(const std::string& name, const std::optional<PackedImage>& packed);
 
 std::vector<lifecycle::Goal> provisionGoals(const inventory::Cluster& cluster, const lifecycle::Subject& subject,
-                                            const std::optional<PackedImage>& packed);
+                                            const std::optional<PackedImage>& packed, const std::string& why_not_packed);
 
 }  // namespace muster::provision

@@ -129,7 +129,7 @@ std::vector<lifecycle::Goal> ProvisionPhase::goals(const inventory::Cluster& clu
   const auto* node = subject.isCluster() ? nullptr : cluster.findNode(subject.node());
   if (!node) return {};
   const auto image = packed(cluster.profileOf(*node).image);
-  return provisionGoals(cluster, subject, image ? std::optional(*image) : std::nullopt);
+  return provisionGoals(cluster, subject, image ? std::optional(*image) : std::nullopt, image ? std::string() : image.error().str());
 }
 
 const Hardware& ProvisionPhase::hardwareOf(const AgentState& state) const {

@@ -74,7 +74,7 @@ class FirmwarePhaseTest : public testing::Test {
     EXPECT_TRUE(io::writeFileAtomic(file, content));
     return {name, version, file, io::sha256Hex(content)};
   }
-  void restart() { phase = makeFirmwarePhase(cluster, fleet, loop.clock); }
+  void restart() { phase = makeFirmwarePhase(cluster, fleet, loop.clock, loop.workers); }
 
   Action action(const std::string& name, const std::string& to) {
     Action a;
@@ -142,8 +142,10 @@ TEST_F(FirmwarePhaseTest, observesDeclaredComponentsOnly) {
   bmc.components["CPLD"] = {.version = "7"};
   auto facts = loop.run(phase->observe(Subject(kNode)));
   ASSERT_TRUE(facts);
-  ASSERT_EQ(facts->size(), 2u);
-  for (const auto& fact : *facts) EXPECT_EQ(fact.value, fact.facet.str() == "firmware.BMC" ? "2.0.0" : "1.4.0");
+  std::map<std::string, std::string> values;
+  for (const auto& fact : *facts) values[fact.facet.str()] = fact.value;
+  EXPECT_EQ(values, (std::map<std::string, std::string>{
+                        {"firmware.BIOS", "1.4.0"}, {"firmware.BMC", "2.0.0"}, {"firmware-file.BIOS", "ok"}, {"firmware-file.BMC", "ok"}}));
 }
 
 TEST_F(FirmwarePhaseTest, theRightVersionIsNotTouched) {
@@ -256,17 +258,43 @@ TEST_F(FirmwarePhaseTest, aTaskThatIsGoneIsNoFailure) {
   EXPECT_EQ(bmc.uploads, 1);
 }
 
-TEST_F(FirmwarePhaseTest, aWrongHashIsCorruptWithAFindingAndNothingIsSent) {
-  cluster.firmware["rack-1"].components[1].sha256 = std::string(64, '0');
+TEST_F(FirmwarePhaseTest, aFileThatIsNotTheDeclaredOneBlocksBeforeTheNodeIsDrained) {
+  auto& component = cluster.firmware["rack-1"].components[1];
+  const auto good = component;
+  const auto blocked = [this] {
+    lifecycle::FactSet facts;
+    for (auto& fact : loop.run(phase->observe(Subject(kNode))).value()) facts.put(std::move(fact));
+    return phase->goals(cluster, Subject(kNode), facts)[0].blocked;
+  };
+  EXPECT_EQ(blocked(), "");
+  component.sha256 = std::string(64, '0');
+  EXPECT_THAT(blocked(), testing::HasSubstr("has the SHA-256"));
   auto result = drive(action("BMC", "2.1.0"));
   ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().code(), ErrorCode::Corrupt);
-  EXPECT_FALSE(result.error().canRetry());
-  ASSERT_EQ(journal.findings.size(), 1u);
-  EXPECT_THAT(journal.findings[0].text, testing::HasSubstr("not what the baseline declares"));
-  EXPECT_FALSE(journal.findings[0].what_to_do.empty());
+  EXPECT_THAT(result.error().str(), testing::AllOf(testing::HasSubstr("blocked"), testing::HasSubstr("has the SHA-256")));
+  component.file = folder / "missing.fw";
+  EXPECT_THAT(blocked(), testing::HasSubstr("missing.fw"));
+  EXPECT_FALSE(drive(action("BMC", "2.1.0")));
+  component = good;
+  EXPECT_TRUE(io::writeFileAtomic(good.file, "cut off"));
+  EXPECT_THAT(blocked(), testing::HasSubstr("has the SHA-256")) << "a file that changed is read again";
   EXPECT_EQ(bmc.uploads, 0);
-  EXPECT_EQ(bmc.bmc_resets, 0);
+  EXPECT_EQ(bmc.count("startUpdate") + bmc.count("tasks") + bmc.count("power") + bmc.bmc_resets, 0);
+}
+
+TEST_F(FirmwarePhaseTest, aComponentWithoutAFileIsOnlyCompared) {
+  auto& component = cluster.firmware["rack-1"].components[1];
+  component.file.clear();
+  component.sha256.clear();
+  const auto goal = phase->goals(cluster, Subject(kNode), {})[0];
+  EXPECT_EQ(goal.disruption, lifecycle::Disruption::None);
+  EXPECT_THAT(goal.blocked, testing::HasSubstr("without a file, so it is only compared"));
+  auto result = drive(action("BMC", "2.1.0"));
+  ASSERT_FALSE(result);
+  EXPECT_THAT(result.error().str(), testing::HasSubstr("without a file"));
+  EXPECT_EQ(bmc.uploads, 0);
+  bmc.components["BMC"].version = "2.1.0";
+  EXPECT_TRUE(drive(action("BMC", "2.1.0")));
 }
 
 TEST_F(FirmwarePhaseTest, anOldVersionAfterCompletionIsAFailureAndNotASecondFlash) {
@@ -403,7 +431,7 @@ TEST_F(FirmwarePhaseTest, anUnlistedComponentIsAWrongNameAndAnUnreadableOneIsNot
   bmc.components["BMC"].unreadable_reads = 1;
   auto facts = loop.run(phase->observe(Subject(kNode)));
   ASSERT_TRUE(facts);
-  EXPECT_EQ(facts->size(), 1u) << "no fact of what could not be read";
+  for (const auto& fact : *facts) EXPECT_NE(fact.facet.str(), "firmware.BMC") << "no fact of what could not be read";
 }
 
 TEST_F(FirmwarePhaseTest, aBmcThatStillRestartsAfterACrashIsWaitedFor) {

@@ -131,6 +131,19 @@ TEST(Planner, aWipeOfAnInstalledNodeIsBlockedAndTheNodeStaysInItsPool) {
   EXPECT_EQ(find(plan, "gpu002/pool#drain").blocked, "");
 }
 
+TEST(Planner, whatItsPhaseCannotReachIsBlockedBeforeTheNodeIsDrained) {
+  Rack rack({"gpu001"});
+  rack.bmc_firmware_blocked = "its file is missing";
+  EXPECT_TRUE(planOf(rack, factsAtTheEnd(rack)).empty()) << "what is met needs nothing";
+  auto facts = factsAtTheEnd(rack);
+  rack.bmc_firmware = "2.2.0";
+  rack.driver = "580.1";
+  auto plan = planOf(rack, facts);
+  EXPECT_EQ(find(plan, "gpu001/firmware.BMC").blocked, "its file is missing");
+  EXPECT_THAT(find(plan, "gpu001/driver.nvidia").blocked, HasSubstr("gpu001/firmware.BMC"));
+  for (const auto& id : ids(plan)) EXPECT_NE(id, "gpu001/pool#drain");
+}
+
 TEST(Planner, aDiskKnownToBeEmptyMayBeWritten) {
   Rack rack({"gpu001"});
   auto facts = freshFacts(rack);

@@ -79,6 +79,7 @@ class Rack {
   FakePhase provision{"provision", world}, firmware{"firmware", world}, fabric{"fabric", world}, validate{"validate", world},
       pool{"pool", world};
   std::string image = "noble@1", driver = "570", bmc_firmware = "2.1.0";
+  std::string bmc_firmware_blocked;  ///< what the phase says about it
 
  private:
   std::vector<Goal> provisionGoals(const Subject& subject, const FactSet&) const {
@@ -92,8 +93,10 @@ class Rack {
   std::vector<Goal> firmwareGoals(const Subject& subject, const FactSet&) const {
     if (subject.isCluster()) return {};
     const auto n = subject.str() + "/";
-    return {goalOf(n + "firmware.BMC", bmc_firmware, Disruption::Reset, {n + "enrolled"}),
-            goalOf(n + "firmware.BIOS", "1.4.2", Disruption::Reset, {n + "enrolled", n + "firmware.BMC"})};
+    std::vector<Goal> goals = {goalOf(n + "firmware.BMC", bmc_firmware, Disruption::Reset, {n + "enrolled"}),
+                               goalOf(n + "firmware.BIOS", "1.4.2", Disruption::Reset, {n + "enrolled", n + "firmware.BMC"})};
+    goals[0].blocked = bmc_firmware_blocked;
+    return goals;
   }
   std::vector<Goal> fabricGoals(const Subject& subject, const FactSet&) const {
     if (subject.isCluster()) return {goalOf("@cluster/fabric.sm", "master:1", Disruption::None, {})};
