@@ -3,6 +3,8 @@
 #include "tests/pool/context.h"
 #include "tests/run_async.h"
 
+#include "pool/slurm.h"
+
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 
@@ -19,6 +21,7 @@ namespace {
 
 using namespace lifecycle;
 using muster::test::runAsync;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr std::chrono::seconds kLimit{60};
@@ -51,11 +54,11 @@ class SlurmSystem : public ::testing::Test {
         "ClusterName=test\nSlurmctldHost={0}(10.99.0.1)\nSlurmUser=root\nSlurmdUser=root\nAuthType=auth/munge\nAuthInfo=socket={1}/"
         "munge.socket\n"
         "StateSaveLocation={1}/state\nSlurmdSpoolDir={1}/spool.%n\nSlurmctldPidFile={1}/slurmctld.pid\nSlurmdPidFile={1}/slurmd.%n.pid\n"
-        "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nReturnToService=0\nMpiDefault=none\nSlurmdTimeout=60\n"
+        "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nReturnToService=0\nMpiDefault=none\nSlurmdTimeout={2}\n"
         "NodeName=gpu001 NodeHostname={0} NodeAddr=10.99.0.1 Port=17001 CPUs=1 State=DOWN\nNodeName=gpu002 NodeHostname={0} "
         "NodeAddr=10.99.0.1 Port=17002 CPUs=1 State=DOWN\n"
         "PartitionName=gpu Nodes=gpu[001-002] Default=YES State=UP\n",
-        kHost, folder_.path().string());
+        kHost, folder_.path().string(), slurmd_timeout_s_);
     ASSERT_TRUE(io::writeFileAtomic(folder_ / "slurm.conf", common));
     ASSERT_TRUE(io::writeFileAtomic(folder_ / "node.conf", common + "# for the nodes\nDebugFlags=NO_CONF_HASH\n"));
     start("munged", {"--foreground", "--force", "--key-file=" + path("munge.key"), "--socket=" + path("munge.socket"),
@@ -78,8 +81,24 @@ class SlurmSystem : public ::testing::Test {
     TRY(key, io::fromBase64(params["munge_key"].get<std::string>()));
     EXPECT_EQ(key, io::readFile(folder_ / "munge.key").value());
     start("slurmd", {"-D", "-N", node.str(), "-f", conf.string()});
+    slurmd_ = daemons_.back().get();
     return R"({"slurmd": "started"})";
   }
+  /// slurmctld counts whole seconds: what comes in the second of its last word from slurmd is not later.
+  void restartSlurmd(const std::string& node, std::vector<std::string> more = {}) {
+    slurmd_->terminate(std::chrono::seconds(10));
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    more.insert(more.end(), {"-D", "-N", node, "-f", path(node + ".conf")});
+    start("slurmd", std::move(more));
+    slurmd_ = daemons_.back().get();
+  }
+  /// slurmd -b says that the machine has been booted just now.
+  void reboot(const std::string& node) {
+    restartSlurmd(node);  // slurmctld has heard of it after the last order
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    restartSlurmd(node, {"-b"});
+  }
+  std::string shown(const char* node) { return tool("scontrol", {"show", "node", node, "-o"}).value_or(io::ProcessExit{1}).out; }
 
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   void start(const std::string& program, std::vector<std::string> args) {
@@ -114,6 +133,7 @@ class SlurmSystem : public ::testing::Test {
     return facts && facts->size() == 1 ? facts->front().value : facts ? "nothing" : facts.error().str();
   }
 
+  int slurmd_timeout_s_ = 60;
   muster::test::TempFolder folder_;
   std::unique_ptr<io::ProcessRunner> processes_ = io::makeProcessRunner();
   inventory::Cluster cluster_ = poolCluster();
@@ -122,6 +142,7 @@ class SlurmSystem : public ::testing::Test {
   SystemClock clock_;
   Context context_;
   std::unique_ptr<Phase> phase_;
+  io::Child* slurmd_ = nullptr;
   std::vector<std::unique_ptr<io::Child>> daemons_;  // ended in the destructor, the youngest last: none needs another to end
 };
 
@@ -144,17 +165,26 @@ TEST_F(SlurmSystem, joinsRunsAJobAndDrainsOnlyAfterIt) {
   auto job =
       tool("sbatch", {"-w", "gpu001", "-o", "/dev/null", "--wrap", fmt::format("while [ ! -e {} ]; do sleep 0.1; done", path("enough"))});
   ASSERT_TRUE(job && job->code == 0) << (job ? job->err : job.error().str());
+  const auto job_id = job->out.substr(job->out.find_last_of(' ') + 1, job->out.find('\n') - job->out.find_last_of(' ') - 1);
   ASSERT_TRUE(eventually([&] {
     return tool("scontrol", {"show", "node", "gpu001", "-o"})->out.find("State=ALLOCATED") != std::string::npos;
   }));
   for (int i = 0; i < 3; ++i) {
     auto waiting = runAsync(phase_->act(poolAction("gpu001", "drained"), context_), kLimit);
     ASSERT_TRUE(waiting && std::holds_alternative<Again>(*waiting)) << "the job still runs";
+    if (i > 0) {
+      EXPECT_THAT(std::get<Again>(*waiting).waiting_for, HasSubstr("; job " + job_id + " of "));
+    }
   }
+  Slurm slurm(*processes_, {{"SLURM_CONF", path("slurm.conf")}, {"TZ", "UTC"}});
+  auto seen = runAsync(slurm.node("gpu001"));
+  ASSERT_TRUE(seen && *seen && (*seen)->reason_since);
+  EXPECT_LT(std::chrono::abs(clock_.now() - *(*seen)->reason_since), std::chrono::minutes(2)) << "the time of the order, for the deadline";
   EXPECT_EQ(observed("gpu001"), "in");
   ASSERT_TRUE(io::writeFileAtomic(folder_ / "enough", ""));
   EXPECT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "drained"))));
   EXPECT_EQ(observed("gpu001"), "drained");
+  EXPECT_THAT(tool("scontrol", {"show", "job", job_id, "-o"})->out, AllOf(HasSubstr("JobState=COMPLETED"), HasSubstr("ExitCode=0:0")));
 
   EXPECT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "in"))));
   EXPECT_EQ(observed("gpu001"), "in");
@@ -171,6 +201,49 @@ TEST_F(SlurmSystem, doesNotUndoAPersonsDrainNorCountASilentNodeIn) {
   ASSERT_EQ(tool("scontrol", {"update", "NodeName=gpu002", "State=RESUME"})->code, 0);
   EXPECT_THAT(tool("scontrol", {"show", "node", "gpu002", "-o"})->out, HasSubstr("State=IDLE"));
   EXPECT_EQ(observed("gpu002"), "silent");
+}
+
+TEST_F(SlurmSystem, aNodeThatWasRebootedWhileDrainedJoinsAgain) {
+  certificates_.valid.insert(NodeName("gpu001"));
+  ASSERT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "in"))));
+  ASSERT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "drained"))));
+  reboot("gpu001");
+  ASSERT_TRUE(eventually([&] { return shown("gpu001").find("State=DOWN+DRAIN") != std::string::npos; })) << shown("gpu001");
+  auto joined = drive(poolAction("gpu001", "in"));
+  ASSERT_TRUE(std::holds_alternative<Done>(joined)) << std::get<Blocked>(joined).why << "\n" << shown("gpu001");
+  EXPECT_EQ(observed("gpu001"), "in");
+}
+
+TEST_F(SlurmSystem, aNodeThatRebootedByItselfStaysOutUntilItMayJoin) {
+  certificates_.valid.insert(NodeName("gpu001"));
+  ASSERT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "in"))));
+  reboot("gpu001");
+  ASSERT_TRUE(eventually([&] { return shown("gpu001").find("unexpectedly rebooted") != std::string::npos; })) << shown("gpu001");
+  EXPECT_EQ(observed("gpu001"), "out");
+  certificates_.valid.clear();
+  EXPECT_TRUE(std::holds_alternative<Blocked>(drive(poolAction("gpu001", "in"))));
+  certificates_.valid.insert(NodeName("gpu001"));
+  auto joined = drive(poolAction("gpu001", "in"));
+  ASSERT_TRUE(std::holds_alternative<Done>(joined)) << std::get<Blocked>(joined).why << "\n" << shown("gpu001");
+}
+
+class SilentSlurmSystem : public SlurmSystem {
+ protected:
+  SilentSlurmSystem() { slurmd_timeout_s_ = 6; }
+};
+
+/// As while a node is imaged: drained, off for longer than slurmctld waits, then booted.
+TEST_F(SilentSlurmSystem, aDrainedNodeThatWasOffForLongJoinsAgain) {
+  certificates_.valid.insert(NodeName("gpu001"));
+  ASSERT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "in"))));
+  ASSERT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "drained"))));
+  slurmd_->terminate(std::chrono::seconds(10));
+  ASSERT_TRUE(eventually([&] { return shown("gpu001").find("State=DOWN") != std::string::npos; })) << shown("gpu001");
+  EXPECT_EQ(observed("gpu001"), "drained");
+  reboot("gpu001");
+  auto joined = drive(poolAction("gpu001", "in"));
+  ASSERT_TRUE(std::holds_alternative<Done>(joined)) << std::get<Blocked>(joined).why << "\n" << shown("gpu001");
+  EXPECT_EQ(observed("gpu001"), "in");
 }
 
 }  // namespace
