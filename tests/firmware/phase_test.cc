@@ -263,7 +263,8 @@ TEST_F(FirmwarePhaseTest, aFileThatIsNotTheDeclaredOneBlocksBeforeTheNodeIsDrain
   const auto good = component;
   const auto blocked = [this] {
     lifecycle::FactSet facts;
-    for (auto& fact : loop.run(phase->observe(Subject(kNode))).value()) facts.put(std::move(fact));
+    auto seen = loop.run(phase->observe(Subject(kNode)));
+    for (auto& fact : *seen) facts.put(std::move(fact));
     return phase->goals(cluster, Subject(kNode), facts)[0].blocked;
   };
   EXPECT_EQ(blocked(), "");
