@@ -3,6 +3,7 @@
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/fakes/fake_process_runner.h"
 #include "tests/pool/context.h"
+#include "tests/pool/kube_server.h"
 #include "tests/run_async.h"
 
 #include "base/io/crypto.h"
@@ -12,8 +13,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <thread>
 
 namespace muster::pool::test {
 namespace {
@@ -29,17 +28,21 @@ constexpr std::size_t kMaxFile = 1u << 20;
 /// One entry of a named list of a kubeconfig ("clusters", "users"): {name, SECTION: {…}}.
 const inventory::Value* entryOf(const inventory::Value& root, std::string_view list, std::string_view name, std::string_view section) {
   const auto* all = root.find(list);
-  for (const auto& one : all ? all->items : std::vector<inventory::Value>()) {
+  if (!all) return nullptr;
+  for (const auto& one : all->items) {
     const auto* called = one.find("name");
     if (called && called->text == name) return one.find(section);
   }
   return nullptr;
 }
 
-class KubeReal : public ::testing::Test {
+/// The same for a real cluster and for the double, so that the double cannot drift away unseen.
+class KubeCluster : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    const char* config = std::getenv("MUSTER_TEST_KUBECONFIG");
+    const bool real = GetParam() == std::string("real");
+    const auto doubled = real ? std::filesystem::path() : startDouble();
+    const char* config = real ? std::getenv("MUSTER_TEST_KUBECONFIG") : doubled.c_str();
     if (!config || !*config) GTEST_SKIP() << "MUSTER_TEST_KUBECONFIG is not set: no Kubernetes to test with";
     auto text = io::readFile(config, kMaxFile);
     ASSERT_TRUE(text) << text.error().str();
@@ -71,6 +74,19 @@ class KubeReal : public ::testing::Test {
     call("DELETE", "/api/v1/namespaces/" + space_, nullptr);
   }
 
+  /// Answers its kubeconfig.
+  std::filesystem::path startDouble() {
+    double_ = std::make_unique<KubeServer>(io_.get_executor(), clock_, folder_.path());
+    double_->admin = true;
+    auto identity = double_->clientIdentity("admin");
+    auto text = fmt::format(
+        "apiVersion: v1\nkind: Config\ncurrent-context: test\ncontexts:\n- name: test\n  context: {{cluster: here, user: admin}}\n"
+        "clusters:\n- name: here\n  cluster: {{server: \"{}\", certificate-authority-data: {}}}\n"
+        "users:\n- name: admin\n  user: {{client-certificate-data: {}, client-key-data: {}}}\n",
+        double_->url(), io::toBase64(double_->caPem()), io::toBase64(identity.certificate_pem), io::toBase64(identity.key_pem.reveal()));
+    EXPECT_TRUE(io::writeFileAtomic(folder_ / "kubeconfig", text, 0600));
+    return folder_ / "kubeconfig";
+  }
   inventory::Pool& pool() { return cluster_.pools["batch"]; }
   std::string podPath(const std::string& name) const { return fmt::format("/api/v1/namespaces/{}/pods/{}", space_, name); }
 
@@ -162,6 +178,7 @@ class KubeReal : public ::testing::Test {
   muster::test::TempFolder folder_;
   SystemClock clock_;
   asio::io_context io_;
+  std::unique_ptr<KubeServer> double_;
   inventory::Cluster cluster_ = poolCluster();
   muster::test::FakeAgentGateway agents_;
   muster::test::FakeProcessRunner processes_;
@@ -173,7 +190,7 @@ class KubeReal : public ::testing::Test {
   std::vector<std::string> pods_;
 };
 
-TEST_F(KubeReal, joinsDrainsAndLeavesNoTrace) {
+TEST_P(KubeCluster, joinsDrainsAndLeavesNoTrace) {
   EXPECT_EQ(observed(), "drained");
   EXPECT_EQ(step("in"), "done");
   EXPECT_EQ(observed(), "in");
@@ -188,6 +205,9 @@ TEST_F(KubeReal, joinsDrainsAndLeavesNoTrace) {
   heartbeat();
   EXPECT_EQ(step("in"), "done");
 }
+
+INSTANTIATE_TEST_SUITE_P(Kubernetes, KubeCluster, ::testing::Values("double", "real"),
+                         [](const auto& one) { return std::string(one.param); });
 
 }  // namespace
 }  // namespace muster::pool::test

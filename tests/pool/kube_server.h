@@ -68,6 +68,7 @@ class KubeServer {
   io::TlsIdentity clientIdentity(const std::string& user) const;
   std::string token = "token-1";
   std::set<std::string> rights{"get nodes", "patch nodes", "list pods", "create pods/eviction"};
+  bool admin = false;  ///< whoever is known may also make and remove namespaces, nodes and pods, and speak for a kubelet
   std::size_t page_items = 500;
   std::deque<Fault> faults;
   int expire_lists = 0;                             ///< so many continuations answer 410
@@ -97,6 +98,7 @@ class KubeServer {
   io::ServerResponse route(Call& call);
   std::optional<io::ServerResponse> authorize(Call& call, const std::string& verb, const std::string& resource, std::set<std::string> query,
                                               std::set<std::string> content_types);
+  std::optional<io::ServerResponse> administer(Call& call, const std::vector<std::string>& parts);
   io::ServerResponse getNode(const std::string& name);
   io::ServerResponse patch(const std::string& name, Call& call);
   io::ServerResponse listPods(Call& call);
