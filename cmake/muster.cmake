@@ -43,7 +43,11 @@ function(muster_test name)
   add_executable(${name}_test ${ARG_SOURCES})
   target_link_libraries(${name}_test PRIVATE muster_flags muster_test_paths ${ARG_LINKS} GTest::gmock GTest::gtest_main)
   muster_use_pch(${name}_test muster_test_pch)
-  gtest_discover_tests(${name}_test PROPERTIES LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT} DISCOVERY_TIMEOUT 60)
+  set(lock "")
+  if(NOT ARG_LABELS STREQUAL unit)
+    set(lock RESOURCE_LOCK ${name})  # tests with daemons run one at a time in their executable, beside those of another
+  endif()
+  gtest_discover_tests(${name}_test PROPERTIES LABELS ${ARG_LABELS} ${lock} TIMEOUT ${ARG_TIMEOUT} DISCOVERY_TIMEOUT 60)
 endfunction()
 
 function(muster_use_pch target)
