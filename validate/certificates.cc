@@ -15,6 +15,7 @@ json unsignedJson(const Certificate& certificate) {
           {"basis", certificate.basis},
           {"bound", certificate.bound},
           {"inventory_digest", certificate.inventory_digest},
+          {"proven_at", toString(certificate.proven_at)},
           {"issued_at", toString(certificate.issued_at)},
           {"expires_at", toString(certificate.expires_at)},
           {"key_id", certificate.key_id}};
@@ -35,7 +36,11 @@ class FileCertificates final : public CertificateStore {
 
   Result<Certificate> issue(Certificate certificate) override {
     certificate.issued_at = clock_.now();
-    certificate.expires_at = certificate.issued_at + cluster_.certificates.lifetime;
+    certificate.proven_at = std::min(certificate.proven_at, certificate.issued_at);  // a clock that ran ahead gives no longer life
+    certificate.expires_at = certificate.proven_at + cluster_.certificates.lifetime;
+    if (certificate.expires_at <= certificate.issued_at)
+      return fail(ErrorCode::Denied, fmt::format("what {} rests on was proven at {}, longer ago than a certificate lives", certificate.node.str(),
+                                                 toString(certificate.proven_at)));
     certificate.key_id = key_.id();
     TRY(signature, io::sign(key_, unsignedJson(certificate).dump()));
     certificate.signature = signature;
@@ -108,9 +113,10 @@ Result<Certificate> Certificate::fromJson(std::string_view text) {
     parsed.at("inventory_digest").get_to(out.inventory_digest);
     parsed.at("key_id").get_to(out.key_id);
     parsed.at("signature").get_to(out.signature);
+    TRY(proven, parseWallTime(parsed.at("proven_at").get<std::string>()));
     TRY(issued, parseWallTime(parsed.at("issued_at").get<std::string>()));
     TRY(expires, parseWallTime(parsed.at("expires_at").get<std::string>()));
-    out.issued_at = issued, out.expires_at = expires;
+    out.proven_at = proven, out.issued_at = issued, out.expires_at = expires;
     return out;
   } catch (const json::exception& error) {
     return fail(ErrorCode::Corrupt, std::string("the certificate is damaged: ") + error.what());

@@ -17,6 +17,9 @@ using std::chrono::seconds;
 
 constexpr std::string_view kGatePrefix = "gate.";
 constexpr std::string_view kCertificate = "certificate";
+constexpr std::string_view kPass = "pass:";        ///< these three begin a gate's fact; the basis follows
+constexpr std::string_view kFail = "fail:";
+constexpr std::string_view kExpired = "expired:";  ///< it did pass, longer ago than a certificate lives
 constexpr seconds kCertificateDeadline{30};
 constexpr seconds kPairLimit{45};  ///< one attempt; a test that hangs is tried again by the engine, with fresh tasks
 
@@ -32,8 +35,8 @@ nlohmann::json toTask(const std::vector<CheckRequest>& requests) {
 
 class ValidatePhase final : public Phase {
  public:
-  ValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, CertificateStore& certificates, Clock& clock)
-      : cluster_(cluster), agents_(agents), certificates_(certificates), clock_(clock) {}
+  ValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, CertificateStore& certificates, Store& store, Clock& clock)
+      : cluster_(cluster), agents_(agents), certificates_(certificates), store_(store), clock_(clock) {}
 
   std::string_view name() const override { return "validate"; }
 
@@ -48,8 +51,8 @@ class ValidatePhase final : public Phase {
     for (const auto& name : profile.gates) {
       const auto& gate = cluster.gates.at(name);
       const FacetRef facet{subject, FacetName(std::string(kGatePrefix) + name)};
-      goals.push_back({facet, "pass:" + basis, Disruption::Drain, gateExpected(gate), gateDeadline(gate) * 2, before(subject, profile),
-                       fmt::format("profile {} asks for gate {}; no pass is known for this hardware, image, firmware and drivers", profile.name, name)});
+      goals.push_back({facet, std::string(kPass) + basis, Disruption::Drain, gateExpected(gate), gateDeadline(gate) * 2, before(subject, profile),
+                       fmt::format("profile {} asks for gate {}; {}", profile.name, name, whyAgain(facts.find(subject, facet.facet)))});
       passed.push_back(facet);
     }
     if (passed.empty()) passed = before(subject, profile);
@@ -58,9 +61,16 @@ class ValidatePhase final : public Phase {
     return goals;
   }
 
+  /// A pass ages here, not in the plan: what is older than a certificate's life becomes the fact `expired:…`, so that the
+  /// plan stays a function of facts. A valid certificate is younger than that, and so is all that it rests on.
   Async<std::vector<Fact>> observe(Subject subject) override {
     std::vector<Fact> facts;
-    if (!subject.isCluster()) facts.push_back(certificateFact(subject));
+    if (subject.isCluster()) co_return facts;
+    facts.push_back(certificateFact(subject));
+    if (facts.front().value.starts_with("valid:")) co_return facts;
+    CO_TRY(known, store_.facts());
+    for (auto& fact : known.of(subject))
+      if (isGate(fact.facet) && isOver(fact)) facts.push_back(aged(std::move(fact)));
     co_return facts;
   }
 
@@ -75,7 +85,7 @@ class ValidatePhase final : public Phase {
   Async<std::vector<Fact>> verify(Action action) override {
     std::vector<Fact> facts;
     if (isGate(action.facet.facet)) {
-      if (const auto done = gates_.find(action.facet); done != gates_.end()) facts.push_back(done->second);
+      if (const auto done = gates_.find(action.facet); done != gates_.end()) facts.push_back(aged(done->second));
     } else {
       facts.push_back(certificateFact(action.facet.subject));
     }
@@ -83,6 +93,22 @@ class ValidatePhase final : public Phase {
   }
 
  private:
+  bool isOver(const Fact& fact) const {
+    return fact.value.starts_with(kPass) && fact.observed_at + cluster_.certificates.lifetime <= clock_.now();
+  }
+
+  /// The same pass, its time kept, under the word that is true now.
+  Fact aged(Fact fact) const {
+    if (isOver(fact)) fact.value.replace(0, kPass.size(), kExpired);
+    return fact;
+  }
+
+  static std::string whyAgain(const Fact* known) {
+    if (known && known->value.starts_with(kExpired))
+      return fmt::format("its pass of {} is older than a certificate may be", toString(known->observed_at));
+    return "no pass is known for this hardware, image, firmware and drivers";
+  }
+
   /// What must be right before a gate means anything.
   std::vector<FacetRef> before(const Subject& subject, const inventory::Profile& profile) const {
     std::vector<FacetRef> needs{{subject, FacetName("os")}};
@@ -113,10 +139,14 @@ class ValidatePhase final : public Phase {
     certificate.basis = basisOf(cluster_, node, context.facts());
     certificate.bound = boundFacts(node.name, context.facts());
     certificate.inventory_digest = declarationDigest(cluster_, node);
+    certificate.proven_at = clock_.now();
     for (const auto& gate : cluster_.profileOf(node).gates) {  // once more at the last door: no pass, no certificate
-      const auto passed = certificate.bound.find(std::string(kGatePrefix) + gate);
-      if (passed == certificate.bound.end() || passed->second != "pass:" + certificate.basis)
+      const auto* passed = context.facts().find(Subject(node.name), FacetName(std::string(kGatePrefix) + gate));
+      if (!passed || passed->value != std::string(kPass) + certificate.basis)
         return Outcome(Blocked{fmt::format("gate {} has not passed for what the node is now", gate)});
+      if (isOver(*passed))
+        return Outcome(Blocked{fmt::format("the pass of gate {} at {} is older than a certificate may be; plan again", gate, toString(passed->observed_at))});
+      certificate.proven_at = std::min(certificate.proven_at, passed->observed_at);
     }
     TRY_OK(certificates_.issue(std::move(certificate)));
     return Outcome(Done{});
@@ -197,7 +227,7 @@ class ValidatePhase final : public Phase {
     if (expected == 0) failures = "the gate has no checks: it proves nothing";
     local_.erase(context.intentId());
     const auto basis = basisOf(cluster_, node, context.facts());
-    gates_[action.facet] = {action.facet.subject, action.facet.facet, (failures.empty() ? "pass:" : "fail:") + basis, clock_.now(),
+    gates_[action.facet] = {action.facet.subject, action.facet.facet, std::string(failures.empty() ? kPass : kFail) + basis, clock_.now(),
                             "agent " + node.name.str(), agent::toJson(results)};
     if (!failures.empty()) return fail(Error(ErrorCode::Conflict, fmt::format("gate {} failed: {}", gate.name, failures)).retryable(false));
     return Outcome(Done{});
@@ -206,6 +236,7 @@ class ValidatePhase final : public Phase {
   const inventory::Cluster& cluster_;
   agent::AgentGateway& agents_;
   CertificateStore& certificates_;
+  Store& store_;
   Clock& clock_;
   std::map<FacetRef, Fact> gates_;   ///< results of this process, until the engine has stored them
   std::map<std::string, std::vector<CheckResult>> local_;  ///< by intent
@@ -215,8 +246,9 @@ class ValidatePhase final : public Phase {
 
 }  // namespace
 
-std::unique_ptr<Phase> makeValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, CertificateStore& certificates, Clock& clock) {
-  return std::make_unique<ValidatePhase>(cluster, agents, certificates, clock);
+std::unique_ptr<Phase> makeValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, CertificateStore& certificates, Store& store,
+                                         Clock& clock) {
+  return std::make_unique<ValidatePhase>(cluster, agents, certificates, store, clock);
 }
 
 }  // namespace muster::validate

@@ -19,6 +19,7 @@ struct Certificate {
   std::string basis;                                ///< SHA-256 over what it is bound to
   std::map<std::string, std::string> bound;         ///< facet → value: serials, image digest, firmware, drivers, gates
   std::string inventory_digest;                     ///< of the node's declaration (its profile and what that names)
+  WallTime proven_at{};                             ///< the oldest gate pass that it rests on; its life counts from there
   WallTime issued_at{}, expires_at{};
   std::string key_id;
   std::string signature;                            ///< Ed25519 over the canonical JSON without it, base64
@@ -29,6 +30,7 @@ struct Certificate {
 class CertificateStore : public lifecycle::CertificateGate {
  public:
   virtual Result<std::optional<Certificate>> find(const NodeName& node) const = 0;
+  /// Signs it, to live from `proven_at` on: signing anew proves nothing anew. Errors: Denied when that life is over
   virtual Result<Certificate> issue(Certificate unsigned_certificate) = 0;
   /// Signature, expiry, and what is bound against the facts now.
   virtual Result<void> verify(const Certificate& certificate) const = 0;
@@ -38,6 +40,6 @@ std::unique_ptr<CertificateStore> makeCertificateStore(const inventory::Cluster&
                                                        io::SigningKey key, std::filesystem::path folder);
 
 std::unique_ptr<lifecycle::Phase> makeValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents,
-                                                    CertificateStore& certificates, Clock& clock);
+                                                    CertificateStore& certificates, lifecycle::Store& store, Clock& clock);
 
 }  // namespace muster::validate

@@ -41,6 +41,7 @@ class Certificates : public testing::Test {
     c.basis = basisOf(cluster_, cluster_.nodes[0], facts);
     c.bound = boundFacts(kNode, facts);
     c.inventory_digest = declarationDigest(cluster_, cluster_.nodes[0]);
+    c.proven_at = proven_at_;
     return *certificates_->issue(c);
   }
   std::string voidBecause() {
@@ -49,6 +50,7 @@ class Certificates : public testing::Test {
   }
 
   const NodeName kNode{"gpu001"};
+  WallTime proven_at_ = FakeClock().now();
   std::filesystem::path folder_;
   FakeClock clock_;
   std::unique_ptr<lifecycle::Store> store_;
@@ -88,6 +90,14 @@ TEST_F(Certificates, itExpires) {
   issue();
   clock_.advance(cluster_.certificates.lifetime);
   EXPECT_NE(voidBecause().find("expired"), std::string::npos);
+  auto old = *certificates_->find(kNode);
+  const auto again = certificates_->issue(*old);
+  ASSERT_FALSE(again) << "a new signature under old proof";
+  EXPECT_NE(again.error().text().find("longer ago than a certificate lives"), std::string::npos);
+  EXPECT_NE(voidBecause().find("expired"), std::string::npos);
+  proven_at_ = clock_.now();
+  issue();
+  EXPECT_EQ(voidBecause(), "");
 }
 
 TEST_F(Certificates, aChangedDeclarationVoidsIt) {

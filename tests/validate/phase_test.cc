@@ -1,5 +1,6 @@
 // The validate phase: fail closed, whatever the agent says.
 #include "base/task.h"
+#include "lifecycle/plan.h"
 #include "lifecycle/store.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "validate/basis.h"
@@ -45,7 +46,7 @@ class ValidatePhaseTest : public testing::Test {
     std::filesystem::create_directories(folder_);
     store_ = openSqliteStore(folder_ / "muster.db").value();
     certificates_ = makeCertificateStore(cluster_, *store_, clock_, *io::SigningKey::generate(), folder_);
-    phase_ = makeValidatePhase(cluster_, agents_, *certificates_, clock_);
+    phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_);
     agents_.boot(NodeName("n1"), agent::Mode::Disk).probes["rdma.devices"] = "rxe0";
   }
   ~ValidatePhaseTest() override { std::filesystem::remove_all(folder_); }
@@ -155,16 +156,92 @@ TEST_F(ValidatePhaseTest, aPairTestRunsOnBothSides) {
 
 TEST_F(ValidatePhaseTest, noCertificateWithoutEveryGate) {
   const auto basis = basisOf(cluster_, cluster_.nodes[0], {});
-  context_.known.put({Subject(NodeName("n1")), FacetName("gate.burn-in"), "pass:" + basis, {}, "", ""});
+  context_.known.put({Subject(NodeName("n1")), FacetName("gate.burn-in"), "pass:" + basis, clock_.now(), "", ""});
   auto outcome = act("certificate");
   ASSERT_TRUE(outcome);
   EXPECT_TRUE(std::holds_alternative<Blocked>(*outcome));
-  context_.known.put({Subject(NodeName("n1")), FacetName("gate.collective"), "pass:" + basis, {}, "", ""});
+  context_.known.put({Subject(NodeName("n1")), FacetName("gate.collective"), "pass:" + basis, clock_.now(), "", ""});
   ASSERT_TRUE(store_->putFacts(context_.known.of(Subject(NodeName("n1")))));
   outcome = act("certificate");
   ASSERT_TRUE(outcome) << outcome.error().str();
   EXPECT_TRUE(std::holds_alternative<Done>(*outcome));
   EXPECT_EQ(verified("certificate"), "valid:" + basis);
+}
+
+class Expiry : public ValidatePhaseTest {
+ protected:
+  Expiry() {
+    const auto basis = basisOf(cluster_, cluster_.nodes[0], {});
+    keep({{kNode, FacetName("os"), "running", clock_.now(), "", ""},
+          {kNode, FacetName("gate.burn-in"), "pass:" + basis, clock_.now(), "", "{}"}});
+    clock_.advance(kBetween);
+    keep({{kNode, FacetName("gate.collective"), "pass:" + basis, clock_.now(), "", "{}"}});
+  }
+  void keep(const std::vector<Fact>& facts) {
+    ASSERT_TRUE(store_->putFacts(facts));
+    context_.known = *store_->facts();
+  }
+  void observe() {
+    const auto seen = wait(phase_->observe(kNode));
+    ASSERT_TRUE(seen);
+    keep(*seen);
+  }
+  std::vector<std::string> planned() {
+    SystemRuns os;
+    cluster_.nodes.resize(1);
+    std::vector<std::string> ids;
+    const auto plan = makePlan(cluster_, context_.known, {}, {&os, phase_.get()});
+    for (const auto& action : plan.value().actions) ids.push_back(action.id);
+    std::sort(ids.begin(), ids.end());
+    return ids;
+  }
+  struct SystemRuns final : Phase {
+    std::string_view name() const override { return "provision"; }
+    std::vector<Goal> goals(const inventory::Cluster&, const Subject& subject, const FactSet&) const override {
+      if (subject.isCluster()) return {};
+      return {{{subject, FacetName("os")}, "running"}};
+    }
+    Async<std::vector<Fact>> observe(Subject) override { co_return std::vector<Fact>{}; }
+    Async<Outcome> act(Action, ActContext&) override { co_return Outcome(Done{}); }
+    Async<std::vector<Fact>> verify(Action) override { co_return std::vector<Fact>{}; }
+  };
+
+  static constexpr std::chrono::hours kBetween{24 * 10};
+  const Subject kNode{NodeName("n1")};
+};
+
+TEST_F(Expiry, aCertificateLivesFromTheOldestPassItRestsOn) {
+  const auto outcome = act("certificate");
+  ASSERT_TRUE(outcome) << outcome.error().str();
+  const auto certificate = *certificates_->find(NodeName("n1"));
+  EXPECT_EQ(certificate->issued_at, clock_.now());
+  EXPECT_EQ(certificate->expires_at, clock_.now() - kBetween + cluster_.certificates.lifetime);
+}
+
+TEST_F(Expiry, anAgedPassIsPlannedAgainAndSaysWhy) {
+  ASSERT_TRUE(act("certificate"));
+  observe();
+  EXPECT_TRUE(planned().empty()) << planned().front();
+  clock_.advance(cluster_.certificates.lifetime - kBetween);
+  observe();
+  EXPECT_EQ(planned(), (std::vector<std::string>{"n1/certificate", "n1/gate.burn-in"})) << "the younger gate still counts";
+  EXPECT_NE(phase_->goals(cluster_, kNode, context_.known)[0].why.find("older than a certificate may be"), std::string::npos);
+  clock_.advance(kBetween);
+  observe();
+  EXPECT_EQ(planned(), (std::vector<std::string>{"n1/certificate", "n1/gate.burn-in", "n1/gate.collective"}));
+}
+
+TEST_F(Expiry, nothingIsSignedAgainWithoutAnotherRun) {
+  ASSERT_TRUE(act("certificate"));
+  clock_.advance(cluster_.certificates.lifetime);  // and the facts of an hour ago still say "pass"
+  const auto outcome = act("certificate");
+  ASSERT_TRUE(outcome);
+  ASSERT_TRUE(std::holds_alternative<Blocked>(*outcome));
+  EXPECT_NE(std::get<Blocked>(*outcome).why.find("older than a certificate may be"), std::string::npos);
+  EXPECT_FALSE(certificates_->requireValid(NodeName("n1")));
+  answerChecks("pass", "pass");
+  ASSERT_TRUE(act("gate.burn-in"));
+  EXPECT_TRUE(verified("gate.burn-in").starts_with("pass:"));
 }
 
 }  // namespace
