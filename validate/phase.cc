@@ -4,6 +4,7 @@
 #include "validate/pair_partner.h"
 #include "validate/validate.h"
 
+#include <algorithm>
 #include <set>
 
 namespace muster::validate {
@@ -20,6 +21,7 @@ constexpr std::string_view kCertificate = "certificate";
 constexpr std::string_view kPass = "pass:";        ///< these three begin a gate's fact; the basis follows
 constexpr std::string_view kFail = "fail:";
 constexpr std::string_view kExpired = "expired:";  ///< it did pass, longer ago than a certificate lives
+constexpr std::string_view kPairCheck = "rdma.pair";
 constexpr seconds kCertificateDeadline{30};
 constexpr seconds kPairLimit{45};  ///< one attempt; a test that hangs is tried again by the engine, with fresh tasks
 
@@ -156,14 +158,15 @@ class ValidatePhase final : public Phase {
     const auto& profile = cluster_.profileOf(node);
     CO_TRY(checks, localChecks(cluster_, profile, gate));
     std::vector<CheckResult> results;
-    std::size_t expected = checks.size();
+    std::vector<std::string> expected;
+    for (const auto& check : checks) expected.push_back(check.id);
     if (!checks.empty()) {
       auto op = localResults(node, gate, checks, context);
       CO_TRY(local, co_await std::move(op));
       results = std::move(local);
     }
     if (wantsRdmaPair(gate)) {
-      ++expected;
+      expected.emplace_back(kPairCheck);
       auto op = runPair(node, profile, context);
       CO_TRY(pair, co_await std::move(op));
       if (auto* wait = std::get_if<Again>(&pair)) co_return Outcome(*wait);
@@ -213,23 +216,43 @@ class ValidatePhase final : public Phase {
     co_return Answer(results.front());
   }
 
-  /// Fail closed: every expected check must be there and must have passed.
+  /// What keeps the answers from being exactly one for each check that was asked for; empty: they are.
+  static std::vector<std::string> mismatches(const std::vector<std::string>& expected, const std::vector<CheckResult>& results) {
+    if (expected.empty()) return {"the gate has no checks: it proves nothing"};
+    std::map<std::string, int> asked, answered;
+    for (const auto& id : expected) ++asked[id];
+    for (const auto& result : results) ++answered[result.id];
+    std::vector<std::string> wrong;
+    for (const auto& [id, count] : asked)
+      if (answered[id] < count) wrong.push_back(fmt::format("{} gave no answer", id));
+    for (const auto& [id, count] : answered) {
+      if (!asked.contains(id))
+        wrong.push_back(fmt::format("{} answered, but was not asked for", id));
+      else if (count > asked[id])
+        wrong.push_back(fmt::format("{} answered {} times", id, count));
+    }
+    return wrong;
+  }
+
+  /// Fail closed: every check that was asked for must have answered, once, and must have passed.
   Result<Outcome> conclude(const inventory::Node& node, const inventory::Gate& gate, const Action& action, std::vector<CheckResult> results,
-                           std::size_t expected, ActContext& context) {
-    std::string failures;
+                           const std::vector<std::string>& expected, ActContext& context) {
+    std::vector<std::string> failures;
     for (const auto& result : results) {
       if (result.status == CheckStatus::Pass) continue;
-      failures += fmt::format("{}{} {}: {}", failures.empty() ? "" : "; ", result.id, agent::toString(result.status), result.text);
-      context.finding({action.facet, Severity::Error, fmt::format("{} {}: {}", result.id, agent::toString(result.status), result.text), result.evidence,
+      failures.push_back(fmt::format("{} {}: {}", result.id, agent::toString(result.status), result.text));
+      context.finding({action.facet, Severity::Error, failures.back(), result.evidence,
                        std::string(adviceFor(result.id)), clock_.now()});
     }
-    if (results.size() != expected) failures += fmt::format("{}{} of {} checks answered", failures.empty() ? "" : "; ", results.size(), expected);
-    if (expected == 0) failures = "the gate has no checks: it proves nothing";
+    for (auto& wrong : mismatches(expected, results)) {
+      context.finding({action.facet, Severity::Error, wrong, agent::toJson(results), "update the agent on the node; then run the gate again", clock_.now()});
+      failures.push_back(std::move(wrong));
+    }
     local_.erase(context.intentId());
     const auto basis = basisOf(cluster_, node, context.facts());
     gates_[action.facet] = {action.facet.subject, action.facet.facet, std::string(failures.empty() ? kPass : kFail) + basis, clock_.now(),
                             "agent " + node.name.str(), agent::toJson(results)};
-    if (!failures.empty()) return fail(Error(ErrorCode::Conflict, fmt::format("gate {} failed: {}", gate.name, failures)).retryable(false));
+    if (!failures.empty()) return fail(Error(ErrorCode::Conflict, fmt::format("gate {} failed: {}", gate.name, fmt::join(failures, "; "))).retryable(false));
     return Outcome(Done{});
   }
 

@@ -121,12 +121,27 @@ TEST_P(NotAPass, failsTheGateWithAFinding) {
 }
 INSTANTIATE_TEST_SUITE_P(Words, NotAPass, testing::Values("fail", "skipped", "error", "timeout", "no data"));
 
-TEST_F(ValidatePhaseTest, aMissingAnswerFails) {
-  agents_.answer(TaskKind::RunChecks, results({{"host.gemm", "pass"}}));
+struct Answers {
+  std::vector<std::pair<std::string, std::string>> rows;
+  std::string words;
+};
+class WrongAnswers : public ValidatePhaseTest, public testing::WithParamInterface<Answers> {};
+TEST_P(WrongAnswers, failTheGateInTheirOwnWords) {
+  agents_.answer(TaskKind::RunChecks, results(GetParam().rows));
   const auto outcome = act("gate.burn-in");
   ASSERT_FALSE(outcome);
-  EXPECT_NE(outcome.error().text().find("1 of 2 checks answered"), std::string::npos) << outcome.error().str();
+  EXPECT_NE(outcome.error().text().find(GetParam().words), std::string::npos) << outcome.error().str();
+  EXPECT_FALSE(context_.found.empty());
+  EXPECT_TRUE(verified("gate.burn-in").starts_with("fail:"));
 }
+INSTANTIATE_TEST_SUITE_P(
+    Sets, WrongAnswers,
+    testing::Values(Answers{{{"host.gemm", "pass"}}, "host.memory gave no answer"},
+                    Answers{{{"host.gemm", "pass"}, {"host.gemm", "pass"}}, "host.memory gave no answer; host.gemm answered 2 times"},
+                    Answers{{{"host.gemm", "pass"}, {"host.memory", "pass"}, {"host.gemm", "pass"}}, "host.gemm answered 2 times"},
+                    Answers{{{"host.gemm", "pass"}, {"gpu.ecc", "pass"}}, "gpu.ecc answered, but was not asked for"},
+                    Answers{{{"host.gemm", "pass"}, {"host.memory", "pass"}, {"gpu.ecc", "pass"}}, "gpu.ecc answered, but was not asked for"},
+                    Answers{{}, "host.gemm gave no answer; host.memory gave no answer"}));
 
 TEST_F(ValidatePhaseTest, anAnswerThatIsNoResultFails) {
   agents_.answer(TaskKind::RunChecks, "{}");
