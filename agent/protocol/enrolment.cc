@@ -3,6 +3,7 @@
 #include "agent/protocol/gateway_server.h"
 #include "agent/protocol/json_reader.h"
 #include "base/log.h"
+#include "inventory/leases.h"
 
 namespace muster::agent {
 namespace {
@@ -45,6 +46,7 @@ Enrolment::Enrolment(const inventory::Cluster& cluster, const io::CertificateAut
     by_name_[node.name] = &node;
     by_mac_[node.mac] = &node;
   }
+  leases_addresses_ = !cluster.networks.empty() && inventory::leasesAddresses(cluster.provisioning());
 }
 
 const inventory::Node* Enrolment::find(const NodeName& node) const {
@@ -63,13 +65,22 @@ Result<std::string> Enrolment::issueToken(const NodeName& name, const Mac& mac) 
   return token;
 }
 
-Result<EnrolResponse> Enrolment::enrol(const EnrolRequest& request) {
+bool Enrolment::mayBe(const inventory::Node& node, const std::string& remote_address) const {
+  if (!leases_addresses_ || node.address.value() == 0) return true;
+  const auto from = Ipv4::parse(remote_address);
+  return from && *from == node.address;
+}
+
+Result<EnrolResponse> Enrolment::enrol(const EnrolRequest& request, const std::string& remote_address) {
   auto mac = Mac::parse(request.mac);
   if (!mac) return fail(ErrorCode::InvalidInput, "enrolment with a MAC that is none: " + mac.error().str());
   auto node = by_mac_.find(*mac);
   if (node == by_mac_.end()) {
     logWarning("agent", "enrolment refused: no node of the inventory has the MAC {}", mac->str());
     return fail(ErrorCode::Denied, "no node of the inventory has the MAC " + mac->str());
+  }
+  if (!mayBe(*node->second, remote_address)) {
+    return refuse(*node->second, fmt::format("{} showed a token, but its address is {}", remote_address, node->second->address.str()));
   }
   return redeem(*node->second, request);
 }

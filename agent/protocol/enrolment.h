@@ -25,7 +25,7 @@ class Enrolment {
   /// Errors: NotFound (node), Conflict (the MAC is not the node's), the store's
   Result<std::string> issueToken(const NodeName& node, const Mac& mac);
   /// Errors: InvalidInput (request), Denied with the reason (also left as a finding on the node)
-  Result<EnrolResponse> enrol(const EnrolRequest& request);
+  Result<EnrolResponse> enrol(const EnrolRequest& request, const std::string& remote_address);
   /// A certificate for the system being installed on this node; the caller has proved to be its agent.
   Result<EnrolResponse> certify(const NodeName& node, const std::string& csr_pem);
 
@@ -33,12 +33,15 @@ class Enrolment {
 
  private:
   struct Record;
+  /// Where muster hands out the addresses, a node calls from its own.
+  bool mayBe(const inventory::Node& node, const std::string& remote_address) const;
   Result<EnrolResponse> redeem(const inventory::Node& node, const EnrolRequest& request);
   tl::unexpected<Error> refuse(const inventory::Node& node, const std::string& why);
 
   const io::CertificateAuthority& ca_;
   lifecycle::Store& store_;
   Clock& clock_;
+  bool leases_addresses_ = false;
   std::map<NodeName, const inventory::Node*> by_name_;
   std::map<Mac, const inventory::Node*> by_mac_;
   std::set<std::pair<NodeName, std::string>> told_;  ///< findings already left for the present token

@@ -83,7 +83,7 @@ Result<NodeName> Gateway::callerOf(const io::ServerRequest& request) const {
 Task<io::ServerResponse> Gateway::handleEnrol(io::ServerRequest request) {
   auto parsed = parseEnrolRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
-  auto answer = enrolment_.enrol(*parsed);
+  auto answer = enrolment_.enrol(*parsed, request.remote_address);
   if (!answer) co_return answerError(answer.error());
   co_return io::ServerResponse::json(200, toJson(*answer));
 }

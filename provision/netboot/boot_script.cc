@@ -26,7 +26,8 @@ Result<std::string> ramBootScript(const inventory::Node& node, const inventory::
                                  "muster.token=" + boot.token,
                                  "muster.node=" + node.name.str(),
                                  "muster.mac=" + node.mac.str(),
-                                 "console=ttyS0"};
+                                 "console=ttyS0",
+                                 "loglevel=4"};  // else the kernel writes this line, token and all, on the serial console
   for (const auto& arg : profile.kernel_args) words.push_back(arg);
   std::string line;
   for (const auto& word : words) {

@@ -2,6 +2,7 @@
 
 #include "base/io/files.h"
 #include "base/log.h"
+#include "inventory/leases.h"
 #include "provision/netboot/boot_script.h"
 #include "provision/netboot/dnsmasq_config.h"
 #include "provision/netboot/supervisor.h"
@@ -56,6 +57,7 @@ class DnsmasqNetboot final : public Netboot {
  private:
   Task<io::ServerResponse> answer(io::ServerRequest request);
   std::string scriptFor(const io::ServerRequest& request);
+  bool mayBe(const inventory::Node& node, const std::string& remote_address) const;
   std::string stayOnDisk(const io::ServerRequest& request, const std::string& reason);
 
   const inventory::Cluster& cluster_;
@@ -124,15 +126,21 @@ std::string DnsmasqNetboot::scriptFor(const io::ServerRequest& request) {
   const auto& name = node->second->name;
   const auto armed = armed_.find(name);
   if (armed == armed_.end()) return stayOnDisk(request, name.str() + " has nothing to do here");
-  // The script holds the node's token: another node of ours, asking with a foreign MAC, does not get it.
-  const auto from = Ipv4::parse(request.remote_address);
-  const auto sender = from ? by_address_.find(*from) : by_address_.end();
-  if (sender != by_address_.end() && sender->second != node->second) {
-    logWarning("netboot", "{} asked for the boot script of {}", sender->second->name.str(), name.str());
-    return stayOnDisk(request, "the request for " + name.str() + " came from another node");
+  if (!mayBe(*node->second, request.remote_address)) {
+    logWarning("netboot", "{} asked for the boot script of {} ({})", request.remote_address, name.str(), node->second->address.str());
+    return stayOnDisk(request, "the request for " + name.str() + " came from another machine");
   }
   logInfo("netboot", "{} ({}) boots into the RAM OS", name.str(), request.remote_address);
   return armed->second;
+}
+
+/// The script holds the node's token, and a MAC in a URL proves nothing. Where the addresses are ours only the node's own will do;
+/// beside another DHCP server at least no other node of ours gets it.
+bool DnsmasqNetboot::mayBe(const inventory::Node& node, const std::string& remote_address) const {
+  const auto from = Ipv4::parse(remote_address);
+  if (inventory::leasesAddresses(cluster_.provisioning())) return from && *from == node.address;
+  const auto sender = from ? by_address_.find(*from) : by_address_.end();
+  return sender == by_address_.end() || sender->second == &node;
 }
 
 std::string DnsmasqNetboot::stayOnDisk(const io::ServerRequest& request, const std::string& reason) {

@@ -62,6 +62,21 @@ TEST_F(EnrolmentTest, tokenIsWorthNothingElsewhere) {
   EXPECT_EQ(enrol(token, kMac1, request())->status, 200) << "a bad request must not burn the token";
 }
 
+TEST_F(EnrolmentTest, tokenIsWorthNothingFromAnotherAddress) {
+  inventory::Network network;
+  network.name = "provisioning";
+  site.cluster.networks.push_back(network);
+  site.cluster.nodes[0].address = *Ipv4::parse("10.20.1.1");
+  site.restartController();
+  auto token = *site.gateway().issueToken(kNode, *Mac::parse(kMac1));
+  auto stolen = enrol(token, kMac1, request());
+  EXPECT_EQ(stolen->status, 403);
+  EXPECT_THAT(stolen->body, HasSubstr("127.0.0.1 showed a token, but its address is 10.20.1.1"));
+  EXPECT_EQ(site.store->findings(nullptr)->size(), 1u);
+  site.cluster.nodes[0].address = *Ipv4::parse("127.0.0.1");
+  EXPECT_EQ(enrol(token, kMac1, request())->status, 200) << "the thief has not burnt it";
+}
+
 TEST_F(EnrolmentTest, tokenExpiresAndIsReplacedByALaterOne) {
   auto old = *site.gateway().issueToken(kNode, *Mac::parse(kMac1));
   auto token = *site.gateway().issueToken(kNode, *Mac::parse(kMac1));

@@ -74,6 +74,24 @@ TEST_F(NetbootTest, anotherNodeDoesNotGetTheToken) {
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01", "10.20.1.2"), Not(HasSubstr("token")));
 }
 
+TEST_F(NetbootTest, aStrangerWithTheNodesMacDoesNotGetTheToken) {
+  for (const auto mode : {inventory::DhcpMode::Authoritative, inventory::DhcpMode::Relay}) {
+    cluster.networks[0].dhcp_mode = mode;
+    ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
+    for (const auto* from : {"10.20.240.77", "192.0.2.1", "junk", ""}) {
+      EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01", from), Not(HasSubstr("token"))) << from;
+    }
+    EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("muster.token="));
+  }
+}
+
+TEST_F(NetbootTest, besideAnotherDhcpServerAnyAddressButAnotherNodesIsTheNode) {
+  cluster.networks[0].dhcp_mode = inventory::DhcpMode::Proxy;
+  ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01", "10.20.240.77"), HasSubstr("muster.token="));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01", "10.20.1.2"), Not(HasSubstr("token")));
+}
+
 TEST_F(NetbootTest, armingSaysWhatIsMissing) {
   images.ram_os.reset();
   const auto without = netboot().arm(NodeName("gpu001"));
