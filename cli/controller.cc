@@ -91,9 +91,12 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
 }
 
 Result<void> Controller::startServers() {
-  std::vector<io::Route> http = netboot_->routes();
-  for (auto& routes : {images_->routes(), provision::driverRepositoryRoutes(cluster_)}) http.insert(http.end(), routes.begin(), routes.end());
-  TRY(server, serve::start(context_.get_executor(), cluster_.provisioning(), keys_->ca, std::move(http), gateway_->routes()));
+  // Plain HTTP only for what nodes verify by themselves, or load before they can.
+  auto http = netboot_->routes(), https = gateway_->routes();
+  const auto images = images_->routes(), drivers = provision::driverRepositoryRoutes(cluster_);
+  http.insert(http.end(), images.begin(), images.end());
+  https.insert(https.end(), drivers.begin(), drivers.end());
+  TRY(server, serve::start(context_.get_executor(), cluster_.provisioning(), keys_->ca, std::move(http), std::move(https)));
   server_ = std::move(server);
   return netboot_->start();
 }

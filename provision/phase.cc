@@ -420,7 +420,10 @@ Async<Outcome> ProvisionPhase::driver(const inventory::Node& node, const invento
   }
   const auto params = [&](bool) {
     nlohmann::json json{{"name", driver.name}, {"packages", driver.packages}, {"modules", driver.modules}, {"verify", probesOf(driver)}};
-    if (!driver.repository.empty()) json["repository_url"] = fmt::format("{}/repo/{}/", deps_.controller_http_url, driver.name);
+    if (!driver.repository.empty()) {
+      json["repository_url"] = fmt::format("{}/repo/{}/", deps_.controller_https_url, driver.name);
+      json["repository_ca_pem"] = deps_.agent_ca_pem;
+    }
     return json.dump();
   };
   CO_TRY(step, stepTask(deps_.agents, node.name, TaskKind::InstallDriver, kInstallDriverLimit, context, params));

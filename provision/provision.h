@@ -18,14 +18,15 @@ struct ProvisionDeps {
   ImageStore& images;
   Netboot& netboot;
   Clock& clock;
-  std::string controller_http_url;   ///< "http://10.20.0.1:8080": images, drivers
-  std::string controller_https_url;  ///< "https://10.20.0.1:8443": where installed agents call
+  std::string controller_http_url;   ///< "http://10.20.0.1:8080": images
+  std::string controller_https_url;  ///< "https://10.20.0.1:8443": where installed agents call, and fetch drivers from
   std::string agent_ca_pem;          ///< what they trust there
   std::string signing_public_pem;    ///< whose signature on an image's index counts
 };
 std::unique_ptr<lifecycle::Phase> makeProvisionPhase(ProvisionDeps deps);
 
-/// GET /repo/DRIVER/…: the apt repositories that drivers name.
+/// GET /repo/DRIVER/…: the apt repositories that drivers name. For the HTTPS listener only: nodes install from them as root, and
+/// nothing but the connection vouches for what they get.
 std::vector<io::Route> driverRepositoryRoutes(const inventory::Cluster& cluster);
 
 }  // namespace muster::provision

@@ -1,5 +1,5 @@
 // The one HTTP(S) server: mounts the routes that folders offer. Plain HTTP for boot files and images (verified by
-// signature and digest), HTTPS with mutual TLS for agents.
+// signature and digest), HTTPS with mutual TLS for agents and drivers.
 #pragma once
 
 #include "base/io/crypto.h"

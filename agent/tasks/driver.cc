@@ -1,10 +1,16 @@
 // InstallDriver: packages at their pins from the controller's repository, modules loaded now and at every boot, soft-RoCE
 // device when rdma_rxe is asked for; then the running values are read and must fit.
 //
-// params {name?, packages: ["name" | "name=version"], repository_url?, modules?, verify?: {probe: glob}, netdev?}
+// params {name?, packages: ["name" | "name=version"], repository_url?, repository_ca_pem?, modules?, verify?: {probe: glob}, netdev?}
+//
+// The repository is not signed: what vouches for it is the connection. So its URL must be https, its server must prove itself
+// by the root that the controller names in this task (which came over mutual TLS), and only then may apt be told
+// `trusted=yes`. Both the source and the root are there for the run only.
 #include "agent/protocol/json_reader.h"
 #include "agent/tasks/tasks.h"
+#include "base/io/crypto.h"
 #include "base/io/files.h"
+#include "base/io/http.h"
 #include "base/log.h"
 
 #include <algorithm>
@@ -20,6 +26,7 @@ constexpr std::chrono::seconds kInstallLimit{1200};
 constexpr std::chrono::seconds kToolLimit{30};
 constexpr std::size_t kMaxPackages = 256;
 constexpr std::size_t kMaxUrlBytes = 2048;
+constexpr std::size_t kMaxPemBytes = 64u << 10;
 constexpr std::string_view kLower = "abcdefghijklmnopqrstuvwxyz0123456789";
 constexpr std::string_view kRxeDevice = "rxe0";
 
@@ -27,6 +34,7 @@ struct Params {
   std::string name;
   std::vector<std::string> packages;
   std::string repository_url;
+  std::string repository_ca_pem;
   std::vector<std::string> modules;
   std::map<std::string, std::string> verify;
   std::string netdev;
@@ -45,8 +53,8 @@ bool isPackage(const std::string& text) {
 }
 
 bool isRepository(const std::string& url) {
-  bool scheme = url.starts_with("http://") || url.starts_with("https://");
-  return scheme && std::ranges::none_of(url, [](unsigned char c) { return c <= ' ' || c >= 0x7f || c == '[' || c == ']'; });
+  auto parsed = io::Url::parse(url);
+  return parsed && parsed->scheme == "https" && std::ranges::none_of(url, [](unsigned char c) { return c <= ' ' || c >= 0x7f || c == '[' || c == ']'; });
 }
 
 /// ".../repo/rdma" → "rdma"
@@ -61,13 +69,17 @@ Result<Params> parse(const nlohmann::json& json) {
   Params params;
   params.packages = readTexts(reader, "packages", kMaxPackages, kMaxNameBytes);
   params.repository_url = reader.text("repository_url", kMaxUrlBytes, true);
+  params.repository_ca_pem = reader.text("repository_ca_pem", kMaxPemBytes, true);
   params.modules = readTexts(reader, "modules", kMaxPackages, kMaxNameBytes, true);
   params.verify = readTextMap(reader, "verify", kMaxProbes, true);
   params.netdev = reader.text("netdev", kMaxNameBytes, true);
   params.name = reader.text("name", kMaxNameBytes, true);
   if (params.name.empty()) params.name = params.repository_url.empty() ? "driver" : lastSegment(params.repository_url);
   if (!isWord(params.name, "+-._")) reader.wrong("name", "is no name: \"" + params.name + "\"");
-  if (!params.repository_url.empty() && !isRepository(params.repository_url)) reader.wrong("repository_url", "is no plain http(s) URL");
+  if (!params.repository_url.empty() && !isRepository(params.repository_url)) reader.wrong("repository_url", "is no plain https URL; packages are installed as root, so their server must prove who it is");
+  if (!params.repository_url.empty() && !io::describeCertificate(params.repository_ca_pem)) {
+    reader.wrong("repository_ca_pem", "is no certificate; without it nobody vouches for the packages");
+  }
   if (!params.netdev.empty() && !isWord(params.netdev, ".-_")) reader.wrong("netdev", "is no name of a network device");
   for (const auto& package : params.packages) {
     if (!isPackage(package)) reader.wrong("packages", "has no package's name: \"" + package + "\"");
@@ -110,21 +122,58 @@ Async<std::string> apt(TaskTools tools, std::vector<std::string> args, std::chro
   co_return fail(ErrorCode::Unavailable, fmt::format("apt-get ended with {}: {}", exit.code, said));
 }
 
+/// The controller's repository as a source of apt, with the root that its server must prove itself by. Gone with this object: neither
+/// an unsigned source nor a root of ours stays in the machine's configuration.
+class RepositorySource {
+ public:
+  static Result<std::unique_ptr<RepositorySource>> write(const TaskTools& tools, const Params& params) {
+    TRY(url, io::Url::parse(params.repository_url));
+    std::unique_ptr<RepositorySource> source(new RepositorySource);
+    source->list_ = "sources.list.d/muster-" + params.name + ".list";
+    source->list_file_ = tools.root / "etc/apt" / source->list_;
+    source->ca_file_ = tools.root / "etc/apt" / ("muster-" + params.name + "-ca.pem");
+    source->host_ = url.host;
+    TRY_OK(io::makeDirs(source->list_file_.parent_path()));
+    TRY_OK(io::writeFileAtomic(source->ca_file_, params.repository_ca_pem));  // readable for apt's own user, who fetches
+    TRY_OK(io::writeFileAtomic(source->list_file_, "deb [trusted=yes] " + params.repository_url + " ./\n"));
+    return source;
+  }
+  ~RepositorySource() {
+    std::error_code ignored;
+    if (!list_file_.empty()) fs::remove(list_file_, ignored);
+    if (!ca_file_.empty()) fs::remove(ca_file_, ignored);
+  }
+  RepositorySource(const RepositorySource&) = delete;
+  RepositorySource& operator=(const RepositorySource&) = delete;
+
+  const std::string& list() const { return list_; }
+  /// For this host only: other sources keep the trust that the system has for them.
+  void addTrust(std::vector<std::string>& args) const {
+    args.insert(args.end(), {"-o", fmt::format("Acquire::https::{}::CAInfo={}", host_, ca_file_.string())});
+  }
+
+ private:
+  RepositorySource() = default;
+  std::string list_, host_;
+  fs::path list_file_, ca_file_;
+};
+
 Async<void> installPackages(TaskTools tools, Params params, TaskContextPtr context) {
+  std::unique_ptr<RepositorySource> source;
   if (!params.repository_url.empty()) {
-    std::string list = "sources.list.d/muster-" + params.name + ".list";
-    auto folder = tools.root / "etc/apt/sources.list.d";
-    CO_TRY_OK(io::makeDirs(folder));
-    CO_TRY_OK(io::writeFileAtomic(tools.root / "etc/apt" / list, "deb [trusted=yes] " + params.repository_url + " ./\n"));
+    CO_TRY(written, RepositorySource::write(tools, params));
+    source = std::move(written);
     context->progress(0.1, "reading the list of " + params.repository_url);
-    std::vector<std::string> update = {"update", "-o", "Dir::Etc::sourcelist=" + list, "-o", "Dir::Etc::sourceparts=-",
+    std::vector<std::string> update = {"update", "-o", "Dir::Etc::sourcelist=" + source->list(), "-o", "Dir::Etc::sourceparts=-",
                                        "-o", "APT::Get::List-Cleanup=0", "-o", "Acquire::Retries=3", "-o", "APT::Update::Error-Mode=any"};
+    source->addTrust(update);
     auto updating = apt(tools, std::move(update), kUpdateLimit);
     CO_TRY_OK(co_await std::move(updating));
   }
   std::vector<std::string> install = {"install", "-y", "--no-install-recommends", "--allow-downgrades", "--allow-change-held-packages",
                                       "-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold",
                                       "-o", "DPkg::Lock::Timeout=120"};
+  if (source) source->addTrust(install);
   install.insert(install.end(), params.packages.begin(), params.packages.end());
   context->progress(0.3, fmt::format("installing {}", fmt::join(params.packages, " ")));
   auto installing = apt(tools, std::move(install), kInstallLimit);

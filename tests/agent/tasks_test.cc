@@ -156,7 +156,12 @@ class DriverTest : public TasksTest {
       if (found == installed.end()) return io::ProcessExit{1, "", "no packages found"};
       return io::ProcessExit{0, "installed " + found->second, ""};
     });
-    programs.on("apt-get update", "");
+    params["repository_ca_pem"] = io::CertificateAuthority::loadOrCreate(root / "ca", "root")->certificatePem();
+    programs.on("apt-get update", [this](const io::Command&) -> Result<io::ProcessExit> {
+      source = read("etc/apt/sources.list.d/muster-rdma.list");
+      trusted_root = read("etc/apt/muster-rdma-ca.pem");
+      return io::ProcessExit{};
+    });
     programs.on("apt-get install", [this](const io::Command& command) -> Result<io::ProcessExit> {
       for (const auto& word : command.args) {
         if (word.starts_with("rdma-core=")) installed["rdma-core"] = offered.empty() ? word.substr(10) : offered;
@@ -176,9 +181,9 @@ class DriverTest : public TasksTest {
   Result<nlohmann::json> install() { return run(installDriver(tools, params, task())); }
 
   std::map<std::string, std::string> installed;
-  std::string offered;
+  std::string offered, source, trusted_root;
   nlohmann::json params{{"packages", {"rdma-core=44.0-2"}},
-                        {"repository_url", "http://10.20.0.1:8080/repo/rdma"},
+                        {"repository_url", "https://10.20.0.1:8443/repo/rdma"},
                         {"modules", {"rdma_rxe"}},
                         {"verify", {{"module.rdma_rxe", "loaded"}, {"package.rdma-core", "44.*"}}}};
 };
@@ -187,13 +192,17 @@ TEST_F(DriverTest, installsLoadsAndProves) {
   auto running = install();
   ASSERT_TRUE(running) << running.error().str();
   EXPECT_EQ(*running, (nlohmann::json{{"module.rdma_rxe", "loaded"}, {"package.rdma-core", "44.0-2"}}));
-  EXPECT_EQ(read("etc/apt/sources.list.d/muster-rdma.list"), "deb [trusted=yes] http://10.20.0.1:8080/repo/rdma ./\n");
+  EXPECT_EQ(source, "deb [trusted=yes] https://10.20.0.1:8443/repo/rdma ./\n");
+  EXPECT_EQ(trusted_root, params["repository_ca_pem"]);
+  EXPECT_FALSE(fs::exists(root / "etc/apt/sources.list.d/muster-rdma.list")) << "an unsigned source must not stay";
+  EXPECT_FALSE(fs::exists(root / "etc/apt/muster-rdma-ca.pem"));
   EXPECT_EQ(read("etc/modules-load.d/muster-rdma.conf"), "rdma_rxe\n");
   EXPECT_THAT(read("etc/systemd/system/muster-rxe.service"), HasSubstr("rdma link add rxe0 type rxe netdev eth0"));
   EXPECT_EQ(programs.count("systemctl enable muster-rxe.service"), 1u);
   for (const auto& command : programs.commands()) {
     if (command.program != "apt-get") continue;
     EXPECT_EQ(command.env.at("DEBIAN_FRONTEND"), "noninteractive");
+    EXPECT_THAT(command.args, ::testing::Contains("Acquire::https::10.20.0.1::CAInfo=" + (root / "etc/apt/muster-rdma-ca.pem").string()));
     if (command.args[0] == "update") {
       EXPECT_THAT(command.args, ::testing::Contains("Dir::Etc::sourcelist=sources.list.d/muster-rdma.list"));
     } else {
@@ -257,7 +266,10 @@ TEST_F(DriverTest, parametersCannotSmuggleAnything) {
   EXPECT_TRUE(refused({{"packages", {"a=1 b"}}}));
   EXPECT_TRUE(refused({{"packages", "rdma-core"}}));
   EXPECT_TRUE(refused({{"name", "../../etc/passwd"}}));
-  EXPECT_TRUE(refused({{"repository_url", "http://x/ ./\ndeb http://evil"}}));
+  EXPECT_TRUE(refused({{"repository_url", "https://x/ ./\ndeb http://evil"}}));
+  EXPECT_TRUE(refused({{"repository_url", "http://10.20.0.1:8080/repo/rdma"}})) << "anybody could answer there";
+  EXPECT_TRUE(refused({{"repository_ca_pem", nullptr}}));
+  EXPECT_TRUE(refused({{"repository_ca_pem", "no certificate"}}));
   EXPECT_TRUE(refused({{"repository_url", "file:///etc"}}));
   EXPECT_TRUE(refused({{"modules", {"--remove"}}}));
   EXPECT_TRUE(refused({{"netdev", "eth0; reboot"}}));

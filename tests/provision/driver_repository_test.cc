@@ -1,7 +1,10 @@
 #include "base/io/files.h"
+#include "base/io/process.h"
 #include "provision/provision.h"
 #include "tests/provision/clusters.h"
 #include "tests/run_async.h"
+
+#include <unistd.h>
 
 namespace muster::provision {
 namespace {
@@ -35,6 +38,63 @@ TEST(DriverRepository, servesOnlyWhatLiesInTheFolder) {
                           "/repo/rdma/link", "/repo/rdma/../secret", "/repo/rdma//etc/passwd", "/repo/rdma/%2e%2e/secret"}) {
     EXPECT_EQ(get(bad).status, 404) << bad;
   }
+}
+
+/// apt itself against our own TLS: it takes the root that it is given for this host, and nothing else will do.
+class AptOverTls : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (::access("/usr/bin/apt-get", X_OK) != 0) GTEST_SKIP() << "no apt-get here";
+    cluster.folder = folder.path();
+    cluster.drivers["rdma"].repository = "repo";
+    for (const auto* path : {"repo", "etc/sources.list.d", "state/lists/partial", "cache/archives/partial"})
+      ASSERT_TRUE(io::makeDirs(folder / path));
+    ASSERT_TRUE(io::writeFileAtomic(folder / "status", ""));
+    ASSERT_TRUE(io::writeFileAtomic(folder / "repo/Packages", "Package: x\nVersion: 1\nArchitecture: all\nFilename: x.deb\nSize: 3\n\n"));
+    ca = std::make_unique<io::CertificateAuthority>(*io::CertificateAuthority::loadOrCreate(folder / "ca", "muster CA"));
+    io::ServerOptions options;
+    options.identity = *ca->issueServer("muster", {"127.0.0.1"}, std::chrono::hours(1));
+    options.client_ca_pem = ca->certificatePem();
+    auto started = io::startHttpServer(context.get_executor(), options);
+    ASSERT_TRUE(started) << started.error().str();
+    server = std::move(*started);
+    server->addRoutes(driverRepositoryRoutes(cluster));
+    ASSERT_TRUE(io::writeFileAtomic(folder / "etc/sources.list.d/muster-rdma.list",
+                                    fmt::format("deb [trusted=yes] https://127.0.0.1:{}/repo/rdma/ ./\n", server->port())));
+  }
+  Result<io::ProcessExit> update(const std::string& root_pem) {
+    EXPECT_TRUE(io::writeFileAtomic(folder / "root.pem", root_pem));
+    io::Command command;
+    command.program = "apt-get";
+    command.args = {"update"};
+    for (const auto& [key, path] : std::map<std::string, std::string>{{"Dir::Etc", "etc"}, {"Dir::State", "state"}, {"Dir::Cache", "cache"},
+                                                                      {"Dir::State::status", "status"}, {"Acquire::https::127.0.0.1::CAInfo", "root.pem"}})
+      command.args.insert(command.args.end(), {"-o", key + "=" + (folder / path).string()});
+    for (const auto* word : {"Dir::Etc::sourcelist=sources.list.d/muster-rdma.list", "Dir::Etc::sourceparts=-", "APT::Sandbox::User=root",
+                             "APT::Update::Error-Mode=any", "Acquire::https::Proxy=DIRECT"})
+      command.args.insert(command.args.end(), {"-o", word});
+    command.timeout = std::chrono::seconds(60);
+    auto processes = io::makeProcessRunner();
+    return muster::test::runAsync(context, processes->run(std::move(command)));
+  }
+  muster::test::TempFolder folder;
+  asio::io_context context;
+  inventory::Cluster cluster = twoNodes();
+  std::unique_ptr<io::CertificateAuthority> ca;
+  std::unique_ptr<io::HttpServer> server;
+};
+
+TEST_F(AptOverTls, takesTheControllersRootAndNoOther) {
+  const auto right = update(ca->certificatePem());
+  ASSERT_TRUE(right) << right.error().str();
+  EXPECT_EQ(right->code, 0) << right->out << right->err;
+  std::filesystem::remove_all(folder / "state/lists");
+  ASSERT_TRUE(io::makeDirs(folder / "state/lists/partial"));
+  const auto stranger = io::CertificateAuthority::loadOrCreate(folder / "other", "muster CA");
+  const auto wrong = update(stranger->certificatePem());
+  ASSERT_TRUE(wrong) << wrong.error().str();
+  EXPECT_NE(wrong->code, 0);
+  EXPECT_NE((wrong->out + wrong->err).find("Certificate verification failed"), std::string::npos) << wrong->err;
 }
 
 }  // namespace

@@ -461,7 +461,7 @@ TEST_F(ProvisionPhaseTest, driverIsInstalledOnceAndReadAgain) {
   const auto tasks = agents.submitted(kNode, TaskKind::InstallDriver);
   ASSERT_EQ(tasks.size(), 1u);
   const auto params = nlohmann::json::parse(tasks[0].params);
-  EXPECT_EQ(params["repository_url"], "http://10.20.0.1:8080/repo/rdma/");
+  EXPECT_EQ(nlohmann::json({params["repository_url"], params["repository_ca_pem"]}).dump(), R"(["https://10.20.0.1:8443/repo/rdma/","CA"])");
   EXPECT_EQ(params["modules"][0], "rdma_rxe");
   newController();
   agents.finish(tasks[0].id, "{}");
