@@ -62,6 +62,19 @@ void judgeAmount(std::string_view what, std::optional<double> wanted, double see
                          nlohmann::json{{"expected", *wanted}, {"seen", seen}}.dump(), std::string(advice)});
 }
 
+/// RDMA NICs are counted exactly, as GPUs are. Without their driver (the RAM OS, the first boot) none shows itself; then the gates count.
+void judgeRdmaNics(const inventory::Expectation& expect, const Hardware& hardware, Inspection& out) {
+  if (!expect.nics) return;
+  const auto seen = static_cast<int>(hardware.rdma_devices.size());
+  if (seen == 0 && *expect.nics > 0) {
+    out.notes.push_back(fmt::format("{} RDMA NICs are expected, and none can be seen without its driver: the gates count them", *expect.nics));
+  } else if (seen != *expect.nics) {
+    out.misfits.push_back({fmt::format("{} RDMA NICs seen, {} expected", seen, *expect.nics),
+                           nlohmann::json{{"expected", *expect.nics}, {"seen", hardware.rdma_devices}}.dump(),
+                           "compare the devices with a healthy machine of this kind; reseat or replace the missing NIC, or correct the profile"});
+  }
+}
+
 void judgeIdentity(const inventory::Node& node, const Hardware& hardware, Inspection& out) {
   if (!node.serial.empty() && hardware.serial != node.serial) {
     out.misfits.push_back({fmt::format("its serial is \"{}\", the inventory says \"{}\"", hardware.serial, node.serial),
@@ -122,7 +135,7 @@ Inspection inspect(const inventory::Node& node, const inventory::Profile& profil
   const auto memory_gib = static_cast<double>(hardware.memory_bytes) / kGib;
   const auto memory_wanted = expect.memory_gib_min ? std::optional<double>(*expect.memory_gib_min * kUsableMemory) : std::nullopt;
   judgeAmount("GiB of memory", memory_wanted, memory_gib, out, "look for a missing or mapped-out DIMM in the BMC's log");
-  judgeAmount("NICs", expect.nics, static_cast<double>(hardware.nics.size()), out, "reseat or replace the missing NIC");
+  judgeRdmaNics(expect, hardware, out);
   judgeGpus(expect, hardware, out);
   judgeDisk(profile, hardware, out);
   return out;

@@ -67,6 +67,10 @@ void addGpu(const inventory::Cluster& cluster, const inventory::Profile& profile
   for (const char* id : {"gpu.ecc", "gpu.remap", "gpu.throttle"}) add(id, nlohmann::json::object());
 }
 
+void addRdma(const inventory::Profile& profile, const LevelRow& level, std::vector<CheckRequest>& checks) {
+  if (profile.expect.nics) checks.push_back({"rdma.count", nlohmann::json{{"count", *profile.expect.nics}}.dump(), level.deadline});
+}
+
 }  // namespace
 
 Result<std::vector<CheckRequest>> localChecks(const inventory::Cluster& cluster, const inventory::Profile& profile, const inventory::Gate& gate) {
@@ -77,7 +81,9 @@ Result<std::vector<CheckRequest>> localChecks(const inventory::Cluster& cluster,
       addHost(level, checks);
     else if (group == "gpu")
       addGpu(cluster, profile, level, checks);
-    else if (group != "rdma")
+    else if (group == "rdma")
+      addRdma(profile, level, checks);
+    else
       return fail(ErrorCode::InvalidInput, fmt::format("gate {} asks for checks on '{}'; there are host, gpu and rdma", gate.name, group));
   }
   return checks;

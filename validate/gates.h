@@ -10,7 +10,7 @@
 
 namespace muster::validate {
 
-/// The node-local checks of the gate (groups "host" and "gpu"). Pure.
+/// The node-local checks of the gate (groups "host" and "gpu"; of "rdma" the counting). Pure.
 /// Errors: InvalidInput for a group that does not exist
 Result<std::vector<CheckRequest>> localChecks(const inventory::Cluster& cluster, const inventory::Profile& profile, const inventory::Gate& gate);
 

@@ -20,6 +20,7 @@ class InspectionTest : public ::testing::Test {
     hardware.cpus = 96;
     hardware.memory_bytes = 1000ull << 30;
     hardware.nics = {{"eth0", "52:54:00:00:00:01", "e1000"}};
+    hardware.rdma_devices = {"mlx5_0"};
     hardware.disks = {{"/dev/sda", "D1", "W1", "Disk", "none", 1000}};
     for (int i = 0; i < 8; ++i) hardware.gpus.push_back({"PCI 10de:2330", "", "", "", "0000:0" + std::to_string(i) + ":00.0"});
     profile.expect = {8, "H100", 1, 1024, 96};
@@ -72,7 +73,20 @@ TEST_F(InspectionTest, tooLittleOfAnythingIsFound) {
   hardware.memory_bytes = 900ull << 30;
   hardware.nics.clear();
   EXPECT_THAT(misfits(),
-              UnorderedElementsAre(HasSubstr("48 CPUs"), HasSubstr("GiB of memory"), HasSubstr("0 NICs"), HasSubstr("provisioning MAC")));
+              UnorderedElementsAre(HasSubstr("48 CPUs"), HasSubstr("GiB of memory"), HasSubstr("provisioning MAC")));
+}
+
+TEST_F(InspectionTest, rdmaNicsAreCountedExactlyOnceTheyShow) {
+  profile.expect.nics = 2;
+  hardware.rdma_devices.clear();
+  EXPECT_THAT(misfits(), ElementsAre()) << "an Ethernet port is no RDMA NIC";
+  EXPECT_THAT(inspect(node, profile, hardware).notes, ::testing::Contains(HasSubstr("2 RDMA NICs are expected")));
+  hardware.rdma_devices = {"mlx5_0", "mlx5_1"};
+  EXPECT_THAT(misfits(), ElementsAre());
+  hardware.rdma_devices = {"mlx5_0"};
+  EXPECT_THAT(misfits(), ElementsAre("1 RDMA NICs seen, 2 expected"));
+  hardware.rdma_devices = {"mlx5_0", "mlx5_1", "mlx5_2"};
+  EXPECT_THAT(misfits(), ElementsAre("3 RDMA NICs seen, 2 expected"));
 }
 
 TEST_F(InspectionTest, anotherMachineIsFound) {

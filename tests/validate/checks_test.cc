@@ -2,10 +2,12 @@
 #include "validate/checks/catalogue.h"
 #include "validate/checks/host_gemm.h"
 #include "validate/checks/host_memory.h"
+#include "validate/checks/rdma_count.h"
 #include "validate/checks/rdma_output.h"
 #include "validate/gates.h"
 #include "validate/pair_partner.h"
 
+#include "base/io/crypto.h"
 #include "tests/fakes/fake_agent_gateway.h"
 
 #include <gtest/gtest.h>
@@ -135,6 +137,28 @@ TEST(Gates, gpuGroupAsksForTheProfilesExpectations) {
   for (const auto& check : *checks) ids.push_back(check.id);
   EXPECT_EQ(ids, (std::vector<std::string>{"gpu.count", "gpu.model", "gpu.driver", "gpu.ecc", "gpu.remap", "gpu.throttle"}));
   EXPECT_EQ(checks->at(0).params, R"({"count":8})");
+}
+
+TEST(Gates, rdmaNicsAreCountedWhereTheProfileSaysHowMany) {
+  inventory::Profile profile;
+  EXPECT_TRUE(localChecks({}, profile, {"g", inventory::GateLevel::Quick, {"rdma"}})->empty());
+  profile.expect.nics = 8;
+  const auto checks = localChecks({}, profile, {"g", inventory::GateLevel::Quick, {"rdma"}});
+  ASSERT_EQ(checks->size(), 1u);
+  EXPECT_EQ(checks->at(0).id, "rdma.count");
+  EXPECT_EQ(checks->at(0).params, R"({"count":8})");
+}
+
+TEST(RdmaCount, neitherFewerNorMore) {
+  const auto folder = std::filesystem::temp_directory_path() / ("muster-rdma-" + io::randomToken(6));
+  EXPECT_EQ(countRdmaDevices(folder, 1).status, CheckStatus::Fail) << "no driver, no device";
+  std::filesystem::create_directories(folder / "mlx5_0");
+  std::filesystem::create_directories(folder / "mlx5_1");
+  EXPECT_EQ(countRdmaDevices(folder, 2).status, CheckStatus::Pass);
+  EXPECT_EQ(countRdmaDevices(folder, 3).text, "2 RDMA NICs seen, 3 expected");
+  EXPECT_EQ(countRdmaDevices(folder, 1).status, CheckStatus::Fail);
+  EXPECT_EQ(run("rdma.count", "{}").status, CheckStatus::Error) << "a count that is not named";
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Gates, rdmaFloorsFollowTheLink) {

@@ -44,5 +44,6 @@ Verdict checkGpuDriver(const nlohmann::json& params);   ///< {driver}: glob
 Verdict checkGpuEcc(const nlohmann::json& params);      ///< {}
 Verdict checkGpuRemap(const nlohmann::json& params);    ///< {}
 Verdict checkGpuThrottle(const nlohmann::json& params); ///< {}
+Verdict checkRdmaCount(const nlohmann::json& params);   ///< {count}
 
 }  // namespace muster::validate

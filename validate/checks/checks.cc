@@ -17,6 +17,7 @@ constexpr std::array kCatalogue{
     CatalogueRow{"gpu.throttle", "no hardware or thermal slowdown", "check power leads, fans and inlet temperature", checkGpuThrottle},
     CatalogueRow{"host.gemm", "verified matrix products on all cores", "take the node out; run memory and CPU vendor diagnostics with the seed", checkHostGemm},
     CatalogueRow{"host.memory", "memory patterns", "take the node out; swap the DIMM that the event log or EDAC names", checkHostMemory},
+    CatalogueRow{"rdma.count", "number of RDMA devices", "reseat or replace the missing NIC; is its driver loaded?", checkRdmaCount},
 };
 
 agent::CheckResult runOne(const CheckRequest& request) {
