@@ -109,9 +109,19 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
                                                   keys_->signing.public_pem}));
   owned_.push_back(firmware::makeFirmwarePhase(cluster_, *bmcs_, clock_, workers_));
   owned_.push_back(fabric::makeFabricPhase(cluster_, *processes_, clock_, fabricOptions(options, lab)));
-  owned_.push_back(validate::makeValidatePhase(cluster_, *gateway_, *certificates_, *store_, clock_));
+  owned_.push_back(validate::makeValidatePhase(cluster_, *gateway_, *certificates_, *store_, clock_,
+                                               [this](lifecycle::Subject subject) { return lookAtPool(std::move(subject)); }));
   owned_.push_back(pool::makePoolPhase(cluster_, *gateway_, *certificates_, *processes_, clock_, poolOptions(lab)));
   for (const auto& phase : owned_) phases_.push_back(phase.get());
+}
+
+Async<std::vector<lifecycle::Fact>> Controller::lookAtPool(lifecycle::Subject subject) {
+  for (auto* phase : phases_) {
+    if (phase->name() != "pool") continue;
+    auto look = phase->observe(std::move(subject));
+    co_return co_await std::move(look);
+  }
+  co_return std::vector<lifecycle::Fact>{};
 }
 
 void Controller::exitOnSignals() {

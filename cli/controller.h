@@ -68,6 +68,7 @@ class Controller {
   Result<void> open(const Options& options, const std::optional<lab::LabHandle>& lab, lifecycle::EventSink sink);
   Result<void> startServers();
   void addPhases(const Options& options, const std::optional<lab::LabHandle>& lab);
+  Async<std::vector<lifecycle::Fact>> lookAtPool(lifecycle::Subject subject);
   void exitOnSignals();
 
   const inventory::Cluster& cluster_;

@@ -110,6 +110,7 @@ Async<std::vector<Fact>> PoolPhase::observe(Subject subject) {
   auto ask = scheduler.look(subject.node());
   CO_TRY(member, co_await std::move(ask));
   nlohmann::json evidence = {{"state", member ? member->state : scheduler.unknownNode(subject.node())}};
+  evidence["jobs"] = member && member->has_work;  // read by whoever would disturb the node (validate's pair tests)
   if (member && !member->reason.empty()) evidence["reason"] = member->reason;
   facts.push_back({subject, FacetName(std::string(lifecycle::kPoolFacet)), std::string(poolValue(member)), clock_.now(), scheduler.source(),
                    evidence.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)});

@@ -1,12 +1,14 @@
-// Who tests RDMA with whom.
+// Who tests RDMA with whom. The rule and its reasons: docs/adr/0009-pair-partners.md
 #pragma once
 
 #include "agent/protocol/gateway.h"
 #include "inventory/cluster.h"
+#include "lifecycle/facet.h"
 
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace muster::validate {
 
@@ -14,15 +16,20 @@ struct Partner {
   NodeName node;
   std::string device;   ///< RDMA device there
   std::string address;  ///< where its server listens
+  bool pooled = false;  ///< it may be running jobs: its pool is asked before the test
 };
 
 /// The first RDMA device that the node's installed agent reports; empty when there is none.
 std::string rdmaDeviceOf(const agent::AgentGateway& agents, const NodeName& node);
 
-/// The nearest node of the same fabric (by place in the inventory, wrapping) that runs its installed system, has an RDMA
-/// device and is not in `busy`. nullopt: nobody can serve now.
-std::optional<Partner> choosePartner(const inventory::Cluster& cluster, const inventory::Node& node, const agent::AgentGateway& agents,
-                                     const std::set<NodeName>& busy);
+/// Everybody who could serve, best first: those that are out of every pool before those that are in one, and near places in the
+/// inventory before far ones. Of the same fabric, in its installed system, with an RDMA device.
+std::vector<Partner> partnersOf(const inventory::Cluster& cluster, const inventory::Node& node, const agent::AgentGateway& agents,
+                                const lifecycle::FactSet& facts);
+
+/// Why a node that belongs to a pool must not be disturbed by a test now; empty: it may be.
+/// `pool`: its fact of this very moment, nullopt when it could not be read.
+std::string whyNotDisturb(const NodeName& node, const std::optional<lifecycle::Fact>& pool);
 
 /// Keeps two nodes marked as busy for its lifetime.
 class PairHold {

@@ -1,7 +1,7 @@
 // The validate phase: gates run checks through agents, a passed set of gates earns a certificate.
 #include "validate/basis.h"
 #include "validate/gates.h"
-#include "validate/pair_partner.h"
+#include "validate/pair_test.h"
 #include "validate/validate.h"
 
 #include <algorithm>
@@ -21,9 +21,7 @@ constexpr std::string_view kCertificate = "certificate";
 constexpr std::string_view kPass = "pass:";        ///< these three begin a gate's fact; the basis follows
 constexpr std::string_view kFail = "fail:";
 constexpr std::string_view kExpired = "expired:";  ///< it did pass, longer ago than a certificate lives
-constexpr std::string_view kPairCheck = "rdma.pair";
 constexpr seconds kCertificateDeadline{30};
-constexpr seconds kPairLimit{45};  ///< one attempt; a test that hangs is tried again by the engine, with fresh tasks
 
 std::string gateOf(const FacetName& facet) { return facet.str().substr(kGatePrefix.size()); }
 bool isGate(const FacetName& facet) { return facet.str().starts_with(kGatePrefix); }
@@ -37,8 +35,9 @@ nlohmann::json toTask(const std::vector<CheckRequest>& requests) {
 
 class ValidatePhase final : public Phase {
  public:
-  ValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, CertificateStore& certificates, Store& store, Clock& clock)
-      : cluster_(cluster), agents_(agents), certificates_(certificates), store_(store), clock_(clock) {}
+  ValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, CertificateStore& certificates, Store& store, Clock& clock,
+                PoolLook look_at_pool)
+      : cluster_(cluster), agents_(agents), certificates_(certificates), store_(store), clock_(clock), pairs_(cluster, agents, std::move(look_at_pool)) {}
 
   std::string_view name() const override { return "validate"; }
 
@@ -155,8 +154,7 @@ class ValidatePhase final : public Phase {
   }
 
   Async<Outcome> runGate(const inventory::Node& node, inventory::Gate gate, Action action, ActContext& context) {
-    const auto& profile = cluster_.profileOf(node);
-    CO_TRY(checks, localChecks(cluster_, profile, gate));
+    CO_TRY(checks, localChecks(cluster_, cluster_.profileOf(node), gate));
     std::vector<CheckResult> results;
     std::vector<std::string> expected;
     for (const auto& check : checks) expected.push_back(check.id);
@@ -167,7 +165,7 @@ class ValidatePhase final : public Phase {
     }
     if (wantsRdmaPair(gate)) {
       expected.emplace_back(kPairCheck);
-      auto op = runPair(node, profile, context);
+      auto op = pairs_.run(node, action.facet.facet, context);
       CO_TRY(pair, co_await std::move(op));
       if (auto* wait = std::get_if<Again>(&pair)) co_return Outcome(*wait);
       results.push_back(std::get<CheckResult>(pair));
@@ -190,30 +188,6 @@ class ValidatePhase final : public Phase {
     auto op = agents_.runTask(node.name, std::move(task));
     CO_TRY(report, co_await std::move(op));
     co_return agent::parseCheckResults(report.result);
-  }
-
-  /// One pair at a time per node: two tests on one NIC would only measure each other.
-  Async<std::variant<Again, CheckResult>> runPair(const inventory::Node& node, const inventory::Profile& profile, ActContext& context) {
-    using Answer = std::variant<Again, CheckResult>;
-    const auto partner = choosePartner(cluster_, node, agents_, paired_);
-    if (!partner) co_return Answer(Again{seconds(2), "a partner with a working RDMA device that is not in another test"});
-    if (paired_.contains(node.name)) co_return Answer(Again{seconds(1), "the end of the pair test with another node"});
-    const auto fabric = cluster_.fabrics.find(profile.fabric);
-    PairHold hold(paired_, node.name, partner->node);
-    const nlohmann::json common{{"port", 18515}, {"limit_seconds", kPairLimit.count()}};
-    nlohmann::json server = common, client = common;
-    server.update({{"role", "server"}, {"device", partner->device}, {"min_gbits", 0}});
-    const auto own_device = rdmaDeviceOf(agents_, node.name);
-    client.update({{"role", "client"}, {"device", own_device}, {"peer", partner->address},
-                   {"min_gbits", rdmaFloorGbits(own_device, fabric == cluster_.fabrics.end() ? "" : fabric->second.link)}});
-    context.progress(0.5, "RDMA write against " + partner->node.str());
-    const auto attempt = fmt::format("{}/{}", context.intentId(), ++attempts_[context.intentId()]);
-    CO_TRY_OK(agents_.submit(partner->node, {attempt + "/server", agent::TaskKind::RdmaPair, server.dump(), kPairLimit}));
-    auto op = agents_.runTask(node.name, {attempt + "/client", agent::TaskKind::RdmaPair, client.dump(), kPairLimit});
-    CO_TRY(report, co_await std::move(op));
-    CO_TRY(results, agent::parseCheckResults(report.result));
-    if (results.size() != 1) co_return fail(ErrorCode::Corrupt, "the agent's answer is not one check result");
-    co_return Answer(results.front());
   }
 
   /// What keeps the answers from being exactly one for each check that was asked for; empty: they are.
@@ -249,6 +223,7 @@ class ValidatePhase final : public Phase {
       failures.push_back(std::move(wrong));
     }
     local_.erase(context.intentId());
+    pairs_.forget(context.intentId());
     const auto basis = basisOf(cluster_, node, context.facts());
     gates_[action.facet] = {action.facet.subject, action.facet.facet, std::string(failures.empty() ? kPass : kFail) + basis, clock_.now(),
                             "agent " + node.name.str(), agent::toJson(results)};
@@ -263,15 +238,14 @@ class ValidatePhase final : public Phase {
   Clock& clock_;
   std::map<FacetRef, Fact> gates_;   ///< results of this process, until the engine has stored them
   std::map<std::string, std::vector<CheckResult>> local_;  ///< by intent
-  std::map<std::string, int> attempts_;                    ///< pair tests begun, by intent: a task id is never run twice
-  std::set<NodeName> paired_;
+  PairTests pairs_;
 };
 
 }  // namespace
 
 std::unique_ptr<Phase> makeValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, CertificateStore& certificates, Store& store,
-                                         Clock& clock) {
-  return std::make_unique<ValidatePhase>(cluster, agents, certificates, store, clock);
+                                         Clock& clock, PoolLook look_at_pool) {
+  return std::make_unique<ValidatePhase>(cluster, agents, certificates, store, clock, std::move(look_at_pool));
 }
 
 }  // namespace muster::validate

@@ -8,6 +8,7 @@
 #include "lifecycle/store.h"
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,7 +40,11 @@ class CertificateStore : public lifecycle::CertificateGate {
 std::unique_ptr<CertificateStore> makeCertificateStore(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock,
                                                        io::SigningKey key, std::filesystem::path folder);
 
+/// A node's place in its pool as it is now (the fact `pool`, with evidence {"jobs": bool}). cli wires it to the pool's own look.
+using PoolLook = std::function<Async<std::vector<lifecycle::Fact>>(lifecycle::Subject)>;
+
 std::unique_ptr<lifecycle::Phase> makeValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents,
-                                                    CertificateStore& certificates, lifecycle::Store& store, Clock& clock);
+                                                    CertificateStore& certificates, lifecycle::Store& store, Clock& clock,
+                                                    PoolLook look_at_pool);
 
 }  // namespace muster::validate

@@ -181,13 +181,34 @@ inventory::Cluster rack(int nodes) {
   return cluster;
 }
 
-TEST(PairPartner, neighboursComeFirstAndBusyOnesDoNotCount) {
+lifecycle::FactSet poolFacts(std::vector<std::pair<std::string, std::string>> values) {
+  lifecycle::FactSet facts;
+  for (const auto& [node, value] : values) facts.put({lifecycle::Subject(NodeName(node)), FacetName("pool"), value, {}, "", ""});
+  return facts;
+}
+
+std::string names(const std::vector<Partner>& partners) {
+  std::string out;
+  for (const auto& partner : partners) out += partner.node.str() + (partner.pooled ? "? " : " ");
+  return out;
+}
+
+TEST(PairPartner, neighboursComeFirst) {
   const auto cluster = rack(4);
   test::FakeAgentGateway agents;
   for (const auto& node : cluster.nodes) agents.boot(node.name, agent::Mode::Disk).probes["rdma.devices"] = "rxe0";
-  EXPECT_EQ(choosePartner(cluster, cluster.nodes[0], agents, {})->node, NodeName("n2"));
-  EXPECT_EQ(choosePartner(cluster, cluster.nodes[1], agents, {})->node, NodeName("n1"));
-  EXPECT_EQ(choosePartner(cluster, cluster.nodes[2], agents, {NodeName("n4")})->node, NodeName("n1"));
+  EXPECT_EQ(names(partnersOf(cluster, cluster.nodes[0], agents, {})), "n2 n3 n4 ");
+  EXPECT_EQ(names(partnersOf(cluster, cluster.nodes[1], agents, {})), "n1 n3 n4 ");
+  EXPECT_EQ(names(partnersOf(cluster, cluster.nodes[2], agents, {})), "n4 n1 n2 ");
+}
+
+TEST(PairPartner, thoseThatMayRunJobsComeLast) {
+  auto cluster = rack(5);
+  cluster.profiles["p"].pool = "batch";
+  test::FakeAgentGateway agents;
+  for (const auto& node : cluster.nodes) agents.boot(node.name, agent::Mode::Disk).probes["rdma.devices"] = "rxe0";
+  const auto facts = poolFacts({{"n2", "in"}, {"n3", "drained"}, {"n4", "out"}});
+  EXPECT_EQ(names(partnersOf(cluster, cluster.nodes[0], agents, facts)), "n3 n4 n2? n5? ") << "of n5 nothing is known";
 }
 
 TEST(PairPartner, aNodeWithoutRdmaOrInRamOsIsNoPartner) {
@@ -195,7 +216,20 @@ TEST(PairPartner, aNodeWithoutRdmaOrInRamOsIsNoPartner) {
   test::FakeAgentGateway agents;
   agents.boot(NodeName("n2"), agent::Mode::Ram).probes["rdma.devices"] = "rxe0";
   agents.boot(NodeName("n3"), agent::Mode::Disk);
-  EXPECT_FALSE(choosePartner(cluster, cluster.nodes[0], agents, {}));
+  EXPECT_TRUE(partnersOf(cluster, cluster.nodes[0], agents, {}).empty());
+}
+
+TEST(PairPartner, onlyAPoolThatSaysSoMakesANodeFree) {
+  const auto why = [](const std::string& value, const std::string& evidence) {
+    return whyNotDisturb(NodeName("n2"), lifecycle::Fact{lifecycle::Subject(NodeName("n2")), FacetName("pool"), value, {}, "", evidence});
+  };
+  EXPECT_EQ(why("drained", ""), "");
+  EXPECT_EQ(why("out", ""), "");
+  EXPECT_EQ(why("in", R"({"jobs":false,"state":"IDLE"})"), "");
+  for (const auto* evidence : {R"({"jobs":true})", R"({"state":"IDLE"})", R"({"jobs":"no"})", "[]", "", "junk"})
+    EXPECT_NE(why("in", evidence).find("may be running jobs"), std::string::npos) << evidence;
+  EXPECT_NE(why("silent", R"({"jobs":false})"), "");
+  EXPECT_NE(whyNotDisturb(NodeName("n2"), std::nullopt).find("could not be read"), std::string::npos);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class ValidatePhaseTest : public testing::Test {
     auto& profile = cluster_.profiles["p"];
     profile.name = "p";
     profile.gates = {"burn-in", "collective"};
-    for (const char* name : {"n1", "n2"}) {
+    for (const char* name : {"n1", "n2", "n3"}) {
       inventory::Node node;
       node.name = NodeName(name);
       node.profile = "p";
@@ -46,7 +46,7 @@ class ValidatePhaseTest : public testing::Test {
     std::filesystem::create_directories(folder_);
     store_ = openSqliteStore(folder_ / "muster.db").value();
     certificates_ = makeCertificateStore(cluster_, *store_, clock_, *io::SigningKey::generate(), folder_);
-    phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_);
+    phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_, [this](Subject subject) { return lookAtPool(subject); });
     agents_.boot(NodeName("n1"), agent::Mode::Disk).probes["rdma.devices"] = "rxe0";
   }
   ~ValidatePhaseTest() override { std::filesystem::remove_all(folder_); }
@@ -61,6 +61,29 @@ class ValidatePhaseTest : public testing::Test {
     });
     io.run();
     return std::move(*answer);
+  }
+  Async<std::vector<Fact>> lookAtPool(Subject subject) {
+    std::vector<Fact> facts;
+    ++pool_looks_;
+    if (const auto* fact = pool_now_.find(subject, FacetName("pool"))) facts.push_back(*fact);
+    co_return facts;
+  }
+  void setPool(FactSet& facts, const char* node, std::string value, bool jobs = false) {
+    facts.put({Subject(NodeName(node)), FacetName("pool"), std::move(value), clock_.now(), "", nlohmann::json{{"jobs", jobs}}.dump()});
+  }
+  void bootWithRdma(const char* node) { agents_.boot(NodeName(node), agent::Mode::Disk).probes["rdma.devices"] = "rxe0"; }
+  /// Tests with `bad` at either end fail.
+  void pairsFailWith(const std::string& bad) {
+    agents_.answer(TaskKind::RdmaPair, [this, bad](const NodeName& node, const agent::AgentTask& task) -> Result<std::string> {
+      if (task.id.ends_with("/server")) server_ = node.str();
+      return results({{"rdma.pair", node.str() == bad || server_ == bad ? "fail" : "pass"}});
+    });
+  }
+  /// As the engine does: again and again while it only waits for its next step.
+  Result<Outcome> actToEnd(const std::string& facet) {
+    auto outcome = act(facet);
+    for (int turn = 0; turn < 5 && outcome && std::holds_alternative<Again>(*outcome); ++turn) outcome = act(facet);
+    return outcome;
   }
   Action action(const std::string& facet) { return {.id = "n1/" + facet, .facet = {Subject(NodeName("n1")), FacetName(facet)}, .phase = "validate"}; }
   Result<Outcome> act(const std::string& facet) { return wait(phase_->act(action(facet), context_)); }
@@ -92,6 +115,9 @@ class ValidatePhaseTest : public testing::Test {
   test::FakeAgentGateway agents_;
   std::unique_ptr<Phase> phase_;
   FakeContext context_;
+  FactSet pool_now_;
+  int pool_looks_ = 0;
+  std::string server_;
 };
 
 TEST_F(ValidatePhaseTest, goalsChangeWithTheDeclaration) {
@@ -167,6 +193,63 @@ TEST_F(ValidatePhaseTest, aPairTestRunsOnBothSides) {
   EXPECT_EQ(agents_.submitted(NodeName("n2"), TaskKind::RdmaPair).size(), 1u);
   EXPECT_EQ(agents_.submitted(NodeName("n1"), TaskKind::RdmaPair).size(), 1u);
   EXPECT_TRUE(verified("gate.collective").starts_with("pass:"));
+}
+
+TEST_F(ValidatePhaseTest, aPartnerThatRunsJobsIsNotDisturbed) {
+  cluster_.profiles["p"].pool = "batch";
+  bootWithRdma("n2");
+  agents_.answer(TaskKind::RdmaPair, results({{"rdma.pair", "pass"}}));
+  setPool(context_.known, "n2", "in", false);  // as it was when the run began
+  setPool(pool_now_, "n2", "in", true);
+  auto outcome = act("gate.collective");
+  ASSERT_TRUE(outcome);
+  ASSERT_TRUE(std::holds_alternative<Again>(*outcome));
+  EXPECT_NE(std::get<Again>(*outcome).waiting_for.find("n2 is in its pool and may be running jobs"), std::string::npos);
+  EXPECT_TRUE(agents_.submitted(NodeName("n2"), TaskKind::RdmaPair).empty());
+  setPool(pool_now_, "n2", "in", false);  // its jobs have ended: the second node of two can join
+  outcome = act("gate.collective");
+  ASSERT_TRUE(outcome) << outcome.error().str();
+  EXPECT_TRUE(std::holds_alternative<Done>(*outcome));
+}
+
+TEST_F(ValidatePhaseTest, whoIsOutOfThePoolIsTakenWithoutAsking) {
+  cluster_.profiles["p"].pool = "batch";
+  bootWithRdma("n2"), bootWithRdma("n3");
+  setPool(context_.known, "n2", "in"), setPool(context_.known, "n3", "out");
+  agents_.answer(TaskKind::RdmaPair, results({{"rdma.pair", "pass"}}));
+  ASSERT_TRUE(act("gate.collective"));
+  EXPECT_EQ(agents_.submitted(NodeName("n3"), TaskKind::RdmaPair).size(), 1u);
+  EXPECT_EQ(pool_looks_, 0);
+}
+
+TEST_F(ValidatePhaseTest, oneBadPartnerDoesNotFailAGoodNode) {
+  bootWithRdma("n2"), bootWithRdma("n3");
+  context_.known.put({Subject(NodeName("n2")), FacetName("gate.collective"), "pass:long ago", {}, "", ""});
+  pairsFailWith("n2");
+  const auto outcome = actToEnd("gate.collective");
+  ASSERT_TRUE(outcome) << outcome.error().str();
+  EXPECT_TRUE(verified("gate.collective").starts_with("pass:"));
+  ASSERT_EQ(context_.found.size(), 1u);
+  EXPECT_EQ(context_.found[0].facet.subject.str(), "n2");
+  EXPECT_NE(context_.found[0].text.find("of n1 failed with n2 and passed with n3"), std::string::npos) << context_.found[0].text;
+}
+
+TEST_F(ValidatePhaseTest, aBadNodeFailsAgainstTwoPartners) {
+  bootWithRdma("n2"), bootWithRdma("n3");
+  pairsFailWith("n1");
+  const auto outcome = actToEnd("gate.collective");
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.error().text().find("with n2: "), std::string::npos) << outcome.error().str();
+  EXPECT_NE(outcome.error().text().find("with n3: "), std::string::npos) << outcome.error().str();
+  EXPECT_EQ(context_.found.size(), 1u);
+}
+
+TEST_F(ValidatePhaseTest, whereThereIsNoSecondPartnerTheFirstIsBelieved) {
+  bootWithRdma("n2");
+  pairsFailWith("n1");
+  const auto outcome = actToEnd("gate.collective");
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.error().text().find("no other partner could confirm it"), std::string::npos) << outcome.error().str();
 }
 
 TEST_F(ValidatePhaseTest, noCertificateWithoutEveryGate) {

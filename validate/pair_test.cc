@@ -1,0 +1,144 @@
+#include "validate/pair_test.h"
+
+#include "validate/gates.h"
+
+#include <algorithm>
+
+namespace muster::validate {
+namespace {
+
+using agent::CheckResult;
+using agent::CheckStatus;
+using lifecycle::Again;
+using std::chrono::seconds;
+
+constexpr seconds kPairLimit{45};       ///< one attempt
+constexpr std::size_t kPartners = 2;    ///< that a node must fail against before it has failed
+constexpr int kPoolLooks = 4;           ///< in one call of act; the next call looks at the same ones again, nearest first
+constexpr seconds kLookAgain{5};
+constexpr int kPort = 18515;
+
+CheckResult broken(std::string text) {
+  CheckResult result;
+  result.id = std::string(kPairCheck);
+  result.status = CheckStatus::Error;
+  result.text = std::move(text);
+  return result;
+}
+
+}  // namespace
+
+bool PairTests::Trial::tried(const NodeName& node) const {
+  return std::any_of(failed.begin(), failed.end(), [&](const auto& each) { return each.first == node; });
+}
+
+Async<PairTests::Answer> PairTests::run(inventory::Node node, FacetName gate, lifecycle::ActContext& context) {
+  if (paired_.contains(node.name)) co_return Answer(Again{seconds(1), "the end of the pair test with another node"});
+  auto& trial = trials_[context.intentId()];
+  auto choosing = choose(node, trial, context);
+  CO_TRY(choice, co_await std::move(choosing));
+  if (!choice.partner) {
+    if (trial.failed.empty()) co_return Answer(Again{choice.one_is_soon ? seconds(1) : kLookAgain, choice.why_not});
+    if (choice.one_is_soon) co_return Answer(Again{seconds(1), "another partner, to confirm that the test failed for this node's sake"});
+    co_return Answer(verdict(trial, "no other partner could confirm it: " + choice.why_not));
+  }
+  const auto partner = *choice.partner;
+  PairHold hold(paired_, node.name, partner.node);
+  context.progress(0.5, "RDMA write against " + partner.node.str());
+  auto measuring = measure(node, partner, fmt::format("{}/{}", context.intentId(), ++trial.attempts));
+  CO_TRY(result, co_await std::move(measuring));
+  if (result.status == CheckStatus::Pass) {
+    warnOf(trial, node, gate, partner, context);
+    co_return Answer(std::move(result));
+  }
+  trial.failed.emplace_back(partner.node, std::move(result));
+  if (trial.failed.size() >= kPartners) co_return Answer(verdict(trial, ""));
+  co_return Answer(Again{seconds(1), fmt::format("another partner: the test failed against {}", partner.node.str())});
+}
+
+/// The best partner that may be disturbed at this moment. Nobody is held yet, but nothing is awaited after the last look.
+Async<PairTests::Choice> PairTests::choose(inventory::Node node, Trial trial, lifecycle::ActContext& context) {
+  Choice choice;
+  choice.why_not = "a partner with a working RDMA device";
+  int looks = 0;
+  for (const auto& partner : partnersOf(cluster_, node, agents_, context.facts())) {
+    if (trial.tried(partner.node)) continue;
+    std::string why;
+    if (partner.pooled) {
+      if (++looks > kPoolLooks) break;
+      auto asking = whyNot(partner);
+      CO_TRY(answer, co_await std::move(asking));
+      why = answer;
+    }
+    if (paired_.contains(partner.node)) {
+      choice.one_is_soon = true;
+      why = fmt::format("{} is in another test", partner.node.str());
+    }
+    if (why.empty()) {
+      choice.partner = partner;
+      break;
+    }
+    choice.why_not = "a partner: " + why;
+  }
+  if (paired_.contains(node.name)) choice = {std::nullopt, "the end of the pair test with another node", true};
+  co_return choice;
+}
+
+/// The pool is asked now: a fact from the beginning of the run may be hours old, and a job may have started since.
+Async<std::string> PairTests::whyNot(Partner partner) {
+  std::optional<lifecycle::Fact> pool;
+  if (look_at_pool_) {
+    auto looking = look_at_pool_(lifecycle::Subject(partner.node));
+    auto seen = co_await std::move(looking);
+    for (const auto& fact : seen.value_or(std::vector<lifecycle::Fact>{}))
+      if (fact.facet.str() == lifecycle::kPoolFacet) pool = fact;
+  }
+  co_return whyNotDisturb(partner.node, pool);
+}
+
+Async<CheckResult> PairTests::measure(inventory::Node node, Partner partner, std::string task_id) {
+  const auto fabric = cluster_.fabrics.find(cluster_.profileOf(node).fabric);
+  const nlohmann::json common{{"port", kPort}, {"limit_seconds", kPairLimit.count()}};
+  nlohmann::json server = common, client = common;
+  server.update({{"role", "server"}, {"device", partner.device}, {"min_gbits", 0}});
+  const auto own_device = rdmaDeviceOf(agents_, node.name);
+  client.update({{"role", "client"}, {"device", own_device}, {"peer", partner.address},
+                 {"min_gbits", rdmaFloorGbits(own_device, fabric == cluster_.fabrics.end() ? "" : fabric->second.link)}});
+  const auto served = agents_.submit(partner.node, {task_id + "/server", agent::TaskKind::RdmaPair, server.dump(), kPairLimit});
+  if (!served) co_return broken(fmt::format("{} took no part: {}", partner.node.str(), served.error().str()));
+  auto op = agents_.runTask(node.name, {task_id + "/client", agent::TaskKind::RdmaPair, client.dump(), kPairLimit});
+  CO_TRY(report, co_await std::move(op));
+  CO_TRY(results, agent::parseCheckResults(report.result));
+  if (results.size() != 1) co_return fail(ErrorCode::Corrupt, "the agent's answer is not one check result");
+  co_return results.front();
+}
+
+/// The node failed: the last result stands for all, with the words of each.
+CheckResult PairTests::verdict(const Trial& trial, const std::string& note) const {
+  CheckResult result = trial.failed.back().second;
+  result.text.clear();
+  for (const auto& [partner, each] : trial.failed)
+    result.text += fmt::format("{}with {}: {}", result.text.empty() ? "" : "; ", partner.str(), each.text);
+  if (!note.empty()) result.text += "; " + note;
+  return result;
+}
+
+/// The node is good, so whoever it failed with before is not, or the way between them. One that has its gate still to run speaks
+/// for itself; one that has passed long ago (in its pool) is named here.
+void PairTests::warnOf(const Trial& trial, const inventory::Node& node, const FacetName& gate, const Partner& good,
+                       lifecycle::ActContext& context) const {
+  for (const auto& [suspect, result] : trial.failed) {
+    const lifecycle::Subject subject(suspect);
+    const auto passed = context.facts().value(subject, gate);
+    if (!passed || !passed->starts_with("pass:")) continue;
+    lifecycle::Finding finding;
+    finding.facet = {subject, gate};
+    finding.severity = Severity::Warning;
+    finding.text = fmt::format("the RDMA test of {} failed with {} and passed with {}: {}", node.name.str(), suspect.str(), good.node.str(), result.text);
+    finding.evidence = result.evidence;
+    finding.what_to_do = fmt::format("drain {} and run its gate again; check its cable, port and RDMA driver", suspect.str());
+    context.finding(std::move(finding));
+  }
+}
+
+}  // namespace muster::validate

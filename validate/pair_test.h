@@ -1,0 +1,56 @@
+// The RDMA test of a node against partners, over as many calls of act as it takes. One bad partner is no verdict on the node:
+// what fails is confirmed with another partner where there is one.
+#pragma once
+
+#include "lifecycle/phase.h"
+#include "validate/pair_partner.h"
+#include "validate/validate.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace muster::validate {
+
+inline constexpr std::string_view kPairCheck = "rdma.pair";
+
+class PairTests {
+ public:
+  using Answer = std::variant<lifecycle::Again, agent::CheckResult>;
+
+  PairTests(const inventory::Cluster& cluster, agent::AgentGateway& agents, PoolLook look_at_pool)
+      : cluster_(cluster), agents_(agents), look_at_pool_(std::move(look_at_pool)) {}
+
+  /// What to wait for, or the node's verdict. Errors: those of the node's own agent; the engine tries again, with fresh tasks
+  Async<Answer> run(inventory::Node node, FacetName gate, lifecycle::ActContext& context);
+  void forget(const std::string& intent) { trials_.erase(intent); }
+
+ private:
+  /// What is known of one intent's test.
+  struct Trial {
+    int attempts = 0;  ///< begun: a task id is never run twice
+    std::vector<std::pair<NodeName, agent::CheckResult>> failed;
+    bool tried(const NodeName& node) const;
+  };
+  struct Choice {
+    std::optional<Partner> partner;
+    std::string why_not;        ///< why nobody can serve now
+    bool one_is_soon = false;   ///< somebody is only in another test
+  };
+
+  Async<Choice> choose(inventory::Node node, Trial trial, lifecycle::ActContext& context);
+  Async<std::string> whyNot(Partner partner);
+  Async<agent::CheckResult> measure(inventory::Node node, Partner partner, std::string task_id);
+  agent::CheckResult verdict(const Trial& trial, const std::string& note) const;
+  void warnOf(const Trial& trial, const inventory::Node& node, const FacetName& gate, const Partner& good, lifecycle::ActContext& context) const;
+
+  const inventory::Cluster& cluster_;
+  agent::AgentGateway& agents_;
+  PoolLook look_at_pool_;
+  std::map<std::string, Trial> trials_;  ///< by intent
+  std::set<NodeName> paired_;            ///< in a test now: two tests on one NIC would only measure each other
+};
+
+}  // namespace muster::validate
