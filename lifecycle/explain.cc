@@ -79,6 +79,13 @@ void aboutGoal(const ExplainInput& input, const Goal& goal, Explanation& out) {
   out.next_step = action != input.actions.end() ? action->blocked : "`muster apply`";
 }
 
+/// Whether one of this node's own goals has to be met before this one: then that one is the thing to look at.
+bool waitsForAnother(const Goal& goal, const std::vector<Goal>& unmet) {
+  return std::any_of(unmet.begin(), unmet.end(), [&goal](const Goal& other) {
+    return std::find(goal.needs.begin(), goal.needs.end(), other.facet) != goal.needs.end();
+  });
+}
+
 }  // namespace
 
 Result<ExplainInput> gatherExplanation(const inventory::Cluster& cluster, const Phases& phases, Store& store, const Subject& subject,
@@ -111,13 +118,11 @@ Explanation explain(const ExplainInput& input) {
   out.findings = input.findings;
   const auto keep = std::min(input.events.size(), kRecentEvents);
   out.recent.assign(input.events.end() - static_cast<std::ptrdiff_t>(keep), input.events.end());
-  const Goal* first = nullptr;
-  const auto goals = byRoad(input.goals);
-  for (const auto& goal : goals) {
-    if (isMet(goal, input.facts)) continue;
-    if (!first) first = &goal;
+  auto unmet = byRoad(input.goals);
+  std::erase_if(unmet, [&input](const Goal& goal) { return isMet(goal, input.facts); });
+  for (const auto& goal : unmet)
     out.unmet.push_back(fmt::format("{}: want '{}', {}", goal.facet.facet.str(), goal.want, seenWords(input, goal.facet.facet)));
-  }
+  const auto first = std::find_if_not(unmet.begin(), unmet.end(), [&unmet](const Goal& goal) { return waitsForAnother(goal, unmet); });
   const auto bad = [](const Finding& finding) { return finding.severity == Severity::Error; };
   auto finding = std::find_if(input.findings.begin(), input.findings.end(), bad);
   if (finding == input.findings.end()) finding = input.findings.begin();
@@ -125,7 +130,7 @@ Explanation explain(const ExplainInput& input) {
     aboutIntent(input, input.open.front(), out);
   else if (finding != input.findings.end())
     aboutFinding(input, *finding, out);
-  else if (first)
+  else if (first != unmet.end())
     aboutGoal(input, *first, out);
   else
     out.state = fmt::format("{}: everything is as declared", out.word);

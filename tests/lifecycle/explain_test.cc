@@ -105,6 +105,14 @@ TEST_F(ExplainTest, theNextStepOfABlockedActionIsWhatWouldAllowIt) {
   EXPECT_THAT(why().next_step, HasSubstr("muster wipe gpu001 --reason"));
 }
 
+TEST_F(ExplainTest, looksAtWhatTheOthersWaitFor) {
+  rack_.bmc_firmware_blocked = "firmware/bmc.fw has the SHA-256 0000";
+  ASSERT_TRUE(store_.putFacts({factOf("gpu001/enrolled", "yes")}));
+  const auto answer = why();
+  EXPECT_EQ(answer.facet, "firmware.BMC") << "firmware.BIOS comes first by name, but waits for it";
+  EXPECT_THAT(answer.next_step, HasSubstr("SHA-256"));
+}
+
 TEST_F(ExplainTest, showsTheEvidenceOfAFinding) {
   put(factsAtTheEnd(rack_));
   forget("gate.burn-in");
