@@ -66,7 +66,7 @@ Result<std::unique_ptr<Controller>> Controller::start(const Options& options, co
 
 Result<std::unique_ptr<Controller>> Controller::look(const Options& options, const inventory::Cluster& cluster,
                                                      const std::optional<lab::LabHandle>& lab) {
-  if (std::error_code ignored; !std::filesystem::exists(options.database(), ignored))
+  if (std::error_code ignored; options.store.empty() && !std::filesystem::exists(options.state / "muster.db", ignored))
     return fail(ErrorCode::NotFound, fmt::format("nothing has been done yet in {}; start with: muster plan", options.state.string()));
   std::unique_ptr<Controller> controller(new Controller(cluster));
   TRY_OK(controller->open(options, lab, [](const lifecycle::Event&) {}));
@@ -76,7 +76,7 @@ Result<std::unique_ptr<Controller>> Controller::look(const Options& options, con
 Result<void> Controller::open(const Options& options, const std::optional<lab::LabHandle>& lab, lifecycle::EventSink sink) {
   TRY(keys, Keys::loadOrCreate(options.state));
   keys_.emplace(std::move(keys));
-  TRY(store, lifecycle::openSqliteStore(options.database()));
+  TRY(store, lifecycle::openStore(options.storeUrl()));
   store_ = std::move(store);
   processes_ = io::makeProcessRunner();
   images_ = openImages(options, *keys_);

@@ -112,6 +112,7 @@ int main(int argc, char** argv) {
   app.fallthrough();
   app.add_option("--inventory,-f", parsed.options.inventory, "The inventory (MUSTER_INVENTORY)")->capture_default_str();
   app.add_option("--state", parsed.options.state, "State folder (MUSTER_STATE)")->capture_default_str();
+  app.add_option("--store", parsed.options.store, "postgresql://… when several controllers share the work; else SQLite in the state folder (MUSTER_STORE)");
   app.add_option("--lab", parsed.options.lab, "The twin's run folder (MUSTER_LAB)");
   app.add_flag("--json", parsed.options.json, "Machine-readable output");
   addInventory(app, parsed);

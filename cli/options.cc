@@ -23,6 +23,7 @@ Options defaultOptions() {
   Options options;
   options.inventory = environment("MUSTER_INVENTORY", "cluster.yaml");
   options.state = environment("MUSTER_STATE", "/var/lib/muster");
+  options.store = environment("MUSTER_STORE", "");
   options.cache = environment("MUSTER_CACHE", environment("HOME", "/var/cache") + "/.cache/muster");
   options.lab = environment("MUSTER_LAB", "");
   return options;

@@ -15,11 +15,13 @@ enum ExitCode { kOk = 0, kFailed = 1, kUsage = 2, kWorkLeft = 3 };
 struct Options {
   std::filesystem::path inventory = "cluster.yaml";
   std::filesystem::path state;   ///< --state, MUSTER_STATE, /var/lib/muster
+  std::string store;             ///< --store, MUSTER_STORE: postgresql://…; empty: SQLite in the state folder
   std::filesystem::path cache;   ///< MUSTER_CACHE, ~/.cache/muster
   std::filesystem::path lab;     ///< --lab, MUSTER_LAB; empty: /run/muster-lab/CLUSTER
   bool json = false;
 
-  std::filesystem::path database() const { return state / "muster.db"; }
+  /// The URL of the store (lifecycle::openStore).
+  std::string storeUrl() const { return store.empty() ? "sqlite:" + (state / "muster.db").string() : store; }
   std::filesystem::path labFolder(const inventory::Cluster& cluster) const;
 };
 

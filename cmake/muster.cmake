@@ -31,9 +31,10 @@ function(muster_executable name)
   muster_use_pch(${name})
 endfunction()
 
-# muster_test(NAME SOURCES... LINKS... [LABELS unit|system|lab|gpu] [TIMEOUT s]): one GoogleTest executable per folder, found by ctest.
+# muster_test(NAME [WHOLE] SOURCES... LINKS... [LABELS unit|system|lab|gpu] [TIMEOUT s]): one GoogleTest executable per folder, found by
+# ctest. WHOLE: one test to ctest, for a program whose tests share something that is dear to start.
 function(muster_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "WHOLE" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -43,6 +44,11 @@ function(muster_test name)
   add_executable(${name}_test ${ARG_SOURCES})
   target_link_libraries(${name}_test PRIVATE muster_flags muster_test_paths ${ARG_LINKS} GTest::gmock GTest::gtest_main)
   muster_use_pch(${name}_test muster_test_pch)
+  if(ARG_WHOLE)
+    add_test(NAME ${name} COMMAND ${name}_test)
+    set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT})
+    return()
+  endif()
   set(lock "")
   if(NOT ARG_LABELS STREQUAL unit)
     set(lock RESOURCE_LOCK ${name})  # tests with daemons run one at a time in their executable, beside those of another

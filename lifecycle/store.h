@@ -1,4 +1,4 @@
-// Store: facts, journal, events, findings, permissions. One contract, SQLite behind it (PostgreSQL later).
+// Store: facts, journal, events, findings, permissions. One contract; SQL databases behind it (lifecycle/sql/).
 //
 // Called on the control thread; every write is committed when the call returns.
 #pragma once
@@ -105,9 +105,16 @@ class Store {
 
 inline constexpr std::size_t kMaxStoredEvents = 200'000;  ///< older ones are dropped when the store is opened
 
+inline constexpr std::chrono::milliseconds kSqliteBusyTimeout{5'000};   ///< another process writes: wait so long
+inline constexpr std::chrono::milliseconds kPostgresPatience{15'000};   ///< the server is restarted: wait so long
+
 /// WAL, every commit synced to the disk, schema migrations by version. The file is private (mode 0600).
 /// Errors: Corrupt (damaged, not ours, newer schema), Unavailable (locked: retry; read-only or full: do not)
 Result<std::unique_ptr<Store>> openSqliteStore(const std::filesystem::path& file,
-                                               std::chrono::milliseconds busy_timeout = std::chrono::seconds(5));
+                                               std::chrono::milliseconds busy_timeout = kSqliteBusyTimeout);
+
+/// "sqlite:FILE" or "postgresql://…" (a libpq URI). `patience`: how long a write waits for a server that is restarted.
+/// Errors: InvalidInput (the URL), those of openSqliteStore, Denied and NotFound of the server
+Result<std::unique_ptr<Store>> openStore(const std::string& url, std::chrono::milliseconds patience = kPostgresPatience);
 
 }  // namespace muster::lifecycle

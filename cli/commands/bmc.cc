@@ -17,7 +17,7 @@ int forget(const Options& options, const std::string& node, Forget what, std::st
   if (!cluster) return report(cluster.error());
   if (!cluster->findNode(NodeName(node))) return report(Error(ErrorCode::NotFound, fmt::format("node {} is not in the inventory; nothing was changed", node)));
   if (const auto made = io::makeDirs(options.state); !made) return report(made.error());
-  auto store = lifecycle::openSqliteStore(options.database());
+  auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
   if (const auto forgotten = what(**store, NodeName(node)); !forgotten) return report(forgotten.error());
   std::cout << node << ": " << done << '\n';

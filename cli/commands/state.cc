@@ -104,7 +104,7 @@ int why(const Options& options, const std::string& node) {
 }
 
 int events(const Options& options, const std::string& subject_name, std::size_t limit) {
-  auto store = lifecycle::openSqliteStore(options.database());
+  auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
   const auto subject = lifecycle::Subject::parse(subject_name);
   const auto found = (*store)->lastEvents(limit, subject_name.empty() ? nullptr : &subject);
@@ -121,7 +121,7 @@ int allowWipe(const Options& options, const std::string& nodes, const std::strin
   for (const auto& name : *names)
     if (!cluster->findNode(NodeName(name))) return report(Error(ErrorCode::NotFound, fmt::format("node {} is not in the inventory; nothing was allowed", name)));
   if (const auto made = io::makeDirs(options.state); !made) return report(made.error());
-  auto store = lifecycle::openSqliteStore(options.database());
+  auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
   for (const auto& name : *names)
     if (const auto allowed = (*store)->allowWipe(NodeName(name), reason, SystemClock().now()); !allowed) return report(allowed.error());

@@ -1,6 +1,6 @@
 // What is SQLite's own: durability across processes, damaged, foreign, locked, read-only and full files.
 #include "base/io/files.h"
-#include "lifecycle/sqlite_schema.h"
+#include "lifecycle/sql/schema.h"
 #include "lifecycle/store.h"
 #include "tests/lifecycle/rack.h"
 #include "tests/run_async.h"
@@ -35,7 +35,7 @@ class SqliteStoreTest : public testing::Test {
     EXPECT_FALSE(store);
     return store ? Error(ErrorCode::Internal, "it was opened") : store.error();
   }
-  void sql(const std::string& text) {
+  void execute(const std::string& text) {
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(file_.c_str(), &db), SQLITE_OK);
     EXPECT_EQ(sqlite3_exec(db, text.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
@@ -70,29 +70,20 @@ TEST_F(SqliteStoreTest, theFileIsPrivate) {
   EXPECT_EQ(status.st_mode & 0777, 0600u);
 }
 
-TEST_F(SqliteStoreTest, twoProcessesReadWhileOneWrites) {
-  auto writer = open();
-  auto reader = open();
-  ASSERT_TRUE(writer->putValue("k", "1"));
-  EXPECT_EQ(*reader->getValue("k"), "1");
-  EXPECT_TRUE(*reader->exchangeValue("k", "1", "2"));
-  EXPECT_FALSE(*writer->exchangeValue("k", "1", "3"));
-}
-
 TEST_F(SqliteStoreTest, aNewerSchemaIsRefused) {
   ASSERT_TRUE(open());
-  sql("PRAGMA user_version = 99");
+  execute("PRAGMA user_version = 99");
   auto error = refused();
   EXPECT_EQ(error.code(), ErrorCode::Corrupt);
-  EXPECT_THAT(error.str(), HasSubstr("newer muster (schema 99, this one knows " + std::to_string(kMigrations.size())));
+  EXPECT_THAT(error.str(), HasSubstr("newer muster (schema 99, this one knows " + std::to_string(sql::kMigrations.size())));
 }
 
 TEST_F(SqliteStoreTest, anotherProgramsDatabaseIsRefusedAndNotTouched) {
-  sql("CREATE TABLE theirs (a)");
+  execute("CREATE TABLE theirs (a)");
   auto error = refused();
   EXPECT_EQ(error.code(), ErrorCode::Corrupt);
   EXPECT_THAT(error.str(), HasSubstr("another program"));
-  sql("INSERT INTO theirs VALUES (1)");
+  execute("INSERT INTO theirs VALUES (1)");
 }
 
 TEST_F(SqliteStoreTest, aFileThatIsNoDatabaseIsCorrupt) {
@@ -181,7 +172,7 @@ TEST_F(SqliteStoreTest, aFullDiskFailsTheWriteAndKeepsWhatWasThere) {
 
 TEST_F(SqliteStoreTest, oldEventsAreDroppedWhenItIsOpened) {
   ASSERT_TRUE(open());
-  sql("INSERT INTO events (sequence, at_ms, kind, subject, action_id, text, fraction) VALUES (1, 0, 'note', '', '', 'old', -1), (" +
+  execute("INSERT INTO events (sequence, at_ms, kind, subject, action_id, text, fraction) VALUES (1, 0, 'note', '', '', 'old', -1), (" +
       std::to_string(kMaxStoredEvents + 1) + ", 0, 'note', '', '', 'new', -1)");
   auto events = open()->events(0, 10, nullptr);
   ASSERT_EQ(events->size(), 1u);

@@ -1,0 +1,35 @@
+// The schema, shared by all databases: one list of statements a version. A published version never changes; a new one is
+// appended. Words that start with '%' are the database's own (Backend::dialect).
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace muster::lifecycle::sql {
+
+inline const std::vector<std::vector<std::string_view>> kMigrations{
+    {
+        "CREATE TABLE facts (subject TEXT NOT NULL, facet TEXT NOT NULL, value TEXT NOT NULL, observed_at_ms %int NOT NULL,"
+        " source TEXT NOT NULL, evidence TEXT NOT NULL, PRIMARY KEY (subject, facet)) %clustered",
+        "CREATE TABLE intents (sequence %serial, id TEXT NOT NULL UNIQUE, plan_hash TEXT NOT NULL, inventory_digest TEXT NOT NULL,"
+        " subject TEXT NOT NULL, action TEXT NOT NULL, operation TEXT NOT NULL, state TEXT NOT NULL, outcome TEXT NOT NULL,"
+        " uses_wipe %int NOT NULL, opened_at_ms %int NOT NULL, closed_at_ms %int NOT NULL)",
+        "CREATE INDEX intents_open ON intents (sequence) WHERE state = 'open'",
+        "CREATE INDEX intents_of ON intents (subject, sequence)",
+        "CREATE TABLE events (sequence %log_serial, at_ms %int NOT NULL, kind TEXT NOT NULL, subject TEXT NOT NULL,"
+        " action_id TEXT NOT NULL, text TEXT NOT NULL, fraction %real NOT NULL)",
+        "CREATE INDEX events_of ON events (subject, sequence)",
+        "CREATE TABLE findings (sequence %serial, subject TEXT NOT NULL, facet TEXT NOT NULL, severity %int NOT NULL,"
+        " text TEXT NOT NULL, evidence TEXT NOT NULL, what_to_do TEXT NOT NULL, at_ms %int NOT NULL)",
+        "CREATE INDEX findings_of ON findings (subject, facet)",
+        "CREATE TABLE wipe_permissions (sequence %serial, node TEXT NOT NULL, reason TEXT NOT NULL, allowed_at_ms %int NOT NULL,"
+        " used_by TEXT NOT NULL)",
+        "CREATE UNIQUE INDEX wipe_permissions_open ON wipe_permissions (node) WHERE used_by = ''",
+        "CREATE TABLE vals (key TEXT PRIMARY KEY, value TEXT NOT NULL) %clustered",
+    },
+};
+
+inline constexpr std::string_view kTooNew =
+    "{} was written by a newer muster (schema {}, this one knows {}); use that muster, or give this one a store of its own (--store)";
+
+}  // namespace muster::lifecycle::sql

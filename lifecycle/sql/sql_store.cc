@@ -1,0 +1,251 @@
+// The store's connection, schema, facts, permissions and values.
+#include "lifecycle/sql/sql_store.h"
+
+#include "lifecycle/sql/schema.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace muster::lifecycle {
+namespace sql {
+
+using soci::into;
+using soci::use;
+
+std::string storable(const std::string& text) {
+  const bool plain = std::all_of(text.begin(), text.end(), [](char c) { return static_cast<signed char>(c) > 0; });
+  if (plain) return text;
+  using nlohmann::json;
+  auto valid = json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
+  for (auto nul = valid.find('\0'); nul != std::string::npos; nul = valid.find('\0', nul)) valid.replace(nul, 1, "\uFFFD");
+  return valid;
+}
+
+std::string Backend::dialect(std::string_view statement) const {
+  std::string out(statement);
+  for (const auto& [word, own] : words())
+    for (auto at = out.find(word); at != std::string::npos; at = out.find(word, at)) out.replace(at, word.size(), own);
+  return out;
+}
+
+Transaction::~Transaction() {
+  if (done_) return;
+  try {
+    sql_ << "ROLLBACK";
+  } catch (const soci::soci_error&) {  // the database has rolled back by itself
+  }
+}
+
+void Transaction::commit() {
+  sql_ << "COMMIT";
+  done_ = true;
+}
+
+// ---- the connection ----------------------------------------------------------------------------------------------------
+
+Result<void> SqlStore::connected() {
+  if (connected_) return {};
+  sql_.close();
+  TRY_OK(backend_->connect(sql_));
+  connected_ = true;
+  return {};
+}
+
+std::optional<Error> SqlStore::recover(const soci::soci_error& thrown, std::string_view doing, Steady::time_point until) {
+  auto failure = backend_->explain(thrown, sql_);
+  if (failure.lost_connection) connected_ = false;
+  if (!(failure.lost_connection || failure.collided) || Steady::now() + kReconnectPause > until)
+    return std::move(failure.error).within(std::string(doing));
+  std::this_thread::sleep_for(kReconnectPause);
+  return std::nullopt;
+}
+
+Result<bool> SqlStore::outcomeOf(const std::string& mark, Steady::time_point until) {
+  for (;;) {
+    try {
+      TRY_OK(connected());
+      auto done = backend_->committed(sql_, mark);
+      if (done || Steady::now() > until) return done;
+      std::this_thread::sleep_for(kReconnectPause);
+    } catch (const soci::soci_error& thrown) {
+      if (auto error = recover(thrown, "asking whether the last write was done", until)) return fail(std::move(*error));
+    }
+  }
+}
+
+Error SqlStore::unreadable(const std::string& what) const {
+  return Error(ErrorCode::Corrupt, fmt::format("{} is damaged or not a muster store ({}); move it away: muster observes everything anew",
+                                               backend_->name(), what));
+}
+
+// ---- opening -----------------------------------------------------------------------------------------------------------
+
+Result<void> SqlStore::open() {
+  const auto doing = "opening the store";
+  try {
+    if (auto reached = connected(); !reached) return fail(std::move(reached).error().within(doing));
+    TRY(version, knownVersion());
+    TRY_OK(backend_->prepare(sql_));
+    TRY_OK(migrate(version));
+    TRY_OK(backend_->check(sql_));
+    dropOldEvents();
+    return {};
+  } catch (const soci::soci_error& thrown) {
+    return fail(backend_->explain(thrown, sql_).error.within(doing));
+  }
+}
+
+Result<int> SqlStore::knownVersion() {
+  TRY(version, backend_->version(sql_));
+  const int known = static_cast<int>(kMigrations.size());
+  if (version > known) return fail(ErrorCode::Corrupt, fmt::format(kTooNew, backend_->name(), version, known));
+  return version;
+}
+
+Result<void> SqlStore::migrate(int version) {
+  if (version == static_cast<int>(kMigrations.size())) return {};
+  Transaction transaction(sql_, backend_->begin());
+  backend_->lockSchema(sql_);
+  TRY(now, knownVersion());  // another process may have been faster
+  for (auto next = static_cast<std::size_t>(now); next < kMigrations.size(); ++next)
+    for (const auto& statement : kMigrations[next]) sql_ << backend_->dialect(statement);
+  backend_->setVersion(sql_, static_cast<int>(kMigrations.size()));
+  transaction.commit();
+  return {};
+}
+
+void SqlStore::dropOldEvents() {
+  const auto keep = static_cast<long long>(kMaxStoredEvents);
+  sql_ << "DELETE FROM events WHERE sequence <= (SELECT max(sequence) FROM events) - :keep", use(keep);
+}
+
+// ---- facts -------------------------------------------------------------------------------------------------------------
+
+Result<FactSet> SqlStore::facts() {
+  return read("reading facts", [&]() -> Result<FactSet> {
+    FactSet out;
+    std::string subject, facet, value, source, evidence;
+    long long at = 0;
+    soci::statement rows = (sql_.prepare << "SELECT subject, facet, value, observed_at_ms, source, evidence FROM facts", into(subject),
+                            into(facet), into(value), into(at), into(source), into(evidence));
+    rows.execute();
+    while (rows.fetch()) out.put(Fact{Subject::parse(subject), FacetName(facet), value, fromMillis(at), source, evidence});
+    return out;
+  });
+}
+
+Result<void> SqlStore::putFacts(const std::vector<Fact>& facts) {
+  for (const auto& fact : facts)
+    if (fact.value.empty() || fact.subject.str().empty() || fact.facet.empty())
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("a fact without subject, facet or value ({}/{}) cannot be stored", fact.subject.str(), fact.facet.str()));
+  if (facts.empty()) return {};
+  return write("storing facts", [&]() -> Result<void> {
+    std::string subject, facet, value, source, evidence;
+    long long at = 0;
+    soci::statement insert =
+        (sql_.prepare << "INSERT INTO facts (subject, facet, value, observed_at_ms, source, evidence) VALUES (:s, :f, :v, :a, :o, :e)"
+                         " ON CONFLICT (subject, facet) DO UPDATE SET value = excluded.value,"
+                         " observed_at_ms = excluded.observed_at_ms, source = excluded.source, evidence = excluded.evidence",
+         use(subject), use(facet), use(value), use(at), use(source), use(evidence));
+    for (const auto& fact : facts) {
+      subject = fact.subject.str();
+      facet = fact.facet.str();
+      value = storable(fact.value);
+      at = toMillis(fact.observed_at);
+      source = storable(fact.source);
+      evidence = storable(fact.evidence);
+      insert.execute(true);
+    }
+    return {};
+  });
+}
+
+Result<void> SqlStore::forgetFacts(const Subject& subject, const std::vector<FacetName>& facets) {
+  return write("forgetting facts", [&]() -> Result<void> {
+    for (const auto& facet : facets) sql_ << "DELETE FROM facts WHERE subject = :s AND facet = :f", use(subject.str()), use(facet.str());
+    return {};
+  });
+}
+
+// ---- permissions and values --------------------------------------------------------------------------------------------
+
+Result<void> SqlStore::allowWipe(const NodeName& node, const std::string& reason, WallTime at) {
+  return write("allowing a wipe", [&]() -> Result<void> {
+    const long long allowed = toMillis(at);
+    const auto why = storable(reason);
+    sql_ << "INSERT INTO wipe_permissions (node, reason, allowed_at_ms, used_by) VALUES (:n, :r, :a, '') ON CONFLICT DO NOTHING",
+        use(node.str()), use(why), use(allowed);
+    return {};
+  });
+}
+
+Result<std::vector<NodeName>> SqlStore::wipesAllowed() {
+  return read("reading wipe permissions", [&]() -> Result<std::vector<NodeName>> {
+    std::vector<NodeName> out;
+    std::string name;
+    soci::statement rows = (sql_.prepare << "SELECT node FROM wipe_permissions WHERE used_by = ''", into(name));
+    rows.execute();
+    while (rows.fetch()) out.emplace_back(name);
+    std::sort(out.begin(), out.end());  // not by the database: each has an order of its own
+    return out;
+  });
+}
+
+Result<void> SqlStore::putValue(const std::string& key, const std::string& value) {
+  return write("storing a value", [&]() -> Result<void> {
+    const auto kept = storable(value);
+    sql_ << "INSERT INTO vals (key, value) VALUES (:k, :v) ON CONFLICT (key) DO UPDATE SET value = excluded.value", use(key), use(kept);
+    return {};
+  });
+}
+
+Result<std::optional<std::string>> SqlStore::getValue(const std::string& key) {
+  return read("reading a value", [&]() -> Result<std::optional<std::string>> {
+    std::string value;
+    soci::statement row = (sql_.prepare << "SELECT value FROM vals WHERE key = :k", use(key), into(value));
+    row.execute();
+    if (!row.fetch()) return std::optional<std::string>();
+    return std::optional(value);
+  });
+}
+
+Result<bool> SqlStore::exchangeValue(const std::string& key, const std::optional<std::string>& expected, const std::string& value) {
+  return write("exchanging a value", [&]() -> Result<bool> {
+    const auto was = storable(expected.value_or("")), kept = storable(value);
+    soci::statement change =
+        expected ? (sql_.prepare << "UPDATE vals SET value = :v WHERE key = :k AND value = :e", use(kept), use(key), use(was))
+                 : (sql_.prepare << "INSERT INTO vals (key, value) VALUES (:k, :v) ON CONFLICT (key) DO NOTHING", use(key), use(kept));
+    change.execute(true);
+    return change.get_affected_rows() == 1;
+  });
+}
+
+}  // namespace sql
+
+namespace {
+
+constexpr std::string_view kSqlitePrefix = "sqlite:";
+
+Result<std::unique_ptr<Store>> opened(std::unique_ptr<sql::Backend> backend) {
+  auto store = std::make_unique<sql::SqlStore>(std::move(backend));
+  TRY_OK(store->open());
+  return std::unique_ptr<Store>(std::move(store));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> openSqliteStore(const std::filesystem::path& file, std::chrono::milliseconds busy_timeout) {
+  return opened(sql::sqliteBackend(file, busy_timeout));
+}
+
+Result<std::unique_ptr<Store>> openStore(const std::string& url, std::chrono::milliseconds patience) {
+  if (url.starts_with(kSqlitePrefix)) return openSqliteStore(url.substr(kSqlitePrefix.size()), kSqliteBusyTimeout);
+  if (url.starts_with("postgresql://") || url.starts_with("postgres://")) return opened(sql::postgresBackend(url, patience));
+  return fail(ErrorCode::InvalidInput,
+              fmt::format("the store must be sqlite:FILE or postgresql://[USER@]HOST/DATABASE (--store, MUSTER_STORE), not {}:…",
+                          url.substr(0, url.find(':'))));
+}
+
+}  // namespace muster::lifecycle

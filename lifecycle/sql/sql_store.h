@@ -1,0 +1,128 @@
+// Store on any SQL database through SOCI. The SQL here is shared; what differs is a Backend.
+//
+// Every write is one transaction, done when the call returns. SOCI throws: `read` and `write` are the seam where that becomes
+// an Error that says what to do. A connection that was lost is made again there, for as long as the backend has patience: the
+// work of a transaction that cannot have been committed is done again; of one that was being committed the server is asked.
+// So a lambda given to `write` may run more than once and must change nothing but the database.
+#pragma once
+
+#include "lifecycle/sql/backend.h"
+#include "lifecycle/store.h"
+
+#include <thread>
+
+namespace muster::lifecycle::sql {
+
+inline constexpr std::size_t kMaxRows = 1'000'000;
+inline constexpr std::chrono::milliseconds kReconnectPause{100};
+
+inline std::int64_t toMillis(WallTime time) { return time.time_since_epoch().count(); }
+inline WallTime fromMillis(long long value) { return WallTime(std::chrono::milliseconds(value)); }
+inline long long bounded(std::size_t limit) { return static_cast<long long>(std::min(limit, kMaxRows)); }
+
+/// What every database can keep: UTF-8 without NUL. Other bytes (output of broken tools) become replacement characters.
+std::string storable(const std::string& text);
+
+/// Rolled back unless committed.
+class Transaction {
+ public:
+  Transaction(soci::session& sql, const char* begin) : sql_(sql) { sql_ << begin; }
+  Transaction(const Transaction&) = delete;
+  ~Transaction();
+  void commit();
+
+ private:
+  soci::session& sql_;
+  bool done_ = false;
+};
+
+class SqlStore final : public Store {
+ public:
+  explicit SqlStore(std::unique_ptr<Backend> backend) : backend_(std::move(backend)) {}
+  /// Connects, migrates, looks for damage.
+  Result<void> open();
+
+  Result<FactSet> facts() override;
+  Result<void> putFacts(const std::vector<Fact>& facts) override;
+  Result<void> forgetFacts(const Subject& subject, const std::vector<FacetName>& facets) override;
+  Result<void> openIntent(const Intent& intent) override;
+  Result<void> recordOperation(const std::string& intent_id, const std::string& operation) override;
+  Result<void> closeIntent(const std::string& intent_id, IntentState state, const std::string& outcome, WallTime at) override;
+  Result<std::vector<Intent>> openIntents() override;
+  Result<std::vector<Intent>> intentsOf(const Subject& subject, std::size_t limit) override;
+  Result<std::int64_t> addEvent(const Event& event) override;
+  Result<std::vector<Event>> events(std::int64_t after_sequence, std::size_t limit, const Subject* subject) override;
+  Result<std::vector<Event>> lastEvents(std::size_t limit, const Subject* subject) override;
+  Result<void> addFinding(const Finding& finding) override;
+  Result<std::vector<Finding>> findings(const Subject* subject) override;
+  Result<void> clearFindings(const FacetRef& facet) override;
+  Result<void> allowWipe(const NodeName& node, const std::string& reason, WallTime at) override;
+  Result<std::vector<NodeName>> wipesAllowed() override;
+  Result<void> putValue(const std::string& key, const std::string& value) override;
+  Result<std::optional<std::string>> getValue(const std::string& key) override;
+  Result<bool> exchangeValue(const std::string& key, const std::optional<std::string>& expected, const std::string& value) override;
+
+ private:
+  using Steady = std::chrono::steady_clock;
+
+  template <class Work>
+  auto read(std::string_view doing, Work work) -> decltype(work());
+  template <class Work>
+  auto write(std::string_view doing, Work work) -> decltype(work());
+  /// Handles what the driver threw. Answers the error when there is no use in trying again; else the connection stands, or
+  /// will be made by the next try.
+  std::optional<Error> recover(const soci::soci_error& thrown, std::string_view doing, Steady::time_point until);
+  Result<void> connected();
+  /// After a COMMIT that met a lost connection: was it done? Waits for the server. Errors: Unavailable (nobody knows)
+  Result<bool> outcomeOf(const std::string& mark, Steady::time_point until);
+
+  Result<void> migrate(int version);
+  Result<int> knownVersion();
+  void dropOldEvents();
+  Result<std::vector<Intent>> readIntents(const std::string& where, const std::string& tail, const Subject* subject, std::size_t limit);
+  Result<std::vector<Event>> readEvents(const std::string& tail, std::int64_t after, std::size_t limit, const Subject* subject);
+  Error unreadable(const std::string& what) const;
+
+  std::unique_ptr<Backend> backend_;
+  soci::session sql_;
+  bool connected_ = false;
+};
+
+template <class Work>
+auto SqlStore::read(std::string_view doing, Work work) -> decltype(work()) {
+  const auto until = Steady::now() + backend_->patience();
+  for (;;) {
+    try {
+      TRY_OK(connected());
+      return work();
+    } catch (const soci::soci_error& thrown) {
+      if (auto error = recover(thrown, doing, until)) return fail(std::move(*error));
+    }
+  }
+}
+
+template <class Work>
+auto SqlStore::write(std::string_view doing, Work work) -> decltype(work()) {
+  const auto until = Steady::now() + backend_->patience();
+  for (;;) {
+    std::string mark;  // set when the transaction is being committed
+    std::optional<decltype(work())> answer;
+    try {
+      TRY_OK(connected());
+      Transaction transaction(sql_, backend_->begin());
+      answer.emplace(work());
+      if (!*answer) return std::move(*answer);
+      mark = backend_->mark(sql_);
+      transaction.commit();
+      return std::move(*answer);
+    } catch (const soci::soci_error& thrown) {
+      if (auto error = recover(thrown, doing, until)) return fail(std::move(*error));
+    }
+    if (mark.empty()) continue;
+    auto done = outcomeOf(mark, until);
+    if (!done) return fail(std::move(done).error().within(std::string(doing)));
+    if (*done) return std::move(*answer);
+  }
+}
+
+}  // namespace muster::lifecycle::sql

@@ -1,0 +1,146 @@
+// The store on a real PostgreSQL: the contract, and what is its own: a server that is restarted, read-only, somebody else's.
+#include "lifecycle/sql/schema.h"
+#include "tests/lifecycle/postgres_server.h"
+#include "tests/lifecycle/store_contract.h"
+
+#include <sys/wait.h>
+
+namespace muster::lifecycle {
+namespace {
+
+using test::factOf;
+using test::postgresServer;
+using testing::HasSubstr;
+using testing::Not;
+
+class InPostgres final : public StoreMaker {
+ public:
+  std::unique_ptr<Store> open() override {
+    auto opened = openStore(url_);
+    if (!opened) ADD_FAILURE() << opened.error().str();
+    return opened ? std::move(*opened) : nullptr;
+  }
+
+ private:
+  std::string url_ = postgresServer().createDatabase();
+};
+
+StoreKind postgresKind() {
+  const auto& why_not = postgresServer().whyNot();
+  if (!why_not.empty()) return {"postgresql", nullptr, why_not};
+  return {"postgresql", [] { return std::make_unique<InPostgres>(); }, ""};
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, StoreContract, testing::Values(postgresKind()), [](const auto& info) { return info.param.name; });
+
+class PostgresStoreTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!postgresServer().whyNot().empty()) GTEST_SKIP() << postgresServer().whyNot();
+    url_ = postgresServer().createDatabase();
+    database_ = url_.substr(14, url_.find('?') - 14);
+  }
+  std::unique_ptr<Store> open(std::chrono::milliseconds patience = std::chrono::seconds(10)) {
+    auto store = openStore(url_, patience);
+    if (!store) ADD_FAILURE() << store.error().str();
+    return store ? std::move(*store) : nullptr;
+  }
+  Error refused() {
+    auto store = openStore(url_);
+    EXPECT_FALSE(store);
+    return store ? Error(ErrorCode::Internal, "it was opened") : store.error();
+  }
+  void execute(const std::string& statement) { postgresServer().execute(database_, statement); }
+
+  std::string url_, database_;
+};
+
+TEST_F(PostgresStoreTest, aRestartedServerIsWaitedForAndNothingIsLostOrDoubled) {
+  auto store = open();
+  ASSERT_TRUE(store);
+  ASSERT_TRUE(store->putValue("k", "before"));
+  postgresServer().stop();
+  Result<std::int64_t> added = 0;
+  std::thread writer([&] { added = store->addEvent(Event{0, kNow, EventKind::Note, {}, "", "while it was away"}); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  postgresServer().start();  // by this thread: it dies with the one that started it
+  writer.join();
+  ASSERT_TRUE(added) << added.error().str();
+  EXPECT_EQ(store->events(0, 10, nullptr)->size(), 1u);
+  EXPECT_EQ(*store->getValue("k"), "before");
+}
+
+TEST_F(PostgresStoreTest, aServerThatStaysAwayIsSaidToBeAndTheStoreGoesOnAfterwards) {
+  auto store = open(std::chrono::milliseconds(200));
+  postgresServer().stop();
+  auto put = store->putValue("k", "v");
+  postgresServer().start();
+  ASSERT_FALSE(put);
+  EXPECT_EQ(put.error().code(), ErrorCode::Unavailable);
+  EXPECT_TRUE(put.error().canRetry());
+  EXPECT_THAT(put.error().str(), HasSubstr("cannot be reached"));
+  EXPECT_TRUE(store->putValue("k", "v"));
+}
+
+TEST_F(PostgresStoreTest, aSessionThatTheServerEndsIsMadeAnew) {
+  auto store = open();
+  ASSERT_TRUE(store->putValue("k", "1"));
+  execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + database_ + "' AND pid <> pg_backend_pid()");
+  EXPECT_TRUE(store->putValue("k", "2"));
+  EXPECT_EQ(*store->getValue("k"), "2");
+}
+
+TEST_F(PostgresStoreTest, aNewerSchemaIsRefused) {
+  ASSERT_TRUE(open());
+  execute("UPDATE muster_schema SET version = 99");
+  auto error = refused();
+  EXPECT_EQ(error.code(), ErrorCode::Corrupt);
+  EXPECT_THAT(error.str(), HasSubstr("newer muster (schema 99, this one knows " + std::to_string(sql::kMigrations.size())));
+}
+
+TEST_F(PostgresStoreTest, anotherProgramsDatabaseIsRefused) {
+  execute("CREATE TABLE theirs (a INTEGER)");
+  auto error = refused();
+  EXPECT_EQ(error.code(), ErrorCode::Corrupt);
+  EXPECT_THAT(error.str(), HasSubstr("another program"));
+}
+
+TEST_F(PostgresStoreTest, aDatabaseThatIsNotThereIsSaidToBe) {
+  url_ = postgresServer().url("nowhere");
+  auto error = refused();
+  EXPECT_THAT(error.str(), HasSubstr("nowhere"));
+}
+
+TEST_F(PostgresStoreTest, noMessageShowsThePassword) {
+  auto store = openStore("postgresql://me:sesame@/muster?host=/nonexistent");
+  ASSERT_FALSE(store);
+  EXPECT_THAT(store.error().str(), Not(HasSubstr("sesame")));
+  EXPECT_THAT(openStore("mysql://me:sesame@h/db").error().str(), Not(HasSubstr("sesame")));
+}
+
+TEST_F(PostgresStoreTest, aReadOnlyServerIsSaidToBeAndNothingIsLost) {
+  auto store = open();
+  ASSERT_TRUE(store->putFacts({factOf("n1/image", "1")}));
+  execute("ALTER DATABASE " + database_ + " SET default_transaction_read_only = on");
+  execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + database_ + "' AND pid <> pg_backend_pid()");
+  auto put = store->putFacts({factOf("n1/image", "2")});
+  ASSERT_FALSE(put);
+  EXPECT_EQ(put.error().code(), ErrorCode::Unavailable);
+  EXPECT_FALSE(put.error().canRetry());
+  EXPECT_THAT(put.error().str(), HasSubstr("read-only"));
+  EXPECT_EQ(store->facts()->value(Subject(NodeName("n1")), FacetName("image")), "1");
+}
+
+TEST_F(PostgresStoreTest, severalProcessesMigrateAtOnce) {
+  std::vector<std::thread> openers;
+  std::atomic<int> opened{0};
+  for (int i = 0; i < 4; ++i)
+    openers.emplace_back([&] {
+      if (auto store = openStore(url_)) ++opened;
+    });
+  for (auto& opener : openers) opener.join();
+  EXPECT_EQ(opened, 4);
+}
+
+}  // namespace
+}  // namespace muster::lifecycle
