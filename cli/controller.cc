@@ -4,6 +4,9 @@
 #include "pool/pool.h"
 #include "provision/provision.h"
 
+#include <pwd.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <iostream>
 
@@ -34,6 +37,32 @@ fabric::FabricOptions fabricOptions(const Options& options, const std::optional<
   return out;
 }
 
+namespace {
+
+/// Unique among the controllers of one store, the same after a restart: only one process at a time holds a state folder's lock.
+Result<std::string> holderOf(const std::filesystem::path& state, const std::string& host) {
+  const auto file = state / "controller-id";
+  auto id = io::readFile(file, 64);
+  if (!id) {
+    id = io::randomToken(6);
+    TRY_OK(io::writeFileAtomic(file, *id));
+  }
+  return fmt::format("{} ({})", host, *id);
+}
+
+}  // namespace
+
+std::string hostName() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown host";
+}
+
+std::string userName() {
+  if (const char* behind_sudo = std::getenv("SUDO_USER")) return behind_sudo;
+  const passwd* user = ::getpwuid(::geteuid());
+  return user ? user->pw_name : std::to_string(::geteuid());
+}
+
 std::filesystem::path binaryFolder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path(); }
 
 Result<Keys> Keys::loadOrCreate(const std::filesystem::path& state) {
@@ -60,6 +89,8 @@ Result<std::unique_ptr<Controller>> Controller::start(const Options& options, co
   controller->lock_.emplace(std::move(lock));
   controller->exitOnSignals();
   TRY_OK(controller->open(options, lab, std::move(sink)));
+  TRY(holder, holderOf(options.state, hostName()));
+  controller->engine_->actFor({std::move(holder), lifecycle::kLease, userName(), hostName(), options.command_line});
   TRY_OK(controller->startServers());
   return controller;
 }

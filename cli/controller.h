@@ -32,6 +32,10 @@ struct Keys {
 /// The fabric's tools as they are here: plain, or on the twin's simulated fabric.
 fabric::FabricOptions fabricOptions(const Options& options, const std::optional<lab::LabHandle>& lab);
 
+/// For the journal. Behind sudo the user is the one who called it.
+std::string hostName();
+std::string userName();
+
 /// Where muster-agent and other programs of ours lie: beside this binary.
 std::filesystem::path binaryFolder();
 

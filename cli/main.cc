@@ -51,6 +51,13 @@ void addLifecycle(CLI::App& app, Parsed& p) {
   auto* events_command = sub(app, "events", "What has happened", p, [&p] { return events(p.options, p.node, p.limit); });
   events_command->add_option("node", p.node, "Only this node");
   events_command->add_option("--limit", p.limit, "At most so many, the newest");
+  auto* history_command = sub(app, "history", "Who asked for what, and what became of every action", p, [&p] { return history(p.options, p.node, p.limit); });
+  history_command->add_option("what", p.node, "A node, @cluster, or the beginning of a plan's hash; without it, all plans");
+  history_command->add_option("--limit", p.limit, "At most so many actions or plans, the newest");
+  auto* audit = app.add_subcommand("audit", "The log as evidence")->require_subcommand(1);
+  sub(*audit, "verify", "Check the chain of hashes; exit 1 when an entry was changed, removed, inserted or moved", p,
+      [&p] { return auditVerify(p.options, p.reason); })
+      ->add_option("--expect", p.reason, "A hash that was noted elsewhere: it must be in the chain");
   auto* wipe_command = sub(app, "wipe", "Allow that these nodes' disks are wiped once (journaled)", p,
                            [&p] { return allowWipe(p.options, p.selection.nodes, p.reason); });
   wipe_command->add_option("nodes", p.selection.nodes, "Hostlist")->required();
@@ -102,10 +109,26 @@ std::vector<std::string> takeForeignCommand(int& argc, char** argv) {
   return {};
 }
 
+constexpr std::size_t kMaxCommandBytes = 2'000;
+
+/// The line for the journal; what stands between ':' and '@' of a URL is a password.
+std::string journaled(int argc, char** argv) {
+  std::string out = "muster";
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    const auto scheme = word.find("://"), at = word.find('@');
+    if (scheme != std::string::npos && at != std::string::npos && at > scheme)
+      if (const auto colon = word.find(':', scheme + 3); colon < at) word.replace(colon + 1, at - colon - 1, "…");
+    out += " " + word;
+  }
+  return out.substr(0, kMaxCommandBytes);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   Parsed parsed;
+  parsed.options.command_line = journaled(argc, argv);
   parsed.command = takeForeignCommand(argc, argv);
   CLI::App app{"muster: from bare metal to a trusted pool"};
   app.require_subcommand(1);

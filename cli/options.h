@@ -19,6 +19,8 @@ struct Options {
   std::filesystem::path cache;   ///< MUSTER_CACHE, ~/.cache/muster
   std::filesystem::path lab;     ///< --lab, MUSTER_LAB; empty: /run/muster-lab/CLUSTER
   bool json = false;
+  std::string command_line;      ///< as typed, without passwords: kept in the journal
+
 
   /// The URL of the store (lifecycle::openStore).
   std::string storeUrl() const { return store.empty() ? "sqlite:" + (state / "muster.db").string() : store; }

@@ -41,10 +41,15 @@ std::vector<FacetName> dependentsOf(const FacetRef& wiped, const std::vector<Goa
 
 }  // namespace
 
-ActionRun::ActionRun(const Services& services, FactSet& facts, std::string plan_hash, Action action, std::optional<Intent> open)
-    : services_(services), facts_(facts), phase_(services.phase(action.phase)), action_(std::move(action)), open_(std::move(open)) {
-  intent_.plan_hash = std::move(plan_hash);
-}
+ActionRun::ActionRun(const Services& services, ClaimKeeper& claims, FactSet& facts, Intent template_intent, Action action,
+                     std::optional<Intent> open)
+    : services_(services),
+      claims_(claims),
+      facts_(facts),
+      phase_(services.phase(action.phase)),
+      action_(std::move(action)),
+      open_(std::move(open)),
+      intent_(std::move(template_intent)) {}
 
 Task<ActionEnd> ActionRun::run() {
   started_ = services_.clock.steady();
@@ -149,8 +154,7 @@ std::optional<std::string> ActionRun::guardWipe() {
 
 /// An intent that an earlier run left open: look first. Answers the end when nothing is left to do.
 Task<std::optional<ActionEnd>> ActionRun::takeUp() {
-  const std::string plan_hash = intent_.plan_hash;
-  intent_ = *open_;
+  const Intent anew = std::exchange(intent_, *open_);
   journaled_ = true;
   emit(EventKind::ActionStarted, "taken up again after muster stopped: " + action_.reason);
   auto look_first = look();
@@ -160,8 +164,7 @@ Task<std::optional<ActionEnd>> ActionRun::takeUp() {
   const auto trouble =
       close(IntentState::Abandoned, fmt::format("the inventory now wants '{}' instead of '{}'", action_.to, intent_.action.to));
   if (!trouble.empty()) co_return ActionEnd{Ending::Failed, trouble};
-  intent_ = Intent{};
-  intent_.plan_hash = plan_hash;
+  intent_ = anew;
   co_return std::nullopt;
 }
 
@@ -218,6 +221,7 @@ Error ActionRun::overdue() const {
 }
 
 Async<Outcome> ActionRun::actOnce() {
+  CO_TRY_OK(claims_.sure(action_.facet.subject));
   auto work = contained(fmt::format("{} acting on {}", action_.phase, action_.id), phase_->act(action_, *this));
   auto bounded = withDeadline(services_.clock, left(), action_.id, std::move(work));
   auto outcome = co_await std::move(bounded);

@@ -1,7 +1,7 @@
 // One action of a running plan, from its guards to its closed intent. Internal to lifecycle/.
 #pragma once
 
-#include "lifecycle/engine.h"
+#include "lifecycle/claim_keeper.h"
 
 #include <set>
 
@@ -16,7 +16,9 @@ struct ActionEnd {
 class ActionRun final : public ActContext {
  public:
   /// `open`: the intent of an earlier run for this action, to be taken up again. `facts` is shared by the whole run.
-  ActionRun(const Services& services, FactSet& facts, std::string plan_hash, Action action, std::optional<Intent> open);
+  /// `template_intent` says for which plan and request.
+  ActionRun(const Services& services, ClaimKeeper& claims, FactSet& facts, Intent template_intent, Action action,
+            std::optional<Intent> open);
   ActionRun(const ActionRun&) = delete;
 
   Task<ActionEnd> run();
@@ -61,6 +63,7 @@ class ActionRun final : public ActContext {
   std::string close(IntentState state, const std::string& outcome);
 
   const Services& services_;
+  ClaimKeeper& claims_;
   FactSet& facts_;
   Phase* phase_;
   Action action_;

@@ -6,21 +6,38 @@
 #include "lifecycle/apply_run.h"
 
 #include "base/deadline.h"
+#include "base/io/crypto.h"
+#include "base/log.h"
 #include "lifecycle/contained.h"
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include <algorithm>
 
 namespace muster::lifecycle {
 
+constexpr std::size_t kMaxIntentsLookedAt = 256;  ///< the newest of a subject, to find those that another controller left open
+
 Async<ApplyReport> ApplyRun::run() {
   for (std::size_t i = 0; i < plan_.actions.size(); ++i) index_.emplace(plan_.actions[i].id, i);
+  CO_TRY_OK(claims_.begin());
   CO_TRY(facts, services_.store.facts());
   facts_ = std::move(facts);
   std::vector<Intent> orphans;
   CO_TRY_OK(adoptIntents(orphans));
-  services_.emit(
-      Event{0, {}, EventKind::PlanStarted, {}, "", fmt::format("{} actions, plan {}", plan_.actions.size(), hash_.substr(0, 12))});
+  CO_TRY_OK(openRequest());
+  {
+    using namespace asio::experimental::awaitable_operators;
+    auto work = runAll(std::move(orphans));
+    auto renewals = claims_.keep();
+    auto both = std::move(work) || std::move(renewals);  // the renewals end with the work
+    (void)co_await std::move(both);
+  }
+  closeRequest();
+  co_return std::move(report_);
+}
 
+Async<void> ApplyRun::runAll(std::vector<Intent> orphans) {
   std::map<Subject, std::vector<std::size_t>> by_subject;
   std::vector<Subject> subjects;  // in the order of their first action
   for (std::size_t i = 0; i < plan_.actions.size(); ++i) {
@@ -35,15 +52,47 @@ Async<ApplyReport> ApplyRun::run() {
   for (const auto& subject : subjects) tasks.push_back(runSubject(std::move(by_subject[subject])));
   auto all = awaitAll(std::move(tasks));
   co_await std::move(all);
+  co_return Result<void>();
+}
 
-  services_.emit(
-      Event{0,
-            {},
-            EventKind::PlanFinished,
-            {},
-            "",
-            fmt::format("{} done, {} failed, {} blocked, {} not started", report_.done, report_.failed, report_.blocked, report_.skipped)});
-  co_return std::move(report_);
+// ---- who asked, and what became of it ----------------------------------------------------------------------------------
+
+Result<void> ApplyRun::openRequest() {
+  const auto& origin = services_.origin;
+  request_ = Request{io::randomToken(9), services_.clock.now(), origin.user, origin.host, origin.command, hash_, "", {}};
+  TRY_OK(services_.store.openRequest(request_));
+  std::string text = fmt::format("{} actions, plan {}", plan_.actions.size(), hash_.substr(0, 12));
+  if (!origin.user.empty()) text += fmt::format(", asked for by {}@{}: {}", origin.user, origin.host, origin.command);
+  services_.emit(Event{0, {}, EventKind::PlanStarted, {}, "", text});
+  return {};
+}
+
+void ApplyRun::closeRequest() {
+  std::string words =
+      fmt::format("{} done, {} failed, {} blocked, {} not started", report_.done, report_.failed, report_.blocked, report_.skipped);
+  if (report_.held > 0) words += fmt::format(", {} left to other controllers", report_.held);
+  if (auto closed = services_.store.closeRequest(request_.id, words, services_.clock.now()); !closed)
+    logWarning("lifecycle", "how the request ended could not be stored: {}", closed.error().str());
+  services_.emit(Event{0, {}, EventKind::PlanFinished, {}, "", words});
+}
+
+std::string ApplyRun::take(const Subject& subject) {
+  auto claim = claims_.take(subject);
+  if (!claim) return "it could not be claimed: " + claim.error().str();
+  if (!claim->ours) return fmt::format("{} works on {}", claim->holder.empty() ? "another controller" : claim->holder, subject.str());
+  if (claim->taken_from.empty()) return {};
+  auto facts = services_.store.factsOf(subject);
+  auto intents = services_.store.intentsOf(subject, kMaxIntentsLookedAt);
+  const auto moved = facts ? movedFacts(plan_, subject, *facts) : std::vector<std::string>{facts.error().str()};
+  if (!moved.empty() || !intents) {
+    claims_.release(subject);
+    return fmt::format("{} has worked on {} since the plan was made ({}); plan again", claim->taken_from, subject.str(),
+                       moved.empty() ? intents.error().str() : moved.front());
+  }
+  std::erase_if(open_, [&subject](const auto& entry) { return entry.second.action.facet.subject == subject; });
+  for (auto& intent : *intents)
+    if (intent.state == IntentState::Open) open_.emplace(intent.action.id, std::move(intent));
+  return {};
 }
 
 /// Sorts open intents of earlier runs: of an action of this plan (taken up), not wanted any more (orphans), of subjects that
@@ -65,6 +114,18 @@ Result<void> ApplyRun::adoptIntents(std::vector<Intent>& orphans) {
 
 /// The plan does not name its action: it was finished and only the journal is behind, or nobody wants it now.
 Task<void> ApplyRun::settleOrphan(Intent intent) {
+  const Subject subject = intent.action.facet.subject;
+  auto claim = claims_.take(subject);
+  if (!claim || !claim->ours) {  // its holder ends what it began
+    ++report_.held;
+    co_return;
+  }
+  auto look_at_it = lookAtOrphan(std::move(intent));
+  co_await std::move(look_at_it);
+  claims_.release(subject);
+}
+
+Task<void> ApplyRun::lookAtOrphan(Intent intent) {
   Phase* phase = services_.phase(intent.action.phase);
   IntentState state = IntentState::Abandoned;
   std::string outcome = "nobody wants it any more";
@@ -116,8 +177,13 @@ Task<void> ApplyRun::runSubject(std::vector<std::size_t> steps) {
 
 Task<void> ApplyRun::walk(std::vector<std::size_t> steps) {
   std::string stopped_by;
+  const auto others = take(plan_.actions[steps.front()].facet.subject);
   for (std::size_t index : steps) {
     const auto& action = plan_.actions[index];
+    if (!others.empty()) {
+      settle(index, StepState::Held, index == steps.front() ? others : "");
+      continue;
+    }
     if (!stopped_by.empty()) {
       settle(index, StepState::Skipped, fmt::format("not started, because {} failed", stopped_by));
       continue;
@@ -129,22 +195,23 @@ Task<void> ApplyRun::walk(std::vector<std::size_t> steps) {
     }
     auto needs = awaitNeeds(index);
     auto missing = co_await std::move(needs);
-    if (!missing.empty()) {
-      settle(index, StepState::Skipped, missing);
+    if (!missing.why.empty()) {
+      settle(index, missing.held ? StepState::Held : StepState::Skipped, missing.why);
       continue;
     }
     auto step = runStep(index);
     const bool go_on = co_await std::move(step);
     if (!go_on) stopped_by = action.id;
   }
+  if (others.empty()) claims_.release(plan_.actions[steps.front()].facet.subject);
 }
 
 /// Waits until every need is settled. Answers why the action cannot start; empty: it can.
-Task<std::string> ApplyRun::awaitNeeds(std::size_t index) {
+Task<ApplyRun::Missing> ApplyRun::awaitNeeds(std::size_t index) {
   const auto& action = plan_.actions[index];
   for (const auto& need : action.needs) {
     auto found = index_.find(need);
-    if (found == index_.end()) co_return fmt::format("not started, because the plan lacks {}, which it needs; plan again", need);
+    if (found == index_.end()) co_return Missing{fmt::format("not started, because the plan lacks {}, which it needs; plan again", need)};
     auto& other = steps_[found->second];
     if (!other.settled.isSet()) {
       services_.emit(Event{0, {}, EventKind::ActionWaiting, action.facet.subject, action.id, "waits for " + need});
@@ -154,9 +221,10 @@ Task<std::string> ApplyRun::awaitNeeds(std::size_t index) {
       auto place = places_.take();
       co_await std::move(place);
     }
-    if (other.state != StepState::Done) co_return fmt::format("not started, because {} is not done", need);
+    if (other.state != StepState::Done)
+      co_return Missing{fmt::format("not started, because {} is not done", need), other.state == StepState::Held};
   }
-  co_return std::string();
+  co_return Missing{};
 }
 
 /// Answers whether the subject goes on.
@@ -164,7 +232,10 @@ Task<bool> ApplyRun::runStep(std::size_t index) {
   const auto& action = plan_.actions[index];
   std::optional<Intent> open;
   if (auto found = open_.find(action.id); found != open_.end()) open = found->second;
-  ActionRun run(services_, facts_, hash_, action, std::move(open));
+  Intent blank;
+  blank.plan_hash = hash_;
+  blank.request = request_.id;
+  ActionRun run(services_, claims_, facts_, std::move(blank), action, std::move(open));
   auto work = run.run();
   auto end = co_await std::move(work);
   switch (end.ending) {
@@ -182,9 +253,10 @@ void ApplyRun::settle(std::size_t index, StepState state, const std::string& why
     case StepState::Failed: ++report_.failed; break;
     case StepState::Blocked: ++report_.blocked; break;
     case StepState::Skipped: ++report_.skipped; break;
+    case StepState::Held: ++report_.held; break;
     case StepState::Waiting: break;
   }
-  if (state != StepState::Done) report_.problems.push_back(action.id + ": " + why);
+  if (state != StepState::Done && !why.empty()) report_.problems.push_back(action.id + ": " + why);
   steps_[index].state = state;
   steps_[index].settled.set();
 }

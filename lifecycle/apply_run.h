@@ -11,22 +11,37 @@ namespace muster::lifecycle {
 class ApplyRun {
  public:
   ApplyRun(const Services& services, Plan plan)
-      : services_(services), plan_(std::move(plan)), hash_(plan_.hash()), steps_(plan_.actions.size()), places_(kMaxConcurrentSubjects) {}
+      : services_(services),
+        plan_(std::move(plan)),
+        hash_(plan_.hash()),
+        steps_(plan_.actions.size()),
+        places_(kMaxConcurrentSubjects),
+        claims_(services) {}
   ApplyRun(const ApplyRun&) = delete;
 
   Async<ApplyReport> run();
 
  private:
-  enum class StepState { Waiting, Done, Failed, Blocked, Skipped };
+  enum class StepState { Waiting, Done, Failed, Blocked, Skipped, Held };
   struct Step {
     StepState state = StepState::Waiting;
     Signal settled;
   };
   Result<void> adoptIntents(std::vector<Intent>& orphans);
   Task<void> settleOrphan(Intent intent);
+  Task<void> lookAtOrphan(Intent intent);
   Task<void> runSubject(std::vector<std::size_t> steps);
   Task<void> walk(std::vector<std::size_t> steps);
-  Task<std::string> awaitNeeds(std::size_t index);
+  struct Missing {
+    std::string why;
+    bool held = false;  ///< because another controller works on what it needs
+  };
+  Async<void> runAll(std::vector<Intent> orphans);
+  Result<void> openRequest();
+  void closeRequest();
+  /// Claims the subject and reads again what another controller has left. Answers why it is not ours; empty: it is.
+  std::string take(const Subject& subject);
+  Task<Missing> awaitNeeds(std::size_t index);
   Task<bool> runStep(std::size_t index);
   void settle(std::size_t index, StepState state, const std::string& why);
 
@@ -38,6 +53,8 @@ class ApplyRun {
   std::unordered_map<std::string, std::size_t> index_;  ///< action id → step
   std::unordered_map<std::string, Intent> open_;        ///< action id → intent to take up
   Places places_;
+  ClaimKeeper claims_;
+  Request request_;
   ApplyReport report_;
 };
 

@@ -115,7 +115,9 @@ Result<void> clearWhatIsMet(const Services& services, const FactSet& facts) {
     if (!fact || fact->observed_at <= at) continue;
     for (Phase* phase : services.phases)
       for (const auto& goal : phase->goals(services.cluster, facet.subject, facts))
-        if (goal.facet == facet && matches(goal.want, fact->value)) TRY_OK(services.store.clearFindings(facet));
+        if (goal.facet == facet && matches(goal.want, fact->value))
+          if (auto cleared = services.store.clearFindings(facet); !cleared && cleared.error().code() != ErrorCode::Conflict)
+            return cleared;  // what another controller works on, it clears
   }
   return {};
 }

@@ -31,7 +31,16 @@ inline constexpr std::chrono::seconds kSameProgressStoreInterval{10};     ///< â
 inline constexpr std::chrono::seconds kObserveDeadline{120};             ///< for one phase and subject
 inline constexpr std::chrono::seconds kVerifyDeadline{120};
 
+inline constexpr std::chrono::seconds kLease{30};  ///< a controller that has been away so long loses its claims
+
 using EventSink = std::function<void(const Event&)>;
+
+/// Which controller works, and who asked it to.
+struct Origin {
+  std::string holder = "this controller";  ///< unique among the controllers of one store, the same after a restart
+  std::chrono::milliseconds lease = kLease;
+  std::string user, host, command;
+};
 
 /// What engine code works with; borrowed, so it must outlive every run.
 struct Services {
@@ -40,6 +49,7 @@ struct Services {
   Store& store;
   Clock& clock;
   EventSink sink;
+  Origin origin = {};
 
   /// Fills time, stores the event (a store that refuses costs only the event) and shows it.
   void emit(Event event, bool stored = true) const;
@@ -51,6 +61,7 @@ struct ApplyReport {
   int failed = 0;
   int blocked = 0;
   int skipped = 0;                    ///< not started because something before them failed or was blocked
+  int held = 0;                       ///< left alone because another controller works on their subject
   std::vector<std::string> problems;  ///< one line each: action id, why, what to do
   bool ok() const { return failed == 0 && blocked == 0 && skipped == 0; }
 };
@@ -60,6 +71,9 @@ class Engine {
   Engine(const inventory::Cluster& cluster, Phases phases, Store& store, Clock& clock, EventSink sink)
       : services_{cluster, std::move(phases), store, clock, std::move(sink)} {}
 
+  /// For the runs that follow.
+  void actFor(Origin origin) { services_.origin = std::move(origin); }
+
   /// Observes every subject of the policy through every phase, stores what was seen, answers all facts. What a phase
   /// cannot read now is noted as an event; its older facts stay. Findings of facets that are met again are cleared.
   /// Errors: only of the store
@@ -68,6 +82,7 @@ class Engine {
   /// Carries out the plan. Open intents of an earlier run are taken up again: the facet is re-read first, and only if
   /// the goal is not met does the phase act, with the same intent id and its recorded operation.
   /// Open intents of the plan's subjects that the plan no longer names are closed after a look; call it with an empty plan too.
+  /// Each subject is claimed while it is worked on; one that another controller holds is left alone and told of, with its dependents.
   /// A failing action stops its subject (what comes after it is not started), not the others; its facts are re-read, so
   /// that none from before the attempt stays.
   /// Errors: Conflict (the plan is of another inventory), and those of the store before anything was started

@@ -153,7 +153,19 @@ json toJson(const Intent& intent) {
   putText(out, "outcome", intent.outcome);
   putTime(out, "opened_at", intent.opened_at);
   putTime(out, "closed_at", intent.closed_at);
+  putText(out, "request", intent.request);
+  if (intent.fence != 0) out["fence"] = intent.fence;
+  if (intent.closed_at != WallTime{}) out["duration_ms"] = (intent.closed_at - intent.opened_at).count();
   if (intent.uses_wipe) out["uses_wipe"] = true;
+  return out;
+}
+
+json toJson(const Request& request) {
+  json out = {
+      {"id", request.id}, {"plan_hash", request.plan_hash}, {"user", request.user}, {"host", request.host}, {"command", request.command}};
+  putText(out, "outcome", request.outcome);
+  putTime(out, "at", request.at);
+  putTime(out, "ended_at", request.ended_at);
   return out;
 }
 

@@ -14,6 +14,7 @@ nlohmann::json toJson(const Goal& goal);
 nlohmann::json toJson(const Fact& fact);
 nlohmann::json toJson(const Finding& finding);
 nlohmann::json toJson(const Intent& intent);
+nlohmann::json toJson(const Request& request);
 nlohmann::json toJson(const Event& event);
 
 /// Errors: Corrupt naming the key that is missing or wrong

@@ -9,6 +9,7 @@
 #include "inventory/hostlist.h"
 
 #include <iostream>
+#include <thread>
 
 namespace muster::cli {
 namespace {
@@ -17,6 +18,8 @@ using lifecycle::Plan;
 using lifecycle::Policy;
 
 constexpr int kMaxRounds = 4;  ///< apply plans again after each round, until nothing is left or nothing moves
+constexpr std::chrono::seconds kWaitForOthers{10};  ///< between two looks at what other controllers work on
+constexpr int kMaxWaitsForOthers = 360;
 
 /// A cluster with its controller, inside the lab when there is one.
 struct Session {
@@ -69,6 +72,7 @@ int finish(Session& session, const Options& options, WallTime started, int code)
 
 /// Rounds of plan and apply until the difference is empty, a round changes nothing, or something fails.
 Result<int> converge(Session& session, const Options& options, const Selection& selection) {
+  int waits = 0;
   for (int round = 0; round < kMaxRounds; ++round) {
     TRY(policy, policyFor(session.cluster, selection, session.controller->store()));
     TRY(plan, observedPlan(session, policy));
@@ -77,9 +81,15 @@ Result<int> converge(Session& session, const Options& options, const Selection& 
     if (plan.empty() && open.empty()) return int{kOk};
     TRY(report, session.controller->run(session.controller->apply(plan)));  // an empty plan still closes open intents
     session.view.finish();
-    if (plan.empty() && report.ok()) return int{kOk};
+    if (plan.empty() && report.ok() && report.held == 0) return int{kOk};
     if (!options.json) std::cout << reportText(report);
     if (!report.ok()) return int{kFailed};
+    if (report.held > 0) {  // they finish it, or their lease ends and it is ours
+      if (++waits > kMaxWaitsForOthers) return int{kWorkLeft};
+      std::this_thread::sleep_for(kWaitForOthers);
+      --round;
+      continue;
+    }
     if (report.done == 0) return int{kWorkLeft};
   }
   return int{kWorkLeft};

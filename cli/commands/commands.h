@@ -22,6 +22,8 @@ int apply(const Options& options, const Selection& selection, const std::filesys
 int status(const Options& options, bool watch);
 int why(const Options& options, const std::string& node);
 int events(const Options& options, const std::string& subject, std::size_t limit);
+int history(const Options& options, const std::string& what, std::size_t limit);
+int auditVerify(const Options& options, const std::string& expected);
 int allowWipe(const Options& options, const std::string& nodes, const std::string& reason);
 
 // lab

@@ -125,6 +125,11 @@ int allowWipe(const Options& options, const std::string& nodes, const std::strin
   if (!store) return report(store.error());
   for (const auto& name : *names)
     if (const auto allowed = (*store)->allowWipe(NodeName(name), reason, SystemClock().now()); !allowed) return report(allowed.error());
+  for (const auto& name : *names) {
+    const auto text = fmt::format("{}@{} allows it to be wiped once: {}", userName(), hostName(), reason);
+    const lifecycle::Event event{0, SystemClock().now(), lifecycle::EventKind::Note, lifecycle::Subject(NodeName(name)), "", text};
+    if (const auto noted = (*store)->addEvent(event); !noted) return report(noted.error());
+  }
   std::cout << fmt::format("{} may be wiped once: {}\n", nodes, reason);
   return kOk;
 }

@@ -54,6 +54,7 @@ std::string planText(const lifecycle::Plan& plan) {
 
 std::string reportText(const lifecycle::ApplyReport& report) {
   std::string out = fmt::format("{} done, {} failed, {} blocked, {} not started\n", report.done, report.failed, report.blocked, report.skipped);
+  if (report.held > 0) out += fmt::format("  {} left to other controllers, which work on these nodes\n", report.held);
   for (const auto& problem : report.problems) out += "  " + problem + "\n";
   return out;
 }

@@ -27,6 +27,23 @@ inline const std::vector<std::vector<std::string_view>> kMigrations{
         "CREATE UNIQUE INDEX wipe_permissions_open ON wipe_permissions (node) WHERE used_by = ''",
         "CREATE TABLE vals (key TEXT PRIMARY KEY, value TEXT NOT NULL) %clustered",
     },
+    {
+        // 2: who asked, and a log that shows when it was tampered with.
+        "CREATE TABLE requests (sequence %serial, id TEXT NOT NULL UNIQUE, at_ms %int NOT NULL, asked_by TEXT NOT NULL, host TEXT NOT "
+        "NULL,"
+        " command TEXT NOT NULL, plan_hash TEXT NOT NULL, outcome TEXT NOT NULL, ended_at_ms %int NOT NULL)",
+        "ALTER TABLE intents ADD COLUMN request TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE events ADD COLUMN link %int NOT NULL DEFAULT 0",
+        "ALTER TABLE events ADD COLUMN hash TEXT NOT NULL DEFAULT ''",
+        "CREATE TABLE audit_head (one %int PRIMARY KEY, begins_after %int NOT NULL, link %int NOT NULL, hash TEXT NOT NULL)",
+        "INSERT INTO audit_head (one, begins_after, link, hash) SELECT 1, COALESCE(max(sequence), 0), 0, '' FROM events",
+    },
+    {
+        // 3: several controllers.
+        "CREATE TABLE controllers (session TEXT PRIMARY KEY, holder TEXT NOT NULL, expires_at_ms %int NOT NULL)",
+        "CREATE TABLE claims (subject TEXT PRIMARY KEY, holder TEXT NOT NULL, session TEXT NOT NULL, token %int NOT NULL)",
+        "ALTER TABLE intents ADD COLUMN fence %int NOT NULL DEFAULT 0",
+    },
 };
 
 inline constexpr std::string_view kTooNew =

@@ -115,24 +115,35 @@ Result<void> SqlStore::migrate(int version) {
   return {};
 }
 
+/// Only what is not in the chain.
 void SqlStore::dropOldEvents() {
   const auto keep = static_cast<long long>(kMaxStoredEvents);
-  sql_ << "DELETE FROM events WHERE sequence <= (SELECT max(sequence) FROM events) - :keep", use(keep);
+  sql_ << "DELETE FROM events WHERE hash = '' AND sequence <= (SELECT max(sequence) FROM events) - :keep", use(keep);
 }
 
 // ---- facts -------------------------------------------------------------------------------------------------------------
 
-Result<FactSet> SqlStore::facts() {
+Result<FactSet> SqlStore::readFacts(const Subject* wanted) {
   return read("reading facts", [&]() -> Result<FactSet> {
     FactSet out;
     std::string subject, facet, value, source, evidence;
     long long at = 0;
-    soci::statement rows = (sql_.prepare << "SELECT subject, facet, value, observed_at_ms, source, evidence FROM facts", into(subject),
-                            into(facet), into(value), into(at), into(source), into(evidence));
+    const std::string name = wanted ? wanted->str() : "";
+    soci::statement rows =
+        (sql_.prepare << std::string("SELECT subject, facet, value, observed_at_ms, source, evidence FROM facts WHERE ") +
+                             (wanted ? "subject = :s" : ":s = ''"),
+         use(name), into(subject), into(facet), into(value), into(at), into(source), into(evidence));
     rows.execute();
     while (rows.fetch()) out.put(Fact{Subject::parse(subject), FacetName(facet), value, fromMillis(at), source, evidence});
     return out;
   });
+}
+
+Result<FactSet> SqlStore::facts() { return readFacts(nullptr); }
+
+Result<std::vector<Fact>> SqlStore::factsOf(const Subject& subject) {
+  TRY(facts, readFacts(&subject));
+  return facts.of(subject);
 }
 
 Result<void> SqlStore::putFacts(const std::vector<Fact>& facts) {
@@ -141,7 +152,12 @@ Result<void> SqlStore::putFacts(const std::vector<Fact>& facts) {
       return fail(ErrorCode::InvalidInput,
                   fmt::format("a fact without subject, facet or value ({}/{}) cannot be stored", fact.subject.str(), fact.facet.str()));
   if (facts.empty()) return {};
+  std::set<Subject> subjects, mine;
+  for (const auto& fact : facts) subjects.insert(fact.subject);
+  std::copy_if(subjects.begin(), subjects.end(), std::inserter(mine, mine.end()), [this](const auto& s) { return held_.contains(s); });
   return write("storing facts", [&]() -> Result<void> {
+    for (const auto& subject : mine) TRY_OK(fence(subject));
+    const auto others = mine.size() == subjects.size() ? std::set<std::string>() : heldByOthers();
     std::string subject, facet, value, source, evidence;
     long long at = 0;
     soci::statement insert =
@@ -151,6 +167,7 @@ Result<void> SqlStore::putFacts(const std::vector<Fact>& facts) {
          use(subject), use(facet), use(value), use(at), use(source), use(evidence));
     for (const auto& fact : facts) {
       subject = fact.subject.str();
+      if (others.contains(subject)) continue;
       facet = fact.facet.str();
       value = storable(fact.value);
       at = toMillis(fact.observed_at);
@@ -164,6 +181,7 @@ Result<void> SqlStore::putFacts(const std::vector<Fact>& facts) {
 
 Result<void> SqlStore::forgetFacts(const Subject& subject, const std::vector<FacetName>& facets) {
   return write("forgetting facts", [&]() -> Result<void> {
+    TRY_OK(fence(subject));
     for (const auto& facet : facets) sql_ << "DELETE FROM facts WHERE subject = :s AND facet = :f", use(subject.str()), use(facet.str());
     return {};
   });

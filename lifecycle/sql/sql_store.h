@@ -9,12 +9,15 @@
 #include "lifecycle/sql/backend.h"
 #include "lifecycle/store.h"
 
+#include <map>
+#include <set>
 #include <thread>
 
 namespace muster::lifecycle::sql {
 
 inline constexpr std::size_t kMaxRows = 1'000'000;
 inline constexpr std::chrono::milliseconds kReconnectPause{100};
+inline constexpr std::chrono::hours kForgetControllers{24 * 7};  ///< rows of controllers that have not come back
 
 inline std::int64_t toMillis(WallTime time) { return time.time_since_epoch().count(); }
 inline WallTime fromMillis(long long value) { return WallTime(std::chrono::milliseconds(value)); }
@@ -43,6 +46,7 @@ class SqlStore final : public Store {
   Result<void> open();
 
   Result<FactSet> facts() override;
+  Result<std::vector<Fact>> factsOf(const Subject& subject) override;
   Result<void> putFacts(const std::vector<Fact>& facts) override;
   Result<void> forgetFacts(const Subject& subject, const std::vector<FacetName>& facets) override;
   Result<void> openIntent(const Intent& intent) override;
@@ -50,9 +54,22 @@ class SqlStore final : public Store {
   Result<void> closeIntent(const std::string& intent_id, IntentState state, const std::string& outcome, WallTime at) override;
   Result<std::vector<Intent>> openIntents() override;
   Result<std::vector<Intent>> intentsOf(const Subject& subject, std::size_t limit) override;
+  Result<std::vector<Intent>> intentsOfPlan(const std::string& hash_prefix, std::size_t limit) override;
+  Result<void> openRequest(const Request& request) override;
+  Result<void> closeRequest(const std::string& id, const std::string& outcome, WallTime at) override;
+  Result<std::vector<Request>> requests(std::size_t limit) override;
   Result<std::int64_t> addEvent(const Event& event) override;
   Result<std::vector<Event>> events(std::int64_t after_sequence, std::size_t limit, const Subject* subject) override;
   Result<std::vector<Event>> lastEvents(std::size_t limit, const Subject* subject) override;
+  Result<std::vector<AuditEntry>> auditTrail(std::int64_t after_sequence, std::size_t limit) override;
+  Result<AuditEnds> auditEnds() override;
+  Result<void> signOn(const std::string& holder, std::chrono::milliseconds lease) override;
+  Result<void> renewLease() override;
+  Result<Claim> claim(const Subject& subject) override;
+  Result<void> release(const Subject& subject) override;
+  Result<void> checkClaim(const Subject& subject) override;
+  Result<std::vector<Claim>> claims() override;
+  std::int64_t fenceOf(const Subject& subject) const override;
   Result<void> addFinding(const Finding& finding) override;
   Result<std::vector<Finding>> findings(const Subject* subject) override;
   Result<void> clearFindings(const FacetRef& facet) override;
@@ -79,13 +96,26 @@ class SqlStore final : public Store {
   Result<void> migrate(int version);
   Result<int> knownVersion();
   void dropOldEvents();
-  Result<std::vector<Intent>> readIntents(const std::string& where, const std::string& tail, const Subject* subject, std::size_t limit);
+  /// `where_and_order` uses :s, the text to compare with.
+  Result<std::vector<Intent>> readIntents(const std::string& where_and_order, const std::string& text, std::size_t limit);
   Result<std::vector<Event>> readEvents(const std::string& tail, std::int64_t after, std::size_t limit, const Subject* subject);
+  Result<FactSet> readFacts(const Subject* subject);
   Error unreadable(const std::string& what) const;
+
+  // Inside a transaction.
+  std::string nowPlus(std::chrono::milliseconds duration) const;
+  bool isLive(const std::string& session);
+  bool extendLease();
+  /// May this store write about the subject? Nobody can take it from here to the commit. Errors: Conflict
+  Result<void> fence(const Subject& subject);
+  std::set<std::string> heldByOthers();
 
   std::unique_ptr<Backend> backend_;
   soci::session sql_;
   bool connected_ = false;
+  std::string holder_, session_;  ///< of signOn
+  std::chrono::milliseconds lease_{};
+  std::map<Subject, std::int64_t> held_;  ///< subject → token
 };
 
 template <class Work>

@@ -34,6 +34,20 @@ class ValuesStore final : public lifecycle::Store {
   Result<void> closeIntent(const std::string&, lifecycle::IntentState, const std::string&, WallTime) override { return no(); }
   Result<std::vector<lifecycle::Intent>> openIntents() override { return no(); }
   Result<std::vector<lifecycle::Intent>> intentsOf(const lifecycle::Subject&, std::size_t) override { return no(); }
+  Result<std::vector<lifecycle::Fact>> factsOf(const lifecycle::Subject&) override { return no(); }
+  Result<std::vector<lifecycle::Intent>> intentsOfPlan(const std::string&, std::size_t) override { return no(); }
+  Result<void> openRequest(const lifecycle::Request&) override { return no(); }
+  Result<void> closeRequest(const std::string&, const std::string&, WallTime) override { return no(); }
+  Result<std::vector<lifecycle::Request>> requests(std::size_t) override { return no(); }
+  Result<std::vector<lifecycle::AuditEntry>> auditTrail(std::int64_t, std::size_t) override { return no(); }
+  Result<lifecycle::AuditEnds> auditEnds() override { return no(); }
+  Result<void> signOn(const std::string&, std::chrono::milliseconds) override { return no(); }
+  Result<void> renewLease() override { return no(); }
+  Result<lifecycle::Claim> claim(const lifecycle::Subject&) override { return no(); }
+  Result<void> release(const lifecycle::Subject&) override { return no(); }
+  Result<void> checkClaim(const lifecycle::Subject&) override { return no(); }
+  Result<std::vector<lifecycle::Claim>> claims() override { return no(); }
+  std::int64_t fenceOf(const lifecycle::Subject&) const override { return 0; }
   Result<std::int64_t> addEvent(const lifecycle::Event&) override { return no(); }
   Result<std::vector<lifecycle::Event>> events(std::int64_t, std::size_t, const lifecycle::Subject*) override { return no(); }
   Result<std::vector<lifecycle::Event>> lastEvents(std::size_t, const lifecycle::Subject*) override { return no(); }

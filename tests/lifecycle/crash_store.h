@@ -42,6 +42,46 @@ class CrashStore final : public lifecycle::Store {
   Result<std::vector<lifecycle::Intent>> intentsOf(const lifecycle::Subject& subject, std::size_t limit) override {
     return read([&] { return inner_.intentsOf(subject, limit); });
   }
+  Result<std::vector<lifecycle::Fact>> factsOf(const lifecycle::Subject& subject) override {
+    return read([&] { return inner_.factsOf(subject); });
+  }
+  Result<std::vector<lifecycle::Intent>> intentsOfPlan(const std::string& prefix, std::size_t limit) override {
+    return read([&] { return inner_.intentsOfPlan(prefix, limit); });
+  }
+  Result<void> openRequest(const lifecycle::Request& request) override {
+    return write([&] { return inner_.openRequest(request); });
+  }
+  Result<void> closeRequest(const std::string& id, const std::string& outcome, WallTime at) override {
+    return write([&] { return inner_.closeRequest(id, outcome, at); });
+  }
+  Result<std::vector<lifecycle::Request>> requests(std::size_t limit) override {
+    return read([&] { return inner_.requests(limit); });
+  }
+  Result<std::vector<lifecycle::AuditEntry>> auditTrail(std::int64_t after, std::size_t limit) override {
+    return read([&] { return inner_.auditTrail(after, limit); });
+  }
+  Result<lifecycle::AuditEnds> auditEnds() override {
+    return read([&] { return inner_.auditEnds(); });
+  }
+  Result<void> signOn(const std::string& holder, std::chrono::milliseconds lease) override {
+    return write([&] { return inner_.signOn(holder, lease); });
+  }
+  Result<void> renewLease() override {
+    return write([&] { return inner_.renewLease(); });
+  }
+  Result<lifecycle::Claim> claim(const lifecycle::Subject& subject) override {
+    return write([&] { return inner_.claim(subject); });
+  }
+  Result<void> release(const lifecycle::Subject& subject) override {
+    return write([&] { return inner_.release(subject); });
+  }
+  Result<void> checkClaim(const lifecycle::Subject& subject) override {
+    return write([&] { return inner_.checkClaim(subject); });
+  }
+  Result<std::vector<lifecycle::Claim>> claims() override {
+    return read([&] { return inner_.claims(); });
+  }
+  std::int64_t fenceOf(const lifecycle::Subject& subject) const override { return inner_.fenceOf(subject); }
   Result<std::int64_t> addEvent(const lifecycle::Event& event) override {
     return write([&] { return inner_.addEvent(event); });
   }

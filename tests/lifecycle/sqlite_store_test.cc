@@ -1,5 +1,6 @@
 // What is SQLite's own: durability across processes, damaged, foreign, locked, read-only and full files.
 #include "base/io/files.h"
+#include "lifecycle/audit.h"
 #include "lifecycle/sql/schema.h"
 #include "lifecycle/store.h"
 #include "tests/lifecycle/rack.h"
@@ -170,13 +171,97 @@ TEST_F(SqliteStoreTest, aFullDiskFailsTheWriteAndKeepsWhatWasThere) {
   EXPECT_TRUE(store->putValue("k", "after"));
 }
 
-TEST_F(SqliteStoreTest, oldEventsAreDroppedWhenItIsOpened) {
-  ASSERT_TRUE(open());
-  execute("INSERT INTO events (sequence, at_ms, kind, subject, action_id, text, fraction) VALUES (1, 0, 'note', '', '', 'old', -1), (" +
-      std::to_string(kMaxStoredEvents + 1) + ", 0, 'note', '', '', 'new', -1)");
+TEST_F(SqliteStoreTest, oldProgressIsDroppedWhenItIsOpenedAndTheChainIsKept) {
+  ASSERT_TRUE(open()->addEvent(Event{0, {}, EventKind::Note, {}, "", "kept", -1}));
+  execute(
+      "INSERT INTO events (sequence, at_ms, kind, subject, action_id, text, fraction) VALUES (2, 0, 'action-progress', '', '', 'old', -1), "
+      "(" +
+      std::to_string(kMaxStoredEvents + 2) + ", 0, 'action-progress', '', '', 'new', -1)");
   auto events = open()->events(0, 10, nullptr);
-  ASSERT_EQ(events->size(), 1u);
-  EXPECT_EQ(events->at(0).text, "new");
+  ASSERT_EQ(events->size(), 2u);
+  EXPECT_EQ(events->at(0).text, "kept");
+  EXPECT_EQ(events->at(1).text, "new");
+}
+
+/// A store as version 1 left it.
+TEST_F(SqliteStoreTest, anOlderSchemaIsMigratedAndKeepsWhatItHolds) {
+  const std::vector<std::pair<std::string, std::string>> words{{"%int", "INTEGER"},
+                                                               {"%real", "REAL"},
+                                                               {"%serial", "INTEGER PRIMARY KEY"},
+                                                               {"%log_serial", "INTEGER PRIMARY KEY AUTOINCREMENT"},
+                                                               {"%clustered", "WITHOUT ROWID"}};
+  for (const auto statement : sql::kMigrations.front()) {
+    std::string text(statement);
+    for (const auto& [word, own] : words)
+      for (auto at = text.find(word); at != std::string::npos; at = text.find(word)) text.replace(at, word.size(), own);
+    execute(text);
+  }
+  execute("PRAGMA user_version = 1");
+  execute("PRAGMA application_id = " + std::to_string(0x6d757374));
+  execute("INSERT INTO facts VALUES ('n1', 'image', '1', 0, '', '')");
+  execute("INSERT INTO events (at_ms, kind, subject, action_id, text, fraction) VALUES (0, 'note', '', '', 'from before', -1)");
+  execute("INSERT INTO wipe_permissions (node, reason, allowed_at_ms, used_by) VALUES ('n1', 'r', 0, '')");
+  auto store = open();
+  ASSERT_TRUE(store);
+  EXPECT_EQ(store->facts()->value(Subject(NodeName("n1")), FacetName("image")), "1");
+  EXPECT_EQ(store->wipesAllowed()->size(), 1u);
+  ASSERT_TRUE(store->addEvent(Event{0, {}, EventKind::Note, {}, "", "chained", -1}));
+  auto report = verifyAudit(*store, "");
+  EXPECT_TRUE(report->ok());
+  EXPECT_EQ(report->entries, 1);
+  EXPECT_EQ(store->events(0, 10, nullptr)->size(), 2u);
+}
+
+/// SQLite's own limit stands for a disk without room.
+TEST_F(SqliteStoreTest, aStoreWithoutRoomSaysSoAndLosesNothing) {
+  const auto n1 = test::FakeWorld::ref("n1/image");
+  {
+    auto store = open();
+    ASSERT_TRUE(store->putFacts({factOf("n1/image", "1")}));
+    ASSERT_TRUE(store->addEvent(Event{0, {}, EventKind::Note, {}, "", "before", -1}));
+  }
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  auto* handler = ::signal(SIGXFSZ, SIG_IGN);
+  auto store = open();
+  rlimit tight = before;
+  tight.rlim_cur = 1 << 10;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
+  std::vector<Result<void>> refused;
+  Intent intent;
+  intent.id = "i1";
+  intent.action.facet = n1;
+  for (int i = 0; i < 3; ++i) {  // again and again: it must not get worse
+    refused.push_back(store->openIntent(intent));
+    refused.push_back(store->putFacts({factOf("n1/image", "2")}));
+    auto added = store->addEvent(Event{0, {}, EventKind::Note, {}, "", "lost", -1});
+    refused.push_back(added ? Result<void>() : fail(added.error()));
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ::signal(SIGXFSZ, handler);
+  for (const auto& each : refused) {
+    ASSERT_FALSE(each);
+    EXPECT_EQ(each.error().code(), ErrorCode::Unavailable) << each.error().str();
+    EXPECT_FALSE(each.error().canRetry());
+  }
+  EXPECT_EQ(store->facts()->value(n1.subject, n1.facet), "1");
+  EXPECT_TRUE(store->openIntents()->empty());
+  EXPECT_TRUE(verifyAudit(*store, "")->ok());
+  EXPECT_TRUE(store->openIntent(intent));  // there is room again
+  EXPECT_TRUE(store->addEvent(Event{0, {}, EventKind::Note, {}, "", "after", -1}));
+  EXPECT_EQ(verifyAudit(*store, "")->entries, 2);
+}
+
+TEST_F(SqliteStoreTest, tamperingWithTheFileIsFound) {
+  {
+    auto store = open();
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(store->addEvent(Event{0, {}, EventKind::Note, {}, "", "entry", -1}));
+  }
+  execute("UPDATE events SET text = 'nothing to see' WHERE sequence = 2");
+  execute("DELETE FROM events WHERE sequence = 4");
+  auto report = verifyAudit(*open(), "");
+  ASSERT_TRUE(report);
+  EXPECT_THAT(report->problems, testing::ElementsAre(HasSubstr("entry #2"), HasSubstr("between #3 and #5")));
 }
 
 }  // namespace

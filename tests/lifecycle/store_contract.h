@@ -2,12 +2,14 @@
 // instantiates it with. A maker opens stores on the same data: each is one process.
 #pragma once
 
-#include "lifecycle/store.h"
+#include "lifecycle/audit.h"
 #include "tests/lifecycle/rack.h"
 #include "tests/run_async.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <thread>
 
 namespace muster::lifecycle {
 

@@ -167,5 +167,150 @@ TEST_P(StoreContract, twoProcessesWriteTheSameStore) {
   EXPECT_THAT(open(), IsEmpty());
 }
 
+// ---- claims ------------------------------------------------------------------------------------------------------------
+
+constexpr std::chrono::milliseconds kShortLease{300};
+constexpr std::chrono::milliseconds kLongLease{60'000};
+const Subject kN1{NodeName("n1")}, kN2{NodeName("n2")};
+
+TEST_P(StoreContract, aSubjectIsHeldByOneControllerAndItsTokenOnlyGrows) {
+  auto other = maker_->open();
+  ASSERT_TRUE(store_->signOn("ctl1", kLongLease));
+  ASSERT_TRUE(other->signOn("ctl2", kLongLease));
+  auto mine = store_->claim(kN1);
+  ASSERT_TRUE(mine) << mine.error().str();
+  EXPECT_TRUE(mine->ours);
+  EXPECT_EQ(mine->taken_from, "");
+  EXPECT_EQ(store_->fenceOf(kN1), mine->token);
+  auto refused = other->claim(kN1);
+  ASSERT_TRUE(refused);
+  EXPECT_FALSE(refused->ours);
+  EXPECT_EQ(refused->holder, "ctl1");
+  EXPECT_EQ(other->fenceOf(kN1), 0);
+  EXPECT_TRUE(other->claim(kN2)->ours);
+  EXPECT_EQ(store_->claims()->size(), 2u);
+  ASSERT_TRUE(store_->release(kN1));
+  auto theirs = other->claim(kN1);
+  ASSERT_TRUE(theirs);
+  EXPECT_TRUE(theirs->ours);
+  EXPECT_EQ(theirs->taken_from, "ctl1");
+  EXPECT_GT(theirs->token, mine->token);
+  EXPECT_TRUE(other->checkClaim(kN1));
+}
+
+TEST_P(StoreContract, aControllerThatWasAwayTooLongCannotWriteAnyMore) {
+  auto other = maker_->open();
+  ASSERT_TRUE(store_->signOn("ctl1", kShortLease));
+  ASSERT_TRUE(store_->claim(kN1)->ours);
+  ASSERT_TRUE(store_->openIntent(intent("i1", "n1/a")));
+  EXPECT_GT(store_->openIntents()->front().fence, 0);
+  ASSERT_TRUE(store_->putFacts({factOf("n1/a", "1")}));
+  std::this_thread::sleep_for(kShortLease + std::chrono::milliseconds(50));  // the database's clock is real
+  ASSERT_TRUE(other->signOn("ctl2", kLongLease));
+  auto taken = other->claim(kN1);
+  ASSERT_TRUE(taken);
+  ASSERT_TRUE(taken->ours);
+  EXPECT_EQ(taken->taken_from, "ctl1");
+  const auto refused = store_->recordOperation("i1", "late");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::Conflict);
+  EXPECT_THAT(refused.error().str(), testing::HasSubstr("ctl2"));
+  EXPECT_EQ(store_->closeIntent("i1", IntentState::Failed, "late", kNow).error().code(), ErrorCode::Conflict);
+  EXPECT_EQ(store_->openIntent(intent("i2", "n1/b")).error().code(), ErrorCode::Conflict);
+  EXPECT_EQ(store_->putFacts({factOf("n1/a", "late")}).error().code(), ErrorCode::Conflict);
+  EXPECT_EQ(store_->forgetFacts(kN1, {FacetName("a")}).error().code(), ErrorCode::Conflict);
+  EXPECT_EQ(store_->addFinding({test::FakeWorld::ref("n1/a"), Severity::Error, "late", "", "", kNow}).error().code(), ErrorCode::Conflict);
+  EXPECT_EQ(store_->clearFindings(test::FakeWorld::ref("n1/a")).error().code(), ErrorCode::Conflict);
+  EXPECT_EQ(store_->checkClaim(kN1).error().code(), ErrorCode::Conflict);
+  EXPECT_FALSE(store_->claim(kN1)->ours);
+  EXPECT_EQ(store_->openIntents()->front().operation, "");
+  EXPECT_EQ(store_->facts()->value(kN1, FacetName("a")), "1");
+  EXPECT_TRUE(other->recordOperation("i1", "/tasks/1"));
+  EXPECT_TRUE(other->closeIntent("i1", IntentState::Done, "", kNow));
+}
+
+TEST_P(StoreContract, aRenewedLeaseLasts) {
+  auto other = maker_->open();
+  ASSERT_TRUE(store_->signOn("ctl1", kShortLease));
+  ASSERT_TRUE(other->signOn("ctl2", kShortLease));
+  ASSERT_TRUE(store_->claim(kN1)->ours);
+  for (int i = 0; i < 5; ++i) {
+    std::this_thread::sleep_for(kShortLease / 3);
+    ASSERT_TRUE(store_->renewLease());
+    EXPECT_FALSE(other->claim(kN1)->ours);
+  }
+}
+
+TEST_P(StoreContract, aRestartedControllerHasItsSubjectsBackAtOnceAndItsFormerLifeIsFenced) {
+  auto next_life = maker_->open();
+  ASSERT_TRUE(store_->signOn("ctl1", kLongLease));
+  const auto before = store_->claim(kN1)->token;
+  ASSERT_TRUE(next_life->signOn("ctl1", kLongLease));
+  EXPECT_EQ(store_->putFacts({factOf("n1/a", "late")}).error().code(), ErrorCode::Conflict);
+  auto again = next_life->claim(kN1);
+  ASSERT_TRUE(again->ours);
+  EXPECT_EQ(again->taken_from, "");
+  EXPECT_GT(again->token, before);
+  EXPECT_EQ(store_->renewLease().error().code(), ErrorCode::Conflict);
+}
+
+TEST_P(StoreContract, whoHoldsNothingCannotDisturbTheHolder) {
+  auto onlooker = maker_->open();
+  ASSERT_TRUE(store_->signOn("ctl1", kLongLease));
+  ASSERT_TRUE(store_->claim(kN1)->ours);
+  ASSERT_TRUE(store_->putFacts({factOf("n1/a", "new")}));
+  ASSERT_TRUE(onlooker->putFacts({factOf("n1/a", "old"), factOf("n2/a", "seen")}));
+  EXPECT_EQ(store_->facts()->value(kN1, FacetName("a")), "new");
+  EXPECT_EQ(store_->facts()->value(kN2, FacetName("a")), "seen");
+  EXPECT_EQ(onlooker->openIntent(intent("i1", "n1/a")).error().code(), ErrorCode::Conflict);
+  EXPECT_TRUE(onlooker->openIntent(intent("i2", "n2/a")));
+  ASSERT_TRUE(store_->release(kN1));
+  EXPECT_TRUE(onlooker->openIntent(intent("i1", "n1/a")));
+}
+
+// ---- history and the chained log ---------------------------------------------------------------------------------------
+
+TEST_P(StoreContract, requestsAndPlansAreRemembered) {
+  ASSERT_TRUE(store_->openRequest({"r1", kNow, "anna", "ctl1", "muster apply", "abcdef123", "", {}}));
+  ASSERT_TRUE(store_->openRequest({"r2", kNow, "ben", "ctl2", "muster apply --nodes n1", "0123", "", {}}));
+  ASSERT_TRUE(store_->closeRequest("r1", "1 done", kNow + std::chrono::seconds(5)));
+  EXPECT_EQ(store_->closeRequest("r9", "", kNow).error().code(), ErrorCode::NotFound);
+  auto all = store_->requests(10);
+  ASSERT_TRUE(all);
+  ASSERT_EQ(all->size(), 2u);
+  EXPECT_EQ(all->at(0).id, "r2");
+  EXPECT_EQ(all->at(1).user, "anna");
+  EXPECT_EQ(all->at(1).outcome, "1 done");
+  EXPECT_EQ(all->at(1).ended_at, kNow + std::chrono::seconds(5));
+  EXPECT_EQ(store_->requests(1)->size(), 1u);
+  auto first = intent("i1", "n1/a");
+  first.plan_hash = "abcdef123";
+  first.request = "r1";
+  ASSERT_TRUE(store_->openIntent(first));
+  ASSERT_TRUE(store_->openIntent(intent("i2", "n1/b")));
+  auto of_plan = store_->intentsOfPlan("abcdef", 10);
+  ASSERT_TRUE(of_plan);
+  ASSERT_EQ(of_plan->size(), 1u);
+  EXPECT_EQ(of_plan->at(0).request, "r1");
+  EXPECT_EQ(store_->factsOf(kN1)->size(), 0u);
+}
+
+TEST_P(StoreContract, theLogIsOneChainWhoeverWrites) {
+  auto other = maker_->open();
+  for (int i = 0; i < 10; ++i) {
+    auto& writer = i % 2 ? *store_ : *other;
+    ASSERT_TRUE(writer.addEvent(Event{0, kNow, EventKind::Note, kN1, "n1/a", "ünï " + std::to_string(i), -1}));
+    ASSERT_TRUE(writer.addEvent(Event{0, kNow, EventKind::ActionProgress, kN1, "n1/a", "half", 0.5}));
+  }
+  auto report = verifyAudit(*store_, "");
+  ASSERT_TRUE(report) << report.error().str();
+  EXPECT_TRUE(report->ok()) << report->problems.front();
+  EXPECT_EQ(report->entries, 10);
+  const auto noted = report->ends.hash;
+  ASSERT_TRUE(store_->addEvent(Event{0, kNow, EventKind::Note, kN1, "", "one more", -1}));
+  EXPECT_TRUE(verifyAudit(*store_, noted)->ok());
+  EXPECT_FALSE(verifyAudit(*store_, std::string(64, '0'))->ok());
+}
+
 }  // namespace
 }  // namespace muster::lifecycle
