@@ -33,6 +33,13 @@ class SharedWorld {
     query("INSERT OR REPLACE INTO facets SELECT facet, wanted FROM operations WHERE id = ?1", id);
     return true;
   }
+  /// Whether no process is in the middle of reading or writing it.
+  bool isFree() {
+    sqlite3_busy_timeout(db_, 0);
+    const bool free = sqlite3_exec(db_, "BEGIN EXCLUSIVE; COMMIT", nullptr, nullptr, nullptr) == SQLITE_OK;
+    sqlite3_busy_timeout(db_, 20'000);
+    return free;
+  }
   int operations() { return std::stoi(query("SELECT count(*) FROM operations")); }
   /// Facets on which work was begun more than once, one a line.
   std::string doneTwice() {
