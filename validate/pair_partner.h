@@ -1,4 +1,4 @@
-// Who tests RDMA with whom. The rule and its reasons: docs/adr/0009-pair-partners.md
+// Who tests RDMA with whom. The rule and its reasons: docs/adr/0011-pair-partners.md
 #pragma once
 
 #include "agent/protocol/gateway.h"
