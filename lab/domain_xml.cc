@@ -89,7 +89,7 @@ std::string devices(const DomainSpec& spec, bool network_first) {
 /// threads of their own: a virtio queue then misses a wake-up and stands still ("transmit queue timed out" in the guest; seen with
 /// QEMU 7.2 under RDMA load). Room for a second processor, which stays off, brings the barriers back.
 std::string vcpuElement(int vcpus, bool kvm) {
-  return kvm || vcpus > 1 ? fmt::format("<vcpu>{}</vcpu>", vcpus) : "<vcpu current='1'>2</vcpu>";
+  return kvm || vcpus != 1 ? fmt::format("<vcpu>{}</vcpu>", vcpus) : "<vcpu current='1'>2</vcpu>";
 }
 
 }  // namespace
