@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::chrono::seconds kPollSlack{15};               ///< beyond kPollWait, for the network
 constexpr std::size_t kMaxQueued = 16;
-constexpr std::chrono::hours kRenewBefore{24 * 10};          ///< of a certificate's 30 days
+constexpr std::chrono::hours kRenewRetry{1};                 ///< while the certificate still holds
 constexpr std::size_t kMaxBootIdBytes = 4096;
 
 /// A pair test only uses the node: its two halves must run at the same time on two nodes, so neither may stand in a queue.
@@ -149,13 +149,18 @@ Async<void> Agent::ensureIdentity() {
     client_ = senses_.clients(identity_->trust());
     logInfo("agent", "this is {}, certificate until {}", identity_->node, muster::toString(identity_->not_after));
   }
-  if (identity_->not_after - clock_.now() < kRenewBefore && clock_.now() < identity_->not_after) {
-    auto renewing = renewIdentity(options_, *identity_, *client_);
-    auto renewed = co_await std::move(renewing);
-    if (!renewed) co_return fail(Error(renewed.error()).within("the certificate could not be renewed"));
+  if (!identity_->renewalDue(clock_.now()) || clock_.steady() < renew_not_before_) co_return Result<void>();
+  auto renewing = renewIdentity(options_, *identity_, *client_);
+  auto renewed = co_await std::move(renewing);
+  if (renewed) {
     identity_ = *renewed;
     client_ = senses_.clients(identity_->trust());
+    co_return Result<void>();
   }
+  auto trouble = Error(renewed.error()).within("the certificate could not be renewed");
+  if (identity_->not_after <= clock_.now()) co_return fail(std::move(trouble));
+  logWarning("agent", "{}; it holds until {}", trouble.str(), muster::toString(identity_->not_after));
+  renew_not_before_ = clock_.steady() + kRenewRetry;
   co_return Result<void>();
 }
 

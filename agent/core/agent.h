@@ -76,6 +76,7 @@ class Agent {
   std::string boot_id_;
   std::optional<Identity> identity_;
   std::unique_ptr<io::HttpClient> client_;
+  std::chrono::steady_clock::time_point renew_not_before_{};  ///< after a renewal that failed while the certificate still holds
 
   std::string session_;                  ///< of the controller heard last
   bool said_all_ = false;                ///< hardware and all results are known to that session

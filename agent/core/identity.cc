@@ -24,6 +24,7 @@ Result<void> save(const AgentOptions& options, const Identity& identity) {
 Result<Identity> withExpiry(Identity identity) {
   if (!identity.enrolled()) return identity;
   TRY(info, io::describeCertificate(identity.tls.certificate_pem));
+  identity.not_before = std::chrono::floor<std::chrono::milliseconds>(info.not_before);
   identity.not_after = std::chrono::floor<std::chrono::milliseconds>(info.not_after);
   return identity;
 }
@@ -86,6 +87,10 @@ Result<Identity> accept(const AgentOptions& options, Identity identity, const En
 }
 
 }  // namespace
+
+bool Identity::renewalDue(WallTime now) const {
+  return now - not_before > std::min<std::chrono::milliseconds>(kRenewAge, (not_after - not_before) / 2);
+}
 
 io::TlsTrust Identity::trust() const {
   io::TlsTrust trust;

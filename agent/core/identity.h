@@ -22,11 +22,15 @@ struct Identity {
   std::string csr_pem;
   std::string ca_pem;
   io::TlsIdentity tls;      ///< certificate empty before enrolment
-  WallTime not_after{};
+  WallTime not_before{}, not_after{};
 
+  /// Is a new one due? At every call of a certificate older than kRenewAge (or than half its life), and still when it has expired.
+  bool renewalDue(WallTime now) const;
   bool enrolled() const { return !tls.certificate_pem.empty(); }
   io::TlsTrust trust() const;
 };
+
+inline constexpr std::chrono::hours kRenewAge{24 * 30};
 
 using ClientFactory = std::function<std::unique_ptr<io::HttpClient>(io::TlsTrust)>;
 

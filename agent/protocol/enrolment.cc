@@ -10,6 +10,8 @@ namespace {
 
 std::string keyOf(const NodeName& node) { return "agent.token." + node.str(); }
 
+std::string installedKeyOf(const NodeName& node) { return "agent.key." + node.str(); }
+
 std::string hashOf(const NodeName& node, const Mac& mac, std::string_view token) {
   return io::sha256Hex("muster-token/1\n" + node.str() + "\n" + mac.str() + "\n" + std::string(token));
 }
@@ -96,7 +98,7 @@ Result<EnrolResponse> Enrolment::redeem(const inventory::Node& node, const Enrol
   std::string csr_hash = io::sha256Hex(request.csr_pem);
   if (record.used && record.csr_hash != csr_hash) return refuse(node, "the token was used before, with another key");
 
-  TRY(answer, certify(node.name, request.csr_pem));  // before the token is burnt: a bad request costs nothing
+  TRY(answer, sign(node.name, request.csr_pem, kAgentCertificateLifetime));  // before the token is burnt: a bad request costs nothing
   if (record.used) return answer;
   Record used = record;
   used.used = true;
@@ -108,7 +110,31 @@ Result<EnrolResponse> Enrolment::redeem(const inventory::Node& node, const Enrol
 }
 
 Result<EnrolResponse> Enrolment::certify(const NodeName& node, const std::string& csr_pem) {
-  TRY(certificate, ca_.signClient(csr_pem, node.str(), kAgentCertificateLifetime));
+  return sign(node, csr_pem, kInstalledCertificateLifetime);
+}
+
+Result<void> Enrolment::heardInstalled(const NodeName& node, const std::string& key_id) {
+  auto& last = installed_keys_[node];
+  if (last == key_id) return {};
+  TRY_OK(store_.putValue(installedKeyOf(node), key_id));
+  last = key_id;
+  return {};
+}
+
+Result<void> Enrolment::mayRenewLate(const NodeName& name, const std::string& key_id, const std::string& remote_address) {
+  const auto* node = find(name);
+  if (!node) return fail(ErrorCode::Denied, "node " + name.str() + " is not in the inventory");
+  if (!mayBe(*node, remote_address)) {
+    return refuse(*node, fmt::format("{} showed its expired certificate, but its address is {}", remote_address, node->address.str()));
+  }
+  TRY(last, store_.getValue(installedKeyOf(name)));
+  if (!last || key_id.empty() || *last != key_id) return refuse(*node, "its certificate has expired, and is not the one that its agent called with last");
+  logInfo("agent", "{} renews a certificate that has expired", name.str());
+  return {};
+}
+
+Result<EnrolResponse> Enrolment::sign(const NodeName& node, const std::string& csr_pem, std::chrono::hours lifetime) {
+  TRY(certificate, ca_.signClient(csr_pem, node.str(), lifetime));
   return EnrolResponse{certificate, ca_.certificatePem(), node.str()};
 }
 

@@ -26,8 +26,13 @@ class Enrolment {
   Result<std::string> issueToken(const NodeName& node, const Mac& mac);
   /// Errors: InvalidInput (request), Denied with the reason (also left as a finding on the node)
   Result<EnrolResponse> enrol(const EnrolRequest& request, const std::string& remote_address);
-  /// A certificate for the system being installed on this node; the caller has proved to be its agent.
+  /// A certificate for the system being installed on this node, or the next one of its agent; the caller has proved to be its agent.
   Result<EnrolResponse> certify(const NodeName& node, const std::string& csr_pem);
+  /// The installed agent called with this key: the one that may still renew once its certificate has expired.
+  Result<void> heardInstalled(const NodeName& node, const std::string& key_id);
+  /// May the holder of an expired certificate renew? Only a declared node, from its own address, with the key that its installed agent
+  /// called with last: the disk of an earlier life of the node does not. Errors: Denied with the reason (also a finding)
+  Result<void> mayRenewLate(const NodeName& node, const std::string& key_id, const std::string& remote_address);
 
   const inventory::Node* find(const NodeName& node) const;
 
@@ -36,6 +41,7 @@ class Enrolment {
   /// Where muster hands out the addresses, a node calls from its own.
   bool mayBe(const inventory::Node& node, const std::string& remote_address) const;
   Result<EnrolResponse> redeem(const inventory::Node& node, const EnrolRequest& request);
+  Result<EnrolResponse> sign(const NodeName& node, const std::string& csr_pem, std::chrono::hours lifetime);
   tl::unexpected<Error> refuse(const inventory::Node& node, const std::string& why);
 
   const io::CertificateAuthority& ca_;
@@ -44,6 +50,7 @@ class Enrolment {
   bool leases_addresses_ = false;
   std::map<NodeName, const inventory::Node*> by_name_;
   std::map<Mac, const inventory::Node*> by_mac_;
+  std::map<NodeName, std::string> installed_keys_;  ///< as last written to the store ("agent.key.NODE")
   std::set<std::pair<NodeName, std::string>> told_;  ///< findings already left for the present token
 };
 

@@ -52,6 +52,7 @@ class Gateway final : public GatewayServer {
   Task<io::ServerResponse> handlePoll(io::ServerRequest request);
   Async<PollResponse> poll(NodeName node, PollRequest request, std::string address);
   Result<NodeName> callerOf(const io::ServerRequest& request) const;
+  Result<NodeName> renewerOf(const io::ServerRequest& request);
   Async<AgentTaskReport> awaitEnd(NodeName node, std::string id, std::chrono::steady_clock::time_point limit);
   std::string lastHeard(const NodeName& node) const;
 
@@ -88,8 +89,16 @@ Task<io::ServerResponse> Gateway::handleEnrol(io::ServerRequest request) {
   co_return io::ServerResponse::json(200, toJson(*answer));
 }
 
+/// The only route that an expired certificate opens: an agent that was away for too long would never come back otherwise.
+Result<NodeName> Gateway::renewerOf(const io::ServerRequest& request) {
+  if (request.expired_client_common_name.empty()) return callerOf(request);
+  NodeName node(request.expired_client_common_name);
+  TRY_OK(enrolment_.mayRenewLate(node, request.client_key_id, request.remote_address));
+  return node;
+}
+
 Task<io::ServerResponse> Gateway::handleCertificate(io::ServerRequest request) {
-  auto node = callerOf(request);
+  auto node = renewerOf(request);
   if (!node) co_return answerError(node.error());
   auto parsed = parseEnrolRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
@@ -103,6 +112,10 @@ Task<io::ServerResponse> Gateway::handlePoll(io::ServerRequest request) {
   if (!node) co_return answerError(node.error());
   auto parsed = parsePollRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
+  if (parsed->mode == Mode::Disk) {
+    auto kept = enrolment_.heardInstalled(*node, request.client_key_id);
+    if (!kept) logWarning("agent", "the key of {} was not stored: {}", node->str(), kept.error().str());
+  }
   auto polled = poll(*node, std::move(*parsed), request.remote_address);
   auto answer = co_await std::move(polled);
   if (!answer) co_return answerError(answer.error());

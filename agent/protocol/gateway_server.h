@@ -13,7 +13,11 @@
 namespace muster::agent {
 
 inline constexpr std::chrono::minutes kTokenLifetime{15};
+/// An agent in the RAM OS; it lives for minutes.
 inline constexpr std::chrono::hours kAgentCertificateLifetime{24 * 30};
+/// An installed agent can renew only while a plan or an apply happens to run: a cluster that nobody touches for a year must still
+/// find its agents.
+inline constexpr std::chrono::hours kInstalledCertificateLifetime{24 * 365 * 2};
 
 class GatewayServer : public AgentGateway {
  public:

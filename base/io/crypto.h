@@ -70,7 +70,7 @@ Result<KeyAndRequest> makeKeyAndRequest(std::string_view common_name);
 struct CertificateInfo {
   std::string common_name;
   std::string sha256_fingerprint;  ///< of the DER, lower-case hex
-  std::chrono::system_clock::time_point not_after;
+  std::chrono::system_clock::time_point not_before, not_after;
 };
 Result<CertificateInfo> describeCertificate(std::string_view pem);
 

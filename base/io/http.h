@@ -91,6 +91,8 @@ struct ServerRequest {
   std::string body;
   std::string remote_address;
   std::string client_common_name;  ///< from the verified client certificate; empty without one
+  std::string expired_client_common_name;  ///< of a certificate that is right but for its age; never set together with the one above
+  std::string client_key_id;               ///< SHA-256 of the public key of whichever of the two it was, hex
 
   std::string path() const { return pathOf(target); }
 };
@@ -126,6 +128,7 @@ struct ServerOptions {
   std::optional<TlsIdentity> identity;    ///< HTTPS when set
   std::string client_ca_pem;              ///< asks for a client certificate from this CA
   bool require_client_certificate = false;
+  bool admit_expired_clients = false;     ///< the handshake goes on; handlers see expired_client_common_name
   std::size_t max_body_bytes = 256u << 20;
   std::size_t max_connections = 4096;
   std::chrono::seconds idle_timeout{90};

@@ -44,7 +44,7 @@ struct Session {
   asio::cancellation_signal cancel;
   bool ended = false;
   std::string remote_address;
-  std::string client_common_name;
+  TlsPeer client;
 };
 
 /// What the accept loop, the sessions and the server object share.
@@ -329,7 +329,9 @@ Task<void> serveRequests(Shared state, std::shared_ptr<Session> session) {
     request.headers = headersOf(message);
     request.body = std::move(message.body());
     request.remote_address = session->remote_address;
-    request.client_common_name = session->client_common_name;
+    request.client_common_name = session->client.common_name;
+    request.expired_client_common_name = session->client.expired_common_name;
+    request.client_key_id = session->client.key_id;
     keep_alive = message.keep_alive();
     Reply reply{connection, state->options.idle_timeout, keep_alive, request.method == "HEAD"};
     if (const auto range = request.headers.find("Range"); range != request.headers.end() && !request.headers.contains("If-Range")) {
@@ -368,7 +370,7 @@ Task<void> runSession(Shared state, std::shared_ptr<Session> session) {
       logDebug("http", "TLS with {}: {}", session->remote_address, error.message());
       co_return;
     }
-    session->client_common_name = clientCommonName(*connection->stream.tls());
+    session->client = clientOf(*connection->stream.tls());
   }
   auto serve = serveRequests(state, session);
   co_await std::move(serve);

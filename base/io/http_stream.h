@@ -111,7 +111,12 @@ class TlsClient {
 };
 
 Result<std::shared_ptr<asio::ssl::context>> makeServerTls(const ServerOptions& options);
-/// Common name of the verified client certificate; empty without one.
-std::string clientCommonName(asio::ssl::stream<tcp::socket&>& stream);
+/// Who a client's certificate says it is; all empty without one.
+struct TlsPeer {
+  std::string common_name;          ///< of a valid certificate
+  std::string expired_common_name;  ///< of one that is right but for its age (ServerOptions::admit_expired_clients)
+  std::string key_id;               ///< SHA-256 of its public key, hex
+};
+TlsPeer clientOf(asio::ssl::stream<tcp::socket&>& stream);
 
 }  // namespace muster::io

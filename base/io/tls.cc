@@ -158,16 +158,32 @@ Result<std::shared_ptr<asio::ssl::context>> makeServerTls(const ServerOptions& o
   for (const auto& root : readAll(options.client_ca_pem)) SSL_CTX_add_client_CA(native, root.get());
   context->set_verify_mode(options.require_client_certificate ? asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert
                                                               : asio::ssl::verify_peer);
+  // Only the age of the leaf is forgiven, and it stays the handshake's verdict. Every other fault, of an expired certificate
+  // too, is reported in a call of its own and ends the handshake.
+  if (options.admit_expired_clients) {
+    context->set_verify_callback([](bool fine, asio::ssl::verify_context& verify) {
+      auto* store = verify.native_handle();
+      return fine || (X509_STORE_CTX_get_error(store) == X509_V_ERR_CERT_HAS_EXPIRED && X509_STORE_CTX_get_error_depth(store) == 0);
+    });
+  }
   return context;
 }
 
-std::string clientCommonName(asio::ssl::stream<tcp::socket&>& stream) {
+TlsPeer clientOf(asio::ssl::stream<tcp::socket&>& stream) {
   SSL* ssl = stream.native_handle();
   Handle<X509> certificate(SSL_get1_peer_certificate(ssl));
-  if (!certificate || SSL_get_verify_result(ssl) != X509_V_OK) return {};
+  const long verdict = SSL_get_verify_result(ssl);
+  TlsPeer peer;
+  if (!certificate || (verdict != X509_V_OK && verdict != X509_V_ERR_CERT_HAS_EXPIRED)) return peer;
   char name[256] = {};
   const int size = X509_NAME_get_text_by_NID(X509_get_subject_name(certificate.get()), NID_commonName, name, sizeof name);
-  return size > 0 ? std::string(name, static_cast<std::size_t>(size)) : std::string();
+  if (size <= 0) return peer;
+  (verdict == X509_V_OK ? peer.common_name : peer.expired_common_name).assign(name, static_cast<std::size_t>(size));
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned digest_size = 0;
+  X509_pubkey_digest(certificate.get(), EVP_sha256(), digest, &digest_size);
+  peer.key_id = toHex({reinterpret_cast<const char*>(digest), digest_size});
+  return peer;
 }
 
 }  // namespace muster::io

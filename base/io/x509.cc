@@ -173,11 +173,12 @@ Result<CertificateInfo> describeCertificate(std::string_view pem) {
   X509_NAME_get_text_by_NID(X509_get_subject_name(certificate.get()), NID_commonName, name, sizeof name);
   info.common_name = name;
   info.sha256_fingerprint = fingerprintOf(certificate.get());
-  std::tm broken_down{};
-  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &broken_down) != 1) {
-    return failCrypto(ErrorCode::Corrupt, "the certificate's end is not readable");
+  std::tm begin{}, end{};
+  if (ASN1_TIME_to_tm(X509_get0_notBefore(certificate.get()), &begin) != 1 || ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &end) != 1) {
+    return failCrypto(ErrorCode::Corrupt, "the certificate's times are not readable");
   }
-  info.not_after = std::chrono::system_clock::from_time_t(::timegm(&broken_down));
+  info.not_before = std::chrono::system_clock::from_time_t(::timegm(&begin));
+  info.not_after = std::chrono::system_clock::from_time_t(::timegm(&end));
   return info;
 }
 

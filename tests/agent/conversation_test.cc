@@ -254,6 +254,45 @@ TEST_F(ConversationTest, renewedIdentityOutlivesTheInstalledOne) {
   EXPECT_NE(after->tls.key_pem.reveal(), installed.key_pem.reveal());
 }
 
+TEST_F(ConversationTest, agentThatWasAwayForTooLongComesBack) {
+  auto root = site.folder / "late";
+  Site::setBoot(root, "disk-9");
+  const auto [valid, expired] = site.agedIdentityOf("gpu001");
+  PollRequest before;
+  before.mode = Mode::Disk;
+  before.boot_id = "disk-8";
+  before.sequence = 1;
+  before.session = "of another controller";
+  ASSERT_EQ(site.post("/agent/v1/poll", toJson(before), valid)->status, 200);
+  AgentOptions options;
+  options.mode = Mode::Disk;
+  options.url = *io::Url::parse(site.url());
+  options.node = "gpu001";
+  options.root = root;
+  options.state_folder = root / "state";
+  options.key_file = root / "key";
+  options.certificate_file = root / "crt";
+  options.ca_pem_file = root / "ca";
+  ASSERT_TRUE(io::writeFileAtomic(options.key_file, expired.key_pem.reveal()));
+  ASSERT_TRUE(io::writeFileAtomic(options.certificate_file, expired.certificate_pem));
+  ASSERT_TRUE(io::writeFileAtomic(options.ca_pem_file, site.ca->certificatePem()));
+  auto late = site.startNode(options);
+  EXPECT_TRUE(site.until([&] { return site.isThere("gpu001", Mode::Disk); }));
+  EXPECT_GT(loadIdentity(options)->not_after, std::chrono::system_clock::now() + kInstalledCertificateLifetime - 1h);
+  site.kill(late);
+}
+
+TEST(Renewal, isDueAfterAMonthOrHalfALifeAndWhenItIsOver) {
+  Identity identity;
+  identity.not_before = WallTime{} + 24h * 365;
+  identity.not_after = identity.not_before + kInstalledCertificateLifetime;
+  EXPECT_FALSE(identity.renewalDue(identity.not_before + kRenewAge));
+  EXPECT_TRUE(identity.renewalDue(identity.not_before + kRenewAge + 1s));
+  EXPECT_TRUE(identity.renewalDue(identity.not_after + 24h));
+  identity.not_after = identity.not_before + 24h;
+  EXPECT_TRUE(identity.renewalDue(identity.not_before + 13h));
+}
+
 TEST_F(ConversationTest, probesThatATaskAskedAboutAreToldFromThenOn) {
   startRam();
   auto asked = task("p1", TaskKind::Probe);

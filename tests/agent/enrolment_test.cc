@@ -111,6 +111,36 @@ TEST_F(EnrolmentTest, strangersAreNotListenedTo) {
   EXPECT_EQ(site.post("/agent/v1/poll", "garbage", site.identityOf("gpu001"))->status, 400);
 }
 
+TEST_F(EnrolmentTest, installedAgentsLiveLong) {
+  auto answer = site.post("/agent/v1/certificate", toJson(EnrolRequest{{}, request(), {}}), site.identityOf("gpu001"));
+  ASSERT_EQ(answer->status, 200) << answer->body;
+  const auto info = io::describeCertificate(parseEnrolResponse(answer->body)->certificate_pem);
+  EXPECT_GT(info->not_after, std::chrono::system_clock::now() + kInstalledCertificateLifetime - 1h);
+}
+
+TEST_F(EnrolmentTest, expiredCertificateRenewsAndDoesNothingElse) {
+  const auto [valid, expired] = site.agedIdentityOf("gpu001");
+  const auto renew = [&](const io::TlsIdentity& identity) {
+    auto answer = site.post("/agent/v1/certificate", toJson(EnrolRequest{{}, request(), {}}), identity);
+    return answer ? answer->status : 0;
+  };
+  PollRequest poll;
+  poll.mode = Mode::Disk;
+  poll.boot_id = "b";
+  poll.sequence = 1;
+  poll.session = "of another controller";  // answered at once
+  EXPECT_EQ(renew(expired), 403) << "nobody has called with this key";
+  ASSERT_EQ(site.post("/agent/v1/poll", toJson(poll), valid)->status, 200);
+  site.restartController();
+  EXPECT_EQ(renew(expired), 200);
+  EXPECT_EQ(site.post("/agent/v1/poll", toJson(poll), expired)->status, 403);
+  EXPECT_EQ(renew(site.agedIdentityOf("gpu001").second), 403) << "another key: the disk of an earlier life";
+  EXPECT_EQ(renew(site.agedIdentityOf("gpu999").second), 403) << "not declared";
+  auto other = io::CertificateAuthority::loadOrCreate(site.folder / "other", "test root");
+  auto made = io::makeKeyAndRequest("gpu001");
+  EXPECT_EQ(renew({made->key_pem, *other->signClient(made->csr_pem, "gpu001", std::chrono::hours(-1))}), 0) << "of another root: no handshake";
+}
+
 TEST_F(EnrolmentTest, agentRefusesAControllerThatIsNotPinned) {
   auto options = site.ramOptions("gpu001");
   options.ca_fingerprint = std::string(64, 'a');

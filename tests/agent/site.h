@@ -82,6 +82,7 @@ class Site {
     io::ServerOptions options;
     options.identity = *ca->issueServer("controller", {"127.0.0.1"}, std::chrono::hours(1));
     options.client_ca_pem = ca->certificatePem();
+    options.admit_expired_clients = true;  // as serve does
     options.port = port;
     auto started = io::startHttpServer(controller->io.get_executor(), options);
     if (!started) throw std::runtime_error(started.error().str());
@@ -193,6 +194,12 @@ class Site {
   io::TlsIdentity identityOf(const std::string& name) {
     auto made = io::makeKeyAndRequest(name);
     return {made->key_pem, *ca->signClient(made->csr_pem, name, std::chrono::hours(1))};
+  }
+  /// The same key under a certificate that is valid, and under one that has expired.
+  std::pair<io::TlsIdentity, io::TlsIdentity> agedIdentityOf(const std::string& name) {
+    auto made = io::makeKeyAndRequest(name);
+    return {{made->key_pem, *ca->signClient(made->csr_pem, name, std::chrono::hours(1))},
+            {made->key_pem, *ca->signClient(made->csr_pem, name, std::chrono::hours(-1))}};
   }
 
   bool isThere(const std::string& name, agent::Mode mode) {

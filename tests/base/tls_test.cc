@@ -9,6 +9,7 @@ using test::runAsync;
 using namespace std::chrono_literals;
 
 Task<ServerResponse> whoAmI(ServerRequest request) { co_return ServerResponse::text(200, "client=" + request.client_common_name); }
+Task<ServerResponse> expiredName(ServerRequest request) { co_return ServerResponse::text(200, "expired=" + request.expired_client_common_name); }
 
 class Tls : public ::testing::Test {
  protected:
@@ -30,10 +31,10 @@ class Tls : public ::testing::Test {
     server = std::move(*started);
     server->addRoutes({{"GET", "/who", whoAmI}});
   }
-  Result<HttpResponse> ask(TlsTrust trust) {
+  Result<HttpResponse> ask(TlsTrust trust, const std::string& target = "/who") {
     client = makeHttpClient(std::move(trust));
     HttpRequest request;
-    request.url = {"https", "127.0.0.1", server->port(), "/who"};
+    request.url = {"https", "127.0.0.1", server->port(), target};
     request.timeout = 5s;
     return runAsync(io, client->send(request));
   }
@@ -174,6 +175,26 @@ TEST_F(Tls, brokenIdentityIsInvalidInput) {
   auto b = selfSigned("b", {});
   options.identity = TlsIdentity{a->key_pem, b->certificate_pem};
   EXPECT_FALSE(startHttpServer(io.get_executor(), options));
+}
+
+TEST_F(Tls, onlyTheAgeOfAClientsCertificateIsForgivenAndItIsNotItsName) {
+  ServerOptions options;
+  options.identity = *ca->issueServer("controller", {"127.0.0.1"}, 24h);
+  options.client_ca_pem = ca->certificatePem();
+  options.admit_expired_clients = true;
+  startWith(std::move(options));
+  server->addRoutes({{"GET", "/expired", [](ServerRequest request) { return expiredName(std::move(request)); }}});
+  const auto trust = [&](TlsIdentity identity) {
+    auto out = trustCa();
+    out.identity = std::move(identity);
+    return out;
+  };
+  EXPECT_EQ(ask(trust(clientOf(*ca, "gpu001")))->body, "client=gpu001");
+  EXPECT_EQ(ask(trust(clientOf(*ca, "gpu001")), "/expired")->body, "expired=");
+  EXPECT_EQ(ask(trust(clientOf(*ca, "gpu001", -1h)))->body, "client=");
+  EXPECT_EQ(ask(trust(clientOf(*ca, "gpu001", -1h)), "/expired")->body, "expired=gpu001");
+  const auto other = CertificateAuthority::loadOrCreate(folder / "other", "muster test root");
+  EXPECT_FALSE(ask(trust(clientOf(*other, "gpu001", -1h))));
 }
 
 }  // namespace
