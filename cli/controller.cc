@@ -82,7 +82,7 @@ Controller::~Controller() {
 }
 
 Result<std::unique_ptr<Controller>> Controller::start(const Options& options, const inventory::Cluster& cluster,
-                                                      const std::optional<lab::LabHandle>& lab, lifecycle::EventSink sink) {
+                                                      const std::optional<lab::LabHandle>& lab, Role role, lifecycle::EventSink sink) {
   TRY_OK(io::makeDirs(options.state / "run"));
   TRY(lock, io::FileLock::take(options.state / "lock"));
   std::unique_ptr<Controller> controller(new Controller(cluster));
@@ -91,7 +91,7 @@ Result<std::unique_ptr<Controller>> Controller::start(const Options& options, co
   TRY_OK(controller->open(options, lab, std::move(sink)));
   TRY(holder, holderOf(options.state, hostName()));
   controller->engine_->actFor({std::move(holder), lifecycle::kLease, userName(), hostName(), options.command_line});
-  TRY_OK(controller->startServers());
+  TRY_OK(controller->startServers(role));
   return controller;
 }
 
@@ -121,7 +121,7 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   return {};
 }
 
-Result<void> Controller::startServers() {
+Result<void> Controller::startServers(Role role) {
   // Plain HTTP only for what nodes verify by themselves, or load before they can.
   auto http = netboot_->routes(), https = gateway_->routes();
   const auto images = images_->routes(), drivers = provision::driverRepositoryRoutes(cluster_);
@@ -129,7 +129,7 @@ Result<void> Controller::startServers() {
   https.insert(https.end(), drivers.begin(), drivers.end());
   TRY(server, serve::start(context_.get_executor(), cluster_.provisioning(), keys_->ca, std::move(http), std::move(https)));
   server_ = std::move(server);
-  return netboot_->start();
+  return role == Role::Acts ? netboot_->start() : Result<void>();
 }
 
 void Controller::addPhases(const Options& options, const std::optional<lab::LabHandle>& lab) {

@@ -41,12 +41,15 @@ std::filesystem::path binaryFolder();
 
 std::unique_ptr<provision::ImageStore> openImages(const Options& options, const Keys& keys);
 
+/// What a controller is started for. To look at nodes it must answer their agents; only one that acts answers machines that boot.
+enum class Role { Looks, Acts };
+
 class Controller {
  public:
-  /// Takes the state folder's lock, opens the store, starts netboot and both servers. In a lab the process must have
-  /// entered its namespace before (lab::enter).
+  /// Takes the state folder's lock, opens the store, starts both servers, and netboot for Role::Acts. In a lab the process must
+  /// have entered its namespace before (lab::enter).
   static Result<std::unique_ptr<Controller>> start(const Options& options, const inventory::Cluster& cluster,
-                                                   const std::optional<lab::LabHandle>& lab, lifecycle::EventSink sink);
+                                                   const std::optional<lab::LabHandle>& lab, Role role, lifecycle::EventSink sink);
   /// Only looks: no lock, no servers, nothing observed. For status, why and plans from stored facts.
   static Result<std::unique_ptr<Controller>> look(const Options& options, const inventory::Cluster& cluster, const std::optional<lab::LabHandle>& lab);
   ~Controller();
@@ -70,7 +73,7 @@ class Controller {
  private:
   explicit Controller(const inventory::Cluster& cluster) : cluster_(cluster) {}
   Result<void> open(const Options& options, const std::optional<lab::LabHandle>& lab, lifecycle::EventSink sink);
-  Result<void> startServers();
+  Result<void> startServers(Role role);
   void addPhases(const Options& options, const std::optional<lab::LabHandle>& lab);
   Async<std::vector<lifecycle::Fact>> lookAtPool(lifecycle::Subject subject);
   void exitOnSignals();

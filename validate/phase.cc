@@ -22,6 +22,8 @@ constexpr std::string_view kPass = "pass:";        ///< these three begin a gate
 constexpr std::string_view kFail = "fail:";
 constexpr std::string_view kExpired = "expired:";  ///< it did pass, longer ago than a certificate lives
 constexpr seconds kCertificateDeadline{30};
+constexpr seconds kBootLimit{600};  ///< a gate waits so long for a machine that has just been restarted
+constexpr std::chrono::milliseconds kLookAgain{2'000};
 
 std::string gateOf(const FacetName& facet) { return facet.str().substr(kGatePrefix.size()); }
 bool isGate(const FacetName& facet) { return facet.str().starts_with(kGatePrefix); }
@@ -52,7 +54,7 @@ class ValidatePhase final : public Phase {
     for (const auto& name : profile.gates) {
       const auto& gate = cluster.gates.at(name);
       const FacetRef facet{subject, FacetName(std::string(kGatePrefix) + name)};
-      goals.push_back({facet, std::string(kPass) + basis, Disruption::Drain, gateExpected(gate), gateDeadline(gate) * 2, before(subject, profile),
+      goals.push_back({facet, std::string(kPass) + basis, Disruption::Drain, gateExpected(gate), gateDeadline(gate) * 2 + kBootLimit, before(subject, profile),
                        fmt::format("profile {} asks for gate {}; {}", profile.name, name, whyAgain(facts.find(subject, facet.facet)))});
       passed.push_back(facet);
     }
@@ -69,8 +71,8 @@ class ValidatePhase final : public Phase {
     if (subject.isCluster()) co_return facts;
     facts.push_back(certificateFact(subject));
     if (facts.front().value.starts_with("valid:")) co_return facts;
-    CO_TRY(known, store_.facts());
-    for (auto& fact : known.of(subject))
+    CO_TRY(known, store_.factsOf(subject));
+    for (auto& fact : known)
       if (isGate(fact.facet) && isOver(fact)) facts.push_back(aged(std::move(fact)));
     co_return facts;
   }
@@ -154,6 +156,10 @@ class ValidatePhase final : public Phase {
   }
 
   Async<Outcome> runGate(const inventory::Node& node, inventory::Gate gate, Action action, ActContext& context) {
+    // Firmware that was activated by a power cycle has just taken the system away; POST takes minutes.
+    const auto agent = agents_.state(node.name);
+    if (!agent || agent->mode != agent::Mode::Disk)
+      co_return Outcome(Again{kLookAgain, fmt::format("the installed system of {} to call", node.name.str())});
     CO_TRY(checks, localChecks(cluster_, cluster_.profileOf(node), gate));
     std::vector<CheckResult> results;
     std::vector<std::string> expected;

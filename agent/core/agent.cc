@@ -207,6 +207,10 @@ PollRequest Agent::describe() {
       if (running->task.id == report.id) std::tie(report.fraction, report.text) = running->context->progressNow();
     }
   }
+  for (const auto& [id, report] : refused_) {
+    if (request.reports.size() >= kMaxTasks) break;
+    request.reports.push_back(report);
+  }
   return request;
 }
 
@@ -233,6 +237,7 @@ void Agent::take(const PollResponse& response, const std::vector<std::string>& s
   if (response.session != session_) {  // another life of the controller: it gets everything again
     session_ = response.session;
     said_all_ = false;
+    refused_.clear();
     for (auto& entry : table_.entries()) entry.acknowledged = false;
   } else {
     said_all_ = true;
@@ -261,6 +266,8 @@ Result<void> Agent::admit(const AgentTask& task) const {
 
 void Agent::begin(const AgentTask& task) {
   if (table_.find(task.id)) return;
+  if (auto passed = table_.pass(task.fence); !passed) return refuse(task, passed.error());
+  refused_.erase(task.id);
   bool ran_before = table_.hasForgotten(task.id);
   if (auto stored = table_.add(task); !stored) return finish(task, fail(Error(stored.error()).within("the task was not started")));
   if (ran_before) return finish(task, fail(ErrorCode::Conflict, "this task ran before and its outcome was forgotten; it is not run again"));
@@ -268,6 +275,18 @@ void Agent::begin(const AgentTask& task) {
   table_.watch(probesNamedBy(task));
   if (auto admitted = admit(task); !admitted) return finish(task, fail(admitted.error()));
   waiting_.push_back(task);
+}
+
+/// The id stays free: the controller that holds the claim may order the same task.
+void Agent::refuse(const AgentTask& task, const Error& why) {
+  logWarning("agent", "task {} refused: {}", task.id, why.str());
+  if (refused_.size() >= kMaxQueued) refused_.erase(refused_.begin());
+  AgentTaskReport report;
+  report.id = task.id;
+  report.phase = TaskPhase::Failed;
+  report.code = why.code();
+  report.text = why.str();
+  refused_[task.id] = std::move(report);
 }
 
 /// Starts what may start: in order, and of those that change the node one at a time.

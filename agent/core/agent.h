@@ -61,6 +61,7 @@ class Agent {
   void take(const PollResponse& response, const std::vector<std::string>& said);
   Task<void> backOff(std::string trouble);
   void begin(const AgentTask& task);
+  void refuse(const AgentTask& task, const Error& why);
   Result<void> admit(const AgentTask& task) const;
   void startWaiting(asio::any_io_executor executor);
   Task<void> carryOut(std::shared_ptr<Running> running);
@@ -86,6 +87,8 @@ class Agent {
   bool probes_stale_ = true;
   std::chrono::steady_clock::time_point probed_at_{};
   std::uint64_t last_sequence_ = 0;
+
+  std::map<std::string, AgentTaskReport> refused_;  ///< orders of a controller that lost its claim: told to it, never kept
 
   std::list<AgentTask> waiting_;
   std::list<std::shared_ptr<Running>> running_;

@@ -45,6 +45,8 @@ Result<void> TaskTable::load(const std::string& text) {
   auto kinds = readTexts(reader, "kinds", kMaxTasks, kMaxNameBytes);
   auto forgotten = readTexts(reader, "forgotten", kMaxForgotten, kMaxNameBytes);
   auto watched = readTexts(reader, "watched", kMaxWatchedProbes, kMaxNameBytes);
+  Fence newest{reader.text("ledger", kMaxNameBytes, true),
+               static_cast<std::int64_t>(reader.unsignedNumber("fence", std::numeric_limits<std::int64_t>::max(), true))};
   TRY_OK(reader.finish());
   TRY(reports, parseReports(listed->dump()));
   if (reports.size() != kinds.size()) return fail(ErrorCode::Corrupt, "kinds and reports do not fit");
@@ -54,6 +56,7 @@ Result<void> TaskTable::load(const std::string& text) {
   }
   forgotten_.assign(forgotten.begin(), forgotten.end());
   watched_ = {watched.begin(), watched.end()};
+  newest_ = std::move(newest);
   return {};
 }
 
@@ -64,7 +67,7 @@ Result<void> TaskTable::save() const {
     reports.push_back(entry.report);
     kinds.push_back(toString(entry.kind));
   }
-  nlohmann::json out{{"format", kFormat}, {"kinds", kinds}, {"forgotten", forgotten_}, {"watched", watched_}};
+  nlohmann::json out{{"format", kFormat}, {"kinds", kinds}, {"forgotten", forgotten_}, {"watched", watched_}, {"ledger", newest_.ledger}, {"fence", newest_.token}};
   out["reports"] = nlohmann::json::parse(toJson(reports));
   return io::writeFileAtomic(file_, out.dump(), 0600);
 }
@@ -76,6 +79,16 @@ const TaskEntry* TaskTable::find(const std::string& id) const {
 
 bool TaskTable::hasForgotten(const std::string& id) const {
   return std::find(forgotten_.begin(), forgotten_.end(), id) != forgotten_.end();
+}
+
+/// Another ledger means another store, whose numbers start anew; only within one does a number tell who came later.
+Result<void> TaskTable::pass(const Fence& fence) {
+  if (fence.token == 0) return {};
+  if (fence.ledger == newest_.ledger && fence.token < newest_.token)
+    return fail(ErrorCode::Conflict, fmt::format("it was ordered under claim {}, but this node has been taken over under claim {}", fence.token,
+                                                 newest_.token));
+  newest_ = fence;
+  return {};
 }
 
 Result<void> TaskTable::add(const AgentTask& task) {

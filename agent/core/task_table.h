@@ -1,7 +1,7 @@
 // The tasks that this agent knows, durable across its own restart. What makes "the same id is never run twice" true.
 //
 // File `tasks.json` (mode 0600, replaced atomically): {"format":"muster-tasks/1", "reports":[as in a poll], "kinds":[in the
-// same order], "forgotten":[id…], "watched":[probe…]}. Parameters are never stored: they may hold secrets.
+// same order], "forgotten":[id…], "watched":[probe…], "ledger", "fence": the newest claim heard of}. Parameters are never stored: they may hold secrets.
 #pragma once
 
 #include "agent/protocol/messages.h"
@@ -31,6 +31,8 @@ class TaskTable {
 
   /// It ran once, and the controller said that its outcome is of no use any more.
   bool hasForgotten(const std::string& id) const;
+  /// Remembers the newest claim. Errors: Conflict (a later claim of the same ledger is known)
+  Result<void> pass(const Fence& fence);
   /// Stored before it returns. Errors: Conflict (listed, or too many); those of the file system: it is listed in memory
   /// only and must not start
   Result<void> add(const AgentTask& task);
@@ -53,6 +55,7 @@ class TaskTable {
   std::vector<TaskEntry> entries_;
   std::deque<std::string> forgotten_;
   std::set<std::string> watched_;
+  Fence newest_;
 };
 
 }  // namespace muster::agent

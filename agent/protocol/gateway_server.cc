@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::chrono::seconds kFirstCallWait{20};  ///< after our own restart a live agent calls within its longest back-off
 constexpr std::chrono::seconds kDeadlineGrace{30};  ///< the agent itself ends a task at its deadline and says so
+constexpr std::string_view kLedgerKey = "store/ledger";
 constexpr std::chrono::seconds kLookAgain{5};       ///< silence rings no bell
 
 int statusOf(ErrorCode code) {
@@ -35,7 +36,7 @@ io::ServerResponse answerError(const Error& error) {
 class Gateway final : public GatewayServer {
  public:
   Gateway(const inventory::Cluster& cluster, const io::CertificateAuthority& ca, lifecycle::Store& store, Clock& clock)
-      : enrolment_(cluster, ca, store, clock), clock_(clock), session_(io::randomToken(12)) {}
+      : enrolment_(cluster, ca, store, clock), store_(store), clock_(clock), session_(io::randomToken(12)) {}
 
   std::vector<io::Route> routes() override;
   Result<std::string> issueToken(const NodeName& node, const Mac& mac) override { return enrolment_.issueToken(node, mac); }
@@ -56,9 +57,13 @@ class Gateway final : public GatewayServer {
   Async<AgentTaskReport> awaitEnd(NodeName node, std::string id, std::chrono::steady_clock::time_point limit);
   std::string lastHeard(const NodeName& node) const;
 
+  Result<Fence> fenceOf(const NodeName& node);
+
   Enrolment enrolment_;
+  lifecycle::Store& store_;
   Clock& clock_;
   std::string session_;
+  std::string ledger_;                      ///< read when first needed
   std::map<NodeName, NodeRecord> records_;  ///< bounded: only nodes of the inventory
 };
 
@@ -188,7 +193,18 @@ Result<void> Gateway::submit(const NodeName& node, AgentTask task) {
     if (known && !it->second.lost.contains(task.id)) return {};
   }
   if (!state(node)) return fail(ErrorCode::Unavailable, "no agent of " + node.str() + " is there; " + lastHeard(node));
+  TRY(fence, fenceOf(node));
+  task.fence = std::move(fence);
   return it->second.add(std::move(task));
+}
+
+Result<Fence> Gateway::fenceOf(const NodeName& node) {
+  if (ledger_.empty()) {
+    (void)store_.exchangeValue(std::string(kLedgerKey), std::nullopt, io::randomToken(12));  // the first one names it
+    TRY(named, store_.getValue(std::string(kLedgerKey)));
+    ledger_ = named.value_or("");
+  }
+  return Fence{ledger_, store_.fenceOf(lifecycle::Subject(node))};
 }
 
 std::optional<AgentTaskReport> Gateway::report(const NodeName& node, const std::string& task_id) const {

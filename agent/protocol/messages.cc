@@ -119,7 +119,12 @@ AgentTaskReport readReport(JsonReader& reader) {
 }
 
 json taskJson(const AgentTask& task) {
-  return {{"id", task.id}, {"kind", wordOf(kKinds, task.kind)}, {"params", task.params}, {"deadline_seconds", task.deadline.count()}};
+  json out{{"id", task.id}, {"kind", wordOf(kKinds, task.kind)}, {"params", task.params}, {"deadline_seconds", task.deadline.count()}};
+  if (task.fence.token > 0) {
+    out["ledger"] = task.fence.ledger;
+    out["fence"] = task.fence.token;
+  }
+  return out;
 }
 
 AgentTask readTask(JsonReader& reader) {
@@ -130,6 +135,8 @@ AgentTask readTask(JsonReader& reader) {
   task.params = reader.text("params", kMaxResultBytes);
   if (auto params = parseObject(task.params, kMaxResultBytes, "params"); !params) reader.wrong("params", "must be a JSON object as text");
   task.deadline = std::chrono::seconds(reader.unsignedNumber("deadline_seconds", kMaxDeadlineSeconds));
+  task.fence.ledger = reader.text("ledger", kMaxNameBytes, true);
+  task.fence.token = static_cast<std::int64_t>(reader.unsignedNumber("fence", std::numeric_limits<std::int64_t>::max(), true));
   return task;
 }
 

@@ -57,11 +57,18 @@ enum class TaskKind {
 std::string_view toString(TaskKind kind);                 ///< "write-image"
 Result<TaskKind> parseTaskKind(std::string_view text);
 
+/// The claim that a task was submitted under: a controller that has lost its claim and wakes up cannot act by an agent either.
+struct Fence {
+  std::string ledger;         ///< of the store that numbers the claims
+  std::int64_t token = 0;     ///< grows with every new claim of the node; 0: the controller held none (a pair's partner)
+};
+
 struct AgentTask {
   std::string id;
   TaskKind kind = TaskKind::Inspect;
   std::string params;         ///< JSON object as text
   std::chrono::seconds deadline{600};
+  Fence fence = {};
 };
 
 enum class TaskPhase { Queued, Running, Done, Failed };

@@ -31,17 +31,26 @@ struct Session {
   Session(inventory::Cluster declared, ProgressView::Style style) : cluster(std::move(declared)), view(std::cout, style) {}
 
   /// `quiet`: what is seen on the way is not shown, standard output belongs to the command's own answer.
-  static Result<std::unique_ptr<Session>> open(const Options& options, bool quiet) {
-    TRY(cluster, loadCluster(options));
+  static Result<std::unique_ptr<Session>> open(const Options& options, inventory::Cluster cluster, Role role, bool quiet) {
     auto session = std::make_unique<Session>(std::move(cluster), ProgressView::styleFor(options.json));
     TRY(found, lab::find(options.labFolder(session->cluster)));
     session->lab = std::move(found);
     if (session->lab) TRY_OK(lab::enter(*session->lab));
     TRY_OK(io::makeDirs(options.state));
     startLog(options.state / "muster.log", LogLevel::Info);
-    TRY(controller, Controller::start(options, session->cluster, session->lab, [view = &session->view, quiet](const auto& event) {
+    TRY(controller, Controller::start(options, session->cluster, session->lab, role, [view = &session->view, quiet](const auto& event) {
       if (!quiet) view->show(event);
     }));
+    session->controller = std::move(controller);
+    return session;
+  }
+
+  /// Nothing is observed and nothing started: what the store knows.
+  static Result<std::unique_ptr<Session>> openStored(const Options& options, inventory::Cluster cluster) {
+    auto session = std::make_unique<Session>(std::move(cluster), ProgressView::Style::Lines);
+    TRY(found, lab::find(options.labFolder(session->cluster)));
+    session->lab = std::move(found);
+    TRY(controller, Controller::look(options, session->cluster, session->lab));
     session->controller = std::move(controller);
     return session;
   }
@@ -95,18 +104,26 @@ Result<int> converge(Session& session, const Options& options, const Selection& 
   return int{kWorkLeft};
 }
 
-Result<int> applySaved(Session& session, const Options& options, const std::filesystem::path& file) {
+Error outdated(const std::vector<std::string>& reasons) {
+  std::string changes;
+  for (const auto& reason : reasons) changes += "\n  " + reason;
+  return Error(ErrorCode::Conflict, "the saved plan no longer holds; nothing was done. Make a new one: muster plan --out FILE" + changes);
+}
+
+/// Refuses what can be seen to be wrong before anything is started.
+Result<Plan> readPlan(const inventory::Cluster& cluster, const std::filesystem::path& file) {
   TRY(text, io::readFile(file));
   auto saved = Plan::fromJson(text);
   if (!saved) return fail(std::move(saved.error().within(file.string())));
-  TRY(facts, session.controller->run(session.controller->observe(saved->policy)));
-  const auto stale = lifecycle::staleReasons(*saved, session.cluster, facts);
-  if (!stale.empty()) {
-    std::string changes;
-    for (const auto& reason : stale) changes += "\n  " + reason;
-    return fail(ErrorCode::Conflict, "the saved plan no longer holds; nothing was done. Make a new one: muster plan --out FILE" + changes);
-  }
-  TRY(report, session.controller->run(session.controller->apply(*saved)));
+  if (saved->inventory_digest != cluster.digest) return fail(outdated({"the inventory has changed since the plan was made"}));
+  return saved;
+}
+
+Result<int> applySaved(Session& session, const Options& options, const Plan& saved) {
+  TRY(facts, session.controller->run(session.controller->observe(saved.policy)));
+  const auto stale = lifecycle::staleReasons(saved, session.cluster, facts);
+  if (!stale.empty()) return fail(outdated(stale));
+  TRY(report, session.controller->run(session.controller->apply(saved)));
   session.view.finish();
   if (!options.json) std::cout << reportText(report);
   return report.ok() ? int{kOk} : int{kFailed};
@@ -115,7 +132,9 @@ Result<int> applySaved(Session& session, const Options& options, const std::file
 }  // namespace
 
 int plan(const Options& options, const Selection& selection, const std::filesystem::path& out, bool refresh) {
-  auto session = Session::open(options, options.json);
+  auto cluster = loadCluster(options);
+  if (!cluster) return report(cluster.error());
+  auto session = refresh ? Session::open(options, std::move(*cluster), Role::Looks, options.json) : Session::openStored(options, std::move(*cluster));
   if (!session) return report(session.error());
   auto& controller = *(*session)->controller;
   const auto policy = policyFor((*session)->cluster, selection, controller.store());
@@ -134,10 +153,18 @@ int plan(const Options& options, const Selection& selection, const std::filesyst
 int apply(const Options& options, const Selection& selection, const std::filesystem::path& saved_plan) {
   if (!saved_plan.empty() && !selection.nodes.empty())
     return report(Error(ErrorCode::InvalidInput, "a saved plan is applied as it is; name its nodes when it is made: muster plan --nodes … --out FILE"));
-  auto session = Session::open(options, false);
+  auto cluster = loadCluster(options);
+  if (!cluster) return report(cluster.error());
+  std::optional<Plan> saved;
+  if (!saved_plan.empty()) {
+    auto read = readPlan(*cluster, saved_plan);
+    if (!read) return report(read.error());
+    saved = std::move(*read);
+  }
+  auto session = Session::open(options, std::move(*cluster), Role::Acts, false);
   if (!session) return report(session.error());
   const auto started = SystemClock().now();
-  auto code = saved_plan.empty() ? converge(**session, options, selection) : applySaved(**session, options, saved_plan);
+  auto code = saved ? applySaved(**session, options, *saved) : converge(**session, options, selection);
   if (!code) return report(code.error());
   return finish(**session, options, started, *code);
 }

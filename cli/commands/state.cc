@@ -38,14 +38,17 @@ struct StatusRow {
 Result<std::vector<StatusRow>> statusRows(Looking& looking) {
   auto& store = looking.controller->store();
   TRY(facts, store.facts());
-  TRY(open, store.openIntents());
+  TRY(all_open, store.openIntents());
+  TRY(all_findings, store.findings(nullptr));
+  std::map<lifecycle::Subject, std::vector<lifecycle::Intent>> intents_of;
+  std::map<lifecycle::Subject, std::vector<lifecycle::Finding>> findings_of;
+  for (auto& intent : all_open) intents_of[intent.action.facet.subject].push_back(std::move(intent));
+  for (auto& finding : all_findings) findings_of[finding.facet.subject].push_back(std::move(finding));
   std::vector<StatusRow> rows;
   for (const auto& node : looking.cluster.nodes) {
     const lifecycle::Subject subject(node.name);
-    TRY(findings, store.findings(&subject));
-    std::vector<lifecycle::Intent> mine;
-    for (const auto& intent : open)
-      if (intent.action.facet.subject == subject) mine.push_back(intent);
+    const auto& mine = intents_of[subject];
+    const auto& findings = findings_of[subject];
     const auto value = [&](std::string_view facet) { return facts.value(subject, FacetName(std::string(facet))).value_or("-"); };
     const auto certificate = value("certificate");
     rows.push_back({node.name.str(), lifecycle::roadWord(subject, facts, looking.controller->goals(subject, facts), findings, mine), value("pool"),

@@ -106,6 +106,33 @@ TEST_F(ConversationTest, taskLostWithItsBootFailsAndMayBeTriedOnTheNext) {
   EXPECT_EQ(node->runs["w1"], 1);
 }
 
+/// SIGSTOP for longer than the lease, then SIGCONT: it still believes that it holds the node.
+TEST_F(ConversationTest, controllerThatLostItsClaimIsRefusedByTheAgent) {
+  const lifecycle::Subject subject(kNode);
+  auto other = *lifecycle::openSqliteStore(site.folder / "muster.db");
+  ASSERT_TRUE(site.store->signOn("a", 1ms));
+  ASSERT_TRUE(site.store->claim(subject)->ours);
+  startRam();
+  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("t1", TaskKind::Probe))));
+  ASSERT_TRUE(other->signOn("b", 1h));
+  ASSERT_TRUE(site.until([&] { return other->claim(subject)->ours; })) << "the lease of a ends";
+  auto as = [&](std::unique_ptr<lifecycle::Store>& store) {
+    std::swap(site.store, store);
+    site.restartController();
+  };
+  as(other);
+  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("t2", TaskKind::Probe))));
+  as(other);  // a again
+  auto late = site.await(site.gateway().runTask(kNode, task("t3", TaskKind::Probe)));
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code(), ErrorCode::Conflict);
+  EXPECT_THAT(late.error().str(), HasSubstr("taken over"));
+  EXPECT_EQ(node->runs["t3"], 0);
+  as(other);  // and b: the id is free for it
+  EXPECT_TRUE(site.await(site.gateway().runTask(kNode, task("t3", TaskKind::Probe))));
+  EXPECT_EQ(node->runs["t3"], 1);
+}
+
 TEST_F(ConversationTest, waitForTellsBootsApart) {
   startRam("ram-1");
   std::optional<Result<AgentState>> found;

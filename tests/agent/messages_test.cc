@@ -57,7 +57,8 @@ class Random {
   PollResponse response() {
     PollResponse response;
     response.start = some<AgentTask>([&] {
-      return AgentTask{name(), static_cast<TaskKind>(below(9)), R"({"p":[1,2]})", std::chrono::seconds(below(100000))};
+      const auto fence = below(2) ? Fence{text(), static_cast<std::int64_t>(below(1000) + 1)} : Fence{};
+      return AgentTask{name(), static_cast<TaskKind>(below(9)), R"({"p":[1,2]})", std::chrono::seconds(below(100000)), fence};
     });
     response.forget = some<std::string>([&] { return text(); });
     response.session = text();

@@ -53,6 +53,22 @@ TEST_F(TaskTableTest, outcomesSurviveAndWhatHadNotEndedHasFailed) {
   EXPECT_EQ(table.add({"done", TaskKind::Probe, "{}"}).error().code(), ErrorCode::Conflict);
 }
 
+TEST_F(TaskTableTest, onlyTheNewestClaimOfALedgerPassesAlsoAfterARestart) {
+  {
+    auto table = open();
+    EXPECT_TRUE(table.pass({"ledger", 7}));
+    ASSERT_TRUE(table.add({"a", TaskKind::Probe, "{}"}));
+  }
+  auto table = open();
+  EXPECT_EQ(table.pass({"ledger", 6}).error().code(), ErrorCode::Conflict);
+  EXPECT_TRUE(table.pass({"ledger", 7})) << "the same claim goes on";
+  EXPECT_TRUE(table.pass({"ledger", 8}));
+  EXPECT_FALSE(table.pass({"ledger", 7}));
+  EXPECT_TRUE(table.pass({})) << "a pair's partner is not claimed";
+  EXPECT_FALSE(table.pass({"ledger", 7})) << "and that opens nothing";
+  EXPECT_TRUE(table.pass({"store made anew", 1})) << "its numbers start again";
+}
+
 TEST_F(TaskTableTest, forgottenIdsAreStillKnown) {
   {
     auto table = open();

@@ -66,6 +66,7 @@ class FakeBmc final : public bmc::Bmc {
   int uploads = 0;
   int power_cycles = 0;                      ///< off → on
   int bmc_resets = 0;
+  bmc::BootTarget booted_from = bmc::BootTarget::None;  ///< the override that the last boot used up
   std::map<std::string, FakeTask> task_by_uri;
 
   explicit FakeBmc(std::string address = "https://bmc.fake") : address_(std::move(address)) {}
@@ -242,6 +243,7 @@ class FakeBmc final : public bmc::Bmc {
   }
   void switchOn() {
     info.power = bmc::PowerState::On;
+    booted_from = info.boot_override;
     info.boot_override = bmc::BootTarget::None;  // "Once" is used up by the boot
     ++power_cycles;
     activate(Activates::PowerCycle);

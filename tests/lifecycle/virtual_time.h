@@ -8,14 +8,23 @@
 #include <boost/asio/io_context.hpp>
 
 #include <exception>
+#include <future>
 #include <optional>
 
 namespace muster::test {
 
+/// The single worker takes jobs in order: when this one is done, so are all before it. Answers whether a handler was ready then.
+inline bool workersLeftSomething(Workers& workers, asio::io_context& context) {
+  std::promise<void> idle;
+  asio::post(workers.pool(), [&idle] { idle.set_value(); });
+  idle.get_future().wait();
+  return context.poll_one() > 0;
+}
+
 /// Answers nothing when `*stop` became true (the process "died": nothing more runs, its frames are destroyed) or when the
-/// coroutine waits for something that never comes.
+/// coroutine waits for something that never comes. Time stands still while `workers` (of one thread) have something to do.
 template <class T>
-std::optional<T> runInVirtualTime(FakeClock& clock, Task<T> task, const bool* stop = nullptr) {
+std::optional<T> runInVirtualTime(FakeClock& clock, Task<T> task, const bool* stop = nullptr, Workers* workers = nullptr) {
   std::optional<T> answer;
   std::exception_ptr thrown;
   bool finished = false;
@@ -29,6 +38,7 @@ std::optional<T> runInVirtualTime(FakeClock& clock, Task<T> task, const bool* st
     const bool progressed = context.poll_one() > 0;
     if (stop && *stop) return std::nullopt;
     if (progressed || finished) continue;
+    if (workers && workersLeftSomething(*workers, context)) continue;
     if (!clock.advanceToNext()) {
       ADD_FAILURE() << "everything waits and nobody sleeps: a dead-lock";
       return std::nullopt;

@@ -1,0 +1,101 @@
+// A rack in memory and virtual time that outlives muster: BMCs, disks, agents and a scheduler behind the seams that the real
+// phases use. A Life is one process of muster: the real phases and engine on a store; it can die at any write of the store.
+//
+//   SimulatedRack rack({"gpu001"});
+//   Life first(rack, store, {.crash_at = 17});   // dies in the middle
+//   Life second(rack, store);                    // goes on
+//   EXPECT_TRUE(rack.violations.empty());        // no power cut under a write, no job killed, …
+#pragma once
+
+#include "inventory/inventory.h"
+#include "tests/fakes/fake_agent_gateway.h"
+#include "tests/fakes/fake_bmc.h"
+#include "tests/fakes/fake_image_store.h"
+#include "tests/fakes/fake_netboot.h"
+#include "tests/fakes/fake_process_runner.h"
+#include "tests/lifecycle/crash_store.h"
+#include "tests/run_async.h"
+
+#include "lifecycle/engine.h"
+
+namespace muster::test {
+
+/// One machine: what is on its disk and what runs there.
+struct Machine {
+  std::string image;                            ///< digest on the disk; empty: nothing
+  std::map<std::string, std::string> software;  ///< probe → what runs
+  std::optional<std::chrono::steady_clock::time_point> boots_at;
+  agent::Mode boots_into = agent::Mode::Ram;
+  int boots = 0;
+  int image_writes = 0;
+  std::map<std::string, int> driver_installs;
+  bool slurmd = false, drained = false;
+  std::string drain_reason;
+  std::optional<std::chrono::steady_clock::time_point> job_ends_at;
+};
+
+class SimulatedRack {
+ public:
+  explicit SimulatedRack(std::vector<std::string> names);
+  SimulatedRack(const SimulatedRack&) = delete;
+
+  /// Writes the inventory anew with this BIOS and driver version, and loads it.
+  void declare(const std::string& bios, const std::string& driver);
+  /// A job that runs on the node for so long from now on.
+  void startJob(const std::string& node, std::chrono::seconds duration);
+  /// What happens by itself in the time that has passed: boots, tasks of agents, jobs.
+  void tick();
+  int uploads(const std::string& node, const std::string& component) { return bmcs.fake(node).components[component].uploads; }
+  bool inPool(const std::string& node) const;
+  void forgetCounts();
+
+  inventory::Cluster cluster;
+  FakeClock clock;
+  FakeBmcFleet bmcs;
+  FakeAgentGateway agents;
+  FakeImageStore images;
+  FakeProcessRunner processes;
+  FakeNetboot* netboot = nullptr;  ///< of the muster that lives now
+  io::SigningKey key;
+  std::map<NodeName, Machine> machines;
+  std::vector<std::string> violations;  ///< what must never happen, as it happened
+  TempFolder folder;
+
+ private:
+  struct Held {
+    NodeName node;
+    agent::AgentTask task;
+    std::chrono::steady_clock::time_point ends_at;
+  };
+  void power(const NodeName& node, bmc::PowerState state);
+  void boot(const NodeName& node, Machine& machine);
+  void takeUpTasks();
+  void endTask(const Held& held);
+  void violate(const NodeName& node, const std::string& what);
+  bool jobRuns(const Machine& machine) const { return machine.job_ends_at && clock.steady() < *machine.job_ends_at; }
+  agent::Hardware hardwareOf(const NodeName& node) const;
+  Result<std::string> runChecks(const NodeName& node, const agent::AgentTask& task);
+  Result<io::ProcessExit> slurm(const io::Command& command);
+  std::string slurmRecord(const NodeName& node) const;
+
+  std::vector<Held> held_;
+  std::size_t submissions_seen_ = 0;
+};
+
+struct Death {
+  int crash_at = CrashStore::kNever;  ///< the number of the write
+  bool lost = false;                  ///< that write did not reach the store
+};
+
+/// How a life of muster ended.
+struct LifeEnd {
+  bool crashed = false;
+  int writes = 0;
+  bool ok = false;  ///< planned and applied until nothing was left to do
+  std::string problems;
+};
+
+/// Rounds of observe, plan and apply, as `muster apply` does.
+LifeEnd live(SimulatedRack& rack, lifecycle::Store& durable, Death death = {});
+
+}  // namespace muster::test
