@@ -34,6 +34,34 @@ struct Idle {
   SteadyTime since;
 };
 
+using Pool = std::map<std::string, std::vector<Idle>>;  // by origin
+
+/// A client may outlive the io_context that its kept-alive connections belong to; they may not.
+class IdleConnections final : public asio::execution_context::service {
+ public:
+  static inline asio::execution_context::id id;
+  explicit IdleConnections(asio::execution_context& owner) : service(owner) {}
+
+  void watch(const std::shared_ptr<Pool>& pool) {
+    if (pools_.size() >= sweep_at_) {
+      std::erase_if(pools_, [](const auto& weak) { return weak.expired(); });
+      sweep_at_ = 2 * pools_.size() + kFirstSweep;
+    }
+    pools_.push_back(pool);
+  }
+
+ private:
+  static constexpr std::size_t kFirstSweep = 64;
+
+  void shutdown() override {
+    for (const auto& weak : std::exchange(pools_, {}))
+      if (const auto pool = weak.lock()) pool->clear();
+  }
+
+  std::vector<std::weak_ptr<Pool>> pools_;
+  std::size_t sweep_at_ = kFirstSweep;
+};
+
 /// One request in flight; lives in the frame of `transfer`.
 struct Exchange {
   HttpRequest request;
@@ -87,8 +115,6 @@ class BeastClient final : public HttpClient {
   std::string peerFingerprint() const override { return *fingerprint_; }
 
  private:
-  using Pool = std::map<std::string, std::vector<Idle>>;
-
   Async<HttpResponse> transfer(HttpRequest request, Sink sink);
   Async<void> connect(Exchange* exchange);
   Async<void> handshake(Exchange* exchange);
@@ -98,6 +124,7 @@ class BeastClient final : public HttpClient {
   // Shared with requests in flight, which may outlive the client for the moment in which they are cancelled.
   std::shared_ptr<std::string> fingerprint_ = std::make_shared<std::string>();
   std::shared_ptr<Pool> idle_ = std::make_shared<Pool>();
+  asio::execution_context* watched_by_ = nullptr;
 };
 
 /// Addresses need no lookup. The system's resolver has its own bound (resolv.conf: a few seconds).
@@ -115,6 +142,8 @@ Async<tcp::resolver::results_type> resolve(Exchange* exchange, asio::any_io_exec
 
 Async<void> BeastClient::connect(Exchange* exchange) {
   auto executor = co_await asio::this_coro::executor;
+  auto& context = asio::query(executor, asio::execution::context);
+  if (std::exchange(watched_by_, &context) != &context) asio::use_service<IdleConnections>(context).watch(idle_);
   auto lookup = resolve(exchange, executor);
   CO_TRY(endpoints, co_await std::move(lookup));
   exchange->connection = std::make_shared<Connection>(tcp::socket(executor));
