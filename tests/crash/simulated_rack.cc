@@ -194,7 +194,16 @@ void SimulatedRack::endTask(const Held& held) {
   agents.finish(held.task.id, running.dump());
 }
 
+void SimulatedRack::jumpWhen(std::function<bool()> due, std::chrono::hours jump) {
+  jump_due_ = std::move(due);
+  jump_ = jump;
+}
+
 void SimulatedRack::tick() {
+  if (jump_due_ && jump_due_()) {
+    wall.offset += jump_;
+    jump_due_ = {};
+  }
   takeUpTasks();
   const auto now = clock.steady();
   for (auto& [node, machine] : machines)
@@ -293,20 +302,22 @@ Async<ApplyReport> beside(SimulatedRack& rack, Async<ApplyReport> work) {
 
 LifeEnd live(SimulatedRack& rack, lifecycle::Store& durable, Death death) {
   CrashStore store(durable, death.crash_at, death.lost);
+  store.full_from = death.full_from;
+  rack.jumpWhen([&store, death] { return death.clock_jumps_at != CrashStore::kNever && store.writes >= death.clock_jumps_at; }, death.jump);
   FakeNetboot netboot;
   rack.netboot = &netboot;
   LifeEnd end;
   {
     Workers workers(1);
-    auto certificates = validate::makeCertificateStore(rack.cluster, store, rack.clock, rack.key, rack.folder / "certificates");
-    auto provision = provision::makeProvisionPhase({rack.cluster, rack.bmcs, rack.agents, rack.images, netboot, rack.clock,
+    auto certificates = validate::makeCertificateStore(rack.cluster, store, rack.wall, rack.key, rack.folder / "certificates");
+    auto provision = provision::makeProvisionPhase({rack.cluster, rack.bmcs, rack.agents, rack.images, netboot, rack.wall,
                                                     "http://10.20.0.1:8080", "https://10.20.0.1:8443", "CA", "KEY"});
-    auto firmware = firmware::makeFirmwarePhase(rack.cluster, rack.bmcs, rack.clock, workers);
-    auto validate = validate::makeValidatePhase(rack.cluster, rack.agents, *certificates, store, rack.clock, noPartnersAskedFor);
-    auto pool = pool::makePoolPhase(rack.cluster, rack.agents, *certificates, rack.processes, rack.clock,
+    auto firmware = firmware::makeFirmwarePhase(rack.cluster, rack.bmcs, rack.wall, workers);
+    auto validate = validate::makeValidatePhase(rack.cluster, rack.agents, *certificates, store, rack.wall, noPartnersAskedFor);
+    auto pool = pool::makePoolPhase(rack.cluster, rack.agents, *certificates, rack.processes, rack.wall,
                                     {rack.folder / "slurm.conf", rack.folder / "slurm.conf", rack.folder / "munge.key", {}});
     const lifecycle::Phases phases{provision.get(), firmware.get(), validate.get(), pool.get()};
-    lifecycle::Engine engine(rack.cluster, phases, store, rack.clock, nullptr);
+    lifecycle::Engine engine(rack.cluster, phases, store, rack.wall, nullptr);
     auto report = runInVirtualTime(rack.clock, beside(rack, converge(engine, store, rack.cluster, phases)), &store.crashed, &workers);
     end = {store.crashed, store.writes, false, {}};
     if (!end.crashed && report && !*report) end.problems = report->error().str();
@@ -316,6 +327,7 @@ LifeEnd live(SimulatedRack& rack, lifecycle::Store& durable, Death death) {
     }
   }
   rack.netboot = nullptr;
+  rack.jumpWhen({}, {});
   return end;
 }
 

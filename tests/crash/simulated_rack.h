@@ -34,6 +34,19 @@ struct Machine {
   std::optional<std::chrono::steady_clock::time_point> job_ends_at;
 };
 
+/// Virtual time under a wall clock that somebody sets anew.
+class JumpyClock final : public Clock {
+ public:
+  explicit JumpyClock(FakeClock& time) : time_(time) {}
+  WallTime now() const override { return time_.now() + offset; }
+  std::chrono::steady_clock::time_point steady() const override { return time_.steady(); }
+  Task<void> sleep(std::chrono::milliseconds duration) override { return time_.sleep(duration); }
+  std::chrono::milliseconds offset{0};
+
+ private:
+  FakeClock& time_;
+};
+
 class SimulatedRack {
  public:
   explicit SimulatedRack(std::vector<std::string> names);
@@ -46,11 +59,14 @@ class SimulatedRack {
   /// What happens by itself in the time that has passed: boots, tasks of agents, jobs.
   void tick();
   int uploads(const std::string& node, const std::string& component) { return bmcs.fake(node).components[component].uploads; }
+  /// Sets the wall clock by `jump` once, as soon as it is due.
+  void jumpWhen(std::function<bool()> due, std::chrono::hours jump);
   bool inPool(const std::string& node) const;
   void forgetCounts();
 
   inventory::Cluster cluster;
   FakeClock clock;
+  JumpyClock wall{clock};  ///< what muster sees
   FakeBmcFleet bmcs;
   FakeAgentGateway agents;
   FakeImageStore images;
@@ -78,6 +94,8 @@ class SimulatedRack {
   Result<io::ProcessExit> slurm(const io::Command& command);
   std::string slurmRecord(const NodeName& node) const;
 
+  std::function<bool()> jump_due_;
+  std::chrono::hours jump_{0};
   std::vector<Held> held_;
   std::size_t submissions_seen_ = 0;
 };
@@ -85,7 +103,11 @@ class SimulatedRack {
 struct Death {
   int crash_at = CrashStore::kNever;  ///< the number of the write
   bool lost = false;                  ///< that write did not reach the store
+  int full_from = CrashStore::kNever; ///< instead of dying: from this write on the store is full
+  int clock_jumps_at = CrashStore::kNever;
+  std::chrono::hours jump{0};         ///< of the wall clock, while time itself goes on
 };
+
 
 /// How a life of muster ended.
 struct LifeEnd {

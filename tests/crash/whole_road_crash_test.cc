@@ -39,9 +39,9 @@ void expectTheEnd(SimulatedRack& rack, lifecycle::Store& store, const LifeEnd& e
   EXPECT_THAT(*store.wipesAllowed(), IsEmpty());
 }
 
-/// Dies once at every write of `work`, each time in a world made anew by `prepare`.
+/// Lets the first life go wrong at every write in each of `ways`, in a world made anew by `prepare`; the second must reach the end.
 template <class Prepare>
-void dieAtEveryWrite(Prepare prepare, Expected expected, int at_least) {
+void sufferAtEveryWrite(Prepare prepare, Expected expected, int at_least, std::vector<std::function<Death(int)>> ways) {
   int writes = 0;
   {
     auto [rack, store] = prepare();
@@ -52,13 +52,20 @@ void dieAtEveryWrite(Prepare prepare, Expected expected, int at_least) {
   if (::testing::Test::HasFailure()) return;
   ASSERT_GE(writes, at_least);
   for (int at = 0; at < writes; ++at)
-    for (const bool lost : {true, false}) {
-      SCOPED_TRACE(fmt::format("write {} of {} {}", at, writes, lost ? "lost" : "kept"));
+    for (std::size_t way = 0; way < ways.size(); ++way) {
+      SCOPED_TRACE(fmt::format("write {} of {}, way {}", at, writes, way));
       auto [rack, store] = prepare();
-      ASSERT_TRUE(live(*rack, *store, {at, lost}).crashed);
+      const auto death = ways[way](at);
+      EXPECT_EQ(live(*rack, *store, death).crashed, death.crash_at != CrashStore::kNever);
       expectTheEnd(*rack, *store, live(*rack, *store), expected);
       if (::testing::Test::HasFailure()) return;
     }
+}
+
+template <class Prepare>
+void dieAtEveryWrite(Prepare prepare, Expected expected, int at_least) {
+  sufferAtEveryWrite(prepare, expected, at_least,
+                     {[](int at) { return Death{.crash_at = at, .lost = true}; }, [](int at) { return Death{.crash_at = at, .lost = false}; }});
 }
 
 using World = std::pair<std::unique_ptr<SimulatedRack>, std::unique_ptr<MemoryStore>>;
@@ -85,6 +92,25 @@ TEST(WholeRoadCrash, atEveryWriteOfAFirmwareRolloutOnABusyNode) {
 
 TEST(WholeRoadCrash, atEveryWriteOfADriverRolloutOnABusyNode) {
   dieAtEveryWrite([] { return busy("1.4.2", "45.0"); }, {0, 0, 0, 1}, 20);
+}
+
+/// The disk is full from some write on: what cannot be journaled is not done, and what was begun goes on when there is room again.
+TEST(WholeRoadCrash, storeThatFillsUpLosesNothing) {
+  const auto full = [](int at) { return Death{.full_from = at}; };
+  sufferAtEveryWrite([] { return fresh({"gpu001"}); }, {}, 60, {full});
+  sufferAtEveryWrite([] { return busy("1.5.0", "45.0"); }, {0, 1, 0, 1}, 25, {full});
+}
+
+/// Somebody sets the wall clock in the middle: deadlines count real time, so nothing fails and nothing is done again.
+TEST(WholeRoadCrash, wallClockThatJumpsChangesNothing) {
+  for (const std::chrono::hours jump : {std::chrono::hours(3), std::chrono::hours(-3)})
+    for (int at = 0; at < 60; at += 5) {
+      SCOPED_TRACE(fmt::format("write {}, {} h", at, jump.count()));
+      auto [rack, store] = fresh({"gpu001"});
+      const auto end = live(*rack, *store, {.clock_jumps_at = at, .jump = jump});
+      expectTheEnd(*rack, *store, end, {});
+      if (HasFailure()) return;
+    }
 }
 
 TEST(WholeRoadCrash, manyDeathsInARow) {

@@ -17,6 +17,7 @@ class CrashStore final : public lifecycle::Store {
 
   bool crashed = false;
   int writes = 0;
+  int full_from = kNever;  ///< from this write on nothing is stored: the disk is full
 
   Result<lifecycle::FactSet> facts() override {
     return read([&] { return inner_.facts(); });
@@ -126,6 +127,7 @@ class CrashStore final : public lifecycle::Store {
   auto write(Work work) -> decltype(work()) {
     if (crashed) throw Crash{};
     ++writes;
+    if (full_from != kNever && writes > full_from) return fail(Error(ErrorCode::Unavailable, "database or disk is full").retryable(false));
     if (left_ != kNever && left_-- == 0) {
       crashed = true;
       if (!lost_) (void)work();
