@@ -1,7 +1,7 @@
 #include "base/log.h"
 
 #include <openssl/crypto.h>
-#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -10,6 +10,9 @@
 namespace muster {
 
 namespace {
+
+constexpr std::size_t kMaxFileBytes = 32u << 20;
+constexpr std::size_t kOldFiles = 4;  ///< muster.1.log … muster.4.log
 
 spdlog::level::level_enum levelOf(LogLevel level) {
   switch (level) {
@@ -24,7 +27,7 @@ spdlog::level::level_enum levelOf(LogLevel level) {
 spdlog::sink_ptr openSink(const std::filesystem::path& file) {
   if (file.empty()) return std::make_shared<spdlog::sinks::stderr_sink_mt>();
   try {
-    return std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string());
+    return std::make_shared<spdlog::sinks::rotating_file_sink_mt>(file.string(), kMaxFileBytes, kOldFiles);
   } catch (const spdlog::spdlog_ex&) {
     return std::make_shared<spdlog::sinks::stderr_sink_mt>();  // a log on stderr is better than none
   }
