@@ -35,10 +35,11 @@ function(muster_executable name)
   muster_use_pch(${name})
 endfunction()
 
-# muster_test(NAME [WHOLE] SOURCES... LINKS... [LABELS unit|system|lab|gpu] [TIMEOUT s]): one GoogleTest executable per folder, found by
-# ctest. WHOLE: one test to ctest, for a program whose tests share something that is dear to start.
+# muster_test(NAME [WHOLE] [APART] SOURCES... LINKS... [LABELS unit|system|lab|gpu] [TIMEOUT s]): one GoogleTest executable per folder,
+# found by ctest. WHOLE: one test to ctest, for a program whose tests share something that is dear to start. APART: tests with daemons that
+# may run beside each other, because each has a namespace and a folder of its own.
 function(muster_test name)
-  cmake_parse_arguments(ARG "WHOLE" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "WHOLE;APART" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -54,7 +55,7 @@ function(muster_test name)
     return()
   endif()
   set(lock "")
-  if(NOT ARG_LABELS STREQUAL unit)
+  if(NOT ARG_LABELS STREQUAL unit AND NOT ARG_APART)
     set(lock RESOURCE_LOCK ${name})  # tests with daemons run one at a time in their executable, beside those of another
   endif()
   gtest_discover_tests(${name}_test PROPERTIES LABELS ${ARG_LABELS} ${lock} TIMEOUT ${ARG_TIMEOUT} DISCOVERY_TIMEOUT 60)
