@@ -89,6 +89,20 @@ TEST_F(Http, carriesMethodTargetAndBody) {
   EXPECT_EQ(answer->header("content-type"), "text/plain; charset=utf-8");
 }
 
+/// Its kept-alive connections belong to the context that ends here; the client itself goes on.
+TEST_F(Http, clientOutlivesTheContextThatItWorkedOn) {
+  start();
+  {
+    asio::io_context own;
+    bool done = false;
+    asio::co_spawn(own, client->send(to("/echo")), [&done](std::exception_ptr, Result<HttpResponse> answer) { done = answer.has_value(); });
+    for (const auto until = std::chrono::steady_clock::now() + 10s; !done && std::chrono::steady_clock::now() < until; own.restart(), io.restart())
+      if (own.poll() + io.poll() == 0) std::this_thread::yield();
+    ASSERT_TRUE(done);
+  }
+  EXPECT_EQ(send(to("/echo"))->status, 200);
+}
+
 TEST_F(Http, longestPathWinsAndUnknownOnesSaySo) {
   start();
   EXPECT_EQ(send(to("/tree/a/b"))->body, "GET /tree/a/b ");
