@@ -94,6 +94,17 @@ TEST(WholeRoadCrash, atEveryWriteOfADriverRolloutOnABusyNode) {
   dieAtEveryWrite([] { return busy("1.4.2", "45.0"); }, {0, 0, 0, 1}, 20);
 }
 
+/// The permission is worth one wipe, whatever dies; and no job is killed for it.
+TEST(WholeRoadCrash, atEveryWriteOfAReinstallationOfABusyNode) {
+  const auto reinstall = [] {
+    auto world = busy("1.4.2", "44.0");
+    world.first->images.add("bookworm", "d2d2");
+    EXPECT_TRUE(world.second->allowWipe(NodeName("gpu001"), "new image", WallTime{}));
+    return world;
+  };
+  dieAtEveryWrite(reinstall, {0, 0, 1, 1}, 25);
+}
+
 /// The disk is full from some write on: what cannot be journaled is not done, and what was begun goes on when there is room again.
 TEST(WholeRoadCrash, storeThatFillsUpLosesNothing) {
   const auto full = [](int at) { return Death{.full_from = at}; };
