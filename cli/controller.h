@@ -65,6 +65,7 @@ class Controller {
   Async<lifecycle::ApplyReport> apply(lifecycle::Plan plan) { return engine_->apply(std::move(plan)); }
 
   lifecycle::Store& store() { return *store_; }
+  lifecycle::Engine& engine() { return *engine_; }
   const lifecycle::Phases& phases() const { return phases_; }
   Clock& clock() { return clock_; }
   /// All goals of one subject, from every phase.

@@ -15,6 +15,7 @@ namespace {
 struct Parsed {
   Options options = defaultOptions();
   Selection selection;
+  RolloutFlags rollout;
   std::filesystem::path file, folder;
   std::string node, reason;
   std::vector<std::string> command;
@@ -62,6 +63,26 @@ void addLifecycle(CLI::App& app, Parsed& p) {
                            [&p] { return allowWipe(p.options, p.selection.nodes, p.reason); });
   wipe_command->add_option("nodes", p.selection.nodes, "Hostlist")->required();
   wipe_command->add_option("--reason", p.reason, "Why; kept in the journal")->required();
+}
+
+void addRollout(CLI::App& app, Parsed& p) {
+  auto* group = app.add_subcommand("rollout", "A change, laid over some nodes in waves that stop by themselves")->require_subcommand(1);
+  auto* start = sub(*group, "start", "Freeze the plan, then go on wave by wave", p, [&p] { return rolloutStart(p.options, p.rollout); });
+  start->add_option("--change", p.rollout.change, "What becomes different: a fragment of an inventory (YAML)");
+  start->add_option("--driver", p.rollout.driver, "A declared driver, in the place of the one of its kind");
+  start->add_option("--nodes", p.rollout.nodes, "Hostlist")->required();
+  start->add_option("--canaries", p.rollout.canaries, "So many nodes go first")->check(CLI::Range(1, 10'000));
+  start->add_option("--on-failure", p.rollout.on_failure, "What a failed gate does")->check(CLI::IsMember({"halt", "roll-back"}));
+  start->add_option("--when-unclear", p.rollout.when_unclear, "What to do while nobody can tell whether nodes became slower")
+      ->check(CLI::IsMember({"halt", "go-on"}));
+  sub(*group, "status", "How far the newest rollout is, and why it stands", p, [&p] { return rolloutStatus(p.options); });
+  sub(*group, "pause", "Finish the nodes that are under way, start no others", p, [&p] { return rolloutPause(p.options); });
+  sub(*group, "abort", "The same, for good; what has changed stays changed", p, [&p] { return rolloutAbort(p.options); });
+  auto* resume = sub(*group, "resume", "Go on; nodes that failed in this wave are tried again", p, [&p] { return rolloutResume(p.options, p.rollout); });
+  resume->add_option("--accept", p.rollout.accept_reason, "Go on although the wave's gate failed, and why; kept in the journal");
+  auto* back = sub(*group, "rollback", "Bring the changed nodes back to what they were", p, [&p] { return rolloutRollback(p.options, p.rollout); });
+  for (auto* command : {start, back})
+    command->add_option("--allow-wipe", p.rollout.wipe_reason, "Allow each node's disk to be wiped once for its image, and why; kept in the journal");
 }
 
 void addLab(CLI::App& app, Parsed& p) {
@@ -140,6 +161,7 @@ int main(int argc, char** argv) {
   app.add_flag("--json", parsed.options.json, "Machine-readable output");
   addInventory(app, parsed);
   addLifecycle(app, parsed);
+  addRollout(app, parsed);
   addBmc(app, parsed);
   addLab(app, parsed);
   addRest(app, parsed);

@@ -1,5 +1,6 @@
 // The tables: what an inventory may say. A new key is a row here, and nothing else. Fabrics, nodes, pools and secrets have files of their own.
 #include "inventory/binding.h"
+#include "inventory/change_spec.h"
 #include "inventory/declared.h"
 #include "inventory/formats.h"
 
@@ -148,7 +149,9 @@ ObjectSpec make_imageSpec() {
       .check(checkImportFile)
       .spec();
 }
+}  // namespace
 MUSTER_SPEC(imageSpec)
+namespace {
 
 ObjectSpec make_driverSpec() {
   return Table<Driver>("driver", "driver", "Packages that a node needs beyond its image, and what must be running afterwards.")
@@ -172,7 +175,9 @@ ObjectSpec make_driverSpec() {
       })
       .spec();
 }
+}  // namespace
 MUSTER_SPEC(driverSpec)
+namespace {
 
 void checkComponent(FirmwareComponent& component, const Value& map, Reader& reader) {
   if (component.file.empty()) return;
@@ -221,7 +226,9 @@ ObjectSpec make_baselineSpec() {
       .check(checkBaseline)
       .spec();
 }
+}  // namespace
 MUSTER_SPEC(baselineSpec)
+namespace {
 
 // ---- gates, profiles
 

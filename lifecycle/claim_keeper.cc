@@ -10,8 +10,13 @@ constexpr int kRenewalsPerLease = 3;
 }  // namespace
 
 Result<void> ClaimKeeper::begin() {
-  renewed();
-  return services_.store.signOn(services_.origin.holder, services_.origin.lease);
+  if (*services_.runs == 0) {
+    renewed();
+    TRY_OK(services_.store.signOn(services_.origin.holder, services_.origin.lease));
+  }
+  begun_ = true;
+  ++*services_.runs;
+  return {};
 }
 
 Result<Claim> ClaimKeeper::take(const Subject& subject) { return services_.store.claim(subject); }

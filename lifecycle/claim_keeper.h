@@ -9,8 +9,12 @@ namespace muster::lifecycle {
 class ClaimKeeper {
  public:
   explicit ClaimKeeper(const Services& services) : services_(services) {}
+  ~ClaimKeeper() {
+    if (begun_) --*services_.runs;
+  }
+  ClaimKeeper(const ClaimKeeper&) = delete;
 
-  /// Signs this controller on.
+  /// Signs this controller on, unless another run of it is under way: signing on gives back what an earlier session held.
   Result<void> begin();
   Result<Claim> take(const Subject& subject);
   void release(const Subject& subject);
@@ -25,6 +29,7 @@ class ClaimKeeper {
 
   const Services& services_;
   std::chrono::steady_clock::time_point sure_until_{};
+  bool begun_ = false;
 };
 
 /// What has moved of a subject since the plan was made, one line each.

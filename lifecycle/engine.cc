@@ -142,11 +142,21 @@ Phase* Services::phase(std::string_view name) const {
 }
 
 Async<FactSet> Engine::observe(Policy policy) {
-  CO_TRY(known, services_.store.facts());
-  FactSet facts = std::move(known);
   std::vector<Subject> subjects{Subject::cluster()};
   for (const auto& node : services_.cluster.nodes)
     if (policy.only.empty() || policy.only.contains(Subject(node.name))) subjects.emplace_back(node.name);
+  auto work = observeAll(std::move(subjects));
+  co_return co_await std::move(work);
+}
+
+Async<FactSet> Engine::observeNodes(std::set<Subject> nodes) {
+  auto work = observeAll(std::vector<Subject>(nodes.begin(), nodes.end()));
+  co_return co_await std::move(work);
+}
+
+Async<FactSet> Engine::observeAll(std::vector<Subject> subjects) {
+  CO_TRY(known, services_.store.facts());
+  FactSet facts = std::move(known);
   Observation observation(services_, facts);
   auto read = observation.readAll(std::move(subjects));
   co_await std::move(read);

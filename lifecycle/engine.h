@@ -17,6 +17,7 @@
 #include "lifecycle/store.h"
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,7 @@ struct Services {
   Clock& clock;
   EventSink sink;
   Origin origin = {};
+  std::shared_ptr<std::size_t> runs = std::make_shared<std::size_t>(0);  ///< plans being carried out under one session of the store
 
   /// Fills time, stores the event (a store that refuses costs only the event) and shows it.
   void emit(Event event, bool stored = true) const;
@@ -79,7 +81,10 @@ class Engine {
   /// Errors: only of the store
   Async<FactSet> observe(Policy policy);
 
-  /// Carries out the plan. Open intents of an earlier run are taken up again: the facet is re-read first, and only if
+  /// The same for these nodes alone, without the cluster: what a run over many nodes asks before and after each of them.
+  Async<FactSet> observeNodes(std::set<Subject> nodes);
+
+  /// Carries out the plan. Several may be carried out at once when no subject is in two of them. Open intents of an earlier run are taken up again: the facet is re-read first, and only if
   /// the goal is not met does the phase act, with the same intent id and its recorded operation.
   /// Open intents of the plan's subjects that the plan no longer names are closed after a look; call it with an empty plan too.
   /// Each subject is claimed while it is worked on; one that another controller holds is left alone and told of, with its dependents.
@@ -89,6 +94,8 @@ class Engine {
   Async<ApplyReport> apply(Plan plan);
 
  private:
+  Async<FactSet> observeAll(std::vector<Subject> subjects);
+
   Services services_;
 };
 

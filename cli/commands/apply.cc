@@ -1,12 +1,10 @@
 // plan and apply: observe, compute, show, carry out.
 #include "cli/commands/commands.h"
 
-#include "base/log.h"
-#include "cli/controller.h"
+#include "cli/session.h"
 #include "cli/view/plan_view.h"
-#include "cli/view/progress.h"
 #include "cli/view/summary.h"
-#include "inventory/hostlist.h"
+#include "lifecycle/rollout/overlay.h"
 
 #include <iostream>
 #include <thread>
@@ -21,50 +19,10 @@ constexpr int kMaxRounds = 4;  ///< apply plans again after each round, until no
 constexpr std::chrono::seconds kWaitForOthers{10};  ///< between two looks at what other controllers work on
 constexpr int kMaxWaitsForOthers = 360;
 
-/// A cluster with its controller, inside the lab when there is one.
-struct Session {
-  inventory::Cluster cluster;
-  std::optional<lab::LabHandle> lab;
-  ProgressView view;
-  std::unique_ptr<Controller> controller;
-
-  Session(inventory::Cluster declared, ProgressView::Style style) : cluster(std::move(declared)), view(std::cout, style) {}
-
-  /// `quiet`: what is seen on the way is not shown, standard output belongs to the command's own answer.
-  static Result<std::unique_ptr<Session>> open(const Options& options, inventory::Cluster cluster, Role role, bool quiet) {
-    auto session = std::make_unique<Session>(std::move(cluster), ProgressView::styleFor(options.json));
-    TRY(found, lab::find(options.labFolder(session->cluster)));
-    session->lab = std::move(found);
-    if (session->lab) TRY_OK(lab::enter(*session->lab));
-    TRY_OK(io::makeDirs(options.state));
-    startLog(options.state / "muster.log", LogLevel::Info);
-    TRY(controller, Controller::start(options, session->cluster, session->lab, role, [view = &session->view, quiet](const auto& event) {
-      if (!quiet) view->show(event);
-    }));
-    session->controller = std::move(controller);
-    return session;
-  }
-
-  /// Nothing is observed and nothing started: what the store knows.
-  static Result<std::unique_ptr<Session>> openStored(const Options& options, inventory::Cluster cluster) {
-    auto session = std::make_unique<Session>(std::move(cluster), ProgressView::Style::Lines);
-    TRY(found, lab::find(options.labFolder(session->cluster)));
-    session->lab = std::move(found);
-    TRY(controller, Controller::look(options, session->cluster, session->lab));
-    session->controller = std::move(controller);
-    return session;
-  }
-};
-
 Result<Policy> policyFor(const inventory::Cluster& cluster, const Selection& selection, lifecycle::Store& store) {
+  TRY(nodes, selectedNodes(cluster, selection.nodes));
   std::set<lifecycle::Subject> only;
-  if (!selection.nodes.empty()) {
-    TRY(names, inventory::expandHostlist(selection.nodes));
-    for (const auto& name : names) {
-      if (!cluster.findNode(NodeName(name))) return fail(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", name));
-      only.insert(lifecycle::Subject(NodeName(name)));
-    }
-  }
+  for (const auto& node : nodes) only.insert(lifecycle::Subject(node));
   return lifecycle::policyOf(store, std::move(only));
 }
 
@@ -75,7 +33,7 @@ Result<Plan> observedPlan(Session& session, const Policy& policy) {
 
 int finish(Session& session, const Options& options, WallTime started, int code) {
   if (options.json) return code;
-  if (const auto table = stageTable(session.cluster, session.controller->store(), started)) std::cout << "\n" << *table;
+  if (const auto table = stageTable(session.cluster(), session.controller->store(), started)) std::cout << "\n" << *table;
   return code;
 }
 
@@ -83,7 +41,9 @@ int finish(Session& session, const Options& options, WallTime started, int code)
 Result<int> converge(Session& session, const Options& options, const Selection& selection) {
   int waits = 0;
   for (int round = 0; round < kMaxRounds; ++round) {
-    TRY(policy, policyFor(session.cluster, selection, session.controller->store()));
+    TRY(rollouts, lifecycle::rolloutsMark(session.controller->store()));
+    if (rollouts != session.rollouts) return fail(ErrorCode::Conflict, "a rollout has gone on while this ran; start it again to go on from there");
+    TRY(policy, policyFor(session.cluster(), selection, session.controller->store()));
     TRY(plan, observedPlan(session, policy));
     if (!options.json) std::cout << planText(plan) << std::endl;
     TRY(open, session.controller->store().openIntents());
@@ -121,7 +81,7 @@ Result<Plan> readPlan(const inventory::Cluster& cluster, const std::filesystem::
 
 Result<int> applySaved(Session& session, const Options& options, const Plan& saved) {
   TRY(facts, session.controller->run(session.controller->observe(saved.policy)));
-  const auto stale = lifecycle::staleReasons(saved, session.cluster, facts);
+  const auto stale = lifecycle::staleReasons(saved, session.cluster(), facts);
   if (!stale.empty()) return fail(outdated(stale));
   TRY(report, session.controller->run(session.controller->apply(saved)));
   session.view.finish();
@@ -132,12 +92,12 @@ Result<int> applySaved(Session& session, const Options& options, const Plan& sav
 }  // namespace
 
 int plan(const Options& options, const Selection& selection, const std::filesystem::path& out, bool refresh) {
-  auto cluster = loadCluster(options);
-  if (!cluster) return report(cluster.error());
-  auto session = refresh ? Session::open(options, std::move(*cluster), Role::Looks, options.json) : Session::openStored(options, std::move(*cluster));
+  auto live = liveCluster(options);
+  if (!live) return report(live.error());
+  auto session = refresh ? Session::open(options, std::move(*live), Role::Looks, options.json) : Session::openStored(options, std::move(*live));
   if (!session) return report(session.error());
   auto& controller = *(*session)->controller;
-  const auto policy = policyFor((*session)->cluster, selection, controller.store());
+  const auto policy = policyFor((*session)->cluster(), selection, controller.store());
   if (!policy) return report(policy.error());
   const auto made = refresh ? observedPlan(**session, *policy) : [&]() -> Result<Plan> {
     TRY(facts, controller.store().facts());
@@ -153,15 +113,15 @@ int plan(const Options& options, const Selection& selection, const std::filesyst
 int apply(const Options& options, const Selection& selection, const std::filesystem::path& saved_plan) {
   if (!saved_plan.empty() && !selection.nodes.empty())
     return report(Error(ErrorCode::InvalidInput, "a saved plan is applied as it is; name its nodes when it is made: muster plan --nodes … --out FILE"));
-  auto cluster = loadCluster(options);
-  if (!cluster) return report(cluster.error());
+  auto live = liveCluster(options);
+  if (!live) return report(live.error());
   std::optional<Plan> saved;
   if (!saved_plan.empty()) {
-    auto read = readPlan(*cluster, saved_plan);
+    auto read = readPlan((*live)->cluster(), saved_plan);
     if (!read) return report(read.error());
     saved = std::move(*read);
   }
-  auto session = Session::open(options, std::move(*cluster), Role::Acts, false);
+  auto session = Session::open(options, std::move(*live), Role::Acts, false);
   if (!session) return report(session.error());
   const auto started = SystemClock().now();
   auto code = saved ? applySaved(**session, options, *saved) : converge(**session, options, selection);

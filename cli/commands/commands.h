@@ -3,6 +3,7 @@
 
 #include "cli/options.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,21 @@ int events(const Options& options, const std::string& subject, std::size_t limit
 int history(const Options& options, const std::string& what, std::size_t limit);
 int auditVerify(const Options& options, const std::string& expected);
 int allowWipe(const Options& options, const std::string& nodes, const std::string& reason);
+
+// rollouts
+struct RolloutFlags {
+  std::filesystem::path change;
+  std::string driver, nodes;
+  std::optional<int> canaries;
+  std::string on_failure, when_unclear;  ///< in place of what the change file says; empty: as it says
+  std::string wipe_reason, accept_reason;
+};
+int rolloutStart(const Options& options, const RolloutFlags& flags);
+int rolloutStatus(const Options& options);
+int rolloutPause(const Options& options);
+int rolloutAbort(const Options& options);
+int rolloutResume(const Options& options, const RolloutFlags& flags);
+int rolloutRollback(const Options& options, const RolloutFlags& flags);
 
 // lab
 int labUp(const Options& options);

@@ -1,8 +1,7 @@
 // status, why, events, wipe, cert: what the state folder knows.
 #include "cli/commands/commands.h"
 
-#include "cli/controller.h"
-#include "cli/view/progress.h"
+#include "cli/session.h"
 #include "inventory/hostlist.h"
 #include "lifecycle/explain.h"
 
@@ -15,17 +14,18 @@ namespace {
 constexpr std::chrono::milliseconds kWatchPeriod{500};
 
 struct Looking {
-  inventory::Cluster cluster;
+  std::unique_ptr<lifecycle::LiveCluster> live;
   std::optional<lab::LabHandle> lab;
   std::unique_ptr<Controller> controller;
+  const inventory::Cluster& cluster() const { return live->cluster(); }
 };
 
 Result<std::unique_ptr<Looking>> look(const Options& options) {
-  TRY(cluster, loadCluster(options));
-  auto looking = std::make_unique<Looking>(Looking{std::move(cluster), std::nullopt, nullptr});
-  TRY(lab, lab::find(options.labFolder(looking->cluster)));
+  TRY(live, liveCluster(options));
+  auto looking = std::make_unique<Looking>(Looking{std::move(live), std::nullopt, nullptr});
+  TRY(lab, lab::find(options.labFolder(looking->cluster())));
   looking->lab = std::move(lab);
-  TRY(controller, Controller::look(options, looking->cluster, looking->lab));
+  TRY(controller, Controller::look(options, looking->cluster(), looking->lab));
   looking->controller = std::move(controller);
   return looking;
 }
@@ -45,7 +45,7 @@ Result<std::vector<StatusRow>> statusRows(Looking& looking) {
   for (auto& intent : all_open) intents_of[intent.action.facet.subject].push_back(std::move(intent));
   for (auto& finding : all_findings) findings_of[finding.facet.subject].push_back(std::move(finding));
   std::vector<StatusRow> rows;
-  for (const auto& node : looking.cluster.nodes) {
+  for (const auto& node : looking.cluster().nodes) {
     const lifecycle::Subject subject(node.name);
     const auto& mine = intents_of[subject];
     const auto& findings = findings_of[subject];
@@ -72,7 +72,7 @@ std::string statusJson(const std::vector<StatusRow>& rows) {
 
 Result<std::unique_ptr<validate::CertificateStore>> openCertificates(const Options& options, Looking& looking) {
   TRY(keys, Keys::loadOrCreate(options.state));
-  return validate::makeCertificateStore(looking.cluster, looking.controller->store(), looking.controller->clock(), keys.signing, options.state / "certificates");
+  return validate::makeCertificateStore(looking.cluster(), looking.controller->store(), looking.controller->clock(), keys.signing, options.state / "certificates");
 }
 
 }  // namespace
@@ -95,11 +95,11 @@ int status(const Options& options, bool watch) {
 int why(const Options& options, const std::string& node) {
   auto looking = look(options);
   if (!looking) return report(looking.error());
-  if (node != lifecycle::Subject::kCluster && !(*looking)->cluster.findNode(NodeName(node)))
+  if (node != lifecycle::Subject::kCluster && !(*looking)->cluster().findNode(NodeName(node)))
     return report(Error(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", node)));
   auto& controller = *(*looking)->controller;
   const auto subject = lifecycle::Subject::parse(node);
-  const auto gathered = lifecycle::gatherExplanation((*looking)->cluster, controller.phases(), controller.store(), subject, controller.clock().now());
+  const auto gathered = lifecycle::gatherExplanation((*looking)->cluster(), controller.phases(), controller.store(), subject, controller.clock().now());
   if (!gathered) return report(gathered.error());
   const auto explanation = lifecycle::explain(*gathered);
   std::cout << (options.json ? explanation.toJson() + "\n" : explanation.text());
@@ -154,10 +154,10 @@ int certVerify(const Options& options, const std::string& node) {
   if (!looking) return report(looking.error());
   const auto certificates = openCertificates(options, **looking);
   if (!certificates) return report(certificates.error());
-  if (!node.empty() && !(*looking)->cluster.findNode(NodeName(node)))
+  if (!node.empty() && !(*looking)->cluster().findNode(NodeName(node)))
     return report(Error(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", node)));
   bool all_valid = true;
-  for (const auto& each : (*looking)->cluster.nodes) {
+  for (const auto& each : (*looking)->cluster().nodes) {
     if (!node.empty() && each.name.str() != node) continue;
     const auto valid = (*certificates)->requireValid(each.name);
     all_valid = all_valid && valid;

@@ -1,0 +1,205 @@
+// rollout start, status, pause, abort, resume, rollback. What they decide is in lifecycle/rollout/.
+#include "cli/commands/commands.h"
+
+#include "cli/session.h"
+#include "cli/view/rollout_view.h"
+#include "lifecycle/rollout/freeze.h"
+#include "lifecycle/rollout/overlay.h"
+#include "lifecycle/rollout/runner.h"
+
+#include <nlohmann/json.hpp>
+
+#include <iostream>
+
+namespace muster::cli {
+namespace {
+
+using lifecycle::RolloutBook;
+using lifecycle::RolloutState;
+using lifecycle::RolloutWay;
+
+constexpr std::size_t kMaxChangeBytes = 1 << 20;
+
+std::string whoAmI() { return fmt::format("{}@{}", userName(), hostName()); }
+
+/// Which leaf switches each node's HCAs are cabled to. A fabric that cannot be expanded has none: `muster fabric diff` says why.
+std::map<std::string, std::set<std::string>> leavesOf(const inventory::Cluster& cluster) {
+  std::map<std::string, std::set<std::string>> out;
+  for (const auto& [name, fabric] : cluster.fabrics) {
+    const auto topology = fabric::declaredTopology(cluster, fabric);
+    if (!topology) continue;
+    for (const auto& link : topology->links)
+      for (const auto& [end, other] : {std::pair{link.a, link.b}, std::pair{link.b, link.a}})
+        if (!topology->devices.at(end.node).is_switch && topology->devices.at(other.node).is_switch)
+          out[end.node.substr(0, end.node.find(' '))].insert(other.node);
+  }
+  return out;
+}
+
+/// The text of the change, and the file that its places and paths refer to.
+struct Source {
+  std::string text;
+  std::filesystem::path file;
+};
+
+Result<Source> sourceOf(const Options& options, const RolloutFlags& flags, const lifecycle::LiveCluster& live, const std::vector<NodeName>& nodes) {
+  if (flags.change.empty() == flags.driver.empty())
+    return fail(ErrorCode::InvalidInput, "say what changes, in one way: --change FILE or --driver NAME");
+  if (!flags.change.empty()) {
+    TRY(text, io::readFile(flags.change, kMaxChangeBytes));
+    std::error_code ignored;
+    return Source{std::move(text), std::filesystem::absolute(flags.change, ignored)};
+  }
+  std::vector<std::string> profiles;
+  for (const auto& node : nodes) profiles.push_back(live.cluster().profileOf(*live.cluster().findNode(node)).name);
+  TRY(text, inventory::changeToDriver(live.cluster(), flags.driver, profiles));
+  return Source{std::move(text), options.inventory};
+}
+
+Result<inventory::Change> readChange(const Source& source, const lifecycle::LiveCluster& live) {
+  auto loaded = inventory::loadChangeText(source.text, source.file, live.cluster());
+  for (const auto& one : loaded.diagnostics.all()) std::cerr << one.str() << '\n';
+  if (!loaded.change)
+    return fail(ErrorCode::InvalidInput, fmt::format("{} has {} problems; nothing was done", source.file.string(), loaded.diagnostics.all().size()));
+  return std::move(*loaded.change);
+}
+
+inventory::RolloutPolicy policyOf(inventory::RolloutPolicy policy, const RolloutFlags& flags) {
+  if (flags.canaries) policy.canary = {*flags.canaries, std::nullopt};
+  if (flags.on_failure == "halt") policy.on_failure = inventory::OnFailure::Halt;
+  if (flags.on_failure == "roll-back") policy.on_failure = inventory::OnFailure::RollBack;
+  if (flags.when_unclear == "halt") policy.regression.when_unclear = inventory::WhenUnclear::Halt;
+  if (flags.when_unclear == "go-on") policy.regression.when_unclear = inventory::WhenUnclear::GoOn;
+  return policy;
+}
+
+int codeOf(RolloutState state) {
+  switch (state) {
+    case RolloutState::Done:
+    case RolloutState::RolledBack: return kOk;
+    case RolloutState::Halted: return kFailed;
+    case RolloutState::Running:
+    case RolloutState::Paused:
+    case RolloutState::Aborted: break;
+  }
+  return kWorkLeft;
+}
+
+/// Runs it in the foreground until it stops by itself, and shows where it stands then.
+Result<int> carryOn(Session& session, const Options& options, RolloutBook& book, RolloutWay way) {
+  auto& controller = *session.controller;
+  const lifecycle::EventSink show = [&session](const lifecycle::Event& event) { session.view.show(event); };
+  lifecycle::RolloutRunner runner({*session.live, controller.engine(), controller.phases(), controller.store(), controller.clock(),
+                                   options.json ? nullptr : show, leavesOf},
+                                  book);
+  TRY_OK(controller.run(runner.run(way)));
+  session.view.finish();
+  const auto& rollout = book.rollout();
+  std::cout << (options.json ? rolloutJson(book, {}) : rolloutText(book, {}));
+  if (rollout.state == RolloutState::RolledBack && book.count(lifecycle::NodeState::Stuck) > 0) return int{kWorkLeft};
+  if (rollout.state == RolloutState::Done && (book.count(lifecycle::NodeState::Failed) > 0 || book.count(lifecycle::NodeState::Skipped) > 0))
+    return int{kWorkLeft};
+  return codeOf(rollout.state);
+}
+
+/// Reads every node once, after their agents have had time to call the new process.
+Result<lifecycle::FactSet> lookAt(Session& session, const std::vector<NodeName>& nodes) {
+  lifecycle::Policy policy;
+  for (const auto& node : nodes)
+    if (session.cluster().findNode(node)) policy.only.insert(lifecycle::Subject(node));
+  return session.controller->run(session.controller->observe(std::move(policy)));
+}
+
+std::vector<NodeName> nodesOf(const RolloutBook& book) {
+  std::vector<NodeName> out;
+  for (const auto& [node, progress] : book.progress()) out.push_back(node);
+  return out;
+}
+
+Result<int> start(const Options& options, const RolloutFlags& flags) {
+  const auto id = lifecycle::newRolloutId();
+  TRY(live, liveCluster(options));
+  TRY(nodes, selectedNodes(live->cluster(), flags.nodes));
+  TRY(source, sourceOf(options, flags, *live, nodes));
+  TRY(change, readChange(source, *live));
+  const auto policy = policyOf(change.policy, flags);
+  live->add(id, std::move(change));
+  TRY(session, Session::open(options, std::move(live), Role::Acts, options.json));
+  auto& controller = *session->controller;
+  TRY_OK(lifecycle::dropAbsorbed(*session->live, controller.store()));
+  TRY(facts, lookAt(*session, nodes));
+  TRY(book, lifecycle::freezeRollout(*session->live, controller.phases(), controller.store(), facts,
+                                     {id, controller.clock().now(), userName(), hostName(), options.command_line, source.file.string(), source.text,
+                                      policy, flags.wipe_reason, nodes}));
+  if (!options.json) std::cout << frozenText(book) << std::endl;
+  return carryOn(*session, options, book, RolloutWay::Forward);
+}
+
+Result<int> resume(const Options& options, const RolloutFlags& flags) {
+  TRY(live, liveCluster(options));
+  TRY(session, Session::open(options, std::move(live), Role::Acts, options.json));
+  auto& controller = *session->controller;
+  TRY(book, RolloutBook::newest(controller.store()));
+  const auto accepted = flags.accept_reason.empty() ? "" : fmt::format("{}: {}", whoAmI(), flags.accept_reason);
+  TRY(way, lifecycle::prepareResume(book, accepted));
+  TRY_OK(lookAt(*session, nodesOf(book)));
+  return carryOn(*session, options, book, way);
+}
+
+Result<int> rollback(const Options& options, const RolloutFlags& flags) {
+  TRY(live, liveCluster(options));
+  TRY(session, Session::open(options, std::move(live), Role::Acts, options.json));
+  TRY(book, RolloutBook::newest(session->controller->store()));
+  if (book.rollout().state == RolloutState::RolledBack && book.count(lifecycle::NodeState::Stuck) == 0)
+    return fail(ErrorCode::Conflict, fmt::format("rollout {} is rolled back already", book.rollout().id));
+  if (!flags.wipe_reason.empty()) {
+    auto next = book.rollout();
+    next.wipe_reason = flags.wipe_reason;
+    TRY_OK(book.save(std::move(next)));
+  }
+  TRY_OK(lookAt(*session, nodesOf(book)));
+  return carryOn(*session, options, book, RolloutWay::Back);
+}
+
+/// The store without a controller. Errors: NotFound when nothing was done yet
+Result<std::unique_ptr<lifecycle::Store>> openStored(const Options& options) {
+  if (std::error_code ignored; options.store.empty() && !std::filesystem::exists(options.state / "muster.db", ignored))
+    return fail(ErrorCode::NotFound, fmt::format("nothing has been done yet in {}: there is no rollout", options.state.string()));
+  return lifecycle::openStore(options.storeUrl());
+}
+
+Result<int> status(const Options& options) {
+  TRY(store, openStored(options));
+  TRY(book, RolloutBook::newest(*store));
+  TRY(order, book.order());
+  std::cout << (options.json ? rolloutJson(book, order) : rolloutText(book, order));
+  return codeOf(book.rollout().state);
+}
+
+/// With a store of its own, whoever has the state folder's lock is the only one who could be running it.
+Result<int> order(const Options& options, lifecycle::Order what) {
+  TRY(store, openStored(options));
+  TRY(book, RolloutBook::newest(*store));
+  std::optional<io::FileLock> lock;
+  if (options.store.empty())
+    if (auto taken = io::FileLock::take(options.state / "lock")) lock.emplace(std::move(*taken));
+  TRY(done, lifecycle::orderRollout(book, what, whoAmI(), lock.has_value()));
+  const lifecycle::Event event{0, SystemClock().now(), lifecycle::EventKind::Note, {}, "", fmt::format("{} ({})", done, whoAmI())};
+  TRY(noted, store->addEvent(event));
+  (void)noted;
+  std::cout << (options.json ? nlohmann::json{{"rollout", book.rollout().id}, {"done", done}}.dump() : done) << '\n';
+  return int{kOk};
+}
+
+int answer(const Result<int>& code) { return code ? *code : report(code.error()); }
+
+}  // namespace
+
+int rolloutStart(const Options& options, const RolloutFlags& flags) { return answer(start(options, flags)); }
+int rolloutStatus(const Options& options) { return answer(status(options)); }
+int rolloutPause(const Options& options) { return answer(order(options, lifecycle::Order::Pause)); }
+int rolloutAbort(const Options& options) { return answer(order(options, lifecycle::Order::Abort)); }
+int rolloutResume(const Options& options, const RolloutFlags& flags) { return answer(resume(options, flags)); }
+int rolloutRollback(const Options& options, const RolloutFlags& flags) { return answer(rollback(options, flags)); }
+
+}  // namespace muster::cli

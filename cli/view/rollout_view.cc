@@ -1,0 +1,95 @@
+#include "cli/view/rollout_view.h"
+
+#include "inventory/hostlist.h"
+#include "lifecycle/rollout/gate.h"
+
+#include <nlohmann/json.hpp>
+
+#include <array>
+
+namespace muster::cli {
+namespace {
+
+using lifecycle::NodeState;
+using lifecycle::RolloutBook;
+
+constexpr std::size_t kMaxNodesExplained = 20;
+constexpr std::array kStates{NodeState::Waiting, NodeState::Started,  NodeState::Done,      NodeState::Failed,  NodeState::Skipped,
+                             NodeState::Untouched, NodeState::Returning, NodeState::Returned, NodeState::Stuck};
+
+std::string fold(const std::vector<NodeName>& nodes) {
+  std::vector<std::string> names;
+  for (const auto& node : nodes) names.push_back(node.str());
+  return inventory::foldHostlist(std::move(names));
+}
+
+std::vector<NodeName> inState(const RolloutBook& book, NodeState state) {
+  std::vector<NodeName> out;
+  for (const auto& [node, progress] : book.progress())
+    if (progress.state == state) out.push_back(node);
+  return out;
+}
+
+std::string explained(const RolloutBook& book, NodeState state) {
+  std::string out;
+  const auto nodes = inState(book, state);
+  for (std::size_t i = 0; i < nodes.size() && i < kMaxNodesExplained; ++i)
+    if (const auto& why = book.of(nodes[i]).why; !why.empty()) out += fmt::format("    {}: {}\n", nodes[i].str(), why);
+  if (nodes.size() > kMaxNodesExplained) out += fmt::format("    … and {} more\n", nodes.size() - kMaxNodesExplained);
+  return out;
+}
+
+std::string wavesText(const RolloutBook& book) {
+  const auto& rollout = book.rollout();
+  std::string out;
+  for (std::size_t i = 0; i < rollout.waves.size(); ++i) {
+    std::size_t done = 0;
+    for (const auto& node : rollout.waves[i].nodes) done += book.of(node).state == NodeState::Done;
+    out += fmt::format("  {} {:<10} {:>6} nodes, {:>6} done   {}\n", i == rollout.wave && rollout.isOpen() ? ">" : " ", rollout.waves[i].name,
+                       rollout.waves[i].nodes.size(), done, fold(rollout.waves[i].nodes));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string frozenText(const RolloutBook& book) {
+  const auto& rollout = book.rollout();
+  std::string out = fmt::format("rollout {}, plan {}\n{}", rollout.id, rollout.plan_hash.substr(0, 12), wavesText(book));
+  if (const auto untouched = inState(book, NodeState::Untouched); !untouched.empty())
+    out += fmt::format("  nothing to do on {}\n", fold(untouched));
+  if (const auto skipped = inState(book, NodeState::Skipped); !skipped.empty())
+    out += fmt::format("  left out: {}\n{}", fold(skipped), explained(book, NodeState::Skipped));
+  for (const auto& text : rollout.irreversible) out += "  a rollback cannot undo all: " + text + "\n";
+  return out;
+}
+
+std::string rolloutText(const RolloutBook& book, const lifecycle::GivenOrder& order) {
+  const auto& rollout = book.rollout();
+  std::string out = fmt::format("rollout {}: {}{}\n", rollout.id, toString(rollout.state),
+                                rollout.way == lifecycle::RolloutWay::Back && rollout.isOpen() ? ", on its way back" : "");
+  out += fmt::format("  asked for by {}@{} at {}: {}\n", rollout.user, rollout.host, toString(rollout.at), rollout.command);
+  if (order.order != lifecycle::Order::None && rollout.state == lifecycle::RolloutState::Running)
+    out += fmt::format("  told to {} by {}\n", toString(order.order), order.by);
+  for (const auto& reason : rollout.reasons) out += "  " + reason + "\n";
+  out += wavesText(book);
+  for (const auto state : kStates) {
+    const auto nodes = inState(book, state);
+    if (!nodes.empty()) out += fmt::format("  {:<10}{:>6}  {}\n{}", toString(state), nodes.size(), fold(nodes), explained(book, state));
+  }
+  for (const auto& gate : rollout.gates) out += lifecycle::textOf(gate) + "\n";
+  return out;
+}
+
+std::string rolloutJson(const RolloutBook& book, const lifecycle::GivenOrder& order) {
+  auto out = lifecycle::toJson(book.rollout());
+  out["at"] = toString(book.rollout().at);
+  out["order"] = {{"order", toString(order.order)}, {"by", order.by}};
+  out["nodes"] = nlohmann::json::object();
+  for (const auto& [node, progress] : book.progress()) out["nodes"][node.str()] = lifecycle::toJson(progress);
+  out["counts"] = nlohmann::json::object();
+  for (const auto state : kStates) out["counts"][std::string(toString(state))] = book.count(state);
+  return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,16 @@
+// A rollout for people and for machines.
+#pragma once
+
+#include "lifecycle/rollout/book.h"
+
+#include <string>
+
+namespace muster::cli {
+
+/// What was frozen: waves, who is left out and why, what cannot be undone.
+std::string frozenText(const lifecycle::RolloutBook& book);
+/// `order`: what another process was told to do and has not done yet.
+std::string rolloutText(const lifecycle::RolloutBook& book, const lifecycle::GivenOrder& order);
+std::string rolloutJson(const lifecycle::RolloutBook& book, const lifecycle::GivenOrder& order);
+
+}  // namespace muster::cli

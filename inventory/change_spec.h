@@ -1,0 +1,15 @@
+// Tables that an inventory and a change have in common. Internal to inventory/.
+#pragma once
+
+#include "inventory/change.h"
+#include "inventory/spec.h"
+
+namespace muster::inventory {
+
+const ObjectSpec* imageSpec();
+const ObjectSpec* driverSpec();
+const ObjectSpec* baselineSpec();
+/// The table of a whole change file.
+const ObjectSpec* changeSpec();
+
+}  // namespace muster::inventory

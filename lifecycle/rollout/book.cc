@@ -1,0 +1,193 @@
+#include "lifecycle/rollout/book.h"
+
+#include "lifecycle/json.h"
+
+#include <algorithm>
+
+namespace muster::lifecycle {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kList = "rollout.list";
+constexpr const char* kLast = "rollout.last";
+
+std::string keyOf(const std::string& id, std::string_view part = {}) {
+  return part.empty() ? "rollout." + id : fmt::format("rollout.{}.{}", id, part);
+}
+std::string recordKey(const std::string& id, std::size_t record) { return keyOf(id, fmt::format("nodes.{}", record)); }
+
+Error overtaken(const std::string& id) {
+  return Error(ErrorCode::Conflict, fmt::format("another muster has taken rollout {} over; this one stops", id));
+}
+
+Result<std::vector<std::string>> idsFrom(const std::optional<std::string>& text) {
+  if (!text) return std::vector<std::string>{};
+  const auto source = json::parse(*text, nullptr, false);
+  if (!source.is_array() || !std::all_of(source.begin(), source.end(), [](const json& id) { return id.is_string(); }))
+    return fail(ErrorCode::Corrupt, "the store's list of rollouts cannot be read");
+  return source.get<std::vector<std::string>>();
+}
+
+Order orderFrom(const std::string& word) { return word == "pause" ? Order::Pause : word == "abort" ? Order::Abort : Order::None; }
+
+}  // namespace
+
+std::string_view toString(Order order) {
+  switch (order) {
+    case Order::Pause: return "pause";
+    case Order::Abort: return "abort";
+    case Order::None: break;
+  }
+  return "none";
+}
+
+std::string RolloutBook::key(std::string_view part) const { return keyOf(rollout_.id, part); }
+
+const FrozenNode* RolloutBook::frozen(const NodeName& node) const {
+  const auto found = frozen_.find(node);
+  return found == frozen_.end() ? nullptr : &found->second;
+}
+
+std::size_t RolloutBook::count(NodeState state) const {
+  return static_cast<std::size_t>(std::count_if(progress_.begin(), progress_.end(), [state](const auto& p) { return p.second.state == state; }));
+}
+
+void RolloutBook::number() {
+  std::size_t index = 0;
+  for (const auto& [node, progress] : progress_) {
+    const auto record = index++ / kNodesPerRecord;
+    if (record == members_.size()) members_.emplace_back();
+    members_[record].push_back(node);
+    record_of_[node] = record;
+  }
+}
+
+std::string RolloutBook::recordText(std::size_t record) const {
+  json nodes = json::object();
+  for (const auto& node : members_[record]) nodes[node.str()] = toJson(progress_.at(node));
+  return canonical({{"epoch", rollout_.epoch}, {"nodes", std::move(nodes)}});
+}
+
+Result<RolloutBook> RolloutBook::create(Store& store, Rollout rollout, std::map<NodeName, FrozenNode> frozen,
+                                        std::map<NodeName, NodeProgress> progress) {
+  RolloutBook book(store);
+  book.rollout_ = std::move(rollout);
+  book.frozen_ = std::move(frozen);
+  book.progress_ = std::move(progress);
+  book.number();
+  json frozen_text = json::object();
+  for (const auto& [node, what] : book.frozen_) frozen_text[node.str()] = toJson(what);
+  const auto& id = book.rollout_.id;
+  TRY_OK(store.putValue(book.key("frozen"), canonical(frozen_text)));
+  for (std::size_t record = 0; record < book.members_.size(); ++record) {
+    book.records_.push_back(book.recordText(record));
+    TRY_OK(store.putValue(recordKey(id, record), book.records_.back()));
+  }
+  book.text_ = canonical(toJson(book.rollout_));
+  TRY_OK(store.putValue(keyOf(id), book.text_));
+  TRY(before, store.getValue(kList));
+  TRY(ids, idsFrom(before));
+  ids.push_back(id);
+  TRY(listed, store.exchangeValue(kList, before, canonical(ids)));
+  if (!listed) return fail(ErrorCode::Conflict, "another rollout was started at the same moment; look at it with `muster rollout status`");
+  TRY_OK(store.putValue(kLast, id));
+  return book;
+}
+
+Result<RolloutBook> RolloutBook::open(Store& store, const std::string& id) {
+  RolloutBook book(store);
+  TRY(text, store.getValue(keyOf(id)));
+  if (!text) return fail(ErrorCode::NotFound, fmt::format("there is no rollout {}", id));
+  TRY(rollout, rolloutFromJson(*text));
+  book.text_ = *text;
+  book.rollout_ = std::move(rollout);
+  TRY(frozen_text, store.getValue(keyOf(id, "frozen")));
+  TRY(frozen, frozenFromJson(frozen_text.value_or("")));
+  book.frozen_ = std::move(frozen);
+  for (std::size_t record = 0;; ++record) {
+    TRY(one, store.getValue(recordKey(id, record)));
+    if (!one) break;
+    TRY(progress, progressFromJson(*one));
+    book.progress_.merge(progress);
+    book.records_.push_back(std::move(*one));
+  }
+  book.number();
+  if (book.members_.size() != book.records_.size())
+    return fail(ErrorCode::Corrupt, fmt::format("the store's records of the nodes of rollout {} do not belong together", id));
+  return book;
+}
+
+Result<std::vector<std::string>> RolloutBook::list(Store& store) {
+  TRY(text, store.getValue(kList));
+  return idsFrom(text);
+}
+
+Result<void> RolloutBook::drop(Store& store, const std::vector<std::string>& ids) {
+  if (ids.empty()) return {};
+  TRY(before, store.getValue(kList));
+  TRY(listed, idsFrom(before));
+  std::erase_if(listed, [&ids](const std::string& id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); });
+  TRY(done, store.exchangeValue(kList, before, canonical(listed)));
+  if (!done) return fail(ErrorCode::Conflict, "the list of rollouts has changed meanwhile; try again");
+  return {};
+}
+
+/// By the list, where there is one: a process that died may have written no more than that.
+Result<RolloutBook> RolloutBook::newest(Store& store) {
+  TRY(ids, list(store));
+  if (!ids.empty()) return open(store, ids.back());
+  TRY(id, store.getValue(kLast));
+  if (!id) return fail(ErrorCode::NotFound, "no rollout was ever started; begin one with: muster rollout start --driver NAME --nodes HOSTLIST");
+  return open(store, *id);
+}
+
+Result<void> RolloutBook::save(Rollout next) {
+  auto text = canonical(toJson(next));
+  TRY(saved, store_->exchangeValue(keyOf(rollout_.id), text_, text));
+  if (!saved) return fail(overtaken(rollout_.id));
+  text_ = std::move(text);
+  rollout_ = std::move(next);
+  return {};
+}
+
+Result<void> RolloutBook::writeRecord(std::size_t record) {
+  auto text = recordText(record);
+  if (text == records_[record]) return {};
+  TRY(saved, store_->exchangeValue(recordKey(rollout_.id, record), records_[record], text));
+  if (!saved) return fail(overtaken(rollout_.id));
+  records_[record] = std::move(text);
+  return {};
+}
+
+Result<void> RolloutBook::takeOver(RolloutWay way) {
+  Rollout next = rollout_;
+  ++next.epoch;
+  next.state = RolloutState::Running;
+  next.way = way;
+  next.reasons.clear();
+  TRY_OK(save(std::move(next)));
+  for (std::size_t record = 0; record < records_.size(); ++record) TRY_OK(writeRecord(record));
+  return store_->putValue(key("order"), canonical({{"order", "none"}, {"by", ""}}));
+}
+
+Result<void> RolloutBook::put(const NodeName& node, NodeProgress progress) {
+  const auto before = std::exchange(progress_.at(node), std::move(progress));
+  auto written = writeRecord(record_of_.at(node));
+  if (!written) progress_.at(node) = before;
+  return written;
+}
+
+Result<GivenOrder> RolloutBook::order() const {
+  TRY(text, store_->getValue(key("order")));
+  if (!text) return GivenOrder{};
+  const auto source = json::parse(*text, nullptr, false);
+  if (!source.is_object()) return fail(ErrorCode::Corrupt, "the order to the rollout cannot be read");
+  return GivenOrder{orderFrom(source.value("order", "")), source.value("by", "")};
+}
+
+Result<void> RolloutBook::give(GivenOrder order) {
+  return store_->putValue(key("order"), canonical({{"order", toString(order.order)}, {"by", order.by}}));
+}
+
+}  // namespace muster::lifecycle

@@ -1,0 +1,140 @@
+#include "lifecycle/rollout/freeze.h"
+
+#include "base/io/crypto.h"
+#include "inventory/hostlist.h"
+
+#include <algorithm>
+
+namespace muster::lifecycle {
+namespace {
+
+constexpr std::size_t kIntentsForBoot = 64;  ///< of a node, newest first, among which its last start is looked for
+constexpr std::string_view kBootFacet = "os";
+constexpr const char* kBootMeasure = "boot_seconds";
+
+/// All nodes with the change, for as long as it lives.
+class AllCrossed {
+ public:
+  AllCrossed(LiveCluster& live, std::string id, const std::vector<NodeName>& nodes) : live_(live), id_(std::move(id)), nodes_(nodes) {
+    for (const auto& node : nodes_) live_.cross(id_, node);
+  }
+  ~AllCrossed() {
+    for (const auto& node : nodes_) live_.uncross(id_, node);
+  }
+  AllCrossed(const AllCrossed&) = delete;
+
+ private:
+  LiveCluster& live_;
+  std::string id_;
+  const std::vector<NodeName>& nodes_;
+};
+
+Result<void> noOtherIsOpen(Store& store) {
+  TRY(ids, RolloutBook::list(store));
+  for (const auto& id : ids) {
+    TRY(book, RolloutBook::open(store, id));
+    if (book.rollout().isOpen())
+      return fail(ErrorCode::Conflict, fmt::format("rollout {} is {}; go on with `muster rollout resume`, or end it with `muster rollout abort`",
+                                                   id, toString(book.rollout().state)));
+  }
+  return {};
+}
+
+std::vector<std::string> whatStays(LiveCluster& live, const std::string& id, const std::vector<NodeName>& nodes) {
+  std::map<std::string, std::vector<std::string>> said;
+  for (const auto& node : nodes)
+    for (auto& text : inventory::irreversible(live.cluster(), live.profileWithout(id, node), live.profileWith(id, node)))
+      said[std::move(text)].push_back(node.str());
+  std::vector<std::string> out;
+  for (auto& [text, names] : said) out.push_back(fmt::format("{}: {}", inventory::foldHostlist(std::move(names)), text));
+  return out;
+}
+
+}  // namespace
+
+std::string newRolloutId() { return "r" + io::sha256Hex(io::randomToken()).substr(0, 6); }
+
+Result<Measures> nodeMeasures(Store& store, const Subject& node, const std::vector<Fact>& facts, WallTime since) {
+  std::vector<Fact> fresh;
+  std::copy_if(facts.begin(), facts.end(), std::back_inserter(fresh), [since](const Fact& fact) { return fact.observed_at >= since; });
+  auto out = measuresOf(fresh);
+  TRY(intents, store.intentsOf(node, kIntentsForBoot));
+  for (const auto& intent : intents) {
+    if (intent.action.facet.facet.str() != kBootFacet || intent.state != IntentState::Done) continue;
+    if (intent.opened_at < since) break;
+    const double seconds = std::chrono::duration<double>(intent.closed_at - intent.opened_at).count();
+    if (seconds > 0) out[kBootMeasure] = seconds;
+    break;
+  }
+  return out;
+}
+
+std::vector<std::string> beyondFrozen(const Plan& plan, const FrozenNode* frozen, bool begun) {
+  std::vector<std::string> out;
+  for (const auto& action : plan.actions) {
+    if (action.facet.subject.isCluster()) {
+      if (!begun) out.push_back(fmt::format("the cluster itself has work left: {}; do it with `muster apply`", action.id));
+      continue;
+    }
+    const FrozenAction* same = nullptr;
+    if (frozen)
+      for (const auto& each : frozen->actions)
+        if (each.id == action.id) same = &each;
+    if (!same)
+      out.push_back(fmt::format("{} is needed now and was not when the plan was frozen", action.id));
+    else if (action.disruption > same->disruption)
+      out.push_back(fmt::format("{} would be a {} now, the frozen plan says {}", action.id, toString(action.disruption), toString(same->disruption)));
+    else if (!begun && action.to != same->to)
+      out.push_back(fmt::format("{} goes for '{}' now, the frozen plan says '{}'", action.id, action.to, same->to));
+  }
+  return out;
+}
+
+Result<RolloutBook> freezeRollout(LiveCluster& live, const Phases& phases, Store& store, const FactSet& facts, RolloutRequest request) {
+  TRY_OK(noOtherIsOpen(store));
+  std::vector<NodeName> concerned;
+  for (const auto& node : request.nodes)
+    if (live.concerns(request.id, node)) concerned.push_back(node);
+  if (concerned.empty())
+    return fail(ErrorCode::InvalidInput, "the change makes no difference to any of these nodes: they are declared so already, or have other profiles");
+  std::set<Subject> only;
+  for (const auto& node : concerned) only.insert(Subject(node));
+  TRY(policy, policyOf(store, only));
+  if (!request.wipe_reason.empty()) policy.wipe_allowed.insert(concerned.begin(), concerned.end());
+  Rollout rollout{.id = request.id, .at = request.at, .user = request.user, .host = request.host, .command = request.command,
+                  .change_file = request.change_file, .change_text = request.change_text, .policy = request.policy,
+                  .wipe_reason = request.wipe_reason, .inventory_digest = live.cluster().digest};
+  std::map<NodeName, FrozenNode> frozen;
+  std::map<NodeName, NodeProgress> progress;
+  {
+    const AllCrossed crossed(live, request.id, concerned);
+    TRY(plan, makePlan(live.cluster(), facts, policy, phases));
+    rollout.plan_hash = plan.hash();
+    for (const auto& action : plan.actions) {
+      if (action.facet.subject.isCluster())
+        return fail(ErrorCode::Conflict, fmt::format("the cluster itself has work left, {} for one; do it first: muster apply", action.id));
+      const auto node = action.facet.subject.node();
+      frozen[node].actions.push_back({action.id, action.to, action.disruption});
+      if (!action.blocked.empty())
+        progress.try_emplace(node, NodeProgress{NodeState::Skipped, fmt::format("{} is blocked: {}", action.id, action.blocked), {}, {}});
+    }
+  }
+  std::vector<NodeName> going;
+  for (const auto& node : concerned) {
+    if (progress.contains(node)) continue;
+    const bool any = frozen.contains(node);
+    progress[node].state = any ? NodeState::Waiting : NodeState::Untouched;
+    if (!any) continue;
+    going.push_back(node);
+    TRY(before, nodeMeasures(store, Subject(node), facts.of(Subject(node)), {}));
+    frozen[node].before = std::move(before);
+  }
+  const auto skipped = std::find_if(progress.begin(), progress.end(), [](const auto& p) { return p.second.state == NodeState::Skipped; });
+  if (going.empty() && skipped != progress.end())
+    return fail(ErrorCode::Conflict, fmt::format("no node can go; {}: {}", skipped->first.str(), skipped->second.why));
+  rollout.waves = makeWaves(live.cluster(), going, request.policy);
+  rollout.irreversible = whatStays(live, request.id, going);
+  return RolloutBook::create(store, std::move(rollout), std::move(frozen), std::move(progress));
+}
+
+}  // namespace muster::lifecycle

@@ -1,0 +1,40 @@
+// Freezing: what a rollout will do, decided once from what is known now.
+#pragma once
+
+#include "lifecycle/engine.h"
+#include "lifecycle/rollout/book.h"
+#include "lifecycle/rollout/live_cluster.h"
+
+#include <set>
+
+namespace muster::lifecycle {
+
+struct RolloutRequest {
+  std::string id;  ///< under which its change was added to the LiveCluster
+  WallTime at{};
+  std::string user, host, command;
+  std::string change_file, change_text;
+  inventory::RolloutPolicy policy;
+  std::string wipe_reason;
+  std::vector<NodeName> nodes;
+};
+
+/// A new id, short enough to be typed.
+std::string newRolloutId();
+
+/// Makes the plan as if all these nodes had the change, and writes the rollout down; nothing is done to any node. Nodes whose
+/// declaration the change does not alter are left out, nodes whose plan is empty stay untouched, nodes that cannot go (something
+/// blocks an action) are skipped, each with its reason.
+/// Errors: InvalidInput (it concerns no node; all are blocked), Conflict (another rollout is open; the cluster itself has work
+///         left), those of makePlan and of the store
+Result<RolloutBook> freezeRollout(LiveCluster& live, const Phases& phases, Store& store, const FactSet& facts, RolloutRequest request);
+
+/// Numbers of the node that were seen since `since`: in its facts' evidence, and how long its system took to start.
+/// Errors: those of the store
+Result<Measures> nodeMeasures(Store& store, const Subject& node, const std::vector<Fact>& facts, WallTime since);
+
+/// What of this plan the frozen one does not cover, one line each; empty: it lies within.
+/// `begun`: the node has been worked on, so that what depends on facts of the way may want other values.
+std::vector<std::string> beyondFrozen(const Plan& plan, const FrozenNode* frozen, bool begun);
+
+}  // namespace muster::lifecycle

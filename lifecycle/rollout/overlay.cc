@@ -1,0 +1,107 @@
+#include "lifecycle/rollout/overlay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace muster::lifecycle {
+namespace {
+
+bool anyCrossed(const RolloutBook& book) {
+  return std::any_of(book.progress().begin(), book.progress().end(),
+                     [&book](const auto& p) { return isCrossed(book.rollout(), p.second.state); });
+}
+
+Error misfit(const Rollout& rollout, const Diagnostics& diagnostics) {
+  const auto& all = diagnostics.all();
+  const auto first = std::find_if(all.begin(), all.end(), [](const Diagnostic& one) { return one.severity == Severity::Error; });
+  return Error(ErrorCode::Conflict,
+               fmt::format("rollout {} has changed nodes, and its change does not fit the inventory any more: {}. Put into the inventory what was "
+                           "rolled out, or undo the inventory's edit and then: muster rollout rollback",
+                           rollout.id, first == all.end() ? "" : first->str()));
+}
+
+}  // namespace
+
+Result<void> layRollouts(LiveCluster& live, Store& store) {
+  TRY(ids, RolloutBook::list(store));
+  for (const auto& id : ids) {
+    TRY(book, RolloutBook::open(store, id));
+    const auto& rollout = book.rollout();
+    if (!rollout.isOpen() && !anyCrossed(book)) continue;
+    auto loaded = inventory::loadChangeText(rollout.change_text, rollout.change_file, live.cluster());
+    if (!loaded.change) return fail(misfit(rollout, loaded.diagnostics));
+    live.add(id, std::move(*loaded.change));
+    for (const auto& [node, progress] : book.progress())
+      if (isCrossed(rollout, progress.state)) live.cross(id, node);
+  }
+  return {};
+}
+
+Result<std::string> rolloutsMark(Store& store) {
+  TRY(ids, RolloutBook::list(store));
+  std::string mark;
+  for (const auto& id : ids) {
+    TRY(book, RolloutBook::open(store, id));
+    mark += id;
+    for (const auto& [node, progress] : book.progress())
+      if (isCrossed(book.rollout(), progress.state)) mark += " " + node.str();
+    mark += "\n";
+  }
+  return mark;
+}
+
+Result<void> dropAbsorbed(LiveCluster& live, Store& store) {
+  TRY(ids, RolloutBook::list(store));
+  std::vector<std::string> over;
+  for (const auto& id : ids) {
+    TRY(book, RolloutBook::open(store, id));
+    if (book.rollout().isOpen()) continue;
+    const bool matters = std::any_of(book.progress().begin(), book.progress().end(), [&](const auto& p) {
+      return isCrossed(book.rollout(), p.second.state) && live.cluster().findNode(p.first) && live.concerns(id, p.first);
+    });
+    if (!matters) over.push_back(id);
+  }
+  return RolloutBook::drop(store, over);
+}
+
+Result<std::string> orderRollout(RolloutBook& book, Order order, const std::string& by, bool alone) {
+  const auto& rollout = book.rollout();
+  const bool runs = rollout.state == RolloutState::Running;
+  if (!rollout.isOpen() || (order == Order::Pause && !runs))
+    return fail(ErrorCode::Conflict, fmt::format("rollout {} is {}; there is nothing to {}", rollout.id, toString(rollout.state), toString(order)));
+  if (runs && !alone) {
+    TRY_OK(book.give({order, by}));
+    return fmt::format("rollout {} was told to {}: nodes under way are finished, no others start", rollout.id, toString(order));
+  }
+  Rollout next = rollout;
+  next.state = order == Order::Pause ? RolloutState::Paused : RolloutState::Aborted;
+  next.reasons = {fmt::format("{} by {}", toString(next.state), by)};
+  TRY_OK(book.save(std::move(next)));
+  return fmt::format("rollout {} is {}; nodes that have changed stay changed (undo: muster rollout rollback)", rollout.id, toString(book.rollout().state));
+}
+
+Result<RolloutWay> prepareResume(RolloutBook& book, const std::string& accepted_by) {
+  const auto& rollout = book.rollout();
+  if (!rollout.isOpen())
+    return fail(ErrorCode::Conflict, fmt::format("rollout {} is {}; there is nothing to go on with", rollout.id, toString(rollout.state)));
+  const auto way = rollout.way;
+  if (way == RolloutWay::Back || rollout.wave >= rollout.waves.size()) return way;
+  if (!accepted_by.empty()) {
+    Rollout next = rollout;
+    next.accepted_by = accepted_by;
+    TRY_OK(book.save(std::move(next)));
+    return way;
+  }
+  if (rollout.state != RolloutState::Halted) return way;
+  for (const auto& node : rollout.waves[rollout.wave].nodes) {
+    auto progress = book.of(node);
+    if (progress.state != NodeState::Failed) continue;
+    progress.state = NodeState::Started;
+    progress.why.clear();
+    TRY_OK(book.put(node, std::move(progress)));
+  }
+  return way;
+}
+
+}  // namespace muster::lifecycle

@@ -1,0 +1,27 @@
+// What rollouts have made of the inventory: laid over it wherever plans are made, until the inventory says the same itself.
+#pragma once
+
+#include "lifecycle/rollout/book.h"
+#include "lifecycle/rollout/live_cluster.h"
+
+namespace muster::lifecycle {
+
+/// Adds every rollout of the store, and lets the nodes cross that have the change.
+/// Errors: Conflict (the inventory has changed so that a rollout's change does not fit it any more), those of the store
+Result<void> layRollouts(LiveCluster& live, Store& store);
+
+/// Changes whenever a node crosses or goes back: a plan that was made with another one may undo what a rollout has done since.
+Result<std::string> rolloutsMark(Store& store);
+
+/// Takes rollouts off the list that are over and make no difference: rolled back, or the inventory says the same by now.
+Result<void> dropAbsorbed(LiveCluster& live, Store& store);
+
+/// What pause and abort do. `alone`: nobody else works on this store now, so nobody would obey an order.
+/// Answers what was done, as a sentence. Errors: Conflict (there is nothing to pause or abort)
+Result<std::string> orderRollout(RolloutBook& book, Order order, const std::string& by, bool alone);
+
+/// Before a halted rollout goes on: its failed nodes of the wave are tried again; or, `accepted_by` not empty, the gate of the
+/// wave counts as passed. Answers the way it goes on. Errors: Conflict (it is over)
+Result<RolloutWay> prepareResume(RolloutBook& book, const std::string& accepted_by);
+
+}  // namespace muster::lifecycle

@@ -1,0 +1,92 @@
+// A rollout as it is kept: what was asked for, the frozen plan, the waves, and how far each node has come. docs/adr/0013
+//
+//   node:     waiting → started → done | failed          rollback: started, done, failed → returning → returned | stuck
+//             waiting → skipped (not as frozen)          untouched: had nothing to do when the plan was frozen
+//   rollout:  running ⇄ paused, running → halted → running, → aborted, → done; forward → back → rolled-back
+#pragma once
+
+#include "inventory/change.h"
+#include "lifecycle/rollout/regression.h"
+#include "lifecycle/rollout/waves.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace muster::lifecycle {
+
+enum class RolloutState { Running, Paused, Halted, Aborted, Done, RolledBack };
+enum class RolloutWay { Forward, Back };
+enum class NodeState { Waiting, Untouched, Skipped, Started, Done, Failed, Returning, Returned, Stuck };
+std::string_view toString(RolloutState state);
+std::string_view toString(RolloutWay way);
+std::string_view toString(NodeState state);
+
+/// What a gate between two waves has found.
+struct GateReport {
+  std::string wave;
+  bool passed = false;
+  std::string accepted_by;  ///< who let it go on although it failed
+  int attempted = 0, failed = 0;
+  std::vector<std::string> reasons;  ///< why it failed
+  std::vector<std::string> notes;    ///< what it could not judge, and what policy did then
+  std::vector<Comparison> comparisons;
+};
+
+struct Rollout {
+  std::string id;
+  WallTime at{};
+  std::string user, host, command;
+  std::string change_file;  ///< where its relative paths start, and what messages name
+  std::string change_text;  ///< YAML
+  inventory::RolloutPolicy policy;
+  std::string wipe_reason;  ///< an image change: why the disks may be wiped; empty: they may not
+  std::string inventory_digest, plan_hash;  ///< of what was frozen
+  std::vector<Wave> waves;
+  std::vector<std::string> irreversible;  ///< what a rollback will not bring back
+
+  RolloutState state = RolloutState::Running;
+  RolloutWay way = RolloutWay::Forward;
+  std::size_t wave = 0;                  ///< the one that is under way; waves.size(): all are through
+  std::string accepted_by;               ///< the gate of `wave` counts as passed
+  std::int64_t epoch = 0;                ///< grows with every runner: an older one cannot write any more
+  std::vector<std::string> reasons;      ///< why it stands
+  std::vector<GateReport> gates;
+
+  /// Work may be under way, or is meant to go on: no other rollout starts beside it.
+  bool isOpen() const { return state == RolloutState::Running || state == RolloutState::Paused || state == RolloutState::Halted; }
+};
+
+struct FrozenAction {
+  std::string id, to;
+  Disruption disruption = Disruption::None;
+};
+/// What the plan said about a node, and what was known of it before.
+struct FrozenNode {
+  std::vector<FrozenAction> actions;
+  Measures before;
+};
+
+struct NodeProgress {
+  NodeState state = NodeState::Waiting;
+  std::string why;        ///< in words, where it is not done
+  WallTime started_at{};  ///< measurements from then on are "after"
+  Measures after;
+};
+
+/// Whether the node's declaration is the changed one.
+bool isCrossed(const Rollout& rollout, NodeState state);
+
+nlohmann::json toJson(const Rollout& rollout);
+nlohmann::json toJson(const FrozenNode& node);
+nlohmann::json toJson(const NodeProgress& progress);
+nlohmann::json toJson(const GateReport& gate);
+/// Errors: Corrupt
+Result<Rollout> rolloutFromJson(std::string_view text);
+Result<std::map<NodeName, FrozenNode>> frozenFromJson(std::string_view text);
+Result<std::map<NodeName, NodeProgress>> progressFromJson(std::string_view text);
+
+}  // namespace muster::lifecycle

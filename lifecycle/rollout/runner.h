@@ -1,0 +1,94 @@
+// RolloutRunner: carries a rollout on from where its book says it is. docs/adr/0013
+//
+// A fixed number of lanes take nodes of a wave, one after the other, as the window lets them go. What is decided about a node is
+// committed before anything happens to it; the node's own work is the engine's, with the engine's journal. So a runner may die
+// anywhere: the next one first takes up the nodes that were under way.
+#pragma once
+
+#include "lifecycle/engine.h"
+#include "lifecycle/rollout/book.h"
+#include "lifecycle/rollout/live_cluster.h"
+#include "lifecycle/rollout/window.h"
+
+namespace muster::lifecycle {
+
+inline constexpr std::size_t kMaxNodesUnderWay = 64;            ///< at once, whatever the ceilings allow
+inline constexpr std::chrono::seconds kLookForRoom{2};          ///< a lane without a node looks again
+inline constexpr std::chrono::seconds kLookAtPools{300};        ///< state of nodes that others take out of work
+inline constexpr std::chrono::seconds kLookAtPoolsWaiting{30};  ///< … while nothing can go on
+inline constexpr std::chrono::minutes kNoRoomLimit{30};         ///< nothing under way and nobody may start: it halts
+
+struct RolloutServices {  // borrowed
+  LiveCluster& live;
+  Engine& engine;
+  const Phases& phases;
+  Store& store;
+  Clock& clock;
+  EventSink sink;
+  LeavesOf leaves;
+};
+
+class RolloutRunner {
+ public:
+  RolloutRunner(RolloutServices services, RolloutBook& book) : services_(std::move(services)), book_(book) {}
+  RolloutRunner(const RolloutRunner&) = delete;
+
+  /// Goes on in this direction until it is done, rolled back, halted, paused or aborted; the book says which.
+  /// Errors: Conflict (another runner has taken over), those of the store
+  Async<void> run(RolloutWay way);
+
+ private:
+  enum class Next { Go, Wait, Finished };
+  struct Pick {
+    Next next = Next::Finished;
+    NodeName node;
+  };
+
+  Async<void> forward();
+  Async<void> back();
+  /// Works the nodes off; stop_ says why it ended early.
+  Async<void> workOff(std::vector<NodeName> nodes);
+  Task<void> lane();
+  Pick pick();
+  void lookAtOrders();
+  bool stopped() const { return trouble_ || order_.order != Order::None || !stop_.empty(); }
+
+  Task<void> carry(NodeName node);
+  Async<NodeProgress> carryForward(NodeName node);
+  Async<NodeProgress> carryBack(NodeName node);
+  /// Makes the plan of a node that nothing was done to yet. Answers why it is left out; empty: it goes.
+  Async<std::string> prepare(NodeName node, Plan& plan);
+  /// Plan and apply until nothing is left. Answers what failed; empty: nothing.
+  Async<std::string> converge(NodeName node, std::optional<Plan> plan);
+  Result<Plan> planFor(const NodeName& node, const FactSet& facts) const;
+  Result<void> allowWipe(const Plan& plan, const NodeName& node);
+  /// Facts of facets that the node's other declaration names and this one does not are observed no more: they would grow old.
+  Result<void> forgetTheOther(const NodeName& node);
+  std::set<FacetName> facetsOf(const NodeName& node, const FactSet& facts) const;
+  Async<Measures> measure(NodeName node, WallTime since);
+
+  Async<void> lookAtPools();
+  Task<void> lookAtPool(NodeName node);
+  /// Is it in its pool by the facts? A node without a pool counts as in.
+  bool works(const NodeName& node, const FactSet& facts) const;
+  void settleWindow(const NodeName& node);
+
+  Result<void> gate();
+  Result<void> end(RolloutState state, std::vector<std::string> reasons);
+  void say(const NodeName& node, std::string text) const;
+  void say(std::string text) const { say(NodeName(), std::move(text)); }
+
+  RolloutServices services_;
+  RolloutBook& book_;
+  std::optional<Window> window_;
+  std::vector<NodeName> queue_;
+  std::size_t wave_size_ = 0, failed_ = 0;
+  std::set<NodeName> under_way_;
+  GivenOrder order_;
+  std::string stop_;  ///< why no more nodes start
+  std::optional<Error> trouble_;
+  std::optional<std::chrono::steady_clock::time_point> looked_at_pools_, no_room_since_;
+  bool looking_ = false;
+};
+
+}  // namespace muster::lifecycle

@@ -1,0 +1,252 @@
+// One node of a rollout: out, changed, back; and what its pool says of everybody else.
+#include "lifecycle/rollout/runner.h"
+
+#include "base/deadline.h"
+#include "lifecycle/contained.h"
+#include "lifecycle/coordinate.h"
+#include "lifecycle/rollout/freeze.h"
+
+#include <algorithm>
+
+namespace muster::lifecycle {
+namespace {
+
+constexpr int kMaxRounds = 4;                              ///< of plan and apply for one node
+constexpr std::chrono::seconds kWaitForOthers{10};         ///< another controller works on the node
+constexpr int kMaxWaitsForOthers = 360;
+constexpr std::size_t kPoolLooksAtOnce = 16;
+constexpr std::size_t kMaxProblemsTold = 3;
+
+const FacetName kPool{std::string(kPoolFacet)};
+
+std::string problemsOf(const ApplyReport& report) {
+  std::string out;
+  for (std::size_t i = 0; i < report.problems.size() && i < kMaxProblemsTold; ++i) out += (i == 0 ? "" : "; ") + report.problems[i];
+  if (report.problems.size() > kMaxProblemsTold) out += fmt::format("; and {} more", report.problems.size() - kMaxProblemsTold);
+  return out.empty() ? "it did not say why" : out;
+}
+
+}  // namespace
+
+Task<void> RolloutRunner::carry(NodeName node) {
+  const bool forward = book_.rollout().way == RolloutWay::Forward;
+  auto work = forward ? carryForward(node) : carryBack(node);
+  auto ended = co_await std::move(work);
+  if (ended) {
+    const auto words = fmt::format("{}{}{}", toString(ended->state), ended->why.empty() ? "" : ": ", ended->why);
+    if (ended->state == NodeState::Failed) ++failed_;
+    auto kept = book_.put(node, std::move(*ended));
+    if (kept) say(node, words);
+    if (!kept && !trouble_) trouble_ = std::move(kept).error();
+  } else if (!trouble_) {
+    trouble_ = std::move(ended).error();
+  }
+  under_way_.erase(node);
+  settleWindow(node);
+}
+
+Async<NodeProgress> RolloutRunner::carryForward(NodeName node) {
+  NodeProgress progress = book_.of(node);
+  std::optional<Plan> first;
+  const auto& id = book_.rollout().id;
+  if (progress.state == NodeState::Waiting) {
+    Plan plan;
+    auto prepared = prepare(node, plan);
+    CO_TRY(why_not, co_await std::move(prepared));
+    if (!why_not.empty()) {
+      services_.live.uncross(id, node);
+      co_return NodeProgress{NodeState::Skipped, why_not, {}, {}};
+    }
+    progress.state = NodeState::Started;
+    progress.started_at = services_.clock.now();
+    if (auto kept = book_.put(node, progress); !kept) {
+      services_.live.uncross(id, node);
+      co_return fail(std::move(kept).error());
+    }
+    say(node, fmt::format("started, {} actions", plan.actions.size()));
+    CO_TRY_OK(allowWipe(plan, node));
+    first = std::move(plan);
+  }
+  CO_TRY_OK(forgetTheOther(node));
+  auto work = converge(node, std::move(first));
+  CO_TRY(failed, co_await std::move(work));
+  auto look = measure(node, progress.started_at);
+  CO_TRY(after, co_await std::move(look));
+  progress.after = std::move(after);
+  progress.state = failed.empty() ? NodeState::Done : NodeState::Failed;
+  progress.why = failed;
+  co_return progress;
+}
+
+Async<NodeProgress> RolloutRunner::carryBack(NodeName node) {
+  NodeProgress progress = book_.of(node);
+  progress.state = NodeState::Returning;
+  progress.why.clear();
+  CO_TRY_OK(book_.put(node, progress));
+  services_.live.uncross(book_.rollout().id, node);
+  CO_TRY_OK(forgetTheOther(node));
+  auto work = converge(node, std::nullopt);
+  CO_TRY(failed, co_await std::move(work));
+  progress.state = failed.empty() ? NodeState::Returned : NodeState::Stuck;
+  progress.why = failed;
+  co_return progress;
+}
+
+/// Looks while the node still is what it was, as when the plan was frozen; then lets it cross, in memory only.
+Async<std::string> RolloutRunner::prepare(NodeName node, Plan& plan) {
+  std::set<Subject> only{Subject(node)};
+  auto look = services_.engine.observeNodes(std::move(only));
+  CO_TRY(facts, co_await std::move(look));
+  services_.live.cross(book_.rollout().id, node);
+  CO_TRY(made, planFor(node, facts));
+  plan = std::move(made);
+  if (auto beyond = beyondFrozen(plan, book_.frozen(node), false); !beyond.empty()) co_return "changed since the plan was frozen: " + beyond.front();
+  for (const auto& action : plan.actions)
+    if (!action.blocked.empty()) co_return fmt::format("{} is blocked: {}", action.id, action.blocked);
+  co_return std::string();
+}
+
+Result<Plan> RolloutRunner::planFor(const NodeName& node, const FactSet& facts) const {
+  TRY(policy, policyOf(services_.store, {Subject(node)}));
+  if (!book_.rollout().wipe_reason.empty()) policy.wipe_allowed.insert(node);
+  return makePlan(services_.live.cluster(), facts, policy, services_.phases);
+}
+
+/// The leave that the operator gave for the whole rollout, written down for this node at the moment when it is used.
+Result<void> RolloutRunner::allowWipe(const Plan& plan, const NodeName& node) {
+  const auto& reason = book_.rollout().wipe_reason;
+  const bool wipes = std::any_of(plan.actions.begin(), plan.actions.end(), [](const Action& a) { return a.disruption == Disruption::Wipe; });
+  if (reason.empty() || !wipes) return {};
+  TRY(open, services_.store.openIntents());
+  for (const auto& intent : open)  // it has used its leave already
+    if (intent.action.facet.subject == Subject(node) && intent.action.disruption == Disruption::Wipe) return {};
+  say(node, fmt::format("{}@{} allows it to be wiped once: {}", book_.rollout().user, book_.rollout().host, reason));
+  return services_.store.allowWipe(node, reason, services_.clock.now());
+}
+
+std::set<FacetName> RolloutRunner::facetsOf(const NodeName& node, const FactSet& facts) const {
+  std::set<FacetName> out;
+  for (const auto* phase : services_.phases)
+    for (const auto& goal : phase->goals(services_.live.cluster(), Subject(node), facts)) out.insert(goal.facet.facet);
+  return out;
+}
+
+Result<void> RolloutRunner::forgetTheOther(const NodeName& node) {
+  TRY(known, services_.store.factsOf(Subject(node)));
+  FactSet facts;
+  for (auto& fact : known) facts.put(std::move(fact));
+  const auto& id = book_.rollout().id;
+  const bool forward = book_.rollout().way == RolloutWay::Forward;
+  const auto mine = facetsOf(node, facts);
+  forward ? services_.live.uncross(id, node) : services_.live.cross(id, node);
+  const auto other = facetsOf(node, facts);
+  forward ? services_.live.cross(id, node) : services_.live.uncross(id, node);
+  std::vector<FacetName> old;
+  std::set_difference(other.begin(), other.end(), mine.begin(), mine.end(), std::back_inserter(old));
+  return old.empty() ? Result<void>() : services_.store.forgetFacts(Subject(node), old);
+}
+
+Async<std::string> RolloutRunner::converge(NodeName node, std::optional<Plan> plan) {
+  std::string left;
+  int waits = 0;
+  for (int round = 0; round < kMaxRounds; ++round) {
+    if (!plan) {
+      std::set<Subject> only{Subject(node)};
+      auto look = services_.engine.observeNodes(std::move(only));
+      CO_TRY(facts, co_await std::move(look));
+      CO_TRY(made, planFor(node, facts));
+      std::erase_if(made.actions, [](const Action& action) { return action.facet.subject.isCluster(); });  // not the rollout's work
+      CO_TRY_OK(allowWipe(made, node));
+      plan = std::move(made);
+    }
+    const bool nothing_left = plan->empty();
+    left = nothing_left ? "" : plan->actions.front().id;
+    auto apply = services_.engine.apply(*std::exchange(plan, std::nullopt));  // an empty plan still closes open intents
+    CO_TRY(report, co_await std::move(apply));
+    if (!report.ok()) co_return problemsOf(report);
+    if (report.held > 0) {
+      if (++waits > kMaxWaitsForOthers) co_return "another controller works on it and does not end: " + problemsOf(report);
+      auto pause = services_.clock.sleep(kWaitForOthers);
+      co_await std::move(pause);
+      --round;
+      continue;
+    }
+    if (nothing_left) co_return std::string();
+  }
+  co_return fmt::format("it is still not as it should be after {} rounds: {}; see `muster why {}`", kMaxRounds, left, node.str());
+}
+
+Async<Measures> RolloutRunner::measure(NodeName node, WallTime since) {
+  CO_TRY(facts, services_.store.factsOf(Subject(node)));
+  co_return nodeMeasures(services_.store, Subject(node), facts, since);
+}
+
+// ---- who works ---------------------------------------------------------------------------------------------------------
+
+bool RolloutRunner::works(const NodeName& node, const FactSet& facts) const {
+  const Subject subject(node);
+  if (const auto pool = facts.value(subject, kPool)) return *pool == kPoolIn;
+  for (const auto* phase : services_.phases)
+    for (const auto& goal : phase->goals(services_.live.cluster(), subject, facts))
+      if (goal.facet.facet == kPool) return false;  // nobody can say: it counts as out
+  return true;
+}
+
+void RolloutRunner::settleWindow(const NodeName& node) {
+  auto known = services_.store.factsOf(Subject(node));
+  FactSet facts;
+  if (known)
+    for (auto& fact : *known) facts.put(std::move(fact));
+  const auto it = book_.progress().find(node);
+  const bool failed = it != book_.progress().end() && (it->second.state == NodeState::Failed || it->second.state == NodeState::Stuck);
+  const bool pooled = facts.value(Subject(node), kPool).has_value();
+  const bool in = known && works(node, facts) && !(failed && !pooled);
+  in ? window_->in(node) : window_->out(node);
+}
+
+/// Asks the pools about every node whose group has a ceiling. Somebody else may have taken nodes out, or lost them.
+Async<void> RolloutRunner::lookAtPools() {
+  const auto now = services_.clock.steady();
+  const std::chrono::steady_clock::duration every = under_way_.empty() ? kLookAtPoolsWaiting : kLookAtPools;
+  if (looking_ || (looked_at_pools_ && now - *looked_at_pools_ < every)) co_return Result<void>();
+  looking_ = true;
+  std::vector<NodeName> nodes;
+  for (const auto& node : window_->watched())
+    if (!under_way_.contains(node)) nodes.push_back(node);
+  for (std::size_t from = 0; from < nodes.size(); from += kPoolLooksAtOnce) {
+    std::vector<Task<void>> looks;
+    for (std::size_t i = from; i < std::min(nodes.size(), from + kPoolLooksAtOnce); ++i) looks.push_back(lookAtPool(nodes[i]));
+    auto all = awaitAll(std::move(looks));
+    co_await std::move(all);
+  }
+  looked_at_pools_ = services_.clock.steady();
+  looking_ = false;
+  co_return Result<void>();
+}
+
+/// What the pool cannot say now counts as out: a ceiling is no ceiling when it rests on what was true once.
+Task<void> RolloutRunner::lookAtPool(NodeName node) {
+  const Subject subject(node);
+  FactSet facts;
+  for (auto* phase : services_.phases) {
+    const auto goals = phase->goals(services_.live.cluster(), subject, facts);
+    if (std::none_of(goals.begin(), goals.end(), [](const Goal& goal) { return goal.facet.facet == kPool; })) continue;
+    auto observe = contained(fmt::format("{} observing {}", phase->name(), subject.str()), phase->observe(subject));
+    auto bounded = withDeadline(services_.clock, kObserveDeadline, "asking the pool about " + subject.str(), std::move(observe));
+    auto seen = co_await std::move(bounded);
+    if (!seen) continue;
+    std::erase_if(*seen, [&](const Fact& fact) { return fact.subject != subject || fact.facet != kPool || fact.value.empty(); });
+    for (auto& fact : *seen) {
+      if (fact.observed_at == WallTime{}) fact.observed_at = services_.clock.now();
+      facts.put(fact);
+    }
+    if (auto stored = services_.store.putFacts(*seen); !stored && !trouble_) trouble_ = stored.error();
+  }
+  if (under_way_.contains(node)) co_return;  // it was started meanwhile
+  const auto it = book_.progress().find(node);
+  const bool failed = it != book_.progress().end() && (it->second.state == NodeState::Failed || it->second.state == NodeState::Stuck);
+  const bool out = !works(node, facts) || (failed && !facts.value(subject, kPool));
+  out ? window_->out(node) : window_->in(node);
+}
+
+}  // namespace muster::lifecycle

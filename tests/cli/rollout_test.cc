@@ -1,0 +1,53 @@
+// muster rollout, as the program: bad input is told before anything is started, and a rollout that does not exist has no status.
+#include "tests/cli/muster_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace muster::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int kFailed = 1, kUsage = 2;
+
+class RolloutCliTest : public ::testing::Test {
+ protected:
+  std::string refused(std::vector<std::string> words) {
+    words.insert(words.begin(), "rollout");
+    const auto ended = folder_.muster(words);
+    EXPECT_EQ(ended.code, kFailed) << ended.out;
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "state/lock")) << "nothing was started";
+    return ended.err;
+  }
+  MusterFolder folder_;
+};
+
+TEST_F(RolloutCliTest, withoutOneThereIsNothingToShowOrStop) {
+  for (const auto* word : {"status", "pause", "abort"}) EXPECT_THAT(refused({word}), HasSubstr("there is no rollout"));
+  ASSERT_EQ(folder_.muster({"wipe", "gpu002", "--reason", "returned from repair"}).code, 0);
+  EXPECT_THAT(refused({"status", "--json"}), HasSubstr("no rollout was ever started; begin one with: muster rollout start"));
+}
+
+TEST_F(RolloutCliTest, saysWhatIsMissing) {
+  EXPECT_EQ(folder_.muster({"rollout"}).code, kUsage);
+  EXPECT_EQ(folder_.muster({"rollout", "start", "--driver", "x"}).code, kUsage) << "without --nodes";
+  EXPECT_EQ(folder_.muster({"rollout", "start", "--driver", "x", "--nodes", "gpu001", "--on-failure", "hope"}).code, kUsage);
+  EXPECT_THAT(refused({"start", "--nodes", "gpu001"}), HasSubstr("--change FILE or --driver NAME"));
+  EXPECT_THAT(refused({"start", "--driver", "nvidia-575", "--nodes", "gpu003"}), HasSubstr("node gpu003 is not in the inventory"));
+  EXPECT_THAT(refused({"start", "--driver", "nvidia-575", "--nodes", "gpu[001"}), HasSubstr("column"));
+  EXPECT_THAT(refused({"start", "--driver", "nvidia-575", "--nodes", "gpu001"}), HasSubstr("the inventory has no driver \"nvidia-575\""));
+  EXPECT_THAT(refused({"start", "--change", "nowhere.yaml", "--nodes", "gpu001"}), HasSubstr("nowhere.yaml"));
+}
+
+TEST_F(RolloutCliTest, aBadChangeFileIsToldWithAllItsMistakes) {
+  folder_.write("bad.yaml", "profiles:\n  gpu-nod: {image: bookworm}\n  gpu-node: {drivers: [x]}\nrollout: {waves: [0]}\n");
+  EXPECT_THAT(refused({"start", "--change", (folder_ / "bad.yaml").string(), "--nodes", "gpu[001-002]"}),
+              AllOf(HasSubstr("bad.yaml:2:3: error: the inventory has no profile \"gpu-nod\" (did you mean \"gpu-node\"?)"),
+                    HasSubstr("bad.yaml:3:24: error: \"x\" is declared under drivers neither here nor in the inventory"),
+                    HasSubstr("bad.yaml:4:19: error: 0 is out of range"), HasSubstr("nothing was done")));
+}
+
+}  // namespace
+}  // namespace muster::test

@@ -1,0 +1,288 @@
+// The course of a rollout in virtual time: what is changed, what stops it, what is undone.
+#include "tests/lifecycle/rollout_rack.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace muster::lifecycle {
+namespace {
+
+using test::MemoryStore;
+using test::RolloutRack;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string reasonsOf(MemoryStore& store) { return fmt::format("{}", fmt::join(RolloutRack::book(store).rollout().reasons, "\n")); }
+
+TEST(Rollout, changesEveryNodeOnceAndBringsItBack) {
+  RolloutRack rack(10, 5);
+  MemoryStore store;
+  ASSERT_EQ(rack.start(store).error, "");
+  const auto book = RolloutRack::book(store);
+  EXPECT_EQ(book.rollout().state, RolloutState::Done) << reasonsOf(store);
+  EXPECT_EQ(book.count(NodeState::Done), 10u);
+  for (const auto& node : rack.declared.nodes) {
+    const auto n = node.name.str();
+    EXPECT_EQ(rack.value(n + "/driver.nvidia-575"), "575.1");
+    EXPECT_EQ(rack.value(n + "/certificate"), "valid:nvidia-575");
+    EXPECT_EQ(rack.value(n + "/pool"), "in");
+    EXPECT_EQ(rack.world.effects(n + "/driver.nvidia-575"), 1);
+    EXPECT_EQ(rack.world.effects(n + "/pool"), 2) << "drained and joined";
+    EXPECT_FALSE(store.facts()->find(Subject(node.name), FacetName("driver.nvidia-570"))) << "nobody looks at it any more";
+  }
+  ASSERT_EQ(book.rollout().waves.size(), 3u);
+  EXPECT_EQ(book.rollout().gates.size(), 3u);
+  EXPECT_THAT(book.rollout().gates[0].comparisons.at(0).text(), HasSubstr("with 95 % confidence the loss is at most"));
+}
+
+TEST(Rollout, nodesWithNothingToDoAreNotTouched) {
+  RolloutRack rack(6, 3);
+  rack.declared.profiles["login"] = {.name = "login", .image = "noble", .drivers = {}, .pool = ""};
+  rack.declared.nodes[0].profile = "login";  // the change does not speak of it
+  rack.world.set("gpu0002/driver.nvidia-575", "575.1");  // has it all already
+  rack.world.set("gpu0002/driver.nvidia-570", "575.1");
+  rack.world.set("gpu0002/gate.burn-in", "pass:nvidia-575");
+  rack.world.set("gpu0002/certificate", "valid:nvidia-575");
+  MemoryStore store;
+  for (const auto& [facet, value] : std::map<std::string, std::string>{{"gpu0002/driver.nvidia-575", "575.1"}})
+    ASSERT_TRUE(store.putFacts({test::factOf(facet, value)}));
+  ASSERT_EQ(rack.start(store).error, "");
+  const auto book = RolloutRack::book(store);
+  EXPECT_EQ(book.rollout().state, RolloutState::Done);
+  EXPECT_FALSE(book.progress().contains(NodeName("gpu0001")));
+  EXPECT_EQ(book.of(NodeName("gpu0002")).state, NodeState::Untouched);
+  for (const auto& [facet, count] : rack.world.effect_counts) EXPECT_THAT(facet.subject.str(), testing::AllOf(testing::Ne("gpu0001"), testing::Ne("gpu0002")));
+  EXPECT_EQ(book.count(NodeState::Done), 4u);
+}
+
+TEST(Rollout, aFailedCanaryHaltsItAndNobodyElseIsTouched) {
+  RolloutRack rack(20, 5);
+  rack.world.behave("gpu0001/gate.burn-in").becomes = "fail:nvidia-575";
+  MemoryStore store;
+  ASSERT_EQ(rack.start(store).error, "");
+  const auto book = RolloutRack::book(store);
+  EXPECT_EQ(book.rollout().state, RolloutState::Halted);
+  EXPECT_THAT(reasonsOf(store), HasSubstr("1 of 2 nodes failed, and 5 % may; gpu0001: gpu0001/gate.burn-in: "));
+  EXPECT_EQ(book.count(NodeState::Waiting), 18u) << "not even the third canary, which waited for room";
+  EXPECT_EQ(rack.working(), 19) << "the failed canary stays out of its pool";
+  EXPECT_EQ(rack.world.effects("gpu0002/pool"), 0);
+}
+
+TEST(Rollout, goesOnAfterTheCauseIsGoneAndTriesTheFailedNodeAgain) {
+  RolloutRack rack(8, 4);
+  rack.world.behave("gpu0001/gate.burn-in").becomes = "fail:nvidia-575";
+  MemoryStore store;
+  ASSERT_EQ(rack.start(store).error, "");
+  rack.world.behave("gpu0001/gate.burn-in").becomes = "";
+  ASSERT_EQ(rack.resume(store).error, "");
+  EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::Done) << reasonsOf(store);
+  EXPECT_EQ(rack.working(), 8);
+  EXPECT_EQ(rack.world.effects("gpu0001/driver.nvidia-575"), 1) << "only what failed is done again";
+}
+
+inventory::RolloutPolicy withRoomFor(int nodes) {
+  inventory::RolloutPolicy policy;
+  policy.max_unavailable.pool = {nodes, std::nullopt};
+  return policy;
+}
+
+TEST(Rollout, anAcceptedGateIsWrittenDownWithWhoAcceptedIt) {
+  RolloutRack rack(8, 4);
+  rack.world.behave("gpu0001/gate.burn-in").becomes = "fail:nvidia-575";
+  MemoryStore store;
+  ASSERT_EQ(rack.start(store, withRoomFor(3)).error, "");
+  ASSERT_EQ(rack.resume(store, test::CrashStore::kNever, false, "ann: known cable").error, "");
+  const auto book = RolloutRack::book(store);
+  EXPECT_EQ(book.rollout().state, RolloutState::Done);
+  EXPECT_EQ(book.rollout().gates.at(0).accepted_by, "ann: known cable");
+  EXPECT_EQ(book.of(NodeName("gpu0001")).state, NodeState::Failed);
+  EXPECT_EQ(rack.working(), 7);
+}
+
+TEST(Rollout, slowerCanariesHaltItThoughEveryGatePassed) {
+  RolloutRack rack(20, 5);
+  rack.speed_575 = {{"gpu0001", 90}, {"gpu0006", 91}, {"gpu0011", 89.5}};
+  MemoryStore store;
+  ASSERT_EQ(rack.start(store).error, "");
+  EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::Halted);
+  EXPECT_THAT(reasonsOf(store), HasSubstr("gemm_gflops: loss of 10.1 % on average over 3 nodes; with 95 % confidence the loss is at least"));
+  EXPECT_EQ(RolloutRack::book(store).count(NodeState::Waiting), 17u);
+}
+
+TEST(Rollout, tooFewCanariesToTellHaltItOrNotAsThePolicySays) {
+  inventory::RolloutPolicy policy;
+  policy.canary.nodes = 1;
+  {
+    RolloutRack rack(6, 3);
+    MemoryStore store;
+    ASSERT_EQ(rack.start(store, policy).error, "");
+    EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::Halted);
+    EXPECT_THAT(reasonsOf(store), HasSubstr("one node is too few to tell whether that is more than 3 %; policy: halt while it is unclear"));
+  }
+  policy.regression.when_unclear = inventory::WhenUnclear::GoOn;
+  RolloutRack rack(6, 3);
+  MemoryStore store;
+  ASSERT_EQ(rack.start(store, policy).error, "");
+  const auto book = RolloutRack::book(store);
+  EXPECT_EQ(book.rollout().state, RolloutState::Done);
+  EXPECT_THAT(book.rollout().gates.at(0).notes, ElementsAre(HasSubstr("policy: go on while it is unclear")));
+}
+
+TEST(Rollout, aFailedGateRollsBackWhereThePolicySaysSo) {
+  RolloutRack rack(12, 4);
+  rack.speed_575 = {{"gpu0001", 80}, {"gpu0005", 81}, {"gpu0009", 80.5}};
+  inventory::RolloutPolicy policy;
+  policy.on_failure = inventory::OnFailure::RollBack;
+  MemoryStore store;
+  ASSERT_EQ(rack.start(store, policy).error, "");
+  const auto book = RolloutRack::book(store);
+  EXPECT_EQ(book.rollout().state, RolloutState::RolledBack);
+  EXPECT_EQ(book.count(NodeState::Returned), 3u);
+  EXPECT_THAT(reasonsOf(store), HasSubstr("gemm_gflops: loss of"));
+  for (const auto* n : {"gpu0001", "gpu0005", "gpu0009"}) {
+    EXPECT_EQ(rack.value(std::string(n) + "/driver.nvidia-570"), "570.1");
+    EXPECT_EQ(rack.value(std::string(n) + "/certificate"), "valid:nvidia-570");
+  }
+  EXPECT_EQ(rack.working(), 12);
+  LiveCluster live(rack.declared);
+  ASSERT_TRUE(layRollouts(live, store));
+  EXPECT_EQ(live.cluster().digest, rack.declared.digest) << "nothing of it lies over the inventory";
+}
+
+TEST(Rollout, aDoneOneIsRolledBackAndSaysWhatDoesNotComeBack) {
+  RolloutRack rack(4, 2);
+  MemoryStore store;
+  ASSERT_EQ(rack.start(store, withRoomFor(2)).error, "");
+  rack.world.behave("gpu0003/driver.nvidia-570").blocked = "the old package is not in the repository any more";
+  ASSERT_EQ(rack.rollBack(store).error, "");
+  const auto book = RolloutRack::book(store);
+  EXPECT_EQ(book.rollout().state, RolloutState::RolledBack);
+  EXPECT_EQ(book.count(NodeState::Returned), 3u);
+  EXPECT_EQ(book.of(NodeName("gpu0003")).state, NodeState::Stuck);
+  EXPECT_THAT(reasonsOf(store), HasSubstr("gpu0003 could not be brought back: gpu0003/driver.nvidia-570: the old package is not in the repository any more"));
+}
+
+TEST(Rollout, pauseFinishesWhatIsUnderWayAndResumeGoesOn) {
+  RolloutRack rack(30, 10);
+  MemoryStore store;
+  bool told = false;
+  rack.provision.after_act = [&] {
+    if (std::exchange(told, true)) return;
+    auto book = RolloutRack::book(store);
+    ASSERT_TRUE(orderRollout(book, Order::Pause, "ann", false));
+  };
+  ASSERT_EQ(rack.start(store).error, "");
+  auto book = RolloutRack::book(store);
+  EXPECT_EQ(book.rollout().state, RolloutState::Paused);
+  EXPECT_EQ(book.count(NodeState::Started), 0u);
+  EXPECT_GT(book.count(NodeState::Waiting), 20u);
+  EXPECT_EQ(rack.working(), 30);
+  ASSERT_EQ(rack.resume(store).error, "");
+  EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::Done) << reasonsOf(store);
+  for (const auto& node : rack.declared.nodes) EXPECT_EQ(rack.world.effects(node.name.str() + "/driver.nvidia-575"), 1);
+}
+
+TEST(Rollout, abortKeepsWhatIsChangedAndPlainPlansDoNotUndoIt) {
+  RolloutRack rack(30, 10);
+  MemoryStore store;
+  bool told = false;
+  rack.provision.after_act = [&] {
+    if (std::exchange(told, true)) return;
+    auto book = RolloutRack::book(store);
+    ASSERT_TRUE(orderRollout(book, Order::Abort, "ann", false));
+  };
+  ASSERT_EQ(rack.start(store).error, "");
+  auto book = RolloutRack::book(store);
+  EXPECT_EQ(book.rollout().state, RolloutState::Aborted);
+  const auto changed = book.count(NodeState::Done);
+  ASSERT_GT(changed, 0u);
+  EXPECT_FALSE(prepareResume(book, ""));
+  LiveCluster live(rack.declared);
+  ASSERT_TRUE(layRollouts(live, store));
+  std::size_t on_575 = 0;
+  for (const auto& node : live.cluster().nodes) on_575 += live.cluster().profileOf(node).drivers.at(0) == "nvidia-575";
+  EXPECT_EQ(on_575, changed);
+  ASSERT_EQ(rack.rollBack(store).error, "");
+  EXPECT_EQ(rack.working(), 30);
+  EXPECT_EQ(RolloutRack::book(store).count(NodeState::Returned), changed);
+}
+
+TEST(Rollout, aNodeThatNeedsMoreThanWasFrozenIsSkippedAndOneThatNeedsLessIsNot) {
+  RolloutRack rack(8, 4);
+  MemoryStore store;
+  rack.provision.after_act = [&] {
+    rack.world.set("gpu0007/pool", "out");  // need not be drained any more
+    rack.extra.insert("gpu0008");           // somebody has declared more for it meanwhile
+  };
+  ASSERT_EQ(rack.start(store, withRoomFor(4)).error, "");
+  const auto book = RolloutRack::book(store);
+  EXPECT_EQ(book.rollout().state, RolloutState::Done) << reasonsOf(store);
+  EXPECT_EQ(book.of(NodeName("gpu0007")).state, NodeState::Done);
+  EXPECT_EQ(book.of(NodeName("gpu0008")).state, NodeState::Skipped);
+  EXPECT_EQ(book.of(NodeName("gpu0008")).why,
+            "changed since the plan was frozen: gpu0008/firmware.BMC is needed now and was not when the plan was frozen");
+  EXPECT_EQ(rack.world.effects("gpu0008/pool"), 0);
+  EXPECT_EQ(rack.value("gpu0008/driver.nvidia-575"), "570.1");
+}
+
+TEST(Rollout, onlyOneIsOpenAtATime) {
+  RolloutRack rack(8, 4);
+  rack.world.behave("gpu0001/gate.burn-in").becomes = "fail:nvidia-575";
+  MemoryStore store;
+  ASSERT_EQ(rack.start(store).error, "");
+  EXPECT_THAT(rack.start(store).error, HasSubstr("rollout r1 is halted; go on with `muster rollout resume`"));
+}
+
+TEST(Rollout, anotherRunnerThatTakesOverStopsTheFirst) {
+  RolloutRack rack(8, 4);
+  MemoryStore store;
+  bool once = false;
+  rack.provision.after_act = [&] {
+    if (std::exchange(once, true)) return;
+    auto book = RolloutRack::book(store);
+    ASSERT_TRUE(book.takeOver(RolloutWay::Forward));
+  };
+  EXPECT_THAT(rack.start(store).error, HasSubstr("another muster has taken rollout r1 over"));
+  ASSERT_EQ(rack.resume(store).error, "");
+  EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::Done) << reasonsOf(store);
+  for (const auto& node : rack.declared.nodes) EXPECT_EQ(rack.world.effects(node.name.str() + "/driver.nvidia-575"), 1);
+}
+
+/// 1,000 nodes over racks of 16; some are down from the beginning.
+TEST(Rollout, neverTakesMoreNodesOutThanTheCeilingsAllow) {
+  RolloutRack rack(1'000, 16);
+  const std::set<std::string> down{"gpu0003", "gpu0500", "gpu0991", "gpu0992"};
+  std::vector<std::pair<FacetRef, std::string>> places;  // pool facet, rack
+  for (const auto& node : rack.declared.nodes) {
+    if (down.contains(node.name.str()))
+      rack.world.set(node.name.str() + "/pool", "drained");
+    else
+      rack.only.push_back(node.name);
+    places.emplace_back(test::FakeWorld::ref(node.name.str() + "/pool"), node.rack);
+  }
+  inventory::RolloutPolicy policy;
+  policy.max_unavailable.pool = {std::nullopt, 5};
+  policy.max_unavailable.rack = {2, std::nullopt};
+  std::size_t most_in_pool = 0, most_in_rack = 0;
+  rack.pool.after_act = [&] {
+    std::map<std::string, std::size_t> out;
+    std::size_t all = 0;
+    for (const auto& [pool, name] : places)
+      if (rack.world.values.at(pool) != "in") most_in_rack = std::max(most_in_rack, ++out[name]), ++all;
+    most_in_pool = std::max(most_in_pool, all);
+  };
+  MemoryStore store;
+  ASSERT_EQ(rack.start(store, policy).error, "");
+  const auto book = RolloutRack::book(store);
+  EXPECT_LE(most_in_pool, 50u);
+  EXPECT_GT(most_in_pool, 40u) << "the room is used";
+  EXPECT_EQ(most_in_rack, 2u);
+  EXPECT_EQ(book.count(NodeState::Done), 1'000u - 16 - 2);
+  // Rack r62 has two nodes down already: nobody else of it may go, and the rollout says so instead of going over it.
+  EXPECT_EQ(book.rollout().state, RolloutState::Halted);
+  EXPECT_THAT(reasonsOf(store), HasSubstr("2 of 16 nodes of rack r62 are out of work, and 2 may be: gpu[0991-0992]"));
+  EXPECT_EQ(rack.world.effects("gpu0980/pool"), 0);
+}
+
+}  // namespace
+}  // namespace muster::lifecycle
