@@ -104,6 +104,10 @@ Result<RolloutBook> freezeRollout(LiveCluster& live, const Phases& phases, Store
   Rollout rollout{.id = request.id, .at = request.at, .user = request.user, .host = request.host, .command = request.command,
                   .change_file = request.change_file, .change_text = request.change_text, .policy = request.policy,
                   .wipe_reason = request.wipe_reason, .inventory_digest = live.cluster().digest};
+  for (const auto& node : concerned) {
+    const auto& name = live.profileWithout(request.id, node).name;
+    rollout.declared.emplace(name, declarationOf(live.cluster().profiles.at(name)));
+  }
   std::map<NodeName, FrozenNode> frozen;
   std::map<NodeName, NodeProgress> progress;
   {

@@ -3,13 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace muster::lifecycle {
 namespace {
 
-bool anyCrossed(const RolloutBook& book) {
-  return std::any_of(book.progress().begin(), book.progress().end(),
-                     [&book](const auto& p) { return isCrossed(book.rollout(), p.second.state); });
+/// Is there a node that has the change, or still has to lose it?
+bool matters(const RolloutBook& book) {
+  return book.rollout().isOpen() || std::any_of(book.progress().begin(), book.progress().end(), [&book](const auto& p) {
+           return isCrossed(book.rollout(), p.second.state) || p.second.state == NodeState::Returning || p.second.state == NodeState::Stuck;
+         });
+}
+
+/// Profiles of which the inventory still says what it said when the rollout began.
+std::set<std::string> unedited(const Rollout& rollout, const inventory::Cluster& cluster) {
+  std::set<std::string> out;
+  for (const auto& [name, was] : rollout.declared)
+    if (const auto profile = cluster.profiles.find(name); profile != cluster.profiles.end() && declarationOf(profile->second) == was) out.insert(name);
+  return out;
 }
 
 Error misfit(const Rollout& rollout, const Diagnostics& diagnostics) {
@@ -17,7 +28,7 @@ Error misfit(const Rollout& rollout, const Diagnostics& diagnostics) {
   const auto first = std::find_if(all.begin(), all.end(), [](const Diagnostic& one) { return one.severity == Severity::Error; });
   return Error(ErrorCode::Conflict,
                fmt::format("rollout {} has changed nodes, and its change does not fit the inventory any more: {}. Put into the inventory what was "
-                           "rolled out, or undo the inventory's edit and then: muster rollout rollback",
+                           "rolled out, or take the inventory's edit back and then: muster rollout rollback",
                            rollout.id, first == all.end() ? "" : first->str()));
 }
 
@@ -28,9 +39,11 @@ Result<void> layRollouts(LiveCluster& live, Store& store) {
   for (const auto& id : ids) {
     TRY(book, RolloutBook::open(store, id));
     const auto& rollout = book.rollout();
-    if (!rollout.isOpen() && !anyCrossed(book)) continue;
+    const auto profiles = unedited(rollout, live.cluster());
+    if (!matters(book) || profiles.empty()) continue;
     auto loaded = inventory::loadChangeText(rollout.change_text, rollout.change_file, live.cluster());
     if (!loaded.change) return fail(misfit(rollout, loaded.diagnostics));
+    std::erase_if(loaded.change->profiles, [&profiles](const auto& entry) { return !profiles.contains(entry.first); });
     live.add(id, std::move(*loaded.change));
     for (const auto& [node, progress] : book.progress())
       if (isCrossed(rollout, progress.state)) live.cross(id, node);
@@ -57,10 +70,10 @@ Result<void> dropAbsorbed(LiveCluster& live, Store& store) {
   for (const auto& id : ids) {
     TRY(book, RolloutBook::open(store, id));
     if (book.rollout().isOpen()) continue;
-    const bool matters = std::any_of(book.progress().begin(), book.progress().end(), [&](const auto& p) {
+    const bool differs = std::any_of(book.progress().begin(), book.progress().end(), [&](const auto& p) {
       return isCrossed(book.rollout(), p.second.state) && live.cluster().findNode(p.first) && live.concerns(id, p.first);
     });
-    if (!matters) over.push_back(id);
+    if (!differs) over.push_back(id);
   }
   return RolloutBook::drop(store, over);
 }

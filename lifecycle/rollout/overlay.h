@@ -6,7 +6,8 @@
 
 namespace muster::lifecycle {
 
-/// Adds every rollout of the store, and lets the nodes cross that have the change.
+/// Adds every rollout of the store, and lets the nodes cross that have the change. Where the inventory says something else of a
+/// profile than it did when the rollout began, it is the later word, and the change is void for that profile.
 /// Errors: Conflict (the inventory has changed so that a rollout's change does not fit it any more), those of the store
 Result<void> layRollouts(LiveCluster& live, Store& store);
 

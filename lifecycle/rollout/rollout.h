@@ -45,6 +45,7 @@ struct Rollout {
   inventory::RolloutPolicy policy;
   std::string wipe_reason;  ///< an image change: why the disks may be wiped; empty: they may not
   std::string inventory_digest, plan_hash;  ///< of what was frozen
+  std::map<std::string, std::string> declared;  ///< profile → what the inventory said of it (declarationOf): later edits outrank the change
   std::vector<Wave> waves;
   std::vector<std::string> irreversible;  ///< what a rollback will not bring back
 
@@ -76,6 +77,9 @@ struct NodeProgress {
   WallTime started_at{};  ///< measurements from then on are "after"
   Measures after;
 };
+
+/// Of a profile, what a change can alter, as text to compare.
+std::string declarationOf(const inventory::Profile& profile);
 
 /// Whether the node's declaration is the changed one.
 bool isCrossed(const Rollout& rollout, NodeState state);

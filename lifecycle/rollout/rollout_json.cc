@@ -174,6 +174,7 @@ json toJson(const Rollout& r) {
           {"wipe_reason", r.wipe_reason},
           {"inventory_digest", r.inventory_digest},
           {"plan_hash", r.plan_hash},
+          {"declared", r.declared},
           {"waves", std::move(waves)},
           {"irreversible", r.irreversible},
           {"state", toString(r.state)},
@@ -199,6 +200,7 @@ Result<Rollout> rolloutFromJson(std::string_view text) {
     r.wipe_reason = source.at("wipe_reason").get<std::string>();
     r.inventory_digest = source.at("inventory_digest").get<std::string>();
     r.plan_hash = source.at("plan_hash").get<std::string>();
+    r.declared = source.at("declared").get<std::map<std::string, std::string>>();
     for (const auto& wave : source.at("waves")) {
       Wave next{wave.at("name").get<std::string>(), {}};
       for (const auto& node : wave.at("nodes")) next.nodes.emplace_back(node.get<std::string>());
@@ -258,6 +260,10 @@ Result<std::map<NodeName, NodeProgress>> progressFromJson(std::string_view text)
     }
     return out;
   });
+}
+
+std::string declarationOf(const inventory::Profile& profile) {
+  return json{{"image", profile.image}, {"drivers", profile.drivers}, {"firmware", profile.firmware}}.dump();
 }
 
 bool isCrossed(const Rollout& rollout, NodeState state) {

@@ -80,6 +80,11 @@ Async<NodeProgress> RolloutRunner::carryForward(NodeName node) {
 
 Async<NodeProgress> RolloutRunner::carryBack(NodeName node) {
   NodeProgress progress = book_.of(node);
+  if (!services_.live.concerns(book_.rollout().id, node)) {
+    progress.state = NodeState::Stuck;
+    progress.why = "the inventory itself was edited since, and is the later word: change it there, then `muster apply`";
+    co_return progress;
+  }
   progress.state = NodeState::Returning;
   progress.why.clear();
   CO_TRY_OK(book_.put(node, progress));
@@ -161,6 +166,10 @@ Async<std::string> RolloutRunner::converge(NodeName node, std::optional<Plan> pl
     }
     const bool nothing_left = plan->empty();
     left = nothing_left ? "" : plan->actions.front().id;
+    if (nothing_left) {
+      CO_TRY(open, services_.store.openIntents());
+      if (std::none_of(open.begin(), open.end(), [&node](const Intent& i) { return i.action.facet.subject == Subject(node); })) co_return std::string();
+    }
     auto apply = services_.engine.apply(*std::exchange(plan, std::nullopt));  // an empty plan still closes open intents
     CO_TRY(report, co_await std::move(apply));
     if (!report.ok()) co_return problemsOf(report);

@@ -32,7 +32,8 @@ class ChangeTest : public InventoryTest {
   LoadedChange change(const std::string& yaml) const { return loadChangeText(yaml, "change.yaml", cluster_); }
   std::vector<std::string> complaints(const std::string& yaml) const {
     std::vector<std::string> out;
-    for (const auto& one : change(yaml).diagnostics.all())
+    const auto loaded = change(yaml);
+    for (const auto& one : loaded.diagnostics.all())
       if (one.severity == Severity::Error) out.push_back(one.str());
     return out;
   }
@@ -67,7 +68,7 @@ TEST_F(ChangeTest, mistakesAreToldTogetherWithTheirPlaces) {
   EXPECT_THAT(complaints("profiles:\n  nobody: {drivers: [nvidia-576]}\nrollout: {waves: [50, 50], canarys: {}}\n"),
               testing::UnorderedElementsAre(HasSubstr("change.yaml:2:3: error: the inventory has no profile \"nobody\""),
                                             HasSubstr("change.yaml:2:22: error: \"nvidia-576\" is declared under drivers neither here nor in the inventory"),
-                                            HasSubstr("change.yaml:3:27: error: rollout: unknown key \"canarys\"")));
+                                            HasSubstr("change.yaml:3:28: error: rollout: unknown key \"canarys\"")));
   EXPECT_THAT(complaints("profiles: {" + name_ + ": {drivers: [ofed]}}\nrollout: {waves: [50, 50]}\n"),
               ElementsAre(HasSubstr("change.yaml:2:23: error: each wave goes further than the one before")));
   EXPECT_THAT(complaints("profiles: {" + name_ + ": {}}\n"), ElementsAre(HasSubstr("changes nothing")));

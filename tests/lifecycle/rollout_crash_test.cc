@@ -56,6 +56,41 @@ TEST(RolloutCrash, atEveryWriteEachNodeIsChangedOnce) {
     }
 }
 
+TEST(RolloutCrash, atEveryWriteNoDiskIsWrittenTwiceAndNoLeaveIsLeftOver) {
+  const auto prepared = [](RolloutRack& rack) {
+    rack.with_images = true;
+    rack.change = test::kToNoble2;
+    rack.wipe_reason = "new image";
+  };
+  int writes = 0;
+  {
+    RolloutRack rack(2, 2);
+    prepared(rack);
+    MemoryStore store;
+    const auto life = rack.start(store);
+    ASSERT_EQ(life.error, "");
+    writes = life.writes;
+  }
+  for (int at = 0; at < writes; ++at)
+    for (const bool lost : {true, false}) {
+      SCOPED_TRACE(fmt::format("write {} {}", at, lost ? "lost" : "kept"));
+      RolloutRack rack(2, 2);
+      prepared(rack);
+      MemoryStore store;
+      ASSERT_TRUE(rack.start(store, {}, at, lost).crashed);
+      const auto begun = RolloutBook::newest(store);
+      if (!begun || begun->rollout().isOpen()) {
+        const auto life = goOn(rack, store);
+        ASSERT_EQ(life.error, "");
+      }
+      EXPECT_EQ(RolloutRack::book(store).count(NodeState::Done), 2u);
+      for (const auto* node : {"gpu0001", "gpu0002"}) EXPECT_EQ(rack.world.effects(std::string(node) + "/image"), 1);
+      EXPECT_TRUE(store.wipesAllowed()->empty());
+      EXPECT_EQ(rack.working(), 2);
+      if (HasFailure()) return;
+    }
+}
+
 TEST(RolloutCrash, manyDeathsInARowStillEndIt) {
   RolloutRack rack(kNodes, 2);
   MemoryStore store;

@@ -61,6 +61,7 @@ class RolloutPhase final : public lifecycle::Phase {
   }
 };
 
+inline constexpr const char* kToNoble2 = "images: {noble-2: {build: {suite: noble}}}\nprofiles: {gpu: {image: noble-2}}\n";
 inline constexpr const char* kTo575 = "profiles: {gpu: {drivers: [nvidia-575]}}\n";
 
 class RolloutRack {
@@ -85,6 +86,7 @@ class RolloutRack {
     }
     provision.inner.want([this](const auto&, const Subject& subject, const FactSet&) { return driverGoals(subject); });
     validate.inner.want([this](const auto&, const Subject& subject, const FactSet&) { return gateGoals(subject); });
+    provision.inner.reads({"disk.system"});
     pool.inner.want([this](const auto&, const Subject& subject, const FactSet&) { return poolGoals(subject); });
     provision.side_effects = [this](const lifecycle::Action& action) {  // one driver runs, whoever asks for it
       const auto& n = action.facet.subject.str();
@@ -129,6 +131,8 @@ class RolloutRack {
   RolloutPhase provision{"provision", world}, validate{"validate", world}, pool{"pool", world};
   std::string change = kTo575;
   std::vector<NodeName> only;                 ///< empty: all
+  bool with_images = false;                   ///< the system on the disk is a goal too
+  std::string wipe_reason;
   std::set<std::string> extra;                ///< nodes that need more than the others
   std::map<std::string, double> speed_575;    ///< node → GFLOP/s with the new driver; absent: as before
   FakeClock clock;
@@ -139,9 +143,12 @@ class RolloutRack {
                                                                         {"driver.nvidia-575", "570.1"},
                                                                         {"gate.burn-in", "pass:nvidia-570"},
                                                                         {"certificate", "valid:nvidia-570"},
+                                                                        {"image", "noble"},
+                                                                        {"disk.system", "noble"},
                                                                         {"pool", "in"}})
       world.set(n + "/" + facet, value);
     world.behave(n + "/driver.nvidia-575").polls = 3;
+    world.behave(n + "/image").polls = 2;
   }
   const inventory::Profile* profileOf(const Subject& subject) const {
     const auto* node = subject.isCluster() || !now_ ? nullptr : now_->findNode(subject.node());
@@ -149,9 +156,12 @@ class RolloutRack {
   }
   std::vector<Goal> driverGoals(const Subject& subject) const {
     std::vector<Goal> goals;
-    if (const auto* profile = profileOf(subject))
+    const auto* profile = profileOf(subject);
+    if (profile && with_images) goals.push_back(goalOf(subject.str() + "/image", profile->image, Disruption::Wipe, {}));
+    if (profile)
       for (const auto& name : profile->drivers)
-        goals.push_back(goalOf(subject.str() + "/driver." + name, now_->drivers.at(name).verify.at("nvml.driver"), Disruption::Drain, {}));
+        goals.push_back(goalOf(subject.str() + "/driver." + name, now_->drivers.at(name).verify.at("nvml.driver"), Disruption::Drain,
+                               with_images ? std::vector<std::string>{subject.str() + "/image"} : std::vector<std::string>{}));
     if (extra.contains(subject.str())) goals.push_back(goalOf(subject.str() + "/firmware.BMC", "2", Disruption::Reset, {}));
     return goals;
   }
@@ -188,6 +198,7 @@ class RolloutRack {
       request.change_text = change;
       request.change_file = "change.yaml";
       request.policy = policy;
+      request.wipe_reason = wipe_reason;
       request.nodes = only;
       if (only.empty())
         for (const auto& node : declared.nodes) request.nodes.push_back(node.name);

@@ -225,6 +225,54 @@ TEST(Rollout, aNodeThatNeedsMoreThanWasFrozenIsSkippedAndOneThatNeedsLessIsNot) 
   EXPECT_EQ(rack.value("gpu0008/driver.nvidia-575"), "570.1");
 }
 
+TEST(Rollout, anImageNeedsLeaveToWipeAndUsesItOnceForEachNode) {
+  RolloutRack rack(6, 3);
+  rack.with_images = true;
+  rack.change = test::kToNoble2;
+  MemoryStore store;
+  EXPECT_THAT(rack.start(store).error, testing::AllOf(HasSubstr("no node can go; gpu0001: "), HasSubstr("would be wiped"), HasSubstr("muster wipe gpu0001")));
+  EXPECT_TRUE(rack.world.effect_counts.empty());
+  rack.wipe_reason = "new image";
+  ASSERT_EQ(rack.start(store).error, "");
+  auto book = RolloutRack::book(store);
+  EXPECT_EQ(book.rollout().state, RolloutState::Done) << reasonsOf(store);
+  EXPECT_THAT(book.rollout().irreversible, ElementsAre(HasSubstr("gpu[0001-0006]: the disk is wiped again to bring back image noble")));
+  EXPECT_TRUE(store.wipesAllowed()->empty()) << "no leave is left over";
+  ASSERT_EQ(rack.rollBack(store).error, "");
+  EXPECT_EQ(RolloutRack::book(store).count(NodeState::Returned), 6u) << reasonsOf(store);
+  for (const auto& node : rack.declared.nodes) {
+    EXPECT_EQ(rack.world.effects(node.name.str() + "/image"), 2) << "there and back";
+    EXPECT_EQ(rack.value(node.name.str() + "/image"), "noble");
+  }
+  EXPECT_TRUE(store.wipesAllowed()->empty());
+}
+
+TEST(Rollout, theInventorysLaterWordOutranksIt) {
+  RolloutRack rack(4, 2);
+  MemoryStore store;
+  ASSERT_EQ(rack.start(store).error, "");
+  const auto driverNow = [&] {
+    LiveCluster live(rack.declared);
+    EXPECT_TRUE(layRollouts(live, store));
+    return live.cluster().profileOf(live.cluster().nodes[0]).drivers.at(0);
+  };
+  EXPECT_EQ(driverNow(), "nvidia-575");
+  rack.declared.profiles["gpu"].drivers = {"nvidia-575"};  // written into the inventory: nothing lies over it any more
+  LiveCluster same(rack.declared);
+  ASSERT_TRUE(layRollouts(same, store));
+  EXPECT_EQ(same.cluster().digest, rack.declared.digest);
+  rack.declared.drivers["nvidia-580"] = {.name = "nvidia-580", .packages = {"nvidia-driver=580.1"}, .verify = {{"nvml.driver", "580.1"}}};
+  rack.declared.profiles["gpu"].drivers = {"nvidia-580"};
+  EXPECT_EQ(driverNow(), "nvidia-580") << "an old rollout hides no new wish";
+  ASSERT_EQ(rack.rollBack(store).error, "");
+  EXPECT_EQ(RolloutRack::book(store).count(NodeState::Stuck), 4u);
+  EXPECT_THAT(reasonsOf(store), HasSubstr("the inventory itself was edited since, and is the later word"));
+  LiveCluster live(rack.declared);
+  ASSERT_TRUE(layRollouts(live, store));
+  ASSERT_TRUE(dropAbsorbed(live, store));
+  EXPECT_THAT(*RolloutBook::list(store), testing::IsEmpty());
+}
+
 TEST(Rollout, onlyOneIsOpenAtATime) {
   RolloutRack rack(8, 4);
   rack.world.behave("gpu0001/gate.burn-in").becomes = "fail:nvidia-575";
