@@ -30,7 +30,8 @@ class PairTests {
  private:
   /// What is known of one intent's test.
   struct Trial {
-    int attempts = 0;  ///< begun: a task id is never run twice
+    int attempts = 0;    ///< begun: a task id is never run twice
+    int unmeasured = 0;  ///< of them, those that ended without a number
     std::vector<std::pair<NodeName, agent::CheckResult>> failed;
     bool tried(const NodeName& node) const;
   };

@@ -252,6 +252,32 @@ TEST_F(ValidatePhaseTest, whereThereIsNoSecondPartnerTheFirstIsBelieved) {
   EXPECT_NE(outcome.error().text().find("no other partner could confirm it"), std::string::npos) << outcome.error().str();
 }
 
+TEST_F(ValidatePhaseTest, aPairTestWithoutANumberIsRepeatedWithTheSamePartner) {
+  bootWithRdma("n2");
+  int without = 0, tests = 0;
+  agents_.answer(TaskKind::RdmaPair, [&](const NodeName&, const agent::AgentTask& task) -> Result<std::string> {
+    if (task.id.ends_with("/client")) ++tests;
+    return results({{"rdma.pair", task.id.ends_with("/client") && tests <= without ? "no-data" : "pass"}});
+  });
+  without = 2;
+  ASSERT_TRUE(actToEnd("gate.collective"));
+  EXPECT_TRUE(verified("gate.collective").starts_with("pass:"));
+  EXPECT_EQ(tests, 3);
+}
+
+TEST_F(ValidatePhaseTest, aPairTestThatNeverGivesANumberFailsTheGate) {
+  bootWithRdma("n2");
+  int tests = 0;
+  agents_.answer(TaskKind::RdmaPair, [&](const NodeName&, const agent::AgentTask& task) -> Result<std::string> {
+    if (task.id.ends_with("/client")) ++tests;
+    return results({{"rdma.pair", "no-data"}});
+  });
+  const auto outcome = actToEnd("gate.collective");
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.error().text().find("no-data"), std::string::npos) << outcome.error().str();
+  EXPECT_EQ(tests, 3);
+}
+
 TEST_F(ValidatePhaseTest, noCertificateWithoutEveryGate) {
   const auto basis = basisOf(cluster_, cluster_.nodes[0], {});
   context_.known.put({Subject(NodeName("n1")), FacetName("gate.burn-in"), "pass:" + basis, clock_.now(), "", ""});
