@@ -3,6 +3,7 @@
 
 #include "cli/session.h"
 #include "cli/view/rollout_view.h"
+#include "fabric/leaves.h"
 #include "lifecycle/rollout/freeze.h"
 #include "lifecycle/rollout/overlay.h"
 #include "lifecycle/rollout/runner.h"
@@ -21,20 +22,6 @@ using lifecycle::RolloutWay;
 constexpr std::size_t kMaxChangeBytes = 1 << 20;
 
 std::string whoAmI() { return fmt::format("{}@{}", userName(), hostName()); }
-
-/// Which leaf switches each node's HCAs are cabled to. A fabric that cannot be expanded has none: `muster fabric diff` says why.
-std::map<std::string, std::set<std::string>> leavesOf(const inventory::Cluster& cluster) {
-  std::map<std::string, std::set<std::string>> out;
-  for (const auto& [name, fabric] : cluster.fabrics) {
-    const auto topology = fabric::declaredTopology(cluster, fabric);
-    if (!topology) continue;
-    for (const auto& link : topology->links)
-      for (const auto& [end, other] : {std::pair{link.a, link.b}, std::pair{link.b, link.a}})
-        if (!topology->devices.at(end.node).is_switch && topology->devices.at(other.node).is_switch)
-          out[end.node.substr(0, end.node.find(' '))].insert(other.node);
-  }
-  return out;
-}
 
 /// The text of the change, and the file that its places and paths refer to.
 struct Source {
@@ -90,7 +77,7 @@ Result<int> carryOn(Session& session, const Options& options, RolloutBook& book,
   auto& controller = *session.controller;
   const lifecycle::EventSink show = [&session](const lifecycle::Event& event) { session.view.show(event); };
   lifecycle::RolloutRunner runner({*session.live, controller.engine(), controller.phases(), controller.store(), controller.clock(),
-                                   options.json ? nullptr : show, leavesOf},
+                                   options.json ? nullptr : show, fabric::leavesOf},
                                   book);
   TRY_OK(controller.run(runner.run(way)));
   session.view.finish();

@@ -166,7 +166,7 @@ Async<std::string> RolloutRunner::converge(NodeName node, std::optional<Plan> pl
     }
     const bool nothing_left = plan->empty();
     left = nothing_left ? "" : plan->actions.front().id;
-    if (nothing_left) {
+    if (nothing_left && round > 0) {  // the first round also ends what an earlier process has left: open intents, claims
       CO_TRY(open, services_.store.openIntents());
       if (std::none_of(open.begin(), open.end(), [&node](const Intent& i) { return i.action.facet.subject == Subject(node); })) co_return std::string();
     }

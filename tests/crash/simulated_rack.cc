@@ -1,6 +1,7 @@
 #include "tests/crash/simulated_rack.h"
 
 #include "firmware/firmware.h"
+#include "lifecycle/rollout/overlay.h"
 #include "pool/pool.h"
 #include "provision/provision.h"
 #include "tests/lifecycle/virtual_time.h"
@@ -301,24 +302,33 @@ Async<ApplyReport> beside(SimulatedRack& rack, Async<ApplyReport> work) {
 }  // namespace
 
 LifeEnd live(SimulatedRack& rack, lifecycle::Store& durable, Death death) {
+  return live(rack, durable, death, [](auto& cluster, auto& engine, auto& store, const auto& phases) {
+    return converge(engine, store, cluster.cluster(), phases);
+  });
+}
+
+LifeEnd live(SimulatedRack& rack, lifecycle::Store& durable, Death death, const Work& work) {
   CrashStore store(durable, death.crash_at, death.lost);
   store.full_from = death.full_from;
   rack.jumpWhen([&store, death] { return death.clock_jumps_at != CrashStore::kNever && store.writes >= death.clock_jumps_at; }, death.jump);
   FakeNetboot netboot;
   rack.netboot = &netboot;
   LifeEnd end;
+  lifecycle::LiveCluster laid(rack.cluster);
+  if (auto laying = lifecycle::layRollouts(laid, durable); !laying) return {false, 0, false, laying.error().str()};
+  const auto& cluster = laid.cluster();
   {
     Workers workers(1);
-    auto certificates = validate::makeCertificateStore(rack.cluster, store, rack.wall, rack.key, rack.folder / "certificates");
-    auto provision = provision::makeProvisionPhase({rack.cluster, rack.bmcs, rack.agents, rack.images, netboot, rack.wall,
+    auto certificates = validate::makeCertificateStore(cluster, store, rack.wall, rack.key, rack.folder / "certificates");
+    auto provision = provision::makeProvisionPhase({cluster, rack.bmcs, rack.agents, rack.images, netboot, rack.wall,
                                                     "http://10.20.0.1:8080", "https://10.20.0.1:8443", "CA", "KEY"});
-    auto firmware = firmware::makeFirmwarePhase(rack.cluster, rack.bmcs, rack.wall, workers);
-    auto validate = validate::makeValidatePhase(rack.cluster, rack.agents, *certificates, store, rack.wall, noPartnersAskedFor);
-    auto pool = pool::makePoolPhase(rack.cluster, rack.agents, *certificates, rack.processes, rack.wall,
+    auto firmware = firmware::makeFirmwarePhase(cluster, rack.bmcs, rack.wall, workers);
+    auto validate = validate::makeValidatePhase(cluster, rack.agents, *certificates, store, rack.wall, noPartnersAskedFor);
+    auto pool = pool::makePoolPhase(cluster, rack.agents, *certificates, rack.processes, rack.wall,
                                     {rack.folder / "slurm.conf", rack.folder / "slurm.conf", rack.folder / "munge.key", {}});
     const lifecycle::Phases phases{provision.get(), firmware.get(), validate.get(), pool.get()};
-    lifecycle::Engine engine(rack.cluster, phases, store, rack.wall, nullptr);
-    auto report = runInVirtualTime(rack.clock, beside(rack, converge(engine, store, rack.cluster, phases)), &store.crashed, &workers);
+    lifecycle::Engine engine(cluster, phases, store, rack.wall, nullptr);
+    auto report = runInVirtualTime(rack.clock, beside(rack, work(laid, engine, store, phases)), &store.crashed, &workers);
     end = {store.crashed, store.writes, false, {}};
     if (!end.crashed && report && !*report) end.problems = report->error().str();
     if (!end.crashed && report && *report) {

@@ -17,6 +17,7 @@
 #include "tests/run_async.h"
 
 #include "lifecycle/engine.h"
+#include "lifecycle/rollout/live_cluster.h"
 
 namespace muster::test {
 
@@ -117,6 +118,10 @@ struct LifeEnd {
   std::string problems;
 };
 
+/// What a life does, with the inventory as rollouts have made it.
+using Work = std::function<Async<lifecycle::ApplyReport>(lifecycle::LiveCluster&, lifecycle::Engine&, lifecycle::Store&, const lifecycle::Phases&)>;
+
+LifeEnd live(SimulatedRack& rack, lifecycle::Store& durable, Death death, const Work& work);
 /// Rounds of observe, plan and apply, as `muster apply` does.
 LifeEnd live(SimulatedRack& rack, lifecycle::Store& durable, Death death = {});
 

@@ -1,4 +1,5 @@
 // Declaration → topology → net file → topology.
+#include "fabric/leaves.h"
 #include "tests/fabric/clusters.h"
 
 #include <gmock/gmock.h>
@@ -28,6 +29,15 @@ TEST(DeclaredTopology, placesNodesByTheirOrderSuBySu) {
   Port hca{"gpu006 mlx5_1", 1};
   ASSERT_NE(findLink(topology, hca), nullptr);
   EXPECT_EQ(findLink(topology, hca)->b, (Port{"leaf-su2-r1", 2}));
+}
+
+TEST(Leaves, areTheSwitchesOfANodesRails) {
+  auto cluster = railCluster(6, 2, 4, 2, 2);
+  const auto leaves = leavesOf(cluster);
+  EXPECT_EQ(leaves.at("gpu001"), (std::set<std::string>{"leaf-su1-r0", "leaf-su1-r1"}));
+  EXPECT_EQ(leaves.at("gpu006"), (std::set<std::string>{"leaf-su2-r0", "leaf-su2-r1"}));
+  cluster.fabrics["ib"].sus = 0;
+  EXPECT_TRUE(leavesOf(cluster).empty()) << "a declaration that cannot be expanded";
 }
 
 TEST(DeclaredTopology, givesTheControllerTheLastDownPortSoThatNewNodesDoNotMoveIt) {

@@ -1,6 +1,8 @@
 // The pure parts of a rollout: waves, window, regression, the cluster that nodes step over in.
+#include "lifecycle/rollout/freeze.h"
 #include "lifecycle/rollout/gate.h"
 #include "lifecycle/rollout/live_cluster.h"
+#include "lifecycle/rollout/overlay.h"
 #include "lifecycle/rollout/waves.h"
 #include "lifecycle/rollout/window.h"
 #include "tests/fakes/memory_store.h"
@@ -195,6 +197,28 @@ TEST(Regression, readsRatesOutOfEvidenceAndNothingElse) {
   EXPECT_EQ(measuresOf({gate, other, broken}), (Measures{{"gemm_gflops", 49.0}})) << "the worst of several";
 }
 
+TEST(Regression, measuresHowLongTheSystemTookToStart) {
+  test::MemoryStore store;
+  const Subject node{NodeName("n")};
+  const auto at = [](int seconds) { return WallTime(std::chrono::seconds(seconds)); };
+  const auto boot = [&](const std::string& id, int opened, int closed, IntentState state) {
+    Intent intent;
+    intent.id = id;
+    intent.action.facet = {node, FacetName("os")};
+    intent.opened_at = at(opened);
+    ASSERT_TRUE(store.openIntent(intent));
+    ASSERT_TRUE(store.closeIntent(id, state, "", at(closed)));
+  };
+  boot("first", 100, 190, IntentState::Done);
+  EXPECT_EQ(nodeMeasures(store, node, {}, {})->at("boot_seconds"), 90);
+  EXPECT_TRUE(nodeMeasures(store, node, {}, at(500))->empty()) << "that start was before";
+  boot("second", 600, 720, IntentState::Done);
+  boot("third", 800, 900, IntentState::Failed);
+  EXPECT_EQ(nodeMeasures(store, node, {}, at(500))->at("boot_seconds"), 120);
+  Fact old{node, FacetName("gate.a"), "pass:x", at(400), "", R"([{"values":{"gemm_gflops":5}}])"};
+  EXPECT_FALSE(nodeMeasures(store, node, {old}, at(500))->contains("gemm_gflops")) << "evidence from before is no 'after'";
+}
+
 // ---- the cluster that nodes step over in
 
 inventory::Change to575() {
@@ -285,6 +309,23 @@ TEST(RolloutBook, isReadBackAsItWasWritten) {
   EXPECT_EQ(stale.save(stale.rollout()).error().code(), ErrorCode::Conflict);
   ASSERT_TRUE(store.putValue("rollout.r7", "{}"));
   EXPECT_EQ(RolloutBook::newest(store).error().code(), ErrorCode::Corrupt);
+}
+
+TEST(RolloutOrders, takeEffectAtOnceWhereNobodyWouldObeyThem) {
+  test::MemoryStore store;
+  Rollout rollout;
+  rollout.id = "r7";
+  auto book = RolloutBook::create(store, rollout, {}, {{NodeName("n1"), {}}});
+  ASSERT_TRUE(book);
+  ASSERT_TRUE(orderRollout(*book, Order::Pause, "ann", false));
+  EXPECT_EQ(book->rollout().state, RolloutState::Running) << "whoever runs it will obey";
+  EXPECT_EQ(book->order()->order, Order::Pause);
+  ASSERT_TRUE(orderRollout(*book, Order::Pause, "ann", true));
+  EXPECT_EQ(book->rollout().state, RolloutState::Paused);
+  EXPECT_FALSE(orderRollout(*book, Order::Pause, "ann", true)) << "it is paused";
+  ASSERT_TRUE(orderRollout(*book, Order::Abort, "ann", false)) << "a paused one has nobody to tell";
+  EXPECT_EQ(book->rollout().state, RolloutState::Aborted);
+  EXPECT_FALSE(orderRollout(*book, Order::Abort, "ann", true));
 }
 
 }  // namespace
