@@ -132,8 +132,10 @@ TEST_F(RealRollout, aDriverIsRolledOutStaysAndIsAbsorbedByTheInventory) {
 TEST_F(RealRollout, aDriverComesBack) {
   inThePool({"gpu001", "gpu002"});
   ASSERT_TRUE(rollOut(*rack_, *store_, toDriver45()).ok);
+  const auto before = rack_->wall.now();
   const auto back = rollOut(*rack_, *store_, "", RolloutWay::Back);
   EXPECT_TRUE(back.ok) << back.problems;
+  EXPECT_LT(rack_->wall.now() - before, 10min) << "it waits for nothing";
   expectDriver("44.0", 2);
   const auto applied = live(*rack_, *store_);
   EXPECT_TRUE(applied.ok) << applied.problems;
