@@ -87,10 +87,11 @@ std::optional<Direction> directionOf(std::string_view measure) {
 Measures measuresOf(const std::vector<Fact>& facts) {
   Measures out;
   for (const auto& fact : facts) {
-    if (fact.evidence.empty() || fact.evidence.front() != '[') continue;
-    const auto checks = nlohmann::json::parse(fact.evidence, nullptr, false);
-    if (!checks.is_array()) continue;
-    for (const auto& check : checks)
+    if (fact.evidence.find("\"values\"") == std::string::npos) continue;
+    const auto evidence = nlohmann::json::parse(fact.evidence, nullptr, false);
+    const auto checks = evidence.is_object() ? evidence.find("results") : evidence.end();
+    if (checks == evidence.end() || !checks->is_array()) continue;
+    for (const auto& check : *checks)
       if (check.is_object() && check.contains("values")) take(check["values"], out);
   }
   return out;

@@ -19,7 +19,7 @@ namespace muster::lifecycle {
 /// Measured numbers of a node, by a name that ends in the unit: "gemm_gflops", "boot_seconds".
 using Measures = std::map<std::string, double>;
 
-/// The numbers that the facts' evidence holds: of checks in a JSON list, each with "values" {name: number}. Rates and durations
+/// The numbers that the facts' evidence holds: of checks {"results": […]} (what gates keep), each with "values" {name: number}. Rates and durations
 /// only; of several with one name the worst.
 Measures measuresOf(const std::vector<Fact>& facts);
 

@@ -1,6 +1,7 @@
 // kill -9 at every write of the journal, with the real phases: firmware, provision, validate and pool on machines in memory.
 // Whatever dies: every node reaches the end, no component is flashed twice, no disk written twice, no job is killed, no power is
 // cut under a write, nothing stays locked.
+#include "lifecycle/rollout/regression.h"
 #include "tests/crash/simulated_rack.h"
 #include "tests/fakes/memory_store.h"
 
@@ -122,6 +123,15 @@ TEST(WholeRoadCrash, wallClockThatJumpsChangesNothing) {
       expectTheEnd(*rack, *store, end, {});
       if (HasFailure()) return;
     }
+}
+
+/// What validate keeps of a gate is what rollouts compare: the two folders know each other only by this shape.
+TEST(WholeRoad, gatesKeepTheNumbersThatRolloutsCompare) {
+  auto [rack, store] = fresh({"gpu001"});
+  ASSERT_TRUE(live(*rack, *store).ok);
+  const auto measures = lifecycle::measuresOf(*store->factsOf(lifecycle::Subject(NodeName("gpu001"))));
+  ASSERT_TRUE(measures.contains("gemm_gflops"));
+  EXPECT_EQ(measures.at("gemm_gflops"), 50);
 }
 
 TEST(WholeRoadCrash, manyDeathsInARow) {

@@ -190,8 +190,8 @@ TEST(Regression, isWrongNoMoreOftenThanStated) {
 }
 
 TEST(Regression, readsRatesOutOfEvidenceAndNothingElse) {
-  Fact gate{Subject(NodeName("n")), FacetName("gate.a"), "pass:x", {}, "", R"([{"id":"host.gemm","values":{"gemm_gflops":51.5,"products":9}},
-    {"id":"gpu.0","values":{"gemm_gflops":49.0,"gemm_tflops":"many"}},{"id":"odd"}])"};
+  Fact gate{Subject(NodeName("n")), FacetName("gate.a"), "pass:x", {}, "", R"({"results":[{"id":"host.gemm","values":{"gemm_gflops":51.5,"products":9}},
+    {"id":"gpu.0","values":{"gemm_gflops":49.0,"gemm_tflops":"many"}},{"id":"odd"}]})"};
   Fact other{Subject(NodeName("n")), FacetName("pool"), "in", {}, "", R"({"jobs":false})"};
   Fact broken{Subject(NodeName("n")), FacetName("gate.b"), "fail:x", {}, "", "[{"};
   EXPECT_EQ(measuresOf({gate, other, broken}), (Measures{{"gemm_gflops", 49.0}})) << "the worst of several";

@@ -184,7 +184,7 @@ class RolloutRack {
     const auto& node = fact.subject.str();
     double gflops = 100 + 0.1 * (node.back() - '0');
     if (const auto slow = speed_575.find(node); slow != speed_575.end() && fact.value.ends_with("575")) gflops = slow->second;
-    return nlohmann::json::array({{{"id", "host.gemm"}, {"values", {{"gemm_gflops", gflops}, {"products", 12}}}}}).dump();
+    return nlohmann::json{{"results", {{{"id", "host.gemm"}, {"values", {{"gemm_gflops", gflops}, {"products", 12}}}}}}}.dump();
   }
 
   Async<void> work(lifecycle::LiveCluster& live, lifecycle::Engine& engine, lifecycle::Store& store, const lifecycle::Phases& all,
