@@ -1,10 +1,9 @@
 // Planning 10,000 nodes with 12 goals each, the plan's hash and JSON, and what the store's writes cost beside the floor of
 // the same disk: a file that is appended to and synced.
-#include "bench/bench.h"
+#include "bench/lifecycle_bench.h"
 #include "lifecycle/engine.h"
 
 #include <fcntl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -19,23 +18,6 @@ constexpr int kRuns = 3;
 constexpr int kWrites = 200;
 constexpr double kPlanSeconds = 1.0;
 constexpr double kWriteOverFloor = 8.0;  ///< a journal write may cost this many bare syncs
-
-/// What pure functions cost is counted in CPU time: it says the same on a busy machine.
-template <class Work>
-double fastestCpuSeconds(int runs, Work work) {
-  auto now = [] {
-    timespec time{};
-    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-  };
-  double best = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < runs; ++i) {
-    const double begin = now();
-    work();
-    best = std::min(best, now() - begin);
-  }
-  return best;
-}
 
 /// The usual road of a node, as one phase.
 class Road final : public Phase {
@@ -111,7 +93,7 @@ void benchPlans(bench::Report& report) {
   }
   auto measure = [&](const char* name, const FactSet& facts, std::size_t actions) {
     Plan plan;
-    const double seconds = fastestCpuSeconds(kRuns, [&] { plan = *makePlan(cluster, facts, {}, phases); });
+    const double seconds = bench::fastestCpuSeconds(kRuns, [&] { plan = *makePlan(cluster, facts, {}, phases); });
     if (plan.actions.size() != actions) std::abort();
     report.record(
         {.name = fmt::format("plan {} nodes × 12 goals, {}", kNodes, name), .value = seconds, .unit = "s CPU", .bar = kPlanSeconds});
@@ -122,9 +104,9 @@ void benchPlans(bench::Report& report) {
   const auto plan = measure("all fresh", fresh, 12u * kNodes + 1);
   std::string text;
   report.record(
-      {.name = "hash and JSON of 120,001 actions", .value = fastestCpuSeconds(1, [&] { text = plan.toJson(); }), .unit = "s CPU"});
+      {.name = "hash and JSON of 120,001 actions", .value = bench::fastestCpuSeconds(1, [&] { text = plan.toJson(); }), .unit = "s CPU"});
   report.record({.name = "read that plan back and check its hash",
-                 .value = fastestCpuSeconds(1, [&] { (void)*Plan::fromJson(text); }),
+                 .value = bench::fastestCpuSeconds(1, [&] { (void)*Plan::fromJson(text); }),
                  .unit = "s CPU"});
 }
 
@@ -186,6 +168,9 @@ void benchStore(bench::Report& report) {
 
 int main() {
   bench::Report report("lifecycle");
+  bench::benchScaleOfRuns(report);  // first: memory is counted at its peak
+  bench::benchScaleOfPlans(report);
+  bench::benchBudgets(report);
   benchPlans(report);
   benchStore(report);
   return report.exitCode();

@@ -16,6 +16,10 @@ namespace {
 
 constexpr auto kCloseLimit = 4s;
 
+// Of all BMCs together; what the management network and the controller bear is found by trying (lifecycle/adaptive_limit.h).
+constexpr lifecycle::AdaptiveLimit::Bounds kRequests{.floor = 16, .start = 64, .ceiling = 1'024};
+constexpr lifecycle::AdaptiveLimit::Bounds kUploads{.floor = 2, .start = 16, .ceiling = 128};
+
 /// A BMC that cannot be talked to; every call says why.
 class NoBmc final : public Bmc {
  public:
@@ -41,7 +45,8 @@ class NoBmc final : public Bmc {
 class Fleet final : public BmcFleet {
  public:
   Fleet(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock, Workers& workers, HttpClientFactory make_client, std::string libvirt_uri)
-      : cluster_(cluster), store_(store), clock_(clock), workers_(workers), make_client_(std::move(make_client)), libvirt_uri_(std::move(libvirt_uri)) {}
+      : cluster_(cluster), store_(store), clock_(clock), workers_(workers), make_client_(std::move(make_client)), libvirt_uri_(std::move(libvirt_uri)),
+        requests_(clock, kRequests), uploads_(clock, kUploads) {}
 
   Bmc& at(const NodeName& node) override {
     auto& slot = bmcs_[node];
@@ -74,6 +79,8 @@ class Fleet final : public BmcFleet {
     options.base_url = url;
     options.username = node->bmc.username_override.empty() ? credential->second.username : node->bmc.username_override;
     options.password = [ref = credential->second.password] { return ref.read(); };
+    options.requests = &requests_;
+    options.uploads = &uploads_;
     auto session = std::make_unique<RedfishSession>(std::move(options), store_, clock_, make_client_);
     auto driver = std::make_unique<RedfishBmc>(std::move(session), profile.boot, clock_, workers_);
     redfish_.push_back(driver.get());
@@ -108,6 +115,7 @@ class Fleet final : public BmcFleet {
   Workers& workers_;
   HttpClientFactory make_client_;
   std::string libvirt_uri_;
+  lifecycle::TunedPlaces requests_, uploads_;
   std::map<NodeName, std::unique_ptr<Bmc>> bmcs_;
   std::vector<RedfishBmc*> redfish_;  ///< owned by their arbiters in bmcs_
 };

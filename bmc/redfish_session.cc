@@ -113,7 +113,7 @@ Async<RedfishReply> RedfishSession::patch(std::string path, Json body, std::stri
 }
 
 Async<RedfishReply> RedfishSession::upload(std::string path, std::string content_type, std::string body, std::chrono::milliseconds timeout) {
-  Call request{.method = "POST", .path = std::move(path), .timeout = timeout, .repeatable = false, .wait_busy = false, .fresh = true};
+  Call request{.method = "POST", .path = std::move(path), .timeout = timeout, .repeatable = false, .wait_busy = false, .fresh = true, .upload = true};
   request.headers["Content-Type"] = std::move(content_type);
   request.headers["Content-Length"] = std::to_string(body.size());  // iDRAC fails on chunked bodies
   request.body = std::move(body);
@@ -232,7 +232,8 @@ Async<RedfishReply> RedfishSession::exchange(Call call, std::string token) {
 
   const int attempts = call.repeatable ? 2 : 1;
   for (int attempt = 1;; ++attempt) {
-    auto sent = attempt < attempts ? sendOnce(request, call.fresh) : sendOnce(std::move(request), call.fresh);
+    auto* places = call.upload ? options_.uploads : options_.requests;
+    auto sent = attempt < attempts ? sendInPlace(request, call.fresh, places) : sendInPlace(std::move(request), call.fresh, places);
     auto response = co_await std::move(sent);
     if (response && response->status == 406 && attempt < attempts) {
       request.headers.erase("Accept-Encoding");  // HPE Gen10+ refuses identity for some resources
@@ -245,9 +246,32 @@ Async<RedfishReply> RedfishSession::exchange(Call call, std::string token) {
   }
 }
 
-Async<io::HttpResponse> RedfishSession::sendOnce(io::HttpRequest request, bool fresh) {
+/// After its own BMC's pace, a place among the requests to all. Only what tells of load counts against their number: a BMC that says
+/// "later" or does not answer in time, not one that refuses the connection because it restarts.
+Async<io::HttpResponse> RedfishSession::sendInPlace(io::HttpRequest request, bool fresh, lifecycle::TunedPlaces* places) {
   auto turn = pace_.next();
   co_await std::move(turn);
+  auto send = sendOnce(std::move(request), fresh);
+  if (!places) co_return co_await std::move(send);
+  auto place = places->take();
+  co_await std::move(place);
+  std::exception_ptr called_off;
+  try {
+    auto response = co_await std::move(send);
+    const bool busy = response ? response->status == 429 || response->status == 503 : response.error().code() == ErrorCode::Timeout;
+    if (response || busy)
+      places->release(!busy);
+    else
+      places->abandon();
+    co_return response;
+  } catch (...) {
+    called_off = std::current_exception();
+  }
+  places->abandon();
+  std::rethrow_exception(called_off);
+}
+
+Async<io::HttpResponse> RedfishSession::sendOnce(io::HttpRequest request, bool fresh) {
   auto client = takeClient(fresh);
   auto op = client->send(std::move(request));
   auto response = co_await std::move(op);

@@ -6,6 +6,7 @@
 #include "bmc/arbiter.h"
 #include "bmc/json_view.h"
 #include "bmc/trust.h"
+#include "lifecycle/tuned_places.h"
 
 #include <functional>
 #include <memory>
@@ -38,6 +39,8 @@ class RedfishSession {
     std::string base_url;                       ///< "https://10.20.250.1"
     std::string username;
     std::function<Result<Secret>()> password;   ///< read at the moment of the login
+    lifecycle::TunedPlaces* requests = nullptr;  ///< of all BMCs together; null: unbounded
+    lifecycle::TunedPlaces* uploads = nullptr;
   };
 
   RedfishSession(Options options, lifecycle::Store& store, Clock& clock, HttpClientFactory make_client);
@@ -68,12 +71,14 @@ class RedfishSession {
     bool repeatable = true;   ///< may be sent again after a lost connection
     bool wait_busy = true;    ///< wait and repeat on 429 and 503
     bool fresh = false;       ///< connection of its own
+    bool upload = false;
   };
   struct Lease;
 
   Async<RedfishReply> call(Call call);
   Async<RedfishReply> authorized(Call call);
   Async<RedfishReply> exchange(Call call, std::string token);
+  Async<io::HttpResponse> sendInPlace(io::HttpRequest request, bool fresh, lifecycle::TunedPlaces* places);
   Async<io::HttpResponse> sendOnce(io::HttpRequest request, bool fresh);
   Async<void> ensurePin();
   Async<void> login(std::string stale_token);

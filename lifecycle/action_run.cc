@@ -51,34 +51,47 @@ ActionRun::ActionRun(const Services& services, ClaimKeeper& claims, FactSet& fac
       open_(std::move(open)),
       intent_(std::move(template_intent)) {}
 
+/// The journaled part, up to what the outside did; then how it ended is written down.
 Task<ActionEnd> ActionRun::run() {
   started_ = services_.clock.steady();
-  if (!phase_) co_return blocked(fmt::format("this muster has no phase '{}'; make the plan again", action_.phase));
-  if (auto why = aim()) co_return blocked(*why);
+  auto work = carryOut();
+  auto end = co_await std::move(work);
+  if (end.ended) co_return *end.ended;
+  auto ending = end.error ? failed(*end.error) : !end.blocked.empty() ? blocked(end.blocked) : done("");
+  auto ended = co_await std::move(ending);
+  co_return ended;
+}
+
+Task<ActionRun::Way> ActionRun::carryOut() {
+  if (!phase_) co_return Way{.blocked = fmt::format("this muster has no phase '{}'; make the plan again", action_.phase)};
+  if (auto why = aim()) co_return Way{.blocked = *why};
   if (open_) {
     auto take_up = takeUp();
     auto end = co_await std::move(take_up);
-    if (end) co_return *end;
+    if (end) co_return Way{.ended = end};
   }
   if (!journaled_) {
     auto guard_it = guard();
-    if (auto why = co_await std::move(guard_it)) co_return blocked(*why);
-    if (auto begun = begin(); !begun) co_return failed(std::move(begun).error().within("opening the journal"));
+    if (auto why = co_await std::move(guard_it)) co_return Way{.blocked = *why};
+    auto begin_it = begin();
+    if (auto begun = co_await std::move(begin_it); !begun) co_return Way{.error = std::move(begun).error().within("opening the journal")};
   }
-  if (auto forgotten = forgetWhatIsWiped(); !forgotten) co_return failed(std::move(forgotten).error().within("forgetting what is wiped"));
+  auto forget = forgetWhatIsWiped();
+  if (auto forgotten = co_await std::move(forget); !forgotten)
+    co_return Way{.error = std::move(forgotten).error().within("forgetting what is wiped")};
   auto drive_it = drive();
   auto driven = co_await std::move(drive_it);
-  if (stopped_by_) co_return blocked(*stopped_by_);
+  if (stopped_by_) co_return Way{.blocked = *stopped_by_};
   if (!driven) {
     // What is true now replaces what was true before the attempt: a gate that failed must not keep its old pass.
     auto look_after = look();
     (void)co_await std::move(look_after);
-    co_return failed(driven.error());
+    co_return Way{.error = driven.error()};
   }
   auto confirm_it = confirm();
   auto confirmed = co_await std::move(confirm_it);
-  if (!confirmed) co_return failed(confirmed.error());
-  co_return done("");
+  if (!confirmed) co_return Way{.error = confirmed.error()};
+  co_return Way{};
 }
 
 // ---- what it goes for, and whether it may ------------------------------------------------------------------------------
@@ -113,7 +126,9 @@ Task<std::optional<std::string>> ActionRun::guard() {
     co_return std::nullopt;
   auto check_pool = guardPool();
   if (auto why = co_await std::move(check_pool)) co_return why;
-  co_return guardWipe();
+  auto check_wipe = guardWipe();
+  auto why = co_await std::move(check_wipe);
+  co_return why;
 }
 
 /// Asks the pool again: between the plan and this moment a person, or the node's own start, may have put it back to work.
@@ -135,19 +150,20 @@ Task<std::optional<std::string>> ActionRun::guardPool() {
   co_return std::nullopt;
 }
 
-std::optional<std::string> ActionRun::guardWipe() {
+Task<std::optional<std::string>> ActionRun::guardWipe() {
   const auto& subject = action_.facet.subject;
-  if (action_.disruption != Disruption::Wipe) return std::nullopt;
-  auto allowed = services_.store.wipesAllowed();
-  if (!allowed) return "whether it may be wiped cannot be read: " + allowed.error().str();
+  if (action_.disruption != Disruption::Wipe) co_return std::nullopt;
+  auto read = services_.journal->write<std::vector<NodeName>>([](Store& store) { return store.wipesAllowed(); });
+  auto allowed = co_await std::move(read);
+  if (!allowed) co_return "whether it may be wiped cannot be read: " + allowed.error().str();
   intent_.uses_wipe = std::find(allowed->begin(), allowed->end(), subject.node()) != allowed->end();
-  if (intent_.uses_wipe) return std::nullopt;
+  if (intent_.uses_wipe) co_return std::nullopt;
   const auto installed = facts_.value(subject, FacetName(std::string(kInstalledFacet)));
   if (!installed)
-    return fmt::format("{} would be wiped, but it is not known whether its disk holds a system; {}", subject.str(), wipeAdvice(subject));
+    co_return fmt::format("{} would be wiped, but it is not known whether its disk holds a system; {}", subject.str(), wipeAdvice(subject));
   if (*installed != kNothingInstalled)
-    return fmt::format("{} would be wiped, but its disk holds '{}'; {}", subject.str(), *installed, wipeAdvice(subject));
-  return std::nullopt;
+    co_return fmt::format("{} would be wiped, but its disk holds '{}'; {}", subject.str(), *installed, wipeAdvice(subject));
+  co_return std::nullopt;
 }
 
 // ---- the journal -------------------------------------------------------------------------------------------------------
@@ -159,29 +175,34 @@ Task<std::optional<ActionEnd>> ActionRun::takeUp() {
   emit(EventKind::ActionStarted, "taken up again after muster stopped: " + action_.reason);
   auto look_first = look();
   auto seen = co_await std::move(look_first);
-  if (seen && seen->met) co_return done("; it had been finished before muster stopped");
+  if (seen && seen->met) {
+    auto ending = done("; it had been finished before muster stopped");
+    auto ended = co_await std::move(ending);
+    co_return ended;
+  }
   if (intent_.action.to == action_.to || intent_.inventory_digest == services_.cluster.digest) co_return std::nullopt;
-  const auto trouble =
-      close(IntentState::Abandoned, fmt::format("the inventory now wants '{}' instead of '{}'", action_.to, intent_.action.to));
+  auto closing = close(IntentState::Abandoned, fmt::format("the inventory now wants '{}' instead of '{}'", action_.to, intent_.action.to));
+  const auto trouble = co_await std::move(closing);
   if (!trouble.empty()) co_return ActionEnd{Ending::Failed, trouble};
   intent_ = anew;
   co_return std::nullopt;
 }
 
-Result<void> ActionRun::begin() {
+Async<void> ActionRun::begin() {
   intent_.id = newIntentId(action_.id);
   intent_.inventory_digest = services_.cluster.digest;
   intent_.action = action_;
   intent_.opened_at = services_.clock.now();
-  TRY_OK(services_.store.openIntent(intent_));
+  auto write = services_.journal->write<void>([intent = intent_](Store& store) { return store.openIntent(intent); });
+  CO_TRY_OK(co_await std::move(write));
   journaled_ = true;
   emit(EventKind::ActionStarted, fmt::format("'{}' → '{}': {}", action_.from, action_.to, action_.reason));
-  return {};
+  co_return Result<void>();
 }
 
 /// Before the effect, so that no crash can leave good facts about what is gone.
-Result<void> ActionRun::forgetWhatIsWiped() {
-  if (action_.disruption != Disruption::Wipe) return {};
+Async<void> ActionRun::forgetWhatIsWiped() {
+  if (action_.disruption != Disruption::Wipe) co_return Result<void>();
   const auto& subject = action_.facet.subject;
   std::vector<Goal> goals;
   for (Phase* phase : services_.phases)
@@ -190,24 +211,37 @@ Result<void> ActionRun::forgetWhatIsWiped() {
   facets.emplace_back(std::string(kInstalledFacet));
   for (const auto& facet : facets)
     if (const Fact* fact = facts_.find(subject, facet)) forgotten_.push_back(*fact);
-  TRY_OK(services_.store.forgetFacts(subject, facets));
+  auto write = services_.journal->write<void>([subject, facets](Store& store) { return store.forgetFacts(subject, facets); });
+  CO_TRY_OK(co_await std::move(write));
   for (const auto& facet : facets) facts_.forget(subject, facet);
-  return {};
+  co_return Result<void>();
 }
 
 /// An effect is journaled before it happens: without an operation nothing was wiped, and what was known still holds.
-void ActionRun::rememberWhatWasNotWiped() {
-  if (!intent_.operation.empty()) return;
+Task<void> ActionRun::rememberWhatWasNotWiped() {
+  if (!intent_.operation.empty()) co_return;
   std::erase_if(forgotten_, [this](const Fact& fact) { return facts_.find(fact.subject, fact.facet) != nullptr; });
-  if (forgotten_.empty() || !services_.store.putFacts(forgotten_)) return;
+  if (forgotten_.empty()) co_return;
+  auto write = services_.journal->write<void>([facts = forgotten_](Store& store) { return store.putFacts(facts); });
+  if (auto kept = co_await std::move(write); !kept) co_return;
   for (auto& fact : std::exchange(forgotten_, {})) facts_.put(std::move(fact));
 }
 
 /// Answers what went wrong, as words; a journal that cannot be closed leaves the intent open for the next run.
-std::string ActionRun::close(IntentState state, const std::string& outcome) {
-  if (!std::exchange(journaled_, false)) return {};
-  auto closed = services_.store.closeIntent(intent_.id, state, outcome, services_.clock.now());
-  return closed ? std::string() : "the journal could not be closed: " + closed.error().str();
+Task<std::string> ActionRun::close(IntentState state, std::string outcome, bool findings_too) {
+  const bool journaled = std::exchange(journaled_, false);
+  const auto work = [id = intent_.id, facet = action_.facet, state, outcome, at = services_.clock.now(), journaled,
+                     findings_too](Store& store) -> Result<void> {
+    if (findings_too)
+      if (auto cleared = store.clearFindings(facet); !cleared) return fail(std::move(cleared).error().within("findings could not be cleared"));
+    if (!journaled) return {};
+    if (auto closed = store.closeIntent(id, state, outcome, at); !closed)
+      return fail(std::move(closed).error().within("the journal could not be closed"));
+    return {};
+  };
+  auto write = services_.journal->write<void>(work);
+  auto closed = co_await std::move(write);
+  co_return closed ? std::string() : closed.error().str();
 }
 
 // ---- acting ------------------------------------------------------------------------------------------------------------
@@ -286,7 +320,8 @@ Async<ActionRun::Seen> ActionRun::look() {
     if (fact.subject == action_.facet.subject && fact.facet == action_.facet.facet) seen.value = fact.value;
     kept.push_back(fact);
   }
-  CO_TRY_OK(services_.store.putFacts(kept));
+  auto write = services_.journal->write<void>([kept](Store& store) { return store.putFacts(kept); });
+  CO_TRY_OK(co_await std::move(write));
   for (auto& fact : kept) facts_.put(std::move(fact));
   seen.met = !seen.value.empty() && matches(wantNow(), seen.value);
   co_return seen;
@@ -310,7 +345,9 @@ Async<void> ActionRun::confirm() {
       co_return fail(Error(ErrorCode::Conflict,
                            fmt::format("{} was set to '{}', but is '{}' when read again", action_.facet.str(), want, seen->value)));
     facts_.forget(action_.facet.subject, action_.facet.facet);
-    CO_TRY_OK(services_.store.forgetFacts(action_.facet.subject, {action_.facet.facet}));
+    auto write = services_.journal->write<void>(
+        [facet = action_.facet](Store& store) { return store.forgetFacts(facet.subject, std::vector<FacetName>(1, facet.facet)); });
+    CO_TRY_OK(co_await std::move(write));
     co_return fail(Error(ErrorCode::NotFound, fmt::format("{} was set to '{}', but reading it again gave no value, which counts as failed",
                                                           action_.facet.str(), want)));
   }
@@ -323,6 +360,15 @@ Result<void> ActionRun::recordOperation(const std::string& id) {
   TRY_OK(services_.store.recordOperation(intent_.id, id));
   intent_.operation = id;
   return {};
+}
+
+Async<void> ActionRun::record(std::string id) {
+  if (id == intent_.operation) co_return Result<void>();
+  auto write =
+      services_.journal->write<void>([intent = intent_.id, id](Store& store) { return store.recordOperation(intent, id); });
+  CO_TRY_OK(co_await std::move(write));
+  intent_.operation = id;
+  co_return Result<void>();
 }
 
 /// An intent that has begun to write owns what is on the disk: the guards were passed before its first byte.
@@ -345,10 +391,16 @@ void ActionRun::finding(Finding finding) {
   if (finding.facet.facet.empty()) finding.facet = action_.facet;
   if (finding.at == WallTime{}) finding.at = services_.clock.now();
   if (finding.facet == action_.facet) own_finding_ = true;
-  Result<void> kept;
-  if (findings_raised_.insert(finding.facet).second) kept = services_.store.clearFindings(finding.facet);
-  if (kept) kept = services_.store.addFinding(finding);
-  if (!kept) emit(EventKind::Note, "a finding could not be stored: " + kept.error().str(), -1, false);
+  const bool first = findings_raised_.insert(finding.facet).second;
+  auto keep = [finding, first](Store& store) -> Result<void> {
+    if (first) TRY_OK(store.clearFindings(finding.facet));
+    return store.addFinding(finding);
+  };
+  auto tell = [&services = services_, subject = action_.facet.subject, id = action_.id](Result<void> kept) {
+    if (!kept)
+      services.emit(Event{0, {}, EventKind::Note, subject, id, "a finding could not be stored: " + kept.error().str(), -1}, false);
+  };
+  services_.journal->post<void>(keep, tell);
   emit(EventKind::FindingRaised, finding.text);
 }
 
@@ -358,17 +410,14 @@ void ActionRun::emit(EventKind kind, std::string text, double fraction, bool sto
 
 // ---- endings -----------------------------------------------------------------------------------------------------------
 
-ActionEnd ActionRun::done(std::string_view how) {
+Task<ActionEnd> ActionRun::done(std::string how) {
   const auto value = facts_.value(action_.facet.subject, action_.facet.facet).value_or(action_.to);
   const auto words =
       fmt::format("{} is '{}' after {}{}", action_.facet.facet.str(), value, seconds(services_.clock.steady() - started_), how);
-  // The last drain says nothing about why a join failed.
-  if (!isDrain())
-    if (auto cleared = services_.store.clearFindings(action_.facet); !cleared)
-      return {Ending::Failed, "findings could not be cleared: " + cleared.error().str()};
-  if (auto trouble = close(IntentState::Done, words); !trouble.empty()) return {Ending::Failed, trouble};
+  auto closing = close(IntentState::Done, words, !isDrain());  // the last drain says nothing about why a join failed
+  if (auto trouble = co_await std::move(closing); !trouble.empty()) co_return ActionEnd{Ending::Failed, trouble};
   emit(EventKind::ActionDone, words);
-  return {Ending::Done, words};
+  co_return ActionEnd{Ending::Done, words};
 }
 
 void ActionRun::raise(Severity severity, std::string text, std::string what_to_do) {
@@ -380,7 +429,7 @@ void ActionRun::raise(Severity severity, std::string text, std::string what_to_d
   finding(Finding{action_.facet, severity, std::move(text), canonical(evidence), std::move(what_to_do), {}});
 }
 
-ActionEnd ActionRun::failed(const Error& error) {
+Task<ActionEnd> ActionRun::failed(Error error) {
   const auto text = error.str();
   const auto& subject = action_.facet.subject.str();
   const bool verdict = error.code() == ErrorCode::Timeout || error.code() == ErrorCode::Conflict || error.code() == ErrorCode::NotFound;
@@ -389,18 +438,22 @@ ActionEnd ActionRun::failed(const Error& error) {
           error.canRetry()
               ? fmt::format("see what it waited for with `muster events {}`, then `muster apply` tries again", subject)
               : fmt::format("remove the cause, then `muster plan` and `muster apply` again; `muster why {}` shows the evidence", subject));
-  rememberWhatWasNotWiped();
-  const auto trouble = close(IntentState::Failed, text);
+  auto remember = rememberWhatWasNotWiped();
+  co_await std::move(remember);
+  auto closing = close(IntentState::Failed, text);
+  const auto trouble = co_await std::move(closing);
   emit(EventKind::ActionFailed, text);
-  return {Ending::Failed, trouble.empty() ? text : text + "; " + trouble};
+  co_return ActionEnd{Ending::Failed, trouble.empty() ? text : text + "; " + trouble};
 }
 
-ActionEnd ActionRun::blocked(const std::string& why) {
+Task<ActionEnd> ActionRun::blocked(std::string why) {
   if (!own_finding_) raise(Severity::Warning, why, "remove what blocks it, then `muster apply` again");
-  rememberWhatWasNotWiped();
-  const auto trouble = close(IntentState::Failed, "blocked: " + why);
+  auto remember = rememberWhatWasNotWiped();
+  co_await std::move(remember);
+  auto closing = close(IntentState::Failed, "blocked: " + why);
+  const auto trouble = co_await std::move(closing);
   emit(EventKind::ActionBlocked, why);
-  return {Ending::Blocked, trouble.empty() ? why : why + "; " + trouble};
+  co_return ActionEnd{Ending::Blocked, trouble.empty() ? why : why + "; " + trouble};
 }
 
 }  // namespace muster::lifecycle

@@ -27,6 +27,7 @@ class ActionRun final : public ActContext {
   const std::string& intentId() const override { return intent_.id; }
   std::string operation() const override { return intent_.operation; }
   Result<void> recordOperation(const std::string& id) override;
+  Async<void> record(std::string id) override;
   bool wipeAllowed() const override;
   void progress(double fraction, std::string_view text) override;
   void finding(Finding finding) override;
@@ -37,16 +38,23 @@ class ActionRun final : public ActContext {
     bool met = false;
     std::string value;  ///< "" when nothing was seen of the facet
   };
+  /// How it went; all empty: the facet was seen to be met.
+  struct Way {
+    std::string blocked = {};
+    std::optional<Error> error = {};
+    std::optional<ActionEnd> ended = {};  ///< and written down
+  };
+  Task<Way> carryOut();
   bool isDrain() const { return action_.id.ends_with(kDrainSuffix); }
   std::string wantNow() const;
   std::optional<std::string> aim();
   Task<std::optional<std::string>> guard();
   Task<std::optional<std::string>> guardPool();
-  std::optional<std::string> guardWipe();
+  Task<std::optional<std::string>> guardWipe();
   Task<std::optional<ActionEnd>> takeUp();
-  Result<void> begin();
-  Result<void> forgetWhatIsWiped();
-  void rememberWhatWasNotWiped();
+  Async<void> begin();
+  Async<void> forgetWhatIsWiped();
+  Task<void> rememberWhatWasNotWiped();
   Async<void> drive();
   Async<Outcome> actOnce();
   Async<std::vector<Fact>> verifyOnce();
@@ -55,12 +63,12 @@ class ActionRun final : public ActContext {
   void waiting(const Again& again);
   std::chrono::milliseconds left() const;
   Error overdue() const;
-  ActionEnd done(std::string_view how);
-  ActionEnd failed(const Error& error);
-  ActionEnd blocked(const std::string& why);
+  Task<ActionEnd> done(std::string how);
+  Task<ActionEnd> failed(Error error);
+  Task<ActionEnd> blocked(std::string why);
   void raise(Severity severity, std::string text, std::string what_to_do);
   void emit(EventKind kind, std::string text, double fraction = -1, bool stored = true);
-  std::string close(IntentState state, const std::string& outcome);
+  Task<std::string> close(IntentState state, std::string outcome, bool findings_too = false);
 
   const Services& services_;
   ClaimKeeper& claims_;

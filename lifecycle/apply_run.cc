@@ -1,6 +1,6 @@
 // Scheduling of a plan.
 //
-// A subject's coroutine holds one of kMaxConcurrentSubjects places while it works, and gives it back while it waits for an
+// A subject's coroutine holds one of a bounded number of places while it works, and gives it back while it waits for an
 // action of another subject. It runs its actions in the plan's order, which is topological over all subjects: the first
 // unsettled action of the plan never waits for anything, so the run cannot lock up.
 #include "lifecycle/apply_run.h"
@@ -33,7 +33,8 @@ Async<ApplyReport> ApplyRun::run() {
     auto both = std::move(work) || std::move(renewals);  // the renewals end with the work
     (void)co_await std::move(both);
   }
-  closeRequest();
+  auto close = closeRequest();
+  co_await std::move(close);
   co_return std::move(report_);
 }
 
@@ -67,32 +68,36 @@ Result<void> ApplyRun::openRequest() {
   return {};
 }
 
-void ApplyRun::closeRequest() {
+Task<void> ApplyRun::closeRequest() {
   std::string words =
       fmt::format("{} done, {} failed, {} blocked, {} not started", report_.done, report_.failed, report_.blocked, report_.skipped);
   if (report_.held > 0) words += fmt::format(", {} left to other controllers", report_.held);
-  if (auto closed = services_.store.closeRequest(request_.id, words, services_.clock.now()); !closed)
+  auto write = services_.journal->write<void>(
+      [id = request_.id, words, at = services_.clock.now()](Store& store) { return store.closeRequest(id, words, at); });
+  if (auto closed = co_await std::move(write); !closed)
     logWarning("lifecycle", "how the request ended could not be stored: {}", closed.error().str());
   services_.emit(Event{0, {}, EventKind::PlanFinished, {}, "", words});
 }
 
-std::string ApplyRun::take(const Subject& subject) {
-  auto claim = claims_.take(subject);
-  if (!claim) return "it could not be claimed: " + claim.error().str();
-  if (!claim->ours) return fmt::format("{} works on {}", claim->holder.empty() ? "another controller" : claim->holder, subject.str());
-  if (claim->taken_from.empty()) return {};
+Task<std::string> ApplyRun::take(Subject subject) {
+  auto taking = claims_.take(subject);
+  auto claim = co_await std::move(taking);
+  if (!claim) co_return "it could not be claimed: " + claim.error().str();
+  if (!claim->ours) co_return fmt::format("{} works on {}", claim->holder.empty() ? "another controller" : claim->holder, subject.str());
+  if (claim->taken_from.empty()) co_return std::string();
   auto facts = services_.store.factsOf(subject);
   auto intents = services_.store.intentsOf(subject, kMaxIntentsLookedAt);
   const auto moved = facts ? movedFacts(plan_, subject, *facts) : std::vector<std::string>{facts.error().str()};
   if (!moved.empty() || !intents) {
-    claims_.release(subject);
-    return fmt::format("{} has worked on {} since the plan was made ({}); plan again", claim->taken_from, subject.str(),
-                       moved.empty() ? intents.error().str() : moved.front());
+    auto giving_back = claims_.release(subject);
+    co_await std::move(giving_back);
+    co_return fmt::format("{} has worked on {} since the plan was made ({}); plan again", claim->taken_from, subject.str(),
+                          moved.empty() ? intents.error().str() : moved.front());
   }
   std::erase_if(open_, [&subject](const auto& entry) { return entry.second.action.facet.subject == subject; });
   for (auto& intent : *intents)
     if (intent.state == IntentState::Open) open_.emplace(intent.action.id, std::move(intent));
-  return {};
+  co_return std::string();
 }
 
 /// Sorts open intents of earlier runs: of an action of this plan (taken up), not wanted any more (orphans), of subjects that
@@ -115,14 +120,16 @@ Result<void> ApplyRun::adoptIntents(std::vector<Intent>& orphans) {
 /// The plan does not name its action: it was finished and only the journal is behind, or nobody wants it now.
 Task<void> ApplyRun::settleOrphan(Intent intent) {
   const Subject subject = intent.action.facet.subject;
-  auto claim = claims_.take(subject);
+  auto taking = claims_.take(subject);
+  auto claim = co_await std::move(taking);
   if (!claim || !claim->ours) {  // its holder ends what it began
     ++report_.held;
     co_return;
   }
   auto look_at_it = lookAtOrphan(std::move(intent));
   co_await std::move(look_at_it);
-  claims_.release(subject);
+  auto giving_back = claims_.release(subject);
+  co_await std::move(giving_back);
 }
 
 Task<void> ApplyRun::lookAtOrphan(Intent intent) {
@@ -143,7 +150,8 @@ Task<void> ApplyRun::lookAtOrphan(Intent intent) {
       co_return;
     }
     std::erase_if(*read, [](const Fact& fact) { return fact.value.empty(); });
-    if (auto stored = services_.store.putFacts(*read); !stored) co_return;
+    auto keep = services_.journal->write<void>([facts = *read](Store& store) { return store.putFacts(facts); });
+    if (auto stored = co_await std::move(keep); !stored) co_return;
     for (auto& fact : *read) {
       if (fact.subject == intent.action.facet.subject && fact.facet == intent.action.facet.facet && matches(intent.action.to, fact.value)) {
         state = IntentState::Done;
@@ -152,7 +160,9 @@ Task<void> ApplyRun::lookAtOrphan(Intent intent) {
       facts_.put(std::move(fact));
     }
   }
-  if (services_.store.closeIntent(intent.id, state, outcome, services_.clock.now()))
+  auto close = services_.journal->write<void>(
+      [id = intent.id, state, outcome, at = services_.clock.now()](Store& store) { return store.closeIntent(id, state, outcome, at); });
+  if (auto closed = co_await std::move(close); closed)
     services_.emit(Event{0,
                          {},
                          state == IntentState::Done ? EventKind::ActionDone : EventKind::Note,
@@ -177,7 +187,8 @@ Task<void> ApplyRun::runSubject(std::vector<std::size_t> steps) {
 
 Task<void> ApplyRun::walk(std::vector<std::size_t> steps) {
   std::string stopped_by;
-  const auto others = take(plan_.actions[steps.front()].facet.subject);
+  auto taking = take(plan_.actions[steps.front()].facet.subject);
+  const auto others = co_await std::move(taking);
   for (std::size_t index : steps) {
     const auto& action = plan_.actions[index];
     if (!others.empty()) {
@@ -203,7 +214,9 @@ Task<void> ApplyRun::walk(std::vector<std::size_t> steps) {
     const bool go_on = co_await std::move(step);
     if (!go_on) stopped_by = action.id;
   }
-  if (others.empty()) claims_.release(plan_.actions[steps.front()].facet.subject);
+  if (!others.empty()) co_return;
+  auto giving_back = claims_.release(plan_.actions[steps.front()].facet.subject);
+  co_await std::move(giving_back);
 }
 
 /// Waits until every need is settled. Answers why the action cannot start; empty: it can.
@@ -227,8 +240,12 @@ Task<ApplyRun::Missing> ApplyRun::awaitNeeds(std::size_t index) {
   co_return Missing{};
 }
 
-/// Answers whether the subject goes on.
-Task<bool> ApplyRun::runStep(std::size_t index) {
+TunedPlaces* ApplyRun::budgetOf(const Action& action) {
+  if (action.facet.subject.isCluster() || open_.contains(action.id)) return nullptr;  // what is under way is not stopped
+  return action.disruption == Disruption::Wipe ? &wipes_ : action.disruption == Disruption::Reset ? &resets_ : nullptr;
+}
+
+Task<ActionEnd> ApplyRun::runAction(std::size_t index) {
   const auto& action = plan_.actions[index];
   std::optional<Intent> open;
   if (auto found = open_.find(action.id); found != open_.end()) open = found->second;
@@ -238,6 +255,27 @@ Task<bool> ApplyRun::runStep(std::size_t index) {
   ActionRun run(services_, claims_, facts_, std::move(blank), action, std::move(open));
   auto work = run.run();
   auto end = co_await std::move(work);
+  co_return end;
+}
+
+/// Answers whether the subject goes on.
+Task<bool> ApplyRun::runStep(std::size_t index) {
+  auto* budget = budgetOf(plan_.actions[index]);
+  if (budget) {
+    auto place = budget->take();
+    co_await std::move(place);
+  }
+  std::exception_ptr called_off;
+  ActionEnd end;
+  try {
+    auto work = runAction(index);
+    end = co_await std::move(work);
+  } catch (...) {
+    called_off = std::current_exception();
+  }
+  if (budget && called_off) budget->abandon();
+  if (budget && !called_off) budget->release(end.ending != Ending::Failed);
+  if (called_off) std::rethrow_exception(called_off);
   switch (end.ending) {
     case Ending::Done: settle(index, StepState::Done, ""); break;
     case Ending::Failed: settle(index, StepState::Failed, end.why); break;

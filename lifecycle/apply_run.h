@@ -2,11 +2,15 @@
 #pragma once
 
 #include "lifecycle/action_run.h"
-#include "lifecycle/coordinate.h"
+#include "lifecycle/tuned_places.h"
 
 #include <unordered_map>
 
 namespace muster::lifecycle {
+
+/// Machines that start, or are written, at the same time: what links, boot servers and power bear is found by trying.
+inline constexpr AdaptiveLimit::Bounds kResets{.floor = 16, .start = 1'024, .ceiling = kMaxConcurrentSubjects};
+inline constexpr AdaptiveLimit::Bounds kWipes{.floor = 8, .start = 512, .ceiling = kMaxConcurrentSubjects};
 
 class ApplyRun {
  public:
@@ -15,7 +19,9 @@ class ApplyRun {
         plan_(std::move(plan)),
         hash_(plan_.hash()),
         steps_(plan_.actions.size()),
-        places_(kMaxConcurrentSubjects),
+        places_(services.subjects_at_once),
+        resets_(services.clock, kResets),
+        wipes_(services.clock, kWipes),
         claims_(services) {}
   ApplyRun(const ApplyRun&) = delete;
 
@@ -38,11 +44,13 @@ class ApplyRun {
   };
   Async<void> runAll(std::vector<Intent> orphans);
   Result<void> openRequest();
-  void closeRequest();
+  Task<void> closeRequest();
   /// Claims the subject and reads again what another controller has left. Answers why it is not ours; empty: it is.
-  std::string take(const Subject& subject);
+  Task<std::string> take(Subject subject);
   Task<Missing> awaitNeeds(std::size_t index);
   Task<bool> runStep(std::size_t index);
+  Task<ActionEnd> runAction(std::size_t index);
+  TunedPlaces* budgetOf(const Action& action);
   void settle(std::size_t index, StepState state, const std::string& why);
 
   const Services& services_;
@@ -53,6 +61,7 @@ class ApplyRun {
   std::unordered_map<std::string, std::size_t> index_;  ///< action id → step
   std::unordered_map<std::string, Intent> open_;        ///< action id → intent to take up
   Places places_;
+  TunedPlaces resets_, wipes_;
   ClaimKeeper claims_;
   Request request_;
   ApplyReport report_;

@@ -19,10 +19,15 @@ Result<void> ClaimKeeper::begin() {
   return {};
 }
 
-Result<Claim> ClaimKeeper::take(const Subject& subject) { return services_.store.claim(subject); }
+Async<Claim> ClaimKeeper::take(Subject subject) {
+  auto write = services_.journal->write<Claim>([subject](Store& store) { return store.claim(subject); });
+  auto claim = co_await std::move(write);
+  co_return claim;
+}
 
-void ClaimKeeper::release(const Subject& subject) {
-  if (auto released = services_.store.release(subject); !released)
+Task<void> ClaimKeeper::release(Subject subject) {
+  auto write = services_.journal->write<void>([subject](Store& store) { return store.release(subject); });
+  if (auto released = co_await std::move(write); !released)
     logWarning("lifecycle", "{} could not be given back and stays claimed until the lease ends: {}", subject.str(), released.error().str());
 }
 

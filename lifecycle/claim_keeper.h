@@ -16,8 +16,8 @@ class ClaimKeeper {
 
   /// Signs this controller on, unless another run of it is under way: signing on gives back what an earlier session held.
   Result<void> begin();
-  Result<Claim> take(const Subject& subject);
-  void release(const Subject& subject);
+  Async<Claim> take(Subject subject);
+  Task<void> release(Subject subject);
   /// Renews the lease for ever; ends by cancellation.
   Task<void> keep();
   /// Before an outside effect: is the subject still ours? Asks the store when the lease may have run out meanwhile, as it has

@@ -19,7 +19,7 @@ constexpr std::size_t kMaxChangesTold = 4;  ///< changed facets named in one eve
 /// Reads all subjects through all phases; facts go to the store in batches, one sync to the disk each.
 class Observation {
  public:
-  Observation(const Services& services, FactSet& facts) : services_(services), facts_(facts), places_(kMaxConcurrentSubjects) {}
+  Observation(const Services& services, FactSet& facts) : services_(services), facts_(facts), places_(kMaxConcurrentObservations) {}
 
   Task<void> readAll(std::vector<Subject> subjects) {
     std::vector<Task<void>> tasks;
@@ -126,14 +126,22 @@ Result<void> clearWhatIsMet(const Services& services, const FactSet& facts) {
 
 void Services::emit(Event event, bool stored) const {
   event.at = clock.now();
-  if (stored) {
-    auto sequence = store.addEvent(event);
+  if (!stored) {
+    if (sink) sink(event);
+    return;
+  }
+  auto show = [sink = sink, event](Result<std::int64_t> sequence) {
+    auto shown = event;
     if (sequence)
-      event.sequence = *sequence;
+      shown.sequence = *sequence;
     else
       logWarning("lifecycle", "an event could not be stored: {}", sequence.error().str());
-  }
-  if (sink) sink(event);
+    if (sink) sink(shown);
+  };
+  if (journal)
+    journal->post<std::int64_t>([event](Store& to) { return to.addEvent(event); }, std::move(show));
+  else
+    show(store.addEvent(event));
 }
 
 Phase* Services::phase(std::string_view name) const {
@@ -155,11 +163,14 @@ Async<FactSet> Engine::observeNodes(std::set<Subject> nodes) {
 }
 
 Async<FactSet> Engine::observeAll(std::vector<Subject> subjects) {
+  journal_->attach(co_await asio::this_coro::executor);
   CO_TRY(known, services_.store.facts());
   FactSet facts = std::move(known);
   Observation observation(services_, facts);
   auto read = observation.readAll(std::move(subjects));
   co_await std::move(read);
+  auto stored = journal_->settled();
+  co_await std::move(stored);
   if (observation.trouble()) co_return fail(*observation.trouble());
   CO_TRY_OK(clearWhatIsMet(services_, facts));
   co_return facts;
@@ -168,9 +179,12 @@ Async<FactSet> Engine::observeAll(std::vector<Subject> subjects) {
 Async<ApplyReport> Engine::apply(Plan plan) {
   if (plan.inventory_digest != services_.cluster.digest)
     co_return fail(ErrorCode::Conflict, "the inventory has changed since the plan was made; look at it again with `muster plan`");
+  journal_->attach(co_await asio::this_coro::executor);
   ApplyRun run(services_, std::move(plan));
   auto work = run.run();
   auto report = co_await std::move(work);
+  auto stored = journal_->settled();
+  co_await std::move(stored);
   co_return report;
 }
 

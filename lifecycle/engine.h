@@ -13,6 +13,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "lifecycle/journal.h"
 #include "lifecycle/plan.h"
 #include "lifecycle/store.h"
 
@@ -24,7 +25,8 @@
 namespace muster::lifecycle {
 
 inline constexpr int kMaxActionRetries = 3;
-inline constexpr std::size_t kMaxConcurrentSubjects = 64;
+inline constexpr std::size_t kMaxConcurrentSubjects = 16'384;  ///< what a run may have under way; what is dear has budgets (apply_run.h)
+inline constexpr std::size_t kMaxConcurrentObservations = 256;  ///< subjects
 inline constexpr std::chrono::milliseconds kFirstRetryDelay{2'000};      ///< doubles with every retry
 inline constexpr std::chrono::milliseconds kShortestPoll{10};            ///< floor of Again::after
 inline constexpr std::chrono::milliseconds kProgressStoreInterval{500};  ///< at most 2 progress events a second and action are stored
@@ -52,8 +54,10 @@ struct Services {
   EventSink sink;
   Origin origin = {};
   std::shared_ptr<std::size_t> runs = std::make_shared<std::size_t>(0);  ///< plans being carried out under one session of the store
+  Journal* journal = nullptr;  ///< without one each write is a commit of its own
+  std::size_t subjects_at_once = kMaxConcurrentSubjects;
 
-  /// Fills time, stores the event (a store that refuses costs only the event) and shows it.
+  /// Fills time, stores the event (a store that refuses costs only the event) and shows it when it is stored, in order.
   void emit(Event event, bool stored = true) const;
   Phase* phase(std::string_view name) const;
 };
@@ -71,7 +75,17 @@ struct ApplyReport {
 class Engine {
  public:
   Engine(const inventory::Cluster& cluster, Phases phases, Store& store, Clock& clock, EventSink sink)
-      : services_{cluster, std::move(phases), store, clock, std::move(sink)} {}
+      : journal_(std::make_unique<Journal>(store)), services_{cluster, std::move(phases), store, clock, std::move(sink), {},
+                  std::make_shared<std::size_t>(0), journal_.get()} {}
+
+  /// The journal writes on the control thread: for virtual time, which must not pass while a thread works.
+  void useOneThread() {
+    journal_ = std::make_unique<Journal>(services_.store, false);
+    services_.journal = journal_.get();
+  }
+
+  /// A ceiling for the runs that follow.
+  void limitSubjects(std::size_t at_once) { services_.subjects_at_once = at_once; }
 
   /// For the runs that follow.
   void actFor(Origin origin) { services_.origin = std::move(origin); }
@@ -96,6 +110,7 @@ class Engine {
  private:
   Async<FactSet> observeAll(std::vector<Subject> subjects);
 
+  std::unique_ptr<Journal> journal_;
   Services services_;
 };
 

@@ -1,19 +1,52 @@
 // Facts, globs and the words of disruption.
 #include "lifecycle/facet.h"
 
+#include <algorithm>
+
 namespace muster::lifecycle {
+
+namespace {
+
+/// Where the facet stands, or would stand, in facts ordered by facet.
+template <class Facts>
+auto placeOf(Facts& facts, const FacetName& facet) {
+  return std::lower_bound(facts.begin(), facts.end(), facet, [](const Fact& fact, const FacetName& name) { return fact.facet < name; });
+}
+
+}  // namespace
 
 void FactSet::put(Fact fact) {
   if (fact.value.empty()) return;  // an unknown facet has no fact
-  FacetRef ref{fact.subject, fact.facet};
-  facts_.insert_or_assign(std::move(ref), std::move(fact));
+  auto& facts = facts_[fact.subject.str()];
+  if (facts.empty() || facts.back().facet < fact.facet) {  // a store reads them in order
+    facts.push_back(std::move(fact));
+    return;
+  }
+  auto at = placeOf(facts, fact.facet);
+  if (at != facts.end() && at->facet == fact.facet)
+    *at = std::move(fact);
+  else
+    facts.insert(at, std::move(fact));
 }
 
-void FactSet::forget(const Subject& subject, const FacetName& facet) { facts_.erase(FacetRef{subject, facet}); }
+void FactSet::forget(const Subject& subject, const FacetName& facet) {
+  auto mine = facts_.find(subject.str());
+  if (mine == facts_.end()) return;
+  auto at = placeOf(mine->second, facet);
+  if (at != mine->second.end() && at->facet == facet) mine->second.erase(at);
+  if (mine->second.empty()) facts_.erase(mine);
+}
+
+std::span<const Fact> FactSet::view(const Subject& subject) const {
+  if (reads_.to) reads_.to->subjects.insert(subject.str());
+  auto mine = facts_.find(subject.str());
+  return mine == facts_.end() ? std::span<const Fact>() : std::span<const Fact>(mine->second);
+}
 
 const Fact* FactSet::find(const Subject& subject, const FacetName& facet) const {
-  auto it = facts_.find(FacetRef{subject, facet});
-  return it == facts_.end() ? nullptr : &it->second;
+  const auto facts = view(subject);
+  const auto at = placeOf(facts, facet);
+  return at == facts.end() || at->facet != facet ? nullptr : &*at;
 }
 
 std::optional<std::string> FactSet::value(const Subject& subject, const FacetName& facet) const {
@@ -22,9 +55,22 @@ std::optional<std::string> FactSet::value(const Subject& subject, const FacetNam
 }
 
 std::vector<Fact> FactSet::of(const Subject& subject) const {
-  std::vector<Fact> out;
-  for (auto it = facts_.lower_bound(FacetRef{subject, FacetName()}); it != facts_.end() && it->first.subject == subject; ++it)
-    out.push_back(it->second);
+  const auto facts = view(subject);
+  return {facts.begin(), facts.end()};
+}
+
+std::map<FacetRef, Fact> FactSet::all() const {
+  if (reads_.to) reads_.to->all = true;
+  std::map<FacetRef, Fact> out;
+  for (const auto& [subject, facts] : facts_)
+    for (const auto& fact : facts) out.emplace(FacetRef{fact.subject, fact.facet}, fact);
+  return out;
+}
+
+std::size_t FactSet::size() const {
+  if (reads_.to) reads_.to->all = true;
+  std::size_t out = 0;
+  for (const auto& [subject, facts] : facts_) out += facts.size();
   return out;
 }
 

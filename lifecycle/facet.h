@@ -7,8 +7,11 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -50,18 +53,47 @@ struct Fact {
   std::string evidence;  ///< optional JSON
 };
 
-/// The facts of all subjects; what the planner reads.
+/// The facts of all subjects; what the planner reads. By subject, then ordered by facet: a fleet's facts are some million, and
+/// almost every question is about one subject.
 class FactSet {
  public:
+  /// Whose facts were asked for while a Watch lived.
+  struct Reads {
+    std::set<std::string> subjects;
+    bool all = false;
+  };
+  /// Notes in `reads` what is asked of `facts`; one at a time, on one thread.
+  class Watch {
+   public:
+    Watch(const FactSet& facts, Reads& reads) : facts_(facts) { facts_.reads_.to = &reads; }
+    Watch(const Watch&) = delete;
+    ~Watch() { facts_.reads_.to = nullptr; }
+
+   private:
+    const FactSet& facts_;
+  };
+
   void put(Fact fact);
   void forget(const Subject& subject, const FacetName& facet);
+  /// Valid until a fact of the same subject is put or forgotten.
   const Fact* find(const Subject& subject, const FacetName& facet) const;
   std::optional<std::string> value(const Subject& subject, const FacetName& facet) const;
   std::vector<Fact> of(const Subject& subject) const;
-  const std::map<FacetRef, Fact>& all() const { return facts_; }
+  /// Ordered by facet; valid as long as `find`.
+  std::span<const Fact> view(const Subject& subject) const;
+  std::map<FacetRef, Fact> all() const;
+  std::size_t size() const;
 
  private:
-  std::map<FacetRef, Fact> facts_;
+  /// A copy of the facts is not watched.
+  struct Listener {
+    Reads* to = nullptr;
+    Listener() = default;
+    Listener(const Listener&) {}
+    Listener& operator=(const Listener&) { return *this; }
+  };
+  std::unordered_map<std::string, std::vector<Fact>> facts_;
+  mutable Listener reads_;
 };
 
 /// What an action does to work that runs on the node.

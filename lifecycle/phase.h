@@ -36,6 +36,8 @@ class ActContext {
   virtual std::string operation() const = 0;
   /// Commits the id before act goes on; throws away nothing on a crash.
   virtual Result<void> recordOperation(const std::string& id) = 0;
+  /// The same for a phase that can wait: what many actions record at one time shares one sync to the disk.
+  virtual Async<void> record(std::string id) { co_return recordOperation(id); }
   /// True when an operator allowed this node's disk to be wiped (journaled, used up by this action).
   virtual bool wipeAllowed() const = 0;
   virtual void progress(double fraction, std::string_view text) = 0;

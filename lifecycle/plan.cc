@@ -79,17 +79,22 @@ Result<std::map<FacetRef, std::string>> factsFromJson(const json& source) {
 }  // namespace
 
 std::string digestOf(const std::map<FacetRef, std::string>& facts) {
+  constexpr std::size_t kPieceBytes = 64u << 10;  // a call of the library a piece, not three a fact
   io::Sha256 sha;
-  auto add = [&sha](const std::string& text) {  // with its length, so that no two sets of facts share their bytes
-    const auto head = fmt::format("{}:", text.size());
-    sha.update(head.data(), head.size());
-    sha.update(text.data(), text.size());
+  std::string piece;
+  auto add = [&piece](const std::string& text) {  // with its length, so that no two sets of facts share their bytes
+    fmt::format_to(std::back_inserter(piece), "{}:", text.size());
+    piece += text;
   };
   for (const auto& [facet, value] : facts) {
     add(facet.subject.str());
     add(facet.facet.str());
     add(value);
+    if (piece.size() < kPieceBytes) continue;
+    sha.update(piece.data(), piece.size());
+    piece.clear();
   }
+  sha.update(piece.data(), piece.size());
   return sha.finishHex();
 }
 

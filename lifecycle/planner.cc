@@ -1,47 +1,12 @@
-// makePlan: goals of all phases as one graph, decided along its topological order.
-//
-// Steps: collect goals → link needs → order (cycles are found here) → decide what is unmet or re-made → guards (wipe, pool)
-// and what they block, until nothing changes → emit actions, ordered again because drain and join add edges.
-#include "inventory/hostlist.h"
-#include "lifecycle/plan.h"
+// Planner: what the graph of goals means. See planner.h.
+#include "lifecycle/planner.h"
 
-#include <algorithm>
 #include <numeric>
 #include <queue>
-#include <unordered_map>
 
 namespace muster::lifecycle {
 
-namespace {
-
-using Index = std::uint32_t;
-constexpr Index kNone = ~Index{0};
-
-/// One goal in the graph.
-struct Vertex {
-  Goal goal;
-  Phase* phase = nullptr;
-  Index subject = 0;
-  const Fact* fact = nullptr;
-  std::vector<Index> needs;
-  std::vector<Index> waits;  ///< actions that must be done first: needs, seen through goals that are met
-  bool after_pool = false;   ///< needs somebody's place in a pool, so no join waits for it
-  bool acts = false;         ///< an action of the plan
-  Index remade_by = kNone;   ///< the wiped or re-made goal that makes this one void
-  std::string blocked;
-};
-
-struct SubjectState {
-  Subject subject;
-  bool selected = false;
-  bool collected = false;
-  bool drain = false;
-  std::vector<Index> vertices;  ///< in the order of their needs
-  Index pool = kNone;
-};
-
-/// Kahn's order with a fixed key for ties. Shorter than `count` when there is a circle.
-std::vector<Index> topologicalOrder(const std::vector<std::vector<Index>>& needs, const std::vector<Index>& key) {
+std::vector<Index> topologicalOrder(const std::vector<std::vector<Index>>& needs, const std::vector<std::uint64_t>& key) {
   const auto count = static_cast<Index>(needs.size());
   std::vector<Index> missing(count), order;
   std::vector<std::vector<Index>> dependents(count);
@@ -64,126 +29,9 @@ std::vector<Index> topologicalOrder(const std::vector<std::vector<Index>>& needs
   return order;
 }
 
-void sortUnique(std::vector<Index>& list) {
-  std::sort(list.begin(), list.end());
-  list.erase(std::unique(list.begin(), list.end()), list.end());
-}
-
-class Planner {
- public:
-  Planner(const inventory::Cluster& cluster, const FactSet& facts, const Policy& policy, const Phases& phases)
-      : cluster_(cluster), facts_(facts), policy_(policy), phases_(phases) {}
-
-  Result<Plan> make() {
-    TRY_OK(collectSubjects());
-    TRY_OK(collectGoals());
-    TRY_OK(linkAndOrder());
-    decide();
-    block();
-    return emit();
-  }
-
- private:
-  Result<void> collectSubjects();
-  Result<void> collectGoalsOf(Index subject);
-  Result<void> collectGoals();
-  Index find(const FacetRef& facet) const;  ///< only before linkAndOrder is through
-  Result<void> linkAndOrder();
-  Error circle(const std::vector<Index>& order) const;
-  void decide();
-  void computeWaits();
-  void block();
-  void guardWipe(Vertex& vertex) const;
-  bool guardPool(SubjectState& state);
-  bool blockDisturbing(const SubjectState& state, const std::string& why);
-  bool propagate();
-  Result<Plan> emit();
-  std::vector<std::vector<Index>> actionNeeds(const std::vector<Index>& slot_of, const std::vector<Index>& drain_slot, Index slots) const;
-  Action actionOf(const Vertex& vertex) const;
-  Action drainOf(const SubjectState& state) const;
-  void recordFacts(Plan& plan) const;
-
-  std::string idOf(const Vertex& vertex) const { return vertex.goal.facet.str(); }
-  bool disturbs(const Vertex& vertex) const {
-    return vertex.acts && vertex.goal.disruption != Disruption::None && vertex.goal.facet.facet.str() != kPoolFacet;
-  }
-
-  const inventory::Cluster& cluster_;
-  const FactSet& facts_;
-  const Policy& policy_;
-  const Phases& phases_;
-  std::vector<SubjectState> subjects_;
-  std::unordered_map<std::string, Index> subject_index_;
-  std::vector<Vertex> vertices_;  ///< by subject, then facet
-  std::vector<Index> order_;      ///< vertices, each after those it needs
-};
-
-Result<void> Planner::collectSubjects() {
-  subjects_.push_back({Subject::cluster(), true});
-  std::vector<const std::string*> names;
-  names.reserve(cluster_.nodes.size());
-  for (const auto& node : cluster_.nodes) names.push_back(&node.name.str());
-  std::stable_sort(names.begin(), names.end(), [](const auto* a, const auto* b) { return inventory::naturalLess(*a, *b); });
-  for (const auto* name : names) {
-    auto subject = Subject(NodeName(*name));
-    const bool selected = policy_.only.empty() || policy_.only.contains(subject);
-    subjects_.push_back({std::move(subject), selected});
-  }
-  for (Index i = 0; i < subjects_.size(); ++i) subject_index_.emplace(subjects_[i].subject.str(), i);
-  for (const auto& subject : policy_.only)
-    if (!subject_index_.contains(subject.str()))
-      return fail(ErrorCode::NotFound, fmt::format("the inventory has no node '{}'; `muster inventory show` lists them", subject.str()));
-  return {};
-}
-
-Result<void> Planner::collectGoalsOf(Index index) {
-  auto& state = subjects_[index];
-  if (std::exchange(state.collected, true)) return {};
-  for (Phase* phase : phases_) {
-    for (auto& goal : phase->goals(cluster_, state.subject, facts_)) {
-      if (goal.facet.subject != state.subject)
-        return fail(ErrorCode::Internal,
-                    fmt::format("phase {} answered the goal {} when asked for {}", phase->name(), goal.facet.str(), state.subject.str()));
-      for (Index other : state.vertices)
-        if (vertices_[other].goal.facet == goal.facet)
-          return fail(ErrorCode::Internal, fmt::format("{} is claimed by the phases {} and {}", goal.facet.str(),
-                                                       vertices_[other].phase->name(), phase->name()));
-      Vertex vertex{std::move(goal), phase, index};
-      if (vertex.goal.deadline.count() <= 0) vertex.goal.deadline = kDefaultDeadline;
-      state.vertices.push_back(static_cast<Index>(vertices_.size()));
-      vertices_.push_back(std::move(vertex));
-    }
-  }
-  return {};
-}
-
-/// Goals of every subject of the plan, and of those that their needs lead to: a subject that the policy leaves out still
-/// says whether what it must bring is there. Then vertices are numbered by (subject, facet), so that nothing below depends
-/// on the order in which phases were given.
-Result<void> Planner::collectGoals() {
-  for (Index i = 0; i < subjects_.size(); ++i)
-    if (subjects_[i].selected) TRY_OK(collectGoalsOf(i));
-  for (Index i = 0; i < vertices_.size(); ++i) {  // grows
-    for (std::size_t n = 0; n < vertices_[i].goal.needs.size(); ++n) {
-      auto subject = subject_index_.find(vertices_[i].goal.needs[n].subject.str());
-      if (subject != subject_index_.end()) TRY_OK(collectGoalsOf(subject->second));
-    }
-  }
-  std::sort(vertices_.begin(), vertices_.end(), [](const Vertex& a, const Vertex& b) {
-    return a.subject != b.subject ? a.subject < b.subject : a.goal.facet.facet < b.goal.facet.facet;
-  });
-  for (auto& state : subjects_) state.vertices.clear();
-  for (Index i = 0; i < vertices_.size(); ++i) {
-    auto& state = subjects_[vertices_[i].subject];
-    state.vertices.push_back(i);
-    if (vertices_[i].goal.facet.facet.str() == kPoolFacet) state.pool = i;
-  }
-  return {};
-}
-
 Index Planner::find(const FacetRef& facet) const {
-  auto subject = subject_index_.find(facet.subject.str());
-  if (subject == subject_index_.end()) return kNone;
+  const auto subject = kept_ranks_.find(roster_.rankOf(facet.subject));
+  if (subject == kept_ranks_.end()) return kNone;
   const auto& candidates = subjects_[subject->second].vertices;
   auto it = std::lower_bound(candidates.begin(), candidates.end(), facet.facet,
                              [this](Index i, const FacetName& name) { return vertices_[i].goal.facet.facet < name; });
@@ -202,8 +50,8 @@ Result<void> Planner::linkAndOrder() {
     sortUnique(needs[i]);
     vertices_[i].needs = needs[i];
   }
-  std::vector<Index> key(vertices_.size());
-  std::iota(key.begin(), key.end(), Index{0});
+  std::vector<std::uint64_t> key(vertices_.size());
+  std::iota(key.begin(), key.end(), std::uint64_t{0});
   order_ = topologicalOrder(needs, key);
   if (order_.size() != vertices_.size()) return fail(circle(order_));
   std::vector<Index> position(vertices_.size());
@@ -361,122 +209,24 @@ void Planner::block() {
   }
 }
 
-Action Planner::actionOf(const Vertex& vertex) const {
-  const auto& goal = vertex.goal;
-  Action action;
-  action.id = idOf(vertex);
-  action.facet = goal.facet;
-  action.phase = std::string(vertex.phase->name());
-  action.from = vertex.fact ? vertex.fact->value : "";
-  action.to = goal.want;
-  action.reason = goal.why.empty() ? fmt::format("wanted by {}", vertex.phase->name()) : goal.why;
-  if (vertex.remade_by != kNone) action.reason += fmt::format("; made again because {} wipes the disk", idOf(vertices_[vertex.remade_by]));
-  if (subjects_[vertex.subject].drain && goal.facet.facet.str() == kPoolFacet) action.from = std::string(kPoolDrained);
-  action.disruption = goal.disruption;
-  action.expected = goal.expected;
-  action.deadline = goal.deadline;
-  action.blocked = vertex.blocked;
-  return action;
+Result<Plan> Planner::make(const std::vector<Index>& ranks) {
+  TRY_OK(checkPolicy());
+  TRY_OK(collectGoals(ranks));
+  TRY_OK(linkAndOrder());
+  decide();
+  block();
+  return emit();
 }
-
-Action Planner::drainOf(const SubjectState& state) const {
-  std::string because;
-  for (Index i : state.vertices)
-    if (disturbs(vertices_[i]))
-      because += fmt::format("{}{} ({})", because.empty() ? "" : ", ", vertices_[i].goal.facet.facet.str(),
-                             toString(vertices_[i].goal.disruption));
-  const auto& join = vertices_[state.pool];
-  Action action;
-  action.id = idOf(join) + std::string(kDrainSuffix);
-  action.facet = join.goal.facet;
-  action.phase = std::string(join.phase->name());
-  action.from = join.fact ? join.fact->value : std::string(kPoolIn);
-  action.to = std::string(kPoolDrained);
-  action.reason = "its jobs finish first, because these disturb it: " + because;
-  action.disruption = Disruption::Drain;
-  action.expected = kDrainExpected;
-  action.deadline = kDrainDeadline;
-  return action;
-}
-
-/// Needs between the slots of the plan: those that were computed, and the drain before everything that disturbs. There is
-/// no circle: a drain needs nothing, and a join waits for nothing that needs a pool.
-std::vector<std::vector<Index>> Planner::actionNeeds(const std::vector<Index>& slot_of, const std::vector<Index>& drain_slot,
-                                                     Index slots) const {
-  std::vector<std::vector<Index>> needs(slots);
-  for (Index i : order_) {
-    const auto& vertex = vertices_[i];
-    if (slot_of[i] == kNone) continue;
-    auto& list = needs[slot_of[i]];
-    for (Index wait : vertex.waits)
-      if (slot_of[wait] != kNone) list.push_back(slot_of[wait]);
-    const Index drain = drain_slot[vertex.subject];
-    if (drain != kNone && (disturbs(vertex) || i == subjects_[vertex.subject].pool)) list.push_back(drain);
-    sortUnique(list);
-  }
-  return needs;
-}
-
-Result<Plan> Planner::emit() {
-  computeWaits();
-  std::vector<Index> slot_of(vertices_.size(), kNone), drain_slot(subjects_.size(), kNone), key;
-  std::vector<Action> actions;
-  // Keys are stretched by the subject's rank, so that a drain sorts just before every other action of its node.
-  for (Index s = 0; s < subjects_.size(); ++s) {
-    if (!subjects_[s].drain) continue;
-    drain_slot[s] = static_cast<Index>(actions.size());
-    Index first = kNone;
-    for (Index i : subjects_[s].vertices) first = std::min(first, i);
-    key.push_back(first + s);
-    actions.push_back(drainOf(subjects_[s]));
-  }
-  for (Index i : order_) {
-    if (!vertices_[i].acts) continue;
-    slot_of[i] = static_cast<Index>(actions.size());
-    key.push_back(i + vertices_[i].subject + 1);
-    actions.push_back(actionOf(vertices_[i]));
-  }
-  const auto needs = actionNeeds(slot_of, drain_slot, static_cast<Index>(actions.size()));
-  Plan plan;
-  plan.inventory_digest = cluster_.digest;
-  plan.policy = policy_;
-  recordFacts(plan);
-  plan.facts_digest = digestOf(plan.facts_used);
-  const auto order = topologicalOrder(needs, key);
-  if (order.size() != actions.size())
-    return fail(ErrorCode::Internal, "drains and joins made a circle of actions; this is a defect in muster");
-  for (Index slot : order) {
-    for (Index need : needs[slot]) actions[slot].needs.push_back(actions[need].id);
-    std::sort(actions[slot].needs.begin(), actions[slot].needs.end());
-    plan.actions.push_back(actions[slot]);
-  }
-  return plan;
-}
-
-void Planner::recordFacts(Plan& plan) const {
-  for (const auto& state : subjects_) {
-    bool acts = false;
-    for (Index i : state.vertices) {
-      const auto& vertex = vertices_[i];
-      if (!vertex.acts) continue;
-      acts = true;
-      plan.facts_used.emplace(vertex.goal.facet, vertex.fact ? vertex.fact->value : "");
-      for (Index need : vertex.needs)
-        plan.facts_used.emplace(vertices_[need].goal.facet, vertices_[need].fact ? vertices_[need].fact->value : "");
-    }
-    if (!acts) continue;
-    for (auto& fact : facts_.of(state.subject)) plan.facts_used.insert_or_assign(FacetRef{fact.subject, fact.facet}, std::move(fact.value));
-  }
-}
-
-}  // namespace
 
 std::string wipeAdvice(const Subject& subject) {
   return fmt::format("if that is meant, allow it once: `muster wipe {} --reason TEXT`", subject.str());
 }
 
 Result<Plan> makePlan(const inventory::Cluster& cluster, const FactSet& facts, const Policy& policy, const Phases& phases) {
-  return Planner(cluster, facts, policy, phases).make();
+  const Roster roster(cluster);
+  std::vector<Index> all(roster.size());
+  std::iota(all.begin(), all.end(), Index{0});
+  return Planner(cluster, roster, facts, policy, phases).make(all);
 }
 
 }  // namespace muster::lifecycle

@@ -1,6 +1,7 @@
 // Store: facts, journal, events, findings, permissions. One contract; SQL databases behind it (lifecycle/sql/).
 //
-// Called on the control thread; every write is committed when the call returns.
+// Called on the control thread; every write is committed when the call returns. A store that groups may also be given a batch
+// of writes by one other thread (journal.h); a call meanwhile waits for it.
 #pragma once
 
 #include "base/clock.h"
@@ -8,6 +9,7 @@
 #include "lifecycle/finding.h"
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -98,6 +100,14 @@ struct Claim {
 class Store {
  public:
   virtual ~Store() = default;
+
+  /// Whether `together` is one commit.
+  virtual bool groups() const { return false; }
+  /// Runs the works in order; when it returns, what they wrote is committed. A work answers whether all its calls succeeded; one
+  /// that did not leaves nothing behind and does not touch the others. It may run more than once, and only calls this store.
+  virtual void together(const std::vector<std::function<bool()>>& works) {
+    for (const auto& work : works) work();
+  }
 
   virtual Result<FactSet> facts() = 0;
   virtual Result<std::vector<Fact>> factsOf(const Subject& subject) = 0;

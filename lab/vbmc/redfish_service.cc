@@ -80,7 +80,7 @@ RedfishService::RedfishService(Clock& clock, Workers& workers, Machine& machine,
 }
 
 Result<std::unique_ptr<RedfishService>> RedfishService::make(Clock& clock, Workers& workers, Machine& machine, ServiceOptions options) {
-  TRY(state, BmcState::load(options.state_file));
+  TRY(state, options.state_file.empty() ? BmcState::fresh() : BmcState::load(options.state_file));
   std::unique_ptr<RedfishService> service(new RedfishService(clock, workers, machine, std::move(options), std::move(state)));
   service->save();
   return service;

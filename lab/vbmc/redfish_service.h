@@ -43,7 +43,7 @@ struct ServiceOptions {
   Account account;
   LoginLimits logins;
   Pace pace;
-  std::filesystem::path state_file;      ///< BmcState
+  std::filesystem::path state_file;      ///< BmcState; empty: it forgets everything when it ends
   std::filesystem::path staging_folder;  ///< uploaded images
   std::size_t max_image_bytes = 64u << 20;
   std::size_t max_tasks = 64;

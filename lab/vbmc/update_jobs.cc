@@ -54,6 +54,7 @@ Result<void> writeStep(const std::filesystem::path& image, const std::filesystem
 
 void RedfishService::save() {
   state_.failed_logins = guard_.failedLogins();
+  if (options_.state_file.empty()) return;
   if (auto saved = state_.save(options_.state_file); !saved) logWarning("vbmc", "{}: {}", options_.identity.node, saved.error().str());
 }
 

@@ -39,6 +39,8 @@ class Backend {
   virtual void lockSchema(soci::session&) {}
   virtual void setVersion(soci::session& sql, int version) = 0;
 
+  /// Whether a statement may stay prepared for the life of a connection.
+  virtual bool keepsStatements() const { return false; }
   /// How long work that met a lost connection or a collision is tried again.
   virtual std::chrono::milliseconds patience() const { return {}; }
   /// Names the running transaction, so that `committed` can tell after a lost connection. Empty: it cannot get lost.

@@ -25,22 +25,22 @@ bool SqlStore::isLive(const std::string& session) {
 }
 
 bool SqlStore::extendLease() {
-  soci::statement extend =
-      (sql_.prepare << fmt::format("UPDATE controllers SET expires_at_ms = {} WHERE session = :s", nowPlus(lease_)), use(session_));
-  extend.execute(true);
-  return extend.get_affected_rows() == 1;
+  return run(fmt::format("UPDATE controllers SET expires_at_ms = {} WHERE session = :s", nowPlus(lease_)), session_) == 1;
 }
 
+/// What was right once stays so until the transaction ends: the row is locked, or this transaction itself changes it.
 Result<void> SqlStore::fence(const Subject& subject) {
+  if (fenced_.contains(subject)) return {};
   std::string holder, session;
   long long token = 0;
-  soci::statement row = (sql_.prepare << std::string("SELECT holder, session, token FROM claims WHERE subject = :s") + backend_->shareRow(),
-                         use(subject.str()), into(holder), into(session), into(token));
-  row.execute();
-  const bool known = row.fetch();
+  const bool known = ask(std::string("SELECT holder, session, token FROM claims WHERE subject = :s") + backend_->shareRow(),
+                         std::tie(holder, session, token), subject.str());
   const auto mine = held_.find(subject);
   if (mine != held_.end()) {
-    if (known && session == session_ && token == mine->second) return {};
+    if (known && session == session_ && token == mine->second) {
+      fenced_.insert(subject);
+      return {};
+    }
     return fail(ErrorCode::Conflict, fmt::format("{} was taken over by {} (token {}, ours is {}); this controller was away too long",
                                                  subject.str(), holder, token, mine->second));
   }
@@ -61,6 +61,7 @@ std::set<std::string> SqlStore::heldByOthers() {
 }
 
 Result<void> SqlStore::signOn(const std::string& holder, std::chrono::milliseconds lease) {
+  const std::lock_guard lock(mutex_);
   const auto session = io::randomToken(12);
   TRY_OK(write("signing on", [&]() -> Result<void> {
     sql_ << "UPDATE claims SET session = '', token = token + 1 WHERE holder = :h AND session <> ''", use(holder);
@@ -74,6 +75,7 @@ Result<void> SqlStore::signOn(const std::string& holder, std::chrono::millisecon
   holder_ = holder;
   session_ = session;
   lease_ = lease;
+  const std::lock_guard held_lock(held_mutex_);
   held_.clear();
   return {};
 }
@@ -87,19 +89,16 @@ Result<void> SqlStore::renewLease() {
 }
 
 Result<Claim> SqlStore::claim(const Subject& subject) {
+  const std::lock_guard lock(mutex_);
   if (session_.empty()) return fail(ErrorCode::Internal, "a controller signs on before it claims");
   auto taken = write("claiming " + subject.str(), [&]() -> Result<Claim> {
     Claim out{subject, "", 0, false, ""};
     if (!extendLease()) return fail(ErrorCode::Conflict, fmt::format("another process has signed on as {}", holder_));
-    sql_ << "INSERT INTO claims (subject, holder, session, token) VALUES (:s, '', '', 0) ON CONFLICT DO NOTHING", use(subject.str());
+    run("INSERT INTO claims (subject, holder, session, token) VALUES (:s, '', '', 0) ON CONFLICT DO NOTHING", subject.str());
     std::string session;
     long long token = 0;
     const std::string query = "SELECT holder, session, token FROM claims WHERE subject = :s";
-    auto look = [&](const std::string& lock) {
-      soci::statement row = (sql_.prepare << query + lock, use(subject.str()), into(out.holder), into(session), into(token));
-      row.execute();
-      return row.fetch();
-    };
+    auto look = [&](const std::string& lock) { return ask(query + lock, std::tie(out.holder, session, token), subject.str()); };
     const bool locked = look(backend_->takeFreeRow());
     if (!locked && !look("")) return out;
     out.token = token;
@@ -109,22 +108,22 @@ Result<Claim> SqlStore::claim(const Subject& subject) {
     out.token = ++token;
     out.holder = holder_;
     out.ours = true;
-    sql_ << "UPDATE claims SET holder = :h, session = :e, token = :t WHERE subject = :s", use(holder_), use(session_), use(token),
-        use(subject.str());
+    run("UPDATE claims SET holder = :h, session = :e, token = :t WHERE subject = :s", holder_, session_, token, subject.str());
     return out;
   });
-  if (taken && taken->ours) held_[subject] = taken->token;
+  if (taken && taken->ours) holds(subject, taken->token);
   return taken;
 }
 
 Result<void> SqlStore::release(const Subject& subject) {
+  const std::lock_guard lock(mutex_);
   const auto mine = held_.find(subject);
   if (mine == held_.end()) return {};
   const long long token = mine->second;
-  held_.erase(mine);
+  holds(subject, std::nullopt);
+  fenced_.erase(subject);
   return write("releasing " + subject.str(), [&]() -> Result<void> {
-    sql_ << "UPDATE claims SET session = '' WHERE subject = :s AND session = :e AND token = :t", use(subject.str()), use(session_),
-        use(token);
+    run("UPDATE claims SET session = '' WHERE subject = :s AND session = :e AND token = :t", subject.str(), session_, token);
     return {};
   });
 }
@@ -156,6 +155,7 @@ Result<std::vector<Claim>> SqlStore::claims() {
 }
 
 std::int64_t SqlStore::fenceOf(const Subject& subject) const {
+  const std::lock_guard lock(held_mutex_);
   const auto mine = held_.find(subject);
   return mine == held_.end() ? 0 : mine->second;
 }

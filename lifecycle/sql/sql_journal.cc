@@ -15,15 +15,11 @@ Result<void> SqlStore::openIntent(const Intent& intent) {
   return write("opening an intent", [&]() -> Result<void> {
     const auto& subject = intent.action.facet.subject.str();
     TRY_OK(fence(intent.action.facet.subject));
-    const auto action = canonical(toJson(intent.action));
-    const auto state = std::string(toString(IntentState::Open));
-    const long long opened = toMillis(intent.opened_at), closed = 0, token = fenceOf(intent.action.facet.subject);
-    const int uses_wipe = intent.uses_wipe ? 1 : 0;
-    sql_ << "INSERT INTO intents (id, plan_hash, inventory_digest, subject, action, operation, state, outcome, uses_wipe, opened_at_ms, "
-            "closed_at_ms, request, fence)"
-            " VALUES (:i, :p, :d, :s, :a, :o, :t, '', :u, :b, :c, :r, :f)",
-        use(intent.id), use(intent.plan_hash), use(intent.inventory_digest), use(subject), use(action), use(intent.operation), use(state),
-        use(uses_wipe), use(opened), use(closed), use(intent.request), use(token);
+    run("INSERT INTO intents (id, plan_hash, inventory_digest, subject, action, operation, state, outcome, uses_wipe, opened_at_ms, "
+        "closed_at_ms, request, fence) VALUES (:i, :p, :d, :s, :a, :o, :t, '', :u, :b, 0, :r, :f)",
+        intent.id, intent.plan_hash, intent.inventory_digest, subject, canonical(toJson(intent.action)), intent.operation,
+        std::string(toString(IntentState::Open)), intent.uses_wipe ? 1 : 0, toMillis(intent.opened_at), intent.request,
+        fenceOf(intent.action.facet.subject));
     if (!intent.uses_wipe) return {};
     soci::statement take =
         (sql_.prepare << "UPDATE wipe_permissions SET used_by = :i WHERE node = :n AND used_by = ''", use(intent.id), use(subject));
@@ -35,26 +31,20 @@ Result<void> SqlStore::openIntent(const Intent& intent) {
 
 Result<void> SqlStore::recordOperation(const std::string& intent_id, const std::string& operation) {
   return write("recording an operation", [&]() -> Result<void> {
-    const auto kept = storable(operation);
     std::string subject;
-    soci::statement update = (sql_.prepare << "UPDATE intents SET operation = :o WHERE id = :i AND state = 'open' RETURNING subject",
-                              use(kept), use(intent_id), into(subject));
-    update.execute();
-    if (!update.fetch()) return fail(ErrorCode::NotFound, fmt::format("the journal has no open intent {}", intent_id));
+    if (!ask("UPDATE intents SET operation = :o WHERE id = :i AND state = 'open' RETURNING subject", std::tie(subject),
+             storable(operation), intent_id))
+      return fail(ErrorCode::NotFound, fmt::format("the journal has no open intent {}", intent_id));
     return fence(Subject::parse(subject));
   });
 }
 
 Result<void> SqlStore::closeIntent(const std::string& intent_id, IntentState state, const std::string& outcome, WallTime at) {
   return write("closing an intent", [&]() -> Result<void> {
-    const auto word = std::string(toString(state)), words = storable(outcome);
-    const long long closed = toMillis(at);
     std::string subject;
-    soci::statement update = (sql_.prepare << "UPDATE intents SET state = :s, outcome = :o, closed_at_ms = :a WHERE id = :i AND state = "
-                                              "'open' RETURNING subject",
-                              use(word), use(words), use(closed), use(intent_id), into(subject));
-    update.execute();
-    if (!update.fetch()) return fail(ErrorCode::NotFound, fmt::format("the journal has no open intent {}", intent_id));
+    if (!ask("UPDATE intents SET state = :s, outcome = :o, closed_at_ms = :a WHERE id = :i AND state = 'open' RETURNING subject",
+             std::tie(subject), std::string(toString(state)), storable(outcome), toMillis(at), intent_id))
+      return fail(ErrorCode::NotFound, fmt::format("the journal has no open intent {}", intent_id));
     return fence(Subject::parse(subject));
   });
 }
@@ -134,7 +124,7 @@ Result<std::vector<Finding>> SqlStore::findings(const Subject* subject) {
 Result<void> SqlStore::clearFindings(const FacetRef& facet) {
   return write("clearing findings", [&]() -> Result<void> {
     TRY_OK(fence(facet.subject));
-    sql_ << "DELETE FROM findings WHERE subject = :s AND facet = :f", use(facet.subject.str()), use(facet.facet.str());
+    run("DELETE FROM findings WHERE subject = :s AND facet = :f", facet.subject.str(), facet.facet.str());
     return {};
   });
 }

@@ -17,23 +17,31 @@ Result<std::int64_t> SqlStore::addEvent(const Event& event) {
     kept.text = storable(event.text);
     AuditEntry entry{kept, 0, ""};
     if (isChained(event.kind)) {
-      long long link = 0;
-      std::string previous;
-      sql_ << std::string("SELECT link, hash FROM audit_head WHERE one = 1") + backend_->takeRow(), into(link), into(previous);
-      entry.link = link + 1;
-      entry.hash = chainHash(previous, entry);
-      const long long next = entry.link;
-      sql_ << "UPDATE audit_head SET link = :l, hash = :h WHERE one = 1", use(next), use(entry.hash);
+      auto& last = head();
+      entry.link = last.link + 1;
+      entry.hash = chainHash(last.hash, entry);
+      last = Head{entry.link, entry.hash, true};
     }
-    const long long at = toMillis(event.at), link = entry.link;
-    const auto kind = std::string(toString(event.kind));
     long long sequence = 0;
-    sql_ << "INSERT INTO events (at_ms, kind, subject, action_id, text, fraction, link, hash) VALUES (:a, :k, :s, :i, :t, :f, :l, :h)"
-            " RETURNING sequence",
-        use(at), use(kind), use(event.subject.str()), use(event.action_id), use(kept.text), use(event.fraction), use(link), use(entry.hash),
-        into(sequence);
+    ask("INSERT INTO events (at_ms, kind, subject, action_id, text, fraction, link, hash) VALUES (:a, :k, :s, :i, :t, :f, :l, :h)"
+        " RETURNING sequence",
+        std::tie(sequence), toMillis(event.at), std::string(toString(event.kind)), event.subject.str(), event.action_id, kept.text,
+        event.fraction, entry.link, entry.hash);
     return std::int64_t{sequence};
   });
+}
+
+/// The end of the chain, ours until the transaction ends.
+SqlStore::Head& SqlStore::head() {
+  if (head_) return *head_;
+  Head read;
+  ask(std::string("SELECT link, hash FROM audit_head WHERE one = 1") + backend_->takeRow(), std::tie(read.link, read.hash));
+  return head_.emplace(std::move(read));
+}
+
+void SqlStore::storeHead() {
+  if (head_ && std::exchange(head_->moved, false))
+    run("UPDATE audit_head SET link = :l, hash = :h WHERE one = 1", head_->link, head_->hash);
 }
 
 Result<std::vector<Event>> SqlStore::readEvents(const std::string& tail, std::int64_t after, std::size_t limit, const Subject* subject) {

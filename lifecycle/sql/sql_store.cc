@@ -46,6 +46,8 @@ void Transaction::commit() {
 
 Result<void> SqlStore::connected() {
   if (connected_) return {};
+  prepared_.forget();
+  prepared_.keepThem(backend_->keepsStatements());
   sql_.close();
   TRY_OK(backend_->connect(sql_));
   connected_ = true;
@@ -77,6 +79,69 @@ Result<bool> SqlStore::outcomeOf(const std::string& mark, Steady::time_point unt
 Error SqlStore::unreadable(const std::string& what) const {
   return Error(ErrorCode::Corrupt, fmt::format("{} is damaged or not a muster store ({}); move it away: muster observes everything anew",
                                                backend_->name(), what));
+}
+
+// ---- many writes in one commit -----------------------------------------------------------------------------------------
+
+void SqlStore::together(const std::vector<std::function<bool()>>& works) {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t first = 0; first < works.size();) {
+    const auto stopped = runGroup(works, first, works.size());
+    if (stopped == works.size()) return;
+    if (stopped > first && runGroup(works, first, stopped) != stopped)  // those before it, without it
+      for (auto each = first; each < stopped; ++each) works[each]();
+    works[stopped]();
+    first = stopped + 1;
+  }
+}
+
+std::size_t SqlStore::runGroup(const std::vector<std::function<bool()>>& works, std::size_t first, std::size_t last) {
+  std::size_t next = first;
+  auto all = [&]() -> Result<void> {  // may run again, after a lost connection
+    restoreHeld();
+    grouping_ = true;
+    for (next = first; next < last; ++next)
+      if (!works[next]()) break;
+    grouping_ = false;
+    if (next < last) return fail(ErrorCode::Internal, "one of many writes did not succeed");
+    return {};
+  };
+  Result<void> done;
+  try {
+    done = write("storing what many have written", all);
+  } catch (...) {
+    grouping_ = false;
+    restoreHeld();
+    throw;
+  }
+  grouping_ = false;
+  if (done) {
+    held_before_.clear();
+    return last;
+  }
+  restoreHeld();
+  return std::min(next, last - 1);  // the commit itself failed: each says so for itself
+}
+
+void SqlStore::holds(const Subject& subject, std::optional<std::int64_t> token) {
+  const std::lock_guard lock(held_mutex_);
+  const auto mine = held_.find(subject);
+  if (grouping_) held_before_.emplace_back(subject, mine == held_.end() ? std::nullopt : std::optional(mine->second));
+  if (token)
+    held_[subject] = *token;
+  else if (mine != held_.end())
+    held_.erase(mine);
+}
+
+void SqlStore::restoreHeld() {
+  const std::lock_guard lock(held_mutex_);
+  for (; !held_before_.empty(); held_before_.pop_back()) {
+    const auto& [subject, token] = held_before_.back();
+    if (token)
+      held_[subject] = *token;
+    else
+      held_.erase(subject);
+  }
 }
 
 // ---- opening -----------------------------------------------------------------------------------------------------------
@@ -152,28 +217,20 @@ Result<void> SqlStore::putFacts(const std::vector<Fact>& facts) {
       return fail(ErrorCode::InvalidInput,
                   fmt::format("a fact without subject, facet or value ({}/{}) cannot be stored", fact.subject.str(), fact.facet.str()));
   if (facts.empty()) return {};
+  const std::lock_guard lock(mutex_);
   std::set<Subject> subjects, mine;
   for (const auto& fact : facts) subjects.insert(fact.subject);
   std::copy_if(subjects.begin(), subjects.end(), std::inserter(mine, mine.end()), [this](const auto& s) { return held_.contains(s); });
   return write("storing facts", [&]() -> Result<void> {
     for (const auto& subject : mine) TRY_OK(fence(subject));
     const auto others = mine.size() == subjects.size() ? std::set<std::string>() : heldByOthers();
-    std::string subject, facet, value, source, evidence;
-    long long at = 0;
-    soci::statement insert =
-        (sql_.prepare << "INSERT INTO facts (subject, facet, value, observed_at_ms, source, evidence) VALUES (:s, :f, :v, :a, :o, :e)"
-                         " ON CONFLICT (subject, facet) DO UPDATE SET value = excluded.value,"
-                         " observed_at_ms = excluded.observed_at_ms, source = excluded.source, evidence = excluded.evidence",
-         use(subject), use(facet), use(value), use(at), use(source), use(evidence));
     for (const auto& fact : facts) {
-      subject = fact.subject.str();
-      if (others.contains(subject)) continue;
-      facet = fact.facet.str();
-      value = storable(fact.value);
-      at = toMillis(fact.observed_at);
-      source = storable(fact.source);
-      evidence = storable(fact.evidence);
-      insert.execute(true);
+      if (others.contains(fact.subject.str())) continue;
+      run("INSERT INTO facts (subject, facet, value, observed_at_ms, source, evidence) VALUES (:s, :f, :v, :a, :o, :e)"
+          " ON CONFLICT (subject, facet) DO UPDATE SET value = excluded.value, observed_at_ms = excluded.observed_at_ms,"
+          " source = excluded.source, evidence = excluded.evidence",
+          fact.subject.str(), fact.facet.str(), storable(fact.value), toMillis(fact.observed_at), storable(fact.source),
+          storable(fact.evidence));
     }
     return {};
   });
@@ -182,7 +239,7 @@ Result<void> SqlStore::putFacts(const std::vector<Fact>& facts) {
 Result<void> SqlStore::forgetFacts(const Subject& subject, const std::vector<FacetName>& facets) {
   return write("forgetting facts", [&]() -> Result<void> {
     TRY_OK(fence(subject));
-    for (const auto& facet : facets) sql_ << "DELETE FROM facts WHERE subject = :s AND facet = :f", use(subject.str()), use(facet.str());
+    for (const auto& facet : facets) run("DELETE FROM facts WHERE subject = :s AND facet = :f", subject.str(), facet.str());
     return {};
   });
 }

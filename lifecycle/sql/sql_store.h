@@ -4,12 +4,17 @@
 // an Error that says what to do. A connection that was lost is made again there, for as long as the backend has patience: the
 // work of a transaction that cannot have been committed is done again; of one that was being committed the server is asked.
 // So a lambda given to `write` may run more than once and must change nothing but the database.
+//
+// `together` is one `write` around the writes of many: inside it they join its transaction. What a transaction knows (the head of
+// the log, claims that it has locked) is read once and kept until its end.
 #pragma once
 
 #include "lifecycle/sql/backend.h"
+#include "lifecycle/sql/prepared.h"
 #include "lifecycle/store.h"
 
 #include <map>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -45,6 +50,8 @@ class SqlStore final : public Store {
   /// Connects, migrates, looks for damage.
   Result<void> open();
 
+  bool groups() const override { return true; }
+  void together(const std::vector<std::function<bool()>>& works) override;
   Result<FactSet> facts() override;
   Result<std::vector<Fact>> factsOf(const Subject& subject) override;
   Result<void> putFacts(const std::vector<Fact>& facts) override;
@@ -80,6 +87,12 @@ class SqlStore final : public Store {
   Result<bool> exchangeValue(const std::string& key, const std::optional<std::string>& expected, const std::string& value) override;
 
  private:
+  /// Known within a transaction.
+  struct Head {
+    long long link = 0;
+    std::string hash;
+    bool moved = false;
+  };
   using Steady = std::chrono::steady_clock;
 
   template <class Work>
@@ -102,7 +115,22 @@ class SqlStore final : public Store {
   Result<FactSet> readFacts(const Subject* subject);
   Error unreadable(const std::string& what) const;
 
+  /// Works [first, last) in one transaction. Answers the first that did not succeed, then nothing is written; `last`: all did.
+  std::size_t runGroup(const std::vector<std::function<bool()>>& works, std::size_t first, std::size_t last);
+  void holds(const Subject& subject, std::optional<std::int64_t> token);
+  void restoreHeld();
+
   // Inside a transaction.
+  Head& head();
+  void storeHead();
+  template <class... Out, class... In>
+  bool ask(const std::string& query, std::tuple<Out&...> out, const In&... in) {
+    return prepared_.ask(sql_, query, out, in...);
+  }
+  template <class... In>
+  long long run(const std::string& query, const In&... in) {
+    return prepared_.run(sql_, query, in...);
+  }
   std::string nowPlus(std::chrono::milliseconds duration) const;
   bool isLive(const std::string& session);
   bool extendLease();
@@ -112,14 +140,24 @@ class SqlStore final : public Store {
 
   std::unique_ptr<Backend> backend_;
   soci::session sql_;
+  PreparedStatements prepared_;
   bool connected_ = false;
   std::string holder_, session_;  ///< of signOn
   std::chrono::milliseconds lease_{};
   std::map<Subject, std::int64_t> held_;  ///< subject → token
+
+  mutable std::recursive_mutex mutex_;  ///< the control thread and the journal's
+  mutable std::mutex held_mutex_;       ///< taken with the other to change held_, alone to read it: a look never waits for a batch
+  bool grouping_ = false;
+  std::vector<std::pair<Subject, std::optional<std::int64_t>>> held_before_;  ///< what the group has changed in held_, oldest first
+  std::optional<Head> head_;
+  std::set<Subject> fenced_;
 };
 
 template <class Work>
 auto SqlStore::read(std::string_view doing, Work work) -> decltype(work()) {
+  const std::lock_guard lock(mutex_);
+  if (grouping_) return work();
   const auto until = Steady::now() + backend_->patience();
   for (;;) {
     try {
@@ -133,15 +171,20 @@ auto SqlStore::read(std::string_view doing, Work work) -> decltype(work()) {
 
 template <class Work>
 auto SqlStore::write(std::string_view doing, Work work) -> decltype(work()) {
+  const std::lock_guard lock(mutex_);
+  if (grouping_) return work();
   const auto until = Steady::now() + backend_->patience();
   for (;;) {
     std::string mark;  // set when the transaction is being committed
     std::optional<decltype(work())> answer;
     try {
       TRY_OK(connected());
+      head_.reset();
+      fenced_.clear();
       Transaction transaction(sql_, backend_->begin());
       answer.emplace(work());
       if (!*answer) return std::move(*answer);
+      storeHead();
       mark = backend_->mark(sql_);
       transaction.commit();
       return std::move(*answer);

@@ -16,6 +16,8 @@ namespace {
 using soci::into;
 
 constexpr std::uintmax_t kQuickCheckMaxBytes = 64u << 20;  ///< a larger file is only checked as it is read
+constexpr int kCacheKib = 64 << 10;                        ///< the indexes of a large fleet's journal
+constexpr int kCheckpointPages = 8'000;                    ///< 32 MB of log before it is copied into the file
 constexpr int kApplicationId = 0x6d757374;                 ///< "must", in the file's header
 
 class SqliteBackend final : public Backend {
@@ -31,6 +33,7 @@ class SqliteBackend final : public Backend {
   void setVersion(soci::session& sql, int version) override;
   Failure explain(const soci::soci_error& error, soci::session& sql) const override;
 
+  bool keepsStatements() const override { return true; }
   const char* begin() const override { return "BEGIN IMMEDIATE"; }
   const char* nowMs() const override { return "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"; }
   const char* shareRow() const override { return ""; }
@@ -117,6 +120,8 @@ Result<void> SqliteBackend::connect(soci::session& sql) {
   sql << fmt::format("PRAGMA busy_timeout = {}", busy_timeout_.count()), into(ignored);
   sql << "PRAGMA synchronous = FULL";
   sql << "PRAGMA foreign_keys = ON";
+  sql << fmt::format("PRAGMA cache_size = -{}", kCacheKib);
+  sql << fmt::format("PRAGMA wal_autocheckpoint = {}", kCheckpointPages), into(ignored);
   return {};
 }
 

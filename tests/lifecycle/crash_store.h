@@ -1,5 +1,5 @@
 // CrashStore: passes everything on to another store until the k-th write, where the process "dies": the write is lost or
-// just made it, and nothing that comes after happens. See runInVirtualTime's `stop`.
+// just made it, and nothing that comes after happens. See runInVirtualTime's `stop`. Grouping, many writes are one (journal.h).
 #pragma once
 
 #include "lifecycle/store.h"
@@ -13,11 +13,28 @@ class CrashStore final : public lifecycle::Store {
  public:
   static constexpr int kNever = -1;
   /// `lost`: the write at the crash did not make it to the disk.
-  CrashStore(lifecycle::Store& inner, int crash_at_write, bool lost) : inner_(inner), left_(crash_at_write), lost_(lost) {}
+  CrashStore(lifecycle::Store& inner, int crash_at_write, bool lost, bool grouping = false)
+      : inner_(inner), left_(crash_at_write), lost_(lost), groups_(grouping) {}
 
   bool crashed = false;
   int writes = 0;
   int full_from = kNever;  ///< from this write on nothing is stored: the disk is full
+
+  bool groups() const override { return groups_; }
+  void together(const std::vector<std::function<bool()>>& works) override {
+    ++batches;
+    largest_batch = std::max(largest_batch, works.size());
+    auto all = [&]() -> Result<void> {
+      inside_ = true;
+      for (const auto& work : works) work();
+      inside_ = false;
+      return {};
+    };
+    if (auto written = write(all); written) return;
+    for (const auto& work : works) work();  // the disk is full: each is told so
+  }
+  int batches = 0;
+  std::size_t largest_batch = 0;
 
   Result<lifecycle::FactSet> facts() override {
     return read([&] { return inner_.facts(); });
@@ -120,11 +137,13 @@ class CrashStore final : public lifecycle::Store {
  private:
   template <class Work>
   auto read(Work work) -> decltype(work()) {
+    if (inside_) return work();
     if (crashed) throw Crash{};
     return work();
   }
   template <class Work>
   auto write(Work work) -> decltype(work()) {
+    if (inside_) return work();
     if (crashed) throw Crash{};
     ++writes;
     if (full_from != kNever && writes > full_from) return fail(Error(ErrorCode::Unavailable, "database or disk is full").retryable(false));
@@ -139,6 +158,8 @@ class CrashStore final : public lifecycle::Store {
   lifecycle::Store& inner_;
   int left_;
   bool lost_;
+  bool groups_;
+  bool inside_ = false;  ///< a batch
 };
 
 }  // namespace muster::test

@@ -31,20 +31,24 @@ Async<ApplyReport> observePlanApply(Engine& engine, Store& store, Rack& rack) {
 
 struct Life {
   bool crashed = false;
-  int writes = 0;
+  int writes = 0, batches = 0;
+  std::size_t largest_batch = 0;
   bool ok = false;
   std::string problems;
 };
 
 /// One life of the process: observe, plan, apply, and perhaps death at the k-th write.
-Life live(Rack& rack, Store& durable, int crash_at, bool lost) {
-  CrashStore store(durable, crash_at, lost);
+Life live(Rack& rack, Store& durable, int crash_at, bool lost, bool grouping = false) {
+  CrashStore store(durable, crash_at, lost, grouping);
   FakeClock clock;
   Engine engine(rack.cluster, rack.phases(), store, clock, nullptr);
+  engine.useOneThread();
   Life life;
   auto report = test::runInVirtualTime(clock, observePlanApply(engine, store, rack), &store.crashed);
   life.crashed = store.crashed;
   life.writes = store.writes;
+  life.batches = store.batches;
+  life.largest_batch = store.largest_batch;
   if (life.crashed || !report) return life;
   life.ok = *report && (*report)->ok();
   life.problems = !*report ? report->error().str() : "";
@@ -86,6 +90,33 @@ TEST(Crash, atEveryWriteOfAFirstInstallationEachEffectHappensOnce) {
       test::MemoryStore store;
       ASSERT_TRUE(live(rack, store, at, lost).crashed);
       auto life = live(rack, store, CrashStore::kNever, false);
+      ASSERT_TRUE(life.ok) << life.problems;
+      expectTheRoadEnded(rack, store, 1);
+      if (HasFailure()) return;
+    }
+}
+
+/// Many nodes' writes in one commit: a death before or after any of the commits.
+TEST(Crash, atEveryCommitOfManyNodesWritesEachEffectHappensOnce) {
+  const std::vector<std::string> names{"gpu001", "gpu002", "gpu003", "gpu004"};
+  int writes = 0;
+  {
+    Rack rack(names);
+    test::MemoryStore store;
+    auto life = live(rack, store, CrashStore::kNever, false, true);
+    ASSERT_TRUE(life.ok) << life.problems;
+    expectTheRoadEnded(rack, store, 1);
+    EXPECT_GT(life.batches, 50);
+    EXPECT_GE(life.largest_batch, names.size()) << "nothing was written together";
+    writes = life.writes;
+  }
+  for (int at = 0; at < writes; ++at)
+    for (const bool lost : {true, false}) {
+      SCOPED_TRACE("write " + std::to_string(at) + (lost ? " lost" : " kept"));
+      Rack rack(names);
+      test::MemoryStore store;
+      ASSERT_TRUE(live(rack, store, at, lost, true).crashed);
+      auto life = live(rack, store, CrashStore::kNever, false, true);
       ASSERT_TRUE(life.ok) << life.problems;
       expectTheRoadEnded(rack, store, 1);
       if (HasFailure()) return;
@@ -158,7 +189,7 @@ TEST(Crash, theSameHoldsOnSqlite) {
     ASSERT_LT(++lives, kMaxLives);
     auto store = openSqliteStore(folder.path() / "muster.db");
     ASSERT_TRUE(store) << store.error().str();
-    life = live(rack, **store, 37, lives % 2 == 0);
+    life = live(rack, **store, 37, lives % 2 == 0, lives % 3 == 0);
     if (!life.crashed) {
       ASSERT_TRUE(life.ok) << life.problems;
       expectTheRoadEnded(rack, **store, 1);

@@ -15,7 +15,9 @@ class EngineTest : public testing::Test {
  protected:
   void build(const std::vector<std::string>& names) { rack_ = std::make_unique<test::Rack>(names); }
   Engine engine() {
-    return Engine(rack_->cluster, rack_->phases(), store_, clock_, [this](const Event& event) { shown_.push_back(event); });
+    Engine made(rack_->cluster, rack_->phases(), store_, clock_, [this](const Event& event) { shown_.push_back(event); });
+    made.limitSubjects(subjects_at_once_);
+    return made;
   }
   FactSet observe() {
     auto e = engine();
@@ -65,6 +67,7 @@ class EngineTest : public testing::Test {
   test::MemoryStore store_;
   FakeClock clock_;
   std::vector<Event> shown_;
+  std::size_t subjects_at_once_ = kMaxConcurrentSubjects;
 };
 
 }  // namespace muster::lifecycle

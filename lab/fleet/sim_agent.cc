@@ -1,0 +1,234 @@
+#include "lab/fleet/sim_agent.h"
+
+#include "base/log.h"
+
+#include <nlohmann/json.hpp>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+
+#include <algorithm>
+
+namespace muster::lab::fleet {
+
+namespace {
+
+using agent::AgentTask;
+using agent::AgentTaskReport;
+using agent::Mode;
+using agent::TaskKind;
+using agent::TaskPhase;
+using nlohmann::json;
+
+constexpr std::chrono::milliseconds kBackOff{1'000};
+constexpr std::chrono::seconds kPollSlack{15};
+
+io::HttpRequest postTo(const std::string& url, const std::string& path, std::string body) {
+  io::HttpRequest request;
+  request.method = "POST";
+  if (auto parsed = io::Url::parse(url)) request.url = *parsed;
+  request.url.target = path;
+  request.headers["Content-Type"] = "application/json";
+  request.body = std::move(body);
+  request.timeout = agent::kPollWait + kPollSlack;
+  return request;
+}
+
+Result<std::string> bodyOf(Result<io::HttpResponse> response) {
+  if (!response) return fail(std::move(response).error());
+  if (response->status == 200) return std::move(response->body);
+  return fail(ErrorCode::Unavailable, fmt::format("the controller answered {}: {}", response->status, response->body));
+}
+
+/// A version that a glob accepts.
+std::string fitting(std::string glob) {
+  std::replace(glob.begin(), glob.end(), '*', '0');
+  std::replace(glob.begin(), glob.end(), '?', '0');
+  return glob;
+}
+
+}  // namespace
+
+Task<void> SimAgent::run() {
+  auto self = shared_from_this();
+  ended_ = std::make_unique<asio::steady_timer>(co_await asio::this_coro::executor);
+  while (!stopped_) {
+    auto turn = exchange();
+    auto done = co_await std::move(turn);
+    if (done || stopped_) continue;
+    logDebug("fleet", "{}: {}", boot_.mac, done.error().str());
+    said_all_ = false;
+    auto pause = clock_.sleep(kBackOff);
+    co_await std::move(pause);
+  }
+}
+
+Async<void> SimAgent::ensureIdentity() {
+  if (client_) co_return Result<void>();
+  if (boot_.mode == Mode::Disk) {
+    identity_ = disk_.identity;
+    ca_pem_ = disk_.ca_pem;
+  } else {
+    auto enrolling = enrol();
+    CO_TRY_OK(co_await std::move(enrolling));
+  }
+  io::TlsTrust trust;
+  trust.ca_pem = ca_pem_;
+  trust.identity = identity_;
+  client_ = io::makeHttpClient(trust);
+  co_return Result<void>();
+}
+
+Async<void> SimAgent::enrol() {
+  CO_TRY(made, io::makeKeyAndRequest(boot_.mac));
+  io::TlsTrust trust;
+  trust.pinned_fingerprint = boot_.ca_fingerprint;
+  trust.pin_is_root = true;
+  auto first = io::makeHttpClient(trust);
+  auto call = first->send(postTo(boot_.url, "/agent/v1/enrol", agent::toJson(agent::EnrolRequest{boot_.token, made.csr_pem, boot_.mac})));
+  CO_TRY(body, bodyOf(co_await std::move(call)));
+  CO_TRY(answer, agent::parseEnrolResponse(body));
+  identity_ = {made.key_pem, answer.certificate_pem};
+  ca_pem_ = answer.ca_pem;
+  co_return Result<void>();
+}
+
+Async<io::TlsIdentity> SimAgent::certifyInstalled(io::Url controller) {
+  CO_TRY(made, io::makeKeyAndRequest(boot_.mac));
+  io::TlsTrust trust;
+  trust.ca_pem = ca_pem_;
+  trust.identity = identity_;
+  auto client = io::makeHttpClient(trust);  // the poll's own is in the middle of a wait
+  auto call = client->send(postTo(controller.str(), "/agent/v1/certificate", agent::toJson(agent::EnrolRequest{{}, made.csr_pem, {}})));
+  CO_TRY(body, bodyOf(co_await std::move(call)));
+  CO_TRY(answer, agent::parseEnrolResponse(body));
+  co_return io::TlsIdentity{made.key_pem, answer.certificate_pem};
+}
+
+bool SimAgent::busy() const {
+  return std::any_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return !isFinished(job.report.phase); });
+}
+
+SimAgent::Job* SimAgent::find(const std::string& id) {
+  auto it = std::find_if(jobs_.begin(), jobs_.end(), [&id](const Job& job) { return job.report.id == id; });
+  return it == jobs_.end() ? nullptr : &*it;
+}
+
+agent::PollRequest SimAgent::describe() {
+  agent::PollRequest request;
+  request.mode = boot_.mode;
+  request.boot_id = boot_.boot_id;
+  request.agent_version = "fleet";
+  if (boot_.mode == Mode::Disk) request.image_digest = disk_.image_digest;
+  if (boot_.mode == Mode::Disk) request.probes = disk_.probes;
+  request.session = session_;
+  request.sequence = ++sequence_;
+  if (!said_all_) request.hardware = agent::toJson(hardware_);
+  for (const auto& job : jobs_) {
+    request.reports.push_back(job.report);
+    if (said_all_ && job.acknowledged) request.reports.back().result.clear();
+  }
+  return request;
+}
+
+Async<void> SimAgent::exchange() {
+  auto identity = ensureIdentity();
+  CO_TRY_OK(co_await std::move(identity));
+  const auto request = describe();
+  auto call = client_->send(postTo(boot_.url, "/agent/v1/poll", agent::toJson(request)));
+  CO_TRY(body, bodyOf(co_await std::move(call)));
+  if (stopped_) co_return Result<void>();
+  CO_TRY(response, agent::parsePollResponse(body));
+  const bool same = response.session == session_;
+  said_all_ = same;
+  session_ = response.session;
+  for (auto& job : jobs_)
+    job.acknowledged = same && std::any_of(request.reports.begin(), request.reports.end(), [&job](const AgentTaskReport& said) {
+                         return said.id == job.report.id && isFinished(said.phase);
+                       });
+  const bool started = !response.start.empty();
+  auto taking = take(std::move(response));
+  co_await std::move(taking);
+  if (!busy() || started) co_return Result<void>();
+  ended_->expires_after(agent::kPollWhileBusy);  // progress is told every second, an end at once
+  boost::system::error_code ignored;
+  auto wait = ended_->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  co_await std::move(wait);
+  co_return Result<void>();
+}
+
+Task<void> SimAgent::take(agent::PollResponse response) {
+  for (const auto& id : response.forget) std::erase_if(jobs_, [&id](const Job& job) { return job.report.id == id; });
+  auto executor = co_await asio::this_coro::executor;
+  for (auto& task : response.start) {
+    if (find(task.id)) continue;
+    Job job;
+    job.report.id = task.id;
+    job.report.phase = TaskPhase::Running;
+    jobs_.push_back(std::move(job));
+    asio::co_spawn(executor, carryOut(shared_from_this(), std::move(task)), asio::detached);
+  }
+}
+
+Task<void> SimAgent::carryOut(std::shared_ptr<SimAgent> self, AgentTask task) {
+  if (const auto takes = self->conditions_.task.draw(self->random_); takes.count() > 0) {
+    auto work = self->clock_.sleep(takes);
+    co_await std::move(work);
+  }
+  const auto id = task.id;
+  auto work = self->resultOf(std::move(task));
+  auto result = co_await std::move(work);
+  Job* job = self->find(id);
+  if (!job || self->stopped_) co_return;
+  job->report.phase = result ? TaskPhase::Done : TaskPhase::Failed;
+  if (result) {
+    job->report.fraction = 1;
+    job->report.result = std::move(*result);
+  } else {
+    job->report.code = result.error().code();
+    job->report.text = result.error().str();
+  }
+  self->ended_->cancel();
+}
+
+Async<std::string> SimAgent::resultOf(AgentTask task) {
+  if (happens(conditions_.task_fails, random_)) co_return fail(ErrorCode::Unavailable, "the simulated task failed, as it does now and then");
+  auto params = json::parse(task.params, nullptr, false);
+  json result = json::object();
+  switch (task.kind) {
+    case TaskKind::Inspect: co_return agent::toJson(hardware_);
+    case TaskKind::WriteImage: {
+      auto write = writeImage(std::move(params));
+      auto written = co_await std::move(write);
+      co_return written;
+    }
+    case TaskKind::InstallDriver:
+      for (auto& [probe, glob] : params["verify"].items()) result[probe] = disk_.probes[probe] = fitting(glob.get<std::string>());
+      break;
+    case TaskKind::Probe:
+      for (auto& probe : params["probes"]) {
+        const auto known = disk_.probes.find(probe.get<std::string>());
+        result[probe.get<std::string>()] = known == disk_.probes.end() ? "absent" : known->second;
+      }
+      break;
+    case TaskKind::RunChecks: {
+      std::vector<agent::CheckResult> checks;
+      for (auto& check : params["checks"]) checks.push_back({check["id"], agent::CheckStatus::Pass, "as expected", {}, "{}", 0});
+      co_return agent::toJson(checks);
+    }
+    default: break;
+  }
+  co_return result.dump();
+}
+
+/// As the writer does: nothing is on the disk before the node has a certificate for what it will be.
+Async<std::string> SimAgent::writeImage(json params) {
+  CO_TRY(controller, io::Url::parse(params["agent"]["url"].get<std::string>()));
+  auto certify = certifyInstalled(controller);
+  CO_TRY(identity, co_await std::move(certify));
+  disk_ = {params["digest"], controller.str(), std::move(identity), params["agent"]["ca_pem"], {}};
+  co_return json{{"digest", disk_.image_digest}, {"seconds", 0}, {"bytes_written", 0}, {"bytes_skipped", 0}}.dump();
+}
+
+}  // namespace muster::lab::fleet

@@ -1,0 +1,79 @@
+// A simulated node's agent: the real protocol (enrolment by token, mutual TLS, long polls, tasks), and work that only takes time.
+#pragma once
+
+#include "agent/protocol/messages.h"
+#include "base/clock.h"
+#include "base/io/http.h"
+#include "lab/fleet/conditions.h"
+
+#include <boost/asio/steady_timer.hpp>
+#include <nlohmann/json_fwd.hpp>
+
+#include <memory>
+#include <optional>
+
+namespace muster::lab::fleet {
+
+/// What outlives a boot.
+struct SimDisk {
+  std::string image_digest;  ///< empty: nothing is installed
+  std::string agent_url;
+  io::TlsIdentity identity;
+  std::string ca_pem;
+  std::map<std::string, std::string> probes;  ///< of what was installed
+};
+
+struct SimBoot {
+  agent::Mode mode = agent::Mode::Ram;
+  std::string boot_id;
+  std::string url;             ///< of the controller
+  std::string mac;
+  std::string token;           ///< RAM
+  std::string ca_fingerprint;  ///< RAM
+};
+
+/// One boot of one agent. Runs until stopped; nothing of it is heard after that.
+class SimAgent : public std::enable_shared_from_this<SimAgent> {
+ public:
+  SimAgent(Clock& clock, const Conditions& conditions, Random& random, agent::Hardware hardware, SimDisk& disk, SimBoot boot)
+      : clock_(clock), conditions_(conditions), random_(random), hardware_(std::move(hardware)), disk_(disk), boot_(std::move(boot)) {}
+
+  Task<void> run();
+  void stop() { stopped_ = true; }
+
+ private:
+  struct Job {
+    agent::AgentTask task;
+    agent::AgentTaskReport report;
+    bool acknowledged = false;
+  };
+  Async<void> ensureIdentity();
+  Async<void> enrol();
+  Async<io::TlsIdentity> certifyInstalled(io::Url controller);
+  Async<void> exchange();
+  agent::PollRequest describe();
+  Task<void> take(agent::PollResponse response);
+  static Task<void> carryOut(std::shared_ptr<SimAgent> self, agent::AgentTask task);
+  Async<std::string> resultOf(agent::AgentTask task);
+  Async<std::string> writeImage(nlohmann::json params);
+  Job* find(const std::string& id);
+  bool busy() const;
+
+  Clock& clock_;
+  const Conditions& conditions_;
+  Random& random_;
+  agent::Hardware hardware_;
+  SimDisk& disk_;
+  SimBoot boot_;
+  io::TlsIdentity identity_;
+  std::string ca_pem_;
+  std::unique_ptr<io::HttpClient> client_;
+  std::string session_;
+  bool said_all_ = false;
+  std::uint64_t sequence_ = 0;
+  std::vector<Job> jobs_;
+  std::unique_ptr<asio::steady_timer> ended_;  ///< cancelled when a job ends
+  bool stopped_ = false;
+};
+
+}  // namespace muster::lab::fleet

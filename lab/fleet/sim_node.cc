@@ -1,0 +1,150 @@
+#include "lab/fleet/sim_node.h"
+
+#include "base/log.h"
+#include "lab/vbmc/messages.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+
+namespace muster::lab::fleet {
+
+namespace {
+
+constexpr std::uint64_t kDiskBytes = 1ull << 40;
+constexpr std::uint64_t kMemoryBytes = 2ull << 40;
+constexpr int kCpus = 192;
+
+/// The value of KEY=VALUE in a boot script's kernel command line.
+std::string argumentOf(const std::string& script, const std::string& key) {
+  const auto at = script.find(key + "=");
+  if (at == std::string::npos) return {};
+  const auto begin = at + key.size() + 1;
+  return script.substr(begin, script.find_first_of(" \t\r\n", begin) - begin);
+}
+
+}  // namespace
+
+SimNode::SimNode(const World& world, NodeSpec spec)
+    : world_(world), spec_(std::move(spec)), random_(world.conditions.seed ^ std::hash<std::string>()(spec_.name)) {}
+
+SimNode::~SimNode() {
+  if (agent_) agent_->stop();
+  if (service_) service_->stop();
+}
+
+Result<std::unique_ptr<SimNode>> SimNode::make(const World& world, NodeSpec spec) {
+  std::unique_ptr<SimNode> node(new SimNode(world, std::move(spec)));
+  auto* raw = node.get();
+  TRY(identity, io::selfSigned(raw->spec_.name + "-bmc", {raw->spec_.bmc_address}));
+  raw->listener_.address = raw->spec_.bmc_address;
+  raw->listener_.port = raw->spec_.bmc_port;
+  raw->listener_.identity = std::move(identity);
+  vbmc::ServiceOptions options;
+  options.identity = {raw->spec_.name, raw->spec_.serial, raw->spec_.serial, {raw->spec_.mac}};
+  options.account = world.account;
+  options.staging_folder = world.folder;
+  options.pace.flash_step = world.conditions.flash_step.draw(raw->random_);
+  options.pace.flash_steps = 2;
+  options.pace.reset_delay = std::chrono::milliseconds(0);
+  options.pace.reset_duration = world.conditions.bmc_reset.draw(raw->random_);
+  options.went_away = [raw] { raw->server_.reset(); };
+  options.came_back = [raw] {
+    if (auto up = raw->listen(); !up) logWarning("fleet", "{}: {}", raw->spec_.name, up.error().str());
+  };
+  TRY(service, vbmc::RedfishService::make(world.clock, world.workers, *raw, std::move(options)));
+  raw->service_ = std::move(service);
+  TRY_OK(raw->listen());
+  asio::co_spawn(world.executor, raw->service_->run(), asio::detached);
+  return node;
+}
+
+Result<void> SimNode::listen() {
+  TRY(server, io::startHttpServer(world_.executor, listener_));
+  server->addRoutes(routes());
+  listener_.port = server->port();  // it comes back where it was
+  server_ = std::move(server);
+  return {};
+}
+
+std::vector<io::Route> SimNode::routes() {
+  auto handler = [this](io::ServerRequest request) { return answer(std::move(request)); };
+  return {{"*", "/redfish", handler}, {"*", "/redfish/", handler}};
+}
+
+Task<io::ServerResponse> SimNode::answer(io::ServerRequest request) {
+  if (const auto takes = world_.conditions.redfish.draw(random_); takes.count() > 0) {
+    auto wait = world_.clock.sleep(takes);
+    co_await std::move(wait);
+  }
+  if (happens(world_.conditions.redfish_busy, random_))
+    co_return vbmc::redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", "The BMC is busy.", "Try again.");
+  auto work = service_->handle(std::move(request));
+  auto response = co_await std::move(work);
+  co_return response;
+}
+
+Async<void> SimNode::start(vbmc::StartOptions options) {
+  if (std::exchange(on_, true)) co_return Result<void>();
+  asio::co_spawn(world_.executor, boot(++boots_, options.first == vbmc::BootDevice::Network), asio::detached);
+  co_return Result<void>();
+}
+
+Async<void> SimNode::stop() {
+  on_ = false;
+  ++boots_;  // one that is under way is over
+  if (agent_) std::exchange(agent_, nullptr)->stop();
+  co_return Result<void>();
+}
+
+Task<void> SimNode::boot(std::uint64_t number, bool from_network) {
+  if (const auto takes = world_.conditions.boot.draw(random_); takes.count() > 0) {
+    auto wait = world_.clock.sleep(takes);
+    co_await std::move(wait);
+  }
+  if (number != boots_ || happens(world_.conditions.boot_lost, random_)) co_return;
+  SimBoot boot;
+  if (from_network) {
+    auto load = netboot();
+    auto loaded = co_await std::move(load);
+    if (!loaded) logWarning("fleet", "{} could not boot from the network: {}", spec_.name, loaded.error().str());
+    if (!loaded || number != boots_) co_return;
+    boot = std::move(*loaded);
+  } else {
+    if (disk_.image_digest.empty()) co_return;  // nothing to start
+    boot.mode = agent::Mode::Disk;
+    boot.url = disk_.agent_url;
+  }
+  boot.mac = spec_.mac;
+  boot.boot_id = fmt::format("{}-{}", spec_.name, number);
+  agent_ = std::make_shared<SimAgent>(world_.clock, world_.conditions, random_, hardware(), disk_, std::move(boot));
+  asio::co_spawn(world_.executor, agent_->run(), asio::detached);
+}
+
+Async<SimBoot> SimNode::netboot() {
+  auto client = io::makeHttpClient();
+  io::HttpRequest request;
+  CO_TRY(url, io::Url::parse(world_.boot_url + "/boot/ipxe?mac=" + spec_.mac));
+  request.url = url;
+  auto call = client->send(std::move(request));
+  CO_TRY(response, co_await std::move(call));
+  SimBoot boot;
+  boot.token = argumentOf(response.body, "muster.token");
+  boot.ca_fingerprint = argumentOf(response.body, "muster.ca");
+  boot.url = argumentOf(response.body, "muster.url");
+  if (boot.token.empty() || boot.url.empty()) co_return fail(ErrorCode::NotFound, "the boot script does not lead into the RAM OS");
+  co_return boot;
+}
+
+agent::Hardware SimNode::hardware() const {
+  agent::Hardware hardware;
+  hardware.manufacturer = "muster";
+  hardware.product = "Simulated Node";
+  hardware.serial = spec_.serial;
+  hardware.cpus = kCpus;
+  hardware.memory_bytes = kMemoryBytes;
+  hardware.disks.push_back({"/dev/nvme0n1", spec_.serial + "-D0", "", "simulated", disk_.image_digest.empty() ? "none" : "an image", kDiskBytes});
+  hardware.nics.push_back({"eth0", spec_.mac, "simulated"});
+  return hardware;
+}
+
+}  // namespace muster::lab::fleet

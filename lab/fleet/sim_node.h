@@ -1,0 +1,60 @@
+// A simulated node: a real Redfish service on an address of its own, a machine that only takes time to boot, an agent in it.
+#pragma once
+
+#include "lab/fleet/sim_agent.h"
+#include "lab/vbmc/redfish_service.h"
+
+namespace muster::lab::fleet {
+
+struct NodeSpec {
+  std::string name;
+  std::string serial;
+  std::string mac;
+  std::string bmc_address;
+  std::uint16_t bmc_port = 8443;  ///< 0: any that is free
+};
+
+struct World {
+  asio::any_io_executor executor;
+  Clock& clock;
+  Workers& workers;
+  Conditions conditions;
+  std::string boot_url;  ///< of the controller: GET /boot/ipxe?mac=…
+  vbmc::Account account;
+  std::filesystem::path folder;  ///< images that are being flashed
+};
+
+class SimNode final : public vbmc::Machine {
+ public:
+  /// Its BMC answers when this returns. Errors: Conflict (the address is in use)
+  static Result<std::unique_ptr<SimNode>> make(const World& world, NodeSpec spec);
+  ~SimNode() override;
+
+  std::uint16_t bmcPort() const { return listener_.port; }
+  Async<bool> isOn() override { co_return on_; }
+  Async<void> start(vbmc::StartOptions options) override;
+  Async<void> stop() override;
+  Async<void> pressButton() override { return stop(); }
+
+ private:
+  SimNode(const World& world, NodeSpec spec);
+  Result<void> listen();
+  std::vector<io::Route> routes();
+  Task<io::ServerResponse> answer(io::ServerRequest request);
+  Task<void> boot(std::uint64_t boot, bool from_network);
+  Async<SimBoot> netboot();
+  agent::Hardware hardware() const;
+
+  const World& world_;
+  const NodeSpec spec_;
+  Random random_;
+  io::ServerOptions listener_;
+  std::unique_ptr<vbmc::RedfishService> service_;
+  std::unique_ptr<io::HttpServer> server_;
+  bool on_ = false;
+  std::uint64_t boots_ = 0;
+  SimDisk disk_;
+  std::shared_ptr<SimAgent> agent_;
+};
+
+}  // namespace muster::lab::fleet

@@ -1,0 +1,61 @@
+// How many operations of one kind may be under way: found by trying, as TCP finds a window. docs/adr/0014
+//
+// Only one thing is measured: good operations a second while somebody waited for a place. Steps are a few percent apart. The limit
+// doubles while that pays; then it stays at the best step and now and then tries the next one above and the next one below. It
+// moves up only for a clear gain and down also for a draw, so where more places bring nothing but longer waits it stays small; a
+// move that succeeded is followed by a longer one. Many failures halve it at once. A fixed number is a ceiling, never a target.
+//
+// Pure: time comes in with each call. What the present best brings is measured again and again, with a weight that fades, so that
+// it gives way when the other side has changed.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <vector>
+
+namespace muster::lifecycle {
+
+class AdaptiveLimit {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  struct Bounds {
+    std::size_t floor = 1;
+    std::size_t start = 4;
+    std::size_t ceiling = 1'024;
+  };
+  explicit AdaptiveLimit(Bounds bounds);
+
+  std::size_t limit() const { return steps_[at_].places; }
+
+  /// An operation has ended. `good`: it succeeded; `wanted`: somebody waits for its place.
+  void ended(Time now, bool good, bool wanted);
+
+ private:
+  enum class Mode { Doubling, Staying, TryingUp, TryingDown };
+  struct Step {
+    std::size_t places = 1;
+    double rate = 0;  ///< good ones a second; 0: not known
+  };
+  void measured(double rate, double failed_share);
+  void compare();
+  void doubled(double rate);
+  void tryNext(bool up);
+  void move(std::size_t step, Mode mode);
+  void beginRound(Time now);
+  std::size_t stepOf(double places) const;
+  void learn(Step& step, double rate) const;
+
+  std::vector<Step> steps_;
+  std::size_t at_ = 0;    ///< in use
+  std::size_t best_ = 0;  ///< where it stays between tries
+  Mode mode_ = Mode::Doubling;
+  int stayed_ = 0;
+  std::size_t stride_ = 1;  ///< steps to the next try; doubles while tries succeed
+  bool up_next_ = true;
+
+  std::size_t settling_ = 0;  ///< operations still to end that began under another limit
+  std::size_t ended_ = 0, good_ = 0, wanted_ = 0;
+  Time round_begin_{};
+};
+
+}  // namespace muster::lifecycle

@@ -1,0 +1,48 @@
+#include "lifecycle/tuned_places.h"
+
+#include <algorithm>
+
+namespace muster::lifecycle {
+
+Task<void> TunedPlaces::take() {
+  if (waiting_.empty() && under_way_ < limit()) {
+    ++under_way_;
+    co_return;
+  }
+  auto turn = std::make_shared<Signal>();
+  waiting_.push_back(turn);
+  std::exception_ptr cancelled;
+  try {
+    auto wait = turn->wait();
+    co_await std::move(wait);
+  } catch (...) {
+    cancelled = std::current_exception();
+  }
+  if (!cancelled) co_return;
+  if (turn->isSet())
+    abandon();  // it had been admitted
+  else
+    std::erase(waiting_, turn);
+  std::rethrow_exception(cancelled);
+}
+
+void TunedPlaces::release(bool good) {
+  limit_.ended(clock_.steady(), good, !waiting_.empty());
+  abandon();
+}
+
+void TunedPlaces::abandon() {
+  --under_way_;
+  admit();
+}
+
+void TunedPlaces::admit() {
+  while (!waiting_.empty() && under_way_ < limit()) {
+    ++under_way_;
+    auto next = std::move(waiting_.front());
+    waiting_.pop_front();
+    next->set();
+  }
+}
+
+}  // namespace muster::lifecycle

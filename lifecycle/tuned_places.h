@@ -1,0 +1,50 @@
+// Places for operations of one kind, as many as an AdaptiveLimit finds good. First come, first served. Control thread only.
+#pragma once
+
+#include "base/clock.h"
+#include "lifecycle/adaptive_limit.h"
+#include "lifecycle/coordinate.h"
+
+namespace muster::lifecycle {
+
+class TunedPlaces {
+ public:
+  TunedPlaces(Clock& clock, AdaptiveLimit::Bounds bounds) : clock_(clock), limit_(bounds) {}
+  TunedPlaces(const TunedPlaces&) = delete;
+
+  Task<void> take();
+  /// `good`: the operation succeeded, as far as the other side's load goes: a refusal that is an answer is good.
+  void release(bool good);
+  /// An operation that was called off says nothing.
+  void abandon();
+
+  std::size_t limit() const { return limit_.limit(); }
+  std::size_t underWay() const { return under_way_; }
+
+ private:
+  void admit();
+
+  Clock& clock_;
+  AdaptiveLimit limit_;
+  std::size_t under_way_ = 0;
+  std::deque<std::shared_ptr<Signal>> waiting_;
+};
+
+/// Runs `work` in a place.
+template <class T>
+Async<T> inPlace(TunedPlaces& places, Async<T> work) {
+  auto take = places.take();
+  co_await std::move(take);
+  std::exception_ptr thrown;
+  try {
+    auto result = co_await std::move(work);
+    places.release(result.has_value() || !result.error().canRetry());
+    co_return result;
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  places.abandon();
+  std::rethrow_exception(thrown);
+}
+
+}  // namespace muster::lifecycle

@@ -1,0 +1,170 @@
+#include "base/deadline.h"
+#include "lifecycle/tuned_places.h"
+#include "tests/lifecycle/cliff_world.h"
+#include "tests/lifecycle/virtual_time.h"
+
+#include <gtest/gtest.h>
+
+namespace muster::lifecycle {
+namespace {
+
+using test::CliffWorld;
+using Time = AdaptiveLimit::Time;
+
+constexpr AdaptiveLimit::Bounds kBounds{1, 4, 1'024};
+
+/// Ends of operations one after the other, `gap` apart.
+void end(AdaptiveLimit& limit, Time& now, int count, std::chrono::milliseconds gap, bool good, bool wanted) {
+  for (int i = 0; i < count; ++i) limit.ended(now += gap, good, wanted);
+}
+
+TEST(AdaptiveLimit, comesWithinTenPercentOfTheBestFixedSetting) {
+  for (const double knee : {12.0, 80.0, 300.0})
+    for (const double slope : {1.0, 5.0})
+      for (const unsigned seed : {1u, 2u, 3u}) {
+        SCOPED_TRACE(testing::Message() << "knee " << knee << ", slope " << slope << ", seed " << seed);
+        CliffWorld world;
+        world.knee = knee;
+        world.slope = slope;
+        const int operations = static_cast<int>(knee * 600);
+        const auto [best, places] = test::bestFixed(world, 600, operations / 8, seed);
+        const auto tuned = test::runTuned(world, kBounds, operations, seed);
+        EXPECT_GE(tuned.good_per_s, 0.9 * best) << "best fixed: " << places << ", at the end: " << tuned.last_limit;
+        if (slope > 1) {
+          EXPECT_LT(test::rateOfFixed(world, static_cast<std::size_t>(2 * knee), operations / 8, seed), 0.5 * best) << "this is no cliff";
+        }
+      }
+}
+
+/// More places than the other side can use bring nothing: answers only take longer. The limit does not creep up there.
+TEST(AdaptiveLimit, staysSmallWhereMoreBringsNothing) {
+  CliffWorld plateau;
+  plateau.knee = 40;
+  plateau.slope = 1;  // twice as many at once take twice as long
+  plateau.fails_beyond = 1e9;
+  const auto tuned = test::runTuned(plateau, kBounds, 60'000, 7);
+  EXPECT_GE(tuned.good_per_s, 0.9 * 40 / 0.3);
+  EXPECT_LE(tuned.last_limit, 80u);
+}
+
+TEST(AdaptiveLimit, followsAWorldThatChanges) {
+  CliffWorld wide, narrow;
+  wide.knee = 200;
+  narrow.knee = 50;
+  constexpr int kChange = 60'000, kSettle = 30'000, kEnd = 150'000;
+  AdaptiveLimit limit(kBounds);
+  Time settled{}, ended{};
+  int count = 0, good = 0;
+  test::runCliff([&](int done) -> const CliffWorld& { return done < kChange ? wide : narrow; }, kEnd, 5, [&] { return limit.limit(); },
+                 [&](Time now, bool ok) {
+                   limit.ended(now, ok, true);
+                   if (++count == kChange + kSettle) settled = now;
+                   if (count > kChange + kSettle && ok) ++good;
+                   ended = now;
+                 });
+  const double rate = good / std::chrono::duration<double>(ended - settled).count();
+  EXPECT_GE(rate, 0.9 * test::bestFixed(narrow, 200, 10'000, 5).first);
+}
+
+TEST(AdaptiveLimit, growsOnlyWhileSomebodyWaits) {
+  AdaptiveLimit limit(kBounds);
+  Time now{std::chrono::seconds(1)};
+  end(limit, now, 5'000, std::chrono::milliseconds(1), true, false);
+  EXPECT_EQ(limit.limit(), 4u);
+}
+
+TEST(AdaptiveLimit, manyFailuresHalveIt) {
+  AdaptiveLimit limit({1, 64, 1'024});
+  Time now{std::chrono::seconds(1)};
+  const auto before = limit.limit();
+  end(limit, now, static_cast<int>(2 * before), std::chrono::milliseconds(1), false, false);
+  EXPECT_LE(limit.limit(), before / 2);
+  end(limit, now, 5'000, std::chrono::milliseconds(1), false, true);
+  EXPECT_EQ(limit.limit(), 1u);
+}
+
+TEST(AdaptiveLimit, neverLeavesItsBounds) {
+  AdaptiveLimit limit({8, 1'000, 100});
+  EXPECT_LE(limit.limit(), 100u);
+  Time now{std::chrono::seconds(1)};
+  for (int round = 0; round < 2'000; ++round) {
+    end(limit, now, 50, std::chrono::milliseconds(1 + round % 7), round % 5 != 0, true);
+    ASSERT_GE(limit.limit(), 8u);
+    ASSERT_LE(limit.limit(), 100u);
+  }
+}
+
+// ---- in virtual time, with coroutines ------------------------------------------------------------------------------------
+
+class TunedPlacesTest : public testing::Test {
+ protected:
+  /// A BMC that gets slow when many are asked.
+  Async<void> ask() {
+    ++at_once_;
+    most_ = std::max(most_, at_once_);
+    auto answer = clock_.sleep(std::chrono::milliseconds(static_cast<int>(1e3 * world_.meanSeconds(at_once_))));
+    co_await std::move(answer);
+    --at_once_;
+    ++answered_;
+    co_return Result<void>();
+  }
+  Task<void> askThroughPlaces(TunedPlaces& places) {
+    auto work = inPlace(places, ask());
+    (void)co_await std::move(work);
+  }
+  Task<int> askAll(TunedPlaces& places, int count) {
+    std::vector<Task<void>> all;
+    for (int i = 0; i < count; ++i) all.push_back(askThroughPlaces(places));
+    auto wait = awaitAll(std::move(all));
+    co_await std::move(wait);
+    co_return answered_;
+  }
+
+  FakeClock clock_;
+  CliffWorld world_;
+  std::size_t at_once_ = 0, most_ = 0;
+  int answered_ = 0;
+};
+
+TEST_F(TunedPlacesTest, asksManyBmcsAboutAsFastAsTheyBear) {
+  constexpr int kRequests = 40'000;
+  world_.knee = 60;
+  TunedPlaces places(clock_, {1, 4, 1'000});
+  const auto begin = clock_.steady();
+  EXPECT_EQ(test::runInVirtualTime(clock_, askAll(places, kRequests)), kRequests);
+  const double seconds = std::chrono::duration<double>(clock_.steady() - begin).count();
+  EXPECT_GE(kRequests / seconds, 0.9 * world_.knee / world_.base_s);
+  EXPECT_EQ(places.underWay(), 0u);
+  EXPECT_LT(most_, 200u);
+}
+
+TEST_F(TunedPlacesTest, neverHasMoreUnderWayThanThePlaces) {
+  TunedPlaces places(clock_, {3, 3, 3});
+  EXPECT_EQ(test::runInVirtualTime(clock_, askAll(places, 50)), 50);
+  EXPECT_EQ(most_, 3u);
+}
+
+TEST_F(TunedPlacesTest, aPlaceOfOneThatWasCalledOffIsGivenOn) {
+  TunedPlaces places(clock_, {1, 1, 1});
+  auto scene = [](TunedPlaces& p, FakeClock& clock) -> Task<int> {
+    auto first = p.take();
+    co_await std::move(first);
+    auto queued = [](TunedPlaces& of) -> Async<void> {
+      auto take = of.take();
+      co_await std::move(take);
+      co_return Result<void>();
+    };
+    auto given_up = withDeadline(clock, std::chrono::milliseconds(10), "a place", queued(p));
+    const auto outcome = co_await std::move(given_up);
+    p.release(true);
+    auto second = p.take();
+    co_await std::move(second);
+    p.abandon();
+    co_return outcome ? 1 : 0;
+  };
+  EXPECT_EQ(test::runInVirtualTime(clock_, scene(places, clock_)), 0);
+  EXPECT_EQ(places.underWay(), 0u);
+}
+
+}  // namespace
+}  // namespace muster::lifecycle
