@@ -395,7 +395,7 @@ Action Planner::drainOf(const SubjectState& state) const {
   action.reason = "its jobs finish first, because these disturb it: " + because;
   action.disruption = Disruption::Drain;
   action.expected = kDrainExpected;
-  action.deadline = kDrainDeadline;
+  action.deadline = drainDeadlineOf(cluster_, state.subject);
   return action;
 }
 
@@ -470,6 +470,15 @@ void Planner::recordFacts(Plan& plan) const {
 }
 
 }  // namespace
+
+std::chrono::seconds drainDeadlineOf(const inventory::Cluster& cluster, const Subject& subject) {
+  const auto* node = subject.isCluster() ? nullptr : cluster.findNode(subject.node());
+  const auto profile = node ? cluster.profiles.find(node->profile) : cluster.profiles.end();
+  if (profile == cluster.profiles.end()) return kDrainDeadline;
+  const auto pool = cluster.pools.find(profile->second.pool);
+  if (pool == cluster.pools.end() || !pool->second.drain.deadline_minutes) return kDrainDeadline;
+  return std::chrono::minutes(*pool->second.drain.deadline_minutes) + kDrainGrace;
+}
 
 std::string wipeAdvice(const Subject& subject) {
   return fmt::format("if that is meant, allow it once: `muster wipe {} --reason TEXT`", subject.str());
