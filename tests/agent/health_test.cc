@@ -3,7 +3,7 @@
 
 #include "agent/protocol/messages.h"
 #include "base/io/files.h"
-#include "tests/fakes/fake_process_runner.h"
+#include "tests/fakes/fake_process.h"
 #include "tests/run_async.h"
 #include "tests/virtual_loop.h"
 
@@ -82,11 +82,13 @@ class HealthSenseTest : public ::testing::Test {
     put("dev/kmsg", "6,1,1,-;Linux version 6.1.0\n");
     put("proc/self/mounts", "/dev/sda2 / ext4 rw,relatime 0 0\n/dev/loop0 /snap squashfs ro 0 0\n");
     put("sys/block/sda/size", "1");
-    processes_.answer = [this](const io::Command& command) -> Result<io::ProcessExit> {
-      if (command.program == "smartctl") return smart_ ? Result<io::ProcessExit>(io::ProcessExit{4, *smart_, ""}) : fail(ErrorCode::NotFound, "no smartctl");
-      if (command.program == "systemctl") return io::ProcessExit{0, command.args.at(0) == "show" ? "LoadState=not-found\n" : "", ""};
-      return io::ProcessExit{0, gpus_, ""};
-    };
+    processes_.on("smartctl", [this](const io::Command&) -> Result<io::ProcessExit> {
+      if (!smart_) return fail(ErrorCode::NotFound, "no smartctl");
+      return io::ProcessExit{4, *smart_, ""};
+    });
+    processes_.on("systemctl show", "LoadState=not-found\n");
+    processes_.on("systemctl list-units", "");
+    processes_.on("/proc/self/exe tool gpu-health", [this](const io::Command&) -> Result<io::ProcessExit> { return io::ProcessExit{0, gpus_, ""}; });
   }
   void put(const std::string& path, const std::string& text) {
     ASSERT_TRUE(io::makeDirs((folder_ / path).parent_path()));
