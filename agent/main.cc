@@ -1,6 +1,7 @@
 // muster-agent: the node side. With --config, or where /etc/muster/agent.json is, it is on an installed system; otherwise it is
 // in the RAM OS and reads the kernel's command line. `tool` is how it runs checks apart from itself.
 #include "agent/core/agent.h"
+#include "agent/tasks/health.h"
 #include "agent/tasks/tasks.h"
 #include "agent/tasks/tool_command.h"
 #include "agent/tasks/write_image.h"
@@ -12,6 +13,7 @@
 
 #include <cstring>
 #include <iostream>
+#include <memory>
 #include <sys/reboot.h>
 #include <unistd.h>
 
@@ -84,6 +86,10 @@ AgentSenses sensesOf(Mode mode, TaskTools tools) {
     watched.insert(kAlwaysProbed.begin(), kAlwaysProbed.end());
     return readProbes(tools, std::move(watched));
   };
+  if (mode == Mode::Disk) {
+    auto sense = std::make_shared<HealthSense>(tools);
+    senses.health = [sense] { return sense->look(); };
+  }
   senses.reboot = [mode] { restartMachine(mode); };
   senses.clients = [](io::TlsTrust trust) { return io::makeHttpClient(std::move(trust)); };
   return senses;

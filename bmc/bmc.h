@@ -53,6 +53,11 @@ struct TaskList {
   bool keeps_finished = true;     ///< false: a finished task may be missing (iDRAC)
 };
 
+/// One entry of the system event log, as the BMC words it.
+struct LogEntry {
+  std::string id, created, severity, message;
+};
+
 class Bmc {
  public:
   virtual ~Bmc() = default;
@@ -70,6 +75,13 @@ class Bmc {
   virtual Async<TaskList> tasks() = 0;
   /// Restarts the BMC itself; returns when it answers again.
   virtual Async<void> resetBmc() = 0;
+  /// Gives up what is remembered of the conversation (login, places) and begins anew. Drivers without a conversation do nothing.
+  virtual Async<void> newSession();
+  /// The newest `limit` entries of the system event log, oldest first. Errors: NotFound (this BMC offers none)
+  virtual Async<std::vector<LogEntry>> eventLog(std::size_t limit);
+  /// Cuts the machine's standby power for a moment and gives it back: what no reset reaches starts anew, the BMC too. Returns when
+  /// the BMC answers again. Errors: NotFound (this BMC offers none)
+  virtual Async<void> acCycle();
 };
 
 /// All BMCs of the cluster: one arbiter (session, rate, lock, lock-out protection, TLS pin) per BMC.

@@ -33,6 +33,8 @@ class NoBmc final : public Bmc {
   Async<TaskStatus> task(std::string) override { return no<TaskStatus>(); }
   Async<TaskList> tasks() override { return no<TaskList>(); }
   Async<void> resetBmc() override { return no<void>(); }
+  Async<std::vector<LogEntry>> eventLog(std::size_t) override { return no<std::vector<LogEntry>>(); }
+  Async<void> acCycle() override { return no<void>(); }
 
  private:
   template <class T>

@@ -24,6 +24,9 @@ class RedfishBmc final : public Bmc {
   Async<TaskStatus> task(std::string uri) override;
   Async<TaskList> tasks() override;
   Async<void> resetBmc() override;
+  Async<void> newSession() override;
+  Async<std::vector<LogEntry>> eventLog(std::size_t limit) override;
+  Async<void> acCycle() override;
 
   Async<void> logout() { return session_->close(); }
 

@@ -1,8 +1,11 @@
 #include "cli/controller.h"
 
 #include "firmware/firmware.h"
+#include "keep/health_phase.h"
 #include "pool/pool.h"
 #include "provision/provision.h"
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include <pwd.h>
 #include <unistd.h>
@@ -82,15 +85,20 @@ Controller::~Controller() {
 }
 
 Result<std::unique_ptr<Controller>> Controller::start(const Options& options, const inventory::Cluster& cluster,
-                                                      const std::optional<lab::LabHandle>& lab, Role role, lifecycle::EventSink sink) {
+                                                      const std::optional<lab::LabHandle>& lab, Role role, lifecycle::EventSink sink,
+                                                      std::optional<Turn> turn) {
   TRY_OK(io::makeDirs(options.state / "run"));
-  TRY(lock, io::FileLock::take(options.state / "lock"));
+  if (!turn) {
+    TRY(taken, takeTurn(options.state));
+    turn.emplace(std::move(taken));
+  }
   std::unique_ptr<Controller> controller(new Controller(cluster));
-  controller->lock_.emplace(std::move(lock));
+  controller->lock_ = std::move(turn);
   controller->exitOnSignals();
   TRY_OK(controller->open(options, lab, std::move(sink)));
   TRY(holder, holderOf(options.state, hostName()));
-  controller->engine_->actFor({std::move(holder), lifecycle::kLease, userName(), hostName(), options.command_line});
+  controller->origin_ = {std::move(holder), lifecycle::kLease, userName(), hostName(), options.command_line};
+  controller->engine_->actFor(controller->origin_);
   TRY_OK(controller->startServers(role));
   return controller;
 }
@@ -117,6 +125,7 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   netboot_ = provision::makeNetboot(cluster_, *images_, *gateway_, *processes_, context_.get_executor(),
                                     {options.state / "run" / "netboot", serve::kHttpPort, serve::kHttpsPort, keys_->ca.fingerprint()});
   addPhases(options, lab);
+  stalls_ = std::make_unique<lifecycle::StallWatch>(cluster_, *store_, clock_, sink);
   engine_ = std::make_unique<lifecycle::Engine>(cluster_, phases_, *store_, clock_, std::move(sink));
   return {};
 }
@@ -142,7 +151,13 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
   owned_.push_back(fabric::makeFabricPhase(cluster_, *processes_, clock_, fabricOptions(options, lab)));
   owned_.push_back(validate::makeValidatePhase(cluster_, *gateway_, *certificates_, *store_, clock_,
                                                [this](lifecycle::Subject subject) { return lookAtPool(std::move(subject)); }));
-  owned_.push_back(pool::makePoolPhase(cluster_, *gateway_, *certificates_, *processes_, clock_, poolOptions(lab)));
+  quarantine_.emplace(*certificates_, *store_);
+  gate_.emplace(*quarantine_, *store_);
+  auto recovery = keep::makeRecoverySteps(*bmcs_, clock_);
+  recovery_ = recovery.get();
+  owned_.push_back(std::move(recovery));
+  owned_.push_back(keep::makeHealthPhase(cluster_, *gateway_, *store_, clock_));
+  owned_.push_back(pool::makePoolPhase(cluster_, *gateway_, *gate_, *processes_, clock_, poolOptions(lab)));
   for (const auto& phase : owned_) phases_.push_back(phase.get());
 }
 
@@ -153,6 +168,14 @@ Async<std::vector<lifecycle::Fact>> Controller::lookAtPool(lifecycle::Subject su
     co_return co_await std::move(look);
   }
   co_return std::vector<lifecycle::Fact>{};
+}
+
+keep::KeeperServices Controller::keeperServices(lifecycle::EventSink sink) {
+  lifecycle::Phases light;
+  for (const std::string_view name : {"health", "validate", "pool"})
+    for (auto* phase : phases_)
+      if (phase->name() == name) light.push_back(phase);
+  return {cluster_, phases_, std::move(light), *store_, clock_, std::move(sink), origin_, recovery_};
 }
 
 void Controller::exitOnSignals() {
@@ -176,6 +199,15 @@ Async<lifecycle::FactSet> Controller::observe(lifecycle::Policy policy) {
   }
   auto op = engine_->observe(std::move(policy));
   co_return co_await std::move(op);
+}
+
+Async<lifecycle::ApplyReport> Controller::apply(lifecycle::Plan plan) {
+  using namespace asio::experimental::awaitable_operators;
+  auto work = engine_->apply(std::move(plan));
+  auto watch = watchStalls();
+  auto either = std::move(work) || std::move(watch);  // the watch ends with the work
+  auto first = co_await std::move(either);
+  co_return std::get<0>(std::move(first));
 }
 
 std::vector<lifecycle::Goal> Controller::goals(const lifecycle::Subject& subject, const lifecycle::FactSet& facts) const {

@@ -5,9 +5,14 @@
 #include "base/io/files.h"
 #include "bmc/bmc.h"
 #include "cli/options.h"
+#include "cli/turn.h"
 #include "fabric/fabric.h"
 #include "lab/lab.h"
+#include "keep/health_gate.h"
+#include "keep/keeper.h"
 #include "lifecycle/engine.h"
+#include "lifecycle/quarantine.h"
+#include "lifecycle/stall_watch.h"
 #include "provision/image/image_store.h"
 #include "provision/netboot/netboot.h"
 #include "serve/server.h"
@@ -46,10 +51,11 @@ enum class Role { Looks, Acts };
 
 class Controller {
  public:
-  /// Takes the state folder's lock, opens the store, starts both servers, and netboot for Role::Acts. In a lab the process must
-  /// have entered its namespace before (lab::enter).
+  /// Takes the state folder's lock, unless the caller has it, opens the store, starts both servers, and netboot for Role::Acts. In a lab
+  /// the process must have entered its namespace before (lab::enter).
   static Result<std::unique_ptr<Controller>> start(const Options& options, const inventory::Cluster& cluster,
-                                                   const std::optional<lab::LabHandle>& lab, Role role, lifecycle::EventSink sink);
+                                                   const std::optional<lab::LabHandle>& lab, Role role, lifecycle::EventSink sink,
+                                                   std::optional<Turn> turn = std::nullopt);
   /// Only looks: no lock, no servers, nothing observed. For status, why and plans from stored facts.
   static Result<std::unique_ptr<Controller>> look(const Options& options, const inventory::Cluster& cluster, const std::optional<lab::LabHandle>& lab);
   ~Controller();
@@ -62,10 +68,16 @@ class Controller {
   /// Waits a moment for the agents of nodes that are known to run, then reads every facet.
   Async<lifecycle::FactSet> observe(lifecycle::Policy policy);
   Result<lifecycle::Plan> plan(const lifecycle::FactSet& facts, const lifecycle::Policy& policy) const;
-  Async<lifecycle::ApplyReport> apply(lifecycle::Plan plan) { return engine_->apply(std::move(plan)); }
+  /// Carries the plan out; meanwhile it is said when an action takes longer than its kind usually does.
+  Async<lifecycle::ApplyReport> apply(lifecycle::Plan plan);
+
+  /// Says for ever when an action takes longer than its kind usually does.
+  Task<void> watchStalls() { return stalls_->run(); }
+  keep::KeeperServices keeperServices(lifecycle::EventSink sink);
 
   lifecycle::Store& store() { return *store_; }
   lifecycle::Engine& engine() { return *engine_; }
+  bmc::BmcFleet& bmcs() { return *bmcs_; }
   const lifecycle::Phases& phases() const { return phases_; }
   Clock& clock() { return clock_; }
   /// All goals of one subject, from every phase.
@@ -80,7 +92,7 @@ class Controller {
   void exitOnSignals();
 
   const inventory::Cluster& cluster_;
-  std::optional<io::FileLock> lock_;
+  std::optional<Turn> lock_;
   asio::io_context context_;
   asio::signal_set signals_{context_, SIGINT, SIGTERM};
   SystemClock clock_;
@@ -93,9 +105,14 @@ class Controller {
   std::unique_ptr<provision::Netboot> netboot_;
   std::unique_ptr<bmc::BmcFleet> bmcs_;
   std::unique_ptr<validate::CertificateStore> certificates_;
+  std::optional<lifecycle::QuarantineGate> quarantine_;  ///< before the certificates, for whoever lets nodes join
+  std::optional<keep::HealthGate> gate_;                 ///< before both
+  lifecycle::Origin origin_;
   std::vector<std::unique_ptr<lifecycle::Phase>> owned_;
+  keep::RecoverySteps* recovery_ = nullptr;  ///< one of them
   lifecycle::Phases phases_;
   std::unique_ptr<lifecycle::Engine> engine_;
+  std::unique_ptr<lifecycle::StallWatch> stalls_;
   std::unique_ptr<serve::Server> server_;
 };
 

@@ -20,7 +20,7 @@ struct Parsed {
   std::string node, reason;
   std::vector<std::string> command;
   std::size_t limit = 200;
-  bool no_refresh = false, watch = false;
+  bool no_refresh = false, watch = false, acknowledge = false;
   std::function<int()> run;
 };
 
@@ -83,6 +83,24 @@ void addRollout(CLI::App& app, Parsed& p) {
   auto* back = sub(*group, "rollback", "Bring the changed nodes back to what they were", p, [&p] { return rolloutRollback(p.options, p.rollout); });
   for (auto* command : {start, back})
     command->add_option("--allow-wipe", p.rollout.wipe_reason, "Allow each node's disk to be wiped once for its image, and why; kept in the journal");
+}
+
+void addKeep(CLI::App& app, Parsed& p) {
+  auto* keep_command = sub(app, "keep", "Stay: watch, and take out of their pools the nodes that may not take jobs", p,
+                           [&p] { return p.acknowledge ? keepAcknowledge(p.options, p.reason) : keep(p.options); });
+  keep_command->add_flag("--acknowledge", p.acknowledge, "Let keep go on where its circuit breaker has stopped it");
+  keep_command->add_option("--reason", p.reason, "With --acknowledge: what was found; kept in the log");
+  auto* group = app.add_subcommand("quarantine", "Nodes that join no pool until a person lifts it")->require_subcommand(1);
+  sub(*group, "list", "Who is in quarantine, since when and why", p, [&p] { return quarantineList(p.options); });
+  auto* hold = sub(*group, "hold", "Put nodes in", p, [&p] { return quarantineHold(p.options, p.selection.nodes, p.reason); });
+  hold->add_option("nodes", p.selection.nodes, "Hostlist")->required();
+  hold->add_option("--reason", p.reason, "Why")->required();
+  auto* lift = sub(*group, "lift", "Let a node go", p, [&p] { return quarantineLift(p.options, p.node, p.reason); });
+  lift->add_option("node", p.node)->required();
+  lift->add_option("--reason", p.reason, "What was repaired; kept in the log")->required();
+  auto* rma_command = sub(app, "rma", "Everything known of a node in one archive, for whoever repairs it", p, [&p] { return rma(p.options, p.node, p.file); });
+  rma_command->add_option("node", p.node)->required();
+  rma_command->add_option("--out,-o", p.file, "FILE.tar.zst or FILE.tar.gz")->required();
 }
 
 void addLab(CLI::App& app, Parsed& p) {
@@ -162,6 +180,7 @@ int main(int argc, char** argv) {
   addInventory(app, parsed);
   addLifecycle(app, parsed);
   addRollout(app, parsed);
+  addKeep(app, parsed);
   addBmc(app, parsed);
   addLab(app, parsed);
   addRest(app, parsed);

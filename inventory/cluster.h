@@ -4,6 +4,7 @@
 #include "base/diagnostic.h"
 #include "base/ids.h"
 #include "base/log.h"
+#include "inventory/keep.h"
 
 #include <chrono>
 #include <cstdint>
@@ -229,6 +230,7 @@ struct Cluster {
   std::vector<Node> nodes;  ///< ordered by name, naturally (gpu2 before gpu10)
   LabSpec lab;
   CertificatePolicy certificates;
+  KeepPolicy keep;
   std::filesystem::path folder;  ///< where relative paths of the file start; paths in here are absolute already
   std::string digest;            ///< SHA-256 over the canonical content, hex; independent of comments and order of keys
 

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <array>
+
 namespace muster::inventory {
 
 namespace {
@@ -41,6 +43,16 @@ std::string_view word(AtDeadline what) {
   return "delete-pods";
 }
 
+std::string_view word(HealthAction action) {
+  constexpr std::array<std::string_view, kHealthActions> kWords = {"watch", "drain", "reset", "reboot", "quarantine", "rma"};
+  return kWords.at(static_cast<std::size_t>(action));
+}
+
+std::string_view word(Rung rung) {
+  constexpr std::array<std::string_view, 6> kWords = {"retry", "new-session", "bmc-reset", "power-cycle", "ac-cycle", "quarantine"};
+  return kWords.at(static_cast<std::size_t>(rung));
+}
+
 class Writer {
  public:
   explicit Writer(const Cluster& cluster) : cluster_(cluster) {}
@@ -60,6 +72,7 @@ class Writer {
       out["gates"][name] = {{"level", word(gate.level)}, {"on", gate.on}, {"isolate", gate.isolate}};
     for (const auto& [name, pool] : cluster_.pools) out["pools"][name] = write(pool);
     for (const auto& [name, profile] : cluster_.profiles) out["profiles"][name] = write(profile);
+    out["keep"] = write(cluster_.keep);
     const LabSpec& lab = cluster_.lab;
     out["lab"] = {
         {"memory_mib", lab.memory_mib}, {"vcpus", lab.vcpus}, {"disk_gib", lab.disk_gib}, {"gpus", lab.gpus}, {"gpu_model", lab.gpu_model}};
@@ -195,6 +208,21 @@ class Writer {
     if (node.unit != 0) out["unit"] = node.unit;
     if (!node.serial.empty()) out["serial"] = node.serial;
     return out;
+  }
+
+  static json write(const KeepPolicy& keep) {
+    json symptoms = json::object(), repairs = json::array(), recovery = json::array();
+    for (const auto& rule : keep.symptoms)
+      symptoms[rule.name] = {{"action", word(rule.action)}, {"at_least", rule.at_least}, {"advice", rule.advice}};
+    for (const auto repair : keep.repairs) repairs.push_back(repair == Repair::Reset ? "reset" : "reboot");
+    for (const auto rung : keep.recovery) recovery.push_back(word(rung));
+    return {{"interval_seconds", keep.interval_seconds},
+            {"declaration_changed", keep.declaration_changed == OnDeclarationChange::Drain ? "drain" : "leave"},
+            {"breaker", {{"percent", keep.breaker.percent}, {"nodes", keep.breaker.nodes}}},
+            {"repairs", std::move(repairs)},
+            {"reboots", keep.reboots},
+            {"symptoms", std::move(symptoms)},
+            {"recovery", std::move(recovery)}};
   }
 
   const Cluster& cluster_;

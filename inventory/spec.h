@@ -128,6 +128,7 @@ std::string describeShape(const Shape& shape);
 const ObjectSpec* clusterSpec();
 const ObjectSpec* fabricSpec();
 const ObjectSpec* poolSpec();
+const ObjectSpec* keepSpec();
 const ObjectSpec* secretSpec();
 const ObjectSpec* nodeGroupSpec();
 /// The columns of a CSV of nodes.

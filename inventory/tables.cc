@@ -358,6 +358,7 @@ ObjectSpec make_clusterSpec() {
                  }
                });
   section(table, "certificates", false, object(certificatesSpec), "Certificates.", &Cluster::certificates);
+  section(table, "keep", false, object(keepSpec), "The long-running controller.", &Cluster::keep);
   section(table, "lab", false, object(labSpec), "The virtual twin.", &Cluster::lab);
   return table.spec();
 }

@@ -109,6 +109,8 @@ Result<void> ApplyRun::adoptIntents(std::vector<Intent>& orphans) {
     const auto& only = plan_.policy.only;
     if (!only.empty() && !subject.isCluster() && !only.contains(subject)) continue;
     const bool planned = index_.contains(intent.action.id) && !open_.contains(intent.action.id);
+    const auto& settles = plan_.policy.settles;
+    if (!planned && settles && !settles->contains(intent.action.id)) continue;
     if (planned)
       open_.emplace(intent.action.id, std::move(intent));
     else

@@ -43,10 +43,14 @@ void aboutIntent(const ExplainInput& input, const Intent& intent, Explanation& o
   const auto taken = std::chrono::duration_cast<std::chrono::seconds>(input.now - intent.opened_at);
   out.facet = action.facet.facet.str();
   out.state = fmt::format("{}: {} is on its way to '{}', begun {}", out.word, out.facet, action.to, ago(input.now, intent.opened_at));
+  const auto pace = input.paces.of(action);
+  const bool late = pace.isLate(input.now - intent.opened_at);
   if (taken > action.deadline)
-    out.state += fmt::format("; that is past its deadline of {} s", action.deadline.count());
-  else if (taken > action.expected)
-    out.state += fmt::format("; that usually takes {} s", action.expected.count());
+    out.state += fmt::format("; that is past its deadline of {} s; it takes {}", action.deadline.count(), pace.words());
+  else if (late)
+    out.state += fmt::format("; that is longer than it should take: {}", pace.words());
+  else if (pace.samples > 0)
+    out.state += fmt::format("; it takes {}", pace.words());
   out.expected = action.to;
   out.observed = seenWords(input, action.facet.facet);
   out.last_evidence = lastWords(input, action.id);
@@ -54,6 +58,8 @@ void aboutIntent(const ExplainInput& input, const Intent& intent, Explanation& o
   out.next_step =
       taken > action.deadline
           ? "muster has stopped, or would have given up: `muster apply` looks at it and goes on"
+      : late
+          ? std::string(whenLate(action))
           : fmt::format("wait until its deadline ({} s), or, when no muster is running, `muster apply` to go on", action.deadline.count());
 }
 
@@ -105,6 +111,8 @@ Result<ExplainInput> gatherExplanation(const inventory::Cluster& cluster, const 
     if (intent.action.facet.subject == subject) input.open.push_back(std::move(intent));
   TRY(findings, store.findings(&subject));
   TRY(events, store.lastEvents(kRecentEvents, &subject));
+  TRY(paces, learnPaces(cluster, store, subject));
+  input.paces = std::move(paces);
   input.facts = std::move(facts);
   input.findings = std::move(findings);
   input.events = std::move(events);

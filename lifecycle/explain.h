@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lifecycle/engine.h"
+#include "lifecycle/pace.h"
 
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ struct ExplainInput {
   std::vector<Finding> findings;  ///< open findings of the subject, newest first
   std::vector<Event> events;      ///< the last ones of the subject, in order
   std::vector<Action> actions;    ///< of the plan as it would be now, for what blocks them; may be empty
+  Paces paces;                    ///< of the subject and its peers
   WallTime now{};
 };
 

@@ -5,6 +5,7 @@
 #include "lifecycle/facet.h"
 #include "lifecycle/phase.h"
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,6 +15,9 @@ namespace muster::lifecycle {
 struct Policy {
   std::set<Subject> only;           ///< empty: all subjects. The cluster subject is always included
   std::set<NodeName> wipe_allowed;  ///< open, journaled wipe permissions
+  /// Set by a plan that speaks for some actions only (muster keep): of the open intents that it does not name just these are ended, by
+  /// action id; all others belong to somebody's apply. Not part of a saved plan.
+  std::optional<std::set<std::string>> settles = std::nullopt;
 };
 
 struct Plan {
@@ -35,7 +39,8 @@ using Phases = std::vector<Phase*>;
 
 inline constexpr std::string_view kDrainSuffix = "#drain";  ///< ends the id of a drain action
 inline constexpr std::chrono::seconds kDrainExpected{600};
-inline constexpr std::chrono::seconds kDrainDeadline{24 * 3600};  ///< running jobs may take their time
+inline constexpr std::chrono::seconds kDrainDeadline{24 * 3600};  ///< running jobs may take their time, where the pool sets no deadline
+inline constexpr std::chrono::seconds kDrainGrace{900};           ///< beyond the pool's own deadline, so that its policy has the last word
 inline constexpr std::chrono::seconds kDefaultDeadline{1800};     ///< for a goal that names none
 
 /// Shape:  (Cluster, facts, policy) → Plan. Pure: no clock, no I/O, same input → same hash, in whatever order it comes.
@@ -49,6 +54,8 @@ inline constexpr std::chrono::seconds kDefaultDeadline{1800};     ///< for a goa
 ///         two phases claim one facet; NotFound when policy.only names a subject that the inventory does not have
 Result<Plan> makePlan(const inventory::Cluster& cluster, const FactSet& facts, const Policy& policy, const Phases& phases);
 
+/// How long a drain of this node may take: its pool's drain.deadline_minutes and kDrainGrace, or kDrainDeadline where the pool sets none.
+std::chrono::seconds drainDeadlineOf(const inventory::Cluster& cluster, const Subject& subject);
 /// What an operator does to let a node be wiped; ends every text that refuses it.
 std::string wipeAdvice(const Subject& subject);
 /// SHA-256 over facets and values.

@@ -218,6 +218,15 @@ Result<Plan> Planner::make(const std::vector<Index>& ranks) {
   return emit();
 }
 
+std::chrono::seconds drainDeadlineOf(const inventory::Cluster& cluster, const Subject& subject) {
+  const auto* node = subject.isCluster() ? nullptr : cluster.findNode(subject.node());
+  const auto profile = node ? cluster.profiles.find(node->profile) : cluster.profiles.end();
+  if (profile == cluster.profiles.end()) return kDrainDeadline;
+  const auto pool = cluster.pools.find(profile->second.pool);
+  if (pool == cluster.pools.end() || !pool->second.drain.deadline_minutes) return kDrainDeadline;
+  return std::chrono::minutes(*pool->second.drain.deadline_minutes) + kDrainGrace;
+}
+
 std::string wipeAdvice(const Subject& subject) {
   return fmt::format("if that is meant, allow it once: `muster wipe {} --reason TEXT`", subject.str());
 }

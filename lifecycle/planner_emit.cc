@@ -37,7 +37,7 @@ Action Planner::drainOf(const SubjectState& state) const {
   action.reason = "its jobs finish first, because these disturb it: " + because;
   action.disruption = Disruption::Drain;
   action.expected = kDrainExpected;
-  action.deadline = kDrainDeadline;
+  action.deadline = drainDeadlineOf(cluster_, state.subject);
   return action;
 }
 

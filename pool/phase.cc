@@ -6,6 +6,8 @@
 //   drained  it was taken out and nothing runs there
 //   silent   the scheduler does not hear it, but starts work there as soon as it does
 //   out      nothing starts there for another reason (down, not known to the scheduler)
+#include "lifecycle/plan.h"
+#include "lifecycle/quarantine.h"
 #include "pool/kube_scheduler.h"
 #include "pool/pool.h"
 #include "pool/scheduler.h"
@@ -55,7 +57,7 @@ class PoolPhase final : public lifecycle::Phase {
       : cluster_(cluster), certificates_(certificates), clock_(clock) {
     for (const auto& [name, pool] : cluster.pools) {
       if (pool.slurm)
-        schedulers_[name] = std::make_unique<SlurmScheduler>(cluster, pool, agents, processes, options);
+        schedulers_[name] = std::make_unique<SlurmScheduler>(cluster, pool, agents, processes, clock, options);
       else if (pool.kubernetes)
         schedulers_[name] = std::make_unique<KubeScheduler>(*pool.kubernetes, options.http, clock);
     }
@@ -87,12 +89,20 @@ const inventory::Pool* PoolPhase::poolOf(const Subject& subject) const {
   return pool == cluster_.pools.end() || !schedulers_.contains(pool->first) ? nullptr : &pool->second;
 }
 
-std::vector<Goal> PoolPhase::goals(const inventory::Cluster& cluster, const Subject& subject, const lifecycle::FactSet&) const {
+std::vector<Goal> PoolPhase::goals(const inventory::Cluster& cluster, const Subject& subject, const lifecycle::FactSet& facts) const {
   const auto* pool = poolOf(subject);
   if (!pool) return {};
   FacetRef facet{subject, FacetName(std::string(lifecycle::kPoolFacet))};
   FacetRef certificate{subject, FacetName("certificate")};
   const auto& profile = cluster.profileOf(*cluster.findNode(subject.node()));
+  if (facts.value(subject, FacetName(std::string(lifecycle::kQuarantineFacet))) == lifecycle::kQuarantineHeld)
+    return {{facet,
+             std::string(lifecycle::kPoolDrained),
+             lifecycle::Disruption::None,
+             lifecycle::kDrainExpected,
+             lifecycle::drainDeadlineOf(cluster, subject),
+             {},
+             fmt::format("it is in quarantine; {}", lifecycle::liftAdvice(subject.node()))}};
   return {{facet,
            std::string(lifecycle::kPoolIn),
            lifecycle::Disruption::None,
@@ -110,7 +120,9 @@ Async<std::vector<Fact>> PoolPhase::observe(Subject subject) {
   auto ask = scheduler.look(subject.node());
   CO_TRY(member, co_await std::move(ask));
   nlohmann::json evidence = {{"state", member ? member->state : scheduler.unknownNode(subject.node())}};
-  evidence["jobs"] = member && member->has_work;  // read by whoever would disturb the node (validate's pair tests)
+  evidence["jobs"] = member && member->has_work;        // read by whoever would disturb the node (validate's pair tests)
+  evidence["ordered"] = member && member->ordered;      // read by `muster keep`
+  evidence["by_person"] = member && member->by_person;
   if (member && !member->reason.empty()) evidence["reason"] = member->reason;
   facts.push_back({subject, FacetName(std::string(lifecycle::kPoolFacet)), std::string(poolValue(member)), clock_.now(), scheduler.source(),
                    evidence.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)});

@@ -31,13 +31,13 @@ std::map<std::string, std::string> toolEnv(const PoolOptions& options, const std
 }  // namespace
 
 SlurmScheduler::SlurmScheduler(const inventory::Cluster& cluster, const inventory::Pool& pool, agent::AgentGateway& agents,
-                               io::ProcessRunner& processes, const PoolOptions& options)
+                               io::ProcessRunner& processes, Clock& clock, const PoolOptions& options)
     : partition_(pool.slurm->partition),
       conf_(pool.slurm->config.empty() ? options.slurm_conf : cluster.folder / pool.slurm->config),
       node_conf_(options.slurm_node_conf.empty() ? conf_ : options.slurm_node_conf),
       munge_key_(options.munge_key),
       agents_(agents),
-      slurm_(processes, toolEnv(options, conf_)) {}
+      slurm_(processes, toolEnv(options, conf_), clock) {}
 
 std::string SlurmScheduler::describe() const { return "Slurm partition " + partition_; }
 

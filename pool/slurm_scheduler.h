@@ -12,7 +12,7 @@ namespace muster::pool {
 class SlurmScheduler final : public Scheduler {
  public:
   SlurmScheduler(const inventory::Cluster& cluster, const inventory::Pool& pool, agent::AgentGateway& agents, io::ProcessRunner& processes,
-                 const PoolOptions& options);
+                 Clock& clock, const PoolOptions& options);
 
   std::string describe() const override;
   std::string source() const override { return "scontrol show node"; }

@@ -64,8 +64,12 @@ std::string basisOf(const inventory::Cluster& cluster, const inventory::Node& no
 }
 
 std::map<std::string, std::string> boundFacts(const NodeName& node, const lifecycle::FactSet& facts) {
+  return boundFacts(facts.of(lifecycle::Subject(node)));
+}
+
+std::map<std::string, std::string> boundFacts(const std::vector<lifecycle::Fact>& facts_of_node) {
   std::map<std::string, std::string> bound;
-  for (const auto& fact : facts.of(lifecycle::Subject(node)))
+  for (const auto& fact : facts_of_node)
     for (const auto prefix : kBoundPrefixes)
       if (fact.facet.str().starts_with(prefix)) bound[fact.facet.str()] = fact.value;
   return bound;

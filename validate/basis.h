@@ -16,6 +16,7 @@ std::string declarationDigest(const inventory::Cluster& cluster, const inventory
 std::string basisOf(const inventory::Cluster& cluster, const inventory::Node& node, const lifecycle::FactSet& facts);
 
 /// The facts that a certificate is bound to: hw.*, image, firmware.*, driver.*, gate.*.
+std::map<std::string, std::string> boundFacts(const std::vector<lifecycle::Fact>& facts_of_node);
 std::map<std::string, std::string> boundFacts(const NodeName& node, const lifecycle::FactSet& facts);
 
 }  // namespace muster::validate

@@ -58,12 +58,11 @@ class FileCertificates final : public CertificateStore {
       return fail(ErrorCode::Denied, fmt::format("expired at {}; validate the node again: muster apply", toString(certificate.expires_at)));
     const auto* node = cluster_.findNode(certificate.node);
     if (!node) return fail(ErrorCode::Denied, fmt::format("node {} is not in the inventory", certificate.node.str()));
-    if (certificate.inventory_digest != declarationDigest(cluster_, *node))
-      return fail(ErrorCode::Denied, "the node's declaration has changed since it was signed; validate again: muster apply");
-    TRY(known, store_.factsOf(lifecycle::Subject(certificate.node)));  // a fleet's facts are some million
-    lifecycle::FactSet facts;
-    for (auto& fact : known) facts.put(std::move(fact));
-    return sameFacts(certificate, facts);
+    TRY(facts, store_.factsOf(lifecycle::Subject(certificate.node)));
+    TRY_OK(sameFacts(certificate, facts));
+    // Last: who is told this knows that everything else still holds.
+    if (certificate.inventory_digest != declarationDigest(cluster_, *node)) return fail(ErrorCode::Denied, std::string(kDeclarationChanged));
+    return {};
   }
 
   Result<void> requireValid(const NodeName& node) const override {
@@ -76,8 +75,8 @@ class FileCertificates final : public CertificateStore {
  private:
   std::filesystem::path file(const NodeName& node) const { return folder_ / (node.str() + ".json"); }
 
-  static Result<void> sameFacts(const Certificate& certificate, const lifecycle::FactSet& facts) {
-    const auto now = boundFacts(certificate.node, facts);
+  static Result<void> sameFacts(const Certificate& certificate, const std::vector<lifecycle::Fact>& facts) {
+    const auto now = boundFacts(facts);
     for (const auto& [facet, value] : certificate.bound) {
       const auto seen = now.find(facet);
       if (seen == now.end()) return fail(ErrorCode::Denied, fmt::format("{} was {} when it was signed and is unknown now", facet, value));

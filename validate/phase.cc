@@ -131,7 +131,9 @@ class ValidatePhase final : public Phase {
     } else if (*certificate) {
       const auto valid = certificates_.verify(**certificate);
       fact.value = (valid ? "valid:" : "void:") + (*certificate)->basis;
-      fact.evidence = nlohmann::json{{"expires_at", toString((*certificate)->expires_at)}, {"void_because", valid ? "" : valid.error().str()}}.dump();
+      nlohmann::json evidence{{"expires_at", toString((*certificate)->expires_at)}, {"void_because", valid ? "" : valid.error().str()}};
+      if (!valid && valid.error().text() == kDeclarationChanged) evidence["void_by"] = "declaration";  // read by `muster keep`
+      fact.evidence = evidence.dump();
     }
     return fact;
   }

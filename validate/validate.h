@@ -28,6 +28,10 @@ struct Certificate {
   static Result<Certificate> fromJson(std::string_view text);
 };
 
+/// The words of verify when nothing but the declaration has moved.
+inline constexpr std::string_view kDeclarationChanged =
+    "the node's declaration has changed since it was signed; validate again: muster apply";
+
 class CertificateStore : public lifecycle::CertificateGate {
  public:
   virtual Result<std::optional<Certificate>> find(const NodeName& node) const = 0;

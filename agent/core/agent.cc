@@ -110,6 +110,8 @@ Async<void> Agent::exchange() {
   CO_TRY_OK(co_await std::move(identity));
   auto look = sense();
   co_await std::move(look);
+  auto feel = senseHealth();
+  co_await std::move(feel);
   auto seen = task_ended_.count();
   auto call = poll();
   auto answered = co_await std::move(call);
@@ -188,6 +190,15 @@ Task<void> Agent::sense() {
   }
 }
 
+/// Beside the conversation's own business, so that what is told is never older than a poll.
+Task<void> Agent::senseHealth() {
+  if (!senses_.health || (health_at_ && clock_.steady() - *health_at_ < kHealthRefresh)) co_return;
+  auto look = senses_.health();
+  const auto report = co_await std::move(look);
+  health_ = toJson(report);
+  health_at_ = clock_.steady();
+}
+
 PollRequest Agent::describe() {
   PollRequest request;
   request.mode = options_.mode;
@@ -199,6 +210,7 @@ PollRequest Agent::describe() {
   last_sequence_ = std::max(last_sequence_ + 1, bootMilliseconds());
   request.sequence = last_sequence_;
   if (!said_all_) request.hardware = hardware_;
+  if (!said_all_ || health_ != told_health_) request.health = health_;
   for (const auto& entry : table_.entries()) {
     request.reports.push_back(entry.report);
     auto& report = request.reports.back();
@@ -226,6 +238,7 @@ Async<PollResponse> Agent::poll() {
   auto answered = co_await std::move(call);
   CO_TRY(body, bodyOf(answered));
   CO_TRY(response, parsePollResponse(body));
+  if (!request.health.empty()) told_health_ = request.health;
   if (!last_trouble_.empty()) logInfo("agent", "the controller answers again");
   last_trouble_.clear();
   backoff_ = std::chrono::milliseconds(0);

@@ -8,6 +8,7 @@
 #include "agent/core/options.h"
 #include "agent/core/task_context.h"
 #include "agent/core/task_table.h"
+#include "agent/protocol/health.h"
 #include "agent/protocol/bell.h"
 #include "base/clock.h"
 
@@ -26,11 +27,13 @@ inline constexpr std::string_view kAgentVersion = "0.1.0";
 inline constexpr std::chrono::milliseconds kFirstBackoff{250};
 inline constexpr std::chrono::seconds kLongestBackoff{5};       ///< a restarted controller is found within this
 inline constexpr std::chrono::seconds kProbeRefresh{60};
+inline constexpr std::chrono::seconds kHealthRefresh{10};       ///< no more often; a poll waits kPollWait
 
 /// What the machine looks like to the agent, as functions so that tests need no machine.
 struct AgentSenses {
   std::function<Async<Hardware>()> hardware;
   std::function<Task<std::map<std::string, std::string>>(std::set<std::string> watched)> probes;
+  std::function<Task<HealthReport>()> health;  ///< empty: not looked at (the RAM OS has no jobs)
   std::function<void()> reboot;              ///< restarts the machine; called once its task has been reported Done
   ClientFactory clients;
 };
@@ -56,6 +59,7 @@ class Agent {
   Async<void> ensureIdentity();
   Async<void> exchange();
   Task<void> sense();
+  Task<void> senseHealth();
   Async<PollResponse> poll();
   PollRequest describe();
   void take(const PollResponse& response, const std::vector<std::string>& said);
@@ -83,6 +87,8 @@ class Agent {
   bool said_all_ = false;                ///< hardware and all results are known to that session
   bool hardware_tried_ = false;
   std::string hardware_;                 ///< JSON; empty when it could not be read
+  std::string health_, told_health_;     ///< JSON; told to that session
+  std::optional<std::chrono::steady_clock::time_point> health_at_;
   std::map<std::string, std::string> probes_;
   bool probes_stale_ = true;
   std::chrono::steady_clock::time_point probed_at_{};

@@ -1,6 +1,7 @@
 // AgentGateway: all that the controller's phases see of agents.
 #pragma once
 
+#include "agent/protocol/health.h"
 #include "agent/protocol/messages.h"
 #include "base/clock.h"
 #include "base/ids.h"
@@ -18,6 +19,7 @@ struct AgentState {
   std::string image_digest;
   std::map<std::string, std::string> probes;
   Hardware hardware;
+  std::optional<HealthReport> health;  ///< nullopt: this boot's agent has told nothing yet, or is too old to
   WallTime last_seen{};
   std::string address;
 };

@@ -231,6 +231,7 @@ std::string toJson(const PollRequest& request) {
            {"sequence", request.sequence}};
   if (!request.image_digest.empty()) out["image_digest"] = request.image_digest;
   if (!request.hardware.empty()) out["hardware"] = request.hardware;
+  if (!request.health.empty()) out["health"] = request.health;
   return print(out);
 }
 
@@ -246,6 +247,7 @@ Result<PollRequest> parsePollRequest(std::string_view text) {
   request.probes = readTextMap(reader, "probes", kMaxProbes);
   request.reports = readItems<AgentTaskReport>(reader, "reports", kMaxTasks, readReport);
   request.hardware = reader.text("hardware", kMaxResultBytes, true);
+  request.health = reader.text("health", kMaxResultBytes, true);
   request.session = reader.text("session", kMaxNameBytes, true);
   request.sequence = reader.unsignedNumber("sequence", std::numeric_limits<std::uint64_t>::max());
   return finished(reader, std::move(request));

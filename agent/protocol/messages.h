@@ -106,6 +106,7 @@ struct PollRequest {
   std::map<std::string, std::string> probes;    ///< module.X, nvml.driver, package.X as seen now
   std::vector<AgentTaskReport> reports;         ///< of every task that the agent knows
   std::string hardware;                         ///< Hardware as JSON; sent with the first poll of a session
+  std::string health;                           ///< HealthReport (health.h) as JSON; sent with the first poll of a session and when it changes
   std::string session;                          ///< of the controller that was heard last; empty at first
   std::uint64_t sequence = 0;                   ///< grows with every poll of a boot; one that comes late is not believed
 };

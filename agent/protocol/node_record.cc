@@ -39,6 +39,12 @@ Result<bool> NodeRecord::absorb(const NodeName& node, PollRequest request, const
     if (!parsed) logWarning("agent", "{}: its hardware is not believed: {}", node.str(), parsed.error().str());
     if (parsed) hardware = std::move(*parsed);
   }
+  std::optional<HealthReport> health;
+  if (!request.health.empty()) {
+    auto parsed = parseHealthReport(request.health);
+    if (!parsed) logWarning("agent", "{}: its health report is not believed: {}", node.str(), parsed.error().str());
+    if (parsed) health = std::move(*parsed);
+  }
   TRY_OK(keepResults(request.reports));
   if (state && !same_boot) {
     logInfo("agent", "{}: boot {} ({} mode) is over, boot {} ({} mode) has begun", node.str(), state->boot_id, toString(state->mode),
@@ -64,6 +70,7 @@ Result<bool> NodeRecord::absorb(const NodeName& node, PollRequest request, const
   state->image_digest = std::move(request.image_digest);
   state->probes = std::move(request.probes);
   if (hardware) state->hardware = std::move(*hardware);
+  if (health) state->health = std::move(*health);
   state->last_seen = clock.now();
   state->address = address;
   last_poll = clock.steady();

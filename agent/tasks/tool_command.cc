@@ -1,8 +1,10 @@
 #include "agent/tasks/tool_command.h"
 
 #include "agent/protocol/json_reader.h"
+#include "agent/protocol/health.h"
 #include "agent/protocol/messages.h"
 #include "validate/checks/checks.h"
+#include "validate/checks/nvml.h"
 
 #include <iostream>
 #include <iterator>
@@ -20,6 +22,46 @@ Result<std::string> gpus() {
   Hardware hardware;
   hardware.gpus = found;
   return toJson(hardware);
+}
+
+constexpr std::size_t kPciBytes = 12;  ///< "0000:18:00.0", as the kernel writes it; NVML's domain has eight digits
+constexpr std::uint64_t kHardwareThrottle = 0x8 | 0x40 | 0x80;  ///< slowdown, thermal, power brake
+
+void add(HealthReport& report, const char* id, const validate::GpuHealth& gpu, std::uint64_t count, std::string text) {
+  const auto& pci = gpu.identity.pci;
+  report.symptoms.push_back({id, pci.size() > kPciBytes ? pci.substr(pci.size() - kPciBytes) : pci, count, std::move(text)});
+}
+
+void look(HealthReport& report, const validate::GpuHealth& gpu) {
+  if (gpu.ecc_enabled && !*gpu.ecc_enabled) add(report, "gpu.ecc-off", gpu, 1, "ECC is off");
+  if (const auto errors = gpu.ecc_uncorrected_volatile.value_or(0))
+    add(report, "gpu.ecc-uncorrected", gpu, errors, fmt::format("{} uncorrected errors since the driver was loaded", errors));
+  if (gpu.remapped) {
+    const auto rows = gpu.remapped->correctable + gpu.remapped->uncorrectable;
+    if (gpu.remapped->failure) add(report, "gpu.remap-failure", gpu, 1, "a row could not be remapped");
+    if (gpu.remapped->pending) add(report, "gpu.remap-pending", gpu, 1, "a row is remapped at the next reset");
+    if (rows > 0) add(report, "gpu.rows-remapped", gpu, rows, fmt::format("{} rows are remapped", rows));
+  }
+  if (const auto reasons = gpu.throttle_reasons.value_or(0) & kHardwareThrottle)
+    add(report, "gpu.throttled", gpu, 1, fmt::format("held back by the hardware, reasons {:#x}", reasons));
+  if (const auto down = gpu.nvlinks_down.value_or(0))
+    add(report, "gpu.nvlink-down", gpu, down, fmt::format("{} of its NVLinks are down while others are up", down));
+  if (const auto replays = gpu.pcie_replays.value_or(0))
+    add(report, "gpu.pcie-replays", gpu, replays, fmt::format("{} PCIe replays", replays));
+}
+
+/// A node without the library has no GPU that could be watched; every other trouble is told as it is.
+Result<std::string> gpuHealth() {
+  HealthReport report;
+  auto nvml = validate::Nvml::open();
+  auto gpus = nvml ? nvml->gpus() : Result<std::vector<validate::GpuHealth>>(fail(nvml.error()));
+  if (!gpus) report.sources["gpu"] = gpus.error().code() == ErrorCode::NotFound ? std::string(kSourceAbsent) : gpus.error().str();
+  if (gpus) {
+    report.sources["gpu"] = std::string(kSourceOk);
+    report.sources["gpus"] = std::to_string(gpus->size());
+    for (const auto& gpu : *gpus) look(report, gpu);
+  }
+  return toJson(report);
 }
 
 std::string input() { return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()}; }
@@ -48,7 +90,7 @@ Result<std::string> rdmaPair() { return toJson(std::vector<CheckResult>{validate
 
 int runToolCommand(const std::string& name) {
   const std::map<std::string, Result<std::string> (*)()> tools = {
-      {"nvml-driver", driverVersion}, {"gpus", gpus}, {"checks", checks}, {"rdma-pair", rdmaPair}};
+      {"nvml-driver", driverVersion}, {"gpus", gpus}, {"gpu-health", gpuHealth}, {"checks", checks}, {"rdma-pair", rdmaPair}};
   auto tool = tools.find(name);
   if (tool == tools.end()) {
     std::cerr << "no such tool: " << name << "\n";

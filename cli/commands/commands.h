@@ -42,6 +42,14 @@ int rolloutAbort(const Options& options);
 int rolloutResume(const Options& options, const RolloutFlags& flags);
 int rolloutRollback(const Options& options, const RolloutFlags& flags);
 
+// after joining
+int keep(const Options& options);
+int keepAcknowledge(const Options& options, const std::string& reason);
+int quarantineList(const Options& options);
+int quarantineHold(const Options& options, const std::string& nodes, const std::string& reason);
+int quarantineLift(const Options& options, const std::string& node, const std::string& reason);
+int rma(const Options& options, const std::string& node, const std::filesystem::path& out);
+
 // lab
 int labUp(const Options& options);
 int labDown(const Options& options);

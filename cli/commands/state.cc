@@ -3,6 +3,7 @@
 
 #include "cli/session.h"
 #include "inventory/hostlist.h"
+#include "keep/keeper.h"
 #include "lifecycle/explain.h"
 
 #include <iostream>
@@ -81,15 +82,20 @@ int status(const Options& options, bool watch) {
   auto looking = look(options);
   if (!looking) return report(looking.error());
   std::string shown;
+  bool stopped = false;  // keep's circuit breaker: the exit status says so too
   do {
     const auto rows = statusRows(**looking);
     if (!rows) return report(rows.error());
-    const auto text = options.json ? statusJson(*rows) : statusText(*rows);
+    const auto kept = keep::keepStatus((*looking)->controller->store(), (*looking)->controller->clock().now());
+    if (!kept) return report(kept.error());
+    stopped = kept->tripped;
+    if (options.json && stopped) std::cerr << kept->text;
+    const auto text = options.json ? statusJson(*rows) : statusText(*rows) + kept->text;
     if (text != shown) std::cout << (watch && !options.json ? "\x1b[H\x1b[2J" : "") << text << std::flush;
     shown = text;
     if (watch) std::this_thread::sleep_for(kWatchPeriod);
   } while (watch);
-  return kOk;
+  return stopped ? kFailed : kOk;
 }
 
 int why(const Options& options, const std::string& node) {

@@ -102,7 +102,7 @@ TEST(Messages, fieldsArriveWhereTheyBelong) {
   report.fraction = 0.25;
   report.text = "no";
   report.code = ErrorCode::Denied;
-  PollRequest poll{Mode::Disk, "boot", "1.0", "digest", {{"kernel", "6"}}, {report}, "{}", "s", 7};
+  PollRequest poll{Mode::Disk, "boot", "1.0", "digest", {{"kernel", "6"}}, {report}, "{}", "", "s", 7};
   auto read = parsePollRequest(toJson(poll));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->mode, Mode::Disk);

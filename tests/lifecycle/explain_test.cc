@@ -138,8 +138,9 @@ TEST_F(ExplainTest, saysHowLongAnActionTakesAndWhenThatIsTooLong) {
 }
 
 TEST_F(ExplainTest, anActionPastItsDeadlineSaysSo) {
-  open("gpu001/image", std::chrono::seconds(100));
-  EXPECT_THAT(why().state, HasSubstr("that usually takes 60 s"));
+  open("gpu001/image", std::chrono::seconds(120));
+  EXPECT_THAT(why().state, HasSubstr("longer than it should take: usually 60 s"));
+  EXPECT_THAT(why().next_step, HasSubstr("watch the node's console and its link"));
   test::MemoryStore other;
   std::swap(store_, other);
   open("gpu001/image", std::chrono::seconds(3600));

@@ -93,7 +93,18 @@ TEST(Planner, aDriverChangeDrainsChangesProvesAndJoins) {
   EXPECT_THAT(drain.reason, HasSubstr("driver.nvidia (drain)"));
   EXPECT_THAT(find(plan, "gpu001/driver.nvidia").needs, ElementsAre("gpu001/pool#drain"));
   EXPECT_EQ(find(plan, "gpu001/pool").from, "drained");
+  EXPECT_EQ(drain.deadline, kDrainDeadline);
   EXPECT_EQ(find(plan, "gpu001/pool").to, "in");
+}
+
+TEST(Planner, aDrainLastsAsLongAsItsPoolsPolicyAndALittleMore) {
+  Rack rack({"gpu001"});
+  auto facts = factsAtTheEnd(rack);
+  rack.driver = "575";
+  rack.cluster.profiles["gpu"].pool = "batch";
+  rack.cluster.pools["batch"].drain.deadline_minutes = 3 * 24 * 60;
+  rack.cluster.nodes[0].profile = "gpu";
+  EXPECT_EQ(find(planOf(rack, facts), "gpu001/pool#drain").deadline, std::chrono::hours(3 * 24) + kDrainGrace);
 }
 
 TEST(Planner, aChangeThatDisturbsNothingLeavesTheNodeInItsPool) {

@@ -1,4 +1,5 @@
 // The pool phase: no certificate, no job; and nobody's drain is undone but our own.
+#include "lifecycle/quarantine.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/fakes/fake_process_runner.h"
 #include "tests/pool/context.h"
@@ -86,6 +87,16 @@ TEST_F(PoolPhaseTest, wantsNodesOfAPoolInAfterTheirCertificate) {
   EXPECT_EQ(goals[0].needs[0].str(), "gpu001/certificate");
   EXPECT_TRUE(phase_->goals(cluster_, Subject(NodeName("login1")), {}).empty());
   EXPECT_TRUE(phase_->goals(cluster_, Subject::cluster(), {}).empty());
+}
+
+TEST_F(PoolPhaseTest, wantsANodeInQuarantineOutWhateverElseIsTrue) {
+  FactSet facts;
+  facts.put({Subject(NodeName("gpu001")), FacetName(std::string(kQuarantineFacet)), std::string(kQuarantineHeld), {}, "", ""});
+  const auto goals = phase_->goals(cluster_, Subject(NodeName("gpu001")), facts);
+  ASSERT_EQ(goals.size(), 1u);
+  EXPECT_EQ(goals[0].want, "drained");
+  EXPECT_THAT(goals[0].why, HasSubstr("muster quarantine lift gpu001"));
+  EXPECT_EQ(phase_->goals(cluster_, Subject(NodeName("gpu002")), facts)[0].want, "in");
 }
 
 TEST_F(PoolPhaseTest, doesNothingWithoutACertificate) {

@@ -176,7 +176,7 @@ TEST_F(SlurmSystem, joinsRunsAJobAndDrainsOnlyAfterIt) {
       EXPECT_THAT(std::get<Again>(*waiting).waiting_for, HasSubstr("; job " + job_id + " of "));
     }
   }
-  Slurm slurm(*processes_, {{"SLURM_CONF", path("slurm.conf")}, {"TZ", "UTC"}});
+  Slurm slurm(*processes_, {{"SLURM_CONF", path("slurm.conf")}, {"TZ", "UTC"}}, clock_);
   auto seen = runAsync(slurm.node("gpu001"));
   ASSERT_TRUE(seen && *seen && (*seen)->reason_since);
   EXPECT_LT(std::chrono::abs(clock_.now() - *(*seen)->reason_since), std::chrono::minutes(2)) << "the time of the order, for the deadline";
@@ -201,6 +201,26 @@ TEST_F(SlurmSystem, doesNotUndoAPersonsDrainNorCountASilentNodeIn) {
   ASSERT_EQ(tool("scontrol", {"update", "NodeName=gpu002", "State=RESUME"})->code, 0);
   EXPECT_THAT(tool("scontrol", {"show", "node", "gpu002", "-o"})->out, HasSubstr("State=IDLE"));
   EXPECT_EQ(observed("gpu002"), "silent");
+
+  // Both at once are one list of slurmctld's, with the same answers.
+  std::vector<std::vector<Fact>> both(2);
+  auto look = [](Phase& phase, const char* node, std::vector<Fact>& out) -> Task<void> {
+    auto ask = phase.observe(Subject(NodeName(node)));
+    out = (co_await std::move(ask)).value_or(std::vector<Fact>());
+  };
+  auto all = [](std::vector<Task<void>> looks) -> Async<void> {
+    auto wait = awaitAll(std::move(looks));
+    co_await std::move(wait);
+    co_return Result<void>();
+  };
+  std::vector<Task<void>> looks;
+  looks.push_back(look(*phase_, "gpu001", both[0]));
+  looks.push_back(look(*phase_, "gpu002", both[1]));
+  ASSERT_TRUE(runAsync(all(std::move(looks)), kLimit));
+  ASSERT_TRUE(both[0].size() == 1 && both[1].size() == 1);
+  EXPECT_EQ(both[0][0].value, "drained");
+  EXPECT_THAT(both[0][0].evidence, AllOf(HasSubstr("\"by_person\":true"), HasSubstr("bad fan")));
+  EXPECT_EQ(both[1][0].value, "silent");
 }
 
 TEST_F(SlurmSystem, aNodeThatWasRebootedWhileDrainedJoinsAgain) {

@@ -1,6 +1,9 @@
 // Slurm's words, as scontrol of 22.05 printed them.
 #include "pool/slurm.h"
 
+#include "tests/fakes/fake_process_runner.h"
+#include "tests/virtual_loop.h"
+
 #include <gtest/gtest.h>
 
 namespace muster::pool::test {
@@ -46,6 +49,82 @@ TEST(SlurmNode, knowsWhetherASlurmdWasEverThereAndWhyItIsDrained) {
   EXPECT_EQ(parseSlurmNode(record("IDLE+DRAIN", 0, "None", " Reason=muster: driver changes [root@2026-11-20T15:07:00]"))->reason,
             "muster: driver changes");
   EXPECT_EQ(parseSlurmNode(record("IDLE+DRAIN", 0, "None", " Reason=bad fan"))->reason, "bad fan");
+}
+
+/// A slurmctld that counts what it is asked.
+class SlurmList : public ::testing::Test {
+ protected:
+  SlurmList() {
+    processes_.answer = [this](const io::Command& command) -> Result<io::ProcessExit> {
+      const bool all = command.args == std::vector<std::string>{"show", "node", "-o"};
+      if (all) ++lists_;
+      if (refuses_) return io::ProcessExit{1, "", "Unable to contact slurm controller"};
+      std::string out;
+      for (const auto& [name, state] : nodes_)
+        if (all || command.args.at(2) == name) out += fmt::format("NodeName={} CPUAlloc=0 State={} SlurmdStartTime=None\n", name, state);
+      return io::ProcessExit{0, out, ""};
+    };
+  }
+  std::vector<std::string> lookAtAll(const std::vector<std::string>& names) {
+    std::vector<std::string> out(names.size());
+    auto look = [](Slurm& slurm, std::string name, std::string& out) -> Task<void> {
+      auto ask = slurm.node(std::move(name));
+      auto node = co_await std::move(ask);
+      out = !node ? node.error().text() : *node ? (*node)->state() : "unknown";
+    };
+    std::vector<Task<void>> looks;
+    for (std::size_t i = 0; i < names.size(); ++i) looks.push_back(look(slurm_, names[i], out[i]));
+    auto all = [](std::vector<Task<void>> looks) -> Task<bool> {
+      auto wait = lifecycle::awaitAll(std::move(looks));
+      co_await std::move(wait);
+      co_return true;
+    };
+    loop_.run(all(std::move(looks)));
+    return out;
+  }
+
+  muster::test::VirtualLoop loop_;
+  muster::test::FakeProcessRunner processes_;
+  Slurm slurm_{processes_, {}, loop_.clock};
+  std::map<std::string, std::string> nodes_ = {{"n1", "IDLE"}, {"n2", "IDLE+DRAIN"}, {"n10", "DOWN"}};
+  int lists_ = 0;
+  bool refuses_ = false;
+};
+
+TEST_F(SlurmList, manyLooksAtOnceAreOneQuestion) {
+  EXPECT_EQ(lookAtAll({"n1", "n2", "n10", "n3"}), (std::vector<std::string>{"IDLE", "IDLE+DRAIN", "DOWN", "unknown"}));
+  EXPECT_EQ(lists_, 1);
+  EXPECT_EQ(processes_.commands.size(), 1u);
+  EXPECT_EQ(lookAtAll({"n1", "n2"}).at(0), "IDLE");
+  EXPECT_EQ(processes_.commands.size(), 1u) << "within a second the list still counts";
+  loop_.clock.advance(kNodeListAge);
+  nodes_["n1"] = "ALLOCATED";
+  EXPECT_EQ(lookAtAll({"n1", "n2"}).at(0), "ALLOCATED");
+  EXPECT_EQ(lists_, 2);
+}
+
+TEST_F(SlurmList, oneLookAsksForItsNodeOnly) {
+  EXPECT_EQ(lookAtAll({"n1"}).at(0), "IDLE");
+  EXPECT_EQ(lists_, 0);
+}
+
+TEST_F(SlurmList, anOrderOfOursMakesTheListWorthless) {
+  lookAtAll({"n1", "n2"});
+  auto order = [](Slurm& slurm) -> Task<bool> {
+    auto drain = slurm.drain("n1", "muster: admission: void");
+    co_return (co_await std::move(drain)).has_value();
+  };
+  ASSERT_TRUE(loop_.run(order(slurm_)));
+  nodes_["n1"] = "IDLE+DRAIN";
+  EXPECT_EQ(lookAtAll({"n1", "n2"}).at(0), "IDLE+DRAIN");
+  EXPECT_EQ(lists_, 2);
+}
+
+TEST_F(SlurmList, aSlurmctldThatDoesNotAnswerTellsEverybodyWhoAsked) {
+  refuses_ = true;
+  for (const auto& said : lookAtAll({"n1", "n2"})) EXPECT_EQ(said, "slurmctld does not answer: Unable to contact slurm controller");
+  refuses_ = false;
+  EXPECT_EQ(lookAtAll({"n1", "n2"}).at(1), "IDLE+DRAIN");
 }
 
 TEST(SlurmNode, refusesOtherText) {

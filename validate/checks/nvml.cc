@@ -15,6 +15,7 @@ constexpr int kSuccess = 0;
 constexpr int kNotSupported = 3;
 constexpr std::size_t kTextBytes = 96;
 constexpr unsigned kMaxGpus = 64;
+constexpr unsigned kMaxNvLinks = 18;
 constexpr int kMemoryErrorUncorrected = 1;
 constexpr int kVolatileEcc = 0, kAggregateEcc = 1;
 constexpr int kTemperatureGpu = 0;
@@ -56,6 +57,8 @@ struct Nvml::Library {
   int (*violation)(Device, int, ViolationTime*) = nullptr;
   int (*temperature)(Device, int, unsigned*) = nullptr;
   int (*power)(Device, unsigned*) = nullptr;
+  int (*nvlink_state)(Device, unsigned, int*) = nullptr;  ///< these two are only watched: a library without them is good enough
+  int (*pcie_replays)(Device, unsigned*) = nullptr;
 
   ~Library() {
     if (initialised) shutdown();
@@ -81,7 +84,19 @@ struct Nvml::Library {
           need(violation, "nvmlDeviceGetViolationStatus"), need(temperature, "nvmlDeviceGetTemperature"),
           need(power, "nvmlDeviceGetPowerUsage")})
       if (missing) return missing;
+    load(nvlink_state, "nvmlDeviceGetNvLinkState");
+    load(pcie_replays, "nvmlDeviceGetPcieReplayCounter");
     return nullptr;
+  }
+
+  std::optional<unsigned> nvlinksDown(Device device) const {
+    if (!nvlink_state) return std::nullopt;
+    unsigned up = 0, down = 0;
+    for (unsigned link = 0; link < kMaxNvLinks; ++link) {
+      int active = 0;
+      if (nvlink_state(device, link, &active) == kSuccess) ++(active ? up : down);
+    }
+    return up > 0 ? down : 0;
   }
 
   tl::unexpected<Error> failed(const char* call, int code) const {
@@ -135,6 +150,8 @@ struct Nvml::Library {
     gpu.throttle_thermal_ns = heldBack(device, kViolationThermal);
     gpu.throttle_reliability_ns = heldBack(device, kViolationReliability);
     unsigned value = 0;
+    gpu.nvlinks_down = nvlinksDown(device);
+    if (pcie_replays && pcie_replays(device, &value) == kSuccess) gpu.pcie_replays = value;
     if (temperature(device, kTemperatureGpu, &value) == kSuccess) gpu.temperature_c = value;
     if (power(device, &value) == kSuccess) gpu.power_mw = value;
     return gpu;

@@ -25,6 +25,8 @@ struct GpuHealth {
   std::optional<std::uint64_t> throttle_reasons;  ///< bit mask, see kThrottle… in gpu_checks.cc
   /// Nanoseconds that the chip has been held back since the driver was loaded, by cause.
   std::optional<std::uint64_t> throttle_power_ns, throttle_thermal_ns, throttle_reliability_ns;
+  std::optional<unsigned> nvlinks_down;  ///< while others of the same GPU are up; a GPU without any has none that could be down
+  std::optional<std::uint64_t> pcie_replays;
   std::optional<unsigned> temperature_c;
   std::optional<unsigned> power_mw;
 };

@@ -1,0 +1,233 @@
+#include "agent/tasks/health.h"
+
+#include "agent/protocol/json_reader.h"
+#include "base/io/files.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace muster::agent {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kToolLimit{10};
+constexpr std::size_t kMaxSysfsBytes = 64u << 10;
+constexpr std::size_t kMaxMountsBytes = 1u << 20;
+constexpr int kWornPercent = 100;
+constexpr std::string_view kFabricManager = "nvidia-fabricmanager.service";
+constexpr std::array<std::string_view, 10> kNoDisks = {"loop", "ram", "zram", "dm-", "sr", "md", "nbd", "fd", "mmcblk", "vd"};
+
+std::string trimmed(std::string text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
+  return text;
+}
+
+std::string textOf(const fs::path& file) {
+  auto text = io::readFile(file, kMaxSysfsBytes);
+  return text ? trimmed(*text) : std::string();
+}
+
+std::uint64_t numberOf(const fs::path& file) {
+  const auto text = textOf(file);
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+std::vector<std::string> namesIn(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// The device of "/" and its options: "/dev/sda2 / ext4 rw,relatime 0 0".
+void rootFileSystem(const fs::path& root, HealthReport& report) {
+  auto mounts = io::readFile(root / "proc/self/mounts", kMaxMountsBytes);
+  if (!mounts) return;
+  for (std::string_view rest = *mounts; !rest.empty();) {
+    const auto line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    std::vector<std::string_view> words;
+    for (std::string_view left = line; !left.empty();) {
+      words.push_back(left.substr(0, left.find(' ')));
+      left.remove_prefix(std::min(left.size(), words.back().size() + 1));
+    }
+    if (words.size() < 4 || words[1] != "/" || !words[0].starts_with("/dev/")) continue;
+    if (words[3] == "ro" || words[3].starts_with("ro,"))
+      report.symptoms.push_back({"disk.read-only", std::string(words[0].substr(5)), 1, "/ is mounted read-only"});
+  }
+}
+
+bool flagAt(const json& object, const json::json_pointer& path, bool fallback) {
+  const auto& value = object.contains(path) ? object.at(path) : json();
+  return value.is_boolean() ? value.get<bool>() : fallback;
+}
+int intAt(const json& object, const json::json_pointer& path) {
+  const auto& value = object.contains(path) ? object.at(path) : json();
+  return value.is_number_integer() ? value.get<int>() : 0;
+}
+
+}  // namespace
+
+Result<std::vector<Symptom>> parseSmart(std::string_view text, const std::string& device) {
+  const auto parsed = json::parse(text, nullptr, false);
+  if (!parsed.is_object()) return fail(ErrorCode::Corrupt, "smartctl said no JSON about " + device);
+  std::vector<Symptom> out;
+  using Path = json::json_pointer;
+  if (!flagAt(parsed, Path("/smart_status/passed"), true)) out.push_back({"disk.failing", device, 1, "its own health status is: failed"});
+  if (const int bits = intAt(parsed, Path("/nvme_smart_health_information_log/critical_warning")); bits != 0 && out.empty())
+    out.push_back({"disk.failing", device, 1, fmt::format("NVMe critical warning {:#x}", bits)});
+  if (const int used = intAt(parsed, Path("/nvme_smart_health_information_log/percentage_used")); used >= kWornPercent)
+    out.push_back({"disk.worn", device, 1, fmt::format("{} % of its endurance is used", used)});
+  return out;
+}
+
+std::vector<Symptom> parseUnits(std::string_view shown, std::string_view failed) {
+  std::vector<Symptom> out;
+  const auto is = [shown](std::string_view line) { return shown.find(line) != std::string_view::npos; };
+  // On a node without NVSwitch the package may be installed; only what is meant to run is missed.
+  const bool meant = is("LoadState=loaded") && is("UnitFileState=enabled");
+  if (meant && !is("\nActiveState=active") && !shown.starts_with("ActiveState=active"))
+    out.push_back({"system.fabric-manager", std::string(kFabricManager), 1, "it is enabled, but not active"});
+  for (std::string_view rest = failed; !rest.empty();) {
+    const auto line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    const auto unit = line.substr(0, line.find(' '));
+    if (!unit.empty() && unit != kFabricManager) out.push_back({"system.unit-failed", std::string(unit), 1, std::string(line)});
+  }
+  return out;
+}
+
+Task<HealthReport> HealthSense::look() {
+  HealthReport report;
+  kernel(report);
+  auto ask_gpus = gpus(report);
+  co_await std::move(ask_gpus);
+  auto ask_disks = disks(report);
+  co_await std::move(ask_disks);
+  network(report);
+  auto ask_units = units(report);
+  co_await std::move(ask_units);
+  if (report.symptoms.size() > kMaxSymptoms) report.symptoms.resize(kMaxSymptoms);
+  for (auto& symptom : report.symptoms) symptom.text.resize(std::min(symptom.text.size(), kMaxSymptomTextBytes));
+  for (auto& [source, state] : report.sources) state.resize(std::min(state.size(), kMaxSymptomTextBytes));
+  co_return report;
+}
+
+void HealthSense::kernel(HealthReport& report) {
+  const auto read = log_.read(tools_.root / "dev/kmsg");
+  report.sources["kernel"] = read ? std::string(kSourceOk) : read.error().str();
+  for (auto& symptom : log_.symptoms()) report.symptoms.push_back(std::move(symptom));
+}
+
+Async<HealthReport> HealthSense::askGpus() {
+  std::vector<std::string> args = {"tool", "gpu-health"};
+  auto run = runTool(tools_, tools_.self.string(), std::move(args), kToolLimit);
+  CO_TRY(out, co_await std::move(run));
+  co_return parseHealthReport(out);
+}
+
+/// The tool answers a HealthReport of its own. What it said last holds until it has been silent for some looks: symptoms that come and
+/// go with the library's moods would be worth nothing. A GPU that is gone shows in no driver's list, only in its number.
+Task<void> HealthSense::gpus(HealthReport& report) {
+  auto ask = askGpus();
+  auto seen = co_await std::move(ask);
+  gpu_silences_ = seen ? 0 : gpu_silences_ + 1;
+  const std::string trouble = seen ? "" : seen.error().str();
+  if (seen) gpus_ = std::move(*seen);
+  auto& state = report.sources["gpu"];
+  state = gpus_ ? std::string(kSourceOk) : std::string(kSourceStarting);
+  if (gpu_silences_ >= kSilencesMeant) state = trouble;
+  if (!gpus_) co_return;
+  const auto said = gpus_->sources.find("gpu");
+  if (gpu_silences_ == 0) state = said == gpus_->sources.end() ? "the tool did not say" : said->second;
+  const auto listed = gpus_->sources.find("gpus");
+  std::size_t count = 0;
+  if (listed != gpus_->sources.end()) std::from_chars(listed->second.data(), listed->second.data() + listed->second.size(), count);
+  most_gpus_ = std::max(most_gpus_, count);
+  if (count < most_gpus_ && said != gpus_->sources.end() && said->second == kSourceOk)
+    report.symptoms.push_back({"gpu.lost", "", most_gpus_ - count, fmt::format("{} GPUs are seen, {} were", count, most_gpus_)});
+  report.symptoms.insert(report.symptoms.end(), gpus_->symptoms.begin(), gpus_->symptoms.end());
+}
+
+Task<void> HealthSense::disks(HealthReport& report) {
+  rootFileSystem(tools_.root, report);
+  auto names = namesIn(tools_.root / "sys/block");
+  std::erase_if(names, [](const std::string& name) {
+    return std::any_of(kNoDisks.begin(), kNoDisks.end(), [&name](std::string_view prefix) { return name.starts_with(prefix); });
+  });
+  if (names.empty()) {
+    report.sources["disk"] = std::string(kSourceAbsent);
+    co_return;
+  }
+  const auto& name = names[next_disk_++ % names.size()];
+  std::vector<std::string> args = {"--json", "-H", "-A", "/dev/" + name};
+  io::Command command;
+  command.program = "smartctl";
+  command.args = std::move(args);
+  command.timeout = kToolLimit;
+  auto run = tools_.processes.run(std::move(command));  // its exit status is a set of bits: the words decide
+  auto exit = co_await std::move(run);
+  disk_trouble_.clear();
+  if (exit) {
+    auto parsed = parseSmart(exit->out, name);
+    if (parsed) by_disk_[name] = std::move(*parsed);
+    if (!parsed) disk_trouble_ = parsed.error().str();
+  } else {
+    disk_trouble_ = exit.error().str();
+  }
+  report.sources["disk"] = disk_trouble_.empty() ? std::string(kSourceOk) : disk_trouble_;
+  std::erase_if(by_disk_, [&names](const auto& entry) { return std::find(names.begin(), names.end(), entry.first) == names.end(); });
+  for (const auto& [disk, symptoms] : by_disk_) report.symptoms.insert(report.symptoms.end(), symptoms.begin(), symptoms.end());
+}
+
+void HealthSense::network(HealthReport& report) {
+  const auto devices = tools_.root / "sys/class/infiniband";
+  netDevices(report);
+  const auto names = namesIn(devices);
+  report.sources["network"] = std::string(names.empty() ? kSourceAbsent : kSourceOk);
+  for (const auto& name : names)
+    for (const auto& port : namesIn(devices / name / "ports")) {
+      const auto folder = devices / name / "ports" / port;
+      const auto id = name + "/" + port;
+      const auto state = textOf(folder / "state");
+      if (state.find("ACTIVE") != std::string::npos) active_ports_.insert(id);
+      if (state.find("ACTIVE") == std::string::npos && active_ports_.contains(id))
+        report.symptoms.push_back({"network.link-down", id, 1, "the port was active, now it is: " + state});
+      if (const auto flaps = numberOf(folder / "counters/link_downed"); flaps > 0)
+        report.symptoms.push_back({"network.link-flaps", id, flaps, fmt::format("its link went down {} times", flaps)});
+      const auto errors = numberOf(folder / "counters/symbol_error") + numberOf(folder / "counters/port_rcv_errors");
+      if (errors > 0) report.symptoms.push_back({"network.errors", id, errors, fmt::format("{} symbol and receive errors", errors)});
+    }
+}
+
+/// Ethernet ports with hardware behind them; bridges and the like have no `device`.
+void HealthSense::netDevices(HealthReport& report) const {
+  const auto folder = tools_.root / "sys/class/net";
+  std::error_code ignored;
+  for (const auto& name : namesIn(folder)) {
+    if (!fs::exists(folder / name / "device", ignored)) continue;
+    if (const auto flaps = numberOf(folder / name / "carrier_down_count"); flaps > 1)  // one is the boot's own
+      report.symptoms.push_back({"network.link-flaps", name, flaps - 1, fmt::format("its carrier went {} times", flaps)});
+  }
+}
+
+Task<void> HealthSense::units(HealthReport& report) {
+  std::vector<std::string> show = {"show", std::string(kFabricManager), "--property=LoadState,ActiveState,UnitFileState"};
+  std::vector<std::string> list = {"list-units", "--state=failed", "--type=service", "--plain", "--no-legend"};
+  auto ask = runTool(tools_, "systemctl", std::move(show), kToolLimit);
+  auto shown = co_await std::move(ask);
+  auto ask_failed = runTool(tools_, "systemctl", std::move(list), kToolLimit);
+  auto failed = co_await std::move(ask_failed);
+  const bool good = shown && failed;
+  report.sources["units"] = good ? std::string(kSourceOk) : (shown ? failed : shown).error().str();
+  if (good)
+    for (auto& symptom : parseUnits(*shown, *failed)) report.symptoms.push_back(std::move(symptom));
+}
+
+}  // namespace muster::agent

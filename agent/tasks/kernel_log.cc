@@ -1,0 +1,125 @@
+#include "agent/tasks/kernel_log.h"
+
+#include "base/io/files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+namespace muster::agent {
+namespace {
+
+constexpr std::size_t kRecordBytes = 16u << 10;        ///< more than the kernel puts into one record
+constexpr std::size_t kMaxRecordsAtOnce = 200'000;
+constexpr unsigned kFacilityStep = 8;                  ///< priority = facility * 8 + level; facility 0 is the kernel
+constexpr std::string_view kXid = "NVRM: Xid (PCI:";
+
+/// A message with a device in it: what stands between `before` and `after`.
+struct Pattern {
+  std::string_view holds, id, before, after;
+};
+constexpr std::array kPatterns = {
+    Pattern{"emounting filesystem read-only", "disk.read-only", "(", ")"},  // "EXT4-fs (sda2): Remounting filesystem read-only"
+    Pattern{"I/O error, dev ", "disk.io-error", "dev ", ","},
+    Pattern{"Buffer I/O error on dev ", "disk.io-error", "dev ", ","},
+    Pattern{"event severity: fatal", "system.mce", "", ""},
+    Pattern{"Uncorrected hardware memory error", "system.mce", "", ""},
+};
+
+std::string between(std::string_view text, std::string_view before, std::string_view after) {
+  if (before.empty()) return {};
+  const auto start = text.find(before);
+  if (start == std::string_view::npos) return {};
+  const auto rest = text.substr(start + before.size());
+  return std::string(rest.substr(0, rest.find(after)));
+}
+
+/// "NVRM: Xid (PCI:0000:18:00): 79, pid=…, GPU has fallen off the bus."
+std::optional<Symptom> xidOf(std::string_view message) {
+  const auto at = message.find(kXid);
+  if (at == std::string_view::npos) return std::nullopt;
+  auto rest = message.substr(at + kXid.size());
+  const auto close = rest.find("): ");
+  if (close == std::string_view::npos) return std::nullopt;
+  std::string device(rest.substr(0, close));
+  if (device.find('.') == std::string::npos) device += ".0";
+  rest.remove_prefix(close + 3);
+  unsigned number = 0;
+  const auto [end, trouble] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  if (trouble != std::errc()) return std::nullopt;
+  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+  while (!rest.empty() && (rest.front() == ',' || rest.front() == ' ')) rest.remove_prefix(1);
+  return Symptom{fmt::format("xid.{}", number), std::move(device), 1, std::string(rest.substr(0, kMaxSymptomTextBytes))};
+}
+
+}  // namespace
+
+std::optional<KernelRecord> parseKernelRecord(std::string_view line) {
+  const auto semicolon = line.find(';');
+  if (line.empty() || line.front() == ' ' || semicolon == std::string_view::npos) return std::nullopt;  // ' ': the dictionary of a record
+  const auto head = line.substr(0, semicolon);
+  unsigned priority = 0;
+  KernelRecord record;
+  const auto first = std::from_chars(head.data(), head.data() + head.size(), priority);
+  if (first.ec != std::errc() || first.ptr == head.data() + head.size() || *first.ptr != ',') return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 1, head.data() + head.size(), record.sequence);
+  if (second.ec != std::errc()) return std::nullopt;
+  record.by_kernel = priority < kFacilityStep;
+  record.text = line.substr(semicolon + 1);
+  return record;
+}
+
+std::optional<Symptom> symptomOf(std::string_view message) {
+  if (auto xid = xidOf(message)) return xid;
+  for (const auto& pattern : kPatterns) {
+    if (message.find(pattern.holds) == std::string_view::npos) continue;
+    return Symptom{std::string(pattern.id), between(message, pattern.before, pattern.after), 1, std::string(message.substr(0, kMaxSymptomTextBytes))};
+  }
+  return std::nullopt;
+}
+
+void KernelLog::absorb(std::string_view line) {
+  const auto record = parseKernelRecord(line);
+  if (!record || record->sequence < next_) return;
+  next_ = record->sequence + 1;
+  if (!record->by_kernel) return;
+  auto symptom = symptomOf(record->text);
+  if (!symptom) return;
+  auto [known, is_new] = seen_.try_emplace({symptom->id, symptom->device}, *symptom);
+  if (is_new) return;
+  ++known->second.count;
+  known->second.text = std::move(symptom->text);  // the last word counts: a state may have gone back
+}
+
+Result<void> KernelLog::read(const std::filesystem::path& kmsg) {
+  const int fd = ::open(kmsg.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return fail(ErrorCode::Unavailable, fmt::format("{}: {}", kmsg.string(), std::strerror(errno)));
+  const io::Fd closer(fd);
+  std::string buffer(kRecordBytes, '\0'), rest;
+  for (std::size_t records = 0; records < kMaxRecordsAtOnce; ++records) {
+    const auto got = ::read(fd, buffer.data(), buffer.size());
+    if (got < 0 && (errno == EPIPE || errno == EINTR)) continue;  // the ring went on meanwhile: the next record is the oldest that is left
+    if (got < 0 && errno == EAGAIN) break;
+    if (got < 0) return fail(ErrorCode::Unavailable, fmt::format("{}: {}", kmsg.string(), std::strerror(errno)));
+    if (got == 0) break;
+    rest.append(buffer.data(), static_cast<std::size_t>(got));
+    for (auto end = rest.find('\n'); end != std::string::npos; end = rest.find('\n')) {
+      absorb(std::string_view(rest).substr(0, end));
+      rest.erase(0, end + 1);
+    }
+  }
+  return {};
+}
+
+std::vector<Symptom> KernelLog::symptoms() const {
+  std::vector<Symptom> out;
+  for (const auto& [key, symptom] : seen_)
+    if (out.size() < kMaxSymptoms / 2) out.push_back(symptom);
+  return out;
+}
+
+}  // namespace muster::agent

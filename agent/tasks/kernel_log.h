@@ -1,0 +1,41 @@
+// What the kernel has said since boot, as symptoms. Reads /dev/kmsg, which keeps each record with its number and who said it: what a
+// program wrote there itself is no evidence.
+#pragma once
+
+#include "agent/protocol/health.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster::agent {
+
+/// One record of /dev/kmsg: "6,339,5140900,-;NVRM: Xid (PCI:0000:18:00): 79, …".
+struct KernelRecord {
+  std::uint64_t sequence = 0;
+  bool by_kernel = false;
+  std::string_view text;
+};
+std::optional<KernelRecord> parseKernelRecord(std::string_view line);
+
+/// The symptom that a message of the kernel means; nothing for nearly all of them. Pure.
+std::optional<Symptom> symptomOf(std::string_view message);
+
+/// Counts what was said since boot, also what has left the kernel's ring since it was read.
+class KernelLog {
+ public:
+  /// Takes in what is new. Errors: Unavailable (it cannot be read)
+  Result<void> read(const std::filesystem::path& kmsg);
+  std::vector<Symptom> symptoms() const;
+
+ private:
+  void absorb(std::string_view line);
+  std::uint64_t next_ = 0;
+  std::map<std::pair<std::string, std::string>, Symptom> seen_;  ///< by id and device
+};
+
+}  // namespace muster::agent

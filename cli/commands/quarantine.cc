@@ -1,0 +1,56 @@
+// quarantine: who is held out of the pools, and letting go by a person's word.
+#include "cli/commands/commands.h"
+#include "cli/controller.h"
+#include "inventory/hostlist.h"
+#include "lifecycle/quarantine.h"
+
+#include <nlohmann/json.hpp>
+
+#include <iostream>
+
+namespace muster::cli {
+
+int quarantineList(const Options& options) {
+  auto store = lifecycle::openStore(options.storeUrl());
+  if (!store) return report(store.error());
+  const auto entries = lifecycle::Quarantine(**store).entries();
+  if (!entries) return report(entries.error());
+  nlohmann::json out = nlohmann::json::array();
+  for (const auto& [node, entry] : *entries) {
+    if (!options.json) std::cout << fmt::format("{:<12} {}  by {}: {}\n", node.str(), muster::toString(entry.since), entry.by, entry.reason);
+    out.push_back({{"node", node.str()}, {"since", muster::toString(entry.since)}, {"by", entry.by}, {"reason", entry.reason}, {"evidence", entry.evidence}});
+  }
+  if (options.json) std::cout << out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  if (!options.json && entries->empty()) std::cout << "no node is in quarantine\n";
+  return kOk;
+}
+
+int quarantineHold(const Options& options, const std::string& nodes, const std::string& reason) {
+  const auto cluster = loadCluster(options);
+  if (!cluster) return report(cluster.error());
+  const auto names = inventory::expandHostlist(nodes);
+  if (!names) return report(names.error());
+  for (const auto& name : *names)
+    if (!cluster->findNode(NodeName(name))) return report(Error(ErrorCode::NotFound, fmt::format("node {} is not in the inventory; nothing was done", name)));
+  if (const auto made = io::makeDirs(options.state); !made) return report(made.error());
+  auto store = lifecycle::openStore(options.storeUrl());
+  if (!store) return report(store.error());
+  lifecycle::Quarantine quarantine(**store);
+  for (const auto& name : *names) {
+    const auto held = quarantine.hold(NodeName(name), {SystemClock().now(), userName() + "@" + hostName(), reason, ""});
+    if (!held) return report(held.error());
+    std::cout << fmt::format("{}: {}\n", name, *held ? "in quarantine; `muster keep` or `muster apply` drains it" : "was in quarantine already");
+  }
+  return kOk;
+}
+
+int quarantineLift(const Options& options, const std::string& node, const std::string& reason) {
+  auto store = lifecycle::openStore(options.storeUrl());
+  if (!store) return report(store.error());
+  const auto lifted = lifecycle::Quarantine(**store).lift(NodeName(node), userName() + "@" + hostName(), reason, SystemClock().now());
+  if (!lifted) return report(lifted.error());
+  std::cout << fmt::format("{} is out of quarantine; `muster apply --nodes {}` validates what is unmet and joins it\n", node, node);
+  return kOk;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,116 @@
+#include "keep/breakers.h"
+
+#include "lifecycle/json.h"
+
+namespace muster::keep {
+namespace {
+
+using namespace lifecycle;
+using nlohmann::json;
+
+constexpr const char* kKey = "keep.breakers";
+constexpr int kMaxTries = 16;
+constexpr std::string_view kAdvice =
+    "look at what these nodes have in common (an edited inventory, a driver, a power feed); then `muster keep --acknowledge --reason TEXT`: "
+    "those that are then still bad are drained";
+
+Result<BreakerStates> parse(const std::optional<std::string>& text) {
+  BreakerStates out;
+  if (!text || text->empty()) return out;
+  const auto all = json::parse(*text, nullptr, false);
+  if (!all.is_object()) return fail(ErrorCode::Corrupt, "the state of keep's circuit breakers in the store is damaged");
+  for (const auto& [pool, value] : all.items()) {
+    const auto nodes = value.is_object() ? value.value("nodes", json::array()) : json();
+    if (!nodes.is_array()) return fail(ErrorCode::Corrupt, "the state of keep's circuit breakers in the store is damaged");
+    auto& state = out[pool];
+    state.open = value.value("open", true);
+    for (const auto& node : nodes)
+      if (node.is_string()) state.nodes.insert(NodeName(node.get<std::string>()));
+  }
+  return out;
+}
+
+std::string print(const BreakerStates& states) {
+  json all = json::object();
+  for (const auto& [pool, state] : states) {
+    json nodes = json::array();
+    for (const auto& node : state.nodes) nodes.push_back(node.str());
+    all[pool] = {{"open", state.open}, {"nodes", std::move(nodes)}};
+  }
+  return canonical(all);
+}
+
+}  // namespace
+
+FacetRef breakerFacet(const std::string& pool) { return {Subject::cluster(), FacetName("keep.breaker." + pool)}; }
+
+Result<BreakerStates> Breakers::read() const {
+  TRY(text, store_.getValue(kKey));
+  return parse(text);
+}
+
+Result<void> Breakers::update(const std::function<bool(BreakerStates&)>& change) {
+  for (int tries = 0; tries < kMaxTries; ++tries) {
+    TRY(before, store_.getValue(kKey));
+    TRY(states, parse(before));
+    if (!change(states)) return {};
+    TRY(done, store_.exchangeValue(kKey, before, print(states)));
+    if (done) return {};
+  }
+  return fail(ErrorCode::Unavailable, "the state of keep's circuit breakers is changed by somebody else all the time");
+}
+
+Result<void> Breakers::trip(const Trip& trip, WallTime at) {
+  bool was_open = false;
+  TRY_OK(update([&](BreakerStates& states) {
+    auto& state = states[trip.pool];
+    was_open = state.open;
+    const auto before = std::exchange(state, BreakerState{true, trip.nodes});
+    if (before.open) state.nodes.insert(before.nodes.begin(), before.nodes.end());
+    return before != state;
+  }));
+  if (was_open) return {};
+  json nodes = json::array();
+  for (const auto& node : trip.nodes) nodes.push_back(node.str());
+  const auto evidence = canonical({{"nodes", std::move(nodes)}, {"would_be_out", trip.would_be_out}, {"of", trip.of}, {"allowed", trip.allowed}});
+  TRY_OK(store_.addFinding({breakerFacet(trip.pool), Severity::Error, trip.text(), evidence, std::string(kAdvice), at}));
+  TRY(sequence, store_.addEvent({0, at, EventKind::FindingRaised, Subject::cluster(), "", "CIRCUIT BREAKER: " + trip.text()}));
+  (void)sequence;
+  return {};
+}
+
+Result<BreakerStates> Breakers::acknowledge(const std::string& who, const std::string& reason, WallTime at) {
+  BreakerStates said;
+  TRY_OK(update([&said](BreakerStates& states) {
+    said.clear();
+    for (auto& [pool, state] : states) {
+      if (!state.open) continue;
+      state.open = false;
+      said.emplace(pool, state);
+    }
+    return !said.empty();
+  }));
+  for (const auto& [pool, state] : said) {
+    const auto text = fmt::format("{} acknowledges the circuit breaker of pool {} ({} nodes): {}", who, pool, state.nodes.size(), reason);
+    TRY(sequence, store_.addEvent({0, at, EventKind::Note, Subject::cluster(), "", text}));
+    (void)sequence;
+    TRY_OK(store_.clearFindings(breakerFacet(pool)));
+  }
+  return said;
+}
+
+Result<void> Breakers::forgetTheWell(const std::set<NodeName>& in_trouble) {
+  return update([&in_trouble](BreakerStates& states) {
+    bool changed = false;
+    for (auto it = states.begin(); it != states.end();) {
+      auto& state = it->second;
+      if (!state.open) changed = std::erase_if(state.nodes, [&](const NodeName& node) { return !in_trouble.contains(node); }) > 0 || changed;
+      const bool over = !state.open && state.nodes.empty();
+      changed = changed || over;
+      it = over ? states.erase(it) : std::next(it);
+    }
+    return changed;
+  });
+}
+
+}  // namespace muster::keep

@@ -1,0 +1,355 @@
+#include "keep/keeper.h"
+
+#include "base/log.h"
+#include "keep/health_phase.h"
+#include "lifecycle/json.h"
+#include "lifecycle/quarantine.h"
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
+#include <algorithm>
+
+namespace muster::keep {
+namespace {
+
+using namespace lifecycle;
+using nlohmann::json;
+using std::chrono::seconds;
+
+constexpr const char* kHeartbeat = "keep.heartbeat";
+constexpr seconds kSilentAfter{120};
+constexpr std::string_view kCertificateFacet = "certificate";
+constexpr std::size_t kJournalRead = 64;  ///< the newest intents of a node that is in trouble
+constexpr std::string_view kRepair = "repair: ";  ///< begins the reason of repairs
+
+/// Of the shape that the planner gives its own drains, so that either finds the other's intent.
+Action drainAction(const inventory::Cluster& cluster, const Exclusion& exclusion, const std::string& phase) {
+  const FacetRef facet{Subject(exclusion.node), FacetName(std::string(kPoolFacet))};
+  Action action;
+  action.id = facet.str() + std::string(kDrainSuffix);
+  action.facet = facet;
+  action.phase = phase;
+  action.from = std::string(kPoolIn);
+  action.to = std::string(kPoolDrained);
+  action.reason = std::string(kAdmission) + exclusion.reason;
+  action.disruption = Disruption::Drain;
+  action.expected = kDrainExpected;
+  action.deadline = drainDeadlineOf(cluster, facet.subject);
+  return action;
+}
+
+std::string phaseThatWants(const inventory::Cluster& cluster, const Phases& phases, const FacetRef& facet, const FactSet& facts) {
+  for (const auto* phase : phases)
+    for (const auto& goal : phase->goals(cluster, facet.subject, facts))
+      if (goal.facet == facet) return std::string(phase->name());
+  return {};
+}
+
+}  // namespace
+
+Keeper::Keeper(KeeperServices services)
+    : services_(std::move(services)),
+      engine_(services_.cluster, services_.all, services_.store, services_.clock, services_.sink),
+      look_(services_.cluster, services_.light, services_.store, services_.clock, services_.sink),
+      breakers_(services_.store),
+      changed_(std::make_shared<Signal>()) {
+  engine_.actFor(services_.origin);
+}
+
+Task<void> Keeper::run() {
+  using namespace asio::experimental::awaitable_operators;
+  auto looking = lookForEver();
+  auto acting = actForEver();
+  auto both = std::move(looking) && std::move(acting);
+  co_await std::move(both);
+}
+
+Task<void> Keeper::lookForEver() {
+  while (true) {
+    auto once = turn();
+    auto decided = co_await std::move(once);
+    if (!decided) note("keep could not finish its look: " + decided.error().str() + "; it tries again");
+    if (decided) last_trouble_.clear();
+    auto pause = services_.clock.sleep(seconds(services_.cluster.keep.interval_seconds));
+    co_await std::move(pause);
+  }
+}
+
+Async<Decision> Keeper::turn() {
+  auto look = look_.all();
+  CO_TRY(seen, co_await std::move(look));
+  CO_TRY(states, breakers_.read());
+  auto decision = decide(services_.cluster, seen.facts, states);
+  CO_TRY_OK(settle(seen, decision));
+  co_return std::move(decision);
+}
+
+/// Everything that follows from a look, but the drains and repairs themselves.
+Result<void> Keeper::settle(const Seen& seen, const Decision& decision) {
+  const auto now = services_.clock.now();
+  for (const auto& trip : decision.trips) TRY_OK(breakers_.trip(trip, now));
+  if (seen.troubles.empty()) TRY_OK(breakers_.forgetTheWell(decision.in_trouble));
+  Quarantine quarantine(services_.store);
+  for (const auto* list : {&decision.drain, &decision.hold})
+    for (const auto& exclusion : *list) {
+      if (!exclusion.hold) continue;
+      TRY(is_new, quarantine.hold(exclusion.node, {now, "muster keep", exclusion.reason, exclusion.evidence}));
+      (void)is_new;
+    }
+  TRY_OK(raise(decision));
+  TRY_OK(clearWhatIsOver(seen));
+  TRY_OK(want(seen, decision));
+  return beat(decision, seen);
+}
+
+/// Says what is wrong with a node once, with its evidence; again only when it is something else.
+Result<void> Keeper::raise(const Decision& decision) {
+  for (const auto* list : {&decision.drain, &decision.held_back})
+    for (const auto& exclusion : *list) {
+      if (exclusion.facet.facet.str() == kQuarantineFacet) continue;  // its own list has said it
+      auto [known, is_new] = raised_.try_emplace(exclusion.facet, exclusion.reason);
+      if (!is_new && known->second == exclusion.reason) continue;
+      known->second = exclusion.reason;
+      TRY_OK(services_.store.clearFindings(exclusion.facet));
+      const auto severity = exclusion.facet.facet.str() == kCertificateFacet ? Severity::Warning : Severity::Error;
+      TRY_OK(services_.store.addFinding(
+          {exclusion.facet, severity, exclusion.reason, exclusion.evidence, exclusion.what_to_do, services_.clock.now()}));
+    }
+  return {};
+}
+
+/// A health fact that is well again ends its findings, whoever raised them; certificates' end when the gates are passed, by the engine.
+Result<void> Keeper::clearWhatIsOver(const Seen& seen) {
+  TRY(findings, services_.store.findings(nullptr));
+  std::set<FacetRef> over;
+  for (const auto& finding : findings)
+    if (finding.facet.facet.str().starts_with(kHealthPrefix) && seen.facts.value(finding.facet.subject, finding.facet.facet) == kHealthy)
+      over.insert(finding.facet);
+  for (const auto& facet : over) {
+    raised_.erase(facet);
+    TRY_OK(services_.store.clearFindings(facet));
+  }
+  return {};
+}
+
+/// A repair of a node that no longer takes jobs, if the inventory lets keep do it.
+std::optional<Action> Keeper::repairOf(const inventory::Node& node, const FactSet& facts) const {
+  const Subject subject(node.name);
+  const auto& allowed = services_.cluster.keep.repairs;
+  const auto pool = facts.value(subject, FacetName(std::string(kPoolFacet)));
+  if (pool != kPoolDrained || facts.value(subject, FacetName(std::string(kQuarantineFacet))) != kQuarantineNone) return std::nullopt;
+  for (const auto* phase : services_.all)
+    for (const auto& goal : phase->goals(services_.cluster, subject, facts)) {
+      const auto* fact = facts.find(subject, goal.facet.facet);
+      if (!fact || goal.disruption != Disruption::Reset || !goal.blocked.empty()) continue;
+      const auto action = actionWordOf(*fact);
+      const bool may = (action == toString(HealthAction::Reset) && std::find(allowed.begin(), allowed.end(), inventory::Repair::Reset) != allowed.end()) ||
+                       (action == toString(HealthAction::Reboot) && std::find(allowed.begin(), allowed.end(), inventory::Repair::Reboot) != allowed.end());
+      if (!may) continue;
+      return Action{goal.facet.str(), goal.facet, std::string(phase->name()), fact->value, goal.want, std::string(kRepair) + goal.why, goal.disruption,
+                    goal.expected, goal.deadline, {}, ""};
+    }
+  return std::nullopt;
+}
+
+/// What is to be done, each once: drains, repairs, and what already runs and is neither over nor in vain.
+std::map<std::string, Action> Keeper::actionsFor(const Seen& seen, const Decision& decision) const {
+  std::map<std::string, Action> now;
+  for (const auto& [id, action] : wanted_) {
+    const auto node = action.facet.subject.node();
+    const bool own_end = action.disruption != Disruption::Drain;  // repairs and recovery end by themselves
+    if (own_end || decision.in_trouble.contains(node) || decision.unknown.contains(node)) now.emplace(id, action);
+  }
+  // The words of the first reason stay: a running drain is not begun again because a second symptom came.
+  for (const auto& exclusion : decision.drain) {
+    const FacetRef facet{Subject(exclusion.node), FacetName(std::string(kPoolFacet))};
+    auto action = drainAction(services_.cluster, exclusion, phaseThatWants(services_.cluster, services_.light, facet, seen.facts));
+    if (!isPatient(action.id)) now.try_emplace(action.id, std::move(action));
+  }
+  for (const auto& node : services_.cluster.nodes)
+    if (decision.in_trouble.contains(node.name))
+      if (auto action = repairOf(node, seen.facts); action && !isPatient(action->id)) now.try_emplace(action->id, std::move(*action));
+  return now;
+}
+
+bool Keeper::isPatient(const std::string& id) const {
+  const auto found = patience_.find(id);
+  return found != patience_.end() && services_.clock.steady() < found->second.not_before;
+}
+
+/// The next step for nodes with an error that take no jobs. What is under way is not stepped over.
+Result<void> Keeper::recover(const Seen& seen, std::map<std::string, Action>& now) {
+  if (!services_.recovery || services_.cluster.keep.recovery.empty()) return {};
+  TRY(findings, services_.store.findings(nullptr));
+  TRY(held, Quarantine(services_.store).entries());
+  std::set<Subject> asked;
+  for (const auto& [id, action] : now) asked.insert(action.facet.subject);
+  for (const auto& finding : findings) {
+    const auto& subject = finding.facet.subject;
+    if (finding.severity != Severity::Error || subject.isCluster() || !asked.insert(subject).second || held.contains(subject.node())) continue;
+    const auto* node = services_.cluster.findNode(subject.node());
+    const auto pool = seen.facts.value(subject, FacetName(std::string(kPoolFacet)));
+    if (!node || mayTakeJobs(pool) || (!pool && !services_.cluster.profileOf(*node).pool.empty())) continue;  // not known is not out
+    TRY(journal, services_.store.intentsOf(subject, kJournalRead));
+    auto step = nextStep(journal, services_.cluster.keep, services_.clock.now());
+    if (!step || isPatient(step->action.id)) continue;
+    if (step->rung == inventory::Rung::Quarantine) {
+      TRY(is_new, Quarantine(services_.store).hold(node->name, {services_.clock.now(), "muster keep", step->why, finding.evidence}));
+      (void)is_new;
+      continue;
+    }
+    if (step->rung != inventory::Rung::Retry) services_.recovery->ask(subject, step->rung);
+    now.emplace(step->action.id, std::move(step->action));
+  }
+  return {};
+}
+
+/// Intents of ours that are open and lead nowhere: the node is well again, or another keep was stopped after the last step.
+Result<std::set<std::string>> Keeper::leftOver(const std::map<std::string, Action>& actions, const Decision& decision) {
+  std::set<std::string> out;
+  settled_subjects_.clear();
+  TRY(open, services_.store.openIntents());
+  for (const auto& intent : open) {
+    const auto& action = intent.action;
+    const bool ours = action.reason.starts_with(kAdmission) || action.reason.starts_with(kRepair) || action.reason.starts_with(kRecovery);
+    if (!ours || actions.contains(action.id) || action.facet.subject.isCluster() || decision.unknown.contains(action.facet.subject.node())) continue;
+    out.insert(action.id);
+    settled_subjects_.insert(action.facet.subject);
+  }
+  return out;
+}
+
+Result<void> Keeper::want(const Seen& seen, const Decision& decision) {
+  auto now = actionsFor(seen, decision);
+  TRY_OK(recover(seen, now));
+  TRY(left, leftOver(now, decision));
+  const bool same = now.size() == wanted_.size() &&
+                    std::equal(now.begin(), now.end(), wanted_.begin(), [](const auto& a, const auto& b) { return a.first == b.first; });
+  if (same && (acting_ || left.empty())) return {};
+  wanted_ = std::move(now);
+  settles_ = std::move(left);
+  for (const auto& [id, action] : wanted_) look_.doubt(action.facet.subject);
+  for (const auto& subject : settled_subjects_) look_.doubt(subject);
+  changed_->set();
+  return {};
+}
+
+/// Drains that the last plan has brought to their end before it was dropped.
+std::set<std::string> Keeper::finishedDrains(const std::map<std::string, Action>& actions) const {
+  std::set<std::string> out;
+  auto open = services_.store.openIntents();
+  for (const auto& [id, action] : actions) {
+    const auto facts = services_.store.factsOf(action.facet.subject);
+    const bool drained = facts && std::any_of(facts->begin(), facts->end(), [&action](const Fact& fact) {
+      return fact.facet == action.facet.facet && fact.value == action.to;
+    });
+    const bool is_open = !open || std::any_of(open->begin(), open->end(), [&id = id](const Intent& intent) { return intent.action.id == id; });
+    if (drained && !is_open) out.insert(id);
+  }
+  return out;
+}
+
+Plan Keeper::planOf(const std::map<std::string, Action>& actions) const {
+  const auto finished = finishedDrains(actions);
+  Plan plan;
+  plan.inventory_digest = services_.cluster.digest;
+  plan.policy.only = settled_subjects_;
+  plan.policy.settles = settles_;
+  for (const auto& [id, action] : actions) {
+    plan.policy.only.insert(action.facet.subject);
+    if (finished.contains(id)) continue;
+    plan.facts_used.emplace(action.facet, action.from);
+    plan.actions.push_back(action);
+  }
+  plan.facts_digest = digestOf(plan.facts_used);
+  return plan;
+}
+
+Task<void> Keeper::actForEver() {
+  using namespace asio::experimental::awaitable_operators;
+  while (true) {
+    if (changed_->isSet()) changed_ = std::make_shared<Signal>();
+    const auto changed = changed_;
+    if (wanted_.empty() && settles_.empty()) {
+      auto wait = changed->wait();
+      co_await std::move(wait);
+      continue;
+    }
+    const auto plan = planOf(wanted_);
+    auto work = engine_.apply(plan);
+    auto wait = changed->wait();
+    auto either = std::move(work) || std::move(wait);
+    acting_ = true;
+    auto first = co_await std::move(either);
+    acting_ = false;
+    if (first.index() != 0) continue;  // another plan; what this one began is taken up
+    const auto& report = std::get<0>(first);
+    if (report) learn(plan, *report);
+    if (!report) note("keep could not act: " + report.error().str() + "; it tries again");
+    for (const auto& action : plan.actions) look_.doubt(action.facet.subject);
+    wanted_.clear();  // the next look says what is left
+    settles_.clear();
+    auto pause = services_.clock.sleep(seconds(1));
+    co_await std::move(pause);
+  }
+}
+
+/// What did not end well is tried again later and later; what did is forgotten.
+void Keeper::learn(const Plan& plan, const ApplyReport& report) {
+  for (const auto& action : plan.actions) {
+    const bool failed = std::any_of(report.problems.begin(), report.problems.end(),
+                                    [&action](const std::string& problem) { return problem.starts_with(action.id + ": "); });
+    if (!failed) {
+      patience_.erase(action.id);
+      continue;
+    }
+    auto& patience = patience_[action.id];
+    patience.not_before = services_.clock.steady() + patience.next;
+    patience.next = std::min(patience.next * 2, kLongestRetry);
+  }
+}
+
+void Keeper::note(std::string text) {
+  if (std::exchange(last_trouble_, text) == text) return;
+  logWarning("keep", "{}", text);
+  Event event{0, services_.clock.now(), EventKind::Note, Subject::cluster(), "", std::move(text)};
+  if (auto stored = services_.store.addEvent(event); stored) event.sequence = *stored;
+  if (services_.sink) services_.sink(event);
+}
+
+// ---- what others are told -----------------------------------------------------------------------------------------------
+
+Result<void> Keeper::beat(const Decision& decision, const Seen& seen) {
+  json troubles = json::array();
+  for (const auto& [trouble, node] : seen.troubles) troubles.push_back(trouble);
+  const json beat = {{"at", muster::toString(services_.clock.now())},     {"holder", services_.origin.holder},
+                     {"draining", decision.drain.size()},         {"held_back", decision.held_back.size()},
+                     {"troubles", std::move(troubles)}};
+  return services_.store.putValue(kHeartbeat, canonical(beat));
+}
+
+Result<KeepStatus> keepStatus(Store& store, WallTime now) {
+  KeepStatus out;
+  TRY(text, store.getValue(kHeartbeat));
+  TRY(states, Breakers(store).read());
+  if (text) {
+    const auto beat = json::parse(*text, nullptr, false);
+    const auto at = beat.is_object() ? parseWallTime(beat.value("at", "")) : Result<WallTime>(fail(ErrorCode::Corrupt, "no time"));
+    out.running = at && now - *at < kSilentAfter;
+    if (at)
+      out.text = out.running ? fmt::format("keep: runs; {} nodes are on their way out of their pools\n", beat.value("draining", 0))
+                             : fmt::format("keep: does not run; it looked last at {}\n", muster::toString(*at));
+    if (out.running && beat.is_object())
+      for (const auto& trouble : beat.value("troubles", json::array()))
+        if (trouble.is_string()) out.text += fmt::format("keep: cannot look: {}\n", trouble.get<std::string>());
+  }
+  for (const auto& [pool, state] : states) {
+    if (!state.open) continue;
+    out.tripped = true;
+    out.text += fmt::format("keep: STOPPED in pool {}: {} nodes would be drained; `muster why @cluster`, then `muster keep --acknowledge --reason TEXT`\n",
+                            pool, state.nodes.size());
+  }
+  return out;
+}
+
+}  // namespace muster::keep

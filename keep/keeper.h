@@ -1,0 +1,91 @@
+// Keeper: `muster keep`, the controller that stays. It looks often and lightly, takes out of their pools the nodes that may not take
+// jobs, quarantines, and – only where the inventory's `keep` says so – repairs. docs/adr/0015, docs/keep.md
+//
+// Two coroutines on the control thread: one looks and decides every interval, the other carries out what was decided, as plans
+// through the engine, so that every drain is a journaled intent with a reason. When the decision changes while jobs are still waited
+// for, the running plan is dropped as by a crash and the next one takes its intents up again.
+#pragma once
+
+#include "keep/breakers.h"
+#include "keep/look.h"
+#include "keep/recovery.h"
+#include "lifecycle/coordinate.h"
+#include "lifecycle/engine.h"
+
+#include <map>
+#include <memory>
+#include <string>
+
+namespace muster::keep {
+
+inline constexpr std::chrono::seconds kFirstRetry{20};    ///< after a drain or a repair that failed; doubles
+inline constexpr std::chrono::seconds kLongestRetry{600};
+
+/// What the keeper works with; borrowed.
+struct KeeperServices {
+  const inventory::Cluster& cluster;
+  lifecycle::Phases all;    ///< for acting
+  lifecycle::Phases light;  ///< for looking
+  lifecycle::Store& store;
+  Clock& clock;
+  lifecycle::EventSink sink;
+  lifecycle::Origin origin;
+  RecoverySteps* recovery = nullptr;  ///< one of `all`; null: nothing is recovered
+};
+
+class Keeper {
+ public:
+  explicit Keeper(KeeperServices services);
+
+  /// Never ends by itself; ends by cancellation, as by a crash.
+  Task<void> run();
+  /// One look and what is decided from it, for `run` and for tests. Errors: of the store
+  Async<Decision> turn();
+  /// What is to be done now, by action id; empty: nothing.
+  const std::map<std::string, lifecycle::Action>& wanted() const { return wanted_; }
+
+ private:
+  struct Patience {
+    std::chrono::steady_clock::time_point not_before{};
+    std::chrono::seconds next = kFirstRetry;
+  };
+  Task<void> lookForEver();
+  Task<void> actForEver();
+  Result<void> settle(const Seen& seen, const Decision& decision);
+  Result<void> raise(const Decision& decision);
+  Result<void> clearWhatIsOver(const Seen& seen);
+  Result<void> want(const Seen& seen, const Decision& decision);
+  std::map<std::string, lifecycle::Action> actionsFor(const Seen& seen, const Decision& decision) const;
+  Result<void> recover(const Seen& seen, std::map<std::string, lifecycle::Action>& now);
+  bool isPatient(const std::string& id) const;
+  std::optional<lifecycle::Action> repairOf(const inventory::Node& node, const lifecycle::FactSet& facts) const;
+  Result<std::set<std::string>> leftOver(const std::map<std::string, lifecycle::Action>& actions, const Decision& decision);
+  std::set<std::string> finishedDrains(const std::map<std::string, lifecycle::Action>& actions) const;
+  lifecycle::Plan planOf(const std::map<std::string, lifecycle::Action>& actions) const;
+  void learn(const lifecycle::Plan& plan, const lifecycle::ApplyReport& report);
+  Result<void> beat(const Decision& decision, const Seen& seen);
+  void note(std::string text);
+
+  KeeperServices services_;
+  lifecycle::Engine engine_;
+  LightLook look_;
+  Breakers breakers_;
+  std::map<std::string, lifecycle::Action> wanted_;
+  std::set<std::string> settles_;  ///< action ids of intents of ours that nothing wants any more
+  std::set<lifecycle::Subject> settled_subjects_;
+  bool acting_ = false;
+  std::map<std::string, Patience> patience_;
+  std::map<lifecycle::FacetRef, std::string> raised_;  ///< findings of this process
+  std::shared_ptr<lifecycle::Signal> changed_;
+  std::string last_trouble_;
+};
+
+/// What `muster status` says of keep: when it looked last, and which breakers are open.
+struct KeepStatus {
+  bool running = false;  ///< it has looked within the last minute
+  std::string text;      ///< one line or more, for people; empty: there never was a keep
+  bool tripped = false;
+};
+Result<KeepStatus> keepStatus(lifecycle::Store& store, WallTime now);
+
+}  // namespace muster::keep

@@ -1,0 +1,115 @@
+#include "keep/symptoms.h"
+
+#include <algorithm>
+#include <array>
+
+namespace muster::keep {
+namespace {
+
+using enum HealthAction;
+
+constexpr std::string_view kXid = "NVIDIA XID catalogue; OCI and AWS tables";
+constexpr std::string_view kDcgm = "DCGM policy and diagnostic limits";
+constexpr std::string_view kOurs = "operators' practice; set another limit in keep.symptoms";
+
+constexpr std::string_view kResetAdvice = "reset the GPU (a reboot does), then run the gates again";
+constexpr std::string_view kReturn = "it came back after a reset: contact the vendor, `muster rma` gathers the evidence";
+constexpr std::string_view kJob = "look at the job that ran there; the hardware is not to blame";
+constexpr std::string_view kLinks = "check NVLink and NVSwitch: `nvidia-smi nvlink -s`, Fabric Manager's log; reset all GPUs of the node together";
+
+constexpr SymptomRow reset(std::string_view id, HealthAction again = Watch) { return {id, Reset, kResetAdvice, kXid, 1, again}; }
+constexpr SymptomRow job(std::string_view id) { return {id, Watch, kJob, kXid}; }
+constexpr SymptomRow info(std::string_view id) { return {id, Watch, "for information", kXid}; }
+constexpr SymptomRow link(std::string_view id) { return {id, Drain, kLinks, kXid}; }
+
+constexpr std::array kRows = {
+    // The driver itself says what a GPU needs, in the words of XID 154: the number alone says nothing.
+    SymptomRow{"xid.154", Reboot, "the driver asks for a reboot of the node", kXid, 1, Rma, "Node Reboot"},
+    SymptomRow{"xid.154", Reset, "the driver asks for a reset of the GPU", kXid, 1, Rma, "Reset"},
+    SymptomRow{"xid.154", Drain, "the driver asks to drain the GPU's peers", kXid, 1, Watch, "Drain"},
+    info("xid.154"),
+    SymptomRow{"xid.79", Reboot, "the GPU has fallen off the bus: check seating and power, reboot", kXid, 1, Rma},
+    SymptomRow{"xid.151", Reboot, "reboot the node", kXid},
+    SymptomRow{"xid.168", Reboot, "reboot the node", kXid},
+    SymptomRow{"xid.54", Drain, "check the GPU's auxiliary power leads", kXid},
+    reset("xid.46"), reset("xid.48", Rma), reset("xid.62"), reset("xid.64", Rma), reset("xid.95", Rma), reset("xid.109"),
+    reset("xid.110"), reset("xid.119"), reset("xid.120"), reset("xid.136"), reset("xid.140", Rma), reset("xid.143"),
+    reset("xid.155"), reset("xid.156"), reset("xid.158"),
+    link("xid.74"), link("xid.144"), link("xid.145"), link("xid.146"), link("xid.147"), link("xid.148"), link("xid.149"), link("xid.150"),
+    job("xid.8"), job("xid.11"), job("xid.13"), job("xid.31"), job("xid.32"), job("xid.39"), job("xid.40"), job("xid.41"), job("xid.68"),
+    job("xid.69"), job("xid.94"), job("xid.126"), job("xid.127"), job("xid.128"), job("xid.129"), job("xid.130"), job("xid.131"),
+    job("xid.132"), job("xid.133"), job("xid.134"), job("xid.135"),
+    info("xid.43"), info("xid.44"), info("xid.63"), info("xid.92"), info("xid.93"), info("xid.106"), info("xid.107"), info("xid.121"),
+    info("xid.137"), info("xid.141"),
+
+    SymptomRow{"gpu.ecc-uncorrected", Reset, kResetAdvice, kDcgm, 1, Rma},
+    SymptomRow{"gpu.remap-failure", Rma, "a row could not be remapped: the GPU's spare rows are used up", kXid},
+    SymptomRow{"gpu.remap-pending", Reset, "a row is remapped at the next reset of the GPU", kXid},
+    SymptomRow{"gpu.rows-remapped", Rma, "so many remapped rows are beyond what the vendor accepts", kDcgm, 512},
+    SymptomRow{"gpu.ecc-off", Drain, "switch ECC on: `nvidia-smi -e 1`, then reset the GPU", kDcgm},
+    SymptomRow{"gpu.lost", Reboot, "fewer GPUs than before: check seating and power, reboot", kXid, 1, Rma},
+    SymptomRow{"gpu.nvlink-down", Drain, kLinks, kDcgm},
+    SymptomRow{"gpu.pcie-replays", Watch, "reseat the GPU if it is also slow", kDcgm, 80},
+    SymptomRow{"gpu.throttled", Watch, "check cooling and power of the node", kDcgm},
+
+    SymptomRow{"disk.read-only", Drain, "the file system went read-only after an error: look at the disk, then reboot or image it again", kOurs},
+    SymptomRow{"disk.io-error", Drain, "look at the disk and its cable: `smartctl -x`", kOurs, 10},
+    SymptomRow{"disk.failing", Rma, "the disk itself says that it fails: replace it", "SMART overall health, NVMe critical warning"},
+    SymptomRow{"disk.worn", Watch, "plan the disk's replacement", "NVMe percentage used"},
+
+    SymptomRow{"network.link-flaps", Drain, "clean or replace the cable or transceiver, then look at the switch's port", kOurs, 10},
+    SymptomRow{"network.link-down", Drain, "plug in or replace the cable; look at the switch's port", kOurs},
+    SymptomRow{"network.errors", Watch, "look at the port's counters: `perfquery -x`", kOurs, 1000},
+
+    SymptomRow{"system.fabric-manager", Drain, "start it and look at its log: `journalctl -u nvidia-fabricmanager`", "Fabric Manager user guide"},
+    SymptomRow{"system.unit-failed", Watch, "`systemctl status` of the unit says why", kOurs},
+    SymptomRow{"system.mce", Drain, "an uncorrected hardware error: look at the BMC's event log", "Linux EDAC"},
+    SymptomRow{"system.blind.gpu", Drain, "its GPUs cannot be watched: see its words", kOurs},
+    SymptomRow{"system.blind.*", Watch, "install what is missing, or look at the agent's log", kOurs},
+    SymptomRow{"system.agent-silent", Watch, "start muster-agent on the node, or look at its network", kOurs},
+};
+
+bool fits(std::string_view pattern, std::string_view id) {
+  if (!pattern.ends_with('*')) return pattern == id;
+  return id.starts_with(pattern.substr(0, pattern.size() - 1));
+}
+
+/// What a change of state has led to; the state before it is in the same line ("changed from 0x1 (GPU Reset Required) to 0x0 (None)").
+std::string_view outcomeOf(std::string_view text) {
+  const auto to = text.rfind(" to ");
+  return to == std::string_view::npos ? text : text.substr(to);
+}
+
+}  // namespace
+
+std::span<const SymptomRow> symptomRows() { return kRows; }
+
+std::string_view groupOf(std::string_view id) {
+  const auto first = id.substr(0, id.find('.'));
+  if (first == "xid" || first == "gpu") return "gpu";
+  if (first == "disk" || first == "network") return first;
+  return "system";
+}
+
+Verdict judge(const agent::Symptom& symptom, int boots_before, const std::vector<inventory::SymptomRule>& rules) {
+  for (const bool exact : {true, false})
+    for (const auto& rule : rules) {
+      if (rule.name.ends_with('*') == exact || !fits(rule.name, symptom.id)) continue;
+      const bool enough = symptom.count >= static_cast<std::uint64_t>(rule.at_least);
+      return {enough ? rule.action : Watch, rule.advice};
+    }
+  for (const auto& row : kRows) {
+    if (!fits(row.symptom, symptom.id) || outcomeOf(symptom.text).find(row.text) == std::string_view::npos) continue;
+    if (symptom.count < row.at_least) return {Watch, std::string(row.advice)};
+    if (boots_before > 0 && row.again != Watch) return {row.again, std::string(kReturn)};
+    return {row.action, std::string(row.advice)};
+  }
+  return {Watch, "muster's table does not know it; look it up, and say in keep.symptoms what it means here", false};
+}
+
+std::string_view toString(HealthAction action) {
+  constexpr std::array<std::string_view, inventory::kHealthActions> kWords = {"watch", "drain", "reset", "reboot", "quarantine", "rma"};
+  return kWords.at(static_cast<std::size_t>(action));
+}
+
+}  // namespace muster::keep

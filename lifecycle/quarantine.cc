@@ -1,0 +1,98 @@
+#include "lifecycle/quarantine.h"
+
+#include "lifecycle/json.h"
+
+namespace muster::lifecycle {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kKey = "quarantine";  ///< one value of the store: {NODE: {since, by, reason, evidence}}
+constexpr int kMaxTries = 16;               ///< another process may change it in between
+
+Result<std::map<NodeName, QuarantineEntry>> parse(const std::optional<std::string>& text) {
+  std::map<NodeName, QuarantineEntry> out;
+  if (!text) return out;
+  const auto list = json::parse(*text, nullptr, false);
+  if (!list.is_object()) return fail(ErrorCode::Corrupt, "the list of quarantined nodes in the store is damaged");
+  for (const auto& [name, value] : list.items()) {
+    if (!value.is_object()) return fail(ErrorCode::Corrupt, "the quarantine of " + name + " in the store is damaged");
+    QuarantineEntry entry;
+    TRY(since, parseWallTime(value.value("since", "")));
+    entry.since = since;
+    entry.by = value.value("by", "");
+    entry.reason = value.value("reason", "");
+    entry.evidence = value.value("evidence", "");
+    out.emplace(NodeName(name), std::move(entry));
+  }
+  return out;
+}
+
+std::string print(const std::map<NodeName, QuarantineEntry>& entries) {
+  json list = json::object();
+  for (const auto& [node, entry] : entries)
+    list[node.str()] = {{"since", muster::toString(entry.since)}, {"by", entry.by}, {"reason", entry.reason}, {"evidence", entry.evidence}};
+  return canonical(list);
+}
+
+/// Changes the list in one exchange; `change` answers whether there is anything to write.
+Result<bool> update(Store& store, const std::function<bool(std::map<NodeName, QuarantineEntry>&)>& change) {
+  for (int tries = 0; tries < kMaxTries; ++tries) {
+    TRY(before, store.getValue(kKey));
+    TRY(entries, parse(before));
+    if (!change(entries)) return false;
+    TRY(done, store.exchangeValue(kKey, before, print(entries)));
+    if (done) return true;
+  }
+  return fail(ErrorCode::Unavailable, "the list of quarantined nodes is changed by somebody else all the time");
+}
+
+}  // namespace
+
+Result<std::map<NodeName, QuarantineEntry>> Quarantine::entries() const {
+  TRY(text, store_.getValue(kKey));
+  return parse(text);
+}
+
+Result<std::optional<QuarantineEntry>> Quarantine::find(const NodeName& node) const {
+  TRY(all, entries());
+  const auto found = all.find(node);
+  return found == all.end() ? std::optional<QuarantineEntry>() : std::optional(found->second);
+}
+
+Result<bool> Quarantine::hold(const NodeName& node, QuarantineEntry entry) {
+  TRY(is_new, update(store_, [&](auto& entries) { return entries.emplace(node, entry).second; }));
+  if (!is_new) return false;
+  const FacetRef facet{Subject(node), FacetName(std::string(kQuarantineFacet))};
+  TRY_OK(store_.addFinding({facet, Severity::Error, "in quarantine: " + entry.reason, entry.evidence, liftAdvice(node), entry.since}));
+  const auto text = fmt::format("quarantined by {}: {}", entry.by, entry.reason);
+  TRY(sequence, store_.addEvent({0, entry.since, EventKind::FindingRaised, Subject(node), "", text}));
+  (void)sequence;
+  return true;
+}
+
+Result<void> Quarantine::lift(const NodeName& node, const std::string& who, const std::string& reason, WallTime at) {
+  if (reason.empty()) return fail(ErrorCode::InvalidInput, "a quarantine is lifted for a reason; say --reason TEXT");
+  TRY(lifted, update(store_, [&](auto& entries) { return entries.erase(node) > 0; }));
+  if (!lifted) return fail(ErrorCode::NotFound, node.str() + " is not in quarantine; `muster quarantine list` shows who is");
+  TRY(sequence, store_.addEvent({0, at, EventKind::Note, Subject(node), "", fmt::format("{} lifts its quarantine: {}", who, reason)}));
+  (void)sequence;
+  TRY_OK(store_.putFacts({{Subject(node), FacetName(std::string(kQuarantineFacet)), std::string(kQuarantineNone), at, "quarantine list", ""}}));
+  return store_.clearFindings({Subject(node), FacetName(std::string(kQuarantineFacet))});
+}
+
+Result<void> QuarantineGate::requireValid(const NodeName& node) const {
+  auto held = quarantine_.find(node);
+  if (!held) return fail(Error(ErrorCode::Denied, held.error().text()).within("quarantine"));
+  if (*held)
+    return fail(ErrorCode::Denied, fmt::format("{} is in quarantine since {}: {}; {}", node.str(), muster::toString((*held)->since), (*held)->reason,
+                                               liftAdvice(node)));
+  return certificates_.requireValid(node);
+}
+
+std::string liftAdvice(const NodeName& node) {
+  return fmt::format("repair it, then `muster quarantine lift {} --reason TEXT`; evidence for a return: `muster rma {} --out FILE`", node.str(),
+                     node.str());
+}
+
+}  // namespace muster::lifecycle

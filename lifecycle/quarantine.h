@@ -1,0 +1,55 @@
+// Quarantine: nodes that join no pool until a person lifts it. Kept in the store, so it survives every restart.
+#pragma once
+
+#include "base/clock.h"
+#include "lifecycle/certificate_gate.h"
+#include "lifecycle/store.h"
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace muster::lifecycle {
+
+inline constexpr std::string_view kQuarantineFacet = "quarantine";  ///< "none", or "held"
+inline constexpr std::string_view kQuarantineNone = "none";
+inline constexpr std::string_view kQuarantineHeld = "held";
+
+struct QuarantineEntry {
+  WallTime since{};
+  std::string by;        ///< "muster keep", or who asked for it
+  std::string reason;    ///< one sentence
+  std::string evidence;  ///< JSON, or empty
+};
+
+class Quarantine {
+ public:
+  explicit Quarantine(Store& store) : store_(store) {}
+
+  /// Errors: those of the store, Corrupt
+  Result<std::map<NodeName, QuarantineEntry>> entries() const;
+  Result<std::optional<QuarantineEntry>> find(const NodeName& node) const;
+  /// Holds the node, and raises a finding with what to do. One that is held already keeps its first reason. Answers whether it is new.
+  Result<bool> hold(const NodeName& node, QuarantineEntry entry);
+  /// A person's word only; journaled with who and why. Errors: NotFound (it is not held), InvalidInput (no reason)
+  Result<void> lift(const NodeName& node, const std::string& who, const std::string& reason, WallTime at);
+
+ private:
+  Store& store_;
+};
+
+/// Nobody joins from quarantine, whatever certificate it holds. Fails closed: an unreadable list lets nobody in.
+class QuarantineGate final : public CertificateGate {
+ public:
+  QuarantineGate(const CertificateGate& certificates, Store& store) : certificates_(certificates), quarantine_(store) {}
+  Result<void> requireValid(const NodeName& node) const override;
+
+ private:
+  const CertificateGate& certificates_;
+  Quarantine quarantine_;
+};
+
+/// What a person does about it.
+std::string liftAdvice(const NodeName& node);
+
+}  // namespace muster::lifecycle

@@ -1,0 +1,60 @@
+// keep: what the long-running controller may do by itself is declared completely or refused.
+#include "inventory_fixture.h"
+
+namespace muster::inventory {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class KeepTest : public InventoryTest {
+ protected:
+  std::vector<std::string> declaring(const std::string& keep) { return complaints("cluster: {name: small}", "cluster: {name: small}\nkeep: " + keep); }
+};
+
+TEST_F(KeepTest, withoutASectionItDisturbsNothing) {
+  auto loaded = loadYaml(std::string(kSmall));
+  ASSERT_TRUE(loaded.cluster);
+  const auto& keep = loaded.cluster->keep;
+  EXPECT_EQ(keep.interval_seconds, 20);
+  EXPECT_EQ(keep.breaker.percent, 10);
+  EXPECT_EQ(keep.breaker.nodes, 1);
+  EXPECT_EQ(keep.declaration_changed, OnDeclarationChange::Drain);
+  EXPECT_THAT(keep.repairs, IsEmpty());
+  EXPECT_THAT(keep.recovery, IsEmpty());
+}
+
+TEST_F(KeepTest, readsEveryKey) {
+  auto loaded = loadYaml(with("cluster: {name: small}",
+                              "cluster: {name: small}\n"
+                              "keep: {interval_seconds: 10, declaration_changed: leave, breaker: {percent: 5, nodes: 2}, repairs: [reset, reboot], reboots: 3, "
+                              "symptoms: {xid.13: {action: quarantine, at_least: 3, advice: ask us}, 'disk.*': {action: drain}}, "
+                              "recovery: [retry, bmc-reset, quarantine]}"));
+  EXPECT_THAT(lines(loaded), IsEmpty());
+  ASSERT_TRUE(loaded.cluster);
+  const auto& keep = loaded.cluster->keep;
+  EXPECT_EQ(keep.declaration_changed, OnDeclarationChange::Leave);
+  EXPECT_EQ(keep.breaker.nodes, 2);
+  EXPECT_THAT(keep.repairs, ElementsAre(Repair::Reset, Repair::Reboot));
+  EXPECT_THAT(keep.recovery, ElementsAre(Rung::Retry, Rung::BmcReset, Rung::Quarantine));
+  ASSERT_EQ(keep.symptoms.size(), 2u);
+  EXPECT_EQ(keep.symptoms[0].name, "disk.*");
+  EXPECT_EQ(keep.symptoms[1].name, "xid.13");
+  EXPECT_EQ(keep.symptoms[1].action, HealthAction::Quarantine);
+  EXPECT_EQ(keep.symptoms[1].at_least, 3);
+}
+
+TEST_F(KeepTest, refusesWhatWouldMeanSomethingElse) {
+  EXPECT_THAT(declaring("{interval_seconds: 600}"), ElementsAre(HasSubstr("2 to 50"))) << "a node must be drained within a minute";
+  EXPECT_THAT(declaring("{breaker: {percent: 101}}"), ElementsAre(HasSubstr("0 to 100")));
+  EXPECT_THAT(declaring("{recovery: [power-cycle, retry]}"), ElementsAre(HasSubstr("stands after a stronger step")));
+  EXPECT_THAT(declaring("{recovery: [retry, retry]}"), ElementsAre(HasSubstr("or twice")));
+  EXPECT_THAT(declaring("{repairs: [reboot, reboot]}"), ElementsAre(HasSubstr("listed twice")));
+  EXPECT_THAT(declaring("{repairs: [image]}"), ElementsAre(HasSubstr("image")));
+  EXPECT_THAT(declaring("{symptoms: {xid.13: {at_least: 3}}}"), ElementsAre(HasSubstr("action")));
+  EXPECT_THAT(declaring("{symptoms: {'*': {action: drain}}}"), ElementsAre(HasSubstr("symptom")));
+}
+
+}  // namespace
+}  // namespace muster::inventory

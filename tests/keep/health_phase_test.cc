@@ -1,0 +1,163 @@
+// The health phase: what an agent tells becomes facts; a reboot is bounded, counted, and believed only by the next boot's own report.
+#include "keep/health_gate.h"
+#include "keep/health_history.h"
+#include "keep/health_phase.h"
+#include "lifecycle/quarantine.h"
+#include "tests/fakes/fake_act_context.h"
+#include "tests/fakes/fake_agent_gateway.h"
+#include "tests/keep/pool_rig.h"
+#include "tests/run_async.h"
+
+namespace muster::keep::test {
+namespace {
+
+using muster::test::runAsync;
+using ::testing::HasSubstr;
+
+class HealthPhaseTest : public ::testing::Test {
+ protected:
+  HealthPhaseTest() { phase_ = makeHealthPhase(cluster_, agents_, store_, clock_); }
+
+  void tell(std::vector<agent::Symptom> symptoms, const std::string& boot = "boot-1", std::map<std::string, std::string> sources = {}) {
+    auto state = agents_.boot(node_, agent::Mode::Disk);
+    state.boot_id = boot;
+    state.health = agent::HealthReport{std::move(symptoms), std::move(sources)};
+    state.hardware.gpus = {{"H100", "GPU-1", "SN-7", "96.00", "00000000:18:00.0"}};
+    agents_.setState(state);
+  }
+  FactSet look() {
+    FactSet facts;
+    auto seen = runAsync(phase_->observe(Subject(node_)));
+    EXPECT_TRUE(seen) << (seen ? "" : seen.error().str());
+    if (seen)
+      for (auto& fact : *seen) facts.put(std::move(fact));
+    return facts;
+  }
+  std::string value(std::string_view facet) { return look().value(Subject(node_), FacetName(std::string(facet))).value_or("nothing"); }
+  Goal goal(std::string_view facet) {
+    const auto facts = look();
+    for (auto& goal : phase_->goals(cluster_, Subject(node_), facts))
+      if (goal.facet.facet.str() == facet) return goal;
+    return {};
+  }
+
+  inventory::Cluster cluster_ = clusterOf(2);
+  NodeName node_{"gpu001"};
+  muster::test::FakeAgentGateway agents_;
+  muster::test::MemoryStore store_;
+  FakeClock clock_;
+  std::unique_ptr<Phase> phase_;
+};
+
+TEST_F(HealthPhaseTest, saysNothingOfANodeWhoseAgentHasToldNothing) {
+  EXPECT_EQ(value("health.gpu"), "nothing");
+  agents_.boot(node_, agent::Mode::Disk);
+  EXPECT_EQ(value("health.gpu"), "nothing");
+  EXPECT_EQ(value("quarantine"), "none");
+}
+
+TEST_F(HealthPhaseTest, aWellNodeIsOkInEveryGroup) {
+  tell({{"xid.13", "0000:18:00.0", 40, "Graphics SM Warp Exception"}});
+  for (const char* group : {"health.gpu", "health.disk", "health.network", "health.system"}) EXPECT_EQ(value(group), "ok") << group;
+  EXPECT_THAT(look().find(Subject(node_), FacetName("health.gpu"))->evidence, HasSubstr("look at the job")) << "what is watched is told";
+}
+
+TEST_F(HealthPhaseTest, namesTheStrongestActionTheDevicesAndTheSerials) {
+  tell({{"xid.74", "0000:18:00.0", 1, ""}, {"xid.79", "0000:18:00.0", 1, "GPU has fallen off the bus"}, {"disk.read-only", "sda", 1, ""}});
+  EXPECT_EQ(value("health.gpu"), "reboot:xid.79@0000:18:00.0,xid.74@0000:18:00.0");
+  EXPECT_EQ(value("health.disk"), "drain:disk.read-only@sda");
+  EXPECT_THAT(look().find(Subject(node_), FacetName("health.gpu"))->evidence, HasSubstr("SN-7"));
+  EXPECT_EQ(goal("health.gpu").disruption, Disruption::Reset);
+  EXPECT_TRUE(goal("health.gpu").blocked.empty());
+  EXPECT_THAT(goal("health.disk").blocked, HasSubstr("no action of muster mends that"));
+}
+
+TEST_F(HealthPhaseTest, theSameXidInTheNextBootIsWorse) {
+  tell({{"xid.79", "0000:18:00.0", 1, ""}});
+  EXPECT_EQ(value("health.gpu"), "reboot:xid.79@0000:18:00.0");
+  EXPECT_EQ(value("health.gpu"), "reboot:xid.79@0000:18:00.0") << "the same boot again is no repeat";
+  tell({{"xid.79", "0000:3b:00.0", 1, ""}}, "boot-2");
+  EXPECT_EQ(value("health.gpu"), "reboot:xid.79@0000:3b:00.0") << "another GPU";
+  tell({{"xid.79", "0000:18:00.0", 1, ""}}, "boot-3");
+  EXPECT_EQ(value("health.gpu"), "rma:xid.79@0000:18:00.0");
+  clock_.advance(kRemembered);
+  EXPECT_EQ(value("health.gpu"), "reboot:xid.79@0000:18:00.0") << "what was a month ago says nothing about a repair";
+}
+
+TEST_F(HealthPhaseTest, gpusThatCannotBeWatchedAreNotWell) {
+  tell({}, "boot-1", {{"gpu", "cannot load libnvidia-ml.so.1"}, {"disk", "smartctl is not there"}, {"network", "absent"}});
+  EXPECT_EQ(value("health.system"), "ok") << "a node without declared GPUs needs none";
+  cluster_.profiles["gpu-node"].expect.gpus = 8;
+  EXPECT_EQ(value("health.system"), "drain:system.blind.gpu@gpu");
+  tell({}, "boot-1", {{"gpu", "absent"}});
+  EXPECT_EQ(value("health.system"), "drain:system.blind.gpu@gpu");
+}
+
+TEST_F(HealthPhaseTest, rebootsOnceAndBelievesOnlyTheNextBootsReport) {
+  tell({{"xid.79", "0000:18:00.0", 1, ""}});
+  agents_.answer(agent::TaskKind::Reboot, "{}");
+  const auto pass = factOf(node_.str(), "gate.burn-in", "pass:1", nlohmann::json::object(), clock_.now());
+  ASSERT_TRUE(store_.putFacts({pass}));
+  muster::test::FakeActContext context;
+  context.fact_set.put(pass);
+  Action action;
+  action.facet = facetOf(node_.str(), "health.gpu");
+  EXPECT_TRUE(std::holds_alternative<Again>(*runAsync(phase_->act(action, context))));
+  EXPECT_TRUE(std::holds_alternative<Again>(*runAsync(phase_->act(action, context))));
+  EXPECT_EQ(agents_.submitted(node_, agent::TaskKind::Reboot).size(), 1u);
+  EXPECT_FALSE(store_.facts()->find(Subject(node_), FacetName("gate.burn-in"))) << "a pass from before the repair proves nothing";
+  auto state = agents_.boot(node_, agent::Mode::Disk);
+  state.boot_id = "boot-2";
+  state.health.reset();
+  agents_.setState(state);
+  EXPECT_TRUE(std::holds_alternative<Again>(*runAsync(phase_->act(action, context)))) << "it has not told of its health yet";
+  tell({}, "boot-2");
+  EXPECT_TRUE(std::holds_alternative<Done>(*runAsync(phase_->act(action, context))));
+  EXPECT_EQ(value("health.gpu"), "ok");
+  EXPECT_EQ(value("health.reboots"), "1");
+}
+
+TEST_F(HealthPhaseTest, afterTwoRebootsItAsksForAPerson) {
+  auto history = *HealthHistory::read(store_, node_, clock_.now());
+  EXPECT_TRUE(history.rebooted("intent-a", clock_.now()));
+  EXPECT_FALSE(history.rebooted("intent-a", clock_.now()));
+  EXPECT_TRUE(history.rebooted("intent-b", clock_.now()));
+  ASSERT_TRUE(history.write(store_, node_));
+  tell({{"xid.151", "0000:18:00.0", 1, ""}});
+  EXPECT_THAT(goal("health.gpu").blocked, HasSubstr("2 reboots within 30 days did not help"));
+  muster::test::FakeActContext context;
+  Action action;
+  action.facet = facetOf(node_.str(), "health.gpu");
+  EXPECT_TRUE(std::holds_alternative<Blocked>(*runAsync(phase_->act(action, context))));
+  EXPECT_TRUE(agents_.submitted().empty());
+}
+
+TEST_F(HealthPhaseTest, quarantineIsAFactThatBlocksAndAGateThatNoCertificateOpens) {
+  struct Open final : CertificateGate {
+    Result<void> requireValid(const NodeName&) const override { return {}; }
+  } certificates;
+  QuarantineGate gate(certificates, store_);
+  EXPECT_TRUE(gate.requireValid(node_));
+  EXPECT_TRUE(*Quarantine(store_).hold(node_, {clock_.now(), "alice", "burns", ""}));
+  EXPECT_FALSE(*Quarantine(store_).hold(node_, {clock_.now(), "bob", "other words", ""})) << "the first reason stays";
+  EXPECT_EQ(value("quarantine"), "held");
+  EXPECT_THAT(goal("quarantine").blocked, HasSubstr("muster quarantine lift gpu001"));
+  EXPECT_THAT(gate.requireValid(node_).error().str(), HasSubstr("burns"));
+  ASSERT_TRUE(store_.putValue("quarantine", "rubbish"));
+  EXPECT_FALSE(gate.requireValid(node_)) << "an unreadable list lets nobody in";
+}
+
+TEST_F(HealthPhaseTest, aSickNodeIsNotLetInOnItsCertificate) {
+  struct Open final : CertificateGate {
+    Result<void> requireValid(const NodeName&) const override { return {}; }
+  } certificates;
+  HealthGate gate(certificates, store_);
+  ASSERT_TRUE(store_.putFacts({factOf(node_.str(), "health.gpu", "ok", {}, clock_.now()), factOf(node_.str(), "health.reboots", "2", {}, clock_.now())}));
+  EXPECT_TRUE(gate.requireValid(node_));
+  ASSERT_TRUE(store_.putFacts({factOf(node_.str(), "health.gpu", "reboot:xid.79@0000:18:00.0", {}, clock_.now())}));
+  EXPECT_EQ(gate.requireValid(node_).error().code(), ErrorCode::Denied);
+  EXPECT_THAT(gate.requireValid(node_).error().str(), HasSubstr("xid.79@0000:18:00.0 (reboot)"));
+}
+
+}  // namespace
+}  // namespace muster::keep::test

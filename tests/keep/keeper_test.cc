@@ -1,0 +1,202 @@
+// muster keep over a pool, in virtual time: who is drained, when, and what stops it.
+#include "lifecycle/quarantine.h"
+#include "tests/keep/pool_rig.h"
+
+namespace muster::keep::test {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+TEST_F(KeeperTest, leavesAPoolOfGoodNodesAlone) {
+  keepFor(seconds(3600));
+  EXPECT_EQ(drainedNodes(), 0);
+  EXPECT_THAT(store_.requests(10).value(), IsEmpty());
+  EXPECT_TRUE(keepStatus(store_, loop_.clock.now())->running);
+}
+
+TEST_F(KeeperTest, drainsANodeWithoutAValidCertificateWithinAMinuteAndSaysWhy) {
+  keepFor(seconds(100));
+  expire("gpu003");
+  keepFor(seconds(60));
+  EXPECT_EQ(drainedNodes(), 1);
+  EXPECT_EQ(node("gpu003").reason, "muster: admission: its certificate is void: expired at 2026-11-01");
+  const auto open = intents("gpu003");
+  ASSERT_EQ(open.size(), 1u);
+  EXPECT_EQ(open[0].state, IntentState::Open) << "its jobs still run";
+  EXPECT_THAT(findings(subjectOf("gpu003")), ElementsAre(HasSubstr("certificate: its certificate is void")));
+  node("gpu003").jobs = false;
+  keepFor(seconds(60));
+  EXPECT_EQ(intents("gpu003")[0].state, IntentState::Done);
+  EXPECT_EQ(intents("gpu003").size(), 1u) << "a restart takes the same intent up";
+  EXPECT_EQ(node("gpu003").orders, 1);
+}
+
+TEST_F(KeeperTest, aNodeThatComesBadWhileAnotherIsStillDrainingDoesNotWaitForIt) {
+  cluster_.keep.breaker.nodes = 2;
+  expire("gpu001");
+  keepFor(seconds(60));
+  using namespace asio::experimental::awaitable_operators;
+  Keeper keeper(services());
+  auto script = [](Keeper& keeper, KeeperTest& test, Clock& clock, Nodes& nodes) -> Task<bool> {
+    (void)test;
+    auto live = [](Clock& clock, Nodes& nodes) -> Task<void> {
+      auto before = clock.sleep(std::chrono::hours(3));
+      co_await std::move(before);
+      nodes["gpu002"].certificate = "none";
+      auto minute = clock.sleep(seconds(60));
+      co_await std::move(minute);
+      EXPECT_TRUE(nodes["gpu002"].drained);
+      EXPECT_FALSE(nodes["gpu003"].drained);
+      nodes["gpu001"].jobs = nodes["gpu002"].jobs = false;
+      auto rest = clock.sleep(seconds(60));
+      co_await std::move(rest);
+    };
+    auto work = keeper.run();
+    auto end = live(clock, nodes);
+    auto either = std::move(work) || std::move(end);
+    (void)co_await std::move(either);
+    co_return true;
+  };
+  loop_.run(script(keeper, *this, loop_.clock, nodes_));
+  for (const char* name : {"gpu001", "gpu002"}) {
+    EXPECT_EQ(node(name).orders, 1) << name;
+    ASSERT_EQ(intents(name).size(), 1u) << name;
+    EXPECT_EQ(intents(name)[0].state, IntentState::Done) << name;
+  }
+}
+
+TEST_F(KeeperTest, stopsAndShoutsWhenTooMuchOfAPoolIsBadUntilAPersonHasLooked) {
+  for (const char* name : {"gpu001", "gpu002", "gpu003"}) expire(name);
+  keepFor(seconds(120));
+  EXPECT_EQ(drainedNodes(), 0) << "not even the first of them";
+  EXPECT_THAT(findings(Subject::cluster()), ElementsAre(HasSubstr("3 of the 10 nodes of pool batch would be out, 1 may be")));
+  auto status = keepStatus(store_, loop_.clock.now());
+  EXPECT_TRUE(status->tripped);
+  EXPECT_THAT(status->text, HasSubstr("STOPPED in pool batch: 3 nodes would be drained"));
+
+  node("gpu003").certificate = "valid:2";  // a restart and a better count are no acknowledgement
+  node("gpu002").certificate = "valid:2";
+  keepFor(seconds(120));
+  EXPECT_EQ(drainedNodes(), 0);
+  EXPECT_TRUE(keepStatus(store_, loop_.clock.now())->tripped);
+
+  expire("gpu002");
+  const auto said = Breakers(store_).acknowledge("alice@ops", "a power feed", loop_.clock.now());
+  ASSERT_TRUE(said && said->contains("batch"));
+  keepFor(seconds(60));
+  EXPECT_TRUE(node("gpu001").drained);
+  EXPECT_TRUE(node("gpu002").drained);
+  EXPECT_FALSE(node("gpu003").drained) << "it is well again";
+  EXPECT_THAT(findings(Subject::cluster()), IsEmpty());
+  EXPECT_FALSE(keepStatus(store_, loop_.clock.now())->tripped);
+
+  for (const char* name : {"gpu005", "gpu006"}) expire(name);  // what was acknowledged was those three
+  keepFor(seconds(60));
+  EXPECT_FALSE(node("gpu005").drained);
+  EXPECT_TRUE(keepStatus(store_, loop_.clock.now())->tripped);
+}
+
+TEST_F(KeeperTest, badNodesOneAfterAnotherTripTheBreakerTooThoughEachIsOnlyOne) {
+  expire("gpu001");
+  keepFor(seconds(60));
+  EXPECT_EQ(drainedNodes(), 1);
+  node("gpu001").jobs = false;
+  keepFor(seconds(60));
+  expire("gpu002");
+  keepFor(seconds(60));
+  EXPECT_FALSE(node("gpu002").drained);
+  EXPECT_TRUE(keepStatus(store_, loop_.clock.now())->tripped);
+}
+
+TEST_F(KeeperTest, concludesNothingWhileThePoolDoesNotAnswerAndSaysSoOnce) {
+  keepFor(seconds(60));
+  pool_.unreachable = true;
+  expire("gpu004");
+  keepFor(seconds(3600));
+  EXPECT_EQ(drainedNodes(), 0);
+  EXPECT_EQ(shown("slurmctld does not answer"), 1);
+  EXPECT_THAT(keepStatus(store_, loop_.clock.now())->text, HasSubstr("cannot look: pool: slurmctld does not answer"));
+  EXPECT_THAT(intents("gpu004"), IsEmpty()) << "an hour without slurmctld is no hundred failed intents";
+  pool_.unreachable = false;
+  keepFor(seconds(60));
+  EXPECT_TRUE(node("gpu004").drained);
+}
+
+TEST_F(KeeperTest, endsItsIntentWhenTheNodeIsWellAgainAndTouchesNobodyElses) {
+  Intent other;
+  other.id = "firmware-1";
+  other.action.id = "gpu001/firmware.BMC";
+  other.action.facet = facetOf("gpu001", "firmware.BMC");
+  other.action.phase = "firmware";
+  ASSERT_TRUE(store_.openIntent(other));
+  expire("gpu001");
+  keepFor(seconds(60));
+  node("gpu001").certificate = "valid:2";
+  keepFor(seconds(60));
+  for (const auto& intent : intents("gpu001"))
+    EXPECT_EQ(intent.state, intent.id == "firmware-1" ? IntentState::Open : IntentState::Abandoned) << intent.id;
+  EXPECT_EQ(intents("gpu001").size(), 2u);
+}
+
+TEST_F(KeeperTest, leavesNodesInWhoseDeclarationAloneHasChangedWhereThePolicySaysSo) {
+  expire("gpu001");
+  node("gpu001").void_by = "declaration";
+  cluster_.keep.declaration_changed = inventory::OnDeclarationChange::Leave;
+  keepFor(seconds(120));
+  EXPECT_EQ(drainedNodes(), 0);
+  cluster_.keep.declaration_changed = inventory::OnDeclarationChange::Drain;
+  keepFor(seconds(60));
+  EXPECT_EQ(drainedNodes(), 1);
+}
+
+TEST_F(KeeperTest, repairsOnlyWhatTheInventoryAllowsAndOnlyWhenNoJobRuns) {
+  node("gpu001").health["gpu"] = "reboot:xid.79@0000:18:00.0";
+  keepFor(seconds(120));
+  EXPECT_TRUE(node("gpu001").drained);
+  node("gpu001").jobs = false;
+  keepFor(seconds(300));
+  EXPECT_EQ(node("gpu001").reboots, 0) << "keep.repairs does not list it";
+  cluster_.keep.repairs = {inventory::Repair::Reset};
+  keepFor(seconds(300));
+  EXPECT_EQ(node("gpu001").reboots, 0) << "a reset is no reboot";
+  cluster_.keep.repairs = {inventory::Repair::Reboot};
+  keepFor(seconds(300));
+  EXPECT_EQ(node("gpu001").reboots, 1);
+  EXPECT_TRUE(node("gpu001").drained) << "back in the pool it comes through the gates";
+  EXPECT_THAT(findings(subjectOf("gpu001")), Not(::testing::Contains(HasSubstr("health.gpu"))));
+}
+
+TEST_F(KeeperTest, quarantinesWhatRebootsDidNotHelp) {
+  node("gpu001").drained = true;
+  node("gpu001").jobs = false;
+  node("gpu001").health = {{"gpu", "reboot:xid.79@0000:18:00.0"}, {"reboots", "1"}};
+  keepFor(seconds(60));
+  EXPECT_TRUE(Quarantine(store_).entries()->empty());
+  node("gpu001").health["reboots"] = "2";
+  keepFor(seconds(60));
+  const auto entries = *Quarantine(store_).entries();
+  ASSERT_TRUE(entries.contains(NodeName("gpu001")));
+  EXPECT_EQ(entries.at(NodeName("gpu001")).reason, "xid.79@0000:18:00.0 (reboot, after 2 reboots)");
+}
+
+TEST_F(KeeperTest, quarantinesWhatMustGoBackAndOnlyAPersonEndsThat) {
+  node("gpu001").health["gpu"] = "rma:gpu.remap-failure@0000:18:00.0";
+  keepFor(seconds(60));
+  EXPECT_TRUE(node("gpu001").drained);
+  Quarantine quarantine(store_);
+  ASSERT_TRUE(quarantine.entries()->contains(NodeName("gpu001")));
+  node("gpu001").health["gpu"] = "ok";
+  keepFor(seconds(600));
+  EXPECT_TRUE(quarantine.entries()->contains(NodeName("gpu001")));
+  EXPECT_FALSE(quarantine.lift(NodeName("gpu001"), "alice", "", loop_.clock.now()));
+  ASSERT_TRUE(quarantine.lift(NodeName("gpu001"), "alice", "GPU 3 replaced", loop_.clock.now()));
+  EXPECT_TRUE(quarantine.entries()->empty());
+  EXPECT_EQ(quarantine.lift(NodeName("gpu001"), "alice", "again", loop_.clock.now()).error().code(), ErrorCode::NotFound);
+}
+
+}  // namespace
+}  // namespace muster::keep::test

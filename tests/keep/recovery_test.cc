@@ -1,0 +1,229 @@
+// Graded recovery: the order of the steps from the journal alone, each with its proof, none twice, none on a node that takes jobs.
+#include "keep/recovery.h"
+
+#include "lifecycle/quarantine.h"
+#include "tests/fakes/fake_act_context.h"
+#include "tests/fakes/fake_bmc.h"
+#include "tests/keep/pool_rig.h"
+
+namespace muster::keep::test {
+namespace {
+
+using inventory::Rung;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const WallTime kNow{std::chrono::hours(24 * 365 * 50)};
+
+class NextStep : public ::testing::Test {
+ protected:
+  NextStep() { policy_.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle, Rung::AcCycle, Rung::Quarantine}; }
+  /// One more intent of the node, at the newest end.
+  void happened(const std::string& facet, IntentState state, const std::string& outcome = "") {
+    Intent intent;
+    intent.id = std::to_string(journal_.size());
+    intent.action.facet = facetOf("gpu001", facet);
+    intent.action.id = intent.action.facet.str();
+    intent.action.reason = "wanted";
+    intent.state = state;
+    intent.outcome = outcome;
+    intent.closed_at = state == IntentState::Open ? WallTime{} : kNow - std::chrono::minutes(60) + std::chrono::seconds(journal_.size());
+    journal_.insert(journal_.begin(), intent);
+  }
+  std::string next() {
+    const auto step = nextStep(journal_, policy_, kNow);
+    return !step ? "nothing" : step->rung == Rung::Quarantine ? "quarantine" : step->action.id;
+  }
+
+  inventory::KeepPolicy policy_;
+  std::vector<Intent> journal_;
+};
+
+TEST_F(NextStep, climbsOneStepAtATimeAndTriesTheFailedActionAfterEach) {
+  const std::string failed = "firmware.BMC";
+  happened(failed, IntentState::Failed, "the BMC does not answer");
+  EXPECT_EQ(next(), "gpu001/firmware.BMC") << "retry";
+  happened(failed, IntentState::Failed, "the BMC does not answer");
+  for (const char* step : {"new-session", "bmc-reset", "power-cycle", "ac-cycle"}) {
+    const auto facet = std::string("recovery.") + step;
+    EXPECT_EQ(next(), "gpu001/" + facet);
+    happened(facet, IntentState::Done);
+    EXPECT_EQ(next(), "gpu001/firmware.BMC") << "after " << step;
+    happened(failed, IntentState::Failed, "the BMC does not answer");
+  }
+  EXPECT_EQ(next(), "quarantine");
+  happened(failed, IntentState::Done);
+  EXPECT_EQ(next(), "nothing");
+}
+
+TEST_F(NextStep, aStepThatDidNotWorkLeadsToTheNextOneAtOnce) {
+  policy_.recovery = {Rung::BmcReset, Rung::PowerCycle};
+  happened("firmware.BMC", IntentState::Failed, "x");
+  EXPECT_EQ(next(), "gpu001/recovery.bmc-reset");
+  happened("recovery.bmc-reset", IntentState::Failed, "it did not come back");
+  EXPECT_EQ(next(), "gpu001/recovery.power-cycle");
+  happened("recovery.power-cycle", IntentState::Failed, "it did not come back");
+  EXPECT_EQ(next(), "nothing") << "what is left is a person's";
+}
+
+TEST_F(NextStep, doesNothingWithoutAPolicyWhileSomethingIsUnderWayOrWhenItWasNoFailureOfTheNode) {
+  happened("firmware.BMC", IntentState::Failed, "x");
+  happened("os", IntentState::Open);
+  EXPECT_EQ(next(), "nothing");
+  journal_.erase(journal_.begin());
+  policy_.recovery.clear();
+  EXPECT_EQ(next(), "nothing");
+  policy_.recovery = {Rung::Retry};
+  journal_.clear();
+  happened("gate.burn-in", IntentState::Failed, "gpu.ecc failed");
+  EXPECT_EQ(next(), "nothing") << "a verdict is no trouble to be recovered from";
+  happened("firmware.BMC", IntentState::Failed, "blocked: the file is missing");
+  EXPECT_EQ(next(), "nothing");
+}
+
+TEST_F(NextStep, aNewTroubleBeginsAtTheFirstStepAgainAndAnOldOneIsAPersons) {
+  happened("firmware.BMC", IntentState::Failed, "x");
+  happened("recovery.bmc-reset", IntentState::Done);
+  happened("firmware.BMC", IntentState::Done);
+  happened("firmware.BMC", IntentState::Failed, "y");
+  EXPECT_EQ(next(), "gpu001/firmware.BMC") << "retry";
+  for (auto& intent : journal_) intent.closed_at -= kTroubleCounts;
+  EXPECT_EQ(next(), "nothing");
+}
+
+/// Firmware of gpu001 that works only after its BMC was reset.
+class StubbornFirmware final : public Phase {
+ public:
+  explicit StubbornFirmware(muster::test::FakeBmc& bmc) : bmc_(bmc) {}
+  std::string_view name() const override { return "firmware"; }
+  std::vector<Goal> goals(const inventory::Cluster&, const Subject& subject, const FactSet&) const override {
+    if (subject != subjectOf("gpu001")) return {};
+    Goal goal;
+    goal.facet = facetOf("gpu001", "firmware.BMC");
+    goal.want = "2.1";
+    goal.disruption = Disruption::Reset;
+    goal.deadline = seconds(600);
+    return {goal};
+  }
+  Async<std::vector<Fact>> observe(Subject) override { co_return std::vector<Fact>(); }
+  Async<Outcome> act(Action, ActContext&) override {
+    ++tries;
+    if (bmc_.bmc_resets == 0) co_return fail(Error(ErrorCode::Unavailable, "503").retryable(false));
+    co_return Done{};
+  }
+  Async<std::vector<Fact>> verify(Action action) override {
+    std::vector<Fact> out;
+    if (bmc_.bmc_resets > 0) out.push_back({action.facet.subject, action.facet.facet, "2.1", {}, "test", ""});
+    co_return out;
+  }
+  int tries = 0;
+
+ private:
+  muster::test::FakeBmc& bmc_;
+};
+
+class RecoveryTest : public KeeperTest {
+ protected:
+  RecoveryTest() {
+    Intent intent;
+    intent.id = "first";
+    intent.action.facet = facetOf("gpu001", "firmware.BMC");
+    intent.action.id = intent.action.facet.str();
+    intent.action.phase = "firmware";
+    intent.action.to = "2.1";
+    intent.action.disruption = Disruption::Reset;
+    intent.action.deadline = seconds(600);
+    intent.opened_at = loop_.clock.now();
+    EXPECT_TRUE(store_.openIntent(intent));
+    EXPECT_TRUE(store_.closeIntent("first", IntentState::Failed, "503", loop_.clock.now()));
+    EXPECT_TRUE(store_.addFinding({intent.action.facet, Severity::Error, "503", "", "", loop_.clock.now()}));
+    node("gpu001").jobs = false;
+    node("gpu001").drained = true;
+  }
+  void recoverFor(seconds duration) {
+    using namespace asio::experimental::awaitable_operators;
+    auto services = this->services();
+    auto steps = makeRecoverySteps(bmcs_, loop_.clock);
+    services.all = {&senses_, &firmware_, steps.get(), &pool_};
+    services.recovery = steps.get();
+    Keeper keeper(services);
+    auto script = [](Keeper& keeper, Clock& clock, seconds duration) -> Task<bool> {
+      auto work = keeper.run();
+      auto end = clock.sleep(duration);
+      auto either = std::move(work) || std::move(end);
+      (void)co_await std::move(either);
+      co_return true;
+    };
+    loop_.run(script(keeper, loop_.clock, duration));
+  }
+  std::vector<std::string> steps() {
+    std::vector<std::string> out;
+    auto journal = intents("gpu001");
+    for (auto it = journal.rbegin(); it != journal.rend(); ++it)
+      out.push_back(it->action.facet.facet.str() + " " + std::string(lifecycle::toString(it->state)));
+    return out;
+  }
+
+  muster::test::FakeBmcFleet bmcs_;
+  StubbornFirmware firmware_{bmcs_.fake("gpu001")};
+};
+
+TEST_F(RecoveryTest, aBmcThatHangsIsResetAndTheFailedActionDoneAndNothingStronger) {
+  cluster_.keep.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle, Rung::Quarantine};
+  recoverFor(std::chrono::hours(2));
+  EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "firmware.BMC failed", "recovery.new-session done", "firmware.BMC failed",
+                                   "recovery.bmc-reset done", "firmware.BMC done"));
+  EXPECT_EQ(bmcs_.fake("gpu001").bmc_resets, 1);
+  EXPECT_EQ(bmcs_.fake("gpu001").power_cycles, 0);
+}
+
+TEST_F(RecoveryTest, withoutAPolicyNothingIsTried) {
+  recoverFor(std::chrono::hours(2));
+  EXPECT_EQ(firmware_.tries, 0);
+  EXPECT_EQ(bmcs_.fake("gpu001").bmc_resets, 0);
+}
+
+TEST_F(RecoveryTest, neverOnANodeThatTakesJobs) {
+  cluster_.keep.recovery = {Rung::BmcReset, Rung::PowerCycle};
+  node("gpu001").drained = false;
+  recoverFor(std::chrono::hours(2));
+  EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed"));
+  pool_.unreachable = true;
+  recoverFor(std::chrono::hours(2));
+  EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed")) << "whether it takes jobs is not known";
+}
+
+TEST_F(RecoveryTest, aPowerCycleThatWasCutInTheMiddleIsBroughtToItsEndNotDoneAgain) {
+  cluster_.keep.recovery = {Rung::PowerCycle};
+  auto& bmc = bmcs_.fake("gpu001");
+  Intent begun;
+  begun.id = "cut";
+  begun.action = nextStep(intents("gpu001"), cluster_.keep, loop_.clock.now())->action;
+  begun.operation = "power-cycle";
+  begun.opened_at = loop_.clock.now();
+  begun.inventory_digest = cluster_.digest;
+  ASSERT_TRUE(store_.openIntent(begun));
+  auto steps = makeRecoverySteps(bmcs_, loop_.clock);
+  muster::test::FakeActContext context;
+  context.recorded = "power-cycle";
+  bmc.failNext("system", Error(ErrorCode::Unavailable, "starting"));
+  EXPECT_TRUE(std::holds_alternative<Again>(*loop_.run(steps->act(begun.action, context))));
+  EXPECT_TRUE(std::holds_alternative<Done>(*loop_.run(steps->act(begun.action, context))));
+  EXPECT_EQ(bmc.info.power, bmc::PowerState::On);
+  EXPECT_EQ(bmc.count("power ForceOff"), 0);
+  EXPECT_EQ(bmc.power_cycles, 1) << "it was off, now it is on";
+}
+
+TEST_F(RecoveryTest, whatNothingHelpsGoesIntoQuarantineWithItsReason) {
+  cluster_.keep.recovery = {Rung::NewSession, Rung::AcCycle, Rung::Quarantine};
+  recoverFor(std::chrono::hours(2));
+  const auto entries = *Quarantine(store_).entries();
+  ASSERT_TRUE(entries.contains(NodeName("gpu001")));
+  EXPECT_THAT(entries.at(NodeName("gpu001")).reason, HasSubstr("firmware.BMC fails after every step of recovery"));
+  EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "recovery.new-session done", "firmware.BMC failed", "recovery.ac-cycle failed"))
+      << "this BMC offers no full power cycle";
+}
+
+}  // namespace
+}  // namespace muster::keep::test
