@@ -9,8 +9,8 @@
 namespace muster::lifecycle {
 
 /// Machines that start, or are written, at the same time: what links, boot servers and power bear is found by trying.
-inline constexpr AdaptiveLimit::Bounds kResets{.floor = 16, .start = 1'024, .ceiling = kMaxConcurrentSubjects};
-inline constexpr AdaptiveLimit::Bounds kWipes{.floor = 8, .start = 512, .ceiling = kMaxConcurrentSubjects};
+inline constexpr AdaptiveLimit::Bounds kResets{.floor = 16, .start = 128, .ceiling = kMaxConcurrentSubjects};
+inline constexpr AdaptiveLimit::Bounds kWipes{.floor = 8, .start = 64, .ceiling = kMaxConcurrentSubjects};
 
 class ApplyRun {
  public:

@@ -3,7 +3,7 @@
 
 #include "agent/protocol/messages.h"
 #include "base/io/files.h"
-#include "tests/fakes/fake_process.h"
+#include "tests/fakes/scripted_programs.h"
 #include "tests/run_async.h"
 #include "tests/virtual_loop.h"
 
@@ -103,7 +103,7 @@ class HealthSenseTest : public ::testing::Test {
 
   muster::test::TempFolder folder_;
   muster::test::VirtualLoop loop_;
-  muster::test::FakeProcessRunner processes_;
+  muster::test::ScriptedPrograms processes_;
   std::optional<std::string> smart_ = R"({"smart_status": {"passed": true}})";
   std::string gpus_ = R"({"symptoms": [], "sources": {"gpu": "ok", "gpus": "8"}})";
   HealthSense sense_{TaskTools{folder_.path(), "", processes_, loop_.workers, loop_.clock}};

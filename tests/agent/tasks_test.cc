@@ -2,7 +2,7 @@
 #include "agent/tasks/tasks.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
-#include "tests/fakes/fake_process.h"
+#include "tests/fakes/scripted_programs.h"
 #include "tests/run_async.h"
 
 #include <gmock/gmock.h>
@@ -32,7 +32,7 @@ class TasksTest : public ::testing::Test {
 
   TempFolder folder;
   fs::path root = folder.path();
-  FakeProcessRunner programs;
+  ScriptedPrograms programs;
   Workers workers{1};
   FakeClock clock;
   asio::io_context context;

@@ -1,6 +1,6 @@
-// FakeProcessRunner: programs in memory. A test says what each command answers; every command is kept.
+// ScriptedPrograms: programs in memory. A test says what each command answers; every command is kept.
 //
-//   FakeProcessRunner programs;
+//   ScriptedPrograms programs;
 //   programs.on("dpkg-query", [](const io::Command& c) { return ProcessExit{0, "installed 1.2", ""}; });
 //   programs.on("systemctl is-active slurmd", "active\n");     // the longest prefix of the command's words wins
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace muster::test {
 
-class FakeProcessRunner final : public io::ProcessRunner {
+class ScriptedPrograms final : public io::ProcessRunner {
  public:
   using Answer = std::function<Result<io::ProcessExit>(const io::Command&)>;
 
