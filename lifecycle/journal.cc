@@ -1,5 +1,6 @@
 #include "lifecycle/journal.h"
 
+#include <mutex>
 
 namespace muster::lifecycle {
 
@@ -21,13 +22,17 @@ struct Journal::Core : std::enable_shared_from_this<Journal::Core> {
     const auto count = std::min(waiting.size(), kMaxBatchWrites);
     batch->assign(std::make_move_iterator(waiting.begin()), std::make_move_iterator(waiting.begin() + static_cast<std::ptrdiff_t>(count)));
     waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(count));
-    auto work = [self = shared_from_this(), batch] { return self->commit(*batch); };
-    if (!worker) return finish(*batch, work());
-    // The loop has work as long as a batch is under way.
+    if (!worker) return finish(*batch, commit(*batch));
+    // The loop has work as long as a batch is under way. Its count is given back by the loop's own thread: when the last batch is
+    // answered the loop may end, and its context with it, while the worker has not yet returned from handing the answer over.
     auto keep = asio::prefer(control, asio::execution::outstanding_work.tracked);
-    asio::post(worker->pool(), [self = shared_from_this(), batch, work, keep] {
-      auto thrown = work();
-      asio::post(keep, [self, batch, thrown] { self->finish(*batch, thrown); });
+    asio::post(worker->pool(), [self = shared_from_this(), to = control, batch = std::move(batch), keep = std::move(keep)]() mutable {
+      auto thrown = self->commit(*batch);
+      const std::lock_guard handing(self->handing_over);
+      asio::post(to, [self, batch = std::move(batch), keep = std::move(keep), thrown = std::move(thrown)] {
+        { const std::lock_guard handed(self->handing_over); }
+        self->finish(*batch, thrown);
+      });
     });
   }
 
@@ -55,6 +60,7 @@ struct Journal::Core : std::enable_shared_from_this<Journal::Core> {
   std::deque<Entry> waiting;
   bool busy = false;
   bool closed = false;
+  std::mutex handing_over;  ///< held by the worker until it has let go of the loop
   std::unique_ptr<Workers> worker;
 };
 
