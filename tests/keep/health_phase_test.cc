@@ -93,6 +93,26 @@ TEST_F(HealthPhaseTest, gpusThatCannotBeWatchedAreNotWell) {
   EXPECT_EQ(value("health.system"), "drain:system.blind.gpu@gpu");
 }
 
+/// Before its driver is installed every GPU is out of sight; that is no reason to keep the node out for ever.
+TEST_F(HealthPhaseTest, whatIsOnlyOutOfSightIsWaitedForBehindTheDrivers) {
+  cluster_.profiles["gpu-node"].expect.gpus = 8;
+  cluster_.profiles["gpu-node"].drivers = {"nvidia"};
+  tell({}, "boot-1", {{"gpu", "cannot load libnvidia-ml.so.1"}});
+  const auto unseen = goal("health.system");
+  EXPECT_TRUE(unseen.blocked.empty()) << unseen.blocked;
+  EXPECT_EQ(unseen.disruption, Disruption::None);
+  ASSERT_EQ(unseen.needs.size(), 1u);
+  EXPECT_EQ(unseen.needs[0].facet.str(), "driver.nvidia");
+  muster::test::FakeActContext context;
+  Action action;
+  action.facet = unseen.facet;
+  const auto waits = runAsync(phase_->act(action, context));
+  EXPECT_THAT(std::get<Again>(*waits).waiting_for, HasSubstr("to see what it has to watch"));
+  tell({}, "boot-1", {{"gpu", "ok"}});
+  EXPECT_TRUE(std::holds_alternative<Done>(*runAsync(phase_->act(action, context))));
+  EXPECT_TRUE(agents_.submitted().empty()) << "nothing is done to the node";
+}
+
 TEST_F(HealthPhaseTest, rebootsOnceAndBelievesOnlyTheNextBootsReport) {
   tell({{"xid.79", "0000:18:00.0", 1, ""}});
   agents_.answer(agent::TaskKind::Reboot, "{}");
@@ -101,6 +121,7 @@ TEST_F(HealthPhaseTest, rebootsOnceAndBelievesOnlyTheNextBootsReport) {
   muster::test::FakeActContext context;
   context.fact_set.put(pass);
   Action action;
+  action.disruption = Disruption::Reset;
   action.facet = facetOf(node_.str(), "health.gpu");
   EXPECT_TRUE(std::holds_alternative<Again>(*runAsync(phase_->act(action, context))));
   EXPECT_TRUE(std::holds_alternative<Again>(*runAsync(phase_->act(action, context))));
@@ -127,6 +148,7 @@ TEST_F(HealthPhaseTest, afterTwoRebootsItAsksForAPerson) {
   EXPECT_THAT(goal("health.gpu").blocked, HasSubstr("2 reboots within 30 days did not help"));
   muster::test::FakeActContext context;
   Action action;
+  action.disruption = Disruption::Reset;
   action.facet = facetOf(node_.str(), "health.gpu");
   EXPECT_TRUE(std::holds_alternative<Blocked>(*runAsync(phase_->act(action, context))));
   EXPECT_TRUE(agents_.submitted().empty());
