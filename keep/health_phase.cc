@@ -17,8 +17,6 @@ using std::chrono::seconds;
 
 constexpr std::array<std::string_view, 4> kGroups = {"gpu", "disk", "network", "system"};
 constexpr seconds kRebootExpected{300}, kRebootDeadline{1800}, kNoDeadline{60};
-constexpr seconds kSightExpected{10}, kSightDeadline{120};  ///< an agent looks every 10–20 s, and after each task
-constexpr std::chrono::milliseconds kSightPoll{1'000};
 constexpr std::string_view kBlind = "system.blind.";
 constexpr seconds kRebootTask{60};
 constexpr std::chrono::milliseconds kBootPoll{5'000};
@@ -31,14 +29,17 @@ struct Judged {
 
 bool needsReboot(std::string_view action) { return action == toString(HealthAction::Reset) || action == toString(HealthAction::Reboot); }
 
-/// Whether all that is wrong is that the agent cannot watch something. Before its driver is installed that is so of every GPU.
+/// Whether all that is wrong is that the agent cannot watch something. Before its driver is installed that is so of every GPU, so a
+/// plan asks nothing of it: gates fail by themselves where NVML does not answer, and keep drains a node that stays out of sight.
 bool isOnlyBlind(std::string_view symptoms) {
+  bool any = false;
   while (!symptoms.empty()) {
     if (!symptoms.starts_with(kBlind)) return false;
+    any = true;
     const auto comma = symptoms.find(',');
     symptoms = comma == std::string_view::npos ? std::string_view() : symptoms.substr(comma + 1);
   }
-  return true;
+  return any;
 }
 
 FacetName facetOf(std::string_view group) { return FacetName(std::string(kHealthPrefix) + std::string(group)); }
@@ -58,8 +59,7 @@ class HealthPhase final : public Phase {
   Result<std::vector<Fact>> look(const Subject& subject);
   Result<std::vector<Judged>> judgeAll(const inventory::Node& node, const agent::AgentState& state, HealthHistory& history);
   Fact factOf(const inventory::Node& node, const agent::AgentState& state, std::string_view group, const std::vector<Judged>& all) const;
-  Goal goalOf(const Subject& subject, const Fact& fact, const inventory::Cluster& cluster, int reboots) const;
-  Outcome sight(const Action& action);
+  Goal goalOf(const Subject& subject, const Fact& fact, const inventory::KeepPolicy& policy, int reboots) const;
 
   const inventory::Cluster& cluster_;
   agent::AgentGateway& agents_;
@@ -138,8 +138,7 @@ Result<std::vector<Fact>> HealthPhase::look(const Subject& subject) {
   return facts;
 }
 
-Goal HealthPhase::goalOf(const Subject& subject, const Fact& fact, const inventory::Cluster& cluster, int reboots) const {
-  const auto& policy = cluster.keep;
+Goal HealthPhase::goalOf(const Subject& subject, const Fact& fact, const inventory::KeepPolicy& policy, int reboots) const {
   Goal goal;
   goal.facet = {subject, fact.facet};
   goal.want = std::string(kHealthy);
@@ -149,13 +148,6 @@ Goal HealthPhase::goalOf(const Subject& subject, const Fact& fact, const invento
   const auto action = actionWordOf(fact);
   if (action.empty()) return goal;
   goal.why = fmt::format("its agent reports {}", symptomsOf(fact));
-  if (isOnlyBlind(symptomsOf(fact))) {
-    goal.why = fmt::format("its agent must be able to watch what it reports {} for, once the drivers run", symptomsOf(fact));
-    goal.expected = kSightExpected;
-    goal.deadline = kSightDeadline;
-    for (const auto& driver : cluster.profileOf(*cluster.findNode(subject.node())).drivers) goal.needs.push_back({subject, FacetName("driver." + driver)});
-    return goal;
-  }
   if (!needsReboot(action)) {
     goal.blocked = fmt::format("{}; no action of muster mends that: {}", goal.why, fact.evidence.empty() ? "see the finding" : "the evidence names what to do");
     return goal;
@@ -174,7 +166,8 @@ std::vector<Goal> HealthPhase::goals(const inventory::Cluster& cluster, const Su
   if (subject.isCluster() || !cluster.findNode(subject.node())) return out;
   const auto reboots = std::atoi(facts.value(subject, FacetName(std::string(kRebootsFacet))).value_or("0").c_str());
   for (const auto group : kGroups)
-    if (const auto* fact = facts.find(subject, facetOf(group))) out.push_back(goalOf(subject, *fact, cluster, reboots));
+    if (const auto* fact = facts.find(subject, facetOf(group)); fact && !isOnlyBlind(symptomsOf(*fact)))
+      out.push_back(goalOf(subject, *fact, cluster.keep, reboots));
   if (facts.value(subject, FacetName(std::string(kQuarantineFacet))) == kQuarantineHeld) {
     Goal goal;
     goal.facet = {subject, FacetName(std::string(kQuarantineFacet))};
@@ -186,20 +179,9 @@ std::vector<Goal> HealthPhase::goals(const inventory::Cluster& cluster, const Su
   return out;
 }
 
-/// Nothing is done to the node: its agent looks again by itself.
-Outcome HealthPhase::sight(const Action& action) {
-  const auto& subject = action.facet.subject;
-  const auto facts = look(subject);
-  if (facts)
-    for (const auto& fact : *facts)
-      if (fact.facet == action.facet.facet && fact.value == kHealthy) return Done{};
-  return Again{kSightPoll, fmt::format("the agent of {} to see what it has to watch", subject.str())};
-}
-
 /// A reboot, counted before it is asked for; done when another boot of the installed system has told of its health. The gates' passes
 /// are from before the repair: they are forgotten, so that nothing joins on them.
 Async<Outcome> HealthPhase::act(Action action, ActContext& context) {
-  if (action.disruption == Disruption::None) co_return sight(action);
   const auto node = action.facet.subject.node();
   const auto state = agents_.state(node);
   if (context.operation().empty()) {

@@ -93,24 +93,14 @@ TEST_F(HealthPhaseTest, gpusThatCannotBeWatchedAreNotWell) {
   EXPECT_EQ(value("health.system"), "drain:system.blind.gpu@gpu");
 }
 
-/// Before its driver is installed every GPU is out of sight; that is no reason to keep the node out for ever.
-TEST_F(HealthPhaseTest, whatIsOnlyOutOfSightIsWaitedForBehindTheDrivers) {
+/// Before its driver is installed every GPU is out of sight; that is no reason to keep the node out of its pool.
+TEST_F(HealthPhaseTest, aPlanAsksNothingOfWhatIsOnlyOutOfSight) {
   cluster_.profiles["gpu-node"].expect.gpus = 8;
-  cluster_.profiles["gpu-node"].drivers = {"nvidia"};
   tell({}, "boot-1", {{"gpu", "cannot load libnvidia-ml.so.1"}});
-  const auto unseen = goal("health.system");
-  EXPECT_TRUE(unseen.blocked.empty()) << unseen.blocked;
-  EXPECT_EQ(unseen.disruption, Disruption::None);
-  ASSERT_EQ(unseen.needs.size(), 1u);
-  EXPECT_EQ(unseen.needs[0].facet.str(), "driver.nvidia");
-  muster::test::FakeActContext context;
-  Action action;
-  action.facet = unseen.facet;
-  const auto waits = runAsync(phase_->act(action, context));
-  EXPECT_THAT(std::get<Again>(*waits).waiting_for, HasSubstr("to see what it has to watch"));
-  tell({}, "boot-1", {{"gpu", "ok"}});
-  EXPECT_TRUE(std::holds_alternative<Done>(*runAsync(phase_->act(action, context))));
-  EXPECT_TRUE(agents_.submitted().empty()) << "nothing is done to the node";
+  EXPECT_EQ(value("health.system"), "drain:system.blind.gpu@gpu") << "keep is told";
+  EXPECT_TRUE(goal("health.system").facet.facet.empty()) << "the plan is not";
+  tell({{"system.fabric-manager", "nvidia-fabricmanager", 1, "failed"}}, "boot-1", {{"gpu", "cannot load libnvidia-ml.so.1"}});
+  EXPECT_FALSE(goal("health.system").facet.facet.empty()) << value("health.system");
 }
 
 TEST_F(HealthPhaseTest, rebootsOnceAndBelievesOnlyTheNextBootsReport) {
