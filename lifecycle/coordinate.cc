@@ -33,7 +33,8 @@ class Waiter {
 
 void Signal::set() {
   set_ = true;
-  for (auto& waiter : std::exchange(waiters_, {})) waiter->wake();
+  for (auto& weak : std::exchange(waiters_, {}))
+    if (auto waiter = weak.lock()) waiter->wake();
 }
 
 Task<void> Signal::wait() {
@@ -59,18 +60,17 @@ Task<void> Places::take() {
     cancelled = std::current_exception();
   }
   if (!cancelled) co_return;
-  std::erase(waiters_, waiter);
+  std::erase_if(waiters_, [&waiter](const auto& weak) { return weak.lock() == waiter; });
   std::rethrow_exception(cancelled);
 }
 
 void Places::release() {
-  if (waiters_.empty()) {
-    ++free_;
-    return;
+  while (!waiters_.empty()) {
+    const auto next = waiters_.front().lock();
+    waiters_.pop_front();
+    if (next) return next->wake();
   }
-  auto next = std::move(waiters_.front());
-  waiters_.pop_front();
-  next->wake();
+  ++free_;
 }
 
 Task<void> awaitAll(std::vector<Task<void>> tasks) {

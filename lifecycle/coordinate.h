@@ -23,7 +23,7 @@ class Signal {
 
  private:
   bool set_ = false;
-  std::vector<std::shared_ptr<Waiter>> waiters_;
+  std::vector<std::weak_ptr<Waiter>> waiters_;  ///< a waiter belongs to the coroutine that waits, and dies with it
 };
 
 /// First come, first served. `release` is called by hand: a place is not given on by a coroutine that is being destroyed
@@ -36,7 +36,7 @@ class Places {
 
  private:
   std::size_t free_;
-  std::deque<std::shared_ptr<Waiter>> waiters_;
+  std::deque<std::weak_ptr<Waiter>> waiters_;
 };
 
 /// Runs all of them at once and awaits them all; then throws the first exception that one of them threw, if any.

@@ -69,7 +69,8 @@ Async<T> offloadFor(Workers& workers, TaskContextPtr context, std::function<Resu
   asio::post(workers.pool(), [home, meeting, context, work = std::move(work)]() mutable {
     Result<T> answer = work();
     work = nullptr;
-    asio::post(home, [meeting, context = std::move(context), answer = std::move(answer)]() mutable {
+    // Moved: the timer must not be left to this thread, which may end after the loop.
+    asio::post(home, [meeting = std::move(meeting), context = std::move(context), answer = std::move(answer)]() mutable {
       meeting->answer = std::move(answer);
       meeting->bell.cancel();
     });
