@@ -5,6 +5,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -36,14 +37,20 @@ class Workers {
 };
 
 /// Runs a blocking function on the pool and resumes the caller on its own executor.
-/// `work` must own what it uses; it must not throw.
+/// `work` must own what it uses; it must not throw. The caller may end its loop as soon as it is resumed: whatever the pool
+/// still holds then knows nothing of the loop (its work guard travels home with the answer).
 template <class T>
 Task<T> offload(Workers& workers, std::function<T()> work) {
   auto home = co_await asio::this_coro::executor;
-  co_await asio::post(workers.pool(), asio::use_awaitable);
-  T value = work();
-  co_await asio::post(home, asio::use_awaitable);
-  co_return value;
+  auto begin = [&workers, &work, &home](auto resume) {
+    asio::post(workers.pool(), [work = std::move(work), home, busy = asio::make_work_guard(home), resume = std::move(resume)]() mutable {
+      T value = work();
+      work = nullptr;
+      asio::post(home, [busy = std::move(busy), resume = std::move(resume), value = std::move(value)]() mutable { std::move(resume)(std::move(value)); });
+    });
+  };
+  auto answer = asio::async_initiate<const asio::use_awaitable_t<>, void(T)>(std::move(begin), asio::use_awaitable);
+  co_return co_await std::move(answer);
 }
 
 }  // namespace muster

@@ -70,6 +70,8 @@ class RedfishBmc final : public Bmc {
   Async<Json> updateParameters(std::string component);
   Async<void> refuseWhileUpdating();
 
+  /// Orders a reset that takes the BMC away, and waits until it is back and calm.
+  Async<void> resetThrough(std::string target, std::string type, std::string manager, std::string reset_time_before);
   Async<void> waitForReset(std::string manager, std::string reset_time_before);
   Async<void> settle();
 

@@ -75,16 +75,8 @@ Async<void> RedfishBmc::acCycle() {
   if (target.empty()) target = at.system + "/Actions/ComputerSystem.Reset";
   auto look = session_->get(at.manager);
   CO_TRY(manager, co_await std::move(look));
-  Json body = Json::object();
-  body["ResetType"] = kFullPowerCycle;
-  auto post = session_->post(target, std::move(body));
-  auto answer = co_await std::move(post);
-  if (!answer && !answer.error().canRetry()) co_return fail(std::move(answer.error()));  // an answer lost on the way may well be the cut
-  places_.reset();
-  auto wait = waitForReset(at.manager, textAt(manager.body, "LastResetTime"));
-  CO_TRY_OK(co_await std::move(wait));
-  auto calm = settle();
-  co_return co_await std::move(calm);
+  auto cycle = resetThrough(std::move(target), std::string(kFullPowerCycle), at.manager, textAt(manager.body, "LastResetTime"));
+  co_return co_await std::move(cycle);
 }
 
 }  // namespace muster::bmc

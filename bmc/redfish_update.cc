@@ -236,13 +236,18 @@ Async<void> RedfishBmc::resetBmc() {
   std::string target = linkAt(*action, "target");
   if (target.empty()) target = at.manager + "/Actions/Manager.Reset";
 
+  auto reset = resetThrough(std::move(target), std::move(type), at.manager, textAt(manager.body, "LastResetTime"));
+  co_return co_await std::move(reset);
+}
+
+Async<void> RedfishBmc::resetThrough(std::string target, std::string type, std::string manager, std::string reset_time_before) {
   Json body = Json::object();
   body["ResetType"] = type;
   auto post = session_->post(target, std::move(body));
   auto answer = co_await std::move(post);
   if (!answer && !answer.error().canRetry()) co_return fail(std::move(answer.error()));  // an answer lost on the way may well be the reset
   places_.reset();
-  auto wait = waitForReset(at.manager, textAt(manager.body, "LastResetTime"));
+  auto wait = waitForReset(std::move(manager), std::move(reset_time_before));
   CO_TRY_OK(co_await std::move(wait));
   auto calm = settle();
   co_return co_await std::move(calm);

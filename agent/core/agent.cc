@@ -371,7 +371,7 @@ void Agent::finish(const AgentTask& task, Result<nlohmann::json> outcome) {
     logWarning("agent", "task {} failed: {}", task.id, report.text);
   }
   probes_stale_ = true;
-  health_at_.reset();  // a driver may have come or gone
+  if (changesNode(task.kind)) health_at_.reset();  // a driver may have come or gone
   table_.update(report);
 }
 

@@ -103,20 +103,22 @@ void LiveCluster::uncross(const std::string& rollout, const NodeName& node) {
   if (crossed_[node].erase(rollout) > 0) settle(node);
 }
 
-const inventory::Profile& LiveCluster::profileWithout(const std::string& rollout, const NodeName& node) {
+const inventory::Profile& LiveCluster::profileUnder(const std::set<std::string>& rollouts, const NodeName& node) {
   auto* found = find(node);
   if (!found) std::abort();  // callers name nodes of the cluster
-  auto rollouts = crossed_[node];
-  rollouts.erase(rollout);
   return cluster_.profiles.at(keyFor(declared_profile_.try_emplace(node, found->profile).first->second, rollouts));
 }
 
+const inventory::Profile& LiveCluster::profileWithout(const std::string& rollout, const NodeName& node) {
+  auto rollouts = crossed_[node];
+  rollouts.erase(rollout);
+  return profileUnder(rollouts, node);
+}
+
 const inventory::Profile& LiveCluster::profileWith(const std::string& rollout, const NodeName& node) {
-  auto* found = find(node);
-  if (!found) std::abort();  // callers name nodes of the cluster
   auto rollouts = crossed_[node];
   rollouts.insert(rollout);
-  return cluster_.profiles.at(keyFor(declared_profile_.try_emplace(node, found->profile).first->second, rollouts));
+  return profileUnder(rollouts, node);
 }
 
 }  // namespace muster::lifecycle

@@ -42,6 +42,7 @@ class LiveCluster {
     inventory::Change change;
   };
   inventory::Node* find(const NodeName& node);
+  const inventory::Profile& profileUnder(const std::set<std::string>& rollouts, const NodeName& node);
   /// The key of the node's profile under these rollouts; the profile is made when it is new.
   std::string keyFor(const std::string& declared, const std::set<std::string>& rollouts);
   void settle(const NodeName& node);
