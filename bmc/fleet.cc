@@ -48,7 +48,7 @@ class Fleet final : public BmcFleet {
  public:
   Fleet(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock, Workers& workers, HttpClientFactory make_client, std::string libvirt_uri)
       : cluster_(cluster), store_(store), clock_(clock), workers_(workers), make_client_(std::move(make_client)), libvirt_uri_(std::move(libvirt_uri)),
-        requests_(clock, kRequests), uploads_(clock, kUploads) {}
+        requests_(clock, kRequests), uploads_(clock, kUploads), images_(workers) {}
 
   Bmc& at(const NodeName& node) override {
     auto& slot = bmcs_[node];
@@ -84,7 +84,7 @@ class Fleet final : public BmcFleet {
     options.requests = &requests_;
     options.uploads = &uploads_;
     auto session = std::make_unique<RedfishSession>(std::move(options), store_, clock_, make_client_);
-    auto driver = std::make_unique<RedfishBmc>(std::move(session), profile.boot, clock_, workers_);
+    auto driver = std::make_unique<RedfishBmc>(std::move(session), profile.boot, clock_, images_);
     redfish_.push_back(driver.get());
     return arbitrate(std::move(driver), clock_);
   }
@@ -118,6 +118,7 @@ class Fleet final : public BmcFleet {
   HttpClientFactory make_client_;
   std::string libvirt_uri_;
   lifecycle::TunedPlaces requests_, uploads_;
+  FirmwareImages images_;
   std::map<NodeName, std::unique_ptr<Bmc>> bmcs_;
   std::vector<RedfishBmc*> redfish_;  ///< owned by their arbiters in bmcs_
 };

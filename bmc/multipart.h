@@ -1,21 +1,20 @@
-// The body of a MultipartHttpPush upload: parameters and the firmware file, hashed where it lies in the body.
+// The body of a MultipartHttpPush upload: parameters, and the firmware image as it lies in memory.
 #pragma once
 
-#include "bmc/bmc.h"
+#include "bmc/firmware_images.h"
 #include "bmc/json_view.h"
 
 namespace muster::bmc {
 
-inline constexpr std::uintmax_t kMaxFirmwareBytes = 1u << 30;
-
 struct MultipartBody {
   std::string content_type;
-  std::string body;
-  std::size_t file_bytes = 0;
+  std::string begin;
+  FirmwareImage image;
+  std::string end;
+  std::size_t bytes() const { return begin.size() + image->size() + end.size(); }
 };
 
-/// Reads the file into the body and compares the SHA-256 of exactly those bytes. Blocking.
-/// Errors: Corrupt (digest differs, with both), NotFound, InvalidInput (empty, larger than kMaxFirmwareBytes)
-Result<MultipartBody> multipartUpdate(const FirmwareUpdate& update, const Json& parameters);
+/// `file_name`: without its path, as the BMC's log will show it.
+MultipartBody multipartUpdate(FirmwareImage image, const std::string& file_name, const Json& parameters);
 
 }  // namespace muster::bmc

@@ -72,8 +72,8 @@ int hostScore(const Json& system) {
 
 }  // namespace
 
-RedfishBmc::RedfishBmc(std::unique_ptr<RedfishSession> session, inventory::BootMode boot_mode, Clock& clock, Workers& workers)
-    : session_(std::move(session)), boot_mode_(boot_mode), clock_(clock), workers_(workers) {}
+RedfishBmc::RedfishBmc(std::unique_ptr<RedfishSession> session, inventory::BootMode boot_mode, Clock& clock, FirmwareImages& images)
+    : session_(std::move(session)), boot_mode_(boot_mode), clock_(clock), images_(images) {}
 
 // ---- finding things
 
@@ -167,6 +167,7 @@ Async<std::vector<std::string>> RedfishBmc::allowedResets(Json action) {
   auto values = textsAt(action, "ResetType@Redfish.AllowableValues");
   const std::string info = linkAt(action, "@Redfish.ActionInfo");
   if (!values.empty() || info.empty()) co_return values;
+  if (const auto known = resets_.find(info); known != resets_.end()) co_return known->second;
   auto read = session_->get(info);
   auto reply = co_await std::move(read);
   if (!reply) co_return values;  // not knowing is not refusing
@@ -175,7 +176,14 @@ Async<std::vector<std::string>> RedfishBmc::allowedResets(Json action) {
   for (const Json& parameter : *parameters) {
     if (textAt(parameter, "Name") == "ResetType") values = textsAt(parameter, "AllowableValues");
   }
+  resets_[info] = values;
   co_return values;
+}
+
+void RedfishBmc::forgetPlaces() {
+  places_.reset();
+  inventory_.clear();
+  resets_.clear();
 }
 
 // ---- system

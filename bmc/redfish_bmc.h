@@ -13,7 +13,7 @@ namespace muster::bmc {
 
 class RedfishBmc final : public Bmc {
  public:
-  RedfishBmc(std::unique_ptr<RedfishSession> session, inventory::BootMode boot_mode, Clock& clock, Workers& workers);
+  RedfishBmc(std::unique_ptr<RedfishSession> session, inventory::BootMode boot_mode, Clock& clock, FirmwareImages& images);
 
   std::string address() const override { return session_->address(); }
   Async<SystemInfo> system() override;
@@ -55,6 +55,7 @@ class RedfishBmc final : public Bmc {
   };
 
   Async<Places> places();
+  void forgetPlaces();
   Async<Member> pickSystem(std::string collection);
   Async<Member> pickManager(std::string collection, Member system);
   Async<Members> members(std::string collection, std::size_t limit, std::chrono::milliseconds timeout);
@@ -78,8 +79,10 @@ class RedfishBmc final : public Bmc {
   std::unique_ptr<RedfishSession> session_;
   inventory::BootMode boot_mode_;
   Clock& clock_;
-  Workers& workers_;
+  FirmwareImages& images_;
   std::optional<Places> places_;
+  std::string inventory_;                                 ///< the collection; "" until it was looked for
+  std::map<std::string, std::vector<std::string>> resets_;  ///< ResetType values of an ActionInfo, by its URI
   std::optional<std::vector<std::string>> macs_;
 };
 

@@ -23,7 +23,7 @@ int logScore(const Json& log) {
 
 /// A BMC that cannot even end a session has lost it already: the next request logs in.
 Async<void> RedfishBmc::newSession() {
-  places_.reset();
+  forgetPlaces();
   macs_.reset();
   auto end = session_->close();
   (void)co_await std::move(end);

@@ -112,11 +112,13 @@ Async<RedfishReply> RedfishSession::patch(std::string path, Json body, std::stri
   co_return fail(errorOf(last, "PATCH " + path));
 }
 
-Async<RedfishReply> RedfishSession::upload(std::string path, std::string content_type, std::string body, std::chrono::milliseconds timeout) {
+Async<RedfishReply> RedfishSession::upload(std::string path, MultipartBody body, std::chrono::milliseconds timeout) {
   Call request{.method = "POST", .path = std::move(path), .timeout = timeout, .repeatable = false, .wait_busy = false, .fresh = true, .upload = true};
-  request.headers["Content-Type"] = std::move(content_type);
-  request.headers["Content-Length"] = std::to_string(body.size());  // iDRAC fails on chunked bodies
-  request.body = std::move(body);
+  request.headers["Content-Type"] = std::move(body.content_type);
+  request.headers["Content-Length"] = std::to_string(body.bytes());  // iDRAC fails on chunked bodies
+  request.body = std::move(body.begin);
+  request.image = std::move(body.image);
+  request.body_end = std::move(body.end);
   // An expired session must show before the upload, not by it.
   auto look = get("/redfish/v1/SessionService");
   CO_TRY_OK(co_await std::move(look));
@@ -223,7 +225,8 @@ Async<RedfishReply> RedfishSession::exchange(Call call, std::string token) {
   auto pin = ensurePin();
   CO_TRY_OK(co_await std::move(pin));
   CO_TRY(url, io::Url::parse(options_.base_url + call.path));
-  io::HttpRequest request{.method = call.method, .url = url, .headers = call.headers, .body = std::move(call.body), .timeout = call.timeout, .max_body_bytes = kMaxReplyBytes};
+  io::HttpRequest request{.method = call.method, .url = url, .headers = call.headers, .body = std::move(call.body), .attachment = std::move(call.image), .body_end = std::move(call.body_end),
+                          .timeout = call.timeout, .max_body_bytes = kMaxReplyBytes};
   request.headers.try_emplace("Accept", "application/json");
   request.headers.try_emplace("Accept-Encoding", "identity");
   request.headers.try_emplace("OData-Version", "4.0");
@@ -302,9 +305,9 @@ Async<void> RedfishSession::ensurePin() {
     pinned_ = *known;
     co_return Result<void>();
   }
-  // First contact: one request without any secret, on a connection that is used for nothing else.
+  // First contact: one request without any secret. From then on the client insists on the certificate that it saw.
   CO_TRY(url, io::Url::parse(options_.base_url + "/redfish/v1/"));
-  auto client = make_client_(io::TlsTrust{.accept_any = true});
+  auto client = make_client_(io::TlsTrust{.accept_first = true});
   io::HttpRequest request{.url = url};
   auto op = client->send(std::move(request));
   CO_TRY_OK(co_await std::move(op));
@@ -312,6 +315,7 @@ Async<void> RedfishSession::ensurePin() {
   if (seen.empty()) co_return fail(ErrorCode::Denied, "the BMC at " + address() + " showed no TLS certificate; muster talks to BMCs by https only");
   CO_TRY_OK(trust_.setPin(seen));
   pinned_ = seen;
+  idle_.push_back(std::move(client));
   co_return Result<void>();
 }
 

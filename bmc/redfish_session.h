@@ -5,6 +5,7 @@
 #include "base/io/http.h"
 #include "bmc/arbiter.h"
 #include "bmc/json_view.h"
+#include "bmc/multipart.h"
 #include "bmc/trust.h"
 #include "lifecycle/tuned_places.h"
 
@@ -53,7 +54,7 @@ class RedfishSession {
   /// Sends If-Match as the ladder wants it: as given, weak made strong, without.
   Async<RedfishReply> patch(std::string path, Json body, std::string etag);
   /// One attempt on a fresh connection, so that nothing below can send it twice. Any status is an answer.
-  Async<RedfishReply> upload(std::string path, std::string content_type, std::string body, std::chrono::milliseconds timeout);
+  Async<RedfishReply> upload(std::string path, MultipartBody body, std::chrono::milliseconds timeout);
   /// One look with the token at hand: no login, no waiting, any status is an answer. For a BMC that may be restarting.
   Async<RedfishReply> peek(std::string path, bool with_token);
 
@@ -67,6 +68,8 @@ class RedfishSession {
     std::string method, path;
     io::Headers headers;
     std::string body;
+    FirmwareImage image = {};    ///< after the body, and then body_end
+    std::string body_end = {};
     std::chrono::milliseconds timeout = kRequestTimeout;
     bool repeatable = true;   ///< may be sent again after a lost connection
     bool wait_busy = true;    ///< wait and repeat on 429 and 503

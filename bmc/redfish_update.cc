@@ -53,11 +53,13 @@ std::string memberName(const std::string& uri, const Json& json, InventoryKey ke
 Async<RedfishBmc::Inventory> RedfishBmc::readInventory() {
   auto where = places();
   CO_TRY(at, co_await std::move(where));
-  auto read = session_->get(at.update_service);
-  CO_TRY(service, co_await std::move(read));
-  auto collection = linkAt(service.body, "FirmwareInventory");
-  if (collection.empty()) collection = at.update_service + "/FirmwareInventory";
-  auto list = members(collection, kMaxInventory, at.quirks.inventory_read);
+  if (inventory_.empty()) {
+    auto read = session_->get(at.update_service);
+    CO_TRY(service, co_await std::move(read));
+    inventory_ = linkAt(service.body, "FirmwareInventory");
+    if (inventory_.empty()) inventory_ = at.update_service + "/FirmwareInventory";
+  }
+  auto list = members(inventory_, kMaxInventory, at.quirks.inventory_read);
   CO_TRY(listed, co_await std::move(list));
   const auto& found = listed.found;
 
@@ -136,13 +138,14 @@ Async<std::string> RedfishBmc::startUpdate(FirmwareUpdate update) {
   auto busy = refuseWhileUpdating();
   CO_TRY_OK(co_await std::move(busy));
 
-  auto build = offload<Result<MultipartBody>>(workers_, [update, parameters] { return multipartUpdate(update, parameters); });
-  CO_TRY(multipart, co_await std::move(build));
-  if (auto most = numberAt(service.body, "MaxImageSizeBytes"); most && *most > 0 && static_cast<double>(multipart.file_bytes) > *most) {
+  auto load = images_.get(update);
+  CO_TRY(image, co_await std::move(load));
+  if (auto most = numberAt(service.body, "MaxImageSizeBytes"); most && *most > 0 && static_cast<double>(image->size()) > *most) {
     co_return fail(ErrorCode::InvalidInput, fmt::format("{} is larger than the {} bytes that the BMC at {} accepts; nothing was sent", update.file.string(), *most, address()));
   }
-  const std::chrono::milliseconds timeout = kUploadBase + std::chrono::seconds(multipart.body.size() / kSlowestUploadBytesPerSecond);
-  auto send = session_->upload(push, std::move(multipart.content_type), std::move(multipart.body), timeout);
+  auto multipart = multipartUpdate(std::move(image), update.file.filename().string(), parameters);
+  const std::chrono::milliseconds timeout = kUploadBase + std::chrono::seconds(multipart.bytes() / kSlowestUploadBytesPerSecond);
+  auto send = session_->upload(push, std::move(multipart), timeout);
   CO_TRY(reply, co_await std::move(send));
   if (reply.status == 503 || reply.status == 409) {
     auto why = errorOf(reply, "uploading " + update.component);
@@ -246,7 +249,7 @@ Async<void> RedfishBmc::resetThrough(std::string target, std::string type, std::
   auto post = session_->post(target, std::move(body));
   auto answer = co_await std::move(post);
   if (!answer && !answer.error().canRetry()) co_return fail(std::move(answer.error()));  // an answer lost on the way may well be the reset
-  places_.reset();
+  forgetPlaces();
   auto wait = waitForReset(std::move(manager), std::move(reset_time_before));
   CO_TRY_OK(co_await std::move(wait));
   auto calm = settle();

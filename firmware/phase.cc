@@ -34,7 +34,6 @@ constexpr auto kSettlePoll = 5s;
 constexpr auto kSettleLimit = 15min;   ///< a host shows its new BIOS only after POST
 constexpr auto kShutdownLimit = 90s;   ///< for the guest; then the power is cut
 constexpr auto kResetGrace = 10min;    ///< a BMC that may have been reset is left alone so long before it is reset again
-constexpr std::size_t kMaxParallelUploads = 4;  ///< each holds its file in memory
 constexpr int kMaxUploadsTried = 3;    ///< attempts of which none is known to have arrived
 constexpr auto kUploadGrace = 2min;    ///< for a slow BMC to list an upload whose answer was lost; looked at every kBusyPoll
 
@@ -139,9 +138,10 @@ class FirmwarePhase final : public lifecycle::Phase {
   };
 
   Async<Shown> shown(Job job);
-  Result<void> record(const Job& job, Progress progress);
+  Async<void> record(Job job, Progress progress);
   Error givenUp(const Job& job, std::string text, std::string evidence, std::string what_to_do);
 
+  static Result<Outcome> patient(Result<Outcome> outcome, bool begun);
   Async<std::string> whyNotNow(Job job);
   Async<Outcome> look(Job job);
   Async<Outcome> upload(Job job);
@@ -151,14 +151,13 @@ class FirmwarePhase final : public lifecycle::Phase {
   Async<Outcome> activateAgain(Job job);
   Async<Outcome> powerOff(Job job);
   Async<Outcome> powerOn(Job job);
-  Result<Outcome> beginSettling(Job job);
+  Async<Outcome> beginSettling(Job job);
   Result<Outcome> settle(const Job& job, const std::string& seen);
 
   const inventory::Cluster& cluster_;
   bmc::BmcFleet& bmcs_;
   Clock& clock_;
   FirmwareFiles files_;
-  bmc::Turnstile uploads_{kMaxParallelUploads};
 };
 
 Async<Outcome> FirmwarePhase::act(Action action, ActContext& context) {
@@ -175,6 +174,11 @@ Async<Outcome> FirmwarePhase::act(Action action, ActContext& context) {
   }
   CO_TRY(progress, Progress::parse(context.operation()));
   Job job{&action, &context, &bmcs_.at(subject.node()), component, progress};
+  if (progress.step == Step::Follow) {
+    auto following = follow(job);
+    auto outcome = co_await std::move(following);
+    co_return patient(std::move(outcome), true);
+  }
 
   // The inventory decides, whatever the journal or a task says.
   auto read = shown(job);
@@ -192,14 +196,17 @@ Async<Outcome> FirmwarePhase::act(Action action, ActContext& context) {
 
   auto step = progress.step == Step::Look       ? look(job)
               : progress.step == Step::Upload   ? afterLostUpload(job)
-              : progress.step == Step::Follow   ? follow(job)
               : progress.step == Step::Activate ? activateAgain(job)
               : progress.step == Step::PowerOff ? powerOff(job)
                                                 : powerOn(job);
   auto outcome = co_await std::move(step);
-  // A failed intent would be followed by a new flash. The action's deadline bounds this.
-  if (!outcome && outcome.error().canRetry() && begun) co_return Again{kBusyPoll, outcome.error().str()};
-  co_return outcome;
+  co_return patient(std::move(outcome), begun);
+}
+
+/// A failed intent would be followed by a new flash. The action's deadline bounds this.
+Result<Outcome> FirmwarePhase::patient(Result<Outcome> outcome, bool begun) {
+  if (!outcome && outcome.error().canRetry() && begun) return Again{kBusyPoll, outcome.error().str()};
+  return outcome;
 }
 
 Async<FirmwarePhase::Shown> FirmwarePhase::shown(Job job) {
@@ -218,7 +225,10 @@ Async<FirmwarePhase::Shown> FirmwarePhase::shown(Job job) {
   co_return Shown{{}, Error(ErrorCode::NotFound, fmt::format("{} lists no firmware component {}; correct its name in the baseline", job.bmc->address(), name))};
 }
 
-Result<void> FirmwarePhase::record(const Job& job, Progress progress) { return job.context->recordOperation(progress.str()); }
+Async<void> FirmwarePhase::record(Job job, Progress progress) {
+  auto write = job.context->recordOperation(progress.str());
+  co_return co_await std::move(write);
+}
 
 Error FirmwarePhase::givenUp(const Job& job, std::string text, std::string evidence, std::string what_to_do) {
   job.context->finding({job.action->facet, Severity::Error, text, std::move(evidence), what_to_do, clock_.now()});
@@ -250,25 +260,28 @@ Async<Outcome> FirmwarePhase::look(Job job) {
 // The journal knows of the upload before the BMC does. Whatever happens to the answer, the next call looks first.
 Async<Outcome> FirmwarePhase::upload(Job job) {
   const auto& component = *job.component;
-  auto enter = uploads_.enter();
-  auto permit = co_await std::move(enter);
   Progress next = job.progress;
   next.step = Step::Upload;
   next.since = WallTime{};
   ++next.uploads_tried;
-  CO_TRY_OK(record(job, next));
+  auto written = record(job, next);
+  CO_TRY_OK(co_await std::move(written));
   job.context->progress(0, fmt::format("uploading {} {}", component.name, component.version));
   auto send = job.bmc->startUpdate(bmc::FirmwareUpdate{component.name, component.file, component.sha256});
   auto task = co_await std::move(send);
   if (task) {
     next.step = Step::Follow;
     next.task = *task;
-    CO_TRY_OK(record(job, next));
+    auto written = record(job, next);
+    CO_TRY_OK(co_await std::move(written));
     co_return Again{kTaskPoll, fmt::format("{} {} is being installed", component.name, component.version)};
   }
   const Error& error = task.error();
   if (error.code() == ErrorCode::Conflict) {  // refused as a whole; but what is in its way may be an earlier one of ours
-    if (job.progress.uploads_tried == 0) CO_TRY_OK(record(job, Progress()));
+    if (job.progress.uploads_tried == 0) {
+      auto forgotten = record(job, Progress());
+      CO_TRY_OK(co_await std::move(forgotten));
+    }
     co_return Again{kBusyPoll, error.str()};
   }
   if (error.canRetry()) co_return Again{kBusyPoll, "the answer to the upload was lost: " + error.str()};
@@ -296,13 +309,15 @@ Async<Outcome> FirmwarePhase::afterLostUpload(Job job) {
   if (!ours.empty()) {
     job.progress.step = Step::Follow;
     job.progress.task = ours;
-    CO_TRY_OK(record(job, job.progress));
+    auto written = record(job, job.progress);
+    CO_TRY_OK(co_await std::move(written));
     auto next = follow(job);
     co_return co_await std::move(next);
   }
   if (job.progress.since == WallTime{}) {
     job.progress.since = clock_.now();
-    CO_TRY_OK(record(job, job.progress));
+    auto written = record(job, job.progress);
+    CO_TRY_OK(co_await std::move(written));
   }
   if (clock_.now() < job.progress.since + kUploadGrace) {  // the BMC may still be taking it in
     co_return Again{kBusyPoll, fmt::format("the BMC to list the upload of {} {}, whose answer was lost", job.component->name, job.component->version)};
@@ -319,6 +334,7 @@ Async<Outcome> FirmwarePhase::afterLostUpload(Job job) {
   co_return co_await std::move(next);
 }
 
+// While the task runs nothing else is asked; once it has ended, the inventory decides.
 Async<Outcome> FirmwarePhase::follow(Job job) {
   const auto& component = *job.component;
   auto read = job.bmc->task(job.progress.task);
@@ -329,10 +345,12 @@ Async<Outcome> FirmwarePhase::follow(Job job) {
     job.context->progress(status->fraction, status->message);
     co_return Again{kTaskPoll, fmt::format("installing {} {}: {}", component.name, component.version, status->message)};
   }
+  auto look_again = shown(job);
+  auto now = co_await std::move(look_again);
+  if (!now && now.error().canRetry()) co_return Again{kSettlePoll, "the BMC does not answer: " + now.error().str()};
+  if (!now) co_return fail(std::move(now.error()));
+  if (now->is(job.action->to)) co_return Done{};  // some BMCs activate by themselves, some report a failure of what worked
   if (status && status->state == bmc::TaskState::Failed) {
-    auto again = shown(job);
-    auto now = co_await std::move(again);
-    if (now && now->is(job.action->to)) co_return Done{};  // some BMCs report a failure of what worked
     co_return fail(givenUp(job, fmt::format("{} did not install {} {}", job.bmc->address(), component.name, component.version), status->message,
                            "read the BMC's own log; the old version is still active. muster does not flash it again by itself"));
   }
@@ -345,7 +363,8 @@ Async<Outcome> FirmwarePhase::activate(Job job) {
   const auto how = activationOf(job.component->name);
   job.progress.step = Step::Activate;
   job.progress.since = clock_.now();
-  CO_TRY_OK(record(job, job.progress));
+  auto written = record(job, job.progress);
+  CO_TRY_OK(co_await std::move(written));
   job.context->progress(1, fmt::format("activating {} {} ({})", job.component->name, job.component->version, toString(how)));
   if (how == Activation::PowerCycle) {
     auto off = powerOff(job);
@@ -355,7 +374,8 @@ Async<Outcome> FirmwarePhase::activate(Job job) {
     auto reset = job.bmc->resetBmc();
     CO_TRY_OK(co_await std::move(reset));
   }
-  co_return beginSettling(job);
+  auto settling = beginSettling(job);
+  co_return co_await std::move(settling);
 }
 
 // The reset may have been received before muster died, and the BMC may install what was uploaded right now.
@@ -372,7 +392,8 @@ Async<Outcome> FirmwarePhase::powerOff(Job job) {
   CO_TRY(system, co_await std::move(read));
   if (system.power != bmc::PowerState::Off) {
     job.progress.step = Step::PowerOff;
-    CO_TRY_OK(record(job, job.progress));
+    auto written = record(job, job.progress);
+    CO_TRY_OK(co_await std::move(written));
     auto ask = job.bmc->power(bmc::PowerAction::GracefulShutdown);
     auto bounded = withDeadline<void>(clock_, kShutdownLimit, "shutting down", std::move(ask));
     auto down = co_await std::move(bounded);
@@ -383,7 +404,8 @@ Async<Outcome> FirmwarePhase::powerOff(Job job) {
   }
   job.progress.step = Step::PowerOn;
   job.progress.since = clock_.now();
-  CO_TRY_OK(record(job, job.progress));
+  auto written = record(job, job.progress);
+  CO_TRY_OK(co_await std::move(written));
   auto on = powerOn(job);
   co_return co_await std::move(on);
 }
@@ -398,14 +420,16 @@ Async<Outcome> FirmwarePhase::powerOn(Job job) {
   } else if (system.power == bmc::PowerState::Unknown && clock_.now() < job.progress.since + kSettleLimit) {
     co_return Again{kSettlePoll, "its power to be on"};
   }
-  co_return beginSettling(job);
+  auto settling = beginSettling(job);
+  co_return co_await std::move(settling);
 }
 
-Result<Outcome> FirmwarePhase::beginSettling(Job job) {
+Async<Outcome> FirmwarePhase::beginSettling(Job job) {
   job.progress.step = Step::Settle;
   job.progress.since = clock_.now();
-  TRY_OK(record(job, job.progress));
-  return Again{kTaskPoll, fmt::format("waiting for {} {} to be active", job.component->name, job.component->version)};
+  auto write = record(job, job.progress);
+  CO_TRY_OK(co_await std::move(write));
+  co_return Again{kTaskPoll, fmt::format("waiting for {} {} to be active", job.component->name, job.component->version)};
 }
 
 Result<Outcome> FirmwarePhase::settle(const Job& job, const std::string& seen) {

@@ -194,7 +194,8 @@ Async<Outcome> HealthPhase::act(Action action, ActContext& context) {
     for (const auto& fact : context.facts().of(action.facet.subject))
       if (fact.facet.str().starts_with("gate.")) passes.push_back(fact.facet);
     CO_TRY_OK(store_.forgetFacts(action.facet.subject, passes));
-    CO_TRY_OK(context.recordOperation(state->boot_id));
+    auto written = context.recordOperation(state->boot_id);
+    CO_TRY_OK(co_await std::move(written));
   }
   if (state && state->boot_id == context.operation()) {
     context.progress(0.2, "rebooting");

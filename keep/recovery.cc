@@ -114,7 +114,8 @@ class BmcSteps final : public RecoverySteps {
     }
     const auto asked = asked_.find(action.facet.subject);
     if (asked == asked_.end()) co_return Blocked{"nobody asks for this step any more"};
-    CO_TRY_OK(context.recordOperation(std::string(toString(asked->second))));
+    auto written = context.recordOperation(std::string(toString(asked->second)));
+    CO_TRY_OK(co_await std::move(written));
     auto step = take(bmc, asked->second);
     auto taken = co_await std::move(step);
     if (!taken) co_return fail(std::move(taken).error().retryable(false));  // the next step is a stronger one, not this one again

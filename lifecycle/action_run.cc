@@ -355,14 +355,7 @@ Async<void> ActionRun::confirm() {
 
 // ---- what the phase says -----------------------------------------------------------------------------------------------
 
-Result<void> ActionRun::recordOperation(const std::string& id) {
-  if (id == intent_.operation) return {};
-  TRY_OK(services_.store.recordOperation(intent_.id, id));
-  intent_.operation = id;
-  return {};
-}
-
-Async<void> ActionRun::record(std::string id) {
+Async<void> ActionRun::recordOperation(std::string id) {
   if (id == intent_.operation) co_return Result<void>();
   auto write =
       services_.journal->write<void>([intent = intent_.id, id](Store& store) { return store.recordOperation(intent, id); });

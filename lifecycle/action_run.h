@@ -26,8 +26,7 @@ class ActionRun final : public ActContext {
   // ActContext
   const std::string& intentId() const override { return intent_.id; }
   std::string operation() const override { return intent_.operation; }
-  Result<void> recordOperation(const std::string& id) override;
-  Async<void> record(std::string id) override;
+  Async<void> recordOperation(std::string id) override;
   bool wipeAllowed() const override;
   void progress(double fraction, std::string_view text) override;
   void finding(Finding finding) override;

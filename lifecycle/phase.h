@@ -34,10 +34,9 @@ class ActContext {
   virtual const std::string& intentId() const = 0;
   /// The id of outside work recorded by an earlier call of act for the same intent (a Redfish task URI); empty at first.
   virtual std::string operation() const = 0;
-  /// Commits the id before act goes on; throws away nothing on a crash.
-  virtual Result<void> recordOperation(const std::string& id) = 0;
-  /// The same for a phase that can wait: what many actions record at one time shares one sync to the disk.
-  virtual Async<void> record(std::string id) { co_return recordOperation(id); }
+  /// The id is committed before this answers, so that a crash finds it; what many actions record at one time shares one sync
+  /// to the disk.
+  virtual Async<void> recordOperation(std::string id) = 0;
   /// True when an operator allowed this node's disk to be wiped (journaled, used up by this action).
   virtual bool wipeAllowed() const = 0;
   virtual void progress(double fraction, std::string_view text) = 0;

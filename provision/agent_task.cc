@@ -15,20 +15,15 @@ namespace {
 
 constexpr std::chrono::milliseconds kTaskPoll{1000};
 
-Result<TaskStep> begin(agent::AgentGateway& agents, const NodeName& node, agent::AgentTask task) {
-  const auto what = fmt::format("{} to take up {}", node.str(), agent::toString(task.kind));
-  TRY_OK(agents.submit(node, std::move(task)));
-  return Again{kTaskPoll, what};
-}
-
-Result<TaskStep> retryOrFail(const NodeName& node, const AgentTaskReport& report, TaskNote note, lifecycle::ActContext& context) {
+Async<TaskStep> retryOrFail(NodeName node, AgentTaskReport report, TaskNote note, lifecycle::ActContext& context) {
   const auto words = fmt::format("{}: {}", node.str(), report.text);
-  if (report.code == ErrorCode::Denied) return Blocked{words};
+  if (report.code == ErrorCode::Denied) co_return Blocked{words};
   const Error error(report.code, words);
-  if (!error.canRetry() || note.attempt >= kMaxTaskAttempts) return fail(Error(error).retryable(false));
+  if (!error.canRetry() || note.attempt >= kMaxTaskAttempts) co_return fail(Error(error).retryable(false));
   ++note.attempt;
-  TRY_OK(context.recordOperation(note.str()));
-  return Again{kTaskPoll, fmt::format("attempt {} of {}, after: {}", note.attempt, kMaxTaskAttempts, report.text)};
+  auto written = context.recordOperation(note.str());
+  CO_TRY_OK(co_await std::move(written));
+  co_return Again{kTaskPoll, fmt::format("attempt {} of {}, after: {}", note.attempt, kMaxTaskAttempts, report.text)};
 }
 
 }  // namespace
@@ -55,27 +50,37 @@ std::string TaskNote::taskId(const std::string& intent_id) const {
   return attempt == 1 ? intent_id : fmt::format("{}.{}", intent_id, attempt);
 }
 
-Result<TaskStep> stepTask(agent::AgentGateway& agents, const NodeName& node, agent::TaskKind kind, std::chrono::seconds deadline,
-                          lifecycle::ActContext& context, const std::function<std::string(bool wipe_allowed)>& params) {
-  TRY(known, TaskNote::parse(context.operation()));
+Async<TaskStep> stepTask(agent::AgentGateway& agents, NodeName node, agent::TaskKind kind, std::chrono::seconds deadline,
+                         lifecycle::ActContext& context, std::function<std::string(bool wipe_allowed)> params) {
+  CO_TRY(known, TaskNote::parse(context.operation()));
   TaskNote note = known.value_or(TaskNote{1, context.wipeAllowed(), false});
   const agent::AgentTask task{note.taskId(context.intentId()), kind, params(note.wipe_allowed), deadline};
-  const auto report = agents.report(node, task.id);
+  auto report = agents.report(node, task.id);
   if (!report) {
-    if (!known) TRY_OK(context.recordOperation(note.str()));  // before the effect
-    return begin(agents, node, task);
+    if (!known) {  // before the effect
+      auto written = context.recordOperation(note.str());
+      CO_TRY_OK(co_await std::move(written));
+    }
+    CO_TRY_OK(agents.submit(node, task));
+    auto wait = agents.reportWithin(node, task.id, kTaskPoll);
+    report = co_await std::move(wait);
   }
+  if (!report) co_return Again{kTaskPoll, fmt::format("{} to take up {}", node.str(), agent::toString(kind))};
   switch (report->phase) {
     case TaskPhase::Queued:
     case TaskPhase::Running:
       if (report->fraction >= 0) context.progress(report->fraction, report->text);
-      return Again{kTaskPoll, report->fraction >= 0 ? std::string() : fmt::format("{} on {}", agent::toString(kind), node.str())};
-    case TaskPhase::Failed: return retryOrFail(node, *report, note, context);
+      co_return Again{kTaskPoll, report->fraction >= 0 ? std::string() : fmt::format("{} on {}", agent::toString(kind), node.str())};
+    case TaskPhase::Failed: {
+      auto next = retryOrFail(node, *report, note, context);
+      co_return co_await std::move(next);
+    }
     case TaskPhase::Done: break;
   }
   note.done = true;
-  TRY_OK(context.recordOperation(note.str()));
-  return report->result;
+  auto written = context.recordOperation(note.str());
+  CO_TRY_OK(co_await std::move(written));
+  co_return report->result;
 }
 
 }  // namespace muster::provision

@@ -32,7 +32,7 @@ using TaskStep = std::variant<lifecycle::Again, lifecycle::Blocked, std::string>
 /// Submits the task when the agent does not know it, follows it, starts a new attempt when a retry can help.
 /// `params` makes the parameters; it is told whether wiping is allowed.
 /// Errors: the task's failure
-Result<TaskStep> stepTask(agent::AgentGateway& agents, const NodeName& node, agent::TaskKind kind, std::chrono::seconds deadline,
-                          lifecycle::ActContext& context, const std::function<std::string(bool wipe_allowed)>& params);
+Async<TaskStep> stepTask(agent::AgentGateway& agents, NodeName node, agent::TaskKind kind, std::chrono::seconds deadline,
+                         lifecycle::ActContext& context, std::function<std::string(bool wipe_allowed)> params);
 
 }  // namespace muster::provision

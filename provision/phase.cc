@@ -70,23 +70,17 @@ class ProvisionPhase final : public lifecycle::Phase {
   Async<std::vector<Fact>> verify(Action action) override;
 
  private:
-  struct Seen {
-    std::string boot_id;
-    Hardware hardware;
-  };
-
   Fact fact(const NodeName& node, std::string_view name, std::string value, std::string source, std::string evidence = {}) const {
     return {Subject(node), facet(name), std::move(value), deps_.clock.now(), std::move(source), std::move(evidence)};
   }
   Result<PackedImage> packed(const std::string& image) const;
   std::string installedImage(const std::string& digest) const;
-  const Hardware& hardwareOf(const AgentState& state) const;
 
   Async<bmc::SystemInfo> readBmc(NodeName node);
   Fact enrolledFact(const inventory::Node& node, const bmc::SystemInfo& system) const;
   void addAgentFacts(const inventory::Node& node, const AgentState& state, std::vector<Fact>& facts) const;
   Async<void> addDriverFacts(NodeName node, bool fresh, std::vector<Fact>* facts);
-  Async<Hardware> lookAgain(NodeName node, std::string boot_id);
+  Async<AgentState> lookAgain(NodeName node);
 
   Async<Outcome> enrol(const inventory::Node& node, ActContext& context);
   Async<Outcome> inspectNode(const inventory::Node& node, ActContext& context);
@@ -98,7 +92,6 @@ class ProvisionPhase final : public lifecycle::Phase {
 
   ProvisionDeps deps_;
   Restarts restarts_;
-  std::map<NodeName, Seen> seen_;                      ///< hardware looked at anew in this boot
   mutable std::map<std::string, PackedImage> packed_;  ///< found once; images do not change under their key
 };
 
@@ -132,11 +125,6 @@ std::vector<lifecycle::Goal> ProvisionPhase::goals(const inventory::Cluster& clu
   return provisionGoals(cluster, subject, image ? std::optional(*image) : std::nullopt, image ? std::string() : image.error().str());
 }
 
-const Hardware& ProvisionPhase::hardwareOf(const AgentState& state) const {
-  const auto fresh = seen_.find(state.node);
-  return fresh != seen_.end() && fresh->second.boot_id == state.boot_id ? fresh->second.hardware : state.hardware;
-}
-
 Async<bmc::SystemInfo> ProvisionPhase::readBmc(NodeName node) {
   auto read = deps_.bmcs.at(node).system();
   auto bounded = withDeadline<bmc::SystemInfo>(deps_.clock, kBmcLimit, "the BMC of " + node.str(), std::move(read));
@@ -153,7 +141,7 @@ Fact ProvisionPhase::enrolledFact(const inventory::Node& node, const bmc::System
 void ProvisionPhase::addAgentFacts(const inventory::Node& node, const AgentState& state, std::vector<Fact>& facts) const {
   const auto source = "agent " + node.name.str();
   const auto& profile = deps_.cluster.profileOf(node);
-  const auto& hardware = hardwareOf(state);
+  const auto& hardware = state.hardware;
   const bool known = hardware.cpus > 0;
   if (known) {
     const auto inspection = inspect(node, profile, hardware);
@@ -184,7 +172,7 @@ Async<void> ProvisionPhase::addDriverFacts(NodeName node, bool fresh, std::vecto
   const auto& drivers = deps_.cluster.profileOf(*declared).drivers;
   auto values = state->probes;
   std::vector<std::string> wanted;
-  bool missing = fresh;
+  bool missing = fresh && !state->fresh;
   for (const auto& name : drivers) {
     for (const auto& [probe, glob] : probesOf(deps_.cluster.drivers.at(name))) {
       wanted.push_back(probe);
@@ -210,14 +198,14 @@ Async<void> ProvisionPhase::addDriverFacts(NodeName node, bool fresh, std::vecto
   co_return Result<void>();
 }
 
-/// Hardware as it is now; the report of the boot is older, and in the RAM OS there was no driver to ask.
-Async<Hardware> ProvisionPhase::lookAgain(NodeName node, std::string boot_id) {
+/// The node with its hardware as it is now: the agent tells it together with the end of the task.
+Async<AgentState> ProvisionPhase::lookAgain(NodeName node) {
   const agent::AgentTask task{"inspect." + node.str() + "." + io::randomToken(9), TaskKind::Inspect, "{}", kInspectLimit};
   auto run = deps_.agents.runTask(node, task);
-  CO_TRY(report, co_await std::move(run));
-  CO_TRY(hardware, agent::parseHardware(report.result));
-  seen_[node] = Seen{std::move(boot_id), hardware};
-  co_return std::move(hardware);
+  CO_TRY_OK(co_await std::move(run));
+  const auto state = deps_.agents.state(node);
+  if (!state) co_return fail(ErrorCode::Unavailable, "the agent of " + node.str() + " fell silent while it was asked for its hardware");
+  co_return *state;
 }
 
 Async<std::vector<Fact>> ProvisionPhase::observe(Subject subject) {
@@ -252,11 +240,12 @@ Async<std::vector<Fact>> ProvisionPhase::verify(Action action) {
     facts.push_back(enrolledFact(*node, system));
     co_return facts;
   }
-  const auto state = deps_.agents.state(node->name);
+  auto state = deps_.agents.state(node->name);
   if (!state) co_return fail(ErrorCode::Unavailable, "the agent of " + node->name.str() + " does not call");
-  if (of_driver) {  // a driver shows hardware that could not be seen before
-    auto look = lookAgain(node->name, state->boot_id);
-    CO_TRY_OK(co_await std::move(look));
+  if (of_driver && !state->fresh) {  // a driver shows hardware that could not be seen before
+    auto look = lookAgain(node->name);
+    CO_TRY(now, co_await std::move(look));
+    state = std::move(now);
   }
   addAgentFacts(*node, *state, facts);
   auto drivers = addDriverFacts(node->name, of_driver, &facts);
@@ -322,11 +311,11 @@ Async<Outcome> ProvisionPhase::inspectNode(const inventory::Node& node, ActConte
   deps_.netboot.disarm(node.name);
   restarts_.forget(node.name);
   const auto& profile = deps_.cluster.profileOf(node);
-  auto inspection = inspect(node, profile, hardwareOf(*state));
-  if (hardwareOf(*state).cpus == 0 || !inspection.misfits.empty()) {
-    auto look = lookAgain(node.name, state->boot_id);
-    CO_TRY(hardware, co_await std::move(look));
-    inspection = inspect(node, profile, hardware);
+  auto inspection = inspect(node, profile, state->hardware);
+  if (state->hardware.cpus == 0 || !inspection.misfits.empty()) {
+    auto look = lookAgain(node.name);
+    CO_TRY(now, co_await std::move(look));
+    inspection = inspect(node, profile, now.hardware);
   }
   for (const auto& misfit : inspection.misfits) {
     Finding finding;
@@ -384,7 +373,8 @@ Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& co
   if (wait) co_return Outcome(*wait);
 
   const auto params = [&](bool wipe_allowed) { return imageParams(node, *image, wipe_allowed); };
-  CO_TRY(step, stepTask(deps_.agents, node.name, TaskKind::WriteImage, kWriteImageLimit, context, params));
+  auto stepping = stepTask(deps_.agents, node.name, TaskKind::WriteImage, kWriteImageLimit, context, params);
+  CO_TRY(step, co_await std::move(stepping));
   if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
   if (const auto* refused = std::get_if<Blocked>(&step)) {
     co_return Outcome(Blocked{fmt::format("{}; if what it holds may go: `muster wipe {} --reason …`", refused->why, node.name.str())});
@@ -426,7 +416,8 @@ Async<Outcome> ProvisionPhase::driver(const inventory::Node& node, const invento
     }
     return json.dump();
   };
-  CO_TRY(step, stepTask(deps_.agents, node.name, TaskKind::InstallDriver, kInstallDriverLimit, context, params));
+  auto stepping = stepTask(deps_.agents, node.name, TaskKind::InstallDriver, kInstallDriverLimit, context, params);
+  CO_TRY(step, co_await std::move(stepping));
   if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
   if (const auto* refused = std::get_if<Blocked>(&step)) co_return Outcome(*refused);
   co_return Outcome(Done{});

@@ -14,6 +14,7 @@ namespace muster::agent {
 namespace {
 
 constexpr std::chrono::seconds kPollSlack{15};               ///< beyond kPollWait, for the network
+constexpr std::chrono::milliseconds kTellTakenUp{100};       ///< after this the controller hears that a task runs
 constexpr std::size_t kMaxQueued = 16;
 constexpr std::chrono::hours kRenewRetry{1};                 ///< while the certificate still holds
 constexpr std::size_t kMaxBootIdBytes = 4096;
@@ -122,8 +123,8 @@ Async<void> Agent::exchange() {
   const auto& response = *answered;
   auto executor = co_await asio::this_coro::executor;
   startWaiting(executor);
-  if (busy() && response.start.empty()) {  // progress is told every second, an end at once
-    auto pause = task_ended_.waitFor(clock_, seen, kPollWhileBusy);
+  if (busy()) {  // progress is told every second, an end at once; what ends in the beginning is told in one go
+    auto pause = task_ended_.waitFor(clock_, seen, response.start.empty() ? std::chrono::milliseconds(kPollWhileBusy) : kTellTakenUp);
     co_await std::move(pause);
   }
   co_return Result<void>();
@@ -179,6 +180,7 @@ Task<void> Agent::sense() {
     hardware_tried_ = true;
     auto look = senses_.hardware();
     auto found = co_await std::move(look);
+    hardware_fresh_ = found.has_value();
     if (found) hardware_ = toJson(*found);
     if (!found) logWarning("agent", "the hardware could not be read: {}", found.error().str());
   }
@@ -207,9 +209,11 @@ PollRequest Agent::describe() {
   request.image_digest = options_.image_digest;
   request.probes = probes_;
   request.session = session_;
+  request.fresh = !probes_stale_ && hardware_fresh_;
+  request.wants_answer = !reboot_due_.empty();
   last_sequence_ = std::max(last_sequence_ + 1, bootMilliseconds());
   request.sequence = last_sequence_;
-  if (!said_all_) request.hardware = hardware_;
+  if (!said_all_ || hardware_ != told_hardware_) request.hardware = hardware_;
   if (!said_all_ || health_ != told_health_) request.health = health_;
   for (const auto& entry : table_.entries()) {
     request.reports.push_back(entry.report);
@@ -239,6 +243,7 @@ Async<PollResponse> Agent::poll() {
   CO_TRY(body, bodyOf(answered));
   CO_TRY(response, parsePollResponse(body));
   if (!request.health.empty()) told_health_ = request.health;
+  if (!request.hardware.empty()) told_hardware_ = request.hardware;
   if (!last_trouble_.empty()) logInfo("agent", "the controller answers again");
   last_trouble_.clear();
   backoff_ = std::chrono::milliseconds(0);
@@ -359,10 +364,8 @@ void Agent::finish(const AgentTask& task, Result<nlohmann::json> outcome) {
   if (outcome) {
     report.fraction = 1;
     if (task.kind == TaskKind::Reboot) reboot_due_ = task.id;
-    if (task.kind == TaskKind::Inspect) {
-      hardware_ = report.result;
-      said_all_ = false;
-    }
+    if (task.kind == TaskKind::Inspect) hardware_ = report.result;
+    if (task.kind == TaskKind::InstallDriver) hardware_tried_ = hardware_fresh_ = false;  // a driver shows what could not be seen before
     logInfo("agent", "task {} done", task.id);
   } else {
     report.result.clear();

@@ -86,8 +86,9 @@ class Agent {
   std::string session_;                  ///< of the controller heard last
   bool said_all_ = false;                ///< hardware and all results are known to that session
   bool hardware_tried_ = false;
+  bool hardware_fresh_ = false;          ///< the last look succeeded
   std::string hardware_;                 ///< JSON; empty when it could not be read
-  std::string health_, told_health_;     ///< JSON; told to that session
+  std::string health_, told_hardware_, told_health_;     ///< JSON; told to that session
   std::optional<std::chrono::steady_clock::time_point> health_at_;
   std::map<std::string, std::string> probes_;
   bool probes_stale_ = true;

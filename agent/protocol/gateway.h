@@ -19,6 +19,7 @@ struct AgentState {
   std::string image_digest;
   std::map<std::string, std::string> probes;
   Hardware hardware;
+  bool fresh = false;        ///< hardware and probes are from after the last task that may have changed them
   std::optional<HealthReport> health;  ///< nullopt: this boot's agent has told nothing yet, or is too old to
   WallTime last_seen{};
   std::string address;
@@ -37,6 +38,8 @@ class AgentGateway {
   virtual Result<void> submit(const NodeName& node, AgentTask task) = 0;
   /// What is known of the task: also of tasks that an earlier controller submitted, once the agent has called again.
   virtual std::optional<AgentTaskReport> report(const NodeName& node, const std::string& task_id) const = 0;
+  /// The same once the task has ended, or as it is known when the limit passes before.
+  virtual Task<std::optional<AgentTaskReport>> reportWithin(NodeName node, std::string task_id, std::chrono::milliseconds limit) = 0;
   /// submit, then wait for Done. Errors: the task's own failure, Timeout, Unavailable
   virtual Async<AgentTaskReport> runTask(NodeName node, AgentTask task) = 0;
 };

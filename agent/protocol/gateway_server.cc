@@ -45,6 +45,7 @@ class Gateway final : public GatewayServer {
   Async<AgentState> waitFor(NodeName node, std::optional<Mode> mode, std::string not_boot_id, std::chrono::seconds limit) override;
   Result<void> submit(const NodeName& node, AgentTask task) override;
   std::optional<AgentTaskReport> report(const NodeName& node, const std::string& task_id) const override;
+  Task<std::optional<AgentTaskReport>> reportWithin(NodeName node, std::string task_id, std::chrono::milliseconds limit) override;
   Async<AgentTaskReport> runTask(NodeName node, AgentTask task) override;
 
  private:
@@ -141,7 +142,7 @@ Async<PollResponse> Gateway::poll(NodeName node, PollRequest request, std::strin
 
   answer.forget = record.takeForgettable();
   auto until = clock_.steady() + kPollWait;
-  bool at_once = !answer.forget.empty() || record.busy() || record.ended;
+  bool at_once = !answer.forget.empty() || record.busy() || record.wants_answer;
   while (!at_once && record.polls == mine && record.waiting.empty() && clock_.steady() < until) {
     auto wait = record.work.waitFor(clock_, seen, std::chrono::ceil<std::chrono::milliseconds>(until - clock_.steady()));
     co_await std::move(wait);
@@ -218,6 +219,19 @@ std::optional<AgentTaskReport> Gateway::report(const NodeName& node, const std::
   }
   const auto* known = it->second.report(task_id);
   return known ? std::optional(*known) : std::nullopt;
+}
+
+Task<std::optional<AgentTaskReport>> Gateway::reportWithin(NodeName node, std::string task_id, std::chrono::milliseconds limit) {
+  NodeRecord& record = records_[node];
+  const auto until = clock_.steady() + limit;
+  while (true) {
+    const std::uint64_t seen = record.changed.count();
+    auto now = report(node, task_id);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock_.steady());
+    if ((now && isFinished(now->phase)) || left <= std::chrono::milliseconds(0)) co_return now;
+    auto wait = record.changed.waitFor(clock_, seen, left);
+    co_await std::move(wait);
+  }
 }
 
 Async<AgentTaskReport> Gateway::runTask(NodeName node, AgentTask task) {

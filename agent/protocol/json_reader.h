@@ -46,6 +46,13 @@ class JsonReader {
     return value->get<double>();
   }
 
+  bool flag(const char* key, bool fallback) {
+    const auto* value = field(key, true);
+    if (!value) return fallback;
+    if (!value->is_boolean()) return wrong(key, "must be true or false"), fallback;
+    return value->get<bool>();
+  }
+
   std::uint64_t unsignedNumber(const char* key, std::uint64_t max, bool optional = false) {
     const auto* value = field(key, optional);
     if (!value) return 0;

@@ -229,6 +229,8 @@ std::string toJson(const PollRequest& request) {
   json out{{"mode", wordOf(kModes, request.mode)}, {"boot_id", request.boot_id}, {"agent_version", request.agent_version},
            {"probes", request.probes},             {"reports", reports},         {"session", request.session},
            {"sequence", request.sequence}};
+  if (request.fresh) out["fresh"] = true;
+  if (!request.wants_answer) out["wants_answer"] = false;
   if (!request.image_digest.empty()) out["image_digest"] = request.image_digest;
   if (!request.hardware.empty()) out["hardware"] = request.hardware;
   if (!request.health.empty()) out["health"] = request.health;
@@ -250,6 +252,8 @@ Result<PollRequest> parsePollRequest(std::string_view text) {
   request.health = reader.text("health", kMaxResultBytes, true);
   request.session = reader.text("session", kMaxNameBytes, true);
   request.sequence = reader.unsignedNumber("sequence", std::numeric_limits<std::uint64_t>::max());
+  request.fresh = reader.flag("fresh", false);
+  request.wants_answer = reader.flag("wants_answer", true);
   return finished(reader, std::move(request));
 }
 

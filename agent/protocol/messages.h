@@ -109,6 +109,8 @@ struct PollRequest {
   std::string health;                           ///< HealthReport (health.h) as JSON; sent with the first poll of a session and when it changes
   std::string session;                          ///< of the controller that was heard last; empty at first
   std::uint64_t sequence = 0;                   ///< grows with every poll of a boot; one that comes late is not believed
+  bool fresh = false;                           ///< hardware and probes were looked at after the last task that may change them
+  bool wants_answer = true;                     ///< at once, when it tells of a task's end: a reboot waits until its end was heard
 };
 struct PollResponse {
   std::vector<AgentTask> start;

@@ -57,7 +57,7 @@ Result<bool> NodeRecord::absorb(const NodeName& node, PollRequest request, const
     }
   }
   std::erase_if(waiting, [&](const auto& task) { return findReport(request.reports, task.id) != nullptr; });
-  ended = std::any_of(request.reports.begin(), request.reports.end(), [&](const auto& report) {
+  wants_answer = request.wants_answer && std::any_of(request.reports.begin(), request.reports.end(), [&](const auto& report) {
     const auto* known = findReport(reports, report.id);
     return isFinished(report.phase) && (!known || !isFinished(known->phase));
   });
@@ -69,6 +69,7 @@ Result<bool> NodeRecord::absorb(const NodeName& node, PollRequest request, const
   state->boot_id = std::move(request.boot_id);
   state->image_digest = std::move(request.image_digest);
   state->probes = std::move(request.probes);
+  state->fresh = request.fresh;
   if (hardware) state->hardware = std::move(*hardware);
   if (health) state->health = std::move(*health);
   state->last_seen = clock.now();
@@ -124,6 +125,7 @@ Result<void> NodeRecord::add(AgentTask task) {
 std::vector<std::string> NodeRecord::takeForgettable() {
   auto finished = std::count_if(reports.begin(), reports.end(), [](const auto& report) { return isFinished(report.phase); });
   std::vector<std::string> forget;
+  if (finished < static_cast<std::ptrdiff_t>(2 * kKeepFinished)) return forget;
   for (const auto& report : reports) {
     if (finished <= static_cast<std::ptrdiff_t>(kKeepFinished)) break;
     if (!isFinished(report.phase)) continue;

@@ -14,14 +14,14 @@
 namespace muster::agent {
 
 inline constexpr std::size_t kMaxWaitingTasks = 32;   ///< submitted, not yet taken by the agent
-inline constexpr std::size_t kKeepFinished = 32;      ///< results that the agent is asked to keep
+inline constexpr std::size_t kKeepFinished = 8;       ///< results that the agent is asked to keep; told once there are twice as many
 inline constexpr std::size_t kMaxRetiredBoots = 8;
 
 struct NodeRecord {
   std::optional<AgentState> state;
   std::chrono::steady_clock::time_point last_poll{};
   std::uint64_t last_sequence = 0;
-  bool ended = false;                                  ///< the last poll told of a task's end: the agent waits for our word
+  bool wants_answer = false;                           ///< the last poll told of a task's end that the agent must know to have been heard
   std::uint64_t polls = 0;                             ///< a newer poll ends the wait of an older one
   std::deque<std::string> retired_boots;
   std::vector<AgentTask> waiting;                      ///< handed over with every answer until the agent lists them

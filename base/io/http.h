@@ -45,8 +45,12 @@ struct HttpRequest {
   Url url;
   Headers headers;
   std::string body;
+  std::shared_ptr<const std::string> attachment = {};  ///< sent after `body`, then `body_end`: many requests may share a large one
+  std::string body_end = {};
   std::chrono::milliseconds timeout{30000};
   std::size_t max_body_bytes = 64u << 20;
+
+  std::size_t bodyBytes() const { return body.size() + (attachment ? attachment->size() : 0) + body_end.size(); }
 };
 
 struct HttpResponse {
@@ -61,7 +65,7 @@ struct TlsTrust {
   std::string ca_pem;              ///< verify the chain against these roots
   std::string pinned_fingerprint;  ///< accept exactly this certificate (SHA-256 of DER, hex); of the chain's root with ca pinning, see pin_is_root
   bool pin_is_root = false;        ///< the pin names the root that the server presents at the end of its chain
-  bool accept_any = false;         ///< first contact: accept and report; the caller pins `HttpClient::peerFingerprint`
+  bool accept_first = false;       ///< first contact: accept what is shown, and from then on only that; the caller pins `HttpClient::peerFingerprint`
   std::optional<TlsIdentity> identity;  ///< for mutual TLS
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ssl/error.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
@@ -11,6 +12,7 @@
 #include <boost/beast/http/write.hpp>
 
 #include <sys/socket.h>
+#include <algorithm>
 #include <cstdlib>
 
 namespace muster::io {
@@ -176,6 +178,7 @@ Async<void> BeastClient::handshake(Exchange* exchange) {
     co_return fail(ErrorCode::Denied, fmt::format("{} is not trusted: {}", exchange->request.url.origin(), state.refusal));
   }
   if (error) co_return failTransfer(*exchange, error, "greeting by TLS");
+  tls->met(state.fingerprint);
   co_return Result<void>();
 }
 
@@ -203,10 +206,15 @@ Task<error_code> writeRequest(Exchange* exchange) {
   message.set(http::field::user_agent, "muster");
   for (const auto& [name, value] : from.headers) message.set(name, value);
   message.body() = boost::beast::span<const char>(from.body.data(), from.body.size());
-  if (!from.body.empty() || (from.method != "GET" && from.method != "HEAD")) message.content_length(from.body.size());
+  if (from.bodyBytes() > 0 || (from.method != "GET" && from.method != "HEAD")) message.content_length(from.bodyBytes());
   error_code error;
   auto write = http::async_write(exchange->connection->stream, message, asio::redirect_error(asio::use_awaitable, error));
   co_await std::move(write);
+  for (std::string_view rest : {from.attachment ? std::string_view(*from.attachment) : std::string_view(), std::string_view(from.body_end)}) {
+    if (error || rest.empty()) continue;
+    auto more = asio::async_write(exchange->connection->stream, asio::buffer(rest), asio::redirect_error(asio::use_awaitable, error));
+    co_await std::move(more);
+  }
   co_return error;
 }
 
@@ -215,7 +223,8 @@ Async<void> readBody(Exchange* exchange, http::response_parser<http::buffer_body
   const auto connection = exchange->connection;
   const bool download = exchange->sink && response->status >= 200 && response->status < 300;
   const std::size_t collect_limit = exchange->sink ? kErrorBodyBytes : exchange->request.max_body_bytes;
-  std::string window(kWindowBytes, '\0');
+  const auto announced = parser->content_length_remaining();
+  std::string window(announced ? std::clamp<std::uint64_t>(*announced, 1, kWindowBytes) : kWindowBytes, '\0');
   while (!parser->is_done()) {
     if (download) connection->arm(exchange->request.timeout);  // a long download is fine, a stalled one is not
     parser->get().body().data = window.data();

@@ -1,12 +1,12 @@
 // HTTP(S) server on Beast: one coroutine a connection, routes by longest path, files sent in bounded pieces.
 #include "base/io/files.h"
+#include "base/io/http_range.h"
 #include "base/io/http_stream.h"
 
 #include <fmt/format.h>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -37,10 +37,26 @@ constexpr std::chrono::seconds kHandlerLimit{600};      ///< longest long-poll o
 constexpr std::chrono::milliseconds kAcceptPause{100};  ///< after an error of accept (out of descriptors)
 constexpr std::size_t kFilePieceBytes = 1u << 20;
 constexpr std::size_t kTlsPieceBytes = 128u << 10;
+constexpr std::size_t kSmallBodyBytes = 6u << 10;
 constexpr int kBacklog = 1024;
 
-struct Session {
+struct Session : std::enable_shared_from_this<Session> {
+  explicit Session(tcp::socket socket) : connection(std::make_shared<Connection>(std::move(socket))), limit(connection->stream.get_executor()) {}
+
+  /// A handler that works for longer is called off, and its connection with it.
+  void armHandler() {
+    limit.expires_after(kHandlerLimit);
+    limit.async_wait([weak = weak_from_this()](error_code error) {
+      const auto self = weak.lock();
+      if (error || !self || self->ended || self->limit.expiry() > std::chrono::steady_clock::now()) return;
+      logText(LogLevel::Error, "http", "a handler took too long; it was called off");
+      self->cancel.emit(asio::cancellation_type::terminal);
+    });
+  }
+  void disarmHandler() { limit.expires_at(std::chrono::steady_clock::time_point::max()); }
+
   std::shared_ptr<Connection> connection;
+  asio::steady_timer limit;
   asio::cancellation_signal cancel;
   bool ended = false;
   std::string remote_address;
@@ -117,55 +133,13 @@ Task<void> pause(std::chrono::milliseconds duration) {
 }
 
 Task<ServerResponse> answerTo(Shared state, ServerRequest request) {
-  using namespace asio::experimental::awaitable_operators;
   const auto path = request.path();
   if (!isCleanPath(path)) co_return ServerResponse::text(400, "bad path\n");
   auto match = findRoute(*state, request.method, path);
   if (!match.handler)
     co_return ServerResponse::text(match.path_known ? 405 : 404, match.path_known ? "method not allowed\n" : "not found\n");
   auto work = callHandler(match.handler, std::move(request));
-  auto limit = pause(kHandlerLimit);
-  auto race = std::move(work) || std::move(limit);
-  auto first = co_await std::move(race);
-  if (first.index() == 1) co_return ServerResponse::text(503, "the handler took too long\n");
-  co_return std::get<0>(std::move(first));
-}
-
-// ---- ranges
-
-struct Piece {
-  std::uint64_t offset = 0, length = 0;
-};
-enum class RangeKind { Whole, Part, Unsatisfiable };
-
-/// One "bytes=" range. Several ranges, other units and malformed fields are ignored, as RFC 9110 allows.
-RangeKind rangeOf(const std::string& field, std::uint64_t size, Piece& piece) {
-  piece = {0, size};
-  std::string_view text = field;
-  if (!text.starts_with("bytes=") || text.find(',') != std::string_view::npos) return RangeKind::Whole;
-  text.remove_prefix(6);
-  const auto dash = text.find('-');
-  if (dash == std::string_view::npos) return RangeKind::Whole;
-  const auto number = [](std::string_view digits, std::uint64_t& value) {
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return error == std::errc() && end == digits.data() + digits.size();
-  };
-  std::uint64_t first = 0;
-  std::uint64_t last = 0;
-  const bool has_first = dash > 0;
-  const bool has_last = dash + 1 < text.size();
-  if ((has_first && !number(text.substr(0, dash), first)) || (has_last && !number(text.substr(dash + 1), last))) return RangeKind::Whole;
-  if (!has_first && !has_last) return RangeKind::Whole;
-  if (!has_first) {
-    if (last == 0 || size == 0) return RangeKind::Unsatisfiable;
-    piece = {size - std::min(last, size), std::min(last, size)};
-    return RangeKind::Part;
-  }
-  if (has_last && last < first) return RangeKind::Whole;
-  if (first >= size) return RangeKind::Unsatisfiable;
-  const auto end = has_last ? std::min(last, size - 1) : size - 1;
-  piece = {first, end - first + 1};
-  return RangeKind::Part;
+  co_return co_await std::move(work);
 }
 
 // ---- answers
@@ -178,14 +152,30 @@ struct Reply {
   std::string range;
 };
 
-Task<error_code> writeHead(Reply* reply, int status, Headers headers, std::uint64_t content_length) {
-  http::response<http::empty_body> message(static_cast<http::status>(status), 11);
+template <class Body>
+http::response<Body> begin(const Reply& reply, int status, const Headers& headers, std::uint64_t content_length) {
+  http::response<Body> message(static_cast<http::status>(status), 11);
   for (const auto& [name, value] : headers) message.set(name, value);
   message.set(http::field::server, "muster");
-  message.keep_alive(reply->keep_alive);
+  message.keep_alive(reply.keep_alive);
   const bool bodiless = status / 100 == 1 || status == 204 || status == 304;
   if (!bodiless) message.content_length(content_length);
-  reply->connection->arm(reply->idle_timeout);
+  reply.connection->arm(reply.idle_timeout);
+  return message;
+}
+
+/// Head and body in one piece: one packet, one TLS record.
+Task<error_code> writeSmall(Reply* reply, int status, Headers headers, std::string body) {
+  auto message = begin<http::string_body>(*reply, status, headers, body.size());
+  message.body() = std::move(body);
+  error_code error;
+  auto write = http::async_write(reply->connection->stream, message, asio::redirect_error(asio::use_awaitable, error));
+  co_await std::move(write);
+  co_return error;
+}
+
+Task<error_code> writeHead(Reply* reply, int status, Headers headers, std::uint64_t content_length) {
+  auto message = begin<http::empty_body>(*reply, status, headers, content_length);
   http::response_serializer<http::empty_body> serializer(message);
   error_code error;
   auto write = http::async_write_header(reply->connection->stream, serializer, asio::redirect_error(asio::use_awaitable, error));
@@ -194,9 +184,13 @@ Task<error_code> writeHead(Reply* reply, int status, Headers headers, std::uint6
 }
 
 Task<error_code> writeText(Reply* reply, int status, Headers headers, std::string body) {
+  if (!reply->head_only && body.size() <= kSmallBodyBytes) {
+    auto whole = writeSmall(reply, status, std::move(headers), std::move(body));
+    co_return co_await std::move(whole);
+  }
   auto head = writeHead(reply, status, std::move(headers), body.size());
   error_code error = co_await std::move(head);
-  if (error || reply->head_only || body.empty()) co_return error;
+  if (error || reply->head_only) co_return error;
   std::string_view rest = body;
   while (!rest.empty() && !error) {  // in pieces, so that the deadline is for a stall and not for the whole body
     reply->connection->arm(reply->idle_timeout);
@@ -337,9 +331,11 @@ Task<void> serveRequests(Shared state, std::shared_ptr<Session> session) {
     if (const auto range = request.headers.find("Range"); range != request.headers.end() && !request.headers.contains("If-Range")) {
       reply.range = range->second;
     }
-    connection->disarm();  // the handler has its own limit
+    connection->disarm();
+    session->armHandler();
     auto work = answerTo(state, std::move(request));
     auto response = co_await std::move(work);
+    session->disarmHandler();
     auto answer = write(&reply, std::move(response));
     if (co_await std::move(answer)) break;
   }
@@ -381,9 +377,9 @@ Task<void> runSession(Shared state, std::shared_ptr<Session> session) {
 void startSession(const Shared& state, tcp::socket socket) {
   error_code error;
   socket.set_option(tcp::no_delay(true), error);
-  auto session = std::make_shared<Session>();
-  session->remote_address = socket.remote_endpoint(error).address().to_string();
-  session->connection = std::make_shared<Connection>(std::move(socket));
+  const auto remote_address = socket.remote_endpoint(error).address().to_string();
+  auto session = std::make_shared<Session>(std::move(socket));
+  session->remote_address = remote_address;
   const auto place = state->sessions.insert(state->sessions.end(), session);
   auto ended = [state, place, session](const std::exception_ptr&) {
     session->ended = true;

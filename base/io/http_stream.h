@@ -87,9 +87,12 @@ Headers headersOf(const Fields& fields) {
   return out;
 }
 
+class TlsClient;
+
 /// How TLS ended one handshake, filled by the verification.
 struct Handshake {
   std::string host;
+  const TlsClient* client = nullptr;
   std::string fingerprint;
   std::string refusal;  ///< why the peer is not trusted; empty: it is
 };
@@ -98,16 +101,19 @@ struct Handshake {
 class TlsClient {
  public:
   static Result<std::shared_ptr<TlsClient>> make(TlsTrust trust);
-  asio::ssl::context& context() { return context_; }
-  /// Before the handshake: attaches what the verification needs. `handshake` must outlive it.
+  asio::ssl::context& context() { return *context_; }
+  /// Before the handshake: attaches what the verification needs. Both must outlive it.
   void prepare(asio::ssl::stream<tcp::socket&>& stream, Handshake& handshake) const;
+  /// After a handshake that was accepted.
+  void met(const std::string& fingerprint);
 
-  bool accepts(void* store_context) const;  ///< for the callback: X509_STORE_CTX
+  /// The verdict on what the server shows (an X509_STORE_CTX); the reason goes into the handshake.
+  bool accepts(void* store_context, Handshake& handshake) const;
 
  private:
-  explicit TlsClient(TlsTrust trust) : trust_(std::move(trust)), context_(asio::ssl::context::tls_client) {}
+  explicit TlsClient(TlsTrust trust) : trust_(std::move(trust)) {}
   TlsTrust trust_;
-  asio::ssl::context context_;
+  std::shared_ptr<asio::ssl::context> context_;
 };
 
 Result<std::shared_ptr<asio::ssl::context>> makeServerTls(const ServerOptions& options);

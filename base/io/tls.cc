@@ -77,7 +77,7 @@ std::string verifyChain(X509* leaf, STACK_OF(X509) * chain, const std::vector<X5
 }
 
 std::string refusalOf(const TlsTrust& trust, X509* leaf, STACK_OF(X509) * chain, const std::string& host) {
-  if (trust.accept_any) return {};
+  if (trust.accept_first && trust.pinned_fingerprint.empty()) return {};
   if (!trust.pinned_fingerprint.empty() && !trust.pin_is_root) {
     const auto seen = fingerprintOf(leaf);
     if (seen == trust.pinned_fingerprint) return {};
@@ -97,8 +97,19 @@ std::string refusalOf(const TlsTrust& trust, X509* leaf, STACK_OF(X509) * chain,
   return verifyChain(leaf, chain, roots, host);
 }
 
-int verifyCallback(X509_STORE_CTX* store_context, void* client) {
-  return static_cast<const TlsClient*>(client)->accepts(store_context) ? 1 : 0;
+int verifyCallback(X509_STORE_CTX* store_context, void*) {
+  auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store_context, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  auto* handshake = static_cast<Handshake*>(SSL_get_ex_data(ssl, handshakeIndex()));
+  return handshake && handshake->client && handshake->client->accepts(store_context, *handshake) ? 1 : 0;
+}
+
+/// Making one costs as much as several handshakes; what is trusted is not in it but in the handshake.
+std::shared_ptr<asio::ssl::context> makeClientContext() {
+  auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_client);
+  SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
+  context->set_verify_mode(asio::ssl::verify_peer);
+  SSL_CTX_set_cert_verify_callback(context->native_handle(), verifyCallback, nullptr);
+  return context;
 }
 
 Result<void> useIdentity(asio::ssl::context& context, const TlsIdentity& identity) {
@@ -117,28 +128,29 @@ Result<void> useIdentity(asio::ssl::context& context, const TlsIdentity& identit
 
 Result<std::shared_ptr<TlsClient>> TlsClient::make(TlsTrust trust) {
   std::shared_ptr<TlsClient> client(new TlsClient(std::move(trust)));
-  auto* native = client->context_.native_handle();
-  SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
-  client->context_.set_verify_mode(asio::ssl::verify_peer);
-  SSL_CTX_set_cert_verify_callback(native, verifyCallback, client.get());
-  if (client->trust_.identity) TRY_OK(useIdentity(client->context_, *client->trust_.identity));
+  static const auto nameless = makeClientContext();
+  client->context_ = client->trust_.identity ? makeClientContext() : nameless;
+  if (client->trust_.identity) TRY_OK(useIdentity(*client->context_, *client->trust_.identity));
   return client;
 }
 
 void TlsClient::prepare(asio::ssl::stream<tcp::socket&>& stream, Handshake& handshake) const {
+  handshake.client = this;
   SSL_set_ex_data(stream.native_handle(), handshakeIndex(), &handshake);
   if (!isAddress(handshake.host)) SSL_set_tlsext_host_name(stream.native_handle(), handshake.host.c_str());
 }
 
-bool TlsClient::accepts(void* store_context) const {
+void TlsClient::met(const std::string& fingerprint) {
+  if (trust_.accept_first && trust_.pinned_fingerprint.empty()) trust_.pinned_fingerprint = fingerprint;
+}
+
+bool TlsClient::accepts(void* store_context, Handshake& handshake) const {
   auto* context = static_cast<X509_STORE_CTX*>(store_context);
-  auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx()));
-  auto* handshake = static_cast<Handshake*>(SSL_get_ex_data(ssl, handshakeIndex()));
   X509* leaf = X509_STORE_CTX_get0_cert(context);
-  if (!handshake || !leaf) return false;
-  handshake->fingerprint = fingerprintOf(leaf);
-  handshake->refusal = refusalOf(trust_, leaf, X509_STORE_CTX_get0_untrusted(context), handshake->host);
-  const bool fine = handshake->refusal.empty();
+  if (!leaf) return false;
+  handshake.fingerprint = fingerprintOf(leaf);
+  handshake.refusal = refusalOf(trust_, leaf, X509_STORE_CTX_get0_untrusted(context), handshake.host);
+  const bool fine = handshake.refusal.empty();
   X509_STORE_CTX_set_error(context, fine ? X509_V_OK : X509_V_ERR_APPLICATION_VERIFICATION);
   return fine;
 }

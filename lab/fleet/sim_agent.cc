@@ -23,6 +23,7 @@ using nlohmann::json;
 
 constexpr std::chrono::milliseconds kBackOff{1'000};
 constexpr std::chrono::seconds kPollSlack{15};
+constexpr std::chrono::milliseconds kTellTakenUp{100};
 
 io::HttpRequest postTo(const std::string& url, const std::string& path, std::string body) {
   io::HttpRequest request;
@@ -124,6 +125,8 @@ agent::PollRequest SimAgent::describe() {
   if (boot_.mode == Mode::Disk) request.probes = disk_.probes;
   request.session = session_;
   request.sequence = ++sequence_;
+  request.fresh = true;
+  request.wants_answer = false;
   if (!said_all_) request.hardware = agent::toJson(hardware_);
   for (const auto& job : jobs_) {
     request.reports.push_back(job.report);
@@ -150,8 +153,8 @@ Async<void> SimAgent::exchange() {
   const bool started = !response.start.empty();
   auto taking = take(std::move(response));
   co_await std::move(taking);
-  if (!busy() || started) co_return Result<void>();
-  ended_->expires_after(agent::kPollWhileBusy);  // progress is told every second, an end at once
+  if (!busy()) co_return Result<void>();
+  ended_->expires_after(started ? kTellTakenUp : std::chrono::milliseconds(agent::kPollWhileBusy));  // as muster-agent
   boost::system::error_code ignored;
   auto wait = ended_->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   co_await std::move(wait);

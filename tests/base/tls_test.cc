@@ -129,11 +129,28 @@ TEST_F(Tls, firstContactReportsTheFingerprint) {
   options.identity = *selfSigned("bmc", {});
   startWith(options);
   TlsTrust any;
-  any.accept_any = true;
+  any.accept_first = true;
   auto answer = ask(any);
   ASSERT_TRUE(answer) << answer.error().str();
   EXPECT_EQ(client->peerFingerprint(), describeCertificate(options.identity->certificate_pem)->sha256_fingerprint);
   expectDenied(ask(trustCa()), "not trusted");
+}
+
+TEST_F(Tls, afterTheFirstContactTheClientTakesNoOther) {
+  ServerOptions options;
+  options.identity = *selfSigned("bmc", {});
+  startWith(options);
+  TlsTrust first;
+  first.accept_first = true;
+  ASSERT_TRUE(ask(first));
+  options.port = server->port();
+  server.reset();
+  options.identity = *selfSigned("impostor", {});
+  startWith(options);
+  HttpRequest again;
+  again.url = {"https", "127.0.0.1", server->port(), "/who"};
+  again.timeout = 5s;
+  expectDenied(runAsync(io, client->send(again)), "not the pinned");
 }
 
 TEST_F(Tls, mutualTlsTellsTheClientsName) {

@@ -122,7 +122,7 @@ class HttpsWorld final : public World {
     session.username = "admin";
     session.password = []() -> Result<Secret> { return Secret("right"); };
     auto http = [](io::TlsTrust trust) { return io::makeHttpClient(std::move(trust)); };
-    auto driver = std::make_unique<RedfishBmc>(std::make_unique<RedfishSession>(std::move(session), store_, clock_, http), inventory::BootMode::Uefi, clock_, workers_);
+    auto driver = std::make_unique<RedfishBmc>(std::make_unique<RedfishSession>(std::move(session), store_, clock_, http), inventory::BootMode::Uefi, clock_, images_);
     bmc_ = arbitrate(std::move(driver), clock_);
   }
   ~HttpsWorld() override {
@@ -170,6 +170,7 @@ class HttpsWorld final : public World {
   FastClock clock_;
   FastClock service_clock_;
   Workers workers_{1};
+  FirmwareImages images_{workers_};
   lab::vbmc::FakeMachine machine_;
   std::filesystem::path folder_;
   std::optional<io::TlsIdentity> identity_;

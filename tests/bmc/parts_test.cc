@@ -77,19 +77,36 @@ TEST(Multipart, hashesTheBytesThatAreSentAndNamesTheFileWithoutItsPath) {
   test::TempFolder folder;
   const auto file = folder / "bmc-1.fw";
   ASSERT_TRUE(io::writeFileAtomic(file, "payload"));
-  auto body = multipartUpdate({"BMC", file, io::sha256Hex("payload")}, Json{{"Targets", Json::array({"/t"})}});
-  ASSERT_TRUE(body);
-  EXPECT_THAT(body->body, HasSubstr("filename=\"bmc-1.fw\"\r\n"));
-  EXPECT_THAT(body->body, HasSubstr("\r\n\r\npayload\r\n--"));
-  EXPECT_THAT(body->body, HasSubstr(R"({"Targets":["/t"]})"));
-  EXPECT_EQ(body->file_bytes, 7u);
+  auto image = readFirmwareImage({"BMC", file, io::sha256Hex("payload")});
+  ASSERT_TRUE(image);
+  auto body = multipartUpdate(*image, "bmc-1.fw", Json{{"Targets", Json::array({"/t"})}});
+  EXPECT_THAT(body.begin, HasSubstr("filename=\"bmc-1.fw\"\r\n"));
+  EXPECT_THAT(body.begin + *body.image + body.end, HasSubstr("\r\n\r\npayload\r\n--"));
+  EXPECT_THAT(body.begin, HasSubstr(R"({"Targets":["/t"]})"));
+  EXPECT_EQ(body.bytes(), body.begin.size() + 7 + body.end.size());
 
-  auto wrong = multipartUpdate({"BMC", file, io::sha256Hex("other")}, Json::object());
+  auto wrong = readFirmwareImage({"BMC", file, io::sha256Hex("other")});
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().code(), ErrorCode::Corrupt);
-  EXPECT_EQ(multipartUpdate({"BMC", folder / "none", ""}, Json::object()).error().code(), ErrorCode::NotFound);
+  EXPECT_EQ(readFirmwareImage({"BMC", folder / "none", ""}).error().code(), ErrorCode::NotFound);
   ASSERT_TRUE(io::writeFileAtomic(file, ""));
-  EXPECT_EQ(multipartUpdate({"BMC", file, io::sha256Hex("")}, Json::object()).error().code(), ErrorCode::InvalidInput);
+  EXPECT_EQ(readFirmwareImage({"BMC", file, io::sha256Hex("")}).error().code(), ErrorCode::InvalidInput);
+}
+
+TEST(FirmwareImages, isInMemoryOnceForAsLongAsSomebodySendsIt) {
+  test::TempFolder folder;
+  const auto file = folder / "bmc-1.fw";
+  ASSERT_TRUE(io::writeFileAtomic(file, "payload"));
+  Workers workers(1);
+  FirmwareImages images(workers);
+  const FirmwareUpdate update{"BMC", file, io::sha256Hex("payload")};
+  auto first = test::runAsync(images.get(update)), second = test::runAsync(images.get(update));
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(*first, *second);
+  ASSERT_TRUE(io::writeFileAtomic(file, "changed"));
+  EXPECT_TRUE(test::runAsync(images.get(update)));  // what is being sent is still what was declared
+  *first = *second = nullptr;
+  EXPECT_EQ(test::runAsync(images.get(update)).error().code(), ErrorCode::Corrupt);
 }
 
 /// A driver that counts who is inside.

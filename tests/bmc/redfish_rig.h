@@ -13,6 +13,7 @@ struct RedfishRig {
   FakeHttp& net;
   ValuesStore store;
   std::string password = "right";
+  bmc::FirmwareImages images{loop.workers};
 
   RedfishRig(VirtualLoop& l, FakeHttp& n) : loop(l), net(n) {}
 
@@ -26,7 +27,7 @@ struct RedfishRig {
     return std::make_unique<bmc::RedfishSession>(std::move(options), store, loop.clock, net.factory());
   }
   std::unique_ptr<bmc::RedfishBmc> bmc(inventory::BootMode mode = inventory::BootMode::Uefi) {
-    return std::make_unique<bmc::RedfishBmc>(session(), mode, loop.clock, loop.workers);
+    return std::make_unique<bmc::RedfishBmc>(session(), mode, loop.clock, images);
   }
 };
 

@@ -232,7 +232,7 @@ TEST_F(ScriptedSession, anUploadIsNeverSentTwice) {
     return test::FakeHttp::json(r.method == "POST" ? 503 : 200, "{}");
   };
   auto session = rig.session();
-  auto answer = loop.run(session->upload("/redfish/v1/up", "multipart/form-data; boundary=b", "body", 10s));
+  auto answer = loop.run(session->upload("/redfish/v1/up", {"multipart/form-data; boundary=b", "b", std::make_shared<const std::string>("od"), "y"}, 10s));
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 503);
   EXPECT_EQ(uploads, 1);

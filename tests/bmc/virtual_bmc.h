@@ -57,7 +57,7 @@ class VirtualBmc {
     received.method = request.method;
     received.target = request.url.target;
     received.headers = request.headers;
-    received.body = request.body;
+    received.body = request.body + (request.attachment ? *request.attachment : std::string()) + request.body_end;
     auto answer = service->handle(std::move(received));
     auto response = co_await std::move(answer);
     auto* text = std::get_if<std::string>(&response.body);

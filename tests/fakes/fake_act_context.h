@@ -23,11 +23,11 @@ class FakeActContext final : public lifecycle::ActContext {
 
   const std::string& intentId() const override { return intent; }
   std::string operation() const override { return recorded; }
-  Result<void> recordOperation(const std::string& id) override {
-    if (refuse_record) return fail(*refuse_record);
+  Async<void> recordOperation(std::string id) override {
+    if (refuse_record) co_return fail(*refuse_record);
     recorded = id;
     operations.push_back(id);
-    return {};
+    co_return Result<void>();
   }
   bool wipeAllowed() const override { return wiping_action && (wipe || !recorded.empty()); }
   void progress(double fraction, std::string_view text) override { progressed.emplace_back(fraction, std::string(text)); }

@@ -98,6 +98,9 @@ class FakeAgentGateway final : public agent::AgentGateway {
       return {};
     }
     auto result = how->second(node, task);
+    if (result && task.kind == agent::TaskKind::Inspect) {  // told together with the task's end
+      if (auto hardware = agent::parseHardware(*result)) states_[node].hardware = *hardware;
+    }
     if (result) {
       finish(task.id, std::move(*result));
     } else {
@@ -110,6 +113,11 @@ class FakeAgentGateway final : public agent::AgentGateway {
     auto it = reports_.find(std::pair(node, task_id));
     if (it == reports_.end()) return std::nullopt;
     return it->second;
+  }
+
+  /// Does not wait.
+  Task<std::optional<agent::AgentTaskReport>> reportWithin(NodeName node, std::string task_id, std::chrono::milliseconds) override {
+    co_return report(node, task_id);
   }
 
   /// Waits for `finish` or `failTask` when the kind is held.

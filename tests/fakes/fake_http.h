@@ -46,7 +46,8 @@ class FakeHttpClient final : public io::HttpClient {
 
   Async<io::HttpResponse> send(io::HttpRequest request) override {
     if (request.url.scheme == "https") seen_ = net_.fingerprint;
-    if (!trust_.accept_any && trust_.pinned_fingerprint != net_.fingerprint) {
+    if (trust_.accept_first && trust_.pinned_fingerprint.empty()) trust_.pinned_fingerprint = net_.fingerprint;
+    if (trust_.pinned_fingerprint != net_.fingerprint) {
       co_return fail(ErrorCode::Denied, "the certificate is not the pinned one");
     }
     net_.requests.push_back(request);

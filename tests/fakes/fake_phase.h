@@ -129,7 +129,8 @@ class FakePhase final : public lifecycle::Phase {
       co_return lifecycle::Outcome(lifecycle::Blocked{"the agent refuses: the disk holds a system"});
     if (context.operation().empty()) {
       const auto id = operationFor(action, behaviour, context.intentId());
-      CO_TRY_OK(context.recordOperation(id));
+      auto written = context.recordOperation(id);
+      CO_TRY_OK(co_await std::move(written));
     }
     if (!world_.poll(context.operation())) {
       context.progress(0.5, "half way");

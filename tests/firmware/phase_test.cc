@@ -28,10 +28,10 @@ class Journal final : public lifecycle::ActContext {
  public:
   const std::string& intentId() const override { return id; }
   std::string operation() const override { return operation_id; }
-  Result<void> recordOperation(const std::string& value) override {
-    operation_id = value;
+  Async<void> recordOperation(std::string value) override {
+    operation_id = std::move(value);
     if (crash_after_record && --*crash_after_record == 0) throw test::FakeCrash{"recordOperation"};
-    return {};
+    co_return Result<void>();
   }
   bool wipeAllowed() const override { return false; }
   void progress(double, std::string_view text) override { said.emplace_back(text); }

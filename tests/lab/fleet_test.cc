@@ -181,7 +181,7 @@ TEST_F(FleetTest, aBusyBmcSaysSo) {
   conditions.redfish_busy = 1;
   start(conditions);
   auto look = [this]() -> Async<int> {
-    auto client = io::makeHttpClient(io::TlsTrust{.accept_any = true});
+    auto client = io::makeHttpClient(io::TlsTrust{.accept_first = true});
     io::HttpRequest request;
     CO_TRY(root, io::Url::parse(cluster_.nodes.front().bmc.url + "/redfish/v1"));
     request.url = root;

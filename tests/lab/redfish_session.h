@@ -32,7 +32,7 @@ class RedfishSession {
     io::HttpResponse response;
     auto done = insideNamespace(netns_, [&]() -> Result<void> {
       asio::io_context context;
-      auto client = io::makeHttpClient({.accept_any = true});
+      auto client = io::makeHttpClient({.accept_first = true});
       TRY(url, io::Url::parse(origin_ + path));
       io::HttpRequest request;
       request.method = method;

@@ -91,7 +91,8 @@ class SharedPhase final : public lifecycle::Phase {
     if (world_.value(action.facet.str()) == action.to) co_return lifecycle::Outcome(lifecycle::Done{});
     if (context.operation().empty()) {
       world_.begin(context.intentId(), action.facet.str(), action.to, kPolls);
-      CO_TRY_OK(context.recordOperation(context.intentId()));
+      auto written = context.recordOperation(context.intentId());
+      CO_TRY_OK(co_await std::move(written));
     }
     if (world_.poll(context.operation())) co_return lifecycle::Outcome(lifecycle::Done{});
     co_return lifecycle::Outcome(lifecycle::Again{kPollEvery, "the work to end"});

@@ -19,6 +19,7 @@ class TokenGateway final : public agent::GatewayServer {
   }
   Result<void> submit(const NodeName&, agent::AgentTask) override { return fail(ErrorCode::Unavailable, ""); }
   std::optional<agent::AgentTaskReport> report(const NodeName&, const std::string&) const override { return std::nullopt; }
+  Task<std::optional<agent::AgentTaskReport>> reportWithin(NodeName, std::string, std::chrono::milliseconds) override { co_return std::nullopt; }
   Async<agent::AgentTaskReport> runTask(NodeName, agent::AgentTask) override { co_return fail(ErrorCode::Unavailable, ""); }
 };
 

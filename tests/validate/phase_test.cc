@@ -21,7 +21,7 @@ struct FakeContext final : ActContext {
   std::vector<Finding> found;
   const std::string& intentId() const override { return id; }
   std::string operation() const override { return {}; }
-  Result<void> recordOperation(const std::string&) override { return {}; }
+  Async<void> recordOperation(std::string) override { co_return Result<void>(); }
   bool wipeAllowed() const override { return false; }
   void progress(double, std::string_view) override {}
   void finding(Finding finding) override { found.push_back(std::move(finding)); }
