@@ -1,6 +1,8 @@
 // Finding things, the system, and power.
 #include "bmc/redfish_bmc.h"
 
+#include "base/poll.h"
+
 #include <algorithm>
 
 namespace muster::bmc {
@@ -16,7 +18,7 @@ constexpr int kMaxPages = 64;
 
 constexpr auto kPowerLimit = 120s;
 constexpr auto kGracefulLimit = 180s;
-constexpr auto kPowerPoll = 1000ms;
+constexpr auto kPowerFirstPoll = 100ms, kPowerPoll = 1000ms;
 constexpr auto kPowerRepeat = 10s;   ///< iDRAC10 refuses On for some seconds after off (ironic power.py: 6 × 10 s)
 constexpr int kMaxPowerRepeats = 6;
 constexpr int kMaxOverrideReads = 3;
@@ -291,6 +293,7 @@ Async<void> RedfishBmc::reach(PowerState wanted, std::string type, std::chrono::
 
 Async<void> RedfishBmc::waitForPower(PowerState wanted, std::chrono::steady_clock::time_point until, std::string after) {
   std::string last = "nothing";
+  const auto begun = clock_.steady();
   while (true) {
     auto look = powerState();
     auto now = co_await std::move(look);
@@ -298,7 +301,7 @@ Async<void> RedfishBmc::waitForPower(PowerState wanted, std::chrono::steady_cloc
     if (!now && !now.error().canRetry()) co_return fail(std::move(now.error()));
     last = now ? std::string(toString(*now)) : now.error().str();
     if (clock_.steady() >= until) break;
-    auto pause = clock_.sleep(kPowerPoll);
+    auto pause = clock_.sleep(lookAgainAfter(clock_.steady() - begun, kPowerFirstPoll, kPowerPoll));
     co_await std::move(pause);
   }
   co_return fail(ErrorCode::Timeout, fmt::format("{} accepted {} but its power state did not become {}; last seen: {}", address(), after, toString(wanted), last));

@@ -129,7 +129,7 @@ Async<RedfishReply> RedfishSession::upload(std::string path, MultipartBody body,
 Async<RedfishReply> RedfishSession::peek(std::string path, bool with_token) {
   auto pin = ensurePin();
   CO_TRY_OK(co_await std::move(pin));
-  Call request{.method = "GET", .path = std::move(path), .timeout = 10s, .repeatable = false, .wait_busy = false, .fresh = true};
+  Call request{.method = "GET", .path = std::move(path), .timeout = 10s, .repeatable = false, .wait_busy = false};
   auto op = exchange(std::move(request), with_token ? token_ : std::string());
   co_return co_await std::move(op);
 }

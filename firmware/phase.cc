@@ -1,5 +1,6 @@
 // The firmware phase: one component at a time, in the baseline's order, at most one flash in an intent.
 #include "base/deadline.h"
+#include "base/poll.h"
 #include "bmc/arbiter.h"
 #include "firmware/activation.h"
 #include "firmware/files.h"
@@ -28,6 +29,7 @@ constexpr std::string_view kPrefix = "firmware.";
 constexpr auto kExpected = 240s;
 constexpr auto kDeadline = 60min;
 constexpr auto kObserveLimit = 5min;
+constexpr auto kFirstLook = 300ms;
 constexpr auto kTaskPoll = 2s;
 constexpr auto kBusyPoll = 10s;
 constexpr auto kSettlePoll = 5s;
@@ -274,7 +276,7 @@ Async<Outcome> FirmwarePhase::upload(Job job) {
     next.task = *task;
     auto written = record(job, next);
     CO_TRY_OK(co_await std::move(written));
-    co_return Again{kTaskPoll, fmt::format("{} {} is being installed", component.name, component.version)};
+    co_return Again{kFirstLook, fmt::format("{} {} is being installed", component.name, component.version)};
   }
   const Error& error = task.error();
   if (error.code() == ErrorCode::Conflict) {  // refused as a whole; but what is in its way may be an earlier one of ours
@@ -429,13 +431,14 @@ Async<Outcome> FirmwarePhase::beginSettling(Job job) {
   job.progress.since = clock_.now();
   auto write = record(job, job.progress);
   CO_TRY_OK(co_await std::move(write));
-  co_return Again{kTaskPoll, fmt::format("waiting for {} {} to be active", job.component->name, job.component->version)};
+  co_return Again{kFirstLook, fmt::format("waiting for {} {} to be active", job.component->name, job.component->version)};
 }
 
 Result<Outcome> FirmwarePhase::settle(const Job& job, const std::string& seen) {
   const auto& component = *job.component;
   if (clock_.now() < job.progress.since + kSettleLimit) {
-    return Again{kSettlePoll, fmt::format("{} to be {}: {}", component.name, component.version, seen)};
+    const auto waited = clock_.now() - job.progress.since;
+    return Again{lookAgainAfter(waited, kFirstLook, kSettlePoll), fmt::format("{} to be {}: {}", component.name, component.version, seen)};
   }
   return fail(givenUp(job, fmt::format("{} is not {}, {} min after its activation: {}", component.name, component.version, kSettleLimit.count(), seen),
                       fmt::format("activation {}; the upload was reported as completed", toString(activationOf(component.name))),

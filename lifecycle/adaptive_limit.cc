@@ -10,6 +10,7 @@ constexpr double kStepRatio = 1.05;         ///< between neighbouring steps: one
 constexpr std::size_t kRoundAtLeast = 32;   ///< operations that a measurement rests on, at least
 constexpr std::size_t kRoundTimesLimit = 2; ///< … and so many times the limit
 constexpr double kEnoughWanted = 0.7;       ///< share of a round's ends at which somebody waited; below it the limit was not what held
+constexpr double kRoundSeconds = 0.25;      ///< … or so long: of what takes a millisecond, many
 constexpr int kRoundsBetweenTries = 6;
 constexpr double kHopeless = 0.85;          ///< a try that brings less of the best so far is not carried on
 constexpr double kClearGain = 1.02;         ///< to move up
@@ -56,6 +57,7 @@ void AdaptiveLimit::ended(Time now, bool good, bool wanted) {
   if (ended_ < whole && !hopeless) return;
   const bool held = static_cast<double>(wanted_) >= kEnoughWanted * static_cast<double>(ended_);
   const double failed = static_cast<double>(ended_ - good_) / static_cast<double>(ended_);
+  if (seconds < kRoundSeconds && failed <= kTooManyFailed) return;
   const double rate = seconds > 0 ? static_cast<double>(good_) / seconds : 0;
   beginRound(now);
   if (failed > kTooManyFailed || (held && seconds > 0)) measured(rate, failed);

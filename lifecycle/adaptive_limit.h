@@ -27,6 +27,9 @@ class AdaptiveLimit {
 
   std::size_t limit() const { return steps_[at_].places; }
 
+  /// The first operation after a time without any begins: what is measured begins with it, not with its end.
+  void resumed(Time now) { beginRound(now); }
+
   /// An operation has ended. `good`: it succeeded; `wanted`: somebody waits for its place.
   void ended(Time now, bool good, bool wanted);
 

@@ -1,8 +1,16 @@
 #include "lifecycle/journal.h"
 
 #include <mutex>
+#include <thread>
 
 namespace muster::lifecycle {
+
+namespace {
+
+/// While many write, the next commit waits for more of them: a sync costs as much for one as for a hundred.
+constexpr std::chrono::milliseconds kGather{2};
+
+}  // namespace
 
 /// Outlives the Journal only as long as a handler of a stopped loop holds it.
 struct Journal::Core : std::enable_shared_from_this<Journal::Core> {
@@ -28,11 +36,14 @@ struct Journal::Core : std::enable_shared_from_this<Journal::Core> {
     auto keep = asio::prefer(control, asio::execution::outstanding_work.tracked);
     asio::post(worker->pool(), [self = shared_from_this(), to = control, batch = std::move(batch), keep = std::move(keep)]() mutable {
       auto thrown = self->commit(*batch);
-      const std::lock_guard handing(self->handing_over);
+      const bool crowd = batch->size() > 1;
+      std::unique_lock handing(self->handing_over);
       asio::post(to, [self, batch = std::move(batch), keep = std::move(keep), thrown = std::move(thrown)] {
         { const std::lock_guard handed(self->handing_over); }
         self->finish(*batch, thrown);
       });
+      handing.unlock();
+      if (crowd) std::this_thread::sleep_for(kGather);
     });
   }
 

@@ -5,6 +5,7 @@
 namespace muster::lifecycle {
 
 Task<void> TunedPlaces::take() {
+  if (under_way_ == 0) limit_.resumed(clock_.steady());
   if (waiting_.empty() && under_way_ < limit()) {
     ++under_way_;
     co_return;

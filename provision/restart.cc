@@ -1,6 +1,7 @@
 #include "provision/restart.h"
 
 #include "base/log.h"
+#include "base/poll.h"
 
 #include <fmt/format.h>
 
@@ -32,7 +33,7 @@ Async<std::optional<Again>> Restarts::intoDisk(NodeName node, Work work) { retur
 
 Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work) {
   const auto state = agents_.state(node);
-  const auto stage = stageOf(node, mode);
+  auto stage = stageOf(node, mode);
   if (state && state->mode == mode && (stage.old_boot.empty() || state->boot_id != stage.old_boot)) {
     netboot_.disarm(node);
     forget(node);
@@ -40,10 +41,12 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work)
   }
   const auto call_back = mode == Mode::Ram ? kRamCallBack : kCallBack;
   const auto patience = stage.boots > 0 || work == Work::Begun ? kBootLimit : call_back;
+  // Whoever could call has had the time since this controller began; a start too many does no harm here.
+  if (mode == Mode::Ram && work == Work::None && stage.boots == 0) stage.since = born_;
   auto decide = mustRestart(node, stage, patience);
   CO_TRY(must, co_await std::move(decide));
   // The same words every time: each change of them is an event.
-  if (!must) co_return Again{kLookAgain, fmt::format("the {} of {} to call within {} s", systemOf(mode), node.str(), patience.count())};
+  if (!must) co_return Again{lookAgainAfter(clock_.steady() - stage.since, kLookSoon, kLookAgain), fmt::format("the {} of {} to call within {} s", systemOf(mode), node.str(), patience.count())};
   if (stage.boots >= kMaxBoots) {
     forget(node);
     co_return fail(Error(ErrorCode::Timeout, fmt::format("the {} of {} did not call within {} s after each of {} restarts; {}",
@@ -56,7 +59,7 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work)
   after.since = clock_.steady();
   ++after.boots;
   if (state) after.old_boot = state->boot_id;
-  co_return Again{kLookAgain, fmt::format("{} to start into the {}", node.str(), systemOf(mode))};
+  co_return Again{kLookSoon, fmt::format("{} to start into the {}", node.str(), systemOf(mode))};
 }
 
 /// Only a machine that is off, or known to run the other system, is restarted without a wait.

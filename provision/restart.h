@@ -18,12 +18,12 @@ inline constexpr std::chrono::seconds kBootLimit{600};  ///< from power-on to th
 inline constexpr std::chrono::seconds kCallBack{45};    ///< a live agent has called a new controller by then, if the network is well
 inline constexpr std::chrono::seconds kRamCallBack{12};  ///< … and one in a RAM OS that writes nothing: being wrong costs one more start
 inline constexpr int kMaxBoots = 2;                     ///< tries for one stage
-inline constexpr std::chrono::milliseconds kLookAgain{2000};
+inline constexpr std::chrono::milliseconds kLookSoon{250}, kLookAgain{2000};
 
 class Restarts {
  public:
   Restarts(bmc::BmcFleet& bmcs, agent::AgentGateway& agents, Netboot& netboot, Clock& clock)
-      : bmcs_(bmcs), agents_(agents), netboot_(netboot), clock_(clock) {}
+      : bmcs_(bmcs), agents_(agents), netboot_(netboot), clock_(clock), born_(clock.steady()) {}
 
   /// Has the intent begun its work on the node (its operation is recorded)? Then a machine that is on and silent gets
   /// kBootLimit before its power is cut: it may be writing, or starting what was written. Else it gets kCallBack, or kRamCallBack.
@@ -55,6 +55,7 @@ class Restarts {
   agent::AgentGateway& agents_;
   Netboot& netboot_;
   Clock& clock_;
+  std::chrono::steady_clock::time_point born_;  ///< agents have been able to call since then
   std::map<NodeName, Stage> stages_;
 };
 

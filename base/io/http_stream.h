@@ -113,6 +113,7 @@ class TlsClient {
  private:
   explicit TlsClient(TlsTrust trust) : trust_(std::move(trust)) {}
   TlsTrust trust_;
+  std::vector<std::shared_ptr<void>> roots_;  ///< of trust_.ca_pem: X509
   std::shared_ptr<asio::ssl::context> context_;
 };
 

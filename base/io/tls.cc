@@ -76,7 +76,7 @@ std::string verifyChain(X509* leaf, STACK_OF(X509) * chain, const std::vector<X5
   return why;
 }
 
-std::string refusalOf(const TlsTrust& trust, X509* leaf, STACK_OF(X509) * chain, const std::string& host) {
+std::string refusalOf(const TlsTrust& trust, const std::vector<std::shared_ptr<void>>& owned, X509* leaf, STACK_OF(X509) * chain, const std::string& host) {
   if (trust.accept_first && trust.pinned_fingerprint.empty()) return {};
   if (!trust.pinned_fingerprint.empty() && !trust.pin_is_root) {
     const auto seen = fingerprintOf(leaf);
@@ -90,10 +90,9 @@ std::string refusalOf(const TlsTrust& trust, X509* leaf, STACK_OF(X509) * chain,
     }
     return fmt::format("it does not present the pinned root {}", trust.pinned_fingerprint);
   }
-  const auto owned = readAll(trust.ca_pem);
   if (owned.empty()) return "no certificate authority and no pin is configured for it";
   std::vector<X509*> roots;
-  for (const auto& root : owned) roots.push_back(root.get());
+  for (const auto& root : owned) roots.push_back(static_cast<X509*>(root.get()));
   return verifyChain(leaf, chain, roots, host);
 }
 
@@ -128,6 +127,7 @@ Result<void> useIdentity(asio::ssl::context& context, const TlsIdentity& identit
 
 Result<std::shared_ptr<TlsClient>> TlsClient::make(TlsTrust trust) {
   std::shared_ptr<TlsClient> client(new TlsClient(std::move(trust)));
+  for (auto& root : readAll(client->trust_.ca_pem)) client->roots_.emplace_back(root.release(), [](void* certificate) { X509_free(static_cast<X509*>(certificate)); });
   static const auto nameless = makeClientContext();
   client->context_ = client->trust_.identity ? makeClientContext() : nameless;
   if (client->trust_.identity) TRY_OK(useIdentity(*client->context_, *client->trust_.identity));
@@ -149,7 +149,7 @@ bool TlsClient::accepts(void* store_context, Handshake& handshake) const {
   X509* leaf = X509_STORE_CTX_get0_cert(context);
   if (!leaf) return false;
   handshake.fingerprint = fingerprintOf(leaf);
-  handshake.refusal = refusalOf(trust_, leaf, X509_STORE_CTX_get0_untrusted(context), handshake.host);
+  handshake.refusal = refusalOf(trust_, roots_, leaf, X509_STORE_CTX_get0_untrusted(context), handshake.host);
   const bool fine = handshake.refusal.empty();
   X509_STORE_CTX_set_error(context, fine ? X509_V_OK : X509_V_ERR_APPLICATION_VERIFICATION);
   return fine;

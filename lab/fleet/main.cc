@@ -21,7 +21,6 @@ constexpr std::size_t kWorkers = 1;
 struct Options {
   int nodes = 100;
   std::string boot_url, password_env = "MUSTER_FLEET_PASSWORD";
-  std::filesystem::path folder = "/dev/shm";
   bool real = false;
   int redfish_ms = -1, boot_s = -1;
   double redfish_busy = 0, boot_lost = 0, task_fails = 0;
@@ -55,8 +54,7 @@ Result<void> serve(const Options& options) {
   SystemClock clock;
   Workers workers(kWorkers);
   asio::io_context io;
-  World world{io.get_executor(), clock, workers, options.conditions(), options.boot_url, vbmc::Account::make(kUsername, password),
-              options.folder};
+  World world{io.get_executor(), clock, workers, options.conditions(), options.boot_url, vbmc::Account::make(kUsername, password)};
   TRY(fleet, Fleet::make(std::move(world), options.nodes));
   asio::signal_set ends(io, SIGTERM, SIGINT);
   ends.async_wait([&io](const boost::system::error_code&, int) { io.stop(); });
@@ -88,7 +86,6 @@ int main(int argc, char** argv) {
     command->add_option("--nodes", options.nodes, "How many")->check(CLI::Range(1, kMaxNodes));
   serving->add_option("--boot-url", options.boot_url, "Where the controller serves /boot/ipxe (http://HOST:PORT)")->required();
   serving->add_option("--password-env", options.password_env, "Variable that holds the BMCs' password");
-  serving->add_option("--folder", options.folder, "For images that are being flashed");
   serving->add_flag("--real", options.real, "Latencies as metal has them: Redfish 100-500 ms, boot 120 s");
   serving->add_option("--redfish-ms", options.redfish_ms, "The slowest answer of a BMC; the fastest is a fifth of it");
   serving->add_option("--boot-s", options.boot_s, "The slowest boot");

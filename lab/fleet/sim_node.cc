@@ -42,7 +42,6 @@ Result<std::unique_ptr<SimNode>> SimNode::make(const World& world, NodeSpec spec
   vbmc::ServiceOptions options;
   options.identity = {raw->spec_.name, raw->spec_.serial, raw->spec_.serial, {raw->spec_.mac}};
   options.account = world.account;
-  options.staging_folder = world.folder;
   options.pace.flash_step = world.conditions.flash_step.draw(raw->random_);
   options.pace.flash_steps = 2;
   options.pace.reset_delay = std::chrono::milliseconds(0);

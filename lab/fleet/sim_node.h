@@ -21,7 +21,6 @@ struct World {
   Conditions conditions;
   std::string boot_url;  ///< of the controller: GET /boot/ipxe?mac=…
   vbmc::Account account;
-  std::filesystem::path folder;  ///< images that are being flashed
 };
 
 class SimNode final : public vbmc::Machine {

@@ -34,15 +34,15 @@ Result<Parts> split(std::string_view image) {
 
 }  // namespace
 
-std::string makeFirmware(std::string_view component, std::string_view version) {
+std::string makeFirmware(std::string_view component, std::string_view version, std::size_t payload_bytes) {
   std::string payload;
-  payload.reserve(kFirmwarePayloadBytes + 64);
+  payload.reserve(payload_bytes + 64);
   std::string link = io::sha256Hex(fmt::format("muster-fw/1 {} {}", component, version));
-  while (payload.size() < kFirmwarePayloadBytes) {
+  while (payload.size() < payload_bytes) {
     payload += link;
     link = io::sha256Hex(link);
   }
-  payload.resize(kFirmwarePayloadBytes);
+  payload.resize(payload_bytes);
   nlohmann::json header = {{"component", component}, {"version", version}, {"sha256", io::sha256Hex(payload)}};
   return fmt::format("{}{}\n{}", kMagic, header.dump(), payload);
 }

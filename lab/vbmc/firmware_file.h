@@ -20,7 +20,7 @@ struct FirmwareHeader {
 };
 
 /// The same bytes each time: the payload is a SHA-256 chain started from component and version.
-std::string makeFirmware(std::string_view component, std::string_view version);
+std::string makeFirmware(std::string_view component, std::string_view version, std::size_t payload_bytes = kFirmwarePayloadBytes);
 
 /// Header of an image. Errors: Corrupt (not a muster-fw/1 file)
 Result<FirmwareHeader> readFirmwareHeader(std::string_view image);

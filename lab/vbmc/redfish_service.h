@@ -44,7 +44,7 @@ struct ServiceOptions {
   LoginLimits logins;
   Pace pace;
   std::filesystem::path state_file;      ///< BmcState; empty: it forgets everything when it ends
-  std::filesystem::path staging_folder;  ///< uploaded images
+  std::filesystem::path staging_folder;  ///< what is flashed; empty: it is only verified
   std::size_t max_image_bytes = 64u << 20;
   std::size_t max_tasks = 64;
   /// Called when the BMC goes away and when it is back; the owner closes and opens the listener.
@@ -81,7 +81,7 @@ class RedfishService {
   struct Job {
     bool manager_reset = false;
     std::string task_id;
-    std::filesystem::path image;
+    std::shared_ptr<const std::string> image;
     std::vector<std::string> targets;
   };
   using Json = nlohmann::json;

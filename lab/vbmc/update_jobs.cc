@@ -1,5 +1,4 @@
 // Firmware updates and manager resets: the slow work of the virtual BMC, one job at a time.
-#include "base/io/files.h"
 #include "lab/vbmc/firmware_file.h"
 #include "lab/vbmc/messages.h"
 #include "lab/vbmc/multipart.h"
@@ -33,15 +32,13 @@ Result<std::vector<std::string>> targetsOf(std::string_view parameters) {
   return targets;
 }
 
-Result<FirmwareHeader> checkImage(const std::filesystem::path& file) {
-  TRY(image, io::readFile(file));
+Result<FirmwareHeader> checkImage(const std::string& image) {
   TRY_OK(verifyFirmware(image));
   return readFirmwareHeader(image);
 }
 
 /// Copies one step's part of the image into the slot's flash file.
-Result<void> writeStep(const std::filesystem::path& image, const std::filesystem::path& flash, int step, int steps) {
-  TRY(bytes, io::readFile(image));
+Result<void> writeStep(const std::string& bytes, const std::filesystem::path& flash, int step, int steps) {
   auto begin = bytes.size() * step / steps, end = bytes.size() * (step + 1) / steps;
   std::ofstream out(flash, std::ios::binary | (step == 0 ? std::ios::trunc : std::ios::app));
   out.write(bytes.data() + begin, static_cast<std::streamsize>(end - begin));
@@ -78,13 +75,10 @@ io::ServerResponse RedfishService::acceptUpload(const io::ServerRequest& request
 
   UpdateTask task;
   task.id = fmt::format("update-{:04}", ++state_.tasks);
-  auto image = options_.staging_folder / (options_.identity.node + ".upload");
-  if (auto stored = io::writeFileAtomic(image, file->second, 0600); !stored)
-    return redfishError(507, "Base.1.8.InsufficientStorage", stored.error().str());
   if (tasks_.size() >= options_.max_tasks) tasks_.erase(tasks_.begin());
   tasks_[task.id] = task;
   save();
-  job_ = Job{false, task.id, image, std::move(*targets)};
+  job_ = Job{false, task.id, std::make_shared<const std::string>(std::move(file->second)), std::move(*targets)};
   wake_();
   auto accepted = io::ServerResponse::json(202, taskResource(task).dump());
   accepted.headers["Location"] = kTasks + "/" + task.id;
@@ -131,14 +125,12 @@ Task<void> RedfishService::update(Job job) {
     task.status = "Critical";
     task.messages.emplace_back("Update.1.0.VerificationFailed", staged.error().str());
   }
-  std::error_code ignored;
-  std::filesystem::remove(job.image, ignored);
   save();
 }
 
 Async<void> RedfishService::verifyAndStage(Job job) {
   tasks_[job.task_id].state = "Running";
-  auto check = offload<Result<FirmwareHeader>>(workers_, [image = job.image] { return checkImage(image); });
+  auto check = offload<Result<FirmwareHeader>>(workers_, [image = job.image] { return checkImage(*image); });
   auto header = co_await std::move(check);
   if (!job.targets.empty() && state_.slots.contains(job.targets.front())) ++state_.slots[job.targets.front()].uploads;
   if (!header) co_return tl::unexpected(header.error());
@@ -154,9 +146,11 @@ Async<void> RedfishService::verifyAndStage(Job job) {
 
   auto flash = options_.staging_folder / fmt::format("{}.{}.flash", options_.identity.node, component);
   for (int step = 0; step < options_.pace.flash_steps; ++step) {
-    auto work = offload<Result<void>>(
-        workers_, [image = job.image, flash, step, steps = options_.pace.flash_steps] { return writeStep(image, flash, step, steps); });
-    CO_TRY_OK(co_await std::move(work));
+    if (!options_.staging_folder.empty()) {
+      auto work = offload<Result<void>>(
+          workers_, [image = job.image, flash, step, steps = options_.pace.flash_steps] { return writeStep(*image, flash, step, steps); });
+      CO_TRY_OK(co_await std::move(work));
+    }
     tasks_[job.task_id].percent = 10 + 80 * (step + 1) / options_.pace.flash_steps;
     auto pause = clock_.sleep(options_.pace.flash_step);
     co_await std::move(pause);

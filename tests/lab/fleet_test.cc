@@ -60,7 +60,7 @@ class FleetTest : public testing::Test {
   /// One node under these conditions, and a controller that knows it.
   void start(Conditions conditions) {
     world_.emplace(World{io_.get_executor(), clock_, workers_, conditions, fmt::format("http://127.0.0.1:{}", http_->port()),
-                         vbmc::Account::make(kUsername, "secret"), folder_.path()});
+                         vbmc::Account::make(kUsername, "secret")});
     auto spec = specOf(1);
     spec.bmc_address = "127.0.0.1";
     spec.bmc_port = 0;
