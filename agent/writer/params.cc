@@ -93,6 +93,7 @@ Result<WriteImageParams> parseWriteImageParams(std::string_view text) {
   Reader reader(object);
   reader.text("index_url", params.index_url, true);
   reader.text("pack_url", params.pack_url, true);
+  reader.list("mirror_urls", params.mirror_urls);
   reader.text("digest", params.digest, true);
   reader.text("signing_public_pem", params.signing_public_pem, true, true);
   reader.text("disk", params.disk);
@@ -131,7 +132,8 @@ std::string WriteImageReport::json() const {
                         {"bytes_skipped", bytes_skipped},
                         {"bytes_fetched", bytes_fetched},
                         {"peak_buffer_bytes", peak_buffer_bytes},
-                        {"retries", retries}}
+                        {"retries", retries},
+                        {"dropped_mirrors", dropped_mirrors}}
       .dump();
 }
 

@@ -91,6 +91,7 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
   auto progress = deps.progress;
   ChunkJob job{.index = index,
                .pack_url = params.pack_url,
+               .mirror_urls = params.mirror_urls,
                .target = *prepared->target,
                .keep_right_chunks = prepared->layout.kept,
                .deadline = std::chrono::duration_cast<std::chrono::seconds>(deadline - (deps.clock.steady() - start)),
@@ -129,6 +130,7 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
   report.bytes_fetched = written.bytes_fetched;
   report.peak_buffer_bytes = written.peak_buffer_bytes;
   report.retries = written.retries;
+  for (const auto& mirror : written.dropped_mirrors) report.dropped_mirrors.push_back(fmt::format("{}: {}", mirror.url, mirror.why));
   co_return report;
 }
 

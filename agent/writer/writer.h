@@ -23,6 +23,7 @@ namespace muster::agent {
 /// What the WriteImage task asks for (docs/architecture.md).
 struct WriteImageParams {
   std::string index_url, pack_url;
+  std::vector<std::string> mirror_urls;       ///< other servers of the same pack
   std::string digest;                         ///< of the image, hex
   std::string signing_public_pem;             ///< whose signature on the index counts
   std::string disk;                           ///< "serial:…", "wwn:…", "smallest"; empty: the only disk there is
@@ -55,6 +56,7 @@ struct WriteImageReport {
   std::uint64_t bytes_fetched = 0;            ///< compressed
   std::uint64_t peak_buffer_bytes = 0;        ///< most image data that was in memory at one time
   int retries = 0;                            ///< fetches that had to be repeated
+  std::vector<std::string> dropped_mirrors;   ///< that lied, or did not answer while others did; with the reason
 
   std::string json() const;                   ///< the task's result
 };
