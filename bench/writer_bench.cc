@@ -65,7 +65,7 @@ void prepare(const Files& files, unsigned mib) {
   need(io::makeDirs(files.folder));
   const std::string folder = files.folder.string();
   sh("cd '" + folder + "'; rm -rf tree root.* pack content.json disk; mkdir tree; left=$((" + mark + " * 1024 * 17 / 20)); "
-     "for part in /usr/bin /usr/sbin /usr/share /usr/lib/x86_64-linux-gnu /usr/lib/gcc /usr/lib/* /opt/*; do [ -d $part ] || continue; "
+     "for part in /usr/bin /usr/lib/gcc /usr/lib/x86_64-linux-gnu /usr/share /usr/sbin /usr/include /usr/libexec; do [ -d $part ] || continue; "
      "need=$(du -skx $part | cut -f1); name=tree/$(echo $part | tr / _); [ -e $name ] && continue; [ $need -gt $left ] && continue; "
      "cp -ax $part $name; left=$((left - need)); done");
   need(provision::makeExt4(files.folder / "tree", files.raw));
