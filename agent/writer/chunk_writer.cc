@@ -5,9 +5,11 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <mutex>
+#include <thread>
 
 namespace muster::agent {
 
@@ -18,6 +20,9 @@ constexpr std::chrono::seconds kRequestTimeoutBesideOthers{15};  ///< when anoth
 constexpr std::size_t kBodySlackBytes = 64u << 10;   ///< an error page instead of chunks may be this long
 constexpr std::size_t kMaxZeroRunChunks = 256;       ///< zeroed in one go; bounds how long one step is silent
 constexpr std::size_t kMaxGroupChunks = 64;
+constexpr std::uint64_t kReaders = 24;                         ///< that look at what the disk holds; more bring nothing on an NVMe
+constexpr std::uint64_t kLookWindowBytes = 32u << 20;
+constexpr std::size_t kLookChunks = 512;             ///< between two words of progress
 
 /// Chunks [first, last): all zero, or stored one after the other in the pack.
 struct Group {
@@ -45,6 +50,9 @@ struct Fault {
   Mirrors::Fault kind;
 };
 
+/// As many as fit into the window, with chunks of any size.
+std::uint64_t readersFor(const PackIndex& index) { return std::clamp<std::uint64_t>(kLookWindowBytes / index.chunk_bytes, 1, kReaders); }
+
 std::vector<std::string> allUrls(const ChunkJob& job) {
   std::vector<std::string> urls = job.mirror_urls;
   urls.insert(urls.begin(), job.pack_url);
@@ -64,12 +72,16 @@ bool chunkIsRight(const PackIndex& index, std::size_t chunk, std::string_view ra
 class Writer {
  public:
   explicit Writer(ChunkJob job)
-      : job_(std::move(job)), mirrors_(allUrls(job_)), sums_(job_.index.chunks.size()), end_(job_.clock.steady() + job_.deadline) {}
+      : job_(std::move(job)), mirrors_(allUrls(job_)), sums_(job_.index.chunks.size()), right_(job_.index.chunks.size(), 0), end_(job_.clock.steady() + job_.deadline) {}
 
   Async<ChunkReport> run() {
     if (job_.target.sizeBytes() < job_.index.size_bytes)
       co_return fail(ErrorCode::InvalidInput,
                      fmt::format("the image has {} MiB, its place on the disk only {} MiB", job_.index.size_bytes >> 20, job_.target.sizeBytes() >> 20));
+    if (job_.keep_right_chunks) {
+      auto looking = lookAtAll();
+      CO_TRY_OK(co_await std::move(looking));
+    }
     using namespace asio::experimental::awaitable_operators;
     static_assert(kLanes == 3);
     auto lanes = lane() && lane() && lane();
@@ -95,11 +107,12 @@ class Writer {
  private:
   std::optional<Group> nextGroup() {
     const auto& chunks = job_.index.chunks;
+    while (next_ < chunks.size() && right_[next_]) ++next_;
     if (next_ >= chunks.size() || stopped_) return std::nullopt;
     Group group{next_, next_ + 1, chunks[next_].zero};
     std::uint64_t bytes = chunks[next_].length;
     const std::size_t limit = group.zero ? kMaxZeroRunChunks : kMaxGroupChunks;
-    while (group.last < chunks.size() && chunks[group.last].zero == group.zero && group.last - group.first < limit &&
+    while (group.last < chunks.size() && !right_[group.last] && chunks[group.last].zero == group.zero && group.last - group.first < limit &&
            bytes + chunks[group.last].length <= kGroupBytes)
       bytes += chunks[group.last++].length;
     next_ = group.last;
@@ -133,17 +146,8 @@ class Writer {
       auto zeroed = inPool([this, group] { return zeroOut(group); });
       co_return co_await std::move(zeroed);
     }
-    if (!job_.keep_right_chunks) {
-      auto fetched = fetchAndApply(http, group.first, group.last);
-      co_return co_await std::move(fetched);
-    }
-    auto looked = wrongRuns(group);
-    CO_TRY(wrong, co_await std::move(looked));
-    for (const Group& run : wrong) {
-      auto fetched = fetchAndApply(http, run.first, run.last);
-      CO_TRY_OK(co_await std::move(fetched));
-    }
-    co_return Result<void>();
+    auto fetched = fetchAndApply(http, group.first, group.last);
+    co_return co_await std::move(fetched);
   }
 
   Async<> inPool(std::function<Result<void>()> work) {
@@ -152,15 +156,6 @@ class Writer {
   }
 
   Result<void> zeroOut(Group group) {
-    if (job_.keep_right_chunks && job_.target.readsMedium()) {
-      TRY(wrong, look(group));
-      for (const Group& run : wrong) TRY_OK(zeroRun(run));
-      return {};
-    }
-    return zeroRun(group);
-  }
-
-  Result<void> zeroRun(Group group) {
     const std::uint64_t start = group.first * job_.index.chunk_bytes;
     const std::uint64_t end = (group.last - 1) * job_.index.chunk_bytes + job_.index.rawBytes(group.last - 1);
     TRY_OK(job_.target.zero(start, end - start));
@@ -169,30 +164,49 @@ class Writer {
     return {};
   }
 
-  /// The runs of chunks in this group that the disk does not hold yet.
-  Async<std::vector<Group>> wrongRuns(Group group) {
-    std::function<Result<std::vector<Group>>()> work = [this, group] { return look(group); };
-    auto op = offload<Result<std::vector<Group>>>(job_.workers, std::move(work));
-    co_return co_await std::move(op);
+  /// Finds out what the disk holds already, before anything is fetched. Disks answer many questions at once much faster than one
+  /// after the other, so there are more readers than lanes.
+  Async<> lookAtAll() {
+    for (std::size_t first = 0; first < job_.index.chunks.size(); first += kLookChunks) {
+      auto looking = inPool([this, first] { return look(first, std::min(first + kLookChunks, job_.index.chunks.size())); });
+      CO_TRY_OK(co_await std::move(looking));
+      say("looking at what the disk holds");
+    }
+    co_return Result<void>();
   }
 
-  Result<std::vector<Group>> look(Group group) {
-    std::vector<Group> wrong;
-    const Held held(*this, job_.index.chunk_bytes);
-    AlignedBuffer raw(job_.index.chunk_bytes);
-    for (std::size_t i = group.first; i < group.last; ++i) {
-      raw.resize(job_.index.rawBytes(i));
-      TRY_OK(job_.target.read(i * job_.index.chunk_bytes, raw.span()));
-      if (chunkIsRight(job_.index, i, raw.view())) {
-        if (!job_.target.readsMedium()) group.zero ? sums_.rememberZero(i) : sums_.remember(i, raw.view());
-        count(0, raw.size());
-      } else if (!wrong.empty() && wrong.back().last == i) {
-        ++wrong.back().last;
-      } else {
-        wrong.push_back({i, i + 1, group.zero});
+  Result<void> look(std::size_t first, std::size_t last) {
+    const std::uint64_t count_of_readers = readersFor(job_.index);
+    const Held held(*this, count_of_readers * job_.index.chunk_bytes);
+    std::atomic<std::size_t> next = first;
+    std::mutex mutex;
+    std::optional<Error> error;
+    const auto read = [&] {
+      AlignedBuffer raw(job_.index.chunk_bytes);
+      for (std::size_t i = next++; i < last; i = next++) {
+        raw.resize(job_.index.rawBytes(i));
+        if (auto done = job_.target.read(i * job_.index.chunk_bytes, raw.span()); !done) {
+          const std::lock_guard guard(mutex);
+          error = std::move(done).error();
+          return;
+        }
+        judgeHeld(i, raw.view());
       }
+    };
+    {
+      std::vector<std::jthread> readers;
+      for (std::uint64_t i = 1; i < count_of_readers; ++i) readers.emplace_back(read);
+      read();
     }
-    return wrong;
+    if (error) return fail(std::move(*error));
+    return {};
+  }
+
+  void judgeHeld(std::size_t chunk, std::string_view raw) {
+    if (!chunkIsRight(job_.index, chunk, raw)) return;
+    right_[chunk] = 1;
+    if (!job_.target.readsMedium()) job_.index.chunks[chunk].zero ? sums_.rememberZero(chunk) : sums_.remember(chunk, raw);
+    count(0, raw.size());
   }
 
   /// Fetches and writes [first, last). A chunk that arrives wrong is fetched again: from another mirror as long as there is one, from
@@ -358,6 +372,7 @@ class Writer {
   ChunkJob job_;
   Mirrors mirrors_;
   ReadBack sums_;
+  std::vector<char> right_;  ///< by chunk: the disk held it before; written by the readers, each its own
   std::chrono::steady_clock::time_point end_;
   std::size_t next_ = 0;
   bool stopped_ = false;
@@ -370,7 +385,8 @@ class Writer {
 }  // namespace
 
 std::uint64_t windowBytes(const PackIndex& index) {
-  return kLanes * (std::max<std::uint64_t>(kGroupBytes, index.chunk_bytes + (index.chunk_bytes >> 4) + 1024) + index.chunk_bytes);
+  const std::uint64_t writing = kLanes * (std::max<std::uint64_t>(kGroupBytes, index.chunk_bytes + (index.chunk_bytes >> 4) + 1024) + index.chunk_bytes);
+  return std::max(writing, readersFor(index) * index.chunk_bytes);
 }
 
 std::uint64_t ReadBack::checksum(std::string_view data) {
