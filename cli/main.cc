@@ -18,6 +18,7 @@ struct Parsed {
   RolloutFlags rollout;
   std::filesystem::path file, folder;
   std::string node, reason;
+  std::vector<std::filesystem::path> trust;
   std::vector<std::string> command;
   std::size_t limit = 200;
   bool no_refresh = false, watch = false, acknowledge = false;
@@ -128,7 +129,24 @@ void addRest(CLI::App& app, Parsed& p) {
   auto* image = app.add_subcommand("image", "Images and the RAM OS")->require_subcommand(1);
   sub(*image, "build", "Build what is missing (all images and the RAM OS, or one image)", p, [&p] { return imageBuild(p.options, p.node); })
       ->add_option("name", p.node);
-  sub(*image, "list", "What is built", p, [&p] { return imageList(p.options); });
+  sub(*image, "list", "What is kept: size, digest, who signed it, which profile uses it", p, [&p] { return imageList(p.options); });
+  sub(*image, "verify", "Unpack and check every chunk, and every signature", p, [&p] { return imageVerify(p.options, p.node); })->add_option("image", p.node);
+  auto* diff = sub(*image, "diff", "Files, packages and kernels that differ, and what a node would have to fetch", p,
+                   [&p] { return imageDiff(p.options, p.node, p.reason); });
+  diff->add_option("from", p.node)->required();
+  diff->add_option("to", p.reason)->required();
+  sub(*image, "gc", "Remove what neither inventory nor journal nor any node names; asks first", p, [&p] { return imageGc(p.options, p.acknowledge); })
+      ->add_flag("--yes", p.acknowledge, "Do not ask");
+  auto* export_command = sub(*image, "export", "Write an image to one signed file, for another controller", p, [&p] { return imageExport(p.options, p.node, p.file); });
+  export_command->add_option("image", p.node)->required();
+  export_command->add_option("file", p.file)->required();
+  auto* import_command = sub(*image, "import", "Take an exported image over", p, [&p] { return imageImport(p.options, p.file, p.trust, p.acknowledge); });
+  import_command->add_option("file", p.file)->required();
+  import_command->add_option("--trust", p.trust, "Public key (PEM) of a site whose signature counts, besides this site's own");
+  import_command->add_flag("--older", p.acknowledge, "Take it although a newer image of its name is here");
+  sub(*image, "sign", "Check an image's pack and sign it anew with this site's key", p, [&p] { return imageSign(p.options, p.node); })
+      ->add_option("image", p.node)->required();
+  sub(*image, "key", "Print this site's public key", p, [&p] { return imageKey(p.options); });
   auto* fabric = app.add_subcommand("fabric", "The fabric as declared and as found")->require_subcommand(1);
   sub(*fabric, "diff", "Compare; exit 0 equal, 1 deviations, 2 could not discover completely", p, [&p] { return fabricDiff(p.options); });
   auto* cert = app.add_subcommand("cert", "Certificates")->require_subcommand(1);

@@ -5,6 +5,7 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "inventory/keep.h"
+#include "inventory/storage.h"
 
 #include <chrono>
 #include <cstdint>
@@ -27,6 +28,7 @@ struct Network {
   Ipv4 controller;  ///< where muster listens; default: first host of the network
   std::optional<Ipv4> gateway;
   std::vector<Ipv4> dns;
+  std::vector<std::string> image_mirrors;  ///< base URLs of other servers of the controller's /images
 };
 
 /// Where a secret comes from; never the secret itself. Read only at the moment of use.
@@ -183,7 +185,9 @@ struct Profile {
   std::string bmc_credential = "bmc";
   BootMode boot = BootMode::Uefi;
   std::vector<std::string> kernel_args;
-  std::string disk;  ///< "serial:…", "wwn:…" or "smallest"; empty: the only disk, refused when there are several
+  std::string disk;  ///< "serial:…", "wwn:…", "smallest" or "size:…"; empty: the only disk, refused when there are several
+  std::vector<StorageSet> storage;  ///< its other disks
+  std::string user_data;            ///< content for cloud-init (NoCloud); empty: none
 };
 
 struct BmcAddress {

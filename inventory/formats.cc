@@ -62,13 +62,23 @@ Result<void> checkSshKey(std::string_view text) {
   return {};
 }
 
+/// "3TB", "1.92TB", "400GiB".
+bool isDiskSize(std::string_view text) {
+  const auto unit = text.find_first_not_of("0123456789.");
+  if (unit == 0 || unit == std::string_view::npos || unit > 8) return false;
+  text.remove_prefix(unit);
+  return text == "GB" || text == "TB" || text == "MiB" || text == "GiB" || text == "TiB";
+}
+
 Result<void> checkDisk(std::string_view text) {
   if (text.starts_with("/dev/"))
     return say("device names change from boot to boot: write serial:…, wwn:… or smallest (see: lsblk -o NAME,SERIAL,WWN)");
   if (text == "smallest") return {};
   for (std::string_view kind : {"serial:", "wwn:"})
     if (text.starts_with(kind) && text.size() > kind.size() && !hasSpace(text)) return {};
-  return say("write serial:…, wwn:… or smallest");
+  if (const auto dash = text.find('-'); text.starts_with("size:") && dash != std::string_view::npos)
+    if (isDiskSize(text.substr(5, dash - 5)) && (dash + 1 == text.size() || isDiskSize(text.substr(dash + 1)))) return {};
+  return say("write serial:…, wwn:…, smallest or size:LOW-HIGH (size:3TB-, size:400GB-500GB)");
 }
 
 Result<void> checkKernelArgument(std::string_view text) {

@@ -66,7 +66,7 @@ inline constexpr TextFormat kWord{"text without spaces", R"(^\S+$)", "2.1.0"};
 inline constexpr TextFormat kUserName{"a user name", R"(^[^\s:@/]+$)", "admin"};
 inline constexpr TextFormat kEnvName{"the name of an environment variable", "^[A-Za-z_][A-Za-z0-9_]*$", "BMC_PASSWORD"};
 inline constexpr TextFormat kSshKey{"an ssh public key", "^(ssh-|ecdsa-|sk-)", "ssh-ed25519 AAAA… admin", checkSshKey};
-inline constexpr TextFormat kDisk{"a stable disk identity", R"(^(smallest|serial:\S+|wwn:\S+)$)", "serial:S6CKNT0W700868", checkDisk};
+inline constexpr TextFormat kDisk{"a stable disk identity", R"(^(smallest|serial:\S+|wwn:\S+|size:[0-9.]+(GB|TB|MiB|GiB|TiB)-([0-9.]+(GB|TB|MiB|GiB|TiB))?)$)", "serial:S6CKNT0W700868", checkDisk};
 inline constexpr TextFormat kKernelArgument{"one kernel argument", R"(^\S+$)", "iommu=pt", checkKernelArgument};
 
 }  // namespace muster::inventory

@@ -98,6 +98,7 @@ class Writer {
     if (network.dhcp_range) out["dhcp"]["range"] = network.dhcp_range->first.str() + "-" + network.dhcp_range->second.str();
     if (network.gateway) out["gateway"] = network.gateway->str();
     for (Ipv4 server : network.dns) out["dns"].push_back(server.str());
+    if (!network.image_mirrors.empty()) out["image_mirrors"] = network.image_mirrors;
     return out;
   }
 
@@ -184,7 +185,7 @@ class Writer {
     if (e.nics) expect["nics"] = *e.nics;
     if (e.memory_gib_min) expect["memory_gib_min"] = *e.memory_gib_min;
     if (e.cpus_min) expect["cpus_min"] = *e.cpus_min;
-    return {{"expect", std::move(expect)},
+    json out = {{"expect", std::move(expect)},
             {"image", profile.image},
             {"drivers", profile.drivers},
             {"firmware", profile.firmware},
@@ -195,6 +196,22 @@ class Writer {
             {"boot", profile.boot == BootMode::Bios ? "bios" : "uefi"},
             {"kernel_args", profile.kernel_args},
             {"disk", profile.disk}};
+    // Only where declared: what is not there must not change the digest of inventories that never had it.
+    if (!profile.storage.empty()) out["storage"] = write(profile.storage);
+    if (!profile.user_data.empty()) out["user_data"] = profile.user_data;
+    return out;
+  }
+
+  static json write(const std::vector<StorageSet>& sets) {
+    json out = json::object();
+    for (const auto& set : sets) {
+      json volumes = json::array();
+      for (const auto& volume : set.volumes)
+        volumes.push_back({{"name", volume.name}, {"size_gib", volume.size_gib}, {"filesystem", volume.filesystem == FileSystem::Xfs ? "xfs" : "ext4"}, {"mount", volume.mount}});
+      const char* raid = set.raid == RaidLevel::Raid0 ? "raid0" : set.raid == RaidLevel::Raid1 ? "raid1" : "none";
+      out[set.name] = {{"disks", set.disks}, {"count", set.count}, {"raid", raid}, {"encrypt", set.encrypt}, {"volumes", std::move(volumes)}};
+    }
+    return out;
   }
 
   static json write(const Node& node) {

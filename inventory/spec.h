@@ -130,6 +130,7 @@ const ObjectSpec* fabricSpec();
 const ObjectSpec* poolSpec();
 const ObjectSpec* keepSpec();
 const ObjectSpec* secretSpec();
+const ObjectSpec* storageSetSpec();
 const ObjectSpec* nodeGroupSpec();
 /// The columns of a CSV of nodes.
 const ObjectSpec* nodeRowSpec();

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <set>
 
 namespace muster::inventory {
@@ -86,6 +87,8 @@ ObjectSpec make_networkSpec() {
       .optional("controller", &Network::controller, text(kIpv4), "Where muster listens; the first host of the network when absent.")
       .optional("gateway", &Network::gateway, text(kIpv4), "Default route of the nodes.")
       .optional("dns", &Network::dns, listOf(text(kIpv4)), "Name servers of the nodes.")
+      .optional("image_mirrors", &Network::image_mirrors, listOf(text(kMirror)),
+                "Base URLs of servers that have the controller's /images too (an nginx cache, say); nodes ask all at once, and drop one that lies.")
       .custom("dhcp", false, object(dhcpSpec), "Who answers DHCP.",
               [](Network& network, const Value& value, const Shape&, Reader& reader) { readObject(&network, value, *dhcpSpec(), reader); })
       .check(checkNetwork)
@@ -266,6 +269,24 @@ ObjectSpec make_expectSpec() {
 }
 MUSTER_SPEC(expectSpec)
 
+constexpr TextFormat kStorageName{"a name of at most 20 lower-case letters, digits and '-'", "^[a-z0-9][a-z0-9-]{0,19}$", "scratch"};
+constexpr std::size_t kMaxUserDataBytes = 60u << 10;
+
+/// The content counts, not the path: who changes the file has changed the declaration.
+void readUserData(Profile& profile, const Value& value, const Shape& shape, Reader& reader) {
+  std::filesystem::path path;
+  const std::size_t errors = reader.errors;
+  readInto(path, value, shape, reader);
+  if (reader.errors != errors) return;
+  std::ifstream file(path, std::ios::binary);
+  std::string content(kMaxUserDataBytes + 1, '\0');
+  file.read(content.data(), static_cast<std::streamsize>(content.size()));
+  content.resize(static_cast<std::size_t>(file.gcount()));
+  if (content.empty() || content.size() > kMaxUserDataBytes)
+    return reader.error(value, fmt::format("{} cannot be read, is empty or has more than {} KiB", path.string(), kMaxUserDataBytes >> 10), "name a file with user data");
+  profile.user_data = std::move(content);
+}
+
 void checkProfile(Profile& profile, const Value& map, Reader& reader) {
   if (!profile.pool.empty() && profile.gates.empty())
     reader.warning(place(map, "pool"), fmt::format("nodes of profile {} join a pool without passing any gate", profile.name),
@@ -291,7 +312,9 @@ ObjectSpec make_profileSpec() {
       .optional("kernel_args", &Profile::kernel_args, listOf(text(kKernelArgument)),
                 "Arguments of its kernel, in the RAM OS and installed.")
       .optional("disk", &Profile::disk, text(kDisk),
-                "The system disk: serial:…, wwn:… or smallest. Absent: the only disk; several are refused.")
+                "The system disk: serial:…, wwn:…, smallest or size:LOW-HIGH. Absent: the only disk; several are refused.")
+      .optional("storage", &Profile::storage, mapOf(object(storageSetSpec), kStorageName), "Its other disks, by name.")
+      .custom("user_data", false, text(kPath), "A file for cloud-init (NoCloud), which the image must then have.", readUserData)
       .check(checkProfile)
       .spec();
 }

@@ -1,5 +1,6 @@
 #include "provision/inspection.h"
 
+#include "agent/protocol/disk_rule.h"
 #include "base/io/crypto.h"
 
 #include <fmt/format.h>
@@ -21,8 +22,6 @@ constexpr double kUsableMemory = 0.93;
 /// Makers of machines that have no GPU on a PCI bus although their profile expects some: muster's own twin. On any other
 /// machine an empty bus is a fault.
 constexpr std::string_view kTwinMakers[] = {"muster", "QEMU"};
-constexpr std::string_view kSerialRule = "serial:";
-constexpr std::string_view kWwnRule = "wwn:";
 
 bool isTwin(const Hardware& hardware) { return std::ranges::find(kTwinMakers, hardware.manufacturer) != std::end(kTwinMakers); }
 
@@ -142,19 +141,9 @@ Inspection inspect(const inventory::Node& node, const inventory::Profile& profil
 }
 
 std::vector<const Disk*> systemDisks(const inventory::Profile& profile, const Hardware& hardware) {
-  std::vector<const Disk*> disks;
-  const std::string_view rule = profile.disk;
-  for (const auto& disk : hardware.disks) {
-    const bool fits = rule.starts_with(kSerialRule) ? disk.serial == rule.substr(kSerialRule.size())
-                      : rule.starts_with(kWwnRule)  ? disk.wwn == rule.substr(kWwnRule.size())
-                                                    : true;
-    if (fits) disks.push_back(&disk);
-  }
-  if (rule == "smallest" && !disks.empty()) {
-    const auto smallest = (*std::ranges::min_element(disks, {}, [](const Disk* d) { return d->size_bytes; }))->size_bytes;
-    std::erase_if(disks, [&](const Disk* d) { return d->size_bytes != smallest; });
-  }
-  return disks;
+  const auto rule = agent::DiskRule::parse(profile.disk);
+  // A rule that cannot be read must not hide what disks hold.
+  return (rule ? *rule : agent::DiskRule()).fitting(hardware.disks);
 }
 
 std::string diskContent(const inventory::Profile& profile, const Hardware& hardware) {

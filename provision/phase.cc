@@ -1,6 +1,7 @@
 // The provision phase. Its acts are steps: each call looks where the node is and does the next thing, so a controller that
 // was killed anywhere goes on by looking.
 #include "provision/agent_task.h"
+#include "provision/disk_params.h"
 #include "provision/facets.h"
 #include "provision/inspection.h"
 #include "provision/provision.h"
@@ -345,6 +346,7 @@ std::string ProvisionPhase::imageParams(const inventory::Node& node, const Packe
                         {"authorized_keys", deps_.cluster.images.at(profile.image).authorized_keys},
                         {"boot", profile.boot == inventory::BootMode::Uefi ? "uefi" : "bios"},
                         {"agent", {{"url", deps_.controller_https_url}, {"ca_pem", deps_.agent_ca_pem}}}};
+  addDiskParams(profile, network, image.digest, params);
   // A fixed address: an installed node must come up while the controller is away.
   const bool fixed = node.address.value() != 0;
   params["address_cidr"] = fixed ? fmt::format("{}/{}", node.address.str(), network.cidr.prefix_bits) : "dhcp";
@@ -379,6 +381,7 @@ Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& co
   if (const auto* refused = std::get_if<Blocked>(&step)) {
     co_return Outcome(Blocked{fmt::format("{}; if what it holds may go: `muster wipe {} --reason …`", refused->why, node.name.str())});
   }
+  for (auto& finding : mirrorFindings(node.name, std::get<std::string>(step), deps_.clock.now())) context.finding(std::move(finding));
   context.progress(1, "written; starting from the disk");
   auto boot = bootInstalled(node, *image);
   co_return co_await std::move(boot);

@@ -114,6 +114,14 @@ Result<PackIndex> openIndex(std::string_view text, std::string_view digest, std:
   return index;
 }
 
+Result<PackIndex> readIndex(std::string_view text) {
+  const json object = json::parse(text, nullptr, false);
+  if (!object.is_object()) return corrupt("it is not a JSON object");
+  TRY(index, indexFrom(object));
+  TRY_OK(checkIndex(index));
+  return index;
+}
+
 Result<void> checkIndex(const PackIndex& index) {
   if (index.chunk_bytes == 0 || index.chunk_bytes > kMaxPackChunkBytes || index.chunk_bytes % 4096 != 0)
     return corrupt(fmt::format("chunks of {} bytes are not possible", index.chunk_bytes));

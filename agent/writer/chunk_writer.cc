@@ -5,18 +5,24 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <mutex>
+#include <thread>
 
 namespace muster::agent {
 
 namespace {
 
 constexpr std::chrono::seconds kRequestTimeout{60};
+constexpr std::chrono::seconds kRequestTimeoutBesideOthers{15};  ///< when another mirror can be asked instead
 constexpr std::size_t kBodySlackBytes = 64u << 10;   ///< an error page instead of chunks may be this long
 constexpr std::size_t kMaxZeroRunChunks = 256;       ///< zeroed in one go; bounds how long one step is silent
 constexpr std::size_t kMaxGroupChunks = 64;
+constexpr std::uint64_t kReaders = 24;                         ///< that look at what the disk holds; more bring nothing on an NVMe
+constexpr std::uint64_t kLookWindowBytes = 32u << 20;
+constexpr std::size_t kLookChunks = 512;             ///< between two words of progress
 
 /// Chunks [first, last): all zero, or stored one after the other in the pack.
 struct Group {
@@ -32,11 +38,32 @@ struct Applied {
   bool corrupt_chunk = false;         ///< fetching again may help
 };
 
-bool allZero(const std::string& data) {
+/// Bytes of the pack, and who gave them.
+struct Fetched {
+  std::string bytes;
+  std::size_t mirror = 0;
+};
+
+/// What is wrong with an answer, and whether the mirror only cannot answer now.
+struct Fault {
+  Error error;
+  Mirrors::Fault kind;
+};
+
+/// As many as fit into the window, with chunks of any size.
+std::uint64_t readersFor(const PackIndex& index) { return std::clamp<std::uint64_t>(kLookWindowBytes / index.chunk_bytes, 1, kReaders); }
+
+std::vector<std::string> allUrls(const ChunkJob& job) {
+  std::vector<std::string> urls = job.mirror_urls;
+  urls.insert(urls.begin(), job.pack_url);
+  return urls;
+}
+
+bool allZero(std::string_view data) {
   return data.empty() || (data[0] == 0 && std::memcmp(data.data(), data.data() + 1, data.size() - 1) == 0);
 }
 
-bool chunkIsRight(const PackIndex& index, std::size_t chunk, const std::string& raw) {
+bool chunkIsRight(const PackIndex& index, std::size_t chunk, std::string_view raw) {
   if (index.chunks[chunk].zero) return allZero(raw);
   return !allZero(raw) && io::sha256Hex(raw) == index.chunks[chunk].sha256;
 }
@@ -44,16 +71,22 @@ bool chunkIsRight(const PackIndex& index, std::size_t chunk, const std::string& 
 /// Shared by the lanes of one job. Everything but `apply`, `look` and `zeroOut` runs on the control thread.
 class Writer {
  public:
-  explicit Writer(ChunkJob job) : job_(std::move(job)), sums_(job_.index.chunks.size()), end_(job_.clock.steady() + job_.deadline) {}
+  explicit Writer(ChunkJob job)
+      : job_(std::move(job)), mirrors_(allUrls(job_)), sums_(job_.index.chunks.size()), right_(job_.index.chunks.size(), 0), end_(job_.clock.steady() + job_.deadline) {}
 
   Async<ChunkReport> run() {
     if (job_.target.sizeBytes() < job_.index.size_bytes)
       co_return fail(ErrorCode::InvalidInput,
                      fmt::format("the image has {} MiB, its place on the disk only {} MiB", job_.index.size_bytes >> 20, job_.target.sizeBytes() >> 20));
+    if (job_.keep_right_chunks) {
+      auto looking = lookAtAll();
+      CO_TRY_OK(co_await std::move(looking));
+    }
     using namespace asio::experimental::awaitable_operators;
     static_assert(kLanes == 3);
     auto lanes = lane() && lane() && lane();
     auto [a, b, c] = co_await std::move(lanes);
+    report_.dropped_mirrors = mirrors_.dropped();
     if (first_error_) co_return fail(std::move(*first_error_));
     for (auto* result : {&a, &b, &c})
       if (!*result) co_return fail(std::move(*result).error());
@@ -61,32 +94,42 @@ class Writer {
   }
 
   Async<> verify() {
-    std::function<Result<void>()> work = [this]() -> Result<void> {
-      TRY_OK(job_.target.flush());
-      return sums_.verify(job_.index, job_.target);
-    };
-    auto op = offload<Result<void>>(job_.workers, std::move(work));
-    co_return co_await std::move(op);
+    using namespace asio::experimental::awaitable_operators;
+    auto flushing = inPool([this] { return job_.target.flush(); });
+    CO_TRY_OK(co_await std::move(flushing));
+    auto parts = verifyPart(0) && verifyPart(1) && verifyPart(2);
+    auto [a, b, c] = co_await std::move(parts);
+    for (auto* result : {&a, &b, &c})
+      if (!*result) co_return fail(std::move(*result).error());
+    co_return Result<void>();
   }
 
  private:
   std::optional<Group> nextGroup() {
     const auto& chunks = job_.index.chunks;
+    while (next_ < chunks.size() && right_[next_]) ++next_;
     if (next_ >= chunks.size() || stopped_) return std::nullopt;
     Group group{next_, next_ + 1, chunks[next_].zero};
     std::uint64_t bytes = chunks[next_].length;
     const std::size_t limit = group.zero ? kMaxZeroRunChunks : kMaxGroupChunks;
-    while (group.last < chunks.size() && chunks[group.last].zero == group.zero && group.last - group.first < limit &&
+    while (group.last < chunks.size() && !right_[group.last] && chunks[group.last].zero == group.zero && group.last - group.first < limit &&
            bytes + chunks[group.last].length <= kGroupBytes)
       bytes += chunks[group.last++].length;
     next_ = group.last;
     return group;
   }
 
+  Async<> verifyPart(std::size_t part) {
+    return inPool([this, part] { return sums_.verify(job_.index, job_.target, part, kLanes); });
+  }
+
+  /// The connections of one lane, one a mirror.
+  using Connections = std::vector<std::unique_ptr<io::HttpClient>>;
+
   Async<> lane() {
-    auto http = job_.make_http();
+    Connections http(mirrors_.size());
     while (auto group = nextGroup()) {
-      auto work = doGroup(http.get(), *group);
+      auto work = doGroup(&http, *group);
       auto done = co_await std::move(work);
       if (!done) {
         if (!stopped_) first_error_ = done.error();
@@ -98,22 +141,13 @@ class Writer {
     co_return Result<void>();
   }
 
-  Async<> doGroup(io::HttpClient* http, Group group) {
+  Async<> doGroup(Connections* http, Group group) {
     if (group.zero) {
       auto zeroed = inPool([this, group] { return zeroOut(group); });
       co_return co_await std::move(zeroed);
     }
-    if (!job_.keep_right_chunks) {
-      auto fetched = fetchAndApply(http, group.first, group.last);
-      co_return co_await std::move(fetched);
-    }
-    auto looked = wrongRuns(group);
-    CO_TRY(wrong, co_await std::move(looked));
-    for (const Group& run : wrong) {
-      auto fetched = fetchAndApply(http, run.first, run.last);
-      CO_TRY_OK(co_await std::move(fetched));
-    }
-    co_return Result<void>();
+    auto fetched = fetchAndApply(http, group.first, group.last);
+    co_return co_await std::move(fetched);
   }
 
   Async<> inPool(std::function<Result<void>()> work) {
@@ -125,66 +159,88 @@ class Writer {
     const std::uint64_t start = group.first * job_.index.chunk_bytes;
     const std::uint64_t end = (group.last - 1) * job_.index.chunk_bytes + job_.index.rawBytes(group.last - 1);
     TRY_OK(job_.target.zero(start, end - start));
+    for (std::size_t i = group.first; i < group.last; ++i) sums_.rememberZero(i);
     count(end - start, 0);
     return {};
   }
 
-  /// The runs of chunks in this group that the disk does not hold yet.
-  Async<std::vector<Group>> wrongRuns(Group group) {
-    std::function<Result<std::vector<Group>>()> work = [this, group] { return look(group); };
-    auto op = offload<Result<std::vector<Group>>>(job_.workers, std::move(work));
-    co_return co_await std::move(op);
-  }
-
-  Result<std::vector<Group>> look(Group group) {
-    std::vector<Group> wrong;
-    std::string raw;
-    const Held held(*this, job_.index.chunk_bytes);
-    for (std::size_t i = group.first; i < group.last; ++i) {
-      raw.resize(job_.index.rawBytes(i));
-      TRY_OK(job_.target.read(i * job_.index.chunk_bytes, raw));
-      if (chunkIsRight(job_.index, i, raw)) {
-        sums_.remember(i, raw);
-        count(0, raw.size());
-      } else if (!wrong.empty() && wrong.back().last == i) {
-        ++wrong.back().last;
-      } else {
-        wrong.push_back({i, i + 1, false});
-      }
+  /// Finds out what the disk holds already, before anything is fetched. Disks answer many questions at once much faster than one
+  /// after the other, so there are more readers than lanes.
+  Async<> lookAtAll() {
+    for (std::size_t first = 0; first < job_.index.chunks.size(); first += kLookChunks) {
+      auto looking = inPool([this, first] { return look(first, std::min(first + kLookChunks, job_.index.chunks.size())); });
+      CO_TRY_OK(co_await std::move(looking));
+      say("looking at what the disk holds");
     }
-    return wrong;
+    co_return Result<void>();
   }
 
-  /// Fetches and writes [first, last); a chunk that arrives wrong is fetched again, kCorruptRetries times at most.
-  Async<> fetchAndApply(io::HttpClient* http, std::size_t first, std::size_t last) {
+  Result<void> look(std::size_t first, std::size_t last) {
+    const std::uint64_t count_of_readers = readersFor(job_.index);
+    const Held held(*this, count_of_readers * job_.index.chunk_bytes);
+    std::atomic<std::size_t> next = first;
+    std::mutex mutex;
+    std::optional<Error> error;
+    const auto read = [&] {
+      AlignedBuffer raw(job_.index.chunk_bytes);
+      for (std::size_t i = next++; i < last; i = next++) {
+        raw.resize(job_.index.rawBytes(i));
+        if (auto done = job_.target.read(i * job_.index.chunk_bytes, raw.span()); !done) {
+          const std::lock_guard guard(mutex);
+          error = std::move(done).error();
+          return;
+        }
+        judgeHeld(i, raw.view());
+      }
+    };
+    {
+      std::vector<std::jthread> readers;
+      for (std::uint64_t i = 1; i < count_of_readers; ++i) readers.emplace_back(read);
+      read();
+    }
+    if (error) return fail(std::move(*error));
+    return {};
+  }
+
+  void judgeHeld(std::size_t chunk, std::string_view raw) {
+    if (!chunkIsRight(job_.index, chunk, raw)) return;
+    right_[chunk] = 1;
+    if (!job_.target.readsMedium()) job_.index.chunks[chunk].zero ? sums_.rememberZero(chunk) : sums_.remember(chunk, raw);
+    count(0, raw.size());
+  }
+
+  /// Fetches and writes [first, last). A chunk that arrives wrong is fetched again: from another mirror as long as there is one, from
+  /// the last one kCorruptRetries times.
+  Async<> fetchAndApply(Connections* http, std::size_t first, std::size_t last) {
     int corrupt = 0;
     while (first < last) {
       const auto& chunks = job_.index.chunks;
       const std::uint64_t offset = chunks[first].offset, length = chunks[last - 1].offset + chunks[last - 1].length - offset;
       const Held held(*this, length);
       auto fetching = fetchRange(http, offset, length);
-      CO_TRY(bytes, co_await std::move(fetching));
-      const std::string* arrived = &bytes;
+      CO_TRY(fetched, co_await std::move(fetching));
+      const Fetched* arrived = &fetched;
       std::function<Applied()> work = [this, first, last, arrived] { return apply(first, last, *arrived); };
       auto op = offload<Applied>(job_.workers, std::move(work));
       Applied applied = co_await std::move(op);
-      if (applied.error && (!applied.corrupt_chunk || ++corrupt > kCorruptRetries)) co_return fail(std::move(*applied.error));
-      if (applied.error) {
-        ++report_.retries;
-        say(fmt::format("{}; fetching it again", applied.error->text()));
-      }
-      if (applied.next > first) corrupt = applied.error ? 1 : 0;
+      if (applied.next > first) corrupt = 0;
       first = applied.next;
+      if (!applied.error) continue;
+      const bool another = applied.corrupt_chunk && mirrors_.lied(fetched.mirror, applied.error->text());
+      if (!applied.corrupt_chunk || (!another && ++corrupt > kCorruptRetries)) co_return fail(std::move(*applied.error));
+      ++report_.retries;
+      say(fmt::format("{}; fetching it again{}", applied.error->text(), another ? " from another mirror" : ""));
     }
     co_return Result<void>();
   }
 
   /// In the pool. Nothing is written that was not verified.
-  Applied apply(std::size_t first, std::size_t last, const std::string& bytes) {
+  Applied apply(std::size_t first, std::size_t last, const Fetched& fetched) {
+    const std::string& bytes = fetched.bytes;
     Applied applied{first, 0, std::nullopt, false};
     const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(), ZSTD_freeDCtx);
     const Held held(*this, job_.index.chunk_bytes);
-    std::string raw;
+    AlignedBuffer raw(job_.index.chunk_bytes);
     for (; applied.next < last; ++applied.next) {
       const std::size_t i = applied.next;
       const PackChunk& chunk = job_.index.chunks[i];
@@ -192,69 +248,90 @@ class Writer {
       raw.resize(wanted);
       const std::size_t size =
           ZSTD_decompressDCtx(context.get(), raw.data(), wanted, bytes.data() + (chunk.offset - job_.index.chunks[first].offset), chunk.length);
-      if (ZSTD_isError(size) || size != wanted || io::sha256Hex(raw) != chunk.sha256) {
-        applied.error = Error(ErrorCode::Corrupt, fmt::format("chunk {} of the image is corrupt as it arrives from {}", i, job_.pack_url));
+      if (ZSTD_isError(size) || size != wanted || io::sha256Hex(raw.view()) != chunk.sha256) {
+        applied.error = Error(ErrorCode::Corrupt, fmt::format("chunk {} of the image is corrupt as it arrives from {}", i, mirrors_.url(fetched.mirror)));
         applied.corrupt_chunk = true;
         return applied;
       }
-      if (auto written = job_.target.write(i * job_.index.chunk_bytes, raw); !written) {
+      if (auto written = job_.target.write(i * job_.index.chunk_bytes, raw.view()); !written) {
         applied.error = std::move(written).error();
         return applied;
       }
-      sums_.remember(i, raw);
+      sums_.remember(i, raw.view());
       count(wanted, 0);
     }
     return applied;
   }
 
-  /// One range of the pack; asks again with growing pauses until the deadline, since the controller may be restarting.
-  Async<std::string> fetchRange(io::HttpClient* http, std::uint64_t offset, std::uint64_t length) {
-    auto url = io::Url::parse(job_.pack_url);
-    if (!url) co_return fail(std::move(url).error());
+  /// One range of the pack, of whichever mirror; asks again with growing pauses until the deadline, since the network may be cut or
+  /// the controller restarting.
+  Async<Fetched> fetchRange(Connections* http, std::uint64_t offset, std::uint64_t length) {
     auto pause = job_.first_backoff;
     for (;;) {
       if (stopped_) co_return fail(ErrorCode::Conflict, "stopped, because another part of the image failed");
-      io::HttpRequest request;
-      request.url = *url;
-      request.headers["Range"] = fmt::format("bytes={}-{}", offset, offset + length - 1);
-      request.timeout = kRequestTimeout;
-      request.max_body_bytes = length + kBodySlackBytes;
-      auto sending = http->send(std::move(request));
-      auto response = co_await std::move(sending);
-      auto fault = judge(response, offset, length);
+      const std::size_t mirror = mirrors_.pick();
+      auto asking = ask(http, mirror, offset, length);
+      auto response = co_await std::move(asking);
+      auto fault = judge(response, mirror, offset, length);
       if (!fault) {
         report_.bytes_fetched += length;
-        co_return std::move(response->body);
+        co_return Fetched{std::move(response->body), mirror};
       }
-      if (!fault->canRetry()) co_return fail(std::move(*fault));
+      const bool dropped = mirrors_.failed(mirror, fault->kind, fault->error.text());
+      if (dropped) {
+        ++report_.retries;
+        say(fmt::format("{}; it is not asked any more", fault->error.text()));
+        continue;
+      }
+      if (!fault->error.canRetry()) co_return fail(std::move(fault->error));
       if (job_.clock.steady() + pause >= end_)
-        co_return fail(ErrorCode::Timeout, fmt::format("the image could not be fetched within {} s; last: {}", job_.deadline.count(), fault->str()));
+        co_return fail(ErrorCode::Timeout, fmt::format("the image could not be fetched within {} s; last: {}", job_.deadline.count(), fault->error.str()));
       ++report_.retries;
-      say(fmt::format("{}; trying again in {:.1f} s", fault->text(), pause.count() / 1000.0));
+      say(fmt::format("{}; trying again in {:.1f} s", fault->error.text(), pause.count() / 1000.0));
       auto wait = job_.clock.sleep(pause);
       co_await std::move(wait);
       pause = std::min(pause * 2, job_.max_backoff);
     }
   }
 
+  Async<io::HttpResponse> ask(Connections* http, std::size_t mirror, std::uint64_t offset, std::uint64_t length) {
+    CO_TRY(url, io::Url::parse(mirrors_.url(mirror)));
+    auto& client = (*http)[mirror];
+    if (!client) client = job_.make_http();
+    io::HttpRequest request;
+    request.url = url;
+    request.headers["Range"] = fmt::format("bytes={}-{}", offset, offset + length - 1);
+    request.timeout = mirrors_.usable() > 1 ? kRequestTimeoutBesideOthers : kRequestTimeout;
+    request.max_body_bytes = length + kBodySlackBytes;
+    const auto begun = job_.clock.steady();
+    auto sending = client->send(std::move(request));
+    auto response = co_await std::move(sending);
+    if (response && response->status == 206 && response->body.size() == length)
+      mirrors_.delivered(mirror, length, std::chrono::duration<double>(job_.clock.steady() - begun).count());
+    co_return response;
+  }
+
   /// What is wrong with an answer; nothing, when it is the range. The whole file instead of a short range is accepted as it is.
-  std::optional<Error> judge(Result<io::HttpResponse>& response, std::uint64_t offset, std::uint64_t length) const {
+  std::optional<Fault> judge(Result<io::HttpResponse>& response, std::size_t mirror, std::uint64_t offset, std::uint64_t length) {
+    using enum Mirrors::Fault;
+    const std::string& url = mirrors_.url(mirror);
     if (!response) {
       const Error& error = response.error();
       // A connection that breaks inside a body is malformed for HTTP and still only a broken connection.
-      return Error(error).retryable(error.canRetry() || error.code() == ErrorCode::Corrupt);
+      return Fault{Error(error).retryable(error.canRetry() || error.code() == ErrorCode::Corrupt), error.canRetry() || error.code() == ErrorCode::Corrupt ? Silent : Lie};
     }
     const int status = response->status;
+    if (status == 206 && response->body.size() == length) return std::nullopt;
     if (status == 200 && response->body.size() == job_.index.pack_bytes) {
       response->body = response->body.substr(offset, length);
+      mirrors_.delivered(mirror, length, 1);
       return std::nullopt;
     }
-    if (status == 200) return Error(ErrorCode::InvalidInput, job_.pack_url + ": the server does not answer range requests");
-    if (status == 206 && response->body.size() == length) return std::nullopt;
+    if (status == 200) return Fault{Error(ErrorCode::InvalidInput, url + ": the server does not answer range requests"), Lie};
     if (status == 206)
-      return Error(ErrorCode::Unavailable, fmt::format("{} bytes of the pack came instead of {}", response->body.size(), length));
-    if (status >= 500 || status == 408 || status == 429) return Error(ErrorCode::Unavailable, fmt::format("{} answers {}", job_.pack_url, status));
-    return Error(ErrorCode::NotFound, fmt::format("{} answers {}: it does not have this image", job_.pack_url, status));
+      return Fault{Error(ErrorCode::Unavailable, fmt::format("{}: {} bytes of the pack came instead of {}", url, response->body.size(), length)), Silent};
+    if (status >= 500 || status == 408 || status == 429) return Fault{Error(ErrorCode::Unavailable, fmt::format("{} answers {}", url, status)), Silent};
+    return Fault{Error(ErrorCode::NotFound, fmt::format("{} answers {}: it does not have this image", url, status)), Lie};
   }
 
   /// Image data in memory, for the report and the bound. Also called in the pool.
@@ -293,7 +370,9 @@ class Writer {
   }
 
   ChunkJob job_;
+  Mirrors mirrors_;
   ReadBack sums_;
+  std::vector<char> right_;  ///< by chunk: the disk held it before; written by the readers, each its own
   std::chrono::steady_clock::time_point end_;
   std::size_t next_ = 0;
   bool stopped_ = false;
@@ -306,7 +385,8 @@ class Writer {
 }  // namespace
 
 std::uint64_t windowBytes(const PackIndex& index) {
-  return kLanes * (std::max<std::uint64_t>(kGroupBytes, index.chunk_bytes + (index.chunk_bytes >> 4) + 1024) + index.chunk_bytes);
+  const std::uint64_t writing = kLanes * (std::max<std::uint64_t>(kGroupBytes, index.chunk_bytes + (index.chunk_bytes >> 4) + 1024) + index.chunk_bytes);
+  return std::max(writing, readersFor(index) * index.chunk_bytes);
 }
 
 std::uint64_t ReadBack::checksum(std::string_view data) {
@@ -324,13 +404,14 @@ std::uint64_t ReadBack::checksum(std::string_view data) {
   return sum;
 }
 
-Result<void> ReadBack::verify(const PackIndex& index, BlockTarget& target) const {
-  std::string raw;
-  for (std::size_t i = 0; i < index.chunks.size(); ++i) {
+Result<void> ReadBack::verify(const PackIndex& index, BlockTarget& target, std::size_t first, std::size_t step) const {
+  AlignedBuffer raw(index.chunk_bytes);
+  for (std::size_t i = first; i < index.chunks.size(); i += step) {
+    if (!expected_[i].wanted) continue;
     raw.resize(index.rawBytes(i));
     const std::uint64_t offset = i * index.chunk_bytes;
-    TRY_OK(target.read(offset, raw));
-    if (index.chunks[i].zero ? !allZero(raw) : checksum(raw) != sums_[i])
+    TRY_OK(target.read(offset, raw.span()));
+    if (index.chunks[i].zero ? !allZero(raw.view()) : checksum(raw.view()) != expected_[i].sum)
       return fail(ErrorCode::Corrupt, fmt::format("the disk does not hold what was written to it (bytes {} to {} of the file system differ when read back): "
                                                   "replace the disk", offset, offset + raw.size()));
   }

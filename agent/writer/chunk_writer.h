@@ -4,6 +4,7 @@
 
 #include "agent/protocol/pack_index.h"
 #include "agent/writer/block_target.h"
+#include "agent/writer/mirrors.h"
 #include "base/clock.h"
 #include "base/io/http.h"
 #include "base/task.h"
@@ -23,6 +24,7 @@ inline constexpr int kCorruptRetries = 3;                       ///< of one chun
 struct ChunkJob {
   PackIndex index;
   std::string pack_url;
+  std::vector<std::string> mirror_urls;       ///< of the same pack; all are asked at once
   BlockTarget& target;
   bool keep_right_chunks = false;             ///< look at the disk first: an earlier write may have left chunks that are right
   std::chrono::seconds deadline{600};
@@ -38,6 +40,7 @@ struct ChunkReport {
   std::uint64_t bytes_fetched = 0;                     ///< compressed
   std::uint64_t peak_buffer_bytes = 0;
   int retries = 0;
+  std::vector<Mirrors::Dropped> dropped_mirrors;       ///< that lied, or did not answer while others did
 };
 
 /// The most image data that is in memory at one time, bytes.
@@ -47,19 +50,24 @@ std::uint64_t windowBytes(const PackIndex& index);
 ///         fault is quoted), InvalidInput (target too small, server without ranges), Internal (disk)
 Async<ChunkReport> writeChunks(ChunkJob job);
 
-/// Reads everything back and compares it with what writeChunks wrote. Separate, because it needs the target flushed.
+/// Compares what writeChunks wrote with what the disk gives back. Separate, because it needs the target flushed.
 /// A chunk's own SHA-256 was checked before it was written; this finds disks that lose or swap what they acknowledged, so a
 /// fast checksum per chunk is enough (SHA-256 of a large image would double the time on a slow processor).
 class ReadBack {
  public:
   static std::uint64_t checksum(std::string_view data);
-  explicit ReadBack(std::size_t chunks) : sums_(chunks) {}
-  void remember(std::size_t chunk, std::string_view raw) { sums_[chunk] = checksum(raw); }
-  /// Blocking. Errors: Corrupt naming the byte range
-  Result<void> verify(const PackIndex& index, BlockTarget& target) const;
+  explicit ReadBack(std::size_t chunks) : expected_(chunks) {}
+  void remember(std::size_t chunk, std::string_view raw) { expected_[chunk] = {checksum(raw), true}; }
+  void rememberZero(std::size_t chunk) { expected_[chunk].wanted = true; }
+  /// Blocking; every `step`th chunk from `first` on, so that several can share the work. Errors: Corrupt naming the byte range
+  Result<void> verify(const PackIndex& index, BlockTarget& target, std::size_t first, std::size_t step) const;
 
  private:
-  std::vector<std::uint64_t> sums_;
+  struct Expected {
+    std::uint64_t sum = 0;
+    bool wanted = false;  ///< not set for chunks that were read from the medium and found right
+  };
+  std::vector<Expected> expected_;
 };
 
 /// writeChunks, flush, read back.

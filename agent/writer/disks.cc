@@ -1,5 +1,6 @@
 #include "agent/writer/disks.h"
 
+#include "agent/protocol/disk_rule.h"
 #include "agent/writer/writer.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
@@ -24,6 +25,7 @@ constexpr std::size_t kMaxAttributeBytes = 4096;
 constexpr std::array<std::string_view, 9> kNotDisks{"loop", "ram", "zram", "sr", "fd", "dm-", "md", "nbd", "mtdblock"};
 constexpr std::array<std::string_view, 3> kLabels{"muster-bios", "muster-esp", "muster-root"};
 constexpr std::string_view kWritingLabel = "muster-writing";
+constexpr std::string_view kMakingLabel = "muster-making";  ///< of a data disk (storage_plan.h) that is not finished
 constexpr std::chrono::seconds kToolLimit{60};
 
 std::string trimmed(std::string text) {
@@ -69,10 +71,10 @@ std::string text(const json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-std::string listed(const std::vector<DiskInfo>& disks) {
+std::string listed(const std::vector<const DiskInfo*>& disks) {
   if (disks.empty()) return "this machine has no disk that could be written";
   std::vector<std::string> names;
-  for (const DiskInfo& disk : disks) names.push_back(disk.str());
+  for (const DiskInfo* disk : disks) names.push_back(disk->str());
   return fmt::format("there are: {}", fmt::join(names, ", "));
 }
 
@@ -113,26 +115,14 @@ std::vector<DiskInfo> listDisks(const fs::path& root) {
   return disks;
 }
 
-Result<DiskInfo> chooseDisk(const std::vector<DiskInfo>& disks, std::string_view rule) {
-  std::vector<DiskInfo> fits;
-  if (rule.empty()) {
-    fits = disks;
-    if (fits.size() > 1)
-      return fail(ErrorCode::Conflict, "the profile does not say which disk, and there are several; write disk: \"serial:…\" into it; " + listed(disks));
-  } else if (rule == "smallest") {
-    fits = disks;
-    std::sort(fits.begin(), fits.end(), [](const DiskInfo& a, const DiskInfo& b) { return a.size_bytes < b.size_bytes; });
-    if (fits.size() > 1 && fits[0].size_bytes < fits[1].size_bytes) fits.resize(1);
-  } else if (rule.starts_with("serial:") && rule.size() > 7) {
-    std::copy_if(disks.begin(), disks.end(), std::back_inserter(fits), [rule](const DiskInfo& disk) { return disk.serial == rule.substr(7); });
-  } else if (rule.starts_with("wwn:") && rule.size() > 4) {
-    std::copy_if(disks.begin(), disks.end(), std::back_inserter(fits), [rule](const DiskInfo& disk) { return disk.wwn == rule.substr(4); });
-  } else {
-    return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" does not name a disk: write serial:…, wwn:… or smallest", rule));
-  }
-  if (fits.empty()) return fail(ErrorCode::NotFound, fmt::format("no disk fits \"{}\"; {}", rule, listed(disks)));
-  if (fits.size() > 1) return fail(ErrorCode::Conflict, fmt::format("several disks fit \"{}\"; {}", rule, listed(fits)));
-  return fits.front();
+Result<DiskInfo> chooseDisk(const std::vector<DiskInfo>& disks, std::string_view text) {
+  TRY(rule, DiskRule::parse(text));
+  const auto fits = rule.fitting(disks);
+  if (fits.size() == 1) return *fits.front();
+  if (fits.empty()) return fail(ErrorCode::NotFound, fmt::format("no disk fits \"{}\"; {}", text, listed(DiskRule().fitting(disks))));
+  if (rule.any())
+    return fail(ErrorCode::Conflict, "the profile does not say which disk, and there are several; write disk: \"serial:…\" into it; " + listed(fits));
+  return fail(ErrorCode::Conflict, fmt::format("several disks fit \"{}\"; {}", text, listed(fits)));
 }
 
 fs::path partitionNode(const fs::path& disk, int number) {
@@ -208,7 +198,10 @@ Result<std::string> describeDiskContent(const fs::path& device) {
   if (table) {
     if (const auto layout = readLayout(*table)) return std::string(layout->complete ? "a system installed by muster" : "none");
     const json parsed = json::parse(*table, nullptr, false);
-    if (parsed.is_object()) return describePartitions(device, parsed.value("partitiontable", json::object()).value("partitions", json::array()));
+    const json partitions = parsed.is_object() ? parsed.value("partitiontable", json::object()).value("partitions", json::array()) : json();
+    const bool half_made = partitions.size() == 1 && text(partitions[0], "name") == kMakingLabel;
+    if (half_made) return std::string("none");
+    if (parsed.is_object()) return describePartitions(device, partitions);
   }
   std::vector<std::string> words;
   for (const json& signature : list) {

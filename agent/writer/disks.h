@@ -23,7 +23,7 @@ struct DiskInfo {
 /// Whole disks, from sysfs. `root` is "/" but for tests.
 std::vector<DiskInfo> listDisks(const std::filesystem::path& root);
 
-/// The disk that a rule means: "serial:X", "wwn:X", "smallest", or empty for the only one.
+/// The one disk that a rule (disk_rule.h) means; an empty one means the only disk.
 /// Errors: NotFound, Conflict (several fit), InvalidInput (rule); each lists what there is
 Result<DiskInfo> chooseDisk(const std::vector<DiskInfo>& disks, std::string_view rule);
 

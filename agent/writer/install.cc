@@ -148,7 +148,8 @@ Result<void> installBootLoader(const fs::path& disk, const fs::path& esp, const 
 }
 
 Result<void> installSystem(const fs::path& disk, const Layout& layout, const WriteImageParams& params, const InstalledIdentity& identity,
-                           const std::string& provisioning_mac, const fs::path& agent_folder, const std::function<void(const std::string&)>& say) {
+                           const std::string& provisioning_mac, const fs::path& agent_folder, const std::function<void(const std::string&)>& say,
+                           const std::function<Result<void>(const fs::path&)>& configure_more) {
   say("growing the file system to its disk");
   TRY_OK(tool("resize2fs", {layout.root.string()}));
   TRY_OK(tool("mkfs.vfat", {"-F", "32", "-n", "MUSTER-ESP", layout.esp.string()}));
@@ -159,6 +160,7 @@ Result<void> installSystem(const fs::path& disk, const Layout& layout, const Wri
   auto esp = Mount::make(layout.esp, top / "boot/efi", "vfat");
   if (!esp) return fail(std::move(esp).error());
   TRY_OK(configureSystem(top, params, identity, layout, provisioning_mac, agent_folder));
+  if (configure_more) TRY_OK(configure_more(top));
   std::error_code error;
   if (fs::exists(top / "usr/bin/ssh-keygen", error)) TRY_OK(tool("chroot", {top.string(), "ssh-keygen", "-A"}));
   say("installing the boot loader");

@@ -73,6 +73,44 @@ class Reader {
   std::string fault_;
 };
 
+template <class T>
+bool numberInto(const json& object, const char* key, T& out) {
+  const auto found = object.find(key);
+  if (found == object.end() || found->is_null()) return true;
+  if (!found->is_number_integer() || found->get<std::int64_t>() < 0 || found->get<std::int64_t>() > 1'000'000) return false;
+  out = found->get<T>();
+  return true;
+}
+
+bool isPlainName(const std::string& text) {
+  return !text.empty() && text.size() <= 32 && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_") == std::string::npos && text[0] != '-';
+}
+
+Result<DiskSetSpec> parseSet(const json& object) {
+  if (!object.is_object()) return wrong("\"storage\" has an entry that is no object");
+  DiskSetSpec set;
+  Reader reader(object);
+  reader.text("name", set.name, true);
+  reader.text("disks", set.disks, true);
+  reader.flag("encrypt", set.encrypt);
+  const bool numbers = numberInto(object, "count", set.count) && numberInto(object, "raid", set.raid);
+  if (!reader.fault().empty() || !numbers || !isPlainName(set.name)) return wrong("storage: " + (reader.fault().empty() ? "a name or a number is none" : reader.fault()));
+  const json volumes = object.value("volumes", json::array());
+  if (!volumes.is_array() || volumes.size() > kMaxListItems) return wrong("storage: \"volumes\" is not a list");
+  for (const json& entry : volumes) {
+    if (!entry.is_object()) return wrong("storage: a volume is no object");
+    VolumeSpec volume;
+    Reader of_volume(entry);
+    of_volume.text("name", volume.name, true);
+    of_volume.text("filesystem", volume.filesystem);
+    of_volume.text("mount", volume.mount, true);
+    if (!of_volume.fault().empty() || !numberInto(entry, "size_gib", volume.size_gib) || !isPlainName(volume.name))
+      return wrong("storage: volume: " + (of_volume.fault().empty() ? "a name or a number is none" : of_volume.fault()));
+    set.volumes.push_back(std::move(volume));
+  }
+  return set;
+}
+
 /// A name that DNS and /etc/hosts take; labels of letters, digits and dashes.
 bool isHostname(const std::string& name) {
   return !name.empty() && name.size() <= 253 && name.front() != '-' && name.front() != '.' &&
@@ -93,6 +131,7 @@ Result<WriteImageParams> parseWriteImageParams(std::string_view text) {
   Reader reader(object);
   reader.text("index_url", params.index_url, true);
   reader.text("pack_url", params.pack_url, true);
+  reader.list("mirror_urls", params.mirror_urls);
   reader.text("digest", params.digest, true);
   reader.text("signing_public_pem", params.signing_public_pem, true, true);
   reader.text("disk", params.disk);
@@ -104,6 +143,13 @@ Result<WriteImageParams> parseWriteImageParams(std::string_view text) {
   reader.list("kernel_args", params.kernel_args);
   reader.list("authorized_keys", params.authorized_keys);
   reader.text("boot", params.boot);
+  reader.text("user_data", params.user_data, false, true);
+  const json storage = object.value("storage", json::array());
+  if (!storage.is_array() || storage.size() > kMaxListItems) return wrong("\"storage\" is not a list");
+  for (const json& entry : storage) {
+    TRY(set, parseSet(entry));
+    params.storage.push_back(std::move(set));
+  }
   const json agent = object.value("agent", json::object());
   if (!agent.is_object()) return wrong("\"agent\" is not an object");
   Reader of_agent(agent);
@@ -131,7 +177,9 @@ std::string WriteImageReport::json() const {
                         {"bytes_skipped", bytes_skipped},
                         {"bytes_fetched", bytes_fetched},
                         {"peak_buffer_bytes", peak_buffer_bytes},
-                        {"retries", retries}}
+                        {"retries", retries},
+                        {"dropped_mirrors", dropped_mirrors},
+                        {"kept_storage", kept_storage}}
       .dump();
 }
 

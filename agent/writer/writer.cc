@@ -18,6 +18,8 @@ namespace {
 constexpr std::chrono::seconds kIndexTimeout{60};
 constexpr std::chrono::milliseconds kFirstBackoff{500}, kMaxBackoff{10000};
 // Where the bar stands when a step begins.
+constexpr std::uint64_t kBesideRootBytes = 132ull << 20;  ///< the partitions before the root (disks.h), and the table at both ends
+constexpr std::size_t kKeyBytes = 48;
 constexpr double kChunksFrom = 0.02, kChunksTo = 0.88, kInstallFrom = 0.90;
 
 template <class T>
@@ -51,19 +53,36 @@ Async<PackIndex> fetchIndex(const WriteImageParams& params, const WriterDeps& de
   }
 }
 
-/// Chooses the disk and refuses one that holds something, unless it may be wiped. Then divides it.
+/// What was chosen, planned and opened.
 struct Prepared {
   DiskInfo disk;
+  StoragePlan storage;
+  std::map<std::string, std::string> keys;  ///< of encrypted sets, made on this node
   Layout layout;
   std::unique_ptr<BlockTarget> target;
 };
-Result<Prepared> prepareDisk(const WriteImageParams& params) {
-  Prepared prepared;
-  TRY(disk, chooseDisk(listDisks("/"), params.disk));
-  prepared.disk = disk;
+
+Result<void> guard(const DiskInfo& disk, bool wipe_allowed) {
   TRY(content, describeDiskContent(disk.path));
-  if (content != "none" && !params.wipe_allowed)
-    return fail(ErrorCode::Denied, fmt::format("{} holds {}; it is not overwritten, because the plan did not say that this node may be wiped", disk.str(), content));
+  if (content == "none" || wipe_allowed) return {};
+  return fail(ErrorCode::Denied, fmt::format("{} holds {}; it is not overwritten, because the plan did not say that this node may be wiped", disk.str(), content));
+}
+
+/// Everything that can be refused is, before the first byte is written.
+Result<Prepared> prepareDisk(const WriteImageParams& params, const PackIndex& index) {
+  Prepared prepared;
+  const auto disks = listDisks("/");
+  TRY(disk, chooseDisk(disks, params.disk));
+  prepared.disk = disk;
+  if (disk.size_bytes < index.size_bytes + kBesideRootBytes)
+    return fail(ErrorCode::InvalidInput, fmt::format("{} is too small: the image needs {} MiB and {} MiB beside it", disk.str(), index.size_bytes >> 20, kBesideRootBytes >> 20));
+  const Finished finished = params.storage.empty() ? Finished() : finishedPartitions(disks);
+  TRY(storage, planStorage(disks, disk, params.storage, params.hostname, finished));
+  prepared.storage = std::move(storage);
+  TRY_OK(guard(disk, params.wipe_allowed));
+  for (const DiskInfo& other : prepared.storage.wiped) TRY_OK(guard(other, params.wipe_allowed));
+  for (const auto& name : prepared.storage.keys) prepared.keys[name] = io::randomToken(kKeyBytes);
+
   TRY(layout, divideDisk(disk.path));
   prepared.layout = layout;
   auto target = openBlockTarget(layout.root);
@@ -82,7 +101,8 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
 
   // Blocks shared with the pool live in this frame, which outlives every piece of work it awaits.
   const WriteImageParams* shared_params = &params;
-  std::function<Result<Prepared>()> prepare = [shared_params] { return prepareDisk(*shared_params); };
+  const PackIndex* shared_index = &index;
+  std::function<Result<Prepared>()> prepare = [shared_params, shared_index] { return prepareDisk(*shared_params, *shared_index); };
   auto preparing = inPool<Prepared>(deps.workers, std::move(prepare));
   auto prepared = co_await std::move(preparing);
   if (!prepared) co_return fail(std::move(prepared).error());
@@ -91,6 +111,7 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
   auto progress = deps.progress;
   ChunkJob job{.index = index,
                .pack_url = params.pack_url,
+               .mirror_urls = params.mirror_urls,
                .target = *prepared->target,
                .keep_right_chunks = prepared->layout.kept,
                .deadline = std::chrono::duration_cast<std::chrono::seconds>(deadline - (deps.clock.steady() - start)),
@@ -112,8 +133,13 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
   const WriterDeps* shared_deps = &deps;
   std::function<Result<bool>()> install = [=]() -> Result<bool> {
     const auto say = [=](const std::string& text) { asio::post(home, [progress, text] { progress(kInstallFrom, text); }); };
+    TRY_OK(runStorage(on_disk->storage, on_disk->keys, runStorageTool, say));
+    const auto configure_more = [=](const std::filesystem::path& root) -> Result<void> {
+      TRY_OK(configureStorage(root, on_disk->storage, on_disk->keys));
+      return configureUserData(root, *shared_params);
+    };
     TRY_OK(installSystem(on_disk->disk.path, on_disk->layout, *shared_params, *shared_identity, shared_deps->provisioning_mac,
-                         shared_deps->agent_folder, say));
+                         shared_deps->agent_folder, say, configure_more));
     TRY_OK(markComplete(on_disk->disk.path));
     return true;
   };
@@ -129,6 +155,8 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
   report.bytes_fetched = written.bytes_fetched;
   report.peak_buffer_bytes = written.peak_buffer_bytes;
   report.retries = written.retries;
+  report.kept_storage = prepared->storage.kept;
+  for (const auto& mirror : written.dropped_mirrors) report.dropped_mirrors.push_back(fmt::format("{}: {}", mirror.url, mirror.why));
   co_return report;
 }
 

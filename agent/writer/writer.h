@@ -6,6 +6,7 @@
 #pragma once
 
 #include "agent/protocol/pack_index.h"
+#include "agent/writer/storage_plan.h"
 #include "base/clock.h"
 #include "base/io/http.h"
 #include "base/io/crypto.h"
@@ -23,9 +24,12 @@ namespace muster::agent {
 /// What the WriteImage task asks for (docs/architecture.md).
 struct WriteImageParams {
   std::string index_url, pack_url;
+  std::vector<std::string> mirror_urls;       ///< other servers of the same pack
   std::string digest;                         ///< of the image, hex
   std::string signing_public_pem;             ///< whose signature on the index counts
   std::string disk;                           ///< "serial:…", "wwn:…", "smallest"; empty: the only disk there is
+  std::vector<DiskSetSpec> storage;           ///< what becomes of the other disks
+  std::string user_data;                      ///< cloud-init's, by NoCloud; empty: none
   bool wipe_allowed = false;
   std::string hostname;
   std::string address_cidr;                   ///< "10.20.0.11/16"; empty or "dhcp": by DHCP
@@ -55,6 +59,8 @@ struct WriteImageReport {
   std::uint64_t bytes_fetched = 0;            ///< compressed
   std::uint64_t peak_buffer_bytes = 0;        ///< most image data that was in memory at one time
   int retries = 0;                            ///< fetches that had to be repeated
+  std::vector<std::string> dropped_mirrors;   ///< that lied, or did not answer while others did; with the reason
+  std::vector<std::string> kept_storage;      ///< sets of other disks that were as declared already
 
   std::string json() const;                   ///< the task's result
 };

@@ -66,6 +66,14 @@ int bmcForgetRefusal(const Options& options, const std::string& node);
 // images, fabric, certificates
 int imageBuild(const Options& options, const std::string& name);
 int imageList(const Options& options);
+int imageVerify(const Options& options, const std::string& name);
+/// Exit 0: equal, 1: different.
+int imageDiff(const Options& options, const std::string& from, const std::string& to);
+int imageGc(const Options& options, bool yes);
+int imageExport(const Options& options, const std::string& name, const std::filesystem::path& file);
+int imageImport(const Options& options, const std::filesystem::path& file, const std::vector<std::filesystem::path>& trust, bool older);
+int imageSign(const Options& options, const std::string& name);
+int imageKey(const Options& options);
 int fabricDiff(const Options& options);
 int certShow(const Options& options, const std::string& node);
 int certVerify(const Options& options, const std::string& node);

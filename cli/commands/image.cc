@@ -1,25 +1,47 @@
 #include "cli/commands/commands.h"
 
 #include "cli/controller.h"
+#include "lifecycle/json.h"
+#include "lifecycle/rollout/book.h"
+#include "provision/image/image_bundle.h"
+#include "provision/image/image_cache.h"
+#include "provision/image/image_diff.h"
+#include "provision/image/image_library.h"
+
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include <iostream>
+#include <thread>
+#include <unistd.h>
 
 namespace muster::cli {
 namespace {
+
+constexpr std::size_t kShownPaths = 40, kShownDigestChars = 12, kIntentsOfANode = 50;
+constexpr std::size_t kMaxKeyBytes = 4096;
 
 void say(std::string_view words) { std::cout << words << std::endl; }
 
 struct Opened {
   inventory::Cluster cluster;
+  Keys keys;
   std::unique_ptr<provision::ImageStore> images;
+  std::vector<provision::KeptImage> kept;
 };
 
 Result<Opened> open(const Options& options) {
   TRY(cluster, loadCluster(options));
   TRY(keys, Keys::loadOrCreate(options.state));
   auto images = openImages(options, keys);
-  return Opened{std::move(cluster), std::move(images)};
+  auto kept = provision::keptImages(options.cache, cluster);
+  return Opened{std::move(cluster), std::move(keys), std::move(images), std::move(kept)};
 }
+
+int exitOf(const Result<int>& result) { return result ? *result : report(result.error()); }
+
+double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+std::string shortOf(const std::string& digest) { return digest.substr(0, kShownDigestChars); }
 
 Result<void> buildAll(Opened& opened, const std::string& only) {
   if (only.empty() || only == "ramos") {
@@ -31,10 +53,122 @@ Result<void> buildAll(Opened& opened, const std::string& only) {
     if (!only.empty() && only != name) continue;
     found = true;
     TRY(packed, opened.images->build(image, say));
-    std::cout << fmt::format("image {}@{}: {}\n", name, packed.digest.substr(0, 12), packed.pack.string());
+    std::cout << fmt::format("image {}@{}: {}\n", name, shortOf(packed.digest), packed.pack.string());
   }
   if (!found) return fail(ErrorCode::NotFound, fmt::format("the inventory declares no image {}", only));
   return {};
+}
+
+std::string signersText(const provision::KeptImage& image, const std::string& own) {
+  std::vector<std::string> words;
+  for (const auto& signer : image.signers) words.push_back(signer == own ? "this site" : signer);
+  return words.empty() ? "-" : fmt::format("{}", fmt::join(words, ","));
+}
+
+nlohmann::json asJson(const provision::KeptImage& image) {
+  return {{"name", image.name},       {"digest", image.digest},     {"key", image.key},           {"size_bytes", image.size_bytes},
+          {"pack_bytes", image.pack_bytes}, {"signed_by", image.signers}, {"profiles", image.profiles}, {"declared", image.declared}, {"fault", image.fault}};
+}
+
+void printRow(const provision::KeptImage& image, const std::string& own) {
+  const std::string used = image.profiles.empty() ? (image.declared ? "no profile" : "not in this inventory") : fmt::format("{}", fmt::join(image.profiles, ","));
+  std::cout << fmt::format("{:<24}{:<14}{:>8.0f} MiB {:>7.0f} MiB  {:<20}{}\n", image.name, shortOf(image.digest), mib(image.size_bytes), mib(image.pack_bytes),
+                           signersText(image, own), image.fault.empty() ? used : "not usable: " + image.fault);
+}
+
+/// Nodes, journal and rollouts that may lie over the inventory: what they name is not cleared away.
+Result<provision::Needs> needsOf(const Options& options, const inventory::Cluster& cluster) {
+  provision::Needs needs;
+  TRY(store, lifecycle::openStore(options.storeUrl()));
+  TRY(open_intents, store->openIntents());
+  for (const auto& intent : open_intents) provision::addNeeds(lifecycle::canonical(lifecycle::toJson(intent)), "work that is under way names it", needs);
+  TRY(rollouts, lifecycle::RolloutBook::list(*store));
+  for (const auto& id : rollouts) {
+    TRY(frozen, store->getValue("rollout." + id + ".frozen"));
+    if (frozen) provision::addNeeds(*frozen, "rollout " + id + " names it", needs);
+  }
+  for (const auto& node : cluster.nodes) {
+    const lifecycle::Subject subject(node.name);
+    TRY(facts, store->factsOf(subject));
+    for (const auto& fact : facts) provision::addNeeds(fact.value, "node " + node.name.str() + " has it", needs);
+    TRY(intents, store->intentsOf(subject, kIntentsOfANode));
+    for (const auto& intent : intents) provision::addNeeds(lifecycle::canonical(lifecycle::toJson(intent)), "the journal of " + node.name.str() + " names it", needs);
+  }
+  return needs;
+}
+
+bool confirmed(const std::string& question) {
+  if (::isatty(STDIN_FILENO) != 1) return false;
+  std::cout << question << " [y/N] " << std::flush;
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "yes";
+}
+
+void printPaths(const char* what, const std::vector<std::string>& paths) {
+  if (paths.empty()) return;
+  std::cout << fmt::format("{} {} files\n", what, paths.size());
+  for (std::size_t i = 0; i < std::min(paths.size(), kShownPaths); ++i) std::cout << "  " << paths[i] << "\n";
+  if (paths.size() > kShownPaths) std::cout << fmt::format("  … and {} more (--json names all)\n", paths.size() - kShownPaths);
+}
+
+void printDiff(const provision::ImageDiff& diff) {
+  std::cout << fmt::format("{} of {} chunks differ: {:.1f} MiB to fetch\n", diff.changed_chunks, diff.chunks, mib(diff.fetch_bytes));
+  if (!diff.looked_inside) {
+    std::cout << "not both hold an ext4 file system, so only chunks can be compared\n";
+    return;
+  }
+  std::cout << fmt::format("kernels: {} -> {}\n", fmt::join(diff.kernels_from, ", "), fmt::join(diff.kernels_to, ", "));
+  for (const auto& package : diff.packages)
+    std::cout << fmt::format("package {}: {} -> {}\n", package.name, package.from.empty() ? "-" : package.from, package.to.empty() ? "-" : package.to);
+  printPaths("added", diff.added);
+  printPaths("removed", diff.removed);
+  printPaths("changed", diff.changed);
+}
+
+nlohmann::json asJson(const provision::ImageDiff& diff) {
+  auto packages = nlohmann::json::array();
+  for (const auto& package : diff.packages) packages.push_back({{"name", package.name}, {"from", package.from}, {"to", package.to}});
+  return {{"chunks", diff.chunks},   {"changed_chunks", diff.changed_chunks}, {"fetch_bytes", diff.fetch_bytes}, {"looked_inside", diff.looked_inside},
+          {"added", diff.added},     {"removed", diff.removed},               {"changed", diff.changed},         {"packages", packages},
+          {"kernels_from", diff.kernels_from}, {"kernels_to", diff.kernels_to}};
+}
+
+Result<int> diffOf(const Options& options, const std::string& from, const std::string& to) {
+  TRY(opened, open(options));
+  TRY(a, provision::findKept(opened.kept, from));
+  TRY(b, provision::findKept(opened.kept, to));
+  std::string work = (options.cache / "diff-XXXXXX").string();
+  if (::mkdtemp(work.data()) == nullptr) return fail(ErrorCode::Internal, "cannot make a folder in " + options.cache.string());
+  const auto diff = provision::diffImages(a.folder, b.folder, work);
+  TRY_OK(provision::removeTree(work));
+  if (!diff) return fail(diff.error());
+  if (options.json)
+    std::cout << asJson(*diff).dump(2) << "\n";
+  else
+    printDiff(*diff);
+  return diff->changed_chunks == 0 ? int{kOk} : int{kFailed};
+}
+
+Result<int> clearOf(const Options& options, bool yes) {
+  TRY(opened, open(options));
+  TRY(needs, needsOf(options, opened.cluster));
+  auto plan = provision::planClearing(opened.kept, needs);
+  plan.leftovers = provision::leftovers(options.cache);
+  for (const auto& kept : plan.keep) std::cout << fmt::format("keeps   {}@{}: {}\n", kept.image.name, shortOf(kept.image.digest), kept.why);
+  for (const auto& image : plan.remove) std::cout << fmt::format("removes {}@{}: {:.0f} MiB, nobody names it\n", image.name, shortOf(image.digest), mib(image.pack_bytes));
+  for (const auto& folder : plan.leftovers) std::cout << fmt::format("removes {}: left by a build that was killed\n", folder.string());
+  if (plan.remove.empty() && plan.leftovers.empty()) {
+    std::cout << "Nothing to remove.\n";
+    return int{kOk};
+  }
+  std::cout << "The cache is shared by all states of this machine; what only another of them uses must be built or imported again.\n";
+  if (!yes && !confirmed(fmt::format("Remove {} images, {:.0f} MiB?", plan.remove.size(), mib(plan.bytes)))) {
+    std::cout << "Nothing was removed (--yes removes without asking).\n";
+    return int{kWorkLeft};
+  }
+  TRY_OK(provision::clear(plan));
+  return int{kOk};
 }
 
 }  // namespace
@@ -49,12 +183,87 @@ int imageBuild(const Options& options, const std::string& name) {
 int imageList(const Options& options) {
   const auto opened = open(options);
   if (!opened) return report(opened.error());
-  for (const auto& [name, image] : opened->cluster.images) {
-    const auto packed = opened->images->find(image);
-    if (!packed) return report(packed.error());
-    std::cout << (*packed ? fmt::format("{:<24}{}  {:.0f} MiB\n", name, (*packed)->digest.substr(0, 12), static_cast<double>((*packed)->size_bytes) / (1 << 20))
-                          : fmt::format("{:<24}not built: muster image build {}\n", name, name));
+  if (options.json) {
+    auto out = nlohmann::json::array();
+    for (const auto& image : opened->kept) out.push_back(asJson(image));
+    std::cout << out.dump(2) << "\n";
+    return kOk;
   }
+  std::cout << fmt::format("{:<24}{:<14}{:>12} {:>11}  {:<20}{}\n", "image", "digest", "size", "packed", "signed by", "used by");
+  for (const auto& image : opened->kept) printRow(image, opened->keys.signing.id());
+  for (const auto& [name, image] : opened->cluster.images) {
+    const bool kept = std::ranges::any_of(opened->kept, [&name](const auto& one) { return one.declared && one.name == name; });
+    if (!kept) std::cout << fmt::format("{:<24}not built: muster image build {}\n", name, name);
+  }
+  return kOk;
+}
+
+int imageVerify(const Options& options, const std::string& name) {
+  const auto opened = open(options);
+  if (!opened) return report(opened.error());
+  std::vector<provision::KeptImage> which = opened->kept;
+  if (!name.empty()) {
+    const auto found = provision::findKept(opened->kept, name);
+    if (!found) return report(found.error());
+    which = {*found};
+  }
+  bool fine = true;
+  for (const auto& image : which) {
+    const auto faults = provision::faultsOf(image.folder, opened->keys.signing, std::max(1u, std::thread::hardware_concurrency()));
+    std::cout << fmt::format("{}@{}: {}\n", image.name, shortOf(image.digest), faults.empty() ? "every chunk and signature is right" : "damaged");
+    for (const auto& fault : faults) std::cout << "  " << fault << "\n";
+    if (!faults.empty()) std::cout << (image.declared ? fmt::format("  make it anew: muster image build {}\n", image.name) : "  import it again, or remove it: muster image gc\n");
+    fine = fine && faults.empty();
+  }
+  return fine ? kOk : kFailed;
+}
+
+int imageDiff(const Options& options, const std::string& from, const std::string& to) { return exitOf(diffOf(options, from, to)); }
+int imageGc(const Options& options, bool yes) { return exitOf(clearOf(options, yes)); }
+
+int imageExport(const Options& options, const std::string& name, const std::filesystem::path& file) {
+  const auto opened = open(options);
+  if (!opened) return report(opened.error());
+  const auto found = provision::findKept(opened->kept, name);
+  if (!found) return report(found.error());
+  const auto manifest = provision::exportBundle(found->folder, opened->keys.signing, file);
+  if (!manifest) return report(manifest.error());
+  std::cout << fmt::format("{}@{} is in {}, signed by this site ({}); `muster image key` prints the key that its reader must trust\n", manifest->name,
+                           shortOf(manifest->digest), file.string(), opened->keys.signing.id());
+  return kOk;
+}
+
+int imageImport(const Options& options, const std::filesystem::path& file, const std::vector<std::filesystem::path>& trust, bool older) {
+  const auto keys = Keys::loadOrCreate(options.state);
+  if (!keys) return report(keys.error());
+  provision::BundleImport import{options.cache, {}, older};
+  for (const auto& path : trust) {
+    const auto pem = io::readFile(path, kMaxKeyBytes);
+    if (!pem) return report(pem.error());
+    import.trusted.push_back(*pem);
+  }
+  const auto imported = provision::importBundle(file, import, keys->signing);
+  if (!imported) return report(imported.error());
+  std::cout << fmt::format("{}@{}: signed by {}{}\n", imported->image.name, shortOf(imported->image.digest),
+                           imported->signer == keys->signing.id() ? "this site" : imported->signer, imported->was_here ? "; it was here already" : "");
+  return kOk;
+}
+
+int imageSign(const Options& options, const std::string& name) {
+  const auto opened = open(options);
+  if (!opened) return report(opened.error());
+  const auto found = provision::findKept(opened->kept, name);
+  if (!found) return report(found.error());
+  const auto image = provision::signAgain(found->folder, opened->keys.signing);
+  if (!image) return report(image.error());
+  std::cout << fmt::format("{}@{}: signed by this site ({})\n", image->name, shortOf(image->digest), opened->keys.signing.id());
+  return kOk;
+}
+
+int imageKey(const Options& options) {
+  const auto keys = Keys::loadOrCreate(options.state);
+  if (!keys) return report(keys.error());
+  std::cout << keys->signing.public_pem;
   return kOk;
 }
 

@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <ctime>
 #include <unistd.h>
 
 namespace muster::provision {
@@ -101,6 +102,7 @@ class DebianBuilder final : public SystemBuilder {
     auto mirrors = build.mirror.empty() ? hostDebianLines("/etc/apt", build.suite)
                                         : std::vector<std::string>{fmt::format("deb {} {} main", build.mirror, build.suite)};
 
+    const auto since = static_cast<std::int64_t>(std::time(nullptr));
     const Step install(say, fmt::format("{}: installing {} packages of Debian {}", image.name, packages.size(), build.suite));
     TRY_OK(bootstrap({.variant = "minbase", .suite = build.suite, .packages = packages, .mirrors = std::move(mirrors),
                       .options = {"--dpkgopt=" + (recipes / "node/modules-left-out.cfg").string(),
@@ -110,7 +112,7 @@ class DebianBuilder final : public SystemBuilder {
     install.done();
 
     const Step file_system(say, image.name + ": making the file system");
-    TRY_OK(makeExt4(root, image_file));
+    TRY_OK(makeExt4(root, image_file, since));
     std::error_code ignored;
     file_system.done(fmt::format("{} MiB", std::filesystem::file_size(image_file, ignored) >> 20));
     return {};

@@ -1,5 +1,6 @@
 // ext4 files without mounting: mke2fs -d, with the layout and the identities fixed, so that a rebuilt image keeps most chunks.
 #include "base/io/process.h"
+#include "provision/image/ext_files.h"
 #include "provision/image/system_builder.h"
 
 #include <fmt/format.h>
@@ -20,6 +21,7 @@ constexpr std::uint64_t kRoundBytes = 16ull << 20;
 constexpr std::uint64_t kInodeBytes = 256;
 /// Any fixed moment will do; it must not be in a node's future.
 constexpr const char* kEpoch = "1735689600";
+constexpr std::int64_t kEpochSeconds = 1735689600;
 /// Not secret, not special: the same on every build, so that equal content is an equal image.
 constexpr const char* kUuid = "6d757374-6572-4f53-8000-000000000001";
 constexpr const char* kHashSeed = "6d757374-6572-4f53-8000-000000000002";
@@ -54,7 +56,7 @@ Result<Content> measure(const std::filesystem::path& folder) {
 
 }  // namespace
 
-Result<void> makeExt4(const std::filesystem::path& folder, const std::filesystem::path& image_file) {
+Result<void> makeExt4(const std::filesystem::path& folder, const std::filesystem::path& image_file, std::int64_t since) {
   TRY(content, measure(folder));
   const std::uint64_t inodes = content.files + content.files / 4 + 4096;
   const std::uint64_t needed = content.bytes + content.bytes / 25 + inodes * kInodeBytes + (kJournalMib << 20) + kSlackBytes;
@@ -71,7 +73,7 @@ Result<void> makeExt4(const std::filesystem::path& folder, const std::filesystem
   command.timeout = std::chrono::minutes(10);
   auto made = io::runChecked(command);
   if (!made) return fail(std::move(made).error().within("making the file system"));
-  return {};
+  return settleTimes(image_file, kEpochSeconds, since);
 }
 
 }  // namespace muster::provision

@@ -24,6 +24,11 @@ Result<BuildLock> BuildLock::take(const fs::path& file, const std::function<void
   return BuildLock(std::move(fd));
 }
 
+bool BuildLock::isFree(const fs::path& file) {
+  const io::Fd fd(::open(file.c_str(), O_RDWR | O_CLOEXEC));
+  return !fd.valid() || ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0;
+}
+
 Result<void> removeTree(const fs::path& folder) {
   std::error_code error;
   if (!fs::exists(fs::symlink_status(folder, error))) return {};

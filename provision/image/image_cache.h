@@ -22,6 +22,8 @@ class BuildLock {
  public:
   /// `on_wait` is called once if somebody else holds it.
   static Result<BuildLock> take(const std::filesystem::path& file, const std::function<void()>& on_wait);
+  /// Whether nobody holds it now.
+  static bool isFree(const std::filesystem::path& file);
 
  private:
   explicit BuildLock(io::Fd fd) : fd_(std::move(fd)) {}

@@ -3,6 +3,7 @@
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "provision/image/archive.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 
 namespace muster::provision {
 
@@ -19,8 +21,10 @@ namespace {
 
 constexpr std::chrono::minutes kConvertLimit{20};
 constexpr std::uint64_t kSectorBytes = 512;
-constexpr off_t kExtMagicOffset = 1024 + 56;  ///< in the superblock, which starts at 1024
+// In the superblock, which starts at 1024.
+constexpr off_t kExtMagicOffset = 1024 + 56, kExtBlocksOffset = 1024 + 4, kExtLogBlockOffset = 1024 + 24;
 constexpr std::size_t kCopyBytes = 4u << 20;
+constexpr std::size_t kHeadBytes = 4096;              ///< enough to tell every format
 
 struct Range {
   std::uint64_t offset = 0, length = 0;  ///< bytes
@@ -31,10 +35,87 @@ bool hasExt(int fd, std::uint64_t offset) {
   return ::pread(fd, magic, 2, static_cast<off_t>(offset) + kExtMagicOffset) == 2 && magic[0] == 0x53 && magic[1] == 0xef;
 }
 
+/// What a format is known by: bytes at an offset.
+struct Magic {
+  ImportFormat format;
+  std::size_t offset;
+  std::string_view bytes;
+};
+constexpr Magic kMagics[] = {{ImportFormat::Qcow2, 0, "QFI\xfb"},
+                             {ImportFormat::Vmdk, 0, "KDMV"},
+                             {ImportFormat::Vdi, 64, "\x7f\x10\xda\xbe"},
+                             {ImportFormat::Squashfs, 0, "hsqs"},
+                             {ImportFormat::CompressedRaw, 0, "\x1f\x8b"},
+                             {ImportFormat::CompressedRaw, 0, "\xfd" "7zXZ"},
+                             {ImportFormat::CompressedRaw, 0, "\x28\xb5\x2f\xfd"},
+                             {ImportFormat::CompressedRaw, 0, "BZh"},
+                             {ImportFormat::Tar, 257, "ustar"}};
+
+std::optional<ImportFormat> byMagic(std::string_view head) {
+  for (const Magic& magic : kMagics)
+    if (head.size() >= magic.offset + magic.bytes.size() && head.substr(magic.offset, magic.bytes.size()) == magic.bytes) return magic.format;
+  return std::nullopt;
+}
+
+Result<std::string> headOf(const std::filesystem::path& file, bool compressed) {
+  std::string head;
+  if (!compressed) {
+    const io::Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    head.resize(kHeadBytes);
+    const ssize_t n = fd.valid() ? ::read(fd.get(), head.data(), head.size()) : -1;
+    if (n < 0) return fail(ErrorCode::NotFound, fmt::format("cannot read {}: {}", file.string(), std::strerror(errno)));
+    head.resize(static_cast<std::size_t>(n));
+    return head;
+  }
+  TRY(reader, ArchiveReader::open(file, ArchiveReader::Kind::Compressed));
+  TRY_OK(reader.next());
+  const auto enough = reader.read([&head](std::string_view piece) -> Result<void> {
+    head += piece;
+    if (head.size() >= kHeadBytes) return fail(ErrorCode::Conflict, "enough");
+    return {};
+  });
+  if (!enough && enough.error().code() != ErrorCode::Conflict) return fail(enough.error());
+  return head;
+}
+
+/// Only what an OCI archive holds, and its layout file among it.
+Result<bool> isOci(const std::filesystem::path& file) {
+  TRY(reader, ArchiveReader::open(file, ArchiveReader::Kind::Tar));
+  for (;;) {
+    TRY(name, reader.next());
+    if (reader.entry() == nullptr) return false;
+    if (name == "oci-layout") return true;
+    if (name != "blobs" && !name.starts_with("blobs/") && name != "index.json" && name != "manifest.json" && name != "repositories") return false;
+  }
+}
+
+/// What the superblock says of its size; 32 bits of blocks are enough to tell that a file is too short.
+std::uint64_t extBytes(int fd, std::uint64_t offset) {
+  std::uint32_t blocks = 0, log_block = 0;
+  const bool read = ::pread(fd, &blocks, 4, static_cast<off_t>(offset) + kExtBlocksOffset) == 4 &&
+                    ::pread(fd, &log_block, 4, static_cast<off_t>(offset) + kExtLogBlockOffset) == 4;
+  return read && log_block < 7 ? static_cast<std::uint64_t>(blocks) << (10 + log_block) : 0;
+}
+
+/// Where a GPT says that its copy at the end of the disk is; 0 without a GPT.
+std::uint64_t gptEndBytes(int fd) {
+  char header[40] = {};
+  std::uint64_t copy_sector = 0;
+  if (::pread(fd, header, sizeof header, kSectorBytes) != sizeof header || std::string_view(header, 8) != "EFI PART") return 0;
+  std::memcpy(&copy_sector, header + 32, sizeof copy_sector);
+  return (copy_sector + 1) * kSectorBytes;
+}
+
 Result<Range> findRoot(int fd, const std::filesystem::path& raw) {
   std::error_code error;
   const auto size = std::filesystem::file_size(raw, error);
-  if (hasExt(fd, 0)) return Range{0, size};
+  if (hasExt(fd, 0)) {
+    if (const auto whole = extBytes(fd, 0); whole > size)
+      return fail(ErrorCode::Corrupt, fmt::format("its file system has {} bytes, the file only {}: it was cut short", whole, size));
+    return Range{0, size};
+  }
+  if (const auto end = gptEndBytes(fd); end > size)
+    return fail(ErrorCode::Corrupt, fmt::format("its partition table is of a disk of {} bytes, the file has only {}: it was cut short", end, size));
   io::Command command{.program = "sfdisk", .args = {"--json", raw.string()}};
   const auto listed = io::runChecked(command);
   const auto table = listed ? nlohmann::json::parse(*listed, nullptr, false) : nlohmann::json();
@@ -42,7 +123,10 @@ Result<Range> findRoot(int fd, const std::filesystem::path& raw) {
   if (table.is_object())
     for (const auto& partition : table.value("partitiontable", nlohmann::json::object()).value("partitions", nlohmann::json::array())) {
       const Range range{partition.value("start", std::uint64_t{0}) * kSectorBytes, partition.value("size", std::uint64_t{0}) * kSectorBytes};
-      if (range.offset + range.length <= size && range.length > best.length && hasExt(fd, range.offset)) best = range;
+      if (range.length <= best.length || !hasExt(fd, range.offset)) continue;
+      if (range.offset + range.length > size)
+        return fail(ErrorCode::Corrupt, fmt::format("a partition ends at byte {}, the file at {}: it was cut short", range.offset + range.length, size));
+      best = range;
     }
   if (best.length == 0) return fail(ErrorCode::InvalidInput, "there is neither an ext4 file system nor a partition with one in it");
   return best;
@@ -65,7 +149,85 @@ Result<void> copyRange(int from, Range range, const std::filesystem::path& to_pa
   return {};
 }
 
+Result<void> fromDisk(const std::filesystem::path& raw, const std::filesystem::path& name, const std::filesystem::path& image_file) {
+  const io::Fd fd(::open(raw.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return fail(ErrorCode::Internal, fmt::format("cannot open {}: {}", raw.string(), std::strerror(errno)));
+  auto root = findRoot(fd.get(), raw);
+  if (!root) return fail(std::move(root).error().within(name.string()));
+  return copyRange(fd.get(), *root, image_file);
+}
+
+/// The format is named, never guessed: a raw disk could begin like a qcow2 that names a file of this machine as its base.
+Result<void> convert(const std::filesystem::path& from, const char* format, const std::filesystem::path& raw) {
+  io::Command ask{.program = "qemu-img", .args = {"info", "-f", format, "--output=json", from.string()}};
+  auto told = io::runChecked(ask);
+  if (!told) return fail(Error(ErrorCode::Corrupt, std::move(told).error().text()).within("reading " + from.string()));
+  const auto info = nlohmann::json::parse(*told, nullptr, false);
+  if (info.is_object() && info.contains("backing-filename"))
+    return fail(ErrorCode::InvalidInput, fmt::format("{} holds only what differs from {}; make it whole first: qemu-img convert", from.string(), info["backing-filename"].dump()));
+  io::Command command{.program = "qemu-img", .args = {"convert", "-f", format, "-O", "raw", from.string(), raw.string()}};
+  command.timeout = kConvertLimit;
+  if (auto done = io::runChecked(command); !done) return fail(Error(ErrorCode::Corrupt, std::move(done).error().text()).within("reading " + from.string()));
+  return {};
+}
+
+Result<void> unpackSquashfs(const std::filesystem::path& from, const std::filesystem::path& root) {
+  std::error_code error;
+  std::filesystem::remove(root, error);
+  io::Command command{.program = "unsquashfs", .args = {"-no-progress", "-quiet", "-dest", root.string(), from.string()}};
+  command.timeout = kConvertLimit;
+  if (auto done = io::runChecked(command); !done) return fail(Error(ErrorCode::Corrupt, std::move(done).error().text()).within("unpacking " + from.string()));
+  return {};
+}
+
+Result<void> fromTree(ImportFormat format, const std::filesystem::path& from, const std::filesystem::path& work, const std::filesystem::path& image_file) {
+  if (::geteuid() != 0) return fail(ErrorCode::Denied, "unpacking a root file system needs root (it makes owners and device nodes); run it with sudo");
+  const auto since = static_cast<std::int64_t>(std::time(nullptr));
+  const auto root = work / "root";
+  TRY_OK(io::makeDirs(root));
+  if (format == ImportFormat::Squashfs) TRY_OK(unpackSquashfs(from, root));
+  if (format == ImportFormat::OciArchive) TRY_OK(extractOci(from, work, root));
+  if (format == ImportFormat::Tar) TRY_OK(extractTree(from, root, false));
+  if (auto linked = linkKernel(root); !linked) return fail(std::move(linked).error().within(from.string()));
+  return makeExt4(root, image_file, since);
+}
+
 }  // namespace
+
+Result<ImportFormat> importFormatOf(const std::filesystem::path& file) {
+  TRY(head, headOf(file, false));
+  auto format = byMagic(head).value_or(ImportFormat::Raw);
+  if (format == ImportFormat::CompressedRaw) {
+    TRY(inner, headOf(file, true));
+    if (byMagic(inner) == ImportFormat::Tar) format = ImportFormat::Tar;
+  }
+  if (format != ImportFormat::Tar) return format;
+  TRY(oci, isOci(file));
+  return oci ? ImportFormat::OciArchive : ImportFormat::Tar;
+}
+
+Result<void> linkKernel(const std::filesystem::path& root) {
+  std::error_code error;
+  const auto newest = [&root, &error](std::initializer_list<std::string_view> prefixes) {
+    std::string best;
+    for (const auto& file : std::filesystem::directory_iterator(root / "boot", error)) {
+      const std::string name = file.path().filename();
+      const bool fits = std::any_of(prefixes.begin(), prefixes.end(), [&name](std::string_view prefix) { return name.starts_with(prefix); });
+      if (fits && (best.empty() || ::strverscmp(name.c_str(), best.c_str()) > 0)) best = name;
+    }
+    return best;
+  };
+  const auto link = [&](const char* name, std::initializer_list<std::string_view> prefixes) -> Result<void> {
+    if (std::filesystem::exists(std::filesystem::symlink_status(root / name, error))) return {};
+    const std::string target = newest(prefixes);
+    if (target.empty()) return fail(ErrorCode::InvalidInput, fmt::format("it has neither /{} nor a file for it in /boot: no machine could start it; install a kernel into it", name));
+    std::filesystem::create_symlink("boot/" + target, root / name, error);
+    if (error) return fail(ErrorCode::Internal, fmt::format("cannot make /{}: {}", name, error.message()));
+    return {};
+  };
+  TRY_OK(link("vmlinuz", {"vmlinuz-"}));
+  return link("initrd.img", {"initrd.img-", "initramfs-", "initrd-"});
+}
 
 Result<void> importImage(const inventory::ImageImport& import, const std::filesystem::path& work, const std::filesystem::path& image_file,
                          const Say& say) {
@@ -73,15 +235,17 @@ Result<void> importImage(const inventory::ImageImport& import, const std::filesy
   TRY(sha256, io::sha256File(import.path));
   if (sha256 != import.sha256)
     return fail(ErrorCode::Corrupt, fmt::format("{} has the SHA-256 {}, the inventory says {}", import.path.string(), sha256, import.sha256));
+  TRY(format, importFormatOf(import.path));
   const auto raw = work / "imported.raw";
-  io::Command convert{.program = "qemu-img", .args = {"convert", "-O", "raw", import.path.string(), raw.string()}};
-  convert.timeout = kConvertLimit;
-  if (auto done = io::runChecked(convert); !done) return fail(std::move(done).error().within("reading " + import.path.string()));
-  const io::Fd fd(::open(raw.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return fail(ErrorCode::Internal, fmt::format("cannot open {}: {}", raw.string(), std::strerror(errno)));
-  auto root = findRoot(fd.get(), raw);
-  if (!root) return fail(std::move(root).error().within(import.path.string()));
-  return copyRange(fd.get(), *root, image_file);
+  switch (format) {
+    case ImportFormat::Raw: return fromDisk(import.path, import.path, image_file);
+    case ImportFormat::Qcow2: TRY_OK(convert(import.path, "qcow2", raw)); break;
+    case ImportFormat::Vmdk: TRY_OK(convert(import.path, "vmdk", raw)); break;
+    case ImportFormat::Vdi: TRY_OK(convert(import.path, "vdi", raw)); break;
+    case ImportFormat::CompressedRaw: TRY_OK(decompressFile(import.path, raw)); break;
+    default: return fromTree(format, import.path, work, image_file);
+  }
+  return fromDisk(raw, import.path, image_file);
 }
 
 }  // namespace muster::provision

@@ -3,7 +3,9 @@
 #include "agent/protocol/pack_index.h"
 #include "base/io/files.h"
 #include "provision/image/agent_initrd.h"
+#include "provision/image/image_bundle.h"
 #include "provision/image/image_cache.h"
+#include "provision/image/image_entry.h"
 #include "provision/image/image_store_parts.h"
 #include "provision/image/pack_writer.h"
 #include "provision/image/recipes.h"
@@ -24,11 +26,6 @@ namespace {
 
 /// Counts up when the code, not a recipe, changes what comes out.
 constexpr int kBuildVersion = 1;
-constexpr const char* kContentFile = "content.json";
-
-bool isDigest(std::string_view text) {
-  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
 
 class CachedImageStore final : public ImageStore {
  public:
@@ -39,7 +36,7 @@ class CachedImageStore final : public ImageStore {
     const fs::path entry = entryOf(image);
     std::error_code ignored;
     if (!fs::exists(entry / kContentFile, ignored)) return std::nullopt;
-    auto opened = openEntry(entry);
+    auto opened = openEntry(entry, options_.key);
     if (!opened) return fail(std::move(opened).error().within(fmt::format("image {} in {}", image.name, entry.string())));
     return std::optional(std::move(*opened));
   }
@@ -56,7 +53,7 @@ class CachedImageStore final : public ImageStore {
     }
     auto built = publish(entry, [this, &image, &say](const fs::path& folder) { return fill(image, folder, say); });
     if (!built) return fail(std::move(built).error().within("building image " + image.name));
-    return openEntry(entry);
+    return openEntry(entry, options_.key);
   }
 
   Result<std::optional<RamOs>> findRamOs() const override {
@@ -111,12 +108,16 @@ class CachedImageStore final : public ImageStore {
   }
 
   Result<void> fill(const inventory::Image& image, const fs::path& folder, const Say& say) {
+    if (const auto* import = std::get_if<inventory::ImageImport>(&image.source); import && isBundle(import->path)) {
+      say(fmt::format("{}: taking over {}", image.name, import->path.string()));
+      return takeBundle(*import, folder);
+    }
     const fs::path work = folder / "work", raw = folder / "root.ext4";
     TRY_OK(io::makeDirs(work));
     TRY_OK(builder_->buildRootFs(image, work, raw, say));
     TRY_OK(removeTree(work));
     const auto start = std::chrono::steady_clock::now();
-    TRY(index, writePack(raw, folder / "pack", image.name, std::max(1u, std::thread::hardware_concurrency())));
+    TRY(index, writePack(raw, folder / kPackFile, image.name, std::max(1u, std::thread::hardware_concurrency())));
     std::error_code ignored;
     fs::remove(raw, ignored);
     const auto zero = std::count_if(index.chunks.begin(), index.chunks.end(), [](const auto& chunk) { return chunk.zero; });
@@ -125,58 +126,19 @@ class CachedImageStore final : public ImageStore {
     return io::writeFileAtomic(folder / kContentFile, canonicalJson(index));
   }
 
-  /// The image of a cache folder, with an index signed by this store's key.
-  /// Errors: Corrupt (content, size of the pack), Denied (an index that somebody else signed)
-  Result<PackedImage> openEntry(const fs::path& entry) const {
-    TRY(canonical, io::readFile(entry / kContentFile, agent::kMaxIndexBytes));
-    const std::string digest = io::sha256Hex(canonical);
-    const fs::path signed_index = signedIndexOf(entry);
-    std::error_code error;
-    if (!fs::exists(signed_index, error)) {
-      TRY(signature, io::sign(options_.key, canonical));
-      json object = json::parse(canonical, nullptr, false);
-      if (!object.is_object()) return fail(ErrorCode::Corrupt, "content.json is damaged");
-      object["signature"] = signature;
-      TRY_OK(io::writeFileAtomic(signed_index, object.dump()));
-    }
-    TRY(text, io::readFile(signed_index, agent::kMaxIndexBytes));
-    TRY(index, agent::openIndex(text, digest, options_.key.public_pem));
-    const fs::path pack = entry / "pack";
-    const auto bytes = fs::file_size(pack, error);
-    if (error || bytes != index.pack_bytes)
-      return fail(ErrorCode::Corrupt, fmt::format("the pack has {} bytes instead of {}", error ? 0 : bytes, index.pack_bytes));
-    return PackedImage{index.name, digest, pack, signed_index, index.size_bytes};
-  }
-
-  fs::path signedIndexOf(const fs::path& entry) const { return entry / fmt::format("index-{}.json", options_.key.id()); }
-
-  /// Against content.json, which every controller signs for itself.
-  static Result<void> checkPack(const fs::path& entry) {
-    TRY(text, io::readFile(entry / kContentFile, agent::kMaxIndexBytes));
-    const json object = json::parse(text, nullptr, false);
-    TRY(sha256, io::sha256File(entry / "pack"));
-    if (!object.is_object() || object.value("pack_sha256", "") != sha256)
-      return fail(ErrorCode::Corrupt, "the pack does not have the SHA-256 that its index says");
-    return {};
-  }
-
   /// A whole pack whose signed index is damaged, or signed by somebody else, is signed anew.
   Result<PackedImage> openOrHeal(const fs::path& entry, const std::string& name, const Say& say) const {
     TRY_OK(checkPack(entry));
-    auto kept = openEntry(entry);
+    auto kept = openEntry(entry, options_.key);
     if (kept) return kept;
     say(fmt::format("{}: its signed index is not usable ({}); the pack is whole and is signed again", name, kept.error().text()));
-    std::error_code ignored;
-    fs::remove(signedIndexOf(entry), ignored);
-    return openEntry(entry);
+    return signAgain(entry, options_.key);
   }
 
   /// Only what this cache holds has a digest: the target never becomes a path.
   Result<PackedImage> findDigest(const std::string& digest) const {
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(options_.cache / "images", error)) {
-      if (!fs::exists(entry.path() / kContentFile, error) || !isDigest(entry.path().filename().string())) continue;
-      const auto image = openEntry(entry.path());
+    for (const auto& entry : listEntries(options_.cache)) {
+      const auto image = openEntry(entry, options_.key);
       if (image && image->digest == digest) return *image;
     }
     return fail(ErrorCode::NotFound, "no such image");

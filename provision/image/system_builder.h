@@ -4,8 +4,10 @@
 #include "base/result.h"
 #include "inventory/cluster.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string_view>
 
@@ -26,9 +28,11 @@ class SystemBuilder {
 
 std::unique_ptr<SystemBuilder> makeDebianBuilder();
 
-/// An ext4 file with the content of a folder, made without mounting anything. Layout and
-/// identities are fixed; what still differs between two builds are the change times of inodes, a few chunks.
-/// Units: sized to the content plus room for its journal and growth until it fills its disk
-Result<void> makeExt4(const std::filesystem::path& folder, const std::filesystem::path& image_file);
+/// An ext4 file with the content of a folder, made without mounting anything. Layout, identities and the times that tell when it
+/// was built are fixed, so that equal content is an equal image.
+/// Units:  sized to the content plus room for its journal and growth until it fills its disk; `since`: seconds since 1970, files
+///         that are not older were made by the build itself
+Result<void> makeExt4(const std::filesystem::path& folder, const std::filesystem::path& image_file,
+                      std::int64_t since = std::numeric_limits<std::int64_t>::max());
 
 }  // namespace muster::provision

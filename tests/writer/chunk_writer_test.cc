@@ -1,6 +1,7 @@
 #include "agent/writer/chunk_writer.h"
 
 #include "pack_server.h"
+#include "tests/virtual_loop.h"
 
 #include <gmock/gmock.h>
 
@@ -21,6 +22,7 @@ class ChunkWriterTest : public testing::Test {
   ChunkJob job() {
     return {.index = sample().index,
             .pack_url = "http://controller:8080/images/x/pack",
+            .mirror_urls = {},
             .target = target_,
             .deadline = std::chrono::seconds(10),
             .first_backoff = std::chrono::milliseconds(1),
@@ -76,7 +78,7 @@ TEST_F(ChunkWriterTest, neverHoldsMoreThanItsWindow) {
   EXPECT_GT(report->peak_buffer_bytes, 0u);
   EXPECT_LE(report->peak_buffer_bytes, windowBytes(sample().index));
   EXPECT_LE(server_.largest_answer, kGroupBytes);
-  EXPECT_LT(windowBytes(sample().index), 20u << 20);
+  EXPECT_LE(windowBytes(sample().index), 32u << 20);
 }
 
 TEST_F(ChunkWriterTest, goesOnWhenTheServerComesAndGoes) {
@@ -179,12 +181,141 @@ TEST_F(ChunkWriterTest, saysWhenTheServerCannotHelp) {
 TEST_F(ChunkWriterTest, refusesAPlaceThatIsTooSmall) {
   test::MemoryTarget small(1u << 20);
   auto narrow = job();
-  ChunkJob other{.index = narrow.index, .pack_url = narrow.pack_url, .target = small, .make_http = narrow.make_http, .workers = workers_, .clock = clock_,
+  ChunkJob other{.index = narrow.index, .pack_url = narrow.pack_url, .mirror_urls = {}, .target = small, .make_http = narrow.make_http, .workers = workers_, .clock = clock_,
                  .progress = narrow.progress};
   const auto report = run(std::move(other));
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code(), ErrorCode::InvalidInput);
   EXPECT_EQ(server_.requests, 0);
+}
+
+/// Three servers with the same pack, told apart by their URL.
+class MirrorsTest : public ChunkWriterTest {
+ protected:
+  class ByHost final : public io::HttpClient {
+   public:
+    explicit ByHost(MirrorsTest& test) : test_(test) {}
+    Async<io::HttpResponse> send(io::HttpRequest request) override { co_return test_.servers_.at(request.url.host).answer(request); }
+    Async<io::HttpResponse> fetch(io::HttpRequest, std::function<Result<void>(std::string_view)>) override { co_return fail(ErrorCode::Internal, "ranges only"); }
+    std::string peerFingerprint() const override { return {}; }
+
+   private:
+    MirrorsTest& test_;
+  };
+
+  ChunkJob jobOfThree() {
+    auto job = this->job();
+    job.index = big_.index;
+    job.pack_url = "http://a/pack";
+    job.mirror_urls = {"http://b/pack", "http://c/pack", "http://a/pack"};
+    job.make_http = [this] { return std::make_unique<ByHost>(*this); };
+    return job;
+  }
+  bool written() const { return target_.data.substr(0, sample().raw.size()) == sample().raw; }
+  void always(const std::string& host, const test::Fault& fault) { servers_[host].faults.assign(1000, fault); }
+
+  const test::SamplePack& big_ = sample();
+  std::map<std::string, test::PackServer> servers_{{"a", {sample().pack, {}}}, {"b", {sample().pack, {}}}, {"c", {sample().pack, {}}}};
+};
+
+TEST_F(MirrorsTest, areAllAskedAtOnce) {
+  const auto report = run(jobOfThree());
+  ASSERT_TRUE(report) << report.error().str();
+  EXPECT_TRUE(written());
+  EXPECT_TRUE(report->dropped_mirrors.empty());
+  int asked = 0;
+  for (const auto& [host, server] : servers_) asked += server.requests > 0;
+  EXPECT_GE(asked, 2);
+}
+
+TEST_F(MirrorsTest, oneThatLiesIsDroppedAndNamed) {
+  always("b", flipped());
+  const auto report = run(jobOfThree());
+  ASSERT_TRUE(report) << report.error().str();
+  EXPECT_TRUE(written());
+  ASSERT_EQ(report->dropped_mirrors.size(), 1u);
+  EXPECT_EQ(report->dropped_mirrors[0].url, "http://b/pack");
+  EXPECT_THAT(report->dropped_mirrors[0].why, HasSubstr("corrupt"));
+  EXPECT_LE(servers_["b"].requests, kLanes) << "not asked again";
+}
+
+TEST_F(MirrorsTest, oneThatHasAnotherImageOrDiesIsDropped) {
+  always("b", status(404));
+  always("c", broken(ErrorCode::Unavailable));
+  const auto report = run(jobOfThree());
+  ASSERT_TRUE(report) << report.error().str();
+  EXPECT_TRUE(written());
+  EXPECT_GE(report->dropped_mirrors.size(), 1u);
+}
+
+TEST_F(MirrorsTest, whenAllLieTheImageIsCorruptAndNothingWrongIsWritten) {
+  for (const char* host : {"a", "b", "c"}) always(host, flipped());
+  const auto report = run(jobOfThree());
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code(), ErrorCode::Corrupt);
+}
+
+/// The network is cut for a minute in the middle; the clock is a virtual one.
+TEST(ChunkWriterTime, goesOnAfterTheNetworkWasCutForAMinute) {
+  test::VirtualLoop loop;
+  test::PackServer server{sample().pack, {}};
+  test::MemoryTarget target{sample().raw.size()};
+  const auto begun = loop.clock.steady();
+  const auto cut_from = begun + std::chrono::seconds(0), cut_until = begun + std::chrono::seconds(60);
+  int refused = 0;
+  for (int i = 0; i < 1000; ++i)
+    server.faults.push_back([&, i](Result<io::HttpResponse> answer) -> Result<io::HttpResponse> {
+      const auto now = loop.clock.steady();
+      if (i == 0 || now < cut_from || now >= cut_until) return answer;  // one answer comes before the cut
+      ++refused;
+      return fail(ErrorCode::Unavailable, "no route to host");
+    });
+  ChunkJob job{.index = sample().index,
+               .pack_url = "http://a/pack",
+               .mirror_urls = {"http://b/pack"},
+               .target = target,
+               .deadline = std::chrono::seconds(600),
+               .make_http = [&server] { return std::make_unique<test::PackClient>(server); },
+               .workers = loop.workers,
+               .clock = loop.clock,
+               .progress = [](double, const std::string&) {}};
+  const auto report = loop.run(writeAndVerify(std::move(job)));
+  ASSERT_TRUE(report) << report.error().str();
+  EXPECT_GT(refused, 5);
+  EXPECT_GE(loop.clock.steady() - begun, std::chrono::seconds(60));
+  EXPECT_TRUE(target.data == sample().raw);
+  EXPECT_LE(report->dropped_mirrors.size(), 1u) << "a cut network is nobody's fault for long";
+}
+
+TEST(Mirrors, fasterOnesAreAskedMore) {
+  Mirrors mirrors({"http://slow", "http://fast"});
+  std::map<std::string, int> asked;
+  for (int i = 0; i < 40; ++i) {
+    const auto mirror = mirrors.pick();
+    ++asked[mirrors.url(mirror)];
+    mirrors.delivered(mirror, 1'000'000, mirrors.url(mirror) == "http://fast" ? 0.01 : 1.0);
+  }
+  EXPECT_GT(asked["http://fast"], 30);
+  EXPECT_GE(asked["http://slow"], 1);
+}
+
+TEST(Mirrors, theLastOneIsNeverDroppedAndSilentOnesComeBack) {
+  Mirrors mirrors({"http://a", "http://b"});
+  const auto fail_twice = [&mirrors](std::size_t mirror) {
+    bool dropped = false;
+    for (int i = 0; i < 2; ++i) dropped = mirrors.failed(mirror, Mirrors::Fault::Silent, "no route");
+    return dropped;
+  };
+  EXPECT_TRUE(fail_twice(0));
+  EXPECT_EQ(mirrors.usable(), 1u);
+  EXPECT_FALSE(fail_twice(1)) << "the last one stays";
+  EXPECT_EQ(mirrors.usable(), 2u) << "then it was the network";
+  EXPECT_TRUE(mirrors.lied(0, "corrupt"));
+  EXPECT_FALSE(mirrors.failed(1, Mirrors::Fault::Silent, "no route"));
+  EXPECT_FALSE(mirrors.failed(1, Mirrors::Fault::Silent, "no route"));
+  EXPECT_EQ(mirrors.usable(), 1u) << "who lied does not come back";
+  ASSERT_EQ(mirrors.dropped().size(), 1u);
+  EXPECT_EQ(mirrors.dropped()[0].url, "http://a");
 }
 
 /// Over muster's real server and client: ranges of a file, several connections.

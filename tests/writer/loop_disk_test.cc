@@ -65,7 +65,7 @@ class LoopDiskTest : public testing::Test {
     ASSERT_TRUE(target) << target.error().str();
     Workers workers(3);
     SystemClock clock;
-    ChunkJob job{.index = index, .pack_url = "http://x/pack", .target = **target, .make_http = [&server] { return std::make_unique<test::PackClient>(server); },
+    ChunkJob job{.index = index, .pack_url = "http://x/pack", .mirror_urls = {}, .target = **target, .make_http = [&server] { return std::make_unique<test::PackClient>(server); },
                  .workers = workers, .clock = clock, .progress = [](double, const std::string&) {}};
     const auto written = test::runAsync(writeAndVerify(std::move(job)), std::chrono::seconds(60));
     ASSERT_TRUE(written) << written.error().str();

@@ -105,9 +105,9 @@ class MemoryTarget final : public agent::BlockTarget {
     std::fill_n(data.begin() + static_cast<std::ptrdiff_t>(offset), length, '\0');
     return {};
   }
-  Result<void> read(std::uint64_t offset, std::string& out) override {
+  Result<void> read(std::uint64_t offset, std::span<char> out) override {
     const std::lock_guard guard(mutex_);
-    out = data.substr(offset, out.size());
+    std::copy_n(data.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
     return {};
   }
   Result<void> flush() override {

@@ -1,0 +1,75 @@
+// What an installed system needs beyond starting: its other disks, and its owner's user data.
+#include "agent/writer/install.h"
+#include "base/io/files.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace muster::agent {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr unsigned kSecretMode = 0600;
+constexpr std::size_t kMaxConfigBytes = 1u << 20;
+
+bool has(const fs::path& root, std::initializer_list<const char*> places) {
+  std::error_code error;
+  return std::any_of(places.begin(), places.end(), [&](const char* place) { return fs::exists(fs::symlink_status(root / place, error)); });
+}
+
+Result<void> put(const fs::path& root, const fs::path& name, std::string_view content, unsigned mode = 0644) {
+  TRY_OK(io::makeDirs((root / name).parent_path()));
+  return io::writeFileAtomic(root / name, content, mode);
+}
+
+/// Lines of ours replace those of an earlier writing.
+Result<void> putLines(const fs::path& root, const fs::path& name, const std::vector<std::string>& lines) {
+  if (lines.empty()) return {};
+  const std::string before = io::readFile(root / name, kMaxConfigBytes).value_or("");
+  return put(root, name, fmt::format("{}{}{}\n", before, before.empty() || before.ends_with('\n') ? "" : "\n", fmt::join(lines, "\n")));
+}
+
+Result<void> needPackage(bool there, const char* package, const char* for_what) {
+  if (there) return {};
+  return fail(ErrorCode::InvalidInput, fmt::format("the image has no {}, which {} need; add the package to it", package, for_what));
+}
+
+}  // namespace
+
+Result<void> configureStorage(const fs::path& root, const StoragePlan& plan, const std::map<std::string, std::string>& keys) {
+  if (!plan.mdadm.empty()) TRY_OK(needPackage(has(root, {"usr/sbin/mdadm", "sbin/mdadm"}), "mdadm", "the arrays of its storage"));
+  if (!plan.crypttab.empty()) TRY_OK(needPackage(has(root, {"usr/sbin/cryptsetup", "sbin/cryptsetup"}), "cryptsetup", "the encrypted disks of its storage"));
+  const bool lvm = std::any_of(plan.steps.begin(), plan.steps.end(), [](const auto& step) { return step.program == "lvm" && !step.may_fail; });
+  if (lvm) TRY_OK(needPackage(has(root, {"usr/sbin/lvm", "sbin/lvm"}), "lvm2", "the volumes of its storage"));
+  TRY_OK(putLines(root, "etc/fstab", plan.fstab));
+  TRY_OK(putLines(root, "etc/crypttab", plan.crypttab));
+  TRY_OK(putLines(root, "etc/mdadm/mdadm.conf", plan.mdadm));
+  if (!plan.keys.empty()) TRY_OK(io::makeDirs(root / "etc/muster/keys", 0700));
+  for (const auto& name : plan.keys) {
+    const auto key = keys.find(name);
+    if (key == keys.end()) return fail(ErrorCode::Internal, fmt::format("disks of {}: there is no key for them", name));
+    TRY_OK(put(root, "etc/muster/keys/" + name + ".key", key->second, kSecretMode));
+  }
+  for (const auto& line : plan.fstab) {
+    const auto from = line.find(' ') + 1;
+    TRY_OK(io::makeDirs(root / line.substr(from + 1, line.find(' ', from) - from - 1)));
+  }
+  return {};
+}
+
+Result<void> configureUserData(const fs::path& root, const WriteImageParams& params) {
+  if (params.user_data.empty()) return {};
+  TRY_OK(needPackage(has(root, {"usr/bin/cloud-init"}), "cloud-init", "user data"));
+  const nlohmann::json meta{{"instance-id", params.hostname + "-" + params.digest.substr(0, 12)}, {"local-hostname", params.hostname}};
+  TRY_OK(put(root, "var/lib/cloud/seed/nocloud/meta-data", meta.dump() + "\n"));
+  TRY_OK(put(root, "var/lib/cloud/seed/nocloud/user-data", params.user_data, kSecretMode));
+  // The network is muster's own; cloud-init must not lay another configuration over it, nor look for a cloud.
+  return put(root, "etc/cloud/cloud.cfg.d/99-muster.cfg", "datasource_list: [NoCloud]\nnetwork: {config: disabled}\n");
+}
+
+}  // namespace muster::agent

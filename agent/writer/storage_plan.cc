@@ -1,0 +1,243 @@
+#include "agent/writer/storage_plan.h"
+
+#include "agent/protocol/disk_rule.h"
+#include "base/io/crypto.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+namespace muster::agent {
+
+namespace {
+
+constexpr std::uint64_t kGib = 1ull << 30;
+constexpr std::uint64_t kOverheadBytes = 64ull << 20;  ///< partition table, md, LUKS and LVM headers together, generously
+constexpr const char* kLinuxRaidType = "A19D880F-05FC-4D3B-A006-743F0F84911E";
+constexpr const char* kLinuxDataType = "0FC63DAF-8483-4772-8E79-3D69D8477DE4";
+constexpr const char* kMaking = "muster-making";
+constexpr const char* kData = "muster-data";
+
+/// A UUID that follows from its words (as RFC 4122 version 5 does, with SHA-256).
+std::string uuidOf(const std::string& words) {
+  std::string hex = io::sha256Hex("muster-storage " + words).substr(0, 32);
+  hex[12] = '5';
+  hex[16] = "89ab"[hex[16] % 4];
+  return fmt::format("{}-{}-{}-{}-{}", hex.substr(0, 8), hex.substr(8, 4), hex.substr(12, 4), hex.substr(16, 4), hex.substr(20));
+}
+
+/// Everything that, when it changes, makes another set.
+std::string identityOf(const std::string& node, const DiskSetSpec& set, const std::vector<const DiskInfo*>& disks) {
+  std::string words = fmt::format("{} {} raid{} luks{}", node, set.name, set.raid, set.encrypt);
+  for (const auto& volume : set.volumes) words += fmt::format(" {}:{}:{}", volume.name, volume.size_gib, volume.filesystem);
+  for (const DiskInfo* disk : disks) words += fmt::format(" {}/{}", disk->serial, disk->wwn);
+  return words;
+}
+
+tl::unexpected<Error> refuse(ErrorCode code, const DiskSetSpec& set, const std::string& why) { return fail(code, fmt::format("disks of {}: {}", set.name, why)); }
+
+std::string listed(const std::vector<const DiskInfo*>& disks) {
+  std::vector<std::string> names;
+  for (const DiskInfo* disk : disks) names.push_back(disk->str());
+  return disks.empty() ? "there is none" : fmt::format("there are: {}", fmt::join(names, ", "));
+}
+
+Result<void> checkSet(const DiskSetSpec& set) {
+  const auto wrong = [&set](const std::string& why) { return refuse(ErrorCode::InvalidInput, set, why); };
+  if (set.count < 1 || set.volumes.empty()) return wrong("a set has one disk and one volume at least");
+  if (set.raid < 0 && set.count > 1) return wrong("several disks need raid: 0 or 1");
+  if (set.raid >= 0 && (set.raid > 1 || set.count < 2)) return wrong("RAID is 0 or 1, over two disks at least");
+  for (std::size_t i = 0; i < set.volumes.size(); ++i) {
+    const VolumeSpec& volume = set.volumes[i];
+    if (volume.filesystem != "xfs" && volume.filesystem != "ext4") return wrong(fmt::format("\"{}\" is no file system that is made here", volume.filesystem));
+    if (volume.mount.size() < 2 || volume.mount[0] != '/' || volume.mount.find_first_of(" \t\n\\") != std::string::npos || volume.mount.starts_with("/boot"))
+      return wrong(fmt::format("\"{}\" is no place for it", volume.mount));
+    if (volume.size_gib == 0 && i + 1 != set.volumes.size()) return wrong("only the last volume takes what is left");
+  }
+  return {};
+}
+
+/// The disks of a set, in the order of their serials. Errors: NotFound, Conflict
+Result<std::vector<const DiskInfo*>> chooseFor(const DiskSetSpec& set, const std::vector<DiskInfo>& disks, const DiskInfo& system_disk,
+                                               std::map<std::filesystem::path, std::string>& taken) {
+  auto rule = DiskRule::parse(set.disks);
+  if (!rule) return refuse(ErrorCode::InvalidInput, set, rule.error().text());
+  if (rule->any()) return refuse(ErrorCode::InvalidInput, set, "a rule is needed");
+  auto fits = rule->fitting(disks);
+  if (fits.empty()) return refuse(ErrorCode::NotFound, set, fmt::format("no disk fits \"{}\"", set.disks));
+  if (fits.size() != static_cast<std::size_t>(set.count))
+    return refuse(ErrorCode::Conflict, set, fmt::format("\"{}\" fits {} disks, {} are declared; {}", set.disks, fits.size(), set.count, listed(fits)));
+  for (const DiskInfo* disk : fits) {
+    if (disk->path == system_disk.path) return refuse(ErrorCode::Conflict, set, fmt::format("{} is the system disk", disk->str()));
+    if (disk->serial.empty() && disk->wwn.empty()) return refuse(ErrorCode::Conflict, set, fmt::format("{} has neither serial nor WWN to know it by", disk->str()));
+    if (const auto [other, is_new] = taken.emplace(disk->path, set.name); !is_new)
+      return refuse(ErrorCode::Conflict, set, fmt::format("{} belongs to {} already", disk->str(), other->second));
+  }
+  std::sort(fits.begin(), fits.end(), [](const DiskInfo* a, const DiskInfo* b) { return std::tie(a->serial, a->wwn) < std::tie(b->serial, b->wwn); });
+  return fits;
+}
+
+Result<void> checkRoom(const DiskSetSpec& set, const std::vector<const DiskInfo*>& disks) {
+  std::uint64_t least = disks.front()->size_bytes, wanted = 0;
+  for (const DiskInfo* disk : disks) least = std::min(least, disk->size_bytes);
+  const std::uint64_t each = least > kOverheadBytes ? least - kOverheadBytes : 0;
+  const std::uint64_t room = set.raid == 0 ? each * disks.size() : each;
+  for (const auto& volume : set.volumes) wanted += std::max<std::uint64_t>(volume.size_gib, 1) * kGib;
+  if (wanted > room) return refuse(ErrorCode::InvalidInput, set, fmt::format("its volumes need {} GiB, its disks give {} GiB", wanted / kGib, room / kGib));
+  return {};
+}
+
+/// Writes the steps of one set.
+class SetPlanner {
+ public:
+  SetPlanner(const DiskSetSpec& set, std::vector<const DiskInfo*> disks, const std::string& node, StoragePlan& plan)
+      : set_(set), disks_(std::move(disks)), identity_(identityOf(node, set, disks_)), plan_(plan) {}
+
+  void run(const Finished& finished) {
+    const bool done = !set_.encrypt && std::all_of(disks_.begin(), disks_.end(), [&](const DiskInfo* disk) { return finished.contains(partUuid(*disk)); });
+    if (done)
+      plan_.kept.push_back(set_.name);
+    else
+      make();
+    describe();
+  }
+
+ private:
+  std::string partUuid(const DiskInfo& disk) const { return uuidOf(identity_ + " partition " + disk.serial + "/" + disk.wwn); }
+  std::string arrayUuid() const {
+    std::string uuid = uuidOf(identity_ + " array");
+    std::erase(uuid, '-');
+    return fmt::format("{}:{}:{}:{}", uuid.substr(0, 8), uuid.substr(8, 8), uuid.substr(16, 8), uuid.substr(24));
+  }
+  std::string luksUuid() const { return uuidOf(identity_ + " luks"); }
+  std::string fileSystemUuid(const VolumeSpec& volume) const { return uuidOf(identity_ + " volume " + volume.name); }
+  std::string array() const { return "/dev/md/" + set_.name; }
+  std::string group() const { return "muster-" + set_.name; }
+
+  void step(std::string what, std::string program, std::vector<std::string> args, std::string stdin_text = {}) {
+    plan_.steps.push_back({std::move(what), std::move(program), std::move(args), std::move(stdin_text), false, false, set_.name});
+  }
+  void keyStep(std::string what, std::vector<std::string> args) {
+    step(std::move(what), "cryptsetup", std::move(args));
+    plan_.steps.back().needs_key = true;
+  }
+
+  void make() {
+    for (const DiskInfo* disk : disks_) plan_.wiped.push_back(*disk);
+    divide();
+    std::string device = partitionNode(disks_.front()->path, 1);
+    if (set_.raid >= 0) device = assemble();
+    if (set_.encrypt) device = encrypt(device);
+    if (set_.lvm()) split(device);
+    for (const auto& volume : set_.volumes) format(volume, set_.lvm() ? fmt::format("/dev/{}/{}", group(), volume.name) : device);
+    for (const DiskInfo* disk : disks_) step(fmt::format("{} is finished", disk->str()), "sfdisk", {"--part-label", disk->path.string(), "1", kData});
+  }
+
+  void divide() {
+    for (const DiskInfo* disk : disks_)
+      step(fmt::format("partition table on {}", disk->str()), "sfdisk", {"--wipe", "always", "--wipe-partitions", "always", "--quiet", disk->path.string()},
+           fmt::format("label: gpt\ntype={}, name=\"{}\", uuid={}\n", set_.raid >= 0 ? kLinuxRaidType : kLinuxDataType, kMaking, partUuid(*disk)));
+    step("the new partitions appear", "udevadm", {"settle", "--timeout=30"});
+  }
+
+  std::string assemble() {
+    std::vector<std::string> args{"--create", array(), "--run", "--metadata=1.2", "--homehost=any", "--name=" + set_.name, "--uuid=" + arrayUuid(),
+                                  fmt::format("--level={}", set_.raid), fmt::format("--raid-devices={}", disks_.size())};
+    for (const DiskInfo* disk : disks_) args.push_back(partitionNode(disk->path, 1));
+    step(fmt::format("RAID {} of {} disks", set_.raid, disks_.size()), "mdadm", std::move(args));
+    return array();
+  }
+
+  std::string encrypt(const std::string& device) {
+    keyStep("encryption", {"luksFormat", "--batch-mode", "--type", "luks2", "--uuid", luksUuid(), "--key-file", "-", device});
+    keyStep("encryption", {"open", "--type", "luks2", "--key-file", "-", device, group()});
+    plan_.keys.push_back(set_.name);
+    return "/dev/mapper/" + group();
+  }
+
+  void split(const std::string& device) {
+    step("volume group", "lvm", {"pvcreate", "-ff", "--yes", device});
+    step("volume group", "lvm", {"vgcreate", "--yes", group(), device});
+    for (const auto& volume : set_.volumes) {
+      std::vector<std::string> args{"lvcreate", "--yes", "--wipesignatures", "y", "--name", volume.name};
+      if (volume.size_gib > 0)
+        args.insert(args.end(), {"--size", fmt::format("{}g", volume.size_gib)});
+      else
+        args.insert(args.end(), {"--extents", "100%FREE"});
+      args.push_back(group());
+      step("volume " + volume.name, "lvm", std::move(args));
+    }
+  }
+
+  void format(const VolumeSpec& volume, const std::string& device) {
+    const std::string uuid = fileSystemUuid(volume);
+    if (volume.filesystem == "xfs")
+      step("file system for " + volume.mount, "mkfs.xfs", {"-f", "-q", "-m", "uuid=" + uuid, device});
+    else
+      step("file system for " + volume.mount, "mkfs.ext4", {"-F", "-q", "-U", uuid, device});
+  }
+
+  /// What the installed system must know; the same whether the set was made or kept.
+  void describe() {
+    if (set_.raid >= 0) plan_.mdadm.push_back(fmt::format("ARRAY {} metadata=1.2 UUID={}", array(), arrayUuid()));
+    if (set_.encrypt) plan_.crypttab.push_back(fmt::format("{} UUID={} /etc/muster/keys/{}.key luks,nofail", group(), luksUuid(), set_.name));
+    for (const auto& volume : set_.volumes)
+      plan_.fstab.push_back(fmt::format("UUID={} {} {} noatime,nofail,x-systemd.device-timeout=60 0 2", fileSystemUuid(volume), volume.mount, volume.filesystem));
+  }
+
+  const DiskSetSpec& set_;
+  std::vector<const DiskInfo*> disks_;
+  std::string identity_;
+  StoragePlan& plan_;
+};
+
+Result<void> checkUnique(const std::vector<DiskSetSpec>& sets) {
+  std::set<std::string> names, mounts;
+  for (const auto& set : sets) {
+    if (!names.insert(set.name).second) return refuse(ErrorCode::InvalidInput, set, "there are two of this name");
+    std::set<std::string> volumes;
+    for (const auto& volume : set.volumes) {
+      if (!mounts.insert(volume.mount).second) return refuse(ErrorCode::InvalidInput, set, fmt::format("{} is mounted twice", volume.mount));
+      if (!volumes.insert(volume.name).second) return refuse(ErrorCode::InvalidInput, set, fmt::format("there are two volumes {}", volume.name));
+    }
+  }
+  return {};
+}
+
+/// udev may have assembled what older systems left; nothing may hold the disks while they are divided.
+std::vector<StorageStep> lettingGo(const std::vector<DiskSetSpec>& sets) {
+  std::vector<StorageStep> steps;
+  const auto add = [&steps](const char* program, std::vector<std::string> args) {
+    steps.push_back({"nothing holds the disks", program, std::move(args), "", true, false, ""});
+  };
+  const auto some = [&sets](auto has) { return std::any_of(sets.begin(), sets.end(), has); };
+  if (some([](const auto& set) { return set.lvm(); })) add("lvm", {"vgchange", "--activate", "n"});
+  for (const auto& set : sets)
+    if (set.encrypt) add("cryptsetup", {"close", "muster-" + set.name});
+  if (some([](const auto& set) { return set.raid >= 0; })) add("mdadm", {"--stop", "--scan"});
+  return steps;
+}
+
+}  // namespace
+
+Result<StoragePlan> planStorage(const std::vector<DiskInfo>& disks, const DiskInfo& system_disk, const std::vector<DiskSetSpec>& sets,
+                                const std::string& node, const Finished& finished) {
+  TRY_OK(checkUnique(sets));
+  StoragePlan plan;
+  std::map<std::filesystem::path, std::string> taken;
+  for (const auto& set : sets) {
+    TRY_OK(checkSet(set));
+    TRY(chosen, chooseFor(set, disks, system_disk, taken));
+    TRY_OK(checkRoom(set, chosen));
+    SetPlanner(set, chosen, node, plan).run(finished);
+  }
+  if (!plan.wiped.empty()) {
+    const auto first = lettingGo(sets);
+    plan.steps.insert(plan.steps.begin(), first.begin(), first.end());
+  }
+  return plan;
+}
+
+}  // namespace muster::agent

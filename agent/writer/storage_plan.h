@@ -1,0 +1,77 @@
+// Disks beside the system disk, as the inventory wants them: GPT, md RAID, LUKS, LVM, file systems.
+//
+// Planning is pure: disks + declaration → ordered steps and the lines that the installed system needs to find it all. Everything that
+// can be refused is refused here, before the first step, and before the system disk is touched: a rule that fits other than the
+// declared number of disks, one disk in two sets, volumes that do not fit.
+//
+// Identities (partitions, arrays, file systems) follow from node, declaration and serials, so the same plan comes out each time. A set
+// that is finished carries the label "muster-data"; one that was being made when the power went carries "muster-making" and counts as
+// empty. A finished set of the same identity is kept with its data when a node is written anew, unless it is encrypted: its key went
+// with the system disk.
+#pragma once
+
+#include "agent/writer/disks.h"
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace muster::agent {
+
+struct VolumeSpec {
+  std::string name;
+  std::uint64_t size_gib = 0;          ///< 0: what is left; only the last one
+  std::string filesystem = "xfs";      ///< or ext4
+  std::string mount;                   ///< "/scratch"
+};
+
+struct DiskSetSpec {
+  std::string name;
+  std::string disks;                   ///< disk_rule.h
+  int count = 1;
+  int raid = -1;                       ///< 0 or 1; -1: none, and then one disk
+  bool encrypt = false;                ///< LUKS, its key on the system disk
+  std::vector<VolumeSpec> volumes;     ///< one without a size fills the set; several are LVM volumes
+  bool lvm() const { return volumes.size() > 1 || (!volumes.empty() && volumes[0].size_gib > 0); }
+};
+
+/// One tool, run in the RAM OS.
+struct StorageStep {
+  std::string what;                    ///< for people: "array scratch over 8 disks"
+  std::string program;
+  std::vector<std::string> args;
+  std::string stdin_text;
+  bool may_fail = false;               ///< lets go of what udev may have assembled; there may be nothing
+  bool needs_key = false;              ///< the set's key is its standard input
+  std::string set;
+  friend bool operator==(const StorageStep&, const StorageStep&) = default;
+};
+
+struct StoragePlan {
+  std::vector<DiskInfo> wiped;                  ///< disks that lose what they hold
+  std::vector<StorageStep> steps;
+  std::vector<std::string> kept;                ///< names of sets that are as declared already
+  std::vector<std::string> fstab, crypttab, mdadm;  ///< lines of the installed system
+  std::vector<std::string> keys;                ///< sets that need a key in /etc/muster/keys
+};
+
+/// PARTUUIDs of partitions labelled "muster-data", small letters: what finished sets left on the disks.
+using Finished = std::set<std::string>;
+
+/// Errors: NotFound, Conflict (another number of disks than declared, a disk in two sets or the system's), InvalidInput (a declaration
+///         that cannot be, volumes that do not fit); each names the set and lists the disks
+Result<StoragePlan> planStorage(const std::vector<DiskInfo>& disks, const DiskInfo& system_disk, const std::vector<DiskSetSpec>& sets,
+                                const std::string& node, const Finished& finished);
+
+using StorageTool = std::function<Result<void>(const StorageStep& step, const std::string& key)>;
+/// Runs the steps in order. `keys`: by the name of the set. Errors: the step's, with what it was for
+Result<void> runStorage(const StoragePlan& plan, const std::map<std::string, std::string>& keys, const StorageTool& tool,
+                        const std::function<void(const std::string&)>& say);
+/// The tools of this machine.
+Result<void> runStorageTool(const StorageStep& step, const std::string& key);
+/// Looks at the partition tables. Errors: none; a disk that cannot be read has nothing finished
+Finished finishedPartitions(const std::vector<DiskInfo>& disks);
+
+}  // namespace muster::agent

@@ -1,0 +1,59 @@
+// The tables of `storage`: a profile's disks beside the system disk.
+#include "inventory/binding.h"
+#include "inventory/declared.h"
+#include "inventory/formats.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace muster::inventory {
+
+namespace {
+
+constexpr int kMaxDisks = 256, kMaxVolumeGib = 1'000'000;
+
+constexpr TextFormat kVolumeName{"a name of at most 32 lower-case letters, digits, '-' and '_'", "^[a-z0-9_][a-z0-9_-]{0,31}$", "scratch"};
+constexpr TextFormat kMountPoint{"an absolute path, not / and not below /boot", "^/(?!boot(/|$))[A-Za-z0-9._/-]+$", "/scratch"};
+
+ObjectSpec make_storageVolumeSpec() {
+  return Table<StorageVolume>("storage-volume", "volume", "A file system. One without a size fills its set; several, or one with a size, are LVM volumes.")
+      .required("name", &StorageVolume::name, text(kVolumeName), "Its name.")
+      .required("mount", &StorageVolume::mount, text(kMountPoint), "Where it is mounted.")
+      .optional("size_gib", &StorageVolume::size_gib, integer(0, kMaxVolumeGib), "Its size in GiB; 0, only for the last one: what is left.")
+      .optional("filesystem", &StorageVolume::filesystem, choice({"xfs", "ext4"}), "What is made in it.")
+      .spec();
+}
+MUSTER_SPEC(storageVolumeSpec)
+
+void checkSet(StorageSet& set, const Value& map, Reader& reader) {
+  if (set.raid == RaidLevel::None && set.count > 1)
+    reader.error(place(map, "count"), fmt::format("{} disks without RAID are {} sets", set.count, set.count), "write raid: raid0 or raid1, or a set for each disk");
+  if (set.raid != RaidLevel::None && set.count < 2) reader.error(place(map, "raid"), "RAID needs two disks at least", "write count: 2 or more");
+  const Value& volumes = place(map, "volumes");
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < set.volumes.size() && i < volumes.items.size(); ++i) {
+    if (set.volumes[i].size_gib == 0 && i + 1 < set.volumes.size())
+      reader.error(volumes.items[i], fmt::format("volume {} takes all that is left, but others follow", set.volumes[i].name), "give it a size_gib, or put it last");
+    if (!names.insert(set.volumes[i].name).second) reader.error(volumes.items[i], fmt::format("there are two volumes {}", set.volumes[i].name), "rename one");
+  }
+}
+
+ObjectSpec make_storageSetSpec() {
+  return Table<StorageSet>("storage-set", "storage", "Disks beside the system disk; divided, joined and mounted when the node is imaged. What is as declared already keeps its data then, "
+                                                     "unless it is encrypted.")
+      .required("disks", &StorageSet::disks, text(kDisk), "Which disks: serial:…, wwn:…, smallest or size:LOW-HIGH. It must fit exactly `count` disks.")
+      .optional("count", &StorageSet::count, integer(1, kMaxDisks), "How many disks.")
+      .optional("raid", &StorageSet::raid, choice({"none", "raid0", "raid1"}), "How they are joined (md).")
+      .optional("encrypt", &StorageSet::encrypt, boolean(), "LUKS; the key is made on the node and lies on its system disk, so writing the system anew empties the set.")
+      .required("volumes", &StorageSet::volumes, listOf(object(storageVolumeSpec), 1), "What is made of it.")
+      .check(checkSet)
+      .spec();
+}
+
+}  // namespace
+
+MUSTER_SPEC(storageSetSpec)
+
+}  // namespace muster::inventory

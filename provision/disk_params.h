@@ -1,0 +1,20 @@
+// What the write-image task is told of mirrors, other disks and user data; and what is found when it comes back.
+#pragma once
+
+#include "inventory/cluster.h"
+#include "lifecycle/finding.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+#include <vector>
+
+namespace muster::provision {
+
+/// Adds "mirror_urls", "storage" and "user_data" where the inventory has them.
+void addDiskParams(const inventory::Profile& profile, const inventory::Network& network, const std::string& digest, nlohmann::json& params);
+
+/// One finding a mirror that the node dropped. `result`: the task's, as JSON.
+std::vector<lifecycle::Finding> mirrorFindings(const NodeName& node, const std::string& result, WallTime at);
+
+}  // namespace muster::provision

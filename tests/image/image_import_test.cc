@@ -1,0 +1,219 @@
+#include "provision/image/image_import.h"
+
+#include "kept_images.h"
+#include "base/io/process.h"
+#include "provision/image/ext_files.h"
+#include "provision/image/pack_writer.h"
+
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace muster::provision {
+namespace {
+
+using testing::HasSubstr;
+
+class ImageImportTest : public testing::Test {
+ protected:
+  void sh(const std::string& script) {
+    const auto done = io::runChecked({.program = "sh", .args = {"-ec", "cd \"$1\"; " + script, "sh", folder_.path().string()}});
+    ASSERT_TRUE(done) << done.error().str();
+  }
+  /// A tree with a kernel, in `folder_`/tree.
+  void makeTree() {
+    sh("mkdir -p tree/boot tree/etc tree/usr/bin; echo kernel >tree/boot/vmlinuz-6.1; echo old >tree/boot/vmlinuz-5.10; echo initrd >tree/boot/initrd.img-6.1;"
+       "echo node >tree/etc/hostname; head -c 3000000 /dev/zero | tr '\\0' b >tree/usr/bin/big; ln -s big tree/usr/bin/link; ln tree/etc/hostname tree/etc/same");
+  }
+  Result<void> import(const std::string& name, const std::string& out = "fs") {
+    const auto work = folder_ / ("work-" + out);
+    EXPECT_TRUE(io::makeDirs(work));
+    const auto file = folder_ / name;
+    auto done = importImage({file, io::sha256File(file).value_or("")}, work, folder_ / out, [](std::string_view) {});
+    std::filesystem::remove_all(work);
+    return done;
+  }
+  std::string cat(const std::string& path, const std::string& image = "fs") {
+    const auto files = ExtFiles::open(folder_ / image);
+    if (!files) return files.error().str();
+    const auto list = files->list();
+    if (!list || !list->contains(path)) return "(missing)";
+    return files->read(list->at(path).inode, 1u << 20).value_or("(unreadable)");
+  }
+  bool needsRoot() const { return ::geteuid() != 0; }
+
+  test::TempFolder folder_;
+};
+
+TEST_F(ImageImportTest, aTarBecomesTheSameImageEachTime) {
+  if (needsRoot()) GTEST_SKIP() << "needs root";
+  makeTree();
+  sh("tar -C tree -cf tree.tar .");
+  ASSERT_EQ(*importFormatOf(folder_ / "tree.tar"), ImportFormat::Tar);
+  const auto first = import("tree.tar", "first");
+  ASSERT_TRUE(first) << first.error().str();
+  ASSERT_TRUE(import("tree.tar", "second"));
+  const auto a = writePack(folder_ / "first", folder_ / "a", "same", 2), b = writePack(folder_ / "second", folder_ / "b", "same", 1);
+  ASSERT_TRUE(a && b);
+  EXPECT_EQ(agent::digestOf(*a), agent::digestOf(*b));
+  // Both imports may fall into one second; so what would tell them apart is looked at: the times that the build itself makes.
+  for (const char* path : {"/etc/hostname", "/vmlinuz", "/lost+found", "/"}) {
+    const auto stat = io::runChecked({.program = "debugfs", .args = {"-R", std::string("stat ") + path, (folder_ / "first").string()}});
+    ASSERT_TRUE(stat);
+    for (const char* time : {"ctime: 0x677485", "atime: 0x677485", "crtime: 0x677485"}) EXPECT_THAT(*stat, HasSubstr(time)) << path;
+  }
+  EXPECT_EQ(cat("etc/hostname", "first"), "node\n");
+  EXPECT_EQ(cat("vmlinuz", "first"), "boot/vmlinuz-6.1") << "the newest kernel";
+  EXPECT_EQ(cat("initrd.img", "first"), "boot/initrd.img-6.1");
+  const auto sound = io::runChecked({.program = "e2fsck", .args = {"-f", "-n", (folder_ / "first").string()}});
+  EXPECT_TRUE(sound) << sound.error().str();
+}
+
+TEST_F(ImageImportTest, compressedTarsAndSquashfsGiveTheSameFiles) {
+  if (needsRoot()) GTEST_SKIP() << "needs root";
+  makeTree();
+  sh("tar -C tree -czf tree.gz .; tar -C tree -cJf tree.xz .; tar -C tree -c . | zstd -q >tree.zst; mksquashfs tree tree.squashfs -quiet -no-progress >/dev/null");
+  for (const char* name : {"tree.gz", "tree.xz", "tree.zst", "tree.squashfs"}) {
+    const auto done = import(name);
+    ASSERT_TRUE(done) << name << ": " << done.error().str();
+    EXPECT_EQ(cat("etc/hostname"), "node\n") << name;
+    EXPECT_EQ(cat("etc/same"), "node\n") << name;
+  }
+}
+
+TEST_F(ImageImportTest, aFileThatWasCutShortIsCorrupt) {
+  if (needsRoot()) GTEST_SKIP() << "needs root";
+  makeTree();
+  sh("head -c 3000000 /dev/urandom >tree/usr/bin/big; tar -C tree -cf t.tar .; gzip -k t.tar; xz -k t.tar; zstd -qk t.tar; mksquashfs tree t.squashfs -quiet -no-progress >/dev/null;"
+     "for f in t.tar t.tar.gz t.tar.xz t.tar.zst t.squashfs; do truncate -s 1500000 $f; done");
+  for (const char* name : {"t.tar", "t.tar.gz", "t.tar.xz", "t.tar.zst", "t.squashfs"}) {
+    const auto done = import(name);
+    ASSERT_FALSE(done) << name;
+    EXPECT_EQ(done.error().code(), ErrorCode::Corrupt) << name << ": " << done.error().str();
+  }
+}
+
+TEST_F(ImageImportTest, aTreeWithoutAKernelIsRefusedBeforeAnyNodeIsWiped) {
+  if (needsRoot()) GTEST_SKIP() << "needs root";
+  sh("mkdir -p tree/etc; echo node >tree/etc/hostname; tar -C tree -cf tree.tar .");
+  const auto done = import("tree.tar");
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code(), ErrorCode::InvalidInput);
+  EXPECT_THAT(done.error().str(), HasSubstr("install a kernel"));
+}
+
+TEST_F(ImageImportTest, namesThatLeadOutAreRefused) {
+  if (needsRoot()) GTEST_SKIP() << "needs root";
+  makeTree();
+  sh("mkdir outside; echo evil >file; tar -C tree -cf dots.tar .; tar -rf dots.tar --transform 's,file,../outside/dots,' -P file;"
+     "ln -s \"$1/outside\" door; tar -cf link.tar door; rm door; mkdir door; echo evil >door/through; tar -rf link.tar door/through");
+  for (const char* name : {"dots.tar", "link.tar"}) {
+    const auto done = import(name);
+    ASSERT_FALSE(done) << name;
+    EXPECT_EQ(done.error().code(), ErrorCode::InvalidInput) << done.error().str();
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "outside"));
+}
+
+/// Two layers: the second changes one file, takes one away and empties a folder.
+class OciTest : public ImageImportTest {
+ protected:
+  std::string blob(const std::string& file) {
+    const auto digest = *io::sha256File(folder_ / file);
+    std::filesystem::create_directories(folder_ / "oci/blobs/sha256");
+    std::filesystem::copy_file(folder_ / file, folder_ / "oci/blobs/sha256" / digest, std::filesystem::copy_options::overwrite_existing);
+    return "sha256:" + digest;
+  }
+  std::string blobOfText(const std::string& text) {
+    EXPECT_TRUE(io::writeFileAtomic(folder_ / "blob", text));
+    return blob("blob");
+  }
+  void makeArchive() {
+    makeTree();
+    sh("mkdir -p tree/var/old; echo gone >tree/var/old/gone; echo gone >tree/etc/gone; tar -C tree -czf layer1 .;"
+       "mkdir -p top/etc top/var/old; echo second >top/etc/hostname; : >top/etc/.wh.gone; : >top/var/old/.wh..wh..opq; echo new >top/var/old/new; tar -C top -cf layer2 .");
+    const nlohmann::json layers = {{{"mediaType", "application/vnd.oci.image.layer.v1.tar+gzip"}, {"digest", blob("layer1")}},
+                                   {{"mediaType", "application/vnd.oci.image.layer.v1.tar"}, {"digest", blob("layer2")}}};
+    const auto manifest = blobOfText(nlohmann::json{{"layers", layers}}.dump());
+    const nlohmann::json other = {{"digest", "sha256:" + std::string(64, '0')}, {"platform", {{"architecture", "arm64"}}}};
+    const nlohmann::json ours = {{"digest", manifest}, {"platform", {{"architecture", "amd64"}}}};
+    ASSERT_TRUE(io::writeFileAtomic(folder_ / "oci/index.json", nlohmann::json{{"manifests", {other, ours}}}.dump()));
+    ASSERT_TRUE(io::writeFileAtomic(folder_ / "oci/oci-layout", R"({"imageLayoutVersion":"1.0.0"})"));
+    sh("tar -C oci -cf image.oci blobs index.json oci-layout");
+  }
+};
+
+TEST_F(OciTest, laysItsLayersOverEachOther) {
+  if (needsRoot()) GTEST_SKIP() << "needs root";
+  makeArchive();
+  ASSERT_EQ(*importFormatOf(folder_ / "image.oci"), ImportFormat::OciArchive);
+  const auto done = import("image.oci");
+  ASSERT_TRUE(done) << done.error().str();
+  EXPECT_EQ(cat("etc/hostname"), "second\n");
+  EXPECT_EQ(cat("etc/gone"), "(missing)");
+  EXPECT_EQ(cat("var/old/gone"), "(missing)");
+  EXPECT_EQ(cat("var/old/new"), "new\n");
+  EXPECT_EQ(cat("etc/.wh.gone"), "(missing)");
+  EXPECT_EQ(cat("vmlinuz"), "boot/vmlinuz-6.1");
+}
+
+TEST_F(OciTest, aDamagedBlobIsNamed) {
+  if (needsRoot()) GTEST_SKIP() << "needs root";
+  makeArchive();
+  sh("for f in oci/blobs/sha256/*; do if gzip -t <$f 2>/dev/null; then printf x >>$f; fi; done; tar -C oci -cf image.oci blobs index.json oci-layout");
+  const auto done = import("image.oci");
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code(), ErrorCode::Corrupt);
+  EXPECT_THAT(done.error().str(), HasSubstr("blob sha256:"));
+}
+
+/// Disks: an ext4 of 8 MiB, bare or in a partition.
+class DiskImportTest : public ImageImportTest {
+ protected:
+  void SetUp() override {
+    sh("mkdir t; echo node >t/hostname; mke2fs -q -t ext4 -d t raw 8M; truncate -s 12M disk; printf 'label: gpt\\nstart=2048,size=16384\\n' | sfdisk -q disk;"
+       "dd if=raw of=disk bs=512 seek=2048 conv=notrunc status=none");
+  }
+};
+
+TEST_F(DiskImportTest, everyFormatGivesTheFileSystem) {
+  sh("qemu-img convert -f raw -O qcow2 disk disk.qcow2; qemu-img convert -f raw -O vmdk disk disk.vmdk; gzip -k raw; xz -k disk; zstd -qk disk");
+  for (const char* name : {"raw", "disk", "disk.qcow2", "disk.vmdk", "raw.gz", "disk.xz", "disk.zst"}) {
+    const auto done = import(name);
+    ASSERT_TRUE(done) << name << ": " << done.error().str();
+    EXPECT_EQ(cat("hostname"), "node\n") << name;
+    EXPECT_EQ(std::filesystem::file_size(folder_ / "fs"), 8u << 20) << name;
+  }
+}
+
+TEST_F(DiskImportTest, filesThatWereCutShortAreCorrupt) {
+  sh("qemu-img convert -f raw -O qcow2 disk disk.qcow2; gzip -k disk; truncate -s 6M raw disk; truncate -s 1000 disk.gz; truncate -s 100 disk.qcow2");
+  for (const char* name : {"raw", "disk", "disk.gz", "disk.qcow2"}) {
+    const auto done = import(name);
+    ASSERT_FALSE(done) << name;
+    EXPECT_EQ(done.error().code(), ErrorCode::Corrupt) << name << ": " << done.error().str();
+  }
+}
+
+TEST_F(DiskImportTest, neverReadsAnotherFileThatAnImageNames) {
+  sh("echo secret >secret; qemu-img create -q -f qcow2 -b \"$1/raw\" -F raw evil.qcow2");
+  const auto done = import("evil.qcow2");
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code(), ErrorCode::InvalidInput);
+  EXPECT_THAT(done.error().str(), HasSubstr("make it whole first"));
+}
+
+TEST_F(DiskImportTest, aFileWithAnotherDigestIsRefused) {
+  const auto done = importImage({folder_ / "raw", std::string(64, '0')}, folder_.path(), folder_ / "fs", [](std::string_view) {});
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code(), ErrorCode::Corrupt);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "fs"));
+}
+
+TEST_F(DiskImportTest, aDiskWithoutAnythingIsRefused) {
+  sh("truncate -s 4M empty");
+  EXPECT_EQ(import("empty").error().code(), ErrorCode::InvalidInput);
+}
+
+}  // namespace
+}  // namespace muster::provision

@@ -1,0 +1,75 @@
+// storage, user_data, image_mirrors: declared completely or refused.
+#include "inventory_fixture.h"
+
+#include "inventory/json.h"
+
+namespace muster::inventory {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class StorageTest : public InventoryTest {
+ protected:
+  std::vector<std::string> declaring(const std::string& keys) { return complaints("image: noble", "image: noble, " + keys); }
+  static std::string set(const std::string& keys) { return "storage: {scratch: {" + keys + "}}"; }
+};
+
+TEST_F(StorageTest, readsEveryKey) {
+  auto loaded = loadYaml(with("image: noble",
+                              "image: noble, storage: {scratch: {disks: 'size:3TB-', count: 8, raid: raid0, encrypt: true, volumes: [{name: home, size_gib: 500, "
+                              "filesystem: ext4, mount: /home}, {name: rest, mount: /scratch}]}}"));
+  EXPECT_THAT(lines(loaded), IsEmpty());
+  ASSERT_TRUE(loaded.cluster);
+  const auto& sets = loaded.cluster->profiles.begin()->second.storage;
+  ASSERT_EQ(sets.size(), 1u);
+  EXPECT_EQ(sets[0].name, "scratch");
+  EXPECT_EQ(sets[0].count, 8);
+  EXPECT_EQ(sets[0].raid, RaidLevel::Raid0);
+  EXPECT_TRUE(sets[0].encrypt);
+  ASSERT_EQ(sets[0].volumes.size(), 2u);
+  EXPECT_EQ(sets[0].volumes[0].filesystem, FileSystem::Ext4);
+  EXPECT_EQ(sets[0].volumes[1].filesystem, FileSystem::Xfs);
+  EXPECT_EQ(sets[0].volumes[1].mount, "/scratch");
+}
+
+TEST_F(StorageTest, refusesWhatCannotBe) {
+  const std::string volume = ", volumes: [{name: a, mount: /a}]";
+  EXPECT_THAT(declaring(set("disks: 'serial:A'" + volume)), IsEmpty());
+  EXPECT_THAT(declaring(set("disks: /dev/sdb" + volume)), ElementsAre(HasSubstr("device names change")));
+  EXPECT_THAT(declaring(set("disks: 'size:3-4'" + volume)), ElementsAre(HasSubstr("size:LOW-HIGH")));
+  EXPECT_THAT(declaring(set("disks: smallest, count: 2" + volume)), ElementsAre(HasSubstr("2 disks without RAID")));
+  EXPECT_THAT(declaring(set("disks: smallest, raid: raid1" + volume)), ElementsAre(HasSubstr("two disks at least")));
+  EXPECT_THAT(declaring(set("disks: smallest, raid: raid5, count: 3" + volume)), ElementsAre(HasSubstr("raid5")));
+  EXPECT_THAT(declaring(set("disks: smallest")), ElementsAre(HasSubstr("volumes")));
+  EXPECT_THAT(declaring(set("disks: smallest, volumes: []")), ElementsAre(HasSubstr("at least 1")));
+  EXPECT_THAT(declaring(set("disks: smallest, volumes: [{name: a, mount: /}]")), ElementsAre(HasSubstr("absolute path")));
+  EXPECT_THAT(declaring(set("disks: smallest, volumes: [{name: a, mount: /boot/x}]")), ElementsAre(HasSubstr("absolute path")));
+  EXPECT_THAT(declaring(set("disks: smallest, volumes: [{name: a, mount: /a}, {name: b, mount: /b}]")), ElementsAre(HasSubstr("takes all that is left")));
+  EXPECT_THAT(declaring(set("disks: smallest, volumes: [{name: a, mount: /a, size_gib: 1}, {name: a, mount: /b}]")), ElementsAre(HasSubstr("two volumes a")));
+}
+
+TEST_F(StorageTest, userDataCountsByItsContent) {
+  const auto digestWith = [this](const std::string& content) {
+    EXPECT_TRUE(!write("user-data", content).empty());
+    auto loaded = loadYaml(with("image: noble", "image: noble, user_data: user-data"));
+    EXPECT_THAT(lines(loaded), IsEmpty());
+    return loaded.cluster ? loaded.cluster->digest : std::string();
+  };
+  const auto first = digestWith("#cloud-config\n");
+  EXPECT_EQ(digestWith("#cloud-config\n"), first);
+  EXPECT_NE(digestWith("#cloud-config\nruncmd: []\n"), first);
+  EXPECT_THAT(declaring("user_data: not-there"), ElementsAre(HasSubstr("cannot be read")));
+}
+
+TEST_F(StorageTest, whatIsNotDeclaredDoesNotChangeTheDigest) {
+  auto loaded = loadYaml(std::string(kSmall));
+  ASSERT_TRUE(loaded.cluster);
+  const auto json = declaredJson(*loaded.cluster);
+  const auto text = json["profiles"].dump() + json["networks"]["provisioning"].dump();
+  for (const char* key : {"storage", "user_data", "image_mirrors"}) EXPECT_THAT(text, ::testing::Not(HasSubstr(key)));
+}
+
+}  // namespace
+}  // namespace muster::inventory

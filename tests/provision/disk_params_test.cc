@@ -1,0 +1,79 @@
+#include "provision/disk_params.h"
+
+#include "agent/writer/writer.h"
+#include "clusters.h"
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+namespace muster::provision {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// What a task must have besides.
+nlohmann::json taskParams() {
+  return {{"index_url", "http://c/images/d/index.json"}, {"pack_url", "http://c/images/d/pack"}, {"digest", "d"}, {"signing_public_pem", "PEM"},
+          {"hostname", "gpu001"}, {"agent", {{"url", "https://c:8443"}, {"ca_pem", "CA"}}}};
+}
+
+TEST(DiskParams, areUnderstoodByTheAgent) {
+  auto cluster = twoNodes();
+  auto& network = cluster.networks.front();
+  network.image_mirrors = {"http://cache-a:8080/", "http://cache-b"};
+  auto& profile = cluster.profiles.at("uefi");
+  profile.user_data = "#cloud-config\n";
+  inventory::StorageSet set;
+  set.name = "scratch";
+  set.disks = "size:3TB-";
+  set.count = 4;
+  set.raid = inventory::RaidLevel::Raid0;
+  set.encrypt = true;
+  set.volumes = {{"home", 10, inventory::FileSystem::Ext4, "/home"}, {"rest", 0, inventory::FileSystem::Xfs, "/scratch"}};
+  profile.storage = {set};
+  auto params = taskParams();
+  addDiskParams(profile, network, "d", params);
+  const auto parsed = agent::parseWriteImageParams(params.dump());
+  ASSERT_TRUE(parsed) << parsed.error().str();
+  EXPECT_THAT(parsed->mirror_urls, ElementsAre("http://cache-a:8080/images/d/pack", "http://cache-b/images/d/pack"));
+  EXPECT_EQ(parsed->user_data, "#cloud-config\n");
+  ASSERT_EQ(parsed->storage.size(), 1u);
+  EXPECT_EQ(parsed->storage[0].raid, 0);
+  EXPECT_EQ(parsed->storage[0].count, 4);
+  EXPECT_TRUE(parsed->storage[0].encrypt);
+  ASSERT_EQ(parsed->storage[0].volumes.size(), 2u);
+  EXPECT_EQ(parsed->storage[0].volumes[0].size_gib, 10u);
+  EXPECT_EQ(parsed->storage[0].volumes[0].filesystem, "ext4");
+  EXPECT_EQ(parsed->storage[0].volumes[1].mount, "/scratch");
+}
+
+TEST(DiskParams, sayNothingWhereNothingIsDeclared) {
+  const auto cluster = twoNodes();
+  auto params = taskParams();
+  addDiskParams(cluster.profiles.at("uefi"), cluster.networks.front(), "d", params);
+  EXPECT_EQ(params, taskParams());
+}
+
+TEST(DiskParams, ofTheWrongShapeAreRefusedBeforeADiskIsTouched) {
+  for (const char* storage : {"{}", "[1]", R"([{"name":"a"}])", R"([{"name":"../a","disks":"smallest"}])", R"([{"name":"a","disks":"smallest","count":-1}])",
+                              R"([{"name":"a","disks":"smallest","volumes":[{"name":"v"}]}])", R"([{"name":"a","disks":"smallest","raid":"0"}])"}) {
+    auto params = taskParams();
+    params["storage"] = nlohmann::json::parse(storage);
+    const auto parsed = agent::parseWriteImageParams(params.dump());
+    ASSERT_FALSE(parsed) << storage;
+    EXPECT_EQ(parsed.error().code(), ErrorCode::InvalidInput);
+  }
+}
+
+TEST(MirrorFindings, nameTheMirrorAndWhatToDo) {
+  const auto found = mirrorFindings(NodeName("gpu001"), R"({"dropped_mirrors":["http://cache-a/pack: chunk 3 of the image is corrupt"]})", WallTime{});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].text, testing::AllOf(HasSubstr("gpu001"), HasSubstr("http://cache-a/pack"), HasSubstr("corrupt")));
+  EXPECT_FALSE(found[0].what_to_do.empty());
+  for (const char* text : {"{}", "", "[]", R"({"dropped_mirrors":[]})", R"({"dropped_mirrors":[7]})"}) EXPECT_THAT(mirrorFindings(NodeName("gpu001"), text, WallTime{}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace muster::provision

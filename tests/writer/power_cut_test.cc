@@ -1,0 +1,75 @@
+// The power goes while an image is written: the writing process is killed in the middle, and what it leaves is a file on a real file
+// system. The next writing looks at what is there and fetches only the rest.
+#include "agent/writer/chunk_writer.h"
+
+#include "pack_server.h"
+
+#include <gmock/gmock.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace muster::agent {
+namespace {
+
+constexpr std::size_t kChunks = 60;
+constexpr int kKilled = 9;
+
+const test::SamplePack& sample() {
+  static const test::SamplePack pack(kChunks);
+  return pack;
+}
+
+class PowerCutTest : public testing::TestWithParam<int> {
+ protected:
+  static Result<ChunkReport> write(const std::filesystem::path& disk, bool keep, const std::function<void(double)>& progress) {
+    TRY(target, openBlockTarget(disk));
+    test::PackServer server{sample().pack, {}};
+    Workers workers(3);
+    SystemClock clock;
+    ChunkJob job{.index = sample().index, .pack_url = "http://x/pack", .mirror_urls = {}, .target = *target, .keep_right_chunks = keep, .make_http = [&server] { return std::make_unique<test::PackClient>(server); },
+                 .workers = workers, .clock = clock, .progress = [&progress](double fraction, const std::string&) { progress(fraction); }};
+    return test::runAsync(writeAndVerify(std::move(job)));
+  }
+
+  /// Writes until so much is on the disk, then is no more. Nothing is flushed.
+  static void writeAndDie(const std::filesystem::path& disk, double at) {
+    (void)write(disk, false, [at](double fraction) {
+      if (fraction >= at) ::_exit(kKilled);
+    });
+    ::_exit(0);
+  }
+};
+
+TEST_P(PowerCutTest, theNextWritingGoesOnWhereItStopped) {
+  const double at = GetParam() / 100.0;
+  test::TempFolder folder;
+  const auto disk = folder / "disk";
+  ASSERT_TRUE(io::writeFileAtomic(disk, std::string(sample().raw.size(), 'o')));
+  const pid_t child = ::fork();
+  if (child == 0) writeAndDie(disk, at);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(WEXITSTATUS(status), kKilled) << "it was to die in the middle";
+  const auto report = write(disk, true, [](double) {});
+  ASSERT_TRUE(report) << report.error().str();
+  EXPECT_TRUE(*io::readFile(disk) == sample().raw);
+  EXPECT_LT(report->bytes_fetched, static_cast<double>(sample().pack.size()) * (1.02 - at)) << "what was there was not fetched again";
+  EXPECT_GT(report->bytes_skipped, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(AtPercent, PowerCutTest, testing::Values(10, 50, 90));
+
+TEST_F(PowerCutTest, whatTheDiskLostInItsCacheIsWrittenAgain) {
+  test::TempFolder folder;
+  const auto disk = folder / "disk";
+  std::string half = sample().raw;
+  half.replace(7 * kPackChunkBytes + 4096, 4096, std::string(4096, 'l'));  // acknowledged once, never stored
+  ASSERT_TRUE(io::writeFileAtomic(disk, half));
+  const auto report = write(disk, true, [](double) {});
+  ASSERT_TRUE(report) << report.error().str();
+  EXPECT_TRUE(*io::readFile(disk) == sample().raw);
+}
+
+}  // namespace
+}  // namespace muster::agent

@@ -1,0 +1,252 @@
+#include "agent/writer/storage_plan.h"
+
+#include "agent/protocol/disk_rule.h"
+#include "agent/writer/install.h"
+#include "base/io/files.h"
+#include "tests/run_async.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+
+#include <sys/stat.h>
+
+namespace muster::agent {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::uint64_t kGib = 1ull << 30;
+
+DiskInfo disk(const std::string& path, const std::string& serial, std::uint64_t gib) { return {path, serial, "wwn-" + serial, gib * kGib}; }
+
+/// A node with a system disk and four NVMe of 3 TiB, listed in another order than their serials.
+class StoragePlanTest : public testing::Test {
+ protected:
+  Result<StoragePlan> plan(const std::vector<DiskSetSpec>& sets, const Finished& finished = {}) { return planStorage(disks_, disks_[0], sets, "gpu001", finished); }
+  static DiskSetSpec scratch() {
+    DiskSetSpec set;
+    set.name = "scratch";
+    set.disks = "size:2TB-";
+    set.count = 4;
+    set.raid = 0;
+    set.volumes = {{"scratch", 0, "xfs", "/scratch"}};
+    return set;
+  }
+  static std::vector<std::string> lines(const StoragePlan& plan) {
+    std::vector<std::string> out;
+    for (const auto& step : plan.steps) out.push_back(fmt::format("{} {}", step.program, fmt::join(step.args, " ")));
+    return out;
+  }
+  /// What the partitions of a made plan are called once it is finished.
+  static Finished finishedAfter(const StoragePlan& plan) {
+    Finished finished;
+    for (const auto& step : plan.steps)
+      if (const auto at = step.stdin_text.find("uuid="); at != std::string::npos) finished.insert(step.stdin_text.substr(at + 5, 36));
+    return finished;
+  }
+  void refused(const std::vector<DiskSetSpec>& sets, ErrorCode code, const std::string& words) {
+    const auto made = plan(sets);
+    ASSERT_FALSE(made) << words;
+    EXPECT_EQ(made.error().code(), code) << made.error().str();
+    EXPECT_THAT(made.error().text(), HasSubstr(words));
+  }
+
+  std::vector<DiskInfo> disks_{disk("/dev/sda", "SYS", 400), disk("/dev/nvme3n1", "A", 3000), disk("/dev/nvme0n1", "B", 3000), disk("/dev/nvme1n1", "C", 3000),
+                               disk("/dev/nvme2n1", "D", 3000)};
+};
+
+TEST_F(StoragePlanTest, anArrayWithOneFileSystem) {
+  const auto made = plan({scratch()});
+  ASSERT_TRUE(made) << made.error().str();
+  const auto steps = lines(*made);
+  ASSERT_EQ(steps.size(), 1 + 4 + 1 + 1 + 1 + 4u);
+  EXPECT_EQ(steps[0], "mdadm --stop --scan");
+  EXPECT_TRUE(made->steps[0].may_fail);
+  EXPECT_EQ(steps[1], "sfdisk --wipe always --wipe-partitions always --quiet /dev/nvme3n1") << "in the order of serials, not of names";
+  EXPECT_THAT(made->steps[1].stdin_text, HasSubstr("name=\"muster-making\""));
+  EXPECT_EQ(steps[5], "udevadm settle --timeout=30");
+  EXPECT_THAT(steps[6], testing::AllOf(HasSubstr("mdadm --create /dev/md/scratch --run --metadata=1.2"), HasSubstr("--level=0 --raid-devices=4"),
+                                       HasSubstr("/dev/nvme3n1p1 /dev/nvme0n1p1 /dev/nvme1n1p1 /dev/nvme2n1p1")));
+  EXPECT_THAT(steps[7], testing::AllOf(HasSubstr("mkfs.xfs -f -q -m uuid="), HasSubstr(" /dev/md/scratch")));
+  EXPECT_EQ(steps.back(), "sfdisk --part-label /dev/nvme2n1 1 muster-data") << "finished is said last";
+  ASSERT_EQ(made->fstab.size(), 1u);
+  EXPECT_THAT(made->fstab[0], HasSubstr(" /scratch xfs noatime,nofail"));
+  ASSERT_EQ(made->mdadm.size(), 1u);
+  const std::string uuid = made->mdadm[0].substr(made->mdadm[0].find("UUID=") + 5);
+  EXPECT_THAT(steps[6], HasSubstr("--uuid=" + uuid)) << "the installed system looks for the array that is made";
+  EXPECT_THAT(steps[7], HasSubstr(made->fstab[0].substr(5, 36)));
+  EXPECT_EQ(made->wiped.size(), 4u);
+}
+
+TEST_F(StoragePlanTest, encryptedVolumesOnAMirror) {
+  auto set = scratch();
+  set.disks = "size:2TB-";
+  disks_.resize(3);
+  set.count = 2;
+  set.raid = 1;
+  set.encrypt = true;
+  set.volumes = {{"home", 500, "ext4", "/home"}, {"rest", 0, "xfs", "/data"}};
+  const auto made = plan({set});
+  ASSERT_TRUE(made) << made.error().str();
+  const auto steps = lines(*made);
+  EXPECT_THAT(steps, testing::Contains(HasSubstr("cryptsetup luksFormat --batch-mode --type luks2")));
+  EXPECT_THAT(steps, testing::Contains("lvm pvcreate -ff --yes /dev/mapper/muster-scratch"));
+  EXPECT_THAT(steps, testing::Contains("lvm lvcreate --yes --wipesignatures y --name home --size 500g muster-scratch"));
+  EXPECT_THAT(steps, testing::Contains("lvm lvcreate --yes --wipesignatures y --name rest --extents 100%FREE muster-scratch"));
+  EXPECT_THAT(steps, testing::Contains(testing::EndsWith("/dev/muster-scratch/home")));
+  EXPECT_THAT(made->crypttab, ElementsAre(testing::AllOf(HasSubstr("muster-scratch UUID="), HasSubstr("/etc/muster/keys/scratch.key luks,nofail"))));
+  EXPECT_THAT(made->keys, ElementsAre("scratch"));
+  for (const auto& step : made->steps) EXPECT_EQ(step.needs_key, step.program == "cryptsetup" && !step.may_fail) << step.what;
+  for (const auto& line : steps) EXPECT_THAT(line, testing::Not(HasSubstr("secret")));
+}
+
+TEST_F(StoragePlanTest, isTheSameEachTimeAndOtherForAnotherNode) {
+  EXPECT_EQ(plan({scratch()})->steps, plan({scratch()})->steps);
+  std::reverse(disks_.begin() + 1, disks_.end());
+  EXPECT_EQ(lines(*plan({scratch()}))[6], lines(*plan({scratch()}))[6]);
+  EXPECT_NE(planStorage(disks_, disks_[0], {scratch()}, "gpu002", {})->mdadm, plan({scratch()})->mdadm);
+}
+
+TEST_F(StoragePlanTest, aFinishedSetKeepsItsData) {
+  const auto first = plan({scratch()});
+  const Finished finished = finishedAfter(*first);
+  ASSERT_EQ(finished.size(), 4u);
+  const auto again = plan({scratch()}, finished);
+  ASSERT_TRUE(again);
+  EXPECT_THAT(again->steps, IsEmpty());
+  EXPECT_THAT(again->wiped, IsEmpty());
+  EXPECT_THAT(again->kept, ElementsAre("scratch"));
+  EXPECT_EQ(again->fstab, first->fstab);
+  EXPECT_EQ(again->mdadm, first->mdadm);
+}
+
+TEST_F(StoragePlanTest, aSetThatIsOnlyPartlyThereOrDeclaredOtherwiseIsMadeAnew) {
+  Finished finished = finishedAfter(*plan({scratch()}));
+  auto other = scratch();
+  other.volumes[0].filesystem = "ext4";
+  EXPECT_EQ(plan({other}, finished)->wiped.size(), 4u);
+  auto encrypted = scratch();
+  encrypted.encrypt = true;
+  EXPECT_EQ(plan({encrypted}, finishedAfter(*plan({encrypted})))->wiped.size(), 4u) << "its key went with the system disk";
+  finished.erase(finished.begin());
+  EXPECT_EQ(plan({scratch()}, finished)->wiped.size(), 4u);
+}
+
+TEST_F(StoragePlanTest, refusesWhatIsNotExactlyAsDeclared) {
+  auto set = scratch();
+  set.count = 3;
+  refused({set}, ErrorCode::Conflict, "fits 4 disks, 3 are declared");
+  set = scratch();
+  set.disks = "serial:WRONG";
+  refused({set}, ErrorCode::NotFound, "no disk fits");
+  set = scratch();
+  set.disks = "size:100GB-";
+  set.count = 5;
+  refused({set}, ErrorCode::Conflict, "is the system disk");
+  auto second = scratch();
+  second.name = "second";
+  second.volumes[0].mount = "/second";
+  refused({scratch(), second}, ErrorCode::Conflict, "belongs to scratch already");
+  disks_[1].serial = disks_[1].wwn = "";
+  refused({scratch()}, ErrorCode::Conflict, "neither serial nor WWN");
+}
+
+TEST_F(StoragePlanTest, refusesWhatCannotBe) {
+  const auto with = [](auto change) {
+    auto set = scratch();
+    change(set);
+    return std::vector<DiskSetSpec>{set};
+  };
+  refused(with([](auto& set) { set.raid = -1; }), ErrorCode::InvalidInput, "need raid");
+  refused(with([](auto& set) { set.raid = 5; }), ErrorCode::InvalidInput, "RAID is 0 or 1");
+  refused(with([](auto& set) { set.disks = ""; }), ErrorCode::InvalidInput, "a rule is needed");
+  refused(with([](auto& set) { set.disks = "/dev/sdb"; }), ErrorCode::InvalidInput, "does not name a disk");
+  refused(with([](auto& set) { set.volumes[0].mount = "/"; }), ErrorCode::InvalidInput, "no place");
+  refused(with([](auto& set) { set.volumes[0].mount = "/boot/efi"; }), ErrorCode::InvalidInput, "no place");
+  refused(with([](auto& set) { set.volumes[0].filesystem = "btrfs"; }), ErrorCode::InvalidInput, "btrfs");
+  refused(with([](auto& set) { set.volumes = {{"a", 0, "xfs", "/a"}, {"b", 1, "xfs", "/b"}}; }), ErrorCode::InvalidInput, "only the last");
+  refused(with([](auto& set) { set.volumes[0].size_gib = 12'001; }), ErrorCode::InvalidInput, "12001 GiB");
+  refused(with([](auto& set) { set.volumes = {{"a", 1, "xfs", "/a"}, {"a", 0, "xfs", "/b"}}; }), ErrorCode::InvalidInput, "two volumes a");
+  refused({scratch(), scratch()}, ErrorCode::InvalidInput, "two of this name");
+}
+
+TEST_F(StoragePlanTest, runsItsStepsInOrderAndStopsAtTheFirstThatFails) {
+  auto set = scratch();
+  set.encrypt = true;
+  const auto made = plan({set});
+  std::vector<std::string> ran;
+  const StorageTool tool = [&ran](const StorageStep& step, const std::string& key) -> Result<void> {
+    ran.push_back(step.program);
+    if (step.needs_key) {
+      EXPECT_EQ(key, "secret");
+    }
+    if (step.may_fail) return fail(ErrorCode::Internal, "there is no array");
+    if (step.program == "mkfs.xfs") return fail(ErrorCode::Internal, "Input/output error");
+    return {};
+  };
+  const auto done = runStorage(*made, {{"scratch", "secret"}}, tool, [](const std::string&) {});
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().str(), testing::AllOf(HasSubstr("file system for /scratch"), HasSubstr("Input/output error")));
+  EXPECT_EQ(ran.back(), "mkfs.xfs") << "nothing is called finished after that";
+  EXPECT_FALSE(runStorage(*made, {}, [](const StorageStep&, const std::string&) { return Result<void>(); }, [](const std::string&) {})) << "never without its key";
+}
+
+TEST_F(StoragePlanTest, theInstalledSystemFindsItAll) {
+  test::TempFolder root;
+  auto set = scratch();
+  set.encrypt = true;
+  const auto made = plan({set});
+  auto configured = configureStorage(root.path(), *made, {{"scratch", "secret"}});
+  ASSERT_FALSE(configured);
+  EXPECT_THAT(configured.error().text(), HasSubstr("mdadm")) << "a package that the image lacks is named";
+  ASSERT_TRUE(io::makeDirs(root / "usr/sbin"));
+  for (const char* program : {"mdadm", "cryptsetup"}) ASSERT_TRUE(io::writeFileAtomic(root.path() / "usr/sbin" / program, ""));
+  ASSERT_TRUE(io::makeDirs(root / "etc"));
+  ASSERT_TRUE(io::writeFileAtomic(root / "etc/fstab", "PARTUUID=x / ext4 defaults 0 1\n"));
+  configured = configureStorage(root.path(), *made, {{"scratch", "secret"}});
+  ASSERT_TRUE(configured) << configured.error().str();
+  EXPECT_EQ(*io::readFile(root / "etc/fstab"), "PARTUUID=x / ext4 defaults 0 1\n" + made->fstab[0] + "\n");
+  EXPECT_EQ(*io::readFile(root / "etc/mdadm/mdadm.conf"), made->mdadm[0] + "\n");
+  EXPECT_EQ(*io::readFile(root / "etc/crypttab"), made->crypttab[0] + "\n");
+  EXPECT_EQ(*io::readFile(root / "etc/muster/keys/scratch.key"), "secret");
+  EXPECT_EQ(std::filesystem::status(root / "etc/muster/keys/scratch.key").permissions(), std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  EXPECT_TRUE(std::filesystem::is_directory(root / "scratch"));
+}
+
+TEST(UserData, becomesASeedOfCloudInit) {
+  test::TempFolder root;
+  WriteImageParams params;
+  params.hostname = "gpu001";
+  params.digest = std::string(64, 'd');
+  EXPECT_TRUE(configureUserData(root.path(), params)) << "nothing to do";
+  params.user_data = "#cloud-config\nruncmd: [true]\n";
+  EXPECT_EQ(configureUserData(root.path(), params).error().code(), ErrorCode::InvalidInput) << "an image without cloud-init";
+  ASSERT_TRUE(io::makeDirs(root / "usr/bin"));
+  ASSERT_TRUE(io::writeFileAtomic(root / "usr/bin/cloud-init", ""));
+  ASSERT_TRUE(configureUserData(root.path(), params));
+  EXPECT_EQ(*io::readFile(root / "var/lib/cloud/seed/nocloud/user-data"), params.user_data);
+  EXPECT_THAT(*io::readFile(root / "var/lib/cloud/seed/nocloud/meta-data"), HasSubstr("\"local-hostname\":\"gpu001\""));
+}
+
+TEST(DiskRule, knowsSizesInTheUnitsOfVendors) {
+  const std::vector<DiskInfo> disks{{"/dev/a", "A", "", 480'103'981'056}, {"/dev/b", "B", "", 3'840'755'982'336}};
+  const auto fits = [&disks](const char* text) {
+    std::string names;
+    for (const auto* disk : DiskRule::parse(text)->fitting(disks)) names += disk->serial;
+    return names;
+  };
+  EXPECT_EQ(fits("size:400GB-500GB"), "A");
+  EXPECT_EQ(fits("size:3.8TB-"), "B");
+  EXPECT_EQ(fits("size:1GiB-4TiB"), "AB");
+  EXPECT_EQ(fits("smallest"), "A");
+  EXPECT_EQ(fits("serial:B"), "B");
+  EXPECT_EQ(fits(""), "AB");
+  for (const char* wrong : {"size:", "size:3TB", "size:5TB-3TB", "size:3-4", "size:-1TB-3TB", "sda", "serial:", "size:nanTB-"})
+    EXPECT_FALSE(DiskRule::parse(wrong)) << wrong;
+}
+
+}  // namespace
+}  // namespace muster::agent
