@@ -82,10 +82,17 @@ WallTime SystemClock::now() const { return std::chrono::floor<std::chrono::milli
 
 std::chrono::steady_clock::time_point SystemClock::steady() const { return std::chrono::steady_clock::now(); }
 
-Task<void> SystemClock::sleep(std::chrono::milliseconds duration) {
+Task<void> Clock::sleep(std::chrono::milliseconds duration) {
+  auto wait = rest(duration);
+  if (!co_await std::move(wait)) throw boost::system::system_error(asio::error::operation_aborted);
+}
+
+Task<bool> SystemClock::rest(std::chrono::milliseconds duration) {
   asio::steady_timer timer(co_await asio::this_coro::executor, duration);
-  auto wait = timer.async_wait(asio::use_awaitable);
+  boost::system::error_code error;
+  auto wait = timer.async_wait(asio::redirect_error(asio::use_awaitable, error));
   co_await std::move(wait);
+  co_return !error;
 }
 
 // A sleeper is a timer that never expires; waking it is cancelling it. The flag tells that from a real cancellation.
@@ -116,7 +123,7 @@ FakeClock::~FakeClock() = default;
 WallTime FakeClock::now() const { return state_->now; }
 std::chrono::steady_clock::time_point FakeClock::steady() const { return std::chrono::steady_clock::time_point(state_->elapsed); }
 
-Task<void> FakeClock::sleep(std::chrono::milliseconds duration) {
+Task<bool> FakeClock::rest(std::chrono::milliseconds duration) {
   auto state = state_;
   auto executor = co_await asio::this_coro::executor;
   auto sleeper = std::make_shared<State::Sleeper>(State::Sleeper{asio::steady_timer(executor)});
@@ -134,7 +141,7 @@ Task<void> FakeClock::sleep(std::chrono::milliseconds duration) {
   boost::system::error_code error;
   auto wait = sleeper->timer.async_wait(asio::redirect_error(asio::use_awaitable, error));
   co_await std::move(wait);
-  if (!sleeper->woken) throw boost::system::system_error(asio::error::operation_aborted);
+  co_return sleeper->woken;
 }
 
 void FakeClock::advance(std::chrono::milliseconds duration) { state_->moveTo(state_->elapsed + duration); }

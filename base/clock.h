@@ -22,14 +22,17 @@ class Clock {
   virtual WallTime now() const = 0;
   /// Never goes back; for durations.
   virtual std::chrono::steady_clock::time_point steady() const = 0;
-  virtual Task<void> sleep(std::chrono::milliseconds duration) = 0;
+  /// Waits. Answers whether the time has passed; false: it was cancelled.
+  virtual Task<bool> rest(std::chrono::milliseconds duration) = 0;
+  /// The same for whoever cannot go on when cancelled: throws operation_aborted then.
+  Task<void> sleep(std::chrono::milliseconds duration);
 };
 
 class SystemClock final : public Clock {
  public:
   WallTime now() const override;
   std::chrono::steady_clock::time_point steady() const override;
-  Task<void> sleep(std::chrono::milliseconds duration) override;
+  Task<bool> rest(std::chrono::milliseconds duration) override;
 };
 
 /// Virtual time for tests: sleepers wake in order as `advance` (or `runUntilIdle` of the test harness) moves it on.
@@ -39,7 +42,7 @@ class FakeClock final : public Clock {
   ~FakeClock() override;
   WallTime now() const override;
   std::chrono::steady_clock::time_point steady() const override;
-  Task<void> sleep(std::chrono::milliseconds duration) override;
+  Task<bool> rest(std::chrono::milliseconds duration) override;
   void advance(std::chrono::milliseconds duration);
   /// Moves straight to the next sleeper. False when nobody sleeps.
   bool advanceToNext();

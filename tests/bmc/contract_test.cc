@@ -89,11 +89,13 @@ class FastClock final : public Clock {
  public:
   WallTime now() const override { return real_.now(); }
   std::chrono::steady_clock::time_point steady() const override { return start_ + kSpeed * (real_.steady() - start_); }
-  Task<void> sleep(std::chrono::milliseconds duration) override {
+  Task<bool> rest(std::chrono::milliseconds duration) override {
+    bool passed = true;
     do {
-      auto nap = real_.sleep(duration / kSpeed);
-      co_await std::move(nap);
-    } while (held);
+      auto nap = real_.rest(duration / kSpeed);
+      passed = co_await std::move(nap);
+    } while (held && passed);
+    co_return passed;
   }
   bool held = false;
 

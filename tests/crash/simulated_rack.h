@@ -41,7 +41,7 @@ class JumpyClock final : public Clock {
   explicit JumpyClock(FakeClock& time) : time_(time) {}
   WallTime now() const override { return time_.now() + offset; }
   std::chrono::steady_clock::time_point steady() const override { return time_.steady(); }
-  Task<void> sleep(std::chrono::milliseconds duration) override { return time_.sleep(duration); }
+  Task<bool> rest(std::chrono::milliseconds duration) override { return time_.rest(duration); }
   std::chrono::milliseconds offset{0};
 
  private:

@@ -16,10 +16,10 @@ class StepClock final : public Clock {
   std::chrono::steady_clock::time_point steady() const override {
     return std::chrono::steady_clock::time_point(std::chrono::hours(1)) + passed_;
   }
-  Task<void> sleep(std::chrono::milliseconds duration) override {
+  Task<bool> rest(std::chrono::milliseconds duration) override {
     sleeps.push_back(duration);
     passed_ += duration;
-    co_return;
+    co_return true;
   }
   void advance(std::chrono::milliseconds duration) { passed_ += duration; }
 
