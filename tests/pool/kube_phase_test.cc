@@ -368,7 +368,7 @@ class KubeRound : public KubeFixture {
       if (i <= 2) continue;  // they are there
       auto more = cluster_.nodes.front();
       more.name = NodeName(name);
-      cluster_.nodes.push_back(more);
+      cluster_.nodes.insert(cluster_.nodes.end() - 1, more);  // before login1: they are in order
       server_.addNode(name);
     }
     restart();
