@@ -79,17 +79,14 @@ void restartMachine(Mode mode) {
   if (::reboot(RB_AUTOBOOT) != 0) logWarning("agent", "the machine could not be restarted: {}", std::strerror(errno));
 }
 
-AgentSenses sensesOf(Mode mode, TaskTools tools) {
+AgentSenses sensesOf(Mode mode, TaskTools tools, std::shared_ptr<HealthSense> health) {
   AgentSenses senses;
   senses.hardware = [tools] { return inspect(tools); };
   senses.probes = [tools](std::set<std::string> watched) {
     watched.insert(kAlwaysProbed.begin(), kAlwaysProbed.end());
     return readProbes(tools, std::move(watched));
   };
-  if (mode == Mode::Disk) {
-    auto sense = std::make_shared<HealthSense>(tools);
-    senses.health = [sense] { return sense->look(); };
-  }
+  if (mode == Mode::Disk) senses.health = [health] { return health->look(); };
   senses.reboot = [mode] { restartMachine(mode); };
   senses.clients = [](io::TlsTrust trust) { return io::makeHttpClient(std::move(trust)); };
   return senses;
@@ -103,11 +100,12 @@ int serve(AgentOptions options) {
   TaskTools tools{options.root, options.mac, *processes, workers, clock};
   tools.disk_content = diskContent();
   Agent* self = nullptr;  // the handler that installs a system asks for its certificate by the agent's own session
-  auto handlers = makeHandlers(options.mode, tools);
+  auto health = std::make_shared<HealthSense>(tools, options.state_folder);
+  auto handlers = makeHandlers(options.mode, tools, [health](const auto& gpus) { health->gpusWereReset(gpus); });
   if (options.mode == Mode::Ram) {
     handlers[TaskKind::WriteImage] = imageHandler(tools, [&self](std::string csr_pem) { return self->certify(std::move(csr_pem)); });
   }
-  auto agent = Agent::create(options, std::move(handlers), sensesOf(options.mode, tools), clock);
+  auto agent = Agent::create(options, std::move(handlers), sensesOf(options.mode, tools, health), clock);
   if (!agent) {
     logWarning("agent", "{}", agent.error().str());
     return 1;

@@ -48,7 +48,7 @@ class Fleet final : public BmcFleet {
  public:
   Fleet(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock, Workers& workers, HttpClientFactory make_client, std::string libvirt_uri)
       : cluster_(cluster), store_(store), clock_(clock), workers_(workers), make_client_(std::move(make_client)), libvirt_uri_(std::move(libvirt_uri)),
-        requests_(clock, kRequests), uploads_(clock, kUploads), images_(workers) {}
+        requests_(clock, kRequests.under(cluster.limits.bmc_requests)), uploads_(clock, kUploads.under(cluster.limits.uploads)), images_(workers) {}
 
   Bmc& at(const NodeName& node) override {
     auto& slot = bmcs_[node];

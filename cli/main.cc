@@ -57,9 +57,14 @@ void addLifecycle(CLI::App& app, Parsed& p) {
   history_command->add_option("what", p.node, "A node, @cluster, or the beginning of a plan's hash; without it, all plans");
   history_command->add_option("--limit", p.limit, "At most so many actions or plans, the newest");
   auto* audit = app.add_subcommand("audit", "The log as evidence")->require_subcommand(1);
-  sub(*audit, "verify", "Check the chain of hashes; exit 1 when an entry was changed, removed, inserted or moved", p,
-      [&p] { return auditVerify(p.options, p.reason); })
-      ->add_option("--expect", p.reason, "A hash that was noted elsewhere: it must be in the chain");
+  auto* verify = sub(*audit, "verify", "Check the chain of hashes; exit 1 when an entry was changed, removed, inserted or moved", p,
+                     [&p] { return auditVerify(p.options, p.reason, p.file); });
+  verify->add_option("file", p.file, "An archive, instead of the log in the store");
+  verify->add_option("--expect", p.reason, "A hash that was noted elsewhere: it must be in the chain, an archive must end with it");
+  auto* archive = sub(*audit, "archive", "Move old entries into a file; the chain stays provable", p,
+                      [&p] { return auditArchive(p.options, p.reason, p.file); });
+  archive->add_option("--before", p.reason, "Entries older than this date (2026-01-31) or time")->required();
+  archive->add_option("--to", p.file, "A new file; the same one again goes on after a crash")->required();
   auto* wipe_command = sub(app, "wipe", "Allow that these nodes' disks are wiped once (journaled)", p,
                            [&p] { return allowWipe(p.options, p.selection.nodes, p.reason); });
   wipe_command->add_option("nodes", p.selection.nodes, "Hostlist")->required();
@@ -72,6 +77,7 @@ void addRollout(CLI::App& app, Parsed& p) {
   start->add_option("--change", p.rollout.change, "What becomes different: a fragment of an inventory (YAML)");
   start->add_option("--driver", p.rollout.driver, "A declared driver, in the place of the one of its kind");
   start->add_option("--nodes", p.rollout.nodes, "Hostlist")->required();
+  start->add_flag("--dry-run", p.rollout.dry_run, "Show waves, nodes and what would be done to them; nothing is written or begun");
   start->add_option("--canaries", p.rollout.canaries, "So many nodes go first")->check(CLI::Range(1, 10'000));
   start->add_option("--on-failure", p.rollout.on_failure, "What a failed gate does")->check(CLI::IsMember({"halt", "roll-back"}));
   start->add_option("--when-unclear", p.rollout.when_unclear, "What to do while nobody can tell whether nodes became slower")

@@ -52,6 +52,7 @@ struct RolloutPolicy {
   int max_failed_percent = 5;  ///< of a wave's nodes
   RegressionRule regression;
   OnFailure on_failure = OnFailure::Halt;
+  int soak_minutes = 0;  ///< a wave whose gate has passed is watched for so long before the next one begins
 };
 
 struct Change {

@@ -5,6 +5,7 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "inventory/keep.h"
+#include "inventory/limits.h"
 #include "inventory/storage.h"
 
 #include <chrono>
@@ -235,6 +236,7 @@ struct Cluster {
   LabSpec lab;
   CertificatePolicy certificates;
   KeepPolicy keep;
+  Limits limits;
   std::filesystem::path folder;  ///< where relative paths of the file start; paths in here are absolute already
   std::string digest;            ///< SHA-256 over the canonical content, hex; independent of comments and order of keys
 

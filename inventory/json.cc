@@ -73,6 +73,7 @@ class Writer {
     for (const auto& [name, pool] : cluster_.pools) out["pools"][name] = write(pool);
     for (const auto& [name, profile] : cluster_.profiles) out["profiles"][name] = write(profile);
     out["keep"] = write(cluster_.keep);
+    if (const auto limits = write(cluster_.limits); !limits.empty()) out["limits"] = limits;
     const LabSpec& lab = cluster_.lab;
     out["lab"] = {
         {"memory_mib", lab.memory_mib}, {"vcpus", lab.vcpus}, {"disk_gib", lab.disk_gib}, {"gpus", lab.gpus}, {"gpu_model", lab.gpu_model}};
@@ -227,19 +228,32 @@ class Writer {
     return out;
   }
 
+  static json write(const Limits& limits) {
+    json out = json::object();
+    if (limits.bmc_requests) out["bmc_requests"] = *limits.bmc_requests;
+    if (limits.uploads) out["uploads"] = *limits.uploads;
+    if (limits.imagings) out["imagings"] = *limits.imagings;
+    if (limits.restarts) out["restarts"] = *limits.restarts;
+    return out;
+  }
+
   static json write(const KeepPolicy& keep) {
     json symptoms = json::object(), repairs = json::array(), recovery = json::array();
-    for (const auto& rule : keep.symptoms)
+    for (const auto& rule : keep.symptoms) {
       symptoms[rule.name] = {{"action", word(rule.action)}, {"at_least", rule.at_least}, {"advice", rule.advice}};
+      if (rule.per_hour) symptoms[rule.name]["per_hour"] = *rule.per_hour;
+    }
     for (const auto repair : keep.repairs) repairs.push_back(repair == Repair::Reset ? "reset" : "reboot");
     for (const auto rung : keep.recovery) recovery.push_back(word(rung));
-    return {{"interval_seconds", keep.interval_seconds},
-            {"declaration_changed", keep.declaration_changed == OnDeclarationChange::Drain ? "drain" : "leave"},
-            {"breaker", {{"percent", keep.breaker.percent}, {"nodes", keep.breaker.nodes}}},
-            {"repairs", std::move(repairs)},
-            {"reboots", keep.reboots},
-            {"symptoms", std::move(symptoms)},
-            {"recovery", std::move(recovery)}};
+    json out = {{"interval_seconds", keep.interval_seconds},
+                {"declaration_changed", keep.declaration_changed == OnDeclarationChange::Drain ? "drain" : "leave"},
+                {"breaker", {{"percent", keep.breaker.percent}, {"nodes", keep.breaker.nodes}}},
+                {"repairs", std::move(repairs)},
+                {"reboots", keep.reboots},
+                {"symptoms", std::move(symptoms)},
+                {"recovery", std::move(recovery)}};
+    if (keep.rejoin_minutes) out["rejoin_minutes"] = *keep.rejoin_minutes;
+    return out;
   }
 
   const Cluster& cluster_;

@@ -1,6 +1,7 @@
 // KeepPolicy: what `muster keep` may do by itself. Everything that disturbs work beyond a drain has to be allowed here.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct SymptomRule {
   std::string name;  ///< "xid.79"; a trailing '*' stands for any ending
   HealthAction action = HealthAction::Drain;
   int at_least = 1;  ///< counted since the node's boot; fewer are only watched
+  std::optional<int> per_hour;  ///< instead: of the last hour; for counters that never go back
   std::string advice;
 };
 
@@ -39,6 +41,7 @@ struct KeepPolicy {
   std::vector<Repair> repairs;  ///< of drained nodes, by itself; empty: a person does them
   int reboots = 2;              ///< of one node for its symptoms before it is quarantined
   std::vector<SymptomRule> symptoms;
+  std::optional<int> rejoin_minutes;  ///< what keep drained rejoins when its reason has been gone for so long; absent: a person sees to it
   std::vector<Rung> recovery;   ///< rungs that may be taken without a person, in their own order; empty: none
 };
 

@@ -15,6 +15,7 @@ namespace muster::inventory {
 namespace {
 
 constexpr long long kMaxLifetimeHours = 24L * 366 * 5;
+constexpr int kMaxAtOnce = 16'384;
 
 // ---- networks
 
@@ -333,6 +334,18 @@ ObjectSpec make_labSpec() {
 }
 MUSTER_SPEC(labSpec)
 
+ObjectSpec make_limitsSpec() {
+  return Table<Limits>("limits", "limits",
+                       "Ceilings of what is under way at once, in the whole cluster. Below them the number is found by trying; say one "
+                       "only where something outside (power, a boot server, a BMC network) bears no more.")
+      .optional("bmc_requests", &Limits::bmc_requests, integer(1, kMaxAtOnce), "Requests to all BMCs together; 1024 where nothing is said.")
+      .optional("uploads", &Limits::uploads, integer(1, kMaxAtOnce), "Firmware files on their way to BMCs; 128.")
+      .optional("imagings", &Limits::imagings, integer(1, kMaxAtOnce), "Disks being written; 16384.")
+      .optional("restarts", &Limits::restarts, integer(1, kMaxAtOnce), "Machines that go down and come up again; 16384.")
+      .spec();
+}
+MUSTER_SPEC(limitsSpec)
+
 ObjectSpec make_certificatesSpec() {
   return Table<CertificatePolicy>("certificates", "certificates", "How long a node's certificate is good for.")
       .optional("lifetime_hours", &CertificatePolicy::lifetime, integer(1, kMaxLifetimeHours),
@@ -382,6 +395,7 @@ ObjectSpec make_clusterSpec() {
                });
   section(table, "certificates", false, object(certificatesSpec), "Certificates.", &Cluster::certificates);
   section(table, "keep", false, object(keepSpec), "The long-running controller.", &Cluster::keep);
+  section(table, "limits", false, object(limitsSpec), "How much at once.", &Cluster::limits);
   section(table, "lab", false, object(labSpec), "The virtual twin.", &Cluster::lab);
   return table.spec();
 }

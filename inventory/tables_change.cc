@@ -7,6 +7,7 @@ namespace muster::inventory {
 namespace {
 
 constexpr int kMaxCanaries = 10'000;
+constexpr int kMaxSoakMinutes = 7 * 24 * 60;
 
 ObjectSpec make_profileChangeSpec() {
   return Table<ProfileChange>("profile-change", "profile", "What becomes different of a profile; what is not named stays.")
@@ -90,6 +91,8 @@ ObjectSpec make_rolloutSpec() {
       .optional("max_failed_percent", &RolloutPolicy::max_failed_percent, integer(0, 100), "Of a wave's nodes; more stop the rollout.")
       .optional("regression", &RolloutPolicy::regression, object(regressionSpec), "When nodes count as slower than they were.")
       .optional("on_failure", &RolloutPolicy::on_failure, choice({"halt", "roll-back"}), "What a failed gate does.")
+      .optional("soak_minutes", &RolloutPolicy::soak_minutes, integer(0, kMaxSoakMinutes),
+                "After a wave has passed its gate: so long its nodes work in their pools, and are judged once more, before the next one begins.")
       .check(checkPolicy)
       .spec();
 }

@@ -15,6 +15,7 @@ constexpr int kShortestInterval = 2, kLongestInterval = 50;  ///< seconds; a nod
 constexpr int kMaxNodesOut = 100'000;
 constexpr int kMaxReboots = 10;
 constexpr int kMaxCount = 1'000'000;
+constexpr int kMaxRejoinMinutes = 7 * 24 * 60;
 
 constexpr TextFormat kSymptom{"a symptom, with '*' at its end for any ending", R"(^[a-z][a-z0-9.-]{0,62}[*]?$)", "xid.79"};
 
@@ -34,6 +35,8 @@ ObjectSpec make_symptomSpec() {
                 "watch: it is only kept. drain: out of the pool, for a person. reset, reboot: drained, then repaired if repairs allows it. "
                 "quarantine: kept out until a person lifts it. rma: quarantined, with the advice to send it back.")
       .optional("at_least", &SymptomRule::at_least, integer(1, kMaxCount), "So often since the node's boot; fewer are only watched.")
+      .optional("per_hour", &SymptomRule::per_hour, integer(1, kMaxCount),
+                "Instead of at_least, for counters of ports: so often within the last hour, as the agent counts it.")
       .optional("advice", &SymptomRule::advice, text(kText), "What a person does about it.")
       .spec();
 }
@@ -63,6 +66,9 @@ ObjectSpec make_keepSpec() {
       .optional("repairs", &KeepPolicy::repairs, listOf(choice({"reset", "reboot"})),
                 "Repairs of drained nodes that need no person; absent: none.")
       .optional("reboots", &KeepPolicy::reboots, integer(0, kMaxReboots), "Of one node for its symptoms, then it is quarantined.")
+      .optional("rejoin_minutes", &KeepPolicy::rejoin_minutes, integer(0, kMaxRejoinMinutes),
+                "A node that keep itself has drained passes its gates again and rejoins when its reason has been gone for so long; absent: a "
+                "person sees to it. Twice a day at most, and never from quarantine.")
       .optional("symptoms", &KeepPolicy::symptoms, mapOf(object(symptomSpec), kSymptom), "Rows for the action table, by symptom.")
       .optional("recovery", &KeepPolicy::recovery,
                 listOf(choice({"retry", "new-session", "bmc-reset", "power-cycle", "ac-cycle", "quarantine"})),

@@ -15,6 +15,7 @@ using nlohmann::json;
 constexpr std::size_t kNamedReasons = 5;
 constexpr std::string_view kCertificateFacet = "certificate";
 constexpr std::string_view kValid = "valid:";
+constexpr std::string_view kNoCertificate = "it has no certificate", kVoidCertificate = "its certificate is void: ";
 
 json evidenceOf(const Fact& fact) {
   auto parsed = json::parse(fact.evidence, nullptr, false);
@@ -74,7 +75,7 @@ std::optional<Exclusion> byCertificate(const inventory::Cluster& cluster, const 
   if (why.empty()) why = textOf(evidence, "error");
   Exclusion out;
   out.facet = {subject, fact->facet};
-  out.reason = why.empty() ? "it has no certificate" : "its certificate is void: " + why;
+  out.reason = why.empty() ? std::string(kNoCertificate) : std::string(kVoidCertificate) + why;
   out.evidence = fact->evidence;
   out.what_to_do = fmt::format("`muster plan --nodes {}` shows what it takes to certify it again, `muster apply` does it", subject.str());
   return out;
@@ -102,11 +103,18 @@ std::string Trip::text() const {
                      allowed, fmt::join(reasons, "; "));
 }
 
-std::optional<Exclusion> excluded(const inventory::Cluster& cluster, const inventory::Node& node, const FactSet& facts) {
+bool isAboutCertificate(std::string_view reason) { return reason.starts_with(kNoCertificate) || reason.starts_with(kVoidCertificate); }
+
+std::optional<Exclusion> sick(const inventory::Cluster& cluster, const inventory::Node& node, const FactSet& facts) {
   const Subject subject(node.name);
   auto out = byQuarantine(subject, facts);
   if (!out) out = byHealth(cluster, subject, facts);
-  if (!out) out = byCertificate(cluster, subject, facts);
+  return out;
+}
+
+std::optional<Exclusion> excluded(const inventory::Cluster& cluster, const inventory::Node& node, const FactSet& facts) {
+  auto out = sick(cluster, node, facts);
+  if (!out) out = byCertificate(cluster, Subject(node.name), facts);
   if (!out) return std::nullopt;
   out->node = node.name;
   out->pool = cluster.profileOf(node).pool;

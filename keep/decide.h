@@ -55,6 +55,11 @@ struct BreakerState {
 };
 using BreakerStates = std::map<std::string, BreakerState>;
 
+/// Why it may not by quarantine or health alone.
+std::optional<Exclusion> sick(const inventory::Cluster& cluster, const inventory::Node& node, const lifecycle::FactSet& facts);
+/// Whether a reason of keep's (without its prefix) speaks of the certificate.
+bool isAboutCertificate(std::string_view reason);
+
 /// Why this node may not take jobs by what is known of it; nothing: it may. Fails closed on a certificate that was looked for and is not there.
 std::optional<Exclusion> excluded(const inventory::Cluster& cluster, const inventory::Node& node, const lifecycle::FactSet& facts);
 

@@ -49,6 +49,8 @@ Result<HealthHistory> HealthHistory::read(lifecycle::Store& store, const NodeNam
   if (!all.is_object()) return fail(ErrorCode::Corrupt, "the health history of " + node.str() + " in the store is damaged");
   TRY(reboots, parse(all.value("reboots", json::array()), now));
   out.reboots_ = std::move(reboots);
+  TRY(gpu_resets, parse(all.value("gpu_resets", json::array()), now));
+  out.gpu_resets_ = std::move(gpu_resets);
   const auto seen = all.value("seen", json::object());
   for (const auto& [symptom, list] : seen.items()) {
     TRY(marks, parse(list, now));
@@ -72,10 +74,14 @@ bool HealthHistory::see(const std::string& symptom, const std::string& boot, Wal
 
 bool HealthHistory::rebooted(const std::string& intent, WallTime at) { return add(reboots_, intent, at); }
 
+bool HealthHistory::knowsGpuReset(const std::string& boot) const { return knows(gpu_resets_, boot); }
+
+bool HealthHistory::gpusReset(const std::string& boot, WallTime at) { return add(gpu_resets_, boot, at); }
+
 Result<void> HealthHistory::write(lifecycle::Store& store, const NodeName& node) const {
   json seen = json::object();
   for (const auto& [symptom, marks] : seen_) seen[symptom] = print(marks);
-  return store.putValue(keyOf(node), lifecycle::canonical({{"seen", std::move(seen)}, {"reboots", print(reboots_)}}));
+  return store.putValue(keyOf(node), lifecycle::canonical({{"seen", std::move(seen)}, {"reboots", print(reboots_)}, {"gpu_resets", print(gpu_resets_)}}));
 }
 
 }  // namespace muster::keep

@@ -31,11 +31,14 @@ class HealthHistory {
   /// Both answer whether something is new, so that nothing is written for what is known.
   bool see(const std::string& symptom, const std::string& boot, WallTime at);
   bool rebooted(const std::string& intent, WallTime at);
+  /// GPUs are reset once in a boot; what comes back after that needs the reboot.
+  bool knowsGpuReset(const std::string& boot) const;
+  bool gpusReset(const std::string& boot, WallTime at);
   Result<void> write(lifecycle::Store& store, const NodeName& node) const;
 
  private:
   std::map<std::string, std::vector<Mark>> seen_;
-  std::vector<Mark> reboots_;
+  std::vector<Mark> reboots_, gpu_resets_;
 };
 
 }  // namespace muster::keep

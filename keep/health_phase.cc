@@ -1,12 +1,16 @@
 #include "keep/health_phase.h"
 
 #include "keep/health_history.h"
+#include "keep/kernel_evidence.h"
 #include "keep/symptoms.h"
 #include "lifecycle/json.h"
 #include "lifecycle/quarantine.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
+#include <set>
 
 namespace muster::keep {
 namespace {
@@ -18,7 +22,8 @@ using std::chrono::seconds;
 constexpr std::array<std::string_view, 4> kGroups = {"gpu", "disk", "network", "system"};
 constexpr seconds kRebootExpected{300}, kRebootDeadline{1800}, kNoDeadline{60};
 constexpr std::string_view kBlind = "system.blind.";
-constexpr seconds kRebootTask{60};
+constexpr seconds kRebootTask{60}, kResetTask{300};
+constexpr std::string_view kGpuReset = "gpu-reset:";  ///< begins the operation of a repair that needs no reboot; then the boot
 constexpr std::chrono::milliseconds kBootPoll{5'000};
 constexpr std::size_t kNamedSymptoms = 4;  ///< in a fact's value; all of them are in its evidence
 
@@ -60,6 +65,10 @@ class HealthPhase final : public Phase {
   Result<std::vector<Judged>> judgeAll(const inventory::Node& node, const agent::AgentState& state, HealthHistory& history);
   Fact factOf(const inventory::Node& node, const agent::AgentState& state, std::string_view group, const std::vector<Judged>& all) const;
   Goal goalOf(const Subject& subject, const Fact& fact, const inventory::KeepPolicy& policy, int reboots) const;
+  std::vector<std::string> resettable(const Action& action, const FactSet& facts, const agent::AgentState& state, const HealthHistory& history) const;
+  Result<void> forgetPasses(const Subject& subject, const FactSet& facts);
+  Async<std::optional<Outcome>> resetGpus(NodeName node, Action action, ActContext& context);
+  Async<Outcome> reboot(NodeName node, Subject subject, ActContext& context);
 
   const inventory::Cluster& cluster_;
   agent::AgentGateway& agents_;
@@ -84,8 +93,9 @@ Result<std::vector<Judged>> HealthPhase::judgeAll(const inventory::Node& node, c
   bool news = false;
   for (auto& symptom : withBlindness(*state.health, cluster_.profileOf(node))) {
     const auto key = symptom.id + "@" + symptom.device;
-    auto verdict = judge(symptom, history.bootsBefore(key, state.boot_id), cluster_.keep.symptoms);
-    if (verdict.action >= HealthAction::Reset) news = history.see(key, state.boot_id, clock_.now()) || news;
+    const auto life = state.boot_id + (history.knowsGpuReset(state.boot_id) ? "+reset" : "");  // what comes back after a reset came back
+    auto verdict = judge(symptom, history.bootsBefore(key, life), cluster_.keep.symptoms);
+    if (verdict.action >= HealthAction::Reset) news = history.see(key, life, clock_.now()) || news;
     out.push_back({std::move(symptom), std::move(verdict)});
   }
   if (news) TRY_OK(history.write(store_, node.name));
@@ -133,7 +143,11 @@ Result<std::vector<Fact>> HealthPhase::look(const Subject& subject) {
   if (!state || state->mode != agent::Mode::Disk || !state->health) return facts;
   TRY(history, HealthHistory::read(store_, node->name, clock_.now()));
   TRY(all, judgeAll(*node, *state, history));
-  for (const auto group : kGroups) facts.push_back(factOf(*node, *state, group, all));
+  for (const auto group : kGroups) {
+    facts.push_back(factOf(*node, *state, group, all));
+    if (facts.back().value != kHealthy && !isOnlyBlind(symptomsOf(facts.back())))
+      TRY_OK(keepKernelLog(agents_, store_, *state, facts.back().value, clock_.now()));
+  }
   facts.push_back({subject, FacetName(std::string(kRebootsFacet)), std::to_string(history.reboots()), clock_.now(), "health history", ""});
   return facts;
 }
@@ -179,21 +193,84 @@ std::vector<Goal> HealthPhase::goals(const inventory::Cluster& cluster, const Su
   return out;
 }
 
-/// A reboot, counted before it is asked for; done when another boot of the installed system has told of its health. The gates' passes
-/// are from before the repair: they are forgotten, so that nothing joins on them.
+/// The GPUs that a reset alone may heal: all that is wrong asks for no more, and it was not tried in this boot.
+std::vector<std::string> HealthPhase::resettable(const Action& action, const FactSet& facts, const agent::AgentState& state, const HealthHistory& history) const {
+  std::set<std::string> gpus;
+  const auto* fact = facts.find(action.facet.subject, action.facet.facet);
+  if (!fact || actionWordOf(*fact) != toString(HealthAction::Reset) || fact->facet != facetOf("gpu") || history.knowsGpuReset(state.boot_id)) return {};
+  const auto evidence = nlohmann::json::parse(fact->evidence, nullptr, false);
+  const auto rows = evidence.is_object() ? evidence.value("symptoms", nlohmann::json::array()) : nlohmann::json::array();
+  for (const auto& row : rows) {
+    if (row.value("action", "") != toString(HealthAction::Reset)) continue;
+    const auto device = row.value("device", "");
+    if (device.empty()) return {};
+    gpus.insert(device);
+  }
+  return {gpus.begin(), gpus.end()};
+}
+
+/// The gates' passes are from before the repair: they are forgotten, so that nothing joins on them.
+Result<void> HealthPhase::forgetPasses(const Subject& subject, const FactSet& facts) {
+  std::vector<FacetName> passes;
+  for (const auto& fact : facts.of(subject))
+    if (fact.facet.str().starts_with("gate.")) passes.push_back(fact.facet);
+  return store_.forgetFacts(subject, passes);
+}
+
+/// Answers nothing when only a reboot is left. The agent refuses while anything uses the GPUs, and tells of its health anew with the end
+/// of the task.
+Async<std::optional<Outcome>> HealthPhase::resetGpus(NodeName node, Action action, ActContext& context) {
+  const auto state = agents_.state(node);
+  if (!state) co_return fail(ErrorCode::Unavailable, "the agent of " + node.str() + " does not answer, so its GPUs cannot be reset");
+  if (kGpuReset.size() + state->boot_id.size() != context.operation().size() || !context.operation().ends_with(state->boot_id))
+    co_return std::optional<Outcome>(Done{});  // another boot has begun meanwhile: that is more than a reset
+  CO_TRY(history, HealthHistory::read(store_, node, clock_.now()));
+  const auto gpus = resettable(action, context.facts(), *state, history);
+  if (gpus.empty()) co_return std::optional<Outcome>(Done{});  // they were reset before a crash; verify says whether it helped
+  context.progress(0.2, fmt::format("resetting {}", fmt::join(gpus, ", ")));
+  agent::AgentTask task{context.intentId() + "/gpu-reset", agent::TaskKind::ResetGpu, canonical({{"gpus", gpus}}), kResetTask};
+  auto ask = agents_.runTask(node, std::move(task));
+  const auto reset = co_await std::move(ask);
+  if (!reset && reset.error().canRetry()) co_return fail(reset.error());
+  if (!reset) {
+    context.progress(0.2, "a reboot has to do it: " + reset.error().str());
+    co_return std::optional<Outcome>();
+  }
+  if (history.gpusReset(state->boot_id, clock_.now())) CO_TRY_OK(history.write(store_, node));
+  co_return std::optional<Outcome>(Done{});
+}
+
+/// A repair. GPUs that a reset heals are reset; all else is a reboot, counted before it is asked for, done when another boot of the
+/// installed system has told of its health.
 Async<Outcome> HealthPhase::act(Action action, ActContext& context) {
   const auto node = action.facet.subject.node();
   const auto state = agents_.state(node);
-  if (context.operation().empty()) {
+  if (context.operation().empty() && state) {
+    CO_TRY(history, HealthHistory::read(store_, node, clock_.now()));
+    if (!resettable(action, context.facts(), *state, history).empty()) {
+      CO_TRY_OK(forgetPasses(action.facet.subject, context.facts()));
+      auto written = context.recordOperation(std::string(kGpuReset) + state->boot_id);
+      CO_TRY_OK(co_await std::move(written));
+    }
+  }
+  if (context.operation().starts_with(kGpuReset)) {
+    auto reset = resetGpus(node, action, context);
+    CO_TRY(outcome, co_await std::move(reset));
+    if (outcome) co_return std::move(*outcome);
+  }
+  auto work = reboot(node, action.facet.subject, context);
+  co_return co_await std::move(work);
+}
+
+Async<Outcome> HealthPhase::reboot(NodeName node, Subject subject, ActContext& context) {
+  const auto state = agents_.state(node);
+  if (context.operation().empty() || context.operation().starts_with(kGpuReset)) {
     if (!state) co_return fail(ErrorCode::Unavailable, "the agent of " + node.str() + " does not answer, so it cannot be told to reboot");
     CO_TRY(history, HealthHistory::read(store_, node, clock_.now()));
     if (!history.knowsReboot(context.intentId()) && history.reboots() >= cluster_.keep.reboots)
       co_return Blocked{fmt::format("{} reboots did not help {}; inspect it", history.reboots(), node.str())};
     if (history.rebooted(context.intentId(), clock_.now())) CO_TRY_OK(history.write(store_, node));
-    std::vector<FacetName> passes;
-    for (const auto& fact : context.facts().of(action.facet.subject))
-      if (fact.facet.str().starts_with("gate.")) passes.push_back(fact.facet);
-    CO_TRY_OK(store_.forgetFacts(action.facet.subject, passes));
+    CO_TRY_OK(forgetPasses(subject, context.facts()));
     auto written = context.recordOperation(state->boot_id);
     CO_TRY_OK(co_await std::move(written));
   }

@@ -52,6 +52,7 @@ Keeper::Keeper(KeeperServices services)
       engine_(services_.cluster, services_.all, services_.store, services_.clock, services_.sink),
       look_(services_.cluster, services_.light, services_.store, services_.clock, services_.sink),
       breakers_(services_.store),
+      rejoin_(services_.cluster, services_.all, services_.store, services_.clock, engine_),
       changed_(std::make_shared<Signal>()) {
   engine_.actFor(services_.origin);
 }
@@ -80,12 +81,17 @@ Async<Decision> Keeper::turn() {
   CO_TRY(seen, co_await std::move(look));
   CO_TRY(states, breakers_.read());
   auto decision = decide(services_.cluster, seen.facts, states);
-  CO_TRY_OK(settle(seen, decision));
+  rejoin_.notice(seen);
+  std::set<Subject> busy;
+  for (const auto& [id, action] : wanted_) busy.insert(action.facet.subject);
+  auto plan = rejoin_.due(std::move(busy));
+  CO_TRY(rejoining, co_await std::move(plan));
+  CO_TRY_OK(settle(seen, decision, std::move(rejoining)));
   co_return std::move(decision);
 }
 
 /// Everything that follows from a look, but the drains and repairs themselves.
-Result<void> Keeper::settle(const Seen& seen, const Decision& decision) {
+Result<void> Keeper::settle(const Seen& seen, const Decision& decision, Actions rejoining) {
   const auto now = services_.clock.now();
   for (const auto& trip : decision.trips) TRY_OK(breakers_.trip(trip, now));
   if (seen.troubles.empty()) TRY_OK(breakers_.forgetTheWell(decision.in_trouble));
@@ -93,12 +99,13 @@ Result<void> Keeper::settle(const Seen& seen, const Decision& decision) {
   for (const auto* list : {&decision.drain, &decision.hold})
     for (const auto& exclusion : *list) {
       if (!exclusion.hold) continue;
-      TRY(is_new, quarantine.hold(exclusion.node, {now, "muster keep", exclusion.reason, exclusion.evidence}));
-      (void)is_new;
+      // Where another controller works on the node the list has it all the same: only its finding is left out.
+      const auto held = quarantine.hold(exclusion.node, {now, "muster keep", exclusion.reason, exclusion.evidence});
+      if (!held && held.error().code() != ErrorCode::Conflict) return fail(held.error());
     }
   TRY_OK(raise(decision));
   TRY_OK(clearWhatIsOver(seen));
-  TRY_OK(want(seen, decision));
+  TRY_OK(want(seen, decision, std::move(rejoining)));
   return beat(decision, seen);
 }
 
@@ -110,10 +117,13 @@ Result<void> Keeper::raise(const Decision& decision) {
       auto [known, is_new] = raised_.try_emplace(exclusion.facet, exclusion.reason);
       if (!is_new && known->second == exclusion.reason) continue;
       known->second = exclusion.reason;
-      TRY_OK(services_.store.clearFindings(exclusion.facet));
+      auto cleared = services_.store.clearFindings(exclusion.facet);
       const auto severity = exclusion.facet.facet.str() == kCertificateFacet ? Severity::Warning : Severity::Error;
-      TRY_OK(services_.store.addFinding(
-          {exclusion.facet, severity, exclusion.reason, exclusion.evidence, exclusion.what_to_do, services_.clock.now()}));
+      const Finding finding{exclusion.facet, severity, exclusion.reason, exclusion.evidence, exclusion.what_to_do, services_.clock.now()};
+      auto raised = cleared ? services_.store.addFinding(finding) : cleared;
+      if (raised) continue;
+      raised_.erase(exclusion.facet);  // another controller works on the node: said when it has let go; the others are not kept waiting
+      if (raised.error().code() != ErrorCode::Conflict) return raised;
     }
   return {};
 }
@@ -127,7 +137,7 @@ Result<void> Keeper::clearWhatIsOver(const Seen& seen) {
       over.insert(finding.facet);
   for (const auto& facet : over) {
     raised_.erase(facet);
-    TRY_OK(services_.store.clearFindings(facet));
+    if (auto cleared = services_.store.clearFindings(facet); !cleared && cleared.error().code() != ErrorCode::Conflict) return cleared;
   }
   return {};
 }
@@ -157,6 +167,10 @@ std::map<std::string, Action> Keeper::actionsFor(const Seen& seen, const Decisio
   std::map<std::string, Action> now;
   for (const auto& [id, action] : wanted_) {
     const auto node = action.facet.subject.node();
+    if (action.reason.starts_with(kRejoin)) {
+      if (rejoin_.isRight(node)) now.emplace(id, action);
+      continue;
+    }
     const bool own_end = action.disruption != Disruption::Drain;  // repairs and recovery end by themselves
     if (own_end || decision.in_trouble.contains(node) || decision.unknown.contains(node)) now.emplace(id, action);
   }
@@ -211,7 +225,8 @@ Result<std::set<std::string>> Keeper::leftOver(const std::map<std::string, Actio
   TRY(open, services_.store.openIntents());
   for (const auto& intent : open) {
     const auto& action = intent.action;
-    const bool ours = action.reason.starts_with(kAdmission) || action.reason.starts_with(kRepair) || action.reason.starts_with(kRecovery);
+    const bool ours = action.reason.starts_with(kAdmission) || action.reason.starts_with(kRepair) || action.reason.starts_with(kRecovery) ||
+                      action.reason.starts_with(kRejoin);
     if (!ours || actions.contains(action.id) || action.facet.subject.isCluster() || decision.unknown.contains(action.facet.subject.node())) continue;
     out.insert(action.id);
     settled_subjects_.insert(action.facet.subject);
@@ -219,8 +234,10 @@ Result<std::set<std::string>> Keeper::leftOver(const std::map<std::string, Actio
   return out;
 }
 
-Result<void> Keeper::want(const Seen& seen, const Decision& decision) {
+Result<void> Keeper::want(const Seen& seen, const Decision& decision, Actions rejoining) {
   auto now = actionsFor(seen, decision);
+  for (auto& [id, action] : rejoining)
+    if (!isPatient(id)) now.try_emplace(id, std::move(action));
   TRY_OK(recover(seen, now));
   TRY(left, leftOver(now, decision));
   const bool same = now.size() == wanted_.size() &&

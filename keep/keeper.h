@@ -9,6 +9,7 @@
 #include "keep/breakers.h"
 #include "keep/look.h"
 #include "keep/recovery.h"
+#include "keep/rejoin.h"
 #include "lifecycle/coordinate.h"
 #include "lifecycle/engine.h"
 
@@ -51,10 +52,11 @@ class Keeper {
   };
   Task<void> lookForEver();
   Task<void> actForEver();
-  Result<void> settle(const Seen& seen, const Decision& decision);
+  using Actions = std::map<std::string, lifecycle::Action>;
+  Result<void> settle(const Seen& seen, const Decision& decision, Actions rejoining);
   Result<void> raise(const Decision& decision);
   Result<void> clearWhatIsOver(const Seen& seen);
-  Result<void> want(const Seen& seen, const Decision& decision);
+  Result<void> want(const Seen& seen, const Decision& decision, Actions rejoining);
   std::map<std::string, lifecycle::Action> actionsFor(const Seen& seen, const Decision& decision) const;
   Result<void> recover(const Seen& seen, std::map<std::string, lifecycle::Action>& now);
   bool isPatient(const std::string& id) const;
@@ -70,6 +72,7 @@ class Keeper {
   lifecycle::Engine engine_;
   LightLook look_;
   Breakers breakers_;
+  Rejoin rejoin_;
   std::map<std::string, lifecycle::Action> wanted_;
   std::set<std::string> settles_;  ///< action ids of intents of ours that nothing wants any more
   std::set<lifecycle::Subject> settled_subjects_;

@@ -3,6 +3,7 @@
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "keep/kernel_evidence.h"
 #include "lifecycle/history.h"
 #include "lifecycle/json.h"
 #include "lifecycle/quarantine.h"
@@ -100,6 +101,7 @@ Async<std::vector<RmaFile>> gatherRma(const inventory::Cluster& cluster, Store& 
   CO_TRY(actions, store.intentsOf(subject, kRmaActions));
   CO_TRY(held, Quarantine(store).find(node));
   CO_TRY(health, store.getValue("health." + node.str()));
+  CO_TRY(kernel_log, keptKernelLog(store, node));
   auto& bmc = bmcs.at(node);
   auto read_system = systemOf(bmc);
   CO_TRY(system, co_await std::move(read_system));
@@ -112,6 +114,7 @@ Async<std::vector<RmaFile>> gatherRma(const inventory::Cluster& cluster, Store& 
                                 {"serials.json", print(serialsOf(*declared, facts))},
                                 {"certificate.json", certificateOf(state, node.str())},
                                 {"health-history.json", health ? *health + "\n" : print(json::object())},
+                                {"kernel.log", std::move(kernel_log)},
                                 {"bmc-system.json", std::move(system)},
                                 {"bmc-event-log.json", std::move(event_log)},
                                 {"muster.log", logOf(state / "muster.log", node.str())}};

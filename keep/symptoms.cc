@@ -57,9 +57,9 @@ constexpr std::array kRows = {
     SymptomRow{"disk.failing", Rma, "the disk itself says that it fails: replace it", "SMART overall health, NVMe critical warning"},
     SymptomRow{"disk.worn", Watch, "plan the disk's replacement", "NVMe percentage used"},
 
-    SymptomRow{"network.link-flaps", Drain, "clean or replace the cable or transceiver, then look at the switch's port", kOurs, 10},
+    SymptomRow{"network.link-flaps", Drain, "clean or replace the cable or transceiver, then look at the switch's port", kOurs, 10, Watch, {}, 5},
     SymptomRow{"network.link-down", Drain, "plug in or replace the cable; look at the switch's port", kOurs},
-    SymptomRow{"network.errors", Watch, "look at the port's counters: `perfquery -x`", kOurs, 1000},
+    SymptomRow{"network.errors", Watch, "look at the port's counters: `perfquery -x`", kOurs, 1000, Watch, {}, 1000},
 
     SymptomRow{"system.fabric-manager", Drain, "start it and look at its log: `journalctl -u nvidia-fabricmanager`", "Fabric Manager user guide"},
     SymptomRow{"system.unit-failed", Watch, "`systemctl status` of the unit says why", kOurs},
@@ -72,6 +72,11 @@ constexpr std::array kRows = {
 bool fits(std::string_view pattern, std::string_view id) {
   if (!pattern.ends_with('*')) return pattern == id;
   return id.starts_with(pattern.substr(0, pattern.size() - 1));
+}
+
+/// A total since boot says little of a port: ten flaps in a year are none. Agents that tell no rate are judged by the total.
+bool isEnough(const agent::Symptom& symptom, std::uint64_t at_least, std::uint64_t per_hour) {
+  return per_hour > 0 && symptom.last_hour ? *symptom.last_hour >= per_hour : symptom.count >= at_least;
 }
 
 /// What a change of state has led to; the state before it is in the same line ("changed from 0x1 (GPU Reset Required) to 0x0 (None)").
@@ -95,12 +100,12 @@ Verdict judge(const agent::Symptom& symptom, int boots_before, const std::vector
   for (const bool exact : {true, false})
     for (const auto& rule : rules) {
       if (rule.name.ends_with('*') == exact || !fits(rule.name, symptom.id)) continue;
-      const bool enough = symptom.count >= static_cast<std::uint64_t>(rule.at_least);
+      const bool enough = isEnough(symptom, static_cast<std::uint64_t>(rule.at_least), static_cast<std::uint64_t>(rule.per_hour.value_or(0)));
       return {enough ? rule.action : Watch, rule.advice};
     }
   for (const auto& row : kRows) {
     if (!fits(row.symptom, symptom.id) || outcomeOf(symptom.text).find(row.text) == std::string_view::npos) continue;
-    if (symptom.count < row.at_least) return {Watch, std::string(row.advice)};
+    if (!isEnough(symptom, row.at_least, row.per_hour)) return {Watch, std::string(row.advice)};
     if (boots_before > 0 && row.again != Watch) return {row.again, std::string(kReturn)};
     return {row.action, std::string(row.advice)};
   }

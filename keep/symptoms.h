@@ -21,6 +21,7 @@ struct SymptomRow {
   std::uint64_t at_least = 1;                        ///< since the node's boot; fewer are only watched
   HealthAction again = HealthAction::Watch;          ///< when it comes back on the same device after a reset or reboot; Watch: as before
   std::string_view text = {};                        ///< only when the words hold this; such rows stand before the general one
+  std::uint64_t per_hour = 0;                        ///< of a port's counter, in the place of at_least where the agent tells a rate
 };
 std::span<const SymptomRow> symptomRows();
 

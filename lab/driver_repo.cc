@@ -57,8 +57,16 @@ Result<std::string> shell(const std::string& script, const path& folder) {
 }
 
 /// The simulated library with its driver version written in.
+path builtFile(const char* name) { return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib" / name; }
+
+Result<std::string> smi() {
+  auto bytes = io::readFile(builtFile("nvidia-smi"));
+  if (!bytes) return fail(bytes.error().within("the simulated nvidia-smi is not built (target muster_sim_nvidia_smi)"));
+  return bytes;
+}
+
 Result<std::string> libraryOf(const std::string& version) {
-  auto file = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib" / "libnvidia-ml.so.1";
+  auto file = builtFile("libnvidia-ml.so.1");
   auto bytes = io::readFile(file);
   if (!bytes) return fail(bytes.error().within("the simulated NVML is not built (target muster_sim_nvml)"));
   auto slot = bytes->find(kVersionMarker);
@@ -85,6 +93,9 @@ Result<void> buildNvmlPackage(const std::string& version, const path& work, cons
   TRY_OK(io::writeFileAtomic(root / "DEBIAN/control", control));
   TRY_OK(io::writeFileAtomic(root / "DEBIAN/postinst", kPostinst, 0755));
   TRY_OK(io::writeFileAtomic(library_file, library));
+  TRY(tool, smi());
+  TRY_OK(io::makeDirs(root / "usr/bin"));
+  TRY_OK(io::writeFileAtomic(root / "usr/bin/nvidia-smi", tool, 0755));
   io::Command build{.program = "dpkg-deb",
                     .args = {"--root-owner-group", "-Zgzip", "--build", root.string(),
                              (repo / fmt::format("muster-sim-nvml_{}_amd64.deb", package_version)).string()},
@@ -166,7 +177,8 @@ Result<void> buildDriverRepo(const std::filesystem::path& folder, Say say) {
     TRY(library, libraryOf(version));
     inputs += io::sha256Hex(library);
   }
-  inputs = io::sha256Hex(inputs + std::string(kPostinst) + rdma.string());
+  TRY(tool, smi());
+  inputs = io::sha256Hex(inputs + io::sha256Hex(tool) + std::string(kPostinst) + rdma.string());
   auto stamp = folder / ".inputs";
   if (auto before = io::readFile(stamp); before && *before == inputs) return {};
 

@@ -9,8 +9,10 @@
 // it gives way when the other side has changed.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace muster::lifecycle {
@@ -22,6 +24,12 @@ class AdaptiveLimit {
     std::size_t floor = 1;
     std::size_t start = 4;
     std::size_t ceiling = 1'024;
+    /// With a declared ceiling in the place of this one; it holds for floor and start too.
+    Bounds under(std::optional<int> declared) const {
+      if (!declared) return *this;
+      const auto most = static_cast<std::size_t>(std::max(*declared, 1));
+      return {std::min(floor, most), std::min(start, most), most};
+    }
   };
   explicit AdaptiveLimit(Bounds bounds);
 

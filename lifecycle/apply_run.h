@@ -20,8 +20,8 @@ class ApplyRun {
         hash_(plan_.hash()),
         steps_(plan_.actions.size()),
         places_(services.subjects_at_once),
-        resets_(services.clock, kResets),
-        wipes_(services.clock, kWipes),
+        resets_(services.clock, kResets.under(services.cluster.limits.restarts)),
+        wipes_(services.clock, kWipes.under(services.cluster.limits.imagings)),
         claims_(services) {}
   ApplyRun(const ApplyRun&) = delete;
 

@@ -154,6 +154,7 @@ std::string Explanation::text() const {
   line("observed", observed);
   line("last evidence", last_evidence);
   line("next step", next_step);
+  line("rollout", rollout);
   for (const auto& finding : findings) {
     line("finding", fmt::format("{}: {}", finding.facet.facet.str(), finding.text));
     line("", finding.what_to_do.empty() ? "" : "→ " + finding.what_to_do);
@@ -177,6 +178,7 @@ std::string Explanation::toJson() const {
                     {"last_evidence", last_evidence},
                     {"next_step", next_step},
                     {"unmet", unmet},
+                    {"rollout", rollout},
                     {"findings", std::move(found)},
                     {"events", std::move(events)}};
   return out.dump(2, ' ', false, json::error_handler_t::replace) + "\n";

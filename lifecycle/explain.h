@@ -32,6 +32,7 @@ struct Explanation {
   std::vector<Finding> findings;
   std::vector<std::string> unmet;  ///< "driver.nvidia: want '575.*', is '570.1' (seen 3 min ago)", in the order of the road
   std::vector<Event> recent;
+  std::string rollout;  ///< where the node stands in a rollout (rollout/standing.h); empty: in none
 
   bool asDeclared() const { return facet.empty(); }
   std::string text() const;  ///< several lines, without colours

@@ -79,8 +79,15 @@ struct AuditEntry {
   std::int64_t link = 0;  ///< its place in the chain, from 1 without gaps; 0: not chained
   std::string hash;
 };
+/// A place in the chain.
+struct AuditMark {
+  std::int64_t link = 0;
+  std::string hash;
+  friend bool operator==(const AuditMark&, const AuditMark&) = default;
+};
 struct AuditEnds {
-  std::int64_t begins_after = 0;  ///< sequence of the last event from before there was a chain
+  std::int64_t begins_after = 0;  ///< sequence of the last event from before there was a chain, or of the last that was archived
+  AuditMark archived;             ///< what the first entry that is here follows from; link 0: the chain begins here
   std::int64_t link = 0;          ///< of the newest entry
   std::string hash;
 };
@@ -144,6 +151,12 @@ class Store {
   /// The log with its hashes, by sequence.
   virtual Result<std::vector<AuditEntry>> auditTrail(std::int64_t after_sequence, std::size_t limit) = 0;
   virtual Result<AuditEnds> auditEnds() = 0;
+  /// Lets go of all events up to this one, which is in an archive that ends so; the chain goes on from `end`. One commit.
+  /// Errors: Conflict (the entry is not there, or has another hash: nothing is dropped)
+  virtual Result<void> dropArchived(std::int64_t through_sequence, const AuditMark& end) {
+    (void)through_sequence, (void)end;
+    return fail(ErrorCode::InvalidInput, "this store keeps its log as it is");
+  }
 
   /// Begins a session of this controller; what an earlier session of the same name held is free at once.
   virtual Result<void> signOn(const std::string& holder, std::chrono::milliseconds lease) = 0;

@@ -36,7 +36,7 @@ nlohmann::json deleteOptions(const Pod& pod) {
 }  // namespace
 
 KubeScheduler::KubeScheduler(inventory::KubernetesPool pool, kube::HttpFactory http, Clock& clock)
-    : pool_(std::move(pool)), taint_(kube::Taint::parse(pool_.taint)), clock_(clock), api_(pool_, std::move(http), clock) {}
+    : pool_(std::move(pool)), taint_(kube::Taint::parse(pool_.taint)), clock_(clock), api_(pool_, std::move(http), clock), roster_(api_, clock) {}
 
 std::string KubeScheduler::nameOf(const NodeName& node) const {
   return pool_.domain.empty() ? node.str() : node.str() + "." + pool_.domain;
@@ -52,14 +52,8 @@ bool KubeScheduler::isOrdered(const Node& node) const {
 }
 
 Async<std::optional<Node>> KubeScheduler::read(NodeName name) {
-  kube::Request request;
-  request.path = fmt::format("{}/{}", kNodes, nameOf(name));
-  auto ask = api_.send(std::move(request));
-  CO_TRY(answer, co_await std::move(ask));
-  if (answer.status == 404) co_return std::optional<Node>();
-  if (!answer.ok()) co_return fail(api_.failure(answer, "reading node " + nameOf(name)));
-  CO_TRY(node, Node::parse(answer.body));
-  co_return std::optional<Node>(std::move(node));
+  auto ask = roster_.node(nameOf(name));
+  co_return co_await std::move(ask);
 }
 
 /// Reads, changes, and begins anew when another writer was faster. Answers the node as it is then; nullopt: there is none.
@@ -77,8 +71,11 @@ Async<std::optional<Node>> KubeScheduler::change(NodeName name, std::string what
     request.query = {{"fieldManager", "muster"}, {"fieldValidation", "Strict"}};
     request.content_type = kube::kMergePatch;
     request.body = std::move(patch);
+    roster_.ordered();
     auto ask = api_.send(std::move(request));
-    CO_TRY(answer, co_await std::move(ask));
+    auto answered = co_await std::move(ask);
+    roster_.ordered();
+    CO_TRY(answer, std::move(answered));
     if (answer.status == 409 && conflicts < kMaxConflicts) continue;
     if (answer.status == 404) co_return std::optional<Node>();
     if (!answer.ok()) co_return fail(api_.failure(answer, fmt::format("{} node {}", what, nameOf(name))));
@@ -87,25 +84,27 @@ Async<std::optional<Node>> KubeScheduler::change(NodeName name, std::string what
   }
 }
 
-Async<std::vector<KubeScheduler::Judged>> KubeScheduler::podsOf(NodeName name, Node seen) {
-  std::vector<std::pair<std::string, std::string>> query = {{"fieldSelector", "spec.nodeName=" + nameOf(name)}};
-  auto ask = api_.list("/api/v1/pods", std::move(query));
-  CO_TRY(items, co_await std::move(ask));
-  std::vector<Judged> pods;
-  for (const auto& item : items) {
-    CO_TRY(pod, Pod::parse(item));
-    auto verdict = kube::judge(pod, seen, pool_.evict, clock_.now());
-    if (verdict.fate != Fate::None) pods.push_back({std::move(pod), std::move(verdict)});
+std::vector<KubeScheduler::Judged> KubeScheduler::judged(const std::vector<Pod>& pods, const Node& node) const {
+  std::vector<Judged> out;
+  for (const auto& pod : pods) {
+    auto verdict = kube::judge(pod, node, pool_.evict, clock_.now());
+    if (verdict.fate != Fate::None) out.push_back({pod, std::move(verdict)});
   }
-  co_return std::move(pods);
+  return out;
+}
+
+Async<std::vector<KubeScheduler::Judged>> KubeScheduler::podsOf(NodeName name, Node seen) {
+  auto ask = roster_.podsOf(nameOf(name));
+  CO_TRY(pods, co_await std::move(ask));
+  co_return judged(pods, seen);
 }
 
 Async<std::optional<Member>> KubeScheduler::look(NodeName name) {
-  auto ask = read(name);
-  CO_TRY(node, co_await std::move(ask));
-  if (!node) co_return std::optional<Member>();
-  auto list = podsOf(name, *node);
-  CO_TRY(pods, co_await std::move(list));
+  auto ask = roster_.look(nameOf(name));
+  CO_TRY(entry, co_await std::move(ask));
+  if (!entry) co_return std::optional<Member>();
+  const auto* node = &entry->node;
+  const auto pods = judged(entry->pods, *node);
   Member member;
   member.draining = node->unschedulable || node->has(taint_);
   member.takes_work = !member.draining && node->ready == Node::Ready::Yes;
@@ -208,7 +207,9 @@ Async<std::optional<std::string>> KubeScheduler::evict(Pod pod) {
                   {"metadata", {{"name", pod.name}, {"namespace", pod.name_space}}},
                   {"deleteOptions", deleteOptions(pod)}};
   auto ask = api_.send(std::move(request));
-  CO_TRY(answer, co_await std::move(ask));
+  auto answered = co_await std::move(ask);
+  roster_.ordered();
+  CO_TRY(answer, std::move(answered));
   if (answer.ok() || answer.status == 404) co_return std::optional<std::string>();
   if (const auto* budget = answer.cause("DisruptionBudget"))
     co_return fmt::format("{} is held by its disruption budget: {}", pod.str(), budget->message);
@@ -249,7 +250,9 @@ Async<bool> KubeScheduler::remove(Pod pod) {
   request.path = podPath(pod);
   request.body = deleteOptions(pod);
   auto ask = api_.send(std::move(request));
-  CO_TRY(answer, co_await std::move(ask));
+  auto answered = co_await std::move(ask);
+  roster_.ordered();
+  CO_TRY(answer, std::move(answered));
   if (!answer.ok() && answer.status != 404 && answer.status != 409) co_return fail(api_.failure(answer, "deleting pod " + pod.str()));
   co_return answer.ok();
 }

@@ -7,6 +7,7 @@
 #include "inventory/cluster.h"
 #include "pool/kube_api.h"
 #include "pool/kube_objects.h"
+#include "pool/kube_roster.h"
 #include "pool/scheduler.h"
 
 namespace muster::pool {
@@ -37,6 +38,7 @@ class KubeScheduler final : public Scheduler {
   std::string nameOf(const NodeName& node) const;
   Async<std::optional<kube::Node>> read(NodeName node);
   Async<std::optional<kube::Node>> change(NodeName node, std::string what, Change change);
+  std::vector<Judged> judged(const std::vector<kube::Pod>& pods, const kube::Node& node) const;
   Async<std::vector<Judged>> podsOf(NodeName node, kube::Node seen);
   Async<std::optional<std::string>> evict(kube::Pod pod);
   Async<bool> remove(kube::Pod pod);
@@ -48,6 +50,7 @@ class KubeScheduler final : public Scheduler {
   const kube::Taint taint_;
   Clock& clock_;
   kube::Api api_;
+  kube::Roster roster_;
 };
 
 }  // namespace muster::pool

@@ -1,6 +1,14 @@
 #include "serve/server.h"
 
+#include "base/log.h"
+
 #include <fmt/format.h>
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 namespace muster::serve {
 
@@ -12,6 +20,18 @@ constexpr std::chrono::hours kServerCertificateLifetime{24 * 365};
 constexpr std::chrono::seconds kIdleTimeout{90};
 constexpr std::size_t kPlainBodyBytes = 64u << 10;  ///< plain HTTP only serves files
 constexpr std::size_t kAgentBodyBytes = 16u << 20;  ///< poll with task reports
+/// An agent holds one connection, and for a moment two when all come back after a failure of the network.
+constexpr std::size_t kAgentConnections = 65'536;
+
+constexpr rlim_t kDescriptors = 2 * kAgentConnections;  ///< with BMCs, files and the store
+
+/// A shell's soft limit is 1,024: a fleet would be refused one by one. The hard limit is the administrator's word.
+void raiseDescriptorLimit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kDescriptors) return;
+  limit.rlim_cur = std::min(limit.rlim_max, kDescriptors);
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) logWarning("serve", "the limit of open files stays as it is: {}", std::strerror(errno));
+}
 
 class TwoListeners final : public Server {
  public:
@@ -40,6 +60,7 @@ Result<std::unique_ptr<io::HttpServer>> listen(const asio::any_io_executor& exec
 Result<std::unique_ptr<Server>> start(asio::any_io_executor executor, const inventory::Network& provisioning,
                                       const io::CertificateAuthority& ca, std::vector<io::Route> http_routes,
                                       std::vector<io::Route> https_routes) {
+  raiseDescriptorLimit();
   io::ServerOptions options;
   options.address = provisioning.controller.str();
   options.port = kHttpPort;
@@ -52,6 +73,7 @@ Result<std::unique_ptr<Server>> start(asio::any_io_executor executor, const inve
   options.client_ca_pem = ca.certificatePem();  // asked for, not required: a node that enrols has none yet
   options.admit_expired_clients = true;                // one that was away for long may renew; every other route sees no certificate
   options.max_body_bytes = kAgentBodyBytes;
+  options.max_connections = kAgentConnections;
   TRY(https, listen(executor, options, std::move(https_routes)));
   return std::make_unique<TwoListeners>(std::move(http), std::move(https));
 }

@@ -20,7 +20,9 @@ constexpr std::chrono::hours kRenewRetry{1};                 ///< while the cert
 constexpr std::size_t kMaxBootIdBytes = 4096;
 
 /// A pair test only uses the node: its two halves must run at the same time on two nodes, so neither may stand in a queue.
-bool changesNode(TaskKind kind) { return kind != TaskKind::Inspect && kind != TaskKind::Probe && kind != TaskKind::RdmaPair; }
+bool changesNode(TaskKind kind) {
+  return kind != TaskKind::Inspect && kind != TaskKind::Probe && kind != TaskKind::RdmaPair && kind != TaskKind::KernelLog;
+}
 
 /// Grows through the life of a boot, also across restarts of the agent.
 std::uint64_t bootMilliseconds() {

@@ -9,8 +9,10 @@ namespace muster::agent {
 
 std::string toJson(const HealthReport& report) {
   auto symptoms = nlohmann::json::array();
-  for (const auto& symptom : report.symptoms)
+  for (const auto& symptom : report.symptoms) {
     symptoms.push_back({{"id", symptom.id}, {"device", symptom.device}, {"count", symptom.count}, {"text", symptom.text}});
+    if (symptom.last_hour) symptoms.back()["last_hour"] = *symptom.last_hour;
+  }
   return nlohmann::json{{"symptoms", std::move(symptoms)}, {"sources", report.sources}}.dump(
       -1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -26,6 +28,7 @@ Result<HealthReport> parseHealthReport(std::string_view text) {
     symptom.device = each.text("device", kMaxNameBytes, true);
     symptom.count = each.unsignedNumber("count", std::numeric_limits<std::uint64_t>::max());
     symptom.text = each.text("text", kMaxSymptomTextBytes, true);
+    if (each.field("last_hour", true)) symptom.last_hour = each.unsignedNumber("last_hour", std::numeric_limits<std::uint64_t>::max());
     if (symptom.id.empty()) each.wrong("id", "is empty");
     TRY_OK(each.finish());
     report.symptoms.push_back(std::move(symptom));

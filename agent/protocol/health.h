@@ -4,8 +4,10 @@
 
 #include "base/result.h"
 
+#include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,12 +17,14 @@ namespace muster::agent {
 inline constexpr std::size_t kMaxSymptoms = 256;
 inline constexpr std::size_t kMaxSources = 32;
 inline constexpr std::size_t kMaxSymptomTextBytes = 512;
+inline constexpr std::chrono::hours kRateWindow{1};
 
 struct Symptom {
   std::string id;           ///< "xid.79", "disk.read-only"
   std::string device;       ///< "0000:18:00.0", "nvme0n1", "mlx5_0/1"; may be empty
   std::uint64_t count = 1;  ///< since the node's boot
   std::string text;         ///< what was seen, in the words of who said it
+  std::optional<std::uint64_t> last_hour;  ///< of a counter: how much of `count` is of the last hour (kRateWindow)
 
   friend bool operator==(const Symptom&, const Symptom&) = default;
 };

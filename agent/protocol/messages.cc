@@ -18,7 +18,7 @@ template <class E, std::size_t N>
 using Words = std::array<std::pair<E, std::string_view>, N>;
 
 constexpr Words<Mode, 2> kModes{{{Mode::Ram, "ram"}, {Mode::Disk, "disk"}}};
-constexpr Words<TaskKind, 9> kKinds{{{TaskKind::Inspect, "inspect"},
+constexpr Words<TaskKind, 11> kKinds{{{TaskKind::Inspect, "inspect"},
                                      {TaskKind::WriteImage, "write-image"},
                                      {TaskKind::InstallDriver, "install-driver"},
                                      {TaskKind::RunChecks, "run-checks"},
@@ -26,7 +26,9 @@ constexpr Words<TaskKind, 9> kKinds{{{TaskKind::Inspect, "inspect"},
                                      {TaskKind::JoinPool, "join-pool"},
                                      {TaskKind::LeavePool, "leave-pool"},
                                      {TaskKind::Reboot, "reboot"},
-                                     {TaskKind::Probe, "probe"}}};
+                                     {TaskKind::Probe, "probe"},
+                                     {TaskKind::ResetGpu, "reset-gpu"},
+                                     {TaskKind::KernelLog, "kernel-log"}}};
 constexpr Words<TaskPhase, 4> kPhases{
     {{TaskPhase::Queued, "queued"}, {TaskPhase::Running, "running"}, {TaskPhase::Done, "done"}, {TaskPhase::Failed, "failed"}}};
 constexpr Words<CheckStatus, 6> kStatuses{{{CheckStatus::Pass, "pass"},

@@ -52,7 +52,9 @@ enum class TaskKind {
   JoinPool,       ///< params {kind: slurm, conf, munge_key (base64)}; result {slurmd: version}
   LeavePool,      ///< params {}; stops slurmd
   Reboot,         ///< params {}; result {} before the machine goes down
-  Probe           ///< params {probes: [..]}; result {probe: value}
+  Probe,          ///< params {probes: [..]}; result {probe: value}
+  ResetGpu,       ///< params {gpus: [PCI address]}; result {reset: [PCI address]}; refused while anything uses them
+  KernelLog       ///< params {}; result {lines: [..]}: the end of what the kernel has said in this boot
 };
 std::string_view toString(TaskKind kind);                 ///< "write-image"
 Result<TaskKind> parseTaskKind(std::string_view text);

@@ -1,13 +1,28 @@
+#include "agent/tasks/kernel_log.h"
 #include "agent/tasks/tasks.h"
 
 namespace muster::agent {
 namespace {
 
 constexpr std::size_t kQuotedBytes = 1500;
+constexpr std::size_t kKernelLogBytes = 128u << 10;  ///< fits into a task's result, escaped
 
 Async<nlohmann::json> acceptReboot() { co_return nlohmann::json::object(); }
 
+Async<nlohmann::json> resetAndTell(TaskTools tools, nlohmann::json params, TaskContextPtr context,
+                                   std::function<void(const std::vector<std::string>&)> was_reset) {
+  auto work = resetGpus(tools, std::move(params), std::move(context));
+  CO_TRY(result, co_await std::move(work));
+  if (was_reset) was_reset(result.at("reset").get<std::vector<std::string>>());
+  co_return result;
+}
+
 }  // namespace
+
+Async<nlohmann::json> readKernelLog(TaskTools tools) {
+  CO_TRY(lines, kernelLinesOf(tools.root / "dev/kmsg", kKernelLogBytes));
+  co_return nlohmann::json{{"lines", std::move(lines)}};
+}
 
 Async<std::string> runTool(TaskTools tools, std::string program, std::vector<std::string> args, std::chrono::seconds timeout) {
   io::Command command;
@@ -24,7 +39,7 @@ Async<std::string> runTool(TaskTools tools, std::string program, std::vector<std
   co_return fail(ErrorCode::Internal, fmt::format("{} ended with {}: {}", words, exit.code, said));
 }
 
-TaskHandlers makeHandlers(Mode mode, TaskTools tools) {
+TaskHandlers makeHandlers(Mode mode, TaskTools tools, std::function<void(const std::vector<std::string>&)> was_reset) {
   TaskHandlers handlers;
   handlers[TaskKind::Inspect] = [tools](nlohmann::json, TaskContextPtr) { return runInspect(tools); };
   handlers[TaskKind::Probe] = [tools](nlohmann::json params, TaskContextPtr) { return runProbe(tools, std::move(params)); };
@@ -43,6 +58,10 @@ TaskHandlers makeHandlers(Mode mode, TaskTools tools) {
     return joinPool(tools, std::move(params), std::move(context));
   };
   handlers[TaskKind::LeavePool] = [tools](nlohmann::json, TaskContextPtr context) { return leavePool(tools, std::move(context)); };
+  handlers[TaskKind::ResetGpu] = [tools, was_reset](nlohmann::json params, TaskContextPtr context) {
+    return resetAndTell(tools, std::move(params), std::move(context), was_reset);
+  };
+  handlers[TaskKind::KernelLog] = [tools](nlohmann::json, TaskContextPtr) { return readKernelLog(tools); };
   return handlers;
 }
 

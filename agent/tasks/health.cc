@@ -2,6 +2,7 @@
 
 #include "agent/protocol/json_reader.h"
 #include "base/io/files.h"
+#include "base/log.h"
 
 #include <algorithm>
 #include <array>
@@ -17,6 +18,7 @@ constexpr std::chrono::seconds kToolLimit{10};
 constexpr std::size_t kMaxSysfsBytes = 64u << 10;
 constexpr std::size_t kMaxMountsBytes = 1u << 20;
 constexpr int kWornPercent = 100;
+constexpr const char* kBootId = "proc/sys/kernel/random/boot_id";
 constexpr std::string_view kFabricManager = "nvidia-fabricmanager.service";
 constexpr std::array<std::string_view, 10> kNoDisks = {"loop", "ram", "zram", "dm-", "sr", "md", "nbd", "fd", "mmcblk", "vd"};
 
@@ -119,6 +121,47 @@ Task<HealthReport> HealthSense::look() {
   co_return report;
 }
 
+std::uint64_t RateWindow::lastHour(std::uint64_t value, std::chrono::seconds up_for) {
+  if (seen_.empty()) seen_.emplace_back(std::chrono::seconds(0), up_for < kRateWindow ? 0 : value);
+  if (value < seen_.back().second) seen_.assign(1, {up_for, 0});  // the port's driver began anew
+  // What is older than the window is of use only as the value that it began with.
+  while (seen_.size() > 1 && seen_[1].first + kRateWindow <= up_for) seen_.pop_front();
+  const auto before = seen_.front().second;
+  if (seen_.back().first + std::chrono::minutes(1) <= up_for) seen_.emplace_back(up_for, value);
+  return value - before;
+}
+
+HealthSense::HealthSense(TaskTools tools, std::filesystem::path state)
+    : tools_(std::move(tools)), marks_file_(state.empty() ? state : state / "gpu-resets.json") {
+  if (marks_file_.empty()) return;
+  auto text = io::readFile(marks_file_, kMaxSysfsBytes);
+  const auto known = text ? json::parse(*text, nullptr, false) : json();
+  if (!known.is_object() || known.value("boot", "") != textOf(tools_.root / kBootId)) return;
+  const auto marks = known.value("over", json::object());
+  std::map<std::string, std::uint64_t> over;
+  for (const auto& [device, sequence] : marks.items())
+    if (sequence.is_number_unsigned()) over[device] = sequence.get<std::uint64_t>();
+  log_.setOver(std::move(over));
+}
+
+void HealthSense::gpusWereReset(const std::vector<std::string>& devices) {
+  (void)log_.read(tools_.root / "dev/kmsg");  // what was said until now belongs to the past
+  for (const auto& device : devices) log_.forgetGpu(device);
+  gpus_.reset();
+  if (marks_file_.empty()) return;
+  const json marks{{"boot", textOf(tools_.root / kBootId)}, {"over", log_.overUpTo()}};
+  if (auto kept = io::writeFileAtomic(marks_file_, marks.dump(), 0600); !kept)
+    logWarning("agent", "{}; after a restart of the agent old messages of the reset GPUs count again", kept.error().str());
+}
+
+void HealthSense::counter(HealthReport& report, Symptom symptom) {
+  const auto uptime = textOf(tools_.root / "proc/uptime");
+  double seconds = 0;
+  std::from_chars(uptime.data(), uptime.data() + uptime.size(), seconds);
+  symptom.last_hour = windows_[symptom.id + "@" + symptom.device].lastHour(symptom.count, std::chrono::seconds(static_cast<long>(seconds)));
+  if (symptom.count > 0) report.symptoms.push_back(std::move(symptom));  // zeros are counted too: the window begins with them
+}
+
 void HealthSense::kernel(HealthReport& report) {
   const auto read = log_.read(tools_.root / "dev/kmsg");
   report.sources["kernel"] = read ? std::string(kSourceOk) : read.error().str();
@@ -199,21 +242,21 @@ void HealthSense::network(HealthReport& report) {
       if (state.find("ACTIVE") != std::string::npos) active_ports_.insert(id);
       if (state.find("ACTIVE") == std::string::npos && active_ports_.contains(id))
         report.symptoms.push_back({"network.link-down", id, 1, "the port was active, now it is: " + state});
-      if (const auto flaps = numberOf(folder / "counters/link_downed"); flaps > 0)
-        report.symptoms.push_back({"network.link-flaps", id, flaps, fmt::format("its link went down {} times", flaps)});
+      const auto flaps = numberOf(folder / "counters/link_downed");
+      counter(report, {"network.link-flaps", id, flaps, fmt::format("its link went down {} times", flaps), {}});
       const auto errors = numberOf(folder / "counters/symbol_error") + numberOf(folder / "counters/port_rcv_errors");
-      if (errors > 0) report.symptoms.push_back({"network.errors", id, errors, fmt::format("{} symbol and receive errors", errors)});
+      counter(report, {"network.errors", id, errors, fmt::format("{} symbol and receive errors", errors), {}});
     }
 }
 
 /// Ethernet ports with hardware behind them; bridges and the like have no `device`.
-void HealthSense::netDevices(HealthReport& report) const {
+void HealthSense::netDevices(HealthReport& report) {
   const auto folder = tools_.root / "sys/class/net";
   std::error_code ignored;
   for (const auto& name : namesIn(folder)) {
     if (!fs::exists(folder / name / "device", ignored)) continue;
-    if (const auto flaps = numberOf(folder / name / "carrier_down_count"); flaps > 1)  // one is the boot's own
-      report.symptoms.push_back({"network.link-flaps", name, flaps - 1, fmt::format("its carrier went {} times", flaps)});
+    const auto flaps = numberOf(folder / name / "carrier_down_count");  // one is the boot's own
+    counter(report, {"network.link-flaps", name, std::max<std::uint64_t>(flaps, 1) - 1, fmt::format("its carrier went {} times", flaps), {}});
   }
 }
 

@@ -6,6 +6,7 @@
 #include "agent/tasks/kernel_log.h"
 #include "agent/tasks/tasks.h"
 
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -20,22 +21,39 @@ std::vector<Symptom> parseUnits(std::string_view shown, std::string_view failed)
 
 inline constexpr int kSilencesMeant = 3;  ///< one slow answer is no sickness; so many in a row are
 
-class HealthSense {
+/// How much of a growing counter is of the last hour. Pure.
+class RateWindow {
  public:
-  explicit HealthSense(TaskTools tools) : tools_(std::move(tools)) {}
-  /// Bounded by the deadlines of the programs that it runs. What cannot be read is said in `sources`.
-  Task<HealthReport> look();
+  /// `up_for`: since the node's boot. The first value counts from boot, unless that is longer ago than the window.
+  std::uint64_t lastHour(std::uint64_t value, std::chrono::seconds up_for);
 
  private:
+  std::deque<std::pair<std::chrono::seconds, std::uint64_t>> seen_;  ///< one a minute at most
+};
+
+class HealthSense {
+ public:
+  /// `state`: a folder for what must outlive this agent in the same boot; empty: nothing does.
+  explicit HealthSense(TaskTools tools, std::filesystem::path state = {});
+  /// Bounded by the deadlines of the programs that it runs. What cannot be read is said in `sources`.
+  Task<HealthReport> look();
+  /// What was said of these GPUs up to now is over, also after a restart of the agent.
+  void gpusWereReset(const std::vector<std::string>& devices);
+
+ private:
+  /// A counter that never goes back, with how much of it is of the last hour.
+  void counter(HealthReport& report, Symptom symptom);
   void kernel(HealthReport& report);
   Task<void> gpus(HealthReport& report);
   Async<HealthReport> askGpus();
   Task<void> disks(HealthReport& report);
   void network(HealthReport& report);
-  void netDevices(HealthReport& report) const;
+  void netDevices(HealthReport& report);
   Task<void> units(HealthReport& report);
 
   const TaskTools tools_;
+  const std::filesystem::path marks_file_;
+  std::map<std::string, RateWindow> windows_;            ///< by symptom and device
   KernelLog log_;
   std::optional<HealthReport> gpus_;                     ///< the last answer
   int gpu_silences_ = 0;                                 ///< in a row

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <deque>
+#include <functional>
 
 namespace muster::agent {
 namespace {
@@ -89,13 +91,22 @@ void KernelLog::absorb(std::string_view line) {
   if (!record->by_kernel) return;
   auto symptom = symptomOf(record->text);
   if (!symptom) return;
+  if (const auto over = over_.find(symptom->device); over != over_.end() && record->sequence < over->second && symptom->id.starts_with("xid.")) return;
   auto [known, is_new] = seen_.try_emplace({symptom->id, symptom->device}, *symptom);
   if (is_new) return;
   ++known->second.count;
   known->second.text = std::move(symptom->text);  // the last word counts: a state may have gone back
 }
 
-Result<void> KernelLog::read(const std::filesystem::path& kmsg) {
+void KernelLog::forgetGpu(const std::string& device) {
+  over_[device] = next_;
+  std::erase_if(seen_, [&device](const auto& entry) { return entry.first.second == device && entry.first.first.starts_with("xid."); });
+}
+
+namespace {
+
+/// Calls `take` with every record that is there now.
+Result<void> readRecords(const std::filesystem::path& kmsg, const std::function<void(std::string_view)>& take) {
   const int fd = ::open(kmsg.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return fail(ErrorCode::Unavailable, fmt::format("{}: {}", kmsg.string(), std::strerror(errno)));
   const io::Fd closer(fd);
@@ -108,11 +119,39 @@ Result<void> KernelLog::read(const std::filesystem::path& kmsg) {
     if (got == 0) break;
     rest.append(buffer.data(), static_cast<std::size_t>(got));
     for (auto end = rest.find('\n'); end != std::string::npos; end = rest.find('\n')) {
-      absorb(std::string_view(rest).substr(0, end));
+      take(std::string_view(rest).substr(0, end));
       rest.erase(0, end + 1);
     }
   }
   return {};
+}
+
+}  // namespace
+
+Result<void> KernelLog::read(const std::filesystem::path& kmsg) {
+  return readRecords(kmsg, [this](std::string_view line) { absorb(line); });
+}
+
+Result<std::vector<std::string>> kernelLinesOf(const std::filesystem::path& kmsg, std::size_t max_bytes) {
+  std::deque<std::string> lines;
+  std::size_t bytes = 0;
+  TRY_OK(readRecords(kmsg, [&](std::string_view line) {
+    const auto record = parseKernelRecord(line);
+    if (!record || !record->by_kernel) return;
+    // "6,339,5140900,-;text": the third number is microseconds since boot.
+    const auto head = line.substr(0, line.find(';'));
+    auto time = head.substr(std::min(head.size(), head.find(',', head.find(',') + 1) + 1));
+    time = time.substr(0, time.find(','));
+    std::uint64_t microseconds = 0;
+    std::from_chars(time.data(), time.data() + time.size(), microseconds);
+    lines.push_back(fmt::format("[{:>12.6f}] {}", static_cast<double>(microseconds) / 1e6, record->text));
+    bytes += lines.back().size();
+    while (bytes > max_bytes && !lines.empty()) {
+      bytes -= lines.front().size();
+      lines.pop_front();
+    }
+  }));
+  return std::vector<std::string>(std::make_move_iterator(lines.begin()), std::make_move_iterator(lines.end()));
 }
 
 std::vector<Symptom> KernelLog::symptoms() const {

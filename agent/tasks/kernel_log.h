@@ -25,6 +25,9 @@ std::optional<KernelRecord> parseKernelRecord(std::string_view line);
 /// The symptom that a message of the kernel means; nothing for nearly all of them. Pure.
 std::optional<Symptom> symptomOf(std::string_view message);
 
+/// The last lines of the kernel's own, at most so many bytes: what a repair shop asks for. Errors: Unavailable
+Result<std::vector<std::string>> kernelLinesOf(const std::filesystem::path& kmsg, std::size_t max_bytes);
+
 /// Counts what was said since boot, also what has left the kernel's ring since it was read.
 class KernelLog {
  public:
@@ -32,9 +35,16 @@ class KernelLog {
   Result<void> read(const std::filesystem::path& kmsg);
   std::vector<Symptom> symptoms() const;
 
+  /// This GPU is as new: what was said of it up to now is over.
+  void forgetGpu(const std::string& device);
+  /// Up to which record each such GPU's past is over; to be kept for the next life of the agent in the same boot.
+  const std::map<std::string, std::uint64_t>& overUpTo() const { return over_; }
+  void setOver(std::map<std::string, std::uint64_t> over) { over_ = std::move(over); }
+
  private:
   void absorb(std::string_view line);
   std::uint64_t next_ = 0;
+  std::map<std::string, std::uint64_t> over_;
   std::map<std::pair<std::string, std::string>, Symptom> seen_;  ///< by id and device
 };
 

@@ -41,8 +41,13 @@ Async<nlohmann::json> leavePool(TaskTools tools, TaskContextPtr context);
 Async<nlohmann::json> runChecksApart(TaskTools tools, nlohmann::json params, TaskContextPtr context);
 Async<nlohmann::json> runRdmaPairApart(TaskTools tools, nlohmann::json params, TaskContextPtr context);
 
-/// All handlers that this mode allows; WriteImage is added by the caller.
-TaskHandlers makeHandlers(Mode mode, TaskTools tools);
+/// Nobody may use them; all of the node's where a Fabric Manager runs. Errors: NotFound (no such GPU answers), Conflict (in use)
+Async<nlohmann::json> resetGpus(TaskTools tools, nlohmann::json params, TaskContextPtr context);
+/// The end of the kernel's log of this boot.
+Async<nlohmann::json> readKernelLog(TaskTools tools);
+
+/// All handlers that this mode allows; WriteImage is added by the caller. `was_reset` is told which GPUs are as new.
+TaskHandlers makeHandlers(Mode mode, TaskTools tools, std::function<void(const std::vector<std::string>&)> was_reset = {});
 
 /// One program, to its end. Errors: its own, or a non-zero exit with the end of what it said
 Async<std::string> runTool(TaskTools tools, std::string program, std::vector<std::string> args, std::chrono::seconds timeout);

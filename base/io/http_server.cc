@@ -391,6 +391,7 @@ void startSession(const Shared& state, tcp::socket socket) {
 }
 
 Task<void> acceptLoop(Shared state) {
+  bool refusing = false;
   while (!state->stopped) {
     error_code error;
     auto accept = state->acceptor.async_accept(asio::redirect_error(asio::use_awaitable, error));
@@ -403,9 +404,10 @@ Task<void> acceptLoop(Shared state) {
       continue;
     }
     if (state->sessions.size() >= state->options.max_connections) {
-      logWarning("http", "{} connections are open: one more is refused", state->sessions.size());
+      if (!std::exchange(refusing, true)) logWarning("http", "{} connections are open: more are refused", state->sessions.size());
       continue;
     }
+    refusing = false;  // said once for each time that it is full: a storm would drown the log
     startSession(state, std::move(socket));
   }
 }

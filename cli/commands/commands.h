@@ -24,7 +24,9 @@ int status(const Options& options, bool watch);
 int why(const Options& options, const std::string& node);
 int events(const Options& options, const std::string& subject, std::size_t limit);
 int history(const Options& options, const std::string& what, std::size_t limit);
-int auditVerify(const Options& options, const std::string& expected);
+/// `file`: an archive instead of the store; empty: the store.
+int auditVerify(const Options& options, const std::string& expected, const std::filesystem::path& file);
+int auditArchive(const Options& options, const std::string& before, const std::filesystem::path& file);
 int allowWipe(const Options& options, const std::string& nodes, const std::string& reason);
 
 // rollouts
@@ -34,6 +36,7 @@ struct RolloutFlags {
   std::optional<int> canaries;
   std::string on_failure, when_unclear;  ///< in place of what the change file says; empty: as it says
   std::string wipe_reason, accept_reason;
+  bool dry_run = false;
 };
 int rolloutStart(const Options& options, const RolloutFlags& flags);
 int rolloutStatus(const Options& options);

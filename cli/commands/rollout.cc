@@ -111,13 +111,18 @@ Result<int> start(const Options& options, const RolloutFlags& flags) {
   TRY(change, readChange(source, *live));
   const auto policy = policyOf(change.policy, flags);
   live->add(id, std::move(change));
-  TRY(session, Session::open(options, std::move(live), Role::Acts, options.json));
+  TRY(session, Session::open(options, std::move(live), flags.dry_run ? Role::Looks : Role::Acts, options.json));
   auto& controller = *session->controller;
-  TRY_OK(lifecycle::dropAbsorbed(*session->live, controller.store()));
+  if (!flags.dry_run) TRY_OK(lifecycle::dropAbsorbed(*session->live, controller.store()));
   TRY(facts, lookAt(*session, nodes));
-  TRY(book, lifecycle::freezeRollout(*session->live, controller.phases(), controller.store(), facts,
-                                     {id, controller.clock().now(), userName(), hostName(), options.command_line, source.file.string(), source.text,
-                                      policy, flags.wipe_reason, nodes}));
+  TRY(book, lifecycle::draftRollout(*session->live, controller.phases(), controller.store(), facts,
+                                    {id, controller.clock().now(), userName(), hostName(), options.command_line, source.file.string(), source.text,
+                                     policy, flags.wipe_reason, nodes}));
+  if (flags.dry_run) {
+    std::cout << (options.json ? rolloutJson(book, {}) : frozenText(book) + touchedText(book) + "a rehearsal: nothing was written, nothing begun\n");
+    return int{kOk};
+  }
+  TRY_OK(book.begin());
   if (!options.json) std::cout << frozenText(book) << std::endl;
   return carryOn(*session, options, book, RolloutWay::Forward);
 }

@@ -5,6 +5,7 @@
 #include "inventory/hostlist.h"
 #include "keep/keeper.h"
 #include "lifecycle/explain.h"
+#include "lifecycle/rollout/standing.h"
 
 #include <iostream>
 #include <thread>
@@ -107,7 +108,12 @@ int why(const Options& options, const std::string& node) {
   const auto subject = lifecycle::Subject::parse(node);
   const auto gathered = lifecycle::gatherExplanation((*looking)->cluster(), controller.phases(), controller.store(), subject, controller.clock().now());
   if (!gathered) return report(gathered.error());
-  const auto explanation = lifecycle::explain(*gathered);
+  auto explanation = lifecycle::explain(*gathered);
+  if (!subject.isCluster()) {
+    auto standing = lifecycle::standingOf(controller.store(), subject.node(), controller.clock().now());
+    if (!standing) return report(standing.error());
+    explanation.rollout = std::move(*standing);
+  }
   std::cout << (options.json ? explanation.toJson() + "\n" : explanation.text());
   return kOk;
 }

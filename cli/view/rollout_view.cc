@@ -64,6 +64,18 @@ std::string frozenText(const RolloutBook& book) {
   return out;
 }
 
+std::string touchedText(const RolloutBook& book) {
+  std::map<std::string, std::vector<NodeName>> by_action;
+  for (const auto& wave : book.rollout().waves)
+    for (const auto& node : wave.nodes)
+      if (const auto* frozen = book.frozen(node))
+        for (const auto& action : frozen->actions)
+          by_action[fmt::format("{:<7} {} → {}", toString(action.disruption), action.id.substr(action.id.find('/') + 1), action.to)].push_back(node);
+  std::string out = "  what would be done:\n";
+  for (const auto& [what, nodes] : by_action) out += fmt::format("    {}   {} nodes: {}\n", what, nodes.size(), fold(nodes));
+  return out;
+}
+
 std::string rolloutText(const RolloutBook& book, const lifecycle::GivenOrder& order) {
   const auto& rollout = book.rollout();
   std::string out = fmt::format("rollout {}: {}{}\n", rollout.id, toString(rollout.state),
@@ -72,6 +84,7 @@ std::string rolloutText(const RolloutBook& book, const lifecycle::GivenOrder& or
   if (order.order != lifecycle::Order::None && rollout.state == lifecycle::RolloutState::Running)
     out += fmt::format("  told to {} by {}\n", toString(order.order), order.by);
   for (const auto& reason : rollout.reasons) out += "  " + reason + "\n";
+  if (rollout.soak_until && rollout.isOpen()) out += fmt::format("  wave '{}' is watched until {}\n", rollout.waves[rollout.wave].name, muster::toString(*rollout.soak_until));
   out += wavesText(book);
   for (const auto state : kStates) {
     const auto nodes = inState(book, state);

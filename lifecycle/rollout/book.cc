@@ -69,30 +69,32 @@ std::string RolloutBook::recordText(std::size_t record) const {
   return canonical({{"epoch", rollout_.epoch}, {"nodes", std::move(nodes)}});
 }
 
-Result<RolloutBook> RolloutBook::create(Store& store, Rollout rollout, std::map<NodeName, FrozenNode> frozen,
-                                        std::map<NodeName, NodeProgress> progress) {
+RolloutBook RolloutBook::draft(Store& store, Rollout rollout, std::map<NodeName, FrozenNode> frozen, std::map<NodeName, NodeProgress> progress) {
   RolloutBook book(store);
   book.rollout_ = std::move(rollout);
   book.frozen_ = std::move(frozen);
   book.progress_ = std::move(progress);
   book.number();
+  return book;
+}
+
+Result<void> RolloutBook::begin() {
   json frozen_text = json::object();
-  for (const auto& [node, what] : book.frozen_) frozen_text[node.str()] = toJson(what);
-  const auto& id = book.rollout_.id;
-  TRY_OK(store.putValue(book.key("frozen"), canonical(frozen_text)));
-  for (std::size_t record = 0; record < book.members_.size(); ++record) {
-    book.records_.push_back(book.recordText(record));
-    TRY_OK(store.putValue(recordKey(id, record), book.records_.back()));
+  for (const auto& [node, what] : frozen_) frozen_text[node.str()] = toJson(what);
+  const auto& id = rollout_.id;
+  TRY_OK(store_->putValue(key("frozen"), canonical(frozen_text)));
+  for (std::size_t record = 0; record < members_.size(); ++record) {
+    records_.push_back(recordText(record));
+    TRY_OK(store_->putValue(recordKey(id, record), records_.back()));
   }
-  book.text_ = canonical(toJson(book.rollout_));
-  TRY_OK(store.putValue(keyOf(id), book.text_));
-  TRY(before, store.getValue(kList));
+  text_ = canonical(toJson(rollout_));
+  TRY_OK(store_->putValue(keyOf(id), text_));
+  TRY(before, store_->getValue(kList));
   TRY(ids, idsFrom(before));
   ids.push_back(id);
-  TRY(listed, store.exchangeValue(kList, before, canonical(ids)));
+  TRY(listed, store_->exchangeValue(kList, before, canonical(ids)));
   if (!listed) return fail(ErrorCode::Conflict, "another rollout was started at the same moment; look at it with `muster rollout status`");
-  TRY_OK(store.putValue(kLast, id));
-  return book;
+  return store_->putValue(kLast, id);
 }
 
 Result<RolloutBook> RolloutBook::open(Store& store, const std::string& id) {

@@ -25,9 +25,11 @@ struct GivenOrder {
 
 class RolloutBook {
  public:
-  /// Errors: Conflict (another rollout was written meanwhile), those of the store. Until it is in the list, nothing has begun.
-  static Result<RolloutBook> create(Store& store, Rollout rollout, std::map<NodeName, FrozenNode> frozen,
-                                    std::map<NodeName, NodeProgress> progress);
+  /// A book that nobody has written down: to be looked at, or to be begun.
+  static RolloutBook draft(Store& store, Rollout rollout, std::map<NodeName, FrozenNode> frozen, std::map<NodeName, NodeProgress> progress);
+  /// Writes a draft down. Errors: Conflict (another rollout was written meanwhile), those of the store. Until it is in the list,
+  /// nothing has begun.
+  Result<void> begin();
   /// Errors: NotFound, Corrupt
   static Result<RolloutBook> open(Store& store, const std::string& id);
   static Result<std::vector<std::string>> list(Store& store);

@@ -2,6 +2,7 @@
 
 #include "base/io/crypto.h"
 #include "inventory/hostlist.h"
+#include "lifecycle/rollout/standing.h"
 
 #include <algorithm>
 
@@ -90,7 +91,7 @@ std::vector<std::string> beyondFrozen(const Plan& plan, const FrozenNode* frozen
   return out;
 }
 
-Result<RolloutBook> freezeRollout(LiveCluster& live, const Phases& phases, Store& store, const FactSet& facts, RolloutRequest request) {
+Result<RolloutBook> draftRollout(LiveCluster& live, const Phases& phases, Store& store, const FactSet& facts, RolloutRequest request) {
   TRY_OK(noOtherIsOpen(store));
   std::vector<NodeName> concerned;
   for (const auto& node : request.nodes)
@@ -125,6 +126,7 @@ Result<RolloutBook> freezeRollout(LiveCluster& live, const Phases& phases, Store
   }
   std::vector<NodeName> going;
   for (const auto& node : concerned) {
+    if (auto held = heldByPerson(facts, node); !held.empty() && frozen.contains(node)) progress[node] = {NodeState::Skipped, std::move(held), {}, {}};
     if (progress.contains(node)) continue;
     const bool any = frozen.contains(node);
     progress[node].state = any ? NodeState::Waiting : NodeState::Untouched;
@@ -138,7 +140,13 @@ Result<RolloutBook> freezeRollout(LiveCluster& live, const Phases& phases, Store
     return fail(ErrorCode::Conflict, fmt::format("no node can go; {}: {}", skipped->first.str(), skipped->second.why));
   rollout.waves = makeWaves(live.cluster(), going, request.policy);
   rollout.irreversible = whatStays(live, request.id, going);
-  return RolloutBook::create(store, std::move(rollout), std::move(frozen), std::move(progress));
+  return RolloutBook::draft(store, std::move(rollout), std::move(frozen), std::move(progress));
+}
+
+Result<RolloutBook> freezeRollout(LiveCluster& live, const Phases& phases, Store& store, const FactSet& facts, RolloutRequest request) {
+  TRY(book, draftRollout(live, phases, store, facts, std::move(request)));
+  TRY_OK(book.begin());
+  return book;
 }
 
 }  // namespace muster::lifecycle

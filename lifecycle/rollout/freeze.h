@@ -22,11 +22,14 @@ struct RolloutRequest {
 /// A new id, short enough to be typed.
 std::string newRolloutId();
 
-/// Makes the plan as if all these nodes had the change, and writes the rollout down; nothing is done to any node. Nodes whose
-/// declaration the change does not alter are left out, nodes whose plan is empty stay untouched, nodes that cannot go (something
-/// blocks an action) are skipped, each with its reason.
+/// Makes the plan as if all these nodes had the change; nothing is written and nothing is done to any node: `begin` of the draft starts
+/// it. Nodes whose declaration the change does not alter are left out, nodes whose plan is empty stay untouched, nodes that cannot go
+/// (something blocks an action, a person keeps them out of their pool) are skipped, each with its reason.
 /// Errors: InvalidInput (it concerns no node; all are blocked), Conflict (another rollout is open; the cluster itself has work
 ///         left), those of makePlan and of the store
+Result<RolloutBook> draftRollout(LiveCluster& live, const Phases& phases, Store& store, const FactSet& facts, RolloutRequest request);
+
+/// The same, written down.
 Result<RolloutBook> freezeRollout(LiveCluster& live, const Phases& phases, Store& store, const FactSet& facts, RolloutRequest request);
 
 /// Numbers of the node that were seen since `since`: in its facts' evidence, and how long its system took to start.

@@ -53,6 +53,7 @@ struct Rollout {
   RolloutWay way = RolloutWay::Forward;
   std::size_t wave = 0;                  ///< the one that is under way; waves.size(): all are through
   std::string accepted_by;               ///< the gate of `wave` counts as passed
+  std::optional<WallTime> soak_until;    ///< `wave` has passed its gate and is watched until then
   std::int64_t epoch = 0;                ///< grows with every runner: an older one cannot write any more
   std::vector<std::string> reasons;      ///< why it stands
   std::vector<GateReport> gates;

@@ -81,7 +81,8 @@ json write(const inventory::RolloutPolicy& policy) {
             {"tolerated_slower_percent", slower.tolerated_slower_percent},
             {"confidence_percent", slower.confidence_percent},
             {"when_unclear", slower.when_unclear == inventory::WhenUnclear::Halt ? "halt" : "go-on"}}},
-          {"on_failure", policy.on_failure == inventory::OnFailure::Halt ? "halt" : "roll-back"}};
+          {"on_failure", policy.on_failure == inventory::OnFailure::Halt ? "halt" : "roll-back"},
+          {"soak_minutes", policy.soak_minutes}};
 }
 
 inventory::RolloutPolicy policyFrom(const json& source) {
@@ -99,6 +100,7 @@ inventory::RolloutPolicy policyFrom(const json& source) {
   policy.regression.confidence_percent = slower.at("confidence_percent").get<int>();
   policy.regression.when_unclear = slower.at("when_unclear") == "halt" ? inventory::WhenUnclear::Halt : inventory::WhenUnclear::GoOn;
   policy.on_failure = source.at("on_failure") == "halt" ? inventory::OnFailure::Halt : inventory::OnFailure::RollBack;
+  policy.soak_minutes = source.value("soak_minutes", 0);  // not in those of older controllers
   return policy;
 }
 
@@ -163,7 +165,7 @@ json toJson(const Rollout& r) {
   json waves = json::array(), gates = json::array();
   for (const auto& wave : r.waves) waves.push_back(write(wave));
   for (const auto& gate : r.gates) gates.push_back(toJson(gate));
-  return {{"id", r.id},
+  json out = {{"id", r.id},
           {"at", r.at.time_since_epoch().count()},
           {"user", r.user},
           {"host", r.host},
@@ -184,6 +186,8 @@ json toJson(const Rollout& r) {
           {"epoch", r.epoch},
           {"reasons", r.reasons},
           {"gates", std::move(gates)}};
+  if (r.soak_until) out["soak_until"] = r.soak_until->time_since_epoch().count();
+  return out;
 }
 
 Result<Rollout> rolloutFromJson(std::string_view text) {
@@ -211,6 +215,7 @@ Result<Rollout> rolloutFromJson(std::string_view text) {
     r.way = valueOf(kWays, source.at("way"));
     r.wave = source.at("wave").get<std::size_t>();
     r.accepted_by = source.at("accepted_by").get<std::string>();
+    if (source.contains("soak_until")) r.soak_until = timeFrom(source["soak_until"]);
     r.epoch = source.at("epoch").get<std::int64_t>();
     r.reasons = source.at("reasons").get<std::vector<std::string>>();
     for (const auto& gate : source.at("gates")) r.gates.push_back(gateFrom(gate));

@@ -43,6 +43,15 @@ Async<void> RolloutRunner::forward() {
     const auto& rollout = book_.rollout();
     if (rollout.wave >= rollout.waves.size()) co_return end(RolloutState::Done, {});
     const auto& wave = rollout.waves[rollout.wave];
+    fell_out_.clear();
+    if (rollout.soak_until) {
+      auto watch = soak();
+      CO_TRY_OK(co_await std::move(watch));
+      if (order_.order == Order::Pause) co_return end(RolloutState::Paused, {"paused by " + order_.by});
+      if (order_.order == Order::Abort) co_return end(RolloutState::Aborted, {"aborted by " + order_.by});
+      CO_TRY_OK(gate());
+      continue;
+    }
     say(fmt::format("wave '{}', {} of {}: {} nodes", wave.name, rollout.wave + 1, rollout.waves.size(), wave.nodes.size()));
     auto work = workOff(wave.nodes);
     CO_TRY_OK(co_await std::move(work));
@@ -53,9 +62,30 @@ Async<void> RolloutRunner::forward() {
   co_return Result<void>();
 }
 
+/// The time is in the book: a runner that dies and comes back waits for what is left of it.
+Async<void> RolloutRunner::soak() {
+  lookAtOrders();
+  while (!stopped() && services_.clock.now() < *book_.rollout().soak_until) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*book_.rollout().soak_until - services_.clock.now());
+    auto pause = services_.clock.sleep(std::min<std::chrono::milliseconds>(left, kLookWhileSoaking));
+    co_await std::move(pause);
+    lookAtOrders();
+  }
+  if (trouble_) co_return fail(*trouble_);
+  if (stopped()) co_return Result<void>();
+  auto look = lookAtChanged();
+  co_return co_await std::move(look);
+}
+
 /// Judges the wave and takes the step that follows, in one write.
 Result<void> RolloutRunner::gate() {
   auto gate = judgeWave(book_, book_.rollout().wave);
+  const bool soaked = book_.rollout().soak_until.has_value();
+  if (const auto changed = book_.count(NodeState::Done); tooManyFailed(fell_out_.size(), changed, book_.rollout().policy))
+    gate.reasons.push_back(fmt::format("{} of {} changed nodes no longer work in their pools after {} minutes; {}", fell_out_.size(), changed,
+                                       book_.rollout().policy.soak_minutes, fell_out_.front()));
+  else
+    std::copy(fell_out_.begin(), fell_out_.end(), std::back_inserter(gate.notes));
   if (!stop_.empty() && (gate.passed || no_room_since_)) gate.reasons.push_back(stop_);
   gate.passed = gate.reasons.empty();
   Rollout next = book_.rollout();
@@ -63,7 +93,12 @@ Result<void> RolloutRunner::gate() {
   next.gates.push_back(gate);
   const auto& nodes = next.waves[next.wave].nodes;
   const bool finished = std::none_of(nodes.begin(), nodes.end(), [this](const auto& node) { return book_.of(node).state == NodeState::Waiting; });
-  if (finished && (gate.passed || !gate.accepted_by.empty())) {
+  const bool goes_on = finished && (gate.passed || !gate.accepted_by.empty());
+  const bool watches = goes_on && !soaked && gate.accepted_by.empty() && next.policy.soak_minutes > 0 && next.wave + 1 < next.waves.size();
+  next.soak_until.reset();
+  if (watches) {
+    next.soak_until = services_.clock.now() + std::chrono::minutes(next.policy.soak_minutes);
+  } else if (goes_on) {
     ++next.wave;
     next.accepted_by.clear();
   } else if (next.policy.on_failure == inventory::OnFailure::RollBack) {
@@ -75,6 +110,7 @@ Result<void> RolloutRunner::gate() {
   }
   TRY_OK(book_.save(std::move(next)));
   say(textOf(gate));
+  if (watches) say(fmt::format("its nodes are watched until {}, then the next wave begins", muster::toString(*book_.rollout().soak_until)));
   if (book_.rollout().state == RolloutState::Halted) say("halted; nodes that have changed stay changed. Go on: muster rollout resume. Undo: muster rollout rollback");
   if (book_.rollout().way == RolloutWay::Back) say("its policy is to roll back");
   return {};

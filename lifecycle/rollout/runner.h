@@ -16,6 +16,7 @@ inline constexpr std::size_t kMaxNodesUnderWay = 64;            ///< at once, wh
 inline constexpr std::chrono::seconds kLookForRoom{2};          ///< a lane without a node looks again
 inline constexpr std::chrono::seconds kLookAtPools{300};        ///< state of nodes that others take out of work
 inline constexpr std::chrono::seconds kLookAtPoolsWaiting{30};  ///< … while nothing can go on
+inline constexpr std::chrono::seconds kLookWhileSoaking{10};    ///< for orders
 inline constexpr std::chrono::minutes kNoRoomLimit{30};         ///< nothing under way and nobody may start: it halts
 
 struct RolloutServices {  // borrowed
@@ -46,6 +47,9 @@ class RolloutRunner {
 
   Async<void> forward();
   Async<void> back();
+  /// Waits until the wave has been watched for long enough, then asks the pools who of all changed nodes has fallen out of them.
+  Async<void> soak();
+  Async<void> lookAtChanged();
   /// Works the nodes off; stop_ says why it ended early.
   Async<void> workOff(std::vector<NodeName> nodes);
   Task<void> lane();
@@ -60,6 +64,8 @@ class RolloutRunner {
   Async<std::string> prepare(NodeName node, Plan& plan);
   /// Plan and apply until nothing is left. Answers what failed; empty: nothing.
   Async<std::string> converge(NodeName node, std::optional<Plan> plan);
+  /// Whether all that is left of the node is a person's: who drained it while it was worked on.
+  Async<std::string> leftToAPerson(NodeName node);
   Result<Plan> planFor(const NodeName& node, const FactSet& facts) const;
   Result<void> allowWipe(const Plan& plan, const NodeName& node);
   /// Facts of facets that the node's other declaration names and this one does not are observed no more: they would grow old.
@@ -86,6 +92,7 @@ class RolloutRunner {
   std::set<NodeName> under_way_;
   GivenOrder order_;
   std::string stop_;  ///< why no more nodes start
+  std::vector<std::string> fell_out_;  ///< of the changed nodes, after their soak
   std::optional<Error> trouble_;
   std::optional<std::chrono::steady_clock::time_point> looked_at_pools_, no_room_since_;
   bool looking_ = false;

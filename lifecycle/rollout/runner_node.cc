@@ -5,6 +5,7 @@
 #include "lifecycle/contained.h"
 #include "lifecycle/coordinate.h"
 #include "lifecycle/rollout/freeze.h"
+#include "lifecycle/rollout/standing.h"
 
 #include <algorithm>
 
@@ -72,9 +73,15 @@ Async<NodeProgress> RolloutRunner::carryForward(NodeName node) {
   CO_TRY(failed, co_await std::move(work));
   auto look = measure(node, progress.started_at);
   CO_TRY(after, co_await std::move(look));
+  std::string held;
+  if (!failed.empty()) {
+    auto ask = leftToAPerson(node);
+    CO_TRY(by_whom, co_await std::move(ask));
+    held = std::move(by_whom);
+  }
   progress.after = std::move(after);
-  progress.state = failed.empty() ? NodeState::Done : NodeState::Failed;
-  progress.why = failed;
+  progress.state = failed.empty() || !held.empty() ? NodeState::Done : NodeState::Failed;
+  progress.why = held.empty() ? failed : "changed and certified, but out of its pool: " + held;
   co_return progress;
 }
 
@@ -105,6 +112,7 @@ Async<std::string> RolloutRunner::prepare(NodeName node, Plan& plan) {
   services_.live.cross(book_.rollout().id, node);
   CO_TRY(made, planFor(node, facts));
   plan = std::move(made);
+  if (auto held = heldByPerson(facts, node); !held.empty()) co_return held;
   if (auto beyond = beyondFrozen(plan, book_.frozen(node), false); !beyond.empty()) co_return "changed since the plan was frozen: " + beyond.front();
   for (const auto& action : plan.actions)
     if (!action.blocked.empty()) co_return fmt::format("{} is blocked: {}", action.id, action.blocked);
@@ -185,6 +193,17 @@ Async<std::string> RolloutRunner::converge(NodeName node, std::optional<Plan> pl
   co_return fmt::format("it is still not as it should be after {} rounds: {}; see `muster why {}`", kMaxRounds, left, node.str());
 }
 
+/// The change is done and proven, only the pool is left, and muster does not undo what a person did there.
+Async<std::string> RolloutRunner::leftToAPerson(NodeName node) {
+  std::set<Subject> only{Subject(node)};
+  auto look = services_.engine.observeNodes(std::move(only));
+  CO_TRY(facts, co_await std::move(look));
+  CO_TRY(plan, planFor(node, facts));
+  const bool only_pool = std::all_of(plan.actions.begin(), plan.actions.end(),
+                                     [](const Action& a) { return a.facet.subject.isCluster() || a.facet.facet == kPool; });
+  co_return only_pool ? heldByPerson(facts, node) : std::string();
+}
+
 Async<Measures> RolloutRunner::measure(NodeName node, WallTime since) {
   CO_TRY(facts, services_.store.factsOf(Subject(node)));
   co_return nodeMeasures(services_.store, Subject(node), facts, since);
@@ -230,6 +249,24 @@ Async<void> RolloutRunner::lookAtPools() {
   }
   looked_at_pools_ = services_.clock.steady();
   looking_ = false;
+  co_return Result<void>();
+}
+
+/// After a soak: a node that passed its gates and then left its pool speaks against the change.
+Async<void> RolloutRunner::lookAtChanged() {
+  fell_out_.clear();
+  for (const auto& [node, progress] : book_.progress()) {
+    if (progress.state != NodeState::Done || !progress.why.empty()) continue;
+    auto look = lookAtPool(node);
+    co_await std::move(look);
+    CO_TRY(known, services_.store.factsOf(Subject(node)));
+    FactSet facts;
+    for (auto& fact : known) facts.put(std::move(fact));
+    if (works(node, facts) || !heldByPerson(facts, node).empty()) continue;
+    const auto pool = facts.value(Subject(node), kPool);
+    fell_out_.push_back(fmt::format("{} is {} now; see `muster why {}`", node.str(), pool.value_or("in no state that its pool can tell"), node.str()));
+  }
+  if (trouble_) co_return fail(*trouble_);
   co_return Result<void>();
 }
 

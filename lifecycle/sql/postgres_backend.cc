@@ -106,7 +106,12 @@ class PostgresBackend final : public Backend {
     return version;
   }
 
-  void lockSchema(soci::session& sql) override { sql << fmt::format("SELECT pg_advisory_xact_lock({})", kSchemaLock); }
+  /// Another process migrates: on a busy server that takes longer than any row is waited for, and than a statement lasts between two
+  /// of its own. (Four processes that opened an empty database under load were refused after the lock timeout of rows.)
+  void lockSchema(soci::session& sql) override {
+    for (const char* setting : {"SET LOCAL lock_timeout = '60s'", "SET LOCAL idle_in_transaction_session_timeout = '60s'"}) sql << setting;
+    sql << fmt::format("SELECT pg_advisory_xact_lock({})", kSchemaLock);
+  }
 
   void setVersion(soci::session& sql, int version) override {
     sql << "CREATE TABLE IF NOT EXISTS muster_schema (version INTEGER NOT NULL)";

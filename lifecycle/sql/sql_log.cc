@@ -2,12 +2,17 @@
 //
 // Appending to the chain locks its head, so that entries of several controllers form one chain. Progress is not chained.
 #include "lifecycle/audit.h"
+#include "lifecycle/json.h"
 #include "lifecycle/sql/sql_store.h"
 
 namespace muster::lifecycle::sql {
 
 using soci::into;
 using soci::use;
+
+namespace {
+constexpr std::string_view kArchivedKey = "audit.archived";  ///< {link, hash} of the last archived entry
+}
 
 // ---- events ------------------------------------------------------------------------------------------------------------
 
@@ -99,8 +104,14 @@ Result<std::vector<AuditEntry>> SqlStore::auditTrail(std::int64_t after_sequence
 }
 
 Result<AuditEnds> SqlStore::auditEnds() {
+  TRY(archived, getValue(std::string(kArchivedKey)));
   return read("reading the log's ends", [&]() -> Result<AuditEnds> {
     AuditEnds out;
+    if (archived) {
+      const auto mark = nlohmann::json::parse(*archived, nullptr, false);
+      if (!mark.is_object()) return fail(unreadable("what was archived of the log is not known any more"));
+      out.archived = {mark.value("link", std::int64_t{0}), mark.value("hash", "")};
+    }
     long long begins_after = 0, link = 0;
     soci::statement row =
         (sql_.prepare << "SELECT begins_after, link, hash FROM audit_head WHERE one = 1", into(begins_after), into(link), into(out.hash));
@@ -109,6 +120,24 @@ Result<AuditEnds> SqlStore::auditEnds() {
     out.begins_after = begins_after;
     out.link = link;
     return out;
+  });
+}
+
+Result<void> SqlStore::dropArchived(std::int64_t through_sequence, const AuditMark& end) {
+  return write("letting go of archived events", [&]() -> Result<void> {
+    (void)head();  // whoever appends waits until this is done
+    long long link = 0;
+    std::string hash;
+    const long long through = through_sequence;
+    soci::statement row = (sql_.prepare << "SELECT link, hash FROM events WHERE sequence = :s", use(through), into(link), into(hash));
+    row.execute();
+    if (!row.fetch() || link != end.link || hash != end.hash)
+      return fail(ErrorCode::Conflict, fmt::format("the log has no entry #{} with link {} and the archive's hash; nothing was dropped", through, end.link));
+    sql_ << "DELETE FROM events WHERE sequence <= :s", use(through);
+    sql_ << "UPDATE audit_head SET begins_after = :s WHERE one = 1", use(through);
+    const std::string key(kArchivedKey), mark = nlohmann::json{{"link", end.link}, {"hash", end.hash}}.dump();
+    sql_ << "INSERT INTO vals (key, value) VALUES (:k, :v) ON CONFLICT (key) DO UPDATE SET value = excluded.value", use(key), use(mark);
+    return {};
   });
 }
 

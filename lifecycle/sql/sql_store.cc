@@ -146,18 +146,22 @@ void SqlStore::restoreHeld() {
 
 // ---- opening -----------------------------------------------------------------------------------------------------------
 
+/// A server that does not answer at first is told at once; one that was reached and then lost, or that undid our migration because of
+/// somebody else's, is given time as for any write.
 Result<void> SqlStore::open() {
   const auto doing = "opening the store";
-  try {
-    if (auto reached = connected(); !reached) return fail(std::move(reached).error().within(doing));
-    TRY(version, knownVersion());
-    TRY_OK(backend_->prepare(sql_));
-    TRY_OK(migrate(version));
-    TRY_OK(backend_->check(sql_));
-    dropOldEvents();
-    return {};
-  } catch (const soci::soci_error& thrown) {
-    return fail(backend_->explain(thrown, sql_).error.within(doing));
+  const auto until = Steady::now() + backend_->patience();
+  for (bool reached = false;;) try {
+      if (auto made = connected(); !made) return fail(std::move(made).error().within(doing));
+      reached = true;
+      TRY(version, knownVersion());
+      TRY_OK(backend_->prepare(sql_));
+      TRY_OK(migrate(version));
+      TRY_OK(backend_->check(sql_));
+      dropOldEvents();
+      return {};
+    } catch (const soci::soci_error& thrown) {
+      if (auto error = recover(thrown, doing, reached ? until : Steady::time_point::min())) return fail(std::move(*error));
   }
 }
 

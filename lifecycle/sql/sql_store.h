@@ -70,6 +70,7 @@ class SqlStore final : public Store {
   Result<std::vector<Event>> lastEvents(std::size_t limit, const Subject* subject) override;
   Result<std::vector<AuditEntry>> auditTrail(std::int64_t after_sequence, std::size_t limit) override;
   Result<AuditEnds> auditEnds() override;
+  Result<void> dropArchived(std::int64_t through_sequence, const AuditMark& end) override;
   Result<void> signOn(const std::string& holder, std::chrono::milliseconds lease) override;
   Result<void> renewLease() override;
   Result<Claim> claim(const Subject& subject) override;

@@ -59,18 +59,17 @@ struct Node {
 
 class Site {
  public:
-  Site() {
+  explicit Site(int nodes = 2) {
     auto made = io::CertificateAuthority::loadOrCreate(folder / "ca", "test root");
     if (!made) throw std::runtime_error(made.error().str());
     ca.emplace(std::move(*made));
     auto opened = lifecycle::openSqliteStore(folder / "muster.db");
     if (!opened) throw std::runtime_error(opened.error().str());
     store = std::move(*opened);
-    int index = 0;
-    for (const char* mac : {kMac1, kMac2}) {
+    for (int number = 1; number <= nodes; ++number) {
       inventory::Node node;
-      node.name = NodeName("gpu00" + std::to_string(++index));
-      node.mac = *Mac::parse(mac);
+      node.name = NodeName(fmt::format("gpu{:03}", number));
+      node.mac = *Mac::parse(fmt::format("52:54:00:00:00:{:02x}", number));
       cluster.nodes.push_back(node);
     }
     startController();
@@ -105,7 +104,7 @@ class Site {
     options.mode = agent::Mode::Ram;
     options.url = *io::Url::parse(url());
     options.node = name;
-    options.mac = name == "gpu001" ? kMac1 : kMac2;
+    options.mac = cluster.findNode(NodeName(name))->mac.str();
     options.ca_fingerprint = ca->fingerprint();
     options.token = Secret(*gateway().issueToken(NodeName(name), *Mac::parse(options.mac)));
     options.root = root;
@@ -163,6 +162,10 @@ class Site {
         node->io.restart();
         done += node->io.poll();
       }
+      for (auto* other : others) {
+        other->restart();
+        done += other->poll();
+      }
       if (done == 0) std::this_thread::sleep_for(200us);
     }
     return true;
@@ -219,6 +222,7 @@ class Site {
   std::uint16_t port = 0;
   Gate gate, never;
   std::vector<Node*> nodes;
+  std::vector<asio::io_context*> others;  ///< what a test has put between them
   std::optional<Controller> controller;
 
  private:

@@ -141,7 +141,8 @@ void SimulatedRack::power(const NodeName& node, bmc::PowerState state) {
       if (!task.finished) violate(node, "power was cut while " + task.component + " was flashed");
     return;
   }
-  const bool network = bmc.booted_from == bmc::BootTarget::Pxe && netboot && netboot->armed.contains(node);
+  const bool network = bmc.booted_from == bmc::BootTarget::Pxe &&
+                       std::any_of(netboots.begin(), netboots.end(), [&node](const FakeNetboot* each) { return each->armed.contains(node); });
   if (!network && machine.image.empty()) return;  // nothing to boot
   machine.boots_into = network ? Mode::Ram : Mode::Disk;
   machine.boots_at = clock.steady() + kBootTakes;
@@ -303,6 +304,27 @@ Async<ApplyReport> beside(SimulatedRack& rack, Async<ApplyReport> work) {
 
 }  // namespace
 
+struct Process::Parts {
+  std::unique_ptr<validate::CertificateStore> certificates;
+  std::unique_ptr<lifecycle::Phase> provision, firmware, validate, pool;
+};
+
+Process::Process(SimulatedRack& rack, const inventory::Cluster& cluster, lifecycle::Store& store) : rack_(rack), parts_(std::make_unique<Parts>()) {
+  rack.netboots.insert(&netboot_);
+  auto& [certificates, provision, firmware, validate, pool] = *parts_;
+  certificates = validate::makeCertificateStore(cluster, store, rack.wall, rack.key, rack.folder / "certificates");
+  provision = provision::makeProvisionPhase({cluster, rack.bmcs, rack.agents, rack.images, netboot_, rack.wall, "http://10.20.0.1:8080",
+                                             "https://10.20.0.1:8443", "CA", "KEY"});
+  firmware = firmware::makeFirmwarePhase(cluster, rack.bmcs, rack.wall, workers);
+  validate = validate::makeValidatePhase(cluster, rack.agents, *certificates, store, rack.wall, noPartnersAskedFor);
+  pool = pool::makePoolPhase(cluster, rack.agents, *certificates, rack.processes, rack.wall,
+                             {rack.folder / "slurm.conf", rack.folder / "slurm.conf", rack.folder / "munge.key", {}});
+  phases = {provision.get(), firmware.get(), validate.get(), pool.get()};
+  engine = std::make_unique<lifecycle::Engine>(cluster, phases, store, rack.wall, nullptr);
+}
+
+Process::~Process() { rack_.netboots.erase(&netboot_); }
+
 LifeEnd live(SimulatedRack& rack, lifecycle::Store& durable, Death death) {
   return live(rack, durable, death, [](auto& cluster, auto& engine, auto& store, const auto& phases) {
     return converge(engine, store, cluster.cluster(), phases);
@@ -313,24 +335,13 @@ LifeEnd live(SimulatedRack& rack, lifecycle::Store& durable, Death death, const 
   CrashStore store(durable, death.crash_at, death.lost);
   store.full_from = death.full_from;
   rack.jumpWhen([&store, death] { return death.clock_jumps_at != CrashStore::kNever && store.writes >= death.clock_jumps_at; }, death.jump);
-  FakeNetboot netboot;
-  rack.netboot = &netboot;
   LifeEnd end;
   lifecycle::LiveCluster laid(rack.cluster);
   if (auto laying = lifecycle::layRollouts(laid, durable); !laying) return {false, 0, false, laying.error().str()};
   const auto& cluster = laid.cluster();
   {
-    Workers workers(1);
-    auto certificates = validate::makeCertificateStore(cluster, store, rack.wall, rack.key, rack.folder / "certificates");
-    auto provision = provision::makeProvisionPhase({cluster, rack.bmcs, rack.agents, rack.images, netboot, rack.wall,
-                                                    "http://10.20.0.1:8080", "https://10.20.0.1:8443", "CA", "KEY"});
-    auto firmware = firmware::makeFirmwarePhase(cluster, rack.bmcs, rack.wall, workers);
-    auto validate = validate::makeValidatePhase(cluster, rack.agents, *certificates, store, rack.wall, noPartnersAskedFor);
-    auto pool = pool::makePoolPhase(cluster, rack.agents, *certificates, rack.processes, rack.wall,
-                                    {rack.folder / "slurm.conf", rack.folder / "slurm.conf", rack.folder / "munge.key", {}});
-    const lifecycle::Phases phases{provision.get(), firmware.get(), validate.get(), pool.get()};
-    lifecycle::Engine engine(cluster, phases, store, rack.wall, nullptr);
-    auto report = runInVirtualTime(rack.clock, beside(rack, work(laid, engine, store, phases)), &store.crashed, &workers);
+    Process process(rack, cluster, store);
+    auto report = runInVirtualTime(rack.clock, beside(rack, work(laid, *process.engine, store, process.phases)), &store.crashed, &process.workers);
     end = {store.crashed, store.writes, false, {}};
     if (!end.crashed && report && !*report) end.problems = report->error().str();
     if (!end.crashed && report && *report) {
@@ -338,7 +349,6 @@ LifeEnd live(SimulatedRack& rack, lifecycle::Store& durable, Death death, const 
       for (const auto& problem : (*report)->problems) end.problems += problem + "\n";
     }
   }
-  rack.netboot = nullptr;
   rack.jumpWhen({}, {});
   return end;
 }

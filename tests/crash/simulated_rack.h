@@ -72,7 +72,7 @@ class SimulatedRack {
   FakeAgentGateway agents;
   FakeImageStore images;
   FakeProcessRunner processes;
-  FakeNetboot* netboot = nullptr;  ///< of the muster that lives now
+  std::set<FakeNetboot*> netboots;  ///< of the musters that live now
   io::SigningKey key;
   std::map<NodeName, Machine> machines;
   std::vector<std::string> violations;  ///< what must never happen, as it happened
@@ -99,6 +99,24 @@ class SimulatedRack {
   std::chrono::hours jump_{0};
   std::vector<Held> held_;
   std::size_t submissions_seen_ = 0;
+};
+
+/// The real phases and the engine of one process of muster. Destroying it is kill -9.
+class Process {
+ public:
+  Process(SimulatedRack& rack, const inventory::Cluster& cluster, lifecycle::Store& store);
+  ~Process();
+  Process(const Process&) = delete;
+
+  Workers workers{1};
+  lifecycle::Phases phases;
+  std::unique_ptr<lifecycle::Engine> engine;
+
+ private:
+  SimulatedRack& rack_;
+  FakeNetboot netboot_;
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
 };
 
 struct Death {

@@ -116,7 +116,7 @@ class MemoryStore : public lifecycle::Store {
 
   Result<std::int64_t> addEvent(const lifecycle::Event& event) override {
     lifecycle::AuditEntry entry{event, 0, ""};
-    entry.event.sequence = static_cast<std::int64_t>(data_->log.size()) + 1;
+    entry.event.sequence = (data_->log.empty() ? data_->ends.begins_after : data_->log.back().event.sequence) + 1;
     if (lifecycle::isChained(event.kind)) {
       entry.link = ++data_->ends.link;
       entry.hash = data_->ends.hash = lifecycle::chainHash(data_->ends.hash, entry);
@@ -144,6 +144,14 @@ class MemoryStore : public lifecycle::Store {
     return out;
   }
   Result<lifecycle::AuditEnds> auditEnds() override { return data_->ends; }
+  Result<void> dropArchived(std::int64_t through, const lifecycle::AuditMark& end) override {
+    const auto last = std::find_if(data_->log.begin(), data_->log.end(), [&](const auto& entry) { return entry.event.sequence == through; });
+    if (last == data_->log.end() || last->link != end.link || last->hash != end.hash) return fail(ErrorCode::Conflict, "no such entry");
+    data_->log.erase(data_->log.begin(), last + 1);
+    data_->ends.begins_after = through;
+    data_->ends.archived = end;
+    return {};
+  }
 
   Result<void> signOn(const std::string& holder, std::chrono::milliseconds lease) override {
     for (auto& [subject, claim] : data_->claims)

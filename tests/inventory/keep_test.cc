@@ -23,13 +23,39 @@ TEST_F(KeepTest, withoutASectionItDisturbsNothing) {
   EXPECT_EQ(keep.declaration_changed, OnDeclarationChange::Drain);
   EXPECT_THAT(keep.repairs, IsEmpty());
   EXPECT_THAT(keep.recovery, IsEmpty());
+  EXPECT_FALSE(keep.rejoin_minutes) << "a person sees to it";
+}
+
+class LimitsTest : public InventoryTest {
+ protected:
+  std::string limiting(const std::string& limits) { return with("cluster: {name: small}", "cluster: {name: small}\nlimits: " + limits); }
+};
+
+TEST_F(LimitsTest, areCeilingsThatAreDeclaredOrNot) {
+  auto plain = loadYaml(std::string(kSmall));
+  ASSERT_TRUE(plain.cluster);
+  EXPECT_EQ(plain.cluster->limits, Limits());
+  auto loaded = loadYaml(limiting("{bmc_requests: 200, uploads: 8, imagings: 32, restarts: 20}"));
+  EXPECT_THAT(lines(loaded), IsEmpty());
+  ASSERT_TRUE(loaded.cluster);
+  const auto& limits = loaded.cluster->limits;
+  EXPECT_EQ(limits.bmc_requests, 200);
+  EXPECT_EQ(limits.uploads, 8);
+  EXPECT_EQ(limits.imagings, 32);
+  EXPECT_EQ(limits.restarts, 20);
+  EXPECT_NE(loaded.cluster->digest, plain.cluster->digest);
+}
+
+TEST_F(LimitsTest, refuseWhatIsNoNumberOfThings) {
+  for (const char* bad : {"{restarts: 0}", "{restarts: -1}", "{imagings: 100000}", "{reboots: 3}"})
+    EXPECT_FALSE(loadYaml(limiting(bad)).cluster) << bad;
 }
 
 TEST_F(KeepTest, readsEveryKey) {
   auto loaded = loadYaml(with("cluster: {name: small}",
                               "cluster: {name: small}\n"
-                              "keep: {interval_seconds: 10, declaration_changed: leave, breaker: {percent: 5, nodes: 2}, repairs: [reset, reboot], reboots: 3, "
-                              "symptoms: {xid.13: {action: quarantine, at_least: 3, advice: ask us}, 'disk.*': {action: drain}}, "
+                              "keep: {interval_seconds: 10, declaration_changed: leave, breaker: {percent: 5, nodes: 2}, repairs: [reset, reboot], reboots: 3, rejoin_minutes: 30, "
+                              "symptoms: {xid.13: {action: quarantine, at_least: 3, advice: ask us}, 'disk.*': {action: drain, per_hour: 4}}, "
                               "recovery: [retry, bmc-reset, quarantine]}"));
   EXPECT_THAT(lines(loaded), IsEmpty());
   ASSERT_TRUE(loaded.cluster);
@@ -40,9 +66,11 @@ TEST_F(KeepTest, readsEveryKey) {
   EXPECT_THAT(keep.recovery, ElementsAre(Rung::Retry, Rung::BmcReset, Rung::Quarantine));
   ASSERT_EQ(keep.symptoms.size(), 2u);
   EXPECT_EQ(keep.symptoms[0].name, "disk.*");
+  EXPECT_EQ(keep.symptoms[0].per_hour, 4);
   EXPECT_EQ(keep.symptoms[1].name, "xid.13");
   EXPECT_EQ(keep.symptoms[1].action, HealthAction::Quarantine);
   EXPECT_EQ(keep.symptoms[1].at_least, 3);
+  EXPECT_EQ(keep.rejoin_minutes, 30);
 }
 
 TEST_F(KeepTest, refusesWhatWouldMeanSomethingElse) {

@@ -2,6 +2,7 @@
 #include "keep/health_gate.h"
 #include "keep/health_history.h"
 #include "keep/health_phase.h"
+#include "keep/kernel_evidence.h"
 #include "lifecycle/quarantine.h"
 #include "tests/fakes/fake_act_context.h"
 #include "tests/fakes/fake_agent_gateway.h"
@@ -128,6 +129,84 @@ TEST_F(HealthPhaseTest, rebootsOnceAndBelievesOnlyTheNextBootsReport) {
   EXPECT_EQ(value("health.reboots"), "1");
 }
 
+class GpuResetTest : public HealthPhaseTest {
+ protected:
+  GpuResetTest() {
+    tell({{"xid.95", "0000:18:00.0", 1, "Uncontained ECC error"}});
+    action_.disruption = Disruption::Reset;
+    action_.facet = facetOf(node_.str(), "health.gpu");
+    const auto seen = look();
+    context_.fact_set = seen;
+    context_.fact_set.put(factOf(node_.str(), "gate.burn-in", "pass:1", nlohmann::json::object(), clock_.now()));
+    EXPECT_TRUE(store_.putFacts({factOf(node_.str(), "gate.burn-in", "pass:1", nlohmann::json::object(), clock_.now())}));
+    agents_.answer(agent::TaskKind::Reboot, "{}");
+  }
+  Result<Outcome> act() { return runAsync(phase_->act(action_, context_)); }
+  std::size_t tasks(agent::TaskKind kind) { return agents_.submitted(node_, kind).size(); }
+  Action action_;
+  muster::test::FakeActContext context_;
+};
+
+TEST_F(GpuResetTest, aGpuThatAResetHealsIsResetAndTheNodeStaysUp) {
+  agents_.answer(agent::TaskKind::ResetGpu, [this](const NodeName&, const agent::AgentTask& task) -> Result<std::string> {
+    EXPECT_EQ(task.params, R"({"gpus":["0000:18:00.0"]})");
+    tell({});  // it tells of its health with the end of the task
+    return R"({"reset":["0000:18:00.0"]})";
+  });
+  EXPECT_TRUE(std::holds_alternative<Done>(*act()));
+  EXPECT_EQ(tasks(agent::TaskKind::Reboot), 0u);
+  EXPECT_EQ(value("health.gpu"), "ok");
+  EXPECT_EQ(value("health.reboots"), "0");
+  EXPECT_FALSE(store_.facts()->find(Subject(node_), FacetName("gate.burn-in"))) << "a pass from before the repair proves nothing";
+  EXPECT_TRUE(std::holds_alternative<Done>(*act())) << "called anew after a crash";
+  EXPECT_EQ(tasks(agent::TaskKind::ResetGpu), 1u);
+}
+
+TEST_F(GpuResetTest, aGpuThatIsStillInUseIsLeftToAReboot) {
+  agents_.answer(agent::TaskKind::ResetGpu, [](const NodeName&, const agent::AgentTask&) -> Result<std::string> {
+    return fail(ErrorCode::Conflict, "still in use, by 4711 (dcgm)");
+  });
+  EXPECT_TRUE(std::holds_alternative<Again>(*act()));
+  EXPECT_EQ(tasks(agent::TaskKind::Reboot), 1u);
+  EXPECT_EQ(context_.recorded, "boot-1");
+  tell({}, "boot-2");
+  EXPECT_TRUE(std::holds_alternative<Done>(*act()));
+  EXPECT_EQ(value("health.reboots"), "1");
+}
+
+TEST_F(GpuResetTest, whatComesBackAfterAResetIsForTheVendor) {
+  agents_.answer(agent::TaskKind::ResetGpu, R"({"reset":["0000:18:00.0"]})");
+  EXPECT_TRUE(std::holds_alternative<Done>(*act()));
+  EXPECT_EQ(value("health.gpu"), "rma:xid.95@0000:18:00.0") << "the same boot, but another life of the GPU";
+}
+
+TEST_F(GpuResetTest, whatNeedsARebootIsNotReset) {
+  tell({{"xid.95", "0000:18:00.0", 1, ""}, {"xid.79", "0000:3b:00.0", 1, "GPU has fallen off the bus"}});
+  context_.fact_set = look();
+  EXPECT_TRUE(std::holds_alternative<Again>(*act()));
+  EXPECT_EQ(tasks(agent::TaskKind::ResetGpu), 0u);
+  EXPECT_EQ(tasks(agent::TaskKind::Reboot), 1u);
+}
+
+/// After the repair nobody can ask any more: the ring of the next boot knows nothing of it.
+TEST_F(HealthPhaseTest, theKernelLogOfASickNodeIsKeptOnceForEachSickness) {
+  agents_.answer(agent::TaskKind::KernelLog, R"({"lines":["[    12.000000] NVRM: Xid (PCI:0000:18:00): 79, GPU has fallen off the bus."]})");
+  tell({});
+  (void)look();
+  EXPECT_TRUE(agents_.submitted().empty()) << "a well node is not asked";
+  tell({{"xid.79", "0000:18:00.0", 1, ""}});
+  for (int looks = 0; looks < 4; ++looks) (void)look();
+  EXPECT_EQ(agents_.submitted(node_, agent::TaskKind::KernelLog).size(), 1u);
+  const auto kept = keptKernelLog(store_, node_);
+  ASSERT_TRUE(kept);
+  EXPECT_THAT(*kept, HasSubstr("boot boot-1, kept at "));
+  EXPECT_THAT(*kept, HasSubstr("because of reboot:xid.79@0000:18:00.0\n[    12.000000] NVRM: Xid"));
+  tell({}, "boot-2");
+  (void)look();
+  EXPECT_EQ(*keptKernelLog(store_, node_), *kept) << "the last sickness' log stays";
+  EXPECT_THAT(*keptKernelLog(store_, NodeName("gpu002")), HasSubstr("no kernel log was kept"));
+}
+
 TEST_F(HealthPhaseTest, afterTwoRebootsItAsksForAPerson) {
   auto history = *HealthHistory::read(store_, node_, clock_.now());
   EXPECT_TRUE(history.rebooted("intent-a", clock_.now()));
@@ -141,7 +220,7 @@ TEST_F(HealthPhaseTest, afterTwoRebootsItAsksForAPerson) {
   action.disruption = Disruption::Reset;
   action.facet = facetOf(node_.str(), "health.gpu");
   EXPECT_TRUE(std::holds_alternative<Blocked>(*runAsync(phase_->act(action, context))));
-  EXPECT_TRUE(agents_.submitted().empty());
+  EXPECT_TRUE(agents_.submitted(node_, agent::TaskKind::Reboot).empty());
 }
 
 TEST_F(HealthPhaseTest, quarantineIsAFactThatBlocksAndAGateThatNoCertificateOpens) {

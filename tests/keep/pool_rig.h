@@ -44,6 +44,7 @@ struct FakeNode {
   bool jobs = true;
   int orders = 0;   ///< how often its pool was told
   int reboots = 0;
+  int joins = 0;
 };
 
 inline Fact factOf(const std::string& node, std::string_view facet, std::string value, const nlohmann::json& evidence, WallTime at) {
@@ -70,13 +71,19 @@ class FakePool final : public Phase {
     if (subject.isCluster()) co_return out;
     const auto& node = nodes_.at(subject.str());
     const auto value = node.jobs || !node.drained ? kPoolIn : kPoolDrained;
-    const nlohmann::json evidence = {{"ordered", node.drained}, {"jobs", node.jobs}, {"reason", node.reason}};
+    const nlohmann::json evidence = {{"ordered", node.drained}, {"jobs", node.jobs}, {"reason", node.reason}, {"by_person", !node.reason.starts_with("muster: ")}};
     out.push_back(factOf(subject.str(), kPoolFacet, std::string(value), evidence, clock_.now()));
     co_return out;
   }
   Async<Outcome> act(Action action, ActContext&) override {
     auto& node = nodes_.at(action.facet.subject.str());
     if (unreachable) co_return fail(ErrorCode::Unavailable, "slurmctld does not answer");
+    if (action.to == kPoolIn) {
+      node.drained = false;
+      node.reason.clear();
+      ++node.joins;
+      co_return Done{};
+    }
     if (!node.drained) {
       node.drained = true;
       node.reason = "muster: " + action.reason;
@@ -101,6 +108,13 @@ class FakeSenses final : public Phase {
   std::string_view name() const override { return "senses"; }
   std::vector<Goal> goals(const inventory::Cluster&, const Subject& subject, const FactSet& facts) const override {
     std::vector<Goal> out;
+    if (outdated.contains(subject.str())) {
+      Goal goal;
+      goal.facet = {subject, FacetName("driver.nvidia")};
+      goal.want = "575";
+      goal.disruption = Disruption::Drain;
+      out.push_back(std::move(goal));
+    }
     for (const auto& fact : facts.of(subject)) {
       const auto action = actionWordOf(fact);
       if (action != "reboot" && action != "reset") continue;
@@ -131,6 +145,8 @@ class FakeSenses final : public Phase {
   }
   Async<std::vector<Fact>> verify(Action action) override { return observe(action.facet.subject); }
 
+  std::set<std::string> outdated;  ///< nodes whose declaration wants another driver
+
  private:
   Nodes& nodes_;
   Clock& clock_;
@@ -142,7 +158,7 @@ class KeeperTest : public ::testing::Test {
     for (const auto& node : cluster_.nodes) nodes_[node.name.str()];
   }
   KeeperServices services() {
-    return {cluster_, {&senses_, &pool_}, {&senses_, &pool_}, store_, loop_.clock, [this](const Event& event) { shown_.push_back(event); }, {}};
+    return {cluster_, {&senses_, &pool_}, {&senses_, &pool_}, *used_, loop_.clock, [this](const Event& event) { shown_.push_back(event); }, {}};
   }
   /// A new keeper on the same store for this long, as after a restart.
   void keepFor(std::chrono::seconds duration) {
@@ -181,6 +197,7 @@ class KeeperTest : public ::testing::Test {
   Nodes nodes_;
   muster::test::VirtualLoop loop_;
   muster::test::MemoryStore store_;
+  Store* used_ = &store_;  ///< by keepers
   FakePool pool_{nodes_, loop_.clock};
   FakeSenses senses_{nodes_, loop_.clock};
   std::vector<Event> shown_;

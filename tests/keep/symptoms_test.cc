@@ -58,7 +58,7 @@ TEST(Symptoms, anUnknownOneIsWatchedAndSaysThatItIsUnknown) {
 }
 
 TEST(Symptoms, theInventorysRowsComeFirstAndExactOnesBeforeThoseWithAStar) {
-  const std::vector<SymptomRule> rules = {{"xid.*", HealthAction::Drain, 1, "all XIDs"}, {"xid.13", HealthAction::Quarantine, 3, "ours"}};
+  const std::vector<SymptomRule> rules = {{"xid.*", HealthAction::Drain, 1, {}, "all XIDs"}, {"xid.13", HealthAction::Quarantine, 3, {}, "ours"}};
   EXPECT_EQ(judge({"xid.13", "", 3, ""}, 0, rules).action, HealthAction::Quarantine);
   EXPECT_EQ(judge({"xid.13", "", 2, ""}, 0, rules).action, HealthAction::Watch);
   EXPECT_EQ(judge({"xid.31", "", 1, ""}, 0, rules).action, HealthAction::Drain);
@@ -76,6 +76,22 @@ TEST(Symptoms, everyRowHasAdviceASourceAndAGroupAndNoRowHidesAnother) {
   EXPECT_EQ(groupOf("xid.79"), "gpu");
   EXPECT_EQ(groupOf("disk.read-only"), "disk");
   EXPECT_EQ(groupOf("link"), "system");
+}
+
+/// Ten flaps since a boot two years ago are none; five within the hour are a bad cable.
+TEST(Symptoms, portsAreJudgedByTheirRateWhereTheAgentTellsIt) {
+  const auto action = [](const char* id, std::uint64_t total, std::optional<std::uint64_t> last_hour, const std::vector<SymptomRule>& rules = {}) {
+    return judge({id, "mlx5_0/1", total, "", last_hour}, 0, rules).action;
+  };
+  EXPECT_EQ(action("network.link-flaps", 500, 4), HealthAction::Watch);
+  EXPECT_EQ(action("network.link-flaps", 5, 5), HealthAction::Drain);
+  EXPECT_EQ(action("network.link-flaps", 500, std::nullopt), HealthAction::Drain) << "an older agent tells no rate";
+  SymptomRule rule;
+  rule.name = "network.*";
+  rule.action = HealthAction::Drain;
+  rule.per_hour = 50;
+  EXPECT_EQ(action("network.errors", 1'000'000, 49, {rule}), HealthAction::Watch);
+  EXPECT_EQ(action("network.errors", 1'000'000, 50, {rule}), HealthAction::Drain);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "lab/nvml/abi.h"
 
 #include "base/io/files.h"
+#include "base/io/process.h"
 #include "tests/paths.h"
 
 #include <gtest/gtest.h>
@@ -103,6 +104,40 @@ TEST_F(SimNvml, withoutAUsableFileThereIsNoDriver) {
   EXPECT_EQ(open("not json"), NVML_ERROR_UNKNOWN);
   EXPECT_EQ(open(R"({"gpus":[{"temperature_c":"hot"}]})"), NVML_ERROR_UNKNOWN);
   EXPECT_EQ(open(R"({"driver_not_loaded":true})"), NVML_ERROR_DRIVER_NOT_LOADED);
+}
+
+class SimNvidiaSmi : public SimNvml {
+ protected:
+  Result<std::string> smi(std::vector<std::string> args) {
+    io::Command command;
+    command.program = (test::binFolder() / "../lib/nvidia-smi").string();
+    command.args = std::move(args);
+    command.env = {{"MUSTER_SIM_NVML_CONFIG", config_}};
+    return io::runChecked(command);
+  }
+  unsigned long long volatileErrors(unsigned index) {
+    unsigned long long count = 99;
+    EXPECT_EQ((callAs<nvmlDevice_t, int, int, unsigned long long*>("nvmlDeviceGetTotalEccErrors", gpu(index), NVML_MEMORY_ERROR_TYPE_UNCORRECTED,
+                                                                   NVML_VOLATILE_ECC, &count)),
+              NVML_SUCCESS);
+    return count;
+  }
+};
+
+TEST_F(SimNvidiaSmi, aResetHealsWhatAResetHealsAndRefusesWhatIsInUse) {
+  const std::string two = R"({"gpus":[{"bus_id":"00000000:18:00.0","ecc":{"uncorrected_volatile":3,"uncorrected_aggregate":3}},
+                                      {"bus_id":"00000000:3B:00.0","ecc":{"uncorrected_volatile":5},"processes":[{"pid":4711,"name":"python"}]}]})";
+  ASSERT_EQ(open(two), NVML_SUCCESS);
+  EXPECT_EQ(volatileErrors(0), 3u);
+  EXPECT_EQ(*smi({"--query-gpu=index,pci.bus_id", "--format=csv,noheader"}), "0, 00000000:18:00.0\n1, 00000000:3B:00.0\n");
+  EXPECT_EQ(*smi({"--query-compute-apps=gpu_bus_id,pid,process_name", "--format=csv,noheader"}), "00000000:3B:00.0, 4711, python\n");
+  EXPECT_FALSE(smi({"--gpu-reset"})) << "one of all is in use";
+  ASSERT_TRUE(smi({"--gpu-reset", "-i", "0"}));
+  callAs<>("nvmlShutdown");
+  ASSERT_EQ(callAs<>("nvmlInit_v2"), NVML_SUCCESS);
+  EXPECT_EQ(volatileErrors(0), 0u);
+  EXPECT_EQ(volatileErrors(1), 5u);
+  callAs<>("nvmlShutdown");
 }
 
 }  // namespace

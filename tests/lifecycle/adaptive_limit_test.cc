@@ -96,6 +96,20 @@ TEST(AdaptiveLimit, neverLeavesItsBounds) {
 
 // ---- in virtual time, with coroutines ------------------------------------------------------------------------------------
 
+TEST(AdaptiveLimit, aDeclaredCeilingHoldsForItsStartAndFloorToo) {
+  const AdaptiveLimit::Bounds own{16, 64, 1'024};
+  EXPECT_EQ(AdaptiveLimit(own.under(std::nullopt)).limit(), AdaptiveLimit(own).limit());
+  const auto few = own.under(5);
+  EXPECT_EQ(few.ceiling, 5u);
+  AdaptiveLimit limit(few);
+  EXPECT_EQ(limit.limit(), 5u);
+  Time now{};
+  end(limit, now, 5'000, std::chrono::milliseconds(1), true, true);  // all is well, and many wait
+  EXPECT_LE(limit.limit(), 5u);
+  EXPECT_EQ(own.under(4'000).ceiling, 4'000u) << "a person may also allow more";
+  EXPECT_EQ(own.under(4'000).start, 64u) << "and it begins where it always does";
+}
+
 class TunedPlacesTest : public testing::Test {
  protected:
   /// A BMC that gets slow when many are asked.

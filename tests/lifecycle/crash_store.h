@@ -81,6 +81,9 @@ class CrashStore final : public lifecycle::Store {
   Result<lifecycle::AuditEnds> auditEnds() override {
     return read([&] { return inner_.auditEnds(); });
   }
+  Result<void> dropArchived(std::int64_t through, const lifecycle::AuditMark& end) override {
+    return write([&] { return inner_.dropArchived(through, end); });
+  }
   Result<void> signOn(const std::string& holder, std::chrono::milliseconds lease) override {
     return write([&] { return inner_.signOn(holder, lease); });
   }

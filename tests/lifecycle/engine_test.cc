@@ -230,6 +230,28 @@ TEST_F(EngineTest, noMoreSubjectsThanAllowedWorkAtOnceAndAllArrive) {
   EXPECT_GT(most, subjects_at_once_ / 2);
 }
 
+TEST_F(EngineTest, noMoreMachinesRestartOrAreWrittenAtOnceThanTheInventoryAllows) {
+  std::vector<std::string> names;
+  for (int i = 1; i <= 12; ++i) names.push_back(fmt::format("gpu{:03}", i));
+  build(names);
+  rack_->cluster.limits.restarts = 3;
+  rack_->cluster.limits.imagings = 2;
+  for (const auto& name : names)
+    for (const auto& goal : rack_->provision.goals(rack_->cluster, Subject(NodeName(name)), {})) world().behaviours[goal.facet].polls = 4;
+  const auto made = plan();
+  std::map<std::string, Disruption> disruption;
+  for (const auto& action : made.actions) disruption[action.id] = action.disruption;
+  ASSERT_TRUE(apply(made).ok());
+  std::map<Disruption, int> now, most;
+  for (const auto& event : shown_) {
+    const auto kind = disruption.contains(event.action_id) ? disruption[event.action_id] : Disruption::None;
+    if (event.kind == EventKind::ActionStarted) most[kind] = std::max(most[kind], ++now[kind]);
+    if (event.kind == EventKind::ActionDone) --now[kind];
+  }
+  EXPECT_EQ(most[Disruption::Reset], 3);
+  EXPECT_EQ(most[Disruption::Wipe], 2);
+}
+
 TEST_F(EngineTest, aPlanThatPromisedAPermissionWhichIsGoneIsBlockedAtTheDisk) {
   arrive({"gpu001"});
   rack_->image = "noble@2";

@@ -142,5 +142,55 @@ TEST_F(PostgresStoreTest, severalProcessesMigrateAtOnce) {
   EXPECT_EQ(opened, 4);
 }
 
+/// Somebody else migrates, and takes its time: a session that holds the schema's lock until it is let go.
+class SlowMigration {
+ public:
+  explicit SlowMigration(const std::string& url) : sql_(soci::postgresql, url), watch_(soci::postgresql, url) {
+    sql_ << "BEGIN";
+    sql_ << "SELECT pg_advisory_xact_lock(1836413812)";
+  }
+  void finish() { sql_ << "COMMIT"; }
+  /// Until a waiter has waited for so long by the server's clock; answers its process there.
+  int awaitWaiter(const std::string& at_least) {
+    int waiter = 0;
+    while (waiter == 0)
+      watch_ << "SELECT COALESCE(max(pid), 0) FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = current_database()"
+                " AND clock_timestamp() - query_start >= interval '" + at_least + "'",
+          soci::into(waiter);
+    return waiter;
+  }
+  void end(int process) { watch_ << fmt::format("SELECT pg_terminate_backend({})", process); }
+
+ private:
+  soci::session sql_, watch_;
+};
+
+/// It was refused after lock_timeout, five seconds: once, on a machine under load.
+TEST_F(PostgresStoreTest, aMigrationOfAnotherProcessIsWaitedForLongerThanARow) {
+  SlowMigration slow(url_);
+  std::string trouble = "none";
+  std::thread opener([&] {
+    auto store = openStore(url_);
+    if (!store) trouble = store.error().str();
+  });
+  slow.awaitWaiter("5.5 s");
+  slow.finish();
+  opener.join();
+  EXPECT_EQ(trouble, "none");
+}
+
+TEST_F(PostgresStoreTest, anOpenerThatLosesItsConnectionOnTheWayTriesAgain) {
+  SlowMigration slow(url_);
+  std::string trouble = "none";
+  std::thread opener([&] {
+    auto store = openStore(url_);
+    if (!store) trouble = store.error().str();
+  });
+  slow.end(slow.awaitWaiter("0 s"));
+  slow.finish();
+  opener.join();
+  EXPECT_EQ(trouble, "none");
+}
+
 }  // namespace
 }  // namespace muster::lifecycle

@@ -295,7 +295,7 @@ TEST(RolloutBook, isReadBackAsItWasWritten) {
   for (int i = 0; i < 300; ++i) progress[NodeName(fmt::format("n{}", i))] = {};
   progress[NodeName("n1")] = {NodeState::Failed, "it was \"odd\"", WallTime(std::chrono::milliseconds(5)), {{"gemm_gflops", 1.5}}};
   const std::map<NodeName, FrozenNode> frozen{{NodeName("n1"), {{{"n1/driver.x", "1", Disruption::Drain}}, {{"gemm_gflops", 2}}}}};
-  ASSERT_TRUE(RolloutBook::create(store, rollout, frozen, progress));
+  ASSERT_TRUE(RolloutBook::draft(store, rollout, frozen, progress).begin());
   auto read = RolloutBook::newest(store);
   ASSERT_TRUE(read) << read.error().str();
   EXPECT_EQ(toJson(read->rollout()), toJson(rollout));
@@ -315,7 +315,9 @@ TEST(RolloutOrders, takeEffectAtOnceWhereNobodyWouldObeyThem) {
   test::MemoryStore store;
   Rollout rollout;
   rollout.id = "r7";
-  auto book = RolloutBook::create(store, rollout, {}, {{NodeName("n1"), {}}});
+  auto draft = RolloutBook::draft(store, rollout, {}, {{NodeName("n1"), {}}});
+  ASSERT_TRUE(draft.begin());
+  std::optional<RolloutBook> book(std::move(draft));
   ASSERT_TRUE(book);
   ASSERT_TRUE(orderRollout(*book, Order::Pause, "ann", false));
   EXPECT_EQ(book->rollout().state, RolloutState::Running) << "whoever runs it will obey";

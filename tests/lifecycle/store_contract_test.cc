@@ -1,4 +1,5 @@
 // The contract of Store, run against every implementation.
+#include "lifecycle/audit.h"
 #include "tests/lifecycle/store_contract.h"
 
 namespace muster::lifecycle {
@@ -293,6 +294,23 @@ TEST_P(StoreContract, requestsAndPlansAreRemembered) {
   ASSERT_EQ(of_plan->size(), 1u);
   EXPECT_EQ(of_plan->at(0).request, "r1");
   EXPECT_EQ(store_->factsOf(kN1)->size(), 0u);
+}
+
+TEST_P(StoreContract, archivedEventsAreLetGoOnlyWithTheHashOfTheLast) {
+  for (int i = 1; i <= 5; ++i) ASSERT_TRUE(store_->addEvent({0, kNow, EventKind::Note, {}, "", fmt::format("entry {}", i), -1}));
+  const auto trail = *store_->auditTrail(0, 10);
+  ASSERT_EQ(trail.size(), 5u);
+  const AuditMark third{trail[2].link, trail[2].hash};
+  EXPECT_EQ(store_->dropArchived(trail[2].event.sequence, {3, "another"}).error().code(), ErrorCode::Conflict);
+  EXPECT_EQ(store_->dropArchived(trail[3].event.sequence, third).error().code(), ErrorCode::Conflict);
+  EXPECT_EQ(store_->auditTrail(0, 10)->size(), 5u);
+  ASSERT_TRUE(store_->dropArchived(trail[2].event.sequence, third));
+  EXPECT_EQ(store_->auditTrail(0, 10)->size(), 2u);
+  EXPECT_EQ(store_->auditEnds()->archived, third);
+  EXPECT_EQ(store_->auditEnds()->begins_after, trail[2].event.sequence);
+  ASSERT_TRUE(store_->addEvent({0, kNow, EventKind::Note, {}, "", "entry 6", -1}));
+  EXPECT_TRUE(verifyAudit(*store_, third.hash)->ok());
+  EXPECT_EQ(store_->auditEnds()->link, 6);
 }
 
 TEST_P(StoreContract, theLogIsOneChainWhoeverWrites) {

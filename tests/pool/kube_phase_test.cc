@@ -344,5 +344,66 @@ TEST_F(KubePhase, goesOnAfterDeathAtEveryRequest) {
   EXPECT_GE(kill_points, 20);
 }
 
+// ---- many looks at once
+
+class KubeRound : public KubeFixture {
+ protected:
+  /// All nodes in one turn of the loop, as keep looks.
+  std::vector<std::string> lookAtAll(int nodes) {
+    std::vector<std::string> out(static_cast<std::size_t>(nodes));
+    for (int i = 0; i < nodes; ++i)
+      asio::co_spawn(io_, phase_->observe(Subject(NodeName(fmt::format("gpu{:03}", i + 1)))), [&out, i](std::exception_ptr, Result<std::vector<Fact>> facts) {
+        out[static_cast<std::size_t>(i)] = facts && !facts->empty() ? facts->front().value : facts ? "nothing" : facts.error().str();
+      });
+    const auto all = [&out] { return std::none_of(out.begin(), out.end(), [](const auto& one) { return one.empty(); }); };
+    for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(15); !all() && std::chrono::steady_clock::now() < end;) {
+      io_.restart();
+      io_.run_one_for(std::chrono::milliseconds(100));
+    }
+    return out;
+  }
+  void fill(int nodes) {
+    for (int i = 1; i <= nodes; ++i) {
+      const auto name = fmt::format("gpu{:03}", i);
+      if (i <= 2) continue;  // they are there
+      auto more = cluster_.nodes.front();
+      more.name = NodeName(name);
+      cluster_.nodes.insert(cluster_.nodes.end() - 1, more);  // before login1: they are in order
+      server_.addNode(name);
+    }
+    restart();
+  }
+};
+
+TEST_F(KubeRound, isTwoQuestionsHoweverManyNodesThereAre) {
+  fill(40);
+  server_.setReady("gpu007", "Unknown");
+  server_.patchNode("gpu009", json{{"spec", {{"unschedulable", true}}}});
+  const auto seen = lookAtAll(40);
+  EXPECT_EQ(seen[0], "in");
+  EXPECT_EQ(seen[6], "silent");
+  EXPECT_EQ(seen[8], "drained");
+  EXPECT_EQ(server_.requests.size(), 2u);
+  EXPECT_EQ(server_.count("GET /api/v1/nodes"), 1);
+  EXPECT_EQ(server_.count("GET /api/v1/pods"), 1);
+}
+
+TEST_F(KubeRound, ourOwnOrderIsSeenAtOnceThoughAListIsFresh) {
+  fill(4);
+  ASSERT_EQ(lookAtAll(4)[0], "in");
+  EXPECT_THAT(step("drained"), StartsWith("again"));
+  EXPECT_EQ(lookAtAll(4)[0], "drained") << "the list from before the order is not believed";
+}
+
+TEST_F(KubeRound, anAccountWithoutTheRightToListAsksForEachNode) {
+  fill(4);
+  server_.rights.erase("list nodes");
+  const auto seen = lookAtAll(4);
+  EXPECT_THAT(seen, ElementsAre("in", "in", "in", "in"));
+  EXPECT_EQ(server_.count("GET /api/v1/nodes/"), 4);
+  EXPECT_THAT(lookAtAll(4), ElementsAre("in", "in", "in", "in"));
+  EXPECT_EQ(server_.count("GET /api/v1/nodes"), 9) << "it is not tried again";
+}
+
 }  // namespace
 }  // namespace muster::pool::test

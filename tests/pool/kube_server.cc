@@ -225,12 +225,16 @@ ServerResponse KubeServer::route(Call& call) {
     }
     return refuse(405, "MethodNotAllowed", "the server does not allow this method on the requested resource");
   }
+  const std::set<std::string> of_lists{"fieldSelector", "labelSelector", "limit", "continue", "resourceVersion", "resourceVersionMatch", "timeoutSeconds"};
   if (core && parts.size() == 3 && parts[2] == "pods" && method == "GET") {
-    if (auto no = authorize(
-            call, "list", "pods",
-            {"fieldSelector", "labelSelector", "limit", "continue", "resourceVersion", "resourceVersionMatch", "timeoutSeconds"}, {}))
-      return *no;
+    if (auto no = authorize(call, "list", "pods", of_lists, {})) return *no;
     return listPods(call);
+  }
+  if (core && parts.size() == 3 && parts[2] == "nodes" && method == "GET") {
+    if (auto no = authorize(call, "list", "nodes", of_lists, {})) return *no;
+    std::vector<json> found;
+    for (const auto& [name, node] : nodes_) found.push_back(node);
+    return listOf(call, "NodeList", found);
   }
   const bool pod = core && parts.size() >= 6 && parts[2] == "namespaces" && parts[4] == "pods";
   if (pod && parts.size() == 7 && parts[6] == "eviction" && method == "POST") {
@@ -330,6 +334,13 @@ ServerResponse KubeServer::listPods(Call& call) {
   constexpr std::string_view kByNode = "spec.nodeName=";
   auto selector = call.query["fieldSelector"];
   if (!selector.empty() && !selector.starts_with(kByNode)) return refuse(400, "BadRequest", "field label not supported: " + selector);
+  std::vector<json> found;
+  for (const auto& [name, pod] : pods_)
+    if (selector.empty() || pod["spec"]["nodeName"] == selector.substr(kByNode.size())) found.push_back(pod);
+  return listOf(call, "PodList", found);
+}
+
+ServerResponse KubeServer::listOf(Call& call, const char* kind, const std::vector<json>& found) {
   std::size_t begin = 0, limit = page_items;
   if (call.query.contains("limit")) limit = std::min(limit, static_cast<std::size_t>(std::stoul(call.query["limit"])));
   if (call.query.contains("continue")) {
@@ -341,12 +352,13 @@ ServerResponse KubeServer::listPods(Call& call) {
     if (!place) return refuse(400, "BadRequest", "continue key is not valid");
     begin = std::stoul(*place);
   }
-  std::vector<json> found;
-  for (const auto& [name, pod] : pods_)
-    if (selector.empty() || pod["spec"]["nodeName"] == selector.substr(kByNode.size())) found.push_back(pod);
   json list = {
-      {"kind", "PodList"}, {"apiVersion", "v1"}, {"metadata", {{"resourceVersion", std::to_string(version_)}}}, {"items", json::array()}};
-  for (auto i = begin; i < std::min(found.size(), begin + limit); ++i) list["items"].push_back(found[i]);
+      {"kind", kind}, {"apiVersion", "v1"}, {"metadata", {{"resourceVersion", std::to_string(version_)}}}, {"items", json::array()}};
+  for (auto i = begin; i < std::min(found.size(), begin + limit); ++i) {
+    list["items"].push_back(found[i]);
+    list["items"].back().erase("kind");  // as the real server: only the list says what it holds
+    list["items"].back().erase("apiVersion");
+  }
   if (begin + limit < found.size()) {
     list["metadata"]["continue"] = io::toBase64(std::to_string(begin + limit));
     list["metadata"]["remainingItemCount"] = found.size() - begin - limit;

@@ -67,7 +67,7 @@ class KubeServer {
   std::string serverFingerprint() const;
   io::TlsIdentity clientIdentity(const std::string& user) const;
   std::string token = "token-1";
-  std::set<std::string> rights{"get nodes", "patch nodes", "list pods", "create pods/eviction"};
+  std::set<std::string> rights{"get nodes", "list nodes", "patch nodes", "list pods", "create pods/eviction"};
   bool admin = false;  ///< whoever is known may also make and remove namespaces, nodes and pods, and speak for a kubelet
   std::size_t page_items = 500;
   std::deque<Fault> faults;
@@ -102,6 +102,7 @@ class KubeServer {
   io::ServerResponse getNode(const std::string& name);
   io::ServerResponse patch(const std::string& name, Call& call);
   io::ServerResponse listPods(Call& call);
+  io::ServerResponse listOf(Call& call, const char* kind, const std::vector<json>& found);
   io::ServerResponse evict(const std::string& name_space, const std::string& name, Call& call);
   io::ServerResponse remove(const std::string& name_space, const std::string& name, Call& call);
   io::ServerResponse terminate(json& pod, const json& options, json success, int status);

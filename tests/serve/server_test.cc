@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace muster::serve {
@@ -69,6 +70,22 @@ TEST_F(ServeTest, secondControllerOnTheAddressIsAConflict) {
   EXPECT_NE(second.error().str().find(address + ":8080"), std::string::npos);
   server->stop();
   EXPECT_TRUE(begin()) << "after stop the address is free";
+}
+
+TEST_F(ServeTest, aFleetsConnectionsAreNotRefusedForAShellsLimitOfOpenFiles) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit tight{std::min<rlim_t>(before.rlim_max, 1024), before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &tight), 0);
+  server.reset();
+  io.restart();
+  io.poll();
+  auto again = begin();
+  ASSERT_TRUE(again) << again.error().str();
+  server = std::move(*again);
+  rlimit now{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &now), 0);
+  EXPECT_EQ(now.rlim_cur, std::min<rlim_t>(before.rlim_max, 131'072));
 }
 
 }  // namespace

@@ -1,0 +1,55 @@
+// Rejoin: a node that keep itself has drained, and whose reason has gone, passes its gates again and goes back to its pool – where the
+// inventory says so (keep.rejoin_minutes), and only if its plan holds nothing but gates, certificate and pool.
+#pragma once
+
+#include "keep/decide.h"
+#include "keep/look.h"
+#include "lifecycle/engine.h"
+
+#include <map>
+#include <set>
+#include <string>
+
+namespace muster::keep {
+
+inline constexpr std::string_view kRejoin = "rejoin: ";       ///< begins the reason of its actions
+inline constexpr std::size_t kRejoinsADay = 2;                ///< of one node; who comes and goes is a person's
+inline constexpr std::size_t kRejoinsAtOnce = 16;             ///< begun in one look
+inline constexpr std::chrono::hours kRefusedFor{1};           ///< a node that may not rejoin now is looked at again after so long
+
+class Rejoin {
+ public:
+  Rejoin(const inventory::Cluster& cluster, lifecycle::Phases phases, lifecycle::Store& store, Clock& clock, lifecycle::Engine& engine)
+      : cluster_(cluster), phases_(std::move(phases)), store_(store), clock_(clock), engine_(engine) {}
+
+  /// Takes in a look: who is well, and since when. A restart of keep begins to count anew.
+  void notice(const Seen& seen);
+  /// What brings those back that have been well for long enough, by action id. `busy`: something is under way there.
+  /// Errors: those of the store
+  Async<std::map<std::string, lifecycle::Action>> due(std::set<lifecycle::Subject> busy);
+  /// Whether a rejoin that is under way still is right: the node is not sick.
+  bool isRight(const NodeName& node) const { return !sick_.contains(node); }
+
+ private:
+  Async<std::map<std::string, lifecycle::Action>> plan(NodeName node);
+  Result<bool> tooOften(const NodeName& node) const;
+  void refuse(const NodeName& node, const std::string& why);
+
+  const inventory::Cluster& cluster_;
+  const lifecycle::Phases phases_;
+  lifecycle::Store& store_;
+  Clock& clock_;
+  lifecycle::Engine& engine_;
+  std::map<NodeName, std::chrono::steady_clock::time_point> well_since_;
+  std::set<NodeName> sick_;
+  struct Refusal {
+    std::string why;  ///< it is well and does not come back; told once
+    std::chrono::steady_clock::time_point ask_again{};
+  };
+  std::map<NodeName, Refusal> refused_;
+};
+
+/// Whether keep drained the node for something that is over. By the facts of a look; pure.
+bool reasonIsOver(const inventory::Cluster& cluster, const inventory::Node& node, const lifecycle::FactSet& facts);
+
+}  // namespace muster::keep
