@@ -112,6 +112,7 @@ class ArbitratedBmc final : public Bmc {
   Async<std::string> startUpdate(FirmwareUpdate update) override {
     return writing(kUploadLimit, "uploading firmware", driver_->startUpdate(std::move(update)));
   }
+  Async<Survey> survey() override { return reading("surveying the machine", driver_->survey()); }
   Async<void> newSession() override { return alone(kBootLimit, "beginning a new session", driver_->newSession()); }
   Async<std::vector<LogEntry>> eventLog(std::size_t limit) override { return reading("reading the event log", driver_->eventLog(limit)); }
   Async<void> acCycle() override { return alone(kResetLimit, "cutting the power", driver_->acCycle()); }

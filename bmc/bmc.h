@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/ids.h"
+#include "base/io/http.h"
 #include "base/task.h"
 #include "inventory/cluster.h"
 #include "lifecycle/store.h"
@@ -53,6 +54,17 @@ struct TaskList {
   bool keeps_finished = true;     ///< false: a finished task may be missing (iDRAC)
 };
 
+/// What a BMC tells of a machine that nobody has declared.
+struct Survey {
+  SystemInfo system;
+  std::string bmc_version;
+  std::vector<std::string> bmc_macs;
+  struct Gpu {
+    std::string model, serial;
+  };
+  std::vector<Gpu> gpus;
+};
+
 /// One entry of the system event log, as the BMC words it.
 struct LogEntry {
   std::string id, created, severity, message;
@@ -79,6 +91,8 @@ class Bmc {
   virtual Async<void> newSession();
   /// The newest `limit` entries of the system event log, oldest first. Errors: NotFound (this BMC offers none)
   virtual Async<std::vector<LogEntry>> eventLog(std::size_t limit);
+  /// What the machine is, for whoever meets it first. Drivers that know no more than system() answer that.
+  virtual Async<Survey> survey();
   /// Cuts the machine's standby power for a moment and gives it back: what no reset reaches starts anew, the BMC too. Returns when
   /// the BMC answers again. Errors: NotFound (this BMC offers none)
   virtual Async<void> acCycle();
@@ -96,6 +110,26 @@ class BmcFleet {
 
 /// Redfish over HTTPS for "https://…", libvirt for "libvirt:DOMAIN". Pins and refused passwords live in the store.
 std::unique_ptr<BmcFleet> makeBmcFleet(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock, Workers& workers);
+
+/// A BMC that no node declares: memory (pin, refused passwords) goes under `key` instead of a node's name.
+struct StrangerBmc {
+  NodeName key;
+  std::string url;
+  inventory::Credential credential;
+};
+/// Behind an arbiter of its own, as a fleet's BMCs are. The caller awaits close() before it lets go.
+class Stranger {
+ public:
+  virtual ~Stranger() = default;
+  virtual Bmc& bmc() = 0;
+  virtual Async<void> close() = 0;
+};
+std::unique_ptr<Stranger> makeStranger(StrangerBmc who, lifecycle::Store& store, Clock& clock, Workers& workers,
+                                       std::function<std::unique_ptr<io::HttpClient>(io::TlsTrust)> make_client);
+/// Whether this BMC has refused the credential before, so that nothing would be sent.
+Result<bool> isRefused(lifecycle::Store& store, const StrangerBmc& who);
+/// The node's BMC is the one that was met as `stranger`: its certificate is pinned from the first contact on.
+Result<void> inheritPin(lifecycle::Store& store, const NodeName& stranger, const NodeName& node);
 
 /// After an operator has seen to it: trust the certificate that the BMC shows next.
 Result<void> forgetPin(lifecycle::Store& store, const NodeName& node);

@@ -24,6 +24,7 @@ class RedfishBmc final : public Bmc {
   Async<TaskStatus> task(std::string uri) override;
   Async<TaskList> tasks() override;
   Async<void> resetBmc() override;
+  Async<Survey> survey() override;
   Async<void> newSession() override;
   Async<std::vector<LogEntry>> eventLog(std::size_t limit) override;
   Async<void> acCycle() override;
@@ -60,6 +61,7 @@ class RedfishBmc final : public Bmc {
   Async<Member> pickManager(std::string collection, Member system);
   Async<Members> members(std::string collection, std::size_t limit, std::chrono::milliseconds timeout);
   Async<std::vector<std::string>> macs(std::string collection);
+  Async<std::vector<Survey::Gpu>> gpus();
   Async<std::vector<std::string>> allowedResets(Json action);
 
   Async<PowerState> powerState();

@@ -147,6 +147,7 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
                                                   fmt::format("http://{}:{}", address, serve::kHttpPort),
                                                   fmt::format("https://{}:{}", address, serve::kHttpsPort), keys_->ca.certificatePem(),
                                                   keys_->signing.public_pem}));
+  owned_.push_back(provision::makeStoragePhase(cluster_, *gateway_, clock_));
   owned_.push_back(firmware::makeFirmwarePhase(cluster_, *bmcs_, clock_, workers_));
   owned_.push_back(fabric::makeFabricPhase(cluster_, *processes_, clock_, fabricOptions(options, lab)));
   owned_.push_back(validate::makeValidatePhase(cluster_, *gateway_, *certificates_, *store_, clock_,

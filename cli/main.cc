@@ -16,6 +16,7 @@ struct Parsed {
   Options options = defaultOptions();
   Selection selection;
   RolloutFlags rollout;
+  DiscoverFlags discover;
   std::filesystem::path file, folder;
   std::string node, reason;
   std::vector<std::filesystem::path> trust;
@@ -131,6 +132,35 @@ void addBmc(CLI::App& app, Parsed& p) {
       ->add_option("node", p.node)->required();
 }
 
+void addDiscover(CLI::App& app, Parsed& p) {
+  auto& flags = p.discover;
+  auto* group = app.add_subcommand("discover", "Machines that nobody has declared yet: without more words, what was seen");
+  group->add_option("--write", flags.write, "Add a row for each approved machine to this CSV of nodes");
+  group->add_option("--adopt", flags.adopt, "With --write: approve the machines of this list (CSV with serial or bmc_mac)");
+  group->require_subcommand(0, 1);
+  auto* scan = sub(*group, "scan", "Ask these addresses for BMCs; without ranges, discovery.ranges", p, [&p] { return discoverScan(p.options, p.discover); });
+  scan->add_option("ranges", flags.words, "FIRST-LAST, network in CIDR form, or one address");
+  scan->add_option("--port", flags.port, "Where Redfish is served")->check(CLI::Range(1, 65535));
+  auto* watch = sub(*group, "watch", "Listen to DHCP and SSDP on the provisioning network", p, [&p] { return discoverWatch(p.options, p.discover); });
+  watch->add_option("--interface", flags.interface, "Instead of the one that has the controller's address");
+  watch->add_option("--seconds", flags.seconds, "End after so long; without it, when interrupted")->check(CLI::Range(1, 7 * 86400));
+  auto* approve = sub(*group, "approve", "Let machines become nodes", p, [&p] { return discoverApprove(p.options, p.discover); });
+  approve->add_option("machines", flags.words, "Serials, BMC addresses or MACs");
+  approve->add_option("--match", flags.matches, "FIELD=GLOB; several must all fit");
+  approve->add_option("--as", flags.as, "The node's name, of one machine");
+  approve->add_option("--mac", flags.mac, "The NIC that boots, of one machine");
+  for (auto* command : {group, approve}) {
+    command->add_option("--profile", flags.profile, "What they are");
+    command->add_option("--rack", flags.rack, "Where they stand");
+  }
+  auto* forget = sub(*group, "forget", "Take machines out of the list", p, [&p] { return discoverForget(p.options, p.discover); });
+  forget->add_option("machines", flags.words, "Serials, BMC addresses or MACs");
+  forget->add_flag("--all", flags.all, "The whole list, also one that cannot be read");
+  group->callback([&p] {
+    if (!p.run) p.run = [&p] { return p.discover.write.empty() && p.discover.adopt.empty() ? discoverList(p.options, p.discover) : discoverWrite(p.options, p.discover); };
+  });
+}
+
 void addRest(CLI::App& app, Parsed& p) {
   auto* image = app.add_subcommand("image", "Images and the RAM OS")->require_subcommand(1);
   sub(*image, "build", "Build what is missing (all images and the RAM OS, or one image)", p, [&p] { return imageBuild(p.options, p.node); })
@@ -206,6 +236,7 @@ int main(int argc, char** argv) {
   addRollout(app, parsed);
   addKeep(app, parsed);
   addBmc(app, parsed);
+  addDiscover(app, parsed);
   addLab(app, parsed);
   addRest(app, parsed);
   try {

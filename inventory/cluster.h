@@ -4,8 +4,11 @@
 #include "base/diagnostic.h"
 #include "base/ids.h"
 #include "base/log.h"
+#include "inventory/discovery.h"
+#include "inventory/hardware.h"
 #include "inventory/keep.h"
 #include "inventory/limits.h"
+#include "inventory/mounts.h"
 #include "inventory/storage.h"
 
 #include <chrono>
@@ -63,6 +66,18 @@ struct Image {
   std::vector<std::string> authorized_keys;  ///< ssh keys for root
 };
 
+/// An archive of packages with the key that signs it.
+struct PackageArchive {
+  std::string name;
+  std::string url;
+  std::string suite;                    ///< apt; empty: a flat archive. dnf has none
+  std::vector<std::string> components;  ///< apt
+  std::filesystem::path key;            ///< OpenPGP public key, armoured or not
+};
+
+/// How a driver's kernel modules come to the kernel that runs.
+enum class ModuleBuild { Packaged, Dkms, Precompiled };
+
 struct Driver {
   std::string name;
   std::vector<std::string> packages;  ///< apt names, "name=version" pins
@@ -70,6 +85,14 @@ struct Driver {
       repository;  ///< a folder with a flat apt repository (Packages file), served to the nodes; empty: the image's own sources
   std::vector<std::string> modules;           ///< kernel modules that must be loaded afterwards
   std::map<std::string, std::string> verify;  ///< probe → glob of the running version: nvml.driver, module.rdma_rxe, package.NAME
+  std::string preset;                         ///< row of presets.cc that the keys below were filled from
+  std::vector<PackageArchive> archives;
+  ModuleBuild build = ModuleBuild::Packaged;
+  std::string kernel;                                                      ///< glob of the kernel release that must run; its packages are held
+  std::map<std::string, std::map<std::string, std::string>> module_options;  ///< module → parameter → value
+  std::map<std::string, std::string> sysctl;
+  std::vector<std::string> kernel_args;
+  std::vector<std::string> services;  ///< systemd units that must be enabled and active
 };
 
 struct FirmwareComponent {
@@ -170,6 +193,7 @@ struct Expectation {
   std::optional<int> nics;
   std::optional<int> memory_gib_min;
   std::optional<int> cpus_min;
+  std::vector<PartRule> parts;
 };
 
 enum class BootMode { Bios, Uefi };
@@ -189,6 +213,7 @@ struct Profile {
   std::string disk;  ///< "serial:…", "wwn:…", "smallest" or "size:…"; empty: the only disk, refused when there are several
   std::vector<StorageSet> storage;  ///< its other disks
   std::string user_data;            ///< content for cloud-init (NoCloud); empty: none
+  std::vector<std::string> mounts;  ///< file systems, by name
 };
 
 struct BmcAddress {
@@ -205,6 +230,7 @@ struct Node {
   Ipv4 address;  ///< on the provisioning network
   BmcAddress bmc;
   std::string serial;  ///< expected; empty: learnt
+  std::string switch_name, switch_port;  ///< where the provisioning NIC is cabled, as LLDP names both; empty: not declared
   SourceRef where;
 };
 
@@ -232,6 +258,9 @@ struct Cluster {
   std::map<std::string, Gate> gates;
   std::map<std::string, Pool> pools;
   std::map<std::string, Profile> profiles;
+  std::map<std::string, MountedSystem> file_systems;
+  DiscoveryPolicy discovery;
+  std::vector<NodeFile> node_files;
   std::vector<Node> nodes;  ///< ordered by name, naturally (gpu2 before gpu10)
   LabSpec lab;
   CertificatePolicy certificates;

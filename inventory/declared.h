@@ -2,6 +2,7 @@
 #pragma once
 
 #include "inventory/cluster.h"
+#include "inventory/inventory.h"
 #include "inventory/spec.h"
 
 #include <functional>
@@ -36,6 +37,7 @@ struct DeclaredNode {
 struct DeclaredNodes {
   std::vector<DeclaredNode> nodes;
   std::map<std::string, SourceRef, std::less<>> names;
+  std::vector<NodeFile> files;
   bool complete = true;  ///< false: a hostlist or a CSV could not be read, so more names may be meant
 };
 
@@ -45,7 +47,7 @@ void checkSecretFile(const std::filesystem::path& path, const Value& where, Read
 inline constexpr std::size_t kMaxNodes = 200'000;
 
 /// Expands hostlists and reads CSV files. (nodes.cc)
-DeclaredNodes expandNodes(const std::vector<NodeGroup>& groups, Reader& reader);
+DeclaredNodes expandNodes(const std::vector<NodeGroup>& groups, const LoadOptions& options, Reader& reader);
 /// Rules between sections: references, networks, duplicates, partitions. (rules.cc)
 void checkRules(Cluster& cluster, const DeclaredNodes& nodes, const Value& root, Reader& reader);
 

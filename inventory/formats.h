@@ -58,8 +58,8 @@ inline constexpr TextFormat kPackage{"an apt package, with or without =version",
 inline constexpr TextFormat kSuite{"a Debian or Ubuntu suite", "^[a-z][a-z0-9-]*$", "bookworm"};
 inline constexpr TextFormat kMirror{"an http or https URL", R"(^https?://\S+$)", "http://deb.debian.org/debian"};
 inline constexpr TextFormat kModule{"a kernel module", "^[A-Za-z0-9_-]+$", "rdma_rxe"};
-inline constexpr TextFormat kProbe{"a probe: nvml.driver, kernel, rdma.devices, module.NAME, package.NAME",
-                                   R"(^(nvml\.driver|kernel|rdma\.devices|module\.[A-Za-z0-9_-]+|package\.[a-z0-9][a-z0-9+.-]*)$)",
+inline constexpr TextFormat kProbe{"a probe: nvml.driver, kernel, rdma.devices, module.NAME, package.NAME, … (docs/drivers.md)",
+                                   R"(^(nvml\.driver|kernel|rdma\.devices|fabricmanager\.match|(module|module-version|module-file|nic-driver|nic-firmware)\.[A-Za-z0-9_-]+|service\.[A-Za-z0-9@_.:-]+|package\.[a-z0-9][a-z0-9+.-]*)$)",
                                    "nvml.driver"};
 inline constexpr TextFormat kGlob{"a glob without spaces, commas and '='", R"(^[^\s,=]+$)", "570.*"};
 inline constexpr TextFormat kWord{"text without spaces", R"(^\S+$)", "2.1.0"};

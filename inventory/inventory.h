@@ -5,6 +5,7 @@
 #include "inventory/cluster.h"
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,12 @@ struct Loaded {
 /// Reads one YAML file, and the CSV files that it names.
 /// Shape:  path → Cluster or diagnostics with file:line:column
 Loaded load(const std::filesystem::path& file);
+
+struct LoadOptions {
+  std::map<std::filesystem::path, std::string> texts;  ///< CSV files (absolute paths) that are read from here instead of the disk
+  bool rows_may_miss = false;                          ///< nodes that are named but have no row are a warning: they are to be discovered
+};
+Loaded load(const std::filesystem::path& file, const LoadOptions& options);
 
 /// The same for text that is already in memory; `file` says where relative paths start and what messages name.
 Loaded loadText(std::string_view yaml, const std::filesystem::path& file);

@@ -53,6 +53,14 @@ std::string_view word(Rung rung) {
   return kWords.at(static_cast<std::size_t>(rung));
 }
 
+json partJson(const PartRule& part) {
+  constexpr std::array<std::string_view, 4> kKinds = {"dimm", "nvme", "nic", "gpu"};
+  json out = {{"kind", kKinds.at(static_cast<std::size_t>(part.kind))}, {"model", part.model}, {"firmware", part.firmware}};
+  if (part.count) out["count"] = *part.count;
+  if (part.size_gib) out["size_gib"] = *part.size_gib;
+  return out;
+}
+
 class Writer {
  public:
   explicit Writer(const Cluster& cluster) : cluster_(cluster) {}
@@ -74,6 +82,8 @@ class Writer {
     for (const auto& [name, profile] : cluster_.profiles) out["profiles"][name] = write(profile);
     out["keep"] = write(cluster_.keep);
     if (const auto limits = write(cluster_.limits); !limits.empty()) out["limits"] = limits;
+    for (const auto& [name, system] : cluster_.file_systems) out["file_systems"][name] = write(system);
+    if (const auto& found = cluster_.discovery; !found.ranges.empty() || !found.credentials.empty() || !found.rules.empty()) out["discovery"] = write(found);
     const LabSpec& lab = cluster_.lab;
     out["lab"] = {
         {"memory_mib", lab.memory_mib}, {"vcpus", lab.vcpus}, {"disk_gib", lab.disk_gib}, {"gpus", lab.gpus}, {"gpu_model", lab.gpu_model}};
@@ -147,7 +157,16 @@ class Writer {
   }
 
   json write(const Driver& driver) const {
-    return {{"packages", driver.packages}, {"repository", path(driver.repository)}, {"modules", driver.modules}, {"verify", driver.verify}};
+    json out = {{"packages", driver.packages}, {"repository", path(driver.repository)}, {"modules", driver.modules}, {"verify", driver.verify}};
+    for (const auto& archive : driver.archives)
+      out["archives"][archive.name] = {{"url", archive.url}, {"suite", archive.suite}, {"components", archive.components}, {"key", path(archive.key)}};
+    if (driver.build != ModuleBuild::Packaged) out["build"] = driver.build == ModuleBuild::Dkms ? "dkms" : "precompiled";
+    if (!driver.kernel.empty()) out["kernel"] = driver.kernel;
+    if (!driver.module_options.empty()) out["module_options"] = driver.module_options;
+    if (!driver.sysctl.empty()) out["sysctl"] = driver.sysctl;
+    if (!driver.kernel_args.empty()) out["kernel_args"] = driver.kernel_args;
+    if (!driver.services.empty()) out["services"] = driver.services;
+    return out;
   }
 
   json write(const FirmwareBaseline& baseline) const {
@@ -186,6 +205,7 @@ class Writer {
     if (e.nics) expect["nics"] = *e.nics;
     if (e.memory_gib_min) expect["memory_gib_min"] = *e.memory_gib_min;
     if (e.cpus_min) expect["cpus_min"] = *e.cpus_min;
+    for (const auto& part : e.parts) expect["parts"].push_back(partJson(part));
     json out = {{"expect", std::move(expect)},
             {"image", profile.image},
             {"drivers", profile.drivers},
@@ -200,6 +220,7 @@ class Writer {
     // Only where declared: what is not there must not change the digest of inventories that never had it.
     if (!profile.storage.empty()) out["storage"] = write(profile.storage);
     if (!profile.user_data.empty()) out["user_data"] = profile.user_data;
+    if (!profile.mounts.empty()) out["mounts"] = profile.mounts;
     return out;
   }
 
@@ -225,6 +246,8 @@ class Writer {
     if (!node.rack.empty()) out["rack"] = node.rack;
     if (node.unit != 0) out["unit"] = node.unit;
     if (!node.serial.empty()) out["serial"] = node.serial;
+    if (!node.switch_name.empty()) out["switch"] = node.switch_name;
+    if (!node.switch_port.empty()) out["port"] = node.switch_port;
     return out;
   }
 
@@ -235,6 +258,24 @@ class Writer {
     if (limits.imagings) out["imagings"] = *limits.imagings;
     if (limits.restarts) out["restarts"] = *limits.restarts;
     return out;
+  }
+
+  static json write(const MountedSystem& storage) {
+    constexpr std::array<std::string_view, 4> kKinds = {"nfs", "lustre", "gpfs", "raid"};
+    json out = {{"kind", kKinds.at(static_cast<std::size_t>(storage.kind))}, {"source", storage.source}, {"at", storage.at},
+                {"options", storage.options}, {"packages", storage.packages}};
+    if (storage.kind == MountKind::Raid) out["raid_level"] = storage.raid_level;
+    if (storage.devices) out["devices"] = *storage.devices;
+    if (storage.read_mb_s) out["read_mb_s"] = *storage.read_mb_s;
+    if (storage.write_mb_s) out["write_mb_s"] = *storage.write_mb_s;
+    return out;
+  }
+
+  static json write(const DiscoveryPolicy& policy) {
+    json rules = json::object();
+    for (const auto& rule : policy.rules)
+      rules[rule.name] = {{"match", rule.match}, {"profile", rule.profile}, {"names", rule.names}, {"rack", rule.rack}, {"approve", rule.approve}};
+    return {{"ranges", policy.ranges}, {"credentials", policy.credentials}, {"rules", std::move(rules)}};
   }
 
   static json write(const KeepPolicy& keep) {

@@ -27,7 +27,7 @@ Diagnostics bounded(Diagnostics all, const std::string& file) {
   return out;
 }
 
-std::optional<Cluster> build(std::string_view yaml, const std::filesystem::path& file, Diagnostics& diagnostics) {
+std::optional<Cluster> build(std::string_view yaml, const std::filesystem::path& file, const LoadOptions& options, Diagnostics& diagnostics) {
   std::error_code ignored;
   std::filesystem::path folder = std::filesystem::absolute(file, ignored).lexically_normal().parent_path();
   Reader reader(file.string(), folder, diagnostics);
@@ -35,11 +35,12 @@ std::optional<Cluster> build(std::string_view yaml, const std::filesystem::path&
   if (!root) return std::nullopt;
   Declaration declaration;
   readObject(&declaration, *root, *clusterSpec(), reader);
-  DeclaredNodes nodes = expandNodes(declaration.groups, reader);
+  DeclaredNodes nodes = expandNodes(declaration.groups, options, reader);
   checkRules(declaration.cluster, nodes, *root, reader);
   if (diagnostics.hasErrors()) return std::nullopt;
   Cluster cluster = std::move(declaration.cluster);
   cluster.folder = folder;
+  cluster.node_files = std::move(nodes.files);
   cluster.nodes.reserve(nodes.nodes.size());
   for (DeclaredNode& declared : nodes.nodes) cluster.nodes.push_back(std::move(declared.node));
   if (cluster.nodes.empty())
@@ -50,16 +51,24 @@ std::optional<Cluster> build(std::string_view yaml, const std::filesystem::path&
 
 }  // namespace
 
-Loaded loadText(std::string_view yaml, const std::filesystem::path& file) {
+namespace {
+
+Loaded loadWith(std::string_view yaml, const std::filesystem::path& file, const LoadOptions& options) {
   Loaded loaded;
-  loaded.cluster = build(yaml, file, loaded.diagnostics);
+  loaded.cluster = build(yaml, file, options, loaded.diagnostics);
   loaded.diagnostics = bounded(std::move(loaded.diagnostics), file.string());
   return loaded;
 }
 
-Loaded load(const std::filesystem::path& file) {
+}  // namespace
+
+Loaded loadText(std::string_view yaml, const std::filesystem::path& file) { return loadWith(yaml, file, {}); }
+
+Loaded load(const std::filesystem::path& file) { return load(file, {}); }
+
+Loaded load(const std::filesystem::path& file, const LoadOptions& options) {
   auto text = io::readFile(file, kMaxDocumentBytes);
-  if (text) return loadText(*text, file);
+  if (text) return loadWith(*text, file, options);
   Loaded loaded;
   loaded.diagnostics.error({file.string(), 0, 0}, fmt::format("cannot read the inventory: {}", text.error().text()),
                            "name a file: --inventory FILE");

@@ -44,12 +44,13 @@ void notePlace(DeclaredNode& node, std::string_view key, const Value& value) {
 /// Reads the rows of one file; its name is in reader.file meanwhile.
 class CsvReader {
  public:
-  explicit CsvReader(Reader& reader) : reader_(reader) {}
+  CsvReader(Reader& reader, const LoadOptions& options) : reader_(reader), options_(options) {}
 
   CsvNodes read(const std::filesystem::path& path, const std::string& shown, const Value& from) {
     CsvNodes out;
     out.file = shown;
-    auto text = io::readFile(path, kMaxDocumentBytes);
+    const auto given = options_.texts.find(path);
+    auto text = given == options_.texts.end() ? io::readFile(path, kMaxDocumentBytes) : Result<std::string>(given->second);
     if (!text) {
       reader_.error(from, fmt::format("cannot read {}: {}", shown, text.error().text()), "the path starts at the inventory's folder");
       return out;
@@ -126,12 +127,13 @@ class CsvReader {
   }
 
   Reader& reader_;
+  const LoadOptions& options_;
   std::vector<const FieldSpec*> fields_;
 };
 
 class Expander {
  public:
-  explicit Expander(Reader& reader) : reader_(reader) {}
+  Expander(Reader& reader, const LoadOptions& options) : reader_(reader), options_(options) {}
 
   DeclaredNodes run(const std::vector<NodeGroup>& groups) {
     for (const NodeGroup& group : groups) {
@@ -202,6 +204,7 @@ class Expander {
 
   void addRows(const NodeGroup& group, std::vector<std::string>& names) {
     CsvNodes& csv = file(group);
+    out_.files.push_back({reader_.resolve(group.from), group.profile, names});
     if (!csv.readable) return remember(names, group.where);
     std::vector<std::string> missing;
     if (names.empty())
@@ -221,17 +224,16 @@ class Expander {
     }
     if (missing.empty()) return;
     remember(missing, group.where);
-    reader_.error(
-        place(*group.value, "names"),
-        fmt::format("{} of {} nodes have no row in {}: {}", missing.size(), names.size(), csv.file, shorten(foldHostlist(missing), 200)),
-        "add the rows, or shorten the hostlist");
+    const auto text = fmt::format("{} of {} nodes have no row in {}: {}", missing.size(), names.size(), csv.file, shorten(foldHostlist(missing), 200));
+    if (options_.rows_may_miss) return reader_.warning(place(*group.value, "names"), text, "`muster discover` finds their machines");
+    reader_.error(place(*group.value, "names"), text, "add the rows, or shorten the hostlist");
   }
 
   CsvNodes& file(const NodeGroup& group) {
     auto known = files_.find(group.from);
     if (known != files_.end()) return known->second;
     std::filesystem::path shown = std::filesystem::path(reader_.file).parent_path() / group.from;
-    return files_.emplace(group.from, CsvReader(reader_).read(reader_.resolve(group.from), shown.string(), place(*group.value, "from")))
+    return files_.emplace(group.from, CsvReader(reader_, options_).read(reader_.resolve(group.from), shown.string(), place(*group.value, "from")))
         .first->second;
   }
 
@@ -267,12 +269,15 @@ class Expander {
   }
 
   Reader& reader_;
+  const LoadOptions& options_;
   std::map<std::string, CsvNodes> files_;
   DeclaredNodes out_;
 };
 
 }  // namespace
 
-DeclaredNodes expandNodes(const std::vector<NodeGroup>& groups, Reader& reader) { return Expander(reader).run(groups); }
+DeclaredNodes expandNodes(const std::vector<NodeGroup>& groups, const LoadOptions& options, Reader& reader) {
+  return Expander(reader, options).run(groups);
+}
 
 }  // namespace muster::inventory

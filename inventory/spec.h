@@ -129,6 +129,8 @@ const ObjectSpec* clusterSpec();
 const ObjectSpec* fabricSpec();
 const ObjectSpec* poolSpec();
 const ObjectSpec* keepSpec();
+const ObjectSpec* fileSystemSpec();
+const ObjectSpec* discoverySpec();
 const ObjectSpec* secretSpec();
 const ObjectSpec* storageSetSpec();
 const ObjectSpec* nodeGroupSpec();

@@ -1,4 +1,4 @@
-// The tables: what an inventory may say. A new key is a row here, and nothing else. Fabrics, nodes, pools and secrets have files of their own.
+// The tables: what an inventory may say. A new key is a row here, and nothing else. The larger sections have files of their own.
 #include "inventory/binding.h"
 #include "inventory/change_spec.h"
 #include "inventory/declared.h"
@@ -107,7 +107,7 @@ ObjectSpec make_credentialSpec() {
 }
 MUSTER_SPEC(credentialSpec)
 
-// ---- images, drivers, firmware
+// ---- images, firmware
 
 ObjectSpec make_imageBuildSpec() {
   return Table<ImageBuild>("image-build", "image build", "A system that `muster image build` makes with mmdebstrap.")
@@ -155,32 +155,6 @@ ObjectSpec make_imageSpec() {
 }
 }  // namespace
 MUSTER_SPEC(imageSpec)
-namespace {
-
-ObjectSpec make_driverSpec() {
-  return Table<Driver>("driver", "driver", "Packages that a node needs beyond its image, and what must be running afterwards.")
-      .optional("packages", &Driver::packages, listOf(text(kPackage)), "apt packages, pinned by name=version.")
-      .custom("repository", false, text(kPath), "A folder with a flat apt repository (a Packages file), served to the nodes.",
-              [](Driver& driver, const Value& value, const Shape& shape, Reader& reader) {
-                readInto(driver.repository, value, shape, reader);
-                std::error_code ignored;
-                if (!driver.repository.empty() && !std::filesystem::is_directory(driver.repository, ignored))
-                  reader.warning(value, fmt::format("the folder {} does not exist yet", driver.repository.string()),
-                                 "it must be there before drivers are installed");
-              })
-      .optional("modules", &Driver::modules, listOf(text(kModule)), "Kernel modules that must be loaded afterwards.")
-      .optional("verify", &Driver::verify, mapOf(text(kGlob), kProbe),
-                "What must be *running*: probe to glob of its version. Probes: nvml.driver, kernel, rdma.devices, module.NAME (its value: "
-                "loaded), package.NAME.")
-      .check([](Driver& driver, const Value& map, Reader& reader) {
-        if (driver.verify.empty())
-          reader.warning(map, fmt::format("driver {} verifies nothing: nobody will know whether it runs", driver.name),
-                         "add verify: {PROBE: GLOB}");
-      })
-      .spec();
-}
-}  // namespace
-MUSTER_SPEC(driverSpec)
 namespace {
 
 void checkComponent(FirmwareComponent& component, const Value& map, Reader& reader) {
@@ -259,6 +233,22 @@ ObjectSpec make_gateSpec() {
 }
 MUSTER_SPEC(gateSpec)
 
+ObjectSpec make_partSpec() {
+  return Table<PartRule>("part", "part", "Parts of one kind and model that must be there.")
+      .required("kind", &PartRule::kind, choice({"dimm", "nvme", "nic", "gpu"}), "What kind of part.")
+      .optional("model", &PartRule::model, text(kText), "Glob of its model, upper and lower case alike; absent: all parts of the kind.")
+      .optional("count", &PartRule::count, integer(0, 1024), "How many there are, exactly; absent: at least one.")
+      .optional("size_gib", &PartRule::size_gib, integer(1, 1 << 20), "Of each DIMM exactly, of each NVMe disk at least.")
+      .optional("firmware", &PartRule::firmware, text(kGlob), "Glob of the firmware that each of them runs.")
+      .check([](PartRule& part, const Value& map, Reader& reader) {
+        if (part.size_gib && part.kind != PartKind::Dimm && part.kind != PartKind::Nvme)
+          reader.error(place(map, "size_gib"), "only DIMMs and NVMe disks have a size", "remove it");
+        if (!part.firmware.empty() && part.kind == PartKind::Dimm) reader.error(place(map, "firmware"), "a DIMM has no firmware", "remove it");
+      })
+      .spec();
+}
+MUSTER_SPEC(partSpec)
+
 ObjectSpec make_expectSpec() {
   return Table<Expectation>("expect", "expect", "What the hardware must have. Less is a finding.")
       .optional("gpus", &Expectation::gpus, integer(0, 1024), "Number of GPUs, exactly.")
@@ -266,6 +256,7 @@ ObjectSpec make_expectSpec() {
       .optional("nics", &Expectation::nics, integer(0, 1024), "Number of RDMA NICs, exactly.")
       .optional("memory_gib_min", &Expectation::memory_gib_min, integer(1, 1 << 20), "Memory in GiB, at least.")
       .optional("cpus_min", &Expectation::cpus_min, integer(1, 1 << 16), "Logical CPUs, at least.")
+      .optional("parts", &Expectation::parts, listOf(object(partSpec)), "DIMMs, NVMe disks, NICs, GPUs: count, size, model, firmware.")
       .spec();
 }
 MUSTER_SPEC(expectSpec)
@@ -292,7 +283,7 @@ void checkProfile(Profile& profile, const Value& map, Reader& reader) {
   if (!profile.pool.empty() && profile.gates.empty())
     reader.warning(place(map, "pool"), fmt::format("nodes of profile {} join a pool without passing any gate", profile.name),
                    "add gates: […]");
-  for (const char* key : {"drivers", "gates"}) {
+  for (const char* key : {"drivers", "gates", "mounts"}) {
     std::set<std::string> seen;
     for (const Value& item : place(map, key).items)
       if (!seen.insert(item.text).second) reader.error(item, fmt::format("\"{}\" is listed twice", shorten(item.text)), "remove one");
@@ -312,6 +303,7 @@ ObjectSpec make_profileSpec() {
       .optional("boot", &Profile::boot, choice({"bios", "uefi"}), "How its firmware boots.")
       .optional("kernel_args", &Profile::kernel_args, listOf(text(kKernelArgument)),
                 "Arguments of its kernel, in the RAM OS and installed.")
+      .optional("mounts", &Profile::mounts, listOf(reference("file_systems")), "The file systems that it mounts.")
       .optional("disk", &Profile::disk, text(kDisk),
                 "The system disk: serial:…, wwn:…, smallest or size:LOW-HIGH. Absent: the only disk; several are refused.")
       .optional("storage", &Profile::storage, mapOf(object(storageSetSpec), kStorageName), "Its other disks, by name.")
@@ -382,6 +374,8 @@ ObjectSpec make_clusterSpec() {
   section(table, "gates", false, mapOf(object(gateSpec), kEntryName), "Gates, by name.", &Cluster::gates);
   section(table, "pools", false, mapOf(object(poolSpec), kEntryName), "Pools, by name.", &Cluster::pools);
   section(table, "profiles", true, mapOf(object(profileSpec), kEntryName), "Kinds of nodes, by name.", &Cluster::profiles);
+  section(table, "file_systems", false, mapOf(object(fileSystemSpec), kEntryName), "File systems that nodes mount, by name.", &Cluster::file_systems);
+  section(table, "discovery", false, object(discoverySpec), "Machines that are not declared yet.", &Cluster::discovery);
   table.custom("nodes", false, listOf(object(nodeGroupSpec)), "The nodes.",
                [](Declaration& all, const Value& value, const Shape& shape, Reader& reader) {
                  if (!expectList(value, shape, reader)) return;

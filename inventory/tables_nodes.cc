@@ -45,6 +45,8 @@ void addNodeFields(Table<T>& table, bool complete) {
   table.custom("bmc", complete, text(kBmcUrl), "Its BMC: https://[USER@]HOST[:PORT], or libvirt:DOMAIN. USER replaces the credential's.",
                [](T& node, const Value& value, const Shape& shape, Reader& reader) { readBmc(node.bmc, value, shape, reader); });
   add("serial", false, &Node::serial, text(kText), "The chassis serial that must be found there; absent: learnt.");
+  add("switch", false, &Node::switch_name, text(kWord), "The switch that the NIC that boots is cabled to, as LLDP names it.");
+  add("port", false, &Node::switch_port, text(kWord), "The switch's port, as LLDP names it.");
 }
 
 ObjectSpec make_nodeRowSpec() {
@@ -60,7 +62,7 @@ void checkGroup(NodeGroup& group, const Value& map, Reader& reader) {
   if (!map.find("names") && !map.find("from"))
     return reader.error(map, "nodes: neither names nor from is given", "add names: gpu001, or from: racks.csv");
   if (!map.find("from")) return;
-  for (std::string_view key : {"unit", "mac", "address", "bmc", "serial"})
+  for (std::string_view key : {"unit", "mac", "address", "bmc", "serial", "switch", "port"})
     if (const Value* found = map.findKey(key))
       reader.error(*found, fmt::format("nodes: \"{}\" belongs into {}", key, shorten(group.from)), "remove the key here");
 }
@@ -69,7 +71,7 @@ ObjectSpec make_nodeGroupSpec() {
   Table<NodeGroup> table("nodes", "nodes", "One node, or many whose rows are in a CSV file.");
   table.optional("names", &NodeGroup::names, text(kHostlist), "One name or a hostlist. With from: which rows; absent: all rows.")
       .required("profile", &NodeGroup::profile, reference("profiles"), "What they should be.")
-      .optional("from", &NodeGroup::from, text(kPath), "A CSV file with the columns name, rack, unit, mac, address, bmc, serial.");
+      .optional("from", &NodeGroup::from, text(kPath), "A CSV file with the columns name, rack, unit, mac, address, bmc, serial, switch, port.");
   addNodeFields(table, false);
   return table.check(checkGroup).spec();
 }

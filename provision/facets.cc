@@ -1,6 +1,7 @@
 #include "provision/facets.h"
 
 #include "provision/inspection.h"
+#include "provision/os_files.h"
 
 #include <fmt/format.h>
 
@@ -13,8 +14,10 @@ using lifecycle::Subject;
 using std::chrono::seconds;
 
 std::map<std::string, std::string> probesOf(const inventory::Driver& driver) {
-  if (!driver.verify.empty()) return driver.verify;
-  std::map<std::string, std::string> probes;
+  auto probes = driver.verify;
+  // Files are compared by digest: what is declared is what must lie there, and be in force.
+  if (const auto files = osFiles(driver); !files.empty()) probes["config." + driver.name] = settingsDigest(files);
+  if (!driver.verify.empty()) return probes;
   for (const auto& package : driver.packages) {
     const auto equals = package.find('=');
     probes["package." + package.substr(0, equals)] = equals == std::string::npos ? "*" : package.substr(equals + 1);

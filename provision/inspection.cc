@@ -123,10 +123,15 @@ std::string expectationDigest(const inventory::Node& node, const inventory::Prof
   put("nics", expect.nics);
   put("memory_gib_min", expect.memory_gib_min);
   put("cpus_min", expect.cpus_min);
+  for (const auto& part : expect.parts)
+    json["parts"].push_back({static_cast<int>(part.kind), part.model, part.count.value_or(-1), part.size_gib.value_or(-1), part.firmware});
+  if (!node.switch_name.empty() || !node.switch_port.empty()) json["cable"] = {node.switch_name, node.switch_port};
   return io::sha256Hex(json.dump()).substr(0, 16);
 }
 
-Inspection inspect(const inventory::Node& node, const inventory::Profile& profile, const Hardware& hardware) {
+Inspection inspect(const inventory::Node& node, const inventory::Profile& profile, const Hardware& hardware, InspectionContext context) {
+  static const std::vector<inventory::Node> kAlone;
+  const auto& nodes = context.nodes ? *context.nodes : kAlone;
   const auto& expect = profile.expect;
   Inspection out;
   judgeIdentity(node, hardware, out);
@@ -137,6 +142,8 @@ Inspection inspect(const inventory::Node& node, const inventory::Profile& profil
   judgeRdmaNics(expect, hardware, out);
   judgeGpus(expect, hardware, out);
   judgeDisk(profile, hardware, out);
+  for (const auto& misfits : {judgeParts(expect.parts, hardware), judgeCabling(node, hardware, context.listened, nodes), judgeMixUp(node, hardware, nodes)})
+    out.misfits.insert(out.misfits.end(), misfits.begin(), misfits.end());
   return out;
 }
 

@@ -3,6 +3,7 @@
 
 #include "agent/protocol/messages.h"
 #include "inventory/cluster.h"
+#include "provision/parts.h"
 
 #include <map>
 #include <optional>
@@ -10,12 +11,6 @@
 #include <vector>
 
 namespace muster::provision {
-
-struct Misfit {
-  std::string text;      ///< "7 GPUs seen, 8 expected"
-  std::string evidence;  ///< JSON
-  std::string what_to_do;
-};
 
 struct Inspection {
   std::vector<Misfit> misfits;
@@ -26,7 +21,12 @@ struct Inspection {
 /// First 16 hex digits of the SHA-256 over what is expected of this very node.
 std::string expectationDigest(const inventory::Node& node, const inventory::Profile& profile);
 
-Inspection inspect(const inventory::Node& node, const inventory::Profile& profile, const agent::Hardware& hardware);
+/// What else is known when a report is judged.
+struct InspectionContext {
+  const std::vector<inventory::Node>* nodes = nullptr;  ///< all of them, to tell a mix-up
+  bool listened = false;                                ///< the agent has listened to LLDP for this report
+};
+Inspection inspect(const inventory::Node& node, const inventory::Profile& profile, const agent::Hardware& hardware, InspectionContext context = {});
 
 /// The disks that the profile's rule can mean: one when the rule decides, else all of them.
 std::vector<const agent::Disk*> systemDisks(const inventory::Profile& profile, const agent::Hardware& hardware);

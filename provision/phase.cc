@@ -4,6 +4,7 @@
 #include "provision/disk_params.h"
 #include "provision/facets.h"
 #include "provision/inspection.h"
+#include "provision/os_files.h"
 #include "provision/provision.h"
 #include "provision/restart.h"
 
@@ -34,7 +35,8 @@ namespace {
 
 constexpr seconds kBmcLimit{40};
 constexpr seconds kProbeLimit{30};
-constexpr seconds kInspectLimit{40};
+constexpr seconds kLldpLimit{32};  ///< switches send every 30 s
+constexpr seconds kInspectLimit{75};
 constexpr seconds kWriteImageLimit{3600};
 constexpr seconds kInstallDriverLimit{1800};
 
@@ -57,6 +59,13 @@ std::string identityAdvice(const inventory::Node& node, const bmc::SystemInfo& s
   if (!identity.starts_with("unknown")) return "find out which machine is behind that address, then correct the inventory or the cabling";
   if (system.serial.empty()) return "muster flashes and images no machine that it cannot identify: make the BMC report its serial or its MACs (BMC update, asset settings)";
   return fmt::format("if the label of {} says so too, declare serial: {} for it in the inventory", node.name.str(), system.serial);
+}
+
+/// The agent listens to LLDP only where a cable is declared: it takes as long as a switch is silent.
+std::string inspectParams(const inventory::Cluster& cluster, const NodeName& name) {
+  const auto* node = cluster.findNode(name);
+  const bool cabled = node && !(node->switch_name.empty() && node->switch_port.empty());
+  return cabled ? nlohmann::json{{"lldp_seconds", kLldpLimit.count()}}.dump() : "{}";
 }
 
 class ProvisionPhase final : public lifecycle::Phase {
@@ -145,7 +154,7 @@ void ProvisionPhase::addAgentFacts(const inventory::Node& node, const AgentState
   const auto& hardware = state.hardware;
   const bool known = hardware.cpus > 0;
   if (known) {
-    const auto inspection = inspect(node, profile, hardware);
+    const auto inspection = inspect(node, profile, hardware, {&deps_.cluster.nodes});
     const nlohmann::json evidence{{"notes", inspection.notes}, {"mode", std::string(toString(state.mode))}, {"product", hardware.product},
                                   {"cpus", hardware.cpus},     {"memory_bytes", hardware.memory_bytes},     {"gpus", hardware.gpus.size()}};
     facts.push_back(fact(node.name, kInspected, inspection.value(expectationDigest(node, profile)), source, evidence.dump()));
@@ -201,7 +210,7 @@ Async<void> ProvisionPhase::addDriverFacts(NodeName node, bool fresh, std::vecto
 
 /// The node with its hardware as it is now: the agent tells it together with the end of the task.
 Async<AgentState> ProvisionPhase::lookAgain(NodeName node) {
-  const agent::AgentTask task{"inspect." + node.str() + "." + io::randomToken(9), TaskKind::Inspect, "{}", kInspectLimit};
+  const agent::AgentTask task{"inspect." + node.str() + "." + io::randomToken(9), TaskKind::Inspect, inspectParams(deps_.cluster, node), kInspectLimit};
   auto run = deps_.agents.runTask(node, task);
   CO_TRY_OK(co_await std::move(run));
   const auto state = deps_.agents.state(node);
@@ -312,11 +321,11 @@ Async<Outcome> ProvisionPhase::inspectNode(const inventory::Node& node, ActConte
   deps_.netboot.disarm(node.name);
   restarts_.forget(node.name);
   const auto& profile = deps_.cluster.profileOf(node);
-  auto inspection = inspect(node, profile, state->hardware);
-  if (state->hardware.cpus == 0 || !inspection.misfits.empty()) {
+  auto inspection = inspect(node, profile, state->hardware, {&deps_.cluster.nodes});
+  if (state->hardware.cpus == 0 || !inspection.misfits.empty() || needsNeighbour(node, state->hardware)) {
     auto look = lookAgain(node.name);
     CO_TRY(now, co_await std::move(look));
-    inspection = inspect(node, profile, now.hardware);
+    inspection = inspect(node, profile, now.hardware, {&deps_.cluster.nodes, true});
   }
   for (const auto& misfit : inspection.misfits) {
     Finding finding;
@@ -413,6 +422,7 @@ Async<Outcome> ProvisionPhase::driver(const inventory::Node& node, const invento
   }
   const auto params = [&](bool) {
     nlohmann::json json{{"name", driver.name}, {"packages", driver.packages}, {"modules", driver.modules}, {"verify", probesOf(driver)}};
+    addSettings(driver, json);
     if (!driver.repository.empty()) {
       json["repository_url"] = fmt::format("{}/repo/{}/", deps_.controller_https_url, driver.name);
       json["repository_ca_pem"] = deps_.agent_ca_pem;

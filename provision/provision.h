@@ -25,6 +25,9 @@ struct ProvisionDeps {
 };
 std::unique_ptr<lifecycle::Phase> makeProvisionPhase(ProvisionDeps deps);
 
+/// Mounts what profiles name under `storage`, and watches it.
+std::unique_ptr<lifecycle::Phase> makeStoragePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, Clock& clock);
+
 /// GET /repo/DRIVER/…: the apt repositories that drivers name. For the HTTPS listener only: nodes install from them as root, and
 /// nothing but the connection vouches for what they get.
 std::vector<io::Route> driverRepositoryRoutes(const inventory::Cluster& cluster);

@@ -18,7 +18,7 @@ template <class E, std::size_t N>
 using Words = std::array<std::pair<E, std::string_view>, N>;
 
 constexpr Words<Mode, 2> kModes{{{Mode::Ram, "ram"}, {Mode::Disk, "disk"}}};
-constexpr Words<TaskKind, 11> kKinds{{{TaskKind::Inspect, "inspect"},
+constexpr Words<TaskKind, 12> kKinds{{{TaskKind::Inspect, "inspect"},
                                      {TaskKind::WriteImage, "write-image"},
                                      {TaskKind::InstallDriver, "install-driver"},
                                      {TaskKind::RunChecks, "run-checks"},
@@ -28,7 +28,8 @@ constexpr Words<TaskKind, 11> kKinds{{{TaskKind::Inspect, "inspect"},
                                      {TaskKind::Reboot, "reboot"},
                                      {TaskKind::Probe, "probe"},
                                      {TaskKind::ResetGpu, "reset-gpu"},
-                                     {TaskKind::KernelLog, "kernel-log"}}};
+                                     {TaskKind::KernelLog, "kernel-log"},
+                                     {TaskKind::Storage, "storage"}}};
 constexpr Words<TaskPhase, 4> kPhases{
     {{TaskPhase::Queued, "queued"}, {TaskPhase::Running, "running"}, {TaskPhase::Done, "done"}, {TaskPhase::Failed, "failed"}}};
 constexpr Words<CheckStatus, 6> kStatuses{{{CheckStatus::Pass, "pass"},
@@ -317,9 +318,15 @@ std::string toJson(const Hardware& hardware) {
                      {"size_bytes", disk.size_bytes}});
   }
   for (const auto& nic : hardware.nics) nics.push_back({{"name", nic.name}, {"mac", nic.mac}, {"driver", nic.driver}});
+  json parts = json::array(), neighbours = json::array();
+  for (const auto& part : hardware.parts)
+    parts.push_back({{"kind", part.kind}, {"place", part.place}, {"model", part.model}, {"serial", part.serial}, {"firmware", part.firmware},
+                     {"size_bytes", part.size_bytes}});
+  for (const auto& at : hardware.neighbours) neighbours.push_back({{"nic", at.nic}, {"mac", at.mac}, {"switch", at.switch_name}, {"port", at.port}});
   return print({{"manufacturer", hardware.manufacturer}, {"product", hardware.product}, {"serial", hardware.serial},
                 {"uuid", hardware.uuid}, {"cpus", hardware.cpus}, {"memory_bytes", hardware.memory_bytes}, {"gpus", gpus},
-                {"disks", disks}, {"nics", nics}, {"rdma_devices", hardware.rdma_devices}});
+                {"disks", disks}, {"nics", nics}, {"rdma_devices", hardware.rdma_devices},
+                {"parts", parts}, {"neighbours", neighbours}});
 }
 
 Result<Hardware> parseHardware(std::string_view text) {
@@ -343,6 +350,13 @@ Result<Hardware> parseHardware(std::string_view text) {
   hardware.nics = readItems<Nic>(reader, "nics", kMaxDevices,
                                  [&](JsonReader& from) { return Nic{name(from, "name"), name(from, "mac"), name(from, "driver")}; });
   hardware.rdma_devices = readTexts(reader, "rdma_devices", kMaxDevices, kMaxNameBytes);
+  hardware.parts = readItems<Part>(reader, "parts", kMaxDevices, [&](JsonReader& from) {
+    return Part{name(from, "kind"), name(from, "place"), name(from, "model"), name(from, "serial"), name(from, "firmware"),
+                from.unsignedNumber("size_bytes", std::numeric_limits<std::uint64_t>::max())};
+  }, true);
+  hardware.neighbours = readItems<Neighbour>(reader, "neighbours", kMaxDevices, [&](JsonReader& from) {
+    return Neighbour{name(from, "nic"), name(from, "mac"), name(from, "switch"), name(from, "port")};
+  }, true);
   return finished(reader, std::move(hardware));
 }
 

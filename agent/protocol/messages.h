@@ -44,7 +44,7 @@ enum class Mode { Ram, Disk };            ///< RAM OS, or the installed system
 std::string_view toString(Mode mode);                     ///< "ram", "disk"
 
 enum class TaskKind {
-  Inspect,        ///< params {}; result Hardware
+  Inspect,        ///< params {} or {lldp_seconds}; result Hardware
   WriteImage,     ///< params ImageTask; result {digest, seconds, bytes_written, bytes_skipped}
   InstallDriver,  ///< params {packages, repository_url, modules, verify}; result {probe: running value}
   RunChecks,      ///< params {checks: [{id, params, deadline_seconds}]}; result {results: [CheckResult]}
@@ -54,7 +54,8 @@ enum class TaskKind {
   Reboot,         ///< params {}; result {} before the machine goes down
   Probe,          ///< params {probes: [..]}; result {probe: value}
   ResetGpu,       ///< params {gpus: [PCI address]}; result {reset: [PCI address]}; refused while anything uses them
-  KernelLog       ///< params {}; result {lines: [..]}: the end of what the kernel has said in this boot
+  KernelLog,      ///< params {}; result {lines: [..]}: the end of what the kernel has said in this boot
+  Storage         ///< params {files, packages, mount…, limits} (tasks/storage.cc); result {storage: value, read_mb_s, write_mb_s}
 };
 std::string_view toString(TaskKind kind);                 ///< "write-image"
 Result<TaskKind> parseTaskKind(std::string_view text);
@@ -89,6 +90,10 @@ struct AgentTaskReport {
 struct Gpu { std::string model, uuid, serial, vbios, pci; };
 struct Disk { std::string path, serial, wwn, model, content; std::uint64_t size_bytes = 0; };  ///< content: "none", or what is there
 struct Nic { std::string name, mac, driver; };
+/// A thing that can be pulled out: kind is dimm, nvme, nic or gpu; place is a slot or a PCI address.
+struct Part { std::string kind, place, model, serial, firmware; std::uint64_t size_bytes = 0; };
+/// What the other end of a NIC's cable says by LLDP. The switch's name, else its chassis id.
+struct Neighbour { std::string nic, mac, switch_name, port; };
 
 struct Hardware {
   std::string manufacturer, product, serial, uuid;
@@ -98,6 +103,8 @@ struct Hardware {
   std::vector<Disk> disks;
   std::vector<Nic> nics;
   std::vector<std::string> rdma_devices;
+  std::vector<Part> parts;
+  std::vector<Neighbour> neighbours;
 };
 
 struct PollRequest {

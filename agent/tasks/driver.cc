@@ -2,11 +2,14 @@
 // device when rdma_rxe is asked for; then the running values are read and must fit.
 //
 // params {name?, packages: ["name" | "name=version"], repository_url?, repository_ca_pem?, modules?, verify?: {probe: glob}, netdev?}
+// and the settings of os_settings.h {files?, archives?, services?, kernel?, build?}. Where only a restart brings what is wanted, the machine is
+// restarted once and the task ends as one to be tried again.
 //
 // The repository is not signed: what vouches for it is the connection. So its URL must be https, its server must prove itself
 // by the root that the controller names in this task (which came over mutual TLS), and only then may apt be told
 // `trusted=yes`. Both the source and the root are there for the run only.
 #include "agent/protocol/json_reader.h"
+#include "agent/tasks/os_settings.h"
 #include "agent/tasks/tasks.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
@@ -108,9 +111,9 @@ Task<bool> allInstalled(TaskTools tools, std::vector<std::string> packages) {
   co_return true;
 }
 
-Async<std::string> apt(TaskTools tools, std::vector<std::string> args, std::chrono::seconds limit) {
+Async<std::string> packageTool(TaskTools tools, std::string program, std::vector<std::string> args, std::chrono::seconds limit) {
   io::Command command;
-  command.program = "apt-get";
+  command.program = program;
   command.args = std::move(args);
   command.env = {{"DEBIAN_FRONTEND", "noninteractive"}, {"LC_ALL", "C"}, {"NEEDRESTART_MODE", "a"}};
   command.timeout = limit;
@@ -119,7 +122,7 @@ Async<std::string> apt(TaskTools tools, std::vector<std::string> args, std::chro
   if (exit.code == 0) co_return exit.out;
   std::string said = exit.err.empty() ? exit.out : exit.err;
   if (said.size() > 2000) said = "…" + said.substr(said.size() - 2000);
-  co_return fail(ErrorCode::Unavailable, fmt::format("apt-get ended with {}: {}", exit.code, said));
+  co_return fail(ErrorCode::Unavailable, fmt::format("{} ended with {}: {}", program, exit.code, said));
 }
 
 /// The controller's repository as a source of apt, with the root that its server must prove itself by. Gone with this object: neither
@@ -158,7 +161,48 @@ class RepositorySource {
   fs::path list_file_, ca_file_;
 };
 
-Async<void> installPackages(TaskTools tools, Params params, TaskContextPtr context) {
+/// Lists of signed archives; the image's own sources need not be reachable.
+Async<void> readArchives(TaskTools tools, OsSettings settings) {
+  for (const auto& archive : settings.archives) {
+    std::vector<std::string> update = {"update", "-o", fmt::format("Dir::Etc::sourcelist=sources.list.d/muster-{}-{}.sources", settings.driver, archive.name),
+                                       "-o", "Dir::Etc::sourceparts=-", "-o", "APT::Get::List-Cleanup=0", "-o", "Acquire::Retries=3",
+                                       "-o", "APT::Update::Error-Mode=any"};
+    auto updating = packageTool(tools, "apt-get", std::move(update), kUpdateLimit);
+    CO_TRY_OK(co_await std::move(updating));
+  }
+  co_return Result<void>();
+}
+
+/// dnf takes an older version only when it is told to go down.
+Async<void> installByDnf(TaskTools tools, Params params) {
+  for (const char* verb : {"install", "downgrade"}) {
+    std::vector<std::string> args = {verb, "-y", "--setopt=install_weak_deps=False", "--allowerasing"};
+    for (auto& word : packageWords(PackageManager::Dnf, params.packages)) args.push_back(std::move(word));
+    auto work = packageTool(tools, "dnf", std::move(args), kInstallLimit);
+    CO_TRY_OK(co_await std::move(work));
+    auto check = allInstalled(tools, params.packages);
+    if (co_await std::move(check)) break;
+  }
+  co_return Result<void>();
+}
+
+/// DKMS builds for the kernel that runs only when that kernel's headers are there.
+std::string headersPackage(const TaskTools& tools) {
+  auto release = io::readFile(tools.root / "proc/sys/kernel/osrelease", 256);
+  if (!release) return {};
+  release->erase(release->find_last_not_of(" \n") + 1);
+  return (packageManager(tools.root) == PackageManager::Apt ? "linux-headers-" : "kernel-devel-") + *release;
+}
+
+Async<void> installPackages(TaskTools tools, Params params, OsSettings settings, TaskContextPtr context) {
+  if (packageManager(tools.root) == PackageManager::Dnf) {
+    if (!params.repository_url.empty()) co_return fail(ErrorCode::InvalidInput, "a folder with an apt repository is of no use to dnf; declare archives instead");
+    context->progress(0.3, fmt::format("installing {}", fmt::join(params.packages, " ")));
+    auto work = installByDnf(tools, params);
+    co_return co_await std::move(work);
+  }
+  auto lists = readArchives(tools, settings);
+  CO_TRY_OK(co_await std::move(lists));
   std::unique_ptr<RepositorySource> source;
   if (!params.repository_url.empty()) {
     CO_TRY(written, RepositorySource::write(tools, params));
@@ -167,7 +211,7 @@ Async<void> installPackages(TaskTools tools, Params params, TaskContextPtr conte
     std::vector<std::string> update = {"update", "-o", "Dir::Etc::sourcelist=" + source->list(), "-o", "Dir::Etc::sourceparts=-",
                                        "-o", "APT::Get::List-Cleanup=0", "-o", "Acquire::Retries=3", "-o", "APT::Update::Error-Mode=any"};
     source->addTrust(update);
-    auto updating = apt(tools, std::move(update), kUpdateLimit);
+    auto updating = packageTool(tools, "apt-get", std::move(update), kUpdateLimit);
     CO_TRY_OK(co_await std::move(updating));
   }
   std::vector<std::string> install = {"install", "-y", "--no-install-recommends", "--allow-downgrades", "--allow-change-held-packages",
@@ -176,7 +220,7 @@ Async<void> installPackages(TaskTools tools, Params params, TaskContextPtr conte
   if (source) source->addTrust(install);
   install.insert(install.end(), params.packages.begin(), params.packages.end());
   context->progress(0.3, fmt::format("installing {}", fmt::join(params.packages, " ")));
-  auto installing = apt(tools, std::move(install), kInstallLimit);
+  auto installing = packageTool(tools, "apt-get", std::move(install), kInstallLimit);
   CO_TRY_OK(co_await std::move(installing));
   co_return Result<void>();
 }
@@ -269,12 +313,18 @@ Result<void> judge(const std::map<std::string, std::string>& wanted, const std::
 
 Async<nlohmann::json> installDriver(TaskTools tools, nlohmann::json json, TaskContextPtr context) {
   CO_TRY(params, parse(json));
+  CO_TRY(settings, parseSettings(json, params.name));
+  CO_TRY_OK(writeArchives(tools, settings));
+  if (const auto headers = headersPackage(tools); settings.dkms && !headers.empty()) params.packages.push_back(headers);
   auto check = allInstalled(tools, params.packages);
   bool present = co_await std::move(check);
   if (!present) {
-    auto install = installPackages(tools, params, context);
+    auto install = installPackages(tools, params, settings, context);
     CO_TRY_OK(co_await std::move(install));
   }
+  context->progress(0.7, "writing settings");
+  auto apply = applySettings(tools, settings);
+  CO_TRY_OK(co_await std::move(apply));
   context->progress(0.8, "loading modules");
   if (!params.modules.empty()) {
     auto load = loadModules(tools, params);
@@ -284,13 +334,21 @@ Async<nlohmann::json> installDriver(TaskTools tools, nlohmann::json json, TaskCo
     auto rxe = ensureRxe(tools, params);
     CO_TRY_OK(co_await std::move(rxe));
   }
+  auto services = startServices(tools, settings);
+  CO_TRY_OK(co_await std::move(services));
   context->progress(0.9, "reading what runs");
   std::set<std::string> probes;
   for (const auto& [probe, glob] : params.verify) probes.insert(probe);
   auto read = readProbes(tools, probes);
   auto running = co_await std::move(read);
-  CO_TRY_OK(judge(params.verify, running));
-  co_return nlohmann::json(running);
+  const auto fits = judge(params.verify, running);
+  if (fits) co_return nlohmann::json(running);
+  auto ask = restartReason(tools, settings);
+  const auto reason = co_await std::move(ask);
+  if (reason.empty()) co_return fail(fits.error());
+  auto restart = restartFor(tools, params.name, reason);
+  CO_TRY_OK(co_await std::move(restart));
+  co_return fail(fits.error());
 }
 
 }  // namespace muster::agent

@@ -41,7 +41,7 @@ Async<std::string> runTool(TaskTools tools, std::string program, std::vector<std
 
 TaskHandlers makeHandlers(Mode mode, TaskTools tools, std::function<void(const std::vector<std::string>&)> was_reset) {
   TaskHandlers handlers;
-  handlers[TaskKind::Inspect] = [tools](nlohmann::json, TaskContextPtr) { return runInspect(tools); };
+  handlers[TaskKind::Inspect] = [tools](nlohmann::json params, TaskContextPtr) { return runInspect(tools, std::move(params)); };
   handlers[TaskKind::Probe] = [tools](nlohmann::json params, TaskContextPtr) { return runProbe(tools, std::move(params)); };
   handlers[TaskKind::Reboot] = [](nlohmann::json, TaskContextPtr) { return acceptReboot(); };
   handlers[TaskKind::RunChecks] = [tools](nlohmann::json params, TaskContextPtr context) {
@@ -50,6 +50,9 @@ TaskHandlers makeHandlers(Mode mode, TaskTools tools, std::function<void(const s
   if (mode == Mode::Ram) return handlers;
   handlers[TaskKind::InstallDriver] = [tools](nlohmann::json params, TaskContextPtr context) {
     return installDriver(tools, std::move(params), std::move(context));
+  };
+  handlers[TaskKind::Storage] = [tools](nlohmann::json params, TaskContextPtr context) {
+    return setStorage(tools, std::move(params), std::move(context));
   };
   handlers[TaskKind::RdmaPair] = [tools](nlohmann::json params, TaskContextPtr context) {
     return runRdmaPairApart(tools, std::move(params), std::move(context));

@@ -1,5 +1,7 @@
 // Inspect: what this machine is, from sysfs and DMI. Disks are told by serial and WWN, never by their place in /dev.
 #include "agent/protocol/json_reader.h"
+#include "agent/tasks/lldp.h"
+#include "agent/tasks/parts.h"
 #include "agent/tasks/tasks.h"
 #include "base/io/files.h"
 
@@ -15,6 +17,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMaxSysfsBytes = 64u << 10;
 constexpr std::uint64_t kSectorBytes = 512;  ///< of /sys/block/*/size, whatever the device's own sector is
 constexpr std::chrono::seconds kGpuLimit{30};
+constexpr std::uint64_t kMaxLldpSeconds = 60;
 constexpr std::string_view kNotDisks[] = {"loop", "ram", "zram", "sr", "fd", "dm-", "md", "nbd", "mtdblock"};
 constexpr std::string_view kGpuVendors[] = {"0x10de", "0x1002"};         ///< NVIDIA, AMD
 constexpr std::string_view kGpuClasses[] = {"0x0300", "0x0302"};         ///< VGA, 3D controller
@@ -162,6 +165,7 @@ Hardware readMachine(const TaskTools& tools) {
   hardware.nics = nics(tools.root);
   for (const auto& device : childrenOf(tools.root / "sys/class/infiniband")) hardware.rdma_devices.push_back(device.filename().string());
   hardware.gpus = gpusOnPci(tools.root);
+  hardware.parts = partsOf(tools.root);
   return hardware;
 }
 
@@ -183,9 +187,35 @@ Async<Hardware> inspect(TaskTools tools) {
   co_return hardware;
 }
 
-Async<nlohmann::json> runInspect(TaskTools tools) {
-  auto look = inspect(std::move(tools));
+namespace {
+
+/// lldpd knows at once; without it frames are waited for.
+Async<std::vector<Neighbour>> neighbours(TaskTools tools, std::chrono::seconds limit) {
+  std::vector<std::string> args = {"-f", "json"};
+  auto ask = runTool(tools, "lldpctl", std::move(args), kGpuLimit);
+  if (auto said = co_await std::move(ask)) {
+    auto known = parseLldpctl(*said);
+    if (known && !known->empty()) co_return known;
+  }
+  auto context = std::make_shared<TaskContext>("lldp", limit + kGpuLimit);
+  std::function<Result<std::vector<Neighbour>>()> listen = [root = tools.root, limit] { return listenLldp(root, limit); };
+  auto work = offloadFor<std::vector<Neighbour>>(tools.workers, context, std::move(listen));
+  co_return co_await std::move(work);
+}
+
+}  // namespace
+
+Async<nlohmann::json> runInspect(TaskTools tools, nlohmann::json params) {
+  JsonReader reader(params, "params");
+  const auto lldp_seconds = reader.unsignedNumber("lldp_seconds", kMaxLldpSeconds, true);
+  CO_TRY_OK(reader.finish());
+  auto look = inspect(tools);
   CO_TRY(hardware, co_await std::move(look));
+  if (lldp_seconds > 0) {
+    auto hear = neighbours(tools, std::chrono::seconds(lldp_seconds));
+    CO_TRY(heard, co_await std::move(hear));
+    hardware.neighbours = std::move(heard);
+  }
   co_return nlohmann::json::parse(toJson(hardware));
 }
 

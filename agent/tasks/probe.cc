@@ -1,5 +1,8 @@
 // Probes: what runs now, never what is merely installed or declared.
 #include "agent/protocol/json_reader.h"
+#include "agent/tasks/os_settings.h"
+#include "agent/tasks/parts.h"
+#include "agent/tasks/storage.h"
 #include "agent/tasks/tasks.h"
 #include "base/io/files.h"
 
@@ -43,8 +46,72 @@ Task<std::string> packageVersion(TaskTools tools, std::string name) {
   auto run = runTool(tools, "dpkg-query", std::move(args), kProbeLimit);
   auto out = co_await std::move(run);
   constexpr std::string_view kInstalled = "installed ";
-  if (!out || !out->starts_with(kInstalled)) co_return std::string();
-  co_return trimmed(out->substr(kInstalled.size()));
+  if (out) co_return out->starts_with(kInstalled) ? trimmed(out->substr(kInstalled.size())) : std::string();
+  if (packageManager(tools.root) != PackageManager::Dnf) co_return std::string();
+  std::vector<std::string> query = {"-q", "--qf", "%{VERSION}-%{RELEASE}", name};
+  auto rpm = runTool(tools, "rpm", std::move(query), kProbeLimit);
+  auto version = co_await std::move(rpm);
+  co_return version ? trimmed(*version) : std::string();
+}
+
+std::string oneLine(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return {};
+  auto text = io::readFile(path, kMaxSysfsBytes);
+  return text ? trimmed(*text) : std::string();
+}
+
+std::string underscored(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+/// Of the module that is loaded; its checksum where it carries no version.
+std::string loadedVersion(const std::filesystem::path& root, const std::string& name) {
+  const auto folder = root / "sys/module" / underscored(name);
+  const auto version = oneLine(folder / "version");
+  return version.empty() ? oneLine(folder / "srcversion") : version;
+}
+
+Task<std::string> moduleFile(TaskTools tools, std::string name) {
+  std::vector<std::string> args = {"-F", "filename", name};
+  auto run = runTool(tools, "modinfo", std::move(args), kProbeLimit);
+  auto out = co_await std::move(run);
+  if (!out) co_return std::string();
+  // DKMS installs to updates/dkms (Debian, Ubuntu) or extra (RHEL, where packages of modules use extra/NAME).
+  co_return out->find("/updates/dkms/") != std::string::npos || out->find("/extra/" + name + ".ko") != std::string::npos ? "dkms" : "packaged";
+}
+
+Task<std::string> serviceState(TaskTools tools, std::string name) {
+  std::vector<std::string> args = {"show", "-p", "ActiveState", "--value", name};
+  auto run = runTool(tools, "systemctl", std::move(args), kProbeLimit);
+  auto out = co_await std::move(run);
+  co_return out ? trimmed(*out) : std::string();
+}
+
+/// Fabric Manager must be of the loaded driver's version exactly; "yes", or both versions.
+Task<std::string> fabricManagerMatch(TaskTools tools) {
+  std::vector<std::string> args = {"--version"};
+  auto run = runTool(tools, "nv-fabricmanager", std::move(args), kProbeLimit);
+  auto out = co_await std::move(run);
+  if (!out) co_return std::string();
+  const auto colon = out->rfind(':');
+  auto manager = trimmed(colon == std::string::npos ? *out : out->substr(colon + 1));
+  manager.erase(0, manager.find_first_not_of(' '));
+  const auto driver = loadedVersion(tools.root, "nvidia");
+  if (driver.empty()) co_return std::string();
+  co_return manager == driver ? std::string("yes") : "no:" + manager + "/" + driver;
+}
+
+/// Of the first NIC that this driver drives.
+std::string nicOf(const std::filesystem::path& root, const std::string& driver, bool firmware) {
+  std::error_code error;
+  for (const auto& net : std::filesystem::directory_iterator(root / "sys/class/net", error)) {
+    const auto link = std::filesystem::read_symlink(net.path() / "device/driver", error);
+    if (error || link.filename() != driver) continue;
+    if (const auto says = nicDriver(net.path().filename().string())) return firmware ? says->firmware : says->version;
+  }
+  return {};
 }
 
 /// In a process of its own: a library that was replaced is loaded anew.
@@ -70,6 +137,22 @@ Task<std::string> readProbe(TaskTools tools, std::string name) {
   std::string what = dot == std::string::npos ? "" : name.substr(dot + 1);
   if (!isName(what)) co_return std::string();
   if (kind == "module") co_return moduleState(tools.root, what);
+  if (kind == "module-version") co_return loadedVersion(tools.root, what);
+  if (kind == "storage") co_return storageProbe(tools.root, what);
+  if (kind == "config") co_return settingsProbe(tools.root, what);
+  if (kind == "nic-driver" || kind == "nic-firmware") co_return nicOf(tools.root, what, kind == "nic-firmware");
+  if (name == "fabricmanager.match") {
+    auto read = fabricManagerMatch(tools);
+    co_return co_await std::move(read);
+  }
+  if (kind == "module-file") {
+    auto read = moduleFile(tools, what);
+    co_return co_await std::move(read);
+  }
+  if (kind == "service") {
+    auto read = serviceState(tools, what);
+    co_return co_await std::move(read);
+  }
   if (kind == "package") {
     auto read = packageVersion(tools, what);
     co_return co_await std::move(read);

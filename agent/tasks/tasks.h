@@ -32,9 +32,10 @@ Async<Hardware> inspect(TaskTools tools);
 /// The running values; a probe that finds nothing is left out. Names: nvml.driver, module.NAME, package.NAME, rdma.devices, kernel.
 Task<std::map<std::string, std::string>> readProbes(TaskTools tools, std::set<std::string> names);
 
-Async<nlohmann::json> runInspect(TaskTools tools);
+Async<nlohmann::json> runInspect(TaskTools tools, nlohmann::json params);
 Async<nlohmann::json> runProbe(TaskTools tools, nlohmann::json params);
 Async<nlohmann::json> installDriver(TaskTools tools, nlohmann::json params, TaskContextPtr context);
+Async<nlohmann::json> setStorage(TaskTools tools, nlohmann::json params, TaskContextPtr context);
 Async<nlohmann::json> joinPool(TaskTools tools, nlohmann::json params, TaskContextPtr context);
 Async<nlohmann::json> leavePool(TaskTools tools, TaskContextPtr context);
 /// RunChecks and RdmaPair: in a process of their own, so that a crash, a hang or a stale library is the check's failure only.

@@ -66,6 +66,23 @@ int labExec(const Options& options, const std::vector<std::string>& command);
 int bmcForgetPin(const Options& options, const std::string& node);
 int bmcForgetRefusal(const Options& options, const std::string& node);
 
+// discovery
+struct DiscoverFlags {
+  std::vector<std::string> words;    ///< ranges, or ids of machines
+  std::vector<std::string> matches;  ///< FIELD=GLOB
+  std::filesystem::path write, adopt;
+  std::string profile, rack, as, mac, interface;
+  int port = 443;
+  int seconds = 0;
+  bool all = false;
+};
+int discoverList(const Options& options, const DiscoverFlags& flags);
+int discoverScan(const Options& options, const DiscoverFlags& flags);
+int discoverWatch(const Options& options, const DiscoverFlags& flags);
+int discoverApprove(const Options& options, const DiscoverFlags& flags);
+int discoverForget(const Options& options, const DiscoverFlags& flags);
+int discoverWrite(const Options& options, const DiscoverFlags& flags);
+
 // images, fabric, certificates
 int imageBuild(const Options& options, const std::string& name);
 int imageList(const Options& options);

@@ -29,6 +29,8 @@ struct Identity {
   std::vector<std::string> macs;
   std::string manufacturer = "muster";
   std::string model = "Virtual Node";
+  std::vector<std::string> gpu_models;  ///< shown as processors; their serials follow from the node's
+  std::string bmc_mac;                  ///< of the BMC's own NIC; empty: it shows none
 };
 
 struct Pace {

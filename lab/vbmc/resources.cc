@@ -81,6 +81,15 @@ json accountService(const LoginGuard& guard) {
   return result;
 }
 
+json gpuResource(const std::string& path, const std::string& model, const std::string& serial) {
+  json result = head(path, "Processor.v1_13_0.Processor", "GPU");
+  result["ProcessorType"] = "GPU";
+  result["Model"] = model;
+  result["SerialNumber"] = serial;
+  result["Status"] = healthy();
+  return result;
+}
+
 json managerResource(const BmcState& state) {
   json result = head(kManager, "Manager.v1_11_0.Manager", "Virtual BMC");
   result["ManagerType"] = "BMC";
@@ -127,7 +136,11 @@ std::optional<nlohmann::json> RedfishService::resource(const std::string& path, 
   if (path == kSystem + "/ResetActionInfo")
     return resetActionInfo(path, {"On", "ForceOff", "GracefulShutdown", "ForceRestart", "PowerCycle"});
   if (path == kRoot + "/Managers") return collection(path, "ManagerCollection", {"bmc"});
-  if (path == kManager) return managerResource(state_);
+  if (path == kManager) {
+    auto manager = managerResource(state_);
+    if (!options_.identity.bmc_mac.empty()) manager["EthernetInterfaces"] = linkTo(kManager + "/EthernetInterfaces");
+    return manager;
+  }
   if (path == kRoot + "/SessionService") return sessionService(guard_);
   if (path == kSessions) return collection(path, "SessionCollection", keysOf(guard_.sessions()));
   if (path == kRoot + "/AccountService") return accountService(guard_);
@@ -144,6 +157,14 @@ std::optional<nlohmann::json> RedfishService::resource(const std::string& path, 
     return sessionResource(path, session->second);
   if (auto slot = state_.slots.find(id); parent == kInventory && slot != state_.slots.end()) return firmwareResource(path, slot->second);
   if (auto task = tasks_.find(id); parent == kTasks && task != tasks_.end()) return taskResource(task->second);
+  const auto& bmc_mac = options_.identity.bmc_mac;
+  if (path == kManager + "/EthernetInterfaces" && !bmc_mac.empty()) return collection(path, "EthernetInterfaceCollection", {"eth0"});
+  if (path == kManager + "/EthernetInterfaces/eth0" && !bmc_mac.empty()) return nicResource(path, bmc_mac);
+  std::map<std::string, std::string> gpus;
+  for (std::size_t index = 0; index < options_.identity.gpu_models.size(); ++index) gpus[fmt::format("GPU{}", index)] = options_.identity.gpu_models[index];
+  if (path == kSystem + "/Processors" && !gpus.empty()) return collection(path, "ProcessorCollection", keysOf(gpus));
+  if (auto gpu = gpus.find(id); parent == kSystem + "/Processors" && gpu != gpus.end())
+    return gpuResource(path, gpu->second, options_.identity.serial + "-" + id);
   auto nics = kSystem + "/EthernetInterfaces";
   auto& macs = options_.identity.macs;
   std::map<std::string, std::string> by_id;
@@ -170,6 +191,7 @@ nlohmann::json RedfishService::systemResource(bool on) const {
                     {"BootSourceOverrideTarget@Redfish.AllowableValues", {"None", "Pxe", "Hdd"}},
                     {"BootSourceOverrideEnabled@Redfish.AllowableValues", {"Once", "Disabled"}}};
   result["EthernetInterfaces"] = linkTo(kSystem + "/EthernetInterfaces");
+  if (!identity.gpu_models.empty()) result["Processors"] = linkTo(kSystem + "/Processors");
   result["Links"]["ManagedBy"] = json::array({linkTo(kManager)});
   result["Actions"]["#ComputerSystem.Reset"] = {{"target", kSystem + "/Actions/ComputerSystem.Reset"},
                                                 {"@Redfish.ActionInfo", kSystem + "/ResetActionInfo"}};

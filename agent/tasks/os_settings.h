@@ -1,0 +1,45 @@
+// A driver's settings on the node: files written whole, values put into force where the running system allows it, and what only a
+// restart brings.
+#pragma once
+
+#include "agent/tasks/tasks.h"
+
+namespace muster::agent {
+
+/// An archive with its key. Both package managers' texts travel; the node takes the one that it understands.
+struct ArchiveFiles {
+  std::string name, apt_source, dnf_source, key_base64;
+};
+
+struct OsSettings {
+  std::string driver;                        ///< the files' names contain it
+  std::map<std::string, std::string> files;  ///< below the root
+  std::vector<ArchiveFiles> archives;
+  std::vector<std::string> services, modules;
+  std::string kernel;  ///< glob; its packages are held
+  bool dkms = false;
+};
+/// Errors: InvalidInput (a file outside of what muster may write, a key that is none)
+Result<OsSettings> parseSettings(const nlohmann::json& params, const std::string& driver);
+
+enum class PackageManager { Apt, Dnf };
+PackageManager packageManager(const std::filesystem::path& root);
+/// "name=version" as dnf writes it: "name-version".
+std::vector<std::string> packageWords(PackageManager manager, std::vector<std::string> packages);
+
+/// Before packages: archives and keys. Files that an earlier declaration left are removed.
+Result<void> writeArchives(const TaskTools& tools, const OsSettings& settings);
+/// After packages, before modules are loaded: files, sysctl, the kernel arguments' list, holds.
+Async<void> applySettings(TaskTools tools, OsSettings settings);
+/// Last: services need the modules.
+Async<void> startServices(TaskTools tools, OsSettings settings);
+/// Restarts the machine in a moment and answers an error that can be retried, so that the controller asks again when it is back.
+/// Errors: Corrupt (it was restarted for this very reason already, and nothing has become better)
+Async<void> restartFor(TaskTools tools, std::string driver, std::string reason);
+/// Why only a restart helps; empty: it is not needed. Compares what is loaded with what is installed.
+Task<std::string> restartReason(TaskTools tools, OsSettings settings);
+
+/// DIGEST of the driver's files as they are now, with ":restart" behind it while the running kernel lacks something of them.
+std::string settingsProbe(const std::filesystem::path& root, const std::string& driver);
+
+}  // namespace muster::agent

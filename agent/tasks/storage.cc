@@ -1,0 +1,278 @@
+// params {name, value, unit, unit_name, packages, source, at, types, options, read_mb_s, write_mb_s, raid?: {level, devices, model}}
+//
+// A RAID is made only of disks that hold nothing, and only when exactly as many fit as declared: fewer would become a smaller one.
+#include "agent/tasks/storage.h"
+
+#include "agent/protocol/json_reader.h"
+#include "base/io/files.h"
+
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+
+namespace muster::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kToolLimit{180};
+constexpr std::chrono::seconds kSpeedLimit{20};
+constexpr std::uint64_t kSpeedBytes = 1ull << 30;
+constexpr std::size_t kBlockBytes = 4u << 20;
+constexpr std::size_t kAlignBytes = 4096;
+constexpr std::size_t kMaxStateBytes = 64u << 10;
+constexpr std::size_t kMaxOptions = 64;
+constexpr std::size_t kMaxUnitBytes = 8u << 10;
+constexpr double kMegabyte = 1e6;
+
+/// Options that are for mount(8) and systemd only; the kernel never shows them.
+constexpr std::string_view kUnseen[] = {"_netdev", "nofail", "auto", "noauto", "defaults", "user", "nouser", "bg", "fg", "retry="};
+
+struct Params {
+  std::string name, value, unit, unit_name;
+  std::vector<std::string> packages;
+  WantedMount mount;
+  double read_mb_s = 0, write_mb_s = 0;
+  bool raid = false;
+  int raid_level = 0, raid_devices = 0;
+  std::string raid_model;
+};
+
+Result<Params> parse(const nlohmann::json& json) {
+  JsonReader reader(json, "params");
+  Params out;
+  out.name = reader.text("name", kMaxNameBytes);
+  out.value = reader.text("value", kMaxNameBytes);
+  out.unit = reader.text("unit", kMaxUnitBytes);
+  out.unit_name = reader.text("unit_name", kMaxNameBytes);
+  out.packages = readTexts(reader, "packages", kMaxOptions, kMaxNameBytes);
+  out.mount = {reader.text("source", kMaxNameBytes), reader.text("at", kMaxNameBytes), reader.text("types", kMaxNameBytes),
+               readTexts(reader, "options", kMaxOptions, kMaxNameBytes)};
+  out.read_mb_s = reader.number("read_mb_s", 0);
+  out.write_mb_s = reader.number("write_mb_s", 0);
+  const auto plain = [](const std::string& text) {
+    return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:\\-") == std::string::npos && text[0] != '.';
+  };
+  if (!plain(out.name)) reader.wrong("name", "is no name");
+  if (!plain(out.unit_name) || !out.unit_name.ends_with(".mount")) reader.wrong("unit_name", "is no mount unit");
+  if (!out.mount.at.starts_with('/') || out.mount.at.size() < 2 || out.mount.at.find("/..") != std::string::npos) reader.wrong("at", "is no mount point");
+  TRY_OK(reader.finish());
+  if (json.contains("raid")) {
+    JsonReader raid(json["raid"], "params.raid");
+    out.raid = true;
+    out.raid_level = static_cast<int>(raid.unsignedNumber("level", 10));
+    out.raid_devices = static_cast<int>(raid.unsignedNumber("devices", kMaxDevices));
+    out.raid_model = raid.text("model", kMaxNameBytes);
+    TRY_OK(raid.finish());
+  }
+  return out;
+}
+
+std::string unescaped(std::string text) {
+  for (std::size_t at = 0; (at = text.find('\\', at)) != std::string::npos; ++at)
+    if (at + 3 < text.size()) {
+      char* end = nullptr;
+      const auto octal = text.substr(at + 1, 3);
+      const auto code = std::strtol(octal.c_str(), &end, 8);
+      if (*end == '\0') text.replace(at, 4, 1, static_cast<char>(code));
+    }
+  return text;
+}
+
+std::string oneLine(const fs::path& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return {};
+  auto text = io::readFile(path, kMaxStateBytes);
+  if (!text) return {};
+  text->erase(text->find_last_not_of(" \n") + 1);
+  return *text;
+}
+
+std::vector<Mount> mountsOf(const fs::path& root) {
+  const auto text = io::readFile(root / "proc/self/mounts", 4u << 20);
+  return text ? parseMounts(*text) : std::vector<Mount>();
+}
+
+Async<void> tool(TaskTools tools, std::string program, std::vector<std::string> args) {
+  auto run = runTool(tools, std::move(program), std::move(args), kToolLimit);
+  CO_TRY_OK(co_await std::move(run));
+  co_return Result<void>();
+}
+
+/// The disks that the RAID is made of. Errors: Conflict (one of them holds something, or not as many as declared)
+Result<std::vector<std::string>> raidDisks(const TaskTools& tools, const Params& params) {
+  std::vector<std::string> out;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(tools.root / "sys/block", error)) {
+    const auto name = entry.path().filename().string();
+    if (!name.starts_with("nvme") || ::fnmatch(params.raid_model.c_str(), oneLine(entry.path() / "device/model").c_str(), FNM_CASEFOLD) != 0) continue;
+    const auto content = tools.disk_content ? tools.disk_content(tools.root / "dev" / name) : Result<std::string>("unknown");
+    if (!content || *content != "none")
+      return fail(ErrorCode::Denied, fmt::format("/dev/{} holds {}; a scratch RAID is made of empty disks only: wipe it by hand if it may go", name,
+                                                 content ? *content : content.error().str()));
+    out.push_back("/dev/" + name);
+  }
+  std::sort(out.begin(), out.end());
+  if (out.size() != static_cast<std::size_t>(params.raid_devices))
+    return fail(ErrorCode::Corrupt, fmt::format("{} disks of model {} are there, the RAID {} is of {}", out.size(), params.raid_model, params.name, params.raid_devices));
+  return out;
+}
+
+Async<void> ensureRaid(TaskTools tools, Params params) {
+  std::error_code error;
+  if (fs::exists(tools.root / ("dev/md/" + params.name), error)) co_return Result<void>();
+  CO_TRY(disks, raidDisks(tools, params));
+  const auto device = "/dev/md/" + params.name;
+  std::vector<std::string> create = {"--create", device, "--run", "--homehost=any", "--name=" + params.name, "--level=" + std::to_string(params.raid_level),
+                                     "--raid-devices=" + std::to_string(disks.size())};
+  create.insert(create.end(), disks.begin(), disks.end());
+  auto making = tool(tools, "mdadm", std::move(create));
+  CO_TRY_OK(co_await std::move(making));
+  std::vector<std::string> format = {"-q", device};
+  auto formatting = tool(tools, "mkfs.xfs", std::move(format));
+  co_return co_await std::move(formatting);
+}
+
+Async<void> mountUnit(TaskTools tools, Params params) {
+  const auto file = tools.root / "etc/systemd/system" / params.unit_name;
+  const bool changed = oneLine(file) != params.unit.substr(0, params.unit.find_last_not_of(" \n") + 1);
+  CO_TRY_OK(io::makeDirs(file.parent_path()));
+  CO_TRY_OK(io::writeFileAtomic(file, params.unit));
+  CO_TRY_OK(io::makeDirs(tools.root / params.mount.at.substr(1)));
+  std::vector<std::string> reload = {"daemon-reload"};
+  auto reloading = tool(tools, "systemctl", std::move(reload));
+  CO_TRY_OK(co_await std::move(reloading));
+  std::vector<std::string> enable = {"enable", params.unit_name};
+  auto enabling = tool(tools, "systemctl", std::move(enable));
+  CO_TRY_OK(co_await std::move(enabling));
+  // A mount with other options than before is made anew; the node is drained.
+  const bool wrong = !mountProblem(mountsOf(tools.root), params.mount).empty();
+  std::vector<std::string> start = {changed && wrong ? "restart" : "start", params.unit_name};
+  auto starting = tool(tools, "systemctl", std::move(start));
+  co_return co_await std::move(starting);
+}
+
+class DirectFile {
+ public:
+  static Result<DirectFile> make(const fs::path& folder) {
+    DirectFile file;
+    file.path_ = folder / fmt::format(".muster-speed-{}", ::getpid());
+    file.fd_ = io::Fd(::open(file.path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_DIRECT | O_CLOEXEC, 0600));
+    if (!file.fd_.valid()) return fail(ErrorCode::Unavailable, fmt::format("{}: {}", file.path_.string(), std::strerror(errno)));
+    ::unlink(file.path_.c_str());  // at once: whatever happens, nothing stays
+    return file;
+  }
+  int get() const { return fd_.get(); }
+
+ private:
+  fs::path path_;
+  io::Fd fd_;
+};
+
+}  // namespace
+
+std::vector<Mount> parseMounts(std::string_view text) {
+  std::vector<Mount> out;
+  std::istringstream lines{std::string(text)};
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    Mount mount;
+    std::string options;
+    if (!(words >> mount.source >> mount.at >> mount.type >> options)) continue;
+    mount.source = unescaped(mount.source), mount.at = unescaped(mount.at);
+    std::istringstream list(options);
+    for (std::string option; std::getline(list, option, ',');) mount.options.push_back(option);
+    out.push_back(std::move(mount));
+  }
+  return out;
+}
+
+std::string mountProblem(const std::vector<Mount>& mounts, const WantedMount& wanted) {
+  const auto at = std::find_if(mounts.rbegin(), mounts.rend(), [&](const Mount& mount) { return mount.at == wanted.at; });  // the last one is on top
+  if (at == mounts.rend()) return "nothing is mounted at " + wanted.at;
+  std::error_code error;
+  const bool same_device = at->source.starts_with("/dev/") && wanted.source.starts_with("/dev/") && fs::equivalent(at->source, wanted.source, error);
+  if (at->source != wanted.source && at->source != "/dev/" + wanted.source && !same_device) return fmt::format("{} is mounted at {}, declared is {}", at->source, wanted.at, wanted.source);
+  std::istringstream types(wanted.types);
+  bool type_fits = false;
+  for (std::string type; types >> type;) type_fits = type_fits || type == at->type;
+  if (!type_fits) return fmt::format("{} has the type {}, declared is {}", wanted.at, at->type, wanted.types);
+  for (const auto& option : wanted.options) {
+    const bool unseen = std::any_of(std::begin(kUnseen), std::end(kUnseen), [&](std::string_view word) { return word.ends_with('=') ? option.starts_with(word) : option == word; });
+    if (unseen || option.starts_with("x-") || std::find(at->options.begin(), at->options.end(), option) != at->options.end()) continue;
+    return fmt::format("{} is mounted without {}", wanted.at, option);
+  }
+  return {};
+}
+
+Result<Speed> measureSpeed(const fs::path& folder, std::uint64_t bytes, std::chrono::milliseconds limit) {
+  TRY(file, DirectFile::make(folder));
+  const std::unique_ptr<void, void (*)(void*)> block(std::aligned_alloc(kAlignBytes, kBlockBytes), std::free);
+  std::memset(block.get(), 0x5a, kBlockBytes);
+  std::uint64_t written = 0;
+  auto run = [&](auto step, std::uint64_t most) -> Result<double> {
+    const auto start = std::chrono::steady_clock::now();
+    std::uint64_t done = 0;
+    while (done < most && std::chrono::steady_clock::now() - start < limit) {
+      const auto got = step(done);
+      if (got <= 0) return fail(ErrorCode::Unavailable, fmt::format("direct I/O in {}: {}", folder.string(), got == 0 ? "it ends early" : std::strerror(errno)));
+      done += static_cast<std::uint64_t>(got);
+    }
+    if (most == bytes && written == 0) written = done;
+    const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return static_cast<double>(done) / kMegabyte / std::max(seconds, 1e-9);
+  };
+  TRY(write, run([&](std::uint64_t at) { return ::pwrite(file.get(), block.get(), kBlockBytes, static_cast<off_t>(at)); }, bytes));
+  if (::fdatasync(file.get()) != 0) return fail(ErrorCode::Unavailable, fmt::format("{}: {}", folder.string(), std::strerror(errno)));
+  TRY(read, run([&](std::uint64_t at) { return ::pread(file.get(), block.get(), kBlockBytes, static_cast<off_t>(at)); }, written));
+  return Speed{write, read};
+}
+
+std::string storageProbe(const fs::path& root, const std::string& name) {
+  const auto json = nlohmann::json::parse(oneLine(root / "var/lib/muster/storage" / name), nullptr, false);
+  if (!json.is_object()) return {};
+  JsonReader reader(json, "storage");
+  const auto value = reader.text("value", kMaxNameBytes);
+  const WantedMount wanted{reader.text("source", kMaxNameBytes), reader.text("at", kMaxNameBytes), reader.text("types", kMaxNameBytes),
+                           readTexts(reader, "options", kMaxOptions, kMaxNameBytes)};
+  if (!reader.finish()) return {};
+  const auto problem = mountProblem(mountsOf(root), wanted);
+  return problem.empty() ? value : "wrong: " + problem;
+}
+
+Async<nlohmann::json> setStorage(TaskTools tools, nlohmann::json json, TaskContextPtr context) {
+  CO_TRY(params, parse(json));
+  const nlohmann::json driver{{"name", "storage-" + params.name}, {"packages", params.packages}};
+  auto install = installDriver(tools, driver, context);
+  CO_TRY_OK(co_await std::move(install));
+  if (params.raid) {
+    auto raid = ensureRaid(tools, params);
+    CO_TRY_OK(co_await std::move(raid));
+  }
+  context->progress(0.5, "mounting " + params.mount.at);
+  auto mount = mountUnit(tools, params);
+  CO_TRY_OK(co_await std::move(mount));
+  if (auto problem = mountProblem(mountsOf(tools.root), params.mount); !problem.empty()) co_return fail(ErrorCode::Corrupt, problem);
+  nlohmann::json state{{"value", params.value}, {"source", params.mount.source}, {"at", params.mount.at}, {"types", params.mount.types}, {"options", params.mount.options}};
+  if (params.read_mb_s > 0 || params.write_mb_s > 0) {
+    context->progress(0.7, "measuring " + params.mount.at);
+    auto measuring = std::make_shared<TaskContext>("speed", kSpeedLimit * 3);
+    std::function<Result<Speed>()> measure = [folder = tools.root / params.mount.at.substr(1)] { return measureSpeed(folder, kSpeedBytes, kSpeedLimit); };
+    auto work = offloadFor<Speed>(tools.workers, measuring, std::move(measure));
+    CO_TRY(speed, co_await std::move(work));
+    state["write_mb_s"] = speed.write_mb_s, state["read_mb_s"] = speed.read_mb_s;
+    if (speed.write_mb_s < params.write_mb_s || speed.read_mb_s < params.read_mb_s)
+      co_return fail(ErrorCode::Corrupt, fmt::format("{} writes {:.0f} MB/s and reads {:.0f} MB/s, declared are {:.0f} and {:.0f}", params.mount.at, speed.write_mb_s,
+                                                     speed.read_mb_s, params.write_mb_s, params.read_mb_s));
+  }
+  CO_TRY_OK(io::makeDirs(tools.root / "var/lib/muster/storage"));
+  CO_TRY_OK(io::writeFileAtomic(tools.root / "var/lib/muster/storage" / params.name, state.dump()));
+  co_return state;
+}
+
+}  // namespace muster::agent

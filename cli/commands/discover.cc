@@ -1,0 +1,129 @@
+// discover: what was seen, and looking for more.
+#include "cli/commands/commands.h"
+#include "cli/commands/discovery.h"
+#include "discover/adopt.h"
+#include "discover/match.h"
+#include "discover/recognise.h"
+#include "discover/scanner.h"
+#include "discover/watch.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <nlohmann/json.hpp>
+
+#include <iostream>
+#include <set>
+
+namespace muster::cli {
+namespace {
+
+std::string stateOf(const discover::Machine& machine, const inventory::Cluster& cluster) {
+  if (const auto* node = discover::nodeOf(machine, cluster)) return "node " + node->name.str();
+  if (machine.approved()) return "approved" + (machine.node.empty() ? "" : " as " + machine.node) + ", by " + machine.approved_by;
+  return "unknown";
+}
+
+std::string orDash(const std::string& text) { return text.empty() ? "-" : text; }
+
+void printList(const discover::Book& book, const inventory::Cluster& cluster) {
+  if (book.machines().empty()) std::cout << "nothing was seen yet: muster discover scan, or muster discover watch\n";
+  for (const auto& machine : book.machines()) {
+    std::cout << fmt::format("{:<20} {:<28} {:<16} {:<24} {}\n", machine.id(), orDash(machine.bmc), orDash(machine.vendor), orDash(machine.model),
+                             stateOf(machine, cluster));
+    if (!machine.macs.empty() || !machine.gpus.empty())
+      std::cout << fmt::format("    {}{}{}\n", fmt::join(machine.macs, " "), machine.gpus.empty() ? "" : "  ", machine.gpuText());
+    if (!machine.note.empty()) std::cout << "    " << machine.note << "\n";
+  }
+  for (const auto& odd : discover::oddities(book.machines(), cluster))
+    std::cout << fmt::format("finding: {} ({}): {}\n", odd.what, odd.where, odd.what_to_do);
+}
+
+void printJson(const discover::Book& book, const inventory::Cluster& cluster) {
+  nlohmann::json out{{"machines", nlohmann::json::array()}, {"findings", nlohmann::json::array()}};
+  for (const auto& machine : book.machines()) {
+    auto json = toJson(machine);
+    const auto* node = discover::nodeOf(machine, cluster);
+    json["known_as"] = node ? node->name.str() : "";
+    json["state"] = node ? "node" : machine.approved() ? "approved" : "unknown";
+    out["machines"].push_back(std::move(json));
+  }
+  for (const auto& odd : discover::oddities(book.machines(), cluster))
+    out["findings"].push_back({{"what", odd.what}, {"where", odd.where}, {"what_to_do", odd.what_to_do}});
+  std::cout << out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+}
+
+/// Scans and keeps what was seen, each machine at once: an interrupted scan has not been for nothing.
+Result<discover::ScanReport> runScan(Discovery& home, const discover::Ranges& ranges, std::uint16_t port) {
+  discover::ScanDeps deps{home.cluster, *home.bmcs, *home.store, home.clock, home.workers,
+                          [](io::TlsTrust trust) { return io::makeHttpClient(std::move(trust)); }, port};
+  std::optional<Error> broken;
+  auto seen = [&](discover::Machine machine) {
+    const auto kept = discover::changeBook(*home.store, [&](discover::Book& book) -> Result<void> {
+      TRY_OK(book.note(machine, home.clock.now()));
+      discover::applyRules(book, home.cluster);
+      return {};
+    });
+    if (!kept && !broken) broken = kept.error();
+  };
+  auto report = home.run(discover::scan(std::move(deps), ranges, seen));
+  (void)home.run(home.bmcs->close());
+  if (report && broken) return fail(*broken);
+  return report;
+}
+
+}  // namespace
+
+int discoverList(const Options& options, const DiscoverFlags&) {
+  auto home = Discovery::open(options);
+  if (!home) return report(home.error());
+  const auto book = discover::Book::read(*(*home)->store);
+  if (!book) return report(book.error());
+  options.json ? printJson(*book, (*home)->cluster) : printList(*book, (*home)->cluster);
+  return kOk;
+}
+
+int discoverScan(const Options& options, const DiscoverFlags& flags) {
+  auto home = Discovery::open(options);
+  if (!home) return report(home.error());
+  const auto& texts = flags.words.empty() ? (*home)->cluster.discovery.ranges : flags.words;
+  if (texts.empty()) return report(Error(ErrorCode::InvalidInput, "nothing says where to look: name ranges, or write discovery.ranges into the inventory"));
+  const auto ranges = discover::Ranges::parse(texts);
+  if (!ranges) return report(ranges.error());
+  const auto done = runScan(**home, *ranges, static_cast<std::uint16_t>(flags.port));
+  if (!done) return report(done.error());
+  const auto book = discover::Book::read(*(*home)->store);
+  if (!book) return report(book.error());
+  if (options.json) {
+    printJson(*book, (*home)->cluster);
+  } else {
+    printList(*book, (*home)->cluster);
+    std::cout << fmt::format("{} addresses asked, {} Redfish services, {} machines surveyed\n", done->addresses, done->services, done->surveyed);
+  }
+  return kOk;
+}
+
+int discoverWatch(const Options& options, const DiscoverFlags& flags) {
+  constexpr std::chrono::hours kForever{24 * 365};
+  auto opened = Discovery::open(options);
+  if (!opened) return report(opened.error());
+  auto& home = **opened;
+  const auto address = home.cluster.provisioning().controller;
+  auto interface = flags.interface.empty() ? discover::interfaceOf(address) : Result<std::string>(flags.interface);
+  if (!interface) return report(interface.error());
+  const std::chrono::milliseconds limit = flags.seconds > 0 ? std::chrono::seconds(flags.seconds) : kForever;
+  std::set<std::string> said;
+  auto note = [&](const discover::Machine& machine) {
+    const auto kept = discover::changeBook(*home.store, [&](discover::Book& book) { return book.note(machine, home.clock.now()); });
+    if (!kept) std::cerr << "muster: " << kept.error().str() << "\n";
+    const auto line = fmt::format("{:<20} {}", machine.id(), machine.note);
+    if (said.size() < discover::kMaxMachines && said.insert(line).second) std::cout << line << std::endl;
+  };
+  auto ssdp = discover::watchSsdp(address, limit, [&](discover::SsdpService service) { note(sightingOf(service)); });
+  asio::co_spawn(home.context, std::move(ssdp), [](std::exception_ptr, Result<void> ended) {
+    if (!ended) std::cerr << "muster: SSDP is not listened to: " << ended.error().str() << "\n";
+  });
+  std::cout << "listening to DHCP on " << *interface << " and to SSDP; nothing is answered" << std::endl;
+  const auto ended = home.run(discover::watchDhcp(*interface, limit, [&](discover::DhcpRequest request) { note(sightingOf(request)); }));
+  return ended ? kOk : report(ended.error());
+}
+
+}  // namespace muster::cli

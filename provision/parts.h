@@ -1,0 +1,30 @@
+// Is what can be pulled out of a machine what its profile expects, and is the machine where the inventory says? Pure.
+#pragma once
+
+#include "agent/protocol/messages.h"
+#include "inventory/cluster.h"
+
+#include <string>
+#include <vector>
+
+namespace muster::provision {
+
+struct Misfit {
+  std::string text;      ///< "7 GPUs seen, 8 expected"
+  std::string evidence;  ///< JSON: expected, seen, at
+  std::string what_to_do;
+};
+
+/// Every rule of the profile's `expect.parts` against what was seen.
+std::vector<Misfit> judgeParts(const std::vector<inventory::PartRule>& rules, const agent::Hardware& hardware);
+
+/// Whether the NIC that boots is cabled to the declared switch and port. Nothing declared: nothing to judge. `listened`: the agent has
+/// waited for a neighbour, so that silence is a misfit too. `others`: all nodes, to name whose cable it is.
+std::vector<Misfit> judgeCabling(const inventory::Node& node, const agent::Hardware& hardware, bool listened, const std::vector<inventory::Node>& others);
+/// The NIC that boots has declared cabling and no neighbour in this report: the agent must listen.
+bool needsNeighbour(const inventory::Node& node, const agent::Hardware& hardware);
+
+/// This machine, or one of its NICs, is declared as another node.
+std::vector<Misfit> judgeMixUp(const inventory::Node& node, const agent::Hardware& hardware, const std::vector<inventory::Node>& others);
+
+}  // namespace muster::provision

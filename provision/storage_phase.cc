@@ -1,0 +1,107 @@
+// The storage phase: facet storage.NAME of every file system that a node's profile mounts. One task of the agent installs, mounts and
+// measures; a probe of the agent tells whether what is mounted is still that.
+#include "provision/agent_task.h"
+#include "provision/facets.h"
+#include "provision/provision.h"
+#include "provision/storage.h"
+
+#include "base/io/crypto.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace muster::provision {
+namespace {
+
+using agent::Mode;
+using agent::TaskKind;
+using lifecycle::Again;
+using lifecycle::Blocked;
+using lifecycle::Done;
+using lifecycle::Fact;
+using lifecycle::Outcome;
+using lifecycle::Subject;
+using std::chrono::seconds;
+
+constexpr std::string_view kStoragePrefix = "storage.";
+constexpr seconds kProbeLimit{30};
+constexpr seconds kMountLimit{1800};
+constexpr std::chrono::milliseconds kLookAgain{2000};
+
+class StoragePhase final : public lifecycle::Phase {
+ public:
+  StoragePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, Clock& clock) : cluster_(cluster), agents_(agents), clock_(clock) {}
+
+  std::string_view name() const override { return "storage"; }
+
+  std::vector<lifecycle::Goal> goals(const inventory::Cluster& cluster, const Subject& subject, const lifecycle::FactSet&) const override {
+    std::vector<lifecycle::Goal> goals;
+    const auto* node = subject.isCluster() ? nullptr : cluster.findNode(subject.node());
+    if (!node) return goals;
+    const auto& profile = cluster.profileOf(*node);
+    std::vector<lifecycle::FacetRef> before{{subject, facet(kOs)}};
+    for (const auto& driver : profile.drivers) before.push_back({subject, driverFacet(driver)});
+    for (const auto& name : profile.mounts)
+      goals.push_back({{subject, facet(std::string(kStoragePrefix) + name)}, storageValue(cluster.file_systems.at(name)), lifecycle::Disruption::Drain, seconds(60),
+                       seconds(3600), before, fmt::format("profile {} mounts {} at {}", profile.name, name, cluster.file_systems.at(name).at)});
+    return goals;
+  }
+
+  Async<std::vector<Fact>> observe(Subject subject) override {
+    std::vector<Fact> facts;
+    const auto* node = subject.isCluster() ? nullptr : cluster_.findNode(subject.node());
+    const auto state = node ? agents_.state(node->name) : std::nullopt;
+    if (!state || state->mode != Mode::Disk || cluster_.profileOf(*node).mounts.empty()) co_return facts;
+    nlohmann::json probes = nlohmann::json::array();
+    for (const auto& name : cluster_.profileOf(*node).mounts) probes.push_back(std::string(kStoragePrefix) + name);
+    const nlohmann::json params{{"probes", probes}};
+    const agent::AgentTask task{"storage." + node->name.str() + "." + io::randomToken(9), TaskKind::Probe, params.dump(), kProbeLimit};
+    auto run = agents_.runTask(node->name, task);
+    CO_TRY(report, co_await std::move(run));
+    const auto json = nlohmann::json::parse(report.result, nullptr, false);
+    if (!json.is_object()) co_return fail(ErrorCode::Corrupt, "the probes of " + node->name.str() + " are not a JSON object");
+    for (const auto& probe : probes) {
+      const auto key = probe.get<std::string>();
+      const auto found = json.find(key);
+      facts.push_back({subject, facet(key), found != json.end() && found->is_string() ? found->get<std::string>() : "absent", clock_.now(),
+                       "agent " + node->name.str(), {}});
+    }
+    co_return facts;
+  }
+
+  Async<Outcome> act(lifecycle::Action action, lifecycle::ActContext& context) override {
+    const auto* node = cluster_.findNode(action.facet.subject.node());
+    const auto& name = action.facet.facet.str();
+    const auto storage = name.starts_with(kStoragePrefix) ? cluster_.file_systems.find(name.substr(kStoragePrefix.size())) : cluster_.file_systems.end();
+    if (!node || storage == cluster_.file_systems.end()) co_return Outcome(Blocked{fmt::format("the inventory has no {} for {}", name, action.facet.subject.str())});
+    const auto state = agents_.state(node->name);
+    if (!state || state->mode != Mode::Disk) co_return Outcome(Again{kLookAgain, fmt::format("the installed system of {} to call", node->name.str())});
+    const auto params = [&](bool) {
+      auto json = storageParams(storage->second);
+      json["value"] = storageValue(storage->second);
+      return json.dump();
+    };
+    CO_TRY(step, stepTask(agents_, node->name, TaskKind::Storage, kMountLimit, context, params));
+    if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
+    if (const auto* refused = std::get_if<Blocked>(&step)) co_return Outcome(*refused);
+    co_return Outcome(Done{});
+  }
+
+  Async<std::vector<Fact>> verify(lifecycle::Action action) override {
+    auto look = observe(action.facet.subject);
+    co_return co_await std::move(look);
+  }
+
+ private:
+  const inventory::Cluster& cluster_;
+  agent::AgentGateway& agents_;
+  Clock& clock_;
+};
+
+}  // namespace
+
+std::unique_ptr<lifecycle::Phase> makeStoragePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, Clock& clock) {
+  return std::make_unique<StoragePhase>(cluster, agents, clock);
+}
+
+}  // namespace muster::provision

@@ -1,0 +1,73 @@
+#include "provision/provision.h"
+#include "provision/storage.h"
+
+#include "tests/fakes/fake_agent_gateway.h"
+#include "tests/provision/clusters.h"
+#include "tests/virtual_loop.h"
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+namespace muster::provision {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using inventory::MountKind;
+
+inventory::MountedSystem nfs() { return {.name = "home", .kind = MountKind::Nfs, .source = "10.20.0.9:/export/home", .at = "/home", .options = {"vers=4.2", "nconnect=16"}, .read_mb_s = 500}; }
+
+TEST(StorageUnit, isRenderedWhole) {
+  EXPECT_EQ(mountUnit(nfs()),
+            "# Written by muster for storage home; changes are put back.\n[Unit]\nDescription=storage home (nfs)\nAfter=network-online.target\nWants=network-online.target\n\n"
+            "[Mount]\nWhat=10.20.0.9:/export/home\nWhere=/home\nType=nfs\nOptions=vers=4.2,nconnect=16,_netdev\nTimeoutSec=120\n\n[Install]\nWantedBy=remote-fs.target\n");
+}
+
+TEST(StorageUnit, eachKindHasItsOwnNeeds) {
+  inventory::MountedSystem lustre{.name = "scratch", .kind = MountKind::Lustre, .source = "10.0.0.1@o2ib:10.0.0.2@o2ib:/scratch", .at = "/mnt/scratch", .options = {"flock"}};
+  EXPECT_THAT(mountUnit(lustre), HasSubstr("What=10.0.0.1@o2ib:10.0.0.2@o2ib:/scratch\nWhere=/mnt/scratch\nType=lustre\nOptions=flock,_netdev\n"));
+  inventory::MountedSystem gpfs{.name = "fs1", .kind = MountKind::Gpfs, .source = "fs1", .at = "/gpfs/fs1"};
+  EXPECT_THAT(mountUnit(gpfs), HasSubstr("Requires=gpfs.service\n"));
+  inventory::MountedSystem raid{.name = "local", .kind = MountKind::Raid, .source = "*PM17*", .at = "/local", .raid_level = 0, .devices = 8};
+  EXPECT_THAT(mountUnit(raid), HasSubstr("What=/dev/md/local\nWhere=/local\nType=xfs\nTimeoutSec"));
+  EXPECT_THAT(mountUnit(raid), Not(HasSubstr("_netdev")));
+  EXPECT_EQ(storageParams(raid)["raid"], (nlohmann::json{{"level", 0}, {"devices", 8}, {"model", "*PM17*"}}));
+}
+
+TEST(StorageUnit, namesFollowSystemdsRuleAndPercentIsNoSpecifier) {
+  EXPECT_EQ(mountUnitName("/home"), "home.mount");
+  EXPECT_EQ(mountUnitName("/mnt/a-b/c.d"), "mnt-a\\x2db-c.d.mount");
+  EXPECT_EQ(mountUnitName("/.x"), "\\x2ex.mount");
+  auto odd = nfs();
+  odd.source = "10.20.0.9:/100%h";
+  EXPECT_THAT(mountUnit(odd), HasSubstr("What=10.20.0.9:/100%%h\n"));
+}
+
+TEST(StorageUnit, everyChangeIsAnotherGoal) {
+  auto changed = nfs();
+  const auto before = storageValue(changed);
+  changed.options.push_back("hard");
+  EXPECT_NE(storageValue(changed), before);
+  changed = nfs();
+  changed.read_mb_s = 501;
+  EXPECT_NE(storageValue(changed), before);
+}
+
+TEST(StoragePhase, wantsWhatTheProfileNamesAfterItsDrivers) {
+  auto cluster = twoNodes();
+  test::VirtualLoop loop;
+  test::FakeAgentGateway agents;
+  cluster.file_systems["home"] = nfs();
+  auto& profile = cluster.profiles.at(cluster.nodes[0].profile);
+  profile.mounts = {"home"};
+  const auto phase = makeStoragePhase(cluster, agents, loop.clock);
+  const auto goals = phase->goals(cluster, lifecycle::Subject(cluster.nodes[0].name), {});
+  ASSERT_EQ(goals.size(), 1u);
+  EXPECT_EQ(goals[0].facet.facet.str(), "storage.home");
+  EXPECT_EQ(goals[0].want, storageValue(nfs()));
+  EXPECT_EQ(goals[0].needs.size(), 1 + profile.drivers.size());
+  EXPECT_TRUE(phase->goals(cluster, lifecycle::Subject::cluster(), {}).empty());
+}
+
+}  // namespace
+}  // namespace muster::provision
