@@ -12,14 +12,15 @@ constexpr auto kCloseLimit = 4s;
 
 class OneStranger final : public Stranger {
  public:
-  OneStranger(StrangerBmc who, lifecycle::Store& store, Clock& clock, Workers& workers, HttpClientFactory make_client) : clock_(clock) {
+  OneStranger(StrangerBmc who, lifecycle::Store& store, Clock& clock, Workers& workers, HttpClientFactory make_client)
+      : clock_(clock), images_(workers) {
     RedfishSession::Options options;
     options.node = who.key;
     options.base_url = who.url;
     options.username = who.credential.username;
     options.password = [ref = who.credential.password] { return ref.read(); };
     auto driver = std::make_unique<RedfishBmc>(std::make_unique<RedfishSession>(std::move(options), store, clock, std::move(make_client)),
-                                               inventory::BootMode::Uefi, clock, workers);
+                                               inventory::BootMode::Uefi, clock, images_);
     redfish_ = driver.get();
     bmc_ = arbitrate(std::move(driver), clock);
   }
@@ -32,6 +33,7 @@ class OneStranger final : public Stranger {
 
  private:
   Clock& clock_;
+  FirmwareImages images_;
   RedfishBmc* redfish_ = nullptr;  ///< owned by the arbiter
   std::unique_ptr<Bmc> bmc_;
 };

@@ -42,7 +42,7 @@ std::string vendorOf(const bmc::Json& root) {
 Task<std::optional<bmc::Json>> readRoot(Scan& scan, std::string url) {
   auto parsed = io::Url::parse(url + "/redfish/v1/");
   if (!parsed) co_return std::nullopt;
-  auto client = scan.deps.make_client(io::TlsTrust{.accept_any = true});
+  auto client = scan.deps.make_client(io::TlsTrust{.accept_first = true});
   io::HttpRequest request{.url = *parsed, .timeout = kRootLimit, .max_body_bytes = kMaxRootBytes};
   request.headers["Accept"] = "application/json";
   auto send = client->send(std::move(request));

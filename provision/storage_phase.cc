@@ -81,7 +81,8 @@ class StoragePhase final : public lifecycle::Phase {
       json["value"] = storageValue(storage->second);
       return json.dump();
     };
-    CO_TRY(step, stepTask(agents_, node->name, TaskKind::Storage, kMountLimit, context, params));
+    auto stepping = stepTask(agents_, node->name, TaskKind::Storage, kMountLimit, context, params);
+    CO_TRY(step, co_await std::move(stepping));
     if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
     if (const auto* refused = std::get_if<Blocked>(&step)) co_return Outcome(*refused);
     co_return Outcome(Done{});
