@@ -8,12 +8,14 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <thread>
 
 namespace muster::provision {
 
@@ -180,9 +182,19 @@ Result<void> unpackSquashfs(const std::filesystem::path& from, const std::filesy
   return {};
 }
 
+/// Seconds since 1970, after all that the archive holds: what is younger was made by the import, and must not be told from one
+/// import to the next. An archive of this very second is waited for.
+std::int64_t beginningAfter(const std::filesystem::path& archive) {
+  struct stat info {};
+  const auto now = [] { return static_cast<std::int64_t>(std::time(nullptr)); };
+  if (::stat(archive.c_str(), &info) == 0)
+    for (int i = 0; i < 20 && now() == static_cast<std::int64_t>(info.st_mtime); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  return now();
+}
+
 Result<void> fromTree(ImportFormat format, const std::filesystem::path& from, const std::filesystem::path& work, const std::filesystem::path& image_file) {
   if (::geteuid() != 0) return fail(ErrorCode::Denied, "unpacking a root file system needs root (it makes owners and device nodes); run it with sudo");
-  const auto since = static_cast<std::int64_t>(std::time(nullptr));
+  const auto since = beginningAfter(from);
   const auto root = work / "root";
   TRY_OK(io::makeDirs(root));
   if (format == ImportFormat::Squashfs) TRY_OK(unpackSquashfs(from, root));

@@ -105,7 +105,7 @@ TEST_F(InstallTest, canBeDoneAgain) {
 
 TEST_F(InstallTest, theBootLoaderNamesTheRootByItsPartition) {
   const auto text = grubConfiguration(params_, layout_);
-  EXPECT_THAT(text, HasSubstr("root=PARTUUID=ROOT-UUID ro console=tty0 console=ttyS0,115200 iommu=pt quiet\n"));
+  EXPECT_THAT(text, HasSubstr("root=PARTUUID=ROOT-UUID ro console=tty0 console=ttyS0,115200 iommu=pt quiet $muster_args\n"));
   EXPECT_THAT(text, HasSubstr("gpt3"));
   EXPECT_THAT(text, Not(HasSubstr("@")));
 }
