@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include <iostream>
+#include <set>
 #include <thread>
 #include <unistd.h>
 
@@ -87,12 +88,17 @@ Result<provision::Needs> needsOf(const Options& options, const inventory::Cluste
     TRY(frozen, store->getValue("rollout." + id + ".frozen"));
     if (frozen) provision::addNeeds(*frozen, "rollout " + id + " names it", needs);
   }
-  for (const auto& node : cluster.nodes) {
-    const lifecycle::Subject subject(node.name);
-    TRY(facts, store->factsOf(subject));
-    for (const auto& fact : facts) provision::addNeeds(fact.value, "node " + node.name.str() + " has it", needs);
+  // Nodes that the inventory has lost count too: they may still run.
+  std::set<lifecycle::Subject> subjects;
+  for (const auto& node : cluster.nodes) subjects.insert(lifecycle::Subject(node.name));
+  TRY(facts, store->facts());
+  for (const auto& [facet, fact] : facts.all()) {
+    subjects.insert(facet.subject);
+    provision::addNeeds(fact.value, "node " + facet.subject.str() + " has it", needs);
+  }
+  for (const auto& subject : subjects) {
     TRY(intents, store->intentsOf(subject, kIntentsOfANode));
-    for (const auto& intent : intents) provision::addNeeds(lifecycle::canonical(lifecycle::toJson(intent)), "the journal of " + node.name.str() + " names it", needs);
+    for (const auto& intent : intents) provision::addNeeds(lifecycle::canonical(lifecycle::toJson(intent)), "the journal of " + subject.str() + " names it", needs);
   }
   return needs;
 }
