@@ -41,11 +41,11 @@ class ImageClearing : public ::testing::Test {
   /// Built from bytes; its digest.
   std::string keep(const std::string& name) {
     const inventory::Image image{name, inventory::ImageBuild{"bookworm", {"linux-image-amd64"}, ""}, {}};
-    auto make = [&name](const std::filesystem::path& file) { return io::writeFileAtomic(file, name + std::string(1u << 20, 'x')); };
+    auto make = [&name](const std::filesystem::path& file) { return io::writeFileAtomic(file, name + std::string(provision::kMib - name.size(), 'x')); };
     auto images = openImageStore({folder_ / "cache", folder_ / "agent", key_}, std::make_unique<provision::FileBuilder>(make));
     const auto built = images->build(image, [](std::string_view) {});
     EXPECT_TRUE(built) << built.error().str();
-    return built->digest;
+    return built ? built->digest : "";
   }
 
   lifecycle::Intent intent(const std::string& node, const std::string& wanted) {
