@@ -64,6 +64,7 @@ class Scripts final : public provision::Netboot {
   void callAt(std::string url) { url_ = std::move(url); }
   Result<void> start() override { return {}; }
   void stop() override {}
+  Result<void> follow(const inventory::Cluster&) override { return {}; }
   Result<void> arm(const NodeName& node) override {
     TRY(token, gateway_.issueToken(node, cluster_.findNode(node)->mac));
     tokens_[node] = token;

@@ -1,5 +1,7 @@
 #include "provision/netboot/dnsmasq_config.h"
 
+#include "inventory/leases.h"
+
 #include <fmt/format.h>
 
 namespace muster::provision {
@@ -7,6 +9,7 @@ namespace muster::provision {
 namespace {
 
 constexpr const char* kLeaseTime = "1h";
+constexpr int kMaxLeases = 65536;  // dnsmasq gives up at 1,000 of its own
 
 /// Option 93 (RFC 4578) of firmware that Debian's iPXE binaries fit. 7 and 9 are both in use for x86-64 UEFI.
 struct ClientArch {
@@ -37,14 +40,6 @@ std::string addresses(const inventory::Network& network) {
   return out;
 }
 
-std::string fixedLeases(const inventory::Cluster& cluster) {
-  std::string out;
-  for (const auto& node : cluster.nodes) {
-    out += fmt::format("dhcp-host={},{},{}\n", node.mac.str(), node.address.str(), node.name.str());
-  }
-  return out;
-}
-
 /// Sole DHCP server (also behind relays): the boot file is part of the lease.
 std::string leaseMode(const inventory::Cluster& cluster, const DnsmasqSite& site) {
   const auto& network = cluster.provisioning();
@@ -54,7 +49,8 @@ std::string leaseMode(const inventory::Cluster& cluster, const DnsmasqSite& site
   out += fmt::format("dhcp-boot=tag:!ipxe,tag:bios,{}\n", kIpxeBios);
   out += fmt::format("dhcp-boot=tag:!ipxe,tag:uefi,{}\n", kIpxeUefi);
   out += fmt::format("dhcp-boot=tag:ipxe,{}\n", bootUrl(network, site));
-  out += fixedLeases(cluster);
+  out += fmt::format("dhcp-hostsdir={}\n", site.hosts_folder.string());
+  out += fmt::format("dhcp-lease-max={}\n", kMaxLeases);
   return out;
 }
 
@@ -71,6 +67,15 @@ std::string proxyMode(const inventory::Cluster& cluster, const DnsmasqSite& site
 }
 
 }  // namespace
+
+HostLines renderHosts(const inventory::Cluster& cluster) {
+  HostLines out;
+  if (!inventory::leasesAddresses(cluster.provisioning())) return out;
+  for (const auto& node : cluster.nodes) {
+    out[node.name.str()] = fmt::format("{},{},{}\n", node.mac.str(), node.address.str(), node.name.str());
+  }
+  return out;
+}
 
 std::string renderDnsmasq(const inventory::Cluster& cluster, const DnsmasqSite& site) {
   std::string out = "# Written by muster from the inventory; changes are lost.\n";

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "inventory/cluster.h"
+#include "provision/netboot/host_files.h"
 
 #include <filesystem>
 #include <string>
@@ -18,10 +19,14 @@ inline constexpr const char* kIpxeUefi = "ipxe.efi";
 struct DnsmasqSite {
   std::string interface;             ///< the one that carries the controller's address
   std::filesystem::path run_folder;  ///< leases
+  std::filesystem::path hosts_folder = run_folder / "hosts";
   std::uint16_t http_port = 8080;
   std::filesystem::path tftp_root = kIpxeFolder;
 };
 
+/// What does not change while dnsmasq runs; the nodes are in `hosts_folder`.
 std::string renderDnsmasq(const inventory::Cluster& cluster, const DnsmasqSite& site);
+/// Which node has which address, a file each. Empty where another server gives the addresses.
+HostLines renderHosts(const inventory::Cluster& cluster);
 
 }  // namespace muster::provision

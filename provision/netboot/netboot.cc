@@ -5,6 +5,7 @@
 #include "inventory/leases.h"
 #include "provision/netboot/boot_script.h"
 #include "provision/netboot/dnsmasq_config.h"
+#include "provision/netboot/host_files.h"
 #include "provision/netboot/supervisor.h"
 
 #include <fmt/format.h>
@@ -13,6 +14,8 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+
+#include <csignal>
 
 namespace muster::provision {
 
@@ -35,19 +38,18 @@ class DnsmasqNetboot final : public Netboot {
  public:
   DnsmasqNetboot(const inventory::Cluster& cluster, const ImageStore& images, agent::GatewayServer& gateway, io::ProcessRunner& processes,
                  asio::any_io_executor executor, NetbootOptions options)
-      : cluster_(cluster),
+      : cluster_(&cluster),
         images_(images),
         gateway_(gateway),
         options_(std::move(options)),
+        hosts_(options_.run_folder / "hosts"),
         dnsmasq_(processes, executor, SupervisorOptions{"dnsmasq"}) {
-    for (const auto& node : cluster_.nodes) {
-      by_mac_[node.mac] = &node;
-      by_address_[node.address] = &node;
-    }
+    index();
   }
 
   Result<void> start() override;
   void stop() override { dnsmasq_.stop(); }
+  Result<void> follow(const inventory::Cluster& cluster) override;
   Result<void> arm(const NodeName& node) override;
   void disarm(const NodeName& node) override { armed_.erase(node); }
   std::vector<io::Route> routes() override {
@@ -55,15 +57,17 @@ class DnsmasqNetboot final : public Netboot {
   }
 
  private:
+  void index();
   Task<io::ServerResponse> answer(io::ServerRequest request);
   std::string scriptFor(const io::ServerRequest& request);
   bool mayBe(const inventory::Node& node, const std::string& remote_address) const;
   std::string stayOnDisk(const io::ServerRequest& request, const std::string& reason);
 
-  const inventory::Cluster& cluster_;
+  const inventory::Cluster* cluster_;
   const ImageStore& images_;
   agent::GatewayServer& gateway_;
   NetbootOptions options_;
+  HostFiles hosts_;
   Supervisor dnsmasq_;
   std::map<Mac, const inventory::Node*> by_mac_;
   std::map<Ipv4, const inventory::Node*> by_address_;
@@ -71,9 +75,9 @@ class DnsmasqNetboot final : public Netboot {
 };
 
 Result<void> DnsmasqNetboot::start() {
-  const auto& network = cluster_.provisioning();
+  const auto& network = cluster_->provisioning();
   if (network.dhcp_mode == inventory::DhcpMode::None) return {};
-  DnsmasqSite site{interfaceOf(network.controller), options_.run_folder, options_.http_port};
+  DnsmasqSite site{.interface = interfaceOf(network.controller), .run_folder = options_.run_folder, .http_port = options_.http_port};
   if (site.interface.empty()) {
     return fail(ErrorCode::NotFound, fmt::format("no interface of this machine has the controller's address {}; give it to one, or correct "
                                                  "networks.provisioning.controller",
@@ -86,7 +90,8 @@ Result<void> DnsmasqNetboot::start() {
   }
   TRY_OK(io::makeDirs(options_.run_folder));
   const auto file = options_.run_folder / "dnsmasq.conf";
-  TRY_OK(io::writeFileAtomic(file, renderDnsmasq(cluster_, site)));
+  TRY_OK(io::writeFileAtomic(file, renderDnsmasq(*cluster_, site)));
+  TRY_OK(hosts_.write(renderHosts(*cluster_)));
   io::Command command;
   command.program = "dnsmasq";
   command.args = {"--keep-in-foreground", "--conf-file=" + file.string(), "--log-facility=-"};
@@ -96,17 +101,46 @@ Result<void> DnsmasqNetboot::start() {
   return {};
 }
 
+void DnsmasqNetboot::index() {
+  by_mac_.clear();
+  by_address_.clear();
+  for (const auto& node : cluster_->nodes) {
+    by_mac_[node.mac] = &node;
+    by_address_[node.address] = &node;
+  }
+}
+
+Result<void> DnsmasqNetboot::follow(const inventory::Cluster& cluster) {
+  const auto &now = cluster_->provisioning(), &next = cluster.provisioning();
+  if (now.cidr.str() != next.cidr.str() || now.controller != next.controller || now.dhcp_mode != next.dhcp_mode ||
+      now.dhcp_range != next.dhcp_range || now.gateway != next.gateway || now.dns != next.dns) {
+    return fail(ErrorCode::Conflict, "the provisioning network of the inventory has changed; start muster again, it cannot follow that as it runs");
+  }
+  if (next.dhcp_mode != inventory::DhcpMode::None) {
+    TRY(change, hosts_.write(renderHosts(cluster)));
+    if (change.mustReread()) dnsmasq_.signal(SIGHUP);
+    logInfo("netboot", "dnsmasq follows the inventory: {} nodes added, {} changed, {} removed", change.added, change.replaced, change.removed);
+  }
+  std::erase_if(armed_, [&](const auto& entry) {
+    const auto *before = cluster_->findNode(entry.first), *after = cluster.findNode(entry.first);
+    return !before || !after || before->mac != after->mac || before->address != after->address;
+  });
+  cluster_ = &cluster;
+  index();
+  return {};
+}
+
 Result<void> DnsmasqNetboot::arm(const NodeName& name) {
-  const auto* node = cluster_.findNode(name);
+  const auto* node = cluster_->findNode(name);
   if (!node) return fail(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", name.str()));
   if (const auto why = dnsmasq_.gaveUp()) return fail(ErrorCode::Unavailable, "machines cannot boot from the network: " + *why);
   TRY(ram_os, images_.findRamOs());
   if (!ram_os) return fail(ErrorCode::NotFound, "the RAM OS is not built; run `muster image build`");
   TRY(token, gateway_.issueToken(name, node->mac));
-  const auto controller = cluster_.provisioning().controller.str();
+  const auto controller = cluster_->provisioning().controller.str();
   const RamBoot boot{fmt::format("http://{}:{}", controller, options_.http_port),
                      fmt::format("https://{}:{}", controller, options_.https_port), options_.ca_fingerprint, token};
-  TRY(script, ramBootScript(*node, cluster_.profileOf(*node), boot));
+  TRY(script, ramBootScript(*node, cluster_->profileOf(*node), boot));
   armed_[name] = script;
   return {};
 }
@@ -138,7 +172,7 @@ std::string DnsmasqNetboot::scriptFor(const io::ServerRequest& request) {
 /// beside another DHCP server at least no other node of ours gets it.
 bool DnsmasqNetboot::mayBe(const inventory::Node& node, const std::string& remote_address) const {
   const auto from = Ipv4::parse(remote_address);
-  if (inventory::leasesAddresses(cluster_.provisioning())) return from && *from == node.address;
+  if (inventory::leasesAddresses(cluster_->provisioning())) return from && *from == node.address;
   const auto sender = from ? by_address_.find(*from) : by_address_.end();
   return sender == by_address_.end() || sender->second == &node;
 }

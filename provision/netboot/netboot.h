@@ -23,10 +23,14 @@ class Netboot {
   virtual void disarm(const NodeName& node) = 0;
   /// GET /boot/ipxe?mac=…; every other machine, and every node not armed, is told to boot from its disk.
   virtual std::vector<io::Route> routes() = 0;
+  /// The inventory has other nodes now: dnsmasq learns of them as it runs, nobody waits for a restart. Nodes that are gone,
+  /// or have another MAC or address, are disarmed. The cluster must outlive this object.
+  /// Errors: Conflict (the provisioning network itself is another one: start anew)
+  virtual Result<void> follow(const inventory::Cluster& cluster) = 0;
 };
 
 struct NetbootOptions {
-  std::filesystem::path run_folder;  ///< configuration, leases, TFTP root, log
+  std::filesystem::path run_folder;  ///< configuration, leases, the nodes' leases, log
   std::uint16_t http_port = 8080;
   std::uint16_t https_port = 8443;
   std::string ca_fingerprint;  ///< pinned on the kernel command line

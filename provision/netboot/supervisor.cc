@@ -98,6 +98,10 @@ void Supervisor::stop() {
   std::filesystem::remove(state_->pid_file.path, ignored);
 }
 
+void Supervisor::signal(int number) {
+  if (state_->child && state_->child->running()) state_->child->signal(number);
+}
+
 std::optional<std::string> Supervisor::gaveUp() const { return state_->gave_up; }
 
 }  // namespace muster::provision

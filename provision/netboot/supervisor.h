@@ -30,6 +30,8 @@ class Supervisor {
   /// Errors: those of ProcessRunner::start
   Result<void> start(io::Command command, std::filesystem::path log_file, std::filesystem::path pid_file);
   void stop();
+  /// To the daemon; nothing happens while there is none: a new one reads everything anyway.
+  void signal(int number);
   /// Why the daemon is not kept running any more; nullopt while it is.
   std::optional<std::string> gaveUp() const;
 

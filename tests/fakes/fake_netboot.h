@@ -17,6 +17,7 @@ class FakeNetboot final : public provision::Netboot {
 
   Result<void> start() override { return {}; }
   void stop() override {}
+  Result<void> follow(const inventory::Cluster&) override { return {}; }
   Result<void> arm(const NodeName& node) override {
     if (refuse_arm) return fail(*refuse_arm);
     armed.insert(node);

@@ -133,6 +133,16 @@ class DhcpTest : public ::testing::Test {
     return ask(dhcp_, discover(*Mac::parse(mac), arch, ipxe), all, parseOffer);
   }
 
+  /// dnsmasq reads a moment after the change: asks until the answer is right.
+  template <class Right>
+  bool offerBecomes(const std::string& mac, Right right) {
+    for (int i = 0; i < kTries; ++i) {
+      const auto offer = offerTo(mac, 7, true);
+      if (offer && right(*offer)) return true;
+    }
+    return false;
+  }
+
   asio::io_context io_;
   muster::test::TempFolder folder_;
   inventory::Cluster cluster_ = twoNodes();
@@ -159,6 +169,26 @@ TEST_F(DhcpTest, firmwareAndIpxeAreToldWhatTheyNeed) {
   const auto stranger = offerTo("52:54:00:ff:ff:ff", 0, true);
   ASSERT_TRUE(stranger);
   EXPECT_TRUE(stranger->address.starts_with("10.20.24")) << stranger->address << " is not from the range";
+}
+
+TEST_F(DhcpTest, nodesComeAndGoWhileDnsmasqRuns) {
+  const auto inRange = [](const std::string& address) { return address.starts_with("10.20.24"); };
+  const auto before = offerTo("52:54:00:00:00:07", 7, true);
+  ASSERT_TRUE(before) << "no DHCP offer";
+  EXPECT_TRUE(inRange(before->address)) << before->address;
+  const auto small = cluster_;
+  auto bigger = cluster_;
+  auto added = cluster_.nodes[0];
+  added.name = NodeName("gpu007");
+  added.mac = *Mac::parse("52:54:00:00:00:07");
+  added.address = *Ipv4::parse("10.20.1.7");
+  bigger.nodes.push_back(added);
+  ASSERT_TRUE(netboot_->follow(bigger));
+  EXPECT_TRUE(offerBecomes("52:54:00:00:00:07", [](const Offer& offer) { return offer.address == "10.20.1.7"; })) << "added";
+  ASSERT_TRUE(netboot_->follow(small));
+  EXPECT_TRUE(offerBecomes("52:54:00:00:00:07", [&](const Offer& offer) { return inRange(offer.address); })) << "removed";
+  EXPECT_EQ(offerTo("52:54:00:00:00:01", 7, true)->address, "10.20.1.1") << "the others stay";
+  netboot_.reset();
 }
 
 TEST_F(DhcpTest, ipxeComesByTftp) {

@@ -46,5 +46,13 @@ TEST(DnsmasqConfig, onlyKnownMachinesWithoutRange) {
   expectAccepted(text);
 }
 
+TEST(DnsmasqConfig, everyNodeHasAFileOfItsOwn) {
+  auto cluster = twoNodes();
+  const HostLines wanted{{"gpu001", "52:54:00:00:00:01,10.20.1.1,gpu001\n"}, {"gpu002", "52:54:00:00:00:02,10.20.1.2,gpu002\n"}};
+  EXPECT_EQ(renderHosts(cluster), wanted);
+  cluster.networks[0].dhcp_mode = inventory::DhcpMode::Proxy;
+  EXPECT_TRUE(renderHosts(cluster).empty()) << "the other server gives the addresses";
+}
+
 }  // namespace
 }  // namespace muster::provision

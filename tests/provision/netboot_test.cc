@@ -9,6 +9,8 @@
 
 #include <gmock/gmock.h>
 
+#include <csignal>
+
 namespace muster::provision {
 namespace {
 
@@ -122,6 +124,51 @@ TEST_F(NetbootTest, nothingIsStartedWhenSomebodyElseDoesDhcp) {
   cluster.networks[0].dhcp_mode = inventory::DhcpMode::None;
   EXPECT_TRUE(netboot().start());
   EXPECT_TRUE(processes.daemons.empty());
+}
+
+TEST_F(NetbootTest, followsTheInventoryWithoutARestart) {
+  ASSERT_TRUE(netboot().start());
+  ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
+  auto bigger = cluster;
+  auto added = cluster.nodes[1];
+  added.name = NodeName("gpu003");
+  added.mac = *Mac::parse("52:54:00:00:00:03");
+  added.address = *Ipv4::parse("10.20.1.3");
+  bigger.nodes.push_back(added);
+  ASSERT_TRUE(netboot().follow(bigger));
+  EXPECT_EQ(io::readFile(folder / "run/hosts/gpu003").value_or("none"), "52:54:00:00:00:03,10.20.1.3,gpu003\n");
+  EXPECT_TRUE(processes.daemons[0]->signals.empty()) << "dnsmasq sees a new file by itself";
+  ASSERT_TRUE(netboot().arm(NodeName("gpu003")));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:03", "10.20.1.3"), HasSubstr("muster.node=gpu003"));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("muster.token=")) << "others stay armed";
+  ASSERT_TRUE(netboot().follow(cluster));
+  EXPECT_FALSE(std::filesystem::exists(folder / "run/hosts/gpu003"));
+  EXPECT_EQ(processes.daemons[0]->signals, std::vector<int>{SIGHUP});
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:03", "10.20.1.3"), Not(HasSubstr("token")));
+  EXPECT_EQ(netboot().arm(NodeName("gpu003")).error().code(), ErrorCode::NotFound);
+  EXPECT_EQ(processes.daemons.size(), 1u);
+  netboot().stop();
+}
+
+TEST_F(NetbootTest, nodeWithAnotherMacIsDisarmed) {
+  ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
+  auto replaced = cluster;
+  replaced.nodes[0].mac = *Mac::parse("52:54:00:00:00:aa");
+  ASSERT_TRUE(netboot().follow(replaced));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:aa"), Not(HasSubstr("token"))) << "the token was for the old board";
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), Not(HasSubstr("token")));
+  ASSERT_TRUE(netboot().follow(cluster));
+}
+
+TEST_F(NetbootTest, anotherNetworkIsNotFollowed) {
+  ASSERT_TRUE(netboot().start());
+  auto moved = cluster;
+  moved.networks[0].dhcp_range.reset();
+  const auto followed = netboot().follow(moved);
+  ASSERT_FALSE(followed);
+  EXPECT_EQ(followed.error().code(), ErrorCode::Conflict);
+  EXPECT_THAT(followed.error().str(), HasSubstr("start muster again"));
+  netboot().stop();
 }
 
 }  // namespace
