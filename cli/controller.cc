@@ -42,6 +42,11 @@ fabric::FabricOptions fabricOptions(const Options& options, const std::optional<
 
 namespace {
 
+/// Not in the state folder, which may be shut to other users: what dnsmasq reads when it is root no more.
+std::filesystem::path hostsFolder(const std::filesystem::path& state) {
+  return std::filesystem::path("/run/muster") / ("hosts-" + io::sha256Hex(std::filesystem::absolute(state).string()).substr(0, 12));
+}
+
 /// Unique among the controllers of one store, the same after a restart: only one process at a time holds a state folder's lock.
 Result<std::string> holderOf(const std::filesystem::path& state, const std::string& host) {
   const auto file = state / "controller-id";
@@ -123,7 +128,7 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   bmcs_ = bmc::makeBmcFleet(cluster_, *store_, clock_, workers_);
   certificates_ = validate::makeCertificateStore(cluster_, *store_, clock_, keys_->signing, options.state / "certificates");
   netboot_ = provision::makeNetboot(cluster_, *images_, *gateway_, *processes_, context_.get_executor(),
-                                    {options.state / "run" / "netboot", serve::kHttpPort, serve::kHttpsPort, keys_->ca.fingerprint()});
+                                    {options.state / "run" / "netboot", serve::kHttpPort, serve::kHttpsPort, keys_->ca.fingerprint(), hostsFolder(options.state)});
   addPhases(options, lab);
   stalls_ = std::make_unique<lifecycle::StallWatch>(cluster_, *store_, clock_, sink);
   engine_ = std::make_unique<lifecycle::Engine>(cluster_, phases_, *store_, clock_, std::move(sink));

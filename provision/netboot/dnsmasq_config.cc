@@ -19,9 +19,20 @@ struct ClientArch {
 };
 constexpr ClientArch kArchs[] = {{0, "bios", "x86PC"}, {7, "uefi", "BC_EFI"}, {9, "uefi", "X86-64_EFI"}};
 
+constexpr int kHttpArch = 16;  // x86-64 UEFI that boots by HTTP
+
 std::string bootUrl(const inventory::Network& network, const DnsmasqSite& site) {
   // netX is the interface that iPXE boots from; net0 need not be.
   return fmt::format("http://{}:{}/boot/ipxe?mac=${{netX/mac}}", network.controller.str(), site.http_port);
+}
+
+/// UEFI's HTTP client takes an offer only from a server that says so too (option 60), and boots from a URL.
+std::string httpBoot(const inventory::Network& network, const DnsmasqSite& site) {
+  return fmt::format(
+      "dhcp-match=set:http,option:client-arch,{}\n"
+      "dhcp-boot=tag:!ipxe,tag:http,http://{}:{}{}\n"
+      "dhcp-option-force=tag:!ipxe,tag:http,60,HTTPClient\n",
+      kHttpArch, network.controller.str(), site.http_port, kIpxeUefiRoute);
 }
 
 std::string addresses(const inventory::Network& network) {
@@ -48,13 +59,15 @@ std::string leaseMode(const inventory::Cluster& cluster, const DnsmasqSite& site
   out += addresses(network);
   out += fmt::format("dhcp-boot=tag:!ipxe,tag:bios,{}\n", kIpxeBios);
   out += fmt::format("dhcp-boot=tag:!ipxe,tag:uefi,{}\n", kIpxeUefi);
+  out += httpBoot(network, site);
   out += fmt::format("dhcp-boot=tag:ipxe,{}\n", bootUrl(network, site));
   out += fmt::format("dhcp-hostsdir={}\n", site.hosts_folder.string());
   out += fmt::format("dhcp-lease-max={}\n", kMaxLeases);
   return out;
 }
 
-/// Beside somebody else's DHCP server: addresses come from there, only the boot answer is ours.
+/// Beside somebody else's DHCP server: addresses come from there, only the boot answer is ours. dnsmasq answers PXE clients
+/// alone this way: firmware set to HTTP boot must be set to PXE there.
 std::string proxyMode(const inventory::Cluster& cluster, const DnsmasqSite& site) {
   const auto& network = cluster.provisioning();
   std::string out = fmt::format("dhcp-range={},proxy,{}\n", network.cidr.network.str(), network.cidr.netmask().str());

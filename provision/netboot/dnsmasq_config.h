@@ -1,6 +1,6 @@
 // dnsmasq's configuration, rendered from the inventory. Pure.
 //
-// Plain PXE firmware gets iPXE by TFTP; iPXE (option 175 or user class) gets the URL of its boot script.
+// Plain PXE firmware gets iPXE by TFTP, UEFI HTTP boot by HTTP; iPXE (option 175 or user class) gets the URL of its boot script.
 #pragma once
 
 #include "inventory/cluster.h"
@@ -15,6 +15,7 @@ namespace muster::provision {
 inline constexpr const char* kIpxeFolder = "/usr/lib/ipxe";
 inline constexpr const char* kIpxeBios = "undionly.kpxe";
 inline constexpr const char* kIpxeUefi = "ipxe.efi";
+inline constexpr const char* kIpxeUefiRoute = "/boot/ipxe.efi";  ///< the same file by HTTP, for firmware that boots so
 
 struct DnsmasqSite {
   std::string interface;             ///< the one that carries the controller's address

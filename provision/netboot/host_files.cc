@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -24,6 +25,7 @@ tl::unexpected<Error> failErrno(std::string_view what, const std::filesystem::pa
 Result<void> put(const std::filesystem::path& path, const std::string& content) {
   const io::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!file.valid()) return failErrno("create", path);
+  if (::fchmod(file.get(), 0644) != 0) return failErrno("set the mode of", path);  // whatever the umask is
   if (::write(file.get(), content.data(), content.size()) != static_cast<ssize_t>(content.size())) return failErrno("write", path);
   return {};
 }
@@ -63,6 +65,18 @@ Result<HostChange> HostFiles::write(const HostLines& wanted) {
     there_[name] = content;
   }
   return change;
+}
+
+Result<void> HostFiles::checkAnybodyCanRead() const {
+  std::error_code error;
+  const auto whole = std::filesystem::canonical(folder_, error);
+  if (error) return fail(ErrorCode::Internal, fmt::format("cannot look at {}: {}", folder_.string(), error.message()));
+  for (auto at = whole; at.has_relative_path(); at = at.parent_path()) {
+    const auto need = at == whole ? std::filesystem::perms::others_exec | std::filesystem::perms::others_read : std::filesystem::perms::others_exec;
+    if ((std::filesystem::status(at, error).permissions() & need) == need) continue;
+    return fail(ErrorCode::Denied, fmt::format("dnsmasq could not read {}: {} is shut to other users; open it (chmod o+x)", whole.string(), at.string()));
+  }
+  return {};
 }
 
 }  // namespace muster::provision

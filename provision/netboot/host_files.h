@@ -26,6 +26,8 @@ class HostFiles {
   /// earlier controller left there. Not synced: a controller that starts compares all of it again.
   /// Errors: Internal (the folder cannot be written); what was not done is done by the next call
   Result<HostChange> write(const HostLines& wanted);
+  /// dnsmasq gives up root's rights before it reads, and says nothing when it cannot. Errors: Denied, with the folder that is shut
+  Result<void> checkAnybodyCanRead() const;
   const std::filesystem::path& folder() const { return folder_; }
 
  private:

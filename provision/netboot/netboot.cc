@@ -34,6 +34,10 @@ std::string interfaceOf(Ipv4 address) {
   return {};
 }
 
+Task<io::ServerResponse> ipxeForUefi() {
+  co_return io::ServerResponse::file({std::filesystem::path(kIpxeFolder) / kIpxeUefi, "application/efi"});
+}
+
 class DnsmasqNetboot final : public Netboot {
  public:
   DnsmasqNetboot(const inventory::Cluster& cluster, const ImageStore& images, agent::GatewayServer& gateway, io::ProcessRunner& processes,
@@ -42,7 +46,7 @@ class DnsmasqNetboot final : public Netboot {
         images_(images),
         gateway_(gateway),
         options_(std::move(options)),
-        hosts_(options_.run_folder / "hosts"),
+        hosts_(options_.hosts_folder),
         dnsmasq_(processes, executor, SupervisorOptions{"dnsmasq"}) {
     index();
   }
@@ -53,7 +57,8 @@ class DnsmasqNetboot final : public Netboot {
   Result<void> arm(const NodeName& node) override;
   void disarm(const NodeName& node) override { armed_.erase(node); }
   std::vector<io::Route> routes() override {
-    return {{"GET", "/boot/ipxe", [this](io::ServerRequest request) { return answer(std::move(request)); }}};
+    return {{"GET", "/boot/ipxe", [this](io::ServerRequest request) { return answer(std::move(request)); }},
+            {"GET", kIpxeUefiRoute, [](io::ServerRequest) { return ipxeForUefi(); }}};
   }
 
  private:
@@ -77,7 +82,7 @@ class DnsmasqNetboot final : public Netboot {
 Result<void> DnsmasqNetboot::start() {
   const auto& network = cluster_->provisioning();
   if (network.dhcp_mode == inventory::DhcpMode::None) return {};
-  DnsmasqSite site{.interface = interfaceOf(network.controller), .run_folder = options_.run_folder, .http_port = options_.http_port};
+  DnsmasqSite site{.interface = interfaceOf(network.controller), .run_folder = options_.run_folder, .hosts_folder = options_.hosts_folder, .http_port = options_.http_port};
   if (site.interface.empty()) {
     return fail(ErrorCode::NotFound, fmt::format("no interface of this machine has the controller's address {}; give it to one, or correct "
                                                  "networks.provisioning.controller",
@@ -92,6 +97,7 @@ Result<void> DnsmasqNetboot::start() {
   const auto file = options_.run_folder / "dnsmasq.conf";
   TRY_OK(io::writeFileAtomic(file, renderDnsmasq(*cluster_, site)));
   TRY_OK(hosts_.write(renderHosts(*cluster_)));
+  TRY_OK(hosts_.checkAnybodyCanRead());
   io::Command command;
   command.program = "dnsmasq";
   command.args = {"--keep-in-foreground", "--conf-file=" + file.string(), "--log-facility=-"};

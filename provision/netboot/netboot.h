@@ -22,6 +22,7 @@ class Netboot {
   virtual Result<void> arm(const NodeName& node) = 0;
   virtual void disarm(const NodeName& node) = 0;
   /// GET /boot/ipxe?mac=…; every other machine, and every node not armed, is told to boot from its disk.
+  /// GET /boot/ipxe.efi: iPXE for firmware that boots by HTTP.
   virtual std::vector<io::Route> routes() = 0;
   /// The inventory has other nodes now: dnsmasq learns of them as it runs, nobody waits for a restart. Nodes that are gone,
   /// or have another MAC or address, are disarmed. The cluster must outlive this object.
@@ -30,10 +31,11 @@ class Netboot {
 };
 
 struct NetbootOptions {
-  std::filesystem::path run_folder;  ///< configuration, leases, the nodes' leases, log
+  std::filesystem::path run_folder;  ///< configuration, leases, log
   std::uint16_t http_port = 8080;
   std::uint16_t https_port = 8443;
   std::string ca_fingerprint;  ///< pinned on the kernel command line
+  std::filesystem::path hosts_folder = run_folder / "hosts";  ///< dnsmasq reads it without root's rights: anybody must be able to
 };
 std::unique_ptr<Netboot> makeNetboot(const inventory::Cluster& cluster, const ImageStore& images, agent::GatewayServer& gateway,
                                      io::ProcessRunner& processes, asio::any_io_executor executor, NetbootOptions options);

@@ -21,8 +21,10 @@ namespace {
 constexpr int kTries = 30;  ///< of a second each; dnsmasq may still be starting
 
 struct Offer {
-  std::string address, file;
+  std::string address, file, vendor_class;
 };
+
+constexpr int kHttpArch = 16;
 
 /// A DHCPDISCOVER as firmware sends it.
 std::string discover(const Mac& mac, std::optional<int> arch, bool ipxe) {
@@ -40,9 +42,10 @@ std::string discover(const Mac& mac, std::optional<int> arch, bool ipxe) {
   };
   packet += "\x63\x82\x53\x63";
   option(53, "\x01");
-  option(55, "\x01\x03\x06\x42\x43");
+  option(55, "\x01\x03\x06\x3c\x42\x43");
   if (arch) option(93, std::string{'\0', static_cast<char>(*arch)});
-  if (arch) option(60, "PXEClient:Arch:0000" + std::to_string(*arch) + ":UNDI:003016");
+  if (arch == kHttpArch) option(60, "HTTPClient:Arch:00016:UNDI:003001");
+  else if (arch) option(60, "PXEClient:Arch:0000" + std::to_string(*arch) + ":UNDI:003016");
   if (ipxe) option(77, "iPXE");
   if (ipxe) option(175, std::string("\xb1\x02\x1a\xf4", 4));
   return packet + '\xff';
@@ -56,6 +59,7 @@ std::optional<Offer> parseOffer(std::string_view packet) {
   offer.address = text;
   offer.file = std::string(packet.substr(108, 128).data());
   for (std::size_t at = 240; at + 1 < packet.size() && packet[at] != '\xff'; at += 2 + static_cast<unsigned char>(packet[at + 1])) {
+    if (packet[at] == 60) offer.vendor_class = std::string(packet.substr(at + 2, static_cast<unsigned char>(packet[at + 1])));
     if (packet[at] == 67) offer.file = std::string(packet.substr(at + 2, static_cast<unsigned char>(packet[at + 1])));
   }
   if (const auto end = offer.file.find('\0'); end != std::string::npos) offer.file.resize(end);
@@ -87,6 +91,7 @@ class DhcpTest : public ::testing::Test {
     ip("link set client up");
     dhcp_ = openSocket(68);
     ASSERT_EQ(::setns(server_ns_.get(), CLONE_NEWNET), 0);
+    std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
     netboot_ =
         makeNetboot(cluster_, images_, gateway_, *processes_, io_.get_executor(), {folder_ / "run", 8080, 8443, std::string(64, 'c')});
     const auto started = netboot_->start();
@@ -130,7 +135,11 @@ class DhcpTest : public ::testing::Test {
   }
   std::optional<Offer> offerTo(const std::string& mac, std::optional<int> arch, bool ipxe) {
     const sockaddr_in all{AF_INET, htons(67), {INADDR_BROADCAST}, {}};
-    return ask(dhcp_, discover(*Mac::parse(mac), arch, ipxe), all, parseOffer);
+    const auto question = discover(*Mac::parse(mac), arch, ipxe);
+    const auto read = [&question](std::string_view answer) {  // an earlier question may be answered late
+      return answer.size() > 34 && answer.substr(28, 6) == question.substr(28, 6) ? parseOffer(answer) : std::nullopt;
+    };
+    return ask(dhcp_, question, all, read);
   }
 
   /// dnsmasq reads a moment after the change: asks until the answer is right.
@@ -169,6 +178,18 @@ TEST_F(DhcpTest, firmwareAndIpxeAreToldWhatTheyNeed) {
   const auto stranger = offerTo("52:54:00:ff:ff:ff", 0, true);
   ASSERT_TRUE(stranger);
   EXPECT_TRUE(stranger->address.starts_with("10.20.24")) << stranger->address << " is not from the range";
+}
+
+TEST_F(DhcpTest, uefiThatBootsByHttpGetsAUrlAndItsOwnVendorClass) {
+  const auto http = offerTo("52:54:00:00:00:01", kHttpArch, false);
+  ASSERT_TRUE(http) << "no DHCP offer";
+  EXPECT_EQ(http->address, "10.20.1.1");
+  EXPECT_EQ(http->file, "http://10.20.0.1:8080/boot/ipxe.efi");
+  EXPECT_EQ(http->vendor_class, "HTTPClient") << "firmware drops an offer without it";
+  const auto pxe = offerTo("52:54:00:00:00:01", 7, false);
+  EXPECT_EQ(pxe->file, "ipxe.efi");
+  EXPECT_EQ(pxe->vendor_class, "") << "PXE must not be told that it is HTTP";
+  EXPECT_EQ(offerTo("52:54:00:00:00:01", kHttpArch, true)->file, "http://10.20.0.1:8080/boot/ipxe?mac=${netX/mac}");
 }
 
 TEST_F(DhcpTest, nodesComeAndGoWhileDnsmasqRuns) {

@@ -24,7 +24,10 @@ Async<io::ServerResponse> call(io::Handler handle, io::ServerRequest request) {
 
 class NetbootTest : public ::testing::Test {
  protected:
-  void SetUp() override { cluster.networks[0].controller = *Ipv4::parse("127.0.0.1"); }
+  void SetUp() override {
+    cluster.networks[0].controller = *Ipv4::parse("127.0.0.1");
+    std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
+  }
   Netboot& netboot() {
     if (!netboot_) {
       netboot_ = makeNetboot(cluster, images, gateway, processes, io.get_executor(), {folder / "run", 8080, 8443, std::string(64, 'c')});
@@ -94,6 +97,18 @@ TEST_F(NetbootTest, besideAnotherDhcpServerAnyAddressButAnotherNodesIsTheNode) {
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01", "10.20.1.2"), Not(HasSubstr("token")));
 }
 
+TEST_F(NetbootTest, firmwareThatBootsByHttpGetsIpxe) {
+  const auto routes = netboot().routes();
+  const auto route = std::find_if(routes.begin(), routes.end(), [](const io::Route& r) { return r.path == "/boot/ipxe.efi"; });
+  ASSERT_NE(route, routes.end());
+  io::ServerRequest request;
+  request.target = "/boot/ipxe.efi";
+  const auto response = muster::test::runAsync(call(route->handle, request)).value();
+  const auto* file = std::get_if<io::FileBody>(&response.body);
+  ASSERT_NE(file, nullptr);
+  EXPECT_EQ(io::readFile(file->path).value_or("").substr(0, 2), "MZ") << file->path << " is no EFI program";
+}
+
 TEST_F(NetbootTest, armingSaysWhatIsMissing) {
   images.ram_os.reset();
   const auto without = netboot().arm(NodeName("gpu001"));
@@ -111,6 +126,15 @@ TEST_F(NetbootTest, startsDnsmasqOnTheControllersInterface) {
   EXPECT_THAT(*file, HasSubstr("interface=lo\n"));
   netboot().stop();
   EXPECT_TRUE(processes.daemons[0]->terminated);
+}
+
+TEST_F(NetbootTest, folderThatDnsmasqCouldNotReadIsAnError) {
+  std::filesystem::permissions(folder.path(), std::filesystem::perms(0700));
+  const auto started = netboot().start();
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code(), ErrorCode::Denied);
+  EXPECT_THAT(started.error().str(), HasSubstr("is shut to other users"));
+  EXPECT_TRUE(processes.daemons.empty());
 }
 
 TEST_F(NetbootTest, addressThatNoInterfaceHasIsAnError) {
