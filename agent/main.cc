@@ -4,6 +4,7 @@
 #include "agent/tasks/health.h"
 #include "agent/tasks/tasks.h"
 #include "agent/tasks/tool_command.h"
+#include "agent/tasks/erase_disks.h"
 #include "agent/tasks/write_image.h"
 #include "base/io/files.h"
 #include "base/log.h"
@@ -104,6 +105,7 @@ int serve(AgentOptions options) {
   auto handlers = makeHandlers(options.mode, tools, [health](const auto& gpus) { health->gpusWereReset(gpus); });
   if (options.mode == Mode::Ram) {
     handlers[TaskKind::WriteImage] = imageHandler(tools, [&self](std::string csr_pem) { return self->certify(std::move(csr_pem)); });
+    handlers[TaskKind::EraseDisks] = eraseHandler(tools);
   }
   auto agent = Agent::create(options, std::move(handlers), sensesOf(options.mode, tools, health), clock);
   if (!agent) {

@@ -29,18 +29,18 @@ double slowestRoad(Store& store, const inventory::Cluster& cluster) {
 int benchFleet(Report& report) {
   const int nodes = numberFrom("MUSTER_FLEET_NODES", 500);
   const bool real = numberFrom("MUSTER_FLEET_REAL", 0) != 0;
-  raiseFileLimit();
+  io::raiseDescriptorLimit(kDescriptors);
   ::setenv("MUSTER_FLEET_PASSWORD", "fleet", 1);
   Folder folder;
   const auto cluster = clusterOf(nodes, folder.path());
   Site site(cluster, folder);
-  Child child(nodes, site.bootUrl(), real);
+  Children fleet_processes(nodes, site.bootUrl(), real);
   Engine engine(cluster, site.phases, site.store(), site.clock(), nullptr);
 
-  const double cpu = secondsOf(CLOCK_PROCESS_CPUTIME_ID), fleet_cpu = child.cpuSeconds();
+  const double cpu = secondsOf(CLOCK_PROCESS_CPUTIME_ID), fleet_cpu = fleet_processes.cpuSeconds();
   int done = 0;
   const double wall = fastestSeconds(1, [&] { done = runTheRoad(engine, site, cluster); });
-  const double cpu_s = secondsOf(CLOCK_PROCESS_CPUTIME_ID) - cpu, fleet_s = child.cpuSeconds() - fleet_cpu;
+  const double cpu_s = secondsOf(CLOCK_PROCESS_CPUTIME_ID) - cpu, fleet_s = fleet_processes.cpuSeconds() - fleet_cpu;
   const bool arrived = site.yard.size() == static_cast<std::size_t>(nodes);
   const auto what = fmt::format("{} nodes, {:.1f} journaled actions each, {} latency: ", nodes, static_cast<double>(done) / nodes, real ? "real" : "no");
   report.record({.name = what + "in the pool", .value = static_cast<double>(site.yard.size()), .unit = "nodes", .bar = nodes, .direction = Bar::AtLeast});

@@ -21,13 +21,6 @@ int numberFrom(const char* variable, int otherwise) {
   return text ? std::atoi(text) : otherwise;
 }
 
-void raiseFileLimit() {
-  rlimit limit{};
-  ::getrlimit(RLIMIT_NOFILE, &limit);
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 inventory::Cluster clusterOf(int nodes, const std::filesystem::path& folder) {
   inventory::Cluster cluster;
   cluster.name = "fleet";
@@ -80,6 +73,29 @@ inventory::Cluster clusterOf(int nodes, const std::filesystem::path& folder) {
     cluster.nodes.push_back(node);
   }
   return cluster;
+}
+
+void Children::start(int first, int nodes, const std::string& boot_url, bool real) {
+  const auto program = (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "muster-fleet").string();
+  std::vector<std::string> words{program, "serve", "--first", std::to_string(first), "--nodes", std::to_string(nodes), "--boot-url", boot_url};
+  if (real) words.emplace_back("--real");
+  std::vector<char*> arguments;
+  for (auto& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  int ends[2];
+  if (::pipe(ends) != 0) std::abort();
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  ::posix_spawn_file_actions_addclose(&actions, ends[0]);
+  pid_t pid = 0;
+  if (::posix_spawn(&pid, program.c_str(), &actions, nullptr, arguments.data(), environ) != 0) std::abort();
+  ::posix_spawn_file_actions_destroy(&actions);
+  pids_.push_back(pid);
+  ::close(ends[1]);
+  char said = 0;
+  if (::read(ends[0], &said, 1) != 1) std::abort();  // it says so when it answers
+  ::close(ends[0]);
 }
 
 /// Rounds of observe, plan and apply until nothing is left. Answers how many actions were done.

@@ -26,7 +26,7 @@ namespace fleet = lab::fleet;
 
 /// A number from the environment.
 int numberFrom(const char* variable, int otherwise);
-void raiseFileLimit();
+inline constexpr std::size_t kDescriptors = 200'000;  ///< of 10,000 nodes, each with a few connections
 
 /// The last step of the road, kept in memory: a scheduler is not what is measured here.
 class Yard final : public Phase {
@@ -92,41 +92,33 @@ class Scripts final : public provision::Netboot {
 };
 
 /// muster-fleet as a child.
-class Child {
+/// So many nodes as a process may have connections for where the limit of open files is 20,000.
+inline constexpr int kNodesPerProcess = 2'500;
+
+/// The simulated fleet, in as few processes as its connections need.
+class Children {
  public:
-  Child(int nodes, const std::string& boot_url, bool real) {
-    const auto program = (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "muster-fleet").string();
-    std::vector<std::string> words{program, "serve", "--nodes", std::to_string(nodes), "--boot-url", boot_url};
-    if (real) words.emplace_back("--real");
-    std::vector<char*> arguments;
-    for (auto& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    int ends[2];
-    if (::pipe(ends) != 0) std::abort();
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    ::posix_spawn_file_actions_addclose(&actions, ends[0]);
-    if (::posix_spawn(&pid_, program.c_str(), &actions, nullptr, arguments.data(), environ) != 0) std::abort();
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::close(ends[1]);
-    char first = 0;
-    if (::read(ends[0], &first, 1) != 1) std::abort();  // it says so when it answers
-    ::close(ends[0]);
+  Children(int nodes, const std::string& boot_url, bool real) {
+    for (int first = 1; first <= nodes; first += kNodesPerProcess) start(first, std::min(kNodesPerProcess, nodes - first + 1), boot_url, real);
   }
-  Child(const Child&) = delete;
-  ~Child() {
-    ::kill(pid_, SIGTERM);
-    ::waitpid(pid_, nullptr, 0);
+  Children(const Children&) = delete;
+  ~Children() {
+    for (const auto pid : pids_) {
+      ::kill(pid, SIGTERM);
+      ::waitpid(pid, nullptr, 0);
+    }
   }
-  /// What it has used so far.
+  /// What they have used so far.
   double cpuSeconds() const {
+    double all = 0;
     clockid_t clock{};
-    return ::clock_getcpuclockid(pid_, &clock) == 0 ? secondsOf(clock) : 0;
+    for (const auto pid : pids_) all += ::clock_getcpuclockid(pid, &clock) == 0 ? secondsOf(clock) : 0;
+    return all;
   }
 
  private:
-  pid_t pid_ = 0;
+  void start(int first, int nodes, const std::string& boot_url, bool real);
+  std::vector<pid_t> pids_;
 };
 
 /// `nodes` machines of one profile: two firmware components, an image, six drivers, seven gates.

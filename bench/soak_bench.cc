@@ -21,12 +21,12 @@ double residentMebibytes() {
 int benchSoak(Report& report) {
   const int nodes = numberFrom("MUSTER_FLEET_NODES", 100);
   const std::chrono::seconds duration(numberFrom("MUSTER_SOAK_SECONDS", 180));
-  raiseFileLimit();
+  io::raiseDescriptorLimit(kDescriptors);
   ::setenv("MUSTER_FLEET_PASSWORD", "fleet", 1);
   Folder folder;
   auto cluster = clusterOf(nodes, folder.path());
   Site site(cluster, folder);
-  Child child(nodes, site.bootUrl(), false);
+  Children fleet_processes(nodes, site.bootUrl(), false);
   Engine engine(cluster, site.phases, site.store(), site.clock(), nullptr);
   int done = runTheRoad(engine, site, cluster);
 

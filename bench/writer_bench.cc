@@ -3,6 +3,7 @@
 //
 // The image is a real root file system of MUSTER_BENCH_IMAGE_MIB (2048), made of this machine's own /usr and kept in the cache.
 #include "agent/writer/chunk_writer.h"
+#include "agent/writer/look.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "bench/bench.h"
@@ -18,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <iostream>
 #include <thread>
 
@@ -108,7 +110,7 @@ std::uint64_t peakKib() {
 int writeOnce(const Files& files, const std::string& url, bool keep) {
   const auto index = need(agent::readIndex(need(io::readFile(files.index))));
   auto target = need(agent::openBlockTarget(files.target));
-  Workers workers(3);
+  Workers workers(agent::kLanes);
   SystemClock clock;
   asio::io_context control;
   agent::ChunkJob job{.index = index, .pack_url = url, .mirror_urls = {}, .target = *target, .keep_right_chunks = keep, .deadline = kLimit,
@@ -139,6 +141,23 @@ double runPipeline(const Files& files, const std::string& url) {
   });
 }
 
+/// The disk alone: the same bytes by the same number of readers, with nothing done to them.
+double readDisk(const Files& files, const agent::PackIndex& index) {
+  const auto target = need(agent::openBlockTarget(files.target));
+  return bench::fastestSeconds(1, [&] {
+    std::atomic<std::size_t> next = 0;
+    const auto read = [&] {
+      agent::AlignedBuffer buffer(index.chunk_bytes);
+      for (std::size_t i = next++; i < index.chunks.size(); i = next++) {
+        buffer.resize(index.rawBytes(i));
+        need(target->read(i * index.chunk_bytes, buffer.span()));
+      }
+    };
+    std::vector<std::jthread> readers;
+    for (std::uint64_t i = 0; i < agent::kReaders; ++i) readers.emplace_back(read);
+  });
+}
+
 /// Other bytes in every twentieth chunk: the disk then holds an image of which 5 % has changed.
 void changeSome(const Files& files, const agent::PackIndex& index) {
   auto target = need(agent::openBlockTarget(files.target));
@@ -159,7 +178,7 @@ int main(int argc, char** argv) {
   const double raw_mib = static_cast<double>(index.size_bytes) / kMib;
   const std::string origin = "http://127.0.0.1:" + std::to_string(startServer(files));
 
-  double pipeline = 1e9, full = 1e9, same = 1e9, changed = 1e9, memory = 0, window = 0;
+  double pipeline = 1e9, full = 1e9, same = 1e9, changed = 1e9, disk = 1e9, memory = 0, window = 0;
   runPipeline(files, origin + "/root.zst");  // warms the server
   for (int run = 0; run < kRuns; ++run) {
     pipeline = std::min(pipeline, runPipeline(files, origin + "/root.zst"));
@@ -171,16 +190,19 @@ int main(int argc, char** argv) {
     same = std::min<double>(same, looked["seconds"]);
     memory = std::max<double>(memory, looked["memory_mib"]);
     window = std::max<double>(window, looked["window"].get<double>() / kMib);
+    disk = std::min(disk, readDisk(files, index));
     changeSome(files, index);
     changed = std::min<double>(changed, runWriter(origin + "/pack", true)["seconds"]);
   }
 
   bench::Report report("writer");
   report.record({"full write, verified twice, beside curl|zstd|dd", pipeline / full, "x", 1.0, bench::Bar::AtLeast, std::nullopt});
+  report.record({"the same beside the pipeline and then reading the disk", (pipeline + disk) / full, "x", std::nullopt, bench::Bar::AtLeast, std::nullopt});
   report.record({"full write", raw_mib / full, "MiB/s raw", std::nullopt, bench::Bar::AtLeast, raw_mib / pipeline});
   report.record({"memory above baseline", memory, "MiB", 64, bench::Bar::AtMost, window});
   report.record({"the same image again", full / same, "x", 8, bench::Bar::AtLeast, std::nullopt});
   report.record({"an image with 5 % changed", full / changed, "x", 5, bench::Bar::AtLeast, std::nullopt});
-  report.record({"looking at what is there", raw_mib / same, "MiB/s raw", std::nullopt, bench::Bar::AtLeast, std::nullopt});
+  report.record({"looking at what is there", raw_mib / same, "MiB/s raw", std::nullopt, bench::Bar::AtLeast, raw_mib / disk});
+  report.record({"looking beside reading the disk", disk / same, "x", std::nullopt, bench::Bar::AtLeast, std::nullopt});
   return report.exitCode();
 }

@@ -128,4 +128,10 @@ bool hasMessageId(const Json& body, std::string_view name) {
   return ends(textAt(body, "error/code"));
 }
 
+std::string vendorOf(const Json& service_root) {
+  const std::string vendor = textAt(service_root, "Vendor");
+  const Json* oem = find(service_root, "Oem");
+  return vendor.empty() && oem && oem->is_object() && !oem->empty() ? oem->begin().key() : vendor;
+}
+
 }  // namespace muster::bmc

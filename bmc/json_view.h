@@ -34,4 +34,7 @@ std::string serviceMessage(const Json& body);
 /// True when a message id of the answer ends in this name ("…1.0.ActionParameterValueConflict").
 bool hasMessageId(const Json& body, std::string_view name);
 
+/// By a service root; Supermicro names itself only in Oem. "" when it does not say.
+std::string vendorOf(const Json& service_root);
+
 }  // namespace muster::bmc

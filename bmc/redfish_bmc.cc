@@ -157,9 +157,7 @@ Async<RedfishBmc::Places> RedfishBmc::places() {
   found.system = system.uri;
   found.manager = manager.uri;
 
-  BmcIdentity who{textAt(root.body, "Vendor"), textAt(system.json, "Manufacturer"), textAt(system.json, "Model"), textAt(manager.json, "FirmwareVersion")};
-  const Json* oem = find(root.body, "Oem");
-  if (who.vendor.empty() && oem && oem->is_object() && !oem->empty()) who.vendor = oem->begin().key();  // Supermicro names itself only there
+  BmcIdentity who{vendorOf(root.body), textAt(system.json, "Manufacturer"), textAt(system.json, "Model"), textAt(manager.json, "FirmwareVersion")};
   found.quirks = quirksOf(who);
   places_ = found;
   co_return found;

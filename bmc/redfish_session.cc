@@ -113,7 +113,7 @@ Async<RedfishReply> RedfishSession::patch(std::string path, Json body, std::stri
 }
 
 Async<RedfishReply> RedfishSession::upload(std::string path, MultipartBody body, std::chrono::milliseconds timeout) {
-  Call request{.method = "POST", .path = std::move(path), .timeout = timeout, .repeatable = false, .wait_busy = false, .fresh = true, .upload = true};
+  Call request{.method = "POST", .path = std::move(path), .timeout = timeout, .repeatable = false, .wait_busy = false, .upload = true};
   request.headers["Content-Type"] = std::move(body.content_type);
   request.headers["Content-Length"] = std::to_string(body.bytes());  // iDRAC fails on chunked bodies
   request.body = std::move(body.begin);
@@ -236,7 +236,7 @@ Async<RedfishReply> RedfishSession::exchange(Call call, std::string token) {
   const int attempts = call.repeatable ? 2 : 1;
   for (int attempt = 1;; ++attempt) {
     auto* places = call.upload ? options_.uploads : options_.requests;
-    auto sent = attempt < attempts ? sendInPlace(request, call.fresh, places) : sendInPlace(std::move(request), call.fresh, places);
+    auto sent = attempt < attempts ? sendInPlace(request, call.upload, places) : sendInPlace(std::move(request), call.upload, places);
     auto response = co_await std::move(sent);
     if (response && response->status == 406 && attempt < attempts) {
       request.headers.erase("Accept-Encoding");  // HPE Gen10+ refuses identity for some resources

@@ -73,8 +73,7 @@ class RedfishSession {
     std::chrono::milliseconds timeout = kRequestTimeout;
     bool repeatable = true;   ///< may be sent again after a lost connection
     bool wait_busy = true;    ///< wait and repeat on 429 and 503
-    bool fresh = false;       ///< connection of its own
-    bool upload = false;
+    bool upload = false;      ///< a connection of its own, and a place among the uploads
   };
   struct Lease;
 

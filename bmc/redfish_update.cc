@@ -304,7 +304,8 @@ Async<void> RedfishBmc::settle() {
       }
     }
     good = answered ? good + 1 : 0;
-    auto pause = clock_.sleep(good == 0 ? kResetPoll : good < kGoodReads ? kResetPoll : gap);
+    if (good == 2 * kGoodReads) break;
+    auto pause = clock_.sleep(good < kGoodReads ? kResetPoll : gap);
     co_await std::move(pause);
   }
   co_return Result<void>();

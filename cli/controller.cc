@@ -1,5 +1,7 @@
 #include "cli/controller.h"
 
+#include "bmc/console/boot_log.h"
+#include "cli/consoles.h"
 #include "firmware/firmware.h"
 #include "keep/health_phase.h"
 #include "pool/pool.h"
@@ -43,8 +45,8 @@ fabric::FabricOptions fabricOptions(const Options& options, const std::optional<
 namespace {
 
 /// Not in the state folder, which may be shut to other users: what dnsmasq reads when it is root no more.
-std::filesystem::path hostsFolder(const std::filesystem::path& state) {
-  return std::filesystem::path("/run/muster") / ("hosts-" + io::sha256Hex(std::filesystem::absolute(state).string()).substr(0, 12));
+std::filesystem::path dnsmasqFolder(const std::string& what, const std::filesystem::path& state) {
+  return std::filesystem::path("/run/muster") / (what + "-" + io::sha256Hex(std::filesystem::absolute(state).string()).substr(0, 12));
 }
 
 /// Unique among the controllers of one store, the same after a restart: only one process at a time holds a state folder's lock.
@@ -86,12 +88,13 @@ std::unique_ptr<provision::ImageStore> openImages(const Options& options, const 
 
 // BMCs have few sessions; one that is left behind blocks a place for half an hour.
 Controller::~Controller() {
+  if (lock_ && consoles_) (void)run(consoles_->close());
   if (lock_ && bmcs_) (void)run(bmcs_->close());
 }
 
 Result<std::unique_ptr<Controller>> Controller::start(const Options& options, const inventory::Cluster& cluster,
                                                       const std::optional<lab::LabHandle>& lab, Role role, lifecycle::EventSink sink,
-                                                      std::optional<Turn> turn) {
+                                                      std::optional<Turn> turn, provision::RunningDnsmasq dnsmasq) {
   TRY_OK(io::makeDirs(options.state / "run"));
   if (!turn) {
     TRY(taken, takeTurn(options.state));
@@ -104,7 +107,7 @@ Result<std::unique_ptr<Controller>> Controller::start(const Options& options, co
   TRY(holder, holderOf(options.state, hostName()));
   controller->origin_ = {std::move(holder), lifecycle::kLease, userName(), hostName(), options.command_line};
   controller->engine_->actFor(controller->origin_);
-  TRY_OK(controller->startServers(role));
+  TRY_OK(controller->startServers(role, std::move(dnsmasq)));
   return controller;
 }
 
@@ -125,33 +128,47 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   processes_ = io::makeProcessRunner();
   images_ = openImages(options, *keys_);
   gateway_ = agent::makeGatewayServer(cluster_, keys_->ca, *store_, clock_);
-  bmcs_ = bmc::makeBmcFleet(cluster_, *store_, clock_, workers_);
+  consoles_ = bmc::makeConsoles(consoleFinder(options.state, cluster_, lab, *store_, clock_, workers_), bmc::keptConsoles(options.state), clock_, workers_);
+  bmcs_ = bmc::listenAtBoot(bmc::makeBmcFleet(cluster_, *store_, clock_, workers_), *consoles_);
   certificates_ = validate::makeCertificateStore(cluster_, *store_, clock_, keys_->signing, options.state / "certificates");
   netboot_ = provision::makeNetboot(cluster_, *images_, *gateway_, *processes_, context_.get_executor(),
-                                    {options.state / "run" / "netboot", serve::kHttpPort, serve::kHttpsPort, keys_->ca.fingerprint(), hostsFolder(options.state)});
+                                    {options.state / "run" / "netboot", serve::kHttpPort, serve::kHttpsPort, keys_->ca.fingerprint(), dnsmasqFolder("hosts", options.state),
+                                     dnsmasqFolder("tftp", options.state)});
+  if (cluster_.provisioning().image_peers)
+    peers_ = provision::makePeerService(cluster_, clock_, {fmt::format("http://{}:{}", cluster_.provisioning().controller.str(), serve::kHttpPort),
+                                                           io::sha256Hex("image peers\n" + keys_->signing.private_pem.reveal())});
   addPhases(options, lab);
-  stalls_ = std::make_unique<lifecycle::StallWatch>(cluster_, *store_, clock_, sink);
+  const lifecycle::ConsoleLines console = [this](const lifecycle::Subject& subject) {
+    return subject.isCluster() ? std::vector<std::string>() : consoles_->lastLines(subject.node());
+  };
+  stalls_ = std::make_unique<lifecycle::StallWatch>(cluster_, *store_, clock_, sink, console);
   engine_ = std::make_unique<lifecycle::Engine>(cluster_, phases_, *store_, clock_, std::move(sink));
+  engine_->readConsoles(console);
   return {};
 }
 
-Result<void> Controller::startServers(Role role) {
+Result<void> Controller::startServers(Role role, provision::RunningDnsmasq dnsmasq) {
   // Plain HTTP only for what nodes verify by themselves, or load before they can.
   auto http = netboot_->routes(), https = gateway_->routes();
   const auto images = images_->routes(), drivers = provision::driverRepositoryRoutes(cluster_);
   http.insert(http.end(), images.begin(), images.end());
+  const auto peers = peers_ ? peers_->routes() : std::vector<io::Route>();
+  http.insert(http.end(), peers.begin(), peers.end());
   https.insert(https.end(), drivers.begin(), drivers.end());
   TRY(server, serve::start(context_.get_executor(), cluster_.provisioning(), keys_->ca, std::move(http), std::move(https)));
   server_ = std::move(server);
-  return role == Role::Acts ? netboot_->start() : Result<void>();
+  return role == Role::Acts ? netboot_->goOn(std::move(dnsmasq)) : Result<void>();
 }
 
 void Controller::addPhases(const Options& options, const std::optional<lab::LabHandle>& lab) {
   const auto address = cluster_.provisioning().controller.str();
-  owned_.push_back(provision::makeProvisionPhase({cluster_, *bmcs_, *gateway_, *images_, *netboot_, clock_,
-                                                  fmt::format("http://{}:{}", address, serve::kHttpPort),
-                                                  fmt::format("https://{}:{}", address, serve::kHttpsPort), keys_->ca.certificatePem(),
-                                                  keys_->signing.public_pem}));
+  const provision::ProvisionDeps deps{cluster_, *bmcs_, *gateway_, *images_, *netboot_, clock_, fmt::format("http://{}:{}", address, serve::kHttpPort),
+                                      fmt::format("https://{}:{}", address, serve::kHttpsPort), keys_->ca.certificatePem(), keys_->signing.public_pem, peers_.get(),
+                                      [this](const NodeName& node) { consoles_->bootEnded(node); }};
+  owned_.push_back(provision::makeProvisionPhase(deps));
+  auto erasures = provision::makeErasePhase(deps, *store_);
+  erasures_ = erasures.get();
+  owned_.push_back(std::move(erasures));
   owned_.push_back(provision::makeStoragePhase(cluster_, *gateway_, clock_));
   owned_.push_back(firmware::makeFirmwarePhase(cluster_, *bmcs_, clock_, workers_));
   owned_.push_back(fabric::makeFabricPhase(cluster_, *processes_, clock_, fabricOptions(options, lab)));
@@ -181,7 +198,8 @@ keep::KeeperServices Controller::keeperServices(lifecycle::EventSink sink) {
   for (const std::string_view name : {"health", "validate", "pool"})
     for (auto* phase : phases_)
       if (phase->name() == name) light.push_back(phase);
-  return {cluster_, phases_, std::move(light), *store_, clock_, std::move(sink), origin_, recovery_};
+  return {cluster_, phases_, std::move(light), *store_, clock_, std::move(sink), origin_, recovery_,
+          [this](const lifecycle::Subject& subject) { return subject.isCluster() ? std::vector<std::string>() : consoles_->lastLines(subject.node()); }};
 }
 
 void Controller::exitOnSignals() {

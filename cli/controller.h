@@ -4,6 +4,7 @@
 #include "agent/protocol/gateway_server.h"
 #include "base/io/files.h"
 #include "bmc/bmc.h"
+#include "bmc/console/desk.h"
 #include "cli/options.h"
 #include "cli/turn.h"
 #include "fabric/fabric.h"
@@ -13,8 +14,10 @@
 #include "lifecycle/engine.h"
 #include "lifecycle/quarantine.h"
 #include "lifecycle/stall_watch.h"
+#include "provision/erase.h"
 #include "provision/image/image_store.h"
 #include "provision/netboot/netboot.h"
+#include "provision/peers/peer_service.h"
 #include "serve/server.h"
 #include "validate/validate.h"
 
@@ -51,11 +54,11 @@ enum class Role { Looks, Acts };
 
 class Controller {
  public:
-  /// Takes the state folder's lock, unless the caller has it, opens the store, starts both servers, and netboot for Role::Acts. In a lab
-  /// the process must have entered its namespace before (lab::enter).
+  /// Takes the state folder's lock, unless the caller has it, opens the store, starts both servers, and netboot for Role::Acts, with a
+  /// dnsmasq that another controller of this process has released. In a lab the process must have entered its namespace before (lab::enter).
   static Result<std::unique_ptr<Controller>> start(const Options& options, const inventory::Cluster& cluster,
                                                    const std::optional<lab::LabHandle>& lab, Role role, lifecycle::EventSink sink,
-                                                   std::optional<Turn> turn = std::nullopt);
+                                                   std::optional<Turn> turn = std::nullopt, provision::RunningDnsmasq dnsmasq = {});
   /// Only looks: no lock, no servers, nothing observed. For status, why and plans from stored facts.
   static Result<std::unique_ptr<Controller>> look(const Options& options, const inventory::Cluster& cluster, const std::optional<lab::LabHandle>& lab);
   ~Controller();
@@ -75,10 +78,15 @@ class Controller {
   Task<void> watchStalls() { return stalls_->run(); }
   keep::KeeperServices keeperServices(lifecycle::EventSink sink);
 
+  /// Machines that boot are told of the nodes of another inventory at once; it must outlive this object. Everything else needs a new controller.
+  Result<void> bootNodesOf(const inventory::Cluster& cluster) { return netboot_->follow(cluster); }
+  provision::RunningDnsmasq releaseDnsmasq() { return netboot_->release(); }
+
   lifecycle::Store& store() { return *store_; }
   lifecycle::Engine& engine() { return *engine_; }
   bmc::BmcFleet& bmcs() { return *bmcs_; }
   const lifecycle::Phases& phases() const { return phases_; }
+  provision::Erasures& erasures() { return *erasures_; }
   Clock& clock() { return clock_; }
   /// All goals of one subject, from every phase.
   std::vector<lifecycle::Goal> goals(const lifecycle::Subject& subject, const lifecycle::FactSet& facts) const;
@@ -86,7 +94,7 @@ class Controller {
  private:
   explicit Controller(const inventory::Cluster& cluster) : cluster_(cluster) {}
   Result<void> open(const Options& options, const std::optional<lab::LabHandle>& lab, lifecycle::EventSink sink);
-  Result<void> startServers(Role role);
+  Result<void> startServers(Role role, provision::RunningDnsmasq dnsmasq);
   void addPhases(const Options& options, const std::optional<lab::LabHandle>& lab);
   Async<std::vector<lifecycle::Fact>> lookAtPool(lifecycle::Subject subject);
   void exitOnSignals();
@@ -103,6 +111,8 @@ class Controller {
   std::unique_ptr<provision::ImageStore> images_;
   std::unique_ptr<agent::GatewayServer> gateway_;
   std::unique_ptr<provision::Netboot> netboot_;
+  std::unique_ptr<provision::PeerService> peers_;  ///< only where the inventory wants it
+  std::unique_ptr<bmc::Consoles> consoles_;
   std::unique_ptr<bmc::BmcFleet> bmcs_;
   std::unique_ptr<validate::CertificateStore> certificates_;
   std::optional<lifecycle::QuarantineGate> quarantine_;  ///< before the certificates, for whoever lets nodes join
@@ -110,6 +120,7 @@ class Controller {
   lifecycle::Origin origin_;
   std::vector<std::unique_ptr<lifecycle::Phase>> owned_;
   keep::RecoverySteps* recovery_ = nullptr;  ///< one of them
+  provision::Erasures* erasures_ = nullptr;  ///< one of them
   lifecycle::Phases phases_;
   std::unique_ptr<lifecycle::Engine> engine_;
   std::unique_ptr<lifecycle::StallWatch> stalls_;

@@ -17,6 +17,8 @@ struct Parsed {
   Selection selection;
   RolloutFlags rollout;
   DiscoverFlags discover;
+  EraseFlags erase;
+  ConsoleFlags console;
   std::filesystem::path file, folder;
   std::string node, reason;
   std::vector<std::filesystem::path> trust;
@@ -70,6 +72,13 @@ void addLifecycle(CLI::App& app, Parsed& p) {
                            [&p] { return allowWipe(p.options, p.selection.nodes, p.reason); });
   wipe_command->add_option("nodes", p.selection.nodes, "Hostlist")->required();
   wipe_command->add_option("--reason", p.reason, "Why; kept in the journal")->required();
+  auto* erase_command = sub(app, "erase", "Erase a node's disks for good: without --confirm, what would be done", p, [&p] { return erase(p.options, p.erase); });
+  erase_command->add_option("node", p.erase.node)->required();
+  erase_command->add_option("--disks", p.erase.disks, "Serials; without it, every disk that is built in")->delimiter(',');
+  erase_command->add_option("--confirm", p.erase.confirm, "The node's name once more; then it is done");
+  erase_command->add_option("--reason", p.erase.reason, "Why; kept in the journal and in the report");
+  erase_command->add_flag("--report", p.erase.report, "Show the report of the last time; nothing is done");
+  erase_command->add_option("--out,-o", p.erase.out, "Write the report as JSON");
 }
 
 void addRollout(CLI::App& app, Parsed& p) {
@@ -106,6 +115,12 @@ void addKeep(CLI::App& app, Parsed& p) {
   auto* lift = sub(*group, "lift", "Let a node go", p, [&p] { return quarantineLift(p.options, p.node, p.reason); });
   lift->add_option("node", p.node)->required();
   lift->add_option("--reason", p.reason, "What was repaired; kept in the log")->required();
+  auto* console_command = sub(app, "console", "A node's serial console, live, or as it was kept", p, [&p] { return console(p.options, p.node, p.console); });
+  console_command->add_option("node", p.node)->required();
+  console_command->add_option("--boot", p.console.boot, "Show what is kept of this boot")->excludes(console_command->add_flag("--last", p.console.last, "Show the newest boot"));
+  console_command->add_flag("--list", p.console.list, "The boots that are kept");
+  console_command->add_flag("--raw", p.console.raw, "With --boot or --last: bytes as they came, terminal sequences and all");
+  console_command->add_flag("--take", p.console.take, "End the session of whoever has the BMC's serial console now");
   auto* rma_command = sub(app, "rma", "Everything known of a node in one archive, for whoever repairs it", p, [&p] { return rma(p.options, p.node, p.file); });
   rma_command->add_option("node", p.node)->required();
   rma_command->add_option("--out,-o", p.file, "FILE.tar.zst or FILE.tar.gz")->required();
@@ -116,7 +131,7 @@ void addLab(CLI::App& app, Parsed& p) {
   sub(*group, "up", "Start the twin", p, [&p] { return labUp(p.options); });
   sub(*group, "down", "Stop it; nothing stays behind", p, [&p] { return labDown(p.options); });
   sub(*group, "status", "What runs", p, [&p] { return labStatus(p.options); });
-  sub(*group, "console", "Follow a node's serial console", p, [&p] { return labConsole(p.options, p.node); })->add_option("node", p.node)->required();
+  sub(*group, "console", "Follow a node's serial console", p, [&p] { return console(p.options, p.node, {}); })->add_option("node", p.node)->required();
   sub(*group, "packages", "Make the drivers' apt repository and the firmware files of the twin", p, [&p] { return labPackages(p.options, p.folder); })
       ->add_option("folder", p.folder, "The inventory's folder")->required();
   // The words after `lab exec` belong to the other program: main takes them off before the line is parsed.
@@ -129,6 +144,8 @@ void addBmc(CLI::App& app, Parsed& p) {
       ->add_option("node", p.node)->required();
   sub(*group, "forget-refusal", "After its account was put right: try the same password once more", p,
       [&p] { return bmcForgetRefusal(p.options, p.node); })
+      ->add_option("node", p.node)->required();
+  sub(*group, "forget-tpm", "After its main board was replaced: the TPM that it shows next is its own", p, [&p] { return bmcForgetTpm(p.options, p.node); })
       ->add_option("node", p.node)->required();
 }
 

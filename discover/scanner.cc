@@ -32,12 +32,6 @@ struct Scan {
   asio::steady_timer bell;
 };
 
-std::string vendorOf(const bmc::Json& root) {
-  auto vendor = bmc::textAt(root, "Vendor");
-  const auto* oem = bmc::find(root, "Oem");
-  return vendor.empty() && oem && oem->is_object() && !oem->empty() ? oem->begin().key() : vendor;
-}
-
 /// The service's root, read without a login. nullopt: nobody there, or something else than Redfish.
 Task<std::optional<bmc::Json>> readRoot(Scan& scan, std::string url) {
   auto parsed = io::Url::parse(url + "/redfish/v1/");
@@ -134,7 +128,7 @@ Task<void> look(Scan& scan, Ipv4 address) {
   ++scan.report.services;
   Machine machine;
   machine.bmc = url;
-  machine.vendor = vendorOf(*root);
+  machine.vendor = bmc::vendorOf(*root);
   machine.model = bmc::textAt(*root, "Product");
   machine.seen_by = {"redfish"};
   if (const auto* node = declaredAt(scan.deps.cluster, url)) {

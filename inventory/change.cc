@@ -37,7 +37,7 @@ bool sameSource(const Image& a, const Image& b) {
   const auto *p = std::get_if<ImageImport>(&a.source), *q = std::get_if<ImageImport>(&b.source);
   return p && q && p->path == q->path && p->sha256 == q->sha256;
 }
-bool same(const Image& a, const Image& b) { return sameSource(a, b) && a.authorized_keys == b.authorized_keys; }
+bool same(const Image& a, const Image& b) { return sameSource(a, b) && a.kind == b.kind && a.authorized_keys == b.authorized_keys; }
 bool same(const Driver& a, const Driver& b) {
   return a.packages == b.packages && a.repository == b.repository && a.modules == b.modules && a.verify == b.verify;
 }

@@ -4,11 +4,13 @@
 #include "base/diagnostic.h"
 #include "base/ids.h"
 #include "base/log.h"
+#include "inventory/access.h"
 #include "inventory/discovery.h"
 #include "inventory/hardware.h"
 #include "inventory/keep.h"
 #include "inventory/limits.h"
 #include "inventory/mounts.h"
+#include "inventory/networks.h"
 #include "inventory/storage.h"
 
 #include <chrono>
@@ -21,19 +23,6 @@
 #include <vector>
 
 namespace muster::inventory {
-
-enum class DhcpMode { Authoritative, Proxy, Relay, None };
-
-struct Network {
-  std::string name;
-  Cidr cidr;
-  DhcpMode dhcp_mode = DhcpMode::Authoritative;
-  std::optional<std::pair<Ipv4, Ipv4>> dhcp_range;
-  Ipv4 controller;  ///< where muster listens; default: first host of the network
-  std::optional<Ipv4> gateway;
-  std::vector<Ipv4> dns;
-  std::vector<std::string> image_mirrors;  ///< base URLs of other servers of the controller's /images
-};
 
 /// Where a secret comes from; never the secret itself. Read only at the moment of use.
 struct SecretRef {
@@ -60,10 +49,13 @@ struct ImageImport {
   std::filesystem::path path;
   std::string sha256;
 };
+/// A root file system that muster partitions for and makes bootable, or a whole disk with its own partitions and boot loader.
+enum class ImageKind { RootFs, Disk };
 struct Image {
   std::string name;
   std::variant<ImageBuild, ImageImport> source;
   std::vector<std::string> authorized_keys;  ///< ssh keys for root
+  ImageKind kind = ImageKind::RootFs;
 };
 
 /// An archive of packages with the key that signs it.
@@ -209,11 +201,14 @@ struct Profile {
   std::string fabric;  ///< empty: not on a fabric
   std::string bmc_credential = "bmc";
   BootMode boot = BootMode::Uefi;
+  bool secure_boot = false;  ///< firmware checks signatures: shim, signed GRUB and a signed kernel instead of iPXE
   std::vector<std::string> kernel_args;
   std::string disk;  ///< "serial:…", "wwn:…", "smallest" or "size:…"; empty: the only disk, refused when there are several
   std::vector<StorageSet> storage;  ///< its other disks
   std::string user_data;            ///< content for cloud-init (NoCloud); empty: none
   std::vector<std::string> mounts;  ///< file systems, by name
+  std::optional<ConsoleSpec> console;  ///< nullopt: of a libvirt domain its own, else none
+  std::optional<TpmSpec> tpm;       ///< nullopt: no machine is asked for its TPM
 };
 
 struct BmcAddress {

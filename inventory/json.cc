@@ -110,6 +110,22 @@ class Writer {
     if (network.gateway) out["gateway"] = network.gateway->str();
     for (Ipv4 server : network.dns) out["dns"].push_back(server.str());
     if (!network.image_mirrors.empty()) out["image_mirrors"] = network.image_mirrors;
+    if (network.image_peers) out["image_peers"] = true;
+    for (const auto& server : network.boot_servers) out["boot_servers"][server.name] = write(server);
+    for (const auto& subnet : network.subnets) out["subnets"][subnet.name] = write(subnet);
+    return out;
+  }
+
+  static json write(const BootServer& server) {
+    json out = {{"racks", server.racks}, {"http", server.http}};
+    if (server.tftp) out["tftp"] = server.tftp->str();
+    return out;
+  }
+
+  static json write(const Subnet& subnet) {
+    json out = {{"cidr", subnet.cidr.str()}, {"gateway", subnet.gateway.str()}, {"boot_server", subnet.boot_server}, {"racks", subnet.racks}, {"dns", json::array()}, {"image_mirrors", subnet.image_mirrors}};
+    if (subnet.dhcp_range) out["range"] = subnet.dhcp_range->first.str() + "-" + subnet.dhcp_range->second.str();
+    for (Ipv4 server : subnet.dns) out["dns"].push_back(server.str());
     return out;
   }
 
@@ -149,6 +165,7 @@ class Writer {
 
   json write(const Image& image) const {
     json out = {{"authorized_keys", image.authorized_keys}};
+    if (image.kind == ImageKind::Disk) out["kind"] = "disk";
     if (const auto* build = std::get_if<ImageBuild>(&image.source))
       out["build"] = {{"suite", build->suite}, {"packages", build->packages}, {"mirror", build->mirror}};
     else if (const auto* import = std::get_if<ImageImport>(&image.source))
@@ -221,6 +238,9 @@ class Writer {
     if (!profile.storage.empty()) out["storage"] = write(profile.storage);
     if (!profile.user_data.empty()) out["user_data"] = profile.user_data;
     if (!profile.mounts.empty()) out["mounts"] = profile.mounts;
+    if (profile.secure_boot) out["secure_boot"] = true;
+    if (profile.console) out["console"] = write(*profile.console);
+    if (profile.tpm) out["tpm"] = {{"pcrs", profile.tpm->pcrs}, {"ek_roots", profile.tpm->ek_roots_pem}};
     return out;
   }
 
@@ -260,6 +280,14 @@ class Writer {
     return out;
   }
 
+  static json write(const ConsoleSpec& console) {
+    constexpr std::array<std::string_view, 4> kVia = {"none", "sol", "libvirt", "socket"};
+    json out = {{"via", kVia.at(static_cast<std::size_t>(console.via))}};
+    if (console.via == ConsoleVia::Sol) out["port"] = console.port;
+    if (!console.credential.empty()) out["credential"] = console.credential;
+    if (!console.path.empty()) out["path"] = console.path;
+    return out;
+  }
   static json write(const MountedSystem& storage) {
     constexpr std::array<std::string_view, 4> kKinds = {"nfs", "lustre", "gpfs", "raid"};
     json out = {{"kind", kKinds.at(static_cast<std::size_t>(storage.kind))}, {"source", storage.source}, {"at", storage.at},

@@ -29,6 +29,7 @@ class Rules {
     unique();
     addresses();
     bmcs();
+    for (const auto& [name, profile] : cluster_.profiles) ownDisks(profile);
     for (const auto& [name, fabric] : cluster_.fabrics) fabricMembers(fabric);
   }
 
@@ -71,18 +72,39 @@ class Rules {
     }
   }
 
+  /// A node's own disks are told of in one place: two that make arrays of them would meet on the same disks.
+  void ownDisks(const Profile& profile) {
+    if (profile.storage.empty()) return;
+    const Value& mounts = at({"profiles", profile.name, "mounts"});
+    for (std::size_t i = 0; i < profile.mounts.size() && i < mounts.items.size(); ++i) {
+      const auto system = cluster_.file_systems.find(profile.mounts[i]);
+      if (system == cluster_.file_systems.end() || system->second.kind != MountKind::Raid) continue;
+      reader_.error(mounts.items[i], fmt::format("{} makes a RAID of this node's disks, and so does storage of profile {}", system->first, profile.name),
+                    fmt::format("declare it once: storage: {{{}: {{disks: …, count: {}, raid: raid0, volumes: [{{name: {}, mount: {}}}]}}}}", system->first, system->second.devices.value_or(2),
+                                system->first, system->second.at));
+    }
+  }
+
+  /// A network or a subnet, and where its addresses are declared.
+  struct Span {
+    std::string name;
+    Cidr cidr;
+    const Value* where;
+  };
+
   void networks() {
-    const auto& all = cluster_.networks;
+    std::vector<Span> all;
+    for (const Network& network : cluster_.networks) {
+      all.push_back({network.name, network.cidr, &at({"networks", network.name, "cidr"})});
+      for (const Subnet& subnet : network.subnets) all.push_back({subnet.name, subnet.cidr, &at({"networks", network.name, "subnets", subnet.name, "cidr"})});
+    }
+    std::sort(all.begin(), all.end(), [](const Span& a, const Span& b) { return a.where->line < b.where->line; });
     for (std::size_t i = 0; i < all.size(); ++i)
       for (std::size_t j = 0; j < i; ++j)
-        if (all[i].cidr.prefix_bits > 0 && all[j].cidr.prefix_bits > 0 && all[i].cidr.overlaps(all[j].cidr)) {
-          const Network *later = &all[i], *earlier = &all[j];
-          if (at({"networks", later->name, "cidr"}).line < at({"networks", earlier->name, "cidr"}).line) std::swap(later, earlier);
-          reader_.error(
-              at({"networks", later->name, "cidr"}),
-              fmt::format("the networks {} ({}) and {} ({}) overlap", earlier->name, earlier->cidr.str(), later->name, later->cidr.str()),
-              fmt::format("{} is declared at {}", earlier->name, reader_.at(at({"networks", earlier->name, "cidr"})).str()));
-        }
+        if (all[i].cidr.prefix_bits > 0 && all[j].cidr.prefix_bits > 0 && all[i].cidr.overlaps(all[j].cidr))
+          reader_.error(*all[i].where,
+                        fmt::format("the networks {} ({}) and {} ({}) overlap", all[j].name, all[j].cidr.str(), all[i].name, all[i].cidr.str()),
+                        fmt::format("{} is declared at {}", all[j].name, reader_.at(*all[j].where).str()));
   }
 
   /// Reports the second use of a value.
@@ -127,13 +149,30 @@ class Rules {
 
   /// What is wrong with an address on the network that somebody else than muster uses; empty: nothing.
   static std::string misplaced(const Network& network, Ipv4 address) {
-    std::uint32_t first = network.cidr.network.value();
+    const Subnet* subnet = subnetOf(network, address);
+    const Cidr& cidr = subnet ? subnet->cidr : network.cidr;
+    const auto& range = subnet ? subnet->dhcp_range : network.dhcp_range;
+    const auto gateway = subnet ? std::optional(subnet->gateway) : network.gateway;
+    std::uint32_t first = cidr.network.value();
     if (address == network.controller) return "is the controller's own address";
-    if (network.gateway && address == *network.gateway) return "is the gateway's address";
-    if (network.dhcp_range && network.dhcp_range->first <= address && address <= network.dhcp_range->second)
-      return fmt::format("is inside the DHCP range {}-{}", network.dhcp_range->first.str(), network.dhcp_range->second.str());
-    if (network.cidr.prefix_bits < 31 && (address.value() == first || address.value() == (first | ~network.cidr.netmask().value())))
+    if (gateway && address == *gateway) return "is the gateway's address";
+    for (const BootServer& server : network.boot_servers)
+      if (server.tftp == address) return fmt::format("is that of the boot server {}", server.name);
+    if (range && range->first <= address && address <= range->second)
+      return fmt::format("is inside the DHCP range {}-{}", range->first.str(), range->second.str());
+    if (cidr.prefix_bits < 31 && (address.value() == first || address.value() == (first | ~cidr.netmask().value())))
       return "is the network's own or broadcast address";
+    return {};
+  }
+
+  /// A node outside every subnet, or in another one than its rack.
+  static std::string outside(const Network& network, const Node& node) {
+    const Subnet* home = subnetOf(network, node.address);
+    if (!isProvisioned(network, node.address))
+      return fmt::format("is outside the provisioning network {}{}", network.cidr.str(), network.subnets.empty() ? "" : " and its subnets");
+    for (const Subnet& subnet : network.subnets)
+      if (&subnet != home && !node.rack.empty() && std::find(subnet.racks.begin(), subnet.racks.end(), node.rack) != subnet.racks.end())
+        return fmt::format("is not in the subnet {} ({}) of its rack {}", subnet.name, subnet.cidr.str(), shorten(node.rack));
     return {};
   }
 
@@ -145,11 +184,8 @@ class Rules {
       const Node& node = declared.node;
       SourceRef where{node.where.file, declared.address.line, declared.address.column};
       used.emplace(node.address, &declared);
-      if (!network->cidr.contains(node.address))
-        error(where,
-              fmt::format("the address {} of {} is outside the provisioning network {}", node.address.str(), node.name.str(),
-                          network->cidr.str()),
-              "use an address of that network");
+      if (auto wrong = outside(*network, node); !wrong.empty())
+        error(where, fmt::format("the address {} of {} {}", node.address.str(), node.name.str(), wrong), "use an address of that network");
       else if (auto wrong = misplaced(*network, node.address); !wrong.empty())
         error(where, fmt::format("the address {} of {} {}", node.address.str(), node.name.str(), wrong), "give the node another one");
     }
@@ -170,7 +206,7 @@ class Rules {
                         other->second->node.name.str()),
             "one of them is wrong");
     for (const Network& network : cluster_.networks) {
-      if (!network.cidr.contains(*address)) continue;
+      if (!network.cidr.contains(*address) && !subnetOf(network, *address)) continue;
       if (auto wrong = misplaced(network, *address); !wrong.empty())
         error(where, fmt::format("the BMC address {} of {} {}", address->str(), declared.node.name.str(), wrong),
               "give the BMC another one");

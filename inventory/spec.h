@@ -126,6 +126,7 @@ std::string describeShape(const Shape& shape);
 
 /// The table of the whole file.
 const ObjectSpec* clusterSpec();
+const ObjectSpec* networkSpec();
 const ObjectSpec* fabricSpec();
 const ObjectSpec* poolSpec();
 const ObjectSpec* keepSpec();
@@ -133,6 +134,8 @@ const ObjectSpec* fileSystemSpec();
 const ObjectSpec* discoverySpec();
 const ObjectSpec* secretSpec();
 const ObjectSpec* storageSetSpec();
+const ObjectSpec* consoleSpec();
+const ObjectSpec* tpmSpec();
 const ObjectSpec* nodeGroupSpec();
 /// The columns of a CSV of nodes.
 const ObjectSpec* nodeRowSpec();

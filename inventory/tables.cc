@@ -4,6 +4,8 @@
 #include "inventory/declared.h"
 #include "inventory/formats.h"
 
+#include "inventory/user_data.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,86 +18,6 @@ namespace {
 
 constexpr long long kMaxLifetimeHours = 24L * 366 * 5;
 constexpr int kMaxAtOnce = 16'384;
-
-// ---- networks
-
-ObjectSpec make_dhcpSpec() {
-  return Table<Network>("dhcp", "dhcp", "Who answers DHCP on the network.")
-      .optional("mode", &Network::dhcp_mode, choice({"authoritative", "proxy", "relay", "none"}),
-                "authoritative: muster is the DHCP server. proxy: another server gives addresses, muster only says what to boot. "
-                "relay: requests come through a relay agent of a router. none: no netboot on this network.")
-      .custom("range", false, text(kIpv4Range), "Addresses for machines that are not declared, first-last.",
-              [](Network& network, const Value& value, const Shape& shape, Reader& reader) {
-                auto read = readText(value, shape, reader);
-                if (!read) return;
-                auto dash = read->find('-');
-                if (dash == std::string::npos)
-                  return reader.error(value, "a range has two addresses", "write FIRST-LAST, for example 10.20.240.1-10.20.247.254");
-                auto trim = [](std::string part) {
-                  part.erase(0, part.find_first_not_of(' '));
-                  part.erase(part.find_last_not_of(' ') + 1);
-                  return part;
-                };
-                auto first = Ipv4::parse(trim(read->substr(0, dash)));
-                auto last = Ipv4::parse(trim(read->substr(dash + 1)));
-                if (!first) return reader.error(value, first.error().text());
-                if (!last) return reader.error(value, last.error().text());
-                if (*last < *first)
-                  return reader.error(value, "the range runs backwards", fmt::format("write {}-{}", last->str(), first->str()));
-                network.dhcp_range = {*first, *last};
-              })
-      .check([](Network& network, const Value& map, Reader& reader) {
-        if (network.dhcp_range && network.dhcp_mode != DhcpMode::Authoritative && network.dhcp_mode != DhcpMode::Relay)
-          reader.error(place(map, "range"), "a range has no meaning in this mode: muster gives no addresses",
-                       "remove range, or write mode: authoritative");
-      })
-      .spec();
-}
-MUSTER_SPEC(dhcpSpec)
-
-void checkInside(const Network& network, Ipv4 address, std::string_view what, const Value& where, Reader& reader) {
-  std::uint32_t first = network.cidr.network.value();
-  std::uint32_t last = first | ~network.cidr.netmask().value();
-  if (!network.cidr.contains(address))
-    reader.error(where, fmt::format("the {} {} is outside {}", what, address.str(), network.cidr.str()), "use an address of the network");
-  else if (network.cidr.prefix_bits < 31 && (address.value() == first || address.value() == last))
-    reader.error(where,
-                 fmt::format("the {} {} is the network's {} address", what, address.str(), address.value() == first ? "own" : "broadcast"),
-                 "use a host address");
-}
-
-void checkNetwork(Network& network, const Value& map, Reader& reader) {
-  if (!map.find("controller")) network.controller = network.cidr.host(network.cidr.prefix_bits < 31 ? 1 : 0);
-  checkInside(network, network.controller, "controller", place(map, "controller"), reader);
-  if (network.gateway) checkInside(network, *network.gateway, "gateway", place(map, "gateway"), reader);
-  if (!network.dhcp_range) return;
-  const Value& where = place(place(map, "dhcp"), "range");
-  auto [first, last] = *network.dhcp_range;
-  checkInside(network, first, "start of the range", where, reader);
-  checkInside(network, last, "end of the range", where, reader);
-  auto inside = [&](Ipv4 address) { return first <= address && address <= last; };
-  if (inside(network.controller))
-    reader.error(where, fmt::format("the DHCP range holds the controller's own address {}", network.controller.str()),
-                 "move the range or the controller");
-  if (network.gateway && inside(*network.gateway))
-    reader.error(where, fmt::format("the DHCP range holds the gateway's address {}", network.gateway->str()), "move the range");
-}
-
-ObjectSpec make_networkSpec() {
-  return Table<Network>("network", "network",
-                        "A network that nodes are on. The one named `provisioning` is where they boot and are installed.")
-      .required("cidr", &Network::cidr, text(kCidr), "Address and prefix length.")
-      .optional("controller", &Network::controller, text(kIpv4), "Where muster listens; the first host of the network when absent.")
-      .optional("gateway", &Network::gateway, text(kIpv4), "Default route of the nodes.")
-      .optional("dns", &Network::dns, listOf(text(kIpv4)), "Name servers of the nodes.")
-      .optional("image_mirrors", &Network::image_mirrors, listOf(text(kMirror)),
-                "Base URLs of servers that have the controller's /images too (an nginx cache, say); nodes ask all at once, and drop one that lies.")
-      .custom("dhcp", false, object(dhcpSpec), "Who answers DHCP.",
-              [](Network& network, const Value& value, const Shape&, Reader& reader) { readObject(&network, value, *dhcpSpec(), reader); })
-      .check(checkNetwork)
-      .spec();
-}
-MUSTER_SPEC(networkSpec)
 
 // ---- credentials
 
@@ -121,6 +43,7 @@ MUSTER_SPEC(imageBuildSpec)
 void checkImportFile(Image& image, const Value& map, Reader& reader) {
   const auto* import = std::get_if<ImageImport>(&image.source);
   std::error_code ignored;
+  if (!import && image.kind == ImageKind::Disk) reader.error(place(map, "kind"), "what muster builds is a root file system", "remove it, or import a disk image");
   if (import && !std::filesystem::exists(import->path, ignored))
     reader.warning(place(map, "import"), fmt::format("{} does not exist yet", import->path.string()),
                    "it must be there before a node is imaged");
@@ -146,6 +69,7 @@ ObjectSpec make_imageSpec() {
               [](Image& image, const Value& value, const Shape& shape, Reader& reader) {
                 readInto(importOf(image).sha256, value, shape, reader);
               })
+      .optional("kind", &Image::kind, choice({"rootfs", "disk"}), "What of an import is written: its root file system, or the whole disk with its own partitions and boot loader.")
       .optional("authorized_keys", &Image::authorized_keys, listOf(text(kSshKey)), "ssh public keys of root.")
       .exactlyOne({"build", "import"})
       .needs("import", "sha256")
@@ -262,7 +186,6 @@ ObjectSpec make_expectSpec() {
 MUSTER_SPEC(expectSpec)
 
 constexpr TextFormat kStorageName{"a name of at most 20 lower-case letters, digits and '-'", "^[a-z0-9][a-z0-9-]{0,19}$", "scratch"};
-constexpr std::size_t kMaxUserDataBytes = 60u << 10;
 
 /// The content counts, not the path: who changes the file has changed the declaration.
 void readUserData(Profile& profile, const Value& value, const Shape& shape, Reader& reader) {
@@ -276,6 +199,7 @@ void readUserData(Profile& profile, const Value& value, const Shape& shape, Read
   content.resize(static_cast<std::size_t>(file.gcount()));
   if (content.empty() || content.size() > kMaxUserDataBytes)
     return reader.error(value, fmt::format("{} cannot be read, is empty or has more than {} KiB", path.string(), kMaxUserDataBytes >> 10), "name a file with user data");
+  if (const auto kind = checkUserData(content); !kind) return reader.error(value, fmt::format("{}: {}", path.string(), kind.error().text()), "see docs/images.md");
   profile.user_data = std::move(content);
 }
 
@@ -283,6 +207,8 @@ void checkProfile(Profile& profile, const Value& map, Reader& reader) {
   if (!profile.pool.empty() && profile.gates.empty())
     reader.warning(place(map, "pool"), fmt::format("nodes of profile {} join a pool without passing any gate", profile.name),
                    "add gates: […]");
+  if (profile.secure_boot && profile.boot == BootMode::Bios)
+    reader.error(place(map, "secure_boot"), "only UEFI firmware has Secure Boot", "write boot: uefi, or remove secure_boot");
   for (const char* key : {"drivers", "gates", "mounts"}) {
     std::set<std::string> seen;
     for (const Value& item : place(map, key).items)
@@ -301,13 +227,17 @@ ObjectSpec make_profileSpec() {
       .optional("pool", &Profile::pool, reference("pools"), "The pool that it works in; absent: none.")
       .optional("bmc_credential", &Profile::bmc_credential, reference("credentials"), "The account of its BMC.")
       .optional("boot", &Profile::boot, choice({"bios", "uefi"}), "How its firmware boots.")
+      .optional("secure_boot", &Profile::secure_boot, boolean(),
+                "Whether its firmware checks signatures (UEFI Secure Boot): it boots by Debian's signed shim, GRUB and kernel; docs/netboot.md.")
       .optional("kernel_args", &Profile::kernel_args, listOf(text(kKernelArgument)),
                 "Arguments of its kernel, in the RAM OS and installed.")
       .optional("mounts", &Profile::mounts, listOf(reference("file_systems")), "The file systems that it mounts.")
       .optional("disk", &Profile::disk, text(kDisk),
                 "The system disk: serial:…, wwn:…, smallest or size:LOW-HIGH. Absent: the only disk; several are refused.")
       .optional("storage", &Profile::storage, mapOf(object(storageSetSpec), kStorageName), "Its other disks, by name.")
-      .custom("user_data", false, text(kPath), "A file for cloud-init (NoCloud), which the image must then have.", readUserData)
+      .custom("user_data", false, text(kPath), "A file for cloud-init (NoCloud) or Ignition, which the image must then have; ${muster.hostname} and the like become the node's.", readUserData)
+      .optional("console", &Profile::console, object(consoleSpec), "Its serial console; absent: that of the libvirt domain where its BMC is one, else none.")
+      .optional("tpm", &Profile::tpm, object(tpmSpec), "What its TPM must prove; absent: no machine is asked.")
       .check(checkProfile)
       .spec();
 }

@@ -55,6 +55,7 @@ Keeper::Keeper(KeeperServices services)
       rejoin_(services_.cluster, services_.all, services_.store, services_.clock, engine_),
       changed_(std::make_shared<Signal>()) {
   engine_.actFor(services_.origin);
+  engine_.readConsoles(services_.console);
 }
 
 Task<void> Keeper::run() {

@@ -32,6 +32,7 @@ struct KeeperServices {
   lifecycle::EventSink sink;
   lifecycle::Origin origin;
   RecoverySteps* recovery = nullptr;  ///< one of `all`; null: nothing is recovered
+  lifecycle::ConsoleLines console = {};  ///< for findings
 };
 
 class Keeper {

@@ -3,6 +3,8 @@
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "bmc/console/boot_log.h"
+#include "bmc/console/plain_text.h"
 #include "keep/kernel_evidence.h"
 #include "lifecycle/history.h"
 #include "lifecycle/json.h"
@@ -88,6 +90,18 @@ struct TempTree {
   }
 };
 
+/// What its consoles said in the boots that are kept, as text.
+void addConsoles(const fs::path& state, const NodeName& node, std::vector<RmaFile>& files) {
+  const bmc::BootShelf shelf(bmc::keptConsoles(state), node);
+  const auto boots = shelf.boots();
+  if (!boots) return files.push_back({"console.log", boots.error().str() + "\n"});
+  for (const auto& boot : *boots) {
+    std::string text = fmt::format("boot {}, begun {} ({})\n", boot.number, muster::toString(boot.began), boot.why);
+    for (const auto& line : bmc::plainLines(shelf.read(boot.number).value_or(std::string()), kRmaConsoleLines)) text += line + "\n";
+    files.push_back({fmt::format("console-{}.log", boot.number), std::move(text)});
+  }
+}
+
 }  // namespace
 
 Async<std::vector<RmaFile>> gatherRma(const inventory::Cluster& cluster, Store& store, bmc::BmcFleet& bmcs, fs::path state, NodeName node,
@@ -118,6 +132,7 @@ Async<std::vector<RmaFile>> gatherRma(const inventory::Cluster& cluster, Store& 
                                 {"bmc-system.json", std::move(system)},
                                 {"bmc-event-log.json", std::move(event_log)},
                                 {"muster.log", logOf(state / "muster.log", node.str())}};
+  addConsoles(state, node, files);
   if (held)
     files.push_back({"quarantine.json", print({{"since", muster::toString(held->since)}, {"by", held->by}, {"reason", held->reason}, {"evidence", held->evidence}})});
   std::sort(files.begin(), files.end(), [](const RmaFile& a, const RmaFile& b) { return a.name < b.name; });

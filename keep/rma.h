@@ -14,6 +14,7 @@ namespace muster::keep {
 inline constexpr std::size_t kRmaEvents = 2'000;      ///< the newest of the node
 inline constexpr std::size_t kRmaActions = 1'000;
 inline constexpr std::size_t kRmaLogEntries = 1'000;  ///< of the BMC's event log
+inline constexpr std::size_t kRmaConsoleLines = 20'000; ///< of a boot
 inline constexpr std::size_t kRmaLogBytes = 4u << 20; ///< of muster.log, its end; only lines that name the node
 
 struct RmaFile {

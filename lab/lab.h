@@ -40,8 +40,8 @@ Result<std::vector<NodeStatus>> status(const LabHandle& lab);
 /// Types one line on the simulated fabric's console: `Unlink "leaf-su1-r0"[1]`, `ReLink …`, see ibsim's help.
 /// Errors: NotFound (no fabric in this lab)
 Result<void> fault(const LabHandle& lab, std::string_view console_line);
-/// Connects this terminal to a node's serial line until Ctrl-] is typed.
-Result<void> attachConsole(const LabHandle& lab, const std::string& node);
+/// A node's serial line: a Unix socket that takes one connection, there while the node is on.
+std::filesystem::path consoleSocket(const LabHandle& lab, const std::string& node);
 /// Moves this process into the lab's network namespace. Before any thread is started.
 Result<void> enter(const LabHandle& lab);
 

@@ -414,11 +414,13 @@ Task<ActionEnd> ActionRun::done(std::string how) {
 }
 
 void ActionRun::raise(Severity severity, std::string text, std::string what_to_do) {
-  const nlohmann::json evidence = {{"expected", action_.to},
-                                   {"observed", facts_.value(action_.facet.subject, action_.facet.facet).value_or("")},
-                                   {"last_evidence", last_evidence_},
-                                   {"intent", intent_.id},
-                                   {"operation", intent_.operation}};
+  nlohmann::json evidence = {{"expected", action_.to},
+                             {"observed", facts_.value(action_.facet.subject, action_.facet.facet).value_or("")},
+                             {"last_evidence", last_evidence_},
+                             {"intent", intent_.id},
+                             {"operation", intent_.operation}};
+  if (services_.console)
+    if (auto lines = services_.console(action_.facet.subject); !lines.empty()) evidence[std::string(kConsoleEvidence)] = std::move(lines);
   finding(Finding{action_.facet, severity, std::move(text), canonical(evidence), std::move(what_to_do), {}});
 }
 

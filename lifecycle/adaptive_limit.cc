@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kStepRatio = 1.05;         ///< between neighbouring steps: one of them is at most 2.5 % off
 constexpr std::size_t kRoundAtLeast = 32;   ///< operations that a measurement rests on, at least
-constexpr std::size_t kRoundTimesLimit = 2; ///< … and so many times the limit
+constexpr std::size_t kRoundTimesLimit = 2; ///< … and so many times the limit; once while it doubles, where a gain shows at a glance
 constexpr double kEnoughWanted = 0.7;       ///< share of a round's ends at which somebody waited; below it the limit was not what held
 constexpr double kRoundSeconds = 0.25;      ///< … or so long: of what takes a millisecond, many
 constexpr int kRoundsBetweenTries = 6;
@@ -51,8 +51,9 @@ void AdaptiveLimit::ended(Time now, bool good, bool wanted) {
   good_ += good ? 1 : 0;
   wanted_ += wanted ? 1 : 0;
   const double seconds = std::chrono::duration<double>(now - round_begin_).count();
-  const auto whole = std::max(kRoundAtLeast, kRoundTimesLimit * limit());
-  const bool hopeless = mode_ != Mode::Staying && at_ != best_ && ended_ >= whole / 4 &&
+  const auto whole = std::max(kRoundAtLeast, (mode_ == Mode::Doubling ? 1 : kRoundTimesLimit) * limit());
+  const auto enough_to_despair = std::max(kRoundAtLeast / 4, limit() / 2);  // they may all end at once, the first only now
+  const bool hopeless = mode_ != Mode::Staying && at_ != best_ && ended_ >= enough_to_despair &&
                         static_cast<double>(good_) < kHopeless * steps_[best_].rate * seconds;
   if (ended_ < whole && !hopeless) return;
   const bool held = static_cast<double>(wanted_) >= kEnoughWanted * static_cast<double>(ended_);

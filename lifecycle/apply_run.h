@@ -8,9 +8,11 @@
 
 namespace muster::lifecycle {
 
-/// Machines that start, or are written, at the same time: what links, boot servers and power bear is found by trying.
-inline constexpr AdaptiveLimit::Bounds kResets{.floor = 16, .start = 128, .ceiling = kMaxConcurrentSubjects};
-inline constexpr AdaptiveLimit::Bounds kWipes{.floor = 8, .start = 64, .ceiling = kMaxConcurrentSubjects};
+/// Machines that start, or are written, at the same time: what links and boot servers bear is found by trying, what power bears is
+/// the inventory's word (`limits`). Beginning with 1,024 and 512 was tried: ten thousand nodes without any latency then queue so
+/// much work on the control thread that handshakes time out (docs/benchmarks.md).
+inline constexpr AdaptiveLimit::Bounds kResets{.floor = 16, .start = 256, .ceiling = kMaxConcurrentSubjects};
+inline constexpr AdaptiveLimit::Bounds kWipes{.floor = 8, .start = 128, .ceiling = kMaxConcurrentSubjects};
 
 class ApplyRun {
  public:

@@ -56,6 +56,7 @@ struct Services {
   std::shared_ptr<std::size_t> runs = std::make_shared<std::size_t>(0);  ///< plans being carried out under one session of the store
   Journal* journal = nullptr;  ///< without one each write is a commit of its own
   std::size_t subjects_at_once = kMaxConcurrentSubjects;
+  ConsoleLines console = {};
 
   /// Fills time, stores the event (a store that refuses costs only the event) and shows it when it is stored, in order.
   void emit(Event event, bool stored = true) const;
@@ -89,6 +90,9 @@ class Engine {
 
   /// For the runs that follow.
   void actFor(Origin origin) { services_.origin = std::move(origin); }
+
+  /// For the findings of the runs that follow.
+  void readConsoles(ConsoleLines console) { services_.console = std::move(console); }
 
   /// Observes every subject of the policy through every phase, stores what was seen, answers all facts. What a phase
   /// cannot read now is noted as an event; its older facts stay. Findings of facets that are met again are cleared.

@@ -63,14 +63,26 @@ void aboutIntent(const ExplainInput& input, const Intent& intent, Explanation& o
           : fmt::format("wait until its deadline ({} s), or, when no muster is running, `muster apply` to go on", action.deadline.count());
 }
 
+/// Evidence without the console's lines, which are shown as lines.
+std::string withoutConsole(const std::string& evidence, std::vector<std::string>& console) {
+  auto parsed = json::parse(evidence, nullptr, false);
+  if (!parsed.is_object()) return evidence;
+  const auto found = parsed.find(kConsoleEvidence);
+  if (found == parsed.end() || !found->is_array()) return evidence;
+  for (const auto& line : *found)
+    if (line.is_string()) console.push_back(line.get<std::string>());
+  parsed.erase(found);
+  return canonical(parsed);
+}
+
 void aboutFinding(const ExplainInput& input, const Finding& finding, Explanation& out) {
   out.facet = finding.facet.facet.str();
   out.state = fmt::format("{}: {}", out.word, finding.text);
   auto goal = std::find_if(input.goals.begin(), input.goals.end(), [&finding](const Goal& g) { return g.facet == finding.facet; });
   out.expected = goal == input.goals.end() ? "no finding" : goal->want;
   out.observed = seenWords(input, finding.facet.facet);
-  out.last_evidence = finding.evidence.empty() ? lastWords(input, finding.facet.str())
-                                               : fmt::format("{} ({})", finding.evidence, ago(input.now, finding.at));
+  const auto evidence = withoutConsole(finding.evidence, out.console);
+  out.last_evidence = evidence.empty() ? lastWords(input, finding.facet.str()) : fmt::format("{} ({})", evidence, ago(input.now, finding.at));
   out.next_step = finding.what_to_do.empty() ? "`muster plan` shows what would be done" : finding.what_to_do;
 }
 
@@ -153,6 +165,7 @@ std::string Explanation::text() const {
   line("expected", expected);
   line("observed", observed);
   line("last evidence", last_evidence);
+  for (const auto& said : console) line("console", said);
   line("next step", next_step);
   line("rollout", rollout);
   for (const auto& finding : findings) {
@@ -176,6 +189,7 @@ std::string Explanation::toJson() const {
                     {"expected", expected},
                     {"observed", observed},
                     {"last_evidence", last_evidence},
+                    {"console", console},
                     {"next_step", next_step},
                     {"unmet", unmet},
                     {"rollout", rollout},

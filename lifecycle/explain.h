@@ -29,6 +29,7 @@ struct Explanation {
   std::string state;  ///< one sentence; says so when something takes longer than it should
   std::string facet;  ///< what the rest is about; empty when all is as declared
   std::string expected, observed, last_evidence, next_step;
+  std::vector<std::string> console;  ///< what the machine's console said last, when that is part of the evidence
   std::vector<Finding> findings;
   std::vector<std::string> unmet;  ///< "driver.nvidia: want '575.*', is '570.1' (seen 3 min ago)", in the order of the road
   std::vector<Event> recent;

@@ -5,7 +5,9 @@
 #include "base/diagnostic.h"
 #include "lifecycle/facet.h"
 
+#include <functional>
 #include <string>
+#include <vector>
 
 namespace muster::lifecycle {
 
@@ -17,5 +19,10 @@ struct Finding {
   std::string what_to_do;
   WallTime at{};
 };
+
+/// What a node's console said last, as plain lines (no terminal sequences); none where it has no console. For the evidence of whatever
+/// fails or is late.
+using ConsoleLines = std::function<std::vector<std::string>(const Subject&)>;
+inline constexpr std::string_view kConsoleEvidence = "console";  ///< its key in a finding's evidence
 
 }  // namespace muster::lifecycle

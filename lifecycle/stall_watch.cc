@@ -63,12 +63,14 @@ Result<void> StallWatch::shout(const Intent& intent, const Pace& pace) {
   event.sequence = sequence;
   if (sink_) sink_(event);
   if (action.id.ends_with(kDrainSuffix)) return {};  // jobs may take their time: no finding about the node
-  const nlohmann::json evidence = {{"expected_seconds", std::chrono::duration<double>(pace.expected).count()},
-                                   {"samples", pace.samples},
-                                   {"observed_seconds", std::chrono::duration<double>(taken).count()},
-                                   {"last_evidence", last},
-                                   {"intent", intent.id},
-                                   {"operation", intent.operation}};
+  nlohmann::json evidence = {{"expected_seconds", std::chrono::duration<double>(pace.expected).count()},
+                             {"samples", pace.samples},
+                             {"observed_seconds", std::chrono::duration<double>(taken).count()},
+                             {"last_evidence", last},
+                             {"intent", intent.id},
+                             {"operation", intent.operation}};
+  if (console_)
+    if (auto lines = console_(action.facet.subject); !lines.empty()) evidence[std::string(kConsoleEvidence)] = std::move(lines);
   return store_.addFinding({action.facet, Severity::Warning, text, canonical(evidence), std::string(whenLate(action)), clock_.now()});
 }
 

@@ -15,8 +15,8 @@ inline constexpr std::chrono::minutes kPacesGood{30};  ///< then the journal has
 
 class StallWatch {
  public:
-  StallWatch(const inventory::Cluster& cluster, Store& store, Clock& clock, EventSink sink)
-      : cluster_(cluster), store_(store), clock_(clock), sink_(std::move(sink)) {}
+  StallWatch(const inventory::Cluster& cluster, Store& store, Clock& clock, EventSink sink, ConsoleLines console = {})
+      : cluster_(cluster), store_(store), clock_(clock), sink_(std::move(sink)), console_(std::move(console)) {}
 
   /// Looks for ever; ends by cancellation. Run it beside the engine.
   Task<void> run();
@@ -35,6 +35,7 @@ class StallWatch {
   Store& store_;
   Clock& clock_;
   const EventSink sink_;
+  const ConsoleLines console_;
   std::map<std::string, Known> known_;  ///< by profile; "" for the cluster
   std::set<std::string> told_;          ///< intents
 };

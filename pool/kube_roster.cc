@@ -2,8 +2,6 @@
 
 #include "base/log.h"
 
-#include <boost/asio/post.hpp>
-
 namespace muster::pool::kube {
 namespace {
 
@@ -36,40 +34,13 @@ Async<std::vector<Pod>> Roster::podsOf(std::string name) {
 }
 
 Async<std::optional<Roster::Entry>> Roster::look(std::string name) {
-  auto entries = list_;
-  if (!entries || clock_.steady() - listed_at_ >= kRosterAge) {
-    const bool first = !gathering_;
-    if (first) gathering_ = std::make_shared<Round>();
-    const auto round = gathering_;
-    round->names.insert(name);
-    auto wait = first ? lead(round) : round->answered.wait();
-    co_await std::move(wait);
-    if (!round->answer) co_return fail(round->answer.error());
-    entries = *round->answer;
-  }
+  auto question = list_.look(name);
+  CO_TRY(entries, co_await std::move(question));
   const auto found = entries->find(name);
   co_return found == entries->end() ? std::optional<Entry>() : std::optional<Entry>(found->second);
 }
 
-/// Asks for everybody who came before the question was put. Whatever ends the one who asks, the others are not left waiting.
-Task<void> Roster::lead(std::shared_ptr<Round> round) {
-  std::exception_ptr cancelled;
-  try {
-    auto executor = co_await asio::this_coro::executor;
-    auto turn = asio::post(executor, asio::use_awaitable);
-    co_await std::move(turn);
-    if (gathering_ == round) gathering_.reset();
-    auto question = ask(round->names);
-    round->answer = co_await std::move(question);
-  } catch (...) {
-    cancelled = std::current_exception();
-  }
-  if (gathering_ == round) gathering_.reset();
-  round->answered.set();
-  if (cancelled) std::rethrow_exception(cancelled);
-}
-
-Async<std::shared_ptr<const Roster::Entries>> Roster::ask(std::set<std::string> names) {
+Async<Roster::List::Answer> Roster::ask(std::set<std::string> names) {
   if (names.size() > 1 && may_list_) {
     auto question = askAll();
     auto all = co_await std::move(question);
@@ -81,8 +52,8 @@ Async<std::shared_ptr<const Roster::Entries>> Roster::ask(std::set<std::string> 
   co_return co_await std::move(question);
 }
 
-Async<std::shared_ptr<const Roster::Entries>> Roster::askEach(std::set<std::string> names) {
-  auto entries = std::make_shared<Entries>();
+Async<Roster::List::Answer> Roster::askEach(std::set<std::string> names) {
+  auto entries = std::make_shared<List::Entries>();
   for (const auto& name : names) {
     auto look = node(name);
     CO_TRY(found, co_await std::move(look));
@@ -91,13 +62,12 @@ Async<std::shared_ptr<const Roster::Entries>> Roster::askEach(std::set<std::stri
     CO_TRY(pods, co_await std::move(list));
     entries->emplace(name, Entry{std::move(*found), std::move(pods)});
   }
-  co_return std::shared_ptr<const Entries>(std::move(entries));
+  co_return List::Answer(std::move(entries));
 }
 
-Async<std::shared_ptr<const Roster::Entries>> Roster::askAll() {
-  const auto begun = clock_.steady();
-  const auto orders = orders_;
-  auto entries = std::make_shared<Entries>();
+Async<Roster::List::Answer> Roster::askAll() {
+  const auto asked = list_.now();
+  auto entries = std::make_shared<List::Entries>();
   auto ask_nodes = api_.list(kNodes, std::vector<std::pair<std::string, std::string>>());
   CO_TRY(nodes, co_await std::move(ask_nodes));
   for (auto& item : nodes) {
@@ -114,11 +84,8 @@ Async<std::shared_ptr<const Roster::Entries>> Roster::askAll() {
     CO_TRY(pod, Pod::parse(item));
     place->second.pods.push_back(std::move(pod));
   }
-  std::shared_ptr<const Entries> all = std::move(entries);
-  if (orders == orders_) {
-    list_ = all;
-    listed_at_ = begun;
-  }
+  List::Answer all = std::move(entries);
+  list_.keep(asked, all);
   co_return all;
 }
 

@@ -102,90 +102,57 @@ Async<io::ProcessExit> Slurm::tool(std::string program, std::vector<std::string>
 }
 
 Async<std::optional<SlurmNode>> Slurm::node(std::string name) {
-  auto nodes = list_;
-  if (!nodes || clock_.steady() - listed_at_ >= kNodeListAge) {
-    const bool first = !gathering_;
-    if (first) gathering_ = std::make_shared<Round>();
-    const auto round = gathering_;
-    round->names.insert(name);
-    auto wait = first ? lead(round) : round->answered.wait();
-    co_await std::move(wait);
-    if (!round->answer) co_return fail(round->answer.error());
-    nodes = *round->answer;
-  }
+  auto look = nodes_.look(name);
+  CO_TRY(nodes, co_await std::move(look));
   const auto found = nodes->find(name);
   if (found == nodes->end()) co_return std::optional<SlurmNode>();
   if (!found->second) co_return fail(found->second.error());
   co_return std::optional<SlurmNode>(*found->second);
 }
 
-/// Asks for everybody who came before the question was put. Whatever ends the one who asks, the others are not left waiting.
-Task<void> Slurm::lead(std::shared_ptr<Round> round) {
-  std::exception_ptr cancelled;
-  try {
-    auto executor = co_await asio::this_coro::executor;
-    auto turn = asio::post(executor, asio::use_awaitable);
-    co_await std::move(turn);
-    if (gathering_ == round) gathering_.reset();
-    auto question = ask(round->names);
-    round->answer = co_await std::move(question);
-  } catch (...) {
-    cancelled = std::current_exception();
-  }
-  if (gathering_ == round) gathering_.reset();
-  round->answered.set();
-  if (cancelled) std::rethrow_exception(cancelled);
-}
-
-Async<std::shared_ptr<const Slurm::Nodes>> Slurm::ask(std::set<std::string> names) {
+Async<Slurm::List::Answer> Slurm::ask(std::set<std::string> names) {
   auto question = names.size() == 1 ? askOne(*names.begin()) : askAll();
   co_return co_await std::move(question);
 }
 
-Async<std::shared_ptr<const Slurm::Nodes>> Slurm::askOne(std::string name) {
+Async<Slurm::List::Answer> Slurm::askOne(std::string name) {
   std::vector<std::string> args = {"show", "node", name, "-o"};
   auto run = tool("scontrol", std::move(args));
   CO_TRY(exit, co_await std::move(run));
-  auto nodes = std::make_shared<Nodes>();
+  auto nodes = std::make_shared<List::Entries>();
   // A record may quote the words of a person ("Reason=GPU 3 not found"): only slurmctld's own sentence means that there is no such node.
   const auto unknown = fmt::format("Node {} not found", name);
   const bool known = exit.out.starts_with("NodeName=") || (exit.out.find(unknown) == std::string::npos && exit.err.find(unknown) == std::string::npos);
   if (known && exit.code != 0) co_return fail(ErrorCode::Unavailable, fmt::format("slurmctld does not answer: {}", firstLines(exit.err)));
   if (known) nodes->emplace(name, parseSlurmNode(exit.out));
-  co_return std::shared_ptr<const Nodes>(std::move(nodes));
+  co_return List::Answer(std::move(nodes));
 }
 
-Async<std::shared_ptr<const Slurm::Nodes>> Slurm::askAll() {
-  const auto begun = clock_.steady();
-  const auto orders = orders_;
+Async<Slurm::List::Answer> Slurm::askAll() {
+  const auto asked = nodes_.now();
   std::vector<std::string> args = {"show", "node", "-o"};
   auto run = tool("scontrol", std::move(args));
   CO_TRY(exit, co_await std::move(run));
   if (exit.code != 0) co_return fail(ErrorCode::Unavailable, fmt::format("slurmctld does not answer: {}", firstLines(exit.err)));
-  auto nodes = std::make_shared<Nodes>();
+  auto nodes = std::make_shared<List::Entries>();
   constexpr std::string_view kLabel = "NodeName=";
   for (std::string_view rest = exit.out; !rest.empty();) {
     const auto line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     if (line.starts_with(kLabel)) nodes->emplace(line.substr(kLabel.size(), line.find(' ') - kLabel.size()), parseSlurmNode(line));
   }
-  std::shared_ptr<const Nodes> all = std::move(nodes);
-  if (orders == orders_) {
-    list_ = all;
-    listed_at_ = begun;
-  }
+  List::Answer all = std::move(nodes);
+  nodes_.keep(asked, all);
   co_return all;
 }
 
 Async<std::string> Slurm::update(std::vector<std::string> args) {
   args.insert(args.begin(), "update");
   auto what = fmt::format("{}", fmt::join(args, " "));
-  ++orders_;
-  list_.reset();
+  nodes_.ordered();
   auto run = tool("scontrol", std::move(args));
   auto exited = co_await std::move(run);
-  ++orders_;
-  list_.reset();
+  nodes_.ordered();
   CO_TRY(exit, std::move(exited));
   if (exit.code != 0) co_return fail(ErrorCode::Unavailable, fmt::format("scontrol {}: {}", what, firstLines(exit.err + exit.out)));
   co_return std::string();

@@ -4,11 +4,10 @@
 #include "base/clock.h"
 #include "base/io/process.h"
 #include "base/task.h"
-#include "lifecycle/coordinate.h"
+#include "pool/shared_list.h"
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -37,14 +36,13 @@ struct SlurmNode {
 /// `scontrol show node -o`, with its times in UTC. Errors: Corrupt
 Result<SlurmNode> parseSlurmNode(std::string_view text);
 
-inline constexpr std::chrono::seconds kNodeListAge{1};  ///< an answer may be so old, but never older than our own last order
-
-/// Many looks at once are one question: those that come in the same turn of the loop share one list of all nodes, and so do those of the
-/// next second. A single look asks for its node only.
 class Slurm {
  public:
   Slurm(io::ProcessRunner& processes, std::map<std::string, std::string> env, Clock& clock)
-      : processes_(processes), env_(std::move(env)), clock_(clock) {}
+      : processes_(processes),
+        env_(std::move(env)),
+        nodes_(clock, "the look at slurmctld was broken off", [this](std::set<std::string> names) { return ask(std::move(names)); }) {}
+  Slurm(const Slurm&) = delete;
   /// nullopt: slurm.conf does not name the node. Errors: Unavailable (slurmctld does not answer)
   Async<std::optional<SlurmNode>> node(std::string name);
   /// The jobs on a node, for people: "job 17 of alice, 1:00:00 left". Errors: Unavailable
@@ -56,24 +54,14 @@ class Slurm {
   Async<io::ProcessExit> tool(std::string program, std::vector<std::string> args);
   Async<std::string> update(std::vector<std::string> args);
 
-  using Nodes = std::map<std::string, Result<SlurmNode>>;
-  struct Round {
-    std::set<std::string> names;  ///< that are asked for
-    Result<std::shared_ptr<const Nodes>> answer = fail(ErrorCode::Unavailable, "the look at slurmctld was broken off");
-    lifecycle::Signal answered;
-  };
-  Async<std::shared_ptr<const Nodes>> ask(std::set<std::string> names);
-  Async<std::shared_ptr<const Nodes>> askOne(std::string name);
-  Async<std::shared_ptr<const Nodes>> askAll();
-  Task<void> lead(std::shared_ptr<Round> round);
+  using List = SharedList<Result<SlurmNode>>;
+  Async<List::Answer> ask(std::set<std::string> names);
+  Async<List::Answer> askOne(std::string name);
+  Async<List::Answer> askAll();
 
   io::ProcessRunner& processes_;
   const std::map<std::string, std::string> env_;
-  Clock& clock_;
-  std::shared_ptr<Round> gathering_;         ///< not asked yet
-  std::shared_ptr<const Nodes> list_;        ///< of all nodes
-  std::chrono::steady_clock::time_point listed_at_{};
-  std::uint64_t orders_ = 0;                 ///< of ours; a list from before the last one is worth nothing
+  List nodes_;
 };
 
 }  // namespace muster::pool

@@ -1,5 +1,6 @@
 #include "provision/disk_params.h"
 
+#include "inventory/user_data.h"
 #include "provision/facets.h"
 
 #include <fmt/format.h>
@@ -21,8 +22,8 @@ json volumesOf(const inventory::StorageSet& set) {
 
 }  // namespace
 
-void addDiskParams(const inventory::Profile& profile, const inventory::Network& network, const std::string& digest, json& params) {
-  for (std::string mirror : network.image_mirrors) {
+void addDiskParams(const inventory::Profile& profile, const inventory::Node& node, const std::vector<std::string>& image_mirrors, const std::string& digest, json& params) {
+  for (std::string mirror : image_mirrors) {
     while (mirror.ends_with('/')) mirror.pop_back();
     params["mirror_urls"].push_back(fmt::format("{}/images/{}/pack", mirror, digest));
   }
@@ -31,7 +32,7 @@ void addDiskParams(const inventory::Profile& profile, const inventory::Network& 
     if (set.raid != inventory::RaidLevel::None) entry["raid"] = set.raid == inventory::RaidLevel::Raid0 ? 0 : 1;
     params["storage"].push_back(std::move(entry));
   }
-  if (!profile.user_data.empty()) params["user_data"] = profile.user_data;
+  if (!profile.user_data.empty()) params["user_data"] = inventory::userDataFor(profile, node);
 }
 
 std::vector<lifecycle::Finding> mirrorFindings(const NodeName& node, const std::string& result, WallTime at) {

@@ -12,7 +12,7 @@
 namespace muster::provision {
 
 /// Adds "mirror_urls", "storage" and "user_data" where the inventory has them.
-void addDiskParams(const inventory::Profile& profile, const inventory::Network& network, const std::string& digest, nlohmann::json& params);
+void addDiskParams(const inventory::Profile& profile, const inventory::Node& node, const std::vector<std::string>& image_mirrors, const std::string& digest, nlohmann::json& params);
 
 /// One finding a mirror that the node dropped. `result`: the task's, as JSON.
 std::vector<lifecycle::Finding> mirrorFindings(const NodeName& node, const std::string& result, WallTime at);

@@ -70,7 +70,7 @@ std::string inspectParams(const inventory::Cluster& cluster, const NodeName& nam
 
 class ProvisionPhase final : public lifecycle::Phase {
  public:
-  explicit ProvisionPhase(ProvisionDeps deps) : deps_(std::move(deps)), restarts_(deps_.bmcs, deps_.agents, deps_.netboot, deps_.clock) {}
+  explicit ProvisionPhase(ProvisionDeps deps) : deps_(std::move(deps)), restarts_(deps_.bmcs, deps_.agents, deps_.netboot, deps_.clock, deps_.boot_ended) {}
 
   std::string_view name() const override { return "provision"; }
   std::vector<lifecycle::Goal> goals(const inventory::Cluster& cluster, const Subject& subject,
@@ -342,7 +342,6 @@ Async<Outcome> ProvisionPhase::inspectNode(const inventory::Node& node, ActConte
 
 std::string ProvisionPhase::imageParams(const inventory::Node& node, const PackedImage& image, bool wipe_allowed) const {
   const auto& profile = deps_.cluster.profileOf(node);
-  const auto& network = deps_.cluster.provisioning();
   const auto base = fmt::format("{}/images/{}", deps_.controller_http_url, image.digest);
   nlohmann::json params{{"index_url", base + "/index.json"},
                         {"pack_url", base + "/pack"},
@@ -355,14 +354,18 @@ std::string ProvisionPhase::imageParams(const inventory::Node& node, const Packe
                         {"authorized_keys", deps_.cluster.images.at(profile.image).authorized_keys},
                         {"boot", profile.boot == inventory::BootMode::Uefi ? "uefi" : "bios"},
                         {"agent", {{"url", deps_.controller_https_url}, {"ca_pem", deps_.agent_ca_pem}}}};
-  addDiskParams(profile, network, image.digest, params);
+  const auto plan = inventory::addressPlan(deps_.cluster.provisioning(), node.address);
+  addDiskParams(profile, node, plan.image_mirrors, image.digest, params);
+  if (deps_.peers)
+    if (auto offered = deps_.peers->offer(node, image)) params["peers"] = std::move(*offered);
+  if (profile.secure_boot) params["secure_boot"] = true;
   // A fixed address: an installed node must come up while the controller is away.
   const bool fixed = node.address.value() != 0;
-  params["address_cidr"] = fixed ? fmt::format("{}/{}", node.address.str(), network.cidr.prefix_bits) : "dhcp";
-  if (fixed && network.gateway) params["gateway"] = network.gateway->str();
+  params["address_cidr"] = fixed ? fmt::format("{}/{}", node.address.str(), plan.prefix_bits) : "dhcp";
+  if (fixed && plan.gateway) params["gateway"] = plan.gateway->str();
   if (fixed) {
     auto dns = nlohmann::json::array();
-    for (const auto& server : network.dns) dns.push_back(server.str());
+    for (const auto& server : plan.dns) dns.push_back(server.str());
     params["dns"] = std::move(dns);
   }
   return params.dump();
@@ -379,6 +382,7 @@ Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& co
     auto boot = bootInstalled(node, *image);
     co_return co_await std::move(boot);
   }
+  if (deps_.peers) (void)deps_.peers->offer(node, *image);  // made ready while the machine boots
   auto ram = restarts_.intoRam(node.name, note ? Restarts::Work::Begun : Restarts::Work::None);
   CO_TRY(wait, co_await std::move(ram));
   if (wait) co_return Outcome(*wait);
@@ -391,6 +395,7 @@ Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& co
     co_return Outcome(Blocked{fmt::format("{}; if what it holds may go: `muster wipe {} --reason …`", refused->why, node.name.str())});
   }
   for (auto& finding : mirrorFindings(node.name, std::get<std::string>(step), deps_.clock.now())) context.finding(std::move(finding));
+  if (deps_.peers) deps_.peers->dismiss(node.name);
   context.progress(1, "written; starting from the disk");
   auto boot = bootInstalled(node, *image);
   co_return co_await std::move(boot);

@@ -4,9 +4,12 @@
 #include "agent/protocol/gateway.h"
 #include "bmc/bmc.h"
 #include "lifecycle/phase.h"
+#include "provision/erase.h"
 #include "provision/image/image_store.h"
 #include "provision/netboot/netboot.h"
+#include "provision/peers/peer_service.h"
 
+#include <functional>
 #include <memory>
 
 namespace muster::provision {
@@ -22,8 +25,13 @@ struct ProvisionDeps {
   std::string controller_https_url;  ///< "https://10.20.0.1:8443": where installed agents call, and fetch drivers from
   std::string agent_ca_pem;          ///< what they trust there
   std::string signing_public_pem;    ///< whose signature on an image's index counts
+  PeerService* peers = nullptr;      ///< nullptr: every node fetches its image by HTTP alone
+  std::function<void(const NodeName&)> boot_ended = [](const NodeName&) {};  ///< the system that was started has called, or is given up
 };
 std::unique_ptr<lifecycle::Phase> makeProvisionPhase(ProvisionDeps deps);
+
+/// Erases disks that a person asked for.
+std::unique_ptr<Erasures> makeErasePhase(ProvisionDeps deps, lifecycle::Store& store);
 
 /// Mounts what profiles name under `storage`, and watches it.
 std::unique_ptr<lifecycle::Phase> makeStoragePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, Clock& clock);

@@ -14,10 +14,9 @@ namespace {
 
 std::string_view systemOf(Mode mode) { return mode == Mode::Ram ? "RAM OS" : "installed system"; }
 
-std::string adviceFor(Mode mode) {
-  return mode == Mode::Ram
-             ? "look at its console: does it boot from the NIC with the MAC of the inventory, and does it reach the controller?"
-             : "look at its console: does the firmware find the disk, and does the system reach the controller?";
+std::string adviceFor(Mode mode, const NodeName& node) {
+  return fmt::format("look at its console (`muster console {} --last`): {}, and does {} reach the controller?", node.str(),
+                     mode == Mode::Ram ? "does it boot from the NIC with the MAC of the inventory" : "does the firmware find the disk", mode == Mode::Ram ? "it" : "the system");
 }
 
 }  // namespace
@@ -50,7 +49,7 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work)
   if (stage.boots >= kMaxBoots) {
     forget(node);
     co_return fail(Error(ErrorCode::Timeout, fmt::format("the {} of {} did not call within {} s after each of {} restarts; {}",
-                                                         systemOf(mode), node.str(), kBootLimit.count(), kMaxBoots, adviceFor(mode)))
+                                                         systemOf(mode), node.str(), kBootLimit.count(), kMaxBoots, adviceFor(mode, node)))
                        .retryable(false));
   }
   auto power = restart(node, mode);

@@ -9,6 +9,7 @@
 #include "lifecycle/phase.h"
 #include "provision/netboot/netboot.h"
 
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -22,8 +23,9 @@ inline constexpr std::chrono::milliseconds kLookSoon{250}, kLookAgain{2000};
 
 class Restarts {
  public:
-  Restarts(bmc::BmcFleet& bmcs, agent::AgentGateway& agents, Netboot& netboot, Clock& clock)
-      : bmcs_(bmcs), agents_(agents), netboot_(netboot), clock_(clock), born_(clock.steady()) {}
+  Restarts(bmc::BmcFleet& bmcs, agent::AgentGateway& agents, Netboot& netboot, Clock& clock,
+           std::function<void(const NodeName&)> boot_ended = [](const NodeName&) {})
+      : bmcs_(bmcs), agents_(agents), netboot_(netboot), clock_(clock), boot_ended_(std::move(boot_ended)), born_(clock.steady()) {}
 
   /// Has the intent begun its work on the node (its operation is recorded)? Then a machine that is on and silent gets
   /// kBootLimit before its power is cut: it may be writing, or starting what was written. Else it gets kCallBack, or kRamCallBack.
@@ -35,7 +37,10 @@ class Restarts {
   /// Drives the node into the system on its disk, likewise.
   Async<std::optional<lifecycle::Again>> intoDisk(NodeName node, Work work);
   /// The stage is over; a later one starts to count anew.
-  void forget(const NodeName& node) { stages_.erase(node); }
+  void forget(const NodeName& node) {
+    const auto stage = stages_.extract(node);
+    if (!stage.empty() && stage.mapped().boots > 0) boot_ended_(node);
+  }
 
  private:
   /// One wait for one mode.
@@ -55,6 +60,7 @@ class Restarts {
   agent::AgentGateway& agents_;
   Netboot& netboot_;
   Clock& clock_;
+  std::function<void(const NodeName&)> boot_ended_;
   std::chrono::steady_clock::time_point born_;  ///< agents have been able to call since then
   std::map<NodeName, Stage> stages_;
 };

@@ -1,10 +1,9 @@
 #include "serve/server.h"
 
+#include "base/io/process.h"
 #include "base/log.h"
 
 #include <fmt/format.h>
-
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -23,15 +22,8 @@ constexpr std::size_t kAgentBodyBytes = 16u << 20;  ///< poll with task reports
 /// An agent holds one connection, and for a moment two when all come back after a failure of the network.
 constexpr std::size_t kAgentConnections = 65'536;
 
-constexpr rlim_t kDescriptors = 2 * kAgentConnections;  ///< with BMCs, files and the store
-
-/// A shell's soft limit is 1,024: a fleet would be refused one by one. The hard limit is the administrator's word.
-void raiseDescriptorLimit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kDescriptors) return;
-  limit.rlim_cur = std::min(limit.rlim_max, kDescriptors);
-  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) logWarning("serve", "the limit of open files stays as it is: {}", std::strerror(errno));
-}
+constexpr std::size_t kFewDescriptors = 8'192;
+constexpr std::size_t kDescriptors = 2 * kAgentConnections;  ///< with BMCs, files and the store
 
 class TwoListeners final : public Server {
  public:
@@ -60,7 +52,8 @@ Result<std::unique_ptr<io::HttpServer>> listen(const asio::any_io_executor& exec
 Result<std::unique_ptr<Server>> start(asio::any_io_executor executor, const inventory::Network& provisioning,
                                       const io::CertificateAuthority& ca, std::vector<io::Route> http_routes,
                                       std::vector<io::Route> https_routes) {
-  raiseDescriptorLimit();
+  if (const auto open = io::raiseDescriptorLimit(kDescriptors); open < kFewDescriptors)
+    logWarning("serve", "only {} files and connections may be open at once: raise the hard limit of open files (LimitNOFILE, ulimit -Hn)", open);
   io::ServerOptions options;
   options.address = provisioning.controller.str();
   options.port = kHttpPort;

@@ -43,7 +43,7 @@ json gatesOf(const inventory::Cluster& cluster, const inventory::Profile& profil
   return out;
 }
 
-constexpr std::array<std::string_view, 5> kBoundPrefixes{"hw.", "image", "firmware.", "driver.", "gate."};
+constexpr std::array<std::string_view, 6> kBoundPrefixes{"hw.", "image", "firmware.", "driver.", "storage.", "gate."};
 
 }  // namespace
 

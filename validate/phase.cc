@@ -59,6 +59,7 @@ class ValidatePhase final : public Phase {
       passed.push_back(facet);
     }
     if (passed.empty()) passed = before(subject, profile);
+    else addMounts(subject, profile, passed);  // a gate passed earlier says nothing about what is mounted now
     goals.push_back({{subject, FacetName(std::string(kCertificate))}, "valid:" + basis, Disruption::None, seconds(1), kCertificateDeadline, passed,
                      "a node needs a certificate for what it is now before it takes a job"});
     return goals;
@@ -119,7 +120,11 @@ class ValidatePhase final : public Phase {
     if (!profile.firmware.empty())
       for (const auto& component : cluster_.firmware.at(profile.firmware).components) needs.push_back({subject, FacetName("firmware." + component.name)});
     if (!profile.fabric.empty()) needs.push_back({subject, FacetName("fabric.ports")});
+    addMounts(subject, profile, needs);
     return needs;
+  }
+  static void addMounts(const Subject& subject, const inventory::Profile& profile, std::vector<FacetRef>& needs) {
+    for (const auto& name : profile.mounts) needs.push_back({subject, FacetName("storage." + name)});
   }
 
   Fact certificateFact(const Subject& subject) const {

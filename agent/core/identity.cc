@@ -1,5 +1,7 @@
 #include "agent/core/identity.h"
 
+#include "agent/core/tpm.h"
+#include "agent/protocol/attestation.h"
 #include "agent/protocol/json_reader.h"
 #include "base/io/files.h"
 #include "base/log.h"
@@ -8,6 +10,7 @@ namespace muster::agent {
 namespace {
 
 constexpr std::size_t kMaxPemBytes = 64u << 10;
+constexpr std::size_t kMaxTroubleBytes = 1000;
 
 std::filesystem::path fileOf(const AgentOptions& options) { return options.state_folder / "identity.json"; }
 
@@ -86,6 +89,46 @@ Result<Identity> accept(const AgentOptions& options, Identity identity, const En
   return complete;
 }
 
+/// The controller wants a proof by the TPM before it signs.
+bool asksForProof(const Result<io::HttpResponse>& response) {
+  if (!response || response->status != 403) return false;
+  const auto object = parseObject(response->body, kMaxTextBytes, "answer");
+  return object && object->value("attest", false);
+}
+
+/// What the TPM says to the challenge; what it cannot say is told too, so that it becomes a finding.
+AttestedRequest proofOf(Tpm& tpm, const AttestChallenge& challenge, AttestedRequest request) {
+  const auto secret = tpm.activate(challenge.id_object, challenge.encrypted_secret);
+  const auto quote = tpm.quote(challenge.pcrs, qualifyingData(challenge.nonce, request.csr_pem));
+  if (!secret || !quote) {
+    request.trouble = (secret ? quote.error() : secret.error()).str();
+    return request;
+  }
+  request.secret = *secret;
+  request.quote = quote->quote;
+  request.signature = quote->signature;
+  request.pcrs = quote->pcrs;
+  return request;
+}
+
+Async<io::HttpResponse> attest(AgentOptions options, std::string csr_pem, io::HttpClient& client) {
+  const auto tpm = makeTpmTools(options.state_folder / "tpm", options.tpm_tcti);
+  AttestedRequest proof{options.token.reveal(), options.mac, std::move(csr_pem), {}, {}, {}, {}, {}};
+  const auto keys = tpm->makeKeys();
+  if (keys) {
+    auto ask = client.send(postTo(options.url, "/agent/v1/attest", toJson(AttestRequest{options.token.reveal(), options.mac, keys->ek_public, keys->ek_certificate, keys->ak_public})));
+    auto response = co_await std::move(ask);
+    CO_TRY(body, bodyOf(response));
+    CO_TRY(challenge, parseAttestChallenge(body));
+    proof = proofOf(*tpm, challenge, std::move(proof));
+  } else {
+    proof.trouble = keys.error().str();
+  }
+  if (proof.trouble.size() > kMaxTroubleBytes) proof.trouble.resize(kMaxTroubleBytes);
+  auto show = client.send(postTo(options.url, "/agent/v1/attested", toJson(proof)));
+  co_return co_await std::move(show);
+}
+
 }  // namespace
 
 bool Identity::renewalDue(WallTime now) const {
@@ -144,6 +187,10 @@ Async<Identity> enrol(AgentOptions options, ClientFactory clients) {
   EnrolRequest request{options.token.reveal(), identity.csr_pem, options.mac};
   auto call = client->send(postTo(options.url, "/agent/v1/enrol", toJson(request)));
   auto response = co_await std::move(call);
+  if (asksForProof(response)) {
+    auto prove = attest(options, identity.csr_pem, *client);
+    response = co_await std::move(prove);
+  }
   CO_TRY(body, bodyOf(response));
   CO_TRY(answer, parseEnrolResponse(body));
   co_return accept(options, identity, answer);

@@ -23,6 +23,7 @@ struct AgentOptions {
   std::string image_digest;                 ///< (disk)
   std::filesystem::path root = "/";         ///< where the machine's files are; another folder in tests
   std::filesystem::path state_folder;       ///< RAM: /run/muster (memory); disk: /var/lib/muster
+  std::string tpm_tcti = "device:/dev/tpmrm0";  ///< how tpm2-tools reach the TPM
 };
 
 /// From /proc/cmdline: muster.url, muster.ca, muster.token, muster.mac, muster.node.

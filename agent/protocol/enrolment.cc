@@ -43,7 +43,7 @@ struct Enrolment::Record {
 };
 
 Enrolment::Enrolment(const inventory::Cluster& cluster, const io::CertificateAuthority& ca, lifecycle::Store& store, Clock& clock)
-    : ca_(ca), store_(store), clock_(clock) {
+    : ca_(ca), store_(store), clock_(clock), attestor_(cluster, store, clock) {
   for (const auto& node : cluster.nodes) {
     by_name_[node.name] = &node;
     by_mac_[node.mac] = &node;
@@ -73,8 +73,8 @@ bool Enrolment::mayBe(const inventory::Node& node, const std::string& remote_add
   return from && *from == node.address;
 }
 
-Result<EnrolResponse> Enrolment::enrol(const EnrolRequest& request, const std::string& remote_address) {
-  auto mac = Mac::parse(request.mac);
+Result<const inventory::Node*> Enrolment::callerOf(const std::string& told_mac, const std::string& remote_address) {
+  auto mac = Mac::parse(told_mac);
   if (!mac) return fail(ErrorCode::InvalidInput, "enrolment with a MAC that is none: " + mac.error().str());
   auto node = by_mac_.find(*mac);
   if (node == by_mac_.end()) {
@@ -84,26 +84,59 @@ Result<EnrolResponse> Enrolment::enrol(const EnrolRequest& request, const std::s
   if (!mayBe(*node->second, remote_address)) {
     return refuse(*node->second, fmt::format("{} showed a token, but its address is {}", remote_address, node->second->address.str()));
   }
-  return redeem(*node->second, request);
+  return node->second;
 }
 
-Result<EnrolResponse> Enrolment::redeem(const inventory::Node& node, const EnrolRequest& request) {
+Result<EnrolResponse> Enrolment::enrol(const EnrolRequest& request, const std::string& remote_address) {
+  TRY(node, callerOf(request.mac, remote_address));
+  return redeem(*node, request, nullptr);
+}
+
+bool Enrolment::mustAttest(const std::string& told_mac) const {
+  const auto mac = Mac::parse(told_mac);
+  const auto node = mac ? by_mac_.find(*mac) : by_mac_.end();
+  return node != by_mac_.end() && attestor_.policyOf(*node->second);
+}
+
+Result<AttestChallenge> Enrolment::challenge(const AttestRequest& request, const std::string& remote_address) {
+  TRY(node, callerOf(request.mac, remote_address));
+  TRY_OK(shown(*node, request.token));
+  auto challenge = attestor_.challenge(*node, request);
+  if (!challenge && challenge.error().code() != ErrorCode::InvalidInput) return refuse(*node, challenge.error().str());
+  return challenge;
+}
+
+Result<EnrolResponse> Enrolment::enrolAttested(const AttestedRequest& request, const std::string& remote_address) {
+  TRY(node, callerOf(request.mac, remote_address));
+  return redeem(*node, {request.token, request.csr_pem, request.mac}, &request);
+}
+
+Result<Enrolment::Record> Enrolment::shown(const inventory::Node& node, const std::string& token) {
   TRY(stored, store_.getValue(keyOf(node.name)));
   if (!stored) return refuse(node, "no token was issued for it");
   TRY(record, Record::parse(*stored));
-  if (!io::equalConstantTime(record.hash, hashOf(node.name, node.mac, request.token))) {
+  if (!io::equalConstantTime(record.hash, hashOf(node.name, node.mac, token))) {
     return refuse(node, "the token is not the one that was issued last for this node and MAC");
   }
   if (clock_.now() > record.expires) return refuse(node, "the token has expired at " + muster::toString(record.expires));
+  return record;
+}
+
+Result<EnrolResponse> Enrolment::redeem(const inventory::Node& node, const EnrolRequest& request, const AttestedRequest* proof) {
+  TRY(record, shown(node, request.token));
   std::string csr_hash = io::sha256Hex(request.csr_pem);
   if (record.used && record.csr_hash != csr_hash) return refuse(node, "the token was used before, with another key");
 
+  if (attestor_.policyOf(node)) {
+    if (!proof) return fail(ErrorCode::Denied, "this node must prove itself by its TPM");  // every boot begins so: no finding
+    if (const auto proved = attestor_.check(node, *proof); !proved) return refuse(node, proved.error().str());
+  }
   TRY(answer, sign(node.name, request.csr_pem, kAgentCertificateLifetime));  // before the token is burnt: a bad request costs nothing
   if (record.used) return answer;
   Record used = record;
   used.used = true;
   used.csr_hash = csr_hash;
-  TRY(ours, store_.exchangeValue(keyOf(node.name), *stored, used.str()));
+  TRY(ours, store_.exchangeValue(keyOf(node.name), record.str(), used.str()));
   if (!ours) return refuse(node, "the token was used by another machine at the same moment");
   logInfo("agent", "{} enrolled (MAC {})", node.name.str(), node.mac.str());
   return answer;

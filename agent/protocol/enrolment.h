@@ -6,6 +6,7 @@
 // answer was lost on the way) is answered again: only the holder of that key gains by it.
 #pragma once
 
+#include "agent/protocol/attestor.h"
 #include "agent/protocol/messages.h"
 #include "base/clock.h"
 #include "base/ids.h"
@@ -26,6 +27,11 @@ class Enrolment {
   Result<std::string> issueToken(const NodeName& node, const Mac& mac);
   /// Errors: InvalidInput (request), Denied with the reason (also left as a finding on the node)
   Result<EnrolResponse> enrol(const EnrolRequest& request, const std::string& remote_address);
+  /// Whether the node with this MAC must prove itself by its TPM: `enrol` would refuse it.
+  bool mustAttest(const std::string& mac) const;
+  /// The two steps of a proof (attestation.h). Errors: as enrol
+  Result<AttestChallenge> challenge(const AttestRequest& request, const std::string& remote_address);
+  Result<EnrolResponse> enrolAttested(const AttestedRequest& request, const std::string& remote_address);
   /// A certificate for the system being installed on this node, or the next one of its agent; the caller has proved to be its agent.
   Result<EnrolResponse> certify(const NodeName& node, const std::string& csr_pem);
   /// The installed agent called with this key: the one that may still renew once its certificate has expired.
@@ -40,13 +46,18 @@ class Enrolment {
   struct Record;
   /// Where muster hands out the addresses, a node calls from its own.
   bool mayBe(const inventory::Node& node, const std::string& remote_address) const;
-  Result<EnrolResponse> redeem(const inventory::Node& node, const EnrolRequest& request);
+  /// The node with this MAC, calling from where it may.
+  Result<const inventory::Node*> callerOf(const std::string& mac, const std::string& remote_address);
+  /// The node's record, when this is its token and may still be shown.
+  Result<Record> shown(const inventory::Node& node, const std::string& token);
+  Result<EnrolResponse> redeem(const inventory::Node& node, const EnrolRequest& request, const AttestedRequest* proof);
   Result<EnrolResponse> sign(const NodeName& node, const std::string& csr_pem, std::chrono::hours lifetime);
   tl::unexpected<Error> refuse(const inventory::Node& node, const std::string& why);
 
   const io::CertificateAuthority& ca_;
   lifecycle::Store& store_;
   Clock& clock_;
+  Attestor attestor_;
   bool leases_addresses_ = false;
   std::map<NodeName, const inventory::Node*> by_name_;
   std::map<Mac, const inventory::Node*> by_mac_;

@@ -50,6 +50,8 @@ class Gateway final : public GatewayServer {
 
  private:
   Task<io::ServerResponse> handleEnrol(io::ServerRequest request);
+  Task<io::ServerResponse> handleAttest(io::ServerRequest request);
+  Task<io::ServerResponse> handleAttested(io::ServerRequest request);
   Task<io::ServerResponse> handleCertificate(io::ServerRequest request);
   Task<io::ServerResponse> handlePoll(io::ServerRequest request);
   Async<PollResponse> poll(NodeName node, PollRequest request, std::string address);
@@ -71,6 +73,8 @@ class Gateway final : public GatewayServer {
 std::vector<io::Route> Gateway::routes() {
   return {
       {"POST", "/agent/v1/enrol", [this](io::ServerRequest request) { return handleEnrol(std::move(request)); }},
+      {"POST", "/agent/v1/attest", [this](io::ServerRequest request) { return handleAttest(std::move(request)); }},
+      {"POST", "/agent/v1/attested", [this](io::ServerRequest request) { return handleAttested(std::move(request)); }},
       {"POST", "/agent/v1/certificate", [this](io::ServerRequest request) { return handleCertificate(std::move(request)); }},
       {"POST", "/agent/v1/poll", [this](io::ServerRequest request) { return handlePoll(std::move(request)); }},
   };
@@ -91,6 +95,24 @@ Task<io::ServerResponse> Gateway::handleEnrol(io::ServerRequest request) {
   auto parsed = parseEnrolRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
   auto answer = enrolment_.enrol(*parsed, request.remote_address);
+  if (answer) co_return io::ServerResponse::json(200, toJson(*answer));
+  if (answer.error().code() == ErrorCode::Denied && enrolment_.mustAttest(parsed->mac))
+    co_return io::ServerResponse::json(403, nlohmann::json{{"error", answer.error().str()}, {"attest", true}}.dump());
+  co_return answerError(answer.error());
+}
+
+Task<io::ServerResponse> Gateway::handleAttest(io::ServerRequest request) {
+  auto parsed = parseAttestRequest(request.body);
+  if (!parsed) co_return answerError(parsed.error());
+  auto answer = enrolment_.challenge(*parsed, request.remote_address);
+  if (!answer) co_return answerError(answer.error());
+  co_return io::ServerResponse::json(200, toJson(*answer));
+}
+
+Task<io::ServerResponse> Gateway::handleAttested(io::ServerRequest request) {
+  auto parsed = parseAttestedRequest(request.body);
+  if (!parsed) co_return answerError(parsed.error());
+  auto answer = enrolment_.enrolAttested(*parsed, request.remote_address);
   if (!answer) co_return answerError(answer.error());
   co_return io::ServerResponse::json(200, toJson(*answer));
 }

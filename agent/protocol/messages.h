@@ -55,6 +55,7 @@ enum class TaskKind {
   Probe,          ///< params {probes: [..]}; result {probe: value}
   ResetGpu,       ///< params {gpus: [PCI address]}; result {reset: [PCI address]}; refused while anything uses them
   KernelLog,      ///< params {}; result {lines: [..]}: the end of what the kernel has said in this boot
+  EraseDisks,     ///< params EraseParams; result EraseReport (writer/erase.h). RAM OS only
   Storage         ///< params {files, packages, mount…, limits} (tasks/storage.cc); result {storage: value, read_mb_s, write_mb_s}
 };
 std::string_view toString(TaskKind kind);                 ///< "write-image"

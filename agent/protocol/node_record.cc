@@ -29,7 +29,7 @@ bool NodeRecord::busy() const {
 }
 
 Result<bool> NodeRecord::absorb(const NodeName& node, PollRequest request, const std::string& address, const Clock& clock) {
-  if (std::find(retired_boots.begin(), retired_boots.end(), request.boot_id) != retired_boots.end()) return false;
+  if (isOver(request)) return false;
   bool same_boot = state && state->boot_id == request.boot_id;
   if (same_boot && request.sequence <= last_sequence) return false;
 
@@ -76,7 +76,20 @@ Result<bool> NodeRecord::absorb(const NodeName& node, PollRequest request, const
   state->address = address;
   last_poll = clock.steady();
   last_sequence = request.sequence;
+  for (auto& boot : retired_boots) boot.heard = 0;
   return true;
+}
+
+/// Is the poll of a boot that is over? Which of two boots is the later one shows only by who goes on calling: the first poll of a
+/// machine that was reset at once can arrive after its next boot's.
+bool NodeRecord::isOver(const PollRequest& request) {
+  const auto boot = std::find_if(retired_boots.begin(), retired_boots.end(), [&](const auto& retired) { return retired.id == request.boot_id; });
+  if (boot == retired_boots.end()) return false;
+  if (request.sequence <= boot->last_sequence) return true;
+  boot->last_sequence = request.sequence;
+  if (++boot->heard < kPollsOfTheLiving) return true;
+  retired_boots.erase(boot);
+  return false;
 }
 
 /// A result that was acknowledged is listed without its text; the text is here already.
@@ -93,7 +106,7 @@ Result<void> NodeRecord::keepResults(std::vector<AgentTaskReport>& listed) const
 }
 
 void NodeRecord::retireBoot(const PollRequest& request) {
-  retired_boots.push_back(state->boot_id);
+  retired_boots.push_back({state->boot_id, last_sequence});
   if (retired_boots.size() > kMaxRetiredBoots) retired_boots.pop_front();
   for (const auto& task : waiting) {
     if (!findReport(request.reports, task.id)) lose(task.id, "the node was restarted before the task could start");

@@ -16,6 +16,7 @@ namespace muster::agent {
 inline constexpr std::size_t kMaxWaitingTasks = 32;   ///< submitted, not yet taken by the agent
 inline constexpr std::size_t kKeepFinished = 8;       ///< results that the agent is asked to keep; told once there are twice as many
 inline constexpr std::size_t kMaxRetiredBoots = 8;
+inline constexpr int kPollsOfTheLiving = 3;           ///< of a boot that was thought over; a dead one can have one or two under way
 
 struct NodeRecord {
   std::optional<AgentState> state;
@@ -23,7 +24,12 @@ struct NodeRecord {
   std::uint64_t last_sequence = 0;
   bool wants_answer = false;                           ///< the last poll told of a task's end that the agent must know to have been heard
   std::uint64_t polls = 0;                             ///< a newer poll ends the wait of an older one
-  std::deque<std::string> retired_boots;
+  struct RetiredBoot {
+    std::string id;
+    std::uint64_t last_sequence = 0;
+    int heard = 0;  ///< new polls since the present boot was last heard
+  };
+  std::deque<RetiredBoot> retired_boots;
   std::vector<AgentTask> waiting;                      ///< handed over with every answer until the agent lists them
   std::vector<AgentTaskReport> reports;                ///< as the agent listed them, in its order
   std::map<std::string, AgentTaskReport> lost;         ///< started by an agent that no longer knows them
@@ -42,6 +48,7 @@ struct NodeRecord {
   std::vector<std::string> takeForgettable();
 
  private:
+  bool isOver(const PollRequest& request);
   void retireBoot(const PollRequest& request);
   void lose(const std::string& id, std::string why);
   Result<void> keepResults(std::vector<AgentTaskReport>& reports) const;

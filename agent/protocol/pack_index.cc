@@ -3,7 +3,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+// The library's code itself: nothing to carry into the RAM OS.
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
+#include <array>
+#include <charconv>
 
 namespace muster::agent {
 
@@ -11,7 +17,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t kHashHexChars = 64;
+constexpr std::size_t kHashHexChars = 64, kQuickHexChars = 16;
 
 tl::unexpected<Error> corrupt(std::string text) { return fail(ErrorCode::Corrupt, "image index: " + std::move(text)); }
 
@@ -20,13 +26,23 @@ bool isHash(const std::string& text) {
          std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
+constexpr std::array kKinds{PackKind::RootFs, PackKind::Disk};
+
 json asJson(const PackIndex& index) {
   json chunks = json::array();
-  for (const PackChunk& chunk : index.chunks)
-    chunks.push_back({{"offset", chunk.offset}, {"length", chunk.length}, {"sha256", chunk.sha256}, {"zero", chunk.zero}});
-  return {{"format", kPackFormat},         {"name", index.name},           {"size_bytes", index.size_bytes},
-          {"chunk_bytes", index.chunk_bytes}, {"pack_bytes", index.pack_bytes}, {"pack_sha256", index.pack_sha256},
-          {"chunks", std::move(chunks)},   {"root_fs", index.root_fs}};
+  for (const PackChunk& chunk : index.chunks) {
+    json entry{{"offset", chunk.offset}, {"length", chunk.length}, {"sha256", chunk.sha256}, {"zero", chunk.zero}};
+    if (index.format > 1 && !chunk.zero) {
+      entry["packed"] = chunk.packed_sha256;
+      entry["quick"] = fmt::format("{:016x}", chunk.quick);
+    }
+    chunks.push_back(std::move(entry));
+  }
+  json object{{"format", index.format > 1 ? kPackFormat : kFirstPackFormat}, {"name", index.name}, {"size_bytes", index.size_bytes},
+              {"chunk_bytes", index.chunk_bytes}, {"pack_bytes", index.pack_bytes}, {"pack_sha256", index.pack_sha256},
+              {"chunks", std::move(chunks)}, {"root_fs", index.root_fs}};
+  if (index.format > 1) object["kind"] = toString(index.kind);
+  return object;
 }
 
 /// A member of the right type; json's exceptions end here.
@@ -44,20 +60,46 @@ Result<T> member(const json& object, const char* key) {
   return found->get<T>();
 }
 
-Result<PackChunk> chunkFrom(const json& object) {
+Result<std::uint64_t> quickFrom(const std::string& text) {
+  std::uint64_t quick = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), quick, 16);
+  if (text.size() != kQuickHexChars || error != std::errc() || end != text.data() + text.size()) return corrupt("\"quick\" is not 16 hex digits");
+  return quick;
+}
+
+Result<PackKind> kindFrom(const std::string& text) {
+  for (const PackKind kind : kKinds)
+    if (text == toString(kind)) return kind;
+  return corrupt(fmt::format("kind \"{}\" is not known", text));
+}
+
+Result<PackChunk> chunkFrom(const json& object, int format) {
   if (!object.is_object()) return corrupt("a chunk is not an object");
-  PackChunk chunk;
   TRY(offset, member<std::uint64_t>(object, "offset"));
   TRY(length, member<std::uint64_t>(object, "length"));
   TRY(sha256, member<std::string>(object, "sha256"));
   TRY(zero, member<bool>(object, "zero"));
-  return PackChunk{offset, length, std::move(sha256), zero};
+  PackChunk chunk{offset, length, std::move(sha256), zero};
+  if (format == 1 || zero) return chunk;
+  TRY(packed, member<std::string>(object, "packed"));
+  TRY(quick_text, member<std::string>(object, "quick"));
+  TRY(quick, quickFrom(quick_text));
+  chunk.packed_sha256 = std::move(packed);
+  chunk.quick = quick;
+  return chunk;
 }
 
 Result<PackIndex> indexFrom(const json& object) {
   TRY(format, member<std::string>(object, "format"));
-  if (format != kPackFormat) return corrupt(fmt::format("format is \"{}\", this muster reads \"{}\"", format, kPackFormat));
+  if (format != kPackFormat && format != kFirstPackFormat)
+    return corrupt(fmt::format("format is \"{}\", this muster reads \"{}\" and \"{}\"", format, kPackFormat, kFirstPackFormat));
   PackIndex index;
+  index.format = format == kPackFormat ? 2 : 1;
+  if (index.format > 1) {
+    TRY(kind_text, member<std::string>(object, "kind"));
+    TRY(kind, kindFrom(kind_text));
+    index.kind = kind;
+  }
   TRY(name, member<std::string>(object, "name"));
   TRY(root_fs, member<std::string>(object, "root_fs"));
   TRY(size_bytes, member<std::uint64_t>(object, "size_bytes"));
@@ -74,13 +116,23 @@ Result<PackIndex> indexFrom(const json& object) {
   if (chunks == object.end() || !chunks->is_array()) return corrupt("\"chunks\" is not a list");
   index.chunks.reserve(chunks->size());
   for (const json& entry : *chunks) {
-    TRY(chunk, chunkFrom(entry));
+    TRY(chunk, chunkFrom(entry, index.format));
     index.chunks.push_back(std::move(chunk));
   }
   return index;
 }
 
 }  // namespace
+
+std::string_view toString(PackKind kind) {
+  switch (kind) {
+    case PackKind::RootFs: return "rootfs";
+    case PackKind::Disk: return "disk";
+  }
+  return "";
+}
+
+std::uint64_t quickSum(std::string_view data) { return XXH3_64bits(data.data(), data.size()); }
 
 std::uint64_t PackIndex::rawBytes(std::size_t chunk) const {
   const std::uint64_t start = chunk * chunk_bytes;
@@ -134,6 +186,7 @@ Result<void> checkIndex(const PackIndex& index) {
   for (std::size_t i = 0; i < index.chunks.size(); ++i) {
     const PackChunk& chunk = index.chunks[i];
     if (!isHash(chunk.sha256)) return corrupt(fmt::format("chunk {}: \"sha256\" is not a SHA-256", i));
+    if (index.format > 1 && !chunk.zero && !isHash(chunk.packed_sha256)) return corrupt(fmt::format("chunk {}: \"packed\" is not a SHA-256", i));
     if (chunk.zero ? chunk.length != 0 : (chunk.length == 0 || chunk.length > index.chunk_bytes + (index.chunk_bytes >> 4) + 1024))
       return corrupt(fmt::format("chunk {}: a length of {} bytes is not possible", i, chunk.length));
     if (chunk.offset != end) return corrupt(fmt::format("chunk {}: starts at {} instead of {}", i, chunk.offset, end));

@@ -1,9 +1,12 @@
 // The pack: one file system image as independently compressed chunks, and the signed index that describes it.
 // The image store writes packs, the disk writer reads them; this header is all that they share. docs/adr/0006-pack-format.md
 //
-//   index.json  {"chunk_bytes","chunks":[{"length","offset","sha256","zero"}],"format":"muster-pack/1","name",
+//   index.json  {"chunk_bytes","chunks":[{"length","offset","packed","quick","sha256","zero"}],"format":"muster-pack/2","kind","name",
 //                "pack_bytes","pack_sha256","root_fs","size_bytes"} + "signature"
 //   pack        the chunks that are not zero, one zstd frame each, in order, without gaps
+//
+// "packed" is the SHA-256 of the stored bytes: who writes a chunk hashes a third of what it has unpacked. "quick" is the XXH3 of the raw
+// chunk: against faults of memory and disks, never against people. Format 1 had neither, nor "kind"; it is still read. docs/adr/0024
 //
 // Canonical JSON is the object without "signature", keys sorted, no white space. `digest` is its SHA-256 and names the image.
 #pragma once
@@ -18,24 +21,32 @@
 
 namespace muster::agent {
 
-inline constexpr std::string_view kPackFormat = "muster-pack/1";
+inline constexpr std::string_view kPackFormat = "muster-pack/2", kFirstPackFormat = "muster-pack/1";
 inline constexpr std::uint64_t kPackChunkBytes = 1u << 20;           ///< raw size of a chunk that muster makes
 inline constexpr std::uint64_t kMaxPackChunkBytes = 16u << 20;       ///< largest raw chunk that a reader accepts
 inline constexpr std::uint64_t kMaxImageBytes = 1ull << 40;          ///< 1 TiB of file system
-inline constexpr std::size_t kMaxIndexBytes = 192u << 20;            ///< of index.json
+inline constexpr std::size_t kMaxIndexBytes = 288u << 20;            ///< of index.json
 
 struct PackChunk {
   std::uint64_t offset = 0;   ///< of the compressed chunk in the pack, bytes
   std::uint64_t length = 0;   ///< compressed, bytes; 0 for a zero chunk
   std::string sha256;         ///< of the raw chunk, hex
   bool zero = false;          ///< all bytes are zero; nothing is stored
+  std::string packed_sha256 = {};  ///< of the stored bytes, hex; empty for a zero chunk and in format 1
+  std::uint64_t quick = 0;    ///< quickSum of the raw chunk; 0 for a zero chunk and in format 1
 
   friend bool operator==(const PackChunk&, const PackChunk&) = default;
 };
 
+/// What the raw bytes are: a root file system, or a whole disk with its partition table.
+enum class PackKind { RootFs, Disk };
+std::string_view toString(PackKind kind);  ///< "rootfs", "disk"
+
 struct PackIndex {
+  int format = 2;
+  PackKind kind = PackKind::RootFs;
   std::string name;
-  std::string root_fs = "ext4";
+  std::string root_fs = "ext4";   ///< of a root file system; of another kind empty
   std::uint64_t size_bytes = 0;   ///< of the file system
   std::uint64_t chunk_bytes = kPackChunkBytes;
   std::uint64_t pack_bytes = 0;
@@ -45,6 +56,9 @@ struct PackIndex {
   std::uint64_t rawBytes(std::size_t chunk) const;
   friend bool operator==(const PackIndex&, const PackIndex&) = default;
 };
+
+/// XXH3, 64 bits.
+std::uint64_t quickSum(std::string_view data);
 
 std::string canonicalJson(const PackIndex& index);
 std::string digestOf(const PackIndex& index);

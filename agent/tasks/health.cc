@@ -1,4 +1,5 @@
 #include "agent/tasks/health.h"
+#include "agent/tasks/sysfs.h"
 
 #include "agent/protocol/json_reader.h"
 #include "base/io/files.h"
@@ -15,7 +16,6 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kToolLimit{10};
-constexpr std::size_t kMaxSysfsBytes = 64u << 10;
 constexpr std::size_t kMaxMountsBytes = 1u << 20;
 constexpr int kWornPercent = 100;
 constexpr const char* kBootId = "proc/sys/kernel/random/boot_id";

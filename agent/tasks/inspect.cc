@@ -2,6 +2,7 @@
 #include "agent/protocol/json_reader.h"
 #include "agent/tasks/lldp.h"
 #include "agent/tasks/parts.h"
+#include "agent/tasks/sysfs.h"
 #include "agent/tasks/tasks.h"
 #include "base/io/files.h"
 
@@ -14,7 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxSysfsBytes = 64u << 10;
 constexpr std::uint64_t kSectorBytes = 512;  ///< of /sys/block/*/size, whatever the device's own sector is
 constexpr std::chrono::seconds kGpuLimit{30};
 constexpr std::uint64_t kMaxLldpSeconds = 60;
@@ -36,14 +36,6 @@ std::string line(const fs::path& path) {
   if (!fs::exists(path, error)) return {};
   auto text = io::readFile(path, kMaxSysfsBytes);
   return text ? trimmed(*text) : std::string();
-}
-
-std::vector<fs::path> childrenOf(const fs::path& folder) {
-  std::vector<fs::path> children;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) children.push_back(entry.path());
-  std::sort(children.begin(), children.end());
-  return children;
 }
 
 std::string driverOf(const fs::path& device) {

@@ -1,5 +1,6 @@
 #include "agent/tasks/parts.h"
 
+#include "agent/tasks/sysfs.h"
 #include "base/io/files.h"
 
 #include <fmt/format.h>
@@ -20,7 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxSysfsBytes = 64u << 10;
 constexpr std::size_t kMaxSmbiosBytes = 1u << 20;
 constexpr std::uint8_t kMemoryDevice = 17, kEndOfTable = 127;
 constexpr std::size_t kHeaderBytes = 4;
@@ -66,14 +66,6 @@ std::string line(const fs::path& path) {
   if (!fs::exists(path, error)) return {};
   const auto text = io::readFile(path, kMaxSysfsBytes);
   return text ? clean(text->substr(0, text->find('\n'))) : std::string();
-}
-
-std::vector<fs::path> childrenOf(const fs::path& folder) {
-  std::vector<fs::path> children;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) children.push_back(entry.path());
-  std::sort(children.begin(), children.end());
-  return children;
 }
 
 std::string pciOf(const fs::path& device) {

@@ -3,6 +3,7 @@
 #include "agent/tasks/os_settings.h"
 #include "agent/tasks/parts.h"
 #include "agent/tasks/storage.h"
+#include "agent/tasks/sysfs.h"
 #include "agent/tasks/tasks.h"
 #include "base/io/files.h"
 
@@ -12,7 +13,6 @@ namespace muster::agent {
 namespace {
 
 constexpr std::chrono::seconds kProbeLimit{10};
-constexpr std::size_t kMaxSysfsBytes = 64u << 10;
 constexpr std::string_view kNameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+-_";
 
 bool isName(std::string_view text) {

@@ -1,5 +1,6 @@
 #include "agent/tasks/write_image.h"
 
+#include "agent/peers/peer_client.h"
 #include "agent/writer/writer.h"
 
 namespace muster::agent {
@@ -13,14 +14,47 @@ Async<InstalledIdentity> identityFor(Certify certify, std::string hostname) {
   co_return InstalledIdentity{made.key_pem, answer.certificate_pem};
 }
 
+constexpr const char* kPeerProgram = "muster-peer";  ///< beside the agent
+
+/// Nullptr where the task names no peers.
+Result<std::unique_ptr<PeerSource>> peersOf(const TaskTools& tools, const nlohmann::json& task, const WriteImageParams& params) {
+  TRY(peers, parsePeerParams(task));
+  if (!peers) return std::unique_ptr<PeerSource>();
+  std::vector<std::string> urls{params.pack_url};
+  urls.insert(urls.end(), params.mirror_urls.begin(), params.mirror_urls.end());
+  PeerOptions options;
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink(tools.self, error);
+  options.swarm.program = (error ? tools.self : self).parent_path() / kPeerProgram;
+  return std::make_unique<PeerSource>(std::move(*peers), std::move(urls), std::move(options), tools.processes, tools.clock, [] { return io::makeHttpClient(); });
+}
+
+nlohmann::json describe(const PeerReport& report) {
+  return {{"joined", report.joined},
+          {"why_not", report.why_not},
+          {"served_bytes", report.served_bytes},
+          {"asked_servers_bytes", report.asked_servers_bytes},
+          {"shared_bytes", report.shared_bytes},
+          {"from_peers_bytes", report.standing.from_peers},
+          {"uploaded_bytes", report.standing.uploaded},
+          {"wrong_pieces", report.standing.wrong_pieces},
+          {"banned_peers", report.standing.banned},
+          {"liars", report.liars}};
+}
+
 Async<nlohmann::json> write(TaskTools tools, Certify certify, nlohmann::json json, TaskContextPtr context) {
   CO_TRY(params, parseWriteImageParams(json.dump()));
-  WriterDeps deps{[] { return io::makeHttpClient(); }, tools.workers, tools.clock,
+  CO_TRY(peers, peersOf(tools, json, params));
+  auto* source = peers.get();
+  WriterDeps deps{[source] { return source ? source->client() : io::makeHttpClient(); }, tools.workers, tools.clock,
                   [certify, hostname = params.hostname] { return identityFor(certify, hostname); },
                   [context](double fraction, const std::string& text) { context->progress(fraction, text); }, tools.provisioning_mac};
+  if (source) deps.looked = [source](const PackIndex& index, const std::vector<char>& right) { source->looked(index, right); };
   auto work = writeImage(params, std::move(deps), context->deadline());
   CO_TRY(report, co_await std::move(work));
-  co_return nlohmann::json::parse(report.json());
+  auto result = nlohmann::json::parse(report.json());
+  if (source) result["peers"] = describe(source->report());
+  co_return result;
 }
 
 }  // namespace

@@ -1,15 +1,14 @@
 #include "agent/writer/chunk_writer.h"
 
+#include "agent/writer/look.h"
+#include "agent/writer/read_back.h"
+
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <fmt/format.h>
 #include <zstd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <bit>
-#include <cstring>
 #include <mutex>
-#include <thread>
 
 namespace muster::agent {
 
@@ -20,9 +19,6 @@ constexpr std::chrono::seconds kRequestTimeoutBesideOthers{15};  ///< when anoth
 constexpr std::size_t kBodySlackBytes = 64u << 10;   ///< an error page instead of chunks may be this long
 constexpr std::size_t kMaxZeroRunChunks = 256;       ///< zeroed in one go; bounds how long one step is silent
 constexpr std::size_t kMaxGroupChunks = 64;
-constexpr std::uint64_t kReaders = 24;                         ///< that look at what the disk holds; more bring nothing on an NVMe
-constexpr std::uint64_t kLookWindowBytes = 32u << 20;
-constexpr std::size_t kLookChunks = 512;             ///< between two words of progress
 
 /// Chunks [first, last): all zero, or stored one after the other in the pack.
 struct Group {
@@ -33,7 +29,6 @@ struct Group {
 /// What became of a group whose bytes were here.
 struct Applied {
   std::size_t next = 0;               ///< first chunk that is not on the target yet
-  std::uint64_t raw_bytes = 0;
   std::optional<Error> error;         ///< why `next` is not the end
   bool corrupt_chunk = false;         ///< fetching again may help
 };
@@ -50,29 +45,19 @@ struct Fault {
   Mirrors::Fault kind;
 };
 
-/// As many as fit into the window, with chunks of any size.
-std::uint64_t readersFor(const PackIndex& index) { return std::clamp<std::uint64_t>(kLookWindowBytes / index.chunk_bytes, 1, kReaders); }
-
 std::vector<std::string> allUrls(const ChunkJob& job) {
   std::vector<std::string> urls = job.mirror_urls;
   urls.insert(urls.begin(), job.pack_url);
   return urls;
 }
 
-bool allZero(std::string_view data) {
-  return data.empty() || (data[0] == 0 && std::memcmp(data.data(), data.data() + 1, data.size() - 1) == 0);
-}
+std::uint64_t runBytes(const PackIndex& index) { return std::max(kRunBytes / index.chunk_bytes, std::uint64_t(1)) * index.chunk_bytes; }
 
-bool chunkIsRight(const PackIndex& index, std::size_t chunk, std::string_view raw) {
-  if (index.chunks[chunk].zero) return allZero(raw);
-  return !allZero(raw) && io::sha256Hex(raw) == index.chunks[chunk].sha256;
-}
-
-/// Shared by the lanes of one job. Everything but `apply`, `look` and `zeroOut` runs on the control thread.
+/// Shared by the lanes of one job. Everything but `apply`, `look`, `zeroOut` and what they call runs on the control thread.
 class Writer {
  public:
   explicit Writer(ChunkJob job)
-      : job_(std::move(job)), mirrors_(allUrls(job_)), sums_(job_.index.chunks.size()), right_(job_.index.chunks.size(), 0), end_(job_.clock.steady() + job_.deadline) {}
+      : job_(std::move(job)), mirrors_(allUrls(job_)), read_back_(job_.index, job_.target), right_(job_.index.chunks.size(), 0), end_(job_.clock.steady() + job_.deadline) {}
 
   Async<ChunkReport> run() {
     if (job_.target.sizeBytes() < job_.index.size_bytes)
@@ -82,26 +67,23 @@ class Writer {
       auto looking = lookAtAll();
       CO_TRY_OK(co_await std::move(looking));
     }
+    if (job_.looked) job_.looked(job_.index, right_);
     using namespace asio::experimental::awaitable_operators;
-    static_assert(kLanes == 3);
-    auto lanes = lane() && lane() && lane();
-    auto [a, b, c] = co_await std::move(lanes);
+    static_assert(kLanes == 4);
+    auto lanes = lane() && lane() && lane() && lane();
+    auto [a, b, c, d] = co_await std::move(lanes);
     report_.dropped_mirrors = mirrors_.dropped();
     if (first_error_) co_return fail(std::move(*first_error_));
-    for (auto* result : {&a, &b, &c})
+    for (auto* result : {&a, &b, &c, &d})
       if (!*result) co_return fail(std::move(*result).error());
     co_return report_;
   }
 
   Async<> verify() {
-    using namespace asio::experimental::awaitable_operators;
     auto flushing = inPool([this] { return job_.target.flush(); });
     CO_TRY_OK(co_await std::move(flushing));
-    auto parts = verifyPart(0) && verifyPart(1) && verifyPart(2);
-    auto [a, b, c] = co_await std::move(parts);
-    for (auto* result : {&a, &b, &c})
-      if (!*result) co_return fail(std::move(*result).error());
-    co_return Result<void>();
+    auto reading = inPool([this] { return read_back_.finish(); });
+    co_return co_await std::move(reading);
   }
 
  private:
@@ -117,10 +99,6 @@ class Writer {
       bytes += chunks[group.last++].length;
     next_ = group.last;
     return group;
-  }
-
-  Async<> verifyPart(std::size_t part) {
-    return inPool([this, part] { return sums_.verify(job_.index, job_.target, part, kLanes); });
   }
 
   /// The connections of one lane, one a mirror.
@@ -159,54 +137,26 @@ class Writer {
     const std::uint64_t start = group.first * job_.index.chunk_bytes;
     const std::uint64_t end = (group.last - 1) * job_.index.chunk_bytes + job_.index.rawBytes(group.last - 1);
     TRY_OK(job_.target.zero(start, end - start));
-    for (std::size_t i = group.first; i < group.last; ++i) sums_.rememberZero(i);
+    for (std::size_t i = group.first; i < group.last; ++i) read_back_.rememberZero(i);
     count(end - start, 0);
     return {};
   }
 
-  /// Finds out what the disk holds already, before anything is fetched. Disks answer many questions at once much faster than one
-  /// after the other, so there are more readers than lanes.
+  /// Finds out what the disk holds already, before anything is fetched.
   Async<> lookAtAll() {
-    for (std::size_t first = 0; first < job_.index.chunks.size(); first += kLookChunks) {
-      auto looking = inPool([this, first] { return look(first, std::min(first + kLookChunks, job_.index.chunks.size())); });
-      CO_TRY_OK(co_await std::move(looking));
-      say("looking at what the disk holds");
-    }
-    co_return Result<void>();
+    auto home = co_await asio::this_coro::executor;
+    auto looking = inPool([this, home] { return look(home); });
+    co_return co_await std::move(looking);
   }
 
-  Result<void> look(std::size_t first, std::size_t last) {
-    const std::uint64_t count_of_readers = readersFor(job_.index);
-    const Held held(*this, count_of_readers * job_.index.chunk_bytes);
-    std::atomic<std::size_t> next = first;
-    std::mutex mutex;
-    std::optional<Error> error;
-    const auto read = [&] {
-      AlignedBuffer raw(job_.index.chunk_bytes);
-      for (std::size_t i = next++; i < last; i = next++) {
-        raw.resize(job_.index.rawBytes(i));
-        if (auto done = job_.target.read(i * job_.index.chunk_bytes, raw.span()); !done) {
-          const std::lock_guard guard(mutex);
-          error = std::move(done).error();
-          return;
-        }
-        judgeHeld(i, raw.view());
-      }
+  Result<void> look(const asio::any_io_executor& home) {
+    const Held held(*this, readersFor(job_.index) * job_.index.chunk_bytes);
+    const auto right = [this](std::size_t chunk, std::string_view raw) {
+      right_[chunk] = 1;
+      if (!job_.target.readsMedium()) job_.index.chunks[chunk].zero ? read_back_.rememberZero(chunk) : read_back_.remember(chunk, raw, quickSum(raw));
+      count(0, raw.size());
     };
-    {
-      std::vector<std::jthread> readers;
-      for (std::uint64_t i = 1; i < count_of_readers; ++i) readers.emplace_back(read);
-      read();
-    }
-    if (error) return fail(std::move(*error));
-    return {};
-  }
-
-  void judgeHeld(std::size_t chunk, std::string_view raw) {
-    if (!chunkIsRight(job_.index, chunk, raw)) return;
-    right_[chunk] = 1;
-    if (!job_.target.readsMedium()) job_.index.chunks[chunk].zero ? sums_.rememberZero(chunk) : sums_.remember(chunk, raw);
-    count(0, raw.size());
+    return lookAtDisk(job_.index, job_.target, right, [this, &home](std::size_t) { asio::post(home, [this] { say("looking at what the disk holds"); }); });
   }
 
   /// Fetches and writes [first, last). A chunk that arrives wrong is fetched again: from another mirror as long as there is one, from
@@ -236,31 +186,64 @@ class Writer {
 
   /// In the pool. Nothing is written that was not verified.
   Applied apply(std::size_t first, std::size_t last, const Fetched& fetched) {
-    const std::string& bytes = fetched.bytes;
-    Applied applied{first, 0, std::nullopt, false};
+    Applied applied{first, std::nullopt, false};
     const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(), ZSTD_freeDCtx);
-    const Held held(*this, job_.index.chunk_bytes);
-    AlignedBuffer raw(job_.index.chunk_bytes);
-    for (; applied.next < last; ++applied.next) {
-      const std::size_t i = applied.next;
-      const PackChunk& chunk = job_.index.chunks[i];
-      const std::size_t wanted = job_.index.rawBytes(i);
-      raw.resize(wanted);
-      const std::size_t size =
-          ZSTD_decompressDCtx(context.get(), raw.data(), wanted, bytes.data() + (chunk.offset - job_.index.chunks[first].offset), chunk.length);
-      if (ZSTD_isError(size) || size != wanted || io::sha256Hex(raw.view()) != chunk.sha256) {
-        applied.error = Error(ErrorCode::Corrupt, fmt::format("chunk {} of the image is corrupt as it arrives from {}", i, mirrors_.url(fetched.mirror)));
-        applied.corrupt_chunk = true;
-        return applied;
-      }
-      if (auto written = job_.target.write(i * job_.index.chunk_bytes, raw.view()); !written) {
+    const Held held(*this, runBytes(job_.index));
+    AlignedBuffer run(runBytes(job_.index));
+    while (applied.next < last && !applied.error) {
+      const std::size_t begin = applied.next, end = unpackRun(context.get(), first, last, fetched, run, applied);
+      if (begin == end) break;
+      if (auto written = writeRun(begin, end, run); !written) {
         applied.error = std::move(written).error();
-        return applied;
+        applied.corrupt_chunk = false;
+        break;
       }
-      sums_.remember(i, raw.view());
-      count(wanted, 0);
+      applied.next = end;
     }
     return applied;
+  }
+
+  /// Unpacks from applied.next on, as much as fits into `run`. The first chunk that is not in it.
+  std::size_t unpackRun(ZSTD_DCtx* context, std::size_t first, std::size_t last, const Fetched& fetched, AlignedBuffer& run, Applied& applied) {
+    std::size_t i = applied.next, filled = 0;
+    for (; i < last && filled + job_.index.chunk_bytes <= runBytes(job_.index); ++i) {
+      const PackChunk& chunk = job_.index.chunks[i];
+      const std::string_view packed(fetched.bytes.data() + (chunk.offset - job_.index.chunks[first].offset), chunk.length);
+      const std::size_t size = job_.index.rawBytes(i);
+      run.resize(filled + size);
+      if (!unpack(context, i, packed, run.span().subspan(filled, size))) {
+        applied.error = Error(ErrorCode::Corrupt, fmt::format("chunk {} of the image is corrupt as it arrives from {}", i, mirrors_.url(fetched.mirror)));
+        applied.corrupt_chunk = true;
+        run.resize(filled);
+        break;
+      }
+      filled += size;
+    }
+    return i;
+  }
+
+  /// Whether the bytes are the chunk that was signed. With the digest of what is stored only that has to be hashed slowly; what comes
+  /// out of it can then differ only by a fault of this machine, which the quick sum finds.
+  bool unpack(ZSTD_DCtx* context, std::size_t chunk, std::string_view packed, std::span<char> raw) const {
+    const PackChunk& wanted = job_.index.chunks[chunk];
+    if (job_.index.format > 1 && io::sha256Hex(packed) != wanted.packed_sha256) return false;
+    const std::size_t size = ZSTD_decompressDCtx(context, raw.data(), raw.size(), packed.data(), packed.size());
+    if (ZSTD_isError(size) || size != raw.size()) return false;
+    const std::string_view bytes(raw.data(), raw.size());
+    return job_.index.format > 1 ? quickSum(bytes) == wanted.quick : io::sha256Hex(bytes) == wanted.sha256;
+  }
+
+  /// Chunks [begin, end), which lie in `run`. Also tells what was found of chunks that were read back meanwhile.
+  Result<void> writeRun(std::size_t begin, std::size_t end, AlignedBuffer& run) {
+    TRY_OK(job_.target.write(begin * job_.index.chunk_bytes, run.view()));
+    std::size_t at = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::string_view raw = run.view().substr(at, job_.index.rawBytes(i));
+      read_back_.remember(i, raw, job_.index.format > 1 ? job_.index.chunks[i].quick : quickSum(raw));
+      at += raw.size();
+    }
+    count(at, 0);
+    return read_back_.soFar();
   }
 
   /// One range of the pack, of whichever mirror; asks again with growing pauses until the deadline, since the network may be cut or
@@ -371,7 +354,7 @@ class Writer {
 
   ChunkJob job_;
   Mirrors mirrors_;
-  ReadBack sums_;
+  ReadBack read_back_;
   std::vector<char> right_;  ///< by chunk: the disk held it before; written by the readers, each its own
   std::chrono::steady_clock::time_point end_;
   std::size_t next_ = 0;
@@ -385,37 +368,8 @@ class Writer {
 }  // namespace
 
 std::uint64_t windowBytes(const PackIndex& index) {
-  const std::uint64_t writing = kLanes * (std::max<std::uint64_t>(kGroupBytes, index.chunk_bytes + (index.chunk_bytes >> 4) + 1024) + index.chunk_bytes);
-  return std::max(writing, readersFor(index) * index.chunk_bytes);
-}
-
-std::uint64_t ReadBack::checksum(std::string_view data) {
-  constexpr std::uint64_t kPrime = 0x9E3779B97F4A7C15ull;
-  std::uint64_t lane[4] = {1, 2, 3, 4};
-  std::size_t at = 0;
-  for (; at + sizeof(lane) <= data.size(); at += sizeof(lane)) {
-    std::uint64_t word[4];
-    std::memcpy(word, data.data() + at, sizeof(word));
-    for (int i = 0; i < 4; ++i) lane[i] = std::rotl((lane[i] ^ word[i]) * kPrime, 29);
-  }
-  std::uint64_t sum = data.size();
-  for (; at < data.size(); ++at) sum = (sum ^ static_cast<unsigned char>(data[at])) * kPrime;
-  for (const std::uint64_t value : lane) sum = std::rotl((sum ^ value) * kPrime, 31);
-  return sum;
-}
-
-Result<void> ReadBack::verify(const PackIndex& index, BlockTarget& target, std::size_t first, std::size_t step) const {
-  AlignedBuffer raw(index.chunk_bytes);
-  for (std::size_t i = first; i < index.chunks.size(); i += step) {
-    if (!expected_[i].wanted) continue;
-    raw.resize(index.rawBytes(i));
-    const std::uint64_t offset = i * index.chunk_bytes;
-    TRY_OK(target.read(offset, raw.span()));
-    if (index.chunks[i].zero ? !allZero(raw.view()) : checksum(raw.view()) != expected_[i].sum)
-      return fail(ErrorCode::Corrupt, fmt::format("the disk does not hold what was written to it (bytes {} to {} of the file system differ when read back): "
-                                                  "replace the disk", offset, offset + raw.size()));
-  }
-  return {};
+  const std::uint64_t writing = kLanes * (std::max<std::uint64_t>(kGroupBytes, index.chunk_bytes + (index.chunk_bytes >> 4) + 1024) + runBytes(index));
+  return std::max(writing + kReadBackThreads * index.chunk_bytes, readersFor(index) * index.chunk_bytes);
 }
 
 Async<ChunkReport> writeChunks(ChunkJob job) {

@@ -17,8 +17,9 @@
 
 namespace muster::agent {
 
-inline constexpr int kLanes = 3;                                ///< connections; one fetches while another unpacks and writes
-inline constexpr std::uint64_t kGroupBytes = 4u << 20;          ///< compressed bytes of one request
+inline constexpr int kLanes = 4;                                ///< connections; some fetch while others unpack and write
+inline constexpr std::uint64_t kGroupBytes = 2u << 20;          ///< compressed bytes of one request
+inline constexpr std::uint64_t kRunBytes = 2u << 20;            ///< chunks that follow each other are written in one go
 inline constexpr int kCorruptRetries = 3;                       ///< of one chunk; the network may be at fault, the pack may be
 
 struct ChunkJob {
@@ -33,6 +34,7 @@ struct ChunkJob {
   Workers& workers;
   Clock& clock;
   std::function<void(double fraction, const std::string& text)> progress;  ///< fraction of raw bytes that are right on the target
+  std::function<void(const PackIndex& index, const std::vector<char>& right)> looked = {};  ///< by chunk, before anything is fetched: what need not be
 };
 
 struct ChunkReport {
@@ -49,26 +51,6 @@ std::uint64_t windowBytes(const PackIndex& index);
 /// Errors: Corrupt (a chunk is wrong again and again), NotFound (the server does not have the pack), Timeout (deadline; the last
 ///         fault is quoted), InvalidInput (target too small, server without ranges), Internal (disk)
 Async<ChunkReport> writeChunks(ChunkJob job);
-
-/// Compares what writeChunks wrote with what the disk gives back. Separate, because it needs the target flushed.
-/// A chunk's own SHA-256 was checked before it was written; this finds disks that lose or swap what they acknowledged, so a
-/// fast checksum per chunk is enough (SHA-256 of a large image would double the time on a slow processor).
-class ReadBack {
- public:
-  static std::uint64_t checksum(std::string_view data);
-  explicit ReadBack(std::size_t chunks) : expected_(chunks) {}
-  void remember(std::size_t chunk, std::string_view raw) { expected_[chunk] = {checksum(raw), true}; }
-  void rememberZero(std::size_t chunk) { expected_[chunk].wanted = true; }
-  /// Blocking; every `step`th chunk from `first` on, so that several can share the work. Errors: Corrupt naming the byte range
-  Result<void> verify(const PackIndex& index, BlockTarget& target, std::size_t first, std::size_t step) const;
-
- private:
-  struct Expected {
-    std::uint64_t sum = 0;
-    bool wanted = false;  ///< not set for chunks that were read from the medium and found right
-  };
-  std::vector<Expected> expected_;
-};
 
 /// writeChunks, flush, read back.
 Async<ChunkReport> writeAndVerify(ChunkJob job);

@@ -24,7 +24,6 @@ constexpr std::uint64_t kSysfsSectorBytes = 512;
 constexpr std::size_t kMaxAttributeBytes = 4096;
 constexpr std::array<std::string_view, 9> kNotDisks{"loop", "ram", "zram", "sr", "fd", "dm-", "md", "nbd", "mtdblock"};
 constexpr std::array<std::string_view, 3> kLabels{"muster-bios", "muster-esp", "muster-root"};
-constexpr std::string_view kWritingLabel = "muster-writing";
 constexpr std::string_view kMakingLabel = "muster-making";  ///< of a data disk (storage_plan.h) that is not finished
 constexpr std::chrono::seconds kToolLimit{60};
 
@@ -199,7 +198,8 @@ Result<std::string> describeDiskContent(const fs::path& device) {
     if (const auto layout = readLayout(*table)) return std::string(layout->complete ? "a system installed by muster" : "none");
     const json parsed = json::parse(*table, nullptr, false);
     const json partitions = parsed.is_object() ? parsed.value("partitiontable", json::object()).value("partitions", json::array()) : json();
-    const bool half_made = partitions.size() == 1 && text(partitions[0], "name") == kMakingLabel;
+    const bool half_made = (partitions.size() == 1 && text(partitions[0], "name") == kMakingLabel) ||
+                           std::any_of(partitions.begin(), partitions.end(), [](const json& one) { return text(one, "name") == kWritingLabel; });
     if (half_made) return std::string("none");
     if (parsed.is_object()) return describePartitions(device, partitions);
   }

@@ -34,6 +34,7 @@ struct Layout {
   int root_partition = 3;
   bool kept = false;                   ///< the disk already was divided like this, so its root may hold right chunks
 };
+inline constexpr std::string_view kWritingLabel = "muster-writing";  ///< of a partition while its disk holds half a system
 inline constexpr int kEspPartition = 2, kRootPartition = 3;
 
 /// The device node of a partition: /dev/vda3, /dev/nvme0n1p3.

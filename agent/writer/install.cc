@@ -1,5 +1,7 @@
 #include "agent/writer/install.h"
 
+#include "agent/writer/mount.h"
+#include "agent/writer/secure_boot.h"
 #include "base/embedded.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
@@ -8,10 +10,6 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <cerrno>
-#include <cstring>
-#include <sys/mount.h>
-#include <sys/stat.h>
 
 namespace muster::agent {
 
@@ -68,35 +66,6 @@ Result<void> copyAgent(const fs::path& from, const fs::path& root) {
   return {};
 }
 
-/// Mounted as long as it lives.
-class Mount {
- public:
-  static Result<Mount> make(const fs::path& device, const fs::path& point, const char* type) {
-    TRY_OK(io::makeDirs(point));
-    if (::mount(device.c_str(), point.c_str(), type, MS_NOATIME, "") != 0)
-      return fail(ErrorCode::Internal, fmt::format("cannot mount {} as {}: {}", device.string(), type, std::strerror(errno)));
-    return Mount(point);
-  }
-  Mount(Mount&& other) noexcept : point_(std::exchange(other.point_, {})) {}
-  ~Mount() {
-    if (!point_.empty()) ::umount2(point_.c_str(), MNT_DETACH);
-  }
-  /// Errors: Internal (still in use: what was written may not be on the disk)
-  Result<void> end() {
-    const fs::path point = std::exchange(point_, {});
-    if (::umount2(point.c_str(), 0) != 0) {
-      const int error = errno;
-      ::umount2(point.c_str(), MNT_DETACH);
-      return fail(ErrorCode::Internal, fmt::format("cannot unmount {}: {}", point.string(), std::strerror(error)));
-    }
-    return {};
-  }
-
- private:
-  explicit Mount(fs::path point) : point_(std::move(point)) {}
-  fs::path point_;
-};
-
 }  // namespace
 
 Result<void> configureSystem(const fs::path& root, const WriteImageParams& params, const InstalledIdentity& identity, const Layout& layout,
@@ -104,7 +73,7 @@ Result<void> configureSystem(const fs::path& root, const WriteImageParams& param
   TRY_OK(put(root, "etc/hostname", params.hostname + "\n"));
   TRY_OK(put(root, "etc/hosts", fmt::format("127.0.0.1 localhost\n127.0.1.1 {}\n::1 localhost ip6-localhost ip6-loopback\n", params.hostname)));
   TRY_OK(put(root, "etc/machine-id", ""));  // made at the first boot
-  TRY_OK(put(root, "etc/fstab", fmt::format("PARTUUID={} / ext4 errors=remount-ro 0 1\nPARTUUID={} /boot/efi vfat umask=0077,nofail 0 0\n",
+  if (!layout.root_partuuid.empty()) TRY_OK(put(root, "etc/fstab", fmt::format("PARTUUID={} / ext4 errors=remount-ro 0 1\nPARTUUID={} /boot/efi vfat umask=0077,nofail 0 0\n",
                                             layout.root_partuuid, layout.esp_partuuid)));
   TRY_OK(put(root, "etc/systemd/network/10-muster-provisioning.network", networkFile(params, provisioning_mac)));
   if (!params.authorized_keys.empty()) {
@@ -144,6 +113,7 @@ Result<void> installBootLoader(const fs::path& disk, const fs::path& esp, const 
   TRY_OK(tool("grub-install", {"--target=i386-pc", boot_folder, modules, "--fonts=", "--locales=", "--themes=", disk.string()}));
   TRY_OK(tool("grub-install", {"--target=x86_64-efi", "--removable", "--no-nvram", "--no-uefi-secure-boot", "--efi-directory=" + esp.string(), boot_folder,
                                modules, "--fonts=", "--locales=", "--themes=", disk.string()}));
+  if (params.secure_boot) TRY_OK(installSignedLoader(esp));
   return put(esp, "grub/grub.cfg", grubConfiguration(params, layout));
 }
 

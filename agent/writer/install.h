@@ -6,7 +6,7 @@
 
 namespace muster::agent {
 
-/// Files only, all below `root`; nothing is run. Errors: Internal
+/// Files only, all below `root`; nothing is run. Without partitions in `layout` the system keeps its own fstab. Errors: Internal
 Result<void> configureSystem(const std::filesystem::path& root, const WriteImageParams& params, const InstalledIdentity& identity,
                              const Layout& layout, const std::string& provisioning_mac, const std::filesystem::path& agent_folder);
 
@@ -14,7 +14,7 @@ Result<void> configureSystem(const std::filesystem::path& root, const WriteImage
 /// Errors: InvalidInput (a package is missing in the image, named), Internal
 Result<void> configureStorage(const std::filesystem::path& root, const StoragePlan& plan, const std::map<std::string, std::string>& keys);
 
-/// cloud-init's seed (NoCloud). Errors: InvalidInput (the image has no cloud-init), Internal
+/// cloud-init's seed (NoCloud), or Ignition's configuration. Errors: InvalidInput (the image has no such program), Internal
 Result<void> configureUserData(const std::filesystem::path& root, const WriteImageParams& params);
 
 /// GRUB for BIOS and for UEFI, both on the EFI system partition (mounted at `esp`), so that the disk starts anywhere.

@@ -39,6 +39,13 @@ Result<void> needPackage(bool there, const char* package, const char* for_what) 
   return fail(ErrorCode::InvalidInput, fmt::format("the image has no {}, which {} need; add the package to it", package, for_what));
 }
 
+/// As an installer of CoreOS leaves it: the configuration beside the kernel, and a stamp that asks for it at the next start.
+Result<void> configureIgnition(const fs::path& root, const std::string& user_data) {
+  TRY_OK(needPackage(has(root, {"usr/lib/dracut/modules.d/30ignition", "usr/bin/ignition", "usr/libexec/ignition"}), "Ignition", "its user data"));
+  TRY_OK(put(root, "boot/ignition/config.ign", user_data, kSecretMode));
+  return put(root, "boot/ignition.firstboot", "");
+}
+
 }  // namespace
 
 Result<void> configureStorage(const fs::path& root, const StoragePlan& plan, const std::map<std::string, std::string>& keys) {
@@ -64,6 +71,7 @@ Result<void> configureStorage(const fs::path& root, const StoragePlan& plan, con
 
 Result<void> configureUserData(const fs::path& root, const WriteImageParams& params) {
   if (params.user_data.empty()) return {};
+  if (params.user_data[std::min(params.user_data.find_first_not_of(" \t\r\n"), params.user_data.size() - 1)] == '{') return configureIgnition(root, params.user_data);
   TRY_OK(needPackage(has(root, {"usr/bin/cloud-init"}), "cloud-init", "user data"));
   const nlohmann::json meta{{"instance-id", params.hostname + "-" + params.digest.substr(0, 12)}, {"local-hostname", params.hostname}};
   TRY_OK(put(root, "var/lib/cloud/seed/nocloud/meta-data", meta.dump() + "\n"));

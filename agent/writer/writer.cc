@@ -5,6 +5,7 @@
 #include "agent/writer/chunk_writer.h"
 #include "agent/writer/disks.h"
 #include "agent/writer/install.h"
+#include "agent/writer/whole_disk.h"
 
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
@@ -58,9 +59,11 @@ struct Prepared {
   DiskInfo disk;
   StoragePlan storage;
   std::map<std::string, std::string> keys;  ///< of encrypted sets, made on this node
-  Layout layout;
-  std::unique_ptr<BlockTarget> target;
+  Layout layout;                            ///< of a root file system; empty for an image of a whole disk
+  std::unique_ptr<BlockTarget> target;      ///< where the image goes: the root partition, or the disk
 };
+
+std::uint64_t bytesBeside(const PackIndex& index) { return index.kind == PackKind::RootFs ? kBesideRootBytes : 0; }
 
 Result<void> guard(const DiskInfo& disk, bool wipe_allowed) {
   TRY(content, describeDiskContent(disk.path));
@@ -74,8 +77,8 @@ Result<Prepared> prepareDisk(const WriteImageParams& params, const PackIndex& in
   const auto disks = listDisks("/");
   TRY(disk, chooseDisk(disks, params.disk));
   prepared.disk = disk;
-  if (disk.size_bytes < index.size_bytes + kBesideRootBytes)
-    return fail(ErrorCode::InvalidInput, fmt::format("{} is too small: the image needs {} MiB and {} MiB beside it", disk.str(), index.size_bytes >> 20, kBesideRootBytes >> 20));
+  if (disk.size_bytes < index.size_bytes + bytesBeside(index))
+    return fail(ErrorCode::InvalidInput, fmt::format("{} is too small: the image needs {} MiB and {} MiB beside it", disk.str(), index.size_bytes >> 20, bytesBeside(index) >> 20));
   const Finished finished = params.storage.empty() ? Finished() : finishedPartitions(disks);
   TRY(storage, planStorage(disks, disk, params.storage, params.hostname, finished));
   prepared.storage = std::move(storage);
@@ -83,9 +86,11 @@ Result<Prepared> prepareDisk(const WriteImageParams& params, const PackIndex& in
   for (const DiskInfo& other : prepared.storage.wiped) TRY_OK(guard(other, params.wipe_allowed));
   for (const auto& name : prepared.storage.keys) prepared.keys[name] = io::randomToken(kKeyBytes);
 
-  TRY(layout, divideDisk(disk.path));
-  prepared.layout = layout;
-  auto target = openBlockTarget(layout.root);
+  if (index.kind == PackKind::RootFs) {
+    TRY(layout, divideDisk(disk.path));
+    prepared.layout = layout;
+  }
+  auto target = openBlockTarget(index.kind == PackKind::RootFs ? prepared.layout.root : disk.path);
   if (!target) return fail(std::move(target).error());
   prepared.target = std::move(*target);
   return prepared;
@@ -118,8 +123,9 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
                .make_http = deps.make_http,
                .workers = deps.workers,
                .clock = deps.clock,
-               .progress = [progress](double fraction, const std::string& text) { progress(kChunksFrom + fraction * (kChunksTo - kChunksFrom), text); }};
-  auto writing = writeAndVerify(std::move(job));
+               .progress = [progress](double fraction, const std::string& text) { progress(kChunksFrom + fraction * (kChunksTo - kChunksFrom), text); },
+               .looked = deps.looked};
+  auto writing = index.kind == PackKind::Disk ? writeWholeDisk(std::move(job)) : writeAndVerify(std::move(job));
   CO_TRY(written, co_await std::move(writing));
   prepared->target.reset();
 
@@ -138,6 +144,12 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
       TRY_OK(configureStorage(root, on_disk->storage, on_disk->keys));
       return configureUserData(root, *shared_params);
     };
+    if (shared_index->kind == PackKind::Disk) {
+      TRY(grown, growDisk(on_disk->disk.path, say, [on_disk](int number) { return partitionNode(on_disk->disk.path, number); }));
+      TRY_OK(installIntoImage(grown, *shared_params, *shared_identity, shared_deps->provisioning_mac, shared_deps->agent_folder, say, configure_more));
+      TRY_OK(finishDisk(on_disk->disk.path, grown));
+      return true;
+    }
     TRY_OK(installSystem(on_disk->disk.path, on_disk->layout, *shared_params, *shared_identity, shared_deps->provisioning_mac,
                          shared_deps->agent_folder, say, configure_more));
     TRY_OK(markComplete(on_disk->disk.path));

@@ -29,7 +29,7 @@ struct WriteImageParams {
   std::string signing_public_pem;             ///< whose signature on the index counts
   std::string disk;                           ///< "serial:…", "wwn:…", "smallest"; empty: the only disk there is
   std::vector<DiskSetSpec> storage;           ///< what becomes of the other disks
-  std::string user_data;                      ///< cloud-init's, by NoCloud; empty: none
+  std::string user_data;                      ///< cloud-init's or Ignition's, of this node; empty: none
   bool wipe_allowed = false;
   std::string hostname;
   std::string address_cidr;                   ///< "10.20.0.11/16"; empty or "dhcp": by DHCP
@@ -38,6 +38,7 @@ struct WriteImageParams {
   std::vector<std::string> kernel_args;
   std::vector<std::string> authorized_keys;   ///< ssh keys for root
   std::string boot = "uefi";                  ///< "bios" or "uefi": what the machine starts with; the disk can do both
+  bool secure_boot = false;                   ///< the firmware checks signatures: install shim and the signed GRUB
   std::string agent_url;                      ///< "https://10.20.0.1:8443"
   std::string agent_ca_pem;
 };
@@ -76,6 +77,7 @@ struct WriterDeps {
   std::function<void(double fraction, const std::string& text)> progress;
   std::string provisioning_mac;                                 ///< the NIC that the installed system brings up
   std::filesystem::path agent_folder = "/usr/lib/muster";       ///< muster-agent and its libraries, copied to the disk
+  std::function<void(const PackIndex&, const std::vector<char>& right)> looked = {};  ///< ChunkJob::looked
 };
 
 /// Writes, configures and makes bootable. Gives up retrying fetches when `deadline` has passed.

@@ -90,7 +90,9 @@ class CertificateAuthority {
   Result<std::string> signClient(std::string_view csr_pem, std::string_view common_name, std::chrono::hours lifetime) const;
 
  private:
-  Secret key_pem_;
+  struct Root;  ///< key and certificate as OpenSSL holds them: reading them from PEM costs more than a signature
+
+  std::shared_ptr<const Root> root_;
   std::string certificate_pem_;
   std::string fingerprint_;
 };

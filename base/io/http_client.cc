@@ -26,7 +26,7 @@ constexpr std::size_t kWindowBytes = 256u << 10;
 constexpr std::uint32_t kHeaderLimitBytes = 64u << 10;
 constexpr std::size_t kErrorBodyBytes = 64u << 10;  ///< of a failed download, kept for the message
 constexpr std::size_t kIdlePerOrigin = 4;
-constexpr std::chrono::seconds kIdleReuse{20};  ///< servers close idle connections after longer than this
+constexpr std::chrono::seconds kIdleReuse{5};  ///< servers close idle connections after longer; and a session is cheaply taken up again
 constexpr int kInformationalLimit = 8;          ///< 1xx answers before the real one
 
 using Sink = std::function<Result<void>(std::string_view)>;
@@ -38,22 +38,34 @@ struct Idle {
 
 using Pool = std::map<std::string, std::vector<Idle>>;  // by origin
 
-/// A client may outlive the io_context that its kept-alive connections belong to; they may not.
+/// The kept-alive connections of all clients of an io_context. A client may outlive that context; they may not. And whoever
+/// talks to ten thousand servers in turn must not hold a connection (70 KiB with TLS) to each of them.
 class IdleConnections final : public asio::execution_context::service {
  public:
   static inline asio::execution_context::id id;
   explicit IdleConnections(asio::execution_context& owner) : service(owner) {}
 
-  void watch(const std::shared_ptr<Pool>& pool) {
-    if (pools_.size() >= sweep_at_) {
-      std::erase_if(pools_, [](const auto& weak) { return weak.expired(); });
-      sweep_at_ = 2 * pools_.size() + kFirstSweep;
-    }
-    pools_.push_back(pool);
+  void watch(const std::shared_ptr<Pool>& pool) { pools_.push_back(pool); }
+
+  /// Closes what has been idle for too long, of every client. Called as connections are made, so it needs no timer, which
+  /// would keep the context running.
+  void sweep() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - swept_ < kSweepEvery) return;
+    swept_ = now;
+    std::erase_if(pools_, [](const auto& weak) { return weak.expired(); });
+    for (const auto& weak : pools_)
+      if (const auto pool = weak.lock()) closeOlder(*pool, now - kIdleReuse);
   }
 
  private:
-  static constexpr std::size_t kFirstSweep = 64;
+  static constexpr std::chrono::seconds kSweepEvery{2};
+
+  static void closeOlder(Pool& pool, SteadyTime oldest) {
+    for (auto& [origin, connections] : pool)
+      std::erase_if(connections, [oldest](const Idle& idle) { return idle.since < oldest; });
+    std::erase_if(pool, [](const auto& entry) { return entry.second.empty(); });
+  }
 
   void shutdown() override {
     for (const auto& weak : std::exchange(pools_, {}))
@@ -61,7 +73,7 @@ class IdleConnections final : public asio::execution_context::service {
   }
 
   std::vector<std::weak_ptr<Pool>> pools_;
-  std::size_t sweep_at_ = kFirstSweep;
+  SteadyTime swept_{};
 };
 
 /// One request in flight; lives in the frame of `transfer`.
@@ -71,6 +83,7 @@ struct Exchange {
   SteadyTime deadline;
   std::shared_ptr<Connection> connection;
   bool reused = false;
+  bool resuming = false;  ///< a TLS session of before was offered
   bool answered = false;  ///< the head of the answer arrived
 };
 
@@ -145,7 +158,9 @@ Async<tcp::resolver::results_type> resolve(Exchange* exchange, asio::any_io_exec
 Async<void> BeastClient::connect(Exchange* exchange) {
   auto executor = co_await asio::this_coro::executor;
   auto& context = asio::query(executor, asio::execution::context);
-  if (std::exchange(watched_by_, &context) != &context) asio::use_service<IdleConnections>(context).watch(idle_);
+  auto& idle_connections = asio::use_service<IdleConnections>(context);
+  idle_connections.sweep();
+  if (std::exchange(watched_by_, &context) != &context) idle_connections.watch(idle_);
   auto lookup = resolve(exchange, executor);
   CO_TRY(endpoints, co_await std::move(lookup));
   exchange->connection = std::make_shared<Connection>(tcp::socket(executor));
@@ -158,7 +173,11 @@ Async<void> BeastClient::connect(Exchange* exchange) {
   connection.stream.socket().set_option(tcp::no_delay(true), error);
   if (exchange->request.url.scheme != "https") co_return Result<void>();
   auto secure = handshake(exchange);
-  co_return co_await std::move(secure);
+  auto secured = co_await std::move(secure);
+  const bool again = !secured && exchange->resuming && secured.error().code() != ErrorCode::Timeout;
+  if (!again) co_return secured;
+  auto anew = connect(exchange);  // which offers no session now
+  co_return co_await std::move(anew);
 }
 
 Async<void> BeastClient::handshake(Exchange* exchange) {
@@ -171,14 +190,16 @@ Async<void> BeastClient::handshake(Exchange* exchange) {
   state.host = exchange->request.url.host;
   tls->prepare(*connection->stream.tls(), state);
   error_code error;
-  auto shake = connection->stream.tls()->async_handshake(asio::ssl::stream_base::client, asio::redirect_error(asio::use_awaitable, error));
+  auto shake = connection->stream.tls()->async_handshake(TlsStream::Side::Client, asio::redirect_error(asio::use_awaitable, error));
   co_await std::move(shake);
+  if (!error) tls->met(*connection->stream.tls(), state);
+  exchange->resuming = state.resuming && state.refusal.empty();
+  if (error && exchange->resuming) tls->failedWithSession(state);
   if (!state.fingerprint.empty()) *fingerprint_ = state.fingerprint;
   if (!state.refusal.empty()) {
     co_return fail(ErrorCode::Denied, fmt::format("{} is not trusted: {}", exchange->request.url.origin(), state.refusal));
   }
   if (error) co_return failTransfer(*exchange, error, "greeting by TLS");
-  tls->met(state.fingerprint);
   co_return Result<void>();
 }
 

@@ -360,7 +360,7 @@ Task<void> runSession(Shared state, std::shared_ptr<Session> session) {
     connection->arm(kHandshakeLimit);
     error_code error;
     auto shake =
-        connection->stream.tls()->async_handshake(asio::ssl::stream_base::server, asio::redirect_error(asio::use_awaitable, error));
+        connection->stream.tls()->async_handshake(TlsStream::Side::Server, asio::redirect_error(asio::use_awaitable, error));
     co_await std::move(shake);
     if (error) {
       logDebug("http", "TLS with {}: {}", session->remote_address, error.message());
@@ -391,14 +391,14 @@ void startSession(const Shared& state, tcp::socket socket) {
 }
 
 Task<void> acceptLoop(Shared state) {
-  bool refusing = false;
+  bool refusing = false, failing = false;  // each said once for each time that it is so: a storm would drown the log
   while (!state->stopped) {
     error_code error;
     auto accept = state->acceptor.async_accept(asio::redirect_error(asio::use_awaitable, error));
     auto socket = co_await std::move(accept);
     if (state->stopped) co_return;
     if (error) {
-      logWarning("http", "accept: {}", error.message());
+      if (!std::exchange(failing, true)) logWarning("http", "no more connections can be taken now: {}", error.message());
       auto rest = pause(kAcceptPause);
       co_await std::move(rest);
       continue;
@@ -407,7 +407,7 @@ Task<void> acceptLoop(Shared state) {
       if (!std::exchange(refusing, true)) logWarning("http", "{} connections are open: more are refused", state->sessions.size());
       continue;
     }
-    refusing = false;  // said once for each time that it is full: a storm would drown the log
+    refusing = failing = false;
     startSession(state, std::move(socket));
   }
 }

@@ -3,11 +3,11 @@
 #pragma once
 
 #include "base/io/http.h"
+#include "base/io/tls_stream.h"
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/ssl/context.hpp>
-#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/fields.hpp>
@@ -25,8 +25,8 @@ class AnyStream {
 
   executor_type get_executor() { return socket_.get_executor(); }
   tcp::socket& socket() { return socket_; }
-  void startTls(asio::ssl::context& context) { tls_ = std::make_unique<asio::ssl::stream<tcp::socket&>>(socket_, context); }
-  asio::ssl::stream<tcp::socket&>* tls() { return tls_.get(); }
+  void startTls(asio::ssl::context& context) { tls_ = std::make_unique<TlsStream>(socket_, context); }
+  TlsStream* tls() { return tls_.get(); }
 
   template <class Buffers, class Token>
   auto async_read_some(const Buffers& buffers, Token&& token) {
@@ -41,7 +41,7 @@ class AnyStream {
 
  private:
   tcp::socket socket_;
-  std::unique_ptr<asio::ssl::stream<tcp::socket&>> tls_;
+  std::unique_ptr<TlsStream> tls_;
 };
 
 /// A connection and its deadline: past it the socket is closed, which ends every pending operation.
@@ -95,6 +95,7 @@ struct Handshake {
   const TlsClient* client = nullptr;
   std::string fingerprint;
   std::string refusal;  ///< why the peer is not trusted; empty: it is
+  bool resuming = false;  ///< an earlier session was offered
 };
 
 /// A client's TLS settings: trust is decided by `TlsTrust` alone, never by the machine's own stores or environment.
@@ -103,9 +104,12 @@ class TlsClient {
   static Result<std::shared_ptr<TlsClient>> make(TlsTrust trust);
   asio::ssl::context& context() { return *context_; }
   /// Before the handshake: attaches what the verification needs. Both must outlive it.
-  void prepare(asio::ssl::stream<tcp::socket&>& stream, Handshake& handshake) const;
-  /// After a handshake that was accepted.
-  void met(const std::string& fingerprint);
+  void prepare(TlsStream& stream, Handshake& handshake) const;
+  /// After a handshake that OpenSSL is content with. A session that was taken up shows no certificate: then it is judged whose it
+  /// was. The verdict is in the handshake.
+  void met(TlsStream& stream, Handshake& handshake);
+  /// The handshake failed with the session that was offered.
+  void failedWithSession(const Handshake& handshake) const;
 
   /// The verdict on what the server shows (an X509_STORE_CTX); the reason goes into the handshake.
   bool accepts(void* store_context, Handshake& handshake) const;
@@ -124,6 +128,6 @@ struct TlsPeer {
   std::string expired_common_name;  ///< of one that is right but for its age (ServerOptions::admit_expired_clients)
   std::string key_id;               ///< SHA-256 of its public key, hex
 };
-TlsPeer clientOf(asio::ssl::stream<tcp::socket&>& stream);
+TlsPeer clientOf(TlsStream& stream);
 
 }  // namespace muster::io

@@ -1,8 +1,8 @@
-// Boost.Process starts programs; the kernel's pidfd tells when they end. There is no SIGCHLD handler and no wait for
-// "any child", so children that other code started are never disturbed.
+// Programs that are run to their end, and daemons. The kernel's pidfd tells when they end (spawn.h starts them).
 #include "base/io/process.h"
 
 #include "base/io/files.h"
+#include "base/io/spawn.h"
 
 #include <fmt/format.h>
 #include <boost/asio/as_tuple.hpp>
@@ -15,20 +15,10 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/writable_pipe.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/process/args.hpp>
-#include <boost/process/child.hpp>
-#include <boost/process/env.hpp>
-#include <boost/process/environment.hpp>
-#include <boost/process/exe.hpp>
-#include <boost/process/extend.hpp>
-#include <boost/process/posix.hpp>
-#include <boost/process/search_path.hpp>
-#include <boost/process/start_dir.hpp>
 
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <poll.h>
-#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cerrno>
@@ -42,7 +32,6 @@ extern "C" {  // glibc 2.36 forgot to say so
 
 namespace muster::io {
 
-namespace bp = boost::process;
 using boost::system::error_code;
 
 namespace {
@@ -52,87 +41,6 @@ constexpr std::size_t kPipePieceBytes = 64u << 10;
 constexpr std::chrono::milliseconds kDrainGrace{500};
 constexpr std::size_t kQuotedStderrBytes = 2000;
 constexpr std::chrono::milliseconds kReapPoll{10};
-
-/// A write to a program that has ended must be an error, not the end of muster.
-void ignoreBrokenPipes() {
-  struct sigaction now {};
-  if (::sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) ::signal(SIGPIPE, SIG_IGN);
-}
-
-Result<std::string> findProgram(const std::string& program) {
-  if (program.find('/') != std::string::npos) {
-    if (::access(program.c_str(), X_OK) == 0) return program;
-    return fail(ErrorCode::NotFound, fmt::format("{} is not an executable file", program));
-  }
-  auto folders = boost::this_process::path();
-  for (const char* folder : {"/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin"}) folders.emplace_back(folder);
-  const auto found = bp::search_path(program, folders);
-  if (!found.empty()) return found.string();
-  return fail(ErrorCode::NotFound, fmt::format("program {} is not installed (looked in PATH and the sbin folders)", program));
-}
-
-enum class Bond { DiesWithMuster, OutlivesMuster };
-
-/// What the child does between fork and exec: its own process group (or session), default signals, no stray descriptors.
-struct ChildSetup : bp::extend::handler {
-  Bond bond;
-  pid_t parent = ::getpid();
-  explicit ChildSetup(Bond b) : bond(b) {}
-
-  template <class Executor>
-  void on_exec_setup(Executor& executor) const {
-    if (bond == Bond::OutlivesMuster) {
-      ::setsid();
-    } else {
-      ::setpgid(0, 0);
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      if (::getppid() != parent) ::_exit(127);  // muster ended before the line above
-    }
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::signal(SIGPIPE, SIG_DFL);
-    if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) executor.set_error(bp::detail::get_last_error(), "close_range");
-  }
-};
-
-/// Starts the program with these descriptors as 0, 1 and 2.
-Result<pid_t> spawn(const Command& command, Bond bond, int in, int out, int err) {
-  TRY(program, findProgram(command.program));
-  bp::environment environment = boost::this_process::environment();
-  for (const auto& [name, value] : command.env) environment[name] = value;
-  const auto folder = command.working_dir.empty() ? std::string(".") : command.working_dir.string();
-  std::error_code error;
-  if (!std::filesystem::is_directory(folder, error)) {  // Boost.Process would start it somewhere else
-    return fail(ErrorCode::NotFound, fmt::format("cannot start {}: {} is not a folder", command.str(), folder));
-  }
-  error.clear();
-  try {
-    bp::child child(bp::exe = program, bp::args = command.args, environment, bp::start_dir = folder, bp::posix::fd.bind(0, in),
-                    bp::posix::fd.bind(1, out), bp::posix::fd.bind(2, err), ChildSetup(bond), error);
-    if (!error) {
-      child.detach();
-      return child.id();
-    }
-  } catch (const std::exception& e) {
-    return fail(ErrorCode::Internal, fmt::format("cannot start {}: {}", command.str(), e.what()));
-  }
-  const auto code = error.value() == ENOENT ? ErrorCode::NotFound : ErrorCode::Internal;
-  return fail(code, fmt::format("cannot start {}: {}", command.str(), error.message()));
-}
-
-int exitCode(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
-
-/// Reaps this one child. nullopt: it still runs. A child that somebody else reaped counts as ended with 255.
-std::optional<int> reap(pid_t pid, int flags) {
-  int status = 0;
-  for (;;) {
-    const auto got = ::waitpid(pid, &status, flags);
-    if (got == pid) return exitCode(status);
-    if (got == 0) return std::nullopt;
-    if (errno != EINTR) return 255;
-  }
-}
 
 /// One run: pipes, the process, and the promise that neither outlives the coroutine.
 struct Running {
@@ -419,6 +327,17 @@ Result<void> PidFile::terminate(std::chrono::milliseconds grace) const {
   std::error_code error;
   std::filesystem::remove(path, error);
   return {};
+}
+
+std::size_t raiseDescriptorLimit(std::size_t wanted) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  if (limit.rlim_cur >= wanted) return limit.rlim_cur;
+  const rlimit beyond{wanted, std::max<rlim_t>(limit.rlim_max, wanted)};  // only root may go beyond the hard limit
+  if (::setrlimit(RLIMIT_NOFILE, &beyond) == 0) return beyond.rlim_cur;
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, wanted);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
 }
 
 }  // namespace muster::io

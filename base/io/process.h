@@ -58,6 +58,10 @@ class ProcessRunner {
 
 std::unique_ptr<ProcessRunner> makeProcessRunner();
 
+/// Lets this process open `wanted` descriptors, as far as the hard limit or its rights go: a shell's soft limit is 1,024, and
+/// a fleet would be refused one by one. Answers what may be open now.
+std::size_t raiseDescriptorLimit(std::size_t wanted);
+
 /// Runs to the end without coroutines, for tools and setup code.
 Result<ProcessExit> runBlocking(const Command& command);
 /// As runBlocking, but a non-zero exit is an error that quotes the end of stderr.

@@ -1,5 +1,6 @@
 // TLS settings and the decision whether a server is who it must be.
 #include "base/io/http_stream.h"
+#include "base/io/tls_sessions.h"
 
 #include <fmt/format.h>
 #include <openssl/err.h>
@@ -108,6 +109,7 @@ std::shared_ptr<asio::ssl::context> makeClientContext() {
   SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
   context->set_verify_mode(asio::ssl::verify_peer);
   SSL_CTX_set_cert_verify_callback(context->native_handle(), verifyCallback, nullptr);
+  TlsSessions::collect(context->native_handle());
   return context;
 }
 
@@ -134,14 +136,27 @@ Result<std::shared_ptr<TlsClient>> TlsClient::make(TlsTrust trust) {
   return client;
 }
 
-void TlsClient::prepare(asio::ssl::stream<tcp::socket&>& stream, Handshake& handshake) const {
+void TlsClient::prepare(TlsStream& stream, Handshake& handshake) const {
   handshake.client = this;
   SSL_set_ex_data(stream.native_handle(), handshakeIndex(), &handshake);
+  const bool by_pin = !trust_.pinned_fingerprint.empty() && !trust_.pin_is_root && !trust_.identity;
+  if (by_pin) handshake.resuming = TlsSessions::ofProcess().prepare(stream.native_handle(), handshake.host, trust_.pinned_fingerprint);
   if (!isAddress(handshake.host)) SSL_set_tlsext_host_name(stream.native_handle(), handshake.host.c_str());
 }
 
-void TlsClient::met(const std::string& fingerprint) {
-  if (trust_.accept_first && trust_.pinned_fingerprint.empty()) trust_.pinned_fingerprint = fingerprint;
+void TlsClient::met(TlsStream& stream, Handshake& handshake) {
+  if (SSL_session_reused(stream.native_handle()) == 1) {
+    TlsSessions::ofProcess().tookUp();
+    const auto* leaf = SSL_get0_peer_certificate(stream.native_handle());
+    handshake.fingerprint = leaf ? fingerprintOf(leaf) : "";
+    if (handshake.fingerprint != trust_.pinned_fingerprint)
+      handshake.refusal = fmt::format("its session is not that of the pinned {}", trust_.pinned_fingerprint);
+  }
+  if (trust_.accept_first && trust_.pinned_fingerprint.empty()) trust_.pinned_fingerprint = handshake.fingerprint;
+}
+
+void TlsClient::failedWithSession(const Handshake& handshake) const {
+  TlsSessions::ofProcess().failed(handshake.host, trust_.pinned_fingerprint);
 }
 
 bool TlsClient::accepts(void* store_context, Handshake& handshake) const {
@@ -159,11 +174,14 @@ Result<std::shared_ptr<asio::ssl::context>> makeServerTls(const ServerOptions& o
   auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
   auto* native = context->native_handle();
   SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
-  SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);  // a resumed session would not show the client's certificate anew
-  SSL_CTX_set_options(native, SSL_OP_NO_TICKET);
-  SSL_CTX_set_num_tickets(native, 0);
+  SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
   TRY_OK(useIdentity(*context, *options.identity));
-  if (options.client_ca_pem.empty()) return context;
+  if (options.client_ca_pem.empty()) {
+    SSL_CTX_set_num_tickets(native, 1);
+    return context;
+  }
+  SSL_CTX_set_options(native, SSL_OP_NO_TICKET);  // a session that is taken up would not show the client's certificate anew
+  SSL_CTX_set_num_tickets(native, 0);
   error_code error;
   context->add_certificate_authority(asio::buffer(options.client_ca_pem), error);
   if (error) return fail(ErrorCode::InvalidInput, "the client CA is not readable PEM: " + error.message());
@@ -181,7 +199,7 @@ Result<std::shared_ptr<asio::ssl::context>> makeServerTls(const ServerOptions& o
   return context;
 }
 
-TlsPeer clientOf(asio::ssl::stream<tcp::socket&>& stream) {
+TlsPeer clientOf(TlsStream& stream) {
   SSL* ssl = stream.native_handle();
   Handle<X509> certificate(SSL_get1_peer_certificate(ssl));
   const long verdict = SSL_get_verify_result(ssl);

@@ -182,10 +182,16 @@ Result<CertificateInfo> describeCertificate(std::string_view pem) {
   return info;
 }
 
+struct CertificateAuthority::Root {
+  Handle<EVP_PKEY> key;
+  Handle<X509> certificate;
+};
+
 Result<CertificateAuthority> CertificateAuthority::loadOrCreate(const std::filesystem::path& folder, std::string_view common_name) {
   const auto key_file = folder / "ca.key";
   const auto certificate_file = folder / "ca.crt";
   CertificateAuthority ca;
+  Secret written_key;
   auto stored_key = readFile(key_file, 1u << 16);
   auto stored_certificate = readFile(certificate_file, 1u << 16);
   for (const auto* stored : {&stored_key, &stored_certificate}) {
@@ -201,11 +207,11 @@ Result<CertificateAuthority> CertificateAuthority::loadOrCreate(const std::files
     TRY(key, makeKey());
     TRY(key_pem, privatePem(key.get()));
     TRY_OK(writeFileAtomic(key_file, key_pem.reveal(), 0600));
-    ca.key_pem_ = std::move(key_pem);
+    written_key = std::move(key_pem);
   } else {
-    ca.key_pem_ = Secret(std::move(*stored_key));
+    written_key = Secret(std::move(*stored_key));
   }
-  auto key = readKey(ca.key_pem_);
+  auto key = readKey(written_key);
   if (!key) return tl::unexpected(std::move(key).error().within(key_file.string()));
   if (!stored_certificate) {
     TRY(root, issue({common_name,
@@ -230,19 +236,18 @@ Result<CertificateAuthority> CertificateAuthority::loadOrCreate(const std::files
     return fail(ErrorCode::Corrupt, fmt::format("{} does not belong to {}", key_file.string(), certificate_file.string()));
   }
   ca.fingerprint_ = fingerprintOf(root->get());
+  ca.root_ = std::make_shared<const Root>(Root{std::move(*key), std::move(*root)});
   return ca;
 }
 
 Result<TlsIdentity> CertificateAuthority::issueServer(std::string_view common_name, const std::vector<std::string>& names,
                                                       std::chrono::hours lifetime) const {
-  TRY(ca_key, readKey(key_pem_));
-  TRY(root, readCertificate(certificate_pem_));
   TRY(key, makeKey());
   TRY(alt_names, subjectAltNames(names));
   Draft draft{common_name,
               key.get(),
-              root.get(),
-              ca_key.get(),
+              root_->certificate.get(),
+              root_->key.get(),
               lifetime,
               {{NID_basic_constraints, "critical,CA:FALSE"},
                {NID_key_usage, "critical,digitalSignature"},
@@ -264,12 +269,10 @@ Result<std::string> CertificateAuthority::signClient(std::string_view csr_pem, s
   if (!subject_key || X509_REQ_verify(request.get(), subject_key) != 1) {  // proof that the requester holds the key
     return failCrypto(ErrorCode::Denied, "the certificate request is not signed by its own key");
   }
-  TRY(ca_key, readKey(key_pem_));
-  TRY(root, readCertificate(certificate_pem_));
   TRY(leaf, issue({common_name,
                    subject_key,
-                   root.get(),
-                   ca_key.get(),
+                   root_->certificate.get(),
+                   root_->key.get(),
                    lifetime,
                    {{NID_basic_constraints, "critical,CA:FALSE"},
                     {NID_key_usage, "critical,digitalSignature"},

@@ -1,6 +1,7 @@
 // bmc forget-pin, bmc forget-refusal: what an operator says after having looked at a BMC himself.
 #include "bmc/bmc.h"
 
+#include "agent/protocol/attestor.h"
 #include "base/io/files.h"
 #include "cli/commands/commands.h"
 #include "lifecycle/store.h"
@@ -32,6 +33,10 @@ int bmcForgetPin(const Options& options, const std::string& node) {
 
 int bmcForgetRefusal(const Options& options, const std::string& node) {
   return forget(options, node, bmc::forgetRefusal, "its BMC's password is tried once more");
+}
+
+int bmcForgetTpm(const Options& options, const std::string& node) {
+  return forget(options, node, agent::forgetTpm, "the TPM that proves itself next is the node's");
 }
 
 }  // namespace muster::cli

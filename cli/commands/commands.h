@@ -3,6 +3,7 @@
 
 #include "cli/options.h"
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,13 @@ int history(const Options& options, const std::string& what, std::size_t limit);
 int auditVerify(const Options& options, const std::string& expected, const std::filesystem::path& file);
 int auditArchive(const Options& options, const std::string& before, const std::filesystem::path& file);
 int allowWipe(const Options& options, const std::string& nodes, const std::string& reason);
+struct EraseFlags {
+  std::string node, confirm, reason;
+  std::vector<std::string> disks;  ///< serials; empty: all that are built in
+  std::filesystem::path out;       ///< of the report as JSON
+  bool report = false;             ///< show the last report, do nothing
+};
+int erase(const Options& options, const EraseFlags& flags);
 
 // rollouts
 struct RolloutFlags {
@@ -51,13 +59,17 @@ int keepAcknowledge(const Options& options, const std::string& reason);
 int quarantineList(const Options& options);
 int quarantineHold(const Options& options, const std::string& nodes, const std::string& reason);
 int quarantineLift(const Options& options, const std::string& node, const std::string& reason);
+struct ConsoleFlags {
+  std::optional<int> boot;
+  bool last = false, list = false, raw = false, take = false;
+};
+int console(const Options& options, const std::string& node, const ConsoleFlags& flags);
 int rma(const Options& options, const std::string& node, const std::filesystem::path& out);
 
 // lab
 int labUp(const Options& options);
 int labDown(const Options& options);
 int labStatus(const Options& options);
-int labConsole(const Options& options, const std::string& node);
 int labPackages(const Options& options, const std::filesystem::path& folder);
 /// Runs a program inside the lab's namespace with its tools' environment.
 int labExec(const Options& options, const std::vector<std::string>& command);
@@ -65,6 +77,7 @@ int labExec(const Options& options, const std::vector<std::string>& command);
 // BMCs
 int bmcForgetPin(const Options& options, const std::string& node);
 int bmcForgetRefusal(const Options& options, const std::string& node);
+int bmcForgetTpm(const Options& options, const std::string& node);
 
 // discovery
 struct DiscoverFlags {

@@ -20,44 +20,84 @@ namespace {
 constexpr std::chrono::milliseconds kLookForOthers{500};
 constexpr std::chrono::seconds kRestAfterTrouble{10};  ///< a shift that could not begin is tried again
 
+/// What one shift leaves to the next.
+struct Handover {
+  std::unique_ptr<lifecycle::LiveCluster> live;  ///< read and found good already; null: read it
+  provision::RunningDnsmasq dnsmasq;             ///< runs on, so that machines that boot meanwhile are answered
+  std::string why;                               ///< for the operator
+};
+
+/// An inventory that cannot be read does not end the shift: what was declared before is kept.
+std::unique_ptr<lifecycle::LiveCluster> readAgain(const Options& options, Controller& controller) {
+  auto next = liveCluster(options);
+  if (!next) {
+    report(next.error());
+    std::cout << "muster keep: goes on with the inventory as it was; correct it and send SIGHUP again" << std::endl;
+    return nullptr;
+  }
+  // Another network needs the next shift's start; nodes are told of already.
+  if (const auto followed = controller.bootNodesOf((*next)->cluster()); !followed) logInfo("keep", "{}", followed.error().str());
+  return std::move(*next);
+}
+
+void listen(asio::signal_set& hangup, const std::shared_ptr<bool>& heard) {
+  hangup.async_wait([heard](boost::system::error_code error, int) { *heard = !error; });
+}
+
 /// Ends when the shift has to: somebody else's turn, or SIGHUP.
-Task<std::string> endOfShift(std::filesystem::path state, Clock& clock) {
+Task<Handover> endOfShift(Options options, Controller& controller) {
   asio::signal_set hangup(co_await asio::this_coro::executor, SIGHUP);
   auto asked_to_reload = std::make_shared<bool>(false);
-  hangup.async_wait([asked_to_reload](boost::system::error_code error, int) { *asked_to_reload = !error; });
+  listen(hangup, asked_to_reload);
+  Handover end;
   while (true) {
-    if (isAskedFor(state)) co_return "another command works; keep goes on when it has ended";
-    if (*asked_to_reload) co_return "SIGHUP: the inventory is read again";
-    auto pause = clock.sleep(kLookForOthers);
+    if (isAskedFor(options.state)) {
+      end.why = "another command works; keep goes on when it has ended";
+      co_return end;
+    }
+    if (std::exchange(*asked_to_reload, false)) {
+      end.live = readAgain(options, controller);
+      if (end.live) {
+        end.dnsmasq = controller.releaseDnsmasq();
+        end.why = "SIGHUP: the inventory is read again";
+        co_return end;
+      }
+      listen(hangup, asked_to_reload);
+    }
+    auto pause = controller.clock().sleep(kLookForOthers);
     co_await std::move(pause);
   }
 }
 
-Async<std::string> keepUntilAsked(Controller& controller, lifecycle::EventSink sink, std::filesystem::path state) {
+Async<Handover> keepUntilAsked(Controller& controller, lifecycle::EventSink sink, Options options) {
   using namespace asio::experimental::awaitable_operators;
   keep::Keeper keeper(controller.keeperServices(std::move(sink)));
   auto work = keeper.run();
-  auto end = endOfShift(std::move(state), controller.clock());
+  auto end = endOfShift(std::move(options), controller);
   auto watch = controller.watchStalls();
   auto either = std::move(work) || std::move(end) || std::move(watch);
   auto first = co_await std::move(either);
-  co_return std::get<1>(first);
+  co_return std::get<1>(std::move(first));
 }
 
-/// Answers why it ended. Errors: the shift could not begin
-Result<std::string> shift(const Options& options) {
+/// Answers what the next shift gets. Errors: the shift could not begin
+Result<Handover> shift(const Options& options, Handover earlier) {
   TRY(turn, takeKeepersTurn(options.state));
-  TRY(live, liveCluster(options));  // what a rollout has brought a node to is what it should be
+  auto live = std::move(earlier.live);
+  if (!live) {
+    TRY(read, liveCluster(options));  // what a rollout has brought a node to is what it should be
+    live = std::move(read);
+  }
   const auto& cluster = live->cluster();
   TRY(found, lab::find(options.labFolder(cluster)));
   if (found) TRY_OK(lab::enter(*found));
   ProgressView view(std::cout, ProgressView::styleFor(options.json));
   auto sink = [&view](const lifecycle::Event& event) { view.show(event); };
-  TRY(controller, Controller::start(options, cluster, found, Role::Acts, sink, std::move(turn)));
+  TRY(controller, Controller::start(options, cluster, found, Role::Acts, sink, std::move(turn), std::move(earlier.dnsmasq)));
   std::cout << fmt::format("muster keep: {} nodes, a look every {} s\n", cluster.nodes.size(), cluster.keep.interval_seconds) << std::flush;
-  auto why = controller->run(keepUntilAsked(*controller, sink, options.state));
+  auto end = controller->run(keepUntilAsked(*controller, sink, options));
   view.finish();
-  return why;
+  return end;
 }
 
 }  // namespace
@@ -68,14 +108,16 @@ int keep(const Options& options) {
   if (!place) return report(place.error());
   startLog(options.state / "muster.log", LogLevel::Info);
   bool begun = false;
+  Handover next;
   while (true) {
     std::signal(SIGHUP, SIG_IGN);  // the next shift reads the inventory anyway
-    const auto why = shift(options);
-    if (!why && !begun) return report(why.error());  // at its first start a person is there to read it
+    auto end = shift(options, std::move(next));
+    if (!end && !begun) return report(end.error());  // at its first start a person is there to read it
     begun = true;
-    if (why) std::cout << "muster keep: " << *why << std::endl;
-    if (!why) {
-      report(why.error());
+    next = end ? std::move(*end) : Handover{};
+    if (end) std::cout << "muster keep: " << next.why << std::endl;
+    if (!end) {
+      report(end.error());
       std::this_thread::sleep_for(kRestAfterTrouble);
     }
   }

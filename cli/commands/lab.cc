@@ -78,13 +78,6 @@ int labPackages(const Options&, const std::filesystem::path& folder) {
   return made ? int{kOk} : report(made.error());
 }
 
-int labConsole(const Options& options, const std::string& node) {
-  const auto lab = runningLab(options);
-  if (!lab) return report(lab.error());
-  const auto attached = lab::attachConsole(*lab, node);
-  return attached ? int{kOk} : report(attached.error());
-}
-
 int labExec(const Options& options, const std::vector<std::string>& command) {
   if (command.empty()) return report(Error(ErrorCode::InvalidInput, "which program? muster lab exec sinfo"));
   const auto lab = runningLab(options);

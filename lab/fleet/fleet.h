@@ -19,9 +19,10 @@ inline NodeSpec specOf(int number) {
 
 class Fleet {
  public:
-  static Result<std::unique_ptr<Fleet>> make(World world, int nodes) {
+  /// Nodes `first` … `first + nodes - 1`: a fleet larger than one process may have connections is shared by several.
+  static Result<std::unique_ptr<Fleet>> make(World world, int nodes, int first = 1) {
     std::unique_ptr<Fleet> fleet(new Fleet(std::move(world)));
-    for (int number = 1; number <= nodes; ++number) {
+    for (int number = first; number < first + nodes; ++number) {
       TRY(node, SimNode::make(fleet->world_, specOf(number)));
       fleet->nodes_.push_back(std::move(node));
     }

@@ -4,10 +4,10 @@
 //   muster-fleet serve --nodes 1000 --boot-url http://127.0.0.1:8080 --password-env PW [--real]
 #include "lab/fleet/fleet.h"
 
+#include "base/io/process.h"
+
 #include <CLI/CLI.hpp>
 #include <boost/asio/signal_set.hpp>
-
-#include <sys/resource.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -17,9 +17,11 @@ namespace muster::lab::fleet {
 namespace {
 
 constexpr std::size_t kWorkers = 1;
+constexpr std::size_t kDescriptorsPerNode = 8, kOtherDescriptors = 256;
 
 struct Options {
   int nodes = 100;
+  int first = 1;
   std::string boot_url, password_env = "MUSTER_FLEET_PASSWORD";
   bool real = false;
   int redfish_ms = -1, boot_s = -1;
@@ -38,34 +40,27 @@ struct Options {
   }
 };
 
-/// A listener and a connection a BMC, a connection an agent.
-void raiseFileLimit() {
-  rlimit limit{};
-  ::getrlimit(RLIMIT_NOFILE, &limit);
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 Result<void> serve(const Options& options) {
   const char* password = std::getenv(options.password_env.c_str());
   if (!password)
     return fail(ErrorCode::InvalidInput, fmt::format("the BMCs' password must be in the environment as {}", options.password_env));
-  raiseFileLimit();
+  // A listener and a few connections a BMC, two an agent.
+  io::raiseDescriptorLimit(kDescriptorsPerNode * static_cast<std::size_t>(options.nodes) + kOtherDescriptors);
   SystemClock clock;
   Workers workers(kWorkers);
   asio::io_context io;
   World world{io.get_executor(), clock, workers, options.conditions(), options.boot_url, vbmc::Account::make(kUsername, password)};
-  TRY(fleet, Fleet::make(std::move(world), options.nodes));
+  TRY(fleet, Fleet::make(std::move(world), options.nodes, options.first));
   asio::signal_set ends(io, SIGTERM, SIGINT);
   ends.async_wait([&io](const boost::system::error_code&, int) { io.stop(); });
-  std::cout << fleet->size() << " BMCs answer, from " << specOf(1).bmc_address << ":" << kBmcPort << " on" << std::endl;
+  std::cout << fleet->size() << " BMCs answer, from " << specOf(options.first).bmc_address << ":" << kBmcPort << " on" << std::endl;
   io.run();
   return {};
 }
 
-void printNodes(int nodes) {
+void printNodes(int nodes, int first) {
   std::cout << "name,mac,bmc,serial\n";
-  for (int number = 1; number <= nodes; ++number) {
+  for (int number = first; number < first + nodes; ++number) {
     const auto spec = specOf(number);
     std::cout << spec.name << ',' << spec.mac << ",https://" << spec.bmc_address << ':' << spec.bmc_port << ',' << spec.serial << '\n';
   }
@@ -82,8 +77,10 @@ int main(int argc, char** argv) {
   Options options;
   auto* serving = app.add_subcommand("serve", "Serve the BMCs and run the agents until SIGTERM");
   auto* listing = app.add_subcommand("nodes", "Print the nodes as rows of an inventory (CSV)");
-  for (auto* command : {serving, listing})
+  for (auto* command : {serving, listing}) {
     command->add_option("--nodes", options.nodes, "How many")->check(CLI::Range(1, kMaxNodes));
+    command->add_option("--first", options.first, "The number of the first: several processes may share a fleet")->check(CLI::Range(1, kMaxNodes));
+  }
   serving->add_option("--boot-url", options.boot_url, "Where the controller serves /boot/ipxe (http://HOST:PORT)")->required();
   serving->add_option("--password-env", options.password_env, "Variable that holds the BMCs' password");
   serving->add_flag("--real", options.real, "Latencies as metal has them: Redfish 100-500 ms, boot 120 s");
@@ -96,7 +93,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   startLog({}, LogLevel::Warning);
   if (listing->parsed()) {
-    printNodes(options.nodes);
+    printNodes(options.nodes, options.first);
     return 0;
   }
   auto done = serve(options);

@@ -71,21 +71,38 @@ Result<std::vector<std::filesystem::path>> librariesToCarry(std::string_view ldd
   return libraries;
 }
 
+namespace {
+
+/// A program and what it carries.
+Result<std::vector<AgentFile>> programFiles(const std::filesystem::path& program, std::string_view name) {
+  std::vector<AgentFile> files{{program, fmt::format("{}/{}", kFolder, name)}};
+  TRY(listed, io::runBlocking(io::Command{.program = "ldd", .args = {program.string()}}));
+  if (listed.code != 0) return files;  // linked statically
+  TRY(libraries, librariesToCarry(listed.out));
+  if (!libraries.empty()) {
+    TRY(binary, io::readFile(program, kMaxFileBytes));
+    if (binary.find("$ORIGIN") == std::string::npos)
+      return fail(ErrorCode::InvalidInput, fmt::format("{} is not linked with the RPATH $ORIGIN, so it would not find its libraries on a node",
+                                                       program.string()));
+  }
+  for (const auto& library : libraries) files.push_back({library, fmt::format("{}/{}", kFolder, library.filename().string())});
+  return files;
+}
+
+}  // namespace
+
 Result<std::vector<AgentFile>> agentFiles(const std::filesystem::path& agent_binary) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(agent_binary, error))
     return fail(ErrorCode::NotFound, fmt::format("there is no agent at {}: build muster first", agent_binary.string()));
-  std::vector<AgentFile> files{{agent_binary, fmt::format("{}/muster-agent", kFolder)}};
-  TRY(listed, io::runBlocking(io::Command{.program = "ldd", .args = {agent_binary.string()}}));
-  if (listed.code != 0) return files;  // linked statically
-  TRY(libraries, librariesToCarry(listed.out));
-  if (!libraries.empty()) {
-    TRY(binary, io::readFile(agent_binary, kMaxFileBytes));
-    if (binary.find("$ORIGIN") == std::string::npos)
-      return fail(ErrorCode::InvalidInput, fmt::format("{} is not linked with the RPATH $ORIGIN, so it would not find its libraries on a node",
-                                                       agent_binary.string()));
+  TRY(files, programFiles(agent_binary, "muster-agent"));
+  const auto peer = agent_binary.parent_path() / "muster-peer";
+  if (!std::filesystem::is_regular_file(peer, error)) return files;
+  TRY(more, programFiles(peer, "muster-peer"));
+  for (auto& file : more) {
+    const bool there = std::any_of(files.begin(), files.end(), [&file](const AgentFile& known) { return known.target == file.target; });
+    if (!there) files.push_back(std::move(file));
   }
-  for (const auto& library : libraries) files.push_back({library, fmt::format("{}/{}", kFolder, library.filename().string())});
   return files;
 }
 

@@ -94,7 +94,7 @@ class DebianBuilder final : public SystemBuilder {
  public:
   Result<void> buildRootFs(const inventory::Image& image, const std::filesystem::path& work, const std::filesystem::path& image_file,
                            const Say& say) override {
-    if (const auto* import = std::get_if<inventory::ImageImport>(&image.source)) return importImage(*import, work, image_file, say);
+    if (const auto* import = std::get_if<inventory::ImageImport>(&image.source)) return importImage(*import, image.kind, work, image_file, say);
     const auto& build = std::get<inventory::ImageBuild>(image.source);
     TRY(packages, packagesOf(build, !image.authorized_keys.empty()));
     const auto recipes = work / "recipes", root = work / "root";

@@ -151,10 +151,23 @@ Result<void> copyRange(int from, Range range, const std::filesystem::path& to_pa
   return {};
 }
 
-Result<void> fromDisk(const std::filesystem::path& raw, const std::filesystem::path& name, const std::filesystem::path& image_file) {
+/// A disk as it is. It must have partitions: that is what its firmware starts from, and what is grown.
+Result<Range> wholeDisk(int fd, const std::filesystem::path& raw) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(raw, error);
+  if (const auto end = gptEndBytes(fd); end > size)
+    return fail(ErrorCode::Corrupt, fmt::format("its partition table is of a disk of {} bytes, the file has only {}: it was cut short", end, size));
+  const auto listed = io::runChecked({.program = "sfdisk", .args = {"--json", raw.string()}});
+  const auto table = listed ? nlohmann::json::parse(*listed, nullptr, false) : nlohmann::json();
+  const auto partitions = table.is_object() ? table.value("partitiontable", nlohmann::json::object()).value("partitions", nlohmann::json::array()) : nlohmann::json::array();
+  if (partitions.empty()) return fail(ErrorCode::InvalidInput, "it has no partition table, so no machine could start it; remove `kind: disk`");
+  return Range{0, size};
+}
+
+Result<void> fromDisk(const std::filesystem::path& raw, const std::filesystem::path& name, inventory::ImageKind kind, const std::filesystem::path& image_file) {
   const io::Fd fd(::open(raw.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return fail(ErrorCode::Internal, fmt::format("cannot open {}: {}", raw.string(), std::strerror(errno)));
-  auto root = findRoot(fd.get(), raw);
+  auto root = kind == inventory::ImageKind::Disk ? wholeDisk(fd.get(), raw) : findRoot(fd.get(), raw);
   if (!root) return fail(std::move(root).error().within(name.string()));
   return copyRange(fd.get(), *root, image_file);
 }
@@ -241,8 +254,8 @@ Result<void> linkKernel(const std::filesystem::path& root) {
   return link("initrd.img", {"initrd.img-", "initramfs-", "initrd-"});
 }
 
-Result<void> importImage(const inventory::ImageImport& import, const std::filesystem::path& work, const std::filesystem::path& image_file,
-                         const Say& say) {
+Result<void> importImage(const inventory::ImageImport& import, inventory::ImageKind kind, const std::filesystem::path& work,
+                         const std::filesystem::path& image_file, const Say& say) {
   say(fmt::format("importing {}", import.path.string()));
   TRY(sha256, io::sha256File(import.path));
   if (sha256 != import.sha256)
@@ -250,14 +263,16 @@ Result<void> importImage(const inventory::ImageImport& import, const std::filesy
   TRY(format, importFormatOf(import.path));
   const auto raw = work / "imported.raw";
   switch (format) {
-    case ImportFormat::Raw: return fromDisk(import.path, import.path, image_file);
+    case ImportFormat::Raw: return fromDisk(import.path, import.path, kind, image_file);
     case ImportFormat::Qcow2: TRY_OK(convert(import.path, "qcow2", raw)); break;
     case ImportFormat::Vmdk: TRY_OK(convert(import.path, "vmdk", raw)); break;
     case ImportFormat::Vdi: TRY_OK(convert(import.path, "vdi", raw)); break;
     case ImportFormat::CompressedRaw: TRY_OK(decompressFile(import.path, raw)); break;
-    default: return fromTree(format, import.path, work, image_file);
+    default:
+      if (kind == inventory::ImageKind::Disk) return fail(ErrorCode::InvalidInput, import.path.string() + " is a tree of files and no disk; remove `kind: disk`");
+      return fromTree(format, import.path, work, image_file);
   }
-  return fromDisk(raw, import.path, image_file);
+  return fromDisk(raw, import.path, kind, image_file);
 }
 
 }  // namespace muster::provision

@@ -19,8 +19,9 @@ Result<ImportFormat> importFormatOf(const std::filesystem::path& file);
 
 /// Errors: NotFound (file), Corrupt (SHA-256, cut short), InvalidInput (no ext4 inside, no kernel, a qcow2 that needs another file),
 ///         Denied (a tree without being root), Unavailable (disk full)
-Result<void> importImage(const inventory::ImageImport& import, const std::filesystem::path& work, const std::filesystem::path& image_file,
-                         const Say& say);
+/// `kind`: whether the root file system of a disk is taken, or the disk as it is.
+Result<void> importImage(const inventory::ImageImport& import, inventory::ImageKind kind, const std::filesystem::path& work,
+                         const std::filesystem::path& image_file, const Say& say);
 
 /// Lays the layers of an OCI image archive over each other. Each blob must have the SHA-256 that it is named by.
 Result<void> extractOci(const std::filesystem::path& archive, const std::filesystem::path& work, const std::filesystem::path& root);

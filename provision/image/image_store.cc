@@ -117,7 +117,8 @@ class CachedImageStore final : public ImageStore {
     TRY_OK(builder_->buildRootFs(image, work, raw, say));
     TRY_OK(removeTree(work));
     const auto start = std::chrono::steady_clock::now();
-    TRY(index, writePack(raw, folder / kPackFile, image.name, std::max(1u, std::thread::hardware_concurrency())));
+    TRY(index, writePack(raw, folder / kPackFile, image.name, std::max(1u, std::thread::hardware_concurrency()),
+                         image.kind == inventory::ImageKind::Disk ? agent::PackKind::Disk : agent::PackKind::RootFs));
     std::error_code ignored;
     fs::remove(raw, ignored);
     const auto zero = std::count_if(index.chunks.begin(), index.chunks.end(), [](const auto& chunk) { return chunk.zero; });
@@ -180,6 +181,7 @@ class CachedImageStore final : public ImageStore {
 std::string imageKey(const inventory::Image& image) {
   json inputs = {{"version", kBuildVersion}, {"recipes", recipeDigest("node")}, {"name", image.name}, {"ssh", !image.authorized_keys.empty()},
                  {"chunk_bytes", agent::kPackChunkBytes}};
+  if (image.kind == inventory::ImageKind::Disk) inputs["kind"] = "disk";
   if (const auto* build = std::get_if<inventory::ImageBuild>(&image.source)) {
     auto packages = build->packages;
     std::sort(packages.begin(), packages.end());

@@ -38,12 +38,16 @@ class ChunkReader {
     packed_.resize(chunk.length);
     if (!readFully(chunk.offset)) return fail(ErrorCode::Corrupt, fmt::format("chunk {} lies beyond the end of the pack", i));
     const std::size_t size = ZSTD_decompressDCtx(context_.get(), raw_.data(), raw_.size(), packed_.data(), packed_.size());
-    if (ZSTD_isError(size) || size != raw_.size() || io::sha256Hex(raw_) != chunk.sha256)
+    if (ZSTD_isError(size) || size != raw_.size() || io::sha256Hex(raw_) != chunk.sha256 || !storedRight(chunk))
       return fail(ErrorCode::Corrupt, fmt::format("chunk {} (bytes {} to {} of the pack) is damaged", i, chunk.offset, chunk.offset + chunk.length));
     return &raw_;
   }
 
  private:
+  /// What a writer goes by must be right as well as what it ends up with.
+  bool storedRight(const agent::PackChunk& chunk) const {
+    return index_.format == 1 || (io::sha256Hex(packed_) == chunk.packed_sha256 && agent::quickSum(raw_) == chunk.quick);
+  }
   bool readFully(std::uint64_t offset) {
     for (std::size_t done = 0; done < packed_.size();) {
       const ssize_t n = ::pread(pack_, packed_.data() + done, packed_.size() - done, static_cast<off_t>(offset + done));

@@ -40,6 +40,8 @@ void compress(ZSTD_CCtx* context, Slot& slot) {
   slot.chunk.sha256 = io::sha256Hex(slot.raw);
   slot.chunk.zero = allZero(slot.raw);
   slot.chunk.length = 0;
+  slot.chunk.packed_sha256.clear();
+  slot.chunk.quick = 0;
   if (slot.chunk.zero) return;
   slot.packed.resize(ZSTD_compressBound(slot.raw.size()));
   const std::size_t size = ZSTD_compressCCtx(context, slot.packed.data(), slot.packed.size(), slot.raw.data(), slot.raw.size(), kZstdLevel);
@@ -49,6 +51,8 @@ void compress(ZSTD_CCtx* context, Slot& slot) {
   }
   slot.packed.resize(size);
   slot.chunk.length = size;
+  slot.chunk.packed_sha256 = io::sha256Hex(slot.packed);
+  slot.chunk.quick = agent::quickSum(slot.raw);
 }
 
 void compressAll(std::vector<Slot>& slots, std::size_t count, unsigned threads) {
@@ -88,7 +92,8 @@ Result<void> writeFully(int fd, std::string_view data, const std::filesystem::pa
 
 }  // namespace
 
-Result<PackIndex> writePack(const std::filesystem::path& raw, const std::filesystem::path& pack, const std::string& name, unsigned threads) {
+Result<PackIndex> writePack(const std::filesystem::path& raw, const std::filesystem::path& pack, const std::string& name, unsigned threads,
+                            agent::PackKind kind) {
   const io::Fd in(::open(raw.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat info {};
   if (!in.valid() || ::fstat(in.get(), &info) != 0)
@@ -98,6 +103,8 @@ Result<PackIndex> writePack(const std::filesystem::path& raw, const std::filesys
 
   PackIndex index;
   index.name = name;
+  index.kind = kind;
+  if (kind != agent::PackKind::RootFs) index.root_fs.clear();
   index.size_bytes = static_cast<std::uint64_t>(info.st_size);
   const std::size_t total = (index.size_bytes + index.chunk_bytes - 1) / index.chunk_bytes;
   threads = std::max(1u, threads);

@@ -12,6 +12,7 @@ namespace muster::provision {
 /// Units:  at most threads × a few chunks are in memory
 /// Errors: InvalidInput (not a multiple of 4096 bytes, empty), Unavailable (disk full), Internal
 Result<agent::PackIndex> writePack(const std::filesystem::path& raw, const std::filesystem::path& pack, const std::string& name,
-                                   unsigned threads);
+                                   unsigned threads,
+                                   agent::PackKind kind = agent::PackKind::RootFs);
 
 }  // namespace muster::provision

@@ -1,43 +1,14 @@
 #include "provision/netboot/boot_script.h"
 
 #include <fmt/format.h>
-
-#include <algorithm>
+#include <fmt/ranges.h>
 
 namespace muster::provision {
 
-namespace {
-
-/// A blank would start another argument; '#', '&' and '|' mean something to iPXE, '$' expands.
-bool isPlainWord(std::string_view word) {
-  return !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-    return c > ' ' && c < 0x7f && c != '$' && c != '#' && c != '&' && c != '|' && c != '\\' && c != '"' && c != '\'';
-  });
-}
-
-}  // namespace
-
 Result<std::string> ramBootScript(const inventory::Node& node, const inventory::Profile& profile, const RamBoot& boot) {
+  TRY(words, kernelWords(node, profile, boot));
   // Under UEFI the kernel finds its initrds by these names; Debian 12's iPXE does not add them itself. BIOS ignores them.
-  std::vector<std::string> words{"initrd=initrd.img",
-                                 "initrd=agent.img",
-                                 "muster.url=" + boot.agent_url,
-                                 "muster.ca=" + boot.ca_fingerprint,
-                                 "muster.token=" + boot.token,
-                                 "muster.node=" + node.name.str(),
-                                 "muster.mac=" + node.mac.str(),
-                                 "console=ttyS0",
-                                 "loglevel=4"};  // else the kernel writes this line, token and all, on the serial console
-  for (const auto& arg : profile.kernel_args) words.push_back(arg);
-  std::string line;
-  for (const auto& word : words) {
-    if (!isPlainWord(word)) {
-      return fail(ErrorCode::InvalidInput,
-                  fmt::format("\"{}\" cannot stand on the kernel command line of {}; correct kernel_args of profile {}", word,
-                              node.name.str(), profile.name));
-    }
-    line += " " + word;
-  }
+  const auto line = fmt::format(" initrd=initrd.img initrd=agent.img {}", fmt::join(words, " "));
   return fmt::format(
       "#!ipxe\n"
       "echo muster: {0} boots into the RAM OS\n"

@@ -1,18 +1,11 @@
 // iPXE scripts. Pure.
 #pragma once
 
-#include "inventory/cluster.h"
+#include "provision/netboot/kernel_line.h"
 
-#include <string>
+#include <string_view>
 
 namespace muster::provision {
-
-struct RamBoot {
-  std::string http_url;   ///< "http://10.20.0.1:8080"
-  std::string agent_url;  ///< "https://10.20.0.1:8443"
-  std::string ca_fingerprint;
-  std::string token;  ///< one-time
-};
 
 /// Leads into the RAM OS.
 /// Errors: InvalidInput when something cannot stand on a kernel command line

@@ -26,29 +26,62 @@ std::string bootUrl(const inventory::Network& network, const DnsmasqSite& site) 
   return fmt::format("http://{}:{}/boot/ipxe?mac=${{netX/mac}}", network.controller.str(), site.http_port);
 }
 
-/// UEFI's HTTP client takes an offer only from a server that says so too (option 60), and boots from a URL.
+/// UEFI's HTTP client takes an offer only from a server that says so too (option 60), and boots from a URL. Debian's signed GRUB has no
+/// HTTP, so for a node with Secure Boot there is nothing; told so at once by a URL without a file, its firmware goes on. Without an
+/// answer it would ask for a minute.
 std::string httpBoot(const inventory::Network& network, const DnsmasqSite& site) {
+  const auto base = fmt::format("http://{}:{}", network.controller.str(), site.http_port);
   return fmt::format(
-      "dhcp-match=set:http,option:client-arch,{}\n"
-      "dhcp-boot=tag:!ipxe,tag:http,http://{}:{}{}\n"
+      "dhcp-match=set:http,option:client-arch,{0}\n"
+      "dhcp-boot=tag:!ipxe,tag:http,tag:!secure,{1}{2}\n"
+      "dhcp-boot=tag:!ipxe,tag:http,tag:secure,{1}/boot/nothing\n"
       "dhcp-option-force=tag:!ipxe,tag:http,60,HTTPClient\n",
-      kHttpArch, network.controller.str(), site.http_port, kIpxeUefiRoute);
+      kHttpArch, base, kIpxeUefiRoute);
 }
 
-std::string addresses(const inventory::Network& network) {
+/// `tag`: "" for the controller's own part of the network, else what dnsmasq sets for requests from a subnet.
+std::string addresses(const Cidr& cidr, const std::optional<std::pair<Ipv4, Ipv4>>& range, const std::string& tag) {
+  const auto mask = cidr.netmask().str();
+  const auto set = tag.empty() ? "" : fmt::format("set:{},", tag);
+  if (range) return fmt::format("dhcp-range={}{},{},{},{}\n", set, range->first.str(), range->second.str(), mask, kLeaseTime);
+  return fmt::format("dhcp-range={}{},static,{},{}\n", set, cidr.network.str(), mask, kLeaseTime);
+}
+
+std::string joined(const std::vector<Ipv4>& addresses) {
   std::string out;
-  const auto mask = network.cidr.netmask().str();
-  if (network.dhcp_range) {
-    out += fmt::format("dhcp-range={},{},{},{}\n", network.dhcp_range->first.str(), network.dhcp_range->second.str(), mask, kLeaseTime);
-  } else {
-    out += fmt::format("dhcp-range={},static,{},{}\n", network.cidr.network.str(), mask, kLeaseTime);
-  }
+  for (const auto& address : addresses) out += "," + address.str();
+  return out;
+}
+
+std::string networks(const inventory::Network& network) {
+  auto out = addresses(network.cidr, network.dhcp_range, "");
   // An option without a value keeps dnsmasq from announcing itself.
   out += network.gateway ? fmt::format("dhcp-option=option:router,{}\n", network.gateway->str()) : "dhcp-option=option:router\n";
-  std::string dns;
-  for (const auto& server : network.dns) dns += "," + server.str();
-  out += "dhcp-option=option:dns-server" + dns + "\n";
+  out += "dhcp-option=option:dns-server" + joined(network.dns) + "\n";
+  // dnsmasq finds the subnet of a relayed request by the relay's address.
+  for (const auto& subnet : network.subnets) {
+    const auto tag = "net-" + subnet.name;
+    out += addresses(subnet.cidr, subnet.dhcp_range, tag);
+    out += fmt::format("dhcp-option=tag:{},option:router,{}\n", tag, subnet.gateway.str());
+    if (!subnet.dns.empty()) out += fmt::format("dhcp-option=tag:{},option:dns-server{}\n", tag, joined(subnet.dns));
+  }
   return out;
+}
+
+std::string bootTag(const inventory::BootServer& server) { return "boot-" + server.name; }
+
+/// Which file firmware gets, and from whom. Exactly one line fits a machine.
+std::string firstFiles(const inventory::Network& network) {
+  std::string elsewhere, out;
+  for (const auto& server : network.boot_servers) {
+    if (!server.tftp) continue;
+    elsewhere += ",tag:!" + bootTag(server);
+    out += fmt::format("dhcp-boot=tag:!ipxe,tag:bios,tag:{},{},,{}\n", bootTag(server), kIpxeBios, server.tftp->str());
+    out += fmt::format("dhcp-boot=tag:!ipxe,tag:uefi,tag:!secure,tag:{},{},,{}\n", bootTag(server), kIpxeUefi, server.tftp->str());
+  }
+  out += fmt::format("dhcp-boot=tag:!ipxe,tag:bios{},{}\n", elsewhere, kIpxeBios);
+  out += fmt::format("dhcp-boot=tag:!ipxe,tag:uefi,tag:!secure{},{}\n", elsewhere, kIpxeUefi);
+  return out + fmt::format("dhcp-boot=tag:!ipxe,tag:uefi,tag:secure,{}\n", kShim);
 }
 
 /// Sole DHCP server (also behind relays): the boot file is part of the lease.
@@ -56,9 +89,8 @@ std::string leaseMode(const inventory::Cluster& cluster, const DnsmasqSite& site
   const auto& network = cluster.provisioning();
   std::string out = "dhcp-authoritative\n";
   out += fmt::format("dhcp-leasefile={}\n", (site.run_folder / "dnsmasq.leases").string());
-  out += addresses(network);
-  out += fmt::format("dhcp-boot=tag:!ipxe,tag:bios,{}\n", kIpxeBios);
-  out += fmt::format("dhcp-boot=tag:!ipxe,tag:uefi,{}\n", kIpxeUefi);
+  out += networks(network);
+  out += firstFiles(network);
   out += httpBoot(network, site);
   out += fmt::format("dhcp-boot=tag:ipxe,{}\n", bootUrl(network, site));
   out += fmt::format("dhcp-hostsdir={}\n", site.hosts_folder.string());
@@ -66,26 +98,42 @@ std::string leaseMode(const inventory::Cluster& cluster, const DnsmasqSite& site
   return out;
 }
 
+std::string_view fileOf(const ClientArch& arch) { return std::string_view(arch.tag) == "bios" ? kIpxeBios : kIpxeUefi; }
+
+std::string service(const std::string& tags, const ClientArch& arch, std::string_view file) { return fmt::format("pxe-service={},{},\"muster\",{}", tags, arch.service, file); }
+
 /// Beside somebody else's DHCP server: addresses come from there, only the boot answer is ours. dnsmasq answers PXE clients
 /// alone this way: firmware set to HTTP boot must be set to PXE there.
 std::string proxyMode(const inventory::Cluster& cluster, const DnsmasqSite& site) {
   const auto& network = cluster.provisioning();
   std::string out = fmt::format("dhcp-range={},proxy,{}\n", network.cidr.network.str(), network.cidr.netmask().str());
-  for (const auto& arch : kArchs) {
-    const auto* file = std::string_view(arch.tag) == "bios" ? kIpxeBios : kIpxeUefi;
-    out += fmt::format("pxe-service=tag:!ipxe,{},\"muster\",{}\n", arch.service, file);
-    out += fmt::format("pxe-service=tag:ipxe,{},\"muster\",{}\n", arch.service, bootUrl(network, site));
+  out += fmt::format("dhcp-hostsdir={}\n", site.hosts_folder.string());
+  std::string elsewhere;
+  for (const auto& server : network.boot_servers) {
+    if (!server.tftp) continue;
+    elsewhere += ",tag:!" + bootTag(server);
+    for (const auto& arch : kArchs) out += service("tag:!ipxe,tag:!secure,tag:" + bootTag(server), arch, fileOf(arch)) + "," + server.tftp->str() + "\n";
   }
-  return out;
+  for (const auto& arch : kArchs) {
+    const bool bios = fileOf(arch) == kIpxeBios;
+    out += service("tag:!ipxe,tag:!secure" + elsewhere, arch, fileOf(arch)) + "\n";
+    if (!bios) out += service("tag:!ipxe,tag:secure", arch, kShim) + "\n";
+  }
+  return out + fmt::format("dhcp-boot=tag:ipxe,{}\n", bootUrl(network, site));  // in the offer itself; others ask again at port 4011
 }
 
 }  // namespace
 
 HostLines renderHosts(const inventory::Cluster& cluster) {
   HostLines out;
-  if (!inventory::leasesAddresses(cluster.provisioning())) return out;
+  const auto& network = cluster.provisioning();
+  const bool ours = inventory::leasesAddresses(network);
   for (const auto& node : cluster.nodes) {
-    out[node.name.str()] = fmt::format("{},{},{}\n", node.mac.str(), node.address.str(), node.name.str());
+    auto line = node.mac.str();
+    if (cluster.profileOf(node).secure_boot) line += ",set:secure";
+    if (const auto* server = inventory::bootServerOf(network, node.rack, node.address); server && server->tftp) line += ",set:" + bootTag(*server);
+    if (ours) line += fmt::format(",{},{}", node.address.str(), node.name.str());
+    if (line != node.mac.str()) out[node.name.str()] = line + "\n";  // beside another DHCP server most nodes need no line
   }
   return out;
 }
@@ -94,9 +142,12 @@ std::string renderDnsmasq(const inventory::Cluster& cluster, const DnsmasqSite& 
   std::string out = "# Written by muster from the inventory; changes are lost.\n";
   out += "port=0\n";  // no DNS
   out += "no-resolv\nno-hosts\n";
+  out += "pid-file=\n";  // else all of this machine share one
   out += fmt::format("interface={}\nexcept-interface=lo\nbind-interfaces\n", site.interface);
   out += "log-dhcp\n";
+  out += fmt::format("user={}\n", kDnsmasqUser);
   out += fmt::format("enable-tftp\ntftp-root={}\n", site.tftp_root.string());
+  out += fmt::format("tftp-unique-root={}\n", inventory::leasesAddresses(cluster.provisioning()) ? "ip" : "mac");
   out += "dhcp-match=set:ipxe,175\ndhcp-userclass=set:ipxe,iPXE\n";
   for (const auto& arch : kArchs) out += fmt::format("dhcp-match=set:{},option:client-arch,{}\n", arch.tag, arch.number);
   return out + (cluster.provisioning().dhcp_mode == inventory::DhcpMode::Proxy ? proxyMode(cluster, site) : leaseMode(cluster, site));

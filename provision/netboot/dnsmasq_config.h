@@ -1,6 +1,7 @@
 // dnsmasq's configuration, rendered from the inventory. Pure.
 //
 // Plain PXE firmware gets iPXE by TFTP, UEFI HTTP boot by HTTP; iPXE (option 175 or user class) gets the URL of its boot script.
+// Nodes with Secure Boot get shim instead, which loads GRUB, and both ask TFTP only (tftp_folder.h).
 #pragma once
 
 #include "inventory/cluster.h"
@@ -11,7 +12,8 @@
 
 namespace muster::provision {
 
-/// Debian's `ipxe` package: public files, so the TFTP root can be this folder itself.
+inline constexpr const char* kDnsmasqUser = "dnsmasq";  ///< who it is when it is root no more
+inline constexpr const char* kShim = "shimx64.efi";
 inline constexpr const char* kIpxeFolder = "/usr/lib/ipxe";
 inline constexpr const char* kIpxeBios = "undionly.kpxe";
 inline constexpr const char* kIpxeUefi = "ipxe.efi";
@@ -22,12 +24,12 @@ struct DnsmasqSite {
   std::filesystem::path run_folder;  ///< leases
   std::filesystem::path hosts_folder = run_folder / "hosts";
   std::uint16_t http_port = 8080;
-  std::filesystem::path tftp_root = kIpxeFolder;
+  std::filesystem::path tftp_root = run_folder / "tftp";
 };
 
 /// What does not change while dnsmasq runs; the nodes are in `hosts_folder`.
 std::string renderDnsmasq(const inventory::Cluster& cluster, const DnsmasqSite& site);
-/// Which node has which address, a file each. Empty where another server gives the addresses.
+/// Which node has which address, and who has its boot files, a file each. Beside another DHCP server only the latter, where there is something to say.
 HostLines renderHosts(const inventory::Cluster& cluster);
 
 }  // namespace muster::provision

@@ -5,8 +5,10 @@
 #include "inventory/leases.h"
 #include "provision/netboot/boot_script.h"
 #include "provision/netboot/dnsmasq_config.h"
+#include "provision/netboot/grub_script.h"
 #include "provision/netboot/host_files.h"
 #include "provision/netboot/supervisor.h"
+#include "provision/netboot/tftp_folder.h"
 
 #include <fmt/format.h>
 
@@ -15,6 +17,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <csignal>
 
 namespace muster::provision {
@@ -47,15 +50,18 @@ class DnsmasqNetboot final : public Netboot {
         gateway_(gateway),
         options_(std::move(options)),
         hosts_(options_.hosts_folder),
+        tftp_(options_.tftp_folder),
         dnsmasq_(processes, executor, SupervisorOptions{"dnsmasq"}) {
     index();
   }
 
-  Result<void> start() override;
+  Result<void> start() override { return goOn({}); }
   void stop() override { dnsmasq_.stop(); }
+  Result<void> goOn(RunningDnsmasq earlier) override;
+  RunningDnsmasq release() override;
   Result<void> follow(const inventory::Cluster& cluster) override;
   Result<void> arm(const NodeName& node) override;
-  void disarm(const NodeName& node) override { armed_.erase(node); }
+  void disarm(const NodeName& node) override;
   std::vector<io::Route> routes() override {
     return {{"GET", "/boot/ipxe", [this](io::ServerRequest request) { return answer(std::move(request)); }},
             {"GET", kIpxeUefiRoute, [](io::ServerRequest) { return ipxeForUefi(); }}};
@@ -73,38 +79,54 @@ class DnsmasqNetboot final : public Netboot {
   agent::GatewayServer& gateway_;
   NetbootOptions options_;
   HostFiles hosts_;
+  TftpFolder tftp_;
   Supervisor dnsmasq_;
   std::map<Mac, const inventory::Node*> by_mac_;
   std::map<Ipv4, const inventory::Node*> by_address_;
-  std::map<NodeName, std::string> armed_;  ///< node → boot script
+  std::string tftpKey(const inventory::Node& node) const;
+
+  std::string configuration_;  ///< of the dnsmasq that runs
+  std::map<NodeName, std::string> armed_;       ///< node → iPXE script
+  std::map<NodeName, std::string> armed_tftp_;  ///< node with Secure Boot → its folder
 };
 
-Result<void> DnsmasqNetboot::start() {
+Result<void> DnsmasqNetboot::goOn(RunningDnsmasq earlier) {
   const auto& network = cluster_->provisioning();
   if (network.dhcp_mode == inventory::DhcpMode::None) return {};
-  DnsmasqSite site{.interface = interfaceOf(network.controller), .run_folder = options_.run_folder, .hosts_folder = options_.hosts_folder, .http_port = options_.http_port};
+  DnsmasqSite site{.interface = interfaceOf(network.controller), .run_folder = options_.run_folder, .hosts_folder = options_.hosts_folder,
+                   .http_port = options_.http_port, .tftp_root = tftp_.root()};
   if (site.interface.empty()) {
     return fail(ErrorCode::NotFound, fmt::format("no interface of this machine has the controller's address {}; give it to one, or correct "
                                                  "networks.provisioning.controller",
                                                  network.controller.str()));
   }
   for (const auto* file : {kIpxeBios, kIpxeUefi}) {
-    if (!std::filesystem::exists(site.tftp_root / file)) {
-      return fail(ErrorCode::NotFound, fmt::format("{} is missing; install the package ipxe", (site.tftp_root / file).string()));
-    }
+    const auto original = std::filesystem::path(kIpxeFolder) / file;
+    if (!std::filesystem::exists(original)) return fail(ErrorCode::NotFound, fmt::format("{} is missing; install the package ipxe", original.string()));
   }
   TRY_OK(io::makeDirs(options_.run_folder));
   const auto file = options_.run_folder / "dnsmasq.conf";
-  TRY_OK(io::writeFileAtomic(file, renderDnsmasq(*cluster_, site)));
-  TRY_OK(hosts_.write(renderHosts(*cluster_)));
+  configuration_ = renderDnsmasq(*cluster_, site);
+  TRY_OK(io::writeFileAtomic(file, configuration_));
+  TRY(change, hosts_.write(renderHosts(*cluster_)));
   TRY_OK(hosts_.checkAnybodyCanRead());
+  TRY_OK(tftp_.start());
+  if (earlier.configuration != configuration_) earlier.child.reset();  // ends it
+  const auto before = earlier.child ? earlier.child->pid() : 0;
   io::Command command;
   command.program = "dnsmasq";
   command.args = {"--keep-in-foreground", "--conf-file=" + file.string(), "--log-facility=-"};
-  auto started = dnsmasq_.start(std::move(command), options_.run_folder / "dnsmasq.log", options_.run_folder / "dnsmasq.pid");
+  auto started = dnsmasq_.adopt(std::move(earlier.child), std::move(command), options_.run_folder / "dnsmasq.log", options_.run_folder / "dnsmasq.pid");
   if (!started) return tl::unexpected(std::move(started).error().within("starting dnsmasq"));
-  logInfo("netboot", "dnsmasq serves {} on {}", network.cidr.str(), site.interface);
+  if (before != 0 && change.mustReread()) dnsmasq_.signal(SIGHUP);
+  logInfo("netboot", "dnsmasq {} {} on {}", before != 0 ? "goes on serving" : "serves", network.cidr.str(), site.interface);
   return {};
+}
+
+RunningDnsmasq DnsmasqNetboot::release() {
+  while (!armed_.empty()) disarm(NodeName(armed_.begin()->first));
+  while (!armed_tftp_.empty()) disarm(NodeName(armed_tftp_.begin()->first));
+  return {dnsmasq_.release(), configuration_};
 }
 
 void DnsmasqNetboot::index() {
@@ -119,7 +141,8 @@ void DnsmasqNetboot::index() {
 Result<void> DnsmasqNetboot::follow(const inventory::Cluster& cluster) {
   const auto &now = cluster_->provisioning(), &next = cluster.provisioning();
   if (now.cidr.str() != next.cidr.str() || now.controller != next.controller || now.dhcp_mode != next.dhcp_mode ||
-      now.dhcp_range != next.dhcp_range || now.gateway != next.gateway || now.dns != next.dns) {
+      now.dhcp_range != next.dhcp_range || now.gateway != next.gateway || now.dns != next.dns ||
+      now.subnets != next.subnets || now.boot_servers != next.boot_servers) {
     return fail(ErrorCode::Conflict, "the provisioning network of the inventory has changed; start muster again, it cannot follow that as it runs");
   }
   if (next.dhcp_mode != inventory::DhcpMode::None) {
@@ -127,10 +150,11 @@ Result<void> DnsmasqNetboot::follow(const inventory::Cluster& cluster) {
     if (change.mustReread()) dnsmasq_.signal(SIGHUP);
     logInfo("netboot", "dnsmasq follows the inventory: {} nodes added, {} changed, {} removed", change.added, change.replaced, change.removed);
   }
-  std::erase_if(armed_, [&](const auto& entry) {
-    const auto *before = cluster_->findNode(entry.first), *after = cluster.findNode(entry.first);
-    return !before || !after || before->mac != after->mac || before->address != after->address;
-  });
+  for (const auto& node : cluster_->nodes) {
+    const auto* after = cluster.findNode(node.name);
+    const bool same = after && node.mac == after->mac && node.address == after->address && cluster_->profileOf(node).secure_boot == cluster.profileOf(*after).secure_boot;
+    if (!same) disarm(node.name);
+  }
   cluster_ = &cluster;
   index();
   return {};
@@ -143,12 +167,35 @@ Result<void> DnsmasqNetboot::arm(const NodeName& name) {
   TRY(ram_os, images_.findRamOs());
   if (!ram_os) return fail(ErrorCode::NotFound, "the RAM OS is not built; run `muster image build`");
   TRY(token, gateway_.issueToken(name, node->mac));
-  const auto controller = cluster_->provisioning().controller.str();
-  const RamBoot boot{fmt::format("http://{}:{}", controller, options_.http_port),
-                     fmt::format("https://{}:{}", controller, options_.https_port), options_.ca_fingerprint, token};
-  TRY(script, ramBootScript(*node, cluster_->profileOf(*node), boot));
-  armed_[name] = script;
+  const auto& network = cluster_->provisioning();
+  const auto& profile = cluster_->profileOf(*node);
+  const auto* server = inventory::bootServerOf(network, node->rack, node->address);
+  const RamBoot boot{server && !server->http.empty() ? server->http : fmt::format("http://{}:{}", network.controller.str(), options_.http_port),
+                     fmt::format("https://{}:{}", network.controller.str(), options_.https_port), options_.ca_fingerprint, token};
+  disarm(name);
+  if (profile.secure_boot) {
+    TRY(script, ramGrubScript(*node, profile, boot));
+    const auto key = tftpKey(*node);
+    TRY_OK(tftp_.arm(key, script, *ram_os));
+    armed_tftp_[name] = key;
+  } else {
+    TRY(script, ramBootScript(*node, profile, boot));
+    armed_[name] = script;
+  }
   return {};
+}
+
+void DnsmasqNetboot::disarm(const NodeName& node) {
+  armed_.erase(node);
+  if (const auto folder = armed_tftp_.extract(node)) tftp_.disarm(folder.mapped());
+}
+
+/// As dnsmasq names the folder of who asks. Beside another DHCP server nobody here knows the addresses.
+std::string DnsmasqNetboot::tftpKey(const inventory::Node& node) const {
+  if (inventory::leasesAddresses(cluster_->provisioning())) return node.address.str();
+  auto mac = node.mac.str();
+  std::replace(mac.begin(), mac.end(), ':', '-');
+  return mac;
 }
 
 Task<io::ServerResponse> DnsmasqNetboot::answer(io::ServerRequest request) {

@@ -1,4 +1,4 @@
-// Network boot: dnsmasq supervised, one iPXE script a node, tokens only for nodes that muster has just power-cycled.
+// Network boot: dnsmasq supervised, one iPXE script (or GRUB configuration) a node, tokens only for nodes that muster has just power-cycled.
 #pragma once
 
 #include "agent/protocol/gateway_server.h"
@@ -12,13 +12,25 @@
 
 namespace muster::provision {
 
+/// dnsmasq as it runs, on its way from one Netboot to the next one of this process.
+struct RunningDnsmasq {
+  std::unique_ptr<io::Child> child;
+  std::string configuration;
+};
+
 class Netboot {
  public:
   virtual ~Netboot() = default;
   /// Renders dnsmasq's configuration and starts it (DHCP as the inventory says, TFTP with iPXE). Restarted when it dies.
   virtual Result<void> start() = 0;
   virtual void stop() = 0;
+  /// As start, but with a dnsmasq that `release` gave away: it learns what is different and runs on. Where more than nodes has
+  /// changed it is started anew.
+  virtual Result<void> goOn(RunningDnsmasq) { return start(); }
+  /// Nobody is armed any more; dnsmasq runs on. Empty when it does not run.
+  virtual RunningDnsmasq release() { return {}; }
   /// From now on this node's boot script leads into the RAM OS with a fresh token, until `disarm` or the token is used.
+  /// A node with Secure Boot finds it by TFTP as GRUB's configuration, in a folder that dnsmasq opens for its address only.
   virtual Result<void> arm(const NodeName& node) = 0;
   virtual void disarm(const NodeName& node) = 0;
   /// GET /boot/ipxe?mac=…; every other machine, and every node not armed, is told to boot from its disk.
@@ -36,6 +48,7 @@ struct NetbootOptions {
   std::uint16_t https_port = 8443;
   std::string ca_fingerprint;  ///< pinned on the kernel command line
   std::filesystem::path hosts_folder = run_folder / "hosts";  ///< dnsmasq reads it without root's rights: anybody must be able to
+  std::filesystem::path tftp_folder = run_folder / "tftp";    ///< likewise
 };
 std::unique_ptr<Netboot> makeNetboot(const inventory::Cluster& cluster, const ImageStore& images, agent::GatewayServer& gateway,
                                      io::ProcessRunner& processes, asio::any_io_executor executor, NetbootOptions options);

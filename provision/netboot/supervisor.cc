@@ -78,14 +78,28 @@ Supervisor::Supervisor(io::ProcessRunner& processes, asio::any_io_executor execu
 Supervisor::~Supervisor() { stop(); }
 
 Result<void> Supervisor::start(io::Command command, std::filesystem::path log_file, std::filesystem::path pid_file) {
+  return adopt(nullptr, std::move(command), std::move(log_file), std::move(pid_file));
+}
+
+Result<void> Supervisor::adopt(std::unique_ptr<io::Child> child, io::Command command, std::filesystem::path log_file, std::filesystem::path pid_file) {
   if (state_->child) return fail(ErrorCode::Conflict, state_->options.area + " is already running");
   state_->command = std::move(command);
   state_->log_file = std::move(log_file);
   state_->pid_file.path = std::move(pid_file);
-  TRY_OK(state_->pid_file.terminate(kTerminateGrace));
-  TRY_OK(state_->launch());
+  if (child && child->running()) {
+    state_->child = std::move(child);
+  } else {
+    TRY_OK(state_->pid_file.terminate(kTerminateGrace));
+    TRY_OK(state_->launch());
+  }
   asio::co_spawn(state_->timer.get_executor(), keepRunning(state_), [](const std::exception_ptr&) {});
   return {};
+}
+
+std::unique_ptr<io::Child> Supervisor::release() {
+  if (std::exchange(state_->stopped, true)) return nullptr;
+  state_->timer.cancel();
+  return std::move(state_->child);
 }
 
 void Supervisor::stop() {

@@ -382,6 +382,27 @@ TEST_F(PollTest, lateAndRepeatedReportsAreNotBelieved) {
   EXPECT_EQ(site.gateway().state(kNode)->boot_id, "b2");
 }
 
+/// A machine is reset just after its agent's first poll, and that poll takes longer than the next boot.
+TEST_F(PollTest, aFirstPollThatArrivesAfterTheNextBootsLocksNobodyOut) {
+  EXPECT_EQ(send(busyPoll("b2", 1, {})), 200);
+  EXPECT_EQ(send(busyPoll("b1", 1, {})), 200) << "nobody can know that it is late";
+  EXPECT_EQ(send(busyPoll("b2", 1, {})), 409) << "a repetition says nothing";
+  EXPECT_EQ(send(busyPoll("b2", 2, {})), 409);
+  EXPECT_EQ(send(busyPoll("b2", 3, {})), 409);
+  EXPECT_EQ(send(busyPoll("b2", 4, {})), 200) << "who goes on calling is there";
+  EXPECT_EQ(site.gateway().state(kNode)->boot_id, "b2");
+  EXPECT_EQ(send(busyPoll("b1", 2, {})), 409) << "and the other is over";
+}
+
+TEST_F(PollTest, aBootThatIsHeardKeepsItsPlace) {
+  EXPECT_EQ(send(busyPoll("b1", 1, {})), 200);
+  EXPECT_EQ(send(busyPoll("b2", 1, {})), 200);
+  for (std::uint64_t sequence = 2; sequence < 8; ++sequence) {
+    EXPECT_EQ(send(busyPoll("b1", sequence, {})), 409);
+    EXPECT_EQ(send(busyPoll("b2", sequence, {})), 200);
+  }
+}
+
 TEST_F(PollTest, acknowledgedResultMayBeLeftOutButNotInvented) {
   EXPECT_EQ(send(busyPoll("b1", 1, {report("t", TaskPhase::Done, R"({"x":1})")})), 200);
   EXPECT_EQ(send(busyPoll("b1", 2, {report("t", TaskPhase::Done)})), 200);

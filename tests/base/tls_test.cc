@@ -1,5 +1,6 @@
 // TLS over loopback: who is trusted, and what happens when trust is broken.
 #include "base/io/http.h"
+#include "base/io/tls_sessions.h"
 #include "tests/run_async.h"
 
 namespace muster::io {
@@ -65,6 +66,51 @@ class Tls : public ::testing::Test {
   std::unique_ptr<HttpServer> server;
   std::unique_ptr<HttpClient> client;
 };
+
+/// As a BMC: no certificate asked of clients, and sessions can be taken up again.
+class PinnedServer : public Tls {
+ protected:
+  void begin(std::uint16_t port = 0) {
+    ServerOptions options;
+    options.port = port;
+    options.identity = *selfSigned("bmc", {"127.0.0.1"});
+    fingerprint = describeCertificate(options.identity->certificate_pem)->sha256_fingerprint;
+    startWith(std::move(options));
+  }
+  std::string fingerprint;
+};
+
+TEST_F(PinnedServer, aSessionIsTakenUpAndStillNamesThePin) {
+  begin();
+  const auto before = TlsSessions::ofProcess().takenUp();
+  for (int connection = 0; connection < 4; ++connection) {
+    auto answer = ask(pin(fingerprint, false));
+    ASSERT_TRUE(answer) << answer.error().str();
+    EXPECT_EQ(client->peerFingerprint(), fingerprint);
+  }
+  EXPECT_EQ(TlsSessions::ofProcess().takenUp() - before, 3u);
+}
+
+TEST_F(PinnedServer, aSessionOfOnePinIsNoneOfAnother) {
+  begin();
+  ASSERT_TRUE(ask(pin(fingerprint, false)));
+  ASSERT_TRUE(ask(pin(fingerprint, false)));
+  expectDenied(ask(pin(std::string(64, '0'), false)), "is not the pinned");
+}
+
+TEST_F(PinnedServer, anotherServerAtTheAddressIsRefusedWhateverSessionWasKept) {
+  begin();
+  const auto port = server->port();
+  const auto first = fingerprint;
+  ASSERT_TRUE(ask(pin(first, false)));
+  server->stop();
+  io.restart();
+  io.poll();
+  begin(port);
+  ASSERT_NE(fingerprint, first);
+  expectDenied(ask(pin(first, false)), "is not the pinned");
+  EXPECT_TRUE(ask(pin(fingerprint, false)));
+}
 
 TEST_F(Tls, caPinAndRootPinAreAccepted) {
   start();

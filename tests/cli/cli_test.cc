@@ -139,6 +139,17 @@ TEST_F(CliTest, whoAllowedAWipeIsInTheLog) {
   EXPECT_EQ(folder_.muster({"audit", "verify"}).code, kOk);
 }
 
+TEST_F(CliTest, nothingIsErasedByAWordThatIsNotTheNodes) {
+  makeStore();
+  const auto other = folder_.muster({"erase", "gpu001", "--confirm", "gpu002", "--reason", "leaves"});
+  EXPECT_NE(other.code, kOk);
+  EXPECT_THAT(other.err, AllOf(HasSubstr("gpu002 is not the name of the node"), HasSubstr("nothing was done")));
+  EXPECT_THAT(folder_.muster({"erase", "gpu001", "--confirm", "gpu001"}).err, HasSubstr("--reason is missing"));
+  EXPECT_THAT(folder_.muster({"erase", "gpu009"}).err, HasSubstr("gpu009 is not in the inventory"));
+  EXPECT_THAT(folder_.muster({"erase", "gpu001", "--report"}).err, HasSubstr("was never erased"));
+  EXPECT_THAT(folder_.muster({"history"}).out, Not(HasSubstr("erased")));
+}
+
 TEST_F(CliTest, passwordsOfTheStoreAreNotRepeated) {
   const auto ended = folder_.muster({"--store", "postgresql://muster:sesame@127.0.0.1:1/muster", "status"});
   EXPECT_EQ(ended.code, kFailed);

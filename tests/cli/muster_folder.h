@@ -21,13 +21,16 @@ class MusterFolder {
   std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
 
   /// `words` as typed behind "muster".
-  io::ProcessExit muster(std::vector<std::string> words) const {
+  io::Command command(std::vector<std::string> words) const {
     io::Command command{(binFolder() / "muster").string(), std::move(words)};
     command.env = {{"MUSTER_INVENTORY", (folder_ / "cluster.yaml").string()}, {"MUSTER_STATE", (folder_ / "state").string()},
                    {"MUSTER_CACHE", (folder_ / "cache").string()},            {"MUSTER_LAB", (folder_ / "no-lab").string()},
                    {"MUSTER_STORE", ""},                                      {"HOME", folder_.path().string()}};
     command.working_dir = folder_.path();
-    auto ended = io::runBlocking(command);
+    return command;
+  }
+  io::ProcessExit muster(std::vector<std::string> words) const {
+    auto ended = io::runBlocking(command(std::move(words)));
     if (!ended) return {-1, "", ended.error().str()};
     return std::move(*ended);
   }

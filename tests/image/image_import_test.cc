@@ -29,7 +29,7 @@ class ImageImportTest : public testing::Test {
     const auto work = folder_ / ("work-" + out);
     EXPECT_TRUE(io::makeDirs(work));
     const auto file = folder_ / name;
-    auto done = importImage({file, io::sha256File(file).value_or("")}, work, folder_ / out, [](std::string_view) {});
+    auto done = importImage({file, io::sha256File(file).value_or("")}, kind, work, folder_ / out, [](std::string_view) {});
     std::filesystem::remove_all(work);
     return done;
   }
@@ -43,6 +43,7 @@ class ImageImportTest : public testing::Test {
   bool needsRoot() const { return ::geteuid() != 0; }
 
   test::TempFolder folder_;
+  inventory::ImageKind kind = inventory::ImageKind::RootFs;
 };
 
 TEST_F(ImageImportTest, aTarBecomesTheSameImageEachTime) {
@@ -186,6 +187,25 @@ TEST_F(DiskImportTest, everyFormatGivesTheFileSystem) {
   }
 }
 
+TEST_F(DiskImportTest, asAWholeItStaysWhatItIs) {
+  kind = inventory::ImageKind::Disk;
+  sh("qemu-img convert -f raw -O qcow2 disk disk.qcow2; tar -cf tree.tar t");
+  for (const char* name : {"disk", "disk.qcow2"}) {
+    const auto done = import(name);
+    ASSERT_TRUE(done) << name << ": " << done.error().str();
+    EXPECT_TRUE(*io::readFile(folder_ / "fs") == *io::readFile(folder_ / "disk")) << name;
+  }
+  EXPECT_THAT(import("raw").error().text(), HasSubstr("no partition table"));
+  EXPECT_THAT(import("tree.tar").error().text(), HasSubstr("no disk"));
+  sh("truncate -s 6M disk");
+  EXPECT_EQ(import("disk").error().code(), ErrorCode::Corrupt);
+  const auto packed = writePack(folder_ / "fs", folder_ / "pack", "vendor", 2, agent::PackKind::Disk);
+  ASSERT_TRUE(packed);
+  const auto read = agent::readIndex(canonicalJson(*packed));
+  ASSERT_TRUE(read) << read.error().str();
+  EXPECT_EQ(read->kind, agent::PackKind::Disk);
+}
+
 TEST_F(DiskImportTest, filesThatWereCutShortAreCorrupt) {
   sh("qemu-img convert -f raw -O qcow2 disk disk.qcow2; gzip -k disk; truncate -s 6M raw disk; truncate -s 1000 disk.gz; truncate -s 100 disk.qcow2");
   for (const char* name : {"raw", "disk", "disk.gz", "disk.qcow2"}) {
@@ -204,7 +224,7 @@ TEST_F(DiskImportTest, neverReadsAnotherFileThatAnImageNames) {
 }
 
 TEST_F(DiskImportTest, aFileWithAnotherDigestIsRefused) {
-  const auto done = importImage({folder_ / "raw", std::string(64, '0')}, folder_.path(), folder_ / "fs", [](std::string_view) {});
+  const auto done = importImage({folder_ / "raw", std::string(64, '0')}, inventory::ImageKind::RootFs, folder_.path(), folder_ / "fs", [](std::string_view) {});
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code(), ErrorCode::Corrupt);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "fs"));

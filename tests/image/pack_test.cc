@@ -50,6 +50,10 @@ TEST(Pack, restoresToTheSameBytes) {
       ASSERT_EQ(ZSTD_decompress(raw.data(), raw.size(), pack.data() + chunk.offset, chunk.length), raw.size());
     }
     EXPECT_EQ(io::sha256Hex(raw), chunk.sha256);
+    if (!chunk.zero) {
+      EXPECT_EQ(io::sha256Hex(pack.substr(chunk.offset, chunk.length)), chunk.packed_sha256);
+      EXPECT_EQ(agent::quickSum(raw), chunk.quick);
+    }
     restored += raw;
   }
   EXPECT_TRUE(restored == packed.raw);
@@ -129,7 +133,8 @@ TEST(PackIndex, refusesNumbersThatDoNotFitTogether) {
       [](PackIndex& i) { i.chunks.pop_back(); },         [](PackIndex& i) { i.chunks[2].offset += 1; },
       [](PackIndex& i) { i.chunks[0].length = 0; },      [](PackIndex& i) { i.chunks[0].length = 1ull << 50; },
       [](PackIndex& i) { i.chunks[1].length = 5; },      [](PackIndex& i) { i.chunks[0].sha256 = "../../etc"; },
-      [](PackIndex& i) { i.pack_bytes += 1; },           [](PackIndex& i) { i.pack_sha256.clear(); }};
+      [](PackIndex& i) { i.pack_bytes += 1; },           [](PackIndex& i) { i.pack_sha256.clear(); },
+      [](PackIndex& i) { i.chunks[0].packed_sha256.clear(); }};
   const auto key = *io::SigningKey::generate();
   for (std::size_t n = 0; n < faults.size(); ++n) {
     PackIndex index = packed.index;

@@ -1,4 +1,5 @@
 // storage, user_data, image_mirrors: declared completely or refused.
+#include "inventory/user_data.h"
 #include "inventory_fixture.h"
 
 #include "inventory/json.h"
@@ -61,6 +62,45 @@ TEST_F(StorageTest, userDataCountsByItsContent) {
   EXPECT_EQ(digestWith("#cloud-config\n"), first);
   EXPECT_NE(digestWith("#cloud-config\nruncmd: []\n"), first);
   EXPECT_THAT(declaring("user_data: not-there"), ElementsAre(HasSubstr("cannot be read")));
+}
+
+TEST_F(StorageTest, oneProfileMakesArraysOfItsDisksInOnePlace) {
+  const std::string raid = "file_systems: {local: {kind: raid, source: '*PM17*', raid_level: 0, devices: 8, at: /scratch}}\n";
+  const auto alone = loadYaml(with("image: noble", "image: noble, mounts: [local]") + raid);
+  EXPECT_THAT(lines(alone), IsEmpty());
+  const auto both = lines(loadYaml(with("image: noble", "image: noble, mounts: [local], storage: {home: {disks: smallest, volumes: [{name: home, mount: /home}]}}") + raid));
+  ASSERT_EQ(both.size(), 1u) << "and the words for it";
+  EXPECT_THAT(both[0], HasSubstr("local makes a RAID of this node's disks"));
+}
+
+TEST_F(StorageTest, userDataThatNobodyCouldUseIsRefused) {
+  const auto refused = [this](const std::string& content) {
+    EXPECT_TRUE(!write("user-data", content).empty());
+    const auto said = declaring("user_data: user-data");
+    return said.empty() ? std::string() : said.front();
+  };
+  EXPECT_THAT(refused("#cloud-config\nruncmd: [a\n"), HasSubstr("no YAML"));
+  EXPECT_THAT(refused("#cloud-config\n- a\n"), HasSubstr("map of keys"));
+  EXPECT_THAT(refused("hello\n"), HasSubstr("neither"));
+  EXPECT_THAT(refused("{\"ignition\": "), HasSubstr("begins like JSON"));
+  EXPECT_THAT(refused(R"({"storage":{}})"), HasSubstr("ignition.version"));
+  EXPECT_THAT(refused(R"({"ignition":{"version":"2.2.0"}})"), HasSubstr("3.x"));
+  EXPECT_THAT(refused("#!/bin/sh\necho ${muster.hostnme}\n"), HasSubstr("${muster.hostname}"));
+  EXPECT_THAT(refused("#!/bin/sh\n" + std::string(61 << 10, '#')), HasSubstr("more than 60 KiB"));
+  EXPECT_THAT(refused(R"({"ignition":{"version":"3.3.0"}})"), IsEmpty());
+  EXPECT_THAT(refused("#!/bin/sh\necho $HOME ${muster.rack}\n"), IsEmpty());
+}
+
+TEST(UserDataPlaces, becomeTheNodes) {
+  Node node;
+  node.name = NodeName("gpu007");
+  node.address = *Ipv4::parse("10.20.0.7");
+  node.mac = *Mac::parse("52:54:00:00:00:07");
+  node.rack = "r1";
+  node.profile = "hgx";
+  Profile profile;
+  profile.user_data = "#!/bin/sh\necho ${muster.hostname} ${muster.address} ${muster.mac} ${muster.rack} ${muster.profile} ${HOME}\n";
+  EXPECT_EQ(userDataFor(profile, node), "#!/bin/sh\necho gpu007 10.20.0.7 52:54:00:00:00:07 r1 hgx ${HOME}\n");
 }
 
 TEST_F(StorageTest, whatIsNotDeclaredDoesNotChangeTheDigest) {

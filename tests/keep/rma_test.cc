@@ -4,6 +4,7 @@
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "bmc/console/boot_log.h"
 #include "tests/fakes/fake_bmc.h"
 #include "tests/keep/pool_rig.h"
 #include "tests/run_async.h"
@@ -75,6 +76,13 @@ TEST_F(Rma, holdsWhatIsKnownWithAManifestThatFits) {
   const auto manifest = nlohmann::json::parse(contentOf(files, "manifest.json"));
   EXPECT_EQ(manifest["files"].size(), files.size() - 1);
   for (const auto& entry : manifest["files"]) EXPECT_EQ(entry["sha256"], io::sha256Hex(contentOf(files, entry["name"]))) << entry["name"];
+}
+
+TEST_F(Rma, holdsWhatTheConsolesSaidAsText) {
+  bmc::BootShelf shelf(bmc::keptConsoles(folder_.path()), NodeName("gpu001"));
+  ASSERT_TRUE(shelf.begin(clock_.now(), "restart")->append("\x1b[31mMachine check\r\n"));
+  LoggingBmc bmcs;
+  EXPECT_THAT(contentOf(gather(bmcs), "console-1.log"), ::testing::EndsWith("(restart)\nMachine check\n"));
 }
 
 TEST_F(Rma, aBmcThatDoesNotAnswerLeavesAFileThatSaysSo) {

@@ -17,6 +17,7 @@ class EngineTest : public testing::Test {
   Engine engine() {
     Engine made(rack_->cluster, rack_->phases(), store_, clock_, [this](const Event& event) { shown_.push_back(event); });
     made.limitSubjects(subjects_at_once_);
+    made.readConsoles(console_);
     return made;
   }
   FactSet observe() {
@@ -68,6 +69,7 @@ class EngineTest : public testing::Test {
   FakeClock clock_;
   std::vector<Event> shown_;
   std::size_t subjects_at_once_ = kMaxConcurrentSubjects;
+  ConsoleLines console_;
 };
 
 }  // namespace muster::lifecycle

@@ -142,6 +142,17 @@ TEST_F(EngineTest, pastItsDeadlineAnActionHasFailedWithExpectedObservedAndLastWo
   EXPECT_THAT(finding.what_to_do, HasSubstr("muster apply"));
 }
 
+TEST_F(EngineTest, whatTheConsoleSaidLastIsInTheFindingOfAnActionThatFailed) {
+  build({"gpu001"});
+  console_ = [](const Subject& subject) { return std::vector<std::string>{subject.str() + " login:", "Kernel panic - not syncing"}; };
+  world().set("gpu001/firmware.BMC", "1.0.0");
+  world().behave("gpu001/firmware.BMC").polls = 1'000'000;
+  EXPECT_EQ(apply().failed, 1);
+  const Subject subject{NodeName("gpu001")};
+  const auto evidence = nlohmann::json::parse(store_.findings(&subject)->front().evidence);
+  EXPECT_EQ(evidence[std::string(kConsoleEvidence)], (nlohmann::json{"gpu001 login:", "Kernel panic - not syncing"}));
+}
+
 TEST_F(EngineTest, aPhaseThatNeverAnswersIsCutOffAtTheDeadline) {
   build({"gpu001"});
   world().behave("gpu001/firmware.BMC").hangs = true;

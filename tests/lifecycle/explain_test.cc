@@ -113,6 +113,17 @@ TEST_F(ExplainTest, looksAtWhatTheOthersWaitFor) {
   EXPECT_THAT(answer.next_step, HasSubstr("SHA-256"));
 }
 
+TEST_F(ExplainTest, showsTheConsoleOfAFindingAsLines) {
+  put(factsAtTheEnd(rack_));
+  forget("gate.burn-in");
+  ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref("gpu001/gate.burn-in"), Severity::Error, "it did not call",
+                                 R"({"console":["GRUB","Kernel panic - not syncing"],"rows":7})", "look at it", kNow}));
+  const auto explanation = why();
+  EXPECT_THAT(explanation.console, testing::ElementsAre("GRUB", "Kernel panic - not syncing"));
+  EXPECT_THAT(explanation.last_evidence, testing::AllOf(HasSubstr("{\"rows\":7}"), testing::Not(HasSubstr("panic"))));
+  EXPECT_THAT(explanation.text(), HasSubstr("console        Kernel panic - not syncing\n"));
+}
+
 TEST_F(ExplainTest, showsTheEvidenceOfAFinding) {
   put(factsAtTheEnd(rack_));
   forget("gate.burn-in");

@@ -92,7 +92,8 @@ class StallWatchTest : public ::testing::Test {
   test::MemoryStore store_;
   FakeClock clock_;
   std::vector<Event> shown_;
-  StallWatch watch_{rack_.cluster, store_, clock_, [this](const Event& event) { shown_.push_back(event); }};
+  StallWatch watch_{rack_.cluster, store_, clock_, [this](const Event& event) { shown_.push_back(event); },
+                    [](const Subject& subject) { return std::vector<std::string>{"GRUB loading on " + subject.str()}; }};
 };
 
 TEST_F(StallWatchTest, saysOnceWhatWasExpectedAndWhatWasLastHeard) {
@@ -111,6 +112,7 @@ TEST_F(StallWatchTest, saysOnceWhatWasExpectedAndWhatWasLastHeard) {
   const auto open = *store_.findings(nullptr);
   EXPECT_EQ(open[0].severity, Severity::Warning);
   EXPECT_EQ(nlohmann::json::parse(open[0].evidence)["observed_seconds"], 101.0);
+  EXPECT_EQ(nlohmann::json::parse(open[0].evidence)["console"], nlohmann::json{"GRUB loading on gpu001"});
 }
 
 TEST_F(StallWatchTest, learnsFromTheNodesOwnPast) {

@@ -97,7 +97,7 @@ TEST_F(SlurmList, manyLooksAtOnceAreOneQuestion) {
   EXPECT_EQ(processes_.commands.size(), 1u);
   EXPECT_EQ(lookAtAll({"n1", "n2"}).at(0), "IDLE");
   EXPECT_EQ(processes_.commands.size(), 1u) << "within a second the list still counts";
-  loop_.clock.advance(kNodeListAge);
+  loop_.clock.advance(kListAge);
   nodes_["n1"] = "ALLOCATED";
   EXPECT_EQ(lookAtAll({"n1", "n2"}).at(0), "ALLOCATED");
   EXPECT_EQ(lists_, 2);

@@ -1,4 +1,5 @@
 #include "provision/netboot/boot_script.h"
+#include "provision/netboot/grub_script.h"
 
 #include "tests/golden.h"
 #include "tests/provision/clusters.h"
@@ -15,6 +16,17 @@ TEST(BootScript, leadsIntoTheRamOs) {
   const auto script = ramBootScript(cluster.nodes[0], profile, kBoot);
   ASSERT_TRUE(script) << script.error().str();
   muster::test::expectGolden("provision/golden/boot-ram.ipxe", *script);
+}
+
+TEST(BootScript, grubLeadsIntoTheSameRamOs) {
+  const auto cluster = twoNodes();
+  auto profile = cluster.profiles.at("uefi");
+  profile.kernel_args = {"nomodeset", "x={a;b}"};
+  const auto script = ramGrubScript(cluster.nodes[0], profile, kBoot);
+  ASSERT_TRUE(script) << script.error().str();
+  muster::test::expectGolden("provision/golden/boot-ram.grub", *script);
+  profile.kernel_args = {"x';reboot;'"};
+  EXPECT_FALSE(ramGrubScript(cluster.nodes[0], profile, kBoot)) << "the word would end its quotes";
 }
 
 TEST(BootScript, othersGoOnWithTheDisk) {

@@ -24,7 +24,7 @@ TEST(DiskParams, areUnderstoodByTheAgent) {
   auto& network = cluster.networks.front();
   network.image_mirrors = {"http://cache-a:8080/", "http://cache-b"};
   auto& profile = cluster.profiles.at("uefi");
-  profile.user_data = "#cloud-config\n";
+  profile.user_data = "#cloud-config\nfqdn: ${muster.hostname}.example\n";
   inventory::StorageSet set;
   set.name = "scratch";
   set.disks = "size:3TB-";
@@ -34,11 +34,11 @@ TEST(DiskParams, areUnderstoodByTheAgent) {
   set.volumes = {{"home", 10, inventory::FileSystem::Ext4, "/home"}, {"rest", 0, inventory::FileSystem::Xfs, "/scratch"}};
   profile.storage = {set};
   auto params = taskParams();
-  addDiskParams(profile, network, "d", params);
+  addDiskParams(profile, cluster.nodes[0], network.image_mirrors, "d", params);
   const auto parsed = agent::parseWriteImageParams(params.dump());
   ASSERT_TRUE(parsed) << parsed.error().str();
   EXPECT_THAT(parsed->mirror_urls, ElementsAre("http://cache-a:8080/images/d/pack", "http://cache-b/images/d/pack"));
-  EXPECT_EQ(parsed->user_data, "#cloud-config\n");
+  EXPECT_EQ(parsed->user_data, "#cloud-config\nfqdn: gpu001.example\n");
   ASSERT_EQ(parsed->storage.size(), 1u);
   EXPECT_EQ(parsed->storage[0].raid, 0);
   EXPECT_EQ(parsed->storage[0].count, 4);
@@ -52,7 +52,7 @@ TEST(DiskParams, areUnderstoodByTheAgent) {
 TEST(DiskParams, sayNothingWhereNothingIsDeclared) {
   const auto cluster = twoNodes();
   auto params = taskParams();
-  addDiskParams(cluster.profiles.at("uefi"), cluster.networks.front(), "d", params);
+  addDiskParams(cluster.profiles.at("uefi"), cluster.nodes[0], cluster.networks.front().image_mirrors, "d", params);
   EXPECT_EQ(params, taskParams());
 }
 

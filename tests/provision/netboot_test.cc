@@ -184,6 +184,83 @@ TEST_F(NetbootTest, nodeWithAnotherMacIsDisarmed) {
   ASSERT_TRUE(netboot().follow(cluster));
 }
 
+TEST_F(NetbootTest, secureNodeFindsItsScriptOnlyByTftpAndOnlyWhileArmed) {
+  for (const auto* name : {"vmlinuz", "initrd.img", "agent.img"}) ASSERT_TRUE(io::writeFileAtomic(folder / name, name));
+  images.ram_os = RamOs{folder / "vmlinuz", folder / "initrd.img", folder / "agent.img"};
+  cluster.profiles.at("uefi").secure_boot = true;
+  const auto tftp = folder / "run/tftp", own = tftp / "10.20.1.1";
+  ASSERT_TRUE(netboot().start());
+  EXPECT_FALSE(std::filesystem::exists(tftp / "shimx64.efi")) << "who is not armed must find nothing to boot";
+  EXPECT_EQ(io::readFile(tftp / "ipxe.efi").value_or("").substr(0, 2), "MZ");
+  const auto armed = netboot().arm(NodeName("gpu001"));
+  ASSERT_TRUE(armed) << armed.error().str();
+  EXPECT_THAT(io::readFile(own / "grub/grub.cfg").value_or(""), HasSubstr("'muster.token=token-gpu001-1' 'muster.node=gpu001'"));
+  EXPECT_EQ(std::filesystem::status(own).permissions(), std::filesystem::perms::owner_all) << "the token is nobody else's on this machine";
+  for (const auto* name : {"shimx64.efi", "grubx64.efi"}) EXPECT_EQ(io::readFile(own / name).value_or("").substr(0, 2), "MZ") << name;
+  for (const auto* name : {"vmlinuz", "initrd.img", "agent.img"}) EXPECT_EQ(io::readFile(own / "ramos" / name).value_or(""), name);
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), Not(HasSubstr("token"))) << "iPXE is not signed";
+  ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
+  EXPECT_THAT(io::readFile(own / "grub/grub.cfg").value_or(""), HasSubstr("token-gpu001-2"));
+  netboot().disarm(NodeName("gpu001"));
+  EXPECT_FALSE(std::filesystem::exists(own));
+  netboot().stop();
+}
+
+TEST_F(NetbootTest, besideAnotherDhcpServerASecureNodesFolderIsNamedByItsMac) {
+  for (const auto* name : {"vmlinuz", "initrd.img", "agent.img"}) ASSERT_TRUE(io::writeFileAtomic(folder / name, name));
+  images.ram_os = RamOs{folder / "vmlinuz", folder / "initrd.img", folder / "agent.img"};
+  cluster.profiles.at("uefi").secure_boot = true;
+  cluster.networks[0].dhcp_mode = inventory::DhcpMode::Proxy;
+  ASSERT_TRUE(netboot().start());
+  ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
+  EXPECT_TRUE(std::filesystem::exists(folder / "run/tftp/52-54-00-00-00-01/grub/grub.cfg")) << "as dnsmasq finds it by ARP";
+  netboot().stop();
+}
+
+TEST_F(NetbootTest, whatAKilledControllerHadArmedIsNotArmedAnyMore) {
+  ASSERT_TRUE(io::makeDirs(folder / "run/tftp/10.20.1.1/grub"));
+  ASSERT_TRUE(netboot().start());
+  EXPECT_FALSE(std::filesystem::exists(folder / "run/tftp/10.20.1.1"));
+  netboot().stop();
+}
+
+TEST_F(NetbootTest, nodesOfABootServerLoadFromThere) {
+  cluster.networks[0].boot_servers = {{"b1", std::nullopt, "http://10.20.0.9:8000", {"r1"}}};
+  cluster.nodes[0].rack = "r1";
+  ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
+  const auto script = ask("/boot/ipxe?mac=52:54:00:00:00:01");
+  EXPECT_THAT(script, HasSubstr("kernel http://10.20.0.9:8000/ramos/vmlinuz "));
+  EXPECT_THAT(script, HasSubstr("muster.url=https://127.0.0.1:8443 ")) << "the agent asks the controller";
+}
+
+TEST_F(NetbootTest, dnsmasqRunsOnFromOneControllerToTheNext) {
+  ASSERT_TRUE(netboot().start());
+  ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
+  auto running = netboot().release();
+  netboot_.reset();
+  EXPECT_FALSE(processes.daemons[0]->terminated);
+  cluster.nodes.pop_back();
+  ASSERT_TRUE(netboot().goOn(std::move(running)));
+  EXPECT_EQ(processes.daemons.size(), 1u) << "the same dnsmasq";
+  EXPECT_EQ(processes.daemons[0]->signals, std::vector<int>{SIGHUP}) << "gpu002 is gone";
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), Not(HasSubstr("token"))) << "nobody is armed by another controller";
+
+  running = netboot().release();
+  netboot_.reset();
+  cluster.networks[0].gateway = *Ipv4::parse("10.20.0.254");
+  ASSERT_TRUE(netboot().goOn(std::move(running)));
+  EXPECT_TRUE(processes.daemons[0]->terminated) << "another network is another dnsmasq";
+  EXPECT_EQ(processes.daemons.size(), 2u);
+
+  running = netboot().release();
+  netboot_.reset();
+  processes.daemons[1]->running = false;
+  ASSERT_TRUE(netboot().goOn(std::move(running)));
+  EXPECT_EQ(processes.daemons.size(), 3u) << "one that has died is started anew";
+  netboot().stop();
+  EXPECT_TRUE(processes.daemons[2]->terminated);
+}
+
 TEST_F(NetbootTest, anotherNetworkIsNotFollowed) {
   ASSERT_TRUE(netboot().start());
   auto moved = cluster;

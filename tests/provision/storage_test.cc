@@ -1,8 +1,11 @@
 #include "provision/provision.h"
 #include "provision/storage.h"
 
+#include "base/io/files.h"
+#include "base/io/process.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/provision/clusters.h"
+#include "tests/run_async.h"
 #include "tests/virtual_loop.h"
 
 #include <gmock/gmock.h>
@@ -32,6 +35,27 @@ TEST(StorageUnit, eachKindHasItsOwnNeeds) {
   EXPECT_THAT(mountUnit(raid), HasSubstr("What=/dev/md/local\nWhere=/local\nType=xfs\nTimeoutSec"));
   EXPECT_THAT(mountUnit(raid), Not(HasSubstr("_netdev")));
   EXPECT_EQ(storageParams(raid)["raid"], (nlohmann::json{{"level", 0}, {"devices", 8}, {"model", "*PM17*"}}));
+}
+
+/// What systemd itself says of a unit; the services that it names are there.
+std::string systemdSays(const std::string& name, const std::string& unit) {
+  muster::test::TempFolder folder;
+  for (const char* service : {"gpfs.service", "lnet.service"}) EXPECT_TRUE(io::writeFileAtomic(folder / service, "[Service]\nExecStart=/bin/true\n"));
+  EXPECT_TRUE(io::writeFileAtomic(folder / name, unit));
+  const auto ran = io::runBlocking({"systemd-analyze", {"verify", "--man=no", (folder / name).string()}, {{"SYSTEMD_UNIT_PATH", folder.path().string() + ":"}}});
+  return !ran ? ran.error().str() : ran->code == 0 && ran->err.empty() ? "" : fmt::format("{}{}", ran->out, ran->err);
+}
+
+TEST(StorageUnit, systemdItselfHasNothingToSayOfAnyKind) {
+  if (!std::filesystem::exists("/usr/bin/systemd-analyze")) GTEST_SKIP() << "no systemd-analyze here";
+  const inventory::MountedSystem lustre{.name = "scratch", .kind = MountKind::Lustre, .source = "10.0.0.1@o2ib:10.0.0.2@o2ib:/scratch", .at = "/mnt/scratch-1", .options = {"flock"}};
+  const inventory::MountedSystem gpfs{.name = "fs1", .kind = MountKind::Gpfs, .source = "fs1", .at = "/gpfs/fs1"};
+  const inventory::MountedSystem raid{.name = "local", .kind = MountKind::Raid, .source = "*PM17*", .at = "/local", .raid_level = 0, .devices = 8};
+  for (const auto& system : {nfs(), lustre, gpfs, raid}) EXPECT_EQ(systemdSays(mountUnitName(system.at), mountUnit(system)), "") << system.name;
+  auto wrong = mountUnit(gpfs);
+  wrong.replace(wrong.find("TimeoutSec="), 11, "TimeoutSeconds=");
+  EXPECT_THAT(systemdSays(mountUnitName(gpfs.at), wrong), HasSubstr("Unknown key")) << "it would be seen";
+  EXPECT_THAT(systemdSays("elsewhere.mount", mountUnit(gpfs)), HasSubstr("match unit name"));
 }
 
 TEST(StorageUnit, namesFollowSystemdsRuleAndPercentIsNoSpecifier) {

@@ -85,7 +85,7 @@ TEST_F(ServeTest, aFleetsConnectionsAreNotRefusedForAShellsLimitOfOpenFiles) {
   server = std::move(*again);
   rlimit now{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &now), 0);
-  EXPECT_EQ(now.rlim_cur, std::min<rlim_t>(before.rlim_max, 131'072));
+  EXPECT_TRUE(now.rlim_cur == 131'072 || now.rlim_cur == before.rlim_max) << now.rlim_cur << ": as wanted, or as far as the rights go";
 }
 
 }  // namespace

@@ -129,6 +129,29 @@ TEST_F(ValidatePhaseTest, goalsChangeWithTheDeclaration) {
   EXPECT_NE(before[0].want, after[0].want);
 }
 
+TEST_F(ValidatePhaseTest, gatesAndCertificateWaitForEveryDeclaredMount) {
+  const Subject subject(NodeName("n1"));
+  const FacetRef home{subject, FacetName("storage.home")};
+  const auto waits = [&] {
+    std::vector<std::string> waiting;
+    for (const auto& goal : phase_->goals(cluster_, subject, {}))
+      if (std::find(goal.needs.begin(), goal.needs.end(), home) != goal.needs.end()) waiting.push_back(goal.facet.facet.str());
+    return waiting;
+  };
+  EXPECT_TRUE(waits().empty());
+  cluster_.file_systems["home"] = {.name = "home", .source = "10.0.0.9:/home", .at = "/home"};
+  cluster_.profiles["p"].mounts = {"home"};
+  EXPECT_EQ(waits(), (std::vector<std::string>{"gate.burn-in", "gate.collective", "certificate"}));
+  cluster_.profiles["p"].gates.clear();  // without gates the certificate rests on the node itself
+  EXPECT_EQ(waits(), std::vector<std::string>{"certificate"});
+}
+
+TEST_F(ValidatePhaseTest, aCertificateIsForWhatIsMounted) {
+  FactSet facts;
+  facts.put({Subject(NodeName("n1")), FacetName("storage.home"), "mounted:0a", clock_.now(), "", ""});
+  EXPECT_EQ(boundFacts(NodeName("n1"), facts).at("storage.home"), "mounted:0a");
+}
+
 TEST_F(ValidatePhaseTest, allPassedIsAPass) {
   answerChecks("pass", "pass");
   const auto outcome = act("gate.burn-in");

@@ -1,4 +1,5 @@
 #include "agent/writer/chunk_writer.h"
+#include "agent/writer/read_back.h"
 
 #include "pack_server.h"
 #include "tests/virtual_loop.h"
@@ -125,11 +126,33 @@ TEST_F(ChunkWriterTest, neverWritesAChunkThatIsCorruptAtTheSource) {
 }
 
 TEST_F(ChunkWriterTest, aFrameOfTheWrongSizeIsCorrupt) {
-  auto odd = job();
-  odd.index.chunks[0].sha256 = std::string(64, '0');  // genuine zstd, other content than signed
-  const auto report = run(std::move(odd));
-  ASSERT_FALSE(report);
-  EXPECT_EQ(report.error().code(), ErrorCode::Corrupt);
+  const std::vector<std::function<void(PackIndex&)>> signed_otherwise{
+      [](PackIndex& i) { i.chunks[0].packed_sha256 = std::string(64, '0'); },                   // genuine zstd, other bytes than signed
+      [](PackIndex& i) { i.chunks[0].quick ^= 1; },                                             // unpacked to something else
+      [](PackIndex& i) { i.format = 1, i.chunks[0].sha256 = std::string(64, '0'); }};
+  for (std::size_t n = 0; n < signed_otherwise.size(); ++n) {
+    auto odd = job();
+    signed_otherwise[n](odd.index);
+    const auto report = run(std::move(odd));
+    ASSERT_FALSE(report) << n;
+    EXPECT_EQ(report.error().code(), ErrorCode::Corrupt);
+    EXPECT_EQ(target_.data.substr(0, kPackChunkBytes), std::string(kPackChunkBytes, 'o')) << n;
+  }
+}
+
+TEST_F(ChunkWriterTest, writesAPackOfTheFirstFormat) {
+  auto old = job();
+  old.index.format = 1;
+  for (auto& chunk : old.index.chunks) chunk.packed_sha256.clear(), chunk.quick = 0;
+  const auto text = *signedJson(old.index, *io::SigningKey::generate());
+  EXPECT_EQ(text.find("packed\""), std::string::npos) << "as it was signed then";
+  auto read = readIndex(text);
+  ASSERT_TRUE(read) << read.error().str();
+  EXPECT_EQ(digestOf(*read), digestOf(old.index));
+  old.index = *read;
+  const auto report = run(std::move(old));
+  ASSERT_TRUE(report) << report.error().str();
+  EXPECT_TRUE(target_.data.substr(0, sample().raw.size()) == sample().raw);
 }
 
 TEST_F(ChunkWriterTest, keepsChunksThatAreAlreadyRight) {
@@ -163,6 +186,88 @@ TEST_F(ChunkWriterTest, noticesADiskThatLosesWhatItAcknowledged) {
   report = run(job());
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code(), ErrorCode::Corrupt);
+}
+
+/// A disk whose reads come from the medium, as with O_DIRECT: it is read back while it is written.
+class MediumTest : public testing::Test {
+ protected:
+  static constexpr std::size_t kChunks = 140;  ///< more than lies between writing and reading back
+  class Medium final : public BlockTarget {
+   public:
+    explicit Medium(std::uint64_t bytes, std::uint64_t really) : data(bytes, 'o'), really_(really) {}
+    std::uint64_t sizeBytes() const override { return data.size(); }
+    bool readsMedium() const override { return true; }
+    Result<void> write(std::uint64_t offset, std::string_view bytes) override {
+      const std::lock_guard guard(mutex_);
+      std::copy(bytes.begin(), bytes.end(), data.begin() + static_cast<std::ptrdiff_t>(offset % really_));
+      if (spoil) spoil(data);
+      return {};
+    }
+    Result<void> zero(std::uint64_t offset, std::uint64_t length) override { return write(offset, std::string(length, '\0')); }
+    Result<void> read(std::uint64_t offset, std::span<char> out) override {
+      const std::lock_guard guard(mutex_);
+      ++reads;
+      std::copy_n(data.begin() + static_cast<std::ptrdiff_t>(offset % really_), out.size(), out.begin());
+      return {};
+    }
+    Result<void> flush() override {
+      return {};
+    }
+    std::string data;
+    std::function<void(std::string&)> spoil;
+    std::atomic<std::size_t> reads = 0;
+
+   private:
+    std::uint64_t really_;
+    std::mutex mutex_;
+  };
+
+  /// As the lanes do, but never faster than what is behind is read back.
+  void write(Medium& medium, ReadBack& back) {
+    for (std::size_t i = 0; i < kChunks; ++i) {
+      const std::string raw(kPackChunkBytes, static_cast<char>('A' + i % 26 + i / 26));
+      ASSERT_TRUE(medium.write(i * kPackChunkBytes, raw));
+      back.remember(i, raw, quickSum(raw));
+      while (medium.reads + kLag < i + 1 && back.soFar()) std::this_thread::yield();
+    }
+  }
+  static constexpr std::size_t kLag = kReadBackLagBytes / kPackChunkBytes;
+  PackIndex index_ = [] {
+    PackIndex index;
+    index.size_bytes = kChunks * kPackChunkBytes;
+    index.chunks.resize(kChunks);
+    return index;
+  }();
+};
+
+TEST_F(MediumTest, isReadBackWhileItIsWritten) {
+  Medium medium(index_.size_bytes, index_.size_bytes);
+  ReadBack back(index_, medium);
+  write(medium, back);
+  EXPECT_EQ(medium.reads, kChunks - kLag);
+  ASSERT_TRUE(medium.flush());
+  ASSERT_TRUE(back.finish());
+  EXPECT_EQ(medium.reads, kChunks + (kChunks + kSampledChunks - 1) / kSampledChunks) << "each whole, and of some the first block again";
+}
+
+TEST_F(MediumTest, thatIsSmallerThanItSaysIsFoundOut) {
+  Medium small(index_.size_bytes, index_.size_bytes - 4 * kPackChunkBytes);  // what is last lies over what was read back first
+  ReadBack back(index_, small);
+  write(small, back);
+  EXPECT_TRUE(back.soFar()) << "each chunk was right when it was read back the first time";
+  ASSERT_TRUE(small.flush());
+  const auto report = back.finish();
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code(), ErrorCode::Corrupt);
+}
+
+TEST_F(MediumTest, thatBendsABitIsFoundOutBeforeTheEnd) {
+  Medium bent(index_.size_bytes, index_.size_bytes);
+  bent.spoil = [](std::string& data) { data[3 * kPackChunkBytes + 70000] = 'x'; };
+  ReadBack back(index_, bent);
+  write(bent, back);
+  while (back.soFar()) std::this_thread::yield();  // nothing more is written, flushed or asked for
+  EXPECT_THAT(back.soFar().error().text(), HasSubstr(fmt::format("bytes {} to", 3 * kPackChunkBytes)));
 }
 
 TEST_F(ChunkWriterTest, saysWhenTheServerCannotHelp) {

@@ -1,4 +1,5 @@
 #include "agent/writer/install.h"
+#include "agent/writer/secure_boot.h"
 
 #include "base/io/files.h"
 #include "tests/run_async.h"
@@ -103,9 +104,25 @@ TEST_F(InstallTest, canBeDoneAgain) {
   EXPECT_TRUE(again) << again.error().str();
 }
 
+TEST_F(InstallTest, secureBootGetsShimWhereFirmwareLooksAndGrubBesideIt) {
+  const auto esp = folder_ / "esp";
+  const SignedLoader none{folder_ / "no-shim", folder_ / "no-grub"};
+  const auto without = installSignedLoader(esp, none);
+  ASSERT_FALSE(without);
+  EXPECT_THAT(without.error().str(), testing::AllOf(HasSubstr("no-shim"), HasSubstr("muster image build")));
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "shim", "SHIM"));
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "grub", "GRUB"));
+  ASSERT_TRUE(io::writeFileAtomic(esp / "EFI/BOOT/BOOTX64.EFI", "what grub-install put there"));
+  const auto done = installSignedLoader(esp, {folder_ / "shim", folder_ / "grub"});
+  ASSERT_TRUE(done) << done.error().str();
+  EXPECT_EQ(io::readFile(esp / "EFI/BOOT/BOOTX64.EFI").value_or(""), "SHIM");
+  EXPECT_EQ(io::readFile(esp / "EFI/BOOT/grubx64.efi").value_or(""), "GRUB");
+  EXPECT_THAT(io::readFile(esp / "EFI/debian/grub.cfg").value_or(""), HasSubstr("source ($root)/grub/grub.cfg"));
+}
+
 TEST_F(InstallTest, theBootLoaderNamesTheRootByItsPartition) {
   const auto text = grubConfiguration(params_, layout_);
-  EXPECT_THAT(text, HasSubstr("root=PARTUUID=ROOT-UUID ro console=tty0 console=ttyS0,115200 iommu=pt quiet $muster_args\n"));
+  EXPECT_THAT(text, HasSubstr("root=PARTUUID=ROOT-UUID ro console=tty0 console=ttyS0,115200 iommu=pt quiet $muster_args $ignition_args\n"));
   EXPECT_THAT(text, HasSubstr("gpt3"));
   EXPECT_THAT(text, Not(HasSubstr("@")));
 }

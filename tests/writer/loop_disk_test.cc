@@ -1,6 +1,7 @@
 // A real block device: partitioned, written, checked, grown, made bootable, mounted and looked at.
 #include "agent/writer/chunk_writer.h"
 #include "agent/writer/install.h"
+#include "agent/writer/whole_disk.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "pack_server.h"
@@ -105,6 +106,57 @@ TEST_F(LoopDiskTest, becomesASystem) {
   const auto size = io::runChecked({.program = "sh", .args = {"-c", "dumpe2fs -h \"$1\" 2>/dev/null | sed -n 's/^Block count: *//p'", "sh", layout_.root.string()}});
   ASSERT_TRUE(size);
   EXPECT_GT(std::stoull(*size) * 4096, 350ull << 20) << "it fills its partition";
+}
+
+/// An image of a whole disk of 96 MiB on this one of 512: partitions and file system reach to its end, its system becomes the node's.
+TEST_F(LoopDiskTest, takesAWholeDiskAndGrowsIt) {
+  ASSERT_TRUE(io::makeDirs(folder_ / "agent"));
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "agent/muster-agent", "binary", 0755));
+  const auto sh = [this](const std::string& script) {
+    const auto done = io::runChecked({.program = "sh", .args = {"-ec", "cd \"$1\"; " + script, "sh", folder_.path().string()}});
+    EXPECT_TRUE(done) << done.error().str();
+  };
+  sh("mkdir -p t/etc t/usr/lib/systemd t/boot; echo ID=x >t/etc/os-release; echo own >t/etc/fstab; : >t/usr/lib/systemd/systemd; mke2fs -q -t ext4 -d t fs 64M;"
+     "truncate -s 96M whole; printf 'label: gpt\nsize=1M,name=bios\nsize=64M,name=system\n' | sfdisk -q whole; dd if=fs of=whole bs=1M seek=2 conv=notrunc status=none");
+  auto index = provision::writePack(folder_ / "whole", folder_ / "pack", "vendor", 2, PackKind::Disk);
+  ASSERT_TRUE(index) << index.error().str();
+  test::PackServer server{*io::readFile(folder_ / "pack"), {}};
+  auto target = openBlockTarget(device_);
+  ASSERT_TRUE(target) << target.error().str();
+  Workers workers(kLanes);
+  SystemClock clock;
+  ChunkJob job{.index = *index, .pack_url = "http://x/pack", .mirror_urls = {}, .target = **target, .make_http = [&server] { return std::make_unique<test::PackClient>(server); },
+               .workers = workers, .clock = clock, .progress = [](double, const std::string&) {}};
+  const auto written = test::runAsync(writeWholeDisk(std::move(job)), std::chrono::seconds(60));
+  ASSERT_TRUE(written) << written.error().str();
+  const auto window = [this](int number) {  // as useWindow: this kernel may show no partitions of loop devices
+    if (std::filesystem::exists(partitionNode(device_, number))) return partitionNode(device_, number);
+    const auto table = nlohmann::json::parse(*io::runChecked({.program = "sfdisk", .args = {"--json", device_.string()}}));
+    const auto& part = table["partitiontable"]["partitions"][static_cast<std::size_t>(number - 1)];
+    const auto bytes = [&part](const char* key) { return std::to_string(part[key].get<std::uint64_t>() * 512); };
+    if (!window_.empty()) (void)io::runChecked({.program = "losetup", .args = {"--detach", window_.string()}});
+    const auto shown = io::runChecked({.program = "losetup", .args = {"--find", "--show", "--offset", bytes("start"), "--sizelimit", bytes("size"), device_.string()}});
+    window_ = shown ? shown->substr(0, shown->find('\n')) : "";
+    return window_;
+  };
+  const auto grown = growDisk(device_, [](const std::string&) {}, window);
+  ASSERT_TRUE(grown) << grown.error().str();
+  EXPECT_TRUE(grown->grown);
+  EXPECT_EQ(grown->label, "system");
+  EXPECT_EQ(*describeDiskContent(device_), "none") << "not complete yet";
+  WriteImageParams params;
+  params.hostname = "gpu001";
+  const auto installed = installIntoImage(*grown, params, {Secret("KEY"), "CERTIFICATE"}, "52:54:00:00:00:01", folder_ / "agent", [](const std::string&) {}, {});
+  ASSERT_TRUE(installed) << installed.error().str();
+  ASSERT_TRUE(finishDisk(device_, *grown));
+  EXPECT_THAT(*describeDiskContent(device_), testing::HasSubstr("\"system\""));
+  EXPECT_TRUE(io::runChecked({.program = "sfdisk", .args = {"--verify", device_.string()}})) << "both tables are where they belong";
+  layout_.root = grown->root;
+  EXPECT_EQ(cat("/etc/hostname"), "gpu001\n");
+  EXPECT_EQ(cat("/etc/fstab"), "own\n");
+  const auto size = io::runChecked({.program = "sh", .args = {"-c", "dumpe2fs -h \"$1\" 2>/dev/null | sed -n 's/^Block count: *//p'", "sh", layout_.root.string()}});
+  ASSERT_TRUE(size);
+  EXPECT_GT(std::stoull(*size) * 1024, 400ull << 20) << "blocks of 1 KiB or more";
 }
 
 }  // namespace

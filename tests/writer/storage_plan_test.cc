@@ -231,6 +231,19 @@ TEST(UserData, becomesASeedOfCloudInit) {
   EXPECT_THAT(*io::readFile(root / "var/lib/cloud/seed/nocloud/meta-data"), HasSubstr("\"local-hostname\":\"gpu001\""));
 }
 
+TEST(UserData, ofIgnitionLiesBesideTheKernelAndAsksForTheNextStart) {
+  test::TempFolder root;
+  WriteImageParams params;
+  params.hostname = "gpu001";
+  params.user_data = " {\"ignition\":{\"version\":\"3.3.0\"}}";
+  EXPECT_THAT(configureUserData(root.path(), params).error().text(), HasSubstr("Ignition"));
+  ASSERT_TRUE(io::makeDirs(root / "usr/lib/dracut/modules.d/30ignition"));
+  ASSERT_TRUE(configureUserData(root.path(), params));
+  EXPECT_EQ(*io::readFile(root / "boot/ignition/config.ign"), params.user_data);
+  EXPECT_TRUE(std::filesystem::exists(root / "boot/ignition.firstboot"));
+  EXPECT_FALSE(std::filesystem::exists(root / "var/lib/cloud"));
+}
+
 TEST(DiskRule, knowsSizesInTheUnitsOfVendors) {
   const std::vector<DiskInfo> disks{{"/dev/a", "A", "", 480'103'981'056}, {"/dev/b", "B", "", 3'840'755'982'336}};
   const auto fits = [&disks](const char* text) {

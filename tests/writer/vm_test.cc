@@ -1,4 +1,4 @@
-// The proof: a blank virtual disk is written from the RAM OS, then started by SeaBIOS and by OVMF. Some minutes under TCG, so it
+// The proof: a blank virtual disk is written from the RAM OS, then started by SeaBIOS, by OVMF, and by OVMF with Secure Boot. Some minutes under TCG, so it
 // runs on request only; the lab's test walks the same road with the real agent.
 #include "base/io/files.h"
 #include "base/io/process.h"
@@ -66,7 +66,7 @@ class VmTest : public testing::Test {
   test::TempFolder folder_;
 };
 
-TEST_F(VmTest, aDiskWrittenInTheRamOsStartsByBiosAndByUefi) {
+TEST_F(VmTest, aDiskWrittenInTheRamOsStartsByBiosByUefiAndBySecureBoot) {
   const auto say = [](std::string_view text) { std::cout << text << std::endl; };
   const auto key = *io::SigningKey::generate();
   auto store = provision::openImageStore({cacheFolder(), test::binFolder() / "write_image_tool", key});
@@ -80,7 +80,7 @@ TEST_F(VmTest, aDiskWrittenInTheRamOsStartsByBiosAndByUefi) {
   ASSERT_TRUE(server) << server.error().str();
   const std::string base = "http://10.0.2.2:" + std::to_string((*server)->port());
   const nlohmann::json task{{"index_url", base + "/images/" + image->digest + "/index.json"}, {"pack_url", base + "/images/" + image->digest + "/pack"},
-                            {"digest", image->digest}, {"signing_public_pem", key.public_pem}, {"disk", "serial:DISK1"}, {"hostname", "gpu001"}, {"boot", "uefi"},
+                            {"digest", image->digest}, {"signing_public_pem", key.public_pem}, {"disk", "serial:DISK1"}, {"hostname", "gpu001"}, {"boot", "uefi"}, {"secure_boot", true},
                             {"agent", {{"url", "https://10.0.2.2:1"}, {"ca_pem", "CA"}}}};
   (*server)->addRoutes(store->routes());
   (*server)->addRoutes({{"GET", "/task", [text = task.dump()](io::ServerRequest) { return answerText(text); }}});
@@ -99,6 +99,10 @@ TEST_F(VmTest, aDiskWrittenInTheRamOsStartsByBiosAndByUefi) {
   std::filesystem::remove(image->index);
   ASSERT_TRUE(written);
 
+  std::filesystem::copy_file("/usr/share/OVMF/OVMF_VARS_4M.ms.fd", folder_ / "secure.vars.fd");
+  boot("secure", {"-machine", "q35,accel=tcg,smm=on", "-global", "driver=cfi.pflash01,property=secure,value=on", "-drive",
+                  "if=pflash,format=raw,readonly=on,file=/usr/share/OVMF/OVMF_CODE_4M.secboot.fd", "-drive", "if=pflash,format=raw,file=" + (folder_ / "secure.vars.fd").string()},
+       kRuns, kBootLimit);
   boot("bios", {}, kRuns, kBootLimit);
   std::filesystem::copy_file("/usr/share/OVMF/OVMF_VARS_4M.fd", folder_ / "vars.fd");
   boot("uefi", {"-drive", "if=pflash,format=raw,readonly=on,file=/usr/share/OVMF/OVMF_CODE_4M.fd", "-drive", "if=pflash,format=raw,file=" + (folder_ / "vars.fd").string()},

@@ -44,6 +44,8 @@ rm -rf usr/share/doc usr/share/man usr/share/info usr/share/locale usr/share/com
   usr/bin/perl* usr/share/initramfs-tools usr/lib/udev/hwdb.d usr/lib/udev/hwdb.bin usr/share/grub \
   usr/lib/grub/x86_64-efi/monolithic usr/lib/grub/*/*.module usr/lib/grub/*/*.exec \
   var/lib/dpkg var/lib/apt var/cache var/log usr/bin/dpkg* usr/bin/apt* usr/lib/apt usr/lib/dpkg usr/share/dpkg usr/share/debconf
+# Of the signed boot loaders only those that a written disk gets.
+rm -f usr/lib/grub/x86_64-efi-signed/gcd* usr/lib/grub/x86_64-efi-signed/grubnet* usr/lib/shim/fb* usr/lib/shim/mm* usr/lib/shim/shimx64.efi
 # xfsprogs brings Python and ICU for a program that nobody runs here; they are half of an initrd.
 rm -rf usr/bin/python3* usr/bin/py3* usr/bin/pydoc3* usr/lib/python3* usr/share/python3 usr/lib/x86_64-linux-gnu/libicu* \
   usr/lib/x86_64-linux-gnu/libsqlite3* usr/sbin/xfs_scrub* usr/sbin/xfs_db

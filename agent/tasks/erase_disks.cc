@@ -1,0 +1,44 @@
+#include "agent/tasks/erase_disks.h"
+
+#include "base/io/files.h"
+
+#include <nlohmann/json.hpp>
+
+#include <thread>
+
+namespace muster::agent {
+namespace {
+
+constexpr std::size_t kMaxSerialBytes = 4096;
+
+/// The serial that this machine's own firmware tells; empty when it tells none.
+std::string machineSerial(const std::filesystem::path& root) {
+  std::string text = io::readFile(root / "sys/class/dmi/id/product_serial", kMaxSerialBytes).value_or("");
+  while (!text.empty() && static_cast<unsigned char>(text.back()) <= ' ') text.pop_back();
+  return text;
+}
+
+Result<EraseReport> eraseHere(const EraseParams& params, const std::filesystem::path& root, EraseTools tools, const TaskContextPtr& context, Clock& clock) {
+  if (!tools.pause) tools.pause = [](std::chrono::seconds pause) { std::this_thread::sleep_for(pause); };
+  tools.progress = [context](double fraction, const std::string& text) { context->progress(fraction, text); };
+  tools.cancelled = [context] { return context->cancelled(); };
+  tools.now_seconds = [&clock] { return std::chrono::duration<double>(clock.steady().time_since_epoch()).count(); };
+  return eraseDisks(params, listDisks(root), machineSerial(root), tools);
+}
+
+Async<nlohmann::json> erase(TaskTools tools, EraseTools erase_tools, nlohmann::json json, TaskContextPtr context) {
+  CO_TRY(params, parseEraseParams(json.dump()));
+  Clock* clock = &tools.clock;
+  std::function<Result<EraseReport>()> work = [params, root = tools.root, erase_tools, context, clock] { return eraseHere(params, root, erase_tools, context, *clock); };
+  auto erasing = offloadFor<EraseReport>(tools.workers, context, std::move(work));
+  CO_TRY(report, co_await std::move(erasing));
+  co_return nlohmann::json::parse(report.json());
+}
+
+}  // namespace
+
+TaskHandler eraseHandler(TaskTools tools, std::function<EraseTools()> make_tools) {
+  return [tools, make_tools = std::move(make_tools)](nlohmann::json params, TaskContextPtr context) { return erase(tools, make_tools(), std::move(params), std::move(context)); };
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,20 @@
+// The signed boot loader: firmware that checks signatures starts shim, shim starts Debian's GRUB, and that a signed kernel.
+#pragma once
+
+#include "base/result.h"
+
+#include <filesystem>
+
+namespace muster::agent {
+
+/// Where the packages shim-signed and grub-efi-amd64-signed put them.
+struct SignedLoader {
+  std::filesystem::path shim = "/usr/lib/shim/shimx64.efi.signed";
+  std::filesystem::path grub = "/usr/lib/grub/x86_64-efi-signed/grubx64.efi.signed";
+};
+
+/// Puts both on the EFI system partition (mounted at `esp`) in the place of an unsigned GRUB; GRUB goes on with grub/grub.cfg there.
+/// Errors: NotFound (this system has no signed loader), Internal
+Result<void> installSignedLoader(const std::filesystem::path& esp, const SignedLoader& loader = {});
+
+}  // namespace muster::agent

@@ -1,0 +1,16 @@
+// Where a node's console is: the same for the controller and for `muster console`.
+#pragma once
+
+#include "bmc/console/desk.h"
+#include "cli/options.h"
+#include "lab/lab.h"
+
+#include <optional>
+
+namespace muster::cli {
+
+/// As the inventory says; in the twin the machines' own serial sockets.
+bmc::ConsoleFinder consoleFinder(const std::filesystem::path& state, const inventory::Cluster& cluster, const std::optional<lab::LabHandle>& lab, lifecycle::Store& store,
+                                 Clock& clock, Workers& workers);
+
+}  // namespace muster::cli

@@ -1,0 +1,202 @@
+#include "provision/erase.h"
+
+#include "provision/agent_task.h"
+#include "provision/facets.h"
+#include "provision/provision.h"
+#include "provision/restart.h"
+
+#include "base/log.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace muster::provision {
+
+using agent::TaskKind;
+using lifecycle::Again;
+using lifecycle::Blocked;
+using lifecycle::Done;
+using lifecycle::Fact;
+using lifecycle::Outcome;
+using lifecycle::Subject;
+using nlohmann::json;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr const char* kRequestsKey = "erase.requests";
+constexpr seconds kEraseLimit{24 * 3600};  ///< a large disk of the turning kind is overwritten for that long
+constexpr seconds kEraseExpected{1800};
+
+std::string reportKey(const NodeName& node) { return "erase.report." + node.str(); }
+std::string completeValue(const std::string& id) { return "complete:" + id; }
+
+std::string text(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+Result<std::map<NodeName, EraseRequest>> parseRequests(const std::string& words) {
+  std::map<NodeName, EraseRequest> requests;
+  const json object = json::parse(words, nullptr, false);
+  if (!object.is_object()) return fail(ErrorCode::Corrupt, "what the store holds of erasures is not a JSON object");
+  for (const auto& [node, entry] : object.items()) {
+    EraseRequest request{text(entry, "id"), text(entry, "serial"), {}, text(entry, "who"), text(entry, "reason")};
+    for (const json& disk : entry.value("disks", json::array()))
+      if (disk.is_string()) request.disks.push_back(disk.get<std::string>());
+    requests.emplace(NodeName(node), std::move(request));
+  }
+  return requests;
+}
+
+std::string printRequests(const std::map<NodeName, EraseRequest>& requests) {
+  json object = json::object();
+  for (const auto& [node, request] : requests)
+    object[node.str()] = {{"id", request.id}, {"serial", request.serial}, {"disks", request.disks}, {"who", request.who}, {"reason", request.reason}};
+  return object.dump();
+}
+
+Result<void> changeRequests(lifecycle::Store& store, const std::function<void(std::map<NodeName, EraseRequest>&)>& change) {
+  TRY(before, store.getValue(kRequestsKey));
+  TRY(requests, parseRequests(before.value_or("{}")));
+  change(requests);
+  TRY(set, store.exchangeValue(kRequestsKey, before, printRequests(requests)));
+  if (!set) return fail(Error(ErrorCode::Conflict, "another controller asks for an erasure at this moment; try again").retryable(true));
+  return {};
+}
+
+/// "complete:ID", "incomplete:ID"; empty when there is no report of this request.
+std::string valueOf(const std::optional<std::string>& report, const std::string& id) {
+  const json object = json::parse(report.value_or("{}"), nullptr, false);
+  if (!object.is_object() || text(object, "request") != id) return {};
+  const json inner = object.value("report", json::object());
+  return inner.value("complete", false) ? completeValue(id) : "incomplete:" + id;
+}
+
+class ErasePhase final : public Erasures {
+ public:
+  ErasePhase(ProvisionDeps deps, lifecycle::Store& store)
+      : deps_(std::move(deps)), store_(store), restarts_(deps_.bmcs, deps_.agents, deps_.netboot, deps_.clock) {
+    if (auto open = eraseRequests(store_)) asked_ = std::move(*open);
+    else logWarning("erase", "what was asked to be erased cannot be read: {}", open.error().str());
+  }
+
+  std::string_view name() const override { return kErasePhase; }
+
+  void ask(const NodeName& node, const EraseRequest& request) override { asked_[node] = request; }
+
+  std::vector<lifecycle::Goal> goals(const inventory::Cluster& cluster, const Subject& subject, const lifecycle::FactSet&) const override {
+    if (subject.isCluster() || !cluster.findNode(subject.node())) return {};
+    const auto asked = asked_.find(subject.node());
+    if (asked == asked_.end()) return {};
+    const auto& request = asked->second;
+    return {{{subject, facet(kErased)}, completeValue(request.id), lifecycle::Disruption::Wipe, kEraseExpected, kEraseLimit, {},
+             fmt::format("{} asked to erase {}: {}", request.who, request.disks.empty() ? "all its disks" : fmt::format("{} of its disks", request.disks.size()), request.reason)}};
+  }
+
+  Async<std::vector<Fact>> observe(Subject subject) override { co_return factsOf(subject); }
+  Async<std::vector<Fact>> verify(lifecycle::Action action) override { co_return factsOf(action.facet.subject); }
+
+  Async<Outcome> act(lifecycle::Action action, lifecycle::ActContext& context) override {
+    const auto node = action.facet.subject.node();
+    const auto asked = asked_.find(node);
+    if (asked == asked_.end()) co_return Outcome(Blocked{fmt::format("nobody asks to erase {} any more", node.str())});
+    const EraseRequest request = asked->second;
+    CO_TRY(note, TaskNote::parse(context.operation()));
+    auto ram = restarts_.intoRam(node, note ? Restarts::Work::Begun : Restarts::Work::None);
+    CO_TRY(wait, co_await std::move(ram));
+    if (wait) co_return Outcome(*wait);
+    const auto params = [&request](bool wipe_allowed) {
+      return json{{"node_serial", request.serial}, {"disk_serials", request.disks}, {"wipe_allowed", wipe_allowed}}.dump();
+    };
+    auto stepping = stepTask(deps_.agents, node, TaskKind::EraseDisks, kEraseLimit, context, params);
+    CO_TRY(step, co_await std::move(stepping));
+    if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
+    if (const auto* refused = std::get_if<Blocked>(&step)) co_return Outcome(*refused);
+    co_return keepReport(node, request, std::get<std::string>(step), context);
+  }
+
+ private:
+  std::vector<Fact> factsOf(const Subject& subject) const {
+    if (subject.isCluster()) return {};
+    const auto asked = asked_.find(subject.node());
+    if (asked == asked_.end()) return {};
+    const auto report = erasureReport(store_, subject.node());
+    const std::string value = report ? valueOf(*report, asked->second.id) : std::string();
+    return {{subject, facet(kErased), value.empty() ? "not-yet" : value, deps_.clock.now(), "report in the store", {}}};
+  }
+
+  /// The report is kept before anything else is said of it, whatever is in it.
+  Result<Outcome> keepReport(const NodeName& node, const EraseRequest& request, const std::string& result, lifecycle::ActContext& context) {
+    json report = json::parse(result, nullptr, false);
+    if (!report.is_object()) return fail(ErrorCode::Corrupt, "the report of the erasure of " + node.str() + " is not a JSON object");
+    const json kept{{"node", node.str()}, {"request", request.id}, {"who", request.who}, {"reason", request.reason}, {"ended", muster::toString(deps_.clock.now())}, {"report", report}};
+    TRY_OK(store_.putValue(reportKey(node), kept.dump(-1, ' ', false, json::error_handler_t::replace)));
+    if (report.value("complete", false)) return Outcome(Done{});
+    std::vector<std::string> failed;
+    for (const json& disk : report.value("disks", json::array())) {
+      if (!text(disk, "method").empty()) continue;
+      failed.push_back(text(disk, "disk"));
+      lifecycle::Finding finding;
+      finding.facet = {Subject(node), facet(kErased)};
+      finding.text = fmt::format("{} of {} is NOT erased: {}", text(disk, "disk"), node.str(), text(disk, "fault"));
+      finding.evidence = disk.dump();
+      finding.what_to_do = "this disk still holds data: take it out and destroy it, or repair what is wrong and run `muster erase " + node.str() + "` again";
+      finding.at = deps_.clock.now();
+      context.finding(std::move(finding));
+    }
+    return Outcome(Blocked{fmt::format("{} of {} disks of {} are not erased; see `muster erase {} --report`", failed.size(), report.value("disks", json::array()).size(), node.str(), node.str())});
+  }
+
+  ProvisionDeps deps_;
+  lifecycle::Store& store_;
+  Restarts restarts_;
+  std::map<NodeName, EraseRequest> asked_;
+};
+
+}  // namespace
+
+Result<std::map<NodeName, EraseRequest>> eraseRequests(lifecycle::Store& store) {
+  TRY(stored, store.getValue(kRequestsKey));
+  return parseRequests(stored.value_or("{}"));
+}
+
+Result<void> askForErasure(lifecycle::Store& store, const NodeName& node, const EraseRequest& request) {
+  return changeRequests(store, [&](auto& requests) { requests[node] = request; });
+}
+
+Result<void> forgetErasure(lifecycle::Store& store, const NodeName& node) {
+  return changeRequests(store, [&](auto& requests) { requests.erase(node); });
+}
+
+Result<std::optional<std::string>> erasureReport(lifecycle::Store& store, const NodeName& node) { return store.getValue(reportKey(node)); }
+
+std::optional<std::string> whyNotErase(const inventory::Cluster& cluster, const NodeName& node, const lifecycle::FactSet& facts) {
+  const auto pool = facts.value(Subject(node), FacetName(std::string(lifecycle::kPoolFacet)));
+  const auto* declared = cluster.findNode(node);
+  const bool pooled = declared && !cluster.profileOf(*declared).pool.empty();
+  if (!pooled && !pool) return std::nullopt;
+  if (!pool) return fmt::format("whether {} takes jobs is not known: its pool did not answer", node.str());
+  if (pool == "out" || pool == "drained") return std::nullopt;
+  return fmt::format("{} is '{}' in its pool and may hold jobs; take it out first: muster quarantine hold {} --reason …, then muster apply --nodes {}", node.str(), *pool, node.str(), node.str());
+}
+
+std::string erasureText(const std::string& words) {
+  const json object = json::parse(words, nullptr, false);
+  if (!object.is_object()) return "the report cannot be read\n";
+  const json report = object.value("report", json::object());
+  std::string out = fmt::format("{} ({}), {}, asked by {}: {}\n", text(object, "node"), text(report, "node_serial"), text(object, "ended"), text(object, "who"), text(object, "reason"));
+  for (const json& disk : report.value("disks", json::array())) {
+    const bool erased = !text(disk, "method").empty();
+    out += fmt::format("  {:<44} {}\n", text(disk, "disk"),
+                       erased ? fmt::format("erased by {} ({}), {} places read back, {:.0f} s", text(disk, "method"), text(disk, "level"), disk.value("places_checked", 0), disk.value("seconds", 0.0))
+                              : "NOT ERASED: " + text(disk, "fault"));
+    for (const json& tried : disk.value("tried", json::array())) out += fmt::format("      tried {}\n", tried.is_string() ? tried.get<std::string>() : "");
+  }
+  for (const json& left : report.value("left", json::array())) out += fmt::format("  {:<44} left as it is\n", left.is_string() ? left.get<std::string>() : "");
+  return out + (report.value("complete", false) ? "  complete\n" : "  NOT COMPLETE\n");
+}
+
+std::unique_ptr<Erasures> makeErasePhase(ProvisionDeps deps, lifecycle::Store& store) { return std::make_unique<ErasePhase>(std::move(deps), store); }
+
+}  // namespace muster::provision

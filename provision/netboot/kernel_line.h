@@ -1,0 +1,21 @@
+// The kernel command line of the RAM OS: the same for iPXE and for GRUB. Pure.
+#pragma once
+
+#include "inventory/cluster.h"
+
+#include <string>
+#include <vector>
+
+namespace muster::provision {
+
+struct RamBoot {
+  std::string http_url;   ///< "http://10.20.0.1:8080": who has kernel and initrds
+  std::string agent_url;  ///< "https://10.20.0.1:8443"
+  std::string ca_fingerprint;
+  std::string token;  ///< one-time
+};
+
+/// Errors: InvalidInput when something cannot stand in a boot script, or on a kernel command line
+Result<std::vector<std::string>> kernelWords(const inventory::Node& node, const inventory::Profile& profile, const RamBoot& boot);
+
+}  // namespace muster::provision

@@ -1,0 +1,114 @@
+#include "provision/netboot/tftp_folder.h"
+
+#include "base/io/files.h"
+#include "provision/netboot/dnsmasq_config.h"
+#include "provision/netboot/grub_script.h"
+
+#include <fmt/format.h>
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace muster::provision {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Signed {
+  const char* name;
+  const char* original;
+  const char* package;
+};
+constexpr const char* kIpxe[] = {kIpxeBios, kIpxeUefi};
+constexpr Signed kSigned[] = {
+    {kShim, "/usr/lib/shim/shimx64.efi.signed", "shim-signed"},
+    {"grubx64.efi", "/usr/lib/grub/x86_64-efi-signed/grubnetx64.efi.signed", "grub-efi-amd64-signed"},  // the name that shim asks for
+};
+constexpr const char* kGrubConfig = "grub/grub.cfg";
+
+tl::unexpected<Error> failOn(const fs::path& path, const std::error_code& error) {
+  return fail(ErrorCode::Internal, fmt::format("cannot write {}: {}", path.string(), error.message()));
+}
+
+/// The link may be there, and right, already.
+Result<void> link(const fs::path& target, const fs::path& name) {
+  std::error_code error;
+  if (fs::read_symlink(name, error) == target) return {};
+  fs::remove_all(name, error);
+  fs::create_symlink(target, name, error);
+  if (error) return failOn(name, error);
+  return {};
+}
+
+/// The script holds a token: nobody on this machine but dnsmasq reads it. Without root there is no other user to hide it from.
+Result<void> giveToDnsmasq(const fs::path& path) {
+  if (::geteuid() != 0) return {};
+  const auto* user = ::getpwnam(kDnsmasqUser);
+  if (!user) return fail(ErrorCode::NotFound, fmt::format("this machine has no user {}; install the package dnsmasq-base", kDnsmasqUser));
+  if (::chown(path.c_str(), user->pw_uid, static_cast<gid_t>(-1)) != 0) return failOn(path, std::error_code(errno, std::generic_category()));
+  return {};
+}
+
+bool sameFile(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  return fs::exists(to, error) && fs::file_size(from, error) == fs::file_size(to, error) && fs::last_write_time(from, error) == fs::last_write_time(to, error);
+}
+
+}  // namespace
+
+Result<void> TftpFolder::start() {
+  std::error_code error;
+  fs::remove_all(root_, error);
+  if (error) return failOn(root_, error);
+  TRY_OK(io::makeDirs(root_ / "grub"));
+  for (const auto* name : kIpxe) TRY_OK(link(fs::path(kIpxeFolder) / name, root_ / name));
+  return io::writeFileAtomic(root_ / kGrubConfig, lostGrubScript());
+}
+
+Result<void> TftpFolder::arm(const std::string& key, const std::string& grub_script, const RamOs& ram_os) {
+  std::error_code error;
+  for (const auto& file : kSigned)
+    if (!fs::exists(file.original, error)) return fail(ErrorCode::NotFound, fmt::format("{} is missing; install the package {}", file.original, file.package));
+  TRY_OK(copyRamOs(ram_os));
+  // Made whole under a name that nobody asks for: who asks in between gets the old answer, never a part.
+  const auto folder = root_ / key, fresh = root_ / (key + ".new");
+  fs::remove_all(fresh, error);
+  TRY_OK(io::makeDirs(fresh / "grub", 0700));
+  for (const auto& file : kSigned) TRY_OK(link(file.original, fresh / file.name));
+  TRY_OK(link(fs::path("..") / kRamOsFolder, fresh / kRamOsFolder));
+  TRY_OK(io::writeFileAtomic(fresh / kGrubConfig, grub_script, 0600));
+  for (const auto& path : {fresh / kGrubConfig, fresh / "grub", fresh}) TRY_OK(giveToDnsmasq(path));
+  fs::permissions(fresh, fs::perms::owner_all, error);
+  fs::remove_all(folder, error);
+  fs::rename(fresh, folder, error);
+  if (error) return failOn(folder, error);
+  return {};
+}
+
+void TftpFolder::disarm(const std::string& key) {
+  std::error_code ignored;
+  fs::remove_all(root_ / key, ignored);
+}
+
+Result<void> TftpFolder::copyRamOs(const RamOs& ram_os) {
+  const auto folder = root_ / kRamOsFolder;
+  TRY_OK(io::makeDirs(folder));
+  const std::pair<const char*, const fs::path&> files[] = {{"vmlinuz", ram_os.kernel}, {"initrd.img", ram_os.initrd}, {"agent.img", ram_os.agent_initrd}};
+  for (const auto& [name, from] : files) {
+    const auto to = folder / name, fresh = folder / (std::string(name) + ".new");
+    if (sameFile(from, to)) continue;
+    std::error_code error;
+    fs::copy_file(from, fresh, fs::copy_options::overwrite_existing, error);
+    if (!error) fs::last_write_time(fresh, fs::last_write_time(from, error), error);
+    if (!error) fs::permissions(fresh, fs::perms(0644), error);
+    if (!error) fs::rename(fresh, to, error);
+    if (error) return failOn(to, error);
+  }
+  return {};
+}
+
+}  // namespace muster::provision

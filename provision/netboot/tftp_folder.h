@@ -1,0 +1,40 @@
+// What dnsmasq gives by TFTP: iPXE for most machines; shim, GRUB, its configuration, kernel and initrds for those with Secure Boot.
+//
+// dnsmasq looks only into the folder that is named as who asks, where there is one (tftp-unique-root), and only an armed node has one.
+// So a token goes to that node's address alone, as over HTTP. Whoever is not armed finds no shim: its firmware goes on with the next
+// boot option, the disk. (GRUB's `exit` would not do that: UEFI takes it for success.)
+//
+//   undionly.kpxe ipxe.efi                             links to Debian's files
+//   grub/grub.cfg                                      for a machine that was disarmed while GRUB came: starts it anew
+//   ramos/vmlinuz initrd.img agent.img                 copies: dnsmasq may not read where the originals are
+//   10.20.1.1/shimx64.efi grubx64.efi ramos            links
+//   10.20.1.1/grub/grub.cfg                            leads into the RAM OS
+#pragma once
+
+#include "base/result.h"
+#include "provision/image/image_store.h"
+
+#include <filesystem>
+#include <string>
+
+namespace muster::provision {
+
+class TftpFolder {
+ public:
+  explicit TftpFolder(std::filesystem::path root) : root_(std::move(root)) {}
+  /// Lays out what everybody gets; whoever an earlier controller had armed is not any more.
+  /// Errors: Internal (cannot be written)
+  Result<void> start();
+  /// `key`: the node's folder. Idempotent.
+  /// Errors: NotFound (shim or GRUB is not installed on this machine, with the package), Internal
+  Result<void> arm(const std::string& key, const std::string& grub_script, const RamOs& ram_os);
+  void disarm(const std::string& key);
+  const std::filesystem::path& root() const { return root_; }
+
+ private:
+  Result<void> copyRamOs(const RamOs& ram_os);
+
+  std::filesystem::path root_;
+};
+
+}  // namespace muster::provision

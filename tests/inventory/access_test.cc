@@ -1,0 +1,60 @@
+// console and tpm of a profile: declared completely or refused.
+#include "inventory_fixture.h"
+
+namespace muster::inventory {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class AccessTest : public InventoryTest {
+ protected:
+  std::vector<std::string> declaring(const std::string& keys) { return complaints("image: noble", "image: noble, " + keys); }
+  const std::string value_ = std::string(64, 'a');
+};
+
+TEST_F(AccessTest, readsAConsole) {
+  auto loaded = loadYaml(with("image: noble", "image: noble, console: {via: sol, port: 1623, credential: bmc}"));
+  EXPECT_THAT(lines(loaded), IsEmpty());
+  ASSERT_TRUE(loaded.cluster);
+  const auto& console = loaded.cluster->profiles.begin()->second.console;
+  ASSERT_TRUE(console);
+  EXPECT_EQ(console->via, ConsoleVia::Sol);
+  EXPECT_EQ(console->port, 1623);
+  EXPECT_EQ(console->credential, "bmc");
+}
+
+TEST_F(AccessTest, refusesConsolesThatCannotBe) {
+  EXPECT_THAT(declaring("console: {via: none}"), IsEmpty());
+  EXPECT_THAT(declaring("console: {via: socket, path: '/run/{node}.sock'}"), IsEmpty());
+  EXPECT_THAT(declaring("console: {via: socket}"), ElementsAre(HasSubstr("needs its path")));
+  EXPECT_THAT(declaring("console: {via: sol, path: /run/x}"), ElementsAre(HasSubstr("via: socket only")));
+  EXPECT_THAT(declaring("console: {via: libvirt, port: 623}"), ElementsAre(HasSubstr("via: sol only")));
+  EXPECT_THAT(declaring("console: {via: telnet}"), ElementsAre(HasSubstr("telnet")));
+  EXPECT_THAT(declaring("console: {via: sol, credential: nobody}"), ElementsAre(HasSubstr("nobody")));
+  EXPECT_THAT(declaring("console: {via: socket, path: run/x}"), ElementsAre(HasSubstr("absolute path")));
+}
+
+TEST_F(AccessTest, readsWhatATpmMustProve) {
+  write("roots.pem", "-----BEGIN CERTIFICATE-----\n");
+  auto loaded = loadYaml(with("image: noble", "image: noble, tpm: {pcrs: {7: [" + value_ + "]}, ek_roots: roots.pem}"));
+  EXPECT_THAT(lines(loaded), IsEmpty());
+  ASSERT_TRUE(loaded.cluster);
+  const auto& tpm = loaded.cluster->profiles.begin()->second.tpm;
+  ASSERT_TRUE(tpm);
+  EXPECT_THAT(tpm->pcrs.at("7"), ElementsAre(value_));
+  EXPECT_THAT(tpm->ek_roots_pem, HasSubstr("BEGIN CERTIFICATE"));
+}
+
+TEST_F(AccessTest, refusesProofsThatProveNothing) {
+  EXPECT_THAT(declaring("tpm: {}"), ElementsAre(HasSubstr("pcrs")));
+  EXPECT_THAT(declaring("tpm: {pcrs: {}}"), ElementsAre(HasSubstr("proves nothing")));
+  EXPECT_THAT(declaring("tpm: {pcrs: {7: []}}"), ElementsAre(HasSubstr("at least 1")));
+  EXPECT_THAT(declaring("tpm: {pcrs: {7: [abc]}}"), ElementsAre(HasSubstr("SHA-256")));
+  EXPECT_THAT(declaring("tpm: {pcrs: {24: [" + value_ + "]}}"), ElementsAre(HasSubstr("0 to 23")));
+  EXPECT_THAT(declaring("tpm: {pcrs: {7: [" + value_ + "]}, ek_roots: nothing.pem}"), ElementsAre(HasSubstr("no certificate in PEM")));
+}
+
+}  // namespace
+}  // namespace muster::inventory

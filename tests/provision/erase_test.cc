@@ -1,0 +1,141 @@
+// Erasing as the controller sees it: what was asked for, the agent's task, the report that is kept.
+#include "provision/erase.h"
+
+#include "provision/facets.h"
+#include "provision/provision.h"
+#include "tests/fakes/fake_act_context.h"
+#include "tests/fakes/fake_agent_gateway.h"
+#include "tests/fakes/fake_bmc.h"
+#include "tests/fakes/fake_image_store.h"
+#include "tests/fakes/fake_netboot.h"
+#include "tests/fakes/memory_store.h"
+#include "tests/provision/clusters.h"
+#include "tests/run_async.h"
+
+#include <nlohmann/json.hpp>
+
+#include <gmock/gmock.h>
+
+namespace muster::provision {
+namespace {
+
+using lifecycle::Blocked;
+using lifecycle::Done;
+using lifecycle::Subject;
+using ::testing::HasSubstr;
+
+const NodeName kNode("gpu001");
+constexpr const char* kWhole = R"json({"node_serial":"SN-1","complete":true,"left":[],"disks":[{"disk":"/dev/nvme0n1 (serial A, 3.6 TiB)","serial":"A",
+  "method":"nvme-format-crypto","level":"purge","tried":[],"places_checked":514,"seconds":4.2,"fault":""}]})json";
+constexpr const char* kPart = R"json({"node_serial":"SN-1","complete":false,"left":["/dev/sdc (serial C, 1.0 GiB)"],"disks":[
+  {"disk":"/dev/sda (serial A, 1.0 GiB)","serial":"A","method":"overwrite","level":"clear","tried":["secure-discard: not supported"],"places_checked":514,"seconds":9,"fault":""},
+  {"disk":"/dev/sdb (serial B, 1.0 GiB)","serial":"B","method":"","level":"","tried":[],"places_checked":0,"seconds":2,"fault":"cannot write at byte 4096: Input/output error"}]})json";
+
+class EraseNode : public ::testing::Test {
+ protected:
+  EraseNode() { agents_.boot(kNode, agent::Mode::Ram); }
+  std::unique_ptr<Erasures> phase() {
+    return makeErasePhase({cluster_, fleet_, agents_, images_, netboot_, clock_, "http://c", "https://c", "CA", "KEY"}, *store_);
+  }
+  void ask(std::vector<std::string> disks = {}) { ASSERT_TRUE(askForErasure(*store_, kNode, {"r1", "SN-1", std::move(disks), "ops@c", "leaves the site"})); }
+  Result<lifecycle::Outcome> act(Erasures& phase) {
+    lifecycle::Action action;
+    action.facet = {Subject(kNode), facet(kErased)};
+    return test::runAsync(phase.act(action, context_));
+  }
+  std::string fact(Erasures& phase) {
+    const auto facts = test::runAsync(phase.observe(Subject(kNode)));
+    return facts && !facts->empty() ? facts->front().value : "(none)";
+  }
+
+  inventory::Cluster cluster_ = twoNodes();
+  FakeClock clock_;
+  test::FakeBmcFleet fleet_;
+  test::FakeAgentGateway agents_;
+  test::FakeImageStore images_;
+  test::FakeNetboot netboot_;
+  std::unique_ptr<lifecycle::Store> store_ = std::make_unique<test::MemoryStore>();
+  test::FakeActContext context_;
+};
+
+TEST_F(EraseNode, nobodyHasAGoalWhoWasNotAskedFor) {
+  auto idle = phase();
+  EXPECT_TRUE(idle->goals(cluster_, Subject(kNode), {}).empty());
+  ask();
+  auto asked = phase();
+  const auto goals = asked->goals(cluster_, Subject(kNode), {});
+  ASSERT_EQ(goals.size(), 1u);
+  EXPECT_EQ(goals[0].disruption, lifecycle::Disruption::Wipe);
+  EXPECT_EQ(goals[0].want, "complete:r1");
+  EXPECT_THAT(goals[0].why, HasSubstr("leaves the site"));
+  EXPECT_TRUE(asked->goals(cluster_, Subject(NodeName("gpu002")), {}).empty());
+  ASSERT_TRUE(forgetErasure(*store_, kNode));
+  EXPECT_TRUE(phase()->goals(cluster_, Subject(kNode), {}).empty());
+}
+
+TEST_F(EraseNode, theAgentErasesAndItsReportIsKept) {
+  ask({"A"});
+  agents_.answer(agent::TaskKind::EraseDisks, kWhole);
+  auto erasing = phase();
+  EXPECT_EQ(fact(*erasing), "not-yet");
+  context_.wipe = true;
+  const auto outcome = act(*erasing);
+  ASSERT_TRUE(outcome) << outcome.error().str();
+  EXPECT_TRUE(std::holds_alternative<Done>(*outcome));
+  const auto tasks = agents_.submitted(kNode, agent::TaskKind::EraseDisks);
+  ASSERT_EQ(tasks.size(), 1u);
+  const auto params = nlohmann::json::parse(tasks[0].params);
+  EXPECT_EQ(params, (nlohmann::json{{"node_serial", "SN-1"}, {"disk_serials", {"A"}}, {"wipe_allowed", true}}));
+  EXPECT_EQ(fact(*erasing), "complete:r1");
+  const auto report = *erasureReport(*store_, kNode);
+  ASSERT_TRUE(report);
+  EXPECT_THAT(erasureText(*report), HasSubstr("erased by nvme-format-crypto (purge), 514 places read back"));
+  EXPECT_THAT(erasureText(*report), HasSubstr("ops@c: leaves the site"));
+}
+
+TEST_F(EraseNode, aDiskThatIsNotErasedIsAFindingAndNeverComplete) {
+  ask();
+  agents_.answer(agent::TaskKind::EraseDisks, kPart);
+  auto erasing = phase();
+  const auto outcome = act(*erasing);
+  ASSERT_TRUE(outcome);
+  ASSERT_TRUE(std::holds_alternative<Blocked>(*outcome));
+  ASSERT_EQ(context_.findings.size(), 1u);
+  EXPECT_THAT(context_.findings[0].text, HasSubstr("/dev/sdb (serial B, 1.0 GiB) of gpu001 is NOT erased: cannot write at byte 4096"));
+  EXPECT_EQ(fact(*erasing), "incomplete:r1");
+  const auto text = erasureText(**erasureReport(*store_, kNode));
+  EXPECT_THAT(text, HasSubstr("NOT COMPLETE"));
+  EXPECT_THAT(text, HasSubstr("serial C, 1.0 GiB)"));
+  EXPECT_THAT(text, HasSubstr("tried secure-discard"));
+}
+
+TEST_F(EraseNode, aControllerThatWasKilledGoesOnWithTheSameTask) {
+  ask();
+  agents_.hold(agent::TaskKind::EraseDisks);
+  context_.wipe = true;
+  ASSERT_TRUE(std::holds_alternative<lifecycle::Again>(*act(*phase())));
+  auto after = phase();
+  agents_.finish(context_.intent, kWhole);
+  const auto outcome = act(*after);
+  ASSERT_TRUE(outcome && std::holds_alternative<Done>(*outcome));
+  EXPECT_EQ(agents_.submitted(kNode, agent::TaskKind::EraseDisks).size(), 1u);
+}
+
+TEST_F(EraseNode, onlyWhoHoldsNoJobs) {
+  cluster_.profiles["uefi"].pool = "batch";
+  lifecycle::FactSet facts;
+  const auto with = [&](const std::string& value) {
+    facts.put({Subject(kNode), FacetName("pool"), value, clock_.now(), "slurm", ""});
+    return whyNotErase(cluster_, kNode, facts);
+  };
+  EXPECT_THAT(whyNotErase(cluster_, kNode, facts).value_or(""), HasSubstr("not known"));
+  EXPECT_THAT(with("in").value_or(""), HasSubstr("may hold jobs"));
+  EXPECT_TRUE(with("silent")) << "its jobs may go on without the scheduler hearing of them";
+  EXPECT_FALSE(with("drained"));
+  EXPECT_FALSE(with("out"));
+  cluster_.profiles["uefi"].pool.clear();
+  EXPECT_FALSE(whyNotErase(cluster_, kNode, {}));
+}
+
+}  // namespace
+}  // namespace muster::provision

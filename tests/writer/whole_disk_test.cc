@@ -1,0 +1,68 @@
+// Images of whole disks: the order of the writing, and what is read from a partition table.
+#include "agent/writer/whole_disk.h"
+
+#include "pack_server.h"
+
+#include <gmock/gmock.h>
+
+namespace muster::agent {
+namespace {
+
+using testing::HasSubstr;
+
+const test::SamplePack& sample() {
+  static const test::SamplePack pack;
+  return pack;
+}
+
+class WholeDiskTest : public testing::Test {
+ protected:
+  Result<ChunkReport> write() {
+    ChunkJob job{.index = sample().index, .pack_url = "http://x/pack", .mirror_urls = {}, .target = target_, .deadline = std::chrono::seconds(1), .first_backoff = std::chrono::milliseconds(1),
+                 .make_http = [this] { return std::make_unique<test::PackClient>(server_); }, .workers = workers_, .clock = clock_, .progress = [](double, const std::string&) {}};
+    return test::runAsync(writeWholeDisk(std::move(job)));
+  }
+  static constexpr std::size_t kTable = 1u << 20, kDisk = 24u << 20;
+  test::PackServer server_{sample().pack, {}};
+  test::MemoryTarget target_{kDisk};
+  Workers workers_{kLanes};
+  SystemClock clock_;
+};
+
+TEST_F(WholeDiskTest, becomesTheImageAndLosesTheTableAtItsEnd) {
+  const auto report = write();
+  ASSERT_TRUE(report) << report.error().str();
+  EXPECT_TRUE(target_.data.substr(0, sample().raw.size()) == sample().raw);
+  EXPECT_EQ(target_.data.substr(kDisk - kTable), std::string(kTable, '\0')) << "an old copy of a partition table";
+  EXPECT_EQ(target_.data[sample().raw.size() + 4096], 'o') << "nothing else";
+}
+
+TEST_F(WholeDiskTest, thatIsHalfWrittenHoldsNoTableAndGoesOn) {
+  target_.fail_at = 6 * kPackChunkBytes;
+  ASSERT_FALSE(write());
+  EXPECT_EQ(target_.data.substr(0, kTable), std::string(kTable, '\0'));
+  target_.fail_at.reset();
+  const auto report = write();
+  ASSERT_TRUE(report) << report.error().str();
+  EXPECT_GT(report->bytes_skipped, 0u) << "what was right is kept";
+  EXPECT_TRUE(target_.data.substr(0, sample().raw.size()) == sample().raw);
+}
+
+TEST_F(WholeDiskTest, isRefusedUntouchedWhereItDoesNotFit) {
+  test::MemoryTarget small(4u << 20);
+  ChunkJob job{.index = sample().index, .pack_url = "http://x/pack", .mirror_urls = {}, .target = small, .make_http = [this] { return std::make_unique<test::PackClient>(server_); },
+               .workers = workers_, .clock = clock_, .progress = [](double, const std::string&) {}};
+  const auto report = test::runAsync(writeWholeDisk(std::move(job)));
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code(), ErrorCode::InvalidInput);
+  EXPECT_EQ(small.data, std::string(4u << 20, 'o'));
+}
+
+TEST(LastPartition, isTheOneFurthestBackWhateverItsNumber) {
+  EXPECT_EQ(*lastPartition(R"({"partitiontable":{"partitions":[{"node":"/dev/nvme0n1p1","start":262144},{"node":"/dev/nvme0n1p14","start":2048},{"node":"/dev/nvme0n1p15","start":10240}]}})"), 1);
+  EXPECT_EQ(*lastPartition(R"({"partitiontable":{"partitions":[{"node":"/dev/sda1","start":2048},{"node":"/dev/sda3","start":9000}]}})"), 3);
+  for (const char* none : {"", "[]", "{}", R"({"partitiontable":{"partitions":[]}})"}) EXPECT_THAT(lastPartition(none).error().text(), HasSubstr("no partitions"));
+}
+
+}  // namespace
+}  // namespace muster::agent
