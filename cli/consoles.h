@@ -10,7 +10,7 @@
 namespace muster::cli {
 
 /// As the inventory says; in the twin the machines' own serial sockets.
-bmc::ConsoleFinder consoleFinder(const std::filesystem::path& state, const inventory::Cluster& cluster, const std::optional<lab::LabHandle>& lab, lifecycle::Store& store,
+bmc::ConsoleFinder consoleFinder(const Options& options, const inventory::Cluster& cluster, const std::optional<lab::LabHandle>& lab, lifecycle::Store& store,
                                  Clock& clock, Workers& workers);
 
 }  // namespace muster::cli

@@ -44,11 +44,6 @@ fabric::FabricOptions fabricOptions(const Options& options, const std::optional<
 
 namespace {
 
-/// Not in the state folder, which may be shut to other users: what dnsmasq reads when it is root no more.
-std::filesystem::path dnsmasqFolder(const std::string& what, const std::filesystem::path& state) {
-  return std::filesystem::path("/run/muster") / (what + "-" + io::sha256Hex(std::filesystem::absolute(state).string()).substr(0, 12));
-}
-
 /// Unique among the controllers of one store, the same after a restart: only one process at a time holds a state folder's lock.
 Result<std::string> holderOf(const std::filesystem::path& state, const std::string& host) {
   const auto file = state / "controller-id";
@@ -128,12 +123,12 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   processes_ = io::makeProcessRunner();
   images_ = openImages(options, *keys_);
   gateway_ = agent::makeGatewayServer(cluster_, keys_->ca, *store_, clock_);
-  consoles_ = bmc::makeConsoles(consoleFinder(options.state, cluster_, lab, *store_, clock_, workers_), bmc::keptConsoles(options.state), clock_, workers_);
+  consoles_ = bmc::makeConsoles(consoleFinder(options, cluster_, lab, *store_, clock_, workers_), bmc::keptConsoles(options.state), clock_, workers_);
   bmcs_ = bmc::listenAtBoot(bmc::makeBmcFleet(cluster_, *store_, clock_, workers_), *consoles_);
   certificates_ = validate::makeCertificateStore(cluster_, *store_, clock_, keys_->signing, options.state / "certificates");
   netboot_ = provision::makeNetboot(cluster_, *images_, *gateway_, *processes_, context_.get_executor(),
-                                    {options.state / "run" / "netboot", serve::kHttpPort, serve::kHttpsPort, keys_->ca.fingerprint(), dnsmasqFolder("hosts", options.state),
-                                     dnsmasqFolder("tftp", options.state)});
+                                    {options.state / "run" / "netboot", serve::kHttpPort, serve::kHttpsPort, keys_->ca.fingerprint(), options.runFolder("hosts"),
+                                     options.runFolder("tftp")});
   if (cluster_.provisioning().image_peers)
     peers_ = provision::makePeerService(cluster_, clock_, {fmt::format("http://{}:{}", cluster_.provisioning().controller.str(), serve::kHttpPort),
                                                            io::sha256Hex("image peers\n" + keys_->signing.private_pem.reveal())});

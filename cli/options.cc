@@ -1,5 +1,6 @@
 #include "cli/options.h"
 
+#include "base/io/crypto.h"
 #include "inventory/inventory.h"
 
 #include <cstdlib>
@@ -17,6 +18,10 @@ std::string environment(const char* name, std::string otherwise) {
 
 std::filesystem::path Options::labFolder(const inventory::Cluster& cluster) const {
   return lab.empty() ? std::filesystem::path("/run/muster-lab") / cluster.name : lab;
+}
+
+std::filesystem::path Options::runFolder(const std::string& what) const {
+  return std::filesystem::path("/run/muster") / (what + "-" + io::sha256Hex(std::filesystem::absolute(state).string()).substr(0, 12));
 }
 
 Options defaultOptions() {

@@ -25,6 +25,9 @@ struct Options {
   /// The URL of the store (lifecycle::openStore).
   std::string storeUrl() const { return store.empty() ? "sqlite:" + (state / "muster.db").string() : store; }
   std::filesystem::path labFolder(const inventory::Cluster& cluster) const;
+  /// /run/muster/WHAT-…, of this state folder alone: for what others read (the state may be shut to them), and for Unix sockets,
+  /// whose names have 107 bytes at most.
+  std::filesystem::path runFolder(const std::string& what) const;
 };
 
 /// Options with the environment applied.

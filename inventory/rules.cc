@@ -206,7 +206,7 @@ class Rules {
                         other->second->node.name.str()),
             "one of them is wrong");
     for (const Network& network : cluster_.networks) {
-      if (!network.cidr.contains(*address) && !subnetOf(network, *address)) continue;
+      if (!isProvisioned(network, *address)) continue;
       if (auto wrong = misplaced(network, *address); !wrong.empty())
         error(where, fmt::format("the BMC address {} of {} {}", address->str(), declared.node.name.str(), wrong),
               "give the BMC another one");

@@ -419,9 +419,7 @@ void ActionRun::raise(Severity severity, std::string text, std::string what_to_d
                              {"last_evidence", last_evidence_},
                              {"intent", intent_.id},
                              {"operation", intent_.operation}};
-  if (services_.console)
-    if (auto lines = services_.console(action_.facet.subject); !lines.empty()) evidence[std::string(kConsoleEvidence)] = std::move(lines);
-  finding(Finding{action_.facet, severity, std::move(text), canonical(evidence), std::move(what_to_do), {}});
+  finding(Finding{action_.facet, severity, std::move(text), evidenceWithConsole(std::move(evidence), services_.console, action_.facet.subject), std::move(what_to_do), {}});
 }
 
 Task<ActionEnd> ActionRun::failed(Error error) {

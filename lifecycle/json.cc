@@ -80,6 +80,12 @@ class Reader {
 
 std::string canonical(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
+std::string evidenceWithConsole(json evidence, const ConsoleLines& console, const Subject& subject) {
+  if (console)
+    if (auto lines = console(subject); !lines.empty()) evidence[std::string(kConsoleEvidence)] = std::move(lines);
+  return canonical(evidence);
+}
+
 json toJson(const Action& action) {
   json out = {{"id", action.id},
               {"subject", action.facet.subject.str()},

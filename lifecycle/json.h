@@ -23,4 +23,7 @@ Result<Action> actionFromJson(const nlohmann::json& json);
 /// One line, keys sorted: equal values give equal bytes.
 std::string canonical(const nlohmann::json& json);
 
+/// Evidence of something that failed or is late, with what the subject's console said last.
+std::string evidenceWithConsole(nlohmann::json evidence, const ConsoleLines& console, const Subject& subject);
+
 }  // namespace muster::lifecycle

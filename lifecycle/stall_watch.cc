@@ -69,9 +69,7 @@ Result<void> StallWatch::shout(const Intent& intent, const Pace& pace) {
                              {"last_evidence", last},
                              {"intent", intent.id},
                              {"operation", intent.operation}};
-  if (console_)
-    if (auto lines = console_(action.facet.subject); !lines.empty()) evidence[std::string(kConsoleEvidence)] = std::move(lines);
-  return store_.addFinding({action.facet, Severity::Warning, text, canonical(evidence), std::string(whenLate(action)), clock_.now()});
+  return store_.addFinding({action.facet, Severity::Warning, text, evidenceWithConsole(std::move(evidence), console_, action.facet.subject), std::string(whenLate(action)), clock_.now()});
 }
 
 }  // namespace muster::lifecycle

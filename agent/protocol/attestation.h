@@ -18,7 +18,6 @@
 namespace muster::agent {
 
 inline constexpr std::chrono::seconds kChallengeLife{120};
-inline constexpr int kPcrCount = 24;
 
 struct AttestRequest {
   std::string token, mac, ek_public, ek_certificate, ak_public;
@@ -37,7 +36,6 @@ std::string toJson(const AttestRequest&);    Result<AttestRequest> parseAttestRe
 std::string toJson(const AttestChallenge&);  Result<AttestChallenge> parseAttestChallenge(std::string_view);
 std::string toJson(const AttestedRequest&);  Result<AttestedRequest> parseAttestedRequest(std::string_view);
 
-std::string sha256Bytes(std::string_view bytes);
 /// What the AK signs beside the PCRs.
 std::string qualifyingData(std::string_view nonce, std::string_view csr_pem);
 

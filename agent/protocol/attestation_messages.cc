@@ -2,6 +2,7 @@
 #include "agent/protocol/json_reader.h"
 #include "agent/protocol/messages.h"
 #include "base/io/crypto.h"
+#include "base/io/tpm2.h"
 
 #include <charconv>
 
@@ -24,15 +25,8 @@ std::string dump(const nlohmann::json& json) { return json.dump(-1, ' ', false, 
 
 }  // namespace
 
-std::string sha256Bytes(std::string_view bytes) {
-  const auto hex = io::sha256Hex(bytes);
-  std::string out;
-  for (std::size_t i = 0; i < hex.size(); i += 2) out += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
-  return out;
-}
-
 std::string qualifyingData(std::string_view nonce, std::string_view csr_pem) {
-  return sha256Bytes("muster-quote/1\n" + std::string(nonce) + sha256Bytes(csr_pem));
+  return io::sha256("muster-quote/1\n" + std::string(nonce) + io::sha256(csr_pem));
 }
 
 std::string toJson(const AttestRequest& request) {
@@ -65,8 +59,8 @@ Result<AttestChallenge> parseAttestChallenge(std::string_view text) {
   out.id_object = blob(reader, "id_object");
   out.encrypted_secret = blob(reader, "encrypted_secret");
   out.nonce = blob(reader, "nonce");
-  for (const auto& pcr : reader.array("pcrs", kPcrCount)) {
-    if (!pcr.is_number_unsigned() || pcr.get<std::uint64_t>() >= kPcrCount) reader.wrong("pcrs", "must be numbers of PCRs");
+  for (const auto& pcr : reader.array("pcrs", io::kTpmPcrs)) {
+    if (!pcr.is_number_unsigned() || pcr.get<std::uint64_t>() >= io::kTpmPcrs) reader.wrong("pcrs", "must be numbers of PCRs");
     else out.pcrs.push_back(pcr.get<int>());
   }
   TRY_OK(reader.finish());
@@ -91,11 +85,11 @@ Result<AttestedRequest> parseAttestedRequest(std::string_view text) {
   out.secret = blob(reader, "secret");
   out.quote = blob(reader, "quote");
   out.signature = blob(reader, "signature");
-  for (const auto& [pcr, value] : readTextMap(reader, "pcrs", kPcrCount)) {
+  for (const auto& [pcr, value] : readTextMap(reader, "pcrs", io::kTpmPcrs)) {
     int number = -1;
     const auto [end, wrong] = std::from_chars(pcr.data(), pcr.data() + pcr.size(), number);
     const auto bytes = io::fromBase64(value);
-    if (wrong != std::errc() || end != pcr.data() + pcr.size() || number < 0 || number >= kPcrCount || !bytes) reader.wrong("pcrs", "must be PCRs with their values");
+    if (wrong != std::errc() || end != pcr.data() + pcr.size() || number < 0 || number >= io::kTpmPcrs || !bytes) reader.wrong("pcrs", "must be PCRs with their values");
     else out.pcrs[number] = *bytes;
   }
   TRY_OK(reader.finish());

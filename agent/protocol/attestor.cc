@@ -10,12 +10,9 @@
 namespace muster::agent {
 namespace {
 
-constexpr std::size_t kSecretBytes = 32, kPcrBytes = 32, kRandomBytes = 64;
+constexpr std::size_t kSecretBytes = 32, kPcrBytes = 32;
 
 std::string keyOf(const NodeName& node) { return "tpm.ek." + node.str(); }
-
-/// 32 bytes that nobody can guess.
-std::string randomBytes() { return sha256Bytes(io::randomToken(kRandomBytes)).substr(0, kSecretBytes); }
 
 tl::unexpected<Error> denied(std::string why) { return fail(ErrorCode::Denied, std::move(why)); }
 
@@ -38,7 +35,7 @@ Result<AttestChallenge> Attestor::challenge(const inventory::Node& node, const A
     return denied(fmt::format("its TPM is another one than before (EK {}…, was {}…); after a main board was replaced: muster bmc forget-tpm {}", endorsement.id().substr(0, 12),
                               known->substr(0, 12), node.name.str()));
   if (!policy->ek_roots_pem.empty()) TRY_OK(io::checkEndorsement(endorsement, request.ek_certificate, policy->ek_roots_pem));
-  Pending pending{key, endorsement.id(), randomBytes(), randomBytes(), clock_.steady() + kChallengeLife};
+  Pending pending{key, endorsement.id(), io::randomBytes(kSecretBytes), io::randomBytes(kSecretBytes), clock_.steady() + kChallengeLife};
   TRY(credential, io::makeTpmCredential(endorsement, key.name(), pending.secret));
   AttestChallenge out{credential.id_object, credential.encrypted_secret, pending.nonce, {}};
   for (const auto& [pcr, values] : policy->pcrs) out.pcrs.push_back(std::stoi(pcr));
@@ -77,7 +74,7 @@ Result<void> Attestor::checkQuote(const inventory::TpmSpec& policy, const Pendin
     values += value;
   }
   if (pcrs != quote.pcrs || pcrs.size() != policy.pcrs.size()) return denied("its TPM's quote is not of the PCRs that were asked for");
-  if (sha256Bytes(values) != quote.pcr_digest) return denied("the PCRs that it tells are not those that its TPM has signed");
+  if (io::sha256(values) != quote.pcr_digest) return denied("the PCRs that it tells are not those that its TPM has signed");
   for (const auto& [name, right] : policy.pcrs) {
     const auto told = request.pcrs.find(std::stoi(name));
     if (told == request.pcrs.end()) return denied(fmt::format("its TPM's quote leaves out PCR {}", name));

@@ -33,6 +33,11 @@ io::ServerResponse answerError(const Error& error) {
                                                               -1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
+template <class Message>
+io::ServerResponse answer(const Result<Message>& result) {
+  return result ? io::ServerResponse::json(200, toJson(*result)) : answerError(result.error());
+}
+
 class Gateway final : public GatewayServer {
  public:
   Gateway(const inventory::Cluster& cluster, const io::CertificateAuthority& ca, lifecycle::Store& store, Clock& clock)
@@ -104,17 +109,13 @@ Task<io::ServerResponse> Gateway::handleEnrol(io::ServerRequest request) {
 Task<io::ServerResponse> Gateway::handleAttest(io::ServerRequest request) {
   auto parsed = parseAttestRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
-  auto answer = enrolment_.challenge(*parsed, request.remote_address);
-  if (!answer) co_return answerError(answer.error());
-  co_return io::ServerResponse::json(200, toJson(*answer));
+  co_return answer(enrolment_.challenge(*parsed, request.remote_address));
 }
 
 Task<io::ServerResponse> Gateway::handleAttested(io::ServerRequest request) {
   auto parsed = parseAttestedRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
-  auto answer = enrolment_.enrolAttested(*parsed, request.remote_address);
-  if (!answer) co_return answerError(answer.error());
-  co_return io::ServerResponse::json(200, toJson(*answer));
+  co_return answer(enrolment_.enrolAttested(*parsed, request.remote_address));
 }
 
 /// The only route that an expired certificate opens: an agent that was away for too long would never come back otherwise.
@@ -130,9 +131,7 @@ Task<io::ServerResponse> Gateway::handleCertificate(io::ServerRequest request) {
   if (!node) co_return answerError(node.error());
   auto parsed = parseEnrolRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
-  auto answer = enrolment_.certify(*node, parsed->csr_pem);
-  if (!answer) co_return answerError(answer.error());
-  co_return io::ServerResponse::json(200, toJson(*answer));
+  co_return answer(enrolment_.certify(*node, parsed->csr_pem));
 }
 
 Task<io::ServerResponse> Gateway::handlePoll(io::ServerRequest request) {
@@ -145,9 +144,7 @@ Task<io::ServerResponse> Gateway::handlePoll(io::ServerRequest request) {
     if (!kept) logWarning("agent", "the key of {} was not stored: {}", node->str(), kept.error().str());
   }
   auto polled = poll(*node, std::move(*parsed), request.remote_address);
-  auto answer = co_await std::move(polled);
-  if (!answer) co_return answerError(answer.error());
-  co_return io::ServerResponse::json(200, toJson(*answer));
+  co_return answer(co_await std::move(polled));
 }
 
 Async<PollResponse> Gateway::poll(NodeName node, PollRequest request, std::string address) {

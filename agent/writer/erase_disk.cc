@@ -4,7 +4,6 @@
 #include "base/io/crypto.h"
 
 #include <fmt/format.h>
-#include <openssl/rand.h>
 
 #include <algorithm>
 #include <array>
@@ -34,7 +33,7 @@ class Marks {
     std::set<std::uint64_t> places{0, blocks - 1};
     for (std::size_t i = 0; i < kMarkedPlaces; ++i) {
       std::uint64_t number = 0;
-      RAND_bytes(reinterpret_cast<unsigned char*>(&number), sizeof number);
+      std::memcpy(&number, io::randomBytes(sizeof number).data(), sizeof number);
       places.insert(number % blocks);
     }
     for (const std::uint64_t place : places) marks_.push_back({place * kMarkBytes, {}});
@@ -47,7 +46,8 @@ class Marks {
     AlignedBuffer block(kMarkBytes);
     block.resize(kMarkBytes);
     for (auto& mark : marks_) {
-      if (RAND_bytes(reinterpret_cast<unsigned char*>(block.data()), static_cast<int>(kMarkBytes)) != 1) return fail(ErrorCode::Internal, "no random numbers");
+      const auto random = io::randomBytes(kMarkBytes);
+      std::copy(random.begin(), random.end(), block.data());
       mark.sum = io::sha256Hex(block.view());
       TRY_OK(target.write(mark.offset, block.view()));
     }

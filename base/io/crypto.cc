@@ -1,13 +1,10 @@
-// OpenSSL behind muster's words. Every handle is owned by a unique_ptr; every failure drains OpenSSL's error queue, so
-// that one operation's complaint never shows up in another's.
-#include "base/io/crypto.h"
-
+// OpenSSL behind muster's words.
 #include "base/io/files.h"
+#include "base/io/openssl.h"
 
 #include <fmt/format.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
-#include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 
@@ -19,42 +16,8 @@ namespace muster::io {
 namespace {
 
 constexpr std::size_t kHashPieceBytes = 1u << 20;
+constexpr std::size_t kSha256Bytes = 32;
 constexpr std::size_t kEd25519SignatureBytes = 64;
-
-struct Free {
-  void operator()(EVP_PKEY* p) const { EVP_PKEY_free(p); }
-  void operator()(EVP_MD_CTX* p) const { EVP_MD_CTX_free(p); }
-  void operator()(BIO* p) const { BIO_free_all(p); }
-};
-template <class T>
-using Handle = std::unique_ptr<T, Free>;
-
-std::string opensslError() {
-  std::string out;
-  while (const auto code = ERR_get_error()) {
-    char text[256];
-    ERR_error_string_n(code, text, sizeof text);
-    out = text;
-  }
-  return out.empty() ? "unknown OpenSSL error" : out;
-}
-
-tl::unexpected<Error> failCrypto(ErrorCode code, std::string_view what) { return fail(code, fmt::format("{}: {}", what, opensslError())); }
-
-Handle<BIO> bioOf(std::string_view text) { return Handle<BIO>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))); }
-
-std::string textOf(BIO* bio) {
-  char* data = nullptr;
-  const auto size = BIO_get_mem_data(bio, &data);
-  return {data, static_cast<std::size_t>(size)};
-}
-
-Result<Handle<EVP_PKEY>> readPrivate(const Secret& pem) {
-  auto bio = bioOf(pem.reveal());
-  Handle<EVP_PKEY> key(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
-  if (!key) return failCrypto(ErrorCode::Corrupt, "the private key is not readable PEM");
-  return key;
-}
 
 Result<std::string> publicPemOf(EVP_PKEY* key) {
   Handle<BIO> bio(BIO_new(BIO_s_mem()));
@@ -78,18 +41,21 @@ Sha256::Sha256(Sha256&&) noexcept = default;
 
 void Sha256::update(const void* data, std::size_t size_bytes) { EVP_DigestUpdate(state_->context.get(), data, size_bytes); }
 
-std::string Sha256::finishHex() {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  EVP_DigestFinal_ex(state_->context.get(), digest, &size);
-  return toHex({reinterpret_cast<const char*>(digest), size});
+std::string Sha256::finish() {
+  std::string digest(kSha256Bytes, '\0');
+  EVP_DigestFinal_ex(state_->context.get(), bytesOf(digest), nullptr);
+  return digest;
 }
 
-std::string sha256Hex(std::string_view data) {
+std::string Sha256::finishHex() { return toHex(finish()); }
+
+std::string sha256(std::string_view data) {
   Sha256 hash;
   hash.update(data.data(), data.size());
-  return hash.finishHex();
+  return hash.finish();
 }
+
+std::string sha256Hex(std::string_view data) { return toHex(sha256(data)); }
 
 Result<std::string> sha256File(const std::filesystem::path& path) {
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -148,14 +114,17 @@ Result<std::string> fromBase64(std::string_view text) {
   return out;
 }
 
-std::string randomToken(std::size_t bytes) {
+std::string randomBytes(std::size_t bytes) {
   std::string random(bytes, '\0');
-  // Without randomness no secret can be made: there is nothing sensible to go on with.
-  if (RAND_bytes(reinterpret_cast<unsigned char*>(random.data()), static_cast<int>(bytes)) != 1) std::abort();
+  if (RAND_bytes(bytesOf(random), static_cast<int>(bytes)) != 1) std::abort();
+  return random;
+}
+
+std::string randomToken(std::size_t bytes) {
   std::string out;
   unsigned bits = 0;
   int held = 0;
-  for (const char c : random) {
+  for (const char c : randomBytes(bytes)) {
     bits = bits << 8 | static_cast<unsigned char>(c);
     for (held += 8; held >= 6; held -= 6) out += kUrlAlphabet[bits >> (held - 6) & 63];
   }
@@ -190,7 +159,7 @@ Result<SigningKey> SigningKey::loadOrCreate(const std::filesystem::path& private
     return std::move(made);
   }
   Secret pem(std::move(*stored));
-  auto key = readPrivate(pem);
+  auto key = readPrivateKey(pem);
   if (!key) return tl::unexpected(std::move(key).error().within(private_file.string()));
   if (EVP_PKEY_get_id(key->get()) != EVP_PKEY_ED25519) {
     return fail(ErrorCode::Corrupt, fmt::format("{} is not an Ed25519 key", private_file.string()));
@@ -202,13 +171,12 @@ Result<SigningKey> SigningKey::loadOrCreate(const std::filesystem::path& private
 std::string SigningKey::id() const { return sha256Hex(public_pem).substr(0, 16); }
 
 Result<std::string> sign(const SigningKey& key, std::string_view message) {
-  TRY(private_key, readPrivate(key.private_pem));
+  TRY(private_key, readPrivateKey(key.private_pem));
   Handle<EVP_MD_CTX> context(EVP_MD_CTX_new());
   std::string signature(kEd25519SignatureBytes, '\0');
   std::size_t size = signature.size();
   if (EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, private_key.get()) != 1 ||
-      EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &size,
-                     reinterpret_cast<const unsigned char*>(message.data()), message.size()) != 1) {
+      EVP_DigestSign(context.get(), bytesOf(signature), &size, bytesOf(message), message.size()) != 1) {
     return failCrypto(ErrorCode::Internal, "cannot sign");
   }
   signature.resize(size);
@@ -224,8 +192,7 @@ Result<void> verify(std::string_view public_pem, std::string_view message, std::
   if (!signature) return fail(ErrorCode::Corrupt, "the signature is not base64");
   Handle<EVP_MD_CTX> context(EVP_MD_CTX_new());
   const bool fits = EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key.get()) == 1 &&
-                    EVP_DigestVerify(context.get(), reinterpret_cast<const unsigned char*>(signature->data()), signature->size(),
-                                     reinterpret_cast<const unsigned char*>(message.data()), message.size()) == 1;
+                    EVP_DigestVerify(context.get(), bytesOf(std::string_view(*signature)), signature->size(), bytesOf(message), message.size()) == 1;
   ERR_clear_error();
   if (!fits) return fail(ErrorCode::Corrupt, "the signature does not fit");
   return {};

@@ -17,6 +17,8 @@ namespace muster::io {
 
 /// SHA-256, lower-case hex, 64 characters.
 std::string sha256Hex(std::string_view data);
+/// The same as 32 bytes.
+std::string sha256(std::string_view data);
 Result<std::string> sha256File(const std::filesystem::path& path);
 
 class Sha256 {
@@ -25,6 +27,7 @@ class Sha256 {
   ~Sha256();
   Sha256(Sha256&&) noexcept;
   void update(const void* data, std::size_t size_bytes);
+  std::string finish();  ///< 32 bytes
   std::string finishHex();
 
  private:
@@ -36,6 +39,8 @@ std::string toHex(std::string_view bytes);
 std::string toBase64(std::string_view bytes);
 Result<std::string> fromBase64(std::string_view text);
 
+/// Good enough for keys. Ends the process where there is no randomness: nothing sensible is left to do then.
+std::string randomBytes(std::size_t bytes);
 /// `bytes` random bytes as URL-safe text.
 std::string randomToken(std::size_t bytes = 24);
 bool equalConstantTime(std::string_view a, std::string_view b);

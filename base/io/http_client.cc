@@ -39,7 +39,7 @@ struct Idle {
 using Pool = std::map<std::string, std::vector<Idle>>;  // by origin
 
 /// The kept-alive connections of all clients of an io_context. A client may outlive that context; they may not. And whoever
-/// talks to ten thousand servers in turn must not hold a connection (70 KiB with TLS) to each of them.
+/// talks to ten thousand servers in turn must not hold a connection to each of them.
 class IdleConnections final : public asio::execution_context::service {
  public:
   static inline asio::execution_context::id id;

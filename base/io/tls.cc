@@ -1,49 +1,17 @@
 // TLS settings and the decision whether a server is who it must be.
 #include "base/io/http_stream.h"
+#include "base/io/openssl.h"
 #include "base/io/tls_sessions.h"
 
 #include <fmt/format.h>
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 
 #include <arpa/inet.h>
 
 namespace muster::io {
 
 namespace {
-
-struct Free {
-  void operator()(BIO* p) const { BIO_free_all(p); }
-  void operator()(X509* p) const { X509_free(p); }
-  void operator()(X509_STORE* p) const { X509_STORE_free(p); }
-  void operator()(X509_STORE_CTX* p) const { X509_STORE_CTX_free(p); }
-};
-template <class T>
-using Handle = std::unique_ptr<T, Free>;
-
-std::string lastError() {
-  char text[256] = "unknown OpenSSL error";
-  if (const auto code = ERR_peek_last_error()) ERR_error_string_n(code, text, sizeof text);
-  ERR_clear_error();
-  return text;
-}
-
-std::string fingerprintOf(const X509* certificate) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  X509_digest(certificate, EVP_sha256(), digest, &size);
-  return toHex({reinterpret_cast<const char*>(digest), size});
-}
-
-std::vector<Handle<X509>> readAll(std::string_view pem) {
-  Handle<BIO> bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-  std::vector<Handle<X509>> out;
-  while (X509* certificate = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) out.emplace_back(certificate);
-  ERR_clear_error();
-  return out;
-}
 
 int handshakeIndex() {
   static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
@@ -60,7 +28,7 @@ std::string verifyChain(X509* leaf, STACK_OF(X509) * chain, const std::vector<X5
   Handle<X509_STORE> store(X509_STORE_new());
   for (X509* root : roots) X509_STORE_add_cert(store.get(), root);
   Handle<X509_STORE_CTX> context(X509_STORE_CTX_new());
-  if (X509_STORE_CTX_init(context.get(), store.get(), leaf, chain) != 1) return lastError();
+  if (X509_STORE_CTX_init(context.get(), store.get(), leaf, chain) != 1) return lastOpensslError();
   auto* param = X509_STORE_CTX_get0_param(context.get());
   X509_VERIFY_PARAM_set_purpose(param, X509_PURPOSE_SSL_SERVER);
   if (isAddress(host)) {
@@ -129,7 +97,7 @@ Result<void> useIdentity(asio::ssl::context& context, const TlsIdentity& identit
 
 Result<std::shared_ptr<TlsClient>> TlsClient::make(TlsTrust trust) {
   std::shared_ptr<TlsClient> client(new TlsClient(std::move(trust)));
-  for (auto& root : readAll(client->trust_.ca_pem)) client->roots_.emplace_back(root.release(), [](void* certificate) { X509_free(static_cast<X509*>(certificate)); });
+  for (auto& root : certificatesOf(client->trust_.ca_pem)) client->roots_.emplace_back(root.release(), [](void* certificate) { X509_free(static_cast<X509*>(certificate)); });
   static const auto nameless = makeClientContext();
   client->context_ = client->trust_.identity ? makeClientContext() : nameless;
   if (client->trust_.identity) TRY_OK(useIdentity(*client->context_, *client->trust_.identity));
@@ -185,7 +153,7 @@ Result<std::shared_ptr<asio::ssl::context>> makeServerTls(const ServerOptions& o
   error_code error;
   context->add_certificate_authority(asio::buffer(options.client_ca_pem), error);
   if (error) return fail(ErrorCode::InvalidInput, "the client CA is not readable PEM: " + error.message());
-  for (const auto& root : readAll(options.client_ca_pem)) SSL_CTX_add_client_CA(native, root.get());
+  for (const auto& root : certificatesOf(options.client_ca_pem)) SSL_CTX_add_client_CA(native, root.get());
   context->set_verify_mode(options.require_client_certificate ? asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert
                                                               : asio::ssl::verify_peer);
   // Only the age of the leaf is forgiven, and it stays the handshake's verdict. Every other fault, of an expired certificate

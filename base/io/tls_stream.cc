@@ -7,8 +7,6 @@
 
 #include <sys/socket.h>
 #include <cerrno>
-#include <climits>
-#include <algorithm>
 
 namespace muster::io {
 namespace {

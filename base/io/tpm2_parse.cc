@@ -1,14 +1,14 @@
 // Structures of TPM 2.0: big-endian numbers and byte strings with a length in front.
 #include "base/io/crypto.h"
 #include "base/io/tpm2.h"
+#include "base/io/tpm2_wire.h"
 
 #include <fmt/format.h>
 
 namespace muster::io {
 namespace {
 
-// TPM_ALG_ID, TPM_ECC_CURVE, TPM_ST, TPMA_OBJECT (Part 2)
-constexpr std::uint16_t kRsa = 0x0001, kAes = 0x0006, kSha256 = 0x000b, kNull = 0x0010, kRsaSsa = 0x0014, kRsaPss = 0x0016, kEcdsa = 0x0018, kEcc = 0x0023, kCfb = 0x0043;
+// TPM_ECC_CURVE, TPM_ST, TPMA_OBJECT (Part 2)
 constexpr std::uint16_t kP256 = 0x0003;
 constexpr std::uint32_t kGenerated = 0xff544347;
 constexpr std::uint16_t kAttestQuote = 0x8018;
@@ -23,37 +23,6 @@ struct Attribute {
 constexpr Attribute kFixedTpm{1u << 1, "fixedTPM"}, kFixedParent{1u << 4, "fixedParent"}, kOwnOrigin{1u << 5, "sensitiveDataOrigin"}, kRestricted{1u << 16, "restricted"},
     kDecrypt{1u << 17, "decrypt"}, kSign{1u << 18, "sign"};
 
-/// Reads what is declared and nothing beyond; the first thing that does not fit is kept as the error, later reads give zero.
-class Bytes {
- public:
-  explicit Bytes(std::string_view bytes) : rest_(bytes) {}
-  std::uint64_t number(std::size_t bytes) {
-    std::uint64_t value = 0;
-    for (const char byte : take(bytes)) value = value << 8 | static_cast<unsigned char>(byte);
-    return value;
-  }
-  std::uint16_t u16() { return static_cast<std::uint16_t>(number(2)); }
-  std::uint32_t u32() { return static_cast<std::uint32_t>(number(4)); }
-  std::string_view sized() { return take(u16()); }
-  std::string text() { return std::string(sized()); }
-  std::string_view take(std::size_t bytes) {
-    if (bad_ || bytes > rest_.size()) {
-      bad_ = true;
-      return {};
-    }
-    const auto out = rest_.substr(0, bytes);
-    rest_.remove_prefix(bytes);
-    return out;
-  }
-  std::string_view rest() const { return rest_; }
-  bool bad() const { return bad_; }
-  bool done() const { return !bad_ && rest_.empty(); }
-
- private:
-  std::string_view rest_;
-  bool bad_ = false;
-};
-
 tl::unexpected<Error> corrupt(std::string_view what) { return fail(ErrorCode::Corrupt, fmt::format("the TPM's {} is malformed", what)); }
 tl::unexpected<Error> unknown(std::string_view what, unsigned value) { return fail(ErrorCode::InvalidInput, fmt::format("the TPM's key has {} {:#06x}, which is not supported", what, value)); }
 
@@ -61,25 +30,25 @@ tl::unexpected<Error> unknown(std::string_view what, unsigned value) { return fa
 [[gnu::noinline]] bool isDigest(std::string_view bytes) { return bytes.size() == kDigestBytes; }
 
 /// TPMT_SYM_DEF_OBJECT. Answers whether it is AES-128-CFB.
-Result<bool> symmetric(Bytes& in) {
+Result<bool> symmetric(TpmReader& in) {
   const auto algorithm = in.u16();
-  if (algorithm == kNull) return false;
+  if (algorithm == kTpmNull) return false;
   const auto bits = in.u16(), mode = in.u16();
   if (in.bad()) return corrupt("public area");
-  if (algorithm != kAes || mode != kCfb) return unknown("a symmetric algorithm", algorithm);
+  if (algorithm != kTpmAes || mode != kTpmCfb) return unknown("a symmetric algorithm", algorithm);
   return bits == 128;
 }
 
 /// TPMT_RSA_SCHEME, TPMT_ECC_SCHEME.
-Result<void> scheme(Bytes& in) {
+Result<void> scheme(TpmReader& in) {
   const auto algorithm = in.u16();
-  if (algorithm == kNull) return {};
-  if (algorithm != kRsaSsa && algorithm != kRsaPss && algorithm != kEcdsa) return unknown("a scheme", algorithm);
-  if (const auto hash = in.u16(); hash != kSha256) return unknown("a hash", hash);
+  if (algorithm == kTpmNull) return {};
+  if (algorithm != kTpmRsaSsa && algorithm != kTpmRsaPss && algorithm != kTpmEcdsa) return unknown("a scheme", algorithm);
+  if (const auto hash = in.u16(); hash != kTpmSha256) return unknown("a hash", hash);
   return {};
 }
 
-Result<void> rsa(Bytes& in, TpmPublic& out) {
+Result<void> rsa(TpmReader& in, TpmPublic& out) {
   out.rsa = true;
   TRY_OK(scheme(in));
   const auto bits = in.u16();
@@ -91,11 +60,11 @@ Result<void> rsa(Bytes& in, TpmPublic& out) {
   return {};
 }
 
-Result<void> ecc(Bytes& in, TpmPublic& out) {
+Result<void> ecc(TpmReader& in, TpmPublic& out) {
   TRY_OK(scheme(in));
   const auto curve = in.u16();
   const auto kdf = in.u16();
-  if (kdf != kNull) return unknown("a key derivation", kdf);
+  if (kdf != kTpmNull) return unknown("a key derivation", kdf);
   out.x = in.text();
   out.y = in.text();
   if (in.bad()) return corrupt("public area");
@@ -114,7 +83,7 @@ Result<void> attributesAre(std::uint32_t attributes, std::initializer_list<Attri
 }
 
 /// The SHA-256 bank's PCRs of a TPML_PCR_SELECTION; other banks must select nothing.
-Result<std::vector<int>> selection(Bytes& in) {
+Result<std::vector<int>> selection(TpmReader& in) {
   std::vector<int> pcrs;
   const auto count = in.u32();
   if (in.bad() || count > kMaxSelections) return corrupt("selection of PCRs");
@@ -126,7 +95,7 @@ Result<std::vector<int>> selection(Bytes& in) {
     if (in.bad()) return corrupt("selection of PCRs");
     for (int pcr = 0; pcr < static_cast<int>(8 * bits.size()); ++pcr) {
       if (!(static_cast<unsigned char>(bits[static_cast<std::size_t>(pcr / 8)]) >> (pcr % 8) & 1)) continue;
-      if (bank != kSha256 || pcr >= kTpmPcrs || (!pcrs.empty() && pcrs.back() >= pcr)) return corrupt("selection of PCRs");
+      if (bank != kTpmSha256 || pcr >= kTpmPcrs || (!pcrs.empty() && pcrs.back() >= pcr)) return corrupt("selection of PCRs");
       pcrs.push_back(pcr);
     }
   }
@@ -135,12 +104,7 @@ Result<std::vector<int>> selection(Bytes& in) {
 
 }  // namespace
 
-std::string TpmPublic::name() const {
-  const auto digest = id();
-  std::string out = {'\x00', '\x0b'};
-  for (std::size_t i = 0; i < digest.size(); i += 2) out += static_cast<char>(std::stoi(digest.substr(i, 2), nullptr, 16));
-  return out;
-}
+std::string TpmPublic::name() const { return std::string("\0\x0b", 2) + sha256(area); }
 
 std::string TpmPublic::id() const { return sha256Hex(area); }
 
@@ -153,28 +117,28 @@ Result<void> TpmPublic::mayBeEndorsement() const {
 }
 
 Result<TpmPublic> parseTpmPublic(std::string_view bytes) {
-  Bytes outer(bytes.substr(0, kTpmMaxBytes));
+  TpmReader outer(bytes.substr(0, kTpmMaxBytes));
   TpmPublic out;
   out.area = outer.text();
   if (!outer.done() || bytes.size() > kTpmMaxBytes) return corrupt("public area");
-  Bytes in(out.area);
+  TpmReader in(out.area);
   const auto type = in.u16();
   const auto hash = in.u16();
   out.attributes = in.u32();
   in.sized();  // the policy: it is part of the name
   if (in.bad()) return corrupt("public area");
-  if (hash != kSha256) return unknown("a name by", hash);
-  if (type != kRsa && type != kEcc) return unknown("a type", type);
+  if (hash != kTpmSha256) return unknown("a name by", hash);
+  if (type != kTpmRsa && type != kTpmEcc) return unknown("a type", type);
   TRY(wraps, symmetric(in));
   out.aes128cfb = wraps;
-  TRY_OK(type == kRsa ? rsa(in, out) : ecc(in, out));
+  TRY_OK(type == kTpmRsa ? rsa(in, out) : ecc(in, out));
   if (!in.done()) return corrupt("public area");
   return out;
 }
 
 Result<TpmQuote> parseTpmQuote(std::string_view bytes) {
   if (bytes.size() > kTpmMaxBytes) return corrupt("quote");
-  Bytes in(bytes);
+  TpmReader in(bytes);
   TpmQuote out;
   const auto magic = in.u32();
   const auto type = in.u16();

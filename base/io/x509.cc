@@ -1,14 +1,10 @@
 // Certificates: keys and requests, the small authority, self-signed identities. Declared in crypto.h.
-#include "base/io/crypto.h"
 #include "base/io/files.h"
+#include "base/io/openssl.h"
 
 #include <fmt/format.h>
 #include <openssl/err.h>
-#include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <openssl/rand.h>
-#include <openssl/x509.h>
-#include <openssl/x509v3.h>
 
 #include <arpa/inet.h>
 
@@ -21,32 +17,6 @@ constexpr std::chrono::hours kBmcLifetime{24 * 365 * 5};
 /// Clocks of machines that have just been powered on lag behind.
 constexpr std::chrono::hours kBackdate{24};
 constexpr int kSerialBytes = 16;
-
-struct Free {
-  void operator()(EVP_PKEY* p) const { EVP_PKEY_free(p); }
-  void operator()(BIO* p) const { BIO_free_all(p); }
-  void operator()(X509* p) const { X509_free(p); }
-  void operator()(X509_REQ* p) const { X509_REQ_free(p); }
-  void operator()(X509_NAME* p) const { X509_NAME_free(p); }
-  void operator()(X509_EXTENSION* p) const { X509_EXTENSION_free(p); }
-};
-template <class T>
-using Handle = std::unique_ptr<T, Free>;
-
-tl::unexpected<Error> failCrypto(ErrorCode code, std::string_view what) {
-  char text[256] = "unknown OpenSSL error";
-  if (const auto last = ERR_peek_last_error()) ERR_error_string_n(last, text, sizeof text);
-  ERR_clear_error();
-  return fail(code, fmt::format("{}: {}", what, text));
-}
-
-Handle<BIO> bioOf(std::string_view text) { return Handle<BIO>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))); }
-
-std::string textOf(BIO* bio) {
-  char* data = nullptr;
-  const auto size = BIO_get_mem_data(bio, &data);
-  return {data, static_cast<std::size_t>(size)};
-}
 
 Result<Handle<EVP_PKEY>> makeKey() {
   Handle<EVP_PKEY> key(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256"));
@@ -62,13 +32,6 @@ Result<Secret> privatePem(EVP_PKEY* key) {
   return Secret(textOf(bio.get()));
 }
 
-Result<Handle<EVP_PKEY>> readKey(const Secret& pem) {
-  auto bio = bioOf(pem.reveal());
-  Handle<EVP_PKEY> key(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
-  if (!key) return failCrypto(ErrorCode::Corrupt, "the private key is not readable PEM");
-  return key;
-}
-
 Result<Handle<X509>> readCertificate(std::string_view pem) {
   auto bio = bioOf(pem);
   Handle<X509> certificate(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
@@ -82,23 +45,15 @@ Result<std::string> writeCertificate(X509* certificate) {
   return textOf(bio.get());
 }
 
-std::string fingerprintOf(X509* certificate) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  X509_digest(certificate, EVP_sha256(), digest, &size);
-  return toHex({reinterpret_cast<const char*>(digest), size});
-}
-
 /// A root also has an organisation: a leaf with the root's very name would count as self-signed.
 Handle<X509_NAME> nameOf(std::string_view common_name, bool root = false) {
   constexpr std::string_view kRootOrganisation = "muster certificate authority";
-  const auto bytes = [](std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); };
   Handle<X509_NAME> name(X509_NAME_new());
   if (root) {
-    X509_NAME_add_entry_by_NID(name.get(), NID_organizationName, MBSTRING_UTF8, bytes(kRootOrganisation),
+    X509_NAME_add_entry_by_NID(name.get(), NID_organizationName, MBSTRING_UTF8, bytesOf(kRootOrganisation),
                                static_cast<int>(kRootOrganisation.size()), -1, 0);
   }
-  X509_NAME_add_entry_by_NID(name.get(), NID_commonName, MBSTRING_UTF8, bytes(common_name), static_cast<int>(common_name.size()), -1, 0);
+  X509_NAME_add_entry_by_NID(name.get(), NID_commonName, MBSTRING_UTF8, bytesOf(common_name), static_cast<int>(common_name.size()), -1, 0);
   return name;
 }
 
@@ -129,12 +84,11 @@ struct Draft {
 Result<Handle<X509>> issue(const Draft& draft) {
   Handle<X509> certificate(X509_new());
   X509* c = certificate.get();
-  unsigned char serial[kSerialBytes];
-  if (RAND_bytes(serial, kSerialBytes) != 1) return failCrypto(ErrorCode::Internal, "no random numbers");
-  serial[0] = (serial[0] & 0x7f) | 0x40;  // positive, and not zero: DER forbids padding, and readers refuse such a certificate
+  auto serial = randomBytes(kSerialBytes);
+  serial[0] = static_cast<char>((serial[0] & 0x7f) | 0x40);  // positive, and not zero: DER forbids padding, and readers refuse such a certificate
   Handle<X509_NAME> subject = nameOf(draft.common_name, draft.is_root);
   bool ok = X509_set_version(c, 2) == 1;
-  ok = ok && ASN1_STRING_set(X509_get_serialNumber(c), serial, kSerialBytes) == 1;
+  ok = ok && ASN1_STRING_set(X509_get_serialNumber(c), serial.data(), kSerialBytes) == 1;
   ok = ok && X509_gmtime_adj(X509_getm_notBefore(c), -std::chrono::seconds(kBackdate).count()) != nullptr;
   ok = ok && X509_gmtime_adj(X509_getm_notAfter(c), std::chrono::seconds(draft.lifetime).count()) != nullptr;
   ok = ok && X509_set_subject_name(c, subject.get()) == 1;
@@ -211,7 +165,7 @@ Result<CertificateAuthority> CertificateAuthority::loadOrCreate(const std::files
   } else {
     written_key = Secret(std::move(*stored_key));
   }
-  auto key = readKey(written_key);
+  auto key = readPrivateKey(written_key);
   if (!key) return tl::unexpected(std::move(key).error().within(key_file.string()));
   if (!stored_certificate) {
     TRY(root, issue({common_name,

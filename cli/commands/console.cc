@@ -76,7 +76,7 @@ Result<void> live(const Options& options, const std::string& node, bool take) {
   SystemClock clock;
   Workers workers(1);
   asio::io_context context;
-  const auto source = consoleFinder(options.state, cluster, found, *store, clock, workers)(NodeName(node));
+  const auto source = consoleFinder(options, cluster, found, *store, clock, workers)(NodeName(node));
   if (!source) return fail(ErrorCode::NotFound, fmt::format("profile {} declares no console; add console: {{via: sol}} where its BMCs have one", cluster.findNode(NodeName(node))->profile));
   std::optional<Result<void>> answer;
   asio::co_spawn(context, attach(*source, take), [&](std::exception_ptr broken, Result<void> result) {
