@@ -212,7 +212,7 @@ Task<void> ApplyRun::walk(std::vector<std::size_t> steps) {
       settle(index, missing.held ? StepState::Held : StepState::Skipped, missing.why);
       continue;
     }
-    auto step = runStep(index);
+    auto step = runStep(index, steps.front());
     const bool go_on = co_await std::move(step);
     if (!go_on) stopped_by = action.id;
   }
@@ -260,11 +260,12 @@ Task<ActionEnd> ApplyRun::runAction(std::size_t index) {
   co_return end;
 }
 
-/// Answers whether the subject goes on.
-Task<bool> ApplyRun::runStep(std::size_t index) {
+/// Answers whether the subject goes on. `rank`: of the subject. Who stands first in the plan goes first at every budget: nodes that
+/// have begun get to their end, instead of all of them getting half-way.
+Task<bool> ApplyRun::runStep(std::size_t index, std::size_t rank) {
   auto* budget = budgetOf(plan_.actions[index]);
   if (budget) {
-    auto place = budget->take();
+    auto place = budget->take(rank);
     co_await std::move(place);
   }
   std::exception_ptr called_off;

@@ -9,10 +9,9 @@
 namespace muster::lifecycle {
 
 /// Machines that start, or are written, at the same time: what links and boot servers bear is found by trying, what power bears is
-/// the inventory's word (`limits`). Beginning with 1,024 and 512 was tried: ten thousand nodes without any latency then queue so
-/// much work on the control thread that handshakes time out (docs/benchmarks.md).
-inline constexpr AdaptiveLimit::Bounds kResets{.floor = 16, .start = 256, .ceiling = kMaxConcurrentSubjects};
-inline constexpr AdaptiveLimit::Bounds kWipes{.floor = 8, .start = 128, .ceiling = kMaxConcurrentSubjects};
+/// the inventory's word (`limits`).
+inline constexpr AdaptiveLimit::Bounds kResets{.floor = 16, .start = 512, .ceiling = kMaxConcurrentSubjects};
+inline constexpr AdaptiveLimit::Bounds kWipes{.floor = 8, .start = 256, .ceiling = kMaxConcurrentSubjects};
 
 class ApplyRun {
  public:
@@ -50,7 +49,7 @@ class ApplyRun {
   /// Claims the subject and reads again what another controller has left. Answers why it is not ours; empty: it is.
   Task<std::string> take(Subject subject);
   Task<Missing> awaitNeeds(std::size_t index);
-  Task<bool> runStep(std::size_t index);
+  Task<bool> runStep(std::size_t index, std::size_t rank);
   Task<ActionEnd> runAction(std::size_t index);
   TunedPlaces* budgetOf(const Action& action);
   void settle(std::size_t index, StepState state, const std::string& why);

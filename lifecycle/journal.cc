@@ -9,6 +9,8 @@ namespace {
 
 /// While many write, the next commit waits for more of them: a sync costs as much for one as for a hundred.
 constexpr std::chrono::milliseconds kGather{2};
+/// So many are worth a commit of their own: the store does not wait for what those of the last batch have to write.
+constexpr std::size_t kCrowd = 256;
 
 }  // namespace
 
@@ -26,6 +28,7 @@ struct Journal::Core : std::enable_shared_from_this<Journal::Core> {
 
   void send() {
     if (closed) return;
+    busy = true;
     auto batch = std::make_shared<std::vector<Entry>>();
     const auto count = std::min(waiting.size(), kMaxBatchWrites);
     batch->assign(std::make_move_iterator(waiting.begin()), std::make_move_iterator(waiting.begin() + static_cast<std::ptrdiff_t>(count)));
@@ -61,9 +64,10 @@ struct Journal::Core : std::enable_shared_from_this<Journal::Core> {
 
   void finish(const std::vector<Entry>& batch, const std::exception_ptr& thrown) {
     if (closed) return;
-    for (const auto& entry : batch) entry.finish(thrown);
     busy = false;
-    if (!waiting.empty()) gather();
+    if (worker && !thrown && waiting.size() >= kCrowd) send();  // the store works while those of this batch go on
+    for (const auto& entry : batch) entry.finish(thrown);
+    if (!busy && !waiting.empty()) gather();
   }
 
   Store& store;

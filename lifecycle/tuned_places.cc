@@ -1,17 +1,15 @@
 #include "lifecycle/tuned_places.h"
 
-#include <algorithm>
-
 namespace muster::lifecycle {
 
-Task<void> TunedPlaces::take() {
+Task<void> TunedPlaces::take(std::size_t rank) {
   if (under_way_ == 0) limit_.resumed(clock_.steady());
   if (waiting_.empty() && under_way_ < limit()) {
     ++under_way_;
     co_return;
   }
   auto turn = std::make_shared<Signal>();
-  waiting_.push_back(turn);
+  const auto waiting = waiting_.emplace(rank, turn);
   std::exception_ptr cancelled;
   try {
     auto wait = turn->wait();
@@ -23,7 +21,7 @@ Task<void> TunedPlaces::take() {
   if (turn->isSet())
     abandon();  // it had been admitted
   else
-    std::erase(waiting_, turn);
+    waiting_.erase(waiting);
   std::rethrow_exception(cancelled);
 }
 
@@ -40,9 +38,7 @@ void TunedPlaces::abandon() {
 void TunedPlaces::admit() {
   while (!waiting_.empty() && under_way_ < limit()) {
     ++under_way_;
-    auto next = std::move(waiting_.front());
-    waiting_.pop_front();
-    next->set();
+    waiting_.extract(waiting_.begin()).mapped()->set();
   }
 }
 

@@ -1,9 +1,11 @@
-// Places for operations of one kind, as many as an AdaptiveLimit finds good. First come, first served. Control thread only.
+// Places for operations of one kind, as many as an AdaptiveLimit finds good. Control thread only.
 #pragma once
 
 #include "base/clock.h"
 #include "lifecycle/adaptive_limit.h"
 #include "lifecycle/coordinate.h"
+
+#include <map>
 
 namespace muster::lifecycle {
 
@@ -12,7 +14,8 @@ class TunedPlaces {
   TunedPlaces(Clock& clock, AdaptiveLimit::Bounds bounds) : clock_(clock), limit_(bounds) {}
   TunedPlaces(const TunedPlaces&) = delete;
 
-  Task<void> take();
+  /// The lowest rank goes first; among equals who came first.
+  Task<void> take(std::size_t rank = 0);
   /// `good`: the operation succeeded, as far as the other side's load goes: a refusal that is an answer is good.
   void release(bool good);
   /// An operation that was called off says nothing.
@@ -27,7 +30,7 @@ class TunedPlaces {
   Clock& clock_;
   AdaptiveLimit limit_;
   std::size_t under_way_ = 0;
-  std::deque<std::shared_ptr<Signal>> waiting_;
+  std::multimap<std::size_t, std::shared_ptr<Signal>> waiting_;  ///< by rank
 };
 
 /// Runs `work` in a place.

@@ -158,6 +158,28 @@ TEST_F(TunedPlacesTest, neverHasMoreUnderWayThanThePlaces) {
   EXPECT_EQ(most_, 3u);
 }
 
+TEST_F(TunedPlacesTest, theLowestRankGoesFirstAndAmongEqualsWhoCameFirst) {
+  TunedPlaces places(clock_, {1, 1, 1});
+  std::string order;
+  const auto go = [](TunedPlaces& p, FakeClock& clock, std::size_t rank, char name, std::string& out) -> Task<void> {
+    auto take = p.take(rank);
+    co_await std::move(take);
+    out += name;
+    auto work = clock.sleep(std::chrono::milliseconds(1));
+    co_await std::move(work);
+    p.release(true);
+  };
+  std::vector<Task<void>> all;
+  for (const auto& [rank, name] : {std::pair<std::size_t, char>{9, 'a'}, {5, 'b'}, {3, 'c'}, {3, 'd'}, {1, 'e'}}) all.push_back(go(places, clock_, rank, name, order));
+  const auto scene = [](std::vector<Task<void>> tasks) -> Task<int> {
+    auto wait = awaitAll(std::move(tasks));
+    co_await std::move(wait);
+    co_return 0;
+  };
+  test::runInVirtualTime(clock_, scene(std::move(all)));
+  EXPECT_EQ(order, "aecdb") << "the first found the place free";
+}
+
 TEST_F(TunedPlacesTest, aPlaceOfOneThatWasCalledOffIsGivenOn) {
   TunedPlaces places(clock_, {1, 1, 1});
   auto scene = [](TunedPlaces& p, FakeClock& clock) -> Task<int> {
