@@ -17,11 +17,12 @@ constexpr double kClearGain = 1.02;         ///< to move up
 constexpr double kDraw = 0.985;             ///< to move down
 constexpr double kDoublingGain = 1.25;      ///< twice the places must bring this to be doubled again
 constexpr double kTooManyFailed = 0.2;
+constexpr double kFew = 0.5;                ///< share of the places whose operations end within Bounds::doubles_every when they are long
 constexpr double kFresh = 0.4;              ///< weight of a new measurement beside the old ones
 
 }  // namespace
 
-AdaptiveLimit::AdaptiveLimit(Bounds bounds) {
+AdaptiveLimit::AdaptiveLimit(Bounds bounds) : doubles_every_(bounds.doubles_every) {
   const auto floor = std::max<std::size_t>(1, bounds.floor), ceiling = std::max(floor, bounds.ceiling);
   for (double places = static_cast<double>(floor); static_cast<std::size_t>(places) < ceiling;
        places = std::max(places + 1, places * kStepRatio))
@@ -43,6 +44,7 @@ void AdaptiveLimit::beginRound(Time now) {
 
 void AdaptiveLimit::ended(Time now, bool good, bool wanted) {
   if (round_begin_ == Time{}) beginRound(now);
+  if (wanted && doublesByTime(now, good)) return;
   if (settling_ > 0) {
     if (--settling_ == 0) beginRound(now);
     return;
@@ -62,6 +64,21 @@ void AdaptiveLimit::ended(Time now, bool good, bool wanted) {
   const double rate = seconds > 0 ? static_cast<double>(good_) / seconds : 0;
   beginRound(now);
   if (failed > kTooManyFailed || (held && seconds > 0)) measured(rate, failed);
+}
+
+bool AdaptiveLimit::doublesByTime(Time now, bool good) {
+  if (doubles_every_.count() == 0 || mode_ != Mode::Doubling) return false;
+  if (!good) window_begin_ = Time::max();  // from now on by measurement alone
+  if (window_begin_ == Time{}) window_begin_ = round_begin_;
+  ++window_ended_;
+  if (window_begin_ > now || now - window_begin_ < doubles_every_) return false;
+  window_begin_ = now;
+  const bool few = static_cast<double>(std::exchange(window_ended_, 0)) < kFew * static_cast<double>(limit());
+  const auto next = stepOf(2.0 * static_cast<double>(limit()));
+  if (!few || next == at_) return false;
+  best_ = next;
+  move(next, Mode::Doubling);
+  return true;
 }
 
 void AdaptiveLimit::learn(Step& step, double rate) const {

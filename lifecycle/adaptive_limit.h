@@ -24,11 +24,14 @@ class AdaptiveLimit {
     std::size_t floor = 1;
     std::size_t start = 4;
     std::size_t ceiling = 1'024;
+    /// For operations that take minutes whatever else runs, as boots do: a round of them would be over when the work is. So long as
+    /// nothing fails it doubles after this time too. Zero: only a measured gain doubles it.
+    std::chrono::seconds doubles_every{0};
     /// With a declared ceiling in the place of this one; it holds for floor and start too.
     Bounds under(std::optional<int> declared) const {
       if (!declared) return *this;
       const auto most = static_cast<std::size_t>(std::max(*declared, 1));
-      return {std::min(floor, most), std::min(start, most), most};
+      return {std::min(floor, most), std::min(start, most), most, doubles_every};
     }
   };
   explicit AdaptiveLimit(Bounds bounds);
@@ -47,6 +50,7 @@ class AdaptiveLimit {
     std::size_t places = 1;
     double rate = 0;  ///< good ones a second; 0: not known
   };
+  bool doublesByTime(Time now, bool good);
   void measured(double rate, double failed_share);
   void compare();
   void doubled(double rate);
@@ -67,6 +71,10 @@ class AdaptiveLimit {
   std::size_t settling_ = 0;  ///< operations still to end that began under another limit
   std::size_t ended_ = 0, good_ = 0, wanted_ = 0;
   Time round_begin_{};
+
+  const std::chrono::seconds doubles_every_;
+  Time window_begin_{};
+  std::size_t window_ended_ = 0;
 };
 
 }  // namespace muster::lifecycle

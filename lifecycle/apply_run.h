@@ -10,7 +10,7 @@ namespace muster::lifecycle {
 
 /// Machines that start, or are written, at the same time: what links and boot servers bear is found by trying, what power bears is
 /// the inventory's word (`limits`).
-inline constexpr AdaptiveLimit::Bounds kResets{.floor = 16, .start = 512, .ceiling = kMaxConcurrentSubjects};
+inline constexpr AdaptiveLimit::Bounds kResets{.floor = 16, .start = 512, .ceiling = kMaxConcurrentSubjects, .doubles_every = std::chrono::seconds(5)};
 inline constexpr AdaptiveLimit::Bounds kWipes{.floor = 8, .start = 256, .ceiling = kMaxConcurrentSubjects};
 
 class ApplyRun {

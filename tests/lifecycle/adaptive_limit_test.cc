@@ -83,6 +83,38 @@ TEST(AdaptiveLimit, manyFailuresHalveIt) {
   EXPECT_EQ(limit.limit(), 1u);
 }
 
+constexpr AdaptiveLimit::Bounds kOfBoots{.floor = 16, .start = 512, .ceiling = 16'384, .doubles_every = std::chrono::seconds(5)};
+
+/// A thousand boots at once, two minutes each, would make ten thousand nodes wait for ten rounds of them.
+TEST(AdaptiveLimit, whatTakesMinutesDoublesByTimeWhileNothingFails) {
+  AdaptiveLimit limit(kOfBoots);
+  limit.resumed(Time{std::chrono::seconds(1)});
+  Time now{std::chrono::seconds(26)};  // the quickest of them
+  end(limit, now, 440, std::chrono::milliseconds(50), true, true);
+  EXPECT_GE(limit.limit(), 10'000u);
+}
+
+TEST(AdaptiveLimit, aFailureEndsDoublingByTime) {
+  AdaptiveLimit limit(kOfBoots);
+  limit.resumed(Time{std::chrono::seconds(1)});
+  const auto before = limit.limit();
+  Time now{std::chrono::seconds(26)};
+  end(limit, now, 1, std::chrono::milliseconds(50), false, true);
+  end(limit, now, 440, std::chrono::milliseconds(50), true, true);
+  EXPECT_EQ(limit.limit(), before);
+}
+
+TEST(AdaptiveLimit, whatTakesSecondsIsMeasured) {
+  AdaptiveLimit by_time(kOfBoots), measured({16, 512, 16'384});
+  Time now{std::chrono::seconds(1)};
+  for (int i = 0; i < 20'000; ++i) {  // 500 a second, whatever the limit is
+    now += std::chrono::milliseconds(2);
+    by_time.ended(now, true, true);
+    measured.ended(now, true, true);
+    ASSERT_EQ(by_time.limit(), measured.limit());
+  }
+}
+
 TEST(AdaptiveLimit, neverLeavesItsBounds) {
   AdaptiveLimit limit({8, 1'000, 100});
   EXPECT_LE(limit.limit(), 100u);
