@@ -130,11 +130,11 @@ struct Fabric {
   std::vector<Partition> partitions;
 };
 
-enum class GateLevel { Quick, Medium, Long };
+enum class GateLevel { Quick, Medium, Long, Soak };
 struct Gate {
   std::string name;
   GateLevel level = GateLevel::Quick;
-  std::vector<std::string> on;  ///< check groups: "host", "gpu", "rdma"
+  std::vector<std::string> on;  ///< check groups: "host", "gpu", "rdma", "system", "disk"
   bool isolate = false;
 };
 

@@ -28,6 +28,7 @@ std::string_view word(GateLevel level) {
     case GateLevel::Quick: return "quick";
     case GateLevel::Medium: return "medium";
     case GateLevel::Long: return "long";
+    case GateLevel::Soak: return "soak";
   }
   return "long";
 }

@@ -1,0 +1,74 @@
+// The arithmetic that every back end shares, on hosts and on devices alike: what an operand is, what a memory word is, what a value weighs
+// in a checksum. All pure functions of (seed, index): nothing has to be stored to know what must be there, and goldens are equal bit for
+// bit wherever they are made.
+#pragma once
+
+#include <cstdint>
+
+#if defined(__CUDACC__)
+#define MUSTER_HD __host__ __device__
+#else
+#define MUSTER_HD
+#endif
+
+namespace muster::burn {
+
+inline constexpr int kTile = 128;  ///< edge of an output tile that has a checksum of its own
+
+MUSTER_HD inline std::uint64_t mix(std::uint64_t value) {  // splitmix64's finaliser
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
+  return value ^ (value >> 31);
+}
+
+MUSTER_HD inline std::uint64_t draw(std::uint64_t seed, std::uint64_t index) { return mix(seed + (index + 1) * 0x9e3779b97f4a7c15ULL); }
+
+/// An integer in [-limit, limit].
+MUSTER_HD inline std::int64_t integerOperand(std::uint64_t seed, std::uint64_t index, std::int64_t limit) {
+  return static_cast<std::int64_t>((draw(seed, index) >> 24) % static_cast<std::uint64_t>(2 * limit + 1)) - limit;
+}
+
+/// A value in (-1, 1) that has `bits` significant bits at most.
+MUSTER_HD inline double randomOperand(std::uint64_t seed, std::uint64_t index, int bits) {
+  const std::uint64_t random = draw(seed, index);
+  const double magnitude = static_cast<double>(random >> (64 - bits)) / static_cast<double>(1ULL << bits);
+  return random & 1 ? -magnitude : magnitude;
+}
+
+/// Odd, so that a change by any power of two changes the checksum.
+MUSTER_HD inline std::uint64_t weight(std::uint64_t seed, std::uint64_t index) { return draw(~seed, index) | 1; }
+
+/// The two operands and the weights of rows and columns draw from streams of their own.
+MUSTER_HD inline std::uint64_t streamA(std::uint64_t seed) { return mix(seed ^ 0xa); }
+MUSTER_HD inline std::uint64_t streamB(std::uint64_t seed) { return mix(seed ^ 0xb); }
+MUSTER_HD inline std::uint64_t streamRows(std::uint64_t seed) { return mix(seed ^ 0xc); }
+MUSTER_HD inline std::uint64_t streamColumns(std::uint64_t seed) { return mix(seed ^ 0xd); }
+
+enum class Pattern : std::uint8_t { Zeros, Checkerboard, Address, WalkingOne, Random };
+
+/// What the 64-bit word `index` holds.
+MUSTER_HD inline std::uint64_t patternWord(Pattern pattern, bool inverse, std::uint64_t index, std::uint64_t seed) {
+  std::uint64_t word = 0;
+  switch (pattern) {
+    case Pattern::Zeros: break;
+    case Pattern::Checkerboard: word = index & 1 ? 0xaaaaaaaaaaaaaaaaULL : 0x5555555555555555ULL; break;
+    case Pattern::Address: word = index; break;
+    case Pattern::WalkingOne: word = 1ULL << (index % 64); break;
+    case Pattern::Random: word = draw(seed, index); break;
+  }
+  return inverse ? ~word : word;
+}
+
+inline constexpr std::uint32_t kCrc32c = 0x82f63b78u;       ///< Castagnoli, reflected
+inline constexpr std::uint64_t kCopyBlockWords = 512;       ///< 4 KiB: what has a CRC of its own
+
+/// CRC-32C by nibbles: little enough for a register file.
+MUSTER_HD inline std::uint32_t crcWord(std::uint32_t crc, std::uint64_t word) {
+  for (int half = 0; half < 2; ++half, word >>= 32) {
+    crc ^= static_cast<std::uint32_t>(word);
+    for (int bit = 0; bit < 32; ++bit) crc = (crc >> 1) ^ (kCrc32c & (0u - (crc & 1u)));
+  }
+  return crc;
+}
+
+}  // namespace muster::burn

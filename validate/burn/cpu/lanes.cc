@@ -1,0 +1,32 @@
+#include "validate/burn/cpu/lanes.h"
+
+#include <sched.h>
+
+#include <thread>
+
+namespace muster::burn::cpu {
+
+std::vector<int> allowedCpus() {
+  std::vector<int> cpus;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0)
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+      if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  if (cpus.empty()) cpus.push_back(0);
+  return cpus;
+}
+
+void onEach(const std::vector<int>& cpus, const std::function<void(int lane)>& work) {
+  std::vector<std::jthread> threads;
+  for (std::size_t lane = 0; lane < cpus.size(); ++lane)
+    threads.emplace_back([&work, lane, cpu = cpus[lane]] {
+      cpu_set_t set;
+      CPU_ZERO(&set);
+      CPU_SET(cpu, &set);
+      sched_setaffinity(0, sizeof set, &set);  // refused in some containers: then the kernel places it
+      work(static_cast<int>(lane));
+    });
+}
+
+}  // namespace muster::burn::cpu

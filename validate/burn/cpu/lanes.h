@@ -1,0 +1,14 @@
+// Work on every core at once, each lane pinned to its own.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+namespace muster::burn::cpu {
+
+/// The processors that this process may run on.
+std::vector<int> allowedCpus();
+/// Calls work(lane) on a thread a processor, and waits for all.
+void onEach(const std::vector<int>& cpus, const std::function<void(int lane)>& work);
+
+}  // namespace muster::burn::cpu

@@ -1,0 +1,216 @@
+#include "validate/burn/engine.h"
+
+#include "validate/burn/stages.h"
+
+#include <barrier>
+#include <condition_variable>
+#include <thread>
+
+namespace muster::burn {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::seconds kSampleEvery{1};
+constexpr std::chrono::milliseconds kBeforePulses{1'000};   ///< for devices to prepare their products
+
+/// The sensors of one device, looked at by its own thread at the edges of stages and by the sampler in between.
+class Probe {
+ public:
+  Probe(Device& device, Clock::time_point start) : device_(device), start_(start) {}
+
+  void look() {
+    std::lock_guard lock(mutex_);
+    auto seen = device_.sample();
+    seen.at_seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+    samples_.push_back(seen);
+  }
+  std::vector<Telemetry> since(std::size_t first) {
+    std::lock_guard lock(mutex_);
+    return {samples_.begin() + static_cast<std::ptrdiff_t>(first), samples_.end()};
+  }
+  std::size_t count() {
+    std::lock_guard lock(mutex_);
+    return samples_.size();
+  }
+  Power power(Clock::time_point from) {
+    look();
+    const double at = std::chrono::duration<double>(from - start_).count();
+    Power power;
+    double sum = 0;
+    int count = 0;
+    for (const auto& seen : since(0)) {
+      if (seen.limit_watts) power.limit_watts = seen.limit_watts;
+      if (seen.at_seconds > at && seen.watts) sum += *seen.watts, ++count;
+    }
+    if (count) power.mean_watts = sum / count;
+    return power;
+  }
+
+ private:
+  Device& device_;
+  const Clock::time_point start_;
+  std::mutex mutex_;
+  std::vector<Telemetry> samples_;
+};
+
+/// A thread that looks at every probe once a second, until it is destroyed.
+class Sampler {
+ public:
+  explicit Sampler(std::vector<std::unique_ptr<Probe>>& probes)
+      : thread_([this, &probes](std::stop_token stop) {
+          std::unique_lock lock(mutex_);
+          while (!wake_.wait_for(lock, stop, kSampleEvery, [] { return false; }) && !stop.stop_requested())
+            for (auto& probe : probes) probe->look();
+        }) {}
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::jthread thread_;
+};
+
+void judge(StageReport& stage, const Options& options, const std::vector<Telemetry>& seen) {
+  for (auto& finding : judgeSensors(seen, options.sensors)) stage.fails(std::move(finding));
+  for (const auto& [key, floor] : options.floors) {
+    const auto value = stage.values.find(key);
+    if (value == stage.values.end()) continue;  // another stage's; whether any stage gave it is asked at the end
+    if (!(value->second >= floor)) stage.fails(fmt::format("{} is {:.6g}, expected at least {:.6g}", key, value->second, floor));
+  }
+}
+
+/// A floor for a value that no stage measured was not tested.
+void judgeMissing(DeviceReport& device, const Options& options) {
+  for (const auto& [key, floor] : options.floors) {
+    bool found = false;
+    for (const auto& stage : device.stages) found = found || stage.values.contains(key);
+    if (found || device.stages.empty()) continue;
+    device.stages.back().lacks(Outcome::NoData, fmt::format("{} was not measured, though at least {:.6g} is expected", key, floor));
+  }
+}
+
+template <class Get>
+std::optional<std::uint64_t> growth(const std::vector<Telemetry>& seen, Get get, std::string& finding, const char* name) {
+  std::optional<std::uint64_t> first, last;
+  for (const auto& sample : seen)
+    if (const auto& value = get(sample)) {
+      if (last && *value < *last) finding = fmt::format("{} went back from {} to {}: the device or its driver was reset", name, *last, *value);
+      if (!first) first = value;
+      last = value;
+    }
+  return first && finding.empty() ? std::optional(*last - *first) : std::nullopt;
+}
+
+}  // namespace
+
+std::string Stage::name() const {
+  switch (kind) {
+    case StageKind::Gemm: return fmt::format("gemm {} {}", rowOf(dtype).name, operands == Operands::Integer ? "integer" : "random");
+    case StageKind::Memory: return "memory";
+    case StageKind::Copy: return "copy";
+    case StageKind::Power: return "power";
+    case StageKind::Units: return "units";
+  }
+  return "stage";
+}
+
+std::vector<std::string> judgeSensors(const std::vector<Telemetry>& seen, const std::vector<std::string>& required) {
+  struct Row {
+    const char* group;
+    const char* name;
+    std::optional<std::uint64_t> Telemetry::*counter;
+    std::uint64_t allowed;   ///< growth within one stage
+    const char* meaning;
+  };
+  // Drawing up to the power limit is what a burn is for; heat, power brakes and uncorrected errors are not.
+  static constexpr Row kRows[] = {
+      {"ecc", "ecc_uncorrected", &Telemetry::ecc_uncorrected, 0, "uncorrected memory errors"},
+      {"throttle", "throttle_thermal_ns", &Telemetry::throttle_thermal_ns, 0, "ns held back by heat"},
+      {"throttle", "throttle_hardware_ns", &Telemetry::throttle_hardware_ns, 0, "ns held back by the board (power brake, reliability)"},
+  };
+  constexpr std::uint64_t kBadReasons = 0x8 | 0x40 | 0x80;  // hardware slowdown, thermal, power brake; bits may be combined
+  std::vector<std::string> findings;
+  for (const auto& row : kRows) {
+    std::string finding;
+    const auto grown = growth(seen, [&](const Telemetry& sample) { return sample.*row.counter; }, finding, row.name);
+    const bool wanted = std::find(required.begin(), required.end(), row.group) != required.end();
+    if (finding.empty() && grown && *grown > row.allowed) finding = fmt::format("{} {} in this stage", *grown, row.meaning);
+    if (finding.empty() && !grown && wanted) finding = fmt::format("no {}: whether there were {} is not known", row.name, row.meaning);
+    if (!finding.empty()) findings.push_back(std::move(finding));
+  }
+  std::uint64_t reasons = 0;
+  bool watts = false;
+  for (const auto& sample : seen) reasons |= sample.throttle_reasons.value_or(0), watts = watts || sample.watts;
+  if (reasons & kBadReasons) findings.push_back(fmt::format("held back by the hardware, reasons {:#x}", reasons & kBadReasons));
+  if (!watts && std::find(required.begin(), required.end(), "watts") != required.end()) findings.emplace_back("no power reading");
+  return findings;
+}
+
+void compareReferences(Report& report) {
+  std::map<std::pair<std::string, std::string>, std::map<std::string, std::vector<StageReport*>>> seen;  // by model and stage, by reference
+  for (auto& device : report.devices)
+    for (auto& stage : device.stages)
+      if (!stage.reference.empty()) seen[{device.identity.model, stage.name}][stage.reference].push_back(&stage);
+  for (auto& [what, by_reference] : seen) {
+    if (by_reference.size() < 2) continue;
+    std::size_t most = 0, all = 0;
+    for (const auto& [reference, stages] : by_reference) most = std::max(most, stages.size()), all += stages.size();
+    for (auto& [reference, stages] : by_reference)
+      for (auto* stage : stages)
+        if (2 * most <= all) stage->fails(fmt::format("{} devices of this model do not agree on {}: at least one of them is wrong", all, what.second));
+        else if (stages.size() < most) stage->fails(fmt::format("{} of {} devices of this model agree on another result of {}", most, all, what.second));
+  }
+}
+
+std::vector<Stage> usualStages(const Device& device, std::chrono::milliseconds each) {
+  std::vector<Stage> stages;
+  for (const auto dtype : device.dtypes()) {
+    stages.push_back({StageKind::Gemm, dtype, Operands::Integer, each});
+    if (rowOf(dtype).unit_roundoff > 0) stages.push_back({StageKind::Gemm, dtype, Operands::Random, each});
+  }
+  for (const auto kind : {StageKind::Memory, StageKind::Copy, StageKind::Units}) stages.push_back({kind, Dtype::Fp32, Operands::Integer, each});
+  return stages;
+}
+
+Report burn(const Devices& devices, const Options& options) {
+  Report report;
+  report.seed = options.seed;
+  report.devices.resize(devices.size());
+  if (devices.empty()) return report;
+  const auto start = Clock::now();
+  Expectations expectations;
+  std::vector<std::unique_ptr<Probe>> probes;
+  for (const auto& device : devices) probes.push_back(std::make_unique<Probe>(*device, start));
+  {
+    Clock::time_point pulses = start;
+    std::barrier together(static_cast<std::ptrdiff_t>(devices.size()), [&pulses]() noexcept { pulses = Clock::now() + kBeforePulses; });
+    Sampler sampler(probes);
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < devices.size(); ++i)
+      threads.emplace_back([&, i] {
+        auto& device = *devices[i];
+        auto& mine = report.devices[i];
+        mine.identity = device.identity();
+        for (const auto& stage : options.stages) {
+          together.arrive_and_wait();  // stages begin together, and so do pulses
+          const auto first = probes[i]->count();
+          probes[i]->look();
+          const auto power = [&](Clock::time_point since) { return probes[i]->power(since); };
+          switch (stage.kind) {
+            case StageKind::Gemm: mine.stages.push_back(runGemm(device, options, stage, expectations)); break;
+            case StageKind::Memory: mine.stages.push_back(runMemory(device, options, stage)); break;
+            case StageKind::Copy: mine.stages.push_back(runCopies(device, options, stage)); break;
+            case StageKind::Units: mine.stages.push_back(runUnits(device, options, stage)); break;
+            case StageKind::Power: mine.stages.push_back(runPower(device, options, stage, pulses, power)); break;
+          }
+          probes[i]->look();
+          judge(mine.stages.back(), options, probes[i]->since(first));
+        }
+        judgeMissing(mine, options);
+      });
+  }
+  for (std::size_t i = 0; i < devices.size(); ++i) report.devices[i].telemetry = probes[i]->since(0);
+  compareReferences(report);
+  return report;
+}
+
+}  // namespace muster::burn

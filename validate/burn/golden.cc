@@ -1,0 +1,131 @@
+#include "validate/burn/golden.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <numeric>
+
+namespace muster::burn {
+namespace {
+
+// Integer limits: limit²·max_n is within 2²⁴ (FP32 accumulators), 2⁵³ (FP64), 2³¹ (INT8). FP8 tensor cores may keep as few as 14 bits
+// while they add: 3²·n is a bound that no order of summation reaches, eight standard deviations of the partial sums at 8192 are 2,900.
+constexpr std::array kDtypes{
+    DtypeRow{Dtype::Fp64, "fp64", 53, 1 << 19, 16384, 0x1p-53}, DtypeRow{Dtype::Fp32, "fp32", 24, 31, 16384, 0x1p-24},
+    DtypeRow{Dtype::Tf32, "tf32", 11, 31, 16384, 0x1p-24},      DtypeRow{Dtype::Bf16, "bf16", 8, 31, 16384, 0x1p-24},
+    DtypeRow{Dtype::Fp16, "fp16", 11, 31, 16384, 0x1p-24},      DtypeRow{Dtype::Fp8, "fp8", 4, 3, 8192, 0x1p-13},
+    DtypeRow{Dtype::Int8, "int8", 7, 127, 16384, 0},
+};
+constexpr double kSigmas = 10;
+
+/// A or B of a plan as rows of K values, made on the fly.
+struct Source {
+  const GemmPlan& plan;
+  std::uint64_t stream;
+  const DtypeRow& row = rowOf(plan.dtype);
+  std::uint64_t index(int at, int k) const { return static_cast<std::uint64_t>(at) * static_cast<std::uint64_t>(plan.n) + static_cast<std::uint64_t>(k); }
+  std::int64_t integer(int at, int k) const { return integerOperand(stream, index(at, k), row.integer_limit); }
+  double random(int at, int k) const { return randomOperand(stream, index(at, k), row.significant_bits); }
+};
+
+/// Σ over the rows of one tile, weighted: one value a k.
+std::vector<std::uint64_t> weighted(const Source& source, std::uint64_t weights, int tile) {
+  std::vector<std::uint64_t> sums(static_cast<std::size_t>(source.plan.n));
+  for (int at = tile * kTile; at < (tile + 1) * kTile; ++at) {
+    const std::uint64_t w = weight(weights, static_cast<std::uint64_t>(at));
+    for (int k = 0; k < source.plan.n; ++k) sums[static_cast<std::size_t>(k)] += w * static_cast<std::uint64_t>(source.integer(at, k));
+  }
+  return sums;
+}
+
+/// In lanes, so that a vector unit can add doubles too. The size is a multiple of kTile.
+template <class T>
+T dot(const std::vector<T>& a, const std::vector<T>& b) {
+  constexpr std::size_t kLanes = 16;
+  T sums[kLanes] = {};
+  for (std::size_t k = 0; k < a.size(); k += kLanes)
+    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += a[k + lane] * b[k + lane];
+  return std::accumulate(std::begin(sums), std::end(sums), T{0});
+}
+
+std::vector<double> randomRow(const Source& source, int at) {
+  std::vector<double> row(static_cast<std::size_t>(source.plan.n));
+  for (int k = 0; k < source.plan.n; ++k) row[static_cast<std::size_t>(k)] = source.random(at, k);
+  return row;
+}
+
+std::vector<std::vector<double>> tileRows(const Source& source) {
+  std::vector<std::vector<double>> sums(static_cast<std::size_t>(source.plan.tilesPerSide()), std::vector<double>(static_cast<std::size_t>(source.plan.n)));
+  for (int at = 0; at < source.plan.n; ++at) {
+    const auto row = randomRow(source, at);
+    auto& sum = sums[static_cast<std::size_t>(at / kTile)];
+    for (std::size_t k = 0; k < row.size(); ++k) sum[k] += row[k];
+  }
+  return sums;
+}
+
+}  // namespace
+
+const DtypeRow& rowOf(Dtype dtype) { return kDtypes[static_cast<std::size_t>(dtype)]; }
+
+Result<Dtype> parseDtype(std::string_view name) {
+  std::string known;
+  for (const auto& row : kDtypes) {
+    if (row.name == name) return row.dtype;
+    known += std::string(known.empty() ? "" : ", ") + row.name;
+  }
+  return fail(ErrorCode::InvalidInput, fmt::format("there is no number format '{}'; there are {}", name, known));
+}
+
+std::vector<std::uint64_t> goldenSums(const GemmPlan& plan) {
+  const Source a{plan, streamA(plan.seed)}, b{plan, streamB(plan.seed)};
+  std::vector<std::vector<std::uint64_t>> rows, columns;
+  for (int tile = 0; tile < plan.tilesPerSide(); ++tile) {
+    rows.push_back(weighted(a, streamRows(plan.seed), tile));
+    columns.push_back(weighted(b, streamColumns(plan.seed), tile));
+  }
+  std::vector<std::uint64_t> sums;
+  for (const auto& row : rows)
+    for (const auto& column : columns) sums.push_back(dot(row, column));
+  return sums;
+}
+
+std::vector<std::int64_t> exactTile(const GemmPlan& plan, int tile) {
+  const Source a{plan, streamA(plan.seed)}, b{plan, streamB(plan.seed)};
+  const auto slice = [&](const Source& source, int of) {
+    std::vector<std::vector<std::int64_t>> rows(kTile, std::vector<std::int64_t>(static_cast<std::size_t>(plan.n)));
+    for (int at = 0; at < kTile; ++at)
+      for (int k = 0; k < plan.n; ++k) rows[static_cast<std::size_t>(at)][static_cast<std::size_t>(k)] = source.integer(of * kTile + at, k);
+    return rows;
+  };
+  const auto rows = slice(a, tile / plan.tilesPerSide()), columns = slice(b, tile % plan.tilesPerSide());
+  std::vector<std::int64_t> values;
+  for (const auto& row : rows)
+    for (const auto& column : columns) values.push_back(dot(row, column));
+  return values;
+}
+
+SideSums expectedSides(const GemmPlan& plan) {
+  const Source a{plan, streamA(plan.seed)}, b{plan, streamB(plan.seed)};
+  const auto a_tiles = tileRows(a), b_tiles = tileRows(b);
+  SideSums sums;
+  for (int at = 0; at < plan.n; ++at) {
+    const auto row = randomRow(a, at);
+    for (const auto& tile : b_tiles) sums.rows.push_back(dot(row, tile));
+  }
+  sums.columns.resize(sums.rows.size());
+  for (int at = 0; at < plan.n; ++at) {
+    const auto row = randomRow(b, at);
+    for (std::size_t tile = 0; tile < a_tiles.size(); ++tile) sums.columns[tile * static_cast<std::size_t>(plan.n) + static_cast<std::size_t>(at)] = dot(row, a_tiles[tile]);
+  }
+  return sums;
+}
+
+double sideTolerance(const GemmPlan& plan) {
+  // A partial sum of k products of operands in (-1, 1) has the variance k/9; each addition rounds it by at most u of itself, evenly.
+  const double one_value = rowOf(plan.dtype).unit_roundoff * plan.n * std::sqrt(1.0 / 54);
+  return kSigmas * 2 * one_value * std::sqrt(kTile);
+}
+
+}  // namespace muster::burn
