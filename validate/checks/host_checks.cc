@@ -3,6 +3,8 @@
 #include "validate/burn/self_test.h"
 #include "validate/checks/catalogue.h"
 
+#include <algorithm>
+
 namespace muster::validate {
 namespace {
 
@@ -45,17 +47,17 @@ Verdict verdictOf(const burn::Report& report) {
 
 }  // namespace
 
-Verdict checkHostGemm(const nlohmann::json& params) {
+Verdict checkHostGemm(const nlohmann::json& params, const Host&) {
   burn::Options options;
   options.n = params.value("n", 0);
   const double min_gflops = params.value("min_gflops", 0.0);
   const auto each = durationOf(params, 5) / 4;
   const auto trusted = trustedHost();
   if (!trusted) return brokenTest(trusted.error().str());
-  const auto& host = *trusted;
-  for (const auto& stage : burn::usualStages(*host.front(), each))
+  const auto& devices = *trusted;
+  for (const auto& stage : burn::usualStages(*devices.front(), each))
     if (stage.kind == burn::StageKind::Gemm) options.stages.push_back(stage);
-  const auto report = burn::burn(host, options);
+  const auto report = burn::burn(devices, options);
   auto verdict = verdictOf(report);
   double products = 0, best = 0;
   for (const auto& stage : report.devices.front().stages) {
@@ -71,7 +73,7 @@ Verdict checkHostGemm(const nlohmann::json& params) {
   return verdict;
 }
 
-Verdict checkHostMemory(const nlohmann::json& params) {
+Verdict checkHostMemory(const nlohmann::json& params, const Host&) {
   burn::Options options;
   options.memory_percent = std::min(params.value("percent_of_available", 0), 90);
   const double mebibytes = params.value("mebibytes", 64.0);
@@ -82,8 +84,8 @@ Verdict checkHostMemory(const nlohmann::json& params) {
   options.stages = {{burn::StageKind::Memory, burn::Dtype::Fp32, burn::Operands::Integer, std::max(limit, std::chrono::milliseconds(1))}};
   const auto trusted = trustedHost();
   if (!trusted) return brokenTest(trusted.error().str());
-  const auto& host = *trusted;
-  auto verdict = verdictOf(burn::burn(host, options));
+  const auto& devices = *trusted;
+  auto verdict = verdictOf(burn::burn(devices, options));
   if (verdict.status == agent::CheckStatus::Pass)
     verdict.text = fmt::format("{:.0f} rounds of patterns over {:.0f} MiB, all words right", verdict.values["memory_rounds"], verdict.values["memory_tested_mib"]);
   return verdict;
