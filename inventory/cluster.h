@@ -134,7 +134,7 @@ enum class GateLevel { Quick, Medium, Long, Soak };
 struct Gate {
   std::string name;
   GateLevel level = GateLevel::Quick;
-  std::vector<std::string> on;  ///< check groups: "host", "gpu", "rdma", "system", "disk", "dcgm", "nccl-tests"
+  std::vector<std::string> on;  ///< check groups: "host", "gpu", "rdma", "system", "disk"
   bool isolate = false;
 };
 

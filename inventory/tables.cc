@@ -149,7 +149,7 @@ ObjectSpec make_gateSpec() {
                   }
               })
       .defaultIs(R"(["host","gpu","rdma"])")
-      .optional("isolate", &Gate::isolate, boolean(), "Whether a failure of a collective is narrowed down to a node.")
+      .optional("isolate", &Gate::isolate, boolean(), "Whether the finding of a failed pair test asks for `muster validate isolate`, which names the node, NIC, cable or switch.")
       .check([](Gate& gate, const Value&, Reader&) {
         if (gate.on.empty()) gate.on = {"host", "gpu", "rdma"};
       })

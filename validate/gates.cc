@@ -69,9 +69,9 @@ struct Asked {
 using Params = std::optional<nlohmann::json>;
 constexpr int kSwitchedGpus = 8;   ///< so many SXM GPUs in one node reach each other by NVSwitches
 
-Params gpuCount(const Asked& asked) { return asked.profile.expect.gpus ? Params({{"count", *asked.profile.expect.gpus}}) : std::nullopt; }
-Params gpuModel(const Asked& asked) { return asked.profile.expect.gpu_model.empty() ? std::nullopt : Params({{"model", asked.profile.expect.gpu_model}}); }
-Params gpuDriver(const Asked& asked) { return asked.nvmlDriver().empty() ? std::nullopt : Params({{"driver", asked.nvmlDriver()}}); }
+Params gpuCount(const Asked& asked) { return asked.profile.expect.gpus ? Params(nlohmann::json{{"count", *asked.profile.expect.gpus}}) : std::nullopt; }
+Params gpuModel(const Asked& asked) { return asked.profile.expect.gpu_model.empty() ? std::nullopt : Params(nlohmann::json{{"model", asked.profile.expect.gpu_model}}); }
+Params gpuDriver(const Asked& asked) { return asked.nvmlDriver().empty() ? std::nullopt : Params(nlohmann::json{{"driver", asked.nvmlDriver()}}); }
 Params gpuFabric(const Asked& asked) {
   return asked.profile.expect.gpus == kSwitchedGpus && asked.profile.expect.gpu_model.find("PCIe") == std::string::npos ? Params(nlohmann::json::object()) : std::nullopt;
 }
@@ -81,15 +81,15 @@ Params gpuAmd(const Asked& asked) {
   if (asked.profile.expect.gpus) params["count"] = *asked.profile.expect.gpus;
   return params;
 }
-Params gpuBurn(const Asked& asked) { return Params({{"seconds", asked.level.gpu_seconds}, {"hold_seconds", asked.level.hold_seconds}, {"limit_seconds", asked.level.deadline.count()}}); }
-Params hostGemm(const Asked& asked) { return Params({{"seconds", asked.level.gemm_seconds}}); }
+Params gpuBurn(const Asked& asked) { return Params(nlohmann::json{{"seconds", asked.level.gpu_seconds}, {"hold_seconds", asked.level.hold_seconds}, {"limit_seconds", asked.level.deadline.count()}}); }
+Params hostGemm(const Asked& asked) { return Params(nlohmann::json{{"seconds", asked.level.gemm_seconds}}); }
 Params hostMemory(const Asked& asked) {
   nlohmann::json params{{"seconds", asked.level.memory_seconds}, {"hold_seconds", asked.level.hold_seconds}};
   if (asked.level.memory_mebibytes) params["mebibytes"] = asked.level.memory_mebibytes;
   if (asked.level.memory_percent) params["percent_of_available"] = asked.level.memory_percent;
   return params;
 }
-Params rdmaCount(const Asked& asked) { return asked.profile.expect.nics ? Params({{"count", *asked.profile.expect.nics}}) : std::nullopt; }
+Params rdmaCount(const Asked& asked) { return asked.profile.expect.nics ? Params(nlohmann::json{{"count", *asked.profile.expect.nics}}) : std::nullopt; }
 
 /// Checks that need words of the inventory; nullopt: the profile says nothing that could be expected. All others are asked without.
 struct ParamRow {

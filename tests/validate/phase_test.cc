@@ -391,6 +391,16 @@ TEST_F(Expiry, nothingIsSignedAgainWithoutAnotherRun) {
   EXPECT_TRUE(verified("gate.burn-in").starts_with("pass:"));
 }
 
+TEST_F(ValidatePhaseTest, aGateThatIsolatesNamesTheCommand) {
+  bootWithRdma("n2");
+  pairsFailWith("n1");
+  ASSERT_FALSE(actToEnd("gate.collective"));
+  EXPECT_EQ(context_.found.back().what_to_do.find("isolate"), std::string::npos);
+  cluster_.gates["collective"].isolate = true, context_.id = "intent-2";
+  ASSERT_FALSE(actToEnd("gate.collective"));
+  EXPECT_NE(context_.found.back().what_to_do.find("muster validate isolate"), std::string::npos);
+}
+
 TEST_F(ValidatePhaseTest, everyRdmaDeviceIsTestedAndOneBadRailFails) {
   agents_.boot(NodeName("n1"), agent::Mode::Disk).probes["rdma.devices"] = "mlx5_0,mlx5_1";
   agents_.boot(NodeName("n2"), agent::Mode::Disk).probes["rdma.devices"] = "mlx5_0,mlx5_1";

@@ -73,8 +73,8 @@ Verdict checkGpuDriver(const nlohmann::json& params, const Host&) {
 Verdict checkGpuEcc(const nlohmann::json&, const Host&) {
   return everyGpu(
       [](const GpuHealth& gpu) {
+        if (gpu.ecc_enabled == false) return failed("ECC is off");   // then NVML counts nothing
         if (!gpu.ecc_enabled || !gpu.ecc_uncorrected_volatile || !gpu.ecc_uncorrected_aggregate) return noData("NVML gives no ECC state");
-        if (!*gpu.ecc_enabled) return failed("ECC is off");
         if (*gpu.ecc_uncorrected_volatile)
           return failed(fmt::format("{} uncorrected errors since the driver was loaded, {} in its life", *gpu.ecc_uncorrected_volatile,
                                     *gpu.ecc_uncorrected_aggregate));
