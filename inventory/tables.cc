@@ -137,7 +137,7 @@ namespace {
 ObjectSpec make_gateSpec() {
   return Table<Gate>("gate", "gate", "A set of checks that a node must pass.")
       .optional("level", &Gate::level, choice({"quick", "medium", "long", "soak"}), "How thorough: at most a minute, a quarter of an hour, two hours of load; soak: twelve hours.")
-      .custom("on", false, listOf(choice({"host", "gpu", "rdma", "system", "disk"}), 1), "Which checks.",
+      .custom("on", false, listOf(choice({"host", "gpu", "rdma", "system", "disk", "dcgm", "nccl-tests"}), 1), "Which checks.",
               [](Gate& gate, const Value& value, const Shape& shape, Reader& reader) {
                 if (!expectList(value, shape, reader)) return;
                 for (const Value& item : value.items)
@@ -149,7 +149,7 @@ ObjectSpec make_gateSpec() {
                   }
               })
       .defaultIs(R"(["host","gpu","rdma"])")
-      .optional("isolate", &Gate::isolate, boolean(), "Whether a failure of a collective is narrowed down to a node.")
+      .optional("isolate", &Gate::isolate, boolean(), "Whether the finding of a failed pair test asks for `muster validate isolate`, which names the node, NIC, cable or switch.")
       .check([](Gate& gate, const Value&, Reader&) {
         if (gate.on.empty()) gate.on = {"host", "gpu", "rdma"};
       })

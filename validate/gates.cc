@@ -11,20 +11,21 @@ namespace {
 using inventory::GateLevel;
 using std::chrono::seconds;
 
-/// What the levels mean for the host engines and for time.
+/// What the levels mean for the engines and for time.
 struct LevelRow {
   GateLevel level;
-  int gemm_n;
   double gemm_seconds;
   int memory_mebibytes;  ///< or, when 0:
   int memory_percent;
-  double memory_seconds;
+  double memory_seconds, hold_seconds;
+  double gpu_seconds;    ///< of each of muster-burn's stages, about fifteen; 0: it is not asked for
   seconds expected, deadline;
 };
 constexpr std::array kLevels{
-    LevelRow{GateLevel::Quick, 128, 3, 32, 0, 50, seconds(15), seconds(300)},
-    LevelRow{GateLevel::Medium, 512, 120, 0, 25, 420, seconds(600), seconds(1800)},
-    LevelRow{GateLevel::Long, 1024, 3000, 0, 80, 3600, seconds(6600), seconds(9000)},
+    LevelRow{GateLevel::Quick, 4, 32, 0, 5, 0, 0, seconds(20), seconds(300)},
+    LevelRow{GateLevel::Medium, 120, 0, 25, 300, 0, 20, seconds(840), seconds(1800)},
+    LevelRow{GateLevel::Long, 1200, 0, 80, 3000, 30, 180, seconds(6900), seconds(9000)},
+    LevelRow{GateLevel::Soak, 7200, 0, 80, 14400, 120, 1400, seconds(43000), seconds(50000)},
 };
 
 const LevelRow& rowOf(GateLevel level) {
@@ -47,28 +48,64 @@ constexpr std::array kFloors{
 
 bool has(const inventory::Gate& gate, std::string_view group) { return std::find(gate.on.begin(), gate.on.end(), group) != gate.on.end(); }
 
-void addHost(const LevelRow& level, std::vector<CheckRequest>& checks) {
-  const nlohmann::json gemm{{"n", level.gemm_n}, {"seconds", level.gemm_seconds}};
-  nlohmann::json memory{{"seconds", level.memory_seconds}};
-  if (level.memory_mebibytes) memory["mebibytes"] = level.memory_mebibytes;
-  if (level.memory_percent) memory["percent_of_available"] = level.memory_percent;
-  checks.push_back({"host.gemm", gemm.dump(), level.deadline});
-  checks.push_back({"host.memory", memory.dump(), level.deadline});
-}
+/// What a gate asks for, of whom.
+struct Asked {
+  const inventory::Cluster& cluster;
+  const inventory::Profile& profile;
+  const LevelRow& level;
 
-void addGpu(const inventory::Cluster& cluster, const inventory::Profile& profile, const LevelRow& level, std::vector<CheckRequest>& checks) {
-  const auto add = [&](std::string id, nlohmann::json params) { checks.push_back({std::move(id), params.dump(), level.deadline}); };
-  if (profile.expect.gpus) add("gpu.count", {{"count", *profile.expect.gpus}});
-  if (!profile.expect.gpu_model.empty()) add("gpu.model", {{"model", profile.expect.gpu_model}});
-  for (const auto& name : profile.drivers) {
-    const auto& verify = cluster.drivers.at(name).verify;
-    if (const auto driver = verify.find("nvml.driver"); driver != verify.end()) add("gpu.driver", {{"driver", driver->second}});
+  bool amd() const { return profile.expect.gpu_model.starts_with("MI") || profile.expect.gpu_model.find("Instinct") != std::string::npos; }
+  std::string nvmlDriver() const {
+    for (const auto& name : profile.drivers)
+      if (const auto& verify = cluster.drivers.at(name).verify; verify.contains("nvml.driver")) return verify.at("nvml.driver");
+    return {};
   }
-  for (const char* id : {"gpu.ecc", "gpu.remap", "gpu.throttle"}) add(id, nlohmann::json::object());
-}
+  std::string link() const {
+    const auto fabric = cluster.fabrics.find(profile.fabric);
+    return fabric == cluster.fabrics.end() ? "" : fabric->second.link;
+  }
+};
 
-void addRdma(const inventory::Profile& profile, const LevelRow& level, std::vector<CheckRequest>& checks) {
-  if (profile.expect.nics) checks.push_back({"rdma.count", nlohmann::json{{"count", *profile.expect.nics}}.dump(), level.deadline});
+using Params = std::optional<nlohmann::json>;
+constexpr int kSwitchedGpus = 8;   ///< so many SXM GPUs in one node reach each other by NVSwitches
+
+Params gpuCount(const Asked& asked) { return asked.profile.expect.gpus ? Params(nlohmann::json{{"count", *asked.profile.expect.gpus}}) : std::nullopt; }
+Params gpuModel(const Asked& asked) { return asked.profile.expect.gpu_model.empty() ? std::nullopt : Params(nlohmann::json{{"model", asked.profile.expect.gpu_model}}); }
+Params gpuDriver(const Asked& asked) { return asked.nvmlDriver().empty() ? std::nullopt : Params(nlohmann::json{{"driver", asked.nvmlDriver()}}); }
+Params gpuFabric(const Asked& asked) {
+  return asked.profile.expect.gpus == kSwitchedGpus && asked.profile.expect.gpu_model.find("PCIe") == std::string::npos ? Params(nlohmann::json::object()) : std::nullopt;
+}
+Params gpuAmd(const Asked& asked) {
+  if (!asked.amd()) return std::nullopt;
+  nlohmann::json params{{"model", asked.profile.expect.gpu_model}};
+  if (asked.profile.expect.gpus) params["count"] = *asked.profile.expect.gpus;
+  return params;
+}
+Params gpuBurn(const Asked& asked) { return Params(nlohmann::json{{"seconds", asked.level.gpu_seconds}, {"hold_seconds", asked.level.hold_seconds}, {"limit_seconds", asked.level.deadline.count()}}); }
+Params hostGemm(const Asked& asked) { return Params(nlohmann::json{{"seconds", asked.level.gemm_seconds}}); }
+Params hostMemory(const Asked& asked) {
+  nlohmann::json params{{"seconds", asked.level.memory_seconds}, {"hold_seconds", asked.level.hold_seconds}};
+  if (asked.level.memory_mebibytes) params["mebibytes"] = asked.level.memory_mebibytes;
+  if (asked.level.memory_percent) params["percent_of_available"] = asked.level.memory_percent;
+  return params;
+}
+Params rdmaCount(const Asked& asked) { return asked.profile.expect.nics ? Params(nlohmann::json{{"count", *asked.profile.expect.nics}}) : std::nullopt; }
+
+/// Checks that need words of the inventory; nullopt: the profile says nothing that could be expected. All others are asked without.
+struct ParamRow {
+  std::string_view id;
+  Params (*make)(const Asked&);
+};
+constexpr std::array kParams{
+    ParamRow{"gpu.amd", gpuAmd},       ParamRow{"gpu.burn", gpuBurn},   ParamRow{"gpu.count", gpuCount},     ParamRow{"gpu.driver", gpuDriver},
+    ParamRow{"gpu.fabric", gpuFabric}, ParamRow{"gpu.model", gpuModel}, ParamRow{"host.gemm", hostGemm},     ParamRow{"host.memory", hostMemory},
+    ParamRow{"rdma.count", rdmaCount},
+};
+
+Params paramsOf(std::string_view id, const Asked& asked) {
+  if (asked.amd() && id.starts_with("gpu.") && id != "gpu.amd" && id != "gpu.nccl-tests") return std::nullopt;  // NVML knows nothing of them
+  const auto row = std::find_if(kParams.begin(), kParams.end(), [id](const auto& each) { return each.id == id; });
+  return row == kParams.end() ? Params(nlohmann::json::object()) : row->make(asked);
 }
 
 }  // namespace
@@ -76,15 +113,15 @@ void addRdma(const inventory::Profile& profile, const LevelRow& level, std::vect
 Result<std::vector<CheckRequest>> localChecks(const inventory::Cluster& cluster, const inventory::Profile& profile, const inventory::Gate& gate) {
   std::vector<CheckRequest> checks;
   const auto& level = rowOf(gate.level);
+  const Asked asked{cluster, profile, level};
   for (const auto& group : gate.on) {
-    if (group == "host")
-      addHost(level, checks);
-    else if (group == "gpu")
-      addGpu(cluster, profile, level, checks);
-    else if (group == "rdma")
-      addRdma(profile, level, checks);
-    else
-      return fail(ErrorCode::InvalidInput, fmt::format("gate {} asks for checks on '{}'; there are host, gpu and rdma", gate.name, group));
+    bool known = false;
+    for (const auto& row : catalogue()) {
+      known = known || row.group == group;
+      if (row.group != group || row.level > gate.level) continue;
+      if (const auto params = paramsOf(row.id, asked)) checks.push_back({std::string(row.id), params->dump(), level.deadline});
+    }
+    if (!known) return fail(ErrorCode::InvalidInput, fmt::format("gate {} asks for checks on '{}', which the catalogue does not have", gate.name, group));
   }
   return checks;
 }

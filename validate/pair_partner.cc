@@ -12,12 +12,19 @@ bool isOutOfPool(std::string_view pool) { return pool == lifecycle::kPoolDrained
 
 }  // namespace
 
-std::string rdmaDeviceOf(const agent::AgentGateway& agents, const NodeName& node) {
+std::vector<std::string> rdmaDevicesOf(const agent::AgentGateway& agents, const NodeName& node) {
   const auto state = agents.state(node);
   if (!state || state->mode != agent::Mode::Disk) return {};
   const auto probe = state->probes.find("rdma.devices");
   if (probe == state->probes.end()) return {};
-  return probe->second.substr(0, probe->second.find_first_of(", "));
+  std::vector<std::string> devices;
+  for (std::size_t at = 0; at < probe->second.size();) {
+    const auto end = std::min(probe->second.find_first_of(", ", at), probe->second.size());
+    if (end > at) devices.push_back(probe->second.substr(at, end - at));
+    at = end + 1;
+  }
+  std::sort(devices.begin(), devices.end(), [](const auto& a, const auto& b) { return std::pair(a.size(), a) < std::pair(b.size(), b); });
+  return devices;
 }
 
 std::vector<Partner> partnersOf(const inventory::Cluster& cluster, const inventory::Node& node, const agent::AgentGateway& agents,
@@ -33,10 +40,10 @@ std::vector<Partner> partnersOf(const inventory::Cluster& cluster, const invento
     const auto& candidate = nodes[(first + step) % nodes.size()];
     const auto& profile = cluster.profileOf(candidate);
     if (candidate.name == node.name || profile.fabric != cluster.profileOf(node).fabric) continue;
-    const auto device = rdmaDeviceOf(agents, candidate.name);
-    if (device.empty()) continue;
+    const auto devices = rdmaDevicesOf(agents, candidate.name);
+    if (devices.empty()) continue;
     const auto pool = facts.value(lifecycle::Subject(candidate.name), FacetName(std::string(lifecycle::kPoolFacet)));
-    partners.push_back({candidate.name, device, candidate.address.str(), !profile.pool.empty() && !isOutOfPool(pool.value_or(""))});
+    partners.push_back({candidate.name, devices, candidate.address.str(), !profile.pool.empty() && !isOutOfPool(pool.value_or(""))});
   }
   std::stable_partition(partners.begin(), partners.end(), [](const Partner& partner) { return !partner.pooled; });
   return partners;

@@ -14,13 +14,13 @@ namespace muster::validate {
 
 struct Partner {
   NodeName node;
-  std::string device;   ///< RDMA device there
+  std::vector<std::string> devices;  ///< RDMA devices there, by name: rail by rail
   std::string address;  ///< where its server listens
   bool pooled = false;  ///< it may be running jobs: its pool is asked before the test
 };
 
-/// The first RDMA device that the node's installed agent reports; empty when there is none.
-std::string rdmaDeviceOf(const agent::AgentGateway& agents, const NodeName& node);
+/// The RDMA devices that the node's installed agent reports, sorted: mlx5_2 before mlx5_10.
+std::vector<std::string> rdmaDevicesOf(const agent::AgentGateway& agents, const NodeName& node);
 
 /// Everybody who could serve, best first: those that are out of every pool before those that are in one, and near places in the
 /// inventory before far ones. Of the same fabric, in its installed system, with an RDMA device.

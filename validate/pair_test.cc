@@ -3,6 +3,7 @@
 #include "validate/gates.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace muster::validate {
 namespace {
@@ -25,6 +26,29 @@ CheckResult broken(std::string text) {
   result.status = CheckStatus::Error;
   result.text = std::move(text);
   return result;
+}
+
+/// One result for all: it passes when every rail has passed; its rate is that of the slowest.
+CheckResult ofAllRails(const std::vector<std::string>& devices, std::vector<CheckResult> rails) {
+  CheckResult all = rails.front();
+  if (rails.size() == 1) return all;
+  all.text.clear(), all.values.clear();
+  nlohmann::json evidence = nlohmann::json::object();
+  for (std::size_t rail = 0; rail < rails.size(); ++rail) {
+    const auto& each = rails[rail];
+    const bool worse = all.status == CheckStatus::Pass || (each.status == CheckStatus::Fail && all.status != CheckStatus::Fail);
+    if (each.status != CheckStatus::Pass && worse) all.status = each.status;
+    all.text += fmt::format("{}{}: {}", all.text.empty() ? "" : "; ", devices[rail], each.text);
+    for (const auto& [key, value] : each.values) {
+      all.values[devices[rail] + "." + key] = value;
+      const auto [known, first] = all.values.emplace(key, value);
+      if (!first && !std::isnan(known->second) && !(known->second <= value)) known->second = value;
+    }
+    evidence[devices[rail]] = each.evidence;
+    if (rail > 0) all.seconds += each.seconds;
+  }
+  all.evidence = evidence.dump();
+  return all;
 }
 
 }  // namespace
@@ -100,14 +124,27 @@ Async<std::string> PairTests::whyNot(Partner partner) {
   co_return whyNotDisturb(partner.node, pool);
 }
 
+/// Every device of the node, one after the other, against the partner's of the same rail: side by side they would share the host's memory.
 Async<CheckResult> PairTests::measure(inventory::Node node, Partner partner, std::string task_id) {
+  const auto own = rdmaDevicesOf(agents_, node.name);
+  if (own.empty()) co_return broken(fmt::format("{} reports no RDMA device any more", node.name.str()));
+  std::vector<CheckResult> rails;
+  for (std::size_t rail = 0; rail < own.size(); ++rail) {
+    const Rail devices{own[rail], partner.devices[rail % partner.devices.size()]};
+    auto measuring = measureRail(node, partner, devices, own.size() == 1 ? task_id : task_id + "/" + own[rail]);
+    CO_TRY(result, co_await std::move(measuring));
+    rails.push_back(std::move(result));
+  }
+  co_return ofAllRails(own, std::move(rails));
+}
+
+Async<CheckResult> PairTests::measureRail(inventory::Node node, Partner partner, Rail rail, std::string task_id) {
   const auto fabric = cluster_.fabrics.find(cluster_.profileOf(node).fabric);
   const nlohmann::json common{{"port", kPort}, {"limit_seconds", kPairLimit.count()}};
   nlohmann::json server = common, client = common;
-  server.update({{"role", "server"}, {"device", partner.device}, {"min_gbits", 0}});
-  const auto own_device = rdmaDeviceOf(agents_, node.name);
-  client.update({{"role", "client"}, {"device", own_device}, {"peer", partner.address},
-                 {"min_gbits", rdmaFloorGbits(own_device, fabric == cluster_.fabrics.end() ? "" : fabric->second.link)}});
+  server.update({{"role", "server"}, {"device", rail.partner}, {"min_gbits", 0}});
+  client.update({{"role", "client"}, {"device", rail.own}, {"peer", partner.address},
+                 {"min_gbits", rdmaFloorGbits(rail.own, fabric == cluster_.fabrics.end() ? "" : fabric->second.link)}});
   const auto served = agents_.submit(partner.node, {task_id + "/server", agent::TaskKind::RdmaPair, server.dump(), kPairLimit});
   if (!served) co_return broken(fmt::format("{} took no part: {}", partner.node.str(), served.error().str()));
   auto op = agents_.runTask(node.name, {task_id + "/client", agent::TaskKind::RdmaPair, client.dump(), kPairLimit});

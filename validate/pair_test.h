@@ -43,7 +43,11 @@ class PairTests {
 
   Async<Choice> choose(inventory::Node node, Trial trial, lifecycle::ActContext& context);
   Async<std::string> whyNot(Partner partner);
+  struct Rail {
+    std::string own, partner;
+  };
   Async<agent::CheckResult> measure(inventory::Node node, Partner partner, std::string task_id);
+  Async<agent::CheckResult> measureRail(inventory::Node node, Partner partner, Rail rail, std::string task_id);
   agent::CheckResult verdict(const Trial& trial, const std::string& note) const;
   void warnOf(const Trial& trial, const inventory::Node& node, const FacetName& gate, const Partner& good, lifecycle::ActContext& context) const;
 

@@ -228,8 +228,9 @@ class ValidatePhase final : public Phase {
     for (const auto& result : results) {
       if (result.status == CheckStatus::Pass) continue;
       failures.push_back(fmt::format("{} {}: {}", result.id, agent::toString(result.status), result.text));
-      context.finding({action.facet, Severity::Error, failures.back(), result.evidence,
-                       std::string(adviceFor(result.id)), clock_.now()});
+      std::string advice(adviceFor(result.id));
+      if (gate.isolate && result.id == kPairCheck) advice += "; which node, NIC, cable or switch it is: muster validate isolate";
+      context.finding({action.facet, Severity::Error, failures.back(), result.evidence, std::move(advice), clock_.now()});
     }
     for (auto& wrong : mismatches(expected, results)) {
       context.finding({action.facet, Severity::Error, wrong, agent::toJson(results), "update the agent on the node; then run the gate again", clock_.now()});

@@ -17,6 +17,7 @@ enum : nvmlReturn_t {
   NVML_ERROR_INSUFFICIENT_SIZE = 7,
   NVML_ERROR_DRIVER_NOT_LOADED = 9,
   NVML_ERROR_TIMEOUT = 10,
+  NVML_ERROR_CORRUPTED_INFOROM = 14,
   NVML_ERROR_GPU_IS_LOST = 15,
   NVML_ERROR_RESET_REQUIRED = 16,
   NVML_ERROR_LIB_RM_VERSION_MISMATCH = 18,
@@ -40,6 +41,12 @@ struct nvmlPciInfo_t {
 };
 struct nvmlMemory_t {
   unsigned long long total, free, used;  // bytes
+};
+struct nvmlGpuFabricInfo_t {
+  unsigned char clusterUuid[16];
+  nvmlReturn_t status;
+  unsigned cliqueId;
+  unsigned char state;
 };
 struct nvmlUtilization_t {
   unsigned gpu, memory;  // percent

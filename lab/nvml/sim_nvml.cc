@@ -41,6 +41,12 @@ struct nvmlDevice_st {
   std::map<int, unsigned long long> violation_ns;
   unsigned temperature_c = 0, power_mw = 0, power_limit_mw = 0, sm_mhz = 0, memory_mhz = 0;
   unsigned nvlinks = 0, nvlinks_down = 0;
+  unsigned long long nvlink_errors = 0;
+  unsigned pcie_generation = 5, pcie_max_generation = 5, pcie_width = 16, pcie_max_width = 16, pcie_replays = 0;
+  unsigned power_default_mw = 0, slowdown_c = 87;
+  unsigned char fabric_state = 0;   // not supported
+  int fabric_status = 0;
+  bool inforom_valid = true;
   bool ecc_enabled = true, lost = false;
 };
 
@@ -97,6 +103,16 @@ nvmlDevice_st gpuFrom(const json& entry) {
   gpu.memory_mhz = entry.value("memory_mhz", 2619u);
   gpu.nvlinks = entry.value("nvlinks", NVML_NVLINK_MAX_LINKS);
   gpu.nvlinks_down = entry.value("nvlinks_down", 0u);
+  gpu.nvlink_errors = entry.value("nvlink_errors", 0ull);
+  auto pcie = entry.value("pcie", json::object());
+  gpu.pcie_generation = pcie.value("generation", 5u), gpu.pcie_max_generation = pcie.value("max_generation", 5u);
+  gpu.pcie_width = pcie.value("width", 16u), gpu.pcie_max_width = pcie.value("max_width", 16u);
+  gpu.pcie_replays = pcie.value("replays", 0u);
+  gpu.power_default_mw = entry.value("power_default_w", gpu.power_limit_mw / 1000) * 1000;
+  gpu.slowdown_c = entry.value("slowdown_c", 87u);
+  gpu.fabric_state = static_cast<unsigned char>(entry.value("fabric_state", 0u));
+  gpu.fabric_status = entry.value("fabric_status", 0);
+  gpu.inforom_valid = entry.value("inforom_valid", true);
   gpu.lost = entry.value("lost", false);
   return gpu;
 }
@@ -341,5 +357,32 @@ NVML_API nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t device, unsigned lin
   if (auto bad = usable(device)) return bad;
   if (!active || link >= device->nvlinks) return NVML_ERROR_INVALID_ARGUMENT;
   *active = link < device->nvlinks - device->nvlinks_down ? NVML_FEATURE_ENABLED : NVML_FEATURE_DISABLED;
+  return NVML_SUCCESS;
+}
+NVML_API nvmlReturn_t nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_t device, unsigned link, int counter, unsigned long long* count) {
+  if (auto bad = usable(device)) return bad;
+  if (!count || link >= device->nvlinks || counter < 0 || counter > 3) return NVML_ERROR_INVALID_ARGUMENT;
+  *count = link == 0 && counter == 0 ? device->nvlink_errors : 0;
+  return NVML_SUCCESS;
+}
+
+NVML_API nvmlReturn_t nvmlDeviceGetPcieReplayCounter(nvmlDevice_t device, unsigned* count) { return answer(device, count, &nvmlDevice_st::pcie_replays); }
+NVML_API nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t device, unsigned* value) { return answer(device, value, &nvmlDevice_st::pcie_generation); }
+NVML_API nvmlReturn_t nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t device, unsigned* value) { return answer(device, value, &nvmlDevice_st::pcie_max_generation); }
+NVML_API nvmlReturn_t nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t device, unsigned* value) { return answer(device, value, &nvmlDevice_st::pcie_width); }
+NVML_API nvmlReturn_t nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t device, unsigned* value) { return answer(device, value, &nvmlDevice_st::pcie_max_width); }
+NVML_API nvmlReturn_t nvmlDeviceGetPowerManagementDefaultLimit(nvmlDevice_t device, unsigned* milliwatts) {
+  return answer(device, milliwatts, &nvmlDevice_st::power_default_mw);
+}
+NVML_API nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device, int, unsigned* celsius) { return answer(device, celsius, &nvmlDevice_st::slowdown_c); }
+NVML_API nvmlReturn_t nvmlDeviceValidateInforom(nvmlDevice_t device) {
+  if (auto bad = usable(device)) return bad;
+  return device->inforom_valid ? NVML_SUCCESS : NVML_ERROR_CORRUPTED_INFOROM;
+}
+NVML_API nvmlReturn_t nvmlDeviceGetGpuFabricInfo(nvmlDevice_t device, nvmlGpuFabricInfo_t* info) {
+  if (auto bad = usable(device)) return bad;
+  if (!info) return NVML_ERROR_INVALID_ARGUMENT;
+  *info = {};
+  info->status = device->fabric_status, info->state = device->fabric_state;
   return NVML_SUCCESS;
 }

@@ -1,7 +1,5 @@
 // Checks: the engines see injected faults, and whatever cannot be known has not passed.
 #include "validate/checks/catalogue.h"
-#include "validate/checks/host_gemm.h"
-#include "validate/checks/host_memory.h"
 #include "validate/checks/rdma_count.h"
 #include "validate/checks/rdma_output.h"
 #include "validate/gates.h"
@@ -20,51 +18,6 @@ namespace {
 using agent::CheckStatus;
 using std::chrono::milliseconds;
 
-TEST(HostGemm, rightProductsHaveNoWrongValue) {
-  const auto report = runHostGemm(64, 2, 7, milliseconds(0));
-  EXPECT_EQ(report.products, 2u);
-  EXPECT_EQ(report.wrong_values, 0u);
-  EXPECT_EQ(report.corrupt_inputs, 0u);
-  EXPECT_GT(report.gflops, 0);
-}
-
-TEST(HostGemm, seesOneFlippedOutputBit) {
-  const auto report = runHostGemm(64, 1, 7, milliseconds(0), GemmFault::FlipOutputBit);
-  EXPECT_EQ(report.wrong_values, 1u);
-  EXPECT_NE(report.first_error.find("row 0 column 32"), std::string::npos) << report.first_error;
-}
-
-TEST(HostGemm, seesACorruptedInputAndWhatItSpoils) {
-  const auto report = runHostGemm(64, 1, 7, milliseconds(0), GemmFault::FlipInputBit);
-  EXPECT_EQ(report.corrupt_inputs, 1u);
-  EXPECT_GT(report.wrong_values, 0u);
-}
-
-TEST(HostGemm, aNanIsWrong) { EXPECT_EQ(runHostGemm(64, 1, 7, milliseconds(0), GemmFault::NotANumber).wrong_values, 1u); }
-
-TEST(HostMemory, goodMemoryPassesEveryPattern) {
-  std::vector<std::uint64_t> words(4096);
-  const auto report = runMemoryPatterns(words, 1, std::chrono::seconds(60));
-  EXPECT_EQ(report.passes, report.patterns);
-  EXPECT_EQ(report.wrong_words, 0u);
-}
-
-TEST(HostMemory, aStuckBitIsSeenByHalfOfThePatternsAtLeast) {
-  std::vector<std::uint64_t> words(4096);
-  const auto stuck_high = [](std::span<std::uint64_t> region) { region[77] |= 1u << 3; };
-  const auto report = runMemoryPatterns(words, 1, std::chrono::seconds(60), stuck_high);
-  EXPECT_GE(report.wrong_words, 4u);
-  EXPECT_NE(report.first_error.find("byte 616"), std::string::npos) << report.first_error;
-}
-
-TEST(HostMemory, anAddressLineThatIsTiedIsSeen) {
-  std::vector<std::uint64_t> words(4096);
-  const auto alias = [](std::span<std::uint64_t> region) {
-    for (std::size_t i = 2048; i < region.size(); ++i) region[i - 2048] = region[i];
-  };
-  EXPECT_GT(runMemoryPatterns(words, 1, std::chrono::seconds(60), alias).wrong_words, 2000u);
-}
-
 agent::CheckResult run(std::string id, std::string params, std::chrono::seconds deadline = std::chrono::seconds(60)) {
   return runChecks({{std::move(id), std::move(params), deadline}}).front();
 }
@@ -72,10 +25,23 @@ agent::CheckResult run(std::string id, std::string params, std::chrono::seconds 
 TEST(Checks, anUnknownCheckIsAnError) { EXPECT_EQ(run("host.nonsense", "{}").status, CheckStatus::Error); }
 TEST(Checks, parametersThatAreNoObjectAreAnError) { EXPECT_EQ(run("host.gemm", "[1").status, CheckStatus::Error); }
 TEST(Checks, aParameterOfTheWrongTypeIsAnError) { EXPECT_EQ(run("host.gemm", R"({"n":"many"})").status, CheckStatus::Error); }
-TEST(Checks, aSlowHostFails) { EXPECT_EQ(run("host.gemm", R"({"n":64,"seconds":0,"min_gflops":1e9})").status, CheckStatus::Fail); }
-TEST(Checks, anUnfinishedMemoryTestIsNoPass) { EXPECT_EQ(run("host.memory", R"({"mebibytes":8,"seconds":0})").status, CheckStatus::Timeout); }
+TEST(Checks, aSizeThatTheHostCannotDoIsAnError) { EXPECT_EQ(run("host.gemm", R"({"n":100,"seconds":0})").status, CheckStatus::Error); }
+TEST(Checks, aGoodHostPassesWithItsRate) {
+  const auto gemm = run("host.gemm", R"({"n":128,"seconds":0})");
+  EXPECT_EQ(gemm.status, CheckStatus::Pass) << gemm.text;
+  EXPECT_GT(gemm.values.at("gemm_gflops"), 0);
+  EXPECT_GT(gemm.values.at("products"), 0);
+  const auto memory = run("host.memory", R"({"mebibytes":1,"seconds":5})");
+  EXPECT_EQ(memory.status, CheckStatus::Pass) << memory.text;
+}
+TEST(Checks, aSlowHostFails) { EXPECT_EQ(run("host.gemm", R"({"n":128,"seconds":0,"min_gflops":1e9})").status, CheckStatus::Fail); }
+TEST(Checks, aTcpPairWithNobodyThereIsATimeout) {
+  EXPECT_EQ(runRdmaPair(R"({"engine":"tcp","role":"client","peer":"127.0.0.1","port":1,"min_gbits":1,"limit_seconds":1})").status, CheckStatus::Timeout);
+  EXPECT_EQ(runRdmaPair(R"({"engine":"tcp","role":"client","port":1})").status, CheckStatus::Error);
+}
+TEST(Checks, anUnfinishedMemoryTestIsNoPass) { EXPECT_EQ(run("host.memory", R"({"mebibytes":256,"seconds":0})").status, CheckStatus::Timeout); }
 TEST(Checks, aPassAfterTheDeadlineIsNoPass) {
-  EXPECT_EQ(run("host.gemm", R"({"n":64,"seconds":0.05})", std::chrono::seconds(0)).status, CheckStatus::Timeout);
+  EXPECT_EQ(run("host.gemm", R"({"n":128,"seconds":0.05})", std::chrono::seconds(0)).status, CheckStatus::Timeout);
 }
 
 TEST(Checks, withoutNvmlThereIsNoData) {
@@ -86,7 +52,11 @@ TEST(Checks, withoutNvmlThereIsNoData) {
 }
 
 TEST(Checks, everyRowSaysWhatToDo) {
-  for (const auto& row : catalogue()) EXPECT_FALSE(row.advice.empty()) << row.id;
+  for (const auto& row : catalogue()) {
+    EXPECT_FALSE(row.advice.empty() || row.what.empty() || row.needs.empty() || row.source.empty() || row.group.empty()) << row.id;
+    EXPECT_EQ(findCheck(row.id), &row);
+  }
+  EXPECT_TRUE(std::is_sorted(catalogue().begin(), catalogue().end(), [](const auto& a, const auto& b) { return a.id < b.id; }));
 }
 
 constexpr std::string_view kTable = R"(---------------------------------------------------------------------------------------
@@ -135,8 +105,25 @@ TEST(Gates, gpuGroupAsksForTheProfilesExpectations) {
   ASSERT_TRUE(checks);
   std::vector<std::string> ids;
   for (const auto& check : *checks) ids.push_back(check.id);
-  EXPECT_EQ(ids, (std::vector<std::string>{"gpu.count", "gpu.model", "gpu.driver", "gpu.ecc", "gpu.remap", "gpu.throttle"}));
-  EXPECT_EQ(checks->at(0).params, R"({"count":8})");
+  EXPECT_EQ(ids, (std::vector<std::string>{"gpu.clocks", "gpu.count", "gpu.driver", "gpu.ecc", "gpu.fabric", "gpu.model", "gpu.nvlink", "gpu.pcie", "gpu.power", "gpu.remap",
+                                           "gpu.retired", "gpu.stack", "gpu.temperature", "gpu.throttle", "gpu.vbios", "gpu.xid"}));
+  EXPECT_EQ(checks->at(1).params, R"({"count":8})");
+  const auto medium = localChecks(cluster, profile, {"g", inventory::GateLevel::Medium, {"gpu"}});
+  EXPECT_EQ(medium->size(), checks->size() + 1) << "muster-burn takes minutes";
+}
+
+TEST(Gates, amdGpusAreAskedByTheirOwnCheck) {
+  inventory::Profile profile;
+  profile.expect.gpus = 8;
+  profile.expect.gpu_model = "MI300X";
+  const auto checks = localChecks({}, profile, {"g", inventory::GateLevel::Medium, {"gpu"}});
+  ASSERT_EQ(checks->size(), 1u);
+  EXPECT_EQ(checks->at(0).id, "gpu.amd");
+  EXPECT_EQ(checks->at(0).params, R"({"count":8,"model":"MI300X"})");
+}
+
+TEST(Gates, everyGroupOfTheCatalogueCanBeAskedFor) {
+  for (const auto& row : catalogue()) EXPECT_TRUE(localChecks({}, {}, {"g", inventory::GateLevel::Soak, {std::string(row.group)}})) << row.group;
 }
 
 TEST(Gates, rdmaNicsAreCountedWhereTheProfileSaysHowMany) {
@@ -191,6 +178,13 @@ std::string names(const std::vector<Partner>& partners) {
   std::string out;
   for (const auto& partner : partners) out += partner.node.str() + (partner.pooled ? "? " : " ");
   return out;
+}
+
+TEST(PairPartner, devicesAreSortedAsRails) {
+  const auto cluster = rack(2);
+  test::FakeAgentGateway agents;
+  agents.boot(NodeName("n2"), agent::Mode::Disk).probes["rdma.devices"] = "mlx5_10,mlx5_0, mlx5_2";
+  EXPECT_EQ(partnersOf(cluster, cluster.nodes[0], agents, {}).front().devices, (std::vector<std::string>{"mlx5_0", "mlx5_2", "mlx5_10"}));
 }
 
 TEST(PairPartner, neighboursComeFirst) {

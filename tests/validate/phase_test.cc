@@ -391,5 +391,33 @@ TEST_F(Expiry, nothingIsSignedAgainWithoutAnotherRun) {
   EXPECT_TRUE(verified("gate.burn-in").starts_with("pass:"));
 }
 
+TEST_F(ValidatePhaseTest, aGateThatIsolatesNamesTheCommand) {
+  bootWithRdma("n2");
+  pairsFailWith("n1");
+  ASSERT_FALSE(actToEnd("gate.collective"));
+  EXPECT_EQ(context_.found.back().what_to_do.find("isolate"), std::string::npos);
+  cluster_.gates["collective"].isolate = true, context_.id = "intent-2";
+  ASSERT_FALSE(actToEnd("gate.collective"));
+  EXPECT_NE(context_.found.back().what_to_do.find("muster validate isolate"), std::string::npos);
+}
+
+TEST_F(ValidatePhaseTest, everyRdmaDeviceIsTestedAndOneBadRailFails) {
+  agents_.boot(NodeName("n1"), agent::Mode::Disk).probes["rdma.devices"] = "mlx5_0,mlx5_1";
+  agents_.boot(NodeName("n2"), agent::Mode::Disk).probes["rdma.devices"] = "mlx5_0,mlx5_1";
+  std::vector<std::string> tested;
+  std::string bad;
+  agents_.answer(TaskKind::RdmaPair, [&](const NodeName&, const agent::AgentTask& task) -> Result<std::string> {
+    const auto device = nlohmann::json::parse(task.params).at("device").get<std::string>();
+    if (task.id.ends_with("/client")) tested.push_back(device);
+    return results({{"rdma.pair", device == bad ? "fail" : "pass"}});
+  });
+  ASSERT_TRUE(actToEnd("gate.collective"));
+  EXPECT_EQ(tested, (std::vector<std::string>{"mlx5_0", "mlx5_1"}));
+  bad = "mlx5_1", context_.id = "intent-2";
+  const auto outcome = actToEnd("gate.collective");
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.error().str().find("mlx5_1"), std::string::npos) << outcome.error().str();
+}
+
 }  // namespace
 }  // namespace muster::validate

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "agent/protocol/messages.h"
+#include "inventory/cluster.h"
 #include "validate/checks/checks.h"
+#include "validate/checks/host.h"
 
 #include <nlohmann/json.hpp>
 
@@ -26,24 +28,53 @@ inline Verdict brokenTest(std::string text) { return {agent::CheckStatus::Error,
 
 struct CatalogueRow {
   std::string_view id;
-  std::string_view what;     ///< for people
-  std::string_view advice;   ///< what to do when it fails
-  Verdict (*run)(const nlohmann::json& params);
+  std::string_view group;          ///< of a gate's `on`
+  inventory::GateLevel level;      ///< the least thorough gate that asks for it
+  std::string_view what;           ///< for people
+  std::string_view needs;          ///< what must be there; without it there is no data, and no pass
+  std::string_view units;          ///< of what it measures; empty: nothing is measured
+  std::string_view source;         ///< where the expected value comes from
+  std::string_view advice;         ///< what to do when it fails
+  Verdict (*run)(const nlohmann::json& params, const Host& host);
 };
 
 /// All checks that the agent knows; ordered by id.
 std::span<const CatalogueRow> catalogue();
 const CatalogueRow* findCheck(std::string_view id);
+/// One check, whatever it throws. Fails closed.
+Verdict runCheck(const CatalogueRow& row, const nlohmann::json& params, const Host& host);
 
 // The functions behind the rows.
-Verdict checkHostGemm(const nlohmann::json& params);    ///< {n, seconds, min_gflops}
-Verdict checkHostMemory(const nlohmann::json& params);  ///< {mebibytes or percent_of_available, seconds}
-Verdict checkGpuCount(const nlohmann::json& params);    ///< {count}
-Verdict checkGpuModel(const nlohmann::json& params);    ///< {model}: part of the name
-Verdict checkGpuDriver(const nlohmann::json& params);   ///< {driver}: glob
-Verdict checkGpuEcc(const nlohmann::json& params);      ///< {}
-Verdict checkGpuRemap(const nlohmann::json& params);    ///< {}
-Verdict checkGpuThrottle(const nlohmann::json& params); ///< {}
-Verdict checkRdmaCount(const nlohmann::json& params);   ///< {count}
+Verdict checkHostGemm(const nlohmann::json& params, const Host& host);      ///< {n, seconds, min_gflops}
+Verdict checkHostMemory(const nlohmann::json& params, const Host& host);    ///< {mebibytes or percent_of_available, seconds, hold_seconds}
+Verdict checkGpuBurn(const nlohmann::json& params, const Host& host);       ///< {seconds, stages, hold_seconds}: muster-burn --backend cuda
+Verdict checkGpuCollective(const nlohmann::json& params, const Host& host); ///< a job of muster-collective (validate/collective/collective.h)
+Verdict checkGpuCount(const nlohmann::json& params, const Host& host);      ///< {count}
+Verdict checkGpuModel(const nlohmann::json& params, const Host& host);      ///< {model}: part of the name
+Verdict checkGpuDriver(const nlohmann::json& params, const Host& host);     ///< {driver}: glob
+Verdict checkGpuStack(const nlohmann::json& params, const Host& host);      ///< {min_cuda}: 13.0
+Verdict checkGpuEcc(const nlohmann::json& params, const Host& host);        ///< {}
+Verdict checkGpuRemap(const nlohmann::json& params, const Host& host);      ///< {}
+Verdict checkGpuRetired(const nlohmann::json& params, const Host& host);    ///< {}
+Verdict checkGpuThrottle(const nlohmann::json& params, const Host& host);   ///< {window_seconds, max_seconds}
+Verdict checkGpuVbios(const nlohmann::json& params, const Host& host);      ///< {vbios}: glob
+Verdict checkGpuNvlink(const nlohmann::json& params, const Host& host);     ///< {links, max_errors}
+Verdict checkGpuFabric(const nlohmann::json& params, const Host& host);     ///< {}
+Verdict checkGpuPcie(const nlohmann::json& params, const Host& host);       ///< {generation, width, max_replays}
+Verdict checkGpuClocks(const nlohmann::json& params, const Host& host);     ///< {}
+Verdict checkGpuPower(const nlohmann::json& params, const Host& host);      ///< {limit_watts}
+Verdict checkGpuTemperature(const nlohmann::json& params, const Host& host);///< {margin_c}
+Verdict checkGpuXid(const nlohmann::json& params, const Host& host);        ///< {}
+Verdict checkGpuAmd(const nlohmann::json& params, const Host& host);        ///< {count, model}
+Verdict checkGpuDcgm(const nlohmann::json& params, const Host& host);       ///< {level, limit_seconds}
+Verdict checkGpuNcclTests(const nlohmann::json& params, const Host& host);  ///< {program, gpus, min_busbw_gbytes_per_s, limit_seconds}
+Verdict checkRdmaCount(const nlohmann::json& params, const Host& host);     ///< {count}
+Verdict checkRdmaPorts(const nlohmann::json& params, const Host& host);     ///< {min_gbits, max_errors}
+Verdict checkSystemTime(const nlohmann::json& params, const Host& host);    ///< {max_error_ms}
+Verdict checkSystemKernelLog(const nlohmann::json& params, const Host& host); ///< {}
+Verdict checkSystemDimms(const nlohmann::json& params, const Host& host);   ///< {max_corrected}
+Verdict checkSystemNuma(const nlohmann::json& params, const Host& host);    ///< {}
+Verdict checkSystemKnobs(const nlohmann::json& params, const Host& host);   ///< {NAME: value}
+Verdict checkDiskRead(const nlohmann::json& params, const Host& host);      ///< {seconds, min_mbytes_per_s}
 
 }  // namespace muster::validate

@@ -8,35 +8,52 @@
 namespace muster::validate {
 namespace {
 
-constexpr std::array kCatalogue{
-    CatalogueRow{"gpu.count", "number of GPUs that NVML sees", "reseat the missing GPU or its power, look for XID 79 in the kernel log", checkGpuCount},
-    CatalogueRow{"gpu.driver", "running driver version", "reinstall the pinned driver and reboot: another version is loaded", checkGpuDriver},
-    CatalogueRow{"gpu.ecc", "ECC on, no uncorrected error", "reset the GPU; when errors come back, run long burn-in and open an RMA", checkGpuEcc},
-    CatalogueRow{"gpu.model", "model of every GPU", "the machine has other GPUs than its profile says: correct the profile or the machine", checkGpuModel},
-    CatalogueRow{"gpu.remap", "row remapping neither pending nor failed", "pending: reset the GPU; failed: RMA", checkGpuRemap},
-    CatalogueRow{"gpu.throttle", "no hardware or thermal slowdown", "check power leads, fans and inlet temperature", checkGpuThrottle},
-    CatalogueRow{"host.gemm", "verified matrix products on all cores", "take the node out; run memory and CPU vendor diagnostics with the seed", checkHostGemm},
-    CatalogueRow{"host.memory", "memory patterns", "take the node out; swap the DIMM that the event log or EDAC names", checkHostMemory},
-    CatalogueRow{"rdma.count", "number of RDMA devices", "reseat or replace the missing NIC; is its driver loaded?", checkRdmaCount},
-};
+using enum inventory::GateLevel;
+constexpr std::string_view kProfile = "the profile's expect", kExact = "integer arithmetic: every bit", kSku = "skus.json by the GPU's model, or the gate's parameter";
 
-agent::CheckResult runOne(const CheckRequest& request) {
+// clang-format off
+constexpr std::array kCatalogue{
+    CatalogueRow{"disk.read", "disk", Quick, "sequential reads of every NVMe disk, past the page cache; nothing is written", "fio", "MB/s", "parameter; each disk against the median of its model", "check the disk's slot, lanes and firmware; replace it when a second one in its slot is fast", checkDiskRead},
+    CatalogueRow{"gpu.amd", "gpu", Quick, "AMD Instinct: count, model, uncorrectable ECC, temperature", "amd-smi", "", kProfile, "reset the GPU (amd-smi reset); when errors come back open an RMA with the serial", checkGpuAmd},
+    CatalogueRow{"gpu.burn", "gpu", Medium, "products in every number format, HBM patterns, copies with CRC, a product on every SM, all verified", "muster-burn with CUDA, NVML", "GFLOP/s, GB/s", kSku, "repeat with the seed in the evidence; bad again: RMA with it, slow: see gpu.throttle, gpu.power, gpu.pcie", checkGpuBurn},
+    CatalogueRow{"gpu.clocks", "gpu", Quick, "the same highest clocks on all GPUs of a model", "NVML", "MHz", "the node's other GPUs", "somebody has locked the clocks: nvidia-smi -rgc -rmc -rac", checkGpuClocks},
+    CatalogueRow{"gpu.collective", "rounds", Quick, "this node's ranks of one group: data right, bandwidth", "muster-collective with NCCL", "GB/s", "the round's floor", "a single group says nothing of a node: repeat it in another group", checkGpuCollective},
+    CatalogueRow{"gpu.count", "gpu", Quick, "number of GPUs that NVML sees", "NVML", "", kProfile, "reseat the missing GPU or its power, look for XID 79 in the kernel log", checkGpuCount},
+    CatalogueRow{"gpu.dcgm", "dcgm", Quick, "the site's own dcgmi diag, read fail-closed", "dcgmi", "", "DCGM", "follow the error's words; isolate: run long burn-in; reset: reset the GPU", checkGpuDcgm},
+    CatalogueRow{"gpu.driver", "gpu", Quick, "running driver version", "NVML", "", "the driver's verify in the inventory", "reinstall the pinned driver and reboot: another version is loaded", checkGpuDriver},
+    CatalogueRow{"gpu.ecc", "gpu", Quick, "ECC on, no uncorrected error", "NVML", "", "none may be there", "reset the GPU; when errors come back, run long burn-in and open an RMA", checkGpuEcc},
+    CatalogueRow{"gpu.fabric", "gpu", Quick, "GPUs registered with the NVSwitch fabric", "NVML, Fabric Manager", "", "state completed, status success", "is nvidia-fabricmanager running, of the driver's very version? Restart it, then reset all GPUs", checkGpuFabric},
+    CatalogueRow{"gpu.model", "gpu", Quick, "model of every GPU", "NVML", "", kProfile, "the machine has other GPUs than its profile says: correct the profile or the machine", checkGpuModel},
+    CatalogueRow{"gpu.nccl-tests", "nccl-tests", Quick, "the site's own all_reduce_perf over the node's GPUs, read fail-closed", "nccl-tests", "GB/s", kSku, "compare gpu.nvlink and gpu.fabric; wrong data: run gpu.burn", checkGpuNcclTests},
+    CatalogueRow{"gpu.nvlink", "gpu", Quick, "every NVLink up, no replay, recovery or CRC error", "NVML", "links, errors", kSku, "reset all GPUs; when it comes back reseat the board or the NVLink cable; XID 74 names the link", checkGpuNvlink},
+    CatalogueRow{"gpu.pcie", "gpu", Quick, "PCIe generation and width that GPU and slot can have, replays", "NVML", "lanes, replays", kSku, "reseat the GPU or its riser; check the slot's bifurcation and speed in the BIOS", checkGpuPcie},
+    CatalogueRow{"gpu.power", "gpu", Quick, "power limit not below the board's default", "NVML", "W", kSku, "somebody has lowered the limit: nvidia-smi -pl; or a power brake is wired: check the PSUs", checkGpuPower},
+    CatalogueRow{"gpu.remap", "gpu", Quick, "row remapping neither pending nor failed", "NVML", "", "none may be there", "pending: reset the GPU; failed: RMA", checkGpuRemap},
+    CatalogueRow{"gpu.retired", "gpu", Quick, "page retirement not pending (GPUs before row remapping)", "NVML", "pages", "none may be pending", "reset the GPU; 60 pages and more: RMA", checkGpuRetired},
+    CatalogueRow{"gpu.stack", "gpu", Quick, "driver, CUDA and Fabric Manager that fit together", "NVML", "", "the driver's own version", "install the Fabric Manager of the driver's version and restart it", checkGpuStack},
+    CatalogueRow{"gpu.temperature", "gpu", Quick, "far enough below the temperature where the chip is held back", "NVML", "°C", "NVML's slowdown threshold", "check fans, coolant flow and inlet temperature", checkGpuTemperature},
+    CatalogueRow{"gpu.throttle", "gpu", Quick, "not held back by heat or board, now and by the time counters", "NVML", "s", "none while it is watched, seconds since the driver was loaded", "check power leads, fans and inlet temperature", checkGpuThrottle},
+    CatalogueRow{"gpu.vbios", "gpu", Quick, "one VBIOS on all GPUs of a model, InfoROM valid", "NVML", "", "the node's other GPUs, or the gate's parameter", "flash the baseline's VBIOS; a corrupt InfoROM: RMA", checkGpuVbios},
+    CatalogueRow{"gpu.xid", "gpu", Quick, "no XID of this boot that asks for more than a restart of the job", "kernel log", "", "NVIDIA's XID catalogue", "as the XID's words say; drain first", checkGpuXid},
+    CatalogueRow{"host.gemm", "host", Quick, "verified matrix products on all cores", "nothing; OpenBLAS where it is installed", "GFLOP/s", kExact, "take the node out; run memory and CPU vendor diagnostics with the seed", checkHostGemm},
+    CatalogueRow{"host.memory", "host", Quick, "memory patterns", "nothing", "MiB, GB/s", "what was written", "take the node out; swap the DIMM that the event log or EDAC names", checkHostMemory},
+    CatalogueRow{"rdma.count", "rdma", Quick, "number of RDMA devices", "sysfs", "", kProfile, "reseat or replace the missing NIC; is its driver loaded?", checkRdmaCount},
+    CatalogueRow{"rdma.ports", "rdma", Medium, "every RDMA port active, at its rate, without errors", "sysfs", "Gb/s", "the fabric's link", "clean and reseat the cable, then swap it, then the port", checkRdmaPorts},
+    CatalogueRow{"system.dimms", "system", Quick, "memory controllers without uncorrected and with few corrected errors", "EDAC", "errors", "parameter", "swap the DIMM that the label in the evidence names", checkSystemDimms},
+    CatalogueRow{"system.kernel-log", "system", Quick, "no machine check, fatal PCIe or disk error, lockup or memory shortage in this boot", "kernel log", "", "none may be there", "as the finding's words say", checkSystemKernelLog},
+    CatalogueRow{"system.knobs", "system", Quick, "settings that cost speed: governor, NUMA balancing, SMT, IOMMU", "sysfs, procfs", "", "defaults of this check, or the gate's parameter", "set it in the BIOS or by the profile's sysctls and kernel_args", checkSystemKnobs},
+    CatalogueRow{"system.numa", "system", Quick, "every memory node has memory, every GPU and NIC knows its node", "sysfs", "", "the machine's own tables", "update the BIOS; is a socket's memory missing?", checkSystemNuma},
+    CatalogueRow{"system.time", "system", Quick, "clock synchronised, error bounded", "the kernel's clock discipline", "ms", "parameter", "start chrony or systemd-timesyncd; can it reach its servers?", checkSystemTime},
+};
+// clang-format on
+
+agent::CheckResult runOne(const CheckRequest& request, const Host& host) {
   agent::CheckResult result;
   result.id = request.id;
   const auto start = std::chrono::steady_clock::now();
   const auto row = findCheck(request.id);
   const auto params = nlohmann::json::parse(request.params.empty() ? "{}" : request.params, nullptr, false);
-  Verdict verdict;
-  if (!row)
-    verdict = brokenTest("this agent does not know the check; update the agent");
-  else if (!params.is_object())
-    verdict = brokenTest("the parameters are not a JSON object");
-  else
-    try {
-      verdict = row->run(params);
-    } catch (const std::exception& error) {  // a parameter of the wrong type, no memory: the check has not passed
-      verdict = brokenTest(error.what());
-    }
+  auto verdict = row ? runCheck(*row, params, host) : brokenTest("this agent does not know the check; update the agent");
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (verdict.status == agent::CheckStatus::Pass && result.seconds > static_cast<double>(request.deadline.count())) {
     verdict.status = agent::CheckStatus::Timeout;
@@ -58,9 +75,21 @@ const CatalogueRow* findCheck(std::string_view id) {
   return row == kCatalogue.end() ? nullptr : &*row;
 }
 
+Verdict runCheck(const CatalogueRow& row, const nlohmann::json& params, const Host& host) {
+  if (!params.is_object()) return brokenTest("the parameters are not a JSON object");
+  try {
+    return row.run(params, host);
+  } catch (const std::exception& error) {  // a parameter of the wrong type, no memory: the check has not passed
+    return brokenTest(error.what());
+  }
+}
+
 std::vector<agent::CheckResult> runChecks(const std::vector<CheckRequest>& requests) {
+  std::error_code error;
+  Host host;
+  host.programs = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   std::vector<agent::CheckResult> results;
-  for (const auto& request : requests) results.push_back(runOne(request));
+  for (const auto& request : requests) results.push_back(runOne(request, host));
   return results;
 }
 

@@ -1,43 +1,32 @@
 // Checks over NVML. A value that NVML does not offer is no data, and no data is no pass.
 #include "lifecycle/facet.h"
 #include "validate/checks/catalogue.h"
-#include "validate/checks/nvml.h"
+#include "validate/checks/gpu_look.h"
 
 namespace muster::validate {
-namespace {
-
-// nvmlClocksThrottleReason…; a GPU in good health may show idle, application clocks, software power cap, sync boost, display.
-constexpr std::uint64_t kHwSlowdown = 0x8, kSwThermal = 0x20, kHwThermal = 0x40, kHwPowerBrake = 0x80;
-constexpr std::uint64_t kBadThrottle = kHwSlowdown | kSwThermal | kHwThermal | kHwPowerBrake;
-
 nlohmann::json identityOf(const agent::Gpu& gpu) {
   return {{"model", gpu.model}, {"serial", gpu.serial}, {"uuid", gpu.uuid}, {"pci", gpu.pci}, {"vbios", gpu.vbios}};
 }
 
-struct Seen {
-  std::vector<GpuHealth> gpus;
-  std::string driver;
-};
-
-Result<Seen> look() {
+Result<GpuLook> lookAtGpus() {
   TRY(nvml, Nvml::open());
   TRY(gpus, nvml.gpus());
   TRY(driver, nvml.driverVersion());
-  return Seen{std::move(gpus), std::move(driver)};
+  const auto cuda = nvml.cudaVersion();
+  return GpuLook{std::move(gpus), std::move(driver), cuda ? std::optional(*cuda) : std::nullopt};
 }
 
-/// Runs `judge` on every GPU; it answers what is wrong, or nothing. No GPU at all is no data.
-Verdict everyGpu(const std::function<Verdict(const GpuHealth&)>& judge, std::string_view good) {
-  const auto seen = look();
-  if (!seen) return noData(seen.error().str());
-  if (seen->gpus.empty()) return noData("NVML sees no GPU");
-  Verdict worst = pass(fmt::format("{} GPUs: {}", seen->gpus.size(), good));
+Verdict everyGpu(const GpuLook& look, const std::function<Verdict(const GpuHealth&)>& judge, std::string_view good) {
+  if (look.gpus.empty()) return noData("NVML sees no GPU");
+  Verdict worst = pass(fmt::format("{} GPUs: {}", look.gpus.size(), good));
   worst.evidence = nlohmann::json::array();
-  for (const auto& gpu : seen->gpus) {
+  for (std::size_t at = 0; at < look.gpus.size(); ++at) {
+    const auto& gpu = look.gpus[at];
     const Verdict verdict = judge(gpu);
     auto row = identityOf(gpu.identity);
     row["seen"] = verdict.text;
     worst.evidence.push_back(std::move(row));
+    for (const auto& [key, value] : verdict.values) worst.values[fmt::format("gpu{}.{}", at, key)] = value;
     if (verdict.status == agent::CheckStatus::Pass) continue;
     const std::string words = fmt::format("GPU {} (serial {}): {}", gpu.identity.pci, gpu.identity.serial, verdict.text);
     worst.text = worst.status == agent::CheckStatus::Pass ? words : worst.text + "; " + words;
@@ -46,11 +35,14 @@ Verdict everyGpu(const std::function<Verdict(const GpuHealth&)>& judge, std::str
   return worst;
 }
 
-}  // namespace
+Verdict everyGpu(const std::function<Verdict(const GpuHealth&)>& judge, std::string_view good) {
+  const auto look = lookAtGpus();
+  return look ? everyGpu(*look, judge, good) : noData(look.error().str());
+}
 
-Verdict checkGpuCount(const nlohmann::json& params) {
+Verdict checkGpuCount(const nlohmann::json& params, const Host&) {
   const auto expected = params.at("count").get<std::size_t>();
-  const auto seen = look();
+  const auto seen = lookAtGpus();
   if (!seen) return noData(seen.error().str());
   const auto words = fmt::format("{} GPUs seen, {} expected", seen->gpus.size(), expected);
   Verdict verdict = seen->gpus.size() == expected ? pass(words) : failed(words);
@@ -60,7 +52,7 @@ Verdict checkGpuCount(const nlohmann::json& params) {
   return verdict;
 }
 
-Verdict checkGpuModel(const nlohmann::json& params) {
+Verdict checkGpuModel(const nlohmann::json& params, const Host&) {
   const auto model = params.at("model").get<std::string>();
   return everyGpu(
       [&](const GpuHealth& gpu) {
@@ -70,19 +62,19 @@ Verdict checkGpuModel(const nlohmann::json& params) {
       model);
 }
 
-Verdict checkGpuDriver(const nlohmann::json& params) {
+Verdict checkGpuDriver(const nlohmann::json& params, const Host&) {
   const auto wanted = params.at("driver").get<std::string>();
-  const auto seen = look();
+  const auto seen = lookAtGpus();
   if (!seen) return noData(seen.error().str());
   const auto words = fmt::format("driver {} runs, {} wanted", seen->driver, wanted);
   return lifecycle::matches(wanted, seen->driver) ? pass(words) : failed(words);
 }
 
-Verdict checkGpuEcc(const nlohmann::json&) {
+Verdict checkGpuEcc(const nlohmann::json&, const Host&) {
   return everyGpu(
       [](const GpuHealth& gpu) {
+        if (gpu.ecc_enabled == false) return failed("ECC is off");   // then NVML counts nothing
         if (!gpu.ecc_enabled || !gpu.ecc_uncorrected_volatile || !gpu.ecc_uncorrected_aggregate) return noData("NVML gives no ECC state");
-        if (!*gpu.ecc_enabled) return failed("ECC is off");
         if (*gpu.ecc_uncorrected_volatile)
           return failed(fmt::format("{} uncorrected errors since the driver was loaded, {} in its life", *gpu.ecc_uncorrected_volatile,
                                     *gpu.ecc_uncorrected_aggregate));
@@ -91,7 +83,7 @@ Verdict checkGpuEcc(const nlohmann::json&) {
       "ECC on, no uncorrected error");
 }
 
-Verdict checkGpuRemap(const nlohmann::json&) {
+Verdict checkGpuRemap(const nlohmann::json&, const Host&) {
   return everyGpu(
       [](const GpuHealth& gpu) {
         if (!gpu.remapped) return noData("NVML gives no row remapping state");
@@ -102,15 +94,53 @@ Verdict checkGpuRemap(const nlohmann::json&) {
       "no row remapping pending or failed");
 }
 
-Verdict checkGpuThrottle(const nlohmann::json&) {
+Verdict checkGpuRetired(const nlohmann::json&, const Host&) {
   return everyGpu(
       [](const GpuHealth& gpu) {
-        if (!gpu.throttle_reasons) return noData("NVML gives no throttle reasons");
-        if (const auto bad = *gpu.throttle_reasons & kBadThrottle)
-          return failed(fmt::format("held back, reasons {:#x} (of {:#x}) at {} °C", bad, *gpu.throttle_reasons, gpu.temperature_c.value_or(0)));
-        return pass(fmt::format("reasons {:#x}", *gpu.throttle_reasons));
+        if (!gpu.retired && gpu.remapped) return pass("rows are remapped instead");
+        if (!gpu.retired) return noData("NVML gives neither page retirement nor row remapping");
+        if (gpu.retired->pending) return failed("a page retirement is pending until the next reset");
+        return pass(fmt::format("{} pages retired", gpu.retired->single_bit + gpu.retired->double_bit));
       },
-      "not held back");
+      "no page retirement pending");
+}
+
+Verdict checkGpuVbios(const nlohmann::json& params, const Host&) {
+  const auto look = lookAtGpus();
+  if (!look) return noData(look.error().str());
+  const auto wanted = params.value("vbios", "");
+  std::map<std::string, std::string> first;  // by model: the gate's, or that of the first GPU
+  for (const auto& gpu : look->gpus) first.emplace(gpu.identity.model, wanted.empty() ? gpu.identity.vbios : wanted);
+  return everyGpu(
+      *look,
+      [&](const GpuHealth& gpu) {
+        if (gpu.identity.vbios.empty()) return noData("NVML gives no VBIOS version");
+        if (!lifecycle::matches(first.at(gpu.identity.model), gpu.identity.vbios))
+          return failed(fmt::format("VBIOS {}, expected {}", gpu.identity.vbios, first.at(gpu.identity.model)));
+        if (gpu.inforom_valid == false) return failed("its InfoROM is corrupt");
+        return pass(gpu.identity.vbios + (gpu.inforom_valid ? "" : ", InfoROM not checked: this NVML cannot"));
+      },
+      "one VBIOS, no corrupt InfoROM");
+}
+
+Verdict checkGpuStack(const nlohmann::json& params, const Host& host) {
+  const auto look = lookAtGpus();
+  if (!look) return noData(look.error().str());
+  const double least = params.value("min_cuda", 0.0);
+  if (!look->cuda) return noData("NVML does not say which CUDA the driver runs");
+  const double cuda = *look->cuda / 1000 + *look->cuda % 1000 / 10 * 0.1;
+  if (!(cuda >= least)) return failed(fmt::format("driver {} runs CUDA {:.1f} at most, {:.1f} is wanted", look->driver, cuda, least));
+  const auto module = host.line("sys/module/nvidia/version");
+  if (!module.empty() && module != look->driver) return failed(fmt::format("the kernel's module is {}, the library {}", module, look->driver));
+  std::string manager;
+  io::Command ask;
+  ask.program = "nv-fabricmanager", ask.args = {"--version"};
+  if (const auto said = host.run(ask); said && said->code == 0) manager = said->out;
+  const bool has_fabric = std::any_of(look->gpus.begin(), look->gpus.end(), [](const auto& gpu) { return gpu.fabric.has_value(); });
+  if (has_fabric && manager.empty()) return noData("the GPUs are of an NVSwitch fabric, but nv-fabricmanager does not say its version");
+  if (!manager.empty() && manager.find(look->driver) == std::string::npos)
+    return failed(fmt::format("Fabric Manager is '{}', the driver {}", manager.substr(0, manager.find('\n')), look->driver));
+  return pass(fmt::format("driver {}, CUDA {:.1f}{}", look->driver, cuda, manager.empty() ? "" : ", Fabric Manager of the same version"));
 }
 
 }  // namespace muster::validate

@@ -1,85 +1,93 @@
-// host.gemm and host.memory: the verdicts over the two engines, each of which first proves that it can see a fault.
+// host.gemm and host.memory: the burn engine over the host's own processors and memory. It first proves that it can see faults.
+#include "validate/burn/cpu/cpu_device.h"
+#include "validate/burn/self_test.h"
 #include "validate/checks/catalogue.h"
-#include "validate/checks/host_gemm.h"
-#include "validate/checks/host_memory.h"
 
 #include <algorithm>
-#include <fstream>
-#include <thread>
 
 namespace muster::validate {
 namespace {
 
-constexpr std::uint64_t kSeed = 0x6d7573746572;  // replayable: it is in the evidence
-constexpr int kCanaryN = 32;
-constexpr int kMinMebibytes = 1, kMaxMebibytes = 1 << 20;
+constexpr double kMaxMebibytes = 1 << 24;
 
-bool gemmSeesFaults() {
-  using std::chrono::milliseconds;
-  for (const auto fault : {GemmFault::FlipOutputBit, GemmFault::FlipInputBit, GemmFault::NotANumber}) {
-    const auto report = runHostGemm(kCanaryN, 1, kSeed, milliseconds(0), fault);
-    if (report.wrong_values == 0) return false;
-    if (fault == GemmFault::FlipInputBit && report.corrupt_inputs == 0) return false;
+agent::CheckStatus statusOf(burn::Outcome outcome) {
+  switch (outcome) {
+    case burn::Outcome::Pass: return agent::CheckStatus::Pass;
+    case burn::Outcome::Fail: return agent::CheckStatus::Fail;
+    case burn::Outcome::Timeout: return agent::CheckStatus::Timeout;
+    case burn::Outcome::NoData: return agent::CheckStatus::NoData;
+    case burn::Outcome::Error: return agent::CheckStatus::Error;
   }
-  return runHostGemm(kCanaryN, 1, kSeed, milliseconds(0)).wrong_values == 0;
+  return agent::CheckStatus::Error;
 }
 
-bool memorySeesFaults() {
-  std::vector<std::uint64_t> words(1024);
-  const auto flip = [](std::span<std::uint64_t> region) { region[500] ^= 1u << 7; };
-  const auto report = runMemoryPatterns(words, kSeed, std::chrono::seconds(1), flip);
-  return report.wrong_words == static_cast<std::uint64_t>(report.passes);
+/// The host, once its engine has seen every fault that was put into it.
+Result<burn::Devices> trustedHost() {
+  burn::Devices devices;
+  devices.push_back(burn::makeCpuDevice());
+  const auto tested = burn::selfTest(devices, 0, false);
+  if (!tested.good()) return fail(ErrorCode::Internal, "the test does not see its own injected faults, so it cannot be trusted: " + tested.missed());
+  return devices;
 }
 
-/// MemAvailable of /proc/meminfo in MiB; 0 when it cannot be read.
-int availableMebibytes() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string key, unit; file >> key;) {
-    long kibibytes = 0;
-    if (key == "MemAvailable:" && file >> kibibytes >> unit) return static_cast<int>(kibibytes / 1024);
-    file.ignore(4096, '\n');
+std::chrono::milliseconds durationOf(const nlohmann::json& params, double fallback) {
+  const double seconds = params.value("seconds", fallback);
+  return std::chrono::milliseconds(static_cast<long>(std::clamp(seconds, 0.0, 86400.0) * 1000));
+}
+
+Verdict verdictOf(const burn::Report& report) {
+  Verdict verdict{statusOf(report.outcome()), {}, {}, burn::toJson(report)};
+  for (const auto& stage : report.devices.front().stages) {
+    for (const auto& finding : stage.findings) verdict.text += (verdict.text.empty() ? "" : "; ") + finding;
+    for (const auto& [key, value] : stage.values) verdict.values[key] = value;
   }
-  return 0;
+  verdict.evidence["devices"][0].erase("telemetry");  // hours of seconds; the stages say what was in them
+  return verdict;
 }
 
 }  // namespace
 
-Verdict checkHostGemm(const nlohmann::json& params) {
-  const int n = params.value("n", 256);
-  const double seconds = params.value("seconds", 5.0);
+Verdict checkHostGemm(const nlohmann::json& params, const Host&) {
+  burn::Options options;
+  options.n = params.value("n", 0);
   const double min_gflops = params.value("min_gflops", 0.0);
-  if (n < 16 || n > 4096 || n % 16 != 0) return brokenTest(fmt::format("n = {} is not a multiple of 16 between 16 and 4096", n));
-  if (!gemmSeesFaults()) return brokenTest("the test does not see its own injected faults: it cannot be trusted");
-  const unsigned threads = std::max(1u, std::thread::hardware_concurrency());
-  const auto report = runHostGemm(n, threads, kSeed, std::chrono::milliseconds(static_cast<long>(seconds * 1000)));
-  Verdict verdict = pass(fmt::format("{} products of {}x{} on {} threads, all bits right, {:.2f} GFLOP/s", report.products, n, n, threads, report.gflops));
-  if (report.wrong_values || report.corrupt_inputs)
-    verdict = failed(fmt::format("{} wrong values, {} corrupted inputs in {} products; first: {}", report.wrong_values, report.corrupt_inputs,
-                                 report.products, report.first_error));
-  else if (report.products == 0)
-    verdict = noData("no product was computed");
-  else if (!(report.gflops >= min_gflops))
-    verdict = failed(fmt::format("{:.2f} GFLOP/s, expected at least {:.2f}", report.gflops, min_gflops));
-  verdict.values = {{"gemm_gflops", report.gflops}, {"products", static_cast<double>(report.products)}};
-  verdict.evidence = {{"seed", kSeed}, {"n", n}, {"threads", threads}, {"first_error", report.first_error}};
+  const auto each = durationOf(params, 5) / 4;
+  const auto trusted = trustedHost();
+  if (!trusted) return brokenTest(trusted.error().str());
+  const auto& devices = *trusted;
+  for (const auto& stage : burn::usualStages(*devices.front(), each))
+    if (stage.kind == burn::StageKind::Gemm) options.stages.push_back(stage);
+  const auto report = burn::burn(devices, options);
+  auto verdict = verdictOf(report);
+  double products = 0, best = 0;
+  for (const auto& stage : report.devices.front().stages) {
+    if (const auto count = stage.values.find("products"); count != stage.values.end()) products += count->second;
+    if (const auto rate = stage.values.find("gemm_fp32_gflops"); rate != stage.values.end()) best = std::max(best, rate->second);
+  }
+  verdict.values["gemm_gflops"] = best;
+  verdict.values["products"] = products;
+  const auto words = fmt::format("{:.0f} products on {} cores, all bits right, {:.2f} GFLOP/s in fp32", products, report.devices.front().identity.units, best);
+  if (verdict.status != agent::CheckStatus::Pass) return verdict;
+  verdict.text = words;
+  if (!(best >= min_gflops)) verdict.status = agent::CheckStatus::Fail, verdict.text = fmt::format("{:.2f} GFLOP/s in fp32, expected at least {:.2f}", best, min_gflops);
   return verdict;
 }
 
-Verdict checkHostMemory(const nlohmann::json& params) {
-  const int percent = params.value("percent_of_available", 0);
-  const int mebibytes = percent > 0 ? availableMebibytes() / 100 * std::min(percent, 90) : params.value("mebibytes", 64);
-  const double seconds = params.value("seconds", 30.0);
-  if (mebibytes < kMinMebibytes || mebibytes > kMaxMebibytes) return brokenTest(fmt::format("{} MiB is out of range", mebibytes));
-  if (!memorySeesFaults()) return brokenTest("the test does not see its own injected faults: it cannot be trusted");
-  std::vector<std::uint64_t> words((static_cast<std::size_t>(mebibytes) << 20) / sizeof(std::uint64_t));
-  const auto report = runMemoryPatterns(words, kSeed, std::chrono::milliseconds(static_cast<long>(seconds * 1000)));
-  Verdict verdict = pass(fmt::format("{} patterns over {} MiB, all words right", report.passes, mebibytes));
-  if (report.wrong_words)
-    verdict = failed(fmt::format("{} wrong words in {} patterns over {} MiB; first: {}", report.wrong_words, report.passes, mebibytes, report.first_error));
-  else if (report.passes < report.patterns)
-    verdict = {agent::CheckStatus::Timeout, fmt::format("only {} of {} patterns in {:.0f} s", report.passes, report.patterns, seconds), {}, {}};
-  verdict.values = {{"memory_tested_mib", static_cast<double>(mebibytes)}, {"patterns", static_cast<double>(report.passes)}};
-  verdict.evidence = {{"seed", kSeed}, {"first_error", report.first_error}};
+Verdict checkHostMemory(const nlohmann::json& params, const Host&) {
+  burn::Options options;
+  options.memory_percent = std::min(params.value("percent_of_available", 0), 90);
+  const double mebibytes = params.value("mebibytes", 64.0);
+  if (options.memory_percent <= 0 && !(mebibytes >= 1 && mebibytes <= kMaxMebibytes)) return brokenTest(fmt::format("{} MiB is out of range", mebibytes));
+  if (options.memory_percent <= 0) options.memory_bytes = static_cast<std::uint64_t>(mebibytes) << 20;
+  options.hold = std::chrono::milliseconds(static_cast<long>(params.value("hold_seconds", 0.0) * 1000));
+  const auto limit = durationOf(params, 30);
+  options.stages = {{burn::StageKind::Memory, burn::Dtype::Fp32, burn::Operands::Integer, std::max(limit, std::chrono::milliseconds(1))}};
+  const auto trusted = trustedHost();
+  if (!trusted) return brokenTest(trusted.error().str());
+  const auto& devices = *trusted;
+  auto verdict = verdictOf(burn::burn(devices, options));
+  if (verdict.status == agent::CheckStatus::Pass)
+    verdict.text = fmt::format("{:.0f} rounds of patterns over {:.0f} MiB, all words right", verdict.values["memory_rounds"], verdict.values["memory_tested_mib"]);
   return verdict;
 }
 

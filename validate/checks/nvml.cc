@@ -13,13 +13,19 @@ namespace {
 
 constexpr int kSuccess = 0;
 constexpr int kNotSupported = 3;
+constexpr int kInsufficientSize = 7;
 constexpr std::size_t kTextBytes = 96;
 constexpr unsigned kMaxGpus = 64;
 constexpr unsigned kMaxNvLinks = 18;
-constexpr int kMemoryErrorUncorrected = 1;
+constexpr int kMemoryErrorCorrected = 0, kMemoryErrorUncorrected = 1;
 constexpr int kVolatileEcc = 0, kAggregateEcc = 1;
 constexpr int kTemperatureGpu = 0;
-constexpr int kViolationPower = 0, kViolationThermal = 1, kViolationReliability = 4;
+constexpr int kViolationPower = 0, kViolationThermal = 1, kViolationBoard = 3, kViolationReliability = 5;  // 4 is low utilisation: no fault
+constexpr int kThresholdSlowdown = 1;
+constexpr int kClockSm = 1, kClockMemory = 2;
+constexpr int kNvLinkErrorCounters = 4;   ///< replay, recovery, CRC of flits, CRC of data
+constexpr int kPageSingleBit = 0, kPageDoubleBit = 1;
+constexpr int kCorruptedInforom = 14;
 
 using Device = struct OpaqueDevice*;
 
@@ -29,6 +35,16 @@ struct PciInfo {
   char bus_id[32];
 };
 static_assert(sizeof(PciInfo) == 68);
+
+struct MemoryInfo {
+  unsigned long long total, free, used;
+};
+struct FabricInfo {
+  unsigned char cluster_uuid[16];
+  int status;
+  unsigned clique;
+  unsigned char state;
+};
 
 struct ViolationTime {
   unsigned long long reference_time, violation_time;
@@ -57,8 +73,20 @@ struct Nvml::Library {
   int (*violation)(Device, int, ViolationTime*) = nullptr;
   int (*temperature)(Device, int, unsigned*) = nullptr;
   int (*power)(Device, unsigned*) = nullptr;
-  int (*nvlink_state)(Device, unsigned, int*) = nullptr;  ///< these two are only watched: a library without them is good enough
-  int (*pcie_replays)(Device, unsigned*) = nullptr;
+  // A library without these is good enough: what they would say is no data, which no check takes for good.
+  using Number = int (*)(Device, unsigned*);
+  using Numbered = int (*)(Device, int, unsigned*);
+  int (*nvlink_state)(Device, unsigned, int*) = nullptr;
+  int (*nvlink_errors)(Device, unsigned, int, unsigned long long*) = nullptr;
+  Number pcie_replays = nullptr, pcie_generation = nullptr, pcie_max_generation = nullptr, pcie_width = nullptr, pcie_max_width = nullptr;
+  Number power_limit = nullptr, power_default = nullptr;
+  Numbered clock = nullptr, max_clock = nullptr, threshold = nullptr;
+  int (*cuda_version)(int*) = nullptr;
+  int (*memory)(Device, MemoryInfo*) = nullptr;
+  int (*inforom)(Device) = nullptr;
+  int (*fabric)(Device, FabricInfo*) = nullptr;
+  int (*retired_pending)(Device, int*) = nullptr;
+  int (*retired)(Device, int, unsigned*, unsigned long long*) = nullptr;
 
   ~Library() {
     if (initialised) shutdown();
@@ -84,19 +112,73 @@ struct Nvml::Library {
           need(violation, "nvmlDeviceGetViolationStatus"), need(temperature, "nvmlDeviceGetTemperature"),
           need(power, "nvmlDeviceGetPowerUsage")})
       if (missing) return missing;
-    load(nvlink_state, "nvmlDeviceGetNvLinkState");
+    load(nvlink_state, "nvmlDeviceGetNvLinkState"), load(nvlink_errors, "nvmlDeviceGetNvLinkErrorCounter");
     load(pcie_replays, "nvmlDeviceGetPcieReplayCounter");
+    load(pcie_generation, "nvmlDeviceGetCurrPcieLinkGeneration"), load(pcie_max_generation, "nvmlDeviceGetMaxPcieLinkGeneration");
+    load(pcie_width, "nvmlDeviceGetCurrPcieLinkWidth"), load(pcie_max_width, "nvmlDeviceGetMaxPcieLinkWidth");
+    load(power_limit, "nvmlDeviceGetEnforcedPowerLimit"), load(power_default, "nvmlDeviceGetPowerManagementDefaultLimit");
+    load(clock, "nvmlDeviceGetClockInfo"), load(max_clock, "nvmlDeviceGetMaxClockInfo"), load(threshold, "nvmlDeviceGetTemperatureThreshold");
+    load(cuda_version, "nvmlSystemGetCudaDriverVersion_v2"), load(memory, "nvmlDeviceGetMemoryInfo");
+    load(inforom, "nvmlDeviceValidateInforom"), load(fabric, "nvmlDeviceGetGpuFabricInfo");
+    load(retired_pending, "nvmlDeviceGetRetiredPagesPendingStatus"), load(retired, "nvmlDeviceGetRetiredPages");
     return nullptr;
   }
 
-  std::optional<unsigned> nvlinksDown(Device device) const {
-    if (!nvlink_state) return std::nullopt;
+  void lookAtLinks(Device device, GpuHealth& gpu) const {
+    if (!nvlink_state) return;
     unsigned up = 0, down = 0;
+    std::optional<std::uint64_t> errors;
     for (unsigned link = 0; link < kMaxNvLinks; ++link) {
       int active = 0;
-      if (nvlink_state(device, link, &active) == kSuccess) ++(active ? up : down);
+      if (nvlink_state(device, link, &active) != kSuccess) continue;
+      ++(active ? up : down);
+      unsigned long long count = 0;
+      for (int counter = 0; nvlink_errors && counter < kNvLinkErrorCounters; ++counter)
+        if (nvlink_errors(device, link, counter, &count) == kSuccess) errors = errors.value_or(0) + count;
     }
-    return up > 0 ? down : 0;
+    gpu.nvlinks_up = up;
+    gpu.nvlinks_down = up > 0 ? down : 0;
+    gpu.nvlink_errors = errors;
+  }
+
+  std::optional<unsigned> ask(Number get, Device device) const {
+    unsigned value = 0;
+    return get && get(device, &value) == kSuccess ? std::optional(value) : std::nullopt;
+  }
+  std::optional<unsigned> ask(Numbered get, Device device, int of) const {
+    unsigned value = 0;
+    return get && get(device, of, &value) == kSuccess ? std::optional(value) : std::nullopt;
+  }
+
+  std::optional<GpuHealth::Pcie> pcieOf(Device device) const {
+    const auto generation = ask(pcie_generation, device), max_generation = ask(pcie_max_generation, device);
+    const auto width = ask(pcie_width, device), max_width = ask(pcie_max_width, device);
+    if (!generation || !max_generation || !width || !max_width) return std::nullopt;
+    return GpuHealth::Pcie{*generation, *max_generation, *width, *max_width};
+  }
+
+  std::optional<GpuHealth::RetiredPages> retiredOf(Device device) const {
+    int waits = 0;
+    unsigned single = 0, twice = 0;
+    if (!retired_pending || !retired || retired_pending(device, &waits) != kSuccess) return std::nullopt;
+    const auto counted = [](int code) { return code == kSuccess || code == kInsufficientSize; };   // no room for addresses was given
+    if (!counted(retired(device, kPageSingleBit, &single, nullptr)) || !counted(retired(device, kPageDoubleBit, &twice, nullptr))) return std::nullopt;
+    return GpuHealth::RetiredPages{single, twice, waits != 0};
+  }
+
+  /// What a library may lack.
+  void lookFurther(Device device, GpuHealth& gpu) const {
+    lookAtLinks(device, gpu);
+    gpu.pcie = pcieOf(device);
+    gpu.retired = retiredOf(device);
+    gpu.slowdown_c = ask(threshold, device, kThresholdSlowdown);
+    gpu.power_limit_mw = ask(power_limit, device), gpu.power_default_mw = ask(power_default, device);
+    gpu.sm_mhz = ask(clock, device, kClockSm), gpu.sm_max_mhz = ask(max_clock, device, kClockSm);
+    gpu.memory_mhz = ask(clock, device, kClockMemory), gpu.memory_max_mhz = ask(max_clock, device, kClockMemory);
+    if (MemoryInfo info{}; memory && memory(device, &info) == kSuccess) gpu.memory_bytes = info.total;
+    if (FabricInfo info{}; fabric && fabric(device, &info) == kSuccess && info.state != 0) gpu.fabric = {info.state, info.status};
+    const int code = inforom ? inforom(device) : kNotSupported;
+    if (code == kSuccess || code == kCorruptedInforom) gpu.inforom_valid = code == kSuccess;
   }
 
   tl::unexpected<Error> failed(const char* call, int code) const {
@@ -121,9 +203,9 @@ struct Nvml::Library {
     return agent::Gpu{model, id, serial_number, bios, info.bus_id};
   }
 
-  std::optional<std::uint64_t> eccErrors(Device device, int counter) const {
+  std::optional<std::uint64_t> eccErrors(Device device, int counter, int type = kMemoryErrorUncorrected) const {
     unsigned long long errors = 0;
-    if (ecc_errors(device, kMemoryErrorUncorrected, counter, &errors) != kSuccess) return std::nullopt;
+    if (ecc_errors(device, type, counter, &errors) != kSuccess) return std::nullopt;
     return errors;
   }
 
@@ -140,6 +222,7 @@ struct Nvml::Library {
     int current = 0, pending_mode = 0;
     if (ecc_mode(device, &current, &pending_mode) == kSuccess) gpu.ecc_enabled = current != 0;
     gpu.ecc_uncorrected_volatile = eccErrors(device, kVolatileEcc);
+    gpu.ecc_corrected_volatile = eccErrors(device, kVolatileEcc, kMemoryErrorCorrected);
     gpu.ecc_uncorrected_aggregate = eccErrors(device, kAggregateEcc);
     unsigned correctable = 0, uncorrectable = 0, pending = 0, failure = 0;
     if (remapped(device, &correctable, &uncorrectable, &pending, &failure) == kSuccess)
@@ -148,10 +231,11 @@ struct Nvml::Library {
     if (throttle(device, &reasons) == kSuccess) gpu.throttle_reasons = reasons;
     gpu.throttle_power_ns = heldBack(device, kViolationPower);
     gpu.throttle_thermal_ns = heldBack(device, kViolationThermal);
+    gpu.throttle_board_ns = heldBack(device, kViolationBoard);
     gpu.throttle_reliability_ns = heldBack(device, kViolationReliability);
+    lookFurther(device, gpu);
+    gpu.pcie_replays = ask(pcie_replays, device);
     unsigned value = 0;
-    gpu.nvlinks_down = nvlinksDown(device);
-    if (pcie_replays && pcie_replays(device, &value) == kSuccess) gpu.pcie_replays = value;
     if (temperature(device, kTemperatureGpu, &value) == kSuccess) gpu.temperature_c = value;
     if (power(device, &value) == kSuccess) gpu.power_mw = value;
     return gpu;
@@ -182,6 +266,13 @@ Result<std::string> Nvml::driverVersion() const {
   if (const int code = library_->driver_version(buffer.data(), static_cast<unsigned>(buffer.size())); code != kSuccess)
     return library_->failed("nvmlSystemGetDriverVersion", code);
   return std::string(buffer.data());
+}
+
+Result<int> Nvml::cudaVersion() const {
+  int version = 0;
+  if (!library_->cuda_version) return fail(ErrorCode::NotFound, "this NVML does not say which CUDA its driver runs");
+  if (const int code = library_->cuda_version(&version); code != kSuccess) return library_->failed("nvmlSystemGetCudaDriverVersion_v2", code);
+  return version;
 }
 
 Result<std::vector<GpuHealth>> Nvml::gpus() const {

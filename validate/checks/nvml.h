@@ -23,12 +23,34 @@ struct GpuHealth {
   };
   std::optional<RemappedRows> remapped;
   std::optional<std::uint64_t> throttle_reasons;  ///< bit mask, see kThrottle… in gpu_checks.cc
+  std::optional<std::uint64_t> ecc_corrected_volatile;
+  struct RetiredPages {
+    unsigned single_bit = 0, double_bit = 0;
+    bool pending = false;
+  };
+  std::optional<RetiredPages> retired;   ///< before row remapping (A100) there was this
   /// Nanoseconds that the chip has been held back since the driver was loaded, by cause.
-  std::optional<std::uint64_t> throttle_power_ns, throttle_thermal_ns, throttle_reliability_ns;
+  std::optional<std::uint64_t> throttle_power_ns, throttle_thermal_ns, throttle_board_ns, throttle_reliability_ns;
+  std::optional<unsigned> nvlinks_up;
   std::optional<unsigned> nvlinks_down;  ///< while others of the same GPU are up; a GPU without any has none that could be down
+  std::optional<std::uint64_t> nvlink_errors;   ///< replays, recoveries and CRC errors of all links
+  struct Pcie {
+    unsigned generation = 0, max_generation = 0, width = 0, max_width = 0;   ///< max: of GPU and slot together
+  };
+  std::optional<Pcie> pcie;
+  std::optional<bool> inforom_valid;
+  /// NVSwitch fabric: 3 is registered ("completed"); nullopt where the GPU has none.
+  struct Fabric {
+    unsigned state = 0;
+    int status = 0;
+  };
+  std::optional<Fabric> fabric;
   std::optional<std::uint64_t> pcie_replays;
   std::optional<unsigned> temperature_c;
-  std::optional<unsigned> power_mw;
+  std::optional<unsigned> slowdown_c;    ///< where the hardware holds the chip back
+  std::optional<unsigned> power_mw, power_limit_mw, power_default_mw;
+  std::optional<unsigned> sm_mhz, sm_max_mhz, memory_mhz, memory_max_mhz;
+  std::optional<std::uint64_t> memory_bytes;
 };
 
 /// A session with NVML; shut down on destruction.
@@ -42,6 +64,8 @@ class Nvml {
   ~Nvml();
 
   Result<std::string> driverVersion() const;
+  /// Of CUDA, that the driver can run: 13000 is 13.0.
+  Result<int> cudaVersion() const;
   Result<std::vector<GpuHealth>> gpus() const;
 
  private:

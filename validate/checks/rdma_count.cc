@@ -1,5 +1,7 @@
 #include "validate/checks/rdma_count.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 namespace muster::validate {
@@ -16,6 +18,32 @@ Verdict countRdmaDevices(const std::filesystem::path& folder, int expected) {
   return verdict;
 }
 
-Verdict checkRdmaCount(const nlohmann::json& params) { return countRdmaDevices("/sys/class/infiniband", params.at("count").get<int>()); }
+Verdict checkRdmaCount(const nlohmann::json& params, const Host& host) { return countRdmaDevices(host.root / "sys/class/infiniband", params.at("count").get<int>()); }
+
+Verdict checkRdmaPorts(const nlohmann::json& params, const Host& host) {
+  const double floor = params.value("min_gbits", 0.0), most_errors = params.value("max_errors", 0.0);
+  const std::filesystem::path folder = "sys/class/infiniband";
+  std::vector<std::string> wrong;
+  Verdict verdict = noData("the kernel has no RDMA device");
+  std::size_t ports = 0;
+  for (const auto& device : host.names(folder))
+    for (const auto& port : host.names(folder / device / "ports")) {
+      const auto at = folder / device / "ports" / port;
+      const auto state = host.line(at / "state"), rate = host.line(at / "rate");
+      const auto gbits = numberIn(rate.substr(0, rate.find(' ')));
+      ++ports;
+      if (state.find("ACTIVE") == std::string::npos) wrong.push_back(fmt::format("{}/{} is '{}', not active", device, port, state));
+      if (!gbits || rate.find("Gb/sec") == std::string::npos) wrong.push_back(fmt::format("{}/{} gives no rate in Gb/sec: '{}'", device, port, rate));
+      else if (!(*gbits >= floor)) wrong.push_back(fmt::format("{}/{} runs at {} Gb/s, expected {}", device, port, *gbits, floor));
+      for (const char* counter : {"symbol_error", "link_error_recovery", "port_rcv_errors", "local_link_integrity_errors", "excessive_buffer_overrun_errors"})
+        if (const auto errors = numberIn(host.line(at / "counters" / counter)); errors && *errors > most_errors)
+          wrong.push_back(fmt::format("{}/{} counts {} {}", device, port, *errors, counter));
+      if (gbits) verdict.values[device + ".port" + port + "_gbits"] = *gbits;
+    }
+  if (ports == 0) return verdict;
+  verdict.status = wrong.empty() ? agent::CheckStatus::Pass : agent::CheckStatus::Fail;
+  verdict.text = wrong.empty() ? fmt::format("{} ports active, none with errors", ports) : fmt::format("{}", fmt::join(wrong, "; "));
+  return verdict;
+}
 
 }  // namespace muster::validate

@@ -2,6 +2,7 @@
 #include "base/io/process.h"
 #include "validate/checks/catalogue.h"
 #include "validate/checks/rdma_output.h"
+#include "validate/collective/tcp_pair.h"
 
 #include <thread>
 
@@ -76,6 +77,25 @@ Verdict runPair(const PairParams& p) {
   }
 }
 
+/// Hosts without RDMA: {engine: tcp, role, peer, port, streams, mebibytes, seed, min_gbits, limit_seconds}.
+Verdict runTcp(const nlohmann::json& json) {
+  collective::TcpPair pair;
+  const bool server = json.at("role").get<std::string>() == "server";
+  if (!server) pair.peer = json.at("peer").get<std::string>();
+  pair.port = json.at("port").get<int>();
+  pair.streams = json.value("streams", pair.streams), pair.seed = json.value("seed", pair.seed);
+  pair.bytes = json.value("mebibytes", pair.bytes >> 20) << 20;
+  pair.limit = std::chrono::seconds(json.value("limit_seconds", 60));
+  const double floor = json.at("min_gbits").get<double>();
+  const auto measured = collective::runTcpPair(pair);
+  if (!measured) return {measured.error().code() == ErrorCode::Timeout ? CheckStatus::Timeout : CheckStatus::Error, measured.error().str(), {}, {}};
+  Verdict verdict = pass(fmt::format("{:.2f} Gb/s over {} TCP streams, every block right", measured->gbits, pair.streams));
+  if (measured->wrong_blocks) verdict = failed(fmt::format("{} blocks are not what was sent", measured->wrong_blocks));
+  else if (!server && !(measured->gbits >= floor)) verdict = failed(fmt::format("{:.2f} Gb/s over TCP, expected at least {:.2f}", measured->gbits, floor));
+  verdict.values = {{"tcp_gbits", measured->gbits}};
+  return verdict;
+}
+
 }  // namespace
 
 agent::CheckResult runRdmaPair(const std::string& params) {
@@ -84,7 +104,8 @@ agent::CheckResult runRdmaPair(const std::string& params) {
   const auto start = std::chrono::steady_clock::now();
   Verdict verdict;
   try {
-    verdict = runPair(read(nlohmann::json::parse(params)));
+    const auto json = nlohmann::json::parse(params);
+    verdict = json.value("engine", "perftest") == "tcp" ? runTcp(json) : runPair(read(json));
   } catch (const std::exception& error) {
     verdict = brokenTest(error.what());
   }

@@ -1,0 +1,122 @@
+// The CUDA back end's host logic over a CUDA runtime of the tests: layouts, formats, handles, faults. No GPU is needed, and none is proven.
+#include "tests/fakes/cuda/fake_cuda.h"
+#include "tests/paths.h"
+#include "validate/burn/backends.h"
+#include "validate/burn/cuda/formats.h"
+#include "validate/burn/self_test.h"
+
+#include <gtest/gtest.h>
+
+extern "C" muster::Result<void> muster_burn_open_cuda(muster::burn::Devices& devices);
+
+namespace muster::burn {
+namespace {
+
+using test::fakeCuda;
+
+class CudaBackEnd : public testing::Test {
+ protected:
+  CudaBackEnd() {
+    setenv("MUSTER_NVML", "/nonexistent/libnvidia-ml.so.1", 1);
+    fakeCuda() = {};
+    EXPECT_TRUE(muster_burn_open_cuda(devices_));
+  }
+  ~CudaBackEnd() override {
+    devices_.clear();
+    EXPECT_EQ(fakeCuda().taken, 0u) << "memory that was not given back";
+    EXPECT_EQ(fakeCuda().handles, 0) << "handles that were not given back";
+    unsetenv("MUSTER_NVML");
+  }
+  Options tiny() const {
+    Options options;
+    options.n = kTile;
+    options.memory_bytes = 1 << 20;
+    options.copy_bytes = 1 << 20;
+    return options;
+  }
+  Devices devices_;
+};
+
+TEST_F(CudaBackEnd, everyStageOfAGoodGpuPasses) {
+  auto options = tiny();
+  options.stages = usualStages(*devices_.front(), {});
+  const auto report = burn(devices_, options);
+  EXPECT_EQ(report.outcome(), Outcome::Pass) << toText(report);
+  EXPECT_EQ(report.devices.front().stages.size(), 6u * 2 - 1 + 3) << "six formats, of which INT8 has no random data; memory, copy, units";
+  EXPECT_EQ(report.devices.front().identity.place, "0000:01:00.0");
+}
+
+TEST_F(CudaBackEnd, catchesEveryKindOfFault) {
+  const auto result = selfTest(devices_, 0, false);
+  EXPECT_TRUE(result.good()) << result.missed();
+  EXPECT_GE(result.rows.size(), 60u);
+}
+
+TEST_F(CudaBackEnd, goldensAreThoseOfEveryOtherBackEnd) {
+  auto options = tiny();
+  options.stages = {{StageKind::Gemm, Dtype::Fp8, Operands::Integer, {}}, {StageKind::Gemm, Dtype::Fp8, Operands::Random, {}}};
+  const auto first = burn(devices_, options), second = burn(devices_, options);
+  for (const int stage : {0, 1}) {
+    const auto& one = first.devices.front().stages[static_cast<std::size_t>(stage)];
+    const auto& two = second.devices.front().stages[static_cast<std::size_t>(stage)];
+    EXPECT_EQ(one.golden, two.golden);
+    EXPECT_EQ(one.reference, two.reference);
+  }
+}
+
+TEST_F(CudaBackEnd, aFormatWithoutAnAlgorithmIsAnError) {
+  fakeCuda().no_algorithm = true;
+  auto options = tiny();
+  options.stages = {{StageKind::Gemm, Dtype::Bf16, Operands::Integer, {}}};
+  const auto report = burn(devices_, options);
+  EXPECT_EQ(report.outcome(), Outcome::Error);
+  EXPECT_NE(report.devices.front().stages.front().findings.front().find("no algorithm for bf16"), std::string::npos);
+}
+
+TEST_F(CudaBackEnd, withoutMemoryItSaysSo) {
+  EXPECT_EQ(devices_.front()->prepareMemory(1ULL << 40).error().code(), ErrorCode::Unavailable);
+  EXPECT_EQ(devices_.front()->prepareMemory(8).error().code(), ErrorCode::InvalidInput);
+}
+
+TEST(CudaPeers, copiesGoToEveryOtherGpu) {
+  fakeCuda() = {};
+  fakeCuda().gpus = 3;
+  Devices devices;
+  ASSERT_TRUE(muster_burn_open_cuda(devices));
+  EXPECT_EQ(devices[1]->routes(), (std::vector<std::string>{"host to device", "device to host", "device to 0000:01:00.0", "device to 0000:03:00.0"}));
+  devices[1]->inject(Fault{FaultKind::CopyBit, 5, 5});
+  for (const auto& route : devices[1]->routes()) EXPECT_EQ(devices[1]->copy(route, 1 << 16, 1)->bad_blocks, 1u) << route;
+  devices[1]->inject(std::nullopt);
+  for (const auto& route : devices[1]->routes()) EXPECT_EQ(devices[1]->copy(route, 1 << 16, 1)->bad_blocks, 0u) << route;
+  EXPECT_FALSE(devices[1]->copy("to the moon", 1 << 16, 1));
+}
+
+TEST(CudaFormats, knownBitsOfEachFormat) {  // Source: IEEE 754, OCP FP8
+  using namespace cuda;
+  EXPECT_EQ(encode(Dtype::Bf16, 1.0), 0x3f80u);
+  EXPECT_EQ(encode(Dtype::Bf16, -31.0), 0xc1f8u);
+  EXPECT_EQ(encode(Dtype::Fp16, 1.0), 0x3c00u);
+  EXPECT_EQ(encode(Dtype::Fp16, -0.5), 0xb800u);
+  EXPECT_EQ(encode(Dtype::Fp8, 1.0), 0x38u);
+  EXPECT_EQ(encode(Dtype::Fp8, 3.0), 0x44u);
+  EXPECT_EQ(encode(Dtype::Fp8, -0.9375), 0xb7u);
+  EXPECT_EQ(encode(Dtype::Fp8, 0.0), 0u);
+  EXPECT_EQ(encode(Dtype::Int8, -127.0), 0x81u);
+}
+
+TEST(CudaBackEndFile, loadsAndSaysWhetherThereIsAGpu) {
+  const auto opened = openDevices("cuda", 0, test::binFolder());
+  if (opened) GTEST_SKIP() << "a GPU is here: ./run gpu-test";
+  EXPECT_EQ(opened.error().code(), ErrorCode::Internal) << opened.error().str();
+  EXPECT_NE(opened.error().str().find("cudaGetDeviceCount"), std::string::npos) << opened.error().str();
+}
+
+TEST(CudaBackEndFile, isMissedWithWords) {
+  const auto opened = openDevices("cuda", 0, "/nonexistent");
+  EXPECT_EQ(opened.error().code(), ErrorCode::NotFound);
+  EXPECT_NE(opened.error().str().find("CUDA toolkit"), std::string::npos) << opened.error().str();
+  EXPECT_EQ(openDevices("tpu", 0, "/").error().code(), ErrorCode::InvalidInput);
+}
+
+}  // namespace
+}  // namespace muster::burn

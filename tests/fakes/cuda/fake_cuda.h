@@ -1,0 +1,21 @@
+// A CUDA runtime and a cuBLASLt on the host, for the host logic of muster-burn's CUDA back end: memory is memory, streams run at once,
+// products are made by definition. It keeps count of what was taken, so that a test can see what was not given back.
+#pragma once
+
+#include <cstdint>
+
+namespace muster::test {
+
+inline constexpr int kFakeUnits = 4;     ///< SMs of each GPU
+
+struct FakeCuda {
+  int gpus = 1;
+  std::uint64_t free_bytes = 64u << 20;  ///< what cudaMalloc gives in all
+  std::uint64_t taken = 0;               ///< bytes in use
+  int handles = 0;                       ///< streams, events, layouts, … in use
+  int products = 0;                      ///< made so far
+  bool no_algorithm = false;
+};
+FakeCuda& fakeCuda();
+
+}  // namespace muster::test

@@ -1,0 +1,24 @@
+// One look at all GPUs by NVML, and a verdict over all of them.
+#pragma once
+
+#include "validate/checks/catalogue.h"
+#include "validate/checks/nvml.h"
+
+#include <functional>
+
+namespace muster::validate {
+
+struct GpuLook {
+  std::vector<GpuHealth> gpus;
+  std::string driver;
+  std::optional<int> cuda;   ///< 13000: 13.0
+};
+Result<GpuLook> lookAtGpus();
+nlohmann::json identityOf(const agent::Gpu& gpu);
+
+/// Asks `judge` about each GPU; the worst answer is the verdict, each bad one is named with its serial. No GPU at all is no data.
+Verdict everyGpu(const GpuLook& look, const std::function<Verdict(const GpuHealth&)>& judge, std::string_view good);
+/// The same after a look of its own.
+Verdict everyGpu(const std::function<Verdict(const GpuHealth&)>& judge, std::string_view good);
+
+}  // namespace muster::validate

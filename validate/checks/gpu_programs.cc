@@ -1,0 +1,156 @@
+// GPU checks that other programs do: muster-burn, dcgmi, nccl-tests. Their exit status alone proves nothing, and neither do their words.
+#include "validate/checks/expectations.h"
+#include "validate/checks/gpu_look.h"
+#include "validate/collective/collective.h"
+#include "validate/collective/dcgm.h"
+#include "validate/collective/nccl_tests.h"
+
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+namespace muster::validate {
+namespace {
+
+constexpr std::size_t kEvidenceBytes = 16u << 10;
+constexpr std::chrono::seconds kAfterLimit{10};   ///< muster-collective ends itself at its limit, with words
+
+/// Floors of the table for GPUs of one model: 0.95 of a power limit is no floor, only rates are.
+std::vector<std::string> floorsFor(const std::string& model) {
+  static constexpr std::pair<std::string_view, std::string_view> kKeys[] = {
+      {"gemm_bf16_min_gflops", "gemm_bf16_gflops"}, {"gemm_fp8_min_gflops", "gemm_fp8_gflops"},
+      {"hbm_min_gbytes_per_s", "memory_copy_gbytes_per_s"}, {"h2d_min_gbytes_per_s", "copy_host_to_device_gbytes_per_s"}};
+  std::vector<std::string> floors;
+  if (const auto* sku = Skus::builtIn().find(model))
+    for (const auto& [key, value] : kKeys)
+      if (const auto row = sku->expect.find(std::string(key)); row != sku->expect.end()) floors.push_back(fmt::format("{}={}", value, row->second.value));
+  return floors;
+}
+
+/// One device that is said to have failed, or to have passed without having been judged, fails.
+Verdict verdictOfBurn(const nlohmann::json& report, std::size_t gpus) {
+  if (!report.is_object() || report.value("format", "") != "muster-burn/1" || !report.contains("devices")) return noData("muster-burn printed no report");
+  Verdict verdict = pass("");
+  std::vector<std::string> wrong;
+  std::size_t at = 0;
+  for (const auto& device : report["devices"]) {
+    for (const auto& stage : device.value("stages", nlohmann::json::array())) {
+      if (stage.value("outcome", "") != "pass")
+        wrong.push_back(fmt::format("GPU {} (serial {}) {} {}: {}", device.value("place", "?"), device.value("serial", "?"), stage.value("name", "?"), stage.value("outcome", "no outcome"),
+                                    fmt::join(stage.value("findings", std::vector<std::string>{}), ", ")));
+      const auto values = stage.value("values", nlohmann::json::object());
+      for (const auto& [key, value] : values.items())
+        if (value.is_number()) verdict.values[fmt::format("gpu{}.{}", at, key)] = value.get<double>();
+    }
+    if (device.value("outcome", "") != "pass" && wrong.empty()) wrong.push_back(fmt::format("GPU {}: {}", device.value("place", "?"), device.value("outcome", "no outcome")));
+    ++at;
+  }
+  if (at != gpus) wrong.push_back(fmt::format("{} of {} GPUs were burnt", at, gpus));
+  if (report.value("outcome", "") != "pass" && wrong.empty()) wrong.push_back("the report as a whole has not passed");
+  verdict.text = wrong.empty() ? fmt::format("{} GPUs burnt, every result right, nothing below its floor", at) : fmt::format("{}", fmt::join(wrong, "; "));
+  if (!wrong.empty()) verdict.status = agent::CheckStatus::Fail;
+  return verdict;
+}
+
+Result<io::ProcessExit> runProgram(const Host& host, std::string program, std::vector<std::string> args, double limit_seconds) {
+  io::Command command;
+  command.program = std::move(program), command.args = std::move(args);
+  command.timeout = std::chrono::seconds(static_cast<long>(limit_seconds));
+  return host.run(command);
+}
+
+Verdict broken(const Error& error) { return {error.code() == ErrorCode::Timeout ? agent::CheckStatus::Timeout : agent::CheckStatus::Error, error.str(), {}, {}}; }
+
+}  // namespace
+
+Verdict checkGpuBurn(const nlohmann::json& params, const Host& host) {
+  const auto look = lookAtGpus();
+  if (!look) return noData(look.error().str());
+  if (look->gpus.empty()) return noData("NVML sees no GPU");
+  const double seconds = params.value("seconds", 20.0), limit = params.value("limit_seconds", 3600.0);
+  const auto beside = host.programs / "muster-burn";
+  std::error_code error;
+  std::vector<std::string> args{"--backend", "cuda", "--json", "-", "--seconds", fmt::format("{}", seconds), "--require", "watts,ecc,throttle"};
+  if (params.contains("stages")) args.insert(args.end(), {"--stage", params.at("stages").get<std::string>()});
+  if (params.contains("hold_seconds")) args.insert(args.end(), {"--hold-seconds", fmt::format("{}", params.at("hold_seconds").get<double>())});
+  const auto floors = floorsFor(look->gpus.front().identity.model);
+  if (!floors.empty() && !params.contains("stages")) args.insert(args.end(), {"--min", fmt::format("{}", fmt::join(floors, ","))});
+  const auto done = runProgram(host, std::filesystem::exists(beside, error) ? beside.string() : "muster-burn", args, limit);
+  if (!done) return broken(done.error());
+  auto report = nlohmann::json::parse(done->out, nullptr, false);
+  auto verdict = verdictOfBurn(report, look->gpus.size());
+  if (verdict.status == agent::CheckStatus::Pass && done->code != 0) verdict = failed(fmt::format("muster-burn ended with {}: {}", done->code, done->err.substr(0, 500)));
+  if (verdict.status == agent::CheckStatus::NoData) verdict.text += fmt::format(" and ended with {}: {}", done->code, done->err.substr(0, 500));
+  if (floors.empty()) verdict.text += fmt::format("; no table knows {}: its rates were measured, not judged", look->gpus.front().identity.model);
+  if (report.is_object() && report.contains("devices"))
+    for (auto& device : report["devices"]) device.erase("telemetry");
+  verdict.evidence = report.is_object() ? std::move(report) : nlohmann::json{{"output", done->out.substr(0, kEvidenceBytes)}};
+  return verdict;
+}
+
+Verdict checkGpuCollective(const nlohmann::json& params, const Host& host) {
+  const auto job = collective::parseJob(params.dump());
+  if (!job) return brokenTest(job.error().str());
+  const auto beside = host.programs / "muster-collective";
+  std::error_code error;
+  io::Command command;
+  command.program = std::filesystem::exists(beside, error) ? beside.string() : "muster-collective";
+  command.stdin_text = params.dump();
+  command.timeout = job->limit + kAfterLimit;
+  const auto done = host.run(command);
+  if (!done) return broken(done.error());
+  const auto report = collective::parseReport(done->out, *job);
+  if (!report) return noData(fmt::format("{} (exit {}): {}", report.error().str(), done->code, done->err.substr(0, 500)));
+  Verdict verdict = pass(fmt::format("{}: {} results of ranks {} to {}, data right", job->group, report->rows.size(), job->first_rank, job->first_rank + job->local_ranks - 1));
+  if (!report->passed) verdict = failed(fmt::format("{}: {}", job->group, fmt::join(report->findings, "; ")));
+  else if (done->code != 0) verdict = failed(fmt::format("{}: muster-collective ended with {}", job->group, done->code));
+  for (const auto& row : report->rows)
+    if (row.bytes == job->max_bytes) verdict.values[fmt::format("rank{}.{}_busbw_gbytes_per_s", row.rank, collective::toString(row.operation))] = row.busbw_gbytes_per_s;
+  verdict.evidence = collective::toJson(*report);
+  return verdict;
+}
+
+Verdict checkGpuDcgm(const nlohmann::json& params, const Host& host) {
+  const int level = params.value("level", 2);
+  const auto done = runProgram(host, "dcgmi", {"diag", "-r", std::to_string(level), "-j"}, params.value("limit_seconds", 1800.0));
+  if (!done) return broken(done.error());
+  const auto report = collective::parseDcgmDiag(done->out);
+  if (!report) return noData(fmt::format("{} (exit {}): {}", report.error().str(), done->code, done->err.substr(0, 300)));
+  std::vector<std::string> wrong;
+  for (const auto& finding : report->findings)
+    wrong.push_back(fmt::format("{} on {}{}: {} (error {}, {})", finding.test, finding.entity.empty() ? "the node" : finding.entity,
+                                finding.serial.empty() ? "" : " serial " + finding.serial, finding.text, finding.error_id, finding.action()));
+  if (done->code != 0) wrong.push_back(fmt::format("dcgmi ended with {}", done->code));
+  auto verdict = report->good() && wrong.empty() ? pass(fmt::format("DCGM {} level {}: {} results passed", report->version, level, report->passed)) : failed(fmt::format("{}", fmt::join(wrong, "; ")));
+  verdict.evidence = {{"output", done->out.substr(0, kEvidenceBytes)}};
+  return verdict;
+}
+
+Verdict checkGpuNcclTests(const nlohmann::json& params, const Host& host) {
+  const auto program = params.value("program", "all_reduce_perf");
+  const auto look = lookAtGpus();
+  const int gpus = params.value("gpus", look ? static_cast<int>(look->gpus.size()) : 0);
+  if (gpus < 1) return noData(look ? "NVML sees no GPU" : look.error().str());
+  std::optional<double> floor;
+  if (look && !look->gpus.empty())
+    if (const auto* sku = Skus::builtIn().find(look->gpus.front().identity.model))
+      if (const auto row = sku->expect.find("nccl_min_busbw_gbytes_per_s"); row != sku->expect.end() && gpus == 8) floor = row->second.value;
+  if (params.contains("min_busbw_gbytes_per_s")) floor = params.at("min_busbw_gbytes_per_s").get<double>();
+  const auto done = runProgram(host, program, {"-b", "8", "-e", "8G", "-f", "2", "-g", std::to_string(gpus), "-c", "1"}, params.value("limit_seconds", 600.0));
+  if (!done) return broken(done.error());
+  const auto test = collective::parseNcclTests(done->out);
+  if (!test) return noData(fmt::format("{}: {} (exit {})", program, test.error().str(), done->code));
+  long wrong_values = test->out_of_bounds;
+  for (const auto& row : test->rows) wrong_values += row.out_of_place.wrong + row.in_place.wrong;
+  const double busbw = test->bestBusbw();
+  Verdict verdict = pass(fmt::format("{:.1f} GB/s of bus bandwidth, data right{}", busbw, floor ? "" : "; nothing was expected of this model"));
+  if (done->code != 0) verdict = failed(fmt::format("{} ended with {}", program, done->code));
+  else if (wrong_values) verdict = failed(fmt::format("{} values are wrong", wrong_values));
+  else if (!test->checked) verdict = noData("the data was not checked");
+  else if (floor && !(busbw >= *floor)) verdict = failed(fmt::format("{:.1f} GB/s of bus bandwidth, expected {:.1f}", busbw, *floor));
+  verdict.values = {{"nccl_busbw_gbytes_per_s", busbw}};
+  verdict.evidence = {{"output", done->out.substr(0, kEvidenceBytes)}};
+  return verdict;
+}
+
+}  // namespace muster::validate

@@ -1,0 +1,250 @@
+#include "validate/collective/collective.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+namespace muster::collective {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kMaxRanks = 1 << 16, kMaxLocal = 64, kMaxIterations = 100'000, kLastPort = 65535;
+constexpr std::uint64_t kMaxBytes = 64ULL << 30;
+constexpr std::array kOperations{Operation::AllReduce, Operation::AllGather, Operation::ReduceScatter, Operation::AllToAll, Operation::SendRecv};
+
+std::vector<std::uint64_t> sizesOf(const Job& job) {
+  std::vector<std::uint64_t> sizes;
+  for (auto bytes = job.min_bytes; bytes <= job.max_bytes; bytes *= 4) sizes.push_back(bytes);
+  if (sizes.empty() || sizes.back() != job.max_bytes) sizes.push_back(job.max_bytes);
+  return sizes;
+}
+
+Result<void> judge(const Job& job) {
+  std::vector<std::string> wrong;
+  if (job.group.empty()) wrong.emplace_back("no group");
+  if (job.meeting.find(':') == std::string::npos) wrong.emplace_back("meeting is no address:port");
+  if (job.ranks < 2 || job.ranks > kMaxRanks) wrong.push_back(fmt::format("{} ranks", job.ranks));
+  if (job.local_ranks < 1 || job.local_ranks > kMaxLocal || job.first_rank < 0 || job.first_rank + job.local_ranks > job.ranks)
+    wrong.push_back(fmt::format("local ranks {} to {} of {}", job.first_rank, job.first_rank + job.local_ranks - 1, job.ranks));
+  if (job.operations.empty()) wrong.emplace_back("no operation");
+  if (job.min_bytes < 4 || job.min_bytes > job.max_bytes || job.max_bytes > kMaxBytes) wrong.push_back(fmt::format("{} to {} bytes", job.min_bytes, job.max_bytes));
+  if (job.iterations < 1 || job.iterations > kMaxIterations) wrong.push_back(fmt::format("{} iterations", job.iterations));
+  if (!(job.min_busbw_gbytes_per_s >= 0)) wrong.emplace_back("a floor that is no number");
+  if (job.limit.count() < 1) wrong.emplace_back("no time");
+  if (wrong.empty()) return {};
+  std::string words;
+  for (const auto& each : wrong) words += (words.empty() ? "" : "; ") + each;
+  return fail(ErrorCode::InvalidInput, "this job cannot be run: " + words);
+}
+
+struct Ranks {
+  const Job& job;
+  JobReport& report;
+  std::mutex mutex;
+
+  void add(Row row) {
+    std::lock_guard lock(mutex);
+    report.rows.push_back(std::move(row));
+  }
+  void fails(std::string why) {
+    std::lock_guard lock(mutex);
+    report.findings.push_back(std::move(why));
+  }
+};
+
+Result<void> runRank(Ranks& ranks, const Join& join, int local) {
+  const auto& job = ranks.job;
+  const int rank = job.first_rank + local;
+  auto joined = join(job, rank, local);
+  if (!joined) return fail(std::move(joined.error()).within(fmt::format("rank {} did not join {}", rank, job.group)));
+  auto& communicator = **joined;
+  for (const auto operation : job.operations)
+    for (const auto bytes : sizesOf(job)) {
+      const auto shape = shapeOf(operation, bytes, job.ranks);
+      const auto wrong = communicator.check(operation, shape, job.seed);
+      if (!wrong) return fail(Error(wrong.error()).within(fmt::format("rank {} {} of {} bytes", rank, toString(operation), bytes)));
+      const auto seconds = communicator.time(operation, shape, job.iterations);
+      if (!seconds) return fail(Error(seconds.error()).within(fmt::format("rank {} {} of {} bytes", rank, toString(operation), bytes)));
+      Row row{rank, communicator.device(), operation, bytes, *wrong, *seconds * 1e6, static_cast<double>(bytes) * 1e-9 / *seconds, 0};
+      row.busbw_gbytes_per_s = row.algbw_gbytes_per_s * busFactor(operation, job.ranks);
+      ranks.add(std::move(row));
+    }
+  return {};
+}
+
+/// What is wrong with rows that are said to be those of the job: the same judgement where they were made and where they are read.
+std::vector<std::string> judgeRows(const Job& job, const std::vector<Row>& rows) {
+  std::vector<std::string> wrong;
+  std::set<std::tuple<int, Operation, std::uint64_t>> seen;
+  for (const auto& row : rows) {
+    seen.insert({row.rank, row.operation, row.bytes});
+    const auto where = fmt::format("rank {} ({}) {} of {} bytes", row.rank, row.device, toString(row.operation), row.bytes);
+    if (row.wrong) wrong.push_back(fmt::format("{}: {} wrong values", where, row.wrong));
+    if (!std::isfinite(row.busbw_gbytes_per_s) || !(row.busbw_gbytes_per_s > 0)) wrong.push_back(where + ": a bandwidth that is none");
+    const bool judged = row.bytes == job.max_bytes && row.operation != Operation::SendRecv;
+    if (judged && !(row.busbw_gbytes_per_s >= job.min_busbw_gbytes_per_s))
+      wrong.push_back(fmt::format("{}: {:.1f} GB/s of bus bandwidth, expected {:.1f}", where, row.busbw_gbytes_per_s, job.min_busbw_gbytes_per_s));
+  }
+  for (int rank = job.first_rank; rank < job.first_rank + job.local_ranks; ++rank)
+    for (const auto operation : job.operations)
+      for (const auto bytes : sizesOf(job))
+        if (!seen.contains({rank, operation, bytes})) wrong.push_back(fmt::format("rank {} gave no result of {} of {} bytes", rank, toString(operation), bytes));
+  return wrong;
+}
+
+}  // namespace
+
+std::string_view toString(Operation operation) {
+  switch (operation) {
+    case Operation::AllReduce: return "all-reduce";
+    case Operation::AllGather: return "all-gather";
+    case Operation::ReduceScatter: return "reduce-scatter";
+    case Operation::AllToAll: return "all-to-all";
+    case Operation::SendRecv: return "send-recv";
+  }
+  return "?";
+}
+
+Result<Operation> parseOperation(std::string_view name) {
+  for (const auto operation : kOperations)
+    if (toString(operation) == name) return operation;
+  return fail(ErrorCode::InvalidInput, fmt::format("there is no operation '{}'; there are all-reduce, all-gather, reduce-scatter, all-to-all, send-recv", name));
+}
+
+double busFactor(Operation operation, int ranks) {
+  const double n = ranks;
+  switch (operation) {
+    case Operation::AllReduce: return 2 * (n - 1) / n;
+    case Operation::AllGather:
+    case Operation::ReduceScatter:
+    case Operation::AllToAll: return (n - 1) / n;
+    case Operation::SendRecv: return 1;
+  }
+  return 0;
+}
+
+/// As nccl-tests counts: the size is the larger of what a rank sends and receives in all.
+Shape shapeOf(Operation operation, std::uint64_t bytes, int ranks) {
+  const auto values = std::max<std::uint64_t>(bytes / sizeof(float), 1), n = static_cast<std::uint64_t>(ranks);
+  const auto each = std::max<std::uint64_t>(values / n, 1);
+  switch (operation) {
+    case Operation::AllReduce:
+    case Operation::SendRecv: return {values, values, values};
+    case Operation::AllGather: return {each, each, each * n};
+    case Operation::ReduceScatter: return {each, each * n, each};
+    case Operation::AllToAll: return {each, each * n, each * n};
+  }
+  return {};
+}
+
+json toJson(const Job& job) {
+  json operations = json::array();
+  for (const auto operation : job.operations) operations.push_back(toString(operation));
+  return {{"group", job.group}, {"meeting", job.meeting}, {"ranks", job.ranks}, {"first_rank", job.first_rank}, {"local_ranks", job.local_ranks},
+          {"operations", std::move(operations)}, {"min_bytes", job.min_bytes}, {"max_bytes", job.max_bytes}, {"iterations", job.iterations},
+          {"seed", job.seed}, {"hcas", job.hcas}, {"min_busbw_gbytes_per_s", job.min_busbw_gbytes_per_s}, {"limit_seconds", job.limit.count()}};
+}
+
+Result<Job> parseJob(std::string_view text) {
+  Job job;
+  try {
+    const auto from = json::parse(text);
+    job.group = from.at("group").get<std::string>(), job.meeting = from.at("meeting").get<std::string>();
+    job.ranks = from.at("ranks").get<int>(), job.first_rank = from.at("first_rank").get<int>(), job.local_ranks = from.at("local_ranks").get<int>();
+    for (const auto& name : from.at("operations")) {
+      TRY(operation, parseOperation(name.get<std::string>()));
+      job.operations.push_back(operation);
+    }
+    job.min_bytes = from.value("min_bytes", job.min_bytes), job.max_bytes = from.value("max_bytes", job.max_bytes);
+    job.iterations = from.value("iterations", job.iterations), job.seed = from.value("seed", job.seed), job.hcas = from.value("hcas", job.hcas);
+    job.min_busbw_gbytes_per_s = from.value("min_busbw_gbytes_per_s", 0.0);
+    job.limit = std::chrono::seconds(from.value("limit_seconds", job.limit.count()));
+  } catch (const json::exception& error) {
+    return fail(ErrorCode::InvalidInput, fmt::format("this is no job: {}", error.what()));
+  }
+  TRY_OK(judge(job));
+  return job;
+}
+
+Result<std::vector<NodeJob>> placeGroups(const std::vector<Group>& groups, const Job& common, int first_port) {
+  std::vector<NodeJob> jobs;
+  std::map<std::string, std::string> placed;
+  int port = first_port;
+  for (const auto& group : groups) {
+    if (port < 1 || port > kLastPort) return fail(ErrorCode::InvalidInput, fmt::format("no port is left for group {}", group.name));
+    Job job = common;
+    job.group = group.name, job.meeting = fmt::format("{}:{}", group.first_address, port++);
+    job.local_ranks = group.gpus_per_node, job.ranks = group.gpus_per_node * static_cast<int>(group.nodes.size());
+    for (std::size_t i = 0; i < group.nodes.size(); ++i) {
+      const auto [at, fresh] = placed.emplace(group.nodes[i], group.name);
+      if (!fresh) return fail(ErrorCode::InvalidInput, fmt::format("{} is in {} and in {}: groups that run at once must share no node", group.nodes[i], at->second, group.name));
+      job.first_rank = static_cast<int>(i) * group.gpus_per_node;
+      jobs.push_back({group.nodes[i], job});
+    }
+    TRY_OK(judge(job));
+  }
+  return jobs;
+}
+
+json toJson(const JobReport& report) {
+  json rows = json::array();
+  for (const auto& row : report.rows)
+    rows.push_back({{"rank", row.rank}, {"device", row.device}, {"operation", toString(row.operation)}, {"bytes", row.bytes}, {"wrong", row.wrong}, {"us", row.microseconds},
+                    {"algbw_gbytes_per_s", row.algbw_gbytes_per_s}, {"busbw_gbytes_per_s", row.busbw_gbytes_per_s}});
+  return {{"format", "muster-collective/1"}, {"group", report.group}, {"passed", report.passed}, {"findings", report.findings}, {"rows", std::move(rows)}};
+}
+
+Result<JobReport> parseReport(std::string_view text, const Job& job) {
+  JobReport report;
+  try {
+    const auto from = json::parse(text);
+    if (from.at("format") != "muster-collective/1" || from.at("group") != job.group) return fail(ErrorCode::Corrupt, "this is no report of the group " + job.group);
+    report.group = job.group;
+    report.findings = from.at("findings").get<std::vector<std::string>>();
+    for (const auto& each : from.at("rows")) {
+      TRY(operation, parseOperation(each.at("operation").get<std::string>()));
+      const auto rate = [&each](const char* key) { return each.at(key).is_number() ? each.at(key).get<double>() : std::nan(""); };   // JSON has no NaN: it travels as null
+      report.rows.push_back({each.at("rank").get<int>(), each.at("device").get<std::string>(), operation, each.at("bytes").get<std::uint64_t>(), each.at("wrong").get<std::uint64_t>(),
+                             rate("us"), rate("algbw_gbytes_per_s"), rate("busbw_gbytes_per_s")});
+    }
+    const bool claims = from.at("passed").get<bool>();
+    for (auto& wrong : judgeRows(job, report.rows))
+      if (claims) report.findings.push_back(std::move(wrong));
+    if (!claims && report.findings.empty()) report.findings.emplace_back("it has not passed, and does not say why");
+  } catch (const json::exception& error) {
+    return fail(ErrorCode::Corrupt, fmt::format("the report cannot be read: {}", error.what()));
+  }
+  report.passed = report.findings.empty();
+  return report;
+}
+
+JobReport runJob(const Job& job, const Join& join) {
+  JobReport report;
+  report.group = job.group;
+  if (auto good = judge(job); !good) {
+    report.findings.push_back(good.error().str());
+    return report;
+  }
+  Ranks ranks{job, report, {}};
+  {
+    std::vector<std::jthread> threads;
+    for (int local = 0; local < job.local_ranks; ++local)
+      threads.emplace_back([&ranks, &join, local] {
+        if (auto ran = runRank(ranks, join, local); !ran) ranks.fails(ran.error().str());
+      });
+  }
+  std::sort(report.rows.begin(), report.rows.end(), [](const Row& a, const Row& b) { return std::tie(a.rank, a.operation, a.bytes) < std::tie(b.rank, b.operation, b.bytes); });
+  if (report.findings.empty()) report.findings = judgeRows(job, report.rows);
+  report.passed = report.findings.empty();
+  return report;
+}
+
+}  // namespace muster::collective

@@ -1,0 +1,112 @@
+// Collectives over groups of nodes: who is which rank of what, what the data must be, what the numbers mean. No MPI and no ssh: the
+// controller names a meeting place for each group, agents start the ranks.
+#pragma once
+
+#include "base/result.h"
+#include "validate/burn/arith.h"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace muster::collective {
+
+enum class Operation { AllReduce, AllGather, ReduceScatter, AllToAll, SendRecv };
+std::string_view toString(Operation operation);             ///< "all-reduce"
+Result<Operation> parseOperation(std::string_view name);
+
+/// Bus bandwidth over algorithm bandwidth. Source: nccl-tests' PERFORMANCE.md
+double busFactor(Operation operation, int ranks);
+
+/// What element `i` of `rank`'s input is: small, whole, of rank and place. Sums of 2²⁰ ranks are exact in FP32.
+MUSTER_HD inline float inputValue(std::uint64_t seed, int rank, std::uint64_t i) { return static_cast<float>((burn::draw(seed, i) & 7) + static_cast<unsigned>(rank & 3)); }
+/// What element `i` of `rank`'s output must be after the operation; `count`: elements each rank contributes to each (see Shape).
+MUSTER_HD inline float outputValue(Operation operation, std::uint64_t seed, int rank, int ranks, std::uint64_t count, std::uint64_t i) {
+  const auto n = static_cast<std::uint64_t>(ranks);
+  const auto rest = n % 4, sum_of_ranks = n / 4 * 6 + rest * (rest - 1) / 2;   // Σ (rank & 3)
+  switch (operation) {
+    case Operation::AllReduce: return static_cast<float>(n * (burn::draw(seed, i) & 7) + sum_of_ranks);
+    case Operation::AllGather: return inputValue(seed, static_cast<int>(i / count), i % count);
+    case Operation::ReduceScatter: return static_cast<float>(n * (burn::draw(seed, static_cast<std::uint64_t>(rank) * count + i) & 7) + sum_of_ranks);
+    case Operation::AllToAll: return inputValue(seed, static_cast<int>(i / count), static_cast<std::uint64_t>(rank) * count + i % count);
+    case Operation::SendRecv: return inputValue(seed, (rank + ranks - 1) % ranks, i);
+  }
+  return -1;
+}
+/// Elements of input and output of one rank for a message of `bytes`, the size that nccl-tests prints.
+struct Shape {
+  std::uint64_t count = 0;      ///< what the library is told
+  std::uint64_t input = 0, output = 0;
+};
+Shape shapeOf(Operation operation, std::uint64_t bytes, int ranks);
+
+/// One node's part of one group.
+struct Job {
+  std::string group;
+  std::string meeting;          ///< "10.0.0.1:41001": where rank 0 listens; the same for all of the group
+  int ranks = 0, first_rank = 0, local_ranks = 0;
+  std::vector<Operation> operations;
+  std::uint64_t min_bytes = 1u << 20, max_bytes = 1u << 30;
+  int iterations = 20;
+  std::uint64_t seed = 1;
+  std::string hcas;             ///< NCCL_IB_HCA: "=mlx5_0" for one rail; empty: NCCL's choice
+  double min_busbw_gbytes_per_s = 0;   ///< of the largest message of every operation but send/recv
+  std::chrono::seconds limit{300};
+};
+nlohmann::json toJson(const Job& job);
+/// Errors: InvalidInput with what is wrong
+Result<Job> parseJob(std::string_view json);
+
+/// A group as the controller knows it: addresses of its nodes in rank order.
+struct Group {
+  std::string name;
+  std::vector<std::string> nodes;       ///< names
+  std::string first_address;
+  int gpus_per_node = 8;
+};
+struct NodeJob {
+  std::string node;
+  Job job;
+};
+/// Jobs of all nodes of all groups, which run at once. Pure.
+/// Errors: InvalidInput when a node is in two groups, a group has less than two ranks, or ports run out
+Result<std::vector<NodeJob>> placeGroups(const std::vector<Group>& groups, const Job& common, int first_port);
+
+/// One row of a result: a rank, an operation, a size.
+struct Row {
+  int rank = 0;
+  std::string device;           ///< PCI address of its GPU
+  Operation operation = Operation::AllReduce;
+  std::uint64_t bytes = 0, wrong = 0;
+  double microseconds = 0, algbw_gbytes_per_s = 0, busbw_gbytes_per_s = 0;
+};
+struct JobReport {
+  std::string group;
+  std::vector<Row> rows;
+  std::vector<std::string> findings;    ///< empty, and all rows there: passed
+  bool passed = false;
+};
+nlohmann::json toJson(const JobReport& report);
+/// Errors: Corrupt. A report that claims to have passed without a row for each rank, operation and size of the job has not.
+Result<JobReport> parseReport(std::string_view json, const Job& job);
+
+/// One rank of a group, joined. Used by one thread.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual std::string device() const = 0;
+  /// Fills the input, makes the output hold nothing, runs once, answers how many output values are wrong.
+  virtual Result<std::uint64_t> check(Operation operation, const Shape& shape, std::uint64_t seed) = 0;
+  /// Seconds of one, as the mean of so many.
+  virtual Result<double> time(Operation operation, const Shape& shape, int iterations) = 0;
+};
+/// Makes rank `rank` join: called on the thread that will use it, for all local ranks at once.
+using Join = std::function<Result<std::unique_ptr<Communicator>>(const Job& job, int rank, int local)>;
+
+/// Runs all local ranks of the job, each on its own thread. What goes wrong is in the report.
+JobReport runJob(const Job& job, const Join& join);
+
+}  // namespace muster::collective

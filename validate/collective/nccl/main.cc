@@ -1,0 +1,171 @@
+// muster-collective: one node's ranks of one group. Reads a job from standard input, writes a report to standard output.
+// Exit: 0 passed, 1 not passed, 2 no job. What hangs is ended at the job's limit, with a report that says so.
+#include "validate/burn/cuda/handles.h"
+#include "validate/collective/collective.h"
+#include "validate/collective/nccl/values.h"
+
+#include <nccl.h>
+#include <nlohmann/json.hpp>
+
+#include <condition_variable>
+#include <cstdlib>
+#include <iostream>
+#include <iterator>
+#include <mutex>
+#include <thread>
+#include <unistd.h>
+
+namespace muster::collective {
+namespace {
+
+using burn::cuda::allocate;
+using burn::cuda::as;
+using burn::cuda::DeviceMemory;
+using burn::cuda::ok;
+using burn::cuda::Span;
+using burn::cuda::Stream;
+
+enum Exit { kPassed = 0, kNotPassed = 1, kNoJob = 2 };
+
+Result<void> ok(ncclResult_t code, const char* call) {
+  if (code == ncclSuccess) return {};
+  return fail(ErrorCode::Unavailable, fmt::format("{}: {}; {}", call, ncclGetErrorString(code), ncclGetLastError(nullptr)));
+}
+
+struct EndCommunicator {
+  void operator()(ncclComm_t communicator) const { ncclCommAbort(communicator); }
+};
+
+class NcclRank final : public Communicator {
+ public:
+  static Result<std::unique_ptr<Communicator>> join(const Job& job, int rank, int local) {
+    auto made = std::unique_ptr<NcclRank>(new NcclRank(job, rank));
+    TRY_OK(ok(cudaSetDevice(local), "cudaSetDevice"));
+    char pci[32] = {};
+    TRY_OK(ok(cudaDeviceGetPCIBusId(pci, sizeof pci, local), "cudaDeviceGetPCIBusId"));
+    made->device_ = pci;
+    TRY(stream, burn::cuda::makeStream());
+    TRY(span, Span::make());
+    made->stream_ = std::move(stream), made->span_ = std::move(span);
+    ncclUniqueId id;   // with NCCL_COMM_ID set, all ranks make the same one, and rank 0 listens there
+    TRY_OK(ok(ncclGetUniqueId(&id), "ncclGetUniqueId"));
+    ncclComm_t communicator = nullptr;
+    TRY_OK(ok(ncclCommInitRank(&communicator, job.ranks, id, rank), "ncclCommInitRank"));
+    made->communicator_.reset(communicator);
+    TRY(input, allocate(job.max_bytes + kSpareBytes));
+    TRY(output, allocate(job.max_bytes + kSpareBytes));
+    TRY(wrong, allocate(sizeof(unsigned long long)));
+    made->input_ = std::move(input), made->output_ = std::move(output), made->wrong_ = std::move(wrong);
+    return made;
+  }
+
+  std::string device() const override { return device_; }
+
+  Result<std::uint64_t> check(Operation operation, const Shape& shape, std::uint64_t seed) override {
+    fillInput(stream_.get(), as<float>(input_), shape.input, seed, rank_);
+    TRY_OK(ok(cudaMemsetAsync(output_.get(), 0xff, shape.output * sizeof(float), stream_.get()), "cudaMemsetAsync"));   // NaN: what nobody writes is wrong
+    TRY_OK(ok(cudaMemsetAsync(wrong_.get(), 0, sizeof(unsigned long long), stream_.get()), "cudaMemsetAsync"));
+    TRY_OK(once(operation, shape));
+    countWrongOutput(stream_.get(), as<float>(output_), shape.output, {operation, seed, rank_, ranks_, shape.count}, as<unsigned long long>(wrong_));
+    TRY_OK(burn::cuda::launched("checking the data"));
+    unsigned long long wrong = 0;
+    TRY_OK(ok(cudaMemcpyAsync(&wrong, wrong_.get(), sizeof wrong, cudaMemcpyDeviceToHost, stream_.get()), "cudaMemcpyAsync"));
+    TRY_OK(ok(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize"));
+    return wrong;
+  }
+
+  Result<double> time(Operation operation, const Shape& shape, int iterations) override {
+    TRY_OK(span_->start(stream_.get()));
+    for (int i = 0; i < iterations; ++i) TRY_OK(once(operation, shape));
+    TRY(seconds, span_->stop(stream_.get()));
+    return seconds / iterations;
+  }
+
+ private:
+  static constexpr std::uint64_t kSpareBytes = 1u << 20;   ///< sizes are rounded up to a value a rank
+
+  NcclRank(const Job& job, int rank) : rank_(rank), ranks_(job.ranks) {}
+
+  Result<void> once(Operation operation, const Shape& shape) {
+    const auto *in = as<float>(input_);
+    auto* out = as<float>(output_);
+    const auto communicator = communicator_.get();
+    const auto stream = stream_.get();
+    switch (operation) {
+      case Operation::AllReduce: return ok(ncclAllReduce(in, out, shape.count, ncclFloat, ncclSum, communicator, stream), "ncclAllReduce");
+      case Operation::AllGather: return ok(ncclAllGather(in, out, shape.count, ncclFloat, communicator, stream), "ncclAllGather");
+      case Operation::ReduceScatter: return ok(ncclReduceScatter(in, out, shape.count, ncclFloat, ncclSum, communicator, stream), "ncclReduceScatter");
+      case Operation::SendRecv: return exchange(in, out, shape.count, (rank_ + 1) % ranks_, (rank_ + ranks_ - 1) % ranks_);
+      case Operation::AllToAll: break;
+    }
+    TRY_OK(ok(ncclGroupStart(), "ncclGroupStart"));
+    for (int peer = 0; peer < ranks_; ++peer) {
+      const auto at = static_cast<std::uint64_t>(peer) * shape.count;
+      TRY_OK(ok(ncclSend(in + at, shape.count, ncclFloat, peer, communicator, stream), "ncclSend"));
+      TRY_OK(ok(ncclRecv(out + at, shape.count, ncclFloat, peer, communicator, stream), "ncclRecv"));
+    }
+    return ok(ncclGroupEnd(), "ncclGroupEnd");
+  }
+
+  Result<void> exchange(const float* in, float* out, std::uint64_t count, int to, int from) {
+    TRY_OK(ok(ncclGroupStart(), "ncclGroupStart"));
+    TRY_OK(ok(ncclSend(in, count, ncclFloat, to, communicator_.get(), stream_.get()), "ncclSend"));
+    TRY_OK(ok(ncclRecv(out, count, ncclFloat, from, communicator_.get(), stream_.get()), "ncclRecv"));
+    return ok(ncclGroupEnd(), "ncclGroupEnd");
+  }
+
+  const int rank_, ranks_;
+  std::string device_;
+  Stream stream_;
+  std::optional<Span> span_;
+  DeviceMemory input_, output_, wrong_;
+  std::unique_ptr<std::remove_pointer_t<ncclComm_t>, EndCommunicator> communicator_;   ///< last: ended before its memory goes
+};
+
+/// NCCL cannot be asked to stop waiting for a peer that never comes: the process ends with its report instead.
+class Watchdog {
+ public:
+  explicit Watchdog(const Job& job)
+      : thread_([this, job](std::stop_token stop) {
+          std::unique_lock lock(mutex_);
+          if (wake_.wait_for(lock, stop, job.limit, [&stop] { return stop.stop_requested(); })) return;
+          JobReport late{job.group, {}, {fmt::format("not done within {} s: a rank is missing or stands still", job.limit.count())}, false};
+          std::cout << toJson(late).dump() << std::endl;
+          ::_exit(kNotPassed);
+        }) {}
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::jthread thread_;
+};
+
+int run() {
+  const std::string text{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+  const auto job = parseJob(text);
+  if (!job) {
+    std::cerr << "muster-collective: " << job.error().str() << "\n";
+    return kNoJob;
+  }
+  setenv("NCCL_COMM_ID", job->meeting.c_str(), 1);
+  if (!job->hcas.empty()) setenv("NCCL_IB_HCA", job->hcas.c_str(), 1);
+  JobReport report;
+  {
+    Watchdog watchdog(*job);
+    report = runJob(*job, NcclRank::join);
+  }
+  std::cout << toJson(report).dump() << std::endl;
+  return report.passed ? kPassed : kNotPassed;
+}
+
+}  // namespace
+}  // namespace muster::collective
+
+int main() {
+  try {
+    return muster::collective::run();
+  } catch (const std::exception& broken) {
+    std::cerr << "muster-collective: " << broken.what() << "\n";
+    return 1;
+  }
+}

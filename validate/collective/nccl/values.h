@@ -1,0 +1,20 @@
+// Inputs and their check, on the GPU.
+#pragma once
+
+#include "validate/collective/collective.h"
+
+#include <cuda_runtime_api.h>
+
+namespace muster::collective {
+
+void fillInput(cudaStream_t, float* to, std::uint64_t count, std::uint64_t seed, int rank);
+struct OutputRule {
+  Operation operation;
+  std::uint64_t seed;
+  int rank, ranks;
+  std::uint64_t count;
+};
+/// Adds to `wrong`; a NaN is wrong.
+void countWrongOutput(cudaStream_t, const float* from, std::uint64_t count, OutputRule rule, unsigned long long* wrong);
+
+}  // namespace muster::collective
