@@ -1,5 +1,6 @@
 #include "cli/controller.h"
 
+#include "base/log.h"
 #include "bmc/console/boot_log.h"
 #include "cli/consoles.h"
 #include "firmware/firmware.h"
@@ -120,6 +121,8 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   keys_.emplace(std::move(keys));
   TRY(store, lifecycle::openStore(options.storeUrl()));
   store_ = std::move(store);
+  TRY(measurements, lifecycle::openMeasurements(options.storeUrl()));
+  measurements_ = std::move(measurements);
   processes_ = io::makeProcessRunner();
   images_ = openImages(options, *keys_);
   gateway_ = agent::makeGatewayServer(cluster_, keys_->ca, *store_, clock_);
@@ -168,7 +171,10 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
   owned_.push_back(firmware::makeFirmwarePhase(cluster_, *bmcs_, clock_, workers_));
   owned_.push_back(fabric::makeFabricPhase(cluster_, *processes_, clock_, fabricOptions(options, lab)));
   owned_.push_back(validate::makeValidatePhase(cluster_, *gateway_, *certificates_, *store_, clock_,
-                                               [this](lifecycle::Subject subject) { return lookAtPool(std::move(subject)); }));
+                                               [this](lifecycle::Subject subject) { return lookAtPool(std::move(subject)); },
+                                               [this](lifecycle::MeasuredSet set) {
+                                                 if (const auto kept = measurements_->add({std::move(set)}); !kept) logWarning("validate", "{}", kept.error().str());
+                                               }));
   quarantine_.emplace(*certificates_, *store_);
   gate_.emplace(*quarantine_, *store_);
   auto recovery = keep::makeRecoverySteps(*bmcs_, clock_);

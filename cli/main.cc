@@ -19,6 +19,7 @@ struct Parsed {
   DiscoverFlags discover;
   EraseFlags erase;
   ConsoleFlags console;
+  ValidateFlags validate;
   std::filesystem::path file, folder;
   std::string node, reason;
   std::vector<std::filesystem::path> trust;
@@ -178,6 +179,23 @@ void addDiscover(CLI::App& app, Parsed& p) {
   });
 }
 
+void addValidate(CLI::App& app, Parsed& p) {
+  auto& flags = p.validate;
+  auto* group = app.add_subcommand("validate", "Measure nodes, name what is bad, and report")->require_subcommand(1);
+  auto* isolate = sub(*group, "isolate", "Which node, NIC, switch or pair is bad, by tests between nodes; exit 1 when something is", p,
+                      [&p] { return validateIsolate(p.options, p.validate); });
+  isolate->add_option("--nodes", flags.nodes, "Hostlist; without it, all nodes that may be disturbed");
+  isolate->add_option("--least-gbits", flags.least_gbits, "What a healthy pair reaches at least; without it, the floor of its device and link")->check(CLI::PositiveNumber);
+  isolate->add_option("--seed", flags.seed, "Plan the same rounds again");
+  auto* report = sub(*group, "report", "What all measurements say: outliers, racks, devices, drift; exit 1 when something differs", p, [&p] { return validateReport(p.options, p.validate); });
+  report->add_option("--html", flags.html, "Write a page for people: one file, nothing fetched");
+  report->add_option("--json-file", flags.json, "Write it for programs");
+  report->add_option("--junit", flags.junit, "Write it as test results, a case a node");
+  report->add_option("--false-alarms", flags.false_alarms, "How many false alarms it may be expected to hold")->check(CLI::Range(0.001, 1000.0))->capture_default_str();
+  auto* baseline = sub(*group, "baseline", "What is typical of each SKU, learnt from its history", p, [&p] { return validateBaseline(p.options, p.validate); });
+  for (auto* command : {report, baseline}) command->add_option("--days", flags.days, "How much of the history counts")->check(CLI::Range(1, 3650))->capture_default_str();
+}
+
 void addRest(CLI::App& app, Parsed& p) {
   auto* image = app.add_subcommand("image", "Images and the RAM OS")->require_subcommand(1);
   sub(*image, "build", "Build what is missing (all images and the RAM OS, or one image)", p, [&p] { return imageBuild(p.options, p.node); })
@@ -255,6 +273,7 @@ int main(int argc, char** argv) {
   addBmc(app, parsed);
   addDiscover(app, parsed);
   addLab(app, parsed);
+  addValidate(app, parsed);
   addRest(app, parsed);
   try {
     app.parse(argc, argv);

@@ -38,8 +38,9 @@ nlohmann::json toTask(const std::vector<CheckRequest>& requests) {
 class ValidatePhase final : public Phase {
  public:
   ValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, CertificateStore& certificates, Store& store, Clock& clock,
-                PoolLook look_at_pool)
-      : cluster_(cluster), agents_(agents), certificates_(certificates), store_(store), clock_(clock), pairs_(cluster, agents, std::move(look_at_pool)) {}
+                PoolLook look_at_pool, MeasurementSink record)
+      : cluster_(cluster), agents_(agents), certificates_(certificates), store_(store), clock_(clock), pairs_(cluster, agents, std::move(look_at_pool)),
+        record_(std::move(record)) {}
 
   std::string_view name() const override { return "validate"; }
 
@@ -51,7 +52,9 @@ class ValidatePhase final : public Phase {
     const auto basis = basisOf(cluster, *node, facts);
     std::vector<Goal> goals;
     std::vector<FacetRef> passed;
-    for (const auto& name : profile.gates) {
+    // A person's word stands for the gates until it expires.
+    const bool overridden = isOverridden(facts.find(subject, FacetName(std::string(kCertificate))), basis);
+    for (const auto& name : overridden ? std::vector<std::string>() : profile.gates) {
       const auto& gate = cluster.gates.at(name);
       const FacetRef facet{subject, FacetName(std::string(kGatePrefix) + name)};
       goals.push_back({facet, std::string(kPass) + basis, Disruption::Drain, gateExpected(gate), gateDeadline(gate) * 2 + kBootLimit, before(subject, profile),
@@ -97,8 +100,12 @@ class ValidatePhase final : public Phase {
   }
 
  private:
+  /// Too old, or from before the node's certificate was revoked. Revocations that cannot be read let nothing pass.
   bool isOver(const Fact& fact) const {
-    return fact.value.starts_with(kPass) && fact.observed_at + cluster_.certificates.lifetime <= clock_.now();
+    if (!fact.value.starts_with(kPass)) return false;
+    if (fact.observed_at + cluster_.certificates.lifetime <= clock_.now()) return true;
+    const auto revoked = certificates_.revokedAt(fact.subject.node());
+    return !revoked || (*revoked && fact.observed_at <= **revoked);
   }
 
   /// The same pass, its time kept, under the word that is true now.
@@ -107,9 +114,15 @@ class ValidatePhase final : public Phase {
     return fact;
   }
 
+  static bool isOverridden(const Fact* certificate, const std::string& basis) {
+    if (!certificate || certificate->value != "valid:" + basis) return false;
+    const auto evidence = nlohmann::json::parse(certificate->evidence, nullptr, false);
+    return evidence.is_object() && evidence.contains("override");
+  }
+
   static std::string whyAgain(const Fact* known) {
     if (known && known->value.starts_with(kExpired))
-      return fmt::format("its pass of {} is older than a certificate may be", toString(known->observed_at));
+      return fmt::format("its pass of {} is older than a certificate may be, or was revoked", toString(known->observed_at));
     return "no pass is known for this hardware, image, firmware and drivers";
   }
 
@@ -137,6 +150,7 @@ class ValidatePhase final : public Phase {
       const auto valid = certificates_.verify(**certificate);
       fact.value = (valid ? "valid:" : "void:") + (*certificate)->basis;
       nlohmann::json evidence{{"expires_at", toString((*certificate)->expires_at)}, {"void_because", valid ? "" : valid.error().str()}};
+      if ((*certificate)->isOverride()) evidence["override"] = {{"by", (*certificate)->override_by}, {"reason", (*certificate)->override_reason}};
       if (!valid && valid.error().text() == kDeclarationChanged) evidence["void_by"] = "declaration";  // read by `muster keep`
       fact.evidence = evidence.dump();
     }
@@ -237,6 +251,7 @@ class ValidatePhase final : public Phase {
     }
     local_.erase(context.intentId());
     pairs_.forget(context.intentId());
+    if (record_) record_({clock_.now(), node.name, action.facet.facet.str(), skuOf(cluster_, node, agents_), node.rack, numbersOf(results)});
     const auto basis = basisOf(cluster_, node, context.facts());
     gates_[action.facet] = {action.facet.subject, action.facet.facet, std::string(failures.empty() ? kPass : kFail) + basis, clock_.now(),
                             "agent " + node.name.str(), agent::toJson(results)};
@@ -252,13 +267,28 @@ class ValidatePhase final : public Phase {
   std::map<FacetRef, Fact> gates_;   ///< results of this process, until the engine has stored them
   std::map<std::string, std::vector<CheckResult>> local_;  ///< by intent
   PairTests pairs_;
+  MeasurementSink record_;
 };
 
 }  // namespace
 
+std::string skuOf(const inventory::Cluster& cluster, const inventory::Node& node, const agent::AgentGateway& agents) {
+  const auto& profile = cluster.profileOf(node);
+  const auto state = agents.state(node.name);
+  const auto model = state && !state->hardware.gpus.empty() ? state->hardware.gpus.front().model : profile.expect.gpu_model;
+  return model.empty() ? profile.name : fmt::format("{}, {}", profile.name, model);
+}
+
+std::map<std::string, double> numbersOf(const std::vector<CheckResult>& results) {
+  std::map<std::string, double> numbers;
+  for (const auto& result : results)
+    for (const auto& [name, value] : result.values) numbers[result.id + "/" + name] = value;
+  return numbers;
+}
+
 std::unique_ptr<Phase> makeValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, CertificateStore& certificates, Store& store,
-                                         Clock& clock, PoolLook look_at_pool) {
-  return std::make_unique<ValidatePhase>(cluster, agents, certificates, store, clock, std::move(look_at_pool));
+                                         Clock& clock, PoolLook look_at_pool, MeasurementSink record) {
+  return std::make_unique<ValidatePhase>(cluster, agents, certificates, store, clock, std::move(look_at_pool), std::move(record));
 }
 
 }  // namespace muster::validate

@@ -7,7 +7,7 @@ namespace muster::validate::isolate {
 namespace {
 
 constexpr std::size_t kEnoughLike = 8;    ///< tests of one kind in a round that can be compared among themselves
-constexpr std::size_t kFewest = 3;        ///< below this many in all there is nothing to compare with
+constexpr std::size_t kFewest = 3;        ///< pairs; with fewer in all there is nothing to compare with
 constexpr std::size_t kEnoughForNoise = 64;
 constexpr double kPlausibleNoise = 0.005; ///< σ that is assumed at least while there are few tests
 constexpr double kLeastNoise = 0.001;
@@ -52,7 +52,7 @@ void Evidence::add(const Round& round, const RoundResult& result, const std::vec
 
 /// A floor that was declared counts as well: who stays below it is slow, however its peers do.
 void Evidence::share(Sample& sample, double typical) const {
-  sample.share = typical > 0 ? sample.gbits / typical : 0;
+  sample.share = typical > 0 ? sample.gbits / typical : least_gbits_ ? std::min(1.0, sample.gbits / *least_gbits_) : 0;
   if (least_gbits_ && sample.gbits < *least_gbits_) sample.share = std::min(sample.share, sample.gbits / *least_gbits_);
 }
 
@@ -73,13 +73,22 @@ void Evidence::compareWithin(std::size_t begin) {
 
 /// A bad node of few takes part in half of their tests, so the upper quartile says what is typical.
 void Evidence::comparePooled() {
-  std::map<LikeKey, std::vector<double>> like;
-  std::vector<std::vector<double>> of_rail(static_cast<std::size_t>(layout_.rails));
+  struct Pool {
+    std::vector<double> rates;
+    std::set<Pair> pairs;  ///< two nodes alone are no measure of each other, however often they are tested
+    void put(const Sample& sample) {
+      rates.push_back(sample.gbits);
+      if (pairs.size() < kFewest) pairs.insert({std::min(sample.a, sample.b), std::max(sample.a, sample.b)});
+    }
+    bool isEnough() const { return pairs.size() >= kFewest; }
+  };
   if (std::none_of(samples_.begin(), samples_.end(), [](const auto& sample) { return sample.pooled; })) return;
+  std::map<LikeKey, Pool> like;
+  std::vector<Pool> of_rail(static_cast<std::size_t>(layout_.rails));
   for (const auto& sample : samples_) {
     if (sample.gbits <= 0) continue;
-    like[likeOf(sample.a, sample.b, sample.rail)].push_back(sample.gbits);
-    of_rail[static_cast<std::size_t>(sample.rail)].push_back(sample.gbits);
+    like[likeOf(sample.a, sample.b, sample.rail)].put(sample);
+    of_rail[static_cast<std::size_t>(sample.rail)].put(sample);
   }
   std::map<LikeKey, double> typical;
   for (auto& sample : samples_) {
@@ -87,8 +96,8 @@ void Evidence::comparePooled() {
     const auto key = likeOf(sample.a, sample.b, sample.rail);
     auto found = typical.find(key);
     if (found == typical.end()) {
-      auto& rates = like[key].size() >= kFewest ? like[key] : of_rail[static_cast<std::size_t>(sample.rail)];
-      found = typical.emplace(key, rates.size() >= kFewest ? quantile(rates, rates.size() >= kEnoughForNoise ? 0.5 : 0.75) : least_gbits_.value_or(0)).first;
+      auto& pool = like[key].isEnough() ? like[key] : of_rail[static_cast<std::size_t>(sample.rail)];
+      found = typical.emplace(key, pool.isEnough() ? quantile(pool.rates, pool.rates.size() >= kEnoughForNoise ? 0.5 : 0.75) : 0).first;
     }
     share(sample, found->second);
   }
