@@ -10,9 +10,9 @@
 namespace {
 
 using namespace muster;
-using Clock = std::chrono::steady_clock;
+using Steady = std::chrono::steady_clock;
 
-double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+double since(Steady::time_point begin) { return std::chrono::duration<double>(Steady::now() - begin).count(); }
 
 }  // namespace
 
@@ -33,18 +33,18 @@ int main() {
   {
     const auto store = lifecycle::openStore(url);
     auto kept = lifecycle::openMeasurements(url);
-    auto begin = Clock::now();
+    auto begin = Steady::now();
     if (!store || !kept || !(*kept)->add(sets)) return 1;
     figures.record({.name = "storing 50,000 runs of 40 numbers in one commit", .value = since(begin), .unit = "s"});
-    begin = Clock::now();
+    begin = Steady::now();
     const auto read = (*kept)->since(fleet.from);
     const double reading_s = since(begin);
     if (!read || read->size() != sets.size()) return 1;
-    begin = Clock::now();
+    begin = Steady::now();
     const auto statistics = validate::history::analyse(*read, {});
     const double analysing_s = since(begin);
     const validate::report::Subject subject{"bench", fleet.from + std::chrono::hours(24 * 40), std::nullopt};
-    begin = Clock::now();
+    begin = Steady::now();
     const auto html = toHtml(statistics, subject), json = toJson(statistics, subject), junit = toJunit(statistics, subject);
     const double writing_s = since(begin);
     figures.record({.name = fmt::format("report of 10,000 nodes × 200 measurements: read {:.2f} s, analysed {:.2f} s, HTML + JSON + JUnit {:.2f} s", reading_s, analysing_s, writing_s),

@@ -39,8 +39,12 @@ class FileCertificates final : public CertificateStore {
   Result<Certificate> issue(Certificate certificate) override {
     certificate.issued_at = clock_.now();
     certificate.proven_at = std::min(certificate.proven_at, certificate.issued_at);  // a clock that ran ahead gives no longer life
+    const auto asked = certificate.expires_at;
     certificate.expires_at = certificate.proven_at + cluster_.certificates.lifetime;
-    if (certificate.isOverride()) certificate.expires_at = std::min(certificate.expires_at, certificate.issued_at + kMaxOverride);
+    if (certificate.isOverride()) {
+      certificate.expires_at = std::min(certificate.expires_at, certificate.issued_at + kMaxOverride);
+      if (asked != WallTime{}) certificate.expires_at = std::min(certificate.expires_at, asked);
+    }
     if (certificate.expires_at <= certificate.issued_at)
       return fail(ErrorCode::Denied, fmt::format("what {} rests on was proven at {}, longer ago than a certificate lives", certificate.node.str(),
                                                  toString(certificate.proven_at)));

@@ -2,6 +2,7 @@
 #include "validate/basis.h"
 #include "validate/gates.h"
 #include "validate/pair_test.h"
+#include "validate/power_budget.h"
 #include "validate/validate.h"
 
 #include <algorithm>
@@ -38,9 +39,9 @@ nlohmann::json toTask(const std::vector<CheckRequest>& requests) {
 class ValidatePhase final : public Phase {
  public:
   ValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, CertificateStore& certificates, Store& store, Clock& clock,
-                PoolLook look_at_pool, MeasurementSink record)
+                PoolLook look_at_pool, GateSink record)
       : cluster_(cluster), agents_(agents), certificates_(certificates), store_(store), clock_(clock), pairs_(cluster, agents, std::move(look_at_pool)),
-        record_(std::move(record)) {}
+        record_(std::move(record)), power_(cluster) {}
 
   std::string_view name() const override { return "validate"; }
 
@@ -57,7 +58,7 @@ class ValidatePhase final : public Phase {
     for (const auto& name : overridden ? std::vector<std::string>() : profile.gates) {
       const auto& gate = cluster.gates.at(name);
       const FacetRef facet{subject, FacetName(std::string(kGatePrefix) + name)};
-      goals.push_back({facet, std::string(kPass) + basis, Disruption::Drain, gateExpected(gate), gateDeadline(gate) * 2 + kBootLimit, before(subject, profile),
+      goals.push_back({facet, std::string(kPass) + basis, Disruption::Drain, gateExpected(gate), gateDeadline(gate) * (1 + power_.turns(node->rack)) + kBootLimit, before(subject, profile),
                        fmt::format("profile {} asks for gate {}; {}", profile.name, name, whyAgain(facts.find(subject, facet.facet)))});
       passed.push_back(facet);
     }
@@ -185,6 +186,9 @@ class ValidatePhase final : public Phase {
     std::vector<CheckResult> results;
     std::vector<std::string> expected;
     for (const auto& check : checks) expected.push_back(check.id);
+    if (!checks.empty() && !local_.contains(context.intentId())) {
+      if (const auto why = waitForPower(node, context)) co_return Outcome(Again{kLookAgain, *why});
+    }
     if (!checks.empty()) {
       auto op = localResults(node, gate, checks, context);
       CO_TRY(local, co_await std::move(op));
@@ -200,13 +204,24 @@ class ValidatePhase final : public Phase {
     co_return conclude(node, gate, action, std::move(results), expected, context);
   }
 
+  /// Load begins when its rack has the power. What the agent knows already runs (or ran) before a restart of ours, and counts.
+  std::optional<std::string> waitForPower(const inventory::Node& node, ActContext& context) {
+    if (const auto known = agents_.report(node.name, context.intentId())) {
+      if (!agent::isFinished(known->phase)) power_.takeRunning(node);
+      return std::nullopt;
+    }
+    return power_.take(node, clock_.steady());
+  }
+
   /// The node-local checks run once an intent, however often act is called while it waits for a partner.
   Async<std::vector<CheckResult>> localResults(const inventory::Node& node, inventory::Gate gate, std::vector<CheckRequest> checks, ActContext& context) {
     if (const auto known = local_.find(context.intentId()); known != local_.end()) co_return known->second;
     auto op = runLocal(node, gate, checks, context);
-    CO_TRY(results, co_await std::move(op));
-    local_[context.intentId()] = results;
-    co_return std::move(results);
+    auto results = co_await std::move(op);
+    power_.giveBack(node.name);  // the load is over, whatever it said
+    if (!results) co_return fail(std::move(results).error());
+    local_[context.intentId()] = *results;
+    co_return std::move(*results);
   }
 
   Async<std::vector<CheckResult>> runLocal(const inventory::Node& node, inventory::Gate gate, std::vector<CheckRequest> checks, ActContext& context) {
@@ -251,7 +266,8 @@ class ValidatePhase final : public Phase {
     }
     local_.erase(context.intentId());
     pairs_.forget(context.intentId());
-    if (record_) record_({clock_.now(), node.name, action.facet.facet.str(), skuOf(cluster_, node, agents_), node.rack, numbersOf(results)});
+    if (record_)
+      record_({{clock_.now(), node.name, action.facet.facet.str(), skuOf(cluster_, node, agents_), node.rack, numbersOf(results)}, agent::toJson(results), failures});
     const auto basis = basisOf(cluster_, node, context.facts());
     gates_[action.facet] = {action.facet.subject, action.facet.facet, std::string(failures.empty() ? kPass : kFail) + basis, clock_.now(),
                             "agent " + node.name.str(), agent::toJson(results)};
@@ -267,7 +283,8 @@ class ValidatePhase final : public Phase {
   std::map<FacetRef, Fact> gates_;   ///< results of this process, until the engine has stored them
   std::map<std::string, std::vector<CheckResult>> local_;  ///< by intent
   PairTests pairs_;
-  MeasurementSink record_;
+  GateSink record_;
+  PowerBudget power_;
 };
 
 }  // namespace
@@ -287,7 +304,7 @@ std::map<std::string, double> numbersOf(const std::vector<CheckResult>& results)
 }
 
 std::unique_ptr<Phase> makeValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, CertificateStore& certificates, Store& store,
-                                         Clock& clock, PoolLook look_at_pool, MeasurementSink record) {
+                                         Clock& clock, PoolLook look_at_pool, GateSink record) {
   return std::make_unique<ValidatePhase>(cluster, agents, certificates, store, clock, std::move(look_at_pool), std::move(record));
 }
 

@@ -63,8 +63,14 @@ std::unique_ptr<CertificateStore> makeCertificateStore(const inventory::Cluster&
 /// A node's place in its pool as it is now (the fact `pool`, with evidence {"jobs": bool}). cli wires it to the pool's own look.
 using PoolLook = std::function<Async<std::vector<lifecycle::Fact>>(lifecycle::Subject)>;
 
-/// Where the numbers of every gate go, passed or not; cli wires it to the store's measurements.
-using MeasurementSink = std::function<void(lifecycle::MeasuredSet)>;
+/// What came of one gate on one node, passed or not.
+struct GateRecord {
+  lifecycle::MeasuredSet measured;
+  std::string results;  ///< every check's answer as the agent gave it, JSON
+  std::vector<std::string> failures;
+};
+/// Keeps them; cli wires it to the store's measurements and to files.
+using GateSink = std::function<void(GateRecord)>;
 
 /// What a node's measurements are compared with: its profile, and the model of its GPUs where it has some.
 std::string skuOf(const inventory::Cluster& cluster, const inventory::Node& node, const agent::AgentGateway& agents);
@@ -73,6 +79,6 @@ std::map<std::string, double> numbersOf(const std::vector<agent::CheckResult>& r
 
 std::unique_ptr<lifecycle::Phase> makeValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents,
                                                     CertificateStore& certificates, lifecycle::Store& store, Clock& clock,
-                                                    PoolLook look_at_pool, MeasurementSink record = {});
+                                                    PoolLook look_at_pool, GateSink record = {});
 
 }  // namespace muster::validate

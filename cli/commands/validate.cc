@@ -29,10 +29,11 @@ Async<std::vector<NodeName>> undisturbed(Session& session, std::vector<NodeName>
   std::vector<NodeName> out;
   for (const auto& name : named) {
     std::string why;
-    const auto left = std::chrono::duration_cast<std::chrono::seconds>(until - controller.clock().steady());
-    auto waiting = controller.agents().waitFor(name, agent::Mode::Disk, "", std::max(left, std::chrono::seconds(1)));
-    const auto agent = co_await std::move(waiting);
-    if (!agent) why = "its installed system does not call";
+    if (const auto left = std::chrono::duration_cast<std::chrono::seconds>(until - controller.clock().steady()); left.count() > 0) {
+      auto waiting = controller.agents().waitFor(name, agent::Mode::Disk, "", left);
+      (void)co_await std::move(waiting);
+    }
+    if (const auto agent = controller.agents().state(name); !agent || agent->mode != agent::Mode::Disk) why = "its installed system does not call";
     for (const auto& claim : claims)
       if (!claim.ours && claim.subject == lifecycle::Subject(name)) why = claim.holder + " works on it";
     if (why.empty() && !session.cluster().profileOf(*session.cluster().findNode(name)).pool.empty()) {

@@ -158,7 +158,8 @@ TEST(FleetReport, theMatrixShowsTheLeastOfEachPair) {
 
 TEST(Measurements, areKeptInTheStoresDatabase) {
   test::TempFolder folder;
-  const auto file = folder / "muster.db", url = "sqlite:" + file.string();
+  const auto file = folder / "muster.db";
+  const auto url = "sqlite:" + file.string();
   EXPECT_FALSE(lifecycle::openMeasurements(url));  // no store yet
   std::filesystem::remove(file);
   const auto store = lifecycle::openStore(url);

@@ -37,8 +37,8 @@ struct Like {
     }
     if (!above.empty()) sigma = kAboveMedian * quantile(above, 0.5);
   }
-  /// What normal noise reaches about once in ten such rounds.
-  double farthest() const { return std::sqrt(2 * std::log(10.0 * static_cast<double>(std::max<std::size_t>(count, 2)))); }
+  /// What normal noise reaches in less than one of a thousand such rounds.
+  double farthest() const { return std::sqrt(2 * std::log(1'000.0 * static_cast<double>(std::max<std::size_t>(count, 2)))); }
 };
 
 }  // namespace
