@@ -49,7 +49,7 @@ int main() {
     const double writing_s = since(begin);
     figures.record({.name = fmt::format("report of 10,000 nodes × 200 measurements: read {:.2f} s, analysed {:.2f} s, HTML + JSON + JUnit {:.2f} s", reading_s, analysing_s, writing_s),
                     .value = reading_s + analysing_s + writing_s, .unit = "s", .bar = 5});
-    figures.record({.name = fmt::format("size of the HTML; {} alarms, of which 37 things were put in", statistics.alarms.size()), .value = static_cast<double>(html.size()) / 1e6, .unit = "MB"});
+    figures.record({.name = fmt::format("size of the HTML; {} alarms, 38 things were put in", statistics.alarms.size()), .value = static_cast<double>(html.size()) / 1e6, .unit = "MB"});
     if (const char* keep = std::getenv("MUSTER_BENCH_KEEP")) (void)io::writeFileAtomic(std::filesystem::path(keep) / "report.html", html);
     code = figures.exitCode();
   }

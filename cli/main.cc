@@ -228,8 +228,8 @@ void addRest(CLI::App& app, Parsed& p) {
   auto* cert = app.add_subcommand("cert", "Certificates")->require_subcommand(1);
   sub(*cert, "show", "Show a node's certificate", p, [&p] { return certShow(p.options, p.node); })->add_option("node", p.node)->required();
   auto* verify = sub(*cert, "verify", "Verify one node's certificate, or all; or a file, far from its controller, by the public key", p,
-                     [&p] { return p.cert.file.empty() ? certVerify(p.options, p.node) : certVerifyOffline(p.cert); });
-  verify->add_option("node", p.node);
+                     [&p] { return p.cert.file.empty() ? certVerify(p.options, p.cert.node) : certVerifyOffline(p.cert); });
+  verify->add_option("node", p.cert.node);
   auto* file = verify->add_option("--file", p.cert.file, "A certificate; neither store nor inventory is needed");
   auto* key = verify->add_option("--key", p.cert.key, "The site's public key (PEM, `muster image key`)")->needs(file);
   file->needs(key);

@@ -71,19 +71,20 @@ class SqlMeasurements final : public Measurements {
   Result<std::vector<MeasuredSet>> since(WallTime time) override {
     return guarded("reading measurements", [&]() -> Result<std::vector<MeasuredSet>> {
       std::vector<MeasuredSet> out;
-      std::vector<long long> at(kRowsAtOnce);
-      std::vector<std::string> node(kRowsAtOnce), origin(kRowsAtOnce), sku(kRowsAtOnce), rack(kRowsAtOnce), numbers(kRowsAtOnce);
+      std::vector<std::string> at(kRowsAtOnce), node(kRowsAtOnce), origin(kRowsAtOnce), sku(kRowsAtOnce), rack(kRowsAtOnce), numbers(kRowsAtOnce);
+      // The time as text: many integers at once come back with 32 bits from SOCI's SQLite.
       const auto from = static_cast<long long>(toMillis(time));
-      soci::statement rows = (sql_.prepare << "SELECT at_ms, node, origin, sku, rack, numbers FROM measured WHERE at_ms >= :since ORDER BY at_ms, sequence", soci::use(from),
+      soci::statement rows = (sql_.prepare << "SELECT CAST(at_ms AS TEXT), node, origin, sku, rack, numbers FROM measured WHERE at_ms >= :since ORDER BY at_ms, sequence", soci::use(from),
                               soci::into(at), soci::into(node), soci::into(origin), soci::into(sku), soci::into(rack), soci::into(numbers));
       rows.execute();
       while (rows.fetch()) {
         for (std::size_t i = 0; i < at.size(); ++i) {
           TRY(values, unpacked(numbers[i]));
-          out.push_back({fromMillis(at[i]), NodeName(node[i]), origin[i], sku[i], rack[i], std::move(values)});
+          long long at_ms = 0;
+          std::from_chars(at[i].data(), at[i].data() + at[i].size(), at_ms);
+          out.push_back({fromMillis(at_ms), NodeName(node[i]), origin[i], sku[i], rack[i], std::move(values)});
         }
-        for (auto* column : {&node, &origin, &sku, &rack, &numbers}) column->resize(kRowsAtOnce);
-        at.resize(kRowsAtOnce);
+        for (auto* column : {&at, &node, &origin, &sku, &rack, &numbers}) column->resize(kRowsAtOnce);
       }
       return out;
     });

@@ -17,7 +17,6 @@ constexpr double kLeastSigma = 0.0005;        ///< of the typical value: a scale
 constexpr std::size_t kLeastRack = 3;         ///< nodes of a rack that speak for it
 constexpr std::size_t kLeastRuns = 4;         ///< of a series, before its drift is looked at
 constexpr std::size_t kTrendPoints = 40;
-constexpr std::size_t kGoodSideMay = 1;       ///< that lie beyond the limit on the good side before it is moved out
 // How the budget is shared; the rest is drift's.
 constexpr double kForNodes = 0.5, kForRacks = 0.125, kForDevices = 0.125, kForDrift = 0.25;
 
@@ -58,15 +57,52 @@ std::string_view deviceOf(std::string_view name) {
 
 double towardsBad(Better better, double sigmas) { return better == Better::Higher ? -sigmas : better == Better::Lower ? sigmas : std::abs(sigmas); }
 
-/// The limit of a group: what the budget asks for, moved out until the good side does not reach it.
-double limitOf(Better better, double from_budget, const std::vector<double>& sigmas) {
-  if (better == Better::Unknown) return from_budget;
+/// Noise has heavier tails than a normal distribution. How far they reach is seen on the good sides, where nothing is wrong, of all metrics
+/// together: one metric has too few values to tell. Its furthest value would do, but for a single one that was mismeasured; so the tail's own
+/// shape (Hill's estimator) has a say too.
+class Tail {
+ public:
+  /// Distances towards the good side of one group, in σ. A group of which many are far out is two populations, and no noise.
+  void add(const std::vector<double>& good) {
+    if (isMixed(good)) return;
+    for (const double each : good)
+      if (each > kNear) far_.push_back(each);
+    count_ += good.size();
+  }
+  static bool isMixed(const std::vector<double>& good) {
+    const auto far = std::count_if(good.begin(), good.end(), [](double each) { return each > kFar; });
+    return static_cast<double>(far) > kMixedShare * static_cast<double>(good.size()) && far > 2;
+  }
+  /// Where one side of `comparisons` values is expected to hold `alarms` by noise alone; at least what a normal distribution says.
+  double limit(double alarms, std::size_t comparisons) {
+    const double normal = sigmasFor(alarms / static_cast<double>(std::max<std::size_t>(comparisons, 1)));
+    std::sort(far_.rbegin(), far_.rend());
+    const std::size_t k = std::min(far_.size(), std::max<std::size_t>(kFewestOfTail, count_ / 200));
+    if (k < kFewestOfTail) return normal;
+    double shape = 0;
+    for (std::size_t i = 0; i + 1 < k; ++i) shape += std::log(far_[i] / far_[k - 1]) / static_cast<double>(k - 1);
+    const double expected = static_cast<double>(k) / static_cast<double>(count_) * static_cast<double>(comparisons) / 2;  // beyond the k-th, on one side
+    return std::max(normal, std::min(far_.front(), far_[k - 1] * std::pow(std::max(expected / alarms, 1.0), shape)));
+  }
+
+ private:
+  static constexpr double kNear = 1, kFar = 5, kMixedShare = 0.02;
+  static constexpr std::size_t kFewestOfTail = 20;
+  std::vector<double> far_;
+  std::size_t count_ = 0;
+};
+
+std::vector<double> goodSide(Better better, const std::vector<double>& sigmas) {
   std::vector<double> good;
-  for (const double each : sigmas)
-    if (const double distance = -towardsBad(better, each); distance > from_budget) good.push_back(distance);
-  if (good.size() <= kGoodSideMay) return from_budget;
-  std::sort(good.rbegin(), good.rend());
-  return good[kGoodSideMay];
+  if (better == Better::Unknown) return good;
+  for (const double each : sigmas) good.push_back(-towardsBad(better, each));
+  return good;
+}
+
+/// A group of two populations has its own limit: further out than its good side is.
+double limitOf(double common, std::vector<double> good) {
+  if (!Tail::isMixed(good)) return common;
+  return std::max(common, *std::max_element(good.begin(), good.end()));
 }
 
 struct Value {
@@ -135,9 +171,55 @@ std::optional<double> changeOf(const Series& series, double median) {
   return (after / static_cast<double>(recent) - before / static_cast<double>(earlier)) / std::abs(median);
 }
 
+std::vector<double> newestOf(const Gathered& gathered) {
+  std::vector<double> out;
+  out.reserve(gathered.series.size());
+  for (const auto& series : gathered.series) out.push_back(series.values.back().number);
+  return out;
+}
+double medianOfNewest(const Gathered& gathered) {
+  auto values = newestOf(gathered);
+  return medianOf(values);
+}
+
+struct Changes {
+  std::vector<double> values;
+  std::vector<const Series*> of;
+};
+Changes changesOf(const Gathered& gathered, double median) {
+  Changes out;
+  for (const auto& series : gathered.series)
+    if (const auto change = changeOf(series, median)) out.values.push_back(*change), out.of.push_back(&series);
+  return out;
+}
+
+/// Values as distances from their median, in robust σ; never finer than a σ of kLeastSigma of what they are relative to.
+struct Scaled {
+  double median = 0, sigma = 0;
+  std::vector<double> sigmas;
+};
+Scaled scaled(const std::vector<double>& values, std::optional<double> relative_to = std::nullopt) {
+  const auto scale = scaleOf(values);
+  Scaled out{scale.median, std::max(scale.sigma, kLeastSigma * std::abs(relative_to.value_or(scale.median))), {}};
+  out.sigmas.reserve(values.size());
+  for (const double value : values) out.sigmas.push_back(out.sigma > 0 ? (value - out.median) / out.sigma : 0);
+  return out;
+}
+
 class Analysis {
  public:
-  Analysis(Statistics& out, const Groups& groups) : out_(out), groups_(groups) { countComparisons(); }
+  Analysis(Statistics& out, const Groups& groups) : out_(out), groups_(groups) {
+    countComparisons();
+    Tail values, drifts;
+    for (const auto& [key, gathered] : groups_) {
+      const auto better = betterOf(key.second);
+      if (gathered.series.size() < out_.policy.least_group) continue;
+      values.add(goodSide(better, scaled(newestOf(gathered)).sigmas));
+      if (const auto changes = changesOf(gathered, medianOfNewest(gathered)).values; changes.size() >= out_.policy.least_group) drifts.add(goodSide(better, scaled(changes, 1).sigmas));
+    }
+    node_limit_ = values.limit(out_.policy.false_alarms * kForNodes, values_);
+    drift_limit_ = drifts.limit(out_.policy.false_alarms * kForDrift, drifts_);
+  }
 
   void run() {
     for (const auto& [key, gathered] : groups_) judge(key.first, key.second, gathered);
@@ -165,19 +247,15 @@ class Analysis {
 
   void judge(const std::string& sku, const std::string& metric, const Gathered& gathered) {
     Group group{.sku = sku, .metric = metric, .better = betterOf(metric)};
-    std::vector<double> values;
-    for (const auto& series : gathered.series) {
-      group.latest.emplace_back(series.subject, series.values.back().number);
-      values.push_back(series.values.back().number);
-    }
+    const auto values = newestOf(gathered);
+    for (const auto& series : gathered.series) group.latest.emplace_back(series.subject, series.values.back().number);
     std::sort(group.latest.begin(), group.latest.end(), [](const auto& x, const auto& y) { return x.second < y.second; });
     group.trend = trendOf(gathered, out_.from, out_.to);
-    const auto scale = scaleOf(values);
-    group.median = scale.median;
-    group.sigma = std::max(scale.sigma, kLeastSigma * std::abs(scale.median));
+    const auto all = scaled(values);
+    group.median = all.median, group.sigma = all.sigma;
     group.judged = values.size() >= out_.policy.least_group && group.sigma > 0;
     if (group.judged) {
-      judgeNodes(group, gathered);
+      judgeNodes(group, gathered, all.sigmas);
       judgePlaces(group, gathered, AlarmKind::Rack);
       judgePlaces(group, gathered, AlarmKind::Device);
       judgeDrift(group, gathered);
@@ -187,10 +265,8 @@ class Analysis {
     out_.groups.push_back(std::move(group));
   }
 
-  void judgeNodes(Group& group, const Gathered& gathered) {
-    std::vector<double> sigmas;
-    for (const auto& series : gathered.series) sigmas.push_back((series.values.back().number - group.median) / group.sigma);
-    group.limit = limitOf(group.better, limitFor(kForNodes, values_), sigmas);
+  void judgeNodes(Group& group, const Gathered& gathered, const std::vector<double>& sigmas) {
+    group.limit = limitOf(node_limit_, goodSide(group.better, sigmas));
     for (std::size_t i = 0; i < sigmas.size(); ++i) {
       const auto& series = gathered.series[i];
       const double bad = towardsBad(group.better, sigmas[i]);
@@ -221,20 +297,14 @@ class Analysis {
 
   /// A series drifts when it changes otherwise than its like: what moves all of them is the fleet's drift.
   void judgeDrift(const Group& group, const Gathered& gathered) {
-    std::vector<double> changes;
-    std::vector<const Series*> of;
-    for (const auto& series : gathered.series)
-      if (const auto change = changeOf(series, group.median)) changes.push_back(*change), of.push_back(&series);
-    if (changes.size() < out_.policy.least_group) return;
-    const auto scale = scaleOf(changes);
-    const double sigma = std::max(scale.sigma, kLeastSigma);
-    std::vector<double> sigmas;
-    for (const double change : changes) sigmas.push_back((change - scale.median) / sigma);
-    const double limit = limitOf(group.better, limitFor(kForDrift, drifts_), sigmas);
-    for (std::size_t i = 0; i < changes.size(); ++i)
-      raise({AlarmKind::Drift, group.sku, group.metric, of[i]->subject, group.median * (1 + changes[i] - scale.median), group.median, towardsBad(group.better, sigmas[i]), limit});
-    const double width = kMedianWidth * sigma / std::sqrt(static_cast<double>(changes.size()));
-    raise({AlarmKind::FleetDrift, group.sku, group.metric, group.sku, group.median * (1 + scale.median), group.median, towardsBad(group.better, scale.median / width), limit});
+    const auto changes = changesOf(gathered, group.median);
+    if (changes.values.size() < out_.policy.least_group) return;
+    const auto all = scaled(changes.values, 1);
+    const double limit = limitOf(drift_limit_, goodSide(group.better, all.sigmas));
+    for (std::size_t i = 0; i < changes.values.size(); ++i)
+      raise({AlarmKind::Drift, group.sku, group.metric, changes.of[i]->subject, group.median * (1 + changes.values[i] - all.median), group.median, towardsBad(group.better, all.sigmas[i]), limit});
+    const double width = kMedianWidth * all.sigma / std::sqrt(static_cast<double>(changes.values.size()));
+    raise({AlarmKind::FleetDrift, group.sku, group.metric, group.sku, group.median * (1 + all.median), group.median, towardsBad(group.better, all.median / width), limit});
   }
 
   bool raise(Alarm alarm) {
@@ -245,14 +315,15 @@ class Analysis {
 
   void note(const Series& series, const Group& group, double bad) {
     auto& node = nodes_[series.node];
-    if (node.node.empty()) node = {series.node, series.rack, group.sku, 0, "", false};
+    if (node.node.empty()) node = {.node = series.node, .rack = series.rack, .sku = group.sku};
     node.rack = series.rack;
-    if (bad > node.worst) node.worst = bad, node.metric = group.metric;
+    if (const double share = group.limit > 0 ? bad / group.limit : 0; share > node.share) node.worst = bad, node.share = share, node.metric = group.metric;
   }
 
   Statistics& out_;
   const Groups& groups_;
   std::size_t values_ = 0, racks_ = 0, devices_ = 0, drifts_ = 0;
+  double node_limit_ = 0, drift_limit_ = 0;
   std::unordered_map<std::string, Statistics::NodeState> nodes_;
 };
 

@@ -2,8 +2,7 @@
 //
 // Everything is robust (medians, and the median absolute deviation as scale), because what is looked for is in the data. The budget is the
 // number of false alarms that one report may be expected to hold; it is shared among all comparisons that are made. Noise of a fleet has
-// heavier tails than a normal distribution has, so each group also has a control: its good side. Nobody is accused of being further away
-// than (but for one) the best nodes are on the other side, where nothing is wrong.
+// heavier tails than a normal distribution has, so there is a control: the good sides, where nothing is wrong, say how far noise reaches.
 #pragma once
 
 #include "lifecycle/measurements.h"
@@ -63,6 +62,7 @@ struct Statistics {
   struct NodeState {
     std::string node, rack, sku;
     double worst = 0;
+    double share = 0;  ///< of the limit; from 1 on, and with enough effect, it is an alarm
     std::string metric;
     bool alarmed = false;
   };

@@ -41,7 +41,7 @@ Isolation::State::State(Layout layout_in, Options options_in)
 Margins Isolation::State::margins() const {
   const double sigma = evidence.sigma();
   const double boundary = std::max(options.tolerance, 2.5 * sigma);
-  return {boundary, std::max(0.8 * options.tolerance, 2 * sigma), std::max(2.4 * options.tolerance, 4.8 * sigma), sigma};
+  return {boundary, std::max(0.8 * options.tolerance, 2 * sigma), std::max(2.4 * options.tolerance, 4.8 * sigma), std::max(4 * options.tolerance, 7 * sigma), sigma};
 }
 
 bool Isolation::State::isClear(int node) const {

@@ -81,7 +81,7 @@ void Isolation::State::learnMatrices(const RoundResult& result) {
       if (row.size() < kFewestPeers) continue;
       std::nth_element(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(row.size() / 2), row.end());
       const double width = kMedianWidth * like.sigma / std::sqrt(static_cast<double>(row.size()));
-      slow_row[node] = row[row.size() / 2] < 1 - std::max(kRowSigmas * width, margins().path);
+      slow_row[node] = row[row.size() / 2] < 1 - std::max(kRowSigmas * width, margins().row);
       if (auto& each = nic(static_cast<int>(node), rail); slow_row[node] && each.standing == Standing::Clear) {
         each = {};  // good with one partner at a time, slow with many: asked again
         each.standing = Standing::Suspect;
@@ -90,7 +90,7 @@ void Isolation::State::learnMatrices(const RoundResult& result) {
     // A bad way makes a row slow as well; when the NIC turns out to be good, these tests are what is left to explain.
     std::vector<std::size_t> taken(rows.size());
     const double least = 1 - std::max(like.farthest() * like.sigma, kLeastMissing);
-    const double least_of_row = 1 - margins().path;
+    const double least_of_row = 1 - margins().row;
     eachEntry([&](int a, int b, float rate) {
       const auto i = static_cast<std::size_t>(a), j = static_cast<std::size_t>(b);
       const double share = shareOf(a, b, rate);

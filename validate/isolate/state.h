@@ -49,7 +49,8 @@ struct UplinkSuspect {
 struct Margins {
   double boundary;      ///< who lacks more than this is bad
   double raise;         ///< a best share that is lower by this is looked at again
-  double path;          ///< the same for a single test between good NICs
+  double row;           ///< the same for the median of a node's row of an all-to-all
+  double path;          ///< the same for a single test between good NICs. Wider: a node that was just not slow enough must not become a bad pair
   double sigma;
   /// Around the boundary after so many fresh tests; within it one more is needed.
   double open(int fresh) const { return fresh >= kEnoughFresh ? 0 : 1.5 * sigma / fresh; }

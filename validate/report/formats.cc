@@ -32,10 +32,10 @@ Result<Matrix> matrixOf(std::string_view isolation_json) {
     for (const auto& round : document.at("rounds_run"))
       for (const auto& test : round.at("tests")) place.emplace(test.at("a").get<std::string>(), 0), place.emplace(test.at("b").get<std::string>(), 0);
     Matrix out;
-    const std::size_t block = (place.size() + kMostNames - 1) / std::max<std::size_t>(std::min(place.size(), kMostNames), 1);
+    const std::size_t block = std::max<std::size_t>((place.size() + kMostNames - 1) / kMostNames, 1);
     std::size_t next = 0;
     for (auto& [name, at] : place) {
-      at = next++ / std::max<std::size_t>(block, 1);
+      at = next++ / block;
       if (at == out.names.size())
         out.names.push_back(name);
       else if (!out.names[at].ends_with("…"))

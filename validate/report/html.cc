@@ -28,7 +28,7 @@ p.lead,.note{color:var(--soft);margin:4px 0 16px;max-width:78ch}.note{font-size:
 .card h3{margin:0;font-size:14px;font-weight:600;overflow-wrap:anywhere}.card .sub{color:var(--soft);font-size:12.5px;margin:1px 0 8px;font-variant-numeric:tabular-nums}
 table{border-collapse:collapse;width:100%;font-size:14px}th{font-weight:500;color:var(--soft);text-align:left;font-size:12.5px}td,th{padding:7px 10px;border-bottom:1px solid var(--line);vertical-align:top}
 tr:last-child td{border-bottom:0}td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}th.n{text-align:right}.kind{display:inline-block;border-radius:99px;padding:0 9px;font-size:12px;background:var(--badbg);color:var(--bad);white-space:nowrap}
-svg{display:block;width:100%;height:auto;overflow:visible}svg text{font-size:10px;fill:var(--soft)}svg.map{margin-top:10px}
+svg{display:block;width:100%;height:auto;overflow:visible}svg text{font-size:10px;fill:var(--soft)}svg.map{margin-top:10px}.metric svg+svg{margin-top:12px}
 .bar{fill:var(--accent);opacity:.75}.bad{fill:var(--badbg)}.out{fill:var(--bad)}.mid{stroke:var(--ink);stroke-width:1;stroke-dasharray:2 3;opacity:.55}.axis{stroke:var(--line)}.band{fill:var(--band)}.line{fill:none;stroke:var(--accent);stroke-width:1.6}
 .h0{fill:var(--h0)}.h1{fill:var(--h1)}.h2{fill:var(--h2)}.h3{fill:var(--h3)}.h4{fill:var(--h4)}.h5{fill:var(--h5)}.none{fill:var(--line);opacity:.55}.al{stroke:var(--bad);stroke-width:2}
 .legend{display:flex;gap:14px;flex-wrap:wrap;font-size:12.5px;color:var(--soft);margin-top:12px}.legend i{display:inline-block;width:12px;height:12px;border-radius:3px;margin-right:5px;vertical-align:-1px}
@@ -71,8 +71,8 @@ std::string head(const history::Statistics& statistics, const Subject& subject) 
 std::string alarms(const history::Statistics& statistics) {
   std::string out = "<h2>Alarms</h2>";
   out += fmt::format(
-      "<p class=\"note\">Out of {} comparisons at most about {} false alarms are to be expected. A value counts when it is further from the median of its SKU than the budget allows, further "
-      "than the good side of the same distribution reaches, and by at least {:.1f} %.</p>",
+      "<p class=\"note\">Out of {} comparisons at most about {} false alarms are to be expected. A value counts when it is further from the median of its SKU than noise would put it within "
+      "that budget – how heavy its tails are is seen on the good sides, where nothing is wrong – and by at least {:.1f} %.</p>",
       grouped(statistics.comparisons), shortNumber(statistics.policy.false_alarms), 100 * statistics.policy.least_effect);
   if (statistics.alarms.empty()) return out + "<div class=\"card\">None: everything that was judged is like its peers.</div>";
   out += "<input type=\"search\" data-for=\"#alarms tbody tr\" placeholder=\"Filter by node, rack or metric\" aria-label=\"Filter alarms\">";
@@ -98,8 +98,8 @@ std::string legend(std::initializer_list<std::string_view> words) {
 
 std::string racks(const history::Statistics& statistics) {
   if (statistics.nodes.empty()) return {};
-  return "<h2>Racks</h2><p class=\"note\">A cell is a node, a column a rack. The colour is how far the node's worst metric is from its peers, towards the bad side; a red frame is an alarm.</p><div class=\"card\">" +
-         rackMap(statistics) + legend({"below 1 σ", "1–2 σ", "2–3 σ", "3–4 σ", "4–5 σ", "beyond 5 σ"}) + "</div>";
+  return "<h2>Racks</h2><p class=\"note\">A cell is a node, a column a rack. The colour is how near the node's worst metric is to the limit that makes it an alarm; a red frame is one.</p><div class=\"card\">" +
+         rackMap(statistics) + legend({"below 60 % of the limit", "70 %", "80 %", "90 %", "100 %", "beyond"}) + "</div>";
 }
 
 std::string matrix(const Subject& subject) {
@@ -113,7 +113,7 @@ std::string metrics(const history::Statistics& statistics) {
   std::string out = "<h2>Distributions and trends</h2><p class=\"note\">The newest value of every node, on a root scale so that single nodes are seen beside thousands; shaded is what counts as an alarm. Below, the "
                     "median over time within 10 % to 90 % of the fleet.</p><input type=\"search\" data-for=\".metric\" placeholder=\"Filter by metric or SKU\" aria-label=\"Filter metrics\"><div class=\"grid\">";
   for (const auto& group : statistics.groups) {
-    const auto spread = group.median != 0 ? fmt::format(", σ {:.2f} %", 100 * group.sigma / std::abs(group.median)) : std::string();
+    const auto spread = group.median != 0 ? fmt::format(", σ\u00a0{:.2f}\u00a0%", 100 * group.sigma / std::abs(group.median)) : std::string();
     out += fmt::format("<div class=\"card metric\"><h3>{}</h3><div class=\"sub\">{} · {} values · median {}{}{}</div>{}{}</div>", escaped(group.metric), escaped(group.sku), grouped(group.latest.size()),
                        shortNumber(group.median), spread, group.judged ? "" : " · too few to judge", histogram(group), trend(group));
   }

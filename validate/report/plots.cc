@@ -27,10 +27,10 @@ std::string open(double width, double height, std::string_view what) {
   return fmt::format(R"(<svg viewBox="0 0 {:.0f} {:.0f}" role="img" aria-label="{}">)", width, height, escaped(what));
 }
 
-/// How far towards the bad side, as one of six classes of colour.
-int heat(double sigmas) {
-  constexpr std::array kSteps{1.0, 2.0, 3.0, 4.0, 5.0};
-  return static_cast<int>(std::upper_bound(kSteps.begin(), kSteps.end(), sigmas) - kSteps.begin());
+/// How near to its limit, as one of six classes of colour. The worst of forty metrics is at half of it by noise alone.
+int heat(double share) {
+  constexpr std::array kSteps{0.6, 0.7, 0.8, 0.9, 1.0};
+  return static_cast<int>(std::upper_bound(kSteps.begin(), kSteps.end(), share) - kSteps.begin());
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ std::string rackMap(const history::Statistics& statistics) {
       const double x = static_cast<double>(column) * (kCell + kGap);
       for (std::size_t row = 0; row < rack->second.size(); ++row) {
         const auto& node = *rack->second[row];
-        out += fmt::format(R"(<rect class="h{}{}" x="{:.0f}" y="{:.0f}" width="{}" height="{}" rx="2"><title>{} · {:.1f} σ{}</title></rect>)", heat(node.worst), node.alarmed ? " al" : "", x,
+        out += fmt::format(R"(<rect class="h{}{}" x="{:.0f}" y="{:.0f}" width="{}" height="{}" rx="2"><title>{} · {:.1f} σ{}</title></rect>)", heat(node.share), node.alarmed ? " al" : "", x,
                            static_cast<double>(row) * (kCell + kGap), kCell, kCell, escaped(node.node), node.worst, node.metric.empty() ? "" : " · " + escaped(node.metric));
       }
       const double foot = static_cast<double>(rack->second.size()) * (kCell + kGap) + 4;
