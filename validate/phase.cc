@@ -216,12 +216,11 @@ class ValidatePhase final : public Phase {
   /// The node-local checks run once an intent, however often act is called while it waits for a partner.
   Async<std::vector<CheckResult>> localResults(const inventory::Node& node, inventory::Gate gate, std::vector<CheckRequest> checks, ActContext& context) {
     if (const auto known = local_.find(context.intentId()); known != local_.end()) co_return known->second;
+    const PowerHold hold(power_, node.name);
     auto op = runLocal(node, gate, checks, context);
-    auto results = co_await std::move(op);
-    power_.giveBack(node.name);  // the load is over, whatever it said
-    if (!results) co_return fail(std::move(results).error());
-    local_[context.intentId()] = *results;
-    co_return std::move(*results);
+    CO_TRY(results, co_await std::move(op));
+    local_[context.intentId()] = results;
+    co_return std::move(results);
   }
 
   Async<std::vector<CheckResult>> runLocal(const inventory::Node& node, inventory::Gate gate, std::vector<CheckRequest> checks, ActContext& context) {

@@ -49,4 +49,17 @@ class PowerBudget {
   mutable std::map<std::string, int> turns_;
 };
 
+/// Gives a node's share back when the load is over, whatever came of it: also when the work is dropped at its deadline.
+class PowerHold {
+ public:
+  PowerHold(PowerBudget& budget, NodeName node) : budget_(budget), node_(std::move(node)) {}
+  ~PowerHold() { budget_.giveBack(node_); }
+  PowerHold(const PowerHold&) = delete;
+  PowerHold& operator=(const PowerHold&) = delete;
+
+ private:
+  PowerBudget& budget_;
+  NodeName node_;
+};
+
 }  // namespace muster::validate
