@@ -1,5 +1,6 @@
 #include "cli/controller.h"
 
+#include "base/log.h"
 #include "bmc/console/boot_log.h"
 #include "cli/consoles.h"
 #include "firmware/firmware.h"
@@ -8,6 +9,8 @@
 #include "provision/provision.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
+
+#include <nlohmann/json.hpp>
 
 #include <pwd.h>
 #include <unistd.h>
@@ -43,6 +46,24 @@ fabric::FabricOptions fabricOptions(const Options& options, const std::optional<
 }
 
 namespace {
+
+constexpr std::size_t kGateFiles = 20;  ///< of a node; older ones make room
+
+/// A gate's raw answers as a file, its numbers in the store.
+Result<void> keepGate(const std::filesystem::path& folder, const validate::GateRecord& record, lifecycle::Measurements& measurements) {
+  const auto own = folder / record.measured.node.str();
+  TRY_OK(io::makeDirs(own));
+  const nlohmann::json document{{"node", record.measured.node.str()}, {"gate", record.measured.origin}, {"at", toString(record.measured.at)}, {"failures", record.failures},
+                                {"answers", nlohmann::json::parse(record.results, nullptr, false)}};
+  const auto name = fmt::format("{}-{}.json", record.measured.at.time_since_epoch().count(), record.measured.origin);
+  TRY_OK(io::writeFileAtomic(own / name, document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace)));
+  std::vector<std::filesystem::path> files;
+  std::error_code ignored;
+  for (const auto& file : std::filesystem::directory_iterator(own, ignored)) files.push_back(file.path());
+  std::sort(files.begin(), files.end());
+  for (std::size_t i = 0; i + kGateFiles < files.size(); ++i) std::filesystem::remove(files[i], ignored);
+  return measurements.add({record.measured});
+}
 
 /// Unique among the controllers of one store, the same after a restart: only one process at a time holds a state folder's lock.
 Result<std::string> holderOf(const std::filesystem::path& state, const std::string& host) {
@@ -120,6 +141,8 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   keys_.emplace(std::move(keys));
   TRY(store, lifecycle::openStore(options.storeUrl()));
   store_ = std::move(store);
+  TRY(measurements, lifecycle::openMeasurements(options.storeUrl()));
+  measurements_ = std::move(measurements);
   processes_ = io::makeProcessRunner();
   images_ = openImages(options, *keys_);
   gateway_ = agent::makeGatewayServer(cluster_, keys_->ca, *store_, clock_);
@@ -168,7 +191,10 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
   owned_.push_back(firmware::makeFirmwarePhase(cluster_, *bmcs_, clock_, workers_));
   owned_.push_back(fabric::makeFabricPhase(cluster_, *processes_, clock_, fabricOptions(options, lab)));
   owned_.push_back(validate::makeValidatePhase(cluster_, *gateway_, *certificates_, *store_, clock_,
-                                               [this](lifecycle::Subject subject) { return lookAtPool(std::move(subject)); }));
+                                               [this](lifecycle::Subject subject) { return lookAtPool(std::move(subject)); },
+                                               [this, folder = options.state / "validation" / "gates"](const validate::GateRecord& record) {
+                                                 if (const auto kept = keepGate(folder, record, *measurements_); !kept) logWarning("validate", "{}", kept.error().str());
+                                               }));
   quarantine_.emplace(*certificates_, *store_);
   gate_.emplace(*quarantine_, *store_);
   auto recovery = keep::makeRecoverySteps(*bmcs_, clock_);

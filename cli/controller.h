@@ -82,6 +82,10 @@ class Controller {
   Result<void> bootNodesOf(const inventory::Cluster& cluster) { return netboot_->follow(cluster); }
   provision::RunningDnsmasq releaseDnsmasq() { return netboot_->release(); }
 
+  /// A node's place in its pool at this moment.
+  Async<std::vector<lifecycle::Fact>> lookAtPool(lifecycle::Subject subject);
+  agent::AgentGateway& agents() { return *gateway_; }
+  lifecycle::Measurements& measurements() { return *measurements_; }
   lifecycle::Store& store() { return *store_; }
   lifecycle::Engine& engine() { return *engine_; }
   bmc::BmcFleet& bmcs() { return *bmcs_; }
@@ -96,7 +100,6 @@ class Controller {
   Result<void> open(const Options& options, const std::optional<lab::LabHandle>& lab, lifecycle::EventSink sink);
   Result<void> startServers(Role role, provision::RunningDnsmasq dnsmasq);
   void addPhases(const Options& options, const std::optional<lab::LabHandle>& lab);
-  Async<std::vector<lifecycle::Fact>> lookAtPool(lifecycle::Subject subject);
   void exitOnSignals();
 
   const inventory::Cluster& cluster_;
@@ -107,6 +110,7 @@ class Controller {
   Workers workers_{4};
   std::unique_ptr<io::ProcessRunner> processes_;
   std::unique_ptr<lifecycle::Store> store_;
+  std::unique_ptr<lifecycle::Measurements> measurements_;
   std::optional<Keys> keys_;
   std::unique_ptr<provision::ImageStore> images_;
   std::unique_ptr<agent::GatewayServer> gateway_;

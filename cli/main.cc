@@ -19,6 +19,8 @@ struct Parsed {
   DiscoverFlags discover;
   EraseFlags erase;
   ConsoleFlags console;
+  ValidateFlags validate;
+  CertFlags cert;
   std::filesystem::path file, folder;
   std::string node, reason;
   std::vector<std::filesystem::path> trust;
@@ -178,6 +180,27 @@ void addDiscover(CLI::App& app, Parsed& p) {
   });
 }
 
+void addValidate(CLI::App& app, Parsed& p) {
+  auto& flags = p.validate;
+  auto* group = app.add_subcommand("validate", "Measure nodes, name what is bad, and report")->require_subcommand(1);
+  auto* run = sub(*group, "run", "Run gates again, within the power of their racks; killed anywhere, the same command goes on", p, [&p] { return validateRun(p.options, p.validate); });
+  run->add_option("--nodes", flags.nodes, "Hostlist")->required();
+  run->add_option("--gates", flags.gates, "Only these; without it, all of the nodes' profiles")->delimiter(',');
+  run->add_flag("--dry-run", flags.dry_run, "Show what would be done; nothing is begun");
+  auto* isolate = sub(*group, "isolate", "Which node, NIC, switch or pair is bad, by tests between nodes; exit 1 when something is", p,
+                      [&p] { return validateIsolate(p.options, p.validate); });
+  isolate->add_option("--nodes", flags.nodes, "Hostlist; without it, all nodes that may be disturbed");
+  isolate->add_option("--least-gbits", flags.least_gbits, "What a healthy pair reaches at least; without it, the floor of its device and link")->check(CLI::PositiveNumber);
+  isolate->add_option("--seed", flags.seed, "Plan the same rounds again");
+  auto* report = sub(*group, "report", "What all measurements say: outliers, racks, devices, drift; exit 1 when something differs", p, [&p] { return validateReport(p.options, p.validate); });
+  report->add_option("--html", flags.html, "Write a page for people: one file, nothing fetched");
+  report->add_option("--json-file", flags.json, "Write it for programs");
+  report->add_option("--junit", flags.junit, "Write it as test results, a case a node");
+  report->add_option("--false-alarms", flags.false_alarms, "How many false alarms it may be expected to hold")->check(CLI::Range(0.001, 1000.0))->capture_default_str();
+  auto* baseline = sub(*group, "baseline", "What is typical of each SKU, learnt from its history", p, [&p] { return validateBaseline(p.options, p.validate); });
+  for (auto* command : {report, baseline}) command->add_option("--days", flags.days, "How much of the history counts")->check(CLI::Range(1, 3650))->capture_default_str();
+}
+
 void addRest(CLI::App& app, Parsed& p) {
   auto* image = app.add_subcommand("image", "Images and the RAM OS")->require_subcommand(1);
   sub(*image, "build", "Build what is missing (all images and the RAM OS, or one image)", p, [&p] { return imageBuild(p.options, p.node); })
@@ -204,7 +227,21 @@ void addRest(CLI::App& app, Parsed& p) {
   sub(*fabric, "diff", "Compare; exit 0 equal, 1 deviations, 2 could not discover completely", p, [&p] { return fabricDiff(p.options); });
   auto* cert = app.add_subcommand("cert", "Certificates")->require_subcommand(1);
   sub(*cert, "show", "Show a node's certificate", p, [&p] { return certShow(p.options, p.node); })->add_option("node", p.node)->required();
-  sub(*cert, "verify", "Verify one node's certificate, or all", p, [&p] { return certVerify(p.options, p.node); })->add_option("node", p.node);
+  auto* verify = sub(*cert, "verify", "Verify one node's certificate, or all; or a file, far from its controller, by the public key", p,
+                     [&p] { return p.cert.file.empty() ? certVerify(p.options, p.cert.node) : certVerifyOffline(p.cert); });
+  verify->add_option("node", p.cert.node);
+  auto* file = verify->add_option("--file", p.cert.file, "A certificate; neither store nor inventory is needed");
+  auto* key = verify->add_option("--key", p.cert.key, "The site's public key (PEM, `muster image key`)")->needs(file);
+  file->needs(key);
+  verify->add_option("--revocations", p.cert.revocations, "The site's signed list")->needs(file);
+  auto* revoke = sub(*cert, "revoke", "A certificate, and the passes before it, count no more: the node validates again", p, [&p] { return certRevoke(p.options, p.cert); });
+  revoke->add_option("node", p.cert.node)->required();
+  revoke->add_option("--reason", p.cert.reason, "Why; kept in the list and in the log")->required();
+  auto* word = sub(*cert, "override", "Let a node join by your word although gates have not passed; only for whom certificates.may_override names", p,
+                   [&p] { return certOverride(p.options, p.cert); });
+  word->add_option("node", p.cert.node)->required();
+  word->add_option("--reason", p.cert.reason, "Why; kept in the certificate and in the log")->required();
+  word->add_option("--hours", p.cert.hours, "How long it lives")->check(CLI::Range(1, 72))->capture_default_str();
 }
 
 /// Cuts the line behind `lab exec`; answers what stood there.
@@ -255,6 +292,7 @@ int main(int argc, char** argv) {
   addBmc(app, parsed);
   addDiscover(app, parsed);
   addLab(app, parsed);
+  addValidate(app, parsed);
   addRest(app, parsed);
   try {
     app.parse(argc, argv);

@@ -11,6 +11,7 @@
 #include "inventory/limits.h"
 #include "inventory/mounts.h"
 #include "inventory/networks.h"
+#include "inventory/racks.h"
 #include "inventory/storage.h"
 
 #include <chrono>
@@ -209,6 +210,7 @@ struct Profile {
   std::vector<std::string> mounts;  ///< file systems, by name
   std::optional<ConsoleSpec> console;  ///< nullopt: of a libvirt domain its own, else none
   std::optional<TpmSpec> tpm;       ///< nullopt: no machine is asked for its TPM
+  std::optional<int> power_watts;   ///< that a node draws under full load
 };
 
 struct BmcAddress {
@@ -240,6 +242,7 @@ struct LabSpec {
 
 struct CertificatePolicy {
   std::chrono::hours lifetime{24 * 30};
+  std::vector<std::string> may_override;  ///< users who may let a node join by their word; none: nobody may
 };
 
 struct Cluster {
@@ -261,6 +264,7 @@ struct Cluster {
   CertificatePolicy certificates;
   KeepPolicy keep;
   Limits limits;
+  std::map<std::string, Rack> racks;
   std::filesystem::path folder;  ///< where relative paths of the file start; paths in here are absolute already
   std::string digest;            ///< SHA-256 over the canonical content, hex; independent of comments and order of keys
 

@@ -83,6 +83,11 @@ class Writer {
     for (const auto& [name, profile] : cluster_.profiles) out["profiles"][name] = write(profile);
     out["keep"] = write(cluster_.keep);
     if (const auto limits = write(cluster_.limits); !limits.empty()) out["limits"] = limits;
+    if (!cluster_.certificates.may_override.empty()) out["certificates"]["may_override"] = cluster_.certificates.may_override;
+    for (const auto& [name, rack] : cluster_.racks) {
+      out["racks"][name] = {{"power_watts", rack.power_watts}};
+      if (rack.cooling_watts) out["racks"][name]["cooling_watts"] = *rack.cooling_watts;
+    }
     for (const auto& [name, system] : cluster_.file_systems) out["file_systems"][name] = write(system);
     if (const auto& found = cluster_.discovery; !found.ranges.empty() || !found.credentials.empty() || !found.rules.empty()) out["discovery"] = write(found);
     const LabSpec& lab = cluster_.lab;
@@ -240,6 +245,7 @@ class Writer {
     if (!profile.user_data.empty()) out["user_data"] = profile.user_data;
     if (!profile.mounts.empty()) out["mounts"] = profile.mounts;
     if (profile.secure_boot) out["secure_boot"] = true;
+    if (profile.power_watts) out["power_watts"] = *profile.power_watts;
     if (profile.console) out["console"] = write(*profile.console);
     if (profile.tpm) out["tpm"] = {{"pcrs", profile.tpm->pcrs}, {"ek_roots", profile.tpm->ek_roots_pem}};
     return out;

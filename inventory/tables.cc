@@ -18,6 +18,7 @@ namespace {
 
 constexpr long long kMaxLifetimeHours = 24L * 366 * 5;
 constexpr int kMaxAtOnce = 16'384;
+constexpr int kMaxRackWatts = 10'000'000, kMaxNodeWatts = 1'000'000;
 
 // ---- credentials
 
@@ -238,6 +239,7 @@ ObjectSpec make_profileSpec() {
       .custom("user_data", false, text(kPath), "A file for cloud-init (NoCloud) or Ignition, which the image must then have; ${muster.hostname} and the like become the node's.", readUserData)
       .optional("console", &Profile::console, object(consoleSpec), "Its serial console; absent: that of the libvirt domain where its BMC is one, else none.")
       .optional("tpm", &Profile::tpm, object(tpmSpec), "What its TPM must prove; absent: no machine is asked.")
+      .optional("power_watts", &Profile::power_watts, integer(1, kMaxNodeWatts), "Watts that a node draws under full load; absent: estimated from its GPUs, on the high side.")
       .check(checkProfile)
       .spec();
 }
@@ -268,10 +270,26 @@ ObjectSpec make_limitsSpec() {
 }
 MUSTER_SPEC(limitsSpec)
 
+void checkRack(Rack& rack, const Value& map, Reader& reader) {
+  if (rack.cooling_watts && *rack.cooling_watts > rack.power_watts)
+    reader.warning(place(map, "cooling_watts"), "more can be cooled away than the rack may draw", "the smaller of the two counts");
+}
+
+ObjectSpec make_rackSpec() {
+  return Table<Rack>("rack", "rack", "A rack, by the name that nodes give. Load of nodes together stays within what it may draw (`muster validate run`).")
+      .required("power_watts", &Rack::power_watts, integer(1, kMaxRackWatts), "Watts that its nodes may draw together.")
+      .optional("cooling_watts", &Rack::cooling_watts, integer(1, kMaxRackWatts), "Watts that can be cooled away; absent: as many as it may draw.")
+      .check(checkRack)
+      .spec();
+}
+MUSTER_SPEC(rackSpec)
+
 ObjectSpec make_certificatesSpec() {
   return Table<CertificatePolicy>("certificates", "certificates", "How long a node's certificate is good for.")
       .optional("lifetime_hours", &CertificatePolicy::lifetime, integer(1, kMaxLifetimeHours),
                 "Hours; then the gates must be passed again.")
+      .optional("may_override", &CertificatePolicy::may_override, listOf(text(kUserName)),
+                "Users who may give a node a certificate by their word, for three days at most (`muster cert override`); absent: nobody.")
       .spec();
 }
 MUSTER_SPEC(certificatesSpec)
@@ -320,6 +338,7 @@ ObjectSpec make_clusterSpec() {
   section(table, "certificates", false, object(certificatesSpec), "Certificates.", &Cluster::certificates);
   section(table, "keep", false, object(keepSpec), "The long-running controller.", &Cluster::keep);
   section(table, "limits", false, object(limitsSpec), "How much at once.", &Cluster::limits);
+  section(table, "racks", false, mapOf(object(rackSpec), kText), "What racks may draw, by name.", &Cluster::racks);
   section(table, "lab", false, object(labSpec), "The virtual twin.", &Cluster::lab);
   return table.spec();
 }

@@ -10,7 +10,7 @@ using nlohmann::json;
 constexpr std::string_view kFormat = "muster-certificate/1";
 
 json unsignedJson(const Certificate& certificate) {
-  return {{"format", kFormat},
+  json out{{"format", kFormat},
           {"node", certificate.node.str()},
           {"basis", certificate.basis},
           {"bound", certificate.bound},
@@ -19,12 +19,14 @@ json unsignedJson(const Certificate& certificate) {
           {"issued_at", toString(certificate.issued_at)},
           {"expires_at", toString(certificate.expires_at)},
           {"key_id", certificate.key_id}};
+  if (certificate.isOverride()) out["override"] = {{"by", certificate.override_by}, {"reason", certificate.override_reason}};
+  return out;
 }
 
 class FileCertificates final : public CertificateStore {
  public:
   FileCertificates(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock, io::SigningKey key, std::filesystem::path folder)
-      : cluster_(cluster), store_(store), clock_(clock), key_(std::move(key)), folder_(std::move(folder)) {}
+      : cluster_(cluster), store_(store), clock_(clock), key_(key), folder_(std::move(folder)), revocations_(folder_, std::move(key)) {}
 
   Result<std::optional<Certificate>> find(const NodeName& node) const override {
     std::error_code ignored;
@@ -37,7 +39,12 @@ class FileCertificates final : public CertificateStore {
   Result<Certificate> issue(Certificate certificate) override {
     certificate.issued_at = clock_.now();
     certificate.proven_at = std::min(certificate.proven_at, certificate.issued_at);  // a clock that ran ahead gives no longer life
+    const auto asked = certificate.expires_at;
     certificate.expires_at = certificate.proven_at + cluster_.certificates.lifetime;
+    if (certificate.isOverride()) {
+      certificate.expires_at = std::min(certificate.expires_at, certificate.issued_at + kMaxOverride);
+      if (asked != WallTime{}) certificate.expires_at = std::min(certificate.expires_at, asked);
+    }
     if (certificate.expires_at <= certificate.issued_at)
       return fail(ErrorCode::Denied, fmt::format("what {} rests on was proven at {}, longer ago than a certificate lives", certificate.node.str(),
                                                  toString(certificate.proven_at)));
@@ -50,12 +57,8 @@ class FileCertificates final : public CertificateStore {
   }
 
   Result<void> verify(const Certificate& certificate) const override {
-    if (certificate.key_id != key_.id())
-      return fail(ErrorCode::Denied, fmt::format("signed by key {}, this controller's key is {}", certificate.key_id, key_.id()));
-    if (!io::verify(key_.public_pem, unsignedJson(certificate).dump(), certificate.signature))
-      return fail(ErrorCode::Denied, "the signature does not fit: the certificate was changed after it was signed");
-    if (const auto now = clock_.now(); certificate.expires_at <= now)
-      return fail(ErrorCode::Denied, fmt::format("expired at {}; validate the node again: muster apply", toString(certificate.expires_at)));
+    TRY(revoked, revocations());
+    TRY_OK(verifyOffline(certificate, key_.public_pem, clock_.now(), *revoked));
     const auto* node = cluster_.findNode(certificate.node);
     if (!node) return fail(ErrorCode::Denied, fmt::format("node {} is not in the inventory", certificate.node.str()));
     TRY(facts, store_.factsOf(lifecycle::Subject(certificate.node)));
@@ -63,6 +66,19 @@ class FileCertificates final : public CertificateStore {
     // Last: who is told this knows that everything else still holds.
     if (certificate.inventory_digest != declarationDigest(cluster_, *node)) return fail(ErrorCode::Denied, std::string(kDeclarationChanged));
     return {};
+  }
+
+  Result<void> revoke(const NodeName& node, const std::string& by, const std::string& reason) override {
+    TRY(certificate, find(node));
+    TRY_OK(revocations_.add({certificate ? certificate->id() : "", node, clock_.now(), by, reason}));
+    known_.reset();
+    return {};
+  }
+
+  Result<std::optional<WallTime>> revokedAt(const NodeName& node) const override {
+    TRY(list, revocations());
+    const auto* newest = list->newestOf(node);
+    return newest ? std::optional(newest->at) : std::nullopt;
   }
 
   Result<void> requireValid(const NodeName& node) const override {
@@ -88,14 +104,42 @@ class FileCertificates final : public CertificateStore {
     return {};
   }
 
+  /// Read again when another process has changed the file.
+  Result<const RevocationList*> revocations() const {
+    std::error_code none;
+    const auto written = std::filesystem::last_write_time(revocations_.file(), none);
+    if (!known_ || known_->first != written) {
+      TRY(list, revocations_.read());
+      known_.emplace(written, std::move(list));
+    }
+    return &known_->second;
+  }
+
   const inventory::Cluster& cluster_;
   lifecycle::Store& store_;
   Clock& clock_;
   io::SigningKey key_;
   std::filesystem::path folder_;
+  Revocations revocations_;
+  mutable std::optional<std::pair<std::filesystem::file_time_type, RevocationList>> known_;
 };
 
 }  // namespace
+
+Result<void> verifyOffline(const Certificate& certificate, std::string_view public_pem, WallTime now, const RevocationList& revocations) {
+  const io::SigningKey key{{}, std::string(public_pem)};
+  if (certificate.key_id != key.id()) return fail(ErrorCode::Denied, fmt::format("signed by key {}, the key here is {}", certificate.key_id, key.id()));
+  if (!io::verify(public_pem, unsignedJson(certificate).dump(), certificate.signature))
+    return fail(ErrorCode::Denied, "the signature does not fit: the certificate was changed after it was signed");
+  if (const auto* revoked = revocations.find(certificate.id()))
+    return fail(ErrorCode::Denied, fmt::format("revoked at {} by {}: {}", toString(revoked->at), revoked->by, revoked->reason));
+  if (certificate.expires_at <= now)
+    return fail(ErrorCode::Denied, fmt::format("expired at {}; validate the node again: muster apply", toString(certificate.expires_at)));
+  if (certificate.issued_at > now) return fail(ErrorCode::Denied, fmt::format("issued at {}, which is in the future: check the clock here", toString(certificate.issued_at)));
+  return {};
+}
+
+std::string Certificate::id() const { return io::sha256Hex(unsignedJson(*this).dump()).substr(0, 32); }
 
 std::string Certificate::toJson() const {
   json out = unsignedJson(*this);
@@ -113,6 +157,11 @@ Result<Certificate> Certificate::fromJson(std::string_view text) {
     parsed.at("bound").get_to(out.bound);
     parsed.at("inventory_digest").get_to(out.inventory_digest);
     parsed.at("key_id").get_to(out.key_id);
+    if (const auto word = parsed.find("override"); word != parsed.end()) {
+      word->at("by").get_to(out.override_by);
+      word->at("reason").get_to(out.override_reason);
+      if (out.override_by.empty()) return fail(ErrorCode::Corrupt, "the certificate is damaged: an override by nobody");
+    }
     parsed.at("signature").get_to(out.signature);
     TRY(proven, parseWallTime(parsed.at("proven_at").get<std::string>()));
     TRY(issued, parseWallTime(parsed.at("issued_at").get<std::string>()));

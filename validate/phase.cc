@@ -2,6 +2,7 @@
 #include "validate/basis.h"
 #include "validate/gates.h"
 #include "validate/pair_test.h"
+#include "validate/power_budget.h"
 #include "validate/validate.h"
 
 #include <algorithm>
@@ -38,8 +39,9 @@ nlohmann::json toTask(const std::vector<CheckRequest>& requests) {
 class ValidatePhase final : public Phase {
  public:
   ValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, CertificateStore& certificates, Store& store, Clock& clock,
-                PoolLook look_at_pool)
-      : cluster_(cluster), agents_(agents), certificates_(certificates), store_(store), clock_(clock), pairs_(cluster, agents, std::move(look_at_pool)) {}
+                PoolLook look_at_pool, GateSink record)
+      : cluster_(cluster), agents_(agents), certificates_(certificates), store_(store), clock_(clock), pairs_(cluster, agents, std::move(look_at_pool)),
+        record_(std::move(record)), power_(cluster) {}
 
   std::string_view name() const override { return "validate"; }
 
@@ -51,10 +53,12 @@ class ValidatePhase final : public Phase {
     const auto basis = basisOf(cluster, *node, facts);
     std::vector<Goal> goals;
     std::vector<FacetRef> passed;
-    for (const auto& name : profile.gates) {
+    // A person's word stands for the gates until it expires.
+    const bool overridden = isOverridden(facts.find(subject, FacetName(std::string(kCertificate))), basis);
+    for (const auto& name : overridden ? std::vector<std::string>() : profile.gates) {
       const auto& gate = cluster.gates.at(name);
       const FacetRef facet{subject, FacetName(std::string(kGatePrefix) + name)};
-      goals.push_back({facet, std::string(kPass) + basis, Disruption::Drain, gateExpected(gate), gateDeadline(gate) * 2 + kBootLimit, before(subject, profile),
+      goals.push_back({facet, std::string(kPass) + basis, Disruption::Drain, gateExpected(gate), gateDeadline(gate) * (1 + power_.turns(node->rack)) + kBootLimit, before(subject, profile),
                        fmt::format("profile {} asks for gate {}; {}", profile.name, name, whyAgain(facts.find(subject, facet.facet)))});
       passed.push_back(facet);
     }
@@ -97,8 +101,12 @@ class ValidatePhase final : public Phase {
   }
 
  private:
+  /// Too old, or from before the node's certificate was revoked. Revocations that cannot be read let nothing pass.
   bool isOver(const Fact& fact) const {
-    return fact.value.starts_with(kPass) && fact.observed_at + cluster_.certificates.lifetime <= clock_.now();
+    if (!fact.value.starts_with(kPass)) return false;
+    if (fact.observed_at + cluster_.certificates.lifetime <= clock_.now()) return true;
+    const auto revoked = certificates_.revokedAt(fact.subject.node());
+    return !revoked || (*revoked && fact.observed_at <= **revoked);
   }
 
   /// The same pass, its time kept, under the word that is true now.
@@ -107,9 +115,15 @@ class ValidatePhase final : public Phase {
     return fact;
   }
 
+  static bool isOverridden(const Fact* certificate, const std::string& basis) {
+    if (!certificate || certificate->value != "valid:" + basis) return false;
+    const auto evidence = nlohmann::json::parse(certificate->evidence, nullptr, false);
+    return evidence.is_object() && evidence.contains("override");
+  }
+
   static std::string whyAgain(const Fact* known) {
     if (known && known->value.starts_with(kExpired))
-      return fmt::format("its pass of {} is older than a certificate may be", toString(known->observed_at));
+      return fmt::format("its pass of {} is older than a certificate may be, or was revoked", toString(known->observed_at));
     return "no pass is known for this hardware, image, firmware and drivers";
   }
 
@@ -137,6 +151,7 @@ class ValidatePhase final : public Phase {
       const auto valid = certificates_.verify(**certificate);
       fact.value = (valid ? "valid:" : "void:") + (*certificate)->basis;
       nlohmann::json evidence{{"expires_at", toString((*certificate)->expires_at)}, {"void_because", valid ? "" : valid.error().str()}};
+      if ((*certificate)->isOverride()) evidence["override"] = {{"by", (*certificate)->override_by}, {"reason", (*certificate)->override_reason}};
       if (!valid && valid.error().text() == kDeclarationChanged) evidence["void_by"] = "declaration";  // read by `muster keep`
       fact.evidence = evidence.dump();
     }
@@ -171,6 +186,9 @@ class ValidatePhase final : public Phase {
     std::vector<CheckResult> results;
     std::vector<std::string> expected;
     for (const auto& check : checks) expected.push_back(check.id);
+    if (!checks.empty() && !local_.contains(context.intentId())) {
+      if (const auto why = waitForPower(node, context)) co_return Outcome(Again{kLookAgain, *why});
+    }
     if (!checks.empty()) {
       auto op = localResults(node, gate, checks, context);
       CO_TRY(local, co_await std::move(op));
@@ -186,9 +204,19 @@ class ValidatePhase final : public Phase {
     co_return conclude(node, gate, action, std::move(results), expected, context);
   }
 
+  /// Load begins when its rack has the power. What the agent knows already runs (or ran) before a restart of ours, and counts.
+  std::optional<std::string> waitForPower(const inventory::Node& node, ActContext& context) {
+    if (const auto known = agents_.report(node.name, context.intentId())) {
+      if (!agent::isFinished(known->phase)) power_.takeRunning(node);
+      return std::nullopt;
+    }
+    return power_.take(node, clock_.steady());
+  }
+
   /// The node-local checks run once an intent, however often act is called while it waits for a partner.
   Async<std::vector<CheckResult>> localResults(const inventory::Node& node, inventory::Gate gate, std::vector<CheckRequest> checks, ActContext& context) {
     if (const auto known = local_.find(context.intentId()); known != local_.end()) co_return known->second;
+    const PowerHold hold(power_, node.name);
     auto op = runLocal(node, gate, checks, context);
     CO_TRY(results, co_await std::move(op));
     local_[context.intentId()] = results;
@@ -238,6 +266,8 @@ class ValidatePhase final : public Phase {
     }
     local_.erase(context.intentId());
     pairs_.forget(context.intentId());
+    if (record_)
+      record_({{clock_.now(), node.name, action.facet.facet.str(), skuOf(cluster_, node, agents_), node.rack, numbersOf(results)}, agent::toJson(results), failures});
     const auto basis = basisOf(cluster_, node, context.facts());
     gates_[action.facet] = {action.facet.subject, action.facet.facet, std::string(failures.empty() ? kPass : kFail) + basis, clock_.now(),
                             "agent " + node.name.str(), agent::toJson(results)};
@@ -253,13 +283,29 @@ class ValidatePhase final : public Phase {
   std::map<FacetRef, Fact> gates_;   ///< results of this process, until the engine has stored them
   std::map<std::string, std::vector<CheckResult>> local_;  ///< by intent
   PairTests pairs_;
+  GateSink record_;
+  PowerBudget power_;
 };
 
 }  // namespace
 
+std::string skuOf(const inventory::Cluster& cluster, const inventory::Node& node, const agent::AgentGateway& agents) {
+  const auto& profile = cluster.profileOf(node);
+  const auto state = agents.state(node.name);
+  const auto model = state && !state->hardware.gpus.empty() ? state->hardware.gpus.front().model : profile.expect.gpu_model;
+  return model.empty() ? profile.name : fmt::format("{}, {}", profile.name, model);
+}
+
+std::map<std::string, double> numbersOf(const std::vector<CheckResult>& results) {
+  std::map<std::string, double> numbers;
+  for (const auto& result : results)
+    for (const auto& [name, value] : result.values) numbers[result.id + "/" + name] = value;
+  return numbers;
+}
+
 std::unique_ptr<Phase> makeValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, CertificateStore& certificates, Store& store,
-                                         Clock& clock, PoolLook look_at_pool) {
-  return std::make_unique<ValidatePhase>(cluster, agents, certificates, store, clock, std::move(look_at_pool));
+                                         Clock& clock, PoolLook look_at_pool, GateSink record) {
+  return std::make_unique<ValidatePhase>(cluster, agents, certificates, store, clock, std::move(look_at_pool), std::move(record));
 }
 
 }  // namespace muster::validate

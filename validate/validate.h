@@ -4,8 +4,10 @@
 #include "agent/protocol/gateway.h"
 #include "base/io/crypto.h"
 #include "lifecycle/certificate_gate.h"
+#include "lifecycle/measurements.h"
 #include "lifecycle/phase.h"
 #include "lifecycle/store.h"
+#include "validate/revocations.h"
 
 #include <filesystem>
 #include <functional>
@@ -22,8 +24,12 @@ struct Certificate {
   std::string inventory_digest;                     ///< of the node's declaration (its profile and what that names)
   WallTime proven_at{};                             ///< the oldest gate pass that it rests on; its life counts from there
   WallTime issued_at{}, expires_at{};
+  std::string override_by, override_reason;         ///< a person's word in place of gates that have not passed; empty: they have
   std::string key_id;
   std::string signature;                            ///< Ed25519 over the canonical JSON without it, base64
+  bool isOverride() const { return !override_by.empty(); }
+  /// What a list of revocations names it by: SHA-256 of what is signed, 32 hex digits.
+  std::string id() const;
   std::string toJson() const;
   static Result<Certificate> fromJson(std::string_view text);
 };
@@ -32,13 +38,23 @@ struct Certificate {
 inline constexpr std::string_view kDeclarationChanged =
     "the node's declaration has changed since it was signed; validate again: muster apply";
 
+inline constexpr std::chrono::hours kMaxOverride{72};  ///< life of an override at most
+
+/// What can be said of a certificate far from its controller, with the public key alone: signature, expiry, revocation. Whether what it is
+/// bound to still holds is for who can look at the node: `bound` says what to compare. Errors: Denied with the reason
+Result<void> verifyOffline(const Certificate& certificate, std::string_view public_pem, WallTime now, const RevocationList& revocations);
+
 class CertificateStore : public lifecycle::CertificateGate {
  public:
   virtual Result<std::optional<Certificate>> find(const NodeName& node) const = 0;
   /// Signs it, to live from `proven_at` on: signing anew proves nothing anew. Errors: Denied when that life is over
   virtual Result<Certificate> issue(Certificate unsigned_certificate) = 0;
-  /// Signature, expiry, and what is bound against the facts now.
+  /// Signature, expiry, revocation, and what is bound against the facts now.
   virtual Result<void> verify(const Certificate& certificate) const = 0;
+  /// The certificate of the node counts no more, nor do the passes that it had until now. Errors: InvalidInput (no reason)
+  virtual Result<void> revoke(const NodeName& node, const std::string& by, const std::string& reason) = 0;
+  /// Passes up to this time count no more; nullopt: no revocation. One that cannot be read is an error, never none.
+  virtual Result<std::optional<WallTime>> revokedAt(const NodeName& node) const = 0;
 };
 
 std::unique_ptr<CertificateStore> makeCertificateStore(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock,
@@ -47,8 +63,22 @@ std::unique_ptr<CertificateStore> makeCertificateStore(const inventory::Cluster&
 /// A node's place in its pool as it is now (the fact `pool`, with evidence {"jobs": bool}). cli wires it to the pool's own look.
 using PoolLook = std::function<Async<std::vector<lifecycle::Fact>>(lifecycle::Subject)>;
 
+/// What came of one gate on one node, passed or not.
+struct GateRecord {
+  lifecycle::MeasuredSet measured;
+  std::string results;  ///< every check's answer as the agent gave it, JSON
+  std::vector<std::string> failures;
+};
+/// Keeps them; cli wires it to the store's measurements and to files.
+using GateSink = std::function<void(GateRecord)>;
+
+/// What a node's measurements are compared with: its profile, and the model of its GPUs where it has some.
+std::string skuOf(const inventory::Cluster& cluster, const inventory::Node& node, const agent::AgentGateway& agents);
+/// Names as measurements have them: "host.gemm/gemm_gflops".
+std::map<std::string, double> numbersOf(const std::vector<agent::CheckResult>& results);
+
 std::unique_ptr<lifecycle::Phase> makeValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents,
                                                     CertificateStore& certificates, lifecycle::Store& store, Clock& clock,
-                                                    PoolLook look_at_pool);
+                                                    PoolLook look_at_pool, GateSink record = {});
 
 }  // namespace muster::validate

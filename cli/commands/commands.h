@@ -96,6 +96,26 @@ int discoverApprove(const Options& options, const DiscoverFlags& flags);
 int discoverForget(const Options& options, const DiscoverFlags& flags);
 int discoverWrite(const Options& options, const DiscoverFlags& flags);
 
+// validation
+struct ValidateFlags {
+  std::string nodes;                 ///< hostlist
+  std::optional<double> least_gbits;  ///< of a healthy pair
+  std::uint64_t seed = 0;            ///< 0: a new one
+  std::vector<std::string> gates;    ///< empty: all of the nodes' profiles
+  bool dry_run = false;
+  std::filesystem::path html, json, junit;
+  double false_alarms = 1;           ///< that a report may be expected to hold
+  int days = 90;                     ///< of history that count
+};
+/// Exit 0: all cleared, 1: culprits, or nodes that could not be cleared.
+int validateIsolate(const Options& options, const ValidateFlags& flags);
+/// Runs gates again, also those that have passed. Killed anywhere, the same command goes on.
+int validateRun(const Options& options, const ValidateFlags& flags);
+/// Exit 0: nothing differs, 1: alarms.
+int validateReport(const Options& options, const ValidateFlags& flags);
+/// What is typical of each SKU, as learnt from its own history.
+int validateBaseline(const Options& options, const ValidateFlags& flags);
+
 // images, fabric, certificates
 int imageBuild(const Options& options, const std::string& name);
 int imageList(const Options& options);
@@ -110,5 +130,14 @@ int imageKey(const Options& options);
 int fabricDiff(const Options& options);
 int certShow(const Options& options, const std::string& node);
 int certVerify(const Options& options, const std::string& node);
+struct CertFlags {
+  std::string node, reason;
+  int hours = 24;
+  std::filesystem::path file, key, revocations;  ///< to verify far from the controller
+};
+/// Without store and inventory: signature, expiry and revocation.
+int certVerifyOffline(const CertFlags& flags);
+int certRevoke(const Options& options, const CertFlags& flags);
+int certOverride(const Options& options, const CertFlags& flags);
 
 }  // namespace muster::cli

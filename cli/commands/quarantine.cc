@@ -3,6 +3,7 @@
 #include "cli/controller.h"
 #include "inventory/hostlist.h"
 #include "lifecycle/quarantine.h"
+#include "validate/validate.h"
 
 #include <nlohmann/json.hpp>
 
@@ -44,12 +45,27 @@ int quarantineHold(const Options& options, const std::string& nodes, const std::
   return kOk;
 }
 
+namespace {
+
+/// What was proven before the repair says nothing about the node as it is now.
+Result<void> revokeProof(const Options& options, const NodeName& node, const std::string& by, const std::string& reason) {
+  TRY(keys, Keys::loadOrCreate(options.state));
+  const auto folder = options.state / "certificates";
+  const auto text = io::readFile(folder / (node.str() + ".json"), 1u << 20);
+  const auto certificate = text ? validate::Certificate::fromJson(*text) : Result<validate::Certificate>(fail(text.error()));
+  return validate::Revocations(folder, keys.signing).add({certificate ? certificate->id() : "", node, SystemClock().now(), by, "out of quarantine: " + reason});
+}
+
+}  // namespace
+
 int quarantineLift(const Options& options, const std::string& node, const std::string& reason) {
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
+  if (const auto held = lifecycle::Quarantine(**store).find(NodeName(node)); held && *held && !reason.empty())
+    if (const auto revoked = revokeProof(options, NodeName(node), userName() + "@" + hostName(), reason); !revoked) return report(revoked.error());
   const auto lifted = lifecycle::Quarantine(**store).lift(NodeName(node), userName() + "@" + hostName(), reason, SystemClock().now());
   if (!lifted) return report(lifted.error());
-  std::cout << fmt::format("{} is out of quarantine; `muster apply --nodes {}` validates what is unmet and joins it\n", node, node);
+  std::cout << fmt::format("{} is out of quarantine; `muster apply --nodes {}` validates it anew and joins it\n", node, node);
   return kOk;
 }
 

@@ -72,11 +72,6 @@ std::string statusJson(const std::vector<StatusRow>& rows) {
   return out.dump(2) + "\n";
 }
 
-Result<std::unique_ptr<validate::CertificateStore>> openCertificates(const Options& options, Looking& looking) {
-  TRY(keys, Keys::loadOrCreate(options.state));
-  return validate::makeCertificateStore(looking.cluster(), looking.controller->store(), looking.controller->clock(), keys.signing, options.state / "certificates");
-}
-
 }  // namespace
 
 int status(const Options& options, bool watch) {
@@ -147,35 +142,6 @@ int allowWipe(const Options& options, const std::string& nodes, const std::strin
   }
   std::cout << fmt::format("{} may be wiped once: {}\n", nodes, reason);
   return kOk;
-}
-
-int certShow(const Options& options, const std::string& node) {
-  auto looking = look(options);
-  if (!looking) return report(looking.error());
-  const auto certificates = openCertificates(options, **looking);
-  if (!certificates) return report(certificates.error());
-  const auto certificate = (*certificates)->find(NodeName(node));
-  if (!certificate) return report(certificate.error());
-  if (!*certificate) return report(Error(ErrorCode::NotFound, node + " has no certificate"));
-  std::cout << (*certificate)->toJson();
-  return kOk;
-}
-
-int certVerify(const Options& options, const std::string& node) {
-  auto looking = look(options);
-  if (!looking) return report(looking.error());
-  const auto certificates = openCertificates(options, **looking);
-  if (!certificates) return report(certificates.error());
-  if (!node.empty() && !(*looking)->cluster().findNode(NodeName(node)))
-    return report(Error(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", node)));
-  bool all_valid = true;
-  for (const auto& each : (*looking)->cluster().nodes) {
-    if (!node.empty() && each.name.str() != node) continue;
-    const auto valid = (*certificates)->requireValid(each.name);
-    all_valid = all_valid && valid;
-    std::cout << fmt::format("{}: {}\n", each.name.str(), valid ? "valid" : "VOID: " + valid.error().str());
-  }
-  return all_valid ? kOk : kFailed;
 }
 
 }  // namespace muster::cli

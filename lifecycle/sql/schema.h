@@ -44,6 +44,12 @@ inline const std::vector<std::vector<std::string_view>> kMigrations{
         "CREATE TABLE claims (subject TEXT PRIMARY KEY, holder TEXT NOT NULL, session TEXT NOT NULL, token %int NOT NULL)",
         "ALTER TABLE intents ADD COLUMN fence %int NOT NULL DEFAULT 0",
     },
+    {
+        // 4: what was measured (measurements.h).
+        "CREATE TABLE measured (sequence %serial, at_ms %int NOT NULL, node TEXT NOT NULL, origin TEXT NOT NULL, sku TEXT NOT NULL,"
+        " rack TEXT NOT NULL, numbers TEXT NOT NULL)",
+        "CREATE INDEX measured_at ON measured (at_ms, sequence)",
+    },
 };
 
 inline constexpr std::string_view kTooNew =

@@ -1,4 +1,5 @@
 // Certificates: what makes one void, each way with its own words.
+#include "base/io/files.h"
 #include "lifecycle/store.h"
 #include "validate/basis.h"
 #include "validate/validate.h"
@@ -27,7 +28,7 @@ class Certificates : public testing::Test {
     see("hw.serial", "S-1");
     see("image", "os@aaaa");
     see("driver.nvidia", "nvml.driver=570.124.06");
-    certificates_ = makeCertificateStore(cluster_, *store_, clock_, *io::SigningKey::generate(), folder_);
+    certificates_ = makeCertificateStore(cluster_, *store_, clock_, key_, folder_);
   }
   ~Certificates() override { std::filesystem::remove_all(folder_); }
 
@@ -50,6 +51,7 @@ class Certificates : public testing::Test {
   }
 
   const NodeName kNode{"gpu001"};
+  io::SigningKey key_ = *io::SigningKey::generate();
   WallTime proven_at_ = FakeClock().now();
   std::filesystem::path folder_;
   FakeClock clock_;
@@ -116,6 +118,75 @@ TEST_F(Certificates, anotherKeysSignatureIsVoid) {
   const auto issued = issue();
   const auto other = makeCertificateStore(cluster_, *store_, clock_, *io::SigningKey::generate(), folder_);
   EXPECT_NE(other->verify(issued).error().text().find("signed by key"), std::string::npos);
+}
+
+TEST_F(Certificates, canBeVerifiedFarAwayWithThePublicKeyAlone) {
+  const auto issued = *Certificate::fromJson(issue().toJson());
+  const auto now = clock_.now();
+  EXPECT_TRUE(verifyOffline(issued, key_.public_pem, now, {}));
+  EXPECT_FALSE(verifyOffline(issued, io::SigningKey::generate()->public_pem, now, {}));
+  EXPECT_FALSE(verifyOffline(issued, "no key", now, {}));
+  EXPECT_FALSE(verifyOffline(issued, key_.public_pem, issued.expires_at, {}));
+  EXPECT_FALSE(verifyOffline(issued, key_.public_pem, issued.issued_at - std::chrono::hours(1), {}));
+  auto moved = issued;
+  moved.node = NodeName("gpu002");
+  EXPECT_FALSE(verifyOffline(moved, key_.public_pem, now, {}));
+  moved = issued;
+  moved.bound["hw.serial"] = "S-2";
+  EXPECT_FALSE(verifyOffline(moved, key_.public_pem, now, {}));
+}
+
+TEST_F(Certificates, aRevokedOneIsVoidHereAndFarAway) {
+  const auto issued = issue();
+  EXPECT_FALSE(certificates_->revoke(kNode, "ann@host", ""));
+  ASSERT_TRUE(certificates_->revoke(kNode, "ann@host", "GPU 3 was replaced"));
+  EXPECT_NE(voidBecause().find("revoked at"), std::string::npos);
+  EXPECT_NE(voidBecause().find("GPU 3 was replaced"), std::string::npos);
+  EXPECT_EQ(*certificates_->revokedAt(kNode), clock_.now());
+  const auto carried = RevocationList::fromJson(*io::readFile(folder_ / Revocations::kFile), key_.public_pem);
+  ASSERT_TRUE(carried);
+  EXPECT_FALSE(verifyOffline(issued, key_.public_pem, clock_.now(), *carried));
+  // What is proven anew counts anew.
+  clock_.advance(std::chrono::hours(1));
+  proven_at_ = clock_.now();
+  issue();
+  EXPECT_EQ(voidBecause(), "");
+}
+
+TEST_F(Certificates, aListOfRevocationsThatWasChangedLetsNothingPass) {
+  issue();
+  ASSERT_TRUE(certificates_->revoke(NodeName("gpu009"), "ann", "test"));
+  EXPECT_EQ(voidBecause(), "");  // another node's
+  auto text = *io::readFile(folder_ / Revocations::kFile);
+  text.replace(text.find("gpu009"), 6, "gpu008");
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / Revocations::kFile, text));
+  const auto again = makeCertificateStore(cluster_, *store_, clock_, key_, folder_);
+  EXPECT_FALSE(again->requireValid(kNode));
+  EXPECT_FALSE(again->revokedAt(kNode));
+  EXPECT_FALSE(again->revoke(kNode, "ann", "must not start an empty list"));
+}
+
+TEST_F(Certificates, anOverrideSaysWhoAndWhyAndDoesNotLiveLong) {
+  const auto facts = *store_->facts();
+  Certificate word;
+  word.node = kNode;
+  word.bound = boundFacts(kNode, facts);
+  word.inventory_digest = declarationDigest(cluster_, cluster_.nodes[0]);
+  word.proven_at = clock_.now();
+  word.override_by = "ann@host", word.override_reason = "spare until Friday";
+  const auto issued = certificates_->issue(word);
+  ASSERT_TRUE(issued);
+  EXPECT_EQ(issued->expires_at, clock_.now() + kMaxOverride);
+  const auto again = Certificate::fromJson(issued->toJson());
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(again->isOverride());
+  EXPECT_EQ(again->override_reason, "spare until Friday");
+  EXPECT_EQ(voidBecause(), "");
+  auto forged = *again;
+  forged.override_by.clear();  // as if gates had passed
+  EXPECT_FALSE(certificates_->verify(forged));
+  see("driver.nvidia", "another");
+  EXPECT_NE(voidBecause().find("driver.nvidia"), std::string::npos);  // it is bound like any other
 }
 
 TEST_F(Certificates, garbageIsCorrupt) {

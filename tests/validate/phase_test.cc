@@ -4,6 +4,7 @@
 #include "lifecycle/store.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "validate/basis.h"
+#include "validate/power_budget.h"
 #include "validate/validate.h"
 
 #include <boost/asio/co_spawn.hpp>
@@ -417,6 +418,76 @@ TEST_F(ValidatePhaseTest, everyRdmaDeviceIsTestedAndOneBadRailFails) {
   const auto outcome = actToEnd("gate.collective");
   ASSERT_FALSE(outcome);
   EXPECT_NE(outcome.error().str().find("mlx5_1"), std::string::npos) << outcome.error().str();
+}
+
+TEST_F(ValidatePhaseTest, aRevokedCertificateTakesThePassesBeforeItWithIt) {
+  answerChecks("pass", "pass");
+  ASSERT_TRUE(act("gate.burn-in"));
+  const auto passed = wait(phase_->verify(action("gate.burn-in")));
+  ASSERT_TRUE(passed);
+  ASSERT_TRUE(store_->putFacts(*passed));
+  EXPECT_TRUE(wait(phase_->observe(Subject(NodeName("n1"))))->size() == 1);  // only the certificate: the pass is young
+  ASSERT_TRUE(certificates_->revoke(NodeName("n1"), "ann", "GPU 3 was replaced"));
+  const auto seen = wait(phase_->observe(Subject(NodeName("n1"))));
+  ASSERT_EQ(seen->size(), 2u);
+  EXPECT_TRUE(seen->at(1).value.starts_with("expired:"));
+}
+
+TEST_F(ValidatePhaseTest, anOverrideStandsForTheGatesUntilItIsVoid) {
+  const Subject subject(NodeName("n1"));
+  const auto want = phase_->goals(cluster_, subject, {}).back().want;
+  FactSet facts;
+  facts.put({subject, FacetName("certificate"), want, clock_.now(), "", R"({"override":{"by":"ann","reason":"spare"}})"});
+  EXPECT_EQ(phase_->goals(cluster_, subject, facts).size(), 1u);  // the certificate itself
+  facts.put({subject, FacetName("certificate"), want, clock_.now(), "", "{}"});
+  EXPECT_EQ(phase_->goals(cluster_, subject, facts).size(), 3u);
+  facts.put({subject, FacetName("certificate"), "void:1", clock_.now(), "", R"({"override":{"by":"ann","reason":"spare"}})"});
+  EXPECT_EQ(phase_->goals(cluster_, subject, facts).size(), 3u);
+}
+
+TEST_F(ValidatePhaseTest, everyGateLeavesItsNumbersAndAnswersBehind) {
+  agent::CheckResult gemm, memory;
+  gemm.id = "host.gemm", gemm.status = agent::CheckStatus::Pass, gemm.values = {{"gemm_gflops", 812.5}};
+  memory.id = "host.memory", memory.status = agent::CheckStatus::Fail, memory.values = {{"tested_gib", 4}};
+  agents_.answer(TaskKind::RunChecks, agent::toJson(std::vector{gemm, memory}));
+  std::vector<GateRecord> kept;
+  phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_, {}, [&kept](GateRecord record) { kept.push_back(std::move(record)); });
+  EXPECT_FALSE(act("gate.burn-in"));
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(kept[0].measured.numbers.at("host.gemm/gemm_gflops"), 812.5);
+  EXPECT_EQ(kept[0].measured.origin, "gate.burn-in");
+  EXPECT_EQ(kept[0].failures.size(), 1u);
+  EXPECT_NE(kept[0].results.find("host.memory"), std::string::npos);
+}
+
+TEST_F(ValidatePhaseTest, loadWaitsForThePowerOfItsRack) {
+  for (auto& node : cluster_.nodes) node.rack = "A";
+  cluster_.profiles["p"].power_watts = 10'000;
+  cluster_.racks["A"] = {.name = "A", .power_watts = 15'000};
+  phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_, {});
+  agents_.boot(NodeName("n2"), agent::Mode::Disk);
+  agents_.hold(TaskKind::RunChecks);
+  asio::io_context io;
+  std::optional<Result<Outcome>> first;
+  asio::co_spawn(io, phase_->act(action("gate.burn-in"), context_), [&](std::exception_ptr, Result<Outcome> outcome) { first = std::move(outcome); });
+  io.poll();
+  ASSERT_FALSE(first) << "its checks run";
+  clock_.advance(PowerBudget::kStagger);
+  FakeContext second;
+  second.id = "intent-2";
+  Action other{.id = "n2/gate.burn-in", .facet = {Subject(NodeName("n2")), FacetName("gate.burn-in")}, .phase = "validate"};
+  const auto waiting = wait(phase_->act(other, second));
+  ASSERT_TRUE(waiting && std::holds_alternative<Again>(*waiting));
+  EXPECT_NE(std::get<Again>(*waiting).waiting_for.find("power of rack A: 10.0 of 15.0 kW"), std::string::npos) << std::get<Again>(*waiting).waiting_for;
+  EXPECT_EQ(agents_.submitted(NodeName("n2"), TaskKind::RunChecks).size(), 0u);
+  agents_.finish("intent-1", results({{"host.gemm", "pass"}, {"host.memory", "pass"}}));
+  io.poll();
+  ASSERT_TRUE(first && *first);
+  agents_.answer(TaskKind::RunChecks, results({{"host.gemm", "pass"}, {"host.memory", "pass"}}));
+  asio::io_context again;
+  asio::co_spawn(again, phase_->act(other, second), [](std::exception_ptr, Result<Outcome>) {});
+  again.poll();
+  EXPECT_EQ(agents_.submitted(NodeName("n2"), TaskKind::RunChecks).size(), 1u);
 }
 
 }  // namespace

@@ -1,0 +1,118 @@
+// Measurements in the store's database, by a connection of its own. A row is one node and run; its numbers are one text, because they are
+// always read together: a report on 10,000 nodes reads 50,000 rows instead of two million.
+#include "lifecycle/measurements.h"
+#include "lifecycle/sql/sql_store.h"
+#include "lifecycle/store.h"
+
+#include <charconv>
+#include <cmath>
+
+namespace muster::lifecycle {
+namespace sql {
+namespace {
+
+constexpr std::size_t kRowsAtOnce = 1'000;
+constexpr int kSince = 4;  ///< schema with the table
+
+/// "NAME=NUMBER;…". Names have neither of the two; shortest digits that give the same number again.
+std::string packed(const std::map<std::string, double>& numbers) {
+  std::string out;
+  char digits[32];
+  for (const auto& [name, number] : numbers) {
+    if (!std::isfinite(number) || name.find_first_of("=;") != std::string::npos) continue;
+    const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
+    out.append(name).append("=").append(digits, end).append(";");
+  }
+  return out;
+}
+
+Result<std::map<std::string, double>> unpacked(const std::string& text) {
+  std::map<std::string, double> out;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto equals = text.find('=', begin), end = text.find(';', begin);
+    double number = 0;
+    if (equals == std::string::npos || end == std::string::npos || equals > end ||
+        std::from_chars(text.data() + equals + 1, text.data() + end, number).ptr != text.data() + end)
+      return fail(ErrorCode::Corrupt, "a row of measurements is damaged: " + text.substr(begin, 60));
+    out.emplace_hint(out.end(), text.substr(begin, equals - begin), number);
+    begin = end + 1;
+  }
+  return out;
+}
+
+class SqlMeasurements final : public Measurements {
+ public:
+  explicit SqlMeasurements(std::unique_ptr<Backend> backend) : backend_(std::move(backend)) {}
+
+  Result<void> open() {
+    return guarded("opening the measurements", [this]() -> Result<void> {
+      TRY_OK(backend_->connect(sql_));
+      TRY(version, backend_->version(sql_));
+      if (version < kSince) return fail(ErrorCode::Internal, "the measurements were opened before their store");
+      return {};
+    });
+  }
+
+  Result<void> add(const std::vector<MeasuredSet>& sets) override {
+    return guarded("storing measurements", [&]() -> Result<void> {
+      Transaction transaction(sql_, backend_->begin());
+      for (const auto& set : sets) {
+        const auto at = static_cast<long long>(toMillis(set.at));
+        const auto node = storable(set.node.str()), origin = storable(set.origin), sku = storable(set.sku), rack = storable(set.rack), numbers = storable(packed(set.numbers));
+        if (numbers.empty()) continue;
+        sql_ << "INSERT INTO measured (at_ms, node, origin, sku, rack, numbers) VALUES (:at, :node, :origin, :sku, :rack, :numbers)", soci::use(at), soci::use(node),
+            soci::use(origin), soci::use(sku), soci::use(rack), soci::use(numbers);
+      }
+      transaction.commit();
+      return {};
+    });
+  }
+
+  Result<std::vector<MeasuredSet>> since(WallTime time) override {
+    return guarded("reading measurements", [&]() -> Result<std::vector<MeasuredSet>> {
+      std::vector<MeasuredSet> out;
+      std::vector<std::string> at(kRowsAtOnce), node(kRowsAtOnce), origin(kRowsAtOnce), sku(kRowsAtOnce), rack(kRowsAtOnce), numbers(kRowsAtOnce);
+      // The time as text: many integers at once come back with 32 bits from SOCI's SQLite.
+      const auto from = static_cast<long long>(toMillis(time));
+      soci::statement rows = (sql_.prepare << "SELECT CAST(at_ms AS TEXT), node, origin, sku, rack, numbers FROM measured WHERE at_ms >= :since ORDER BY at_ms, sequence", soci::use(from),
+                              soci::into(at), soci::into(node), soci::into(origin), soci::into(sku), soci::into(rack), soci::into(numbers));
+      rows.execute();
+      while (rows.fetch()) {
+        for (std::size_t i = 0; i < at.size(); ++i) {
+          TRY(values, unpacked(numbers[i]));
+          long long at_ms = 0;
+          std::from_chars(at[i].data(), at[i].data() + at[i].size(), at_ms);
+          out.push_back({fromMillis(at_ms), NodeName(node[i]), origin[i], sku[i], rack[i], std::move(values)});
+        }
+        for (auto* column : {&at, &node, &origin, &sku, &rack, &numbers}) column->resize(kRowsAtOnce);
+      }
+      return out;
+    });
+  }
+
+ private:
+  template <class Work>
+  auto guarded(std::string_view doing, Work work) -> decltype(work()) {
+    try {
+      return work();
+    } catch (const soci::soci_error& thrown) {
+      return fail(backend_->explain(thrown, sql_).error.within(std::string(doing)));
+    }
+  }
+
+  std::unique_ptr<Backend> backend_;
+  soci::session sql_;
+};
+
+}  // namespace
+}  // namespace sql
+
+Result<std::unique_ptr<Measurements>> openMeasurements(const std::string& url) {
+  constexpr std::string_view kSqlite = "sqlite:";
+  auto backend = url.starts_with(kSqlite) ? sql::sqliteBackend(url.substr(kSqlite.size()), kSqliteBusyTimeout) : sql::postgresBackend(url, kPostgresPatience);
+  auto made = std::make_unique<sql::SqlMeasurements>(std::move(backend));
+  TRY_OK(made->open());
+  return made;
+}
+
+}  // namespace muster::lifecycle

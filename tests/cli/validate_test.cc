@@ -1,0 +1,119 @@
+// validate report and cert as the real program does them, on a store that holds facts and measurements.
+#include "lifecycle/measurements.h"
+#include "lifecycle/store.h"
+#include "tests/cli/muster_folder.h"
+#include "tests/validate/fleet_history.h"
+
+#include <nlohmann/json.hpp>
+
+#include <gmock/gmock.h>
+
+#include <pwd.h>
+#include <unistd.h>
+
+namespace muster::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int kOk = 0, kFailed = 1;
+
+class ValidateCommands : public ::testing::Test {
+ protected:
+  ValidateCommands() {
+    EXPECT_EQ(folder_.muster({"wipe", "gpu002", "--reason", "x"}).code, kOk);  // makes the store
+    url_ = "sqlite:" + (folder_ / "state" / "muster.db").string();
+  }
+  void see(const std::string& facet, const std::string& value) {
+    auto store = *lifecycle::openStore(url_);
+    ASSERT_TRUE(store->putFacts({{lifecycle::Subject(NodeName("gpu001")), FacetName(facet), value, SystemClock().now(), "test", ""}}));
+  }
+  void allowMe() {
+    const char* sudo = std::getenv("SUDO_USER");
+    const std::string me = sudo ? sudo : ::getpwuid(::geteuid())->pw_name;
+    folder_.write("cluster.yaml", std::string(MusterFolder::kInventory) + "certificates: {may_override: [" + me + "]}\n");
+  }
+  std::string read(const std::filesystem::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  MusterFolder folder_;
+  std::string url_;
+};
+
+TEST_F(ValidateCommands, aReportSaysWhatDiffersAndWritesItsFiles) {
+  EXPECT_THAT(folder_.muster({"validate", "report"}).out, HasSubstr("nothing has been measured yet"));
+  FleetHistory fleet;
+  fleet.nodes = 64;
+  fleet.from = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()) - std::chrono::hours(24 * 50);
+  fleet.fault = [](int node, int metric, int) { return node == 7 && metric == 2 ? 0.8 : 1.0; };
+  ASSERT_TRUE((*lifecycle::openMeasurements(url_))->add(fleet.make(3)));
+  const auto html = (folder_ / "report.html").string(), junit = (folder_ / "report.xml").string();
+  const auto reported = folder_.muster({"validate", "report", "--html", html, "--junit", junit});
+  EXPECT_EQ(reported.code, kFailed) << reported.err;  // something differs
+  EXPECT_THAT(reported.out, AllOf(HasSubstr("gpu00007 is "), HasSubstr("% below what is typical")));
+  EXPECT_THAT(read(html), HasSubstr("Validation of small"));
+  EXPECT_THAT(read(junit), HasSubstr("<testsuite"));
+  const auto as_json = folder_.muster({"validate", "report", "--json"});
+  EXPECT_EQ(json::parse(as_json.out)["alarms"][0]["subject"], "gpu00007");
+  EXPECT_EQ(folder_.muster({"validate", "report", "--days", "1"}).code, kOk);  // too young for anything of it
+  const auto baseline = folder_.muster({"validate", "baseline", "--json"});
+  EXPECT_EQ(json::parse(baseline.out).size(), 10u);
+}
+
+TEST_F(ValidateCommands, onlyWhomTheInventoryNamesMayOverride) {
+  see("hw.serial", "S-1");
+  const auto denied = folder_.muster({"cert", "override", "gpu001", "--reason", "spare"});
+  EXPECT_EQ(denied.code, kFailed);
+  EXPECT_THAT(denied.err, HasSubstr("may_override"));
+  allowMe();
+  EXPECT_NE(folder_.muster({"cert", "override", "gpu001", "--reason", "spare", "--hours", "73"}).code, kOk);
+  EXPECT_NE(folder_.muster({"cert", "override", "gpu009", "--reason", "spare"}).code, kOk);
+  EXPECT_NE(folder_.muster({"cert", "override", "gpu002", "--reason", "never seen"}).code, kOk) << "nothing to bind it to";
+  const auto done = folder_.muster({"cert", "override", "gpu001", "--reason", "spare until Friday", "--hours", "10"});
+  ASSERT_EQ(done.code, kOk) << done.err;
+  EXPECT_THAT(folder_.muster({"events", "gpu001"}).out, HasSubstr("spare until Friday"));
+  EXPECT_EQ(folder_.muster({"cert", "verify", "gpu001"}).code, kOk);
+  see("hw.serial", "S-2");
+  EXPECT_THAT(folder_.muster({"cert", "verify", "gpu001"}).out, HasSubstr("VOID"));
+}
+
+TEST_F(ValidateCommands, aCertificateIsVerifiedFarAwayByTheKeyAndTheList) {
+  see("hw.serial", "S-1");
+  allowMe();
+  ASSERT_EQ(folder_.muster({"cert", "override", "gpu001", "--reason", "spare"}).code, kOk);
+  std::ofstream(folder_ / "site.pub") << folder_.muster({"image", "key"}).out;
+  const auto file = (folder_ / "state" / "certificates" / "gpu001.json").string(), key = (folder_ / "site.pub").string();
+  const auto list = (folder_ / "state" / "certificates" / "revocations.json.signed").string();
+  const auto good = folder_.muster({"cert", "verify", "--file", file, "--key", key});
+  EXPECT_EQ(good.code, kOk) << good.err;
+  EXPECT_THAT(good.out, AllOf(HasSubstr("OVERRIDE by"), HasSubstr("hw.serial"), HasSubstr("was not looked at")));
+  EXPECT_NE(folder_.muster({"cert", "verify", "--file", file}).code, kOk) << "without a key";
+  EXPECT_EQ(folder_.muster({"cert", "verify", "gpu002", "--file", file, "--key", key}).code, kFailed) << "another node's";
+  ASSERT_EQ(folder_.muster({"cert", "revoke", "gpu001", "--reason", "GPU 3 was replaced"}).code, kOk);
+  EXPECT_EQ(folder_.muster({"cert", "verify", "gpu001"}).code, kFailed);
+  const auto revoked = folder_.muster({"cert", "verify", "--file", file, "--key", key, "--revocations", list});
+  EXPECT_EQ(revoked.code, kFailed);
+  EXPECT_THAT(revoked.err, HasSubstr("GPU 3 was replaced"));
+}
+
+TEST_F(ValidateCommands, liftingAQuarantineRevokesWhatWasProvenBefore) {
+  see("hw.serial", "S-1");
+  allowMe();
+  ASSERT_EQ(folder_.muster({"cert", "override", "gpu001", "--reason", "spare"}).code, kOk);
+  ASSERT_EQ(folder_.muster({"quarantine", "hold", "gpu001", "--reason", "smells burnt"}).code, kOk);
+  ASSERT_EQ(folder_.muster({"cert", "verify", "gpu001"}).code, kOk);  // the certificate itself; its gate refuses the node
+  ASSERT_EQ(folder_.muster({"quarantine", "lift", "gpu001", "--reason", "board replaced"}).code, kOk);
+  EXPECT_THAT(folder_.muster({"cert", "verify", "gpu001"}).out, HasSubstr("board replaced"));
+}
+
+TEST_F(ValidateCommands, runAsksForNodesThatHaveGates) {
+  EXPECT_NE(folder_.muster({"validate", "run"}).code, kOk);
+  EXPECT_NE(folder_.muster({"validate"}).code, kOk);
+}
+
+}  // namespace
+}  // namespace muster::test

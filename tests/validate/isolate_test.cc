@@ -1,0 +1,315 @@
+// Fault isolation: designs by their properties, the isolation by simulated clusters whose faults are known.
+#include "tests/validate/isolate_world.h"
+
+#include <gtest/gtest.h>
+
+namespace muster::validate::isolate {
+namespace {
+
+using test::IsolateWorld;
+
+std::vector<int> upTo(int count) {
+  std::vector<int> out;
+  for (int i = 0; i < count; ++i) out.push_back(i);
+  return out;
+}
+
+TEST(IsolateDesign, everyTwoPointsOfThePlaneMeetOnce) {
+  for (const int points : {4, 7, 9, 16, 25, 50, 64, 97, 256, 1'000}) {  // fields of 2, 3, 4, 5, 8, 11, 16, 32; full planes and with holes
+    const AffinePlane plane(points);
+    std::map<Pair, int> meetings;
+    for (int each = 0; each < plane.classes(); ++each) {
+      std::set<int> seen;
+      for (const auto& line : plane.lines(each)) {
+        EXPECT_LE(static_cast<int>(line.size()), plane.order());
+        for (std::size_t i = 0; i < line.size(); ++i) {
+          EXPECT_TRUE(seen.insert(line[i]).second) << "a point in two groups of a round";
+          for (std::size_t j = i + 1; j < line.size(); ++j) ++meetings[{line[i], line[j]}];
+        }
+      }
+      EXPECT_EQ(static_cast<int>(seen.size()), points);
+    }
+    EXPECT_EQ(static_cast<int>(meetings.size()), points * (points - 1) / 2);
+    EXPECT_TRUE(std::all_of(meetings.begin(), meetings.end(), [](const auto& each) { return each.second == 1; })) << points;
+  }
+}
+
+TEST(IsolateDesign, aPlaneOf1024HasThirtyThreeRoundsOfThirtyTwo) {
+  const AffinePlane plane(1'024);
+  EXPECT_EQ(plane.order(), 32);
+  EXPECT_EQ(plane.classes(), 33);
+  EXPECT_EQ(plane.lines(0).front(), upTo(32));  // rows are blocks, so a row is a leaf where leaves have 32
+}
+
+TEST(IsolateDesign, matchingsAreDisjointAndKeepToTheirClasses) {
+  Random random(7);
+  for (const int nodes : {2, 3, 5, 32, 63, 200}) {
+    std::vector<int> leaf;
+    for (int node = 0; node < nodes; ++node) leaf.push_back(node / 8);
+    std::set<Pair> met;
+    const auto check = [&](const std::vector<Pair>& pairs) {
+      std::set<int> seen;
+      for (const auto& [a, b] : pairs) EXPECT_TRUE(a != b && seen.insert(a).second && seen.insert(b).second);
+      EXPECT_EQ(static_cast<int>(pairs.size()), nodes / 2);
+    };
+    const auto within = matchWithin(upTo(nodes), leaf, met, random);
+    check(within);
+    int crossing = 0;
+    for (const auto& [a, b] : within) crossing += leaf[static_cast<std::size_t>(a)] != leaf[static_cast<std::size_t>(b)];
+    EXPECT_LE(crossing, 1 + nodes / 16);  // leftovers of odd leaves
+    const auto across = matchAcross(upTo(nodes), leaf, met, random);
+    check(across);
+    if (nodes >= 32) {
+      for (const auto& [a, b] : across) EXPECT_NE(leaf[static_cast<std::size_t>(a)], leaf[static_cast<std::size_t>(b)]);
+    }
+    if (nodes >= 5) {
+      EXPECT_EQ(met.size(), within.size() + across.size()) << "two met twice";
+    }
+  }
+}
+
+TEST(IsolateDesign, aHypercubeLetsEveryLeafTakePart) {
+  for (const int leaves : {2, 3, 8, 13, 32}) {
+    std::vector<int> leaf;
+    for (int node = 0; node < leaves * 4; ++node) leaf.push_back(node / 4);
+    std::set<int> taken;
+    const int rounds = hypercubeRounds(upTo(leaves * 4), leaf);
+    for (int bit = 0; bit < rounds; ++bit)
+      for (const auto& [a, b] : hypercube(upTo(leaves * 4), leaf, bit)) {
+        EXPECT_NE(a / 4, b / 4);
+        taken.insert(a / 4), taken.insert(b / 4);
+      }
+    EXPECT_EQ(static_cast<int>(taken.size()), leaves);
+    EXPECT_EQ(rounds, static_cast<int>(std::ceil(std::log2(leaves))));
+  }
+}
+
+/// No node twice in a round, and nobody that is accused in a collective.
+TEST(Isolate, roundsAreDisjointWhateverHappens) {
+  for (int trial = 0; trial < 60; ++trial) {
+    IsolateWorld world(static_cast<std::uint64_t>(trial));
+    world.leaves = 1 + trial % 9, world.nodes_per_leaf = 1 + trial % 11, world.leaves_per_pod = 1 + trial % 3, world.spines = 1 + trial % 4, world.rails = 1 + trial % 3;
+    world.routes_known = trial % 2, world.silent = trial % 5 == 0 ? 0.2 : 0;
+    for (const int node : world.some(std::min(world.nodes(), trial % 7), world.nodes())) world.slowNic(node, trial % world.rails, world.between(0, 1) < 0.3 ? 0 : 0.8);
+    Isolation isolation(world.layout(), {.groups = trial % 4 != 0, .seed = static_cast<std::uint64_t>(trial)});
+    int rounds = 0;
+    while (const auto round = isolation.next()) {
+      ASSERT_LE(++rounds, 20);
+      EXPECT_EQ(round->number, rounds);
+      std::set<int> seen;
+      for (const auto& group : round->groups) {
+        ASSERT_GE(group.members.size(), 2u);
+        for (const int member : group.members) {
+          EXPECT_TRUE(seen.insert(member).second) << trial << ": " << member << " is twice in round " << rounds;
+          EXPECT_TRUE(member >= 0 && member < world.nodes());
+        }
+      }
+      isolation.learn(world.run(*round));
+    }
+    // Everybody is cleared, accused or unclear: nobody is forgotten.
+    const auto verdict = isolation.verdict();
+    std::set<int> told(verdict.cleared.begin(), verdict.cleared.end());
+    for (const auto& each : verdict.unclear) told.insert(each.a);
+    for (const auto& each : verdict.culprits)
+      for (int node = 0; node < world.nodes(); ++node)
+        if (each.a == node || each.kind == CulpritKind::Rail || (each.kind == CulpritKind::Leaf && node / world.nodes_per_leaf == each.a)) told.insert(node);
+    EXPECT_EQ(static_cast<int>(told.size()), world.nodes()) << trial;
+  }
+}
+
+TEST(Isolate, theSameSeedPlansTheSameRounds) {
+  const auto trace = [] {
+    IsolateWorld world(3);
+    world.leaves = 8, world.nodes_per_leaf = 8;
+    world.slowNode(17, 0.9);
+    Isolation isolation(world.layout(), {.seed = 42});
+    std::vector<std::vector<int>> out;
+    while (const auto round = isolation.next()) {
+      for (const auto& group : round->groups) out.push_back(group.members);
+      isolation.learn(world.run(*round));
+    }
+    return out;
+  };
+  EXPECT_EQ(trace(), trace());
+}
+
+TEST(Isolate, aHealthyClusterIsClearedInEightRounds) {
+  for (int trial = 0; trial < 10; ++trial) {
+    IsolateWorld world(static_cast<std::uint64_t>(trial) + 50);
+    const auto verdict = world.isolated({.seed = static_cast<std::uint64_t>(trial)});
+    EXPECT_TRUE(verdict.culprits.empty());
+    EXPECT_TRUE(verdict.unclear.empty());
+    EXPECT_EQ(static_cast<int>(verdict.cleared.size()), world.nodes());
+    EXPECT_LE(verdict.rounds, 9);
+    EXPECT_NEAR(verdict.noise, world.noise, 0.001);
+  }
+}
+
+TEST(Isolate, slowNodesAreNamedAndNobodyElse) {
+  for (int trial = 0; trial < 40; ++trial) {
+    IsolateWorld world(static_cast<std::uint64_t>(trial) + 100);
+    const auto bad = world.some(1 + trial % 8, world.nodes());
+    for (const int node : bad) world.slowNode(node, 1 - world.between(0.03, 0.10));
+    const auto verdict = world.isolated({.seed = static_cast<std::uint64_t>(trial)});
+    const auto score = test::scoreNodes(verdict, bad);
+    EXPECT_EQ(score.missed + score.wrong, 0) << trial;
+    for (const auto& culprit : verdict.culprits) {
+      EXPECT_GT(culprit.confidence, 0.99);
+      EXPECT_NEAR(culprit.reached, 0.935, 0.05);
+    }
+  }
+}
+
+TEST(Isolate, deadNodesAreDeadAndDoNotPoisonTheirPartners) {
+  IsolateWorld world(9);
+  const auto bad = world.some(64, world.nodes());
+  for (const int node : bad) world.slowNode(node, 0);
+  const auto verdict = world.isolated({});
+  const auto score = test::scoreNodes(verdict, bad);
+  EXPECT_EQ(score.missed + score.wrong, 0);
+  EXPECT_LE(verdict.rounds, 9);
+  for (const auto& culprit : verdict.culprits) EXPECT_EQ(culprit.reached, 0);
+}
+
+TEST(Isolate, oneRailOfANodeIsItsNic) {
+  IsolateWorld world(11);
+  world.leaves = 8, world.nodes_per_leaf = 16, world.rails = 8, world.spines = 16;
+  world.slowNic(37, 5, 0.9);
+  const auto verdict = world.isolated({});
+  EXPECT_TRUE(test::names(verdict, CulpritKind::Nic, 37, -1, 5));
+}
+
+TEST(Isolate, allNodesOfALeafOnOneRailAreItsSwitch) {
+  IsolateWorld world(12);
+  world.leaves = 8, world.nodes_per_leaf = 16, world.rails = 4, world.spines = 16;
+  world.slowLeaf(3, 2, 0.7);
+  const auto verdict = world.isolated({});
+  EXPECT_TRUE(test::names(verdict, CulpritKind::Leaf, 3, -1, 2));
+}
+
+TEST(Isolate, aRailThatIsBadForAllIsTheRail) {
+  for (const double capacity : {0.0, 0.8}) {
+    IsolateWorld world(13);
+    world.leaves = 4, world.nodes_per_leaf = 16, world.rails = 4, world.spines = 16;
+    world.slowRail(1, capacity);
+    const auto verdict = world.isolated({});
+    ASSERT_EQ(verdict.culprits.size(), 1u);
+    EXPECT_EQ(verdict.culprits[0].kind, CulpritKind::Rail);
+    EXPECT_EQ(verdict.culprits[0].rail, 1);
+    EXPECT_NEAR(verdict.culprits[0].reached, capacity, 0.02);
+  }
+}
+
+TEST(Isolate, aCableBetweenSwitchesIsNamedByTheRoutes) {
+  for (int trial = 0; trial < 20; ++trial) {
+    IsolateWorld world(static_cast<std::uint64_t>(trial) + 300);
+    world.leaves = 16, world.nodes_per_leaf = 16, world.spines = 16;
+    const int bad = world.cable(trial % 16, (trial * 5) % 16, 0);
+    world.slowCable(bad, trial % 3 ? 0.6 : 0);
+    const auto verdict = world.isolated({.seed = static_cast<std::uint64_t>(trial)});
+    EXPECT_TRUE(test::names(verdict, CulpritKind::Cable, bad)) << trial;
+    EXPECT_LE(verdict.rounds, 14);
+  }
+}
+
+TEST(Isolate, withoutRoutesTheLeafIsNamed) {
+  for (int trial = 0; trial < 20; ++trial) {
+    IsolateWorld world(static_cast<std::uint64_t>(trial) + 400);
+    world.leaves = 16, world.nodes_per_leaf = 16, world.spines = 16, world.routes_known = false;
+    world.slowCable(world.cable(trial % 16, 3, 0), 0.5);
+    const auto verdict = world.isolated({.seed = static_cast<std::uint64_t>(trial)});
+    EXPECT_TRUE(test::names(verdict, CulpritKind::Uplinks, trial % 16)) << trial;
+    EXPECT_LE(verdict.rounds, 14);
+  }
+}
+
+TEST(Isolate, twoThatDoNotGetOnAreFoundAmongHalfAMillionPairs) {
+  for (int trial = 0; trial < 10; ++trial) {
+    IsolateWorld world(static_cast<std::uint64_t>(trial) + 500);
+    world.routes_known = trial % 2;
+    const auto two = world.some(2, world.nodes());
+    world.slowPair(two[0], two[1], 0, trial % 3 ? 0.7 : 0);
+    const auto verdict = world.isolated({.seed = static_cast<std::uint64_t>(trial)});
+    EXPECT_TRUE(test::names(verdict, CulpritKind::Pair, two[0], two[1])) << trial;
+    EXPECT_LE(verdict.rounds, 14);
+  }
+}
+
+TEST(Isolate, anEngineOfPairsNamesNodesAndLoadsUplinks) {
+  IsolateWorld world(15);
+  world.leaves = 4, world.nodes_per_leaf = 8, world.spines = 8;
+  world.slowNode(9, 0.9);
+  Isolation isolation(world.layout(), {.groups = false});
+  std::set<Stage> stages;
+  while (const auto round = isolation.next()) {
+    stages.insert(round->stage);
+    for (const auto& group : round->groups) EXPECT_EQ(group.kind, Collective::Pair);
+    isolation.learn(world.run(*round));
+  }
+  EXPECT_TRUE(stages.contains(Stage::Hypercube));
+  EXPECT_TRUE(test::names(isolation.verdict(), CulpritKind::Node, 9));
+}
+
+TEST(Isolate, oneOfFourIsNamed) {
+  for (int bad = 0; bad < 4; ++bad) {
+    IsolateWorld world(static_cast<std::uint64_t>(bad) + 20);
+    world.leaves = 1, world.nodes_per_leaf = 4;
+    world.slowNode(bad, 0.8);
+    EXPECT_TRUE(test::names(world.isolated({.groups = false}), CulpritKind::Node, bad)) << bad;
+  }
+}
+
+TEST(Isolate, twoNodesAloneCannotBeToldApart) {
+  IsolateWorld world(21);
+  world.leaves = 1, world.nodes_per_leaf = 2;
+  world.slowNode(1, 0.5);
+  const auto verdict = world.isolated({});
+  EXPECT_TRUE(verdict.culprits.empty());
+  EXPECT_TRUE(verdict.cleared.empty());
+  EXPECT_EQ(verdict.unclear.size(), 2u);  // not passed: nothing to compare with
+}
+
+TEST(Isolate, aFleetBelowItsDeclaredRateHasNotPassedByComparison) {
+  IsolateWorld world(22);
+  world.leaves = 2, world.nodes_per_leaf = 16;
+  world.base_gbits = 200;
+  const auto verdict = world.isolated({.least_gbits = 360});
+  ASSERT_FALSE(verdict.culprits.empty());
+  EXPECT_EQ(verdict.culprits[0].kind, CulpritKind::Fleet);
+  EXPECT_TRUE(verdict.cleared.empty());
+}
+
+TEST(Isolate, silenceIsNoPass) {
+  IsolateWorld world(23);
+  world.leaves = 2, world.nodes_per_leaf = 8;
+  Isolation isolation(world.layout(), {});
+  while (const auto round = isolation.next()) isolation.learn({});  // nothing ever answers
+  EXPECT_TRUE(isolation.verdict().cleared.empty());
+  EXPECT_EQ(isolation.verdict().unclear.size(), 16u);
+}
+
+TEST(Isolate, aTestThatSometimesSaysNothingAccusesNobody) {
+  for (int trial = 0; trial < 10; ++trial) {
+    IsolateWorld world(static_cast<std::uint64_t>(trial) + 600);
+    world.leaves = 8, world.nodes_per_leaf = 16, world.spines = 16, world.silent = 0.1;
+    const auto verdict = world.isolated({.seed = static_cast<std::uint64_t>(trial)});
+    EXPECT_TRUE(verdict.culprits.empty()) << trial;
+  }
+}
+
+TEST(Isolate, aPassingFaultIsNotBlamedOnAPair) {
+  IsolateWorld world(24);
+  world.leaves = 4, world.nodes_per_leaf = 8, world.spines = 8;
+  Isolation isolation(world.layout(), {});
+  bool once = false;
+  while (const auto round = isolation.next()) {
+    auto result = world.run(*round);
+    if (!once && round->number == 2) once = true, result[0].rail_gbits[0] *= 0.5;
+    isolation.learn(result);
+  }
+  EXPECT_TRUE(isolation.verdict().culprits.empty());
+  EXPECT_TRUE(isolation.verdict().unclear.empty());
+}
+
+}  // namespace
+}  // namespace muster::validate::isolate

@@ -1,0 +1,193 @@
+// Fleet statistics and reports: what is wrong is found, the budget of false alarms is kept, and a report shows what was measured and nothing else.
+#include "lifecycle/store.h"
+#include "tests/run_async.h"
+#include "tests/validate/fleet_history.h"
+#include "validate/report/report.h"
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+namespace muster::validate {
+namespace {
+
+using history::Alarm;
+using history::AlarmKind;
+using test::FleetHistory;
+using testing::HasSubstr;
+
+std::vector<Alarm> of(const history::Statistics& statistics, AlarmKind kind) {
+  std::vector<Alarm> out;
+  for (const auto& alarm : statistics.alarms)
+    if (alarm.kind == kind) out.push_back(alarm);
+  return out;
+}
+
+TEST(FleetStatistics, keepsItsBudgetWhenNothingIsWrong) {
+  for (const bool heavy : {false, true}) {
+    double alarms = 0;
+    constexpr int kReports = 20;
+    for (int trial = 0; trial < kReports; ++trial) {
+      FleetHistory fleet;
+      fleet.heavy = heavy;
+      alarms += static_cast<double>(history::analyse(fleet.make(static_cast<std::uint64_t>(trial) + 1), {.false_alarms = 1}).alarms.size());
+    }
+    EXPECT_LE(alarms / kReports, heavy ? 3 : 1.5) << "heavy tails: " << heavy;
+  }
+}
+
+TEST(FleetStatistics, findsASlowNodeARackADeviceAndADrift) {
+  FleetHistory fleet;
+  fleet.fault = [](int node, int metric, int run) {
+    if (node == 77 && metric == 3) return 0.90;
+    if (node / 16 == 5 && metric == 4) return 0.97;              // a rack that is slow as one, none of its nodes by much
+    if (node == 200 && metric == 6) return run >= 4 ? 0.97 : 1;  // within what is usual, but it was better
+    return 1.0;
+  };
+  const auto statistics = history::analyse(fleet.make(9), {});
+  const auto nodes = of(statistics, AlarmKind::Node), racks = of(statistics, AlarmKind::Rack), drifts = of(statistics, AlarmKind::Drift);
+  ASSERT_FALSE(nodes.empty());
+  EXPECT_EQ(nodes.front().subject, FleetHistory::node(77));
+  EXPECT_EQ(nodes.front().metric, FleetHistory::metric(3));
+  EXPECT_NEAR(nodes.front().change(), -0.10, 0.03);
+  ASSERT_EQ(racks.size(), 1u);
+  EXPECT_EQ(racks.front().subject, FleetHistory::rack(5));
+  ASSERT_FALSE(drifts.empty());
+  EXPECT_EQ(drifts.front().subject, FleetHistory::node(200));
+  EXPECT_LE(statistics.alarms.size(), 6u);
+}
+
+TEST(FleetStatistics, whatMovesAllIsTheFleetsDriftAndNobodysOwn) {
+  FleetHistory fleet;
+  fleet.fault = [](int, int metric, int run) { return metric == 2 && run >= 4 ? 0.97 : 1.0; };
+  const auto statistics = history::analyse(fleet.make(4), {});
+  ASSERT_EQ(of(statistics, AlarmKind::FleetDrift).size(), 1u);
+  EXPECT_EQ(of(statistics, AlarmKind::FleetDrift).front().metric, FleetHistory::metric(2));
+  EXPECT_LE(of(statistics, AlarmKind::Drift).size(), 1u);
+}
+
+TEST(FleetStatistics, comparesOneRailWithTheOthers) {
+  std::vector<lifecycle::MeasuredSet> sets;
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> normal(390, 2);
+  for (int node = 0; node < 64; ++node) {
+    sets.push_back({WallTime(std::chrono::seconds(node)), NodeName(FleetHistory::node(node)), "isolate", "p", FleetHistory::rack(node / 16), {}});
+    for (int rail = 0; rail < 8; ++rail) sets.back().numbers[fmt::format("isolate/pair_gbits@mlx5_{}", rail)] = normal(random) * (rail == 6 ? 0.985 : 1);
+  }
+  const auto statistics = history::analyse(sets, {});
+  ASSERT_EQ(statistics.groups.size(), 1u);
+  EXPECT_EQ(statistics.groups[0].latest.size(), 512u);
+  ASSERT_EQ(of(statistics, AlarmKind::Device).size(), 1u);
+  EXPECT_EQ(of(statistics, AlarmKind::Device).front().subject, "mlx5_6");
+}
+
+TEST(FleetStatistics, knowsTheBadSideByTheUnit) {
+  using history::Better;
+  EXPECT_EQ(history::betterOf("rdma.pair/rdma_write_gbits"), Better::Higher);
+  EXPECT_EQ(history::betterOf("gpu.gemm/bf16_tflops@3"), Better::Higher);
+  EXPECT_EQ(history::betterOf("fio/latency_us"), Better::Lower);
+  EXPECT_EQ(history::betterOf("gpu/temperature_c"), Better::Lower);
+  EXPECT_EQ(history::betterOf("anything"), Better::Unknown);
+  FleetHistory fleet;
+  fleet.fault = [](int node, int, int) { return node == 9 ? 1.2 : 1.0; };  // faster than all: no alarm
+  for (const auto& alarm : history::analyse(fleet.make(2), {}).alarms) EXPECT_NE(alarm.subject, FleetHistory::node(9));
+}
+
+TEST(FleetStatistics, fewNodesAreShownNotJudged) {
+  FleetHistory fleet;
+  fleet.nodes = 4;
+  fleet.fault = [](int node, int, int) { return node == 1 ? 0.2 : 1.0; };
+  const auto statistics = history::analyse(fleet.make(1), {});
+  EXPECT_TRUE(statistics.alarms.empty());
+  for (const auto& group : statistics.groups) EXPECT_FALSE(group.judged);
+  report::Subject subject{"hall-2", FleetHistory().from, std::nullopt};
+  EXPECT_THAT(report::toJunit(statistics, subject), HasSubstr("skipped=\"4\""));  // not passed
+}
+
+TEST(FleetStatistics, equalValuesAccuseNobodyByTheLastDigit) {
+  FleetHistory fleet;
+  fleet.spread = fleet.noise = 0;
+  fleet.fault = [](int node, int, int) { return node == 3 ? 0.9999 : 1.0; };
+  EXPECT_TRUE(history::analyse(fleet.make(1), {}).alarms.empty());
+}
+
+TEST(FleetStatistics, sigmasForIsTheNormalQuantile) {
+  EXPECT_NEAR(history::sigmasFor(0.5), 0, 1e-9);
+  EXPECT_NEAR(history::sigmasFor(0.0227501), 2, 1e-4);
+  EXPECT_NEAR(history::sigmasFor(2.8665e-7), 5, 1e-3);
+}
+
+TEST(FleetReport, isOneFileThatFetchesNothingAndEscapesWhatItShows) {
+  FleetHistory fleet;
+  fleet.nodes = 64;
+  auto sets = fleet.make(1);
+  for (auto& set : sets)
+    if (set.node.str() == FleetHistory::node(7)) set.node = NodeName("<script>alert(1)</script>"), set.numbers[FleetHistory::metric(1)] = 1;
+  const auto statistics = history::analyse(sets, {});
+  report::Subject subject{"hall & co", fleet.from, report::Matrix{"t", {"a", "b"}, {-1, 0.5, 0.5, -1}}};
+  const auto html = report::toHtml(statistics, subject);
+  EXPECT_EQ(html.find("<script>alert"), std::string::npos);
+  EXPECT_THAT(html, HasSubstr("&lt;script&gt;alert(1)"));
+  EXPECT_THAT(html, HasSubstr("hall &amp; co"));
+  for (const auto* word : {"http://", "https://", "src=", "@import", "url("}) EXPECT_EQ(html.find(word), std::string::npos) << word;
+  const auto junit = report::toJunit(statistics, subject);
+  EXPECT_EQ(junit.find("<script>"), std::string::npos);
+  EXPECT_THAT(junit, HasSubstr("<failure type=\"node\""));
+  const auto json = nlohmann::json::parse(report::toJson(statistics, subject));
+  EXPECT_EQ(json.at("nodes").size(), 64u);
+  EXPECT_FALSE(json.at("alarms").empty());
+}
+
+TEST(FleetReport, anEmptyHistoryIsSaidToBeEmpty) {
+  const auto statistics = history::analyse({}, {});
+  EXPECT_THAT(report::toHtml(statistics, {"c", {}, std::nullopt}), HasSubstr("Nothing has been measured yet"));
+  EXPECT_THAT(report::toJunit(statistics, {"c", {}, std::nullopt}), HasSubstr("tests=\"0\""));
+}
+
+TEST(FleetReport, theMatrixShowsTheLeastOfEachPair) {
+  const auto matrix = report::matrixOf(R"({"typical_gbits":400,"rounds_run":[{"tests":[{"a":"n1","b":"n2","gbits":400},{"a":"n2","b":"n1","gbits":300},{"a":"n1","b":"n3","gbits":null}]}]})");
+  ASSERT_TRUE(matrix);
+  EXPECT_EQ(matrix->names, (std::vector<std::string>{"n1", "n2", "n3"}));
+  EXPECT_DOUBLE_EQ(matrix->shares[1], 0.75);
+  EXPECT_DOUBLE_EQ(matrix->shares[3], 0.75);
+  EXPECT_LT(matrix->shares[2], 0);  // said nothing: not tested
+  EXPECT_FALSE(report::matrixOf("{}"));
+  EXPECT_FALSE(report::matrixOf(R"({"typical_gbits":1,"rounds_run":[{"tests":[{"a":1}]}]})"));
+}
+
+TEST(Measurements, areKeptInTheStoresDatabase) {
+  test::TempFolder folder;
+  const auto file = folder / "muster.db";
+  const auto url = "sqlite:" + file.string();
+  EXPECT_FALSE(lifecycle::openMeasurements(url));  // no store yet
+  std::filesystem::remove(file);
+  const auto store = lifecycle::openStore(url);
+  ASSERT_TRUE(store) << store.error().str();
+  auto kept = lifecycle::openMeasurements(url);
+  ASSERT_TRUE(kept) << kept.error().str();
+  FleetHistory fleet;
+  fleet.nodes = 700, fleet.runs = 2, fleet.metrics = 3;  // more rows than one fetch takes
+  auto sets = fleet.make(1);
+  sets[0].numbers["bad"] = std::nan("");
+  sets[0].numbers["a=b"] = 1;
+  sets[1].node = NodeName("odd'; DROP TABLE measured;--");
+  ASSERT_TRUE((*kept)->add(sets));
+  ASSERT_TRUE((*kept)->add({{fleet.from, NodeName("empty"), "o", "s", "r", {}}}));  // nothing measured: no row
+  sets[0].numbers.erase("bad"), sets[0].numbers.erase("a=b");
+  const auto again = (*kept)->since(fleet.from);
+  ASSERT_TRUE(again) << again.error().str();
+  ASSERT_EQ(again->size(), sets.size());
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    EXPECT_EQ((*again)[i].numbers, sets[i].numbers);  // to the last bit
+    EXPECT_EQ((*again)[i].node, sets[i].node);
+    EXPECT_EQ((*again)[i].at, sets[i].at);
+    EXPECT_EQ((*again)[i].sku, sets[i].sku);
+  }
+  const auto later = (*kept)->since(fleet.from + std::chrono::hours(24));
+  ASSERT_TRUE(later);
+  EXPECT_EQ(later->size(), 700u);
+}
+
+}  // namespace
+}  // namespace muster::validate

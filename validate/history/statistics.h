@@ -1,0 +1,77 @@
+// Fleet statistics: which nodes, racks and devices differ from their like, and what drifts, with a stated budget of false alarms. Pure.
+//
+// Everything is robust (medians, and the median absolute deviation as scale), because what is looked for is in the data. The budget is the
+// number of false alarms that one report may be expected to hold; it is shared among all comparisons that are made. Noise of a fleet has
+// heavier tails than a normal distribution has, so there is a control: the good sides, where nothing is wrong, say how far noise reaches.
+#pragma once
+
+#include "lifecycle/measurements.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace muster::validate::history {
+
+enum class Better { Higher, Lower, Unknown };
+/// From the unit that a metric's name ends in: _gbits, _tflops … higher; _seconds, _us, _c, _errors … lower. Unknown: both sides count.
+Better betterOf(std::string_view metric);
+
+struct Policy {
+  double false_alarms = 1;        ///< expected in a whole report, when nothing is wrong
+  double least_effect = 0.01;     ///< a share of the typical value below which nothing is worth a person's time
+  std::size_t least_group = 8;    ///< fewer values are shown, not judged
+};
+
+enum class AlarmKind { Node, Rack, Device, Drift, FleetDrift };
+std::string_view toString(AlarmKind kind);
+
+struct Alarm {
+  AlarmKind kind = AlarmKind::Node;
+  std::string sku, metric, subject;  ///< subject: node, node@device, rack, device, or the sku
+  double value = 0, typical = 0;
+  double sigmas = 0;    ///< towards the bad side, in robust σ of the group
+  double limit = 0;     ///< σ from which on it is an alarm there
+  double change() const { return typical != 0 ? value / typical - 1 : 0; }
+};
+
+/// A point of a trend: quantiles of what was measured in one stretch of time.
+struct TrendPoint {
+  WallTime at{};
+  double low = 0, median = 0, high = 0;  ///< 10 %, 50 %, 90 %
+  std::size_t count = 0;
+};
+
+/// One metric of one SKU.
+struct Group {
+  std::string sku, metric;
+  Better better = Better::Unknown;
+  bool judged = false;
+  double median = 0, sigma = 0, limit = 0;   ///< limit in σ
+  std::vector<std::pair<std::string, double>> latest;  ///< subject → newest value, ordered by value
+  std::vector<TrendPoint> trend;
+};
+
+struct Statistics {
+  std::vector<Group> groups;  ///< by SKU, then metric
+  std::vector<Alarm> alarms;  ///< worst first
+  std::size_t sets = 0, numbers = 0, comparisons = 0;
+  WallTime from{}, to{};
+  Policy policy;
+  /// Of every node: σ towards the bad side in its worst metric, and which that is.
+  struct NodeState {
+    std::string node, rack, sku;
+    double worst = 0;
+    double share = 0;  ///< of the limit; from 1 on, and with enough effect, it is an alarm
+    std::string metric;
+    bool alarmed = false;
+  };
+  std::vector<NodeState> nodes;  ///< by rack, then name
+};
+
+Statistics analyse(const std::vector<lifecycle::MeasuredSet>& sets, const Policy& policy);
+
+/// σ that normal noise exceeds on one side with this probability.
+double sigmasFor(double probability);
+
+}  // namespace muster::validate::history

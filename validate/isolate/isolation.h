@@ -1,0 +1,116 @@
+// Isolation: finds what is bad among nodes, NICs, switches, cables and pairs from tests between nodes, in few rounds.
+//
+// A pure state machine: `next` plans a round, whoever runs it brings the result to `learn`. It knows no clock, no agent and no network, and
+// the same seed and results give the same rounds. docs/adr/0042 says why rounds, not tests, are what it saves.
+//
+// What a test of two nodes reaches is the least of what it uses: two NICs and the cables between. So the *maximum* over a thing's tests says
+// what the thing can do, and one good test clears all that took part in it. What is not cleared is tested again with what is (a control), and
+// only those tests decide: they were not chosen for being slow, so their noise is fair.
+#pragma once
+
+#include "validate/isolate/design.h"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster::validate::isolate {
+
+/// Where the nodes hang, as numbers from 0.
+struct Layout {
+  int rails = 1;
+  std::vector<int> leaf;  ///< of each node; its size is the number of nodes
+  std::vector<int> pod;   ///< of each node; a pod has one or more leaves
+  /// Cables between switches that a test of a with b uses on this rail, in either direction. Empty: routes are not known.
+  std::function<std::vector<int>(int a, int b, int rail)> cables;
+  int nodes() const { return static_cast<int>(leaf.size()); }
+};
+
+struct Options {
+  bool groups = true;             ///< the engine runs collectives of many nodes, and an all-to-all tells the rate of every pair
+  double tolerance = 0.0125;      ///< a share that a part may lack of what its peers reach; with noise, at least 2.5 σ
+  std::optional<double> least_gbits;  ///< what a healthy pair reaches at least; absent: only peers are compared
+  int max_rounds = 20;
+  std::uint64_t seed = 1;
+};
+
+enum class Collective { Pair, AllToAll, AllReduce };
+std::string_view toString(Collective kind);
+
+struct Group {
+  Collective kind = Collective::Pair;
+  std::vector<int> members;  ///< at least two; no node is in two groups of a round
+};
+
+enum class Stage { Matching, Confirm, Grid, Ladder, Hypercube };
+std::string_view toString(Stage stage);
+
+struct Round {
+  int number = 0;  ///< from 1
+  Stage stage = Stage::Matching;
+  std::string what;  ///< for people: "matching within leaves"
+  std::vector<Group> groups;
+  std::chrono::seconds expected{0};
+};
+
+struct GroupResult {
+  std::vector<double> rail_gbits;  ///< of each rail; 0: the test failed; NaN, or absent: it said nothing
+  std::vector<float> peer_gbits;   ///< AllToAll: [rail][i][j] of members, i < j used; empty: the engine does not tell
+};
+using RoundResult = std::vector<GroupResult>;  ///< as Round::groups
+
+enum class CulpritKind { Node, Nic, Leaf, Rail, Cable, Uplinks, Pair, Fleet };
+std::string_view toString(CulpritKind kind);
+
+struct Culprit {
+  CulpritKind kind = CulpritKind::Node;
+  int a = -1;               ///< node; leaf of Leaf and Uplinks; cable of Cable
+  int b = -1;               ///< the other node of a Pair
+  int rail = -1;            ///< -1: all rails
+  double reached = 0;       ///< share of what its peers reach; 0: nothing
+  double confidence = 0;    ///< 1 − the chance that noise alone accuses anything at all so in this run
+  int tests = 0;            ///< that it was tested again with what is proven good
+  std::vector<Pair> seen;   ///< tests that show it, worst first, at most kMaxSeen
+};
+inline constexpr std::size_t kMaxSeen = 8;
+
+/// What could not be decided: neither accused nor cleared. It has not passed.
+struct Unclear {
+  int a = -1, b = -1;  ///< a node, or a pair
+  int rail = -1;
+  std::string_view why;  ///< constant text
+};
+
+struct Verdict {
+  std::vector<Culprit> culprits;  ///< most certain first
+  std::vector<Unclear> unclear;
+  std::vector<int> cleared;       ///< nodes with a good test on every rail
+  double noise = 0;               ///< σ of one test, as measured, relative
+  double typical_gbits = 0;       ///< median of all pair tests that gave a number
+  int rounds = 0, tests = 0;
+};
+
+class Isolation {
+ public:
+  Isolation(Layout layout, Options options);
+  ~Isolation();
+  Isolation(Isolation&&) noexcept;
+
+  /// The next round; nullopt when all is decided, or nothing more can be.
+  std::optional<Round> next();
+  /// The answer to the round that `next` gave last; groups that are missing have said nothing.
+  void learn(const RoundResult& result);
+  /// What is known up to here.
+  Verdict verdict() const;
+
+  struct State;  ///< its own; state.h
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace muster::validate::isolate

@@ -1,0 +1,80 @@
+#include "validate/isolate/runner.h"
+
+#include "lifecycle/coordinate.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+namespace muster::validate::isolate {
+namespace {
+
+constexpr std::chrono::seconds kPairLimit{45};
+constexpr int kFirstPort = 18515;
+constexpr std::string_view kRate = "rdma_write_gbits";
+
+}  // namespace
+
+Task<Verdict> isolateBy(Isolation& isolation, RoundRunner& runner, RoundSink sink) {
+  while (auto round = isolation.next()) {
+    if (sink) sink(*round, nullptr);
+    auto running = runner.run(*round);
+    const auto result = co_await std::move(running);
+    if (sink) sink(*round, &result);
+    isolation.learn(result);
+  }
+  co_return isolation.verdict();
+}
+
+Task<RoundResult> PairRunner::run(Round round) {
+  said_.clear();
+  RoundResult result(round.groups.size());
+  std::vector<Task<void>> tests;
+  for (std::size_t g = 0; g < round.groups.size(); ++g) {
+    result[g].rail_gbits.assign(static_cast<std::size_t>(site_.layout.rails), std::nan(""));
+    for (int rail = 0; rail < site_.layout.rails; ++rail)
+      tests.push_back(measure(g, round.groups[g].members[0], round.groups[g].members[1], rail, fmt::format("{}/{}/{}/{}", run_id_, round.number, g, rail),
+                              result[g].rail_gbits[static_cast<std::size_t>(rail)]));
+  }
+  auto all = lifecycle::awaitAll(std::move(tests));
+  co_await std::move(all);
+  co_return result;
+}
+
+/// A test that ran and failed is 0; one without a number, or that could not be started, says nothing of the way between the two. An agent
+/// that is gone is the node's failure: its tests with everybody fail.
+Task<void> PairRunner::measure(std::size_t group, int a, int b, int rail, std::string task, double& gbits) {
+  const auto &client = site_.nodes[static_cast<std::size_t>(a)], &server = site_.nodes[static_cast<std::size_t>(b)];
+  auto& said = said_[{group, rail}];
+  const auto r = static_cast<std::size_t>(rail);
+  const nlohmann::json common{{"port", kFirstPort + rail}, {"limit_seconds", kPairLimit.count()}, {"min_gbits", 0}};
+  nlohmann::json listening = common, asking = common;
+  listening.update({{"role", "server"}, {"device", server.devices[r]}});
+  asking.update({{"role", "client"}, {"device", client.devices[r]}, {"peer", server.address}});
+  if (const auto served = agents_.submit(server.name, {task + "/server", agent::TaskKind::RdmaPair, listening.dump(), kPairLimit}); !served) {
+    said = fmt::format("{} took no part: {}", server.name.str(), served.error().str());
+    gbits = 0;
+    co_return;
+  }
+  auto op = agents_.runTask(client.name, {task + "/client", agent::TaskKind::RdmaPair, asking.dump(), kPairLimit});
+  const auto report = co_await std::move(op);
+  if (!report) {
+    said = report.error().str();
+    gbits = 0;
+    co_return;
+  }
+  const auto results = agent::parseCheckResults(report->result);
+  if (!results || results->size() != 1) {
+    said = results ? "the agent's answer is not one check result" : results.error().str();
+    co_return;
+  }
+  const auto& answer = results->front();
+  said = answer.text;
+  const auto rate = answer.values.find(std::string(kRate));
+  if (rate != answer.values.end() && std::isfinite(rate->second))
+    gbits = rate->second;
+  else if (answer.status == agent::CheckStatus::Fail || answer.status == agent::CheckStatus::Timeout)
+    gbits = 0;
+}
+
+}  // namespace muster::validate::isolate

@@ -1,0 +1,47 @@
+// The executor: runs the rounds that an isolation plans. It decides nothing about nodes.
+#pragma once
+
+#include "agent/protocol/gateway.h"
+#include "validate/isolate/site.h"
+
+#include <functional>
+#include <map>
+#include <string>
+
+namespace muster::validate::isolate {
+
+/// An engine that runs one round at a time on real nodes.
+class RoundRunner {
+ public:
+  virtual ~RoundRunner() = default;
+  /// Whether it runs collectives of more than two nodes, with the rate of every pair of an all-to-all.
+  virtual bool runsGroups() const = 0;
+  /// All groups at once. What does not answer within its deadline has said nothing; never an error of the whole round.
+  virtual Task<RoundResult> run(Round round) = 0;
+};
+
+/// Told before and after each round.
+using RoundSink = std::function<void(const Round&, const RoundResult*)>;
+
+Task<Verdict> isolateBy(Isolation& isolation, RoundRunner& runner, RoundSink sink);
+
+/// Pairs by the agents' RDMA engine, every rail at once: one task a rail at each end, on ports of its own.
+/// `run_id` begins the tasks' ids: a task is never run twice.
+class PairRunner final : public RoundRunner {
+ public:
+  PairRunner(const Site& site, agent::AgentGateway& agents, std::string run_id) : site_(site), agents_(agents), run_id_(std::move(run_id)) {}
+  bool runsGroups() const override { return false; }
+  Task<RoundResult> run(Round round) override;
+  /// What the tests of the last round said, by group and rail: evidence.
+  const std::map<std::pair<std::size_t, int>, std::string>& said() const { return said_; }
+
+ private:
+  Task<void> measure(std::size_t group, int a, int b, int rail, std::string task, double& gbits);
+
+  const Site& site_;
+  agent::AgentGateway& agents_;
+  std::string run_id_;
+  std::map<std::pair<std::size_t, int>, std::string> said_;
+};
+
+}  // namespace muster::validate::isolate

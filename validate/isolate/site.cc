@@ -1,0 +1,179 @@
+#include "validate/isolate/site.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <sstream>
+
+namespace muster::validate::isolate {
+namespace {
+
+std::vector<std::string> devicesOf(const agent::AgentGateway& agents, const NodeName& node) {
+  std::vector<std::string> devices;
+  const auto state = agents.state(node);
+  if (!state || state->mode != agent::Mode::Disk) return devices;
+  const auto probe = state->probes.find("rdma.devices");
+  if (probe == state->probes.end()) return devices;
+  std::string name;
+  for (const char c : probe->second + ",") {
+    if (c != ',' && c != ' ')
+      name += c;
+    else if (!name.empty())
+      devices.push_back(std::exchange(name, {}));
+  }
+  std::sort(devices.begin(), devices.end(), [](const auto& x, const auto& y) { return std::pair(x.size(), x) < std::pair(y.size(), y); });  // mlx5_2 before mlx5_10
+  return devices;
+}
+
+/// Where the node is on its fabric: the order of the inventory, as fabric/ cables it.
+std::optional<int> placeOnFabric(const inventory::Cluster& cluster, const std::string& fabric, const NodeName& name) {
+  int place = 0;
+  for (const auto& node : cluster.nodes) {
+    if (cluster.profileOf(node).fabric != fabric) continue;
+    if (node.name == name) return place;
+    ++place;
+  }
+  return std::nullopt;
+}
+
+void placeNode(const inventory::Cluster& cluster, const inventory::Node& node, SiteNode& made, Site& site) {
+  const auto fabric = cluster.fabrics.find(cluster.profileOf(node).fabric);
+  std::string leaf = node.rack.empty() ? "no rack" : node.rack;
+  if (fabric != cluster.fabrics.end() && fabric->second.shape == inventory::FabricShape::RailOptimized) {
+    const int place = placeOnFabric(cluster, fabric->second.name, node.name).value_or(0);
+    leaf = fmt::format("leaf-su{}", place / fabric->second.nodes_per_su + 1);
+    made.leaf_port = place % fabric->second.nodes_per_su + 1;
+    site.leaves_are_switches = true;
+  }
+  const auto known = std::find(site.leaf_names.begin(), site.leaf_names.end(), leaf);
+  site.layout.leaf.push_back(static_cast<int>(known - site.leaf_names.begin()));
+  site.layout.pod.push_back(0);
+  if (known == site.leaf_names.end()) site.leaf_names.push_back(leaf);
+}
+
+std::string percent(double share) { return share <= 0 ? "nothing" : fmt::format("{:.1f} %", 100 * share); }
+std::string railWord(const SiteNode& node, int rail) { return fmt::format("rail {} ({})", rail, node.devices[static_cast<std::size_t>(rail)]); }
+std::string switchWord(const Site& site, int leaf, int rail) {
+  const auto& name = site.leaf_names[static_cast<std::size_t>(leaf)];
+  return site.leaves_are_switches && rail >= 0 ? fmt::format("{}-r{}", name, rail) : name;
+}
+
+Told tellNode(const Site& site, const Culprit& culprit) {
+  const auto& node = site.nodes[static_cast<std::size_t>(culprit.a)];
+  if (culprit.reached <= 0)
+    return {node.name.str(), "no test with a proven good node works",
+            fmt::format("see `muster why {0}` and its kernel log; check that its RDMA driver is loaded and its ports are up, then reseat or replace the NIC", node.name.str())};
+  return {node.name.str(), fmt::format("reaches {} of its peers on every rail", percent(culprit.reached)),
+          fmt::format("all rails alike speak for the host: compare its BIOS settings, PCIe width, NUMA and clocks with a good node; then `muster rma {}`", node.name.str())};
+}
+
+Told tellNic(const Site& site, const Culprit& culprit) {
+  const auto& node = site.nodes[static_cast<std::size_t>(culprit.a)];
+  std::string cable = "its cable";
+  if (site.leaves_are_switches)
+    cable = fmt::format("the cable to {} port {}", switchWord(site, site.layout.leaf[static_cast<std::size_t>(culprit.a)], culprit.rail), node.leaf_port);
+  return {fmt::format("{} {}", node.name.str(), railWord(node, culprit.rail)), fmt::format("reaches {} of its peers; the node's other rails are good", percent(culprit.reached)),
+          fmt::format("read the port's error counters; swap {} with a neighbour's: if the fault moves it is the cable, if it stays with the node the NIC (or the GPU and PCIe slot behind it), else the switch port", cable)};
+}
+
+}  // namespace
+
+Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeName>& nodes, const agent::AgentGateway& agents) {
+  Site site;
+  std::vector<std::string> silent;
+  std::optional<std::string> fabric;
+  std::size_t rails = std::string::npos;
+  for (const auto& name : nodes) {
+    const auto* node = cluster.findNode(name);
+    if (!node) return fail(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", name.str()));
+    const auto& own = cluster.profileOf(*node).fabric;
+    if (fabric && *fabric != own) return fail(ErrorCode::InvalidInput, fmt::format("{} is on fabric '{}', {} on '{}'; isolate the nodes of one fabric at a time", nodes.front().str(), *fabric, name.str(), own));
+    fabric = own;
+    SiteNode made{name, node->address.str(), devicesOf(agents, name), 0};
+    if (made.devices.empty()) {
+      silent.push_back(name.str());
+      continue;
+    }
+    rails = std::min(rails, made.devices.size());
+    placeNode(cluster, *node, made, site);
+    site.nodes.push_back(std::move(made));
+  }
+  if (!silent.empty())
+    return fail(ErrorCode::Unavailable, fmt::format("no RDMA device is reported by the installed system of {}; leave them out (--nodes) or see `muster why {}`", fmt::join(silent, ", "), silent.front()));
+  if (site.nodes.size() < 2) return fail(ErrorCode::InvalidInput, "isolation compares nodes with each other: name at least two, better four");
+  site.layout.rails = static_cast<int>(rails);
+  if (const auto found = cluster.fabrics.find(fabric.value_or("")); found != cluster.fabrics.end()) site.link = found->second.link;
+  return site;
+}
+
+Told tell(const Site& site, const Culprit& culprit) {
+  switch (culprit.kind) {
+    case CulpritKind::Node: return tellNode(site, culprit);
+    case CulpritKind::Nic: return tellNic(site, culprit);
+    case CulpritKind::Leaf:
+      return {switchWord(site, culprit.a, culprit.rail), fmt::format("its nodes reach {} of what others do{}", percent(culprit.reached), culprit.rail >= 0 ? fmt::format(" on rail {}", culprit.rail) : ""),
+              "one switch is likelier than so many cables: check its firmware, power, temperature and error counters"};
+    case CulpritKind::Rail:
+      return {fmt::format("rail {}", culprit.rail), fmt::format("reaches {} of what the other rails do, on all nodes", percent(culprit.reached)),
+              "compare the configuration of this rail's NICs and switches with another rail's (link speed, MTU, firmware, routing)"};
+    case CulpritKind::Cable: return {fmt::format("cable {} between switches, rail {}", culprit.a, culprit.rail), fmt::format("every way over it reaches {}", percent(culprit.reached)), "read the error counters at both ends, reseat it, then replace it"};
+    case CulpritKind::Uplinks:
+      return {fmt::format("uplinks of {}", switchWord(site, culprit.a, culprit.rail)), fmt::format("ways from here to several other leaves reach {}; its nodes are good among themselves", percent(culprit.reached)),
+              "read the error counters of this switch's uplinks (`muster fabric diff`): the one whose counter grows under load is it"};
+    case CulpritKind::Pair: {
+      const auto &a = site.nodes[static_cast<std::size_t>(culprit.a)], &b = site.nodes[static_cast<std::size_t>(culprit.b)];
+      return {fmt::format("{} with {}, rail {}", a.name.str(), b.name.str(), culprit.rail), fmt::format("only these two reach {} together; each is good with others", percent(culprit.reached)),
+              "look at the route between them (ibtracert) and at their path records and neighbour tables; restart the RDMA driver of one of them"};
+    }
+    case CulpritKind::Fleet:
+      return {"all nodes", fmt::format("typically reach {} of the declared rate", percent(culprit.reached)), "what is common to all is wrong: link speed, MTU, driver, PCIe settings, or the declared link of the fabric"};
+  }
+  return {};
+}
+
+std::string toText(const Site& site, const Verdict& verdict) {
+  std::ostringstream out;
+  out << fmt::format("{} nodes, {} rail{}: {} tests in {} rounds; typical {:.1f} Gb/s, noise {:.2f} %\n", site.nodes.size(), site.layout.rails, site.layout.rails == 1 ? "" : "s", verdict.tests,
+                     verdict.rounds, verdict.typical_gbits, 100 * verdict.noise);
+  for (const auto& culprit : verdict.culprits) {
+    const auto told = tell(site, culprit);
+    out << fmt::format("\n{} ({}, confidence {:.2f} %)\n  {}\n", told.subject, toString(culprit.kind), 100 * culprit.confidence, told.what);
+    std::vector<std::string> seen;
+    for (const auto& [a, b] : culprit.seen) seen.push_back(fmt::format("{}-{}", site.nodes[static_cast<std::size_t>(a)].name.str(), site.nodes[static_cast<std::size_t>(b)].name.str()));
+    if (!seen.empty()) out << fmt::format("  seen in {}\n", fmt::join(seen, ", "));
+    out << "  next: " << told.next << '\n';
+  }
+  for (const auto& unclear : verdict.unclear)
+    out << fmt::format("\nunclear: {}{}{}: {}\n", site.nodes[static_cast<std::size_t>(unclear.a)].name.str(), unclear.b >= 0 ? " with " + site.nodes[static_cast<std::size_t>(unclear.b)].name.str() : "",
+                       site.layout.rails > 1 ? fmt::format(" rail {}", unclear.rail) : "", unclear.why);
+  out << fmt::format("\n{} of {} nodes are cleared on every rail.\n", verdict.cleared.size(), site.nodes.size());
+  return out.str();
+}
+
+nlohmann::json toJson(const Site& site, const Verdict& verdict) {
+  using nlohmann::json;
+  const auto name = [&](int node) { return site.nodes[static_cast<std::size_t>(node)].name.str(); };
+  json culprits = json::array(), unclear = json::array(), cleared = json::array();
+  for (const auto& culprit : verdict.culprits) {
+    const auto told = tell(site, culprit);
+    json seen = json::array(), each{{"kind", toString(culprit.kind)}, {"subject", told.subject}, {"what", told.what}, {"next", told.next},
+                                    {"reached", culprit.reached}, {"confidence", culprit.confidence}, {"fresh_tests", culprit.tests}};
+    for (const auto& [a, b] : culprit.seen) seen.push_back({name(a), name(b)});
+    each["seen"] = std::move(seen);
+    if (culprit.rail >= 0) each["rail"] = culprit.rail;
+    if (culprit.kind == CulpritKind::Node || culprit.kind == CulpritKind::Nic || culprit.kind == CulpritKind::Pair) each["node"] = name(culprit.a);
+    if (culprit.kind == CulpritKind::Pair) each["with"] = name(culprit.b);
+    culprits.push_back(std::move(each));
+  }
+  for (const auto& each : verdict.unclear) {
+    unclear.push_back({{"node", name(each.a)}, {"rail", each.rail}, {"why", each.why}});
+    if (each.b >= 0) unclear.back()["with"] = name(each.b);
+  }
+  for (const int node : verdict.cleared) cleared.push_back(name(node));
+  return {{"culprits", culprits}, {"unclear", unclear}, {"cleared", cleared}, {"rounds", verdict.rounds}, {"tests", verdict.tests},
+          {"typical_gbits", verdict.typical_gbits}, {"noise", verdict.noise}};
+}
+
+}  // namespace muster::validate::isolate

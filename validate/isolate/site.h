@@ -1,0 +1,42 @@
+// Site: the numbers of an isolation as nodes, devices, switches and ports of an inventory, and a verdict in words.
+#pragma once
+
+#include "agent/protocol/gateway.h"
+#include "inventory/cluster.h"
+#include "validate/isolate/isolation.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+#include <vector>
+
+namespace muster::validate::isolate {
+
+struct SiteNode {
+  NodeName name;
+  std::string address;                ///< where its test server listens
+  std::vector<std::string> devices;   ///< RDMA devices by rail
+  int leaf_port = 0;                  ///< of its leaf switches, as declared; 0: not known
+};
+
+struct Site {
+  std::vector<SiteNode> nodes;  ///< in the order of the isolation's numbers
+  Layout layout;
+  std::vector<std::string> leaf_names;  ///< "leaf-su1": with the rail behind it a switch; or a rack, where no fabric is declared
+  bool leaves_are_switches = false;     ///< leaf_names + "-rN" are declared switches
+  std::string link;                     ///< of the fabric, "4xNDR"
+};
+
+/// Nodes whose installed agents report RDMA devices. Rails are what all of them have.
+/// Errors: InvalidInput (of different fabrics, fewer than two), Unavailable (agents that are silent or report no RDMA device, named)
+Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeName>& nodes, const agent::AgentGateway& agents);
+
+/// A culprit in the words of the site: what it is, what was seen, what to do next.
+struct Told {
+  std::string subject, what, next;
+};
+Told tell(const Site& site, const Culprit& culprit);
+std::string toText(const Site& site, const Verdict& verdict);
+nlohmann::json toJson(const Site& site, const Verdict& verdict);
+
+}  // namespace muster::validate::isolate

@@ -1,0 +1,131 @@
+// What the isolation knows between rounds. Internal.
+#pragma once
+
+#include "validate/isolate/evidence.h"
+
+#include <array>
+#include <map>
+#include <set>
+
+namespace muster::validate::isolate {
+
+enum class Standing { Unknown, Clear, Suspect, Accused };
+
+/// One node's port on one rail.
+struct Nic {
+  Standing standing = Standing::Unknown;
+  double sum = 0;  ///< of the shares of its fresh tests: those made to decide it, against what is proven good
+  int fresh = 0;
+  int silent = 0;  ///< fresh tests that said nothing
+  std::vector<int> partners;
+  double lacks() const { return fresh ? 1 - sum / fresh : 0; }
+};
+
+/// A test that was bad although both NICs are good: the way between them is, or the two do not get on.
+struct PathSuspect {
+  int a, b, rail;
+  double share;              ///< of the test that raised it
+  std::optional<double> again;  ///< of its repetition, alone
+  bool explained = false;    ///< by a cable or the uplinks of a leaf
+  int silent = 0;
+};
+
+struct CableSuspect {
+  int cable, rail;
+  double share = 1;  ///< best of its fresh tests
+  int fresh = 0;
+  int tries = 0;
+  std::vector<Pair> seen;
+};
+
+/// A leaf whose ways to others are bad, where routes are not known.
+struct UplinkSuspect {
+  int leaf, rail;
+  std::vector<Pair> seen;
+  double share;  ///< best of its bad ways
+};
+
+/// The margins that decisions keep, from the noise as it was measured.
+struct Margins {
+  double boundary;      ///< who lacks more than this is bad
+  double raise;         ///< a best share that is lower by this is looked at again
+  double row;           ///< the same for the median of a node's row of an all-to-all
+  double path;          ///< the same for a single test between good NICs. Wider: a node that was just not slow enough must not become a bad pair
+  double sigma;
+  /// Around the boundary after so many fresh tests; within it one more is needed.
+  double open(int fresh) const { return fresh >= kEnoughFresh ? 0 : 1.5 * sigma / fresh; }
+  static constexpr int kEnoughFresh = 4;
+};
+
+struct Isolation::State {
+  State(Layout layout_in, Options options_in);
+
+  Layout layout;
+  Options options;
+  Random random;
+  Evidence evidence;
+  std::vector<Nic> nics;
+  std::vector<PathSuspect> paths;
+  std::set<int> bad_cables;
+  std::set<std::array<int, 3>> raised;  ///< a, b, rail of paths
+  std::vector<CableSuspect> cables;
+  std::vector<UplinkSuspect> uplinks;
+  std::vector<std::vector<int>> slow_groups;  ///< of a ladder; their every pair is looked at next
+  std::vector<bool> dead_rails;
+  std::size_t controls = 0;  ///< of the round, the groups from here on are tests of good parts
+  std::vector<std::pair<std::size_t, std::size_t>> cable_tests;  ///< group of the round, index in `cables`
+  std::set<Pair> met;
+  std::optional<Round> current;
+  bool confirm_due = false;
+  bool saw_all_pairs = false;
+  int round = 0, tests = 0, matchings = 0, grids = 0, ladders = 0, cubes = 0, confirms = 0, rechecks = 0;
+
+  Nic& nic(int node, int rail) { return nics[evidence.index(node, rail)]; }
+  const Nic& nic(int node, int rail) const { return nics[evidence.index(node, rail)]; }
+  Margins margins() const;
+  int leafOf(int node) const { return layout.leaf[static_cast<std::size_t>(node)]; }
+  bool isClear(int node) const;
+  std::vector<int> clearNodes() const;
+  std::vector<int> suspects() const;  ///< nodes with a NIC that is not decided
+  bool begun() const { return nics.front().standing != Standing::Unknown; }
+
+  // Planning (plan.cc).
+  std::optional<Round> plan();
+  bool hasPending() const;      ///< something has not been tested again yet
+  bool hasUndecided() const;    ///< … or not often enough
+  bool needsCubes() const;
+  Round matching();
+  Round confirm();
+  Round grid();
+  Round ladder();
+  Round cube();
+  Round allPairs(std::vector<std::vector<int>> groups, std::string what);
+  void addRiders(Round& round, const Round& riders);
+  void addSuspects(Round& round, std::vector<int>& free);
+  void addPaths(Round& round, std::vector<int>& free);
+  void addCables(Round& round, std::vector<int>& free);
+
+  // Learning (learn.cc, matrix.cc, paths.cc).
+  void learn(const RoundResult& result);
+  void learnPairs(const RoundResult& result);
+  void learnMatrices(const RoundResult& result);
+  void learnSpread(const RoundResult& result);
+  void findDeadRails();
+  void classify();
+  void decide();
+  void findPaths();
+  void raisePath(int a, int b, int rail, double share);
+  void raiseCables();
+  void judgePaths();
+  bool isExplained(int a, int b, int rail) const;  ///< by a way that is known to be bad
+  bool isCableBad(const CableSuspect& cable) const;
+  bool isPathOpen(const PathSuspect& path) const;
+  bool isBadAgain(const PathSuspect& path) const { return path.again && *path.again < 1 - margins().path; }
+};
+
+inline constexpr std::size_t kMaxPaths = 4'096;
+inline constexpr std::size_t kMaxCables = 256;
+inline constexpr int kMaxSilent = 3;   ///< tests that said nothing before nobody asks again
+inline constexpr int kMaxExchange = 2'048;  ///< nodes of an all-to-all; every pair takes kStep of it
+
+}  // namespace muster::validate::isolate

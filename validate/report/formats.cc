@@ -1,0 +1,111 @@
+// The report for programs: JSON, JUnit; and the picture of an isolation from its evidence.
+#include "validate/report/report.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <map>
+
+namespace muster::validate::report {
+namespace {
+
+using history::Alarm;
+using history::AlarmKind;
+using nlohmann::json;
+
+constexpr std::size_t kMostNames = 64;  ///< of a matrix; more nodes are gathered in blocks of neighbours
+
+std::string nodeOf(const Alarm& alarm) { return alarm.subject.substr(0, alarm.subject.find('@')); }
+std::string_view word(history::Better better) {
+  return better == history::Better::Higher ? "higher" : better == history::Better::Lower ? "lower" : "unknown";
+}
+
+}  // namespace
+
+Result<Matrix> matrixOf(std::string_view isolation_json) {
+  const auto document = json::parse(isolation_json, nullptr, false);
+  if (!document.is_object() || !document.contains("rounds_run")) return fail(ErrorCode::Corrupt, "this is not the evidence of an isolation");
+  try {
+    const double typical = document.at("typical_gbits").get<double>();
+    std::map<std::string, std::size_t> place;
+    for (const auto& round : document.at("rounds_run"))
+      for (const auto& test : round.at("tests")) place.emplace(test.at("a").get<std::string>(), 0), place.emplace(test.at("b").get<std::string>(), 0);
+    Matrix out;
+    const std::size_t block = std::max<std::size_t>((place.size() + kMostNames - 1) / kMostNames, 1);
+    std::size_t next = 0;
+    for (auto& [name, at] : place) {
+      at = next++ / block;
+      if (at == out.names.size())
+        out.names.push_back(name);
+      else if (!out.names[at].ends_with("…"))
+        out.names[at] += "…";
+    }
+    const std::size_t n = out.names.size();
+    out.shares.assign(n * n, -1);
+    for (const auto& round : document.at("rounds_run"))
+      for (const auto& test : round.at("tests")) {
+        if (!test.at("gbits").is_number() || typical <= 0) continue;
+        const auto i = place.at(test.at("a").get<std::string>()), j = place.at(test.at("b").get<std::string>());
+        const double share = test.at("gbits").get<double>() / typical;
+        for (auto* cell : {&out.shares[i * n + j], &out.shares[j * n + i]}) *cell = *cell < 0 ? share : std::min(*cell, share);
+      }
+    out.title = fmt::format("The least that tests between two {} reached in the newest isolation, as a share of the typical {} Gb/s; grey was not tested.", block > 1 ? "groups of nodes" : "nodes",
+                            shortNumber(typical));
+    return out;
+  } catch (const json::exception& error) {
+    return fail(ErrorCode::Corrupt, std::string("the evidence of the isolation is damaged: ") + error.what());
+  }
+}
+
+std::string toJson(const history::Statistics& statistics, const Subject& subject) {
+  json alarms = json::array(), groups = json::array(), nodes = json::array();
+  for (const auto& alarm : statistics.alarms)
+    alarms.push_back({{"kind", toString(alarm.kind)}, {"sku", alarm.sku}, {"metric", alarm.metric}, {"subject", alarm.subject}, {"value", alarm.value}, {"typical", alarm.typical},
+                      {"sigmas", alarm.sigmas}, {"limit", alarm.limit}, {"text", sentence(alarm)}});
+  for (const auto& group : statistics.groups)
+    groups.push_back({{"sku", group.sku}, {"metric", group.metric}, {"better", word(group.better)}, {"judged", group.judged}, {"values", group.latest.size()}, {"median", group.median},
+                      {"sigma", group.sigma}, {"limit_sigmas", group.limit}});
+  for (const auto& node : statistics.nodes) nodes.push_back({{"node", node.node}, {"rack", node.rack}, {"sku", node.sku}, {"worst_sigmas", node.worst}, {"metric", node.metric}, {"alarmed", node.alarmed}});
+  return json{{"cluster", subject.cluster}, {"at", toString(subject.at)}, {"sets", statistics.sets}, {"numbers", statistics.numbers}, {"comparisons", statistics.comparisons},
+              {"false_alarms_expected", statistics.policy.false_alarms}, {"alarms", alarms}, {"groups", groups}, {"nodes", nodes}}
+             .dump(1, ' ', false, json::error_handler_t::replace) +
+         "\n";
+}
+
+std::string toJunit(const history::Statistics& statistics, const Subject& subject) {
+  std::map<std::string, std::vector<const Alarm*>> of_node;
+  std::vector<const Alarm*> of_others;
+  for (const auto& alarm : statistics.alarms) {
+    const bool of_one = alarm.kind == AlarmKind::Node || alarm.kind == AlarmKind::Drift;
+    (of_one ? of_node[nodeOf(alarm)] : of_others).push_back(&alarm);
+  }
+  std::map<std::string, bool> judged;  // by SKU
+  for (const auto& group : statistics.groups) judged[group.sku] = judged[group.sku] || group.judged;
+  std::string cases;
+  std::size_t skipped = 0, failed = 0;
+  const auto failure = [](const std::vector<const Alarm*>& alarms) {  // one a case: readers take no more
+    std::string words;
+    for (const auto* alarm : alarms) words += (words.empty() ? "" : "; ") + sentence(*alarm);
+    return fmt::format("<failure type=\"{}\" message=\"{}\"/>", toString(alarms.front()->kind), escaped(words));
+  };
+  for (const auto& node : statistics.nodes) {
+    cases += fmt::format("  <testcase classname=\"{}\" name=\"{}\">", escaped(node.sku), escaped(node.node));
+    if (const auto found = of_node.find(node.node); found != of_node.end()) {
+      ++failed;
+      cases += failure(found->second);
+    } else if (!judged[node.sku]) {
+      ++skipped;
+      cases += "<skipped message=\"too few nodes of this SKU to compare with\"/>";
+    }
+    cases += "</testcase>\n";
+  }
+  for (const auto* alarm : of_others) {
+    ++failed;
+    cases += fmt::format("  <testcase classname=\"{}\" name=\"{} {} {}\">{}</testcase>\n", escaped(alarm->sku), toString(alarm->kind), escaped(alarm->subject), escaped(alarm->metric), failure({alarm}));
+  }
+  return fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"muster validation of {}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" timestamp=\"{}\">\n{}</testsuite>\n",
+                     escaped(subject.cluster), statistics.nodes.size() + of_others.size(), failed, skipped, toString(subject.at), cases);
+}
+
+}  // namespace muster::validate::report
