@@ -77,37 +77,8 @@ Async<DiffReport> diff(const inventory::Cluster& cluster, io::ProcessRunner& pro
   }
   report.devices = found->devices.size();
   report.links = found->links.size();
-  report.deviations = compare(*declared, *found);
+  report.comparison = compare(*declared, *found, (*fabric)->exclude);
   co_return report;
-}
-
-std::string toText(const DiffReport& report) {
-  if (!report.error.empty()) return fmt::format("no answer: {}\n", report.error);
-  std::string out;
-  for (const auto& one : report.deviations)
-    out += fmt::format("{:<17} {}{}\n    declared: {}\n    found:    {}\n    repair:   {}\n", toString(one.kind), one.at.node,
-                       one.at.number ? fmt::format(" port {}", one.at.number) : "", one.declared, one.found, one.repair);
-  out += fmt::format("fabric {}: {} devices and {} links found, {}\n", report.fabric, report.devices, report.links,
-                     report.deviations.empty() ? "all as declared" : fmt::format("{} deviations", report.deviations.size()));
-  return out;
-}
-
-std::string toJson(const DiffReport& report) {
-  nlohmann::json json = {{"format", "muster-fabric-diff/1"},
-                         {"fabric", report.fabric},
-                         {"devices", report.devices},
-                         {"links", report.links},
-                         {"equal", report.exitCode() == DiffReport::kEqual},
-                         {"deviations", nlohmann::json::array()}};
-  if (!report.error.empty()) json["error"] = report.error;
-  for (const auto& one : report.deviations)
-    json["deviations"].push_back({{"kind", toString(one.kind)},
-                                  {"device", one.at.node},
-                                  {"port", one.at.number},
-                                  {"declared", one.declared},
-                                  {"found", one.found},
-                                  {"repair", one.repair}});
-  return json.dump(2);
 }
 
 }  // namespace muster::fabric

@@ -21,15 +21,6 @@ constexpr int kLogMaxMib = 64;
 constexpr std::string_view kPortsFact = "ports";
 constexpr std::string_view kSwitchesFact = "switches";
 
-std::map<std::string, std::vector<std::string>> neighbours(const Topology& topology) {
-  std::map<std::string, std::vector<std::string>> out;
-  for (const auto& link : topology.links) {
-    out[link.a.node].push_back(link.b.node);
-    out[link.b.node].push_back(link.a.node);
-  }
-  return out;
-}
-
 std::string rootGuids(const std::vector<std::string>& roots, const KnownGuids& known) {
   std::string out;
   for (const auto& root : roots)
@@ -71,28 +62,6 @@ std::string opensmConf(const inventory::Fabric& fabric, const std::string& guid,
 }
 
 }  // namespace
-
-std::vector<std::string> rootSwitches(const Topology& declared) {
-  auto next_to = neighbours(declared);
-  std::map<std::string, int> tier;
-  std::vector<std::string> front;
-  for (const auto& [name, device] : declared.devices)
-    if (!device.is_switch) front.push_back(name);
-  int highest = 0;
-  for (int level = 1; !front.empty(); ++level) {
-    std::vector<std::string> further;
-    for (const auto& name : front)
-      for (const auto& peer : next_to[name])
-        if (declared.devices.at(peer).is_switch && tier.emplace(peer, level).second) further.push_back(peer);
-    if (!further.empty()) highest = level;
-    front = std::move(further);
-  }
-  std::vector<std::string> roots;
-  if (highest < 2) return roots;
-  for (const auto& [name, level] : tier)
-    if (level == highest) roots.push_back(name);
-  return roots;
-}
 
 Result<void> checkSubnetManagers(const inventory::Fabric& fabric) {
   if (fabric.subnet_managers != std::vector<std::string>{"controller"})

@@ -29,10 +29,10 @@ Result<Declared> declaredFabric(const inventory::Cluster& cluster) {
 
 std::string repairs(const std::vector<Deviation>& deviations) {
   std::vector<std::string> texts;
+  std::size_t more = 0;
   for (const auto& one : deviations)
-    if (texts.size() < kShownRepairs) texts.push_back(one.repair);
-  return fmt::format("{}{}", fmt::join(texts, "; "),
-                     deviations.size() > texts.size() ? fmt::format("; and {} more", deviations.size() - texts.size()) : "");
+    if (std::find(texts.begin(), texts.end(), one.repair) == texts.end()) texts.size() < kShownRepairs ? texts.push_back(one.repair) : void(++more);
+  return fmt::format("{}{}", fmt::join(texts, "; "), more ? fmt::format("; and {} more", more) : "");
 }
 
 FabricPhase::FabricPhase(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock, FabricOptions options)
@@ -92,7 +92,7 @@ Async<SharedPicture> FabricPhase::picture(std::chrono::milliseconds max_age) {
   CO_TRY_OK(manager_.remember(known));
   auto now = std::make_shared<Picture>();
   now->found = std::move(found);
-  now->deviations = compare(declared_->topology, now->found);
+  now->deviations = compare(declared_->topology, now->found, declared_->fabric->exclude).deviations;
   now->rules = withGuids(declared_->partitions, known.hcas);
   if (auto own = known.hcas.find(std::string(kControllerHca)); own != known.hcas.end()) now->sm_guid = own->second;
   now->files = renderSm(*declared_->fabric, declared_->topology, declared_->partitions, known, now->sm_guid, options_.run_folder);

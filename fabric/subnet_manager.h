@@ -22,8 +22,6 @@ struct KnownGuids {
   static KnownGuids fromJson(std::string_view text);  ///< empty when the text is not ours: everything is learnt again
 };
 
-/// Switches farthest from the HCAs: the roots of the tree. Empty when there is one tier only.
-std::vector<std::string> rootSwitches(const Topology& declared);
 /// Errors: InvalidInput (routing engine that OpenSM does not have, subnet managers that are not there yet)
 Result<void> checkSubnetManagers(const inventory::Fabric& fabric);
 

@@ -208,9 +208,9 @@ TEST_F(FabricSystem, namesAPulledUplinkAndLetsTheNodesGoOn) {
   fabric.unlink({"leaf-su1-r0", 9});
   auto report = diffNow(cluster_, fabric);
   ASSERT_EQ(report.exitCode(), DiffReport::kDeviates) << toText(report);
-  ASSERT_EQ(report.deviations.size(), 1u) << toText(report);
-  EXPECT_EQ(report.deviations[0].kind, DeviationKind::MissingLink);
-  EXPECT_EQ(report.deviations[0].at, (Port{"leaf-su1-r0", 9}));
+  ASSERT_EQ(report.comparison.deviations.size(), 1u) << toText(report);
+  EXPECT_EQ(report.comparison.deviations[0].kind, DeviationKind::MissingLink);
+  EXPECT_EQ(report.comparison.deviations[0].at, (Port{"leaf-su1-r0", 9}));
   EXPECT_THAT(muster.tryTo(muster.whole, "fabric.links"), HasSubstr("between leaf-su1-r0 port 9 and spine-001 port 1"));
   ASSERT_EQ(muster.context.found.size(), 1u);
   EXPECT_THAT(muster.context.found[0].evidence, HasSubstr("missing-link"));
@@ -232,7 +232,7 @@ TEST_F(FabricSystem, keepsOnlyTheMiswiredNodeOut) {
   EXPECT_FALSE(muster.met(node("gpu002"), "fabric.ports"));
   EXPECT_TRUE(muster.met(node("gpu001"), "fabric.ports"));
   EXPECT_TRUE(muster.met(node("gpu003"), "fabric.ports"));
-  EXPECT_EQ(diffNow(cluster_, fabric).deviations.size(), 2u);
+  EXPECT_EQ(diffNow(cluster_, fabric).comparison.deviations.size(), 2u);
 }
 
 TEST_F(FabricSystem, seesStrangersAndNarrowLinks) {
@@ -242,11 +242,11 @@ TEST_F(FabricSystem, seesStrangersAndNarrowLinks) {
   findLink(real, {"gpu003 mlx5_1", 1})->width_speed = "1xHDR";
   SimulatedFabric fabric(real);
   auto report = diffNow(cluster_, fabric);
-  ASSERT_EQ(report.deviations.size(), 2u) << toText(report);
-  EXPECT_EQ(report.deviations[0].kind, DeviationKind::WrongWidthSpeed);
-  EXPECT_EQ(report.deviations[0].found, "1xHDR");
-  EXPECT_EQ(report.deviations[1].kind, DeviationKind::ExtraNode);
-  EXPECT_EQ(report.deviations[1].at.node, "stranger mlx5_0");
+  ASSERT_EQ(report.comparison.deviations.size(), 2u) << toText(report);
+  EXPECT_EQ(report.comparison.deviations[0].kind, DeviationKind::WrongWidthSpeed);
+  EXPECT_EQ(report.comparison.deviations[0].found, "1xHDR");
+  EXPECT_EQ(report.comparison.deviations[1].kind, DeviationKind::ExtraNode);
+  EXPECT_EQ(report.comparison.deviations[1].at.node, "stranger mlx5_0");
   Muster muster(cluster_, fabric);
   muster.bringUp();
   EXPECT_TRUE(tables(fabric).count("stranger mlx5_0 {0x7fff}"));

@@ -179,13 +179,16 @@ TEST(DiffReport, hasAnExitCodeForEachAnswer) {
   DiffReport report{"ib", 3, 2, {}, {}};
   EXPECT_EQ(report.exitCode(), 0);
   EXPECT_THAT(toText(report), HasSubstr("all as declared"));
-  report.deviations.push_back({DeviationKind::Miswired, {"gpu001 mlx5_0", 1}, "here", "there", "move it"});
+  report.comparison.deviations.push_back({DeviationKind::Miswired, {"gpu001 mlx5_0", 1}, "here", "there", "move it"});
+  report.comparison.repairs.push_back({"move it", {{Move::Kind::MoveEnd, {"gpu001 mlx5_0", 1}, {"leaf", 2}, {"leaf", 1}}}});
   EXPECT_EQ(report.exitCode(), 1);
-  EXPECT_THAT(toText(report), HasSubstr("repair:   move it"));
+  EXPECT_THAT(toText(report), HasSubstr("to do:\n   1. move it\n"));
   auto json = nlohmann::json::parse(toJson(report));
   EXPECT_EQ(json["deviations"][0]["kind"], "miswired");
   EXPECT_EQ(json["equal"], false);
-  report.deviations.clear();
+  EXPECT_EQ(json["repairs"][0]["moves"][0], nlohmann::json::parse(R"({"do": "move-end", "other_end": {"device": "gpu001 mlx5_0", "port": 1},
+      "from": {"device": "leaf", "port": 2}, "to": {"device": "leaf", "port": 1}})"));
+  report.comparison.deviations.clear();
   report.error = "a MAD timed out";
   EXPECT_EQ(report.exitCode(), 2);
   EXPECT_EQ(nlohmann::json::parse(toJson(report))["equal"], false);
