@@ -19,6 +19,7 @@ struct Parsed {
   DiscoverFlags discover;
   EraseFlags erase;
   ConsoleFlags console;
+  FabricFlags fabric;
   std::filesystem::path file, folder;
   std::string node, reason;
   std::vector<std::filesystem::path> trust;
@@ -178,6 +179,20 @@ void addDiscover(CLI::App& app, Parsed& p) {
   });
 }
 
+void addFabric(CLI::App& app, Parsed& p) {
+  auto& flags = p.fabric;
+  auto* group = app.add_subcommand("fabric", "The fabric as declared and as found")->require_subcommand(1);
+  auto* diff = sub(*group, "diff", "Compare, and say which cables to move; exit 0 equal, 1 deviations, 2 could not discover completely", p,
+                   [&p] { return fabricDiff(p.options, p.fabric); });
+  diff->add_option("--watch", flags.watch_seconds, "Look again every so many seconds, tell what has changed, until interrupted")->check(CLI::Range(1, 86400));
+  auto* plan = sub(*group, "plan", "The cabling sheet as CSV: a label for each end of each cable", p, [&p] { return fabricPlan(p.options, p.fabric); });
+  plan->add_option("--rack", flags.rack, "Only the ends in this rack");
+  auto* plot = sub(*group, "plot", "Draw the fabric as it is found (SVG), faults in red", p, [&p] { return fabricPlot(p.options, p.fabric); });
+  plot->add_flag("--declared", flags.declared_only, "As declared, without looking");
+  for (auto* command : {diff, plot}) command->add_option("--found", flags.found, "Do not look: what ibnetdiscover printed")->check(CLI::ExistingFile);
+  for (auto* command : {plan, plot}) command->add_option("--out,-o", flags.out, "A file instead of standard output");
+}
+
 void addRest(CLI::App& app, Parsed& p) {
   auto* image = app.add_subcommand("image", "Images and the RAM OS")->require_subcommand(1);
   sub(*image, "build", "Build what is missing (all images and the RAM OS, or one image)", p, [&p] { return imageBuild(p.options, p.node); })
@@ -200,8 +215,6 @@ void addRest(CLI::App& app, Parsed& p) {
   sub(*image, "sign", "Check an image's pack and sign it anew with this site's key", p, [&p] { return imageSign(p.options, p.node); })
       ->add_option("image", p.node)->required();
   sub(*image, "key", "Print this site's public key", p, [&p] { return imageKey(p.options); });
-  auto* fabric = app.add_subcommand("fabric", "The fabric as declared and as found")->require_subcommand(1);
-  sub(*fabric, "diff", "Compare; exit 0 equal, 1 deviations, 2 could not discover completely", p, [&p] { return fabricDiff(p.options); });
   auto* cert = app.add_subcommand("cert", "Certificates")->require_subcommand(1);
   sub(*cert, "show", "Show a node's certificate", p, [&p] { return certShow(p.options, p.node); })->add_option("node", p.node)->required();
   sub(*cert, "verify", "Verify one node's certificate, or all", p, [&p] { return certVerify(p.options, p.node); })->add_option("node", p.node);
@@ -255,6 +268,7 @@ int main(int argc, char** argv) {
   addBmc(app, parsed);
   addDiscover(app, parsed);
   addLab(app, parsed);
+  addFabric(app, parsed);
   addRest(app, parsed);
   try {
     app.parse(argc, argv);

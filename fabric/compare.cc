@@ -46,7 +46,9 @@ class Comparing {
     return !excused_.empty() && std::any_of(ports.begin(), ports.end(), [&](Slot slot) { return isExcused(w_.port(slot)); });
   }
   /// Cables of a switch that does not answer cannot be judged. An HCA is silent when its cable is out: that is judged.
-  bool unknowable(Slot slot) const { return !w_.device(slot).is_found && (w_.device(slot).is_switch || w_.device(slot).declared_cables > 1); }
+  bool unknowable(Slot slot) const {
+    return !w_.device(slot).is_found && (w_.device(slot).is_switch || w_.device(slot).declared_cables > 1);
+  }
 
   void collectWrong() {
     wanted_.assign(static_cast<std::size_t>(w_.slots()), kNone);
@@ -111,9 +113,10 @@ class Comparing {
          {one.declared, 0},
          one.declared,
          fmt::format("{} (at {})", one.found, toString(one.place)),
-         exchanged ? fmt::format("{} and {} answer with each other's name: exchange the names, no cable", std::min(one.found, one.declared), std::max(one.found, one.declared))
-                   : fmt::format("what hangs at {} calls itself {}: set its node description to {}; if it is another machine, take it off", toString(one.place),
-                                 one.found, one.declared)},
+         exchanged ? fmt::format("{} and {} answer with each other's name: exchange the names, no cable", std::min(one.found, one.declared),
+                                 std::max(one.found, one.declared))
+                   : fmt::format("what hangs at {} calls itself {}: set its node description to {}; if it is another machine, take it off",
+                                 toString(one.place), one.found, one.declared)},
         {});
   }
 
@@ -158,7 +161,8 @@ class Comparing {
     auto end = wrongEnd(step);
     if (end == kNone) return sayOf({DeviationKind::ExtraLink, w_.port(a), "no cable", name(b), {}}, repair);
     auto belongs = w_.declared(end).peer, there = w_.found(end).peer;
-    sayOf({railSwapped(end, there) ? DeviationKind::RailSwapped : DeviationKind::Miswired, w_.port(end), name(belongs), name(there), {}}, repair);
+    sayOf({railSwapped(end, there) ? DeviationKind::RailSwapped : DeviationKind::Miswired, w_.port(end), name(belongs), name(there), {}},
+          repair);
   }
 
   /// The end by which a cable is called: an HCA's before a switch's, and only one that is declared to be elsewhere.
@@ -197,7 +201,9 @@ class Comparing {
         std::vector<std::string> claim = {*w_.device(slot).name};
         for (auto other : chain.ports)
           if (auto hca = missing_hcas_.find(other); hca != missing_hcas_.end()) claim.push_back(hca->second.at.node);
-        repair = {fmt::format("{} have the same GUID {}: give one of them its own again (flint, or replace it), then look once more", fmt::join(claim, " and "), guid), {}};
+        repair = {fmt::format("{} have the same GUID {}: give one of them its own again (flint, or replace it), then look once more",
+                              fmt::join(claim, " and "), guid),
+                  {}};
         sayOf({DeviationKind::DuplicateGuid, w_.port(slot), "a GUID of its own", guid, {}}, repair);
         return true;
       }
@@ -238,9 +244,12 @@ class Comparing {
     std::map<std::string, std::string> joined;  // text before → after
     for (auto& one : out_.deviations) {
       auto host = hcas.find(hostOf(one.at.node));
-      if (one.kind != DeviationKind::MissingNode || host == hcas.end() || host->second.first < 2 || host->second.first != host->second.second) continue;
+      if (one.kind != DeviationKind::MissingNode || host == hcas.end() || host->second.first < 2 ||
+          host->second.first != host->second.second)
+        continue;
       if (!one.repair.starts_with("check that ")) continue;  // its port is taken by another cable
-      auto text = fmt::format("check that {} is powered and its driver runs: none of its {} HCAs is seen; then their cables", host->first, host->second.first);
+      auto text = fmt::format("check that {} is powered and its driver runs: none of its {} HCAs is seen; then their cables", host->first,
+                              host->second.first);
       joined[one.repair] = text;
       one.repair = std::move(text);
     }
@@ -268,8 +277,8 @@ class Comparing {
   const Topology& found_;
   const std::vector<inventory::FabricExclusion>& excused_;
   const Wiring w_;
-  std::vector<Slot> wanted_, wrong_;           // by port: the peer of the cable that should be there, of the one that should not
-  std::map<Slot, Deviation> missing_hcas_;     // by the switch port where they belong
+  std::vector<Slot> wanted_, wrong_;        // by port: the peer of the cable that should be there, of the one that should not
+  std::map<Slot, Deviation> missing_hcas_;  // by the switch port where they belong
   std::unordered_set<std::string> repairs_;
   bool excuse_ = false;  // what is said now is about a cable that the declaration excuses
   Comparison out_;

@@ -11,7 +11,7 @@ enum class DeviationKind {
   MissingLink,
   ExtraLink,
   Miswired,
-  RailSwapped,       ///< an HCA hangs where another HCA of its own node belongs
+  RailSwapped,  ///< an HCA hangs where another HCA of its own node belongs
   WrongWidthSpeed,
   WrongDescription,  ///< the right place, another name
   DuplicateGuid,

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,7 +33,7 @@ Async<Topology> discover(io::ProcessRunner& processes, FabricOptions options);
 /// What `muster fabric diff` shows.
 struct DiffReport {
   std::string fabric;
-  std::size_t devices = 0, links = 0;  ///< found
+  Topology declared, found;
   Comparison comparison;
   std::string error;  ///< why there is no answer; empty: there is one
 
@@ -40,6 +41,11 @@ struct DiffReport {
   int exitCode() const { return !error.empty() ? kNoAnswer : comparison.deviations.empty() ? kEqual : kDeviates; }
 };
 Async<DiffReport> diff(const inventory::Cluster& cluster, io::ProcessRunner& processes, FabricOptions options);
+/// The same with what ibnetdiscover printed elsewhere; that it printed nothing on stderr is the caller's word.
+DiffReport diff(const inventory::Cluster& cluster, std::string_view ibnetdiscover_text);
+/// Looks again and again, `pause` after each; tells the first report and each that differs from the one before. Ends when `tell` answers false.
+Async<void> watch(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock, FabricOptions options, std::chrono::milliseconds pause,
+                  std::function<bool(const DiffReport&)> tell);
 std::string toText(const DiffReport& report);
 std::string toJson(const DiffReport& report);
 

@@ -39,24 +39,28 @@ Pair pairOf(const Link& link) { return {hostOf(link.a.node), hostOf(link.b.node)
 
 class Plot {
  public:
-  Plot(const Topology& declared, const std::map<std::string, Place>& places, const FoundFabric* found) : declared_(declared), places_(places), found_(found) {}
+  Plot(const Topology& declared, const std::map<std::string, Place>& places, const FoundFabric* found)
+      : declared_(declared), places_(places), found_(found) {}
 
   std::string draw(const std::string& title) {
     arrange();
     healthy();
     if (found_) faults();
     boxes();
-    return fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" width=\"{}\"><style>{}</style><text class=\"t\" x=\"{}\" y=\"28\">{}</text>"
-                       "<text x=\"{}\" y=\"48\">{}</text>{}{}</svg>\n",
-                       width_ + kLeft, height_, std::min(width_ + kLeft, 4000), kStyle, kLeft, escaped(title), kLeft, legend(), lines_, boxes_);
+    return fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" width=\"{}\"><style>{}</style><text class=\"t\" x=\"{}\" "
+        "y=\"28\">{}</text>"
+        "<text x=\"{}\" y=\"48\">{}</text>{}{}</svg>\n",
+        width_ + kLeft, height_, std::min(width_ + kLeft, 4000), kStyle, kLeft, escaped(title), kLeft, legend(), lines_, boxes_);
   }
 
  private:
   std::string legend() const {
     if (!found_) return "as declared";
     if (found_->comparison.deviations.empty()) return "found as declared";
-    return fmt::format("{} deviations: dashed red is missing, red should not be there, orange is slower than declared; point at a line to read what to do",
-                       found_->comparison.deviations.size());
+    return fmt::format(
+        "{} deviations: dashed red is missing, red should not be there, orange is slower than declared; point at a line to read what to do",
+        found_->comparison.deviations.size());
   }
 
   /// The highest switches on top, hosts at the bottom; what nobody declared stands below them.
@@ -94,7 +98,8 @@ class Plot {
     if (a == boxes_of_.end() || b == boxes_of_.end()) return {};
     const Box &low = a->second.y > b->second.y ? a->second : b->second, &high = a->second.y > b->second.y ? b->second : a->second;
     if (low.y == high.y)
-      return fmt::format("M{} {}q{} 60 {} 0", low.middle(), low.y + kBoxHeight, (high.middle() - low.middle()) / 2, high.middle() - low.middle());
+      return fmt::format("M{} {}q{} 60 {} 0", low.middle(), low.y + kBoxHeight, (high.middle() - low.middle()) / 2,
+                         high.middle() - low.middle());
     return fmt::format("M{} {}L{} {}", low.middle(), low.y, high.middle(), high.y + kBoxHeight);
   }
 
@@ -110,7 +115,8 @@ class Plot {
   void fault(std::string_view kind, const Link& link, const std::string& what) {
     auto path = line(link);
     if (!path.empty())
-      lines_ += fmt::format("<path class=\"{}\" d=\"{}\"><title>{}: {} – {}{}</title></path>", kind, path, what, escaped(toString(link.a)), escaped(toString(link.b)), escaped(adviceOn(link)));
+      lines_ += fmt::format("<path class=\"{}\" d=\"{}\"><title>{}: {} – {}{}</title></path>", kind, path, what, escaped(toString(link.a)),
+                            escaped(toString(link.b)), escaped(adviceOn(link)));
   }
   std::string adviceOn(const Link& link) const {
     for (const auto* end : {&link.a, &link.b})
@@ -143,9 +149,10 @@ class Plot {
     for (const auto& [name, box] : boxes_of_) ++in_row[box.y];
     for (const auto& [name, box] : boxes_of_) {
       bool is_switch = box.width == kSwitchWidth;
-      boxes_ += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title></rect>", look(name, is_switch), box.x, box.y, box.width,
-                            kBoxHeight, escaped(tooltip(name)));
-      if (is_switch && in_row[box.y] <= kMostLabels) boxes_ += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>", box.x + 4, box.y + 15, escaped(name));
+      boxes_ += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title></rect>",
+                            look(name, is_switch), box.x, box.y, box.width, kBoxHeight, escaped(tooltip(name)));
+      if (is_switch && in_row[box.y] <= kMostLabels)
+        boxes_ += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>", box.x + 4, box.y + 15, escaped(name));
     }
   }
   /// Of a host by its first HCA.
@@ -162,7 +169,10 @@ class Plot {
   std::string tooltip(std::string_view host) const {
     const auto* declared = deviceOf(declared_, host);
     auto place = declared ? places_.find(declared->name) : places_.end();
-    return fmt::format("{}{}", host, !declared ? " (not declared)" : place != places_.end() && !place->second.rack.empty() ? " in " + place->second.str() : "");
+    return fmt::format("{}{}", host,
+                       !declared                                               ? " (not declared)"
+                       : place != places_.end() && !place->second.rack.empty() ? " in " + place->second.str()
+                                                                               : "");
   }
 
   const Topology& declared_;
@@ -176,7 +186,8 @@ class Plot {
 
 }  // namespace
 
-std::string plotSvg(const std::string& title, const Topology& declared, const std::map<std::string, Place>& places, const FoundFabric* found) {
+std::string plotSvg(const std::string& title, const Topology& declared, const std::map<std::string, Place>& places,
+                    const FoundFabric* found) {
   return Plot(declared, places, found).draw(title);
 }
 

@@ -114,7 +114,8 @@ std::string stepText(const Wiring& w, const Step& step) {
   for (auto [hca, place] : {std::pair(step.other, step.to), std::pair(step.to, step.other)})
     if (!w.device(hca).is_found && !w.device(hca).is_switch)
       return fmt::format("check that {} is powered and its driver runs, then the cable to {}", *w.device(hca).name, name(place));
-  return fmt::format("plug in or replace the cable between {} and {}", name(std::min(step.other, step.to)), name(std::max(step.other, step.to)));
+  return fmt::format("plug in or replace the cable between {} and {}", name(std::min(step.other, step.to)),
+                     name(std::max(step.other, step.to)));
 }
 
 }  // namespace

@@ -26,13 +26,15 @@ json portJson(const Port& port) {
 }
 
 json deviationJson(const Deviation& one) {
-  return {{"kind", toString(one.kind)}, {"device", one.at.node}, {"port", one.at.number}, {"declared", one.declared}, {"found", one.found}, {"repair", one.repair}};
+  return {{"kind", toString(one.kind)}, {"device", one.at.node}, {"port", one.at.number},
+          {"declared", one.declared},   {"found", one.found},    {"repair", one.repair}};
 }
 
 json repairJson(const Repair& repair) {
   json moves = json::array();
   for (const auto& move : repair.moves)
-    moves.push_back({{"do", word(move.kind)}, {"other_end", portJson(move.other)}, {"from", portJson(move.from)}, {"to", portJson(move.to)}});
+    moves.push_back(
+        {{"do", word(move.kind)}, {"other_end", portJson(move.other)}, {"from", portJson(move.from)}, {"to", portJson(move.to)}});
   return {{"text", repair.text}, {"moves", std::move(moves)}};
 }
 
@@ -44,20 +46,23 @@ std::string toText(const DiffReport& report) {
   for (const auto& one : report.comparison.deviations)
     out += fmt::format("{:<17} {}\n    declared: {}\n    found:    {}\n", toString(one.kind), placeOf(one.at), one.declared, one.found);
   if (!report.comparison.repairs.empty()) out += "to do:\n";
-  for (std::size_t i = 0; i < report.comparison.repairs.size(); ++i) out += fmt::format("{:>4}. {}\n", i + 1, report.comparison.repairs[i].text);
+  for (std::size_t i = 0; i < report.comparison.repairs.size(); ++i)
+    out += fmt::format("{:>4}. {}\n", i + 1, report.comparison.repairs[i].text);
   for (const auto& one : report.comparison.excluded)
     out += fmt::format("excluded: {} {} (declared: {}; found: {})\n", toString(one.kind), placeOf(one.at), one.declared, one.found);
-  out += fmt::format("fabric {}: {} devices and {} links found, {}\n", report.fabric, report.devices, report.links,
-                     report.comparison.deviations.empty() ? "all as declared"
-                                                          : fmt::format("{} deviations, {} jobs", report.comparison.deviations.size(), report.comparison.repairs.size()));
+  out +=
+      fmt::format("fabric {}: {} devices and {} links found, {}\n", report.fabric, report.found.devices.size(), report.found.links.size(),
+                  report.comparison.deviations.empty()
+                      ? "all as declared"
+                      : fmt::format("{} deviations, {} jobs", report.comparison.deviations.size(), report.comparison.repairs.size()));
   return out;
 }
 
 std::string toJson(const DiffReport& report) {
   json out = {{"format", "muster-fabric-diff/2"},
               {"fabric", report.fabric},
-              {"devices", report.devices},
-              {"links", report.links},
+              {"devices", report.found.devices.size()},
+              {"links", report.found.links.size()},
               {"equal", report.exitCode() == DiffReport::kEqual},
               {"deviations", json::array()},
               {"repairs", json::array()},

@@ -30,7 +30,7 @@ bool controllerAttached(const Fabric& f) {
 }
 
 struct Plan {
-  bool rails = false;       // placement
+  bool rails = false;  // placement
   int leaves_per_su = 0;
   int leaf_down = 0;        // ports of a leaf for HCAs; the uplinks start above them
   int spines_of_leaf = 0;   // that one leaf goes to
@@ -81,12 +81,15 @@ Result<void> checkPorts(const Fabric& f, const Plan& plan) {
                                  plan.leaf_down, uplinks, f.switch_ports));
   auto from_leaves = static_cast<long long>(plan.leaves_of_spine) * f.uplinks_per_leaf_spine;
   if (plan.spines_of_leaf > 0 && from_leaves > f.switch_ports)
-    return refuse(f, fmt::format("a spine needs {} ports for {} leaves, its switch has {}", from_leaves, plan.leaves_of_spine, f.switch_ports));
+    return refuse(
+        f, fmt::format("a spine needs {} ports for {} leaves, its switch has {}", from_leaves, plan.leaves_of_spine, f.switch_ports));
   auto to_cores = static_cast<long long>(plan.cores_of_plane) * f.uplinks_per_spine_core;
   if (f.cores && plan.spine_down + to_cores > f.switch_ports)
-    return refuse(f, fmt::format("a spine needs {} ports for leaves and {} for cores, its switch has {}", plan.spine_down, to_cores, f.switch_ports));
+    return refuse(
+        f, fmt::format("a spine needs {} ports for leaves and {} for cores, its switch has {}", plan.spine_down, to_cores, f.switch_ports));
   if (f.cores && static_cast<long long>(f.sus) * f.uplinks_per_spine_core > f.switch_ports)
-    return refuse(f, fmt::format("a core needs {} ports for {} SU, its switch has {}", static_cast<long long>(f.sus) * f.uplinks_per_spine_core, f.sus, f.switch_ports));
+    return refuse(f, fmt::format("a core needs {} ports for {} SU, its switch has {}",
+                                 static_cast<long long>(f.sus) * f.uplinks_per_spine_core, f.sus, f.switch_ports));
   return {};
 }
 
@@ -96,11 +99,14 @@ Result<void> checkPlaces(const Fabric& f, const Plan& plan, const std::vector<Ho
       return refuse(f, fmt::format("{} has {} HCAs, the fabric has {} rails", host.name, host.hcas.size(), f.rails));
   std::size_t hcas = 0;
   for (const auto& host : hosts) hcas += host.hcas.size();
-  auto places = static_cast<std::size_t>(f.sus) * static_cast<std::size_t>(plan.rails ? f.nodes_per_su : plan.leaves_per_su * plan.leaf_down);
+  auto places =
+      static_cast<std::size_t>(f.sus) * static_cast<std::size_t>(plan.rails ? f.nodes_per_su : plan.leaves_per_su * plan.leaf_down);
   auto used = plan.rails ? hosts.size() : hcas;
   if (used > places)
-    return refuse(f, plan.rails ? fmt::format("{} nodes are on it, but {} SU of {} nodes have {} places; raise sus or nodes_per_su", used, f.sus, f.nodes_per_su, places)
-                                : fmt::format("{} HCAs are on it, but {} SU of {} leaves have {} places; raise sus or leaves_per_su", used, f.sus, plan.leaves_per_su, places));
+    return refuse(f, plan.rails ? fmt::format("{} nodes are on it, but {} SU of {} nodes have {} places; raise sus or nodes_per_su", used,
+                                              f.sus, f.nodes_per_su, places)
+                                : fmt::format("{} HCAs are on it, but {} SU of {} leaves have {} places; raise sus or leaves_per_su", used,
+                                              f.sus, plan.leaves_per_su, places));
   bool full = used == places && (!plan.rails || plan.leaf_down == f.nodes_per_su);
   if (controllerAttached(f) && full)
     return refuse(f, fmt::format("no port of {} is left for the controller's subnet manager; the last SU must hold one node less",

@@ -37,7 +37,8 @@ std::vector<std::string> unevenUplinks(const Topology& declared) {
     }
   std::vector<std::string> out;
   for (const auto& [lower, uppers] : up) {
-    auto [least, most] = std::minmax_element(uppers.begin(), uppers.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    auto [least, most] =
+        std::minmax_element(uppers.begin(), uppers.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     if (least->second != most->second)
       out.push_back(fmt::format("{} has {} cables to {}, but {} to {}", lower, most->second, most->first, least->second, least->first));
   }
@@ -76,8 +77,8 @@ std::string cablingCsv(const Topology& declared, const std::map<std::string, Pla
   std::string out = "rack,unit,device,port,label,to_rack,to_unit,to_device,to_port,link,cable\n";
   for (const auto& row : rows)
     out += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", cell(row.place.rack), unitText(row.place), cell(row.end.node), row.end.number,
-                       cell(fmt::format("{} > {} {}", shortPort(row.end), row.other_place.str(), shortPort(row.other))), cell(row.other_place.rack),
-                       unitText(row.other_place), cell(row.other.node), row.other.number, row.link, row.cable);
+                       cell(fmt::format("{} > {} {}", shortPort(row.end), row.other_place.str(), shortPort(row.other))),
+                       cell(row.other_place.rack), unitText(row.other_place), cell(row.other.node), row.other.number, row.link, row.cable);
   return out;
 }
 
@@ -86,8 +87,10 @@ std::string cablingSummary(const Topology& declared) {
   for (const auto& [name, level] : switchLevels(declared)) ++switches[level];
   std::size_t hcas = 0, to_hca = 0;
   for (const auto& [name, device] : declared.devices) hcas += !device.is_switch;
-  for (const auto& link : declared.links) to_hca += !declared.devices.at(link.a.node).is_switch || !declared.devices.at(link.b.node).is_switch;
-  std::string out = fmt::format("{} HCAs, {} cables to them, {} between switches; switches by level:", hcas, to_hca, declared.links.size() - to_hca);
+  for (const auto& link : declared.links)
+    to_hca += !declared.devices.at(link.a.node).is_switch || !declared.devices.at(link.b.node).is_switch;
+  std::string out =
+      fmt::format("{} HCAs, {} cables to them, {} between switches; switches by level:", hcas, to_hca, declared.links.size() - to_hca);
   for (const auto& [level, count] : switches) out += fmt::format(" {}", count);
   out += "\n";
   for (const auto& text : unevenUplinks(declared)) out += fmt::format("warning: {}\n", text);

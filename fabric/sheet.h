@@ -8,7 +8,7 @@ namespace muster::fabric {
 /// Where a device stands; a rack is empty when nobody declared it.
 struct Place {
   std::string rack;
-  int unit = 0;  ///< 0: not declared
+  int unit = 0;             ///< 0: not declared
   std::string str() const;  ///< "A01 U12", "A01", "?"
 };
 /// Of every declared device: HCAs by their node, switches by `switches` of the fabric. Pure.

@@ -43,6 +43,8 @@ Result<SmInfo> parseSmInfo(std::string_view text);
 Result<PkeyTable> parsePkeys(std::string_view text);
 /// Node GUIDs in OpenSM's dump opensm-subnet.lst.
 std::set<std::string> guidsInSubnetList(std::string_view text);
+/// Port GUIDs that ibnetdiscover met more than once, by its stderr.
+std::vector<std::string> sharedGuids(std::string_view stderr_text);
 /// What the tools said on stderr, less what is harmless. Empty: nothing went wrong.
 std::string troubleIn(std::string_view stderr_text);
 /// "0x100001" → "0x0000000000100001"
@@ -59,6 +61,7 @@ class Tools {
   io::Command command(std::string tool, std::vector<std::string> args) const;
 
  private:
+  Async<io::ProcessExit> answer(std::string tool, std::vector<std::string> args);
   Async<std::string> output(std::string tool, std::vector<std::string> args);
   io::ProcessRunner& processes_;
   const FabricOptions& options_;

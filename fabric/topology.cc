@@ -41,9 +41,11 @@ Result<void> addCables(TopologyBuilder& build, const Fabric& fabric, const std::
     else if (explicit_shape)
       build.addSwitch(end.port.node);
     else if (!build.has(end.port.node))
-      return fail(Error(ErrorCode::InvalidInput, fmt::format("fabric {}: the shape has no switch {}; name one of its switches, or say the cable's role if it is a host",
-                                                             fabric.name, end.port.node))
-                      .at(cable.where));
+      return fail(
+          Error(ErrorCode::InvalidInput,
+                fmt::format("fabric {}: the shape has no switch {}; name one of its switches, or say the cable's role if it is a host",
+                            fabric.name, end.port.node))
+              .at(cable.where));
     return {};
   };
   for (const auto& cable : fabric.cables) {

@@ -10,7 +10,9 @@ class TopologyBuilder {
   explicit TopologyBuilder(const inventory::Fabric& fabric) : fabric_(fabric) {}
 
   void addSwitch(const std::string& name) { add({name, true, fabric_.switch_ports, {}, {}}); }
-  void addHca(const std::string& name, inventory::AttachedRole role = inventory::AttachedRole::None) { add({name, false, 1, {}, {}, role}); }
+  void addHca(const std::string& name, inventory::AttachedRole role = inventory::AttachedRole::None) {
+    add({name, false, 1, {}, {}, role});
+  }
   bool has(const std::string& name) const { return topology_.devices.count(name) > 0; }
 
   /// Errors: InvalidInput (no such port, a port used twice)

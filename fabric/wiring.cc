@@ -11,7 +11,9 @@ constexpr int kFewestCablesOfAnExchange = 2;  // one cable at the wrong place is
 std::string_view hcaOf(std::string_view device) { return device.substr(hostOf(device).size()); }
 
 /// What the parser puts behind a description that several devices carry.
-bool isSharedName(std::string_view found, std::string_view name) { return found.starts_with(name) && found.substr(name.size()).starts_with(" (0x"); }
+bool isSharedName(std::string_view found, std::string_view name) {
+  return found.starts_with(name) && found.substr(name.size()).starts_with(" (0x");
+}
 
 }  // namespace
 
@@ -27,7 +29,8 @@ Wiring::Wiring(const Topology& declared, const Topology& found) {
   found_.resize(device_of_.size());
   wire(declared, declared_);
   for (Slot slot = 0; slot < slots(); ++slot)
-    if (declared_[static_cast<std::size_t>(slot)].peer != kNone) ++devices_[static_cast<std::size_t>(device_of_[static_cast<std::size_t>(slot)])].declared_cables;
+    if (declared_[static_cast<std::size_t>(slot)].peer != kNone)
+      ++devices_[static_cast<std::size_t>(device_of_[static_cast<std::size_t>(slot)])].declared_cables;
   wire(found, found_);
   tellDevices(found);
   tellHosts(found);
@@ -109,8 +112,10 @@ void Wiring::tellDevices(const Topology& found) {
       declared_device.is_found = true;
       stranger.is_found = false;
       ids_[*stranger.name] = declared_id;
-      if (!isSharedName(*stranger.name, *declared_device.name)) renamed_.push_back({*declared_device.name, *stranger.name, evidence.place});
-      else renamed_.push_back({*declared_device.name, {}, evidence.place});
+      if (!isSharedName(*stranger.name, *declared_device.name))
+        renamed_.push_back({*declared_device.name, *stranger.name, evidence.place});
+      else
+        renamed_.push_back({*declared_device.name, {}, evidence.place});
     }
 }
 
@@ -141,7 +146,8 @@ void Wiring::tellHosts(const Topology& found) {
   };
   std::vector<std::pair<int, std::pair<std::string, std::string>>> exchanges;
   for (const auto& [pair, count] : votes)
-    if (pair.first < pair.second && all_say(pair.first, pair.second) && all_say(pair.second, pair.first)) exchanges.emplace_back(-count, pair);
+    if (pair.first < pair.second && all_say(pair.first, pair.second) && all_say(pair.second, pair.first))
+      exchanges.emplace_back(-count, pair);
   std::sort(exchanges.begin(), exchanges.end());
   std::set<std::string, std::less<>> explained;
   Ids exchanged;

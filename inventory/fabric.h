@@ -49,11 +49,11 @@ struct Roce {
   int priority = 3;   ///< that it maps to; PFC is on for this one only
   int cnp_dscp = 48;  ///< of congestion notifications
   int cnp_priority = 6;
-  int mtu = 9000;        ///< of interfaces, in bytes
-  int gid_index = 3;     ///< of RoCE v2 over IPv4 on mlx5
+  int mtu = 9000;         ///< of interfaces, in bytes
+  int gid_index = 3;      ///< of RoCE v2 over IPv4 on mlx5
   int ecn_min_kib = 150;  ///< marking begins
   int ecn_max_kib = 1500;
-  int ecn_percent = 100;  ///< marked at the maximum
+  int ecn_percent = 100;                              ///< marked at the maximum
   int trafficClass() const { return dscp << 2 | 2; }  ///< as NCCL_IB_TC: DSCP and ECN-capable
 };
 /// Nodes whose GPUs share one NVLink fabric (NVL72): one IMEX domain.

@@ -30,9 +30,15 @@ json cableJson(const FabricCable& cable) {
 }
 
 json roceJson(const Roce& roce) {
-  return {{"dscp", roce.dscp},           {"priority", roce.priority},       {"cnp_dscp", roce.cnp_dscp},
-          {"cnp_priority", roce.cnp_priority}, {"mtu", roce.mtu},           {"gid_index", roce.gid_index},
-          {"ecn_min_kib", roce.ecn_min_kib},   {"ecn_max_kib", roce.ecn_max_kib}, {"ecn_percent", roce.ecn_percent}};
+  return {{"dscp", roce.dscp},
+          {"priority", roce.priority},
+          {"cnp_dscp", roce.cnp_dscp},
+          {"cnp_priority", roce.cnp_priority},
+          {"mtu", roce.mtu},
+          {"gid_index", roce.gid_index},
+          {"ecn_min_kib", roce.ecn_min_kib},
+          {"ecn_max_kib", roce.ecn_max_kib},
+          {"ecn_percent", roce.ecn_percent}};
 }
 
 }  // namespace

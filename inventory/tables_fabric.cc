@@ -75,7 +75,9 @@ void readNames(std::vector<std::string>& names, const Value& value, const Shape&
 ObjectSpec make_switchesSpec() {
   return Table<FabricSwitches>("switches", "switches", "Where switches stand: for the cabling sheet.")
       .custom("names", true, text(kHostlist), "Hostlist of switches as the shape names them: \"leaf-su1-r[0-7]\".",
-              [](FabricSwitches& group, const Value& value, const Shape& shape, Reader& reader) { readNames(group.names, value, shape, reader); })
+              [](FabricSwitches& group, const Value& value, const Shape& shape, Reader& reader) {
+                readNames(group.names, value, shape, reader);
+              })
       .required("rack", &FabricSwitches::rack, text(kText), "Their rack.")
       .optional("unit", &FabricSwitches::unit, integer(1, kMaxUnit), "The height unit of the first one.")
       .optional("units_apart", &FabricSwitches::units_apart, integer(1, kMaxUnit), "Each further one stands so much higher.")
@@ -85,10 +87,15 @@ MUSTER_SPEC(switchesSpec)
 
 void checkRoce(Roce& roce, const Value& map, Reader& reader) {
   if (roce.priority == roce.cnp_priority)
-    reader.error(place(map, "cnp_priority"), fmt::format("RDMA and congestion notifications both have priority {}: a stopped queue would hold back what resolves it", roce.priority),
+    reader.error(place(map, "cnp_priority"),
+                 fmt::format("RDMA and congestion notifications both have priority {}: a stopped queue would hold back what resolves it",
+                             roce.priority),
                  "give notifications another priority");
-  if (roce.dscp == roce.cnp_dscp) reader.error(place(map, "cnp_dscp"), fmt::format("RDMA and congestion notifications both have DSCP {}", roce.dscp), "give them different ones");
-  if (roce.ecn_min_kib >= roce.ecn_max_kib) reader.error(place(map, "ecn_min_kib"), "marking must begin below ecn_max_kib", "write a smaller number");
+  if (roce.dscp == roce.cnp_dscp)
+    reader.error(place(map, "cnp_dscp"), fmt::format("RDMA and congestion notifications both have DSCP {}", roce.dscp),
+                 "give them different ones");
+  if (roce.ecn_min_kib >= roce.ecn_max_kib)
+    reader.error(place(map, "ecn_min_kib"), "marking must begin below ecn_max_kib", "write a smaller number");
 }
 
 ObjectSpec make_roceSpec() {
@@ -110,13 +117,16 @@ MUSTER_SPEC(roceSpec)
 ObjectSpec make_nvlinkDomainSpec() {
   return Table<NvlinkDomain>("nvlink_domain", "NVLink domain", "Nodes whose GPUs share one NVLink fabric (NVL72).")
       .custom("nodes", true, text(kHostlist), "Hostlist.",
-              [](NvlinkDomain& domain, const Value& value, const Shape& shape, Reader& reader) { readNames(domain.nodes, value, shape, reader); })
+              [](NvlinkDomain& domain, const Value& value, const Shape& shape, Reader& reader) {
+                readNames(domain.nodes, value, shape, reader);
+              })
       .spec();
 }
 MUSTER_SPEC(nvlinkDomainSpec)
 
 ObjectSpec make_exclusionSpec() {
-  return Table<FabricExclusion>("exclusion", "exclusion", "A device or port that is known to be out: what is wrong with it is told, but is no deviation.")
+  return Table<FabricExclusion>("exclusion", "exclusion",
+                                "A device or port that is known to be out: what is wrong with it is told, but is no deviation.")
       .required("device", &FabricExclusion::device, text(kText), "An HCA (\"gpu001 mlx5_3\") or a switch.")
       .optional("port", &FabricExclusion::port, integer(1, kMaxPort), "Absent: the whole device.")
       .required("reason", &FabricExclusion::reason, text(kText), "Why, for whoever reads the report.")
@@ -130,7 +140,8 @@ std::optional<std::string> readNamedFile(const Value& value, const Shape& shape,
   if (reader.errors != errors) return std::nullopt;
   auto content = io::readFile(path, kMaxTopologyBytes);
   if (content) return std::move(*content);
-  reader.error(value, fmt::format("cannot read {}: {}", path.string(), content.error().text()), "the path starts at the inventory's folder");
+  reader.error(value, fmt::format("cannot read {}: {}", path.string(), content.error().text()),
+               "the path starts at the inventory's folder");
   return std::nullopt;
 }
 
@@ -163,16 +174,20 @@ void readTopologyFile(Fabric& fabric, const Value& value, const Shape& shape, Re
 
 void checkShape(const Fabric& fabric, const Value& map, Reader& reader) {
   if (fabric.shape == FabricShape::Explicit && fabric.cables.empty() && fabric.topology.empty())
-    reader.error(map, "the shape explicit needs cables", "add cables: [{from: gpu001, to: leaf1, to_port: 1}, …], cables_file or topology_file");
+    reader.error(map, "the shape explicit needs cables",
+                 "add cables: [{from: gpu001, to: leaf1, to_port: 1}, …], cables_file or topology_file");
   if (fabric.shape != FabricShape::Explicit && !fabric.topology.empty())
-    reader.error(*map.findKey("topology_file"), "only the shape explicit takes a topology from a file", "remove topology_file, or write shape: explicit");
+    reader.error(*map.findKey("topology_file"), "only the shape explicit takes a topology from a file",
+                 "remove topology_file, or write shape: explicit");
   if (!fabric.topology.empty() && !fabric.cables.empty())
     reader.error(*map.findKey("topology_file"), "topology_file says every cable itself", "remove cables");
   if (fabric.shape != FabricShape::FatTree)
     for (auto key : {"leaves_per_su", "leaf_down_ports"})
-      if (const Value* at = map.findKey(key)) reader.error(*at, fmt::format("only the shape fat-tree has {}", key), "remove it; a rail-optimized SU has one leaf a rail");
+      if (const Value* at = map.findKey(key))
+        reader.error(*at, fmt::format("only the shape fat-tree has {}", key), "remove it; a rail-optimized SU has one leaf a rail");
   if (fabric.cores > 0 && (fabric.spines_per_su == 0 || fabric.cores % fabric.spines_per_su != 0))
-    reader.error(place(map, "cores"), fmt::format("{} cores cannot be shared out evenly: spine k of every SU goes to plane k", fabric.cores),
+    reader.error(place(map, "cores"),
+                 fmt::format("{} cores cannot be shared out evenly: spine k of every SU goes to plane k", fabric.cores),
                  fmt::format("write a multiple of spines_per_su ({})", fabric.spines_per_su));
 }
 
@@ -205,23 +220,30 @@ ObjectSpec make_railSpec() {
 ObjectSpec make_fabricSpec() {
   return Table<Fabric>("fabric", "fabric", "A fabric as it should be cabled, and its subnet managers.")
       .optional("shape", &Fabric::shape, choice({"rail-optimized", "explicit", "fat-tree"}),
-                "rail-optimized: leaf r of a scalable unit takes HCA r of each of its nodes. fat-tree: HCAs fill leaf after leaf. In both every leaf "
+                "rail-optimized: leaf r of a scalable unit takes HCA r of each of its nodes. fat-tree: HCAs fill leaf after leaf. In both "
+                "every leaf "
                 "goes to every spine (with cores: of its SU). explicit: as cables say.")
       .optional("sus", &Fabric::sus, integer(1, kMaxCount), "Scalable units; the pods of a fat tree.")
       .optional("nodes_per_su", &Fabric::nodes_per_su, integer(1, kMaxCount), "Nodes in each.")
       .optional("rails", &Fabric::rails, integer(1, kMaxPort), "HCAs of a node, each to its own leaf.")
       .optional("leaves_per_su", &Fabric::leaves_per_su, integer(1, kMaxCount), "Leaves of each SU of a fat tree.")
-      .optional("leaf_down_ports", &Fabric::leaf_down_ports, integer(0, kMaxPort), "Ports of a fat tree's leaf that take HCAs; 0: half of them.")
+      .optional("leaf_down_ports", &Fabric::leaf_down_ports, integer(0, kMaxPort),
+                "Ports of a fat tree's leaf that take HCAs; 0: half of them.")
       .optional("spines_per_su", &Fabric::spines_per_su, integer(0, kMaxCount), "Spines = sus × spines_per_su.")
-      .optional("uplinks_per_leaf_spine", &Fabric::uplinks_per_leaf_spine, integer(1, kMaxPort), "Cables between each leaf and each of its spines.")
+      .optional("uplinks_per_leaf_spine", &Fabric::uplinks_per_leaf_spine, integer(1, kMaxPort),
+                "Cables between each leaf and each of its spines.")
       .optional("cores", &Fabric::cores, integer(0, kMaxCount),
                 "Core switches, a multiple of spines_per_su: a third level. Spine k of every SU goes to all cores of plane k.")
-      .optional("uplinks_per_spine_core", &Fabric::uplinks_per_spine_core, integer(1, kMaxPort), "Cables between each spine and each of its cores.")
+      .optional("uplinks_per_spine_core", &Fabric::uplinks_per_spine_core, integer(1, kMaxPort),
+                "Cables between each spine and each of its cores.")
       .optional("switch_ports", &Fabric::switch_ports, integer(2, kMaxPort), "Ports of a switch.")
       .optional("link", &Fabric::link, text(kLink), "Width and speed of every cable, as ibnetdiscover writes it.")
-      .optional("cables", &Fabric::cables, listOf(object(cableSpec)), "Every cable, for the shape explicit; with another shape what it does not know: storage, UFM, gateways.")
-      .custom("cables_file", false, text(kPath), "The same as a CSV file with the columns from, from_port, to, to_port, role, link.", readCableFile)
-      .custom("topology_file", false, text(kPath), "Instead of cables, for the shape explicit: ibnetdiscover's output of the fabric as it should be.", readTopologyFile)
+      .optional("cables", &Fabric::cables, listOf(object(cableSpec)),
+                "Every cable, for the shape explicit; with another shape what it does not know: storage, UFM, gateways.")
+      .custom("cables_file", false, text(kPath), "The same as a CSV file with the columns from, from_port, to, to_port, role, link.",
+              readCableFile)
+      .custom("topology_file", false, text(kPath),
+              "Instead of cables, for the shape explicit: ibnetdiscover's output of the fabric as it should be.", readTopologyFile)
       .optional("switches", &Fabric::switches, listOf(object(switchesSpec)), "Racks of the switches, for the cabling sheet.")
       .optional("exclude", &Fabric::exclude, listOf(object(exclusionSpec)), "What is known to be out.")
       .optional("routing", &Fabric::routing, text(kRouting), "OpenSM's routing engine.")

@@ -111,8 +111,10 @@ TEST_F(Repairs, turnARingOfCablesByOneMoveEach) {
   auto compared = compare(declared_, found_);
   ASSERT_EQ(compared.repairs.size(), 1u);
   EXPECT_EQ(compared.repairs[0].moves.size(), 3u);
-  EXPECT_THAT(compared.repairs[0].text, ::testing::MatchesRegex("take the cable of gpu.* out of leaf-su1-r0 port .; then move .*; then move .*; then put the first one into "
-                                                                "leaf-su1-r0 port ."));
+  EXPECT_THAT(
+      compared.repairs[0].text,
+      ::testing::MatchesRegex("take the cable of gpu.* out of leaf-su1-r0 port .; then move .*; then move .*; then put the first one into "
+                              "leaf-su1-r0 port ."));
 }
 
 TEST_F(Repairs, beginWhereAPortIsFree) {  // two hosts one port too far to the right, the last port's host pulled out
@@ -123,8 +125,10 @@ TEST_F(Repairs, beginWhereAPortIsFree) {  // two hosts one port too far to the r
   auto compared = compare(declared_, found_);
   ASSERT_EQ(compared.repairs.size(), 1u);
   EXPECT_EQ(compared.repairs[0].text,
-            "move the cable of gpu005 mlx5_0 port 1 from leaf-su1-r0 port 6 to leaf-su1-r0 port 5; then move the cable of gpu006 mlx5_0 port 1 from "
-            "leaf-su1-r0 port 7 to leaf-su1-r0 port 6; then check that gpu007 mlx5_0 is powered and its driver runs, then the cable to leaf-su1-r0 port 7");
+            "move the cable of gpu005 mlx5_0 port 1 from leaf-su1-r0 port 6 to leaf-su1-r0 port 5; then move the cable of gpu006 mlx5_0 "
+            "port 1 from "
+            "leaf-su1-r0 port 7 to leaf-su1-r0 port 6; then check that gpu007 mlx5_0 is powered and its driver runs, then the cable to "
+            "leaf-su1-r0 port 7");
   heal(compared);
   EXPECT_TRUE(compare(declared_, found_).deviations.empty());
 }
@@ -153,7 +157,8 @@ TEST_F(Repairs, healAnyShuffle) {
     for (const auto& link : found_.links) cabled.insert({link.a, link.b});
     std::erase_if(found_.devices, [&](const auto& entry) { return !entry.second.is_switch && !cabled.count({entry.first, 1}); });
     std::vector<Link> wrong;
-    std::set_difference(declared_.links.begin(), declared_.links.end(), found_.links.begin(), found_.links.end(), std::back_inserter(wrong));
+    std::set_difference(declared_.links.begin(), declared_.links.end(), found_.links.begin(), found_.links.end(),
+                        std::back_inserter(wrong));
     auto compared = compare(declared_, found_);
     std::size_t moves = 0;
     for (const auto& repair : compared.repairs) moves += repair.moves.size();

@@ -189,8 +189,9 @@ TEST(DeclaredTopology, namesHcasAsTheProfileDoes) {
 TEST(DeclaredTopology, takesStorageAndUfmBesideItsShape) {
   auto cluster = railCluster(2);
   auto& fabric = cluster.fabrics["ib"];
-  fabric.cables = {{.from_node = "store1 mlx5_0", .to_node = "leaf-su1-r0", .to_port = 6, .role = inventory::AttachedRole::Storage},
-                   {.from_node = "ufm1 mlx5_0", .to_node = "leaf-su1-r1", .to_port = 6, .role = inventory::AttachedRole::Ufm, .link = "4xEDR"}};
+  fabric.cables = {
+      {.from_node = "store1 mlx5_0", .to_node = "leaf-su1-r0", .to_port = 6, .role = inventory::AttachedRole::Storage},
+      {.from_node = "ufm1 mlx5_0", .to_node = "leaf-su1-r1", .to_port = 6, .role = inventory::AttachedRole::Ufm, .link = "4xEDR"}};
   auto topology = declared(cluster);
   EXPECT_EQ(topology.devices.at("store1 mlx5_0").role, inventory::AttachedRole::Storage);
   EXPECT_FALSE(topology.devices.at("store1 mlx5_0").is_switch);
