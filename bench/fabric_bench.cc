@@ -78,7 +78,7 @@ double renderSeconds(const inventory::Cluster& cluster) {
     auto rules = declaredPartitions(cluster, fabric, topology);
     must(rules.has_value(), "no partitions");
     KnownGuids known;
-    auto files = renderSm(fabric, topology, *rules, known, "0x1", "/run");
+    auto files = renderSm(fabric, topology, *rules, known, {"0x1", "/run", 0});
     auto size = cablingCsv(topology, places).size() + plotSvg("large", topology, places).size() + toIbsimNet(topology).size() +
                 files.opensm_conf.size();
     must(size > 1'000'000, "too little was rendered");

@@ -189,6 +189,15 @@ void addFabric(CLI::App& app, Parsed& p) {
   plan->add_option("--rack", flags.rack, "Only the ends in this rack");
   auto* plot = sub(*group, "plot", "Draw the fabric as it is found (SVG), faults in red", p, [&p] { return fabricPlot(p.options, p.fabric); });
   plot->add_flag("--declared", flags.declared_only, "As declared, without looking");
+  sub(*group, "rehearse", "Build the declared fabric in ibsim with real OpenSM, break it fault by fault; exit 0 all held, 1 something broke, 2 no answer", p,
+      [&p] { return fabricRehearse(p.options, p.fabric); })
+      ->add_option("--faults", flags.faults, "Only these kinds")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"cable-pulled", "switch-lost", "rail-swapped", "partitions-typo", "manager-lost"}));
+  auto* render = sub(*group, "render", "Write what follows from the declaration: cabling sheet, plot, standby subnet managers, Slurm, Kubernetes, NCCL", p,
+                     [&p] { return fabricRender(p.options, p.fabric); });
+  render->add_option("--out,-o", flags.out, "The folder")->required();
+  diff->add_flag("--prometheus", flags.prometheus, "As metrics, for node_exporter's textfile collector");
   for (auto* command : {diff, plot}) command->add_option("--found", flags.found, "Do not look: what ibnetdiscover printed")->check(CLI::ExistingFile);
   for (auto* command : {plan, plot}) command->add_option("--out,-o", flags.out, "A file instead of standard output");
 }

@@ -84,6 +84,7 @@ class Comparing {
 
   void missing(const Wiring::DeviceInfo& device) {
     auto place = firstCable(device, true);
+    if (!device.is_switch && place != kNone && !w_.device(place).is_found) return;  // its switch is not seen, which says it
     Deviation one{DeviationKind::MissingNode, {*device.name, 0}, place == kNone ? "not cabled" : "at " + name(place), "nothing", {}};
     if (place != kNone && wanted(place) != kNone) {
       missing_hcas_[place] = std::move(one);  // what is to be done depends on the cables around it

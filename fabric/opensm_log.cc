@@ -46,6 +46,7 @@ SmLog readSmLog(std::string_view text) {
       log.subnet_up = false;
     } else if (message.starts_with("SUBNET UP")) {
       log.subnet_up = true;
+      ++log.sweeps;
       log.partitions_refused = sweep_refused_partitions;
       log.complaints = std::move(sweep_complaints);
       sweep_complaints.clear();

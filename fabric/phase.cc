@@ -13,6 +13,7 @@ using lifecycle::Subject;
 namespace {
 
 constexpr std::string_view kAsDeclared = "as-declared";
+constexpr std::string_view kStandingBy = "standing-by";
 constexpr std::string_view kUnreadable = "unreadable";      // fail closed: an old fact must not stand in for a lost discovery
 constexpr std::string_view kInvalid = "valid-declaration";  // wanted when the declaration has an error: never observed
 constexpr std::size_t kShownRepairs = 3;
@@ -58,6 +59,9 @@ std::vector<Goal> FabricPhase::goals(const inventory::Cluster& cluster, const Su
     const auto& fabric = cluster.fabrics.begin()->second;
     add(kSm, declared_ ? "master:" + declaredSmDigest(fabric, declared_->topology) : "", std::chrono::seconds(3), 2 * kSmSettle, {},
         fmt::format("fabric {} declares the subnet manager on the controller, routing {}", fabric.name, fabric.routing));
+    if (hasStandby())
+      add(kStandby, std::string(kStandingBy), std::chrono::seconds(5), std::chrono::seconds(120), {ref(whole, kSm)},
+          fmt::format("fabric {} declares {} subnet managers", fabric.name, fabric.subnet_managers.size()));
     add(kPartitions, declared_ ? tablesDigest(declared_->partitions, declared_->topology) : "", std::chrono::seconds(3),
         std::chrono::seconds(120), {ref(whole, kSm)},
         fmt::format("fabric {} declares {} partitions", fabric.name, fabric.partitions.size()));
@@ -95,7 +99,7 @@ Async<SharedPicture> FabricPhase::picture(std::chrono::milliseconds max_age) {
   now->deviations = compare(declared_->topology, now->found, declared_->fabric->exclude).deviations;
   now->rules = withGuids(declared_->partitions, known.hcas);
   if (auto own = known.hcas.find(std::string(kControllerHca)); own != known.hcas.end()) now->sm_guid = own->second;
-  now->files = renderSm(*declared_->fabric, declared_->topology, declared_->partitions, known, now->sm_guid, options_.run_folder);
+  now->files = renderSm(*declared_->fabric, declared_->topology, declared_->partitions, known, {now->sm_guid, options_.run_folder, 0});
   last_ = now;
   co_return now;
 }
@@ -123,6 +127,11 @@ Async<std::vector<Fact>> FabricPhase::look(Subject subject, std::chrono::millise
   auto sm_problem = co_await std::move(sm);
   facts.push_back(
       factOf(subject, kSm, sm_problem, "master:" + declaredSmDigest(*declared_->fabric, declared_->topology), "sminfo, opensm.log"));
+  if (hasStandby()) {
+    auto standby = standbyProblem(*now);
+    auto standby_problem = co_await std::move(standby);
+    facts.push_back(factOf(subject, kStandby, standby_problem, std::string(kStandingBy), "sminfo"));
+  }
   auto partitions = partitionsProblem(*now);
   auto partitions_problem = co_await std::move(partitions);
   facts.push_back(
@@ -201,6 +210,34 @@ Async<std::string> FabricPhase::smProblem(const Picture& now) {
                           log.complaints.empty() ? "" : ": ", fmt::join(log.complaints, " | "));
   for (const auto& complaint : log.complaints)
     if (complaint.find("ERR AB") != std::string::npos || complaint.find("ERR 0D01") != std::string::npos) co_return complaint;
+  auto others = strangeManager(now);
+  co_return co_await std::move(others);
+}
+
+Async<std::string> FabricPhase::strangeManager(const Picture& now) {
+  auto ask = tools_.managerLids();
+  auto lids = co_await std::move(ask);
+  if (!lids) co_return fmt::format("the subnet managers cannot be listed: {}", lids.error().str());
+  const auto declared = managerHcas(cluster_, *declared_->fabric);
+  std::set<int> unknown = *lids;
+  for (const auto& [name, device] : now.found.devices)
+    for (const auto& [port, address] : device.addresses)
+      if (unknown.erase(address.lid) && std::find(declared.begin(), declared.end(), name) == declared.end())
+        co_return fmt::format("{} (LID {}) runs a subnet manager that is not declared; stop it, or add its node to subnet_managers", name, address.lid);
+  if (!unknown.empty()) co_return fmt::format("LID {} runs a subnet manager and is no device that was found", *unknown.begin());
+  co_return std::string();
+}
+
+/// Empty when every declared standby answers as one.
+Async<std::string> FabricPhase::standbyProblem(const Picture& now) {
+  for (const auto& hca : managerHcas(cluster_, *declared_->fabric)) {
+    if (hca == kControllerHca) continue;
+    auto device = now.found.devices.find(hca);
+    if (device == now.found.devices.end()) co_return fmt::format("the standby's HCA {} is not seen", hca);
+    auto query = tools_.smInfoOf(device->second.addresses.begin()->second.lid);
+    auto info = co_await std::move(query);
+    if (!info || !info->standby) co_return fmt::format("no standby subnet manager answers on {}", hca);
+  }
   co_return std::string();
 }
 

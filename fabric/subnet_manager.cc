@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view kConf = "opensm.conf";
 constexpr std::string_view kRoots = "root_guids";
+constexpr std::string_view kIo = "io_guids";
 constexpr std::string_view kPartitions = "partitions.conf";
 constexpr std::string_view kPreviousPartitions = "partitions.conf.previous";
 constexpr std::string_view kStarted = "opensm.started";  // digest of the files that the running process read
@@ -68,7 +69,7 @@ std::optional<pid_t> SubnetManager::pid() const {
 
 bool SubnetManager::startedWith(const SmFiles& files) const {
   return contentOf(file(kStarted)) == files.digest() && contentOf(file(kConf)) == files.opensm_conf &&
-         contentOf(file(kRoots)) == files.root_guids;
+         contentOf(file(kRoots)) == files.root_guids && contentOf(file(kIo)) == files.io_guids;
 }
 
 bool SubnetManager::partitionsAre(const SmFiles& files) const { return contentOf(file(kPartitions)) == files.partitions; }
@@ -95,6 +96,7 @@ Result<void> SubnetManager::start(const SmFiles& files) {
   TRY_OK(stop());
   TRY_OK(io::writeFileAtomic(file(kConf), files.opensm_conf));
   TRY_OK(io::writeFileAtomic(file(kRoots), files.root_guids));
+  TRY_OK(io::writeFileAtomic(file(kIo), files.io_guids));
   TRY_OK(io::writeFileAtomic(file(kPartitions), files.partitions));
   std::error_code ignored;
   for (auto name : {kLog, kOutput, kSubnetList}) std::filesystem::remove(file(name), ignored);

@@ -25,13 +25,21 @@ struct KnownGuids {
 /// Errors: InvalidInput (routing engine that OpenSM does not have, subnet managers that are not there yet)
 Result<void> checkSubnetManagers(const inventory::Fabric& fabric);
 
+/// The HCA that each declared subnet manager sits on, in their order: a node's first one.
+std::vector<std::string> managerHcas(const inventory::Cluster& cluster, const inventory::Fabric& fabric);
+
+/// Where one OpenSM runs.
+struct SmSeat {
+  std::string guid;               ///< port GUID that it binds to
+  std::filesystem::path folder;   ///< its files
+  int rank = 0;                   ///< 0: meant to be the master, then the standbys in their order
+};
 struct SmFiles {
-  std::string opensm_conf, root_guids, partitions;
+  std::string opensm_conf, root_guids, io_guids, partitions;
   std::string digest() const;  ///< of what needs a restart: all but the partitions
 };
-/// `guid`: port GUID that OpenSM binds to. Roots whose GUID is not known yet are left out.
-SmFiles renderSm(const inventory::Fabric& fabric, const Topology& declared, const PartitionRules& rules, const KnownGuids& known,
-                 const std::string& guid, const std::filesystem::path& folder);
+/// Roots and storage whose GUID is not known yet are left out.
+SmFiles renderSm(const inventory::Fabric& fabric, const Topology& declared, const PartitionRules& rules, const KnownGuids& known, const SmSeat& seat);
 /// Digest of the same files with names in place of GUIDs and paths: known before anything is discovered.
 std::string declaredSmDigest(const inventory::Fabric& fabric, const Topology& declared);
 
@@ -54,12 +62,13 @@ class SubnetManager {
   Result<void> applyPartitions(const SmFiles& files);
   Result<void> rollBackPartitions();
   Result<void> stop();
+  /// Has it read the partitions and sweep now. Errors: Unavailable (it does not run)
+  Result<void> hangUp();
 
   Result<KnownGuids> knownGuids() const;
   Result<void> remember(const KnownGuids& known);
 
  private:
-  Result<void> hangUp();
   std::vector<pid_t> ownProcesses() const;
   std::filesystem::path file(std::string_view name) const { return folder_ / name; }
 

@@ -70,7 +70,18 @@ Result<SmInfo> parseSmInfo(std::string_view text) {
   auto lid = numberAfter(text, "sm lid ", 10);
   auto guid = numberAfter(text, "sm guid ", 16);
   if (!lid || !guid) return fail(ErrorCode::Corrupt, fmt::format("sminfo said: {}", text.substr(0, kQuotedTroubleBytes)));
-  return SmInfo{fmt::format("0x{:016x}", *guid), static_cast<int>(*lid), text.find("SMINFO_MASTER") != std::string_view::npos};
+  return SmInfo{fmt::format("0x{:016x}", *guid), static_cast<int>(*lid), text.find("SMINFO_MASTER") != std::string_view::npos,
+                text.find("SMINFO_STANDBY") != std::string_view::npos};
+}
+
+Result<std::set<int>> parseManagers(std::string_view text) {
+  std::set<int> lids;
+  auto end = text.find("IsSMdisabled");
+  if (text.find("IsSM ports") == std::string_view::npos || end == std::string_view::npos)
+    return fail(ErrorCode::Corrupt, fmt::format("saquery -s said: {}", text.substr(0, kQuotedTroubleBytes)));
+  for (auto line : linesOf(text.substr(0, end)))
+    if (auto lid = numberAfter(line, "EndPortLid..............", 10)) lids.insert(static_cast<int>(*lid));
+  return lids;
 }
 
 Result<PkeyTable> parsePkeys(std::string_view text) {
@@ -162,6 +173,27 @@ Async<SmInfo> Tools::smInfo() {
   auto run = output("sminfo", {});
   CO_TRY(text, co_await std::move(run));
   co_return parseSmInfo(text);
+}
+
+Async<SmInfo> Tools::smInfoOf(int lid) {
+  std::vector<std::string> args = {std::to_string(lid)};
+  auto run = output("sminfo", std::move(args));
+  CO_TRY(text, co_await std::move(run));
+  co_return parseSmInfo(text);
+}
+
+Async<std::set<int>> Tools::managerLids() {
+  std::vector<std::string> args = {"-s"};
+  auto run = output("saquery", std::move(args));
+  CO_TRY(text, co_await std::move(run));
+  co_return parseManagers(text);
+}
+
+Async<ForwardingTables> Tools::forwardingTables() {
+  std::vector<std::string> args = {"-n"};
+  auto run = output("dump_fts", std::move(args));
+  CO_TRY(text, co_await std::move(run));
+  co_return parseForwardingTables(text);
 }
 
 Async<PkeyTable> Tools::pkeys(int lid, int port) {

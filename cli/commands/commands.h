@@ -112,8 +112,12 @@ struct FabricFlags {
   std::filesystem::path out;    ///< empty: standard output
   std::string rack;
   bool declared_only = false;
-  int watch_seconds = 0;  ///< 0: look once
+  bool prometheus = false;
+  int watch_seconds = 0;            ///< 0: look once
+  std::vector<std::string> faults;  ///< kinds to rehearse; empty: all
 };
+int fabricRender(const Options& options, const FabricFlags& flags);
+int fabricRehearse(const Options& options, const FabricFlags& flags);
 int fabricDiff(const Options& options, const FabricFlags& flags);
 int fabricPlan(const Options& options, const FabricFlags& flags);
 int fabricPlot(const Options& options, const FabricFlags& flags);

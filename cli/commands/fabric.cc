@@ -3,7 +3,13 @@
 #include "base/io/files.h"
 #include "cli/controller.h"
 #include "fabric/plot.h"
+#include "fabric/exports.h"
+#include "fabric/rehearsal.h"
+#include "fabric/render.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <iostream>
 
 namespace muster::cli {
@@ -63,6 +69,8 @@ int write(const std::filesystem::path& file, const std::string& text) {
   return written ? int{kOk} : report(written.error());
 }
 
+bool stderrIsTerminal() { return ::isatty(STDERR_FILENO) == 1; }
+
 int watchFabric(const Options& options, const FabricFlags& flags) {
   const auto site = siteOf(options);
   if (!site) return report(site.error());
@@ -87,7 +95,7 @@ int fabricDiff(const Options& options, const FabricFlags& flags) {
     report(found.error());
     return fabric::DiffReport::kNoAnswer;
   }
-  std::cout << shown(options, *found);
+  std::cout << (flags.prometheus ? toPrometheus(*found) : shown(options, *found));
   return found->exitCode();
 }
 
@@ -118,6 +126,60 @@ int fabricPlot(const Options& options, const FabricFlags& flags) {
   if (!found) return report(found.error());
   const fabric::FoundFabric now{found->found, found->comparison};
   return write(flags.out, fabric::plotSvg(title, found->declared, fabric::placesOf(*cluster, **fabric, found->declared), &now));
+}
+
+int fabricRender(const Options& options, const FabricFlags& flags) {
+  const auto rendered = [&]() -> Result<std::vector<fabric::RenderedFile>> {
+    TRY(cluster, loadCluster(options));
+    TRY(fabric, fabricOf(cluster));
+    TRY(declared, fabric::declaredTopology(cluster, *fabric));
+    TRY(files, fabric::renderExports(cluster, *fabric, declared));
+    const auto run = fabricOptions(options, std::nullopt).run_folder;
+    const auto known = fabric::KnownGuids::fromJson(io::readFile(run / "guids.json").value_or(""));
+    for (const auto& manager : fabric->subnet_managers) {
+      if (manager == "controller") continue;  // muster runs that one itself
+      auto own = fabric::renderManager(cluster, *fabric, declared, known, manager, io::readFile(run / "guid2lid").value_or(""));
+      if (own)
+        files.insert(files.end(), own->begin(), own->end());
+      else
+        report(own.error());
+    }
+    return files;
+  }();
+  if (!rendered) return report(rendered.error());
+  for (const auto& file : *rendered) {
+    const auto path = flags.out / file.path;
+    auto written = io::makeDirs(path.parent_path());
+    if (written) written = io::writeFileAtomic(path, file.content);
+    if (!written) return report(written.error());
+    std::cout << path.string() << '\n';
+  }
+  return kOk;
+}
+
+int fabricRehearse(const Options& options, const FabricFlags& flags) {
+  const auto cluster = loadCluster(options);
+  if (!cluster) return report(cluster.error());
+  const auto processes = io::makeProcessRunner();
+  SystemClock clock;
+  fabric::RehearsalOptions how;
+  how.folder = options.state / "run" / "fabric-rehearsal";
+  if (!flags.faults.empty()) how.kinds.clear();
+  for (const auto kind : fabric::kAllFaults)
+    if (std::find(flags.faults.begin(), flags.faults.end(), toString(kind)) != flags.faults.end()) how.kinds.insert(kind);
+  std::size_t count = 0;
+  how.tell = [&](const fabric::FaultOutcome& one) {
+    ++count;
+    if (!one.problems.empty() || (stderrIsTerminal() && count % 10 == 0))
+      std::cerr << fmt::format("{:>5}  {} {}: {}\n", count, toString(one.fault.kind), one.fault.name, one.problems.empty() ? one.effect : one.problems.front());
+  };
+  const auto done = runHere(fabric::rehearse(*cluster, *processes, clock, std::move(how)));
+  if (!done) {
+    report(done.error());
+    return fabric::RehearsalReport::kNoAnswer;
+  }
+  std::cout << (options.json ? toJson(*done) + "\n" : toText(*done));
+  return done->exitCode();
 }
 
 }  // namespace muster::cli

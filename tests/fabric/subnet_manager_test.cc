@@ -31,7 +31,7 @@ TEST(OpensmConf, namesTheSpinesAsRootsAndTheOptionsThatMatter) {
   KnownGuids known;
   known.learn(topology, seen(topology));
   auto rules = declaredPartitions(cluster, cluster.fabrics["ib"], topology).value();
-  auto files = renderSm(cluster.fabrics["ib"], topology, rules, known, "0x0000000000000101", "/run/x");
+  auto files = renderSm(cluster.fabrics["ib"], topology, rules, known, {"0x0000000000000101", "/run/x", 0});
   for (auto line : {"guid 0x0000000000000101\n", "routing_engine ftree\n", "root_guid_file /run/x/root_guids\n",
                     "partition_config_file /run/x/partitions.conf\n", "part_enforce both\n", "allow_both_pkeys FALSE\n",
                     "force_log_flush TRUE\n", "console off\n", "exit_on_fatal TRUE\n"})
@@ -63,8 +63,10 @@ TEST(OpensmConf, refusesEnginesAndSubnetManagersThatAreNotThere) {
   fabric.routing = "ftree,no_fallback";
   EXPECT_THAT(checkSubnetManagers(fabric).error().text(), HasSubstr("no routing engine 'ftree,no_fallback'"));
   fabric.routing = "ftree";
-  fabric.subnet_managers = {"controller", "sm2"};
-  EXPECT_FALSE(checkSubnetManagers(fabric));
+  fabric.subnet_managers = {"controller", "gpu001"};
+  EXPECT_TRUE(checkSubnetManagers(fabric));
+  fabric.subnet_managers = {"gpu001", "controller"};
+  EXPECT_THAT(checkSubnetManagers(fabric).error().text(), HasSubstr("the first of subnet_managers must be controller"));
 }
 
 TEST(KnownGuids, learnAHcaOnlyWhereItIsDeclared) {
