@@ -194,6 +194,15 @@ void addFabric(CLI::App& app, Parsed& p) {
       ->add_option("--faults", flags.faults, "Only these kinds")
       ->delimiter(',')
       ->check(CLI::IsMember({"cable-pulled", "switch-lost", "rail-swapped", "partitions-typo", "manager-lost"}));
+  auto* marking = group->add_subcommand("marking", "Whether a switch or host marks RoCE as declared; exit 0 it does, 1 it does not, 2 no answer");
+  auto* sonic = marking->add_option("--sonic", flags.sonic, "A switch's config_db.json")->check(CLI::ExistingFile);
+  auto* app_option = marking->add_option("--dcb-app", flags.dcb_app, "A host's dcb -j app show dev INTERFACE")->check(CLI::ExistingFile)->excludes(sonic);
+  app_option->needs(marking->add_option("--dcb-pfc", flags.dcb_pfc, "Its dcb -j pfc show dev INTERFACE")->check(CLI::ExistingFile));
+  marking->add_option("--mtu", flags.mtu, "The MTU of its interface")->check(CLI::Range(68, 65535));
+  marking->callback([&p] {
+    if (p.fabric.sonic.empty() && p.fabric.dcb_app.empty()) throw CLI::RequiredError("--sonic or --dcb-app");
+    p.run = [&p] { return fabricMarking(p.options, p.fabric); };
+  });
   auto* render = sub(*group, "render", "Write what follows from the declaration: cabling sheet, plot, standby subnet managers, Slurm, Kubernetes, NCCL", p,
                      [&p] { return fabricRender(p.options, p.fabric); });
   render->add_option("--out,-o", flags.out, "The folder")->required();

@@ -38,12 +38,8 @@ class Comparing {
   Slot wanted(Slot slot) const { return wanted_[static_cast<std::size_t>(slot)]; }
   Slot wrong(Slot slot) const { return wrong_[static_cast<std::size_t>(slot)]; }
   std::string name(Slot slot) const { return toString(w_.port(slot)); }
-  bool isExcused(const Port& port) const {
-    return std::any_of(excused_.begin(), excused_.end(),
-                       [&](const auto& one) { return one.device == port.node && (one.port == 0 || one.port == port.number); });
-  }
   bool isExcused(const std::vector<Slot>& ports) const {
-    return !excused_.empty() && std::any_of(ports.begin(), ports.end(), [&](Slot slot) { return isExcused(w_.port(slot)); });
+    return !excused_.empty() && std::any_of(ports.begin(), ports.end(), [&](Slot slot) { return excuses(excused_, w_.port(slot)); });
   }
   /// Cables of a switch that does not answer cannot be judged. An HCA is silent when its cable is out: that is judged.
   bool unknowable(Slot slot) const {
@@ -227,7 +223,7 @@ class Comparing {
     say(std::move(one), repair.moves);
   }
   void say(Deviation one, std::vector<Move> moves) {
-    if (excuse_ || isExcused(one.at)) {
+    if (excuse_ || excuses(excused_, one.at)) {
       out_.excluded.push_back(std::move(one));
       return;
     }
@@ -300,6 +296,11 @@ std::string_view toString(DeviationKind kind) {
     case DeviationKind::DuplicateGuid: return "duplicate-guid";
   }
   return "unknown";
+}
+
+bool excuses(const std::vector<inventory::FabricExclusion>& excused, const Port& port) {
+  return std::any_of(excused.begin(), excused.end(),
+                     [&](const auto& one) { return one.device == port.node && (one.port == 0 || one.port == port.number); });
 }
 
 Comparison compare(const Topology& declared, const Topology& found, const std::vector<inventory::FabricExclusion>& excused) {

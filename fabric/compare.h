@@ -37,6 +37,9 @@ struct Repair {
   std::vector<Move> moves;  ///< empty where no cable is to blame (a switch without power)
 };
 
+/// Whether the declaration excuses this port, or its whole device.
+bool excuses(const std::vector<inventory::FabricExclusion>& excused, const Port& port);
+
 struct Comparison {
   std::vector<Deviation> deviations;  ///< ordered by place
   std::vector<Repair> repairs;        ///< each deviation's, each once

@@ -26,7 +26,8 @@ std::map<std::string, std::set<std::string>> leavesByNode(const std::vector<Host
   std::map<std::string, std::set<std::string>> out;
   for (const auto& link : declared.links)
     for (const auto& [hca, other] : {std::pair(&link.a, &link.b), std::pair(&link.b, &link.a)})
-      if (auto host = names.find(hostOf(hca->node)); host != names.end() && declared.devices.at(other->node).is_switch) out[*host].insert(other->node);
+      if (auto host = names.find(hostOf(hca->node)); host != names.end() && declared.devices.at(other->node).is_switch)
+        out[*host].insert(other->node);
   return out;
 }
 
@@ -111,7 +112,8 @@ std::string slurmTree(const Vicinity& top) {
 }
 
 std::string slurmYaml(const Vicinity& top, const Fabric& fabric) {
-  std::string out = fmt::format("# Written by muster from the inventory.\n- topology: {}\n  cluster_default: true\n  tree:\n    switches:\n", top.name);
+  std::string out =
+      fmt::format("# Written by muster from the inventory.\n- topology: {}\n  cluster_default: true\n  tree:\n    switches:\n", top.name);
   out += fmt::format("      - switch: {}\n        children: {}\n", top.name, inQuotes(childNames(top)));
   children(top, [&](const Vicinity& group, const std::string&) {
     out += fmt::format("      - switch: {}\n        {}: {}\n", group.name, group.children.empty() ? "nodes" : "children",
@@ -119,8 +121,10 @@ std::string slurmYaml(const Vicinity& top, const Fabric& fabric) {
   });
   if (fabric.nvlink_domains.empty()) return out;
   auto blocks = blocksOf(top, fabric);
-  out += fmt::format("- topology: nvlink\n  cluster_default: false\n  block:\n    block_sizes:\n      - {}\n    blocks:\n", blockSize(blocks));
-  for (const auto& [name, nodes] : blocks) out += fmt::format("      - block: {}\n        nodes: {}\n", name, inQuotes(inventory::foldHostlist(nodes)));
+  out +=
+      fmt::format("- topology: nvlink\n  cluster_default: false\n  block:\n    block_sizes:\n      - {}\n    blocks:\n", blockSize(blocks));
+  for (const auto& [name, nodes] : blocks)
+    out += fmt::format("      - block: {}\n        nodes: {}\n", name, inQuotes(inventory::foldHostlist(nodes)));
   return out;
 }
 
@@ -140,20 +144,27 @@ std::string kubernetesLabels(const Vicinity& top, const Fabric& fabric) {
   std::string out;
   auto write = [&](const Vicinity& group, const std::string& parent) {
     for (const auto& node : group.nodes) {
-      out += fmt::format("---\napiVersion: v1\nkind: Node\nmetadata:\n  name: {}\n  labels:\n    {}leaf: {}\n    {}spine: {}\n", node, kPrefix, inQuotes(group.name), kPrefix,
-                         inQuotes(parent));
+      out += fmt::format("---\napiVersion: v1\nkind: Node\nmetadata:\n  name: {}\n  labels:\n    {}leaf: {}\n    {}spine: {}\n", node,
+                         kPrefix, inQuotes(group.name), kPrefix, inQuotes(parent));
       if (parent != top.name) out += fmt::format("    {}core: {}\n", kPrefix, inQuotes(top.name));
-      if (auto domain = domain_of.find(node); domain != domain_of.end()) out += fmt::format("    {}accelerator: {}\n", kPrefix, inQuotes(domain->second));
+      if (auto domain = domain_of.find(node); domain != domain_of.end())
+        out += fmt::format("    {}accelerator: {}\n", kPrefix, inQuotes(domain->second));
     }
   };
   children(top, write);
   return out;
 }
 
+std::vector<std::string> rdmaDevices(const inventory::Profile& profile, const Fabric& fabric) {
+  std::vector<std::string> devices;
+  for (const auto& rail : profile.rails) devices.push_back(rail.hca);
+  for (int rail = 0; profile.rails.empty() && rail < fabric.rails; ++rail) devices.push_back(fmt::format("mlx5_{}", rail));
+  return devices;
+}
+
 std::string ncclEnvironment(const inventory::Profile& profile, const Fabric& fabric) {
-  std::vector<std::string> hcas;
-  for (const auto& rail : profile.rails) hcas.push_back(rail.hca + ":1");
-  for (int rail = 0; profile.rails.empty() && rail < fabric.rails; ++rail) hcas.push_back(fmt::format("mlx5_{}:1", rail));
+  auto hcas = rdmaDevices(profile, fabric);
+  for (auto& hca : hcas) hca += ":1";
   std::string out = fmt::format("# Written by muster from the inventory: profile {}, fabric {}.\n", profile.name, fabric.name);
   out += fmt::format("NCCL_IB_HCA=={}\n", fmt::join(hcas, ","));  // the second '=': these names, not all that begin so
   // Rails meet above the leaves only: staying on one's own rail keeps traffic off the spines.
@@ -165,11 +176,13 @@ std::string ncclEnvironment(const inventory::Profile& profile, const Fabric& fab
 std::string toPrometheus(const DiffReport& report) {
   auto fabric = report.fabric;
   std::string out = fmt::format(
-      "# HELP muster_fabric_answered Whether the last discovery was complete.\n# TYPE muster_fabric_answered gauge\nmuster_fabric_answered{{fabric=\"{}\"}} {}\n",
+      "# HELP muster_fabric_answered Whether the last discovery was complete.\n# TYPE muster_fabric_answered "
+      "gauge\nmuster_fabric_answered{{fabric=\"{}\"}} {}\n",
       fabric, report.error.empty() ? 1 : 0);
   if (!report.error.empty()) return out;
   auto gauge = [&](std::string_view name, std::string_view help, std::size_t value) {
-    out += fmt::format("# HELP muster_fabric_{0} {1}\n# TYPE muster_fabric_{0} gauge\nmuster_fabric_{0}{{fabric=\"{2}\"}} {3}\n", name, help, fabric, value);
+    out += fmt::format("# HELP muster_fabric_{0} {1}\n# TYPE muster_fabric_{0} gauge\nmuster_fabric_{0}{{fabric=\"{2}\"}} {3}\n", name,
+                       help, fabric, value);
   };
   gauge("devices", "Devices found.", report.found.devices.size());
   gauge("links", "Links found.", report.found.links.size());
@@ -179,7 +192,8 @@ std::string toPrometheus(const DiffReport& report) {
   std::map<DeviationKind, std::size_t> kinds;
   for (int kind = 0; kind <= static_cast<int>(DeviationKind::DuplicateGuid); ++kind) kinds[static_cast<DeviationKind>(kind)] = 0;
   for (const auto& one : report.comparison.deviations) ++kinds[one.kind];
-  for (const auto& [kind, count] : kinds) out += fmt::format("muster_fabric_deviations{{fabric=\"{}\",kind=\"{}\"}} {}\n", fabric, toString(kind), count);
+  for (const auto& [kind, count] : kinds)
+    out += fmt::format("muster_fabric_deviations{{fabric=\"{}\",kind=\"{}\"}} {}\n", fabric, toString(kind), count);
   return out;
 }
 

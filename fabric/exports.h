@@ -8,11 +8,11 @@ namespace muster::fabric {
 /// Nodes that are equally near to each other, and such groups in turn.
 struct Vicinity {
   std::string name;
-  std::vector<std::string> nodes;    ///< of the lowest level only
+  std::vector<std::string> nodes;  ///< of the lowest level only
   std::vector<Vicinity> children;
 };
-/// A rail-optimized fabric: SU by SU (a node is on every leaf of its SU, so its leaves are no tree). Others: by the leaves that a node is on,
-/// and below cores by SU. The top is the whole fabric; every node is in exactly one group.
+/// A rail-optimized fabric: SU by SU (a node is on every leaf of its SU, so its leaves are no tree). Others: by the leaves that a node is
+/// on, and below cores by SU. The top is the whole fabric; every node is in exactly one group.
 Vicinity vicinityOf(const inventory::Cluster& cluster, const inventory::Fabric& fabric, const Topology& declared);
 
 /// topology.conf for topology/tree.
@@ -23,6 +23,8 @@ std::string slurmYaml(const Vicinity& top, const inventory::Fabric& fabric);
 std::string slurmBlocks(const Vicinity& top, const inventory::Fabric& fabric);
 /// One Node document each, for `kubectl apply --server-side`: network.topology.nvidia.com/leaf, /spine, /core, /accelerator.
 std::string kubernetesLabels(const Vicinity& top, const inventory::Fabric& fabric);
+/// The RDMA devices of a profile, rail after rail: "mlx5_0".
+std::vector<std::string> rdmaDevices(const inventory::Profile& profile, const inventory::Fabric& fabric);
 /// Environment for jobs on nodes of a profile: which HCAs, whether rails may be crossed; on RoCE also traffic class and GID.
 std::string ncclEnvironment(const inventory::Profile& profile, const inventory::Fabric& fabric);
 /// Text exposition of a comparison, for node_exporter's textfile collector.

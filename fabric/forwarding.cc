@@ -82,7 +82,8 @@ class Walker {
   void lost(const End& from, const End& to) {
     ++out_.lost;
     if (out_.examples.size() < kMaxExamples)
-      out_.examples.push_back(fmt::format("{} to {}", names_[static_cast<std::size_t>(from.device)], names_[static_cast<std::size_t>(to.device)]));
+      out_.examples.push_back(
+          fmt::format("{} to {}", names_[static_cast<std::size_t>(from.device)], names_[static_cast<std::size_t>(to.device)]));
   }
 
   std::vector<std::string_view> names_;
@@ -123,6 +124,8 @@ Result<ForwardingTables> parseForwardingTables(std::string_view text) {
   return out;
 }
 
-Reachability walk(const Topology& found, const ForwardingTables& tables, const std::map<std::string, int>& levels) { return Walker(found, tables, levels).run(); }
+Reachability walk(const Topology& found, const ForwardingTables& tables, const std::map<std::string, int>& levels) {
+  return Walker(found, tables, levels).run();
+}
 
 }  // namespace muster::fabric

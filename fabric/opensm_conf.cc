@@ -14,7 +14,8 @@ constexpr std::array<std::string_view, 9> kRoutingEngines = {"minhop", "updn", "
 constexpr int kSmPriority = 14;  // 0 to 15; of the first manager, each further one has one less
 constexpr std::size_t kMostManagers = 8;
 constexpr int kSweepIntervalS = 10;
-constexpr int kSmPollingMs = 1000;  // a standby takes over after (retries + 1) polls: 4.4 s measured; 200 ms × 2 declared a live master dead
+constexpr int kSmPollingMs =
+    1000;  // a standby takes over after (retries + 1) polls: 4.4 s measured; 200 ms × 2 declared a live master dead
 constexpr int kSmPollingRetries = 3;
 constexpr int kMaxWireSmps = 4;
 constexpr int kMaxReverseHops = 1;
@@ -49,7 +50,7 @@ std::string opensmConf(const inventory::Fabric& fabric, const SmSeat& seat, bool
     set("io_guid_file", folder + "/io_guids");  // storage and gateways: not all on the level of the nodes
     set("max_reverse_hops", kMaxReverseHops);
   }
-  set("use_ucast_cache", "TRUE");                                // a host that restarts does not re-route the fabric
+  set("use_ucast_cache", "TRUE");  // a host that restarts does not re-route the fabric
   set("honor_guid2lid_file", "TRUE");
   set("sweep_interval", kSweepIntervalS);
   set("max_wire_smps", kMaxWireSmps);
@@ -82,10 +83,13 @@ std::vector<std::string> managerHcas(const inventory::Cluster& cluster, const in
 
 Result<void> checkSubnetManagers(const inventory::Fabric& fabric) {
   if (fabric.subnet_managers.empty() || fabric.subnet_managers.front() != "controller")
-    return fail(ErrorCode::InvalidInput,
-                fmt::format("fabric {}: the first of subnet_managers must be controller, which muster runs itself; nodes behind it are standbys", fabric.name));
+    return fail(
+        ErrorCode::InvalidInput,
+        fmt::format("fabric {}: the first of subnet_managers must be controller, which muster runs itself; nodes behind it are standbys",
+                    fabric.name));
   if (fabric.subnet_managers.size() > kMostManagers)
-    return fail(ErrorCode::InvalidInput, fmt::format("fabric {}: {} subnet managers; at most {}, each has its own priority", fabric.name, fabric.subnet_managers.size(), kMostManagers));
+    return fail(ErrorCode::InvalidInput, fmt::format("fabric {}: {} subnet managers; at most {}, each has its own priority", fabric.name,
+                                                     fabric.subnet_managers.size(), kMostManagers));
   if (std::find(kRoutingEngines.begin(), kRoutingEngines.end(), fabric.routing) == kRoutingEngines.end())
     return fail(ErrorCode::InvalidInput, fmt::format("fabric {}: OpenSM has no routing engine '{}'; one of {}", fabric.name, fabric.routing,
                                                      fmt::join(kRoutingEngines, ", ")));
@@ -147,13 +151,15 @@ std::vector<std::string> ioPorts(const Topology& declared) {
 
 }  // namespace
 
-SmFiles renderSm(const inventory::Fabric& fabric, const Topology& declared, const PartitionRules& rules, const KnownGuids& known, const SmSeat& seat) {
+SmFiles renderSm(const inventory::Fabric& fabric, const Topology& declared, const PartitionRules& rules, const KnownGuids& known,
+                 const SmSeat& seat) {
   auto roots = rootSwitches(declared);
   auto io = ioPorts(declared);
   std::string io_guids;
   for (const auto& name : io)
     if (auto guid = known.hcas.find(name); guid != known.hcas.end()) io_guids += guid->second + "\n";
-  return {opensmConf(fabric, seat, !roots.empty(), !io.empty()), rootGuids(roots, known), std::move(io_guids), renderPartitions(withGuids(rules, known.hcas))};
+  return {opensmConf(fabric, seat, !roots.empty(), !io.empty()), rootGuids(roots, known), std::move(io_guids),
+          renderPartitions(withGuids(rules, known.hcas))};
 }
 
 std::string declaredSmDigest(const inventory::Fabric& fabric, const Topology& declared) {

@@ -21,4 +21,18 @@ inline constexpr std::size_t kMaxComplaints = 8;
 
 SmLog readSmLog(std::string_view text);
 
+/// The same for a log that grows: what has been read is not read again.
+class SmLogReader {
+ public:
+  void feed(std::string_view text);  ///< the next piece, wherever it ends
+  SmLog state() const;
+
+ private:
+  void line(std::string_view line);
+  SmLog log_;
+  bool sweep_refused_partitions_ = false;  // of the sweep that has not ended yet
+  std::vector<std::string> sweep_complaints_;
+  std::string rest_;  // a line that has not ended yet
+};
+
 }  // namespace muster::fabric

@@ -32,7 +32,8 @@ std::string repairs(const std::vector<Deviation>& deviations) {
   std::vector<std::string> texts;
   std::size_t more = 0;
   for (const auto& one : deviations)
-    if (std::find(texts.begin(), texts.end(), one.repair) == texts.end()) texts.size() < kShownRepairs ? texts.push_back(one.repair) : void(++more);
+    if (std::find(texts.begin(), texts.end(), one.repair) == texts.end())
+      texts.size() < kShownRepairs ? texts.push_back(one.repair) : void(++more);
   return fmt::format("{}{}", fmt::join(texts, "; "), more ? fmt::format("; and {} more", more) : "");
 }
 
@@ -164,6 +165,7 @@ std::vector<Deviation> FabricPhase::deviationsOf(const NodeName& node, const Pic
     if (!a_is_own && !link.b.node.starts_with(node.str() + " ")) continue;
     const auto& hca = a_is_own ? link.a : link.b;
     const auto& peer = a_is_own ? link.b : link.a;
+    if (excuses(declared_->fabric->exclude, hca) || excuses(declared_->fabric->exclude, peer)) continue;
     if (std::binary_search(now.found.links.begin(), now.found.links.end(), link)) {
       auto address = now.found.devices.at(hca.node).addresses.find(hca.number);
       if (address == now.found.devices.at(hca.node).addresses.end() || address->second.lid == 0)
@@ -223,7 +225,8 @@ Async<std::string> FabricPhase::strangeManager(const Picture& now) {
   for (const auto& [name, device] : now.found.devices)
     for (const auto& [port, address] : device.addresses)
       if (unknown.erase(address.lid) && std::find(declared.begin(), declared.end(), name) == declared.end())
-        co_return fmt::format("{} (LID {}) runs a subnet manager that is not declared; stop it, or add its node to subnet_managers", name, address.lid);
+        co_return fmt::format("{} (LID {}) runs a subnet manager that is not declared; stop it, or add its node to subnet_managers", name,
+                              address.lid);
   if (!unknown.empty()) co_return fmt::format("LID {} runs a subnet manager and is no device that was found", *unknown.begin());
   co_return std::string();
 }

@@ -70,7 +70,8 @@ Async<Outcome> FabricPhase::actStandby(FacetRef facet, ActContext& context) {
   auto ask = standbyProblem(*now);
   CO_TRY(problem, co_await std::move(ask));
   if (problem.empty()) co_return Done{};
-  constexpr std::string_view kHelp = "muster fabric render --out DIR writes its files: copy opensm/NODE to /etc/muster/opensm of the node and start muster-opensm.service";
+  constexpr std::string_view kHelp =
+      "muster fabric render --out DIR writes its files: copy opensm/NODE to /etc/muster/opensm of the node and start muster-opensm.service";
   context.finding({facet, Severity::Error, problem, {}, std::string(kHelp), clock_.now()});
   co_return Blocked{fmt::format("{}; {}", problem, kHelp)};
 }

@@ -12,8 +12,8 @@ namespace muster::fabric {
 namespace {
 
 constexpr std::chrono::milliseconds kLookEvery{5};
-constexpr std::chrono::seconds kUpLimit{120};     // 16,384 HCAs take 52 s
-constexpr std::chrono::seconds kFaultLimit{6};    // until a fault is routed around
+constexpr std::chrono::seconds kUpLimit{120};         // 16,384 HCAs take 52 s
+constexpr std::chrono::seconds kFaultLimit{6};        // until a fault is routed around
 constexpr std::chrono::milliseconds kTrapGrace{500};  // then a sweep is asked for: ibsim loses traps
 constexpr std::chrono::seconds kFailoverBar{5}, kFailoverLimit{60};
 constexpr std::string_view kTypo = "typo=0x00zz10,bla : ;\n";
@@ -75,9 +75,11 @@ class Rehearsal {
 
   Async<void> bringUp() {
     auto seats = managerHcas(cluster_, *fabric_);
-    if (seats.empty()) co_return fail(ErrorCode::InvalidInput, fmt::format("fabric {} declares no subnet manager; a rehearsal needs one", fabric_->name));
+    if (seats.empty())
+      co_return fail(ErrorCode::InvalidInput, fmt::format("fabric {} declares no subnet manager; a rehearsal needs one", fabric_->name));
     for (const auto& seat : seats)
-      if (!declared_.devices.count(seat)) co_return fail(ErrorCode::InvalidInput, fmt::format("the subnet manager's HCA {} is not cabled", seat));
+      if (!declared_.devices.count(seat))
+        co_return fail(ErrorCode::InvalidInput, fmt::format("the subnet manager's HCA {} is not cabled", seat));
     auto start = Simulator::start(declared_, processes_, clock_, options_.folder);
     CO_TRY(simulator, co_await std::move(start));
     simulator_ = std::move(simulator);
@@ -87,7 +89,8 @@ class Rehearsal {
     known_.learn(declared_, found);
     for (std::size_t rank = 0; rank < managers_.size(); ++rank) {
       auto& manager = *managers_[rank];
-      manager.files = renderSm(*fabric_, declared_, rules_, known_, {known_.hcas.at(manager.hca), manager.options.run_folder, static_cast<int>(rank)});
+      manager.files =
+          renderSm(*fabric_, declared_, rules_, known_, {known_.hcas.at(manager.hca), manager.options.run_folder, static_cast<int>(rank)});
       CO_TRY_OK(manager.opensm.start(manager.files));
       auto wait = untilUp(manager, rank > 0);
       CO_TRY_OK(co_await std::move(wait));
@@ -104,7 +107,8 @@ class Rehearsal {
       auto pause = clock_.sleep(kLookEvery);
       co_await std::move(pause);
     }
-    co_return fail(ErrorCode::Unavailable, fmt::format("opensm on {} did not become {}: {}", manager.hca, standby ? "standby" : "master", manager.opensm.logTail()));
+    co_return fail(ErrorCode::Unavailable, fmt::format("opensm on {} did not become {}: {}", manager.hca, standby ? "standby" : "master",
+                                                       manager.opensm.logTail()));
   }
 
   Async<void> checkHealthy() {
@@ -115,8 +119,10 @@ class Rehearsal {
     for (const auto& [name, device] : declared_.devices) ++(device.is_switch ? report_.switches : report_.hcas);
     report_.cables = declared_.links.size();
     auto problems = judge(now, {});
-    if (auto compared = compare(declared_, now.found); !compared.deviations.empty()) problems.push_back("not as declared: " + compared.deviations.front().repair);
-    if (!problems.empty()) co_return fail(ErrorCode::Unavailable, fmt::format("the healthy fabric is not as it should be: {}", fmt::join(problems, "; ")));
+    if (auto compared = compare(declared_, now.found); !compared.deviations.empty())
+      problems.push_back("not as declared: " + compared.deviations.front().repair);
+    if (!problems.empty())
+      co_return fail(ErrorCode::Unavailable, fmt::format("the healthy fabric is not as it should be: {}", fmt::join(problems, "; ")));
     auto wrong = wrongTables();
     CO_TRY(tables, co_await std::move(wrong));
     if (!tables.empty()) co_return fail(ErrorCode::Unavailable, fmt::format("the PKey table of {} is not as declared", tables));
@@ -156,12 +162,15 @@ class Rehearsal {
     std::vector<std::string> problems;
     auto log = master().opensm.log();
     if (log.routing_engine != engine())
-      problems.push_back(fmt::format("routing fell back to {}{}{}", log.routing_engine, log.complaints.empty() ? "" : ": ", fmt::join(log.complaints, " | ")));
+      problems.push_back(fmt::format("routing fell back to {}{}{}", log.routing_engine, log.complaints.empty() ? "" : ": ",
+                                     fmt::join(log.complaints, " | ")));
     for (const auto& [name, device] : declared_.devices)
-      if (!device.is_switch && !lost.count(name) && !now.found.devices.count(name)) problems.push_back(fmt::format("{} is not reached any more", name));
+      if (!device.is_switch && !lost.count(name) && !now.found.devices.count(name))
+        problems.push_back(fmt::format("{} is not reached any more", name));
     auto reach = walk(now.found, now.tables, levels_);
     const auto hcas = declared_.devices.size() - levels_.size() - lost.size();
-    if (reach.pairs != hcas * (hcas - 1)) problems.push_back(fmt::format("{} of {} pairs of HCAs have LIDs", reach.pairs, hcas * (hcas - 1)));
+    if (reach.pairs != hcas * (hcas - 1))
+      problems.push_back(fmt::format("{} of {} pairs of HCAs have LIDs", reach.pairs, hcas * (hcas - 1)));
     if (reach.lost) problems.push_back(fmt::format("{} pairs have no way: {}", reach.lost, fmt::join(reach.examples, ", ")));
     if (reach.down_up) problems.push_back(fmt::format("{} ways go down and up again: they can lock", reach.down_up));
     last_reach_ = std::move(reach);
@@ -173,14 +182,16 @@ class Rehearsal {
     for (const auto& link : declared_.links)
       for (const auto& [hca, other] : {std::pair(link.a, link.b), std::pair(link.b, link.a)}) {
         if (declared_.devices.at(hca.node).is_switch) continue;
-        bool gone = fault.kind == FaultKind::SwitchLost ? other.node == fault.name : fault.kind == FaultKind::CablePulled && link == fault.links[0];
+        bool gone =
+            fault.kind == FaultKind::SwitchLost ? other.node == fault.name : fault.kind == FaultKind::CablePulled && link == fault.links[0];
         if (gone) lost.insert(hca.node);
       }
     return lost;
   }
 
   Async<void> rehearseOne(Fault fault) {
-    FaultOutcome outcome{std::move(fault), {}, {}, 0};
+    FaultOutcome outcome;
+    outcome.fault = std::move(fault);
     const auto begin = clock_.steady();
     if (auto why = impossible(outcome.fault); !why.empty()) {
       report_.left_out.push_back(fmt::format("{}: {}: {}", toString(outcome.fault.kind), outcome.fault.name, why));
@@ -210,7 +221,8 @@ class Rehearsal {
     if (fault.kind == FaultKind::RailSwapped)
       for (const auto& link : fault.links)
         if (hostOf(link.a.node) == hostOf(seat) || hostOf(link.b.node) == hostOf(seat)) return "it moves the subnet manager's own cable";
-    if (fault.kind == FaultKind::ManagerLost && managers_.size() < 2) return "only one subnet manager is declared; add a node to subnet_managers";
+    if (fault.kind == FaultKind::ManagerLost && managers_.size() < 2)
+      return "only one subnet manager is declared; add a node to subnet_managers";
     return {};
   }
 
@@ -269,7 +281,8 @@ class Rehearsal {
         outcome.problems = judge(*sight, lost);
         auto compared = compare(declared_, sight->found);
         for (auto& problem : misnamed(outcome.fault, compared)) outcome.problems.push_back(std::move(problem));
-        if (outcome.problems.empty() || now - begin > kFaultLimit) to_mend_ = outcome.fault.kind == FaultKind::SwitchLost ? std::vector<Repair>{} : compared.repairs;
+        if (outcome.problems.empty() || now - begin > kFaultLimit)
+          to_mend_ = outcome.fault.kind == FaultKind::SwitchLost ? std::vector<Repair>{} : compared.repairs;
       } else {
         outcome.problems = {sight.error().str()};
       }
@@ -297,17 +310,25 @@ class Rehearsal {
 
   /// Whether the comparison says this fault and nothing else.
   std::vector<std::string> misnamed(const Fault& fault, const Comparison& compared) const {
-    auto said = [&] { return compared.deviations.empty() ? std::string("nothing") : fmt::format("{} at {}", toString(compared.deviations[0].kind), toString(compared.deviations[0].at)); };
-    auto wrong = [&](std::string_view wanted) { return std::vector<std::string>{fmt::format("named as {} ({} deviations) instead of {}", said(), compared.deviations.size(), wanted)}; };
+    auto said = [&] {
+      return compared.deviations.empty()
+                 ? std::string("nothing")
+                 : fmt::format("{} at {}", toString(compared.deviations[0].kind), toString(compared.deviations[0].at));
+    };
+    auto wrong = [&](std::string_view wanted) {
+      return std::vector<std::string>{fmt::format("named as {} ({} deviations) instead of {}", said(), compared.deviations.size(), wanted)};
+    };
     if (fault.kind == FaultKind::SwitchLost) {
-      bool exact = compared.deviations.size() == 1 && compared.deviations[0].kind == DeviationKind::MissingNode && compared.deviations[0].at.node == fault.name;
+      bool exact = compared.deviations.size() == 1 && compared.deviations[0].kind == DeviationKind::MissingNode &&
+                   compared.deviations[0].at.node == fault.name;
       return exact ? std::vector<std::string>{} : wrong("the missing switch");
     }
     if (compared.repairs.size() != 1) return wrong("one job");
     const auto& moves = compared.repairs[0].moves;
     if (fault.kind == FaultKind::CablePulled) {
       std::set<Port> ends = {fault.links[0].a, fault.links[0].b};
-      bool exact = compared.deviations.size() == 1 && moves.size() == 1 && moves[0].kind == Move::Kind::Plug && std::set<Port>{moves[0].other, moves[0].to} == ends;
+      bool exact = compared.deviations.size() == 1 && moves.size() == 1 && moves[0].kind == Move::Kind::Plug &&
+                   std::set<Port>{moves[0].other, moves[0].to} == ends;
       return exact ? std::vector<std::string>{} : wrong("the pulled cable");
     }
     bool exact = compared.deviations.size() == 2 && moves.size() == 2;
@@ -315,8 +336,8 @@ class Rehearsal {
     return exact ? std::vector<std::string>{} : wrong("a rail swap");
   }
 
-  /// Somebody edits partitions.conf by hand and slips: OpenSM opens the fabric. muster's lint refuses the text, its check sees the tables, and
-  /// its own file closes it again.
+  /// Somebody edits partitions.conf by hand and slips: OpenSM opens the fabric. muster's lint refuses the text, its check sees the tables,
+  /// and its own file closes it again.
   Async<void> typo(FaultOutcome& outcome) {
     auto undo = mend();
     CO_TRY_OK(co_await std::move(undo));
@@ -332,7 +353,8 @@ class Rehearsal {
     auto close = untilTables(true);
     CO_TRY(closed, co_await std::move(close));
     if (!closed) outcome.problems.push_back("the PKey tables did not become as declared again");
-    outcome.effect = fmt::format("{}; closed again within {:.1f} s of the slip", opened ? "OpenSM opened the fabric, the tables show it" : "OpenSM kept its tables",
+    outcome.effect = fmt::format("{}; closed again within {:.1f} s of the slip",
+                                 opened ? "OpenSM opened the fabric, the tables show it" : "OpenSM kept its tables",
                                  secondsOf(clock_.steady() - opened_at));
     co_return Result<void>();
   }
@@ -365,9 +387,10 @@ class Rehearsal {
       auto pause = clock_.sleep(kLookEvery);
       co_await std::move(pause);
     }
-    const auto seconds = secondsOf(clock_.steady() - begin);
+    const auto seconds = outcome.failover_seconds = secondsOf(clock_.steady() - begin);
     outcome.effect = took_over ? fmt::format("{} is master with the subnet up after {:.1f} s", standby.hca, seconds) : "nobody took over";
-    if (!took_over || seconds > secondsOf(kFailoverBar)) outcome.problems.push_back(fmt::format("{}; at most {} s", outcome.effect, kFailoverBar.count()));
+    if (!took_over || seconds > secondsOf(kFailoverBar))
+      outcome.problems.push_back(fmt::format("{}; at most {} s", outcome.effect, kFailoverBar.count()));
     if (took_over && standby.opensm.log().routing_engine != engine())
       outcome.problems.push_back(fmt::format("the standby routes by {}", standby.opensm.log().routing_engine));
     auto tables = wrongTables();

@@ -5,25 +5,27 @@
 // repair says mend it.
 #pragma once
 
-#include "fabric/forwarding.h"
 #include "fabric/fabric.h"
+#include "fabric/forwarding.h"
 
 namespace muster::fabric {
 
 enum class FaultKind { CablePulled, SwitchLost, RailSwapped, PartitionsTypo, ManagerLost };
 std::string_view toString(FaultKind kind);
-inline constexpr std::array kAllFaults = {FaultKind::CablePulled, FaultKind::SwitchLost, FaultKind::RailSwapped, FaultKind::PartitionsTypo, FaultKind::ManagerLost};
+inline constexpr std::array kAllFaults = {FaultKind::CablePulled, FaultKind::SwitchLost, FaultKind::RailSwapped, FaultKind::PartitionsTypo,
+                                          FaultKind::ManagerLost};
 
 struct Fault {
   FaultKind kind;
-  std::string name;          ///< "leaf-su1-r0 port 33 – spine-001 port 1", a switch, a node, "second line"
-  std::vector<Link> links;   ///< CablePulled: the one; RailSwapped: the two declared ones
+  std::string name;         ///< "leaf-su1-r0 port 33 – spine-001 port 1", a switch, a node, "second line"
+  std::vector<Link> links;  ///< CablePulled: the one; RailSwapped: the two declared ones
 };
 struct FaultOutcome {
   Fault fault;
   std::vector<std::string> problems;  ///< what should not be; empty: held
   std::string effect;                 ///< in a few words: what it did to routing and reachability
   double seconds = 0;
+  double failover_seconds = 0;  ///< ManagerLost: from the kill to the standby's SUBNET UP
 };
 struct RehearsalReport {
   std::string fabric, error;

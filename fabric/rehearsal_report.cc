@@ -21,7 +21,8 @@ std::string_view toString(FaultKind kind) {
 std::vector<Fault> faultsOf(const Topology& declared, const inventory::Fabric& fabric, const std::set<FaultKind>& kinds) {
   std::vector<Fault> faults;
   if (kinds.count(FaultKind::CablePulled))
-    for (const auto& link : declared.links) faults.push_back({FaultKind::CablePulled, fmt::format("{} – {}", toString(link.a), toString(link.b)), {link}});
+    for (const auto& link : declared.links)
+      faults.push_back({FaultKind::CablePulled, fmt::format("{} – {}", toString(link.a), toString(link.b)), {link}});
   if (kinds.count(FaultKind::SwitchLost))
     for (const auto& [name, device] : declared.devices)
       if (device.is_switch) faults.push_back({FaultKind::SwitchLost, name, {}});
@@ -47,9 +48,10 @@ int RehearsalReport::exitCode() const {
 
 std::string toText(const RehearsalReport& report) {
   if (!report.error.empty()) return fmt::format("no answer: {}\n", report.error);
-  std::string out = fmt::format("fabric {}: {} HCAs, {} switches, {} cables in ibsim{}; routing {}, {} pairs of HCAs, all reached\n", report.fabric, report.hcas,
-                                report.switches, report.cables, report.slowed ? " (links as HDR: it knows nothing faster)" : "", report.routing_engine,
-                                report.healthy.pairs);
+  std::string out =
+      fmt::format("fabric {}: {} HCAs, {} switches, {} cables in ibsim{}; routing {}, {} pairs of HCAs, all reached\n", report.fabric,
+                  report.hcas, report.switches, report.cables, report.slowed ? " (links as HDR: it knows nothing faster)" : "",
+                  report.routing_engine, report.healthy.pairs);
   struct Sum {
     std::size_t all = 0, held = 0;
     std::map<std::string, std::size_t> effects;
@@ -85,7 +87,11 @@ std::string toJson(const RehearsalReport& report) {
                         {"faults", nlohmann::json::array()}};
   if (!report.error.empty()) out["error"] = report.error;
   for (const auto& one : report.outcomes)
-    out["faults"].push_back({{"kind", toString(one.fault.kind)}, {"what", one.fault.name}, {"effect", one.effect}, {"problems", one.problems}, {"seconds", one.seconds}});
+    out["faults"].push_back({{"kind", toString(one.fault.kind)},
+                             {"what", one.fault.name},
+                             {"effect", one.effect},
+                             {"problems", one.problems},
+                             {"seconds", one.seconds}});
   return out.dump(2);
 }
 

@@ -32,7 +32,8 @@ std::string socketName() {
 
 }  // namespace
 
-Async<std::unique_ptr<Simulator>> Simulator::start(const Topology& topology, io::ProcessRunner& processes, Clock& clock, std::filesystem::path folder) {
+Async<std::unique_ptr<Simulator>> Simulator::start(const Topology& topology, io::ProcessRunner& processes, Clock& clock,
+                                                   std::filesystem::path folder) {
   CO_TRY_OK(io::makeDirs(folder));
   std::unique_ptr<Simulator> out(new Simulator(clock, std::filesystem::absolute(folder), socketName()));
   auto net = out->folder_ / "declared.net", console = out->folder_ / "console";
@@ -44,8 +45,13 @@ Async<std::unique_ptr<Simulator>> Simulator::start(const Topology& topology, io:
   for (const auto& [name, device] : topology.devices) ports += device.ports + 1;
   io::Command command;
   command.program = "sh";  // holds the console open in both directions, so that ibsim never reads its end
-  command.args = {"-c", "exec ibsim -s -N \"$1\" -S \"$1\" -P \"$2\" -L 49151 \"$3\" <>\"$4\"", "ibsim", std::to_string(topology.devices.size() + kSpareNodes),
-                  std::to_string(ports), net.string(), console.string()};
+  command.args = {"-c",
+                  "exec ibsim -s -N \"$1\" -S \"$1\" -P \"$2\" -L 49151 \"$3\" <>\"$4\"",
+                  "ibsim",
+                  std::to_string(topology.devices.size() + kSpareNodes),
+                  std::to_string(ports),
+                  net.string(),
+                  console.string()};
   command.env["IBSIM_SOCKNAME"] = out->socket_;
   command.working_dir = out->folder_;
   CO_TRY(process, processes.start(std::move(command), out->log()));
@@ -62,7 +68,8 @@ Async<void> Simulator::untilPrompts(std::size_t more_than, std::string what) {
   while (prompts() <= more_than) {
     auto text = io::readFile(log()).value_or("");
     if (!process_->running() || clock_.steady() > until)
-      co_return fail(ErrorCode::Unavailable, fmt::format("ibsim did not {}: {}", what, text.substr(text.size() - std::min(text.size(), kTailBytes))));
+      co_return fail(ErrorCode::Unavailable,
+                     fmt::format("ibsim did not {}: {}", what, text.substr(text.size() - std::min(text.size(), kTailBytes))));
     auto pause = clock_.sleep(kLookEvery);
     co_await std::move(pause);
   }
@@ -73,7 +80,8 @@ Async<void> Simulator::say(std::string line) {
   auto before = prompts();
   io::Fd fifo(::open((folder_ / "console").c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
   auto text = line + "\n";
-  if (::write(fifo.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) co_return fail(ErrorCode::Unavailable, "ibsim does not read its console");
+  if (::write(fifo.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    co_return fail(ErrorCode::Unavailable, "ibsim does not read its console");
   auto done = untilPrompts(before, std::move(line));
   co_return co_await std::move(done);
 }

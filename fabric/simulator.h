@@ -9,7 +9,8 @@ class Simulator {
  public:
   /// Starts ibsim in `folder` (made, files of an earlier one replaced) and waits until it serves.
   /// Errors: NotFound (ibsim is not installed), Unavailable (it refused the fabric: its words)
-  static Async<std::unique_ptr<Simulator>> start(const Topology& topology, io::ProcessRunner& processes, Clock& clock, std::filesystem::path folder);
+  static Async<std::unique_ptr<Simulator>> start(const Topology& topology, io::ProcessRunner& processes, Clock& clock,
+                                                 std::filesystem::path folder);
 
   /// One console command; returns when ibsim has carried it out.
   Async<void> say(std::string line);
@@ -22,7 +23,8 @@ class Simulator {
   FabricOptions seat(std::string_view device) const;
 
  private:
-  Simulator(Clock& clock, std::filesystem::path folder, std::string socket) : clock_(clock), folder_(std::move(folder)), socket_(std::move(socket)) {}
+  Simulator(Clock& clock, std::filesystem::path folder, std::string socket)
+      : clock_(clock), folder_(std::move(folder)), socket_(std::move(socket)) {}
   static std::string quoted(const Port& port) { return fmt::format("\"{}\"[{}]", ibsimNodeId(port.node), port.number); }
   std::filesystem::path log() const { return folder_ / "ibsim.log"; }
   std::size_t prompts() const;

@@ -2,6 +2,11 @@
 
 #include "base/io/files.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
 #include <charconv>
 #include <csignal>
 
@@ -20,7 +25,7 @@ constexpr std::string_view kOutput = "opensm.out";
 constexpr std::string_view kSubnetList = "opensm-subnet.lst";
 constexpr std::string_view kGuids = "guids.json";
 constexpr std::chrono::milliseconds kStopGrace{5000};
-constexpr std::size_t kMaxLogBytes = 128u << 20;  // twice log_max_size
+constexpr std::size_t kLogPieceBytes = 1u << 16;
 constexpr std::size_t kTailBytes = 600;
 constexpr std::size_t kMaxCommandLineBytes = 1u << 16;
 
@@ -74,7 +79,17 @@ bool SubnetManager::startedWith(const SmFiles& files) const {
 
 bool SubnetManager::partitionsAre(const SmFiles& files) const { return contentOf(file(kPartitions)) == files.partitions; }
 
-SmLog SubnetManager::log() const { return readSmLog(io::readFile(file(kLog), kMaxLogBytes).value_or("")); }
+SmLog SubnetManager::log() const {
+  io::Fd fd(::open(file(kLog).c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat now {};
+  if (!fd.valid() || ::fstat(fd.get(), &now) != 0) return {};
+  auto& so_far = log_so_far_;
+  if (so_far.inode != now.st_ino || static_cast<std::uintmax_t>(now.st_size) < so_far.offset) so_far = {now.st_ino, 0, {}};
+  std::array<char, kLogPieceBytes> piece;
+  for (ssize_t got; (got = ::pread(fd.get(), piece.data(), piece.size(), static_cast<off_t>(so_far.offset))) > 0; so_far.offset += static_cast<std::uintmax_t>(got))
+    so_far.reader.feed({piece.data(), static_cast<std::size_t>(got)});
+  return so_far.reader.state();
+}
 
 std::string SubnetManager::logTail() const {
   auto text = contentOf(file(kLog));
@@ -100,6 +115,7 @@ Result<void> SubnetManager::start(const SmFiles& files) {
   TRY_OK(io::writeFileAtomic(file(kPartitions), files.partitions));
   std::error_code ignored;
   for (auto name : {kLog, kOutput, kSubnetList}) std::filesystem::remove(file(name), ignored);
+  log_so_far_ = {};
   TRY_OK(io::writeFileAtomic(file(kStarted), files.digest()));
   auto command = tools_.command("opensm", {"-F", file(kConf).string()});
   command.env["OSM_CACHE_DIR"] = folder_.string();

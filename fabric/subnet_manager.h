@@ -30,16 +30,17 @@ std::vector<std::string> managerHcas(const inventory::Cluster& cluster, const in
 
 /// Where one OpenSM runs.
 struct SmSeat {
-  std::string guid;               ///< port GUID that it binds to
-  std::filesystem::path folder;   ///< its files
-  int rank = 0;                   ///< 0: meant to be the master, then the standbys in their order
+  std::string guid;              ///< port GUID that it binds to
+  std::filesystem::path folder;  ///< its files
+  int rank = 0;                  ///< 0: meant to be the master, then the standbys in their order
 };
 struct SmFiles {
   std::string opensm_conf, root_guids, io_guids, partitions;
   std::string digest() const;  ///< of what needs a restart: all but the partitions
 };
 /// Roots and storage whose GUID is not known yet are left out.
-SmFiles renderSm(const inventory::Fabric& fabric, const Topology& declared, const PartitionRules& rules, const KnownGuids& known, const SmSeat& seat);
+SmFiles renderSm(const inventory::Fabric& fabric, const Topology& declared, const PartitionRules& rules, const KnownGuids& known,
+                 const SmSeat& seat);
 /// Digest of the same files with names in place of GUIDs and paths: known before anything is discovered.
 std::string declaredSmDigest(const inventory::Fabric& fabric, const Topology& declared);
 
@@ -69,6 +70,12 @@ class SubnetManager {
   Result<void> remember(const KnownGuids& known);
 
  private:
+  /// How far the log has been read; another file in its place begins anew.
+  struct LogSoFar {
+    ino_t inode = 0;
+    std::uintmax_t offset = 0;
+    SmLogReader reader;
+  };
   std::vector<pid_t> ownProcesses() const;
   std::filesystem::path file(std::string_view name) const { return folder_ / name; }
 
@@ -76,6 +83,7 @@ class SubnetManager {
   const Tools& tools_;
   std::filesystem::path folder_;
   io::PidFile pid_file_;
+  mutable LogSoFar log_so_far_;
 };
 
 }  // namespace muster::fabric

@@ -110,6 +110,8 @@ int imageKey(const Options& options);
 struct FabricFlags {
   std::filesystem::path found;  ///< ibnetdiscover's output; empty: look
   std::filesystem::path out;    ///< empty: standard output
+  std::filesystem::path sonic, dcb_app, dcb_pfc;  ///< what a switch, or a host, reports
+  int mtu = 0;                                    ///< of that host's interface; 0: not said
   std::string rack;
   bool declared_only = false;
   bool prometheus = false;
@@ -117,6 +119,7 @@ struct FabricFlags {
   std::vector<std::string> faults;  ///< kinds to rehearse; empty: all
 };
 int fabricRender(const Options& options, const FabricFlags& flags);
+int fabricMarking(const Options& options, const FabricFlags& flags);
 int fabricRehearse(const Options& options, const FabricFlags& flags);
 int fabricDiff(const Options& options, const FabricFlags& flags);
 int fabricPlan(const Options& options, const FabricFlags& flags);

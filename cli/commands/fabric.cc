@@ -2,10 +2,11 @@
 
 #include "base/io/files.h"
 #include "cli/controller.h"
-#include "fabric/plot.h"
 #include "fabric/exports.h"
+#include "fabric/plot.h"
 #include "fabric/rehearsal.h"
 #include "fabric/render.h"
+#include "fabric/roce.h"
 
 #include <unistd.h>
 
@@ -157,6 +158,29 @@ int fabricRender(const Options& options, const FabricFlags& flags) {
   return kOk;
 }
 
+int fabricMarking(const Options& options, const FabricFlags& flags) {
+  const auto texts = [&]() -> Result<std::vector<std::string>> {
+    TRY(cluster, loadCluster(options));
+    TRY(fabric, fabricOf(cluster));
+    if (!fabric->roce)
+      return fail(ErrorCode::InvalidInput, fmt::format("fabric {} has no roce: there is nothing to compare with", fabric->name));
+    if (!flags.sonic.empty()) {
+      TRY(config, io::readFile(flags.sonic));
+      return fabric::checkSonic(*fabric->roce, config);
+    }
+    TRY(app, io::readFile(flags.dcb_app));
+    TRY(pfc, io::readFile(flags.dcb_pfc));
+    TRY(marking, fabric::hostMarking(app, pfc, flags.mtu));
+    return fabric::disagreements(*fabric->roce, marking);
+  }();
+  if (!texts) {
+    report(texts.error());
+    return fabric::DiffReport::kNoAnswer;
+  }
+  for (const auto& text : *texts) std::cout << text << '\n';
+  return texts->empty() ? fabric::DiffReport::kEqual : fabric::DiffReport::kDeviates;
+}
+
 int fabricRehearse(const Options& options, const FabricFlags& flags) {
   const auto cluster = loadCluster(options);
   if (!cluster) return report(cluster.error());
@@ -171,7 +195,8 @@ int fabricRehearse(const Options& options, const FabricFlags& flags) {
   how.tell = [&](const fabric::FaultOutcome& one) {
     ++count;
     if (!one.problems.empty() || (stderrIsTerminal() && count % 10 == 0))
-      std::cerr << fmt::format("{:>5}  {} {}: {}\n", count, toString(one.fault.kind), one.fault.name, one.problems.empty() ? one.effect : one.problems.front());
+      std::cerr << fmt::format("{:>5}  {} {}: {}\n", count, toString(one.fault.kind), one.fault.name,
+                               one.problems.empty() ? one.effect : one.problems.front());
   };
   const auto done = runHere(fabric::rehearse(*cluster, *processes, clock, std::move(how)));
   if (!done) {

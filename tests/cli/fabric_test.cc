@@ -81,6 +81,32 @@ TEST_F(FabricCommands, plotWritesOneSelfContainedFile) {
   EXPECT_THAT(svg, HasSubstr("3 deviations"));
 }
 
+TEST_F(FabricCommands, renderWritesWhatOthersNeed) {
+  auto render = folder_.muster({"fabric", "render", "--out", (folder_ / "out").string()});
+  EXPECT_EQ(render.code, 0) << render.err;
+  for (auto file :
+       {"cabling.csv", "fabric.svg", "slurm/topology.conf", "slurm/topology.yaml", "kubernetes/node-labels.yaml", "nccl/gpu-node.env"})
+    EXPECT_TRUE(std::filesystem::exists(folder_ / (std::string("out/") + file))) << file;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out/roce"));
+}
+
+TEST_F(FabricCommands, markingComparesASwitchWithTheDeclaration) {
+  folder_.write(
+      "config_db.json",
+      R"({"PORT_QOS_MAP": {"Ethernet0": {"dscp_to_tc_map": "AZURE", "pfc_enable": "3,4"}}, "DSCP_TO_TC_MAP": {"AZURE": {"26": "1", "48": "6"}}})");
+  auto without = folder_.muster({"fabric", "marking", "--sonic", (folder_ / "config_db.json").string()});
+  EXPECT_EQ(without.code, 2);
+  EXPECT_THAT(without.err, HasSubstr("has no roce"));
+  std::ifstream in(folder_ / "cluster.yaml");
+  std::string inventory((std::istreambuf_iterator<char>(in)), {});
+  inventory.replace(inventory.find("shape: explicit"), 15, "shape: explicit, roce: {}");
+  folder_.write("cluster.yaml", inventory);
+  auto marking = folder_.muster({"fabric", "marking", "--sonic", (folder_ / "config_db.json").string()});
+  EXPECT_EQ(marking.code, 1) << marking.err;
+  EXPECT_THAT(marking.out, HasSubstr("Ethernet0: DSCP 26 has priority 1 instead of 3: RDMA is not lossless\n"));
+  EXPECT_NE(folder_.muster({"fabric", "marking"}).code, 0);
+}
+
 TEST_F(FabricCommands, saysWhereABadCableIs) {
   folder_.write("cables.csv", "from,to,to_port\ngpu001,sw1,1\ngpu002,sw1,1\n");
   auto plan = folder_.muster({"fabric", "plan"});

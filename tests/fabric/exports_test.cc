@@ -35,9 +35,11 @@ TEST(SlurmTopology, ofAFatTreeWithCoresHasThreeLevels) {
   EXPECT_THAT(tree, HasSubstr("SwitchName=su1 Switches=leaf-su1-[01-02]\n"));
   EXPECT_THAT(tree, HasSubstr("SwitchName=leaf-su2-01 Nodes=gpu[009-012]\n"));
   EXPECT_THAT(tree, HasSubstr("SwitchName=ib Switches=su[1-2]\n"));
-  EXPECT_THAT(kubernetesLabels(vicinity(cluster), fabric),
-              HasSubstr("name: gpu009\n  labels:\n    network.topology.nvidia.com/leaf: \"leaf-su2-01\"\n    network.topology.nvidia.com/spine: \"su2\"\n"
-                        "    network.topology.nvidia.com/core: \"ib\"\n"));
+  EXPECT_THAT(
+      kubernetesLabels(vicinity(cluster), fabric),
+      HasSubstr(
+          "name: gpu009\n  labels:\n    network.topology.nvidia.com/leaf: \"leaf-su2-01\"\n    network.topology.nvidia.com/spine: \"su2\"\n"
+          "    network.topology.nvidia.com/core: \"ib\"\n"));
 }
 
 TEST(SlurmTopology, yamlAndBlocksNameTheNvlinkDomains) {
@@ -95,14 +97,17 @@ TEST(RenderManager, putsAStandbyBehindTheMasterAndNeverStartsItWithoutPartitions
   EXPECT_THAT(by_path["opensm/gpu003/opensm.conf"], HasSubstr("sminfo_polling_timeout 1000\npolling_retry_number 3\n"));
   // Whoever of the two is master, both are full members and the tables of all ports are the same.
   EXPECT_THAT(by_path["opensm/gpu003/partitions.conf"], HasSubstr("SELF=full, 0x0000000000000001=full, 0x0000000000000031=full"));
-  EXPECT_THAT(by_path["opensm/gpu003/muster-opensm.service"], HasSubstr("ExecStartPre=/usr/bin/test -s /etc/muster/opensm/partitions.conf\n"));
+  EXPECT_THAT(by_path["opensm/gpu003/muster-opensm.service"],
+              HasSubstr("ExecStartPre=/usr/bin/test -s /etc/muster/opensm/partitions.conf\n"));
   EXPECT_EQ(by_path["opensm/gpu003/guid2lid"], "0x1 0x1 0x1\n");
   EXPECT_FALSE(renderManager(cluster, fabric, topology, known, "gpu001", ""));
 }
 
 TEST(ParseManagers, readsTheFirstListOfSaqueryOnly) {
-  auto lids = parseManagers("IsSM ports\nPortInfoRecord dump:\n\t\tEndPortLid..............1\nPortInfoRecord dump:\n\t\tEndPortLid..............6\n\nIsSMdisabled ports\n"
-                            "\t\tEndPortLid..............9\n");
+  auto lids = parseManagers(
+      "IsSM ports\nPortInfoRecord dump:\n\t\tEndPortLid..............1\nPortInfoRecord "
+      "dump:\n\t\tEndPortLid..............6\n\nIsSMdisabled ports\n"
+      "\t\tEndPortLid..............9\n");
   ASSERT_TRUE(lids);
   EXPECT_EQ(*lids, (std::set<int>{1, 6}));
   EXPECT_FALSE(parseManagers("Failed to bind"));

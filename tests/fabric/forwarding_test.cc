@@ -66,7 +66,8 @@ TEST_F(Forwarding, seesAWayThatGoesDownAndUpAgain) {
   EXPECT_EQ(reach.down_up, 1u);
 }
 
-constexpr std::string_view kDump = R"(Unicast lids [0x0-0x3] of switch DR path slid 0; dlid 0; 0,1,33,57 guid 0x0000000000200007 (leaf-su1-r7):
+constexpr std::string_view kDump =
+    R"(Unicast lids [0x0-0x3] of switch DR path slid 0; dlid 0; 0,1,33,57 guid 0x0000000000200007 (leaf-su1-r7):
   Lid  Out   Destination
        Port     Info
 0x0001 064

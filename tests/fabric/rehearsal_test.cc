@@ -42,7 +42,11 @@ TEST_F(RehearsalSystem, holdsThroughEveryFaultOfASmallFabric) {
   std::map<FaultKind, int> kinds;
   for (const auto& one : report.outcomes) ++kinds[one.fault.kind];
   // 11 cables and 4 switches, less the controller's cable and leaf, which are named as left out.
-  EXPECT_EQ(kinds, (std::map<FaultKind, int>{{FaultKind::CablePulled, 10}, {FaultKind::SwitchLost, 3}, {FaultKind::RailSwapped, 3}, {FaultKind::PartitionsTypo, 1}, {FaultKind::ManagerLost, 1}}));
+  EXPECT_EQ(kinds, (std::map<FaultKind, int>{{FaultKind::CablePulled, 10},
+                                             {FaultKind::SwitchLost, 3},
+                                             {FaultKind::RailSwapped, 3},
+                                             {FaultKind::PartitionsTypo, 1},
+                                             {FaultKind::ManagerLost, 1}}));
   EXPECT_THAT(report.left_out, ElementsAre(HasSubstr("cable-pulled: controller mlx5_0 port 1"), HasSubstr("switch-lost: leaf-su1-r0")));
   EXPECT_THAT(toText(report), HasSubstr("OpenSM opened the fabric, the tables show it; closed again within"));
   EXPECT_THAT(toText(report), HasSubstr("gpu003 mlx5_0 is master with the subnet up after"));

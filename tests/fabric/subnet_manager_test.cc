@@ -177,6 +177,22 @@ TEST(ToolAnswers, areReadOrRefused) {
       (std::set<std::string>{"0x0000000000100000", "0x00000000002000ab"}));
 }
 
+TEST(SmLogReader, readsALogThatGrowsInPiecesAsTheWholeOne) {
+  constexpr std::string_view kLog =
+      "Nov 20 14:28:41 330887 [7A] 0x80 -> Entering MASTER state\nNov 20 14:28:41 330887 [7A] 0x02 -> osm_ucast_mgr_process: ftree tables configured on all switches\n"
+      "Nov 20 14:28:41 330887 [7A] 0x02 -> SUBNET UP\nNov 20 14:28:42 330887 [7A] 0x01 -> x: ERR AB0B: y\nNov 20 14:28:42 330887 [7A] 0x02 -> SUBNET UP\n";
+  const auto whole = readSmLog(kLog);
+  EXPECT_EQ(whole.sweeps, 2u);
+  for (std::size_t step : {1u, 7u, 80u}) {
+    SmLogReader reader;
+    for (std::size_t at = 0; at < kLog.size(); at += step) reader.feed(kLog.substr(at, step));
+    EXPECT_EQ(reader.state().sweeps, whole.sweeps);
+    EXPECT_EQ(reader.state().routing_engine, "ftree");
+    EXPECT_EQ(reader.state().complaints, whole.complaints);
+    EXPECT_TRUE(reader.state().subnet_up);
+  }
+}
+
 TEST(DiffReport, hasAnExitCodeForEachAnswer) {
   DiffReport report;
   report.fabric = "ib";
