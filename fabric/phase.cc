@@ -216,18 +216,35 @@ Async<std::string> FabricPhase::smProblem(const Picture& now) {
   co_return co_await std::move(others);
 }
 
+namespace {
+
+/// The device whose port fits; empty: none.
+std::string deviceWith(const Topology& found, const std::function<bool(const PortAddress&)>& fits) {
+  for (const auto& [name, device] : found.devices)
+    for (const auto& [port, address] : device.addresses)
+      if (fits(address)) return name;
+  return {};
+}
+
+}  // namespace
+
 Async<std::string> FabricPhase::strangeManager(const Picture& now) {
   auto ask = tools_.managerLids();
   auto lids = co_await std::move(ask);
   if (!lids) co_return fmt::format("the subnet managers cannot be listed: {}", lids.error().str());
   const auto declared = managerHcas(cluster_, *declared_->fabric);
-  std::set<int> unknown = *lids;
-  for (const auto& [name, device] : now.found.devices)
-    for (const auto& [port, address] : device.addresses)
-      if (unknown.erase(address.lid) && std::find(declared.begin(), declared.end(), name) == declared.end())
-        co_return fmt::format("{} (LID {}) runs a subnet manager that is not declared; stop it, or add its node to subnet_managers", name,
-                              address.lid);
-  if (!unknown.empty()) co_return fmt::format("LID {} runs a subnet manager and is no device that was found", *unknown.begin());
+  for (int lid : *lids) {
+    auto name = deviceWith(now.found, [&](const PortAddress& address) { return address.lid == lid; });
+    if (name.empty()) {  // the picture may be older than the LIDs
+      auto query = tools_.smInfoOf(lid);
+      auto info = co_await std::move(query);
+      if (!info) co_return fmt::format("LID {} says that it runs a subnet manager, and does not answer: {}", lid, info.error().str());
+      name = deviceWith(now.found, [&](const PortAddress& address) { return address.guid == info->guid; });
+      if (name.empty()) name = "port GUID " + info->guid;
+    }
+    if (std::find(declared.begin(), declared.end(), name) == declared.end())
+      co_return fmt::format("{} (LID {}) runs a subnet manager that is not declared; stop it, or add its node to subnet_managers", name, lid);
+  }
   co_return std::string();
 }
 

@@ -94,7 +94,7 @@ TEST(RenderManager, putsAStandbyBehindTheMasterAndNeverStartsItWithoutPartitions
   for (const auto& file : *files) by_path[file.path] = file.content;
   EXPECT_THAT(by_path["opensm/gpu003/opensm.conf"], HasSubstr("guid 0x0000000000000031\nsm_priority 13\n"));
   EXPECT_THAT(by_path["opensm/gpu003/opensm.conf"], HasSubstr("partition_config_file /etc/muster/opensm/partitions.conf\n"));
-  EXPECT_THAT(by_path["opensm/gpu003/opensm.conf"], HasSubstr("sminfo_polling_timeout 1000\npolling_retry_number 3\n"));
+  EXPECT_THAT(by_path["opensm/gpu003/opensm.conf"], HasSubstr("sminfo_polling_timeout 800\npolling_retry_number 3\n"));
   // Whoever of the two is master, both are full members and the tables of all ports are the same.
   EXPECT_THAT(by_path["opensm/gpu003/partitions.conf"], HasSubstr("SELF=full, 0x0000000000000001=full, 0x0000000000000031=full"));
   EXPECT_THAT(by_path["opensm/gpu003/muster-opensm.service"],

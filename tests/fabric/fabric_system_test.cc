@@ -1,4 +1,5 @@
 // The fabric phase against real ibsim and OpenSM.
+#include "fabric/opensm_log.h"
 #include "fabric/partitions.h"
 #include "fabric/tools.h"
 #include "tests/fabric/simulated_fabric.h"
