@@ -21,6 +21,7 @@ struct Parsed {
   ConsoleFlags console;
   ValidateFlags validate;
   CertFlags cert;
+  FabricFlags fabric;
   std::filesystem::path file, folder;
   std::string node, reason;
   std::vector<std::filesystem::path> trust;
@@ -201,6 +202,38 @@ void addValidate(CLI::App& app, Parsed& p) {
   for (auto* command : {report, baseline}) command->add_option("--days", flags.days, "How much of the history counts")->check(CLI::Range(1, 3650))->capture_default_str();
 }
 
+void addFabric(CLI::App& app, Parsed& p) {
+  auto& flags = p.fabric;
+  auto* group = app.add_subcommand("fabric", "The fabric as declared and as found")->require_subcommand(1);
+  auto* diff = sub(*group, "diff", "Compare, and say which cables to move; exit 0 equal, 1 deviations, 2 could not discover completely", p,
+                   [&p] { return fabricDiff(p.options, p.fabric); });
+  diff->add_option("--watch", flags.watch_seconds, "Look again every so many seconds, tell what has changed, until interrupted")->check(CLI::Range(1, 86400));
+  auto* plan = sub(*group, "plan", "The cabling sheet as CSV: a label for each end of each cable", p, [&p] { return fabricPlan(p.options, p.fabric); });
+  plan->add_option("--rack", flags.rack, "Only the ends in this rack");
+  auto* plot = sub(*group, "plot", "Draw the fabric as it is found (SVG), faults in red", p, [&p] { return fabricPlot(p.options, p.fabric); });
+  plot->add_flag("--declared", flags.declared_only, "As declared, without looking");
+  sub(*group, "rehearse", "Build the declared fabric in ibsim with real OpenSM, break it fault by fault; exit 0 all held, 1 something broke, 2 no answer", p,
+      [&p] { return fabricRehearse(p.options, p.fabric); })
+      ->add_option("--faults", flags.faults, "Only these kinds")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"cable-pulled", "switch-lost", "rail-swapped", "partitions-typo", "manager-lost"}));
+  auto* marking = group->add_subcommand("marking", "Whether a switch or host marks RoCE as declared; exit 0 it does, 1 it does not, 2 no answer");
+  auto* sonic = marking->add_option("--sonic", flags.sonic, "A switch's config_db.json")->check(CLI::ExistingFile);
+  auto* app_option = marking->add_option("--dcb-app", flags.dcb_app, "A host's dcb -j app show dev INTERFACE")->check(CLI::ExistingFile)->excludes(sonic);
+  app_option->needs(marking->add_option("--dcb-pfc", flags.dcb_pfc, "Its dcb -j pfc show dev INTERFACE")->check(CLI::ExistingFile));
+  marking->add_option("--mtu", flags.mtu, "The MTU of its interface")->check(CLI::Range(68, 65535));
+  marking->callback([&p] {
+    if (p.fabric.sonic.empty() && p.fabric.dcb_app.empty()) throw CLI::RequiredError("--sonic or --dcb-app");
+    p.run = [&p] { return fabricMarking(p.options, p.fabric); };
+  });
+  auto* render = sub(*group, "render", "Write what follows from the declaration: cabling sheet, plot, standby subnet managers, Slurm, Kubernetes, NCCL", p,
+                     [&p] { return fabricRender(p.options, p.fabric); });
+  render->add_option("--out,-o", flags.out, "The folder")->required();
+  diff->add_flag("--prometheus", flags.prometheus, "As metrics, for node_exporter's textfile collector");
+  for (auto* command : {diff, plot}) command->add_option("--found", flags.found, "Do not look: what ibnetdiscover printed")->check(CLI::ExistingFile);
+  for (auto* command : {plan, plot}) command->add_option("--out,-o", flags.out, "A file instead of standard output");
+}
+
 void addRest(CLI::App& app, Parsed& p) {
   auto* image = app.add_subcommand("image", "Images and the RAM OS")->require_subcommand(1);
   sub(*image, "build", "Build what is missing (all images and the RAM OS, or one image)", p, [&p] { return imageBuild(p.options, p.node); })
@@ -223,8 +256,6 @@ void addRest(CLI::App& app, Parsed& p) {
   sub(*image, "sign", "Check an image's pack and sign it anew with this site's key", p, [&p] { return imageSign(p.options, p.node); })
       ->add_option("image", p.node)->required();
   sub(*image, "key", "Print this site's public key", p, [&p] { return imageKey(p.options); });
-  auto* fabric = app.add_subcommand("fabric", "The fabric as declared and as found")->require_subcommand(1);
-  sub(*fabric, "diff", "Compare; exit 0 equal, 1 deviations, 2 could not discover completely", p, [&p] { return fabricDiff(p.options); });
   auto* cert = app.add_subcommand("cert", "Certificates")->require_subcommand(1);
   sub(*cert, "show", "Show a node's certificate", p, [&p] { return certShow(p.options, p.node); })->add_option("node", p.node)->required();
   auto* verify = sub(*cert, "verify", "Verify one node's certificate, or all; or a file, far from its controller, by the public key", p,
@@ -293,6 +324,7 @@ int main(int argc, char** argv) {
   addDiscover(app, parsed);
   addLab(app, parsed);
   addValidate(app, parsed);
+  addFabric(app, parsed);
   addRest(app, parsed);
   try {
     app.parse(argc, argv);

@@ -60,54 +60,64 @@ Async<Topology> discover(io::ProcessRunner& processes, FabricOptions options) {
   co_return co_await std::move(run);
 }
 
-Async<DiffReport> diff(const inventory::Cluster& cluster, io::ProcessRunner& processes, FabricOptions options) {
+namespace {
+
+Result<DiffReport> declaredReport(const inventory::Cluster& cluster) {
+  TRY(fabric, onlyFabric(cluster));
+  TRY(declared, declaredTopology(cluster, *fabric));
   DiffReport report;
-  auto fabric = onlyFabric(cluster);
-  auto declared = fabric ? declaredTopology(cluster, **fabric) : Result<Topology>(fail(fabric.error()));
-  if (!declared) {
-    report.error = declared.error().str();
-    co_return report;
-  }
-  report.fabric = (*fabric)->name;
-  auto run = discover(processes, std::move(options));
-  auto found = co_await std::move(run);
-  if (!found) {
-    report.error = found.error().str();
-    co_return report;
-  }
-  report.devices = found->devices.size();
-  report.links = found->links.size();
-  report.deviations = compare(*declared, *found);
-  co_return report;
+  report.fabric = fabric->name;
+  report.declared = std::move(declared);
+  return report;
 }
 
-std::string toText(const DiffReport& report) {
-  if (!report.error.empty()) return fmt::format("no answer: {}\n", report.error);
-  std::string out;
-  for (const auto& one : report.deviations)
-    out += fmt::format("{:<17} {}{}\n    declared: {}\n    found:    {}\n    repair:   {}\n", toString(one.kind), one.at.node,
-                       one.at.number ? fmt::format(" port {}", one.at.number) : "", one.declared, one.found, one.repair);
-  out += fmt::format("fabric {}: {} devices and {} links found, {}\n", report.fabric, report.devices, report.links,
-                     report.deviations.empty() ? "all as declared" : fmt::format("{} deviations", report.deviations.size()));
+DiffReport withFound(const inventory::Cluster& cluster, Result<DiffReport> report, Result<Topology> found) {
+  DiffReport out;
+  if (report) out = std::move(*report);
+  if (!report || !found) {
+    out.error = (report ? found.error() : report.error()).str();
+    return out;
+  }
+  out.found = std::move(*found);
+  out.comparison = compare(out.declared, out.found, cluster.fabrics.begin()->second.exclude);
   return out;
 }
 
-std::string toJson(const DiffReport& report) {
-  nlohmann::json json = {{"format", "muster-fabric-diff/1"},
-                         {"fabric", report.fabric},
-                         {"devices", report.devices},
-                         {"links", report.links},
-                         {"equal", report.exitCode() == DiffReport::kEqual},
-                         {"deviations", nlohmann::json::array()}};
-  if (!report.error.empty()) json["error"] = report.error;
-  for (const auto& one : report.deviations)
-    json["deviations"].push_back({{"kind", toString(one.kind)},
-                                  {"device", one.at.node},
-                                  {"port", one.at.number},
-                                  {"declared", one.declared},
-                                  {"found", one.found},
-                                  {"repair", one.repair}});
-  return json.dump(2);
+bool sameAnswer(const DiffReport& a, const DiffReport& b) {
+  auto said = [](const DiffReport& report) {
+    std::string text = report.error;
+    for (const auto& one : report.comparison.deviations) text += fmt::format("\n{} {} {}", toString(one.kind), toString(one.at), one.found);
+    return text;
+  };
+  return said(a) == said(b);
+}
+
+}  // namespace
+
+Async<DiffReport> diff(const inventory::Cluster& cluster, io::ProcessRunner& processes, FabricOptions options) {
+  auto report = declaredReport(cluster);
+  if (!report) co_return withFound(cluster, std::move(report), Topology{});
+  auto run = discover(processes, std::move(options));
+  auto found = co_await std::move(run);
+  co_return withFound(cluster, std::move(report), std::move(found));
+}
+
+DiffReport diff(const inventory::Cluster& cluster, std::string_view ibnetdiscover_text) {
+  return withFound(cluster, declaredReport(cluster), parseIbnetdiscover(ibnetdiscover_text));
+}
+
+Async<void> watch(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock, FabricOptions options,
+                  std::chrono::milliseconds pause, std::function<bool(const DiffReport&)> tell) {
+  std::optional<DiffReport> last;
+  while (true) {
+    auto run = diff(cluster, processes, options);
+    CO_TRY(now, co_await std::move(run));
+    if (!last || !sameAnswer(*last, now))
+      if (!tell(now)) co_return Result<void>();
+    last = std::move(now);
+    auto rest = clock.sleep(pause);
+    co_await std::move(rest);
+  }
 }
 
 }  // namespace muster::fabric

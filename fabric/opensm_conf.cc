@@ -11,24 +11,18 @@ namespace {
 
 // Engines of OpenSM 3.3 that need no file of their own. (opensm(8))
 constexpr std::array<std::string_view, 9> kRoutingEngines = {"minhop", "updn", "dnup", "ftree", "lash", "dor", "dfsssp", "sssp", "nue"};
-constexpr int kSmPriority = 14;  // 0 to 15; one step is left above for a hand-over
+constexpr int kSmPriority = 14;  // 0 to 15; of the first manager, each further one has one less
+constexpr std::size_t kMostManagers = 8;
 constexpr int kSweepIntervalS = 10;
-constexpr int kSmPollingMs = 2000;  // a standby takes over after (retries + 1) polls: 6 s
-constexpr int kSmPollingRetries = 2;
+// A standby takes over after (retries + 1) polls, and one more if it is unlucky: 1,000 ms took 4.4 to 5.0 s. 200 ms × 2 declared a live master dead.
+constexpr int kSmPollingMs = 800;
+constexpr int kSmPollingRetries = 3;
 constexpr int kMaxWireSmps = 4;
+constexpr int kMaxReverseHops = 1;
 constexpr int kLogMaxMib = 64;
 
 constexpr std::string_view kPortsFact = "ports";
 constexpr std::string_view kSwitchesFact = "switches";
-
-std::map<std::string, std::vector<std::string>> neighbours(const Topology& topology) {
-  std::map<std::string, std::vector<std::string>> out;
-  for (const auto& link : topology.links) {
-    out[link.a.node].push_back(link.b.node);
-    out[link.b.node].push_back(link.a.node);
-  }
-  return out;
-}
 
 std::string rootGuids(const std::vector<std::string>& roots, const KnownGuids& known) {
   std::string out;
@@ -42,16 +36,21 @@ void forgetGuid(Map& map, const std::string& guid, const std::string& but) {
   std::erase_if(map, [&](const auto& entry) { return entry.second == guid && entry.first != but; });
 }
 
-std::string opensmConf(const inventory::Fabric& fabric, const std::string& guid, const std::string& folder, bool has_roots) {
+std::string opensmConf(const inventory::Fabric& fabric, const SmSeat& seat, bool has_roots, bool has_io) {
+  const auto folder = seat.folder.string();
   std::string out = "# Written by muster from the inventory; what is changed here is undone.\n";
   auto set = [&](std::string_view option, auto value) { out += fmt::format("{} {}\n", option, value); };
-  set("guid", guid);
-  set("sm_priority", kSmPriority);
+  set("guid", seat.guid);
+  set("sm_priority", kSmPriority - seat.rank);
   set("subnet_prefix", "0xfe80000000000000");
   set("m_key", "0x0000000000000000");
   set("routing_engine", fabric.routing);
   if (has_roots) set("root_guid_file", folder + "/root_guids");  // without it one pulled uplink makes ftree fall back to minhop
-  set("use_ucast_cache", "TRUE");                                // a host that restarts does not re-route the fabric
+  if (has_io && fabric.routing == "ftree") {
+    set("io_guid_file", folder + "/io_guids");  // storage and gateways: not all on the level of the nodes
+    set("max_reverse_hops", kMaxReverseHops);
+  }
+  set("use_ucast_cache", "TRUE");  // a host that restarts does not re-route the fabric
   set("honor_guid2lid_file", "TRUE");
   set("sweep_interval", kSweepIntervalS);
   set("max_wire_smps", kMaxWireSmps);
@@ -72,33 +71,25 @@ std::string opensmConf(const inventory::Fabric& fabric, const std::string& guid,
 
 }  // namespace
 
-std::vector<std::string> rootSwitches(const Topology& declared) {
-  auto next_to = neighbours(declared);
-  std::map<std::string, int> tier;
-  std::vector<std::string> front;
-  for (const auto& [name, device] : declared.devices)
-    if (!device.is_switch) front.push_back(name);
-  int highest = 0;
-  for (int level = 1; !front.empty(); ++level) {
-    std::vector<std::string> further;
-    for (const auto& name : front)
-      for (const auto& peer : next_to[name])
-        if (declared.devices.at(peer).is_switch && tier.emplace(peer, level).second) further.push_back(peer);
-    if (!further.empty()) highest = level;
-    front = std::move(further);
+std::vector<std::string> managerHcas(const inventory::Cluster& cluster, const inventory::Fabric& fabric) {
+  auto hosts = hostsOn(cluster, fabric);
+  std::vector<std::string> out;
+  for (const auto& manager : fabric.subnet_managers) {
+    auto host = std::find_if(hosts.begin(), hosts.end(), [&](const Host& one) { return one.name == manager; });
+    out.push_back(host == hosts.end() || host->hcas.empty() ? std::string(kControllerHca) : host->hcas.front());
   }
-  std::vector<std::string> roots;
-  if (highest < 2) return roots;
-  for (const auto& [name, level] : tier)
-    if (level == highest) roots.push_back(name);
-  return roots;
+  return out;
 }
 
 Result<void> checkSubnetManagers(const inventory::Fabric& fabric) {
-  if (fabric.subnet_managers != std::vector<std::string>{"controller"})
+  if (fabric.subnet_managers.empty() || fabric.subnet_managers.front() != "controller")
     return fail(
         ErrorCode::InvalidInput,
-        fmt::format("fabric {}: subnet_managers must be [controller]; muster runs the subnet manager on the controller only", fabric.name));
+        fmt::format("fabric {}: the first of subnet_managers must be controller, which muster runs itself; nodes behind it are standbys",
+                    fabric.name));
+  if (fabric.subnet_managers.size() > kMostManagers)
+    return fail(ErrorCode::InvalidInput, fmt::format("fabric {}: {} subnet managers; at most {}, each has its own priority", fabric.name,
+                                                     fabric.subnet_managers.size(), kMostManagers));
   if (std::find(kRoutingEngines.begin(), kRoutingEngines.end(), fabric.routing) == kRoutingEngines.end())
     return fail(ErrorCode::InvalidInput, fmt::format("fabric {}: OpenSM has no routing engine '{}'; one of {}", fabric.name, fabric.routing,
                                                      fmt::join(kRoutingEngines, ", ")));
@@ -146,18 +137,35 @@ KnownGuids KnownGuids::fromJson(std::string_view text) {
   return known;
 }
 
-std::string SmFiles::digest() const { return io::sha256Hex(opensm_conf + '\0' + root_guids); }
+std::string SmFiles::digest() const { return io::sha256Hex(opensm_conf + '\0' + root_guids + '\0' + io_guids); }
+
+namespace {
+
+/// Port GUIDs of what is neither a node nor a manager; with names in place of GUIDs when none are known.
+std::vector<std::string> ioPorts(const Topology& declared) {
+  std::vector<std::string> names;
+  for (const auto& [name, device] : declared.devices)
+    if (device.role == inventory::AttachedRole::Storage || device.role == inventory::AttachedRole::Gateway) names.push_back(name);
+  return names;
+}
+
+}  // namespace
 
 SmFiles renderSm(const inventory::Fabric& fabric, const Topology& declared, const PartitionRules& rules, const KnownGuids& known,
-                 const std::string& guid, const std::filesystem::path& folder) {
+                 const SmSeat& seat) {
   auto roots = rootSwitches(declared);
-  return {opensmConf(fabric, guid, folder.string(), !roots.empty()), rootGuids(roots, known),
+  auto io = ioPorts(declared);
+  std::string io_guids;
+  for (const auto& name : io)
+    if (auto guid = known.hcas.find(name); guid != known.hcas.end()) io_guids += guid->second + "\n";
+  return {opensmConf(fabric, seat, !roots.empty(), !io.empty()), rootGuids(roots, known), std::move(io_guids),
           renderPartitions(withGuids(rules, known.hcas))};
 }
 
 std::string declaredSmDigest(const inventory::Fabric& fabric, const Topology& declared) {
-  auto roots = rootSwitches(declared);
-  return io::sha256Hex(opensmConf(fabric, std::string(kControllerHca), "run", !roots.empty()) + fmt::format("{}", fmt::join(roots, "\n")));
+  auto roots = rootSwitches(declared), io = ioPorts(declared);
+  return io::sha256Hex(opensmConf(fabric, {std::string(kControllerHca), "run", 0}, !roots.empty(), !io.empty()) +
+                       fmt::format("{}\n{}\n{}", fmt::join(roots, "\n"), fmt::join(io, "\n"), fmt::join(fabric.subnet_managers, "\n")));
 }
 
 }  // namespace muster::fabric

@@ -24,38 +24,56 @@ bool isComplaint(std::string_view line) { return has(line, " ERR ") || (has(line
 
 }  // namespace
 
-SmLog readSmLog(std::string_view text) {
-  SmLog log;
-  bool sweep_refused_partitions = false;  // of the sweep that has not ended yet
-  std::vector<std::string> sweep_complaints;
-  while (!text.empty()) {
-    auto end = text.find('\n');
-    auto line = text.substr(0, end);
-    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
-    auto message = messageOf(line);
-    if (isComplaint(line) && sweep_complaints.size() < kMaxComplaints) sweep_complaints.emplace_back(message);
-    if (has(message, "Entering ") && has(message, " state")) {
-      log.master = has(message, "Entering MASTER state");
-      log.standby = has(message, "Entering STANDBY state");
-      log.subnet_up = false;
-    } else if (has(message, "PARSE ERROR") || has(message, "Partition configuration in error")) {
-      sweep_refused_partitions = true;
-    } else if (has(message, " tables configured on all switches")) {
-      log.routing_engine = engineOf(message);
-    } else if (has(message, "Errors during initialization") || has(message, "ERR 0D01")) {
-      log.subnet_up = false;
-    } else if (message.starts_with("SUBNET UP")) {
-      log.subnet_up = true;
-      log.partitions_refused = sweep_refused_partitions;
-      log.complaints = std::move(sweep_complaints);
-      sweep_complaints.clear();
-      sweep_refused_partitions = false;
+void SmLogReader::feed(std::string_view text) {
+  for (auto end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    if (rest_.empty()) {
+      line(text.substr(0, end));
+    } else {
+      rest_.append(text.substr(0, end));
+      line(rest_);
+      rest_.clear();
     }
+    text.remove_prefix(end + 1);
   }
-  log.partitions_refused |= sweep_refused_partitions;
-  for (auto& complaint : sweep_complaints)
-    if (log.complaints.size() < kMaxComplaints) log.complaints.push_back(std::move(complaint));
+  rest_.append(text);
+}
+
+void SmLogReader::line(std::string_view line) {
+  auto message = messageOf(line);
+  if (isComplaint(line) && sweep_complaints_.size() < kMaxComplaints) sweep_complaints_.emplace_back(message);
+  if (has(message, "Entering ") && has(message, " state")) {
+    log_.master = has(message, "Entering MASTER state");
+    log_.standby = has(message, "Entering STANDBY state");
+    log_.subnet_up = false;
+  } else if (has(message, "PARSE ERROR") || has(message, "Partition configuration in error")) {
+    sweep_refused_partitions_ = true;
+  } else if (has(message, " tables configured on all switches")) {
+    log_.routing_engine = engineOf(message);
+  } else if (has(message, "Errors during initialization") || has(message, "ERR 0D01")) {
+    log_.subnet_up = false;
+  } else if (message.starts_with("SUBNET UP")) {
+    log_.subnet_up = true;
+    ++log_.sweeps;
+    log_.partitions_refused = sweep_refused_partitions_;
+    log_.complaints = std::move(sweep_complaints_);
+    sweep_complaints_.clear();
+    sweep_refused_partitions_ = false;
+  }
+}
+
+SmLog SmLogReader::state() const {
+  auto log = log_;
+  log.partitions_refused |= sweep_refused_partitions_;
+  for (const auto& complaint : sweep_complaints_)
+    if (log.complaints.size() < kMaxComplaints) log.complaints.push_back(complaint);
   return log;
+}
+
+SmLog readSmLog(std::string_view text) {
+  SmLogReader reader;
+  reader.feed(text);
+  reader.feed("\n");
+  return reader.state();
 }
 
 }  // namespace muster::fabric

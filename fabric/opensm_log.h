@@ -12,6 +12,7 @@ struct SmLog {
   bool master = false;                  ///< the last state entered is MASTER
   bool standby = false;                 ///< the last state entered is STANDBY: another subnet manager is master
   bool subnet_up = false;               ///< the last sweep ended well
+  std::size_t sweeps = 0;               ///< how many ended well since the log began
   std::string routing_engine;           ///< of the tables in the switches; "" unknown
   bool partitions_refused = false;      ///< by the last sweep: everybody is a full member now
   std::vector<std::string> complaints;  ///< error lines since the last sweep but one, at most kMaxComplaints
@@ -19,5 +20,19 @@ struct SmLog {
 inline constexpr std::size_t kMaxComplaints = 8;
 
 SmLog readSmLog(std::string_view text);
+
+/// The same for a log that grows: what has been read is not read again.
+class SmLogReader {
+ public:
+  void feed(std::string_view text);  ///< the next piece, wherever it ends
+  SmLog state() const;
+
+ private:
+  void line(std::string_view line);
+  SmLog log_;
+  bool sweep_refused_partitions_ = false;  // of the sweep that has not ended yet
+  std::vector<std::string> sweep_complaints_;
+  std::string rest_;  // a line that has not ended yet
+};
 
 }  // namespace muster::fabric

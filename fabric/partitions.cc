@@ -1,5 +1,7 @@
 #include "fabric/partitions.h"
 
+#include "fabric/subnet_manager.h"
+
 #include "base/io/crypto.h"
 #include "inventory/hostlist.h"
 
@@ -43,6 +45,9 @@ class Resolver {
       std::rotate(rules.begin(), found, found + 1);
     if (!rules.front().full.self)
       say(fmt::format("partition {} (0x7fff) must have SELF as full member, or no node can ask the subnet manager", rules.front().name));
+    // SELF is whoever is master just now; with several, each must be able to become it.
+    if (auto managers = managerHcas(cluster_, fabric_); managers.size() > 1)
+      for (const auto& hca : managers) rules.front().full.ports.insert(hca);
     rules.front().name = "Default";  // the name that OpenSM knows the default partition by
     if (problems_.empty()) return rules;
     return fail(ErrorCode::InvalidInput, fmt::format("fabric {}: {}", fabric_.name, fmt::join(problems_, "; ")));

@@ -13,6 +13,7 @@ using lifecycle::Subject;
 namespace {
 
 constexpr std::string_view kAsDeclared = "as-declared";
+constexpr std::string_view kStandingBy = "standing-by";
 constexpr std::string_view kUnreadable = "unreadable";      // fail closed: an old fact must not stand in for a lost discovery
 constexpr std::string_view kInvalid = "valid-declaration";  // wanted when the declaration has an error: never observed
 constexpr std::size_t kShownRepairs = 3;
@@ -29,10 +30,11 @@ Result<Declared> declaredFabric(const inventory::Cluster& cluster) {
 
 std::string repairs(const std::vector<Deviation>& deviations) {
   std::vector<std::string> texts;
+  std::size_t more = 0;
   for (const auto& one : deviations)
-    if (texts.size() < kShownRepairs) texts.push_back(one.repair);
-  return fmt::format("{}{}", fmt::join(texts, "; "),
-                     deviations.size() > texts.size() ? fmt::format("; and {} more", deviations.size() - texts.size()) : "");
+    if (std::find(texts.begin(), texts.end(), one.repair) == texts.end())
+      texts.size() < kShownRepairs ? texts.push_back(one.repair) : void(++more);
+  return fmt::format("{}{}", fmt::join(texts, "; "), more ? fmt::format("; and {} more", more) : "");
 }
 
 FabricPhase::FabricPhase(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock, FabricOptions options)
@@ -58,6 +60,9 @@ std::vector<Goal> FabricPhase::goals(const inventory::Cluster& cluster, const Su
     const auto& fabric = cluster.fabrics.begin()->second;
     add(kSm, declared_ ? "master:" + declaredSmDigest(fabric, declared_->topology) : "", std::chrono::seconds(3), 2 * kSmSettle, {},
         fmt::format("fabric {} declares the subnet manager on the controller, routing {}", fabric.name, fabric.routing));
+    if (hasStandby())
+      add(kStandby, std::string(kStandingBy), std::chrono::seconds(5), std::chrono::seconds(120), {ref(whole, kSm)},
+          fmt::format("fabric {} declares {} subnet managers", fabric.name, fabric.subnet_managers.size()));
     add(kPartitions, declared_ ? tablesDigest(declared_->partitions, declared_->topology) : "", std::chrono::seconds(3),
         std::chrono::seconds(120), {ref(whole, kSm)},
         fmt::format("fabric {} declares {} partitions", fabric.name, fabric.partitions.size()));
@@ -92,10 +97,10 @@ Async<SharedPicture> FabricPhase::picture(std::chrono::milliseconds max_age) {
   CO_TRY_OK(manager_.remember(known));
   auto now = std::make_shared<Picture>();
   now->found = std::move(found);
-  now->deviations = compare(declared_->topology, now->found);
+  now->deviations = compare(declared_->topology, now->found, declared_->fabric->exclude).deviations;
   now->rules = withGuids(declared_->partitions, known.hcas);
   if (auto own = known.hcas.find(std::string(kControllerHca)); own != known.hcas.end()) now->sm_guid = own->second;
-  now->files = renderSm(*declared_->fabric, declared_->topology, declared_->partitions, known, now->sm_guid, options_.run_folder);
+  now->files = renderSm(*declared_->fabric, declared_->topology, declared_->partitions, known, {now->sm_guid, options_.run_folder, 0});
   last_ = now;
   co_return now;
 }
@@ -123,6 +128,11 @@ Async<std::vector<Fact>> FabricPhase::look(Subject subject, std::chrono::millise
   auto sm_problem = co_await std::move(sm);
   facts.push_back(
       factOf(subject, kSm, sm_problem, "master:" + declaredSmDigest(*declared_->fabric, declared_->topology), "sminfo, opensm.log"));
+  if (hasStandby()) {
+    auto standby = standbyProblem(*now);
+    auto standby_problem = co_await std::move(standby);
+    facts.push_back(factOf(subject, kStandby, standby_problem, std::string(kStandingBy), "sminfo"));
+  }
   auto partitions = partitionsProblem(*now);
   auto partitions_problem = co_await std::move(partitions);
   facts.push_back(
@@ -155,6 +165,7 @@ std::vector<Deviation> FabricPhase::deviationsOf(const NodeName& node, const Pic
     if (!a_is_own && !link.b.node.starts_with(node.str() + " ")) continue;
     const auto& hca = a_is_own ? link.a : link.b;
     const auto& peer = a_is_own ? link.b : link.a;
+    if (excuses(declared_->fabric->exclude, hca) || excuses(declared_->fabric->exclude, peer)) continue;
     if (std::binary_search(now.found.links.begin(), now.found.links.end(), link)) {
       auto address = now.found.devices.at(hca.node).addresses.find(hca.number);
       if (address == now.found.devices.at(hca.node).addresses.end() || address->second.lid == 0)
@@ -201,6 +212,52 @@ Async<std::string> FabricPhase::smProblem(const Picture& now) {
                           log.complaints.empty() ? "" : ": ", fmt::join(log.complaints, " | "));
   for (const auto& complaint : log.complaints)
     if (complaint.find("ERR AB") != std::string::npos || complaint.find("ERR 0D01") != std::string::npos) co_return complaint;
+  auto others = strangeManager(now);
+  co_return co_await std::move(others);
+}
+
+namespace {
+
+/// The device whose port fits; empty: none.
+std::string deviceWith(const Topology& found, const std::function<bool(const PortAddress&)>& fits) {
+  for (const auto& [name, device] : found.devices)
+    for (const auto& [port, address] : device.addresses)
+      if (fits(address)) return name;
+  return {};
+}
+
+}  // namespace
+
+Async<std::string> FabricPhase::strangeManager(const Picture& now) {
+  auto ask = tools_.managerLids();
+  auto lids = co_await std::move(ask);
+  if (!lids) co_return fmt::format("the subnet managers cannot be listed: {}", lids.error().str());
+  const auto declared = managerHcas(cluster_, *declared_->fabric);
+  for (int lid : *lids) {
+    auto name = deviceWith(now.found, [&](const PortAddress& address) { return address.lid == lid; });
+    if (name.empty()) {  // the picture may be older than the LIDs
+      auto query = tools_.smInfoOf(lid);
+      auto info = co_await std::move(query);
+      if (!info) co_return fmt::format("LID {} says that it runs a subnet manager, and does not answer: {}", lid, info.error().str());
+      name = deviceWith(now.found, [&](const PortAddress& address) { return address.guid == info->guid; });
+      if (name.empty()) name = "port GUID " + info->guid;
+    }
+    if (std::find(declared.begin(), declared.end(), name) == declared.end())
+      co_return fmt::format("{} (LID {}) runs a subnet manager that is not declared; stop it, or add its node to subnet_managers", name, lid);
+  }
+  co_return std::string();
+}
+
+/// Empty when every declared standby answers as one.
+Async<std::string> FabricPhase::standbyProblem(const Picture& now) {
+  for (const auto& hca : managerHcas(cluster_, *declared_->fabric)) {
+    if (hca == kControllerHca) continue;
+    auto device = now.found.devices.find(hca);
+    if (device == now.found.devices.end()) co_return fmt::format("the standby's HCA {} is not seen", hca);
+    auto query = tools_.smInfoOf(device->second.addresses.begin()->second.lid);
+    auto info = co_await std::move(query);
+    if (!info || !info->standby) co_return fmt::format("no standby subnet manager answers on {}", hca);
+  }
   co_return std::string();
 }
 

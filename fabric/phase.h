@@ -9,7 +9,8 @@
 
 namespace muster::fabric {
 
-inline constexpr std::string_view kSm = "fabric.sm", kPartitions = "fabric.partitions", kLinks = "fabric.links", kPorts = "fabric.ports";
+inline constexpr std::string_view kSm = "fabric.sm", kPartitions = "fabric.partitions", kLinks = "fabric.links", kPorts = "fabric.ports",
+                                  kStandby = "fabric.standby";
 inline constexpr std::chrono::milliseconds kFresh{5000};  ///< one observation of all nodes shares a discovery
 inline constexpr std::chrono::seconds kSmSettle{60};      ///< 16,384 HCAs take 52 s to SUBNET UP
 
@@ -66,9 +67,11 @@ class FabricPhase final : public lifecycle::Phase {
     const auto* node = cluster_.findNode(subject.node());
     return node && onFabric(*node);
   }
-  static std::vector<std::string_view> facetsOf(const lifecycle::Subject& subject) {
-    if (subject.isCluster()) return {kSm, kPartitions, kLinks};
-    return {kPorts};
+  bool hasStandby() const { return declared_ && declared_->fabric->subnet_managers.size() > 1; }
+  std::vector<std::string_view> facetsOf(const lifecycle::Subject& subject) const {
+    if (!subject.isCluster()) return {kPorts};
+    if (hasStandby()) return {kSm, kStandby, kPartitions, kLinks};
+    return {kSm, kPartitions, kLinks};
   }
   static std::string errorJson(const Error& error) { return nlohmann::json{{"error", error.str()}}.dump(); }
   lifecycle::Fact fact(const lifecycle::Subject& subject, std::string_view facet, std::string value, std::string source,
@@ -84,6 +87,9 @@ class FabricPhase final : public lifecycle::Phase {
   std::vector<Deviation> deviationsOf(const NodeName& node, const Picture& picture) const;
 
   Async<std::string> smProblem(const Picture& picture);
+  /// Names a subnet manager that nobody declared.
+  Async<std::string> strangeManager(const Picture& picture);
+  Async<std::string> standbyProblem(const Picture& picture);
   Async<const std::vector<PkeyMismatch>*> wrongPkeys(Picture& picture);
   /// Of one node (its own name), or of all (empty).
   Async<std::vector<PkeyMismatch>> readPkeys(const Picture& picture, std::string node);
@@ -94,6 +100,7 @@ class FabricPhase final : public lifecycle::Phase {
   Async<lifecycle::Outcome> awaitSm(lifecycle::FacetRef facet, SharedPicture now, lifecycle::ActContext& context);
   Async<lifecycle::Outcome> applyPartitions(lifecycle::FacetRef facet, SharedPicture now, lifecycle::ActContext& context);
   Async<lifecycle::Outcome> actPartitions(lifecycle::FacetRef facet, lifecycle::ActContext& context);
+  Async<lifecycle::Outcome> actStandby(lifecycle::FacetRef facet, lifecycle::ActContext& context);
   Async<lifecycle::Outcome> actCables(lifecycle::FacetRef facet, lifecycle::ActContext& context);
 
   const inventory::Cluster& cluster_;

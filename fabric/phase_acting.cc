@@ -55,8 +55,25 @@ Async<Outcome> FabricPhase::act(Action action, ActContext& context) {
     auto run = actPartitions(action.facet, context);
     co_return co_await std::move(run);
   }
+  if (facet == kStandby) {
+    auto run = actStandby(action.facet, context);
+    co_return co_await std::move(run);
+  }
   auto run = actCables(action.facet, context);
   co_return co_await std::move(run);
+}
+
+/// A standby is started on its node by its owner, from rendered files; nothing waits for it, least of all its own node.
+Async<Outcome> FabricPhase::actStandby(FacetRef facet, ActContext& context) {
+  auto look = picture(std::chrono::milliseconds(0));
+  CO_TRY(now, co_await std::move(look));
+  auto ask = standbyProblem(*now);
+  CO_TRY(problem, co_await std::move(ask));
+  if (problem.empty()) co_return Done{};
+  constexpr std::string_view kHelp =
+      "muster fabric render --out DIR writes its files: copy opensm/NODE to /etc/muster/opensm of the node and start muster-opensm.service";
+  context.finding({facet, Severity::Error, problem, {}, std::string(kHelp), clock_.now()});
+  co_return Blocked{fmt::format("{}; {}", problem, kHelp)};
 }
 
 Async<Outcome> FabricPhase::actSm(FacetRef facet, ActContext& context) {

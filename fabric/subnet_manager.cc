@@ -2,6 +2,11 @@
 
 #include "base/io/files.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
 #include <charconv>
 #include <csignal>
 
@@ -11,6 +16,7 @@ namespace {
 
 constexpr std::string_view kConf = "opensm.conf";
 constexpr std::string_view kRoots = "root_guids";
+constexpr std::string_view kIo = "io_guids";
 constexpr std::string_view kPartitions = "partitions.conf";
 constexpr std::string_view kPreviousPartitions = "partitions.conf.previous";
 constexpr std::string_view kStarted = "opensm.started";  // digest of the files that the running process read
@@ -19,7 +25,7 @@ constexpr std::string_view kOutput = "opensm.out";
 constexpr std::string_view kSubnetList = "opensm-subnet.lst";
 constexpr std::string_view kGuids = "guids.json";
 constexpr std::chrono::milliseconds kStopGrace{5000};
-constexpr std::size_t kMaxLogBytes = 128u << 20;  // twice log_max_size
+constexpr std::size_t kLogPieceBytes = 1u << 16;
 constexpr std::size_t kTailBytes = 600;
 constexpr std::size_t kMaxCommandLineBytes = 1u << 16;
 
@@ -68,12 +74,22 @@ std::optional<pid_t> SubnetManager::pid() const {
 
 bool SubnetManager::startedWith(const SmFiles& files) const {
   return contentOf(file(kStarted)) == files.digest() && contentOf(file(kConf)) == files.opensm_conf &&
-         contentOf(file(kRoots)) == files.root_guids;
+         contentOf(file(kRoots)) == files.root_guids && contentOf(file(kIo)) == files.io_guids;
 }
 
 bool SubnetManager::partitionsAre(const SmFiles& files) const { return contentOf(file(kPartitions)) == files.partitions; }
 
-SmLog SubnetManager::log() const { return readSmLog(io::readFile(file(kLog), kMaxLogBytes).value_or("")); }
+SmLog SubnetManager::log() const {
+  io::Fd fd(::open(file(kLog).c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat now {};
+  if (!fd.valid() || ::fstat(fd.get(), &now) != 0) return {};
+  auto& so_far = log_so_far_;
+  if (so_far.inode != now.st_ino || static_cast<std::uintmax_t>(now.st_size) < so_far.offset) so_far = {now.st_ino, 0, {}};
+  std::array<char, kLogPieceBytes> piece;
+  for (ssize_t got; (got = ::pread(fd.get(), piece.data(), piece.size(), static_cast<off_t>(so_far.offset))) > 0; so_far.offset += static_cast<std::uintmax_t>(got))
+    so_far.reader.feed({piece.data(), static_cast<std::size_t>(got)});
+  return so_far.reader.state();
+}
 
 std::string SubnetManager::logTail() const {
   auto text = contentOf(file(kLog));
@@ -95,9 +111,11 @@ Result<void> SubnetManager::start(const SmFiles& files) {
   TRY_OK(stop());
   TRY_OK(io::writeFileAtomic(file(kConf), files.opensm_conf));
   TRY_OK(io::writeFileAtomic(file(kRoots), files.root_guids));
+  TRY_OK(io::writeFileAtomic(file(kIo), files.io_guids));
   TRY_OK(io::writeFileAtomic(file(kPartitions), files.partitions));
   std::error_code ignored;
   for (auto name : {kLog, kOutput, kSubnetList}) std::filesystem::remove(file(name), ignored);
+  log_so_far_ = {};
   TRY_OK(io::writeFileAtomic(file(kStarted), files.digest()));
   auto command = tools_.command("opensm", {"-F", file(kConf).string()});
   command.env["OSM_CACHE_DIR"] = folder_.string();

@@ -22,18 +22,25 @@ struct KnownGuids {
   static KnownGuids fromJson(std::string_view text);  ///< empty when the text is not ours: everything is learnt again
 };
 
-/// Switches farthest from the HCAs: the roots of the tree. Empty when there is one tier only.
-std::vector<std::string> rootSwitches(const Topology& declared);
 /// Errors: InvalidInput (routing engine that OpenSM does not have, subnet managers that are not there yet)
 Result<void> checkSubnetManagers(const inventory::Fabric& fabric);
 
+/// The HCA that each declared subnet manager sits on, in their order: a node's first one.
+std::vector<std::string> managerHcas(const inventory::Cluster& cluster, const inventory::Fabric& fabric);
+
+/// Where one OpenSM runs.
+struct SmSeat {
+  std::string guid;              ///< port GUID that it binds to
+  std::filesystem::path folder;  ///< its files
+  int rank = 0;                  ///< 0: meant to be the master, then the standbys in their order
+};
 struct SmFiles {
-  std::string opensm_conf, root_guids, partitions;
+  std::string opensm_conf, root_guids, io_guids, partitions;
   std::string digest() const;  ///< of what needs a restart: all but the partitions
 };
-/// `guid`: port GUID that OpenSM binds to. Roots whose GUID is not known yet are left out.
+/// Roots and storage whose GUID is not known yet are left out.
 SmFiles renderSm(const inventory::Fabric& fabric, const Topology& declared, const PartitionRules& rules, const KnownGuids& known,
-                 const std::string& guid, const std::filesystem::path& folder);
+                 const SmSeat& seat);
 /// Digest of the same files with names in place of GUIDs and paths: known before anything is discovered.
 std::string declaredSmDigest(const inventory::Fabric& fabric, const Topology& declared);
 
@@ -56,12 +63,19 @@ class SubnetManager {
   Result<void> applyPartitions(const SmFiles& files);
   Result<void> rollBackPartitions();
   Result<void> stop();
+  /// Has it read the partitions and sweep now. Errors: Unavailable (it does not run)
+  Result<void> hangUp();
 
   Result<KnownGuids> knownGuids() const;
   Result<void> remember(const KnownGuids& known);
 
  private:
-  Result<void> hangUp();
+  /// How far the log has been read; another file in its place begins anew.
+  struct LogSoFar {
+    ino_t inode = 0;
+    std::uintmax_t offset = 0;
+    SmLogReader reader;
+  };
   std::vector<pid_t> ownProcesses() const;
   std::filesystem::path file(std::string_view name) const { return folder_ / name; }
 
@@ -69,6 +83,7 @@ class SubnetManager {
   const Tools& tools_;
   std::filesystem::path folder_;
   io::PidFile pid_file_;
+  mutable LogSoFar log_so_far_;
 };
 
 }  // namespace muster::fabric

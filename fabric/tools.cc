@@ -12,7 +12,10 @@ constexpr std::chrono::seconds kQueryTimeout{20};
 constexpr std::size_t kQuotedTroubleBytes = 400;
 
 // Said by the simulator's client library on every start; nothing is wrong then.
-constexpr std::array<std::string_view, 1> kHarmless = {"sim_connect: attached as client"};
+// Two ports with one GUID are no lost answer: all were asked, and the comparison names them.
+constexpr std::string_view kDuplicatePort = "Duplicate Port: Port with guid";
+constexpr std::array<std::string_view, 3> kHarmless = {"sim_connect: attached as client", kDuplicatePort,
+                                                       "Error Occurred when trying to insert new port guid"};
 
 std::vector<std::string_view> linesOf(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -67,7 +70,18 @@ Result<SmInfo> parseSmInfo(std::string_view text) {
   auto lid = numberAfter(text, "sm lid ", 10);
   auto guid = numberAfter(text, "sm guid ", 16);
   if (!lid || !guid) return fail(ErrorCode::Corrupt, fmt::format("sminfo said: {}", text.substr(0, kQuotedTroubleBytes)));
-  return SmInfo{fmt::format("0x{:016x}", *guid), static_cast<int>(*lid), text.find("SMINFO_MASTER") != std::string_view::npos};
+  return SmInfo{fmt::format("0x{:016x}", *guid), static_cast<int>(*lid), text.find("SMINFO_MASTER") != std::string_view::npos,
+                text.find("SMINFO_STANDBY") != std::string_view::npos};
+}
+
+Result<std::set<int>> parseManagers(std::string_view text) {
+  std::set<int> lids;
+  auto end = text.find("IsSMdisabled");
+  if (text.find("IsSM ports") == std::string_view::npos || end == std::string_view::npos)
+    return fail(ErrorCode::Corrupt, fmt::format("saquery -s said: {}", text.substr(0, kQuotedTroubleBytes)));
+  for (auto line : linesOf(text.substr(0, end)))
+    if (auto lid = numberAfter(line, "EndPortLid..............", 10)) lids.insert(static_cast<int>(*lid));
+  return lids;
 }
 
 Result<PkeyTable> parsePkeys(std::string_view text) {
@@ -90,6 +104,14 @@ std::set<std::string> guidsInSubnetList(std::string_view text) {
   std::set<std::string> guids;
   for (auto at = text.find(kLabel); at != std::string_view::npos; at = text.find(kLabel, at + 1))
     if (auto guid = numberAt(text.substr(at + kLabel.size()), 16)) guids.insert(fmt::format("0x{:016x}", *guid));
+  return guids;
+}
+
+std::vector<std::string> sharedGuids(std::string_view stderr_text) {
+  std::vector<std::string> guids;
+  for (auto line : linesOf(stderr_text))
+    if (line.find(kDuplicatePort) != std::string_view::npos)
+      if (auto guid = numberAfter(line, "guid ", 16)) guids.push_back(fmt::format("0x{:016x}", *guid));
   return guids;
 }
 
@@ -120,7 +142,7 @@ io::Command Tools::command(std::string tool, std::vector<std::string> args) cons
   return command;
 }
 
-Async<std::string> Tools::output(std::string tool, std::vector<std::string> args) {
+Async<io::ProcessExit> Tools::answer(std::string tool, std::vector<std::string> args) {
   auto call = command(tool, std::move(args));
   call.timeout = tool == "ibnetdiscover" ? options_.discovery_limit : kQueryTimeout;
   auto run = processes_.run(call);
@@ -129,14 +151,21 @@ Async<std::string> Tools::output(std::string tool, std::vector<std::string> args
   if (exit.code != 0 || !trouble.empty())
     co_return fail(ErrorCode::Unavailable,
                    fmt::format("{} got no complete answer from the fabric (exit code {}): {}", tool, exit.code, trouble));
+  co_return std::move(exit);
+}
+
+Async<std::string> Tools::output(std::string tool, std::vector<std::string> args) {
+  auto run = answer(std::move(tool), std::move(args));
+  CO_TRY(exit, co_await std::move(run));
   co_return std::move(exit.out);
 }
 
 Async<Topology> Tools::discover() {
-  auto run = output("ibnetdiscover", {});
-  CO_TRY(text, co_await std::move(run));
-  auto topology = parseIbnetdiscover(text);
+  auto run = answer("ibnetdiscover", {});
+  CO_TRY(exit, co_await std::move(run));
+  auto topology = parseIbnetdiscover(exit.out);
   if (!topology) co_return fail(std::move(topology).error().within("ibnetdiscover"));
+  topology->shared_guids = sharedGuids(exit.err);
   co_return std::move(*topology);
 }
 
@@ -144,6 +173,27 @@ Async<SmInfo> Tools::smInfo() {
   auto run = output("sminfo", {});
   CO_TRY(text, co_await std::move(run));
   co_return parseSmInfo(text);
+}
+
+Async<SmInfo> Tools::smInfoOf(int lid) {
+  std::vector<std::string> args = {std::to_string(lid)};
+  auto run = output("sminfo", std::move(args));
+  CO_TRY(text, co_await std::move(run));
+  co_return parseSmInfo(text);
+}
+
+Async<std::set<int>> Tools::managerLids() {
+  std::vector<std::string> args = {"-s"};
+  auto run = output("saquery", std::move(args));
+  CO_TRY(text, co_await std::move(run));
+  co_return parseManagers(text);
+}
+
+Async<ForwardingTables> Tools::forwardingTables() {
+  std::vector<std::string> args = {"-n"};
+  auto run = output("dump_fts", std::move(args));
+  CO_TRY(text, co_await std::move(run));
+  co_return parseForwardingTables(text);
 }
 
 Async<PkeyTable> Tools::pkeys(int lid, int port) {

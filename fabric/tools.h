@@ -1,6 +1,7 @@
 // The InfiniBand tools, one at a time: ibsim has ten places for clients, and a tool that is killed keeps its own.
 #pragma once
 
+#include "fabric/forwarding.h"
 #include "fabric/partitions.h"
 
 #include <boost/asio/steady_timer.hpp>
@@ -36,13 +37,18 @@ struct SmInfo {
   std::string guid;  ///< port GUID of the master, "0x…16 digits"
   int lid = 0;
   bool master = false;
+  bool standby = false;
 };
 /// "sminfo: sm lid 1 sm guid 0x100001, activity count 12 priority 14 state 3 SMINFO_MASTER". Errors: Corrupt
 Result<SmInfo> parseSmInfo(std::string_view text);
+/// LIDs in the first part of `saquery -s`. Errors: Corrupt
+Result<std::set<int>> parseManagers(std::string_view text);
 /// Output of `smpquery pkeys`. Errors: Corrupt
 Result<PkeyTable> parsePkeys(std::string_view text);
 /// Node GUIDs in OpenSM's dump opensm-subnet.lst.
 std::set<std::string> guidsInSubnetList(std::string_view text);
+/// Port GUIDs that ibnetdiscover met more than once, by its stderr.
+std::vector<std::string> sharedGuids(std::string_view stderr_text);
 /// What the tools said on stderr, less what is harmless. Empty: nothing went wrong.
 std::string troubleIn(std::string_view stderr_text);
 /// "0x100001" → "0x0000000000100001"
@@ -55,10 +61,16 @@ class Tools {
   Async<Topology> discover();
   /// Errors: Unavailable (no subnet manager answers)
   Async<SmInfo> smInfo();
+  /// Of the subnet manager at a port, master or not.
+  Async<SmInfo> smInfoOf(int lid);
   Async<PkeyTable> pkeys(int lid, int port);
+  /// LIDs of all ports that say they are a subnet manager, by the master's own list.
+  Async<std::set<int>> managerLids();
+  Async<ForwardingTables> forwardingTables();
   io::Command command(std::string tool, std::vector<std::string> args) const;
 
  private:
+  Async<io::ProcessExit> answer(std::string tool, std::vector<std::string> args);
   Async<std::string> output(std::string tool, std::vector<std::string> args);
   io::ProcessRunner& processes_;
   const FabricOptions& options_;

@@ -1,166 +1,115 @@
 // The declaration expanded to devices and cables. Pure.
-#include "fabric/fabric.h"
+#include "fabric/topology_builder.h"
 
 #include <algorithm>
-#include <set>
 
 namespace muster::fabric {
 
 namespace {
 
+using inventory::AttachedRole;
 using inventory::Cluster;
 using inventory::Fabric;
+using inventory::FabricCable;
+using inventory::FabricShape;
 
-constexpr int kMaxSwitchPorts = 254;  // port numbers are 8 bit; 0 and 255 mean other things
-constexpr int kMaxSwitches = 4096;    // keeps a typo in `sus` from eating the memory
-
-std::string leafName(int su, int rail) { return fmt::format("leaf-su{}-r{}", su + 1, rail); }
-std::string spineName(int spine) { return fmt::format("spine-{:03}", spine + 1); }
-
-std::vector<std::string> nodesOn(const Cluster& cluster, const Fabric& fabric) {
-  std::vector<std::string> names;
-  for (const auto& node : cluster.nodes) {
-    auto profile = cluster.profiles.find(node.profile);
-    if (profile != cluster.profiles.end() && profile->second.fabric == fabric.name) names.push_back(node.name.str());
-  }
-  return names;
-}
-
-bool controllerAttached(const Fabric& fabric) {
-  return std::find(fabric.subnet_managers.begin(), fabric.subnet_managers.end(), "controller") != fabric.subnet_managers.end();
-}
-
-class Builder {
- public:
-  explicit Builder(const Fabric& fabric) : fabric_(fabric) {}
-
-  void addSwitch(const std::string& name) { add({name, true, fabric_.switch_ports, {}, {}}); }
-  void addHca(const std::string& name) { add({name, false, 1, {}, {}}); }
-
-  Result<void> cable(Port one, Port other, const SourceRef& where = {}) {
-    for (const auto& end : {one, other}) {
-      const auto& device = topology_.devices.at(end.node);
-      if (end.number < 1 || end.number > device.ports)
-        return fail(
-            Error(ErrorCode::InvalidInput, fmt::format("{} has ports 1 to {}, the cable names port {}", end.node, device.ports, end.number))
-                .at(where));
-      if (!used_.insert(end).second)
-        return fail(
-            Error(ErrorCode::InvalidInput, fmt::format("two cables end at {} port {}; give one of them another port", end.node, end.number))
-                .at(where));
-    }
-    if (other < one) std::swap(one, other);
-    topology_.links.push_back({std::move(one), std::move(other), fabric_.link});
-    return {};
-  }
-
-  Topology finish() {
-    std::sort(topology_.links.begin(), topology_.links.end());
-    return std::move(topology_);
-  }
-
- private:
-  void add(Device device) { topology_.devices.try_emplace(device.name, device); }
-
-  const Fabric& fabric_;
-  Topology topology_;
-  std::set<Port> used_;
-};
-
-struct RailPlan {
-  int leaves = 0;
-  int spines = 0;
-  int down_ports = 0;  // of a leaf; the uplinks start above them
-};
-
-tl::unexpected<Error> refuse(const Fabric& fabric, std::string text) {
-  return fail(ErrorCode::InvalidInput, fmt::format("fabric {}: {}", fabric.name, std::move(text)));
-}
-
-Result<RailPlan> planRails(const Fabric& f, std::size_t nodes) {
-  if (f.sus < 1 || f.rails < 1 || f.nodes_per_su < 1 || f.spines_per_su < 0 || f.uplinks_per_leaf_spine < 1)
-    return refuse(f, "sus, rails, nodes_per_su and uplinks_per_leaf_spine must be at least 1");
-  if (f.switch_ports < 2 || f.switch_ports > kMaxSwitchPorts)
-    return refuse(f, fmt::format("switch_ports is {}; it must be 2 to {}", f.switch_ports, kMaxSwitchPorts));
-  if (f.sus > kMaxSwitches || f.rails > kMaxSwitches || f.spines_per_su > kMaxSwitches || f.sus * f.rails > kMaxSwitches ||
-      f.sus * f.spines_per_su > kMaxSwitches)
-    return refuse(f, fmt::format("more than {} switches in one tier", kMaxSwitches));
-  RailPlan plan{f.sus * f.rails, f.sus * f.spines_per_su, std::max(f.switch_ports / 2, f.nodes_per_su)};
-  if (plan.spines == 0 && plan.leaves > 1)
-    return refuse(f, fmt::format("{} leaves but no spine would be {} separate fabrics; set spines_per_su", plan.leaves, plan.leaves));
-  if (plan.down_ports + plan.spines * f.uplinks_per_leaf_spine > f.switch_ports)
-    return refuse(f, fmt::format("a leaf needs {} down ports and {} uplinks, its switch has {} ports; lower nodes_per_su, spines_per_su or "
-                                 "uplinks_per_leaf_spine",
-                                 plan.down_ports, plan.spines * f.uplinks_per_leaf_spine, f.switch_ports));
-  if (plan.spines > 0 && plan.leaves * f.uplinks_per_leaf_spine > f.switch_ports)
-    return refuse(f, fmt::format("a spine needs {} ports for {} leaves, its switch has {}", plan.leaves * f.uplinks_per_leaf_spine,
-                                 plan.leaves, f.switch_ports));
-  auto places = static_cast<std::size_t>(f.sus) * static_cast<std::size_t>(f.nodes_per_su);
-  if (nodes > places)
-    return refuse(f, fmt::format("{} nodes are on it, but {} SU of {} nodes have {} places; raise sus or nodes_per_su", nodes, f.sus,
-                                 f.nodes_per_su, places));
-  if (controllerAttached(f) && plan.down_ports == f.nodes_per_su && nodes == places)
-    return refuse(f, fmt::format("no port of {} is left for the controller's subnet manager; the last SU must hold one node less",
-                                 leafName(f.sus - 1, 0)));
-  return plan;
-}
-
-Result<Topology> railOptimized(const Fabric& fabric, const std::vector<std::string>& nodes) {
-  TRY(plan, planRails(fabric, nodes.size()));
-  Builder build(fabric);
-  for (int spine = 0; spine < plan.spines; ++spine) build.addSwitch(spineName(spine));
-  for (int leaf = 0; leaf < plan.leaves; ++leaf) {
-    auto name = leafName(leaf / fabric.rails, leaf % fabric.rails);
-    build.addSwitch(name);
-    for (int spine = 0; spine < plan.spines; ++spine)
-      for (int k = 0; k < fabric.uplinks_per_leaf_spine; ++k)
-        TRY_OK(build.cable({name, plan.down_ports + spine * fabric.uplinks_per_leaf_spine + k + 1},
-                           {spineName(spine), leaf * fabric.uplinks_per_leaf_spine + k + 1}));
-  }
-  for (int i = 0; i < static_cast<int>(nodes.size()); ++i)
-    for (int rail = 0; rail < fabric.rails; ++rail) {
-      auto hca = hcaName(nodes[static_cast<std::size_t>(i)], rail);
-      build.addHca(hca);
-      TRY_OK(build.cable({hca, 1}, {leafName(i / fabric.nodes_per_su, rail), i % fabric.nodes_per_su + 1}));
-    }
-  if (controllerAttached(fabric)) {
-    build.addHca(std::string(kControllerHca));
-    TRY_OK(build.cable({std::string(kControllerHca), 1}, {leafName(fabric.sus - 1, 0), plan.down_ports}));
-  }
-  return build.finish();
-}
-
-/// "gpu001" port 2 → HCA "gpu001 mlx5_1" port 1; "gpu001 mlx5_1" → itself; anything else is a switch.
+/// "gpu001" port 2 → its HCA of rail 1, port 1; "gpu001 mlx5_1" → itself; anything else is a switch.
 struct CableEnd {
   Port port;
   bool is_switch = false;
 };
-CableEnd cableEnd(const std::set<std::string>& hosts, const std::string& name, int port) {
-  if (hosts.count(name)) return {{hcaName(name, port - 1), 1}, false};
+CableEnd cableEnd(const std::map<std::string, const Host*>& hosts, const std::string& name, int port) {
+  auto whole = hosts.find(name);
+  if (whole != hosts.end()) {
+    auto rail = static_cast<std::size_t>(port - 1);
+    const auto& hcas = whole->second->hcas;
+    return {{rail < hcas.size() ? hcas[rail] : hcaName(name, port - 1), 1}, false};
+  }
   auto space = name.find(' ');
   if (space != std::string::npos && hosts.count(name.substr(0, space))) return {{name, port}, false};
   return {{name, port}, true};
 }
 
-Result<Topology> explicitCables(const Fabric& fabric, const std::vector<std::string>& nodes) {
-  if (fabric.cables.empty()) return refuse(fabric, "shape explicit needs a list of cables");
-  if (fabric.switch_ports < 2 || fabric.switch_ports > kMaxSwitchPorts)
-    return refuse(fabric, fmt::format("switch_ports is {}; it must be 2 to {}", fabric.switch_ports, kMaxSwitchPorts));
-  std::set<std::string> hosts(nodes.begin(), nodes.end());
-  hosts.insert("controller");
-  Builder build(fabric);
+Result<void> addCables(TopologyBuilder& build, const Fabric& fabric, const std::vector<Host>& nodes) {
+  const Host controller{"controller", {std::string(kControllerHca)}};
+  std::map<std::string, const Host*> hosts = {{controller.name, &controller}};
+  for (const auto& node : nodes) hosts[node.name] = &node;
+  const bool explicit_shape = fabric.shape == FabricShape::Explicit;
+  auto add = [&](const CableEnd& end, const FabricCable& cable, AttachedRole role) -> Result<void> {
+    if (!end.is_switch)
+      build.addHca(end.port.node, role);
+    else if (explicit_shape)
+      build.addSwitch(end.port.node);
+    else if (!build.has(end.port.node))
+      return fail(
+          Error(ErrorCode::InvalidInput,
+                fmt::format("fabric {}: the shape has no switch {}; name one of its switches, or say the cable's role if it is a host",
+                            fabric.name, end.port.node))
+              .at(cable.where));
+    return {};
+  };
   for (const auto& cable : fabric.cables) {
     auto from = cableEnd(hosts, cable.from_node, cable.from_port);
     auto to = cableEnd(hosts, cable.to_node, cable.to_port);
-    for (const auto& end : {from, to}) end.is_switch ? build.addSwitch(end.port.node) : build.addHca(end.port.node);
-    TRY_OK(build.cable(from.port, to.port, cable.where));
+    if (cable.role != AttachedRole::None) from.is_switch = false;
+    TRY_OK(add(from, cable, cable.role));
+    TRY_OK(add(to, cable, AttachedRole::None));
+    TRY_OK(build.cable(from.port, to.port, &cable));
   }
-  return build.finish();
+  return {};
+}
+
+/// A found fabric as the wish: what only a discovery knows is taken out.
+Result<Topology> fromTopologyFile(const Fabric& fabric) {
+  auto read = parseIbnetdiscover(fabric.topology);
+  if (!read) return fail(std::move(read).error().within(fmt::format("fabric {}: topology_file", fabric.name)));
+  for (auto& [name, device] : read->devices) {
+    device.guid.clear();
+    device.addresses.clear();
+  }
+  return std::move(*read);
+}
+
+std::map<std::string, std::vector<std::string>> neighbours(const Topology& topology) {
+  std::map<std::string, std::vector<std::string>> out;
+  for (const auto& link : topology.links) {
+    out[link.a.node].push_back(link.b.node);
+    out[link.b.node].push_back(link.a.node);
+  }
+  return out;
 }
 
 }  // namespace
 
+tl::unexpected<Error> refuse(const Fabric& fabric, std::string text) {
+  return fail(ErrorCode::InvalidInput, fmt::format("fabric {}: {}", fabric.name, std::move(text)));
+}
+
+Result<void> TopologyBuilder::cable(Port one, Port other, const FabricCable* declared) {
+  auto bad = [&](std::string text) {
+    return fail(Error(ErrorCode::InvalidInput, std::move(text)).at(declared ? declared->where : SourceRef{}));
+  };
+  for (const auto& end : {one, other}) {
+    const auto& device = topology_.devices.at(end.node);
+    if (end.number < 1 || end.number > device.ports)
+      return bad(fmt::format("{} has ports 1 to {}, the cable names port {}", end.node, device.ports, end.number));
+    if (!used_.insert(end).second) return bad(fmt::format("two cables end at {}; give one of them another port", toString(end)));
+  }
+  if (other < one) std::swap(one, other);
+  topology_.links.push_back({std::move(one), std::move(other), declared && !declared->link.empty() ? declared->link : fabric_.link});
+  return {};
+}
+
+Topology TopologyBuilder::finish() {
+  std::sort(topology_.links.begin(), topology_.links.end());
+  return std::move(topology_);
+}
+
 std::string hcaName(std::string_view node, int rail) { return fmt::format("{} mlx5_{}", node, rail); }
+
+std::string_view hostOf(std::string_view device_name) { return device_name.substr(0, device_name.find(' ')); }
+
+std::string toString(const Port& port) { return fmt::format("{} port {}", port.node, port.number); }
 
 std::string ibsimNodeId(std::string_view device_name) {
   std::string id(device_name);
@@ -168,9 +117,57 @@ std::string ibsimNodeId(std::string_view device_name) {
   return id;
 }
 
+std::vector<Host> hostsOn(const Cluster& cluster, const Fabric& fabric) {
+  std::vector<Host> hosts;
+  for (const auto& node : cluster.nodes) {
+    auto profile = cluster.profiles.find(node.profile);
+    if (profile == cluster.profiles.end() || profile->second.fabric != fabric.name) continue;
+    Host host{node.name.str(), {}};
+    for (const auto& rail : profile->second.rails) host.hcas.push_back(fmt::format("{} {}", host.name, rail.hca));
+    for (int rail = 0; profile->second.rails.empty() && rail < fabric.rails; ++rail) host.hcas.push_back(hcaName(host.name, rail));
+    hosts.push_back(std::move(host));
+  }
+  return hosts;
+}
+
 Result<Topology> declaredTopology(const Cluster& cluster, const Fabric& fabric) {
-  auto nodes = nodesOn(cluster, fabric);
-  return fabric.shape == inventory::FabricShape::RailOptimized ? railOptimized(fabric, nodes) : explicitCables(fabric, nodes);
+  if (!fabric.topology.empty()) return fromTopologyFile(fabric);
+  if (fabric.shape == FabricShape::Explicit) {
+    if (fabric.cables.empty()) return refuse(fabric, "shape explicit needs a list of cables");
+    if (fabric.switch_ports < 2 || fabric.switch_ports > 254)
+      return refuse(fabric, fmt::format("switch_ports is {}; it must be 2 to 254", fabric.switch_ports));
+  }
+  auto hosts = hostsOn(cluster, fabric);
+  TopologyBuilder build(fabric);
+  if (fabric.shape != FabricShape::Explicit) TRY_OK(buildTree(build, fabric, hosts));
+  TRY_OK(addCables(build, fabric, hosts));
+  return build.finish();
+}
+
+std::map<std::string, int> switchLevels(const Topology& topology) {
+  auto next_to = neighbours(topology);
+  std::map<std::string, int> levels;
+  std::vector<std::string> front;
+  for (const auto& [name, device] : topology.devices)
+    if (!device.is_switch) front.push_back(name);
+  for (int level = 1; !front.empty(); ++level) {
+    std::vector<std::string> further;
+    for (const auto& name : front)
+      for (const auto& peer : next_to[name])
+        if (topology.devices.at(peer).is_switch && levels.emplace(peer, level).second) further.push_back(peer);
+    front = std::move(further);
+  }
+  return levels;
+}
+
+std::vector<std::string> rootSwitches(const Topology& declared) {
+  auto levels = switchLevels(declared);
+  int highest = 1;
+  for (const auto& [name, level] : levels) highest = std::max(highest, level);
+  std::vector<std::string> roots;
+  for (const auto& [name, level] : levels)
+    if (highest > 1 && level == highest) roots.push_back(name);
+  return roots;
 }
 
 }  // namespace muster::fabric

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "inventory/access.h"
 #include "inventory/discovery.h"
+#include "inventory/fabric.h"
 #include "inventory/hardware.h"
 #include "inventory/keep.h"
 #include "inventory/limits.h"
@@ -100,37 +101,6 @@ struct FirmwareBaseline {
   std::vector<std::string> order;  ///< all component names: first those declared, then the rest by name
 };
 
-struct Partition {
-  std::string name;
-  std::uint16_t pkey = 0;  ///< 15 bits
-  bool ipoib = false;
-  std::vector<std::string> full_members;  ///< node hostlists; "ALL" and "SELF" as OpenSM knows them
-  std::vector<std::string> limited_members;
-};
-enum class FabricShape { RailOptimized, Explicit };
-struct FabricCable {
-  std::string from_node;
-  int from_port = 1;
-  std::string to_node;
-  int to_port = 1;
-  SourceRef where;
-};
-struct Fabric {
-  std::string name;  ///< "infiniband"
-  FabricShape shape = FabricShape::RailOptimized;
-  int sus = 1;  ///< scalable units
-  int nodes_per_su = 32;
-  int rails = 1;
-  int spines_per_su = 1;  ///< spines = sus × spines_per_su
-  int uplinks_per_leaf_spine = 1;
-  int switch_ports = 64;
-  std::string link = "4xHDR";       ///< width and speed of every cable, ibnetdiscover's spelling
-  std::vector<FabricCable> cables;  ///< for Explicit
-  std::string routing = "ftree";
-  std::vector<std::string> subnet_managers;  ///< nodes, or "controller"
-  std::vector<Partition> partitions;
-};
-
 enum class GateLevel { Quick, Medium, Long, Soak };
 struct Gate {
   std::string name;
@@ -200,6 +170,7 @@ struct Profile {
   std::vector<std::string> gates;
   std::string pool;
   std::string fabric;  ///< empty: not on a fabric
+  std::vector<Rail> rails;  ///< its HCAs on the fabric; empty: mlx5_0, mlx5_1, …
   std::string bmc_credential = "bmc";
   BootMode boot = BootMode::Uefi;
   bool secure_boot = false;  ///< firmware checks signatures: shim, signed GRUB and a signed kernel instead of iPXE

@@ -49,6 +49,8 @@ inline constexpr TextFormat kLabelValue{"the value of a Kubernetes label: at mos
 inline constexpr TextFormat kDomain{"a DNS domain", "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?([.][a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$",
                                     "hall-2.example.com"};
 inline constexpr TextFormat kLink{"an InfiniBand width and speed", "^(1|2|4|8|12)x(SDR|DDR|QDR|FDR10|FDR|EDR|HDR|NDR|XDR)$", "4xHDR"};
+inline constexpr TextFormat kRdmaDevice{"the name of an RDMA device", "^[A-Za-z][A-Za-z0-9_-]{0,30}$", "mlx5_0"};
+inline constexpr TextFormat kPciAddress{"a PCI address", "^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}[.][0-7]$", "0000:18:00.0"};
 inline constexpr TextFormat kRouting{
     "one OpenSM routing engine, or several in order of preference",
     "^(minhop|updn|dnup|ftree|lash|dor|torus-2QoS|nue|dfsssp|sssp)(,(minhop|updn|dnup|ftree|lash|dor|torus-2QoS|nue|dfsssp|sssp))*$",

@@ -76,7 +76,7 @@ class Writer {
     for (const auto& [name, image] : cluster_.images) out["images"][name] = write(image);
     for (const auto& [name, driver] : cluster_.drivers) out["drivers"][name] = write(driver);
     for (const auto& [name, baseline] : cluster_.firmware) out["firmware"][name] = write(baseline);
-    for (const auto& [name, fabric] : cluster_.fabrics) out["fabric"][name] = write(fabric);
+    for (const auto& [name, fabric] : cluster_.fabrics) out["fabric"][name] = fabricJson(fabric);
     for (const auto& [name, gate] : cluster_.gates)
       out["gates"][name] = {{"level", word(gate.level)}, {"on", gate.on}, {"isolate", gate.isolate}};
     for (const auto& [name, pool] : cluster_.pools) out["pools"][name] = write(pool);
@@ -199,27 +199,6 @@ class Writer {
     return {{"components", std::move(components)}, {"order", baseline.order}};
   }
 
-  static json write(const Fabric& fabric) {
-    json partitions = json::object(), cables = json::array();
-    for (const auto& partition : fabric.partitions)
-      partitions[partition.name] = {
-          {"pkey", partition.pkey}, {"ipoib", partition.ipoib}, {"full", partition.full_members}, {"limited", partition.limited_members}};
-    for (const auto& cable : fabric.cables)
-      cables.push_back({{"from", cable.from_node}, {"from_port", cable.from_port}, {"to", cable.to_node}, {"to_port", cable.to_port}});
-    return {{"shape", fabric.shape == FabricShape::Explicit ? "explicit" : "rail-optimized"},
-            {"sus", fabric.sus},
-            {"nodes_per_su", fabric.nodes_per_su},
-            {"rails", fabric.rails},
-            {"spines_per_su", fabric.spines_per_su},
-            {"uplinks_per_leaf_spine", fabric.uplinks_per_leaf_spine},
-            {"switch_ports", fabric.switch_ports},
-            {"link", fabric.link},
-            {"routing", fabric.routing},
-            {"subnet_managers", fabric.subnet_managers},
-            {"partitions", std::move(partitions)},
-            {"cables", std::move(cables)}};
-  }
-
   static json write(const Profile& profile) {
     json expect = json::object();
     const Expectation& e = profile.expect;
@@ -241,6 +220,7 @@ class Writer {
             {"kernel_args", profile.kernel_args},
             {"disk", profile.disk}};
     // Only where declared: what is not there must not change the digest of inventories that never had it.
+    if (!profile.rails.empty()) out["rails"] = railsJson(profile.rails);
     if (!profile.storage.empty()) out["storage"] = write(profile.storage);
     if (!profile.user_data.empty()) out["user_data"] = profile.user_data;
     if (!profile.mounts.empty()) out["mounts"] = profile.mounts;

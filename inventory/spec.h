@@ -128,6 +128,7 @@ std::string describeShape(const Shape& shape);
 const ObjectSpec* clusterSpec();
 const ObjectSpec* networkSpec();
 const ObjectSpec* fabricSpec();
+const ObjectSpec* railSpec();
 const ObjectSpec* poolSpec();
 const ObjectSpec* keepSpec();
 const ObjectSpec* fileSystemSpec();

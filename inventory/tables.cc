@@ -224,6 +224,7 @@ ObjectSpec make_profileSpec() {
       .optional("drivers", &Profile::drivers, listOf(reference("drivers")), "Its drivers, in the order of installing.")
       .optional("firmware", &Profile::firmware, reference("firmware"), "Its firmware baseline; absent: firmware is left alone.")
       .optional("fabric", &Profile::fabric, reference("fabric"), "The fabric that it is cabled to; absent: none.")
+      .optional("rails", &Profile::rails, listOf(object(railSpec)), "Its HCAs on the fabric, rail after rail; absent: mlx5_0, mlx5_1, …")
       .optional("gates", &Profile::gates, listOf(reference("gates")), "The gates that it must pass, in order.")
       .optional("pool", &Profile::pool, reference("pools"), "The pool that it works in; absent: none.")
       .optional("bmc_credential", &Profile::bmc_credential, reference("credentials"), "The account of its BMC.")

@@ -127,7 +127,23 @@ int imageExport(const Options& options, const std::string& name, const std::file
 int imageImport(const Options& options, const std::filesystem::path& file, const std::vector<std::filesystem::path>& trust, bool older);
 int imageSign(const Options& options, const std::string& name);
 int imageKey(const Options& options);
-int fabricDiff(const Options& options);
+struct FabricFlags {
+  std::filesystem::path found;  ///< ibnetdiscover's output; empty: look
+  std::filesystem::path out;    ///< empty: standard output
+  std::filesystem::path sonic, dcb_app, dcb_pfc;  ///< what a switch, or a host, reports
+  int mtu = 0;                                    ///< of that host's interface; 0: not said
+  std::string rack;
+  bool declared_only = false;
+  bool prometheus = false;
+  int watch_seconds = 0;            ///< 0: look once
+  std::vector<std::string> faults;  ///< kinds to rehearse; empty: all
+};
+int fabricRender(const Options& options, const FabricFlags& flags);
+int fabricMarking(const Options& options, const FabricFlags& flags);
+int fabricRehearse(const Options& options, const FabricFlags& flags);
+int fabricDiff(const Options& options, const FabricFlags& flags);
+int fabricPlan(const Options& options, const FabricFlags& flags);
+int fabricPlot(const Options& options, const FabricFlags& flags);
 int certShow(const Options& options, const std::string& node);
 int certVerify(const Options& options, const std::string& node);
 struct CertFlags {

@@ -1,33 +1,210 @@
 #include "cli/commands/commands.h"
 
+#include "base/io/files.h"
 #include "cli/controller.h"
+#include "fabric/exports.h"
+#include "fabric/plot.h"
+#include "fabric/rehearsal.h"
+#include "fabric/render.h"
+#include "fabric/roce.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <iostream>
 
 namespace muster::cli {
 
-int fabricDiff(const Options& options) {
+namespace {
+
+/// The inventory, in the twin's network where there is one.
+struct Site {
+  inventory::Cluster cluster;
+  std::optional<lab::LabHandle> lab;
+};
+
+Result<Site> siteOf(const Options& options) {
+  TRY(cluster, loadCluster(options));
+  TRY(lab, lab::find(options.labFolder(cluster)));
+  if (lab) TRY_OK(lab::enter(*lab));
+  return Site{std::move(cluster), std::move(lab)};
+}
+
+Result<const inventory::Fabric*> fabricOf(const inventory::Cluster& cluster) {
+  if (cluster.fabrics.size() == 1) return &cluster.fabrics.begin()->second;
+  return fail(ErrorCode::InvalidInput, fmt::format("the inventory declares {} fabrics; this needs exactly one", cluster.fabrics.size()));
+}
+
+/// Runs one coroutine to its end on this thread.
+template <class T>
+Result<T> runHere(Async<T> work) {
+  asio::io_context context;
+  Result<T> out = fail(ErrorCode::Internal, "did not end");
+  asio::co_spawn(context, std::move(work), [&](std::exception_ptr broken, Result<T> result) {
+    if (broken) std::rethrow_exception(broken);
+    out = std::move(result);
+  });
+  context.run();
+  return out;
+}
+
+Result<fabric::DiffReport> look(const Options& options, const FabricFlags& flags) {
+  if (!flags.found.empty()) {
+    TRY(cluster, loadCluster(options));
+    TRY(text, io::readFile(flags.found));
+    return fabric::diff(cluster, text);
+  }
+  TRY(site, siteOf(options));
+  const auto processes = io::makeProcessRunner();
+  return runHere(fabric::diff(site.cluster, *processes, fabricOptions(options, site.lab)));
+}
+
+std::string shown(const Options& options, const fabric::DiffReport& found) { return options.json ? toJson(found) + "\n" : toText(found); }
+
+int write(const std::filesystem::path& file, const std::string& text) {
+  if (file.empty()) {
+    std::cout << text;
+    return kOk;
+  }
+  const auto written = io::writeFileAtomic(file, text);
+  return written ? int{kOk} : report(written.error());
+}
+
+bool stderrIsTerminal() { return ::isatty(STDERR_FILENO) == 1; }
+
+int watchFabric(const Options& options, const FabricFlags& flags) {
+  const auto site = siteOf(options);
+  if (!site) return report(site.error());
+  const auto processes = io::makeProcessRunner();
+  SystemClock clock;
+  const auto tell = [&](const fabric::DiffReport& found) {
+    if (!options.json) std::cout << fmt::format("---- {}\n", toString(clock.now()));
+    std::cout << shown(options, found) << std::flush;
+    return true;
+  };
+  const auto ended = runHere(
+      fabric::watch(site->cluster, *processes, clock, fabricOptions(options, site->lab), std::chrono::seconds(flags.watch_seconds), tell));
+  return ended ? int{kOk} : report(ended.error());
+}
+
+}  // namespace
+
+int fabricDiff(const Options& options, const FabricFlags& flags) {
+  if (flags.watch_seconds > 0) return watchFabric(options, flags);
+  const auto found = look(options, flags);
+  if (!found) {
+    report(found.error());
+    return fabric::DiffReport::kNoAnswer;
+  }
+  std::cout << (flags.prometheus ? toPrometheus(*found) : shown(options, *found));
+  return found->exitCode();
+}
+
+int fabricPlan(const Options& options, const FabricFlags& flags) {
   const auto cluster = loadCluster(options);
   if (!cluster) return report(cluster.error());
-  const auto lab = lab::find(options.labFolder(*cluster));
-  if (!lab) return report(lab.error());
-  if (*lab)
-    if (const auto entered = lab::enter(**lab); !entered) return report(entered.error());
-  asio::io_context context;
+  const auto fabric = fabricOf(*cluster);
+  if (!fabric) return report(fabric.error());
+  const auto declared = fabric::declaredTopology(*cluster, **fabric);
+  if (!declared) return report(declared.error());
+  std::cerr << fabric::cablingSummary(*declared);
+  return write(flags.out, fabric::cablingCsv(*declared, fabric::placesOf(*cluster, **fabric, *declared), flags.rack));
+}
+
+int fabricPlot(const Options& options, const FabricFlags& flags) {
+  const auto cluster = loadCluster(options);
+  if (!cluster) return report(cluster.error());
+  const auto fabric = fabricOf(*cluster);
+  if (!fabric) return report(fabric.error());
+  const auto title = fmt::format("{} – {}", cluster->name, (*fabric)->name);
+  if (flags.declared_only) {
+    const auto declared = fabric::declaredTopology(*cluster, **fabric);
+    if (!declared) return report(declared.error());
+    return write(flags.out, fabric::plotSvg(title, *declared, fabric::placesOf(*cluster, **fabric, *declared)));
+  }
+  auto found = look(options, flags);
+  if (found && !found->error.empty()) found = fail(ErrorCode::Unavailable, found->error + "; --declared draws without looking");
+  if (!found) return report(found.error());
+  const fabric::FoundFabric now{found->found, found->comparison};
+  return write(flags.out, fabric::plotSvg(title, found->declared, fabric::placesOf(*cluster, **fabric, found->declared), &now));
+}
+
+int fabricRender(const Options& options, const FabricFlags& flags) {
+  const auto rendered = [&]() -> Result<std::vector<fabric::RenderedFile>> {
+    TRY(cluster, loadCluster(options));
+    TRY(fabric, fabricOf(cluster));
+    TRY(declared, fabric::declaredTopology(cluster, *fabric));
+    TRY(files, fabric::renderExports(cluster, *fabric, declared));
+    const auto run = fabricOptions(options, std::nullopt).run_folder;
+    const auto known = fabric::KnownGuids::fromJson(io::readFile(run / "guids.json").value_or(""));
+    for (const auto& manager : fabric->subnet_managers) {
+      if (manager == "controller") continue;  // muster runs that one itself
+      auto own = fabric::renderManager(cluster, *fabric, declared, known, manager, io::readFile(run / "guid2lid").value_or(""));
+      if (own)
+        files.insert(files.end(), own->begin(), own->end());
+      else
+        report(own.error());
+    }
+    return files;
+  }();
+  if (!rendered) return report(rendered.error());
+  for (const auto& file : *rendered) {
+    const auto path = flags.out / file.path;
+    auto written = io::makeDirs(path.parent_path());
+    if (written) written = io::writeFileAtomic(path, file.content);
+    if (!written) return report(written.error());
+    std::cout << path.string() << '\n';
+  }
+  return kOk;
+}
+
+int fabricMarking(const Options& options, const FabricFlags& flags) {
+  const auto texts = [&]() -> Result<std::vector<std::string>> {
+    TRY(cluster, loadCluster(options));
+    TRY(fabric, fabricOf(cluster));
+    if (!fabric->roce)
+      return fail(ErrorCode::InvalidInput, fmt::format("fabric {} has no roce: there is nothing to compare with", fabric->name));
+    if (!flags.sonic.empty()) {
+      TRY(config, io::readFile(flags.sonic));
+      return fabric::checkSonic(*fabric->roce, config);
+    }
+    TRY(app, io::readFile(flags.dcb_app));
+    TRY(pfc, io::readFile(flags.dcb_pfc));
+    TRY(marking, fabric::hostMarking(app, pfc, flags.mtu));
+    return fabric::disagreements(*fabric->roce, marking);
+  }();
+  if (!texts) {
+    report(texts.error());
+    return fabric::DiffReport::kNoAnswer;
+  }
+  for (const auto& text : *texts) std::cout << text << '\n';
+  return texts->empty() ? fabric::DiffReport::kEqual : fabric::DiffReport::kDeviates;
+}
+
+int fabricRehearse(const Options& options, const FabricFlags& flags) {
+  const auto cluster = loadCluster(options);
+  if (!cluster) return report(cluster.error());
   const auto processes = io::makeProcessRunner();
-  int code = fabric::DiffReport::kNoAnswer;
-  asio::co_spawn(context, fabric::diff(*cluster, *processes, fabricOptions(options, *lab)),
-                 [&](std::exception_ptr broken, const Result<fabric::DiffReport>& found) {
-                   if (broken) std::rethrow_exception(broken);
-                   if (!found) {
-                     report(found.error());
-                     return;
-                   }
-                   std::cout << (options.json ? toJson(*found) + "\n" : toText(*found));
-                   code = found->exitCode();
-                 });
-  context.run();
-  return code;
+  SystemClock clock;
+  fabric::RehearsalOptions how;
+  how.folder = options.state / "run" / "fabric-rehearsal";
+  if (!flags.faults.empty()) how.kinds.clear();
+  for (const auto kind : fabric::kAllFaults)
+    if (std::find(flags.faults.begin(), flags.faults.end(), toString(kind)) != flags.faults.end()) how.kinds.insert(kind);
+  std::size_t count = 0;
+  how.tell = [&](const fabric::FaultOutcome& one) {
+    ++count;
+    if (!one.problems.empty() || (stderrIsTerminal() && count % 10 == 0))
+      std::cerr << fmt::format("{:>5}  {} {}: {}\n", count, toString(one.fault.kind), one.fault.name,
+                               one.problems.empty() ? one.effect : one.problems.front());
+  };
+  const auto done = runHere(fabric::rehearse(*cluster, *processes, clock, std::move(how)));
+  if (!done) {
+    report(done.error());
+    return fabric::RehearsalReport::kNoAnswer;
+  }
+  std::cout << (options.json ? toJson(*done) + "\n" : toText(*done));
+  return done->exitCode();
 }
 
 }  // namespace muster::cli

@@ -61,4 +61,16 @@ inline void plug(Topology& topology, Port one, Port other, std::string width_spe
   std::sort(topology.links.begin(), topology.links.end());
 }
 
+inline void rename(Topology& topology, const std::string& from, const std::string& to) {
+  auto device = topology.devices.extract(from);
+  device.key() = device.mapped().name = to;
+  topology.devices.insert(std::move(device));
+  for (auto& link : topology.links) {
+    for (auto* end : {&link.a, &link.b})
+      if (end->node == from) end->node = to;
+    if (link.b < link.a) std::swap(link.a, link.b);
+  }
+  std::sort(topology.links.begin(), topology.links.end());
+}
+
 }  // namespace muster::fabric::test

@@ -17,13 +17,13 @@ class Compare : public ::testing::Test {
   Topology found_ = declared_;
 
   Deviation only() {
-    auto deviations = compare(declared_, found_);
+    auto deviations = compare(declared_, found_).deviations;
     EXPECT_EQ(deviations.size(), 1u);
     return deviations.empty() ? Deviation{} : deviations.front();
   }
 };
 
-TEST_F(Compare, saysNothingOfAFabricAsDeclared) { EXPECT_TRUE(compare(declared_, found_).empty()); }
+TEST_F(Compare, saysNothingOfAFabricAsDeclared) { EXPECT_TRUE(compare(declared_, found_).deviations.empty()); }
 
 TEST_F(Compare, namesAPulledCableBetweenSwitchesOnce) {
   unplug(found_, {"leaf-su1-r1", 9});
@@ -55,14 +55,13 @@ TEST_F(Compare, turnsARailSwapIntoTheOrderToSwap) {
   unplug(found_, {"gpu002 mlx5_1", 1});
   plug(found_, {"gpu002 mlx5_0", 1}, {"leaf-su1-r1", 2});
   plug(found_, {"gpu002 mlx5_1", 1}, {"leaf-su1-r0", 2});
-  auto deviations = compare(declared_, found_);
-  ASSERT_EQ(deviations.size(), 2u);
-  for (const auto& one : deviations) {
-    EXPECT_EQ(one.kind, DeviationKind::Miswired);
-    EXPECT_THAT(one.repair, HasSubstr("swap the cables at leaf-su1-r"));
-  }
-  EXPECT_EQ(deviations[0].declared, "leaf-su1-r0 port 2");
-  EXPECT_EQ(deviations[0].found, "leaf-su1-r1 port 2");
+  auto compared = compare(declared_, found_);
+  ASSERT_EQ(compared.deviations.size(), 2u);
+  for (const auto& one : compared.deviations) EXPECT_EQ(one.kind, DeviationKind::RailSwapped);
+  EXPECT_EQ(compared.deviations[0].declared, "leaf-su1-r0 port 2");
+  EXPECT_EQ(compared.deviations[0].found, "leaf-su1-r1 port 2");
+  ASSERT_EQ(compared.repairs.size(), 1u);
+  EXPECT_EQ(compared.repairs[0].text, "swap the cables at gpu002 mlx5_0 port 1 and gpu002 mlx5_1 port 1");
 }
 
 TEST_F(Compare, saysWhereAMiswiredCableBelongs) {
@@ -77,7 +76,7 @@ TEST_F(Compare, seesAnUplinkPulledBesideOneThatTookItsPort) {
   unplug(found_, {"leaf-su1-r0", 9});
   unplug(found_, {"leaf-su1-r1", 9});
   plug(found_, {"leaf-su1-r1", 9}, {"spine-001", 1});
-  auto deviations = compare(declared_, found_);
+  auto deviations = compare(declared_, found_).deviations;
   ASSERT_EQ(deviations.size(), 2u);
   EXPECT_EQ(deviations[0].kind, DeviationKind::MissingLink);
   EXPECT_EQ(deviations[0].at, (Port{"leaf-su1-r0", 9}));
@@ -97,17 +96,82 @@ TEST_F(Compare, namesExtraDevicesAndExtraCables) {
   EXPECT_EQ(only().kind, DeviationKind::ExtraLink);
 }
 
-TEST_F(Compare, namesAStrangerOnADeclaredPortAndTheHcaItDisplaced) {
+TEST_F(Compare, knowsADeviceByItsPlaceWhenItsDescriptionIsWrong) {
+  rename(found_, "gpu001 mlx5_0", "localhost HCA-1");
+  auto one = only();
+  EXPECT_EQ(one.kind, DeviationKind::WrongDescription);
+  EXPECT_EQ(one.at.node, "gpu001 mlx5_0");
+  EXPECT_THAT(one.found, HasSubstr("localhost HCA-1 (at leaf-su1-r0 port 1)"));
+  EXPECT_THAT(one.repair, HasSubstr("set its node description to gpu001 mlx5_0"));
+}
+
+TEST_F(Compare, tellsHostsThatAnswerWithEachOthersNameFromSwappedCables) {
+  rename(found_, "gpu001 mlx5_0", "x 0");
+  rename(found_, "gpu001 mlx5_1", "x 1");
+  rename(found_, "gpu002 mlx5_0", "gpu001 mlx5_0");
+  rename(found_, "gpu002 mlx5_1", "gpu001 mlx5_1");
+  rename(found_, "x 0", "gpu002 mlx5_0");
+  rename(found_, "x 1", "gpu002 mlx5_1");
+  auto compared = compare(declared_, found_);
+  ASSERT_EQ(compared.deviations.size(), 2u);
+  for (const auto& one : compared.deviations) EXPECT_EQ(one.kind, DeviationKind::WrongDescription);
+  ASSERT_EQ(compared.repairs.size(), 1u);
+  EXPECT_EQ(compared.repairs[0].text, "gpu001 and gpu002 answer with each other's name: exchange the names, no cable");
+}
+
+TEST_F(Compare, tellsExchangedLeavesAndDoesNotBlameTheirHosts) {
+  rename(found_, "leaf-su1-r0", "x");
+  rename(found_, "leaf-su1-r1", "leaf-su1-r0");
+  rename(found_, "x", "leaf-su1-r1");
+  auto compared = compare(declared_, found_);
+  ASSERT_EQ(compared.repairs.size(), 1u);
+  EXPECT_EQ(compared.repairs[0].text, "leaf-su1-r0 and leaf-su1-r1 answer with each other's name: exchange the names, no cable");
+}
+
+TEST_F(Compare, asksForAHostsPowerOnceNotForEachHca) {
+  for (auto hca : {"gpu003 mlx5_0", "gpu003 mlx5_1"}) {
+    unplug(found_, {hca, 1});
+    found_.devices.erase(hca);
+  }
+  auto compared = compare(declared_, found_);
+  EXPECT_EQ(compared.deviations.size(), 2u);
+  ASSERT_EQ(compared.repairs.size(), 1u);
+  EXPECT_EQ(compared.repairs[0].text, "check that gpu003 is powered and its driver runs: none of its 2 HCAs is seen; then their cables");
+  EXPECT_EQ(compared.repairs[0].moves.size(), 2u);
+}
+
+TEST_F(Compare, saysHowManyUplinksAreLeft) {
+  auto cluster = railCluster(4);
+  cluster.fabrics["ib"].uplinks_per_leaf_spine = 4;
+  declared_ = declared(cluster);
+  found_ = declared_;
+  unplug(found_, {"leaf-su1-r1", 9});
+  EXPECT_EQ(only().found, "no cable (3 of 4 to spine-001 are left)");
+}
+
+TEST_F(Compare, tellsButDoesNotCountWhatIsExcused) {
+  unplug(found_, {"leaf-su1-r1", 9});
+  unplug(found_, {"leaf-su1-r0", 9});
+  auto compared = compare(declared_, found_, {{"spine-001", 2, "port broken, case 4711"}});
+  ASSERT_EQ(compared.deviations.size(), 1u);
+  EXPECT_EQ(compared.deviations[0].at, (Port{"leaf-su1-r0", 9}));
+  ASSERT_EQ(compared.excluded.size(), 1u);
+  EXPECT_EQ(compared.excluded[0].at, (Port{"leaf-su1-r1", 9}));
+}
+
+// What ibnetdiscover shows of two HCAs with one GUID: the second at its place, under the first one's name; the first one's port is silent.
+TEST_F(Compare, blamesTheGuidAndNoCableWhenTwoHcasShareOne) {
+  found_.devices.at("gpu001 mlx5_0").addresses[1] = {"0x0000000000100003", 7};
+  found_.shared_guids = {"0x0000000000100003"};
   unplug(found_, {"gpu001 mlx5_0", 1});
-  found_.devices.erase("gpu001 mlx5_0");
-  found_.devices["localhost HCA-1"] = {"localhost HCA-1", false, 1, "0x1", {}};
-  plug(found_, {"localhost HCA-1", 1}, {"leaf-su1-r0", 1});
-  auto deviations = compare(declared_, found_);
-  ASSERT_EQ(deviations.size(), 3u);
-  EXPECT_EQ(deviations[0].kind, DeviationKind::MissingNode);
-  EXPECT_EQ(deviations[1].kind, DeviationKind::Miswired);
-  EXPECT_EQ(deviations[1].at, (Port{"leaf-su1-r0", 1}));
-  EXPECT_EQ(deviations[2].kind, DeviationKind::ExtraNode);
+  unplug(found_, {"gpu004 mlx5_0", 1});
+  found_.devices.erase("gpu004 mlx5_0");
+  plug(found_, {"gpu001 mlx5_0", 1}, {"leaf-su1-r0", 4});
+  auto compared = compare(declared_, found_);
+  ASSERT_EQ(compared.repairs.size(), 1u);
+  EXPECT_THAT(compared.repairs[0].text, HasSubstr("gpu001 mlx5_0 and gpu004 mlx5_0 have the same GUID 0x0000000000100003"));
+  EXPECT_TRUE(compared.repairs[0].moves.empty());
+  EXPECT_EQ(compared.deviations.front().kind, DeviationKind::DuplicateGuid);
 }
 
 TEST_F(Compare, doesNotTakeASwitchForAHca) {
@@ -148,7 +212,7 @@ TEST_F(Compare, neverCallsADifferentFabricEqual) {
       return names;
     };
     bool same = found_.links == declared_.links && device_names(found_) == device_names(declared_);
-    EXPECT_EQ(compare(declared_, found_).empty(), same) << "round " << round;
+    EXPECT_EQ(compare(declared_, found_).deviations.empty(), same) << "round " << round;
   }
 }
 

@@ -1,4 +1,5 @@
 // The fabric phase against real ibsim and OpenSM.
+#include "fabric/opensm_log.h"
 #include "fabric/partitions.h"
 #include "fabric/tools.h"
 #include "tests/fabric/simulated_fabric.h"
@@ -208,9 +209,9 @@ TEST_F(FabricSystem, namesAPulledUplinkAndLetsTheNodesGoOn) {
   fabric.unlink({"leaf-su1-r0", 9});
   auto report = diffNow(cluster_, fabric);
   ASSERT_EQ(report.exitCode(), DiffReport::kDeviates) << toText(report);
-  ASSERT_EQ(report.deviations.size(), 1u) << toText(report);
-  EXPECT_EQ(report.deviations[0].kind, DeviationKind::MissingLink);
-  EXPECT_EQ(report.deviations[0].at, (Port{"leaf-su1-r0", 9}));
+  ASSERT_EQ(report.comparison.deviations.size(), 1u) << toText(report);
+  EXPECT_EQ(report.comparison.deviations[0].kind, DeviationKind::MissingLink);
+  EXPECT_EQ(report.comparison.deviations[0].at, (Port{"leaf-su1-r0", 9}));
   EXPECT_THAT(muster.tryTo(muster.whole, "fabric.links"), HasSubstr("between leaf-su1-r0 port 9 and spine-001 port 1"));
   ASSERT_EQ(muster.context.found.size(), 1u);
   EXPECT_THAT(muster.context.found[0].evidence, HasSubstr("missing-link"));
@@ -227,12 +228,12 @@ TEST_F(FabricSystem, keepsOnlyTheMiswiredNodeOut) {
   fabric.unlink({"gpu002 mlx5_1", 1});
   fabric.link({"gpu002 mlx5_0", 1}, {"leaf-su1-r1", 2});
   fabric.link({"gpu002 mlx5_1", 1}, {"leaf-su1-r0", 2});
-  EXPECT_THAT(muster.tryTo(node("gpu002"), "fabric.ports"), AllOf(StartsWith("blocked"), HasSubstr("swap the cables at leaf-su1-r")));
+  EXPECT_THAT(muster.tryTo(node("gpu002"), "fabric.ports"), AllOf(StartsWith("blocked"), HasSubstr("swap the cables at gpu002 mlx5_0")));
   EXPECT_EQ(muster.context.found.size(), 2u);
   EXPECT_FALSE(muster.met(node("gpu002"), "fabric.ports"));
   EXPECT_TRUE(muster.met(node("gpu001"), "fabric.ports"));
   EXPECT_TRUE(muster.met(node("gpu003"), "fabric.ports"));
-  EXPECT_EQ(diffNow(cluster_, fabric).deviations.size(), 2u);
+  EXPECT_EQ(diffNow(cluster_, fabric).comparison.deviations.size(), 2u);
 }
 
 TEST_F(FabricSystem, seesStrangersAndNarrowLinks) {
@@ -242,11 +243,11 @@ TEST_F(FabricSystem, seesStrangersAndNarrowLinks) {
   findLink(real, {"gpu003 mlx5_1", 1})->width_speed = "1xHDR";
   SimulatedFabric fabric(real);
   auto report = diffNow(cluster_, fabric);
-  ASSERT_EQ(report.deviations.size(), 2u) << toText(report);
-  EXPECT_EQ(report.deviations[0].kind, DeviationKind::WrongWidthSpeed);
-  EXPECT_EQ(report.deviations[0].found, "1xHDR");
-  EXPECT_EQ(report.deviations[1].kind, DeviationKind::ExtraNode);
-  EXPECT_EQ(report.deviations[1].at.node, "stranger mlx5_0");
+  ASSERT_EQ(report.comparison.deviations.size(), 2u) << toText(report);
+  EXPECT_EQ(report.comparison.deviations[0].kind, DeviationKind::WrongWidthSpeed);
+  EXPECT_EQ(report.comparison.deviations[0].found, "1xHDR");
+  EXPECT_EQ(report.comparison.deviations[1].kind, DeviationKind::ExtraNode);
+  EXPECT_EQ(report.comparison.deviations[1].at.node, "stranger mlx5_0");
   Muster muster(cluster_, fabric);
   muster.bringUp();
   EXPECT_TRUE(tables(fabric).count("stranger mlx5_0 {0x7fff}"));
@@ -307,9 +308,107 @@ TEST_F(FabricSystem, saysSoWhenAnotherSubnetManagerIsMaster) {
   (*other)->terminate(std::chrono::seconds(5));
 }
 
+/// OpenSM with files of its own on another HCA than the controller's.
+class OtherOpensm {
+ public:
+  OtherOpensm(SimulatedFabric& fabric, std::string_view hca, const std::string& conf,
+              const std::vector<std::pair<std::string, std::string>>& files = {}) {
+    auto options = fabric.options();
+    options.tool_env["SIM_HOST"] = ibsimNodeId(hca);
+    options.run_folder = folder_.path();
+    for (const auto& [name, content] : files) EXPECT_TRUE(io::writeFileAtomic(folder_ / name, content));
+    EXPECT_TRUE(io::writeFileAtomic(
+        folder_ / "opensm.conf",
+        conf + fmt::format("log_file {0}/opensm.log\ndump_files_dir {0}\nforce_log_flush TRUE\nconsole off\n", folder_.path().string())));
+    Tools tools(fabric.processes(), options);
+    auto command = tools.command("opensm", {"-F", (folder_ / "opensm.conf").string()});
+    command.env["OSM_CACHE_DIR"] = command.env["OSM_TMP_DIR"] = folder_.path().string();
+    auto started = fabric.processes().start(command, folder_ / "out");
+    EXPECT_TRUE(started);
+    if (started) process_ = std::move(*started);
+  }
+  ~OtherOpensm() { process_->terminate(std::chrono::seconds(5)); }
+  bool standsBy() {
+    return eventually([&] { return readSmLog(io::readFile(folder_ / "opensm.log").value_or("")).standby; });
+  }
+  std::filesystem::path folder() const { return folder_.path(); }
+
+ private:
+  muster::test::TempFolder folder_;
+  std::unique_ptr<io::Child> process_;
+};
+
+TEST_F(FabricSystem, namesASubnetManagerThatNobodyDeclaredAlsoWhenItOnlyStandsBy) {
+  SimulatedFabric fabric(declared_);
+  Muster muster(cluster_, fabric);
+  muster.bringUp();
+  OtherOpensm rogue(fabric, "gpu002 mlx5_0", "sm_priority 1\n");
+  ASSERT_TRUE(rogue.standsBy());
+  EXPECT_THAT(muster.verified(muster.whole, "fabric.sm"), HasSubstr("gpu002 mlx5_0 (LID "));
+  EXPECT_THAT(muster.verified(muster.whole, "fabric.sm"), HasSubstr("runs a subnet manager that is not declared"));
+}
+
+TEST_F(FabricSystem, isContentWhenTheDeclaredStandbyStandsByAndSaysHowToStartIt) {
+  cluster_.fabrics["ib"].subnet_managers = {"controller", "gpu002"};
+  SimulatedFabric fabric(declared_);
+  Muster muster(cluster_, fabric);
+  muster.bringUp();
+  EXPECT_THAT(muster.tryTo(muster.whole, "fabric.standby"),
+              AllOf(HasSubstr("no standby subnet manager answers on gpu002 mlx5_0"), HasSubstr("muster fabric render")));
+  EXPECT_TRUE(muster.met(node("gpu002"), "fabric.ports")) << "its own node must not wait for it";
+  OtherOpensm standby(fabric, "gpu002 mlx5_0", "sm_priority 13\n");
+  ASSERT_TRUE(standby.standsBy());
+  EXPECT_EQ(muster.tryTo(muster.whole, "fabric.standby"), "");
+  EXPECT_TRUE(muster.met(muster.whole, "fabric.standby"));
+  EXPECT_TRUE(muster.met(muster.whole, "fabric.sm"));
+}
+
+TEST_F(FabricSystem, healsWhatItsRepairsSay) {
+  SimulatedFabric fabric(declared_);
+  fabric.unlink({"gpu001 mlx5_0", 1});
+  fabric.unlink({"gpu002 mlx5_0", 1});
+  fabric.unlink({"leaf-su1-r1", 9});
+  fabric.link({"gpu001 mlx5_0", 1}, {"leaf-su1-r0", 2});
+  fabric.link({"gpu002 mlx5_0", 1}, {"leaf-su1-r0", 1});
+  auto report = diffNow(cluster_, fabric);
+  ASSERT_EQ(report.comparison.repairs.size(), 2u) << toText(report);
+  EXPECT_THAT(toText(report), HasSubstr("swap the cables in ports 1 and 2 of leaf-su1-r0"));
+  fabric.carryOut(report.comparison.repairs);
+  EXPECT_EQ(diffNow(cluster_, fabric).exitCode(), DiffReport::kEqual);
+}
+
+TEST_F(FabricSystem, namesTwoHcasWithOneGuid) {
+  SimulatedFabric fabric(declared_);
+  auto guid = diffNow(cluster_, fabric).found.devices.at("gpu001 mlx5_0").guid;
+  fabric.say(fmt::format("Guid \"gpu003-mlx5_0\" {}", guid));
+  auto report = diffNow(cluster_, fabric);
+  EXPECT_EQ(report.exitCode(), DiffReport::kDeviates) << toText(report);
+  ASSERT_EQ(report.comparison.repairs.size(), 1u) << toText(report);
+  EXPECT_THAT(report.comparison.repairs[0].text,
+              AllOf(HasSubstr("gpu001 mlx5_0"), HasSubstr("gpu003 mlx5_0"), HasSubstr("have the same GUID")));
+}
+
+TEST_F(FabricSystem, watchTellsOnlyWhatHasChanged) {
+  SimulatedFabric fabric(declared_);
+  SystemClock clock;
+  std::vector<int> codes;
+  auto tell = [&](const DiffReport& report) {
+    codes.push_back(report.exitCode());
+    if (codes.size() == 1) fabric.unlink({"leaf-su1-r0", 9});
+    if (codes.size() == 2) fabric.say("ReLink \"leaf-su1-r0\"[9]");
+    return codes.size() < 3;
+  };
+  auto ended =
+      runAsync(watch(cluster_, fabric.processes(), clock, fabric.options(), std::chrono::milliseconds(50), tell), std::chrono::seconds(60));
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(codes, (std::vector<int>{DiffReport::kEqual, DiffReport::kDeviates, DiffReport::kEqual}));
+}
+
 TEST_F(FabricSystem, saysWhatIsMissingWhenThereIsNoFabric) {
-  FabricOptions options{
-      std::filesystem::temp_directory_path() / "muster-none", {"ibsim-run"}, {{"IBSIM_SOCKNAME", fmt::format("nobody-{}", ::getpid())}}, std::chrono::seconds(1)};
+  FabricOptions options{std::filesystem::temp_directory_path() / "muster-none",
+                        {"ibsim-run"},
+                        {{"IBSIM_SOCKNAME", fmt::format("nobody-{}", ::getpid())}},
+                        std::chrono::seconds(1)};
   auto processes = io::makeProcessRunner();
   auto report = runAsync(diff(cluster_, *processes, options), std::chrono::seconds(60));
   ASSERT_TRUE(report);

@@ -1,14 +1,11 @@
-// A real ibsim with the declared (or a spoiled) fabric, and faults through its console.
+// A real ibsim with the declared (or a spoiled) fabric for tests that do not wait in coroutines, and faults through its console.
 #pragma once
 
+#include "fabric/simulator.h"
 #include "tests/fabric/clusters.h"
 #include "tests/run_async.h"
 
 #include "base/io/files.h"
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <thread>
 
@@ -28,62 +25,38 @@ inline bool eventually(const std::function<bool()>& holds, std::chrono::seconds 
 class SimulatedFabric {
  public:
   explicit SimulatedFabric(const Topology& topology) : processes_(io::makeProcessRunner()) {
-    static int count = 0;
-    socket_ = fmt::format("muster-test-{}-{}", ::getpid(), ++count);
-    auto net = folder_ / "declared.net";
-    console_ = folder_ / "console";
-    EXPECT_TRUE(io::writeFileAtomic(net, toIbsimNet(topology)));
-    EXPECT_EQ(::mkfifo(console_.c_str(), 0600), 0);
-    io::Command command;
-    command.program = "sh";
-    command.args = {"-c", fmt::format("exec ibsim -s '{}' <>'{}'", net.string(), console_.string())};
-    command.env["IBSIM_SOCKNAME"] = socket_;
-    auto started = processes_->start(command, log());
+    auto started = muster::test::runAsync(Simulator::start(topology, *processes_, clock_, folder_.path()), kSimulatorLimit);
     if (!started) {
       ADD_FAILURE() << started.error().str();
-      return;
+      std::abort();  // nothing of the test would make sense
     }
     simulator_ = std::move(*started);
-    EXPECT_TRUE(eventually([this] { return said("Network simulator ready") > 0; })) << io::readFile(log()).value_or("no log");
   }
   ~SimulatedFabric() {
     auto stopped = io::PidFile{options().run_folder / "opensm.pid"}.terminate(std::chrono::seconds(5));
     EXPECT_TRUE(stopped);
   }
 
-  FabricOptions options() const {
-    return {folder_ / "run", {"ibsim-run"}, {{"IBSIM_SOCKNAME", socket_}, {"SIM_HOST", ibsimNodeId(kControllerHca)}}, std::chrono::seconds(60)};
-  }
+  FabricOptions options() const { return simulator_->seat(kControllerHca); }
   io::ProcessRunner& processes() { return *processes_; }
 
-  /// One console command; returns when ibsim has carried it out.
-  void say(const std::string& line) {
-    auto prompts = said("sim> ");
-    io::Fd fifo(::open(console_.c_str(), O_WRONLY | O_CLOEXEC));
-    auto text = line + "\n";
-    ASSERT_EQ(::write(fifo.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
-    ASSERT_TRUE(eventually([&] { return said("sim> ") > prompts; })) << line;
-  }
-  static std::string port(const Port& port) { return fmt::format("\"{}\"[{}]", ibsimNodeId(port.node), port.number); }
-  void unlink(const Port& port) { say("Unlink " + SimulatedFabric::port(port)); }
-  void link(const Port& one, const Port& other) { say("Link " + port(one) + " " + port(other)); }
+  void say(const std::string& line) { done(simulator_->say(line)); }
+  void unlink(const Port& port) { done(simulator_->unlink(port)); }
+  void link(const Port& one, const Port& other) { done(simulator_->link(one, other)); }
+  void carryOut(const std::vector<Repair>& repairs) { done(simulator_->carryOut(repairs)); }
   /// ibsim drops this share of the MADs at all ports of the device.
   void dropMads(const std::string& device, int percent) { say(fmt::format("Error \"{}\" {}", ibsimNodeId(device), percent)); }
 
  private:
-  std::filesystem::path log() const { return folder_ / "ibsim.log"; }
-  std::size_t said(std::string_view words) const {
-    auto text = io::readFile(log()).value_or("");
-    std::size_t times = 0;
-    for (auto at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) ++times;
-    return times;
+  static void done(Async<void> work) {
+    auto result = muster::test::runAsync(std::move(work), kSimulatorLimit);
+    EXPECT_TRUE(result) << result.error().str();
   }
 
   muster::test::TempFolder folder_;
+  SystemClock clock_;
   std::unique_ptr<io::ProcessRunner> processes_;
-  std::string socket_;
-  std::filesystem::path console_;
-  std::unique_ptr<io::Child> simulator_;
+  std::unique_ptr<Simulator> simulator_;
 };
 
 }  // namespace muster::fabric::test

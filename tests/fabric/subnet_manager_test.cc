@@ -31,7 +31,7 @@ TEST(OpensmConf, namesTheSpinesAsRootsAndTheOptionsThatMatter) {
   KnownGuids known;
   known.learn(topology, seen(topology));
   auto rules = declaredPartitions(cluster, cluster.fabrics["ib"], topology).value();
-  auto files = renderSm(cluster.fabrics["ib"], topology, rules, known, "0x0000000000000101", "/run/x");
+  auto files = renderSm(cluster.fabrics["ib"], topology, rules, known, {"0x0000000000000101", "/run/x", 0});
   for (auto line : {"guid 0x0000000000000101\n", "routing_engine ftree\n", "root_guid_file /run/x/root_guids\n",
                     "partition_config_file /run/x/partitions.conf\n", "part_enforce both\n", "allow_both_pkeys FALSE\n",
                     "force_log_flush TRUE\n", "console off\n", "exit_on_fatal TRUE\n"})
@@ -63,8 +63,10 @@ TEST(OpensmConf, refusesEnginesAndSubnetManagersThatAreNotThere) {
   fabric.routing = "ftree,no_fallback";
   EXPECT_THAT(checkSubnetManagers(fabric).error().text(), HasSubstr("no routing engine 'ftree,no_fallback'"));
   fabric.routing = "ftree";
-  fabric.subnet_managers = {"controller", "sm2"};
-  EXPECT_FALSE(checkSubnetManagers(fabric));
+  fabric.subnet_managers = {"controller", "gpu001"};
+  EXPECT_TRUE(checkSubnetManagers(fabric));
+  fabric.subnet_managers = {"gpu001", "controller"};
+  EXPECT_THAT(checkSubnetManagers(fabric).error().text(), HasSubstr("the first of subnet_managers must be controller"));
 }
 
 TEST(KnownGuids, learnAHcaOnlyWhereItIsDeclared) {
@@ -175,17 +177,37 @@ TEST(ToolAnswers, areReadOrRefused) {
       (std::set<std::string>{"0x0000000000100000", "0x00000000002000ab"}));
 }
 
+TEST(SmLogReader, readsALogThatGrowsInPiecesAsTheWholeOne) {
+  constexpr std::string_view kLog =
+      "Nov 20 14:28:41 330887 [7A] 0x80 -> Entering MASTER state\nNov 20 14:28:41 330887 [7A] 0x02 -> osm_ucast_mgr_process: ftree tables configured on all switches\n"
+      "Nov 20 14:28:41 330887 [7A] 0x02 -> SUBNET UP\nNov 20 14:28:42 330887 [7A] 0x01 -> x: ERR AB0B: y\nNov 20 14:28:42 330887 [7A] 0x02 -> SUBNET UP\n";
+  const auto whole = readSmLog(kLog);
+  EXPECT_EQ(whole.sweeps, 2u);
+  for (std::size_t step : {1u, 7u, 80u}) {
+    SmLogReader reader;
+    for (std::size_t at = 0; at < kLog.size(); at += step) reader.feed(kLog.substr(at, step));
+    EXPECT_EQ(reader.state().sweeps, whole.sweeps);
+    EXPECT_EQ(reader.state().routing_engine, "ftree");
+    EXPECT_EQ(reader.state().complaints, whole.complaints);
+    EXPECT_TRUE(reader.state().subnet_up);
+  }
+}
+
 TEST(DiffReport, hasAnExitCodeForEachAnswer) {
-  DiffReport report{"ib", 3, 2, {}, {}};
+  DiffReport report;
+  report.fabric = "ib";
   EXPECT_EQ(report.exitCode(), 0);
   EXPECT_THAT(toText(report), HasSubstr("all as declared"));
-  report.deviations.push_back({DeviationKind::Miswired, {"gpu001 mlx5_0", 1}, "here", "there", "move it"});
+  report.comparison.deviations.push_back({DeviationKind::Miswired, {"gpu001 mlx5_0", 1}, "here", "there", "move it"});
+  report.comparison.repairs.push_back({"move it", {{Move::Kind::MoveEnd, {"gpu001 mlx5_0", 1}, {"leaf", 2}, {"leaf", 1}}}});
   EXPECT_EQ(report.exitCode(), 1);
-  EXPECT_THAT(toText(report), HasSubstr("repair:   move it"));
+  EXPECT_THAT(toText(report), HasSubstr("to do:\n   1. move it\n"));
   auto json = nlohmann::json::parse(toJson(report));
   EXPECT_EQ(json["deviations"][0]["kind"], "miswired");
   EXPECT_EQ(json["equal"], false);
-  report.deviations.clear();
+  EXPECT_EQ(json["repairs"][0]["moves"][0], nlohmann::json::parse(R"({"do": "move-end", "other_end": {"device": "gpu001 mlx5_0", "port": 1},
+      "from": {"device": "leaf", "port": 2}, "to": {"device": "leaf", "port": 1}})"));
+  report.comparison.deviations.clear();
   report.error = "a MAD timed out";
   EXPECT_EQ(report.exitCode(), 2);
   EXPECT_EQ(nlohmann::json::parse(toJson(report))["equal"], false);

@@ -145,7 +145,11 @@ const Mistake kMistakes[] = {
      "gpu002 is there twice, as full and limited", ""},
     {"badMemberList", "full: [\"gpu[001-002]\"]", "full: [\"gpu[002-001]\"]", "\"gpu[002-001]\"]}", "is no hostlist", "runs backwards"},
     {"badLink", "rails: 2", "link: HDR4x", "HDR4x", "\"HDR4x\" is not an InfiniBand width", "4xHDR"},
-    {"cablesOfRails", "rails: 2", "cables: [{from: gpu001, to: leaf1}]", "cables: [{from: gpu001", "says every cable itself", "explicit"},
+    {"topologyOfRails", "rails: 2", "topology_file: racks.csv", "topology_file", "only the shape explicit", "shape: explicit"},
+    {"leavesOfRails", "rails: 2", "leaves_per_su: 2", "leaves_per_su: 2", "only the shape fat-tree", "one leaf a rail"},
+    {"unevenPlanes", "rails: 2", "spines_per_su: 4\n    cores: 6", "6", "cannot be shared out", "multiple of spines_per_su (4)"},
+    {"noCableFile", "rails: 2", "cables_file: not-there.csv", "not-there.csv", "cannot read", "inventory's folder"},
+    {"roceOnePriority", "rails: 2", "roce: {cnp_priority: 3}", "3}", "both have priority 3", "another priority"},
     {"explicitWithoutCables", "rails: 2", "shape: explicit", "shape: explicit", "needs cables", "add cables"},
     // Profiles
     {"deviceName", "image: noble", "disk: /dev/sda, image: noble", "/dev/sda, image: noble", "\"/dev/sda\" is not a stable disk identity",

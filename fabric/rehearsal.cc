@@ -1,0 +1,427 @@
+#include "fabric/rehearsal.h"
+
+#include "base/io/files.h"
+#include "fabric/discovery.h"
+#include "fabric/simulator.h"
+
+#include <algorithm>
+#include <csignal>
+
+namespace muster::fabric {
+
+namespace {
+
+constexpr std::chrono::milliseconds kLookEvery{5};
+constexpr std::chrono::seconds kUpLimit{120};         // 16,384 HCAs take 52 s
+constexpr std::chrono::seconds kFaultLimit{6};        // until a fault is routed around
+constexpr std::chrono::milliseconds kTrapGrace{500};  // then a sweep is asked for: ibsim loses traps
+constexpr std::chrono::seconds kFailoverBar{5}, kFailoverLimit{60};
+constexpr std::string_view kTypo = "typo=0x00zz10,bla : ;\n";
+
+double secondsOf(std::chrono::steady_clock::duration time) { return std::chrono::duration<double>(time).count(); }
+
+/// One OpenSM in the simulation.
+struct Manager {
+  std::string hca;
+  FabricOptions options;
+  Tools tools;
+  SubnetManager opensm;
+  SmFiles files;
+
+  Manager(std::string seat, FabricOptions where, io::ProcessRunner& processes)
+      : hca(std::move(seat)), options(std::move(where)), tools(processes, options), opensm(processes, tools, options.run_folder) {}
+};
+
+class Rehearsal {
+ public:
+  Rehearsal(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock, RehearsalOptions options)
+      : cluster_(cluster), processes_(processes), clock_(clock), options_(std::move(options)) {}
+  ~Rehearsal() {
+    for (auto& manager : managers_) (void)manager->opensm.stop();
+  }
+
+  Async<RehearsalReport> run() {
+    const auto begin = clock_.steady();
+    auto all = everything();
+    auto done = co_await std::move(all);
+    if (!done) report_.error = done.error().str();
+    report_.seconds = secondsOf(clock_.steady() - begin);
+    co_return std::move(report_);
+  }
+
+ private:
+  Async<void> everything() {
+    CO_TRY(fabric, onlyFabric(cluster_));
+    fabric_ = fabric;
+    report_.fabric = fabric->name;
+    CO_TRY(declared, declaredTopology(cluster_, *fabric));
+    declared_ = std::move(declared);
+    CO_TRY(rules, declaredPartitions(cluster_, *fabric, declared_));
+    rules_ = std::move(rules);
+    report_.slowed = slowDownForIbsim(declared_);
+    levels_ = switchLevels(declared_);
+    auto up = bringUp();
+    CO_TRY_OK(co_await std::move(up));
+    for (auto& fault : faultsOf(declared_, *fabric_, options_.kinds)) {
+      auto one = rehearseOne(std::move(fault));
+      CO_TRY_OK(co_await std::move(one));
+    }
+    auto mended = mend();
+    co_return co_await std::move(mended);
+  }
+
+  Manager& master() { return *managers_.front(); }
+  const std::string& engine() const { return fabric_->routing; }
+
+  Async<void> bringUp() {
+    auto seats = managerHcas(cluster_, *fabric_);
+    if (seats.empty())
+      co_return fail(ErrorCode::InvalidInput, fmt::format("fabric {} declares no subnet manager; a rehearsal needs one", fabric_->name));
+    for (const auto& seat : seats)
+      if (!declared_.devices.count(seat))
+        co_return fail(ErrorCode::InvalidInput, fmt::format("the subnet manager's HCA {} is not cabled", seat));
+    auto start = Simulator::start(declared_, processes_, clock_, options_.folder);
+    CO_TRY(simulator, co_await std::move(start));
+    simulator_ = std::move(simulator);
+    for (const auto& seat : seats) managers_.push_back(std::make_unique<Manager>(seat, simulator_->seat(seat), processes_));
+    auto discover = master().tools.discover();
+    CO_TRY(found, co_await std::move(discover));
+    known_.learn(declared_, found);
+    for (std::size_t rank = 0; rank < managers_.size(); ++rank) {
+      auto& manager = *managers_[rank];
+      manager.files =
+          renderSm(*fabric_, declared_, rules_, known_, {known_.hcas.at(manager.hca), manager.options.run_folder, static_cast<int>(rank)});
+      CO_TRY_OK(manager.opensm.start(manager.files));
+      auto wait = untilUp(manager, rank > 0);
+      CO_TRY_OK(co_await std::move(wait));
+    }
+    auto healthy = checkHealthy();
+    co_return co_await std::move(healthy);
+  }
+
+  Async<void> untilUp(Manager& manager, bool standby) {
+    for (const auto until = clock_.steady() + kUpLimit; clock_.steady() < until;) {
+      auto log = manager.opensm.log();
+      if (standby ? log.standby : log.subnet_up) co_return Result<void>();
+      if (!manager.opensm.pid()) break;
+      auto pause = clock_.sleep(kLookEvery);
+      co_await std::move(pause);
+    }
+    co_return fail(ErrorCode::Unavailable, fmt::format("opensm on {} did not become {}: {}", manager.hca, standby ? "standby" : "master",
+                                                       manager.opensm.logTail()));
+  }
+
+  Async<void> checkHealthy() {
+    auto look = see();
+    CO_TRY(now, co_await std::move(look));
+    report_.routing_engine = master().opensm.log().routing_engine;
+    report_.healthy = walk(now.found, now.tables, levels_);
+    for (const auto& [name, device] : declared_.devices) ++(device.is_switch ? report_.switches : report_.hcas);
+    report_.cables = declared_.links.size();
+    auto problems = judge(now, {});
+    if (auto compared = compare(declared_, now.found); !compared.deviations.empty())
+      problems.push_back("not as declared: " + compared.deviations.front().repair);
+    if (!problems.empty())
+      co_return fail(ErrorCode::Unavailable, fmt::format("the healthy fabric is not as it should be: {}", fmt::join(problems, "; ")));
+    auto wrong = wrongTables();
+    CO_TRY(tables, co_await std::move(wrong));
+    if (!tables.empty()) co_return fail(ErrorCode::Unavailable, fmt::format("the PKey table of {} is not as declared", tables));
+    co_return Result<void>();
+  }
+
+  struct Sight {
+    Topology found;
+    ForwardingTables tables;
+  };
+  Async<Sight> see() {
+    Sight out;
+    auto discover = master().tools.discover();
+    CO_TRY(found, co_await std::move(discover));
+    auto dump = master().tools.forwardingTables();
+    CO_TRY(tables, co_await std::move(dump));
+    co_return Sight{std::move(found), std::move(tables)};
+  }
+
+  /// The first HCA whose PKey table is not as declared; empty: all are.
+  Async<std::string> wrongTables() {
+    auto discover = master().tools.discover();
+    CO_TRY(found, co_await std::move(discover));
+    auto rules = withGuids(rules_, known_.hcas);
+    for (const auto& [name, device] : found.devices) {
+      if (device.is_switch) continue;
+      const auto& address = device.addresses.begin()->second;
+      auto ask = master().tools.pkeys(address.lid, device.addresses.begin()->first);
+      CO_TRY(table, co_await std::move(ask));
+      if (table != tableOf(rules, address.guid, name == master().hca)) co_return name;
+    }
+    co_return std::string();
+  }
+
+  /// What must hold whatever is broken. `lost`: HCAs that the fault itself takes away.
+  std::vector<std::string> judge(const Sight& now, const std::set<std::string>& lost) {
+    std::vector<std::string> problems;
+    auto log = master().opensm.log();
+    if (log.routing_engine != engine())
+      problems.push_back(fmt::format("routing fell back to {}{}{}", log.routing_engine, log.complaints.empty() ? "" : ": ",
+                                     fmt::join(log.complaints, " | ")));
+    for (const auto& [name, device] : declared_.devices)
+      if (!device.is_switch && !lost.count(name) && !now.found.devices.count(name))
+        problems.push_back(fmt::format("{} is not reached any more", name));
+    auto reach = walk(now.found, now.tables, levels_);
+    const auto hcas = declared_.devices.size() - levels_.size() - lost.size();
+    if (reach.pairs != hcas * (hcas - 1))
+      problems.push_back(fmt::format("{} of {} pairs of HCAs have LIDs", reach.pairs, hcas * (hcas - 1)));
+    if (reach.lost) problems.push_back(fmt::format("{} pairs have no way: {}", reach.lost, fmt::join(reach.examples, ", ")));
+    if (reach.down_up) problems.push_back(fmt::format("{} ways go down and up again: they can lock", reach.down_up));
+    last_reach_ = std::move(reach);
+    return problems;
+  }
+
+  std::set<std::string> hcasLostBy(const Fault& fault) const {
+    std::set<std::string> lost;
+    for (const auto& link : declared_.links)
+      for (const auto& [hca, other] : {std::pair(link.a, link.b), std::pair(link.b, link.a)}) {
+        if (declared_.devices.at(hca.node).is_switch) continue;
+        bool gone =
+            fault.kind == FaultKind::SwitchLost ? other.node == fault.name : fault.kind == FaultKind::CablePulled && link == fault.links[0];
+        if (gone) lost.insert(hca.node);
+      }
+    return lost;
+  }
+
+  Async<void> rehearseOne(Fault fault) {
+    FaultOutcome outcome;
+    outcome.fault = std::move(fault);
+    const auto begin = clock_.steady();
+    if (auto why = impossible(outcome.fault); !why.empty()) {
+      report_.left_out.push_back(fmt::format("{}: {}: {}", toString(outcome.fault.kind), outcome.fault.name, why));
+      co_return Result<void>();
+    }
+    if (outcome.fault.kind == FaultKind::PartitionsTypo) {
+      auto work = typo(outcome);
+      CO_TRY_OK(co_await std::move(work));
+    } else if (outcome.fault.kind == FaultKind::ManagerLost) {
+      auto work = loseManager(outcome);
+      CO_TRY_OK(co_await std::move(work));
+    } else {
+      auto work = breakCables(outcome);
+      CO_TRY_OK(co_await std::move(work));
+    }
+    outcome.seconds = secondsOf(clock_.steady() - begin);
+    options_.tell(outcome);
+    report_.outcomes.push_back(std::move(outcome));
+    co_return Result<void>();
+  }
+
+  /// The tools of the rehearsal sit where the subnet manager does: what cuts it off cannot be watched.
+  std::string impossible(const Fault& fault) const {
+    auto seat = managers_.front()->hca;
+    if ((fault.kind == FaultKind::CablePulled || fault.kind == FaultKind::SwitchLost) && hcasLostBy(fault).count(seat))
+      return "it cuts off the subnet manager itself, which manager-lost rehearses";
+    if (fault.kind == FaultKind::RailSwapped)
+      for (const auto& link : fault.links)
+        if (hostOf(link.a.node) == hostOf(seat) || hostOf(link.b.node) == hostOf(seat)) return "it moves the subnet manager's own cable";
+    if (fault.kind == FaultKind::ManagerLost && managers_.size() < 2)
+      return "only one subnet manager is declared; add a node to subnet_managers";
+    return {};
+  }
+
+  /// Undoes the fault before by doing what its repair said; one sweep then shows both.
+  Async<void> mend() {
+    auto repairs = std::exchange(to_mend_, {});
+    auto lost_switch = std::exchange(lost_switch_, {});
+    auto work = simulator_->carryOut(std::move(repairs));
+    CO_TRY_OK(co_await std::move(work));
+    if (!lost_switch.empty()) {
+      auto again = simulator_->say(fmt::format("ReLink \"{}\"", ibsimNodeId(lost_switch)));
+      CO_TRY_OK(co_await std::move(again));
+    }
+    co_return Result<void>();
+  }
+
+  Async<void> inject(const Fault& fault) {
+    if (fault.kind == FaultKind::SwitchLost) {
+      lost_switch_ = fault.name;
+      auto work = simulator_->say(fmt::format("Unlink \"{}\"", ibsimNodeId(fault.name)));
+      co_return co_await std::move(work);
+    }
+    for (const auto& link : fault.links) {
+      auto work = simulator_->unlink(link.a);
+      CO_TRY_OK(co_await std::move(work));
+    }
+    if (fault.kind == FaultKind::RailSwapped) {
+      auto one = simulator_->link(fault.links[0].a, fault.links[1].b);
+      CO_TRY_OK(co_await std::move(one));
+      auto other = simulator_->link(fault.links[1].a, fault.links[0].b);
+      CO_TRY_OK(co_await std::move(other));
+    }
+    co_return Result<void>();
+  }
+
+  Async<void> breakCables(FaultOutcome& outcome) {
+    const auto sweeps = master().opensm.log().sweeps;
+    auto undo = mend();
+    CO_TRY_OK(co_await std::move(undo));
+    auto fault = inject(outcome.fault);
+    CO_TRY_OK(co_await std::move(fault));
+    const auto lost = hcasLostBy(outcome.fault);
+    const auto begin = clock_.steady();
+    auto asked = begin;
+    while (true) {  // until all is well again, for as long as it may take
+      auto pause = clock_.sleep(kLookEvery);
+      co_await std::move(pause);
+      const auto now = clock_.steady();
+      if (master().opensm.log().sweeps == sweeps && now - begin < kFaultLimit) {
+        CO_TRY_OK(askAgain(asked));
+        continue;
+      }
+      auto look = see();
+      auto sight = co_await std::move(look);
+      if (sight) {
+        outcome.problems = judge(*sight, lost);
+        auto compared = compare(declared_, sight->found);
+        for (auto& problem : misnamed(outcome.fault, compared)) outcome.problems.push_back(std::move(problem));
+        if (outcome.problems.empty() || now - begin > kFaultLimit)
+          to_mend_ = outcome.fault.kind == FaultKind::SwitchLost ? std::vector<Repair>{} : compared.repairs;
+      } else {
+        outcome.problems = {sight.error().str()};
+      }
+      if (outcome.problems.empty() || now - begin > kFaultLimit) break;
+      CO_TRY_OK(askAgain(asked));
+    }
+    outcome.effect = effectOf(lost);
+    co_return Result<void>();
+  }
+
+  /// ibsim loses traps now and then: after a while a sweep is ordered.
+  Result<void> askAgain(std::chrono::steady_clock::time_point& asked) {
+    if (clock_.steady() - asked <= kTrapGrace) return {};
+    asked = clock_.steady();
+    return master().opensm.hangUp();
+  }
+
+  std::string effectOf(const std::set<std::string>& lost) const {
+    std::string text = fmt::format("{} stays", engine());
+    if (!lost.empty()) text += fmt::format(", {} HCA{} lost", lost.size(), lost.size() > 1 ? "s" : "");
+    if (report_.healthy.busiest_uplink && last_reach_.busiest_uplink != report_.healthy.busiest_uplink)
+      text += fmt::format(", busiest uplink carries {} ways instead of {}", last_reach_.busiest_uplink, report_.healthy.busiest_uplink);
+    return text;
+  }
+
+  /// Whether the comparison says this fault and nothing else.
+  std::vector<std::string> misnamed(const Fault& fault, const Comparison& compared) const {
+    auto said = [&] {
+      return compared.deviations.empty()
+                 ? std::string("nothing")
+                 : fmt::format("{} at {}", toString(compared.deviations[0].kind), toString(compared.deviations[0].at));
+    };
+    auto wrong = [&](std::string_view wanted) {
+      return std::vector<std::string>{fmt::format("named as {} ({} deviations) instead of {}", said(), compared.deviations.size(), wanted)};
+    };
+    if (fault.kind == FaultKind::SwitchLost) {
+      bool exact = compared.deviations.size() == 1 && compared.deviations[0].kind == DeviationKind::MissingNode &&
+                   compared.deviations[0].at.node == fault.name;
+      return exact ? std::vector<std::string>{} : wrong("the missing switch");
+    }
+    if (compared.repairs.size() != 1) return wrong("one job");
+    const auto& moves = compared.repairs[0].moves;
+    if (fault.kind == FaultKind::CablePulled) {
+      std::set<Port> ends = {fault.links[0].a, fault.links[0].b};
+      bool exact = compared.deviations.size() == 1 && moves.size() == 1 && moves[0].kind == Move::Kind::Plug &&
+                   std::set<Port>{moves[0].other, moves[0].to} == ends;
+      return exact ? std::vector<std::string>{} : wrong("the pulled cable");
+    }
+    bool exact = compared.deviations.size() == 2 && moves.size() == 2;
+    for (const auto& one : compared.deviations) exact = exact && one.kind == DeviationKind::RailSwapped;
+    return exact ? std::vector<std::string>{} : wrong("a rail swap");
+  }
+
+  /// Somebody edits partitions.conf by hand and slips: OpenSM opens the fabric. muster's lint refuses the text, its check sees the tables,
+  /// and its own file closes it again.
+  Async<void> typo(FaultOutcome& outcome) {
+    auto undo = mend();
+    CO_TRY_OK(co_await std::move(undo));
+    const auto file = master().options.run_folder / "partitions.conf";
+    const auto spoiled = master().files.partitions + std::string(kTypo);
+    if (parsePartitions(spoiled)) outcome.problems.push_back("muster's own lint takes the text with the slip");
+    const auto opened_at = clock_.steady();
+    CO_TRY_OK(io::writeFileAtomic(file, spoiled));
+    CO_TRY_OK(master().opensm.hangUp());
+    auto open = untilTables(false);
+    CO_TRY(opened, co_await std::move(open));
+    CO_TRY_OK(master().opensm.applyPartitions(master().files));
+    auto close = untilTables(true);
+    CO_TRY(closed, co_await std::move(close));
+    if (!closed) outcome.problems.push_back("the PKey tables did not become as declared again");
+    outcome.effect = fmt::format("{}; closed again within {:.1f} s of the slip",
+                                 opened ? "OpenSM opened the fabric, the tables show it" : "OpenSM kept its tables",
+                                 secondsOf(clock_.steady() - opened_at));
+    co_return Result<void>();
+  }
+
+  /// Waits until all tables are as declared, or one is not. Answers whether that came.
+  Async<bool> untilTables(bool as_declared) {
+    for (const auto until = clock_.steady() + kFaultLimit; clock_.steady() < until;) {
+      auto look = wrongTables();
+      CO_TRY(wrong, co_await std::move(look));
+      if (wrong.empty() == as_declared) co_return true;
+      auto pause = clock_.sleep(kLookEvery);
+      co_await std::move(pause);
+    }
+    co_return false;
+  }
+
+  /// The master's process is killed; the time until a standby says that it is master, seen from another HCA.
+  Async<void> loseManager(FaultOutcome& outcome) {
+    auto undo = mend();
+    CO_TRY_OK(co_await std::move(undo));
+    auto& standby = *managers_[1];
+    auto pid = master().opensm.pid();
+    if (!pid) co_return fail(ErrorCode::Unavailable, "the master ended by itself: " + master().opensm.logTail());
+    const auto begin = clock_.steady();
+    ::kill(*pid, SIGKILL);
+    bool took_over = false;
+    while (!took_over && clock_.steady() - begin < kFailoverLimit) {
+      auto log = standby.opensm.log();
+      took_over = log.master && log.subnet_up;
+      auto pause = clock_.sleep(kLookEvery);
+      co_await std::move(pause);
+    }
+    const auto seconds = outcome.failover_seconds = secondsOf(clock_.steady() - begin);
+    outcome.effect = took_over ? fmt::format("{} is master with the subnet up after {:.1f} s", standby.hca, seconds) : "nobody took over";
+    if (!took_over || seconds > secondsOf(kFailoverBar))
+      outcome.problems.push_back(fmt::format("{}; at most {} s", outcome.effect, kFailoverBar.count()));
+    if (took_over && standby.opensm.log().routing_engine != engine())
+      outcome.problems.push_back(fmt::format("the standby routes by {}", standby.opensm.log().routing_engine));
+    auto tables = wrongTables();
+    auto wrong = co_await std::move(tables);
+    if (!wrong || !wrong->empty()) outcome.problems.push_back(wrong ? "the PKey table of " + *wrong + " changed" : wrong.error().str());
+    co_return Result<void>();
+  }
+
+  const inventory::Cluster& cluster_;
+  io::ProcessRunner& processes_;
+  Clock& clock_;
+  RehearsalOptions options_;
+  const inventory::Fabric* fabric_ = nullptr;
+  Topology declared_;
+  PartitionRules rules_;
+  std::map<std::string, int> levels_;
+  KnownGuids known_;
+  std::unique_ptr<Simulator> simulator_;
+  std::vector<std::unique_ptr<Manager>> managers_;  // the master first
+  std::vector<Repair> to_mend_;                     // of the fault before
+  std::string lost_switch_;
+  Reachability last_reach_;
+  RehearsalReport report_;
+};
+
+}  // namespace
+
+Async<RehearsalReport> rehearse(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock, RehearsalOptions options) {
+  Rehearsal rehearsal(cluster, processes, clock, std::move(options));
+  auto run = rehearsal.run();
+  co_return co_await std::move(run);
+}
+
+}  // namespace muster::fabric

@@ -1,0 +1,41 @@
+// RoCE v2: one declaration of how lossless traffic is marked, rendered for hosts and switches, and whether what they have agrees with it.
+// Pure.
+//
+// The trap is silent: stock SONiC maps DSCP 26 to a lossy class and pauses 3 and 4, NVIDIA's hosts mark with 26. Everything works, until
+// the first congestion. So what each side really has is read back into one form and compared.
+#pragma once
+
+#include "inventory/cluster.h"
+
+#include <map>
+#include <set>
+
+namespace muster::fabric {
+
+/// How one port treats marked packets.
+struct Marking {
+  std::map<int, int> priority_of;  ///< DSCP → priority; absent: 0
+  std::set<int> lossless;          ///< priorities with PFC
+  bool trusts_dscp = true;
+  int mtu = 0;  ///< bytes; 0: not said
+};
+Marking declaredMarking(const inventory::Roce& roce);
+
+/// A script for a node: iproute2's dcb, trust, PFC, traffic class of the RDMA devices, ECN, MTU. Running it twice changes nothing.
+std::string roceHostScript(const inventory::Roce& roce, const std::vector<std::string>& rdma_devices);
+/// A fragment of SONiC's config_db.json for these ports, to be loaded over what is there.
+std::string roceSonic(const inventory::Roce& roce, const std::vector<std::string>& ports);
+/// NVUE commands for Cumulus Linux.
+std::string roceCumulus(const inventory::Roce& roce);
+
+/// What a port of a SONiC switch does, by its whole config_db. Errors: Corrupt, NotFound (no QoS map at the port)
+Result<Marking> sonicMarking(std::string_view config_db, const std::string& port);
+/// What a host's interface does: `dcb -j app show`, `dcb -j pfc show`, its MTU. Errors: Corrupt
+Result<Marking> hostMarking(std::string_view dcb_app, std::string_view dcb_pfc, int mtu);
+/// Every port of PORT_QOS_MAP in a SONiC config_db against the declaration: "Ethernet0: DSCP 26 has …". Empty: all agree. Errors: Corrupt,
+/// NotFound (no port)
+Result<std::vector<std::string>> checkSonic(const inventory::Roce& roce, std::string_view config_db);
+/// In words what `found` does otherwise than declared. Empty: they agree.
+std::vector<std::string> disagreements(const inventory::Roce& roce, const Marking& found);
+
+}  // namespace muster::fabric

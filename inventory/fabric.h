@@ -1,0 +1,96 @@
+// A fabric as declared: its shape, its cables, what is excused from the check, its subnet managers and partitions.
+#pragma once
+
+#include "base/result.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace muster::inventory {
+
+struct Partition {
+  std::string name;
+  std::uint16_t pkey = 0;  ///< 15 bits
+  bool ipoib = false;
+  std::vector<std::string> full_members;  ///< node hostlists; "ALL" and "SELF" as OpenSM knows them
+  std::vector<std::string> limited_members;
+};
+
+enum class FabricShape { RailOptimized, Explicit, FatTree };
+/// What hangs at a cable's `from`, when it is neither a node nor a switch.
+enum class AttachedRole { None, Storage, Ufm, Gateway };
+struct FabricCable {
+  std::string from_node;
+  int from_port = 1;
+  std::string to_node;
+  int to_port = 1;
+  AttachedRole role = AttachedRole::None;
+  std::string link;  ///< empty: as the fabric
+  SourceRef where;
+};
+/// Where switches stand and what runs on them.
+struct FabricSwitches {
+  std::vector<std::string> names;  ///< hostlist, expanded
+  std::string rack;
+  int unit = 0;  ///< of the first; each further one stands `units_apart` higher
+  int units_apart = 1;
+};
+/// A device, or one port of it, that is known to be out: its deviations are told but do not count.
+struct FabricExclusion {
+  std::string device;
+  int port = 0;  ///< 0: the whole device
+  std::string reason;
+};
+/// How lossless traffic is marked, on hosts, switches and in NCCL alike. Present: an Ethernet fabric (RoCE v2).
+struct Roce {
+  int dscp = 26;      ///< of RDMA traffic
+  int priority = 3;   ///< that it maps to; PFC is on for this one only
+  int cnp_dscp = 48;  ///< of congestion notifications
+  int cnp_priority = 6;
+  int mtu = 9000;         ///< of interfaces, in bytes
+  int gid_index = 3;      ///< of RoCE v2 over IPv4 on mlx5
+  int ecn_min_kib = 150;  ///< marking begins
+  int ecn_max_kib = 1500;
+  int ecn_percent = 100;                              ///< marked at the maximum
+  int trafficClass() const { return dscp << 2 | 2; }  ///< as NCCL_IB_TC: DSCP and ECN-capable
+};
+/// Nodes whose GPUs share one NVLink fabric (NVL72): one IMEX domain.
+struct NvlinkDomain {
+  std::string name;
+  std::vector<std::string> nodes;  ///< expanded
+};
+struct Fabric {
+  std::string name;  ///< "infiniband"
+  FabricShape shape = FabricShape::RailOptimized;
+  int sus = 1;  ///< scalable units; pods of a three-level fat tree
+  int nodes_per_su = 32;
+  int rails = 1;
+  int leaves_per_su = 1;    ///< for FatTree; a rail-optimized SU has one a rail
+  int leaf_down_ports = 0;  ///< for FatTree; 0: half of the switch
+  int spines_per_su = 1;    ///< two levels: spines = sus × spines_per_su, each on every leaf; three levels: on the leaves of its SU
+  int uplinks_per_leaf_spine = 1;
+  int cores = 0;  ///< 0: two levels. Else spine k of every SU goes to every core of plane k
+  int uplinks_per_spine_core = 1;
+  int switch_ports = 64;
+  std::string link = "4xHDR";       ///< width and speed of every cable, ibnetdiscover's spelling
+  std::vector<FabricCable> cables;  ///< for Explicit; with another shape, what it does not know: storage, UFM, gateways
+  std::string topology;             ///< for Explicit: ibnetdiscover's text of what should be there
+  std::vector<FabricSwitches> switches;
+  std::vector<FabricExclusion> exclude;
+  std::string routing = "ftree";
+  std::vector<std::string> subnet_managers;  ///< nodes, or "controller"
+  std::vector<Partition> partitions;
+  std::optional<Roce> roce;
+  std::vector<NvlinkDomain> nvlink_domains;
+};
+
+/// One HCA of a node that is on a fabric; rails are numbered by their order.
+struct Rail {
+  std::string hca = "mlx5_0";
+  std::optional<int> gpu;  ///< NVML index of the GPU that it serves
+  std::string pci;         ///< "0000:18:00.0"; empty: not declared
+};
+
+}  // namespace muster::inventory

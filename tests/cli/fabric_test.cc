@@ -1,0 +1,119 @@
+// `muster fabric` by the real program: plan, plot, diff of what was found elsewhere.
+#include "tests/cli/muster_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace muster::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr std::string_view kFabric = R"(
+fabric:
+  ib: {shape: explicit, cables_file: cables.csv, switches: [{names: sw1, rack: r9, unit: 40}]}
+)";
+constexpr std::string_view kCables = "from,to,to_port,role\ngpu001,sw1,1,\ngpu002,sw1,2,\nstore1 mlx5_0,sw1,5,storage\n";
+
+/// What ibnetdiscover prints where gpu001 and gpu002 are exchanged and the storage is not there.
+constexpr std::string_view kFound = R"(switchguid=0x20(20)
+Switch	64 "S-20"		# "sw1" base port 0 lid 1 lmc 0
+[2]	"H-1"[1](2) 		# "gpu001 mlx5_0" lid 2 4xHDR
+[1]	"H-3"[1](4) 		# "gpu002 mlx5_0" lid 3 4xHDR
+
+caguid=0x1
+Ca	1 "H-1"		# "gpu001 mlx5_0"
+[1](2) 	"S-20"[2]		# lid 2 lmc 0 "sw1" lid 1 4xHDR
+
+caguid=0x3
+Ca	1 "H-3"		# "gpu002 mlx5_0"
+[1](4) 	"S-20"[1]		# lid 3 lmc 0 "sw1" lid 1 4xHDR
+)";
+
+class FabricCommands : public ::testing::Test {
+ protected:
+  FabricCommands() {
+    std::string inventory(MusterFolder::kInventory);
+    auto profile = inventory.find("image: bookworm}");
+    inventory.replace(profile, 16, "image: bookworm, fabric: ib}");
+    folder_.write("cluster.yaml", inventory + std::string(kFabric));
+    folder_.write("cables.csv", kCables);
+    folder_.write("found.topo", kFound);
+  }
+  MusterFolder folder_;
+};
+
+TEST_F(FabricCommands, planPrintsALabelForEachEnd) {
+  auto plan = folder_.muster({"fabric", "plan", "--rack", "r9"});
+  EXPECT_EQ(plan.code, 0) << plan.err;
+  EXPECT_THAT(plan.out, StartsWith("rack,unit,device,port,label,"));
+  EXPECT_THAT(plan.out, HasSubstr("\nr9,40,sw1,1,sw1/1 > r1 U10 gpu001 mlx5_0/1,r1,10,gpu001 mlx5_0,1,4xHDR,"));
+  EXPECT_THAT(plan.err, HasSubstr("3 HCAs, 3 cables to them, 0 between switches"));
+}
+
+TEST_F(FabricCommands, diffSaysWhatToDoAndExitsWithOne) {
+  auto diff = folder_.muster({"fabric", "diff", "--found", (folder_ / "found.topo").string()});
+  EXPECT_EQ(diff.code, 1) << diff.err;
+  EXPECT_THAT(diff.out, HasSubstr("swap the cables in ports 1 and 2 of sw1\n"));
+  EXPECT_THAT(diff.out, HasSubstr("check that store1 mlx5_0 is powered and its driver runs, then the cable to sw1 port 5\n"));
+  auto json = nlohmann::json::parse(folder_.muster({"--json", "fabric", "diff", "--found", (folder_ / "found.topo").string()}).out);
+  EXPECT_EQ(json["format"], "muster-fabric-diff/2");
+  EXPECT_EQ(json["deviations"].size(), 3u);
+  EXPECT_EQ(json["repairs"].size(), 2u);
+}
+
+TEST_F(FabricCommands, diffHasNoAnswerForHalfATopology) {
+  folder_.write("found.topo", kFound.substr(0, kFound.rfind("caguid")));
+  auto diff = folder_.muster({"fabric", "diff", "--found", (folder_ / "found.topo").string()});
+  EXPECT_EQ(diff.code, 2);
+  EXPECT_THAT(diff.out, HasSubstr("no answer: "));
+}
+
+TEST_F(FabricCommands, plotWritesOneSelfContainedFile) {
+  auto file = folder_ / "fabric.svg";
+  auto plot = folder_.muster({"fabric", "plot", "--found", (folder_ / "found.topo").string(), "--out", file.string()});
+  EXPECT_EQ(plot.code, 0) << plot.err;
+  std::ifstream in(file);
+  std::string svg((std::istreambuf_iterator<char>(in)), {});
+  EXPECT_THAT(svg, StartsWith("<svg xmlns="));
+  EXPECT_THAT(svg, HasSubstr("3 deviations"));
+}
+
+TEST_F(FabricCommands, renderWritesWhatOthersNeed) {
+  auto render = folder_.muster({"fabric", "render", "--out", (folder_ / "out").string()});
+  EXPECT_EQ(render.code, 0) << render.err;
+  for (auto file :
+       {"cabling.csv", "fabric.svg", "slurm/topology.conf", "slurm/topology.yaml", "kubernetes/node-labels.yaml", "nccl/gpu-node.env"})
+    EXPECT_TRUE(std::filesystem::exists(folder_ / (std::string("out/") + file))) << file;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out/roce"));
+}
+
+TEST_F(FabricCommands, markingComparesASwitchWithTheDeclaration) {
+  folder_.write(
+      "config_db.json",
+      R"({"PORT_QOS_MAP": {"Ethernet0": {"dscp_to_tc_map": "AZURE", "pfc_enable": "3,4"}}, "DSCP_TO_TC_MAP": {"AZURE": {"26": "1", "48": "6"}}})");
+  auto without = folder_.muster({"fabric", "marking", "--sonic", (folder_ / "config_db.json").string()});
+  EXPECT_EQ(without.code, 2);
+  EXPECT_THAT(without.err, HasSubstr("has no roce"));
+  std::ifstream in(folder_ / "cluster.yaml");
+  std::string inventory((std::istreambuf_iterator<char>(in)), {});
+  inventory.replace(inventory.find("shape: explicit"), 15, "shape: explicit, roce: {}");
+  folder_.write("cluster.yaml", inventory);
+  auto marking = folder_.muster({"fabric", "marking", "--sonic", (folder_ / "config_db.json").string()});
+  EXPECT_EQ(marking.code, 1) << marking.err;
+  EXPECT_THAT(marking.out, HasSubstr("Ethernet0: DSCP 26 has priority 1 instead of 3: RDMA is not lossless\n"));
+  EXPECT_NE(folder_.muster({"fabric", "marking"}).code, 0);
+}
+
+TEST_F(FabricCommands, saysWhereABadCableIs) {
+  folder_.write("cables.csv", "from,to,to_port\ngpu001,sw1,1\ngpu002,sw1,1\n");
+  auto plan = folder_.muster({"fabric", "plan"});
+  EXPECT_NE(plan.code, 0);
+  EXPECT_THAT(plan.err, HasSubstr("cables.csv:3:1"));
+  EXPECT_THAT(plan.err, HasSubstr("port 1 of sw1 already has a cable"));
+}
+
+}  // namespace
+}  // namespace muster::test

@@ -1,0 +1,62 @@
+// The picture shows every device once and every fault with what to do.
+#include "fabric/plot.h"
+#include "tests/fabric/clusters.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace muster::fabric::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Plot : public ::testing::Test {
+ protected:
+  std::size_t count(const std::string& text, std::string_view what) {
+    std::size_t times = 0;
+    for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++times;
+    return times;
+  }
+  std::string plotFound() {
+    auto compared = compare(declared_, found_);
+    FoundFabric now{found_, compared};
+    return plotSvg("hall-2", declared_, places_, &now);
+  }
+
+  inventory::Cluster cluster_ = railCluster(4);
+  Topology declared_ = declared(cluster_);
+  Topology found_ = declared_;
+  std::map<std::string, Place> places_ = placesOf(cluster_, cluster_.fabrics.at("ib"), declared_);
+};
+
+TEST_F(Plot, drawsSwitchesAndHostsOnce) {
+  auto svg = plotSvg("a <&> b", declared_, places_);
+  EXPECT_EQ(count(svg, "<rect"), 4u + 5u);  // switches; nodes and the controller
+  EXPECT_THAT(svg, HasSubstr("a &lt;&amp;&gt; b"));
+  EXPECT_THAT(svg, Not(HasSubstr("class=\"m\"")));
+  EXPECT_EQ(count(svg, "<title>"), 9u);
+}
+
+TEST_F(Plot, ofAHealthyFabricHasNoRed) {
+  auto svg = plotFound();
+  EXPECT_THAT(svg, HasSubstr("found as declared"));
+  for (auto kind : {"class=\"m\"", "class=\"w\"", "class=\"d\"", "class=\"x\"", "class=\"e\""}) EXPECT_THAT(svg, Not(HasSubstr(kind)));
+}
+
+TEST_F(Plot, showsFaultsWithWhatToDo) {
+  unplug(found_, {"leaf-su1-r1", 9});
+  findLink(found_, {"gpu004 mlx5_1", 1})->width_speed = "1xHDR";
+  found_.devices["laptop mlx5_0"] = {"laptop mlx5_0", false, 1, "0x1", {}};
+  plug(found_, {"laptop mlx5_0", 1}, {"leaf-su1-r0", 6});
+  auto svg = plotFound();
+  EXPECT_EQ(count(svg, "class=\"m\""), 1u);
+  EXPECT_EQ(count(svg, "class=\"w\""), 1u);
+  EXPECT_EQ(count(svg, "class=\"d\""), 1u);
+  EXPECT_EQ(count(svg, "class=\"e\""), 1u);
+  EXPECT_THAT(svg, HasSubstr("missing: leaf-su1-r1 port 9 – spine-001 port 2; plug in or replace the cable"));
+  EXPECT_THAT(svg, HasSubstr("1xHDR instead of 4xHDR"));
+}
+
+}  // namespace
+}  // namespace muster::fabric::test
