@@ -150,6 +150,7 @@ Async<RedfishBmc::Places> RedfishBmc::places() {
   Places found;
   found.update_service = place("UpdateService", "/redfish/v1/UpdateService");
   found.tasks = place("Tasks", "/redfish/v1/TaskService");
+  found.chassis = place("Chassis", "/redfish/v1/Chassis");
   auto find_system = pickSystem(place("Systems", "/redfish/v1/Systems"));
   CO_TRY(system, co_await std::move(find_system));
   auto find_manager = pickManager(place("Managers", "/redfish/v1/Managers"), system);

@@ -28,13 +28,19 @@ class RedfishBmc final : public Bmc {
   Async<void> newSession() override;
   Async<std::vector<LogEntry>> eventLog(std::size_t limit) override;
   Async<void> acCycle() override;
+  Async<std::vector<BackgroundCopy>> backgroundCopies() override;
+  Async<void> commitImage(std::string component) override;
+  Async<std::vector<SensorReading>> sensors() override;
+  Async<std::map<std::string, std::string>> biosAttributes() override;
+  Async<std::map<std::string, std::string>> stagedBiosAttributes() override;
+  Async<void> stageBios(std::map<std::string, std::string> values) override;
 
   Async<void> logout() { return session_->close(); }
 
  private:
   /// Where things are on this BMC; found once, forgotten at a BMC reset.
   struct Places {
-    std::string system, manager, update_service, tasks;
+    std::string system, manager, update_service, tasks, chassis;
     Quirks quirks;
   };
   struct Member {
@@ -64,6 +70,12 @@ class RedfishBmc final : public Bmc {
   Async<std::vector<Survey::Gpu>> gpus();
   Async<std::vector<std::string>> allowedResets(Json action);
 
+  struct Bios {
+    Json json;
+    std::string settings;  ///< where values are staged
+  };
+  Async<Bios> bios();
+
   Async<PowerState> powerState();
   Async<void> reach(PowerState wanted, std::string type, std::chrono::seconds limit);
   Async<void> waitForPower(PowerState wanted, std::chrono::steady_clock::time_point until, std::string after);
@@ -72,6 +84,12 @@ class RedfishBmc final : public Bmc {
   Async<Inventory> readInventory();
   Async<Json> updateParameters(std::string component);
   Async<void> refuseWhileUpdating();
+  Async<RedfishReply> push(UpdateWay way, Json service, FirmwareUpdate update, FirmwareImage image, Json parameters);
+  Async<TaskStatus> startVerified(std::string verified);
+  Async<TaskStatus> flashState();
+  Async<std::vector<std::string>> offeredResets(Json system);
+  Async<void> cutByAction(Places at, AcWay way);
+  Async<void> cutByBios(Places at, AcWay way);
 
   /// Orders a reset that takes the BMC away, and waits until it is back and calm.
   Async<void> resetThrough(std::string target, std::string type, std::string manager, std::string reset_time_before);
@@ -92,6 +110,9 @@ class RedfishBmc final : public Bmc {
 /// "" when the answer names none.
 std::string taskUriOf(const RedfishReply& reply);
 /// Reads a Task resource or a task monitor's answer.
-TaskStatus taskStatusOf(const RedfishReply& reply);
+TaskStatus taskStatusOf(const RedfishReply& reply, bool stopping_is_staged = false);
+
+/// Behind a task's URI, where there is no task: the flash shows in the UpdateService; the task only verifies, a second phase follows.
+inline constexpr std::string_view kFlashMark = "#flash", kVerifyMark = "#verify";
 
 }  // namespace muster::bmc

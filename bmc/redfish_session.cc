@@ -87,8 +87,13 @@ Async<RedfishReply> RedfishSession::get(std::string path, std::chrono::milliseco
   co_return std::move(reply);
 }
 
+Async<RedfishReply> RedfishSession::postAny(std::string path, Json body) {
+  auto op = call({.method = "POST", .path = std::move(path), .body = body.dump(), .repeatable = false});
+  co_return co_await std::move(op);
+}
+
 Async<RedfishReply> RedfishSession::post(std::string path, Json body) {
-  auto op = call({.method = "POST", .path = path, .body = body.dump(), .repeatable = false});
+  auto op = postAny(path, std::move(body));
   CO_TRY(reply, co_await std::move(op));
   if (!reply.ok()) co_return fail(errorOf(reply, "POST " + path));
   co_return std::move(reply);

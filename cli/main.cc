@@ -126,6 +126,15 @@ void addKeep(CLI::App& app, Parsed& p) {
   rma_command->add_option("--out,-o", p.file, "FILE.tar.zst or FILE.tar.gz")->required();
 }
 
+void addFirmware(CLI::App& app, Parsed& p) {
+  auto* group = app.add_subcommand("firmware", "Baselines of firmware")->require_subcommand(1);
+  sub(*group, "plan", "Each node's way to its baseline: order, resets, AC cycles, time, and what is left undone", p,
+      [&p] { return firmwarePlan(p.options, p.selection.nodes); })
+      ->add_option("--nodes", p.selection.nodes, "Only these nodes (hostlist)");
+  sub(*group, "sign", "Sign a baseline with this controller's key; the signature goes to standard output", p, [&p] { return firmwareSign(p.options, p.node); })
+      ->add_option("baseline", p.node)->required();
+}
+
 void addLab(CLI::App& app, Parsed& p) {
   auto* group = app.add_subcommand("lab", "The virtual twin of the rack")->require_subcommand(1);
   sub(*group, "up", "Start the twin", p, [&p] { return labUp(p.options); });
@@ -254,6 +263,7 @@ int main(int argc, char** argv) {
   addKeep(app, parsed);
   addBmc(app, parsed);
   addDiscover(app, parsed);
+  addFirmware(app, parsed);
   addLab(app, parsed);
   addRest(app, parsed);
   try {

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "inventory/access.h"
 #include "inventory/discovery.h"
+#include "inventory/firmware.h"
 #include "inventory/hardware.h"
 #include "inventory/keep.h"
 #include "inventory/limits.h"
@@ -85,18 +86,6 @@ struct Driver {
   std::map<std::string, std::string> sysctl;
   std::vector<std::string> kernel_args;
   std::vector<std::string> services;  ///< systemd units that must be enabled and active
-};
-
-struct FirmwareComponent {
-  std::string name;  ///< as the BMC's inventory calls it
-  std::string version;
-  std::filesystem::path file;
-  std::string sha256;
-};
-struct FirmwareBaseline {
-  std::string name;
-  std::vector<FirmwareComponent> components;
-  std::vector<std::string> order;  ///< all component names: first those declared, then the rest by name
 };
 
 struct Partition {

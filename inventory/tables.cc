@@ -29,7 +29,7 @@ ObjectSpec make_credentialSpec() {
 }
 MUSTER_SPEC(credentialSpec)
 
-// ---- images, firmware
+// ---- images
 
 ObjectSpec make_imageBuildSpec() {
   return Table<ImageBuild>("image-build", "image build", "A system that `muster image build` makes with mmdebstrap.")
@@ -79,57 +79,6 @@ ObjectSpec make_imageSpec() {
 }
 }  // namespace
 MUSTER_SPEC(imageSpec)
-namespace {
-
-void checkComponent(FirmwareComponent& component, const Value& map, Reader& reader) {
-  if (component.file.empty()) return;
-  std::error_code ignored;
-  if (!std::filesystem::exists(component.file, ignored))
-    reader.warning(place(map, "file"), fmt::format("{} does not exist yet", component.file.string()),
-                   "it must be there, with the declared digest, before an update");
-  if (component.sha256.find_first_not_of('0') == std::string::npos)
-    reader.warning(place(map, "sha256"), "a digest of zeros is a placeholder: every file will be refused",
-                   fmt::format("sha256sum {}", component.file.string()));
-}
-
-ObjectSpec make_componentSpec() {
-  return Table<FirmwareComponent>("firmware-component", "firmware component",
-                                  "One component, under the name that the BMC's inventory gives it.")
-      .required("version", &FirmwareComponent::version, text(kWord), "The version that the BMC must report.")
-      .optional("file", &FirmwareComponent::file, text(kPath), "The vendor's update file. Absent: the version is only compared.")
-      .optional("sha256", &FirmwareComponent::sha256, text(kSha256), "Digest of the file; another file is never sent to a BMC.")
-      .needs("file", "sha256")
-      .needs("sha256", "file")
-      .check(checkComponent)
-      .spec();
-}
-MUSTER_SPEC(componentSpec)
-
-/// Makes `order` complete: the declared ones, then the rest by name.
-void checkBaseline(FirmwareBaseline& baseline, const Value& map, Reader& reader) {
-  std::set<std::string> seen;
-  const Value& order = place(map, "order");
-  for (std::size_t i = 0; i < baseline.order.size(); ++i) {
-    const std::string& name = baseline.order[i];
-    bool known =
-        std::any_of(baseline.components.begin(), baseline.components.end(), [&](const auto& component) { return component.name == name; });
-    if (!known)
-      reader.error(order.items[i], fmt::format("\"{}\" is no component of this baseline", shorten(name)), "name a key of components");
-    if (!seen.insert(name).second) reader.error(order.items[i], fmt::format("\"{}\" is in the order twice", shorten(name)), "remove one");
-  }
-  for (const FirmwareComponent& component : baseline.components)
-    if (seen.insert(component.name).second) baseline.order.push_back(component.name);
-}
-
-ObjectSpec make_baselineSpec() {
-  return Table<FirmwareBaseline>("firmware-baseline", "firmware baseline", "Versions that belong together.")
-      .required("components", &FirmwareBaseline::components, mapOf(object(componentSpec), kEntryName), "The components.")
-      .optional("order", &FirmwareBaseline::order, listOf(text(kEntryName)), "Which comes first; those not listed follow by name.")
-      .check(checkBaseline)
-      .spec();
-}
-}  // namespace
-MUSTER_SPEC(baselineSpec)
 namespace {
 
 // ---- gates, profiles

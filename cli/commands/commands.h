@@ -79,6 +79,11 @@ int bmcForgetPin(const Options& options, const std::string& node);
 int bmcForgetRefusal(const Options& options, const std::string& node);
 int bmcForgetTpm(const Options& options, const std::string& node);
 
+// firmware
+/// `nodes`: hostlist; empty: all.
+int firmwarePlan(const Options& options, const std::string& nodes);
+int firmwareSign(const Options& options, const std::string& baseline);
+
 // discovery
 struct DiscoverFlags {
   std::vector<std::string> words;    ///< ranges, or ids of machines
