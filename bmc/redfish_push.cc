@@ -67,7 +67,7 @@ Async<void> RedfishBmc::refuseWhileUpdating() {
   auto list = tasks();
   CO_TRY(now, co_await std::move(list));
   for (const std::string& uri : now.running) {
-    auto read = session_->get(uri);
+    auto read = session_->get(uri.substr(0, uri.find('#')));
     auto reply = co_await std::move(read);
     if (!reply) continue;
     const std::string source = textAt(reply->body, "Payload/TargetUri");

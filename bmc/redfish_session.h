@@ -89,6 +89,8 @@ class RedfishSession {
   Async<void> ensurePin();
   Async<void> login(std::string stale_token);
   Async<std::string> sessionsPath();
+  /// Logs out of a session with the token of another; best effort.
+  Async<void> closeSession(std::string path, std::string token);
   Result<void> acceptLogin(const RedfishReply& reply, const std::string& sessions_path);
   std::unique_ptr<io::HttpClient> takeClient(bool fresh);
 

@@ -23,6 +23,8 @@ bool endsWith(const std::string& text, std::string_view end) { return text.size(
 
 bool isOneOf(const std::string& word, std::initializer_list<std::string_view> words) { return std::find(words.begin(), words.end(), word) != words.end(); }
 
+std::string plain(const std::string& uri) { return uri.substr(0, uri.find('#')); }
+
 /// The Job that a Task has become, from the message's arguments.
 std::string jobOf(const Json& task) {
   const Json* messages = find(task, "Messages");
@@ -85,7 +87,7 @@ Async<TaskStatus> RedfishBmc::task(std::string uri) {
     co_return co_await std::move(flash);
   }
   const bool verifies = endsWith(uri, kVerifyMark);
-  const std::string path = uri.substr(0, uri.find('#'));
+  const std::string path = plain(uri);
   for (int young = at.quirks.young_task_reads;; --young) {
     auto read = session_->get(path);
     auto reply = co_await std::move(read);
@@ -108,10 +110,11 @@ Async<TaskStatus> RedfishBmc::startVerified(std::string verified) {
   auto list = tasks();
   CO_TRY(known, co_await std::move(list));
   TaskStatus status{TaskState::Running, 0, "verified"};
+  const auto marked = verified + std::string(kVerifyMark);
   for (const auto& uri : known.running)
-    if (uri != verified) status.moved_to = uri;
-  const auto at_verified = std::find(known.finished.begin(), known.finished.end(), verified);
-  if (status.moved_to.empty() && at_verified != known.finished.end() && std::next(at_verified) != known.finished.end()) status.moved_to = known.finished.back();
+    if (uri != marked) status.moved_to = plain(uri);
+  const auto at_verified = std::find(known.finished.begin(), known.finished.end(), marked);
+  if (status.moved_to.empty() && at_verified != known.finished.end() && std::next(at_verified) != known.finished.end()) status.moved_to = plain(known.finished.back());
   if (!status.moved_to.empty()) co_return status;
   auto where = places();
   CO_TRY(at, co_await std::move(where));
@@ -161,7 +164,9 @@ Async<TaskList> RedfishBmc::tasks() {
   if (!found->unread.empty()) co_return fail(found->unread.front().why);  // it may be the update that runs
   for (const Member& m : found->found) {
     RedfishReply reply{200, {}, m.json};
-    (taskStatusOf(reply, at.quirks.stopping_is_staged).state == TaskState::Running ? list.running : list.finished).push_back(m.uri);
+    // Where an upload is only verified, each task may be one of a verification: whoever follows it then begins the second phase.
+    const auto uri = at.quirks.two_phase ? m.uri + std::string(kVerifyMark) : m.uri;
+    (taskStatusOf(reply, at.quirks.stopping_is_staged).state == TaskState::Running ? list.running : list.finished).push_back(uri);
   }
   if (!at.quirks.flash_state.empty()) {
     auto look = flashState();
