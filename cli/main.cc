@@ -19,6 +19,7 @@ struct Parsed {
   DiscoverFlags discover;
   EraseFlags erase;
   ConsoleFlags console;
+  FaultFlags fault;
   std::filesystem::path file, folder;
   std::string node, reason;
   std::vector<std::filesystem::path> trust;
@@ -141,6 +142,20 @@ void addLab(CLI::App& app, Parsed& p) {
   sub(*group, "down", "Stop it; nothing stays behind", p, [&p] { return labDown(p.options); });
   sub(*group, "status", "What runs", p, [&p] { return labStatus(p.options); });
   sub(*group, "console", "Follow a node's serial console", p, [&p] { return console(p.options, p.node, {}); })->add_option("node", p.node)->required();
+  auto* fault = sub(*group, "fault", "Make a node's virtual BMC misbehave: answers by rule, updates by mishap; without either, show what is set", p,
+                    [&p] { return labFault(p.options, p.fault); });
+  fault->add_option("node", p.fault.node)->required();
+  fault->add_option("--path", p.fault.path, "Glob of the paths that a rule is for");
+  fault->add_option("--method", p.fault.method, "Glob of the methods");
+  fault->add_option("--status", p.fault.status, "Answer this instead");
+  fault->add_option("--latency-ms", p.fault.latency_ms, "Wait before anything else");
+  fault->add_flag("--drop", p.fault.drop, "Break the connection");
+  fault->add_flag("--after", p.fault.after, "Carry the request out first, then fail");
+  fault->add_option("--merge", p.fault.merge, "JSON that is laid over the answer (RFC 7396)");
+  fault->add_option("--count", p.fault.count, "How often; negative: until it is cleared");
+  fault->add_option("--mishap", p.fault.mishap, "How the next updates end: cut-upload, lost-answer, task-vanishes, task-fails, completed-not-installed, exception-but-installed, stuck-mode, "
+                                                "no-licence, bmc-lost, host-silent");
+  fault->add_flag("--clear", p.fault.clear, "Forget what was set before");
   sub(*group, "packages", "Make the drivers' apt repository and the firmware files of the twin", p, [&p] { return labPackages(p.options, p.folder); })
       ->add_option("folder", p.folder, "The inventory's folder")->required();
   // The words after `lab exec` belong to the other program: main takes them off before the line is parsed.

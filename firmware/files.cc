@@ -1,12 +1,16 @@
 #include "firmware/files.h"
 
 #include "base/io/crypto.h"
+#include "firmware/firmware.h"
 #include "firmware/pldm.h"
 
 #include <algorithm>
 #include <fstream>
 
 namespace muster::firmware {
+namespace {
+constexpr std::string_view kImageRoute = "/firmware/";
+}
 
 std::string whyNotFlashable(const inventory::FirmwareComponent& component, const std::string& file_state) {
   if (file_state == kFileOk) return {};
@@ -91,6 +95,32 @@ Async<std::string> FirmwareFiles::stateOf(inventory::FirmwareComponent component
   }
   if (known->second.sha256 != image.sha256) co_return fmt::format("{} has the SHA-256 {}, the baseline declares {}", file.string(), known->second.sha256, image.sha256);
   co_return known->second.trouble.empty() ? std::string(kFileOk) : known->second.trouble;
+}
+
+std::string imagePath(const inventory::FirmwareImageFile& image) { return fmt::format("{}{}/{}", kImageRoute, image.sha256, image.file.filename().string()); }
+
+namespace {
+
+std::optional<std::filesystem::path> declaredFile(const inventory::Cluster& cluster, const std::string& path) {
+  for (const auto& [name, baseline] : cluster.firmware) {
+    for (const auto& component : baseline.components) {
+      auto images = component.via;
+      if (!component.file.empty()) images.push_back({component.version, component.file, component.sha256});
+      for (const auto& image : images)
+        if (imagePath(image) == path) return image.file;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<io::Route> imageRoutes(const inventory::Cluster& cluster) {
+  auto serve = [&cluster](io::ServerRequest request) -> Task<io::ServerResponse> {
+    const auto file = declaredFile(cluster, request.path());
+    co_return file ? io::ServerResponse::file({*file}) : io::ServerResponse::text(404, "no baseline declares this file\n");
+  };
+  return {{"GET", std::string(kImageRoute), serve}};
 }
 
 }  // namespace muster::firmware

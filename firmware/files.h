@@ -32,6 +32,9 @@ std::string whyNotFlashable(const inventory::FirmwareBaseline& baseline, const i
 /// The same for a state of the file that was just read.
 std::string whyNotFlashable(const inventory::FirmwareComponent& component, const std::string& file_state);
 
+/// "/firmware/SHA256/NAME", where imageRoutes serve it.
+std::string imagePath(const inventory::FirmwareImageFile& image);
+
 class FirmwareFiles {
  public:
   explicit FirmwareFiles(Workers& workers) : workers_(workers) {}

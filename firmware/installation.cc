@@ -213,6 +213,7 @@ Async<Outcome> Installation::upload() {
   CO_TRY_OK(co_await std::move(written));
   context_.progress(0, "uploading " + nameOf(what));
   bmc::FirmwareUpdate update{what.component, image.file, image.sha256};
+  if (!image_url_.empty()) update.url = image_url_ + imagePath(image);
   update.inspect = inspectionOf(*baseline_.find(what.component), image);
   auto send = bmc_.startUpdate(std::move(update));
   auto task = co_await std::move(send);

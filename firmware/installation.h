@@ -15,11 +15,12 @@ class Installation {
     bmc::Bmc& bmc;
     Clock& clock;
     FirmwareFiles& files;
+    std::string image_url;  ///< see makeFirmwarePhase
   };
   /// Everything referred to outlives it.
   Installation(Services services, const inventory::FirmwareBaseline& baseline, const inventory::FirmwareComponent& component, const lifecycle::Action& action,
                lifecycle::ActContext& context, Progress progress)
-      : bmc_(services.bmc), clock_(services.clock), files_(services.files), baseline_(baseline), component_(component), action_(action), context_(context), progress_(std::move(progress)) {}
+      : bmc_(services.bmc), clock_(services.clock), files_(services.files), image_url_(std::move(services.image_url)), baseline_(baseline), component_(component), action_(action), context_(context), progress_(std::move(progress)) {}
 
   /// One call of act: as far as it goes without waiting.
   Async<lifecycle::Outcome> go();
@@ -60,6 +61,7 @@ class Installation {
   bmc::Bmc& bmc_;
   Clock& clock_;
   FirmwareFiles& files_;
+  std::string image_url_;
   const inventory::FirmwareBaseline& baseline_;
   const inventory::FirmwareComponent& component_;
   const lifecycle::Action& action_;

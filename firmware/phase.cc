@@ -29,8 +29,8 @@ constexpr std::size_t kMaxExtraFacts = 64;  ///< components that only constraint
 
 class FirmwarePhase final : public lifecycle::Phase {
  public:
-  FirmwarePhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock, Workers& workers)
-      : cluster_(cluster), bmcs_(bmcs), clock_(clock), files_(workers) {}
+  FirmwarePhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock, Workers& workers, std::string image_url)
+      : cluster_(cluster), bmcs_(bmcs), clock_(clock), files_(workers), image_url_(std::move(image_url)) {}
 
   std::string_view name() const override { return "firmware"; }
 
@@ -90,7 +90,7 @@ class FirmwarePhase final : public lifecycle::Phase {
     if (!component || component->version != action.to)
       co_return fail(ErrorCode::InvalidInput, fmt::format("the inventory does not declare {} {} for {} any more; plan again", componentOf(action.facet.facet), action.to, subject.str()));
     CO_TRY(progress, Progress::parse(context.operation()));
-    Installation installation({bmcs_.at(subject.node()), clock_, files_}, *baseline, *component, action, context, std::move(progress));
+    Installation installation({bmcs_.at(subject.node()), clock_, files_, image_url_}, *baseline, *component, action, context, std::move(progress));
     auto work = installation.go();
     co_return co_await std::move(work);
   }
@@ -108,12 +108,13 @@ class FirmwarePhase final : public lifecycle::Phase {
   bmc::BmcFleet& bmcs_;
   Clock& clock_;
   FirmwareFiles files_;
+  std::string image_url_;
 };
 
 }  // namespace
 
-std::unique_ptr<lifecycle::Phase> makeFirmwarePhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock, Workers& workers) {
-  return std::make_unique<FirmwarePhase>(cluster, bmcs, clock, workers);
+std::unique_ptr<lifecycle::Phase> makeFirmwarePhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock, Workers& workers, std::string image_url) {
+  return std::make_unique<FirmwarePhase>(cluster, bmcs, clock, workers, std::move(image_url));
 }
 
 }  // namespace muster::firmware

@@ -185,6 +185,7 @@ struct Profile {
   std::string image;
   std::vector<std::string> drivers;
   std::string firmware;  ///< baseline name; empty: none
+  std::map<std::string, std::string> bios;  ///< attribute → value, as the BMC spells both; others are left alone
   std::vector<std::string> gates;
   std::string pool;
   std::string fabric;  ///< empty: not on a fabric
@@ -225,6 +226,7 @@ struct LabSpec {
   int disk_gib = 4;
   int gpus = 0;  ///< simulated GPUs a node
   std::string gpu_model = "NVIDIA H100 80GB HBM3";
+  std::string bmc = "muster";  ///< whose BMC the virtual ones play: lab/vbmc/personality.cc
 };
 
 struct CertificatePolicy {

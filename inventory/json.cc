@@ -88,6 +88,7 @@ class Writer {
     const LabSpec& lab = cluster_.lab;
     out["lab"] = {
         {"memory_mib", lab.memory_mib}, {"vcpus", lab.vcpus}, {"disk_gib", lab.disk_gib}, {"gpus", lab.gpus}, {"gpu_model", lab.gpu_model}};
+    if (lab.bmc != LabSpec{}.bmc) out["lab"]["bmc"] = lab.bmc;
     json nodes = json::array();
     for (const Node& node : cluster_.nodes) nodes.push_back(write(node));
     out["nodes"] = std::move(nodes);
@@ -250,6 +251,7 @@ class Writer {
     if (!profile.storage.empty()) out["storage"] = write(profile.storage);
     if (!profile.user_data.empty()) out["user_data"] = profile.user_data;
     if (!profile.mounts.empty()) out["mounts"] = profile.mounts;
+    if (!profile.bios.empty()) out["bios"] = profile.bios;
     if (profile.secure_boot) out["secure_boot"] = true;
     if (profile.console) out["console"] = write(*profile.console);
     if (profile.tpm) out["tpm"] = {{"pcrs", profile.tpm->pcrs}, {"ek_roots", profile.tpm->ek_roots_pem}};

@@ -18,6 +18,7 @@ namespace {
 
 constexpr long long kMaxLifetimeHours = 24L * 366 * 5;
 constexpr int kMaxAtOnce = 16'384;
+constexpr TextFormat kBiosAttribute{"a BIOS attribute", "^[A-Za-z0-9_.#-]{1,128}$", "SriovGlobalEnable"};
 
 // ---- credentials
 
@@ -170,6 +171,7 @@ ObjectSpec make_profileSpec() {
       .optional("expect", &Profile::expect, object(expectSpec), "Its hardware.")
       .required("image", &Profile::image, reference("images"), "Its system.")
       .optional("drivers", &Profile::drivers, listOf(reference("drivers")), "Its drivers, in the order of installing.")
+      .optional("bios", &Profile::bios, mapOf(text(kText), kBiosAttribute), "BIOS attributes, as the BMC spells them; staged, applied by a restart, read again.")
       .optional("firmware", &Profile::firmware, reference("firmware"), "Its firmware baseline; absent: firmware is left alone.")
       .optional("fabric", &Profile::fabric, reference("fabric"), "The fabric that it is cabled to; absent: none.")
       .optional("gates", &Profile::gates, listOf(reference("gates")), "The gates that it must pass, in order.")
@@ -201,6 +203,7 @@ ObjectSpec make_labSpec() {
       .optional("disk_gib", &LabSpec::disk_gib, integer(1, 1 << 16), "System disk in GiB.")
       .optional("gpus", &LabSpec::gpus, integer(0, 64), "Simulated GPUs.")
       .optional("gpu_model", &LabSpec::gpu_model, text(kText), "Their name.")
+      .optional("bmc", &LabSpec::bmc, text(kEntryName), "Whose BMC the virtual ones play: muster, idrac, ilo, supermicro, dgx-h100, gb200, openbmc.")
       .spec();
 }
 MUSTER_SPEC(labSpec)

@@ -178,6 +178,21 @@ TEST_F(FirmwareWaves, aPackageOfAnotherVersionIsNeverSent) {
   EXPECT_EQ(bmc.uploads, 0);
 }
 
+TEST_F(FirmwareWaves, onlyDeclaredFilesAreServedToBmcs) {
+  const auto routes = imageRoutes(cluster);
+  ASSERT_EQ(routes.size(), 1u);
+  const auto& bios = *cluster.firmware["rack-1"].find("BIOS");
+  auto get = [&](const std::string& path) {
+    io::ServerRequest request;
+    request.target = path;
+    return loop.run(routes[0].handle(std::move(request)));
+  };
+  const auto served = get("/firmware/" + bios.sha256 + "/BIOS.fw");
+  ASSERT_TRUE(std::holds_alternative<io::FileBody>(served.body));
+  EXPECT_EQ(std::get<io::FileBody>(served.body).path, bios.file);
+  for (const auto* other : {"/firmware/", "/firmware/../../etc/passwd", "/firmware/aaaa/BIOS.fw"}) EXPECT_EQ(get(other).status, 404) << other;
+}
+
 TEST_F(FirmwareWaves, oneOfAWaveThatFailsLeavesTheOthersUnswitched) {
   declare({{"BIOS", "1.4.2"}, {"NIC", "22.5"}});
   ASSERT_TRUE(loop.run(phase->act(action("BIOS", "1.4.2"), journal)));
