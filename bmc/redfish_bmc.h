@@ -65,7 +65,9 @@ class RedfishBmc final : public Bmc {
   void forgetPlaces();
   Async<Member> pickSystem(std::string collection);
   Async<Member> pickManager(std::string collection, Member system);
-  Async<Members> members(std::string collection, std::size_t limit, std::chrono::milliseconds timeout);
+  enum class Want { AsListed, Expanded };
+  /// Expanded: all members in one answer, where the service offers it and the dialect may use it; else one request each.
+  Async<Members> members(std::string collection, std::size_t limit, std::chrono::milliseconds timeout, Want want = Want::AsListed);
   Async<std::vector<std::string>> macs(std::string collection);
   Async<std::vector<Survey::Gpu>> gpus();
   Async<std::vector<std::string>> allowedResets(Json action);
@@ -101,6 +103,7 @@ class RedfishBmc final : public Bmc {
   Clock& clock_;
   FirmwareImages& images_;
   std::optional<Places> places_;
+  bool expand_ = false;  ///< $expand is offered, fits the dialect, and has not failed here
   std::string inventory_;                                 ///< the collection; "" until it was looked for
   std::map<std::string, std::vector<std::string>> resets_;  ///< ResetType values of an ActionInfo, by its URI
   std::optional<std::vector<std::string>> macs_;

@@ -69,7 +69,7 @@ Async<std::vector<SensorReading>> RedfishBmc::sensors() {
     }
     const auto collection = linkAt(box.json, "Sensors");
     if (out.size() > before || collection.empty()) continue;
-    auto sensors_of = members(collection, kMaxSensors, at.quirks.inventory_read);
+    auto sensors_of = members(collection, kMaxSensors, at.quirks.inventory_read, Want::Expanded);
     auto sensors = co_await std::move(sensors_of);
     if (!sensors) continue;
     for (const Member& sensor : sensors->found)

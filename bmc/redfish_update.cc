@@ -47,7 +47,7 @@ Async<RedfishBmc::Inventory> RedfishBmc::readInventory() {
     inventory_ = linkAt(service.body, "FirmwareInventory");
     if (inventory_.empty()) inventory_ = at.update_service + "/FirmwareInventory";
   }
-  auto list = members(inventory_, kMaxInventory, at.quirks.inventory_read);
+  auto list = members(inventory_, kMaxInventory, at.quirks.inventory_read, Want::Expanded);
   CO_TRY(listed, co_await std::move(list));
   const auto& found = listed.found;
 

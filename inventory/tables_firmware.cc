@@ -18,6 +18,7 @@ namespace {
 constexpr int kMaxMinutes = 24 * 60;
 constexpr std::size_t kMaxSignatureBytes = 16u << 10;
 constexpr TextFormat kConstraint{"a constraint", R"(^.{3,300}$)", "HGX_FW_FPGA_0 >= 3.14 needs CPLD >= 0x14"};
+constexpr TextFormat kComponent{"a component's name in the BMC's inventory", R"(^[A-Za-z0-9][A-Za-z0-9 ._()/#+-]{0,95}$)", "HGX_FW_FPGA_0"};
 constexpr TextFormat kDevice{"a PLDM device", R"(^(iana:[0-9]{1,10}|pci:[0-9a-fA-F]{4}|uuid:[0-9a-fA-F-]{36})$)", "iana:5703"};
 
 void checkFile(const std::filesystem::path& file, const std::string& sha256, const Value& map, Reader& reader) {
@@ -114,8 +115,8 @@ void checkBaseline(FirmwareBaseline& baseline, const Value& map, Reader& reader)
 
 ObjectSpec make_baselineSpec() {
   return Table<FirmwareBaseline>("firmware-baseline", "firmware baseline", "Versions that belong together.")
-      .required("components", &FirmwareBaseline::components, mapOf(object(componentSpec), kEntryName), "The components.")
-      .optional("order", &FirmwareBaseline::order, listOf(text(kEntryName)), "Which comes first; those not listed follow as their activation allows, then by name.")
+      .required("components", &FirmwareBaseline::components, mapOf(object(componentSpec), kComponent), "The components.")
+      .optional("order", &FirmwareBaseline::order, listOf(text(kComponent)), "Which comes first; those not listed follow as their activation allows, then by name.")
       .custom("constraints", false, listOf(text(kConstraint)), "Combinations that must never run together, on the way neither: A >= 1 needs B >= 2, or excludes.", readConstraints)
       .custom("signature", false, text(kPath), "File with the Ed25519 signature of this baseline.",
               [](FirmwareBaseline& b, const Value& value, const Shape& shape, Reader& reader) { readSmallFile(b.signature, value, shape, reader); })
