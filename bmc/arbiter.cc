@@ -116,6 +116,12 @@ class ArbitratedBmc final : public Bmc {
   Async<void> newSession() override { return alone(kBootLimit, "beginning a new session", driver_->newSession()); }
   Async<std::vector<LogEntry>> eventLog(std::size_t limit) override { return reading("reading the event log", driver_->eventLog(limit)); }
   Async<void> acCycle() override { return alone(kResetLimit, "cutting the power", driver_->acCycle()); }
+  Async<std::vector<BackgroundCopy>> backgroundCopies() override { return reading("reading background copies", driver_->backgroundCopies()); }
+  Async<void> commitImage(std::string component) override { return writing(kBootLimit, "committing an image", driver_->commitImage(std::move(component))); }
+  Async<std::vector<SensorReading>> sensors() override { return reading("reading sensors", driver_->sensors()); }
+  Async<std::map<std::string, std::string>> biosAttributes() override { return reading("reading BIOS attributes", driver_->biosAttributes()); }
+  Async<std::map<std::string, std::string>> stagedBiosAttributes() override { return reading("reading staged BIOS attributes", driver_->stagedBiosAttributes()); }
+  Async<void> stageBios(std::map<std::string, std::string> values) override { return writing(kBootLimit, "staging BIOS attributes", driver_->stageBios(std::move(values))); }
   Async<void> resetBmc() override { return alone(kResetLimit, "resetting the BMC", driver_->resetBmc()); }
 
  private:

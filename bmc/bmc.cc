@@ -19,4 +19,16 @@ Async<void> Bmc::newSession() { co_return Result<void>(); }
 
 Async<void> Bmc::acCycle() { co_return fail(ErrorCode::NotFound, address() + " offers no full power cycle"); }
 
+Async<std::vector<BackgroundCopy>> Bmc::backgroundCopies() { co_return std::vector<BackgroundCopy>(); }
+
+Async<void> Bmc::commitImage(std::string component) { co_return fail(ErrorCode::NotFound, component + " needs no commit"); }
+
+Async<std::vector<SensorReading>> Bmc::sensors() { co_return fail(ErrorCode::NotFound, address() + " shows no sensors"); }
+
+Async<std::map<std::string, std::string>> Bmc::biosAttributes() { co_return fail(ErrorCode::NotFound, address() + " shows no BIOS attributes"); }
+
+Async<std::map<std::string, std::string>> Bmc::stagedBiosAttributes() { co_return fail(ErrorCode::NotFound, address() + " shows no BIOS attributes"); }
+
+Async<void> Bmc::stageBios(std::map<std::string, std::string>) { co_return fail(ErrorCode::NotFound, address() + " shows no BIOS attributes"); }
+
 }  // namespace muster::bmc

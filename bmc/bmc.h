@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,8 @@ struct FirmwareUpdate {
   std::string component;          ///< FirmwareInventory Id
   std::filesystem::path file;
   std::string sha256;             ///< checked on the bytes that are sent, at the moment they are sent
+  std::string url = {};           ///< where a BMC that fetches for itself finds the file; empty: nowhere
+  std::function<Result<void>(std::string_view)> inspect = {};  ///< so are they by this; empty: the digest is enough
 };
 
 enum class TaskState { Running, Completed, Failed };
@@ -45,6 +48,7 @@ struct TaskStatus {
   TaskState state = TaskState::Running;
   double fraction = 0;
   std::string message;
+  std::string moved_to = {};  ///< the work goes on under this URI (iDRAC: a Job; a second phase): ask for that from now on
 };
 
 /// URIs of tasks. After a crash an upload left a trace here if it arrived at all, unless the BMC forgets finished tasks.
@@ -63,6 +67,21 @@ struct Survey {
     std::string model, serial;
   };
   std::vector<Gpu> gpus;
+};
+
+/// A second slot that the machine fills by itself after an update; its power must stay until that has ended.
+struct BackgroundCopy {
+  std::string name;    ///< "HGX_ERoT_FPGA_0"
+  std::string status;  ///< as the BMC words it
+  bool running = false;
+};
+
+/// A temperature, a fan, a power reading; leaks too.
+struct SensorReading {
+  std::string name, kind, unit;  ///< kind as Redfish names it: "Temperature", "Power", "Rotational", "LeakDetector", …
+  double value = 0;
+  std::string health;            ///< "OK", "Warning", "Critical"; "" when the BMC does not say
+  std::optional<double> upper_critical;
 };
 
 /// One entry of the system event log, as the BMC words it.
@@ -96,6 +115,18 @@ class Bmc {
   /// Cuts the machine's standby power for a moment and gives it back: what no reset reaches starts anew, the BMC too. Returns when
   /// the BMC answers again. Errors: NotFound (this BMC offers none)
   virtual Async<void> acCycle();
+  /// Second slots that are being filled, or were. None where the BMC tells of none.
+  virtual Async<std::vector<BackgroundCopy>> backgroundCopies();
+  /// Makes the running image also the one to fall back to. Errors: NotFound (not asked for by this BMC, or not for this component)
+  virtual Async<void> commitImage(std::string component);
+  /// All readings that can be read. Errors: NotFound (this BMC shows none)
+  virtual Async<std::vector<SensorReading>> sensors();
+  /// Attribute → value, as the machine's firmware has them now. Errors: NotFound (this BMC shows none)
+  virtual Async<std::map<std::string, std::string>> biosAttributes();
+  /// What waits for the next boot.
+  virtual Async<std::map<std::string, std::string>> stagedBiosAttributes();
+  /// Stages values for the next boot. Errors: NotFound, InvalidInput (an attribute that it has not, or a value that it refuses)
+  virtual Async<void> stageBios(std::map<std::string, std::string> values);
 };
 
 /// All BMCs of the cluster: one arbiter (session, rate, lock, lock-out protection, TLS pin) per BMC.

@@ -14,23 +14,34 @@ using namespace std::chrono_literals;
 // One row per known difference. Rows describe what was read in captures or in public drivers, with their source.
 constexpr std::array kRows = {
     QuirkRow{.vendor = "dell*", .model = "*", .version = "*",
-             .source = "iDRAC: ids of inventory members contain the version; a finished task disappears, its Job stays "
-                       "(libredfish dell.rs, ironic power.py); Manager.Reset knows GracefulRestart only; fwupd waits 120 s",
+             .source = "iDRAC: ids of inventory members contain the version; a finished task disappears, its Job stays, and answers 404 while it is "
+                       "created (libredfish dell.rs, ironic power.py); Manager.Reset knows GracefulRestart only; fwupd waits 120 s; AC cycle is a BIOS attribute",
              .keeps_finished_tasks = false, .inventory_key = InventoryKey::InstalledFqdd, .manager_reset = "GracefulRestart",
-             .settle_gap = 10s},
+             .settle_gap = 10s, .young_task_reads = 3, .ac_cycle = AcWay{AcOwner::BiosAttribute, "", "PowerCycleRequest", "FullPowerCycle"}},
     QuirkRow{.vendor = "hpe*", .model = "*", .version = "*",
-             .source = "iLO 5/6: ids of inventory members are numbers that shift (capture)",
-             .inventory_key = InventoryKey::Name, .settle_gap = 10s},
+             .source = "iLO 5/6: ids of inventory members are numbers that shift (capture); no MultipartHttpPushUri, progress in Oem.Hpe of the UpdateService "
+                       "(redfishdocs); AuxCycle after ForceOff",
+             .keeps_finished_tasks = false, .inventory_key = InventoryKey::Name, .settle_gap = 10s, .flash_state = "Oem/Hpe",
+             .ac_cycle = AcWay{AcOwner::System, "", "Oem/Hpe/Actions/#HpeComputerSystemExt.SystemReset", "AuxCycle", true}},
     QuirkRow{.vendor = "supermicro*", .model = "*", .version = "*",
-             .source = "updates apply at once when asked so (libredfish); GracefulRestart only (capture)",
-             .apply_time = "Immediate", .manager_reset = "GracefulRestart", .settle_gap = 10s},
+             .source = "an upload is verified, StartUpdate begins it (bmclib x12, fwupd); GracefulRestart only (capture); OemFirmwareAlreadyInUpdateMode is "
+                       "left by a cold reset of the BMC; AC cycle by an OEM action",
+             .apply_time = "OnStartUpdateRequest", .manager_reset = "GracefulRestart", .settle_gap = 10s, .two_phase = true,
+             .stuck_message = "OemFirmwareAlreadyInUpdateMode",
+             .ac_cycle = AcWay{AcOwner::System, "", "Actions/Oem/#OemSystemExtensions.Reset", "ACCycle"}},
     QuirkRow{.vendor = "supermicro*", .model = "*X10*", .version = "*",
              .source = "X10 has no BootSourceOverrideMode (metal-operator #982)", .boot_mode = false},
     QuirkRow{.vendor = "nvidia*", .model = "*DGX*H100*", .version = "*",
-             .source = "AMI on DGX H100: writes go to the settings object with If-Match; inventory of 66 members is slow, "
-                       "180 s; motherboard packages want an empty UpdateParameters (nvfwupd)",
+             .source = "AMI on DGX H100: writes go to the settings object with If-Match; inventory of 66 members is slow, 180 s; motherboard packages want an "
+                       "empty UpdateParameters (nvfwupd); $expand drops required fields; roots of trust copy by themselves but for EROT_BMC_0 and EROT_BIOS_0",
              .boot_override_on_settings = true, .send_targets = false, .manager_reset = "ForceRestart", .off_on_pause = 10s,
-             .settle_gap = 30s, .inventory_read = 180s},
+             .settle_gap = 30s, .inventory_read = 180s, .background_copies = true, .expand = false, .commit = "HostBMC_0 HostBIOS_0"},
+    QuirkRow{.vendor = "nvidia*", .model = "*GB200*", .version = "*",
+             .source = "OpenBMC on GB200: no SimpleUpdate; a downgrade needs ForceUpdate; a staged image's task stays in Stopping; AuxPowerReset wants the host off (nvfwupd, bmcweb)",
+             .update = UpdateWay::Multipart, .stopping_is_staged = true, .background_copies = true, .upload_oem = R"({"ForceUpdate":true})",
+             .ac_cycle = AcWay{AcOwner::Chassis, "BMC_0", "Actions/Oem/#NvidiaChassis.AuxPowerReset", "AuxPowerCycle", true}},
+    QuirkRow{.vendor = "openbmc*", .model = "*", .version = "*",
+             .source = "bmcweb: TaskState Stopping for a staged image, for 5 h; SimpleUpdate refuses every scheme", .update = UpdateWay::Multipart, .stopping_is_staged = true},
     QuirkRow{.vendor = "lenovo*", .model = "*", .version = "*",
              .source = "XCC: ApplyTime must be Immediate (libredfish 64234506); 10 s between off and on on SR675V3",
              .apply_time = "Immediate", .off_on_pause = 10s, .settle_gap = 10s},
@@ -51,6 +62,16 @@ bool fits(std::string_view glob, std::string text) {
   return lifecycle::matches(pattern, text);
 }
 
+std::vector<std::string> wordsOf(std::string_view text) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto end = std::min(text.find(' ', at), text.size());
+    if (end > at) words.emplace_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
 void apply(const QuirkRow& row, Quirks& quirks) {
   if (row.boot_override_on_settings) quirks.boot_override_on_settings = *row.boot_override_on_settings;
   if (row.boot_mode) quirks.boot_mode = *row.boot_mode;
@@ -62,6 +83,17 @@ void apply(const QuirkRow& row, Quirks& quirks) {
   if (row.off_on_pause) quirks.off_on_pause = *row.off_on_pause;
   if (row.settle_gap) quirks.settle_gap = *row.settle_gap;
   if (row.inventory_read) quirks.inventory_read = *row.inventory_read;
+  if (row.update) quirks.update = *row.update;
+  if (row.two_phase) quirks.two_phase = *row.two_phase;
+  if (row.stopping_is_staged) quirks.stopping_is_staged = *row.stopping_is_staged;
+  if (row.background_copies) quirks.background_copies = *row.background_copies;
+  if (row.expand) quirks.expand = *row.expand;
+  if (row.upload_oem) quirks.upload_oem = *row.upload_oem;
+  if (row.flash_state) quirks.flash_state = *row.flash_state;
+  if (row.stuck_message) quirks.stuck_message = *row.stuck_message;
+  if (row.commit) quirks.commit = wordsOf(*row.commit);
+  if (row.young_task_reads) quirks.young_task_reads = *row.young_task_reads;
+  if (row.ac_cycle) quirks.ac_cycle = *row.ac_cycle;
 }
 
 }  // namespace

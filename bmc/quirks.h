@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace muster::bmc {
 
@@ -16,6 +17,19 @@ enum class InventoryKey {
   InstalledFqdd,  ///< iDRAC: only "Installed-…" members, by what follows "__" (the Id itself contains the version)
 };
 
+/// Which of the ways that an UpdateService offers is taken. Auto: the first of these that it offers.
+enum class UpdateWay { Auto, Multipart, HttpPush, SimpleUpdate };
+
+/// How standby power is cut, where ResetType FullPowerCycle is not offered. `action` is a path below Actions of the owner, or below the owner itself.
+enum class AcOwner { None, System, Chassis, BiosAttribute };
+struct AcWay {
+  AcOwner owner = AcOwner::None;
+  std::string_view chassis;     ///< Id of the chassis that has the action
+  std::string_view action;      ///< path to it in the owner; or the BIOS attribute
+  std::string_view value;       ///< its ResetType; or the attribute's value, which the next restart carries out
+  bool host_off = false;        ///< refused while the host is on
+};
+
 struct Quirks {
   bool boot_override_on_settings = false;  ///< PATCH @Redfish.Settings' object instead of the system
   bool boot_mode = true;                   ///< BootSourceOverrideMode is sent
@@ -24,6 +38,17 @@ struct Quirks {
   std::string apply_time;                  ///< @Redfish.OperationApplyTime of an upload; empty: not sent
   InventoryKey inventory_key = InventoryKey::Id;
   std::string manager_reset;               ///< used when the manager does not say what it allows
+  UpdateWay update = UpdateWay::Auto;
+  bool two_phase = false;                  ///< an upload is only verified; UpdateService.StartUpdate then begins it
+  std::string upload_oem;                  ///< JSON object that is laid into UpdateParameters
+  std::string flash_state;                 ///< where in the UpdateService a flash without a task shows itself: State and FlashProgressPercent below it
+  std::string stuck_message;               ///< message id after which only a reset of the BMC helps
+  bool stopping_is_staged = false;         ///< TaskState Stopping: taken in, waits for its activation (5 h)
+  int young_task_reads = 0;                ///< a task that is just being created answers 404 so many times, 10 s apart
+  bool background_copies = false;          ///< chassis tell of second slots that are being filled
+  std::vector<std::string> commit;         ///< globs of components whose second slot is filled when asked for
+  bool expand = true;                      ///< $expand gives whole members, where it is offered
+  AcWay ac_cycle;
   std::chrono::milliseconds off_on_pause{1000};     ///< between power off and on
   std::chrono::milliseconds settle_gap{1000};       ///< between two of the good reads after a BMC reset
   std::chrono::milliseconds inventory_read{30000};  ///< timeout of one inventory read
@@ -48,6 +73,11 @@ struct QuirkRow {
   std::optional<InventoryKey> inventory_key = {};
   std::optional<std::string_view> manager_reset = {};
   std::optional<std::chrono::milliseconds> off_on_pause = {}, settle_gap = {}, inventory_read = {};
+  std::optional<UpdateWay> update = {};
+  std::optional<bool> two_phase = {}, stopping_is_staged = {}, background_copies = {}, expand = {};
+  std::optional<std::string_view> upload_oem = {}, flash_state = {}, stuck_message = {}, commit = {};  ///< commit: globs, divided by blanks
+  std::optional<int> young_task_reads = {};
+  std::optional<AcWay> ac_cycle = {};
 };
 
 std::span<const QuirkRow> quirkRows();

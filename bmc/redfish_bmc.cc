@@ -15,6 +15,7 @@ constexpr std::size_t kMaxSystems = 32;
 constexpr std::size_t kMaxManagers = 32;
 constexpr std::size_t kMaxInterfaces = 64;
 constexpr int kMaxPages = 64;
+constexpr std::string_view kExpand = "?$expand=.($levels=1)";  ///< DSP0266: subordinate resources, not those in Links
 
 constexpr auto kPowerLimit = 120s;
 constexpr auto kGracefulLimit = 180s;
@@ -79,13 +80,19 @@ RedfishBmc::RedfishBmc(std::unique_ptr<RedfishSession> session, inventory::BootM
 
 // ---- finding things
 
-Async<RedfishBmc::Members> RedfishBmc::members(std::string collection, std::size_t limit, std::chrono::milliseconds timeout) {
+Async<RedfishBmc::Members> RedfishBmc::members(std::string collection, std::size_t limit, std::chrono::milliseconds timeout, Want want) {
   Members out;
   std::size_t seen = 0;
-  std::string next = collection;
+  std::string next = want == Want::Expanded && expand_ ? collection + std::string(kExpand) : collection;
   for (int page = 0; page < kMaxPages && !next.empty(); ++page) {
     auto read = session_->get(next, timeout);
-    CO_TRY(reply, co_await std::move(read));
+    auto answer = co_await std::move(read);
+    if (!answer && next != collection && page == 0 && answer.error().code() != ErrorCode::Denied) {
+      expand_ = false;  // offered and refused, or too much at once
+      next = collection;
+      continue;
+    }
+    CO_TRY(reply, std::move(answer));
     next = linkAt(reply.body, "Members@odata.nextLink");
     const Json* list = find(reply.body, "Members");
     if (!list || !list->is_array()) break;
@@ -150,6 +157,7 @@ Async<RedfishBmc::Places> RedfishBmc::places() {
   Places found;
   found.update_service = place("UpdateService", "/redfish/v1/UpdateService");
   found.tasks = place("Tasks", "/redfish/v1/TaskService");
+  found.chassis = place("Chassis", "/redfish/v1/Chassis");
   auto find_system = pickSystem(place("Systems", "/redfish/v1/Systems"));
   CO_TRY(system, co_await std::move(find_system));
   auto find_manager = pickManager(place("Managers", "/redfish/v1/Managers"), system);
@@ -159,6 +167,8 @@ Async<RedfishBmc::Places> RedfishBmc::places() {
 
   BmcIdentity who{vendorOf(root.body), textAt(system.json, "Manufacturer"), textAt(system.json, "Model"), textAt(manager.json, "FirmwareVersion")};
   found.quirks = quirksOf(who);
+  const std::string features = "ProtocolFeaturesSupported/ExpandQuery/";
+  expand_ = found.quirks.expand && (boolAt(root.body, features + "NoLinks").value_or(false) || boolAt(root.body, features + "ExpandAll").value_or(false));
   places_ = found;
   co_return found;
 }

@@ -28,13 +28,19 @@ class RedfishBmc final : public Bmc {
   Async<void> newSession() override;
   Async<std::vector<LogEntry>> eventLog(std::size_t limit) override;
   Async<void> acCycle() override;
+  Async<std::vector<BackgroundCopy>> backgroundCopies() override;
+  Async<void> commitImage(std::string component) override;
+  Async<std::vector<SensorReading>> sensors() override;
+  Async<std::map<std::string, std::string>> biosAttributes() override;
+  Async<std::map<std::string, std::string>> stagedBiosAttributes() override;
+  Async<void> stageBios(std::map<std::string, std::string> values) override;
 
   Async<void> logout() { return session_->close(); }
 
  private:
   /// Where things are on this BMC; found once, forgotten at a BMC reset.
   struct Places {
-    std::string system, manager, update_service, tasks;
+    std::string system, manager, update_service, tasks, chassis;
     Quirks quirks;
   };
   struct Member {
@@ -59,10 +65,18 @@ class RedfishBmc final : public Bmc {
   void forgetPlaces();
   Async<Member> pickSystem(std::string collection);
   Async<Member> pickManager(std::string collection, Member system);
-  Async<Members> members(std::string collection, std::size_t limit, std::chrono::milliseconds timeout);
+  enum class Want { AsListed, Expanded };
+  /// Expanded: all members in one answer, where the service offers it and the dialect may use it; else one request each.
+  Async<Members> members(std::string collection, std::size_t limit, std::chrono::milliseconds timeout, Want want = Want::AsListed);
   Async<std::vector<std::string>> macs(std::string collection);
   Async<std::vector<Survey::Gpu>> gpus();
   Async<std::vector<std::string>> allowedResets(Json action);
+
+  struct Bios {
+    Json json;
+    std::string settings;  ///< where values are staged
+  };
+  Async<Bios> bios();
 
   Async<PowerState> powerState();
   Async<void> reach(PowerState wanted, std::string type, std::chrono::seconds limit);
@@ -72,6 +86,12 @@ class RedfishBmc final : public Bmc {
   Async<Inventory> readInventory();
   Async<Json> updateParameters(std::string component);
   Async<void> refuseWhileUpdating();
+  Async<RedfishReply> push(UpdateWay way, Json service, FirmwareUpdate update, FirmwareImage image, Json parameters);
+  Async<TaskStatus> startVerified(std::string verified);
+  Async<TaskStatus> flashState();
+  Async<std::vector<std::string>> offeredResets(Json system);
+  Async<void> cutByAction(Places at, AcWay way);
+  Async<void> cutByBios(Places at, AcWay way);
 
   /// Orders a reset that takes the BMC away, and waits until it is back and calm.
   Async<void> resetThrough(std::string target, std::string type, std::string manager, std::string reset_time_before);
@@ -83,6 +103,7 @@ class RedfishBmc final : public Bmc {
   Clock& clock_;
   FirmwareImages& images_;
   std::optional<Places> places_;
+  bool expand_ = false;  ///< $expand is offered, fits the dialect, and has not failed here
   std::string inventory_;                                 ///< the collection; "" until it was looked for
   std::map<std::string, std::vector<std::string>> resets_;  ///< ResetType values of an ActionInfo, by its URI
   std::optional<std::vector<std::string>> macs_;
@@ -92,6 +113,9 @@ class RedfishBmc final : public Bmc {
 /// "" when the answer names none.
 std::string taskUriOf(const RedfishReply& reply);
 /// Reads a Task resource or a task monitor's answer.
-TaskStatus taskStatusOf(const RedfishReply& reply);
+TaskStatus taskStatusOf(const RedfishReply& reply, bool stopping_is_staged = false);
+
+/// Behind a task's URI, where there is no task: the flash shows in the UpdateService; the task only verifies, a second phase follows.
+inline constexpr std::string_view kFlashMark = "#flash", kVerifyMark = "#verify";
 
 }  // namespace muster::bmc

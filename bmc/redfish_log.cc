@@ -1,4 +1,4 @@
-// The system event log, and the full power cycle: what an on-call person asks a BMC for when nothing else explains a node.
+// The system event log: what an on-call person asks a BMC for when nothing else explains a node.
 #include "bmc/redfish_bmc.h"
 
 #include <algorithm>
@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::size_t kMaxLogs = 32;
 constexpr std::size_t kMaxEntriesListed = 4'000;  ///< of a log; BMCs keep some hundred to some thousand
-constexpr std::string_view kFullPowerCycle = "FullPowerCycle";  ///< Redfish ResetType, "as if utility power had been removed and restored"
 
 /// How much a log looks like the hardware's event log. Its name differs: Dell Sel, Supermicro and AMI SEL or Log1, HPE IML, OpenBMC EventLog.
 int logScore(const Json& log) {
@@ -54,29 +53,6 @@ Async<std::vector<LogEntry>> RedfishBmc::eventLog(std::size_t limit) {
   std::stable_sort(out.begin(), out.end(), [](const LogEntry& a, const LogEntry& b) { return a.created < b.created; });
   if (out.size() > limit) out.erase(out.begin(), out.end() - static_cast<std::ptrdiff_t>(limit));
   co_return out;
-}
-
-Async<void> RedfishBmc::acCycle() {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
-  auto read = session_->get(at.system);
-  CO_TRY(system, co_await std::move(read));
-  const Json* action = find(system.body, "Actions/#ComputerSystem.Reset");
-  std::vector<std::string> allowed;
-  if (action) {
-    auto ask = allowedResets(*action);
-    CO_TRY(found, co_await std::move(ask));
-    allowed = std::move(found);
-  }
-  // Only where the BMC names it: a reset type that it does not know would be refused by one and taken for another by the next.
-  if (std::find(allowed.begin(), allowed.end(), kFullPowerCycle) == allowed.end())
-    co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " offers no full power cycle; pull the cords, or switch the PDU's outlets");
-  std::string target = linkAt(*action, "target");
-  if (target.empty()) target = at.system + "/Actions/ComputerSystem.Reset";
-  auto look = session_->get(at.manager);
-  CO_TRY(manager, co_await std::move(look));
-  auto cycle = resetThrough(std::move(target), std::string(kFullPowerCycle), at.manager, textAt(manager.body, "LastResetTime"));
-  co_return co_await std::move(cycle);
 }
 
 }  // namespace muster::bmc

@@ -87,8 +87,13 @@ Async<RedfishReply> RedfishSession::get(std::string path, std::chrono::milliseco
   co_return std::move(reply);
 }
 
+Async<RedfishReply> RedfishSession::postAny(std::string path, Json body) {
+  auto op = call({.method = "POST", .path = std::move(path), .body = body.dump(), .repeatable = false});
+  co_return co_await std::move(op);
+}
+
 Async<RedfishReply> RedfishSession::post(std::string path, Json body) {
-  auto op = call({.method = "POST", .path = path, .body = body.dump(), .repeatable = false});
+  auto op = postAny(path, std::move(body));
   CO_TRY(reply, co_await std::move(op));
   if (!reply.ok()) co_return fail(errorOf(reply, "POST " + path));
   co_return std::move(reply);
@@ -136,8 +141,15 @@ Async<RedfishReply> RedfishSession::peek(std::string path, bool with_token) {
 
 Async<void> RedfishSession::close() {
   if (token_.empty() || session_path_.empty()) co_return Result<void>();
-  Call request{.method = "DELETE", .path = std::exchange(session_path_, {}), .timeout = kLogoutLimit, .repeatable = false, .wait_busy = false};
-  auto op = exchange(std::move(request), std::exchange(token_, {}));
+  auto end = closeSession(std::exchange(session_path_, {}), std::exchange(token_, {}));
+  CO_TRY_OK(co_await std::move(end));
+  CO_TRY_OK(trust_.exchangeSession(""));
+  co_return Result<void>();
+}
+
+Async<void> RedfishSession::closeSession(std::string path, std::string token) {
+  Call request{.method = "DELETE", .path = std::move(path), .timeout = kLogoutLimit, .repeatable = false, .wait_busy = false};
+  auto op = exchange(std::move(request), std::move(token));
   CO_TRY_OK(co_await std::move(op));
   co_return Result<void>();
 }
@@ -192,6 +204,12 @@ Async<void> RedfishSession::login(std::string stale_token) {
     }
     if (reply.ok()) {
       CO_TRY_OK(acceptLogin(reply, path));
+      // A process that was killed left its session behind; BMCs have places for a handful of them.
+      CO_TRY(left_open, trust_.exchangeSession(session_path_));
+      if (!left_open.empty() && left_open != session_path_) {
+        auto end = closeSession(left_open, token_);
+        (void)co_await std::move(end);
+      }
       co_return trust_.forgetRefusal();
     }
     // The service's words are left out: some echo the request.

@@ -47,10 +47,14 @@ class RedfishSession {
   RedfishSession(Options options, lifecycle::Store& store, Clock& clock, HttpClientFactory make_client);
 
   const std::string& address() const { return options_.base_url; }
+  /// Of the login; some vendors want it in a form as well. "" before it.
+  const std::string& token() const { return token_; }
 
   /// The answers below are 2xx; everything else is an Error with the service's words.
   Async<RedfishReply> get(std::string path, std::chrono::milliseconds timeout = kRequestTimeout);
   Async<RedfishReply> post(std::string path, Json body);
+  /// As post, but any status is an answer.
+  Async<RedfishReply> postAny(std::string path, Json body);
   /// Sends If-Match as the ladder wants it: as given, weak made strong, without.
   Async<RedfishReply> patch(std::string path, Json body, std::string etag);
   /// One attempt on a fresh connection, so that nothing below can send it twice. Any status is an answer.
@@ -85,6 +89,8 @@ class RedfishSession {
   Async<void> ensurePin();
   Async<void> login(std::string stale_token);
   Async<std::string> sessionsPath();
+  /// Logs out of a session with the token of another; best effort.
+  Async<void> closeSession(std::string path, std::string token);
   Result<void> acceptLogin(const RedfishReply& reply, const std::string& sessions_path);
   std::unique_ptr<io::HttpClient> takeClient(bool fresh);
 

@@ -92,6 +92,12 @@ Error TrustMemory::refused(const std::string& address, const std::string& userna
                            address, username, node_.str(), node_.str()));
 }
 
+Result<std::string> TrustMemory::exchangeSession(const std::string& path) {
+  TRY(before, store_.getValue(sessionKey()));
+  if (before.value_or("") != path) TRY_OK(store_.putValue(sessionKey(), path));
+  return before.value_or("");
+}
+
 Result<void> forgetPin(lifecycle::Store& store, const NodeName& node) { return store.putValue("bmc.pin." + node.str(), ""); }
 Result<void> forgetRefusal(lifecycle::Store& store, const NodeName& node) { return TrustMemory(store, node).forgetRefusal(); }
 

@@ -3,6 +3,7 @@
 // Store values:
 //   bmc.pin.NODE        SHA-256 of the certificate (DER, hex); "" = none
 //   bmc.refused.NODE    HMAC-SHA-256 (hex) of node, user and password that the BMC refused; "" = none
+//   bmc.session.NODE    path of the session that is open, so that whoever comes after a killed process closes it; "" = none
 //   bmc.refused-key     random key of that HMAC, one per state: a copied state folder shows nothing that can be looked up
 #pragma once
 
@@ -32,9 +33,13 @@ class TrustMemory {
   Result<void> forgetRefusal();
   Error refused(const std::string& address, const std::string& username) const;
 
+  /// The path of a session that was not closed, "" when there is none; `path` is remembered in its place.
+  Result<std::string> exchangeSession(const std::string& path);
+
  private:
   Result<std::string> digest(const std::string& username, const Secret& password);
   std::string pinKey() const { return "bmc.pin." + node_.str(); }
+  std::string sessionKey() const { return "bmc.session." + node_.str(); }
   std::string refusalKey() const { return "bmc.refused." + node_.str(); }
 
   lifecycle::Store& store_;

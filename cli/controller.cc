@@ -170,6 +170,8 @@ Result<void> Controller::startServers(Role role, provision::RunningDnsmasq dnsma
   auto http = netboot_->routes(), https = gateway_->routes();
   const auto images = images_->routes(), drivers = provision::driverRepositoryRoutes(cluster_);
   http.insert(http.end(), images.begin(), images.end());
+  const auto firmware_files = firmware::imageRoutes(cluster_);
+  http.insert(http.end(), firmware_files.begin(), firmware_files.end());
   const auto peers = peers_ ? peers_->routes() : std::vector<io::Route>();
   http.insert(http.end(), peers.begin(), peers.end());
   https.insert(https.end(), drivers.begin(), drivers.end());
@@ -188,7 +190,8 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
   erasures_ = erasures.get();
   owned_.push_back(std::move(erasures));
   owned_.push_back(provision::makeStoragePhase(cluster_, *gateway_, clock_));
-  owned_.push_back(firmware::makeFirmwarePhase(cluster_, *bmcs_, clock_, workers_));
+  owned_.push_back(firmware::makeFirmwarePhase(cluster_, *bmcs_, clock_, workers_, fmt::format("http://{}:{}", address, serve::kHttpPort)));
+  owned_.push_back(firmware::makeBiosPhase(cluster_, *bmcs_, clock_));
   owned_.push_back(fabric::makeFabricPhase(cluster_, *processes_, clock_, fabricOptions(options, lab)));
   owned_.push_back(validate::makeValidatePhase(cluster_, *gateway_, *certificates_, *store_, clock_,
                                                [this](lifecycle::Subject subject) { return lookAtPool(std::move(subject)); },

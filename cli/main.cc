@@ -22,6 +22,7 @@ struct Parsed {
   ValidateFlags validate;
   CertFlags cert;
   FabricFlags fabric;
+  FaultFlags fault;
   std::filesystem::path file, folder;
   std::string node, reason;
   std::vector<std::filesystem::path> trust;
@@ -129,12 +130,35 @@ void addKeep(CLI::App& app, Parsed& p) {
   rma_command->add_option("--out,-o", p.file, "FILE.tar.zst or FILE.tar.gz")->required();
 }
 
+void addFirmware(CLI::App& app, Parsed& p) {
+  auto* group = app.add_subcommand("firmware", "Baselines of firmware")->require_subcommand(1);
+  sub(*group, "plan", "Each node's way to its baseline: order, resets, AC cycles, time, and what is left undone", p,
+      [&p] { return firmwarePlan(p.options, p.selection.nodes); })
+      ->add_option("--nodes", p.selection.nodes, "Only these nodes (hostlist)");
+  sub(*group, "sign", "Sign a baseline with this controller's key; the signature goes to standard output", p, [&p] { return firmwareSign(p.options, p.node); })
+      ->add_option("baseline", p.node)->required();
+}
+
 void addLab(CLI::App& app, Parsed& p) {
   auto* group = app.add_subcommand("lab", "The virtual twin of the rack")->require_subcommand(1);
   sub(*group, "up", "Start the twin", p, [&p] { return labUp(p.options); });
   sub(*group, "down", "Stop it; nothing stays behind", p, [&p] { return labDown(p.options); });
   sub(*group, "status", "What runs", p, [&p] { return labStatus(p.options); });
   sub(*group, "console", "Follow a node's serial console", p, [&p] { return console(p.options, p.node, {}); })->add_option("node", p.node)->required();
+  auto* fault = sub(*group, "fault", "Make a node's virtual BMC misbehave: answers by rule, updates by mishap; without either, show what is set", p,
+                    [&p] { return labFault(p.options, p.fault); });
+  fault->add_option("node", p.fault.node)->required();
+  fault->add_option("--path", p.fault.path, "Glob of the paths that a rule is for");
+  fault->add_option("--method", p.fault.method, "Glob of the methods");
+  fault->add_option("--status", p.fault.status, "Answer this instead");
+  fault->add_option("--latency-ms", p.fault.latency_ms, "Wait before anything else");
+  fault->add_flag("--drop", p.fault.drop, "Break the connection");
+  fault->add_flag("--after", p.fault.after, "Carry the request out first, then fail");
+  fault->add_option("--merge", p.fault.merge, "JSON that is laid over the answer (RFC 7396)");
+  fault->add_option("--count", p.fault.count, "How often; negative: until it is cleared");
+  fault->add_option("--mishap", p.fault.mishap, "How the next updates end: cut-upload, lost-answer, task-vanishes, task-fails, completed-not-installed, exception-but-installed, stuck-mode, "
+                                                "no-licence, bmc-lost, host-silent");
+  fault->add_flag("--clear", p.fault.clear, "Forget what was set before");
   sub(*group, "packages", "Make the drivers' apt repository and the firmware files of the twin", p, [&p] { return labPackages(p.options, p.folder); })
       ->add_option("folder", p.folder, "The inventory's folder")->required();
   // The words after `lab exec` belong to the other program: main takes them off before the line is parsed.
@@ -322,6 +346,7 @@ int main(int argc, char** argv) {
   addKeep(app, parsed);
   addBmc(app, parsed);
   addDiscover(app, parsed);
+  addFirmware(app, parsed);
   addLab(app, parsed);
   addValidate(app, parsed);
   addFabric(app, parsed);

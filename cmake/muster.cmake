@@ -2,9 +2,12 @@
 
 add_library(muster_flags INTERFACE)
 # -fPIC also for executables: the precompiled header is shared by all targets and must be built alike.
-target_compile_options(muster_flags INTERFACE -fPIC -Wall -Wextra -Wpedantic -Wno-missing-field-initializers -Wno-psabi -Wno-mismatched-new-delete -fpch-preprocess)
-# The compiler's own garbage collection costs a tenth of a build; these translation units fit into memory without it.
-target_compile_options(muster_flags INTERFACE --param ggc-min-heapsize=600000)
+target_compile_options(muster_flags INTERFACE -fPIC)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  target_compile_options(muster_flags INTERFACE -Wall -Wextra -Wpedantic -Wno-missing-field-initializers -Wno-psabi -Wno-mismatched-new-delete -fpch-preprocess)
+  # The compiler's own garbage collection costs a tenth of a build; these translation units fit into memory without it.
+  target_compile_options(muster_flags INTERFACE --param ggc-min-heapsize=600000)
+endif()
 if(MUSTER_WERROR)
   target_compile_options(muster_flags INTERFACE -Werror)
 endif()

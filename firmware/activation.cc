@@ -9,16 +9,20 @@
 namespace muster::firmware {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr std::array kRows = {
-    ActivationRow{"idrac*", Activation::None, "iDRAC restarts by itself after its update (fwupd waits 120 s)"},
-    ActivationRow{"ilo*", Activation::None, "iLO restarts by itself after its update"},
-    ActivationRow{"hgx_*", Activation::PowerCycle, "HGX baseboard components, its BMC included: chassis power cycle (DGX H100 order, step 6)"},
-    ActivationRow{"*erot*", Activation::PowerCycle, "roots of trust; the AC removal that some need is not driven yet"},
-    ActivationRow{"hostbmc*", Activation::BmcReset, "DGX H100 order, step 2: BMC reset after its own update"},
-    ActivationRow{"bmc*", Activation::BmcReset, "Supermicro and the virtual BMC call theirs BMC"},
-    ActivationRow{"*psu*", Activation::None, "power supplies are updated live"},
-    ActivationRow{"powersupply*", Activation::None, "power supplies are updated live"},
-    ActivationRow{"*", Activation::PowerCycle, "BIOS, CPLD, NIC and whatever else belongs to the host"},
+    ActivationRow{"idrac*", Activation::None, "iDRAC restarts by itself after its update (fwupd waits 120 s)", true, 10min},
+    ActivationRow{"ilo*", Activation::None, "iLO restarts by itself after its update", true, 10min},
+    ActivationRow{"*erot*", Activation::AcCycle, "roots of trust: AC removal of 5 min (DGX H100 order, step 8)", false, 5min, true},
+    ActivationRow{"*cpld*", Activation::AcCycle, "CPLDs load at standby power (DGX H100 order, step 8)", false, 5min},
+    ActivationRow{"hgx_fw_bmc*", Activation::PowerCycle, "the baseboard's own BMC restarts with the chassis (DGX H100 order, step 6)", false, 10min},
+    ActivationRow{"hgx_*", Activation::PowerCycle, "HGX baseboard components: chassis power cycle (DGX H100 order, step 6)", false, 5min},
+    ActivationRow{"hostbmc*", Activation::BmcReset, "DGX H100 order, step 2: BMC reset after its own update", true, 14min},
+    ActivationRow{"bmc*", Activation::BmcReset, "Supermicro and the virtual BMC call theirs BMC", true, 10min},
+    ActivationRow{"*psu*", Activation::None, "power supplies are updated live, one at a time", true, 5min},
+    ActivationRow{"powersupply*", Activation::None, "power supplies are updated live, one at a time", true, 5min},
+    ActivationRow{"*", Activation::PowerCycle, "BIOS, NIC and whatever else belongs to the host", false, 4min},
 };
 
 std::string lower(std::string_view text) {
@@ -34,18 +38,38 @@ std::string_view toString(Activation activation) {
     case Activation::None: return "none";
     case Activation::BmcReset: return "bmc-reset";
     case Activation::PowerCycle: return "power-cycle";
+    case Activation::AcCycle: return "ac-cycle";
   }
   return "none";
 }
 
 std::span<const ActivationRow> activationRows() { return kRows; }
 
-Activation activationOf(std::string_view component) {
+const ActivationRow& rowOf(std::string_view component) {
   const std::string name = lower(component);
-  for (const ActivationRow& row : kRows) {
-    if (lifecycle::matches(row.component, name)) return row.activation;
+  return *std::find_if(kRows.begin(), kRows.end() - 1, [&name](const ActivationRow& row) { return lifecycle::matches(row.component, name); });
+}
+
+Activation activationOf(const inventory::FirmwareComponent& component) {
+  using inventory::FirmwareActivation;
+  switch (component.activation) {
+    case FirmwareActivation::Auto: break;
+    case FirmwareActivation::None: return Activation::None;
+    case FirmwareActivation::BmcReset: return Activation::BmcReset;
+    case FirmwareActivation::PowerCycle: return Activation::PowerCycle;
+    case FirmwareActivation::AcCycle: return Activation::AcCycle;
   }
-  return Activation::PowerCycle;
+  return rowOf(component.name).activation;
+}
+
+std::chrono::minutes activationTime(Activation activation) {
+  switch (activation) {
+    case Activation::None: return 0min;
+    case Activation::BmcReset: return 4min;
+    case Activation::PowerCycle: return 10min;
+    case Activation::AcCycle: return 16min;
+  }
+  return 0min;
 }
 
 }  // namespace muster::firmware

@@ -1,21 +1,33 @@
-// What makes uploaded firmware run: data by component name. A new component is a row.
+// What makes uploaded firmware run, and how it may be combined: data by component name. A new component is a row.
 #pragma once
 
+#include "inventory/firmware.h"
+
+#include <chrono>
 #include <span>
 #include <string_view>
 
 namespace muster::firmware {
 
-enum class Activation { None, BmcReset, PowerCycle };
+/// Each takes more away than the one before; what a lesser one activates, a greater one does too.
+enum class Activation { None, BmcReset, PowerCycle, AcCycle };
 std::string_view toString(Activation activation);
 
 struct ActivationRow {
   std::string_view component;  ///< glob, case does not matter; the first that fits counts
   Activation activation;
   std::string_view source;
+  bool alone = false;               ///< never together with another: what it does must stand before the next loses its turn (PSU, BMC)
+  std::chrono::minutes flash{4};    ///< usual time of its upload and flash
+  bool background_copy = false;     ///< its second slot is filled behind its back; power must stay until that is done
 };
 
 std::span<const ActivationRow> activationRows();
-Activation activationOf(std::string_view component);
+const ActivationRow& rowOf(std::string_view component);
+/// What the baseline says, else what the component's row says.
+Activation activationOf(const inventory::FirmwareComponent& component);
+
+/// How long the machine is away for it, until everything answers again.
+std::chrono::minutes activationTime(Activation activation);
 
 }  // namespace muster::firmware

@@ -1,8 +1,16 @@
 #include "firmware/files.h"
 
 #include "base/io/crypto.h"
+#include "firmware/firmware.h"
+#include "firmware/pldm.h"
+
+#include <algorithm>
+#include <fstream>
 
 namespace muster::firmware {
+namespace {
+constexpr std::string_view kImageRoute = "/firmware/";
+}
 
 std::string whyNotFlashable(const inventory::FirmwareComponent& component, const std::string& file_state) {
   if (file_state == kFileOk) return {};
@@ -19,23 +27,100 @@ std::string whyNotFlashable(const inventory::FirmwareBaseline& baseline, const i
   return whyNotFlashable(component, facts.value(subject, fileFacet(component.name)).value_or(std::string(kFileOk)));
 }
 
+Result<void> inspectImage(const inventory::FirmwareComponent& component, const inventory::FirmwareImageFile& image, std::string_view begin, std::uintmax_t file_bytes) {
+  if (!looksLikePldm(begin)) {
+    if (component.device.empty()) return {};
+    return fail(ErrorCode::Corrupt, fmt::format("{} is no PLDM package, so nothing says that it is for {}", image.file.string(), component.device));
+  }
+  TRY(package, parsePldm(begin.substr(0, kMaxPldmHeaderBytes), file_bytes));
+  if (!component.device.empty() && !package.isFor(component.device))
+    return fail(ErrorCode::Corrupt, fmt::format("{} is for {}, not for {}", image.file.string(), fmt::join(package.devices.front().descriptors, ", "), component.device));
+  if (!package.bears(image.version)) return fail(ErrorCode::Corrupt, fmt::format("{} brings {}, the baseline declares {}", image.file.string(), package.versions(), image.version));
+  return {};
+}
+
+std::function<Result<void>(std::string_view)> inspectionOf(const inventory::FirmwareComponent& component, const inventory::FirmwareImageFile& image) {
+  return [component, image](std::string_view bytes) -> Result<void> {
+    TRY_OK(inspectImage(component, image, bytes, bytes.size()));
+    return looksLikePldm(bytes) ? checkPldmPayload(bytes) : Result<void>();
+  };
+}
+
 Async<std::string> FirmwareFiles::state(inventory::FirmwareComponent component) {
-  const auto& file = component.file;
+  auto images = component.via;
+  images.push_back({component.version, component.file, component.sha256});
+  for (const auto& image : images) {
+    auto look = stateOf(component, image);
+    CO_TRY(state, co_await std::move(look));
+    if (state != kFileOk) co_return std::move(state);
+  }
+  co_return std::string(kFileOk);
+}
+
+Async<std::string> FirmwareFiles::whyNot(inventory::FirmwareComponent component, inventory::FirmwareImageFile image) {
+  auto look = stateOf(component, image);
+  CO_TRY(state, co_await std::move(look));
+  component.version = image.version;
+  co_return whyNotFlashable(component, state);
+}
+
+/// Blocking.
+Result<FirmwareFiles::Hashed> FirmwareFiles::look(const inventory::FirmwareComponent& component, const inventory::FirmwareImageFile& image, Hashed known) {
+  TRY(sha256, io::sha256File(image.file));
+  known.sha256 = std::move(sha256);
+  std::string begin(std::min<std::uintmax_t>(known.size_bytes, kMaxPldmHeaderBytes), '\0');
+  std::ifstream in(image.file, std::ios::binary);
+  in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  begin.resize(static_cast<std::size_t>(in.gcount()));
+  if (const auto fine = inspectImage(component, image, begin, known.size_bytes); !fine) known.trouble = fine.error().text();
+  return known;
+}
+
+Async<std::string> FirmwareFiles::stateOf(inventory::FirmwareComponent component, inventory::FirmwareImageFile image) {
+  const auto& file = image.file;
   auto enter = one_.enter();
   auto permit = co_await std::move(enter);
   std::error_code error;
   const auto size_bytes = std::filesystem::file_size(file, error);
   if (error) co_return fmt::format("{}: {}", file.string(), error.message());
   const auto changed = std::filesystem::last_write_time(file, error);
-  auto known = hashed_.find(file);
+  const auto key = fmt::format("{}\n{}\n{}", file.string(), image.version, component.device);
+  auto known = hashed_.find(key);
   if (known == hashed_.end() || known->second.size_bytes != size_bytes || known->second.changed != changed) {
-    auto hash = offload<Result<std::string>>(workers_, [file] { return io::sha256File(file); });
-    auto sha256 = co_await std::move(hash);
-    if (!sha256) co_return sha256.error().str();
-    known = hashed_.insert_or_assign(file, Hashed{size_bytes, changed, *sha256}).first;
+    const Hashed fresh{size_bytes, changed, {}, {}};
+    auto read = offload<Result<Hashed>>(workers_, [component, image, fresh] { return look(component, image, fresh); });
+    auto seen = co_await std::move(read);
+    if (!seen) co_return seen.error().str();
+    known = hashed_.insert_or_assign(key, std::move(*seen)).first;
   }
-  if (known->second.sha256 == component.sha256) co_return std::string(kFileOk);
-  co_return fmt::format("{} has the SHA-256 {}, the baseline declares {}", file.string(), known->second.sha256, component.sha256);
+  if (known->second.sha256 != image.sha256) co_return fmt::format("{} has the SHA-256 {}, the baseline declares {}", file.string(), known->second.sha256, image.sha256);
+  co_return known->second.trouble.empty() ? std::string(kFileOk) : known->second.trouble;
+}
+
+std::string imagePath(const inventory::FirmwareImageFile& image) { return fmt::format("{}{}/{}", kImageRoute, image.sha256, image.file.filename().string()); }
+
+namespace {
+
+std::optional<std::filesystem::path> declaredFile(const inventory::Cluster& cluster, const std::string& path) {
+  for (const auto& [name, baseline] : cluster.firmware) {
+    for (const auto& component : baseline.components) {
+      auto images = component.via;
+      if (!component.file.empty()) images.push_back({component.version, component.file, component.sha256});
+      for (const auto& image : images)
+        if (imagePath(image) == path) return image.file;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<io::Route> imageRoutes(const inventory::Cluster& cluster) {
+  auto serve = [&cluster](io::ServerRequest request) -> Task<io::ServerResponse> {
+    const auto file = declaredFile(cluster, request.path());
+    co_return file ? io::ServerResponse::file({*file}) : io::ServerResponse::text(404, "no baseline declares this file\n");
+  };
+  return {{"GET", std::string(kImageRoute), serve}};
 }
 
 }  // namespace muster::firmware

@@ -8,12 +8,19 @@
 #include "lifecycle/facet.h"
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 
 namespace muster::firmware {
 
 inline constexpr std::string_view kFileOk = "ok";
+
+/// What is wrong with an image besides its digest, before anything of it is sent: a PLDM package must be whole, bear the version, and be
+/// for the component's device. `begin`: the file's first bytes; `file_bytes`: its size. Errors: Corrupt
+Result<void> inspectImage(const inventory::FirmwareComponent& component, const inventory::FirmwareImageFile& image, std::string_view begin, std::uintmax_t file_bytes);
+/// The same for whoever has all bytes at hand, with the checksum over them where the format has one.
+std::function<Result<void>(std::string_view)> inspectionOf(const inventory::FirmwareComponent& component, const inventory::FirmwareImageFile& image);
 
 /// "firmware-file.BIOS": "ok", or what is wrong with its file.
 inline FacetName fileFacet(const std::string& component) { return FacetName("firmware-file." + component); }
@@ -25,21 +32,29 @@ std::string whyNotFlashable(const inventory::FirmwareBaseline& baseline, const i
 /// The same for a state of the file that was just read.
 std::string whyNotFlashable(const inventory::FirmwareComponent& component, const std::string& file_state);
 
+/// "/firmware/SHA256/NAME", where imageRoutes serve it.
+std::string imagePath(const inventory::FirmwareImageFile& image);
+
 class FirmwareFiles {
  public:
   explicit FirmwareFiles(Workers& workers) : workers_(workers) {}
-  /// kFileOk, or what is wrong. A file is hashed once, until its size or time changes.
+  /// kFileOk, or what is wrong with its file or with that of a stepping stone. A file is read once, until its size or time changes.
   Async<std::string> state(inventory::FirmwareComponent component);
+  /// Why this image cannot be flashed now; empty: it can.
+  Async<std::string> whyNot(inventory::FirmwareComponent component, inventory::FirmwareImageFile image);
 
  private:
   struct Hashed {
     std::uintmax_t size_bytes = 0;
     std::filesystem::file_time_type changed;
     std::string sha256;
+    std::string trouble;  ///< of the package in it; empty: none
   };
+  Async<std::string> stateOf(inventory::FirmwareComponent component, inventory::FirmwareImageFile image);
+  static Result<Hashed> look(const inventory::FirmwareComponent& component, const inventory::FirmwareImageFile& image, Hashed known);
   Workers& workers_;
   bmc::Turnstile one_{1};  ///< a thousand nodes ask for the same file
-  std::map<std::filesystem::path, Hashed> hashed_;
+  std::map<std::string, Hashed> hashed_;  ///< by file, and what it is to be
 };
 
 }  // namespace muster::firmware

@@ -1,13 +1,23 @@
 // Facade of firmware/: every declared component at its baseline version, done only when the inventory says so.
 #pragma once
 
+#include "base/io/http.h"
 #include "bmc/bmc.h"
 #include "lifecycle/phase.h"
 
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace muster::firmware {
 
-std::unique_ptr<lifecycle::Phase> makeFirmwarePhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock, Workers& workers);
+/// `image_url`: where imageRoutes are mounted ("http://10.20.0.1:8080"), for BMCs that fetch for themselves; empty: they are refused.
+std::unique_ptr<lifecycle::Phase> makeFirmwarePhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock, Workers& workers, std::string image_url = {});
+
+/// BIOS attributes as profiles declare them: facet `bios`.
+std::unique_ptr<lifecycle::Phase> makeBiosPhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock);
+
+/// GET /firmware/SHA256/NAME: the files that baselines declare, and nothing else.
+std::vector<io::Route> imageRoutes(const inventory::Cluster& cluster);
 
 }  // namespace muster::firmware

@@ -9,6 +9,7 @@ namespace muster::firmware {
 namespace {
 
 constexpr const char* kNoTime = "-";
+constexpr std::string_view kFor = "for:";
 
 Error unknown(const std::string& text) { return Error(ErrorCode::Corrupt, "the journal holds an unknown firmware operation: " + text); }
 
@@ -21,38 +22,66 @@ struct StepName {
   std::string_view first, second;  ///< the more words, the earlier the row
   Step step;
 };
-constexpr StepName kSteps[] = {{"activate", "off", Step::PowerOff}, {"activate", "on", Step::PowerOn}, {"activate", "", Step::Activate},
-                               {"upload", "", Step::Upload},        {"task", "", Step::Follow},        {"settle", "", Step::Settle}};
+constexpr StepName kSteps[] = {{"activate", "off", Step::PowerOff}, {"activate", "on", Step::PowerOn}, {"activate", "ac", Step::AcCut},  {"activate", "copy", Step::Copy},
+                               {"activate", "", Step::Activate},    {"upload", "", Step::Upload},      {"task", "", Step::Follow},       {"next", "", Step::Next},
+                               {"settle", "", Step::Settle}};
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
+  return text;
+}
+
+/// Names of components may contain blanks ("System ROM").
+std::string written(const Target& target) { return replaced(replaced(target.component, "%", "%25"), " ", "%20") + "=" + replaced(target.version, " ", "%20"); }
+
+std::optional<Target> readTarget(std::string_view word) {
+  const auto at = word.rfind('=');
+  if (at == std::string_view::npos || at == 0) return std::nullopt;
+  auto plain = [](std::string_view text) { return replaced(replaced(std::string(text), "%20", " "), "%25", "%"); };
+  return Target{plain(word.substr(0, at)), plain(word.substr(at + 1))};
+}
 
 }  // namespace
 
 std::string Progress::str() const {
-  switch (step) {
-    case Step::Look: return {};
-    case Step::Upload: {
-      std::string out = "upload " + std::to_string(uploads_tried) + " " + (since == WallTime{} ? kNoTime : toString(since));
-      for (const auto& uri : tasks_before) out += " " + uri;
-      return out;
-    }
-    case Step::Follow: return "task " + task;
-    case Step::Activate: return "activate " + toString(since);
-    case Step::PowerOff: return "activate off " + toString(since);
-    case Step::PowerOn: return "activate on " + toString(since);
-    case Step::Settle: return "settle " + toString(since);
-  }
-  return {};
+  std::string out;
+  for (const auto& target : staged) out += "+" + written(target) + " ";
+  if (step == Step::Look) return staged.empty() ? std::string() : out + "next";
+  const auto* name = std::ranges::find_if(kSteps, [this](const StepName& row) { return row.step == step; });
+  if (!current.empty() && (step == Step::Upload || step == Step::Follow)) out += std::string(kFor) + written(current) + " ";
+  out += name->first;
+  if (!name->second.empty()) out += " " + std::string(name->second);
+  if (step == Step::Next) return out;
+  if (step == Step::Follow) return out + " " + task;
+  if (step == Step::Upload) out += " " + std::to_string(uploads_tried);
+  out += " " + (step == Step::Upload && since == WallTime{} ? kNoTime : toString(since));
+  if (step == Step::Upload)
+    for (const auto& uri : tasks_before) out += " " + uri;
+  return out;
 }
 
 Result<Progress> Progress::parse(const std::string& text) {
-  const auto words = wordsOf(text);
+  auto words = wordsOf(text);
   Progress progress;
+  auto next = words.begin();
+  for (; next != words.end() && (next->starts_with("+") || next->starts_with(kFor)); ++next) {
+    const bool is_staged = next->front() == '+';
+    auto target = readTarget(std::string_view(*next).substr(is_staged ? 1 : kFor.size()));
+    if (!target) return fail(unknown(text));
+    if (is_staged)
+      progress.staged.push_back(std::move(*target));
+    else
+      progress.current = std::move(*target);
+  }
   if (words.empty()) return progress;
-  const auto* row = std::ranges::find_if(kSteps, [&words](const StepName& name) {
-    return words[0] == name.first && (name.second.empty() || (words.size() > 1 && words[1] == name.second));
+  if (next == words.end()) return fail(unknown(text));
+  const auto* row = std::ranges::find_if(kSteps, [&](const StepName& name) {
+    return *next == name.first && (name.second.empty() || (std::next(next) != words.end() && *std::next(next) == name.second));
   });
   if (row == std::end(kSteps)) return fail(unknown(text));
   progress.step = row->step;
-  auto next = words.begin() + (row->second.empty() ? 1 : 2);
+  next += row->second.empty() ? 1 : 2;
+  if (progress.step == Step::Next) return next == words.end() ? Result<Progress>(progress) : fail(unknown(text));
   if (progress.step == Step::Upload) {
     if (next == words.end()) return fail(unknown(text));
     auto [end, error] = std::from_chars(next->data(), next->data() + next->size(), progress.uploads_tried);

@@ -4,10 +4,16 @@
 //   upload 1 - /redfish/v1/…/Tasks/1 …          an upload may be under way; these tasks were there before it
 //   upload 1 2026-11-20T14:03:11.000Z …         its answer is lost, and since then no list showed a task of it
 //   task /redfish/v1/TaskService/Tasks/4        the BMC accepted the upload
-//   activate 2026-11-20T14:03:11.000Z           the upload is over; a reset of the BMC may have been done
+//   next                                        the BMC has taken in what stands before; the next upload may begin
+//   activate 2026-11-20T14:03:11.000Z           the uploads are over; a reset of the BMC may have been done
+//   activate copy 2026-11-20T14:03:11.000Z      nothing is switched before the BMC has filled its second slots
 //   activate off 2026-11-20T14:03:11.000Z       the power may have been switched off; nothing has switched it on
+//   activate ac 2026-11-20T14:03:11.000Z        standby power may have been cut
 //   activate on 2026-11-20T14:03:11.000Z        the power may be on again, and a flash running in POST: never cut it now
-//   settle 2026-11-20T14:03:11.000Z             the activation was done; the new version must show until kSettleLimit after this
+//   settle 2026-11-20T14:03:11.000Z             the activation was done; the new versions must show until kSettleLimit after this
+//
+// In front of that stands what this intent has uploaded besides and the BMC has taken in, "+BIOS=1.4.2", and, while it is not the
+// action's own component, whose upload or task it is, "for:CPLD=0x14". Blanks in names are written %20.
 #pragma once
 
 #include "base/clock.h"
@@ -18,14 +24,23 @@
 
 namespace muster::firmware {
 
-enum class Step { Look, Upload, Follow, Activate, PowerOff, PowerOn, Settle };
+enum class Step { Look, Upload, Follow, Next, Activate, Copy, PowerOff, AcCut, PowerOn, Settle };
+
+/// A component and the version that it is to run.
+struct Target {
+  std::string component, version;
+  bool empty() const { return component.empty(); }
+  friend bool operator==(const Target&, const Target&) = default;
+};
 
 struct Progress {
   Step step = Step::Look;
-  int uploads_tried = 0;                   ///< Upload
-  std::vector<std::string> tasks_before;   ///< Upload
-  std::string task;                        ///< Follow
-  WallTime since{};                        ///< Upload: of the first look after a lost answer, else zero. Others: of the step
+  std::vector<Target> staged = {};              ///< taken in by the BMC, and not seen to run yet
+  Target current = {};                          ///< Upload, Follow: of whom; empty: of the action's own component
+  int uploads_tried = 0;                        ///< Upload
+  std::vector<std::string> tasks_before = {};   ///< Upload
+  std::string task = {};                        ///< Follow
+  WallTime since{};                             ///< Upload: of the first look after a lost answer, else zero. Others: of the step
 
   std::string str() const;
   /// "" is Look. Errors: Corrupt

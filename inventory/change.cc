@@ -41,12 +41,7 @@ bool same(const Image& a, const Image& b) { return sameSource(a, b) && a.kind ==
 bool same(const Driver& a, const Driver& b) {
   return a.packages == b.packages && a.repository == b.repository && a.modules == b.modules && a.verify == b.verify;
 }
-bool same(const FirmwareBaseline& a, const FirmwareBaseline& b) {
-  return a.order == b.order &&
-         std::equal(a.components.begin(), a.components.end(), b.components.begin(), b.components.end(), [](const auto& x, const auto& y) {
-           return x.name == y.name && x.version == y.version && x.file == y.file && x.sha256 == y.sha256;
-         });
-}
+bool same(const FirmwareBaseline& a, const FirmwareBaseline& b) { return a.canonical() == b.canonical(); }
 
 /// A name stands for one thing: nodes that have not changed yet still need the old one.
 template <class T>

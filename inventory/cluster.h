@@ -7,6 +7,7 @@
 #include "inventory/access.h"
 #include "inventory/discovery.h"
 #include "inventory/fabric.h"
+#include "inventory/firmware.h"
 #include "inventory/hardware.h"
 #include "inventory/keep.h"
 #include "inventory/limits.h"
@@ -89,18 +90,6 @@ struct Driver {
   std::vector<std::string> services;  ///< systemd units that must be enabled and active
 };
 
-struct FirmwareComponent {
-  std::string name;  ///< as the BMC's inventory calls it
-  std::string version;
-  std::filesystem::path file;
-  std::string sha256;
-};
-struct FirmwareBaseline {
-  std::string name;
-  std::vector<FirmwareComponent> components;
-  std::vector<std::string> order;  ///< all component names: first those declared, then the rest by name
-};
-
 enum class GateLevel { Quick, Medium, Long, Soak };
 struct Gate {
   std::string name;
@@ -167,6 +156,7 @@ struct Profile {
   std::string image;
   std::vector<std::string> drivers;
   std::string firmware;  ///< baseline name; empty: none
+  std::map<std::string, std::string> bios;  ///< attribute → value, as the BMC spells both; others are left alone
   std::vector<std::string> gates;
   std::string pool;
   std::string fabric;  ///< empty: not on a fabric
@@ -209,6 +199,7 @@ struct LabSpec {
   int disk_gib = 4;
   int gpus = 0;  ///< simulated GPUs a node
   std::string gpu_model = "NVIDIA H100 80GB HBM3";
+  std::string bmc = "muster";  ///< whose BMC the virtual ones play: lab/vbmc/personality.cc
 };
 
 struct CertificatePolicy {

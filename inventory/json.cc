@@ -93,6 +93,7 @@ class Writer {
     const LabSpec& lab = cluster_.lab;
     out["lab"] = {
         {"memory_mib", lab.memory_mib}, {"vcpus", lab.vcpus}, {"disk_gib", lab.disk_gib}, {"gpus", lab.gpus}, {"gpu_model", lab.gpu_model}};
+    if (lab.bmc != LabSpec{}.bmc) out["lab"]["bmc"] = lab.bmc;
     json nodes = json::array();
     for (const Node& node : cluster_.nodes) nodes.push_back(write(node));
     out["nodes"] = std::move(nodes);
@@ -192,11 +193,22 @@ class Writer {
     return out;
   }
 
+  json write(const FirmwareComponent& component) const {
+    constexpr std::array<std::string_view, 5> kActivations = {"auto", "none", "bmc-reset", "power-cycle", "ac-cycle"};
+    json out = {{"version", component.version}, {"file", path(component.file)}, {"sha256", component.sha256}};
+    for (const auto& stone : component.via) out["via"].push_back({{"version", stone.version}, {"file", path(stone.file)}, {"sha256", stone.sha256}});
+    if (component.activation != FirmwareActivation::Auto) out["activation"] = kActivations.at(static_cast<std::size_t>(component.activation));
+    if (!component.device.empty()) out["device"] = component.device;
+    if (component.minutes > 0) out["minutes"] = component.minutes;
+    return out;
+  }
+
   json write(const FirmwareBaseline& baseline) const {
-    json components = json::object();
-    for (const auto& component : baseline.components)
-      components[component.name] = {{"version", component.version}, {"file", path(component.file)}, {"sha256", component.sha256}};
-    return {{"components", std::move(components)}, {"order", baseline.order}};
+    json out = {{"components", json::object()}, {"order", baseline.order}};
+    for (const auto& component : baseline.components) out["components"][component.name] = write(component);
+    for (const auto& constraint : baseline.constraints) out["constraints"].push_back(constraint.str());
+    if (!baseline.signature.empty()) out["signature"] = baseline.signature;
+    return out;
   }
 
   static json write(const Profile& profile) {
@@ -224,6 +236,7 @@ class Writer {
     if (!profile.storage.empty()) out["storage"] = write(profile.storage);
     if (!profile.user_data.empty()) out["user_data"] = profile.user_data;
     if (!profile.mounts.empty()) out["mounts"] = profile.mounts;
+    if (!profile.bios.empty()) out["bios"] = profile.bios;
     if (profile.secure_boot) out["secure_boot"] = true;
     if (profile.power_watts) out["power_watts"] = *profile.power_watts;
     if (profile.console) out["console"] = write(*profile.console);

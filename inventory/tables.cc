@@ -19,6 +19,7 @@ namespace {
 constexpr long long kMaxLifetimeHours = 24L * 366 * 5;
 constexpr int kMaxAtOnce = 16'384;
 constexpr int kMaxRackWatts = 10'000'000, kMaxNodeWatts = 1'000'000;
+constexpr TextFormat kBiosAttribute{"a BIOS attribute", "^[A-Za-z0-9_.#-]{1,128}$", "SriovGlobalEnable"};
 
 // ---- credentials
 
@@ -30,7 +31,7 @@ ObjectSpec make_credentialSpec() {
 }
 MUSTER_SPEC(credentialSpec)
 
-// ---- images, firmware
+// ---- images
 
 ObjectSpec make_imageBuildSpec() {
   return Table<ImageBuild>("image-build", "image build", "A system that `muster image build` makes with mmdebstrap.")
@@ -80,57 +81,6 @@ ObjectSpec make_imageSpec() {
 }
 }  // namespace
 MUSTER_SPEC(imageSpec)
-namespace {
-
-void checkComponent(FirmwareComponent& component, const Value& map, Reader& reader) {
-  if (component.file.empty()) return;
-  std::error_code ignored;
-  if (!std::filesystem::exists(component.file, ignored))
-    reader.warning(place(map, "file"), fmt::format("{} does not exist yet", component.file.string()),
-                   "it must be there, with the declared digest, before an update");
-  if (component.sha256.find_first_not_of('0') == std::string::npos)
-    reader.warning(place(map, "sha256"), "a digest of zeros is a placeholder: every file will be refused",
-                   fmt::format("sha256sum {}", component.file.string()));
-}
-
-ObjectSpec make_componentSpec() {
-  return Table<FirmwareComponent>("firmware-component", "firmware component",
-                                  "One component, under the name that the BMC's inventory gives it.")
-      .required("version", &FirmwareComponent::version, text(kWord), "The version that the BMC must report.")
-      .optional("file", &FirmwareComponent::file, text(kPath), "The vendor's update file. Absent: the version is only compared.")
-      .optional("sha256", &FirmwareComponent::sha256, text(kSha256), "Digest of the file; another file is never sent to a BMC.")
-      .needs("file", "sha256")
-      .needs("sha256", "file")
-      .check(checkComponent)
-      .spec();
-}
-MUSTER_SPEC(componentSpec)
-
-/// Makes `order` complete: the declared ones, then the rest by name.
-void checkBaseline(FirmwareBaseline& baseline, const Value& map, Reader& reader) {
-  std::set<std::string> seen;
-  const Value& order = place(map, "order");
-  for (std::size_t i = 0; i < baseline.order.size(); ++i) {
-    const std::string& name = baseline.order[i];
-    bool known =
-        std::any_of(baseline.components.begin(), baseline.components.end(), [&](const auto& component) { return component.name == name; });
-    if (!known)
-      reader.error(order.items[i], fmt::format("\"{}\" is no component of this baseline", shorten(name)), "name a key of components");
-    if (!seen.insert(name).second) reader.error(order.items[i], fmt::format("\"{}\" is in the order twice", shorten(name)), "remove one");
-  }
-  for (const FirmwareComponent& component : baseline.components)
-    if (seen.insert(component.name).second) baseline.order.push_back(component.name);
-}
-
-ObjectSpec make_baselineSpec() {
-  return Table<FirmwareBaseline>("firmware-baseline", "firmware baseline", "Versions that belong together.")
-      .required("components", &FirmwareBaseline::components, mapOf(object(componentSpec), kEntryName), "The components.")
-      .optional("order", &FirmwareBaseline::order, listOf(text(kEntryName)), "Which comes first; those not listed follow by name.")
-      .check(checkBaseline)
-      .spec();
-}
-}  // namespace
-MUSTER_SPEC(baselineSpec)
 namespace {
 
 // ---- gates, profiles
@@ -222,6 +172,7 @@ ObjectSpec make_profileSpec() {
       .optional("expect", &Profile::expect, object(expectSpec), "Its hardware.")
       .required("image", &Profile::image, reference("images"), "Its system.")
       .optional("drivers", &Profile::drivers, listOf(reference("drivers")), "Its drivers, in the order of installing.")
+      .optional("bios", &Profile::bios, mapOf(text(kText), kBiosAttribute), "BIOS attributes, as the BMC spells them; staged, applied by a restart, read again.")
       .optional("firmware", &Profile::firmware, reference("firmware"), "Its firmware baseline; absent: firmware is left alone.")
       .optional("fabric", &Profile::fabric, reference("fabric"), "The fabric that it is cabled to; absent: none.")
       .optional("rails", &Profile::rails, listOf(object(railSpec)), "Its HCAs on the fabric, rail after rail; absent: mlx5_0, mlx5_1, …")
@@ -255,6 +206,7 @@ ObjectSpec make_labSpec() {
       .optional("disk_gib", &LabSpec::disk_gib, integer(1, 1 << 16), "System disk in GiB.")
       .optional("gpus", &LabSpec::gpus, integer(0, 64), "Simulated GPUs.")
       .optional("gpu_model", &LabSpec::gpu_model, text(kText), "Their name.")
+      .optional("bmc", &LabSpec::bmc, text(kEntryName), "Whose BMC the virtual ones play: muster, idrac, ilo, supermicro, dgx-h100, gb200, openbmc.")
       .spec();
 }
 MUSTER_SPEC(labSpec)

@@ -97,7 +97,7 @@ Result<std::string> vbmcConfig(const inventory::Cluster& cluster, const Rack& ra
       const auto& username = node.bmc.username_override.empty() ? credential->second.username : node.bmc.username_override;
       account = kept.emplace(planned.domain.name, vbmc::Account::make(username, password.reveal())).first;
     }
-    config.bmcs.push_back({planned.bmc_address.str(), planned.bmc_port, account->second, planned.domain});
+    config.bmcs.push_back({planned.bmc_address.str(), planned.bmc_port, account->second, planned.domain, cluster.lab.bmc});
   }
   return config.str();
 }

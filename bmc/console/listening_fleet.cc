@@ -29,6 +29,12 @@ class ListeningBmc final : public Bmc {
   Async<void> newSession() override { return bmc_.newSession(); }
   Async<std::vector<LogEntry>> eventLog(std::size_t limit) override { return bmc_.eventLog(limit); }
   Async<Survey> survey() override { return bmc_.survey(); }
+  Async<std::vector<BackgroundCopy>> backgroundCopies() override { return bmc_.backgroundCopies(); }
+  Async<void> commitImage(std::string component) override { return bmc_.commitImage(std::move(component)); }
+  Async<std::vector<SensorReading>> sensors() override { return bmc_.sensors(); }
+  Async<std::map<std::string, std::string>> biosAttributes() override { return bmc_.biosAttributes(); }
+  Async<std::map<std::string, std::string>> stagedBiosAttributes() override { return bmc_.stagedBiosAttributes(); }
+  Async<void> stageBios(std::map<std::string, std::string> values) override { return bmc_.stageBios(std::move(values)); }
   Async<void> acCycle() override {
     auto listen = consoles_.bootBegins(node_, "power cut and given back");
     co_await std::move(listen);

@@ -71,6 +71,13 @@ int labUp(const Options& options);
 int labDown(const Options& options);
 int labStatus(const Options& options);
 int labPackages(const Options& options, const std::filesystem::path& folder);
+struct FaultFlags {
+  std::string node, method = "*", path, merge, mishap;
+  int status = 0, latency_ms = 0, count = 1;
+  bool drop = false, after = false, clear = false;
+};
+/// What a node's virtual BMC does wrong from now on; without a path and a mishap, what is set.
+int labFault(const Options& options, const FaultFlags& flags);
 /// Runs a program inside the lab's namespace with its tools' environment.
 int labExec(const Options& options, const std::vector<std::string>& command);
 
@@ -78,6 +85,11 @@ int labExec(const Options& options, const std::vector<std::string>& command);
 int bmcForgetPin(const Options& options, const std::string& node);
 int bmcForgetRefusal(const Options& options, const std::string& node);
 int bmcForgetTpm(const Options& options, const std::string& node);
+
+// firmware
+/// `nodes`: hostlist; empty: all.
+int firmwarePlan(const Options& options, const std::string& nodes);
+int firmwareSign(const Options& options, const std::string& baseline);
 
 // discovery
 struct DiscoverFlags {

@@ -64,6 +64,33 @@ int labStatus(const Options& options) {
   return kOk;
 }
 
+int labFault(const Options& options, const FaultFlags& flags) {
+  const auto cluster = loadCluster(options);
+  if (!cluster) return report(cluster.error());
+  const auto lab = runningLab(options);
+  if (!lab) return report(lab.error());
+  const auto* node = cluster->findNode(NodeName(flags.node));
+  if (!node) return report(Error(ErrorCode::NotFound, fmt::format("node {} is not in the inventory; nothing was changed", flags.node)));
+  const auto& credential = cluster->credentials.at(cluster->profileOf(*node).bmc_credential);
+  auto password = credential.password.read();
+  if (!password) return report(password.error());
+  nlohmann::json add = nlohmann::json::object();
+  if (!flags.mishap.empty()) add["mishaps"].push_back({{"kind", flags.mishap}, {"count", flags.count}});
+  if (!flags.path.empty()) {
+    nlohmann::json rule = {{"method", flags.method}, {"path", flags.path}, {"status", flags.status}, {"latency_ms", flags.latency_ms}, {"drop", flags.drop}, {"after", flags.after}, {"count", flags.count}};
+    if (!flags.merge.empty()) {
+      rule["merge"] = nlohmann::json::parse(flags.merge, nullptr, false);
+      if (rule["merge"].is_discarded()) return report(Error(ErrorCode::InvalidInput, "--merge is not JSON: " + flags.merge));
+    }
+    add["rules"].push_back(std::move(rule));
+  }
+  const auto& user = node->bmc.username_override.empty() ? credential.username : node->bmc.username_override;
+  const auto set = lab::bmcFaults(*lab, {node->bmc.url, user, std::move(*password)}, add.dump(), flags.clear);
+  if (!set) return report(set.error());
+  std::cout << *set << '\n';
+  return kOk;
+}
+
 int labPackages(const Options&, const std::filesystem::path& folder) {
   // What the example's inventory names, and what it is changed to when updates are rehearsed.
   constexpr std::array kFirmware{std::tuple{"BMC", "2.1.0", "bmc-2.1.0.fw"}, std::tuple{"BMC", "2.2.0", "bmc-2.2.0.fw"},

@@ -41,6 +41,7 @@ Result<std::unique_ptr<SimNode>> SimNode::make(const World& world, NodeSpec spec
   raw->listener_.identity = std::move(identity);
   vbmc::ServiceOptions options;
   options.identity = {raw->spec_.name, raw->spec_.serial, raw->spec_.serial, {raw->spec_.mac}};
+  options.personality = world.personality;
   options.account = world.account;
   options.pace.flash_step = world.conditions.flash_step.draw(raw->random_);
   options.pace.flash_steps = 2;

@@ -21,6 +21,7 @@ struct World {
   Conditions conditions;
   std::string boot_url;  ///< of the controller: GET /boot/ipxe?mac=…
   vbmc::Account account;
+  const vbmc::Personality* personality = &vbmc::personalities().front();
 };
 
 class SimNode final : public vbmc::Machine {

@@ -52,6 +52,8 @@ Result<std::unique_ptr<BmcHost>> BmcHost::make(asio::any_io_executor executor, C
   host->listener_.identity = identity;
   ServiceOptions options;
   options.identity = {config.domain.name, config.domain.serial, config.domain.uuid, {config.domain.mac.str()}};
+  TRY(personality, findPersonality(config.personality));
+  options.personality = personality;
   options.account = config.account;
   options.state_file = folder / (config.domain.name + ".json");
   options.staging_folder = folder;

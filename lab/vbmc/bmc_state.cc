@@ -8,26 +8,31 @@ namespace muster::lab::vbmc {
 
 using nlohmann::json;
 
-BmcState BmcState::fresh() {
+BmcState BmcState::fresh(const Personality& personality) {
   BmcState state;
-  state.slots["BMC"].version = "2.0.0";
-  state.slots["BIOS"].version = "1.4.0";
+  for (const auto& row : personality.components) state.slots[std::string(row.name)].version = row.version;
+  state.bios = {{"BootMode", "Uefi"}, {"LogicalProc", "Enabled"}, {"PowerCycleRequest", "None"}, {"SriovGlobalEnable", "Disabled"}, {"WorkloadProfile", "Balanced"}};
   return state;
 }
 
-Result<BmcState> BmcState::load(const std::filesystem::path& file) {
+Result<BmcState> BmcState::load(const std::filesystem::path& file, const Personality& personality) {
   std::error_code gone;
-  if (!std::filesystem::exists(file, gone)) return fresh();
+  if (!std::filesystem::exists(file, gone)) return fresh(personality);
   TRY(text, io::readFile(file));
   auto root = json::parse(text, nullptr, false);
   try {
-    BmcState state;
+    BmcState state = fresh(personality);
     for (auto& [name, slot] : root.at("components").items())
-      state.slots[name] = {slot.at("version"), slot.at("staged"), slot.at("uploads"), slot.at("flashes")};
+      state.slots[name] = {slot.at("version"), slot.at("staged"), slot.value("previous", ""), slot.at("uploads"), slot.at("flashes")};
     state.boot_once = root.at("boot_once");
     state.failed_logins = root.at("failed_logins");
     state.starts = root.at("starts");
     state.tasks = root.at("tasks");
+    state.ac_cycles = root.value("ac_cycles", 0u);
+    state.bios = root.value("bios", state.bios);
+    state.staged_bios = root.value("staged_bios", state.staged_bios);
+    state.violations = root.value("violations", state.violations);
+    state.log = root.value("log", state.log);
     return state;
   } catch (const json::exception& problem) {
     return fail(ErrorCode::Corrupt, fmt::format("{} is not a virtual BMC's state: {}", file.string(), problem.what()));
@@ -37,9 +42,10 @@ Result<BmcState> BmcState::load(const std::filesystem::path& file) {
 Result<void> BmcState::save(const std::filesystem::path& file) const {
   json components = json::object();
   for (auto& [name, slot] : slots)
-    components[name] = {{"version", slot.version}, {"staged", slot.staged_version}, {"uploads", slot.uploads}, {"flashes", slot.flashes}};
+    components[name] = {{"version", slot.version}, {"staged", slot.staged_version}, {"previous", slot.previous_version}, {"uploads", slot.uploads}, {"flashes", slot.flashes}};
   json root = {
-      {"components", components}, {"boot_once", boot_once}, {"failed_logins", failed_logins}, {"starts", starts}, {"tasks", tasks}};
+      {"components", components}, {"boot_once", boot_once}, {"failed_logins", failed_logins}, {"starts", starts}, {"tasks", tasks},
+      {"ac_cycles", ac_cycles}, {"bios", bios}, {"staged_bios", staged_bios}, {"violations", violations}, {"log", log}};
   return io::writeFileAtomic(file, root.dump(2) + "\n", 0600);
 }
 

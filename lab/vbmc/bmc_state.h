@@ -1,19 +1,23 @@
 // What a virtual BMC remembers over its own restarts: firmware slots, boot override, failed logins. One JSON file a node.
 #pragma once
 
+#include "lab/vbmc/personality.h"
+
 #include "base/result.h"
 
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace muster::lab::vbmc {
 
-/// One updatable component: the running slot and the staged one.
+/// One updatable component: the running slot, the staged one, and the one to fall back to.
 struct Slot {
   std::string version;
-  std::string staged_version;  ///< empty: nothing waits for a reset
+  std::string staged_version;    ///< empty: nothing waits for a reset
+  std::string previous_version;  ///< what ran before; empty: nothing else did
   std::uint64_t uploads = 0;   ///< images received, good or bad
   std::uint64_t flashes = 0;   ///< images that were verified and written: what "never flashed twice" is counted by
 };
@@ -24,11 +28,17 @@ struct BmcState {
   std::uint64_t failed_logins = 0;    ///< ever
   std::uint64_t starts = 0;           ///< power-ons that it carried out
   std::uint64_t tasks = 0;            ///< task ids given out; an id is never used twice
+  std::uint64_t ac_cycles = 0;
+  std::map<std::string, std::string> bios, staged_bios;  ///< attributes
+  std::vector<std::string> violations;  ///< what no controller may do: "power was cut while BIOS was written"
+  std::vector<std::string> log;         ///< system event log, oldest first; the last kMaxLog
 
-  /// A fresh BMC: BMC 2.0.0, BIOS 1.4.0.
-  static BmcState fresh();
+  static constexpr std::size_t kMaxLog = 200, kMaxViolations = 50;
+
+  /// A fresh BMC of this kind.
+  static BmcState fresh(const Personality& personality);
   /// The file's content, or a fresh state when there is none. Errors: Corrupt
-  static Result<BmcState> load(const std::filesystem::path& file);
+  static Result<BmcState> load(const std::filesystem::path& file, const Personality& personality);
   Result<void> save(const std::filesystem::path& file) const;
 };
 

@@ -12,7 +12,8 @@ std::string Config::str() const {
                             {"username", bmc.account.username},
                             {"salt", bmc.account.salt},
                             {"password_sha256", bmc.account.password_sha256},
-                            {"domain", toJson(bmc.domain)}});
+                            {"domain", toJson(bmc.domain)},
+                            {"personality", bmc.personality}});
   return root.dump(2) + "\n";
 }
 
@@ -25,7 +26,7 @@ Result<Config> Config::parse(std::string_view text) {
     for (const auto& entry : root.at("bmcs")) {
       TRY(domain, domainFromJson(entry.at("domain")));
       config.bmcs.push_back(
-          {entry.at("address"), entry.at("port"), {entry.at("username"), entry.at("salt"), entry.at("password_sha256")}, domain});
+          {entry.at("address"), entry.at("port"), {entry.at("username"), entry.at("salt"), entry.at("password_sha256")}, domain, entry.value("personality", "muster")});
     }
     return config;
   } catch (const json::exception& problem) {

@@ -11,6 +11,7 @@ struct BmcConfig {
   std::uint16_t port = 443;
   Account account;
   DomainSpec domain;
+  std::string personality = "muster";
 };
 
 struct Config {

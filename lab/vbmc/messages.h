@@ -17,6 +17,13 @@ inline const std::string kAccount = kRoot + "/AccountService/Accounts/1";
 inline const std::string kInventory = kRoot + "/UpdateService/FirmwareInventory";
 inline const std::string kUpload = kRoot + "/UpdateService/upload";
 inline const std::string kTasks = kRoot + "/TaskService/Tasks";
+inline const std::string kJobs = kManager + "/Oem/Dell/Jobs";
+inline const std::string kChassis = kRoot + "/Chassis";
+inline const std::string kBios = kSystem + "/Bios";
+inline const std::string kSystemSettings = kSystem + "/SD";
+inline const std::string kIloUpload = "/cgi-bin/uploadFile";
+inline const std::string kSel = kSystem + "/LogServices/SEL";
+inline const std::string kFaults = "/lab/faults";
 
 inline nlohmann::json messageJson(const std::string& id, const std::string& text, const std::string& severity,
                                   const std::string& resolution) {

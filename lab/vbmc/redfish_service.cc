@@ -1,6 +1,10 @@
 #include "lab/vbmc/redfish_service.h"
 
+#include "base/io/crypto.h"
 #include "lab/vbmc/messages.h"
+
+#include <boost/system/system_error.hpp>
+#include <fmt/ranges.h>
 
 #include <array>
 
@@ -10,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array kResetTypes = {"On", "ForceOff", "GracefulShutdown", "ForceRestart", "PowerCycle"};
+constexpr std::chrono::milliseconds kMaxLatency{600'000};
 constexpr std::array kBootTargets = {"None", "Pxe", "Hdd"};
 
 std::string tidyPath(std::string path) {
@@ -67,6 +71,16 @@ io::ServerResponse badValue(const std::string& property, const std::string& valu
                       "Use one of the allowable values.");
 }
 
+/// Breaks the connection: to the client it looks as if the BMC had died.
+[[noreturn]] void dropConnection() { throw boost::system::system_error(asio::error::operation_aborted); }
+
+/// Where the vendor has it; the action's own path decides which reset types it takes.
+bool isVendorCut(const bmc::AcWay& way, const std::string& path) {
+  const auto hash = way.action.find('#');
+  if (way.owner == bmc::AcOwner::None || way.owner == bmc::AcOwner::BiosAttribute || hash == std::string_view::npos) return false;
+  return path.ends_with("/Actions/Oem/" + std::string(way.action.substr(hash + 1)));
+}
+
 }  // namespace
 
 RedfishService::RedfishService(Clock& clock, Workers& workers, Machine& machine, ServiceOptions options, BmcState state)
@@ -74,13 +88,14 @@ RedfishService::RedfishService(Clock& clock, Workers& workers, Machine& machine,
       workers_(workers),
       machine_(machine),
       options_(std::move(options)),
+      quirks_(options_.personality->quirks()),
       state_(std::move(state)),
       guard_(clock, options_.account, options_.logins) {
   guard_.setFailedLogins(state_.failed_logins);
 }
 
 Result<std::unique_ptr<RedfishService>> RedfishService::make(Clock& clock, Workers& workers, Machine& machine, ServiceOptions options) {
-  TRY(state, options.state_file.empty() ? BmcState::fresh() : BmcState::load(options.state_file));
+  TRY(state, options.state_file.empty() ? BmcState::fresh(*options.personality) : BmcState::load(options.state_file, *options.personality));
   std::unique_ptr<RedfishService> service(new RedfishService(clock, workers, machine, std::move(options), std::move(state)));
   service->save();
   return service;
@@ -88,26 +103,59 @@ Result<std::unique_ptr<RedfishService>> RedfishService::make(Clock& clock, Worke
 
 std::vector<io::Route> RedfishService::routes() {
   auto handler = [this](io::ServerRequest request) { return handle(std::move(request)); };
-  return {{"*", "/redfish", handler}, {"*", "/redfish/", handler}};
+  return {{"*", "/redfish", handler}, {"*", "/redfish/", handler}, {"POST", kIloUpload, handler}, {"*", kFaults, handler}};
 }
 
 Task<io::ServerResponse> RedfishService::handle(io::ServerRequest request) {
   if (away_) co_return redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", "The BMC is restarting.", "Try again in some seconds.");
-  auto path = tidyPath(request.path());
-  if (!open(request.method, path))
+  const auto path = tidyPath(request.path());
+  const auto rule = path == kFaults ? std::nullopt : faults_.take(request.method, path);
+  if (rule && rule->latency.count() > 0) {
+    auto late = clock_.sleep(std::min(rule->latency, kMaxLatency));
+    co_await std::move(late);
+  }
+  if (rule && rule->drop && !rule->after) dropConnection();
+  if (rule && rule->status != 0 && !rule->after) co_return redfishError(rule->status, "Base.1.8.GeneralError", "A fault was set for this request.");
+  auto work = serve(std::move(request), path);
+  auto response = co_await std::move(work);
+  if (rule && rule->drop) dropConnection();
+  if (rule && rule->status != 0) co_return redfishError(rule->status, "Base.1.8.GeneralError", "A fault was set for this request.");
+  if (rule && rule->merge.is_object() && response.status < 300) {
+    auto* text = std::get_if<std::string>(&response.body);
+    auto body = json::parse(text ? *text : "", nullptr, false);
+    if (body.is_object()) {
+      body.merge_patch(rule->merge);
+      *text = body.dump();
+    }
+  }
+  co_return response;
+}
+
+Task<io::ServerResponse> RedfishService::serve(io::ServerRequest request, std::string path) {
+  if (path == "/redfish" || path == kRoot || (request.method == "POST" && path == kIloUpload)) {
+  } else if (!open(request.method, path)) {
     if (auto refusal = refuseUnknown(request)) co_return std::move(*refusal);
+  }
+  if (path == kFaults) co_return setFaults(request);
   if (request.method == "GET" || request.method == "HEAD") {
-    auto answer = get(path);
+    auto answer = get(request.target);
     co_return co_await std::move(answer);
   }
   if (request.method == "POST") {
     auto answer = post(std::move(request), path);
     co_return co_await std::move(answer);
   }
-  if (request.method == "PATCH" && path == kSystem) co_return patchSystem(request);
+  if (request.method == "PATCH") co_return patch(request, path);
   if (request.method == "DELETE" && path.starts_with(kSessions + "/"))
     co_return guard_.logout(path.substr(kSessions.size() + 1)) ? noContent() : notFound(path);
   co_return redfishError(405, "Base.1.8.OperationNotAllowed", fmt::format("{} is not possible on {}.", request.method, path));
+}
+
+/// Not Redfish: how the lab makes this BMC misbehave.
+io::ServerResponse RedfishService::setFaults(const io::ServerRequest& request) {
+  if (request.method == "GET") return io::ServerResponse::json(200, faults_.toJson().dump());
+  const auto set = faults_.set(json::parse(request.method == "DELETE" ? "{}" : request.body, nullptr, false));
+  return set ? io::ServerResponse::json(200, faults_.toJson().dump()) : redfishError(400, "Base.1.8.PropertyValueError", set.error().text());
 }
 
 std::optional<io::ServerResponse> RedfishService::refuseUnknown(const io::ServerRequest& request) {
@@ -122,23 +170,74 @@ std::optional<io::ServerResponse> RedfishService::refuseUnknown(const io::Server
   return unauthorized(answer, guard_.limits().lockout_duration);
 }
 
-Task<io::ServerResponse> RedfishService::get(std::string path) {
-  bool on = false;
-  if (path == kSystem) {
-    auto asked = machine_.isOn();
-    auto answer = co_await std::move(asked);
-    if (!answer) co_return redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", answer.error().str());
-    on = *answer;
+Task<io::ServerResponse> RedfishService::get(std::string target) {
+  const auto query = target.find('?');
+  const auto path = tidyPath(target.substr(0, query));
+  if (path.starts_with(kJobs + "/"))
+    for (auto& [id, task] : tasks_)
+      if (path.ends_with("/" + task.job) && task.young_reads > 0 && task.young_reads-- > 0) co_return notFound(path);
+  auto asked = machine_.isOn();
+  const auto on = co_await std::move(asked);
+  if (!on && path == kSystem) co_return redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", on.error().str());
+  auto found = resource(path, on.value_or(false));
+  if (!found) co_return notFound(path);
+  if (found->contains("@Muster.status")) co_return redfishError((*found)["@Muster.status"], (*found)["code"], (*found)["message"]);
+  if (query != std::string::npos && target.find("$expand", query) != std::string::npos && found->contains("Members")) co_return expand(std::move(*found), on.value_or(false));
+  auto response = io::ServerResponse::json(200, found->dump());
+  response.headers["ETag"] = etagOf(path);
+  co_return response;
+}
+
+/// Members in full; where the dialect says so, without fields that a reader would need.
+io::ServerResponse RedfishService::expand(json collection, bool on) const {
+  for (auto& member : collection["Members"]) {
+    auto whole = resource(member.value("@odata.id", ""), on);
+    if (!whole || whole->contains("@Muster.status")) continue;
+    if (!quirks_.expand) whole->erase("Id"), whole->erase("Version");
+    member = std::move(*whole);
   }
-  auto found = resource(path, on);
-  co_return found ? io::ServerResponse::json(200, found->dump()) : notFound(path);
+  return io::ServerResponse::json(200, collection.dump());
+}
+
+std::string RedfishService::etagOf(const std::string& path) const {
+  std::string key = path;
+  if (path.starts_with(kSystem)) key += state_.boot_once + fmt::format("{}{}", fmt::join(state_.staged_bios, ","), fmt::join(state_.bios, ","));
+  return "\"" + io::sha256Hex(key).substr(0, 16) + "\"";
+}
+
+/// A weak tag is not the strong one that this BMC compares with.
+std::optional<io::ServerResponse> RedfishService::refuseOldEtag(const io::ServerRequest& request, const std::string& path) const {
+  const auto given = headerOf(request.headers, "If-Match");
+  if (given.empty() && quirks_.boot_override_on_settings) return redfishError(428, "Base.1.8.PreconditionRequired", "If-Match is needed.");
+  if (!given.empty() && given != "*" && given != etagOf(path)) return redfishError(412, "Base.1.8.PreconditionFailed", "The ETag does not fit.");
+  return std::nullopt;
+}
+
+io::ServerResponse RedfishService::patch(const io::ServerRequest& request, const std::string& path) {
+  const auto& boots = quirks_.boot_override_on_settings ? kSystemSettings : kSystem;
+  if (path != boots && path != kBios + "/Settings") return redfishError(405, "Base.1.8.OperationNotAllowed", fmt::format("PATCH is not possible on {}.", path));
+  if (auto refusal = refuseOldEtag(request, path)) return std::move(*refusal);
+  return path == boots ? patchSystem(request) : patchBios(request);
+}
+
+io::ServerResponse RedfishService::patchBios(const io::ServerRequest& request) {
+  const auto body = json::parse(request.body, nullptr, false);
+  if (!body.is_object() || !body.contains("Attributes") || !body["Attributes"].is_object()) return redfishError(400, "Base.1.8.PropertyMissing", "Attributes are missing.");
+  for (const auto& [name, value] : body["Attributes"].items())
+    if (!state_.bios.contains(name) || !value.is_string()) return badValue(name, value.dump());
+  for (const auto& [name, value] : body["Attributes"].items()) state_.staged_bios[name] = value.get<std::string>();
+  save();
+  return noContent();
 }
 
 Task<io::ServerResponse> RedfishService::post(io::ServerRequest request, std::string path) {
   if (path == kSessions) co_return login(request);
-  if (path == kUpload) co_return acceptUpload(request);
+  if (path == kUpload && quirks_.flash_state.empty()) co_return acceptUpload(request);
+  if (path == kIloUpload && !quirks_.flash_state.empty()) co_return acceptForm(request);
+  if (path == kRoot + "/UpdateService/Actions/UpdateService.StartUpdate" && quirks_.two_phase) co_return startVerified();
+  if (path == kRoot + "/UpdateService/Actions/Oem/NvidiaUpdateService.CommitImage" && !quirks_.commit.empty()) co_return commitImage(request);
   if (path == kManager + "/Actions/Manager.Reset") co_return resetManager(request);
-  if (path == kSystem + "/Actions/ComputerSystem.Reset") {
+  if (path == kSystem + "/Actions/ComputerSystem.Reset" || isVendorCut(quirks_.ac_cycle, path)) {
     auto answer = resetSystem(std::move(request));
     co_return co_await std::move(answer);
   }
@@ -179,11 +278,9 @@ io::ServerResponse RedfishService::patchSystem(const io::ServerRequest& request)
 io::ServerResponse RedfishService::resetManager(const io::ServerRequest& request) {
   auto body = json::parse(request.body, nullptr, false);
   auto type = stringAt(body, "ResetType");
-  if (type != "GracefulRestart" && type != "ForceRestart") return badValue("ResetType", type);
-  if (job_)
-    return redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", "A firmware update or a reset is running.",
-                        "Wait until it has ended.");
-  job_.emplace().manager_reset = true;
+  if (type != "GracefulRestart" && (type != "ForceRestart" || quirks_.manager_reset == "GracefulRestart")) return badValue("ResetType", type);
+  if (job_) return refuseBusy();
+  job_.emplace().work = Work::ManagerReset;
   wake_();
   return noContent();
 }
@@ -191,9 +288,23 @@ io::ServerResponse RedfishService::resetManager(const io::ServerRequest& request
 Task<io::ServerResponse> RedfishService::resetSystem(io::ServerRequest request) {
   auto body = json::parse(request.body, nullptr, false);
   auto type = stringAt(body, "ResetType");
-  if (std::find(kResetTypes.begin(), kResetTypes.end(), type) == kResetTypes.end()) {
-    co_return redfishError(400, "Base.1.8.ActionParameterValueNotInList", fmt::format("'{}' is not an allowed ResetType.", type),
-                           "Use one of the values in ResetActionInfo.");
+  const bool vendor_cut = isVendorCut(quirks_.ac_cycle, tidyPath(request.path()));
+  const auto& allowed = options_.personality->resets;
+  if (vendor_cut ? type != quirks_.ac_cycle.value : std::find(allowed.begin(), allowed.end(), type) == allowed.end())
+    co_return redfishError(400, "Base.1.8.ActionParameterValueNotInList", fmt::format("'{}' is not an allowed ResetType.", type), "Use one of the values in ResetActionInfo.");
+  auto asked = machine_.isOn();
+  const auto on = co_await std::move(asked);
+  if (!on) co_return redfishError(500, "Base.1.8.InternalError", on.error().str());
+  if (type == "FullPowerCycle" || vendor_cut) {
+    if (vendor_cut && quirks_.ac_cycle.host_off && *on) co_return redfishError(400, "OpenBMC.0.4.ChassisPowerStateOffRequired", "The host must be off.", "Switch it off first.");
+    if (job_) co_return refuseBusy();
+    job_.emplace().work = Work::AcCycle;
+    wake_();
+    co_return noContent();
+  }
+  if (type == "Nmi") {
+    note("NMI");
+    co_return noContent();
   }
   Result<void> done;
   if (type == "GracefulShutdown") {
@@ -201,8 +312,16 @@ Task<io::ServerResponse> RedfishService::resetSystem(io::ServerRequest request) 
     done = co_await std::move(press);
   } else {
     if (type != "On") {
+      if (*on) noteCut("power was cut");
       auto stop = machine_.stop();
       done = co_await std::move(stop);
+      // iDRAC carries this attribute out at the next restart: the BMC goes with the power.
+      if (done && state_.staged_bios.contains("PowerCycleRequest") && !job_) {
+        state_.staged_bios.erase("PowerCycleRequest");
+        job_.emplace().work = Work::AcCycle;
+        wake_();
+        co_return noContent();
+      }
     }
     if (done && type != "ForceOff") {
       auto start = startMachine();
@@ -217,10 +336,13 @@ Async<void> RedfishService::startMachine() {
   auto asked = machine_.isOn();
   CO_TRY(on, co_await std::move(asked));
   if (on) co_return Result<void>();
-  activate("BIOS");
+  activate(Becomes::PowerCycle);
+  for (const auto& [name, value] : state_.staged_bios) state_.bios[name] = value;
+  state_.staged_bios.clear();
+  note("System power on");
   StartOptions options;
   options.first = state_.boot_once == "Pxe" ? BootDevice::Network : BootDevice::Disk;
-  options.bios_version = state_.slots["BIOS"].version;
+  options.bios_version = state_.slots.contains("BIOS") ? state_.slots.at("BIOS").version : "";
   auto start = machine_.start(options);
   CO_TRY_OK(co_await std::move(start));
   state_.boot_once = "None";

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/io/http.h"
 #include "lab/vbmc/bmc_state.h"
+#include "lab/vbmc/faults.h"
 #include "lab/vbmc/login_guard.h"
 #include "lab/vbmc/machine.h"
 
@@ -38,10 +39,14 @@ struct Pace {
   int flash_steps = 10;
   std::chrono::milliseconds reset_delay{200};  ///< from the answer to Manager.Reset until the BMC is gone
   std::chrono::milliseconds reset_duration{3000};
+  std::chrono::milliseconds lost_duration{180'000};   ///< of a BMC that loses itself in the middle of an update
+  std::chrono::milliseconds copy_duration{2000};      ///< of a background copy
 };
 
 struct ServiceOptions {
   Identity identity;
+  const Personality* personality = &personalities().front();
+  std::function<Mishap()> draw_mishap = {};  ///< asked for each update when no fault is set; empty: none
   Account account;
   LoginLimits logins;
   Pace pace;
@@ -67,6 +72,7 @@ class RedfishService {
   void stop();
 
   const BmcState& state() const { return state_; }
+  Faults& faults() { return faults_; }
   bool away() const { return away_; }
   /// An update or a reset of the manager is running.
   bool busy() const { return job_.has_value(); }
@@ -79,12 +85,20 @@ class RedfishService {
     std::string component;
     int percent = 0;
     std::vector<std::pair<std::string, std::string>> messages;  ///< MessageId, text
+    std::string job;       ///< of iDRAC: the work goes on there
+    int young_reads = 0;   ///< of that job, which answer 404 yet; negative: task and job have vanished
   };
+  enum class Work { Update, Verify, ManagerReset, AcCycle };
   struct Job {
-    bool manager_reset = false;
+    Work work = Work::Update;
     std::string task_id;
     std::shared_ptr<const std::string> image;
     std::vector<std::string> targets;
+    Mishap mishap = Mishap::None;
+  };
+  struct Copy {
+    std::string component;
+    std::chrono::steady_clock::time_point until;
   };
   using Json = nlohmann::json;
   using Response = io::ServerResponse;
@@ -92,11 +106,18 @@ class RedfishService {
   RedfishService(Clock& clock, Workers& workers, Machine& machine, ServiceOptions options, BmcState state);
 
   // redfish_service.cc: who may, and where to
+  Task<Response> serve(io::ServerRequest request, std::string path);
+  Response setFaults(const io::ServerRequest& request);
   std::optional<Response> refuseUnknown(const io::ServerRequest& request);
   Task<Response> get(std::string path);
   Task<Response> post(io::ServerRequest request, std::string path);
   Response login(const io::ServerRequest& request);
+  Response patch(const io::ServerRequest& request, const std::string& path);
+  std::optional<Response> refuseOldEtag(const io::ServerRequest& request, const std::string& path) const;
+  std::string etagOf(const std::string& path) const;
   Response patchSystem(const io::ServerRequest& request);
+  Response patchBios(const io::ServerRequest& request);
+  Response expand(Json collection, bool on) const;
   Response resetManager(const io::ServerRequest& request);
   Task<Response> resetSystem(io::ServerRequest request);
   Async<void> startMachine();
@@ -105,25 +126,59 @@ class RedfishService {
   std::optional<Json> resource(const std::string& path, bool on) const;
   Json systemResource(bool on) const;
   Json taskResource(const UpdateTask& task) const;
+  bool isShown(const UpdateTask& task) const;
   Json accountResource() const;
+  Json updateServiceResource() const;
+  Json managerResource() const;
+  std::vector<std::string> inventoryIds() const;
+  std::string slotOf(const std::string& id) const;
+  std::optional<Json> firmwareMember(const std::string& path, const std::string& id, bool on) const;
+
+  // vendor_resources.cc: what only some have
+  std::optional<Json> vendorResource(const std::string& path, bool on) const;
+  std::optional<Json> chassisResource(const std::string& path) const;
+  Json biosResource(bool settings) const;
+  bool copying(const std::string& component) const;
 
   // update_jobs.cc: firmware
   Response acceptUpload(const io::ServerRequest& request);
+  Response acceptForm(const io::ServerRequest& request);
+  Response begin(Job job);
+  Response startVerified();
+  Response commitImage(const io::ServerRequest& request);
+  Response refuseBusy() const;
+  std::optional<Response> refusalBy(Mishap mishap);
   Task<void> carryOut(Job job);
   Task<void> update(Job job);
+  Task<void> away(std::chrono::milliseconds duration);
   Task<void> managerReset();
+  Task<void> acCycle();
   Async<void> verifyAndStage(Job job);
-  void activate(const std::string& component);
+  Async<void> write(Job job, std::string component);
+  void finish(const Job& job, const Result<void>& done);
+  void activate(Becomes how);
+  void noteCut(const std::string& what);
+  void violate(const std::string& what);
+  void note(const std::string& words);
   void save();
 
   Clock& clock_;
   Workers& workers_;
   Machine& machine_;
   ServiceOptions options_;
+  const bmc::Quirks quirks_;
   BmcState state_;
   LoginGuard guard_;
+  Faults faults_;
   std::map<std::string, UpdateTask> tasks_;
   std::optional<Job> job_;
+  std::optional<Job> verified_;          ///< waits for StartUpdate
+  std::string flash_state_ = "Idle";     ///< iLO
+  bool stuck_ = false;
+  std::string loses_next_version_;       ///< component whose activation will not take
+  std::vector<Copy> copies_;
+  std::string writing_;                  ///< component whose image is being written
+  std::chrono::steady_clock::time_point baseboard_silent_until_{};
   std::function<void()> wake_ = [] {};
   bool away_ = false;
   bool stopping_ = false;

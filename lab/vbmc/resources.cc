@@ -1,61 +1,23 @@
 // What the virtual BMC shows: every resource that GET answers.
 #include "lab/vbmc/messages.h"
 #include "lab/vbmc/redfish_service.h"
+#include "lab/vbmc/resource_parts.h"
 
 namespace muster::lab::vbmc {
 
 namespace {
 
-using nlohmann::json;
-
-json head(const std::string& path, const std::string& type, const std::string& name) {
-  auto slash = path.rfind('/');
-  return {{"@odata.id", path}, {"@odata.type", "#" + type}, {"Id", path.substr(slash + 1)}, {"Name", name}};
-}
-
-json collection(const std::string& path, const std::string& type, const std::vector<std::string>& members) {
-  json result = head(path, type + "." + type, type);
-  result["Members"] = json::array();
-  for (auto& member : members) result["Members"].push_back(linkTo(path + "/" + member));
-  result["Members@odata.count"] = members.size();
-  return result;
-}
-
-template <class Map>
-std::vector<std::string> keysOf(const Map& map) {
-  std::vector<std::string> keys;
-  for (auto& entry : map) keys.push_back(entry.first);
-  return keys;
-}
-
-json healthy() { return {{"State", "Enabled"}, {"Health", "OK"}}; }
-
-json resetActionInfo(const std::string& path, std::vector<std::string> values) {
-  json result = head(path, "ActionInfo.v1_1_2.ActionInfo", "Reset Action Info");
-  result["Parameters"] =
-      json::array({{{"Name", "ResetType"}, {"Required", true}, {"DataType", "String"}, {"AllowableValues", std::move(values)}}});
-  return result;
-}
-
-json serviceRoot(const Identity& identity) {
+json serviceRoot(const Identity& identity, const Personality& personality) {
   json result = head(kRoot, "ServiceRoot.v1_9_0.ServiceRoot", "Root Service");
   result["Id"] = "RootService";
   result["RedfishVersion"] = "1.11.0";
   result["UUID"] = identity.uuid;
-  result["Vendor"] = identity.manufacturer;
-  for (auto name : {"Systems", "Managers", "SessionService", "AccountService", "UpdateService"}) result[name] = linkTo(kRoot + "/" + name);
+  if (personality.names_vendor) result["Vendor"] = personality.vendor;
+  result["Oem"][std::string(personality.vendor)] = json::object();
+  result["ProtocolFeaturesSupported"]["ExpandQuery"] = {{"NoLinks", true}, {"Levels", true}, {"MaxLevels", 1}, {"ExpandAll", false}, {"Links", false}};
+  for (auto name : {"Systems", "Managers", "Chassis", "SessionService", "AccountService", "UpdateService"}) result[name] = linkTo(kRoot + "/" + name);
   result["Tasks"] = linkTo(kRoot + "/TaskService");
   result["Links"]["Sessions"] = linkTo(kSessions);
-  return result;
-}
-
-json updateService(std::size_t max_image_bytes) {
-  json result = head(kRoot + "/UpdateService", "UpdateService.v1_8_1.UpdateService", "Update Service");
-  result["ServiceEnabled"] = true;
-  result["Status"] = healthy();
-  result["MultipartHttpPushUri"] = kUpload;
-  result["MaxImageSizeBytes"] = max_image_bytes;
-  result["FirmwareInventory"] = linkTo(kInventory);
   return result;
 }
 
@@ -90,27 +52,6 @@ json gpuResource(const std::string& path, const std::string& model, const std::s
   return result;
 }
 
-json managerResource(const BmcState& state) {
-  json result = head(kManager, "Manager.v1_11_0.Manager", "Virtual BMC");
-  result["ManagerType"] = "BMC";
-  result["FirmwareVersion"] = state.slots.contains("BMC") ? state.slots.at("BMC").version : "";
-  result["Status"] = healthy();
-  result["Links"]["ManagerForServers"] = json::array({linkTo(kSystem)});
-  result["Actions"]["#Manager.Reset"] = {{"target", kManager + "/Actions/Manager.Reset"},
-                                         {"ResetType@Redfish.AllowableValues", {"GracefulRestart", "ForceRestart"}}};
-  return result;
-}
-
-json firmwareResource(const std::string& path, const Slot& slot) {
-  json result = head(path, "SoftwareInventory.v1_3_0.SoftwareInventory", "Firmware");
-  result["Version"] = slot.version;
-  result["SoftwareId"] = result["Id"];
-  result["Updateable"] = true;
-  result["Status"] = healthy();
-  result["Oem"]["Muster"] = {{"StagedVersion", slot.staged_version}, {"Uploads", slot.uploads}, {"Flashes", slot.flashes}};
-  return result;
-}
-
 json taskService() {
   json result = head(kRoot + "/TaskService", "TaskService.v1_1_6.TaskService", "Task Service");
   result["ServiceEnabled"] = true;
@@ -130,33 +71,35 @@ json nicResource(const std::string& path, const std::string& mac) {
 
 std::optional<nlohmann::json> RedfishService::resource(const std::string& path, bool on) const {
   if (path == "/redfish") return json{{"v1", kRoot + "/"}};
-  if (path == kRoot) return serviceRoot(options_.identity);
+  if (path == kRoot) return serviceRoot(options_.identity, *options_.personality);
   if (path == kRoot + "/Systems") return collection(path, "ComputerSystemCollection", {"system"});
   if (path == kSystem) return systemResource(on);
   if (path == kSystem + "/ResetActionInfo")
-    return resetActionInfo(path, {"On", "ForceOff", "GracefulShutdown", "ForceRestart", "PowerCycle"});
+    return resetActionInfo(path, {options_.personality->resets.begin(), options_.personality->resets.end()});
   if (path == kRoot + "/Managers") return collection(path, "ManagerCollection", {"bmc"});
-  if (path == kManager) {
-    auto manager = managerResource(state_);
-    if (!options_.identity.bmc_mac.empty()) manager["EthernetInterfaces"] = linkTo(kManager + "/EthernetInterfaces");
-    return manager;
-  }
+  if (path == kManager) return managerResource();
   if (path == kRoot + "/SessionService") return sessionService(guard_);
   if (path == kSessions) return collection(path, "SessionCollection", keysOf(guard_.sessions()));
   if (path == kRoot + "/AccountService") return accountService(guard_);
   if (path == kRoot + "/AccountService/Accounts") return collection(path, "ManagerAccountCollection", {"1"});
   if (path == kAccount) return accountResource();
-  if (path == kRoot + "/UpdateService") return updateService(options_.max_image_bytes);
-  if (path == kInventory) return collection(path, "SoftwareInventoryCollection", keysOf(state_.slots));
+  if (path == kRoot + "/UpdateService") return updateServiceResource();
+  if (path == kInventory) return collection(path, "SoftwareInventoryCollection", inventoryIds());
   if (path == kRoot + "/TaskService") return taskService();
-  if (path == kTasks) return collection(path, "TaskCollection", keysOf(tasks_));
+  if (path == kTasks) {
+    std::vector<std::string> ids;
+    for (const auto& [id, task] : tasks_)
+      if (isShown(task)) ids.push_back(id);
+    return collection(path, "TaskCollection", ids);
+  }
+  if (auto found = vendorResource(path, on)) return found;
 
   auto slash = path.rfind('/');
   auto parent = path.substr(0, slash), id = path.substr(slash + 1);
   if (auto session = guard_.sessions().find(id); parent == kSessions && session != guard_.sessions().end())
     return sessionResource(path, session->second);
-  if (auto slot = state_.slots.find(id); parent == kInventory && slot != state_.slots.end()) return firmwareResource(path, slot->second);
-  if (auto task = tasks_.find(id); parent == kTasks && task != tasks_.end()) return taskResource(task->second);
+  if (parent == kInventory) return firmwareMember(path, id, on);
+  if (auto task = tasks_.find(id); parent == kTasks && task != tasks_.end() && isShown(task->second)) return taskResource(task->second);
   const auto& bmc_mac = options_.identity.bmc_mac;
   if (path == kManager + "/EthernetInterfaces" && !bmc_mac.empty()) return collection(path, "EthernetInterfaceCollection", {"eth0"});
   if (path == kManager + "/EthernetInterfaces/eth0" && !bmc_mac.empty()) return nicResource(path, bmc_mac);
@@ -179,8 +122,9 @@ nlohmann::json RedfishService::systemResource(bool on) const {
   json result = head(kSystem, "ComputerSystem.v1_13_1.ComputerSystem", identity.node);
   result["SystemType"] = "Physical";
   result["HostName"] = identity.node;
-  result["Manufacturer"] = identity.manufacturer;
-  result["Model"] = identity.model;
+  const bool plain = options_.personality == &personalities().front();
+  result["Manufacturer"] = plain ? identity.manufacturer : std::string(options_.personality->manufacturer);
+  result["Model"] = plain ? identity.model : std::string(options_.personality->model);
   result["SerialNumber"] = identity.serial;
   result["UUID"] = identity.uuid;
   result["PowerState"] = on ? "On" : "Off";
@@ -190,6 +134,14 @@ nlohmann::json RedfishService::systemResource(bool on) const {
                     {"BootSourceOverrideTarget", state_.boot_once},
                     {"BootSourceOverrideTarget@Redfish.AllowableValues", {"None", "Pxe", "Hdd"}},
                     {"BootSourceOverrideEnabled@Redfish.AllowableValues", {"Once", "Disabled"}}};
+  if (quirks_.boot_mode) result["Boot"]["BootSourceOverrideMode"] = "UEFI";
+  if (quirks_.boot_override_on_settings) result["@Redfish.Settings"] = {{"@odata.type", "#Settings.v1_3_0.Settings"}, {"SettingsObject", linkTo(kSystemSettings)}};
+  result["Bios"] = linkTo(kBios);
+  result["LogServices"] = linkTo(kSystem + "/LogServices");
+  result["Links"]["Chassis"] = json::array({linkTo(kChassis + "/chassis")});
+  const auto& cut = quirks_.ac_cycle;
+  if (cut.owner == bmc::AcOwner::System)
+    putAt(result, cut.action, {{"target", kSystem + "/Actions/Oem/" + std::string(cut.action.substr(cut.action.find('#') + 1))}, {"ResetType@Redfish.AllowableValues", {cut.value}}});
   result["EthernetInterfaces"] = linkTo(kSystem + "/EthernetInterfaces");
   if (!identity.gpu_models.empty()) result["Processors"] = linkTo(kSystem + "/Processors");
   result["Links"]["ManagedBy"] = json::array({linkTo(kManager)});
@@ -198,14 +150,22 @@ nlohmann::json RedfishService::systemResource(bool on) const {
   return result;
 }
 
+/// iDRAC's tasks vanish when they have ended; their Jobs stay.
+bool RedfishService::isShown(const UpdateTask& task) const {
+  const bool ended = task.state == "Completed" || task.state == "Exception";
+  return task.young_reads >= 0 && !(ended && !quirks_.keeps_finished_tasks);
+}
+
 nlohmann::json RedfishService::taskResource(const UpdateTask& task) const {
   json result = head(kTasks + "/" + task.id, "Task.v1_5_1.Task", "Firmware update of " + task.component);
   result["TaskState"] = task.state;
   result["TaskStatus"] = task.status;
   result["PercentComplete"] = task.percent;
+  result["Payload"] = {{"TargetUri", kUpload}, {"HttpOperation", "POST"}};
   result["Messages"] = json::array();
   for (auto& [id, text] : task.messages)
     result["Messages"].push_back(messageJson(id, text, task.status == "OK" ? "OK" : "Critical", "None."));
+  if (!task.job.empty()) result["Messages"][0]["MessageArgs"] = {kJobs + "/" + task.job};
   return result;
 }
 

@@ -4,9 +4,12 @@
 #include "lab/vbmc/multipart.h"
 #include "lab/vbmc/redfish_service.h"
 
+#include <boost/asio/error.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/system/system_error.hpp>
 
+#include <algorithm>
 #include <fstream>
 
 namespace muster::lab::vbmc {
@@ -55,13 +58,28 @@ void RedfishService::save() {
   if (auto saved = state_.save(options_.state_file); !saved) logWarning("vbmc", "{}: {}", options_.identity.node, saved.error().str());
 }
 
+io::ServerResponse RedfishService::refuseBusy() const {
+  auto busy = redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", "Another firmware update or a reset is running.", "Wait until it has ended.");
+  busy.headers["Retry-After"] = "5";
+  return busy;
+}
+
+/// What refuses an upload as a whole; a dropped connection does not come back from here.
+std::optional<io::ServerResponse> RedfishService::refusalBy(Mishap mishap) {
+  if (mishap == Mishap::CutUpload) throw boost::system::system_error(asio::error::operation_aborted);
+  if (mishap == Mishap::NoLicence) return redfishError(403, "SMC.1.0.OemLicenseNotPassed", "Not licensed to perform this request. The following licenses OOB, DCMS were needed.");
+  stuck_ = stuck_ || mishap == Mishap::StuckMode;
+  if (!stuck_) return std::nullopt;
+  if (quirks_.stuck_message.empty()) return redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", "Another firmware update is running.", "Wait until it has ended.");
+  return redfishError(400, "SMC.1.0." + quirks_.stuck_message, "The BMC is in update mode already.", "Reset the BMC.");
+}
+
 io::ServerResponse RedfishService::acceptUpload(const io::ServerRequest& request) {
-  if (job_) {
-    auto busy = redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", "Another firmware update or a reset is running.",
-                             "Wait until it has ended.");
-    busy.headers["Retry-After"] = "5";
-    return busy;
-  }
+  if (job_) return refuseBusy();
+  Job job;
+  job.mishap = faults_.draw();
+  if (job.mishap == Mishap::None && options_.draw_mishap) job.mishap = options_.draw_mishap();
+  if (auto refusal = refusalBy(job.mishap)) return std::move(*refusal);
   auto type = request.headers.find("Content-Type");
   auto parts = splitMultipart(type == request.headers.end() ? "" : type->second, request.body);
   if (!parts) return redfishError(400, "Base.1.8.MalformedJSON", parts.error().str());
@@ -70,19 +88,76 @@ io::ServerResponse RedfishService::acceptUpload(const io::ServerRequest& request
   if (file->second.size() > options_.max_image_bytes)
     return redfishError(413, "Base.1.8.PayloadTooLarge", fmt::format("The image has more than {} bytes.", options_.max_image_bytes));
   auto parameters = parts->find("UpdateParameters");
-  auto targets = targetsOf(parameters == parts->end() ? "{}" : parameters->second);
-  if (!targets) return redfishError(400, "Base.1.8.PropertyValueError", targets.error().str());
+  const auto words = parameters == parts->end() ? std::string_view("{}") : parameters->second;
+  auto ids = targetsOf(words);
+  if (!ids) return redfishError(400, "Base.1.8.PropertyValueError", ids.error().str());
+  for (const auto& id : *ids) job.targets.push_back(slotOf(id));
+  job.image = std::make_shared<const std::string>(std::move(file->second));
+  const bool on_request = json::parse(words, nullptr, false).value("@Redfish.OperationApplyTime", "") == "OnStartUpdateRequest";
+  job.work = quirks_.two_phase && on_request ? Work::Verify : Work::Update;
+  const bool answer_is_lost = job.mishap == Mishap::LostAnswer;
+  auto accepted = begin(std::move(job));
+  if (answer_is_lost) throw boost::system::system_error(asio::error::operation_aborted);
+  return accepted;
+}
 
+/// iLO's web form: the session's key is a field of it.
+io::ServerResponse RedfishService::acceptForm(const io::ServerRequest& request) {
+  auto type = request.headers.find("Content-Type");
+  auto parts = splitMultipart(type == request.headers.end() ? "" : type->second, request.body);
+  if (!parts || !parts->contains("sessionKey") || !guard_.find(parts->at("sessionKey"))) return redfishError(401, "Base.1.8.NoValidSession", "The form has no valid sessionKey.");
+  if (job_) return refuseBusy();
+  if (!parts->contains("file")) return redfishError(400, "Base.1.8.PropertyMissing", "The part file is missing.");
+  Job job;
+  job.mishap = faults_.draw();
+  if (job.mishap == Mishap::None && options_.draw_mishap) job.mishap = options_.draw_mishap();
+  if (auto refusal = refusalBy(job.mishap)) return std::move(*refusal);
+  job.image = std::make_shared<const std::string>(std::move(parts->at("file")));
+  const bool answer_is_lost = job.mishap == Mishap::LostAnswer;
+  begin(std::move(job));
+  if (answer_is_lost) throw boost::system::system_error(asio::error::operation_aborted);
+  return io::ServerResponse::text(200, "");
+}
+
+io::ServerResponse RedfishService::begin(Job job) {
   UpdateTask task;
   task.id = fmt::format("update-{:04}", ++state_.tasks);
+  if (quirks_.young_task_reads > 0) {
+    task.job = fmt::format("JID_{:012}", state_.tasks);
+    task.young_reads = quirks_.young_task_reads - 1;
+    task.messages.emplace_back("Update.1.0.OperationTransitionedToJob", kJobs + "/" + task.job);
+  }
   if (tasks_.size() >= options_.max_tasks) tasks_.erase(tasks_.begin());
   tasks_[task.id] = task;
+  flash_state_ = "Uploading";
   save();
-  job_ = Job{false, task.id, std::make_shared<const std::string>(std::move(file->second)), std::move(*targets)};
+  job.task_id = task.id;
+  job_ = std::move(job);
   wake_();
   auto accepted = io::ServerResponse::json(202, taskResource(task).dump());
   accepted.headers["Location"] = kTasks + "/" + task.id;
   return accepted;
+}
+
+io::ServerResponse RedfishService::startVerified() {
+  if (job_) return refuseBusy();
+  if (!verified_) return redfishError(400, "Base.1.8.ActionNotSupported", "No verified image waits for its update.");
+  auto job = *std::exchange(verified_, std::nullopt);
+  job.work = Work::Update;
+  return begin(std::move(job));
+}
+
+/// Fills the second slot of what runs.
+io::ServerResponse RedfishService::commitImage(const io::ServerRequest& request) {
+  auto ids = targetsOf(request.body);
+  if (!ids || ids->empty()) return redfishError(400, "Base.1.8.PropertyValueError", "Targets names what to commit.");
+  for (const auto& id : *ids) {
+    auto slot = state_.slots.find(slotOf(id));
+    if (slot == state_.slots.end()) return redfishError(400, "Base.1.8.PropertyValueError", fmt::format("There is no {}.", id));
+    slot->second.previous_version = slot->second.version;
+  }
+  save();
+  return io::ServerResponse::text(204, "");
 }
 
 Task<void> RedfishService::run() {
@@ -109,79 +184,179 @@ void RedfishService::stop() {
 }
 
 Task<void> RedfishService::carryOut(Job job) {
-  auto work = job.manager_reset ? managerReset() : update(job);
+  auto work = job.work == Work::ManagerReset ? managerReset() : job.work == Work::AcCycle ? acCycle() : update(job);
   co_await std::move(work);
 }
 
 Task<void> RedfishService::update(Job job) {
   auto work = verifyAndStage(job);
-  auto staged = co_await std::move(work);
-  auto& task = tasks_[job.task_id];
-  if (staged) {
-    task.state = "Completed";
-    task.percent = 100;
-  } else {
-    task.state = "Exception";
-    task.status = "Critical";
-    task.messages.emplace_back("Update.1.0.VerificationFailed", staged.error().str());
-  }
+  auto done = co_await std::move(work);
+  writing_.clear();
+  finish(job, done);
+  const auto component = tasks_.contains(job.task_id) ? tasks_.at(job.task_id).component : std::string();
+  if (!quirks_.keeps_finished_tasks || job.mishap == Mishap::TaskVanishes) std::erase_if(tasks_, [&](const auto& task) { return task.first == job.task_id && task.second.job.empty(); });
   save();
+  // Its own new version: the BMC restarts by itself.
+  if (done && job.work == Work::Update && component == options_.personality->bmc && !state_.slots[component].staged_version.empty()) {
+    const auto* row = options_.personality->find(component);
+    if (row && row->becomes == Becomes::AtOnce) {
+      activate(Becomes::AtOnce);
+      auto restart = managerReset();
+      co_await std::move(restart);
+    }
+  }
+}
+
+void RedfishService::finish(const Job& job, const Result<void>& done) {
+  auto& task = tasks_[job.task_id];
+  const bool bad_end = !done || job.mishap == Mishap::TaskFails || job.mishap == Mishap::ExceptionButInstalled;
+  flash_state_ = bad_end ? "Error" : "Complete";
+  if (!bad_end) {
+    const bool waits = job.work == Work::Update && !state_.slots[task.component].staged_version.empty();
+    task.state = waits && quirks_.stopping_is_staged ? "Stopping" : "Completed";
+    task.percent = 100;
+    return;
+  }
+  task.state = "Exception";
+  task.status = "Critical";
+  task.messages.emplace_back("Update.1.0.VerificationFailed", done ? "The image could not be written." : done.error().str());
 }
 
 Async<void> RedfishService::verifyAndStage(Job job) {
   tasks_[job.task_id].state = "Running";
+  flash_state_ = "Verifying";
   auto check = offload<Result<FirmwareHeader>>(workers_, [image = job.image] { return checkImage(*image); });
   auto header = co_await std::move(check);
-  if (!job.targets.empty() && state_.slots.contains(job.targets.front())) ++state_.slots[job.targets.front()].uploads;
+  const bool known_target = !job.targets.empty() && state_.slots.contains(job.targets.front());
+  if (known_target && job.work != Work::Verify) ++state_.slots[job.targets.front()].uploads;
   if (!header) co_return tl::unexpected(header.error());
-  auto component = header->component, version = header->version;
-  if (!state_.slots.contains(component))
-    co_return fail(ErrorCode::InvalidInput, fmt::format("this machine has no component '{}'", component));
-  if (job.targets.empty()) ++state_.slots[component].uploads;
+  const auto component = header->component;
+  if (!state_.slots.contains(component)) co_return fail(ErrorCode::InvalidInput, fmt::format("this machine has no component '{}'", component));
+  if (job.targets.empty() && job.work != Work::Verify) ++state_.slots[component].uploads;
   if (!job.targets.empty() && job.targets != std::vector{component})
     co_return fail(ErrorCode::InvalidInput, fmt::format("the image is for {}, the target is {}", component, job.targets.front()));
   tasks_[job.task_id].component = component;
   tasks_[job.task_id].percent = 10;
-  tasks_[job.task_id].messages.emplace_back("Update.1.0.TransferringToComponent", fmt::format("Writing {} {}.", component, version));
+  if (job.work == Work::Verify) {
+    auto pause = clock_.sleep(options_.pace.flash_step);
+    co_await std::move(pause);
+    verified_ = job;
+    co_return Result<void>();
+  }
+  tasks_[job.task_id].messages.emplace_back("Update.1.0.TransferringToComponent", fmt::format("Writing {} {}.", component, header->version));
+  if (job.mishap == Mishap::TaskFails) co_return Result<void>();
+  auto writing = write(job, component);
+  CO_TRY_OK(co_await std::move(writing));
 
+  auto& slot = state_.slots[component];
+  if (header->version == slot.version || header->version == slot.staged_version) violate(fmt::format("{} {} was written although it was there already", component, header->version));
+  ++slot.flashes;
+  if (job.mishap == Mishap::CompletedNotInstalled) {
+    note(fmt::format("{} {} was written to nowhere", component, header->version));
+    co_return Result<void>();
+  }
+  slot.staged_version = header->version;
+  if (job.mishap == Mishap::HostSilent) loses_next_version_ = component;
+  const auto* row = options_.personality->find(component);
+  if (job.mishap == Mishap::ExceptionButInstalled) slot.previous_version = std::exchange(slot.version, std::exchange(slot.staged_version, ""));
+  const bool at_once = row && row->becomes == Becomes::AtOnce && component != options_.personality->bmc;
+  if (at_once) activate(Becomes::AtOnce);
+  const auto* what = !row || row->becomes == Becomes::PowerCycle ? "power cycle" : row->becomes == Becomes::BmcReset ? "Manager.Reset" : "AC cycle";
+  if (!at_once) tasks_[job.task_id].messages.emplace_back("Update.1.0.AwaitToActivate", fmt::format("{} {} is staged and becomes active at the next {}.", component, header->version, what));
+  co_return Result<void>();
+}
+
+Async<void> RedfishService::write(Job job, std::string component) {
+  writing_ = component;
+  flash_state_ = "Writing";
   auto flash = options_.staging_folder / fmt::format("{}.{}.flash", options_.identity.node, component);
   for (int step = 0; step < options_.pace.flash_steps; ++step) {
     if (!options_.staging_folder.empty()) {
-      auto work = offload<Result<void>>(
-          workers_, [image = job.image, flash, step, steps = options_.pace.flash_steps] { return writeStep(*image, flash, step, steps); });
+      auto work = offload<Result<void>>(workers_, [image = job.image, flash, step, steps = options_.pace.flash_steps] { return writeStep(*image, flash, step, steps); });
       CO_TRY_OK(co_await std::move(work));
     }
     tasks_[job.task_id].percent = 10 + 80 * (step + 1) / options_.pace.flash_steps;
+    if (job.mishap == Mishap::BmcLost && step == options_.pace.flash_steps / 2) {
+      auto gone = away(options_.pace.lost_duration);
+      co_await std::move(gone);
+    }
+    if (job.mishap == Mishap::TaskVanishes && step == options_.pace.flash_steps / 2) tasks_[job.task_id].young_reads = -1;  // hidden from now on
     auto pause = clock_.sleep(options_.pace.flash_step);
     co_await std::move(pause);
   }
-  auto& slot = state_.slots[component];
-  slot.staged_version = version;
-  ++slot.flashes;
-  tasks_[job.task_id].messages.emplace_back("Update.1.0.AwaitToActivate",
-                                            fmt::format("{} {} is staged and becomes active at the next {}.", component, version,
-                                                        component == "BMC" ? "Manager.Reset" : "power cycle"));
   co_return Result<void>();
+}
+
+Task<void> RedfishService::away(std::chrono::milliseconds duration) {
+  away_ = true;
+  options_.went_away();
+  guard_.dropSessions();
+  auto gone = clock_.sleep(duration);
+  co_await std::move(gone);
+  away_ = false;
+  options_.came_back();
 }
 
 Task<void> RedfishService::managerReset() {
   auto leave = clock_.sleep(options_.pace.reset_delay);
   co_await std::move(leave);
-  away_ = true;
-  options_.went_away();
-  guard_.dropSessions();
-  activate("BMC");
-  auto restart = clock_.sleep(options_.pace.reset_duration);
+  stuck_ = false;
+  verified_.reset();
+  activate(Becomes::BmcReset);
+  if (!quirks_.keeps_finished_tasks) tasks_.clear();
+  auto restart = away(options_.pace.reset_duration);
   co_await std::move(restart);
-  away_ = false;
-  options_.came_back();
 }
 
-void RedfishService::activate(const std::string& component) {
-  auto& slot = state_.slots[component];
-  if (slot.staged_version.empty()) return;
-  slot.version = std::exchange(slot.staged_version, "");
+/// Standby power goes: whatever runs starts anew, this BMC too.
+Task<void> RedfishService::acCycle() {
+  auto leave = clock_.sleep(options_.pace.reset_delay);
+  co_await std::move(leave);
+  noteCut("standby power was cut");
+  auto stop = machine_.stop();
+  (void)co_await std::move(stop);
+  ++state_.ac_cycles;
+  for (const auto how : {Becomes::BmcReset, Becomes::PowerCycle, Becomes::AcCycle}) activate(how);
+  tasks_.clear();
+  stuck_ = false;
   save();
+  auto restart = away(options_.pace.reset_duration);
+  co_await std::move(restart);
+}
+
+void RedfishService::activate(Becomes how) {
+  for (auto& [name, slot] : state_.slots) {
+    const auto* row = options_.personality->find(name);
+    if (!row || row->becomes != how || slot.staged_version.empty()) continue;
+    slot.previous_version = std::exchange(slot.version, std::exchange(slot.staged_version, ""));
+    note(fmt::format("{} {} runs", name, slot.version));
+    if (row->copies) copies_.push_back({name, clock_.steady() + options_.pace.copy_duration});
+    if (loses_next_version_ == name) {
+      loses_next_version_.clear();
+      baseboard_silent_until_ = clock_.steady() + options_.pace.lost_duration;
+    }
+  }
+  save();
+}
+
+bool RedfishService::copying(const std::string& component) const {
+  return std::any_of(copies_.begin(), copies_.end(), [&](const Copy& copy) { return copy.component == component && clock_.steady() < copy.until; });
+}
+
+void RedfishService::noteCut(const std::string& what) {
+  if (!writing_.empty()) violate(fmt::format("{} while {} was written", what, writing_));
+  for (const auto& copy : copies_)
+    if (clock_.steady() < copy.until) violate(fmt::format("{} while the second slot of {} was filled", what, copy.component));
+}
+
+void RedfishService::violate(const std::string& what) {
+  if (state_.violations.size() < BmcState::kMaxViolations) state_.violations.push_back(what);
+  note(what);
+}
+
+void RedfishService::note(const std::string& words) {
+  state_.log.push_back(fmt::format("{} {}", muster::toString(clock_.now()), words));
+  if (state_.log.size() > BmcState::kMaxLog) state_.log.erase(state_.log.begin());
 }
 
 }  // namespace muster::lab::vbmc

@@ -12,8 +12,9 @@
 
 namespace muster::test {
 
-inline lab::vbmc::ServiceOptions virtualBmcOptions(const std::filesystem::path& folder) {
+inline lab::vbmc::ServiceOptions virtualBmcOptions(const std::filesystem::path& folder, std::string_view personality = "muster") {
   lab::vbmc::ServiceOptions options;
+  options.personality = *lab::vbmc::findPersonality(personality);
   options.identity = {.node = "gpu001", .serial = "SN-1", .uuid = "11111111-2222-4333-8444-555555555555", .macs = {"52:54:00:20:00:01"}};
   options.account = lab::vbmc::Account::make("admin", "right");
   options.state_file = folder / "state.json";
@@ -23,10 +24,10 @@ inline lab::vbmc::ServiceOptions virtualBmcOptions(const std::filesystem::path& 
 
 class VirtualBmc {
  public:
-  explicit VirtualBmc(VirtualLoop& loop) : loop_(loop) {
+  explicit VirtualBmc(VirtualLoop& loop, std::string_view personality = "muster") : loop_(loop) {
     char name[] = "/tmp/muster-bmc-test-XXXXXX";
     folder = ::mkdtemp(name);
-    auto made = lab::vbmc::RedfishService::make(loop.clock, loop.workers, machine, virtualBmcOptions(folder));
+    auto made = lab::vbmc::RedfishService::make(loop.clock, loop.workers, machine, virtualBmcOptions(folder, personality));
     if (!made) throw std::runtime_error(made.error().str());
     service = std::move(*made);
     loop_.spawn(service->run());
@@ -58,8 +59,13 @@ class VirtualBmc {
     received.target = request.url.target;
     received.headers = request.headers;
     received.body = request.body + (request.attachment ? *request.attachment : std::string()) + request.body_end;
-    auto answer = service->handle(std::move(received));
-    auto response = co_await std::move(answer);
+    io::ServerResponse response;
+    try {
+      auto answer = service->handle(std::move(received));
+      response = co_await std::move(answer);
+    } catch (const boost::system::system_error&) {
+      co_return fail(ErrorCode::Unavailable, "the connection broke");
+    }
     auto* text = std::get_if<std::string>(&response.body);
     co_return io::HttpResponse{response.status, response.headers, text ? *text : std::string()};
   }

@@ -24,7 +24,7 @@ struct FakeCrash {
 
 class FakeBmc final : public bmc::Bmc {
  public:
-  enum class Activates { AtOnce, BmcReset, PowerCycle };
+  enum class Activates { AtOnce, BmcReset, PowerCycle, AcCycle };
 
   struct Component {
     std::string version;
@@ -65,6 +65,10 @@ class FakeBmc final : public bmc::Bmc {
   std::vector<std::string> calls;            ///< "power ForceOff", "bootOnce Pxe", "startUpdate BMC", "resetBmc", reads too
   int uploads = 0;
   int power_cycles = 0;                      ///< off → on
+  int ac_cycles = 0;
+  bool offers_ac_cycle = false;
+  int copies_for = 0;                        ///< reads of background copies that still show one running
+  std::vector<std::string> committed;
   int bmc_resets = 0;
   bmc::BootTarget booted_from = bmc::BootTarget::None;  ///< the override that the last boot used up
   std::map<std::string, FakeTask> task_by_uri;
@@ -188,6 +192,30 @@ class FakeBmc final : public bmc::Bmc {
     ++bmc_resets;
     activate(Activates::BmcReset);
     crashPoint("resetBmc");
+    co_return Result<void>();
+  }
+
+  Async<void> acCycle() override {
+    calls.push_back("acCycle");
+    CO_TRY_OK(scripted("acCycle"));
+    if (!offers_ac_cycle) co_return fail(ErrorCode::NotFound, address_ + " offers no full power cycle");
+    if (info.power == bmc::PowerState::On) switchOff();
+    ++ac_cycles;
+    for (auto how : {Activates::BmcReset, Activates::PowerCycle, Activates::AcCycle}) activate(how);
+    crashPoint("acCycle");
+    co_return Result<void>();
+  }
+
+  Async<std::vector<bmc::BackgroundCopy>> backgroundCopies() override {
+    calls.push_back("backgroundCopies");
+    CO_TRY_OK(scripted("backgroundCopies"));
+    const bool running = copies_for > 0 && copies_for-- > 0;
+    co_return std::vector<bmc::BackgroundCopy>{{"HGX_ERoT_FPGA_0", running ? "InProgress" : "Completed", running}};
+  }
+
+  Async<void> commitImage(std::string component) override {
+    calls.push_back("commitImage " + component);
+    committed.push_back(component);
     co_return Result<void>();
   }
 

@@ -1,0 +1,145 @@
+// Uploads, by whichever way the UpdateService offers and the dialect wants.
+#include "bmc/multipart.h"
+#include "bmc/redfish_bmc.h"
+
+#include <algorithm>
+
+namespace muster::bmc {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto kUploadBase = 120s;
+constexpr std::uintmax_t kSlowestUploadBytesPerSecond = 128u << 10;
+constexpr std::string_view kSimpleUpdate = "Actions/#UpdateService.SimpleUpdate";
+
+std::string pathOnly(const std::string& link) {
+  if (link.empty() || link.front() == '/') return link;
+  auto url = io::Url::parse(link);
+  return url ? url->target : std::string();
+}
+
+/// The way that is wanted, or the first that is offered. Auto: there is none.
+UpdateWay wayOf(const Json& service, UpdateWay wanted) {
+  auto offers = [&](UpdateWay way) {
+    switch (way) {
+      case UpdateWay::Multipart: return !linkAt(service, "MultipartHttpPushUri").empty();
+      case UpdateWay::HttpPush: return !linkAt(service, "HttpPushUri").empty();
+      case UpdateWay::SimpleUpdate: return find(service, kSimpleUpdate) != nullptr;
+      case UpdateWay::Auto: return false;
+    }
+    return false;
+  };
+  if (offers(wanted)) return wanted;
+  for (const auto way : {UpdateWay::Multipart, UpdateWay::HttpPush, UpdateWay::SimpleUpdate})
+    if (offers(way)) return way;
+  return UpdateWay::Auto;
+}
+
+std::chrono::milliseconds timeoutOf(const MultipartBody& body) { return kUploadBase + std::chrono::seconds(body.bytes() / kSlowestUploadBytesPerSecond); }
+
+}  // namespace
+
+Async<Json> RedfishBmc::updateParameters(std::string component) {
+  auto where = places();
+  CO_TRY(at, co_await std::move(where));
+  auto read = readInventory();
+  CO_TRY(inventory, co_await std::move(read));
+  auto it = inventory.uri_by_name.find(component);
+  if (it == inventory.uri_by_name.end()) {
+    for (const auto& item : inventory.items) {
+      if (item.name == component) co_return fail(ErrorCode::Unavailable, fmt::format("the BMC at {} cannot read {} now: {}", address(), component, item.unreadable));
+    }
+    std::vector<std::string> names;
+    for (const auto& item : inventory.items) {
+      if (item.updateable && names.size() < 12) names.push_back(item.name);
+    }
+    co_return fail(ErrorCode::NotFound, fmt::format("the BMC at {} has no firmware component {}; updateable are, among others: {}", address(), component, fmt::join(names, ", ")));
+  }
+  Json parameters = at.quirks.upload_oem.empty() ? Json::object() : parseLenient(at.quirks.upload_oem);
+  if (at.quirks.send_targets) parameters["Targets"] = Json::array_t(1, it->second);
+  if (!at.quirks.apply_time.empty()) parameters["@Redfish.OperationApplyTime"] = at.quirks.apply_time;
+  co_return parameters;
+}
+
+Async<void> RedfishBmc::refuseWhileUpdating() {
+  auto list = tasks();
+  CO_TRY(now, co_await std::move(list));
+  for (const std::string& uri : now.running) {
+    auto read = session_->get(uri.substr(0, uri.find('#')));
+    auto reply = co_await std::move(read);
+    if (!reply) continue;
+    const std::string source = textAt(reply->body, "Payload/TargetUri");
+    if (!source.empty() && source.find("UpdateService") == std::string::npos) continue;  // some other work
+    co_return fail(ErrorCode::Conflict, fmt::format("the BMC at {} is busy with {} ({}); a second update now could damage the first", address(), uri, textAt(reply->body, "Name")));
+  }
+  co_return Result<void>();
+}
+
+Async<RedfishReply> RedfishBmc::push(UpdateWay way, Json service, FirmwareUpdate update, FirmwareImage image, Json parameters) {
+  auto where = places();
+  CO_TRY(at, co_await std::move(where));
+  const auto name = update.file.filename().string();
+  if (way == UpdateWay::SimpleUpdate) {
+    if (update.url.empty()) co_return fail(ErrorCode::InvalidInput, "the BMC at " + address() + " fetches its firmware itself, and nothing serves it here; run this from a controller");
+    Json body = std::move(parameters);
+    body["ImageURI"] = update.url;
+    body["TransferProtocol"] = update.url.starts_with("https:") ? "HTTPS" : "HTTP";
+    auto post = session_->postAny(linkAt(service, std::string(kSimpleUpdate) + "/target"), std::move(body));
+    co_return co_await std::move(post);
+  }
+  MultipartBody body;
+  std::string path = pathOnly(linkAt(service, way == UpdateWay::Multipart ? "MultipartHttpPushUri" : "HttpPushUri"));
+  if (way == UpdateWay::Multipart) {
+    body = multipartUpdate(std::move(image), name, parameters);
+  } else if (!at.quirks.flash_state.empty()) {  // iLO: a form with the session's key, as its web page sends it
+    auto look = session_->get("/redfish/v1/SessionService");
+    CO_TRY_OK(co_await std::move(look));
+    body = formUpload({{"sessionKey", session_->token()}, {"parameters", R"({"UpdateTarget":true,"UpdateRepository":false,"ETag":"atag","Section":0})"}}, std::move(image), name);
+  } else {
+    body = {"application/octet-stream", "", std::move(image), ""};
+  }
+  const auto timeout = timeoutOf(body);
+  auto send = session_->upload(std::move(path), std::move(body), timeout);
+  co_return co_await std::move(send);
+}
+
+Async<std::string> RedfishBmc::startUpdate(FirmwareUpdate update) {
+  auto where = places();
+  CO_TRY(at, co_await std::move(where));
+  auto read = session_->get(at.update_service);
+  CO_TRY(service, co_await std::move(read));
+  const auto way = wayOf(service.body, at.quirks.update);
+  if (way == UpdateWay::Auto)
+    co_return fail(ErrorCode::InvalidInput, "the BMC at " + address() + " offers neither MultipartHttpPushUri, HttpPushUri nor SimpleUpdate; use the vendor's tool for it");
+  auto describe = updateParameters(update.component);
+  CO_TRY(parameters, co_await std::move(describe));
+  auto busy = refuseWhileUpdating();
+  CO_TRY_OK(co_await std::move(busy));
+
+  auto load = images_.get(update);
+  CO_TRY(image, co_await std::move(load));
+  if (update.inspect) CO_TRY_OK(update.inspect(*image));
+  if (auto most = numberAt(service.body, "MaxImageSizeBytes"); most && *most > 0 && static_cast<double>(image->size()) > *most)
+    co_return fail(ErrorCode::InvalidInput, fmt::format("{} is larger than the {} bytes that the BMC at {} accepts; nothing was sent", update.file.string(), *most, address()));
+  const auto component = update.component;
+  auto send = push(way, service.body, std::move(update), std::move(image), std::move(parameters));
+  CO_TRY(reply, co_await std::move(send));
+  if (!reply.ok() && !at.quirks.stuck_message.empty() && hasMessageId(reply.body, at.quirks.stuck_message)) {
+    auto unstick = resetBmc();  // nothing runs, it was asked; only this ends the mode that it is stuck in
+    CO_TRY_OK(co_await std::move(unstick));
+    co_return fail(ErrorCode::Conflict, fmt::format("the BMC at {} was stuck in update mode and has been reset; {} is sent again", address(), component));
+  }
+  if (reply.status == 503 || reply.status == 409) {
+    auto why = errorOf(reply, "uploading " + component);
+    co_return fail(ErrorCode::Conflict, why.text());  // bmcweb: one update at a time, else 503
+  }
+  if (!reply.ok()) co_return fail(errorOf(reply, "uploading " + component));
+  if (!at.quirks.flash_state.empty() && way == UpdateWay::HttpPush) co_return at.update_service + std::string(kFlashMark);
+  auto uri = taskUriOf(reply);
+  if (uri.empty()) co_return fail(ErrorCode::Corrupt, "the BMC at " + address() + " accepted the upload of " + component + " but named no task");
+  co_return at.quirks.two_phase && way == UpdateWay::Multipart ? uri + std::string(kVerifyMark) : uri;
+}
+
+}  // namespace muster::bmc

@@ -1,0 +1,56 @@
+// firmware plan, firmware sign: what a baseline means for each node, and vouching for one.
+#include "base/io/files.h"
+#include "cli/session.h"
+#include "cli/view/firmware_view.h"
+#include "lifecycle/store.h"
+
+#include <iostream>
+
+namespace muster::cli {
+
+int firmwarePlan(const Options& options, const std::string& nodes) {
+  auto live = liveCluster(options);
+  if (!live) return report(live.error());
+  const auto& cluster = (*live)->cluster();
+  const auto selected = selectedNodes(cluster, nodes);
+  if (!selected) return report(selected.error());
+  std::error_code ignored;
+  if (options.store.empty() && !std::filesystem::exists(options.state / "muster.db", ignored))
+    return report(Error(ErrorCode::NotFound, fmt::format("no node has been looked at yet in {}; look first: muster plan", options.state.string())));
+  auto store = lifecycle::openStore(options.storeUrl());
+  if (!store) return report(store.error());
+  const auto facts = (*store)->facts();
+  if (!facts) return report(facts.error());
+  std::vector<NodeRoad> roads;
+  for (const auto& node : cluster.nodes) {
+    if (!selected->empty() && std::find(selected->begin(), selected->end(), node.name) == selected->end()) continue;
+    const lifecycle::Subject subject(node.name);
+    const auto* baseline = firmware::baselineOf(cluster, subject);
+    if (!baseline) continue;
+    auto running = firmware::runningBy(*facts, subject);
+    auto road = firmware::roadOf(*baseline, running);
+    roads.push_back({node.name.str(), baseline, std::move(running), std::move(road)});
+  }
+  if (options.json)
+    std::cout << firmwareJson(roads).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  else
+    std::cout << (roads.empty() ? "no node has a firmware baseline\n" : firmwareText(roads));
+  return kOk;
+}
+
+/// The signature goes to standard output, so that whoever holds the key decides where it lies.
+int firmwareSign(const Options& options, const std::string& name) {
+  const auto cluster = loadCluster(options);
+  if (!cluster) return report(cluster.error());
+  const auto baseline = cluster->firmware.find(name);
+  if (baseline == cluster->firmware.end()) return report(Error(ErrorCode::NotFound, fmt::format("the inventory has no firmware baseline {}", name)));
+  if (const auto made = io::makeDirs(options.state / "keys", 0700); !made) return report(made.error());
+  const auto key = io::SigningKey::loadOrCreate(options.state / "keys" / "signing.pem");
+  if (!key) return report(key.error());
+  const auto signature = io::sign(*key, baseline->second.canonical());
+  if (!signature) return report(signature.error());
+  std::cout << *signature << "\n";
+  return kOk;
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,166 @@
+// From the last upload of a wave until its versions run: resets, each journaled before it happens.
+#include "base/deadline.h"
+#include "base/poll.h"
+#include "firmware/installation.h"
+
+#include <algorithm>
+
+namespace muster::firmware {
+
+using namespace std::chrono_literals;
+using lifecycle::Again;
+using lifecycle::Done;
+using lifecycle::Outcome;
+
+namespace {
+
+constexpr auto kFirstLook = 300ms;
+constexpr auto kSettlePoll = 5s;
+constexpr auto kCopyPoll = 10s;
+constexpr auto kCordPoll = 60s;
+constexpr auto kSettleLimit = 15min;   ///< a host shows its new BIOS only after POST
+constexpr auto kCopyLimit = 45min;     ///< of background copies; NVIDIA's factory flow waits for them before any power cycle
+constexpr auto kShutdownLimit = 90s;   ///< for the guest; then the power is cut
+constexpr auto kResetGrace = 10min;    ///< a BMC that may have been reset is left alone so long before it is reset again
+
+std::string namesOf(const std::vector<Target>& staged, const std::string& otherwise) {
+  std::string out;
+  for (const auto& target : staged) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", target.component, target.version);
+  return out.empty() ? otherwise : out;
+}
+
+}  // namespace
+
+Async<Outcome> Installation::activate() {
+  const auto how = activation();
+  const bool switches = how == Activation::PowerCycle || how == Activation::AcCycle;
+  auto written = record(switches ? Step::Copy : Step::Activate, clock_.now());
+  CO_TRY_OK(co_await std::move(written));
+  context_.progress(1, fmt::format("activating {} ({})", namesOf(progress_.staged, component_.name), toString(how)));
+  if (switches) {
+    auto copies = waitForCopies();
+    co_return co_await std::move(copies);
+  }
+  if (how == Activation::BmcReset) {
+    auto reset = bmc_.resetBmc();
+    CO_TRY_OK(co_await std::move(reset));
+  }
+  auto settling = beginSettling();
+  co_return co_await std::move(settling);
+}
+
+// The reset may have been received before muster died, and the BMC may install what was uploaded right now.
+Async<Outcome> Installation::activateAgain() {
+  if (activation() == Activation::BmcReset && clock_.now() < progress_.since + kResetGrace)
+    co_return Again{kSettlePoll, fmt::format("the BMC may have been reset already; waiting for {}", namesOf(progress_.staged, component_.name))};
+  auto next = activate();
+  co_return co_await std::move(next);
+}
+
+// A root of trust fills its second slot behind everybody's back; a power cut under it leaves one good copy less, or none.
+Async<Outcome> Installation::waitForCopies() {
+  auto ask = bmc_.backgroundCopies();
+  CO_TRY(copies, co_await std::move(ask));
+  const auto running = std::find_if(copies.begin(), copies.end(), [](const bmc::BackgroundCopy& copy) { return copy.running; });
+  if (running != copies.end()) {
+    if (clock_.now() < progress_.since + kCopyLimit) co_return Again{kCopyPoll, fmt::format("the background copy of {} to end ({})", running->name, running->status)};
+    co_return fail(givenUp(fmt::format("the background copy of {} does not end", running->name), running->status,
+                           "its power must not be cut now; look at its root of trust, then apply again"));
+  }
+  auto next = powerOff();
+  co_return co_await std::move(next);
+}
+
+// The guest is asked first; a node that is off is only switched on.
+Async<Outcome> Installation::powerOff() {
+  auto read = bmc_.system();
+  CO_TRY(system, co_await std::move(read));
+  if (system.power != bmc::PowerState::Off) {
+    auto written = record(Step::PowerOff);
+    CO_TRY_OK(co_await std::move(written));
+    auto ask = bmc_.power(bmc::PowerAction::GracefulShutdown);
+    auto bounded = withDeadline<void>(clock_, kShutdownLimit, "shutting down", std::move(ask));
+    auto down = co_await std::move(bounded);
+    if (!down) {
+      auto force = bmc_.power(bmc::PowerAction::ForceOff);
+      CO_TRY_OK(co_await std::move(force));
+    }
+  }
+  if (activation() == Activation::AcCycle) {
+    auto cut = cutStandby();
+    co_return co_await std::move(cut);
+  }
+  auto written = record(Step::PowerOn, clock_.now());
+  CO_TRY_OK(co_await std::move(written));
+  auto on = powerOn();
+  co_return co_await std::move(on);
+}
+
+// A cut that may have been made is not made again while what it started may still be loading.
+Async<Outcome> Installation::cutStandby() {
+  if (progress_.step == Step::AcCut && clock_.now() < progress_.since + kResetGrace)
+    co_return Again{kSettlePoll, "the standby power may have been cut already"};
+  auto written = record(Step::AcCut, clock_.now());
+  CO_TRY_OK(co_await std::move(written));
+  auto cut = bmc_.acCycle();
+  auto done = co_await std::move(cut);
+  if (!done && done.error().code() == ErrorCode::NotFound) {
+    auto back = record(Step::Copy, clock_.now());
+    CO_TRY_OK(co_await std::move(back));
+    co_return Again{kCordPoll, fmt::format("somebody to take its power away for 5 min ({})", done.error().str())};
+  }
+  CO_TRY_OK(std::move(done));
+  auto on_next = record(Step::PowerOn, clock_.now());
+  CO_TRY_OK(co_await std::move(on_next));
+  auto on = powerOn();
+  co_return co_await std::move(on);
+}
+
+// From here on power is only ever switched on: what was uploaded may be flashed in POST.
+Async<Outcome> Installation::powerOn() {
+  auto read = bmc_.system();
+  CO_TRY(system, co_await std::move(read));
+  if (system.power == bmc::PowerState::Off) {
+    auto on = bmc_.power(bmc::PowerAction::On);
+    CO_TRY_OK(co_await std::move(on));
+  } else if (system.power == bmc::PowerState::Unknown && clock_.now() < progress_.since + kSettleLimit) {
+    co_return Again{kSettlePoll, "its power to be on"};
+  }
+  auto settling = beginSettling();
+  co_return co_await std::move(settling);
+}
+
+Async<Outcome> Installation::beginSettling() {
+  auto write = record(Step::Settle, clock_.now());
+  CO_TRY_OK(co_await std::move(write));
+  co_return Again{kFirstLook, fmt::format("waiting for {} to be active", namesOf(progress_.staged, component_.name))};
+}
+
+Async<Outcome> Installation::settle(std::string seen) {
+  const auto names = namesOf(progress_.staged, component_.name + " " + component_.version);
+  if (clock_.now() < progress_.since + kSettleLimit) {
+    const auto waited = clock_.now() - progress_.since;
+    co_return Again{lookAgainAfter(waited, kFirstLook, kSettlePoll), fmt::format("{} to be active: {}", names, seen)};
+  }
+  co_return fail(givenUp(fmt::format("{} is not active, {} min after its activation: {}", names, kSettleLimit.count(), seen),
+                         fmt::format("activation {}; the upload was reported as completed", toString(activation())),
+                         "check by hand what this component needs to activate; muster does not flash it again by itself"));
+}
+
+/// Everything of the wave runs: it becomes the image to fall back to where the BMC asks for that, and the next wave may begin.
+Async<Outcome> Installation::endWave() {
+  for (const auto& target : progress_.staged) {
+    auto commit = bmc_.commitImage(target.component);
+    auto committed = co_await std::move(commit);
+    if (!committed && committed.error().code() != ErrorCode::NotFound) co_return fail(std::move(committed.error()));
+  }
+  if (runs({component_.name, action_.to})) co_return Done{};
+  progress_.staged.clear();
+  progress_.current = {};
+  auto written = record(Step::Look);
+  CO_TRY_OK(co_await std::move(written));
+  auto next = nextUpload();
+  co_return co_await std::move(next);
+}
+
+}  // namespace muster::firmware

@@ -1,0 +1,98 @@
+#include "firmware/baselines.h"
+
+#include "inventory/cluster.h"
+
+#include <algorithm>
+#include <set>
+
+namespace muster::firmware {
+namespace {
+
+constexpr std::string_view kPrefix = "firmware.", kDriverPrefix = "driver.";
+constexpr std::chrono::seconds kConfirmed{10};  ///< of a component that another action of its wave has installed
+
+}  // namespace
+
+std::string componentOf(const FacetName& facet) {
+  const auto& name = facet.str();
+  return name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : std::string();
+}
+
+const inventory::FirmwareBaseline* baselineOf(const inventory::Cluster& cluster, const lifecycle::Subject& subject) {
+  if (subject.isCluster()) return nullptr;
+  const inventory::Node* node = cluster.findNode(subject.node());
+  if (!node) return nullptr;
+  const auto found = cluster.firmware.find(cluster.profileOf(*node).firmware);
+  return found == cluster.firmware.end() ? nullptr : &found->second;
+}
+
+/// A driver's fact is "probe=version,probe=version".
+Versions probesOf(const lifecycle::FactSet& facts, const lifecycle::Subject& subject) {
+  Versions out;
+  for (const auto& fact : facts.view(subject)) {
+    if (!fact.facet.str().starts_with(kDriverPrefix)) continue;
+    for (std::size_t at = 0; at < fact.value.size();) {
+      const auto end = std::min(fact.value.find(',', at), fact.value.size());
+      const auto pair = fact.value.substr(at, end - at);
+      if (const auto equals = pair.find('='); equals != std::string::npos) out[pair.substr(0, equals)] = pair.substr(equals + 1);
+      at = end + 1;
+    }
+  }
+  return out;
+}
+
+Versions runningBy(const lifecycle::FactSet& facts, const lifecycle::Subject& subject) {
+  Versions out = probesOf(facts, subject);
+  for (const auto& fact : facts.view(subject))
+    if (const auto component = componentOf(fact.facet); !component.empty()) out[component] = fact.value;
+  return out;
+}
+
+std::chrono::minutes flashTime(const inventory::FirmwareComponent& component) {
+  return component.minutes > 0 ? std::chrono::minutes(component.minutes) : rowOf(component.name).flash;
+}
+
+std::chrono::minutes waveTime(const Wave& wave) {
+  auto time = activationTime(wave.activation);
+  for (const auto& step : wave.steps) time += flashTime(*step.component);
+  return time;
+}
+
+Totals totalsOf(const Schedule& schedule) {
+  Totals totals;
+  for (const auto& wave : schedule.waves) {
+    totals.flashes += static_cast<int>(wave.steps.size());
+    totals.resets += wave.activation == Activation::BmcReset || wave.activation == Activation::PowerCycle;
+    totals.ac_cycles += wave.activation == Activation::AcCycle;
+    totals.time += waveTime(wave);
+  }
+  return totals;
+}
+
+Road roadOf(const inventory::FirmwareBaseline& baseline, const Versions& running) {
+  Road road;
+  road.schedule = solve(baseline, running);
+  std::map<std::string, std::chrono::seconds> expected;
+  std::vector<std::string> moving;
+  for (const auto& wave : road.schedule.waves) {
+    for (const auto& step : wave.steps) {
+      const auto& name = step.component->name;
+      expected[name] += &step == &wave.steps.front() ? std::chrono::seconds(waveTime(wave)) : kConfirmed;
+      std::erase(moving, name);  // its last step counts
+      moving.push_back(name);
+    }
+  }
+  auto add = [&](const std::string& name) {
+    const auto* undone = road.schedule.undoneOf(name);
+    const auto* component = baseline.find(name);
+    const bool known = running.contains(name);
+    if (component) road.stops.push_back({component, known ? expected[name] : std::chrono::seconds(flashTime(*component) + activationTime(activationOf(*component))),
+                                         undone && known && !component->file.empty() ? undone->why : std::string()});
+  };
+  for (const auto& name : baseline.order)
+    if (std::find(moving.begin(), moving.end(), name) == moving.end()) add(name);
+  for (const auto& name : moving) add(name);
+  return road;
+}
+
+}  // namespace muster::firmware

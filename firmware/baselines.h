@@ -1,0 +1,47 @@
+// A subject's baseline against what is known of it: in which order its components come up, how long that takes, what is left undone.
+#pragma once
+
+#include "firmware/solver.h"
+#include "lifecycle/facet.h"
+
+namespace muster::inventory {
+struct Cluster;
+}
+
+namespace muster::firmware {
+
+inline FacetName facetOf(const std::string& component) { return FacetName("firmware." + component); }
+/// "" when the facet is not of a component.
+std::string componentOf(const FacetName& facet);
+
+/// Null for the cluster subject and for profiles without firmware.
+const inventory::FirmwareBaseline* baselineOf(const inventory::Cluster& cluster, const lifecycle::Subject& subject);
+
+/// Versions by the facts: the BMC's inventory, and what probes of drivers show.
+Versions runningBy(const lifecycle::FactSet& facts, const lifecycle::Subject& subject);
+Versions probesOf(const lifecycle::FactSet& facts, const lifecycle::Subject& subject);
+
+/// A component at its place on the road. The first that is moved in a wave carries the time of the whole wave.
+struct Stop {
+  const inventory::FirmwareComponent* component = nullptr;
+  std::chrono::seconds expected{0};
+  std::string impossible = {};  ///< which constraint forbids it
+};
+struct Road {
+  std::vector<Stop> stops;  ///< every component of the baseline once: those in order as they are, others where their last step is
+  Schedule schedule;
+};
+Road roadOf(const inventory::FirmwareBaseline& baseline, const Versions& running);
+
+/// Of one flash, and of a whole wave with its activation.
+std::chrono::minutes flashTime(const inventory::FirmwareComponent& component);
+std::chrono::minutes waveTime(const Wave& wave);
+
+/// A node's way in one line for people: "3 waves, 2 resets, 1 AC cycle, about 74 min".
+struct Totals {
+  int flashes = 0, resets = 0, ac_cycles = 0;  ///< resets: of the BMC or by power
+  std::chrono::minutes time{0};
+};
+Totals totalsOf(const Schedule& schedule);
+
+}  // namespace muster::firmware

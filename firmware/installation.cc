@@ -1,0 +1,317 @@
+// From the first look to the activation. Whatever the journal or a task says, the inventory decides.
+#include "firmware/installation.h"
+
+#include <algorithm>
+
+namespace muster::firmware {
+
+using namespace std::chrono_literals;
+using lifecycle::Again;
+using lifecycle::Blocked;
+using lifecycle::Done;
+using lifecycle::Outcome;
+
+namespace {
+
+constexpr auto kFirstLook = 300ms;
+constexpr auto kTaskPoll = 2s;
+constexpr auto kBusyPoll = 10s;
+constexpr auto kSettlePoll = 5s;
+constexpr int kMaxUploadsTried = 3;    ///< attempts of which none is known to have arrived
+constexpr auto kUploadGrace = 2min;    ///< for a slow BMC to list an upload whose answer was lost; looked at every kBusyPoll
+
+std::string nameOf(const Target& target) { return target.component + " " + target.version; }
+
+}  // namespace
+
+// ---- what is seen
+
+Async<void> Installation::readInventory() {
+  auto read = bmc_.firmware();
+  CO_TRY(items, co_await std::move(read));
+  items_ = std::move(items);
+  co_return Result<void>();
+}
+
+bool Installation::runs(const Target& target) const {
+  return std::any_of(items_.begin(), items_.end(), [&](const bmc::FirmwareItem& item) {
+    return item.name == target.component && item.unreadable.empty() && lifecycle::matches(target.version, item.version);
+  });
+}
+
+bool Installation::allStagedRun() const {
+  return std::all_of(progress_.staged.begin(), progress_.staged.end(), [this](const Target& target) { return runs(target); });
+}
+
+/// Of vendors that name members inside, an unreadable one may be any.
+std::optional<Error> Installation::trouble() const {
+  const auto& name = component_.name;
+  const bmc::FirmwareItem* unread = nullptr;
+  for (const auto& item : items_) {
+    if (!item.unreadable.empty() && (!unread || item.name == name)) unread = &item;
+    if (item.name == name && item.unreadable.empty()) return std::nullopt;
+  }
+  if (unread)
+    return Error(ErrorCode::Unavailable, fmt::format("{} lists {} but cannot read it now: {}{}", bmc_.address(), unread->name, unread->unreadable,
+                                                     unread->name == name ? "" : "; " + name + " is not listed, or it is that one"));
+  return Error(ErrorCode::NotFound, fmt::format("{} lists no firmware component {}; correct its name in the baseline", bmc_.address(), name));
+}
+
+std::string Installation::whatIsMissing() const {
+  if (const auto problem = trouble()) return problem->str();
+  auto wanted = progress_.staged;
+  if (wanted.empty()) wanted.push_back({component_.name, component_.version});
+  std::string words;
+  for (const auto& target : wanted) {
+    if (runs(target)) continue;
+    const auto item = std::find_if(items_.begin(), items_.end(), [&](const bmc::FirmwareItem& each) { return each.name == target.component; });
+    words += fmt::format("{}{} shows {}", words.empty() ? "" : ", ", target.component, item == items_.end() ? "nothing" : item->version);
+  }
+  return words;
+}
+
+Target Installation::target() const { return progress_.current.empty() ? Target{component_.name, component_.version} : progress_.current; }
+
+Result<inventory::FirmwareImageFile> Installation::imageOf(const Target& target) const {
+  if (const auto* component = baseline_.find(target.component)) {
+    if (component->version == target.version) return inventory::FirmwareImageFile{component->version, component->file, component->sha256};
+    for (const auto& stone : component->via)
+      if (stone.version == target.version) return stone;
+  }
+  return fail(ErrorCode::InvalidInput, fmt::format("the baseline does not declare {} any more; plan again", nameOf(target)));
+}
+
+/// The strongest that what is staged needs.
+Activation Installation::activation() const {
+  if (progress_.staged.empty()) return activationOf(component_);
+  Activation strongest = Activation::None;
+  for (const auto& target : progress_.staged)
+    if (const auto* component = baseline_.find(target.component)) strongest = std::max(strongest, activationOf(*component));
+  return strongest;
+}
+
+// ---- the journal, and words
+
+Async<void> Installation::record(Step step) {
+  progress_.step = step;
+  auto write = context_.recordOperation(progress_.str());
+  co_return co_await std::move(write);
+}
+
+Async<void> Installation::record(Step step, WallTime since) {
+  progress_.since = since;
+  auto write = record(step);
+  co_return co_await std::move(write);
+}
+
+Error Installation::givenUp(std::string text, std::string evidence, std::string what_to_do) {
+  context_.finding({action_.facet, Severity::Error, text, std::move(evidence), what_to_do, clock_.now()});
+  return Error(ErrorCode::Conflict, text + ". " + what_to_do);
+}
+
+// ---- one call
+
+/// Once begun, an error that can pass is waited for: a failed intent would be followed by a new flash. The action's deadline bounds this.
+Async<Outcome> Installation::go() {
+  const bool begun = progress_.step != Step::Look;
+  auto work = step();
+  auto outcome = co_await std::move(work);
+  if (!outcome && outcome.error().canRetry() && begun) co_return Again{kBusyPoll, outcome.error().str()};
+  co_return outcome;
+}
+
+Async<Outcome> Installation::step() {
+  if (progress_.step == Step::Follow) {
+    auto following = follow();
+    co_return co_await std::move(following);
+  }
+  const bool begun = progress_.step != Step::Look;
+  auto read = readInventory();
+  auto seen = co_await std::move(read);
+  if (!seen && seen.error().canRetry() && begun) {  // it installs, restarts, or was restarting when muster died
+    if (progress_.step != Step::Settle) co_return Again{kSettlePoll, "the BMC does not answer: " + seen.error().str()};
+    auto settling = settle("no answer: " + seen.error().str());
+    co_return co_await std::move(settling);
+  }
+  if (!seen) co_return fail(std::move(seen.error()));
+  const bool arrived = runs({component_.name, action_.to});
+  if (arrived && progress_.staged.empty()) co_return Done{};
+  // Once begun, what is not shown is no verdict: components vanish while they install, or while the host is off.
+  if (auto problem = trouble(); problem && !begun) co_return fail(std::move(*problem));
+  const bool activating = begun && progress_.step != Step::Next && progress_.step != Step::Upload;
+  auto next = activating && allStagedRun() && (arrived || !progress_.staged.empty()) ? endWave()
+              : progress_.step == Step::Settle                                       ? settle(whatIsMissing())
+              : progress_.step == Step::Upload                                       ? afterLostUpload()
+              : progress_.step == Step::Activate                                     ? activateAgain()
+              : progress_.step == Step::Copy                                         ? waitForCopies()
+              : progress_.step == Step::PowerOff                                     ? powerOff()
+              : progress_.step == Step::AcCut                                        ? cutStandby()
+              : progress_.step == Step::PowerOn                                      ? powerOn()
+                                                                                     : nextUpload();
+  co_return co_await std::move(next);
+}
+
+// ---- uploads
+
+/// What the wave still lacks; when it lacks nothing, its activation.
+Async<Outcome> Installation::nextUpload() {
+  auto check = whyNot(Target{component_.name, component_.version});
+  CO_TRY(why_not, co_await std::move(check));
+  if (!why_not.empty() && progress_.staged.empty()) co_return Blocked{why_not};
+  Versions running = probesOf(context_.facts(), action_.facet.subject);
+  for (const auto& item : items_)
+    if (item.unreadable.empty() && !item.version.empty()) running[item.name] = item.version;
+  const auto schedule = solve(baseline_, running);
+  if (const auto* undone = schedule.undoneOf(component_.name); undone && progress_.staged.empty())
+    co_return Blocked{fmt::format("{} {} cannot be installed: {}", component_.name, component_.version, undone->why)};
+  auto isStaged = [this](const std::string& name) {
+    return std::any_of(progress_.staged.begin(), progress_.staged.end(), [&](const Target& each) { return each.component == name; });
+  };
+  const auto* wave = nextWaveFor(component_.name, schedule, baseline_, running);
+  const auto steps = wave ? wave->steps : std::vector<UpdateStep>();
+  const bool same_wave = progress_.staged.empty() || std::any_of(steps.begin(), steps.end(), [&](const UpdateStep& step) { return isStaged(step.component->name); });
+  for (const auto& step : steps) {
+    if (!same_wave || isStaged(step.component->name)) continue;
+    const Target next{step.component->name, step.to};
+    auto look_at_file = whyNot(next);
+    CO_TRY(bad_file, co_await std::move(look_at_file));
+    if (!bad_file.empty() && next.component != component_.name) continue;  // its own action says so
+    if (!bad_file.empty()) co_return Blocked{bad_file};
+    progress_.current = next == Target{component_.name, component_.version} ? Target{} : next;
+    progress_.uploads_tried = 0;
+    auto first = look();
+    co_return co_await std::move(first);
+  }
+  auto run = activate();
+  co_return co_await std::move(run);
+}
+
+/// The plan has asked this already; since then the file may have changed.
+Async<std::string> Installation::whyNot(Target target) {
+  const auto& component = *baseline_.find(target.component);
+  if (component.file.empty()) co_return whyNotFlashable(baseline_, component, action_.facet.subject, {});
+  CO_TRY(image, imageOf(target));
+  auto look = files_.whyNot(component, image);
+  co_return co_await std::move(look);
+}
+
+Async<Outcome> Installation::look() {
+  auto list = bmc_.tasks();
+  CO_TRY(tasks, co_await std::move(list));
+  if (!tasks.running.empty()) co_return Again{kBusyPoll, "the BMC is busy with " + tasks.running.front()};
+  progress_.tasks_before = tasks.finished;
+  auto next = upload();
+  co_return co_await std::move(next);
+}
+
+// The journal knows of the upload before the BMC does. Whatever happens to the answer, the next call looks first.
+Async<Outcome> Installation::upload() {
+  const auto what = target();
+  CO_TRY(image, imageOf(what));
+  const int tried_before = progress_.uploads_tried++;
+  auto written = record(Step::Upload, WallTime{});
+  CO_TRY_OK(co_await std::move(written));
+  context_.progress(0, "uploading " + nameOf(what));
+  bmc::FirmwareUpdate update{what.component, image.file, image.sha256};
+  if (!image_url_.empty()) update.url = image_url_ + imagePath(image);
+  update.inspect = inspectionOf(*baseline_.find(what.component), image);
+  auto send = bmc_.startUpdate(std::move(update));
+  auto task = co_await std::move(send);
+  if (task) {
+    progress_.task = *task;
+    auto accepted = record(Step::Follow);
+    CO_TRY_OK(co_await std::move(accepted));
+    co_return Again{kFirstLook, nameOf(what) + " is being installed"};
+  }
+  const Error& error = task.error();
+  if (error.code() == ErrorCode::Conflict) {  // refused as a whole; but what is in its way may be an earlier one of ours
+    if (tried_before == 0) {
+      progress_.current = {};
+      auto forgotten = record(Step::Look);
+      CO_TRY_OK(co_await std::move(forgotten));
+    }
+    co_return Again{kBusyPoll, error.str()};
+  }
+  if (error.canRetry()) co_return Again{kBusyPoll, "the answer to the upload was lost: " + error.str()};
+  if (error.code() == ErrorCode::Corrupt)
+    context_.finding({action_.facet, Severity::Error, fmt::format("the firmware file of {} is not what the baseline declares", nameOf(what)), error.str(),
+                      "fetch the file again, or correct file and sha256 in the baseline", clock_.now()});
+  co_return fail(std::move(task.error()));
+}
+
+Async<Outcome> Installation::afterLostUpload() {
+  auto list = bmc_.tasks();
+  CO_TRY(tasks, co_await std::move(list));
+  auto isNew = [this](const std::string& uri) {
+    const auto& before = progress_.tasks_before;
+    return std::find(before.begin(), before.end(), uri) == before.end();
+  };
+  std::string ours;
+  for (const auto* uris : {&tasks.finished, &tasks.running})
+    for (const auto& uri : *uris)
+      if (isNew(uri)) ours = uri;
+  if (!ours.empty()) {
+    progress_.task = ours;
+    auto written = record(Step::Follow);
+    CO_TRY_OK(co_await std::move(written));
+    auto next = follow();
+    co_return co_await std::move(next);
+  }
+  if (progress_.since == WallTime{}) {
+    auto written = record(Step::Upload, clock_.now());
+    CO_TRY_OK(co_await std::move(written));
+  }
+  if (clock_.now() < progress_.since + kUploadGrace)  // the BMC may still be taking it in
+    co_return Again{kBusyPoll, fmt::format("the BMC to list the upload of {}, whose answer was lost", nameOf(target()))};
+  if (!tasks.keeps_finished) {  // it may have come and gone: only the activation can tell
+    auto next = taken();
+    co_return co_await std::move(next);
+  }
+  if (progress_.uploads_tried >= kMaxUploadsTried)
+    co_return fail(givenUp(fmt::format("{} uploads of {} to {} were cut off", progress_.uploads_tried, target().component, bmc_.address()),
+                           "the BMC lists no task of them", "check the network to the BMC, then apply again"));
+  auto next = upload();
+  co_return co_await std::move(next);
+}
+
+// While the task runs nothing else is asked; once it has ended, the inventory decides.
+Async<Outcome> Installation::follow() {
+  const auto what = target();
+  auto read = bmc_.task(progress_.task);
+  auto status = co_await std::move(read);
+  if (!status && status.error().canRetry()) co_return Again{kSettlePoll, "the BMC does not answer: " + status.error().str()};
+  if (!status && status.error().code() != ErrorCode::NotFound) co_return fail(std::move(status.error()));
+  if (status && !status->moved_to.empty() && status->moved_to != progress_.task) {
+    progress_.task = status->moved_to;
+    auto written = record(Step::Follow);
+    CO_TRY_OK(co_await std::move(written));
+    co_return Again{kFirstLook, fmt::format("installing {}: {}", nameOf(what), status->message)};
+  }
+  if (status && status->state == bmc::TaskState::Running) {
+    context_.progress(status->fraction, status->message);
+    co_return Again{kTaskPoll, fmt::format("installing {}: {}", nameOf(what), status->message)};
+  }
+  auto look_again = readInventory();
+  auto now = co_await std::move(look_again);
+  if (!now && now.error().canRetry()) co_return Again{kSettlePoll, "the BMC does not answer: " + now.error().str()};
+  if (!now) co_return fail(std::move(now.error()));
+  // Some BMCs activate by themselves, some report a failure of what worked.
+  if (status && status->state == bmc::TaskState::Failed && !runs(what))
+    co_return fail(givenUp(fmt::format("{} did not install {}", bmc_.address(), nameOf(what)), status->message,
+                           "read the BMC's own log; the old version is still active. muster does not flash it again by itself"));
+  if (runs({component_.name, action_.to}) && progress_.staged.empty()) co_return Done{};
+  // Completed, or forgotten by the BMC: neither says that it is installed.
+  auto next = taken();
+  co_return co_await std::move(next);
+}
+
+Async<Outcome> Installation::taken() {
+  progress_.staged.push_back(target());
+  progress_.current = {};
+  auto written = record(Step::Next);
+  CO_TRY_OK(co_await std::move(written));
+  auto next = nextUpload();
+  co_return co_await std::move(next);
+}
+
+}  // namespace muster::firmware

@@ -1,0 +1,73 @@
+// One action's installation: wave by wave until its component runs its baseline version. At most one flash of an image in an intent.
+#pragma once
+
+#include "bmc/bmc.h"
+#include "firmware/baselines.h"
+#include "firmware/files.h"
+#include "firmware/progress.h"
+#include "lifecycle/phase.h"
+
+namespace muster::firmware {
+
+class Installation {
+ public:
+  struct Services {
+    bmc::Bmc& bmc;
+    Clock& clock;
+    FirmwareFiles& files;
+    std::string image_url;  ///< see makeFirmwarePhase
+  };
+  /// Everything referred to outlives it.
+  Installation(Services services, const inventory::FirmwareBaseline& baseline, const inventory::FirmwareComponent& component, const lifecycle::Action& action,
+               lifecycle::ActContext& context, Progress progress)
+      : bmc_(services.bmc), clock_(services.clock), files_(services.files), image_url_(std::move(services.image_url)), baseline_(baseline), component_(component), action_(action), context_(context), progress_(std::move(progress)) {}
+
+  /// One call of act: as far as it goes without waiting.
+  Async<lifecycle::Outcome> go();
+
+ private:
+  using Outcome = lifecycle::Outcome;
+
+  Async<Outcome> step();
+  Async<void> readInventory();
+  bool runs(const Target& target) const;
+  bool allStagedRun() const;
+  std::string whatIsMissing() const;
+  std::optional<Error> trouble() const;
+  Target target() const;
+  Result<inventory::FirmwareImageFile> imageOf(const Target& target) const;
+  Activation activation() const;
+  Async<void> record(Step step);
+  Async<void> record(Step step, WallTime since);
+  Error givenUp(std::string text, std::string evidence, std::string what_to_do);
+
+  Async<Outcome> nextUpload();
+  Async<std::string> whyNot(Target target);
+  Async<Outcome> look();
+  Async<Outcome> upload();
+  Async<Outcome> afterLostUpload();
+  Async<Outcome> follow();
+  Async<Outcome> taken();
+  Async<Outcome> activate();
+  Async<Outcome> activateAgain();
+  Async<Outcome> waitForCopies();
+  Async<Outcome> powerOff();
+  Async<Outcome> cutStandby();
+  Async<Outcome> powerOn();
+  Async<Outcome> beginSettling();
+  Async<Outcome> settle(std::string seen);
+  Async<Outcome> endWave();
+
+  bmc::Bmc& bmc_;
+  Clock& clock_;
+  FirmwareFiles& files_;
+  std::string image_url_;
+  const inventory::FirmwareBaseline& baseline_;
+  const inventory::FirmwareComponent& component_;
+  const lifecycle::Action& action_;
+  lifecycle::ActContext& context_;
+  Progress progress_;
+  std::vector<bmc::FirmwareItem> items_;  ///< as last read
+};
+
+}  // namespace muster::firmware

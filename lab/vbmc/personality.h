@@ -1,0 +1,41 @@
+// Whose BMC a virtual one plays. How it behaves follows from the rows that the client has of that vendor (bmc/quirks.cc): what is a
+// quirk there is a behaviour here, so that both sides cannot drift apart unseen.
+#pragma once
+
+#include "base/result.h"
+#include "bmc/quirks.h"
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace muster::lab::vbmc {
+
+/// What makes a written image run.
+enum class Becomes { AtOnce, BmcReset, PowerCycle, AcCycle };
+
+struct ComponentRow {
+  std::string_view name, version;
+  Becomes becomes = Becomes::PowerCycle;
+  bool copies = false;   ///< its second slot is filled in the background after it was activated
+};
+
+struct Personality {
+  std::string_view name;  ///< "idrac", for people
+  std::string_view vendor, manufacturer, model, bmc_version;
+  std::string_view bmc;   ///< the component that is the BMC itself
+  std::span<const ComponentRow> components;
+  std::span<const std::string_view> resets;  ///< ResetType values that it takes
+  bool names_vendor = true;                  ///< in the service root; else only as Oem key
+  bool baseboard_needs_host = false;         ///< HGX_* cannot be read while the host is off
+
+  bmc::Quirks quirks() const;
+  const ComponentRow* find(std::string_view component) const;
+};
+
+/// muster, idrac, ilo, supermicro, dgx-h100, gb200, openbmc.
+std::span<const Personality> personalities();
+/// Errors: NotFound with the names that there are
+Result<const Personality*> findPersonality(std::string_view name);
+
+}  // namespace muster::lab::vbmc

@@ -1,0 +1,190 @@
+// What a virtual BMC shows because of whose it plays: the UpdateService's ways, names of inventory members, Jobs, settings, chassis.
+#include "lab/vbmc/redfish_service.h"
+#include "lab/vbmc/resource_parts.h"
+
+#include <algorithm>
+
+namespace muster::lab::vbmc {
+
+namespace {
+
+constexpr double kInletCelsius = 24, kIdleWatts = 600;
+constexpr int kStatusUnavailable = 503;
+
+json sensor(const std::string& path, const std::string& name, const std::string& type, const std::string& unit, double reading, double critical) {
+  json result = head(path, "Sensor.v1_2_0.Sensor", name);
+  result["ReadingType"] = type;
+  result["ReadingUnits"] = unit;
+  result["Reading"] = reading;
+  result["Status"] = healthy();
+  result["Thresholds"]["UpperCritical"]["Reading"] = critical;
+  return result;
+}
+
+}  // namespace
+
+nlohmann::json RedfishService::updateServiceResource() const {
+  const auto path = kRoot + "/UpdateService";
+  json result = head(path, "UpdateService.v1_8_1.UpdateService", "Update Service");
+  result["ServiceEnabled"] = true;
+  result["Status"] = healthy();
+  result["MaxImageSizeBytes"] = options_.max_image_bytes;
+  result["FirmwareInventory"] = linkTo(kInventory);
+  if (quirks_.flash_state.empty()) {
+    result["MultipartHttpPushUri"] = kUpload;
+  } else {
+    result["HttpPushUri"] = kIloUpload;
+    const auto& task = tasks_.empty() ? UpdateTask{} : tasks_.rbegin()->second;
+    putAt(result, quirks_.flash_state, {{"State", flash_state_}, {"FlashProgressPercent", task.percent}});
+  }
+  if (quirks_.two_phase) result["Actions"]["#UpdateService.StartUpdate"] = {{"target", path + "/Actions/UpdateService.StartUpdate"}};
+  if (!quirks_.commit.empty())
+    result["Actions"]["Oem"]["#NvidiaUpdateService.CommitImage"] = {{"target", path + "/Actions/Oem/NvidiaUpdateService.CommitImage"},
+                                                                     {"@Redfish.ActionInfo", path + "/Oem/Nvidia/CommitImageActionInfo"}};
+  return result;
+}
+
+nlohmann::json RedfishService::managerResource() const {
+  json result = head(kManager, "Manager.v1_11_0.Manager", "Virtual BMC");
+  const auto own = state_.slots.find(std::string(options_.personality->bmc));
+  result["ManagerType"] = "BMC";
+  result["FirmwareVersion"] = own == state_.slots.end() ? "" : own->second.version;
+  result["Status"] = healthy();
+  result["Links"]["ManagerForServers"] = json::array({linkTo(kSystem)});
+  json types = quirks_.manager_reset.empty() ? json{"GracefulRestart", "ForceRestart"} : json::array({quirks_.manager_reset});
+  result["Actions"]["#Manager.Reset"] = {{"target", kManager + "/Actions/Manager.Reset"}, {"ResetType@Redfish.AllowableValues", std::move(types)}};
+  if (!options_.identity.bmc_mac.empty()) result["EthernetInterfaces"] = linkTo(kManager + "/EthernetInterfaces");
+  return result;
+}
+
+// ---- how members of the inventory are named
+
+std::vector<std::string> RedfishService::inventoryIds() const {
+  std::vector<std::string> ids;
+  for (const auto& [name, slot] : state_.slots) {
+    switch (quirks_.inventory_key) {
+      case bmc::InventoryKey::Id: ids.push_back(name); break;
+      case bmc::InventoryKey::Name: ids.push_back(std::to_string(ids.size() + 1)); break;
+      case bmc::InventoryKey::InstalledFqdd:
+        ids.push_back("Installed-0-" + slot.version + "__" + name);
+        if (!slot.previous_version.empty()) ids.push_back("Previous-0-" + slot.previous_version + "__" + name);
+        break;
+    }
+  }
+  return ids;
+}
+
+std::string RedfishService::slotOf(const std::string& id) const {
+  if (quirks_.inventory_key == bmc::InventoryKey::InstalledFqdd) {
+    const auto mark = id.find("__");
+    return mark == std::string::npos ? id : id.substr(mark + 2);
+  }
+  if (quirks_.inventory_key != bmc::InventoryKey::Name) return id;
+  const auto ids = inventoryIds();
+  const auto at = std::find(ids.begin(), ids.end(), id);
+  return at == ids.end() ? id : std::next(state_.slots.begin(), at - ids.begin())->first;
+}
+
+std::optional<nlohmann::json> RedfishService::firmwareMember(const std::string& path, const std::string& id, bool on) const {
+  const auto ids = inventoryIds();
+  if (std::find(ids.begin(), ids.end(), id) == ids.end()) return std::nullopt;
+  const auto name = slotOf(id);
+  const auto& slot = state_.slots.at(name);
+  const bool baseboard = name.starts_with("HGX_");
+  if (baseboard && ((options_.personality->baseboard_needs_host && !on) || clock_.steady() < baseboard_silent_until_))
+    return errorInPlace(kStatusUnavailable, "Ami.1.0.HMCCommuicationFailed", "The baseboard does not answer.");
+  const bool previous = id.starts_with("Previous-");
+  json result = head(path, "SoftwareInventory.v1_3_0.SoftwareInventory", name);
+  result["Version"] = previous ? slot.previous_version : slot.version;
+  result["SoftwareId"] = name;
+  result["Updateable"] = !previous;
+  result["Status"] = healthy();
+  result["Oem"]["Muster"] = {{"StagedVersion", slot.staged_version}, {"Uploads", slot.uploads}, {"Flashes", slot.flashes}};
+  return result;
+}
+
+// ---- the rest
+
+nlohmann::json RedfishService::biosResource(bool settings) const {
+  json result = head(settings ? kBios + "/Settings" : kBios, "Bios.v1_2_0.Bios", "BIOS Configuration");
+  result["Attributes"] = json::object();
+  for (const auto& [name, value] : settings ? state_.staged_bios : state_.bios) result["Attributes"][name] = value;
+  if (!settings) result["@Redfish.Settings"] = {{"@odata.type", "#Settings.v1_3_0.Settings"}, {"SettingsObject", linkTo(kBios + "/Settings")}};
+  return result;
+}
+
+std::optional<nlohmann::json> RedfishService::chassisResource(const std::string& path) const {
+  std::vector<std::string> ids = {"chassis"};
+  const bool aux = quirks_.ac_cycle.owner == bmc::AcOwner::Chassis;
+  if (aux) ids.emplace_back(quirks_.ac_cycle.chassis);
+  std::map<std::string, std::string> roots_of_trust;
+  for (const auto& row : options_.personality->components)
+    if (quirks_.background_copies && row.copies) roots_of_trust[std::string(row.name)] = std::string(row.name);
+  for (const auto& [id, component] : roots_of_trust) ids.push_back(id);
+  if (path == kChassis) return collection(path, "ChassisCollection", ids);
+  const auto id = path.substr(path.rfind('/') + 1);
+  if (path == kChassis + "/chassis") {
+    json result = head(path, "Chassis.v1_14_0.Chassis", "Chassis");
+    result["ChassisType"] = "RackMount";
+    result["Status"] = healthy();
+    result["Sensors"] = linkTo(path + "/Sensors");
+    return result;
+  }
+  if (path == kChassis + "/chassis/Sensors") return collection(path, "SensorCollection", {"inlet", "power"});
+  if (path == kChassis + "/chassis/Sensors/inlet") return sensor(path, "Inlet", "Temperature", "Cel", kInletCelsius, 45);
+  if (path == kChassis + "/chassis/Sensors/power") return sensor(path, "Total Power", "Power", "W", kIdleWatts, 12'000);
+  if (path != kChassis + "/" + id || std::find(ids.begin(), ids.end(), id) == ids.end()) return std::nullopt;
+  json result = head(path, "Chassis.v1_14_0.Chassis", id);
+  result["ChassisType"] = "Component";
+  result["Status"] = healthy();
+  if (roots_of_trust.contains(id))
+    result["Oem"]["Nvidia"] = {{"AutomaticBackgroundCopyEnabled", true}, {"BackgroundCopyStatus", copying(id) ? "InProgress" : "Completed"}};
+  if (aux && id == quirks_.ac_cycle.chassis)
+    putAt(result, quirks_.ac_cycle.action, {{"target", path + "/Actions/Oem/" + std::string(quirks_.ac_cycle.action.substr(quirks_.ac_cycle.action.find('#') + 1))}});
+  return result;
+}
+
+std::optional<nlohmann::json> RedfishService::vendorResource(const std::string& path, bool on) const {
+  if (path == kBios) return biosResource(false);
+  if (path == kBios + "/Settings") return biosResource(true);
+  if (path == kSystemSettings && quirks_.boot_override_on_settings) {
+    json result = head(path, "ComputerSystem.v1_13_1.ComputerSystem", "Settings");
+    result["Boot"] = systemResource(on)["Boot"];
+    return result;
+  }
+  if (path.starts_with(kChassis)) return chassisResource(path);
+  if (path == kSystem + "/LogServices") return collection(path, "LogServiceCollection", {"SEL"});
+  if (path == kSel) {
+    json result = head(path, "LogService.v1_2_0.LogService", "System Event Log");
+    result["LogEntryType"] = "SEL";
+    result["Entries"] = linkTo(kSel + "/Entries");
+    return result;
+  }
+  if (path == kSel + "/Entries") {
+    json result = collection(path, "LogEntryCollection", {});
+    for (std::size_t i = 0; i < state_.log.size(); ++i) {
+      const auto space = state_.log[i].find(' ');
+      json entry = head(fmt::format("{}/{}", path, i + 1), "LogEntry.v1_9_0.LogEntry", "Log Entry");
+      entry["EntryType"] = "SEL";
+      entry["Created"] = state_.log[i].substr(0, space);
+      entry["Severity"] = "OK";
+      entry["Message"] = state_.log[i].substr(space + 1);
+      result["Members"].push_back(std::move(entry));
+    }
+    result["Members@odata.count"] = state_.log.size();
+    return result;
+  }
+  if (!path.starts_with(kJobs + "/")) return std::nullopt;
+  const auto id = path.substr(kJobs.size() + 1);
+  for (const auto& [task_id, task] : tasks_) {
+    if (task.job != id || task.young_reads != 0) continue;
+    json result = head(path, "DellJob.v1_3_0.DellJob", "Firmware Update");
+    result["JobState"] = task.state == "Exception" ? "Failed" : task.state;
+    result["PercentComplete"] = task.percent;
+    result["Message"] = task.messages.empty() ? "" : task.messages.back().second;
+    return result;
+  }
+  return std::nullopt;
+}
+
+}  // namespace muster::lab::vbmc

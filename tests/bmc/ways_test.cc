@@ -1,0 +1,118 @@
+// Ways of updating that no emulator here plays: a BMC that fetches for itself, and a plain HTTP push.
+#include "base/io/files.h"
+#include "tests/bmc/redfish_rig.h"
+#include "tests/run_async.h"
+
+#include "base/io/crypto.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace muster::bmc {
+namespace {
+
+class UpdateWays : public testing::Test {
+ protected:
+  UpdateWays() {
+    resources = parseLenient(R"({
+      "/redfish/v1/": {"Vendor": "Nobody", "Links": {"Sessions": {"@odata.id": "/s"}}},
+      "/redfish/v1/SessionService": {},
+      "/redfish/v1/Systems": {"Members": [{"@odata.id": "/sys"}]},
+      "/sys": {"Id": "1", "PowerState": "On", "Actions": {"#ComputerSystem.Reset": {"target": "/r", "ResetType@Redfish.AllowableValues": ["On"]}}},
+      "/redfish/v1/Managers": {"Members": [{"@odata.id": "/m"}]}, "/m": {"Id": "1"},
+      "/redfish/v1/TaskService": {"Tasks": {"@odata.id": "/t"}}, "/t": {"Members": []},
+      "/redfish/v1/UpdateService": {"FirmwareInventory": {"@odata.id": "/f"}},
+      "/f": {"Members": [{"@odata.id": "/f/BIOS", "Id": "BIOS", "Version": "1.0"}]}})");
+    net.handle = [this](io::HttpRequest request) -> Async<io::HttpResponse> {
+      if (request.method == "POST" && request.url.target == "/s") co_return test::FakeHttp::json(201, "{}", {{"X-Auth-Token", "t"}, {"Location", "/s/1"}});
+      if (request.method == "POST") {
+        posted = request;
+        co_return test::FakeHttp::json(202, R"({"@odata.id": "/redfish/v1/TaskService/Tasks/7"})");
+      }
+      const auto found = resources.find(request.url.target);
+      co_return found == resources.end() ? test::FakeHttp::json(404, "{}") : test::FakeHttp::json(200, found->dump());
+    };
+    EXPECT_TRUE(io::writeFileAtomic(folder / "bios.bin", "image"));
+    update = {"BIOS", folder / "bios.bin", io::sha256Hex("image")};
+  }
+
+  test::VirtualLoop loop;
+  test::FakeHttp net;
+  test::RedfishRig rig{loop, net};
+  test::TempFolder folder;
+  Json resources;
+  std::optional<io::HttpRequest> posted;
+  FirmwareUpdate update;
+};
+
+TEST_F(UpdateWays, aBmcThatFetchesForItselfIsToldWhere) {
+  resources["/redfish/v1/UpdateService"]["Actions"]["#UpdateService.SimpleUpdate"]["target"] = "/simple";
+  update.url = "http://10.20.0.1:8080/firmware/abc/bios.bin";
+  auto bmc = rig.bmc();
+  auto task = loop.run(bmc->startUpdate(update));
+  ASSERT_TRUE(task) << task.error().str();
+  EXPECT_EQ(*task, "/redfish/v1/TaskService/Tasks/7");
+  ASSERT_TRUE(posted);
+  EXPECT_EQ(posted->url.target, "/simple");
+  const auto body = parseLenient(posted->body);
+  EXPECT_EQ(textAt(body, "ImageURI"), update.url);
+  EXPECT_EQ(textAt(body, "TransferProtocol"), "HTTP");
+  EXPECT_EQ(textsAt(body, "Targets"), std::vector<std::string>{"/f/BIOS"});
+}
+
+TEST_F(UpdateWays, withoutAnAddressItIsToldNothing) {
+  resources["/redfish/v1/UpdateService"]["Actions"]["#UpdateService.SimpleUpdate"]["target"] = "/simple";
+  auto bmc = rig.bmc();
+  auto task = loop.run(bmc->startUpdate(update));
+  ASSERT_FALSE(task);
+  EXPECT_EQ(task.error().code(), ErrorCode::InvalidInput);
+  EXPECT_FALSE(posted);
+}
+
+TEST_F(UpdateWays, aPlainPushIsTheFileAndNothingElse) {
+  resources["/redfish/v1/UpdateService"]["HttpPushUri"] = "/push";
+  auto bmc = rig.bmc();
+  ASSERT_TRUE(loop.run(bmc->startUpdate(update)));
+  ASSERT_TRUE(posted);
+  EXPECT_EQ(posted->url.target, "/push");
+  EXPECT_EQ(posted->headers.at("Content-Type"), "application/octet-stream");
+  EXPECT_EQ(posted->body + *posted->attachment + posted->body_end, "image");
+}
+
+TEST_F(UpdateWays, multipartGoesBeforeTheOthers) {
+  resources["/redfish/v1/UpdateService"]["HttpPushUri"] = "/push";
+  resources["/redfish/v1/UpdateService"]["MultipartHttpPushUri"] = "/multi";
+  auto bmc = rig.bmc();
+  ASSERT_TRUE(loop.run(bmc->startUpdate(update)));
+  EXPECT_EQ(posted->url.target, "/multi");
+}
+
+TEST_F(UpdateWays, whatTheInspectionRefusesIsNotSent) {
+  resources["/redfish/v1/UpdateService"]["MultipartHttpPushUri"] = "/multi";
+  update.inspect = [](std::string_view bytes) -> Result<void> { return fail(ErrorCode::Corrupt, fmt::format("{} bytes of something else", bytes.size())); };
+  auto bmc = rig.bmc();
+  auto task = loop.run(bmc->startUpdate(update));
+  ASSERT_FALSE(task);
+  EXPECT_EQ(task.error().text(), "5 bytes of something else");
+  EXPECT_FALSE(posted);
+}
+
+TEST_F(UpdateWays, aSessionThatAKilledProcessLeftIsClosed) {
+  std::vector<std::string> deleted;
+  const auto serve = net.handle;
+  net.handle = [&](io::HttpRequest request) -> Async<io::HttpResponse> {
+    if (request.method == "DELETE") deleted.push_back(request.url.target);
+    auto answer = serve(std::move(request));
+    co_return co_await std::move(answer);
+  };
+  rig.store.values["bmc.session.gpu001"] = "/s/0";
+  auto bmc = rig.bmc();
+  ASSERT_TRUE(loop.run(bmc->system()));
+  EXPECT_THAT(deleted, testing::ElementsAre("/s/0"));
+  EXPECT_EQ(rig.store.values["bmc.session.gpu001"], "/s/1");
+  ASSERT_TRUE(loop.run(bmc->logout()));
+  EXPECT_EQ(rig.store.values["bmc.session.gpu001"], "");
+}
+
+}  // namespace
+}  // namespace muster::bmc

@@ -1,0 +1,87 @@
+// BIOS settings on the emulator, by Redfish, in virtual time.
+#include "bmc/arbiter.h"
+#include "tests/bmc/redfish_rig.h"
+#include "tests/bmc/virtual_bmc.h"
+#include "tests/firmware/phase_fixture.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace muster::firmware {
+namespace {
+
+class OneBmc final : public bmc::BmcFleet {
+ public:
+  explicit OneBmc(std::unique_ptr<bmc::Bmc> bmc) : bmc_(std::move(bmc)) {}
+  bmc::Bmc& at(const NodeName&) override { return *bmc_; }
+  Async<void> close() override { co_return Result<void>(); }
+
+ private:
+  std::unique_ptr<bmc::Bmc> bmc_;
+};
+
+class BiosSettings : public testing::TestWithParam<const char*> {
+ protected:
+  BiosSettings() {
+    emulator.machine.on = true;
+    inventory::Profile profile;
+    profile.name = "p";
+    profile.bios = {{"SriovGlobalEnable", "Enabled"}, {"WorkloadProfile", "HPC"}};
+    cluster.profiles["p"] = profile;
+    inventory::Node node;
+    node.name = kNode;
+    node.profile = "p";
+    cluster.nodes.push_back(node);
+  }
+  std::string seen() { return loop.run(phase->observe(lifecycle::Subject(kNode)))->at(0).value; }
+  Result<lifecycle::Outcome> act() {
+    lifecycle::Action action;
+    action.facet = {lifecycle::Subject(kNode), FacetName("bios")};
+    action.to = "SriovGlobalEnable=Enabled,WorkloadProfile=HPC";
+    return loop.run(phase->act(action, journal));
+  }
+
+  test::VirtualLoop loop;
+  test::VirtualBmc emulator{loop, GetParam()};
+  test::RedfishRig rig{loop, emulator.net};
+  inventory::Cluster cluster;
+  OneBmc fleet{bmc::arbitrate(rig.bmc(), loop.clock)};
+  std::unique_ptr<lifecycle::Phase> phase = makeBiosPhase(cluster, fleet, loop.clock);
+  Journal journal;
+};
+
+TEST_P(BiosSettings, driftIsShownStagedAppliedByOneRestartAndReadAgain) {
+  EXPECT_EQ(seen(), "SriovGlobalEnable=Disabled,WorkloadProfile=Balanced");
+  lifecycle::FactSet facts;
+  facts.put({lifecycle::Subject(kNode), FacetName("bios"), seen(), {}, "", {}});
+  const auto goals = phase->goals(cluster, lifecycle::Subject(kNode), facts);
+  ASSERT_EQ(goals.size(), 1u);
+  EXPECT_EQ(goals[0].want, "SriovGlobalEnable=Enabled,WorkloadProfile=HPC");
+  EXPECT_EQ(goals[0].blocked, "");
+  for (int call = 0; call < 20; ++call) {
+    auto outcome = act();
+    ASSERT_TRUE(outcome) << outcome.error().str();
+    if (std::holds_alternative<lifecycle::Done>(*outcome)) break;
+    ASSERT_TRUE(std::holds_alternative<lifecycle::Again>(*outcome));
+  }
+  EXPECT_EQ(seen(), "SriovGlobalEnable=Enabled,WorkloadProfile=HPC");
+  EXPECT_EQ(emulator.machine.starts.size(), 1u);
+  EXPECT_TRUE(emulator.machine.on);
+}
+
+TEST_P(BiosSettings, anAttributeThatTheBiosHasNotIsNamedAndNothingIsRestarted) {
+  cluster.profiles["p"].bios = {{"NoSuchThing", "1"}};
+  lifecycle::FactSet facts;
+  facts.put({lifecycle::Subject(kNode), FacetName("bios"), seen(), {}, "", {}});
+  EXPECT_THAT(phase->goals(cluster, lifecycle::Subject(kNode), facts)[0].blocked, testing::HasSubstr("NoSuchThing"));
+  EXPECT_TRUE(emulator.machine.starts.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BiosSettings, testing::Values("muster", "ilo", "dgx-h100"), [](const auto& info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace muster::firmware

@@ -1,0 +1,235 @@
+// Several components by one activation: staged one after the other, nothing switched before the last is taken in, nothing flashed twice
+// however often muster dies.
+#include "firmware/progress.h"
+#include "tests/firmware/phase_fixture.h"
+#include "tests/firmware/pldm_package.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace muster::firmware {
+namespace {
+
+using namespace std::chrono_literals;
+using test::FakeBmc;
+
+class FirmwareWaves : public FirmwarePhaseTest {
+ protected:
+  FirmwareWaves() {
+    declare({{"BMC", "2.1.0"}, {"BIOS", "1.4.2"}, {"NIC", "22.5"}, {"CPLD", "0x14"}, {"EROT", "1.9"}});
+    bmc.components["NIC"] = {.version = "22.1", .activates = FakeBmc::Activates::PowerCycle};
+    bmc.components["CPLD"] = {.version = "0x12", .activates = FakeBmc::Activates::AcCycle};
+    bmc.components["EROT"] = {.version = "1.8", .activates = FakeBmc::Activates::AcCycle};
+    bmc.offers_ac_cycle = true;
+    bmc.info.power = bmc::PowerState::On;
+  }
+  void declare(const std::vector<std::pair<std::string, std::string>>& versions) {
+    auto& baseline = cluster.firmware["rack-1"];
+    baseline.components.clear();
+    baseline.order.clear();
+    for (const auto& [name, version] : versions) {
+      baseline.components.push_back(component(name, version));
+      baseline.order.push_back(name);
+    }
+  }
+  /// As the engine: the plan's actions in order, each with an intent of its own.
+  Result<void> apply() {
+    auto observed = loop.run(phase->observe(lifecycle::Subject(kNode)));
+    if (!observed) return fail(observed.error());
+    lifecycle::FactSet facts;
+    for (auto& fact : *observed) facts.put(std::move(fact));
+    std::vector<lifecycle::Goal> unmet;
+    for (auto& goal : phase->goals(cluster, lifecycle::Subject(kNode), facts))
+      if (!lifecycle::matches(goal.want, facts.value(goal.facet.subject, goal.facet.facet).value_or(""))) unmet.push_back(std::move(goal));
+    for (const auto& goal : unmet) {
+      if (!goal.blocked.empty()) return fail(ErrorCode::Conflict, goal.blocked);
+      journal.operation_id.clear();
+      auto done = driveThroughCrashes(action(goal.facet.facet.str().substr(9), goal.want));
+      if (!done) return done;
+    }
+    return {};
+  }
+  void expectBaseline() {
+    for (const auto& component : cluster.firmware["rack-1"].components) EXPECT_EQ(bmc.components[component.name].version, component.version) << component.name;
+  }
+};
+
+TEST_F(FirmwareWaves, aBaselineCostsAsManyActivationsAsItNeeds) {
+  ASSERT_TRUE(apply());
+  expectBaseline();
+  EXPECT_EQ(bmc.uploads, 5);
+  EXPECT_EQ(bmc.bmc_resets, 1);
+  EXPECT_EQ(bmc.ac_cycles, 1);
+  EXPECT_EQ(bmc.power_cycles, 2);  // one for BIOS and NIC, one after the AC cycle
+  std::vector<std::string> order;
+  for (const auto& call : bmc.calls)
+    if (call.starts_with("startUpdate") || call == "resetBmc" || call == "acCycle" || call == "power On") order.push_back(call);
+  EXPECT_THAT(order, testing::ElementsAre("startUpdate BMC", "resetBmc", "startUpdate BIOS", "startUpdate NIC", "power On", "startUpdate CPLD", "startUpdate EROT", "acCycle", "power On"));
+}
+
+TEST_F(FirmwareWaves, nothingIsFlashedTwiceWhereverMusterDies) {
+  for (int record = 1; record < 60; ++record) {
+    SCOPED_TRACE(record);
+    for (auto& [name, c] : bmc.components) c = {.version = "0.1", .activates = c.activates};
+    bmc.info.power = bmc::PowerState::On;
+    bmc.uploads = 0;
+    journal.crash_after_record = record;
+    const int before = crashed;
+    ASSERT_TRUE(apply());
+    expectBaseline();
+    for (const auto& [name, c] : bmc.components) EXPECT_EQ(c.uploads, 1) << name;
+    if (crashed == before) return;  // it wrote less often than that
+  }
+  FAIL() << "sixty records did not suffice";
+}
+
+TEST_F(FirmwareWaves, nothingIsFlashedTwiceWhateverEffectMusterDiesAfter) {
+  for (const char* effect : {"startUpdate", "resetBmc", "acCycle", "power On", "power GracefulShutdown"}) {
+    SCOPED_TRACE(effect);
+    for (auto& [name, c] : bmc.components) c = {.version = "0.1", .activates = c.activates};
+    bmc.info.power = bmc::PowerState::On;
+    bmc.crash_after = effect;
+    ASSERT_TRUE(apply());
+    expectBaseline();
+    EXPECT_TRUE(bmc.crash_after.empty());
+    for (const auto& [name, c] : bmc.components) EXPECT_EQ(c.uploads, 1) << name;
+  }
+}
+
+TEST_F(FirmwareWaves, powerStaysWhileASecondSlotIsFilled) {
+  bmc.copies_for = 7;
+  declare({{"BIOS", "1.4.2"}});
+  ASSERT_TRUE(apply());
+  const auto cut = std::find(bmc.calls.begin(), bmc.calls.end(), "power GracefulShutdown");
+  EXPECT_EQ(std::count(bmc.calls.begin(), cut, "backgroundCopies"), 8);
+}
+
+TEST_F(FirmwareWaves, aCopyThatNeverEndsIsAFindingAndNoPowerIsCut) {
+  bmc.copies_for = 1 << 20;
+  declare({{"BIOS", "1.4.2"}});
+  const auto done = apply();
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().str(), testing::HasSubstr("background copy of HGX_ERoT_FPGA_0"));
+  EXPECT_EQ(bmc.count("power"), 0);
+}
+
+TEST_F(FirmwareWaves, withoutAnAcCycleSomebodyIsAskedAndTheWorkWaits) {
+  bmc.offers_ac_cycle = false;
+  declare({{"CPLD", "0x14"}});
+  std::vector<std::string> waits;
+  for (int call = 0; call < 40; ++call) {
+    auto outcome = loop.run(phase->act(action("CPLD", "0x14"), journal));
+    ASSERT_TRUE(outcome) << outcome.error().str();
+    if (auto* again = std::get_if<lifecycle::Again>(&*outcome)) {
+      waits.push_back(again->waiting_for);
+      loop.clock.advance(again->after);
+    }
+  }
+  EXPECT_THAT(waits.back(), testing::HasSubstr("take its power away"));
+  EXPECT_EQ(bmc.uploads, 1);
+  bmc.components["CPLD"].version = "0x14";  // somebody did
+  EXPECT_TRUE(drive(action("CPLD", "0x14")));
+  EXPECT_EQ(bmc.uploads, 1);
+}
+
+TEST_F(FirmwareWaves, aSteppingStoneIsRunBeforeTheNext) {
+  auto& baseline = cluster.firmware["rack-1"];
+  declare({{"BIOS", "1.4.2"}});
+  const auto stone = component("BIOS-via", "1.4.1");
+  baseline.components[0].via = {{"1.4.1", stone.file, stone.sha256}};
+  ASSERT_TRUE(apply());
+  expectBaseline();
+  EXPECT_EQ(bmc.components["BIOS"].uploads, 2);
+  EXPECT_EQ(bmc.power_cycles, 2);
+}
+
+TEST_F(FirmwareWaves, aConstraintThatCannotBeMetBlocksItsGoalAndNamesItself) {
+  auto& baseline = cluster.firmware["rack-1"];
+  declare({{"NIC", "22.5"}, {"BIOS", "1.4.2"}});
+  baseline.constraints.push_back(*inventory::FirmwareConstraint::parse("NIC >= 22.5 needs CPLD >= 0x14"));
+  const auto observed = loop.run(phase->observe(lifecycle::Subject(kNode)));
+  lifecycle::FactSet facts;
+  for (const auto& fact : *observed) facts.put(fact);
+  EXPECT_EQ(facts.value(lifecycle::Subject(kNode), FacetName("firmware.CPLD")), "0x12");  // known although no goal
+  for (const auto& goal : phase->goals(cluster, lifecycle::Subject(kNode), facts)) {
+    if (goal.facet.facet.str() == "firmware.NIC") {
+      EXPECT_THAT(goal.blocked, testing::HasSubstr("NIC >= 22.5 needs CPLD >= 0x14"));
+    } else {
+      EXPECT_TRUE(goal.blocked.empty()) << goal.blocked;
+    }
+  }
+  auto outcome = loop.run(phase->act(action("NIC", "22.5"), journal));
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(std::holds_alternative<lifecycle::Blocked>(*outcome));
+  EXPECT_EQ(bmc.uploads, 0);
+}
+
+TEST_F(FirmwareWaves, aPackageOfAnotherVersionIsNeverSent) {
+  const auto package = test::PldmBuilder{.components = {{"1.4.9", "x"}}}.build();
+  const auto file = folder / "bios.fwpkg";
+  ASSERT_TRUE(io::writeFileAtomic(file, package));
+  declare({{"BIOS", "1.4.2"}});
+  auto& bios = cluster.firmware["rack-1"].components[0];
+  bios.file = file;
+  bios.sha256 = io::sha256Hex(package);
+  const auto done = apply();
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().str(), testing::AllOf(testing::HasSubstr("1.4.9"), testing::HasSubstr("1.4.2")));
+  EXPECT_EQ(bmc.uploads, 0);
+}
+
+TEST_F(FirmwareWaves, onlyDeclaredFilesAreServedToBmcs) {
+  const auto routes = imageRoutes(cluster);
+  ASSERT_EQ(routes.size(), 1u);
+  const auto& bios = *cluster.firmware["rack-1"].find("BIOS");
+  auto get = [&](const std::string& path) {
+    io::ServerRequest request;
+    request.target = path;
+    return loop.run(routes[0].handle(std::move(request)));
+  };
+  const auto served = get("/firmware/" + bios.sha256 + "/BIOS.fw");
+  ASSERT_TRUE(std::holds_alternative<io::FileBody>(served.body));
+  EXPECT_EQ(std::get<io::FileBody>(served.body).path, bios.file);
+  for (const auto* other : {"/firmware/", "/firmware/../../etc/passwd", "/firmware/aaaa/BIOS.fw"}) EXPECT_EQ(get(other).status, 404) << other;
+}
+
+TEST_F(FirmwareWaves, oneOfAWaveThatFailsLeavesTheOthersUnswitched) {
+  declare({{"BIOS", "1.4.2"}, {"NIC", "22.5"}});
+  ASSERT_TRUE(loop.run(phase->act(action("BIOS", "1.4.2"), journal)));
+  bmc.components["NIC"].update_gives = "22.1";
+  bool failed = false;
+  for (int call = 0; call < 300 && !failed; ++call) {
+    if (bmc.uploads == 1) bmc.next_update_fails = true;
+    auto outcome = loop.run(phase->act(action("BIOS", "1.4.2"), journal));
+    failed = !outcome;
+    if (!failed)
+      if (auto* again = std::get_if<lifecycle::Again>(&*outcome)) loop.clock.advance(again->after);
+  }
+  EXPECT_TRUE(failed);
+  EXPECT_EQ(bmc.power_cycles, 0);
+  ASSERT_FALSE(journal.findings.empty());
+  EXPECT_THAT(journal.findings[0].text, testing::HasSubstr("did not install NIC 22.5"));
+}
+
+TEST(FirmwareProgress, isReadAsItWasWritten) {
+  const auto when = *parseWallTime("2026-11-20T14:03:11.000Z");
+  const std::vector<Progress> all = {{},
+                                     {.step = Step::Next, .staged = {{"System ROM", "U54 2.1"}, {"A%20", "1"}}},
+                                     {.step = Step::Upload, .staged = {{"A", "1"}}, .current = {"B", "2"}, .uploads_tried = 2, .tasks_before = {"/t/1", "/t/2"}},
+                                     {.step = Step::Follow, .current = {"B C", "2"}, .task = "/t/3#verify"},
+                                     {.step = Step::AcCut, .staged = {{"A", "1"}}, .since = when},
+                                     {.step = Step::Copy, .staged = {{"A=B", "1"}}, .since = when},
+                                     {.step = Step::Settle, .since = when}};
+  for (const auto& progress : all) {
+    const auto read = Progress::parse(progress.str());
+    ASSERT_TRUE(read) << progress.str();
+    EXPECT_EQ(read->str(), progress.str());
+    EXPECT_EQ(read->staged, progress.staged);
+    EXPECT_EQ(read->current, progress.current);
+    EXPECT_EQ(read->task, progress.task);
+  }
+  for (const char* odd : {"flash", "+A", "+A=1", "for:=1 task /t", "task", "upload x -", "+A=1 next more", "activate yesterday"}) EXPECT_FALSE(Progress::parse(odd)) << odd;
+}
+
+}  // namespace
+}  // namespace muster::firmware

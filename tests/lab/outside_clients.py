@@ -1,0 +1,38 @@
+# The virtual BMC as other people's software sees it: OpenStack's sushy. Usage: outside_clients.py URL PASSWORD
+# Lists, powers, sets the boot target, reads firmware and tasks; exits 1 with what went wrong.
+import sys
+
+import sushy
+import urllib3
+
+urllib3.disable_warnings()
+url, password = sys.argv[1:3]
+root = sushy.Sushy(url, auth=sushy.auth.SessionAuth("admin", password), verify=False)
+
+systems = root.get_system_collection().get_members()
+assert len(systems) == 1, systems
+system = systems[0]
+assert system.power_state == sushy.POWER_STATE_OFF or system.power_state == sushy.PowerState.OFF, system.power_state
+assert sushy.ResetType.ON in system.get_allowed_reset_system_values(), "no On"
+system.reset_system(sushy.ResetType.ON)
+system.refresh(force=True)
+assert system.power_state == sushy.PowerState.ON, system.power_state
+
+system.set_system_boot_options(sushy.BootSource.PXE, enabled=sushy.BootSourceOverrideEnabled.ONCE)
+system.refresh(force=True)
+assert system.boot.target == sushy.BootSource.PXE, system.boot.target
+
+assert system.bios.attributes["BootMode"] == "Uefi", system.bios.attributes
+system.bios.set_attribute("SriovGlobalEnable", "Enabled")
+
+managers = root.get_manager_collection().get_members()
+assert len(managers) == 1 and managers[0].firmware_version, "no manager"
+chassis = root.get_chassis_collection().get_members()
+assert chassis, "no chassis"
+
+update = root.get_update_service()
+names = {item.identity: item.version for item in update.get_firmware_inventory().get_members()}
+assert names, "no firmware"
+tasks = root.get_task_service().tasks.get_members()
+system.reset_system(sushy.ResetType.FORCE_OFF)
+print("sushy", sorted(names.items()), len(tasks), "tasks")
