@@ -1,10 +1,10 @@
 // host.gemm and host.memory: the verdicts over the two engines, each of which first proves that it can see a fault.
+#include "base/io/memory.h"
 #include "validate/checks/catalogue.h"
 #include "validate/checks/host_gemm.h"
 #include "validate/checks/host_memory.h"
 
 #include <algorithm>
-#include <fstream>
 #include <thread>
 
 namespace muster::validate {
@@ -29,17 +29,6 @@ bool memorySeesFaults() {
   const auto flip = [](std::span<std::uint64_t> region) { region[500] ^= 1u << 7; };
   const auto report = runMemoryPatterns(words, kSeed, std::chrono::seconds(1), flip);
   return report.wrong_words == static_cast<std::uint64_t>(report.passes);
-}
-
-/// MemAvailable of /proc/meminfo in MiB; 0 when it cannot be read.
-int availableMebibytes() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string key, unit; file >> key;) {
-    long kibibytes = 0;
-    if (key == "MemAvailable:" && file >> kibibytes >> unit) return static_cast<int>(kibibytes / 1024);
-    file.ignore(4096, '\n');
-  }
-  return 0;
 }
 
 }  // namespace
@@ -67,7 +56,7 @@ Verdict checkHostGemm(const nlohmann::json& params) {
 
 Verdict checkHostMemory(const nlohmann::json& params) {
   const int percent = params.value("percent_of_available", 0);
-  const int mebibytes = percent > 0 ? availableMebibytes() / 100 * std::min(percent, 90) : params.value("mebibytes", 64);
+  const int mebibytes = percent > 0 ? static_cast<int>(io::availableMemoryBytes() >> 20) / 100 * std::min(percent, 90) : params.value("mebibytes", 64);
   const double seconds = params.value("seconds", 30.0);
   if (mebibytes < kMinMebibytes || mebibytes > kMaxMebibytes) return brokenTest(fmt::format("{} MiB is out of range", mebibytes));
   if (!memorySeesFaults()) return brokenTest("the test does not see its own injected faults: it cannot be trusted");
