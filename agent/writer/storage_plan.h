@@ -75,6 +75,10 @@ Result<void> runSteps(const std::vector<StorageStep>& steps, const std::map<std:
                         const std::function<void(const std::string&)>& say);
 /// The tools of this machine.
 Result<void> runStorageTool(const StorageStep& step, const std::string& key);
+/// Whether something (an array, a volume) is made of the disk or a partition of it now. `root` is "/" but for tests.
+bool isHeld(const std::filesystem::path& root, const DiskInfo& disk);
+/// Stops arrays and volumes that udev assembled of what an earlier system left, when they hold the disk; nothing of muster's RAM OS uses any.
+void letGoOf(const DiskInfo& disk);
 /// Looks at the partition tables. Errors: none; a disk that cannot be read has nothing finished
 Finished finishedPartitions(const std::vector<DiskInfo>& disks);
 

@@ -34,6 +34,22 @@ Result<void> runSteps(const std::vector<StorageStep>& steps, const std::map<std:
   return {};
 }
 
+bool isHeld(const std::filesystem::path& root, const DiskInfo& disk) {
+  const auto block = root / "sys/block" / disk.path.filename();
+  std::error_code error;
+  const auto held = [&error](const std::filesystem::path& folder) { return std::filesystem::exists(folder / "holders", error) && !std::filesystem::is_empty(folder / "holders", error); };
+  if (held(block)) return true;
+  for (const auto& entry : std::filesystem::directory_iterator(block, error))
+    if (entry.is_directory(error) && held(entry.path())) return true;
+  return false;
+}
+
+void letGoOf(const DiskInfo& disk) {
+  if (!isHeld("/", disk)) return;
+  (void)runStorageTool({"", "lvm", {"vgchange", "--activate", "n"}, "", true, false, ""}, {});
+  (void)runStorageTool({"", "mdadm", {"--stop", "--scan"}, "", true, false, ""}, {});
+}
+
 Finished finishedPartitions(const std::vector<DiskInfo>& disks) {
   Finished finished;
   for (const DiskInfo& disk : disks) {

@@ -49,6 +49,7 @@ Result<void> guard(const DiskInfo& disk, bool wipe_allowed) {
 
 /// The first bytes that are written.
 Result<void> makePartitions(Prepared& prepared, const PackIndex& index, const std::function<void(const std::string&)>& say) {
+  if (!prepared.root) letGoOf(prepared.disk);
   if (index.kind == PackKind::Disk) return {};
   if (!prepared.root) {
     TRY(layout, divideDisk(prepared.disk.path));

@@ -65,6 +65,23 @@ TEST_F(DhcpTest, nodesComeAndGoWhileDnsmasqRuns) {
   netboot_.reset();
 }
 
+TEST_F(DhcpTest, dnsmasqOfAKilledControllerMakesRoom) {
+  ASSERT_TRUE(offerTo("52:54:00:00:00:01", 7, true)) << "dnsmasq is up";
+  const auto pid_file = folder_ / "run/dnsmasq.pid";
+  const auto before = io::PidFile{pid_file}.alive();
+  ASSERT_TRUE(before);
+  const auto killed = std::move(netboot_);  // it does nothing more, and its dnsmasq runs on
+  netboot_ = makeNetboot(cluster_, images_, gateway_, *processes_, io_.get_executor(), {folder_ / "run", 8080, 8443, std::string(64, 'c')});
+  const auto started = netboot_->start();
+  ASSERT_TRUE(started) << started.error().str();
+  const auto after = io::PidFile{pid_file}.alive();
+  ASSERT_TRUE(after);
+  EXPECT_NE(*after, *before);
+  EXPECT_FALSE(std::filesystem::exists(fmt::format("/proc/{}/exe", *before))) << "two of them would answer each other's nodes";
+  EXPECT_EQ(offerTo("52:54:00:00:00:01", 7, true)->address, "10.20.1.1");
+  netboot_->stop();
+}
+
 TEST_F(DhcpTest, ipxeComesByTftp) {
   ASSERT_TRUE(offerTo("52:54:00:00:00:02", 0, false)) << "dnsmasq is up";
   io::Fd socket;

@@ -264,5 +264,17 @@ TEST(DiskRule, knowsSizesInTheUnitsOfVendors) {
     EXPECT_FALSE(DiskRule::parse(wrong)) << wrong;
 }
 
+TEST(HeldDisks, areThoseThatAnArrayOrAVolumeIsMadeOf) {
+  test::TempFolder folder;
+  const auto sys = folder / "sys/block";
+  for (const char* name : {"vda/holders", "vda/vda1/holders", "vdb/vdb4/holders", "vdc/holders", "vda/queue"}) ASSERT_TRUE(io::makeDirs(sys / name));
+  ASSERT_TRUE(io::writeFileAtomic(sys / "vdb/vdb4/holders/md127", ""));
+  ASSERT_TRUE(io::writeFileAtomic(sys / "vdc/holders/dm-0", ""));
+  EXPECT_FALSE(isHeld(folder.path(), disk("/dev/vda", "A", 1)));
+  EXPECT_TRUE(isHeld(folder.path(), disk("/dev/vdb", "B", 1))) << "a partition of it";
+  EXPECT_TRUE(isHeld(folder.path(), disk("/dev/vdc", "C", 1)));
+  EXPECT_FALSE(isHeld(folder.path(), disk("/dev/vdd", "D", 1))) << "a disk that is not there";
+}
+
 }  // namespace
 }  // namespace muster::agent
