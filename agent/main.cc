@@ -80,6 +80,12 @@ void restartMachine(Mode mode) {
   if (::reboot(RB_AUTOBOOT) != 0) logWarning("agent", "the machine could not be restarted: {}", std::strerror(errno));
 }
 
+/// The RAM OS's init knows this status: it gives way to the live image that is mounted.
+[[noreturn]] void giveWay() {
+  constexpr int kLiveImageIsReady = 64;
+  ::_exit(kLiveImageIsReady);
+}
+
 AgentSenses sensesOf(Mode mode, TaskTools tools, std::shared_ptr<HealthSense> health) {
   AgentSenses senses;
   senses.hardware = [tools] { return inspect(tools); };
@@ -89,6 +95,7 @@ AgentSenses sensesOf(Mode mode, TaskTools tools, std::shared_ptr<HealthSense> he
   };
   if (mode == Mode::Disk) senses.health = [health] { return health->look(); };
   senses.reboot = [mode] { restartMachine(mode); };
+  senses.give_way = giveWay;
   senses.clients = [](io::TlsTrust trust) { return io::makeHttpClient(std::move(trust)); };
   return senses;
 }
@@ -104,7 +111,9 @@ int serve(AgentOptions options) {
   auto health = std::make_shared<HealthSense>(tools, options.state_folder);
   auto handlers = makeHandlers(options.mode, tools, [health](const auto& gpus) { health->gpusWereReset(gpus); });
   if (options.mode == Mode::Ram) {
-    handlers[TaskKind::WriteImage] = imageHandler(tools, [&self](std::string csr_pem) { return self->certify(std::move(csr_pem)); });
+    const Certify certify = [&self](std::string csr_pem) { return self->certify(std::move(csr_pem)); };
+    handlers[TaskKind::WriteImage] = imageHandler(tools, certify);
+    handlers[TaskKind::StartImage] = liveHandler(tools, certify);
     handlers[TaskKind::EraseDisks] = eraseHandler(tools);
   }
   auto agent = Agent::create(options, std::move(handlers), sensesOf(options.mode, tools, health), clock);

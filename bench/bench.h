@@ -4,6 +4,8 @@
 // `./run bench [area]` builds and runs them, merges the lines into build/bench.json and prints a table.
 #pragma once
 
+#include "base/io/process.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -16,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace muster::bench {
 
@@ -73,6 +76,23 @@ double fastestSeconds(int runs, Work work) {
     best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
   return best;
+}
+
+/// What a measurement cannot go on without.
+template <class T>
+T need(Result<T> result) {
+  if (!result) {
+    fmt::print(stderr, "bench: {}\n", result.error().str());
+    std::exit(2);
+  }
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+/// A shell script that must succeed.
+inline void sh(const std::string& script) {
+  io::Command command{.program = "sh", .args = {"-ec", script}};
+  command.timeout = std::chrono::minutes(15);
+  (void)need(io::runChecked(command));
 }
 
 }  // namespace muster::bench

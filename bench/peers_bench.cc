@@ -25,6 +25,7 @@
 #include <thread>
 
 using namespace muster;
+using bench::need, bench::sh;
 namespace fs = std::filesystem;
 
 namespace {
@@ -36,18 +37,6 @@ constexpr double kMib = 1 << 20;
 constexpr std::chrono::seconds kLimit{200};
 constexpr std::chrono::milliseconds kPoll{5};
 const char* const kPrefix = "muster-bp-";
-
-template <class T>
-T need(Result<T> result) {
-  if (result) return std::move(*result);
-  std::cerr << "bench peers: " << result.error().str() << std::endl;
-  std::exit(2);
-}
-void need(Result<void> result) {
-  if (result) return;
-  std::cerr << "bench peers: " << result.error().str() << std::endl;
-  std::exit(2);
-}
 
 std::string addressOf(int node) { return fmt::format("10.77.0.{}", node + 1); }  // 0 is the server
 std::string spaceOf(int node) { return fmt::format("{}{}", kPrefix, node); }
@@ -156,8 +145,6 @@ int image(const fs::path& folder, int node, const std::string& how) {
 }
 
 // ---- the whole
-
-void sh(const std::string& script) { (void)need(io::runChecked(io::Command{.program = "sh", .args = {"-ec", script}})); }
 
 class Net {
  public:

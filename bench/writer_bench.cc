@@ -24,6 +24,7 @@
 #include <thread>
 
 using namespace muster;
+using bench::need, bench::sh;
 
 namespace {
 
@@ -31,24 +32,6 @@ constexpr int kRuns = 3;
 constexpr std::size_t kChangedEvery = 20;  ///< 5 %
 constexpr double kMib = 1 << 20;
 constexpr std::chrono::seconds kLimit{900};
-
-template <class T>
-T need(Result<T> result) {
-  if (result) return std::move(*result);
-  std::cerr << "bench writer: " << result.error().str() << std::endl;
-  std::exit(2);
-}
-void need(Result<void> result) {
-  if (result) return;
-  std::cerr << "bench writer: " << result.error().str() << std::endl;
-  std::exit(2);
-}
-
-void sh(const std::string& script) {
-  io::Command command{.program = "sh", .args = {"-ec", script}};
-  command.timeout = kLimit;
-  need(io::runChecked(command).map([](const std::string&) {}));
-}
 
 std::filesystem::path cacheFolder() {
   const char* cache = std::getenv("MUSTER_CACHE");

@@ -64,6 +64,11 @@ const Node* Cluster::findNode(const NodeName& name) const {
 
 const Profile& Cluster::profileOf(const Node& node) const { return profiles.at(node.profile); }
 
+bool Cluster::isLive(const Profile& profile) const {
+  const auto image = images.find(profile.image);
+  return image != images.end() && image->second.kind == ImageKind::Live;
+}
+
 const Network& Cluster::provisioning() const {
   auto found = std::find_if(networks.begin(), networks.end(), [](const Network& network) { return network.name == "provisioning"; });
   if (found == networks.end()) std::abort();  // load() refuses such an inventory

@@ -52,8 +52,9 @@ struct ImageImport {
   std::filesystem::path path;
   std::string sha256;
 };
-/// A root file system that muster partitions for and makes bootable, or a whole disk with its own partitions and boot loader.
-enum class ImageKind { RootFs, Disk };
+/// A root file system that muster partitions for and makes bootable; a whole disk with its own partitions and boot loader; or a
+/// system that runs in memory and is on no disk.
+enum class ImageKind { RootFs, Disk, Live };
 struct Image {
   std::string name;
   std::variant<ImageBuild, ImageImport> source;
@@ -166,6 +167,7 @@ struct Profile {
   bool secure_boot = false;  ///< firmware checks signatures: shim, signed GRUB and a signed kernel instead of iPXE
   std::vector<std::string> kernel_args;
   std::string disk;  ///< "serial:…", "wwn:…", "smallest" or "size:…"; empty: the only disk, refused when there are several
+  std::optional<RootLayout> root;   ///< nullopt: a partition of one disk
   std::vector<StorageSet> storage;  ///< its other disks
   std::string user_data;            ///< content for cloud-init (NoCloud); empty: none
   std::vector<std::string> mounts;  ///< file systems, by name
@@ -232,6 +234,7 @@ struct Cluster {
 
   const Node* findNode(const NodeName& name) const;
   const Profile& profileOf(const Node& node) const;  ///< references are checked at load, so this cannot fail
+  bool isLive(const Profile& profile) const;         ///< its image runs in memory: no disk of the node is written
   const Network& provisioning() const;               ///< the network named "provisioning"
 };
 

@@ -173,6 +173,7 @@ class Writer {
   json write(const Image& image) const {
     json out = {{"authorized_keys", image.authorized_keys}};
     if (image.kind == ImageKind::Disk) out["kind"] = "disk";
+    if (image.kind == ImageKind::Live) out["kind"] = "live";
     if (const auto* build = std::get_if<ImageBuild>(&image.source))
       out["build"] = {{"suite", build->suite}, {"packages", build->packages}, {"mirror", build->mirror}};
     else if (const auto* import = std::get_if<ImageImport>(&image.source))
@@ -233,6 +234,7 @@ class Writer {
             {"disk", profile.disk}};
     // Only where declared: what is not there must not change the digest of inventories that never had it.
     if (!profile.rails.empty()) out["rails"] = railsJson(profile.rails);
+    if (profile.root) out["root"] = write(*profile.root);
     if (!profile.storage.empty()) out["storage"] = write(profile.storage);
     if (!profile.user_data.empty()) out["user_data"] = profile.user_data;
     if (!profile.mounts.empty()) out["mounts"] = profile.mounts;
@@ -244,14 +246,23 @@ class Writer {
     return out;
   }
 
+  static std::string wordOf(RaidLevel raid) {
+    const auto level = raidNumber(raid);
+    return level ? fmt::format("raid{}", *level) : "none";
+  }
+
+  static json write(const RootLayout& root) {
+    const char* key = root.encrypt == RootKey::Tpm ? "tpm" : root.encrypt == RootKey::File ? "keyfile" : "none";
+    return {{"count", root.count}, {"raid", wordOf(root.raid)}, {"encrypt", key}, {"lvm_gib", root.lvm_gib}};
+  }
+
   static json write(const std::vector<StorageSet>& sets) {
     json out = json::object();
     for (const auto& set : sets) {
       json volumes = json::array();
       for (const auto& volume : set.volumes)
         volumes.push_back({{"name", volume.name}, {"size_gib", volume.size_gib}, {"filesystem", volume.filesystem == FileSystem::Xfs ? "xfs" : "ext4"}, {"mount", volume.mount}});
-      const char* raid = set.raid == RaidLevel::Raid0 ? "raid0" : set.raid == RaidLevel::Raid1 ? "raid1" : "none";
-      out[set.name] = {{"disks", set.disks}, {"count", set.count}, {"raid", raid}, {"encrypt", set.encrypt}, {"volumes", std::move(volumes)}};
+      out[set.name] = {{"disks", set.disks}, {"count", set.count}, {"raid", wordOf(set.raid)}, {"encrypt", set.encrypt}, {"volumes", std::move(volumes)}};
     }
     return out;
   }
@@ -289,11 +300,9 @@ class Writer {
     return out;
   }
   static json write(const MountedSystem& storage) {
-    constexpr std::array<std::string_view, 4> kKinds = {"nfs", "lustre", "gpfs", "raid"};
+    constexpr std::array<std::string_view, 3> kKinds = {"nfs", "lustre", "gpfs"};
     json out = {{"kind", kKinds.at(static_cast<std::size_t>(storage.kind))}, {"source", storage.source}, {"at", storage.at},
                 {"options", storage.options}, {"packages", storage.packages}};
-    if (storage.kind == MountKind::Raid) out["raid_level"] = storage.raid_level;
-    if (storage.devices) out["devices"] = *storage.devices;
     if (storage.read_mb_s) out["read_mb_s"] = *storage.read_mb_s;
     if (storage.write_mb_s) out["write_mb_s"] = *storage.write_mb_s;
     return out;

@@ -29,7 +29,8 @@ class Rules {
     unique();
     addresses();
     bmcs();
-    for (const auto& [name, profile] : cluster_.profiles) ownDisks(profile);
+    for (const auto& [name, profile] : cluster_.profiles) imageAndDisk(profile);
+    signedBootBesideOthers();
     for (const auto& [name, fabric] : cluster_.fabrics) fabricMembers(fabric);
   }
 
@@ -72,17 +73,29 @@ class Rules {
     }
   }
 
-  /// A node's own disks are told of in one place: two that make arrays of them would meet on the same disks.
-  void ownDisks(const Profile& profile) {
-    if (profile.storage.empty()) return;
-    const Value& mounts = at({"profiles", profile.name, "mounts"});
-    for (std::size_t i = 0; i < profile.mounts.size() && i < mounts.items.size(); ++i) {
-      const auto system = cluster_.file_systems.find(profile.mounts[i]);
-      if (system == cluster_.file_systems.end() || system->second.kind != MountKind::Raid) continue;
-      reader_.error(mounts.items[i], fmt::format("{} makes a RAID of this node's disks, and so does storage of profile {}", system->first, profile.name),
-                    fmt::format("declare it once: storage: {{{}: {{disks: …, count: {}, raid: raid0, volumes: [{{name: {}, mount: {}}}]}}}}", system->first, system->second.devices.value_or(2),
-                                system->first, system->second.at));
-    }
+  /// What is said of disks must be of use to the image.
+  void imageAndDisk(const Profile& profile) {
+    const auto image = cluster_.images.find(profile.image);
+    if (image == cluster_.images.end()) return;
+    const Value& map = at({"profiles", profile.name});
+    const auto refuse = [&](std::string_view key, std::string why, std::string_view advice) {
+      if (const Value* value = map.find(key)) reader_.error(*value, std::move(why), std::string(advice));
+    };
+    if (image->second.kind == ImageKind::Live)
+      for (std::string_view key : {"disk", "root", "storage"})
+        refuse(key, fmt::format("image {} is live: it runs in memory, and no disk of these nodes is written", profile.image), "remove it, or choose an image of another kind");
+    if (image->second.kind == ImageKind::Disk)
+      refuse("root", fmt::format("image {} is of a whole disk and brings its own partitions", profile.image), "remove it, or choose an image of another kind");
+  }
+
+  /// Firmware that boots signed loaders asks for their files whom the other server names.
+  void signedBootBesideOthers() {
+    const Network* network = provisioning();
+    if (!network || network->dhcp_mode != DhcpMode::Proxy) return;
+    for (const auto& [name, profile] : cluster_.profiles)
+      if (const Value* secure = at({"profiles", name}).find("secure_boot"); secure && profile.secure_boot)
+        reader_.warning(*secure, fmt::format("beside another DHCP server GRUB of profile {} loads its configuration from whom that server names", name),
+                        fmt::format("let it name {} as next-server (dnsmasq: dhcp-boot=,,{})", network->controller.str(), network->controller.str()));
   }
 
   /// A network or a subnet, and where its addresses are declared.

@@ -135,6 +135,7 @@ const ObjectSpec* fileSystemSpec();
 const ObjectSpec* discoverySpec();
 const ObjectSpec* secretSpec();
 const ObjectSpec* storageSetSpec();
+const ObjectSpec* rootLayoutSpec();
 const ObjectSpec* consoleSpec();
 const ObjectSpec* tpmSpec();
 const ObjectSpec* nodeGroupSpec();

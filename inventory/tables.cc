@@ -45,7 +45,7 @@ MUSTER_SPEC(imageBuildSpec)
 void checkImportFile(Image& image, const Value& map, Reader& reader) {
   const auto* import = std::get_if<ImageImport>(&image.source);
   std::error_code ignored;
-  if (!import && image.kind == ImageKind::Disk) reader.error(place(map, "kind"), "what muster builds is a root file system", "remove it, or import a disk image");
+  if (!import && image.kind == ImageKind::Disk) reader.error(place(map, "kind"), "what muster builds is a root file system", "write rootfs or live, or import a disk image");
   if (import && !std::filesystem::exists(import->path, ignored))
     reader.warning(place(map, "import"), fmt::format("{} does not exist yet", import->path.string()),
                    "it must be there before a node is imaged");
@@ -57,7 +57,7 @@ ImageImport& importOf(Image& image) {
 }
 
 ObjectSpec make_imageSpec() {
-  return Table<Image>("image", "image", "What is written to a node's disk.")
+  return Table<Image>("image", "image", "What a node runs: written to its disk, or live in its memory.")
       .custom("build", false, object(imageBuildSpec), "Build it from packages.",
               [](Image& image, const Value& value, const Shape&, Reader& reader) {
                 ImageBuild build;
@@ -71,7 +71,9 @@ ObjectSpec make_imageSpec() {
               [](Image& image, const Value& value, const Shape& shape, Reader& reader) {
                 readInto(importOf(image).sha256, value, shape, reader);
               })
-      .optional("kind", &Image::kind, choice({"rootfs", "disk"}), "What of an import is written: its root file system, or the whole disk with its own partitions and boot loader.")
+      .optional("kind", &Image::kind, choice({"rootfs", "disk", "live"}),
+                "rootfs: a root file system that muster partitions a disk for. disk (imports only): a whole disk with its own partitions and boot loader. "
+                "live: it runs in memory, and no disk is written.")
       .optional("authorized_keys", &Image::authorized_keys, listOf(text(kSshKey)), "ssh public keys of root.")
       .exactlyOne({"build", "import"})
       .needs("import", "sha256")
@@ -187,6 +189,7 @@ ObjectSpec make_profileSpec() {
       .optional("mounts", &Profile::mounts, listOf(reference("file_systems")), "The file systems that it mounts.")
       .optional("disk", &Profile::disk, text(kDisk),
                 "The system disk: serial:…, wwn:…, smallest or size:LOW-HIGH. Absent: the only disk; several are refused.")
+      .optional("root", &Profile::root, object(rootLayoutSpec), "How the system disk is made, where it is more than a partition of one disk.")
       .optional("storage", &Profile::storage, mapOf(object(storageSetSpec), kStorageName), "Its other disks, by name.")
       .custom("user_data", false, text(kPath), "A file for cloud-init (NoCloud) or Ignition, which the image must then have; ${muster.hostname} and the like become the node's.", readUserData)
       .optional("console", &Profile::console, object(consoleSpec), "Its serial console; absent: that of the libvirt domain where its BMC is one, else none.")

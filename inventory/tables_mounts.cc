@@ -12,8 +12,6 @@ namespace muster::inventory {
 namespace {
 
 constexpr int kMaxMbS = 10'000'000;
-constexpr int kMaxDevices = 256;
-constexpr std::array<int, 5> kRaidLevels = {0, 1, 5, 6, 10};
 
 constexpr TextFormat kMountPoint{"an absolute path without spaces", R"(^/[A-Za-z0-9._/-]+$)", "/scratch"};
 constexpr TextFormat kMountOption{"one mount option", R"(^[^\s,]+$)", "nconnect=16"};
@@ -28,7 +26,6 @@ std::string wrongSource(const MountedSystem& system) {
       if (slash == std::string::npos || slash + 2 == source.size()) return "a Lustre source is MGSNID[:MGSNID]:/FSNAME";
       return source.find('@') == std::string::npos ? "a Lustre source names its network: 10.0.0.1@o2ib:/FSNAME" : "";
     case MountKind::Gpfs: return source.find('/') != std::string::npos ? "a GPFS source is the file system's name, without slashes" : "";
-    case MountKind::Raid: break;
   }
   return "";
 }
@@ -41,24 +38,16 @@ void checkStorage(MountedSystem& system, const Value& map, Reader& reader) {
     reader.error(place(map, "at"), "the mount point is not written plainly", "without '.', '..', '//' and a '/' at its end");
   for (std::string_view taken : {"/", "/boot", "/dev", "/etc", "/proc", "/run", "/sys", "/usr", "/var", "/bin", "/lib", "/sbin", "/tmp"})
     if (system.at == taken) reader.error(place(map, "at"), fmt::format("{} belongs to the system", taken), "mount it elsewhere");
-  const bool raid = system.kind == MountKind::Raid;
-  for (std::string_view key : {"raid_level", "devices"})
-    if (const Value* found = map.findKey(key); found && !raid) reader.error(*found, fmt::format("{} is for kind: raid only", key), "remove it");
-  if (raid && std::find(kRaidLevels.begin(), kRaidLevels.end(), system.raid_level) == kRaidLevels.end())
-    reader.error(place(map, "raid_level"), fmt::format("there is no RAID {}", system.raid_level), "0, 1, 5, 6 or 10");
-  if (raid && !system.devices) reader.error(map, "a RAID says how many disks it is of", "add devices: N; fewer must never become a smaller RAID");
 }
 
 ObjectSpec make_fileSystemSpec() {
-  return Table<MountedSystem>("file-system", "file system", "A file system that nodes mount, or make of their own disks; it is checked for what is mounted and how fast it is.")
-      .required("kind", &MountedSystem::kind, choice({"nfs", "lustre", "gpfs", "raid"}), "raid: a local scratch of the node's NVMe disks.")
+  return Table<MountedSystem>("file-system", "file system", "A file system of others that nodes mount; it is checked for what is mounted and how fast it is. A node's own disks are under `storage` of its profile.")
+      .required("kind", &MountedSystem::kind, choice({"nfs", "lustre", "gpfs"}), "What it is.")
       .required("source", &MountedSystem::source, text(kStorageSource),
-                "nfs SERVER:/EXPORT; lustre MGSNID:/FSNAME; gpfs the file system's name; raid a glob of disk models.")
+                "nfs SERVER:/EXPORT; lustre MGSNID:/FSNAME; gpfs the file system's name.")
       .required("at", &MountedSystem::at, text(kMountPoint), "Where it is mounted.")
       .optional("options", &MountedSystem::options, listOf(text(kMountOption)), "Options of the mount; what is mounted must have them.")
       .optional("packages", &MountedSystem::packages, listOf(text(kPackage)), "Packages beyond those that the kind always needs.")
-      .optional("raid_level", &MountedSystem::raid_level, integer(0, 10), "Of a raid.")
-      .optional("devices", &MountedSystem::devices, integer(1, kMaxDevices), "Of a raid: how many disks fit the source, exactly.")
       .optional("read_mb_s", &MountedSystem::read_mb_s, integer(1, kMaxMbS), "MB/s that one stream of direct reads must reach.")
       .optional("write_mb_s", &MountedSystem::write_mb_s, integer(1, kMaxMbS), "MB/s that one stream of direct writes must reach.")
       .check(checkStorage)

@@ -1,4 +1,4 @@
-// The tables of `storage`: a profile's disks beside the system disk.
+// The tables of `root` and `storage`: a profile's system disk and those beside it.
 #include "inventory/binding.h"
 #include "inventory/declared.h"
 #include "inventory/formats.h"
@@ -12,7 +12,7 @@ namespace muster::inventory {
 
 namespace {
 
-constexpr int kMaxDisks = 256, kMaxVolumeGib = 1'000'000;
+constexpr int kMaxDisks = 256, kMaxRootDisks = 8, kMaxVolumeGib = 1'000'000;
 
 constexpr TextFormat kVolumeName{"a name of at most 32 lower-case letters, digits, '-' and '_'", "^[a-z0-9_][a-z0-9_-]{0,31}$", "scratch"};
 constexpr TextFormat kMountPoint{"an absolute path, not / and not below /boot", "^/(?!boot(/|$))[A-Za-z0-9._/-]+$", "/scratch"};
@@ -30,7 +30,8 @@ MUSTER_SPEC(storageVolumeSpec)
 void checkSet(StorageSet& set, const Value& map, Reader& reader) {
   if (set.raid == RaidLevel::None && set.count > 1)
     reader.error(place(map, "count"), fmt::format("{} disks without RAID are {} sets", set.count, set.count), "write raid: raid0 or raid1, or a set for each disk");
-  if (set.raid != RaidLevel::None && set.count < 2) reader.error(place(map, "raid"), "RAID needs two disks at least", "write count: 2 or more");
+  if (const int least = leastDisks(set.raid); set.count < least)
+    reader.error(place(map, "raid"), fmt::format("RAID {} needs {} disks at least", raidNumber(set.raid).value_or(0), least), fmt::format("write count: {} or more", least));
   const Value& volumes = place(map, "volumes");
   std::set<std::string> names;
   for (std::size_t i = 0; i < set.volumes.size() && i < volumes.items.size(); ++i) {
@@ -45,15 +46,34 @@ ObjectSpec make_storageSetSpec() {
                                                      "unless it is encrypted.")
       .required("disks", &StorageSet::disks, text(kDisk), "Which disks: serial:…, wwn:…, smallest or size:LOW-HIGH. It must fit exactly `count` disks.")
       .optional("count", &StorageSet::count, integer(1, kMaxDisks), "How many disks.")
-      .optional("raid", &StorageSet::raid, choice({"none", "raid0", "raid1"}), "How they are joined (md).")
+      .optional("raid", &StorageSet::raid, choice({"none", "raid0", "raid1", "raid5", "raid6", "raid10"}), "How they are joined (md).")
       .optional("encrypt", &StorageSet::encrypt, boolean(), "LUKS; the key is made on the node and lies on its system disk, so writing the system anew empties the set.")
       .required("volumes", &StorageSet::volumes, listOf(object(storageVolumeSpec), 1), "What is made of it.")
       .check(checkSet)
       .spec();
 }
 
+void checkRoot(RootLayout& root, const Value& map, Reader& reader) {
+  if (root.raid == RaidLevel::None && root.count > 1) reader.error(place(map, "count"), "several disks need RAID", "write raid: raid1 or raid0");
+  if (root.raid != RaidLevel::None && root.count < 2) reader.error(place(map, "raid"), "RAID needs two disks at least", "write count: 2 or more");
+  if (root.count == 1 && root.raid == RaidLevel::None && root.encrypt == RootKey::None && root.lvm_gib == 0)
+    reader.error(map, "this is the layout that a system disk has anyway", "remove it, or write raid, encrypt or lvm_gib");
+}
+
+ObjectSpec make_rootLayoutSpec() {
+  return Table<RootLayout>("root-layout", "root", "How the system disk is made: md RAID, LUKS on it, an LVM volume on that; each where it is written. /boot is a partition of its own on each disk.")
+      .optional("count", &RootLayout::count, integer(1, kMaxRootDisks), "How many disks the rule under `disk` must fit; of the same use, each with a boot loader.")
+      .optional("raid", &RootLayout::raid, choice({"none", "raid0", "raid1"}), "How they are joined (md).")
+      .optional("encrypt", &RootLayout::encrypt, choice({"none", "tpm", "keyfile"}),
+                "LUKS. tpm: the key is sealed to this machine's TPM and its Secure Boot state (PCR 7). keyfile: the key lies on /boot, so only destroying that partition protects.")
+      .optional("lvm_gib", &RootLayout::lvm_gib, integer(0, kMaxVolumeGib), "The root is an LVM volume of so many GiB, the rest of the group stays free. 0: no LVM.")
+      .check(checkRoot)
+      .spec();
+}
+
 }  // namespace
 
 MUSTER_SPEC(storageSetSpec)
+MUSTER_SPEC(rootLayoutSpec)
 
 }  // namespace muster::inventory

@@ -12,6 +12,13 @@ using nlohmann::json;
 
 namespace {
 
+json rootOf(const inventory::RootLayout& root) {
+  const char* key = root.encrypt == inventory::RootKey::Tpm ? "tpm" : root.encrypt == inventory::RootKey::File ? "keyfile" : "none";
+  json out{{"count", root.count}, {"encrypt", key}, {"lvm_gib", root.lvm_gib}};
+  if (const auto level = inventory::raidNumber(root.raid)) out["raid"] = *level;
+  return out;
+}
+
 json volumesOf(const inventory::StorageSet& set) {
   json volumes = json::array();
   for (const auto& volume : set.volumes)
@@ -27,30 +34,41 @@ void addDiskParams(const inventory::Profile& profile, const inventory::Node& nod
     while (mirror.ends_with('/')) mirror.pop_back();
     params["mirror_urls"].push_back(fmt::format("{}/images/{}/pack", mirror, digest));
   }
+  if (profile.root) params["root"] = rootOf(*profile.root);
   for (const auto& set : profile.storage) {
     json entry{{"name", set.name}, {"disks", set.disks}, {"count", set.count}, {"encrypt", set.encrypt}, {"volumes", volumesOf(set)}};
-    if (set.raid != inventory::RaidLevel::None) entry["raid"] = set.raid == inventory::RaidLevel::Raid0 ? 0 : 1;
+    if (const auto level = inventory::raidNumber(set.raid)) entry["raid"] = *level;
     params["storage"].push_back(std::move(entry));
   }
   if (!profile.user_data.empty()) params["user_data"] = inventory::userDataFor(profile, node);
 }
 
-std::vector<lifecycle::Finding> mirrorFindings(const NodeName& node, const std::string& result, WallTime at) {
+std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::string& result, WallTime at) {
   std::vector<lifecycle::Finding> findings;
   const json report = json::parse(result, nullptr, false);
   if (!report.is_object()) return findings;
-  const json dropped = report.value("dropped_mirrors", json::array());
-  for (const json& mirror : dropped) {
-    if (!mirror.is_string()) continue;
+  const auto add = [&](std::string text, const json& evidence, const char* what_to_do) {
     lifecycle::Finding finding;
     finding.facet = {lifecycle::Subject(node), facet(kImage)};
     finding.severity = Severity::Warning;
-    finding.text = fmt::format("{} wrote its image without a mirror that it stopped asking: {}", node.str(), mirror.get<std::string>());
-    finding.evidence = mirror.dump();
-    finding.what_to_do = "look at that server: does it answer, and does it have the same pack as the controller? Its cache may hold an old or damaged one";
+    finding.text = fmt::format("{} {}", node.str(), text);
+    finding.evidence = evidence.dump();
+    finding.what_to_do = what_to_do;
     finding.at = at;
     findings.push_back(std::move(finding));
-  }
+  };
+  const json peers = report.value("peers", json::object());
+  const auto each = [](const json& object, const char* key, auto work) {
+    const json list = object.is_object() ? object.value(key, json::array()) : json::array();
+    for (const json& entry : list)
+      if (entry.is_string()) work(entry.get<std::string>());
+  };
+  constexpr const char* kLookAtServer = "look at that server: does it answer, and does it have the same pack as the controller? Its cache may hold an old or damaged one";
+  each(report, "dropped_mirrors", [&](const std::string& mirror) { add("got its image without a mirror that it stopped asking: " + mirror, mirror, kLookAtServer); });
+  each(peers, "liars", [&](const std::string& server) { add("stopped asking a server for pieces that are shared with other nodes, because they were wrong: " + server, server, kLookAtServer); });
+  if (peers.is_object() && peers.value("banned_peers", json(0)).is_number_unsigned() && peers["banned_peers"] > 0u)
+    add(fmt::format("talks no more to {} other nodes that gave it wrong pieces of its image ({} pieces)", peers["banned_peers"].dump(), peers.value("wrong_pieces", json(0)).dump()), peers,
+        "look for a node with bad memory or a bad NIC among those that were imaged at the same time: memory and network checks, its journal");
   return findings;
 }
 

@@ -11,10 +11,10 @@
 
 namespace muster::provision {
 
-/// Adds "mirror_urls", "storage" and "user_data" where the inventory has them.
+/// Adds "mirror_urls", "root", "storage" and "user_data" where the inventory has them.
 void addDiskParams(const inventory::Profile& profile, const inventory::Node& node, const std::vector<std::string>& image_mirrors, const std::string& digest, nlohmann::json& params);
 
-/// One finding a mirror that the node dropped. `result`: the task's, as JSON.
-std::vector<lifecycle::Finding> mirrorFindings(const NodeName& node, const std::string& result, WallTime at);
+/// A finding for each mirror that the node dropped and each server that gave it wrong shared pieces, and one for peers that did. `result`: the task's, as JSON.
+std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::string& result, WallTime at);
 
 }  // namespace muster::provision

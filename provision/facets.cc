@@ -63,7 +63,7 @@ std::vector<Goal> provisionGoals(const inventory::Cluster& cluster, const Subjec
   if (profile.image.empty()) return goals;
   goals.push_back({at(kImage),
                    imageValue(profile.image, packed),
-                   Disruption::Wipe,
+                   cluster.isLive(profile) ? Disruption::Reset : Disruption::Wipe,
                    seconds(300),
                    seconds(5400),
                    {at(kInspected)},

@@ -95,13 +95,15 @@ void judgeIdentity(const inventory::Node& node, const Hardware& hardware, Inspec
 void judgeDisk(const inventory::Profile& profile, const Hardware& hardware, Inspection& out) {
   if (profile.image.empty()) return;
   const auto disks = systemDisks(profile, hardware);
-  if (disks.size() == 1) return;
+  const std::size_t wanted = profile.root ? static_cast<std::size_t>(profile.root->count) : 1;
+  if (disks.size() == wanted) return;
   nlohmann::json seen = nlohmann::json::array();
   for (const auto& disk : hardware.disks)
     seen.push_back({{"path", disk.path}, {"serial", disk.serial}, {"wwn", disk.wwn}, {"size_bytes", disk.size_bytes}});
   const auto text = disks.empty() ? fmt::format("no disk fits the rule \"{}\"", profile.disk)
+                    : wanted > 1 ? fmt::format("the rule \"{}\" fits {} disks, the system is to lie on {}", profile.disk, disks.size(), wanted)
                                   : fmt::format("there are {} disks and the profile does not say which one holds the system", disks.size());
-  out.misfits.push_back({text, seen.dump(), fmt::format("set disk of profile {} to serial:…, wwn:… or smallest", profile.name)});
+  out.misfits.push_back({text, seen.dump(), fmt::format("set disk of profile {} to serial:…, wwn:…, smallest or size:LOW-HIGH", profile.name)});
 }
 
 }  // namespace
@@ -123,6 +125,7 @@ std::string expectationDigest(const inventory::Node& node, const inventory::Prof
   put("nics", expect.nics);
   put("memory_gib_min", expect.memory_gib_min);
   put("cpus_min", expect.cpus_min);
+  if (profile.root) json["root_disks"] = profile.root->count;
   for (const auto& part : expect.parts)
     json["parts"].push_back({static_cast<int>(part.kind), part.model, part.count.value_or(-1), part.size_gib.value_or(-1), part.firmware});
   if (!node.switch_name.empty() || !node.switch_port.empty()) json["cable"] = {node.switch_name, node.switch_port};
@@ -141,7 +144,7 @@ Inspection inspect(const inventory::Node& node, const inventory::Profile& profil
   judgeAmount("GiB of memory", memory_wanted, memory_gib, out, "look for a missing or mapped-out DIMM in the BMC's log");
   judgeRdmaNics(expect, hardware, out);
   judgeGpus(expect, hardware, out);
-  judgeDisk(profile, hardware, out);
+  if (!context.diskless) judgeDisk(profile, hardware, out);
   for (const auto& misfits : {judgeParts(expect.parts, hardware), judgeCabling(node, hardware, context.listened, nodes), judgeMixUp(node, hardware, nodes)})
     out.misfits.insert(out.misfits.end(), misfits.begin(), misfits.end());
   return out;

@@ -25,6 +25,7 @@ std::string expectationDigest(const inventory::Node& node, const inventory::Prof
 struct InspectionContext {
   const std::vector<inventory::Node>* nodes = nullptr;  ///< all of them, to tell a mix-up
   bool listened = false;                                ///< the agent has listened to LLDP for this report
+  bool diskless = false;                                ///< its image runs in memory: disks do not matter
 };
 Inspection inspect(const inventory::Node& node, const inventory::Profile& profile, const agent::Hardware& hardware, InspectionContext context = {});
 

@@ -3,11 +3,13 @@
 #include "provision/agent_task.h"
 #include "provision/disk_params.h"
 #include "provision/facets.h"
+#include "provision/identity.h"
 #include "provision/inspection.h"
 #include "provision/os_files.h"
 #include "provision/provision.h"
 #include "provision/restart.h"
 
+#include "agent/protocol/pack_index.h"
 #include "base/deadline.h"
 #include "base/log.h"
 
@@ -40,32 +42,19 @@ constexpr seconds kInspectLimit{75};
 constexpr seconds kWriteImageLimit{3600};
 constexpr seconds kInstallDriverLimit{1800};
 
-/// "yes", only when its serial or a MAC fits the inventory; "no: …" when one of them does not; "unknown: …" when there is
-/// nothing to compare, since any machine could be behind that BMC.
-std::string identityOf(const inventory::Node& node, const bmc::SystemInfo& system) {
-  const auto same = [&](const std::string& text) {
-    const auto mac = Mac::parse(text);
-    return mac && *mac == node.mac;
-  };
-  const bool serials = !node.serial.empty() && !system.serial.empty();
-  if (serials && system.serial != node.serial) return fmt::format("no: its serial is {}, the inventory says {}", system.serial, node.serial);
-  if (!system.macs.empty() && std::ranges::none_of(system.macs, same)) return fmt::format("no: none of its NICs has the MAC {}", node.mac.str());
-  if (serials || !system.macs.empty()) return std::string(kYes);
-  const auto serial = system.serial.empty() ? std::string("and no serial") : fmt::format("and its serial {} is not in the inventory", system.serial);
-  return fmt::format("unknown: it reports no MAC, {}", serial);
-}
-
-std::string identityAdvice(const inventory::Node& node, const bmc::SystemInfo& system, const std::string& identity) {
-  if (!identity.starts_with("unknown")) return "find out which machine is behind that address, then correct the inventory or the cabling";
-  if (system.serial.empty()) return "muster flashes and images no machine that it cannot identify: make the BMC report its serial or its MACs (BMC update, asset settings)";
-  return fmt::format("if the label of {} says so too, declare serial: {} for it in the inventory", node.name.str(), system.serial);
-}
-
 /// The agent listens to LLDP only where a cable is declared: it takes as long as a switch is silent.
 std::string inspectParams(const inventory::Cluster& cluster, const NodeName& name) {
   const auto* node = cluster.findNode(name);
   const bool cabled = node && !(node->switch_name.empty() && node->switch_port.empty());
   return cabled ? nlohmann::json{{"lldp_seconds", kLldpLimit.count()}}.dump() : "{}";
+}
+
+/// Why a live image cannot run on a machine, as far as its hardware is known. The agent looks again, at what is really free.
+std::optional<std::string> tooLarge(const PackedImage& image, const std::optional<AgentState>& state) {
+  const auto memory = state ? state->hardware.memory_bytes : 0;
+  if (memory == 0 || memory >= image.size_bytes + agent::kLiveRoomBytes) return std::nullopt;
+  return fmt::format("the live image {} takes {} MiB of memory and its system {} MiB beside it, the machine has {} MiB; make the image smaller, or one of another kind",
+                     image.name, image.size_bytes >> 20, agent::kLiveRoomBytes >> 20, memory >> 20);
 }
 
 class ProvisionPhase final : public lifecycle::Phase {
@@ -83,6 +72,9 @@ class ProvisionPhase final : public lifecycle::Phase {
   Fact fact(const NodeName& node, std::string_view name, std::string value, std::string source, std::string evidence = {}) const {
     return {Subject(node), facet(name), std::move(value), deps_.clock.now(), std::move(source), std::move(evidence)};
   }
+  InspectionContext contextOf(const inventory::Node& node) const {
+    return {.nodes = &deps_.cluster.nodes, .listened = false, .diskless = deps_.cluster.isLive(deps_.cluster.profileOf(node))};
+  }
   Result<PackedImage> packed(const std::string& image) const;
   std::string installedImage(const std::string& digest) const;
 
@@ -95,7 +87,8 @@ class ProvisionPhase final : public lifecycle::Phase {
   Async<Outcome> enrol(const inventory::Node& node, ActContext& context);
   Async<Outcome> inspectNode(const inventory::Node& node, ActContext& context);
   Async<Outcome> image(const inventory::Node& node, ActContext& context);
-  Async<Outcome> runSystem(const inventory::Node& node);
+  Async<Outcome> startImage(const inventory::Node& node, const PackedImage& image, ActContext& context);
+  Async<Outcome> runSystem(const inventory::Node& node, ActContext& context);
   Async<Outcome> driver(const inventory::Node& node, const inventory::Driver& driver, ActContext& context);
   Async<Outcome> bootInstalled(const inventory::Node& node, const PackedImage& image);
   std::string imageParams(const inventory::Node& node, const PackedImage& image, bool wipe_allowed) const;
@@ -154,7 +147,7 @@ void ProvisionPhase::addAgentFacts(const inventory::Node& node, const AgentState
   const auto& hardware = state.hardware;
   const bool known = hardware.cpus > 0;
   if (known) {
-    const auto inspection = inspect(node, profile, hardware, {&deps_.cluster.nodes});
+    const auto inspection = inspect(node, profile, hardware, contextOf(node));
     const nlohmann::json evidence{{"notes", inspection.notes}, {"mode", std::string(toString(state.mode))}, {"product", hardware.product},
                                   {"cpus", hardware.cpus},     {"memory_bytes", hardware.memory_bytes},     {"gpus", hardware.gpus.size()}};
     facts.push_back(fact(node.name, kInspected, inspection.value(expectationDigest(node, profile)), source, evidence.dump()));
@@ -163,7 +156,9 @@ void ProvisionPhase::addAgentFacts(const inventory::Node& node, const AgentState
   if (state.mode == Mode::Disk) {
     const auto image = installedImage(state.image_digest);
     facts.push_back(fact(node.name, kImage, image, source));
-    facts.push_back(fact(node.name, lifecycle::kInstalledFacet, image, source));
+    // What runs in memory says nothing of the disks.
+    const bool in_memory = deps_.cluster.isLive(profile) && known;
+    facts.push_back(fact(node.name, lifecycle::kInstalledFacet, in_memory ? diskContent(profile, hardware) : image, source));
     facts.push_back(fact(node.name, kOs, std::string(kRunning), source));
     return;
   }
@@ -171,7 +166,7 @@ void ProvisionPhase::addAgentFacts(const inventory::Node& node, const AgentState
   if (!known) return;
   const auto held = diskContent(profile, hardware);
   facts.push_back(fact(node.name, lifecycle::kInstalledFacet, held, source));
-  if (held == kNone) facts.push_back(fact(node.name, kImage, std::string(kNone), source));
+  if (held == kNone || deps_.cluster.isLive(profile)) facts.push_back(fact(node.name, kImage, std::string(kNone), source));
 }
 
 /// What runs now, asked of the agent by a task of its own when its last poll does not tell, or when it must be fresh.
@@ -283,7 +278,7 @@ Async<Outcome> ProvisionPhase::act(Action action, ActContext& context) {
     co_return co_await std::move(work);
   }
   if (name == kOs) {
-    auto work = runSystem(*node);
+    auto work = runSystem(*node, context);
     co_return co_await std::move(work);
   }
   const auto declared =
@@ -321,11 +316,13 @@ Async<Outcome> ProvisionPhase::inspectNode(const inventory::Node& node, ActConte
   deps_.netboot.disarm(node.name);
   restarts_.forget(node.name);
   const auto& profile = deps_.cluster.profileOf(node);
-  auto inspection = inspect(node, profile, state->hardware, {&deps_.cluster.nodes});
+  auto inspection = inspect(node, profile, state->hardware, contextOf(node));
   if (state->hardware.cpus == 0 || !inspection.misfits.empty() || needsNeighbour(node, state->hardware)) {
     auto look = lookAgain(node.name);
     CO_TRY(now, co_await std::move(look));
-    inspection = inspect(node, profile, now.hardware, {&deps_.cluster.nodes, true});
+    auto listened = contextOf(node);
+    listened.listened = true;
+    inspection = inspect(node, profile, now.hardware, listened);
   }
   for (const auto& misfit : inspection.misfits) {
     Finding finding;
@@ -375,6 +372,10 @@ Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& co
   const auto& wanted = deps_.cluster.profileOf(node).image;
   const auto image = packed(wanted);
   if (!image) co_return Outcome(Blocked{image.error().str()});
+  if (image->live) {
+    auto start = startImage(node, *image, context);
+    co_return co_await std::move(start);
+  }
   CO_TRY(note, TaskNote::parse(context.operation()));
   const auto state = deps_.agents.state(node.name);
   const bool written = note && note->done;
@@ -394,7 +395,7 @@ Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& co
   if (const auto* refused = std::get_if<Blocked>(&step)) {
     co_return Outcome(Blocked{fmt::format("{}; if what it holds may go: `muster wipe {} --reason …`", refused->why, node.name.str())});
   }
-  for (auto& finding : mirrorFindings(node.name, std::get<std::string>(step), deps_.clock.now())) context.finding(std::move(finding));
+  for (auto& finding : sourceFindings(node.name, std::get<std::string>(step), deps_.clock.now())) context.finding(std::move(finding));
   if (deps_.peers) deps_.peers->dismiss(node.name);
   context.progress(1, "written; starting from the disk");
   auto boot = bootInstalled(node, *image);
@@ -413,7 +414,39 @@ Async<Outcome> ProvisionPhase::bootInstalled(const inventory::Node& node, const 
                                                   node.name.str(), imageValue(image.name, image), installedImage(state->image_digest)));
 }
 
-Async<Outcome> ProvisionPhase::runSystem(const inventory::Node& node) {
+/// A live image is brought into the memory of a machine that runs its kernel, and takes over there: no disk is written. Whatever
+/// becomes of the machine, doing it again is harmless.
+Async<Outcome> ProvisionPhase::startImage(const inventory::Node& node, const PackedImage& image, ActContext& context) {
+  const auto state = deps_.agents.state(node.name);
+  if (state && state->mode == Mode::Disk && state->image_digest == image.digest) {
+    deps_.netboot.disarm(node.name);
+    restarts_.forget(node.name);
+    if (deps_.peers) deps_.peers->dismiss(node.name);
+    co_return Outcome(Done{});
+  }
+  if (const auto why = tooLarge(image, state)) co_return Outcome(Blocked{fmt::format("{}: {}", node.name.str(), *why)});
+  CO_TRY(note, TaskNote::parse(context.operation()));
+  if (deps_.peers) (void)deps_.peers->offer(node, image);  // made ready while the machine boots
+  auto ram = restarts_.intoRam(node.name, note ? Restarts::Work::Begun : Restarts::Work::None, image.digest);
+  CO_TRY(wait, co_await std::move(ram));
+  if (wait) co_return Outcome(*wait);
+  const auto params = [&](bool) { return imageParams(node, image, false); };
+  auto stepping = stepTask(deps_.agents, node.name, TaskKind::StartImage, kWriteImageLimit, context, params);
+  CO_TRY(step, co_await std::move(stepping));
+  if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
+  if (const auto* refused = std::get_if<Blocked>(&step)) co_return Outcome(*refused);
+  if (!note || !note->done)
+    for (auto& finding : sourceFindings(node.name, std::get<std::string>(step), deps_.clock.now())) context.finding(std::move(finding));
+  co_return Outcome(Again{kLookAgain, fmt::format("the live system of {} to call", node.name.str())});
+}
+
+Async<Outcome> ProvisionPhase::runSystem(const inventory::Node& node, ActContext& context) {
+  if (const auto& profile = deps_.cluster.profileOf(node); deps_.cluster.isLive(profile)) {
+    const auto image = packed(profile.image);
+    if (!image) co_return Outcome(Blocked{image.error().str()});
+    auto start = startImage(node, *image, context);
+    co_return co_await std::move(start);
+  }
   auto disk = restarts_.intoDisk(node.name, Restarts::Work::None);
   CO_TRY(wait, co_await std::move(disk));
   if (wait) co_return Outcome(*wait);

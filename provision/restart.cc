@@ -27,13 +27,16 @@ Restarts::Stage& Restarts::stageOf(const NodeName& node, Mode mode) {
   return at->second;
 }
 
-Async<std::optional<Again>> Restarts::intoRam(NodeName node, Work work) { return drive(std::move(node), Mode::Ram, work); }
-Async<std::optional<Again>> Restarts::intoDisk(NodeName node, Work work) { return drive(std::move(node), Mode::Disk, work); }
+Async<std::optional<Again>> Restarts::intoRam(NodeName node, Work work, std::string live) {
+  return drive(std::move(node), Mode::Ram, work, std::move(live));
+}
+Async<std::optional<Again>> Restarts::intoDisk(NodeName node, Work work) { return drive(std::move(node), Mode::Disk, work, {}); }
 
-Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work) {
+Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work, std::string live) {
   const auto state = agents_.state(node);
   auto stage = stageOf(node, mode);
-  if (state && state->mode == mode && (stage.old_boot.empty() || state->boot_id != stage.old_boot)) {
+  const bool right_kernel = live.empty() || (state && state->image_digest == live);
+  if (state && state->mode == mode && right_kernel && (stage.old_boot.empty() || state->boot_id != stage.old_boot)) {
     netboot_.disarm(node);
     forget(node);
     co_return std::nullopt;

@@ -33,7 +33,8 @@ class Restarts {
 
   /// Drives the node into the RAM OS. nullopt: its agent is there; else what is waited for.
   /// Errors: Timeout when it did not come after kMaxBoots boots
-  Async<std::optional<lifecycle::Again>> intoRam(NodeName node, Work work);
+  /// `live`: digest of the live image on whose kernel it must run; empty: any will do.
+  Async<std::optional<lifecycle::Again>> intoRam(NodeName node, Work work, std::string live = {});
   /// Drives the node into the system on its disk, likewise.
   Async<std::optional<lifecycle::Again>> intoDisk(NodeName node, Work work);
   /// The stage is over; a later one starts to count anew.
@@ -51,7 +52,7 @@ class Restarts {
     std::string old_boot;  ///< of the agent that was there before the restart
   };
 
-  Async<std::optional<lifecycle::Again>> drive(NodeName node, agent::Mode mode, Work work);
+  Async<std::optional<lifecycle::Again>> drive(NodeName node, agent::Mode mode, Work work, std::string live);
   Async<bool> mustRestart(NodeName node, Stage stage, std::chrono::seconds patience);
   Async<void> restart(NodeName node, agent::Mode mode);
   Stage& stageOf(const NodeName& node, agent::Mode mode);

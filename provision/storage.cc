@@ -24,19 +24,14 @@ struct KindRow {
   std::string_view package;        ///< Debian's; RHEL-likes' other names go into the inventory's `packages`
   std::string_view needs;          ///< lines of the unit's [Unit]
 };
-constexpr std::array<KindRow, 4> kRows = {{
+constexpr std::array<KindRow, 3> kRows = {{
     {MountKind::Nfs, "nfs", "nfs", "nfs nfs4", "nfs-common", "After=network-online.target\nWants=network-online.target\n"},
     {MountKind::Lustre, "lustre", "lustre", "lustre", "", "After=network-online.target lnet.service\nWants=network-online.target\n"},
     {MountKind::Gpfs, "gpfs", "gpfs", "gpfs", "", "After=gpfs.service\nRequires=gpfs.service\n"},
-    {MountKind::Raid, "raid", "xfs", "xfs", "mdadm", "After=local-fs-pre.target\n"},
 }};
 
 const KindRow& rowOf(MountKind kind) {
   return *std::find_if(kRows.begin(), kRows.end(), [&](const KindRow& row) { return row.kind == kind; });
-}
-
-std::string sourceOf(const inventory::MountedSystem& storage) {
-  return storage.kind == MountKind::Raid ? "/dev/md/" + storage.name : storage.source;
 }
 
 }  // namespace
@@ -58,7 +53,7 @@ std::string mountUnitName(const std::string& path) {
 std::string mountUnit(const inventory::MountedSystem& storage) {
   const auto& row = rowOf(storage.kind);
   auto options = storage.options;
-  if (storage.kind != MountKind::Raid && std::find(options.begin(), options.end(), "_netdev") == options.end()) options.push_back("_netdev");
+  if (std::find(options.begin(), options.end(), "_netdev") == options.end()) options.push_back("_netdev");
   const auto escaped = [](std::string text) {  // a percent sign is a specifier to systemd
     for (std::size_t at = 0; (at = text.find('%', at)) != std::string::npos; at += 2) text.insert(at, 1, '%');
     return text;
@@ -66,9 +61,9 @@ std::string mountUnit(const inventory::MountedSystem& storage) {
   return fmt::format(
       "# Written by muster for storage {}; changes are put back.\n[Unit]\nDescription=storage {} ({})\n{}\n[Mount]\nWhat={}\nWhere={}\nType={}\n{}TimeoutSec=120\n\n"
       "[Install]\nWantedBy={}\n",
-      storage.name, storage.name, row.word, row.needs, escaped(sourceOf(storage)), storage.at, row.type,
+      storage.name, storage.name, row.word, row.needs, escaped(storage.source), storage.at, row.type,
       options.empty() ? std::string() : fmt::format("Options={}\n", escaped(fmt::format("{}", fmt::join(options, ",")))),
-      storage.kind == MountKind::Raid ? "local-fs.target" : "remote-fs.target");
+      "remote-fs.target");
 }
 
 nlohmann::json storageParams(const inventory::MountedSystem& storage) {
@@ -80,14 +75,12 @@ nlohmann::json storageParams(const inventory::MountedSystem& storage) {
                      {"unit", mountUnit(storage)},
                      {"unit_name", mountUnitName(storage.at)},
                      {"packages", packages},
-                     {"source", sourceOf(storage)},
+                     {"source", storage.source},
                      {"at", storage.at},
                      {"types", row.mounted_types},
                      {"options", storage.options},
                      {"read_mb_s", storage.read_mb_s.value_or(0)},
                      {"write_mb_s", storage.write_mb_s.value_or(0)}};
-  if (storage.kind == MountKind::Raid)
-    out["raid"] = {{"level", storage.raid_level}, {"devices", storage.devices.value_or(0)}, {"model", storage.source}};
   return out;
 }
 

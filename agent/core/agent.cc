@@ -212,7 +212,7 @@ PollRequest Agent::describe() {
   request.probes = probes_;
   request.session = session_;
   request.fresh = !probes_stale_ && hardware_fresh_;
-  request.wants_answer = !reboot_due_.empty();
+  request.wants_answer = !leaving_.empty();
   last_sequence_ = std::max(last_sequence_ + 1, bootMilliseconds());
   request.sequence = last_sequence_;
   if (!said_all_ || hardware_ != told_hardware_) request.hardware = hardware_;
@@ -264,10 +264,9 @@ void Agent::take(const PollResponse& response, const std::vector<std::string>& s
     for (auto& entry : table_.entries()) {
       if (std::find(said.begin(), said.end(), entry.report.id) != said.end()) entry.acknowledged = true;
     }
-    if (!reboot_due_.empty() && std::find(said.begin(), said.end(), reboot_due_) != said.end()) {
-      reboot_due_.clear();
-      logInfo("agent", "restarting the machine, as told");
-      senses_.reboot();
+    if (!leaving_.empty() && std::find(said.begin(), said.end(), leaving_) != said.end()) {
+      leaving_.clear();
+      leave_();
     }
   }
   table_.forget(response.forget);
@@ -355,6 +354,13 @@ Async<nlohmann::json> Agent::invoke(AgentTask task, TaskContextPtr context) {
   co_return co_await std::move(work);
 }
 
+/// Restarts the machine, or gives way to what was started, once the controller has heard of it.
+void Agent::leaveAfter(const AgentTask& task) {
+  leaving_ = task.id;
+  leave_ = task.kind == TaskKind::Reboot ? senses_.reboot : senses_.give_way;
+  logInfo("agent", "{} as soon as the controller has heard of it", task.kind == TaskKind::Reboot ? "restarting the machine" : "giving way to the live image");
+}
+
 void Agent::finish(const AgentTask& task, Result<nlohmann::json> outcome) {
   AgentTaskReport report;
   report.id = task.id;
@@ -365,7 +371,7 @@ void Agent::finish(const AgentTask& task, Result<nlohmann::json> outcome) {
   report.phase = outcome ? TaskPhase::Done : TaskPhase::Failed;
   if (outcome) {
     report.fraction = 1;
-    if (task.kind == TaskKind::Reboot) reboot_due_ = task.id;
+    if (task.kind == TaskKind::Reboot || task.kind == TaskKind::StartImage) leaveAfter(task);
     if (task.kind == TaskKind::Inspect) hardware_ = report.result;
     if (task.kind == TaskKind::InstallDriver) hardware_tried_ = hardware_fresh_ = false;  // a driver shows what could not be seen before
     logInfo("agent", "task {} done", task.id);

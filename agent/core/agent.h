@@ -35,6 +35,7 @@ struct AgentSenses {
   std::function<Task<std::map<std::string, std::string>>(std::set<std::string> watched)> probes;
   std::function<Task<HealthReport>()> health;  ///< empty: not looked at (the RAM OS has no jobs)
   std::function<void()> reboot;              ///< restarts the machine; called once its task has been reported Done
+  std::function<void()> give_way;            ///< lets the live image take over; called likewise, and need not return
   ClientFactory clients;
 };
 
@@ -70,6 +71,7 @@ class Agent {
   void startWaiting(asio::any_io_executor executor);
   Task<void> carryOut(std::shared_ptr<Running> running);
   Async<nlohmann::json> invoke(AgentTask task, TaskContextPtr context);
+  void leaveAfter(const AgentTask& task);
   void finish(const AgentTask& task, Result<nlohmann::json> outcome);
   bool busy() const { return !running_.empty() || !waiting_.empty(); }
 
@@ -100,7 +102,8 @@ class Agent {
   std::list<AgentTask> waiting_;
   std::list<std::shared_ptr<Running>> running_;
   std::weak_ptr<TaskContext> exclusive_;  ///< alive while a task that changes the node is, also one left behind
-  std::string reboot_due_;                ///< the task that asked for it
+  std::string leaving_;                   ///< the task whose end must be told before the machine leaves this system
+  std::function<void()> leave_;           ///< … and how
   Bell task_ended_;
 
   bool stopping_ = false;

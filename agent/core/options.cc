@@ -43,6 +43,7 @@ Result<AgentOptions> optionsFromKernel(std::string_view command_line) {
   if (!is_hash) return fail(ErrorCode::InvalidInput, "muster.ca is not a SHA-256 fingerprint in hex");
   options.token = Secret(given["muster.token"]);
   options.node = given["muster.node"];
+  options.image_digest = given["muster.image"];
   options.state_folder = "/run/muster";
   return options;
 }

@@ -20,7 +20,7 @@ struct AgentOptions {
   std::filesystem::path ca_pem_file;        ///< (disk)
   std::filesystem::path key_file;           ///< (disk)
   std::filesystem::path certificate_file;   ///< (disk)
-  std::string image_digest;                 ///< (disk)
+  std::string image_digest;                 ///< (disk) of the installed image; (ram) of the live image whose kernel was started, or empty
   std::filesystem::path root = "/";         ///< where the machine's files are; another folder in tests
   std::filesystem::path state_folder;       ///< RAM: /run/muster (memory); disk: /var/lib/muster
   std::string tpm_tcti = "device:/dev/tpmrm0";  ///< how tpm2-tools reach the TPM

@@ -1,6 +1,7 @@
 #include "agent/peers/peer_client.h"
 
 #include "agent/protocol/json_reader.h"
+#include "base/io/memory.h"
 #include "base/log.h"
 
 #include <fmt/format.h>
@@ -234,7 +235,7 @@ Task<void> PeerSource::join() {
 Async<std::string> PeerSource::fetchMetainfo() {
   const auto needed = wanted_ ? wanted_bytes_ : params_.pack_bytes;
   if (needed < kLeastSwarmBytes) co_return fail(ErrorCode::Unavailable, fmt::format("only {} KiB are needed", needed >> 10));
-  if (const auto available = availableMemory(); !roomFor(needed, available))
+  if (const auto available = io::availableMemoryBytes(); !roomFor(needed, available))
     co_return fail(ErrorCode::Unavailable, fmt::format("pieces of {} MiB do not fit into half of the {} MiB of free memory", needed >> 20, available >> 20));
   CO_TRY(url, io::Url::parse(params_.metainfo_url));
   io::HttpRequest request;

@@ -1,6 +1,7 @@
 #include "agent/peers/swarm.h"
 
 #include "agent/peers/board.h"
+#include "agent/protocol/metainfo.h"
 #include "base/io/files.h"
 #include "base/io/sha1.h"
 
@@ -13,9 +14,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
-#include <sstream>
 
 namespace muster::agent {
 
@@ -24,49 +23,13 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::chrono::milliseconds kEngineGrace{1500};  ///< it says good-bye to the tracker
-constexpr std::size_t kMaxMeminfoBytes = 64u << 10;
-constexpr std::uint64_t kLeastPieceBytes = 16u << 10, kMostPieceBytes = 64u << 20;
-constexpr std::size_t kSha1Bytes = 20;
-
-/// Of a metainfo whose digest is right: the controller made it, so a key is where it stands first.
-std::uint64_t numberAfter(std::string_view text, std::string_view key) {
-  const auto at = text.find(key);
-  std::uint64_t value = 0;
-  if (at != std::string_view::npos) std::from_chars(text.data() + at + key.size(), text.data() + text.size(), value);
-  return value;
-}
-
-struct Fd {
-  int fd;
-  ~Fd() {
-    if (fd >= 0) ::close(fd);
-  }
-};
 
 }  // namespace
 
-std::uint64_t availableMemory() {
-  const auto text = io::readFile("/proc/meminfo", kMaxMeminfoBytes);
-  if (!text) return 0;
-  std::istringstream lines(*text);
-  for (std::string line; std::getline(lines, line);) {
-    unsigned long kib = 0;
-    if (std::sscanf(line.c_str(), "MemAvailable: %lu kB", &kib) == 1) return std::uint64_t{kib} << 10;
-  }
-  return 0;
-}
-
 Result<PieceTable> PieceTable::of(std::string_view metainfo, std::uint64_t pack_bytes) {
-  PieceTable table{pack_bytes, 0, {}};
-  const auto size = numberAfter(metainfo, "12:piece lengthi"), hashes = numberAfter(metainfo, "6:pieces");
-  const auto colon = metainfo.find(':', metainfo.find("6:pieces") + 8);
-  if (size >= kLeastPieceBytes && size <= kMostPieceBytes && colon != std::string_view::npos && hashes <= metainfo.size() - colon - 1) {
-    table.piece_bytes = static_cast<std::uint32_t>(size);
-    table.sha1 = metainfo.substr(colon + 1, hashes);
-  }
-  if (table.piece_bytes == 0 || table.sha1.size() != std::size_t{table.pieces()} * kSha1Bytes)
-    return fail(ErrorCode::Corrupt, "the metainfo is not one of this pack");
-  return table;
+  auto info = readMetainfo(std::string(metainfo));
+  if (!info || info->pack_bytes != pack_bytes) return fail(ErrorCode::Corrupt, "the metainfo is not one of this pack");
+  return PieceTable{pack_bytes, info->piece_bytes, std::string(info->hashes())};
 }
 
 Result<std::unique_ptr<Swarm>> Swarm::join(SwarmOptions options, PieceTable table, std::string_view metainfo, const std::string& announce_url, const std::string& wanted,
@@ -108,11 +71,11 @@ bool Swarm::alive() { return engine_->running(); }
 /// The engine makes the board when it has started, the magic last.
 bool Swarm::mapped() {
   if (board_) return true;
-  const Fd file{::open((options_.folder / kBoardFile).c_str(), O_RDWR | O_CLOEXEC)};
+  const io::Fd file(::open((options_.folder / kBoardFile).c_str(), O_RDWR | O_CLOEXEC));
   struct stat about {};
-  if (file.fd < 0 || ::fstat(file.fd, &about) != 0 || static_cast<std::size_t>(about.st_size) <= sizeof(Board)) return false;
+  if (!file.valid() || ::fstat(file.get(), &about) != 0 || static_cast<std::size_t>(about.st_size) <= sizeof(Board)) return false;
   const auto size = static_cast<std::size_t>(about.st_size);
-  void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
+  void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (memory == MAP_FAILED) return false;
   auto* board = static_cast<Board*>(memory);
   const bool made = std::memcmp(board->magic, kBoardMagic, sizeof board->magic) == 0;
@@ -137,11 +100,11 @@ bool Swarm::has(std::uint64_t offset, std::uint64_t length) {
 }
 
 Result<std::string> Swarm::read(std::uint64_t offset, std::uint64_t length) const {
-  const Fd file{::open((options_.folder / kStoreFile).c_str(), O_RDONLY | O_CLOEXEC)};
+  const io::Fd file(::open((options_.folder / kStoreFile).c_str(), O_RDONLY | O_CLOEXEC));
   std::string bytes(length, '\0');
   std::size_t done = 0;
-  while (file.fd >= 0 && done < bytes.size()) {
-    const auto got = ::pread(file.fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
+  while (file.valid() && done < bytes.size()) {
+    const auto got = ::pread(file.get(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
     done += static_cast<std::size_t>(got);
@@ -162,15 +125,15 @@ std::string Swarm::unneeded() {
 
 Result<void> Swarm::offer(std::uint32_t first, std::string_view bytes) {
   if (!mapped()) return fail(ErrorCode::Internal, "the engine is not there yet");
-  const Fd file{::open((options_.folder / kStoreFile).c_str(), O_WRONLY | O_CLOEXEC)};
+  const io::Fd file(::open((options_.folder / kStoreFile).c_str(), O_WRONLY | O_CLOEXEC));
   std::uint32_t piece = first;
   for (std::size_t at = 0; at < bytes.size() && piece < table_.pieces(); ++piece, at += table_.piece_bytes) {
     const auto content = bytes.substr(at, table_.piece_bytes);
-    if (io::sha1(content) != table_.sha1.substr(std::size_t{piece} * kSha1Bytes, kSha1Bytes)) return fail(ErrorCode::Corrupt, fmt::format("piece {} of the pack is corrupt as it arrives", piece));
+    if (io::sha1(content) != table_.sha1.substr(std::size_t{piece} * kPieceHashBytes, kPieceHashBytes)) return fail(ErrorCode::Corrupt, fmt::format("piece {} of the pack is corrupt as it arrives", piece));
     auto& mark = marksOf(board_)[piece];
     if (mark.load(std::memory_order_acquire) != kLacking) continue;  // a peer was faster
     const auto offset = static_cast<off_t>(std::uint64_t{piece} * table_.piece_bytes);
-    if (file.fd < 0 || ::pwrite(file.fd, content.data(), content.size(), offset) != static_cast<ssize_t>(content.size()))
+    if (!file.valid() || ::pwrite(file.get(), content.data(), content.size(), offset) != static_cast<ssize_t>(content.size()))
       return fail(ErrorCode::Internal, fmt::format("{} cannot be written: {}", (options_.folder / kStoreFile).string(), std::strerror(errno)));
     auto lacking = kLacking;
     mark.compare_exchange_strong(lacking, kOffered, std::memory_order_release);

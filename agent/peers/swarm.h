@@ -19,8 +19,6 @@ struct Board;
 
 /// Whether the pieces may lie in memory: never more than half of what is free, so that writer and tools keep theirs.
 inline constexpr bool roomFor(std::uint64_t pack_bytes, std::uint64_t available_bytes) { return pack_bytes <= available_bytes / 2; }
-/// MemAvailable of this machine; 0 when it does not tell.
-std::uint64_t availableMemory();
 
 struct SwarmOptions {
   std::filesystem::path program = "muster-peer";

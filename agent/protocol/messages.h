@@ -40,7 +40,7 @@ inline constexpr std::size_t kMaxProbes = 256;
 inline constexpr std::size_t kMaxDevices = 1024;          ///< of each kind in one node
 inline constexpr std::size_t kMaxChecks = 256;
 
-enum class Mode { Ram, Disk };            ///< RAM OS, or the installed system
+enum class Mode { Ram, Disk };            ///< RAM OS, or the system of an image (of a live one too, though no disk holds it)
 std::string_view toString(Mode mode);                     ///< "ram", "disk"
 
 enum class TaskKind {
@@ -56,6 +56,7 @@ enum class TaskKind {
   ResetGpu,       ///< params {gpus: [PCI address]}; result {reset: [PCI address]}; refused while anything uses them
   KernelLog,      ///< params {}; result {lines: [..]}: the end of what the kernel has said in this boot
   EraseDisks,     ///< params EraseParams; result EraseReport (writer/erase.h). RAM OS only
+  StartImage,     ///< params as WriteImage; result {digest, seconds, …} before the live image takes over. RAM OS only
   Storage         ///< params {files, packages, mount…, limits} (tasks/storage.cc); result {storage: value, read_mb_s, write_mb_s}
 };
 std::string_view toString(TaskKind kind);                 ///< "write-image"
@@ -112,7 +113,7 @@ struct PollRequest {
   Mode mode = Mode::Ram;
   std::string boot_id;
   std::string agent_version;
-  std::string image_digest;                     ///< of the installed system; empty in RAM OS
+  std::string image_digest;                     ///< of the image that runs; in the RAM OS of the live image whose kernel was started, or empty
   std::map<std::string, std::string> probes;    ///< module.X, nvml.driver, package.X as seen now
   std::vector<AgentTaskReport> reports;         ///< of every task that the agent knows
   std::string hardware;                         ///< Hardware as JSON; sent with the first poll of a session

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstring>
 
 namespace muster::agent {
 
@@ -26,7 +27,7 @@ bool isHash(const std::string& text) {
          std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-constexpr std::array kKinds{PackKind::RootFs, PackKind::Disk};
+constexpr std::array kKinds{PackKind::RootFs, PackKind::Disk, PackKind::Live};
 
 json asJson(const PackIndex& index) {
   json chunks = json::array();
@@ -128,9 +129,12 @@ std::string_view toString(PackKind kind) {
   switch (kind) {
     case PackKind::RootFs: return "rootfs";
     case PackKind::Disk: return "disk";
+    case PackKind::Live: return "live";
   }
   return "";
 }
+
+bool allZero(std::string_view data) { return data.empty() || (data[0] == 0 && std::memcmp(data.data(), data.data() + 1, data.size() - 1) == 0); }
 
 std::uint64_t quickSum(std::string_view data) { return XXH3_64bits(data.data(), data.size()); }
 

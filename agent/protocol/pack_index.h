@@ -25,6 +25,7 @@ inline constexpr std::string_view kPackFormat = "muster-pack/2", kFirstPackForma
 inline constexpr std::uint64_t kPackChunkBytes = 1u << 20;           ///< raw size of a chunk that muster makes
 inline constexpr std::uint64_t kMaxPackChunkBytes = 16u << 20;       ///< largest raw chunk that a reader accepts
 inline constexpr std::uint64_t kMaxImageBytes = 1ull << 40;          ///< 1 TiB of file system
+inline constexpr std::uint64_t kLiveRoomBytes = 512ull << 20;        ///< of memory that a live image's system needs beside it: what runs, and what it writes
 inline constexpr std::size_t kMaxIndexBytes = 288u << 20;            ///< of index.json
 
 struct PackChunk {
@@ -38,9 +39,9 @@ struct PackChunk {
   friend bool operator==(const PackChunk&, const PackChunk&) = default;
 };
 
-/// What the raw bytes are: a root file system, or a whole disk with its partition table.
-enum class PackKind { RootFs, Disk };
-std::string_view toString(PackKind kind);  ///< "rootfs", "disk"
+/// What the raw bytes are: a root file system, a whole disk with its partition table, or a squashfs that is started in memory.
+enum class PackKind { RootFs, Disk, Live };
+std::string_view toString(PackKind kind);  ///< "rootfs", "disk", "live"
 
 struct PackIndex {
   int format = 2;
@@ -56,6 +57,9 @@ struct PackIndex {
   std::uint64_t rawBytes(std::size_t chunk) const;
   friend bool operator==(const PackIndex&, const PackIndex&) = default;
 };
+
+/// Whether there is nothing but zero bytes.
+bool allZero(std::string_view data);
 
 /// XXH3, 64 bits.
 std::uint64_t quickSum(std::string_view data);

@@ -103,7 +103,7 @@ std::string sysctlDrift(const fs::path& root, const std::string& text) {
   return {};
 }
 
-/// The boot menu reads one list (etc/muster/kernel-args.cfg), made of all drivers' parts.
+/// The boot menu reads one list (etc/muster/kernel-args.cfg; where /boot is a file system of its own, there), made of all drivers' parts.
 Result<void> writeKernelArguments(const fs::path& root) {
   std::vector<std::string> words;
   std::vector<fs::path> parts;
@@ -114,8 +114,10 @@ Result<void> writeKernelArguments(const fs::path& root) {
     for (const auto& word : wordsOf(contentOf(part)))
       if (word.find_first_of("\"'$\\`;{}") == std::string::npos) words.push_back(word);
   if (words.empty() && !fs::exists(root / "etc/muster/kernel-args.cfg", error)) return {};
+  const auto text = fmt::format("set muster_args=\"{}\"\n", fmt::join(words, " "));
   TRY_OK(io::makeDirs(root / "etc/muster"));
-  return io::writeFileAtomic(root / "etc/muster/kernel-args.cfg", fmt::format("set muster_args=\"{}\"\n", fmt::join(words, " ")));
+  if (fs::is_directory(root / "boot/muster", error)) TRY_OK(io::writeFileAtomic(root / "boot/muster/kernel-args.cfg", text));
+  return io::writeFileAtomic(root / "etc/muster/kernel-args.cfg", text);
 }
 
 }  // namespace

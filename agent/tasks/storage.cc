@@ -1,13 +1,10 @@
-// params {name, value, unit, unit_name, packages, source, at, types, options, read_mb_s, write_mb_s, raid?: {level, devices, model}}
-//
-// A RAID is made only of disks that hold nothing, and only when exactly as many fit as declared: fewer would become a smaller one.
+// params {name, value, unit, unit_name, packages, source, at, types, options, read_mb_s, write_mb_s}
 #include "agent/tasks/storage.h"
 
 #include "agent/protocol/json_reader.h"
 #include "base/io/files.h"
 
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,9 +35,6 @@ struct Params {
   std::vector<std::string> packages;
   WantedMount mount;
   double read_mb_s = 0, write_mb_s = 0;
-  bool raid = false;
-  int raid_level = 0, raid_devices = 0;
-  std::string raid_model;
 };
 
 Result<Params> parse(const nlohmann::json& json) {
@@ -62,14 +56,6 @@ Result<Params> parse(const nlohmann::json& json) {
   if (!plain(out.unit_name) || !out.unit_name.ends_with(".mount")) reader.wrong("unit_name", "is no mount unit");
   if (!out.mount.at.starts_with('/') || out.mount.at.size() < 2 || out.mount.at.find("/..") != std::string::npos) reader.wrong("at", "is no mount point");
   TRY_OK(reader.finish());
-  if (json.contains("raid")) {
-    JsonReader raid(json["raid"], "params.raid");
-    out.raid = true;
-    out.raid_level = static_cast<int>(raid.unsignedNumber("level", 10));
-    out.raid_devices = static_cast<int>(raid.unsignedNumber("devices", kMaxDevices));
-    out.raid_model = raid.text("model", kMaxNameBytes);
-    TRY_OK(raid.finish());
-  }
   return out;
 }
 
@@ -102,40 +88,6 @@ Async<void> tool(TaskTools tools, std::string program, std::vector<std::string> 
   auto run = runTool(tools, std::move(program), std::move(args), kToolLimit);
   CO_TRY_OK(co_await std::move(run));
   co_return Result<void>();
-}
-
-/// The disks that the RAID is made of. Errors: Conflict (one of them holds something, or not as many as declared)
-Result<std::vector<std::string>> raidDisks(const TaskTools& tools, const Params& params) {
-  std::vector<std::string> out;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(tools.root / "sys/block", error)) {
-    const auto name = entry.path().filename().string();
-    if (!name.starts_with("nvme") || ::fnmatch(params.raid_model.c_str(), oneLine(entry.path() / "device/model").c_str(), FNM_CASEFOLD) != 0) continue;
-    const auto content = tools.disk_content ? tools.disk_content(tools.root / "dev" / name) : Result<std::string>("unknown");
-    if (!content || *content != "none")
-      return fail(ErrorCode::Denied, fmt::format("/dev/{} holds {}; a scratch RAID is made of empty disks only: wipe it by hand if it may go", name,
-                                                 content ? *content : content.error().str()));
-    out.push_back("/dev/" + name);
-  }
-  std::sort(out.begin(), out.end());
-  if (out.size() != static_cast<std::size_t>(params.raid_devices))
-    return fail(ErrorCode::Corrupt, fmt::format("{} disks of model {} are there, the RAID {} is of {}", out.size(), params.raid_model, params.name, params.raid_devices));
-  return out;
-}
-
-Async<void> ensureRaid(TaskTools tools, Params params) {
-  std::error_code error;
-  if (fs::exists(tools.root / ("dev/md/" + params.name), error)) co_return Result<void>();
-  CO_TRY(disks, raidDisks(tools, params));
-  const auto device = "/dev/md/" + params.name;
-  std::vector<std::string> create = {"--create", device, "--run", "--homehost=any", "--name=" + params.name, "--level=" + std::to_string(params.raid_level),
-                                     "--raid-devices=" + std::to_string(disks.size())};
-  create.insert(create.end(), disks.begin(), disks.end());
-  auto making = tool(tools, "mdadm", std::move(create));
-  CO_TRY_OK(co_await std::move(making));
-  std::vector<std::string> format = {"-q", device};
-  auto formatting = tool(tools, "mkfs.xfs", std::move(format));
-  co_return co_await std::move(formatting);
 }
 
 Async<void> mountUnit(TaskTools tools, Params params) {
@@ -250,10 +202,6 @@ Async<nlohmann::json> setStorage(TaskTools tools, nlohmann::json json, TaskConte
   const nlohmann::json driver{{"name", "storage-" + params.name}, {"packages", params.packages}};
   auto install = installDriver(tools, driver, context);
   CO_TRY_OK(co_await std::move(install));
-  if (params.raid) {
-    auto raid = ensureRaid(tools, params);
-    CO_TRY_OK(co_await std::move(raid));
-  }
   context->progress(0.5, "mounting " + params.mount.at);
   auto mount = mountUnit(tools, params);
   CO_TRY_OK(co_await std::move(mount));

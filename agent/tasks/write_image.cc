@@ -1,6 +1,7 @@
 #include "agent/tasks/write_image.h"
 
 #include "agent/peers/peer_client.h"
+#include "agent/writer/live.h"
 #include "agent/writer/writer.h"
 
 namespace muster::agent {
@@ -42,18 +43,33 @@ nlohmann::json describe(const PeerReport& report) {
           {"liars", report.liars}};
 }
 
+WriterDeps depsFor(const TaskTools& tools, Certify certify, const WriteImageParams& params, PeerSource* peers, TaskContextPtr context) {
+  WriterDeps deps{[peers] { return peers ? peers->client() : io::makeHttpClient(); }, tools.workers, tools.clock,
+                  [certify, hostname = params.hostname] { return identityFor(certify, hostname); },
+                  [context](double fraction, const std::string& text) { context->progress(fraction, text); }, tools.provisioning_mac};
+  if (peers) deps.looked = [peers](const PackIndex& index, const std::vector<char>& right) { peers->looked(index, right); };
+  return deps;
+}
+
 Async<nlohmann::json> write(TaskTools tools, Certify certify, nlohmann::json json, TaskContextPtr context) {
   CO_TRY(params, parseWriteImageParams(json.dump()));
   CO_TRY(peers, peersOf(tools, json, params));
-  auto* source = peers.get();
-  WriterDeps deps{[source] { return source ? source->client() : io::makeHttpClient(); }, tools.workers, tools.clock,
-                  [certify, hostname = params.hostname] { return identityFor(certify, hostname); },
-                  [context](double fraction, const std::string& text) { context->progress(fraction, text); }, tools.provisioning_mac};
-  if (source) deps.looked = [source](const PackIndex& index, const std::vector<char>& right) { source->looked(index, right); };
+  auto deps = depsFor(tools, std::move(certify), params, peers.get(), context);
   auto work = writeImage(params, std::move(deps), context->deadline());
   CO_TRY(report, co_await std::move(work));
   auto result = nlohmann::json::parse(report.json());
-  if (source) result["peers"] = describe(source->report());
+  if (peers) result["peers"] = describe(peers->report());
+  co_return result;
+}
+
+Async<nlohmann::json> start(TaskTools tools, Certify certify, nlohmann::json json, TaskContextPtr context) {
+  CO_TRY(params, parseWriteImageParams(json.dump()));
+  CO_TRY(peers, peersOf(tools, json, params));
+  auto deps = depsFor(tools, std::move(certify), params, peers.get(), context);
+  auto work = startLive(params, std::move(deps), LivePlaces{}, context->deadline());
+  CO_TRY(report, co_await std::move(work));
+  auto result = nlohmann::json::parse(report.json());
+  if (peers) result["peers"] = describe(peers->report());
   co_return result;
 }
 
@@ -62,6 +78,12 @@ Async<nlohmann::json> write(TaskTools tools, Certify certify, nlohmann::json jso
 TaskHandler imageHandler(TaskTools tools, Certify certify) {
   return [tools, certify = std::move(certify)](nlohmann::json params, TaskContextPtr context) {
     return write(tools, certify, std::move(params), std::move(context));
+  };
+}
+
+TaskHandler liveHandler(TaskTools tools, Certify certify) {
+  return [tools, certify = std::move(certify)](nlohmann::json params, TaskContextPtr context) {
+    return start(tools, certify, std::move(params), std::move(context));
   };
 }
 

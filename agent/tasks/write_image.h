@@ -1,4 +1,4 @@
-// WriteImage: joins the disk writer to the agent.
+// WriteImage and StartImage: join the disk writer and the live starter to the agent.
 #pragma once
 
 #include "agent/tasks/tasks.h"
@@ -8,6 +8,8 @@ namespace muster::agent {
 using Certify = std::function<Async<EnrolResponse>(std::string csr_pem)>;
 
 TaskHandler imageHandler(TaskTools tools, Certify certify);
+/// StartImage: brings a live image into memory, so that it can take over.
+TaskHandler liveHandler(TaskTools tools, Certify certify);
 /// What a block device holds, as the writer sees it.
 std::function<Result<std::string>(const std::filesystem::path&)> diskContent();
 

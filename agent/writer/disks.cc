@@ -1,6 +1,7 @@
 #include "agent/writer/disks.h"
 
 #include "agent/protocol/disk_rule.h"
+#include "agent/protocol/partition_table.h"
 #include "agent/writer/writer.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
@@ -59,12 +60,6 @@ Result<std::string> tool(std::string program, std::vector<std::string> args, std
   return io::runChecked(command);
 }
 
-/// sfdisk prints GUIDs in capitals; udev's by-partuuid links, which root= goes by, are small.
-std::string lowerCase(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 std::string text(const json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -78,12 +73,9 @@ std::string listed(const std::vector<const DiskInfo*>& disks) {
 }
 
 /// Names of the partitions and their file systems, for people.
-std::string describePartitions(const fs::path& device, const json& partitions) {
+std::string describePartitions(const fs::path& device, const std::vector<Partition>& partitions) {
   std::vector<std::string> parts;
-  for (const json& partition : partitions) {
-    const std::string node = text(partition, "node"), name = text(partition, "name");
-    parts.push_back(name.empty() ? node : fmt::format("{} \"{}\"", node, name));
-  }
+  for (const Partition& partition : partitions) parts.push_back(partition.name.empty() ? partition.node : fmt::format("{} \"{}\"", partition.node, partition.name));
   if (parts.empty()) return fmt::format("an empty partition table on {}", device.string());
   return fmt::format("partitions {}", fmt::join(parts, ", "));
 }
@@ -131,27 +123,21 @@ fs::path partitionNode(const fs::path& disk, int number) {
 }
 
 std::optional<FoundLayout> readLayout(std::string_view sfdisk_json) {
-  const json object = json::parse(sfdisk_json, nullptr, false);
-  if (!object.is_object()) return std::nullopt;
-  const json table = object.value("partitiontable", json::object());
-  if (!table.is_object() || text(table, "label") != "gpt") return std::nullopt;
-  const json partitions = table.value("partitions", json::array());
-  if (!partitions.is_array() || partitions.size() != kLabels.size()) return std::nullopt;
-  FoundLayout found;
-  for (std::size_t i = 0; i < kLabels.size(); ++i) {
-    const std::string name = text(partitions[i], "name");
-    if (i + 1 == static_cast<std::size_t>(kRootPartition)) {
-      if (name != kLabels[i] && name != kWritingLabel) return std::nullopt;
-      found.complete = name == kLabels[i];
-      found.root_partuuid = lowerCase(text(partitions[i], "uuid"));
-    } else if (name != kLabels[i]) {
-      return std::nullopt;
-    } else if (i + 1 == static_cast<std::size_t>(kEspPartition)) {
-      found.esp_partuuid = lowerCase(text(partitions[i], "uuid"));
-    }
-  }
+  const PartitionTable table = readPartitionTable(sfdisk_json);
+  if (table.label != "gpt" || table.partitions.size() != kLabels.size()) return std::nullopt;
+  const Partition& root = table.partitions[kRootPartition - 1];
+  for (std::size_t i = 0; i < kLabels.size(); ++i)
+    if (const auto& name = table.partitions[i].name; name != kLabels[i] && !(&table.partitions[i] == &root && name == kWritingLabel)) return std::nullopt;
+  FoundLayout found{table.partitions[kEspPartition - 1].uuid, root.uuid, root.name == kLabels.back()};
   if (found.root_partuuid.empty() || found.esp_partuuid.empty()) return std::nullopt;
   return found;
+}
+
+Result<std::string> partitionUuid(const fs::path& disk, int number) {
+  TRY(told, tool("sfdisk", {"--json", disk.string()}));
+  for (const Partition& partition : readPartitionTable(told).partitions)
+    if (partition.number == number && !partition.uuid.empty()) return partition.uuid;
+  return fail(ErrorCode::Internal, fmt::format("{} has no partition {}", disk.string(), number));
 }
 
 Result<Layout> divideDisk(const fs::path& disk) {
@@ -180,8 +166,8 @@ Result<Layout> divideDisk(const fs::path& disk) {
   return layout;
 }
 
-Result<void> markComplete(const fs::path& disk) {
-  TRY_OK(tool("sfdisk", {"--part-label", disk.string(), std::to_string(kRootPartition), std::string(kLabels[2])}));
+Result<void> markComplete(const fs::path& disk, int root_partition) {
+  TRY_OK(tool("sfdisk", {"--part-label", disk.string(), std::to_string(root_partition), std::string(kLabels.back())}));
   TRY_OK(tool("sync", {}));
   return {};
 }
@@ -193,15 +179,12 @@ Result<std::string> describeDiskContent(const fs::path& device) {
   const json list = found.value("signatures", json::array());
   if (list.empty()) return std::string("none");
 
-  const auto table = tool("sfdisk", {"--json", device.string()});
-  if (table) {
-    if (const auto layout = readLayout(*table)) return std::string(layout->complete ? "a system installed by muster" : "none");
-    const json parsed = json::parse(*table, nullptr, false);
-    const json partitions = parsed.is_object() ? parsed.value("partitiontable", json::object()).value("partitions", json::array()) : json();
-    const bool half_made = (partitions.size() == 1 && text(partitions[0], "name") == kMakingLabel) ||
-                           std::any_of(partitions.begin(), partitions.end(), [](const json& one) { return text(one, "name") == kWritingLabel; });
-    if (half_made) return std::string("none");
-    if (parsed.is_object()) return describePartitions(device, partitions);
+  if (const auto told = tool("sfdisk", {"--json", device.string()})) {
+    const PartitionTable table = readPartitionTable(*told);
+    const auto named = [&table](std::string_view name) { return std::any_of(table.partitions.begin(), table.partitions.end(), [name](const Partition& one) { return one.name == name; }); };
+    if (named(kWritingLabel) || (table.partitions.size() == 1 && named(kMakingLabel))) return std::string("none");
+    if (named(kLabels.front()) && named(kLabels.back())) return std::string("a system installed by muster");
+    if (!table.label.empty()) return describePartitions(device, table.partitions);
   }
   std::vector<std::string> words;
   for (const json& signature : list) {

@@ -4,6 +4,7 @@
 #include "base/io/crypto.h"
 
 #include <fmt/format.h>
+#include <nvme/types.h>
 
 #include <algorithm>
 #include <array>
@@ -17,12 +18,15 @@ namespace {
 constexpr std::uint64_t kOverwritePiece = 4u << 20;
 constexpr double kMarked = 0.01, kErased = 0.99;  // where the bar stands when a step begins
 
-// NVMe base specification: Identify Controller, and the Sanitize Status log page.
-constexpr std::size_t kIdentifyBytes = 4096, kOacsAt = 256, kSanicapAt = 328, kFnaAt = 524, kSanitizeLogBytes = 4;
-constexpr unsigned kOacsFormat = 1u << 1, kFnaCrypto = 1u << 2, kSanicapCrypto = 1u << 0, kSanicapBlock = 1u << 1;
-enum SanitizeState : unsigned { kNever = 0, kCompleted = 1, kRunning = 2, kFailedToSanitize = 3, kCompletedUnallocated = 4 };
+constexpr std::size_t kSanitizeLogBytes = 4;  ///< the head of the page: progress and state
 
-unsigned byteAt(std::string_view data, std::size_t at) { return static_cast<unsigned char>(data[at]); }
+/// A structure of the NVMe specification, little-endian as is every machine that muster runs on; what is missing at its end is zero.
+template <class T>
+T structureOf(std::string_view bytes) {
+  T out{};
+  std::memcpy(&out, bytes.data(), std::min(bytes.size(), sizeof out));
+  return out;
+}
 
 /// Random blocks all over the disk, remembered by their sums.
 class Marks {
@@ -138,12 +142,13 @@ class Eraser {
       tools_.pause(kSanitizePoll);
       TRY(log, tools_.run("nvme", {"sanitize-log", "--raw-binary", controller_}));
       if (log.size() < kSanitizeLogBytes) return fail(ErrorCode::Corrupt, "its sanitize log has no state");
-      const unsigned progress = byteAt(log, 0) | byteAt(log, 1) << 8;
-      switch (byteAt(log, 2) & 7u) {
-        case kCompleted:
-        case kCompletedUnallocated: return {};
-        case kRunning: say_(kMarked + (kErased - kMarked) * progress / 65536.0, fmt::format("{} sanitizes itself", disk_.str())); break;
-        default: return fail(ErrorCode::Internal, fmt::format("it says that its sanitizing did not succeed (state {})", byteAt(log, 2) & 7u));
+      const auto page = structureOf<nvme_sanitize_log_page>(log);
+      const unsigned state = page.sstat >> NVME_SANITIZE_SSTAT_STATUS_SHIFT & NVME_SANITIZE_SSTAT_STATUS_MASK;
+      switch (state) {
+        case NVME_SANITIZE_SSTAT_STATUS_COMPLETE_SUCCESS:
+        case NVME_SANITIZE_SSTAT_STATUS_ND_COMPLETE_SUCCESS: return {};
+        case NVME_SANITIZE_SSTAT_STATUS_IN_PROGESS: say_(kMarked + (kErased - kMarked) * page.sprog / 65536.0, fmt::format("{} sanitizes itself", disk_.str())); break;
+        default: return fail(ErrorCode::Internal, fmt::format("it says that its sanitizing did not succeed (state {})", state));
       }
       if (tools_.cancelled()) return fail(ErrorCode::Timeout, "was told to stop; the disk sanitizes itself all the same");
     }
@@ -196,12 +201,13 @@ std::string nvmeController(const std::filesystem::path& disk) {
 }
 
 std::vector<EraseMethod> nvmeMethods(std::string_view identify) {
-  if (identify.size() < kIdentifyBytes) return {};
-  const bool formats = (byteAt(identify, kOacsAt) & kOacsFormat) != 0;
+  if (identify.size() < sizeof(nvme_id_ctrl)) return {};
+  const auto controller = structureOf<nvme_id_ctrl>(identify);
+  const bool formats = (controller.oacs & NVME_CTRL_OACS_FORMAT) != 0;
   std::vector<EraseMethod> methods;
-  if (formats && (byteAt(identify, kFnaAt) & kFnaCrypto) != 0) methods.push_back(EraseMethod::NvmeFormatCrypto);
-  if ((byteAt(identify, kSanicapAt) & kSanicapBlock) != 0) methods.push_back(EraseMethod::NvmeSanitizeBlock);
-  if ((byteAt(identify, kSanicapAt) & kSanicapCrypto) != 0) methods.push_back(EraseMethod::NvmeSanitizeCrypto);
+  if (formats && (controller.fna & NVME_CTRL_FNA_CRYPTO_ERASE) != 0) methods.push_back(EraseMethod::NvmeFormatCrypto);
+  if ((controller.sanicap & NVME_CTRL_SANICAP_BES) != 0) methods.push_back(EraseMethod::NvmeSanitizeBlock);
+  if ((controller.sanicap & NVME_CTRL_SANICAP_CES) != 0) methods.push_back(EraseMethod::NvmeSanitizeCrypto);
   if (formats) methods.push_back(EraseMethod::NvmeFormatUser);
   return methods;
 }

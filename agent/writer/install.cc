@@ -1,8 +1,9 @@
 #include "agent/writer/install.h"
 
 #include "agent/writer/mount.h"
+#include "agent/writer/root_system.h"
 #include "agent/writer/secure_boot.h"
-#include "base/embedded.h"
+#include "agent/writer/target_files.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
 
@@ -10,33 +11,18 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-
 namespace muster::agent {
 
 namespace fs = std::filesystem;
-
-std::span<const EmbeddedFile> writerRecipes();
 
 namespace {
 
 constexpr std::chrono::minutes kToolLimit{5};
 constexpr const char* kMountFolder = "/run/muster/target";
-constexpr unsigned kSecretMode = 0600;
-
-std::string recipe(std::string_view name) {
-  for (const EmbeddedFile& file : writerRecipes())
-    if (file.name == name) return std::string(file.content);
-  return {};
-}
 
 std::string replaced(std::string text, std::string_view mark, const std::string& value) {
   for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark, at + value.size())) text.replace(at, mark.size(), value);
   return text;
-}
-
-Result<void> put(const fs::path& root, const fs::path& name, std::string_view content, unsigned mode = 0644) {
-  TRY_OK(io::makeDirs((root / name).parent_path()));
-  return io::writeFileAtomic(root / name, content, mode);
 }
 
 Result<void> tool(std::string program, std::vector<std::string> args) {
@@ -56,6 +42,14 @@ std::string networkFile(const WriteImageParams& params, const std::string& mac) 
   return text;
 }
 
+/// Empty: the system keeps its own.
+std::string fileSystemTable(const Layout& layout) {
+  if (layout.root_line.empty() && layout.root_partuuid.empty()) return {};
+  std::string table = layout.root_line.empty() ? fmt::format("PARTUUID={} / ext4 errors=remount-ro 0 1", layout.root_partuuid) : layout.root_line;
+  if (!layout.boot_line.empty()) table += "\n" + layout.boot_line;
+  return table + fmt::format("\nPARTUUID={} /boot/efi vfat umask=0077,nofail 0 0\n", layout.esp_partuuid);
+}
+
 Result<void> copyAgent(const fs::path& from, const fs::path& root) {
   const fs::path to = root / "usr/lib/muster";
   TRY_OK(io::makeDirs(to));
@@ -73,8 +67,7 @@ Result<void> configureSystem(const fs::path& root, const WriteImageParams& param
   TRY_OK(put(root, "etc/hostname", params.hostname + "\n"));
   TRY_OK(put(root, "etc/hosts", fmt::format("127.0.0.1 localhost\n127.0.1.1 {}\n::1 localhost ip6-localhost ip6-loopback\n", params.hostname)));
   TRY_OK(put(root, "etc/machine-id", ""));  // made at the first boot
-  if (!layout.root_partuuid.empty()) TRY_OK(put(root, "etc/fstab", fmt::format("PARTUUID={} / ext4 errors=remount-ro 0 1\nPARTUUID={} /boot/efi vfat umask=0077,nofail 0 0\n",
-                                            layout.root_partuuid, layout.esp_partuuid)));
+  if (const auto table = fileSystemTable(layout); !table.empty()) TRY_OK(put(root, "etc/fstab", table));
   TRY_OK(put(root, "etc/systemd/network/10-muster-provisioning.network", networkFile(params, provisioning_mac)));
   if (!params.authorized_keys.empty()) {
     TRY_OK(io::makeDirs(root / "root/.ssh", 0700));
@@ -102,8 +95,8 @@ Result<void> configureSystem(const fs::path& root, const WriteImageParams& param
 
 std::string grubConfiguration(const WriteImageParams& params, const Layout& layout) {
   std::string text = recipe("grub.cfg");
-  text = replaced(std::move(text), "@ROOT_PARTITION@", std::to_string(layout.root_partition));
-  text = replaced(std::move(text), "@ROOT_PARTUUID@", layout.root_partuuid);
+  text = replaced(std::move(text), "@KERNEL_PARTITION@", std::to_string(layout.kernel_partition));
+  text = replaced(std::move(text), "@ROOT@", layout.root_argument.empty() ? "root=PARTUUID=" + layout.root_partuuid : layout.root_argument);
   return replaced(std::move(text), "@KERNEL_ARGS@", fmt::format("{}", fmt::join(params.kernel_args, " ")));
 }
 
@@ -117,6 +110,30 @@ Result<void> installBootLoader(const fs::path& disk, const fs::path& esp, const 
   return put(esp, "grub/grub.cfg", grubConfiguration(params, layout));
 }
 
+namespace {
+
+/// The file system of /boot gets what the image has there, and takes its place.
+Result<Mount> mountBoot(const fs::path& root, const fs::path& device) {
+  {
+    auto beside = Mount::make(device, "/run/muster/boot", "ext4");
+    if (!beside) return fail(std::move(beside).error());
+    TRY_OK(moveBoot(root, "/run/muster/boot"));
+    TRY_OK(beside->end());
+  }
+  return Mount::make(device, root / "boot", "ext4");
+}
+
+/// The machine must start from any of its disks.
+Result<void> copyBootLoader(const Layout::BootDisk& copy, const WriteImageParams& params, const Layout& layout) {
+  TRY_OK(tool("mkfs.vfat", {"-F", "32", "-n", "MUSTER-ESP", copy.esp.string()}));
+  auto esp = Mount::make(copy.esp, "/run/muster/esp", "vfat");
+  if (!esp) return fail(std::move(esp).error());
+  TRY_OK(installBootLoader(copy.disk, "/run/muster/esp", params, layout));
+  return esp->end();
+}
+
+}  // namespace
+
 Result<void> installSystem(const fs::path& disk, const Layout& layout, const WriteImageParams& params, const InstalledIdentity& identity,
                            const std::string& provisioning_mac, const fs::path& agent_folder, const std::function<void(const std::string&)>& say,
                            const std::function<Result<void>(const fs::path&)>& configure_more) {
@@ -127,6 +144,11 @@ Result<void> installSystem(const fs::path& disk, const Layout& layout, const Wri
   auto root = Mount::make(layout.root, kMountFolder, "ext4");
   if (!root) return fail(std::move(root).error());
   const fs::path top = kMountFolder;
+  std::optional<Mount> boot;
+  if (!layout.boot.empty()) {
+    TRY(mounted, mountBoot(top, layout.boot));
+    boot.emplace(std::move(mounted));
+  }
   auto esp = Mount::make(layout.esp, top / "boot/efi", "vfat");
   if (!esp) return fail(std::move(esp).error());
   TRY_OK(configureSystem(top, params, identity, layout, provisioning_mac, agent_folder));
@@ -136,6 +158,8 @@ Result<void> installSystem(const fs::path& disk, const Layout& layout, const Wri
   say("installing the boot loader");
   TRY_OK(installBootLoader(disk, top / "boot/efi", params, layout));
   TRY_OK(esp->end());
+  for (const auto& copy : layout.copies) TRY_OK(copyBootLoader(copy, params, layout));
+  if (boot) TRY_OK(boot->end());
   return root->end();
 }
 

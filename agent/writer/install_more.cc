@@ -1,5 +1,6 @@
 // What an installed system needs beyond starting: its other disks, and its owner's user data.
 #include "agent/writer/install.h"
+#include "agent/writer/target_files.h"
 #include "base/io/files.h"
 
 #include <fmt/format.h>
@@ -13,31 +14,6 @@ namespace muster::agent {
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr unsigned kSecretMode = 0600;
-constexpr std::size_t kMaxConfigBytes = 1u << 20;
-
-bool has(const fs::path& root, std::initializer_list<const char*> places) {
-  std::error_code error;
-  return std::any_of(places.begin(), places.end(), [&](const char* place) { return fs::exists(fs::symlink_status(root / place, error)); });
-}
-
-Result<void> put(const fs::path& root, const fs::path& name, std::string_view content, unsigned mode = 0644) {
-  TRY_OK(io::makeDirs((root / name).parent_path()));
-  return io::writeFileAtomic(root / name, content, mode);
-}
-
-/// Lines of ours replace those of an earlier writing.
-Result<void> putLines(const fs::path& root, const fs::path& name, const std::vector<std::string>& lines) {
-  if (lines.empty()) return {};
-  const std::string before = io::readFile(root / name, kMaxConfigBytes).value_or("");
-  return put(root, name, fmt::format("{}{}{}\n", before, before.empty() || before.ends_with('\n') ? "" : "\n", fmt::join(lines, "\n")));
-}
-
-Result<void> needPackage(bool there, const char* package, const char* for_what) {
-  if (there) return {};
-  return fail(ErrorCode::InvalidInput, fmt::format("the image has no {}, which {} need; add the package to it", package, for_what));
-}
 
 /// As an installer of CoreOS leaves it: the configuration beside the kernel, and a stamp that asks for it at the next start.
 Result<void> configureIgnition(const fs::path& root, const std::string& user_data) {

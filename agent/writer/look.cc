@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -13,10 +12,6 @@ namespace muster::agent {
 namespace {
 
 constexpr std::size_t kToldChunks = 512;  ///< between two words of progress
-
-bool allZero(std::string_view data) {
-  return data.empty() || (data[0] == 0 && std::memcmp(data.data(), data.data() + 1, data.size() - 1) == 0);
-}
 
 }  // namespace
 

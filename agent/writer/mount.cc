@@ -17,6 +17,13 @@ Result<Mount> Mount::make(const std::filesystem::path& device, const std::filesy
   return Mount(point);
 }
 
+Result<Mount> Mount::bind(const std::filesystem::path& folder, const std::filesystem::path& point) {
+  TRY_OK(io::makeDirs(point));
+  if (::mount(folder.c_str(), point.c_str(), nullptr, MS_BIND, nullptr) != 0)
+    return fail(ErrorCode::Internal, fmt::format("cannot mount {} at {}: {}", folder.string(), point.string(), std::strerror(errno)));
+  return Mount(point);
+}
+
 Mount::~Mount() {
   if (!point_.empty()) ::umount2(point_.c_str(), MNT_DETACH);
 }

@@ -111,6 +111,19 @@ Result<DiskSetSpec> parseSet(const json& object) {
   return set;
 }
 
+Result<RootSpec> parseRoot(const json& object) {
+  if (!object.is_object()) return wrong("\"root\" is no object");
+  RootSpec root;
+  std::string key = "none";
+  Reader reader(object);
+  reader.text("encrypt", key);
+  const bool numbers = numberInto(object, "count", root.count) && numberInto(object, "raid", root.raid) && numberInto(object, "lvm_gib", root.lvm_gib);
+  if (!reader.fault().empty() || !numbers) return wrong("root: " + (reader.fault().empty() ? "a number is none" : reader.fault()));
+  if (key != "none" && key != "tpm" && key != "keyfile") return wrong("root: \"encrypt\" is neither none, tpm nor keyfile");
+  root.encrypt = key == "tpm" ? RootSpec::Key::Tpm : key == "keyfile" ? RootSpec::Key::File : RootSpec::Key::None;
+  return root;
+}
+
 /// A name that DNS and /etc/hosts take; labels of letters, digits and dashes.
 bool isHostname(const std::string& name) {
   return !name.empty() && name.size() <= 253 && name.front() != '-' && name.front() != '.' &&
@@ -145,6 +158,10 @@ Result<WriteImageParams> parseWriteImageParams(std::string_view text) {
   reader.list("authorized_keys", params.authorized_keys);
   reader.text("boot", params.boot);
   reader.text("user_data", params.user_data, false, true);
+  if (object.contains("root")) {
+    TRY(root, parseRoot(object["root"]));
+    params.root = root;
+  }
   const json storage = object.value("storage", json::array());
   if (!storage.is_array() || storage.size() > kMaxListItems) return wrong("\"storage\" is not a list");
   for (const json& entry : storage) {

@@ -4,17 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 
 namespace muster::agent {
-
-namespace {
-
-bool allZero(std::string_view data) {
-  return data.empty() || (data[0] == 0 && std::memcmp(data.data(), data.data() + 1, data.size() - 1) == 0);
-}
-
-}  // namespace
 
 ReadBack::ReadBack(const PackIndex& index, BlockTarget& target) : index_(index), target_(target), chunks_(index.chunks.size()) {
   if (!target_.readsMedium()) return;

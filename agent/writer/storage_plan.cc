@@ -20,14 +20,6 @@ constexpr const char* kLinuxDataType = "0FC63DAF-8483-4772-8E79-3D69D8477DE4";
 constexpr const char* kMaking = "muster-making";
 constexpr const char* kData = "muster-data";
 
-/// A UUID that follows from its words (as RFC 4122 version 5 does, with SHA-256).
-std::string uuidOf(const std::string& words) {
-  std::string hex = io::sha256Hex("muster-storage " + words).substr(0, 32);
-  hex[12] = '5';
-  hex[16] = "89ab"[hex[16] % 4];
-  return fmt::format("{}-{}-{}-{}-{}", hex.substr(0, 8), hex.substr(8, 4), hex.substr(12, 4), hex.substr(16, 4), hex.substr(20));
-}
-
 /// Everything that, when it changes, makes another set.
 std::string identityOf(const std::string& node, const DiskSetSpec& set, const std::vector<const DiskInfo*>& disks) {
   std::string words = fmt::format("{} {} raid{} luks{}", node, set.name, set.raid, set.encrypt);
@@ -44,11 +36,28 @@ std::string listed(const std::vector<const DiskInfo*>& disks) {
   return disks.empty() ? "there is none" : fmt::format("there are: {}", fmt::join(names, ", "));
 }
 
+/// What md makes of n disks of one size.
+struct Level {
+  int number, least;
+  std::uint64_t (*room)(std::uint64_t disks);  ///< of so many disks
+};
+constexpr Level kLevels[] = {{0, 2, [](std::uint64_t n) { return n; }},
+                             {1, 2, [](std::uint64_t) { return std::uint64_t{1}; }},
+                             {5, 3, [](std::uint64_t n) { return n - 1; }},
+                             {6, 4, [](std::uint64_t n) { return n - 2; }},
+                             {10, 4, [](std::uint64_t n) { return n / 2; }}};
+
+const Level* levelOf(int number) {
+  const auto* found = std::find_if(std::begin(kLevels), std::end(kLevels), [number](const Level& level) { return level.number == number; });
+  return found == std::end(kLevels) ? nullptr : found;
+}
+
 Result<void> checkSet(const DiskSetSpec& set) {
   const auto wrong = [&set](const std::string& why) { return refuse(ErrorCode::InvalidInput, set, why); };
   if (set.count < 1 || set.volumes.empty()) return wrong("a set has one disk and one volume at least");
-  if (set.raid < 0 && set.count > 1) return wrong("several disks need raid: 0 or 1");
-  if (set.raid >= 0 && (set.raid > 1 || set.count < 2)) return wrong("RAID is 0 or 1, over two disks at least");
+  if (set.raid < 0 && set.count > 1) return wrong("several disks need raid: 0, 1, 5, 6 or 10");
+  if (set.raid >= 0 && !levelOf(set.raid)) return wrong("RAID is 0, 1, 5, 6 or 10");
+  if (set.raid >= 0 && set.count < levelOf(set.raid)->least) return wrong(fmt::format("RAID {} is over {} disks at least", set.raid, levelOf(set.raid)->least));
   for (std::size_t i = 0; i < set.volumes.size(); ++i) {
     const VolumeSpec& volume = set.volumes[i];
     if (volume.filesystem != "xfs" && volume.filesystem != "ext4") return wrong(fmt::format("\"{}\" is no file system that is made here", volume.filesystem));
@@ -60,7 +69,7 @@ Result<void> checkSet(const DiskSetSpec& set) {
 }
 
 /// The disks of a set, in the order of their serials. Errors: NotFound, Conflict
-Result<std::vector<const DiskInfo*>> chooseFor(const DiskSetSpec& set, const std::vector<DiskInfo>& disks, const DiskInfo& system_disk,
+Result<std::vector<const DiskInfo*>> chooseFor(const DiskSetSpec& set, const std::vector<DiskInfo>& disks, const std::vector<DiskInfo>& system_disks,
                                                std::map<std::filesystem::path, std::string>& taken) {
   auto rule = DiskRule::parse(set.disks);
   if (!rule) return refuse(ErrorCode::InvalidInput, set, rule.error().text());
@@ -70,7 +79,7 @@ Result<std::vector<const DiskInfo*>> chooseFor(const DiskSetSpec& set, const std
   if (fits.size() != static_cast<std::size_t>(set.count))
     return refuse(ErrorCode::Conflict, set, fmt::format("\"{}\" fits {} disks, {} are declared; {}", set.disks, fits.size(), set.count, listed(fits)));
   for (const DiskInfo* disk : fits) {
-    if (disk->path == system_disk.path) return refuse(ErrorCode::Conflict, set, fmt::format("{} is the system disk", disk->str()));
+    if (std::any_of(system_disks.begin(), system_disks.end(), [disk](const DiskInfo& system) { return system.path == disk->path; })) return refuse(ErrorCode::Conflict, set, fmt::format("{} is the system disk", disk->str()));
     if (disk->serial.empty() && disk->wwn.empty()) return refuse(ErrorCode::Conflict, set, fmt::format("{} has neither serial nor WWN to know it by", disk->str()));
     if (const auto [other, is_new] = taken.emplace(disk->path, set.name); !is_new)
       return refuse(ErrorCode::Conflict, set, fmt::format("{} belongs to {} already", disk->str(), other->second));
@@ -83,7 +92,7 @@ Result<void> checkRoom(const DiskSetSpec& set, const std::vector<const DiskInfo*
   std::uint64_t least = disks.front()->size_bytes, wanted = 0;
   for (const DiskInfo* disk : disks) least = std::min(least, disk->size_bytes);
   const std::uint64_t each = least > kOverheadBytes ? least - kOverheadBytes : 0;
-  const std::uint64_t room = set.raid == 0 ? each * disks.size() : each;
+  const std::uint64_t room = set.raid >= 0 ? each * levelOf(set.raid)->room(disks.size()) : each;
   for (const auto& volume : set.volumes) wanted += std::max<std::uint64_t>(volume.size_gib, 1) * kGib;
   if (wanted > room) return refuse(ErrorCode::InvalidInput, set, fmt::format("its volumes need {} GiB, its disks give {} GiB", wanted / kGib, room / kGib));
   return {};
@@ -105,14 +114,12 @@ class SetPlanner {
   }
 
  private:
-  std::string partUuid(const DiskInfo& disk) const { return uuidOf(identity_ + " partition " + disk.serial + "/" + disk.wwn); }
+  std::string partUuid(const DiskInfo& disk) const { return storageUuid(identity_ + " partition " + disk.serial + "/" + disk.wwn); }
   std::string arrayUuid() const {
-    std::string uuid = uuidOf(identity_ + " array");
-    std::erase(uuid, '-');
-    return fmt::format("{}:{}:{}:{}", uuid.substr(0, 8), uuid.substr(8, 8), uuid.substr(16, 8), uuid.substr(24));
+    return mdUuid(storageUuid(identity_ + " array"));
   }
-  std::string luksUuid() const { return uuidOf(identity_ + " luks"); }
-  std::string fileSystemUuid(const VolumeSpec& volume) const { return uuidOf(identity_ + " volume " + volume.name); }
+  std::string luksUuid() const { return storageUuid(identity_ + " luks"); }
+  std::string fileSystemUuid(const VolumeSpec& volume) const { return storageUuid(identity_ + " volume " + volume.name); }
   std::string array() const { return "/dev/md/" + set_.name; }
   std::string group() const { return "muster-" + set_.name; }
 
@@ -222,14 +229,26 @@ std::vector<StorageStep> lettingGo(const std::vector<DiskSetSpec>& sets) {
 
 }  // namespace
 
-Result<StoragePlan> planStorage(const std::vector<DiskInfo>& disks, const DiskInfo& system_disk, const std::vector<DiskSetSpec>& sets,
+std::string storageUuid(const std::string& words) {
+  std::string hex = io::sha256Hex("muster-storage " + words).substr(0, 32);
+  hex[12] = '5';
+  hex[16] = "89ab"[hex[16] % 4];
+  return fmt::format("{}-{}-{}-{}-{}", hex.substr(0, 8), hex.substr(8, 4), hex.substr(12, 4), hex.substr(16, 4), hex.substr(20));
+}
+
+std::string mdUuid(std::string uuid) {
+  std::erase(uuid, '-');
+  return fmt::format("{}:{}:{}:{}", uuid.substr(0, 8), uuid.substr(8, 8), uuid.substr(16, 8), uuid.substr(24));
+}
+
+Result<StoragePlan> planStorage(const std::vector<DiskInfo>& disks, const std::vector<DiskInfo>& system_disks, const std::vector<DiskSetSpec>& sets,
                                 const std::string& node, const Finished& finished) {
   TRY_OK(checkUnique(sets));
   StoragePlan plan;
   std::map<std::filesystem::path, std::string> taken;
   for (const auto& set : sets) {
     TRY_OK(checkSet(set));
-    TRY(chosen, chooseFor(set, disks, system_disk, taken));
+    TRY(chosen, chooseFor(set, disks, system_disks, taken));
     TRY_OK(checkRoom(set, chosen));
     SetPlanner(set, chosen, node, plan).run(finished);
   }

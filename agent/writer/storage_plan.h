@@ -31,7 +31,7 @@ struct DiskSetSpec {
   std::string name;
   std::string disks;                   ///< disk_rule.h
   int count = 1;
-  int raid = -1;                       ///< 0 or 1; -1: none, and then one disk
+  int raid = -1;                       ///< 0, 1, 5, 6, 10; -1: none, and then one disk
   bool encrypt = false;                ///< LUKS, its key on the system disk
   std::vector<VolumeSpec> volumes;     ///< one without a size fills the set; several are LVM volumes
   bool lvm() const { return volumes.size() > 1 || (!volumes.empty() && volumes[0].size_gib > 0); }
@@ -57,20 +57,28 @@ struct StoragePlan {
   std::vector<std::string> keys;                ///< sets that need a key in /etc/muster/keys
 };
 
+/// A UUID that follows from its words (as RFC 4122 version 5 does, with SHA-256), and the same as md writes it.
+std::string storageUuid(const std::string& words);
+std::string mdUuid(std::string uuid);
+
 /// PARTUUIDs of partitions labelled "muster-data", small letters: what finished sets left on the disks.
 using Finished = std::set<std::string>;
 
 /// Errors: NotFound, Conflict (another number of disks than declared, a disk in two sets or the system's), InvalidInput (a declaration
 ///         that cannot be, volumes that do not fit); each names the set and lists the disks
-Result<StoragePlan> planStorage(const std::vector<DiskInfo>& disks, const DiskInfo& system_disk, const std::vector<DiskSetSpec>& sets,
+Result<StoragePlan> planStorage(const std::vector<DiskInfo>& disks, const std::vector<DiskInfo>& system_disks, const std::vector<DiskSetSpec>& sets,
                                 const std::string& node, const Finished& finished);
 
 using StorageTool = std::function<Result<void>(const StorageStep& step, const std::string& key)>;
 /// Runs the steps in order. `keys`: by the name of the set. Errors: the step's, with what it was for
-Result<void> runStorage(const StoragePlan& plan, const std::map<std::string, std::string>& keys, const StorageTool& tool,
+Result<void> runSteps(const std::vector<StorageStep>& steps, const std::map<std::string, std::string>& keys, const StorageTool& tool,
                         const std::function<void(const std::string&)>& say);
 /// The tools of this machine.
 Result<void> runStorageTool(const StorageStep& step, const std::string& key);
+/// Whether something (an array, a volume) is made of the disk or a partition of it now. `root` is "/" but for tests.
+bool isHeld(const std::filesystem::path& root, const DiskInfo& disk);
+/// Stops arrays and volumes that udev assembled of what an earlier system left, when they hold the disk; nothing of muster's RAM OS uses any.
+void letGoOf(const DiskInfo& disk);
 /// Looks at the partition tables. Errors: none; a disk that cannot be read has nothing finished
 Finished finishedPartitions(const std::vector<DiskInfo>& disks);
 

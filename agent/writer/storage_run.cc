@@ -1,26 +1,17 @@
 // Carries a storage plan out with the tools of the RAM OS.
 #include "agent/writer/storage_plan.h"
 
+#include "agent/protocol/partition_table.h"
 #include "base/io/process.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
-#include <algorithm>
 
 namespace muster::agent {
-
-using nlohmann::json;
 
 namespace {
 
 constexpr std::chrono::minutes kStepLimit{10};
 constexpr const char* kData = "muster-data";
-
-std::string lowerCase(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 }  // namespace
 
@@ -31,9 +22,9 @@ Result<void> runStorageTool(const StorageStep& step, const std::string& key) {
   return io::runChecked(command).map([](const std::string&) {});
 }
 
-Result<void> runStorage(const StoragePlan& plan, const std::map<std::string, std::string>& keys, const StorageTool& tool,
+Result<void> runSteps(const std::vector<StorageStep>& steps, const std::map<std::string, std::string>& keys, const StorageTool& tool,
                         const std::function<void(const std::string&)>& say) {
-  for (const StorageStep& step : plan.steps) {
+  for (const StorageStep& step : steps) {
     say(step.set.empty() ? step.what : fmt::format("disks of {}: {}", step.set, step.what));
     const auto key = keys.find(step.set);
     if (step.needs_key && (key == keys.end() || key->second.empty())) return fail(ErrorCode::Internal, fmt::format("disks of {}: there is no key for them", step.set));
@@ -43,15 +34,28 @@ Result<void> runStorage(const StoragePlan& plan, const std::map<std::string, std
   return {};
 }
 
+bool isHeld(const std::filesystem::path& root, const DiskInfo& disk) {
+  const auto block = root / "sys/block" / disk.path.filename();
+  std::error_code error;
+  const auto held = [&error](const std::filesystem::path& folder) { return std::filesystem::exists(folder / "holders", error) && !std::filesystem::is_empty(folder / "holders", error); };
+  if (held(block)) return true;
+  for (const auto& entry : std::filesystem::directory_iterator(block, error))
+    if (entry.is_directory(error) && held(entry.path())) return true;
+  return false;
+}
+
+void letGoOf(const DiskInfo& disk) {
+  if (!isHeld("/", disk)) return;
+  (void)runStorageTool({"", "lvm", {"vgchange", "--activate", "n"}, "", true, false, ""}, {});
+  (void)runStorageTool({"", "mdadm", {"--stop", "--scan"}, "", true, false, ""}, {});
+}
+
 Finished finishedPartitions(const std::vector<DiskInfo>& disks) {
   Finished finished;
   for (const DiskInfo& disk : disks) {
     const auto told = io::runChecked({.program = "sfdisk", .args = {"--json", disk.path.string()}});
-    const json object = told ? json::parse(*told, nullptr, false) : json();
-    if (!object.is_object()) continue;
-    const json partitions = object.value("partitiontable", json::object()).value("partitions", json::array());
-    for (const json& partition : partitions)
-      if (partition.value("name", "") == kData) finished.insert(lowerCase(partition.value("uuid", "")));
+    for (const Partition& partition : readPartitionTable(told.value_or("")).partitions)
+      if (partition.name == kData) finished.insert(partition.uuid);
   }
   return finished;
 }

@@ -1,19 +1,17 @@
 #include "agent/writer/whole_disk.h"
 
+#include "agent/protocol/partition_table.h"
 #include "agent/writer/mount.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <charconv>
 
 namespace muster::agent {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 namespace {
 
@@ -42,23 +40,10 @@ Result<void> emptyTables(BlockTarget& target) {
 
 std::string fileSystemOf(const fs::path& device) { return trimmed(tool("blkid", {"--probe", "--match-tag", "TYPE", "--output", "value", device.string()}).value_or("")); }
 
-struct Part {
-  int number = 0;
-  std::uint64_t start = 0;
-};
-
-/// Numbers are read from the nodes' names: tables may have gaps and need not be in order.
-std::vector<Part> partsOf(std::string_view sfdisk_json) {
-  std::vector<Part> parts;
-  const json object = json::parse(sfdisk_json, nullptr, false);
-  if (!object.is_object()) return parts;
-  for (const json& partition : object.value("partitiontable", json::object()).value("partitions", json::array())) {
-    const std::string node = partition.value("node", "");
-    const auto digits = node.find_last_not_of("0123456789") + 1;
-    Part part{0, partition.value("start", std::uint64_t{0})};
-    std::from_chars(node.data() + digits, node.data() + node.size(), part.number);
-    if (part.number > 0) parts.push_back(part);
-  }
+/// Those that have a number.
+std::vector<Partition> partsOf(std::string_view sfdisk_json) {
+  auto parts = readPartitionTable(sfdisk_json).partitions;
+  std::erase_if(parts, [](const Partition& part) { return part.number == 0; });
   return parts;
 }
 
@@ -125,7 +110,7 @@ Async<ChunkReport> writeWholeDisk(ChunkJob job) {
 
 Result<int> lastPartition(std::string_view sfdisk_json) {
   const auto parts = partsOf(sfdisk_json);
-  const auto last = std::max_element(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.start < b.start; });
+  const auto last = std::max_element(parts.begin(), parts.end(), [](const Partition& a, const Partition& b) { return a.start_sectors < b.start_sectors; });
   if (last == parts.end()) return fail(ErrorCode::InvalidInput, "the image has no partitions: it is not of a whole disk");
   return last->number;
 }
@@ -136,7 +121,7 @@ Result<GrownDisk> growDisk(const fs::path& disk, const std::function<void(const 
   TRY(last, lastPartition(before));
   GrownDisk grown;
   grown.last = last;
-  grown.gpt = before.find("\"gpt\"") != std::string::npos;
+  grown.gpt = readPartitionTable(before).label == "gpt";
   if (grown.gpt) {
     TRY_OK(tool("sfdisk", {"--relocate", "gpt-bak-std", disk.string()}));
     TRY(label, tool("sfdisk", {"--part-label", disk.string(), std::to_string(last)}));

@@ -4,7 +4,9 @@
 #include "agent/writer/block_target.h"
 #include "agent/writer/chunk_writer.h"
 #include "agent/writer/disks.h"
+#include "agent/writer/fetch_index.h"
 #include "agent/writer/install.h"
+#include "agent/writer/root_system.h"
 #include "agent/writer/whole_disk.h"
 
 #include <boost/asio/post.hpp>
@@ -16,8 +18,6 @@ namespace muster::agent {
 
 namespace {
 
-constexpr std::chrono::seconds kIndexTimeout{60};
-constexpr std::chrono::milliseconds kFirstBackoff{500}, kMaxBackoff{10000};
 // Where the bar stands when a step begins.
 constexpr std::uint64_t kBesideRootBytes = 132ull << 20;  ///< the partitions before the root (disks.h), and the table at both ends
 constexpr std::size_t kKeyBytes = 48;
@@ -29,34 +29,10 @@ Async<T> inPool(Workers& workers, std::function<Result<T>()> work) {
   co_return co_await std::move(op);
 }
 
-/// The index, believed; asked for again while the controller does not answer.
-Async<PackIndex> fetchIndex(const WriteImageParams& params, const WriterDeps& deps, std::chrono::steady_clock::time_point end) {
-  auto url = io::Url::parse(params.index_url);
-  if (!url) co_return fail(std::move(url).error());
-  auto http = deps.make_http();
-  auto pause = kFirstBackoff;
-  for (;;) {
-    io::HttpRequest request;
-    request.url = *url;
-    request.timeout = kIndexTimeout;
-    request.max_body_bytes = kMaxIndexBytes;
-    auto sending = http->send(std::move(request));
-    auto response = co_await std::move(sending);
-    if (response && response->status == 200) co_return openIndex(response->body, params.digest, params.signing_public_pem);
-    const std::string fault = response ? fmt::format("{} answers {}", params.index_url, response->status) : response.error().str();
-    if (response && response->status < 500) co_return fail(ErrorCode::NotFound, fault + ": the controller does not have this image");
-    if (!response && response.error().code() == ErrorCode::Denied) co_return fail(std::move(response).error());
-    if (deps.clock.steady() + pause >= end) co_return fail(ErrorCode::Timeout, "the index of the image could not be fetched; last: " + fault);
-    deps.progress(0, fmt::format("{}; trying again in {:.1f} s", fault, pause.count() / 1000.0));
-    auto wait = deps.clock.sleep(pause);
-    co_await std::move(wait);
-    pause = std::min(pause * 2, kMaxBackoff);
-  }
-}
-
 /// What was chosen, planned and opened.
 struct Prepared {
   DiskInfo disk;
+  std::optional<RootPlan> root;             ///< of a system disk of several parts
   StoragePlan storage;
   std::map<std::string, std::string> keys;  ///< of encrypted sets, made on this node
   Layout layout;                            ///< of a root file system; empty for an image of a whole disk
@@ -71,25 +47,49 @@ Result<void> guard(const DiskInfo& disk, bool wipe_allowed) {
   return fail(ErrorCode::Denied, fmt::format("{} holds {}; it is not overwritten, because the plan did not say that this node may be wiped", disk.str(), content));
 }
 
+/// The first bytes that are written.
+Result<void> makePartitions(Prepared& prepared, const PackIndex& index, const std::function<void(const std::string&)>& say) {
+  if (!prepared.root) letGoOf(prepared.disk);
+  if (index.kind == PackKind::Disk) return {};
+  if (!prepared.root) {
+    TRY(layout, divideDisk(prepared.disk.path));
+    prepared.layout = layout;
+    return {};
+  }
+  // The other disks first: what lets go of old arrays there would let go of this one too.
+  TRY_OK(runSteps(prepared.storage.steps, prepared.keys, runStorageTool, say));
+  prepared.keys[std::string(kRootSet)] = io::randomToken(kKeyBytes);
+  TRY_OK(runSteps(prepared.root->steps, prepared.keys, runStorageTool, say));
+  prepared.layout = layoutOf(*prepared.root);
+  TRY(uuid, partitionUuid(prepared.disk.path, kEspPartition));
+  prepared.layout.esp_partuuid = uuid;
+  return {};
+}
+
 /// Everything that can be refused is, before the first byte is written.
-Result<Prepared> prepareDisk(const WriteImageParams& params, const PackIndex& index) {
+Result<Prepared> prepareDisk(const WriteImageParams& params, const PackIndex& index, const std::function<void(const std::string&)>& say) {
+  if (index.kind == PackKind::Live) return fail(ErrorCode::InvalidInput, fmt::format("image {} is live: it runs in memory and is written to no disk", index.name));
   Prepared prepared;
   const auto disks = listDisks("/");
-  TRY(disk, chooseDisk(disks, params.disk));
-  prepared.disk = disk;
-  if (disk.size_bytes < index.size_bytes + bytesBeside(index))
+  if (params.root && index.kind == PackKind::RootFs) {
+    TRY(root, planRoot(disks, params.disk, *params.root, index.size_bytes, params.hostname));
+    prepared.root = std::move(root);
+    prepared.disk = prepared.root->disks.front();
+  } else {
+    TRY(disk, chooseDisk(disks, params.disk));
+    prepared.disk = disk;
+  }
+  const DiskInfo& disk = prepared.disk;
+  const std::vector<DiskInfo> system_disks = prepared.root ? prepared.root->disks : std::vector<DiskInfo>{disk};
+  if (!prepared.root && disk.size_bytes < index.size_bytes + bytesBeside(index))
     return fail(ErrorCode::InvalidInput, fmt::format("{} is too small: the image needs {} MiB and {} MiB beside it", disk.str(), index.size_bytes >> 20, bytesBeside(index) >> 20));
   const Finished finished = params.storage.empty() ? Finished() : finishedPartitions(disks);
-  TRY(storage, planStorage(disks, disk, params.storage, params.hostname, finished));
+  TRY(storage, planStorage(disks, system_disks, params.storage, params.hostname, finished));
   prepared.storage = std::move(storage);
-  TRY_OK(guard(disk, params.wipe_allowed));
+  for (const DiskInfo& one : system_disks) TRY_OK(guard(one, params.wipe_allowed));
   for (const DiskInfo& other : prepared.storage.wiped) TRY_OK(guard(other, params.wipe_allowed));
   for (const auto& name : prepared.storage.keys) prepared.keys[name] = io::randomToken(kKeyBytes);
-
-  if (index.kind == PackKind::RootFs) {
-    TRY(layout, divideDisk(disk.path));
-    prepared.layout = layout;
-  }
+  TRY_OK(makePartitions(prepared, index, say));
   auto target = openBlockTarget(index.kind == PackKind::RootFs ? prepared.layout.root : disk.path);
   if (!target) return fail(std::move(target).error());
   prepared.target = std::move(*target);
@@ -107,7 +107,11 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
   // Blocks shared with the pool live in this frame, which outlives every piece of work it awaits.
   const WriteImageParams* shared_params = &params;
   const PackIndex* shared_index = &index;
-  std::function<Result<Prepared>()> prepare = [shared_params, shared_index] { return prepareDisk(*shared_params, *shared_index); };
+  const auto home = co_await asio::this_coro::executor;
+  const auto say_at = [home, progress = deps.progress](double fraction) {
+    return [home, progress, fraction](const std::string& text) { asio::post(home, [progress, fraction, text] { progress(fraction, text); }); };
+  };
+  std::function<Result<Prepared>()> prepare = [shared_params, shared_index, say = say_at(0)] { return prepareDisk(*shared_params, *shared_index, say); };
   auto preparing = inPool<Prepared>(deps.workers, std::move(prepare));
   auto prepared = co_await std::move(preparing);
   if (!prepared) co_return fail(std::move(prepared).error());
@@ -133,16 +137,18 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
   auto asking = deps.identity();
   CO_TRY(identity, co_await std::move(asking));
 
-  const auto home = co_await asio::this_coro::executor;
   const Prepared* on_disk = &*prepared;
   const InstalledIdentity* shared_identity = &identity;
   const WriterDeps* shared_deps = &deps;
   std::function<Result<bool>()> install = [=]() -> Result<bool> {
-    const auto say = [=](const std::string& text) { asio::post(home, [progress, text] { progress(kInstallFrom, text); }); };
-    TRY_OK(runStorage(on_disk->storage, on_disk->keys, runStorageTool, say));
+    const auto say = say_at(kInstallFrom);
+    if (!on_disk->root) TRY_OK(runSteps(on_disk->storage.steps, on_disk->keys, runStorageTool, say));
     const auto configure_more = [=](const std::filesystem::path& root) -> Result<void> {
       TRY_OK(configureStorage(root, on_disk->storage, on_disk->keys));
-      return configureUserData(root, *shared_params);
+      TRY_OK(configureUserData(root, *shared_params));
+      if (!on_disk->root) return {};
+      say("the system makes its initrd for this disk");
+      return configureRoot(root, *on_disk->root, on_disk->keys.at(std::string(kRootSet)), runInSystem);
     };
     if (shared_index->kind == PackKind::Disk) {
       TRY(grown, growDisk(on_disk->disk.path, say, [on_disk](int number) { return partitionNode(on_disk->disk.path, number); }));
@@ -152,7 +158,12 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
     }
     TRY_OK(installSystem(on_disk->disk.path, on_disk->layout, *shared_params, *shared_identity, shared_deps->provisioning_mac,
                          shared_deps->agent_folder, say, configure_more));
-    TRY_OK(markComplete(on_disk->disk.path));
+    if (!on_disk->root) {
+      TRY_OK(markComplete(on_disk->disk.path, kRootPartition));
+      return true;
+    }
+    TRY_OK(runSteps(on_disk->root->closing, on_disk->keys, runStorageTool, say));
+    for (const DiskInfo& disk : on_disk->root->disks) TRY_OK(markComplete(disk.path, kComposedRootPartition));
     return true;
   };
   auto installing = inPool<bool>(deps.workers, std::move(install));

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "agent/protocol/pack_index.h"
+#include "agent/writer/root_plan.h"
 #include "agent/writer/storage_plan.h"
 #include "base/clock.h"
 #include "base/io/http.h"
@@ -28,6 +29,7 @@ struct WriteImageParams {
   std::string digest;                         ///< of the image, hex
   std::string signing_public_pem;             ///< whose signature on the index counts
   std::string disk;                           ///< "serial:…", "wwn:…", "smallest"; empty: the only disk there is
+  std::optional<RootSpec> root;               ///< how the system disk is made; nullopt: a partition of one disk
   std::vector<DiskSetSpec> storage;           ///< what becomes of the other disks
   std::string user_data;                      ///< cloud-init's or Ignition's, of this node; empty: none
   bool wipe_allowed = false;

@@ -1,5 +1,7 @@
 #include "provision/image/archive.h"
 
+#include "agent/protocol/pack_index.h"
+
 #include <archive.h>
 #include <archive_entry.h>
 #include <fcntl.h>
@@ -47,8 +49,6 @@ bool leadsOut(const std::string& name) {
   const fs::path path(name);
   return std::any_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
 }
-
-bool allZero(std::string_view data) { return data.empty() || (data[0] == 0 && std::memcmp(data.data(), data.data() + 1, data.size() - 1) == 0); }
 
 /// What lower layers brought and this one takes away. Never follows a link out of the root.
 Result<void> applyWhiteout(const fs::path& root, const std::string& name) {
@@ -199,7 +199,7 @@ Result<void> decompressFile(const fs::path& file, const fs::path& raw) {
   TRY_OK(reader.read([&](std::string_view piece) -> Result<void> {
     for (; !piece.empty(); piece.remove_prefix(std::min(piece.size(), kHoleBytes))) {
       const std::string_view part = piece.substr(0, kHoleBytes);
-      if (!allZero(part) && ::pwrite(out.get(), part.data(), part.size(), at) != static_cast<ssize_t>(part.size()))
+      if (!agent::allZero(part) && ::pwrite(out.get(), part.data(), part.size(), at) != static_cast<ssize_t>(part.size()))
         return fail(ErrorCode::Unavailable, fmt::format("cannot write {}: {}", raw.string(), std::strerror(errno)));
       at += static_cast<off_t>(part.size());
     }

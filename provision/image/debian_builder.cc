@@ -4,6 +4,7 @@
 #include "base/io/process.h"
 #include "provision/image/apt_sources.h"
 #include "provision/image/image_import.h"
+#include "provision/image/live_image.h"
 #include "provision/image/recipes.h"
 #include "provision/image/system_builder.h"
 
@@ -102,17 +103,18 @@ class DebianBuilder final : public SystemBuilder {
     auto mirrors = build.mirror.empty() ? hostDebianLines("/etc/apt", build.suite)
                                         : std::vector<std::string>{fmt::format("deb {} {} main", build.mirror, build.suite)};
 
+    const bool live = image.kind == inventory::ImageKind::Live;
     const auto since = static_cast<std::int64_t>(std::time(nullptr));
     const Step install(say, fmt::format("{}: installing {} packages of Debian {}", image.name, packages.size(), build.suite));
     TRY_OK(bootstrap({.variant = "minbase", .suite = build.suite, .packages = packages, .mirrors = std::move(mirrors),
                       .options = {"--dpkgopt=" + (recipes / "node/modules-left-out.cfg").string(),
                                   "--essential-hook=" + (recipes / "node/essential.sh").string(),
                                   "--customize-hook=" + (recipes / "node/customize.sh").string()},
-                      .env = {}, .root = root, .recipes = recipes, .out = work}));
+                      .env = live ? std::map<std::string, std::string>{{"INITRD", "No"}} : std::map<std::string, std::string>(), .root = root, .recipes = recipes, .out = work}));
     install.done();
 
     const Step file_system(say, image.name + ": making the file system");
-    TRY_OK(makeExt4(root, image_file, since));
+    TRY_OK(live ? makeSquashfs(root, image_file, since) : makeExt4(root, image_file, since));
     std::error_code ignored;
     file_system.done(fmt::format("{} MiB", std::filesystem::file_size(image_file, ignored) >> 20));
     return {};

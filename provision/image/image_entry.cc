@@ -1,6 +1,7 @@
 #include "provision/image/image_entry.h"
 
 #include "base/io/files.h"
+#include "provision/image/live_image.h"
 #include "provision/image/pack_reader.h"
 
 #include <fmt/format.h>
@@ -69,7 +70,13 @@ Result<PackedImage> openEntry(const fs::path& entry, const io::SigningKey& key) 
   const auto bytes = fs::file_size(pack, error);
   if (error || bytes != index.pack_bytes)
     return fail(ErrorCode::Corrupt, fmt::format("the pack has {} bytes instead of {}", error ? 0 : bytes, index.pack_bytes));
-  return PackedImage{index.name, digest, pack, signed_index, index.size_bytes};
+  PackedImage image{index.name, digest, pack, signed_index, index.size_bytes};
+  image.live = index.kind == agent::PackKind::Live;
+  if (const fs::path boot = liveBootOf(entry); image.live && fs::exists(boot, error)) {
+    image.kernel = boot / kLiveKernel;
+    image.modules = boot / kLiveModules;
+  }
+  return image;
 }
 
 Result<agent::PackIndex> contentOf(const fs::path& entry) {

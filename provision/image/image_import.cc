@@ -1,9 +1,12 @@
 #include "provision/image/image_import.h"
 
+#include "agent/protocol/pack_index.h"
+#include "agent/protocol/partition_table.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "provision/image/archive.h"
+#include "provision/image/live_image.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -118,18 +121,15 @@ Result<Range> findRoot(int fd, const std::filesystem::path& raw) {
   }
   if (const auto end = gptEndBytes(fd); end > size)
     return fail(ErrorCode::Corrupt, fmt::format("its partition table is of a disk of {} bytes, the file has only {}: it was cut short", end, size));
-  io::Command command{.program = "sfdisk", .args = {"--json", raw.string()}};
-  const auto listed = io::runChecked(command);
-  const auto table = listed ? nlohmann::json::parse(*listed, nullptr, false) : nlohmann::json();
+  const auto listed = io::runChecked({.program = "sfdisk", .args = {"--json", raw.string()}});
   Range best;
-  if (table.is_object())
-    for (const auto& partition : table.value("partitiontable", nlohmann::json::object()).value("partitions", nlohmann::json::array())) {
-      const Range range{partition.value("start", std::uint64_t{0}) * kSectorBytes, partition.value("size", std::uint64_t{0}) * kSectorBytes};
-      if (range.length <= best.length || !hasExt(fd, range.offset)) continue;
-      if (range.offset + range.length > size)
-        return fail(ErrorCode::Corrupt, fmt::format("a partition ends at byte {}, the file at {}: it was cut short", range.offset + range.length, size));
-      best = range;
-    }
+  for (const auto& partition : agent::readPartitionTable(listed.value_or("")).partitions) {
+    const Range range{partition.start_sectors * kSectorBytes, partition.size_sectors * kSectorBytes};
+    if (range.length <= best.length || !hasExt(fd, range.offset)) continue;
+    if (range.offset + range.length > size)
+      return fail(ErrorCode::Corrupt, fmt::format("a partition ends at byte {}, the file at {}: it was cut short", range.offset + range.length, size));
+    best = range;
+  }
   if (best.length == 0) return fail(ErrorCode::InvalidInput, "there is neither an ext4 file system nor a partition with one in it");
   return best;
 }
@@ -143,8 +143,7 @@ Result<void> copyRange(int from, Range range, const std::filesystem::path& to_pa
   for (std::uint64_t done = 0; done < size;) {
     const ssize_t n = ::pread(from, piece.data(), std::min<std::uint64_t>(piece.size(), size - done), static_cast<off_t>(range.offset + done));
     if (n <= 0) return fail(ErrorCode::Corrupt, "the image is shorter than its partition table says");
-    const bool zero = piece[0] == 0 && std::memcmp(piece.data(), piece.data() + 1, static_cast<std::size_t>(n) - 1) == 0;
-    if (!zero && ::pwrite(to.get(), piece.data(), static_cast<std::size_t>(n), static_cast<off_t>(done)) != n)
+    if (!agent::allZero(std::string_view(piece).substr(0, static_cast<std::size_t>(n))) && ::pwrite(to.get(), piece.data(), static_cast<std::size_t>(n), static_cast<off_t>(done)) != n)
       return fail(ErrorCode::Unavailable, fmt::format("cannot write {}: {}", to_path.string(), std::strerror(errno)));
     done += static_cast<std::uint64_t>(n);
   }
@@ -158,9 +157,7 @@ Result<Range> wholeDisk(int fd, const std::filesystem::path& raw) {
   if (const auto end = gptEndBytes(fd); end > size)
     return fail(ErrorCode::Corrupt, fmt::format("its partition table is of a disk of {} bytes, the file has only {}: it was cut short", end, size));
   const auto listed = io::runChecked({.program = "sfdisk", .args = {"--json", raw.string()}});
-  const auto table = listed ? nlohmann::json::parse(*listed, nullptr, false) : nlohmann::json();
-  const auto partitions = table.is_object() ? table.value("partitiontable", nlohmann::json::object()).value("partitions", nlohmann::json::array()) : nlohmann::json::array();
-  if (partitions.empty()) return fail(ErrorCode::InvalidInput, "it has no partition table, so no machine could start it; remove `kind: disk`");
+  if (agent::readPartitionTable(listed.value_or("")).partitions.empty()) return fail(ErrorCode::InvalidInput, "it has no partition table, so no machine could start it; remove `kind: disk`");
   return Range{0, size};
 }
 
@@ -205,7 +202,8 @@ std::int64_t beginningAfter(const std::filesystem::path& archive) {
   return now();
 }
 
-Result<void> fromTree(ImportFormat format, const std::filesystem::path& from, const std::filesystem::path& work, const std::filesystem::path& image_file) {
+Result<void> fromTree(ImportFormat format, const std::filesystem::path& from, inventory::ImageKind kind, const std::filesystem::path& work,
+                      const std::filesystem::path& image_file) {
   if (::geteuid() != 0) return fail(ErrorCode::Denied, "unpacking a root file system needs root (it makes owners and device nodes); run it with sudo");
   const auto since = beginningAfter(from);
   const auto root = work / "root";
@@ -213,6 +211,7 @@ Result<void> fromTree(ImportFormat format, const std::filesystem::path& from, co
   if (format == ImportFormat::Squashfs) TRY_OK(unpackSquashfs(from, root));
   if (format == ImportFormat::OciArchive) TRY_OK(extractOci(from, work, root));
   if (format == ImportFormat::Tar) TRY_OK(extractTree(from, root, false));
+  if (kind == inventory::ImageKind::Live) return makeSquashfs(root, image_file, since);
   if (auto linked = linkKernel(root); !linked) return fail(std::move(linked).error().within(from.string()));
   return makeExt4(root, image_file, since);
 }
@@ -262,6 +261,9 @@ Result<void> importImage(const inventory::ImageImport& import, inventory::ImageK
     return fail(ErrorCode::Corrupt, fmt::format("{} has the SHA-256 {}, the inventory says {}", import.path.string(), sha256, import.sha256));
   TRY(format, importFormatOf(import.path));
   const auto raw = work / "imported.raw";
+  const bool tree = format == ImportFormat::Tar || format == ImportFormat::OciArchive || format == ImportFormat::Squashfs;
+  if (kind == inventory::ImageKind::Live && !tree)
+    return fail(ErrorCode::InvalidInput, import.path.string() + " is a disk; a live image is made of a tree of files (tar, OCI archive, squashfs)");
   switch (format) {
     case ImportFormat::Raw: return fromDisk(import.path, import.path, kind, image_file);
     case ImportFormat::Qcow2: TRY_OK(convert(import.path, "qcow2", raw)); break;
@@ -270,7 +272,7 @@ Result<void> importImage(const inventory::ImageImport& import, inventory::ImageK
     case ImportFormat::CompressedRaw: TRY_OK(decompressFile(import.path, raw)); break;
     default:
       if (kind == inventory::ImageKind::Disk) return fail(ErrorCode::InvalidInput, import.path.string() + " is a tree of files and no disk; remove `kind: disk`");
-      return fromTree(format, import.path, work, image_file);
+      return fromTree(format, import.path, kind, work, image_file);
   }
   return fromDisk(raw, import.path, kind, image_file);
 }

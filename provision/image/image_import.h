@@ -1,4 +1,4 @@
-// Imported images: what somebody else made becomes a root file system. Every format ends in the same ext4 file.
+// Imported images: what somebody else made becomes a root file system. Every format ends in the same ext4 file, or of a live image squashfs.
 //
 //   raw, qcow2, vmdk, vdi, raw.{gz,xz,zst,bz2}   its largest ext4 partition, or the bare ext4 that it is
 //   tar, tar.{gz,xz,zst,bz2}                      a root file system, unpacked as it is

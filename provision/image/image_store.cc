@@ -7,6 +7,8 @@
 #include "provision/image/image_cache.h"
 #include "provision/image/image_entry.h"
 #include "provision/image/image_store_parts.h"
+#include "provision/image/live_image.h"
+#include "provision/image/pack_reader.h"
 #include "provision/image/pack_writer.h"
 #include "provision/image/recipes.h"
 
@@ -26,6 +28,21 @@ namespace {
 
 /// Counts up when the code, not a recipe, changes what comes out.
 constexpr int kBuildVersion = 1;
+
+agent::PackKind packKind(inventory::ImageKind kind) {
+  switch (kind) {
+    case inventory::ImageKind::RootFs: return agent::PackKind::RootFs;
+    case inventory::ImageKind::Disk: return agent::PackKind::Disk;
+    case inventory::ImageKind::Live: return agent::PackKind::Live;
+  }
+  return agent::PackKind::RootFs;
+}
+
+/// Of the files below /images/DIGEST/; nullptr: there is no such file.
+const char* contentType(std::string_view file) {
+  if (file == "index.json") return "application/json";
+  return file == "pack" || file == kLiveKernel || file == kLiveModules ? "application/octet-stream" : nullptr;
+}
 
 class CachedImageStore final : public ImageStore {
  public:
@@ -48,12 +65,13 @@ class CachedImageStore final : public ImageStore {
     std::error_code ignored;
     if (fs::exists(entry / kContentFile, ignored)) {
       auto kept = openOrHeal(entry, image.name, say);
-      if (kept) return kept;
+      if (kept) return withLiveBoot(entry, std::move(*kept), say);
       say(fmt::format("{}: the kept image is not usable ({}); building it again", image.name, kept.error().text()));
     }
     auto built = publish(entry, [this, &image, &say](const fs::path& folder) { return fill(image, folder, say); });
     if (!built) return fail(std::move(built).error().within("building image " + image.name));
-    return openEntry(entry, options_.key);
+    TRY(opened, openEntry(entry, options_.key));
+    return withLiveBoot(entry, std::move(opened), say);
   }
 
   Result<std::optional<RamOs>> findRamOs() const override {
@@ -118,13 +136,28 @@ class CachedImageStore final : public ImageStore {
     TRY_OK(removeTree(work));
     const auto start = std::chrono::steady_clock::now();
     TRY(index, writePack(raw, folder / kPackFile, image.name, std::max(1u, std::thread::hardware_concurrency()),
-                         image.kind == inventory::ImageKind::Disk ? agent::PackKind::Disk : agent::PackKind::RootFs));
+                         packKind(image.kind)));
     std::error_code ignored;
     fs::remove(raw, ignored);
     const auto zero = std::count_if(index.chunks.begin(), index.chunks.end(), [](const auto& chunk) { return chunk.zero; });
     say(fmt::format("{}: packed {} MiB ({} of {} chunks are empty) into {} MiB: {:.0f} s", image.name, index.size_bytes >> 20, zero,
                     index.chunks.size(), index.pack_bytes >> 20, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()));
     return io::writeFileAtomic(folder / kContentFile, canonicalJson(index));
+  }
+
+  /// What starts a live image, taken out of it if that was not done yet: another controller's image comes without.
+  Result<PackedImage> withLiveBoot(const fs::path& entry, PackedImage image, const Say& say) const {
+    if (!image.live || !image.kernel.empty()) return image;
+    say(fmt::format("{}: taking its kernel and modules out of it", image.name));
+    TRY(index, contentOf(entry));
+    TRY_OK(publish(liveBootOf(entry), [&](const fs::path& folder) -> Result<void> {
+      const fs::path work = folder / "work", squashfs = work / "squashfs";
+      TRY_OK(io::makeDirs(work));
+      TRY_OK(unpack(index, entry / kPackFile, squashfs));
+      TRY_OK(makeLiveBoot(squashfs, work / "live", folder));
+      return removeTree(work);
+    }));
+    return openEntry(entry, options_.key);
   }
 
   /// A whole pack whose signed index is damaged, or signed by somebody else, is signed anew.
@@ -149,15 +182,17 @@ class CachedImageStore final : public ImageStore {
     const std::string rest = request.path().substr(std::string_view("/images/").size());
     const auto slash = rest.find('/');
     const std::string digest = rest.substr(0, slash), file = slash == std::string::npos ? "" : rest.substr(slash + 1);
-    if (!isDigest(digest) || (file != "index.json" && file != "pack")) co_return io::ServerResponse::text(404, "no such image\n");
+    if (!isDigest(digest) || !contentType(file)) co_return io::ServerResponse::text(404, "no such image\n");
     auto known = served_.find(digest);
     if (known == served_.end()) {
       auto image = findDigest(digest);
       if (!image) co_return io::ServerResponse::text(404, "no such image\n");
       known = served_.emplace(digest, std::move(*image)).first;
     }
-    if (file == "pack") co_return io::ServerResponse::file({known->second.pack, "application/octet-stream"});
-    co_return io::ServerResponse::file({known->second.index, "application/json"});
+    const PackedImage& image = known->second;
+    const fs::path& path = file == "pack" ? image.pack : file == "index.json" ? image.index : file == kLiveKernel ? image.kernel : image.modules;
+    if (path.empty()) co_return io::ServerResponse::text(404, "no such file\n");
+    co_return io::ServerResponse::file({path, contentType(file)});
   }
 
   Task<io::ServerResponse> serveRamOs(io::ServerRequest request) const {
@@ -181,7 +216,7 @@ class CachedImageStore final : public ImageStore {
 std::string imageKey(const inventory::Image& image) {
   json inputs = {{"version", kBuildVersion}, {"recipes", recipeDigest("node")}, {"name", image.name}, {"ssh", !image.authorized_keys.empty()},
                  {"chunk_bytes", agent::kPackChunkBytes}};
-  if (image.kind == inventory::ImageKind::Disk) inputs["kind"] = "disk";
+  if (image.kind != inventory::ImageKind::RootFs) inputs["kind"] = std::string(agent::toString(packKind(image.kind)));
   if (const auto* build = std::get_if<inventory::ImageBuild>(&image.source)) {
     auto packages = build->packages;
     std::sort(packages.begin(), packages.end());

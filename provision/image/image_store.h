@@ -21,6 +21,8 @@ struct PackedImage {
   std::filesystem::path pack;     ///< chunks, one after the other
   std::filesystem::path index;    ///< signed JSON
   std::uint64_t size_bytes = 0;   ///< of the file system when written out
+  bool live = false;              ///< it runs in memory
+  std::filesystem::path kernel = {}, modules = {};  ///< what starts a live image, taken out of it; empty: not made yet (`build` does)
 };
 
 /// The RAM OS: a kernel and an initrd; the agent travels beside it in a small initrd of its own.
@@ -37,7 +39,7 @@ class ImageStore {
   virtual Result<PackedImage> build(const inventory::Image& image, std::function<void(std::string_view)> say) = 0;
   virtual Result<std::optional<RamOs>> findRamOs() const = 0;
   virtual Result<RamOs> buildRamOs(std::function<void(std::string_view)> say) = 0;
-  /// GET /images/DIGEST/{index.json,pack}; /ramos/{vmlinuz,initrd.img,agent.img}
+  /// GET /images/DIGEST/{index.json,pack}, of live images {vmlinuz,modules.img} too; /ramos/{vmlinuz,initrd.img,agent.img}
   virtual std::vector<io::Route> routes() const = 0;
 };
 

@@ -31,14 +31,10 @@ struct Slot {
   PackChunk chunk;
 };
 
-bool allZero(const std::string& data) {
-  return data.empty() || (data[0] == 0 && std::memcmp(data.data(), data.data() + 1, data.size() - 1) == 0);
-}
-
 void compress(ZSTD_CCtx* context, Slot& slot) {
   slot.error.clear();
   slot.chunk.sha256 = io::sha256Hex(slot.raw);
-  slot.chunk.zero = allZero(slot.raw);
+  slot.chunk.zero = agent::allZero(slot.raw);
   slot.chunk.length = 0;
   slot.chunk.packed_sha256.clear();
   slot.chunk.quick = 0;

@@ -18,7 +18,7 @@ using Say = std::function<void(std::string_view)>;
 class SystemBuilder {
  public:
   virtual ~SystemBuilder() = default;
-  /// Writes the image's root file system (ext4) to `image_file`. `work` is an empty folder that the caller removes.
+  /// Writes the image's root file system (ext4; of a live image squashfs) to `image_file`. `work` is an empty folder that the caller removes.
   /// Errors: InvalidInput (declaration), Denied (not root), Unavailable (mirror), Internal (a tool failed, its words are quoted)
   virtual Result<void> buildRootFs(const inventory::Image& image, const std::filesystem::path& work, const std::filesystem::path& image_file,
                                    const Say& say) = 0;

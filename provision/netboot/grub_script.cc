@@ -7,17 +7,18 @@ namespace muster::provision {
 
 Result<std::string> ramGrubScript(const inventory::Node& node, const inventory::Profile& profile, const RamBoot& boot) {
   TRY(words, kernelWords(node, profile, boot));
+  const auto image = boot.live.empty() ? std::string() : liveFolder(boot.live);
   return fmt::format(
       "echo 'muster: {0} boots into the RAM OS'\n"
-      "if linux /{1}/vmlinuz '{2}'; then\n"
-      "  if initrd /{1}/initrd.img /{1}/agent.img; then\n"
+      "if linux /{3}/vmlinuz '{2}'; then\n"
+      "  if initrd /{1}/initrd.img /{1}/agent.img{4}; then\n"
       "    boot\n"
       "  fi\n"
       "fi\n"
       "echo 'muster: the RAM OS could not be loaded'\n"
       "sleep 10\n"
       "reboot\n",  // firmware takes GRUB's exit for success and shows its menu, where it would stay
-      node.name.str(), kRamOsFolder, fmt::join(words, "' '"));
+      node.name.str(), kRamOsFolder, fmt::join(words, "' '"), image.empty() ? kRamOsFolder : image, image.empty() ? "" : fmt::format(" /{}/modules.img", image));
 }
 
 std::string lostGrubScript() {

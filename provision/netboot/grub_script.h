@@ -7,6 +7,9 @@ namespace muster::provision {
 
 inline constexpr const char* kRamOsFolder = "ramos";  ///< below the TFTP root: Debian's signed GRUB knows no HTTP
 
+/// Kernel and modules of a live image, below the TFTP root.
+inline std::string liveFolder(const std::string& digest) { return "images/" + digest; }
+
 /// Leads into the RAM OS; GRUB starts only a kernel with a signature that shim knows.
 /// Errors: InvalidInput when something cannot stand on a kernel command line
 Result<std::string> ramGrubScript(const inventory::Node& node, const inventory::Profile& profile, const RamBoot& boot);

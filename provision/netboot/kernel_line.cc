@@ -25,6 +25,7 @@ Result<std::vector<std::string>> kernelWords(const inventory::Node& node, const 
                                  "muster.mac=" + node.mac.str(),
                                  "console=ttyS0",
                                  "loglevel=4"};  // else the kernel writes this line, token and all, on the serial console
+  if (!boot.live.empty()) words.push_back("muster.image=" + boot.live);
   words.insert(words.end(), profile.kernel_args.begin(), profile.kernel_args.end());
   for (const auto& word : words) {
     if (isPlainWord(word)) continue;

@@ -1,4 +1,6 @@
 // The kernel command line of the RAM OS: the same for iPXE and for GRUB. Pure.
+//
+// A live image starts with its own kernel: the RAM OS comes up on that, fetches the image into memory and gives way to it.
 #pragma once
 
 #include "inventory/cluster.h"
@@ -13,6 +15,7 @@ struct RamBoot {
   std::string agent_url;  ///< "https://10.20.0.1:8443"
   std::string ca_fingerprint;
   std::string token;  ///< one-time
+  std::string live = {};  ///< digest of the live image whose kernel is started; empty: the RAM OS's own
 };
 
 /// Errors: InvalidInput when something cannot stand in a boot script, or on a kernel command line

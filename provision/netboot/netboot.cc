@@ -84,6 +84,7 @@ class DnsmasqNetboot final : public Netboot {
   std::map<Mac, const inventory::Node*> by_mac_;
   std::map<Ipv4, const inventory::Node*> by_address_;
   std::string tftpKey(const inventory::Node& node) const;
+  Result<std::optional<PackedImage>> liveImageOf(const inventory::Profile& profile) const;
 
   std::string configuration_;  ///< of the dnsmasq that runs
   std::map<NodeName, std::string> armed_;       ///< node → iPXE script
@@ -170,19 +171,28 @@ Result<void> DnsmasqNetboot::arm(const NodeName& name) {
   const auto& network = cluster_->provisioning();
   const auto& profile = cluster_->profileOf(*node);
   const auto* server = inventory::bootServerOf(network, node->rack, node->address);
+  TRY(live, liveImageOf(profile));
   const RamBoot boot{server && !server->http.empty() ? server->http : fmt::format("http://{}:{}", network.controller.str(), options_.http_port),
-                     fmt::format("https://{}:{}", network.controller.str(), options_.https_port), options_.ca_fingerprint, token};
+                     fmt::format("https://{}:{}", network.controller.str(), options_.https_port), options_.ca_fingerprint, token, live ? live->digest : ""};
   disarm(name);
   if (profile.secure_boot) {
     TRY(script, ramGrubScript(*node, profile, boot));
     const auto key = tftpKey(*node);
-    TRY_OK(tftp_.arm(key, script, *ram_os));
+    TRY_OK(tftp_.arm(key, script, *ram_os, live ? &*live : nullptr));
     armed_tftp_[name] = key;
   } else {
     TRY(script, ramBootScript(*node, profile, boot));
     armed_[name] = script;
   }
   return {};
+}
+
+/// The image whose kernel this node starts with. One that is not built yet is not waited for: the RAM OS can do all else on its own.
+Result<std::optional<PackedImage>> DnsmasqNetboot::liveImageOf(const inventory::Profile& profile) const {
+  if (!cluster_->isLive(profile)) return std::optional<PackedImage>();
+  TRY(image, images_.find(cluster_->images.at(profile.image)));
+  if (image && image->kernel.empty()) image.reset();
+  return image;
 }
 
 void DnsmasqNetboot::disarm(const NodeName& node) {

@@ -69,17 +69,18 @@ Result<void> TftpFolder::start() {
   return io::writeFileAtomic(root_ / kGrubConfig, lostGrubScript());
 }
 
-Result<void> TftpFolder::arm(const std::string& key, const std::string& grub_script, const RamOs& ram_os) {
+Result<void> TftpFolder::arm(const std::string& key, const std::string& grub_script, const RamOs& ram_os, const PackedImage* live) {
   std::error_code error;
   for (const auto& file : kSigned)
     if (!fs::exists(file.original, error)) return fail(ErrorCode::NotFound, fmt::format("{} is missing; install the package {}", file.original, file.package));
-  TRY_OK(copyRamOs(ram_os));
+  TRY_OK(copyTo(kRamOsFolder, {{"vmlinuz", ram_os.kernel}, {"initrd.img", ram_os.initrd}, {"agent.img", ram_os.agent_initrd}}));
+  if (live) TRY_OK(copyTo(liveFolder(live->digest), {{"vmlinuz", live->kernel}, {"modules.img", live->modules}}));
   // Made whole under a name that nobody asks for: who asks in between gets the old answer, never a part.
   const auto folder = root_ / key, fresh = root_ / (key + ".new");
   fs::remove_all(fresh, error);
   TRY_OK(io::makeDirs(fresh / "grub", 0700));
   for (const auto& file : kSigned) TRY_OK(link(file.original, fresh / file.name));
-  TRY_OK(link(fs::path("..") / kRamOsFolder, fresh / kRamOsFolder));
+  for (const char* shared : {kRamOsFolder, "images"}) TRY_OK(link(fs::path("..") / shared, fresh / shared));
   TRY_OK(io::writeFileAtomic(fresh / kGrubConfig, grub_script, 0600));
   for (const auto& path : {fresh / kGrubConfig, fresh / "grub", fresh}) TRY_OK(giveToDnsmasq(path));
   fs::permissions(fresh, fs::perms::owner_all, error);
@@ -94,10 +95,9 @@ void TftpFolder::disarm(const std::string& key) {
   fs::remove_all(root_ / key, ignored);
 }
 
-Result<void> TftpFolder::copyRamOs(const RamOs& ram_os) {
-  const auto folder = root_ / kRamOsFolder;
+Result<void> TftpFolder::copyTo(const std::string& name_of_folder, std::initializer_list<Original> files) {
+  const auto folder = root_ / name_of_folder;
   TRY_OK(io::makeDirs(folder));
-  const std::pair<const char*, const fs::path&> files[] = {{"vmlinuz", ram_os.kernel}, {"initrd.img", ram_os.initrd}, {"agent.img", ram_os.agent_initrd}};
   for (const auto& [name, from] : files) {
     const auto to = folder / name, fresh = folder / (std::string(name) + ".new");
     if (sameFile(from, to)) continue;

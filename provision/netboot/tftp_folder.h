@@ -7,7 +7,8 @@
 //   undionly.kpxe ipxe.efi                             links to Debian's files
 //   grub/grub.cfg                                      for a machine that was disarmed while GRUB came: starts it anew
 //   ramos/vmlinuz initrd.img agent.img                 copies: dnsmasq may not read where the originals are
-//   10.20.1.1/shimx64.efi grubx64.efi ramos            links
+//   images/DIGEST/vmlinuz modules.img                  copies, of live images
+//   10.20.1.1/shimx64.efi grubx64.efi ramos images     links
 //   10.20.1.1/grub/grub.cfg                            leads into the RAM OS
 #pragma once
 
@@ -27,12 +28,17 @@ class TftpFolder {
   Result<void> start();
   /// `key`: the node's folder. Idempotent.
   /// Errors: NotFound (shim or GRUB is not installed on this machine, with the package), Internal
-  Result<void> arm(const std::string& key, const std::string& grub_script, const RamOs& ram_os);
+  /// `live`: the live image that it is for, whose kernel GRUB loads; nullptr: none
+  Result<void> arm(const std::string& key, const std::string& grub_script, const RamOs& ram_os, const PackedImage* live);
   void disarm(const std::string& key);
   const std::filesystem::path& root() const { return root_; }
 
  private:
-  Result<void> copyRamOs(const RamOs& ram_os);
+  struct Original {
+    const char* name;
+    const std::filesystem::path& from;
+  };
+  Result<void> copyTo(const std::string& folder, std::initializer_list<Original> files);
 
   std::filesystem::path root_;
 };

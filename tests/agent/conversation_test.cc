@@ -221,6 +221,15 @@ TEST_F(ConversationTest, machineRestartsOnlyAfterItsTaskWasReported) {
   EXPECT_EQ(site.phase("gpu001", "r1"), TaskPhase::Done);
 }
 
+TEST_F(ConversationTest, aLiveImageTakesOverOnlyAfterItsTaskWasReported) {
+  startRam();
+  auto report = site.await(site.gateway().runTask(kNode, task("l1", TaskKind::StartImage)));
+  ASSERT_TRUE(report) << report.error().str();
+  EXPECT_TRUE(site.until([&] { return node->gave_way == 1; }));
+  EXPECT_EQ(node->reboots, 0);
+  EXPECT_EQ(site.phase("gpu001", "l1"), TaskPhase::Done);
+}
+
 TEST_F(ConversationTest, installedSystemComesWithTheCertificateMadeForIt) {
   startRam();
   auto made = io::makeKeyAndRequest("gpu001");

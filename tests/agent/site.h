@@ -51,7 +51,7 @@ struct Controller {
 struct Node {
   agent::AgentOptions options;
   std::map<std::string, int> runs;                 ///< task id → how often its handler was entered
-  int reboots = 0;
+  int reboots = 0, gave_way = 0;
   SystemClock clock;
   std::unique_ptr<agent::Agent> agent;
   asio::io_context io;
@@ -131,11 +131,13 @@ class Site {
       handlers[agent::TaskKind::WriteImage] = [this, raw](nlohmann::json, agent::TaskContextPtr context) {
         return answerBehind(raw, never, context);
       };
+      handlers[agent::TaskKind::StartImage] = [raw](nlohmann::json, agent::TaskContextPtr context) { return answer(raw, context->id()); };
     }
     agent::AgentSenses senses;
     senses.hardware = [] { return hardware(); };
     senses.probes = [](std::set<std::string> watched) { return probes(std::move(watched)); };
     senses.reboot = [raw] { ++raw->reboots; };
+    senses.give_way = [raw] { ++raw->gave_way; };
     senses.clients = [](io::TlsTrust trust) { return io::makeHttpClient(std::move(trust)); };
     auto created = agent::Agent::create(options, std::move(handlers), std::move(senses), raw->clock);
     if (!created) throw std::runtime_error(created.error().str());

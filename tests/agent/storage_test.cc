@@ -108,37 +108,5 @@ TEST_F(StorageTest, wrongParametersAreRefused) {
   }
 }
 
-struct RaidTest : StorageTest {
-  RaidTest() {
-    for (int i = 0; i < 3; ++i) put("sys/block/nvme" + std::to_string(i) + "n1/device/model", i == 2 ? "Boot\n" : "SAMSUNG PM1743\n");
-    params["raid"] = {{"level", 0u}, {"devices", 2u}, {"model", "*pm1743*"}};
-    programs.on("mdadm", "");
-    programs.on("mkfs.xfs", "");
-    tools.disk_content = [this](const fs::path& disk) -> Result<std::string> { return disk.filename() == held ? std::string("ext4") : std::string("none"); };
-  }
-  std::string held;
-};
-
-TEST_F(RaidTest, isMadeOfTheEmptyDisksOfTheModelOnce) {
-  ASSERT_TRUE(run());
-  EXPECT_EQ(programs.count("mdadm --create /dev/md/home --run --homehost=any --name=home --level=0 --raid-devices=2 /dev/nvme0n1 /dev/nvme1n1"), 1u);
-  EXPECT_EQ(programs.count("mkfs.xfs -q /dev/md/home"), 1u);
-  put("dev/md/home", "");
-  ASSERT_TRUE(run());
-  EXPECT_EQ(programs.count("mdadm"), 1u) << "an array that is there is left alone";
-}
-
-TEST_F(RaidTest, neverOfADiskThatHoldsSomethingNorOfFewer) {
-  held = "nvme1n1";
-  auto done = run();
-  EXPECT_EQ(done.error().code(), ErrorCode::Denied);
-  EXPECT_THAT(done.error().str(), HasSubstr("/dev/nvme1n1 holds ext4"));
-  held.clear();
-  params["raid"]["devices"] = 3u;
-  done = run();
-  EXPECT_THAT(done.error().str(), HasSubstr("2 disks of model *pm1743* are there, the RAID home is of 3"));
-  EXPECT_EQ(programs.count("mdadm"), 0u);
-}
-
 }  // namespace
 }  // namespace muster::agent

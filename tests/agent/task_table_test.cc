@@ -115,6 +115,8 @@ TEST(AgentOptions, kernelCommandLine) {
   EXPECT_EQ(options->ca_fingerprint, std::string(64, 'a'));
   EXPECT_EQ(options->token.reveal(), "abc");
   EXPECT_EQ(options->node, "gpu001");
+  EXPECT_EQ(options->image_digest, "");
+  EXPECT_EQ(optionsFromKernel("muster.url=https://a:1 muster.ca=" + pin + " muster.token=t muster.mac=52:54:00:00:00:01 muster.image=d1")->image_digest, "d1") << "a live image's kernel";
 
   auto why = [](const std::string& line) { return optionsFromKernel(line).error().str(); };
   EXPECT_THAT(why("quiet"), HasSubstr("lacks muster.url"));

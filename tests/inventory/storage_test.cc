@@ -41,14 +41,41 @@ TEST_F(StorageTest, refusesWhatCannotBe) {
   EXPECT_THAT(declaring(set("disks: /dev/sdb" + volume)), ElementsAre(HasSubstr("device names change")));
   EXPECT_THAT(declaring(set("disks: 'size:3-4'" + volume)), ElementsAre(HasSubstr("size:LOW-HIGH")));
   EXPECT_THAT(declaring(set("disks: smallest, count: 2" + volume)), ElementsAre(HasSubstr("2 disks without RAID")));
-  EXPECT_THAT(declaring(set("disks: smallest, raid: raid1" + volume)), ElementsAre(HasSubstr("two disks at least")));
-  EXPECT_THAT(declaring(set("disks: smallest, raid: raid5, count: 3" + volume)), ElementsAre(HasSubstr("raid5")));
+  EXPECT_THAT(declaring(set("disks: smallest, raid: raid1" + volume)), ElementsAre(HasSubstr("RAID 1 needs 2 disks at least")));
+  EXPECT_THAT(declaring(set("disks: smallest, raid: raid5, count: 3" + volume)), IsEmpty());
+  EXPECT_THAT(declaring(set("disks: smallest, raid: raid6, count: 3" + volume)), ElementsAre(HasSubstr("RAID 6 needs 4 disks at least")));
+  EXPECT_THAT(declaring(set("disks: smallest, raid: raid4, count: 4" + volume)), ElementsAre(HasSubstr("raid4")));
   EXPECT_THAT(declaring(set("disks: smallest")), ElementsAre(HasSubstr("volumes")));
   EXPECT_THAT(declaring(set("disks: smallest, volumes: []")), ElementsAre(HasSubstr("at least 1")));
   EXPECT_THAT(declaring(set("disks: smallest, volumes: [{name: a, mount: /}]")), ElementsAre(HasSubstr("absolute path")));
   EXPECT_THAT(declaring(set("disks: smallest, volumes: [{name: a, mount: /boot/x}]")), ElementsAre(HasSubstr("absolute path")));
   EXPECT_THAT(declaring(set("disks: smallest, volumes: [{name: a, mount: /a}, {name: b, mount: /b}]")), ElementsAre(HasSubstr("takes all that is left")));
   EXPECT_THAT(declaring(set("disks: smallest, volumes: [{name: a, mount: /a, size_gib: 1}, {name: a, mount: /b}]")), ElementsAre(HasSubstr("two volumes a")));
+}
+
+TEST_F(StorageTest, rootIsReadAndChecked) {
+  auto loaded = loadYaml(with("image: noble", "image: noble, disk: 'size:400GB-500GB', root: {count: 2, raid: raid1, encrypt: tpm, lvm_gib: 100}"));
+  EXPECT_THAT(lines(loaded), IsEmpty());
+  ASSERT_TRUE(loaded.cluster);
+  const auto& root = loaded.cluster->profiles.begin()->second.root;
+  ASSERT_TRUE(root);
+  EXPECT_EQ(root->count, 2);
+  EXPECT_EQ(root->raid, RaidLevel::Raid1);
+  EXPECT_EQ(root->encrypt, RootKey::Tpm);
+  EXPECT_EQ(root->lvm_gib, 100);
+  EXPECT_NE(loaded.cluster->digest, loadYaml(std::string(kSmall)).cluster->digest);
+  EXPECT_THAT(declaring("root: {count: 2}"), ElementsAre(HasSubstr("several disks need RAID")));
+  EXPECT_THAT(declaring("root: {raid: raid1}"), ElementsAre(HasSubstr("two disks at least")));
+  EXPECT_THAT(declaring("root: {count: 1}"), ElementsAre(HasSubstr("a system disk has anyway")));
+  EXPECT_THAT(declaring("root: {raid: raid5, count: 3}"), ElementsAre(HasSubstr("raid5")));
+  EXPECT_THAT(declaring("root: {encrypt: password}"), ElementsAre(HasSubstr("password")));
+}
+
+TEST_F(StorageTest, aLiveImageHasNoUseForDisks) {
+  const std::string live = with("noble: {build: {suite: noble, packages: [linux-generic]}}", "noble: {kind: live, build: {suite: noble, packages: [linux-generic]}}");
+  EXPECT_THAT(lines(loadYaml(live)), IsEmpty());
+  for (const char* keys : {"disk: smallest", "root: {encrypt: tpm}", "storage: {scratch: {disks: smallest, volumes: [{name: a, mount: /a}]}}"})
+    EXPECT_THAT(lines(loadYaml(with("image: noble", std::string("image: noble, ") + keys, live))), ElementsAre(HasSubstr("image noble is live: it runs in memory"))) << keys;
 }
 
 TEST_F(StorageTest, userDataCountsByItsContent) {
@@ -64,13 +91,10 @@ TEST_F(StorageTest, userDataCountsByItsContent) {
   EXPECT_THAT(declaring("user_data: not-there"), ElementsAre(HasSubstr("cannot be read")));
 }
 
-TEST_F(StorageTest, oneProfileMakesArraysOfItsDisksInOnePlace) {
-  const std::string raid = "file_systems: {local: {kind: raid, source: '*PM17*', raid_level: 0, devices: 8, at: /scratch}}\n";
-  const auto alone = loadYaml(with("image: noble", "image: noble, mounts: [local]") + raid);
-  EXPECT_THAT(lines(alone), IsEmpty());
-  const auto both = lines(loadYaml(with("image: noble", "image: noble, mounts: [local], storage: {home: {disks: smallest, volumes: [{name: home, mount: /home}]}}") + raid));
-  ASSERT_EQ(both.size(), 1u) << "and the words for it";
-  EXPECT_THAT(both[0], HasSubstr("local makes a RAID of this node's disks"));
+TEST_F(StorageTest, aNodesOwnDisksAreDeclaredInOnePlace) {
+  const auto said = lines(loadYaml(with("image: noble", "image: noble, mounts: [local]") + "file_systems: {local: {kind: raid, source: '*PM17*', at: /scratch}}\n"));
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_THAT(said[0], HasSubstr("nfs, lustre, gpfs"));
 }
 
 TEST_F(StorageTest, userDataThatNobodyCouldUseIsRefused) {

@@ -101,5 +101,12 @@ TEST_F(SubnetsTest, secureBootNeedsUefi) {
   EXPECT_THAT(complaints("image: noble", "image: noble, boot: bios, secure_boot: true"), ElementsAre(HasSubstr("only UEFI firmware has Secure Boot")));
 }
 
+TEST_F(SubnetsTest, signedBootBesideAnotherServerNeedsItsHelp) {
+  const std::string proxy = with("dhcp: {mode: authoritative, range: 10.20.240.1-10.20.247.254}", "dhcp: {mode: proxy}");
+  EXPECT_THAT(lines(loadYaml(proxy)), IsEmpty());
+  EXPECT_THAT(lines(loadYaml(with("image: noble", "image: noble, secure_boot: true", proxy))), ElementsAre(AllOf(HasSubstr("warning"), HasSubstr("next-server"))));
+  EXPECT_THAT(lines(loadYaml(with("image: noble", "image: noble, secure_boot: true"))), IsEmpty());
+}
+
 }  // namespace
 }  // namespace muster::inventory

@@ -2,6 +2,7 @@
 #include "agent/peers/peer_client.h"
 
 #include "agent/peers/board.h"
+#include "base/io/memory.h"
 #include "base/io/files.h"
 #include "provision/peers/metainfo.h"
 #include "tests/fakes/fake_http.h"
@@ -271,7 +272,7 @@ TEST(RoomFor, isHalfOfTheFreeMemory) {
   EXPECT_TRUE(roomFor(4, 8));
   EXPECT_FALSE(roomFor(5, 9));
   EXPECT_FALSE(roomFor(1, 0)) << "a machine that does not tell";
-  EXPECT_GT(availableMemory(), 0u);
+  EXPECT_GT(io::availableMemoryBytes(), 0u);
 }
 
 TEST(PeerParams, areTakenStrictlyOrNotAtAll) {

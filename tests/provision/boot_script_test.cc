@@ -29,6 +29,17 @@ TEST(BootScript, grubLeadsIntoTheSameRamOs) {
   EXPECT_FALSE(ramGrubScript(cluster.nodes[0], profile, kBoot)) << "the word would end its quotes";
 }
 
+TEST(BootScript, aLiveImageStartsWithItsOwnKernel) {
+  const auto cluster = twoNodes();
+  auto boot = kBoot;
+  boot.live = std::string(64, 'd');
+  const auto ipxe = ramBootScript(cluster.nodes[0], cluster.profiles.at("uefi"), boot);
+  const auto grub = ramGrubScript(cluster.nodes[0], cluster.profiles.at("uefi"), boot);
+  ASSERT_TRUE(ipxe && grub);
+  muster::test::expectGolden("provision/golden/boot-live.ipxe", *ipxe);
+  muster::test::expectGolden("provision/golden/boot-live.grub", *grub);
+}
+
 TEST(BootScript, othersGoOnWithTheDisk) {
   muster::test::expectGolden("provision/golden/boot-disk.ipxe", diskBootScript("gpu001 has nothing to do here"));
 }

@@ -23,6 +23,7 @@ inline constexpr int kTries = 30;  ///< of a second each; dnsmasq may still be s
 
 struct Offer {
   std::string address, file, vendor_class, router, tftp_server, dhcp_server;
+  std::string pxe;  ///< option 43: what PXE firmware is to choose from
 };
 
 inline std::string addressText(std::string_view four_bytes) {
@@ -77,6 +78,7 @@ inline std::optional<Offer> parseOffer(std::string_view packet, std::string_view
   offer.file = std::string(packet.substr(108, 128).data());
   for (std::size_t at = 240; at + 1 < packet.size() && packet[at] != '\xff'; at += 2 + static_cast<unsigned char>(packet[at + 1])) {
     if (packet[at] == 3) offer.router = addressText(packet.substr(at + 2, 4));
+    if (packet[at] == 43) offer.pxe = std::string(packet.substr(at + 2, static_cast<unsigned char>(packet[at + 1])));
     if (packet[at] == 54) offer.dhcp_server = addressText(packet.substr(at + 2, 4));
     if (packet[at] == 60) offer.vendor_class = std::string(packet.substr(at + 2, static_cast<unsigned char>(packet[at + 1])));
     if (packet[at] == 67) offer.file = std::string(packet.substr(at + 2, static_cast<unsigned char>(packet[at + 1])));

@@ -65,6 +65,23 @@ TEST_F(DhcpTest, nodesComeAndGoWhileDnsmasqRuns) {
   netboot_.reset();
 }
 
+TEST_F(DhcpTest, dnsmasqOfAKilledControllerMakesRoom) {
+  ASSERT_TRUE(offerTo("52:54:00:00:00:01", 7, true)) << "dnsmasq is up";
+  const auto pid_file = folder_ / "run/dnsmasq.pid";
+  const auto before = io::PidFile{pid_file}.alive();
+  ASSERT_TRUE(before);
+  const auto killed = std::move(netboot_);  // it does nothing more, and its dnsmasq runs on
+  netboot_ = makeNetboot(cluster_, images_, gateway_, *processes_, io_.get_executor(), {folder_ / "run", 8080, 8443, std::string(64, 'c')});
+  const auto started = netboot_->start();
+  ASSERT_TRUE(started) << started.error().str();
+  const auto after = io::PidFile{pid_file}.alive();
+  ASSERT_TRUE(after);
+  EXPECT_NE(*after, *before);
+  EXPECT_FALSE(std::filesystem::exists(fmt::format("/proc/{}/exe", *before))) << "two of them would answer each other's nodes";
+  EXPECT_EQ(offerTo("52:54:00:00:00:01", 7, true)->address, "10.20.1.1");
+  netboot_->stop();
+}
+
 TEST_F(DhcpTest, ipxeComesByTftp) {
   ASSERT_TRUE(offerTo("52:54:00:00:00:02", 0, false)) << "dnsmasq is up";
   io::Fd socket;
@@ -136,15 +153,22 @@ TEST_F(RelayTest, requestsOfTwoSubnetsAreAnsweredEachWithItsOwn) {
   EXPECT_EQ(near->tftp_server, "10.20.0.1");
 }
 
+Task<io::ServerResponse> notHere() { co_return io::ServerResponse::text(404, "not here\n"); }
+
 /// Somebody else's DHCP server has the addresses.
 class ProxyTest : public DhcpTest {
  protected:
   static constexpr const char *kForeign = "10.20.0.5", *kOurs = "10.20.0.1";
   static constexpr int kPxePort = 4011;
 
-  std::optional<Offer> fileFor(const std::string& mac, const std::string& from) {
-    auto request = discover(*Mac::parse(mac), 7, false);
+  /// `item`: the boot server type that BIOS firmware has chosen from the menu (option 43, 9), and asks for (71).
+  std::optional<Offer> fileFor(const std::string& mac, const std::string& from, int arch = 7, const std::string& item = "") {
+    auto request = discover(*Mac::parse(mac), arch, false);
     request[242] = 3;  // DHCPREQUEST
+    if (!item.empty()) {
+      request.pop_back();
+      request += std::string("\x2b\x07\x47\x04", 4) + item + std::string("\0\0\xff\xff", 4);
+    }
     in_addr address{};
     ::inet_pton(AF_INET, from.c_str(), &address);
     request.replace(12, 4, reinterpret_cast<const char*>(&address), 4);
@@ -192,6 +216,43 @@ TEST_F(ProxyTest, addressesComeFromTheForeignServerAndBootFilesFromMuster) {
   EXPECT_EQ(file->file, "ipxe.efi");
   EXPECT_EQ(file->tftp_server, kOurs);
   EXPECT_EQ(fileFor("52:54:00:00:00:02", address->address)->file, "shimx64.efi");
+
+  // BIOS firmware takes the only entry of the menu that muster offers, and asks for it.
+  const auto menu = offerTo("52:54:00:00:00:01", 0, false, dhcp_, kOurs);
+  ASSERT_TRUE(menu) << "muster is silent to BIOS firmware";
+  const auto entry = menu->pxe.find("muster");
+  ASSERT_TRUE(entry != std::string::npos && entry >= 3) << "there is no menu";
+  const auto bios = fileFor("52:54:00:00:00:01", address->address, 0, menu->pxe.substr(entry - 3, 2));
+  ASSERT_TRUE(bios);
+  EXPECT_EQ(bios->file, "undionly.kpxe");
+  EXPECT_EQ(bios->tftp_server, kOurs);
+}
+
+/// SeaBIOS with the network ROM that QEMU has (iPXE): an address from the foreign server, the script from muster.
+TEST_F(ProxyTest, aBiosMachineBootsBesideTheForeignServer) {
+  if (std::getenv("MUSTER_VM_TESTS") == nullptr) GTEST_SKIP() << "starts a virtual machine: set MUSTER_VM_TESTS=1";
+  io::ServerOptions options;
+  options.address = kOurs;
+  options.port = 8080;
+  auto http = io::startHttpServer(io_.get_executor(), options);
+  ASSERT_TRUE(http) << http.error().str();
+  bool kernel_wanted = false;
+  (*http)->addRoutes(netboot_->routes());
+  (*http)->addRoutes({{"GET", "/ramos/", [&kernel_wanted](io::ServerRequest) {
+                         kernel_wanted = true;
+                         return notHere();
+                       }}});
+  ASSERT_TRUE(netboot_->arm(NodeName("gpu001")));
+  ip("tuntap add tap0 mode tap && ip link set tap0 master lan && ip link set tap0 up");
+  io::Command command{.program = "qemu-system-x86_64"};
+  command.args = {"-machine", "pc,accel=tcg,graphics=off", "-m", "256", "-display", "none", "-monitor", "none", "-no-reboot", "-serial", "file:" + (folder_ / "console").string(), "-boot", "n",
+                  "-netdev", "tap,id=n,ifname=tap0,script=no,downscript=no", "-device", "virtio-net-pci,netdev=n,mac=52:54:00:00:00:01"};
+  auto machine = processes_->start(command, folder_ / "qemu.log");
+  ASSERT_TRUE(machine) << machine.error().str();
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+  while (!kernel_wanted && (*machine)->running() && std::chrono::steady_clock::now() < until) io_.run_for(std::chrono::milliseconds(200));
+  (*machine)->terminate(std::chrono::seconds(3));
+  EXPECT_TRUE(kernel_wanted) << "its script did not come, or did not lead to the RAM OS: " << io::readFile(folder_ / "console").value_or("") << io::readFile(folder_ / "qemu.log").value_or("");
 }
 
 }  // namespace

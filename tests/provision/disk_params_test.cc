@@ -49,6 +49,25 @@ TEST(DiskParams, areUnderstoodByTheAgent) {
   EXPECT_EQ(parsed->storage[0].volumes[1].mount, "/scratch");
 }
 
+TEST(DiskParams, aRootOfSeveralPartsArrivesAsDeclared) {
+  auto cluster = twoNodes();
+  auto& profile = cluster.profiles.at("uefi");
+  profile.root = inventory::RootLayout{2, inventory::RaidLevel::Raid1, inventory::RootKey::Tpm, 100};
+  auto params = taskParams();
+  addDiskParams(profile, cluster.nodes[0], {}, "d", params);
+  const auto parsed = agent::parseWriteImageParams(params.dump());
+  ASSERT_TRUE(parsed) << parsed.error().str();
+  ASSERT_TRUE(parsed->root);
+  EXPECT_EQ(parsed->root->count, 2);
+  EXPECT_EQ(parsed->root->raid, 1);
+  EXPECT_EQ(parsed->root->encrypt, agent::RootSpec::Key::Tpm);
+  EXPECT_EQ(parsed->root->lvm_gib, 100u);
+  for (const char* root : {"[]", R"({"count":-1})", R"({"encrypt":"password"})", R"({"raid":"1"})"}) {
+    params["root"] = nlohmann::json::parse(root);
+    EXPECT_FALSE(agent::parseWriteImageParams(params.dump())) << root;
+  }
+}
+
 TEST(DiskParams, sayNothingWhereNothingIsDeclared) {
   const auto cluster = twoNodes();
   auto params = taskParams();
@@ -67,12 +86,21 @@ TEST(DiskParams, ofTheWrongShapeAreRefusedBeforeADiskIsTouched) {
   }
 }
 
-TEST(MirrorFindings, nameTheMirrorAndWhatToDo) {
-  const auto found = mirrorFindings(NodeName("gpu001"), R"({"dropped_mirrors":["http://cache-a/pack: chunk 3 of the image is corrupt"]})", WallTime{});
+TEST(SourceFindings, nameServersAndPeersThatLied) {
+  const auto found = sourceFindings(NodeName("gpu001"), R"({"peers":{"liars":["http://cache-a/pack: piece 7 of the pack is corrupt"],"banned_peers":2,"wrong_pieces":9}})", WallTime{});
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_THAT(found[0].text, testing::AllOf(HasSubstr("http://cache-a/pack"), HasSubstr("piece 7")));
+  EXPECT_THAT(found[1].text, testing::AllOf(HasSubstr("2 other nodes"), HasSubstr("9 pieces")));
+  for (const char* text : {R"({"peers":7})", R"({"peers":{"liars":[7],"banned_peers":0}})", R"({"peers":{"banned_peers":"2"}})"})
+    EXPECT_THAT(sourceFindings(NodeName("gpu001"), text, WallTime{}), IsEmpty());
+}
+
+TEST(SourceFindings, nameTheMirrorAndWhatToDo) {
+  const auto found = sourceFindings(NodeName("gpu001"), R"({"dropped_mirrors":["http://cache-a/pack: chunk 3 of the image is corrupt"]})", WallTime{});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_THAT(found[0].text, testing::AllOf(HasSubstr("gpu001"), HasSubstr("http://cache-a/pack"), HasSubstr("corrupt")));
   EXPECT_FALSE(found[0].what_to_do.empty());
-  for (const char* text : {"{}", "", "[]", R"({"dropped_mirrors":[]})", R"({"dropped_mirrors":[7]})"}) EXPECT_THAT(mirrorFindings(NodeName("gpu001"), text, WallTime{}), IsEmpty());
+  for (const char* text : {"{}", "", "[]", R"({"dropped_mirrors":[]})", R"({"dropped_mirrors":[7]})"}) EXPECT_THAT(sourceFindings(NodeName("gpu001"), text, WallTime{}), IsEmpty());
 }
 
 }  // namespace

@@ -206,6 +206,40 @@ TEST_F(NetbootTest, secureNodeFindsItsScriptOnlyByTftpAndOnlyWhileArmed) {
   netboot().stop();
 }
 
+TEST_F(NetbootTest, aNodeWithALiveImageStartsThatImagesKernel) {
+  cluster.images["bookworm"].kind = inventory::ImageKind::Live;
+  images.add("bookworm", "d1d1");
+  images.images["bookworm"].live = true;
+  ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("/ramos/vmlinuz")) << "its kernel is not taken out yet: the RAM OS's own will do for all else";
+  images.images["bookworm"].kernel = folder / "kernel";
+  images.images["bookworm"].modules = folder / "modules";
+  ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
+  const auto script = ask("/boot/ipxe?mac=52:54:00:00:00:01");
+  EXPECT_THAT(script, HasSubstr("http://127.0.0.1:8080/images/d1d1/vmlinuz"));
+  EXPECT_THAT(script, HasSubstr("muster.image=d1d1"));
+}
+
+TEST_F(NetbootTest, aSecureNodeFindsTheKernelOfItsLiveImageByTftp) {
+  for (const auto* name : {"vmlinuz", "initrd.img", "agent.img", "live-kernel", "live-modules"}) ASSERT_TRUE(io::writeFileAtomic(folder / name, name));
+  images.ram_os = RamOs{folder / "vmlinuz", folder / "initrd.img", folder / "agent.img"};
+  images.add("bookworm", "d1d1");
+  images.images["bookworm"].live = true;
+  images.images["bookworm"].kernel = folder / "live-kernel";
+  images.images["bookworm"].modules = folder / "live-modules";
+  cluster.images["bookworm"].kind = inventory::ImageKind::Live;
+  cluster.profiles.at("uefi").secure_boot = true;
+  const auto own = folder / "run/tftp/10.20.1.1";
+  ASSERT_TRUE(netboot().start());
+  const auto armed = netboot().arm(NodeName("gpu001"));
+  ASSERT_TRUE(armed) << armed.error().str();
+  EXPECT_THAT(io::readFile(own / "grub/grub.cfg").value_or(""), HasSubstr("linux /images/d1d1/vmlinuz "));
+  EXPECT_EQ(io::readFile(own / "images/d1d1/vmlinuz").value_or(""), "live-kernel");
+  EXPECT_EQ(io::readFile(own / "images/d1d1/modules.img").value_or(""), "live-modules");
+  EXPECT_EQ(io::readFile(own / "ramos/initrd.img").value_or(""), "initrd.img");
+  netboot().stop();
+}
+
 TEST_F(NetbootTest, besideAnotherDhcpServerASecureNodesFolderIsNamedByItsMac) {
   for (const auto* name : {"vmlinuz", "initrd.img", "agent.img"}) ASSERT_TRUE(io::writeFileAtomic(folder / name, name));
   images.ram_os = RamOs{folder / "vmlinuz", folder / "initrd.img", folder / "agent.img"};

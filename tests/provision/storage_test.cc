@@ -31,10 +31,6 @@ TEST(StorageUnit, eachKindHasItsOwnNeeds) {
   EXPECT_THAT(mountUnit(lustre), HasSubstr("What=10.0.0.1@o2ib:10.0.0.2@o2ib:/scratch\nWhere=/mnt/scratch\nType=lustre\nOptions=flock,_netdev\n"));
   inventory::MountedSystem gpfs{.name = "fs1", .kind = MountKind::Gpfs, .source = "fs1", .at = "/gpfs/fs1"};
   EXPECT_THAT(mountUnit(gpfs), HasSubstr("Requires=gpfs.service\n"));
-  inventory::MountedSystem raid{.name = "local", .kind = MountKind::Raid, .source = "*PM17*", .at = "/local", .raid_level = 0, .devices = 8};
-  EXPECT_THAT(mountUnit(raid), HasSubstr("What=/dev/md/local\nWhere=/local\nType=xfs\nTimeoutSec"));
-  EXPECT_THAT(mountUnit(raid), Not(HasSubstr("_netdev")));
-  EXPECT_EQ(storageParams(raid)["raid"], (nlohmann::json{{"level", 0}, {"devices", 8}, {"model", "*PM17*"}}));
 }
 
 /// What systemd itself says of a unit; the services that it names are there.
@@ -50,8 +46,7 @@ TEST(StorageUnit, systemdItselfHasNothingToSayOfAnyKind) {
   if (!std::filesystem::exists("/usr/bin/systemd-analyze")) GTEST_SKIP() << "no systemd-analyze here";
   const inventory::MountedSystem lustre{.name = "scratch", .kind = MountKind::Lustre, .source = "10.0.0.1@o2ib:10.0.0.2@o2ib:/scratch", .at = "/mnt/scratch-1", .options = {"flock"}};
   const inventory::MountedSystem gpfs{.name = "fs1", .kind = MountKind::Gpfs, .source = "fs1", .at = "/gpfs/fs1"};
-  const inventory::MountedSystem raid{.name = "local", .kind = MountKind::Raid, .source = "*PM17*", .at = "/local", .raid_level = 0, .devices = 8};
-  for (const auto& system : {nfs(), lustre, gpfs, raid}) EXPECT_EQ(systemdSays(mountUnitName(system.at), mountUnit(system)), "") << system.name;
+  for (const auto& system : {nfs(), lustre, gpfs}) EXPECT_EQ(systemdSays(mountUnitName(system.at), mountUnit(system)), "") << system.name;
   auto wrong = mountUnit(gpfs);
   wrong.replace(wrong.find("TimeoutSec="), 11, "TimeoutSeconds=");
   EXPECT_THAT(systemdSays(mountUnitName(gpfs.at), wrong), HasSubstr("Unknown key")) << "it would be seen";

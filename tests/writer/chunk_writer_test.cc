@@ -13,10 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-const test::SamplePack& sample() {
-  static const test::SamplePack pack;
-  return pack;
-}
+using test::sample;
 
 class ChunkWriterTest : public testing::Test {
  protected:

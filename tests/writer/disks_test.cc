@@ -105,7 +105,7 @@ TEST_F(DiskContentTest, aHalfWrittenSystemIsNothingAndAWholeOneIsContent) {
   EXPECT_EQ(first->root_partuuid.find_first_of("ABCDEF"), std::string::npos) << "udev's links are in small letters";
   EXPECT_EQ(first->root_partuuid.size(), 36u);
   EXPECT_EQ(*describeDiskContent(disk_), "none");
-  ASSERT_TRUE(markComplete(disk_));
+  ASSERT_TRUE(markComplete(disk_, kRootPartition));
   EXPECT_EQ(*describeDiskContent(disk_), "a system installed by muster");
   const auto again = divideDisk(disk_);
   ASSERT_TRUE(again) << again.error().str();

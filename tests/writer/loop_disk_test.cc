@@ -100,7 +100,7 @@ TEST_F(LoopDiskTest, becomesASystem) {
   params.hostname = "gpu001";
   const auto installed = installSystem(device_, layout_, params, {Secret("KEY"), "CERTIFICATE"}, "52:54:00:00:00:01", folder_ / "agent", [](const std::string&) {});
   ASSERT_TRUE(installed) << installed.error().str();
-  ASSERT_TRUE(markComplete(device_));
+  ASSERT_TRUE(markComplete(device_, kRootPartition));
   EXPECT_EQ(*describeDiskContent(device_), "a system installed by muster");
   EXPECT_EQ(cat("/etc/hostname"), "gpu001\n");
   const auto size = io::runChecked({.program = "sh", .args = {"-c", "dumpe2fs -h \"$1\" 2>/dev/null | sed -n 's/^Block count: *//p'", "sh", layout_.root.string()}});

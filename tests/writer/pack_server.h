@@ -43,6 +43,12 @@ struct SamplePack {
   }
 };
 
+/// One for all tests of a program: it takes a moment to make.
+inline const SamplePack& sample() {
+  static const SamplePack pack;
+  return pack;
+}
+
 /// What the server does with the next requests, one entry each; afterwards it is well.
 using Fault = std::function<Result<io::HttpResponse>(Result<io::HttpResponse>)>;
 

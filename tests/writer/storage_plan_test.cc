@@ -25,7 +25,7 @@ DiskInfo disk(const std::string& path, const std::string& serial, std::uint64_t 
 /// A node with a system disk and four NVMe of 3 TiB, listed in another order than their serials.
 class StoragePlanTest : public testing::Test {
  protected:
-  Result<StoragePlan> plan(const std::vector<DiskSetSpec>& sets, const Finished& finished = {}) { return planStorage(disks_, disks_[0], sets, "gpu001", finished); }
+  Result<StoragePlan> plan(const std::vector<DiskSetSpec>& sets, const Finished& finished = {}) { return planStorage(disks_, {disks_[0]}, sets, "gpu001", finished); }
   static DiskSetSpec scratch() {
     DiskSetSpec set;
     set.name = "scratch";
@@ -107,7 +107,7 @@ TEST_F(StoragePlanTest, isTheSameEachTimeAndOtherForAnotherNode) {
   EXPECT_EQ(plan({scratch()})->steps, plan({scratch()})->steps);
   std::reverse(disks_.begin() + 1, disks_.end());
   EXPECT_EQ(lines(*plan({scratch()}))[6], lines(*plan({scratch()}))[6]);
-  EXPECT_NE(planStorage(disks_, disks_[0], {scratch()}, "gpu002", {})->mdadm, plan({scratch()})->mdadm);
+  EXPECT_NE(planStorage(disks_, {disks_[0]}, {scratch()}, "gpu002", {})->mdadm, plan({scratch()})->mdadm);
 }
 
 TEST_F(StoragePlanTest, aFinishedSetKeepsItsData) {
@@ -161,7 +161,10 @@ TEST_F(StoragePlanTest, refusesWhatCannotBe) {
     return std::vector<DiskSetSpec>{set};
   };
   refused(with([](auto& set) { set.raid = -1; }), ErrorCode::InvalidInput, "need raid");
-  refused(with([](auto& set) { set.raid = 5; }), ErrorCode::InvalidInput, "RAID is 0 or 1");
+  refused(with([](auto& set) { set.raid = 4; }), ErrorCode::InvalidInput, "RAID is 0, 1, 5, 6 or 10");
+  refused(with([](auto& set) { set.raid = 6; set.count = 3; }), ErrorCode::InvalidInput, "RAID 6 is over 4 disks at least");
+  refused(with([](auto& set) { set.raid = 5; set.volumes[0].size_gib = 9001; }), ErrorCode::InvalidInput, "its disks give 8999 GiB");
+  EXPECT_TRUE(plan(with([](auto& set) { set.raid = 5; set.volumes[0].size_gib = 8900; })));
   refused(with([](auto& set) { set.disks = ""; }), ErrorCode::InvalidInput, "a rule is needed");
   refused(with([](auto& set) { set.disks = "/dev/sdb"; }), ErrorCode::InvalidInput, "does not name a disk");
   refused(with([](auto& set) { set.volumes[0].mount = "/"; }), ErrorCode::InvalidInput, "no place");
@@ -187,11 +190,11 @@ TEST_F(StoragePlanTest, runsItsStepsInOrderAndStopsAtTheFirstThatFails) {
     if (step.program == "mkfs.xfs") return fail(ErrorCode::Internal, "Input/output error");
     return {};
   };
-  const auto done = runStorage(*made, {{"scratch", "secret"}}, tool, [](const std::string&) {});
+  const auto done = runSteps(made->steps, {{"scratch", "secret"}}, tool, [](const std::string&) {});
   ASSERT_FALSE(done);
   EXPECT_THAT(done.error().str(), testing::AllOf(HasSubstr("file system for /scratch"), HasSubstr("Input/output error")));
   EXPECT_EQ(ran.back(), "mkfs.xfs") << "nothing is called finished after that";
-  EXPECT_FALSE(runStorage(*made, {}, [](const StorageStep&, const std::string&) { return Result<void>(); }, [](const std::string&) {})) << "never without its key";
+  EXPECT_FALSE(runSteps(made->steps, {}, [](const StorageStep&, const std::string&) { return Result<void>(); }, [](const std::string&) {})) << "never without its key";
 }
 
 TEST_F(StoragePlanTest, theInstalledSystemFindsItAll) {
@@ -259,6 +262,18 @@ TEST(DiskRule, knowsSizesInTheUnitsOfVendors) {
   EXPECT_EQ(fits(""), "AB");
   for (const char* wrong : {"size:", "size:3TB", "size:5TB-3TB", "size:3-4", "size:-1TB-3TB", "sda", "serial:", "size:nanTB-"})
     EXPECT_FALSE(DiskRule::parse(wrong)) << wrong;
+}
+
+TEST(HeldDisks, areThoseThatAnArrayOrAVolumeIsMadeOf) {
+  test::TempFolder folder;
+  const auto sys = folder / "sys/block";
+  for (const char* name : {"vda/holders", "vda/vda1/holders", "vdb/vdb4/holders", "vdc/holders", "vda/queue"}) ASSERT_TRUE(io::makeDirs(sys / name));
+  ASSERT_TRUE(io::writeFileAtomic(sys / "vdb/vdb4/holders/md127", ""));
+  ASSERT_TRUE(io::writeFileAtomic(sys / "vdc/holders/dm-0", ""));
+  EXPECT_FALSE(isHeld(folder.path(), disk("/dev/vda", "A", 1)));
+  EXPECT_TRUE(isHeld(folder.path(), disk("/dev/vdb", "B", 1))) << "a partition of it";
+  EXPECT_TRUE(isHeld(folder.path(), disk("/dev/vdc", "C", 1)));
+  EXPECT_FALSE(isHeld(folder.path(), disk("/dev/vdd", "D", 1))) << "a disk that is not there";
 }
 
 }  // namespace

@@ -10,10 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-const test::SamplePack& sample() {
-  static const test::SamplePack pack;
-  return pack;
-}
+using test::sample;
 
 class WholeDiskTest : public testing::Test {
  protected:

@@ -1,5 +1,6 @@
 #include "validate/burn/cpu/cpu_device.h"
 
+#include "base/io/memory.h"
 #include "validate/burn/cpu/blas.h"
 #include "validate/burn/cpu/cpu_gemm.h"
 #include "validate/burn/cpu/cpu_memory.h"
@@ -14,14 +15,6 @@ namespace {
 
 constexpr int kPreferredN = 1024;
 constexpr const char* kRoute = "memory to memory";
-
-/// MemAvailable, in bytes; 0 when it cannot be read.
-std::uint64_t availableBytes(const std::filesystem::path& root) {
-  std::ifstream file(root / "proc/meminfo");
-  for (std::string line; std::getline(file, line);)
-    if (unsigned long long kibibytes = 0; std::sscanf(line.c_str(), "MemAvailable: %llu kB", &kibibytes) == 1) return kibibytes << 10;
-  return 0;
-}
 
 std::string processorName(const std::filesystem::path& root) {
   std::ifstream file(root / "proc/cpuinfo");
@@ -45,7 +38,7 @@ class CpuDevice final : public Device {
 
   Result<std::unique_ptr<GemmWork>> prepareGemm(const GemmPlan& plan) override { return cpu::makeCpuGemm(plan, cpus_, fault_); }
 
-  std::uint64_t freeBytes() const override { return availableBytes(root_); }
+  std::uint64_t freeBytes() const override { return io::availableMemoryBytes(root_); }
   Result<std::unique_ptr<MemoryWork>> prepareMemory(std::uint64_t bytes) override { return cpu::makeCpuMemory(bytes, cpus_, fault_); }
 
   std::vector<std::string> routes() const override { return {kRoute}; }

@@ -5,7 +5,8 @@ root=$1
 
 # The boot loader reads these names; Debian keeps them up to date when a kernel is installed later.
 [ -e "$root/vmlinuz" ] || ln -s "boot/$(cd "$root/boot" && ls vmlinuz-* | sort -V | tail -n 1)" "$root/vmlinuz"
-[ -e "$root/initrd.img" ] || ln -s "boot/$(cd "$root/boot" && ls initrd.img-* | sort -V | tail -n 1)" "$root/initrd.img"
+ls "$root"/boot/initrd.img-* >/dev/null 2>&1 || live=yes  # a live image starts with the RAM OS's initrd
+[ -n "${live:-}" ] || [ -e "$root/initrd.img" ] || ln -s "boot/$(cd "$root/boot" && ls initrd.img-* | sort -V | tail -n 1)" "$root/initrd.img"
 
 systemctl --root="$root" enable systemd-networkd.service systemd-resolved.service
 # A node is updated by muster, not by itself; and these only make the first boot longer.

@@ -13,28 +13,7 @@ rm -rf "$root"/boot/* "$root/vmlinuz" "$root/vmlinuz.old" "$root/initrd.img" "$r
 
 # Keep the modules that servers need, and what those depend on.
 modules=$root/usr/lib/modules/$version
-grep -v -e '^#' -e '^$' "$MUSTER_RECIPES/ramos/modules" > "$MUSTER_OUT/patterns"
-awk -v patterns="$MUSTER_OUT/patterns" '
-  function glob_to_regex(g) { gsub(/\./, "\\.", g); gsub(/\*/, ".*", g); return "^kernel/" g "$" }
-  BEGIN { while ((getline line < patterns) > 0) wanted[++n] = glob_to_regex(line) }
-  { name = $1; sub(/:$/, "", name); deps = ""
-    for (i = 2; i <= NF; i++) deps = deps " " $i
-    depends[name] = deps }
-  END {
-    for (name in depends)
-      for (i = 1; i <= n; i++)
-        if (name ~ wanted[i]) { keep[name] = 1; m = split(depends[name], d, " "); for (k = 1; k <= m; k++) keep[d[k]] = 1; break }
-    for (name in keep) print name
-  }' "$modules/modules.dep" | sort > "$MUSTER_OUT/keep"
-mkdir "$modules/kept"
-while read -r name; do
-  mkdir -p "$modules/kept/$(dirname "$name")"
-  mv "$modules/$name" "$modules/kept/$name"
-done < "$MUSTER_OUT/keep"
-rm -rf "$modules/kernel"
-mv "$modules/kept/kernel" "$modules/kernel"
-rmdir "$modules/kept"
-rm "$MUSTER_OUT/patterns" "$MUSTER_OUT/keep"
+"$MUSTER_RECIPES/ramos/keep-modules.sh" "$modules" "$MUSTER_RECIPES/ramos/modules"
 chroot "$root" depmod "$version"
 
 # Tools of a package system that is not there any more, and text that nobody reads.

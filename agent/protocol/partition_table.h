@@ -1,0 +1,27 @@
+// What `sfdisk --json` says. One reader for controller (imports) and agent (disks).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster::agent {
+
+struct Partition {
+  std::string node;            ///< "/dev/vda3"
+  int number = 0;              ///< from the node's name: tables may have gaps and need not be in order; 0: it has none
+  std::string name;            ///< GPT label
+  std::string uuid;            ///< small letters, as udev's by-partuuid links are; sfdisk prints capitals
+  std::uint64_t start_sectors = 0, size_sectors = 0;  ///< of 512 bytes
+};
+
+struct PartitionTable {
+  std::string label;           ///< "gpt", "dos"; empty: there is no table
+  std::vector<Partition> partitions;
+};
+
+/// Total: what is no such text has no partitions.
+PartitionTable readPartitionTable(std::string_view sfdisk_json);
+
+}  // namespace muster::agent

@@ -1,0 +1,91 @@
+// Live images as the agent takes them: into memory, and never onto a disk. Mounting is shown by the VM test.
+#include "agent/writer/live.h"
+
+#include "tests/run_async.h"
+#include "tests/writer/pack_server.h"
+
+#include <gmock/gmock.h>
+
+namespace muster::agent {
+namespace {
+
+using ::testing::HasSubstr;
+
+PackIndex liveImage(std::uint64_t size_bytes) {
+  PackIndex index;
+  index.kind = PackKind::Live;
+  index.name = "small";
+  index.size_bytes = size_bytes;
+  return index;
+}
+
+TEST(LiveImage, mustFitIntoWhatIsFree) {
+  const auto index = liveImage(1ull << 30);
+  EXPECT_TRUE(checkMemory(index, (1ull << 30) + kLiveRoomBytes));
+  const auto refused = checkMemory(index, (1ull << 30) + kLiveRoomBytes - 1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::InvalidInput);
+  EXPECT_THAT(refused.error().text(), HasSubstr("1535 MiB of memory are free, the live image small takes 1024 MiB and its system 512 MiB beside it"));
+  EXPECT_FALSE(checkMemory(index, 0)) << "a machine that does not tell";
+}
+
+/// Answers every request with one text.
+class OneAnswer final : public io::HttpClient {
+ public:
+  explicit OneAnswer(std::string body) : body_(std::move(body)) {}
+  Async<io::HttpResponse> send(io::HttpRequest) override {
+    io::HttpResponse response;
+    response.status = 200;
+    response.body = body_;
+    co_return response;
+  }
+  Async<io::HttpResponse> fetch(io::HttpRequest, std::function<Result<void>(std::string_view)>) override { co_return fail(ErrorCode::Internal, "not asked for"); }
+  std::string peerFingerprint() const override { return {}; }
+
+ private:
+  std::string body_;
+};
+
+class WrongKind : public ::testing::Test {
+ protected:
+  /// Both tasks fetch the index first; it is signed, and of the wrong kind.
+  void offer(PackKind kind) {
+    test::SamplePack sample(2);
+    sample.index.kind = kind;
+    if (kind == PackKind::Live) sample.index.root_fs.clear();
+    params_.index_url = params_.pack_url = "http://controller/index.json";
+    params_.digest = digestOf(sample.index);
+    params_.signing_public_pem = key_.public_pem;
+    index_ = *signedJson(sample.index, key_);
+  }
+  WriterDeps deps() {
+    return {[text = index_] { return std::make_unique<OneAnswer>(text); }, workers_, clock_, [] { return identity(); }, [](double, const std::string&) {}, ""};
+  }
+  static Async<InstalledIdentity> identity() { co_return fail(ErrorCode::Internal, "nothing is installed here"); }
+
+  test::TempFolder folder_;
+  io::SigningKey key_ = *io::SigningKey::generate();
+  WriteImageParams params_;
+  std::string index_;
+  Workers workers_{2};
+  FakeClock clock_;
+};
+
+TEST_F(WrongKind, aLiveImageIsWrittenToNoDisk) {
+  offer(PackKind::Live);
+  params_.wipe_allowed = true;
+  const auto written = test::runAsync(writeImage(params_, deps(), std::chrono::seconds(60)));
+  ASSERT_FALSE(written);
+  EXPECT_THAT(written.error().str(), HasSubstr("runs in memory and is written to no disk"));
+}
+
+TEST_F(WrongKind, anImageForADiskIsNotStartedInMemory) {
+  offer(PackKind::RootFs);
+  const auto started = test::runAsync(startLive(params_, deps(), LivePlaces{folder_ / "live", folder_ / "osrelease"}, std::chrono::seconds(60)));
+  ASSERT_FALSE(started);
+  EXPECT_THAT(started.error().str(), HasSubstr("is not live: it must be written to a disk"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "live"));
+}
+
+}  // namespace
+}  // namespace muster::agent
