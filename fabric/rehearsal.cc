@@ -15,6 +15,7 @@ constexpr std::chrono::milliseconds kLookEvery{5};
 constexpr std::chrono::seconds kUpLimit{120};         // 16,384 HCAs take 52 s
 constexpr std::chrono::seconds kFaultLimit{6};        // until a fault is routed around
 constexpr std::chrono::milliseconds kTrapGrace{500};  // then a sweep is asked for: ibsim loses traps
+constexpr std::chrono::seconds kStuckAfter{3};  // without a sweep, although one was ordered
 constexpr std::chrono::seconds kFailoverBar{5}, kFailoverLimit{60};
 constexpr std::string_view kTypo = "typo=0x00zz10,bla : ;\n";
 
@@ -265,14 +266,20 @@ class Rehearsal {
     auto fault = inject(outcome.fault);
     CO_TRY_OK(co_await std::move(fault));
     const auto lost = hcasLostBy(outcome.fault);
-    const auto begin = clock_.steady();
-    auto asked = begin;
+    auto begin = clock_.steady(), asked = begin;
+    bool swept = false;
     while (true) {  // until all is well again, for as long as it may take
       auto pause = clock_.sleep(kLookEvery);
       co_await std::move(pause);
       const auto now = clock_.steady();
-      if (master().opensm.log().sweeps == sweeps && now - begin < kFaultLimit) {
+      swept = swept || master().opensm.log().sweeps != sweeps;
+      if (!swept) {
         CO_TRY_OK(askAgain(asked));
+        if (now - begin < kStuckAfter) continue;
+        auto anew = restartMaster();
+        CO_TRY_OK(co_await std::move(anew));
+        swept = true;
+        begin = clock_.steady();
         continue;
       }
       auto look = see();
@@ -291,6 +298,14 @@ class Rehearsal {
     }
     outcome.effect = effectOf(lost);
     co_return Result<void>();
+  }
+
+  /// Now and then OpenSM 3.3.23 on ibsim takes traps and HUPs and sweeps no more. That is told, and the fault is tried on a fresh one.
+  Async<void> restartMaster() {
+    ++report_.manager_restarts;
+    CO_TRY_OK(master().opensm.start(master().files));
+    auto wait = untilUp(master(), false);
+    co_return co_await std::move(wait);
   }
 
   /// ibsim loses traps now and then: after a while a sweep is ordered.

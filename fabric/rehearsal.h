@@ -34,6 +34,7 @@ struct RehearsalReport {
   Reachability healthy;
   bool slowed = false;  ///< links faster than ibsim knows were rehearsed as HDR
   std::vector<FaultOutcome> outcomes;
+  std::size_t manager_restarts = 0;  ///< because OpenSM had stopped sweeping
   std::vector<std::string> left_out;  ///< what was asked for and cannot be rehearsed, and why
   double seconds = 0;
 

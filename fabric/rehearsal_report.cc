@@ -69,6 +69,7 @@ std::string toText(const RehearsalReport& report) {
     for (const auto& [effect, times] : sum.effects) out += fmt::format("    {:>4} × {}\n", times, effect);
   }
   for (const auto& text : report.left_out) out += fmt::format("not rehearsed: {}\n", text);
+  if (report.manager_restarts) out += fmt::format("OpenSM stopped sweeping {} times and was started anew\n", report.manager_restarts);
   return out + fmt::format("{} faults in {:.0f} s\n", report.outcomes.size(), report.seconds);
 }
 
@@ -83,6 +84,7 @@ std::string toJson(const RehearsalReport& report) {
                         {"pairs", report.healthy.pairs},
                         {"rehearsed_as_hdr", report.slowed},
                         {"left_out", report.left_out},
+                        {"manager_restarts", report.manager_restarts},
                         {"seconds", report.seconds},
                         {"faults", nlohmann::json::array()}};
   if (!report.error.empty()) out["error"] = report.error;
