@@ -132,7 +132,7 @@ TEST_P(RedfishCaptures, backgroundCopiesAndTheEventLogAreReadOrSaidToBeMissing) 
   EXPECT_EQ(copies->empty(), std::string(GetParam().name) != "nvidia_viking");
   for (const auto& copy : *copies) EXPECT_FALSE(copy.running);
   auto log = loop.run(bmc->eventLog(20));
-  if (!log) EXPECT_EQ(log.error().code(), ErrorCode::NotFound) << log.error().str();
+  EXPECT_TRUE(log || log.error().code() == ErrorCode::NotFound);
 }
 
 TEST_P(RedfishCaptures, anAcCycleIsOnlyAskedForWhereTheVendorHasOne) {
