@@ -25,7 +25,7 @@ constexpr auto kDeadline = 45min;
 constexpr auto kObserveLimit = 2min;
 constexpr auto kShutdownLimit = 90s;
 constexpr auto kSettleLimit = 15min;  ///< a host shows its settings only after POST
-constexpr auto kFirstLook = 300ms, kSettlePoll = 5s;
+constexpr std::chrono::milliseconds kFirstLook = 300ms, kSettlePoll = 5s;
 constexpr std::string_view kMissing = "(none)";
 
 using Attributes = std::map<std::string, std::string>;
@@ -123,7 +123,7 @@ class BiosPhase final : public lifecycle::Phase {
         CO_TRY_OK(co_await std::move(force));
       }
     }
-    auto coming = context.recordOperation("on " + toString(clock_.now()));
+    auto coming = context.recordOperation("on " + muster::toString(clock_.now()));
     CO_TRY_OK(co_await std::move(coming));
     auto on = bmc.power(bmc::PowerAction::On);
     CO_TRY_OK(co_await std::move(on));
