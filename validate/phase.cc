@@ -296,10 +296,26 @@ std::string skuOf(const inventory::Cluster& cluster, const inventory::Node& node
   return model.empty() ? profile.name : fmt::format("{}, {}", profile.name, model);
 }
 
+namespace {
+
+/// "gpu3" of "gpu3.sm_mhz"; empty: the value is the whole node's.
+std::string_view deviceIn(std::string_view name) {
+  for (const std::string_view kind : {"gpu", "rank"}) {
+    const auto dot = name.starts_with(kind) ? name.find_first_not_of("0123456789", kind.size()) : std::string_view::npos;
+    if (dot != std::string_view::npos && dot > kind.size() && name[dot] == '.') return name.substr(0, dot);
+  }
+  return {};
+}
+
+}  // namespace
+
 std::map<std::string, double> numbersOf(const std::vector<CheckResult>& results) {
   std::map<std::string, double> numbers;
   for (const auto& result : results)
-    for (const auto& [name, value] : result.values) numbers[result.id + "/" + name] = value;
+    for (const auto& [name, value] : result.values) {
+      const auto device = deviceIn(name);
+      numbers[device.empty() ? result.id + "/" + name : fmt::format("{}/{}@{}", result.id, name.substr(device.size() + 1), device)] = value;
+    }
   return numbers;
 }
 

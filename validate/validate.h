@@ -74,7 +74,8 @@ using GateSink = std::function<void(GateRecord)>;
 
 /// What a node's measurements are compared with: its profile, and the model of its GPUs where it has some.
 std::string skuOf(const inventory::Cluster& cluster, const inventory::Node& node, const agent::AgentGateway& agents);
-/// Names as measurements have them: "host.gemm/gemm_gflops".
+/// Names as measurements have them: "host.gemm/gemm_gflops"; a check's value "gpu3.sm_mhz" is "gpu.clocks/sm_mhz@gpu3", so that devices are
+/// compared with each other.
 std::map<std::string, double> numbersOf(const std::vector<agent::CheckResult>& results);
 
 std::unique_ptr<lifecycle::Phase> makeValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents,

@@ -460,6 +460,14 @@ TEST_F(ValidatePhaseTest, everyGateLeavesItsNumbersAndAnswersBehind) {
   EXPECT_NE(kept[0].results.find("host.memory"), std::string::npos);
 }
 
+TEST_F(ValidatePhaseTest, devicesOfANodeAreDevicesOfOneMetric) {
+  agent::CheckResult burn;
+  burn.id = "gpu.burn";
+  burn.values = {{"gpu3.memory_copy_gbytes_per_s", 1.0}, {"rank12.busbw", 2.0}, {"bf16.peak", 3.0}, {"plain", 4.0}, {"7.x", 5.0}};
+  const std::map<std::string, double> expected{{"gpu.burn/memory_copy_gbytes_per_s@gpu3", 1}, {"gpu.burn/busbw@rank12", 2}, {"gpu.burn/bf16.peak", 3}, {"gpu.burn/plain", 4}, {"gpu.burn/7.x", 5}};
+  EXPECT_EQ(numbersOf({burn}), expected);
+}
+
 TEST_F(ValidatePhaseTest, loadWaitsForThePowerOfItsRack) {
   for (auto& node : cluster_.nodes) node.rack = "A";
   cluster_.profiles["p"].power_watts = 10'000;

@@ -28,7 +28,7 @@ constexpr std::array kWords{
     Word{"_gbits", Better::Higher},  Word{"_gflops", Better::Higher}, Word{"_tflops", Better::Higher}, Word{"_gb_s", Better::Higher}, Word{"_mb_s", Better::Higher},
     Word{"_gib_s", Better::Higher},  Word{"_tops", Better::Higher},   Word{"_iops", Better::Higher},   Word{"_mhz", Better::Higher},  Word{"_seconds", Better::Lower},
     Word{"_ms", Better::Lower},      Word{"_us", Better::Lower},      Word{"_ns", Better::Lower},      Word{"_c", Better::Lower},     Word{"_errors", Better::Lower},
-    Word{"_replays", Better::Lower},
+    Word{"_replays", Better::Lower}, Word{"bytes_per_s", Better::Higher},
 };
 
 double medianOf(std::vector<double>& values) {
