@@ -312,7 +312,9 @@ TEST(FirmwareFleet, allEndAtTheBaselineOrInQuarantineWithTheRightReasonHoweverOf
   int at_baseline = 0, with_mishap = 0;
   std::uint64_t flashes = 0;
   for (const auto& [host, node] : world.by_host) {
-    SCOPED_TRACE(host);
+    std::string seen = host;
+    for (const auto mishap : node->mishaps) seen += fmt::format(", {}", toString(mishap));
+    SCOPED_TRACE(seen);
     const auto& state = node->service->state();
     EXPECT_THAT(state.violations, testing::IsEmpty());
     EXPECT_LE(node->most_uploads_at_once, 1);
