@@ -1,4 +1,5 @@
 // What a virtual BMC shows because of whose it plays: the UpdateService's ways, names of inventory members, Jobs, settings, chassis.
+#include "base/io/crypto.h"
 #include "lab/vbmc/redfish_service.h"
 #include "lab/vbmc/resource_parts.h"
 
@@ -7,6 +8,13 @@
 namespace muster::lab::vbmc {
 
 namespace {
+
+/// A GUID, as HPE has it: by it fwupd knows devices.
+std::string softwareIdOf(const std::string& name) {
+  auto id = io::sha256Hex(name).substr(0, 32);
+  for (const std::size_t dash : {8, 13, 18, 23}) id.insert(dash, "-");
+  return id;
+}
 
 constexpr double kInletCelsius = 24, kIdleWatts = 600;
 constexpr int kStatusUnavailable = 503;
@@ -37,6 +45,7 @@ nlohmann::json RedfishService::updateServiceResource() const {
     const auto& task = tasks_.empty() ? UpdateTask{} : tasks_.rbegin()->second;
     putAt(result, quirks_.flash_state, {{"State", flash_state_}, {"FlashProgressPercent", task.percent}});
   }
+  result["Actions"] = json::object();  // sushy insists
   if (quirks_.two_phase) result["Actions"]["#UpdateService.StartUpdate"] = {{"target", path + "/Actions/UpdateService.StartUpdate"}};
   if (!quirks_.commit.empty())
     result["Actions"]["Oem"]["#NvidiaUpdateService.CommitImage"] = {{"target", path + "/Actions/Oem/NvidiaUpdateService.CommitImage"},
@@ -96,7 +105,7 @@ std::optional<nlohmann::json> RedfishService::firmwareMember(const std::string& 
   const bool previous = id.starts_with("Previous-");
   json result = head(path, "SoftwareInventory.v1_3_0.SoftwareInventory", name);
   result["Version"] = previous ? slot.previous_version : slot.version;
-  result["SoftwareId"] = name;
+  result["SoftwareId"] = softwareIdOf(name);
   result["Updateable"] = !previous;
   result["Status"] = healthy();
   result["Oem"]["Muster"] = {{"StagedVersion", slot.staged_version}, {"Uploads", slot.uploads}, {"Flashes", slot.flashes}};

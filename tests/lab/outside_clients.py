@@ -1,6 +1,10 @@
 # The virtual BMC as other people's software sees it: OpenStack's sushy. Usage: outside_clients.py URL PASSWORD
 # Lists, powers, sets the boot target, reads firmware and tasks; exits 1 with what went wrong.
+import os
 import sys
+
+for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):  # requests takes them over verify=False
+    os.environ.pop(name, None)
 
 import sushy
 import urllib3
@@ -31,7 +35,7 @@ chassis = root.get_chassis_collection().get_members()
 assert chassis, "no chassis"
 
 update = root.get_update_service()
-names = {item.identity: item.version for item in update.get_firmware_inventory().get_members()}
+names = {item.identity: item.version for item in update.firmware_inventory.get_members()}
 assert names, "no firmware"
 tasks = root.get_task_service().tasks.get_members()
 system.reset_system(sushy.ResetType.FORCE_OFF)

@@ -3,6 +3,7 @@
 #include "lifecycle/plan.h"
 #include "lifecycle/store.h"
 #include "tests/fakes/fake_agent_gateway.h"
+#include "tests/run_async.h"
 #include "validate/basis.h"
 #include "validate/power_budget.h"
 #include "validate/validate.h"
@@ -43,14 +44,11 @@ class ValidatePhaseTest : public testing::Test {
       node.profile = "p";
       cluster_.nodes.push_back(node);
     }
-    folder_ = std::filesystem::temp_directory_path() / ("muster-validate-" + io::randomToken(6));
-    std::filesystem::create_directories(folder_);
     store_ = openSqliteStore(folder_ / "muster.db").value();
-    certificates_ = makeCertificateStore(cluster_, *store_, clock_, *io::SigningKey::generate(), folder_);
+    certificates_ = makeCertificateStore(cluster_, *store_, clock_, *io::SigningKey::generate(), folder_.path());
     phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_, [this](Subject subject) { return lookAtPool(subject); });
     agents_.boot(NodeName("n1"), agent::Mode::Disk).probes["rdma.devices"] = "rxe0";
   }
-  ~ValidatePhaseTest() override { std::filesystem::remove_all(folder_); }
 
   template <class T>
   T wait(Task<T> work) {
@@ -111,7 +109,7 @@ class ValidatePhaseTest : public testing::Test {
   inventory::Cluster cluster_;
   FakeClock clock_;
   std::unique_ptr<Store> store_;
-  std::filesystem::path folder_;
+  test::TempFolder folder_;
   std::unique_ptr<CertificateStore> certificates_;
   test::FakeAgentGateway agents_;
   std::unique_ptr<Phase> phase_;
