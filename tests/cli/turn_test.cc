@@ -30,7 +30,7 @@ TEST(Turn, keepStandsAsideForACommandAndComesBackAfterIt) {
   ASSERT_TRUE(*keepers);
   EXPECT_FALSE(isAskedFor(state.path())) << "keep itself leaves the place free where others ask";
   auto command = std::async(std::launch::async, [&state] { return takeTurn(state.path()); });
-  while (!isAskedFor(state.path())) std::this_thread::yield();
+  while (!isAskedFor(state.path())) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // a look takes the place for a moment: not all the time
   EXPECT_NE(command.wait_for(std::chrono::seconds(0)), std::future_status::ready) << "two at work";
   keepers.reset();
   {

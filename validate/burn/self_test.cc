@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kN = 2 * kTile;
 constexpr std::uint64_t kMemoryBytes = 1u << 20, kCopyBytes = 1u << 20;
+constexpr int kRateTries = 5;        ///< other work on the machine may have slowed the clean run as much as the fault slows its own
 constexpr double kSlowShare = 0.4;   ///< of the clean rate: the slow kernel does five times the work
 constexpr std::chrono::milliseconds kRateTime{200};
 
@@ -118,9 +119,13 @@ class Tester {
     const auto dtype = device_.dtypes().front();
     const auto key = fmt::format("gemm_{}_gflops", rowOf(dtype).name);
     auto timed = options({StageKind::Gemm, dtype, Operands::Integer, kRateTime});
-    const auto clean = with(std::nullopt, timed);
-    timed.floors[key] = kSlowShare * clean.devices.front().stages.front().values.at(key);
-    const auto report = with(Fault{FaultKind::SlowKernel, 0, 0}, timed);
+    Report report;
+    for (int i = 0; i < kRateTries && report.outcome() != Outcome::Fail; ++i) {
+      timed.floors.clear();
+      const auto clean = with(std::nullopt, timed);
+      timed.floors[key] = kSlowShare * clean.devices.front().stages.front().values.at(key);
+      report = with(Fault{FaultKind::SlowKernel, 0, 0}, timed);
+    }
     result_.rows.push_back({"slow kernel", report.outcome() == Outcome::Fail, said(report)});
   }
 
