@@ -97,6 +97,7 @@ constexpr auto kPowerLimit = 15min;
 constexpr auto kBootLimit = 5min;
 constexpr auto kUploadLimit = 2h;
 constexpr auto kResetLimit = 20min;
+constexpr auto kCutLimit = 2h;   ///< with a PDU, as long as the inventory says
 
 class ArbitratedBmc final : public Bmc {
  public:
@@ -115,7 +116,7 @@ class ArbitratedBmc final : public Bmc {
   Async<Survey> survey() override { return reading("surveying the machine", driver_->survey()); }
   Async<void> newSession() override { return alone(kBootLimit, "beginning a new session", driver_->newSession()); }
   Async<std::vector<LogEntry>> eventLog(std::size_t limit) override { return reading("reading the event log", driver_->eventLog(limit)); }
-  Async<void> acCycle() override { return alone(kResetLimit, "cutting the power", driver_->acCycle()); }
+  Async<void> acCycle() override { return alone(kCutLimit, "cutting the power", driver_->acCycle()); }
   Async<std::vector<BackgroundCopy>> backgroundCopies() override { return reading("reading background copies", driver_->backgroundCopies()); }
   Async<void> commitImage(std::string component) override { return writing(kBootLimit, "committing an image", driver_->commitImage(std::move(component))); }
   Async<std::vector<SensorReading>> sensors() override { return reading("reading sensors", driver_->sensors()); }
@@ -123,6 +124,12 @@ class ArbitratedBmc final : public Bmc {
   Async<std::map<std::string, std::string>> stagedBiosAttributes() override { return reading("reading staged BIOS attributes", driver_->stagedBiosAttributes()); }
   Async<void> stageBios(std::map<std::string, std::string> values) override { return writing(kBootLimit, "staging BIOS attributes", driver_->stageBios(std::move(values))); }
   Async<void> resetBmc() override { return alone(kResetLimit, "resetting the BMC", driver_->resetBmc()); }
+  Async<void> restorePower(WallTime cut_at) override { return alone(kCutLimit, "giving the power back", driver_->restorePower(cut_at)); }
+  Async<void> interrupt() override { return writing(kBootLimit, "sending an interrupt", driver_->interrupt()); }
+  Async<void> boot(BootOverride what) override { return writing(kBootLimit, "setting the boot override", driver_->boot(std::move(what))); }
+  Async<void> rotatePassword() override { return alone(kBootLimit, "changing the password", driver_->rotatePassword()); }
+  Async<std::string> certificateRequest(CertificateSubject subject) override { return writing(kBootLimit, "asking for a certificate request", driver_->certificateRequest(std::move(subject))); }
+  Async<void> installCertificate(std::string pem) override { return alone(kResetLimit, "installing a certificate", driver_->installCertificate(std::move(pem))); }
 
  private:
   template <class T>

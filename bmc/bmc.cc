@@ -19,6 +19,22 @@ Async<void> Bmc::newSession() { co_return Result<void>(); }
 
 Async<void> Bmc::acCycle() { co_return fail(ErrorCode::NotFound, address() + " offers no full power cycle"); }
 
+Async<void> Bmc::restorePower(WallTime) { co_return Result<void>(); }
+
+Async<void> Bmc::interrupt() { co_return fail(ErrorCode::NotFound, address() + " sends no interrupts"); }
+
+Async<void> Bmc::boot(BootOverride what) {
+  if (what.persistent || !what.http_uri.empty()) co_return fail(ErrorCode::NotFound, address() + " sets the boot device for one boot only");
+  auto once = bootOnce(what.target);
+  co_return co_await std::move(once);
+}
+
+Async<void> Bmc::rotatePassword() { co_return fail(ErrorCode::NotFound, address() + " has no password that muster could change"); }
+
+Async<std::string> Bmc::certificateRequest(CertificateSubject) { co_return fail(ErrorCode::NotFound, address() + " makes no certificate requests"); }
+
+Async<void> Bmc::installCertificate(std::string) { co_return fail(ErrorCode::NotFound, address() + " takes no certificate"); }
+
 Async<std::vector<BackgroundCopy>> Bmc::backgroundCopies() { co_return std::vector<BackgroundCopy>(); }
 
 Async<void> Bmc::commitImage(std::string component) { co_return fail(ErrorCode::NotFound, component + " needs no commit"); }

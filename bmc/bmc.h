@@ -21,6 +21,13 @@ enum class PowerState { Unknown, Off, On };
 enum class PowerAction { On, ForceOff, GracefulShutdown, ForceRestart };
 enum class BootTarget { None, Pxe, Disk, UefiHttp };
 
+/// What the machine boots from instead of its own order.
+struct BootOverride {
+  BootTarget target = BootTarget::None;
+  bool persistent = false;   ///< else the next boot uses it up
+  std::string http_uri = {};  ///< UefiHttp: what is loaded; "": what DHCP says
+};
+
 struct SystemInfo {
   PowerState power = PowerState::Unknown;
   std::string manufacturer, model, serial, uuid;
@@ -89,6 +96,15 @@ struct LogEntry {
   std::string id, created, severity, message;
 };
 
+/// What stands in a certificate of a BMC.
+struct CertificateSubject {
+  std::string common_name;
+  std::vector<std::string> names;  ///< DNS names and addresses that it is reached by
+};
+
+/// How far a change of the account's password is.
+enum class Rotation { None, Interrupted, Done };
+
 class Bmc {
  public:
   virtual ~Bmc() = default;
@@ -115,6 +131,20 @@ class Bmc {
   /// Cuts the machine's standby power for a moment and gives it back: what no reset reaches starts anew, the BMC too. Returns when
   /// the BMC answers again. Errors: NotFound (this BMC offers none)
   virtual Async<void> acCycle();
+  /// Sees to it that the standby power is there, which somebody cut at `cut_at` and perhaps died: not before it has been away as long as
+  /// it should. Where the BMC itself cuts it there is nothing to see to.
+  virtual Async<void> restorePower(WallTime cut_at);
+  /// Sends the host a non-maskable interrupt: its system writes a crash dump, or stops. Errors: NotFound (not offered), Conflict (it is off)
+  virtual Async<void> interrupt();
+  /// Verified by reading it again. Errors: NotFound (this BMC cannot do that)
+  virtual Async<void> boot(BootOverride what);
+  /// Changes the account's password from the declared one to its `next`, and proves it by a login. May be killed anywhere and called again.
+  /// Errors: NotFound (no next password is declared), Denied (neither works), InvalidInput (the BMC refuses the new one)
+  virtual Async<void> rotatePassword();
+  /// A request (PEM) for the key that the BMC has just made. Errors: NotFound (it makes none)
+  virtual Async<std::string> certificateRequest(CertificateSubject subject);
+  /// Installs certificate and chain (PEM); from then on it is the one that is trusted. May be killed anywhere and called again.
+  virtual Async<void> installCertificate(std::string pem);
   /// Second slots that are being filled, or were. None where the BMC tells of none.
   virtual Async<std::vector<BackgroundCopy>> backgroundCopies();
   /// Makes the running image also the one to fall back to. Errors: NotFound (not asked for by this BMC, or not for this component)
@@ -129,12 +159,22 @@ class Bmc {
   virtual Async<void> stageBios(std::map<std::string, std::string> values);
 };
 
+/// What is known of a node's BMC without asking it.
+struct BmcMemory {
+  std::string pin;                       ///< SHA-256 of the certificate; "": none yet
+  bool password_refused = false;         ///< the declared password was refused, so it is not sent
+  Rotation rotation = Rotation::None;    ///< to the credential's `next`
+};
+Result<BmcMemory> remembered(const inventory::Cluster& cluster, lifecycle::Store& store, const NodeName& node);
+
 /// All BMCs of the cluster: one arbiter (session, rate, lock, lock-out protection, TLS pin) per BMC.
 class BmcFleet {
  public:
   virtual ~BmcFleet() = default;
   /// The node's BMC; lives as long as the fleet.
   virtual Bmc& at(const NodeName& node) = 0;
+  /// The same BMC by IPMI alone, behind an arbiter of its own; null: not declared. For what a person orders although Redfish is silent.
+  virtual Bmc* ipmiOf(const NodeName&) { return nullptr; }
   /// Ends sessions. Best effort, bounded by a few seconds.
   virtual Async<void> close() = 0;
 };

@@ -1,8 +1,11 @@
 // All BMCs of the cluster, made when they are first asked for.
 #include "bmc/arbiter.h"
 #include "bmc/fleet.h"
+#include "bmc/ipmi_bmc.h"
 #include "bmc/libvirt_bmc.h"
+#include "bmc/pdu.h"
 #include "bmc/redfish_bmc.h"
+#include "bmc/trust.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -56,6 +59,14 @@ class Fleet final : public BmcFleet {
     return *slot;
   }
 
+  Bmc* ipmiOf(const NodeName& name) override {
+    const inventory::Node* node = cluster_.findNode(name);
+    if (!node || !cluster_.profileOf(*node).ipmi || !node->bmc.url.starts_with("https://")) return nullptr;
+    auto& slot = ipmi_[name];
+    if (!slot) slot = arbitrate(makeIpmiBmc(ipmiOptions(*node), *processes_, clock_), clock_);
+    return slot.get();
+  }
+
   Async<void> close() override {
     auto all = logoutAll();
     auto bounded = withDeadline<void>(clock_, kCloseLimit, "logging out of the BMCs", std::move(all));
@@ -81,12 +92,41 @@ class Fleet final : public BmcFleet {
     options.base_url = url;
     options.username = node->bmc.username_override.empty() ? credential->second.username : node->bmc.username_override;
     options.password = [ref = credential->second.password] { return ref.read(); };
+    if (const auto& next = credential->second.next; next.declared()) options.next_password = [next] { return next.read(); };
     options.requests = &requests_;
     options.uploads = &uploads_;
     auto session = std::make_unique<RedfishSession>(std::move(options), store_, clock_, make_client_);
-    auto driver = std::make_unique<RedfishBmc>(std::move(session), profile.boot, clock_, images_);
-    redfish_.push_back(driver.get());
+    auto redfish = std::make_unique<RedfishBmc>(std::move(session), profile.boot, clock_, images_);
+    redfish_.push_back(redfish.get());
+    std::unique_ptr<Bmc> driver = std::move(redfish);
+    if (profile.ipmi) driver = withIpmi(std::move(driver), *ipmiOf(name));
+    if (profile.pdu) {
+      const auto& hook = *profile.pdu;
+      driver = withPdu(std::move(driver), {wordsFor(*node, hook.off), wordsFor(*node, hook.on), std::chrono::seconds(hook.seconds_off)}, *processes_, clock_);
+    }
     return arbitrate(std::move(driver), clock_);
+  }
+
+  /// The same account as Redfish's, and the same memory: a password that one was refused is not tried by the other.
+  IpmiOptions ipmiOptions(const inventory::Node& node) const {
+    const auto& profile = cluster_.profileOf(node);
+    const auto account = cluster_.credentials.find(profile.bmc_credential);
+    const bool known = account != cluster_.credentials.end();
+    IpmiOptions options;
+    options.host = hostOf(node.bmc.url);
+    options.port = profile.ipmi->port;
+    options.cipher_suite = profile.ipmi->cipher_suite;
+    options.username = !node.bmc.username_override.empty() ? node.bmc.username_override : known ? account->second.username : std::string();
+    auto* store = &store_;
+    options.password = [known, store, name = node.name, user = options.username, credential = known ? account->second : inventory::Credential()]() -> Result<Secret> {
+      if (!known) return fail(ErrorCode::NotFound, "the inventory has no credential for the BMC of " + name.str());
+      return passwordOf(credential, user, TrustMemory(*store, name));
+    };
+    options.may_try = [store, name = node.name, host = options.host, user = options.username](const Secret& password) { return TrustMemory(*store, name).mayTry(host, user, password); };
+    options.refused = [store, name = node.name, user = options.username](const Secret& password) {
+      if (auto kept = TrustMemory(*store, name).rememberRefusal(user, password); !kept) logWarning("bmc", "{}: {}", name.str(), kept.error().str());
+    };
+    return options;
   }
 
   /// All at once: a thousand BMCs, one of them silent, must not add up.
@@ -119,6 +159,8 @@ class Fleet final : public BmcFleet {
   std::string libvirt_uri_;
   lifecycle::TunedPlaces requests_, uploads_;
   FirmwareImages images_;
+  std::unique_ptr<io::ProcessRunner> processes_ = io::makeProcessRunner();
+  std::map<NodeName, std::unique_ptr<Bmc>> ipmi_;
   std::map<NodeName, std::unique_ptr<Bmc>> bmcs_;
   std::vector<RedfishBmc*> redfish_;  ///< owned by their arbiters in bmcs_
 };

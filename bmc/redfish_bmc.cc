@@ -23,6 +23,7 @@ constexpr auto kPowerFirstPoll = 100ms, kPowerPoll = 1000ms;
 constexpr auto kPowerRepeat = 10s;   ///< iDRAC10 refuses On for some seconds after off (ironic power.py: 6 × 10 s)
 constexpr int kMaxPowerRepeats = 6;
 constexpr int kMaxOverrideReads = 3;
+constexpr const char* kContinuous = "Continuous";
 
 PowerState parsePower(const std::string& text) {
   if (text == "On") return PowerState::On;
@@ -263,6 +264,25 @@ Async<void> RedfishBmc::power(PowerAction action) {
   co_return co_await std::move(on);
 }
 
+/// Nothing can be read that would prove it: a host that was hung stays On.
+Async<void> RedfishBmc::interrupt() {
+  auto where = places();
+  CO_TRY(at, co_await std::move(where));
+  auto read = session_->get(at.system);
+  CO_TRY(system, co_await std::move(read));
+  if (parsePower(textAt(system.body, "PowerState")) == PowerState::Off) co_return fail(ErrorCode::Conflict, "the machine behind " + address() + " is off: nothing there would take an interrupt");
+  auto ask = offeredResets(system.body);
+  CO_TRY(offered, co_await std::move(ask));
+  if (std::find(offered.begin(), offered.end(), "Nmi") == offered.end()) co_return fail(ErrorCode::NotFound, fmt::format("{} offers no Nmi; it offers {}", at.system, fmt::join(offered, ", ")));
+  auto target = linkAt(system.body, "Actions/#ComputerSystem.Reset/target");
+  if (target.empty()) target = at.system + "/Actions/ComputerSystem.Reset";
+  Json body = Json::object();
+  body["ResetType"] = "Nmi";
+  auto post = session_->post(std::move(target), std::move(body));
+  CO_TRY_OK(co_await std::move(post));
+  co_return Result<void>();
+}
+
 Async<void> RedfishBmc::reach(PowerState wanted, std::string type, std::chrono::seconds limit) {
   auto where = places();
   CO_TRY(at, co_await std::move(where));
@@ -318,6 +338,11 @@ Async<void> RedfishBmc::waitForPower(PowerState wanted, std::chrono::steady_cloc
 // ---- boot override
 
 Async<void> RedfishBmc::bootOnce(BootTarget target) {
+  auto once = boot({target, false, {}});
+  co_return co_await std::move(once);
+}
+
+Async<void> RedfishBmc::boot(BootOverride what) {
   auto where = places();
   CO_TRY(at, co_await std::move(where));
   std::string uri = at.system;
@@ -327,28 +352,32 @@ Async<void> RedfishBmc::bootOnce(BootTarget target) {
     auto settings = linkAt(system.body, "@Redfish.Settings/SettingsObject");
     if (!settings.empty()) uri = settings;
   }
-  auto write = writeBoot(uri, target);
+  auto write = writeBoot(uri, what);
   CO_TRY_OK(co_await std::move(write));
   std::string seen;
   for (int attempt = 0; attempt < kMaxOverrideReads; ++attempt) {
     auto read = session_->get(uri);
     CO_TRY(now, co_await std::move(read));
-    if (overrideOf(now.body) == target) co_return Result<void>();
-    seen = textAt(now.body, "Boot/BootSourceOverrideEnabled") + " " + textAt(now.body, "Boot/BootSourceOverrideTarget");
+    const auto enabled = textAt(now.body, "Boot/BootSourceOverrideEnabled"), uri_now = textAt(now.body, "Boot/HttpBootUri");
+    const bool lasts = enabled == kContinuous || what.target == BootTarget::None;
+    if (overrideOf(now.body) == what.target && (!what.persistent || lasts) && (what.http_uri.empty() || uri_now == what.http_uri)) co_return Result<void>();
+    seen = fmt::format("{} {} {}", enabled, textAt(now.body, "Boot/BootSourceOverrideTarget"), uri_now);
     auto pause = clock_.sleep(kPowerPoll);
     co_await std::move(pause);
   }
-  co_return fail(ErrorCode::Unavailable, fmt::format("{} accepted the boot override {} but shows \"{}\"", uri, redfishName(target), seen));
+  co_return fail(ErrorCode::Unavailable, fmt::format("{} accepted the boot override {} but shows \"{}\"", uri, redfishName(what.target), seen));
 }
 
-Async<void> RedfishBmc::writeBoot(std::string uri, BootTarget target) {
+Async<void> RedfishBmc::writeBoot(std::string uri, BootOverride what) {
   auto where = places();
   CO_TRY(at, co_await std::move(where));
   auto read = session_->get(uri);
   CO_TRY(now, co_await std::move(read));
   Json boot = Json::object();
-  boot["BootSourceOverrideEnabled"] = target == BootTarget::None ? "Disabled" : "Once";
+  const auto target = what.target;
+  boot["BootSourceOverrideEnabled"] = target == BootTarget::None ? "Disabled" : what.persistent ? kContinuous : "Once";
   boot["BootSourceOverrideTarget"] = redfishName(target);
+  if (!what.http_uri.empty()) boot["HttpBootUri"] = what.http_uri;
   // Sent with every write where the property exists: some BMCs fall back to the other mode without it (Supermicro).
   if (at.quirks.boot_mode && find(now.body, "Boot/BootSourceOverrideMode")) {
     const bool uefi = boot_mode_ == inventory::BootMode::Uefi || target == BootTarget::UefiHttp;

@@ -35,6 +35,12 @@ class RedfishBmc final : public Bmc {
   Async<std::map<std::string, std::string>> stagedBiosAttributes() override;
   Async<void> stageBios(std::map<std::string, std::string> values) override;
 
+  Async<void> interrupt() override;
+  Async<void> boot(BootOverride what) override;
+  Async<void> rotatePassword() override;
+  Async<std::string> certificateRequest(CertificateSubject subject) override;
+  Async<void> installCertificate(std::string pem) override;
+
   Async<void> logout() { return session_->close(); }
 
  private:
@@ -81,7 +87,17 @@ class RedfishBmc final : public Bmc {
   Async<PowerState> powerState();
   Async<void> reach(PowerState wanted, std::string type, std::chrono::seconds limit);
   Async<void> waitForPower(PowerState wanted, std::chrono::steady_clock::time_point until, std::string after);
-  Async<void> writeBoot(std::string uri, BootTarget target);
+  Async<void> writeBoot(std::string uri, BootOverride what);
+
+  Async<Member> ownAccount();
+  Async<void> changePassword(std::string account, Secret next);
+  struct CertificatePlaces {
+    std::string collection, certificate;  ///< of the web server
+    std::string request, replace;         ///< targets of the actions; "": not offered
+  };
+  Async<CertificatePlaces> certificatePlaces();
+  /// Whether it is shown now; it is the pin then.
+  Async<bool> waitForCertificate(std::string fingerprint);
 
   Async<Inventory> readInventory();
   Async<Json> updateParameters(std::string component);

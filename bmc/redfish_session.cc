@@ -87,13 +87,13 @@ Async<RedfishReply> RedfishSession::get(std::string path, std::chrono::milliseco
   co_return std::move(reply);
 }
 
-Async<RedfishReply> RedfishSession::postAny(std::string path, Json body) {
-  auto op = call({.method = "POST", .path = std::move(path), .body = body.dump(), .repeatable = false});
+Async<RedfishReply> RedfishSession::postAny(std::string path, Json body, std::chrono::milliseconds timeout) {
+  auto op = call({.method = "POST", .path = std::move(path), .body = body.dump(), .timeout = timeout, .repeatable = false});
   co_return co_await std::move(op);
 }
 
-Async<RedfishReply> RedfishSession::post(std::string path, Json body) {
-  auto op = postAny(path, std::move(body));
+Async<RedfishReply> RedfishSession::post(std::string path, Json body, std::chrono::milliseconds timeout) {
+  auto op = postAny(path, std::move(body), timeout);
   CO_TRY(reply, co_await std::move(op));
   if (!reply.ok()) co_return fail(errorOf(reply, "POST " + path));
   co_return std::move(reply);
@@ -115,6 +115,23 @@ Async<RedfishReply> RedfishSession::patch(std::string path, Json body, std::stri
     if (last.status != 412 && last.status != 428) break;
   }
   co_return fail(errorOf(last, "PATCH " + path));
+}
+
+Async<RedfishReply> RedfishSession::patchOnce(std::string path, Json body, std::string etag) {
+  Call request{.method = "PATCH", .path = path, .body = body.dump(), .repeatable = false, .wait_busy = false};
+  if (!etag.empty()) request.headers["If-Match"] = etag;
+  auto op = exchange(std::move(request), token_);
+  CO_TRY(reply, co_await std::move(op));
+  if ((reply.status != 412 && reply.status != 428) || etag.empty()) co_return std::move(reply);
+  Call plain{.method = "PATCH", .path = std::move(path), .body = body.dump(), .repeatable = false, .wait_busy = false};  // refused as a whole
+  auto again = exchange(std::move(plain), token_);
+  co_return co_await std::move(again);
+}
+
+void RedfishSession::forgetLogin() {
+  token_.clear();
+  session_path_.clear();
+  idle_.clear();
 }
 
 Async<RedfishReply> RedfishSession::upload(std::string path, MultipartBody body, std::chrono::milliseconds timeout) {
@@ -186,11 +203,44 @@ Async<void> RedfishSession::login(std::string stale_token) {
   auto permit = co_await std::move(enter);
   if (!token_.empty() && token_ != stale_token) co_return Result<void>();  // another request has logged in meanwhile
   token_.clear();
-  CO_TRY(password, options_.password());
-  CO_TRY_OK(trust_.mayTry(address(), options_.username, password));
-  auto find_path = sessionsPath();
-  CO_TRY(path, co_await std::move(find_path));
+  CO_TRY(passwords, candidates());
+  std::string path;
+  for (auto& candidate : passwords) {
+    if (const auto may = trust_.mayTry(address(), options_.username, candidate.password); !may && (candidate.last || may.error().code() != ErrorCode::Denied)) {
+      co_return fail(may.error());
+    } else if (!may) {
+      continue;
+    }
+    if (path.empty()) {
+      auto find_path = sessionsPath();
+      CO_TRY(found, co_await std::move(find_path));
+      path = std::move(found);
+    }
+    auto attempt = tryPassword(path, candidate);
+    CO_TRY(taken, co_await std::move(attempt));
+    if (taken) co_return Result<void>();
+  }
+  co_return fail(trust_.refused(address(), options_.username));
+}
 
+/// One password, but while a change to the next one was interrupted: then both are tried, the new one first.
+Result<std::vector<RedfishSession::Candidate>> RedfishSession::candidates() {
+  TRY(never, trust_.neverRotated());
+  if (options_.next_password && !never) {
+    TRY(next, options_.next_password());
+    TRY(state, trust_.rotation(options_.username, next));
+    if (state == Rotation::Done) return std::vector<Candidate>{{next, true}};
+    if (state == Rotation::Interrupted) {
+      TRY(password, options_.password());
+      return std::vector<Candidate>{{next, true, false}, {password, false}};
+    }
+  }
+  TRY(password, options_.password());
+  return std::vector<Candidate>{{password}};
+}
+
+Async<bool> RedfishSession::tryPassword(std::string path, Candidate candidate) {
+  const auto& password = candidate.password;
   Json account = Json::object();
   account["UserName"] = options_.username;
   account["Password"] = password.reveal();
@@ -200,7 +250,7 @@ Async<void> RedfishSession::login(std::string stale_token) {
     CO_TRY(reply, co_await std::move(op));
     if (reply.status == 401 || reply.status == 403) {
       CO_TRY_OK(trust_.rememberRefusal(options_.username, password));
-      co_return fail(trust_.refused(address(), options_.username));
+      co_return false;
     }
     if (reply.ok()) {
       CO_TRY_OK(acceptLogin(reply, path));
@@ -210,7 +260,10 @@ Async<void> RedfishSession::login(std::string stale_token) {
         auto end = closeSession(left_open, token_);
         (void)co_await std::move(end);
       }
-      co_return trust_.forgetRefusal();
+      uses_next_ = candidate.is_next;
+      const bool both = candidate.is_next || !candidate.last || options_.next_password;
+      CO_TRY_OK(both ? trust_.forgetRefusalOf(options_.username, password) : trust_.forgetRefusal());
+      co_return true;
     }
     // The service's words are left out: some echo the request.
     reply.body = Json();
@@ -299,6 +352,12 @@ Async<io::HttpResponse> RedfishSession::sendOnce(io::HttpRequest request, bool f
   if (!response) {
     if (response.error().code() != ErrorCode::Denied) co_return response;
     const std::string shown = client->peerFingerprint();
+    CO_TRY(expected, trust_.promotePin(shown));
+    if (expected) {
+      pinned_ = shown;
+      idle_.clear();
+      co_return fail(ErrorCode::Unavailable, "the BMC at " + address() + " shows the certificate that was installed on it");
+    }
     if (!shown.empty() && shown != pinned_) co_return fail(trust_.pinMismatch(address(), pinned_, shown));
     co_return fail(ErrorCode::Unavailable, response.error().str());  // TLS broke off, as it does while a BMC restarts
   }

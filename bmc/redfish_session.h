@@ -40,6 +40,7 @@ class RedfishSession {
     std::string base_url;                       ///< "https://10.20.250.1"
     std::string username;
     std::function<Result<Secret>()> password;   ///< read at the moment of the login
+    std::function<Result<Secret>()> next_password = {};  ///< that it is to be changed to; empty: none is declared
     lifecycle::TunedPlaces* requests = nullptr;  ///< of all BMCs together; null: unbounded
     lifecycle::TunedPlaces* uploads = nullptr;
   };
@@ -52,15 +53,28 @@ class RedfishSession {
 
   /// The answers below are 2xx; everything else is an Error with the service's words.
   Async<RedfishReply> get(std::string path, std::chrono::milliseconds timeout = kRequestTimeout);
-  Async<RedfishReply> post(std::string path, Json body);
+  Async<RedfishReply> post(std::string path, Json body, std::chrono::milliseconds timeout = kRequestTimeout);
   /// As post, but any status is an answer.
-  Async<RedfishReply> postAny(std::string path, Json body);
+  Async<RedfishReply> postAny(std::string path, Json body, std::chrono::milliseconds timeout = kRequestTimeout);
   /// Sends If-Match as the ladder wants it: as given, weak made strong, without.
   Async<RedfishReply> patch(std::string path, Json body, std::string etag);
   /// One attempt on a fresh connection, so that nothing below can send it twice. Any status is an answer.
   Async<RedfishReply> upload(std::string path, MultipartBody body, std::chrono::milliseconds timeout);
   /// One look with the token at hand: no login, no waiting, any status is an answer. For a BMC that may be restarting.
   Async<RedfishReply> peek(std::string path, bool with_token);
+
+  /// As patch, but with the token at hand and never again: a login in between would not know yet which password holds.
+  Async<RedfishReply> patchOnce(std::string path, Json body, std::string etag);
+
+  const std::string& username() const { return options_.username; }
+  TrustMemory& trust() { return trust_; }
+  bool hasNextPassword() const { return static_cast<bool>(options_.next_password); }
+  Result<Secret> nextPassword() const { return options_.next_password(); }
+  /// Whether the last login was with the next password.
+  bool usesNextPassword() const { return uses_next_; }
+  /// Drops the token, and every connection: the next request begins anew.
+  void forgetLogin();
+  void forgetConnections() { idle_.clear(); }
 
   /// Logs out. Best effort.
   Async<void> close();
@@ -88,6 +102,14 @@ class RedfishSession {
   Async<io::HttpResponse> sendOnce(io::HttpRequest request, bool fresh);
   Async<void> ensurePin();
   Async<void> login(std::string stale_token);
+  struct Candidate {
+    Secret password;
+    bool is_next = false;
+    bool last = true;   ///< there is no other one
+  };
+  Result<std::vector<Candidate>> candidates();
+  /// Whether the BMC took it. Errors: what says nothing about the password
+  Async<bool> tryPassword(std::string path, Candidate candidate);
   Async<std::string> sessionsPath();
   /// Logs out of a session with the token of another; best effort.
   Async<void> closeSession(std::string path, std::string token);
@@ -103,6 +125,7 @@ class RedfishSession {
   Turnstile one_pin_{1};
   std::string pinned_;
   std::string token_;
+  bool uses_next_ = false;
   std::string session_path_;
   std::vector<std::unique_ptr<io::HttpClient>> idle_;
 };

@@ -6,13 +6,25 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <array>
+#include <iterator>
+#include <sstream>
 
 namespace muster::bmc {
 namespace {
 
 constexpr std::string_view kRefusalKeyName = "bmc.refused-key";
 constexpr std::size_t kRefusalKeyBytes = 32;
+constexpr std::size_t kMaxRefusals = 2;  ///< the password, and the one that it is being changed to
+const std::string kBegun = "begun ", kDone = "done ";
+
+std::vector<std::string> wordsOf(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
 
 Result<std::string> hmacSha256Hex(const std::string& key, const std::string& message) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> out{};
@@ -52,6 +64,16 @@ Result<void> TrustMemory::setPin(const std::string& fingerprint) {
   return {};
 }
 
+Result<void> TrustMemory::expectPin(const std::string& fingerprint) { return store_.putValue(nextPinKey(), fingerprint); }
+
+Result<bool> TrustMemory::promotePin(const std::string& shown) {
+  TRY(next, store_.getValue(nextPinKey()));
+  if (shown.empty() || next.value_or("") != shown) return false;
+  TRY_OK(store_.putValue(pinKey(), shown));  // in this order: a process that dies in between finds both, and does it again
+  TRY_OK(store_.putValue(nextPinKey(), ""));
+  return true;
+}
+
 Error TrustMemory::pinMismatch(const std::string& address, const std::string& pinned, const std::string& shown) const {
   std::string text = fmt::format("the BMC at {} shows {}, but {} was pinned at first contact; nothing was sent to it. Find out whether the "
                                  "BMC or its certificate was replaced on purpose; if so, run `muster bmc forget-pin {}`",
@@ -69,13 +91,73 @@ Result<void> TrustMemory::mayTry(const std::string& address, const std::string& 
   TRY(before, store_.getValue(refusalKey()));
   if (!before || before->empty()) return {};
   TRY(now, digest(username, password));
-  if (io::equalConstantTime(*before, now)) return fail(refused(address, username));
+  for (const auto& digest : wordsOf(*before))
+    if (io::equalConstantTime(digest, now)) return fail(refused(address, username));
   return {};
 }
 
 Result<void> TrustMemory::rememberRefusal(const std::string& username, const Secret& password) {
   TRY(value, digest(username, password));
-  return store_.putValue(refusalKey(), value);
+  TRY(before, store_.getValue(refusalKey()));
+  auto words = wordsOf(before.value_or(""));
+  std::erase(words, value);
+  words.insert(words.begin(), value);
+  if (words.size() > kMaxRefusals) words.resize(kMaxRefusals);
+  return store_.putValue(refusalKey(), fmt::format("{}", fmt::join(words, " ")));
+}
+
+Result<void> TrustMemory::forgetRefusalOf(const std::string& username, const Secret& password) {
+  TRY(before, store_.getValue(refusalKey()));
+  if (!before || before->empty()) return {};
+  TRY(value, digest(username, password));
+  auto words = wordsOf(*before);
+  if (std::erase(words, value) == 0) return {};
+  return store_.putValue(refusalKey(), fmt::format("{}", fmt::join(words, " ")));
+}
+
+Result<bool> TrustMemory::neverRotated() {
+  TRY(mark, store_.getValue(rotationKey()));
+  return !mark || mark->empty();
+}
+
+Result<Rotation> TrustMemory::rotation(const std::string& username, const Secret& next) {
+  TRY(mark, store_.getValue(rotationKey()));
+  TRY(value, digest(username, next));
+  if (mark == kBegun + value) return Rotation::Interrupted;
+  return mark == kDone + value ? Rotation::Done : Rotation::None;
+}
+
+Result<void> TrustMemory::setRotation(const std::string& username, const Secret& next, Rotation state) {
+  TRY(value, digest(username, next));
+  return store_.putValue(rotationKey(), state == Rotation::None ? "" : (state == Rotation::Done ? kDone : kBegun) + value);
+}
+
+Result<Secret> passwordOf(const inventory::Credential& credential, const std::string& username, TrustMemory trust) {
+  TRY(never, trust.neverRotated());
+  if (never || !credential.next.declared()) return credential.password.read();
+  TRY(next, credential.next.read());
+  TRY(state, trust.rotation(username, next));
+  return state == Rotation::Done ? Result<Secret>(next) : credential.password.read();
+}
+
+Result<BmcMemory> remembered(const inventory::Cluster& cluster, lifecycle::Store& store, const NodeName& node) {
+  BmcMemory out;
+  TrustMemory trust(store, node);
+  TRY(pin, trust.pin());
+  out.pin = pin.value_or("");
+  const auto* declared = cluster.findNode(node);
+  const auto credential = declared ? cluster.credentials.find(cluster.profileOf(*declared).bmc_credential) : cluster.credentials.end();
+  if (credential == cluster.credentials.end()) return out;
+  const auto user = declared->bmc.username_override.empty() ? credential->second.username : declared->bmc.username_override;
+  TRY(password, passwordOf(credential->second, user, trust));
+  const auto may = trust.mayTry(declared->bmc.url, user, password);
+  if (!may && may.error().code() != ErrorCode::Denied) return fail(may.error());
+  out.password_refused = !may;
+  if (!credential->second.next.declared()) return out;
+  TRY(next, credential->second.next.read());
+  TRY(rotation, trust.rotation(user, next));
+  out.rotation = rotation;
+  return out;
 }
 
 Result<void> TrustMemory::forgetRefusal() {

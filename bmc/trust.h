@@ -2,13 +2,16 @@
 //
 // Store values:
 //   bmc.pin.NODE        SHA-256 of the certificate (DER, hex); "" = none
-//   bmc.refused.NODE    HMAC-SHA-256 (hex) of node, user and password that the BMC refused; "" = none
+//   bmc.pin-next.NODE   SHA-256 of a certificate that is being installed: when the BMC shows it, it is the pin; "" = none
+//   bmc.refused.NODE    HMAC-SHA-256 (hex) of node, user and password that the BMC refused, two at most; "" = none
+//   bmc.rotation.NODE   "begun HMAC" before the password is changed to one with this HMAC, "done HMAC" after a login has proved it
 //   bmc.session.NODE    path of the session that is open, so that whoever comes after a killed process closes it; "" = none
 //   bmc.refused-key     random key of that HMAC, one per state: a copied state folder shows nothing that can be looked up
 #pragma once
 
 #include "base/ids.h"
 #include "base/log.h"
+#include "bmc/bmc.h"
 #include "lifecycle/store.h"
 
 #include <optional>
@@ -23,6 +26,10 @@ class TrustMemory {
   Result<std::optional<std::string>> pin();
   /// First contact. Errors: Conflict when another certificate was pinned meanwhile
   Result<void> setPin(const std::string& fingerprint);
+  /// Before a certificate is installed: it is expected from now on.
+  Result<void> expectPin(const std::string& fingerprint);
+  /// The pin becomes the expected certificate when that is what was shown. Answers whether it did.
+  Result<bool> promotePin(const std::string& shown);
   /// The error for a certificate that is not the pinned one; `shown` may be empty.
   Error pinMismatch(const std::string& address, const std::string& pinned, const std::string& shown) const;
 
@@ -31,6 +38,14 @@ class TrustMemory {
   Result<void> rememberRefusal(const std::string& username, const Secret& password);
   /// A login worked: nothing is refused any more.
   Result<void> forgetRefusal();
+  /// … while another password may still be the wrong one.
+  Result<void> forgetRefusalOf(const std::string& username, const Secret& password);
+
+  /// Of a change to this password. None as well when it was another one that was changed to.
+  Result<Rotation> rotation(const std::string& username, const Secret& next);
+  Result<void> setRotation(const std::string& username, const Secret& next, Rotation state);
+  /// Nothing was ever changed: `next` need not be read to know that.
+  Result<bool> neverRotated();
   Error refused(const std::string& address, const std::string& username) const;
 
   /// The path of a session that was not closed, "" when there is none; `path` is remembered in its place.
@@ -41,9 +56,14 @@ class TrustMemory {
   std::string pinKey() const { return "bmc.pin." + node_.str(); }
   std::string sessionKey() const { return "bmc.session." + node_.str(); }
   std::string refusalKey() const { return "bmc.refused." + node_.str(); }
+  std::string rotationKey() const { return "bmc.rotation." + node_.str(); }
+  std::string nextPinKey() const { return "bmc.pin-next." + node_.str(); }
 
   lifecycle::Store& store_;
   NodeName node_;
 };
+
+/// The account of a BMC as it holds now, for whoever else logs in with it (IPMI): the declared password, or its `next` once that is in force.
+Result<Secret> passwordOf(const inventory::Credential& credential, const std::string& username, TrustMemory trust);
 
 }  // namespace muster::bmc

@@ -203,6 +203,12 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
   auto recovery = keep::makeRecoverySteps(*bmcs_, clock_);
   recovery_ = recovery.get();
   owned_.push_back(std::move(recovery));
+  auto bmc_health = bmc::makeHealthWatch(cluster_, *bmcs_, *store_, clock_, [this](const bmc::BmcSymptom& symptom) {
+    const auto verdict = keep::judge({symptom.id, symptom.device, 1, symptom.text}, 0, cluster_.keep.symptoms);
+    return bmc::HealthVerdict{static_cast<int>(verdict.action), std::string(keep::toString(verdict.action)), verdict.advice};
+  });
+  bmc_health_ = bmc_health.get();
+  owned_.push_back(std::move(bmc_health));
   owned_.push_back(keep::makeHealthPhase(cluster_, *gateway_, *store_, clock_));
   owned_.push_back(pool::makePoolPhase(cluster_, *gateway_, *gate_, *processes_, clock_, poolOptions(lab)));
   for (const auto& phase : owned_) phases_.push_back(phase.get());
@@ -219,7 +225,7 @@ Async<std::vector<lifecycle::Fact>> Controller::lookAtPool(lifecycle::Subject su
 
 keep::KeeperServices Controller::keeperServices(lifecycle::EventSink sink) {
   lifecycle::Phases light;
-  for (const std::string_view name : {"health", "validate", "pool"})
+  for (const std::string_view name : {"health", "bmc-health", "validate", "pool"})
     for (auto* phase : phases_)
       if (phase->name() == name) light.push_back(phase);
   return {cluster_, phases_, std::move(light), *store_, clock_, std::move(sink), origin_, recovery_,

@@ -5,6 +5,7 @@
 #include "base/io/files.h"
 #include "bmc/bmc.h"
 #include "bmc/console/desk.h"
+#include "bmc/health_watch.h"
 #include "cli/options.h"
 #include "cli/turn.h"
 #include "fabric/fabric.h"
@@ -76,6 +77,8 @@ class Controller {
 
   /// Says for ever when an action takes longer than its kind usually does.
   Task<void> watchStalls() { return stalls_->run(); }
+  /// Reads for ever what BMCs tell of their machines.
+  Task<void> watchBmcs() { return bmc_health_->run(); }
   keep::KeeperServices keeperServices(lifecycle::EventSink sink);
 
   /// Machines that boot are told of the nodes of another inventory at once; it must outlive this object. Everything else needs a new controller.
@@ -92,6 +95,8 @@ class Controller {
   const lifecycle::Phases& phases() const { return phases_; }
   provision::Erasures& erasures() { return *erasures_; }
   Clock& clock() { return clock_; }
+  const io::CertificateAuthority& ca() const { return keys_->ca; }
+  io::ProcessRunner& processes() { return *processes_; }
   /// All goals of one subject, from every phase.
   std::vector<lifecycle::Goal> goals(const lifecycle::Subject& subject, const lifecycle::FactSet& facts) const;
 
@@ -124,6 +129,7 @@ class Controller {
   lifecycle::Origin origin_;
   std::vector<std::unique_ptr<lifecycle::Phase>> owned_;
   keep::RecoverySteps* recovery_ = nullptr;  ///< one of them
+  bmc::HealthWatch* bmc_health_ = nullptr;   ///< one of them
   provision::Erasures* erasures_ = nullptr;  ///< one of them
   lifecycle::Phases phases_;
   std::unique_ptr<lifecycle::Engine> engine_;

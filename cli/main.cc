@@ -23,6 +23,7 @@ struct Parsed {
   CertFlags cert;
   FabricFlags fabric;
   FaultFlags fault;
+  BmcFlags bmc;
   std::filesystem::path file, folder;
   std::string node, reason;
   std::vector<std::filesystem::path> trust;
@@ -137,6 +138,9 @@ void addFirmware(CLI::App& app, Parsed& p) {
       ->add_option("--nodes", p.selection.nodes, "Only these nodes (hostlist)");
   sub(*group, "sign", "Sign a baseline with this controller's key; the signature goes to standard output", p, [&p] { return firmwareSign(p.options, p.node); })
       ->add_option("baseline", p.node)->required();
+  auto* retry = sub(*group, "retry", "What failed for good may be installed again", p, [&p] { return firmwareRetry(p.options, p.selection.nodes, p.reason); });
+  retry->add_option("nodes", p.selection.nodes, "Hostlist")->required();
+  retry->add_option("--reason", p.reason, "What was found, or repaired; kept in the log")->required();
 }
 
 void addLab(CLI::App& app, Parsed& p) {
@@ -166,7 +170,31 @@ void addLab(CLI::App& app, Parsed& p) {
 }
 
 void addBmc(CLI::App& app, Parsed& p) {
-  auto* group = app.add_subcommand("bmc", "What muster remembers about a BMC")->require_subcommand(1);
+  auto& flags = p.bmc;
+  auto* group = app.add_subcommand("bmc", "BMCs: what is remembered of them, power, boot device, password, certificate")->require_subcommand(1);
+  sub(*group, "show", "What is remembered: certificate, refused passwords, changes of the password; nobody is asked", p, [&p] { return bmcShow(p.options, p.bmc); })
+      ->add_option("--nodes", flags.node, "Only these nodes (hostlist)");
+  auto* power = sub(*group, "power", "Switch a machine, and see that it is so. What takes something away is only shown without --confirm", p, [&p] { return bmcPower(p.options, p.bmc); });
+  power->add_option("node", flags.node)->required();
+  power->add_option("action", flags.what, "reset is the BMC's own restart; ac-cycle takes standby power away too")
+      ->required()
+      ->check(CLI::IsMember({"on", "shutdown", "off", "restart", "ac-cycle", "nmi", "reset"}));
+  power->add_option("--confirm", flags.confirm, "The node's name once more; then it is done");
+  power->add_option("--reason", flags.reason, "Why; kept in the log");
+  power->add_flag("--even-in-pool", flags.even_in_pool, "Although the node may be running jobs");
+  power->add_flag("--ipmi", flags.ipmi, "By IPMI, although Redfish is silent: whether firmware is being written cannot be seen then");
+  auto* boot = sub(*group, "boot", "What the machine boots from the next time", p, [&p] { return bmcBoot(p.options, p.bmc); });
+  boot->add_option("node", flags.node)->required();
+  boot->add_option("from", flags.what)->required()->check(CLI::IsMember({"none", "pxe", "disk", "http"}));
+  boot->add_option("--uri", flags.uri, "With http: what is loaded; without it, what DHCP says");
+  boot->add_flag("--persistent", flags.persistent, "Until it is changed again");
+  auto* rotate = sub(*group, "rotate", "Change the BMCs' password to the credential's next; without --yes, what would be done", p, [&p] { return bmcRotate(p.options, p.bmc); });
+  auto* certificate = sub(*group, "certificate", "Give the BMCs certificates of the site's CA, and trust those; without --yes, what would be done", p,
+                          [&p] { return bmcCertificate(p.options, p.bmc); });
+  for (auto* command : {rotate, certificate}) {
+    command->add_option("nodes", flags.node, "Hostlist")->required();
+    command->add_flag("--yes", flags.yes, "Do it: one BMC first, then some at a time; several failures stop the rest");
+  }
   sub(*group, "forget-pin", "After its certificate was replaced on purpose: trust the one it shows next", p, [&p] { return bmcForgetPin(p.options, p.node); })
       ->add_option("node", p.node)->required();
   sub(*group, "forget-refusal", "After its account was put right: try the same password once more", p,

@@ -1,7 +1,7 @@
 // From the last upload of a wave until its versions run: resets, each journaled before it happens.
-#include "base/deadline.h"
 #include "base/poll.h"
 #include "firmware/installation.h"
+#include "firmware/shut_down.h"
 
 #include <algorithm>
 
@@ -20,7 +20,6 @@ constexpr auto kCopyPoll = 10s;
 constexpr auto kCordPoll = 60s;
 constexpr auto kSettleLimit = 15min;   ///< a host shows its new BIOS only after POST
 constexpr auto kCopyLimit = 45min;     ///< of background copies; NVIDIA's factory flow waits for them before any power cycle
-constexpr auto kShutdownLimit = 90s;   ///< for the guest; then the power is cut
 constexpr auto kResetGrace = 10min;    ///< a BMC that may have been reset is left alone so long before it is reset again
 
 std::string namesOf(const std::vector<Target>& staged, const std::string& otherwise) {
@@ -64,8 +63,9 @@ Async<Outcome> Installation::waitForCopies() {
   const auto running = std::find_if(copies.begin(), copies.end(), [](const bmc::BackgroundCopy& copy) { return copy.running; });
   if (running != copies.end()) {
     if (clock_.now() < progress_.since + kCopyLimit) co_return Again{kCopyPoll, fmt::format("the background copy of {} to end ({})", running->name, running->status)};
-    co_return fail(givenUp(fmt::format("the background copy of {} does not end", running->name), running->status,
-                           "its power must not be cut now; look at its root of trust, then apply again"));
+    auto end = endBadly({fmt::format("the background copy of {} does not end", running->name), running->status,
+                         "its power must not be cut now; look at its root of trust, then: muster firmware retry " + node()});
+    co_return co_await std::move(end);
   }
   auto next = powerOff();
   co_return co_await std::move(next);
@@ -78,13 +78,8 @@ Async<Outcome> Installation::powerOff() {
   if (system.power != bmc::PowerState::Off) {
     auto written = record(Step::PowerOff);
     CO_TRY_OK(co_await std::move(written));
-    auto ask = bmc_.power(bmc::PowerAction::GracefulShutdown);
-    auto bounded = withDeadline<void>(clock_, kShutdownLimit, "shutting down", std::move(ask));
-    auto down = co_await std::move(bounded);
-    if (!down) {
-      auto force = bmc_.power(bmc::PowerAction::ForceOff);
-      CO_TRY_OK(co_await std::move(force));
-    }
+    auto down = shutDown(bmc_, clock_);
+    CO_TRY_OK(co_await std::move(down));
   }
   if (activation() == Activation::AcCycle) {
     auto cut = cutStandby();
@@ -142,9 +137,11 @@ Async<Outcome> Installation::settle(std::string seen) {
     const auto waited = clock_.now() - progress_.since;
     co_return Again{lookAgainAfter(waited, kFirstLook, kSettlePoll), fmt::format("{} to be active: {}", names, seen)};
   }
-  co_return fail(givenUp(fmt::format("{} is not active, {} min after its activation: {}", names, kSettleLimit.count(), seen),
-                         fmt::format("activation {}; the upload was reported as completed", toString(activation())),
-                         "check by hand what this component needs to activate; muster does not flash it again by itself"));
+  std::erase_if(progress_.staged, [this](const Target& target) { return runs(target); });
+  auto end = endBadly({fmt::format("{} is not active, {} min after its activation: {}", namesOf(progress_.staged, names), kSettleLimit.count(), seen),
+                       fmt::format("activation {}; the upload was reported as completed", toString(activation())),
+                       "check by hand what this component needs to activate; muster does not flash it again by itself"});
+  co_return co_await std::move(end);
 }
 
 /// Everything of the wave runs: it becomes the image to fall back to where the BMC asks for that, and the next wave may begin.
@@ -154,8 +151,12 @@ Async<Outcome> Installation::endWave() {
     auto committed = co_await std::move(commit);
     if (!committed && committed.error().code() != ErrorCode::NotFound) co_return fail(std::move(committed.error()));
   }
-  if (runs({component_.name, action_.to})) co_return Done{};
   progress_.staged.clear();
+  if (progress_.failed) {
+    auto end = over();
+    co_return co_await std::move(end);
+  }
+  if (runs({component_.name, action_.to})) co_return Done{};
   progress_.current = {};
   auto written = record(Step::Look);
   CO_TRY_OK(co_await std::move(written));

@@ -3,12 +3,14 @@
 #include "inventory/cluster.h"
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 
 namespace muster::firmware {
 namespace {
 
 constexpr std::string_view kPrefix = "firmware.", kDriverPrefix = "driver.";
+constexpr std::chrono::seconds kLongestFlash{24 * 3600};
 constexpr std::chrono::seconds kConfirmed{10};  ///< of a component that another action of its wave has installed
 
 }  // namespace
@@ -48,36 +50,65 @@ Versions runningBy(const lifecycle::FactSet& facts, const lifecycle::Subject& su
   return out;
 }
 
-std::chrono::minutes flashTime(const inventory::FirmwareComponent& component) {
-  return component.minutes > 0 ? std::chrono::minutes(component.minutes) : rowOf(component.name).flash;
+Durations learntBy(const lifecycle::FactSet& facts, const lifecycle::Subject& subject) {
+  const auto prefix = tookFacet("").str();
+  Durations out;
+  for (const auto& fact : facts.view(subject)) {
+    const auto& name = fact.facet.str();
+    if (!name.starts_with(prefix)) continue;
+    long long seconds = 0;
+    const auto [end, error] = std::from_chars(fact.value.data(), fact.value.data() + fact.value.size(), seconds);
+    if (error == std::errc() && end == fact.value.data() + fact.value.size() && seconds > 0 && seconds < kLongestFlash.count()) out[name.substr(prefix.size())] = std::chrono::seconds(seconds);
+  }
+  return out;
 }
 
-std::chrono::minutes waveTime(const Wave& wave) {
+Durations typicalOf(const std::vector<Durations>& machines) {
+  std::map<std::string, std::vector<std::chrono::seconds>> all;
+  for (const auto& machine : machines)
+    for (const auto& [name, took] : machine) all[name].push_back(took);
+  Durations out;
+  for (auto& [name, times] : all) {
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    out[name] = *middle;
+  }
+  return out;
+}
+
+std::chrono::minutes flashTime(const inventory::FirmwareComponent& component, const Durations& learnt) {
+  if (component.minutes > 0) return std::chrono::minutes(component.minutes);
+  const auto known = learnt.find(component.name);
+  return known == learnt.end() ? rowOf(component.name).flash : std::chrono::ceil<std::chrono::minutes>(known->second);
+}
+
+std::chrono::minutes waveTime(const Wave& wave, const Durations& learnt) {
   auto time = activationTime(wave.activation);
-  for (const auto& step : wave.steps) time += flashTime(*step.component);
+  for (const auto& step : wave.steps) time += flashTime(*step.component, learnt);
   return time;
 }
 
-Totals totalsOf(const Schedule& schedule) {
+Totals totalsOf(const Schedule& schedule, const Durations& learnt) {
   Totals totals;
   for (const auto& wave : schedule.waves) {
     totals.flashes += static_cast<int>(wave.steps.size());
     totals.resets += wave.activation == Activation::BmcReset || wave.activation == Activation::PowerCycle;
     totals.ac_cycles += wave.activation == Activation::AcCycle;
-    totals.time += waveTime(wave);
+    totals.time += waveTime(wave, learnt);
   }
   return totals;
 }
 
-Road roadOf(const inventory::FirmwareBaseline& baseline, const Versions& running) {
+Road roadOf(const inventory::FirmwareBaseline& baseline, const Versions& running, Durations learnt) {
   Road road;
+  road.learnt = std::move(learnt);
   road.schedule = solve(baseline, running);
   std::map<std::string, std::chrono::seconds> expected;
   std::vector<std::string> moving;
   for (const auto& wave : road.schedule.waves) {
     for (const auto& step : wave.steps) {
       const auto& name = step.component->name;
-      expected[name] += &step == &wave.steps.front() ? std::chrono::seconds(waveTime(wave)) : kConfirmed;
+      expected[name] += &step == &wave.steps.front() ? std::chrono::seconds(waveTime(wave, road.learnt)) : kConfirmed;
       std::erase(moving, name);  // its last step counts
       moving.push_back(name);
     }
@@ -86,7 +117,7 @@ Road roadOf(const inventory::FirmwareBaseline& baseline, const Versions& running
     const auto* undone = road.schedule.undoneOf(name);
     const auto* component = baseline.find(name);
     const bool known = running.contains(name);
-    if (component) road.stops.push_back({component, known ? expected[name] : std::chrono::seconds(flashTime(*component) + activationTime(activationOf(*component))),
+    if (component) road.stops.push_back({component, known ? expected[name] : std::chrono::seconds(flashTime(*component, road.learnt) + activationTime(activationOf(*component))),
                                          undone && known && !component->file.empty() ? undone->why : std::string()});
   };
   for (const auto& name : baseline.order)

@@ -21,6 +21,13 @@ const inventory::FirmwareBaseline* baselineOf(const inventory::Cluster& cluster,
 Versions runningBy(const lifecycle::FactSet& facts, const lifecycle::Subject& subject);
 Versions probesOf(const lifecycle::FactSet& facts, const lifecycle::Subject& subject);
 
+/// How long flashes took, by component: what its own machine has shown.
+using Durations = std::map<std::string, std::chrono::seconds>;
+inline FacetName tookFacet(const std::string& component) { return FacetName("firmware-took." + component); }
+Durations learntBy(const lifecycle::FactSet& facts, const lifecycle::Subject& subject);
+/// … and for whoever has shown nothing yet, the median of these machines.
+Durations typicalOf(const std::vector<Durations>& machines);
+
 /// A component at its place on the road. The first that is moved in a wave carries the time of the whole wave.
 struct Stop {
   const inventory::FirmwareComponent* component = nullptr;
@@ -30,18 +37,19 @@ struct Stop {
 struct Road {
   std::vector<Stop> stops;  ///< every component of the baseline once: those in order as they are, others where their last step is
   Schedule schedule;
+  Durations learnt = {};
 };
-Road roadOf(const inventory::FirmwareBaseline& baseline, const Versions& running);
+Road roadOf(const inventory::FirmwareBaseline& baseline, const Versions& running, Durations learnt = {});
 
-/// Of one flash, and of a whole wave with its activation.
-std::chrono::minutes flashTime(const inventory::FirmwareComponent& component);
-std::chrono::minutes waveTime(const Wave& wave);
+/// Of one flash, and of a whole wave with its activation: as declared, else as learnt, else a guess by the component's name.
+std::chrono::minutes flashTime(const inventory::FirmwareComponent& component, const Durations& learnt = {});
+std::chrono::minutes waveTime(const Wave& wave, const Durations& learnt = {});
 
 /// A node's way in one line for people: "3 waves, 2 resets, 1 AC cycle, about 74 min".
 struct Totals {
   int flashes = 0, resets = 0, ac_cycles = 0;  ///< resets: of the BMC or by power
   std::chrono::minutes time{0};
 };
-Totals totalsOf(const Schedule& schedule);
+Totals totalsOf(const Schedule& schedule, const Durations& learnt = {});
 
 }  // namespace muster::firmware

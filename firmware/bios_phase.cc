@@ -6,6 +6,7 @@
 #include "base/poll.h"
 #include "firmware/baselines.h"
 #include "firmware/firmware.h"
+#include "firmware/shut_down.h"
 
 #include <algorithm>
 
@@ -23,7 +24,6 @@ const FacetName kBios("bios");
 constexpr auto kExpected = 8min;
 constexpr auto kDeadline = 45min;
 constexpr auto kObserveLimit = 2min;
-constexpr auto kShutdownLimit = 90s;
 constexpr auto kSettleLimit = 15min;  ///< a host shows its settings only after POST
 constexpr std::chrono::milliseconds kFirstLook = 300ms, kSettlePoll = 5s;
 constexpr std::string_view kMissing = "(none)";
@@ -116,12 +116,8 @@ class BiosPhase final : public lifecycle::Phase {
     if (system.power != bmc::PowerState::Off) {
       auto going = context.recordOperation("off");
       CO_TRY_OK(co_await std::move(going));
-      auto ask = bmc.power(bmc::PowerAction::GracefulShutdown);
-      auto bounded = withDeadline<void>(clock_, kShutdownLimit, "shutting down", std::move(ask));
-      if (auto down = co_await std::move(bounded); !down) {
-        auto force = bmc.power(bmc::PowerAction::ForceOff);
-        CO_TRY_OK(co_await std::move(force));
-      }
+      auto down = shutDown(bmc, clock_);
+      CO_TRY_OK(co_await std::move(down));
     }
     auto coming = context.recordOperation("on " + muster::toString(clock_.now()));
     CO_TRY_OK(co_await std::move(coming));

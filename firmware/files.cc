@@ -12,6 +12,20 @@ namespace {
 constexpr std::string_view kImageRoute = "/firmware/";
 }
 
+std::vector<FacetName> failedFacets(const lifecycle::FactSet& facts, const lifecycle::Subject& subject) {
+  std::vector<FacetName> out;
+  for (const auto& fact : facts.view(subject))
+    if (fact.facet.str().starts_with(failedFacet("").str())) out.push_back(fact.facet);
+  return out;
+}
+
+std::string whyNotAgain(const inventory::FirmwareComponent& component, const lifecycle::Subject& subject, const lifecycle::FactSet& facts) {
+  const auto failed = facts.value(subject, failedFacet(component.name)).value_or("");
+  if (!failed.starts_with(component.version + " ")) return {};
+  return fmt::format("installing {} {} has failed: {}. Once that is understood: muster firmware retry {}", component.name, component.version,
+                     failed.substr(component.version.size() + 1), subject.str());
+}
+
 std::string whyNotFlashable(const inventory::FirmwareComponent& component, const std::string& file_state) {
   if (file_state == kFileOk) return {};
   return fmt::format("{} {} cannot be installed: {}; fetch the file again, or correct file and sha256 in the baseline", component.name, component.version,

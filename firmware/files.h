@@ -25,6 +25,13 @@ std::function<Result<void>(std::string_view)> inspectionOf(const inventory::Firm
 /// "firmware-file.BIOS": "ok", or what is wrong with its file.
 inline FacetName fileFacet(const std::string& component) { return FacetName("firmware-file." + component); }
 
+/// "firmware-failed.BIOS": "1.4.2 REASON" after an installation of that version that failed for good; it is not tried again by itself.
+inline FacetName failedFacet(const std::string& component) { return FacetName("firmware-failed." + component); }
+/// What there is to forget before it is tried again.
+std::vector<FacetName> failedFacets(const lifecycle::FactSet& facts, const lifecycle::Subject& subject);
+/// Why this version is not flashed again; empty: nothing has failed.
+std::string whyNotAgain(const inventory::FirmwareComponent& component, const lifecycle::Subject& subject, const lifecycle::FactSet& facts);
+
 /// Why this component cannot be flashed, and what would help: it declares no file, or (by the facts) its file is not good.
 /// Empty: nothing is known against it.
 std::string whyNotFlashable(const inventory::FirmwareBaseline& baseline, const inventory::FirmwareComponent& component,

@@ -18,6 +18,7 @@ constexpr auto kTaskPoll = 2s;
 constexpr auto kBusyPoll = 10s;
 constexpr auto kSettlePoll = 5s;
 constexpr int kMaxUploadsTried = 3;    ///< attempts of which none is known to have arrived
+constexpr std::size_t kMaxWhyBytes = 1'500;
 constexpr auto kUploadGrace = 2min;    ///< for a slow BMC to list an upload whose answer was lost; looked at every kBusyPoll
 
 std::string nameOf(const Target& target) { return target.component + " " + target.version; }
@@ -104,9 +105,41 @@ Async<void> Installation::record(Step step, WallTime since) {
   co_return co_await std::move(write);
 }
 
-Error Installation::givenUp(std::string text, std::string evidence, std::string what_to_do) {
-  context_.finding({action_.facet, Severity::Error, text, std::move(evidence), what_to_do, clock_.now()});
-  return Error(ErrorCode::Conflict, text + ". " + what_to_do);
+void Installation::say(const Verdict& verdict) {
+  context_.finding({action_.facet, Severity::Error, verdict.text, verdict.evidence, verdict.what_to_do, clock_.now()});
+}
+
+/// What was staged beside it is switched on first: every part of a wave is allowed without the rest, and whoever plans again shall find
+/// it running instead of staging it once more.
+Async<Outcome> Installation::giveUp(Target what, Verdict verdict) {
+  say(verdict);
+  progress_.failed = Failure{std::move(what), (verdict.text + ". " + verdict.what_to_do).substr(0, kMaxWhyBytes), verdict.written};
+  progress_.current = {};
+  auto next = progress_.staged.empty() ? over() : activate();
+  co_return co_await std::move(next);
+}
+
+/// What is staged now does not come to run.
+Async<Outcome> Installation::endBadly(Verdict verdict) {
+  say(verdict);
+  auto why = verdict.text + ". " + verdict.what_to_do;
+  if (progress_.failed) why = progress_.failed->why + "; besides, " + why;
+  if (!progress_.failed) progress_.failed = Failure{progress_.staged.empty() ? Target{component_.name, component_.version} : progress_.staged.front(), {}, true};
+  progress_.failed->why = why.substr(0, kMaxWhyBytes);
+  auto end = over();
+  co_return co_await std::move(end);
+}
+
+/// The journal knows the end before anybody is told, so that a process that dies here says the same again.
+Async<Outcome> Installation::over() {
+  if (progress_.step != Step::Over) {
+    auto written = record(Step::Over);
+    CO_TRY_OK(co_await std::move(written));
+  }
+  const auto& failed = *progress_.failed;
+  if (failed.written) remember_(failed.target.component, failed.target.version + " " + failed.why);
+  for (const auto& target : progress_.staged) remember_(target.component, target.version + " " + failed.why);
+  co_return fail(ErrorCode::Conflict, failed.why);
 }
 
 // ---- one call
@@ -121,6 +154,10 @@ Async<Outcome> Installation::go() {
 }
 
 Async<Outcome> Installation::step() {
+  if (progress_.step == Step::Over) {
+    auto end = over();
+    co_return co_await std::move(end);
+  }
   if (progress_.step == Step::Follow) {
     auto following = follow();
     co_return co_await std::move(following);
@@ -129,6 +166,10 @@ Async<Outcome> Installation::step() {
   auto read = readInventory();
   auto seen = co_await std::move(read);
   if (!seen && seen.error().canRetry() && begun) {  // it installs, restarts, or was restarting when muster died
+    if (progress_.step == Step::AcCut) {  // muster may have died between off and on
+      auto restore = bmc_.restorePower(progress_.since);
+      if (auto restored = co_await std::move(restore); !restored) co_return Again{kBusyPoll, "its power to be given back: " + restored.error().str()};
+    }
     if (progress_.step != Step::Settle) co_return Again{kSettlePoll, "the BMC does not answer: " + seen.error().str()};
     auto settling = settle("no answer: " + seen.error().str());
     co_return co_await std::move(settling);
@@ -176,7 +217,11 @@ Async<Outcome> Installation::nextUpload() {
     auto look_at_file = whyNot(next);
     CO_TRY(bad_file, co_await std::move(look_at_file));
     if (!bad_file.empty() && next.component != component_.name) continue;  // its own action says so
-    if (!bad_file.empty()) co_return Blocked{bad_file};
+    if (!bad_file.empty() && progress_.staged.empty()) co_return Blocked{bad_file};
+    if (!bad_file.empty()) {
+      auto without = giveUp(next, {bad_file, "", "then apply again", false});
+      co_return co_await std::move(without);
+    }
     progress_.current = next == Target{component_.name, component_.version} ? Target{} : next;
     progress_.uploads_tried = 0;
     auto first = look();
@@ -207,7 +252,12 @@ Async<Outcome> Installation::look() {
 // The journal knows of the upload before the BMC does. Whatever happens to the answer, the next call looks first.
 Async<Outcome> Installation::upload() {
   const auto what = target();
-  CO_TRY(image, imageOf(what));
+  auto declared = imageOf(what);
+  if (!declared) {
+    auto without = refused(what, std::move(declared.error()));
+    co_return co_await std::move(without);
+  }
+  const auto image = *declared;
   const int tried_before = progress_.uploads_tried++;
   auto written = record(Step::Upload, WallTime{});
   CO_TRY_OK(co_await std::move(written));
@@ -215,6 +265,7 @@ Async<Outcome> Installation::upload() {
   bmc::FirmwareUpdate update{what.component, image.file, image.sha256};
   if (!image_url_.empty()) update.url = image_url_ + imagePath(image);
   update.inspect = inspectionOf(*baseline_.find(what.component), image);
+  stopwatch_.began[what.component] = clock_.steady();
   auto send = bmc_.startUpdate(std::move(update));
   auto task = co_await std::move(send);
   if (task) {
@@ -223,6 +274,7 @@ Async<Outcome> Installation::upload() {
     CO_TRY_OK(co_await std::move(accepted));
     co_return Again{kFirstLook, nameOf(what) + " is being installed"};
   }
+  stopwatch_.began.erase(what.component);
   const Error& error = task.error();
   if (error.code() == ErrorCode::Conflict) {  // refused as a whole; but what is in its way may be an earlier one of ours
     if (tried_before == 0) {
@@ -233,10 +285,20 @@ Async<Outcome> Installation::upload() {
     co_return Again{kBusyPoll, error.str()};
   }
   if (error.canRetry()) co_return Again{kBusyPoll, "the answer to the upload was lost: " + error.str()};
-  if (error.code() == ErrorCode::Corrupt)
-    context_.finding({action_.facet, Severity::Error, fmt::format("the firmware file of {} is not what the baseline declares", nameOf(what)), error.str(),
-                      "fetch the file again, or correct file and sha256 in the baseline", clock_.now()});
-  co_return fail(std::move(task.error()));
+  auto without = refused(what, error);
+  co_return co_await std::move(without);
+}
+
+/// Nothing of it was sent, or the BMC did not take it.
+Async<Outcome> Installation::refused(Target what, Error error) {
+  const bool corrupt = error.code() == ErrorCode::Corrupt;
+  if (progress_.staged.empty()) {
+    if (corrupt) say({fmt::format("the firmware file of {} is not what the baseline declares", nameOf(what)), error.str(), "fetch the file again, or correct file and sha256 in the baseline"});
+    co_return fail(std::move(error));
+  }
+  auto without = giveUp(what, {fmt::format("{} was not sent to, or not taken by {}: {}", nameOf(what), bmc_.address(), error.str()), "",
+                               corrupt ? "fetch the file again, or correct file and sha256 in the baseline" : "remove the cause, then apply again", false});
+  co_return co_await std::move(without);
 }
 
 Async<Outcome> Installation::afterLostUpload() {
@@ -267,9 +329,11 @@ Async<Outcome> Installation::afterLostUpload() {
     auto next = taken();
     co_return co_await std::move(next);
   }
-  if (progress_.uploads_tried >= kMaxUploadsTried)
-    co_return fail(givenUp(fmt::format("{} uploads of {} to {} were cut off", progress_.uploads_tried, target().component, bmc_.address()),
-                           "the BMC lists no task of them", "check the network to the BMC, then apply again"));
+  if (progress_.uploads_tried >= kMaxUploadsTried) {
+    auto without = giveUp(target(), {fmt::format("{} uploads of {} to {} were cut off", progress_.uploads_tried, target().component, bmc_.address()),
+                                     "the BMC lists no task of them", "check the network to the BMC, then apply again", false});
+    co_return co_await std::move(without);
+  }
   auto next = upload();
   co_return co_await std::move(next);
 }
@@ -289,18 +353,24 @@ Async<Outcome> Installation::follow() {
   }
   if (status && status->state == bmc::TaskState::Running) {
     context_.progress(status->fraction, status->message);
-    co_return Again{kTaskPoll, fmt::format("installing {}: {}", nameOf(what), status->message)};
+    const auto* component = baseline_.find(what.component);
+    const auto usually = component ? flashTime(*component, learntBy(context_.facts(), action_.facet.subject)).count() : 0;
+    co_return Again{kTaskPoll, fmt::format("installing {}: {} (usually {} min)", nameOf(what), status->message, usually)};
   }
   auto look_again = readInventory();
   auto now = co_await std::move(look_again);
   if (!now && now.error().canRetry()) co_return Again{kSettlePoll, "the BMC does not answer: " + now.error().str()};
   if (!now) co_return fail(std::move(now.error()));
   // Some BMCs activate by themselves, some report a failure of what worked.
-  if (status && status->state == bmc::TaskState::Failed && !runs(what))
-    co_return fail(givenUp(fmt::format("{} did not install {}", bmc_.address(), nameOf(what)), status->message,
-                           "read the BMC's own log; the old version is still active. muster does not flash it again by itself"));
+  if (status && status->state == bmc::TaskState::Failed && !runs(what)) {
+    auto without = giveUp(what, {fmt::format("{} did not install {}", bmc_.address(), nameOf(what)), status->message,
+                                 "read the BMC's own log; the old version is still active. muster does not flash it again by itself"});
+    co_return co_await std::move(without);
+  }
   if (runs({component_.name, action_.to}) && progress_.staged.empty()) co_return Done{};
   // Completed, or forgotten by the BMC: neither says that it is installed.
+  if (const auto began = stopwatch_.began.extract(what.component); began && status)
+    stopwatch_.took[what.component] = std::max(std::chrono::seconds(1), std::chrono::duration_cast<std::chrono::seconds>(clock_.steady() - began.mapped()));
   auto next = taken();
   co_return co_await std::move(next);
 }

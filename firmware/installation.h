@@ -7,20 +7,29 @@
 #include "firmware/progress.h"
 #include "lifecycle/phase.h"
 
+#include <functional>
+
 namespace muster::firmware {
 
 class Installation {
  public:
+  /// How long flashes take, as far as one process sees them from begin to end.
+  struct Stopwatch {
+    std::map<std::string, std::chrono::steady_clock::time_point> began;
+    Durations took;
+  };
   struct Services {
     bmc::Bmc& bmc;
     Clock& clock;
     FirmwareFiles& files;
     std::string image_url;  ///< see makeFirmwarePhase
+    std::function<void(const std::string& component, std::string why)> remember;  ///< why it is not flashed again by itself
+    Stopwatch& stopwatch;
   };
   /// Everything referred to outlives it.
   Installation(Services services, const inventory::FirmwareBaseline& baseline, const inventory::FirmwareComponent& component, const lifecycle::Action& action,
                lifecycle::ActContext& context, Progress progress)
-      : bmc_(services.bmc), clock_(services.clock), files_(services.files), image_url_(std::move(services.image_url)), baseline_(baseline), component_(component), action_(action), context_(context), progress_(std::move(progress)) {}
+      : bmc_(services.bmc), clock_(services.clock), files_(services.files), image_url_(std::move(services.image_url)), remember_(std::move(services.remember)), stopwatch_(services.stopwatch), baseline_(baseline), component_(component), action_(action), context_(context), progress_(std::move(progress)) {}
 
   /// One call of act: as far as it goes without waiting.
   Async<lifecycle::Outcome> go();
@@ -39,12 +48,23 @@ class Installation {
   Activation activation() const;
   Async<void> record(Step step);
   Async<void> record(Step step, WallTime since);
-  Error givenUp(std::string text, std::string evidence, std::string what_to_do);
+  std::string node() const { return action_.facet.subject.str(); }
+
+  /// What is said about a component that is given up.
+  struct Verdict {
+    std::string text, evidence, what_to_do;
+    bool written = true;  ///< its image may be on the machine
+  };
+  Async<Outcome> giveUp(Target what, Verdict verdict);
+  Async<Outcome> endBadly(Verdict verdict);
+  Async<Outcome> over();
+  void say(const Verdict& verdict);
 
   Async<Outcome> nextUpload();
   Async<std::string> whyNot(Target target);
   Async<Outcome> look();
   Async<Outcome> upload();
+  Async<Outcome> refused(Target what, Error error);
   Async<Outcome> afterLostUpload();
   Async<Outcome> follow();
   Async<Outcome> taken();
@@ -62,6 +82,8 @@ class Installation {
   Clock& clock_;
   FirmwareFiles& files_;
   std::string image_url_;
+  std::function<void(const std::string&, std::string)> remember_;
+  Stopwatch& stopwatch_;
   const inventory::FirmwareBaseline& baseline_;
   const inventory::FirmwareComponent& component_;
   const lifecycle::Action& action_;

@@ -38,7 +38,7 @@ class FirmwarePhase final : public lifecycle::Phase {
     std::vector<Goal> goals;
     const auto* baseline = baselineOf(cluster, subject);
     if (!baseline) return goals;
-    const Road road = roadOf(*baseline, runningBy(facts, subject));
+    const Road road = roadOf(*baseline, runningBy(facts, subject), learntBy(facts, subject));
     FacetRef before{subject, FacetName("enrolled")};
     for (const auto& stop : road.stops) {
       Goal goal;
@@ -47,6 +47,7 @@ class FirmwarePhase final : public lifecycle::Phase {
       goal.disruption = stop.component->file.empty() ? lifecycle::Disruption::None : lifecycle::Disruption::Reset;
       goal.blocked = whyNotFlashable(*baseline, *stop.component, subject, facts);
       if (goal.blocked.empty() && !stop.impossible.empty()) goal.blocked = fmt::format("{} {} cannot be installed: {}", stop.component->name, stop.component->version, stop.impossible);
+      if (goal.blocked.empty()) goal.blocked = whyNotAgain(*stop.component, subject, facts);
       goal.expected = stop.expected;
       goal.deadline = kDeadline + 2 * stop.expected;
       goal.needs.push_back(before);
@@ -90,12 +91,28 @@ class FirmwarePhase final : public lifecycle::Phase {
     if (!component || component->version != action.to)
       co_return fail(ErrorCode::InvalidInput, fmt::format("the inventory does not declare {} {} for {} any more; plan again", componentOf(action.facet.facet), action.to, subject.str()));
     CO_TRY(progress, Progress::parse(context.operation()));
-    Installation installation({bmcs_.at(subject.node()), clock_, files_, image_url_}, *baseline, *component, action, context, std::move(progress));
+    auto remember = [this, subject](const std::string& failed, std::string why) { failed_[subject][failed] = std::move(why); };
+    Installation installation({bmcs_.at(subject.node()), clock_, files_, image_url_, std::move(remember), stopwatches_[subject]}, *baseline, *component, action, context, std::move(progress));
     auto work = installation.go();
     co_return co_await std::move(work);
   }
 
-  Async<std::vector<Fact>> verify(Action action) override { return observe(action.facet.subject); }
+  /// What failed for good becomes a fact together with what is seen, so that no later plan flashes it again by itself.
+  Async<std::vector<Fact>> verify(Action action) override {
+    auto look = observe(action.facet.subject);
+    auto seen = co_await std::move(look);
+    const auto& subject = action.facet.subject;
+    const auto failed = failed_.extract(subject);
+    const auto took = std::exchange(stopwatches_[subject].took, {});
+    if (!failed && took.empty()) co_return seen;
+    auto facts = seen.value_or(std::vector<Fact>());
+    if (failed)
+      for (const auto& [name, why] : failed.mapped()) facts.push_back(Fact{subject, failedFacet(name), why, clock_.now(), "muster", {}});
+    for (const auto& [name, time] : took) facts.push_back(Fact{subject, tookFacet(name), std::to_string(time.count()), clock_.now(), "muster", {}});
+    co_return facts;
+  }
+
+  bool drivesOn() const override { return true; }
 
  private:
   static bool isConstrained(const FirmwareBaseline& baseline, const std::string& name) {
@@ -108,6 +125,8 @@ class FirmwarePhase final : public lifecycle::Phase {
   bmc::BmcFleet& bmcs_;
   Clock& clock_;
   FirmwareFiles files_;
+  std::map<Subject, Installation::Stopwatch> stopwatches_;
+  std::map<Subject, std::map<std::string, std::string>> failed_;  ///< of acts that have just ended: component → "VERSION REASON"
   std::string image_url_;
 };
 

@@ -9,7 +9,7 @@ namespace muster::firmware {
 namespace {
 
 constexpr const char* kNoTime = "-";
-constexpr std::string_view kFor = "for:";
+constexpr std::string_view kFor = "for:", kFailed = "failed:", kRefused = "refused:", kBecause = "because:";
 
 Error unknown(const std::string& text) { return Error(ErrorCode::Corrupt, "the journal holds an unknown firmware operation: " + text); }
 
@@ -24,20 +24,25 @@ struct StepName {
 };
 constexpr StepName kSteps[] = {{"activate", "off", Step::PowerOff}, {"activate", "on", Step::PowerOn}, {"activate", "ac", Step::AcCut},  {"activate", "copy", Step::Copy},
                                {"activate", "", Step::Activate},    {"upload", "", Step::Upload},      {"task", "", Step::Follow},       {"next", "", Step::Next},
-                               {"settle", "", Step::Settle}};
+                               {"settle", "", Step::Settle},       {"over", "", Step::Over}};
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
   for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
   return text;
 }
 
-/// Names of components may contain blanks ("System ROM").
-std::string written(const Target& target) { return replaced(replaced(target.component, "%", "%25"), " ", "%20") + "=" + replaced(target.version, " ", "%20"); }
+/// Names of components may contain blanks ("System ROM"), and a BMC's words whatever they like.
+std::string oneWord(std::string text) {
+  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+  return replaced(replaced(std::move(text), "%", "%25"), " ", "%20");
+}
+std::string plain(std::string_view word) { return replaced(replaced(std::string(word), "%20", " "), "%25", "%"); }
+
+std::string written(const Target& target) { return oneWord(target.component) + "=" + replaced(target.version, " ", "%20"); }
 
 std::optional<Target> readTarget(std::string_view word) {
   const auto at = word.rfind('=');
   if (at == std::string_view::npos || at == 0) return std::nullopt;
-  auto plain = [](std::string_view text) { return replaced(replaced(std::string(text), "%20", " "), "%25", "%"); };
   return Target{plain(word.substr(0, at)), plain(word.substr(at + 1))};
 }
 
@@ -46,12 +51,13 @@ std::optional<Target> readTarget(std::string_view word) {
 std::string Progress::str() const {
   std::string out;
   for (const auto& target : staged) out += "+" + written(target) + " ";
+  if (failed) out += fmt::format("{}{} {}{} ", failed->written ? kFailed : kRefused, written(failed->target), kBecause, oneWord(failed->why));
   if (step == Step::Look) return staged.empty() ? std::string() : out + "next";
   const auto* name = std::ranges::find_if(kSteps, [this](const StepName& row) { return row.step == step; });
   if (!current.empty() && (step == Step::Upload || step == Step::Follow)) out += std::string(kFor) + written(current) + " ";
   out += name->first;
   if (!name->second.empty()) out += " " + std::string(name->second);
-  if (step == Step::Next) return out;
+  if (step == Step::Next || step == Step::Over) return out;
   if (step == Step::Follow) return out + " " + task;
   if (step == Step::Upload) out += " " + std::to_string(uploads_tried);
   out += " " + (step == Step::Upload && since == WallTime{} ? kNoTime : toString(since));
@@ -64,14 +70,23 @@ Result<Progress> Progress::parse(const std::string& text) {
   auto words = wordsOf(text);
   Progress progress;
   auto next = words.begin();
-  for (; next != words.end() && (next->starts_with("+") || next->starts_with(kFor)); ++next) {
-    const bool is_staged = next->front() == '+';
-    auto target = readTarget(std::string_view(*next).substr(is_staged ? 1 : kFor.size()));
+  for (; next != words.end(); ++next) {
+    const std::string_view word = *next;
+    if (word.starts_with(kBecause) && progress.failed) {
+      progress.failed->why = plain(word.substr(kBecause.size()));
+      continue;
+    }
+    const auto kinds = {std::string_view("+"), kFor, kFailed, kRefused};
+    const auto* kind = std::find_if(kinds.begin(), kinds.end(), [&](std::string_view each) { return word.starts_with(each); });
+    if (kind == kinds.end()) break;
+    auto target = readTarget(word.substr(kind->size()));
     if (!target) return fail(unknown(text));
-    if (is_staged)
+    if (*kind == "+")
       progress.staged.push_back(std::move(*target));
-    else
+    else if (*kind == kFor)
       progress.current = std::move(*target);
+    else
+      progress.failed = Failure{std::move(*target), {}, *kind == kFailed};
   }
   if (words.empty()) return progress;
   if (next == words.end()) return fail(unknown(text));
@@ -81,7 +96,8 @@ Result<Progress> Progress::parse(const std::string& text) {
   if (row == std::end(kSteps)) return fail(unknown(text));
   progress.step = row->step;
   next += row->second.empty() ? 1 : 2;
-  if (progress.step == Step::Next) return next == words.end() ? Result<Progress>(progress) : fail(unknown(text));
+  if (progress.step == Step::Over && !progress.failed) return fail(unknown(text));
+  if (progress.step == Step::Next || progress.step == Step::Over) return next == words.end() ? Result<Progress>(progress) : fail(unknown(text));
   if (progress.step == Step::Upload) {
     if (next == words.end()) return fail(unknown(text));
     auto [end, error] = std::from_chars(next->data(), next->data() + next->size(), progress.uploads_tried);

@@ -12,25 +12,36 @@
 //   activate on 2026-11-20T14:03:11.000Z        the power may be on again, and a flash running in POST: never cut it now
 //   settle 2026-11-20T14:03:11.000Z             the activation was done; the new versions must show until kSettleLimit after this
 //
+//   over                                        it has failed for good; said again to whoever asks, nothing more is done
+//
 // In front of that stands what this intent has uploaded besides and the BMC has taken in, "+BIOS=1.4.2", and, while it is not the
-// action's own component, whose upload or task it is, "for:CPLD=0x14". Blanks in names are written %20.
+// action's own component, whose upload or task it is, "for:CPLD=0x14". Blanks in names are written %20. When a component was given up,
+// "failed:NIC=22.5 because:WORDS" (or "refused:", where nothing of it was written): what stands before it is still switched on.
 #pragma once
 
 #include "base/clock.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace muster::firmware {
 
-enum class Step { Look, Upload, Follow, Next, Activate, Copy, PowerOff, AcCut, PowerOn, Settle };
+enum class Step { Look, Upload, Follow, Next, Activate, Copy, PowerOff, AcCut, PowerOn, Settle, Over };
 
 /// A component and the version that it is to run.
 struct Target {
   std::string component, version;
   bool empty() const { return component.empty(); }
   friend bool operator==(const Target&, const Target&) = default;
+};
+
+/// Why a wave ends badly, whatever becomes of its other components.
+struct Failure {
+  Target target;
+  std::string why;
+  bool written = true;  ///< the image may be on the machine: it is not sent again before a person has looked
 };
 
 struct Progress {
@@ -40,6 +51,7 @@ struct Progress {
   int uploads_tried = 0;                        ///< Upload
   std::vector<std::string> tasks_before = {};   ///< Upload
   std::string task = {};                        ///< Follow
+  std::optional<Failure> failed = {};
   WallTime since{};                             ///< Upload: of the first look after a lost answer, else zero. Others: of the step
 
   std::string str() const;

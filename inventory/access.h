@@ -1,4 +1,5 @@
-// What a profile says about reaching and trusting its machines beside the BMC's own address: the serial console, the TPM.
+// What a profile says about reaching and trusting its machines beside the BMC's own address: the serial console, IPMI, the PDU, the
+// BMC's certificate, the TPM.
 #pragma once
 
 #include <map>
@@ -16,6 +17,23 @@ struct ConsoleSpec {
   int port = 623;          ///< of IPMI, for sol
   std::string credential;  ///< for sol; empty: the BMC's
   std::string path;        ///< for socket: a Unix socket or a terminal device; {node} stands for the node's name
+};
+
+/// IPMI beside Redfish: for what a BMC's Redfish does not offer or does not answer.
+struct IpmiSpec {
+  int port = 623;
+  int cipher_suite = 17;  ///< of RMCP+; 17 is HMAC-SHA-256
+};
+
+/// Who switches the outlets of a machine. {node}, {rack} and {unit} stand for the node's own in every word.
+struct PowerHook {
+  std::vector<std::string> off, on;  ///< program and arguments, no shell
+  int seconds_off = 330;             ///< roots of trust and CPLDs want five to six minutes (DGX H100 order, step 8)
+};
+
+/// Who signs the certificates of BMCs.
+struct BmcCertificateSpec {
+  std::vector<std::string> sign;  ///< program and arguments: the request (PEM) on its standard input, certificate and chain (PEM) on its output
 };
 
 /// What a machine's TPM 2.0 must prove before the machine gets its certificate, and with it anything else.

@@ -41,6 +41,7 @@ struct Credential {
   std::string name;
   std::string username;
   SecretRef password;
+  SecretRef next;  ///< what `muster bmc rotate` changes the password to; not declared: nothing is under way
 };
 
 struct ImageBuild {
@@ -172,6 +173,9 @@ struct Profile {
   std::string user_data;            ///< content for cloud-init (NoCloud); empty: none
   std::vector<std::string> mounts;  ///< file systems, by name
   std::optional<ConsoleSpec> console;  ///< nullopt: of a libvirt domain its own, else none
+  std::optional<IpmiSpec> ipmi;     ///< nullopt: Redfish alone
+  std::optional<PowerHook> pdu;     ///< nullopt: only the BMC cuts standby power, where it can
+  std::optional<BmcCertificateSpec> bmc_certificate;
   std::optional<TpmSpec> tpm;       ///< nullopt: no machine is asked for its TPM
   std::optional<int> power_watts;   ///< that a node draws under full load
 };

@@ -71,8 +71,10 @@ class Writer {
     for (const char* section : {"networks", "credentials", "images", "drivers", "firmware", "fabric", "gates", "pools", "profiles"})
       out[section] = json::object();
     for (const auto& network : cluster_.networks) out["networks"][network.name] = write(network);
-    for (const auto& [name, credential] : cluster_.credentials)
+    for (const auto& [name, credential] : cluster_.credentials) {
       out["credentials"][name] = {{"username", credential.username}, {"password", write(credential.password)}};
+      if (credential.next.declared()) out["credentials"][name]["next"] = write(credential.next);
+    }
     for (const auto& [name, image] : cluster_.images) out["images"][name] = write(image);
     for (const auto& [name, driver] : cluster_.drivers) out["drivers"][name] = write(driver);
     for (const auto& [name, baseline] : cluster_.firmware) out["firmware"][name] = write(baseline);
@@ -242,6 +244,9 @@ class Writer {
     if (profile.secure_boot) out["secure_boot"] = true;
     if (profile.power_watts) out["power_watts"] = *profile.power_watts;
     if (profile.console) out["console"] = write(*profile.console);
+    if (profile.ipmi) out["ipmi"] = {{"port", profile.ipmi->port}, {"cipher_suite", profile.ipmi->cipher_suite}};
+    if (profile.pdu) out["pdu"] = {{"off", profile.pdu->off}, {"on", profile.pdu->on}, {"seconds_off", profile.pdu->seconds_off}};
+    if (profile.bmc_certificate) out["bmc_certificate"] = {{"sign", profile.bmc_certificate->sign}};
     if (profile.tpm) out["tpm"] = {{"pcrs", profile.tpm->pcrs}, {"ek_roots", profile.tpm->ek_roots_pem}};
     return out;
   }

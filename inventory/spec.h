@@ -137,6 +137,9 @@ const ObjectSpec* secretSpec();
 const ObjectSpec* storageSetSpec();
 const ObjectSpec* rootLayoutSpec();
 const ObjectSpec* consoleSpec();
+const ObjectSpec* ipmiSpec();
+const ObjectSpec* pduSpec();
+const ObjectSpec* bmcCertificateSpec();
 const ObjectSpec* tpmSpec();
 const ObjectSpec* nodeGroupSpec();
 /// The columns of a CSV of nodes.

@@ -27,6 +27,7 @@ ObjectSpec make_credentialSpec() {
   return Table<Credential>("credential", "credential", "An account, for example of the BMCs.")
       .required("username", &Credential::username, text(kUserName), "The account's name.")
       .required("password", &Credential::password, object(secretSpec), "Where its password comes from.")
+      .optional("next", &Credential::next, object(secretSpec), "Where the password comes from that `muster bmc rotate` changes it to; docs/bmc.md.")
       .spec();
 }
 MUSTER_SPEC(credentialSpec)
@@ -193,6 +194,9 @@ ObjectSpec make_profileSpec() {
       .optional("storage", &Profile::storage, mapOf(object(storageSetSpec), kStorageName), "Its other disks, by name.")
       .custom("user_data", false, text(kPath), "A file for cloud-init (NoCloud) or Ignition, which the image must then have; ${muster.hostname} and the like become the node's.", readUserData)
       .optional("console", &Profile::console, object(consoleSpec), "Its serial console; absent: that of the libvirt domain where its BMC is one, else none.")
+      .optional("ipmi", &Profile::ipmi, object(ipmiSpec), "IPMI beside Redfish; absent: it is never used.")
+      .optional("pdu", &Profile::pdu, object(pduSpec), "Who switches its outlets; absent: nobody but the BMC itself.")
+      .optional("bmc_certificate", &Profile::bmc_certificate, object(bmcCertificateSpec), "Who signs its BMC's certificate; absent: this controller's own CA.")
       .optional("tpm", &Profile::tpm, object(tpmSpec), "What its TPM must prove; absent: no machine is asked.")
       .optional("power_watts", &Profile::power_watts, integer(1, kMaxNodeWatts), "Watts that a node draws under full load; absent: estimated from its GPUs, on the high side.")
       .check(checkProfile)

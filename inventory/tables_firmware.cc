@@ -87,11 +87,16 @@ void readConstraints(FirmwareBaseline& baseline, const Value& value, const Shape
   for (const Value& item : value.items) {
     const auto words = readText(item, *shape.item, reader);
     if (!words) continue;
-    if (auto constraint = FirmwareConstraint::parse(*words))
-      baseline.constraints.push_back(std::move(*constraint));
-    else
-      reader.error(item, constraint.error().text());
+    if (auto constraint = FirmwareConstraint::parse(*words)) baseline.constraints.push_back(std::move(*constraint));
   }
+}
+
+/// Said together with what is wrong with the order: a key that is bad would keep the rules between keys from being looked at.
+void checkConstraints(const Value& map, Reader& reader) {
+  const Value* list = map.find("constraints");
+  if (!list) return;
+  for (const Value& item : list->items)
+    if (auto constraint = FirmwareConstraint::parse(item.text); !constraint) reader.error(item, constraint.error().text());
 }
 
 /// A key or signature by its file.
@@ -105,6 +110,7 @@ void readSmallFile(std::string& out, const Value& value, const Shape& shape, Rea
 
 void checkBaseline(FirmwareBaseline& baseline, const Value& map, Reader& reader) {
   completeOrder(baseline, map, reader);
+  checkConstraints(map, reader);
   while (!baseline.signature.empty() && std::isspace(static_cast<unsigned char>(baseline.signature.back()))) baseline.signature.pop_back();
   if (baseline.signer_pem.empty()) return;
   const auto ours = io::verify(baseline.signer_pem, baseline.canonical(), baseline.signature);

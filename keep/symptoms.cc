@@ -61,6 +61,13 @@ constexpr std::array kRows = {
     SymptomRow{"network.link-down", Drain, "plug in or replace the cable; look at the switch's port", kOurs},
     SymptomRow{"network.errors", Watch, "look at the port's counters: `perfquery -x`", kOurs, 1000, Watch, {}, 1000},
 
+    SymptomRow{"bmc.leak", Quarantine, "coolant has been found: shut the tray's valves, switch the machine off, look", "Redfish LeakDetector"},
+    SymptomRow{"bmc.sensor-critical", Drain, "look at the cooling and power of the machine and of its rack", "the BMC's own limits"},
+    SymptomRow{"bmc.sensor-warning", Watch, "look at it when you pass by", "the BMC's own limits"},
+    SymptomRow{"bmc.log-critical", Drain, "an uncorrectable memory error: run the gates again, or replace the DIMM that the log names", kOurs, 1, Watch, "ncorrectable"},
+    SymptomRow{"bmc.log-critical", Watch, "read the BMC's event log: muster rma gathers it", kOurs},
+    SymptomRow{"bmc.log-warning", Watch, "read the BMC's event log: muster rma gathers it", kOurs},
+
     SymptomRow{"system.fabric-manager", Drain, "start it and look at its log: `journalctl -u nvidia-fabricmanager`", "Fabric Manager user guide"},
     SymptomRow{"system.unit-failed", Watch, "`systemctl status` of the unit says why", kOurs},
     SymptomRow{"system.mce", Drain, "an uncorrected hardware error: look at the BMC's event log", "Linux EDAC"},

@@ -175,7 +175,8 @@ Task<std::optional<ActionEnd>> ActionRun::takeUp() {
   emit(EventKind::ActionStarted, "taken up again after muster stopped: " + action_.reason);
   auto look_first = look();
   auto seen = co_await std::move(look_first);
-  if (seen && seen->met) {
+  const bool goes_on = phase_->drivesOn() && !intent_.operation.empty();
+  if (seen && seen->met && !goes_on) {
     auto ending = done("; it had been finished before muster stopped");
     auto ended = co_await std::move(ending);
     co_return ended;

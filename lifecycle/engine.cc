@@ -194,9 +194,11 @@ Result<Policy> policyOf(Store& store, std::set<Subject> only) {
   TRY(allowed, store.wipesAllowed());
   policy.wipe_allowed.insert(allowed.begin(), allowed.end());
   TRY(open, store.openIntents());
-  for (const auto& intent : open)
+  for (const auto& intent : open) {
     if (intent.action.disruption == Disruption::Wipe && !intent.action.facet.subject.isCluster())
       policy.wipe_allowed.insert(intent.action.facet.subject.node());
+    if (!intent.operation.empty()) policy.begun.insert(intent.action.facet);
+  }
   return policy;
 }
 

@@ -49,6 +49,10 @@ class Phase {
   virtual ~Phase() = default;
   virtual std::string_view name() const = 0;
 
+  /// Whether an action that was interrupted after it recorded an operation is driven on even when its facet is met already: it may
+  /// have begun more than that facet shows. act() then says when it is done.
+  virtual bool drivesOn() const { return false; }
+
   /// Pure. What this phase wants of the subject (a node or Subject::cluster()), given what is known.
   virtual std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject, const FactSet& facts) const = 0;
 

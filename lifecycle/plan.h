@@ -18,6 +18,9 @@ struct Policy {
   /// Set by a plan that speaks for some actions only (muster keep): of the open intents that it does not name just these are ended, by
   /// action id; all others belong to somebody's apply. Not part of a saved plan.
   std::optional<std::set<std::string>> settles = std::nullopt;
+  /// Facets whose journaled action has recorded an operation and was interrupted; those of phases that drive on are acted upon although
+  /// they are met. Not part of a saved plan.
+  std::set<FacetRef> begun = {};
 };
 
 struct Plan {

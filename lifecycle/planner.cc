@@ -86,7 +86,7 @@ void Planner::decide() {
     for (Index need : vertex.needs)
       vertex.after_pool = vertex.after_pool || vertices_[need].after_pool || need == subjects_[vertices_[need].subject].pool;
     vertex.fact = facts_.find(vertex.goal.facet.subject, vertex.goal.facet.facet);
-    const bool unmet = !vertex.fact || !matches(vertex.goal.want, vertex.fact->value);
+    const bool unmet = !vertex.fact || !matches(vertex.goal.want, vertex.fact->value) || isBegun(vertex.goal.facet, *vertex.phase);
     // What is on a disk dies with it; the place in the pool is not on the disk.
     if (vertex.goal.facet.facet.str() != kPoolFacet)
       for (Index need : vertex.needs) {

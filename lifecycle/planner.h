@@ -111,6 +111,7 @@ class Planner {
   bool disturbs(const Vertex& vertex) const {
     return vertex.acts && vertex.goal.disruption != Disruption::None && vertex.goal.facet.facet.str() != kPoolFacet;
   }
+  bool isBegun(const FacetRef& facet, const Phase& phase) const { return policy_.begun.contains(facet) && phase.drivesOn(); }
   bool isSelected(const Subject& subject) const {
     return subject.isCluster() || policy_.only.empty() || policy_.only.contains(subject);
   }

@@ -13,6 +13,7 @@ Action Planner::actionOf(const Vertex& vertex) const {
   action.to = goal.want;
   action.reason = goal.why.empty() ? fmt::format("wanted by {}", vertex.phase->name()) : goal.why;
   if (vertex.remade_by != kNone) action.reason += fmt::format("; made again because {} wipes the disk", idOf(vertices_[vertex.remade_by]));
+  if (isBegun(goal.facet, *vertex.phase)) action.reason += "; begun before muster stopped, driven to its end";
   if (subjects_[vertex.subject].drain && goal.facet.facet.str() == kPoolFacet) action.from = std::string(kPoolDrained);
   action.disruption = goal.disruption;
   action.expected = goal.expected;

@@ -72,7 +72,7 @@ bool Planner::isQuiet(Index rank, const std::vector<Listed>& goals) {
     if (last && *last == goal.facet.facet) return false;  // claimed twice: said when it is kept
     last = &goal.facet.facet;
     while (fact != facts.end() && fact->facet < *last) ++fact;
-    if (fact == facts.end() || fact->facet != *last || !matches(goal.want, fact->value)) return false;
+    if (fact == facts.end() || fact->facet != *last || !matches(goal.want, fact->value) || isBegun(goal.facet, *goals[i].phase)) return false;
   }
   return needsAreQuiet(goals, roster_[rank]);
 }

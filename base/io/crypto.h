@@ -91,6 +91,8 @@ class CertificateAuthority {
   /// A key and certificate for a server with these DNS names and IP addresses.
   Result<TlsIdentity> issueServer(std::string_view common_name, const std::vector<std::string>& names,
                                   std::chrono::hours lifetime) const;
+  /// Signs a server's request: certificate and root as PEM. Subject and names are these, whatever the request says.
+  Result<std::string> signServer(std::string_view csr_pem, std::string_view common_name, const std::vector<std::string>& names, std::chrono::hours lifetime) const;
   /// Signs a client request. The subject is `common_name`, whatever the request says.
   Result<std::string> signClient(std::string_view csr_pem, std::string_view common_name, std::chrono::hours lifetime) const;
 

@@ -214,17 +214,44 @@ Result<TlsIdentity> CertificateAuthority::issueServer(std::string_view common_na
   return TlsIdentity{key_pem, leaf_pem + certificate_pem_};  // leaf + root: nodes pin the root's fingerprint
 }
 
-Result<std::string> CertificateAuthority::signClient(std::string_view csr_pem, std::string_view common_name,
-                                                     std::chrono::hours lifetime) const {
+namespace {
+
+/// Errors: InvalidInput (no request), Denied (whoever sent it does not hold its key)
+Result<Handle<X509_REQ>> provenRequest(std::string_view csr_pem) {
   auto bio = bioOf(csr_pem);
   Handle<X509_REQ> request(PEM_read_bio_X509_REQ(bio.get(), nullptr, nullptr, nullptr));
   if (!request) return failCrypto(ErrorCode::InvalidInput, "the certificate request is not readable PEM");
   EVP_PKEY* subject_key = X509_REQ_get0_pubkey(request.get());
-  if (!subject_key || X509_REQ_verify(request.get(), subject_key) != 1) {  // proof that the requester holds the key
-    return failCrypto(ErrorCode::Denied, "the certificate request is not signed by its own key");
-  }
+  if (!subject_key || X509_REQ_verify(request.get(), subject_key) != 1) return failCrypto(ErrorCode::Denied, "the certificate request is not signed by its own key");
+  return request;
+}
+
+}  // namespace
+
+Result<std::string> CertificateAuthority::signServer(std::string_view csr_pem, std::string_view common_name, const std::vector<std::string>& names,
+                                                     std::chrono::hours lifetime) const {
+  TRY(request, provenRequest(csr_pem));
+  TRY(alt_names, subjectAltNames(names));
+  Draft draft{common_name,
+              X509_REQ_get0_pubkey(request.get()),
+              root_->certificate.get(),
+              root_->key.get(),
+              lifetime,
+              {{NID_basic_constraints, "critical,CA:FALSE"},
+               {NID_key_usage, "critical,digitalSignature,keyEncipherment"},
+               {NID_ext_key_usage, "serverAuth"},
+               {NID_authority_key_identifier, "keyid:always"}}};
+  if (!alt_names.empty()) draft.extensions.emplace_back(NID_subject_alt_name, alt_names);
+  TRY(leaf, issue(draft));
+  TRY(leaf_pem, writeCertificate(leaf.get()));
+  return leaf_pem + certificate_pem_;
+}
+
+Result<std::string> CertificateAuthority::signClient(std::string_view csr_pem, std::string_view common_name,
+                                                     std::chrono::hours lifetime) const {
+  TRY(request, provenRequest(csr_pem));
   TRY(leaf, issue({common_name,
-                   subject_key,
+                   X509_REQ_get0_pubkey(request.get()),
                    root_->certificate.get(),
                    root_->key.get(),
                    lifetime,

@@ -1,6 +1,7 @@
 // Which console a node has: what the inventory says.
 #include "bmc/console/desk.h"
 #include "bmc/console/shared.h"
+#include "bmc/ipmi_bmc.h"
 #include "bmc/trust.h"
 
 #include <fmt/format.h>
@@ -9,13 +10,6 @@ namespace muster::bmc {
 namespace {
 
 using inventory::ConsoleVia;
-
-/// "https://10.0.0.1:8443" → "10.0.0.1".
-std::string hostOf(const std::string& url) {
-  const auto begin = url.find("://");
-  auto host = begin == std::string::npos ? url : url.substr(begin + 3);
-  return host.substr(0, host.find_first_of(":/"));
-}
 
 std::unique_ptr<ConsoleSource> solOf(const inventory::Cluster& cluster, const inventory::Node& node, const inventory::ConsoleSpec& spec, lifecycle::Store& store,
                                      Clock& clock) {
@@ -27,7 +21,7 @@ std::unique_ptr<ConsoleSource> solOf(const inventory::Cluster& cluster, const in
   options.port = spec.port;
   const bool own = spec.credential.empty() && !node.bmc.username_override.empty();
   options.username = own ? node.bmc.username_override : credential->second.username;
-  options.password = [ref = credential->second.password] { return ref.read(); };
+  options.password = [&store, node = node.name, account = credential->second, user = options.username] { return passwordOf(account, user, TrustMemory(store, node)); };
   // The same account, the same memory: a password that Redfish was refused is not tried here, nor the other way round.
   options.may_try = [&store, node = node.name, host = options.host, user = options.username](const Secret& password) { return TrustMemory(store, node).mayTry(host, user, password); };
   options.refused = [&store, node = node.name, user = options.username](const Secret& password) {

@@ -85,11 +85,25 @@ int labExec(const Options& options, const std::vector<std::string>& command);
 int bmcForgetPin(const Options& options, const std::string& node);
 int bmcForgetRefusal(const Options& options, const std::string& node);
 int bmcForgetTpm(const Options& options, const std::string& node);
+struct BmcFlags {
+  std::string node;             ///< or a hostlist
+  std::string what, uri, confirm, reason;
+  bool ipmi = false, persistent = false, even_in_pool = false, yes = false;
+};
+/// What is known without asking.
+int bmcShow(const Options& options, const BmcFlags& flags);
+/// on, shutdown, off, restart, ac-cycle, nmi; reset: the BMC's own restart.
+int bmcPower(const Options& options, const BmcFlags& flags);
+int bmcBoot(const Options& options, const BmcFlags& flags);
+int bmcRotate(const Options& options, const BmcFlags& flags);
+int bmcCertificate(const Options& options, const BmcFlags& flags);
 
 // firmware
 /// `nodes`: hostlist; empty: all.
 int firmwarePlan(const Options& options, const std::string& nodes);
 int firmwareSign(const Options& options, const std::string& baseline);
+/// What has failed may be installed again.
+int firmwareRetry(const Options& options, const std::string& nodes, const std::string& reason);
 
 // discovery
 struct DiscoverFlags {

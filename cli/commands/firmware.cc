@@ -1,7 +1,9 @@
-// firmware plan, firmware sign: what a baseline means for each node, and vouching for one.
+// firmware plan, sign, retry: what a baseline means for each node, vouching for one, and letting what failed be tried again.
 #include "base/io/files.h"
 #include "cli/session.h"
 #include "cli/view/firmware_view.h"
+#include "firmware/files.h"
+#include "lifecycle/facet.h"
 #include "lifecycle/store.h"
 
 #include <iostream>
@@ -21,6 +23,9 @@ int firmwarePlan(const Options& options, const std::string& nodes) {
   if (!store) return report(store.error());
   const auto facts = (*store)->facts();
   if (!facts) return report(facts.error());
+  std::vector<firmware::Durations> machines;
+  for (const auto& node : cluster.nodes) machines.push_back(firmware::learntBy(*facts, lifecycle::Subject(node.name)));
+  const auto typical = firmware::typicalOf(machines);
   std::vector<NodeRoad> roads;
   for (const auto& node : cluster.nodes) {
     if (!selected->empty() && std::find(selected->begin(), selected->end(), node.name) == selected->end()) continue;
@@ -28,13 +33,43 @@ int firmwarePlan(const Options& options, const std::string& nodes) {
     const auto* baseline = firmware::baselineOf(cluster, subject);
     if (!baseline) continue;
     auto running = firmware::runningBy(*facts, subject);
-    auto road = firmware::roadOf(*baseline, running);
+    auto learnt = firmware::learntBy(*facts, subject);
+    learnt.insert(typical.begin(), typical.end());
+    auto road = firmware::roadOf(*baseline, running, std::move(learnt));
     roads.push_back({node.name.str(), baseline, std::move(running), std::move(road)});
   }
   if (options.json)
     std::cout << firmwareJson(roads).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   else
     std::cout << (roads.empty() ? "no node has a firmware baseline\n" : firmwareText(roads));
+  return kOk;
+}
+
+int firmwareRetry(const Options& options, const std::string& nodes, const std::string& reason) {
+  if (reason.empty()) return report(Error(ErrorCode::InvalidInput, "--reason is missing: what was found, or repaired; it is kept in the log. Nothing was done"));
+  auto live = liveCluster(options);
+  if (!live) return report(live.error());
+  const auto selected = selectedNodes((*live)->cluster(), nodes);
+  if (!selected) return report(selected.error());
+  auto store = lifecycle::openStore(options.storeUrl());
+  if (!store) return report(store.error());
+  const auto facts = (*store)->facts();
+  if (!facts) return report(facts.error());
+  for (const auto& node : *selected) {
+    const lifecycle::Subject subject(node);
+    const auto failed = firmware::failedFacets(*facts, subject);
+    if (failed.empty()) {
+      std::cout << fmt::format("{}: nothing has failed\n", node.str());
+      continue;
+    }
+    if (const auto forgotten = (*store)->forgetFacts(subject, failed); !forgotten) return report(forgotten.error());
+    lifecycle::Event event;
+    event.at = SystemClock().now();
+    event.subject = subject;
+    event.text = fmt::format("{}@{} lets failed firmware be installed again: {}", userName(), hostName(), reason);
+    if (const auto kept = (*store)->addEvent(event); !kept) return report(kept.error());
+    std::cout << fmt::format("{}: {} components may be installed again; `muster plan --nodes {}` shows how\n", node.str(), failed.size(), node.str());
+  }
   return kOk;
 }
 

@@ -75,7 +75,8 @@ Async<Handover> keepUntilAsked(Controller& controller, lifecycle::EventSink sink
   auto work = keeper.run();
   auto end = endOfShift(std::move(options), controller);
   auto watch = controller.watchStalls();
-  auto either = std::move(work) || std::move(end) || std::move(watch);
+  auto bmcs = controller.watchBmcs();
+  auto either = std::move(work) || std::move(end) || std::move(watch) || std::move(bmcs);
   auto first = co_await std::move(either);
   co_return std::get<1>(std::move(first));
 }

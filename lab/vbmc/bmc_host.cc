@@ -61,6 +61,17 @@ Result<std::unique_ptr<BmcHost>> BmcHost::make(asio::any_io_executor executor, C
   options.came_back = [raw = host.get()] {
     if (auto up = raw->listen(); !up) logWarning("vbmc", "{}", up.error().str());
   };
+  options.new_identity = [raw = host.get(), folder, name = config.domain.name](const io::TlsIdentity& identity) {
+    // The key first: a pair that does not fit would keep the BMC from coming up again.
+    auto kept = io::writeFileAtomic(folder / (name + ".key"), identity.key_pem.reveal(), 0600);
+    if (kept) kept = io::writeFileAtomic(folder / (name + ".crt"), identity.certificate_pem);
+    if (!kept) logWarning("vbmc", "{}", kept.error().str());
+    raw->listener_.identity = identity;
+    asio::post(raw->executor_, [raw] {  // after the answer has left
+      raw->server_.reset();
+      if (auto up = raw->listen(); !up) logWarning("vbmc", "{}", up.error().str());
+    });
+  };
   TRY(service, RedfishService::make(clock, workers, host->machine_, std::move(options)));
   host->service_ = std::move(service);
   TRY_OK(host->listen());

@@ -25,6 +25,10 @@ Result<BmcState> BmcState::load(const std::filesystem::path& file, const Persona
     for (auto& [name, slot] : root.at("components").items())
       state.slots[name] = {slot.at("version"), slot.at("staged"), slot.value("previous", ""), slot.at("uploads"), slot.at("flashes")};
     state.boot_once = root.at("boot_once");
+    state.boot_lasts = root.value("boot_lasts", false);
+    state.boot_uri = root.value("boot_uri", "");
+    state.account_salt = root.value("account_salt", "");
+    state.account_sha256 = root.value("account_sha256", "");
     state.failed_logins = root.at("failed_logins");
     state.starts = root.at("starts");
     state.tasks = root.at("tasks");
@@ -45,6 +49,7 @@ Result<void> BmcState::save(const std::filesystem::path& file) const {
     components[name] = {{"version", slot.version}, {"staged", slot.staged_version}, {"previous", slot.previous_version}, {"uploads", slot.uploads}, {"flashes", slot.flashes}};
   json root = {
       {"components", components}, {"boot_once", boot_once}, {"failed_logins", failed_logins}, {"starts", starts}, {"tasks", tasks},
+      {"boot_lasts", boot_lasts}, {"boot_uri", boot_uri}, {"account_salt", account_salt}, {"account_sha256", account_sha256},
       {"ac_cycles", ac_cycles}, {"bios", bios}, {"staged_bios", staged_bios}, {"violations", violations}, {"log", log}};
   return io::writeFileAtomic(file, root.dump(2) + "\n", 0600);
 }

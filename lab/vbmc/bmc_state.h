@@ -24,7 +24,10 @@ struct Slot {
 
 struct BmcState {
   std::map<std::string, Slot> slots;  ///< by FirmwareInventory Id
-  std::string boot_once = "None";     ///< Redfish's word: None, Pxe, Hdd
+  std::string boot_once = "None";     ///< Redfish's word: None, Pxe, Hdd, UefiHttp
+  bool boot_lasts = false;            ///< for all boots
+  std::string boot_uri;               ///< of UefiHttp
+  std::string account_salt, account_sha256;  ///< of a password that was changed; empty: as the lab gave it
   std::uint64_t failed_logins = 0;    ///< ever
   std::uint64_t starts = 0;           ///< power-ons that it carried out
   std::uint64_t tasks = 0;            ///< task ids given out; an id is never used twice

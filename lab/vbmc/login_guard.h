@@ -46,6 +46,10 @@ class LoginGuard {
   bool logout(const std::string& id);
   void dropSessions() { sessions_.clear(); }
 
+  const Account& account() const { return account_; }
+  void setAccount(Account account) { account_ = std::move(account); }
+  void setPassword(std::string_view password) { account_ = Account::make(account_.username, password); }
+
   bool locked() const;
   std::uint64_t failedLogins() const { return failed_logins_; }
   void setFailedLogins(std::uint64_t count) { failed_logins_ = count; }

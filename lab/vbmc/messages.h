@@ -23,6 +23,7 @@ inline const std::string kBios = kSystem + "/Bios";
 inline const std::string kSystemSettings = kSystem + "/SD";
 inline const std::string kIloUpload = "/cgi-bin/uploadFile";
 inline const std::string kSel = kSystem + "/LogServices/SEL";
+inline const std::string kCertificateService = kRoot + "/CertificateService";
 inline const std::string kFaults = "/lab/faults";
 
 inline nlohmann::json messageJson(const std::string& id, const std::string& text, const std::string& severity,

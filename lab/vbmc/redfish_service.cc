@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::chrono::milliseconds kMaxLatency{600'000};
-constexpr std::array kBootTargets = {"None", "Pxe", "Hdd"};
+constexpr std::array kBootTargets = {"None", "Pxe", "Hdd", "UefiHttp"};
 
 std::string tidyPath(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
@@ -92,6 +92,7 @@ RedfishService::RedfishService(Clock& clock, Workers& workers, Machine& machine,
       state_(std::move(state)),
       guard_(clock, options_.account, options_.logins) {
   guard_.setFailedLogins(state_.failed_logins);
+  if (!state_.account_sha256.empty()) guard_.setAccount({options_.account.username, state_.account_salt, state_.account_sha256});
 }
 
 Result<std::unique_ptr<RedfishService>> RedfishService::make(Clock& clock, Workers& workers, Machine& machine, ServiceOptions options) {
@@ -215,6 +216,10 @@ std::optional<io::ServerResponse> RedfishService::refuseOldEtag(const io::Server
 
 io::ServerResponse RedfishService::patch(const io::ServerRequest& request, const std::string& path) {
   const auto& boots = quirks_.boot_override_on_settings ? kSystemSettings : kSystem;
+  if (path == kAccount) {
+    if (auto refusal = refuseOldEtag(request, path)) return std::move(*refusal);
+    return patchAccount(request);
+  }
   if (path != boots && path != kBios + "/Settings") return redfishError(405, "Base.1.8.OperationNotAllowed", fmt::format("PATCH is not possible on {}.", path));
   if (auto refusal = refuseOldEtag(request, path)) return std::move(*refusal);
   return path == boots ? patchSystem(request) : patchBios(request);
@@ -236,6 +241,8 @@ Task<io::ServerResponse> RedfishService::post(io::ServerRequest request, std::st
   if (path == kIloUpload && !quirks_.flash_state.empty()) co_return acceptForm(request);
   if (path == kRoot + "/UpdateService/Actions/UpdateService.StartUpdate" && quirks_.two_phase) co_return startVerified();
   if (path == kRoot + "/UpdateService/Actions/Oem/NvidiaUpdateService.CommitImage" && !quirks_.commit.empty()) co_return commitImage(request);
+  if (path == kCertificateService + "/Actions/CertificateService.GenerateCSR") co_return generateRequest(request);
+  if (path == kCertificateService + "/Actions/CertificateService.ReplaceCertificate") co_return replaceCertificate(request);
   if (path == kManager + "/Actions/Manager.Reset") co_return resetManager(request);
   if (path == kSystem + "/Actions/ComputerSystem.Reset" || isVendorCut(quirks_.ac_cycle, path)) {
     auto answer = resetSystem(std::move(request));
@@ -269,8 +276,10 @@ io::ServerResponse RedfishService::patchSystem(const io::ServerRequest& request)
   if (enabled.empty()) enabled = target == "None" ? "Disabled" : "Once";
   if (std::find(kBootTargets.begin(), kBootTargets.end(), target) == kBootTargets.end())
     return badValue("BootSourceOverrideTarget", target);
-  if (enabled != "Once" && enabled != "Disabled") return badValue("BootSourceOverrideEnabled", enabled);
+  if (enabled != "Once" && enabled != "Continuous" && enabled != "Disabled") return badValue("BootSourceOverrideEnabled", enabled);
   state_.boot_once = enabled == "Disabled" ? "None" : target;
+  state_.boot_lasts = enabled == "Continuous";
+  if (auto uri = stringAt(body["Boot"], "HttpBootUri"); !uri.empty()) state_.boot_uri = std::move(uri);
   save();
   return noContent();
 }
@@ -341,11 +350,11 @@ Async<void> RedfishService::startMachine() {
   state_.staged_bios.clear();
   note("System power on");
   StartOptions options;
-  options.first = state_.boot_once == "Pxe" ? BootDevice::Network : BootDevice::Disk;
+  options.first = state_.boot_once == "Pxe" || state_.boot_once == "UefiHttp" ? BootDevice::Network : BootDevice::Disk;
   options.bios_version = state_.slots.contains("BIOS") ? state_.slots.at("BIOS").version : "";
   auto start = machine_.start(options);
   CO_TRY_OK(co_await std::move(start));
-  state_.boot_once = "None";
+  if (!state_.boot_lasts) state_.boot_once = "None";
   ++state_.starts;
   save();
   co_return Result<void>();

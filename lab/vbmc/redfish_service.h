@@ -57,6 +57,8 @@ struct ServiceOptions {
   /// Called when the BMC goes away and when it is back; the owner closes and opens the listener.
   std::function<void()> went_away = [] {};
   std::function<void()> came_back = [] {};
+  /// Called when a certificate was installed; new connections show it from then on.
+  std::function<void(io::TlsIdentity)> new_identity = [](const io::TlsIdentity&) {};
 };
 
 class RedfishService {
@@ -140,6 +142,12 @@ class RedfishService {
   Json biosResource(bool settings) const;
   bool copying(const std::string& component) const;
 
+  // trust_resources.cc: account and certificate
+  std::optional<Json> trustResource(const std::string& path) const;
+  Response patchAccount(const io::ServerRequest& request);
+  Response generateRequest(const io::ServerRequest& request);
+  Response replaceCertificate(const io::ServerRequest& request);
+
   // update_jobs.cc: firmware
   Response acceptUpload(const io::ServerRequest& request);
   Response acceptForm(const io::ServerRequest& request);
@@ -177,6 +185,8 @@ class RedfishService {
   bool stuck_ = false;
   std::string loses_next_version_;       ///< component whose activation will not take
   std::vector<Copy> copies_;
+  Secret requested_key_;                 ///< of the last certificate request
+  std::string certificate_pem_;          ///< that was installed; "": its own
   std::string writing_;                  ///< component whose image is being written
   std::chrono::steady_clock::time_point baseboard_silent_until_{};
   std::function<void()> wake_ = [] {};

@@ -15,7 +15,7 @@ json serviceRoot(const Identity& identity, const Personality& personality) {
   if (personality.names_vendor) result["Vendor"] = personality.vendor;
   result["Oem"][std::string(personality.vendor)] = json::object();
   result["ProtocolFeaturesSupported"]["ExpandQuery"] = {{"NoLinks", true}, {"Levels", true}, {"MaxLevels", 1}, {"ExpandAll", false}, {"Links", false}};
-  for (auto name : {"Systems", "Managers", "Chassis", "SessionService", "AccountService", "UpdateService"}) result[name] = linkTo(kRoot + "/" + name);
+  for (auto name : {"Systems", "Managers", "Chassis", "SessionService", "AccountService", "UpdateService", "CertificateService"}) result[name] = linkTo(kRoot + "/" + name);
   result["Tasks"] = linkTo(kRoot + "/TaskService");
   result["Links"]["Sessions"] = linkTo(kSessions);
   return result;
@@ -93,6 +93,7 @@ std::optional<nlohmann::json> RedfishService::resource(const std::string& path, 
     return collection(path, "TaskCollection", ids);
   }
   if (auto found = vendorResource(path, on)) return found;
+  if (auto found = trustResource(path)) return found;
 
   auto slash = path.rfind('/');
   auto parent = path.substr(0, slash), id = path.substr(slash + 1);
@@ -130,10 +131,11 @@ nlohmann::json RedfishService::systemResource(bool on) const {
   result["PowerState"] = on ? "On" : "Off";
   result["BiosVersion"] = state_.slots.contains("BIOS") ? state_.slots.at("BIOS").version : "";
   result["Status"] = healthy();
-  result["Boot"] = {{"BootSourceOverrideEnabled", state_.boot_once == "None" ? "Disabled" : "Once"},
+  result["Boot"] = {{"BootSourceOverrideEnabled", state_.boot_once == "None" ? "Disabled" : state_.boot_lasts ? "Continuous" : "Once"},
                     {"BootSourceOverrideTarget", state_.boot_once},
-                    {"BootSourceOverrideTarget@Redfish.AllowableValues", {"None", "Pxe", "Hdd"}},
-                    {"BootSourceOverrideEnabled@Redfish.AllowableValues", {"Once", "Disabled"}}};
+                    {"HttpBootUri", state_.boot_uri},
+                    {"BootSourceOverrideTarget@Redfish.AllowableValues", {"None", "Pxe", "Hdd", "UefiHttp"}},
+                    {"BootSourceOverrideEnabled@Redfish.AllowableValues", {"Once", "Continuous", "Disabled"}}};
   if (quirks_.boot_mode) result["Boot"]["BootSourceOverrideMode"] = "UEFI";
   if (quirks_.boot_override_on_settings) result["@Redfish.Settings"] = {{"@odata.type", "#Settings.v1_3_0.Settings"}, {"SettingsObject", linkTo(kSystemSettings)}};
   result["Bios"] = linkTo(kBios);

@@ -59,6 +59,7 @@ nlohmann::json RedfishService::managerResource() const {
   result["ManagerType"] = "BMC";
   result["FirmwareVersion"] = own == state_.slots.end() ? "" : own->second.version;
   result["Status"] = healthy();
+  result["NetworkProtocol"] = linkTo(kManager + "/NetworkProtocol");
   result["Links"]["ManagerForServers"] = json::array({linkTo(kSystem)});
   json types = quirks_.manager_reset.empty() ? json{"GracefulRestart", "ForceRestart"} : json::array({quirks_.manager_reset});
   result["Actions"]["#Manager.Reset"] = {{"target", kManager + "/Actions/Manager.Reset"}, {"ResetType@Redfish.AllowableValues", std::move(types)}};

@@ -13,6 +13,7 @@ struct RedfishRig {
   FakeHttp& net;
   ValuesStore store;
   std::string password = "right";
+  std::string next_password;  ///< "": none is declared
   bmc::FirmwareImages images{loop.workers};
 
   RedfishRig(VirtualLoop& l, FakeHttp& n) : loop(l), net(n) {}
@@ -24,6 +25,7 @@ struct RedfishRig {
     options.base_url = "https://10.20.250.1";
     options.username = "admin";
     options.password = [this]() -> Result<Secret> { return Secret(password); };
+    if (!next_password.empty()) options.next_password = [this]() -> Result<Secret> { return Secret(next_password); };
     return std::make_unique<bmc::RedfishSession>(std::move(options), store, loop.clock, net.factory());
   }
   std::unique_ptr<bmc::RedfishBmc> bmc(inventory::BootMode mode = inventory::BootMode::Uefi) {

@@ -3,6 +3,7 @@
 
 #include "lifecycle/store.h"
 
+#include <functional>
 #include <map>
 
 namespace muster::test {
@@ -10,9 +11,11 @@ namespace muster::test {
 class ValuesStore final : public lifecycle::Store {
  public:
   std::map<std::string, std::string> values;
+  std::function<void()> written = [] {};  ///< after each write; may throw, as if muster died there
 
   Result<void> putValue(const std::string& key, const std::string& value) override {
     values[key] = value;
+    written();
     return {};
   }
   Result<std::optional<std::string>> getValue(const std::string& key) override {
@@ -23,6 +26,7 @@ class ValuesStore final : public lifecycle::Store {
     TRY(now, getValue(key));
     if (now != expected) return false;
     values[key] = value;
+    written();
     return true;
   }
 

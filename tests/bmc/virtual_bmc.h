@@ -27,7 +27,15 @@ class VirtualBmc {
   explicit VirtualBmc(VirtualLoop& loop, std::string_view personality = "muster") : loop_(loop) {
     char name[] = "/tmp/muster-bmc-test-XXXXXX";
     folder = ::mkdtemp(name);
-    auto made = lab::vbmc::RedfishService::make(loop.clock, loop.workers, machine, virtualBmcOptions(folder, personality));
+    auto options = virtualBmcOptions(folder, personality);
+    options.new_identity = [this](const io::TlsIdentity& identity) {
+      next_fingerprint = io::describeCertificate(identity.certificate_pem)->sha256_fingerprint;
+      if (!certificate_waits_for_reset) net.fingerprint = next_fingerprint;
+    };
+    options.came_back = [this] {
+      if (!next_fingerprint.empty()) net.fingerprint = next_fingerprint;
+    };
+    auto made = lab::vbmc::RedfishService::make(loop.clock, loop.workers, machine, std::move(options));
     if (!made) throw std::runtime_error(made.error().str());
     service = std::move(*made);
     loop_.spawn(service->run());
@@ -50,6 +58,8 @@ class VirtualBmc {
   FakeHttp net;
   lab::vbmc::FakeMachine machine;
   std::unique_ptr<lab::vbmc::RedfishService> service;
+  bool certificate_waits_for_reset = false;  ///< iDRAC
+  std::string next_fingerprint;
 
  private:
   Async<io::HttpResponse> serve(io::HttpRequest request) {

@@ -55,6 +55,8 @@ class FakeBmc final : public bmc::Bmc {
   std::map<std::string, Component> components;
   int task_polls = 2;                        ///< polls until a new task has finished
   bool next_update_fails = false;            ///< its task ends as Failed
+  std::string failing_update;                ///< so do all of this component
+  std::string refused_update;                ///< all of this component are refused as a whole
   int tasks_late_by = 0;                     ///< lists of tasks that do not show a new one yet
   bool refuses_while_taking_in = false;      ///< and a second upload meanwhile is a Conflict
   bool forgets_finished_tasks = false;       ///< a finished task answers NotFound (iDRAC)
@@ -67,6 +69,8 @@ class FakeBmc final : public bmc::Bmc {
   int power_cycles = 0;                      ///< off → on
   int ac_cycles = 0;
   bool offers_ac_cycle = false;
+  bool dark = false;                         ///< no power reaches it: it answers nothing until restorePower
+  bool dies_dark = false;                    ///< a crash after acCycle comes between off and on
   int copies_for = 0;                        ///< reads of background copies that still show one running
   std::vector<std::string> committed;
   int bmc_resets = 0;
@@ -79,6 +83,7 @@ class FakeBmc final : public bmc::Bmc {
   void failNext(const std::string& method, Error error, int times = 1) {
     for (int i = 0; i < times; ++i) errors_[method].push_back(error);
   }
+  void clearFailures(const std::string& method) { errors_.erase(method); }
   /// The next call of `method` ("power On") has its effect, and answers this error.
   void loseAnswer(const std::string& method, Error error) { lost_[method].push_back(std::move(error)); }
   int count(const std::string& call) const {
@@ -151,11 +156,12 @@ class FakeBmc final : public bmc::Bmc {
     }
     auto it = components.find(update.component);
     if (it == components.end()) co_return fail(ErrorCode::NotFound, "no firmware component " + update.component);
+    if (update.component == refused_update) co_return fail(ErrorCode::Denied, "not licensed");
     ++uploads;
     ++it->second.uploads;
     const std::string uri = "/redfish/v1/TaskService/Tasks/" + std::to_string(++last_task_);
     auto version = it->second.update_gives.empty() ? headerVersion(bytes) : it->second.update_gives;
-    task_by_uri[uri] = FakeTask{update.component, version, task_polls, std::exchange(next_update_fails, false), false, false, tasks_late_by};
+    task_by_uri[uri] = FakeTask{update.component, version, task_polls, std::exchange(next_update_fails, false) || update.component == failing_update, false, false, tasks_late_by};
     crashPoint("startUpdate");
     CO_TRY_OK(lost("startUpdate"));
     co_return uri;
@@ -202,7 +208,14 @@ class FakeBmc final : public bmc::Bmc {
     if (info.power == bmc::PowerState::On) switchOff();
     ++ac_cycles;
     for (auto how : {Activates::BmcReset, Activates::PowerCycle, Activates::AcCycle}) activate(how);
+    dark = dies_dark && crash_after == "acCycle";
     crashPoint("acCycle");
+    co_return Result<void>();
+  }
+
+  Async<void> restorePower(WallTime) override {
+    calls.push_back("restorePower");
+    dark = false;
     co_return Result<void>();
   }
 
@@ -247,6 +260,7 @@ class FakeBmc final : public bmc::Bmc {
 
  private:
   Result<void> scripted(const std::string& method) {
+    if (dark) return fail(ErrorCode::Unavailable, "no answer");
     auto it = errors_.find(method);
     if (it == errors_.end() || it->second.empty()) return {};
     Error error = it->second.front();

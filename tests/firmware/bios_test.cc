@@ -1,24 +1,11 @@
 // BIOS settings on the emulator, by Redfish, in virtual time.
-#include "bmc/arbiter.h"
-#include "tests/bmc/redfish_rig.h"
-#include "tests/bmc/virtual_bmc.h"
-#include "tests/firmware/phase_fixture.h"
+#include "tests/firmware/one_bmc.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace muster::firmware {
 namespace {
-
-class OneBmc final : public bmc::BmcFleet {
- public:
-  explicit OneBmc(std::unique_ptr<bmc::Bmc> bmc) : bmc_(std::move(bmc)) {}
-  bmc::Bmc& at(const NodeName&) override { return *bmc_; }
-  Async<void> close() override { co_return Result<void>(); }
-
- private:
-  std::unique_ptr<bmc::Bmc> bmc_;
-};
 
 class BiosSettings : public testing::TestWithParam<const char*> {
  protected:

@@ -1,10 +1,7 @@
 // Every vendor's way of updating and every way in which it goes wrong: the phase and the Redfish client against the emulator, in virtual
 // time. The emulator says when something was done that no controller may do.
-#include "bmc/arbiter.h"
 #include "firmware/installation.h"
-#include "tests/bmc/redfish_rig.h"
-#include "tests/bmc/virtual_bmc.h"
-#include "tests/firmware/phase_fixture.h"
+#include "tests/firmware/one_bmc.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,16 +12,6 @@ namespace {
 using namespace std::chrono_literals;
 using lab::vbmc::Becomes;
 using lab::vbmc::Mishap;
-
-class OneBmc final : public bmc::BmcFleet {
- public:
-  explicit OneBmc(std::unique_ptr<bmc::Bmc> bmc) : bmc_(std::move(bmc)) {}
-  bmc::Bmc& at(const NodeName&) override { return *bmc_; }
-  Async<void> close() override { co_return Result<void>(); }
-
- private:
-  std::unique_ptr<bmc::Bmc> bmc_;
-};
 
 /// One node: an emulated BMC of some kind, and a controller that can die.
 class Emulated {

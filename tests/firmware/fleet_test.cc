@@ -316,19 +316,14 @@ TEST(FirmwareFleet, allEndAtTheBaselineOrInQuarantineWithTheRightReasonHoweverOf
     for (const auto mishap : node->mishaps) seen += fmt::format(", {}", toString(mishap));
     SCOPED_TRACE(seen);
     const auto& state = node->service->state();
-    // A wave of which a member failed for good forgets, with the action, what was staged before it; when muster also dies before it
-    // holds the node, the next run stages that once more (docs/firmware.md).
-    const bool wave_failed = std::any_of(node->mishaps.begin(), node->mishaps.end(), [](Mishap mishap) { return kReasons.contains(mishap); });
-    if (!wave_failed) {
-      EXPECT_THAT(state.violations, testing::IsEmpty());
-    }
+    EXPECT_THAT(state.violations, testing::IsEmpty());
     EXPECT_LE(node->most_uploads_at_once, 1);
     with_mishap += !node->mishaps.empty();
     Versions versions;
     bool reached = true;
     for (const auto& component : world.baseline().components) {
       const auto& slot = state.slots.at(component.name);
-      EXPECT_LE(slot.flashes, wave_failed ? 2u : 1u) << component.name;
+      EXPECT_LE(slot.flashes, 1u) << component.name;
       flashes += slot.flashes;
       versions[component.name] = slot.version;
       reached = reached && slot.version == component.version;

@@ -1,5 +1,6 @@
 // Several components by one activation: staged one after the other, nothing switched before the last is taken in, nothing flashed twice
 // however often muster dies.
+#include "firmware/baselines.h"
 #include "firmware/progress.h"
 #include "tests/firmware/phase_fixture.h"
 #include "tests/firmware/pldm_package.h"
@@ -94,6 +95,35 @@ TEST_F(FirmwareWaves, nothingIsFlashedTwiceWhateverEffectMusterDiesAfter) {
     EXPECT_TRUE(bmc.crash_after.empty());
     for (const auto& [name, c] : bmc.components) EXPECT_EQ(c.uploads, 1) << name;
   }
+}
+
+TEST_F(FirmwareWaves, powerThatADeadProcessHasTakenAwayIsGivenBack) {
+  declare({{"CPLD", "0x14"}});
+  bmc.crash_after = "acCycle";
+  bmc.dies_dark = true;
+  ASSERT_TRUE(apply());
+  expectBaseline();
+  EXPECT_EQ(bmc.count("restorePower"), 1);
+  EXPECT_EQ(bmc.ac_cycles, 1);
+  EXPECT_EQ(bmc.uploads, 1);
+}
+
+TEST_F(FirmwareWaves, whatItTookIsLearntAndShown) {
+  declare({{"BIOS", "1.4.2"}});
+  bmc.task_polls = 200;  // two seconds each
+  ASSERT_TRUE(apply());
+  lifecycle::FactSet facts;
+  const auto seen = loop.run(phase->verify(action("BIOS", "1.4.2")));
+  for (const auto& fact : *seen) facts.put(fact);
+  const auto learnt = learntBy(facts, lifecycle::Subject(kNode));
+  ASSERT_TRUE(learnt.contains("BIOS"));
+  EXPECT_NEAR(static_cast<double>(learnt.at("BIOS").count()), 400, 20);
+  auto bios = *cluster.firmware["rack-1"].find("BIOS");
+  EXPECT_EQ(flashTime(bios, learnt), 7min);
+  EXPECT_EQ(flashTime(bios), 4min);
+  bios.minutes = 3;
+  EXPECT_EQ(flashTime(bios, learnt), 3min);
+  EXPECT_EQ(typicalOf({{{"A", 10s}}, {{"A", 500s}, {"B", 7s}}, {{"A", 30s}}}), (Durations{{"A", 30s}, {"B", 7s}}));
 }
 
 TEST_F(FirmwareWaves, powerStaysWhileASecondSlotIsFilled) {
@@ -193,22 +223,87 @@ TEST_F(FirmwareWaves, onlyDeclaredFilesAreServedToBmcs) {
   for (const auto* other : {"/firmware/", "/firmware/../../etc/passwd", "/firmware/aaaa/BIOS.fw"}) EXPECT_EQ(get(other).status, 404) << other;
 }
 
-TEST_F(FirmwareWaves, oneOfAWaveThatFailsLeavesTheOthersUnswitched) {
-  declare({{"BIOS", "1.4.2"}, {"NIC", "22.5"}});
-  ASSERT_TRUE(loop.run(phase->act(action("BIOS", "1.4.2"), journal)));
-  bmc.components["NIC"].update_gives = "22.1";
-  bool failed = false;
-  for (int call = 0; call < 300 && !failed; ++call) {
-    if (bmc.uploads == 1) bmc.next_update_fails = true;
-    auto outcome = loop.run(phase->act(action("BIOS", "1.4.2"), journal));
-    failed = !outcome;
-    if (!failed)
-      if (auto* again = std::get_if<lifecycle::Again>(&*outcome)) loop.clock.advance(again->after);
+/// BIOS is staged, then the BMC says that it cannot install NIC.
+class FirmwareWaveThatFails : public FirmwareWaves {
+ protected:
+  FirmwareWaveThatFails() {
+    declare({{"BIOS", "1.4.2"}, {"NIC", "22.5"}});
+    bmc.failing_update = "NIC";
   }
-  EXPECT_TRUE(failed);
-  EXPECT_EQ(bmc.power_cycles, 0);
-  ASSERT_FALSE(journal.findings.empty());
-  EXPECT_THAT(journal.findings[0].text, testing::HasSubstr("did not install NIC 22.5"));
+  std::string whyNow(const std::string& component) {
+    lifecycle::FactSet facts;
+    const auto seen = loop.run(phase->verify(action("BIOS", "1.4.2")));
+    for (const auto& fact : *seen) facts.put(fact);
+    for (const auto& goal : phase->goals(cluster, lifecycle::Subject(kNode), facts))
+      if (goal.facet.facet.str() == "firmware." + component) return goal.blocked;
+    return "no such goal";
+  }
+};
+
+TEST_F(FirmwareWaveThatFails, whatWasStagedBesideItIsSwitchedOnAndTheReasonIsKept) {
+  const auto done = drive(action("BIOS", "1.4.2"));
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().str(), testing::HasSubstr("did not install NIC 22.5"));
+  EXPECT_EQ(bmc.components["BIOS"].version, "1.4.2");
+  EXPECT_EQ(bmc.power_cycles, 1);
+  ASSERT_EQ(journal.findings.size(), 1u);
+  EXPECT_THAT(journal.findings[0].evidence, testing::HasSubstr("image verification failed"));
+  restart();  // a new process asks for the same action
+  const auto again = drive(action("BIOS", "1.4.2"));
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().str(), done.error().str());
+  EXPECT_EQ(bmc.uploads, 2);
+}
+
+TEST_F(FirmwareWaveThatFails, noLaterPlanFlashesItAgainByItself) {
+  ASSERT_FALSE(drive(action("BIOS", "1.4.2")));
+  const auto why = whyNow("NIC");
+  EXPECT_THAT(why, testing::AllOf(testing::HasSubstr("did not install NIC 22.5"), testing::HasSubstr("muster firmware retry gpu001")));
+  EXPECT_EQ(whyNow("BIOS"), "");
+  EXPECT_EQ(whyNow("NIC"), "");  // said once: it is a fact of the store from then on, until somebody forgets it there
+}
+
+TEST_F(FirmwareWaveThatFails, endsTheSameWayWhereverMusterDies) {
+  for (int record = 1; record < 40; ++record) {
+    SCOPED_TRACE(record);
+    for (auto& [name, c] : bmc.components) c = {.version = "0.1", .activates = c.activates};
+    bmc.info.power = bmc::PowerState::On;
+    bmc.failing_update = "NIC";
+    journal.operation_id.clear();
+    journal.crash_after_record = record;
+    const int before = crashed;
+    const auto done = driveThroughCrashes(action("BIOS", "1.4.2"));
+    ASSERT_FALSE(done);
+    EXPECT_THAT(done.error().str(), testing::HasSubstr("did not install NIC 22.5"));
+    EXPECT_EQ(bmc.components["BIOS"].version, "1.4.2");
+    EXPECT_EQ(bmc.components["BIOS"].uploads, 1);
+    EXPECT_EQ(bmc.components["NIC"].uploads, 1);
+    EXPECT_NE(whyNow("NIC"), "");
+    if (crashed == before) return;
+  }
+  FAIL() << "forty records did not suffice";
+}
+
+TEST_F(FirmwareWaveThatFails, oneThatDoesNotComeToRunIsNamedAndNotStagedAgain) {
+  bmc.failing_update.clear();
+  bmc.components["NIC"].update_gives = "22.1";  // written, and the old version still shows
+  const auto done = drive(action("BIOS", "1.4.2"));
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().str(), testing::HasSubstr("NIC 22.5 is not active"));
+  EXPECT_EQ(whyNow("BIOS"), "");
+  restart();
+  ASSERT_FALSE(drive(action("BIOS", "1.4.2")));  // its journal says how it ended
+  EXPECT_THAT(whyNow("NIC"), testing::HasSubstr("is not active"));
+}
+
+TEST_F(FirmwareWaveThatFails, aFileThatIsRefusedKeepsNothingFromBeingSwitchedOn) {
+  bmc.failing_update.clear();
+  bmc.refused_update = "NIC";
+  const auto done = drive(action("BIOS", "1.4.2"));
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().str(), testing::HasSubstr("not licensed"));
+  EXPECT_EQ(bmc.components["BIOS"].version, "1.4.2");
+  EXPECT_EQ(whyNow("NIC"), "");  // nothing was written: with the licence there, it is tried again
 }
 
 TEST(FirmwareProgress, isReadAsItWasWritten) {
@@ -219,6 +314,8 @@ TEST(FirmwareProgress, isReadAsItWasWritten) {
                                      {.step = Step::Follow, .current = {"B C", "2"}, .task = "/t/3#verify"},
                                      {.step = Step::AcCut, .staged = {{"A", "1"}}, .since = when},
                                      {.step = Step::Copy, .staged = {{"A=B", "1"}}, .since = when},
+                                     {.step = Step::Copy, .staged = {{"A", "1"}}, .failed = Failure{{"B C", "2"}, "100 % wrong\nhere", true}, .since = when},
+                                     {.step = Step::Over, .staged = {{"A", "1"}}, .failed = Failure{{"B", "2"}, "no licence", false}},
                                      {.step = Step::Settle, .since = when}};
   for (const auto& progress : all) {
     const auto read = Progress::parse(progress.str());
@@ -227,8 +324,12 @@ TEST(FirmwareProgress, isReadAsItWasWritten) {
     EXPECT_EQ(read->staged, progress.staged);
     EXPECT_EQ(read->current, progress.current);
     EXPECT_EQ(read->task, progress.task);
+    ASSERT_EQ(read->failed.has_value(), progress.failed.has_value());
+    if (!read->failed) continue;
+    EXPECT_EQ(read->failed->target, progress.failed->target);
+    EXPECT_EQ(read->failed->written, progress.failed->written);
   }
-  for (const char* odd : {"flash", "+A", "+A=1", "for:=1 task /t", "task", "upload x -", "+A=1 next more", "activate yesterday"}) EXPECT_FALSE(Progress::parse(odd)) << odd;
+  for (const char* odd : {"flash", "+A", "+A=1", "for:=1 task /t", "task", "upload x -", "+A=1 next more", "activate yesterday", "over", "because:x over", "failed:A over"}) EXPECT_FALSE(Progress::parse(odd)) << odd;
 }
 
 }  // namespace

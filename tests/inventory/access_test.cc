@@ -1,4 +1,4 @@
-// console and tpm of a profile: declared completely or refused.
+// console, ipmi, pdu, bmc_certificate and tpm of a profile: declared completely or refused.
 #include "inventory_fixture.h"
 
 namespace muster::inventory {
@@ -54,6 +54,31 @@ TEST_F(AccessTest, refusesProofsThatProveNothing) {
   EXPECT_THAT(declaring("tpm: {pcrs: {7: [abc]}}"), ElementsAre(HasSubstr("SHA-256")));
   EXPECT_THAT(declaring("tpm: {pcrs: {24: [" + value_ + "]}}"), ElementsAre(HasSubstr("0 to 23")));
   EXPECT_THAT(declaring("tpm: {pcrs: {7: [" + value_ + "]}, ek_roots: nothing.pem}"), ElementsAre(HasSubstr("no certificate in PEM")));
+}
+
+TEST_F(AccessTest, readsIpmiAndWhoSwitchesTheOutlets) {
+  auto loaded = loadYaml(with("image: noble", "image: noble, ipmi: {cipher_suite: 3}, pdu: {off: [pdu, '{rack}', '{unit}', off], on: [pdu, '{rack}', '{unit}', on]}, bmc_certificate: {sign: [sign-csr]}"));
+  EXPECT_THAT(lines(loaded), IsEmpty());
+  ASSERT_TRUE(loaded.cluster);
+  const auto& profile = loaded.cluster->profiles.begin()->second;
+  ASSERT_TRUE(profile.ipmi && profile.pdu && profile.bmc_certificate);
+  EXPECT_EQ(profile.ipmi->port, 623);
+  EXPECT_EQ(profile.ipmi->cipher_suite, 3);
+  EXPECT_THAT(profile.pdu->off, ElementsAre("pdu", "{rack}", "{unit}", "off"));
+  EXPECT_EQ(profile.pdu->seconds_off, 330);
+  EXPECT_THAT(profile.bmc_certificate->sign, ElementsAre("sign-csr"));
+}
+
+TEST_F(AccessTest, refusesCommandsThatWouldSwitchTheWrongMachine) {
+  EXPECT_THAT(declaring("pdu: {off: [pdu, off, '{node}']}"), ElementsAre(HasSubstr("on")));
+  EXPECT_THAT(declaring("pdu: {off: [pdu, '{node}'], on: [pdu, '{node}']}"), ElementsAre(HasSubstr("the same command")));
+  EXPECT_THAT(declaring("pdu: {off: [pdu, off], on: [pdu, on, '{node}']}"), ElementsAre(HasSubstr("names no machine")));
+  EXPECT_THAT(declaring("pdu: {off: [pdu, off, '{host}'], on: [pdu, on, '{node}']}"), ElementsAre(HasSubstr("{host} stands for nothing")));
+  EXPECT_THAT(declaring("pdu: {off: [], on: [pdu, '{node}']}"), ElementsAre(HasSubstr("at least 1")));
+  EXPECT_THAT(declaring("pdu: {off: [pdu, off, '{node}'], on: [pdu, on, '{node}'], seconds_off: 0}"), ElementsAre(HasSubstr("1 to 3600")));
+  EXPECT_THAT(declaring("ipmi: {port: 0}"), ElementsAre(HasSubstr("65535")));
+  EXPECT_THAT(declaring("ipmi: {cipher_suite: 18}"), ElementsAre(HasSubstr("17")));
+  EXPECT_THAT(declaring("bmc_certificate: {}"), ElementsAre(HasSubstr("sign")));
 }
 
 }  // namespace

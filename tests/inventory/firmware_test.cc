@@ -40,6 +40,12 @@ TEST_F(FirmwareInventory, whatIsWrongIsNamedWithItsPlace) {
   EXPECT_THAT(text, testing::HasSubstr("is no constraint; write COMPONENT >= VERSION needs"));
 }
 
+TEST_F(FirmwareInventory, aWrongOrderAndAWrongConstraintAreBothTold) {
+  const auto loaded = loadYaml(withBaseline(components() + "    order: [NIC]\n    constraints: [BIOS needs CPLD]\n"));
+  EXPECT_FALSE(loaded.cluster);
+  EXPECT_THAT(checkText(loaded), testing::AllOf(testing::HasSubstr("\"NIC\" is no component of this baseline"), testing::HasSubstr("is no constraint; write")));
+}
+
 TEST_F(FirmwareInventory, aSteppingStoneMustLeadUpwards) {
   const auto loaded = loadYaml(withBaseline(R"(    components:
       BIOS: {version: "2.0", file: b.fw, sha256: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,

@@ -1,0 +1,279 @@
+#include "bmc/health_watch.h"
+
+#include "base/deadline.h"
+#include "bmc/arbiter.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <set>
+
+namespace muster::bmc {
+namespace {
+
+using namespace std::chrono_literals;
+using lifecycle::Fact;
+using lifecycle::Subject;
+using nlohmann::json;
+
+constexpr auto kReadLimit = 3min;          ///< of one BMC
+constexpr auto kIdle = 5s;                 ///< between looks at whose turn it is
+constexpr std::size_t kLogRead = 200;      ///< newest entries
+constexpr std::size_t kLogKept = 20;       ///< of weight, for the finding
+constexpr std::size_t kNamed = 4;          ///< symptoms in a fact's value; all are in its evidence
+constexpr std::string_view kOk = "ok";
+
+bool weighs(const std::string& severity) { return severity == "Critical" || severity == "Warning"; }
+
+/// An entry of weight, and when muster saw it first: clocks of BMCs are often years off.
+struct KeptEntry {
+  WallTime seen{};
+  std::string created, severity, message;
+};
+
+struct LogMark {
+  bool met = false;  ///< what a log holds at first contact is history
+  std::string id, created;
+  std::vector<KeptEntry> kept;  ///< oldest first
+
+  static LogMark parse(const std::string& text) {
+    LogMark mark;
+    const auto root = json::parse(text, nullptr, false);
+    if (!root.is_object()) return mark;
+    mark.met = true;
+    mark.id = root.value("id", "");
+    mark.created = root.value("created", "");
+    for (const auto& entry : root.value("kept", json::array()))
+      if (const auto seen = parseWallTime(entry.value("seen", "")); seen) mark.kept.push_back({*seen, entry.value("created", ""), entry.value("severity", ""), entry.value("message", "")});
+    return mark;
+  }
+  std::string str() const {
+    json out = {{"id", id}, {"created", created}, {"kept", json::array()}};
+    for (const auto& entry : kept) out["kept"].push_back({{"seen", muster::toString(entry.seen)}, {"created", entry.created}, {"severity", entry.severity}, {"message", entry.message}});
+    return out.dump(-1, ' ', false, json::error_handler_t::replace);
+  }
+
+  /// Answers whether there was anything of weight among what is new.
+  bool take(const std::vector<LogEntry>& entries, WallTime now) {
+    std::erase_if(kept, [&](const KeptEntry& entry) { return now - entry.seen > kLogFindingFor; });
+    if (entries.empty()) return false;
+    auto next = std::find_if(entries.rbegin(), entries.rend(), [this](const LogEntry& entry) { return entry.id == id && entry.created == created; }).base();
+    if (next == entries.begin() && !met) next = entries.end();  // else: the log was cleared, or more is new than was read
+    bool news = false;
+    for (; next != entries.end(); ++next) {
+      if (!weighs(next->severity)) continue;
+      kept.push_back({now, next->created, next->severity, next->message});
+      news = true;
+    }
+    if (kept.size() > kLogKept) kept.erase(kept.begin(), kept.end() - kLogKept);
+    met = true;
+    id = entries.back().id;
+    created = entries.back().created;
+    return news;
+  }
+};
+
+class Watch final : public HealthWatch {
+ public:
+  Watch(const inventory::Cluster& cluster, BmcFleet& bmcs, lifecycle::Store& store, Clock& clock, HealthJudge judge)
+      : cluster_(cluster), bmcs_(bmcs), store_(store), clock_(clock), judge_(std::move(judge)) {}
+
+  std::string_view name() const override { return "bmc-health"; }
+
+  std::vector<lifecycle::Goal> goals(const inventory::Cluster&, const Subject& subject, const lifecycle::FactSet& facts) const override {
+    const auto* fact = subject.isCluster() ? nullptr : facts.find(subject, FacetName(std::string(kBmcHealthFacet)));
+    if (!fact) return {};
+    lifecycle::Goal goal;
+    goal.facet = {subject, fact->facet};
+    goal.want = std::string(kOk);
+    goal.expected = 1s;
+    goal.deadline = 60s;
+    goal.why = "a node in a pool must be well";
+    if (fact->value != kOk) goal.blocked = fmt::format("its BMC reports {}; no action of muster mends that: the evidence names what to do", fact->value.substr(fact->value.find(':') + 1));
+    return {goal};
+  }
+  Async<std::vector<Fact>> observe(Subject subject) override { co_return known(subject); }
+  Async<std::vector<Fact>> verify(lifecycle::Action action) override { co_return known(action.facet.subject); }
+  Async<lifecycle::Outcome> act(lifecycle::Action, lifecycle::ActContext&) override { co_return lifecycle::Blocked{"nothing that muster does mends it"}; }
+
+  void ring(const NodeName& node) override {
+    if (const auto found = nodes_.find(node); found != nodes_.end()) found->second.due = {};
+  }
+
+  Task<void> run() override {
+    begin();
+    while (true) {
+      auto all = readDue();
+      co_await std::move(all);
+      auto pause = clock_.sleep(kIdle);
+      co_await std::move(pause);
+    }
+  }
+
+ private:
+  struct State {
+    std::chrono::steady_clock::time_point due{};
+    std::vector<BmcSymptom> suspected;  ///< by the last reading of the sensors; believed when the next one says it again
+    std::optional<Fact> fact;
+  };
+
+  /// Spread over the interval, so that a thousand BMCs do not answer at once.
+  void begin() {
+    std::size_t place = 0;
+    for (const auto& node : cluster_.nodes) {
+      if (!node.bmc.url.starts_with("https://")) continue;
+      auto& state = nodes_[node.name];
+      state.due = clock_.steady() + std::chrono::milliseconds(kHealthEvery) * place++ / std::max<std::size_t>(cluster_.nodes.size(), 1);
+    }
+  }
+
+  std::vector<Fact> known(const Subject& subject) const {
+    const auto found = subject.isCluster() ? nodes_.end() : nodes_.find(subject.node());
+    if (found == nodes_.end() || !found->second.fact) return {};
+    return {*found->second.fact};
+  }
+
+  Task<void> readDue() {
+    struct Batch {
+      explicit Batch(const asio::any_io_executor& executor) : bell(executor, asio::steady_timer::time_point::max()) {}
+      asio::steady_timer bell;
+      std::size_t open = 0;
+      Turnstile places{kHealthAtOnce};
+    };
+    const auto executor = co_await asio::this_coro::executor;
+    auto batch = std::make_shared<Batch>(executor);
+    std::vector<NodeName> due;
+    for (const auto& [node, state] : nodes_)
+      if (state.due <= clock_.steady()) due.push_back(node);
+    batch->open = due.size();
+    if (due.empty()) co_return;
+    for (const auto& node : due)
+      asio::co_spawn(executor, readInPlace(*this, batch, node), [batch](std::exception_ptr) {
+        if (--batch->open == 0) batch->bell.cancel();
+      });
+    boost::system::error_code ignored;
+    auto ring = batch->bell.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    co_await std::move(ring);
+  }
+
+  template <class Batch>
+  static Task<void> readInPlace(Watch& self, std::shared_ptr<Batch> batch, NodeName node) {
+    auto enter = batch->places.enter();
+    auto permit = co_await std::move(enter);
+    auto& state = self.nodes_.at(node);
+    state.due = self.clock_.steady() + kHealthEvery;
+    auto read = withDeadline<void>(self.clock_, kReadLimit, "reading what the BMC of " + node.str() + " tells", self.readOne(node));
+    const auto done = co_await std::move(read);
+    if (!done) logInfo("bmc", "{}: {}", node.str(), done.error().str());  // what was read last stands; others notice that it is silent
+  }
+
+  Async<void> readOne(NodeName node) {
+    auto& bmc = bmcs_.at(node);
+    auto& state = nodes_.at(node);
+    auto read = bmc.sensors();
+    auto readings = co_await std::move(read);
+    if (!readings && readings.error().code() != ErrorCode::NotFound) co_return fail(std::move(readings.error()));
+    auto now = symptomsOf(readings.value_or(std::vector<SensorReading>()));
+    std::vector<BmcSymptom> believed;
+    for (const auto& symptom : now) {
+      const bool again = std::any_of(state.suspected.begin(), state.suspected.end(), [&](const BmcSymptom& before) { return before.id == symptom.id && before.device == symptom.device; });
+      if (again) believed.push_back(symptom);
+    }
+    if (believed.size() < now.size()) state.due = std::min(state.due, clock_.steady() + kHealthConfirm);
+    state.suspected = std::move(now);
+    auto log = bmc.eventLog(kLogRead);
+    auto entries = co_await std::move(log);
+    if (!entries && entries.error().code() != ErrorCode::NotFound) co_return fail(std::move(entries.error()));
+    CO_TRY(logged, readLog(node, entries.value_or(std::vector<LogEntry>())));
+    believed.insert(believed.end(), logged.begin(), logged.end());
+    state.fact = factOf(node, std::move(believed));
+    co_return Result<void>();
+  }
+
+  /// The mark is written before the finding: one too few is less than one again and again.
+  Result<std::vector<BmcSymptom>> readLog(const NodeName& node, const std::vector<LogEntry>& entries) {
+    const auto key = "bmc.log." + node.str();
+    TRY(text, store_.getValue(key));
+    auto mark = LogMark::parse(text.value_or(""));
+    const auto had = mark.kept.size();
+    const bool news = mark.take(entries, clock_.now());
+    if (const auto now = mark.str(); now != text.value_or("") && mark.met) TRY_OK(store_.putValue(key, now));
+    const lifecycle::FacetRef facet{Subject(node), FacetName(std::string(kBmcLogFacet))};
+    if (news || (had > 0 && mark.kept.empty())) TRY_OK(store_.clearFindings(facet));
+    if (news) TRY_OK(store_.addFinding(findingOf(facet, mark)));
+    std::vector<BmcSymptom> out;
+    for (const auto& entry : mark.kept)
+      if (clock_.now() - entry.seen <= kLogSymptomFor) out.push_back({entry.severity == "Critical" ? "bmc.log-critical" : "bmc.log-warning", "", entry.message});
+    return out;
+  }
+
+  lifecycle::Finding findingOf(const lifecycle::FacetRef& facet, const LogMark& mark) const {
+    json evidence = json::array();
+    bool critical = false;
+    for (const auto& entry : mark.kept) {
+      critical = critical || entry.severity == "Critical";
+      evidence.push_back({{"created", entry.created}, {"severity", entry.severity}, {"message", entry.message}});
+    }
+    return {facet, critical ? Severity::Error : Severity::Warning, fmt::format("its BMC logged {} entries of weight; the newest: {}", mark.kept.size(), mark.kept.back().message),
+            evidence.dump(-1, ' ', false, json::error_handler_t::replace), fmt::format("read them; `muster rma {} --out FILE` gathers all of the log", facet.subject.str()), clock_.now()};
+  }
+
+  /// The strongest first; what is only watched is no reason for anything.
+  Fact factOf(const NodeName& node, std::vector<BmcSymptom> symptoms) const {
+    std::sort(symptoms.begin(), symptoms.end());
+    symptoms.erase(std::unique(symptoms.begin(), symptoms.end()), symptoms.end());
+    std::vector<std::pair<HealthVerdict, BmcSymptom>> judged;
+    for (auto& symptom : symptoms) judged.emplace_back(judge_(symptom), symptom);
+    std::stable_sort(judged.begin(), judged.end(), [](const auto& a, const auto& b) { return a.first.rank > b.first.rank; });
+    std::vector<std::string> named;
+    json rows = json::array();
+    for (const auto& [verdict, symptom] : judged) {
+      const auto name = symptom.device.empty() ? symptom.id : symptom.id + "@" + symptom.device;
+      if (verdict.rank > 0 && std::find(named.begin(), named.end(), name) == named.end()) named.push_back(name);
+      rows.push_back({{"symptom", symptom.id}, {"device", symptom.device}, {"text", symptom.text}, {"advice", verdict.advice}, {"action", verdict.action}});
+    }
+    Fact fact{Subject(node), FacetName(std::string(kBmcHealthFacet)), std::string(kOk), clock_.now(), "redfish " + bmcs_.at(node).address(), ""};
+    if (!named.empty()) {
+      const auto shown = std::min(named.size(), kNamed);
+      fact.value = fmt::format("{}:{}{}", judged.front().first.action, fmt::join(named.begin(), named.begin() + static_cast<std::ptrdiff_t>(shown), ","),
+                               named.size() > shown ? fmt::format(",+{}", named.size() - shown) : "");
+    }
+    if (!rows.empty()) fact.evidence = json({{"symptoms", std::move(rows)}}).dump(-1, ' ', false, json::error_handler_t::replace);
+    return fact;
+  }
+
+  const inventory::Cluster& cluster_;
+  BmcFleet& bmcs_;
+  lifecycle::Store& store_;
+  Clock& clock_;
+  HealthJudge judge_;
+  std::map<NodeName, State> nodes_;
+};
+
+}  // namespace
+
+/// A limit that is passed counts although the BMC calls the sensor well: some never say anything else.
+std::vector<BmcSymptom> symptomsOf(const std::vector<SensorReading>& readings) {
+  std::vector<BmcSymptom> out;
+  for (const auto& reading : readings) {
+    const auto words = fmt::format("{} {}{}", reading.value, reading.unit, reading.upper_critical ? fmt::format(", critical from {}", *reading.upper_critical) : "");
+    if (reading.kind == "LeakDetector") {
+      if (reading.value != 0) out.push_back({"bmc.leak", reading.name, reading.health.empty() ? "leak" : reading.health});
+      continue;
+    }
+    const bool beyond = reading.upper_critical && *reading.upper_critical > 0 && reading.value >= *reading.upper_critical;
+    if (reading.health == "Critical" || beyond) out.push_back({"bmc.sensor-critical", reading.name, words});
+    else if (reading.health == "Warning") out.push_back({"bmc.sensor-warning", reading.name, words});
+  }
+  return out;
+}
+
+std::unique_ptr<HealthWatch> makeHealthWatch(const inventory::Cluster& cluster, BmcFleet& bmcs, lifecycle::Store& store, Clock& clock, HealthJudge judge) {
+  return std::make_unique<Watch>(cluster, bmcs, store, clock, std::move(judge));
+}
+
+}  // namespace muster::bmc

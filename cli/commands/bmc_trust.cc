@@ -1,0 +1,149 @@
+// bmc show, bmc rotate, bmc certificate: what BMCs and muster know each other by.
+#include "bmc/campaign.h"
+#include "bmc/ipmi_bmc.h"
+#include "bmc/pdu.h"
+#include "cli/commands/commands.h"
+#include "cli/session.h"
+#include "lifecycle/store.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <iostream>
+
+namespace muster::cli {
+namespace {
+
+constexpr std::chrono::hours kBmcCertificateLifetime{24 * 365 * 2};
+
+std::string_view word(bmc::Rotation rotation) {
+  return rotation == bmc::Rotation::Done ? "has the next password" : rotation == bmc::Rotation::Interrupted ? "was being changed: `muster bmc rotate` finds out and ends it" : "has the old password";
+}
+
+struct Change {
+  Turn turn;
+  std::unique_ptr<Session> session;
+  std::vector<NodeName> nodes;
+};
+
+Result<Change> open(const Options& options, const BmcFlags& flags) {
+  TRY(live, liveCluster(options));
+  TRY(nodes, selectedNodes(live->cluster(), flags.node));
+  TRY_OK(io::makeDirs(options.state));
+  TRY(turn, takeTurn(options.state));
+  TRY(store, lifecycle::openStore(options.storeUrl()));
+  store.reset();
+  TRY(session, Session::openStored(options, std::move(live)));
+  if (session->lab) TRY_OK(lab::enter(*session->lab));
+  return Change{std::move(turn), std::move(session), std::move(nodes)};
+}
+
+/// Nobody's firmware update loses its login half-way.
+Result<void> refuseBusyNodes(Change& change) {
+  TRY(intents, change.session->controller->store().openIntents());
+  for (const auto& intent : intents)
+    for (const auto& node : change.nodes)
+      if (intent.action.facet.subject == lifecycle::Subject(node))
+        return fail(ErrorCode::Conflict, fmt::format("{} is under way; let it end: muster apply --nodes {}. Nothing was done", intent.action.id, node.str()));
+  return {};
+}
+
+int carryOut(Change& change, const std::string& what, std::function<Async<void>(NodeName)> work) {
+  auto& controller = *change.session->controller;
+  auto told = [&controller, &what](const NodeName& node, const Result<void>& ended) {
+    std::cout << fmt::format("{}: {}\n", node.str(), ended ? "done" : ended.error().str()) << std::flush;
+    lifecycle::Event event;
+    event.at = controller.clock().now();
+    event.subject = lifecycle::Subject(node);
+    event.text = fmt::format("{}@{}: {}: {}", userName(), hostName(), what, ended ? "done" : ended.error().str());
+    if (const auto kept = controller.store().addEvent(event); !kept) logWarning("bmc", "{}", kept.error().str());
+  };
+  const auto ended = controller.run(bmc::campaign(change.nodes, std::move(work), told));
+  (void)controller.run(controller.bmcs().close());
+  if (!ended) return report(ended.error());
+  std::cout << fmt::format("{} of {} done", ended->done.size(), change.nodes.size());
+  if (!ended->left.empty()) std::cout << fmt::format(", {} not begun after {} failures; the same command goes on", ended->left.size(), ended->failed.size());
+  std::cout << "\n";
+  return ended->failed.empty() ? kOk : kFailed;
+}
+
+}  // namespace
+
+int bmcShow(const Options& options, const BmcFlags& flags) {
+  auto live = liveCluster(options);
+  if (!live) return report(live.error());
+  const auto& cluster = (*live)->cluster();
+  const auto selected = selectedNodes(cluster, flags.node);
+  if (!selected) return report(selected.error());
+  auto store = lifecycle::openStore(options.storeUrl());
+  if (!store) return report(store.error());
+  auto out = nlohmann::json::array();
+  for (const auto& node : cluster.nodes) {
+    if (!selected->empty() && std::find(selected->begin(), selected->end(), node.name) == selected->end()) continue;
+    const auto memory = bmc::remembered(cluster, **store, node.name);
+    if (!memory) return report(memory.error());
+    const auto credential = cluster.credentials.find(cluster.profileOf(node).bmc_credential);
+    const bool changes = credential != cluster.credentials.end() && credential->second.next.declared();
+    out.push_back({{"node", node.name.str()}, {"bmc", node.bmc.url}, {"pin", memory->pin}, {"password_refused", memory->password_refused}});
+    if (changes) out.back()["rotation"] = memory->rotation == bmc::Rotation::Done ? "done" : memory->rotation == bmc::Rotation::Interrupted ? "interrupted" : "none";
+    if (!options.json)
+      std::cout << fmt::format("{:<12} {}  {}{}{}\n", node.name.str(), node.bmc.url, memory->pin.empty() ? "not met yet" : "certificate " + memory->pin.substr(0, 16) + "…",
+                               memory->password_refused ? ", password refused" : "", changes ? fmt::format(", {}", word(memory->rotation)) : "");
+  }
+  if (options.json) std::cout << out.dump(2) << "\n";
+  return kOk;
+}
+
+int bmcRotate(const Options& options, const BmcFlags& flags) {
+  auto change = open(options, flags);
+  if (!change) return report(change.error());
+  const auto& cluster = change->session->cluster();
+  auto& store = change->session->controller->store();
+  std::size_t left = 0;
+  for (const auto& node : change->nodes) {
+    const auto credential = cluster.credentials.find(cluster.profileOf(*cluster.findNode(node)).bmc_credential);
+    if (credential == cluster.credentials.end() || !credential->second.next.declared())
+      return report(Error(ErrorCode::NotFound, fmt::format("no next password is declared for the BMC of {}; add next: {{file: …}} to its credential. Nothing was done", node.str())));
+    const auto memory = bmc::remembered(cluster, store, node);
+    if (!memory) return report(memory.error());
+    left += memory->rotation != bmc::Rotation::Done;
+    if (!flags.yes) std::cout << fmt::format("{}: {}\n", node.str(), word(memory->rotation));
+  }
+  if (!flags.yes) {
+    std::cout << fmt::format("{} of {} would be changed. Nothing was done; to do it: muster bmc rotate {} --yes\n", left, change->nodes.size(), flags.node);
+    return kOk;
+  }
+  if (const auto busy = refuseBusyNodes(*change); !busy) return report(busy.error());
+  auto& bmcs = change->session->controller->bmcs();
+  const int code = carryOut(*change, "change of the BMC's password", [&bmcs](NodeName node) { return bmcs.at(node).rotatePassword(); });
+  if (code == kOk) std::cout << "Once `muster bmc show` says so of all BMCs of this credential: write the next password into its password, and remove next\n";
+  return code;
+}
+
+int bmcCertificate(const Options& options, const BmcFlags& flags) {
+  auto change = open(options, flags);
+  if (!change) return report(change.error());
+  const auto& cluster = change->session->cluster();
+  auto& controller = *change->session->controller;
+  if (!flags.yes) {
+    for (const auto& node : change->nodes) {
+      const auto& signer = cluster.profileOf(*cluster.findNode(node)).bmc_certificate;
+      std::cout << fmt::format("{}: {} makes a key, {} signs, its certificate is trusted from then on\n", node.str(), cluster.findNode(node)->bmc.url,
+                               signer ? signer->sign.front() : std::string("this controller's CA"));
+    }
+    std::cout << fmt::format("Nothing was done; to do it: muster bmc certificate {} --yes\n", flags.node);
+    return kOk;
+  }
+  if (const auto busy = refuseBusyNodes(*change); !busy) return report(busy.error());
+  auto work = [&cluster, &controller](NodeName name) {
+    const auto& node = *cluster.findNode(name);
+    const auto host = bmc::hostOf(node.bmc.url);
+    const auto& signer = cluster.profileOf(node).bmc_certificate;
+    const bmc::CertificateSubject subject{host, {host, name.str() + "-bmc"}};
+    auto ours = [&controller, subject](std::string request) -> Async<std::string> { co_return controller.ca().signServer(request, subject.common_name, subject.names, kBmcCertificateLifetime); };
+    return bmc::certify(controller.bmcs().at(name), subject, signer ? bmc::signBy(bmc::wordsFor(node, signer->sign), controller.processes()) : bmc::CertificateSigner(ours));
+  };
+  return carryOut(*change, "certificate of the BMC", work);
+}
+
+}  // namespace muster::cli

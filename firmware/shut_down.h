@@ -1,0 +1,14 @@
+// Bringing a machine down before its power is switched: its system is asked first.
+#pragma once
+
+#include "base/clock.h"
+#include "bmc/bmc.h"
+
+namespace muster::firmware {
+
+inline constexpr std::chrono::seconds kShutdownLimit{90};  ///< for the system; then the power is cut
+
+/// Returns when the power is off.
+Async<void> shutDown(bmc::Bmc& bmc, Clock& clock);
+
+}  // namespace muster::firmware

@@ -1,0 +1,86 @@
+// The account and the certificate of a virtual BMC, as they are shown and changed.
+#include "lab/vbmc/redfish_service.h"
+#include "lab/vbmc/resource_parts.h"
+
+#include "base/io/crypto.h"
+
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+namespace muster::lab::vbmc {
+
+namespace {
+
+constexpr std::size_t kMinPasswordBytes = 8, kMaxPasswordBytes = 64;
+
+/// Whether the first certificate is for this key.
+bool fits(const std::string& certificate_pem, const Secret& key_pem) {
+  const auto open = [](const std::string& text) { return std::unique_ptr<BIO, decltype(&BIO_free_all)>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free_all); };
+  const auto certificate_text = open(certificate_pem), key_text = open(key_pem.reveal());
+  const std::unique_ptr<X509, decltype(&X509_free)> certificate(PEM_read_bio_X509(certificate_text.get(), nullptr, nullptr, nullptr), X509_free);
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(PEM_read_bio_PrivateKey(key_text.get(), nullptr, nullptr, nullptr), EVP_PKEY_free);
+  return certificate && key && X509_check_private_key(certificate.get(), key.get()) == 1;
+}
+
+}  // namespace
+
+io::ServerResponse RedfishService::patchAccount(const io::ServerRequest& request) {
+  const auto body = json::parse(request.body, nullptr, false);
+  const auto password = body.is_object() ? body.value("Password", "") : std::string();
+  if (password.empty()) return redfishError(400, "Base.1.8.PropertyMissing", "Only Password can be changed on this account.");
+  if (password.size() < kMinPasswordBytes || password.size() > kMaxPasswordBytes)  // as some do, it repeats what it was given
+    return redfishError(400, "Base.1.8.PropertyValueFormatError", fmt::format("The value '{}' of Password has another length than {} to {}.", password, kMinPasswordBytes, kMaxPasswordBytes));
+  guard_.setPassword(password);
+  guard_.dropSessions();
+  state_.account_salt = guard_.account().salt;
+  state_.account_sha256 = guard_.account().password_sha256;
+  note("the password was changed");
+  save();
+  return io::ServerResponse::text(204, "");
+}
+
+std::optional<nlohmann::json> RedfishService::trustResource(const std::string& path) const {
+  const auto protocol = kManager + "/NetworkProtocol";
+  if (path == kCertificateService) {
+    json result = head(path, "CertificateService.v1_0_3.CertificateService", "Certificate Service");
+    for (const char* action : {"GenerateCSR", "ReplaceCertificate"})
+      result["Actions"][fmt::format("#CertificateService.{}", action)]["target"] = fmt::format("{}/Actions/CertificateService.{}", path, action);
+    return result;
+  }
+  if (path == protocol) {
+    json result = head(path, "ManagerNetworkProtocol.v1_5_0.ManagerNetworkProtocol", "Network Protocol");
+    result["HTTPS"] = {{"ProtocolEnabled", true}, {"Port", 443}, {"Certificates", linkTo(protocol + "/HTTPS/Certificates")}};
+    return result;
+  }
+  if (path == protocol + "/HTTPS/Certificates") return collection(path, "CertificateCollection", {"1"});
+  if (path == protocol + "/HTTPS/Certificates/1") {
+    json result = head(path, "Certificate.v1_2_0.Certificate", "HTTPS Certificate");
+    result["CertificateString"] = certificate_pem_;
+    result["CertificateType"] = "PEM";
+    return result;
+  }
+  return std::nullopt;
+}
+
+io::ServerResponse RedfishService::generateRequest(const io::ServerRequest& request) {
+  const auto body = json::parse(request.body, nullptr, false);
+  for (const char* field : {"CommonName", "Organization", "OrganizationalUnit", "City", "State", "Country"})
+    if (!body.is_object() || body.value(field, "").empty()) return redfishError(400, "Base.1.8.ActionParameterMissing", fmt::format("{} is missing.", field));
+  auto made = io::makeKeyAndRequest(body["CommonName"].get<std::string>());
+  if (!made) return redfishError(500, "Base.1.8.InternalError", made.error().text());
+  requested_key_ = made->key_pem;
+  return io::ServerResponse::json(200, json{{"CSRString", made->csr_pem}, {"CertificateCollection", linkTo(kManager + "/NetworkProtocol/HTTPS/Certificates")}}.dump());
+}
+
+io::ServerResponse RedfishService::replaceCertificate(const io::ServerRequest& request) {
+  const auto body = json::parse(request.body, nullptr, false);
+  const auto pem = body.is_object() ? body.value("CertificateString", "") : std::string();
+  if (!fits(pem, requested_key_)) return redfishError(400, "Base.1.8.ActionParameterValueFormatError", "The certificate is not for the key of the last request.");
+  certificate_pem_ = pem;
+  note("a new certificate was installed");
+  options_.new_identity({requested_key_, pem});
+  save();
+  return io::ServerResponse::text(204, "");
+}
+
+}  // namespace muster::lab::vbmc
