@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "bmc/console/boot_log.h"
 #include "cli/consoles.h"
+#include "fabric/node_services.h"
 #include "firmware/firmware.h"
 #include "keep/health_phase.h"
 #include "pool/pool.h"
@@ -193,6 +194,7 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
   owned_.push_back(firmware::makeFirmwarePhase(cluster_, *bmcs_, clock_, workers_, fmt::format("http://{}:{}", address, serve::kHttpPort)));
   owned_.push_back(firmware::makeBiosPhase(cluster_, *bmcs_, clock_));
   owned_.push_back(fabric::makeFabricPhase(cluster_, *processes_, clock_, fabricOptions(options, lab)));
+  owned_.push_back(fabric::makeNodeServicesPhase(cluster_, *gateway_, clock_, fabricOptions(options, lab)));
   owned_.push_back(validate::makeValidatePhase(cluster_, *gateway_, *certificates_, *store_, clock_,
                                                [this](lifecycle::Subject subject) { return lookAtPool(std::move(subject)); },
                                                [this, folder = options.state / "validation" / "gates"](const validate::GateRecord& record) {

@@ -254,6 +254,20 @@ void addValidate(CLI::App& app, Parsed& p) {
   for (auto* command : {report, baseline}) command->add_option("--days", flags.days, "How much of the history counts")->check(CLI::Range(1, 3650))->capture_default_str();
 }
 
+void addFabricHealth(CLI::App& group, Parsed& p) {
+  auto& flags = p.fabric;
+  auto* health = sub(group, "health", "What every cable's counters do in a window, under the load that you run meanwhile; exit 0 all good, 1 bad cables, 2 nothing proven", p,
+                     [&p] { return fabricHealth(p.options, p.fabric); });
+  health->add_option("--window", flags.window_seconds, "Seconds between the readings; 5 to 10 minutes under load find what matters")->check(CLI::Range(0.1, 86400.0))->capture_default_str();
+  health->add_option("--min-load", flags.min_load_percent, "A cable that carried less than this share of its rate (percent) is not proven")->check(CLI::Range(0.0, 100.0));
+  health->add_option("--transceivers", flags.transceivers, "CSV: device, port, serial (vendor, part): the cables' serial numbers")->check(CLI::ExistingFile);
+  auto* found = health->add_option("--found", flags.found, "With --before and --after: what ibnetdiscover printed then")->check(CLI::ExistingFile);
+  auto* before = health->add_option("--before", flags.before, "Do not look: the first reading by perfquery (-x), or ibqueryerrors with and without --counters")->check(CLI::ExistingFile);
+  before->needs(health->add_option("--after", flags.after, "The second reading, --window seconds later")->check(CLI::ExistingFile))->needs(found);
+  health->add_flag("--all", flags.all, "Also the good ones, and what is for information");
+  health->add_flag("--prometheus", flags.prometheus, "As metrics, for node_exporter's textfile collector");
+}
+
 void addFabric(CLI::App& app, Parsed& p) {
   auto& flags = p.fabric;
   auto* group = app.add_subcommand("fabric", "The fabric as declared and as found")->require_subcommand(1);
@@ -264,9 +278,10 @@ void addFabric(CLI::App& app, Parsed& p) {
   plan->add_option("--rack", flags.rack, "Only the ends in this rack");
   auto* plot = sub(*group, "plot", "Draw the fabric as it is found (SVG), faults in red", p, [&p] { return fabricPlot(p.options, p.fabric); });
   plot->add_flag("--declared", flags.declared_only, "As declared, without looking");
-  sub(*group, "rehearse", "Build the declared fabric in ibsim with real OpenSM, break it fault by fault; exit 0 all held, 1 something broke, 2 no answer", p,
-      [&p] { return fabricRehearse(p.options, p.fabric); })
-      ->add_option("--faults", flags.faults, "Only these kinds")
+  auto* rehearse = sub(*group, "rehearse", "Build the declared fabric in ibsim with real OpenSM, break it fault by fault; exit 0 all held, 1 something broke, 2 no answer", p,
+                       [&p] { return fabricRehearse(p.options, p.fabric); });
+  rehearse->add_flag("--alone", flags.alone, "Each fault by itself; otherwise faults that have nothing in common are there at once, and alone only where that breaks");
+  rehearse->add_option("--faults", flags.faults, "Only these kinds")
       ->delimiter(',')
       ->check(CLI::IsMember({"cable-pulled", "switch-lost", "rail-swapped", "partitions-typo", "manager-lost"}));
   auto* marking = group->add_subcommand("marking", "Whether a switch or host marks RoCE as declared; exit 0 it does, 1 it does not, 2 no answer");
@@ -278,11 +293,12 @@ void addFabric(CLI::App& app, Parsed& p) {
     if (p.fabric.sonic.empty() && p.fabric.dcb_app.empty()) throw CLI::RequiredError("--sonic or --dcb-app");
     p.run = [&p] { return fabricMarking(p.options, p.fabric); };
   });
+  addFabricHealth(*group, p);
   auto* render = sub(*group, "render", "Write what follows from the declaration: cabling sheet, plot, standby subnet managers, Slurm, Kubernetes, NCCL", p,
                      [&p] { return fabricRender(p.options, p.fabric); });
   render->add_option("--out,-o", flags.out, "The folder")->required();
   diff->add_flag("--prometheus", flags.prometheus, "As metrics, for node_exporter's textfile collector");
-  for (auto* command : {diff, plot}) command->add_option("--found", flags.found, "Do not look: what ibnetdiscover printed")->check(CLI::ExistingFile);
+  for (auto* command : {diff, plot}) command->add_option("--found", flags.found, "Do not look: what ibnetdiscover or iblinkinfo printed")->check(CLI::ExistingFile);
   for (auto* command : {plan, plot}) command->add_option("--out,-o", flags.out, "A file instead of standard output");
 }
 

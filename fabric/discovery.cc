@@ -102,8 +102,8 @@ Async<DiffReport> diff(const inventory::Cluster& cluster, io::ProcessRunner& pro
   co_return withFound(cluster, std::move(report), std::move(found));
 }
 
-DiffReport diff(const inventory::Cluster& cluster, std::string_view ibnetdiscover_text) {
-  return withFound(cluster, declaredReport(cluster), parseIbnetdiscover(ibnetdiscover_text));
+DiffReport diff(const inventory::Cluster& cluster, std::string_view found_text) {
+  return withFound(cluster, declaredReport(cluster), parseFound(found_text));
 }
 
 Async<void> watch(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock, FabricOptions options,

@@ -251,6 +251,13 @@ PkeyTable tableOf(const PartitionRules& rules, const std::string& member, bool i
   return table;
 }
 
+bool isWider(const PkeyTable& found, const PkeyTable& declared) {
+  return std::any_of(found.begin(), found.end(), [&declared](std::uint16_t key) {
+    const bool is_full = key & kFullMember;
+    return !declared.count(key) && (is_full || !declared.count(key | kFullMember));
+  });
+}
+
 std::string toString(const PkeyTable& table) {
   std::vector<std::string> keys;
   for (auto key : table) keys.push_back(fmt::format("0x{:04x}", key));

@@ -49,6 +49,8 @@ Result<PartitionRules> parsePartitions(std::string_view text);
 using PkeyTable = std::set<std::uint16_t>;
 PkeyTable tableOf(const PartitionRules& rules, const std::string& member, bool is_subnet_manager);
 std::string toString(const PkeyTable& table);
+/// Whether a port with this table may talk to somebody that the declared one keeps away. Too narrow a table is no danger.
+bool isWider(const PkeyTable& found, const PkeyTable& declared);
 
 /// SHA-256 over the table that every declared HCA must have: what the facet fabric.partitions wants.
 std::string tablesDigest(const PartitionRules& rules, const Topology& declared);

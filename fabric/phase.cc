@@ -56,7 +56,7 @@ std::vector<Goal> FabricPhase::goals(const inventory::Cluster& cluster, const Su
                      deadline, std::move(needs), std::move(why)});
   };
   if (subject.isCluster()) {
-    if (cluster.fabrics.empty()) return goals;
+    if (!isInfiniBand(cluster)) return goals;
     const auto& fabric = cluster.fabrics.begin()->second;
     add(kSm, declared_ ? "master:" + declaredSmDigest(fabric, declared_->topology) : "", std::chrono::seconds(3), 2 * kSmSettle, {},
         fmt::format("fabric {} declares the subnet manager on the controller, routing {}", fabric.name, fabric.routing));
@@ -277,11 +277,11 @@ Async<std::vector<PkeyMismatch>> FabricPhase::readPkeys(const Picture& now, std:
       if (address->second.lid == 0) continue;  // cannot talk to anybody yet; its node is told so by deviationsOf
       auto read = tools_.pkeys(address->second.lid, hca.number);
       CO_TRY(table, co_await std::move(read));
-      if (table != want) out.push_back({hca.node, hca, toString(want), toString(table)});
+      if (table != want) out.push_back({hca.node, hca, toString(want), toString(table), isWider(table, want)});
       if (!edge.is_switch) continue;
       auto read_edge = tools_.pkeys(edge.addresses.at(0).lid, peer.number);
       CO_TRY(edge_table, co_await std::move(read_edge));
-      if (edge_table != want) out.push_back({hca.node, peer, toString(want), toString(edge_table)});
+      if (edge_table != want) out.push_back({hca.node, peer, toString(want), toString(edge_table), isWider(edge_table, want)});
     }
   co_return out;
 }

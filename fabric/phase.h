@@ -24,6 +24,7 @@ struct PkeyMismatch {
   std::string hca;
   Port port;  // the HCA's own, or the switch port that it hangs at
   std::string declared, found;
+  bool is_wider = false;  // it may talk to somebody that it should not
 
   std::string str() const { return fmt::format("{} port {} has PKeys {}, declared {}", port.node, port.number, found, declared); }
 };
@@ -61,9 +62,11 @@ class FabricPhase final : public lifecycle::Phase {
     options.run_folder = std::filesystem::absolute(options.run_folder);
     return options;
   }
-  bool onFabric(const inventory::Node& node) const { return !cluster_.profileOf(node).fabric.empty(); }
+  /// Ethernet has no subnet manager; what its nodes need is NodeServicesPhase's.
+  static bool isInfiniBand(const inventory::Cluster& cluster) { return !cluster.fabrics.empty() && !cluster.fabrics.begin()->second.roce; }
+  bool onFabric(const inventory::Node& node) const { return isInfiniBand(cluster_) && !cluster_.profileOf(node).fabric.empty(); }
   bool concerns(const lifecycle::Subject& subject) const {
-    if (subject.isCluster()) return !cluster_.fabrics.empty();
+    if (subject.isCluster()) return isInfiniBand(cluster_);
     const auto* node = cluster_.findNode(subject.node());
     return node && onFabric(*node);
   }
@@ -99,6 +102,8 @@ class FabricPhase final : public lifecycle::Phase {
   Async<lifecycle::Outcome> actSm(lifecycle::FacetRef facet, lifecycle::ActContext& context);
   Async<lifecycle::Outcome> awaitSm(lifecycle::FacetRef facet, SharedPicture now, lifecycle::ActContext& context);
   Async<lifecycle::Outcome> applyPartitions(lifecycle::FacetRef facet, SharedPicture now, lifecycle::ActContext& context);
+  /// Puts the former partitions back and reads every table again; in words how that went.
+  Async<std::string> rollBack(SharedPicture now);
   Async<lifecycle::Outcome> actPartitions(lifecycle::FacetRef facet, lifecycle::ActContext& context);
   Async<lifecycle::Outcome> actStandby(lifecycle::FacetRef facet, lifecycle::ActContext& context);
   Async<lifecycle::Outcome> actCables(lifecycle::FacetRef facet, lifecycle::ActContext& context);

@@ -1,6 +1,8 @@
 // FabricPhase: what it does about it.
 #include "fabric/phase.h"
 
+#include <algorithm>
+
 namespace muster::fabric {
 
 using lifecycle::ActContext;
@@ -63,7 +65,8 @@ Async<Outcome> FabricPhase::act(Action action, ActContext& context) {
   co_return co_await std::move(run);
 }
 
-/// A standby is started on its node by its owner, from rendered files; nothing waits for it, least of all its own node.
+/// A standby is started by its node's agent (NodeServicesPhase, fabric.opensm of that node), or by the node's owner from rendered files.
+/// Nothing waits for it, least of all its own node.
 Async<Outcome> FabricPhase::actStandby(FacetRef facet, ActContext& context) {
   auto look = picture(std::chrono::milliseconds(0));
   CO_TRY(now, co_await std::move(look));
@@ -71,7 +74,8 @@ Async<Outcome> FabricPhase::actStandby(FacetRef facet, ActContext& context) {
   CO_TRY(problem, co_await std::move(ask));
   if (problem.empty()) co_return Done{};
   constexpr std::string_view kHelp =
-      "muster fabric render --out DIR writes its files: copy opensm/NODE to /etc/muster/opensm of the node and start muster-opensm.service";
+      "its node's agent starts it (facet fabric.opensm of the node); on a node without one: muster fabric render --out DIR writes its files, "
+      "copy opensm/NODE to /etc/muster/opensm and start muster-opensm.service";
   context.finding({facet, Severity::Error, problem, {}, std::string(kHelp), clock_.now()});
   co_return Blocked{fmt::format("{}; {}", problem, kHelp)};
 }
@@ -136,10 +140,35 @@ Async<Outcome> FabricPhase::applyPartitions(FacetRef facet, SharedPicture now, A
     auto pause = clock_.sleep(kPoll);
     co_await std::move(pause);
   }
-  bool rolled_back = manager_.log().partitions_refused && manager_.rollBackPartitions();
+  // Refused, or read otherwise than we do: whoever may talk to more than declared is worth more than the change.
+  const bool opened = now->wrong_pkeys && std::any_of(now->wrong_pkeys->begin(), now->wrong_pkeys->end(), [](const auto& one) { return one.is_wider; });
+  std::string back;
+  if (opened || manager_.log().partitions_refused) {
+    context.progress(0.8, "putting the former partitions back");
+    auto undo = rollBack(now);
+    CO_TRY(said, co_await std::move(undo));
+    back = "; " + said;
+  }
   context.finding(
-      {facet, Severity::Error, problem, manager_.logTail(), "compare partitions.conf in the run folder with opensm.log", clock_.now()});
-  co_return Blocked{fmt::format("{}{}", problem, rolled_back ? "; the former partitions are in force again" : "")};
+      {facet, Severity::Error, problem + back, manager_.logTail(), "compare partitions.conf in the run folder with opensm.log", clock_.now()});
+  co_return Blocked{problem + back};
+}
+
+Async<std::string> FabricPhase::rollBack(SharedPicture now) {
+  auto former = manager_.rollBackPartitions();
+  if (!former) co_return fmt::format("there are no former partitions to go back to ({}): stop opensm on the controller if that is too open", former.error().str());
+  auto before = *now;
+  before.rules = std::move(*former);
+  std::vector<PkeyMismatch> wrong;
+  for (const auto until = clock_.steady() + kPartitionsSettle; clock_.steady() < until;) {
+    auto read = readPkeys(before, {});
+    CO_TRY(tables, co_await std::move(read));
+    wrong = std::move(tables);
+    if (wrong.empty()) co_return "the former partitions are in force again, every table was read";
+    auto pause = clock_.sleep(kPoll);
+    co_await std::move(pause);
+  }
+  co_return fmt::format("the former partitions.conf was put back, but {} tables are not as it says: {}", wrong.size(), wrong.front().str());
 }
 
 /// Cables are moved by people: says which. What muster can do for a node with the right cables is to give its ports their

@@ -15,7 +15,7 @@ constexpr std::chrono::milliseconds kLookEvery{5};
 constexpr std::chrono::seconds kUpLimit{120};         // 16,384 HCAs take 52 s
 constexpr std::chrono::seconds kFaultLimit{6};        // until a fault is routed around
 constexpr std::chrono::milliseconds kTrapGrace{500};  // then a sweep is asked for: ibsim loses traps
-constexpr std::chrono::seconds kStuckAfter{3};  // without a sweep, although one was ordered
+constexpr std::chrono::seconds kStuckAfter{3};        // without a sweep, although one was ordered
 constexpr std::chrono::seconds kFailoverBar{5}, kFailoverLimit{60};
 constexpr std::string_view kTypo = "typo=0x00zz10,bla : ;\n";
 
@@ -63,9 +63,9 @@ class Rehearsal {
     levels_ = switchLevels(declared_);
     auto up = bringUp();
     CO_TRY_OK(co_await std::move(up));
-    for (auto& fault : faultsOf(declared_, *fabric_, options_.kinds)) {
-      auto one = rehearseOne(std::move(fault));
-      CO_TRY_OK(co_await std::move(one));
+    for (auto& group : faultGroups(possible(faultsOf(declared_, *fabric_, options_.kinds)), declared_, options_.together)) {
+      auto work = rehearseGroup(std::move(group));
+      CO_TRY_OK(co_await std::move(work));
     }
     auto mended = mend();
     co_return co_await std::move(mended);
@@ -190,14 +190,44 @@ class Rehearsal {
     return lost;
   }
 
+  /// What cannot be rehearsed is told.
+  std::vector<Fault> possible(std::vector<Fault> faults) {
+    std::erase_if(faults, [this](const Fault& fault) {
+      const auto why = impossible(fault);
+      if (!why.empty()) report_.left_out.push_back(fmt::format("{}: {}: {}", toString(fault.kind), fault.name, why));
+      return !why.empty();
+    });
+    return faults;
+  }
+
+  Async<void> rehearseGroup(std::vector<Fault> group) {
+    if (group.size() > 1) {
+      FaultOutcome all;
+      const auto begin = clock_.steady();
+      auto work = breakCables(group, all);
+      CO_TRY_OK(co_await std::move(work));
+      if (all.problems.empty()) {
+        const auto share = secondsOf(clock_.steady() - begin) / static_cast<double>(group.size());
+        for (auto& fault : group) note({std::move(fault), {}, all.effect, share, group.size(), 0});
+        co_return Result<void>();
+      }
+    }
+    for (auto& fault : group) {
+      auto one = rehearseOne(std::move(fault));
+      CO_TRY_OK(co_await std::move(one));
+    }
+    co_return Result<void>();
+  }
+
+  void note(FaultOutcome outcome) {
+    options_.tell(outcome);
+    report_.outcomes.push_back(std::move(outcome));
+  }
+
   Async<void> rehearseOne(Fault fault) {
     FaultOutcome outcome;
     outcome.fault = std::move(fault);
     const auto begin = clock_.steady();
-    if (auto why = impossible(outcome.fault); !why.empty()) {
-      report_.left_out.push_back(fmt::format("{}: {}: {}", toString(outcome.fault.kind), outcome.fault.name, why));
-      co_return Result<void>();
-    }
     if (outcome.fault.kind == FaultKind::PartitionsTypo) {
       auto work = typo(outcome);
       CO_TRY_OK(co_await std::move(work));
@@ -205,12 +235,12 @@ class Rehearsal {
       auto work = loseManager(outcome);
       CO_TRY_OK(co_await std::move(work));
     } else {
-      auto work = breakCables(outcome);
+      std::vector<Fault> alone = {outcome.fault};
+      auto work = breakCables(std::move(alone), outcome);
       CO_TRY_OK(co_await std::move(work));
     }
     outcome.seconds = secondsOf(clock_.steady() - begin);
-    options_.tell(outcome);
-    report_.outcomes.push_back(std::move(outcome));
+    note(std::move(outcome));
     co_return Result<void>();
   }
 
@@ -259,13 +289,17 @@ class Rehearsal {
     co_return Result<void>();
   }
 
-  Async<void> breakCables(FaultOutcome& outcome) {
+  /// All of one kind, at once.
+  Async<void> breakCables(std::vector<Fault> faults, FaultOutcome& outcome) {
     const auto sweeps = master().opensm.log().sweeps;
     auto undo = mend();
     CO_TRY_OK(co_await std::move(undo));
-    auto fault = inject(outcome.fault);
-    CO_TRY_OK(co_await std::move(fault));
-    const auto lost = hcasLostBy(outcome.fault);
+    std::set<std::string> lost;
+    for (const auto& fault : faults) {
+      auto work = inject(fault);
+      CO_TRY_OK(co_await std::move(work));
+      lost.merge(hcasLostBy(fault));
+    }
     auto begin = clock_.steady(), asked = begin;
     bool swept = false;
     while (true) {  // until all is well again, for as long as it may take
@@ -287,9 +321,9 @@ class Rehearsal {
       if (sight) {
         outcome.problems = judge(*sight, lost);
         auto compared = compare(declared_, sight->found);
-        for (auto& problem : misnamed(outcome.fault, compared)) outcome.problems.push_back(std::move(problem));
+        for (auto& problem : misnamed(faults, compared)) outcome.problems.push_back(std::move(problem));
         if (outcome.problems.empty() || now - begin > kFaultLimit)
-          to_mend_ = outcome.fault.kind == FaultKind::SwitchLost ? std::vector<Repair>{} : compared.repairs;
+          to_mend_ = faults.front().kind == FaultKind::SwitchLost ? std::vector<Repair>{} : compared.repairs;
       } else {
         outcome.problems = {sight.error().str()};
       }
@@ -321,34 +355,6 @@ class Rehearsal {
     if (report_.healthy.busiest_uplink && last_reach_.busiest_uplink != report_.healthy.busiest_uplink)
       text += fmt::format(", busiest uplink carries {} ways instead of {}", last_reach_.busiest_uplink, report_.healthy.busiest_uplink);
     return text;
-  }
-
-  /// Whether the comparison says this fault and nothing else.
-  std::vector<std::string> misnamed(const Fault& fault, const Comparison& compared) const {
-    auto said = [&] {
-      return compared.deviations.empty()
-                 ? std::string("nothing")
-                 : fmt::format("{} at {}", toString(compared.deviations[0].kind), toString(compared.deviations[0].at));
-    };
-    auto wrong = [&](std::string_view wanted) {
-      return std::vector<std::string>{fmt::format("named as {} ({} deviations) instead of {}", said(), compared.deviations.size(), wanted)};
-    };
-    if (fault.kind == FaultKind::SwitchLost) {
-      bool exact = compared.deviations.size() == 1 && compared.deviations[0].kind == DeviationKind::MissingNode &&
-                   compared.deviations[0].at.node == fault.name;
-      return exact ? std::vector<std::string>{} : wrong("the missing switch");
-    }
-    if (compared.repairs.size() != 1) return wrong("one job");
-    const auto& moves = compared.repairs[0].moves;
-    if (fault.kind == FaultKind::CablePulled) {
-      std::set<Port> ends = {fault.links[0].a, fault.links[0].b};
-      bool exact = compared.deviations.size() == 1 && moves.size() == 1 && moves[0].kind == Move::Kind::Plug &&
-                   std::set<Port>{moves[0].other, moves[0].to} == ends;
-      return exact ? std::vector<std::string>{} : wrong("the pulled cable");
-    }
-    bool exact = compared.deviations.size() == 2 && moves.size() == 2;
-    for (const auto& one : compared.deviations) exact = exact && one.kind == DeviationKind::RailSwapped;
-    return exact ? std::vector<std::string>{} : wrong("a rail swap");
   }
 
   /// Somebody edits partitions.conf by hand and slips: OpenSM opens the fabric. muster's lint refuses the text, its check sees the tables,

@@ -25,6 +25,7 @@ struct FaultOutcome {
   std::vector<std::string> problems;  ///< what should not be; empty: held
   std::string effect;                 ///< in a few words: what it did to routing and reachability
   double seconds = 0;
+  std::size_t together = 1;           ///< so many faults were there at once, this one among them
   double failover_seconds = 0;  ///< ManagerLost: from the kill to the standby's SUBNET UP
 };
 struct RehearsalReport {
@@ -45,11 +46,21 @@ struct RehearsalReport {
 struct RehearsalOptions {
   std::filesystem::path folder;  ///< of the simulation: logs stay there
   std::set<FaultKind> kinds = {kAllFaults.begin(), kAllFaults.end()};
+  std::size_t together = 8;  ///< at most so many faults that do not touch each other at once (faultGroups); 1: each alone
   std::function<void(const FaultOutcome&)> tell = [](const FaultOutcome&) {};
 };
 
 /// Every fault of the asked kinds that the declaration has. Pure.
 std::vector<Fault> faultsOf(const Topology& declared, const inventory::Fabric& fabric, const std::set<FaultKind>& kinds);
+
+/// Faults that are injected at once: pulled cables that have no switch and no host in common, swaps of different hosts; all others alone.
+/// A group that holds is taken as each of its faults holding: a fabric that lacks more cables is no easier to route, the comparison must
+/// name every one of them exactly, and each repair must mend its own. What that does not prove is an engine that gives up over one
+/// missing cable and not over several. A group that breaks is rehearsed again, each fault alone. Pure.
+std::vector<std::vector<Fault>> faultGroups(std::vector<Fault> faults, const Topology& declared, std::size_t together);
+
+/// Whether the comparison says exactly these faults, which are of one kind. Empty: it does. Pure.
+std::vector<std::string> misnamed(const std::vector<Fault>& faults, const Comparison& compared);
 
 Async<RehearsalReport> rehearse(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock, RehearsalOptions options);
 std::string toText(const RehearsalReport& report);

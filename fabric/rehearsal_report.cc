@@ -41,6 +41,80 @@ std::vector<Fault> faultsOf(const Topology& declared, const inventory::Fabric& f
   return faults;
 }
 
+namespace {
+
+/// What two faults of a group may not share.
+std::set<std::string> touchedBy(const Fault& fault, const Topology& declared) {
+  std::set<std::string> out;
+  for (const auto& link : fault.links)
+    for (const auto& end : {link.a, link.b})
+      if (fault.kind != FaultKind::RailSwapped || !declared.devices.at(end.node).is_switch) out.emplace(hostOf(end.node));
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::vector<Fault>> faultGroups(std::vector<Fault> faults, const Topology& declared, std::size_t together) {
+  struct Group {
+    std::vector<Fault> faults;
+    std::set<std::string> touched;
+  };
+  std::vector<Group> groups;
+  std::map<FaultKind, std::size_t> first_open;  // where the groups of a kind begin
+  for (auto& fault : faults) {
+    const bool may_share = fault.kind == FaultKind::CablePulled || fault.kind == FaultKind::RailSwapped;
+    const auto touched = may_share ? touchedBy(fault, declared) : std::set<std::string>();
+    const auto fits = [&](const Group& group) {
+      return may_share && group.faults.front().kind == fault.kind && group.faults.size() < together &&
+             std::none_of(touched.begin(), touched.end(), [&](const auto& name) { return group.touched.count(name) > 0; });
+    };
+    auto& open = first_open.emplace(fault.kind, groups.size()).first->second;
+    auto group = std::find_if(groups.begin() + static_cast<std::ptrdiff_t>(std::min(open, groups.size())), groups.end(), fits);
+    if (group == groups.end()) group = groups.insert(group, Group{});
+    group->touched.insert(touched.begin(), touched.end());
+    group->faults.push_back(std::move(fault));
+  }
+  std::vector<std::vector<Fault>> out;
+  for (auto& group : groups) out.push_back(std::move(group.faults));
+  return out;
+}
+
+std::vector<std::string> misnamed(const std::vector<Fault>& faults, const Comparison& compared) {
+  const auto wrong = [&](std::string_view wanted) {
+    const auto said = compared.deviations.empty()
+                          ? std::string("nothing")
+                          : fmt::format("{} at {}", toString(compared.deviations[0].kind), toString(compared.deviations[0].at));
+    return std::vector<std::string>{fmt::format("named as {} ({} deviations) instead of {}", said, compared.deviations.size(), wanted)};
+  };
+  if (faults.front().kind == FaultKind::SwitchLost) {
+    const bool exact = compared.deviations.size() == 1 && compared.deviations[0].kind == DeviationKind::MissingNode &&
+                       compared.deviations[0].at.node == faults[0].name;
+    return exact ? std::vector<std::string>{} : wrong("the missing switch");
+  }
+  if (compared.repairs.size() != faults.size()) return wrong(faults.size() == 1 ? "one job" : fmt::format("{} jobs", faults.size()));
+  const bool pulled = faults.front().kind == FaultKind::CablePulled;
+  bool exact = compared.deviations.size() == (pulled ? 1 : 2) * faults.size();
+  // Each fault has one repair of its own: its ends are what the moves touch.
+  std::set<std::set<Port>> wanted, told;
+  for (const auto& fault : faults) {
+    std::set<Port> ends;
+    for (const auto& link : fault.links) ends.insert({link.a, link.b});
+    wanted.insert(std::move(ends));
+  }
+  for (const auto& repair : compared.repairs) {
+    std::set<Port> ends;
+    exact = exact && repair.moves.size() == (pulled ? 1u : 2u);
+    for (const auto& move : repair.moves) {
+      exact = exact && move.kind == (pulled ? Move::Kind::Plug : Move::Kind::MoveEnd);
+      ends.insert({move.other, move.to});
+      if (!pulled) ends.insert(move.from);
+    }
+    told.insert(std::move(ends));
+  }
+  for (const auto& one : compared.deviations) exact = exact && (pulled || one.kind == DeviationKind::RailSwapped);
+  return exact && told == wanted ? std::vector<std::string>{} : wrong(pulled ? "the pulled cable" : "a rail swap");
+}
+
 int RehearsalReport::exitCode() const {
   if (!error.empty()) return kNoAnswer;
   return std::all_of(outcomes.begin(), outcomes.end(), [](const auto& one) { return one.problems.empty(); }) ? kHeld : kBroke;
@@ -70,6 +144,10 @@ std::string toText(const RehearsalReport& report) {
   }
   for (const auto& text : report.left_out) out += fmt::format("not rehearsed: {}\n", text);
   if (report.manager_restarts) out += fmt::format("OpenSM stopped sweeping {} times and was started anew\n", report.manager_restarts);
+  const auto grouped = std::count_if(report.outcomes.begin(), report.outcomes.end(), [](const auto& one) { return one.together > 1; });
+  if (grouped)
+    out += fmt::format("{} of them together with others that they have no switch or host in common with; --alone takes each by itself\n",
+                       grouped);
   return out + fmt::format("{} faults in {:.0f} s\n", report.outcomes.size(), report.seconds);
 }
 
@@ -93,6 +171,7 @@ std::string toJson(const RehearsalReport& report) {
                              {"what", one.fault.name},
                              {"effect", one.effect},
                              {"problems", one.problems},
+                             {"together", one.together},
                              {"seconds", one.seconds}});
   return out.dump(2);
 }

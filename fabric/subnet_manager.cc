@@ -138,12 +138,13 @@ Result<void> SubnetManager::applyPartitions(const SmFiles& files) {
   return hangUp();
 }
 
-Result<void> SubnetManager::rollBackPartitions() {
+Result<PartitionRules> SubnetManager::rollBackPartitions() {
   TRY(former, io::readFile(file(kPreviousPartitions)));
   // A former file that OpenSM would refuse too opens the fabric once more.
-  TRY_OK(parsePartitions(former));
+  TRY(rules, parsePartitions(former));
   TRY_OK(io::writeFileAtomic(file(kPartitions), former));
-  return hangUp();
+  TRY_OK(hangUp());
+  return rules;
 }
 
 Result<void> SubnetManager::stop() {

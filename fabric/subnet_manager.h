@@ -61,7 +61,8 @@ class SubnetManager {
   Result<void> start(const SmFiles& files);
   /// Replaces partitions.conf and has it read. The former file is kept beside it.
   Result<void> applyPartitions(const SmFiles& files);
-  Result<void> rollBackPartitions();
+  /// The former file is read again; answers what it says. Errors: NotFound (there is none), InvalidInput (OpenSM would refuse it too)
+  Result<PartitionRules> rollBackPartitions();
   Result<void> stop();
   /// Has it read the partitions and sweep now. Errors: Unavailable (it does not run)
   Result<void> hangUp();

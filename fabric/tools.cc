@@ -1,5 +1,7 @@
 #include "fabric/tools.h"
 
+#include "base/io/files.h"
+
 #include <boost/asio/redirect_error.hpp>
 
 #include <charconv>
@@ -142,13 +144,13 @@ io::Command Tools::command(std::string tool, std::vector<std::string> args) cons
   return command;
 }
 
-Async<io::ProcessExit> Tools::answer(std::string tool, std::vector<std::string> args) {
+Async<io::ProcessExit> Tools::answer(std::string tool, std::vector<std::string> args, int accepted) {
   auto call = command(tool, std::move(args));
-  call.timeout = tool == "ibnetdiscover" ? options_.discovery_limit : kQueryTimeout;
+  call.timeout = tool == "ibnetdiscover" || tool == "ibqueryerrors" ? options_.discovery_limit : kQueryTimeout;
   auto run = processes_.run(call);
   CO_TRY(exit, co_await std::move(run));
   auto trouble = troubleIn(exit.err);
-  if (exit.code != 0 || !trouble.empty())
+  if ((exit.code != 0 && exit.code != accepted) || !trouble.empty())
     co_return fail(ErrorCode::Unavailable,
                    fmt::format("{} got no complete answer from the fabric (exit code {}): {}", tool, exit.code, trouble));
   co_return std::move(exit);
@@ -194,6 +196,20 @@ Async<ForwardingTables> Tools::forwardingTables() {
   auto run = output("dump_fts", std::move(args));
   CO_TRY(text, co_await std::move(run));
   co_return parseForwardingTables(text);
+}
+
+Async<links::ReadingsByGuid> Tools::counters() {
+  constexpr int kOverThreshold = 1;
+  // The thresholds that are installed would hide a few errors of each port. No service levels: they are asked of the subnet manager.
+  const auto thresholds = options_.run_folder / "no-thresholds";
+  CO_TRY_OK(io::makeDirs(options_.run_folder));
+  CO_TRY_OK(io::writeFileAtomic(thresholds, "# every error counts\n"));
+  std::vector<std::string> errors_args = {"--skip-sl", "--threshold-file", thresholds.string()}, data_args = {"--skip-sl", "--counters"};
+  auto ask_errors = answer("ibqueryerrors", std::move(errors_args), kOverThreshold);
+  CO_TRY(errors, co_await std::move(ask_errors));
+  auto ask_data = answer("ibqueryerrors", std::move(data_args));
+  CO_TRY(data, co_await std::move(ask_data));
+  co_return links::parseQueryErrors(errors.out, data.out);
 }
 
 Async<PkeyTable> Tools::pkeys(int lid, int port) {

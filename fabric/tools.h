@@ -1,6 +1,7 @@
 // The InfiniBand tools, one at a time: ibsim has ten places for clients, and a tool that is killed keeps its own.
 #pragma once
 
+#include "agent/links/counter_text.h"
 #include "fabric/forwarding.h"
 #include "fabric/partitions.h"
 
@@ -67,10 +68,13 @@ class Tools {
   /// LIDs of all ports that say they are a subnet manager, by the master's own list.
   Async<std::set<int>> managerLids();
   Async<ForwardingTables> forwardingTables();
+  /// Of every port of every device. Errors: Unavailable (a port did not answer)
+  Async<links::ReadingsByGuid> counters();
   io::Command command(std::string tool, std::vector<std::string> args) const;
 
  private:
-  Async<io::ProcessExit> answer(std::string tool, std::vector<std::string> args);
+  /// `accepted`: a second exit code that is an answer.
+  Async<io::ProcessExit> answer(std::string tool, std::vector<std::string> args, int accepted = 0);
   Async<std::string> output(std::string tool, std::vector<std::string> args);
   io::ProcessRunner& processes_;
   const FabricOptions& options_;

@@ -83,5 +83,10 @@ std::vector<std::string> rootSwitches(const Topology& declared);
 std::string toIbsimNet(const Topology& topology);
 /// ibnetdiscover's output → topology. Errors: Corrupt with line number
 Result<Topology> parseIbnetdiscover(std::string_view text);
+/// iblinkinfo's output, with or without -l → topology. It knows neither the node GUIDs of HCAs nor devices without a cable.
+/// Errors: Corrupt with line number; Unavailable (ports without a LID: no subnet manager was there yet)
+Result<Topology> parseIblinkinfo(std::string_view text);
+/// Either of them, by its own words.
+Result<Topology> parseFound(std::string_view text);
 
 }  // namespace muster::fabric

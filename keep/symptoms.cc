@@ -59,6 +59,9 @@ constexpr std::array kRows = {
 
     SymptomRow{"network.link-flaps", Drain, "clean or replace the cable or transceiver, then look at the switch's port", kOurs, 10, Watch, {}, 5},
     SymptomRow{"network.link-down", Drain, "plug in or replace the cable; look at the switch's port", kOurs},
+    SymptomRow{"network.bit-errors", Drain, "clean and reseat both ends of the cable, then replace it; `muster fabric health` names its other end",
+               "InfiniBand Architecture Specification: BER 1e-12"},
+    SymptomRow{"network.recoveries", Drain, "clean and reseat both ends of the cable, then replace it", kOurs, 10, Watch, {}, 5},
     SymptomRow{"network.errors", Watch, "look at the port's counters: `perfquery -x`", kOurs, 1000, Watch, {}, 1000},
 
     SymptomRow{"bmc.leak", Quarantine, "coolant has been found: shut the tray's valves, switch the machine off, look", "Redfish LeakDetector"},

@@ -18,14 +18,15 @@ struct LevelRow {
   int memory_mebibytes;  ///< or, when 0:
   int memory_percent;
   double memory_seconds, hold_seconds;
+  double link_seconds;   ///< in which no link may count an error
   double gpu_seconds;    ///< of each of muster-burn's stages, about fifteen; 0: it is not asked for
   seconds expected, deadline;
 };
 constexpr std::array kLevels{
-    LevelRow{GateLevel::Quick, 4, 32, 0, 5, 0, 0, seconds(20), seconds(300)},
-    LevelRow{GateLevel::Medium, 120, 0, 25, 300, 0, 20, seconds(840), seconds(1800)},
-    LevelRow{GateLevel::Long, 1200, 0, 80, 3000, 30, 180, seconds(6900), seconds(9000)},
-    LevelRow{GateLevel::Soak, 7200, 0, 80, 14400, 120, 1400, seconds(43000), seconds(50000)},
+    LevelRow{GateLevel::Quick, 4, 32, 0, 5, 0, 10, 0, seconds(20), seconds(300)},
+    LevelRow{GateLevel::Medium, 120, 0, 25, 300, 0, 30, 20, seconds(840), seconds(1800)},
+    LevelRow{GateLevel::Long, 1200, 0, 80, 3000, 30, 300, 180, seconds(6900), seconds(9000)},
+    LevelRow{GateLevel::Soak, 7200, 0, 80, 14400, 120, 3600, 1400, seconds(43000), seconds(50000)},
 };
 
 const LevelRow& rowOf(GateLevel level) {
@@ -89,6 +90,12 @@ Params hostMemory(const Asked& asked) {
   if (asked.level.memory_percent) params["percent_of_available"] = asked.level.memory_percent;
   return params;
 }
+/// Symbol errors are InfiniBand's; how long is long enough the check knows from the link's rate.
+Params rdmaLinks(const Asked& asked) {
+  const auto fabric = asked.cluster.fabrics.find(asked.profile.fabric);
+  if (fabric == asked.cluster.fabrics.end() || fabric->second.roce) return std::nullopt;
+  return Params(nlohmann::json{{"window_seconds", asked.level.link_seconds}});
+}
 Params rdmaCount(const Asked& asked) { return asked.profile.expect.nics ? Params(nlohmann::json{{"count", *asked.profile.expect.nics}}) : std::nullopt; }
 
 /// Checks that need words of the inventory; nullopt: the profile says nothing that could be expected. All others are asked without.
@@ -99,7 +106,7 @@ struct ParamRow {
 constexpr std::array kParams{
     ParamRow{"gpu.amd", gpuAmd},       ParamRow{"gpu.burn", gpuBurn},   ParamRow{"gpu.count", gpuCount},     ParamRow{"gpu.driver", gpuDriver},
     ParamRow{"gpu.fabric", gpuFabric}, ParamRow{"gpu.model", gpuModel}, ParamRow{"host.gemm", hostGemm},     ParamRow{"host.memory", hostMemory},
-    ParamRow{"rdma.count", rdmaCount},
+    ParamRow{"rdma.count", rdmaCount}, ParamRow{"rdma.links", rdmaLinks},
 };
 
 Params paramsOf(std::string_view id, const Asked& asked) {

@@ -18,7 +18,7 @@ template <class E, std::size_t N>
 using Words = std::array<std::pair<E, std::string_view>, N>;
 
 constexpr Words<Mode, 2> kModes{{{Mode::Ram, "ram"}, {Mode::Disk, "disk"}}};
-constexpr Words<TaskKind, 14> kKinds{{{TaskKind::Inspect, "inspect"},
+constexpr Words<TaskKind, 15> kKinds{{{TaskKind::Inspect, "inspect"},
                                      {TaskKind::WriteImage, "write-image"},
                                      {TaskKind::InstallDriver, "install-driver"},
                                      {TaskKind::RunChecks, "run-checks"},
@@ -31,6 +31,7 @@ constexpr Words<TaskKind, 14> kKinds{{{TaskKind::Inspect, "inspect"},
                                      {TaskKind::KernelLog, "kernel-log"},
                                      {TaskKind::EraseDisks, "erase-disks"},
                                      {TaskKind::StartImage, "start-image"},
+                                     {TaskKind::NodeService, "node-service"},
                                      {TaskKind::Storage, "storage"}}};
 constexpr Words<TaskPhase, 4> kPhases{
     {{TaskPhase::Queued, "queued"}, {TaskPhase::Running, "running"}, {TaskPhase::Done, "done"}, {TaskPhase::Failed, "failed"}}};

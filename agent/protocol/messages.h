@@ -57,6 +57,7 @@ enum class TaskKind {
   KernelLog,      ///< params {}; result {lines: [..]}: the end of what the kernel has said in this boot
   EraseDisks,     ///< params EraseParams; result EraseReport (writer/erase.h). RAM OS only
   StartImage,     ///< params as WriteImage; result {digest, seconds, …} before the live image takes over. RAM OS only
+  NodeService,    ///< params {service, value, files, settings} (tasks/node_service.h); result {service, value, started}
   Storage         ///< params {files, packages, mount…, limits} (tasks/storage.cc); result {storage: value, read_mb_s, write_mb_s}
 };
 std::string_view toString(TaskKind kind);                 ///< "write-image"

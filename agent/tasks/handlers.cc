@@ -1,4 +1,5 @@
 #include "agent/tasks/kernel_log.h"
+#include "agent/tasks/node_service.h"
 #include "agent/tasks/tasks.h"
 
 namespace muster::agent {
@@ -53,6 +54,9 @@ TaskHandlers makeHandlers(Mode mode, TaskTools tools, std::function<void(const s
   };
   handlers[TaskKind::Storage] = [tools](nlohmann::json params, TaskContextPtr context) {
     return setStorage(tools, std::move(params), std::move(context));
+  };
+  handlers[TaskKind::NodeService] = [tools](nlohmann::json params, TaskContextPtr context) {
+    return setNodeService(tools, std::move(params), std::move(context));
   };
   handlers[TaskKind::RdmaPair] = [tools](nlohmann::json params, TaskContextPtr context) {
     return runRdmaPairApart(tools, std::move(params), std::move(context));

@@ -154,11 +154,15 @@ void HealthSense::gpusWereReset(const std::vector<std::string>& devices) {
     logWarning("agent", "{}; after a restart of the agent old messages of the reset GPUs count again", kept.error().str());
 }
 
-void HealthSense::counter(HealthReport& report, Symptom symptom) {
+std::chrono::seconds HealthSense::upFor() const {
   const auto uptime = textOf(tools_.root / "proc/uptime");
   double seconds = 0;
   std::from_chars(uptime.data(), uptime.data() + uptime.size(), seconds);
-  symptom.last_hour = windows_[symptom.id + "@" + symptom.device].lastHour(symptom.count, std::chrono::seconds(static_cast<long>(seconds)));
+  return std::chrono::seconds(static_cast<long>(seconds));
+}
+
+void HealthSense::counter(HealthReport& report, Symptom symptom) {
+  symptom.last_hour = windows_[symptom.id + "@" + symptom.device].lastHour(symptom.count, upFor());
   if (symptom.count > 0) report.symptoms.push_back(std::move(symptom));  // zeros are counted too: the window begins with them
 }
 
@@ -246,6 +250,8 @@ void HealthSense::network(HealthReport& report) {
       counter(report, {"network.link-flaps", id, flaps, fmt::format("its link went down {} times", flaps), {}});
       const auto errors = numberOf(folder / "counters/symbol_error") + numberOf(folder / "counters/port_rcv_errors");
       counter(report, {"network.errors", id, errors, fmt::format("{} symbol and receive errors", errors), {}});
+      if (textOf(folder / "link_layer") != "InfiniBand") continue;  // Ethernet counts no symbol errors
+      for (auto& symptom : links_.see(id, readSysfsPort(folder), textOf(folder / "rate"), upFor())) report.symptoms.push_back(std::move(symptom));
     }
 }
 

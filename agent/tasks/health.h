@@ -4,6 +4,7 @@
 
 #include "agent/protocol/health.h"
 #include "agent/tasks/kernel_log.h"
+#include "agent/tasks/link_sense.h"
 #include "agent/tasks/tasks.h"
 
 #include <deque>
@@ -41,6 +42,7 @@ class HealthSense {
   void gpusWereReset(const std::vector<std::string>& devices);
 
  private:
+  std::chrono::seconds upFor() const;
   /// A counter that never goes back, with how much of it is of the last hour.
   void counter(HealthReport& report, Symptom symptom);
   void kernel(HealthReport& report);
@@ -58,6 +60,7 @@ class HealthSense {
   std::optional<HealthReport> gpus_;                     ///< the last answer
   int gpu_silences_ = 0;                                 ///< in a row
   std::size_t most_gpus_ = 0;                            ///< that were ever seen by this agent
+  LinkSense links_;
   std::set<std::string> active_ports_;                   ///< that were ever seen active: others may have no cable
   std::map<std::string, std::vector<Symptom>> by_disk_;  ///< of the last look at each
   std::string disk_trouble_;

@@ -1,5 +1,7 @@
 // Probes: what runs now, never what is merely installed or declared.
 #include "agent/protocol/json_reader.h"
+#include "agent/tasks/node_service.h"
+#include "agent/tasks/nvlink_probe.h"
 #include "agent/tasks/os_settings.h"
 #include "agent/tasks/parts.h"
 #include "agent/tasks/storage.h"
@@ -8,6 +10,7 @@
 #include "base/io/files.h"
 
 #include <algorithm>
+#include <array>
 
 namespace muster::agent {
 namespace {
@@ -132,6 +135,13 @@ Task<std::string> readProbe(TaskTools tools, std::string name) {
     auto read = nvmlDriver(tools);
     co_return co_await std::move(read);
   }
+  using Ask = Task<std::string> (*)(TaskTools);
+  const std::array<std::pair<std::string_view, Ask>, 3> fabric_probes = {{{"imex.state", imexProbe}, {"nvlink.domain", nvlinkDomainProbe}, {"roce.marking", roceProbe}}};
+  for (const auto& [probe, ask] : fabric_probes)
+    if (name == probe) {
+      auto read = ask(tools);
+      co_return co_await std::move(read);
+    }
   auto dot = name.find('.');
   std::string kind = name.substr(0, dot);
   std::string what = dot == std::string::npos ? "" : name.substr(dot + 1);
@@ -147,6 +157,10 @@ Task<std::string> readProbe(TaskTools tools, std::string name) {
   }
   if (kind == "module-file") {
     auto read = moduleFile(tools, what);
+    co_return co_await std::move(read);
+  }
+  if (kind == "node-service") {
+    auto read = nodeServiceProbe(tools, what);
     co_return co_await std::move(read);
   }
   if (kind == "service") {

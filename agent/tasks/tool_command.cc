@@ -64,6 +64,24 @@ Result<std::string> gpuHealth() {
   return toJson(report);
 }
 
+/// Which NVLink domain the node's GPUs are in, when all of them are in one and well.
+Result<std::string> nvlinkDomain() {
+  constexpr unsigned kRegistered = 3;
+  TRY(nvml, validate::Nvml::open());
+  TRY(gpus, nvml.gpus());
+  std::string domain;
+  for (const auto& gpu : gpus) {
+    const auto& pci = gpu.identity.pci;
+    if (!gpu.fabric) return "none: " + pci + " has no NVLink fabric";
+    if (gpu.fabric->state != kRegistered || gpu.fabric->status != 0) return fmt::format("none: {} is not registered (state {}, status {})", pci, gpu.fabric->state, gpu.fabric->status);
+    if (const auto trouble = validate::fabricTroubleOf(gpu.fabric->health_mask); !trouble.empty()) return fmt::format("none: {}: {}", pci, trouble);
+    const auto own = fmt::format("{}.{}", gpu.fabric->cluster_uuid, gpu.fabric->clique);
+    if (!domain.empty() && own != domain) return fmt::format("none: {} is in {}, others are in {}", pci, own, domain);
+    domain = own;
+  }
+  return domain.empty() ? std::string("none: no GPU") : domain;
+}
+
 std::string input() { return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()}; }
 
 Result<std::string> checks() {
@@ -90,7 +108,7 @@ Result<std::string> rdmaPair() { return toJson(std::vector<CheckResult>{validate
 
 int runToolCommand(const std::string& name) {
   const std::map<std::string, Result<std::string> (*)()> tools = {
-      {"nvml-driver", driverVersion}, {"gpus", gpus}, {"gpu-health", gpuHealth}, {"checks", checks}, {"rdma-pair", rdmaPair}};
+      {"nvml-driver", driverVersion}, {"gpus", gpus}, {"gpu-health", gpuHealth}, {"nvlink-domain", nvlinkDomain}, {"checks", checks}, {"rdma-pair", rdmaPair}};
   auto tool = tools.find(name);
   if (tool == tools.end()) {
     std::cerr << "no such tool: " << name << "\n";

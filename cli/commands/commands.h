@@ -163,7 +163,13 @@ struct FabricFlags {
   bool prometheus = false;
   int watch_seconds = 0;            ///< 0: look once
   std::vector<std::string> faults;  ///< kinds to rehearse; empty: all
+  bool alone = false;  ///< rehearse: no two faults at once
+  // health
+  double window_seconds = 300, min_load_percent = 0;
+  std::filesystem::path before, after, transceivers;  ///< of readings that were made elsewhere, window_seconds apart
+  bool all = false;
 };
+int fabricHealth(const Options& options, const FabricFlags& flags);
 int fabricRender(const Options& options, const FabricFlags& flags);
 int fabricMarking(const Options& options, const FabricFlags& flags);
 int fabricRehearse(const Options& options, const FabricFlags& flags);

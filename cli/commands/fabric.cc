@@ -3,6 +3,7 @@
 #include "base/io/files.h"
 #include "cli/controller.h"
 #include "fabric/exports.h"
+#include "fabric/link_health.h"
 #include "fabric/plot.h"
 #include "fabric/rehearsal.h"
 #include "fabric/render.h"
@@ -181,6 +182,49 @@ int fabricMarking(const Options& options, const FabricFlags& flags) {
   return texts->empty() ? fabric::DiffReport::kEqual : fabric::DiffReport::kDeviates;
 }
 
+namespace {
+
+/// Two files that were written `window_seconds` apart: how long each reading took is not in them.
+Result<fabric::LinkHealthReport> healthOfFiles(const FabricFlags& flags, const links::Limits& limits, const fabric::Transceivers& transceivers) {
+  TRY(text, io::readFile(flags.found));
+  TRY(topology, fabric::parseFound(text));
+  TRY(before, io::readFile(flags.before));
+  TRY(after, io::readFile(flags.after));
+  TRY(first, fabric::parseReadings(before, topology));
+  TRY(second, fabric::parseReadings(after, topology));
+  return fabric::judgeLinks(topology, topology, {std::move(first), 0, 0}, {std::move(second), flags.window_seconds, flags.window_seconds}, limits, transceivers);
+}
+
+Result<fabric::LinkHealthReport> healthNow(const Options& options, const FabricFlags& flags, const links::Limits& limits, fabric::Transceivers transceivers) {
+  TRY(site, siteOf(options));
+  const auto processes = io::makeProcessRunner();
+  SystemClock clock;
+  return runHere(fabric::linkHealth(*processes, clock, fabricOptions(options, site.lab), std::chrono::milliseconds(static_cast<long>(flags.window_seconds * 1000)),
+                                    limits, std::move(transceivers)));
+}
+
+}  // namespace
+
+int fabricHealth(const Options& options, const FabricFlags& flags) {
+  const auto health = [&]() -> Result<fabric::LinkHealthReport> {
+    links::Limits limits;
+    limits.min_load = flags.min_load_percent / 100;
+    fabric::Transceivers transceivers;
+    if (!flags.transceivers.empty()) {
+      TRY(csv, io::readFile(flags.transceivers));
+      TRY(read, fabric::parseTransceivers(csv));
+      transceivers = std::move(read);
+    }
+    return flags.before.empty() ? healthNow(options, flags, limits, std::move(transceivers)) : healthOfFiles(flags, limits, transceivers);
+  }();
+  if (!health) {
+    report(health.error());
+    return fabric::LinkHealthReport::kNoAnswer;
+  }
+  std::cout << (flags.prometheus ? toPrometheus(*health) : options.json ? toJson(*health) + "\n" : toText(*health, flags.all));
+  return health->exitCode();
+}
+
 int fabricRehearse(const Options& options, const FabricFlags& flags) {
   const auto cluster = loadCluster(options);
   if (!cluster) return report(cluster.error());
@@ -188,6 +232,7 @@ int fabricRehearse(const Options& options, const FabricFlags& flags) {
   SystemClock clock;
   fabric::RehearsalOptions how;
   how.folder = options.state / "run" / "fabric-rehearsal";
+  if (flags.alone) how.together = 1;
   if (!flags.faults.empty()) how.kinds.clear();
   for (const auto kind : fabric::kAllFaults)
     if (std::find(flags.faults.begin(), flags.faults.end(), toString(kind)) != flags.faults.end()) how.kinds.insert(kind);

@@ -48,6 +48,25 @@ struct nvmlGpuFabricInfo_t {
   unsigned cliqueId;
   unsigned char state;
 };
+struct nvmlGpuFabricInfoV_t {  // version 2
+  unsigned version;
+  unsigned char clusterUuid[16];
+  nvmlReturn_t status;
+  unsigned cliqueId;
+  unsigned char state;
+  unsigned healthMask;
+};
+struct nvmlFieldValue_t {
+  unsigned fieldId, scopeId;
+  long long timestamp, latencyUsec;
+  int valueType;
+  nvmlReturn_t nvmlReturn;
+  union {
+    double dVal;
+    unsigned uiVal;
+    unsigned long long ullVal;
+  } value;
+};
 struct nvmlUtilization_t {
   unsigned gpu, memory;  // percent
 };
@@ -57,4 +76,9 @@ struct nvmlViolationTime_t {
 
 }  // extern "C"
 
+constexpr unsigned NVML_GPU_FABRIC_INFO_V2 = sizeof(nvmlGpuFabricInfoV_t) | 2u << 24;
+enum { NVML_VALUE_TYPE_UNSIGNED_LONG_LONG = 3 };
+enum { NVML_FI_DEV_NVLINK_COUNT_RCV_ERRORS = 208, NVML_FI_DEV_NVLINK_COUNT_FIRST = 201, NVML_FI_DEV_NVLINK_COUNT_LAST = 222 };
+
+static_assert(sizeof(nvmlFieldValue_t) == 40 && sizeof(nvmlGpuFabricInfoV_t) == 36);
 static_assert(sizeof(nvmlPciInfo_t) == 68 && sizeof(nvmlMemory_t) == 24 && sizeof(nvmlViolationTime_t) == 16);

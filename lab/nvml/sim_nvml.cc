@@ -46,6 +46,9 @@ struct nvmlDevice_st {
   unsigned power_default_mw = 0, slowdown_c = 87;
   unsigned char fabric_state = 0;   // not supported
   int fabric_status = 0;
+  std::string cluster_uuid;         // hex
+  unsigned clique = 0, fabric_health = 0;
+  bool is_nvlink5 = false;          // has other counters
   bool inforom_valid = true;
   bool ecc_enabled = true, lost = false;
 };
@@ -112,6 +115,9 @@ nvmlDevice_st gpuFrom(const json& entry) {
   gpu.slowdown_c = entry.value("slowdown_c", 87u);
   gpu.fabric_state = static_cast<unsigned char>(entry.value("fabric_state", 0u));
   gpu.fabric_status = entry.value("fabric_status", 0);
+  gpu.cluster_uuid = entry.value("cluster_uuid", "");
+  gpu.clique = entry.value("clique", 0u), gpu.fabric_health = entry.value("fabric_health", 0u);
+  gpu.is_nvlink5 = entry.value("nvlink_generation", 4u) >= 5;
   gpu.inforom_valid = entry.value("inforom_valid", true);
   gpu.lost = entry.value("lost", false);
   return gpu;
@@ -362,6 +368,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t device, unsigned lin
 NVML_API nvmlReturn_t nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_t device, unsigned link, int counter, unsigned long long* count) {
   if (auto bad = usable(device)) return bad;
   if (!count || link >= device->nvlinks || counter < 0 || counter > 3) return NVML_ERROR_INVALID_ARGUMENT;
+  if (device->is_nvlink5) return NVML_ERROR_NOT_SUPPORTED;
   *count = link == 0 && counter == 0 ? device->nvlink_errors : 0;
   return NVML_SUCCESS;
 }
@@ -379,10 +386,45 @@ NVML_API nvmlReturn_t nvmlDeviceValidateInforom(nvmlDevice_t device) {
   if (auto bad = usable(device)) return bad;
   return device->inforom_valid ? NVML_SUCCESS : NVML_ERROR_CORRUPTED_INFOROM;
 }
+namespace {
+
+/// "0a1b…" → 16 bytes; what is missing is 0.
+void putUuid(const std::string& hex, unsigned char (&bytes)[16]) {
+  for (std::size_t i = 0; i < sizeof bytes; ++i)
+    bytes[i] = 2 * i + 1 < hex.size() ? static_cast<unsigned char>(std::strtoul(hex.substr(2 * i, 2).c_str(), nullptr, 16)) : 0;
+}
+
+}  // namespace
+
+NVML_API nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, nvmlGpuFabricInfoV_t* info) {
+  if (auto bad = usable(device)) return bad;
+  if (!info || info->version != NVML_GPU_FABRIC_INFO_V2) return NVML_ERROR_INVALID_ARGUMENT;
+  *info = {};
+  info->version = NVML_GPU_FABRIC_INFO_V2;
+  putUuid(device->cluster_uuid, info->clusterUuid);
+  info->status = device->fabric_status, info->state = device->fabric_state;
+  info->cliqueId = device->clique, info->healthMask = device->fabric_health;
+  return NVML_SUCCESS;
+}
+
+NVML_API nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t* values) {
+  if (auto bad = usable(device)) return bad;
+  if (!values || count < 1) return NVML_ERROR_INVALID_ARGUMENT;
+  for (int i = 0; i < count; ++i) {
+    const bool known = values[i].fieldId >= NVML_FI_DEV_NVLINK_COUNT_FIRST && values[i].fieldId <= NVML_FI_DEV_NVLINK_COUNT_LAST;
+    values[i].nvmlReturn = known && device->is_nvlink5 ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
+    values[i].valueType = NVML_VALUE_TYPE_UNSIGNED_LONG_LONG;
+    values[i].value.ullVal = values[i].fieldId == NVML_FI_DEV_NVLINK_COUNT_RCV_ERRORS ? device->nvlink_errors : 0;
+  }
+  return NVML_SUCCESS;
+}
+
 NVML_API nvmlReturn_t nvmlDeviceGetGpuFabricInfo(nvmlDevice_t device, nvmlGpuFabricInfo_t* info) {
   if (auto bad = usable(device)) return bad;
   if (!info) return NVML_ERROR_INVALID_ARGUMENT;
   *info = {};
+  putUuid(device->cluster_uuid, info->clusterUuid);
+  info->cliqueId = device->clique;
   info->status = device->fabric_status, info->state = device->fabric_state;
   return NVML_SUCCESS;
 }

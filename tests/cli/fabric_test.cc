@@ -107,6 +107,31 @@ TEST_F(FabricCommands, markingComparesASwitchWithTheDeclaration) {
   EXPECT_NE(folder_.muster({"fabric", "marking"}).code, 0);
 }
 
+TEST_F(FabricCommands, healthComparesTwoReadingsOfPerfquery) {
+  const auto reading = [](int downs) {
+    std::string out;
+    for (auto [lid, port] : {std::pair(1, 1), std::pair(1, 2), std::pair(2, 1), std::pair(3, 1)})
+      out += fmt::format("# Port counters: Lid {} port {} (CapMask: 0x1300)\nSymbolErrorCounter:....0\nLinkErrorRecoveryCounter:....0\nLinkDownedCounter:....{}\nPortRcvErrors:....0\n",
+                         lid, port, lid == 1 && port == 2 ? downs : 0);
+    return out;
+  };
+  const auto health = [this](const char* window) {
+    return folder_.muster({"fabric", "health", "--found", (folder_ / "found.topo").string(), "--before", (folder_ / "before").string(), "--after", (folder_ / "after").string(),
+                           "--window", window});
+  };
+  folder_.write("before", reading(4));
+  folder_.write("after", reading(4));
+  EXPECT_EQ(health("300").code, 0) << health("300").out;
+  EXPECT_EQ(health("2").code, 2) << "two seconds prove no error rate";
+  folder_.write("after", reading(5));
+  const auto bad = health("300");
+  EXPECT_EQ(bad.code, 1) << bad.err;
+  EXPECT_THAT(bad.out, HasSubstr("gpu001 mlx5_0 port 1 -- sw1 port 2\n    sw1 port 2: 1 times down\n"));
+  folder_.write("after", "perfquery: iberror");
+  EXPECT_EQ(health("300").code, 2);
+  EXPECT_NE(folder_.muster({"fabric", "health", "--before", (folder_ / "before").string()}).code, 0) << "one reading is none";
+}
+
 TEST_F(FabricCommands, saysWhereABadCableIs) {
   folder_.write("cables.csv", "from,to,to_port\ngpu001,sw1,1\ngpu002,sw1,1\n");
   auto plan = folder_.muster({"fabric", "plan"});

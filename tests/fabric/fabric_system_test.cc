@@ -175,6 +175,39 @@ TEST_F(FabricSystem, changesPartitionsByAHangUpAndRoutingByARestart) {
   EXPECT_NE(opensm(fabric), pid);
 }
 
+// An OpenSM that reads the former file whatever it is told: the new partitions are narrower, so its tables are too wide.
+TEST_F(FabricSystem, goesBackWhereTablesStayTooWide) {
+  SimulatedFabric fabric(declared_);
+  Muster before(cluster_, fabric);
+  before.bringUp();
+  const auto former = tables(fabric);
+  const auto run = fabric.options().run_folder;
+  auto conf = io::readFile(run / "opensm.conf").value();
+  const auto at = conf.find((run / "partitions.conf").string());
+  ASSERT_NE(at, std::string::npos);
+  conf.insert(at + (run / "partitions.conf").string().size(), ".previous");
+  ASSERT_TRUE(io::writeFileAtomic(run / "partitions.conf.previous", io::readFile(run / "partitions.conf").value()));
+  ASSERT_TRUE(io::PidFile{run / "opensm.pid"}.terminate(std::chrono::seconds(5)));
+  ASSERT_TRUE(io::writeFileAtomic(run / "opensm.conf", conf));
+  auto options = fabric.options();
+  Tools tools(fabric.processes(), options);
+  auto command = tools.command("opensm", {"-F", (run / "opensm.conf").string()});
+  command.env["OSM_CACHE_DIR"] = command.env["OSM_TMP_DIR"] = run.string();
+  std::filesystem::remove(run / "opensm.log");
+  const auto pid = fabric.processes().startDetached(std::move(command), run / "opensm.out");
+  ASSERT_TRUE(pid && io::PidFile{run / "opensm.pid"}.write(*pid));
+  ASSERT_TRUE(eventually([&] { return io::readFile(run / "opensm.log").value_or("").find("SUBNET UP") != std::string::npos; }));
+
+  auto narrower = cluster_;
+  narrower.fabrics["ib"].partitions[1].full_members = {"gpu001"};
+  Muster after(narrower, fabric);
+  const auto told = after.tryTo(after.whole, "fabric.partitions");
+  EXPECT_THAT(told, HasSubstr("has PKeys"));
+  EXPECT_THAT(told, HasSubstr("the former partitions are in force again, every table was read"));
+  EXPECT_EQ(io::readFile(run / "partitions.conf").value(), io::readFile(run / "partitions.conf.previous").value());
+  EXPECT_EQ(tables(fabric), former);
+}
+
 TEST_F(FabricSystem, closesAFabricThatATypoOpened) {
   SimulatedFabric fabric(declared_);
   Muster muster(cluster_, fabric);

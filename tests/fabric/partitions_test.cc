@@ -136,5 +136,13 @@ TEST(Partitions, digestChangesWithAnyTableAndWithNothingElse) {
   EXPECT_NE(tablesDigest(rulesOf(cluster), topology), before);
 }
 
+TEST(PkeyTables, widerIsWhoMayTalkToMore) {
+  EXPECT_FALSE(isWider({0xffff, 0x8010}, {0xffff, 0x8010}));
+  EXPECT_TRUE(isWider({0xffff}, {0x7fff})) << "a full member instead of a limited one";
+  EXPECT_FALSE(isWider({0x7fff}, {0xffff})) << "the other way round somebody loses";
+  EXPECT_TRUE(isWider({0x7fff, 0x0010}, {0x7fff})) << "another partition";
+  EXPECT_FALSE(isWider({}, {0xffff}));
+}
+
 }  // namespace
 }  // namespace muster::fabric::test

@@ -2,6 +2,7 @@
 #include "tests/paths.h"
 #include "validate/checks/catalogue.h"
 #include "validate/checks/expectations.h"
+#include "validate/checks/nvml.h"
 
 #include <gtest/gtest.h>
 
@@ -87,10 +88,26 @@ TEST_F(GpuChecks, oneBadGpuFailsAndIsNamed) {
       {"gpu.vbios", {{"vbios", "96.00.00.00.00"}}},
       {"gpu.vbios", {{"inforom_valid", false}}},
       {"gpu.fabric", {{"fabric_state", 2}}},
+      {"gpu.fabric", {{"fabric_state", 3}, {"fabric_health", 0x10}}},
+      {"gpu.fabric", {{"fabric_state", 3}, {"fabric_health", 0x500}}},
+      {"gpu.nvlink", {{"nvlink_generation", 5}, {"nvlink_errors", 1}}},
   };
   for (const auto& row : rows) EXPECT_EQ(with(row.id, row.fault), CheckStatus::Fail) << row.id << " " << row.fault;
   gpus_[1]["nvlinks_down"] = 2;
   EXPECT_NE(check("gpu.nvlink").text.find("(serial S1): 16 NVLinks are up, 18 expected"), std::string::npos) << check("gpu.nvlink").text;
+}
+
+TEST_F(GpuChecks, nvlinkFiveCountsInFieldValues) {
+  EXPECT_EQ(with("gpu.nvlink", {{"nvlink_generation", 5}}), CheckStatus::Pass);
+}
+
+TEST(FabricHealth, isToldInWords) {
+  EXPECT_EQ(fabricTroubleOf(0), "") << "an old driver says nothing";
+  EXPECT_EQ(fabricTroubleOf(0x1aa), "") << "every answer is no, the configuration is right";
+  EXPECT_EQ(fabricTroubleOf(0x1), "reduced bandwidth");
+  EXPECT_EQ(fabricTroubleOf(0x50), "a route is unhealthy, recovering from an access timeout");
+  EXPECT_EQ(fabricTroubleOf(0x400), "no partition");
+  EXPECT_EQ(fabricTroubleOf(0xf00), "configured wrongly");
 }
 
 TEST_F(GpuChecks, powerCappingAndLowUseAreNoFault) {

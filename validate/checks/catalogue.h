@@ -69,6 +69,7 @@ Verdict checkGpuAmd(const nlohmann::json& params, const Host& host);        ///<
 Verdict checkGpuDcgm(const nlohmann::json& params, const Host& host);       ///< {level, limit_seconds}
 Verdict checkGpuNcclTests(const nlohmann::json& params, const Host& host);  ///< {program, gpus, min_busbw_gbytes_per_s, limit_seconds}
 Verdict checkRdmaCount(const nlohmann::json& params, const Host& host);     ///< {count}
+Verdict checkRdmaLinks(const nlohmann::json& params, const Host& host);     ///< {window_seconds, min_load}
 Verdict checkRdmaPorts(const nlohmann::json& params, const Host& host);     ///< {min_gbits, max_errors}
 Verdict checkSystemTime(const nlohmann::json& params, const Host& host);    ///< {max_error_ms}
 Verdict checkSystemKernelLog(const nlohmann::json& params, const Host& host); ///< {}

@@ -38,6 +38,8 @@ constexpr std::array kCatalogue{
     CatalogueRow{"host.gemm", "host", Quick, "verified matrix products on all cores", "nothing; OpenBLAS where it is installed", "GFLOP/s", kExact, "take the node out; run memory and CPU vendor diagnostics with the seed", checkHostGemm},
     CatalogueRow{"host.memory", "host", Quick, "memory patterns", "nothing", "MiB, GB/s", "what was written", "take the node out; swap the DIMM that the event log or EDAC names", checkHostMemory},
     CatalogueRow{"rdma.count", "rdma", Quick, "number of RDMA devices", "sysfs", "", kProfile, "reseat or replace the missing NIC; is its driver loaded?", checkRdmaCount},
+    CatalogueRow{"rdma.links", "rdma", Medium, "no new error, flap or recovery of an InfiniBand link in a window, its BER proven below 1e-12", "sysfs", "errors",
+                 "InfiniBand Architecture Specification", "clean and reseat the cable, then swap it, then the port; `muster fabric health` names its other end", checkRdmaLinks},
     CatalogueRow{"rdma.ports", "rdma", Medium, "every RDMA port active, at its rate, without errors", "sysfs", "Gb/s", "the fabric's link", "clean and reseat the cable, then swap it, then the port", checkRdmaPorts},
     CatalogueRow{"system.dimms", "system", Quick, "memory controllers without uncorrected and with few corrected errors", "EDAC", "errors", "parameter", "swap the DIMM that the label in the evidence names", checkSystemDimms},
     CatalogueRow{"system.kernel-log", "system", Quick, "no machine check, fatal PCIe or disk error, lockup or memory shortage in this boot", "kernel log", "", "none may be there", "as the finding's words say", checkSystemKernelLog},

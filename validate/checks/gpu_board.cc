@@ -83,6 +83,7 @@ Verdict checkGpuFabric(const nlohmann::json&, const Host&) {
         if (!gpu.fabric) return noData("NVML gives no fabric state: no NVSwitch, or an old driver");
         if (gpu.fabric->state != kFabricCompleted) return failed(fmt::format("not registered with the fabric: state {} (1 not started, 2 in progress)", gpu.fabric->state));
         if (gpu.fabric->status != 0) return failed(fmt::format("registering with the fabric ended with NVML's code {}", gpu.fabric->status));
+        if (const auto trouble = fabricTroubleOf(gpu.fabric->health_mask); !trouble.empty()) return failed(fmt::format("registered, but: {}", trouble));
         return pass("registered");
       },
       "registered with the fabric");

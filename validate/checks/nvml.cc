@@ -46,6 +46,33 @@ struct FabricInfo {
   unsigned char state;
 };
 
+/// Of this layout and its version, in one word.
+struct FabricInfoV2 {
+  unsigned version;
+  unsigned char cluster_uuid[16];
+  int status;
+  unsigned clique;
+  unsigned char state;
+  unsigned health_mask;
+};
+constexpr unsigned kFabricInfoV2 = sizeof(FabricInfoV2) | 2u << 24;
+
+/// One of many values that are asked for by number. `scope`: a link, or all of them together.
+struct FieldValue {
+  unsigned field, scope;
+  long long timestamp, latency;
+  int type, code;
+  union {
+    double real;
+    unsigned long long whole;
+  };
+};
+static_assert(sizeof(FieldValue) == 40);
+constexpr unsigned kAllLinks = ~0u;
+constexpr int kTypeUnsigned = 1, kTypeSigned = 5;   // 32 bits; of 64 are 2, 3 and 4
+/// Of NVLink 5, which has no other counters: malformed packets, overruns, receive errors, bursts, recoveries that failed, errors after FEC.
+constexpr std::array kNvLink5Errors = {206u, 207u, 208u, 211u, 214u, 219u};
+
 struct ViolationTime {
   unsigned long long reference_time, violation_time;
 };
@@ -85,6 +112,8 @@ struct Nvml::Library {
   int (*memory)(Device, MemoryInfo*) = nullptr;
   int (*inforom)(Device) = nullptr;
   int (*fabric)(Device, FabricInfo*) = nullptr;
+  int (*fabric_v)(Device, FabricInfoV2*) = nullptr;
+  int (*fields)(Device, int, FieldValue*) = nullptr;
   int (*retired_pending)(Device, int*) = nullptr;
   int (*retired)(Device, int, unsigned*, unsigned long long*) = nullptr;
 
@@ -120,6 +149,7 @@ struct Nvml::Library {
     load(clock, "nvmlDeviceGetClockInfo"), load(max_clock, "nvmlDeviceGetMaxClockInfo"), load(threshold, "nvmlDeviceGetTemperatureThreshold");
     load(cuda_version, "nvmlSystemGetCudaDriverVersion_v2"), load(memory, "nvmlDeviceGetMemoryInfo");
     load(inforom, "nvmlDeviceValidateInforom"), load(fabric, "nvmlDeviceGetGpuFabricInfo");
+    load(fabric_v, "nvmlDeviceGetGpuFabricInfoV"), load(fields, "nvmlDeviceGetFieldValues");
     load(retired_pending, "nvmlDeviceGetRetiredPagesPendingStatus"), load(retired, "nvmlDeviceGetRetiredPages");
     return nullptr;
   }
@@ -138,7 +168,38 @@ struct Nvml::Library {
     }
     gpu.nvlinks_up = up;
     gpu.nvlinks_down = up > 0 ? down : 0;
-    gpu.nvlink_errors = errors;
+    gpu.nvlink_errors = errors ? errors : up > 0 ? nvLink5Errors(device) : std::nullopt;
+  }
+
+  std::optional<std::uint64_t> nvLink5Errors(Device device) const {
+    if (!fields) return std::nullopt;
+    std::array<FieldValue, kNvLink5Errors.size()> values{};
+    for (std::size_t i = 0; i < values.size(); ++i) values[i].field = kNvLink5Errors[i], values[i].scope = kAllLinks;
+    if (fields(device, static_cast<int>(values.size()), values.data()) != kSuccess) return std::nullopt;
+    std::optional<std::uint64_t> sum;
+    for (const auto& value : values)
+      if (value.code == kSuccess && value.type != 0) {
+        const bool is_short = value.type == kTypeUnsigned || value.type == kTypeSigned;
+        sum = sum.value_or(0) + (is_short ? value.whole & 0xffffffffu : value.whole);
+      }
+    return sum;
+  }
+
+  static std::string hex(const unsigned char (&bytes)[16]) {
+    std::string out;
+    for (auto byte : bytes) out += fmt::format("{:02x}", byte);
+    return out;
+  }
+
+  /// The newer call says of what its health consists; both say nothing of a GPU without NVSwitch.
+  std::optional<GpuHealth::Fabric> fabricOf(Device device) const {
+    FabricInfoV2 more{};
+    more.version = kFabricInfoV2;
+    if (fabric_v && fabric_v(device, &more) == kSuccess)
+      return more.state ? std::optional(GpuHealth::Fabric{more.state, more.status, hex(more.cluster_uuid), more.clique, more.health_mask}) : std::nullopt;
+    FabricInfo info{};
+    if (!fabric || fabric(device, &info) != kSuccess || info.state == 0) return std::nullopt;
+    return GpuHealth::Fabric{info.state, info.status, hex(info.cluster_uuid), info.clique, 0};
   }
 
   std::optional<unsigned> ask(Number get, Device device) const {
@@ -176,7 +237,7 @@ struct Nvml::Library {
     gpu.sm_mhz = ask(clock, device, kClockSm), gpu.sm_max_mhz = ask(max_clock, device, kClockSm);
     gpu.memory_mhz = ask(clock, device, kClockMemory), gpu.memory_max_mhz = ask(max_clock, device, kClockMemory);
     if (MemoryInfo info{}; memory && memory(device, &info) == kSuccess) gpu.memory_bytes = info.total;
-    if (FabricInfo info{}; fabric && fabric(device, &info) == kSuccess && info.state != 0) gpu.fabric = {info.state, info.status};
+    gpu.fabric = fabricOf(device);
     const int code = inforom ? inforom(device) : kNotSupported;
     if (code == kSuccess || code == kCorruptedInforom) gpu.inforom_valid = code == kSuccess;
   }
@@ -241,6 +302,18 @@ struct Nvml::Library {
     return gpu;
   }
 };
+
+std::string fabricTroubleOf(unsigned mask) {
+  // Two bits each: 0 not told, 1 yes, 2 no; then four bits of configuration: 0 not told, 1 nothing wrong.
+  constexpr std::array<std::string_view, 4> kWords = {"reduced bandwidth", "a route is being recovered", "a route is unhealthy", "recovering from an access timeout"};
+  constexpr std::array<std::string_view, 4> kWrong = {"wrong system GUID", "wrong chassis serial number", "no partition", "too few NVLinks"};
+  std::string out;
+  for (std::size_t i = 0; i < kWords.size(); ++i)
+    if ((mask >> 2 * i & 3u) == 1) out += fmt::format("{}{}", out.empty() ? "" : ", ", kWords[i]);
+  if (const auto wrong = mask >> 8 & 15u; wrong > 1)
+    out += fmt::format("{}{}", out.empty() ? "" : ", ", wrong - 2 < kWrong.size() ? kWrong[wrong - 2] : "configured wrongly");
+  return out;
+}
 
 Nvml::Nvml(std::unique_ptr<Library> library) : library_(std::move(library)) {}
 Nvml::Nvml(Nvml&&) noexcept = default;

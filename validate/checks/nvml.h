@@ -43,6 +43,9 @@ struct GpuHealth {
   struct Fabric {
     unsigned state = 0;
     int status = 0;
+    std::string cluster_uuid;   ///< hex; the same on all nodes of an NVLink domain
+    unsigned clique = 0;        ///< who can reach whom within it
+    unsigned health_mask = 0;   ///< 0: this driver does not say
   };
   std::optional<Fabric> fabric;
   std::optional<std::uint64_t> pcie_replays;
@@ -52,6 +55,9 @@ struct GpuHealth {
   std::optional<unsigned> sm_mhz, sm_max_mhz, memory_mhz, memory_max_mhz;
   std::optional<std::uint64_t> memory_bytes;
 };
+
+/// What a fabric's health mask says, in words; empty: nothing is wrong.
+std::string fabricTroubleOf(unsigned health_mask);
 
 /// A session with NVML; shut down on destruction.
 class Nvml {

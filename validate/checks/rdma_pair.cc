@@ -1,8 +1,11 @@
 // One side of an RDMA bandwidth test between two nodes: perftest's ib_write_bw, its table read strictly.
 #include "base/io/process.h"
 #include "validate/checks/catalogue.h"
+#include "validate/checks/rdma_links.h"
 #include "validate/checks/rdma_output.h"
 #include "validate/collective/tcp_pair.h"
+
+#include <fmt/ranges.h>
 
 #include <thread>
 
@@ -66,14 +69,24 @@ Verdict runPair(const PairParams& p) {
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::seconds>(end - std::chrono::steady_clock::now());
     if (left.count() < 1) return {CheckStatus::Timeout, fmt::format("the server at {} did not listen within {} s", p.peer, p.limit.count()), {}, {}};
+    const LinkWatch links(Host{}, p.device, steadySeconds);
     const auto done = io::runBlocking(commandOf(p, left));
     if (!done) {
       const auto status = done.error().code() == ErrorCode::Timeout ? CheckStatus::Timeout : CheckStatus::Error;
       return {status, done.error().str(), {}, {}};
     }
     const bool refused = !p.server && done->code != 0 && (done->out + done->err).find("Couldn't connect") != std::string::npos;
-    if (!refused) return judge(p, *done);
-    std::this_thread::sleep_for(kConnectRetry);
+    if (refused) {
+      std::this_thread::sleep_for(kConnectRetry);
+      continue;
+    }
+    auto verdict = judge(p, *done);
+    // A fast link with errors moves data too: the load is what shows them.
+    if (const auto bad = links.complaints(); !bad.empty() && verdict.status == CheckStatus::Pass) {
+      verdict.status = CheckStatus::Fail;
+      verdict.text += fmt::format(", but {}", fmt::join(bad, "; "));
+    }
+    return verdict;
   }
 }
 

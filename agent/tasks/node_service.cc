@@ -1,0 +1,262 @@
+#include "agent/tasks/node_service.h"
+
+#include "agent/protocol/json_reader.h"
+#include "base/io/crypto.h"
+#include "base/io/files.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace muster::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kStartLimit{90}, kAskLimit{10};
+constexpr std::chrono::milliseconds kLookEvery{500};
+constexpr std::size_t kMaxFileBytes = 1u << 20, kMaxFiles = 16, kMaxSettings = 64;
+constexpr const char* kNotes = "etc/muster/services";
+
+constexpr std::array kOpensmFiles = {
+    ServiceFile{"opensm.conf", "etc/muster/opensm/opensm.conf"},
+    ServiceFile{"root_guids", "etc/muster/opensm/root_guids"},
+    ServiceFile{"io_guids", "etc/muster/opensm/io_guids"},
+    ServiceFile{"partitions.conf", "etc/muster/opensm/partitions.conf", OnChange::Reload},
+    ServiceFile{"guid2lid", "etc/muster/opensm/guid2lid", OnChange::Seed},
+    ServiceFile{"muster-opensm.service", "etc/systemd/system/muster-opensm.service"},
+};
+constexpr std::array kImexFiles = {ServiceFile{"nodes_config.cfg", "etc/nvidia-imex/nodes_config.cfg"}};
+constexpr std::array kRoceFiles = {
+    ServiceFile{"roce.sh", "etc/muster/roce.sh", OnChange::Restart, 0755},
+    ServiceFile{"muster-roce.service", "etc/systemd/system/muster-roce.service"},
+};
+constexpr std::array kServices = {
+    ServiceRow{"opensm", "muster-opensm.service", "usr/sbin/opensm", "add the package opensm to the image of this node", kOpensmFiles, {}},
+    ServiceRow{"imex", "nvidia-imex.service", "usr/bin/nvidia-imex", "add nvidia-imex of the driver's version to the packages of its driver", kImexFiles, {}},
+    ServiceRow{"fabric-manager", "nvidia-fabricmanager.service", "usr/bin/nv-fabricmanager",
+               "add the driver preset fabric-manager, with the driver's version, to its profile", {}, "usr/share/nvidia/nvswitch/fabricmanager.cfg"},
+    ServiceRow{"roce", "muster-roce.service", "usr/sbin/dcb sbin/dcb usr/bin/dcb", "dcb is in the package iproute2 of Debian 12, Ubuntu 22.04 and later", kRoceFiles, {}},
+};
+
+struct Params {
+  const ServiceRow* service = nullptr;
+  std::string value;
+  std::map<std::string, std::string> files, settings;
+};
+
+Result<Params> parse(const nlohmann::json& json) {
+  JsonReader reader(json, "params");
+  Params out;
+  out.service = findService(reader.text("service", kMaxNameBytes));
+  out.value = reader.text("value", kMaxNameBytes);
+  const auto& files = reader.object("files", kMaxFiles, true);
+  const auto& settings = reader.object("settings", kMaxSettings, true);
+  TRY_OK(reader.finish());
+  if (!out.service) reader.wrong("service", "is not known to this agent");
+  if (out.value.empty()) reader.wrong("value", "is empty");
+  for (const auto& [name, text] : files.items()) {
+    const bool known = out.service && std::any_of(out.service->files.begin(), out.service->files.end(), [&name](const auto& file) { return file.name == name; });
+    if (!known || !text.is_string() || text.get_ref<const std::string&>().size() > kMaxFileBytes) reader.wrong("files", "has '" + name + "', which is no file of this service");
+    else out.files[name] = text.get<std::string>();
+  }
+  for (const auto& [key, value] : settings.items()) {
+    const bool plain = value.is_string() && value.get_ref<const std::string&>().find_first_of("\n\r") == std::string::npos && key.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos && !key.empty();
+    if (!plain || !out.service || out.service->settings.empty()) reader.wrong("settings", "has '" + key + "', which is no setting of this service");
+    else out.settings[key] = value.get<std::string>();
+  }
+  TRY_OK(reader.finish());
+  return out;
+}
+
+std::string contentOf(const fs::path& path) { return io::readFile(path, kMaxFileBytes).value_or(""); }
+
+/// What the service was started with: digests of files, values of settings.
+nlohmann::json noteOf(const Params& params) {
+  nlohmann::json files = nlohmann::json::object();
+  for (const auto& file : params.service->files)
+    if (const auto text = params.files.find(std::string(file.name)); text != params.files.end() && file.on != OnChange::Seed) files[text->first] = io::sha256Hex(text->second);
+  return {{"value", params.value}, {"files", std::move(files)}, {"settings", params.settings}};
+}
+
+fs::path noteFile(const TaskTools& tools, std::string_view service) { return tools.root / kNotes / (std::string(service) + ".json"); }
+
+/// Empty: the files are what the note says.
+std::string differenceFrom(const nlohmann::json& note, const TaskTools& tools, const ServiceRow& service) {
+  for (const auto& file : service.files)
+    if (const auto digest = note.at("files").find(std::string(file.name)); digest != note.at("files").end() && *digest != io::sha256Hex(contentOf(tools.root / file.path)))
+      return std::string(file.name);
+  const auto text = service.settings.empty() ? std::string() : contentOf(tools.root / service.settings);
+  for (const auto& [key, value] : note.at("settings").items())
+    if (settingIn(text, key) != value.get<std::string>()) return key;
+  return {};
+}
+
+std::optional<nlohmann::json> readNote(const TaskTools& tools, const ServiceRow& service) {
+  auto note = nlohmann::json::parse(contentOf(noteFile(tools, service.name)), nullptr, false);
+  const bool ours = note.is_object() && note.value("value", nlohmann::json()).is_string() && note.value("files", nlohmann::json()).is_object() && note.value("settings", nlohmann::json()).is_object();
+  return ours ? std::optional(std::move(note)) : std::nullopt;
+}
+
+bool isInstalled(const TaskTools& tools, const ServiceRow& service) {
+  std::error_code ignored;
+  for (auto rest = service.program; !rest.empty();) {
+    const auto blank = rest.find(' ');
+    if (fs::exists(tools.root / rest.substr(0, blank), ignored)) return true;
+    rest = blank == std::string_view::npos ? std::string_view{} : rest.substr(blank + 1);
+  }
+  return false;
+}
+
+Async<std::string> systemctl(TaskTools tools, std::vector<std::string> words, std::chrono::seconds limit) {
+  auto run = runTool(tools, "systemctl", std::move(words), limit);
+  co_return co_await std::move(run);
+}
+
+Task<std::string> activeState(TaskTools tools, std::string unit) {
+  std::vector<std::string> args = {"show", "-p", "ActiveState", "--value", unit};
+  auto ask = systemctl(tools, std::move(args), kAskLimit);
+  auto out = co_await std::move(ask);
+  if (!out) co_return out.error().str();
+  while (!out->empty() && std::isspace(static_cast<unsigned char>(out->back()))) out->pop_back();
+  co_return std::move(*out);
+}
+
+Async<void> waitActive(TaskTools tools, std::string unit) {
+  const auto until = tools.clock.steady() + kStartLimit;
+  std::string state;
+  while (tools.clock.steady() < until) {
+    auto ask = activeState(tools, unit);
+    state = co_await std::move(ask);
+    if (state == "active") co_return Result<void>();
+    if (state == "failed") break;
+    auto sleep = tools.clock.sleep(kLookEvery);
+    co_await std::move(sleep);
+  }
+  std::vector<std::string> args = {"-u", unit, "-n", "20", "--no-pager", "-o", "cat"};
+  auto read = runTool(tools, "journalctl", std::move(args), kAskLimit);
+  auto journal = co_await std::move(read);
+  co_return fail(ErrorCode::Internal, fmt::format("{} is {}; its last words: {}", unit, state, journal ? *journal : journal.error().str()));
+}
+
+/// What has to be done that the files count. Errors: those of the file system
+struct Changes {
+  bool restart = false, reload = false, units = false;
+};
+Result<Changes> writeFiles(const TaskTools& tools, const Params& params) {
+  Changes out;
+  const auto put = [&](const fs::path& path, const std::string& text, unsigned mode) -> Result<void> {
+    TRY_OK(io::makeDirs(path.parent_path()));
+    return io::writeFileAtomic(path, text, mode);
+  };
+  for (const auto& file : params.service->files) {
+    const auto text = params.files.find(std::string(file.name));
+    if (text == params.files.end()) continue;
+    const auto path = tools.root / file.path;
+    std::error_code ignored;
+    const bool there = fs::exists(path, ignored);
+    if (there && (file.on == OnChange::Seed || contentOf(path) == text->second)) continue;
+    TRY_OK(put(path, text->second, file.mode));
+    (file.on == OnChange::Reload ? out.reload : out.restart) = true;
+    out.units = out.units || file.path.find("systemd") != std::string_view::npos;
+  }
+  if (params.settings.empty()) return out;
+  const auto path = tools.root / params.service->settings;
+  const auto before = contentOf(path);
+  const auto after = withSettings(before, params.settings);
+  if (after == before) return out;
+  out.restart = true;
+  TRY_OK(put(path, after, 0644));
+  return out;
+}
+
+Async<void> bringUp(TaskTools tools, std::string unit, Changes changes, bool was_noted) {
+  if (changes.units) {
+    std::vector<std::string> reload = {"daemon-reload"};
+    auto reloading = systemctl(tools, std::move(reload), kStartLimit);
+    CO_TRY_OK(co_await std::move(reloading));
+  }
+  std::vector<std::string> enable = {"enable", unit};
+  auto enabling = systemctl(tools, std::move(enable), kStartLimit);
+  CO_TRY_OK(co_await std::move(enabling));
+  auto ask = activeState(tools, unit);
+  const bool runs = co_await std::move(ask) == "active";
+  // Without a note nobody knows which files it has read.
+  std::string verb = !runs ? "start" : changes.restart || !was_noted ? "restart" : changes.reload ? "reload" : "";
+  if (!verb.empty()) {
+    std::vector<std::string> words = {verb, unit};
+    auto starting = systemctl(tools, std::move(words), kStartLimit);
+    CO_TRY_OK(co_await std::move(starting));
+  }
+  auto wait = waitActive(tools, unit);
+  co_return co_await std::move(wait);
+}
+
+}  // namespace
+
+const ServiceRow* findService(std::string_view name) {
+  const auto row = std::find_if(kServices.begin(), kServices.end(), [name](const auto& each) { return each.name == name; });
+  return row == kServices.end() ? nullptr : &*row;
+}
+
+std::optional<std::string> settingIn(std::string_view text, std::string_view key) {
+  std::optional<std::string> out;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    auto line = text.substr(0, end);
+    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.starts_with(key) && line.substr(key.size()).starts_with('=')) out = std::string(line.substr(key.size() + 1));
+  }
+  return out;
+}
+
+std::string withSettings(std::string_view text, const std::map<std::string, std::string>& settings) {
+  std::string out;
+  std::set<std::string> done;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    const auto line = text.substr(0, end);
+    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+    const auto setting = settings.find(std::string(line.substr(0, line.find('='))));
+    if (setting == settings.end() || line.find('=') == std::string_view::npos) {
+      out += std::string(line) + "\n";
+    } else if (done.insert(setting->first).second) {
+      out += setting->first + "=" + setting->second + "\n";
+    }
+  }
+  for (const auto& [key, value] : settings)
+    if (!done.contains(key)) out += key + "=" + value + "\n";
+  return out;
+}
+
+Async<nlohmann::json> setNodeService(TaskTools tools, nlohmann::json params, TaskContextPtr context) {
+  CO_TRY(wanted, parse(params));
+  const auto& service = *wanted.service;
+  if (!isInstalled(tools, service)) co_return fail(ErrorCode::NotFound, fmt::format("this node has no {}: {}", service.program.substr(0, service.program.find(' ')), service.help));
+  const auto note = noteFile(tools, service.name);
+  auto before = readNote(tools, service);
+  const bool was_noted = before && differenceFrom(*before, tools, service).empty();
+  std::error_code ignored;
+  if (!before || *before != noteOf(wanted) || !was_noted) fs::remove(note, ignored);
+  context->progress(0.2, fmt::format("writing the files of {}", service.unit));
+  CO_TRY(changes, writeFiles(tools, wanted));
+  context->progress(0.5, fmt::format("starting {}", service.unit));
+  auto up = bringUp(tools, std::string(service.unit), changes, was_noted);
+  CO_TRY_OK(co_await std::move(up));
+  CO_TRY_OK(io::makeDirs(note.parent_path()));
+  CO_TRY_OK(io::writeFileAtomic(note, noteOf(wanted).dump()));
+  co_return nlohmann::json{{"service", service.name}, {"value", wanted.value}, {"started", changes.restart || !was_noted}};
+}
+
+Task<std::string> nodeServiceProbe(TaskTools tools, std::string name) {
+  const auto* service = findService(name);
+  const auto note = service ? readNote(tools, *service) : std::nullopt;
+  if (!note) co_return std::string();
+  if (const auto changed = differenceFrom(*note, tools, *service); !changed.empty()) co_return "changed: " + changed;
+  auto ask = activeState(tools, std::string(service->unit));
+  const auto state = co_await std::move(ask);
+  co_return state == "active" ? note->at("value").get<std::string>() : "not active: " + state;
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,140 @@
+// What a node gets and what it must answer. Pure.
+#include "fabric/node_services.h"
+
+#include "base/io/crypto.h"
+#include "fabric/exports.h"
+#include "fabric/render.h"
+#include "fabric/roce.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace muster::fabric {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kSeed = "guid2lid";
+constexpr std::string_view kRoceUnit = R"(# Written by muster from the inventory: how RDMA is marked and queued here.
+[Unit]
+Description=RoCE marking
+After=network-pre.target systemd-udev-settle.service
+Before=network-online.target
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/etc/muster/roce.sh
+
+[Install]
+WantedBy=multi-user.target
+)";
+
+/// The switch port that an HCA is declared at.
+const Port* peerOf(const Topology& declared, const Port& port) {
+  for (const auto& link : declared.links) {
+    if (link.a == port) return &link.b;
+    if (link.b == port) return &link.a;
+  }
+  return nullptr;
+}
+
+std::string textOf(const json& object, const char* key) {
+  const auto value = object.is_object() ? object.find(key) : object.end();
+  return object.is_object() && value != object.end() && value->is_string() ? value->get<std::string>() : std::string();
+}
+
+std::vector<std::string> neighbourProblems(const Topology& declared, const std::string& hca, const json& row) {
+  const auto* wanted = peerOf(declared, {hca, 1});
+  if (!wanted) return {};
+  const auto neighbour = row.find("neighbour");
+  if (neighbour == row.end())
+    return {fmt::format("nobody says by LLDP what it is cabled to (declared: {}); is lldpd there, and LLDP on at the switch?",
+                        toString(*wanted))};
+  const auto seen_switch = textOf(*neighbour, "switch"), seen_port = textOf(*neighbour, "port");
+  if (seen_switch == wanted->node && isPortName(seen_port, wanted->number)) return {};
+  return {fmt::format("is cabled to {} {}, declared is {}", seen_switch, seen_port, toString(*wanted))};
+}
+
+}  // namespace
+
+std::string ServiceFiles::digest() const {
+  json parts = json::object();
+  for (const auto& [name, text] : files)
+    if (name != kSeed) parts[name] = text;
+  return io::sha256Hex(service + parts.dump());
+}
+
+const inventory::NvlinkDomain* domainOf(const inventory::Cluster& cluster, const NodeName& node) {
+  for (const auto& [name, fabric] : cluster.fabrics)
+    for (const auto& domain : fabric.nvlink_domains)
+      if (std::find(domain.nodes.begin(), domain.nodes.end(), node.str()) != domain.nodes.end()) return &domain;
+  return nullptr;
+}
+
+Result<ServiceFiles> imexFiles(const inventory::Cluster& cluster, const inventory::NvlinkDomain& domain) {
+  std::string text;
+  for (const auto& name : domain.nodes) {
+    const auto* node = cluster.findNode(NodeName(name));
+    if (!node) return fail(ErrorCode::InvalidInput, fmt::format("NVLink domain {}: the inventory has no node {}", domain.name, name));
+    if (node->address == Ipv4())
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("NVLink domain {}: {} has no address; IMEX needs one of each node", domain.name, name));
+    text += node->address.str() + "\n";
+  }
+  return ServiceFiles{"imex", {{"nodes_config.cfg", std::move(text)}}};
+}
+
+ServiceFiles roceFiles(const inventory::Profile& profile, const inventory::Fabric& fabric) {
+  return {"roce",
+          {{"roce.sh", roceHostScript(*fabric.roce, rdmaDevices(profile, fabric))}, {"muster-roce.service", std::string(kRoceUnit)}}};
+}
+
+Result<ServiceFiles> opensmFiles(const inventory::Cluster& cluster, const inventory::Fabric& fabric, const Topology& declared,
+                                 const KnownGuids& known, const std::string& node, const std::string& guid2lid) {
+  TRY(rendered, renderManager(cluster, fabric, declared, known, node, guid2lid));
+  ServiceFiles out{"opensm", {}};
+  for (auto& file : rendered) out.files[file.path.substr(file.path.rfind('/') + 1)] = std::move(file.content);
+  return out;
+}
+
+bool isPortName(std::string_view text, int port) {
+  constexpr int kSonicLanes = 4;
+  for (const auto& name : {fmt::format("{}", port), fmt::format("swp{}", port), fmt::format("Ethernet{}", (port - 1) * kSonicLanes),
+                           fmt::format("Eth1/{}", port), fmt::format("Ethernet1/{}", port), fmt::format("Ethernet{}/1", port)})
+    if (text == name) return true;
+  return false;
+}
+
+Result<std::vector<std::string>> roceProblems(const inventory::Cluster& cluster, const inventory::Fabric& fabric, const Topology& declared,
+                                              const inventory::Node& node, std::string_view probe) {
+  const auto seen = json::parse(probe, nullptr, false);
+  if (!seen.is_object())
+    return fail(ErrorCode::Corrupt,
+                fmt::format("the agent of {} did not say how its interfaces mark: {}", node.name.str(), probe.substr(0, 200)));
+  std::vector<std::string> out;
+  for (const auto& device : rdmaDevices(cluster.profileOf(node), fabric)) {
+    const auto row = seen.find(device);
+    const auto say = [&](const std::string& text) { out.push_back(fmt::format("{}: {}", device, text)); };
+    if (row == seen.end() || !row->is_object()) {
+      say("it is not there, or it is no Ethernet device");
+      continue;
+    }
+    const auto app = row->value("app", json::object()), pfc = row->value("pfc", json::object());
+    if (const auto error = textOf(app, "error") + textOf(pfc, "error"); !error.empty()) {
+      say("dcb does not answer: " + error);
+      continue;
+    }
+    const auto marking = hostMarking(app.dump(), pfc.dump(), row->value("mtu", 0));
+    if (!marking) say(marking.error().str());
+    for (const auto& text : marking ? disagreements(*fabric.roce, *marking) : std::vector<std::string>()) say(text);
+    if (const auto traffic_class = row->value("traffic_class", fabric.roce->trafficClass()); traffic_class != fabric.roce->trafficClass())
+      say(fmt::format("RDMA has traffic class {} instead of {}", traffic_class, fabric.roce->trafficClass()));
+    for (const auto& text : neighbourProblems(declared, fmt::format("{} {}", node.name.str(), device), *row)) say(text);
+  }
+  return out;
+}
+
+}  // namespace muster::fabric

@@ -1,0 +1,269 @@
+#include "fabric/node_services.h"
+
+#include "base/io/crypto.h"
+#include "base/io/files.h"
+#include "fabric/discovery.h"
+#include "fabric/phase.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace muster::fabric {
+
+namespace {
+
+using lifecycle::ActContext;
+using lifecycle::Action;
+using lifecycle::Again;
+using lifecycle::Blocked;
+using lifecycle::Disruption;
+using lifecycle::Done;
+using lifecycle::Fact;
+using lifecycle::Goal;
+using lifecycle::Outcome;
+using lifecycle::Subject;
+using std::chrono::seconds;
+
+constexpr seconds kProbeLimit{60}, kServiceLimit{180}, kExpected{20}, kDeadline{1800}, kDomainDeadline{900};
+constexpr std::chrono::milliseconds kLookAgain{5'000};
+constexpr std::string_view kAsDeclared = "as-declared", kOneDomain = "one-domain", kInvalid = "valid-declaration";
+constexpr std::size_t kDigestShown = 12, kNamed = 3;
+
+FacetName facetName(std::string_view name) { return FacetName(std::string(name)); }
+std::string shortened(const std::string& digest) { return digest.substr(0, kDigestShown); }
+
+std::string firstOf(const std::vector<std::string>& texts) {
+  const auto shown = std::min(texts.size(), kNamed);
+  return fmt::format("{}{}", fmt::join(texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(shown), "; "),
+                     texts.size() > shown ? fmt::format("; and {} more", texts.size() - shown) : "");
+}
+
+class NodeServicesPhase final : public lifecycle::Phase {
+ public:
+  NodeServicesPhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, Clock& clock, FabricOptions options)
+      : cluster_(cluster), agents_(agents), clock_(clock), options_(std::move(options)), declared_(declaredOf(cluster)) {}
+
+  std::string_view name() const override { return "fabric-nodes"; }
+  std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject, const lifecycle::FactSet& facts) const override;
+  Async<std::vector<Fact>> observe(Subject subject) override;
+  Async<Outcome> act(Action action, ActContext& context) override;
+  Async<std::vector<Fact>> verify(Action action) override {
+    auto look = observe(action.facet.subject);
+    co_return co_await std::move(look);
+  }
+
+ private:
+  struct Declaration {
+    const inventory::Fabric* fabric = nullptr;
+    Topology topology;
+    PartitionRules partitions;
+  };
+  static Result<Declaration> declaredOf(const inventory::Cluster& cluster) {
+    TRY(fabric, onlyFabric(cluster));
+    TRY(topology, declaredTopology(cluster, *fabric));
+    TRY(partitions, declaredPartitions(cluster, *fabric, topology));
+    return Declaration{fabric, std::move(topology), std::move(partitions)};
+  }
+
+  bool isStandby(const inventory::Node& node) const {
+    if (!declared_) return false;
+    const auto& managers = declared_->fabric->subnet_managers;
+    return std::find(managers.begin(), managers.end(), node.name.str()) != managers.end();
+  }
+  bool hasRoce(const inventory::Node& node) const {
+    return declared_ && declared_->fabric->roce && cluster_.profileOf(node).fabric == declared_->fabric->name;
+  }
+  std::vector<std::string_view> facetsOf(const inventory::Node& node) const;
+  /// What the fact must be.
+  std::string wanted(std::string_view facet, const inventory::Node& node) const;
+  /// The files as they would be rendered now. Errors: Unavailable (what must be learnt first)
+  Result<ServiceFiles> files(std::string_view facet, const inventory::Node& node) const;
+  Async<std::map<std::string, std::string>> ask(NodeName node, std::vector<std::string> probes);
+  std::string seen(std::string_view facet, const inventory::Node& node, const std::map<std::string, std::string>& probes) const;
+  std::string domainSeen(const inventory::NvlinkDomain& domain, const NodeName& node,
+                         const std::map<std::string, std::string>& probes) const;
+
+  const inventory::Cluster& cluster_;
+  agent::AgentGateway& agents_;
+  Clock& clock_;
+  const FabricOptions options_;
+  const Result<Declaration> declared_;
+};
+
+std::string serviceOf(std::string_view facet) { return facet == kOpensm ? "opensm" : facet == kRoce ? "roce" : "imex"; }
+
+std::vector<std::string_view> NodeServicesPhase::facetsOf(const inventory::Node& node) const {
+  std::vector<std::string_view> out;
+  if (isStandby(node)) out.push_back(kOpensm);
+  if (hasRoce(node)) out.push_back(kRoce);
+  if (domainOf(cluster_, node.name)) out.insert(out.end(), {kImex, kNvlink});
+  return out;
+}
+
+std::string NodeServicesPhase::wanted(std::string_view facet, const inventory::Node& node) const {
+  if (facet == kRoce) return std::string(kAsDeclared);
+  if (facet == kNvlink) return fmt::format("{}:{}", kOneDomain, domainOf(cluster_, node.name)->name);
+  if (facet == kImex) {
+    const auto rendered = files(facet, node);
+    return rendered ? fmt::format("{}:{}", domainOf(cluster_, node.name)->name, shortened(rendered->digest())) : std::string(kInvalid);
+  }
+  // Before anything is discovered no GUID is known: what is declared names it.
+  return "standby:" + shortened(io::sha256Hex(declaredSmDigest(*declared_->fabric, declared_->topology) +
+                                              tablesDigest(declared_->partitions, declared_->topology)));
+}
+
+Result<ServiceFiles> NodeServicesPhase::files(std::string_view facet, const inventory::Node& node) const {
+  if (facet == kImex) return imexFiles(cluster_, *domainOf(cluster_, node.name));
+  if (facet == kRoce) return roceFiles(cluster_.profileOf(node), *declared_->fabric);
+  const auto run = options_.run_folder;
+  const auto known = KnownGuids::fromJson(io::readFile(run / "guids.json").value_or(""));
+  return opensmFiles(cluster_, *declared_->fabric, declared_->topology, known, node.name.str(),
+                     io::readFile(run / "guid2lid").value_or(""));
+}
+
+std::vector<Goal> NodeServicesPhase::goals(const inventory::Cluster& cluster, const Subject& subject, const lifecycle::FactSet&) const {
+  std::vector<Goal> out;
+  const auto* node = subject.isCluster() ? nullptr : cluster.findNode(subject.node());
+  if (!node) return out;
+  const auto& profile = cluster.profileOf(*node);
+  std::vector<lifecycle::FacetRef> before;
+  for (const auto& driver : profile.drivers) before.push_back({subject, facetName("driver." + driver)});
+  if (profile.drivers.empty() && !profile.image.empty()) before.push_back({subject, facetName("os")});
+  for (auto facet : facetsOf(*node)) {
+    Goal goal;
+    goal.facet = {subject, facetName(facet)};
+    goal.want = wanted(facet, *node);
+    goal.needs = before;
+    goal.expected = kExpected;
+    goal.deadline = facet == kNvlink ? kDomainDeadline : kDeadline;
+    goal.disruption = facet == kOpensm || facet == kNvlink ? Disruption::None : Disruption::Drain;
+    if (facet == kOpensm) {
+      goal.needs.push_back({Subject::cluster(), facetName(kPartitions)});
+      goal.why = fmt::format("fabric {} declares a subnet manager on {}", declared_->fabric->name, subject.str());
+    } else if (facet == kRoce) {
+      goal.why = fmt::format("fabric {} declares how RoCE is marked", declared_->fabric->name);
+    } else {
+      goal.why = fmt::format("{} is in the NVLink domain {}", subject.str(), domainOf(cluster, node->name)->name);
+      if (facet == kNvlink) goal.needs.push_back({subject, facetName(kImex)});
+      if (goal.want == kInvalid) goal.blocked = files(facet, *node).error().str();
+    }
+    out.push_back(std::move(goal));
+  }
+  return out;
+}
+
+Async<std::map<std::string, std::string>> NodeServicesPhase::ask(NodeName node, std::vector<std::string> probes) {
+  const nlohmann::json params{{"probes", probes}};
+  agent::AgentTask task{"fabric." + node.str() + "." + io::randomToken(9), agent::TaskKind::Probe, params.dump(), kProbeLimit};
+  auto run = agents_.runTask(node, std::move(task));
+  CO_TRY(report, co_await std::move(run));
+  const auto json = nlohmann::json::parse(report.result, nullptr, false);
+  if (!json.is_object()) co_return fail(ErrorCode::Corrupt, fmt::format("the probes of {} are not a JSON object", node.str()));
+  std::map<std::string, std::string> out;
+  for (const auto& [key, value] : json.items())
+    if (value.is_string()) out[key] = value.get<std::string>();
+  co_return out;
+}
+
+/// One answer for the domain: IMEX is up with all of its nodes, and the GPUs of all that have told are in one fabric partition.
+std::string NodeServicesPhase::domainSeen(const inventory::NvlinkDomain& domain, const NodeName& node,
+                                          const std::map<std::string, std::string>& probes) const {
+  const auto at = [](const std::map<std::string, std::string>& from, const char* key) {
+    const auto found = from.find(key);
+    return found == from.end() ? std::string() : found->second;
+  };
+  const auto imex = at(probes, "imex.state"), own = at(probes, "nvlink.domain");
+  if (imex != fmt::format("UP nodes={}", domain.nodes.size())) return "imex: " + (imex.empty() ? "did not answer" : imex);
+  if (own.empty() || own.starts_with("none")) return "gpus: " + (own.empty() ? "did not answer" : own);
+  for (const auto& name : domain.nodes) {
+    if (name == node.str()) continue;
+    const auto state = agents_.state(NodeName(name));
+    const auto other = state ? at(state->probes, "nvlink.domain") : std::string();
+    if (!other.empty() && other != own) return fmt::format("gpus: {} is in {}, this node in {}", name, other, own);
+  }
+  return fmt::format("{}:{}", kOneDomain, domain.name);
+}
+
+std::string NodeServicesPhase::seen(std::string_view facet, const inventory::Node& node,
+                                    const std::map<std::string, std::string>& probes) const {
+  if (facet == kNvlink) return domainSeen(*domainOf(cluster_, node.name), node.name, probes);
+  const auto rendered = files(facet, node);
+  if (!rendered) return "not known: " + rendered.error().str();
+  const auto running = probes.find("node-service." + rendered->service);
+  if (running == probes.end()) return "absent";
+  if (running->second != rendered->digest()) return running->second.find(' ') == std::string::npos ? "outdated" : running->second;
+  if (facet != kRoce) return wanted(facet, node);
+  const auto marking = probes.find("roce.marking");
+  const auto problems =
+      roceProblems(cluster_, *declared_->fabric, declared_->topology, node, marking == probes.end() ? "" : marking->second);
+  if (!problems) return "not known: " + problems.error().str();
+  return problems->empty() ? std::string(kAsDeclared) : firstOf(*problems);
+}
+
+Async<std::vector<Fact>> NodeServicesPhase::observe(Subject subject) {
+  std::vector<Fact> facts;
+  const auto* node = subject.isCluster() ? nullptr : cluster_.findNode(subject.node());
+  const auto facets = node ? facetsOf(*node) : std::vector<std::string_view>();
+  const auto state = facets.empty() ? std::nullopt : agents_.state(node->name);
+  if (!state || state->mode != agent::Mode::Disk) co_return facts;
+  std::vector<std::string> probes;
+  for (auto facet : facets) {
+    if (facet != kNvlink) probes.push_back("node-service." + serviceOf(facet));
+    if (facet == kRoce) probes.push_back("roce.marking");
+    if (facet == kNvlink) probes.insert(probes.end(), {"imex.state", "nvlink.domain"});
+  }
+  auto asking = ask(node->name, std::move(probes));
+  CO_TRY(answers, co_await std::move(asking));
+  for (auto facet : facets)
+    facts.push_back({subject, facetName(facet), seen(facet, *node, answers), clock_.now(), "agent " + node->name.str(), {}});
+  co_return facts;
+}
+
+/// A controller that died meanwhile finds the task that it had begun; one that failed is begun anew, and starts nothing that runs right.
+Async<Outcome> NodeServicesPhase::act(Action action, ActContext& context) {
+  const auto facet = action.facet.facet.str();
+  const auto* node = cluster_.findNode(action.facet.subject.node());
+  if (!node) co_return Blocked{fmt::format("the inventory has no {}", action.facet.subject.str())};
+  if (const auto asked = facetsOf(*node); std::find(asked.begin(), asked.end(), facet) == asked.end())
+    co_return Blocked{fmt::format("the inventory does not ask {} of {} any more", facet, node->name.str())};
+  const auto state = agents_.state(node->name);
+  if (!state || state->mode != agent::Mode::Disk)
+    co_return Again{kLookAgain, fmt::format("the installed system of {} to call", node->name.str())};
+  if (facet == kNvlink) {  // all nodes of the domain have to come: nothing is done but waited
+    std::vector<std::string> probes = {"imex.state", "nvlink.domain"};
+    auto asking = ask(node->name, std::move(probes));
+    CO_TRY(answers, co_await std::move(asking));
+    const auto now = seen(facet, *node, answers);
+    if (now == wanted(facet, *node)) co_return Done{};
+    co_return Again{kLookAgain, fmt::format("the whole NVLink domain ({}); a node that is out belongs out of nvlink_domains", now)};
+  }
+  auto rendered = files(facet, *node);
+  if (!rendered) co_return Blocked{rendered.error().str()};
+  const nlohmann::json params{
+      {"service", rendered->service}, {"value", rendered->digest()}, {"files", rendered->files}, {"settings", nlohmann::json::object()}};
+  context.progress(0.2, fmt::format("{} starts {} with its files", node->name.str(), rendered->service));
+  auto id = context.operation();
+  const auto known = id.empty() ? std::nullopt : agents_.report(node->name, id);
+  if (id.empty() || (known && known->phase == agent::TaskPhase::Failed)) {
+    id = context.intentId() + "/" + io::randomToken(6);
+    auto record = context.recordOperation(id);
+    CO_TRY_OK(co_await std::move(record));
+  }
+  agent::AgentTask task{id, agent::TaskKind::NodeService, params.dump(), kServiceLimit};
+  auto run = agents_.runTask(node->name, std::move(task));
+  const auto done = co_await std::move(run);
+  if (done) co_return Done{};
+  if (done.error().canRetry()) co_return fail(done.error());
+  context.finding({action.facet, Severity::Error, done.error().str(), {}, "mend what the node says, then apply again", clock_.now()});
+  co_return Blocked{done.error().str()};
+}
+
+}  // namespace
+
+std::unique_ptr<lifecycle::Phase> makeNodeServicesPhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, Clock& clock,
+                                                        FabricOptions options) {
+  return std::make_unique<NodeServicesPhase>(cluster, agents, clock, std::move(options));
+}
+
+}  // namespace muster::fabric

@@ -1,0 +1,316 @@
+// Services of single nodes: what the controller wants, sends and believes.
+#include "fabric/node_services.h"
+
+#include "base/io/files.h"
+#include "fabric/phase.h"
+#include "tests/fabric/clusters.h"
+#include "tests/fakes/fake_act_context.h"
+#include "tests/fakes/fake_agent_gateway.h"
+#include "tests/run_async.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace muster::fabric::test {
+namespace {
+
+using lifecycle::Blocked;
+using lifecycle::Done;
+using lifecycle::Goal;
+using lifecycle::Outcome;
+using lifecycle::Subject;
+using muster::test::runAsync;
+using nlohmann::json;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+/// An agent that does what it is told and says so; a test may spoil what it says.
+class NodeServices : public ::testing::Test {
+ protected:
+  explicit NodeServices(inventory::Cluster cluster = railCluster(3)) : cluster_(std::move(cluster)) {
+    for (std::size_t i = 0; i < cluster_.nodes.size(); ++i) {
+      cluster_.nodes[i].address = Ipv4::parse(fmt::format("10.0.0.{}", i + 1)).value();
+      agents_.boot(cluster_.nodes[i].name, agent::Mode::Disk);
+    }
+    agents_.answer(agent::TaskKind::NodeService, [this](const NodeName& node, const agent::AgentTask& task) -> Result<std::string> {
+      if (refuses_) return fail(ErrorCode::NotFound, "this node has no usr/sbin/opensm: add the package opensm to the image of this node");
+      const auto params = json::parse(task.params);
+      said_[node]["node-service." + params.at("service").get<std::string>()] = params.at("value").get<std::string>();
+      return std::string("{}");
+    });
+    agents_.answer(agent::TaskKind::Probe, [this](const NodeName& node, const agent::AgentTask& task) -> Result<std::string> {
+      json out = json::object();
+      const auto params = json::parse(task.params);
+      for (const auto& probe : params.at("probes"))
+        if (const auto at = said_[node].find(probe); at != said_[node].end()) out[at->first] = at->second;
+      return out.dump();
+    });
+  }
+
+  std::unique_ptr<lifecycle::Phase> phase() { return makeNodeServicesPhase(cluster_, agents_, clock_, {folder_.path(), {}, {}}); }
+  std::optional<Goal> goal(const char* node, std::string_view facet) {
+    for (auto& goal : phase()->goals(cluster_, Subject(NodeName(node)), {}))
+      if (goal.facet.facet.str() == facet) return goal;
+    return std::nullopt;
+  }
+  std::string observed(const char* node, std::string_view facet) {
+    const auto phase = this->phase();
+    const auto facts = runAsync(phase->observe(Subject(NodeName(node))));
+    if (!facts) return "error: " + facts.error().str();
+    for (const auto& fact : *facts)
+      if (fact.facet.str() == facet) return fact.value;
+    return "nothing";
+  }
+  /// "" when done, else why not.
+  std::string act(const char* node, std::string_view facet) {
+    const auto phase = this->phase();
+    lifecycle::Action action;
+    action.facet = {Subject(NodeName(node)), FacetName(std::string(facet))};
+    const auto outcome = runAsync(phase->act(action, context_));
+    if (!outcome) return "error: " + outcome.error().str();
+    if (const auto* blocked = std::get_if<Blocked>(&*outcome)) return "blocked: " + blocked->why;
+    if (const auto* again = std::get_if<lifecycle::Again>(&*outcome)) return "again: " + again->waiting_for;
+    return "";
+  }
+  bool met(const char* node, std::string_view facet) { return observed(node, facet) == goal(node, facet)->want; }
+
+  inventory::Cluster cluster_;
+  muster::test::FakeAgentGateway agents_;
+  FakeClock clock_;
+  muster::test::FakeActContext context_;
+  muster::test::TempFolder folder_;
+  std::map<NodeName, std::map<std::string, std::string>> said_;
+  bool refuses_ = false;
+};
+
+class StandbyManager : public NodeServices {
+ protected:
+  StandbyManager() { cluster_.fabrics.at("ib").subnet_managers = {"controller", "gpu002"}; }
+  void learn(const std::string& guid) {
+    KnownGuids known;
+    known.hcas["gpu002 mlx5_0"] = guid;
+    known.hcas[std::string(kControllerHca)] = "0x0000000000000001";
+    ASSERT_TRUE(io::writeFileAtomic(folder_ / "guids.json", known.toJson()));
+  }
+};
+
+TEST_F(StandbyManager, waitsUntilItsGuidIsKnown) {
+  ASSERT_TRUE(goal("gpu002", kOpensm));
+  EXPECT_FALSE(goal("gpu001", kOpensm));
+  EXPECT_EQ(goal("gpu002", kOpensm)->disruption, lifecycle::Disruption::None);
+  EXPECT_THAT(act("gpu002", kOpensm), AllOf(StartsWith("blocked"), HasSubstr("was never seen at its declared port")));
+  EXPECT_THAT(observed("gpu002", kOpensm), HasSubstr("not known"));
+}
+
+TEST_F(StandbyManager, getsItsFilesAndTheListOfLids) {
+  learn("0x0000000000000021");
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "guid2lid", "0x1 1 1\n"));
+  EXPECT_EQ(observed("gpu002", kOpensm), "absent");
+  ASSERT_EQ(act("gpu002", kOpensm), "");
+  EXPECT_TRUE(met("gpu002", kOpensm)) << observed("gpu002", kOpensm);
+  const auto tasks = agents_.submitted(NodeName("gpu002"), agent::TaskKind::NodeService);
+  ASSERT_EQ(tasks.size(), 1u);
+  const auto files = json::parse(tasks[0].params).at("files");
+  EXPECT_THAT(files.at("opensm.conf").get<std::string>(), HasSubstr("guid 0x0000000000000021"));
+  EXPECT_THAT(files.at("opensm.conf").get<std::string>(), HasSubstr("sm_priority 13"));
+  EXPECT_EQ(files.at("guid2lid"), "0x1 1 1\n");
+  EXPECT_THAT(files.at("muster-opensm.service").get<std::string>(),
+              HasSubstr("ExecStartPre=/usr/bin/test -s /etc/muster/opensm/partitions.conf"));
+}
+
+TEST_F(StandbyManager, anExchangedHcaMakesItsFilesOutdated) {
+  learn("0x0000000000000021");
+  ASSERT_EQ(act("gpu002", kOpensm), "");
+  learn("0x0000000000000099");
+  EXPECT_EQ(observed("gpu002", kOpensm), "outdated");
+  context_.recorded.clear();
+  context_.intent = "intent-2";
+  ASSERT_EQ(act("gpu002", kOpensm), "");
+  EXPECT_TRUE(met("gpu002", kOpensm));
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "guid2lid", "0x1 7 7\n"));
+  EXPECT_TRUE(met("gpu002", kOpensm)) << "the list grows with every new port; the standby keeps its own";
+}
+
+TEST_F(StandbyManager, changedPartitionsReachIt) {
+  learn("0x0000000000000021");
+  ASSERT_EQ(act("gpu002", kOpensm), "");
+  cluster_.fabrics.at("ib").partitions[1].full_members = {"gpu001"};
+  EXPECT_EQ(observed("gpu002", kOpensm), "outdated");
+}
+
+TEST_F(StandbyManager, theNodesWordsAreTold) {
+  learn("0x0000000000000021");
+  refuses_ = true;
+  EXPECT_THAT(act("gpu002", kOpensm), AllOf(StartsWith("blocked"), HasSubstr("add the package opensm")));
+  EXPECT_EQ(context_.findings.size(), 1u);
+  refuses_ = false;
+  EXPECT_EQ(act("gpu002", kOpensm), "") << "a task that failed is begun anew";
+}
+
+TEST_F(StandbyManager, aControllerThatDiedFindsItsTask) {
+  learn("0x0000000000000021");
+  ASSERT_EQ(act("gpu002", kOpensm), "");
+  ASSERT_EQ(act("gpu002", kOpensm), "");  // with the operation that it recorded
+  EXPECT_EQ(agents_.submitted(NodeName("gpu002"), agent::TaskKind::NodeService).size(), 1u);
+}
+
+class NvlinkDomainTest : public NodeServices {
+ protected:
+  NvlinkDomainTest() {
+    cluster_.fabrics.at("ib").nvlink_domains = {{"rack1", {"gpu001", "gpu002", "gpu003"}}};
+    for (const auto& node : cluster_.nodes) {
+      said_[node.name]["imex.state"] = "UP nodes=3";
+      said_[node.name]["nvlink.domain"] = "0a1b.1";
+      auto state = *agents_.state(node.name);
+      state.probes["nvlink.domain"] = "0a1b.1";
+      agents_.setState(state);
+    }
+  }
+};
+
+TEST_F(NvlinkDomainTest, allNodesGetTheSameFile) {
+  ASSERT_EQ(act("gpu001", kImex), "");
+  context_.recorded.clear();
+  context_.intent = "intent-2";
+  ASSERT_EQ(act("gpu003", kImex), "");
+  for (const char* node : {"gpu001", "gpu003"}) {
+    EXPECT_EQ(json::parse(agents_.submitted(NodeName(node), agent::TaskKind::NodeService).at(0).params).at("files").at("nodes_config.cfg"),
+              "10.0.0.1\n10.0.0.2\n10.0.0.3\n");
+    EXPECT_TRUE(met(node, kImex)) << observed(node, kImex);
+  }
+  EXPECT_EQ(goal("gpu001", kImex)->disruption, lifecycle::Disruption::Drain);
+}
+
+TEST_F(NvlinkDomainTest, anotherMemberMeansAnotherFileAndAnotherStart) {
+  ASSERT_EQ(act("gpu001", kImex), "");
+  const auto before = goal("gpu001", kImex)->want;
+  cluster_.fabrics.at("ib").nvlink_domains[0].nodes.pop_back();
+  EXPECT_NE(goal("gpu001", kImex)->want, before);
+  EXPECT_EQ(observed("gpu001", kImex), "outdated");
+}
+
+TEST_F(NvlinkDomainTest, theDomainIsUpWhenAllAgree) {
+  EXPECT_TRUE(met("gpu001", kNvlink)) << observed("gpu001", kNvlink);
+  said_[NodeName("gpu001")]["imex.state"] = "DEGRADED: 10.0.0.2 UNAVAILABLE";
+  EXPECT_EQ(observed("gpu001", kNvlink), "imex: DEGRADED: 10.0.0.2 UNAVAILABLE");
+  EXPECT_THAT(act("gpu001", kNvlink), AllOf(StartsWith("again"), HasSubstr("UNAVAILABLE")));
+  said_[NodeName("gpu001")]["imex.state"] = "UP nodes=2";
+  EXPECT_EQ(observed("gpu001", kNvlink), "imex: UP nodes=2") << "one is not among them";
+  said_[NodeName("gpu001")].erase("imex.state");
+  EXPECT_EQ(observed("gpu001", kNvlink), "imex: did not answer");
+}
+
+TEST_F(NvlinkDomainTest, aTrayOfAnotherDomainIsNamed) {
+  auto state = *agents_.state(NodeName("gpu003"));
+  state.probes["nvlink.domain"] = "ffff.1";
+  agents_.setState(state);
+  EXPECT_EQ(observed("gpu001", kNvlink), "gpus: gpu003 is in ffff.1, this node in 0a1b.1");
+  said_[NodeName("gpu001")]["nvlink.domain"] = "none: 0000:18:00.0 is not registered (state 2, status 0)";
+  EXPECT_THAT(observed("gpu001", kNvlink), HasSubstr("not registered"));
+}
+
+TEST_F(NvlinkDomainTest, aNodeWithoutAnAddressIsSaidBeforeAnythingIsDone) {
+  cluster_.nodes[1].address = Ipv4();
+  ASSERT_TRUE(goal("gpu001", kImex));
+  EXPECT_THAT(goal("gpu001", kImex)->blocked, HasSubstr("gpu002 has no address"));
+  EXPECT_THAT(act("gpu001", kImex), HasSubstr("gpu002 has no address"));
+}
+
+TEST_F(NvlinkDomainTest, anActionThatNobodyAsksForAnyMoreIsRefused) {
+  cluster_.fabrics.at("ib").nvlink_domains.clear();
+  EXPECT_THAT(act("gpu001", kImex), HasSubstr("does not ask fabric.imex of gpu001"));
+  EXPECT_THAT(act("gpu001", kRoce), HasSubstr("does not ask"));
+}
+
+TEST_F(NvlinkDomainTest, nobodyElseIsAsked) {
+  cluster_.fabrics.at("ib").nvlink_domains[0].nodes = {"gpu001"};
+  EXPECT_THAT(phase()->goals(cluster_, Subject(NodeName("gpu002")), {}), IsEmpty());
+  EXPECT_THAT(phase()->goals(cluster_, Subject::cluster(), {}), IsEmpty());
+}
+
+class RoceNodes : public NodeServices {
+ protected:
+  RoceNodes() {
+    auto& fabric = cluster_.fabrics.at("ib");
+    fabric.roce = inventory::Roce{};
+    fabric.subnet_managers.clear();
+    fabric.partitions.clear();
+    const json pfc = {{"pfc_cap", 8}, {"prio_pfc", {false, false, false, true, false, false, false, false}}};
+    for (int rail : {0, 1})
+      says_[fmt::format("mlx5_{}", rail)] = {{"interface", fmt::format("eth{}", rail)},
+                                             {"mtu", 9000},
+                                             {"app", {{"dscp_prio", {{26, 3}, {48, 6}}}}},
+                                             {"pfc", pfc},
+                                             {"traffic_class", 106},
+                                             {"neighbour", {{"switch", fmt::format("leaf-su1-r{}", rail)}, {"port", "Ethernet0"}}}};
+  }
+  std::vector<std::string> problems() {
+    return roceProblems(cluster_, cluster_.fabrics.at("ib"), declared(cluster_), *cluster_.findNode(NodeName("gpu001")), says_.dump())
+        .value();
+  }
+  json says_ = json::object();
+};
+
+TEST_F(RoceNodes, agreementIsNoProblem) {
+  EXPECT_THAT(problems(), IsEmpty());
+  says_["mlx5_0"]["neighbour"]["port"] = "swp1";
+  EXPECT_THAT(problems(), IsEmpty()) << "Cumulus counts ports, SONiC lanes";
+}
+
+TEST_F(RoceNodes, eachDisagreementIsNamed) {
+  const auto only = [this](const char* pointer, json value) {
+    const auto before = says_;
+    says_[json::json_pointer(pointer)] = std::move(value);
+    auto out = problems();
+    says_ = before;
+    return out;
+  };
+  EXPECT_THAT(only("/mlx5_0/mtu", 1500), ElementsAre("mlx5_0: the MTU is 1500 instead of 9000"));
+  EXPECT_THAT(only("/mlx5_0/app", json::object()), Contains("mlx5_0: it does not look at DSCP"));
+  EXPECT_THAT(only("/mlx5_1/traffic_class", 0), ElementsAre("mlx5_1: RDMA has traffic class 0 instead of 106"));
+  EXPECT_THAT(only("/mlx5_1/neighbour/switch", "leaf-su1-r0"),
+              ElementsAre("mlx5_1: is cabled to leaf-su1-r0 Ethernet0, declared is leaf-su1-r1 port 1"));
+  EXPECT_THAT(only("/mlx5_1/neighbour/port", "Ethernet4"),
+              ElementsAre("mlx5_1: is cabled to leaf-su1-r1 Ethernet4, declared is leaf-su1-r1 port 1"));
+  EXPECT_THAT(only("/mlx5_0/app", {{"error", "dcb ended with 95: Operation not supported"}}),
+              ElementsAre(HasSubstr("Operation not supported")));
+  says_.erase("mlx5_1");
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("mlx5_1: it is not there")));
+  says_["mlx5_0"].erase("neighbour");
+  EXPECT_THAT(problems(), Contains(HasSubstr("nobody says by LLDP")));
+}
+
+TEST_F(RoceNodes, theScriptIsSentAndReadBack) {
+  ASSERT_TRUE(goal("gpu001", kRoce));
+  EXPECT_EQ(observed("gpu001", kRoce), "absent");
+  ASSERT_EQ(act("gpu001", kRoce), "");
+  const auto files = json::parse(agents_.submitted(NodeName("gpu001"), agent::TaskKind::NodeService).at(0).params).at("files");
+  EXPECT_THAT(files.at("roce.sh").get<std::string>(), HasSubstr("for device in mlx5_0 mlx5_1; do"));
+  EXPECT_THAT(observed("gpu001", kRoce), HasSubstr("not known")) << "that the script ran says nothing of what the NIC does";
+  said_[NodeName("gpu001")]["roce.marking"] = says_.dump();
+  EXPECT_TRUE(met("gpu001", kRoce)) << observed("gpu001", kRoce);
+  says_["mlx5_0"]["mtu"] = 1500;
+  said_[NodeName("gpu001")]["roce.marking"] = says_.dump();
+  EXPECT_EQ(observed("gpu001", kRoce), "mlx5_0: the MTU is 1500 instead of 9000");
+}
+
+TEST_F(RoceNodes, needNoSubnetManager) {
+  const auto processes = io::makeProcessRunner();
+  const auto fabric_phase = makeFabricPhase(cluster_, *processes, clock_, {folder_.path(), {}, {}});
+  EXPECT_THAT(fabric_phase->goals(cluster_, Subject::cluster(), {}), IsEmpty());
+  EXPECT_THAT(fabric_phase->goals(cluster_, Subject(NodeName("gpu001")), {}), IsEmpty());
+}
+
+TEST(PortNames, areThoseOfTheSwitchesSystem) {
+  for (const char* name : {"12", "swp12", "Ethernet44", "Eth1/12", "Ethernet1/12", "Ethernet12/1"})
+    EXPECT_TRUE(isPortName(name, 12)) << name;
+  for (const char* name : {"", "1", "swp1", "swp121", "Ethernet12", "Eth1/1", "Ethernet1/1"}) EXPECT_FALSE(isPortName(name, 12)) << name;
+}
+
+}  // namespace
+}  // namespace muster::fabric::test
