@@ -33,7 +33,7 @@ std::vector<std::string_view> namesOf(std::string_view section, const Cluster& c
 
 bool sameSource(const Image& a, const Image& b) {
   const auto *x = std::get_if<ImageBuild>(&a.source), *y = std::get_if<ImageBuild>(&b.source);
-  if (x && y) return x->suite == y->suite && x->packages == y->packages && x->mirror == y->mirror;
+  if (x && y) return x->suite == y->suite && x->packages == y->packages && x->mirror == y->mirror && x->release == y->release && x->archives == y->archives;
   const auto *p = std::get_if<ImageImport>(&a.source), *q = std::get_if<ImageImport>(&b.source);
   return p && q && p->path == q->path && p->sha256 == q->sha256;
 }

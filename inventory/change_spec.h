@@ -8,6 +8,7 @@ namespace muster::inventory {
 
 const ObjectSpec* imageSpec();
 const ObjectSpec* driverSpec();
+const ObjectSpec* archiveSpec();
 const ObjectSpec* baselineSpec();
 /// The table of a whole change file.
 const ObjectSpec* changeSpec();

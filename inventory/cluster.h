@@ -44,10 +44,23 @@ struct Credential {
   SecretRef next;  ///< what `muster bmc rotate` changes the password to; not declared: nothing is under way
 };
 
+/// An archive of packages with the key that signs it.
+struct PackageArchive {
+  std::string name;
+  std::string url;
+  std::string suite;                    ///< apt; empty: a flat archive. dnf has none
+  std::vector<std::string> components;  ///< apt
+  std::filesystem::path key;            ///< OpenPGP public key, armoured or not
+  friend bool operator==(const PackageArchive&, const PackageArchive&) = default;
+};
+
+/// A system made of packages: apt's of a suite, or dnf's of a release. One of the two is set.
 struct ImageBuild {
   std::string suite;  ///< "bookworm"
   std::vector<std::string> packages;
-  std::string mirror;  ///< empty: the mirror of the machine that builds
+  std::string mirror;                          ///< of Debian; empty: the mirror of the machine that builds
+  std::string release = {};                    ///< "9"
+  std::vector<PackageArchive> archives = {};   ///< what the system is made from; dnf has at least one
 };
 struct ImageImport {
   std::filesystem::path path;
@@ -61,15 +74,6 @@ struct Image {
   std::variant<ImageBuild, ImageImport> source;
   std::vector<std::string> authorized_keys;  ///< ssh keys for root
   ImageKind kind = ImageKind::RootFs;
-};
-
-/// An archive of packages with the key that signs it.
-struct PackageArchive {
-  std::string name;
-  std::string url;
-  std::string suite;                    ///< apt; empty: a flat archive. dnf has none
-  std::vector<std::string> components;  ///< apt
-  std::filesystem::path key;            ///< OpenPGP public key, armoured or not
 };
 
 /// How a driver's kernel modules come to the kernel that runs.

@@ -55,9 +55,10 @@ inline constexpr TextFormat kRouting{
     "one OpenSM routing engine, or several in order of preference",
     "^(minhop|updn|dnup|ftree|lash|dor|torus-2QoS|nue|dfsssp|sssp)(,(minhop|updn|dnup|ftree|lash|dor|torus-2QoS|nue|dfsssp|sssp))*$",
     "ftree"};
-inline constexpr TextFormat kPackage{"an apt package, with or without =version", "^[a-z0-9][a-z0-9+.-]*(:[a-z0-9]+)?(=[A-Za-z0-9.+:~-]+)?$",
+inline constexpr TextFormat kPackage{"a package of apt or dnf, with or without =version", "^[A-Za-z0-9][A-Za-z0-9+._-]*(:[a-z0-9]+)?(=[A-Za-z0-9.+:~^_-]+)?$",
                                      "rdma-core=44.0-2"};
 inline constexpr TextFormat kSuite{"a Debian or Ubuntu suite", "^[a-z][a-z0-9-]*$", "bookworm"};
+inline constexpr TextFormat kRelease{"a release of a system with dnf, in quotes", "^[A-Za-z0-9][A-Za-z0-9.-]*$", "9"};
 inline constexpr TextFormat kMirror{"an http or https URL", R"(^https?://\S+$)", "http://deb.debian.org/debian"};
 inline constexpr TextFormat kModule{"a kernel module", "^[A-Za-z0-9_-]+$", "rdma_rxe"};
 inline constexpr TextFormat kProbe{"a probe: nvml.driver, kernel, rdma.devices, module.NAME, package.NAME, … (docs/drivers.md)",

@@ -172,12 +172,26 @@ class Writer {
     return out;
   }
 
+  json archivesOf(const std::vector<PackageArchive>& archives) const {
+    json out = json::object();
+    for (const auto& archive : archives)
+      out[archive.name] = {{"url", archive.url}, {"suite", archive.suite}, {"components", archive.components}, {"key", path(archive.key)}};
+    return out;
+  }
+
+  json write(const ImageBuild& build) const {
+    json out = {{"suite", build.suite}, {"packages", build.packages}, {"mirror", build.mirror}};
+    if (!build.release.empty()) out["release"] = build.release;
+    if (!build.archives.empty()) out["archives"] = archivesOf(build.archives);
+    return out;
+  }
+
   json write(const Image& image) const {
     json out = {{"authorized_keys", image.authorized_keys}};
     if (image.kind == ImageKind::Disk) out["kind"] = "disk";
     if (image.kind == ImageKind::Live) out["kind"] = "live";
     if (const auto* build = std::get_if<ImageBuild>(&image.source))
-      out["build"] = {{"suite", build->suite}, {"packages", build->packages}, {"mirror", build->mirror}};
+      out["build"] = write(*build);
     else if (const auto* import = std::get_if<ImageImport>(&image.source))
       out.update(json{{"import", path(import->path)}, {"sha256", import->sha256}});
     return out;
@@ -185,8 +199,7 @@ class Writer {
 
   json write(const Driver& driver) const {
     json out = {{"packages", driver.packages}, {"repository", path(driver.repository)}, {"modules", driver.modules}, {"verify", driver.verify}};
-    for (const auto& archive : driver.archives)
-      out["archives"][archive.name] = {{"url", archive.url}, {"suite", archive.suite}, {"components", archive.components}, {"key", path(archive.key)}};
+    if (!driver.archives.empty()) out["archives"] = archivesOf(driver.archives);
     if (driver.build != ModuleBuild::Packaged) out["build"] = driver.build == ModuleBuild::Dkms ? "dkms" : "precompiled";
     if (!driver.kernel.empty()) out["kernel"] = driver.kernel;
     if (!driver.module_options.empty()) out["module_options"] = driver.module_options;

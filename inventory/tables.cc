@@ -34,11 +34,23 @@ MUSTER_SPEC(credentialSpec)
 
 // ---- images
 
+void checkImageBuild(ImageBuild& build, const Value& map, Reader& reader) {
+  if (build.suite.empty() == build.release.empty())
+    reader.error(map, "a system is built from apt's packages of a suite or from dnf's of a release: one of the two", "write suite: bookworm, or release: \"9\" with archives");
+  if (!build.release.empty() && build.archives.empty())
+    reader.error(place(map, "release"), "nothing says where packages of this release are", "add archives: {NAME: {url: …, key: …}}");
+  if (!build.mirror.empty() && (!build.archives.empty() || !build.release.empty()))
+    reader.error(place(map, "mirror"), "mirror is Debian's archive; it goes with neither archives nor release", "remove it, or name it as one of the archives, with its key");
+}
+
 ObjectSpec make_imageBuildSpec() {
-  return Table<ImageBuild>("image-build", "image build", "A system that `muster image build` makes with mmdebstrap.")
-      .required("suite", &ImageBuild::suite, text(kSuite), "Debian or Ubuntu suite.")
+  return Table<ImageBuild>("image-build", "image build", "A system that `muster image build` makes: by mmdebstrap of a suite, by dnf of a release.")
+      .optional("suite", &ImageBuild::suite, text(kSuite), "Debian or Ubuntu suite.")
+      .optional("release", &ImageBuild::release, text(kRelease), "Or a release of a system with dnf (RHEL, Rocky, AlmaLinux, Fedora); its archives say which.")
       .optional("packages", &ImageBuild::packages, listOf(text(kPackage)), "Packages beyond the base system; a kernel among them.")
-      .optional("mirror", &ImageBuild::mirror, text(kMirror), "Package archive; the building machine's own when absent.")
+      .optional("mirror", &ImageBuild::mirror, text(kMirror), "Debian's package archive; the building machine's own when absent.")
+      .optional("archives", &ImageBuild::archives, mapOf(object(archiveSpec), kEntryName), "Signed archives that all packages come from, instead of a mirror of Debian.")
+      .check(checkImageBuild)
       .spec();
 }
 MUSTER_SPEC(imageBuildSpec)

@@ -43,7 +43,11 @@ ObjectSpec make_archiveSpec() {
       .check(checkArchive)
       .spec();
 }
+}  // namespace
+
 MUSTER_SPEC(archiveSpec)
+
+namespace {
 
 /// NVIDIA's Fabric Manager starts only beside a driver of its very version: two pins that differ can never run.
 void checkFabricManager(const Driver& driver, const Value& map, Reader& reader) {

@@ -42,6 +42,26 @@ std::string networkFile(const WriteImageParams& params, const std::string& mac) 
   return text;
 }
 
+/// The same for systems that have NetworkManager only.
+std::string networkManagerFile(const WriteImageParams& params, const std::string& mac) {
+  std::string text = fmt::format("[connection]\nid=muster-provisioning\ntype=ethernet\nautoconnect-priority=100\n\n[ethernet]\nmac-address={}\n\n[ipv4]\n", mac);
+  if (params.address_cidr.empty()) {
+    text += "method=auto\ndhcp-client-id=mac\ndhcp-send-hostname=false\n";
+  } else {
+    text += fmt::format("method=manual\naddress1={}{}{}\n", params.address_cidr, params.gateway.empty() ? "" : ",", params.gateway);
+    if (!params.dns.empty()) text += fmt::format("dns={};\n", fmt::join(params.dns, ";"));
+  }
+  return text + "\n[ipv6]\nmethod=disabled\n";
+}
+
+Result<void> configureNetwork(const fs::path& root, const WriteImageParams& params, const std::string& mac) {
+  TRY_OK(put(root, "etc/systemd/network/10-muster-provisioning.network", networkFile(params, mac)));
+  std::error_code error;
+  if (fs::exists(root / "usr/lib/systemd/systemd-networkd", error) || fs::exists(root / "lib/systemd/systemd-networkd", error) || !fs::exists(root / "usr/sbin/NetworkManager", error)) return {};
+  TRY_OK(put(root, "etc/NetworkManager/conf.d/10-muster.conf", "[main]\nno-auto-default=*\n"));
+  return put(root, "etc/NetworkManager/system-connections/muster-provisioning.nmconnection", networkManagerFile(params, mac), kSecretMode);  // it takes no other mode
+}
+
 /// Empty: the system keeps its own.
 std::string fileSystemTable(const Layout& layout) {
   if (layout.root_line.empty() && layout.root_partuuid.empty()) return {};
@@ -68,7 +88,7 @@ Result<void> configureSystem(const fs::path& root, const WriteImageParams& param
   TRY_OK(put(root, "etc/hosts", fmt::format("127.0.0.1 localhost\n127.0.1.1 {}\n::1 localhost ip6-localhost ip6-loopback\n", params.hostname)));
   TRY_OK(put(root, "etc/machine-id", ""));  // made at the first boot
   if (const auto table = fileSystemTable(layout); !table.empty()) TRY_OK(put(root, "etc/fstab", table));
-  TRY_OK(put(root, "etc/systemd/network/10-muster-provisioning.network", networkFile(params, provisioning_mac)));
+  TRY_OK(configureNetwork(root, params, provisioning_mac));
   if (!params.authorized_keys.empty()) {
     TRY_OK(io::makeDirs(root / "root/.ssh", 0700));
     TRY_OK(put(root, "root/.ssh/authorized_keys", fmt::format("{}\n", fmt::join(params.authorized_keys, "\n")), kSecretMode));

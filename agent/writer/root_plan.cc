@@ -128,7 +128,7 @@ class RootPlanner {
     plan_.steps.back().needs_key = true;
     const bool tpm = spec_.encrypt == RootSpec::Key::Tpm;
     plan_.crypttab.push_back(fmt::format("{} UUID={} {} luks,initramfs{}", kOpened, id, tpm ? "none" : "/etc/muster/keys/root.key", tpm ? ",keyscript=/usr/lib/muster/unlock-root" : ""));
-    return std::string("/dev/mapper/") + kOpened;
+    return fmt::format("/dev/mapper/{}", kOpened);
   }
 
   std::string volume(const std::string& device) {

@@ -214,14 +214,18 @@ class CachedImageStore final : public ImageStore {
 }  // namespace
 
 std::string imageKey(const inventory::Image& image) {
-  json inputs = {{"version", kBuildVersion}, {"recipes", recipeDigest("node")}, {"name", image.name}, {"ssh", !image.authorized_keys.empty()},
+  const auto* build = std::get_if<inventory::ImageBuild>(&image.source);
+  const bool dnf = build != nullptr && !build->release.empty();
+  json inputs = {{"version", kBuildVersion}, {"recipes", recipeDigest(dnf ? "node-dnf" : "node")}, {"name", image.name}, {"ssh", !image.authorized_keys.empty()},
                  {"chunk_bytes", agent::kPackChunkBytes}};
   if (image.kind != inventory::ImageKind::RootFs) inputs["kind"] = std::string(agent::toString(packKind(image.kind)));
-  if (const auto* build = std::get_if<inventory::ImageBuild>(&image.source)) {
+  if (build != nullptr) {
     auto packages = build->packages;
     std::sort(packages.begin(), packages.end());
     packages.erase(std::unique(packages.begin(), packages.end()), packages.end());
     inputs["build"] = {{"suite", build->suite}, {"packages", packages}, {"mirror", build->mirror}};
+    if (dnf) inputs["build"]["release"] = build->release;
+    for (const auto& archive : build->archives) inputs["build"]["archives"].push_back({archive.name, archive.url, archive.suite, archive.components});
   } else {
     inputs["import"] = std::get<inventory::ImageImport>(image.source).sha256;
   }
@@ -232,6 +236,6 @@ std::unique_ptr<ImageStore> openImageStore(ImageStoreOptions options, std::uniqu
   return std::make_unique<CachedImageStore>(std::move(options), std::move(builder));
 }
 
-std::unique_ptr<ImageStore> openImageStore(ImageStoreOptions options) { return openImageStore(std::move(options), makeDebianBuilder()); }
+std::unique_ptr<ImageStore> openImageStore(ImageStoreOptions options) { return openImageStore(std::move(options), makePackageBuilder()); }
 
 }  // namespace muster::provision

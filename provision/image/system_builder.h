@@ -1,4 +1,4 @@
-// Seam: makes file systems from packages (mmdebstrap behind it). Tests put a small folder in its place.
+// Seam: makes file systems from packages (mmdebstrap and dnf behind it). Tests put a small folder in its place.
 #pragma once
 
 #include "base/result.h"
@@ -26,7 +26,7 @@ class SystemBuilder {
   virtual Result<void> buildRamOs(const std::filesystem::path& work, const std::filesystem::path& out, const Say& say) = 0;
 };
 
-std::unique_ptr<SystemBuilder> makeDebianBuilder();
+std::unique_ptr<SystemBuilder> makePackageBuilder();
 
 /// An ext4 file with the content of a folder, made without mounting anything. Layout, identities and the times that tell when it
 /// was built are fixed, so that equal content is an equal image.

@@ -101,6 +101,17 @@ TEST_F(ImageStoreTest, keyFollowsTheInputsAndNothingElse) {
   EXPECT_NE(imageKey(image), key);
   std::get<inventory::ImageBuild>((image = sampleImage()).source).mirror = "http://mirror.example/debian";
   EXPECT_NE(imageKey(image), key);
+  inventory::ImageBuild rocky;
+  rocky.release = "9";
+  rocky.archives = {{"baseos", "https://mirror/9", "", {}, "a.asc"}};
+  image.source = rocky;
+  const std::string nine = imageKey(image);
+  rocky.archives[0].key = "elsewhere/a.asc";  // what is signed is the same
+  image.source = rocky;
+  EXPECT_EQ(imageKey(image), nine);
+  rocky.archives[0].url = "https://mirror/9.4";
+  image.source = rocky;
+  EXPECT_NE(imageKey(image), nine);
   image.source = inventory::ImageImport{"a.qcow2", std::string(64, '1')};
   const std::string imported = imageKey(image);
   image.source = inventory::ImageImport{"elsewhere/a.qcow2", std::string(64, '1')};

@@ -98,6 +98,25 @@ TEST_F(InstallTest, theNetworkIsFoundByItsAddress) {
   EXPECT_THAT(at(file), testing::AllOf(HasSubstr("Address=10.20.0.11/16"), HasSubstr("Gateway=10.20.0.254"), HasSubstr("DNS=10.20.0.53"), Not(HasSubstr("DHCP="))));
 }
 
+TEST_F(InstallTest, systemsWithNetworkManagerOnlyGetItsFile) {
+  const std::string file = "etc/NetworkManager/system-connections/muster-provisioning.nmconnection";
+  ASSERT_TRUE(configure());
+  EXPECT_FALSE(std::filesystem::exists(root_ / file));
+  ASSERT_TRUE(io::writeFileAtomic(root_ / "usr/sbin/NetworkManager", "", 0755));
+  ASSERT_TRUE(configure());
+  EXPECT_THAT(at(file), testing::AllOf(HasSubstr("mac-address=52:54:00:00:00:01"), HasSubstr("method=auto")));
+  EXPECT_EQ(modeOf(file), 0600u) << "NetworkManager takes no other";
+  params_.address_cidr = "10.20.0.11/16";
+  params_.gateway = "10.20.0.254";
+  params_.dns = {"10.20.0.53", "10.20.0.54"};
+  ASSERT_TRUE(configure());
+  EXPECT_THAT(at(file), testing::AllOf(HasSubstr("method=manual\naddress1=10.20.0.11/16,10.20.0.254\ndns=10.20.0.53;10.20.0.54;\n"), Not(HasSubstr("auto"))));
+  ASSERT_TRUE(io::writeFileAtomic(root_ / "usr/lib/systemd/systemd-networkd", "", 0755));
+  std::filesystem::remove(root_ / file);
+  ASSERT_TRUE(configure());
+  EXPECT_FALSE(std::filesystem::exists(root_ / file)) << "one of them brings the interface up";
+}
+
 TEST_F(InstallTest, canBeDoneAgain) {
   ASSERT_TRUE(configure());
   const auto again = configure();

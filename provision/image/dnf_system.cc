@@ -1,0 +1,65 @@
+#include "provision/image/dnf_system.h"
+
+#include "base/io/files.h"
+#include "base/io/process.h"
+#include "provision/image/apt_system.h"
+#include "provision/image/image_import.h"
+#include "provision/image/recipes.h"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+namespace muster::provision {
+
+namespace {
+
+constexpr std::chrono::minutes kInstallLimit{30};
+
+/// Where rpm keeps its records in the systems it is for; the one of the machine that builds has its own idea.
+constexpr const char* kRpmMacros = "%_dbpath /var/lib/rpm\n%_db_backend sqlite\n%_install_langs en_US\n";
+
+}  // namespace
+
+std::vector<std::string> dnfPackagesOf(const inventory::ImageBuild& build, bool ssh) {
+  auto packages = recipeLines("node-dnf/packages");
+  for (auto package : build.packages) {
+    if (const auto equals = package.find('='); equals != std::string::npos) package[equals] = '-';
+    packages.push_back(std::move(package));
+  }
+  if (ssh) packages.push_back("openssh-server");
+  return packages;
+}
+
+Result<std::string> dnfConfiguration(const inventory::ImageBuild& build) {
+  std::string text = "[main]\ngpgcheck=1\nlocalpkg_gpgcheck=1\ninstall_weak_deps=0\ntsflags=nodocs\nkeepcache=0\nbest=1\nskip_if_unavailable=0\n";
+  for (const auto& archive : build.archives) {
+    std::error_code error;
+    const auto key = std::filesystem::canonical(archive.key, error);
+    if (error) return fail(ErrorCode::NotFound, fmt::format("the key {} of archive {} cannot be read: {}", archive.key.string(), archive.name, error.message()));
+    text += fmt::format("\n[{0}]\nname={0}\nbaseurl={1}\ngpgkey=file://{2}\nenabled=1\n", archive.name, archive.url, key.string());
+  }
+  return text;
+}
+
+Result<void> installDnfSystem(DnfSystem system) {
+  if (::geteuid() != 0) return fail(ErrorCode::Denied, "building images needs root (packages set owners); run it with sudo");
+  if (const auto there = io::runChecked({.program = "dnf", .args = {"--version"}}); !there)
+    return fail(ErrorCode::NotFound, fmt::format("a system of release {} is installed by dnf, which is not here: apt-get install dnf", system.build.release));
+  TRY(configuration, dnfConfiguration(system.build));
+  const auto config = system.work / "dnf.conf";
+  TRY_OK(io::writeFileAtomic(config, configuration));
+  TRY_OK(io::writeFileAtomic(system.work / ".rpmmacros", kRpmMacros));
+  TRY_OK(io::makeDirs(system.root));
+  io::Command command;
+  command.program = "unshare";
+  command.args = {"--mount", "--propagation", "private", (system.recipes / "node-dnf/install.sh").string(), system.root.string(), config.string(), system.build.release};
+  command.args.insert(command.args.end(), system.packages.begin(), system.packages.end());
+  command.env = proxyEnvironment();
+  command.env["HOME"] = system.work.string();
+  command.timeout = kInstallLimit;
+  if (auto done = io::runChecked(command); !done) return fail(std::move(done).error().within("building a system of release " + system.build.release));
+  return linkKernel(system.root);
+}
+
+}  // namespace muster::provision

@@ -1,0 +1,19 @@
+#!/bin/sh
+# Installs packages into a new root folder. Runs in a mount namespace of its own, so what is mounted here goes with it.
+#   $1 the root folder   $2 dnf's configuration   $3 the release   further: packages
+set -eu
+root=$1 config=$2 release=$3
+shift 3
+
+mkdir -p "$root/proc" "$root/sys" "$root/dev"
+mount -t proc proc "$root/proc"
+mount -t sysfs -o ro sysfs "$root/sys"
+mount --rbind /dev "$root/dev"
+
+# No option of this machine's dnf takes part: the archives are those of the configuration, each with its key.
+dnf --config="$config" --installroot="$root" --releasever="$release" --noplugins --assumeyes --quiet \
+  --setopt=reposdir="$root/nowhere" --setopt=varsdir="$root/nowhere" install -- "$@"
+
+"$(dirname "$0")/customize.sh" "$root"
+umount "$root/proc" "$root/sys"
+umount -R "$root/dev"
