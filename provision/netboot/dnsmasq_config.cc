@@ -119,7 +119,8 @@ std::string proxyMode(const inventory::Cluster& cluster, const DnsmasqSite& site
     out += service("tag:!ipxe,tag:!secure" + elsewhere, arch, fileOf(arch)) + "\n";
     if (!bios) out += service("tag:!ipxe,tag:secure", arch, kShim) + "\n";
   }
-  return out + fmt::format("dhcp-boot=tag:ipxe,{}\n", bootUrl(network, site));  // in the offer itself; others ask again at port 4011
+  // In the offer itself; others ask again at port 4011. iPXE takes a file from a proxy only beside a server's address.
+  return out + fmt::format("dhcp-boot=tag:ipxe,{},,{}\n", bootUrl(network, site), network.controller.str());
 }
 
 }  // namespace
