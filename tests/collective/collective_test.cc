@@ -34,19 +34,21 @@ class ThreadRank final : public Communicator {
  public:
   ThreadRank(World& world, int rank) : world_(world), rank_(rank), ranks_(static_cast<int>(world.inputs.size())) {}
   std::string device() const override { return fmt::format("gpu{}", rank_); }
-  Result<double> time(Operation, const Shape&, int) override { return world_.seconds; }
+  Result<double> time(const Step&, int) override { return world_.seconds; }
 
-  Result<std::uint64_t> check(Operation operation, const Shape& shape, std::uint64_t seed) override {
+  Result<std::uint64_t> check(const Step& step, std::uint64_t seed) override {
+    const auto& shape = step.shape;
     auto& mine = world_.inputs[static_cast<std::size_t>(rank_)];
     mine.clear();
     for (std::uint64_t i = 0; i < shape.input; ++i) mine.push_back(inputValue(seed, rank_, i));
     if (rank_ == world_.liar) mine[mine.size() / 2] += 1;
     world_.together.arrive_and_wait();
     std::vector<float> out(shape.output, std::nanf(""));
-    for (std::uint64_t i = 0; i < shape.output && !world_.silent; ++i) out[i] = outputOf(operation, shape, i);
+    for (std::uint64_t i = 0; i < shape.output && !world_.silent; ++i) out[i] = outputOf(step, i);
     world_.together.arrive_and_wait();
     std::uint64_t wrong = 0;
-    for (std::uint64_t i = 0; i < shape.output; ++i) wrong += !(out[i] == outputValue(operation, seed, rank_, ranks_, shape.count, i));
+    const int whose = step.operation == Operation::Pair ? step.peer : rank_;
+    for (std::uint64_t i = 0; i < shape.output; ++i) wrong += !(out[i] == outputValue(step.operation, seed, whose, ranks_, shape.count, i));
     return wrong;
   }
 
@@ -57,14 +59,16 @@ class ThreadRank final : public Communicator {
     for (int rank = 0; rank < ranks_; ++rank) sum += of(rank, i);
     return sum;
   }
-  float outputOf(Operation operation, const Shape& shape, std::uint64_t i) const {
+  float outputOf(const Step& step, std::uint64_t i) const {
+    const auto& shape = step.shape;
     const auto mine = static_cast<std::uint64_t>(rank_) * shape.count;
-    switch (operation) {
+    switch (step.operation) {
       case Operation::AllReduce: return sumOf(i);
       case Operation::ReduceScatter: return sumOf(mine + i);
       case Operation::AllGather: return of(static_cast<int>(i / shape.count), i % shape.count);
       case Operation::AllToAll: return of(static_cast<int>(i / shape.count), mine + i % shape.count);
       case Operation::SendRecv: return of((rank_ + ranks_ - 1) % ranks_, i);
+      case Operation::Pair: return of(step.peer, i);
     }
     return 0;
   }

@@ -18,7 +18,10 @@ using nlohmann::json;
 
 constexpr int kMaxRanks = 1 << 16, kMaxLocal = 64, kMaxIterations = 100'000, kLastPort = 65535;
 constexpr std::uint64_t kMaxBytes = 64ULL << 30;
-constexpr std::array kOperations{Operation::AllReduce, Operation::AllGather, Operation::ReduceScatter, Operation::AllToAll, Operation::SendRecv};
+constexpr std::array kOperations{Operation::AllReduce, Operation::AllGather, Operation::ReduceScatter, Operation::AllToAll, Operation::SendRecv, Operation::Pair};
+constexpr std::size_t kMaxFindings = 32;   ///< of one report: a group that did not meet has nothing of anything
+constexpr double kBitsOfByte = 8;
+constexpr double kPairDigits = 1e4;        ///< rates of pairs are told to a ten-thousandth of a Gb/s
 
 std::vector<std::uint64_t> sizesOf(const Job& job) {
   std::vector<std::uint64_t> sizes;
@@ -34,6 +37,7 @@ Result<void> judge(const Job& job) {
   if (job.ranks < 2 || job.ranks > kMaxRanks) wrong.push_back(fmt::format("{} ranks", job.ranks));
   if (job.local_ranks < 1 || job.local_ranks > kMaxLocal || job.first_rank < 0 || job.first_rank + job.local_ranks > job.ranks)
     wrong.push_back(fmt::format("local ranks {} to {} of {}", job.first_rank, job.first_rank + job.local_ranks - 1, job.ranks));
+  else if (job.ranks % job.local_ranks || job.first_rank % job.local_ranks) wrong.push_back(fmt::format("{} ranks in nodes of {}, the first here {}", job.ranks, job.local_ranks, job.first_rank));
   if (job.operations.empty()) wrong.emplace_back("no operation");
   if (job.min_bytes < 4 || job.min_bytes > job.max_bytes || job.max_bytes > kMaxBytes) wrong.push_back(fmt::format("{} to {} bytes", job.min_bytes, job.max_bytes));
   if (job.iterations < 1 || job.iterations > kMaxIterations) wrong.push_back(fmt::format("{} iterations", job.iterations));
@@ -60,43 +64,74 @@ struct Ranks {
   }
 };
 
+std::string wordsOf(Operation operation, std::uint64_t bytes, int peer) {
+  return fmt::format("{} of {} bytes{}", toString(operation), bytes, peer < 0 ? "" : fmt::format(" with rank {}", peer));
+}
+
+Result<void> runStep(Ranks& ranks, Communicator& communicator, int rank, const Step& step, std::uint64_t bytes) {
+  const auto& job = ranks.job;
+  const auto where = [&] { return fmt::format("rank {} {}", rank, wordsOf(step.operation, bytes, step.peer)); };
+  const auto wrong = communicator.check(step, job.seed);
+  if (!wrong) return fail(Error(wrong.error()).within(where()));
+  const auto seconds = communicator.time(step, job.iterations);
+  if (!seconds) return fail(Error(seconds.error()).within(where()));
+  Row row{rank, step.peer, communicator.device(), step.operation, bytes, *wrong, *seconds * 1e6, static_cast<double>(bytes) * 1e-9 / *seconds, 0};
+  row.busbw_gbytes_per_s = row.algbw_gbytes_per_s * busFactor(step.operation, job.ranks);
+  ranks.add(std::move(row));
+  return {};
+}
+
 Result<void> runRank(Ranks& ranks, const Join& join, int local) {
   const auto& job = ranks.job;
   const int rank = job.first_rank + local;
   auto joined = join(job, rank, local);
   if (!joined) return fail(std::move(joined.error()).within(fmt::format("rank {} did not join {}", rank, job.group)));
-  auto& communicator = **joined;
-  for (const auto operation : job.operations)
-    for (const auto bytes : sizesOf(job)) {
-      const auto shape = shapeOf(operation, bytes, job.ranks);
-      const auto wrong = communicator.check(operation, shape, job.seed);
-      if (!wrong) return fail(Error(wrong.error()).within(fmt::format("rank {} {} of {} bytes", rank, toString(operation), bytes)));
-      const auto seconds = communicator.time(operation, shape, job.iterations);
-      if (!seconds) return fail(Error(seconds.error()).within(fmt::format("rank {} {} of {} bytes", rank, toString(operation), bytes)));
-      Row row{rank, communicator.device(), operation, bytes, *wrong, *seconds * 1e6, static_cast<double>(bytes) * 1e-9 / *seconds, 0};
-      row.busbw_gbytes_per_s = row.algbw_gbytes_per_s * busFactor(operation, job.ranks);
-      ranks.add(std::move(row));
+  for (const auto operation : job.operations) {
+    if (operation == Operation::Pair) {
+      for (const int peer : meetings(job.ranks, job.local_ranks, rank))
+        if (peer >= 0) TRY_OK(runStep(ranks, **joined, rank, {operation, shapeOf(operation, job.max_bytes, job.ranks), peer}, job.max_bytes));
+      continue;
     }
+    for (const auto bytes : sizesOf(job)) TRY_OK(runStep(ranks, **joined, rank, {operation, shapeOf(operation, bytes, job.ranks), -1}, bytes));
+  }
   return {};
+}
+
+/// What a rank must have done: (operation, bytes, peer).
+std::vector<std::tuple<Operation, std::uint64_t, int>> stepsOf(const Job& job, int rank) {
+  std::vector<std::tuple<Operation, std::uint64_t, int>> steps;
+  for (const auto operation : job.operations) {
+    if (operation == Operation::Pair) {
+      for (const int peer : meetings(job.ranks, job.local_ranks, rank))
+        if (peer >= 0) steps.emplace_back(operation, job.max_bytes, peer);
+      continue;
+    }
+    for (const auto bytes : sizesOf(job)) steps.emplace_back(operation, bytes, -1);
+  }
+  return steps;
 }
 
 /// What is wrong with rows that are said to be those of the job: the same judgement where they were made and where they are read.
 std::vector<std::string> judgeRows(const Job& job, const std::vector<Row>& rows) {
   std::vector<std::string> wrong;
-  std::set<std::tuple<int, Operation, std::uint64_t>> seen;
+  std::set<std::tuple<int, Operation, std::uint64_t, int>> seen;
   for (const auto& row : rows) {
-    seen.insert({row.rank, row.operation, row.bytes});
-    const auto where = fmt::format("rank {} ({}) {} of {} bytes", row.rank, row.device, toString(row.operation), row.bytes);
+    seen.insert({row.rank, row.operation, row.bytes, row.peer});
+    const auto where = fmt::format("rank {} ({}) {}", row.rank, row.device, wordsOf(row.operation, row.bytes, row.peer));
     if (row.wrong) wrong.push_back(fmt::format("{}: {} wrong values", where, row.wrong));
     if (!std::isfinite(row.busbw_gbytes_per_s) || !(row.busbw_gbytes_per_s > 0)) wrong.push_back(where + ": a bandwidth that is none");
-    const bool judged = row.bytes == job.max_bytes && row.operation != Operation::SendRecv;
+    const bool judged = row.bytes == job.max_bytes && row.operation != Operation::SendRecv && row.operation != Operation::Pair;
     if (judged && !(row.busbw_gbytes_per_s >= job.min_busbw_gbytes_per_s))
       wrong.push_back(fmt::format("{}: {:.1f} GB/s of bus bandwidth, expected {:.1f}", where, row.busbw_gbytes_per_s, job.min_busbw_gbytes_per_s));
   }
   for (int rank = job.first_rank; rank < job.first_rank + job.local_ranks; ++rank)
-    for (const auto operation : job.operations)
-      for (const auto bytes : sizesOf(job))
-        if (!seen.contains({rank, operation, bytes})) wrong.push_back(fmt::format("rank {} gave no result of {} of {} bytes", rank, toString(operation), bytes));
+    for (const auto& [operation, bytes, peer] : stepsOf(job, rank))
+      if (!seen.contains({rank, operation, bytes, peer})) wrong.push_back(fmt::format("rank {} gave no result of {}", rank, wordsOf(operation, bytes, peer)));
+  if (wrong.size() > kMaxFindings) {
+    const auto more = wrong.size() - kMaxFindings;
+    wrong.resize(kMaxFindings);
+    wrong.push_back(fmt::format("and {} more", more));
+  }
   return wrong;
 }
 
@@ -109,6 +144,7 @@ std::string_view toString(Operation operation) {
     case Operation::ReduceScatter: return "reduce-scatter";
     case Operation::AllToAll: return "all-to-all";
     case Operation::SendRecv: return "send-recv";
+    case Operation::Pair: return "pair";
   }
   return "?";
 }
@@ -116,7 +152,7 @@ std::string_view toString(Operation operation) {
 Result<Operation> parseOperation(std::string_view name) {
   for (const auto operation : kOperations)
     if (toString(operation) == name) return operation;
-  return fail(ErrorCode::InvalidInput, fmt::format("there is no operation '{}'; there are all-reduce, all-gather, reduce-scatter, all-to-all, send-recv", name));
+  return fail(ErrorCode::InvalidInput, fmt::format("there is no operation '{}'; there are all-reduce, all-gather, reduce-scatter, all-to-all, send-recv, pair", name));
 }
 
 double busFactor(Operation operation, int ranks) {
@@ -126,9 +162,33 @@ double busFactor(Operation operation, int ranks) {
     case Operation::AllGather:
     case Operation::ReduceScatter:
     case Operation::AllToAll: return (n - 1) / n;
-    case Operation::SendRecv: return 1;
+    case Operation::SendRecv:
+    case Operation::Pair: return 1;
   }
   return 0;
+}
+
+/// By the circle method: in step s those meet whose numbers add up to s, modulo one less than the (even) count; the last one meets who is left.
+std::vector<int> meetings(int ranks, int ranks_per_node, int rank) {
+  const int nodes = ranks / ranks_per_node;
+  const int players = nodes > 1 ? nodes : ranks, me = nodes > 1 ? rank / ranks_per_node : rank;
+  const int circle = players + players % 2 - 1;   // the last player, or nobody, stands in the middle
+  std::vector<int> met;
+  for (int step = 0; step < circle; ++step) {
+    int other = me == circle ? (step * (circle + 1) / 2) % circle : ((step - me) % circle + circle) % circle;
+    if (other == me) other = circle;
+    if (other >= players) other = -1;
+    met.push_back(other < 0 || nodes <= 1 ? other : other * ranks_per_node + rank % ranks_per_node);
+  }
+  return met;
+}
+
+std::string_view toString(Transport transport) { return transport == Transport::Nccl ? "nccl" : "tcp"; }
+
+Result<Transport> parseTransport(std::string_view name) {
+  for (const auto transport : {Transport::Nccl, Transport::Tcp})
+    if (toString(transport) == name) return transport;
+  return fail(ErrorCode::InvalidInput, fmt::format("there is no transport '{}'; there are nccl and tcp", name));
 }
 
 /// As nccl-tests counts: the size is the larger of what a rank sends and receives in all.
@@ -137,7 +197,8 @@ Shape shapeOf(Operation operation, std::uint64_t bytes, int ranks) {
   const auto each = std::max<std::uint64_t>(values / n, 1);
   switch (operation) {
     case Operation::AllReduce:
-    case Operation::SendRecv: return {values, values, values};
+    case Operation::SendRecv:
+    case Operation::Pair: return {values, values, values};
     case Operation::AllGather: return {each, each, each * n};
     case Operation::ReduceScatter: return {each, each * n, each};
     case Operation::AllToAll: return {each, each * n, each * n};
@@ -149,7 +210,7 @@ json toJson(const Job& job) {
   json operations = json::array();
   for (const auto operation : job.operations) operations.push_back(toString(operation));
   return {{"group", job.group}, {"meeting", job.meeting}, {"ranks", job.ranks}, {"first_rank", job.first_rank}, {"local_ranks", job.local_ranks},
-          {"operations", std::move(operations)}, {"min_bytes", job.min_bytes}, {"max_bytes", job.max_bytes}, {"iterations", job.iterations},
+          {"operations", std::move(operations)}, {"transport", toString(job.transport)}, {"min_bytes", job.min_bytes}, {"max_bytes", job.max_bytes}, {"iterations", job.iterations},
           {"seed", job.seed}, {"hcas", job.hcas}, {"min_busbw_gbytes_per_s", job.min_busbw_gbytes_per_s}, {"limit_seconds", job.limit.count()}};
 }
 
@@ -163,6 +224,8 @@ Result<Job> parseJob(std::string_view text) {
       TRY(operation, parseOperation(name.get<std::string>()));
       job.operations.push_back(operation);
     }
+    TRY(transport, parseTransport(from.value("transport", std::string(toString(job.transport)))));
+    job.transport = transport;
     job.min_bytes = from.value("min_bytes", job.min_bytes), job.max_bytes = from.value("max_bytes", job.max_bytes);
     job.iterations = from.value("iterations", job.iterations), job.seed = from.value("seed", job.seed), job.hcas = from.value("hcas", job.hcas);
     job.min_busbw_gbytes_per_s = from.value("min_busbw_gbytes_per_s", 0.0);
@@ -194,13 +257,48 @@ Result<std::vector<NodeJob>> placeGroups(const std::vector<Group>& groups, const
   return jobs;
 }
 
+/// Pairs are many: of each rank one list of Gb/s by the other's node (or rank, where there is one node), and what was wrong apart.
 json toJson(const JobReport& report) {
-  json rows = json::array();
-  for (const auto& row : report.rows)
-    rows.push_back({{"rank", row.rank}, {"device", row.device}, {"operation", toString(row.operation)}, {"bytes", row.bytes}, {"wrong", row.wrong}, {"us", row.microseconds},
-                    {"algbw_gbytes_per_s", row.algbw_gbytes_per_s}, {"busbw_gbytes_per_s", row.busbw_gbytes_per_s}});
-  return {{"format", "muster-collective/1"}, {"group", report.group}, {"passed", report.passed}, {"findings", report.findings}, {"rows", std::move(rows)}};
+  json rows = json::array(), pairs = json::array(), wrong = json::array();
+  std::uint64_t pair_bytes = 0;
+  for (const auto& row : report.rows) {
+    if (row.operation != Operation::Pair) {
+      rows.push_back({{"rank", row.rank}, {"device", row.device}, {"operation", toString(row.operation)}, {"bytes", row.bytes}, {"wrong", row.wrong}, {"us", row.microseconds},
+                      {"algbw_gbytes_per_s", row.algbw_gbytes_per_s}, {"busbw_gbytes_per_s", row.busbw_gbytes_per_s}});
+      continue;
+    }
+    pair_bytes = row.bytes;
+    if (pairs.empty() || pairs.back()["rank"] != row.rank) pairs.push_back({{"rank", row.rank}, {"device", row.device}, {"peers", json::array()}, {"gbits", json::array()}});
+    pairs.back()["peers"].push_back(row.peer);
+    pairs.back()["gbits"].push_back(std::round(kBitsOfByte * row.algbw_gbytes_per_s * kPairDigits) / kPairDigits);
+    if (row.wrong) wrong.push_back({row.rank, row.peer, row.wrong});
+  }
+  json out{{"format", "muster-collective/1"}, {"group", report.group}, {"passed", report.passed}, {"findings", report.findings}, {"rows", std::move(rows)}};
+  if (!pairs.empty()) out["pairs"] = {{"bytes", pair_bytes}, {"of", std::move(pairs)}, {"wrong", std::move(wrong)}};
+  return out;
 }
+
+namespace {
+
+std::vector<Row> pairRows(const json& from) {
+  std::vector<Row> rows;
+  const auto bytes = from.at("bytes").get<std::uint64_t>();
+  std::map<std::pair<int, int>, std::uint64_t> wrong;
+  for (const auto& each : from.at("wrong")) wrong[{each.at(0).get<int>(), each.at(1).get<int>()}] = each.at(2).get<std::uint64_t>();
+  for (const auto& list : from.at("of")) {
+    const auto &peers = list.at("peers"), &rates = list.at("gbits");
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+      Row row{list.at("rank").get<int>(), peers.at(i).get<int>(), list.at("device").get<std::string>(), Operation::Pair, bytes, 0, 0, 0, 0};
+      row.algbw_gbytes_per_s = row.busbw_gbytes_per_s = rates.at(i).is_number() ? rates.at(i).get<double>() / kBitsOfByte : std::nan("");
+      row.microseconds = static_cast<double>(bytes) * 1e-3 / row.algbw_gbytes_per_s;
+      if (const auto bad = wrong.find({row.rank, row.peer}); bad != wrong.end()) row.wrong = bad->second;
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+}  // namespace
 
 Result<JobReport> parseReport(std::string_view text, const Job& job) {
   JobReport report;
@@ -212,9 +310,14 @@ Result<JobReport> parseReport(std::string_view text, const Job& job) {
     for (const auto& each : from.at("rows")) {
       TRY(operation, parseOperation(each.at("operation").get<std::string>()));
       const auto rate = [&each](const char* key) { return each.at(key).is_number() ? each.at(key).get<double>() : std::nan(""); };   // JSON has no NaN: it travels as null
-      report.rows.push_back({each.at("rank").get<int>(), each.at("device").get<std::string>(), operation, each.at("bytes").get<std::uint64_t>(), each.at("wrong").get<std::uint64_t>(),
+      report.rows.push_back({each.at("rank").get<int>(), -1, each.at("device").get<std::string>(), operation, each.at("bytes").get<std::uint64_t>(), each.at("wrong").get<std::uint64_t>(),
                              rate("us"), rate("algbw_gbytes_per_s"), rate("busbw_gbytes_per_s")});
     }
+    if (from.contains("pairs"))
+      for (auto& row : pairRows(from.at("pairs"))) report.rows.push_back(std::move(row));
+    for (const auto& row : report.rows)
+      if (row.rank < job.first_rank || row.rank >= job.first_rank + job.local_ranks || (row.operation == Operation::Pair ? row.peer < 0 || row.peer >= job.ranks : row.peer != -1))
+        return fail(ErrorCode::Corrupt, fmt::format("the report speaks of rank {}, which is none of its own", row.rank));
     const bool claims = from.at("passed").get<bool>();
     for (auto& wrong : judgeRows(job, report.rows))
       if (claims) report.findings.push_back(std::move(wrong));
@@ -241,7 +344,7 @@ JobReport runJob(const Job& job, const Join& join) {
         if (auto ran = runRank(ranks, join, local); !ran) ranks.fails(ran.error().str());
       });
   }
-  std::sort(report.rows.begin(), report.rows.end(), [](const Row& a, const Row& b) { return std::tie(a.rank, a.operation, a.bytes) < std::tie(b.rank, b.operation, b.bytes); });
+  std::sort(report.rows.begin(), report.rows.end(), [](const Row& a, const Row& b) { return std::tie(a.rank, a.operation, a.bytes, a.peer) < std::tie(b.rank, b.operation, b.bytes, b.peer); });
   if (report.findings.empty()) report.findings = judgeRows(job, report.rows);
   report.passed = report.findings.empty();
   return report;

@@ -1,19 +1,12 @@
-// muster-collective: one node's ranks of one group. Reads a job from standard input, writes a report to standard output.
-// Exit: 0 passed, 1 not passed, 2 no job. What hangs is ended at the job's limit, with a report that says so.
+// One rank of a group by NCCL, on one GPU. A file of its own beside muster-collective, so that hosts without NCCL need none of it.
 #include "validate/burn/cuda/handles.h"
-#include "validate/collective/collective.h"
 #include "validate/collective/nccl/values.h"
+#include "validate/collective/transports.h"
 
 #include <nccl.h>
-#include <nlohmann/json.hpp>
 
-#include <condition_variable>
 #include <cstdlib>
-#include <iostream>
-#include <iterator>
-#include <mutex>
-#include <thread>
-#include <unistd.h>
+#include <optional>
 
 namespace muster::collective {
 namespace {
@@ -24,8 +17,6 @@ using burn::cuda::DeviceMemory;
 using burn::cuda::ok;
 using burn::cuda::Span;
 using burn::cuda::Stream;
-
-enum Exit { kPassed = 0, kNotPassed = 1, kNoJob = 2 };
 
 Result<void> ok(ncclResult_t code, const char* call) {
   if (code == ncclSuccess) return {};
@@ -61,12 +52,14 @@ class NcclRank final : public Communicator {
 
   std::string device() const override { return device_; }
 
-  Result<std::uint64_t> check(Operation operation, const Shape& shape, std::uint64_t seed) override {
+  Result<std::uint64_t> check(const Step& step, std::uint64_t seed) override {
+    const auto& shape = step.shape;
     fillInput(stream_.get(), as<float>(input_), shape.input, seed, rank_);
     TRY_OK(ok(cudaMemsetAsync(output_.get(), 0xff, shape.output * sizeof(float), stream_.get()), "cudaMemsetAsync"));   // NaN: what nobody writes is wrong
     TRY_OK(ok(cudaMemsetAsync(wrong_.get(), 0, sizeof(unsigned long long), stream_.get()), "cudaMemsetAsync"));
-    TRY_OK(once(operation, shape));
-    countWrongOutput(stream_.get(), as<float>(output_), shape.output, {operation, seed, rank_, ranks_, shape.count}, as<unsigned long long>(wrong_));
+    TRY_OK(once(step));
+    const int whose = step.operation == Operation::Pair ? step.peer : rank_;
+    countWrongOutput(stream_.get(), as<float>(output_), shape.output, {step.operation, seed, whose, ranks_, shape.count}, as<unsigned long long>(wrong_));
     TRY_OK(burn::cuda::launched("checking the data"));
     unsigned long long wrong = 0;
     TRY_OK(ok(cudaMemcpyAsync(&wrong, wrong_.get(), sizeof wrong, cudaMemcpyDeviceToHost, stream_.get()), "cudaMemcpyAsync"));
@@ -74,9 +67,9 @@ class NcclRank final : public Communicator {
     return wrong;
   }
 
-  Result<double> time(Operation operation, const Shape& shape, int iterations) override {
+  Result<double> time(const Step& step, int iterations) override {
     TRY_OK(span_->start(stream_.get()));
-    for (int i = 0; i < iterations; ++i) TRY_OK(once(operation, shape));
+    for (int i = 0; i < iterations; ++i) TRY_OK(once(step));
     TRY(seconds, span_->stop(stream_.get()));
     return seconds / iterations;
   }
@@ -86,16 +79,18 @@ class NcclRank final : public Communicator {
 
   NcclRank(const Job& job, int rank) : rank_(rank), ranks_(job.ranks) {}
 
-  Result<void> once(Operation operation, const Shape& shape) {
+  Result<void> once(const Step& step) {
+    const auto& shape = step.shape;
     const auto *in = as<float>(input_);
     auto* out = as<float>(output_);
     const auto communicator = communicator_.get();
     const auto stream = stream_.get();
-    switch (operation) {
+    switch (step.operation) {
       case Operation::AllReduce: return ok(ncclAllReduce(in, out, shape.count, ncclFloat, ncclSum, communicator, stream), "ncclAllReduce");
       case Operation::AllGather: return ok(ncclAllGather(in, out, shape.count, ncclFloat, communicator, stream), "ncclAllGather");
       case Operation::ReduceScatter: return ok(ncclReduceScatter(in, out, shape.count, ncclFloat, ncclSum, communicator, stream), "ncclReduceScatter");
       case Operation::SendRecv: return exchange(in, out, shape.count, (rank_ + 1) % ranks_, (rank_ + ranks_ - 1) % ranks_);
+      case Operation::Pair: return exchange(in, out, shape.count, step.peer, step.peer);
       case Operation::AllToAll: break;
     }
     TRY_OK(ok(ncclGroupStart(), "ncclGroupStart"));
@@ -122,50 +117,16 @@ class NcclRank final : public Communicator {
   std::unique_ptr<std::remove_pointer_t<ncclComm_t>, EndCommunicator> communicator_;   ///< last: ended before its memory goes
 };
 
-/// NCCL cannot be asked to stop waiting for a peer that never comes: the process ends with its report instead.
-class Watchdog {
- public:
-  explicit Watchdog(const Job& job)
-      : thread_([this, job](std::stop_token stop) {
-          std::unique_lock lock(mutex_);
-          if (wake_.wait_for(lock, stop, job.limit, [&stop] { return stop.stop_requested(); })) return;
-          JobReport late{job.group, {}, {fmt::format("not done within {} s: a rank is missing or stands still", job.limit.count())}, false};
-          std::cout << toJson(late).dump() << std::endl;
-          ::_exit(kNotPassed);
-        }) {}
-
- private:
-  std::mutex mutex_;
-  std::condition_variable_any wake_;
-  std::jthread thread_;
-};
-
-int run() {
-  const std::string text{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
-  const auto job = parseJob(text);
-  if (!job) {
-    std::cerr << "muster-collective: " << job.error().str() << "\n";
-    return kNoJob;
-  }
-  setenv("NCCL_COMM_ID", job->meeting.c_str(), 1);
-  if (!job->hcas.empty()) setenv("NCCL_IB_HCA", job->hcas.c_str(), 1);
-  JobReport report;
-  {
-    Watchdog watchdog(*job);
-    report = runJob(*job, NcclRank::join);
-  }
-  std::cout << toJson(report).dump() << std::endl;
-  return report.passed ? kPassed : kNotPassed;
+Result<NcclFound> open() {
+  int gpus = 0, version = 0;
+  if (const auto code = cudaGetDeviceCount(&gpus); code != cudaSuccess)
+    return fail(ErrorCode::NotFound, fmt::format("CUDA sees no GPU: {}; is the NVIDIA driver loaded?", cudaGetErrorString(code)));
+  if (gpus < 1) return fail(ErrorCode::NotFound, "CUDA sees no GPU: is CUDA_VISIBLE_DEVICES empty?");
+  TRY_OK(ok(ncclGetVersion(&version), "ncclGetVersion"));
+  return NcclFound{gpus, fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100), NcclRank::join};
 }
 
 }  // namespace
 }  // namespace muster::collective
 
-int main() {
-  try {
-    return muster::collective::run();
-  } catch (const std::exception& broken) {
-    std::cerr << "muster-collective: " << broken.what() << "\n";
-    return 1;
-  }
-}
+extern "C" __attribute__((visibility("default"))) void muster_collective_open_nccl(muster::Result<muster::collective::NcclFound>& found) { found = muster::collective::open(); }

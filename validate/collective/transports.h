@@ -1,0 +1,24 @@
+// How ranks can talk on this machine. NCCL comes as a file of its own beside the program.
+#pragma once
+
+#include "validate/collective/collective.h"
+
+#include <filesystem>
+
+namespace muster::collective {
+
+inline constexpr const char* kNcclFile = "libmuster-collective-nccl.so";
+inline constexpr const char* kNcclEntry = "muster_collective_open_nccl";
+
+struct NcclFound {
+  int gpus = 0;
+  std::string version;          ///< of the library: "2.28.3"
+  Join join;
+};
+/// What the file exports.
+using OpenNccl = void (*)(Result<NcclFound>& found);
+
+/// Errors: NotFound (no such file, a library that it needs, no GPU: each with what to do), Corrupt (of another version)
+Result<NcclFound> openNccl(const std::filesystem::path& folder_of_program);
+
+}  // namespace muster::collective
