@@ -21,7 +21,8 @@ MUSTER_HD inline std::uint64_t mix(std::uint64_t value) {  // splitmix64's final
   return value ^ (value >> 31);
 }
 
-MUSTER_HD inline std::uint64_t draw(std::uint64_t seed, std::uint64_t index) { return mix(seed + (index + 1) * 0x9e3779b97f4a7c15ULL); }
+inline constexpr std::uint64_t kDrawStep = 0x9e3779b97f4a7c15ULL;   ///< between one draw and the next
+MUSTER_HD inline std::uint64_t draw(std::uint64_t seed, std::uint64_t index) { return mix(seed + (index + 1) * kDrawStep); }
 
 /// An integer in [-limit, limit].
 MUSTER_HD inline std::int64_t integerOperand(std::uint64_t seed, std::uint64_t index, std::int64_t limit) {

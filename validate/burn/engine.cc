@@ -119,28 +119,30 @@ std::vector<std::string> judgeSensors(const std::vector<Telemetry>& seen, const 
     const char* name;
     std::optional<std::uint64_t> Telemetry::*counter;
     std::uint64_t allowed;   ///< growth within one stage
+    bool offered;            ///< by every driver: its absence is a finding where the group is required
     const char* meaning;
   };
   // Drawing up to the power limit is what a burn is for; heat, power brakes and uncorrected errors are not.
   static constexpr Row kRows[] = {
-      {"ecc", "ecc_uncorrected", &Telemetry::ecc_uncorrected, 0, "uncorrected memory errors"},
-      {"throttle", "throttle_thermal_ns", &Telemetry::throttle_thermal_ns, 0, "ns held back by heat"},
-      {"throttle", "throttle_hardware_ns", &Telemetry::throttle_hardware_ns, 0, "ns held back by the board (power brake, reliability)"},
+      {"ecc", "ecc_uncorrected", &Telemetry::ecc_uncorrected, 0, true, "uncorrected memory errors"},
+      {"throttle", "throttle_thermal_ns", &Telemetry::throttle_thermal_ns, 0, true, "ns held back by heat"},
+      {"throttle", "throttle_hardware_ns", &Telemetry::throttle_hardware_ns, 0, false, "ns held back by the board"},
   };
   constexpr std::uint64_t kBadReasons = 0x8 | 0x40 | 0x80;  // hardware slowdown, thermal, power brake; bits may be combined
   std::vector<std::string> findings;
   for (const auto& row : kRows) {
     std::string finding;
     const auto grown = growth(seen, [&](const Telemetry& sample) { return sample.*row.counter; }, finding, row.name);
-    const bool wanted = std::find(required.begin(), required.end(), row.group) != required.end();
+    const bool wanted = row.offered && std::find(required.begin(), required.end(), row.group) != required.end();
     if (finding.empty() && grown && *grown > row.allowed) finding = fmt::format("{} {} in this stage", *grown, row.meaning);
     if (finding.empty() && !grown && wanted) finding = fmt::format("no {}: whether there were {} is not known", row.name, row.meaning);
     if (!finding.empty()) findings.push_back(std::move(finding));
   }
   std::uint64_t reasons = 0;
-  bool watts = false;
-  for (const auto& sample : seen) reasons |= sample.throttle_reasons.value_or(0), watts = watts || sample.watts;
+  bool watts = false, told = false;
+  for (const auto& sample : seen) reasons |= sample.throttle_reasons.value_or(0), watts = watts || sample.watts, told = told || sample.throttle_reasons;
   if (reasons & kBadReasons) findings.push_back(fmt::format("held back by the hardware, reasons {:#x}", reasons & kBadReasons));
+  if (!told && std::find(required.begin(), required.end(), "throttle") != required.end()) findings.emplace_back("no reasons of clocks: whether the hardware held it back is not known");
   if (!watts && std::find(required.begin(), required.end(), "watts") != required.end()) findings.emplace_back("no power reading");
   return findings;
 }

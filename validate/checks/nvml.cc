@@ -354,13 +354,16 @@ Result<std::vector<GpuHealth>> Nvml::gpus() const {
   if (count > kMaxGpus) return fail(ErrorCode::Corrupt, fmt::format("NVML counts {} GPUs; more than {} is not believed", count, kMaxGpus));
   std::vector<GpuHealth> gpus;
   for (unsigned index = 0; index < count; ++index) {
-    Device device = nullptr;
-    if (const int code = library_->by_index(index, &device); code != kSuccess)
-      return library_->failed(fmt::format("nvmlDeviceGetHandleByIndex_v2({})", index).c_str(), code);
-    TRY(gpu, library_->health(device));
-    gpus.push_back(std::move(gpu));
+    TRY(seen, gpu(index));
+    gpus.push_back(std::move(seen));
   }
   return gpus;
+}
+
+Result<GpuHealth> Nvml::gpu(unsigned index) const {
+  Device device = nullptr;
+  if (const int code = library_->by_index(index, &device); code != kSuccess) return library_->failed(fmt::format("nvmlDeviceGetHandleByIndex_v2({})", index).c_str(), code);
+  return library_->health(device);
 }
 
 Result<std::vector<agent::Gpu>> listGpus() {

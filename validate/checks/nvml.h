@@ -73,6 +73,8 @@ class Nvml {
   /// Of CUDA, that the driver can run: 13000 is 13.0.
   Result<int> cudaVersion() const;
   Result<std::vector<GpuHealth>> gpus() const;
+  /// One of them, by its place in that list: what looks every second asks no more than it needs.
+  Result<GpuHealth> gpu(unsigned index) const;
 
  private:
   struct Library;

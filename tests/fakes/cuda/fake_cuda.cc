@@ -182,6 +182,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
       const auto at = j * static_cast<std::uint64_t>(out.leading) + i;
       if (out.type == CUDA_R_64F) static_cast<double*>(c)[at] = sum;
       else if (out.type == CUDA_R_32F) static_cast<float*>(c)[at] = static_cast<float>(sum);
+      else if (out.type == CUDA_R_16F) static_cast<_Float16*>(c)[at] = static_cast<_Float16>(sum);
       else static_cast<std::int32_t*>(c)[at] = static_cast<std::int32_t>(sum);
     }
   ++fakeCuda().products;

@@ -19,12 +19,21 @@ class Board {
  public:
   explicit Board(std::string pci) : pci_(std::move(pci)), nvml_(validate::Nvml::open()) {}
 
-  std::optional<validate::GpuHealth> look() const {
+  /// Found once among all GPUs, then asked alone.
+  std::optional<validate::GpuHealth> look() {
     if (!nvml_) return std::nullopt;
+    if (index_) {
+      auto gpu = nvml_->gpu(*index_);
+      if (gpu && tail(gpu->identity.pci) == tail(pci_)) return std::move(*gpu);
+      index_.reset();
+    }
     const auto gpus = nvml_->gpus();
     if (!gpus) return std::nullopt;
-    for (const auto& gpu : *gpus)
-      if (tail(gpu.identity.pci) == tail(pci_)) return gpu;
+    for (std::size_t i = 0; i < gpus->size(); ++i) {
+      if (tail((*gpus)[i].identity.pci) != tail(pci_)) continue;
+      index_ = static_cast<unsigned>(i);
+      return (*gpus)[i];
+    }
     return std::nullopt;
   }
 
@@ -36,6 +45,7 @@ class Board {
   }
   const std::string pci_;
   const Result<validate::Nvml> nvml_;
+  std::optional<unsigned> index_;
 };
 
 struct Peer {
@@ -110,7 +120,7 @@ class CudaDevice final : public Device {
     out.watts = number(seen->power_mw, 1e-3), out.limit_watts = number(seen->power_limit_mw, 1e-3);
     out.clock_mhz = number(seen->sm_mhz, 1), out.temperature_c = number(seen->temperature_c, 1);
     out.throttle_power_ns = seen->throttle_power_ns, out.throttle_thermal_ns = seen->throttle_thermal_ns, out.throttle_reasons = seen->throttle_reasons;
-    if (seen->throttle_board_ns || seen->throttle_reliability_ns) out.throttle_hardware_ns = seen->throttle_board_ns.value_or(0) + seen->throttle_reliability_ns.value_or(0);
+    out.throttle_hardware_ns = seen->throttle_board_ns;  // not the reliability counter: at its highest clock a good chip is held by its voltage
     out.ecc_corrected = seen->ecc_corrected_volatile, out.ecc_uncorrected = seen->ecc_uncorrected_volatile;
     return out;
   }
@@ -154,7 +164,8 @@ Result<std::vector<Peer>> peersOf(int number, int count) {
 
 Result<void> open(Devices& devices) {
   int count = 0;
-  TRY_OK(ok(cudaGetDeviceCount(&count), "cudaGetDeviceCount"));
+  if (const auto code = cudaGetDeviceCount(&count); code != cudaSuccess)
+    return fail(ErrorCode::NotFound, fmt::format("CUDA sees no GPU: {}; is the NVIDIA driver loaded, and not older than this toolkit?", cudaGetErrorString(code)));
   for (int number = 0; number < count; ++number) {
     TRY_OK(ok(cudaSetDevice(number), "cudaSetDevice"));
     cudaDeviceProp properties{};

@@ -62,10 +62,12 @@ __device__ void sumTileOf(const Output& out, int tile, Sum* shared) {
   if (out.over_bits) {
     if (out.kind == OutputKind::Double) sumTile<OutputKind::Double, true>(out, tile, shared);
     else if (out.kind == OutputKind::Float) sumTile<OutputKind::Float, true>(out, tile, shared);
+    else if (out.kind == OutputKind::Half) sumTile<OutputKind::Half, true>(out, tile, shared);
     else sumTile<OutputKind::Int32, true>(out, tile, shared);
   } else {
     if (out.kind == OutputKind::Double) sumTile<OutputKind::Double, false>(out, tile, shared);
     else if (out.kind == OutputKind::Float) sumTile<OutputKind::Float, false>(out, tile, shared);
+    else if (out.kind == OutputKind::Half) sumTile<OutputKind::Half, false>(out, tile, shared);
     else sumTile<OutputKind::Int32, false>(out, tile, shared);
   }
 }
@@ -107,25 +109,43 @@ __global__ void sideSumsKernel(Output out, double* rows, double* columns) {
   else columns[static_cast<std::uint64_t>(tile / side) * out.n + first_column + thread - kTile] = sum;
 }
 
-/// Two words a thread: 16-byte accesses. `count` is even.
-template <bool kReads, bool kWrites>
+/// Words 2·at and 2·at + 1 as they are without inversion. Two draws of the same seed are one multiplication apart.
+template <Pattern kPattern>
+__device__ void twoWords(std::uint64_t at, std::uint64_t seed, std::uint64_t (&words)[2]) {
+  if (kPattern == Pattern::Random) {
+    const std::uint64_t first = seed + (2 * at + 1) * kDrawStep;
+    words[0] = mix(first), words[1] = mix(first + kDrawStep);
+  } else {
+    for (int half = 0; half < 2; ++half) words[half] = patternWord(kPattern, false, 2 * at + half, seed);
+  }
+}
+
+/// Two words a thread: 16-byte accesses. `count` is even. A step reads and writes one pattern, inverted or not, so each word is made once.
+template <Pattern kPattern, bool kReads, bool kWrites>
 __global__ void walkKernel(Walk walk, ulonglong2* pairs, std::uint64_t count, std::uint64_t seed, WordReport* report) {
-  const std::uint64_t all = count / 2;
+  const std::uint64_t all = count / 2, read_mask = walk.read.inverse ? ~0ULL : 0, write_mask = walk.write.inverse ? ~0ULL : 0;
   for (auto i = firstIndex(); i < all; i += stride()) {
     const auto at = walk.downwards ? all - 1 - i : i;
+    std::uint64_t made[2];
+    twoWords<kPattern>(at, seed, made);
     if (kReads) {
       const auto seen = pairs[at];
       const unsigned long long words[2] = {seen.x, seen.y};
       for (int half = 0; half < 2; ++half) {
-        const auto expected = patternWord(walk.read.pattern, walk.read.inverse, 2 * at + half, seed);
+        const auto expected = made[half] ^ read_mask;
         if (words[half] == expected) continue;
         const auto place = atomicAdd(&report->wrong, 1ULL);
         if (place < kFirstBad) report->first[place] = {2 * at + half, expected, words[half]};
       }
     }
-    if (kWrites)
-      pairs[at] = {patternWord(walk.write.pattern, walk.write.inverse, 2 * at, seed), patternWord(walk.write.pattern, walk.write.inverse, 2 * at + 1, seed)};
+    if (kWrites) pairs[at] = {made[0] ^ write_mask, made[1] ^ write_mask};
   }
+}
+
+template <Pattern kPattern>
+void walkPattern(cudaStream_t stream, const Walk& walk, std::uint64_t* words, std::uint64_t count, std::uint64_t seed, WordReport* report) {
+  const auto launch = walk.reads && walk.writes ? walkKernel<kPattern, true, true> : walk.reads ? walkKernel<kPattern, true, false> : walkKernel<kPattern, false, true>;
+  launch<<<blocksFor(count / 2), kThreads, 0, stream>>>(walk, reinterpret_cast<ulonglong2*>(words), count, seed, report);
 }
 
 __global__ void blockCrcsKernel(const std::uint64_t* words, std::uint64_t count, std::uint32_t* crcs) {
@@ -203,8 +223,13 @@ void sideSums(cudaStream_t stream, const Output& out, double* rows, double* colu
   sideSumsKernel<<<out.n / kTile * (out.n / kTile), kThreads, 0, stream>>>(out, rows, columns);
 }
 void walkMemory(cudaStream_t stream, const Walk& walk, std::uint64_t* words, std::uint64_t count, std::uint64_t seed, WordReport* report) {
-  const auto launch = walk.reads && walk.writes ? walkKernel<true, true> : walk.reads ? walkKernel<true, false> : walkKernel<false, true>;
-  launch<<<blocksFor(count / 2), kThreads, 0, stream>>>(walk, reinterpret_cast<ulonglong2*>(words), count, seed, report);
+  switch (walk.reads ? walk.read.pattern : walk.write.pattern) {
+    case Pattern::Zeros: return walkPattern<Pattern::Zeros>(stream, walk, words, count, seed, report);
+    case Pattern::Checkerboard: return walkPattern<Pattern::Checkerboard>(stream, walk, words, count, seed, report);
+    case Pattern::Address: return walkPattern<Pattern::Address>(stream, walk, words, count, seed, report);
+    case Pattern::WalkingOne: return walkPattern<Pattern::WalkingOne>(stream, walk, words, count, seed, report);
+    case Pattern::Random: return walkPattern<Pattern::Random>(stream, walk, words, count, seed, report);
+  }
 }
 void blockCrcs(cudaStream_t stream, const std::uint64_t* words, std::uint64_t count, std::uint32_t* crcs) {
   blockCrcsKernel<<<blocksFor((count + kCopyBlockWords - 1) / kCopyBlockWords), kThreads, 0, stream>>>(words, count, crcs);

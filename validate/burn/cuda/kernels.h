@@ -39,6 +39,7 @@ struct Output {
   const std::uint64_t* row_weights;
   const std::uint64_t* column_weights;
 };
+/// What is read and what is written are one pattern, inverted or not.
 struct Walk {
   bool downwards, reads, writes;
   MemoryWord read, write;
