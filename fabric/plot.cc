@@ -1,5 +1,7 @@
 #include "fabric/plot.h"
 
+#include "base/markup.h"
+
 #include <algorithm>
 
 namespace muster::fabric {
@@ -14,20 +16,6 @@ constexpr std::string_view kStyle =
     ".x{fill:#f8c9c9;stroke:#c00;stroke-width:2}.e{fill:#fff;stroke:#c00;stroke-width:2}path{fill:none;stroke:#9ab;stroke-width:.7}"
     ".m{stroke:#c00;stroke-width:2;stroke-dasharray:5 4}.w{stroke:#c00;stroke-width:2}.d{stroke:#e08000;stroke-width:2}"
     "path:hover{stroke-width:4}";
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: static_cast<unsigned char>(c) < ' ' ? out += ' ' : out += c;
-    }
-  }
-  return out;
-}
 
 struct Box {
   int x = 0, y = 0, width = 0;
@@ -51,7 +39,7 @@ class Plot {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" width=\"{}\"><style>{}</style><text class=\"t\" x=\"{}\" "
         "y=\"28\">{}</text>"
         "<text x=\"{}\" y=\"48\">{}</text>{}{}</svg>\n",
-        width_ + kLeft, height_, std::min(width_ + kLeft, 4000), kStyle, kLeft, escaped(title), kLeft, legend(), lines_, boxes_);
+        width_ + kLeft, height_, std::min(width_ + kLeft, 4000), kStyle, kLeft, escapedMarkup(title), kLeft, legend(), lines_, boxes_);
   }
 
  private:
@@ -115,8 +103,8 @@ class Plot {
   void fault(std::string_view kind, const Link& link, const std::string& what) {
     auto path = line(link);
     if (!path.empty())
-      lines_ += fmt::format("<path class=\"{}\" d=\"{}\"><title>{}: {} – {}{}</title></path>", kind, path, what, escaped(toString(link.a)),
-                            escaped(toString(link.b)), escaped(adviceOn(link)));
+      lines_ += fmt::format("<path class=\"{}\" d=\"{}\"><title>{}: {} – {}{}</title></path>", kind, path, what, escapedMarkup(toString(link.a)),
+                            escapedMarkup(toString(link.b)), escapedMarkup(adviceOn(link)));
   }
   std::string adviceOn(const Link& link) const {
     for (const auto* end : {&link.a, &link.b})
@@ -150,9 +138,9 @@ class Plot {
     for (const auto& [name, box] : boxes_of_) {
       bool is_switch = box.width == kSwitchWidth;
       boxes_ += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title></rect>",
-                            look(name, is_switch), box.x, box.y, box.width, kBoxHeight, escaped(tooltip(name)));
+                            look(name, is_switch), box.x, box.y, box.width, kBoxHeight, escapedMarkup(tooltip(name)));
       if (is_switch && in_row[box.y] <= kMostLabels)
-        boxes_ += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>", box.x + 4, box.y + 15, escaped(name));
+        boxes_ += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>", box.x + 4, box.y + 15, escapedMarkup(name));
     }
   }
   /// Of a host by its first HCA.

@@ -1,5 +1,7 @@
 #include "keep/symptoms.h"
 
+#include "agent/protocol/xid.h"
+
 #include <algorithm>
 #include <array>
 
@@ -17,31 +19,26 @@ constexpr std::string_view kReturn = "it came back after a reset: contact the ve
 constexpr std::string_view kJob = "look at the job that ran there; the hardware is not to blame";
 constexpr std::string_view kLinks = "check NVLink and NVSwitch: `nvidia-smi nvlink -s`, Fabric Manager's log; reset all GPUs of the node together";
 
-constexpr SymptomRow reset(std::string_view id, HealthAction again = Watch) { return {id, Reset, kResetAdvice, kXid, 1, again}; }
-constexpr SymptomRow job(std::string_view id) { return {id, Watch, kJob, kXid}; }
-constexpr SymptomRow info(std::string_view id) { return {id, Watch, "for information", kXid}; }
-constexpr SymptomRow link(std::string_view id) { return {id, Drain, kLinks, kXid}; }
+/// What the number of an XID asks for.
+constexpr SymptomRow rowOf(const agent::XidRow& xid) {
+  const auto again = xid.vendor_if_again ? Rma : Watch;
+  switch (xid.needs) {
+    case agent::XidNeeds::Nothing: return {xid.id, Watch, "for information", kXid};
+    case agent::XidNeeds::NewJob: return {xid.id, Watch, kJob, kXid};
+    case agent::XidNeeds::Reset: return {xid.id, Reset, kResetAdvice, kXid, 1, again};
+    case agent::XidNeeds::Reboot: return {xid.id, Reboot, "reboot the node", kXid, 1, again};
+    case agent::XidNeeds::Seating: return {xid.id, Reboot, "the GPU has fallen off the bus: check seating and power, reboot", kXid, 1, again};
+    case agent::XidNeeds::Power: return {xid.id, Drain, "check the GPU's auxiliary power leads", kXid};
+    case agent::XidNeeds::Links: return {xid.id, Drain, kLinks, kXid};
+  }
+  return {xid.id, Watch, "", kXid};
+}
 
-constexpr std::array kRows = {
+constexpr std::array kOwnRows = {
     // The driver itself says what a GPU needs, in the words of XID 154: the number alone says nothing.
     SymptomRow{"xid.154", Reboot, "the driver asks for a reboot of the node", kXid, 1, Rma, "Node Reboot"},
     SymptomRow{"xid.154", Reset, "the driver asks for a reset of the GPU", kXid, 1, Rma, "Reset"},
     SymptomRow{"xid.154", Drain, "the driver asks to drain the GPU's peers", kXid, 1, Watch, "Drain"},
-    info("xid.154"),
-    SymptomRow{"xid.79", Reboot, "the GPU has fallen off the bus: check seating and power, reboot", kXid, 1, Rma},
-    SymptomRow{"xid.151", Reboot, "reboot the node", kXid},
-    SymptomRow{"xid.168", Reboot, "reboot the node", kXid},
-    SymptomRow{"xid.54", Drain, "check the GPU's auxiliary power leads", kXid},
-    reset("xid.46"), reset("xid.48", Rma), reset("xid.62"), reset("xid.64", Rma), reset("xid.95", Rma), reset("xid.109"),
-    reset("xid.110"), reset("xid.119"), reset("xid.120"), reset("xid.136"), reset("xid.140", Rma), reset("xid.143"),
-    reset("xid.155"), reset("xid.156"), reset("xid.158"),
-    link("xid.74"), link("xid.144"), link("xid.145"), link("xid.146"), link("xid.147"), link("xid.148"), link("xid.149"), link("xid.150"),
-    job("xid.8"), job("xid.11"), job("xid.13"), job("xid.31"), job("xid.32"), job("xid.39"), job("xid.40"), job("xid.41"), job("xid.68"),
-    job("xid.69"), job("xid.94"), job("xid.126"), job("xid.127"), job("xid.128"), job("xid.129"), job("xid.130"), job("xid.131"),
-    job("xid.132"), job("xid.133"), job("xid.134"), job("xid.135"),
-    info("xid.43"), info("xid.44"), info("xid.63"), info("xid.92"), info("xid.93"), info("xid.106"), info("xid.107"), info("xid.121"),
-    info("xid.137"), info("xid.141"),
-
     SymptomRow{"gpu.ecc-uncorrected", Reset, kResetAdvice, kDcgm, 1, Rma},
     SymptomRow{"gpu.remap-failure", Rma, "a row could not be remapped: the GPU's spare rows are used up", kXid},
     SymptomRow{"gpu.remap-pending", Reset, "a row is remapped at the next reset of the GPU", kXid},
@@ -78,6 +75,14 @@ constexpr std::array kRows = {
     SymptomRow{"system.blind.*", Watch, "install what is missing, or look at the agent's log", kOurs},
     SymptomRow{"system.agent-silent", Watch, "start muster-agent on the node, or look at its network", kOurs},
 };
+
+/// Those with words of their own come first: the first row that fits counts.
+constexpr auto kRows = [] {
+  std::array<SymptomRow, kOwnRows.size() + agent::kXids.size()> rows{};
+  std::copy(kOwnRows.begin(), kOwnRows.end(), rows.begin());
+  std::transform(agent::kXids.begin(), agent::kXids.end(), rows.begin() + kOwnRows.size(), rowOf);
+  return rows;
+}();
 
 bool fits(std::string_view pattern, std::string_view id) {
   if (!pattern.ends_with('*')) return pattern == id;

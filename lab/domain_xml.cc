@@ -1,5 +1,7 @@
 #include "lab/domain_xml.h"
 
+#include "base/markup.h"
+
 #include <nlohmann/json.hpp>
 
 namespace muster::lab {
@@ -8,21 +10,6 @@ namespace {
 
 constexpr std::string_view kOvmfCode = "/usr/share/OVMF/OVMF_CODE_4M.fd";
 constexpr std::string_view kOvmfVars = "/usr/share/OVMF/OVMF_VARS_4M.fd";
-
-std::string escape(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '\'': out += "&apos;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
 
 std::string sysinfo(const DomainSpec& spec, const std::string& bios_version) {
   return fmt::format(R"(  <sysinfo type='smbios'>
@@ -40,14 +27,14 @@ std::string sysinfo(const DomainSpec& spec, const std::string& bios_version) {
     </system>
   </sysinfo>
 )",
-                     escape(bios_version), escape(spec.serial), spec.uuid, spec.gpus, escape(spec.gpu_model));
+                     escapedMarkup(bios_version), escapedMarkup(spec.serial), spec.uuid, spec.gpus, escapedMarkup(spec.gpu_model));
 }
 
 std::string firmware(const DomainSpec& spec) {
   std::string loader;
   if (spec.uefi)
     loader = fmt::format("    <loader readonly='yes' type='pflash'>{}</loader>\n    <nvram template='{}'>{}</nvram>\n", kOvmfCode,
-                         kOvmfVars, escape(spec.nvram.string()));
+                         kOvmfVars, escapedMarkup(spec.nvram.string()));
   return fmt::format(
       "  <os>\n    <type arch='x86_64' machine='q35'>hvm</type>\n{}    <smbios mode='sysinfo'/>\n    <bios useserial='yes'/>\n  </os>\n",
       loader);
@@ -81,8 +68,8 @@ std::string devices(const DomainSpec& spec, bool network_first) {
     <memballoon model='none'/>
   </devices>
 )",
-                     escape(spec.disk.string()), escape(spec.disk_serial), network_first ? 2 : 1, spec.bridge, spec.mac.str(),
-                     network_first ? 1 : 2, escape(spec.console_socket.string()), escape(spec.console_log.string()));
+                     escapedMarkup(spec.disk.string()), escapedMarkup(spec.disk_serial), network_first ? 2 : 1, spec.bridge, spec.mac.str(),
+                     network_first ? 1 : 2, escapedMarkup(spec.console_socket.string()), escapedMarkup(spec.console_log.string()));
 }
 
 /// QEMU leaves memory barriers out of emulated code when a machine can never have a second processor, although its devices work in
@@ -98,7 +85,7 @@ std::string domainXml(const DomainSpec& spec, const vbmc::StartOptions& start) {
   bool kvm = spec.accel == Accel::Kvm;
   std::string xml =
       fmt::format("<domain type='{}'>\n  <name>{}</name>\n  <uuid>{}</uuid>\n  <memory unit='MiB'>{}</memory>\n  {}\n",
-                  kvm ? "kvm" : "qemu", escape(spec.name), spec.uuid, spec.memory_mib, vcpuElement(spec.vcpus, kvm));
+                  kvm ? "kvm" : "qemu", escapedMarkup(spec.name), spec.uuid, spec.memory_mib, vcpuElement(spec.vcpus, kvm));
   xml += sysinfo(spec, start.bios_version);
   xml += firmware(spec);
   xml += "  <features>\n    <acpi/>\n    <apic/>\n  </features>\n";

@@ -1,5 +1,7 @@
 #include "validate/checks/system_judges.h"
 
+#include "agent/protocol/xid.h"
+
 #include <fmt/ranges.h>
 #include <sys/timex.h>
 
@@ -33,9 +35,6 @@ constexpr TroubleRow kTroubles[] = {
     {"link is down due to too many", "a port gave up after errors: cable"},
 };
 
-// Source: NVIDIA's XID catalogue. These are for the job or for information; every other number asks for more.
-const std::set<int> kJobOrInformation = {8, 11, 13, 31, 32, 39, 40, 41, 43, 44, 63, 68, 69, 92, 93, 94, 106, 107, 121, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 137, 141, 154};
-
 struct KnobRow {
   std::string_view name, file, wanted, why;
 };
@@ -46,6 +45,9 @@ constexpr KnobRow kKnobs[] = {
     {"nmi_watchdog", "proc/sys/kernel/nmi_watchdog", "", "0 spares a hardware counter"},
     {"hugepages", "sys/kernel/mm/transparent_hugepage/enabled", "", "as the list with the chosen one in brackets"},
     {"clocksource", "sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc", "others make every timestamp slow"},
+    {"no_turbo", "sys/devices/system/cpu/intel_pstate/no_turbo", "0", "1 keeps processors at their base clock"},
+    {"boost", "sys/devices/system/cpu/cpufreq/boost", "1", "0 keeps processors at their base clock"},
+    {"iommu", "sys/kernel/iommu_groups/0/type", "identity", "every transfer of a GPU or NIC is translated: iommu=pt in kernel_args"},
 };
 
 void eachLine(std::string_view log, const std::function<void(std::string_view)>& take) {
@@ -94,7 +96,9 @@ std::vector<std::string> xidsIn(std::string_view log) {
     const auto end = line.find("): ", at);
     int number = -1;
     if (end != std::string_view::npos) std::from_chars(line.data() + end + 3, line.data() + line.size(), number);
-    if (!kJobOrInformation.contains(number)) found.push_back(fmt::format("{}", line.substr(at, 200)));   // one that cannot be read counts
+    const auto* known = agent::findXid(fmt::format("xid.{}", number));
+    const bool harmless = known && (known->needs == agent::XidNeeds::Nothing || known->needs == agent::XidNeeds::NewJob);
+    if (!harmless) found.push_back(fmt::format("{}", line.substr(at, 200)));   // one that cannot be read counts
   });
   return found;
 }

@@ -1,4 +1,5 @@
 // The report for programs: JSON, JUnit; and the picture of an isolation from its evidence.
+#include "base/markup.h"
 #include "validate/report/report.h"
 
 #include <fmt/format.h>
@@ -21,6 +22,18 @@ std::string_view word(history::Better better) {
   return better == history::Better::Higher ? "higher" : better == history::Better::Lower ? "lower" : "unknown";
 }
 
+/// The median of all numbers of a triangle; 0: none.
+double middleOf(const json& rows) {
+  std::vector<double> rates;
+  for (const auto& row : rows)
+    for (const auto& rate : row)
+      if (rate.is_number()) rates.push_back(rate.get<double>());
+  if (rates.empty()) return 0;
+  const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
+  std::nth_element(rates.begin(), middle, rates.end());
+  return *middle;
+}
+
 }  // namespace
 
 Result<Matrix> matrixOf(std::string_view isolation_json) {
@@ -29,8 +42,11 @@ Result<Matrix> matrixOf(std::string_view isolation_json) {
   try {
     const double typical = document.at("typical_gbits").get<double>();
     std::map<std::string, std::size_t> place;
-    for (const auto& round : document.at("rounds_run"))
+    for (const auto& round : document.at("rounds_run")) {
       for (const auto& test : round.at("tests")) place.emplace(test.at("a").get<std::string>(), 0), place.emplace(test.at("b").get<std::string>(), 0);
+      for (const auto& group : round.value("groups", json::array()))
+        for (const auto& member : group.at("members")) place.emplace(member.get<std::string>(), 0);
+    }
     Matrix out;
     const std::size_t block = std::max<std::size_t>((place.size() + kMostNames - 1) / kMostNames, 1);
     std::size_t next = 0;
@@ -43,13 +59,21 @@ Result<Matrix> matrixOf(std::string_view isolation_json) {
     }
     const std::size_t n = out.names.size();
     out.shares.assign(n * n, -1);
-    for (const auto& round : document.at("rounds_run"))
-      for (const auto& test : round.at("tests")) {
-        if (!test.at("gbits").is_number() || typical <= 0) continue;
-        const auto i = place.at(test.at("a").get<std::string>()), j = place.at(test.at("b").get<std::string>());
-        const double share = test.at("gbits").get<double>() / typical;
-        for (auto* cell : {&out.shares[i * n + j], &out.shares[j * n + i]}) *cell = *cell < 0 ? share : std::min(*cell, share);
-      }
+    const auto note = [&](std::size_t i, std::size_t j, const json& gbits, double of) {
+      if (!gbits.is_number() || of <= 0) return;
+      const double share = gbits.get<double>() / of;
+      for (auto* cell : {&out.shares[i * n + j], &out.shares[j * n + i]}) *cell = *cell < 0 ? share : std::min(*cell, share);
+    };
+    for (const auto& round : document.at("rounds_run")) {
+      for (const auto& test : round.at("tests")) note(place.at(test.at("a").get<std::string>()), place.at(test.at("b").get<std::string>()), test.at("gbits"), typical);
+      for (const auto& group : round.value("groups", json::array()))
+        for (const auto& rail : group.value("pairs_gbits", json::array())) {  // while many ways are loaded: shares of their own middle
+          const double middle = middleOf(rail);
+          for (std::size_t i = 0; i < rail.size(); ++i)
+            for (std::size_t k = 0; k < rail[i].size(); ++k)
+              note(place.at(group.at("members").at(i).get<std::string>()), place.at(group.at("members").at(i + 1 + k).get<std::string>()), rail[i][k], middle);
+        }
+    }
     out.title = fmt::format("The least that tests between two {} reached in the newest isolation, as a share of the typical {} Gb/s; grey was not tested.", block > 1 ? "groups of nodes" : "nodes",
                             shortNumber(typical));
     return out;
@@ -68,7 +92,7 @@ std::string toJson(const history::Statistics& statistics, const Subject& subject
                       {"sigma", group.sigma}, {"limit_sigmas", group.limit}});
   for (const auto& node : statistics.nodes) nodes.push_back({{"node", node.node}, {"rack", node.rack}, {"sku", node.sku}, {"worst_sigmas", node.worst}, {"metric", node.metric}, {"alarmed", node.alarmed}});
   return json{{"cluster", subject.cluster}, {"at", toString(subject.at)}, {"sets", statistics.sets}, {"numbers", statistics.numbers}, {"comparisons", statistics.comparisons},
-              {"false_alarms_expected", statistics.policy.false_alarms}, {"alarms", alarms}, {"groups", groups}, {"nodes", nodes}}
+              {"false_alarms_expected", statistics.policy.false_alarms}, {"expected_values", subject.expected}, {"alarms", alarms}, {"groups", groups}, {"nodes", nodes}}
              .dump(1, ' ', false, json::error_handler_t::replace) +
          "\n";
 }
@@ -87,10 +111,10 @@ std::string toJunit(const history::Statistics& statistics, const Subject& subjec
   const auto failure = [](const std::vector<const Alarm*>& alarms) {  // one a case: readers take no more
     std::string words;
     for (const auto* alarm : alarms) words += (words.empty() ? "" : "; ") + sentence(*alarm);
-    return fmt::format("<failure type=\"{}\" message=\"{}\"/>", toString(alarms.front()->kind), escaped(words));
+    return fmt::format("<failure type=\"{}\" message=\"{}\"/>", toString(alarms.front()->kind), escapedMarkup(words));
   };
   for (const auto& node : statistics.nodes) {
-    cases += fmt::format("  <testcase classname=\"{}\" name=\"{}\">", escaped(node.sku), escaped(node.node));
+    cases += fmt::format("  <testcase classname=\"{}\" name=\"{}\">", escapedMarkup(node.sku), escapedMarkup(node.node));
     if (const auto found = of_node.find(node.node); found != of_node.end()) {
       ++failed;
       cases += failure(found->second);
@@ -102,10 +126,10 @@ std::string toJunit(const history::Statistics& statistics, const Subject& subjec
   }
   for (const auto* alarm : of_others) {
     ++failed;
-    cases += fmt::format("  <testcase classname=\"{}\" name=\"{} {} {}\">{}</testcase>\n", escaped(alarm->sku), toString(alarm->kind), escaped(alarm->subject), escaped(alarm->metric), failure({alarm}));
+    cases += fmt::format("  <testcase classname=\"{}\" name=\"{} {} {}\">{}</testcase>\n", escapedMarkup(alarm->sku), toString(alarm->kind), escapedMarkup(alarm->subject), escapedMarkup(alarm->metric), failure({alarm}));
   }
   return fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"muster validation of {}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" timestamp=\"{}\">\n{}</testsuite>\n",
-                     escaped(subject.cluster), statistics.nodes.size() + of_others.size(), failed, skipped, toString(subject.at), cases);
+                     escapedMarkup(subject.cluster), statistics.nodes.size() + of_others.size(), failed, skipped, toString(subject.at), cases);
 }
 
 }  // namespace muster::validate::report

@@ -1,5 +1,7 @@
 #include "validate/report/plots.h"
 
+#include "base/markup.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,7 +56,7 @@ std::string grouped(std::size_t number) {
 std::string head(const history::Statistics& statistics, const Subject& subject) {
   std::size_t alarmed = 0;
   for (const auto& node : statistics.nodes) alarmed += node.alarmed;
-  std::string out = fmt::format("<h1>Validation of {}</h1><p class=\"lead\">", escaped(subject.cluster));
+  std::string out = fmt::format("<h1>Validation of {}</h1><p class=\"lead\">", escapedMarkup(subject.cluster));
   if (statistics.sets == 0)
     out += "Nothing has been measured yet.";
   else
@@ -82,7 +84,7 @@ std::string alarms(const history::Statistics& statistics) {
     const Alarm& alarm = statistics.alarms[i];
     out += fmt::format(
         "<tr><td><span class=\"kind\">{}</span></td><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{:+.1f} %</td><td class=\"n\">{:.1f} ({:.1f})</td></tr>",
-        toString(alarm.kind), escaped(alarm.subject), escaped(alarm.metric), shortNumber(alarm.value), shortNumber(alarm.typical), 100 * alarm.change(), alarm.sigmas, alarm.limit);
+        toString(alarm.kind), escapedMarkup(alarm.subject), escapedMarkup(alarm.metric), shortNumber(alarm.value), shortNumber(alarm.typical), 100 * alarm.change(), alarm.sigmas, alarm.limit);
   }
   out += "</tbody></table></div>";
   if (statistics.alarms.size() > kMaxAlarms) out += fmt::format("<p class=\"note\">{} more are in the JSON report.</p>", statistics.alarms.size() - kMaxAlarms);
@@ -96,6 +98,14 @@ std::string legend(std::initializer_list<std::string_view> words) {
   return out + "</div>";
 }
 
+/// Whose word a pass was: a vendor's or a public table's, or the fleet's own.
+std::string expected(const Subject& subject) {
+  if (subject.expected.empty()) return {};
+  std::string out = "<h2>Expected values of the gates</h2><div class=\"card\"><table><thead><tr><th>SKU</th><th>from</th></tr></thead><tbody>";
+  for (const auto& [sku, from] : subject.expected) out += fmt::format("<tr><td>{}</td><td>{}</td></tr>", escapedMarkup(sku), escapedMarkup(from));
+  return out + "</tbody></table></div>";
+}
+
 std::string racks(const history::Statistics& statistics) {
   if (statistics.nodes.empty()) return {};
   return "<h2>Racks</h2><p class=\"note\">A cell is a node, a column a rack. The colour is how near the node's worst metric is to the limit that makes it an alarm; a red frame is one.</p><div class=\"card\">" +
@@ -104,7 +114,7 @@ std::string racks(const history::Statistics& statistics) {
 
 std::string matrix(const Subject& subject) {
   if (!subject.matrix || subject.matrix->names.empty()) return {};
-  return fmt::format("<h2>Between nodes</h2><p class=\"note\">{}</p><div class=\"card\">{}{}</div>", escaped(subject.matrix->title), matrixMap(*subject.matrix),
+  return fmt::format("<h2>Between nodes</h2><p class=\"note\">{}</p><div class=\"card\">{}{}</div>", escapedMarkup(subject.matrix->title), matrixMap(*subject.matrix),
                      legend({"98.5 % and more", "97 %", "95 %", "90 %", "50 %", "less, or nothing"}));
 }
 
@@ -114,27 +124,13 @@ std::string metrics(const history::Statistics& statistics) {
                     "median over time within 10 % to 90 % of the fleet.</p><input type=\"search\" data-for=\".metric\" placeholder=\"Filter by metric or SKU\" aria-label=\"Filter metrics\"><div class=\"grid\">";
   for (const auto& group : statistics.groups) {
     const auto spread = group.median != 0 ? fmt::format(", σ\u00a0{:.2f}\u00a0%", 100 * group.sigma / std::abs(group.median)) : std::string();
-    out += fmt::format("<div class=\"card metric\"><h3>{}</h3><div class=\"sub\">{} · {} values · median {}{}{}</div>{}{}</div>", escaped(group.metric), escaped(group.sku), grouped(group.latest.size()),
+    out += fmt::format("<div class=\"card metric\"><h3>{}</h3><div class=\"sub\">{} · {} values · median {}{}{}</div>{}{}</div>", escapedMarkup(group.metric), escapedMarkup(group.sku), grouped(group.latest.size()),
                        shortNumber(group.median), spread, group.judged ? "" : " · too few to judge", histogram(group), trend(group));
   }
   return out + "</div>";
 }
 
 }  // namespace
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      default: out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? '?' : c;
-    }
-  return out;
-}
 
 std::string shortNumber(double value) {
   if (!std::isfinite(value)) return "–";
@@ -152,8 +148,8 @@ std::string sentence(const Alarm& alarm) {
 
 std::string toHtml(const history::Statistics& statistics, const Subject& subject) {
   std::string out = "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>Validation of " +
-                    escaped(subject.cluster) + "</title><style>" + std::string(kStyle) + "</style></head><body><main>";
-  out += head(statistics, subject) + alarms(statistics) + racks(statistics) + matrix(subject) + metrics(statistics);
+                    escapedMarkup(subject.cluster) + "</title><style>" + std::string(kStyle) + "</style></head><body><main>";
+  out += head(statistics, subject) + alarms(statistics) + racks(statistics) + matrix(subject) + expected(subject) + metrics(statistics);
   out += fmt::format("<footer>muster, {} sets of measurements. Scales are robust (median and median absolute deviation); limits are shared among all comparisons.</footer>", grouped(statistics.sets));
   return out + "</main><script>" + std::string(kScript) + "</script></body></html>\n";
 }

@@ -1,5 +1,7 @@
 #include "validate/report/plots.h"
 
+#include "base/markup.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,10 +23,10 @@ constexpr double kAround = 6;           ///< σ around the median that a histogr
 
 double placeOf(double value, double low, double high) { return high > low ? std::clamp((value - low) / (high - low), 0.0, 1.0) * kWidth : kWidth / 2; }
 std::string text(double x, double y, std::string_view anchor, const std::string& words) {
-  return fmt::format(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>)", x, y, anchor, escaped(words));
+  return fmt::format(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>)", x, y, anchor, escapedMarkup(words));
 }
 std::string open(double width, double height, std::string_view what) {
-  return fmt::format(R"(<svg viewBox="0 0 {:.0f} {:.0f}" role="img" aria-label="{}">)", width, height, escaped(what));
+  return fmt::format(R"(<svg viewBox="0 0 {:.0f} {:.0f}" role="img" aria-label="{}">)", width, height, escapedMarkup(what));
 }
 
 /// How near to its limit, as one of six classes of colour. The worst of forty metrics is at half of it by noise alone.
@@ -61,7 +63,7 @@ std::string histogram(const Group& group) {
   const auto mark = [&](const std::pair<std::string, double>& each) {
     const double bad = group.better == Better::Higher ? group.median - each.second : group.better == Better::Lower ? each.second - group.median : std::abs(each.second - group.median);
     if (!group.judged || bad <= group.limit * group.sigma || ++marks > kMarks) return;
-    out += fmt::format(R"(<circle class="out" cx="{:.1f}" cy="{:.1f}" r="3"><title>{} {}</title></circle>)", placeOf(each.second, low, high), base - 5, escaped(each.first), shortNumber(each.second));
+    out += fmt::format(R"(<circle class="out" cx="{:.1f}" cy="{:.1f}" r="3"><title>{} {}</title></circle>)", placeOf(each.second, low, high), base - 5, escapedMarkup(each.first), shortNumber(each.second));
   };
   for (const auto& each : latest) mark(each);
   const double middle = placeOf(group.median, low, high);
@@ -113,10 +115,10 @@ std::string rackMap(const history::Statistics& statistics) {
       for (std::size_t row = 0; row < rack->second.size(); ++row) {
         const auto& node = *rack->second[row];
         out += fmt::format(R"(<rect class="h{}{}" x="{:.0f}" y="{:.0f}" width="{}" height="{}" rx="2"><title>{} · {:.1f} σ{}</title></rect>)", heat(node.share), node.alarmed ? " al" : "", x,
-                           static_cast<double>(row) * (kCell + kGap), kCell, kCell, escaped(node.node), node.worst, node.metric.empty() ? "" : " · " + escaped(node.metric));
+                           static_cast<double>(row) * (kCell + kGap), kCell, kCell, escapedMarkup(node.node), node.worst, node.metric.empty() ? "" : " · " + escapedMarkup(node.metric));
       }
       const double foot = static_cast<double>(rack->second.size()) * (kCell + kGap) + 4;
-      out += fmt::format(R"svg(<text transform="translate({:.1f},{:.1f}) rotate(90)">{}</text>)svg", x + 3, foot, escaped(rack->first));
+      out += fmt::format(R"svg(<text transform="translate({:.1f},{:.1f}) rotate(90)">{}</text>)svg", x + 3, foot, escapedMarkup(rack->first));
     }
     out += "</svg>";
   }
@@ -133,13 +135,13 @@ std::string matrixMap(const Matrix& matrix) {
       const int colour = i == j || share < 0 ? -1 : share >= 0.985 ? 0 : share >= 0.97 ? 1 : share >= 0.95 ? 2 : share >= 0.9 ? 3 : share >= 0.5 ? 4 : 5;
       out += fmt::format(R"(<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}">)", colour < 0 ? std::string("none") : fmt::format("h{}", colour), label + static_cast<double>(j) * cell,
                          label + static_cast<double>(i) * cell, cell - 1, cell - 1);
-      if (share >= 0) out += fmt::format("<title>{} – {}: {:.1f} %</title>", escaped(matrix.names[i]), escaped(matrix.names[j]), 100 * share);
+      if (share >= 0) out += fmt::format("<title>{} – {}: {:.1f} %</title>", escapedMarkup(matrix.names[i]), escapedMarkup(matrix.names[j]), 100 * share);
       out += "</rect>";
     }
   for (std::size_t i = 0; label > 0 && i < n; ++i) {
     const double middle = label + (static_cast<double>(i) + 0.5) * cell + 3;
     out += text(label - 4, middle, "end", matrix.names[i]);
-    out += fmt::format(R"svg(<text transform="translate({:.1f},{:.1f}) rotate(-90)">{}</text>)svg", middle, label - 4, escaped(matrix.names[i]));
+    out += fmt::format(R"svg(<text transform="translate({:.1f},{:.1f}) rotate(-90)">{}</text>)svg", middle, label - 4, escapedMarkup(matrix.names[i]));
   }
   return out + "</svg>";
 }

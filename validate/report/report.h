@@ -3,6 +3,7 @@
 
 #include "validate/history/statistics.h"
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -21,6 +22,7 @@ struct Subject {
   std::string cluster;
   WallTime at{};
   std::optional<Matrix> matrix;
+  std::map<std::string, std::string> expected;   ///< SKU → where its gates' expected values come from
 };
 
 std::string toHtml(const history::Statistics& statistics, const Subject& subject);
@@ -32,7 +34,5 @@ std::string toJunit(const history::Statistics& statistics, const Subject& subjec
 std::string sentence(const history::Alarm& alarm);
 /// Four digits that matter: "391.2", "0.01342".
 std::string shortNumber(double value);
-/// For text in HTML and XML; what is no character there becomes '?'.
-std::string escaped(std::string_view text);
 
 }  // namespace muster::validate::report
