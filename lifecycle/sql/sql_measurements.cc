@@ -6,6 +6,8 @@
 
 #include <charconv>
 #include <cmath>
+#include <thread>
+#include <utility>
 
 namespace muster::lifecycle {
 namespace sql {
@@ -13,6 +15,7 @@ namespace {
 
 constexpr std::size_t kRowsAtOnce = 1'000;
 constexpr int kSince = 4;  ///< schema with the table
+using Steady = std::chrono::steady_clock;
 
 /// "NAME=NUMBER;…". Names have neither of the two; shortest digits that give the same number again.
 std::string packed(const std::map<std::string, double>& numbers) {
@@ -46,7 +49,6 @@ class SqlMeasurements final : public Measurements {
 
   Result<void> open() {
     return guarded("opening the measurements", [this]() -> Result<void> {
-      TRY_OK(backend_->connect(sql_));
       TRY(version, backend_->version(sql_));
       if (version < kSince) return fail(ErrorCode::Internal, "the measurements were opened before their store");
       return {};
@@ -54,7 +56,12 @@ class SqlMeasurements final : public Measurements {
   }
 
   Result<void> add(const std::vector<MeasuredSet>& sets) override {
+    std::string mark;  // of the transaction, once its end was asked for: after a lost connection the server knows what came of it
     return guarded("storing measurements", [&]() -> Result<void> {
+      if (!mark.empty()) {
+        TRY(done, backend_->committed(sql_, std::exchange(mark, {})));
+        if (done) return {};
+      }
       Transaction transaction(sql_, backend_->begin());
       for (const auto& set : sets) {
         const auto at = static_cast<long long>(toMillis(set.at));
@@ -63,6 +70,7 @@ class SqlMeasurements final : public Measurements {
         sql_ << "INSERT INTO measured (at_ms, node, origin, sku, rack, numbers) VALUES (:at, :node, :origin, :sku, :rack, :numbers)", soci::use(at), soci::use(node),
             soci::use(origin), soci::use(sku), soci::use(rack), soci::use(numbers);
       }
+      mark = backend_->mark(sql_);
       transaction.commit();
       return {};
     });
@@ -91,17 +99,28 @@ class SqlMeasurements final : public Measurements {
   }
 
  private:
+  /// A connection that was lost is made again, for as long as the backend has patience; the work is then done from its beginning.
   template <class Work>
   auto guarded(std::string_view doing, Work work) -> decltype(work()) {
-    try {
-      return work();
-    } catch (const soci::soci_error& thrown) {
-      return fail(backend_->explain(thrown, sql_).error.within(std::string(doing)));
-    }
+    const auto until = Steady::now() + (reached_ ? backend_->patience() : std::chrono::milliseconds(0));
+    for (;;) try {
+        if (!connected_) {
+          sql_.close();
+          TRY_OK(backend_->connect(sql_));
+          connected_ = reached_ = true;
+        }
+        return work();
+      } catch (const soci::soci_error& thrown) {
+        auto failure = backend_->explain(thrown, sql_);
+        if (failure.lost_connection) connected_ = false;
+        if (!(failure.lost_connection || failure.collided) || Steady::now() + kReconnectPause > until) return fail(std::move(failure.error).within(std::string(doing)));
+        std::this_thread::sleep_for(kReconnectPause);
+      }
   }
 
   std::unique_ptr<Backend> backend_;
   soci::session sql_;
+  bool connected_ = false, reached_ = false;
 };
 
 }  // namespace

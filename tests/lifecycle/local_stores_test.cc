@@ -16,10 +16,11 @@ class InMemory final : public StoreMaker {
 class InSqlite final : public StoreMaker {
  public:
   std::unique_ptr<Store> open() override {
-    auto opened = openStore("sqlite:" + (folder_.path() / "with 'quotes' and spaces.db").string());
+    auto opened = openStore(url());
     if (!opened) ADD_FAILURE() << opened.error().str();
     return opened ? std::move(*opened) : nullptr;
   }
+  std::string url() const override { return "sqlite:" + (folder_.path() / "with 'quotes' and spaces.db").string(); }
 
  private:
   test::TempFolder folder_;

@@ -1,4 +1,5 @@
 // The store on a real PostgreSQL: the contract, and what is its own: a server that is restarted, read-only, somebody else's.
+#include "lifecycle/measurements.h"
 #include "lifecycle/sql/schema.h"
 #include "tests/lifecycle/postgres_server.h"
 #include "tests/lifecycle/store_contract.h"
@@ -20,6 +21,7 @@ class InPostgres final : public StoreMaker {
     if (!opened) ADD_FAILURE() << opened.error().str();
     return opened ? std::move(*opened) : nullptr;
   }
+  std::string url() const override { return url_; }
 
  private:
   std::string url_ = postgresServer().createDatabase();
@@ -68,6 +70,25 @@ TEST_F(PostgresStoreTest, aRestartedServerIsWaitedForAndNothingIsLostOrDoubled) 
   ASSERT_TRUE(added) << added.error().str();
   EXPECT_EQ(store->events(0, 10, nullptr)->size(), 1u);
   EXPECT_EQ(*store->getValue("k"), "before");
+}
+
+TEST_F(PostgresStoreTest, measurementsOutliveARestartedServerAndAreKeptOnce) {
+  const auto store = open();
+  ASSERT_TRUE(store);
+  auto kept = openMeasurements(url_);
+  ASSERT_TRUE(kept) << kept.error().str();
+  const std::vector<MeasuredSet> one{{kNow, NodeName("n1"), "isolate", "sku", "r", {{"isolate/pair_gbits@mlx5_0", 391.25}}}};
+  ASSERT_TRUE((*kept)->add(one));
+  postgresServer().stop();
+  Result<void> added = fail(ErrorCode::Internal, "not run");
+  std::thread writer([&] { added = (*kept)->add(one); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  postgresServer().start();
+  writer.join();
+  ASSERT_TRUE(added) << added.error().str();
+  EXPECT_EQ((*kept)->since(kNow)->size(), 2u);
+  execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + database_ + "' AND pid <> pg_backend_pid()");
+  EXPECT_EQ((*kept)->since(kNow)->size(), 2u);
 }
 
 TEST_F(PostgresStoreTest, aServerThatStaysAwayIsSaidToBeAndTheStoreGoesOnAfterwards) {

@@ -18,6 +18,8 @@ class StoreMaker {
  public:
   virtual ~StoreMaker() = default;
   virtual std::unique_ptr<Store> open() = 0;
+  /// Of the database, for openMeasurements; empty: it has none.
+  virtual std::string url() const { return {}; }
 };
 struct StoreKind {
   std::string name;
