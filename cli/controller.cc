@@ -48,6 +48,8 @@ fabric::FabricOptions fabricOptions(const Options& options, const std::optional<
 
 namespace {
 
+constexpr std::chrono::minutes kHistoryIsFresh{10};
+constexpr std::chrono::hours kHistoryCounts{90 * 24};
 constexpr std::size_t kGateFiles = 20;  ///< of a node; older ones make room
 
 /// A gate's raw answers as a file, its numbers in the store.
@@ -199,7 +201,8 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
                                                [this](lifecycle::Subject subject) { return lookAtPool(std::move(subject)); },
                                                [this, folder = options.state / "validation" / "gates"](const validate::GateRecord& record) {
                                                  if (const auto kept = keepGate(folder, record, *measurements_); !kept) logWarning("validate", "{}", kept.error().str());
-                                               }));
+                                               },
+                                               [this](const std::string& sku, const NodeName& but) { return learntOf(sku, but); }));
   quarantine_.emplace(*certificates_, *store_);
   gate_.emplace(*quarantine_, *store_);
   auto recovery = keep::makeRecoverySteps(*bmcs_, clock_);
@@ -214,6 +217,17 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
   owned_.push_back(keep::makeHealthPhase(cluster_, *gateway_, *store_, clock_));
   owned_.push_back(pool::makePoolPhase(cluster_, *gateway_, *gate_, *processes_, clock_, poolOptions(lab)));
   for (const auto& phase : owned_) phases_.push_back(phase.get());
+}
+
+/// The fleet's history is read at most every few minutes: many gates of one kind end at once.
+std::map<std::string, validate::Baseline> Controller::learntOf(const std::string& sku, const NodeName& but) {
+  if (history_read_ == WallTime{} || clock_.now() - history_read_ > kHistoryIsFresh) {
+    auto read = measurements_->since(clock_.now() - kHistoryCounts);
+    if (!read) logWarning("validate", "what other nodes have reached cannot be read: {}", read.error().str());
+    history_ = std::move(read).value_or(std::vector<lifecycle::MeasuredSet>());
+    history_read_ = clock_.now();
+  }
+  return validate::learnFrom(history_, sku, but);
 }
 
 Async<std::vector<lifecycle::Fact>> Controller::lookAtPool(lifecycle::Subject subject) {
@@ -239,6 +253,15 @@ void Controller::exitOnSignals() {
     if (error) return;
     std::cerr << "\nmuster: stopped; nothing is lost: run the same command again to go on\n";
     std::_Exit(128 + signal);
+  });
+}
+
+void Controller::endAfter(std::chrono::minutes limit, int code) {
+  end_.expires_after(limit);
+  end_.async_wait([limit, code](boost::system::error_code error) {
+    if (error) return;
+    std::cerr << fmt::format("\nmuster: the {} minutes are over; nothing is lost: run the same command again to go on\n", limit.count());
+    std::_Exit(code);
   });
 }
 

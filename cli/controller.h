@@ -20,11 +20,13 @@
 #include "provision/netboot/netboot.h"
 #include "provision/peers/peer_service.h"
 #include "serve/server.h"
+#include "validate/learnt.h"
 #include "validate/validate.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include <memory>
 #include <optional>
@@ -68,6 +70,8 @@ class Controller {
   /// same as crashing, and the journal knows what was under way.
   template <class T>
   Result<T> run(Async<T> work);
+  /// From now on: when the time is over the process ends as on a signal, with words and exit status `code`.
+  void endAfter(std::chrono::minutes limit, int code);
 
   /// Waits a moment for the agents of nodes that are known to run, then reads every facet.
   Async<lifecycle::FactSet> observe(lifecycle::Policy policy);
@@ -106,16 +110,20 @@ class Controller {
   Result<void> startServers(Role role, provision::RunningDnsmasq dnsmasq);
   void addPhases(const Options& options, const std::optional<lab::LabHandle>& lab);
   void exitOnSignals();
+  std::map<std::string, validate::Baseline> learntOf(const std::string& sku, const NodeName& but);
 
   const inventory::Cluster& cluster_;
   std::optional<Turn> lock_;
   asio::io_context context_;
   asio::signal_set signals_{context_, SIGINT, SIGTERM};
+  asio::steady_timer end_{context_};
   SystemClock clock_;
   Workers workers_{4};
   std::unique_ptr<io::ProcessRunner> processes_;
   std::unique_ptr<lifecycle::Store> store_;
   std::unique_ptr<lifecycle::Measurements> measurements_;
+  std::vector<lifecycle::MeasuredSet> history_;  ///< of learntOf
+  WallTime history_read_{};
   std::optional<Keys> keys_;
   std::unique_ptr<provision::ImageStore> images_;
   std::unique_ptr<agent::GatewayServer> gateway_;

@@ -239,11 +239,15 @@ void addValidate(CLI::App& app, Parsed& p) {
   auto* run = sub(*group, "run", "Run gates again, within the power of their racks; killed anywhere, the same command goes on", p, [&p] { return validateRun(p.options, p.validate); });
   run->add_option("--nodes", flags.nodes, "Hostlist")->required();
   run->add_option("--gates", flags.gates, "Only these; without it, all of the nodes' profiles")->delimiter(',');
+  run->add_option("--minutes", flags.minutes, "End after so long with status 1; the same command goes on, and what nodes had begun is taken up")->check(CLI::Range(1, 7 * 24 * 60));
   run->add_flag("--dry-run", flags.dry_run, "Show what would be done; nothing is begun");
   auto* isolate = sub(*group, "isolate", "Which node, NIC, switch or pair is bad, by tests between nodes; exit 1 when something is", p,
                       [&p] { return validateIsolate(p.options, p.validate); });
   isolate->add_option("--nodes", flags.nodes, "Hostlist; without it, all nodes that may be disturbed");
   isolate->add_option("--least-gbits", flags.least_gbits, "What a healthy pair reaches at least; without it, the floor of its device and link")->check(CLI::PositiveNumber);
+  isolate->add_option("--engine", flags.engine, "What tests nodes: rdma (pairs by perftest), nccl or tcp (collectives); auto: nccl where all nodes have it, else rdma")
+      ->check(CLI::IsMember({"auto", "rdma", "nccl", "tcp"}))
+      ->capture_default_str();
   isolate->add_option("--seed", flags.seed, "Plan the same rounds again");
   auto* report = sub(*group, "report", "What all measurements say: outliers, racks, devices, drift; exit 1 when something differs", p, [&p] { return validateReport(p.options, p.validate); });
   report->add_option("--html", flags.html, "Write a page for people: one file, nothing fetched");

@@ -103,7 +103,7 @@ namespace {
 ObjectSpec make_gateSpec() {
   return Table<Gate>("gate", "gate", "A set of checks that a node must pass.")
       .optional("level", &Gate::level, choice({"quick", "medium", "long", "soak"}), "How thorough: at most a minute, a quarter of an hour, two hours of load; soak: twelve hours.")
-      .custom("on", false, listOf(choice({"host", "gpu", "rdma", "system", "disk", "dcgm", "nccl-tests"}), 1), "Which checks.",
+      .custom("on", false, listOf(choice({"host", "gpu", "rdma", "gdr", "system", "disk", "dcgm", "nccl-tests"}), 1), "Which checks.",
               [](Gate& gate, const Value& value, const Shape& shape, Reader& reader) {
                 if (!expectList(value, shape, reader)) return;
                 for (const Value& item : value.items)

@@ -19,6 +19,7 @@ json unsignedJson(const Certificate& certificate) {
           {"issued_at", toString(certificate.issued_at)},
           {"expires_at", toString(certificate.expires_at)},
           {"key_id", certificate.key_id}};
+  if (!certificate.learnt.empty()) out["learnt"] = certificate.learnt;
   if (certificate.isOverride()) out["override"] = {{"by", certificate.override_by}, {"reason", certificate.override_reason}};
   return out;
 }
@@ -157,6 +158,7 @@ Result<Certificate> Certificate::fromJson(std::string_view text) {
     parsed.at("bound").get_to(out.bound);
     parsed.at("inventory_digest").get_to(out.inventory_digest);
     parsed.at("key_id").get_to(out.key_id);
+    if (const auto learnt = parsed.find("learnt"); learnt != parsed.end()) learnt->get_to(out.learnt);
     if (const auto word = parsed.find("override"); word != parsed.end()) {
       word->at("by").get_to(out.override_by);
       word->at("reason").get_to(out.override_reason);

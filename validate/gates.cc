@@ -1,6 +1,7 @@
 #include "validate/gates.h"
 
 #include "validate/checks/catalogue.h"
+#include "validate/learnt.h"
 
 #include <algorithm>
 #include <array>
@@ -20,13 +21,16 @@ struct LevelRow {
   double memory_seconds, hold_seconds;
   double link_seconds;   ///< in which no link may count an error
   double gpu_seconds;    ///< of each of muster-burn's stages, about fifteen; 0: it is not asked for
+  double disk_seconds;   ///< of each NVMe disk
+  int dcgm_level;        ///< its run times: 30 s, 2 min, 15 min, 1–2 h
+  const char* nccl_max;  ///< largest message of nccl-tests
   seconds expected, deadline;
 };
 constexpr std::array kLevels{
-    LevelRow{GateLevel::Quick, 4, 32, 0, 5, 0, 10, 0, seconds(20), seconds(300)},
-    LevelRow{GateLevel::Medium, 120, 0, 25, 300, 0, 30, 20, seconds(840), seconds(1800)},
-    LevelRow{GateLevel::Long, 1200, 0, 80, 3000, 30, 300, 180, seconds(6900), seconds(9000)},
-    LevelRow{GateLevel::Soak, 7200, 0, 80, 14400, 120, 3600, 1400, seconds(43000), seconds(50000)},
+    LevelRow{GateLevel::Quick, 4, 32, 0, 5, 0, 10, 0, 2, 1, "1G", seconds(20), seconds(300)},
+    LevelRow{GateLevel::Medium, 120, 0, 25, 300, 0, 30, 20, 10, 2, "8G", seconds(840), seconds(1800)},
+    LevelRow{GateLevel::Long, 1200, 0, 80, 3000, 30, 300, 180, 60, 3, "8G", seconds(6900), seconds(9000)},
+    LevelRow{GateLevel::Soak, 7200, 0, 80, 14400, 120, 3600, 1400, 600, 4, "8G", seconds(43000), seconds(50000)},
 };
 
 const LevelRow& rowOf(GateLevel level) {
@@ -82,6 +86,16 @@ Params gpuAmd(const Asked& asked) {
   if (asked.profile.expect.gpus) params["count"] = *asked.profile.expect.gpus;
   return params;
 }
+/// rccl-tests are built from the same sources; how many GPUs there are is the profile's word, as NVML knows none of them.
+Params gpuNcclTests(const Asked& asked) {
+  nlohmann::json params{{"max_bytes", asked.level.nccl_max}};
+  if (!asked.amd()) return params;
+  params["model"] = asked.profile.expect.gpu_model;
+  if (asked.profile.expect.gpus) params["gpus"] = *asked.profile.expect.gpus;
+  return params;
+}
+Params gpuDcgm(const Asked& asked) { return Params(nlohmann::json{{"level", asked.level.dcgm_level}, {"limit_seconds", asked.level.deadline.count()}}); }
+Params diskRead(const Asked& asked) { return Params(nlohmann::json{{"seconds", asked.level.disk_seconds}}); }
 Params gpuBurn(const Asked& asked) { return Params(nlohmann::json{{"seconds", asked.level.gpu_seconds}, {"hold_seconds", asked.level.hold_seconds}, {"limit_seconds", asked.level.deadline.count()}}); }
 Params hostGemm(const Asked& asked) { return Params(nlohmann::json{{"seconds", asked.level.gemm_seconds}}); }
 Params hostMemory(const Asked& asked) {
@@ -104,13 +118,14 @@ struct ParamRow {
   Params (*make)(const Asked&);
 };
 constexpr std::array kParams{
+    ParamRow{"disk.read", diskRead},   ParamRow{"gpu.dcgm", gpuDcgm},
     ParamRow{"gpu.amd", gpuAmd},       ParamRow{"gpu.burn", gpuBurn},   ParamRow{"gpu.count", gpuCount},     ParamRow{"gpu.driver", gpuDriver},
-    ParamRow{"gpu.fabric", gpuFabric}, ParamRow{"gpu.model", gpuModel}, ParamRow{"host.gemm", hostGemm},     ParamRow{"host.memory", hostMemory},
+    ParamRow{"gpu.fabric", gpuFabric}, ParamRow{"gpu.model", gpuModel}, ParamRow{"gpu.nccl-tests", gpuNcclTests}, ParamRow{"host.gemm", hostGemm},     ParamRow{"host.memory", hostMemory},
     ParamRow{"rdma.count", rdmaCount}, ParamRow{"rdma.links", rdmaLinks},
 };
 
 Params paramsOf(std::string_view id, const Asked& asked) {
-  if (asked.amd() && id.starts_with("gpu.") && id != "gpu.amd" && id != "gpu.nccl-tests") return std::nullopt;  // NVML knows nothing of them
+  if (asked.amd() && id.starts_with("gpu.") && id != "gpu.affinity" && id != "gpu.amd" && id != "gpu.nccl-tests") return std::nullopt;  // NVML knows nothing of them
   const auto row = std::find_if(kParams.begin(), kParams.end(), [id](const auto& each) { return each.id == id; });
   return row == kParams.end() ? Params(nlohmann::json::object()) : row->make(asked);
 }
@@ -122,7 +137,7 @@ Result<std::vector<CheckRequest>> localChecks(const inventory::Cluster& cluster,
   const auto& level = rowOf(gate.level);
   const Asked asked{cluster, profile, level};
   for (const auto& group : gate.on) {
-    bool known = false;
+    bool known = group == "gdr";   // between nodes only
     for (const auto& row : catalogue()) {
       known = known || row.group == group;
       if (row.group != group || row.level > gate.level) continue;
@@ -134,6 +149,7 @@ Result<std::vector<CheckRequest>> localChecks(const inventory::Cluster& cluster,
 }
 
 bool wantsRdmaPair(const inventory::Gate& gate) { return has(gate, "rdma"); }
+bool wantsGdrPair(const inventory::Gate& gate) { return has(gate, "gdr"); }
 
 double rdmaFloorGbits(std::string_view device, std::string_view link) {
   for (const auto& row : kFloors)
@@ -146,6 +162,8 @@ seconds gateDeadline(const inventory::Gate& gate) { return rowOf(gate.level).dea
 
 std::string_view adviceFor(std::string_view check_id) {
   if (check_id == "rdma.pair") return "repeat with another partner; if it follows this node check its cable, port and RDMA driver";
+  if (check_id == "gdr.pair") return "when rdma.pair is good, the way between NIC and GPU is not: gpu.affinity, system.acs, nvidia-peermem or the open driver's DMA-BUF; perftest must be built with CUDA";
+  if (check_id == kLearntCheck) return "compare it with a node of its kind: power limit, clocks, heat, PCIe width; when all of them are that slow, the fleet's own baseline is wrong";
   const auto* row = findCheck(check_id);
   return row ? row->advice : "update the agent on the node";
 }

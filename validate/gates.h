@@ -16,6 +16,8 @@ Result<std::vector<CheckRequest>> localChecks(const inventory::Cluster& cluster,
 
 /// Does the gate test RDMA between nodes (group "rdma")?
 bool wantsRdmaPair(const inventory::Gate& gate);
+/// … and between the GPUs' memories (group "gdr")?
+bool wantsGdrPair(const inventory::Gate& gate);
 
 /// The least ib_write_bw average that passes, in Gb/s, for this device on a fabric of this link ("4xHDR").
 double rdmaFloorGbits(std::string_view device, std::string_view link);

@@ -1,5 +1,6 @@
 #include "validate/pair_test.h"
 
+#include "validate/checks/expectations.h"
 #include "validate/gates.h"
 
 #include <algorithm>
@@ -19,14 +20,6 @@ constexpr int kUnmeasured = 3;          ///< tests that ended without a number b
 constexpr int kPoolLooks = 4;           ///< in one call of act; the next call looks at the same ones again, nearest first
 constexpr seconds kLookAgain{5};
 constexpr int kPort = 18515;
-
-CheckResult broken(std::string text) {
-  CheckResult result;
-  result.id = std::string(kPairCheck);
-  result.status = CheckStatus::Error;
-  result.text = std::move(text);
-  return result;
-}
 
 /// One result for all: it passes when every rail has passed; its rate is that of the slowest.
 CheckResult ofAllRails(const std::vector<std::string>& devices, std::vector<CheckResult> rails) {
@@ -53,6 +46,14 @@ CheckResult ofAllRails(const std::vector<std::string>& devices, std::vector<Chec
 
 }  // namespace
 
+CheckResult PairTests::broken(std::string text) const {
+  CheckResult result;
+  result.id = std::string(check());
+  result.status = CheckStatus::Error;
+  result.text = std::move(text);
+  return result;
+}
+
 bool PairTests::Trial::tried(const NodeName& node) const {
   return std::any_of(failed.begin(), failed.end(), [&](const auto& each) { return each.first == node; });
 }
@@ -70,7 +71,7 @@ Async<PairTests::Answer> PairTests::run(inventory::Node node, FacetName gate, li
   const auto partner = *choice.partner;
   PairHold hold(paired_, node.name, partner.node);
   context.progress(0.5, "RDMA write against " + partner.node.str());
-  auto measuring = measure(node, partner, fmt::format("{}/{}", context.intentId(), ++trial.attempts));
+  auto measuring = measure(node, partner, fmt::format("{}/{}{}", context.intentId(), memory_ == PairMemory::Gpu ? "gdr/" : "", ++trial.attempts));
   CO_TRY(result, co_await std::move(measuring));
   if (result.status == CheckStatus::Pass) {
     warnOf(trial, node, gate, partner, context);
@@ -130,7 +131,7 @@ Async<CheckResult> PairTests::measure(inventory::Node node, Partner partner, std
   if (own.empty()) co_return broken(fmt::format("{} reports no RDMA device any more", node.name.str()));
   std::vector<CheckResult> rails;
   for (std::size_t rail = 0; rail < own.size(); ++rail) {
-    const Rail devices{own[rail], partner.devices[rail % partner.devices.size()]};
+    const Rail devices{own[rail], partner.devices[rail % partner.devices.size()], rail, own.size()};
     auto measuring = measureRail(node, partner, devices, own.size() == 1 ? task_id : task_id + "/" + own[rail]);
     CO_TRY(result, co_await std::move(measuring));
     rails.push_back(std::move(result));
@@ -138,19 +139,41 @@ Async<CheckResult> PairTests::measure(inventory::Node node, Partner partner, std
   co_return ofAllRails(own, std::move(rails));
 }
 
-Async<CheckResult> PairTests::measureRail(inventory::Node node, Partner partner, Rail rail, std::string task_id) {
+/// GPUs lie by rails as they are numbered; CUDA is told to number them as the bus does.
+std::optional<std::string> PairTests::addGpu(nlohmann::json& params, const NodeName& node, const Rail& rail) const {
+  if (memory_ == PairMemory::Host) return std::nullopt;
+  const auto state = agents_.state(node);
+  const auto gpus = state ? state->hardware.gpus.size() : 0;
+  if (gpus == 0) return fmt::format("{} tells of no GPU whose memory could be used", node.str());
+  params["gpu"] = rail.number * gpus / rail.count;
+  return std::nullopt;
+}
+
+double PairTests::floorOf(const inventory::Node& node, const Rail& rail) const {
   const auto fabric = cluster_.fabrics.find(cluster_.profileOf(node).fabric);
+  const double host = rdmaFloorGbits(rail.own, fabric == cluster_.fabrics.end() ? "" : fabric->second.link);
+  if (memory_ == PairMemory::Host) return host;
+  const auto state = agents_.state(node.name);
+  if (state && !state->hardware.gpus.empty())
+    if (const auto* sku = Skus::builtIn().find(state->hardware.gpus.front().model))
+      if (const auto row = sku->expect.find("gdr_min_gbits_per_s"); row != sku->expect.end()) return std::min(host, row->second.value);   // the table's is for its fastest link
+  return host;
+}
+
+Async<CheckResult> PairTests::measureRail(inventory::Node node, Partner partner, Rail rail, std::string task_id) {
   const nlohmann::json common{{"port", kPort}, {"limit_seconds", kPairLimit.count()}};
   nlohmann::json server = common, client = common;
   server.update({{"role", "server"}, {"device", rail.partner}, {"min_gbits", 0}});
-  client.update({{"role", "client"}, {"device", rail.own}, {"peer", partner.address},
-                 {"min_gbits", rdmaFloorGbits(rail.own, fabric == cluster_.fabrics.end() ? "" : fabric->second.link)}});
+  client.update({{"role", "client"}, {"device", rail.own}, {"peer", partner.address}, {"min_gbits", floorOf(node, rail)}});
+  for (const auto& why : {addGpu(server, partner.node, rail), addGpu(client, node.name, rail)})
+    if (why) co_return broken(*why);
   const auto served = agents_.submit(partner.node, {task_id + "/server", agent::TaskKind::RdmaPair, server.dump(), kPairLimit});
   if (!served) co_return broken(fmt::format("{} took no part: {}", partner.node.str(), served.error().str()));
   auto op = agents_.runTask(node.name, {task_id + "/client", agent::TaskKind::RdmaPair, client.dump(), kPairLimit});
   CO_TRY(report, co_await std::move(op));
   CO_TRY(results, agent::parseCheckResults(report.result));
   if (results.size() != 1) co_return fail(ErrorCode::Corrupt, "the agent's answer is not one check result");
+  results.front().id = std::string(check());
   co_return results.front();
 }
 

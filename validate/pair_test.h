@@ -6,7 +6,10 @@
 #include "validate/pair_partner.h"
 #include "validate/validate.h"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <variant>
@@ -15,13 +18,19 @@
 namespace muster::validate {
 
 inline constexpr std::string_view kPairCheck = "rdma.pair";
+inline constexpr std::string_view kGdrCheck = "gdr.pair";
+
+/// Where the data of a pair test lie: in the hosts' memory, or in that of each rail's GPU (GPUDirect RDMA).
+enum class PairMemory { Host, Gpu };
 
 class PairTests {
  public:
   using Answer = std::variant<lifecycle::Again, agent::CheckResult>;
+  using Busy = std::set<NodeName>;  ///< in a test now: two tests on one NIC would only measure each other
 
-  PairTests(const inventory::Cluster& cluster, agent::AgentGateway& agents, PoolLook look_at_pool)
-      : cluster_(cluster), agents_(agents), look_at_pool_(std::move(look_at_pool)) {}
+  PairTests(const inventory::Cluster& cluster, agent::AgentGateway& agents, PoolLook look_at_pool, PairMemory memory, Busy& busy)
+      : cluster_(cluster), agents_(agents), look_at_pool_(std::move(look_at_pool)), memory_(memory), paired_(busy) {}
+  std::string_view check() const { return memory_ == PairMemory::Host ? kPairCheck : kGdrCheck; }
 
   /// What to wait for, or the node's verdict. Errors: those of the node's own agent; the engine tries again, with fresh tasks
   Async<Answer> run(inventory::Node node, FacetName gate, lifecycle::ActContext& context);
@@ -45,9 +54,14 @@ class PairTests {
   Async<std::string> whyNot(Partner partner);
   struct Rail {
     std::string own, partner;
+    std::size_t number = 0, count = 1;
   };
   Async<agent::CheckResult> measure(inventory::Node node, Partner partner, std::string task_id);
   Async<agent::CheckResult> measureRail(inventory::Node node, Partner partner, Rail rail, std::string task_id);
+  agent::CheckResult broken(std::string text) const;
+  /// Adds the GPU of this rail; an error's words when the node tells of none.
+  std::optional<std::string> addGpu(nlohmann::json& params, const NodeName& node, const Rail& rail) const;
+  double floorOf(const inventory::Node& node, const Rail& rail) const;
   agent::CheckResult verdict(const Trial& trial, const std::string& note) const;
   void warnOf(const Trial& trial, const inventory::Node& node, const FacetName& gate, const Partner& good, lifecycle::ActContext& context) const;
 
@@ -55,7 +69,8 @@ class PairTests {
   agent::AgentGateway& agents_;
   PoolLook look_at_pool_;
   std::map<std::string, Trial> trials_;  ///< by intent
-  std::set<NodeName> paired_;            ///< in a test now: two tests on one NIC would only measure each other
+  const PairMemory memory_;
+  Busy& paired_;
 };
 
 }  // namespace muster::validate

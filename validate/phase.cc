@@ -1,6 +1,7 @@
 // The validate phase: gates run checks through agents, a passed set of gates earns a certificate.
 #include "validate/basis.h"
 #include "validate/gates.h"
+#include "validate/learnt.h"
 #include "validate/pair_test.h"
 #include "validate/power_budget.h"
 #include "validate/validate.h"
@@ -39,9 +40,10 @@ nlohmann::json toTask(const std::vector<CheckRequest>& requests) {
 class ValidatePhase final : public Phase {
  public:
   ValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, CertificateStore& certificates, Store& store, Clock& clock,
-                PoolLook look_at_pool, GateSink record)
-      : cluster_(cluster), agents_(agents), certificates_(certificates), store_(store), clock_(clock), pairs_(cluster, agents, std::move(look_at_pool)),
-        record_(std::move(record)), power_(cluster) {}
+                PoolLook look_at_pool, GateSink record, LearntLook learnt)
+      : cluster_(cluster), agents_(agents), certificates_(certificates), store_(store), clock_(clock), pairs_(cluster, agents, look_at_pool, PairMemory::Host, paired_),
+        gdr_pairs_(cluster, agents, std::move(look_at_pool), PairMemory::Gpu, paired_),
+        record_(std::move(record)), learnt_(std::move(learnt)), power_(cluster) {}
 
   std::string_view name() const override { return "validate"; }
 
@@ -158,6 +160,24 @@ class ValidatePhase final : public Phase {
     return fact;
   }
 
+  /// A certificate that rests on peers instead of a table says so.
+  static std::string learntWords(const std::string& evidence) {
+    const auto results = agent::parseCheckResults(evidence);
+    for (const auto& result : results.value_or(std::vector<CheckResult>()))
+      if (result.id == kLearntCheck) return result.text;
+    return {};
+  }
+
+  /// GPUs that no table knows: what others of their kind reach is all that there is to judge them by.
+  std::optional<CheckResult> byLearnt(const inventory::Node& node, const std::vector<CheckResult>& results) const {
+    const auto state = agents_.state(node.name);
+    if (!state || state->hardware.gpus.empty()) return std::nullopt;
+    const auto& model = state->hardware.gpus.front().model;
+    const auto numbers = numbersOf(results);
+    if (!judgeByLearnt(model, numbers, {})) return std::nullopt;
+    return judgeByLearnt(model, numbers, learnt_ ? learnt_(skuOf(cluster_, node, agents_), node.name) : std::map<std::string, Baseline>());
+  }
+
   Result<Outcome> certify(const inventory::Node& node, ActContext& context) {
     Certificate certificate;
     certificate.node = node.name;
@@ -172,6 +192,7 @@ class ValidatePhase final : public Phase {
       if (isOver(*passed))
         return Outcome(Blocked{fmt::format("the pass of gate {} at {} is older than a certificate may be; plan again", gate, toString(passed->observed_at))});
       certificate.proven_at = std::min(certificate.proven_at, passed->observed_at);
+      if (auto words = learntWords(passed->evidence); !words.empty()) certificate.learnt[gate] = std::move(words);
     }
     TRY_OK(certificates_.issue(std::move(certificate)));
     return Outcome(Done{});
@@ -194,12 +215,21 @@ class ValidatePhase final : public Phase {
       CO_TRY(local, co_await std::move(op));
       results = std::move(local);
     }
-    if (wantsRdmaPair(gate)) {
-      expected.emplace_back(kPairCheck);
-      auto op = pairs_.run(node, action.facet.facet, context);
+    std::vector<PairTests*> tests;
+    if (wantsRdmaPair(gate)) tests.push_back(&pairs_);
+    if (wantsGdrPair(gate)) tests.push_back(&gdr_pairs_);
+    for (auto* test : tests) {
+      expected.emplace_back(test->check());
+      auto& done = paired_results_[context.intentId()];
+      if (const auto known = done.find(test->check()); known != done.end()) {
+        results.push_back(known->second);
+        continue;
+      }
+      auto op = test->run(node, action.facet.facet, context);
       CO_TRY(pair, co_await std::move(op));
       if (auto* wait = std::get_if<Again>(&pair)) co_return Outcome(*wait);
       results.push_back(std::get<CheckResult>(pair));
+      paired_results_[context.intentId()].emplace(test->check(), results.back());  // it is not measured again while the other waits
     }
     co_return conclude(node, gate, action, std::move(results), expected, context);
   }
@@ -252,20 +282,23 @@ class ValidatePhase final : public Phase {
   /// Fail closed: every check that was asked for must have answered, once, and must have passed.
   Result<Outcome> conclude(const inventory::Node& node, const inventory::Gate& gate, const Action& action, std::vector<CheckResult> results,
                            const std::vector<std::string>& expected, ActContext& context) {
+    auto wrong_answers = mismatches(expected, results);
+    if (auto learnt = byLearnt(node, results)) results.push_back(std::move(*learnt));
     std::vector<std::string> failures;
     for (const auto& result : results) {
       if (result.status == CheckStatus::Pass) continue;
       failures.push_back(fmt::format("{} {}: {}", result.id, agent::toString(result.status), result.text));
       std::string advice(adviceFor(result.id));
-      if (gate.isolate && result.id == kPairCheck) advice += "; which node, NIC, cable or switch it is: muster validate isolate";
+      if (gate.isolate && (result.id == kPairCheck || result.id == kGdrCheck)) advice += "; which node, NIC, cable or switch it is: muster validate isolate";
       context.finding({action.facet, Severity::Error, failures.back(), result.evidence, std::move(advice), clock_.now()});
     }
-    for (auto& wrong : mismatches(expected, results)) {
+    for (auto& wrong : wrong_answers) {
       context.finding({action.facet, Severity::Error, wrong, agent::toJson(results), "update the agent on the node; then run the gate again", clock_.now()});
       failures.push_back(std::move(wrong));
     }
     local_.erase(context.intentId());
-    pairs_.forget(context.intentId());
+    pairs_.forget(context.intentId()), gdr_pairs_.forget(context.intentId());
+    paired_results_.erase(context.intentId());
     if (record_)
       record_({{clock_.now(), node.name, action.facet.facet.str(), skuOf(cluster_, node, agents_), node.rack, numbersOf(results)}, agent::toJson(results), failures});
     const auto basis = basisOf(cluster_, node, context.facts());
@@ -282,8 +315,11 @@ class ValidatePhase final : public Phase {
   Clock& clock_;
   std::map<FacetRef, Fact> gates_;   ///< results of this process, until the engine has stored them
   std::map<std::string, std::vector<CheckResult>> local_;  ///< by intent
-  PairTests pairs_;
+  std::map<std::string, std::map<std::string_view, CheckResult>> paired_results_;  ///< by intent and check
+  PairTests::Busy paired_;
+  PairTests pairs_, gdr_pairs_;
   GateSink record_;
+  LearntLook learnt_;
   PowerBudget power_;
 };
 
@@ -320,8 +356,8 @@ std::map<std::string, double> numbersOf(const std::vector<CheckResult>& results)
 }
 
 std::unique_ptr<Phase> makeValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, CertificateStore& certificates, Store& store,
-                                         Clock& clock, PoolLook look_at_pool, GateSink record) {
-  return std::make_unique<ValidatePhase>(cluster, agents, certificates, store, clock, std::move(look_at_pool), std::move(record));
+                                         Clock& clock, PoolLook look_at_pool, GateSink record, LearntLook learnt) {
+  return std::make_unique<ValidatePhase>(cluster, agents, certificates, store, clock, std::move(look_at_pool), std::move(record), std::move(learnt));
 }
 
 }  // namespace muster::validate

@@ -7,6 +7,7 @@
 #include "lifecycle/measurements.h"
 #include "lifecycle/phase.h"
 #include "lifecycle/store.h"
+#include "validate/checks/expectations.h"
 #include "validate/revocations.h"
 
 #include <filesystem>
@@ -24,6 +25,7 @@ struct Certificate {
   std::string inventory_digest;                     ///< of the node's declaration (its profile and what that names)
   WallTime proven_at{};                             ///< the oldest gate pass that it rests on; its life counts from there
   WallTime issued_at{}, expires_at{};
+  std::map<std::string, std::string> learnt;        ///< gate → how rates were judged that no table has an expectation for
   std::string override_by, override_reason;         ///< a person's word in place of gates that have not passed; empty: they have
   std::string key_id;
   std::string signature;                            ///< Ed25519 over the canonical JSON without it, base64
@@ -72,6 +74,9 @@ struct GateRecord {
 /// Keeps them; cli wires it to the store's measurements and to files.
 using GateSink = std::function<void(GateRecord)>;
 
+/// What other nodes of a SKU have reached, by metric (validate/learnt.h); asked only for GPUs that no table knows.
+using LearntLook = std::function<std::map<std::string, Baseline>(const std::string& sku, const NodeName& but)>;
+
 /// What a node's measurements are compared with: its profile, and the model of its GPUs where it has some.
 std::string skuOf(const inventory::Cluster& cluster, const inventory::Node& node, const agent::AgentGateway& agents);
 /// Names as measurements have them: "host.gemm/gemm_gflops"; a check's value "gpu3.sm_mhz" is "gpu.clocks/sm_mhz@gpu3", so that devices are
@@ -80,6 +85,6 @@ std::map<std::string, double> numbersOf(const std::vector<agent::CheckResult>& r
 
 std::unique_ptr<lifecycle::Phase> makeValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents,
                                                     CertificateStore& certificates, lifecycle::Store& store, Clock& clock,
-                                                    PoolLook look_at_pool, GateSink record = {});
+                                                    PoolLook look_at_pool, GateSink record = {}, LearntLook learnt = {});
 
 }  // namespace muster::validate

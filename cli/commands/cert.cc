@@ -113,6 +113,7 @@ int certVerifyOffline(const CertFlags& flags) {
   std::cout << fmt::format("{}: signed, not expired (until {}){}{}\n", certificate->node.str(), toString(certificate->expires_at), flags.revocations.empty() ? "" : ", not revoked",
                            certificate->isOverride() ? fmt::format("; an OVERRIDE by {}: {}", certificate->override_by, certificate->override_reason) : "");
   std::cout << "it was proven with, and counts only while the node still has:\n";
+  for (const auto& [gate, words] : certificate->learnt) std::cout << fmt::format("  gate {}: {}\n", gate, words);
   for (const auto& [facet, value] : certificate->bound) std::cout << fmt::format("  {:<32}{}\n", facet, value);
   if (flags.revocations.empty()) std::cout << "whether it was revoked was not looked at: --revocations FILE\n";
   return kOk;

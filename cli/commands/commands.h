@@ -126,14 +126,16 @@ int discoverWrite(const Options& options, const DiscoverFlags& flags);
 struct ValidateFlags {
   std::string nodes;                 ///< hostlist
   std::optional<double> least_gbits;  ///< of a healthy pair
+  std::string engine = "auto";       ///< of tests between nodes: auto, rdma, nccl, tcp
   std::uint64_t seed = 0;            ///< 0: a new one
   std::vector<std::string> gates;    ///< empty: all of the nodes' profiles
   bool dry_run = false;
+  std::optional<int> minutes;        ///< after which `run` ends; what nodes have begun goes on there
   std::filesystem::path html, json, junit;
   double false_alarms = 1;           ///< that a report may be expected to hold
   int days = 90;                     ///< of history that count
 };
-/// Exit 0: all cleared, 1: culprits, or nodes that could not be cleared.
+/// Exit 0: all cleared, 1: culprits, or nodes that could not be cleared. Killed anywhere, the same command goes on.
 int validateIsolate(const Options& options, const ValidateFlags& flags);
 /// Runs gates again, also those that have passed. Killed anywhere, the same command goes on.
 int validateRun(const Options& options, const ValidateFlags& flags);

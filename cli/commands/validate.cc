@@ -1,13 +1,16 @@
-// validate: what is measured between nodes, and what comes of it.
+// validate isolate: what is measured between nodes, and what comes of it. Killed anywhere, the same command goes on.
 #include "cli/commands/commands.h"
 #include "cli/session.h"
 #include "validate/gates.h"
-#include "validate/isolate/runner.h"
+#include "validate/isolate/campaign.h"
 #include "validate/pair_partner.h"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cctype>
 #include <iostream>
+#include <set>
 
 namespace muster::cli {
 namespace {
@@ -15,34 +18,54 @@ namespace {
 namespace isolate = validate::isolate;
 
 constexpr std::chrono::seconds kAgentsReturn{45};  ///< agents dial again so long after a controller's start
+constexpr std::chrono::hours kGoesOn{6};           ///< what was cut off longer ago says little of now
 constexpr std::string_view kFacet = "isolation";
 
-/// Nodes that a test may disturb now. Those that were named must all be; of the others some may be left out, and it is said why.
-Async<std::vector<NodeName>> undisturbed(Session& session, std::vector<NodeName> named) {
-  const bool all = named.empty();
+/// Why a test must not disturb this node now; empty: it may.
+Async<std::string> whyNotNow(Session& session, NodeName name, std::vector<lifecycle::Claim> claims) {
   auto& controller = *session.controller;
-  if (all)
-    for (const auto& node : session.cluster().nodes)
-      if (!session.cluster().profileOf(node).fabric.empty()) named.push_back(node.name);
+  for (const auto& claim : claims)
+    if (!claim.ours && claim.subject == lifecycle::Subject(name)) co_return claim.holder + " works on it";
+  if (session.cluster().profileOf(*session.cluster().findNode(name)).pool.empty()) co_return std::string();
+  auto looking = controller.lookAtPool(lifecycle::Subject(name));
+  const auto seen = co_await std::move(looking);
+  std::optional<lifecycle::Fact> pool;
+  for (const auto& fact : seen.value_or(std::vector<lifecycle::Fact>{}))
+    if (fact.facet.str() == lifecycle::kPoolFacet) pool = fact;
+  co_return validate::whyNotDisturb(name, pool);
+}
+
+/// Whether the installed system of each of them has called within the time that agents take to return.
+Async<std::set<NodeName>> calling(Session& session, std::vector<NodeName> nodes) {
+  auto& controller = *session.controller;
   const auto until = controller.clock().steady() + kAgentsReturn;
-  CO_TRY(claims, controller.store().claims());
-  std::vector<NodeName> out;
-  for (const auto& name : named) {
-    std::string why;
+  std::set<NodeName> out;
+  for (const auto& name : nodes) {
     if (const auto left = std::chrono::duration_cast<std::chrono::seconds>(until - controller.clock().steady()); left.count() > 0) {
       auto waiting = controller.agents().waitFor(name, agent::Mode::Disk, "", left);
       (void)co_await std::move(waiting);
     }
-    if (const auto agent = controller.agents().state(name); !agent || agent->mode != agent::Mode::Disk) why = "its installed system does not call";
-    for (const auto& claim : claims)
-      if (!claim.ours && claim.subject == lifecycle::Subject(name)) why = claim.holder + " works on it";
-    if (why.empty() && !session.cluster().profileOf(*session.cluster().findNode(name)).pool.empty()) {
-      auto looking = controller.lookAtPool(lifecycle::Subject(name));
-      const auto seen = co_await std::move(looking);
-      std::optional<lifecycle::Fact> pool;
-      for (const auto& fact : seen.value_or(std::vector<lifecycle::Fact>{}))
-        if (fact.facet.str() == lifecycle::kPoolFacet) pool = fact;
-      why = validate::whyNotDisturb(name, pool);
+    if (const auto agent = controller.agents().state(name); agent && agent->mode == agent::Mode::Disk) out.insert(name);
+  }
+  co_return out;
+}
+
+/// Nodes that a test may disturb now. Those that were named must all be; of the others some may be left out, and it is said why.
+Async<std::vector<NodeName>> undisturbed(Session& session, std::vector<NodeName> named) {
+  const bool all = named.empty();
+  if (all)
+    for (const auto& node : session.cluster().nodes)
+      if (!session.cluster().profileOf(node).fabric.empty()) named.push_back(node.name);
+  auto waiting = calling(session, named);
+  CO_TRY(there, co_await std::move(waiting));
+  CO_TRY(claims, session.controller->store().claims());
+  std::vector<NodeName> out;
+  for (const auto& name : named) {
+    std::string why = "its installed system does not call";
+    if (there.contains(name)) {
+      auto asking = whyNotNow(session, name, claims);
+      CO_TRY(answer, co_await std::move(asking));
+      why = answer;
     }
     if (why.empty())
       out.push_back(name);
@@ -54,111 +77,174 @@ Async<std::vector<NodeName>> undisturbed(Session& session, std::vector<NodeName>
   co_return out;
 }
 
-/// What was planned and measured, round by round.
-nlohmann::json evidenceOf(const isolate::Site& site, const isolate::Round& round, const isolate::RoundResult& result, const isolate::PairRunner& runner) {
-  nlohmann::json tests = nlohmann::json::array();
-  for (std::size_t g = 0; g < round.groups.size(); ++g)
-    for (int rail = 0; rail < site.layout.rails; ++rail) {
-      const auto& members = round.groups[g].members;
-      const double rate = result[g].rail_gbits[static_cast<std::size_t>(rail)];
-      const auto said = runner.said().find({g, rail});
-      tests.push_back({{"a", site.nodes[static_cast<std::size_t>(members[0])].name.str()}, {"b", site.nodes[static_cast<std::size_t>(members[1])].name.str()}, {"rail", rail},
-                       {"gbits", std::isfinite(rate) ? nlohmann::json(rate) : nlohmann::json()}, {"said", said == runner.said().end() ? "" : said->second}});
-    }
-  return {{"number", round.number}, {"stage", toString(round.stage)}, {"what", round.what}, {"tests", std::move(tests)}};
+lifecycle::Subject subjectOf(const isolate::Site& site, const isolate::Culprit& culprit) {
+  const bool of_node = culprit.kind == isolate::CulpritKind::Node || culprit.kind == isolate::CulpritKind::Nic;
+  return of_node ? lifecycle::Subject(site.nodes[static_cast<std::size_t>(culprit.a)].name) : lifecycle::Subject::cluster();
 }
 
-/// A culprit that is a node, or a part of one, is a finding of it until a later isolation clears it.
-Result<void> raiseFindings(Controller& controller, const isolate::Site& site, const isolate::Verdict& verdict) {
-  for (const int node : verdict.cleared)
-    TRY_OK(controller.store().clearFindings({lifecycle::Subject(site.nodes[static_cast<std::size_t>(node)].name), FacetName(std::string(kFacet))}));
-  for (const auto& culprit : verdict.culprits) {
-    if (culprit.kind != isolate::CulpritKind::Node && culprit.kind != isolate::CulpritKind::Nic) continue;
-    const auto told = isolate::tell(site, culprit);
-    const lifecycle::FacetRef facet{lifecycle::Subject(site.nodes[static_cast<std::size_t>(culprit.a)].name), FacetName(std::string(kFacet))};
-    TRY_OK(controller.store().clearFindings(facet));
-    TRY_OK(controller.store().addFinding({facet, Severity::Error, fmt::format("{}: {} (confidence {:.2f} %)", told.subject, told.what, 100 * culprit.confidence),
-                                          nlohmann::json{{"fresh_tests", culprit.tests}, {"reached", culprit.reached}}.dump(), told.next, controller.clock().now()}));
+/// A node's culprits share its facet; what belongs to no node has one of its own: "isolation.uplinks-of-leaf-su2-r1".
+FacetName facetOf(const isolate::Site& site, const isolate::Culprit& culprit) {
+  std::string name(kFacet);
+  if (!subjectOf(site, culprit).isCluster()) return FacetName(name);
+  name += '.';
+  for (const char letter : isolate::tell(site, culprit).subject) name += std::isalnum(static_cast<unsigned char>(letter)) ? letter : '-';
+  return FacetName(name);
+}
+
+/// A finding of the cluster is over when all nodes that it was seen on were tested again and cleared.
+Result<void> clearShared(lifecycle::Store& store, const std::set<std::string>& cleared) {
+  const auto cluster = lifecycle::Subject::cluster();
+  TRY(open, store.findings(&cluster));
+  for (const auto& finding : open) {
+    if (!finding.facet.facet.str().starts_with(std::string(kFacet) + ".")) continue;
+    const auto evidence = nlohmann::json::parse(finding.evidence, nullptr, false);
+    const auto nodes = evidence.is_object() ? evidence.value("nodes", std::vector<std::string>{}) : std::vector<std::string>{};
+    if (!nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [&cleared](const auto& node) { return cleared.contains(node); })) TRY_OK(store.clearFindings(finding.facet));
   }
   return {};
 }
 
-struct Isolated {
-  isolate::Site site;
-  isolate::Verdict verdict;
-  nlohmann::json rounds = nlohmann::json::array();
-  std::map<std::pair<int, int>, double> best;  ///< (node, rail) → Gb/s: what it can do
-  std::uint64_t seed = 0;
-};
-
-void noteBest(Isolated& out, const isolate::Round& round, const isolate::RoundResult& result) {
-  for (std::size_t g = 0; g < round.groups.size(); ++g)
-    for (int rail = 0; rail < out.site.layout.rails; ++rail)
-      if (const double rate = result[g].rail_gbits[static_cast<std::size_t>(rail)]; std::isfinite(rate))
-        for (const int node : round.groups[g].members) {
-          auto& best = out.best[{node, rail}];
-          best = std::max(best, rate);
-        }
+/// Each culprit is a finding, of its node or of the cluster, until a later isolation clears what it was seen on.
+Result<void> raiseFindings(Controller& controller, const isolate::Campaign& done) {
+  const auto& site = done.begun.site;
+  auto& store = controller.store();
+  std::set<std::string> cleared;
+  for (const int node : done.verdict.cleared) {
+    const auto& name = site.nodes[static_cast<std::size_t>(node)].name;
+    cleared.insert(name.str());
+    TRY_OK(store.clearFindings({lifecycle::Subject(name), FacetName(std::string(kFacet))}));
+  }
+  TRY_OK(clearShared(store, cleared));
+  std::set<lifecycle::FacetRef> begun;  // what was found before is told anew, once
+  for (const auto& culprit : done.verdict.culprits) {
+    const auto told = isolate::tell(site, culprit);
+    const lifecycle::FacetRef facet{subjectOf(site, culprit), facetOf(site, culprit)};
+    if (begun.insert(facet).second) TRY_OK(store.clearFindings(facet));
+    std::set<std::string> nodes;
+    for (const auto& [a, b] : culprit.seen) nodes.insert(site.nodes[static_cast<std::size_t>(a)].name.str()), nodes.insert(site.nodes[static_cast<std::size_t>(b)].name.str());
+    TRY_OK(store.addFinding({facet, Severity::Error, fmt::format("{}: {} (confidence {:.2f} %)", told.subject, told.what, 100 * culprit.confidence),
+                             nlohmann::json{{"fresh_tests", culprit.tests}, {"reached", culprit.reached}, {"nodes", nodes}, {"run", done.begun.run_id}}.dump(), told.next,
+                             controller.clock().now()}));
+  }
+  return {};
 }
 
-Result<void> keepMeasurements(Session& session, const Isolated& done) {
+Result<void> keepMeasurements(Session& session, const isolate::Campaign& done) {
+  const auto& site = done.begun.site;
   std::vector<lifecycle::MeasuredSet> sets;
-  for (std::size_t n = 0; n < done.site.nodes.size(); ++n) {
-    const auto& node = *session.cluster().findNode(done.site.nodes[n].name);
-    sets.push_back({session.controller->clock().now(), node.name, "isolate", validate::skuOf(session.cluster(), node, session.controller->agents()), node.rack, {}});
-    for (int rail = 0; rail < done.site.layout.rails; ++rail)
+  for (std::size_t n = 0; n < site.nodes.size(); ++n) {
+    const auto* node = session.cluster().findNode(site.nodes[n].name);
+    if (!node) continue;  // declared away while it was tested
+    sets.push_back({session.controller->clock().now(), node->name, "isolate", validate::skuOf(session.cluster(), *node, session.controller->agents()), node->rack, {}});
+    for (int rail = 0; rail < site.layout.rails; ++rail)
       if (const auto best = done.best.find({static_cast<int>(n), rail}); best != done.best.end())
-        sets.back().numbers["isolate/pair_gbits@" + done.site.nodes[n].devices[static_cast<std::size_t>(rail)]] = best->second;
+        sets.back().numbers[fmt::format("isolate/{}_gbits@{}", done.begun.engine.kind == isolate::EngineKind::Rdma ? "pair" : toString(done.begun.engine.kind), site.nodes[n].devices[static_cast<std::size_t>(rail)])] =
+            best->second;
   }
   return session.controller->measurements().add(sets);
 }
 
-Async<Isolated> runIsolation(Session& session, ValidateFlags flags, std::vector<NodeName> named) {
+/// The run that this very wish has begun and not ended, when it may go on.
+Async<std::optional<isolate::Begun>> cutOff(Session& session, isolate::RunLog& log) {
+  CO_TRY(begun, log.begun());
+  if (!begun) co_return std::nullopt;
+  auto& controller = *session.controller;
+  std::string why;
+  if (controller.clock().now() - begun->at > kGoesOn) why = "it is too long ago";
+  CO_TRY(claims, controller.store().claims());
+  std::vector<NodeName> nodes;
+  for (const auto& node : begun->site.nodes) {
+    nodes.push_back(node.name);
+    if (!why.empty()) continue;
+    if (!session.cluster().findNode(node.name)) {
+      why = node.name.str() + " is in the inventory no more";
+      continue;
+    }
+    auto asking = whyNotNow(session, node.name, claims);
+    CO_TRY(disturbed, co_await std::move(asking));
+    if (!disturbed.empty()) why = fmt::format("{}: {}", node.name.str(), disturbed);
+  }
+  if (!why.empty()) {
+    std::cerr << fmt::format("the isolation of {} was cut off and does not go on: {}\n", toString(begun->at), why);
+    CO_TRY_OK(log.remove());
+    co_return std::nullopt;
+  }
+  std::cerr << fmt::format("goes on with the isolation of {}\n", toString(begun->at));
+  auto waiting = calling(session, nodes);  // who does not come fails its tests
+  CO_TRY_OK(co_await std::move(waiting));
+  co_return std::move(begun);
+}
+
+Async<isolate::Begun> beginNew(Session& session, ValidateFlags flags, std::vector<NodeName> named) {
   auto choosing = undisturbed(session, std::move(named));
   CO_TRY(nodes, co_await std::move(choosing));
-  CO_TRY(site, isolate::siteOf(session.cluster(), nodes, session.controller->agents()));
-  Isolated out;
-  out.site = std::move(site);
-  const auto started = session.controller->clock().now();
-  out.seed = flags.seed ? flags.seed : static_cast<std::uint64_t>(started.time_since_epoch().count());
-  isolate::PairRunner runner(out.site, session.controller->agents(), "isolate-" + io::randomToken(8));
-  const auto least = flags.least_gbits.value_or(validate::rdmaFloorGbits(out.site.nodes.front().devices.front(), out.site.link));
-  isolate::Isolation isolation(out.site.layout, {.groups = runner.runsGroups(), .least_gbits = least, .seed = out.seed});
-  const isolate::RoundSink sink = [&out, &runner](const isolate::Round& round, const isolate::RoundResult* result) {
-    if (!result) {
-      std::cerr << fmt::format("round {}: {} ({} tests)\n", round.number, round.what, round.groups.size());
-      return;
-    }
-    noteBest(out, round, *result);
-    out.rounds.push_back(evidenceOf(out.site, round, *result, runner));
-  };
-  auto running = isolate::isolateBy(isolation, runner, sink);
-  out.verdict = co_await std::move(running);
-  CO_TRY_OK(raiseFindings(*session.controller, out.site, out.verdict));
-  CO_TRY_OK(keepMeasurements(session, out));
-  co_return std::move(out);
+  isolate::Begun begun;
+  begun.run_id = "isolate-" + io::randomToken(8);
+  begun.at = session.controller->clock().now();
+  begun.seed = flags.seed ? flags.seed : static_cast<std::uint64_t>(begun.at.time_since_epoch().count());
+  auto asking = isolate::chooseEngine(flags.engine, nodes, session.controller->agents(), begun.run_id);
+  CO_TRY(engine, co_await std::move(asking));
+  begun.engine = engine;
+  CO_TRY(site, isolate::siteOf(session.cluster(), nodes, session.controller->agents(), engine));
+  begun.site = std::move(site);
+  begun.least_gbits = flags.least_gbits;
+  if (!begun.least_gbits && engine.kind == isolate::EngineKind::Rdma) begun.least_gbits = validate::rdmaFloorGbits(begun.site.nodes.front().devices.front(), begun.site.link);
+  co_return std::move(begun);
+}
+
+Async<isolate::Campaign> runIsolation(Session& session, ValidateFlags flags, std::vector<NodeName> named, isolate::RunLog& log) {
+  auto looking = cutOff(session, log);
+  CO_TRY(begun, co_await std::move(looking));
+  if (!begun) {
+    auto beginning = beginNew(session, flags, std::move(named));
+    CO_TRY(made, co_await std::move(beginning));
+    CO_TRY_OK(log.begin(made));
+    begun = std::move(made);
+  }
+  const isolate::RoundBegins tell = [](const isolate::Round& round) { std::cerr << fmt::format("round {}: {} ({} tests)\n", round.number, round.what, round.groups.size()); };
+  auto running = isolate::runCampaign(std::move(*begun), log, session.controller->agents(), tell);
+  co_return co_await std::move(running);
+}
+
+/// One run of one wish at a time, and it is found again by the same words.
+std::filesystem::path folderOf(const Options& options, const ValidateFlags& flags) {
+  const auto wish = fmt::format("{}|{}|{}|{}", flags.nodes, flags.engine, flags.least_gbits.value_or(0), flags.seed);
+  return options.state / "validation" / ("isolating-" + io::sha256Hex(wish).substr(0, 16));
+}
+
+/// The document first: its name follows from the run, so that it is written once however often this is done.
+Result<std::filesystem::path> keep(const Options& options, Session& session, const isolate::Campaign& done) {
+  const auto file = options.state / "validation" / fmt::format("isolate-{}.json", done.begun.at.time_since_epoch().count());
+  TRY_OK(io::makeDirs(file.parent_path()));
+  TRY_OK(io::writeFileAtomic(file, toJson(done).dump(1)));
+  TRY_OK(raiseFindings(*session.controller, done));
+  TRY_OK(keepMeasurements(session, done));
+  return file;
+}
+
+Result<int> isolateNodes(const Options& options, const ValidateFlags& flags) {
+  TRY(live, liveCluster(options));
+  TRY(session, Session::open(options, std::move(live), Role::Looks, true));
+  TRY(named, selectedNodes(session->cluster(), flags.nodes));
+  isolate::RunLog log(folderOf(options, flags));
+  TRY_OK(io::makeDirs(log.folder().parent_path()));
+  const auto alone = io::FileLock::take(log.folder().string() + ".lock");
+  if (!alone) return fail(alone.error());
+  TRY(done, session->controller->run(runIsolation(*session, flags, named, log)));
+  TRY(file, keep(options, *session, done));
+  TRY_OK(log.remove());
+  auto document = toJson(done);
+  document.erase("rounds_run");
+  std::cout << (options.json ? document.dump(2) + "\n" : toText(done.begun.site, done.verdict));
+  std::cerr << "every test is in " << file.string() << '\n';
+  return done.verdict.culprits.empty() && done.verdict.unclear.empty() ? int{kOk} : int{kFailed};
 }
 
 }  // namespace
 
 int validateIsolate(const Options& options, const ValidateFlags& flags) {
-  auto live = liveCluster(options);
-  if (!live) return report(live.error());
-  auto session = Session::open(options, std::move(*live), Role::Looks, true);
-  if (!session) return report(session.error());
-  const auto named = selectedNodes((*session)->cluster(), flags.nodes);
-  if (!named) return report(named.error());
-  auto done = (*session)->controller->run(runIsolation(**session, flags, *named));
-  if (!done) return report(done.error());
-  auto document = toJson(done->site, done->verdict);
-  document["seed"] = done->seed;
-  std::cout << (options.json ? document.dump(2) + "\n" : toText(done->site, done->verdict));
-  document["rounds_run"] = std::move(done->rounds);
-  const auto file = options.state / "validation" / fmt::format("isolate-{}.json", (*session)->controller->clock().now().time_since_epoch().count());
-  if (const auto made = io::makeDirs(file.parent_path()); !made) return report(made.error());
-  if (const auto kept = io::writeFileAtomic(file, document.dump(1)); !kept) return report(kept.error());
-  std::cerr << "every test is in " << file.string() << '\n';
-  return done->verdict.culprits.empty() && done->verdict.unclear.empty() ? kOk : kFailed;
+  const auto code = isolateNodes(options, flags);
+  return code ? *code : report(code.error());
 }
 
 }  // namespace muster::cli

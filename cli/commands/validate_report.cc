@@ -1,6 +1,7 @@
 // validate report, validate baseline: from the store's measurements alone; no node is asked.
 #include "cli/commands/commands.h"
 #include "cli/session.h"
+#include "validate/checks/expectations.h"
 #include "validate/report/report.h"
 
 #include <nlohmann/json.hpp>
@@ -38,6 +39,14 @@ std::optional<validate::report::Matrix> newestMatrix(const std::filesystem::path
   return std::move(*matrix);
 }
 
+/// A SKU is "profile, GPU model", or a profile alone.
+std::string expectedOf(const std::string& sku) {
+  const auto comma = sku.find(", ");
+  if (comma == std::string::npos) return "the profile, and what needs no table";
+  const auto* known = validate::Skus::builtIn().find(sku.substr(comma + 2));
+  return known ? fmt::format("table row {}", known->name) : "no table knows these GPUs: learnt from this fleet";
+}
+
 Result<Measured> gather(const Options& options, const ValidateFlags& flags) {
   TRY(live, liveCluster(options));
   TRY(session, Session::openStored(options, std::move(live)));
@@ -45,7 +54,8 @@ Result<Measured> gather(const Options& options, const ValidateFlags& flags) {
   TRY(sets, session->controller->measurements().since(now - std::chrono::hours(24) * flags.days));
   Measured out;
   out.statistics = validate::history::analyse(sets, {.false_alarms = flags.false_alarms});
-  out.subject = {session->cluster().name, now, newestMatrix(options.state)};
+  out.subject = {session->cluster().name, now, newestMatrix(options.state), {}};
+  for (const auto& group : out.statistics.groups) out.subject.expected.try_emplace(group.sku, expectedOf(group.sku));
   return out;
 }
 

@@ -44,6 +44,7 @@ Result<int> runGates(const Options& options, const ValidateFlags& flags) {
   TRY(live, liveCluster(options));
   TRY(session, Session::open(options, std::move(live), Role::Acts, options.json));
   auto& controller = *session->controller;
+  if (flags.minutes) controller.endAfter(std::chrono::minutes(*flags.minutes), kFailed);
   auto& store = controller.store();
   TRY(nodes, selectedNodes(session->cluster(), flags.nodes));
   TRY(gates, gatesOf(session->cluster(), nodes, flags.gates));

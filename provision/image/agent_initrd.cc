@@ -21,6 +21,11 @@ constexpr std::string_view kFolder = "usr/lib/muster";
 /// The C library's own parts: they fit the kernel's loader of the system, and must come from there.
 constexpr std::array<std::string_view, 8> kSystemLibraries{"ld-linux", "libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "libresolv.so", "linux-vdso"};
 
+/// Programs that the agent starts, carried where they are built, and CUDA's parts of them. What those need of CUDA is large and fits the
+/// node's driver: it comes with the image.
+constexpr std::array<std::string_view, 3> kPrograms{"muster-peer", "muster-burn", "muster-collective"};
+constexpr std::array<std::string_view, 2> kCudaParts{"libmuster-burn-cuda.so", "libmuster-collective-nccl.so"};
+
 bool isSystemLibrary(std::string_view name) {
   return std::any_of(kSystemLibraries.begin(), kSystemLibraries.end(), [name](std::string_view prefix) { return name.starts_with(prefix); });
 }
@@ -96,13 +101,17 @@ Result<std::vector<AgentFile>> agentFiles(const std::filesystem::path& agent_bin
   if (!std::filesystem::is_regular_file(agent_binary, error))
     return fail(ErrorCode::NotFound, fmt::format("there is no agent at {}: build muster first", agent_binary.string()));
   TRY(files, programFiles(agent_binary, "muster-agent"));
-  const auto peer = agent_binary.parent_path() / "muster-peer";
-  if (!std::filesystem::is_regular_file(peer, error)) return files;
-  TRY(more, programFiles(peer, "muster-peer"));
-  for (auto& file : more) {
-    const bool there = std::any_of(files.begin(), files.end(), [&file](const AgentFile& known) { return known.target == file.target; });
-    if (!there) files.push_back(std::move(file));
+  const auto folder = agent_binary.parent_path();
+  for (const auto name : kPrograms) {
+    if (!std::filesystem::is_regular_file(folder / name, error)) continue;
+    TRY(more, programFiles(folder / name, name));
+    for (auto& file : more) {
+      const bool there = std::any_of(files.begin(), files.end(), [&file](const AgentFile& known) { return known.target == file.target; });
+      if (!there) files.push_back(std::move(file));
+    }
   }
+  for (const auto name : kCudaParts)
+    if (std::filesystem::is_regular_file(folder / name, error)) files.push_back({folder / name, fmt::format("{}/{}", kFolder, name)});
   return files;
 }
 

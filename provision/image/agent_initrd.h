@@ -18,7 +18,8 @@ struct AgentFile {
   std::string target;  ///< "usr/lib/muster/muster-agent"
 };
 
-/// The agent, muster-peer where it lies beside it, and what the loader says they need beyond the C library.
+/// The agent, the programs that it starts (muster-peer, muster-burn, muster-collective) where they lie beside it, and what the loader says
+/// they need beyond the C library. CUDA's own libraries come with the node's image.
 /// Errors: NotFound (the binary, or a library that is not installed), InvalidInput (not linked with the RPATH)
 Result<std::vector<AgentFile>> agentFiles(const std::filesystem::path& agent_binary);
 /// Libraries to carry, from the text that ldd prints. Errors: NotFound

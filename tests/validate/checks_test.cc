@@ -105,9 +105,9 @@ TEST(Gates, gpuGroupAsksForTheProfilesExpectations) {
   ASSERT_TRUE(checks);
   std::vector<std::string> ids;
   for (const auto& check : *checks) ids.push_back(check.id);
-  EXPECT_EQ(ids, (std::vector<std::string>{"gpu.clocks", "gpu.count", "gpu.driver", "gpu.ecc", "gpu.fabric", "gpu.model", "gpu.nvlink", "gpu.pcie", "gpu.power", "gpu.remap",
+  EXPECT_EQ(ids, (std::vector<std::string>{"gpu.affinity", "gpu.clocks", "gpu.count", "gpu.driver", "gpu.ecc", "gpu.fabric", "gpu.model", "gpu.nvlink", "gpu.pcie", "gpu.power", "gpu.remap",
                                            "gpu.retired", "gpu.stack", "gpu.temperature", "gpu.throttle", "gpu.vbios", "gpu.xid"}));
-  EXPECT_EQ(checks->at(1).params, R"({"count":8})");
+  EXPECT_EQ(checks->at(2).params, R"({"count":8})");
   const auto medium = localChecks(cluster, profile, {"g", inventory::GateLevel::Medium, {"gpu"}});
   EXPECT_EQ(medium->size(), checks->size() + 1) << "muster-burn takes minutes";
 }
@@ -117,9 +117,19 @@ TEST(Gates, amdGpusAreAskedByTheirOwnCheck) {
   profile.expect.gpus = 8;
   profile.expect.gpu_model = "MI300X";
   const auto checks = localChecks({}, profile, {"g", inventory::GateLevel::Medium, {"gpu"}});
-  ASSERT_EQ(checks->size(), 1u);
-  EXPECT_EQ(checks->at(0).id, "gpu.amd");
-  EXPECT_EQ(checks->at(0).params, R"({"count":8,"model":"MI300X"})");
+  ASSERT_EQ(checks->size(), 2u);
+  EXPECT_EQ(checks->at(0).id, "gpu.affinity");
+  EXPECT_EQ(checks->at(1).id, "gpu.amd");
+  EXPECT_EQ(checks->at(1).params, R"({"count":8,"model":"MI300X"})");
+  const auto rccl = localChecks({}, profile, {"g", inventory::GateLevel::Quick, {"nccl-tests"}});
+  EXPECT_EQ(rccl->at(0).params, R"({"gpus":8,"max_bytes":"1G","model":"MI300X"})");
+}
+
+TEST(Gates, theirLevelSaysHowLongOthersProgramsRun) {
+  const auto asked = [](inventory::GateLevel level, const char* group) { return localChecks({}, {}, {"g", level, {group}})->at(0).params; };
+  EXPECT_EQ(asked(inventory::GateLevel::Quick, "dcgm"), R"({"level":1,"limit_seconds":300})") << "two minutes of level 2 are not quick";
+  EXPECT_EQ(asked(inventory::GateLevel::Long, "dcgm"), R"({"level":3,"limit_seconds":9000})");
+  EXPECT_EQ(asked(inventory::GateLevel::Quick, "disk"), R"({"seconds":2.0})");
 }
 
 TEST(Gates, everyGroupOfTheCatalogueCanBeAskedFor) {

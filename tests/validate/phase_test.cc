@@ -1,123 +1,10 @@
 // The validate phase: fail closed, whatever the agent says.
-#include "base/task.h"
-#include "lifecycle/plan.h"
-#include "lifecycle/store.h"
-#include "tests/fakes/fake_agent_gateway.h"
-#include "tests/run_async.h"
+#include "tests/validate/phase_fixture.h"
 #include "validate/basis.h"
 #include "validate/power_budget.h"
-#include "validate/validate.h"
-
-#include <boost/asio/co_spawn.hpp>
-#include <gtest/gtest.h>
 
 namespace muster::validate {
 namespace {
-
-using namespace lifecycle;
-using agent::TaskKind;
-
-struct FakeContext final : ActContext {
-  std::string id = "intent-1";
-  FactSet known;
-  std::vector<Finding> found;
-  const std::string& intentId() const override { return id; }
-  std::string operation() const override { return {}; }
-  Async<void> recordOperation(std::string) override { co_return Result<void>(); }
-  bool wipeAllowed() const override { return false; }
-  void progress(double, std::string_view) override {}
-  void finding(Finding finding) override { found.push_back(std::move(finding)); }
-  const FactSet& facts() const override { return known; }
-};
-
-class ValidatePhaseTest : public testing::Test {
- protected:
-  ValidatePhaseTest() {
-    cluster_.gates["burn-in"] = {"burn-in", inventory::GateLevel::Quick, {"host"}};
-    cluster_.gates["collective"] = {"collective", inventory::GateLevel::Quick, {"rdma"}};
-    auto& profile = cluster_.profiles["p"];
-    profile.name = "p";
-    profile.gates = {"burn-in", "collective"};
-    for (const char* name : {"n1", "n2", "n3"}) {
-      inventory::Node node;
-      node.name = NodeName(name);
-      node.profile = "p";
-      cluster_.nodes.push_back(node);
-    }
-    store_ = openSqliteStore(folder_ / "muster.db").value();
-    certificates_ = makeCertificateStore(cluster_, *store_, clock_, *io::SigningKey::generate(), folder_.path());
-    phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_, [this](Subject subject) { return lookAtPool(subject); });
-    agents_.boot(NodeName("n1"), agent::Mode::Disk).probes["rdma.devices"] = "rxe0";
-  }
-
-  template <class T>
-  T wait(Task<T> work) {
-    asio::io_context io;
-    std::optional<T> answer;
-    asio::co_spawn(io, std::move(work), [&](std::exception_ptr broken, T value) {
-      if (broken) std::rethrow_exception(broken);
-      answer.emplace(std::move(value));
-    });
-    io.run();
-    return std::move(*answer);
-  }
-  Async<std::vector<Fact>> lookAtPool(Subject subject) {
-    std::vector<Fact> facts;
-    ++pool_looks_;
-    if (const auto* fact = pool_now_.find(subject, FacetName("pool"))) facts.push_back(*fact);
-    co_return facts;
-  }
-  void setPool(FactSet& facts, const char* node, std::string value, bool jobs = false) {
-    facts.put({Subject(NodeName(node)), FacetName("pool"), std::move(value), clock_.now(), "", nlohmann::json{{"jobs", jobs}}.dump()});
-  }
-  void bootWithRdma(const char* node) { agents_.boot(NodeName(node), agent::Mode::Disk).probes["rdma.devices"] = "rxe0"; }
-  /// Tests with `bad` at either end fail.
-  void pairsFailWith(const std::string& bad) {
-    agents_.answer(TaskKind::RdmaPair, [this, bad](const NodeName& node, const agent::AgentTask& task) -> Result<std::string> {
-      if (task.id.ends_with("/server")) server_ = node.str();
-      return results({{"rdma.pair", node.str() == bad || server_ == bad ? "fail" : "pass"}});
-    });
-  }
-  /// As the engine does: again and again while it only waits for its next step.
-  Result<Outcome> actToEnd(const std::string& facet) {
-    auto outcome = act(facet);
-    for (int turn = 0; turn < 5 && outcome && std::holds_alternative<Again>(*outcome); ++turn) outcome = act(facet);
-    return outcome;
-  }
-  Action action(const std::string& facet) { return {.id = "n1/" + facet, .facet = {Subject(NodeName("n1")), FacetName(facet)}, .phase = "validate"}; }
-  Result<Outcome> act(const std::string& facet) { return wait(phase_->act(action(facet), context_)); }
-  std::string verified(const std::string& facet) {
-    const auto facts = wait(phase_->verify(action(facet)));
-    return facts && !facts->empty() ? facts->front().value : "";
-  }
-  void answerChecks(const std::string& gemm, const std::string& memory) {
-    agents_.answer(TaskKind::RunChecks, results({{"host.gemm", gemm}, {"host.memory", memory}}));
-  }
-  static std::string results(std::vector<std::pair<std::string, std::string>> rows) {
-    std::vector<agent::CheckResult> out;
-    for (auto& [id, word] : rows) {
-      agent::CheckResult result;
-      result.id = id;
-      for (auto status : {agent::CheckStatus::Pass, agent::CheckStatus::Fail, agent::CheckStatus::Skipped, agent::CheckStatus::Error,
-                          agent::CheckStatus::Timeout, agent::CheckStatus::NoData})
-        if (agent::toString(status) == word) result.status = status;
-      out.push_back(result);
-    }
-    return agent::toJson(out);
-  }
-
-  inventory::Cluster cluster_;
-  FakeClock clock_;
-  std::unique_ptr<Store> store_;
-  test::TempFolder folder_;
-  std::unique_ptr<CertificateStore> certificates_;
-  test::FakeAgentGateway agents_;
-  std::unique_ptr<Phase> phase_;
-  FakeContext context_;
-  FactSet pool_now_;
-  int pool_looks_ = 0;
-  std::string server_;
-};
 
 TEST_F(ValidatePhaseTest, goalsChangeWithTheDeclaration) {
   const Subject subject(NodeName("n1"));
@@ -464,6 +351,44 @@ TEST_F(ValidatePhaseTest, devicesOfANodeAreDevicesOfOneMetric) {
   burn.values = {{"gpu3.memory_copy_gbytes_per_s", 1.0}, {"rank12.busbw", 2.0}, {"bf16.peak", 3.0}, {"plain", 4.0}, {"7.x", 5.0}};
   const std::map<std::string, double> expected{{"gpu.burn/memory_copy_gbytes_per_s@gpu3", 1}, {"gpu.burn/busbw@rank12", 2}, {"gpu.burn/bf16.peak", 3}, {"gpu.burn/plain", 4}, {"gpu.burn/7.x", 5}};
   EXPECT_EQ(numbersOf({burn}), expected);
+}
+
+TEST_F(ValidatePhaseTest, betweenGpusEveryRailUsesTheGpuOfItsSide) {
+  cluster_.gates["collective"].on = {"rdma", "gdr"};
+  const auto withGpus = [&](const char* node, std::size_t gpus) {
+    auto& state = agents_.boot(NodeName(node), agent::Mode::Disk);
+    state.probes["rdma.devices"] = "mlx5_0,mlx5_1";
+    state.hardware.gpus.assign(gpus, agent::Gpu{.model = "NVIDIA H100 80GB HBM3"});
+  };
+  withGpus("n1", 8), withGpus("n2", 4);
+  agents_.answer(TaskKind::RdmaPair, results({{"rdma.pair", "pass"}}));
+  agents_.answer(TaskKind::RunChecks, results({}));
+  const auto outcome = actToEnd("gate.collective");
+  ASSERT_TRUE(outcome) << outcome.error().str();
+  EXPECT_TRUE(std::holds_alternative<Done>(*outcome));
+  std::map<std::string, std::vector<std::string>> gpus;   // node → "device gpu", none for the hosts' memory
+  std::set<std::string> ids;
+  for (const auto& [node, task] : agents_.submitted()) {
+    EXPECT_TRUE(ids.insert(node.str() + task.id).second) << "one task for two tests: " << task.id;
+    const auto params = nlohmann::json::parse(task.params);
+    if (params.contains("gpu")) gpus[node.str()].push_back(fmt::format("{} {}", params.at("device").get<std::string>(), params.at("gpu").get<int>()));
+    if (params.contains("gpu") && params.at("role") == "client") {
+      EXPECT_EQ(params.at("min_gbits"), 1) << "the link is not declared: no table speaks of it";
+    }
+  }
+  EXPECT_EQ(gpus["n1"], (std::vector<std::string>{"mlx5_0 0", "mlx5_1 4"}));
+  EXPECT_EQ(gpus["n2"], (std::vector<std::string>{"mlx5_0 0", "mlx5_1 2"}));
+  EXPECT_EQ(agents_.submitted().size(), 8u) << "host memory and GPUs, two rails, both ends";
+}
+
+TEST_F(ValidatePhaseTest, betweenGpusWithoutAGpuIsNoPass) {
+  cluster_.gates["collective"].on = {"gdr"};
+  bootWithRdma("n2"), bootWithRdma("n3");
+  agents_.answer(TaskKind::RdmaPair, results({{"rdma.pair", "pass"}}));
+  const auto outcome = actToEnd("gate.collective");
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.error().str().find("gdr.pair error"), std::string::npos) << outcome.error().str();
+  EXPECT_NE(context_.found[0].what_to_do.find("nvidia-peermem"), std::string::npos);
 }
 
 TEST_F(ValidatePhaseTest, loadWaitsForThePowerOfItsRack) {

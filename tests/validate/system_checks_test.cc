@@ -1,5 +1,6 @@
 // Checks of the machine over a folder that looks like one, and over programs that say what they are told to.
 #include "validate/checks/amd.h"
+#include "validate/checks/pci.h"
 #include "validate/checks/rdma_count.h"
 #include "validate/checks/system_judges.h"
 
@@ -106,6 +107,120 @@ TEST_F(SystemChecks, knobsAreJudgedWhereTheyAre) {
   EXPECT_EQ(check("system.knobs", {{"turbo", "1"}}).status, CheckStatus::Error);
 }
 
+/// Where a device hangs: its folder below its bridges, and the link that all tools look at.
+class PciTree : public SystemChecks {
+ protected:
+  void device(const std::string& path, const std::string& kind, int numa, const std::string& vendor = "0x10de") {
+    const auto folder = "sys/devices/" + path, address = path.substr(path.rfind('/') + 1);
+    write(folder + "/class", kind), write(folder + "/vendor", vendor), write(folder + "/numa_node", std::to_string(numa));
+    link("sys/bus/pci/devices/" + address, folder);
+  }
+  void nic(const std::string& path, const std::string& name, int numa) {
+    device(path, "0x020700", numa, "0x15b3");
+    std::filesystem::create_directories(host_.root / "sys/class/infiniband" / name);
+    link("sys/class/infiniband/" + name + "/device", "sys/devices/" + path);
+  }
+  void link(const std::string& from, const std::string& to) {
+    std::filesystem::create_directories((host_.root / from).parent_path());
+    std::filesystem::create_symlink(host_.root / to, host_.root / from);
+  }
+  /// A bridge with its configuration space: extended capabilities 0x0001 at 0x100 and ACS at 0x150.
+  void bridge(const std::string& path, std::uint16_t control, std::size_t bytes = 4096) {
+    std::string config(bytes, '\0');
+    const auto put = [&config](std::size_t at, std::uint32_t value, int size) {
+      for (int i = 0; i < size && at + static_cast<std::size_t>(i) < config.size(); ++i) config[at + static_cast<std::size_t>(i)] = static_cast<char>(value >> (8 * i));
+    };
+    put(0x100, 0x0001 | 2u << 16 | 0x150u << 20, 4), put(0x150, 0x000d | 1u << 16, 4), put(0x154, 0x5f, 2), put(0x156, control, 2);
+    const auto folder = "sys/devices/" + path;
+    write(folder + "/class", "0x060400");
+    std::ofstream(host_.root / folder / "config", std::ios::binary) << config;
+    link("sys/bus/pci/devices/" + path.substr(path.rfind('/') + 1), folder);
+  }
+};
+
+TEST_F(PciTree, everyGpuHasANicOfItsOwnSide) {
+  EXPECT_EQ(check("gpu.affinity").status, CheckStatus::Pass) << "simulated GPUs are on no bus; gpu.count counts";
+  device("pci0000:10/0000:10:01.0/0000:11:00.0/0000:18:00.0", "0x030200", 0);
+  EXPECT_EQ(check("gpu.affinity").status, CheckStatus::Pass) << "no RDMA device at all: rdma.count speaks of that";
+  nic("pci0000:10/0000:10:01.0/0000:11:00.0/0000:19:00.0", "mlx5_0", 0);
+  device("pci0000:80/0000:80:01.0/0000:81:00.0/0000:88:00.0", "0x030200", 1);
+  nic("pci0000:80/0000:80:01.0/0000:81:00.0/0000:89:00.0", "mlx5_1", 1);
+  const auto good = check("gpu.affinity");
+  EXPECT_EQ(good.status, CheckStatus::Pass) << good.text;
+  EXPECT_EQ(good.evidence["nearest"]["0000:88:00.0"], json({"mlx5_1"}));
+}
+
+TEST_F(PciTree, aNicInTheWrongSlotIsNamed) {
+  device("pci0000:10/0000:10:01.0/0000:18:00.0", "0x030200", 0);
+  device("pci0000:80/0000:80:01.0/0000:88:00.0", "0x030200", 1);
+  nic("pci0000:10/0000:10:01.0/0000:19:00.0", "mlx5_0", 0);
+  nic("pci0000:10/0000:10:01.0/0000:1a:00.0", "mlx5_1", 0);
+  const auto crossed = check("gpu.affinity");
+  EXPECT_EQ(crossed.status, CheckStatus::Fail);
+  EXPECT_NE(crossed.text.find("GPU 0000:88:00.0 is at memory node 1, where no RDMA device is"), std::string::npos) << crossed.text;
+  EXPECT_NE(crossed.text.find("1 GPUs (0000:18:00.0) are nearest to 2 NICs"), std::string::npos) << crossed.text;
+}
+
+TEST_F(PciTree, twoGpusOfOneSwitchShareItsTwoNics) {
+  for (const char* gpu : {"0000:18:00.0", "0000:1b:00.0"}) device(std::string("pci0000:10/0000:10:01.0/") + gpu, "0x030200", 0);
+  nic("pci0000:10/0000:10:01.0/0000:19:00.0", "mlx5_0", 0);
+  nic("pci0000:10/0000:10:01.0/0000:1a:00.0", "mlx5_1", 0);
+  EXPECT_EQ(check("gpu.affinity").status, CheckStatus::Pass);
+}
+
+TEST_F(PciTree, bridgesThatRedirectAreNamedAndThoseThatCannotBeReadAreNoData) {
+  EXPECT_EQ(check("system.acs").status, CheckStatus::Pass) << "no GPU";
+  bridge("pci0000:10/0000:10:01.0", 0x0000);
+  device("pci0000:10/0000:10:01.0/0000:18:00.0", "0x030200", 0);
+  nic("pci0000:10/0000:10:01.0/0000:19:00.0", "mlx5_0", 0);
+  EXPECT_EQ(check("system.acs").status, CheckStatus::Pass);
+  bridge("pci0000:80/0000:80:01.0", 0x001d);   // what a BIOS with ACS leaves; no GPU or NIC is below it
+  EXPECT_EQ(check("system.acs").status, CheckStatus::Pass);
+  nic("pci0000:80/0000:80:01.0/0000:89:00.0", "mlx5_1", 1);
+  const auto redirects = check("system.acs");
+  EXPECT_EQ(redirects.status, CheckStatus::Fail);
+  EXPECT_NE(redirects.text.find("0000:80:01.0 (ACS control 0x001d)"), std::string::npos) << redirects.text;
+  bridge("pci0000:c0/0000:c0:01.0", 0x0000, 256);   // as everybody but root sees it
+  nic("pci0000:c0/0000:c0:01.0/0000:c9:00.0", "mlx5_2", 1);
+  EXPECT_EQ(check("system.acs").status, CheckStatus::NoData);
+}
+
+TEST(Acs, aChainOfCapabilitiesThatEndsNowhereEnds) {
+  std::string config(4096, '\0');
+  EXPECT_FALSE(*acsControl(config));
+  config[0x100] = 1, config[0x102] = 1, config[0x103] = 0x10;   // the next one is itself
+  EXPECT_FALSE(*acsControl(config));
+  EXPECT_FALSE(*acsControl(std::string(4096, '\xff')));
+  EXPECT_FALSE(acsControl(""));
+}
+
+TEST_F(SystemChecks, processorsAreAllThereAndAlike) {
+  EXPECT_EQ(check("system.cpus").status, CheckStatus::NoData);
+  write("sys/devices/system/cpu/present", "0-3"), write("sys/devices/system/cpu/online", "0-3");
+  for (int cpu = 0; cpu < 4; ++cpu) {
+    write(fmt::format("sys/devices/system/cpu/cpu{}/microcode/version", cpu), "0xd000390");
+    write(fmt::format("sys/devices/system/cpu/cpu{}/topology/physical_package_id", cpu), cpu < 2 ? "0" : "1");
+  }
+  EXPECT_EQ(check("system.cpus").status, CheckStatus::Pass);
+  EXPECT_EQ(check("system.cpus", {{"count", 8}}).status, CheckStatus::Fail);
+  write("sys/devices/system/cpu/cpu3/microcode/version", "0xd000375");
+  EXPECT_NE(check("system.cpus").text.find("different microcode"), std::string::npos);
+  write("sys/devices/system/cpu/cpu3/microcode/version", "0xd000390");
+  write("sys/devices/system/cpu/online", "0,2-3"), write("sys/devices/system/cpu/offline", "1");
+  EXPECT_NE(check("system.cpus").text.find("3 of 4 processors are online; offline: 1"), std::string::npos);
+  write("sys/devices/system/cpu/online", "none");
+  EXPECT_EQ(check("system.cpus").status, CheckStatus::NoData);
+}
+
+TEST_F(SystemChecks, translatedTransfersAndLockedClocksCostSpeed) {
+  write("sys/kernel/iommu_groups/0/type", "DMA-FQ");
+  EXPECT_NE(check("system.knobs").text.find("iommu=pt"), std::string::npos);
+  write("sys/kernel/iommu_groups/0/type", "identity");
+  EXPECT_EQ(check("system.knobs").status, CheckStatus::Pass);
+  write("sys/devices/system/cpu/intel_pstate/no_turbo", "1");
+  EXPECT_EQ(check("system.knobs").status, CheckStatus::Fail);
+}
+
 std::string fio(double bytes, int error = 0) { return json{{"jobs", {{{"error", error}, {"read", {{"bw_bytes", bytes}}}}}}}.dump(); }
 
 TEST(Fio, readsBytesAndNothingElse) {
@@ -166,6 +281,57 @@ TEST_F(SystemChecks, amdGpusByAmdSmi) {
     EXPECT_EQ(check("gpu.amd").status, CheckStatus::NoData) << text;
   }
   EXPECT_TRUE(parseAmdSmi(R"({"gpu_data":[]})", "[]")->empty());
+}
+
+/// The form of rocm-smi's answer on MI250 and MI300 nodes; numbers are text there.
+TEST_F(SystemChecks, amdGpusByRocmSmiWhereThereIsNoAmdSmi) {
+  const auto cards = [](const std::string& series, const std::string& hot) {
+    return json{{"card0", {{"Temperature (Sensor edge) (C)", "41.0"}, {"Temperature (Sensor junction) (C)", hot}, {"Serial Number", "692139000119"}, {"PCI Bus", "0000:C9:00.0"}, {series, "AMD Instinct MI300X OAM"}, {"Card Model", "0x74a1"}}},
+                {"system", {{"Driver version", "6.7.0"}}}}
+        .dump();
+  };
+  outputs_["rocm-smi"] = {0, cards("Card Series", "45.0"), ""};
+  EXPECT_EQ(check("gpu.amd").status, CheckStatus::NoData) << "the kernel tells no error counts";
+  write("sys/bus/pci/devices/0000:c9:00.0/ras/umc_err_count", "ue: 0\nce: 3");
+  const auto good = check("gpu.amd", {{"count", 1}, {"model", "MI300X"}});
+  EXPECT_EQ(good.status, CheckStatus::Pass) << good.text;
+  EXPECT_EQ(good.evidence[0]["serial"], "692139000119");
+  outputs_["rocm-smi"].out = cards("Card series", "45.0");   // before ROCm 6
+  EXPECT_EQ(check("gpu.amd", {{"model", "MI300X"}}).status, CheckStatus::Pass);
+  outputs_["rocm-smi"].out = cards("Card Series", "N/A");
+  EXPECT_EQ(check("gpu.amd").status, CheckStatus::NoData) << "no temperature is no good temperature";
+  outputs_["rocm-smi"].out = cards("Card Series", "107.0");
+  EXPECT_EQ(check("gpu.amd").status, CheckStatus::Fail);
+  outputs_["rocm-smi"].out = cards("Card Series", "45.0");
+  write("sys/bus/pci/devices/0000:c9:00.0/ras/umc_err_count", "ue: 1\nce: 0");
+  EXPECT_EQ(check("gpu.amd").status, CheckStatus::Fail);
+  for (const char* text : {"", "{}", "[]", R"({"card0":{"Card Series":"x"}})", R"({"card0":"N/A"})"}) {
+    outputs_["rocm-smi"].out = text;
+    EXPECT_EQ(check("gpu.amd").status, CheckStatus::NoData) << text;
+  }
+  outputs_["amd-smi"] = {1, "", "no driver"};
+  outputs_["rocm-smi"].out = cards("Card Series", "45.0");
+  EXPECT_EQ(check("gpu.amd").status, CheckStatus::NoData) << "an amd-smi that fails is not replaced by another word";
+}
+
+TEST_F(SystemChecks, rcclTestsAreReadLikeNcclTests) {
+  const json asked{{"model", "AMD Instinct MI300X"}, {"gpus", 8}};
+  EXPECT_EQ(check("gpu.nccl-tests", asked).status, CheckStatus::Error) << "not installed";
+  const auto table = [](const char* busbw, const char* wrong) {
+    return fmt::format("# nThread 1 nGpus 8 minBytes 1073741824 maxBytes 1073741824\n#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+                       "  1073741824     268435456     float     sum      -1   5859.4  183.25  {0}      {1}   5859.4  183.25  {0}      {1}\n# Out of bounds values : 0 OK\n# Avg bus bandwidth    : {0}\n",
+                       busbw, wrong);
+  };
+  outputs_["all_reduce_perf"] = {0, table("320.69", "0"), ""};
+  const auto good = check("gpu.nccl-tests", asked);
+  EXPECT_EQ(good.status, CheckStatus::Pass) << good.text;
+  EXPECT_EQ(good.text.find("nothing was expected"), std::string::npos) << "the table has a floor for it";
+  outputs_["all_reduce_perf"].out = table("320.69", "4");
+  EXPECT_EQ(check("gpu.nccl-tests", asked).status, CheckStatus::Fail);
+  auto slow = asked;
+  slow["min_busbw_gbytes_per_s"] = 330;
+  outputs_["all_reduce_perf"].out = table("320.69", "0");
+  EXPECT_EQ(check("gpu.nccl-tests", slow).status, CheckStatus::Fail);
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
-// Source: ROCm's documentation of amd-smi (6.x: a list; 7.x: {"gpu_data": a list}).
+// Sources: ROCm's documentation of amd-smi (6.x: a list; 7.x: {"gpu_data": a list}); rocm-smi's --json (a card an entry, all values text, names
+// with either case of "Card series"); the kernel's amdgpu RAS error counts ("ue: 0", "ce: 3").
 #include "validate/checks/amd.h"
 
 #include "validate/checks/catalogue.h"
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cctype>
 #include <map>
 
 namespace muster::validate {
@@ -57,22 +60,73 @@ Result<std::vector<AmdGpu>> parseAmdSmi(std::string_view static_json, std::strin
   return gpus;
 }
 
+namespace {
+
+/// The first of these keys that holds text.
+std::string firstText(const json& card, std::initializer_list<const char*> keys) {
+  for (const auto* key : keys)
+    if (card.contains(key) && card[key].is_string() && card[key] != "N/A") return card[key].get<std::string>();
+  return {};
+}
+
+std::optional<std::uint64_t> counterIn(std::string_view text, std::string_view key) {
+  const auto at = text.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  const auto begin = at + key.size();
+  const auto number = numberIn(text.substr(begin, std::min(text.find('\n', begin), text.size()) - begin));
+  return number && *number >= 0 ? std::optional(static_cast<std::uint64_t>(*number)) : std::nullopt;
+}
+
+}  // namespace
+
+Result<std::vector<AmdGpu>> parseRocmSmi(std::string_view text, const Host& host) {
+  const auto root = json::parse(text, nullptr, false);
+  if (!root.is_object()) return fail(ErrorCode::Corrupt, "rocm-smi printed no JSON");
+  std::vector<AmdGpu> gpus;
+  for (const auto& [name, card] : root.items()) {
+    if (!name.starts_with("card")) continue;  // "system" holds the driver's version
+    if (!card.is_object()) return fail(ErrorCode::Corrupt, fmt::format("rocm-smi says nothing of {}", name));
+    AmdGpu gpu{firstText(card, {"Card Series", "Card series", "Device Name"}), firstText(card, {"Serial Number"}), firstText(card, {"PCI Bus"}), {}, {}, {}};
+    std::transform(gpu.pci.begin(), gpu.pci.end(), gpu.pci.begin(), [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    if (gpu.pci.empty()) return fail(ErrorCode::Corrupt, fmt::format("rocm-smi does not say where {} is", name));
+    gpu.hotspot_c = numberIn(firstText(card, {"Temperature (Sensor junction) (C)"}));
+    const auto ras = host.text("sys/bus/pci/devices/" + gpu.pci + "/ras/umc_err_count");
+    gpu.ecc_uncorrectable = counterIn(ras, "ue: "), gpu.ecc_correctable = counterIn(ras, "ce: ");
+    gpus.push_back(std::move(gpu));
+  }
+  return gpus;
+}
+
+namespace {
+
+Result<std::string> said(const Host& host, const char* program, std::vector<std::string> args) {
+  io::Command command;
+  command.program = program, command.args = std::move(args);
+  TRY(done, host.run(command));
+  if (done.code != 0) return fail(ErrorCode::Unavailable, fmt::format("{} ended with {}: {}", command.str(), done.code, done.err.substr(0, 300)));
+  return done.out;
+}
+
+/// By amd-smi; where there is none, by rocm-smi and the kernel's own counters.
+Result<std::vector<AmdGpu>> lookAtAmd(const Host& host) {
+  const auto parts = said(host, "amd-smi", {"static", "--asic", "--bus", "--json"});
+  if (!parts && parts.error().code() == ErrorCode::NotFound) {
+    TRY(cards, said(host, "rocm-smi", {"--showproductname", "--showserial", "--showbus", "--showtemp", "--json"}));
+    return parseRocmSmi(cards, host);
+  }
+  if (!parts) return fail(parts.error());
+  TRY(metrics, said(host, "amd-smi", {"metric", "--ecc", "--temperature", "--json"}));
+  return parseAmdSmi(*parts, metrics);
+}
+
+}  // namespace
+
 Verdict checkGpuAmd(const nlohmann::json& params, const Host& host) {
   const auto count = params.value("count", 0);
   const auto model = params.value("model", "");
-  std::string said[2];
-  const std::vector<std::string> words[2] = {{"static", "--asic", "--bus", "--json"}, {"metric", "--ecc", "--temperature", "--json"}};
-  for (int i = 0; i < 2; ++i) {
-    io::Command command;
-    command.program = "amd-smi", command.args = words[i];
-    const auto done = host.run(command);
-    if (!done) return noData(done.error().str());
-    if (done->code != 0) return noData(fmt::format("amd-smi {} ended with {}: {}", words[i][0], done->code, done->err.substr(0, 300)));
-    said[i] = done->out;
-  }
-  const auto gpus = parseAmdSmi(said[0], said[1]);
+  const auto gpus = lookAtAmd(host);
   if (!gpus) return noData(gpus.error().str());
-  if (gpus->empty()) return noData("amd-smi sees no GPU");
+  if (gpus->empty()) return noData("no AMD GPU is seen");
   std::vector<std::string> wrong;
   bool unknown = false;
   Verdict verdict;
@@ -87,7 +141,7 @@ Verdict checkGpuAmd(const nlohmann::json& params, const Host& host) {
     if (gpu.hotspot_c && !(*gpu.hotspot_c < kHotC)) wrong.push_back(fmt::format("{} is at {} °C", name, *gpu.hotspot_c));
   }
   verdict.status = !wrong.empty() ? agent::CheckStatus::Fail : unknown ? agent::CheckStatus::NoData : agent::CheckStatus::Pass;
-  verdict.text = !wrong.empty() ? fmt::format("{}", fmt::join(wrong, "; ")) : unknown ? "amd-smi gives no ECC counts or temperatures" : fmt::format("{} GPUs, no uncorrectable error", gpus->size());
+  verdict.text = !wrong.empty() ? fmt::format("{}", fmt::join(wrong, "; ")) : unknown ? "ECC counts or temperatures are not told" : fmt::format("{} GPUs, no uncorrectable error", gpus->size());
   verdict.values = {{"gpus", static_cast<double>(gpus->size())}};
   return verdict;
 }

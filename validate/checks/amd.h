@@ -1,7 +1,7 @@
-// AMD Instinct GPUs by amd-smi's JSON. What it calls "N/A" is no data.
+// AMD Instinct GPUs by amd-smi's JSON, or by rocm-smi's and the kernel. What they call "N/A" is no data.
 #pragma once
 
-#include "base/result.h"
+#include "validate/checks/host.h"
 
 #include <cstdint>
 #include <optional>
@@ -19,5 +19,8 @@ struct AmdGpu {
 /// `amd-smi static --asic --bus --json` and `amd-smi metric --ecc --temperature --json`, joined by GPU number.
 /// Errors: Corrupt when either is no such list, or they do not name the same GPUs
 Result<std::vector<AmdGpu>> parseAmdSmi(std::string_view static_json, std::string_view metric_json);
+
+/// `rocm-smi --showproductname --showserial --showbus --showtemp --json`; ECC counts are the kernel's (ras/umc_err_count). Errors: Corrupt
+Result<std::vector<AmdGpu>> parseRocmSmi(std::string_view json, const Host& host);
 
 }  // namespace muster::validate

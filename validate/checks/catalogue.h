@@ -48,6 +48,7 @@ Verdict runCheck(const CatalogueRow& row, const nlohmann::json& params, const Ho
 Verdict checkHostGemm(const nlohmann::json& params, const Host& host);      ///< {n, seconds, min_gflops}
 Verdict checkHostMemory(const nlohmann::json& params, const Host& host);    ///< {mebibytes or percent_of_available, seconds, hold_seconds}
 Verdict checkGpuBurn(const nlohmann::json& params, const Host& host);       ///< {seconds, stages, hold_seconds}: muster-burn --backend cuda
+Verdict checkCollectiveReady(const nlohmann::json& params, const Host& host); ///< {}
 Verdict checkGpuCollective(const nlohmann::json& params, const Host& host); ///< a job of muster-collective (validate/collective/collective.h)
 Verdict checkGpuCount(const nlohmann::json& params, const Host& host);      ///< {count}
 Verdict checkGpuModel(const nlohmann::json& params, const Host& host);      ///< {model}: part of the name
@@ -65,12 +66,15 @@ Verdict checkGpuClocks(const nlohmann::json& params, const Host& host);     ///<
 Verdict checkGpuPower(const nlohmann::json& params, const Host& host);      ///< {limit_watts}
 Verdict checkGpuTemperature(const nlohmann::json& params, const Host& host);///< {margin_c}
 Verdict checkGpuXid(const nlohmann::json& params, const Host& host);        ///< {}
+Verdict checkGpuAffinity(const nlohmann::json& params, const Host& host);   ///< {}
 Verdict checkGpuAmd(const nlohmann::json& params, const Host& host);        ///< {count, model}
 Verdict checkGpuDcgm(const nlohmann::json& params, const Host& host);       ///< {level, limit_seconds}
-Verdict checkGpuNcclTests(const nlohmann::json& params, const Host& host);  ///< {program, gpus, min_busbw_gbytes_per_s, limit_seconds}
+Verdict checkGpuNcclTests(const nlohmann::json& params, const Host& host);  ///< {program, gpus, model, max_bytes, min_busbw_gbytes_per_s, limit_seconds}; rccl-tests print the same
 Verdict checkRdmaCount(const nlohmann::json& params, const Host& host);     ///< {count}
 Verdict checkRdmaLinks(const nlohmann::json& params, const Host& host);     ///< {window_seconds, min_load}
 Verdict checkRdmaPorts(const nlohmann::json& params, const Host& host);     ///< {min_gbits, max_errors}
+Verdict checkSystemAcs(const nlohmann::json& params, const Host& host);     ///< {}
+Verdict checkSystemCpus(const nlohmann::json& params, const Host& host);    ///< {count}
 Verdict checkSystemTime(const nlohmann::json& params, const Host& host);    ///< {max_error_ms}
 Verdict checkSystemKernelLog(const nlohmann::json& params, const Host& host); ///< {}
 Verdict checkSystemDimms(const nlohmann::json& params, const Host& host);   ///< {max_corrected}

@@ -7,6 +7,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace muster::validate {
@@ -59,6 +60,13 @@ Result<io::ProcessExit> runProgram(const Host& host, std::string program, std::v
   return host.run(command);
 }
 
+/// Beside the agent, or by PATH.
+std::string ownProgram(const Host& host, const char* name) {
+  std::error_code error;
+  const auto beside = host.programs / name;
+  return std::filesystem::exists(beside, error) ? beside.string() : name;
+}
+
 Verdict broken(const Error& error) { return {error.code() == ErrorCode::Timeout ? agent::CheckStatus::Timeout : agent::CheckStatus::Error, error.str(), {}, {}}; }
 
 }  // namespace
@@ -68,14 +76,12 @@ Verdict checkGpuBurn(const nlohmann::json& params, const Host& host) {
   if (!look) return noData(look.error().str());
   if (look->gpus.empty()) return noData("NVML sees no GPU");
   const double seconds = params.value("seconds", 20.0), limit = params.value("limit_seconds", 3600.0);
-  const auto beside = host.programs / "muster-burn";
-  std::error_code error;
   std::vector<std::string> args{"--backend", "cuda", "--json", "-", "--seconds", fmt::format("{}", seconds), "--require", "watts,ecc,throttle"};
   if (params.contains("stages")) args.insert(args.end(), {"--stage", params.at("stages").get<std::string>()});
   if (params.contains("hold_seconds")) args.insert(args.end(), {"--hold-seconds", fmt::format("{}", params.at("hold_seconds").get<double>())});
   const auto floors = floorsFor(look->gpus.front().identity.model);
   if (!floors.empty() && !params.contains("stages")) args.insert(args.end(), {"--min", fmt::format("{}", fmt::join(floors, ","))});
-  const auto done = runProgram(host, std::filesystem::exists(beside, error) ? beside.string() : "muster-burn", args, limit);
+  const auto done = runProgram(host, ownProgram(host, "muster-burn"), args, limit);
   if (!done) return broken(done.error());
   auto report = nlohmann::json::parse(done->out, nullptr, false);
   auto verdict = verdictOfBurn(report, look->gpus.size());
@@ -88,13 +94,26 @@ Verdict checkGpuBurn(const nlohmann::json& params, const Host& host) {
   return verdict;
 }
 
+Verdict checkCollectiveReady(const nlohmann::json&, const Host& host) {
+  const auto done = runProgram(host, ownProgram(host, "muster-collective"), {"--probe"}, 30);
+  if (!done) return broken(done.error());
+  const auto probe = nlohmann::json::parse(done->out, nullptr, false);
+  if (done->code != 0 || !probe.is_object() || probe.value("format", "") != "muster-collective-probe/1" || !probe.contains("transports") || !probe["transports"].is_array())
+    return noData(fmt::format("muster-collective --probe ended with {}: {}", done->code, done->err.substr(0, 300)));
+  const auto has = [&probe](const char* name) { return std::find(probe["transports"].begin(), probe["transports"].end(), name) != probe["transports"].end(); };
+  const bool nccl = has("nccl");
+  auto verdict = has("tcp") || nccl ? pass(nccl ? fmt::format("NCCL {} on {} GPUs", probe.value("nccl", "?"), probe.value("gpus", 0)) : fmt::format("TCP alone: {}", probe.value("no_nccl", "no NCCL")))
+                                    : failed("muster-collective has no transport");
+  verdict.values = {{"tcp", has("tcp") ? 1 : 0}, {"nccl_gpus", nccl ? probe.value("gpus", 0) : 0}};
+  verdict.evidence = probe;
+  return verdict;
+}
+
 Verdict checkGpuCollective(const nlohmann::json& params, const Host& host) {
   const auto job = collective::parseJob(params.dump());
   if (!job) return brokenTest(job.error().str());
-  const auto beside = host.programs / "muster-collective";
-  std::error_code error;
   io::Command command;
-  command.program = std::filesystem::exists(beside, error) ? beside.string() : "muster-collective";
+  command.program = ownProgram(host, "muster-collective");
   command.stdin_text = params.dump();
   command.timeout = job->limit + kAfterLimit;
   const auto done = host.run(command);
@@ -105,7 +124,7 @@ Verdict checkGpuCollective(const nlohmann::json& params, const Host& host) {
   if (!report->passed) verdict = failed(fmt::format("{}: {}", job->group, fmt::join(report->findings, "; ")));
   else if (done->code != 0) verdict = failed(fmt::format("{}: muster-collective ended with {}", job->group, done->code));
   for (const auto& row : report->rows)
-    if (row.bytes == job->max_bytes) verdict.values[fmt::format("rank{}.{}_busbw_gbytes_per_s", row.rank, collective::toString(row.operation))] = row.busbw_gbytes_per_s;
+    if (row.bytes == job->max_bytes && row.operation != collective::Operation::Pair) verdict.values[fmt::format("rank{}.{}_busbw_gbytes_per_s", row.rank, collective::toString(row.operation))] = row.busbw_gbytes_per_s;
   verdict.evidence = collective::toJson(*report);
   return verdict;
 }
@@ -128,15 +147,15 @@ Verdict checkGpuDcgm(const nlohmann::json& params, const Host& host) {
 
 Verdict checkGpuNcclTests(const nlohmann::json& params, const Host& host) {
   const auto program = params.value("program", "all_reduce_perf");
-  const auto look = lookAtGpus();
+  const auto look = params.contains("model") ? Result<GpuLook>(GpuLook{}) : lookAtGpus();   // AMD's: the profile says what there is
   const int gpus = params.value("gpus", look ? static_cast<int>(look->gpus.size()) : 0);
   if (gpus < 1) return noData(look ? "NVML sees no GPU" : look.error().str());
+  const auto model = params.value("model", look && !look->gpus.empty() ? look->gpus.front().identity.model : "");
   std::optional<double> floor;
-  if (look && !look->gpus.empty())
-    if (const auto* sku = Skus::builtIn().find(look->gpus.front().identity.model))
-      if (const auto row = sku->expect.find("nccl_min_busbw_gbytes_per_s"); row != sku->expect.end() && gpus == 8) floor = row->second.value;
+  if (const auto* sku = Skus::builtIn().find(model))
+    if (const auto row = sku->expect.find("nccl_min_busbw_gbytes_per_s"); row != sku->expect.end() && gpus == 8) floor = row->second.value;
   if (params.contains("min_busbw_gbytes_per_s")) floor = params.at("min_busbw_gbytes_per_s").get<double>();
-  const auto done = runProgram(host, program, {"-b", "8", "-e", "8G", "-f", "2", "-g", std::to_string(gpus), "-c", "1"}, params.value("limit_seconds", 600.0));
+  const auto done = runProgram(host, program, {"-b", "8", "-e", params.value("max_bytes", "8G"), "-f", "2", "-g", std::to_string(gpus), "-c", "1"}, params.value("limit_seconds", 600.0));
   if (!done) return broken(done.error());
   const auto test = collective::parseNcclTests(done->out);
   if (!test) return noData(fmt::format("{}: {} (exit {})", program, test.error().str(), done->code));

@@ -20,6 +20,7 @@ struct PairParams {
   std::string peer, device;
   int port = 18515, iterations = 200, message_bytes = 65536;
   double min_gbits = 0;
+  int gpu = -1;   ///< whose memory is used; -1: the host's
   std::chrono::seconds limit{60};
 };
 
@@ -32,6 +33,7 @@ PairParams read(const nlohmann::json& json) {
   p.iterations = json.value("iterations", p.iterations);
   p.message_bytes = json.value("message_bytes", p.message_bytes);
   p.min_gbits = json.at("min_gbits").get<double>();
+  p.gpu = json.value("gpu", p.gpu);
   p.limit = std::chrono::seconds(json.value("limit_seconds", 60));
   return p;
 }
@@ -41,6 +43,10 @@ io::Command commandOf(const PairParams& p, std::chrono::seconds left) {
   command.program = "ib_write_bw";
   command.args = {"-d", p.device, "-p", std::to_string(p.port), "-s", std::to_string(p.message_bytes), "-n", std::to_string(p.iterations),
                   "-F", "--report_gbits"};
+  if (p.gpu >= 0) {
+    command.args.push_back(fmt::format("--use_cuda={}", p.gpu));
+    command.env["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
+  }
   if (!p.server) command.args.push_back(p.peer);
   command.timeout = left;
   return command;
@@ -57,9 +63,9 @@ Verdict judge(const PairParams& p, const io::ProcessExit& done) {
   else if (!p.server && !(rate->average_gbits >= p.min_gbits))
     verdict = failed(fmt::format("{:.3f} Gb/s {}, expected at least {:.3f}", rate->average_gbits, against, p.min_gbits));
   else
-    verdict = pass(fmt::format("{:.3f} Gb/s {} on {}", rate->average_gbits, against, p.device));
+    verdict = pass(fmt::format("{:.3f} Gb/s {} on {}{}", rate->average_gbits, against, p.device, p.gpu < 0 ? "" : fmt::format(" from GPU {}", p.gpu)));
   if (rate) verdict.values = {{"rdma_write_gbits", rate->average_gbits}, {"iterations", static_cast<double>(rate->iterations)}};
-  verdict.evidence = {{"peer", p.peer}, {"device", p.device}, {"output", done.out.substr(0, 4000)}};
+  verdict.evidence = {{"peer", p.peer}, {"device", p.device}, {"gpu", p.gpu}, {"output", done.out.substr(0, 4000)}};
   return verdict;
 }
 

@@ -78,10 +78,13 @@ struct Culprit {
 };
 inline constexpr std::size_t kMaxSeen = 8;
 
+inline constexpr int kToldBefore = -1;
+
 /// What could not be decided: neither accused nor cleared. It has not passed.
 struct Unclear {
   int a = -1, b = -1;  ///< a node, or a pair
-  int rail = -1;
+  int others = 0;      ///< nodes besides `a` of a group that failed together; kToldBefore: one of those
+  int rail = -1;       ///< -1: all
   std::string_view why;  ///< constant text
 };
 

@@ -80,6 +80,7 @@ void Isolation::State::learn(const RoundResult& result) {
   if (stage == Stage::Grid || stage == Stage::Ladder) {
     learnMatrices(result);
     learnSpread(result);
+    learnFailed(result);
   }
   if (was_begun) decide();
   if (begun()) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace muster::validate::isolate {
 namespace {
@@ -122,6 +123,31 @@ void Isolation::State::learnSpread(const RoundResult& result) {
       if (groups[g].kind == Collective::AllReduce && !(rateOf(g) >= (1 - kSlowGroup) * typical)) slow.insert(g);
   }
   for (const auto g : slow) slow_groups.push_back(groups[g].members);
+}
+
+/// A collective that ended without any number: somebody has gone, or it only fails at that size. Of an all-reduce every pair is looked at; the
+/// members of a small all-to-all are asked again one by one; what is large is cut up first. What finds no culprit is told by the verdict.
+void Isolation::State::learnFailed(const RoundResult& result) {
+  const auto& groups = current->groups;
+  const auto clear = clearNodes().size();
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    if (groups[g].kind == Collective::Pair) continue;
+    const bool numbers = g < result.size() && (std::any_of(result[g].rail_gbits.begin(), result[g].rail_gbits.end(), [](double rate) { return rate > 0; }) ||
+                                               std::any_of(result[g].peer_gbits.begin(), result[g].peer_gbits.end(), [](float rate) { return rate > 0; }));
+    if (numbers) continue;
+    const auto& members = groups[g].members;
+    failed_groups.push_back(members);
+    std::erase(slow_groups, members);
+    if (2 * members.size() > clear) {
+      for (auto& part : blocks(members, std::max(2, static_cast<int>(std::sqrt(static_cast<double>(members.size())))))) slow_groups.push_back(std::move(part));
+    } else if (groups[g].kind == Collective::AllReduce) {
+      slow_groups.push_back(members);
+    } else {
+      for (const int node : members)
+        for (int rail = 0; rail < layout.rails; ++rail)
+          if (auto& each = nic(node, rail); each.standing == Standing::Clear) each = {.standing = Standing::Suspect};
+    }
+  }
 }
 
 }  // namespace muster::validate::isolate

@@ -26,6 +26,11 @@ Task<Verdict> isolateBy(Isolation& isolation, RoundRunner& runner, RoundSink sin
   co_return isolation.verdict();
 }
 
+std::string PairRunner::said(std::size_t group, int rail) const {
+  const auto found = said_.find({group, rail});
+  return found == said_.end() ? "" : found->second;
+}
+
 Task<RoundResult> PairRunner::run(Round round) {
   said_.clear();
   RoundResult result(round.groups.size());

@@ -18,6 +18,8 @@ class RoundRunner {
   virtual bool runsGroups() const = 0;
   /// All groups at once. What does not answer within its deadline has said nothing; never an error of the whole round.
   virtual Task<RoundResult> run(Round round) = 0;
+  /// What the last round's test of this group said on this rail, in words: evidence.
+  virtual std::string said(std::size_t group, int rail) const = 0;
 };
 
 /// Told before and after each round.
@@ -32,8 +34,7 @@ class PairRunner final : public RoundRunner {
   PairRunner(const Site& site, agent::AgentGateway& agents, std::string run_id) : site_(site), agents_(agents), run_id_(std::move(run_id)) {}
   bool runsGroups() const override { return false; }
   Task<RoundResult> run(Round round) override;
-  /// What the tests of the last round said, by group and rail: evidence.
-  const std::map<std::pair<std::size_t, int>, std::string>& said() const { return said_; }
+  std::string said(std::size_t group, int rail) const override;
 
  private:
   Task<void> measure(std::size_t group, int a, int b, int rail, std::string task, double& gbits);
@@ -41,7 +42,7 @@ class PairRunner final : public RoundRunner {
   const Site& site_;
   agent::AgentGateway& agents_;
   std::string run_id_;
-  std::map<std::pair<std::size_t, int>, std::string> said_;
+  std::map<std::pair<std::size_t, int>, std::string> said_;  ///< of the last round, by group and rail
 };
 
 }  // namespace muster::validate::isolate

@@ -53,6 +53,16 @@ void placeNode(const inventory::Cluster& cluster, const inventory::Node& node, S
   if (known == site.leaf_names.end()) site.leaf_names.push_back(leaf);
 }
 
+/// What is tested of this node, rail by rail; empty: nothing.
+std::vector<std::string> railsOf(const agent::AgentGateway& agents, const NodeName& node, const Engine& engine) {
+  if (engine.kind == EngineKind::Tcp) return {"TCP"};
+  auto devices = devicesOf(agents, node);
+  if (engine.kind == EngineKind::Rdma || devices.size() == static_cast<std::size_t>(engine.ranks_per_node)) return devices;
+  devices.clear();  // not a NIC a GPU: the GPU is all that can be named
+  for (int gpu = 0; gpu < engine.ranks_per_node; ++gpu) devices.push_back(fmt::format("GPU {}", gpu));
+  return devices;
+}
+
 std::string percent(double share) { return share <= 0 ? "nothing" : fmt::format("{:.1f} %", 100 * share); }
 std::string railWord(const SiteNode& node, int rail) { return fmt::format("rail {} ({})", rail, node.devices[static_cast<std::size_t>(rail)]); }
 std::string switchWord(const Site& site, int leaf, int rail) {
@@ -80,7 +90,7 @@ Told tellNic(const Site& site, const Culprit& culprit) {
 
 }  // namespace
 
-Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeName>& nodes, const agent::AgentGateway& agents) {
+Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeName>& nodes, const agent::AgentGateway& agents, const Engine& engine) {
   Site site;
   std::vector<std::string> silent;
   std::optional<std::string> fabric;
@@ -91,7 +101,7 @@ Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeNam
     const auto& own = cluster.profileOf(*node).fabric;
     if (fabric && *fabric != own) return fail(ErrorCode::InvalidInput, fmt::format("{} is on fabric '{}', {} on '{}'; isolate the nodes of one fabric at a time", nodes.front().str(), *fabric, name.str(), own));
     fabric = own;
-    SiteNode made{name, node->address.str(), devicesOf(agents, name), 0};
+    SiteNode made{name, node->address.str(), railsOf(agents, name, engine), 0};
     if (made.devices.empty()) {
       silent.push_back(name.str());
       continue;
@@ -106,6 +116,37 @@ Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeNam
   site.layout.rails = static_cast<int>(rails);
   if (const auto found = cluster.fabrics.find(fabric.value_or("")); found != cluster.fabrics.end()) site.link = found->second.link;
   return site;
+}
+
+nlohmann::json siteToJson(const Site& site) {
+  auto nodes = nlohmann::json::array();
+  for (std::size_t n = 0; n < site.nodes.size(); ++n) {
+    const auto& node = site.nodes[n];
+    nodes.push_back({{"name", node.name.str()}, {"address", node.address}, {"devices", node.devices}, {"leaf", site.layout.leaf[n]}, {"pod", site.layout.pod[n]}, {"leaf_port", node.leaf_port}});
+  }
+  return {{"rails", site.layout.rails}, {"nodes", std::move(nodes)}, {"leaf_names", site.leaf_names}, {"leaves_are_switches", site.leaves_are_switches}, {"link", site.link}};
+}
+
+Result<Site> siteFromJson(const nlohmann::json& json) {
+  try {
+    Site site;
+    site.layout.rails = json.at("rails").get<int>();
+    site.leaf_names = json.at("leaf_names").get<std::vector<std::string>>();
+    site.leaves_are_switches = json.at("leaves_are_switches").get<bool>();
+    site.link = json.at("link").get<std::string>();
+    for (const auto& each : json.at("nodes")) {
+      site.nodes.push_back({NodeName(each.at("name").get<std::string>()), each.at("address").get<std::string>(), each.at("devices").get<std::vector<std::string>>(), each.at("leaf_port").get<int>()});
+      site.layout.leaf.push_back(each.at("leaf").get<int>());
+      site.layout.pod.push_back(each.at("pod").get<int>());
+      const auto leaf = site.layout.leaf.back();
+      if (leaf < 0 || leaf >= static_cast<int>(site.leaf_names.size()) || site.nodes.back().devices.size() < static_cast<std::size_t>(site.layout.rails))
+        return fail(ErrorCode::Corrupt, "the kept site of the isolation makes no sense");
+    }
+    if (site.nodes.size() < 2 || site.layout.rails < 1) return fail(ErrorCode::Corrupt, "the kept site of the isolation makes no sense");
+    return site;
+  } catch (const nlohmann::json::exception& error) {
+    return fail(ErrorCode::Corrupt, fmt::format("the kept site of the isolation cannot be read: {}", error.what()));
+  }
 }
 
 Told tell(const Site& site, const Culprit& culprit) {
@@ -145,9 +186,11 @@ std::string toText(const Site& site, const Verdict& verdict) {
     if (!seen.empty()) out << fmt::format("  seen in {}\n", fmt::join(seen, ", "));
     out << "  next: " << told.next << '\n';
   }
-  for (const auto& unclear : verdict.unclear)
-    out << fmt::format("\nunclear: {}{}{}: {}\n", site.nodes[static_cast<std::size_t>(unclear.a)].name.str(), unclear.b >= 0 ? " with " + site.nodes[static_cast<std::size_t>(unclear.b)].name.str() : "",
-                       site.layout.rails > 1 ? fmt::format(" rail {}", unclear.rail) : "", unclear.why);
+  for (const auto& unclear : verdict.unclear) {
+    if (unclear.others == kToldBefore) continue;
+    out << fmt::format("\nunclear: {}{}{}{}: {}\n", site.nodes[static_cast<std::size_t>(unclear.a)].name.str(), unclear.b >= 0 ? " with " + site.nodes[static_cast<std::size_t>(unclear.b)].name.str() : "",
+                       unclear.others ? fmt::format(" and {} others", unclear.others) : "", site.layout.rails > 1 && unclear.rail >= 0 ? fmt::format(" rail {}", unclear.rail) : "", unclear.why);
+  }
   out << fmt::format("\n{} of {} nodes are cleared on every rail.\n", verdict.cleared.size(), site.nodes.size());
   return out.str();
 }
@@ -170,6 +213,7 @@ nlohmann::json toJson(const Site& site, const Verdict& verdict) {
   for (const auto& each : verdict.unclear) {
     unclear.push_back({{"node", name(each.a)}, {"rail", each.rail}, {"why", each.why}});
     if (each.b >= 0) unclear.back()["with"] = name(each.b);
+    if (each.others > 0) unclear.back()["others"] = each.others;
   }
   for (const int node : verdict.cleared) cleared.push_back(name(node));
   return {{"culprits", culprits}, {"unclear", unclear}, {"cleared", cleared}, {"rounds", verdict.rounds}, {"tests", verdict.tests},

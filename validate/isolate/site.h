@@ -3,6 +3,7 @@
 
 #include "agent/protocol/gateway.h"
 #include "inventory/cluster.h"
+#include "validate/isolate/engine.h"
 #include "validate/isolate/isolation.h"
 
 #include <nlohmann/json_fwd.hpp>
@@ -27,9 +28,13 @@ struct Site {
   std::string link;                     ///< of the fabric, "4xNDR"
 };
 
-/// Nodes whose installed agents report RDMA devices. Rails are what all of them have.
+/// Rails are RDMA devices, as many as all nodes have; of NCCL the GPUs of a node; TCP has one.
 /// Errors: InvalidInput (of different fabrics, fewer than two), Unavailable (agents that are silent or report no RDMA device, named)
-Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeName>& nodes, const agent::AgentGateway& agents);
+Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeName>& nodes, const agent::AgentGateway& agents, const Engine& engine = {});
+/// For going on after a kill: the same numbers for the same nodes, whatever agents say now.
+nlohmann::json siteToJson(const Site& site);
+/// Errors: Corrupt
+Result<Site> siteFromJson(const nlohmann::json& json);
 
 /// A culprit in the words of the site: what it is, what was seen, what to do next.
 struct Told {

@@ -71,6 +71,7 @@ struct Isolation::State {
   std::vector<CableSuspect> cables;
   std::vector<UplinkSuspect> uplinks;
   std::vector<std::vector<int>> slow_groups;  ///< of a ladder; their every pair is looked at next
+  std::vector<std::vector<int>> failed_groups;  ///< collectives that gave no number at all
   std::vector<bool> dead_rails;
   std::size_t controls = 0;  ///< of the round, the groups from here on are tests of good parts
   std::vector<std::pair<std::size_t, std::size_t>> cable_tests;  ///< group of the round, index in `cables`
@@ -110,6 +111,7 @@ struct Isolation::State {
   void learnPairs(const RoundResult& result);
   void learnMatrices(const RoundResult& result);
   void learnSpread(const RoundResult& result);
+  void learnFailed(const RoundResult& result);
   void findDeadRails();
   void classify();
   void decide();

@@ -130,9 +130,9 @@ void addWays(const Book& book) {
       return cable.fresh == 0 && std::find(used.begin(), used.end(), cable.cable) != used.end();
     });
     if (!path.again)
-      book.verdict.unclear.push_back({path.a, path.b, path.rail, "the test between them was bad and could not be repeated"});
+      book.verdict.unclear.push_back({.a = path.a, .b = path.b, .rail = path.rail, .why = "the test between them was bad and could not be repeated"});
     else if (state.isBadAgain(path) && cable_open)
-      book.verdict.unclear.push_back({path.a, path.b, path.rail, "the test between them is bad; no other pair that uses the same cables was free to tell a cable from the pair"});
+      book.verdict.unclear.push_back({.a = path.a, .b = path.b, .rail = path.rail, .why = "the test between them is bad; no other pair that uses the same cables was free to tell a cable from the pair"});
     else if (state.isBadAgain(path))
       add({.kind = CulpritKind::Pair, .a = path.a, .b = path.b, .rail = path.rail, .seen = {{path.a, path.b}}}, *path.again, 1);
   }
@@ -148,8 +148,31 @@ void addUnclear(const Book& book) {
       if (nic.standing == Standing::Unknown) why = "its tests have not ended yet";
       else if (state.evidence.best(node, rail) < 0 || nic.silent >= kMaxSilent) why = "its tests said nothing";
       else if (nic.fresh == 0) why = "its tests were bad, and no proven good node was there to test it with";
-      book.verdict.unclear.push_back({node, -1, rail, why});
+      book.verdict.unclear.push_back({.a = node, .rail = rail, .why = why});
     }
+}
+
+/// A culprit among its members, or between them, explains why a collective failed.
+bool isExplained(const std::vector<int>& members, const Verdict& verdict) {
+  const auto has = [&members](int node) { return std::find(members.begin(), members.end(), node) != members.end(); };
+  return std::any_of(verdict.culprits.begin(), verdict.culprits.end(), [&](const Culprit& culprit) {
+    switch (culprit.kind) {
+      case CulpritKind::Node:
+      case CulpritKind::Nic: return has(culprit.a);
+      case CulpritKind::Pair: return has(culprit.a) && has(culprit.b);
+      default: return true;
+    }
+  });
+}
+
+void addFailed(const Book& book) {
+  for (const auto& members : book.state.failed_groups) {
+    if (isExplained(members, book.verdict)) continue;
+    for (const int node : members)
+      book.verdict.unclear.push_back({.a = node, .others = node == members.front() ? static_cast<int>(members.size()) - 1 : kToldBefore,
+                                      .why = "a collective of all of them failed, and each is good with a partner: what each node said is in the evidence"});
+    std::erase_if(book.verdict.cleared, [&members](int node) { return std::find(members.begin(), members.end(), node) != members.end(); });
+  }
 }
 
 }  // namespace
@@ -204,6 +227,7 @@ Verdict Isolation::verdict() const {
   addNics(book);
   addWays(book);
   addUnclear(book);
+  addFailed(book);
   std::stable_sort(verdict.culprits.begin(), verdict.culprits.end(), [](const auto& x, const auto& y) { return x.confidence > y.confidence; });
   return verdict;
 }

@@ -1,0 +1,121 @@
+// The validate phase with everything around it in memory, and an agent that answers what a test says.
+#pragma once
+
+#include "base/task.h"
+#include "lifecycle/plan.h"
+#include "lifecycle/store.h"
+#include "tests/fakes/fake_agent_gateway.h"
+#include "tests/run_async.h"
+#include "validate/validate.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <gtest/gtest.h>
+
+namespace muster::validate {
+
+using namespace lifecycle;
+using agent::TaskKind;
+
+struct FakeContext final : ActContext {
+  std::string id = "intent-1";
+  FactSet known;
+  std::vector<Finding> found;
+  const std::string& intentId() const override { return id; }
+  std::string operation() const override { return {}; }
+  Async<void> recordOperation(std::string) override { co_return Result<void>(); }
+  bool wipeAllowed() const override { return false; }
+  void progress(double, std::string_view) override {}
+  void finding(Finding finding) override { found.push_back(std::move(finding)); }
+  const FactSet& facts() const override { return known; }
+};
+
+class ValidatePhaseTest : public testing::Test {
+ protected:
+  ValidatePhaseTest() {
+    cluster_.gates["burn-in"] = {"burn-in", inventory::GateLevel::Quick, {"host"}};
+    cluster_.gates["collective"] = {"collective", inventory::GateLevel::Quick, {"rdma"}};
+    auto& profile = cluster_.profiles["p"];
+    profile.name = "p";
+    profile.gates = {"burn-in", "collective"};
+    for (const char* name : {"n1", "n2", "n3"}) {
+      inventory::Node node;
+      node.name = NodeName(name);
+      node.profile = "p";
+      cluster_.nodes.push_back(node);
+    }
+    store_ = openSqliteStore(folder_ / "muster.db").value();
+    certificates_ = makeCertificateStore(cluster_, *store_, clock_, *io::SigningKey::generate(), folder_.path());
+    phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_, [this](Subject subject) { return lookAtPool(subject); });
+    agents_.boot(NodeName("n1"), agent::Mode::Disk).probes["rdma.devices"] = "rxe0";
+  }
+
+  template <class T>
+  T wait(Task<T> work) {
+    asio::io_context io;
+    std::optional<T> answer;
+    asio::co_spawn(io, std::move(work), [&](std::exception_ptr broken, T value) {
+      if (broken) std::rethrow_exception(broken);
+      answer.emplace(std::move(value));
+    });
+    io.run();
+    return std::move(*answer);
+  }
+  Async<std::vector<Fact>> lookAtPool(Subject subject) {
+    std::vector<Fact> facts;
+    ++pool_looks_;
+    if (const auto* fact = pool_now_.find(subject, FacetName("pool"))) facts.push_back(*fact);
+    co_return facts;
+  }
+  void setPool(FactSet& facts, const char* node, std::string value, bool jobs = false) {
+    facts.put({Subject(NodeName(node)), FacetName("pool"), std::move(value), clock_.now(), "", nlohmann::json{{"jobs", jobs}}.dump()});
+  }
+  void bootWithRdma(const char* node) { agents_.boot(NodeName(node), agent::Mode::Disk).probes["rdma.devices"] = "rxe0"; }
+  /// Tests with `bad` at either end fail.
+  void pairsFailWith(const std::string& bad) {
+    agents_.answer(TaskKind::RdmaPair, [this, bad](const NodeName& node, const agent::AgentTask& task) -> Result<std::string> {
+      if (task.id.ends_with("/server")) server_ = node.str();
+      return results({{"rdma.pair", node.str() == bad || server_ == bad ? "fail" : "pass"}});
+    });
+  }
+  /// As the engine does: again and again while it only waits for its next step.
+  Result<Outcome> actToEnd(const std::string& facet) {
+    auto outcome = act(facet);
+    for (int turn = 0; turn < 5 && outcome && std::holds_alternative<Again>(*outcome); ++turn) outcome = act(facet);
+    return outcome;
+  }
+  Action action(const std::string& facet) { return {.id = "n1/" + facet, .facet = {Subject(NodeName("n1")), FacetName(facet)}, .phase = "validate"}; }
+  Result<Outcome> act(const std::string& facet) { return wait(phase_->act(action(facet), context_)); }
+  std::string verified(const std::string& facet) {
+    const auto facts = wait(phase_->verify(action(facet)));
+    return facts && !facts->empty() ? facts->front().value : "";
+  }
+  void answerChecks(const std::string& gemm, const std::string& memory) {
+    agents_.answer(TaskKind::RunChecks, results({{"host.gemm", gemm}, {"host.memory", memory}}));
+  }
+  static std::string results(std::vector<std::pair<std::string, std::string>> rows) {
+    std::vector<agent::CheckResult> out;
+    for (auto& [id, word] : rows) {
+      agent::CheckResult result;
+      result.id = id;
+      for (auto status : {agent::CheckStatus::Pass, agent::CheckStatus::Fail, agent::CheckStatus::Skipped, agent::CheckStatus::Error,
+                          agent::CheckStatus::Timeout, agent::CheckStatus::NoData})
+        if (agent::toString(status) == word) result.status = status;
+      out.push_back(result);
+    }
+    return agent::toJson(out);
+  }
+
+  inventory::Cluster cluster_;
+  FakeClock clock_;
+  std::unique_ptr<Store> store_;
+  test::TempFolder folder_;
+  std::unique_ptr<CertificateStore> certificates_;
+  test::FakeAgentGateway agents_;
+  std::unique_ptr<Phase> phase_;
+  FakeContext context_;
+  FactSet pool_now_;
+  int pool_looks_ = 0;
+  std::string server_;
+};
+
+}  // namespace muster::validate

@@ -1,0 +1,32 @@
+// What runs the tests between nodes: perftest for pairs, muster-collective by NCCL or TCP for groups of any size.
+#pragma once
+
+#include "agent/protocol/gateway.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster::validate::isolate {
+
+enum class EngineKind { Rdma, Nccl, Tcp };
+std::string_view toString(EngineKind kind);              ///< "rdma"
+Result<EngineKind> parseEngine(std::string_view name);
+
+/// What runs the tests between nodes.
+struct Engine {
+  EngineKind kind = EngineKind::Rdma;
+  int ranks_per_node = 1;   ///< of collectives: GPUs
+};
+
+/// The engine that was asked for, or for "auto" NCCL where all of these nodes have it and as many GPUs, else perftest.
+/// Errors: Unavailable with what is missing where (NCCL, muster-collective), InvalidInput (no such engine, nodes with different counts of GPUs)
+Async<Engine> chooseEngine(std::string wish, std::vector<NodeName> nodes, agent::AgentGateway& agents, std::string run_id);
+
+/// The parameters of a RunChecks task with one check.
+nlohmann::json oneCheck(std::string_view id, nlohmann::json params, std::chrono::seconds deadline);
+
+}  // namespace muster::validate::isolate

@@ -1,0 +1,111 @@
+#include "validate/isolate/run_log.h"
+
+#include "base/io/files.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace muster::validate::isolate {
+namespace {
+
+using nlohmann::json;
+constexpr std::size_t kMaxBytes = 512u << 20;
+constexpr const char* kFormat = "muster-isolation/1";
+
+/// JSON has no NaN: what said nothing is null.
+json toJson(double value) { return std::isfinite(value) ? json(value) : json(); }
+double numberOf(const json& value) { return value.is_number() ? value.get<double>() : std::nan(""); }
+
+json toJson(const RoundResult& result) {
+  json groups = json::array();
+  for (const auto& group : result) {
+    json rails = json::array(), peers = json::array();
+    for (const double rate : group.rail_gbits) rails.push_back(toJson(rate));
+    for (const float rate : group.peer_gbits) peers.push_back(toJson(static_cast<double>(rate)));
+    groups.push_back({{"rails", std::move(rails)}, {"peers", std::move(peers)}});
+  }
+  return groups;
+}
+
+RoundResult resultOf(const json& groups) {
+  RoundResult result;
+  for (const auto& from : groups) {
+    GroupResult group;
+    for (const auto& rate : from.at("rails")) group.rail_gbits.push_back(numberOf(rate));
+    for (const auto& rate : from.at("peers")) group.peer_gbits.push_back(static_cast<float>(numberOf(rate)));
+    result.push_back(std::move(group));
+  }
+  return result;
+}
+
+tl::unexpected<Error> damaged(const std::filesystem::path& file, std::string_view why) {
+  return fail(ErrorCode::Corrupt, fmt::format("{} is damaged ({}); remove its folder to begin the isolation anew", file.string(), why));
+}
+
+Result<json> readJson(const std::filesystem::path& file) {
+  TRY(text, io::readFile(file, kMaxBytes));
+  auto parsed = json::parse(text, nullptr, false);
+  if (!parsed.is_object() || parsed.value("format", "") != kFormat) return damaged(file, "no such JSON");
+  return parsed;
+}
+
+}  // namespace
+
+std::filesystem::path RunLog::fileOf(int number) const { return folder_ / fmt::format("round-{:03}.json", number); }
+
+Result<std::optional<Begun>> RunLog::begun() const {
+  const auto file = folder_ / "begun.json";
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return std::nullopt;
+  TRY(kept, readJson(file));
+  try {
+    Begun out;
+    out.run_id = kept.at("run_id").get<std::string>();
+    TRY(at, parseWallTime(kept.at("at").get<std::string>()));
+    TRY(kind, parseEngine(kept.at("engine").get<std::string>()));
+    TRY(site, siteFromJson(kept.at("site")));
+    out.at = at, out.engine = {kind, kept.at("ranks_per_node").get<int>()}, out.site = std::move(site);
+    out.seed = kept.at("seed").get<std::uint64_t>();
+    if (kept.at("least_gbits").is_number()) out.least_gbits = kept.at("least_gbits").get<double>();
+    return out;
+  } catch (const json::exception& thrown) {
+    return damaged(file, thrown.what());
+  }
+}
+
+Result<void> RunLog::begin(const Begun& begun) {
+  TRY_OK(io::makeDirs(folder_));
+  const json kept{{"format", kFormat}, {"run_id", begun.run_id}, {"at", muster::toString(begun.at)}, {"engine", toString(begun.engine.kind)}, {"ranks_per_node", begun.engine.ranks_per_node},
+                  {"seed", begun.seed}, {"least_gbits", begun.least_gbits ? json(*begun.least_gbits) : json()}, {"site", siteToJson(begun.site)}};
+  return io::writeFileAtomic(folder_ / "begun.json", kept.dump(1));
+}
+
+Result<std::vector<LoggedRound>> RunLog::rounds() const {
+  std::vector<LoggedRound> rounds;
+  std::error_code error;
+  for (int number = 1; std::filesystem::exists(fileOf(number), error); ++number) {
+    TRY(kept, readJson(fileOf(number)));
+    try {
+      rounds.push_back({resultOf(kept.at("result")), kept.at("evidence")});
+    } catch (const json::exception& thrown) {
+      return damaged(fileOf(number), thrown.what());
+    }
+  }
+  return rounds;
+}
+
+Result<void> RunLog::add(int number, const LoggedRound& round) {
+  TRY_OK(io::makeDirs(folder_));
+  return io::writeFileAtomic(fileOf(number), json{{"format", kFormat}, {"result", toJson(round.result)}, {"evidence", round.evidence}}.dump());
+}
+
+Result<void> RunLog::remove() {
+  std::error_code error;
+  std::filesystem::remove(folder_ / "begun.json", error);  // first: without it nothing is under way
+  std::filesystem::remove_all(folder_, error);
+  if (error) return fail(ErrorCode::Unavailable, fmt::format("cannot remove {}: {}", folder_.string(), error.message()));
+  return {};
+}
+
+}  // namespace muster::validate::isolate

@@ -1,0 +1,51 @@
+// What an isolation has done so far, in a folder of its own: a process that is killed goes on with the round that was cut off. The planner is
+// pure and tasks have names of their own, so the same rounds are planned again and no test that has ended runs twice.
+#pragma once
+
+#include "base/clock.h"
+#include "validate/isolate/engine.h"
+#include "validate/isolate/site.h"
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <optional>
+
+namespace muster::validate::isolate {
+
+/// All that rounds follow from.
+struct Begun {
+  std::string run_id;       ///< begins the ids of its tasks
+  WallTime at{};
+  Engine engine;
+  std::uint64_t seed = 0;
+  std::optional<double> least_gbits;
+  Site site;
+};
+
+struct LoggedRound {
+  RoundResult result;
+  nlohmann::json evidence;  ///< for people
+};
+
+class RunLog {
+ public:
+  /// `folder` belongs to one wish (the same nodes, engine, floor): what was begun there by it, and not ended.
+  explicit RunLog(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  /// Nullopt: nothing is under way. Errors: Corrupt, with what to remove
+  Result<std::optional<Begun>> begun() const;
+  Result<void> begin(const Begun& begun);
+  /// Those that were answered, in order; a round whose file was cut off was not.
+  Result<std::vector<LoggedRound>> rounds() const;
+  Result<void> add(int number, const LoggedRound& round);
+  /// It is over, or not wanted any more.
+  Result<void> remove();
+  const std::filesystem::path& folder() const { return folder_; }
+
+ private:
+  std::filesystem::path fileOf(int number) const;
+  std::filesystem::path folder_;
+};
+
+}  // namespace muster::validate::isolate
