@@ -1,5 +1,6 @@
 // Real munged, slurmctld and slurmd in a network namespace of the test's own; the agent is a fake whose JoinPool starts slurmd.
 #include "tests/fakes/fake_agent_gateway.h"
+#include "tests/paths.h"
 #include "tests/pool/context.h"
 #include "tests/run_async.h"
 
@@ -14,6 +15,8 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <set>
+#include <sstream>
 #include <thread>
 
 namespace muster::pool::test {
@@ -245,6 +248,41 @@ TEST_F(SlurmSystem, aNodeThatRebootedByItselfStaysOutUntilItMayJoin) {
   certificates_.valid.insert(NodeName("gpu001"));
   auto joined = drive(poolAction("gpu001", "in"));
   ASSERT_TRUE(std::holds_alternative<Done>(joined)) << std::get<Blocked>(joined).why << "\n" << shown("gpu001");
+}
+
+/// Collectives inside the pool: the scheduler gives the nodes, keeps other work away, and is told the outcome.
+TEST_F(SlurmSystem, collectivesOfNodesInThePoolRunAsAStep) {
+  agents_.boot(NodeName("gpu002"), agent::Mode::Disk);
+  for (const char* node : {"gpu001", "gpu002"}) {
+    certificates_.valid.insert(NodeName(node));
+    ASSERT_TRUE(std::holds_alternative<Done>(drive(poolAction(node, "in")))) << node;
+  }
+  const auto program = (muster::test::binFolder() / "muster-collective").string();
+  const std::vector<std::string> step{"--nodes", "2", "--ntasks-per-node", "1", "--exclusive", program, "--slurm", "--transport", "tcp", "--max-bytes", "65536", "--iterations", "2"};
+  const auto ran = tool("srun", step);
+  ASSERT_TRUE(ran) << ran.error().str();
+  EXPECT_EQ(ran->code, 0) << ran->out << ran->err;
+  std::istringstream lines(ran->out);
+  std::set<int> ranks;
+  for (std::string line; std::getline(lines, line);) {
+    const auto report = nlohmann::json::parse(line);
+    EXPECT_TRUE(report.at("passed")) << line;
+    for (const auto& row : report.at("rows")) ranks.insert(row.at("rank").get<int>());
+    EXPECT_EQ(report.at("pairs").at("of").size(), 1u);
+  }
+  EXPECT_EQ(ranks, (std::set<int>{0, 1}));
+  auto twice = std::vector<std::string>(step.begin() + 5, step.end());
+  twice.insert(twice.begin(), {"--overcommit", "--nodes", "2", "--ntasks", "4"});  // the nodes have one processor each
+  const auto refused = tool("srun", twice);     // two tasks a node would be two of each rank
+  ASSERT_TRUE(refused) << refused.error().str();
+  EXPECT_EQ(refused->code, 2) << refused->out;
+  EXPECT_THAT(refused->err, HasSubstr("one task a node"));
+  auto slow = step;
+  slow.insert(slow.end(), {"--min-busbw", "100000"});
+  const auto below = tool("srun", slow);
+  ASSERT_TRUE(below);
+  EXPECT_EQ(below->code, 1) << below->err;
+  EXPECT_THAT(below->out, HasSubstr("of bus bandwidth, expected 100000.0"));
 }
 
 class SilentSlurmSystem : public SlurmSystem {
