@@ -151,6 +151,9 @@ class FakePhase final : public lifecycle::Phase {
     co_return out;
   }
 
+  bool drivesOn() const override { return drives_on; }
+
+  bool drives_on = false;
   std::map<lifecycle::Subject, int> observed;
   std::optional<Error> observe_error;
   bool observe_throws = false;

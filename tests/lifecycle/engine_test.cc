@@ -344,6 +344,35 @@ TEST_F(EngineTest, anOpenIntentThatNobodyWantsIsClosedAfterALook) {
   EXPECT_THAT(world().log, IsEmpty());
 }
 
+TEST_F(EngineTest, whatAPhaseDrivesOnIsDrivenAlthoughItsFacetIsMet) {
+  build({"gpu001"});
+  ASSERT_TRUE(apply().ok());
+  for (const bool drives_on : {false, true}) {
+    SCOPED_TRACE(drives_on);
+    rack_->firmware.drives_on = drives_on;
+    Intent intent;
+    intent.id = drives_on ? "driven" : "closed";
+    intent.inventory_digest = rack_->cluster.digest;
+    intent.action.id = "gpu001/firmware.BMC";
+    intent.action.facet = test::FakeWorld::ref(intent.action.id);
+    intent.action.phase = "firmware";
+    intent.action.to = world().value(intent.action.id);
+    ASSERT_TRUE(store_.openIntent(intent));
+    ASSERT_TRUE(store_.recordOperation(intent.id, "wave"));
+    world().operations["wave"] = {intent.action.facet, intent.action.to, 3, false};  // it has more to do than its facet shows
+    const auto policy = policyOf(store_, {});
+    ASSERT_TRUE(policy);
+    const auto made = makePlan(rack_->cluster, observe(), *policy, rack_->phases());
+    ASSERT_TRUE(made);
+    const auto& actions = made->actions;
+    EXPECT_EQ(std::any_of(actions.begin(), actions.end(), [](const Action& action) { return action.id == "gpu001/firmware.BMC"; }), drives_on);
+    EXPECT_TRUE(apply(*made).ok());
+    EXPECT_EQ(world().operations.at("wave").finished, drives_on);
+    EXPECT_THAT(*store_.openIntents(), IsEmpty());
+    world().operations.erase("wave");
+  }
+}
+
 TEST_F(EngineTest, intentsOfNodesThatAPlanLeavesOutAreNotTouched) {
   build({"gpu001", "gpu002"});
   Intent intent;
