@@ -157,7 +157,7 @@ TEST_F(RedfishServiceTest, theOverrideHoldsForOneStart) {
 
 TEST_F(RedfishServiceTest, refusesValuesThatItDoesNotOffer) {
   login("secret");
-  EXPECT_EQ(send("PATCH", kSystem, R"({"Boot":{"BootSourceOverrideTarget":"UefiHttp"}})").status, 400);
+  EXPECT_EQ(send("PATCH", kSystem, R"({"Boot":{"BootSourceOverrideTarget":"Floppy"}})").status, 400);
   EXPECT_EQ(send("PATCH", kSystem, "[]").status, 400);
   EXPECT_EQ(reset("PushPowerButton"), 400);
   EXPECT_EQ(send("POST", kUpload, "no multipart").status, 400);
