@@ -102,6 +102,7 @@ TEST_F(InstallTest, systemsWithNetworkManagerOnlyGetItsFile) {
   const std::string file = "etc/NetworkManager/system-connections/muster-provisioning.nmconnection";
   ASSERT_TRUE(configure());
   EXPECT_FALSE(std::filesystem::exists(root_ / file));
+  ASSERT_TRUE(io::makeDirs(root_ / "usr/sbin") && io::makeDirs(root_ / "usr/lib/systemd"));
   ASSERT_TRUE(io::writeFileAtomic(root_ / "usr/sbin/NetworkManager", "", 0755));
   ASSERT_TRUE(configure());
   EXPECT_THAT(at(file), testing::AllOf(HasSubstr("mac-address=52:54:00:00:00:01"), HasSubstr("method=auto")));
@@ -110,7 +111,7 @@ TEST_F(InstallTest, systemsWithNetworkManagerOnlyGetItsFile) {
   params_.gateway = "10.20.0.254";
   params_.dns = {"10.20.0.53", "10.20.0.54"};
   ASSERT_TRUE(configure());
-  EXPECT_THAT(at(file), testing::AllOf(HasSubstr("method=manual\naddress1=10.20.0.11/16,10.20.0.254\ndns=10.20.0.53;10.20.0.54;\n"), Not(HasSubstr("auto"))));
+  EXPECT_THAT(at(file), testing::AllOf(HasSubstr("method=manual\naddress1=10.20.0.11/16,10.20.0.254\ndns=10.20.0.53;10.20.0.54;\n"), Not(HasSubstr("method=auto"))));
   ASSERT_TRUE(io::writeFileAtomic(root_ / "usr/lib/systemd/systemd-networkd", "", 0755));
   std::filesystem::remove(root_ / file);
   ASSERT_TRUE(configure());
