@@ -1,6 +1,7 @@
 #include "bmc/ipmi_bmc.h"
 
 #include "base/poll.h"
+#include "bmc/ipmitool_words.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -23,16 +24,7 @@ constexpr int kGoodReads = 3;
 constexpr int kBootFlags = 5;              ///< boot parameter (IPMI 2.0, table 28-14)
 constexpr std::size_t kMaxLines = 8'192;
 
-/// How ipmitool words why it did not work; first row that fits.
-struct Refusal {
-  std::string_view says;
-  ErrorCode code;
-  std::string_view means;
-  bool of_password = false;
-};
-constexpr Refusal kRefusals[] = {
-    {"RAKP 2 HMAC is invalid", ErrorCode::Denied, "the BMC does not take the password", true},
-    {"unauthorized name", ErrorCode::Denied, "the BMC does not know the user", true},
+constexpr IpmitoolRefusal kRefusals[] = {
     {"insufficient privilege", ErrorCode::Denied, "the account may not do that"},
     {"invalid authentication algorithm", ErrorCode::InvalidInput, "the BMC does not speak this cipher suite; say another in ipmi: {cipher_suite: 3}"},
     {"no matching cipher suite", ErrorCode::InvalidInput, "the BMC does not speak this cipher suite; say another in ipmi: {cipher_suite: 3}"},
@@ -249,10 +241,9 @@ class IpmiBmc final : public Bmc {
     CO_TRY(ended, co_await std::move(run));
     if (ended.code == 0) co_return ended.out;  // what else it says, it asked the BMC for itself
     const auto said = ended.out + ended.err;
-    for (const auto& row : kRefusals) {
-      if (said.find(row.says) == std::string::npos) continue;
-      if (row.of_password) options_.refused(password);
-      co_return fail(row.code, fmt::format("{}: {} ({})", address(), row.means, fmt::join(words, " ")));
+    if (const auto* row = refusalIn(said, kRefusals)) {
+      if (row->of_password) options_.refused(password);
+      co_return fail(row->code, fmt::format("{}: {} ({})", address(), row->means, fmt::join(words, " ")));
     }
     co_return fail(ErrorCode::Unavailable, fmt::format("{}: {}", address(), lastLine(ended.err.empty() ? ended.out : ended.err)));
   }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 namespace muster::bmc {
 
@@ -46,23 +47,25 @@ class WithIpmi final : public ForwardingBmc {
     co_return both(std::move(done.error()), co_await std::move(then));
   }
   Async<std::vector<LogEntry>> eventLog(std::size_t limit) override {
-    auto first = inner_.eventLog(limit);
-    auto seen = co_await std::move(first);
-    if (seen || !(isNotOffered(seen.error()) || isSilent(seen.error()))) co_return seen;
-    auto then = ipmi_.eventLog(limit);
-    auto other = co_await std::move(then);
-    co_return other ? std::move(other) : std::move(seen);
+    auto read = readEither<std::vector<LogEntry>>([limit](Bmc& bmc) { return bmc.eventLog(limit); });
+    co_return co_await std::move(read);
   }
   Async<std::vector<SensorReading>> sensors() override {
-    auto first = inner_.sensors();
+    auto read = readEither<std::vector<SensorReading>>([](Bmc& bmc) { return bmc.sensors(); });
+    co_return co_await std::move(read);
+  }
+
+ private:
+  template <class T>
+  Async<T> readEither(std::function<Async<T>(Bmc&)> read) {
+    auto first = read(inner_);
     auto seen = co_await std::move(first);
     if (seen || !(isNotOffered(seen.error()) || isSilent(seen.error()))) co_return seen;
-    auto then = ipmi_.sensors();
+    auto then = read(ipmi_);
     auto other = co_await std::move(then);
     co_return other ? std::move(other) : std::move(seen);
   }
 
- private:
   /// Redfish's own error stays the one that is told, with what IPMI said.
   static Result<void> both(Error redfish, Result<void> ipmi) {
     if (ipmi) return ipmi;

@@ -2,6 +2,7 @@
 // is refused by the BMC ("already active"), and muster never ends another's unless it is told to.
 #include "base/deadline.h"
 #include "bmc/console/source.h"
+#include "bmc/ipmitool_words.h"
 
 #include <fmt/format.h>
 
@@ -18,18 +19,9 @@ constexpr std::size_t kMaxGreetingBytes = 16u << 10;
 constexpr std::string_view kReady = "[SOL Session operational.";
 constexpr std::string_view kNoTerminal = "tcgetattr: Inappropriate ioctl for device\n";  ///< its remark on pipes, before or after that
 
-/// How ipmitool words why there is no session; first row that fits.
-struct Refusal {
-  std::string_view says;
-  ErrorCode code;
-  std::string_view means;
-  bool of_password = false;
-};
-constexpr Refusal kRefusals[] = {
+constexpr IpmitoolRefusal kRefusals[] = {
     {"already active", ErrorCode::Conflict, "another session has the serial console; `muster console NODE --take` ends it"},
     {"already de-activated", ErrorCode::Unavailable, "the session ended as it began"},
-    {"RAKP 2 HMAC is invalid", ErrorCode::Denied, "the BMC does not take the password", true},
-    {"unauthorized name", ErrorCode::Denied, "the BMC does not know the user", true},
     {"insufficient privilege", ErrorCode::Denied, "the account may not use the serial console", true},
     {"SOL payload disabled", ErrorCode::Denied, "serial over LAN is switched off in the BMC"},
     {"SOL is not enabled", ErrorCode::Denied, "serial over LAN is switched off in the BMC"},
@@ -112,10 +104,9 @@ class SolConsole final : public ConsoleSource {
   }
 
   Error refusal(const std::string& said, const Secret& password) const {
-    for (const auto& row : kRefusals) {
-      if (said.find(row.says) == std::string::npos) continue;
-      if (row.of_password) options_.refused(password);
-      return Error(row.code, fmt::format("{}: {}", name(), row.means));
+    if (const auto* row = refusalIn(said, kRefusals)) {
+      if (row->of_password) options_.refused(password);
+      return Error(row->code, fmt::format("{}: {}", name(), row->means));
     }
     return Error(ErrorCode::Unavailable, fmt::format("{}: {}", name(), lastWords(said)));
   }
@@ -143,8 +134,7 @@ class SolConsole final : public ConsoleSource {
       if (piece.empty()) break;
       said += piece;
     }
-    for (const auto& row : kRefusals)
-      if (row.code == ErrorCode::Denied && said.find(row.says) != std::string::npos) co_return tl::unexpected(refusal(said, password));
+    if (const auto* row = refusalIn(said, kRefusals); row && row->code == ErrorCode::Denied) co_return tl::unexpected(refusal(said, password));
     co_return Result<void>();
   }
 
