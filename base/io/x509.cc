@@ -194,6 +194,18 @@ Result<CertificateAuthority> CertificateAuthority::loadOrCreate(const std::files
   return ca;
 }
 
+namespace {
+
+using Extensions = decltype(Draft::extensions);
+
+Extensions serverExtensions(std::string key_usage, const std::string& alt_names) {
+  Extensions out{{NID_basic_constraints, "critical,CA:FALSE"}, {NID_key_usage, std::move(key_usage)}, {NID_ext_key_usage, "serverAuth"}, {NID_authority_key_identifier, "keyid:always"}};
+  if (!alt_names.empty()) out.emplace_back(NID_subject_alt_name, alt_names);
+  return out;
+}
+
+}  // namespace
+
 Result<TlsIdentity> CertificateAuthority::issueServer(std::string_view common_name, const std::vector<std::string>& names,
                                                       std::chrono::hours lifetime) const {
   TRY(key, makeKey());
@@ -203,11 +215,7 @@ Result<TlsIdentity> CertificateAuthority::issueServer(std::string_view common_na
               root_->certificate.get(),
               root_->key.get(),
               lifetime,
-              {{NID_basic_constraints, "critical,CA:FALSE"},
-               {NID_key_usage, "critical,digitalSignature"},
-               {NID_ext_key_usage, "serverAuth"},
-               {NID_authority_key_identifier, "keyid:always"}}};
-  if (!alt_names.empty()) draft.extensions.emplace_back(NID_subject_alt_name, alt_names);
+              serverExtensions("critical,digitalSignature", alt_names)};
   TRY(leaf, issue(draft));
   TRY(leaf_pem, writeCertificate(leaf.get()));
   TRY(key_pem, privatePem(key.get()));
@@ -237,11 +245,7 @@ Result<std::string> CertificateAuthority::signServer(std::string_view csr_pem, s
               root_->certificate.get(),
               root_->key.get(),
               lifetime,
-              {{NID_basic_constraints, "critical,CA:FALSE"},
-               {NID_key_usage, "critical,digitalSignature,keyEncipherment"},
-               {NID_ext_key_usage, "serverAuth"},
-               {NID_authority_key_identifier, "keyid:always"}}};
-  if (!alt_names.empty()) draft.extensions.emplace_back(NID_subject_alt_name, alt_names);
+              serverExtensions("critical,digitalSignature,keyEncipherment", alt_names)};
   TRY(leaf, issue(draft));
   TRY(leaf_pem, writeCertificate(leaf.get()));
   return leaf_pem + certificate_pem_;
