@@ -2,6 +2,8 @@
 
 #include "base/io/files.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <sstream>
@@ -101,6 +103,13 @@ std::vector<std::string> hostDebianLines(const std::filesystem::path& apt_folder
       if (!contains(lines, line)) lines.push_back(std::move(line));
   }
   return lines;
+}
+
+Result<std::filesystem::path> archiveKey(const inventory::PackageArchive& archive) {
+  std::error_code error;
+  auto key = std::filesystem::canonical(archive.key, error);
+  if (error) return fail(ErrorCode::NotFound, fmt::format("the key {} of archive {} cannot be read: {}", archive.key.string(), archive.name, error.message()));
+  return key;
 }
 
 }  // namespace muster::provision

@@ -1,5 +1,8 @@
-// Which Debian mirror an image is built from: the one that this machine itself uses.
+// Where the packages of an image come from: the Debian mirror that this machine itself uses, or archives with their keys.
 #pragma once
+
+#include "base/result.h"
+#include "inventory/cluster.h"
 
 #include <filesystem>
 #include <string>
@@ -15,5 +18,8 @@ std::vector<std::string> debianLines(std::string_view text, bool deb822, std::st
 
 /// Those of all files of an apt folder ("/etc/apt"), without repetition; empty when there are none.
 std::vector<std::string> hostDebianLines(const std::filesystem::path& apt_folder, std::string_view suite);
+
+/// The key of an archive, as package tools want it named: absolute, no link. Errors: NotFound
+Result<std::filesystem::path> archiveKey(const inventory::PackageArchive& archive);
 
 }  // namespace muster::provision

@@ -63,9 +63,7 @@ Result<std::vector<std::string>> aptLinesOf(const inventory::ImageBuild& build) 
   if (build.archives.empty()) return hostDebianLines("/etc/apt", build.suite);  // none: mmdebstrap knows Debian's own
   std::vector<std::string> lines;
   for (const auto& archive : build.archives) {
-    std::error_code error;
-    const auto key = std::filesystem::canonical(archive.key, error);
-    if (error) return fail(ErrorCode::NotFound, fmt::format("the key {} of archive {} cannot be read: {}", archive.key.string(), archive.name, error.message()));
+    TRY(key, archiveKey(archive));
     const auto where = archive.suite.empty() ? std::string("./") : fmt::format("{} {}", archive.suite, fmt::join(archive.components, " "));
     lines.push_back(fmt::format("deb [signed-by={}] {} {}", key.string(), archive.url, where));
   }

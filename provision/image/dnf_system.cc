@@ -2,6 +2,7 @@
 
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "provision/image/apt_sources.h"
 #include "provision/image/apt_system.h"
 #include "provision/image/image_import.h"
 #include "provision/image/recipes.h"
@@ -34,9 +35,7 @@ std::vector<std::string> dnfPackagesOf(const inventory::ImageBuild& build, bool 
 Result<std::string> dnfConfiguration(const inventory::ImageBuild& build) {
   std::string text = "[main]\ngpgcheck=1\nlocalpkg_gpgcheck=1\ninstall_weak_deps=0\ntsflags=nodocs\nkeepcache=0\nbest=1\nskip_if_unavailable=0\n";
   for (const auto& archive : build.archives) {
-    std::error_code error;
-    const auto key = std::filesystem::canonical(archive.key, error);
-    if (error) return fail(ErrorCode::NotFound, fmt::format("the key {} of archive {} cannot be read: {}", archive.key.string(), archive.name, error.message()));
+    TRY(key, archiveKey(archive));
     text += fmt::format("\n[{0}]\nname={0}\nbaseurl={1}\ngpgkey=file://{2}\nenabled=1\n", archive.name, archive.url, key.string());
   }
   return text;
