@@ -2,6 +2,7 @@
 #include "fabric/opensm_log.h"
 #include "fabric/partitions.h"
 #include "fabric/tools.h"
+#include "tests/fakes/plain_act_context.h"
 #include "tests/fabric/simulated_fabric.h"
 
 #include <gmock/gmock.h>
@@ -19,18 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-struct Context final : ActContext {
-  std::vector<Finding> found;
-  FactSet known;
-  std::string id = "intent-1";
-  const std::string& intentId() const override { return id; }
-  std::string operation() const override { return {}; }
-  Async<void> recordOperation(std::string) override { co_return Result<void>(); }
-  bool wipeAllowed() const override { return false; }
-  void progress(double, std::string_view) override {}
-  void finding(Finding finding) override { found.push_back(std::move(finding)); }
-  const FactSet& facts() const override { return known; }
-};
+using Context = muster::test::PlainActContext;
 
 /// One muster: a phase made anew for the inventory as it is now, over the same simulated fabric.
 class Muster {

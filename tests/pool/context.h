@@ -4,23 +4,13 @@
 #include "lifecycle/certificate_gate.h"
 #include "lifecycle/phase.h"
 #include "pool/pool.h"
+#include "tests/fakes/plain_act_context.h"
 
 #include <set>
 
 namespace muster::pool::test {
 
-struct Context final : lifecycle::ActContext {
-  std::vector<lifecycle::Finding> found;
-  lifecycle::FactSet known;
-  std::string id = "intent-1";
-  const std::string& intentId() const override { return id; }
-  std::string operation() const override { return {}; }
-  Async<void> recordOperation(std::string) override { co_return Result<void>(); }
-  bool wipeAllowed() const override { return false; }
-  void progress(double, std::string_view) override {}
-  void finding(lifecycle::Finding finding) override { found.push_back(std::move(finding)); }
-  const lifecycle::FactSet& facts() const override { return known; }
-};
+using Context = muster::test::PlainActContext;
 
 struct Certificates final : lifecycle::CertificateGate {
   std::set<NodeName> valid;

@@ -5,6 +5,7 @@
 #include "lifecycle/plan.h"
 #include "lifecycle/store.h"
 #include "tests/fakes/fake_agent_gateway.h"
+#include "tests/fakes/plain_act_context.h"
 #include "tests/run_async.h"
 #include "validate/validate.h"
 
@@ -16,18 +17,7 @@ namespace muster::validate {
 using namespace lifecycle;
 using agent::TaskKind;
 
-struct FakeContext final : ActContext {
-  std::string id = "intent-1";
-  FactSet known;
-  std::vector<Finding> found;
-  const std::string& intentId() const override { return id; }
-  std::string operation() const override { return {}; }
-  Async<void> recordOperation(std::string) override { co_return Result<void>(); }
-  bool wipeAllowed() const override { return false; }
-  void progress(double, std::string_view) override {}
-  void finding(Finding finding) override { found.push_back(std::move(finding)); }
-  const FactSet& facts() const override { return known; }
-};
+using FakeContext = muster::test::PlainActContext;
 
 class ValidatePhaseTest : public testing::Test {
  protected:
