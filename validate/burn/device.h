@@ -124,6 +124,8 @@ struct Telemetry {
 };
 
 enum class FaultKind { OutputBit, InputBit, NotANumber, MemoryBit, CopyBit, SlowKernel };
+/// How often a device with FaultKind::SlowKernel does each product: far beyond what other work on the machine does to a rate.
+inline constexpr int kSlowKernelTimes = 16;
 /// A fault that the self-test puts in. `at`: index of a value, word or block; `bit` counts from the lowest.
 struct Fault {
   FaultKind kind = FaultKind::OutputBit;

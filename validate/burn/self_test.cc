@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kN = 2 * kTile;
 constexpr std::uint64_t kMemoryBytes = 1u << 20, kCopyBytes = 1u << 20;
-constexpr int kRateTries = 5;        ///< other work on the machine may have slowed the clean run as much as the fault slows its own
-constexpr double kSlowShare = 0.4;   ///< of the clean rate: the slow kernel does five times the work
+constexpr int kRateTries = 5;        ///< other work on the machine slows clean runs too
+constexpr double kSlowShare = 0.4;   ///< of the best clean rate; the slow kernel does kSlowKernelTimes the work
 constexpr std::chrono::milliseconds kRateTime{200};
 
 class Tester {
@@ -120,10 +120,13 @@ class Tester {
     const auto key = fmt::format("gemm_{}_gflops", rowOf(dtype).name);
     auto timed = options({StageKind::Gemm, dtype, Operands::Integer, kRateTime});
     Report report;
+    double best = 0;
     for (int i = 0; i < kRateTries && report.outcome() != Outcome::Fail; ++i) {
       timed.floors.clear();
       const auto clean = with(std::nullopt, timed);
-      timed.floors[key] = kSlowShare * clean.devices.front().stages.front().values.at(key);
+      const auto& values = clean.devices.front().stages.front().values;
+      if (const auto rate = values.find(key); rate != values.end()) best = std::max(best, rate->second);
+      timed.floors[key] = kSlowShare * best;
       report = with(Fault{FaultKind::SlowKernel, 0, 0}, timed);
     }
     result_.rows.push_back({"slow kernel", report.outcome() == Outcome::Fail, said(report)});

@@ -113,7 +113,7 @@ class CpuGemm final : public GemmWork {
     if (fault_->kind == FaultKind::OutputBit) flipBit(value, fault_->bit);
     if (fault_->kind == FaultKind::NotANumber) value = std::numeric_limits<Value>::quiet_NaN();
     if (fault_->kind == FaultKind::SlowKernel)
-      for (int i = 0; i < 4; ++i) blas.multiply(a_.data(), b_.data(), c, plan_.n);
+      for (int i = 1; i < kSlowKernelTimes; ++i) blas.multiply(a_.data(), b_.data(), c, plan_.n);
   }
 
   const Value* tileAt(int lane, int tile) const {

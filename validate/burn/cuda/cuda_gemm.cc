@@ -9,8 +9,6 @@
 namespace muster::burn::cuda {
 namespace {
 
-constexpr int kSlowTimes = 4;   ///< more than once: the self-test's slow kernel
-
 struct Operand {
   DeviceMemory memory;
   OperandRule rule;
@@ -137,7 +135,7 @@ class CudaGemm final : public GemmWork {
   }
 
   Result<void> once(const Buffer& output) {
-    const int times = fault_ && fault_->kind == FaultKind::SlowKernel ? 1 + kSlowTimes : 1;
+    const int times = fault_ && fault_->kind == FaultKind::SlowKernel ? kSlowKernelTimes : 1;
     for (int i = 0; i < times; ++i) TRY_OK(matmul_->run(operands_[0].memory.get(), operands_[1].memory.get(), output.c.get(), compute_.get()));
     if (!fault_) return {};
     const auto n = static_cast<std::uint64_t>(plan_.n), row = fault_->at % values() / n, column = fault_->at % n;   // named row-major, kept column-major
