@@ -41,7 +41,9 @@ void SmLogReader::feed(std::string_view text) {
 void SmLogReader::line(std::string_view line) {
   auto message = messageOf(line);
   if (isComplaint(line) && sweep_complaints_.size() < kMaxComplaints) sweep_complaints_.emplace_back(message);
-  if (has(message, "Entering ") && has(message, " state")) {
+  if (has(message, "num:128 ")) {
+    log_.traps += has(message, "log_trap_info");
+  } else if (has(message, "Entering ") && has(message, " state")) {
     log_.master = has(message, "Entering MASTER state");
     log_.standby = has(message, "Entering STANDBY state");
     log_.subnet_up = false;

@@ -13,6 +13,7 @@ struct SmLog {
   bool standby = false;                 ///< the last state entered is STANDBY: another subnet manager is master
   bool subnet_up = false;               ///< the last sweep ended well
   std::size_t sweeps = 0;               ///< how many ended well since the log began
+  std::size_t traps = 0;                ///< of links that changed, since the log began; each makes it sweep
   std::string routing_engine;           ///< of the tables in the switches; "" unknown
   bool partitions_refused = false;      ///< by the last sweep: everybody is a full member now
   std::vector<std::string> complaints;  ///< error lines since the last sweep but one, at most kMaxComplaints

@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kLookEvery{5};
 constexpr std::chrono::seconds kUpLimit{120};         // 16,384 HCAs take 52 s
-constexpr std::chrono::seconds kFaultLimit{6};        // until a fault is routed around
-constexpr std::chrono::milliseconds kTrapGrace{500};  // then a sweep is asked for: ibsim loses traps
-constexpr std::chrono::seconds kStuckAfter{3};        // without a sweep, although one was ordered
+constexpr int kLooks = 4;                             // each after a sweep: until a fault is routed around
+constexpr std::chrono::milliseconds kTrapGrace{500};  // then a sweep is ordered: ibsim loses traps
+constexpr std::chrono::seconds kSweepLimit{40};       // OpenSM sweeps by itself every 10 s; a sweep takes 0.3 s, or 14 s on a busy machine
 constexpr std::chrono::seconds kFailoverBar{5}, kFailoverLimit{60};
 constexpr std::string_view kTypo = "typo=0x00zz10,bla : ;\n";
 
@@ -257,96 +257,84 @@ class Rehearsal {
     return {};
   }
 
-  /// Undoes the fault before by doing what its repair said; one sweep then shows both.
-  Async<void> mend() {
-    auto repairs = std::exchange(to_mend_, {});
-    auto lost_switch = std::exchange(lost_switch_, {});
-    auto work = simulator_->carryOut(std::move(repairs));
-    CO_TRY_OK(co_await std::move(work));
-    if (!lost_switch.empty()) {
-      auto again = simulator_->say(fmt::format("ReLink \"{}\"", ibsimNodeId(lost_switch)));
-      CO_TRY_OK(co_await std::move(again));
-    }
-    co_return Result<void>();
+  /// Undoes the fault before; one sweep then shows both.
+  std::string mending() { return std::exchange(undo_, {}); }
+  Async<void> mend() { return simulator_->say(mending()); }
+
+  static std::string injecting(const Fault& fault) {
+    if (fault.kind == FaultKind::SwitchLost) return fmt::format("Unlink \"{}\"\n", ibsimNodeId(fault.name));
+    std::string lines;
+    for (const auto& link : fault.links) lines += Simulator::unlinkLine(link.a);
+    if (fault.kind == FaultKind::RailSwapped)
+      lines += Simulator::linkLine(fault.links[0].a, fault.links[1].b) + Simulator::linkLine(fault.links[1].a, fault.links[0].b);
+    return lines;
   }
 
-  Async<void> inject(const Fault& fault) {
-    if (fault.kind == FaultKind::SwitchLost) {
-      lost_switch_ = fault.name;
-      auto work = simulator_->say(fmt::format("Unlink \"{}\"", ibsimNodeId(fault.name)));
-      co_return co_await std::move(work);
-    }
-    for (const auto& link : fault.links) {
-      auto work = simulator_->unlink(link.a);
-      CO_TRY_OK(co_await std::move(work));
-    }
-    if (fault.kind == FaultKind::RailSwapped) {
-      auto one = simulator_->link(fault.links[0].a, fault.links[1].b);
-      CO_TRY_OK(co_await std::move(one));
-      auto other = simulator_->link(fault.links[1].a, fault.links[0].b);
-      CO_TRY_OK(co_await std::move(other));
-    }
-    co_return Result<void>();
+  /// Where no repair can be trusted: what was not seen right, or is not there at all.
+  static std::string undoing(const Fault& fault) {
+    if (fault.kind == FaultKind::SwitchLost) return fmt::format("ReLink \"{}\"\n", ibsimNodeId(fault.name));
+    std::string lines;
+    for (const auto& link : fault.links)
+      if (fault.kind == FaultKind::RailSwapped) lines += Simulator::unlinkLine(link.a);
+    for (const auto& link : fault.links) lines += Simulator::linkLine(link.a, link.b);
+    return lines;
   }
 
-  /// All of one kind, at once.
+  /// All of one kind, at once. Looked at after the sweep that OpenSM's traps make it do, and if not all is well then after one more that
+  /// is ordered, a few times: by sweeps and not by seconds, so that a busy machine judges as a quiet one does.
   Async<void> breakCables(std::vector<Fault> faults, FaultOutcome& outcome) {
-    const auto sweeps = master().opensm.log().sweeps;
-    auto undo = mend();
-    CO_TRY_OK(co_await std::move(undo));
+    auto before = master().opensm.log();
+    auto lines = mending();
     std::set<std::string> lost;
     for (const auto& fault : faults) {
-      auto work = inject(fault);
-      CO_TRY_OK(co_await std::move(work));
+      lines += injecting(fault);
       lost.merge(hcasLostBy(fault));
     }
-    auto begin = clock_.steady(), asked = begin;
-    bool swept = false;
-    while (true) {  // until all is well again, for as long as it may take
-      auto pause = clock_.sleep(kLookEvery);
-      co_await std::move(pause);
-      const auto now = clock_.steady();
-      swept = swept || master().opensm.log().sweeps != sweeps;
-      if (!swept) {
-        CO_TRY_OK(askAgain(asked));
-        if (now - begin < kStuckAfter) continue;
-        auto anew = restartMaster();
-        CO_TRY_OK(co_await std::move(anew));
-        swept = true;
-        begin = clock_.steady();
-        continue;
-      }
-      auto look = see();
-      auto sight = co_await std::move(look);
+    auto change = simulator_->say(std::move(lines));
+    CO_TRY_OK(co_await std::move(change));
+    std::vector<Repair> repairs;
+    for (int look = 1; look <= kLooks; ++look) {
+      auto wait = untilSwept(std::move(before), look > 1);
+      CO_TRY_OK(co_await std::move(wait));
+      before = master().opensm.log();
+      auto seeing = see();
+      auto sight = co_await std::move(seeing);
+      outcome.problems = sight ? judge(*sight, lost) : std::vector<std::string>{sight.error().str()};
       if (sight) {
-        outcome.problems = judge(*sight, lost);
         auto compared = compare(declared_, sight->found);
         for (auto& problem : misnamed(faults, compared)) outcome.problems.push_back(std::move(problem));
-        if (outcome.problems.empty() || now - begin > kFaultLimit)
-          to_mend_ = faults.front().kind == FaultKind::SwitchLost ? std::vector<Repair>{} : compared.repairs;
-      } else {
-        outcome.problems = {sight.error().str()};
+        repairs = std::move(compared.repairs);
       }
-      if (outcome.problems.empty() || now - begin > kFaultLimit) break;
-      CO_TRY_OK(askAgain(asked));
+      if (outcome.problems.empty() || look == kLooks) break;
+      CO_TRY_OK(master().opensm.hangUp());
     }
+    if (outcome.problems.empty() && faults.front().kind != FaultKind::SwitchLost)
+      undo_ = Simulator::linesOf(repairs);  // doing what the repair says must mend it
+    else
+      for (const auto& fault : faults) undo_ += undoing(fault);
     outcome.effect = effectOf(lost);
     co_return Result<void>();
   }
 
-  /// Now and then OpenSM 3.3.23 on ibsim takes traps and HUPs and sweeps no more. That is told, and the fault is tried on a fresh one.
-  Async<void> restartMaster() {
-    ++report_.manager_restarts;
+  /// Until a sweep has ended that `before` does not know. One that is ordered while OpenSM sweeps makes it begin anew, so an order is given
+  /// once, and only where ibsim lost all the traps: one every half second and it never comes to an end on a busy machine.
+  Async<void> untilSwept(SmLog before, bool ordered) {
+    const auto begin = clock_.steady();
+    while (true) {
+      const auto now = master().opensm.log();
+      if (now.sweeps != before.sweeps && now.subnet_up) co_return Result<void>();
+      if (!ordered && now.traps == before.traps && clock_.steady() - begin > kTrapGrace) {
+        ordered = true;
+        CO_TRY_OK(master().opensm.hangUp());
+      }
+      if (clock_.steady() - begin > kSweepLimit || !master().opensm.pid()) break;
+      auto pause = clock_.sleep(kLookEvery);
+      co_await std::move(pause);
+    }
+    ++report_.manager_restarts;  // that is told, and the fault is tried on a fresh one
     CO_TRY_OK(master().opensm.start(master().files));
     auto wait = untilUp(master(), false);
     co_return co_await std::move(wait);
-  }
-
-  /// ibsim loses traps now and then: after a while a sweep is ordered.
-  Result<void> askAgain(std::chrono::steady_clock::time_point& asked) {
-    if (clock_.steady() - asked <= kTrapGrace) return {};
-    asked = clock_.steady();
-    return master().opensm.hangUp();
   }
 
   std::string effectOf(const std::set<std::string>& lost) const {
@@ -366,12 +354,14 @@ class Rehearsal {
     const auto spoiled = master().files.partitions + std::string(kTypo);
     if (parsePartitions(spoiled)) outcome.problems.push_back("muster's own lint takes the text with the slip");
     const auto opened_at = clock_.steady();
+    auto before = master().opensm.log();
     CO_TRY_OK(io::writeFileAtomic(file, spoiled));
     CO_TRY_OK(master().opensm.hangUp());
-    auto open = untilTables(false);
+    auto open = untilTables(false, std::move(before));
     CO_TRY(opened, co_await std::move(open));
+    before = master().opensm.log();
     CO_TRY_OK(master().opensm.applyPartitions(master().files));
-    auto close = untilTables(true);
+    auto close = untilTables(true, std::move(before));
     CO_TRY(closed, co_await std::move(close));
     if (!closed) outcome.problems.push_back("the PKey tables did not become as declared again");
     outcome.effect = fmt::format("{}; closed again within {:.1f} s of the slip",
@@ -380,16 +370,17 @@ class Rehearsal {
     co_return Result<void>();
   }
 
-  /// Waits until all tables are as declared, or one is not. Answers whether that came.
-  Async<bool> untilTables(bool as_declared) {
-    for (const auto until = clock_.steady() + kFaultLimit; clock_.steady() < until;) {
-      auto look = wrongTables();
-      CO_TRY(wrong, co_await std::move(look));
-      if (wrong.empty() == as_declared) co_return true;
-      auto pause = clock_.sleep(kLookEvery);
-      co_await std::move(pause);
+  /// After the sweep that was ordered, and some more: until all tables are as declared, or one is not. Answers whether that came.
+  Async<bool> untilTables(bool as_declared, SmLog before) {
+    for (int look = 1;; ++look) {
+      auto sweep = untilSwept(std::move(before), true);
+      CO_TRY_OK(co_await std::move(sweep));
+      before = master().opensm.log();
+      auto looking = wrongTables();
+      CO_TRY(wrong, co_await std::move(looking));
+      if (wrong.empty() == as_declared || look == kLooks) co_return wrong.empty() == as_declared;
+      CO_TRY_OK(master().opensm.hangUp());
     }
-    co_return false;
   }
 
   /// The master's process is killed; the time until a standby says that it is master, seen from another HCA.
@@ -431,8 +422,7 @@ class Rehearsal {
   KnownGuids known_;
   std::unique_ptr<Simulator> simulator_;
   std::vector<std::unique_ptr<Manager>> managers_;  // the master first
-  std::vector<Repair> to_mend_;                     // of the fault before
-  std::string lost_switch_;
+  std::string undo_;                                // console lines that end the fault before
   Reachability last_reach_;
   RehearsalReport report_;
 };

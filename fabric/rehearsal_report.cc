@@ -59,6 +59,12 @@ std::vector<std::vector<Fault>> faultGroups(std::vector<Fault> faults, const Top
     std::vector<Fault> faults;
     std::set<std::string> touched;
   };
+  // First those that are choosier, cables between switches: of one scalable unit four fit together, and four cables of HCAs beside them.
+  const auto is_uplink = [&](const Fault& fault) {
+    return fault.kind == FaultKind::CablePulled && declared.devices.at(fault.links[0].a.node).is_switch &&
+           declared.devices.at(fault.links[0].b.node).is_switch;
+  };
+  std::stable_partition(faults.begin(), faults.end(), is_uplink);
   std::vector<Group> groups;
   std::map<FaultKind, std::size_t> first_open;  // where the groups of a kind begin
   for (auto& fault : faults) {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 
 namespace muster::fabric {
@@ -16,6 +17,8 @@ constexpr std::chrono::seconds kStartLimit{30}, kCommandLimit{10};
 constexpr std::chrono::milliseconds kLookEvery{3};
 constexpr std::string_view kPrompt = "sim> ";
 constexpr std::size_t kTailBytes = 400;
+constexpr std::size_t kPieceBytes = 1u << 16;
+constexpr std::size_t kMostAtOnce = 2048;  // of a fifo's write that cannot be cut (PIPE_BUF)
 constexpr int kSparePorts = 4096, kSpareNodes = 64;
 
 std::size_t count(std::string_view text, std::string_view words) {
@@ -56,45 +59,65 @@ Async<std::unique_ptr<Simulator>> Simulator::start(const Topology& topology, io:
   command.working_dir = out->folder_;
   CO_TRY(process, processes.start(std::move(command), out->log()));
   out->process_ = std::move(process);
-  auto ready = out->untilPrompts(0, "start");
+  auto ready = out->untilPrompts(1, "start");
   CO_TRY_OK(co_await std::move(ready));
   co_return std::move(out);
 }
 
-std::size_t Simulator::prompts() const { return count(io::readFile(log()).value_or(""), kPrompt); }
+/// The log grows by a line for each packet that finds no way: it is read once.
+std::size_t Simulator::prompts() {
+  io::Fd fd(::open(log().c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, kPieceBytes> piece;
+  for (ssize_t got; fd.valid() && (got = ::pread(fd.get(), piece.data(), piece.size(), static_cast<off_t>(log_read_))) > 0;) {
+    const std::string_view text(piece.data(), static_cast<std::size_t>(got));
+    prompts_ += count(text, kPrompt);
+    // A prompt may be cut in two: its beginning is read again.
+    std::size_t cut = std::min(text.size(), kPrompt.size() - 1);
+    while (cut > 0 && !kPrompt.starts_with(text.substr(text.size() - cut))) --cut;
+    if (text.size() == cut) break;
+    log_read_ += text.size() - cut;
+  }
+  return prompts_;
+}
 
-Async<void> Simulator::untilPrompts(std::size_t more_than, std::string what) {
-  const auto until = clock_.steady() + (more_than ? kCommandLimit : kStartLimit);
-  while (prompts() <= more_than) {
-    auto text = io::readFile(log()).value_or("");
-    if (!process_->running() || clock_.steady() > until)
+Async<void> Simulator::untilPrompts(std::size_t wanted, std::string what) {
+  const auto until = clock_.steady() + (wanted > 1 ? kCommandLimit : kStartLimit);
+  while (prompts() < wanted) {
+    if (!process_->running() || clock_.steady() > until) {
+      auto text = io::readFile(log()).value_or("");
       co_return fail(ErrorCode::Unavailable,
                      fmt::format("ibsim did not {}: {}", what, text.substr(text.size() - std::min(text.size(), kTailBytes))));
+    }
     auto pause = clock_.sleep(kLookEvery);
     co_await std::move(pause);
   }
   co_return Result<void>();
 }
 
-Async<void> Simulator::say(std::string line) {
-  auto before = prompts();
+Async<void> Simulator::say(std::string lines) {
+  if (lines.empty()) co_return Result<void>();
+  if (lines.back() != '\n') lines += '\n';
   io::Fd fifo(::open((folder_ / "console").c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
-  auto text = line + "\n";
-  if (::write(fifo.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    co_return fail(ErrorCode::Unavailable, "ibsim does not read its console");
-  auto done = untilPrompts(before, std::move(line));
-  co_return co_await std::move(done);
+  for (std::size_t from = 0; from < lines.size();) {
+    auto to = lines.size() - from <= kMostAtOnce ? lines.size() : lines.rfind('\n', from + kMostAtOnce - 1) + 1;
+    const auto text = std::string_view(lines).substr(from, to - from);
+    const auto wanted = prompts() + count(text, "\n");
+    if (::write(fifo.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+      co_return fail(ErrorCode::Unavailable, "ibsim does not read its console");
+    auto done = untilPrompts(wanted, std::string(text.substr(0, text.find('\n'))));
+    CO_TRY_OK(co_await std::move(done));
+    from = to;
+  }
+  co_return Result<void>();
 }
 
-Async<void> Simulator::carryOut(std::vector<Repair> repairs) {
+std::string Simulator::linesOf(const std::vector<Repair>& repairs) {
+  std::string out;
   for (bool in : {false, true})
     for (const auto& repair : repairs)
-      for (const auto& move : repair.moves) {
-        if (move.kind == (in ? Move::Kind::Pull : Move::Kind::Plug)) continue;
-        auto step = in ? link(move.other, move.to) : unlink(move.from);
-        CO_TRY_OK(co_await std::move(step));
-      }
-  co_return Result<void>();
+      for (const auto& move : repair.moves)
+        if (move.kind != (in ? Move::Kind::Pull : Move::Kind::Plug)) out += in ? linkLine(move.other, move.to) : unlinkLine(move.from);
+  return out;
 }
 
 FabricOptions Simulator::seat(std::string_view device) const {

@@ -12,12 +12,16 @@ class Simulator {
   static Async<std::unique_ptr<Simulator>> start(const Topology& topology, io::ProcessRunner& processes, Clock& clock,
                                                  std::filesystem::path folder);
 
-  /// One console command; returns when ibsim has carried it out.
-  Async<void> say(std::string line);
-  Async<void> unlink(Port port) { return say("Unlink " + quoted(port)); }
-  Async<void> link(Port one, Port other) { return say(fmt::format("Link {} {}", quoted(one), quoted(other))); }
+  /// Console commands, one a line; returns when ibsim has carried them all out. All at once they are one event to OpenSM; one by one
+  /// each trap makes its sweep begin anew.
+  Async<void> say(std::string lines);
+  Async<void> unlink(Port port) { return say(unlinkLine(port)); }
+  Async<void> link(Port one, Port other) { return say(linkLine(one, other)); }
+  static std::string unlinkLine(const Port& port) { return fmt::format("Unlink {}\n", quoted(port)); }
+  static std::string linkLine(const Port& one, const Port& other) { return fmt::format("Link {} {}\n", quoted(one), quoted(other)); }
   /// What a repair says: all ends out first, then in.
-  Async<void> carryOut(std::vector<Repair> repairs);
+  Async<void> carryOut(std::vector<Repair> repairs) { return say(linesOf(repairs)); }
+  static std::string linesOf(const std::vector<Repair>& repairs);
 
   /// Options of tools that sit on this device: its run folder is below the simulator's.
   FabricOptions seat(std::string_view device) const;
@@ -27,13 +31,15 @@ class Simulator {
       : clock_(clock), folder_(std::move(folder)), socket_(std::move(socket)) {}
   static std::string quoted(const Port& port) { return fmt::format("\"{}\"[{}]", ibsimNodeId(port.node), port.number); }
   std::filesystem::path log() const { return folder_ / "ibsim.log"; }
-  std::size_t prompts() const;
-  Async<void> untilPrompts(std::size_t more_than, std::string what);
+  std::size_t prompts();
+  Async<void> untilPrompts(std::size_t wanted, std::string what);
 
   Clock& clock_;
   std::filesystem::path folder_;
   std::string socket_;
   std::unique_ptr<io::Child> process_;
+  std::uintmax_t log_read_ = 0;  // bytes of ibsim's log, and the prompts in them
+  std::size_t prompts_ = 0;
 };
 
 /// ibsim 0.10 knows speeds up to HDR; faster links become HDR. Answers whether any was.

@@ -52,6 +52,18 @@ TEST_F(FaultGroups, holdEveryFaultOnce) {
   EXPECT_LT(groups(8).size(), all.size() / 2);
 }
 
+/// Uplinks fit together as spines allow; the places beside them are for cables of HCAs.
+TEST_F(FaultGroups, areFew) {
+  auto cluster = railCluster(31, 1, 32, 8, 4);
+  auto& fabric = cluster.fabrics["ib"];
+  fabric.switch_ports = 64;
+  fabric.uplinks_per_leaf_spine = 8;
+  const auto unit = declared(cluster);
+  const auto grouped = faultGroups(faultsOf(unit, fabric, {FaultKind::CablePulled}), unit, 8);
+  EXPECT_GE(grouped.size(), 64u);  // 256 uplinks, four spines
+  EXPECT_LE(grouped.size(), 70u);
+}
+
 TEST_F(FaultGroups, shareNoSwitchAndNoHost) {
   for (const auto& group : groups(8)) {
     EXPECT_LE(group.size(), 8u);
