@@ -132,12 +132,12 @@ Task<bool> FakeClock::rest(std::chrono::milliseconds duration) {
   struct Entry {
     std::shared_ptr<State> state;
     std::shared_ptr<State::Sleeper> sleeper;
+    std::multimap<std::chrono::milliseconds, std::shared_ptr<State::Sleeper>>::iterator place;
     ~Entry() {
-      if (!sleeper->woken) std::erase_if(state->sleepers, [&](const auto& e) { return e.second == sleeper; });
+      if (!sleeper->woken) state->sleepers.erase(place);
     }
   };
-  Entry entry{state, sleeper};
-  state->sleepers.emplace(state->elapsed + std::max(duration, std::chrono::milliseconds(0)), sleeper);
+  Entry entry{state, sleeper, state->sleepers.emplace(state->elapsed + std::max(duration, std::chrono::milliseconds(0)), sleeper)};
   boost::system::error_code error;
   auto wait = sleeper->timer.async_wait(asio::redirect_error(asio::use_awaitable, error));
   co_await std::move(wait);
