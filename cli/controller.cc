@@ -193,7 +193,7 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
   erasures_ = erasures.get();
   owned_.push_back(std::move(erasures));
   owned_.push_back(provision::makeStoragePhase(cluster_, *gateway_, clock_));
-  owned_.push_back(firmware::makeFirmwarePhase(cluster_, *bmcs_, clock_, workers_, fmt::format("http://{}:{}", address, serve::kHttpPort)));
+  owned_.push_back(firmware::makeFirmwarePhase(cluster_, *bmcs_, clock_, workers_, fmt::format("http://{}:{}", address, serve::kHttpPort), gateway_.get()));
   owned_.push_back(firmware::makeBiosPhase(cluster_, *bmcs_, clock_));
   owned_.push_back(fabric::makeFabricPhase(cluster_, *processes_, clock_, fabricOptions(options, lab)));
   owned_.push_back(fabric::makeNodeServicesPhase(cluster_, *gateway_, clock_, fabricOptions(options, lab)));

@@ -3,6 +3,7 @@
 #include "base/io/crypto.h"
 #include "firmware/firmware.h"
 #include "firmware/pldm.h"
+#include "inventory/in_band.h"
 
 #include <algorithm>
 #include <fstream>
@@ -42,6 +43,7 @@ std::string whyNotFlashable(const inventory::FirmwareBaseline& baseline, const i
 }
 
 Result<void> inspectImage(const inventory::FirmwareComponent& component, const inventory::FirmwareImageFile& image, std::string_view begin, std::uintmax_t file_bytes) {
+  if (inventory::isInBand(component)) return {};  // its own tool reads the image, on the node
   if (!looksLikePldm(begin)) {
     if (component.device.empty()) return {};
     return fail(ErrorCode::Corrupt, fmt::format("{} is no PLDM package, so nothing says that it is for {}", image.file.string(), component.device));
@@ -56,7 +58,7 @@ Result<void> inspectImage(const inventory::FirmwareComponent& component, const i
 std::function<Result<void>(std::string_view)> inspectionOf(const inventory::FirmwareComponent& component, const inventory::FirmwareImageFile& image) {
   return [component, image](std::string_view bytes) -> Result<void> {
     TRY_OK(inspectImage(component, image, bytes, bytes.size()));
-    return looksLikePldm(bytes) ? checkPldmPayload(bytes) : Result<void>();
+    return looksLikePldm(bytes) && !inventory::isInBand(component) ? checkPldmPayload(bytes) : Result<void>();
   };
 }
 

@@ -3,6 +3,7 @@
 #include "firmware/baselines.h"
 #include "firmware/files.h"
 #include "firmware/firmware.h"
+#include "firmware/in_band.h"
 #include "firmware/installation.h"
 
 #include <algorithm>
@@ -29,8 +30,8 @@ constexpr std::size_t kMaxExtraFacts = 64;  ///< components that only constraint
 
 class FirmwarePhase final : public lifecycle::Phase {
  public:
-  FirmwarePhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock, Workers& workers, std::string image_url)
-      : cluster_(cluster), bmcs_(bmcs), clock_(clock), files_(workers), image_url_(std::move(image_url)) {}
+  FirmwarePhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock, Workers& workers, std::string image_url, agent::AgentGateway* agents)
+      : cluster_(cluster), bmcs_(bmcs), clock_(clock), files_(workers), image_url_(std::move(image_url)), agents_(agents) {}
 
   std::string_view name() const override { return "firmware"; }
 
@@ -39,22 +40,17 @@ class FirmwarePhase final : public lifecycle::Phase {
     const auto* baseline = baselineOf(cluster, subject);
     if (!baseline) return goals;
     const Road road = roadOf(*baseline, runningBy(facts, subject), learntBy(facts, subject));
-    FacetRef before{subject, FacetName("enrolled")};
-    for (const auto& stop : road.stops) {
-      Goal goal;
-      goal.facet = {subject, facetOf(stop.component->name)};
-      goal.want = stop.component->version;
-      goal.disruption = stop.component->file.empty() ? lifecycle::Disruption::None : lifecycle::Disruption::Reset;
-      goal.blocked = whyNotFlashable(*baseline, *stop.component, subject, facts);
-      if (goal.blocked.empty() && !stop.impossible.empty()) goal.blocked = fmt::format("{} {} cannot be installed: {}", stop.component->name, stop.component->version, stop.impossible);
-      if (goal.blocked.empty()) goal.blocked = whyNotAgain(*stop.component, subject, facts);
-      goal.expected = stop.expected;
-      goal.deadline = kDeadline + 2 * stop.expected;
-      goal.needs.push_back(before);
-      if (before.facet != FacetName("enrolled")) goal.needs.push_back({subject, FacetName("enrolled")});
-      goal.why = fmt::format("baseline {} has {} {}", baseline->name, stop.component->name, stop.component->version);
-      before = goal.facet;
-      goals.push_back(std::move(goal));
+    const FacetRef enrolled{subject, FacetName("enrolled")};
+    FacetRef before = enrolled;
+    for (const bool in_band : {false, true}) {  // what goes by the BMC comes before there is a system; the rest needs one
+      for (const auto& stop : road.stops) {
+        if (inventory::isInBand(*stop.component) != in_band) continue;
+        goals.push_back(goalOf(cluster, subject, facts, *baseline, stop));
+        auto& needs = goals.back().needs;
+        needs.push_back(before);
+        if (before.facet != enrolled.facet) needs.push_back(enrolled);
+        before = goals.back().facet;
+      }
     }
     return goals;
   }
@@ -71,9 +67,17 @@ class FirmwarePhase final : public lifecycle::Phase {
     std::size_t extra = 0;
     for (const auto& item : *seen) {
       if (item.version.empty()) continue;
-      const bool declared = baseline->find(item.name) != nullptr;
+      const auto* component = baseline->find(item.name);
+      if (component && inventory::isInBand(*component)) continue;
+      const bool declared = component != nullptr;
       if (!declared && (!isConstrained(*baseline, item.name) || ++extra > kMaxExtraFacts)) continue;
       facts.push_back(Fact{subject, facetOf(item.name), item.version, clock_.now(), "redfish " + bmc.address(), {}});
+    }
+    if (hasInBand(*baseline) && agents_) {
+      auto list = listInBand(*agents_, clock_, subject.node(), *baseline);
+      const auto devices = co_await std::move(list);
+      for (const auto& item : inBandItems(*baseline, devices))
+        if (item.unreadable.empty()) facts.push_back(Fact{subject, facetOf(item.name), item.version, clock_.now(), "agent " + subject.str(), {}});
     }
     for (const auto& component : baseline->components) {
       if (component.file.empty()) continue;
@@ -92,7 +96,10 @@ class FirmwarePhase final : public lifecycle::Phase {
       co_return fail(ErrorCode::InvalidInput, fmt::format("the inventory does not declare {} {} for {} any more; plan again", componentOf(action.facet.facet), action.to, subject.str()));
     CO_TRY(progress, Progress::parse(context.operation()));
     auto remember = [this, subject](const std::string& failed, std::string why) { failed_[subject][failed] = std::move(why); };
-    Installation installation({bmcs_.at(subject.node()), clock_, files_, image_url_, std::move(remember), stopwatches_[subject]}, *baseline, *component, action, context, std::move(progress));
+    bmc::Bmc& bmc = bmcs_.at(subject.node());
+    std::optional<InBand> with_agent;
+    if (hasInBand(*baseline) && agents_) with_agent.emplace(bmc, *agents_, clock_, *baseline, InBand::Place{subject.node(), context.intentId(), image_url_, progress.current.empty() ? component->name : progress.current.component});
+    Installation installation({with_agent ? static_cast<bmc::Bmc&>(*with_agent) : bmc, clock_, files_, image_url_, std::move(remember), stopwatches_[subject]}, *baseline, *component, action, context, std::move(progress));
     auto work = installation.go();
     co_return co_await std::move(work);
   }
@@ -115,6 +122,22 @@ class FirmwarePhase final : public lifecycle::Phase {
   bool drivesOn() const override { return true; }
 
  private:
+  static Goal goalOf(const inventory::Cluster& cluster, const Subject& subject, const lifecycle::FactSet& facts, const FirmwareBaseline& baseline, const Stop& stop) {
+    const auto& component = *stop.component;
+    Goal goal;
+    goal.facet = {subject, facetOf(component.name)};
+    goal.want = component.version;
+    goal.disruption = component.file.empty() ? lifecycle::Disruption::None : lifecycle::Disruption::Reset;
+    goal.blocked = whyNotFlashable(baseline, component, subject, facts);
+    if (goal.blocked.empty() && !stop.impossible.empty()) goal.blocked = fmt::format("{} {} cannot be installed: {}", component.name, component.version, stop.impossible);
+    if (goal.blocked.empty()) goal.blocked = whyNotAgain(component, subject, facts);
+    goal.expected = stop.expected;
+    goal.deadline = kDeadline + 2 * stop.expected;
+    if (inventory::isInBand(component) && !cluster.profileOf(*cluster.findNode(subject.node())).image.empty()) goal.needs.push_back({subject, FacetName("os")});
+    goal.why = fmt::format("baseline {} has {} {}", baseline.name, component.name, component.version);
+    return goal;
+  }
+
   static bool isConstrained(const FirmwareBaseline& baseline, const std::string& name) {
     return std::any_of(baseline.constraints.begin(), baseline.constraints.end(), [&](const inventory::FirmwareConstraint& constraint) {
       return lifecycle::matches(constraint.when.component, name) || lifecycle::matches(constraint.then.component, name);
@@ -128,12 +151,13 @@ class FirmwarePhase final : public lifecycle::Phase {
   std::map<Subject, Installation::Stopwatch> stopwatches_;
   std::map<Subject, std::map<std::string, std::string>> failed_;  ///< of acts that have just ended: component → "VERSION REASON"
   std::string image_url_;
+  agent::AgentGateway* agents_;
 };
 
 }  // namespace
 
-std::unique_ptr<lifecycle::Phase> makeFirmwarePhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock, Workers& workers, std::string image_url) {
-  return std::make_unique<FirmwarePhase>(cluster, bmcs, clock, workers, std::move(image_url));
+std::unique_ptr<lifecycle::Phase> makeFirmwarePhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock, Workers& workers, std::string image_url, agent::AgentGateway* agents) {
+  return std::make_unique<FirmwarePhase>(cluster, bmcs, clock, workers, std::move(image_url), agents);
 }
 
 }  // namespace muster::firmware

@@ -19,7 +19,8 @@ constexpr int kMaxMinutes = 24 * 60;
 constexpr std::size_t kMaxSignatureBytes = 16u << 10;
 constexpr TextFormat kConstraint{"a constraint", R"(^.{3,300}$)", "HGX_FW_FPGA_0 >= 3.14 needs CPLD >= 0x14"};
 constexpr TextFormat kComponent{"a component's name in the BMC's inventory", R"(^[A-Za-z0-9][A-Za-z0-9 ._()/#+-]{0,95}$)", "HGX_FW_FPGA_0"};
-constexpr TextFormat kDevice{"a PLDM device", R"(^(iana:[0-9]{1,10}|pci:[0-9a-fA-F]{4}|uuid:[0-9a-fA-F-]{36})$)", "iana:5703"};
+constexpr TextFormat kDevice{"a device", R"(^(iana:[0-9]{1,10}|pci:[0-9a-fA-F]{4}|uuid:[0-9a-fA-F-]{36}|nic:[A-Za-z0-9_-]{1,32}|nvme:[ -~]{1,40}|fwupd:[0-9a-fA-F-]{36})$)",
+                             "iana:5703, nic:MT_0000000838, nvme:SAMSUNG MZQL2* or fwupd:GUID"};
 
 void checkFile(const std::filesystem::path& file, const std::string& sha256, const Value& map, Reader& reader) {
   if (file.empty()) return;
@@ -58,7 +59,7 @@ ObjectSpec make_componentSpec() {
       .optional("activation", &FirmwareComponent::activation, choice({"auto", "none", "bmc-reset", "power-cycle", "ac-cycle"}),
                 "What makes the uploaded version run; auto: known by the component's name.")
       .optional("via", &FirmwareComponent::via, listOf(object(viaSpec)), "Versions that must be passed through, the oldest first.")
-      .optional("device", &FirmwareComponent::device, text(kDevice), "Who a PLDM package must be for: iana:NUMBER, pci:VENDOR or uuid:UUID.")
+      .optional("device", &FirmwareComponent::device, text(kDevice), "Who a PLDM package must be for: iana:NUMBER, pci:VENDOR or uuid:UUID. Or what the node's agent installs, not the BMC: nic:PSID (mstflint), nvme:MODEL (nvme-cli), fwupd:GUID.")
       .optional("minutes", &FirmwareComponent::minutes, integer(0, kMaxMinutes), "How long its flash usually takes; 0: what was learnt.")
       .needs("file", "sha256")
       .needs("sha256", "file")

@@ -1,5 +1,6 @@
 #include "provision/facets.h"
 
+#include "inventory/in_band.h"
 #include "provision/inspection.h"
 #include "provision/os_files.h"
 
@@ -56,7 +57,8 @@ std::vector<Goal> provisionGoals(const inventory::Cluster& cluster, const Subjec
                    "its BMC must answer, and be the BMC of this machine"});
   std::vector<FacetRef> before{at(kEnrolled)};
   if (const auto baseline = cluster.firmware.find(profile.firmware); baseline != cluster.firmware.end()) {
-    for (const auto& component : baseline->second.components) before.push_back(at("firmware." + component.name));
+    for (const auto& component : baseline->second.components)
+      if (!inventory::isInBand(component)) before.push_back(at("firmware." + component.name));  // the rest needs a system that runs
   }
   goals.push_back({at(kInspected), "fits:" + expectationDigest(*node, profile), Disruption::Reset, seconds(90), seconds(1800), before,
                    fmt::format("its hardware must be what profile {} expects", profile.name)});

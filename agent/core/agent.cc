@@ -21,7 +21,7 @@ constexpr std::size_t kMaxBootIdBytes = 4096;
 
 /// A pair test only uses the node: its two halves must run at the same time on two nodes, so neither may stand in a queue.
 bool changesNode(TaskKind kind) {
-  return kind != TaskKind::Inspect && kind != TaskKind::Probe && kind != TaskKind::RdmaPair && kind != TaskKind::KernelLog;
+  return kind != TaskKind::Inspect && kind != TaskKind::Probe && kind != TaskKind::RdmaPair && kind != TaskKind::KernelLog && kind != TaskKind::ListFirmware;
 }
 
 /// Grows through the life of a boot, also across restarts of the agent.

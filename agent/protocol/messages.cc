@@ -18,7 +18,7 @@ template <class E, std::size_t N>
 using Words = std::array<std::pair<E, std::string_view>, N>;
 
 constexpr Words<Mode, 2> kModes{{{Mode::Ram, "ram"}, {Mode::Disk, "disk"}}};
-constexpr Words<TaskKind, 15> kKinds{{{TaskKind::Inspect, "inspect"},
+constexpr Words<TaskKind, 17> kKinds{{{TaskKind::Inspect, "inspect"},
                                      {TaskKind::WriteImage, "write-image"},
                                      {TaskKind::InstallDriver, "install-driver"},
                                      {TaskKind::RunChecks, "run-checks"},
@@ -32,7 +32,9 @@ constexpr Words<TaskKind, 15> kKinds{{{TaskKind::Inspect, "inspect"},
                                      {TaskKind::EraseDisks, "erase-disks"},
                                      {TaskKind::StartImage, "start-image"},
                                      {TaskKind::NodeService, "node-service"},
-                                     {TaskKind::Storage, "storage"}}};
+                                     {TaskKind::Storage, "storage"},
+                                     {TaskKind::ListFirmware, "list-firmware"},
+                                     {TaskKind::InstallFirmware, "install-firmware"}}};
 constexpr Words<TaskPhase, 4> kPhases{
     {{TaskPhase::Queued, "queued"}, {TaskPhase::Running, "running"}, {TaskPhase::Done, "done"}, {TaskPhase::Failed, "failed"}}};
 constexpr Words<CheckStatus, 6> kStatuses{{{CheckStatus::Pass, "pass"},

@@ -58,7 +58,9 @@ enum class TaskKind {
   EraseDisks,     ///< params EraseParams; result EraseReport (writer/erase.h). RAM OS only
   StartImage,     ///< params as WriteImage; result {digest, seconds, …} before the live image takes over. RAM OS only
   NodeService,    ///< params {service, value, files, settings} (tasks/node_service.h); result {service, value, started}
-  Storage         ///< params {files, packages, mount…, limits} (tasks/storage.cc); result {storage: value, read_mb_s, write_mb_s}
+  Storage,        ///< params {files, packages, mount…, limits} (tasks/storage.cc); result {storage: value, read_mb_s, write_mb_s}
+  ListFirmware,   ///< params {ways}; result DeviceFirmware (protocol/device_firmware.h): what NICs, NVMe drives and fwupd's devices run
+  InstallFirmware ///< params FirmwareTask (protocol/device_firmware.h); result {written: [device], had: [device]}; nothing is activated
 };
 std::string_view toString(TaskKind kind);                 ///< "write-image"
 Result<TaskKind> parseTaskKind(std::string_view text);

@@ -1,3 +1,4 @@
+#include "agent/tasks/device_firmware.h"
 #include "agent/tasks/kernel_log.h"
 #include "agent/tasks/node_service.h"
 #include "agent/tasks/tasks.h"
@@ -48,6 +49,9 @@ TaskHandlers makeHandlers(Mode mode, TaskTools tools, std::function<void(const s
   handlers[TaskKind::RunChecks] = [tools](nlohmann::json params, TaskContextPtr context) {
     return runChecksApart(tools, std::move(params), std::move(context));
   };
+  const auto firmware = std::make_shared<DeviceFirmwareTasks>(tools, [] { return io::makeHttpClient(); });
+  handlers[TaskKind::ListFirmware] = [firmware](nlohmann::json params, TaskContextPtr) { return firmware->list(std::move(params)); };
+  handlers[TaskKind::InstallFirmware] = [firmware](nlohmann::json params, TaskContextPtr context) { return firmware->install(std::move(params), std::move(context)); };
   if (mode == Mode::Ram) return handlers;
   handlers[TaskKind::InstallDriver] = [tools](nlohmann::json params, TaskContextPtr context) {
     return installDriver(tools, std::move(params), std::move(context));
