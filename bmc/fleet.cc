@@ -47,7 +47,7 @@ class NoBmc final : public Bmc {
   std::string address_, why_;
 };
 
-class Fleet final : public BmcFleet {
+class Fleet final : public BmcFleet, public EventFleet {
  public:
   Fleet(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock, Workers& workers, HttpClientFactory make_client, std::string libvirt_uri)
       : cluster_(cluster), store_(store), clock_(clock), workers_(workers), make_client_(std::move(make_client)), libvirt_uri_(std::move(libvirt_uri)),
@@ -57,6 +57,12 @@ class Fleet final : public BmcFleet {
     auto& slot = bmcs_[node];
     if (!slot) slot = make(node);
     return *slot;
+  }
+
+  EventSource* eventsOf(const NodeName& node) override {
+    at(node);
+    const auto found = sources_.find(node);
+    return found == sources_.end() ? nullptr : found->second;
   }
 
   Bmc* ipmiOf(const NodeName& name) override {
@@ -98,6 +104,7 @@ class Fleet final : public BmcFleet {
     auto session = std::make_unique<RedfishSession>(std::move(options), store_, clock_, make_client_);
     auto redfish = std::make_unique<RedfishBmc>(std::move(session), profile.boot, clock_, images_);
     redfish_.push_back(redfish.get());
+    sources_[name] = redfish.get();
     std::unique_ptr<Bmc> driver = std::move(redfish);
     if (profile.ipmi) driver = withIpmi(std::move(driver), *ipmiOf(name));
     if (profile.pdu) {
@@ -162,6 +169,7 @@ class Fleet final : public BmcFleet {
   std::unique_ptr<io::ProcessRunner> processes_ = io::makeProcessRunner();
   std::map<NodeName, std::unique_ptr<Bmc>> ipmi_;
   std::map<NodeName, std::unique_ptr<Bmc>> bmcs_;
+  std::map<NodeName, EventSource*> sources_;  ///< likewise
   std::vector<RedfishBmc*> redfish_;  ///< owned by their arbiters in bmcs_
 };
 

@@ -2,8 +2,11 @@
 
 #include "base/deadline.h"
 #include "bmc/arbiter.h"
+#include "bmc/event_stream.h"
+#include "bmc/log_mark.h"
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <fmt/ranges.h>
@@ -23,59 +26,12 @@ using nlohmann::json;
 constexpr auto kReadLimit = 3min;          ///< of one BMC
 constexpr auto kIdle = 5s;                 ///< between looks at whose turn it is
 constexpr std::size_t kLogRead = 200;      ///< newest entries
-constexpr std::size_t kLogKept = 20;       ///< of weight, for the finding
+constexpr std::size_t kTold = 64;          ///< events that wait for the next reading
+constexpr auto kEventGap = 30s;            ///< between two readings that events ask for
+constexpr std::chrono::seconds kFirstReturn{5}, kLongestReturn{300};  ///< to a BMC whose stream cannot be opened
+constexpr auto kNoStreamAgain = 6h;        ///< to one that offers none; an update may bring it
 constexpr std::size_t kNamed = 4;          ///< symptoms in a fact's value; all are in its evidence
 constexpr std::string_view kOk = "ok";
-
-bool weighs(const std::string& severity) { return severity == "Critical" || severity == "Warning"; }
-
-/// An entry of weight, and when muster saw it first: clocks of BMCs are often years off.
-struct KeptEntry {
-  WallTime seen{};
-  std::string created, severity, message;
-};
-
-struct LogMark {
-  bool met = false;  ///< what a log holds at first contact is history
-  std::string id, created;
-  std::vector<KeptEntry> kept;  ///< oldest first
-
-  static LogMark parse(const std::string& text) {
-    LogMark mark;
-    const auto root = json::parse(text, nullptr, false);
-    if (!root.is_object()) return mark;
-    mark.met = true;
-    mark.id = root.value("id", "");
-    mark.created = root.value("created", "");
-    for (const auto& entry : root.value("kept", json::array()))
-      if (const auto seen = parseWallTime(entry.value("seen", "")); seen) mark.kept.push_back({*seen, entry.value("created", ""), entry.value("severity", ""), entry.value("message", "")});
-    return mark;
-  }
-  std::string str() const {
-    json out = {{"id", id}, {"created", created}, {"kept", json::array()}};
-    for (const auto& entry : kept) out["kept"].push_back({{"seen", muster::toString(entry.seen)}, {"created", entry.created}, {"severity", entry.severity}, {"message", entry.message}});
-    return out.dump(-1, ' ', false, json::error_handler_t::replace);
-  }
-
-  /// Answers whether there was anything of weight among what is new.
-  bool take(const std::vector<LogEntry>& entries, WallTime now) {
-    std::erase_if(kept, [&](const KeptEntry& entry) { return now - entry.seen > kLogFindingFor; });
-    if (entries.empty()) return false;
-    auto next = std::find_if(entries.rbegin(), entries.rend(), [this](const LogEntry& entry) { return entry.id == id && entry.created == created; }).base();
-    if (next == entries.begin() && !met) next = entries.end();  // else: the log was cleared, or more is new than was read
-    bool news = false;
-    for (; next != entries.end(); ++next) {
-      if (!weighs(next->severity)) continue;
-      kept.push_back({now, next->created, next->severity, next->message});
-      news = true;
-    }
-    if (kept.size() > kLogKept) kept.erase(kept.begin(), kept.end() - kLogKept);
-    met = true;
-    id = entries.back().id;
-    created = entries.back().created;
-    return news;
-  }
-};
 
 class Watch final : public HealthWatch {
  public:
@@ -104,8 +60,11 @@ class Watch final : public HealthWatch {
     if (const auto found = nodes_.find(node); found != nodes_.end()) found->second.due = {};
   }
 
+  /// Whoever runs this ends it by ending the loop; the listeners end with it.
   Task<void> run() override {
     begin();
+    const auto executor = co_await asio::this_coro::executor;
+    for (const auto& [node, state] : nodes_) asio::co_spawn(executor, listenForEver(*this, alive_, node), asio::detached);
     while (true) {
       auto all = readDue();
       co_await std::move(all);
@@ -119,6 +78,8 @@ class Watch final : public HealthWatch {
     std::chrono::steady_clock::time_point due{};
     std::vector<BmcSymptom> suspected;  ///< by the last reading of the sensors; believed when the next one says it again
     std::optional<Fact> fact;
+    std::chrono::steady_clock::time_point read_at{};  ///< begun last
+    std::vector<LogEntry> told;                       ///< by the BMC itself, since then
   };
 
   /// Spread over the interval, so that a thousand BMCs do not answer at once.
@@ -135,6 +96,55 @@ class Watch final : public HealthWatch {
     const auto found = subject.isCluster() ? nodes_.end() : nodes_.find(subject.node());
     if (found == nodes_.end() || !found->second.fact) return {};
     return {*found->second.fact};
+  }
+
+  /// What a BMC tells by itself is read with the next look, which comes at once; where it tells nothing, the looks alone remain.
+  static Task<void> listenForEver(Watch& self, std::weak_ptr<int> alive, NodeName node) {
+    auto* fleet = dynamic_cast<EventFleet*>(&self.bmcs_);
+    auto* source = fleet ? fleet->eventsOf(node) : nullptr;
+    if (!source) co_return;
+    EventPlace place;
+    std::chrono::milliseconds patience = kFirstReturn;
+    while (true) {
+      bool stood = false;
+      const std::function<void()> opened = [&self, &stood, alive, node] {
+        if (alive.expired()) return;
+        if (!std::exchange(stood, true) && self.streams_.insert(node).second) self.ask(node);  // what happened before was not told
+      };
+      const std::function<void(std::vector<LogEntry>)> told = [&self, alive, node](std::vector<LogEntry> entries) {
+        if (!alive.expired()) self.hear(node, std::move(entries));
+      };
+      auto listening = source->listen(place, opened, told);
+      auto ended = co_await std::move(listening);
+      if (alive.expired()) co_return;
+      std::chrono::milliseconds pause = patience;
+      if (ended) {
+        place = std::move(*ended);
+        pause = place.come_back;
+        patience = kFirstReturn;
+      } else {
+        self.streams_.erase(node);
+        if (ended.error().code() == ErrorCode::NotFound) pause = kNoStreamAgain;
+        else patience = std::min<std::chrono::milliseconds>(2 * patience, kLongestReturn);
+      }
+      auto nap = self.clock_.sleep(pause);
+      co_await std::move(nap);
+      if (alive.expired()) co_return;
+    }
+  }
+
+  void hear(const NodeName& node, std::vector<LogEntry> entries) {
+    auto& told = nodes_.at(node).told;
+    const bool weighty = std::any_of(entries.begin(), entries.end(), [](const LogEntry& entry) { return weighs(entry.severity); });
+    for (auto& entry : entries)
+      if (weighs(entry.severity) && told.size() < kTold) told.push_back(std::move(entry));
+    if (weighty) ask(node);
+  }
+
+  /// Soon, but no flood of events makes it a flood of readings.
+  void ask(const NodeName& node) {
+    auto& state = nodes_.at(node);
+    state.due = std::min(state.due, std::max(clock_.steady(), state.read_at + kEventGap));
   }
 
   Task<void> readDue() {
@@ -165,7 +175,8 @@ class Watch final : public HealthWatch {
     auto enter = batch->places.enter();
     auto permit = co_await std::move(enter);
     auto& state = self.nodes_.at(node);
-    state.due = self.clock_.steady() + kHealthEvery;
+    state.read_at = self.clock_.steady();
+    state.due = state.read_at + kHealthEvery;
     auto read = withDeadline<void>(self.clock_, kReadLimit, "reading what the BMC of " + node.str() + " tells", self.readOne(node));
     const auto done = co_await std::move(read);
     if (!done) logInfo("bmc", "{}: {}", node.str(), done.error().str());  // what was read last stands; others notice that it is silent
@@ -188,20 +199,22 @@ class Watch final : public HealthWatch {
     auto log = bmc.eventLog(kLogRead);
     auto entries = co_await std::move(log);
     if (!entries && entries.error().code() != ErrorCode::NotFound) co_return fail(std::move(entries.error()));
-    CO_TRY(logged, readLog(node, entries.value_or(std::vector<LogEntry>())));
+    CO_TRY(logged, readLog(node, entries.value_or(std::vector<LogEntry>()), state.told));
+    state.told.clear();
     believed.insert(believed.end(), logged.begin(), logged.end());
     state.fact = factOf(node, std::move(believed));
     co_return Result<void>();
   }
 
   /// The mark is written before the finding: one too few is less than one again and again.
-  Result<std::vector<BmcSymptom>> readLog(const NodeName& node, const std::vector<LogEntry>& entries) {
+  Result<std::vector<BmcSymptom>> readLog(const NodeName& node, const std::vector<LogEntry>& entries, const std::vector<LogEntry>& told) {
     const auto key = "bmc.log." + node.str();
     TRY(text, store_.getValue(key));
     auto mark = LogMark::parse(text.value_or(""));
     const auto had = mark.kept.size();
-    const bool news = mark.take(entries, clock_.now());
-    if (const auto now = mark.str(); now != text.value_or("") && mark.met) TRY_OK(store_.putValue(key, now));
+    bool news = mark.take(entries, clock_.now());
+    news = mark.takeEvents(told, clock_.now()) || news;
+    if (const auto now = mark.str(); now != text.value_or("") && (mark.met || !mark.kept.empty())) TRY_OK(store_.putValue(key, now));
     const lifecycle::FacetRef facet{Subject(node), FacetName(std::string(kBmcLogFacet))};
     if (news || (had > 0 && mark.kept.empty())) TRY_OK(store_.clearFindings(facet));
     if (news) TRY_OK(store_.addFinding(findingOf(facet, mark)));
@@ -252,6 +265,8 @@ class Watch final : public HealthWatch {
   Clock& clock_;
   HealthJudge judge_;
   std::map<NodeName, State> nodes_;
+  std::set<NodeName> streams_;  ///< of BMCs that tell by themselves now
+  std::shared_ptr<int> alive_ = std::make_shared<int>();
 };
 
 }  // namespace

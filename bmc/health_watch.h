@@ -15,7 +15,7 @@ inline constexpr std::string_view kBmcLogFacet = "bmc.log";                ///< 
 inline constexpr std::chrono::minutes kHealthEvery{5};                      ///< a BMC is read so often
 inline constexpr std::chrono::seconds kHealthConfirm{60};                   ///< and so soon again, when something looks wrong
 inline constexpr std::size_t kHealthAtOnce = 32;
-inline constexpr std::chrono::hours kLogSymptomFor{24}, kLogFindingFor{24 * 7};
+inline constexpr std::chrono::hours kLogSymptomFor{24};
 
 /// What is wrong, before anybody says what to do about it: bmc.leak, bmc.sensor-critical, bmc.sensor-warning, bmc.log-critical, bmc.log-warning.
 struct BmcSymptom {

@@ -1,6 +1,7 @@
 #include "bmc/ipmi_bmc.h"
 
 #include "base/poll.h"
+#include "bmc/good_reads.h"
 #include "bmc/ipmitool_words.h"
 
 #include <fmt/format.h>
@@ -20,7 +21,6 @@ constexpr auto kOnLimit = 120s, kOffLimit = 120s, kGracefulLimit = 180s;
 constexpr auto kOffOnPause = 10s;          ///< between off and on: some boards need it to notice
 constexpr auto kToolLimit = 60s;           ///< ipmitool's own retries end before
 constexpr auto kBackLimit = 480s;          ///< of a BMC that restarts
-constexpr int kGoodReads = 3;
 constexpr int kBootFlags = 5;              ///< boot parameter (IPMI 2.0, table 28-14)
 constexpr std::size_t kMaxLines = 8'192;
 
@@ -179,19 +179,8 @@ class IpmiBmc final : public Bmc {
   Async<void> resetBmc() override {
     auto ask = tool({"mc", "reset", "cold"});
     CO_TRY_OK(co_await std::move(ask));
-    const auto until = clock_.steady() + kBackLimit;
-    std::string last = "no answer";
-    for (int good = 0; good < kGoodReads;) {
-      auto pause = clock_.sleep(options_.poll);
-      co_await std::move(pause);
-      auto look = system();
-      auto seen = co_await std::move(look);
-      if (!seen && seen.error().code() == ErrorCode::Denied) co_return fail(std::move(seen.error()));
-      good = seen ? good + 1 : 0;
-      if (!seen) last = seen.error().str();
-      if (clock_.steady() >= until) co_return fail(ErrorCode::Timeout, fmt::format("{} did not come back within {} s of its restart; last: {}", address(), kBackLimit.count(), last));
-    }
-    co_return Result<void>();
+    auto back = readsUntilBack(*this, clock_, {kBackLimit, options_.poll});
+    co_return co_await std::move(back);
   }
 
   Async<std::vector<FirmwareItem>> firmware() override { return none<std::vector<FirmwareItem>>(); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bmc/bmc.h"
+#include "bmc/event_stream.h"
 #include "bmc/quirks.h"
 #include "bmc/redfish_session.h"
 
@@ -11,7 +12,7 @@
 
 namespace muster::bmc {
 
-class RedfishBmc final : public Bmc {
+class RedfishBmc final : public Bmc, public EventSource {
  public:
   RedfishBmc(std::unique_ptr<RedfishSession> session, inventory::BootMode boot_mode, Clock& clock, FirmwareImages& images);
 
@@ -40,6 +41,8 @@ class RedfishBmc final : public Bmc {
   Async<void> rotatePassword() override;
   Async<std::string> certificateRequest(CertificateSubject subject) override;
   Async<void> installCertificate(std::string pem) override;
+
+  Async<EventPlace> listen(EventPlace from, std::function<void()> opened, std::function<void(std::vector<LogEntry>)> told) override;
 
   Async<void> logout() { return session_->close(); }
 
@@ -92,10 +95,15 @@ class RedfishBmc final : public Bmc {
   Async<Member> ownAccount();
   Async<void> changePassword(std::string account, Secret next);
   struct CertificatePlaces {
-    std::string collection, certificate;  ///< of the web server
+    std::string collection, certificate;  ///< of the web server; iLO: its HttpsCert
     std::string request, replace;         ///< targets of the actions; "": not offered
+    enum class Words { Service, Rekey, HpeHttpsCert } words = Words::Service;  ///< that the actions take
+    std::string rekey_info;               ///< ActionInfo of a Certificate.Rekey
   };
   Async<CertificatePlaces> certificatePlaces();
+  Async<std::optional<CertificatePlaces>> hpeCertificatePlaces(Json manager);
+  Async<Json> requestParameters(CertificatePlaces at, CertificateSubject subject);
+  Async<std::string> hpeRequest(CertificatePlaces at, Json parameters);
   /// Whether it is shown now; it is the pin then.
   Async<bool> waitForCertificate(std::string fingerprint);
 

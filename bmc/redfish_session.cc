@@ -1,5 +1,6 @@
 #include "bmc/redfish_session.h"
 
+#include "bmc/event_stream.h"
 #include "bmc/quirks.h"
 
 #include <algorithm>
@@ -36,13 +37,13 @@ bool saysLater(const RedfishReply& reply) {
   return std::any_of(later.begin(), later.end(), [&](std::string_view id) { return hasMessageId(reply.body, id); });
 }
 
+}  // namespace
+
 std::string pathOnly(const std::string& link) {
   if (link.empty() || link.front() == '/') return link;
   auto url = io::Url::parse(link);
   return url ? url->target : std::string();
 }
-
-}  // namespace
 
 std::string RedfishReply::header(const std::string& name) const {
   auto it = headers.find(name);
@@ -349,20 +350,40 @@ Async<io::HttpResponse> RedfishSession::sendOnce(io::HttpRequest request, bool f
   auto client = takeClient(fresh);
   auto op = client->send(std::move(request));
   auto response = co_await std::move(op);
-  if (!response) {
-    if (response.error().code() != ErrorCode::Denied) co_return response;
-    const std::string shown = client->peerFingerprint();
-    CO_TRY(expected, trust_.promotePin(shown));
-    if (expected) {
-      pinned_ = shown;
-      idle_.clear();
-      co_return fail(ErrorCode::Unavailable, "the BMC at " + address() + " shows the certificate that was installed on it");
-    }
-    if (!shown.empty() && shown != pinned_) co_return fail(trust_.pinMismatch(address(), pinned_, shown));
-    co_return fail(ErrorCode::Unavailable, response.error().str());  // TLS broke off, as it does while a BMC restarts
-  }
+  if (!response) co_return judged(*client, std::move(response.error()));
   if (!fresh && idle_.size() < kMaxIdleClients) idle_.push_back(std::move(client));
   co_return response;
+}
+
+Result<io::HttpResponse> RedfishSession::judged(io::HttpClient& client, Error error) {
+  if (error.code() != ErrorCode::Denied) return fail(std::move(error));
+  const std::string shown = client.peerFingerprint();
+  TRY(expected, trust_.promotePin(shown));
+  if (expected) {
+    pinned_ = shown;
+    idle_.clear();
+    return fail(ErrorCode::Unavailable, "the BMC at " + address() + " shows the certificate that was installed on it");
+  }
+  if (!shown.empty() && shown != pinned_) return fail(trust_.pinMismatch(address(), pinned_, shown));
+  return fail(ErrorCode::Unavailable, error.str());  // TLS broke off, as it does while a BMC restarts
+}
+
+Async<void> RedfishSession::stream(std::string path, std::string last_event_id, std::function<Result<void>(std::string_view)> sink) {
+  auto pin = ensurePin();
+  CO_TRY_OK(co_await std::move(pin));
+  CO_TRY(url, io::Url::parse(options_.base_url + path));
+  io::HttpRequest request{.url = url, .timeout = kEventSilence};
+  request.headers = {{"Accept", "text/event-stream"}, {"Accept-Encoding", "identity"}, {"Cache-Control", "no-cache"}, {"OData-Version", "4.0"}, {"X-Auth-Token", token_}};
+  if (!last_event_id.empty()) request.headers["Last-Event-ID"] = last_event_id;
+  auto turn = pace_.next();
+  co_await std::move(turn);
+  auto client = takeClient(true);
+  auto op = client->fetch(std::move(request), std::move(sink));
+  auto response = co_await std::move(op);
+  if (!response) co_return fail(judged(*client, std::move(response.error())).error());
+  const RedfishReply reply{response->status, std::move(response->headers), parseLenient(response->body)};
+  if (!reply.ok()) co_return fail(errorOf(reply, "GET " + path));
+  co_return Result<void>();
 }
 
 std::unique_ptr<io::HttpClient> RedfishSession::takeClient(bool fresh) {

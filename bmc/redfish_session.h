@@ -29,6 +29,9 @@ struct RedfishReply {
   std::string etag() const;
 };
 
+/// The path of a link that may be a whole URL; "" when it is neither.
+std::string pathOnly(const std::string& link);
+
 /// What a status and the service's own words mean to the caller.
 /// 401, 403 Denied · 404 NotFound · 409, 412 Conflict · 408, 429, 5xx Unavailable · else InvalidInput
 Error errorOf(const RedfishReply& reply, const std::string& what);
@@ -62,6 +65,10 @@ class RedfishSession {
   Async<RedfishReply> upload(std::string path, MultipartBody body, std::chrono::milliseconds timeout);
   /// One look with the token at hand: no login, no waiting, any status is an answer. For a BMC that may be restarting.
   Async<RedfishReply> peek(std::string path, bool with_token);
+
+  /// A long answer in pieces, on a connection of its own that takes no place among the requests, with the token at hand. Returns when
+  /// the service ends it; `sink` may stop it. Errors: those of errorOf, Timeout (silent for kEventSilence), Unavailable (broken off)
+  Async<void> stream(std::string path, std::string last_event_id, std::function<Result<void>(std::string_view)> sink);
 
   /// As patch, but with the token at hand and never again: a login in between would not know yet which password holds.
   Async<RedfishReply> patchOnce(std::string path, Json body, std::string etag);
@@ -100,6 +107,8 @@ class RedfishSession {
   Async<RedfishReply> exchange(Call call, std::string token);
   Async<io::HttpResponse> sendInPlace(io::HttpRequest request, bool fresh, lifecycle::TunedPlaces* places);
   Async<io::HttpResponse> sendOnce(io::HttpRequest request, bool fresh);
+  /// What an answer that never came means: another certificate than the pinned one is a refusal, or the expected new one.
+  Result<io::HttpResponse> judged(io::HttpClient& client, Error error);
   Async<void> ensurePin();
   Async<void> login(std::string stale_token);
   struct Candidate {

@@ -13,12 +13,6 @@ constexpr std::size_t kMaxTasks = 256;
 constexpr auto kYoungTaskPause = 10s;
 constexpr std::string_view kMovedToJob = "OperationTransitionedToJob";
 
-std::string pathOnly(const std::string& link) {
-  if (link.empty() || link.front() == '/') return link;
-  auto url = io::Url::parse(link);
-  return url ? url->target : std::string();
-}
-
 bool endsWith(const std::string& text, std::string_view end) { return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0; }
 
 bool isOneOf(const std::string& word, std::initializer_list<std::string_view> words) { return std::find(words.begin(), words.end(), word) != words.end(); }

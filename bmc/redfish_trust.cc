@@ -17,6 +17,9 @@ constexpr std::size_t kMaxCertificates = 16;
 constexpr auto kShownLimit = 90s;      ///< for a web server to take its new certificate
 constexpr auto kShownPoll = 3s;
 constexpr auto kRequestLimit = 120s;   ///< a BMC makes an RSA key
+constexpr auto kHpeRequestLimit = 10min;
+constexpr auto kHpeRequestPoll = 5s;
+constexpr int kRsaBits = 3072;
 
 /// The service's words, unless they repeat the secret.
 std::string wordsWithout(const Secret& secret, const RedfishReply& reply) {
@@ -87,18 +90,39 @@ Async<void> RedfishBmc::changePassword(std::string account, Secret next) {
 
 // ---- the certificate
 
-/// Of the web server: the first of the manager's HTTPS certificates.
+/// iLO has a resource of its own below its SecurityService. Source: capture of an iLO 5, redfishdocs "iLO HTTPS certificate"
+Async<std::optional<RedfishBmc::CertificatePlaces>> RedfishBmc::hpeCertificatePlaces(Json manager) {
+  const auto security = linkAt(manager, "Oem/Hpe/Links/SecurityService");
+  if (security.empty()) co_return std::optional<CertificatePlaces>();
+  auto read = session_->get(security);
+  CO_TRY(service, co_await std::move(read));
+  CertificatePlaces found;
+  found.words = CertificatePlaces::Words::HpeHttpsCert;
+  found.collection = found.certificate = linkAt(service.body, "Links/HttpsCert");
+  if (found.certificate.empty()) co_return std::optional<CertificatePlaces>();
+  auto look = session_->get(found.certificate);
+  CO_TRY(certificate, co_await std::move(look));
+  found.request = linkAt(certificate.body, "Actions/#HpeHttpsCert.GenerateCSR/target");
+  found.replace = linkAt(certificate.body, "Actions/#HpeHttpsCert.ImportCertificate/target");
+  co_return found;
+}
+
+/// Of the web server: the first of the manager's HTTPS certificates. Where the CertificateService makes no request, the certificate itself
+/// may (Certificate.Rekey: Supermicro, AMI).
 Async<RedfishBmc::CertificatePlaces> RedfishBmc::certificatePlaces() {
   auto where = places();
   CO_TRY(at, co_await std::move(where));
+  auto read_manager = session_->get(at.manager);
+  CO_TRY(manager, co_await std::move(read_manager));
+  auto look = hpeCertificatePlaces(manager.body);
+  CO_TRY(hpe, co_await std::move(look));
+  if (hpe) co_return std::move(*hpe);
   auto read_root = session_->get("/redfish/v1/");
   CO_TRY(root, co_await std::move(read_root));
   const auto service_path = linkAt(root.body, "CertificateService");
   if (service_path.empty()) co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " has no CertificateService; install its certificate by its web page, then: muster bmc forget-pin");
   auto read = session_->get(service_path);
   CO_TRY(service, co_await std::move(read));
-  auto read_manager = session_->get(at.manager);
-  CO_TRY(manager, co_await std::move(read_manager));
   auto protocol_path = linkAt(manager.body, "NetworkProtocol");
   if (protocol_path.empty()) protocol_path = at.manager + "/NetworkProtocol";
   auto read_protocol = session_->get(protocol_path);
@@ -110,25 +134,78 @@ Async<RedfishBmc::CertificatePlaces> RedfishBmc::certificatePlaces() {
   found.replace = linkAt(service.body, "Actions/#CertificateService.ReplaceCertificate/target");
   auto list = members(found.collection, kMaxCertificates, RedfishSession::kRequestTimeout);
   CO_TRY(certificates, co_await std::move(list));
-  if (!certificates.found.empty()) found.certificate = certificates.found.front().uri;
+  if (certificates.found.empty()) co_return found;
+  const auto& own = certificates.found.front();
+  found.certificate = own.uri;
+  if (const auto rekey = linkAt(own.json, "Actions/#Certificate.Rekey/target"); found.request.empty() && !rekey.empty()) {
+    found.request = rekey;
+    found.rekey_info = linkAt(own.json, "Actions/#Certificate.Rekey/@Redfish.ActionInfo");
+    found.words = CertificatePlaces::Words::Rekey;
+  }
   co_return found;
 }
 
-Async<std::string> RedfishBmc::certificateRequest(CertificateSubject subject) {
-  auto find = certificatePlaces();
-  CO_TRY(at, co_await std::move(find));
-  if (at.request.empty()) co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " offers no GenerateCSR");
+/// Whoever signs decides what stands in the certificate; what a BMC insists on is filled in.
+Async<Json> RedfishBmc::requestParameters(CertificatePlaces at, CertificateSubject subject) {
   Json body = Json::object();
+  if (at.words == CertificatePlaces::Words::Rekey) {
+    if (at.rekey_info.empty()) co_return body;
+    auto read = session_->get(at.rekey_info);
+    CO_TRY(info, co_await std::move(read));
+    const auto* parameters = find(info.body, "Parameters");
+    for (const auto& each : parameters && parameters->is_array() ? *parameters : Json::array()) {
+      const auto name = textAt(each, "Name");
+      if (name == "KeyPairAlgorithm") body[name] = "TPM_ALG_RSA";
+      if (name == "KeyBitLength") body[name] = kRsaBits;
+    }
+    co_return body;
+  }
+  const bool hpe = at.words == CertificatePlaces::Words::HpeHttpsCert;
   body["CommonName"] = subject.common_name;
-  body["AlternativeNames"] = subject.names;
-  for (const char* field : {"Organization", "OrganizationalUnit"}) body[field] = "muster";
-  for (const char* field : {"City", "State"}) body[field] = "-";  // DSP0266 requires them; whoever signs decides what stands in the certificate
+  for (const char* field : {hpe ? "OrgName" : "Organization", hpe ? "OrgUnit" : "OrganizationalUnit"}) body[field] = "muster";
+  for (const char* field : {"City", "State"}) body[field] = "-";  // DSP0266 requires them
   body["Country"] = "XX";
+  if (hpe) co_return body;
+  body["AlternativeNames"] = subject.names;
   body["CertificateCollection"]["@odata.id"] = at.collection;
-  auto post = session_->post(at.request, std::move(body), kRequestLimit);
-  CO_TRY(reply, co_await std::move(post));
-  auto request = textAt(reply.body, "CSRString");
-  if (request.find("BEGIN CERTIFICATE REQUEST") == std::string::npos) co_return fail(ErrorCode::Corrupt, "the BMC at " + address() + " answered GenerateCSR without a request in PEM");
+  co_return body;
+}
+
+/// iLO takes its time and shows the request when it is there; what it showed before is of an earlier key.
+Async<std::string> RedfishBmc::hpeRequest(CertificatePlaces at, Json parameters) {
+  auto before = session_->get(at.certificate);
+  CO_TRY(old, co_await std::move(before));
+  auto post = session_->post(at.request, std::move(parameters), kRequestLimit);
+  CO_TRY_OK(co_await std::move(post));
+  const auto until = clock_.steady() + kHpeRequestLimit;
+  while (true) {
+    auto read = session_->get(at.certificate);
+    CO_TRY(now, co_await std::move(read));
+    auto request = textAt(now.body, "CertificateSigningRequest");
+    if (!request.empty() && request != textAt(old.body, "CertificateSigningRequest")) co_return request;
+    if (clock_.steady() >= until) co_return fail(ErrorCode::Timeout, fmt::format("the BMC at {} shows no request {} min after it was ordered", address(), kHpeRequestLimit.count()));
+    auto pause = clock_.sleep(kHpeRequestPoll);
+    co_await std::move(pause);
+  }
+}
+
+Async<std::string> RedfishBmc::certificateRequest(CertificateSubject subject) {
+  auto where = certificatePlaces();
+  CO_TRY(at, co_await std::move(where));
+  if (at.request.empty()) co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " offers neither GenerateCSR nor Certificate.Rekey");
+  auto describe = requestParameters(at, std::move(subject));
+  CO_TRY(body, co_await std::move(describe));
+  std::string request;
+  if (at.words == CertificatePlaces::Words::HpeHttpsCert) {
+    auto order = hpeRequest(at, std::move(body));
+    CO_TRY(shown, co_await std::move(order));
+    request = std::move(shown);
+  } else {
+    auto post = session_->post(at.request, std::move(body), kRequestLimit);
+    CO_TRY(reply, co_await std::move(post));
+    request = textAt(reply.body, "CSRString");
+  }
+  if (request.find("BEGIN CERTIFICATE REQUEST") == std::string::npos) co_return fail(ErrorCode::Corrupt, "the BMC at " + address() + " answered without a certificate request in PEM");
   co_return request;
 }
 
@@ -136,16 +213,20 @@ Async<void> RedfishBmc::installCertificate(std::string pem) {
   const auto described = io::describeCertificate(pem);
   if (!described) co_return fail(ErrorCode::InvalidInput, "what is to be installed is no certificate in PEM: " + described.error().text());
   if (described->not_after < clock_.now()) co_return fail(ErrorCode::InvalidInput, "the certificate for the BMC at " + address() + " has expired already; nothing was sent");
-  auto find = certificatePlaces();
-  CO_TRY(at, co_await std::move(find));
+  auto where = certificatePlaces();
+  CO_TRY(at, co_await std::move(where));
   CO_TRY(pin, session_->trust().pin());
   if (pin == described->sha256_fingerprint) co_return Result<void>();
   if (at.replace.empty() || at.certificate.empty()) co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " offers no ReplaceCertificate for its web server");
   CO_TRY_OK(session_->trust().expectPin(described->sha256_fingerprint));
   Json body = Json::object();
-  body["CertificateString"] = pem;
-  body["CertificateType"] = "PEM";
-  body["CertificateUri"]["@odata.id"] = at.certificate;
+  if (at.words == CertificatePlaces::Words::HpeHttpsCert) {
+    body["Certificate"] = pem;
+  } else {
+    body["CertificateString"] = pem;
+    body["CertificateType"] = "PEM";
+    body["CertificateUri"]["@odata.id"] = at.certificate;
+  }
   auto post = session_->postAny(at.replace, std::move(body));
   auto answer = co_await std::move(post);  // lost, when the web server restarts with it
   if (answer && !answer->ok()) co_return fail(errorOf(*answer, "installing a certificate on " + address()));

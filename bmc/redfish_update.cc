@@ -1,4 +1,5 @@
 // Firmware inventory, and the reset of the BMC itself.
+#include "bmc/good_reads.h"
 #include "bmc/redfish_bmc.h"
 
 #include <algorithm>
@@ -14,7 +15,6 @@ constexpr std::size_t kMaxInventory = 1024;
 constexpr auto kGoesDownLimit = 120s;  ///< a BMC that accepted its reset is gone by then
 constexpr auto kComesBackLimit = 480s; ///< Ironic's limit
 constexpr auto kResetPoll = 500ms;
-constexpr int kGoodReads = 3;
 
 std::string lastSegment(const std::string& uri) {
   auto end = uri.find_last_not_of('/');

@@ -1,5 +1,6 @@
 // What stands beside a BMC's Redfish: IPMI of the same BMC, and whoever switches the machine's outlets.
 #include "bmc/forwarding_bmc.h"
+#include "bmc/good_reads.h"
 #include "bmc/ipmi_bmc.h"
 #include "bmc/pdu.h"
 
@@ -81,7 +82,7 @@ constexpr auto kGoneLimit = 60s;       ///< a BMC without power is silent by the
 constexpr auto kPresencePoll = 2s;
 constexpr auto kBackLimit = 10min;     ///< until it answers again
 constexpr auto kOnPause = 10s;
-constexpr int kOnTries = 3, kGoodReads = 3;
+constexpr int kOnTries = 3;
 
 class WithPdu final : public ForwardingBmc {
  public:
@@ -103,7 +104,7 @@ class WithPdu final : public ForwardingBmc {
     auto give_back = on();
     CO_TRY_OK(co_await std::move(give_back));
     if (!gone) co_return fail(std::move(gone.error()));
-    auto back = waitUntilBack();
+    auto back = readsUntilBack(inner_, clock_, {kBackLimit, kPresencePoll, true});
     co_return co_await std::move(back);
   }
 
@@ -157,21 +158,6 @@ class WithPdu final : public ForwardingBmc {
       auto pause = clock_.sleep(kPresencePoll);
       co_await std::move(pause);
     }
-  }
-
-  Async<void> waitUntilBack() {
-    const auto until = clock_.steady() + kBackLimit;
-    for (int good = 0; good < kGoodReads;) {
-      auto anew = inner_.newSession();
-      (void)co_await std::move(anew);
-      auto look = inner_.system();
-      auto seen = co_await std::move(look);
-      good = seen ? good + 1 : 0;
-      if (clock_.steady() >= until && !seen) co_return fail(ErrorCode::Timeout, fmt::format("{} does not answer {} min after its power was given back: {}", address(), kBackLimit.count(), seen.error().str()));
-      auto pause = clock_.sleep(kPresencePoll);
-      co_await std::move(pause);
-    }
-    co_return Result<void>();
   }
 
   std::unique_ptr<Bmc> bmc_;

@@ -24,6 +24,11 @@ inline const std::string kSystemSettings = kSystem + "/SD";
 inline const std::string kIloUpload = "/cgi-bin/uploadFile";
 inline const std::string kSel = kSystem + "/LogServices/SEL";
 inline const std::string kCertificateService = kRoot + "/CertificateService";
+inline const std::string kHpeSecurity = kManager + "/SecurityService";
+inline const std::string kHpeHttpsCert = kHpeSecurity + "/HttpsCert";
+inline const std::string kHttpsCertificate = kManager + "/NetworkProtocol/HTTPS/Certificates/1";
+inline const std::string kEventService = kRoot + "/EventService";
+inline const std::string kEventStream = kEventService + "/SSE";
 inline const std::string kFaults = "/lab/faults";
 
 inline nlohmann::json messageJson(const std::string& id, const std::string& text, const std::string& severity,

@@ -20,6 +20,9 @@ struct ComponentRow {
   bool copies = false;   ///< its second slot is filled in the background after it was activated
 };
 
+/// How it lets its certificate be signed: CertificateService.GenerateCSR; Certificate.Rekey in its place; iLO's own HttpsCert.
+enum class CertificateWay { Service, Rekey, HpeHttpsCert };
+
 struct Personality {
   std::string_view name;  ///< "idrac", for people
   std::string_view vendor, manufacturer, model, bmc_version;
@@ -28,6 +31,8 @@ struct Personality {
   std::span<const std::string_view> resets;  ///< ResetType values that it takes
   bool names_vendor = true;                  ///< in the service root; else only as Oem key
   bool baseboard_needs_host = false;         ///< HGX_* cannot be read while the host is off
+  bool tells_events = true;                  ///< offers a stream of Server-Sent Events
+  CertificateWay certificates = CertificateWay::Service;
 
   bmc::Quirks quirks() const;
   const ComponentRow* find(std::string_view component) const;

@@ -138,6 +138,10 @@ Task<io::ServerResponse> RedfishService::serve(io::ServerRequest request, std::s
     if (auto refusal = refuseUnknown(request)) co_return std::move(*refusal);
   }
   if (path == kFaults) co_return setFaults(request);
+  if (request.method == "GET" && path == kEventStream && options_.personality->tells_events) {
+    auto answer = streamEvents(std::move(request));
+    co_return co_await std::move(answer);
+  }
   if (request.method == "GET" || request.method == "HEAD") {
     auto answer = get(request.target);
     co_return co_await std::move(answer);
@@ -241,8 +245,7 @@ Task<io::ServerResponse> RedfishService::post(io::ServerRequest request, std::st
   if (path == kIloUpload && !quirks_.flash_state.empty()) co_return acceptForm(request);
   if (path == kRoot + "/UpdateService/Actions/UpdateService.StartUpdate" && quirks_.two_phase) co_return startVerified();
   if (path == kRoot + "/UpdateService/Actions/Oem/NvidiaUpdateService.CommitImage" && !quirks_.commit.empty()) co_return commitImage(request);
-  if (path == kCertificateService + "/Actions/CertificateService.GenerateCSR") co_return generateRequest(request);
-  if (path == kCertificateService + "/Actions/CertificateService.ReplaceCertificate") co_return replaceCertificate(request);
+  if (auto answer = postTrust(request, path)) co_return std::move(*answer);
   if (path == kManager + "/Actions/Manager.Reset") co_return resetManager(request);
   if (path == kSystem + "/Actions/ComputerSystem.Reset" || isVendorCut(quirks_.ac_cycle, path)) {
     auto answer = resetSystem(std::move(request));

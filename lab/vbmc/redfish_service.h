@@ -14,6 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -72,6 +73,10 @@ class RedfishService {
   /// Carries out updates and manager resets, one after the other, until stop(). Await it beside the server.
   Task<void> run();
   void stop();
+
+  enum class Told { ByEvent, ByEventAndLog };
+  /// Something happens to the machine: "Critical", "Warning" or "OK".
+  void report(const std::string& severity, const std::string& message, Told told = Told::ByEventAndLog);
 
   const BmcState& state() const { return state_; }
   Faults& faults() { return faults_; }
@@ -145,8 +150,17 @@ class RedfishService {
   // trust_resources.cc: account and certificate
   std::optional<Json> trustResource(const std::string& path) const;
   Response patchAccount(const io::ServerRequest& request);
+  std::optional<Json> hpeTrustResource(const std::string& path) const;
+  std::optional<Response> postTrust(const io::ServerRequest& request, const std::string& path);
+  Result<std::string> makeRequest(const std::string& common_name);
   Response generateRequest(const io::ServerRequest& request);
-  Response replaceCertificate(const io::ServerRequest& request);
+  Response rekey(const io::ServerRequest& request);
+  Response generateHpeRequest(const io::ServerRequest& request);
+  Response replaceCertificate(const io::ServerRequest& request, const std::string& field);
+
+  // event_resources.cc: what it tells by itself
+  std::optional<Json> eventResource(const std::string& path) const;
+  Task<Response> streamEvents(io::ServerRequest request);
 
   // update_jobs.cc: firmware
   Response acceptUpload(const io::ServerRequest& request);
@@ -180,6 +194,12 @@ class RedfishService {
   Faults faults_;
   std::map<std::string, UpdateTask> tasks_;
   std::optional<Job> job_;
+  struct Event {
+    std::uint64_t id = 0;
+    std::string created, severity, message;
+  };
+  std::deque<Event> events_;
+  std::uint64_t last_event_ = 0;
   std::optional<Job> verified_;          ///< waits for StartUpdate
   std::string flash_state_ = "Idle";     ///< iLO
   bool stuck_ = false;
@@ -187,6 +207,8 @@ class RedfishService {
   std::vector<Copy> copies_;
   Secret requested_key_;                 ///< of the last certificate request
   std::string certificate_pem_;          ///< that was installed; "": its own
+  std::string hpe_request_;              ///< shows some reads after it was ordered
+  mutable int hpe_request_reads_ = 0;
   std::string writing_;                  ///< component whose image is being written
   std::chrono::steady_clock::time_point baseboard_silent_until_{};
   std::function<void()> wake_ = [] {};

@@ -15,7 +15,8 @@ json serviceRoot(const Identity& identity, const Personality& personality) {
   if (personality.names_vendor) result["Vendor"] = personality.vendor;
   result["Oem"][std::string(personality.vendor)] = json::object();
   result["ProtocolFeaturesSupported"]["ExpandQuery"] = {{"NoLinks", true}, {"Levels", true}, {"MaxLevels", 1}, {"ExpandAll", false}, {"Links", false}};
-  for (auto name : {"Systems", "Managers", "Chassis", "SessionService", "AccountService", "UpdateService", "CertificateService"}) result[name] = linkTo(kRoot + "/" + name);
+  for (auto name : {"Systems", "Managers", "Chassis", "SessionService", "AccountService", "UpdateService", "CertificateService", "EventService"})
+    if (personality.certificates != CertificateWay::HpeHttpsCert || std::string_view(name) != "CertificateService") result[name] = linkTo(kRoot + "/" + name);
   result["Tasks"] = linkTo(kRoot + "/TaskService");
   result["Links"]["Sessions"] = linkTo(kSessions);
   return result;
@@ -94,6 +95,7 @@ std::optional<nlohmann::json> RedfishService::resource(const std::string& path, 
   }
   if (auto found = vendorResource(path, on)) return found;
   if (auto found = trustResource(path)) return found;
+  if (auto found = eventResource(path)) return found;
 
   auto slash = path.rfind('/');
   auto parent = path.substr(0, slash), id = path.substr(slash + 1);

@@ -41,10 +41,12 @@ io::ServerResponse RedfishService::patchAccount(const io::ServerRequest& request
 
 std::optional<nlohmann::json> RedfishService::trustResource(const std::string& path) const {
   const auto protocol = kManager + "/NetworkProtocol";
+  const auto way = options_.personality->certificates;
+  if (way == CertificateWay::HpeHttpsCert) return hpeTrustResource(path);
   if (path == kCertificateService) {
     json result = head(path, "CertificateService.v1_0_3.CertificateService", "Certificate Service");
     for (const char* action : {"GenerateCSR", "ReplaceCertificate"})
-      result["Actions"][fmt::format("#CertificateService.{}", action)]["target"] = fmt::format("{}/Actions/CertificateService.{}", path, action);
+      if (way == CertificateWay::Service || std::string_view(action) != "GenerateCSR") result["Actions"][fmt::format("#CertificateService.{}", action)]["target"] = fmt::format("{}/Actions/CertificateService.{}", path, action);
     return result;
   }
   if (path == protocol) {
@@ -53,28 +55,88 @@ std::optional<nlohmann::json> RedfishService::trustResource(const std::string& p
     return result;
   }
   if (path == protocol + "/HTTPS/Certificates") return collection(path, "CertificateCollection", {"1"});
-  if (path == protocol + "/HTTPS/Certificates/1") {
+  if (way == CertificateWay::Rekey && path == kHttpsCertificate + "/RekeyActionInfo") {
+    json result = head(path, "ActionInfo.v1_1_2.ActionInfo", "Rekey Action Info");
+    result["Parameters"] = json::array({{{"Name", "KeyPairAlgorithm"}, {"Required", true}, {"DataType", "String"}, {"AllowableValues", {"TPM_ALG_RSA"}}},
+                                        {{"Name", "KeyBitLength"}, {"Required", false}, {"DataType", "Number"}, {"MinimumValue", 1024}, {"MaximumValue", 4096}}});
+    return result;
+  }
+  if (path == kHttpsCertificate) {
     json result = head(path, "Certificate.v1_2_0.Certificate", "HTTPS Certificate");
     result["CertificateString"] = certificate_pem_;
     result["CertificateType"] = "PEM";
+    if (way == CertificateWay::Rekey) result["Actions"]["#Certificate.Rekey"] = {{"target", path + "/Actions/Certificate.Rekey"}, {"@Redfish.ActionInfo", path + "/RekeyActionInfo"}};
     return result;
   }
   return std::nullopt;
+}
+
+/// iLO: a resource of its own, which shows the request some time after it was ordered.
+std::optional<nlohmann::json> RedfishService::hpeTrustResource(const std::string& path) const {
+  if (path == kHpeSecurity) {
+    json result = head(path, "HpeSecurityService.v2_3_1.HpeSecurityService", "Security Service");
+    result["Links"]["HttpsCert"] = linkTo(kHpeHttpsCert);
+    return result;
+  }
+  if (path != kHpeHttpsCert) return std::nullopt;
+  json result = head(path, "HpeHttpsCert.v2_0_0.HpeHttpsCert", "HTTPS Certificate");
+  for (const char* action : {"GenerateCSR", "ImportCertificate"}) result["Actions"][fmt::format("#HpeHttpsCert.{}", action)]["target"] = fmt::format("{}/Actions/HpeHttpsCert.{}", path, action);
+  result["CertificateSigningRequest"] = nullptr;
+  if (!hpe_request_.empty() && hpe_request_reads_-- <= 0) result["CertificateSigningRequest"] = hpe_request_;
+  return result;
+}
+
+std::optional<io::ServerResponse> RedfishService::postTrust(const io::ServerRequest& request, const std::string& path) {
+  const auto way = options_.personality->certificates;
+  if (way == CertificateWay::HpeHttpsCert) {
+    if (path == kHpeHttpsCert + "/Actions/HpeHttpsCert.GenerateCSR") return generateHpeRequest(request);
+    if (path == kHpeHttpsCert + "/Actions/HpeHttpsCert.ImportCertificate") return replaceCertificate(request, "Certificate");
+    return std::nullopt;
+  }
+  if (way == CertificateWay::Service && path == kCertificateService + "/Actions/CertificateService.GenerateCSR") return generateRequest(request);
+  if (way == CertificateWay::Rekey && path == kHttpsCertificate + "/Actions/Certificate.Rekey") return rekey(request);
+  if (path == kCertificateService + "/Actions/CertificateService.ReplaceCertificate") return replaceCertificate(request, "CertificateString");
+  return std::nullopt;
+}
+
+Result<std::string> RedfishService::makeRequest(const std::string& common_name) {
+  TRY(made, io::makeKeyAndRequest(common_name));
+  requested_key_ = made.key_pem;
+  return made.csr_pem;
+}
+
+io::ServerResponse RedfishService::rekey(const io::ServerRequest& request) {
+  const auto body = json::parse(request.body, nullptr, false);
+  if (!body.is_object() || body.value("KeyPairAlgorithm", "") != "TPM_ALG_RSA") return redfishError(400, "Base.1.8.ActionParameterMissing", "KeyPairAlgorithm is missing.");
+  const auto made = makeRequest(options_.identity.node + "-bmc");
+  if (!made) return redfishError(500, "Base.1.8.InternalError", made.error().text());
+  return io::ServerResponse::json(200, json{{"CSRString", *made}, {"Certificate", linkTo(kHttpsCertificate)}}.dump());
+}
+
+io::ServerResponse RedfishService::generateHpeRequest(const io::ServerRequest& request) {
+  constexpr int kReadsUntilShown = 3;
+  const auto body = json::parse(request.body, nullptr, false);
+  for (const char* field : {"CommonName", "OrgName", "OrgUnit", "City", "State", "Country"})
+    if (!body.is_object() || body.value(field, "").empty()) return redfishError(400, "Base.1.8.ActionParameterMissing", fmt::format("{} is missing.", field));
+  const auto made = makeRequest(body["CommonName"].get<std::string>());
+  if (!made) return redfishError(500, "Base.1.8.InternalError", made.error().text());
+  hpe_request_ = *made;
+  hpe_request_reads_ = kReadsUntilShown;
+  return redfishError(200, "iLO.2.14.GeneratingCertificate", "The request is being made; it takes up to ten minutes.");
 }
 
 io::ServerResponse RedfishService::generateRequest(const io::ServerRequest& request) {
   const auto body = json::parse(request.body, nullptr, false);
   for (const char* field : {"CommonName", "Organization", "OrganizationalUnit", "City", "State", "Country"})
     if (!body.is_object() || body.value(field, "").empty()) return redfishError(400, "Base.1.8.ActionParameterMissing", fmt::format("{} is missing.", field));
-  auto made = io::makeKeyAndRequest(body["CommonName"].get<std::string>());
+  const auto made = makeRequest(body["CommonName"].get<std::string>());
   if (!made) return redfishError(500, "Base.1.8.InternalError", made.error().text());
-  requested_key_ = made->key_pem;
-  return io::ServerResponse::json(200, json{{"CSRString", made->csr_pem}, {"CertificateCollection", linkTo(kManager + "/NetworkProtocol/HTTPS/Certificates")}}.dump());
+  return io::ServerResponse::json(200, json{{"CSRString", *made}, {"CertificateCollection", linkTo(kManager + "/NetworkProtocol/HTTPS/Certificates")}}.dump());
 }
 
-io::ServerResponse RedfishService::replaceCertificate(const io::ServerRequest& request) {
+io::ServerResponse RedfishService::replaceCertificate(const io::ServerRequest& request, const std::string& field) {
   const auto body = json::parse(request.body, nullptr, false);
-  const auto pem = body.is_object() ? body.value("CertificateString", "") : std::string();
+  const auto pem = body.is_object() ? body.value(field, "") : std::string();
   if (!fits(pem, requested_key_)) return redfishError(400, "Base.1.8.ActionParameterValueFormatError", "The certificate is not for the key of the last request.");
   certificate_pem_ = pem;
   note("a new certificate was installed");

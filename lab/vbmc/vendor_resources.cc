@@ -63,6 +63,7 @@ nlohmann::json RedfishService::managerResource() const {
   result["Links"]["ManagerForServers"] = json::array({linkTo(kSystem)});
   json types = quirks_.manager_reset.empty() ? json{"GracefulRestart", "ForceRestart"} : json::array({quirks_.manager_reset});
   result["Actions"]["#Manager.Reset"] = {{"target", kManager + "/Actions/Manager.Reset"}, {"ResetType@Redfish.AllowableValues", std::move(types)}};
+  if (options_.personality->certificates == CertificateWay::HpeHttpsCert) result["Oem"]["Hpe"]["Links"]["SecurityService"] = linkTo(kHpeSecurity);
   if (!options_.identity.bmc_mac.empty()) result["EthernetInterfaces"] = linkTo(kManager + "/EthernetInterfaces");
   return result;
 }
@@ -177,8 +178,10 @@ std::optional<nlohmann::json> RedfishService::vendorResource(const std::string& 
       json entry = head(fmt::format("{}/{}", path, i + 1), "LogEntry.v1_9_0.LogEntry", "Log Entry");
       entry["EntryType"] = "SEL";
       entry["Created"] = state_.log[i].substr(0, space);
-      entry["Severity"] = "OK";
-      entry["Message"] = state_.log[i].substr(space + 1);
+      auto words = state_.log[i].substr(space + 1);
+      const auto end = words.starts_with('[') ? words.find("] ") : std::string::npos;
+      entry["Severity"] = end == std::string::npos ? "OK" : words.substr(1, end - 1);
+      entry["Message"] = end == std::string::npos ? std::move(words) : words.substr(end + 2);
       result["Members"].push_back(std::move(entry));
     }
     result["Members@odata.count"] = state_.log.size();

@@ -133,7 +133,7 @@ TEST(PasswordRotationRefused, neitherPasswordIsSentTwice) {
   EXPECT_EQ(scene.emulator.service->state().failed_logins, 2u);
 }
 
-class BmcCertificate : public testing::Test {
+class CertificateFixture {
  protected:
   CertificateSigner signer() {
     return [this](std::string request) -> Async<std::string> { co_return authority.signServer(request, "10.20.250.1", {"10.20.250.1", "gpu001-bmc"}, std::chrono::hours(24)); };
@@ -143,8 +143,17 @@ class BmcCertificate : public testing::Test {
   io::CertificateAuthority authority = *io::CertificateAuthority::loadOrCreate(folder.path(), "site CA");
 };
 
-TEST_F(BmcCertificate, isForTheBmcsOwnKeyAndTrustedFromThenOn) {
-  Scene scene("muster");
+class BmcCertificate : public CertificateFixture, public testing::Test {};
+/// CertificateService; iLO's own resource; Certificate.Rekey.
+class BmcCertificateWays : public CertificateFixture, public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(All, BmcCertificateWays, testing::Values("muster", "idrac", "ilo", "supermicro", "dgx-h100", "gb200"), [](const auto& info) {
+  std::string name = info.param;
+  std::erase(name, '-');
+  return name;
+});
+
+TEST_P(BmcCertificateWays, isForTheBmcsOwnKeyAndTrustedFromThenOn) {
+  Scene scene(GetParam());
   auto bmc = scene.rig.bmc();
   ASSERT_TRUE(scene.loop.run(bmc->system()));
   const auto before = scene.rig.store.values["bmc.pin.gpu001"];

@@ -69,6 +69,21 @@ TEST_F(UpdateWays, withoutAnAddressItIsToldNothing) {
   EXPECT_FALSE(posted);
 }
 
+TEST_F(UpdateWays, whatILoTakesOnlyInSignedPiecesIsNotSent) {
+  resources["/redfish/v1/"]["Vendor"] = "HPE";
+  resources["/redfish/v1/UpdateService"]["HttpPushUri"] = "/cgi-bin/uploadFile";
+  resources["/redfish/v1/UpdateService"]["Oem"]["Hpe"] = {{"State", "Idle"}};
+  resources["/f"]["Members"][0]["Name"] = "BIOS";
+  const std::string image((32u << 20) + 1, 'x');
+  ASSERT_TRUE(io::writeFileAtomic(update.file, image));
+  update.sha256 = io::sha256Hex(image);
+  auto bmc = rig.bmc();
+  auto task = loop.run(bmc->startUpdate(update));
+  ASSERT_FALSE(task);
+  EXPECT_THAT(task.error().str(), testing::HasSubstr("at most 32 MiB"));
+  EXPECT_FALSE(posted);
+}
+
 TEST_F(UpdateWays, aPlainPushIsTheFileAndNothingElse) {
   resources["/redfish/v1/UpdateService"]["HttpPushUri"] = "/push";
   auto bmc = rig.bmc();

@@ -1,0 +1,44 @@
+// LogMark: how far a BMC's event log was read, and what of weight was new since. Events that the BMC tells by itself come through the
+// same door, so that what stands in the log too is said once. Pure; kept in the store as text.
+#pragma once
+
+#include "bmc/bmc.h"
+
+#include <string>
+#include <vector>
+
+namespace muster::bmc {
+
+inline constexpr std::size_t kLogKept = 20;                        ///< entries of weight, for the finding
+inline constexpr std::chrono::hours kLogFindingFor{24 * 7};
+inline constexpr std::chrono::minutes kSameEventWithin{10};        ///< an event and its log entry are seen so close together
+
+/// Whether anybody should hear of it.
+bool weighs(const std::string& severity);
+
+struct LogMark {
+  /// An entry of weight, and when muster saw it first: clocks of BMCs are often years off.
+  struct Kept {
+    WallTime seen{};
+    std::string created, severity, message;
+    bool from_event = false;  ///< told by the BMC, not read in its log yet
+  };
+  bool met = false;  ///< what a log holds at first contact is history
+  std::string id, created;
+  std::vector<Kept> kept;  ///< oldest first
+
+  /// Total: what is no such text is a mark that has met nothing.
+  static LogMark parse(const std::string& text);
+  std::string str() const;
+
+  /// The log, oldest first. Answers whether there was anything of weight among what is new.
+  bool take(const std::vector<LogEntry>& entries, WallTime now);
+  /// Events as they were told; those that are known already (told again after a new connection, or in the log) are left out.
+  bool takeEvents(const std::vector<LogEntry>& events, WallTime now);
+
+ private:
+  bool isKept(const LogEntry& entry, WallTime now, bool as_event);
+  void keep(const LogEntry& entry, WallTime now, bool from_event);
+};
+
+}  // namespace muster::bmc
