@@ -1,6 +1,8 @@
 // validate isolate: what is measured between nodes, and what comes of it. Killed anywhere, the same command goes on.
 #include "cli/commands/commands.h"
+#include "cli/commands/site_routes.h"
 #include "cli/session.h"
+#include "fabric/tools.h"
 #include "validate/gates.h"
 #include "validate/isolate/campaign.h"
 #include "validate/pair_partner.h"
@@ -175,7 +177,31 @@ Async<std::optional<isolate::Begun>> cutOff(Session& session, isolate::RunLog& l
   co_return std::move(begun);
 }
 
-Async<isolate::Begun> beginNew(Session& session, ValidateFlags flags, std::vector<NodeName> named) {
+/// The tables of the switches, where this machine sits on an InfiniBand fabric.
+Async<isolate::SiteRoutes> routesOf(const Options& options, const Session& session, const isolate::Site& site) {
+  const auto processes = io::makeProcessRunner();
+  const auto where = fabricOptions(options, session.lab);
+  auto looking = fabric::discover(*processes, where);
+  CO_TRY(found, co_await std::move(looking));
+  fabric::Tools tools(*processes, where);
+  auto reading = tools.forwardingTables();
+  CO_TRY(tables, co_await std::move(reading));
+  co_return siteRoutes(site, fabric::Routes(found, tables));
+}
+
+/// Without routes a bad way is told by its leaf's uplinks instead of its cable: less exact, and no reason not to test.
+Async<void> learnRoutes(const Options& options, const Session& session, isolate::Site& site) {
+  if (site.link.empty()) co_return Result<void>();
+  auto reading = routesOf(options, session, site);
+  auto routes = co_await std::move(reading);
+  if (routes)
+    useRoutes(site, std::move(*routes));
+  else
+    std::cerr << fmt::format("single cables will not be told apart: {}\n", routes.error().str());
+  co_return Result<void>();
+}
+
+Async<isolate::Begun> beginNew(const Options& options, Session& session, ValidateFlags flags, std::vector<NodeName> named) {
   auto choosing = undisturbed(session, std::move(named));
   CO_TRY(nodes, co_await std::move(choosing));
   isolate::Begun begun;
@@ -187,16 +213,20 @@ Async<isolate::Begun> beginNew(Session& session, ValidateFlags flags, std::vecto
   begun.engine = engine;
   CO_TRY(site, isolate::siteOf(session.cluster(), nodes, session.controller->agents(), engine));
   begun.site = std::move(site);
+  if (engine.kind != isolate::EngineKind::Tcp) {
+    auto learning = learnRoutes(options, session, begun.site);
+    CO_TRY_OK(co_await std::move(learning));
+  }
   begun.least_gbits = flags.least_gbits;
   if (!begun.least_gbits && engine.kind == isolate::EngineKind::Rdma) begun.least_gbits = validate::rdmaFloorGbits(begun.site.nodes.front().devices.front(), begun.site.link);
   co_return std::move(begun);
 }
 
-Async<isolate::Campaign> runIsolation(Session& session, ValidateFlags flags, std::vector<NodeName> named, isolate::RunLog& log) {
+Async<isolate::Campaign> runIsolation(const Options& options, Session& session, ValidateFlags flags, std::vector<NodeName> named, isolate::RunLog& log) {
   auto looking = cutOff(session, log);
   CO_TRY(begun, co_await std::move(looking));
   if (!begun) {
-    auto beginning = beginNew(session, flags, std::move(named));
+    auto beginning = beginNew(options, session, flags, std::move(named));
     CO_TRY(made, co_await std::move(beginning));
     CO_TRY_OK(log.begin(made));
     begun = std::move(made);
@@ -230,7 +260,7 @@ Result<int> isolateNodes(const Options& options, const ValidateFlags& flags) {
   TRY_OK(io::makeDirs(log.folder().parent_path()));
   const auto alone = io::FileLock::take(log.folder().string() + ".lock");
   if (!alone) return fail(alone.error());
-  TRY(done, session->controller->run(runIsolation(*session, flags, named, log)));
+  TRY(done, session->controller->run(runIsolation(options, *session, flags, named, log)));
   TRY(file, keep(options, *session, done));
   TRY_OK(log.remove());
   auto document = toJson(done);

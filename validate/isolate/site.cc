@@ -118,13 +118,20 @@ Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeNam
   return site;
 }
 
+void useRoutes(Site& site, SiteRoutes routes) {
+  site.routes = std::make_shared<const SiteRoutes>(std::move(routes));
+  site.layout.cables = [kept = site.routes](int a, int b, int rail) { return kept->between(a, b, rail); };
+}
+
 nlohmann::json siteToJson(const Site& site) {
   auto nodes = nlohmann::json::array();
   for (std::size_t n = 0; n < site.nodes.size(); ++n) {
     const auto& node = site.nodes[n];
     nodes.push_back({{"name", node.name.str()}, {"address", node.address}, {"devices", node.devices}, {"leaf", site.layout.leaf[n]}, {"pod", site.layout.pod[n]}, {"leaf_port", node.leaf_port}});
   }
-  return {{"rails", site.layout.rails}, {"nodes", std::move(nodes)}, {"leaf_names", site.leaf_names}, {"leaves_are_switches", site.leaves_are_switches}, {"link", site.link}};
+  nlohmann::json out{{"rails", site.layout.rails}, {"nodes", std::move(nodes)}, {"leaf_names", site.leaf_names}, {"leaves_are_switches", site.leaves_are_switches}, {"link", site.link}};
+  if (site.routes) out["routes"] = toJson(*site.routes);
+  return out;
 }
 
 Result<Site> siteFromJson(const nlohmann::json& json) {
@@ -143,6 +150,11 @@ Result<Site> siteFromJson(const nlohmann::json& json) {
         return fail(ErrorCode::Corrupt, "the kept site of the isolation makes no sense");
     }
     if (site.nodes.size() < 2 || site.layout.rails < 1) return fail(ErrorCode::Corrupt, "the kept site of the isolation makes no sense");
+    if (const auto kept = json.find("routes"); kept != json.end()) {
+      auto routes = routesFromJson(*kept);
+      if (!routes.fit(site.nodes.size(), site.layout.rails)) return fail(ErrorCode::Corrupt, "the kept routes of the isolation make no sense");
+      useRoutes(site, std::move(routes));
+    }
     return site;
   } catch (const nlohmann::json::exception& error) {
     return fail(ErrorCode::Corrupt, fmt::format("the kept site of the isolation cannot be read: {}", error.what()));
@@ -159,7 +171,7 @@ Told tell(const Site& site, const Culprit& culprit) {
     case CulpritKind::Rail:
       return {fmt::format("rail {}", culprit.rail), fmt::format("reaches {} of what the other rails do, on all nodes", percent(culprit.reached)),
               "compare the configuration of this rail's NICs and switches with another rail's (link speed, MTU, firmware, routing)"};
-    case CulpritKind::Cable: return {fmt::format("cable {} between switches, rail {}", culprit.a, culprit.rail), fmt::format("every way over it reaches {}", percent(culprit.reached)), "read the error counters at both ends, reseat it, then replace it"};
+    case CulpritKind::Cable: return {fmt::format("cable {}, rail {}", site.routes ? site.routes->cables[static_cast<std::size_t>(culprit.a)] : std::to_string(culprit.a), culprit.rail), fmt::format("every way over it reaches {}", percent(culprit.reached)), "read the error counters at both ends, reseat it, then replace it"};
     case CulpritKind::Uplinks:
       return {fmt::format("uplinks of {}", switchWord(site, culprit.a, culprit.rail)), fmt::format("ways from here to several other leaves reach {}; its nodes are good among themselves", percent(culprit.reached)),
               "read the error counters of this switch's uplinks (`muster fabric diff`): the one whose counter grows under load is it"};
@@ -207,6 +219,7 @@ nlohmann::json toJson(const Site& site, const Verdict& verdict) {
     each["seen"] = std::move(seen);
     if (culprit.rail >= 0) each["rail"] = culprit.rail;
     if (culprit.kind == CulpritKind::Node || culprit.kind == CulpritKind::Nic || culprit.kind == CulpritKind::Pair) each["node"] = name(culprit.a);
+    if (culprit.kind == CulpritKind::Cable && site.routes) each["cable"] = site.routes->cables[static_cast<std::size_t>(culprit.a)];
     if (culprit.kind == CulpritKind::Pair) each["with"] = name(culprit.b);
     culprits.push_back(std::move(each));
   }

@@ -5,9 +5,11 @@
 #include "inventory/cluster.h"
 #include "validate/isolate/engine.h"
 #include "validate/isolate/isolation.h"
+#include "validate/isolate/routes.h"
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,7 +28,11 @@ struct Site {
   std::vector<std::string> leaf_names;  ///< "leaf-su1": with the rail behind it a switch; or a rack, where no fabric is declared
   bool leaves_are_switches = false;     ///< leaf_names + "-rN" are declared switches
   std::string link;                     ///< of the fabric, "4xNDR"
+  std::shared_ptr<const SiteRoutes> routes;  ///< null: not known; else `layout.cables` asks it
 };
+
+/// From here on single cables are in question, by these numbers.
+void useRoutes(Site& site, SiteRoutes routes);
 
 /// Rails are RDMA devices, as many as all nodes have; of NCCL the GPUs of a node; TCP has one.
 /// Errors: InvalidInput (of different fabrics, fewer than two), Unavailable (agents that are silent or report no RDMA device, named)

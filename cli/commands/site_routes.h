@@ -1,0 +1,12 @@
+// From the switches' tables to the cables that an isolation may accuse: where fabric/ and validate/ meet.
+#pragma once
+
+#include "fabric/routes.h"
+#include "validate/isolate/site.h"
+
+namespace muster::cli {
+
+/// For every rail of the site: nodes by their HCAs "NODE DEVICE". Errors: Unavailable (an HCA is not found, or packets do not arrive; named)
+Result<validate::isolate::SiteRoutes> siteRoutes(const validate::isolate::Site& site, const fabric::Routes& routes);
+
+}  // namespace muster::cli
