@@ -20,7 +20,7 @@ namespace {
 constexpr auto kCloseLimit = 4s;
 
 // Of all BMCs together; what the management network and the controller bear is found by trying (lifecycle/adaptive_limit.h).
-constexpr lifecycle::AdaptiveLimit::Bounds kRequests{.floor = 16, .start = 64, .ceiling = 1'024};
+constexpr lifecycle::AdaptiveLimit::Bounds kRequests{.floor = 16, .start = 64, .ceiling = 1'024, .shows_backlog = true};
 constexpr lifecycle::AdaptiveLimit::Bounds kUploads{.floor = 2, .start = 16, .ceiling = 128};
 
 /// A BMC that cannot be talked to; every call says why.

@@ -194,6 +194,7 @@ Async<std::vector<std::string>> RedfishBmc::allowedResets(Json action) {
 void RedfishBmc::forgetPlaces() {
   places_.reset();
   inventory_.clear();
+  task_collection_.clear();
   resets_.clear();
 }
 
@@ -238,12 +239,12 @@ Async<SystemInfo> RedfishBmc::system() {
 
 // ---- power
 
-Async<PowerState> RedfishBmc::powerState() {
+Async<Json> RedfishBmc::systemNow() {
   auto where = places();
   CO_TRY(at, co_await std::move(where));
   auto read = session_->get(at.system);
   CO_TRY(reply, co_await std::move(read));
-  co_return parsePower(textAt(reply.body, "PowerState"));
+  co_return std::move(reply.body);
 }
 
 // A restart is off and on, each verified: after Redfish's ForceRestart the state is On as before, which proves nothing (DGX
@@ -252,16 +253,18 @@ Async<void> RedfishBmc::power(PowerAction action) {
   if (action != PowerAction::ForceRestart) {
     const auto wanted = action == PowerAction::On ? PowerState::On : PowerState::Off;
     auto op = reach(wanted, resetType(action), action == PowerAction::GracefulShutdown ? kGracefulLimit : kPowerLimit);
-    co_return co_await std::move(op);
+    CO_TRY_OK(co_await std::move(op));
+    co_return Result<void>();
   }
   auto where = places();
   CO_TRY(at, co_await std::move(where));
   auto off = reach(PowerState::Off, resetType(PowerAction::ForceOff), kPowerLimit);
-  CO_TRY_OK(co_await std::move(off));
+  CO_TRY(seen, co_await std::move(off));
   auto pause = clock_.sleep(at.quirks.off_on_pause);
   co_await std::move(pause);
-  auto on = reach(PowerState::On, resetType(PowerAction::On), kPowerLimit);
-  co_return co_await std::move(on);
+  auto on = reach(PowerState::On, resetType(PowerAction::On), kPowerLimit, std::move(seen));
+  CO_TRY_OK(co_await std::move(on));
+  co_return Result<void>();
 }
 
 /// Nothing can be read that would prove it: a host that was hung stays On.
@@ -283,13 +286,16 @@ Async<void> RedfishBmc::interrupt() {
   co_return Result<void>();
 }
 
-Async<void> RedfishBmc::reach(PowerState wanted, std::string type, std::chrono::seconds limit) {
+Async<Json> RedfishBmc::reach(PowerState wanted, std::string type, std::chrono::seconds limit, Json seen) {
   auto where = places();
   CO_TRY(at, co_await std::move(where));
-  auto read = session_->get(at.system);
-  CO_TRY(system, co_await std::move(read));
-  if (parsePower(textAt(system.body, "PowerState")) == wanted) co_return Result<void>();
-  const Json* action = find(system.body, "Actions/#ComputerSystem.Reset");
+  if (seen.is_null()) {
+    auto read = systemNow();
+    CO_TRY(system, co_await std::move(read));
+    seen = std::move(system);
+  }
+  if (parsePower(textAt(seen, "PowerState")) == wanted) co_return seen;
+  const Json* action = find(seen, "Actions/#ComputerSystem.Reset");
   if (!action) co_return fail(ErrorCode::NotFound, at.system + " offers no reset action");
   auto ask = allowedResets(*action);
   CO_TRY(allowed, co_await std::move(ask));
@@ -307,9 +313,9 @@ Async<void> RedfishBmc::reach(PowerState wanted, std::string type, std::chrono::
     auto answer = co_await std::move(post);
     if (answer) break;
     // 409 is "already so" for one vendor and "not yet" for another; a lost answer may have worked. The state decides.
-    auto again = powerState();
+    auto again = systemNow();
     auto now = co_await std::move(again);
-    if (now && *now == wanted) co_return Result<void>();
+    if (now && parsePower(textAt(*now, "PowerState")) == wanted) co_return std::move(*now);
     const bool may_repeat = answer.error().code() == ErrorCode::Conflict || answer.error().canRetry();
     if (!may_repeat || repeat >= kMaxPowerRepeats || clock_.steady() + kPowerRepeat > until) co_return fail(std::move(answer.error()));
     auto pause = clock_.sleep(kPowerRepeat);
@@ -319,15 +325,16 @@ Async<void> RedfishBmc::reach(PowerState wanted, std::string type, std::chrono::
   co_return co_await std::move(wait);
 }
 
-Async<void> RedfishBmc::waitForPower(PowerState wanted, std::chrono::steady_clock::time_point until, std::string after) {
+Async<Json> RedfishBmc::waitForPower(PowerState wanted, std::chrono::steady_clock::time_point until, std::string after) {
   std::string last = "nothing";
   const auto begun = clock_.steady();
   while (true) {
-    auto look = powerState();
+    auto look = systemNow();
     auto now = co_await std::move(look);
-    if (now && *now == wanted) co_return Result<void>();
+    const auto state = now ? parsePower(textAt(*now, "PowerState")) : PowerState::Unknown;
+    if (state == wanted) co_return std::move(*now);
     if (!now && !now.error().canRetry()) co_return fail(std::move(now.error()));
-    last = now ? std::string(toString(*now)) : now.error().str();
+    last = now ? std::string(toString(state)) : now.error().str();
     if (clock_.steady() >= until) break;
     auto pause = clock_.sleep(lookAgainAfter(clock_.steady() - begun, kPowerFirstPoll, kPowerPoll));
     co_await std::move(pause);

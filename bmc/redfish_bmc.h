@@ -88,8 +88,10 @@ class RedfishBmc final : public Bmc, public EventSource {
   Async<Bios> bios();
 
   Async<PowerState> powerState();
-  Async<void> reach(PowerState wanted, std::string type, std::chrono::seconds limit);
-  Async<void> waitForPower(PowerState wanted, std::chrono::steady_clock::time_point until, std::string after);
+  /// Both answer the system as it was read last, in the wanted state. `seen`: read just now; null: reads it.
+  Async<Json> reach(PowerState wanted, std::string type, std::chrono::seconds limit, Json seen = nullptr);
+  Async<Json> waitForPower(PowerState wanted, std::chrono::steady_clock::time_point until, std::string after);
+  Async<Json> systemNow();
   Async<void> writeBoot(std::string uri, BootOverride what);
 
   Async<Member> ownAccount();
@@ -128,7 +130,7 @@ class RedfishBmc final : public Bmc, public EventSource {
   FirmwareImages& images_;
   std::optional<Places> places_;
   bool expand_ = false;  ///< $expand is offered, fits the dialect, and has not failed here
-  std::string inventory_;                                 ///< the collection; "" until it was looked for
+  std::string inventory_, task_collection_;               ///< "" until they were looked for
   std::map<std::string, std::vector<std::string>> resets_;  ///< ResetType values of an ActionInfo, by its URI
   std::optional<std::vector<std::string>> macs_;
 };

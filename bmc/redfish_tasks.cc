@@ -147,11 +147,13 @@ Async<TaskList> RedfishBmc::tasks() {
   CO_TRY(at, co_await std::move(where));
   TaskList list;
   list.keeps_finished = at.quirks.keeps_finished_tasks;
-  auto read = session_->get(at.tasks);
-  CO_TRY(service, co_await std::move(read));
-  auto collection = linkAt(service.body, "Tasks");
-  if (collection.empty()) collection = at.tasks + "/Tasks";
-  auto all = members(collection, kMaxTasks, RedfishSession::kRequestTimeout);
+  if (task_collection_.empty()) {
+    auto read = session_->get(at.tasks);
+    CO_TRY(service, co_await std::move(read));
+    task_collection_ = linkAt(service.body, "Tasks");
+    if (task_collection_.empty()) task_collection_ = at.tasks + "/Tasks";
+  }
+  auto all = members(task_collection_, kMaxTasks, RedfishSession::kRequestTimeout);
   auto found = co_await std::move(all);
   if (!found && found.error().code() == ErrorCode::NotFound) co_return list;  // the last one vanished while it was read
   if (!found) co_return fail(std::move(found.error()));

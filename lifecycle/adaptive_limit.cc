@@ -42,9 +42,9 @@ void AdaptiveLimit::beginRound(Time now) {
   round_begin_ = now;
 }
 
-void AdaptiveLimit::ended(Time now, bool good, bool wanted) {
+void AdaptiveLimit::ended(Time now, bool good, bool wanted, bool behind) {
   if (round_begin_ == Time{}) beginRound(now);
-  if (wanted && doublesByTime(now, good)) return;
+  if (wanted && doublesByTime(now, good, behind)) return;
   if (settling_ > 0) {
     if (--settling_ == 0) beginRound(now);
     return;
@@ -66,10 +66,15 @@ void AdaptiveLimit::ended(Time now, bool good, bool wanted) {
   if (failed > kTooManyFailed || (held && seconds > 0)) measured(rate, failed);
 }
 
-bool AdaptiveLimit::doublesByTime(Time now, bool good) {
+bool AdaptiveLimit::doublesByTime(Time now, bool good, bool behind) {
   if (doubles_every_.count() == 0 || mode_ != Mode::Doubling) return false;
   if (!good) window_begin_ = Time::max();  // from now on by measurement alone
   if (window_begin_ == Time{}) window_begin_ = round_begin_;
+  if (behind && window_begin_ != Time::max()) {  // few end because much waits: a window of that says nothing of the machines
+    window_begin_ = now;
+    window_ended_ = 0;
+    return false;
+  }
   ++window_ended_;
   if (window_begin_ > now || now - window_begin_ < doubles_every_) return false;
   window_begin_ = now;

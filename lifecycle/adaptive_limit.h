@@ -25,13 +25,15 @@ class AdaptiveLimit {
     std::size_t start = 4;
     std::size_t ceiling = 1'024;
     /// For operations that take minutes whatever else runs, as boots do: a round of them would be over when the work is. So long as
-    /// nothing fails it doubles after this time too. Zero: only a measured gain doubles it.
+    /// nothing fails and the controller keeps up it doubles after this time too. Zero: only a measured gain doubles it.
     std::chrono::seconds doubles_every{0};
+    /// Operations of milliseconds: who waits long for a place shows that the controller does not keep up (backlog.h).
+    bool shows_backlog = false;
     /// With a declared ceiling in the place of this one; it holds for floor and start too.
     Bounds under(std::optional<int> declared) const {
       if (!declared) return *this;
       const auto most = static_cast<std::size_t>(std::max(*declared, 1));
-      return {std::min(floor, most), std::min(start, most), most, doubles_every};
+      return {std::min(floor, most), std::min(start, most), most, doubles_every, shows_backlog};
     }
   };
   explicit AdaptiveLimit(Bounds bounds);
@@ -41,8 +43,8 @@ class AdaptiveLimit {
   /// The first operation after a time without any begins: what is measured begins with it, not with its end.
   void resumed(Time now) { beginRound(now); }
 
-  /// An operation has ended. `good`: it succeeded; `wanted`: somebody waits for its place.
-  void ended(Time now, bool good, bool wanted);
+  /// An operation has ended. `good`: it succeeded; `wanted`: somebody waits for its place; `behind`: the controller does not keep up.
+  void ended(Time now, bool good, bool wanted, bool behind = false);
 
  private:
   enum class Mode { Doubling, Staying, TryingUp, TryingDown };
@@ -50,7 +52,7 @@ class AdaptiveLimit {
     std::size_t places = 1;
     double rate = 0;  ///< good ones a second; 0: not known
   };
-  bool doublesByTime(Time now, bool good);
+  bool doublesByTime(Time now, bool good, bool behind);
   void measured(double rate, double failed_share);
   void compare();
   void doubled(double rate);

@@ -3,11 +3,15 @@
 namespace muster::lifecycle {
 
 Task<void> TunedPlaces::take(std::size_t rank) {
+  const auto executor = co_await asio::this_coro::executor;
+  backlog_ = &asio::use_service<Backlog>(asio::query(executor, asio::execution::context));
   if (under_way_ == 0) limit_.resumed(clock_.steady());
   if (waiting_.empty() && under_way_ < limit()) {
     ++under_way_;
+    if (shows_backlog_) backlog_->waited({});
     co_return;
   }
+  const auto asked = clock_.steady();
   auto turn = std::make_shared<Signal>();
   const auto waiting = waiting_.emplace(rank, turn);
   std::exception_ptr cancelled;
@@ -17,7 +21,10 @@ Task<void> TunedPlaces::take(std::size_t rank) {
   } catch (...) {
     cancelled = std::current_exception();
   }
-  if (!cancelled) co_return;
+  if (!cancelled) {
+    if (shows_backlog_) backlog_->waited(clock_.steady() - asked);
+    co_return;
+  }
   if (turn->isSet())
     abandon();  // it had been admitted
   else
@@ -26,7 +33,7 @@ Task<void> TunedPlaces::take(std::size_t rank) {
 }
 
 void TunedPlaces::release(bool good) {
-  limit_.ended(clock_.steady(), good, !waiting_.empty());
+  limit_.ended(clock_.steady(), good, !waiting_.empty(), backlog_ && backlog_->isBehind());
   abandon();
 }
 

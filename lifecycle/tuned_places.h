@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "lifecycle/adaptive_limit.h"
+#include "lifecycle/backlog.h"
 #include "lifecycle/coordinate.h"
 
 #include <map>
@@ -11,7 +12,7 @@ namespace muster::lifecycle {
 
 class TunedPlaces {
  public:
-  TunedPlaces(Clock& clock, AdaptiveLimit::Bounds bounds) : clock_(clock), limit_(bounds) {}
+  TunedPlaces(Clock& clock, AdaptiveLimit::Bounds bounds) : clock_(clock), shows_backlog_(bounds.shows_backlog), limit_(bounds) {}
   TunedPlaces(const TunedPlaces&) = delete;
 
   /// The lowest rank goes first; among equals who came first.
@@ -28,6 +29,8 @@ class TunedPlaces {
   void admit();
 
   Clock& clock_;
+  const bool shows_backlog_;
+  Backlog* backlog_ = nullptr;  ///< of the io_context that asked last
   AdaptiveLimit limit_;
   std::size_t under_way_ = 0;
   std::multimap<std::size_t, std::shared_ptr<Signal>> waiting_;  ///< by rank

@@ -104,6 +104,16 @@ TEST(AdaptiveLimit, aFailureEndsDoublingByTime) {
   EXPECT_EQ(limit.limit(), before);
 }
 
+TEST(AdaptiveLimit, nothingDoublesByTimeWhileTheControllerIsBehind) {
+  AdaptiveLimit limit(kOfBoots);
+  limit.resumed(Time{std::chrono::seconds(1)});
+  Time now{std::chrono::seconds(26)};
+  for (int i = 0; i < 440; ++i) limit.ended(now += std::chrono::milliseconds(50), true, true, true);
+  EXPECT_EQ(limit.limit(), AdaptiveLimit(kOfBoots).limit());
+  end(limit, now, 440, std::chrono::milliseconds(50), true, true);  // it has caught up
+  EXPECT_GE(limit.limit(), 5'000u);
+}
+
 TEST(AdaptiveLimit, whatTakesSecondsIsMeasured) {
   AdaptiveLimit by_time(kOfBoots), measured({16, 512, 16'384});
   Time now{std::chrono::seconds(1)};
@@ -182,6 +192,55 @@ TEST_F(TunedPlacesTest, asksManyBmcsAboutAsFastAsTheyBear) {
   EXPECT_GE(kRequests / seconds, 0.9 * world_.knee / world_.base_s);
   EXPECT_EQ(places.underWay(), 0u);
   EXPECT_LT(most_, 200u);
+}
+
+/// Machines that start in 30 s, of which each asks for a request every second. More of them at once pay as long as the requests keep up.
+class MachinesAndRequests : public TunedPlacesTest {
+ protected:
+  Async<void> start(TunedPlaces& requests) {
+    for (int second = 0; second < 30; ++second) {
+      auto pause = clock_.sleep(std::chrono::seconds(1));
+      co_await std::move(pause);
+      auto asked = inPlace(requests, ask());
+      (void)co_await std::move(asked);
+    }
+    co_return Result<void>();
+  }
+  Task<void> startInPlace(TunedPlaces& machines, TunedPlaces& requests) {
+    auto work = inPlace(machines, start(requests));
+    (void)co_await std::move(work);
+  }
+  /// Places of machines after 3,000 of them, with so many requests a second.
+  std::size_t placesWith(std::size_t requests_per_s) {
+    world_.knee = 1e9;
+    world_.base_s = 0.1;
+    TunedPlaces machines(clock_, {.floor = 4, .start = 32, .ceiling = 16'384, .doubles_every = std::chrono::seconds(5)});
+    const auto at_once = requests_per_s / 10;
+    TunedPlaces requests(clock_, {.floor = at_once, .start = at_once, .ceiling = at_once, .shows_backlog = true});
+    std::size_t most = 0;
+    const auto all = [&]() -> Task<int> {
+      std::vector<Task<void>> tasks;
+      for (int i = 0; i < 3'000; ++i) tasks.push_back(startInPlace(machines, requests));
+      auto watching = [&]() -> Task<void> {
+        do {
+          most = std::max(most, machines.limit());
+          auto pause = clock_.sleep(std::chrono::seconds(1));
+          co_await std::move(pause);
+        } while (machines.underWay() > 0);
+      };
+      tasks.push_back(watching());
+      auto wait = awaitAll(std::move(tasks));
+      co_await std::move(wait);
+      co_return 0;
+    };
+    test::runInVirtualTime(clock_, all());
+    return most;
+  }
+};
+
+TEST_F(MachinesAndRequests, growByTimeOnlyWhileRequestsKeepUp) {
+  EXPECT_GE(placesWith(10'000), 900u) << "ten thousand requests a second serve them all";
+  EXPECT_LE(placesWith(100), 256u) << "a hundred requests a second serve a hundred machines";
 }
 
 TEST_F(TunedPlacesTest, neverHasMoreUnderWayThanThePlaces) {
