@@ -101,6 +101,7 @@ class Fleet final : public BmcFleet, public EventFleet {
     if (const auto& next = credential->second.next; next.declared()) options.next_password = [next] { return next.read(); };
     options.requests = &requests_;
     options.uploads = &uploads_;
+    options.rank = static_cast<std::size_t>(node - cluster_.nodes.data());  // plans begin with the first of the inventory
     auto session = std::make_unique<RedfishSession>(std::move(options), store_, clock_, make_client_);
     auto redfish = std::make_unique<RedfishBmc>(std::move(session), profile.boot, clock_, images_);
     redfish_.push_back(redfish.get());

@@ -328,7 +328,7 @@ Async<io::HttpResponse> RedfishSession::sendInPlace(io::HttpRequest request, boo
   co_await std::move(turn);
   auto send = sendOnce(std::move(request), fresh);
   if (!places) co_return co_await std::move(send);
-  auto place = places->take();
+  auto place = places->take(options_.rank);
   co_await std::move(place);
   std::exception_ptr called_off;
   try {

@@ -46,6 +46,7 @@ class RedfishSession {
     std::function<Result<Secret>()> next_password = {};  ///< that it is to be changed to; empty: none is declared
     lifecycle::TunedPlaces* requests = nullptr;  ///< of all BMCs together; null: unbounded
     lifecycle::TunedPlaces* uploads = nullptr;
+    std::size_t rank = 0;  ///< among those that wait for such a place: the lowest first, so that what has begun gets to its end
   };
 
   RedfishSession(Options options, lifecycle::Store& store, Clock& clock, HttpClientFactory make_client);

@@ -26,7 +26,7 @@ constexpr std::size_t kWindowBytes = 256u << 10;
 constexpr std::uint32_t kHeaderLimitBytes = 64u << 10;
 constexpr std::size_t kErrorBodyBytes = 64u << 10;  ///< of a failed download, kept for the message
 constexpr std::size_t kIdlePerOrigin = 4;
-constexpr std::chrono::seconds kIdleReuse{5};  ///< servers close idle connections after longer; and a session is cheaply taken up again
+constexpr std::chrono::seconds kIdleReuse{20};  ///< where many machines are waited for, the turns of each are seconds apart; a handshake costs more than ten requests
 constexpr int kInformationalLimit = 8;          ///< 1xx answers before the real one
 
 using Sink = std::function<Result<void>(std::string_view)>;
