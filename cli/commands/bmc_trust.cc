@@ -1,4 +1,5 @@
 // bmc show, bmc rotate, bmc certificate: what BMCs and muster know each other by.
+#include "base/io/files.h"
 #include "bmc/campaign.h"
 #include "bmc/ipmi_bmc.h"
 #include "bmc/pdu.h"
@@ -75,6 +76,7 @@ int bmcShow(const Options& options, const BmcFlags& flags) {
   const auto& cluster = (*live)->cluster();
   const auto selected = selectedNodes(cluster, flags.node);
   if (!selected) return report(selected.error());
+  if (const auto made = io::makeDirs(options.state); !made) return report(made.error());
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
   auto out = nlohmann::json::array();

@@ -140,6 +140,17 @@ TEST_F(InBandTest, oneWaveStagesByBmcAndByAgentAndSwitchesOnOnce) {
   EXPECT_THAT(orders_[0].url, testing::StartsWith("http://10.20.0.1:8080/firmware/" + orders_[0].sha256));
 }
 
+TEST_F(InBandTest, anEarlierBaselineIsTheWayBack) {
+  cluster_.firmware["b"].components.clear();
+  add("BIOS", "1.3.0", inventory::FirmwareActivation::PowerCycle, "");
+  add("ConnectX-7", "28.37.1014", inventory::FirmwareActivation::PowerCycle, std::string("nic:") + kPsid);
+  const auto outcome = drive("BIOS");
+  ASSERT_TRUE(outcome) << outcome.error().str();
+  EXPECT_EQ(emulator_.service->state().slots.at("BIOS").version, "1.3.0");
+  EXPECT_THAT(running_, ElementsAre("28.37.1014", "28.37.1014"));
+  EXPECT_EQ(emulator_.machine.starts.size(), 1u);
+}
+
 TEST_F(InBandTest, isOrderedOnceHoweverOftenMusterDies) {
   const auto outcome = drive("ConnectX-7", 1);
   ASSERT_TRUE(outcome) << outcome.error().str();

@@ -34,6 +34,7 @@ void ask(const bmc::Json& resources) {
   (void)loop.run(bmc->survey());
   (void)loop.run(bmc->biosAttributes());
   (void)loop.run(bmc->backgroundCopies());
+  (void)loop.run(bmc->listen({}, [] {}, [](std::vector<bmc::LogEntry>) {}));
 }
 
 }  // namespace
@@ -47,6 +48,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)muster::bmc::taskStatusOf(reply, true);
   (void)muster::bmc::taskUriOf(reply);
   (void)muster::bmc::errorOf(reply, "fuzz");
+  muster::bmc::EventReader reader;
+  if (const auto events = reader.take(text))
+    for (const auto& event : *events) (void)muster::bmc::entriesOf(muster::bmc::parseLenient(event.data));
+  (void)muster::bmc::entriesOf(json);
   if (json.is_structured()) muster::ask(json);
   return 0;
 }

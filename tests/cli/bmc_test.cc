@@ -1,0 +1,182 @@
+// `muster bmc …` by the real program, against an emulated BMC over real HTTPS.
+#include "base/io/crypto.h"
+#include "lab/vbmc/redfish_service.h"
+#include "tests/cli/muster_folder.h"
+#include "tests/fakes/fake_machine.h"
+
+#include <boost/asio/detached.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <future>
+#include <thread>
+
+namespace muster::test {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kOld = "old-password", *kNew = "new-password";
+
+/// A BMC with a loop of its own: the program under test is another process.
+class Emulated {
+ public:
+  Emulated() {
+    lab::vbmc::ServiceOptions options;
+    options.identity = {.node = "gpu001", .serial = "SN-1", .uuid = "11111111-2222-4333-8444-555555555555", .macs = {"52:54:00:20:00:01"}};
+    options.account = lab::vbmc::Account::make("admin", kOld);
+    options.pace.reset_duration = 300ms;
+    options.went_away = [this] { server_->stop(); };
+    options.came_back = [this] { listen(); };
+    options.new_identity = [this](const io::TlsIdentity& identity) {
+      listener_.identity = identity;
+      asio::post(io_, [this] {
+        server_->stop();
+        listen();
+      });
+    };
+    service_ = *lab::vbmc::RedfishService::make(clock_, workers_, machine_, std::move(options));
+    listener_.identity = *io::selfSigned("bmc", {"127.0.0.1"});
+    listen();
+    asio::co_spawn(io_, service_->run(), asio::detached);
+    thread_ = std::thread([this] { io_.run(); });
+  }
+  ~Emulated() {
+    asio::post(io_, [this] {
+      service_->stop();
+      server_->stop();
+      io_.stop();
+    });
+    thread_.join();
+  }
+  std::uint16_t port() const { return port_; }
+  /// On the emulator's own thread.
+  template <class T>
+  T ask(std::function<T()> what) {
+    std::promise<T> answer;
+    asio::post(io_, [&] { answer.set_value(what()); });
+    return answer.get_future().get();
+  }
+  bool on() {
+    return ask<bool>([this] { return machine_.on; });
+  }
+  lab::vbmc::BmcState state() {
+    return ask<lab::vbmc::BmcState>([this] { return service_->state(); });
+  }
+
+ private:
+  void listen() {
+    server_ = *io::startHttpServer(io_.get_executor(), listener_);
+    port_ = listener_.port = server_->port();
+    server_->addRoutes(service_->routes());
+  }
+  SystemClock clock_;
+  Workers workers_{1};
+  lab::vbmc::FakeMachine machine_;
+  io::ServerOptions listener_;
+  std::uint16_t port_ = 0;
+  std::unique_ptr<lab::vbmc::RedfishService> service_;
+  asio::io_context io_;
+  std::unique_ptr<io::HttpServer> server_;
+  std::thread thread_;
+};
+
+class BmcCommands : public ::testing::Test {
+ protected:
+  BmcCommands() {
+    secret("bmc-password", kOld);
+    inventory("");
+  }
+  void secret(const std::string& name, const std::string& text) {
+    folder_.write(name, text + "\n");
+    std::filesystem::permissions(folder_ / name, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  }
+  void inventory(const std::string& next) {
+    std::string text(MusterFolder::kInventory);
+    const auto replace = [&text](const std::string& what, const std::string& by) { text.replace(text.find(what), what.size(), by); };
+    replace("https://10.20.250.1\"", fmt::format("https://127.0.0.1:{}\"", bmc_.port()));
+    if (!next.empty()) replace("password: {file: bmc-password}", "password: {file: bmc-password}, next: {file: " + next + "}");
+    folder_.write("cluster.yaml", text);
+  }
+
+  Emulated bmc_;
+  MusterFolder folder_;
+};
+
+TEST_F(BmcCommands, powerIsShownFirstAndDoneWithTheNamesConfirmation) {
+  auto on = folder_.muster({"bmc", "power", "gpu001", "on"});
+  ASSERT_EQ(on.code, 0) << on.err;
+  EXPECT_EQ(on.out, "gpu001: power was off, is on\n");
+  EXPECT_TRUE(bmc_.on());
+  auto shown = folder_.muster({"bmc", "power", "gpu001", "off"});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_THAT(shown.out, AllOf(HasSubstr("Nothing was done"), HasSubstr("--confirm gpu001")));
+  EXPECT_TRUE(bmc_.on());
+  EXPECT_NE(folder_.muster({"bmc", "power", "gpu001", "off", "--reason", "x", "--confirm", "gpu002"}).code, 0);
+  EXPECT_NE(folder_.muster({"bmc", "power", "gpu001", "off", "--confirm", "gpu001"}).code, 0) << "without a reason";
+  EXPECT_TRUE(bmc_.on());
+  auto off = folder_.muster({"bmc", "power", "gpu001", "off", "--reason", "loose cable", "--confirm", "gpu001"});
+  ASSERT_EQ(off.code, 0) << off.err;
+  EXPECT_FALSE(bmc_.on());
+  EXPECT_THAT(folder_.muster({"events"}).out, AllOf(HasSubstr("bmc power off"), HasSubstr("loose cable")));
+  EXPECT_THAT(folder_.muster({"bmc", "power", "gpu003", "on"}).err, HasSubstr("not in the inventory"));
+  for (const auto& said : {on, shown, off}) EXPECT_THAT(said.out + said.err, Not(HasSubstr(kOld)));
+}
+
+TEST_F(BmcCommands, bootSetsTheOverrideAndShowKnowsTheCertificate) {
+  auto boot = folder_.muster({"bmc", "boot", "gpu001", "http", "--uri", "http://10.20.0.1:8080/rescue.efi"});
+  ASSERT_EQ(boot.code, 0) << boot.err;
+  EXPECT_THAT(folder_.muster({"bmc", "show", "--nodes", "gpu002"}).out, HasSubstr("not met yet"));
+  EXPECT_EQ(bmc_.state().boot_once, "UefiHttp");
+  EXPECT_EQ(bmc_.state().boot_uri, "http://10.20.0.1:8080/rescue.efi");
+  EXPECT_NE(folder_.muster({"bmc", "boot", "gpu001", "pxe", "--uri", "http://x/"}).code, 0);
+  const auto shown = folder_.muster({"--json", "bmc", "show", "--nodes", "gpu001"});
+  ASSERT_EQ(shown.code, 0) << shown.err;
+  const auto rows = nlohmann::json::parse(shown.out);
+  EXPECT_EQ(rows[0].at("pin").get<std::string>().size(), 64u);
+  EXPECT_FALSE(rows[0].at("password_refused").get<bool>());
+}
+
+TEST_F(BmcCommands, rotateChangesThePasswordOnceItIsConfirmed) {
+  EXPECT_THAT(folder_.muster({"bmc", "rotate", "gpu001", "--yes"}).err, HasSubstr("no next password is declared"));
+  secret("bmc-next", kNew);
+  inventory("bmc-next");
+  EXPECT_THAT(folder_.muster({"bmc", "rotate", "gpu001"}).out, AllOf(HasSubstr("has the old password"), HasSubstr("Nothing was done")));
+  const auto changed = folder_.muster({"bmc", "rotate", "gpu001", "--yes"});
+  ASSERT_EQ(changed.code, 0) << changed.out << changed.err;
+  EXPECT_THAT(changed.out, HasSubstr("1 of 1 done"));
+  EXPECT_THAT(folder_.muster({"bmc", "show", "--nodes", "gpu001"}).out, HasSubstr("has the next password"));
+  EXPECT_EQ(folder_.muster({"bmc", "power", "gpu001", "on"}).code, 0) << "logs in with the new one";
+  EXPECT_EQ(bmc_.state().failed_logins, 0u);
+  EXPECT_THAT(changed.out + changed.err, AllOf(Not(HasSubstr(kOld)), Not(HasSubstr(kNew))));
+}
+
+TEST_F(BmcCommands, certificateIsSignedInstalledAndPinned) {
+  ASSERT_EQ(folder_.muster({"bmc", "power", "gpu001", "on"}).code, 0);
+  const auto pin = [this] { return nlohmann::json::parse(folder_.muster({"--json", "bmc", "show", "--nodes", "gpu001"}).out)[0].at("pin").get<std::string>(); };
+  const auto before = pin();
+  EXPECT_THAT(folder_.muster({"bmc", "certificate", "gpu001"}).out, HasSubstr("Nothing was done"));
+  EXPECT_EQ(pin(), before);
+  const auto done = folder_.muster({"bmc", "certificate", "gpu001", "--yes"});
+  ASSERT_EQ(done.code, 0) << done.out << done.err;
+  EXPECT_NE(pin(), before);
+  EXPECT_EQ(folder_.muster({"bmc", "power", "gpu001", "on"}).code, 0) << "the new certificate is trusted";
+}
+
+TEST_F(BmcCommands, aRefusedPasswordIsTriedOnceAndNeverAgainUntilSomebodySaysSo) {
+  secret("bmc-password", "wrong");
+  EXPECT_NE(folder_.muster({"bmc", "power", "gpu001", "on"}).code, 0);
+  const auto again = folder_.muster({"bmc", "power", "gpu001", "on"});
+  EXPECT_THAT(again.err, HasSubstr("forget-refusal"));
+  EXPECT_EQ(bmc_.state().failed_logins, 1u);
+  secret("bmc-password", kOld);
+  EXPECT_EQ(folder_.muster({"bmc", "power", "gpu001", "on"}).code, 0) << "another password is another matter";
+}
+
+}  // namespace
+}  // namespace muster::test
