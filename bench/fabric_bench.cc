@@ -18,28 +18,8 @@ constexpr int kMiswirings = 200;
 constexpr int kHealthy = 100;
 constexpr double kLargeSeconds = 1.0, kUnitSeconds = 0.010, kRenderSeconds = 1.0, kMemoryMib = 500;
 
-/// 16 pods of 32 leaves and 32 spines, 256 cores: 2,048 nodes of 8 HCAs, 49,152 cables.
-inventory::Cluster large() {
-  auto cluster = fabric::test::railCluster(2048, 16, 32, 8, 32);
-  auto& fabric = cluster.fabrics["ib"];
-  fabric.shape = inventory::FabricShape::FatTree;
-  fabric.switch_ports = 64;
-  fabric.leaves_per_su = 32;
-  fabric.cores = 256;
-  fabric.uplinks_per_spine_core = 4;
-  fabric.subnet_managers.clear();
-  return cluster;
-}
-
-/// 32 nodes of 8 HCAs, 8 leaves, 4 spines: 256 cables to HCAs, 256 between switches.
-inventory::Cluster unit() {
-  auto cluster = fabric::test::railCluster(32, 1, 32, 8, 4);
-  auto& fabric = cluster.fabrics["ib"];
-  fabric.switch_ports = 64;
-  fabric.uplinks_per_leaf_spine = 8;
-  fabric.subnet_managers.clear();
-  return cluster;
-}
+inventory::Cluster large() { return fabric::test::threeLevels(2048); }
+inventory::Cluster unit() { return fabric::test::scalableUnit(32, {}); }
 
 double peakMib() {
   std::ifstream status("/proc/self/status");

@@ -12,15 +12,7 @@ using namespace muster::fabric;
 constexpr double kRehearsalSeconds = 180, kFailoverSeconds = 5;
 constexpr std::chrono::minutes kLimit{20};
 
-/// SuperPOD's: 31 nodes of 8 HCAs and the controller, 8 leaves, 4 spines.
-inventory::Cluster unit() {
-  auto cluster = fabric::test::railCluster(31, 1, 32, 8, 4);
-  auto& fabric = cluster.fabrics["ib"];
-  fabric.switch_ports = 64;
-  fabric.uplinks_per_leaf_spine = 8;
-  fabric.subnet_managers = {"controller", "gpu031"};
-  return cluster;
-}
+inventory::Cluster unit() { return fabric::test::scalableUnit(31, {"controller", "gpu031"}); }
 
 }  // namespace
 

@@ -289,12 +289,13 @@ void addFabric(CLI::App& app, Parsed& p) {
       ->delimiter(',')
       ->check(CLI::IsMember({"cable-pulled", "switch-lost", "rail-swapped", "partitions-typo", "manager-lost"}));
   auto* marking = group->add_subcommand("marking", "Whether a switch or host marks RoCE as declared; exit 0 it does, 1 it does not, 2 no answer");
-  auto* sonic = marking->add_option("--sonic", flags.sonic, "A switch's config_db.json")->check(CLI::ExistingFile);
+  auto* sonic = marking->add_option("--config,--sonic", flags.sonic, "What a switch has: SONiC's config_db.json, or Cumulus' nv config show -o json")->check(CLI::ExistingFile);
+  marking->add_option("--switch", flags.switch_name, "Which switch of the declaration it is: every port that is cabled there is looked at")->needs(sonic);
   auto* app_option = marking->add_option("--dcb-app", flags.dcb_app, "A host's dcb -j app show dev INTERFACE")->check(CLI::ExistingFile)->excludes(sonic);
   app_option->needs(marking->add_option("--dcb-pfc", flags.dcb_pfc, "Its dcb -j pfc show dev INTERFACE")->check(CLI::ExistingFile));
   marking->add_option("--mtu", flags.mtu, "The MTU of its interface")->check(CLI::Range(68, 65535));
   marking->callback([&p] {
-    if (p.fabric.sonic.empty() && p.fabric.dcb_app.empty()) throw CLI::RequiredError("--sonic or --dcb-app");
+    if (p.fabric.sonic.empty() && p.fabric.dcb_app.empty()) throw CLI::RequiredError("--config or --dcb-app");
     p.run = [&p] { return fabricMarking(p.options, p.fabric); };
   });
   addFabricHealth(*group, p);

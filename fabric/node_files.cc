@@ -46,7 +46,7 @@ std::string textOf(const json& object, const char* key) {
   return object.is_object() && value != object.end() && value->is_string() ? value->get<std::string>() : std::string();
 }
 
-std::vector<std::string> neighbourProblems(const Topology& declared, const std::string& hca, const json& row) {
+std::vector<std::string> neighbourProblems(const Topology& declared, const std::string& hca, const json& row, int mtu) {
   const auto* wanted = peerOf(declared, {hca, 1});
   if (!wanted) return {};
   const auto neighbour = row.find("neighbour");
@@ -54,7 +54,11 @@ std::vector<std::string> neighbourProblems(const Topology& declared, const std::
     return {fmt::format("nobody says by LLDP what it is cabled to (declared: {}); is lldpd there, and LLDP on at the switch?",
                         toString(*wanted))};
   const auto seen_switch = textOf(*neighbour, "switch"), seen_port = textOf(*neighbour, "port");
-  if (seen_switch == wanted->node && isPortName(seen_port, wanted->number)) return {};
+  if (seen_switch == wanted->node && isPortName(seen_port, wanted->number)) {
+    const auto bytes = neighbour->find("frame_bytes");
+    if (bytes == neighbour->end() || !bytes->is_number_integer() || bytes->get<int>() >= mtu) return {};
+    return {fmt::format("{} {} takes frames of {} bytes, hosts send {}: set the MTU of that port", seen_switch, seen_port, bytes->get<int>(), mtu)};
+  }
   return {fmt::format("is cabled to {} {}, declared is {}", seen_switch, seen_port, toString(*wanted))};
 }
 
@@ -64,6 +68,7 @@ std::string ServiceFiles::digest() const {
   json parts = json::object();
   for (const auto& [name, text] : files)
     if (name != kSeed) parts[name] = text;
+  if (!settings.empty()) parts["settings"] = settings;
   return io::sha256Hex(service + parts.dump());
 }
 
@@ -132,7 +137,7 @@ Result<std::vector<std::string>> roceProblems(const inventory::Cluster& cluster,
     for (const auto& text : marking ? disagreements(*fabric.roce, *marking) : std::vector<std::string>()) say(text);
     if (const auto traffic_class = row->value("traffic_class", fabric.roce->trafficClass()); traffic_class != fabric.roce->trafficClass())
       say(fmt::format("RDMA has traffic class {} instead of {}", traffic_class, fabric.roce->trafficClass()));
-    for (const auto& text : neighbourProblems(declared, fmt::format("{} {}", node.name.str(), device), *row)) say(text);
+    for (const auto& text : neighbourProblems(declared, fmt::format("{} {}", node.name.str(), device), *row, fabric.roce->mtu)) say(text);
   }
   return out;
 }

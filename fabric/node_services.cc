@@ -4,6 +4,7 @@
 #include "base/io/files.h"
 #include "fabric/discovery.h"
 #include "fabric/phase.h"
+#include "fabric/roce_ways.h"
 
 #include <nlohmann/json.hpp>
 
@@ -89,6 +90,7 @@ class NodeServicesPhase final : public lifecycle::Phase {
   Clock& clock_;
   const FabricOptions options_;
   const Result<Declaration> declared_;
+  RoceWays ways_;
 };
 
 std::string serviceOf(std::string_view facet) { return facet == kOpensm ? "opensm" : facet == kRoce ? "roce" : "imex"; }
@@ -195,9 +197,9 @@ std::string NodeServicesPhase::seen(std::string_view facet, const inventory::Nod
   if (running->second != rendered->digest()) return running->second.find(' ') == std::string::npos ? "outdated" : running->second;
   if (facet != kRoce) return wanted(facet, node);
   const auto marking = probes.find("roce.marking");
-  const auto problems =
-      roceProblems(cluster_, *declared_->fabric, declared_->topology, node, marking == probes.end() ? "" : marking->second);
+  auto problems = roceProblems(cluster_, *declared_->fabric, declared_->topology, node, marking == probes.end() ? "" : marking->second);
   if (!problems) return "not known: " + problems.error().str();
+  for (const auto& way : ways_.problems(probes)) problems->push_back(way);
   return problems->empty() ? std::string(kAsDeclared) : firstOf(*problems);
 }
 
@@ -215,6 +217,14 @@ Async<std::vector<Fact>> NodeServicesPhase::observe(Subject subject) {
   }
   auto asking = ask(node->name, std::move(probes));
   CO_TRY(answers, co_await std::move(asking));
+  if (const auto marking = answers.find("roce.marking"); marking != answers.end()) {
+    ways_.learn(node->name, marking->second);
+    if (auto ways = ways_.probesOf(cluster_, *declared_->fabric, node->name); !ways.empty()) {
+      auto walking = ask(node->name, std::move(ways));
+      CO_TRY(passed, co_await std::move(walking));
+      answers.merge(passed);
+    }
+  }
   for (auto facet : facets)
     facts.push_back({subject, facetName(facet), seen(facet, *node, answers), clock_.now(), "agent " + node->name.str(), {}});
   co_return facts;
@@ -241,7 +251,7 @@ Async<Outcome> NodeServicesPhase::act(Action action, ActContext& context) {
   auto rendered = files(facet, *node);
   if (!rendered) co_return Blocked{rendered.error().str()};
   const nlohmann::json params{
-      {"service", rendered->service}, {"value", rendered->digest()}, {"files", rendered->files}, {"settings", nlohmann::json::object()}};
+      {"service", rendered->service}, {"value", rendered->digest()}, {"files", rendered->files}, {"settings", rendered->settings}};
   context.progress(0.2, fmt::format("{} starts {} with its files", node->name.str(), rendered->service));
   auto id = context.operation();
   const auto known = id.empty() ? std::nullopt : agents_.report(node->name, id);

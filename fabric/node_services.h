@@ -1,6 +1,7 @@
 // What the fabric wants of single nodes, carried out by their agents: standby subnet managers, IMEX of an NVLink domain, RoCE marking.
 //
-// Facets of a node: fabric.opensm, fabric.roce, fabric.imex, fabric.nvlink (the whole domain as this node sees it).
+// Facets of a node: fabric.opensm, fabric.roce, fabric.imex, fabric.nvlink (the whole domain as
+// this node sees it).
 #pragma once
 
 #include "agent/protocol/gateway.h"
@@ -18,6 +19,7 @@ inline constexpr std::string_view kOpensm = "fabric.opensm", kRoce = "fabric.roc
 struct ServiceFiles {
   std::string service;
   std::map<std::string, std::string> files;
+  std::map<std::string, std::string> settings = {};  ///< keys of its own configuration file; all others stay
   /// Of what the service reads; a seed (guid2lid), which it changes itself, is not part of it.
   std::string digest() const;
 };

@@ -171,21 +171,6 @@ Result<Marking> sonicMarking(std::string_view config_db, const std::string& port
   return markingOf(config, port);
 }
 
-Result<std::vector<std::string>> checkSonic(const Roce& roce, std::string_view config_db) {
-  constexpr std::string_view kAllPorts = "global";
-  auto config = json::parse(config_db, nullptr, false);
-  const auto* ports = config.is_object() ? at(config, {"PORT_QOS_MAP"}) : nullptr;
-  if (!ports || !ports->is_object() || ports->empty())
-    return fail(ErrorCode::NotFound, "config_db has no port in PORT_QOS_MAP: the switch does not look at DSCP");
-  std::vector<std::string> out;
-  for (const auto& [port, ignored] : ports->items()) {
-    if (port == kAllPorts) continue;
-    TRY(marking, markingOf(config, port));
-    for (const auto& text : disagreements(roce, marking)) out.push_back(fmt::format("{}: {}", port, text));
-  }
-  return out;
-}
-
 Result<Marking> hostMarking(std::string_view dcb_app, std::string_view dcb_pfc, int mtu) {
   auto app = json::parse(dcb_app, nullptr, false), pfc = json::parse(dcb_pfc, nullptr, false);
   if (!app.is_object() || !pfc.is_object()) return fail(ErrorCode::Corrupt, "dcb did not answer in JSON");

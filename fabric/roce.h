@@ -32,9 +32,6 @@ std::string roceCumulus(const inventory::Roce& roce);
 Result<Marking> sonicMarking(std::string_view config_db, const std::string& port);
 /// What a host's interface does: `dcb -j app show`, `dcb -j pfc show`, its MTU. Errors: Corrupt
 Result<Marking> hostMarking(std::string_view dcb_app, std::string_view dcb_pfc, int mtu);
-/// Every port of PORT_QOS_MAP in a SONiC config_db against the declaration: "Ethernet0: DSCP 26 has …". Empty: all agree. Errors: Corrupt,
-/// NotFound (no port)
-Result<std::vector<std::string>> checkSonic(const inventory::Roce& roce, std::string_view config_db);
 /// In words what `found` does otherwise than declared. Empty: they agree.
 std::vector<std::string> disagreements(const inventory::Roce& roce, const Marking& found);
 

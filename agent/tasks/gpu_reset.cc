@@ -2,7 +2,7 @@
 //
 // params {gpus: [PCI address]}. Where a Fabric Manager runs, all GPUs of the node are reset together: their links are trained as one.
 #include "agent/protocol/json_reader.h"
-#include "agent/tasks/tasks.h"
+#include "agent/tasks/systemd.h"
 #include "base/io/files.h"
 
 #include <fmt/ranges.h>
@@ -74,13 +74,6 @@ Async<std::vector<Gpu>> listGpus(TaskTools tools) {
   co_return gpus;
 }
 
-Task<bool> fabricManagerRuns(TaskTools tools) {
-  std::vector<std::string> args = {"is-active", "nvidia-fabricmanager"};
-  auto ask = runTool(tools, "systemctl", std::move(args), kAskLimit);
-  const auto answer = co_await std::move(ask);
-  co_return answer && answer->starts_with("active");
-}
-
 /// Programs that compute there, as the driver knows them.
 Async<std::vector<std::string>> computing(TaskTools tools, std::vector<Gpu> gpus) {
   std::vector<std::string> args = {"--query-compute-apps=gpu_bus_id,pid,process_name", "--format=csv,noheader"};
@@ -149,8 +142,8 @@ Async<nlohmann::json> resetGpus(TaskTools tools, nlohmann::json params, TaskCont
   auto list = listGpus(tools);
   CO_TRY(before, co_await std::move(list));
   CO_TRY(gpus, chosen(before, wanted));
-  auto ask = fabricManagerRuns(tools);
-  const bool together = co_await std::move(ask);
+  auto ask = unitState(tools, "nvidia-fabricmanager");
+  const bool together = co_await std::move(ask) == "active";
   if (together) gpus = before;
   auto look = nobodyUses(tools, gpus);
   CO_TRY_OK(co_await std::move(look));

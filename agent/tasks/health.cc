@@ -248,8 +248,8 @@ void HealthSense::network(HealthReport& report) {
         report.symptoms.push_back({"network.link-down", id, 1, "the port was active, now it is: " + state});
       const auto flaps = numberOf(folder / "counters/link_downed");
       counter(report, {"network.link-flaps", id, flaps, fmt::format("its link went down {} times", flaps), {}});
-      const auto errors = numberOf(folder / "counters/symbol_error") + numberOf(folder / "counters/port_rcv_errors");
-      counter(report, {"network.errors", id, errors, fmt::format("{} symbol and receive errors", errors), {}});
+      const auto errors = numberOf(folder / "counters/port_rcv_errors");  // symbol errors are judged by their rate (LinkSense)
+      counter(report, {"network.errors", id, errors, fmt::format("{} receive errors", errors), {}});
       if (textOf(folder / "link_layer") != "InfiniBand") continue;  // Ethernet counts no symbol errors
       for (auto& symptom : links_.see(id, readSysfsPort(folder), textOf(folder / "rate"), upFor())) report.symptoms.push_back(std::move(symptom));
     }

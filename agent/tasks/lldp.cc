@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <cstring>
 
 namespace muster::agent {
@@ -149,6 +150,29 @@ Result<std::vector<Neighbour>> parseLldpctl(std::string_view text) {
     take(interfaces);
   std::vector<Neighbour> out;
   for (auto& [nic, each] : youngest) out.push_back(std::move(each.second));
+  return out;
+}
+
+std::map<std::string, int> frameSizes(std::string_view text) {
+  std::map<std::string, int> out;
+  std::map<std::string, long> age_of;
+  const auto root = json::parse(text, nullptr, false);
+  const auto lldp = root.is_object() ? root.value("lldp", json::object()) : json::object();
+  const auto interfaces = lldp.is_object() ? lldp.value("interface", json::array()) : json::array();
+  for (const auto& entry : interfaces.is_array() ? interfaces : json::array({interfaces})) {
+    if (!entry.is_object()) continue;
+    for (const auto& [nic, one] : entry.items()) {
+      if (!one.is_object()) continue;
+      const auto age = ageOf(textOf(one, "age"));
+      const auto [known, first] = age_of.emplace(nic, age);
+      if (!first && known->second <= age) continue;
+      known->second = age;
+      const auto& port = one.contains("port") ? one["port"] : one;
+      const int bytes = std::atoi(textOf(port, "mfs").c_str());
+      out.erase(nic);
+      if (bytes > 0) out[nic] = bytes;
+    }
+  }
   return out;
 }
 

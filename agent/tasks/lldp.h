@@ -14,6 +14,9 @@ Result<Neighbour> parseLldp(std::string_view frame);
 /// Errors: Corrupt
 Result<std::vector<Neighbour>> parseLldpctl(std::string_view json);
 
+/// What `lldpctl -f json` knows of the largest frame that each NIC's youngest neighbour takes, in bytes; who does not tell is not in it.
+std::map<std::string, int> frameSizes(std::string_view json);
+
 /// Listens on every hardware NIC that has a link until each has heard a frame, or for `limit`. Blocking; needs CAP_NET_RAW.
 Result<std::vector<Neighbour>> listenLldp(const std::filesystem::path& root, std::chrono::milliseconds limit);
 /// The same on the named interfaces, with the MACs to report for them.

@@ -1,6 +1,7 @@
 #include "agent/tasks/node_service.h"
 
 #include "agent/protocol/json_reader.h"
+#include "agent/tasks/systemd.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 
@@ -13,8 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::seconds kStartLimit{90}, kAskLimit{10};
-constexpr std::chrono::milliseconds kLookEvery{500};
+constexpr std::chrono::seconds kStartLimit{90};
 constexpr std::size_t kMaxFileBytes = 1u << 20, kMaxFiles = 16, kMaxSettings = 64;
 constexpr const char* kNotes = "etc/muster/services";
 
@@ -108,37 +108,6 @@ bool isInstalled(const TaskTools& tools, const ServiceRow& service) {
   return false;
 }
 
-Async<std::string> systemctl(TaskTools tools, std::vector<std::string> words, std::chrono::seconds limit) {
-  auto run = runTool(tools, "systemctl", std::move(words), limit);
-  co_return co_await std::move(run);
-}
-
-Task<std::string> activeState(TaskTools tools, std::string unit) {
-  std::vector<std::string> args = {"show", "-p", "ActiveState", "--value", unit};
-  auto ask = systemctl(tools, std::move(args), kAskLimit);
-  auto out = co_await std::move(ask);
-  if (!out) co_return out.error().str();
-  while (!out->empty() && std::isspace(static_cast<unsigned char>(out->back()))) out->pop_back();
-  co_return std::move(*out);
-}
-
-Async<void> waitActive(TaskTools tools, std::string unit) {
-  const auto until = tools.clock.steady() + kStartLimit;
-  std::string state;
-  while (tools.clock.steady() < until) {
-    auto ask = activeState(tools, unit);
-    state = co_await std::move(ask);
-    if (state == "active") co_return Result<void>();
-    if (state == "failed") break;
-    auto sleep = tools.clock.sleep(kLookEvery);
-    co_await std::move(sleep);
-  }
-  std::vector<std::string> args = {"-u", unit, "-n", "20", "--no-pager", "-o", "cat"};
-  auto read = runTool(tools, "journalctl", std::move(args), kAskLimit);
-  auto journal = co_await std::move(read);
-  co_return fail(ErrorCode::Internal, fmt::format("{} is {}; its last words: {}", unit, state, journal ? *journal : journal.error().str()));
-}
-
 /// What has to be done that the files count. Errors: those of the file system
 struct Changes {
   bool restart = false, reload = false, units = false;
@@ -179,7 +148,7 @@ Async<void> bringUp(TaskTools tools, std::string unit, Changes changes, bool was
   std::vector<std::string> enable = {"enable", unit};
   auto enabling = systemctl(tools, std::move(enable), kStartLimit);
   CO_TRY_OK(co_await std::move(enabling));
-  auto ask = activeState(tools, unit);
+  auto ask = unitState(tools, unit);
   const bool runs = co_await std::move(ask) == "active";
   // Without a note nobody knows which files it has read.
   std::string verb = !runs ? "start" : changes.restart || !was_noted ? "restart" : changes.reload ? "reload" : "";
@@ -188,7 +157,7 @@ Async<void> bringUp(TaskTools tools, std::string unit, Changes changes, bool was
     auto starting = systemctl(tools, std::move(words), kStartLimit);
     CO_TRY_OK(co_await std::move(starting));
   }
-  auto wait = waitActive(tools, unit);
+  auto wait = untilActive(tools, unit, kStartLimit);
   co_return co_await std::move(wait);
 }
 
@@ -254,9 +223,9 @@ Task<std::string> nodeServiceProbe(TaskTools tools, std::string name) {
   const auto note = service ? readNote(tools, *service) : std::nullopt;
   if (!note) co_return std::string();
   if (const auto changed = differenceFrom(*note, tools, *service); !changed.empty()) co_return "changed: " + changed;
-  auto ask = activeState(tools, std::string(service->unit));
+  auto ask = unitState(tools, std::string(service->unit));
   const auto state = co_await std::move(ask);
-  co_return state == "active" ? note->at("value").get<std::string>() : "not active: " + state;
+  co_return state == "active" ? note->at("value").get<std::string>() : "not active: " + (state.empty() ? "systemd does not tell" : state);
 }
 
 }  // namespace muster::agent

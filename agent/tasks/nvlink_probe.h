@@ -14,7 +14,11 @@ Result<std::string> imexState(std::string_view json);
 Task<std::string> imexProbe(TaskTools tools);
 /// "UUID.CLIQUE", the same on all nodes of an NVLink domain; else "none: …" with the reason.
 Task<std::string> nvlinkDomainProbe(TaskTools tools);
-/// {"mlx5_0": {"interface", "mtu", "app", "pfc", "traffic_class"}, …}: dcb's own answers. What a device cannot say is not in it.
+/// {"mlx5_0": {"interface", "address", "mtu", "app", "pfc", "traffic_class", "neighbour": {"switch", "port", "frame_bytes"}}, …}: dcb's and
+/// lldpd's own answers. What a device cannot say is not in it.
 Task<std::string> roceProbe(TaskTools tools);
+/// `way`: "DEVICE.ADDRESS". Whether packets as large as the interface sends them reach the address undivided: "passes 9000"; "blocked 9000":
+/// small ones do; "silent: …": none does.
+Task<std::string> rocePathProbe(TaskTools tools, std::string way);
 
 }  // namespace muster::agent

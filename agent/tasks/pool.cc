@@ -2,7 +2,7 @@
 //
 // join params {kind: "slurm", conf, munge_key (base64)}. Services are restarted only when their files changed.
 #include "agent/protocol/json_reader.h"
-#include "agent/tasks/tasks.h"
+#include "agent/tasks/systemd.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 
@@ -14,37 +14,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kServiceLimit{90};
-constexpr std::chrono::milliseconds kLookEvery{500};
 constexpr std::size_t kMaxConfBytes = 1u << 20;
 constexpr std::size_t kMinMungeKeyBytes = 32;    ///< munged refuses shorter ones
 constexpr std::size_t kMaxMungeKeyBytes = 1024;
 
-Async<std::string> systemctl(TaskTools tools, std::string verb, std::string unit) {
-  std::vector<std::string> args = {verb, unit};
-  auto run = runTool(tools, "systemctl", std::move(args), kServiceLimit);
+Async<std::string> order(TaskTools tools, std::string verb, std::string unit) {
+  std::vector<std::string> words = {verb, unit};
+  auto run = systemctl(tools, std::move(words), kServiceLimit);
   co_return co_await std::move(run);
-}
-
-Task<bool> isActive(TaskTools tools, std::string unit) {
-  auto ask = systemctl(tools, "is-active", unit);
-  auto answer = co_await std::move(ask);
-  co_return answer && answer->starts_with("active");
-}
-
-/// Waits for what systemd says; past the limit the end of the unit's journal is the evidence.
-Async<void> waitActive(TaskTools tools, std::string unit) {
-  auto until = tools.clock.steady() + kServiceLimit;
-  while (tools.clock.steady() < until) {
-    auto ask = isActive(tools, unit);
-    if (co_await std::move(ask)) co_return Result<void>();
-    auto sleep = tools.clock.sleep(kLookEvery);
-    co_await std::move(sleep);
-  }
-  std::vector<std::string> args = {"-u", unit, "-n", "20", "--no-pager", "-o", "cat"};
-  auto read = runTool(tools, "journalctl", std::move(args), kServiceLimit);
-  auto journal = co_await std::move(read);
-  co_return fail(ErrorCode::Timeout, fmt::format("{} is not active after {} s; its last words: {}", unit, kServiceLimit.count(),
-                                                 journal ? *journal : journal.error().str()));
 }
 
 /// Whether the file had to be changed.
@@ -61,15 +38,15 @@ Result<bool> put(const fs::path& path, const std::string& content, unsigned mode
 
 /// Starts the unit, or restarts it when what it reads is new. It is there after a restart of the machine too.
 Async<void> bringUp(TaskTools tools, std::string unit, bool changed) {
-  auto ask = isActive(tools, unit);
-  bool active = co_await std::move(ask);
+  auto ask = unitState(tools, unit);
+  bool active = co_await std::move(ask) == "active";
   if (!active || changed) {
-    auto restart = systemctl(tools, "restart", unit);
+    auto restart = order(tools, "restart", unit);
     CO_TRY_OK(co_await std::move(restart));
   }
-  auto enable = systemctl(tools, "enable", unit);
+  auto enable = order(tools, "enable", unit);
   CO_TRY_OK(co_await std::move(enable));
-  auto wait = waitActive(tools, unit);
+  auto wait = untilActive(tools, unit, kServiceLimit);
   CO_TRY_OK(co_await std::move(wait));
   co_return Result<void>();
 }
@@ -110,12 +87,12 @@ Async<nlohmann::json> joinPool(TaskTools tools, nlohmann::json params, TaskConte
 
 Async<nlohmann::json> leavePool(TaskTools tools, TaskContextPtr context) {
   context->progress(0.1, "stopping slurmd");
-  auto disable = systemctl(tools, "disable", "slurmd");
+  auto disable = order(tools, "disable", "slurmd");
   CO_TRY_OK(co_await std::move(disable));
-  auto stop = systemctl(tools, "stop", "slurmd");
+  auto stop = order(tools, "stop", "slurmd");
   CO_TRY_OK(co_await std::move(stop));
-  auto ask = isActive(tools, "slurmd");
-  if (co_await std::move(ask)) co_return fail(ErrorCode::Internal, "slurmd still runs after it was stopped");
+  auto ask = unitState(tools, "slurmd");
+  if (co_await std::move(ask) == "active") co_return fail(ErrorCode::Internal, "slurmd still runs after it was stopped");
   co_return nlohmann::json::object();
 }
 

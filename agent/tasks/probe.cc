@@ -6,7 +6,7 @@
 #include "agent/tasks/parts.h"
 #include "agent/tasks/storage.h"
 #include "agent/tasks/sysfs.h"
-#include "agent/tasks/tasks.h"
+#include "agent/tasks/systemd.h"
 #include "base/io/files.h"
 
 #include <algorithm>
@@ -85,13 +85,6 @@ Task<std::string> moduleFile(TaskTools tools, std::string name) {
   co_return out->find("/updates/dkms/") != std::string::npos || out->find("/extra/" + name + ".ko") != std::string::npos ? "dkms" : "packaged";
 }
 
-Task<std::string> serviceState(TaskTools tools, std::string name) {
-  std::vector<std::string> args = {"show", "-p", "ActiveState", "--value", name};
-  auto run = runTool(tools, "systemctl", std::move(args), kProbeLimit);
-  auto out = co_await std::move(run);
-  co_return out ? trimmed(*out) : std::string();
-}
-
 /// Fabric Manager must be of the loaded driver's version exactly; "yes", or both versions.
 Task<std::string> fabricManagerMatch(TaskTools tools) {
   std::vector<std::string> args = {"--version"};
@@ -146,6 +139,10 @@ Task<std::string> readProbe(TaskTools tools, std::string name) {
   std::string kind = name.substr(0, dot);
   std::string what = dot == std::string::npos ? "" : name.substr(dot + 1);
   if (!isName(what)) co_return std::string();
+  if (constexpr std::string_view kPath = "path."; kind == "roce" && what.starts_with(kPath)) {
+    auto read = rocePathProbe(tools, what.substr(kPath.size()));
+    co_return co_await std::move(read);
+  }
   if (kind == "module") co_return moduleState(tools.root, what);
   if (kind == "module-version") co_return loadedVersion(tools.root, what);
   if (kind == "storage") co_return storageProbe(tools.root, what);
@@ -164,7 +161,7 @@ Task<std::string> readProbe(TaskTools tools, std::string name) {
     co_return co_await std::move(read);
   }
   if (kind == "service") {
-    auto read = serviceState(tools, what);
+    auto read = unitState(tools, what);
     co_return co_await std::move(read);
   }
   if (kind == "package") {

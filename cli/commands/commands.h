@@ -160,6 +160,7 @@ struct FabricFlags {
   std::filesystem::path out;    ///< empty: standard output
   std::filesystem::path sonic, dcb_app, dcb_pfc;  ///< what a switch, or a host, reports
   int mtu = 0;                                    ///< of that host's interface; 0: not said
+  std::string switch_name;                        ///< whose configuration `sonic` is: its declared ports are looked at
   std::string rack;
   bool declared_only = false;
   bool prometheus = false;

@@ -8,6 +8,7 @@
 #include "fabric/rehearsal.h"
 #include "fabric/render.h"
 #include "fabric/roce.h"
+#include "fabric/switch_config.h"
 
 #include <unistd.h>
 
@@ -159,27 +160,47 @@ int fabricRender(const Options& options, const FabricFlags& flags) {
   return kOk;
 }
 
+namespace {
+
+/// Ports of a declared switch that have a cable; none asked: none told. Errors: NotFound (no such switch)
+Result<std::vector<int>> cabledPorts(const inventory::Cluster& cluster, const inventory::Fabric& fabric, const std::string& name) {
+  std::vector<int> ports;
+  if (name.empty()) return ports;
+  TRY(declared, fabric::declaredTopology(cluster, fabric));
+  for (const auto& link : declared.links)
+    for (const auto& end : {link.a, link.b})
+      if (end.node == name && declared.devices.at(name).is_switch) ports.push_back(end.number);
+  if (ports.empty()) return fail(ErrorCode::NotFound, fmt::format("fabric {} has no switch {} with cables; `muster fabric plan` lists them", fabric.name, name));
+  std::sort(ports.begin(), ports.end());
+  return ports;
+}
+
+}  // namespace
+
 int fabricMarking(const Options& options, const FabricFlags& flags) {
-  const auto texts = [&]() -> Result<std::vector<std::string>> {
+  const auto differences = [&]() -> Result<std::vector<fabric::PortDifference>> {
     TRY(cluster, loadCluster(options));
     TRY(fabric, fabricOf(cluster));
     if (!fabric->roce)
       return fail(ErrorCode::InvalidInput, fmt::format("fabric {} has no roce: there is nothing to compare with", fabric->name));
     if (!flags.sonic.empty()) {
+      TRY(ports, cabledPorts(cluster, *fabric, flags.switch_name));
       TRY(config, io::readFile(flags.sonic));
-      return fabric::checkSonic(*fabric->roce, config);
+      return fabric::checkSwitch(*fabric->roce, ports, config);
     }
     TRY(app, io::readFile(flags.dcb_app));
     TRY(pfc, io::readFile(flags.dcb_pfc));
     TRY(marking, fabric::hostMarking(app, pfc, flags.mtu));
-    return fabric::disagreements(*fabric->roce, marking);
+    std::vector<fabric::PortDifference> out;
+    for (auto& text : fabric::disagreements(*fabric->roce, marking)) out.push_back({{}, std::move(text), {}});
+    return out;
   }();
-  if (!texts) {
-    report(texts.error());
+  if (!differences) {
+    report(differences.error());
     return fabric::DiffReport::kNoAnswer;
   }
-  for (const auto& text : *texts) std::cout << text << '\n';
-  return texts->empty() ? fabric::DiffReport::kEqual : fabric::DiffReport::kDeviates;
+  std::cout << (options.json ? toJson(*differences) + "\n" : toText(*differences));
+  return differences->empty() ? fabric::DiffReport::kEqual : fabric::DiffReport::kDeviates;
 }
 
 namespace {

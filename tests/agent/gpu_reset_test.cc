@@ -27,7 +27,7 @@ class GpuResetTest : public ::testing::Test {
     programs_.on("nvidia-smi --query-gpu", kTwo);
     programs_.on("nvidia-smi --query-compute-apps", "");
     programs_.on("nvidia-smi --gpu-reset", "GPU 00000000:18:00.0 was successfully reset.\n");
-    programs_.fails("systemctl is-active nvidia-fabricmanager", 3, "inactive\n");
+    programs_.on("systemctl show -p ActiveState --value nvidia-fabricmanager", "inactive\n");
   }
   Result<json> reset(std::vector<std::string> gpus) {
     auto context = std::make_shared<TaskContext>("t", std::chrono::seconds(300));
@@ -57,7 +57,7 @@ TEST_F(GpuResetTest, resetsTheOneThatWasNamed) {
 }
 
 TEST_F(GpuResetTest, resetsAllTogetherWhereAFabricManagerRuns) {
-  programs_.on("systemctl is-active nvidia-fabricmanager", "active\n");
+  programs_.on("systemctl show -p ActiveState --value nvidia-fabricmanager", "active\n");
   const auto done = reset({"0000:3b:00.0"});
   ASSERT_TRUE(done) << words(done);
   EXPECT_EQ((*done)["reset"].size(), 2u);

@@ -128,6 +128,16 @@ TEST(Lldp, theYoungestNeighbourOfLldpctlCounts) {
   EXPECT_THAT(*parseLldpctl(R"({"lldp": {"interface": [7, {"eth0": 1}]}})"), IsEmpty());
 }
 
+TEST(Lldp, theLargestFrameIsThatOfTheYoungestNeighbour) {
+  const auto sizes = frameSizes(R"({"lldp": {"interface": [
+    {"eth0": {"age": "0 day, 00:01:40", "port": {"id": {"value": "swp1"}, "mfs": "1500"}}},
+    {"eth0": {"age": "0 day, 00:00:02", "port": {"id": {"value": "swp9"}, "mfs": "9216"}}},
+    {"eth1": {"age": "0 day, 00:00:02", "port": {"id": {"value": "swp2"}}}}]}})");
+  EXPECT_EQ(sizes, (std::map<std::string, int>{{"eth0", 9216}}));
+  EXPECT_EQ(frameSizes(R"({"lldp": {"interface": {"eth0": {"port": {"mfs": "9000"}}}}})"), (std::map<std::string, int>{{"eth0", 9000}}));
+  for (const char* text : {"", "[]", R"({"lldp": 7})", R"({"lldp": {"interface": [7, {"eth0": 1}, {"eth0": {"port": 7}}]}})"}) EXPECT_TRUE(frameSizes(text).empty()) << text;
+}
+
 TEST(HardwareMessage, partsAndNeighboursTravelAndMayBeAbsent) {
   Hardware hardware;
   hardware.parts = {{"dimm", "A1", "M", "S", "", 5}};

@@ -110,6 +110,11 @@ class RoceSystem : public ::testing::Test {
     TaskTools tools{folder_.path(), "", inside, workers_, clock_, "muster-agent", {}};
     return json::parse(muster::test::runAsync(context_, wrapped(roceProbe(tools))).value());
   }
+  std::string path(const std::string& way) {
+    InNamespace inside(node_, socketOf(node_));
+    TaskTools tools{folder_.path(), "", inside, workers_, clock_, "muster-agent", {}};
+    return muster::test::runAsync(context_, wrapped(rocePathProbe(tools, way))).value();
+  }
   bool sees(const char* device, const char* port) {
     const auto row = probe().at(device);
     return row.contains("neighbour") && row["neighbour"].value("switch", "") == "leaf-su1-r0" && row["neighbour"].value("port", "") == port;
@@ -132,6 +137,34 @@ TEST_F(RoceSystem, neighboursAreThoseOfTheCables) {
   cable("eth1", "swp1");
   cable("eth0", "swp2");
   EXPECT_TRUE(eventually([this] { return sees("mlx5_0", "swp2") && sees("mlx5_1", "swp1"); })) << probe().dump(1);
+}
+
+// The way of a packet has an MTU at each port; that of the first switch is told by LLDP, those behind it show only when a packet is sent.
+TEST_F(RoceSystem, theMtuIsThatOfTheWholeWay) {
+  const auto ip = [](std::vector<std::string> args) { ASSERT_TRUE(io::runChecked(words("ip", std::move(args)))); };
+  if (!io::runBlocking(words("ping", {"-V"}))) GTEST_SKIP() << "ping is not installed";
+  const std::string peer = node_ + "p";
+  ip({"netns", "add", peer});
+  ip({"link", "add", "eth0", "netns", peer, "type", "veth", "peer", "name", "swp3", "netns", leaf_});
+  ip({"-n", leaf_, "link", "add", "br0", "type", "bridge"});
+  for (const char* port : {"swp1", "swp3"}) ip({"-n", leaf_, "link", "set", port, "mtu", "9000", "up", "master", "br0"});
+  ip({"-n", leaf_, "link", "set", "br0", "up"});
+  for (const auto& [name, address] : {std::pair(node_, "10.9.0.1/24"), std::pair(peer, "10.9.0.2/24")}) {
+    ip({"-n", name, "link", "set", "eth0", "mtu", "9000", "up"});
+    ip({"-n", name, "addr", "add", address, "dev", "eth0"});
+  }
+  EXPECT_EQ(path("mlx5_0.10.9.0.2"), "passes 9000");
+  EXPECT_EQ(probe().at("mlx5_0").at("address"), "10.9.0.1");
+  ip({"-n", leaf_, "link", "set", "swp3", "mtu", "1500"});
+  EXPECT_EQ(path("mlx5_0.10.9.0.2"), "blocked 9000");
+  EXPECT_THAT(path("mlx5_0.10.9.0.77"), ::testing::StartsWith("silent: "));
+  EXPECT_THAT(path("mlx5_7.10.9.0.2"), ::testing::StartsWith("silent: mlx5_7 has no interface"));
+  // lldpd tells no frame size of its own; as a custom part (802.3, subtype 4: 9,000 and 1,500 bytes) it tells what other switches do.
+  for (const auto& [port, bytes] : {std::pair("swp1", "23,28"), std::pair("swp2", "05,dc")})
+    ASSERT_TRUE(ask(socketOf(leaf_), {"configure", "ports", port, "lldp", "custom-tlv", "oui", "00,12,0f", "subtype", "4", "oui-info", bytes}));
+  const auto frame = [this](const char* device) { return probe().at(device).value("neighbour", json::object()).value("frame_bytes", 0); };
+  EXPECT_TRUE(eventually([&] { return frame("mlx5_0") == 9000 && frame("mlx5_1") == 1500; })) << probe().dump(1);
+  ip({"netns", "del", peer});
 }
 
 TEST_F(RoceSystem, whatDcbCannotSayIsTold) {

@@ -281,9 +281,9 @@ TEST_F(DriverTest, parametersCannotSmuggleAnything) {
 class PoolTaskTest : public TasksTest {
  protected:
   void SetUp() override {
-    programs.on("systemctl is-active", [this](const io::Command& command) -> Result<io::ProcessExit> {
+    programs.on("systemctl show -p ActiveState --value", [this](const io::Command& command) -> Result<io::ProcessExit> {
       bool up = active[command.args.back()];
-      return io::ProcessExit{up ? 0 : 3, up ? "active\n" : "inactive\n", ""};
+      return io::ProcessExit{0, up ? "active\n" : "inactive\n", ""};
     });
     programs.on("systemctl restart", [this](const io::Command& command) -> Result<io::ProcessExit> {
       active[command.args.back()] = starts;

@@ -44,6 +44,29 @@ inline inventory::Cluster railCluster(int nodes, int sus = 1, int nodes_per_su =
   return cluster;
 }
 
+/// A SuperPOD's scalable unit: 8 HCAs a node, 8 leaves, 4 spines, 256 cables between switches. Room for 32 nodes, or 31 and the controller.
+inline inventory::Cluster scalableUnit(int nodes, std::vector<std::string> subnet_managers) {
+  auto cluster = railCluster(nodes, 1, 32, 8, 4);
+  auto& fabric = cluster.fabrics["ib"];
+  fabric.switch_ports = 64;
+  fabric.uplinks_per_leaf_spine = 8;
+  fabric.subnet_managers = std::move(subnet_managers);
+  return cluster;
+}
+
+/// 16 pods of 32 leaves and 32 spines, 256 cores: room for 2,048 nodes of 8 HCAs on 49,152 cables.
+inline inventory::Cluster threeLevels(int nodes) {
+  auto cluster = railCluster(nodes, 16, 32, 8, 32);
+  auto& fabric = cluster.fabrics["ib"];
+  fabric.shape = inventory::FabricShape::FatTree;
+  fabric.switch_ports = 64;
+  fabric.leaves_per_su = 32;
+  fabric.cores = 256;
+  fabric.uplinks_per_spine_core = 4;
+  fabric.subnet_managers.clear();
+  return cluster;
+}
+
 inline Topology declared(const inventory::Cluster& cluster) { return declaredTopology(cluster, cluster.fabrics.at("ib")).value(); }
 
 inline Link* findLink(Topology& topology, const Port& end) {

@@ -54,12 +54,9 @@ TEST_F(FaultGroups, holdEveryFaultOnce) {
 
 /// Uplinks fit together as spines allow; the places beside them are for cables of HCAs.
 TEST_F(FaultGroups, areFew) {
-  auto cluster = railCluster(31, 1, 32, 8, 4);
-  auto& fabric = cluster.fabrics["ib"];
-  fabric.switch_ports = 64;
-  fabric.uplinks_per_leaf_spine = 8;
+  const auto cluster = scalableUnit(31, {"controller"});
   const auto unit = declared(cluster);
-  const auto grouped = faultGroups(faultsOf(unit, fabric, {FaultKind::CablePulled}), unit, 8);
+  const auto grouped = faultGroups(faultsOf(unit, cluster.fabrics.at("ib"), {FaultKind::CablePulled}), unit, 8);
   EXPECT_GE(grouped.size(), 64u);  // 256 uplinks, four spines
   EXPECT_LE(grouped.size(), 70u);
 }

@@ -285,6 +285,39 @@ TEST_F(RoceNodes, eachDisagreementIsNamed) {
   EXPECT_THAT(problems(), Contains(HasSubstr("nobody says by LLDP")));
 }
 
+TEST_F(RoceNodes, aSwitchPortWithASmallerMtuIsNamed) {
+  says_["mlx5_0"]["neighbour"]["frame_bytes"] = 9216;
+  EXPECT_THAT(problems(), IsEmpty()) << "more than needed is well";
+  says_["mlx5_0"]["neighbour"]["frame_bytes"] = 1500;
+  EXPECT_THAT(problems(), ElementsAre("mlx5_0: leaf-su1-r0 Ethernet0 takes frames of 1500 bytes, hosts send 9000: set the MTU of that port"));
+}
+
+TEST_F(RoceNodes, packetsOfFullSizeMustReachThePeersThatHaveTold) {
+  ASSERT_EQ(act("gpu001", kRoce), "");
+  context_.recorded.clear();
+  context_.intent = "intent-2";
+  ASSERT_EQ(act("gpu002", kRoce), "");
+  const auto phase = this->phase();  // the addresses are what it has heard
+  const auto observed = [&](const char* node) {
+    const auto facts = runAsync(phase->observe(Subject(NodeName(node))));
+    return facts && !facts->empty() ? facts->front().value : "nothing";
+  };
+  auto other = says_;
+  says_["mlx5_0"]["address"] = "10.1.0.1";
+  other["mlx5_0"]["address"] = "10.1.0.2";
+  // The second node hangs at the second ports.
+  for (int rail : {0, 1}) other[fmt::format("mlx5_{}", rail)]["neighbour"]["port"] = "Ethernet4";
+  said_[NodeName("gpu001")]["roce.marking"] = says_.dump();
+  said_[NodeName("gpu002")]["roce.marking"] = other.dump();
+  said_[NodeName("gpu001")]["roce.path.mlx5_0.10.1.0.2"] = "blocked 9000";
+  EXPECT_EQ(observed("gpu001"), "as-declared") << "nobody else has told an address yet";
+  said_[NodeName("gpu002")]["roce.path.mlx5_0.10.1.0.1"] = "silent: ping ended with 1";
+  EXPECT_EQ(observed("gpu002"), "as-declared") << "a peer that is off is no finding about this node";
+  EXPECT_EQ(observed("gpu001"), "mlx5_0: packets of 9000 bytes do not reach gpu002 (10.1.0.2), small ones do: a switch between them has a smaller MTU");
+  said_[NodeName("gpu001")]["roce.path.mlx5_0.10.1.0.2"] = "passes 9000";
+  EXPECT_EQ(observed("gpu001"), "as-declared");
+}
+
 TEST_F(RoceNodes, theScriptIsSentAndReadBack) {
   ASSERT_TRUE(goal("gpu001", kRoce));
   EXPECT_EQ(observed("gpu001", kRoce), "absent");

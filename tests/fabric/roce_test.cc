@@ -36,14 +36,6 @@ TEST(RoceSonic, tellsThatAStockSwitchDropsWhatHostsThinkLossless) {
                           "PFC is on for 3,4 instead of 3", "the MTU is 9100 instead of 9000"));
 }
 
-TEST(RoceSonic, checksEveryPort) {
-  auto config = nlohmann::json::parse(roceSonic(kRoce, {"Ethernet0", "Ethernet8"}));
-  EXPECT_THAT(checkSonic(kRoce, config.dump()).value(), IsEmpty());
-  config["PORT_QOS_MAP"]["Ethernet8"]["pfc_enable"] = "3,4";
-  EXPECT_THAT(checkSonic(kRoce, config.dump()).value(), ElementsAre("Ethernet8: PFC is on for 3,4 instead of 3"));
-  EXPECT_EQ(checkSonic(kRoce, "{}").error().code(), ErrorCode::NotFound);
-}
-
 TEST(RoceSonic, refusesWhatItCannotRead) {
   EXPECT_FALSE(sonicMarking("[]", "Ethernet0"));
   EXPECT_THAT(sonicMarking("{}", "Ethernet0").error().text(), HasSubstr("it does not look at DSCP"));

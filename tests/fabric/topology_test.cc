@@ -12,11 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(DeclaredTopology, superPodOfOneScalableUnitHasTheVendorsCableCounts) {
-  auto cluster = railCluster(31, 1, 32, 8, 4);
-  auto& fabric = cluster.fabrics["ib"];
-  fabric.switch_ports = 64;
-  fabric.uplinks_per_leaf_spine = 8;
-  auto topology = declared(cluster);
+  auto topology = declared(scalableUnit(31, {"controller"}));
   int switches = 0, up = 0, down = 0;
   for (const auto& [name, device] : topology.devices) switches += device.is_switch;
   for (const auto& link : topology.links) (link.a.node.starts_with("leaf-") && link.b.node.starts_with("spine-") ? up : down) += 1;
@@ -100,19 +96,6 @@ TEST(DeclaredTopology, readsExplicitCablesAndRefusesAPortUsedTwice) {
   ASSERT_FALSE(twice);
   EXPECT_THAT(twice.error().str(), HasSubstr("cluster.yaml:7:3"));
   EXPECT_THAT(twice.error().str(), HasSubstr("two cables end at sw port 2"));
-}
-
-/// 16 pods of 32 leaves and 32 spines, 256 cores: 2,048 nodes of 8 HCAs.
-inventory::Cluster threeLevels(int nodes) {
-  auto cluster = railCluster(nodes, 16, 32, 8, 32);
-  auto& fabric = cluster.fabrics["ib"];
-  fabric.shape = inventory::FabricShape::FatTree;
-  fabric.switch_ports = 64;
-  fabric.leaves_per_su = 32;
-  fabric.cores = 256;
-  fabric.uplinks_per_spine_core = 4;
-  fabric.subnet_managers.clear();
-  return cluster;
 }
 
 TEST(FatTree, ofThreeLevelsUsesEveryPortOfEverySwitch) {
