@@ -1,19 +1,13 @@
 // Real munged, slurmctld and slurmd in a network namespace of the test's own; the agent is a fake whose JoinPool starts slurmd.
 #include "tests/fakes/fake_agent_gateway.h"
+#include "tests/fakes/real_slurm.h"
 #include "tests/paths.h"
 #include "tests/pool/context.h"
-#include "tests/run_async.h"
 
 #include "pool/slurm.h"
 
-#include "base/io/crypto.h"
-#include "base/io/files.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <sched.h>
-#include <unistd.h>
 
 #include <set>
 #include <sstream>
@@ -27,49 +21,18 @@ using muster::test::runAsync;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr std::chrono::seconds kLimit{60};
-constexpr std::string_view kHost = "muster-controller";
-
-bool eventually(const std::function<bool()>& holds) {
-  for (auto until = std::chrono::steady_clock::now() + kLimit; std::chrono::steady_clock::now() < until;
-       std::this_thread::sleep_for(std::chrono::milliseconds(50)))
-    if (holds()) return true;
-  return holds();
-}
-
-class SlurmSystem : public ::testing::Test {
+class SlurmSystem : public muster::test::RealSlurm {
  protected:
   void SetUp() override {
-    if (::geteuid() != 0) GTEST_SKIP() << "network namespaces need root";
-    // Names without a network of their own do not resolve: Slurm wants an address that is not loopback.
-    ASSERT_EQ(::unshare(CLONE_NEWNET | CLONE_NEWUTS), 0);
-    ASSERT_EQ(::sethostname(kHost.data(), kHost.size()), 0);
-    for (auto args : std::vector<std::vector<std::string>>{{"link", "set", "lo", "up"},
-                                                           {"link", "add", "br0", "type", "bridge"},
-                                                           {"addr", "add", "10.99.0.1/24", "dev", "br0"},
-                                                           {"link", "set", "br0", "up"}})
-      ASSERT_TRUE(tool("ip", args));
-    std::string key;
-    for (int i = 0; i < 16; ++i) key += io::sha256Hex(io::randomToken());
-    ASSERT_TRUE(io::writeFileAtomic(folder_ / "munge.key", key, 0400));
-    ASSERT_TRUE(io::makeDirs(folder_ / "state"));
-    auto common = fmt::format(
-        "ClusterName=test\nSlurmctldHost={0}(10.99.0.1)\nSlurmUser=root\nSlurmdUser=root\nAuthType=auth/munge\nAuthInfo=socket={1}/"
-        "munge.socket\n"
-        "StateSaveLocation={1}/state\nSlurmdSpoolDir={1}/spool.%n\nSlurmctldPidFile={1}/slurmctld.pid\nSlurmdPidFile={1}/slurmd.%n.pid\n"
-        "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nReturnToService=0\nMpiDefault=none\nSlurmdTimeout={2}\n"
-        "NodeName=gpu001 NodeHostname={0} NodeAddr=10.99.0.1 Port=17001 CPUs=1 State=DOWN\nNodeName=gpu002 NodeHostname={0} "
-        "NodeAddr=10.99.0.1 Port=17002 CPUs=1 State=DOWN\n"
-        "PartitionName=gpu Nodes=gpu[001-002] Default=YES State=UP\n",
-        kHost, folder_.path().string(), slurmd_timeout_s_);
-    ASSERT_TRUE(io::writeFileAtomic(folder_ / "slurm.conf", common));
-    ASSERT_TRUE(io::writeFileAtomic(folder_ / "node.conf", common + "# for the nodes\nDebugFlags=NO_CONF_HASH\n"));
-    start("munged", {"--foreground", "--force", "--key-file=" + path("munge.key"), "--socket=" + path("munge.socket"),
-                     "--pid-file=" + path("munged.pid"), "--log-file=" + path("munged.log"), "--seed-file=" + path("munged.seed")});
-    ASSERT_TRUE(eventually([&] { return std::filesystem::exists(folder_ / "munge.socket"); }));
-    start("slurmctld", {"-D", "-f", path("slurm.conf")});
-    ASSERT_TRUE(eventually([&] { return tool("scontrol", {"ping"}).value_or(io::ProcessExit{1}).out.find("is UP") != std::string::npos; }))
-        << io::readFile(folder_ / "slurmctld.log").value_or("no log");
+    RealSlurm::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    const auto conf = slurmConf(
+        fmt::format("SlurmdTimeout={1}\nNodeName=gpu001 NodeHostname={0} NodeAddr=10.99.0.1 Port=17001 CPUs=1 State=DOWN\n"
+                    "NodeName=gpu002 NodeHostname={0} NodeAddr=10.99.0.1 Port=17002 CPUs=1 State=DOWN\n"
+                    "PartitionName=gpu Nodes=gpu[001-002] Default=YES State=UP\n",
+                    kHost, slurmd_timeout_s_));
+    ASSERT_TRUE(io::writeFileAtomic(folder_ / "node.conf", conf + "# for the nodes\nDebugFlags=NO_CONF_HASH\n"));
+    startController(conf);
     agents_.boot(NodeName("gpu001"), agent::Mode::Disk);
     agents_.answer(agent::TaskKind::JoinPool,
                    [this](const NodeName& node, const agent::AgentTask& task) { return startSlurmd(node, task); });
@@ -103,23 +66,6 @@ class SlurmSystem : public ::testing::Test {
   }
   std::string shown(const char* node) { return tool("scontrol", {"show", "node", node, "-o"}).value_or(io::ProcessExit{1}).out; }
 
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  void start(const std::string& program, std::vector<std::string> args) {
-    io::Command command;
-    command.program = program;
-    command.args = std::move(args);
-    auto child = processes_->start(command, folder_ / (program + ".log"));
-    ASSERT_TRUE(child) << child.error().str();
-    daemons_.push_back(std::move(*child));
-  }
-  Result<io::ProcessExit> tool(const std::string& program, std::vector<std::string> args) {
-    io::Command command;
-    command.program = program;
-    command.args = std::move(args);
-    command.env["SLURM_CONF"] = path("slurm.conf");
-    return io::runBlocking(command);
-  }
-
   /// Drives one action to its end, as the engine does.
   Outcome drive(const Action& action) {
     for (auto until = std::chrono::steady_clock::now() + kLimit; std::chrono::steady_clock::now() < until;) {
@@ -137,8 +83,6 @@ class SlurmSystem : public ::testing::Test {
   }
 
   int slurmd_timeout_s_ = 60;
-  muster::test::TempFolder folder_;
-  std::unique_ptr<io::ProcessRunner> processes_ = io::makeProcessRunner();
   inventory::Cluster cluster_ = poolCluster();
   muster::test::FakeAgentGateway agents_;
   Certificates certificates_;
@@ -146,7 +90,6 @@ class SlurmSystem : public ::testing::Test {
   Context context_;
   std::unique_ptr<Phase> phase_;
   io::Child* slurmd_ = nullptr;
-  std::vector<std::unique_ptr<io::Child>> daemons_;  // ended in the destructor, the youngest last: none needs another to end
 };
 
 TEST_F(SlurmSystem, joinsRunsAJobAndDrainsOnlyAfterIt) {
