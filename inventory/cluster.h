@@ -94,6 +94,7 @@ struct Driver {
   std::map<std::string, std::string> sysctl;
   std::vector<std::string> kernel_args;
   std::vector<std::string> services;  ///< systemd units that must be enabled and active
+  std::map<std::string, std::string> fabric_manager;  ///< keys of fabricmanager.cfg and their values; all others stay as packaged
 };
 
 enum class GateLevel { Quick, Medium, Long, Soak };

@@ -75,6 +75,7 @@ struct Fabric {
   int uplinks_per_spine_core = 1;
   int switch_ports = 64;
   std::string link = "4xHDR";       ///< width and speed of every cable, ibnetdiscover's spelling
+  std::vector<std::string> places;  ///< which node has which place of the shape, SU by SU; "": nobody; empty: in the order of the inventory
   std::vector<FabricCable> cables;  ///< for Explicit; with another shape, what it does not know: storage, UFM, gateways
   std::string topology;             ///< for Explicit: ibnetdiscover's text of what should be there
   std::vector<FabricSwitches> switches;
