@@ -102,7 +102,7 @@ class Fleet final : public BmcFleet, public EventFleet {
     options.requests = &requests_;
     options.uploads = &uploads_;
     options.rank = static_cast<std::size_t>(node - cluster_.nodes.data());  // plans begin with the first of the inventory
-    auto session = std::make_unique<RedfishSession>(std::move(options), store_, clock_, make_client_);
+    auto session = std::make_unique<RedfishSession>(std::move(options), store_, clock_, make_client_, &journal_);
     auto redfish = std::make_unique<RedfishBmc>(std::move(session), profile.boot, clock_, images_);
     redfish_.push_back(redfish.get());
     sources_[name] = redfish.get();
@@ -165,6 +165,7 @@ class Fleet final : public BmcFleet, public EventFleet {
   Workers& workers_;
   HttpClientFactory make_client_;
   std::string libvirt_uri_;
+  lifecycle::Journal journal_{store_};
   lifecycle::TunedPlaces requests_, uploads_;
   FirmwareImages images_;
   std::unique_ptr<io::ProcessRunner> processes_ = io::makeProcessRunner();

@@ -74,8 +74,9 @@ Error errorOf(const RedfishReply& reply, const std::string& what) {
   return Error(ErrorCode::InvalidInput, std::move(text));
 }
 
-RedfishSession::RedfishSession(Options options, lifecycle::Store& store, Clock& clock, HttpClientFactory make_client)
-    : options_(std::move(options)), clock_(clock), make_client_(std::move(make_client)), trust_(store, options_.node), pace_(clock) {
+RedfishSession::RedfishSession(Options options, lifecycle::Store& store, Clock& clock, HttpClientFactory make_client, lifecycle::Journal* journal)
+    : options_(std::move(options)), clock_(clock), make_client_(std::move(make_client)), trust_(store, options_.node),
+      own_journal_(journal ? nullptr : std::make_unique<lifecycle::Journal>(store, false)), journal_(journal ? *journal : *own_journal_), pace_(clock) {
   while (!options_.base_url.empty() && options_.base_url.back() == '/') options_.base_url.pop_back();
 }
 
@@ -161,8 +162,15 @@ Async<void> RedfishSession::close() {
   if (token_.empty() || session_path_.empty()) co_return Result<void>();
   auto end = closeSession(std::exchange(session_path_, {}), std::exchange(token_, {}));
   CO_TRY_OK(co_await std::move(end));
-  CO_TRY_OK(trust_.exchangeSession(""));
+  auto forget = rememberSession("");
+  CO_TRY_OK(co_await std::move(forget));
   co_return Result<void>();
+}
+
+Async<std::string> RedfishSession::rememberSession(std::string path) {
+  journal_.attach(co_await asio::this_coro::executor);
+  auto exchange = trust_.exchangeSession(journal_, std::move(path));
+  co_return co_await std::move(exchange);
 }
 
 Async<void> RedfishSession::closeSession(std::string path, std::string token) {
@@ -256,7 +264,8 @@ Async<bool> RedfishSession::tryPassword(std::string path, Candidate candidate) {
     if (reply.ok()) {
       CO_TRY_OK(acceptLogin(reply, path));
       // A process that was killed left its session behind; BMCs have places for a handful of them.
-      CO_TRY(left_open, trust_.exchangeSession(session_path_));
+      auto remember = rememberSession(session_path_);
+      CO_TRY(left_open, co_await std::move(remember));
       if (!left_open.empty() && left_open != session_path_) {
         auto end = closeSession(left_open, token_);
         (void)co_await std::move(end);
@@ -411,7 +420,9 @@ Async<void> RedfishSession::ensurePin() {
   CO_TRY_OK(co_await std::move(op));
   const std::string seen = client->peerFingerprint();
   if (seen.empty()) co_return fail(ErrorCode::Denied, "the BMC at " + address() + " showed no TLS certificate; muster talks to BMCs by https only");
-  CO_TRY_OK(trust_.setPin(seen));
+  journal_.attach(co_await asio::this_coro::executor);
+  auto remember = trust_.setPin(journal_, seen);
+  CO_TRY_OK(co_await std::move(remember));
   pinned_ = seen;
   idle_.push_back(std::move(client));
   co_return Result<void>();

@@ -49,7 +49,8 @@ class RedfishSession {
     std::size_t rank = 0;  ///< among those that wait for such a place: the lowest first, so that what has begun gets to its end
   };
 
-  RedfishSession(Options options, lifecycle::Store& store, Clock& clock, HttpClientFactory make_client);
+  /// `journal` writes to `store`; a session without one has its own.
+  RedfishSession(Options options, lifecycle::Store& store, Clock& clock, HttpClientFactory make_client, lifecycle::Journal* journal = nullptr);
 
   const std::string& address() const { return options_.base_url; }
   /// Of the login; some vendors want it in a form as well. "" before it.
@@ -122,6 +123,8 @@ class RedfishSession {
   Async<bool> tryPassword(std::string path, Candidate candidate);
   Async<std::string> sessionsPath();
   /// Logs out of a session with the token of another; best effort.
+  /// Answers the session that was remembered until now.
+  Async<std::string> rememberSession(std::string path);
   Async<void> closeSession(std::string path, std::string token);
   Result<void> acceptLogin(const RedfishReply& reply, const std::string& sessions_path);
   std::unique_ptr<io::HttpClient> takeClient(bool fresh);
@@ -130,6 +133,8 @@ class RedfishSession {
   Clock& clock_;
   HttpClientFactory make_client_;
   TrustMemory trust_;
+  std::unique_ptr<lifecycle::Journal> own_journal_;
+  lifecycle::Journal& journal_;
   Pace pace_;
   Turnstile one_login_{1};
   Turnstile one_pin_{1};

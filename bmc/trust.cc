@@ -54,14 +54,19 @@ Result<std::optional<std::string>> TrustMemory::pin() {
   return value;
 }
 
-Result<void> TrustMemory::setPin(const std::string& fingerprint) {
-  TRY(before, store_.getValue(pinKey()));
+Result<void> TrustMemory::setPin(lifecycle::Store& store, const std::string& fingerprint) const {
+  TRY(before, store.getValue(pinKey()));
   if (before && !before->empty() && *before != fingerprint) {
     return fail(ErrorCode::Conflict, "another certificate of " + node_.str() + "'s BMC was pinned at the same moment");
   }
-  TRY(set, store_.exchangeValue(pinKey(), before, fingerprint));
+  TRY(set, store.exchangeValue(pinKey(), before, fingerprint));
   if (!set) return fail(ErrorCode::Conflict, "the pin of " + node_.str() + "'s BMC changed at the same moment");
   return {};
+}
+
+Async<void> TrustMemory::setPin(lifecycle::Journal& journal, std::string fingerprint) {
+  auto write = journal.write<void>([self = *this, fingerprint = std::move(fingerprint)](lifecycle::Store& store) { return self.setPin(store, fingerprint); });
+  co_return co_await std::move(write);
 }
 
 Result<void> TrustMemory::expectPin(const std::string& fingerprint) { return store_.putValue(nextPinKey(), fingerprint); }
@@ -174,10 +179,13 @@ Error TrustMemory::refused(const std::string& address, const std::string& userna
                            address, username, node_.str(), node_.str()));
 }
 
-Result<std::string> TrustMemory::exchangeSession(const std::string& path) {
-  TRY(before, store_.getValue(sessionKey()));
-  if (before.value_or("") != path) TRY_OK(store_.putValue(sessionKey(), path));
-  return before.value_or("");
+Async<std::string> TrustMemory::exchangeSession(lifecycle::Journal& journal, std::string path) {
+  auto write = journal.write<std::string>([key = sessionKey(), path = std::move(path)](lifecycle::Store& store) -> Result<std::string> {
+    TRY(before, store.getValue(key));
+    if (before.value_or("") != path) TRY_OK(store.putValue(key, path));
+    return before.value_or("");
+  });
+  co_return co_await std::move(write);
 }
 
 Result<void> forgetPin(lifecycle::Store& store, const NodeName& node) { return store.putValue("bmc.pin." + node.str(), ""); }

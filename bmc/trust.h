@@ -12,6 +12,7 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "bmc/bmc.h"
+#include "lifecycle/journal.h"
 #include "lifecycle/store.h"
 
 #include <optional>
@@ -25,7 +26,9 @@ class TrustMemory {
 
   Result<std::optional<std::string>> pin();
   /// First contact. Errors: Conflict when another certificate was pinned meanwhile
-  Result<void> setPin(const std::string& fingerprint);
+  Result<void> setPin(const std::string& fingerprint) { return setPin(store_, fingerprint); }
+  /// The same in one commit with what others write.
+  Async<void> setPin(lifecycle::Journal& journal, std::string fingerprint);
   /// Before a certificate is installed: it is expected from now on.
   Result<void> expectPin(const std::string& fingerprint);
   /// The pin becomes the expected certificate when that is what was shown. Answers whether it did.
@@ -49,9 +52,10 @@ class TrustMemory {
   Error refused(const std::string& address, const std::string& username) const;
 
   /// The path of a session that was not closed, "" when there is none; `path` is remembered in its place.
-  Result<std::string> exchangeSession(const std::string& path);
+  Async<std::string> exchangeSession(lifecycle::Journal& journal, std::string path);
 
  private:
+  Result<void> setPin(lifecycle::Store& store, const std::string& fingerprint) const;
   Result<std::string> digest(const std::string& username, const Secret& password);
   std::string pinKey() const { return "bmc.pin." + node_.str(); }
   std::string sessionKey() const { return "bmc.session." + node_.str(); }

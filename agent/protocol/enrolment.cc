@@ -43,7 +43,7 @@ struct Enrolment::Record {
 };
 
 Enrolment::Enrolment(const inventory::Cluster& cluster, const io::CertificateAuthority& ca, lifecycle::Store& store, Clock& clock)
-    : ca_(ca), store_(store), clock_(clock), attestor_(cluster, store, clock) {
+    : ca_(ca), store_(store), clock_(clock), attestor_(cluster, store, clock), journal_(std::make_unique<lifecycle::Journal>(store)) {
   for (const auto& node : cluster.nodes) {
     by_name_[node.name] = &node;
     by_mac_[node.mac] = &node;
@@ -56,13 +56,43 @@ const inventory::Node* Enrolment::find(const NodeName& node) const {
   return it == by_name_.end() ? nullptr : it->second;
 }
 
+Enrolment::~Enrolment() {
+  journal_.reset();
+  for (const auto& [key, value] : being_written_)
+    if (const auto stored = store_.putValue(key, value); !stored) logWarning("agent", "{} was not stored: {}", key, stored.error().str());
+}
+
+void Enrolment::attach(const asio::any_io_executor& control) {
+  journal_->attach(control);
+  attached_ = true;
+}
+
+Result<void> Enrolment::keep(const std::string& key, const std::string& value, const std::string& what) {
+  if (!attached_) return store_.putValue(key, value);
+  being_written_[key] = value;
+  journal_->post<void>([key, value](lifecycle::Store& store) { return store.putValue(key, value); },
+                      [this, key, value, what](const Result<void>& stored) {
+                        if (!stored) {
+                          logWarning("agent", "{} was not stored: {}", what, stored.error().str());
+                          std::erase_if(installed_keys_, [&](const auto& entry) { return installedKeyOf(entry.first) == key; });  // heard again by the next poll
+                        }
+                        if (const auto last = being_written_.find(key); last != being_written_.end() && last->second == value) being_written_.erase(last);
+                      });
+  return {};
+}
+
+Result<std::optional<std::string>> Enrolment::kept(const std::string& key) {
+  const auto fresh = being_written_.find(key);
+  return fresh == being_written_.end() ? store_.getValue(key) : std::optional(fresh->second);
+}
+
 Result<std::string> Enrolment::issueToken(const NodeName& name, const Mac& mac) {
   const auto* node = find(name);
   if (!node) return fail(ErrorCode::NotFound, "node " + name.str() + " is not in the inventory");
   if (node->mac != mac) return fail(ErrorCode::Conflict, "the MAC of " + name.str() + " is " + node->mac.str() + ", not " + mac.str());
   std::string token = io::randomToken();
   Record record{false, hashOf(name, mac, token), clock_.now() + kTokenLifetime, {}};
-  TRY_OK(store_.putValue(keyOf(name), record.str()));
+  TRY_OK(keep(keyOf(name), record.str(), "the token of " + name.str()));
   std::erase_if(told_, [&](const auto& entry) { return entry.first == name; });
   return token;
 }
@@ -87,9 +117,10 @@ Result<const inventory::Node*> Enrolment::callerOf(const std::string& told_mac, 
   return node->second;
 }
 
-Result<EnrolResponse> Enrolment::enrol(const EnrolRequest& request, const std::string& remote_address) {
-  TRY(node, callerOf(request.mac, remote_address));
-  return redeem(*node, request, nullptr);
+Async<EnrolResponse> Enrolment::enrol(EnrolRequest request, std::string remote_address) {
+  CO_TRY(node, callerOf(request.mac, remote_address));
+  auto answer = redeem(*node, std::move(request), std::nullopt);
+  co_return co_await std::move(answer);
 }
 
 bool Enrolment::mustAttest(const std::string& told_mac) const {
@@ -106,13 +137,15 @@ Result<AttestChallenge> Enrolment::challenge(const AttestRequest& request, const
   return challenge;
 }
 
-Result<EnrolResponse> Enrolment::enrolAttested(const AttestedRequest& request, const std::string& remote_address) {
-  TRY(node, callerOf(request.mac, remote_address));
-  return redeem(*node, {request.token, request.csr_pem, request.mac}, &request);
+Async<EnrolResponse> Enrolment::enrolAttested(AttestedRequest request, std::string remote_address) {
+  CO_TRY(node, callerOf(request.mac, remote_address));
+  EnrolRequest plain{request.token, request.csr_pem, request.mac};
+  auto answer = redeem(*node, std::move(plain), std::move(request));
+  co_return co_await std::move(answer);
 }
 
 Result<Enrolment::Record> Enrolment::shown(const inventory::Node& node, const std::string& token) {
-  TRY(stored, store_.getValue(keyOf(node.name)));
+  TRY(stored, kept(keyOf(node.name)));
   if (!stored) return refuse(node, "no token was issued for it");
   TRY(record, Record::parse(*stored));
   if (!io::equalConstantTime(record.hash, hashOf(node.name, node.mac, token))) {
@@ -122,36 +155,37 @@ Result<Enrolment::Record> Enrolment::shown(const inventory::Node& node, const st
   return record;
 }
 
-Result<EnrolResponse> Enrolment::redeem(const inventory::Node& node, const EnrolRequest& request, const AttestedRequest* proof) {
-  TRY(record, shown(node, request.token));
-  std::string csr_hash = io::sha256Hex(request.csr_pem);
-  if (record.used && record.csr_hash != csr_hash) return refuse(node, "the token was used before, with another key");
+Async<EnrolResponse> Enrolment::redeem(const inventory::Node& node, EnrolRequest request, std::optional<AttestedRequest> proof) {
+  CO_TRY(record, shown(node, request.token));
+  const std::string csr_hash = io::sha256Hex(request.csr_pem);
+  if (record.used && record.csr_hash != csr_hash) co_return refuse(node, "the token was used before, with another key");
 
   if (attestor_.policyOf(node)) {
-    if (!proof) return fail(ErrorCode::Denied, "this node must prove itself by its TPM");  // every boot begins so: no finding
-    if (const auto proved = attestor_.check(node, *proof); !proved) return refuse(node, proved.error().str());
+    if (!proof) co_return fail(ErrorCode::Denied, "this node must prove itself by its TPM");  // every boot begins so: no finding
+    if (const auto proved = attestor_.check(node, *proof); !proved) co_return refuse(node, proved.error().str());
   }
-  TRY(answer, sign(node.name, request.csr_pem, kAgentCertificateLifetime));  // before the token is burnt: a bad request costs nothing
-  if (record.used) return answer;
+  CO_TRY(answer, sign(node.name, request.csr_pem, kAgentCertificateLifetime));  // before the token is burnt: a bad request costs nothing
+  if (record.used) co_return answer;
   Record used = record;
   used.used = true;
   used.csr_hash = csr_hash;
-  TRY(ours, store_.exchangeValue(keyOf(node.name), record.str(), used.str()));
-  if (!ours) return refuse(node, "the token was used by another machine at the same moment");
+  attach(co_await asio::this_coro::executor);
+  auto burn = journal_->write<bool>([key = keyOf(node.name), was = record.str(), is = used.str()](lifecycle::Store& store) { return store.exchangeValue(key, was, is); });
+  CO_TRY(ours, co_await std::move(burn));
+  if (!ours) co_return refuse(node, "the token was used by another machine at the same moment");
   logInfo("agent", "{} enrolled (MAC {})", node.name.str(), node.mac.str());
-  return answer;
+  co_return answer;
 }
 
 Result<EnrolResponse> Enrolment::certify(const NodeName& node, const std::string& csr_pem) {
   return sign(node, csr_pem, kInstalledCertificateLifetime);
 }
 
-Result<void> Enrolment::heardInstalled(const NodeName& node, const std::string& key_id) {
+void Enrolment::heardInstalled(const NodeName& node, const std::string& key_id) {
   auto& last = installed_keys_[node];
-  if (last == key_id) return {};
-  TRY_OK(store_.putValue(installedKeyOf(node), key_id));
+  if (last == key_id) return;
+  if (const auto kept = keep(installedKeyOf(node), key_id, "the key of " + node.str()); !kept) return logWarning("agent", "the key of {} was not stored: {}", node.str(), kept.error().str());
   last = key_id;
-  return {};
 }
 
 Result<void> Enrolment::mayRenewLate(const NodeName& name, const std::string& key_id, const std::string& remote_address) {
@@ -160,7 +194,7 @@ Result<void> Enrolment::mayRenewLate(const NodeName& name, const std::string& ke
   if (!mayBe(*node, remote_address)) {
     return refuse(*node, fmt::format("{} showed its expired certificate, but its address is {}", remote_address, node->address.str()));
   }
-  TRY(last, store_.getValue(installedKeyOf(name)));
+  TRY(last, kept(installedKeyOf(name)));
   if (!last || key_id.empty() || *last != key_id) return refuse(*node, "its certificate has expired, and is not the one that its agent called with last");
   logInfo("agent", "{} renews a certificate that has expired", name.str());
   return {};

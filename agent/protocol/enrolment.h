@@ -3,7 +3,8 @@
 // The store keeps per node, under "agent.token.NODE", JSON {state: issued|used, hash, expires, csr}. `hash` is SHA-256 over
 // node, MAC and token, so a token is worth nothing for another node or another NIC. The change issued → used is one
 // exchangeValue: of two machines that show the same token one wins. The same certificate request shown again (the
-// answer was lost on the way) is answered again: only the holder of that key gains by it.
+// answer was lost on the way) is answered again: only the holder of that key gains by it. That change is on the disk before the
+// answer goes out. A new token is not waited for: of a controller that dies before it is written, the restart is done anew.
 #pragma once
 
 #include "agent/protocol/attestor.h"
@@ -12,7 +13,7 @@
 #include "base/ids.h"
 #include "base/io/crypto.h"
 #include "inventory/cluster.h"
-#include "lifecycle/store.h"
+#include "lifecycle/journal.h"
 
 #include <set>
 #include <string>
@@ -22,20 +23,25 @@ namespace muster::agent {
 class Enrolment {
  public:
   Enrolment(const inventory::Cluster& cluster, const io::CertificateAuthority& ca, lifecycle::Store& store, Clock& clock);
+  Enrolment(const Enrolment&) = delete;
+  /// Writes what no loop has written any more.
+  ~Enrolment();
+  /// Whoever calls works on this loop: from now on writes need not be waited for.
+  void attach(const asio::any_io_executor& control);
 
-  /// Errors: NotFound (node), Conflict (the MAC is not the node's), the store's
+  /// Errors: NotFound (node), Conflict (the MAC is not the node's), the store's as far as it has answered
   Result<std::string> issueToken(const NodeName& node, const Mac& mac);
   /// Errors: InvalidInput (request), Denied with the reason (also left as a finding on the node)
-  Result<EnrolResponse> enrol(const EnrolRequest& request, const std::string& remote_address);
+  Async<EnrolResponse> enrol(EnrolRequest request, std::string remote_address);
   /// Whether the node with this MAC must prove itself by its TPM: `enrol` would refuse it.
   bool mustAttest(const std::string& mac) const;
   /// The two steps of a proof (attestation.h). Errors: as enrol
   Result<AttestChallenge> challenge(const AttestRequest& request, const std::string& remote_address);
-  Result<EnrolResponse> enrolAttested(const AttestedRequest& request, const std::string& remote_address);
+  Async<EnrolResponse> enrolAttested(AttestedRequest request, std::string remote_address);
   /// A certificate for the system being installed on this node, or the next one of its agent; the caller has proved to be its agent.
   Result<EnrolResponse> certify(const NodeName& node, const std::string& csr_pem);
   /// The installed agent called with this key: the one that may still renew once its certificate has expired.
-  Result<void> heardInstalled(const NodeName& node, const std::string& key_id);
+  void heardInstalled(const NodeName& node, const std::string& key_id);
   /// May the holder of an expired certificate renew? Only a declared node, from its own address, with the key that its installed agent
   /// called with last: the disk of an earlier life of the node does not. Errors: Denied with the reason (also a finding)
   Result<void> mayRenewLate(const NodeName& node, const std::string& key_id, const std::string& remote_address);
@@ -50,7 +56,11 @@ class Enrolment {
   Result<const inventory::Node*> callerOf(const std::string& mac, const std::string& remote_address);
   /// The node's record, when this is its token and may still be shown.
   Result<Record> shown(const inventory::Node& node, const std::string& token);
-  Result<EnrolResponse> redeem(const inventory::Node& node, const EnrolRequest& request, const AttestedRequest* proof);
+  Async<EnrolResponse> redeem(const inventory::Node& node, EnrolRequest request, std::optional<AttestedRequest> proof);
+  /// Written soon, in the order of these calls; at once where no loop runs yet.
+  Result<void> keep(const std::string& key, const std::string& value, const std::string& what);
+  /// What is being written counts already.
+  Result<std::optional<std::string>> kept(const std::string& key);
   Result<EnrolResponse> sign(const NodeName& node, const std::string& csr_pem, std::chrono::hours lifetime);
   tl::unexpected<Error> refuse(const inventory::Node& node, const std::string& why);
 
@@ -58,6 +68,9 @@ class Enrolment {
   lifecycle::Store& store_;
   Clock& clock_;
   Attestor attestor_;
+  std::unique_ptr<lifecycle::Journal> journal_;
+  bool attached_ = false;
+  std::map<std::string, std::string> being_written_;
   bool leases_addresses_ = false;
   std::map<NodeName, const inventory::Node*> by_name_;
   std::map<Mac, const inventory::Node*> by_mac_;

@@ -99,7 +99,8 @@ Result<NodeName> Gateway::callerOf(const io::ServerRequest& request) const {
 Task<io::ServerResponse> Gateway::handleEnrol(io::ServerRequest request) {
   auto parsed = parseEnrolRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
-  auto answer = enrolment_.enrol(*parsed, request.remote_address);
+  auto enrol = enrolment_.enrol(*parsed, request.remote_address);
+  auto answer = co_await std::move(enrol);
   if (answer) co_return io::ServerResponse::json(200, toJson(*answer));
   if (answer.error().code() == ErrorCode::Denied && enrolment_.mustAttest(parsed->mac))
     co_return io::ServerResponse::json(403, nlohmann::json{{"error", answer.error().str()}, {"attest", true}}.dump());
@@ -115,7 +116,8 @@ Task<io::ServerResponse> Gateway::handleAttest(io::ServerRequest request) {
 Task<io::ServerResponse> Gateway::handleAttested(io::ServerRequest request) {
   auto parsed = parseAttestedRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
-  co_return answer(enrolment_.enrolAttested(*parsed, request.remote_address));
+  auto enrol = enrolment_.enrolAttested(std::move(*parsed), request.remote_address);
+  co_return answer(co_await std::move(enrol));
 }
 
 /// The only route that an expired certificate opens: an agent that was away for too long would never come back otherwise.
@@ -139,10 +141,8 @@ Task<io::ServerResponse> Gateway::handlePoll(io::ServerRequest request) {
   if (!node) co_return answerError(node.error());
   auto parsed = parsePollRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
-  if (parsed->mode == Mode::Disk) {
-    auto kept = enrolment_.heardInstalled(*node, request.client_key_id);
-    if (!kept) logWarning("agent", "the key of {} was not stored: {}", node->str(), kept.error().str());
-  }
+  enrolment_.attach(co_await asio::this_coro::executor);
+  if (parsed->mode == Mode::Disk) enrolment_.heardInstalled(*node, request.client_key_id);
   auto polled = poll(*node, std::move(*parsed), request.remote_address);
   co_return answer(co_await std::move(polled));
 }

@@ -116,7 +116,11 @@ class TlsClient {
 
  private:
   explicit TlsClient(TlsTrust trust) : trust_(std::move(trust)) {}
+  /// Reads trust_.identity. Errors: InvalidInput (not PEM, or not one pair)
+  Result<void> readIdentity();
   TlsTrust trust_;
+  std::shared_ptr<void> key_;                 ///< of trust_.identity: EVP_PKEY
+  std::vector<std::shared_ptr<void>> chain_;  ///< likewise, the leaf first: X509
   std::vector<std::shared_ptr<void>> roots_;  ///< of trust_.ca_pem: X509
   std::shared_ptr<asio::ssl::context> context_;
 };

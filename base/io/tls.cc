@@ -71,7 +71,7 @@ int verifyCallback(X509_STORE_CTX* store_context, void*) {
   return handshake && handshake->client && handshake->client->accepts(store_context, *handshake) ? 1 : 0;
 }
 
-/// Making one costs as much as several handshakes; what is trusted is not in it but in the handshake.
+/// Making one costs as much as several handshakes; what is trusted is not in it but in the handshake, and so is who the client is.
 std::shared_ptr<asio::ssl::context> makeClientContext() {
   auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_client);
   SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
@@ -79,6 +79,11 @@ std::shared_ptr<asio::ssl::context> makeClientContext() {
   SSL_CTX_set_cert_verify_callback(context->native_handle(), verifyCallback, nullptr);
   TlsSessions::collect(context->native_handle());
   return context;
+}
+
+template <class T>
+std::shared_ptr<void> shared(Handle<T> handle) {
+  return {handle.release(), [](void* owned) { Free()(static_cast<T*>(owned)); }};
 }
 
 Result<void> useIdentity(asio::ssl::context& context, const TlsIdentity& identity) {
@@ -97,16 +102,33 @@ Result<void> useIdentity(asio::ssl::context& context, const TlsIdentity& identit
 
 Result<std::shared_ptr<TlsClient>> TlsClient::make(TlsTrust trust) {
   std::shared_ptr<TlsClient> client(new TlsClient(std::move(trust)));
-  for (auto& root : certificatesOf(client->trust_.ca_pem)) client->roots_.emplace_back(root.release(), [](void* certificate) { X509_free(static_cast<X509*>(certificate)); });
-  static const auto nameless = makeClientContext();
-  client->context_ = client->trust_.identity ? makeClientContext() : nameless;
-  if (client->trust_.identity) TRY_OK(useIdentity(*client->context_, *client->trust_.identity));
+  for (auto& root : certificatesOf(client->trust_.ca_pem)) client->roots_.push_back(shared(std::move(root)));
+  static const auto of_all = makeClientContext();
+  client->context_ = of_all;
+  if (client->trust_.identity) TRY_OK(client->readIdentity());
   return client;
+}
+
+Result<void> TlsClient::readIdentity() {
+  for (auto& certificate : certificatesOf(trust_.identity->certificate_pem)) chain_.push_back(shared(std::move(certificate)));
+  auto key = readPrivateKey(trust_.identity->key_pem);
+  if (chain_.empty() || !key) return fail(ErrorCode::InvalidInput, "the TLS certificate or key is not usable: " + (key ? "no certificate in it" : key.error().str()));
+  if (X509_check_private_key(static_cast<X509*>(chain_.front().get()), key->get()) != 1) {
+    ERR_clear_error();
+    return fail(ErrorCode::InvalidInput, "the TLS key does not belong to the certificate");
+  }
+  key_ = shared(std::move(*key));
+  return {};
 }
 
 void TlsClient::prepare(TlsStream& stream, Handshake& handshake) const {
   handshake.client = this;
   SSL_set_ex_data(stream.native_handle(), handshakeIndex(), &handshake);
+  if (key_) {
+    SSL_use_certificate(stream.native_handle(), static_cast<X509*>(chain_.front().get()));
+    for (std::size_t i = 1; i < chain_.size(); ++i) SSL_add1_chain_cert(stream.native_handle(), static_cast<X509*>(chain_[i].get()));
+    SSL_use_PrivateKey(stream.native_handle(), static_cast<EVP_PKEY*>(key_.get()));
+  }
   const bool by_pin = !trust_.pinned_fingerprint.empty() && !trust_.pin_is_root && !trust_.identity;
   if (by_pin) handshake.resuming = TlsSessions::ofProcess().prepare(stream.native_handle(), handshake.host, trust_.pinned_fingerprint);
   if (!isAddress(handshake.host)) SSL_set_tlsext_host_name(stream.native_handle(), handshake.host.c_str());

@@ -30,6 +30,8 @@ class Backend {
   virtual const std::string& name() const = 0;
   /// Connects and applies the settings; also anew, after the connection was lost. May throw soci_error.
   virtual Result<void> connect(soci::session& sql) = 0;
+  /// A second connection, beside one that stands, that only reads. May throw soci_error.
+  virtual Result<void> connectToRead(soci::session& sql) { return connect(sql); }
   /// Once, after the first connect: what a store needs before it is used, and damage that can be seen now.
   virtual Result<void> prepare(soci::session&) { return {}; }
   virtual Result<void> check(soci::session&) { return {}; }

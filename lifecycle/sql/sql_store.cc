@@ -281,13 +281,10 @@ Result<void> SqlStore::putValue(const std::string& key, const std::string& value
 }
 
 Result<std::optional<std::string>> SqlStore::getValue(const std::string& key) {
-  return read("reading a value", [&]() -> Result<std::optional<std::string>> {
-    std::string value;
-    soci::statement row = (sql_.prepare << "SELECT value FROM vals WHERE key = :k", use(key), into(value));
-    row.execute();
-    if (!row.fetch()) return std::optional<std::string>();
-    return std::optional(value);
-  });
+  if (writing_ != std::this_thread::get_id()) return values_.get(key);
+  std::string value;
+  if (!ask("SELECT value FROM vals WHERE key = :k", std::tie(value), key)) return std::optional<std::string>();
+  return std::optional(std::move(value));
 }
 
 Result<bool> SqlStore::exchangeValue(const std::string& key, const std::optional<std::string>& expected, const std::string& value) {

@@ -11,8 +11,10 @@
 
 #include "lifecycle/sql/backend.h"
 #include "lifecycle/sql/prepared.h"
+#include "lifecycle/sql/value_reader.h"
 #include "lifecycle/store.h"
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <set>
@@ -46,7 +48,7 @@ class Transaction {
 
 class SqlStore final : public Store {
  public:
-  explicit SqlStore(std::unique_ptr<Backend> backend) : backend_(std::move(backend)) {}
+  explicit SqlStore(std::unique_ptr<Backend> backend) : backend_(std::move(backend)), values_(*backend_) {}
   /// Connects, migrates, looks for damage.
   Result<void> open();
 
@@ -95,6 +97,13 @@ class SqlStore final : public Store {
     bool moved = false;
   };
   using Steady = std::chrono::steady_clock;
+  using Writer = std::atomic<std::thread::id>;
+  struct Writing {
+    explicit Writing(Writer& mark) : writer(mark) { writer = std::this_thread::get_id(); }
+    Writing(const Writing&) = delete;
+    ~Writing() { writer = std::thread::id(); }
+    Writer& writer;
+  };
 
   template <class Work>
   auto read(std::string_view doing, Work work) -> decltype(work());
@@ -143,6 +152,7 @@ class SqlStore final : public Store {
   soci::session sql_;
   PreparedStatements prepared_;
   bool connected_ = false;
+  ValueReader values_;
   std::string holder_, session_;  ///< of signOn
   std::chrono::milliseconds lease_{};
   std::map<Subject, std::int64_t> held_;  ///< subject → token
@@ -150,6 +160,7 @@ class SqlStore final : public Store {
   mutable std::recursive_mutex mutex_;  ///< the control thread and the journal's
   mutable std::mutex held_mutex_;       ///< taken with the other to change held_, alone to read it: a look never waits for a batch
   bool grouping_ = false;
+  Writer writing_{};  ///< the thread that is in a transaction: it sees what it has written
   std::vector<std::pair<Subject, std::optional<std::int64_t>>> held_before_;  ///< what the group has changed in held_, oldest first
   std::optional<Head> head_;
   std::set<Subject> fenced_;
@@ -174,6 +185,7 @@ template <class Work>
 auto SqlStore::write(std::string_view doing, Work work) -> decltype(work()) {
   const std::lock_guard lock(mutex_);
   if (grouping_) return work();
+  const Writing mine(writing_);
   const auto until = Steady::now() + backend_->patience();
   for (;;) {
     std::string mark;  // set when the transaction is being committed

@@ -27,6 +27,7 @@ class SqliteBackend final : public Backend {
 
   const std::string& name() const override { return name_; }
   Result<void> connect(soci::session& sql) override;
+  Result<void> connectToRead(soci::session& sql) override;
   Result<void> prepare(soci::session& sql) override;
   Result<void> check(soci::session& sql) override;
   Result<int> version(soci::session& sql) override;
@@ -122,6 +123,15 @@ Result<void> SqliteBackend::connect(soci::session& sql) {
   sql << "PRAGMA foreign_keys = ON";
   sql << fmt::format("PRAGMA cache_size = -{}", kCacheKib);
   sql << fmt::format("PRAGMA wal_autocheckpoint = {}", kCheckpointPages), into(ignored);
+  return {};
+}
+
+/// The file is not touched but by SQLite: closing any other descriptor of it would take the locks of our first connection away.
+Result<void> SqliteBackend::connectToRead(soci::session& sql) {
+  sql.open(soci::sqlite3, fmt::format("db=\"{}\"", name_));
+  int ignored = 0;
+  sql << fmt::format("PRAGMA busy_timeout = {}", busy_timeout_.count()), into(ignored);
+  sql << "PRAGMA query_only = ON";
   return {};
 }
 

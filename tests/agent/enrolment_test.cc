@@ -87,6 +87,16 @@ TEST_F(EnrolmentTest, tokenExpiresAndIsReplacedByALaterOne) {
   EXPECT_THAT(late->body, HasSubstr("expired"));
 }
 
+TEST_F(EnrolmentTest, aTokenCountsBeforeItIsWrittenAndOutlivesAnOrderlyEnd) {
+  ASSERT_EQ(enrol(*site.gateway().issueToken(NodeName("gpu002"), *Mac::parse(kMac2)), kMac2, request())->status, 200) << "from now on nobody waits for the store";
+  const auto token = *site.gateway().issueToken(kNode, *Mac::parse(kMac1));
+  EXPECT_FALSE(*site.store->getValue("agent.token.gpu001")) << "the loop has not run";
+  site.restartController();
+  ASSERT_TRUE(*site.store->getValue("agent.token.gpu001"));
+  EXPECT_EQ(enrol(token, kMac1, request())->status, 200);
+  ASSERT_EQ(enrol(*site.gateway().issueToken(kNode, *Mac::parse(kMac1)), kMac1, request())->status, 200) << "issued and shown in one turn of the loop";
+}
+
 TEST_F(EnrolmentTest, tokenIsOnlyForANodeAndItsOwnMac) {
   EXPECT_EQ(site.gateway().issueToken(kNode, *Mac::parse(kMac2)).error().code(), ErrorCode::Conflict);
   EXPECT_EQ(site.gateway().issueToken(NodeName("other"), *Mac::parse(kMac1)).error().code(), ErrorCode::NotFound);

@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <future>
+#include <thread>
 
 namespace muster::lifecycle {
 namespace {
@@ -62,6 +64,25 @@ TEST_F(SqliteStoreTest, whatWasWrittenIsThereAfterTheProcessWasKilled) {
   ASSERT_TRUE(store);
   EXPECT_EQ(store->facts()->value(Subject(NodeName("n1")), FacetName("image")), "1");
   EXPECT_EQ(*store->getValue("pin"), "abc");
+}
+
+TEST_F(SqliteStoreTest, valuesAreReadWhileABatchIsBeingWrittenAndTheBatchSeesItsOwn) {
+  auto store = open();
+  ASSERT_TRUE(store->putValue("pin", "old"));
+  std::promise<void> written, read;
+  std::thread journal([&] {
+    const std::vector<std::function<bool()>> works{[&] {
+      const bool fine = store->putValue("pin", "new") && *store->getValue("pin") == "new";
+      written.set_value();
+      return read.get_future().wait_for(std::chrono::seconds(30)) == std::future_status::ready && fine;
+    }};
+    store->together(works);
+  });
+  written.get_future().wait();
+  EXPECT_EQ(*store->getValue("pin"), "old") << "what is not committed does not count for others";
+  read.set_value();
+  journal.join();
+  EXPECT_EQ(*store->getValue("pin"), "new");
 }
 
 TEST_F(SqliteStoreTest, theFileIsPrivate) {

@@ -32,6 +32,19 @@ class PowerCutTest : public testing::TestWithParam<int> {
     return test::runAsync(writeAndVerify(std::move(job)));
   }
 
+  /// Of the chunks that have data, the share that is not on the disk. How far the writing had come says less: empty chunks count there too, and
+  /// they are done at once, before the first data has come.
+  static double missingShare(const std::string& disk) {
+    double missing = 0, all = 0;
+    for (std::size_t at = 0; at < sample().raw.size(); at += kPackChunkBytes) {
+      const std::string_view chunk = std::string_view(sample().raw).substr(at, kPackChunkBytes);
+      if (chunk.find_first_not_of('\0') == std::string_view::npos) continue;
+      all += static_cast<double>(chunk.size());
+      if (std::string_view(disk).substr(at, kPackChunkBytes) != chunk) missing += static_cast<double>(chunk.size());
+    }
+    return missing / all;
+  }
+
   /// Writes until so much is on the disk, then is no more. Nothing is flushed.
   static void writeAndDie(const std::filesystem::path& disk, double at) {
     (void)write(disk, false, [at](double fraction) {
@@ -51,10 +64,11 @@ TEST_P(PowerCutTest, theNextWritingGoesOnWhereItStopped) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_EQ(WEXITSTATUS(status), kKilled) << "it was to die in the middle";
+  const double missing = missingShare(*io::readFile(disk));
   const auto report = write(disk, true, [](double) {});
   ASSERT_TRUE(report) << report.error().str();
   EXPECT_TRUE(*io::readFile(disk) == sample().raw);
-  EXPECT_LT(report->bytes_fetched, static_cast<double>(sample().pack.size()) * (1.02 - at)) << "what was there was not fetched again";
+  EXPECT_LT(report->bytes_fetched, static_cast<double>(sample().pack.size()) * (0.02 + missing)) << "what was there was not fetched again";
   EXPECT_GT(report->bytes_skipped, 0u);
 }
 
