@@ -1,5 +1,6 @@
 #include "validate/learnt.h"
 
+#include "validate/history/fingerprint.h"
 #include "validate/history/statistics.h"
 
 #include <fmt/ranges.h>
@@ -21,6 +22,20 @@ bool isJudged(std::string_view metric) {
   return std::any_of(kChecks.begin(), kChecks.end(), [metric](auto check) { return metric.starts_with(check); }) && history::betterOf(metric) == history::Better::Higher;
 }
 
+/// What more than half of all devices have; nodes without an agreement, or too few of them, say nothing.
+template <class Nodes>
+std::optional<Baseline> agreed(const Nodes& nodes) {
+  std::map<double, std::size_t> counts;
+  std::size_t devices = 0;
+  for (const auto& [node, newest] : nodes)
+    for (const double value : newest.values) ++counts[value], ++devices;
+  const auto most = std::max_element(counts.begin(), counts.end(), [](const auto& x, const auto& y) { return x.second < y.second; });
+  if (nodes.size() < kLeastSamples || most == counts.end() || 2 * most->second <= devices) return std::nullopt;
+  Baseline baseline;
+  baseline.samples = nodes.size(), baseline.median = baseline.floor = most->first;
+  return baseline;
+}
+
 double medianOf(std::vector<double>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -39,7 +54,7 @@ std::map<std::string, Baseline> learnFrom(const std::vector<lifecycle::MeasuredS
     if (set.sku != sku || set.node == but) continue;
     for (const auto& [name, value] : set.numbers) {
       const auto metric = metricOf(name);
-      if (!isJudged(metric) || !std::isfinite(value)) continue;
+      if (!(isJudged(metric) || history::isFingerprint(metric)) || !std::isfinite(value)) continue;
       auto& newest = metrics[std::string(metric)][set.node];
       if (set.at > newest.at) newest = {set.at, {}};
       if (set.at == newest.at) newest.values.push_back(value);
@@ -47,6 +62,10 @@ std::map<std::string, Baseline> learnFrom(const std::vector<lifecycle::MeasuredS
   }
   std::map<std::string, Baseline> learnt;
   for (auto& [metric, nodes] : metrics) {
+    if (history::isFingerprint(metric)) {
+      if (const auto same = agreed(nodes)) learnt.emplace(metric, *same);
+      continue;
+    }
     std::vector<double> values;
     for (auto& [node, newest] : nodes)
       if (!newest.values.empty()) values.push_back(medianOf(newest.values));
@@ -85,6 +104,29 @@ std::optional<agent::CheckResult> judgeByLearnt(std::string_view model, const st
     below.resize(std::min(below.size(), kMostNamed));
     result.text = fmt::format("{}, so {} other nodes of its kind judge it: {}{}", unknown, fewest, fmt::join(below, "; "), more);
   }
+  return result;
+}
+
+bool hasBits(const std::map<std::string, double>& numbers) {
+  return std::any_of(numbers.begin(), numbers.end(), [](const auto& each) { return history::isFingerprint(each.first); });
+}
+
+std::optional<agent::CheckResult> judgeBits(const std::map<std::string, double>& numbers, const std::map<std::string, Baseline>& learnt) {
+  std::vector<std::string> other;
+  std::size_t compared = 0;
+  for (const auto& [name, value] : numbers) {
+    const auto metric = std::string(metricOf(name));
+    const auto known = history::isFingerprint(metric) ? learnt.find(metric) : learnt.end();
+    if (known == learnt.end()) continue;
+    ++compared;
+    if (value != known->second.median)
+      other.push_back(fmt::format("{}: {:012x}, on {} other nodes of its kind {:012x}", name, static_cast<std::uint64_t>(value), known->second.samples, static_cast<std::uint64_t>(known->second.median)));
+  }
+  if (compared == 0) return std::nullopt;
+  agent::CheckResult result;
+  result.id = std::string(kBitsCheck);
+  result.status = other.empty() ? agent::CheckStatus::Pass : agent::CheckStatus::Fail;
+  result.text = other.empty() ? fmt::format("{} results have the same bits as those of other nodes of its kind", compared) : fmt::format("{}", fmt::join(other, "; "));
   return result;
 }
 

@@ -168,14 +168,18 @@ class ValidatePhase final : public Phase {
     return {};
   }
 
-  /// GPUs that no table knows: what others of their kind reach is all that there is to judge them by.
-  std::optional<CheckResult> byLearnt(const inventory::Node& node, const std::vector<CheckResult>& results) const {
+  /// What other nodes of its kind say: of GPUs that no table knows that is all there is to judge them by.
+  std::vector<CheckResult> byLearnt(const inventory::Node& node, const std::vector<CheckResult>& results) const {
+    std::vector<CheckResult> out;
     const auto state = agents_.state(node.name);
-    if (!state || state->hardware.gpus.empty()) return std::nullopt;
+    if (!state || state->hardware.gpus.empty()) return out;
     const auto& model = state->hardware.gpus.front().model;
     const auto numbers = numbersOf(results);
-    if (!judgeByLearnt(model, numbers, {})) return std::nullopt;
-    return judgeByLearnt(model, numbers, learnt_ ? learnt_(skuOf(cluster_, node, agents_), node.name) : std::map<std::string, Baseline>());
+    if (!judgeByLearnt(model, numbers, {}) && !hasBits(numbers)) return out;
+    const auto learnt = learnt_ ? learnt_(skuOf(cluster_, node, agents_), node.name) : std::map<std::string, Baseline>();
+    if (auto rates = judgeByLearnt(model, numbers, learnt)) out.push_back(std::move(*rates));
+    if (auto bits = judgeBits(numbers, learnt)) out.push_back(std::move(*bits));
+    return out;
   }
 
   Result<Outcome> certify(const inventory::Node& node, ActContext& context) {
@@ -283,7 +287,7 @@ class ValidatePhase final : public Phase {
   Result<Outcome> conclude(const inventory::Node& node, const inventory::Gate& gate, const Action& action, std::vector<CheckResult> results,
                            const std::vector<std::string>& expected, ActContext& context) {
     auto wrong_answers = mismatches(expected, results);
-    if (auto learnt = byLearnt(node, results)) results.push_back(std::move(*learnt));
+    for (auto& learnt : byLearnt(node, results)) results.push_back(std::move(learnt));
     std::vector<std::string> failures;
     for (const auto& result : results) {
       if (result.status == CheckStatus::Pass) continue;

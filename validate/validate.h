@@ -74,7 +74,7 @@ struct GateRecord {
 /// Keeps them; cli wires it to the store's measurements and to files.
 using GateSink = std::function<void(GateRecord)>;
 
-/// What other nodes of a SKU have reached, by metric (validate/learnt.h); asked only for GPUs that no table knows.
+/// What other nodes of a SKU have reached, by metric (validate/learnt.h); asked for GPUs that no table knows, and for bits that must be equal.
 using LearntLook = std::function<std::map<std::string, Baseline>(const std::string& sku, const NodeName& but)>;
 
 /// What a node's measurements are compared with: its profile, and the model of its GPUs where it has some.

@@ -71,7 +71,8 @@ void print(const Statistics& statistics) {
                            validate::report::shortNumber(statistics.policy.false_alarms));
   for (std::size_t i = 0; i < std::min(kShown, statistics.alarms.size()); ++i) {
     const auto& alarm = statistics.alarms[i];
-    std::cout << fmt::format("{:<12}{} ({:.1f} σ, limit {:.1f})\n", toString(alarm.kind), validate::report::sentence(alarm), alarm.sigmas, alarm.limit);
+    const auto sigmas = alarm.kind == validate::history::AlarmKind::Bits ? std::string() : fmt::format(" ({:.1f} σ, limit {:.1f})", alarm.sigmas, alarm.limit);
+    std::cout << fmt::format("{:<12}{}{}\n", toString(alarm.kind), validate::report::sentence(alarm), sigmas);
   }
   if (statistics.alarms.size() > kShown) std::cout << fmt::format("… and {} more\n", statistics.alarms.size() - kShown);
   if (statistics.alarms.empty()) std::cout << (statistics.numbers ? "everything that was judged is like its peers\n" : "nothing has been measured yet: gates and `muster validate isolate` measure\n");

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 extern "C" muster::Result<void> muster_burn_open_cuda(muster::burn::Devices& devices);
 
 namespace muster::burn {
@@ -62,6 +64,35 @@ TEST_F(CudaBackEnd, goldensAreThoseOfEveryOtherBackEnd) {
     EXPECT_EQ(one.golden, two.golden);
     EXPECT_EQ(one.reference, two.reference);
   }
+}
+
+// Which algorithm is the fastest may differ between two GPUs of a kind by chance; what they compute must not.
+TEST_F(CudaBackEnd, bitsAreComparedByOneAlgorithmAndRatesAreMeasuredByTheFastest) {
+  auto options = tiny();
+  options.stages = {{StageKind::Gemm, Dtype::Bf16, Operands::Random, {}}};
+  std::set<std::string> references;
+  for (const int slow : {1, 2}) {
+    fakeCuda().slow_algorithm = slow;
+    const auto report = burn(devices_, options);
+    EXPECT_EQ(report.outcome(), Outcome::Pass) << toText(report);
+    EXPECT_EQ(fakeCuda().last_algorithm, 1);
+    references.insert(report.devices.front().stages.front().reference);
+  }
+  EXPECT_EQ(references.size(), 1u);
+  options.stages.front().operands = Operands::Integer;
+  for (const int slow : {1, 2}) {
+    fakeCuda().slow_algorithm = slow;
+    EXPECT_EQ(burn(devices_, options).outcome(), Outcome::Pass);
+    EXPECT_EQ(fakeCuda().last_algorithm, 3 - slow);
+  }
+}
+
+TEST_F(CudaBackEnd, theReportSaysWithWhatItsBitsAreComparable) {
+  auto options = tiny();
+  options.stages = {{StageKind::Gemm, Dtype::Bf16, Operands::Random, {}}};
+  const auto report = burn(devices_, options);
+  EXPECT_EQ(report.devices.front().identity.library, "cuBLASLt 130100");
+  EXPECT_EQ(report.devices.front().stages.front().product, fmt::format("n {}, seed 6d7573746572", kTile));
 }
 
 TEST_F(CudaBackEnd, aFormatWithoutAnAlgorithmIsAnError) {

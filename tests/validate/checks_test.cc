@@ -129,7 +129,41 @@ TEST(Gates, theirLevelSaysHowLongOthersProgramsRun) {
   const auto asked = [](inventory::GateLevel level, const char* group) { return localChecks({}, {}, {"g", level, {group}})->at(0).params; };
   EXPECT_EQ(asked(inventory::GateLevel::Quick, "dcgm"), R"({"level":1,"limit_seconds":300})") << "two minutes of level 2 are not quick";
   EXPECT_EQ(asked(inventory::GateLevel::Long, "dcgm"), R"({"level":3,"limit_seconds":9000})");
-  EXPECT_EQ(asked(inventory::GateLevel::Quick, "disk"), R"({"seconds":2.0})");
+  EXPECT_EQ(asked(inventory::GateLevel::Quick, "disk"), R"({"seconds":1.0})");
+}
+
+/// Run times of others' programs: DCGM's documentation; nccl-tests to 8 GiB on a slow node.
+TEST(Gates, aGateOnEverythingFitsIntoItsLevelsTimeBox) {
+  struct Box {
+    inventory::GateLevel level;
+    double seconds, dcgm, nccl_tests;
+  };
+  constexpr int kDisks = 8, kBurnStages = 15;
+  constexpr double kPulses = 11, kThrottleWindow = 2;
+  for (const auto& box : {Box{inventory::GateLevel::Quick, 60, 30, 10}, {inventory::GateLevel::Medium, 900, 120, 60}, {inventory::GateLevel::Long, 7200, 900, 60}, {inventory::GateLevel::Soak, 43200, 7200, 60}}) {
+    inventory::Cluster cluster;
+    cluster.fabrics["ib"].name = "ib";
+    inventory::Profile profile;
+    profile.fabric = "ib";
+    const inventory::Gate gate{"all", box.level, {"host", "gpu", "rdma", "system", "disk", "dcgm", "nccl-tests"}};
+    double sum = 0;
+    const auto checks = localChecks(cluster, profile, gate);
+    ASSERT_TRUE(checks);
+    for (const auto& check : *checks) {
+      const auto params = nlohmann::json::parse(check.params);
+      const double own = params.value("seconds", 0.0) + params.value("window_seconds", 0.0), hold = params.value("hold_seconds", 0.0);
+      if (check.id == "disk.read") sum += kDisks * own;
+      else if (check.id == "gpu.burn") sum += kBurnStages * own + hold + kPulses;
+      else if (check.id == "gpu.dcgm") sum += box.dcgm;
+      else if (check.id == "gpu.nccl-tests") sum += box.nccl_tests;
+      else if (check.id == "gpu.throttle") sum += kThrottleWindow;
+      else sum += own + hold;
+      EXPECT_EQ(check.deadline, gateDeadline(gate)) << check.id;
+    }
+    EXPECT_LE(sum, box.seconds) << "level of " << box.seconds << " s";
+    EXPECT_LE(gateExpected(gate).count(), box.seconds);
+    EXPECT_GE(sum, box.seconds / 2) << "a box that is not used tests too little";
+  }
 }
 
 TEST(Gates, everyGroupOfTheCatalogueCanBeAskedFor) {

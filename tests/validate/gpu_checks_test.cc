@@ -164,6 +164,24 @@ TEST_F(GpuChecks, aBurnPassesOnlyWhenEveryGpuHas) {
   EXPECT_EQ(check("gpu.burn").status, CheckStatus::NoData);
 }
 
+TEST_F(GpuChecks, aBurnDrawsPowerAndItsBitsAreKeptForTheFleet) {
+  auto report = burnReport("pass");
+  for (auto& gpu : report["devices"]) {
+    gpu["library"] = "cuBLASLt 130100";
+    gpu["stages"].push_back({{"name", "gemm bf16 random"}, {"outcome", "pass"}, {"reference", "00000000abcd0123456789"}, {"product", "n 16384, seed 6d"}, {"values", json::object()}});
+  }
+  outputs_["muster-burn"] = {0, report.dump(), ""};
+  auto seen = check("gpu.burn");
+  EXPECT_NE(commands_.back().find("--stage gemm,memory,copy,units,power --min-power-share 0.75"), std::string::npos) << commands_.back();
+  const std::string name = "gpu1.bits of gemm bf16 random (n 16384, seed 6d, cuBLASLt 130100)";
+  ASSERT_TRUE(seen.values.contains(name)) << json(seen.values).dump(1);
+  EXPECT_EQ(seen.values.at(name), 0xabcd);
+  report["devices"][1]["stages"][1]["reference"] = "nonsense, not hex";
+  report["devices"][0].erase("library");
+  outputs_["muster-burn"] = {0, report.dump(), ""};
+  for (const auto& [key, value] : check("gpu.burn").values) EXPECT_EQ(key.find("bits of"), std::string::npos) << key << " is comparable with nothing";
+}
+
 TEST_F(GpuChecks, aGroupsPartIsJudgedByItsRows) {
   const json job{{"group", "g7"}, {"meeting", "10.0.0.1:41000"}, {"ranks", 4}, {"first_rank", 2}, {"local_ranks", 2}, {"operations", {"all-reduce"}}, {"min_bytes", 1024}, {"max_bytes", 1024}};
   json report{{"format", "muster-collective/1"}, {"group", "g7"}, {"passed", true}, {"findings", json::array()}, {"rows", json::array()}};

@@ -102,5 +102,51 @@ TEST(Learnt, aNodeCountsOnceWithItsNewestMedian) {
   EXPECT_TRUE(learnFrom(sets, "s", NodeName("n0")).empty()) << "seven others are too few";
 }
 
+constexpr const char* kBits = "gpu.burn/bits of gemm bf16 random (n 16384, seed 1, cuBLASLt 130100)";
+
+std::vector<MeasuredSet> nodesWithBits(int nodes, double bits) {
+  std::vector<MeasuredSet> sets;
+  for (int i = 0; i < nodes; ++i) sets.push_back({WallTime{}, NodeName("other" + std::to_string(i)), "g", "s", "", {{std::string(kBits) + "@gpu0", bits}, {std::string(kBits) + "@gpu1", bits}}});
+  return sets;
+}
+
+TEST(LearntBits, areThoseOfMostDevicesOfEnoughNodes) {
+  const std::map<std::string, double> same{{std::string(kBits) + "@gpu0", 7}}, other{{std::string(kBits) + "@gpu0", 7}, {std::string(kBits) + "@gpu5", 8}}, none{{"gpu.burn/gemm_bf16_gflops@gpu0", 7}};
+  const auto learnt = learnFrom(nodesWithBits(9, 7), "s", NodeName("n1"));
+  EXPECT_EQ(judgeBits(same, learnt)->status, agent::CheckStatus::Pass);
+  const auto wrong = judgeBits(other, learnt);
+  EXPECT_EQ(wrong->status, agent::CheckStatus::Fail);
+  EXPECT_NE(wrong->text.find("@gpu5: 000000000008, on 9 other nodes"), std::string::npos) << wrong->text;
+  EXPECT_FALSE(judgeBits(none, learnt));
+  EXPECT_FALSE(judgeBits(other, learnFrom(nodesWithBits(7, 7), "s", NodeName("n1")))) << "seven nodes are too few";
+  auto torn = nodesWithBits(8, 7);
+  for (int i = 0; i < 4; ++i)
+    for (auto& [name, value] : torn[static_cast<std::size_t>(i)].numbers) value = 9;
+  EXPECT_FALSE(judgeBits(other, learnFrom(torn, "s", NodeName("n1")))) << "half of them against half of them";
+}
+
+/// Also of GPUs that the table knows.
+TEST_F(UnknownGpus, whoComputesOtherBitsThanItsKindFails) {
+  agents_.boot(NodeName("n1"), agent::Mode::Disk).hardware.gpus = {agent::Gpu{.model = "NVIDIA H200"}};
+  history_ = nodesWithBits(9, 7);
+  for (auto& set : history_) set.sku = "p, NVIDIA H200";
+  agents_.answer(TaskKind::RunChecks, [](const NodeName&, const agent::AgentTask& task) -> Result<std::string> {
+    std::vector<agent::CheckResult> out;
+    const auto asked = nlohmann::json::parse(task.params);
+    for (const auto& check : asked.at("checks")) {
+      agent::CheckResult result;
+      result.id = check.at("id"), result.status = agent::CheckStatus::Pass;
+      if (result.id == "gpu.burn") result.values = {{std::string(kBits).replace(0, 9, "gpu1."), 6}};
+      out.push_back(result);
+    }
+    return agent::toJson(out);
+  });
+  const auto outcome = act("gate.burn-in");
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.error().str().find("baseline.bits fail"), std::string::npos) << outcome.error().str();
+  ASSERT_EQ(context_.found.size(), 1u);
+  EXPECT_NE(context_.found[0].what_to_do.find("RMA"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace muster::validate

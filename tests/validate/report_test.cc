@@ -37,6 +37,36 @@ TEST(FleetStatistics, keepsItsBudgetWhenNothingIsWrong) {
   }
 }
 
+/// One GPU in a fleet computes other bits than all others: no noise is in that, whatever the number's size.
+TEST(FleetStatistics, bitsAreEqualOrSomebodyIsWrong) {
+  const std::string name = "gpu.burn/bits of gemm bf16 random (n 16384, seed 1, cuBLASLt 130100)@gpu";
+  const auto fleet = [&name](int nodes, int wrong, double other) {
+    std::vector<lifecycle::MeasuredSet> sets;
+    for (int n = 0; n < nodes; ++n)
+      for (int run = 0; run < 2; ++run) {
+        sets.push_back({WallTime(std::chrono::hours(24 * run) + std::chrono::seconds(n)), NodeName("n" + std::to_string(n)), "gate.burn-in", "hgx, H100", "r1", {}});
+        for (int gpu = 0; gpu < 8; ++gpu) sets.back().numbers[name + std::to_string(gpu)] = n < wrong && gpu == 3 ? other + n : 123456789012345.0;
+      }
+    std::sort(sets.begin(), sets.end(), [](const auto& x, const auto& y) { return x.at < y.at; });
+    return history::analyse(sets, {});
+  };
+  EXPECT_TRUE(fleet(20, 0, 0).alarms.empty());
+  const auto one = fleet(20, 1, 123456789012346.0);
+  ASSERT_EQ(one.alarms.size(), 1u);
+  EXPECT_EQ(one.alarms[0].kind, AlarmKind::Bits);
+  EXPECT_EQ(one.alarms[0].subject, "n0@gpu3");
+  EXPECT_EQ(one.alarms[0].others, 159u);
+  EXPECT_EQ(one.comparisons, 0u) << "it takes nothing of the budget of false alarms";
+  EXPECT_THAT(report::sentence(one.alarms[0]), HasSubstr("n0@gpu3 computes other bits than 159 others"));
+  EXPECT_THAT(report::toHtml(one, {}), HasSubstr("n0@gpu3"));
+  EXPECT_THAT(report::toJunit(one, {}), HasSubstr("failures=\"1\""));
+  std::vector<lifecycle::MeasuredSet> two;
+  for (int n = 0; n < 2; ++n) two.push_back({WallTime{}, NodeName("n" + std::to_string(n)), "g", "s", "", {{name + "0", n}}});
+  const auto undecided = history::analyse(two, {});
+  ASSERT_EQ(undecided.alarms.size(), 2u) << "one of two is wrong, and nobody knows which";
+  EXPECT_THAT(report::sentence(undecided.alarms[0]), HasSubstr("do not agree"));
+}
+
 TEST(FleetStatistics, findsASlowNodeARackADeviceAndADrift) {
   FleetHistory fleet;
   fleet.fault = [](int node, int metric, int run) {

@@ -54,6 +54,12 @@ TEST_F(SystemChecks, theLogTellsOfHardware) {
   EXPECT_EQ(check("system.kernel-log").status, CheckStatus::Fail);
 }
 
+TEST(Troubles, ofAmdGpusToo) {
+  EXPECT_TRUE(troublesIn("[    5.0] amdgpu 0000:05:00.0: amdgpu: SMU is initialized successfully!\n").empty());
+  EXPECT_EQ(troublesIn("[   99.1] amdgpu 0000:05:00.0: amdgpu: GPU reset begin!\n").size(), 1u);
+  EXPECT_EQ(troublesIn("[   99.1] amdgpu 0000:05:00.0: amdgpu: socket: 0, die: 0, 2 uncorrectable hardware errors detected in umc block\n").size(), 1u);
+}
+
 TEST(Xids, jobsAreNoReasonButTheRestIs) {
   EXPECT_TRUE(xidsIn("[1.0] NVRM: Xid (PCI:0000:18:00): 31, pid=77, MMU Fault\n").empty());
   EXPECT_EQ(xidsIn("[1.0] NVRM: Xid (PCI:0000:18:00): 79, GPU has fallen off the bus.\n").size(), 1u);
@@ -107,6 +113,22 @@ TEST_F(SystemChecks, knobsAreJudgedWhereTheyAre) {
   EXPECT_EQ(check("system.knobs", {{"turbo", "1"}}).status, CheckStatus::Error);
 }
 
+TEST_F(SystemChecks, oneProcessorWithAnotherGovernorIsEnough) {
+  for (int cpu = 0; cpu < 12; ++cpu) write(fmt::format("sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor", cpu), "performance");
+  EXPECT_EQ(check("system.knobs").status, CheckStatus::Pass);
+  write("sys/devices/system/cpu/cpu11/cpufreq/scaling_governor", "schedutil");
+  EXPECT_NE(check("system.knobs").text.find("'performance+schedutil'"), std::string::npos) << check("system.knobs").text;
+}
+
+TEST_F(SystemChecks, linksThatMaySleepCostSpeed) {
+  for (const char* good : {"[default] performance powersave powersupersave", "default [performance] powersave powersupersave"}) {
+    write("sys/module/pcie_aspm/parameters/policy", good);
+    EXPECT_EQ(check("system.knobs").status, CheckStatus::Pass) << good;
+  }
+  write("sys/module/pcie_aspm/parameters/policy", "default performance [powersave] powersupersave");
+  EXPECT_EQ(check("system.knobs").status, CheckStatus::Fail);
+}
+
 /// Where a device hangs: its folder below its bridges, and the link that all tools look at.
 class PciTree : public SystemChecks {
  protected:
@@ -137,6 +159,60 @@ class PciTree : public SystemChecks {
     link("sys/bus/pci/devices/" + path.substr(path.rfind('/') + 1), folder);
   }
 };
+
+/// A slot and what is in it.
+class PciLinks : public PciTree {
+ protected:
+  void width(const std::string& address, int lanes, int most, const std::string& speed = "32.0 GT/s PCIe", const std::string& fastest = "32.0 GT/s PCIe") {
+    const auto folder = "sys/bus/pci/devices/" + address + "/";
+    write(folder + "current_link_width", std::to_string(lanes)), write(folder + "max_link_width", std::to_string(most));
+    write(folder + "current_link_speed", speed), write(folder + "max_link_speed", fastest);
+  }
+  /// Slot 10:0N.0 with the NIC 1N:00.0.
+  void slot(int n, int slot_lanes, int lanes) {
+    const auto bridge_path = fmt::format("pci0000:10/0000:10:0{}.0", n);
+    bridge(bridge_path, 0);
+    width(fmt::format("0000:10:0{}.0", n), lanes, slot_lanes);
+    nic(fmt::format("{}/0000:1{}:00.0", bridge_path, n), fmt::format("mlx5_{}", n), 0);
+    width(fmt::format("0000:1{}:00.0", n), lanes, 16);
+  }
+};
+
+TEST_F(PciLinks, areAsWideAndFastAsDeviceAndSlotCanBe) {
+  EXPECT_EQ(check("system.pcie").status, CheckStatus::Pass) << "nothing on PCI: others count";
+  slot(1, 16, 16);
+  const auto good = check("system.pcie");
+  EXPECT_EQ(good.status, CheckStatus::Pass) << good.text;
+  width("0000:11:00.0", 8, 16);
+  EXPECT_NE(check("system.pcie").text.find("NIC mlx5_1 (0000:11:00.0) runs on 8 of 16 lanes"), std::string::npos) << check("system.pcie").text;
+  width("0000:11:00.0", 16, 16, "16.0 GT/s PCIe");
+  EXPECT_NE(check("system.pcie").text.find("runs at 16 of 32 GT/s"), std::string::npos) << check("system.pcie").text;
+  width("0000:10:01.0", 16, 16, "16.0 GT/s PCIe", "16.0 GT/s PCIe");
+  EXPECT_EQ(check("system.pcie").status, CheckStatus::Pass) << "its slot is no faster";
+}
+
+TEST_F(PciLinks, aNarrowSlotIsSeenBesideOthersOfItsModel) {
+  slot(1, 8, 8);
+  EXPECT_EQ(check("system.pcie").status, CheckStatus::Pass) << "one alone may be meant so";
+  slot(2, 16, 16);
+  EXPECT_EQ(check("system.pcie").status, CheckStatus::Pass) << "of two nobody knows";
+  slot(3, 16, 16);
+  EXPECT_NE(check("system.pcie").text.find("NIC mlx5_1 (0000:11:00.0) sits in a slot of 8 lanes, others of its model have 16"), std::string::npos) << check("system.pcie").text;
+}
+
+TEST_F(PciLinks, gpusRestAndDisksDoNot) {
+  device("pci0000:10/0000:10:01.0/0000:18:00.0", "0x030200", 0);
+  width("0000:18:00.0", 16, 16, "2.5 GT/s PCIe");
+  EXPECT_EQ(check("system.pcie").status, CheckStatus::Pass) << "an idle GPU runs slowly";
+  device("pci0000:10/0000:10:02.0/0000:19:00.0", "0x010802", 0, "0x144d");
+  std::filesystem::create_directories(host_.root / "sys/class/nvme/nvme0");
+  link("sys/class/nvme/nvme0/device", "sys/devices/pci0000:10/0000:10:02.0/0000:19:00.0");
+  EXPECT_EQ(check("system.pcie").status, CheckStatus::NoData) << "of the disk nothing is told";
+  width("0000:19:00.0", 4, 4, "Unknown");
+  EXPECT_EQ(check("system.pcie").status, CheckStatus::Pass);
+  write("sys/bus/pci/devices/0000:19:00.0/aer_dev_fatal", "Undefined 0\nDLP 1\nTOTAL_ERR_FATAL 1");
+  EXPECT_NE(check("system.pcie").text.find("disk nvme0 (0000:19:00.0) counts 1 fatal PCIe errors"), std::string::npos) << check("system.pcie").text;
+}
 
 TEST_F(PciTree, everyGpuHasANicOfItsOwnSide) {
   EXPECT_EQ(check("gpu.affinity").status, CheckStatus::Pass) << "simulated GPUs are on no bus; gpu.count counts";

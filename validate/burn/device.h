@@ -137,6 +137,7 @@ struct Identity {
   std::string kind;    ///< "cpu" or "cuda"
   std::string model, serial, place;   ///< place: PCI address, or "host"
   int units = 0;       ///< cores or SMs
+  std::string library = {};   ///< that multiplies, with its version: the bits of its results are comparable between devices of a model
 };
 
 class Device {

@@ -143,6 +143,7 @@ StageReport runGemm(Device& device, const Options& options, const Stage& stage, 
   report.name = stage.name();
   const GemmPlan plan{stage.dtype, stage.operands, options.n ? options.n : device.preferredN(stage.dtype), options.seed};
   report.seed = plan.seed;
+  report.product = fmt::format("n {}, seed {:x}", plan.n, plan.seed);
   auto work = device.prepareGemm(plan);
   if (!work) {
     report.lacks(Outcome::Error, work.error().str());

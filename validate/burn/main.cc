@@ -35,6 +35,7 @@ void declare(CLI::App& app, Words& words) {
   app.add_option("--memory-percent", words.options.memory_percent, "of the free memory")->capture_default_str()->check(CLI::Range(1, 95));
   app.add_option("--seed", words.options.seed, "repeats a run exactly")->capture_default_str();
   app.add_option("--min", words.floors, "VALUE=NUMBER: less, or no such value, is no pass")->delimiter(',');
+  app.add_option("--min-power-share", words.options.min_power_share, "power: of the board's limit, as a mean over the stage")->capture_default_str()->check(CLI::Range(0.01, 1.0));
   app.add_option("--require", words.options.sensors, "sensors that must be there: watts, ecc, throttle")->delimiter(',')->check(CLI::IsMember({"watts", "ecc", "throttle"}));
   app.add_option("--threads", words.threads, "cpu: at most so many cores")->check(CLI::Range(0, 4096));
   app.add_option("--json", words.json, "write the report to FILE; '-': standard output");

@@ -45,7 +45,7 @@ json toJson(const Telemetry& seen) {
 json toJson(const StageReport& stage) {
   json out{{"name", stage.name}, {"outcome", toString(stage.outcome)}, {"findings", stage.findings}, {"values", stage.values}, {"seed", stage.seed}};
   if (!stage.golden.empty()) out["golden"] = stage.golden;
-  if (!stage.reference.empty()) out["reference"] = stage.reference;
+  if (!stage.reference.empty()) out["reference"] = stage.reference, out["product"] = stage.product;
   return out;
 }
 
@@ -83,7 +83,7 @@ json toJson(const Report& report) {
     for (const auto& stage : device.stages) stages.push_back(toJson(stage));
     for (const auto& seen : device.telemetry) telemetry.push_back(toJson(seen));
     devices.push_back({{"kind", id.kind}, {"model", id.model}, {"serial", id.serial}, {"place", id.place}, {"units", id.units},
-                       {"outcome", toString(device.outcome())}, {"stages", std::move(stages)}, {"telemetry", std::move(telemetry)}});
+                       {"library", id.library}, {"outcome", toString(device.outcome())}, {"stages", std::move(stages)}, {"telemetry", std::move(telemetry)}});
   }
   return {{"format", "muster-burn/1"}, {"seed", report.seed}, {"outcome", toString(report.outcome())}, {"devices", std::move(devices)}};
 }

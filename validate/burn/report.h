@@ -19,6 +19,7 @@ struct StageReport {
   std::uint64_t seed = 0;
   std::string golden;      ///< digest of what every device must compute
   std::string reference;   ///< digest of what this one computed on random data: equal on all devices of a model and library
+  std::string product;     ///< of which: "n 16384, seed 6d7573746572"
 
   void fails(std::string why) { outcome = Outcome::Fail, findings.push_back(std::move(why)); }
   /// No verdict could be reached; a failure that is known already stays one.

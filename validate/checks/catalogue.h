@@ -47,7 +47,7 @@ Verdict runCheck(const CatalogueRow& row, const nlohmann::json& params, const Ho
 // The functions behind the rows.
 Verdict checkHostGemm(const nlohmann::json& params, const Host& host);      ///< {n, seconds, min_gflops}
 Verdict checkHostMemory(const nlohmann::json& params, const Host& host);    ///< {mebibytes or percent_of_available, seconds, hold_seconds}
-Verdict checkGpuBurn(const nlohmann::json& params, const Host& host);       ///< {seconds, stages, hold_seconds}: muster-burn --backend cuda
+Verdict checkGpuBurn(const nlohmann::json& params, const Host& host);       ///< {seconds, stages, hold_seconds, min_power_share}: muster-burn --backend cuda
 Verdict checkCollectiveReady(const nlohmann::json& params, const Host& host); ///< {}
 Verdict checkGpuCollective(const nlohmann::json& params, const Host& host); ///< a job of muster-collective (validate/collective/collective.h)
 Verdict checkGpuCount(const nlohmann::json& params, const Host& host);      ///< {count}
@@ -75,6 +75,7 @@ Verdict checkRdmaLinks(const nlohmann::json& params, const Host& host);     ///<
 Verdict checkRdmaPorts(const nlohmann::json& params, const Host& host);     ///< {min_gbits, max_errors}
 Verdict checkSystemAcs(const nlohmann::json& params, const Host& host);     ///< {}
 Verdict checkSystemCpus(const nlohmann::json& params, const Host& host);    ///< {count}
+Verdict checkSystemPcie(const nlohmann::json& params, const Host& host);    ///< {}
 Verdict checkSystemTime(const nlohmann::json& params, const Host& host);    ///< {max_error_ms}
 Verdict checkSystemKernelLog(const nlohmann::json& params, const Host& host); ///< {}
 Verdict checkSystemDimms(const nlohmann::json& params, const Host& host);   ///< {max_corrected}

@@ -4,16 +4,19 @@
 #include "validate/collective/collective.h"
 #include "validate/collective/dcgm.h"
 #include "validate/collective/nccl_tests.h"
+#include "validate/history/fingerprint.h"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 namespace muster::validate {
 namespace {
 
-constexpr std::size_t kEvidenceBytes = 16u << 10;
+constexpr std::size_t kEvidenceBytes = 16u << 10, kFingerprintDigits = 12;   // 48 bits: a double holds them exactly
+constexpr double kPowerShare = 0.75;   ///< of the board's limit, as a mean. Source: DCGM's targeted power asks that of its highest sample
 constexpr std::chrono::seconds kAfterLimit{10};   ///< muster-collective ends itself at its limit, with words
 
 /// Floors of the table for GPUs of one model: 0.95 of a power limit is no floor, only rates are.
@@ -26,6 +29,15 @@ std::vector<std::string> floorsFor(const std::string& model) {
     for (const auto& [key, value] : kKeys)
       if (const auto row = sku->expect.find(std::string(key)); row != sku->expect.end()) floors.push_back(fmt::format("{}={}", value, row->second.value));
   return floors;
+}
+
+/// What a GPU computed on random data, as a number that the fleet's history keeps: the same on all GPUs of a model, product and library.
+void addFingerprint(std::map<std::string, double>& values, std::size_t gpu, const nlohmann::json& device, const nlohmann::json& stage) {
+  const auto digest = stage.value("reference", ""), library = device.value("library", ""), product = stage.value("product", "");
+  std::uint64_t bits = 0;
+  const auto* end = digest.data() + std::min(digest.size(), kFingerprintDigits);
+  if (library.empty() || product.empty() || digest.size() < kFingerprintDigits || std::from_chars(digest.data(), end, bits, 16).ptr != end) return;
+  values[fmt::format("gpu{}.{}{} ({}, {})", gpu, history::kFingerprint, stage.value("name", "?"), product, library)] = static_cast<double>(bits);
 }
 
 /// One device that is said to have failed, or to have passed without having been judged, fails.
@@ -42,6 +54,7 @@ Verdict verdictOfBurn(const nlohmann::json& report, std::size_t gpus) {
       const auto values = stage.value("values", nlohmann::json::object());
       for (const auto& [key, value] : values.items())
         if (value.is_number()) verdict.values[fmt::format("gpu{}.{}", at, key)] = value.get<double>();
+      addFingerprint(verdict.values, at, device, stage);
     }
     if (device.value("outcome", "") != "pass" && wrong.empty()) wrong.push_back(fmt::format("GPU {}: {}", device.value("place", "?"), device.value("outcome", "no outcome")));
     ++at;
@@ -77,7 +90,7 @@ Verdict checkGpuBurn(const nlohmann::json& params, const Host& host) {
   if (look->gpus.empty()) return noData("NVML sees no GPU");
   const double seconds = params.value("seconds", 20.0), limit = params.value("limit_seconds", 3600.0);
   std::vector<std::string> args{"--backend", "cuda", "--json", "-", "--seconds", fmt::format("{}", seconds), "--require", "watts,ecc,throttle"};
-  if (params.contains("stages")) args.insert(args.end(), {"--stage", params.at("stages").get<std::string>()});
+  args.insert(args.end(), {"--stage", params.value("stages", "gemm,memory,copy,units,power"), "--min-power-share", fmt::format("{}", params.value("min_power_share", kPowerShare))});
   if (params.contains("hold_seconds")) args.insert(args.end(), {"--hold-seconds", fmt::format("{}", params.at("hold_seconds").get<double>())});
   const auto floors = floorsFor(look->gpus.front().identity.model);
   if (!floors.empty() && !params.contains("stages")) args.insert(args.end(), {"--min", fmt::format("{}", fmt::join(floors, ","))});

@@ -55,6 +55,13 @@ std::vector<std::pair<std::string, PciDevice>> rdmaOnPci(const Host& host) {
   return nics;
 }
 
+std::vector<std::pair<std::string, PciDevice>> nvmeOnPci(const Host& host) {
+  std::vector<std::pair<std::string, PciDevice>> disks;
+  for (const auto& name : host.names("sys/class/nvme"))
+    if (auto device = deviceAt(host, std::filesystem::path("sys/class/nvme") / name / "device"); device && !device->path.empty()) disks.emplace_back(name, std::move(*device));
+  return disks;
+}
+
 std::size_t commonDepth(const PciDevice& a, const PciDevice& b) {
   const auto end = std::mismatch(a.path.begin(), a.path.end(), b.path.begin(), b.path.end());
   return static_cast<std::size_t>(end.first - a.path.begin());

@@ -22,6 +22,9 @@ std::vector<PciDevice> gpusOnPci(const Host& host);
 /// Devices behind /sys/class/infiniband, each once, with the name of the first of its RDMA devices.
 std::vector<std::pair<std::string, PciDevice>> rdmaOnPci(const Host& host);
 
+/// NVMe controllers that are on PCI, "nvme0".
+std::vector<std::pair<std::string, PciDevice>> nvmeOnPci(const Host& host);
+
 /// How many of its ancestors another device shares.
 std::size_t commonDepth(const PciDevice& a, const PciDevice& b);
 

@@ -1,8 +1,11 @@
 #include "validate/history/statistics.h"
 
+#include "validate/history/fingerprint.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -213,7 +216,7 @@ class Analysis {
     Tail values, drifts;
     for (const auto& [key, gathered] : groups_) {
       const auto better = betterOf(key.second);
-      if (gathered.series.size() < out_.policy.least_group) continue;
+      if (gathered.series.size() < out_.policy.least_group || isFingerprint(key.second)) continue;
       values.add(goodSide(better, scaled(newestOf(gathered)).sigmas));
       if (const auto changes = changesOf(gathered, medianOfNewest(gathered)).values; changes.size() >= out_.policy.least_group) drifts.add(goodSide(better, scaled(changes, 1).sigmas));
     }
@@ -222,8 +225,13 @@ class Analysis {
   }
 
   void run() {
-    for (const auto& [key, gathered] : groups_) judge(key.first, key.second, gathered);
-    std::stable_sort(out_.alarms.begin(), out_.alarms.end(), [](const auto& x, const auto& y) { return x.sigmas / x.limit > y.sigmas / y.limit; });
+    for (const auto& [key, gathered] : groups_)
+      if (isFingerprint(key.second))
+        judgeBits(key.first, key.second, gathered);
+      else
+        judge(key.first, key.second, gathered);
+    const auto urgency = [](const Alarm& alarm) { return alarm.kind == AlarmKind::Bits ? std::numeric_limits<double>::infinity() : alarm.sigmas / alarm.limit; };
+    std::stable_sort(out_.alarms.begin(), out_.alarms.end(), [&urgency](const auto& x, const auto& y) { return urgency(x) > urgency(y); });
     for (auto& [ignored, node] : nodes_) out_.nodes.push_back(std::move(node));
     std::sort(out_.nodes.begin(), out_.nodes.end(), [](const auto& x, const auto& y) { return std::tie(x.rack, x.node) < std::tie(y.rack, y.node); });
   }
@@ -231,6 +239,7 @@ class Analysis {
  private:
   void countComparisons() {
     for (const auto& [key, gathered] : groups_) {
+      if (isFingerprint(key.second)) continue;
       std::set<std::string> racks, devices;
       const auto sides = betterOf(key.second) == Better::Unknown ? 2u : 1u;
       for (const auto& series : gathered.series) {
@@ -263,6 +272,21 @@ class Analysis {
       for (const auto& series : gathered.series) note(series, group, 0);
     }
     out_.groups.push_back(std::move(group));
+  }
+
+  /// All must be equal. When most are, the others are wrong; when none are most, it is only known that somebody is.
+  void judgeBits(const std::string& sku, const std::string& metric, const Gathered& gathered) {
+    std::map<double, std::size_t> counts;
+    for (const auto& series : gathered.series) ++counts[series.values.back().number];
+    const auto most = std::max_element(counts.begin(), counts.end(), [](const auto& x, const auto& y) { return x.second < y.second; });
+    const bool agreed = 2 * most->second > gathered.series.size();
+    for (const auto& series : gathered.series) {
+      auto& node = nodes_[series.node];
+      if (node.node.empty()) node = {.node = series.node, .rack = series.rack, .sku = sku};
+      if (counts.size() == 1 || (agreed && series.values.back().number == most->first)) continue;
+      node.alarmed = true;
+      out_.alarms.push_back({.kind = AlarmKind::Bits, .sku = sku, .metric = metric, .subject = series.subject, .value = series.values.back().number, .typical = most->first, .others = agreed ? most->second : 0});
+    }
   }
 
   void judgeNodes(Group& group, const Gathered& gathered, const std::vector<double>& sigmas) {
@@ -331,6 +355,7 @@ class Analysis {
 
 std::string_view toString(AlarmKind kind) {
   switch (kind) {
+    case AlarmKind::Bits: return "bits";
     case AlarmKind::Node: return "node";
     case AlarmKind::Rack: return "rack";
     case AlarmKind::Device: return "device";

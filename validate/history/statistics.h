@@ -23,7 +23,7 @@ struct Policy {
   std::size_t least_group = 8;    ///< fewer values are shown, not judged
 };
 
-enum class AlarmKind { Node, Rack, Device, Drift, FleetDrift };
+enum class AlarmKind { Bits, Node, Rack, Device, Drift, FleetDrift };
 std::string_view toString(AlarmKind kind);
 
 struct Alarm {
@@ -32,6 +32,7 @@ struct Alarm {
   double value = 0, typical = 0;
   double sigmas = 0;    ///< towards the bad side, in robust σ of the group
   double limit = 0;     ///< σ from which on it is an alarm there
+  std::size_t others = 0;   ///< Bits: devices that computed what is typical; no noise is in that, and no σ
   double change() const { return typical != 0 ? value / typical - 1 : 0; }
 };
 

@@ -101,7 +101,7 @@ std::string toJunit(const history::Statistics& statistics, const Subject& subjec
   std::map<std::string, std::vector<const Alarm*>> of_node;
   std::vector<const Alarm*> of_others;
   for (const auto& alarm : statistics.alarms) {
-    const bool of_one = alarm.kind == AlarmKind::Node || alarm.kind == AlarmKind::Drift;
+    const bool of_one = alarm.kind == AlarmKind::Node || alarm.kind == AlarmKind::Drift || alarm.kind == AlarmKind::Bits;
     (of_one ? of_node[nodeOf(alarm)] : of_others).push_back(&alarm);
   }
   std::map<std::string, bool> judged;  // by SKU

@@ -82,6 +82,11 @@ std::string alarms(const history::Statistics& statistics) {
          "class=\"n\">σ (limit)</th></tr></thead><tbody>";
   for (std::size_t i = 0; i < std::min(kMaxAlarms, statistics.alarms.size()); ++i) {
     const Alarm& alarm = statistics.alarms[i];
+    if (alarm.kind == AlarmKind::Bits) {
+      out += fmt::format("<tr><td><span class=\"kind\">{}</span></td><td>{}</td><td>{}</td><td class=\"n\">{:012x}</td><td class=\"n\">{:012x}</td><td class=\"n\" colspan=\"2\">{} others agree</td></tr>",
+                         toString(alarm.kind), escapedMarkup(alarm.subject), escapedMarkup(alarm.metric), static_cast<std::uint64_t>(alarm.value), static_cast<std::uint64_t>(alarm.typical), alarm.others);
+      continue;
+    }
     out += fmt::format(
         "<tr><td><span class=\"kind\">{}</span></td><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{:+.1f} %</td><td class=\"n\">{:.1f} ({:.1f})</td></tr>",
         toString(alarm.kind), escapedMarkup(alarm.subject), escapedMarkup(alarm.metric), shortNumber(alarm.value), shortNumber(alarm.typical), 100 * alarm.change(), alarm.sigmas, alarm.limit);
@@ -140,6 +145,9 @@ std::string shortNumber(double value) {
 std::string sentence(const Alarm& alarm) {
   const auto much = fmt::format("{:.1f} % {}", 100 * std::abs(alarm.change()), alarm.value < alarm.typical ? "below" : "above");
   switch (alarm.kind) {
+    case AlarmKind::Bits:
+      if (alarm.others == 0) return fmt::format("{} and others of its kind do not agree on the {}", alarm.subject, alarm.metric);
+      return fmt::format("{} computes other bits than {} others of its kind: {}", alarm.subject, alarm.others, alarm.metric);
     case AlarmKind::Drift: return fmt::format("{} has drifted: {} {} what it was, its peers have not", alarm.subject, alarm.metric, much);
     case AlarmKind::FleetDrift: return fmt::format("all of {} have drifted: {} is {} what it was", alarm.subject, alarm.metric, much);
     default: return fmt::format("{} is {} what is typical: {} {}, typical {}", alarm.subject, much, alarm.metric, shortNumber(alarm.value), shortNumber(alarm.typical));

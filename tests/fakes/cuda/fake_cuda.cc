@@ -69,6 +69,15 @@ double valueAt(cudaDataType type, const void* from, std::uint64_t index) {
   }
 }
 
+constexpr int kSlowTurns = 16;
+
+double otherOrder(const double* row, const double* column, std::uint64_t n, cudaDataType_t type) {
+  double wide = 0;
+  float narrow = 0;
+  for (std::uint64_t k = n; k-- > 0;) wide += row[k] * column[k], narrow += static_cast<float>(row[k]) * static_cast<float>(column[k]);
+  return type == CUDA_R_32F ? static_cast<double>(narrow) : wide;
+}
+
 }  // namespace
 
 namespace muster::test {
@@ -153,18 +162,25 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t, 
 }
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                               cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int wanted, cublasLtMatmulHeuristicResult_t* results, int* found) {
-  *found = fakeCuda().no_algorithm ? 0 : std::min(wanted, 2);
-  for (int i = 0; i < *found; ++i) results[i].state = i == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
+  *found = fakeCuda().no_algorithm ? 0 : std::min(wanted, 3);
+  for (int i = 0; i < *found; ++i) {
+    results[i].state = i == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
+    results[i].algo.data[0] = static_cast<std::uint64_t>(i);
+  }
   return CUBLAS_STATUS_SUCCESS;
 }
 
-/// op(A)·op(B) by definition, in column-major order as cuBLAS has it. Sums of the formats used here are exact in double.
+std::size_t cublasLtGetVersion(void) { return 130100; }
+
+/// op(A)·op(B) by definition, in column-major order as cuBLAS has it. Sums of the formats used here are exact in double; algorithm 2 adds in
+/// the width of the output, from the end.
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void*, const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
                               cublasLtMatrixLayout_t b_layout, const void*, const void*, cublasLtMatrixLayout_t, void* c, cublasLtMatrixLayout_t c_layout,
-                              const cublasLtMatmulAlgo_t*, void*, std::size_t, cudaStream_t) {
+                              const cublasLtMatmulAlgo_t* algorithm, void*, std::size_t, cudaStream_t) {
   const auto& how = *reinterpret_cast<Desc*>(desc);
   const auto &left = *reinterpret_cast<Layout*>(a_layout), &right = *reinterpret_cast<Layout*>(b_layout), &out = *reinterpret_cast<Layout*>(c_layout);
   const auto n = out.rows;
+  const auto which = fakeCuda().last_algorithm = static_cast<int>(algorithm->data[0]);
   const auto get = [](const Layout& layout, const void* from, bool transposed, std::uint64_t row, std::uint64_t column) {
     if (transposed) std::swap(row, column);
     return valueAt(layout.type, from, column * static_cast<std::uint64_t>(layout.leading) + row);
@@ -178,7 +194,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
   for (std::uint64_t j = 0; j < out.columns; ++j)
     for (std::uint64_t i = 0; i < n; ++i) {
       double sum = 0;
-      for (std::uint64_t k = 0; k < n; ++k) sum += rows[i * n + k] * columns[j * n + k];
+      for (int turn = 0; turn < (which == fakeCuda().slow_algorithm ? kSlowTurns : 1); ++turn) {
+        sum = 0;
+        for (std::uint64_t k = 0; k < n; ++k) sum += rows[i * n + k] * columns[j * n + k];
+      }
+      if (which == 2) sum = otherOrder(&rows[i * n], &columns[j * n], n, out.type);
       const auto at = j * static_cast<std::uint64_t>(out.leading) + i;
       if (out.type == CUDA_R_64F) static_cast<double*>(c)[at] = sum;
       else if (out.type == CUDA_R_32F) static_cast<float*>(c)[at] = static_cast<float>(sum);

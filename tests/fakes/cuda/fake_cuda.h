@@ -15,6 +15,8 @@ struct FakeCuda {
   int handles = 0;                       ///< streams, events, layouts, … in use
   int products = 0;                      ///< made so far
   bool no_algorithm = false;
+  int slow_algorithm = 0;                ///< 1 or 2: which of the two that work is slow; their sums differ in the last bits
+  int last_algorithm = 0;                ///< that made a product
 };
 FakeCuda& fakeCuda();
 

@@ -61,7 +61,7 @@ class CudaDevice final : public Device {
     if (const auto seen = board_.look()) serial_ = seen->identity.serial;
   }
 
-  Identity identity() const override { return {"cuda", model_, serial_, pci_, units_}; }
+  Identity identity() const override { return {"cuda", model_, serial_, pci_, units_, fmt::format("cuBLASLt {}", cublasLtGetVersion())}; }
 
   std::vector<Dtype> dtypes() const override {
     std::vector<Dtype> dtypes{Dtype::Bf16, Dtype::Fp16, Dtype::Tf32, Dtype::Int8, Dtype::Fp64};

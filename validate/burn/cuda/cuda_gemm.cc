@@ -129,7 +129,7 @@ class CudaGemm final : public GemmWork {
     if (fault_ && fault_->kind == FaultKind::InputBit)
       flipBit(compute_.get(), as<unsigned char>(operands_[0].memory) + fault_->at % values() * static_cast<std::uint64_t>(bytesOf(plan_.dtype)), bytesOf(plan_.dtype), fault_->bit);
     TRY_OK(launched("preparing operands"));
-    TRY(matmul, Matmul::make(handle, plan_.dtype, plan_.n, operands_[0].memory.get(), operands_[1].memory.get(), outputs_[0].c.get(), compute_.get()));
+    TRY(matmul, Matmul::make(handle, plan_.dtype, plan_.n, plan_.operands == Operands::Random ? Choice::SameOnAll : Choice::Fastest, operands_[0].memory.get(), operands_[1].memory.get(), outputs_[0].c.get(), compute_.get()));
     matmul_ = std::move(matmul);
     return ok(cudaStreamSynchronize(compute_.get()), "cudaStreamSynchronize");
   }
