@@ -93,15 +93,34 @@ Result<void> checkPorts(const Fabric& f, const Plan& plan) {
   return {};
 }
 
+/// Where each HCA of a host is: rail-optimized counts nodes, a fat tree its down ports.
+std::vector<int> firstPlaces(const Fabric& f, const Plan& plan, const std::vector<Host>& hosts) {
+  std::vector<int> first;
+  int filled = 0;
+  for (const auto& host : hosts) {
+    if (plan.rails)
+      first.push_back(host.place);
+    else
+      first.push_back(f.places.empty() ? filled : host.place * f.rails);
+    filled += static_cast<int>(host.hcas.size());
+  }
+  return first;
+}
+
 Result<void> checkPlaces(const Fabric& f, const Plan& plan, const std::vector<Host>& hosts) {
-  for (const auto& host : hosts)
-    if (plan.rails && host.hcas.size() > static_cast<std::size_t>(f.rails))
+  const auto first = firstPlaces(f, plan, hosts);
+  std::size_t used = 0;  // up to the last one that is taken
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    const auto& host = hosts[i];
+    if ((plan.rails || !f.places.empty()) && host.hcas.size() > static_cast<std::size_t>(f.rails))
       return refuse(f, fmt::format("{} has {} HCAs, the fabric has {} rails", host.name, host.hcas.size(), f.rails));
-  std::size_t hcas = 0;
-  for (const auto& host : hosts) hcas += host.hcas.size();
+    if (host.place < 0) return refuse(f, fmt::format("{} is on it, but not in its places", host.name));
+    used = std::max(used, static_cast<std::size_t>(first[i]) + (plan.rails ? 1 : host.hcas.size()));
+  }
   auto places =
       static_cast<std::size_t>(f.sus) * static_cast<std::size_t>(plan.rails ? f.nodes_per_su : plan.leaves_per_su * plan.leaf_down);
-  auto used = plan.rails ? hosts.size() : hcas;
+  if (used > places && !f.places.empty())
+    return refuse(f, fmt::format("its places go up to {}, {} SU have {}; raise sus, or list fewer", used, f.sus, places));
   if (used > places)
     return refuse(f, plan.rails ? fmt::format("{} nodes are on it, but {} SU of {} nodes have {} places; raise sus or nodes_per_su", used,
                                               f.sus, f.nodes_per_su, places)
@@ -140,13 +159,14 @@ Result<void> buildSwitches(TopologyBuilder& build, const Fabric& f, const Plan& 
 }
 
 Result<void> placeHcas(TopologyBuilder& build, const Fabric& f, const Plan& plan, const std::vector<Host>& hosts) {
-  int filled = 0;  // places of a fat tree
-  for (int i = 0; i < static_cast<int>(hosts.size()); ++i)
-    for (int rail = 0; rail < static_cast<int>(hosts[static_cast<std::size_t>(i)].hcas.size()); ++rail, ++filled) {
-      const auto& hca = hosts[static_cast<std::size_t>(i)].hcas[static_cast<std::size_t>(rail)];
+  const auto first = firstPlaces(f, plan, hosts);
+  for (std::size_t i = 0; i < hosts.size(); ++i)
+    for (int rail = 0; rail < static_cast<int>(hosts[i].hcas.size()); ++rail) {
+      const auto& hca = hosts[i].hcas[static_cast<std::size_t>(rail)];
       build.addHca(hca);
-      int leaf = plan.rails ? i / f.nodes_per_su * plan.leaves_per_su + rail : filled / plan.leaf_down;
-      int port = plan.rails ? i % f.nodes_per_su : filled % plan.leaf_down;
+      const int down = first[i] + rail;  // of a fat tree
+      int leaf = plan.rails ? first[i] / f.nodes_per_su * plan.leaves_per_su + rail : down / plan.leaf_down;
+      int port = plan.rails ? first[i] % f.nodes_per_su : down % plan.leaf_down;
       TRY_OK(build.cable({hca, 1}, {leafName(f, leaf / plan.leaves_per_su, leaf % plan.leaves_per_su), port + 1}));
     }
   if (!controllerAttached(f)) return {};

@@ -1,6 +1,8 @@
 // The declaration expanded to devices and cables. Pure.
 #include "fabric/topology_builder.h"
 
+#include "inventory/places.h"
+
 #include <algorithm>
 
 namespace muster::fabric {
@@ -31,7 +33,7 @@ CableEnd cableEnd(const std::map<std::string, const Host*>& hosts, const std::st
 }
 
 Result<void> addCables(TopologyBuilder& build, const Fabric& fabric, const std::vector<Host>& nodes) {
-  const Host controller{"controller", {std::string(kControllerHca)}};
+  const Host controller{"controller", {std::string(kControllerHca)}, -1};
   std::map<std::string, const Host*> hosts = {{controller.name, &controller}};
   for (const auto& node : nodes) hosts[node.name] = &node;
   const bool explicit_shape = fabric.shape == FabricShape::Explicit;
@@ -119,10 +121,12 @@ std::string ibsimNodeId(std::string_view device_name) {
 
 std::vector<Host> hostsOn(const Cluster& cluster, const Fabric& fabric) {
   std::vector<Host> hosts;
+  const auto places = inventory::placesOn(cluster, fabric);
   for (const auto& node : cluster.nodes) {
     auto profile = cluster.profiles.find(node.profile);
     if (profile == cluster.profiles.end() || profile->second.fabric != fabric.name) continue;
-    Host host{node.name.str(), {}};
+    const auto place = places.find(node.name);
+    Host host{node.name.str(), {}, place == places.end() ? -1 : place->second};
     for (const auto& rail : profile->second.rails) host.hcas.push_back(fmt::format("{} {}", host.name, rail.hca));
     for (int rail = 0; profile->second.rails.empty() && rail < fabric.rails; ++rail) host.hcas.push_back(hcaName(host.name, rail));
     hosts.push_back(std::move(host));

@@ -57,8 +57,9 @@ std::string toString(const Port& port);
 struct Host {
   std::string name;
   std::vector<std::string> hcas;  ///< node descriptions
+  int place = 0;                  ///< on the fabric, counted from 0, SU by SU; -1: the declared places leave it out
 };
-/// In the order of the inventory, which is the order of their places.
+/// In the order of the inventory.
 std::vector<Host> hostsOn(const inventory::Cluster& cluster, const inventory::Fabric& fabric);
 
 /// Expands the declaration. Pure.
@@ -67,7 +68,8 @@ std::vector<Host> hostsOn(const inventory::Cluster& cluster, const inventory::Fa
 /// A rail-optimized leaf holds node i of its SU on port i + 1; the HCAs of a fat tree fill leaf after leaf. Uplinks start
 /// above the down ports (half of the switch, or nodes_per_su if more). The controller's HCA has the last down port of
 /// the last SU's leaf of rail 0 (of a fat tree: of the last leaf), as UFM nodes have; so the last SU holds one node less
-/// when nodes fill the leaf. A node's place is its order among the nodes whose profile names this fabric, SU by SU.
+/// when nodes fill the leaf. A node's place is what `places` say, else its order among the nodes whose profile names this fabric,
+/// SU by SU. With declared places, place i of a fat tree is the i-th run of `rails` ports.
 /// With cores, spine k of every SU goes to all cores of plane k: cores k × (cores ÷ spines_per_su) and following.
 /// `cables` add what a shape does not know. Explicit shape: cables as listed, or the topology file; "NODE" port p is its HCA of
 /// rail p - 1, "NODE mlx5_R" is that HCA, other names are switches unless the cable has a role.

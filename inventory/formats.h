@@ -24,6 +24,8 @@ inline constexpr TextFormat kClusterName{"a name of at most 32 lower-case letter
                                          "hall-2"};
 inline constexpr TextFormat kHostName{"a host name", "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", "gpu001", checkHostName};
 inline constexpr TextFormat kHostlist{"a hostlist", R"(^[A-Za-z0-9._\-\[\], ]+$)", "gpu[001-128,200]", acceptAny};
+inline constexpr TextFormat kPlaces{"a hostlist, - for an empty place, or N free", R"(^(-|[1-9][0-9]* free|[A-Za-z0-9._\-\[\], ]+)$)", "gpu[001-015]",
+                                    acceptAny};
 inline constexpr TextFormat kSha256{"a SHA-256 digest", "^[0-9a-f]{64}$", "64 hex digits", checkSha256};
 inline constexpr TextFormat kMac{
     "a MAC address",

@@ -70,6 +70,7 @@ json fabricJson(const Fabric& fabric) {
     out["cores"] = fabric.cores;
     out["uplinks_per_spine_core"] = fabric.uplinks_per_spine_core;
   }
+  if (!fabric.places.empty()) out["places"] = fabric.places;
   if (!fabric.topology.empty()) out["topology_sha256"] = io::sha256Hex(fabric.topology);
   for (const auto& group : fabric.switches)
     out["switches"].push_back({{"names", group.names}, {"rack", group.rack}, {"unit", group.unit}, {"units_apart", group.units_apart}});

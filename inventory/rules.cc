@@ -273,10 +273,39 @@ class Rules {
                       "its profile must name the fabric");
       }
     }
+    places(fabric);
     for (const Partition& partition : fabric.partitions) {
       std::map<std::string, std::string_view> members;
       for (std::string_view kind : {"full", "limited"}) partitionMembers(fabric, partition, kind, members);
     }
+  }
+
+  /// Declared places name every node of the fabric, and nobody else.
+  void places(const Fabric& fabric) {
+    if (fabric.places.empty()) return;
+    const Value& list = at({"fabric", fabric.name, "places"});
+    for (const Value& item : list.items) {
+      const auto names = item.text == "-" || item.text.ends_with(" free") ? std::vector<std::string>() : expandHostlist(item.text).value_or(std::vector<std::string>());
+      for (const std::string& name : names)
+        if (!nodes_.names.contains(name)) {
+          if (!nodes_.complete) break;
+          reader_.error(item, fmt::format("\"{}\" is no node", shorten(name)), fmt::format("where a node has left write \"-\" in its place; {}", nearestNode(name)));
+          break;  // one message a hostlist
+        } else if (!onFabric(name, fabric)) {
+          reader_.error(item, fmt::format("{} is not on the fabric {}", name, fabric.name), "its profile must name the fabric, or write \"-\" in its place");
+          break;
+        }
+    }
+    const std::set<std::string_view> placed(fabric.places.begin(), fabric.places.end());
+    std::vector<std::string> missing;
+    for (const DeclaredNode& declared : nodes_.nodes) {
+      const auto profile = cluster_.profiles.find(declared.node.profile);
+      if (profile != cluster_.profiles.end() && profile->second.fabric == fabric.name && !placed.contains(declared.node.name.str()))
+        missing.push_back(declared.node.name.str());
+    }
+    if (!missing.empty())
+      reader_.error(list, fmt::format("places of the fabric {} leave out {}", fabric.name, shorten(foldHostlist(missing))),
+                    "say where it is cabled, in the place of a \"-\" or at the end");
   }
 
   void partitionMembers(const Fabric& fabric, const Partition& partition, std::string_view kind,

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <map>
 
 namespace muster::inventory {
@@ -172,6 +173,51 @@ void readTopologyFile(Fabric& fabric, const Value& value, const Shape& shape, Re
   if (auto content = readNamedFile(value, shape, reader, path)) fabric.topology = std::move(*content);
 }
 
+/// One entry of `places`: nodes, or how many places are empty.
+void readPlace(std::vector<std::string>& places, std::map<std::string, const Value*>& seen, const Value& value, Reader& reader) {
+  constexpr std::string_view kFree = " free";
+  const Shape shape = text(kPlaces);
+  const auto word = readText(value, shape, reader);
+  if (!word) return;
+  std::size_t empty = *word == "-" ? 1 : 0;
+  if (word->ends_with(kFree))
+    if (std::from_chars(word->data(), word->data() + word->size() - kFree.size(), empty).ec != std::errc() || empty == 0 || empty > kMaxCount)
+      return reader.error(value, fmt::format("\"{}\" does not say how many places are free", shorten(*word)), "write 3 free, or - for one");
+  std::vector<std::string> names(empty);
+  if (!empty) {
+    auto expanded = expandHostlist(*word);
+    if (!expanded) return reader.error(value, fmt::format("\"{}\" is no hostlist", shorten(*word)), expanded.error().text());
+    names = std::move(*expanded);
+  }
+  if (places.size() + names.size() > static_cast<std::size_t>(kMaxCount)) return reader.error(value, "more places than any fabric has", "shorten the list");
+  for (auto& name : names) {
+    if (!name.empty())
+      if (auto [first, fresh] = seen.emplace(name, &value); !fresh)
+        reader.error(value, fmt::format("{} has two places", name), fmt::format("the other one is at {}", reader.at(*first->second).str()));
+    places.push_back(std::move(name));
+  }
+}
+
+void readPlaces(Fabric& fabric, const Value& value, const Shape& shape, Reader& reader) {
+  if (!expectList(value, shape, reader)) return;
+  std::map<std::string, const Value*> seen;
+  const std::size_t errors = reader.errors;
+  for (const Value& item : value.items) readPlace(fabric.places, seen, item, reader);
+  if (reader.errors != errors) fabric.places.clear();  // half a list would be reported again as nodes without a place
+}
+
+void checkPlaces(const Fabric& fabric, const Value& map, Reader& reader) {
+  const Value* at = map.findKey("places");
+  if (!at) return;
+  if (fabric.shape == FabricShape::Explicit)
+    return reader.error(*at, "the shape explicit has no places: its cables name the nodes", "remove places");
+  const int down = fabric.leaf_down_ports ? fabric.leaf_down_ports : fabric.switch_ports / 2;
+  const long long in_su = fabric.shape == FabricShape::RailOptimized ? fabric.nodes_per_su : static_cast<long long>(fabric.leaves_per_su) * down / fabric.rails;
+  if (const auto most = in_su * fabric.sus; static_cast<long long>(fabric.places.size()) > most)
+    reader.error(*at, fmt::format("{} places are listed, the shape has {} ({} SU of {})", fabric.places.size(), most, fabric.sus, in_su),
+                 "list fewer, or raise sus");
+}
+
 void checkShape(const Fabric& fabric, const Value& map, Reader& reader) {
   if (fabric.shape == FabricShape::Explicit && fabric.cables.empty() && fabric.topology.empty())
     reader.error(map, "the shape explicit needs cables",
@@ -193,6 +239,7 @@ void checkShape(const Fabric& fabric, const Value& map, Reader& reader) {
 
 void checkFabric(Fabric& fabric, const Value& map, Reader& reader) {
   checkShape(fabric, map, reader);
+  checkPlaces(fabric, map, reader);
   std::map<std::pair<std::string, int>, const FabricCable*> used;
   for (const FabricCable& cable : fabric.cables)
     for (const auto& end : {std::pair(cable.from_node, cable.from_port), std::pair(cable.to_node, cable.to_port)})
@@ -238,6 +285,10 @@ ObjectSpec make_fabricSpec() {
                 "Cables between each spine and each of its cores.")
       .optional("switch_ports", &Fabric::switch_ports, integer(2, kMaxPort), "Ports of a switch.")
       .optional("link", &Fabric::link, text(kLink), "Width and speed of every cable, as ibnetdiscover writes it.")
+      .custom("places", false, listOf(text(kPlaces), 1),
+              "Which node has which place of the shape, SU by SU: hostlists; - is an empty place, \"3 free\" are three. Then a node that "
+              "leaves, or comes, moves no other's cables. Absent: nodes take places in the order of the inventory.",
+              readPlaces)
       .optional("cables", &Fabric::cables, listOf(object(cableSpec)),
                 "Every cable, for the shape explicit; with another shape what it does not know: storage, UFM, gateways.")
       .custom("cables_file", false, text(kPath), "The same as a CSV file with the columns from, from_port, to, to_port, role, link.",

@@ -1,6 +1,7 @@
 #include "lifecycle/rollout/window.h"
 
 #include "inventory/hostlist.h"
+#include "inventory/places.h"
 
 #include <fmt/format.h>
 
@@ -44,16 +45,14 @@ std::string Domain::str() const { return fmt::format("{} {}", toString(kind), na
 
 std::map<NodeName, std::vector<Domain>> domainsOf(const inventory::Cluster& cluster, const LeavesOf& leaves) {
   std::map<NodeName, std::vector<Domain>> out;
-  std::map<std::string, int> seen_on;  // fabric → nodes so far: a node's place is its order (fabric/fabric.h)
+  const auto units = inventory::scalableUnitsOf(cluster);
   const auto cabled = leaves ? leaves(cluster) : std::map<std::string, std::set<std::string>>();
   for (const auto& node : cluster.nodes) {
     auto& domains = out[node.name];
     const auto& profile = cluster.profileOf(node);
     if (!profile.pool.empty()) domains.push_back({DomainKind::Pool, profile.pool});
     if (!node.rack.empty()) domains.push_back({DomainKind::Rack, node.rack});
-    const auto fabric = cluster.fabrics.find(profile.fabric);
-    if (fabric != cluster.fabrics.end() && fabric->second.shape == inventory::FabricShape::RailOptimized && fabric->second.nodes_per_su > 0)
-      domains.push_back({DomainKind::Su, fmt::format("{}-{}", fabric->first, seen_on[fabric->first]++ / fabric->second.nodes_per_su + 1)});
+    if (const auto unit = units.find(node.name); unit != units.end()) domains.push_back({DomainKind::Su, unit->second});
     if (const auto found = cabled.find(node.name.str()); found != cabled.end())
       for (const auto& leaf : found->second) domains.push_back({DomainKind::Leaf, leaf});
   }

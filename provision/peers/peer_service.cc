@@ -1,6 +1,7 @@
 #include "provision/peers/peer_service.h"
 
 #include "base/log.h"
+#include "inventory/places.h"
 #include "provision/peers/metainfo.h"
 #include "provision/peers/shares.h"
 #include "provision/peers/tracker.h"
@@ -20,15 +21,13 @@ constexpr std::chrono::seconds kSweepEvery{10};
 constexpr std::size_t kMaxBitsBytes = 1u << 20;
 constexpr std::string_view kRoot = "/peers/";
 
-/// Nodes of one scalable unit of a fabric are one pod, counted as rollouts count them: in the inventory's order.
+/// Nodes of one scalable unit of a fabric are one pod.
 std::map<NodeName, Place> placesOf(const inventory::Cluster& cluster) {
   std::map<NodeName, Place> places;
-  std::map<std::string, int> seen;
+  const auto units = inventory::scalableUnitsOf(cluster);
   for (const auto& node : cluster.nodes) {
     Place place{node.rack, {}};
-    const auto fabric = cluster.fabrics.find(cluster.profileOf(node).fabric);
-    if (fabric != cluster.fabrics.end() && fabric->second.shape == inventory::FabricShape::RailOptimized && fabric->second.nodes_per_su > 0)
-      place.pod = fmt::format("{}-{}", fabric->first, seen[fabric->first]++ / fabric->second.nodes_per_su + 1);
+    if (const auto unit = units.find(node.name); unit != units.end()) place.pod = unit->second;
     places[node.name] = std::move(place);
   }
   return places;

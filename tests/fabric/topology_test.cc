@@ -28,6 +28,66 @@ TEST(DeclaredTopology, placesNodesByTheirOrderSuBySu) {
   EXPECT_EQ(findLink(topology, hca)->b, (Port{"leaf-su2-r1", 2}));
 }
 
+std::vector<std::string> inOrder(const inventory::Cluster& cluster) {
+  std::vector<std::string> names;
+  for (const auto& node : cluster.nodes) names.push_back(node.name.str());
+  return names;
+}
+
+TEST(DeclaredPlaces, removingANodeChangesOnlyItsOwnCables) {
+  for (const auto shape : {inventory::FabricShape::RailOptimized, inventory::FabricShape::FatTree}) {
+    auto cluster = railCluster(7, 2, 4, 2, 2);
+    auto& fabric = cluster.fabrics["ib"];
+    fabric.shape = shape;
+    const auto by_order = declared(cluster);
+    fabric.places = inOrder(cluster);
+    const auto before = declared(cluster);
+    EXPECT_EQ(before.links, by_order.links) << "the same order, said aloud";
+    cluster.nodes.erase(cluster.nodes.begin() + 2);  // gpu003 goes away for repair
+    fabric.places[2] = "";
+    auto expected = before;
+    for (int rail : {0, 1}) unplug(expected, {hcaName("gpu003", rail), 1});
+    EXPECT_EQ(declared(cluster).links, expected.links);
+    fabric.places.clear();  // what it would be without them
+    EXPECT_NE(declared(cluster).links, expected.links);
+  }
+}
+
+TEST(DeclaredPlaces, emptyOnesAndAnyOrder) {
+  auto cluster = railCluster(3, 2, 4, 2, 2);
+  cluster.fabrics["ib"].places = {"", "gpu003", "", "", "gpu001", "gpu002"};
+  auto topology = declared(cluster);
+  EXPECT_EQ(findLink(topology, {"gpu003 mlx5_1", 1})->b, (Port{"leaf-su1-r1", 2}));
+  EXPECT_EQ(findLink(topology, {"gpu001 mlx5_0", 1})->b, (Port{"leaf-su2-r0", 1}));
+  EXPECT_EQ(findLink(topology, {"gpu002 mlx5_0", 1})->b, (Port{"leaf-su2-r0", 2}));
+  auto& fabric = cluster.fabrics["ib"];
+  fabric.shape = inventory::FabricShape::FatTree;  // a place is a run of two ports
+  topology = declared(cluster);
+  EXPECT_EQ(findLink(topology, {"gpu003 mlx5_1", 1})->b, (Port{"leaf-su1-01", 4}));
+  EXPECT_EQ(findLink(topology, {"gpu001 mlx5_0", 1})->b, (Port{"leaf-su2-01", 1}));
+}
+
+TEST(DeclaredPlaces, thatDoNotFitAreRefused) {
+  const auto refused = [](auto change) {
+    auto cluster = railCluster(2, 1, 4, 2, 2);
+    auto& fabric = cluster.fabrics["ib"];
+    fabric.switch_ports = 8;  // four ports down: the controller has the last
+    fabric.places = {"gpu001", "gpu002"};
+    change(cluster, fabric);
+    const auto topology = declaredTopology(cluster, fabric);
+    return topology ? std::string("nothing") : topology.error().text();
+  };
+  EXPECT_EQ(refused([](auto&, auto&) {}), "nothing");
+  EXPECT_THAT(refused([](auto&, auto& f) { f.places = {"gpu001", "", "", "", "gpu002"}; }), HasSubstr("its places go up to 5, 1 SU have 4"));
+  EXPECT_THAT(refused([](auto&, auto& f) { f.places = {"gpu001", "", "", "gpu002"}; }), HasSubstr("no port of leaf-su1-r0 is left for the controller's"));
+  EXPECT_THAT(refused([](auto&, auto& f) { f.places = {"gpu002"}; }), HasSubstr("gpu001 is on it, but not in its places"));
+  EXPECT_THAT(refused([](auto& c, auto& f) {
+                f.shape = inventory::FabricShape::FatTree;
+                c.profiles["gpu-node"].rails = {{"mlx5_0", {}, {}}, {"mlx5_1", {}, {}}, {"mlx5_2", {}, {}}};
+              }),
+              HasSubstr("gpu001 has 3 HCAs, the fabric has 2 rails"));
+}
+
 TEST(Leaves, areTheSwitchesOfANodesRails) {
   auto cluster = railCluster(6, 2, 4, 2, 2);
   const auto leaves = leavesOf(cluster);

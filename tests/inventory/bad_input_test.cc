@@ -189,10 +189,32 @@ const Mistake kMistakes[] = {
     {"inlineAndFrom", "from: racks.csv", "from: racks.csv, unit: 4", "unit: 4}", "\"unit\" belongs into racks.csv", ""},
 };
 
+const Mistake kPlaceMistakes[] = {
+    {"unknownNode", "rails: 2", "rails: 2\n    places: [gpu001, gpu003, gpu002, login1]", "gpu003,", "\"gpu003\" is no node", "write \"-\" in its place"},
+    {"nodeLeftOut", "rails: 2", "rails: 2\n    places: [gpu001, \"-\"]", "[gpu001", "places of the fabric ib leave out gpu002,login1", "where it is cabled"},
+    {"twice", "rails: 2", "rails: 2\n    places: [\"gpu[001-002]\", login1, gpu001]", "gpu001]", "gpu001 has two places", "cluster.yaml:18:14"},
+    {"tooMany", "rails: 2", "rails: 2\n    places: [gpu001, 30 free, gpu002, login1]", "[gpu001", "33 places are listed, the shape has 32 (1 SU of 32)",
+     "raise sus"},
+    {"noneFree", "rails: 2", "rails: 2\n    places: [gpu001, 0 free, gpu002, login1]", "0 free", "how many places are free", "write 3 free"},
+    {"badHostlist", "rails: 2", "rails: 2\n    places: [\"gpu[1-\"]", "\"gpu[1-\"", "is no hostlist", ""},
+    {"none", "rails: 2", "rails: 2\n    places: []", "[]", "at least 1 item", "a hostlist, - for an empty place"},
+    {"explicitShape", "rails: 2", "shape: explicit\n    cables: [{from: gpu001, to: leaf1}]\n    places: [gpu001, gpu002, login1]", "[gpu001",
+     "the shape explicit has no places", "remove places"},
+};
+
 void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.new_text; }
 
 INSTANTIATE_TEST_SUITE_P(Inventory, Mistakes, ::testing::ValuesIn(kMistakes),
                          [](const auto& info) { return std::string(info.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(Places, Mistakes, ::testing::ValuesIn(kPlaceMistakes), [](const auto& info) { return std::string(info.param.name); });
+
+TEST_F(BadInput, whoIsNotOnTheFabricHasNoPlace) {
+  auto said = complaints("fabric:\n  ib:\n    rails: 2", "fabric:\n  ib:\n    rails: 2\n    places: [gpu001, gpu002, login1]");
+  EXPECT_THAT(said, ElementsAre());
+  auto yaml = with("rails: 2", "rails: 2\n    places: [gpu001, gpu002, login1]", with(" fabric: ib,", ""));
+  EXPECT_THAT(lines(loadYaml(yaml)), Contains(AllOf(HasSubstr("18:14: error: gpu001 is not on the fabric ib"), HasSubstr("its profile must name"))));
+}
 
 TEST_F(BadInput, allMistakesComeTogetherInOrder) {
   std::string yaml = with("image: noble", "image: nobel");

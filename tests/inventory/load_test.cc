@@ -1,4 +1,5 @@
 #include "inventory/hostlist.h"
+#include "inventory/places.h"
 #include "inventory_fixture.h"
 
 #include <nlohmann/json.hpp>
@@ -117,6 +118,28 @@ TEST_F(LoadTest, anInventoryWithoutNodesLoadsWithAWarning) {
   auto loaded = loadYaml(yaml);
   ASSERT_TRUE(loaded.cluster) << checkText(loaded);
   EXPECT_THAT(lines(loaded), ElementsAre(HasSubstr("has no nodes")));
+}
+
+TEST_F(LoadTest, placesSayWhoStandsWhere) {
+  auto loaded = loadYaml(with("rails: 2", "rails: 2\n    places: [login1, \"-\", 2 free, \"gpu[001-002]\"]"));
+  ASSERT_TRUE(loaded.cluster) << checkText(loaded);
+  const Fabric& fabric = loaded.cluster->fabrics.at("ib");
+  EXPECT_THAT(fabric.places, ElementsAre("login1", "", "", "", "gpu001", "gpu002"));
+  const auto places = placesOn(*loaded.cluster, fabric);
+  EXPECT_EQ(places.at(NodeName("login1")), 0);
+  EXPECT_EQ(places.at(NodeName("gpu002")), 5);
+  EXPECT_EQ(nlohmann::json::parse(toJson(*loaded.cluster))["fabric"]["ib"]["places"][4], "gpu001");
+  auto by_order = loadYaml(kSmall);
+  EXPECT_NE(by_order.cluster->digest, loaded.cluster->digest);
+  EXPECT_EQ(placesOn(*by_order.cluster, by_order.cluster->fabrics.at("ib")).at(NodeName("login1")), 2);
+}
+
+TEST_F(LoadTest, scalableUnitsFollowThePlaces) {
+  auto loaded = loadYaml(with("rails: 2", "rails: 2\n    sus: 2\n    nodes_per_su: 2\n    places: [\"-\", gpu002, login1, gpu001]"));
+  ASSERT_TRUE(loaded.cluster) << checkText(loaded);
+  const auto units = scalableUnitsOf(*loaded.cluster);
+  EXPECT_EQ(units.at(NodeName("gpu002")), "ib-1");
+  EXPECT_EQ(units.at(NodeName("gpu001")), "ib-2");
 }
 
 TEST_F(LoadTest, anExplicitFabricKeepsItsCables) {

@@ -92,6 +92,8 @@ TEST_F(SchemaTest, acceptsAndRefusesWhatTheReaderDoes) {
       {with("rails: 2", "rials: 2"), "'rials' was unexpected"},
       {with("rails: 2", "rails: two"), "fabric/ib/rails"},
       {with("rails: 2", "rails: 0"), "minimum"},
+      {with("rails: 2", "rails: 2\n    places: [login1, \"-\", 2 free, \"gpu[001-002]\"]"), ""},
+      {with("rails: 2", "rails: 2\n    places: [\"gpu/1\"]"), "fabric/ib/places/0"},
       {with("version: 1.4.2", "version: 1.10"), "firmware/base/components/BIOS/version"},
       {with("{file: secrets/bmc}", "hunter2"), "credentials/bmc/password"},
       {with("file: secrets/bmc", "file: secrets/bmc, env: HOME"), "credentials/bmc/password"},

@@ -1,5 +1,7 @@
 #include "validate/isolate/site.h"
 
+#include "inventory/places.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -27,22 +29,15 @@ std::vector<std::string> devicesOf(const agent::AgentGateway& agents, const Node
   return devices;
 }
 
-/// Where the node is on its fabric: the order of the inventory, as fabric/ cables it.
-std::optional<int> placeOnFabric(const inventory::Cluster& cluster, const std::string& fabric, const NodeName& name) {
-  int place = 0;
-  for (const auto& node : cluster.nodes) {
-    if (cluster.profileOf(node).fabric != fabric) continue;
-    if (node.name == name) return place;
-    ++place;
-  }
-  return std::nullopt;
-}
+using Places = std::map<std::string, std::map<NodeName, int>>;  // fabric → node → place
 
-void placeNode(const inventory::Cluster& cluster, const inventory::Node& node, SiteNode& made, Site& site) {
+void placeNode(const inventory::Cluster& cluster, const Places& places, const inventory::Node& node, SiteNode& made, Site& site) {
   const auto fabric = cluster.fabrics.find(cluster.profileOf(node).fabric);
   std::string leaf = node.rack.empty() ? "no rack" : node.rack;
   if (fabric != cluster.fabrics.end() && fabric->second.shape == inventory::FabricShape::RailOptimized) {
-    const int place = placeOnFabric(cluster, fabric->second.name, node.name).value_or(0);
+    const auto& on_it = places.at(fabric->first);
+    const auto found = on_it.find(node.name);
+    const int place = found == on_it.end() ? 0 : found->second;
     leaf = fmt::format("leaf-su{}", place / fabric->second.nodes_per_su + 1);
     made.leaf_port = place % fabric->second.nodes_per_su + 1;
     site.leaves_are_switches = true;
@@ -95,6 +90,8 @@ Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeNam
   std::vector<std::string> silent;
   std::optional<std::string> fabric;
   std::size_t rails = std::string::npos;
+  Places places;
+  for (const auto& [on, declared] : cluster.fabrics) places[on] = inventory::placesOn(cluster, declared);
   for (const auto& name : nodes) {
     const auto* node = cluster.findNode(name);
     if (!node) return fail(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", name.str()));
@@ -107,7 +104,7 @@ Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeNam
       continue;
     }
     rails = std::min(rails, made.devices.size());
-    placeNode(cluster, *node, made, site);
+    placeNode(cluster, places, *node, made, site);
     site.nodes.push_back(std::move(made));
   }
   if (!silent.empty())
