@@ -92,6 +92,13 @@ Result<ServiceFiles> imexFiles(const inventory::Cluster& cluster, const inventor
   return ServiceFiles{"imex", {{"nodes_config.cfg", std::move(text)}}};
 }
 
+std::optional<ServiceFiles> managerFiles(const inventory::Cluster& cluster, const inventory::Profile& profile) {
+  for (const auto& name : profile.drivers)
+    if (const auto driver = cluster.drivers.find(name); driver != cluster.drivers.end() && !driver->second.fabric_manager.empty())
+      return ServiceFiles{"fabric-manager", {}, driver->second.fabric_manager};
+  return std::nullopt;
+}
+
 ServiceFiles roceFiles(const inventory::Profile& profile, const inventory::Fabric& fabric) {
   return {"roce",
           {{"roce.sh", roceHostScript(*fabric.roce, rdmaDevices(profile, fabric))}, {"muster-roce.service", std::string(kRoceUnit)}}};

@@ -72,8 +72,10 @@ class NodeServicesPhase final : public lifecycle::Phase {
     const auto& managers = declared_->fabric->subnet_managers;
     return std::find(managers.begin(), managers.end(), node.name.str()) != managers.end();
   }
+  /// Also where the declaration has an error: gates wait for the facet.
   bool hasRoce(const inventory::Node& node) const {
-    return declared_ && declared_->fabric->roce && cluster_.profileOf(node).fabric == declared_->fabric->name;
+    const auto fabric = cluster_.fabrics.find(cluster_.profileOf(node).fabric);
+    return fabric != cluster_.fabrics.end() && fabric->second.roce;
   }
   std::vector<std::string_view> facetsOf(const inventory::Node& node) const;
   /// What the fact must be.
@@ -93,19 +95,23 @@ class NodeServicesPhase final : public lifecycle::Phase {
   RoceWays ways_;
 };
 
-std::string serviceOf(std::string_view facet) { return facet == kOpensm ? "opensm" : facet == kRoce ? "roce" : "imex"; }
+std::string serviceOf(std::string_view facet) {
+  return facet == kOpensm ? "opensm" : facet == kRoce ? "roce" : facet == kManager ? "fabric-manager" : "imex";
+}
 
 std::vector<std::string_view> NodeServicesPhase::facetsOf(const inventory::Node& node) const {
   std::vector<std::string_view> out;
   if (isStandby(node)) out.push_back(kOpensm);
   if (hasRoce(node)) out.push_back(kRoce);
+  if (managerFiles(cluster_, cluster_.profileOf(node))) out.push_back(kManager);
   if (domainOf(cluster_, node.name)) out.insert(out.end(), {kImex, kNvlink});
   return out;
 }
 
 std::string NodeServicesPhase::wanted(std::string_view facet, const inventory::Node& node) const {
-  if (facet == kRoce) return std::string(kAsDeclared);
+  if (facet == kRoce) return std::string(declared_ ? kAsDeclared : kInvalid);
   if (facet == kNvlink) return fmt::format("{}:{}", kOneDomain, domainOf(cluster_, node.name)->name);
+  if (facet == kManager) return "keys:" + shortened(managerFiles(cluster_, cluster_.profileOf(node))->digest());
   if (facet == kImex) {
     const auto rendered = files(facet, node);
     return rendered ? fmt::format("{}:{}", domainOf(cluster_, node.name)->name, shortened(rendered->digest())) : std::string(kInvalid);
@@ -117,6 +123,8 @@ std::string NodeServicesPhase::wanted(std::string_view facet, const inventory::N
 
 Result<ServiceFiles> NodeServicesPhase::files(std::string_view facet, const inventory::Node& node) const {
   if (facet == kImex) return imexFiles(cluster_, *domainOf(cluster_, node.name));
+  if (facet == kManager) return *managerFiles(cluster_, cluster_.profileOf(node));
+  if (!declared_) return fail(declared_.error());
   if (facet == kRoce) return roceFiles(cluster_.profileOf(node), *declared_->fabric);
   const auto run = options_.run_folder;
   const auto known = KnownGuids::fromJson(io::readFile(run / "guids.json").value_or(""));
@@ -144,12 +152,14 @@ std::vector<Goal> NodeServicesPhase::goals(const inventory::Cluster& cluster, co
       goal.needs.push_back({Subject::cluster(), facetName(kPartitions)});
       goal.why = fmt::format("fabric {} declares a subnet manager on {}", declared_->fabric->name, subject.str());
     } else if (facet == kRoce) {
-      goal.why = fmt::format("fabric {} declares how RoCE is marked", declared_->fabric->name);
+      goal.why = fmt::format("fabric {} declares how RoCE is marked", profile.fabric);
+    } else if (facet == kManager) {
+      goal.why = fmt::format("a driver of profile {} declares keys of fabricmanager.cfg", profile.name);
     } else {
       goal.why = fmt::format("{} is in the NVLink domain {}", subject.str(), domainOf(cluster, node->name)->name);
       if (facet == kNvlink) goal.needs.push_back({subject, facetName(kImex)});
-      if (goal.want == kInvalid) goal.blocked = files(facet, *node).error().str();
     }
+    if (goal.want == kInvalid) goal.blocked = files(facet, *node).error().str();
     out.push_back(std::move(goal));
   }
   return out;

@@ -1,7 +1,7 @@
-// What the fabric wants of single nodes, carried out by their agents: standby subnet managers, IMEX of an NVLink domain, RoCE marking.
+// What the fabric wants of single nodes, carried out by their agents: standby subnet managers, IMEX of an NVLink domain, keys of Fabric
+// Manager, RoCE marking.
 //
-// Facets of a node: fabric.opensm, fabric.roce, fabric.imex, fabric.nvlink (the whole domain as
-// this node sees it).
+// Facets of a node: fabric.opensm, fabric.roce, fabric.manager, fabric.imex, fabric.nvlink (the whole domain as this node sees it).
 #pragma once
 
 #include "agent/protocol/gateway.h"
@@ -13,7 +13,8 @@
 
 namespace muster::fabric {
 
-inline constexpr std::string_view kOpensm = "fabric.opensm", kRoce = "fabric.roce", kImex = "fabric.imex", kNvlink = "fabric.nvlink";
+inline constexpr std::string_view kOpensm = "fabric.opensm", kRoce = "fabric.roce", kImex = "fabric.imex", kNvlink = "fabric.nvlink",
+                                  kManager = "fabric.manager";
 
 /// Files of one service of a node, by the names that the agent knows (agent/tasks/node_service.h).
 struct ServiceFiles {
@@ -28,6 +29,8 @@ struct ServiceFiles {
 const inventory::NvlinkDomain* domainOf(const inventory::Cluster& cluster, const NodeName& node);
 /// nodes_config.cfg: the address of each node, the same on all of them. Errors: InvalidInput (a node without an address, or unknown)
 Result<ServiceFiles> imexFiles(const inventory::Cluster& cluster, const inventory::NvlinkDomain& domain);
+/// The keys of fabricmanager.cfg that a driver of the profile declares; all others stay. Nothing: none does.
+std::optional<ServiceFiles> managerFiles(const inventory::Cluster& cluster, const inventory::Profile& profile);
 /// The script and the unit that runs it at each boot.
 ServiceFiles roceFiles(const inventory::Profile& profile, const inventory::Fabric& fabric);
 /// Errors: as renderManager

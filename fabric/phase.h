@@ -7,6 +7,8 @@
 #include "fabric/discovery.h"
 #include "lifecycle/phase.h"
 
+#include <algorithm>
+
 namespace muster::fabric {
 
 inline constexpr std::string_view kSm = "fabric.sm", kPartitions = "fabric.partitions", kLinks = "fabric.links", kPorts = "fabric.ports",
@@ -63,8 +65,13 @@ class FabricPhase final : public lifecycle::Phase {
     return options;
   }
   /// Ethernet has no subnet manager; what its nodes need is NodeServicesPhase's.
-  static bool isInfiniBand(const inventory::Cluster& cluster) { return !cluster.fabrics.empty() && !cluster.fabrics.begin()->second.roce; }
-  bool onFabric(const inventory::Node& node) const { return isInfiniBand(cluster_) && !cluster_.profileOf(node).fabric.empty(); }
+  static bool isInfiniBand(const inventory::Cluster& cluster) {
+    return std::any_of(cluster.fabrics.begin(), cluster.fabrics.end(), [](const auto& one) { return !one.second.roce; });
+  }
+  bool onFabric(const inventory::Node& node) const {
+    const auto fabric = cluster_.fabrics.find(cluster_.profileOf(node).fabric);
+    return fabric != cluster_.fabrics.end() && !fabric->second.roce;
+  }
   bool concerns(const lifecycle::Subject& subject) const {
     if (subject.isCluster()) return isInfiniBand(cluster_);
     const auto* node = cluster_.findNode(subject.node());

@@ -206,6 +206,7 @@ class Writer {
     if (!driver.sysctl.empty()) out["sysctl"] = driver.sysctl;
     if (!driver.kernel_args.empty()) out["kernel_args"] = driver.kernel_args;
     if (!driver.services.empty()) out["services"] = driver.services;
+    if (!driver.fabric_manager.empty()) out["fabric_manager"] = driver.fabric_manager;
     return out;
   }
 

@@ -29,7 +29,10 @@ class Rules {
     unique();
     addresses();
     bmcs();
-    for (const auto& [name, profile] : cluster_.profiles) imageAndDisk(profile);
+    for (const auto& [name, profile] : cluster_.profiles) {
+      imageAndDisk(profile);
+      oneFabricManager(profile);
+    }
     signedBootBesideOthers();
     for (const auto& [name, fabric] : cluster_.fabrics) fabricMembers(fabric);
   }
@@ -86,6 +89,18 @@ class Rules {
         refuse(key, fmt::format("image {} is live: it runs in memory, and no disk of these nodes is written", profile.image), "remove it, or choose an image of another kind");
     if (image->second.kind == ImageKind::Disk)
       refuse("root", fmt::format("image {} is of a whole disk and brings its own partitions", profile.image), "remove it, or choose an image of another kind");
+  }
+
+  /// A node has one fabricmanager.cfg.
+  void oneFabricManager(const Profile& profile) {
+    std::string_view first;
+    for (const Value& item : at({"profiles", profile.name, "drivers"}).items) {
+      const auto driver = cluster_.drivers.find(item.text);
+      if (driver == cluster_.drivers.end() || driver->second.fabric_manager.empty()) continue;
+      if (!first.empty())
+        reader_.error(item, fmt::format("the drivers {} and {} both set keys of Fabric Manager", first, item.text), "say them in one driver, or give each profile one of these");
+      first = driver->first;
+    }
   }
 
   /// Firmware that boots signed loaders asks for their files whom the other server names.

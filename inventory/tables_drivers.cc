@@ -4,10 +4,12 @@
 #include "inventory/declared.h"
 #include "inventory/formats.h"
 #include "inventory/presets.h"
+#include "inventory/suggest.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace muster::inventory {
 
@@ -18,6 +20,16 @@ constexpr TextFormat kSetting{"a value on one line, without quotes", R"(^[^\s"'\
 constexpr TextFormat kParameter{"a module's parameter", "^[A-Za-z0-9_]+$", "NVreg_EnableGpuFirmware"};
 constexpr TextFormat kParameterValue{"a parameter's value without spaces and quotes", R"(^[^\s"'\\]+$)", "1"};
 constexpr TextFormat kUnit{"a systemd service, without .service", "^[A-Za-z0-9@_.:-]+$", "nvidia-persistenced"};
+constexpr TextFormat kManagerKey{"a key of fabricmanager.cfg", "^[A-Z][A-Z0-9_]*$", "FABRIC_MODE"};
+constexpr std::string_view kManagerPreset = "fabric-manager";
+// Those of NVIDIA's guide and of the file in its packages; later releases add some.
+constexpr std::array<std::string_view, 30> kManagerKeys = {
+    "ABORT_CUDA_JOBS_ON_FM_EXIT", "ACCESS_LINK_FAILURE_MODE", "BIND_INTERFACE_IP", "DAEMONIZE", "DATABASE_PATH", "ENABLE_LOCALFM",
+    "ENABLE_TOPOLOGY_VALIDATION", "FABRIC_MODE", "FABRIC_MODE_RESTART", "FABRIC_NODE_CONFIG_FILE", "FM_CMD_BIND_INTERFACE",
+    "FM_CMD_PORT_NUMBER", "FM_CMD_UNIX_SOCKET_PATH", "FM_SM_IPC_INTERFACE", "FM_SM_MGMT_PORT_GUID", "FM_STAY_RESIDENT_ON_FAILURES",
+    "GFM_WAIT_TIMEOUT", "LOG_APPEND_TO_LOG", "LOG_FILE_MAX_SIZE", "LOG_FILE_NAME", "LOG_LEVEL", "LOG_MAX_ROTATE_COUNT", "LOG_USE_SYSLOG",
+    "MULTI_NODE_TOPOLOGY", "NVSWITCH_FAILURE_MODE", "STARTING_TCP_PORT", "STATE_FILE_NAME", "TOPOLOGY_FILE_PATH", "TRUNK_LINK_FAILURE_MODE",
+    "UNIX_SOCKET_PATH"};
 constexpr TextFormat kArchiveUrl{"an http or https URL", R"(^https?://[^\s\[\]]+$)", "https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64/"};
 
 std::vector<std::string_view> presetNames() {
@@ -71,9 +83,22 @@ void checkFabricManager(const Driver& driver, const Value& map, Reader& reader) 
                  "both must be of one version exactly");
 }
 
+/// A key that Fabric Manager does not know changes nothing, and nobody hears of it.
+void checkManagerKeys(const Driver& driver, const Value& map, Reader& reader) {
+  if (driver.fabric_manager.empty()) return;
+  const Value& keys = place(map, "fabric_manager");
+  if (driver.preset != kManagerPreset)
+    return reader.error(keys, fmt::format("the driver {} is not Fabric Manager's", driver.name), "give it preset: fabric-manager, or move the keys to the driver that has it");
+  for (const auto& [key, value] : keys.entries)
+    if (std::find(kManagerKeys.begin(), kManagerKeys.end(), key.text) == kManagerKeys.end())
+      reader.warning(key, fmt::format("Fabric Manager's guide has no key \"{}\"", shorten(key.text)),
+                     didYouMean(key.text, {kManagerKeys.begin(), kManagerKeys.end()}));
+}
+
 void checkDriver(Driver& driver, const Value& map, Reader& reader) {
   if (const auto* preset = findPreset(driver.preset)) applyPreset(driver, *preset);
   checkFabricManager(driver, map, reader);
+  checkManagerKeys(driver, map, reader);
   for (const auto& [probe, glob] : impliedProbes(driver))
     if (!driver.verify.empty() || driver.packages.empty()) driver.verify.emplace(probe, glob);
   const bool settings = !driver.sysctl.empty() || !driver.kernel_args.empty() || !driver.module_options.empty();  // proven by their files' digest
@@ -107,6 +132,9 @@ ObjectSpec make_driverSpec() {
       .optional("sysctl", &Driver::sysctl, mapOf(text(kSetting), kSysctl), "Kernel settings, in a file of sysctl.d.")
       .optional("kernel_args", &Driver::kernel_args, listOf(text(kKernelArgument)), "Arguments of the installed system's kernel.")
       .optional("services", &Driver::services, listOf(text(kUnit)), "systemd services that must be enabled and active.")
+      .optional("fabric_manager", &Driver::fabric_manager, mapOf(text(kSetting), kManagerKey),
+                "Keys of fabricmanager.cfg and their values, for the preset fabric-manager; all others stay as packaged. A change restarts "
+                "Fabric Manager, on a drained node.")
       .optional("verify", &Driver::verify, mapOf(text(kGlob), kProbe),
                 "What must be *running*: probe to glob of its version. Probes: nvml.driver, kernel, rdma.devices, module.NAME (its value: "
                 "loaded), module-version.NAME, module-file.NAME, nic-driver.DRIVER, nic-firmware.DRIVER, service.NAME, fabricmanager.match, "

@@ -135,9 +135,23 @@ class ValidatePhase final : public Phase {
     for (const auto& driver : profile.drivers) needs.push_back({subject, FacetName("driver." + driver)});
     if (!profile.firmware.empty())
       for (const auto& component : cluster_.firmware.at(profile.firmware).components) needs.push_back({subject, FacetName("firmware." + component.name)});
-    if (!profile.fabric.empty()) needs.push_back({subject, FacetName("fabric.ports")});
+    addFabric(subject, profile, needs);
     addMounts(subject, profile, needs);
     return needs;
+  }
+  /// Facets of fabric/: the ports, or on Ethernet their marking; Fabric Manager as configured; the whole NVLink domain up.
+  void addFabric(const Subject& subject, const inventory::Profile& profile, std::vector<FacetRef>& needs) const {
+    const auto add = [&](const char* facet) { needs.push_back({subject, FacetName(facet)}); };
+    if (const auto fabric = cluster_.fabrics.find(profile.fabric); fabric != cluster_.fabrics.end()) add(fabric->second.roce ? "fabric.roce" : "fabric.ports");
+    const auto sets_keys = [this](const std::string& name) { return cluster_.drivers.contains(name) && !cluster_.drivers.at(name).fabric_manager.empty(); };
+    if (std::any_of(profile.drivers.begin(), profile.drivers.end(), sets_keys)) add("fabric.manager");
+    for (const auto& [name, fabric] : cluster_.fabrics)
+      for (const auto& domain : fabric.nvlink_domains)
+        if (std::find(domain.nodes.begin(), domain.nodes.end(), subject.node().str()) != domain.nodes.end()) {
+          add("fabric.imex");
+          add("fabric.nvlink");
+          return;
+        }
   }
   static void addMounts(const Subject& subject, const inventory::Profile& profile, std::vector<FacetRef>& needs) {
     for (const auto& name : profile.mounts) needs.push_back({subject, FacetName("storage." + name)});

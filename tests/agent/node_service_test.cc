@@ -141,6 +141,11 @@ TEST_F(NodeServiceTest, settingsAreChangedAmongTheOthers) {
   EXPECT_EQ(probe("fabric-manager"), "m1");
   put(file, at(file) + "FABRIC_MODE=1\n");
   EXPECT_EQ(probe("fabric-manager"), "changed: FABRIC_MODE") << "the last one counts";
+  EXPECT_EQ(read_, 1);
+  ASSERT_TRUE(set(manager));
+  EXPECT_EQ(read_, 2) << "the other value may have been read";
+  ASSERT_TRUE(set(manager));
+  EXPECT_EQ(read_, 2) << "nothing has changed";
 }
 
 TEST_F(NodeServiceTest, withoutTheProgramItSaysWhereItComesFrom) {

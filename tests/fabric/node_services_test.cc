@@ -233,6 +233,43 @@ TEST_F(NvlinkDomainTest, nobodyElseIsAsked) {
   EXPECT_THAT(phase()->goals(cluster_, Subject::cluster(), {}), IsEmpty());
 }
 
+class ManagerKeys : public NodeServices {
+ protected:
+  ManagerKeys() {
+    cluster_.fabrics.clear();  // no InfiniBand is needed for NVSwitch
+    auto& profile = cluster_.profiles.at("gpu-node");
+    profile.fabric.clear();
+    profile.drivers = {"nvidia", "fm"};
+    cluster_.drivers["nvidia"] = {.name = "nvidia"};
+    cluster_.drivers["fm"] = {.name = "fm", .preset = "fabric-manager", .fabric_manager = {{"FABRIC_MODE", "0"}, {"LOG_LEVEL", "4"}}};
+  }
+};
+
+TEST_F(ManagerKeys, areSentAfterTheDriversAndBelievedWhenReadBack) {
+  const auto wanted = goal("gpu001", kManager);
+  ASSERT_TRUE(wanted);
+  EXPECT_EQ(wanted->disruption, lifecycle::Disruption::Drain) << "a restart ends CUDA jobs";
+  EXPECT_THAT(wanted->needs, Contains(lifecycle::FacetRef{Subject(NodeName("gpu001")), FacetName("driver.fm")}));
+  EXPECT_EQ(observed("gpu001", kManager), "absent");
+  ASSERT_EQ(act("gpu001", kManager), "");
+  const auto params = json::parse(agents_.submitted(NodeName("gpu001"), agent::TaskKind::NodeService).at(0).params);
+  EXPECT_EQ(params.at("service"), "fabric-manager");
+  EXPECT_EQ(params.at("settings"), (json{{"FABRIC_MODE", "0"}, {"LOG_LEVEL", "4"}}));
+  EXPECT_TRUE(met("gpu001", kManager)) << observed("gpu001", kManager);
+  said_[NodeName("gpu001")]["node-service.fabric-manager"] = "changed: FABRIC_MODE";
+  EXPECT_EQ(observed("gpu001", kManager), "changed: FABRIC_MODE");
+}
+
+TEST_F(ManagerKeys, anotherValueIsAnotherGoal) {
+  const auto before = goal("gpu001", kManager)->want;
+  ASSERT_EQ(act("gpu001", kManager), "");
+  cluster_.drivers.at("fm").fabric_manager["FABRIC_MODE"] = "1";
+  EXPECT_NE(goal("gpu001", kManager)->want, before);
+  EXPECT_EQ(observed("gpu001", kManager), "outdated");
+  cluster_.drivers.at("fm").fabric_manager.clear();
+  EXPECT_FALSE(goal("gpu001", kManager)) << "without keys the packaged file stays as it is";
+}
+
 class RoceNodes : public NodeServices {
  protected:
   RoceNodes() {
@@ -255,6 +292,13 @@ class RoceNodes : public NodeServices {
   }
   json says_ = json::object();
 };
+
+TEST_F(RoceNodes, aDeclarationWithAnErrorIsSaidAtTheGoal) {
+  cluster_.fabrics.at("ib").sus = 0;
+  ASSERT_TRUE(goal("gpu001", kRoce)) << "gates wait for it";
+  EXPECT_THAT(goal("gpu001", kRoce)->blocked, HasSubstr("must be at least 1"));
+  EXPECT_FALSE(met("gpu001", kRoce));
+}
 
 TEST_F(RoceNodes, agreementIsNoProblem) {
   EXPECT_THAT(problems(), IsEmpty());

@@ -13,6 +13,7 @@
 namespace muster::inventory {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::string with(const std::string& more, const std::string& profile = "") {
@@ -75,6 +76,24 @@ TEST(DriverTables, fabricManagerIsTiedToTheDriversVersion) {
   EXPECT_THAT(problems(with("drivers: {n: {packages: [nvidia-fabricmanager-570]}}\n")), HasSubstr("has no pin"));
   EXPECT_EQ(problems(with("drivers: {n: {packages: ['nvidia-driver=570.124.06-1~deb12', nvidia-fabricmanager-570=570.124.06-1]}}\n")), "");
   EXPECT_EQ(upstreamVersion("2:570.124.06-1~deb12"), "570.124.06");
+}
+
+TEST(DriverTables, keysOfFabricManagerBelongToItsPreset) {
+  const auto good = with("drivers: {fm: {preset: fabric-manager, packages: [nvidia-fabricmanager-570=570.1-1], fabric_manager: {FABRIC_MODE: \"0\", LOG_FILE_NAME: /var/log/fm.log}}}\n");
+  const auto loaded = loadText(good, "/inv/cluster.yaml");
+  ASSERT_TRUE(loaded.cluster) << problems(good);
+  EXPECT_EQ(problems(good), "");
+  EXPECT_EQ(loaded.cluster->drivers.at("fm").fabric_manager.at("FABRIC_MODE"), "0");
+  EXPECT_NE(toJson(*loaded.cluster).find("\"LOG_FILE_NAME\""), std::string::npos) << "the digest covers it";
+  EXPECT_THAT(problems(with("drivers: {n: {packages: [x=1], fabric_manager: {FABRIC_MODE: \"0\"}}}\n")),
+              AllOf(HasSubstr("the driver n is not Fabric Manager's"), HasSubstr("preset: fabric-manager")));
+  EXPECT_THAT(problems(with("drivers: {fm: {preset: fabric-manager, fabric_manager: {FABRIC_MODE: 0}}}\n")), HasSubstr("put it in quotes"));
+  EXPECT_THAT(problems(with("drivers: {fm: {preset: fabric-manager, fabric_manager: {fabric_mode: \"0\"}}}\n")), HasSubstr("is not a key of fabricmanager.cfg"));
+  const auto misspelt = loadText(with("drivers: {fm: {preset: fabric-manager, fabric_manager: {FABRIC_MOD: \"0\"}}}\n"), "/inv/cluster.yaml");
+  EXPECT_TRUE(misspelt.cluster) << "a later release may know it";
+  EXPECT_THAT(checkText(misspelt), HasSubstr("did you mean \"FABRIC_MODE\"?"));
+  const auto two = with("drivers: {a: {preset: fabric-manager, fabric_manager: {FABRIC_MODE: \"0\"}}, b: {preset: fabric-manager, fabric_manager: {LOG_LEVEL: \"4\"}}}\n", ", drivers: [a, b]");
+  EXPECT_THAT(problems(two), HasSubstr("the drivers a and b both set keys of Fabric Manager"));
 }
 
 TEST(DriverTables, archivesNeedAKeyAndValuesCannotBreakOut) {

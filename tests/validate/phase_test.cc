@@ -32,6 +32,29 @@ TEST_F(ValidatePhaseTest, gatesAndCertificateWaitForEveryDeclaredMount) {
   EXPECT_EQ(waits(), std::vector<std::string>{"certificate"});
 }
 
+TEST_F(ValidatePhaseTest, gatesWaitForWhatTheFabricDoesOnTheNode) {
+  const auto needs = [&] {
+    std::vector<std::string> out;
+    const auto goals = phase_->goals(cluster_, Subject(NodeName("n1")), {});
+    for (const auto& need : goals.at(0).needs)
+      if (need.facet.str().starts_with("fabric.")) out.push_back(need.facet.str());
+    return out;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(needs(), Names{});
+  auto& fabric = cluster_.fabrics["f"];
+  fabric.name = cluster_.profiles["p"].fabric = "f";
+  EXPECT_EQ(needs(), Names{"fabric.ports"});
+  fabric.roce = inventory::Roce{};
+  EXPECT_EQ(needs(), Names{"fabric.roce"}) << "Ethernet has no ports of a subnet manager: nobody has such a goal";
+  fabric.nvlink_domains = {{"rack1", {"n2"}}};
+  EXPECT_EQ(needs(), Names{"fabric.roce"});
+  fabric.nvlink_domains[0].nodes.push_back("n1");
+  cluster_.profiles["p"].drivers = {"fm"};
+  cluster_.drivers["fm"].fabric_manager["FABRIC_MODE"] = "0";
+  EXPECT_EQ(needs(), (Names{"fabric.roce", "fabric.manager", "fabric.imex", "fabric.nvlink"}));
+}
+
 TEST_F(ValidatePhaseTest, aCertificateIsForWhatIsMounted) {
   FactSet facts;
   facts.put({Subject(NodeName("n1")), FacetName("storage.home"), "mounted:0a", clock_.now(), "", ""});
