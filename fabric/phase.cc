@@ -263,7 +263,14 @@ Async<std::string> FabricPhase::standbyProblem(const Picture& now) {
 
 /// Reads the table of every HCA port and of the switch port it hangs at (which enforces it against the host's own tampering).
 Async<std::vector<PkeyMismatch>> FabricPhase::readPkeys(const Picture& now, std::string node) {
-  std::vector<PkeyMismatch> out;
+  struct Wanted {
+    std::string owner;
+    Port port;
+    PkeyPort table;
+    PkeyTable keys;
+  };
+  std::vector<Wanted> wanted;
+  std::vector<PkeyPort> ports;
   for (const auto& link : now.found.links)
     for (bool a_is_hca : {true, false}) {
       const auto& hca = a_is_hca ? link.a : link.b;
@@ -275,14 +282,16 @@ Async<std::vector<PkeyMismatch>> FabricPhase::readPkeys(const Picture& now, std:
       if (!node.empty() && !hca.node.starts_with(node + " ")) continue;
       auto want = tableOf(now.rules, address->second.guid, address->second.guid == now.sm_guid);
       if (address->second.lid == 0) continue;  // cannot talk to anybody yet; its node is told so by deviationsOf
-      auto read = tools_.pkeys(address->second.lid, hca.number);
-      CO_TRY(table, co_await std::move(read));
-      if (table != want) out.push_back({hca.node, hca, toString(want), toString(table), isWider(table, want)});
-      if (!edge.is_switch) continue;
-      auto read_edge = tools_.pkeys(edge.addresses.at(0).lid, peer.number);
-      CO_TRY(edge_table, co_await std::move(read_edge));
-      if (edge_table != want) out.push_back({hca.node, peer, toString(want), toString(edge_table), isWider(edge_table, want)});
+      wanted.push_back({hca.node, hca, {address->second.lid, hca.number}, want});
+      if (edge.is_switch) wanted.push_back({hca.node, peer, {edge.addresses.at(0).lid, peer.number}, want});
     }
+  for (const auto& one : wanted) ports.push_back(one.table);
+  auto read = tools_.pkeyTables(std::move(ports));
+  CO_TRY(tables, co_await std::move(read));
+  std::vector<PkeyMismatch> out;
+  for (const auto& one : wanted)
+    if (const auto& table = tables.at(one.table); table != one.keys)
+      out.push_back({one.owner, one.port, toString(one.keys), toString(table), isWider(table, one.keys)});
   co_return out;
 }
 

@@ -148,12 +148,15 @@ class Rehearsal {
     auto discover = master().tools.discover();
     CO_TRY(found, co_await std::move(discover));
     auto rules = withGuids(rules_, known_.hcas);
+    std::vector<PkeyPort> ports;
+    for (const auto& [name, device] : found.devices)
+      if (!device.is_switch) ports.emplace_back(device.addresses.begin()->second.lid, device.addresses.begin()->first);
+    auto ask = master().tools.pkeyTables(std::move(ports));
+    CO_TRY(tables, co_await std::move(ask));
     for (const auto& [name, device] : found.devices) {
       if (device.is_switch) continue;
-      const auto& address = device.addresses.begin()->second;
-      auto ask = master().tools.pkeys(address.lid, device.addresses.begin()->first);
-      CO_TRY(table, co_await std::move(ask));
-      if (table != tableOf(rules, address.guid, name == master().hca)) co_return name;
+      const auto& [number, address] = *device.addresses.begin();
+      if (tables.at({address.lid, number}) != tableOf(rules, address.guid, name == master().hca)) co_return name;
     }
     co_return std::string();
   }

@@ -5,6 +5,7 @@
 #include <boost/asio/redirect_error.hpp>
 
 #include <charconv>
+#include <sstream>
 
 namespace muster::fabric {
 
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::chrono::seconds kQueryTimeout{20};
 constexpr std::size_t kQuotedTroubleBytes = 400;
+constexpr std::string_view kReader = "muster-pkeys";  // beside this program
 
 // Said by the simulator's client library on every start; nothing is wrong then.
 // Two ports with one GUID are no lost answer: all were asked, and the comparison names them.
@@ -101,6 +103,24 @@ Result<PkeyTable> parsePkeys(std::string_view text) {
   return table;
 }
 
+Result<std::map<PkeyPort, PkeyTable>> parsePkeyTables(std::string_view text, const std::vector<PkeyPort>& asked) {
+  std::map<PkeyPort, PkeyTable> tables;
+  for (auto line : linesOf(text)) {
+    std::istringstream words{std::string(line)};
+    PkeyPort port;
+    if (!(words >> port.first >> port.second)) return fail(ErrorCode::Corrupt, fmt::format("muster-pkeys said: {}", line));
+    auto& table = tables[port];
+    for (std::string word; words >> word;) {
+      auto key = numberAt(word, 16);
+      if (!key || *key > 0xffff) return fail(ErrorCode::Corrupt, fmt::format("muster-pkeys said: {}", line));
+      table.insert(static_cast<std::uint16_t>(*key));
+    }
+  }
+  for (const auto& [lid, number] : asked)
+    if (!tables.contains({lid, number})) return fail(ErrorCode::Corrupt, fmt::format("muster-pkeys did not tell the table of LID {} port {}", lid, number));
+  return tables;
+}
+
 std::set<std::string> guidsInSubnetList(std::string_view text) {
   constexpr std::string_view kLabel = "NodeGUID:";
   std::set<std::string> guids;
@@ -147,7 +167,12 @@ io::Command Tools::command(std::string tool, std::vector<std::string> args) cons
 Async<io::ProcessExit> Tools::answer(std::string tool, std::vector<std::string> args, int accepted) {
   auto call = command(tool, std::move(args));
   call.timeout = tool == "ibnetdiscover" || tool == "ibqueryerrors" ? options_.discovery_limit : kQueryTimeout;
-  auto run = processes_.run(call);
+  auto run = answerOf(std::move(tool), std::move(call), accepted);
+  co_return co_await std::move(run);
+}
+
+Async<io::ProcessExit> Tools::answerOf(std::string tool, io::Command call, int accepted) {
+  auto run = processes_.run(std::move(call));
   CO_TRY(exit, co_await std::move(run));
   auto trouble = troubleIn(exit.err);
   if ((exit.code != 0 && exit.code != accepted) || !trouble.empty())
@@ -217,6 +242,27 @@ Async<PkeyTable> Tools::pkeys(int lid, int port) {
   auto run = output("smpquery", std::move(args));
   CO_TRY(text, co_await std::move(run));
   co_return parsePkeys(text);
+}
+
+Async<std::map<PkeyPort, PkeyTable>> Tools::pkeyTables(std::vector<PkeyPort> ports) {
+  if (ports.empty()) co_return std::map<PkeyPort, PkeyTable>{};
+  std::error_code missing;
+  const auto reader = std::filesystem::read_symlink("/proc/self/exe", missing).parent_path() / kReader;
+  if (std::filesystem::exists(reader, missing)) {
+    auto call = command(reader.string(), {});
+    for (const auto& [lid, number] : ports) call.stdin_text += fmt::format("{} {}\n", lid, number);
+    call.timeout = options_.discovery_limit;
+    auto run = answerOf(std::string(kReader), std::move(call), 0);
+    CO_TRY(exit, co_await std::move(run));
+    co_return parsePkeyTables(exit.out, ports);
+  }
+  std::map<PkeyPort, PkeyTable> tables;  // a controller that was copied without it
+  for (const auto& port : ports) {
+    auto ask = pkeys(port.first, port.second);
+    CO_TRY(table, co_await std::move(ask));
+    tables[port] = std::move(table);
+  }
+  co_return std::move(tables);
 }
 
 }  // namespace muster::fabric

@@ -46,6 +46,10 @@ Result<SmInfo> parseSmInfo(std::string_view text);
 Result<std::set<int>> parseManagers(std::string_view text);
 /// Output of `smpquery pkeys`. Errors: Corrupt
 Result<PkeyTable> parsePkeys(std::string_view text);
+/// A port that has a PKey table.
+using PkeyPort = std::pair<int, int>;  ///< LID and number
+/// Output of muster-pkeys for these ports. Errors: Corrupt (one of them is not there)
+Result<std::map<PkeyPort, PkeyTable>> parsePkeyTables(std::string_view text, const std::vector<PkeyPort>& asked);
 /// Node GUIDs in OpenSM's dump opensm-subnet.lst.
 std::set<std::string> guidsInSubnetList(std::string_view text);
 /// Port GUIDs that ibnetdiscover met more than once, by its stderr.
@@ -65,6 +69,8 @@ class Tools {
   /// Of the subnet manager at a port, master or not.
   Async<SmInfo> smInfoOf(int lid);
   Async<PkeyTable> pkeys(int lid, int port);
+  /// The tables of all these ports, or an error: one that did not answer is not known to be right.
+  Async<std::map<PkeyPort, PkeyTable>> pkeyTables(std::vector<PkeyPort> ports);
   /// LIDs of all ports that say they are a subnet manager, by the master's own list.
   Async<std::set<int>> managerLids();
   Async<ForwardingTables> forwardingTables();
@@ -75,6 +81,7 @@ class Tools {
  private:
   /// `accepted`: a second exit code that is an answer.
   Async<io::ProcessExit> answer(std::string tool, std::vector<std::string> args, int accepted = 0);
+  Async<io::ProcessExit> answerOf(std::string tool, io::Command call, int accepted);
   Async<std::string> output(std::string tool, std::vector<std::string> args);
   io::ProcessRunner& processes_;
   const FabricOptions& options_;

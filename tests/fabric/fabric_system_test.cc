@@ -108,6 +108,27 @@ class FabricSystem : public ::testing::Test {
   Topology declared_ = declared(cluster_);
 };
 
+TEST_F(FabricSystem, allTablesAreReadByOneProcessAndNoneWithoutAnAnswer) {
+  SimulatedFabric fabric(declared_);
+  Muster muster(cluster_, fabric);
+  muster.bringUp();
+  const auto options = fabric.options();
+  Tools tools(fabric.processes(), options);
+  const auto found = runAsync(tools.discover());
+  ASSERT_TRUE(found);
+  const auto hca = found->devices.at("gpu001 mlx5_0").addresses.at(1).lid, leaf = found->devices.at("leaf-su1-r0").addresses.at(0).lid;
+  const std::vector<PkeyPort> ports = {{hca, 1}, {leaf, 1}, {leaf, 9}};
+  const auto tables = runAsync(tools.pkeyTables(ports));
+  ASSERT_TRUE(tables) << tables.error().str();
+  for (const auto& [lid, port] : ports) EXPECT_EQ(tables->at({lid, port}), runAsync(tools.pkeys(lid, port)).value()) << lid << " " << port;
+  EXPECT_EQ(tables->at({hca, 1}), (PkeyTable{0x7fff, 0x8010}));
+  fabric.dropMads("gpu001 mlx5_0", 100);
+  const auto lost = runAsync(tools.pkeyTables(ports), std::chrono::seconds(60));
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().code(), ErrorCode::Unavailable);
+  EXPECT_THAT(lost.error().str(), HasSubstr(fmt::format("LID {} port 1 did not answer", hca)));
+}
+
 TEST_F(FabricSystem, bringsAHealthyFabricUpOnceAndFindsItAgain) {
   SimulatedFabric fabric(declared_);
   EXPECT_EQ(diffNow(cluster_, fabric).exitCode(), DiffReport::kEqual);

@@ -154,6 +154,15 @@ TEST(SmLog, isNotUpBeforeTheFirstSweepOrAsStandby) {
   EXPECT_FALSE(readSmLog(std::string(kUp) + "Nov 20 14:28:41 328749 [7AB3A6C0] 0x80 -> Entering STANDBY state\n").subnet_up);
 }
 
+TEST(PkeyTables, areAllThereOrNone) {
+  const std::vector<PkeyPort> asked = {{5, 1}, {11, 33}};
+  const auto tables = parsePkeyTables("5 1 0x7fff 0x8010\n11 33\n", asked);
+  ASSERT_TRUE(tables);
+  EXPECT_EQ(tables->at({5, 1}), (PkeyTable{0x7fff, 0x8010}));
+  EXPECT_TRUE(tables->at({11, 33}).empty());
+  for (const char* bad : {"5 1 0x7fff\n", "5 1 0x7fff\n11 33 0x1ffff\n", "5 1 0x7fff\n11 33 7fff\n", "5 1\nmuster\n", ""}) EXPECT_FALSE(parsePkeyTables(bad, asked)) << bad;
+}
+
 TEST(ToolAnswers, areReadOrRefused) {
   auto info = parseSmInfo("sminfo: sm lid 1 sm guid 0x100001, activity count 192 priority 14 state 3 SMINFO_MASTER\n");
   ASSERT_TRUE(info);
