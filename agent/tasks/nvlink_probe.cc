@@ -58,6 +58,19 @@ Task<std::string> pingOnce(TaskTools tools, std::string interface, std::string a
 
 }  // namespace
 
+namespace {
+
+/// Ways of one node to others that are not there, of a node that says it is ready.
+std::vector<std::string> brokenWays(const json& node) {
+  std::vector<std::string> out;
+  for (const auto& [index, way] : node.value("connections", json::object()).items())
+    if (const auto state = way.is_object() ? way.value("status", "not told") : "not told"; state != "CONNECTED")
+      out.push_back(fmt::format("{} to {} {}", node.value("host", "a node"), way.is_object() ? way.value("host", index) : index, state));
+  return out;
+}
+
+}  // namespace
+
 Result<std::string> imexState(std::string_view text) {
   const auto parsed = json::parse(text, nullptr, false);
   if (!parsed.is_object() || !parsed.contains("status") || !parsed["status"].is_string() || !parsed.contains("nodes") || !parsed["nodes"].is_object())
@@ -68,7 +81,10 @@ Result<std::string> imexState(std::string_view text) {
   for (const auto& [index, node] : parsed["nodes"].items()) {
     const auto state = node.is_object() ? node.value("status", "not told") : "not told";
     if (node.is_object() && node.contains("version") && node["version"].is_string()) versions.insert(node["version"].get<std::string>());
-    if (state != "READY") wrong.push_back(fmt::format("{} {}", node.is_object() ? node.value("host", index) : index, state));
+    if (state != "READY")
+      wrong.push_back(fmt::format("{} {}", node.is_object() ? node.value("host", index) : index, state));
+    else
+      for (auto& way : brokenWays(node)) wrong.push_back(std::move(way));
   }
   if (status == "UP" && wrong.empty() && versions.size() <= 1) return fmt::format("UP nodes={}", parsed["nodes"].size());
   if (versions.size() > 1) wrong.push_back(fmt::format("versions {}", fmt::join(versions, " and ")));

@@ -173,6 +173,25 @@ TEST_F(NodeServiceTest, refusesEverythingElse) {
   EXPECT_EQ(programs.commands().size(), 0u);
 }
 
+// As nvidia-imex-ctl -N -j of driver 580 was seen to answer (docs/adr/0054).
+TEST(ImexState, aNodeThatIsReadyAndDoesNotReachAnotherIsNamed) {
+  const auto answer = [](const char* domain, const char* second, const char* way) {
+    const auto connections = [](const char* other) {
+      return nlohmann::json{{"0", {{"host", "10.0.0.1"}, {"status", "CONNECTED"}, {"changed", true}}}, {"1", {{"host", "10.0.0.2"}, {"status", other}, {"changed", true}}}};
+    };
+    const auto node = [](const char* state, const char* host, nlohmann::json to) {
+      return nlohmann::json{{"status", state}, {"host", host}, {"hostName", "gpu"}, {"connections", std::move(to)}, {"changed", true}, {"version", "580.95.05"}};
+    };
+    return nlohmann::json{{"nodes", {{"0", node("READY", "10.0.0.1", connections(way))}, {"1", node(second, "10.0.0.2", connections(second == std::string("READY") ? "CONNECTED" : "INVALID"))}}},
+                          {"timestamp", "9/4/2026 00:37:39.905"},
+                          {"status", domain}}
+        .dump();
+  };
+  EXPECT_EQ(*imexState(answer("UP", "READY", "CONNECTED")), "UP nodes=2");
+  EXPECT_EQ(*imexState(answer("UP", "READY", "INVALID")), "NOT READY: 10.0.0.1 to 10.0.0.2 INVALID");
+  EXPECT_EQ(*imexState(answer("DOWN", "UNAVAILABLE", "INVALID")), "DOWN: 10.0.0.1 to 10.0.0.2 INVALID, 10.0.0.2 UNAVAILABLE");
+}
+
 TEST(ImexState, isUpOnlyWhenAllNodesAreReady) {
   EXPECT_EQ(*imexState(R"({"status":"UP","nodes":{"0":{"status":"READY","host":"10.0.0.1","version":"570.1"},"1":{"status":"READY","host":"10.0.0.2","version":"570.1"}}})"), "UP nodes=2");
   EXPECT_EQ(*imexState(R"({"status":"DEGRADED","nodes":{"0":{"status":"READY","host":"10.0.0.1"},"1":{"status":"UNAVAILABLE","host":"10.0.0.2"}}})"),
