@@ -5,9 +5,14 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <set>
+#include <sstream>
+
 namespace muster::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -41,6 +46,15 @@ class FabricCommands : public ::testing::Test {
     folder_.write("cluster.yaml", inventory + std::string(kFabric));
     folder_.write("cables.csv", kCables);
     folder_.write("found.topo", kFound);
+  }
+  std::string read(const std::string& name) const {
+    std::ifstream in(folder_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  void replace(std::string_view what, std::string_view by) {
+    auto inventory = read("cluster.yaml");
+    ASSERT_NE(inventory.find(what), std::string::npos) << what;
+    folder_.write("cluster.yaml", inventory.replace(inventory.find(what), what.size(), by));
   }
   MusterFolder folder_;
 };
@@ -105,6 +119,81 @@ TEST_F(FabricCommands, markingComparesASwitchWithTheDeclaration) {
   EXPECT_EQ(marking.code, 1) << marking.err;
   EXPECT_THAT(marking.out, HasSubstr("Ethernet0: DSCP 26 has priority 1 instead of 3: RDMA is not lossless\n"));
   EXPECT_NE(folder_.muster({"fabric", "marking"}).code, 0);
+}
+
+class RoceCommands : public FabricCommands {
+ protected:
+  RoceCommands() { replace("shape: explicit", "shape: explicit, roce: {}"); }
+};
+
+TEST_F(RoceCommands, aSwitchThatWasLoadedWithTheRenderedFileIsAsDeclared) {
+  ASSERT_EQ(folder_.muster({"fabric", "render", "--out", (folder_ / "out").string()}).code, 0);
+  const auto file = (folder_ / "out/roce/sonic/sw1.json").string();
+  const auto same = folder_.muster({"fabric", "marking", "--config", file, "--switch", "sw1"});
+  EXPECT_EQ(same.code, 0) << same.out << same.err;
+  auto config = nlohmann::json::parse(read("out/roce/sonic/sw1.json"));
+  config["PORT"]["Ethernet4"]["mtu"] = "1500";
+  folder_.write("config_db.json", config.dump());
+  const auto other = folder_.muster({"fabric", "marking", "--config", (folder_ / "config_db.json").string(), "--switch", "sw1"});
+  EXPECT_EQ(other.code, 1) << other.err;
+  EXPECT_THAT(other.out, HasSubstr("Ethernet4: the MTU is 1500 instead of 9000\n    → config interface mtu Ethernet4 9000\n"));
+  const auto json = nlohmann::json::parse(folder_.muster({"--json", "fabric", "marking", "--config", (folder_ / "config_db.json").string(), "--switch", "sw1"}).out);
+  EXPECT_THAT(json.dump(), HasSubstr("Ethernet4"));
+  const auto unknown = folder_.muster({"fabric", "marking", "--config", file, "--switch", "sw9"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("has no switch sw9"));
+}
+
+TEST_F(RoceCommands, aHostIsComparedByWhatDcbPrints) {
+  folder_.write("app.json", R"({"dscp_prio": [[26, 3], [48, 6]]})");
+  folder_.write("pfc.json", R"({"pfc_cap": 8, "prio_pfc": [false, false, false, true, false, false, false, false]})");
+  const auto marking = [this](const char* mtu) {
+    return folder_.muster({"fabric", "marking", "--dcb-app", (folder_ / "app.json").string(), "--dcb-pfc", (folder_ / "pfc.json").string(), "--mtu", mtu});
+  };
+  EXPECT_EQ(marking("9000").code, 0) << marking("9000").out << marking("9000").err;
+  EXPECT_EQ(marking("1500").code, 1);
+  folder_.write("pfc.json", "not JSON");
+  EXPECT_EQ(marking("9000").code, 2);
+}
+
+// The plan of an Ethernet fabric: gates wait for its marking, and not for ports of a subnet manager that nobody has.
+TEST_F(RoceCommands, aProfileWithGatesCanBePlanned) {
+  replace("fabric: ib}", "fabric: ib, gates: [burn-in]}");
+  folder_.write("cluster.yaml", read("cluster.yaml") + "gates:\n  burn-in: {level: quick}\n");
+  const auto plan = folder_.muster({"plan", "--no-refresh"});
+  EXPECT_THAT(plan.out, HasSubstr("fabric.roce")) << plan.err;
+  EXPECT_THAT(plan.out, HasSubstr("gate.burn-in"));
+  EXPECT_THAT(plan.err, ::testing::Not(HasSubstr("no phase has as a goal")));
+}
+
+TEST_F(FabricCommands, aNodeThatLeavesMovesNoOthersCables) {
+  replace("shape: explicit, cables_file: cables.csv, switches: [{names: sw1, rack: r9, unit: 40}]", "nodes_per_su: 4, spines_per_su: 0, places: [gpu001, gpu002]");
+  const auto rows = [this] {
+    const auto plan = folder_.muster({"fabric", "plan"});
+    EXPECT_EQ(plan.code, 0) << plan.err;
+    std::set<std::string> out;
+    std::istringstream lines(plan.out);
+    for (std::string line; std::getline(lines, line);) out.insert(line);
+    return out;
+  };
+  const auto before = rows();
+  EXPECT_EQ(before.size(), 5u);
+  auto inventory = read("cluster.yaml");
+  inventory.erase(inventory.find("  - {names: gpu001"), inventory.find("  - {names: gpu002") - inventory.find("  - {names: gpu001"));
+  folder_.write("cluster.yaml", inventory);
+  const auto refused = folder_.muster({"fabric", "plan"});
+  EXPECT_NE(refused.code, 0);
+  EXPECT_THAT(refused.err, HasSubstr("\"gpu001\" is no node"));
+  replace("places: [gpu001,", "places: [\"-\",");
+  const auto after = rows();
+  EXPECT_EQ(after.size(), 3u);
+  EXPECT_TRUE(std::includes(before.begin(), before.end(), after.begin(), after.end())) << "the rows that are left are the same";
+}
+
+TEST_F(FabricCommands, plotDrawsTheDeclarationWithoutLooking) {
+  const auto plot = folder_.muster({"fabric", "plot", "--declared"});
+  EXPECT_EQ(plot.code, 0) << plot.err;
+  EXPECT_THAT(plot.out, AllOf(StartsWith("<svg xmlns="), HasSubstr("store1")));
 }
 
 TEST_F(FabricCommands, healthComparesTwoReadingsOfPerfquery) {
