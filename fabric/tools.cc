@@ -111,7 +111,7 @@ Result<std::map<PkeyPort, PkeyTable>> parsePkeyTables(std::string_view text, con
     if (!(words >> port.first >> port.second)) return fail(ErrorCode::Corrupt, fmt::format("muster-pkeys said: {}", line));
     auto& table = tables[port];
     for (std::string word; words >> word;) {
-      auto key = numberAt(word, 16);
+      auto key = word.starts_with("0x") ? numberAt(word, 16) : std::nullopt;
       if (!key || *key > 0xffff) return fail(ErrorCode::Corrupt, fmt::format("muster-pkeys said: {}", line));
       table.insert(static_cast<std::uint16_t>(*key));
     }

@@ -207,14 +207,14 @@ void readPlaces(Fabric& fabric, const Value& value, const Shape& shape, Reader& 
 }
 
 void checkPlaces(const Fabric& fabric, const Value& map, Reader& reader) {
-  const Value* at = map.findKey("places");
-  if (!at) return;
+  if (!map.findKey("places")) return;
+  const Value& at = place(map, "places");
   if (fabric.shape == FabricShape::Explicit)
-    return reader.error(*at, "the shape explicit has no places: its cables name the nodes", "remove places");
+    return reader.error(at, "the shape explicit has no places: its cables name the nodes", "remove places");
   const int down = fabric.leaf_down_ports ? fabric.leaf_down_ports : fabric.switch_ports / 2;
   const long long in_su = fabric.shape == FabricShape::RailOptimized ? fabric.nodes_per_su : static_cast<long long>(fabric.leaves_per_su) * down / fabric.rails;
   if (const auto most = in_su * fabric.sus; static_cast<long long>(fabric.places.size()) > most)
-    reader.error(*at, fmt::format("{} places are listed, the shape has {} ({} SU of {})", fabric.places.size(), most, fabric.sus, in_su),
+    reader.error(at, fmt::format("{} places are listed, the shape has {} ({} SU of {})", fabric.places.size(), most, fabric.sus, in_su),
                  "list fewer, or raise sus");
 }
 
