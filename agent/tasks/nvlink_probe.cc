@@ -63,7 +63,8 @@ namespace {
 /// Ways of one node to others that are not there, of a node that says it is ready.
 std::vector<std::string> brokenWays(const json& node) {
   std::vector<std::string> out;
-  for (const auto& [index, way] : node.value("connections", json::object()).items())
+  const auto ways = node.value("connections", json::object());
+  for (const auto& [index, way] : ways.items())
     if (const auto state = way.is_object() ? way.value("status", "not told") : "not told"; state != "CONNECTED")
       out.push_back(fmt::format("{} to {} {}", node.value("host", "a node"), way.is_object() ? way.value("host", index) : index, state));
   return out;
