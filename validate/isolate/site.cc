@@ -185,7 +185,7 @@ Told tell(const Site& site, const Culprit& culprit) {
 
 std::string toText(const Site& site, const Verdict& verdict) {
   std::ostringstream out;
-  out << fmt::format("{} nodes, {} rail{}: {} tests in {} rounds; typical {:.1f} Gb/s, noise {:.2f} %\n", site.nodes.size(), site.layout.rails, site.layout.rails == 1 ? "" : "s", verdict.tests,
+  out << fmt::format("{} nodes, {} rail{}: {} tests in {} rounds; typical {:.4g} Gb/s, noise {:.2f} %\n", site.nodes.size(), site.layout.rails, site.layout.rails == 1 ? "" : "s", verdict.tests,
                      verdict.rounds, verdict.typical_gbits, 100 * verdict.noise);
   for (const auto& culprit : verdict.culprits) {
     const auto told = tell(site, culprit);
