@@ -1,5 +1,8 @@
 // `muster fabric` by the real program over real ibsim and OpenSM: rehearsal, and what is found there compared and measured.
+#include "fabric/tools.h"
+#include "inventory/inventory.h"
 #include "tests/cli/muster_folder.h"
+#include "tests/fabric/simulated_fabric.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -48,6 +51,38 @@ TEST_F(RehearseCommand, namesWhatBreaksAndExitsWithOne) {
   EXPECT_THAT(broke.out, HasSubstr("BROKE switch-lost      spine-001: "));
   const auto nothing = muster({"fabric", "rehearse", "--faults", "coffee"});
   EXPECT_NE(nothing.code, 0);
+}
+
+// Tools inherit the simulator's library from the program that starts them: a site with ibsim in the place of its HCAs.
+TEST_F(RehearseCommand, diffAndHealthLookAtTheFabricItself) {
+  const auto loaded = inventory::load(folder_ / "cluster.yaml");
+  ASSERT_TRUE(loaded.cluster) << inventory::checkText(loaded);
+  fabric::test::SimulatedFabric simulated(fabric::declaredTopology(*loaded.cluster, loaded.cluster->fabrics.at("ib")).value());
+  const auto seat = simulated.options();
+  auto opensm = fabric::Tools(simulated.processes(), seat).command("opensm", {"-o", "-f", (folder_ / "opensm.log").string()});
+  ASSERT_TRUE(io::runChecked(opensm));
+  const auto here = [&](std::vector<std::string> words) {
+    auto command = folder_.command(words);
+    words.insert(words.begin(), command.program);
+    command.program = "ibsim-run", command.args = std::move(words);
+    command.env.insert(seat.tool_env.begin(), seat.tool_env.end());
+    auto ended = io::runBlocking(command);
+    return ended ? std::move(*ended) : io::ProcessExit{-1, "", ended.error().str()};
+  };
+  const auto same = here({"fabric", "diff"});
+  EXPECT_EQ(same.code, 0) << same.out << same.err;
+  const auto health = here({"fabric", "health", "--window", "1"});
+  EXPECT_EQ(health.code, 2) << health.out << health.err;
+  EXPECT_THAT(health.out, HasSubstr("unproven"));
+  simulated.unlink({"leaf-su1-r0", 9});
+  const auto other = here({"fabric", "diff"});
+  EXPECT_EQ(other.code, 1) << other.err;
+  EXPECT_THAT(other.out, AllOf(HasSubstr("missing-link"), HasSubstr("leaf-su1-r0 port 9")));
+  const auto plot = here({"fabric", "plot"});
+  EXPECT_EQ(plot.code, 0) << plot.err;
+  EXPECT_THAT(plot.out, HasSubstr("1 deviation"));
+  simulated.dropMads("leaf-su1-r1", 100);
+  EXPECT_EQ(here({"fabric", "diff"}).code, 2) << "what does not answer is not known to be absent";
 }
 
 }  // namespace
