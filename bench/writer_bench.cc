@@ -2,6 +2,8 @@
 // the same place, in the same run. The writer verifies every chunk before and after; the pipeline verifies nothing.
 //
 // The image is a real root file system of MUSTER_BENCH_IMAGE_MIB (2048), made of this machine's own /usr and kept in the cache.
+// MUSTER_BENCH_DISK is written instead of a file there; what is on it is lost. A loop device over a file in memory plays a disk that is
+// faster than the processors.
 #include "agent/writer/chunk_writer.h"
 #include "agent/writer/look.h"
 #include "base/io/files.h"
@@ -38,9 +40,14 @@ std::filesystem::path cacheFolder() {
   return std::filesystem::path(cache ? cache : std::string(std::getenv("HOME")) + "/.cache/muster") / "bench";
 }
 
+std::filesystem::path diskOr(std::filesystem::path file) {
+  const char* disk = std::getenv("MUSTER_BENCH_DISK");
+  return disk ? std::filesystem::path(disk) : std::move(file);
+}
+
 struct Files {
   std::filesystem::path folder = cacheFolder();
-  std::filesystem::path raw = folder / "root.raw", pack = folder / "pack", index = folder / "content.json", stream = folder / "root.zst", target = folder / "disk";
+  std::filesystem::path raw = folder / "root.raw", pack = folder / "pack", index = folder / "content.json", stream = folder / "root.zst", target = diskOr(folder / "disk");
 };
 
 /// A file system of the wanted size: as much of /usr as fits.

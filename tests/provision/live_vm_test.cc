@@ -9,7 +9,7 @@ using ::testing::HasSubstr;
 
 class LiveVmTest : public VmSite {
  protected:
-  inventory::Image image() override { return {"live-node", inventory::ImageBuild{"bookworm", {"linux-image-amd64"}, ""}, {}, inventory::ImageKind::Live}; }
+  std::optional<inventory::Image> image() override { return inventory::Image{"live-node", inventory::ImageBuild{"bookworm", {"linux-image-amd64"}, ""}, {}, inventory::ImageKind::Live}; }
   std::vector<std::string> parts() override {
     const auto disk = folder_ / "disk";
     if (!std::filesystem::exists(disk)) {

@@ -15,7 +15,7 @@ constexpr const char* kServer =
 
 class NfsVmTest : public VmSite {
  protected:
-  inventory::Image image() override { return {"nfs-node", inventory::ImageBuild{"bookworm", {"linux-image-amd64", "nfs-common"}, ""}, {}, inventory::ImageKind::Live}; }
+  std::optional<inventory::Image> image() override { return inventory::Image{"nfs-node", inventory::ImageBuild{"bookworm", {"linux-image-amd64", "nfs-common"}, ""}, {}, inventory::ImageKind::Live}; }
   void declare(inventory::Profile& profile) override {
     profile.mounts = {"scratch"};
     cluster_.file_systems["scratch"] = {"scratch", inventory::MountKind::Nfs, "10.20.0.1:/scratch", "/scratch", {"vers=4.2"}, {}, 1, 1};

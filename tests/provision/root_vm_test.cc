@@ -1,6 +1,7 @@
 // A system disk of two: mirrored, encrypted with a key in the TPM, a volume of LVM on it; written by the agent in the RAM OS of a virtual
 // machine with UEFI, started, and started once more from one disk alone. Many minutes under TCG, so on request only.
 #include "tests/provision/vm_site.h"
+#include "tests/provision/vm_tpm.h"
 
 namespace muster::provision {
 namespace {
@@ -9,8 +10,8 @@ using ::testing::HasSubstr;
 
 class RootVmTest : public VmSite {
  protected:
-  inventory::Image image() override {
-    return {"root-node", inventory::ImageBuild{"bookworm", {"linux-image-amd64", "mdadm", "lvm2", "cryptsetup-initramfs", "tpm2-tools", "libtss2-tcti-device0"}, ""}, {}, inventory::ImageKind::RootFs};
+  std::optional<inventory::Image> image() override {
+    return inventory::Image{"root-node", inventory::ImageBuild{"bookworm", {"linux-image-amd64", "mdadm", "lvm2", "cryptsetup-initramfs", "tpm2-tools", "libtss2-tcti-device0"}, ""}, {}, inventory::ImageKind::RootFs};
   }
   void declare(inventory::Profile& profile) override {
     profile.disk = "size:5GiB-7GiB";
@@ -22,12 +23,7 @@ class RootVmTest : public VmSite {
         EXPECT_TRUE(io::writeFileAtomic(disk, ""));
         std::filesystem::resize_file(disk, 6ull << 30);
       }
-    const auto vars = folder_ / "vars.fd";
-    if (!std::filesystem::exists(vars)) std::filesystem::copy_file("/usr/share/OVMF/OVMF_VARS_4M.fd", vars);
-    startTpm();
-    std::vector<std::string> words{"-drive", "if=pflash,format=raw,unit=0,readonly=on,file=/usr/share/OVMF/OVMF_CODE_4M.fd", "-drive", "if=pflash,format=raw,unit=1,file=" + vars.string(),
-                                   "-fw_cfg", "name=opt/org.tianocore/IPv6PXESupport,string=n", "-chardev", "socket,id=tpm,path=" + (folder_ / "tpm.sock").string(),
-                                   "-tpmdev", "emulator,id=tpm0,chardev=tpm", "-device", "tpm-crb,tpmdev=tpm0"};
+    auto words = tpm_.parts();
     for (const char* name : {"a", "b"}) {
       if (without_ == name) continue;
       words.insert(words.end(), {"-drive", fmt::format("if=none,id={},format=raw,cache=unsafe,file={}", name, (folder_ / name).string()), "-device",
@@ -35,23 +31,7 @@ class RootVmTest : public VmSite {
     }
     return words;
   }
-  void TearDown() override {
-    VmSite::TearDown();
-    if (tpm_) tpm_->terminate(std::chrono::seconds(3));
-  }
-  /// It ends with the machine that used it; what it knows stays.
-  void startTpm() {
-    if (tpm_) tpm_->terminate(std::chrono::seconds(3));
-    ASSERT_TRUE(io::makeDirs(folder_ / "tpm"));
-    auto started = processes_->start({.program = "swtpm", .args = {"socket", "--tpm2", "--tpmstate", "dir=" + (folder_ / "tpm").string(), "--ctrl", "type=unixio,path=" + (folder_ / "tpm.sock").string(),
-                                                                   "--flags", "startup-clear"}},
-                                     folder_ / "tpm.log");
-    ASSERT_TRUE(started) << started.error().str();
-    tpm_ = std::move(*started);
-    for (int i = 0; i < 500 && !std::filesystem::exists(folder_ / "tpm.sock"); ++i) ::usleep(10'000);
-  }
-
-  std::unique_ptr<io::Child> tpm_;
+  VmTpm tpm_{folder_.path()};
   std::string without_;
 };
 

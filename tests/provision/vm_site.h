@@ -32,8 +32,8 @@ inline std::filesystem::path imageCache() {
 
 class VmSite : public ::testing::Test {
  protected:
-  /// What the node runs; a name of cluster_.images.
-  virtual inventory::Image image() = 0;
+  /// What the node runs; nothing: it is not imaged.
+  virtual std::optional<inventory::Image> image() = 0;
   virtual void declare(inventory::Profile&) {}
   /// QEMU's words for the machine's disks and firmware.
   virtual std::vector<std::string> parts() { return {}; }
@@ -45,15 +45,18 @@ class VmSite : public ::testing::Test {
     auto& profile = cluster_.profiles.at("uefi");
     profile.drivers.clear();
     profile.expect = {};
-    cluster_.images["bookworm"] = image();
+    const auto wanted = image();
+    if (wanted) cluster_.images["bookworm"] = *wanted;
     declare(profile);
     key_ = *io::SigningKey::generate();
     images_ = openImageStore({imageCache(), test::binFolder() / "muster-agent", key_});
     const auto ramos = images_->buildRamOs(say);
     ASSERT_TRUE(ramos) << ramos.error().str();
-    const auto built = images_->build(cluster_.images["bookworm"], say);
-    ASSERT_TRUE(built) << built.error().str();
-    image_ = *built;
+    if (wanted) {
+      const auto built = images_->build(*wanted, say);
+      ASSERT_TRUE(built) << built.error().str();
+      image_ = *built;
+    }
 
     home_ = io::Fd(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
     if (::unshare(CLONE_NEWNET) != 0) GTEST_SKIP() << "network namespaces cannot be made here: " << std::strerror(errno);

@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 
 namespace muster::validate {
 namespace {
 
 constexpr double kMaxMebibytes = 1 << 24;
+constexpr int kSmallN = 2 * burn::kTile;
+constexpr double kShortestStage = 1;  ///< seconds
 
 agent::CheckStatus statusOf(burn::Outcome outcome) {
   switch (outcome) {
@@ -40,6 +43,20 @@ std::chrono::milliseconds durationOf(const nlohmann::json& params, double fallba
   return std::chrono::milliseconds(static_cast<long>(std::clamp(seconds, 0.0, 86400.0) * 1000));
 }
 
+/// The usual size of products, unless one alone would outlast its stage: an emulated processor would need minutes for a quick check.
+int sizeThatFits(burn::Device& host, std::chrono::milliseconds each) {
+  const int usual = host.preferredN(burn::Dtype::Fp64);
+  const burn::GemmPlan small{burn::Dtype::Fp64, burn::Operands::Integer, kSmallN, burn::Options{}.seed};
+  auto work = host.prepareGemm(small);
+  if (!work) return usual;
+  const auto round = (*work)->multiply(1, false);
+  if (!round || round->products == 0) return usual;
+  const double seconds = round->seconds / static_cast<double>(round->products), allowed = std::max(std::chrono::duration<double>(each).count(), kShortestStage);
+  int n = usual;
+  while (n > kSmallN && seconds * std::pow(static_cast<double>(n) / kSmallN, 3) > allowed) n /= 2;
+  return n;
+}
+
 Verdict verdictOf(const burn::Report& report) {
   Verdict verdict{statusOf(report.outcome()), {}, {}, burn::toJson(report)};
   for (const auto& stage : report.devices.front().stages) {
@@ -60,6 +77,7 @@ Verdict checkHostGemm(const nlohmann::json& params, const Host&) {
   const auto trusted = trustedHost();
   if (!trusted) return brokenTest(trusted.error().str());
   const auto& devices = *trusted;
+  if (options.n == 0) options.n = sizeThatFits(*devices.front(), each);
   for (const auto& stage : burn::usualStages(*devices.front(), each))
     if (stage.kind == burn::StageKind::Gemm) options.stages.push_back(stage);
   const auto report = burn::burn(devices, options);
@@ -71,7 +89,7 @@ Verdict checkHostGemm(const nlohmann::json& params, const Host&) {
   }
   verdict.values["gemm_gflops"] = best;
   verdict.values["products"] = products;
-  const auto words = fmt::format("{:.0f} products on {} cores, all bits right, {:.2f} GFLOP/s in fp32", products, report.devices.front().identity.units, best);
+  const auto words = fmt::format("{0:.0f} products of {3}x{3} on {1} cores, all bits right, {2:.2f} GFLOP/s in fp32", products, report.devices.front().identity.units, best, options.n);
   if (verdict.status != agent::CheckStatus::Pass) return verdict;
   verdict.text = words;
   if (!(best >= min_gflops)) verdict.status = agent::CheckStatus::Fail, verdict.text = fmt::format("{:.2f} GFLOP/s in fp32, expected at least {:.2f}", best, min_gflops);
