@@ -227,7 +227,7 @@ Async<std::vector<Fact>> NodeServicesPhase::observe(Subject subject) {
   }
   auto asking = ask(node->name, std::move(probes));
   CO_TRY(answers, co_await std::move(asking));
-  if (const auto marking = answers.find("roce.marking"); marking != answers.end()) {
+  if (const auto marking = answers.find("roce.marking"); declared_ && marking != answers.end()) {
     ways_.learn(node->name, marking->second);
     if (auto ways = ways_.probesOf(cluster_, *declared_->fabric, node->name); !ways.empty()) {
       auto walking = ask(node->name, std::move(ways));

@@ -297,6 +297,8 @@ TEST_F(RoceNodes, aDeclarationWithAnErrorIsSaidAtTheGoal) {
   cluster_.fabrics.at("ib").sus = 0;
   ASSERT_TRUE(goal("gpu001", kRoce)) << "gates wait for it";
   EXPECT_THAT(goal("gpu001", kRoce)->blocked, HasSubstr("must be at least 1"));
+  said_[NodeName("gpu001")]["roce.marking"] = says_.dump();
+  EXPECT_THAT(observed("gpu001", kRoce), HasSubstr("must be at least 1"));
   EXPECT_FALSE(met("gpu001", kRoce));
 }
 
