@@ -16,7 +16,7 @@ using std::chrono::seconds;
 
 constexpr seconds kPairLimit{45};       ///< one attempt
 constexpr std::size_t kPartners = 2;    ///< that a node must fail against before it has failed
-constexpr int kUnmeasured = 3;          ///< tests that ended without a number before that counts against a node
+constexpr int kUnmeasured = 8;          ///< tests that ended without a number before that counts against a node
 constexpr int kPoolLooks = 4;           ///< in one call of act; the next call looks at the same ones again, nearest first
 constexpr seconds kLookAgain{5};
 constexpr int kPort = 18515;
@@ -79,7 +79,7 @@ Async<PairTests::Answer> PairTests::run(inventory::Node node, FacetName gate, li
   }
   // perftest gives no number when it cannot calibrate its clock, as on a machine that is busy elsewhere: that says nothing of the link.
   if (result.status == CheckStatus::NoData && ++trial.unmeasured < kUnmeasured)
-    co_return Answer(Again{seconds(1), fmt::format("the test with {} once more: it gave no number", partner.node.str())});
+    co_return Answer(Again{seconds(trial.unmeasured), fmt::format("the test with {} once more: it gave no number", partner.node.str())});
   trial.failed.emplace_back(partner.node, std::move(result));
   if (trial.failed.size() >= kPartners) co_return Answer(verdict(trial, ""));
   co_return Answer(Again{seconds(1), fmt::format("another partner: the test failed against {}", partner.node.str())});
