@@ -97,6 +97,7 @@ constexpr auto kPowerLimit = 15min;
 constexpr auto kBootLimit = 5min;
 constexpr auto kUploadLimit = 2h;
 constexpr auto kResetLimit = 20min;
+constexpr auto kRollBackLimit = 30min;
 constexpr auto kCutLimit = 2h;   ///< with a PDU, as long as the inventory says
 
 class ArbitratedBmc final : public Bmc {
@@ -119,6 +120,8 @@ class ArbitratedBmc final : public Bmc {
   Async<void> acCycle() override { return alone(kCutLimit, "cutting the power", driver_->acCycle()); }
   Async<std::vector<BackgroundCopy>> backgroundCopies() override { return reading("reading background copies", driver_->backgroundCopies()); }
   Async<void> commitImage(std::string component) override { return writing(kBootLimit, "committing an image", driver_->commitImage(std::move(component))); }
+  Async<std::string> previousImage(std::string component) override { return reading("looking for the previous image", driver_->previousImage(std::move(component))); }
+  Async<void> rollBack(std::string component) override { return writing(kRollBackLimit, "going back to the previous image", driver_->rollBack(std::move(component))); }
   Async<std::vector<SensorReading>> sensors() override { return reading("reading sensors", driver_->sensors()); }
   Async<std::map<std::string, std::string>> biosAttributes() override { return reading("reading BIOS attributes", driver_->biosAttributes()); }
   Async<std::map<std::string, std::string>> stagedBiosAttributes() override { return reading("reading staged BIOS attributes", driver_->stagedBiosAttributes()); }

@@ -39,6 +39,10 @@ Async<std::vector<BackgroundCopy>> Bmc::backgroundCopies() { co_return std::vect
 
 Async<void> Bmc::commitImage(std::string component) { co_return fail(ErrorCode::NotFound, component + " needs no commit"); }
 
+Async<std::string> Bmc::previousImage(std::string component) { co_return fail(ErrorCode::NotFound, fmt::format("{} offers no way back for {}", address(), component)); }
+
+Async<void> Bmc::rollBack(std::string component) { co_return fail(ErrorCode::NotFound, fmt::format("{} offers no way back for {}", address(), component)); }
+
 Async<std::vector<SensorReading>> Bmc::sensors() { co_return fail(ErrorCode::NotFound, address() + " shows no sensors"); }
 
 Async<std::map<std::string, std::string>> Bmc::biosAttributes() { co_return fail(ErrorCode::NotFound, address() + " shows no BIOS attributes"); }

@@ -40,6 +40,7 @@ struct FirmwareItem {
   std::string version;
   bool updateable = false;
   std::string unreadable = {};  ///< why it is listed but could not be read now; then only the name is set
+  bool being_written = false;   ///< the BMC itself says that an image of it is being written now
 };
 
 struct FirmwareUpdate {
@@ -149,6 +150,10 @@ class Bmc {
   virtual Async<std::vector<BackgroundCopy>> backgroundCopies();
   /// Makes the running image also the one to fall back to. Errors: NotFound (not asked for by this BMC, or not for this component)
   virtual Async<void> commitImage(std::string component);
+  /// The version of the image that the component ran before and could run again. Errors: NotFound (none, or this BMC offers no way back)
+  virtual Async<std::string> previousImage(std::string component);
+  /// Orders that image; it runs after the component's activation, as a new one does. Not idempotent: journal it before.
+  virtual Async<void> rollBack(std::string component);
   /// All readings that can be read. Errors: NotFound (this BMC shows none)
   virtual Async<std::vector<SensorReading>> sensors();
   /// Attribute → value, as the machine's firmware has them now. Errors: NotFound (this BMC shows none)

@@ -31,6 +31,8 @@ class ForwardingBmc : public Bmc {
   Async<void> installCertificate(std::string pem) override { return inner_.installCertificate(std::move(pem)); }
   Async<std::vector<BackgroundCopy>> backgroundCopies() override { return inner_.backgroundCopies(); }
   Async<void> commitImage(std::string component) override { return inner_.commitImage(std::move(component)); }
+  Async<std::string> previousImage(std::string component) override { return inner_.previousImage(std::move(component)); }
+  Async<void> rollBack(std::string component) override { return inner_.rollBack(std::move(component)); }
   Async<std::vector<SensorReading>> sensors() override { return inner_.sensors(); }
   Async<std::map<std::string, std::string>> biosAttributes() override { return inner_.biosAttributes(); }
   Async<std::map<std::string, std::string>> stagedBiosAttributes() override { return inner_.stagedBiosAttributes(); }

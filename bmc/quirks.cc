@@ -15,9 +15,10 @@ using namespace std::chrono_literals;
 constexpr std::array kRows = {
     QuirkRow{.vendor = "dell*", .model = "*", .version = "*",
              .source = "iDRAC: ids of inventory members contain the version; a finished task disappears, its Job stays, and answers 404 while it is "
-                       "created (libredfish dell.rs, ironic power.py); Manager.Reset knows GracefulRestart only; fwupd waits 120 s; AC cycle is a BIOS attribute",
+                       "created (libredfish dell.rs, ironic power.py); Manager.Reset knows GracefulRestart only; fwupd waits 120 s; AC cycle is a BIOS attribute; a Job "
+                       "that waits for the restart is Scheduled, and a Previous-… member given to SimpleUpdate goes back (Dell's iDRAC-Redfish-Scripting)",
              .keeps_finished_tasks = false, .inventory_key = InventoryKey::InstalledFqdd, .manager_reset = "GracefulRestart",
-             .settle_gap = 10s, .young_task_reads = 3, .ac_cycle = AcWay{AcOwner::BiosAttribute, "", "PowerCycleRequest", "FullPowerCycle"}},
+             .settle_gap = 10s, .rollback = RollbackWay::UpdateFromPrevious, .staged_state = "Scheduled", .young_task_reads = 3, .ac_cycle = AcWay{AcOwner::BiosAttribute, "", "PowerCycleRequest", "FullPowerCycle"}},
     QuirkRow{.vendor = "hpe*", .model = "*", .version = "*",
              .source = "iLO 5/6: ids of inventory members are numbers that shift (capture); no MultipartHttpPushUri, progress in Oem.Hpe of the UpdateService "
                        "(redfishdocs); AuxCycle after ForceOff",
@@ -38,10 +39,11 @@ constexpr std::array kRows = {
              .settle_gap = 30s, .inventory_read = 180s, .background_copies = true, .expand = false, .commit = "HostBMC_0 HostBIOS_0"},
     QuirkRow{.vendor = "nvidia*", .model = "*GB200*", .version = "*",
              .source = "OpenBMC on GB200: no SimpleUpdate; a downgrade needs ForceUpdate; a staged image's task stays in Stopping; AuxPowerReset wants the host off (nvfwupd, bmcweb)",
-             .update = UpdateWay::Multipart, .stopping_is_staged = true, .background_copies = true, .upload_oem = R"({"ForceUpdate":true})",
+             .update = UpdateWay::Multipart, .background_copies = true, .staged_state = "Stopping", .upload_oem = R"({"ForceUpdate":true})",
              .ac_cycle = AcWay{AcOwner::Chassis, "BMC_0", "Actions/Oem/#NvidiaChassis.AuxPowerReset", "AuxPowerCycle", true}},
     QuirkRow{.vendor = "openbmc*", .model = "*", .version = "*",
-             .source = "bmcweb: TaskState Stopping for a staged image, for 5 h; SimpleUpdate refuses every scheme", .update = UpdateWay::Multipart, .stopping_is_staged = true},
+             .source = "bmcweb: TaskState Stopping for a staged image, for 5 h; SimpleUpdate refuses every scheme; Links.ActiveSoftwareImage of the manager can be set", .update = UpdateWay::Multipart,
+             .rollback = RollbackWay::ActiveImage, .staged_state = "Stopping"},
     QuirkRow{.vendor = "lenovo*", .model = "*", .version = "*",
              .source = "XCC: ApplyTime must be Immediate (libredfish 64234506); 10 s between off and on on SR675V3",
              .apply_time = "Immediate", .off_on_pause = 10s, .settle_gap = 10s},
@@ -85,7 +87,8 @@ void apply(const QuirkRow& row, Quirks& quirks) {
   if (row.inventory_read) quirks.inventory_read = *row.inventory_read;
   if (row.update) quirks.update = *row.update;
   if (row.two_phase) quirks.two_phase = *row.two_phase;
-  if (row.stopping_is_staged) quirks.stopping_is_staged = *row.stopping_is_staged;
+  if (row.rollback) quirks.rollback = *row.rollback;
+  if (row.staged_state) quirks.staged_state = *row.staged_state;
   if (row.background_copies) quirks.background_copies = *row.background_copies;
   if (row.expand) quirks.expand = *row.expand;
   if (row.upload_oem) quirks.upload_oem = *row.upload_oem;

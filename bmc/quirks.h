@@ -20,6 +20,10 @@ enum class InventoryKey {
 /// Which of the ways that an UpdateService offers is taken. Auto: the first of these that it offers.
 enum class UpdateWay { Auto, Multipart, HttpPush, SimpleUpdate };
 
+/// How the image that a component ran before is made to run again. UpdateFromPrevious: SimpleUpdate with the inventory's "Previous-…" member
+/// as ImageURI. ActiveImage: the manager's Links.ActiveSoftwareImage is set to another of its SoftwareImages.
+enum class RollbackWay { None, UpdateFromPrevious, ActiveImage };
+
 /// How standby power is cut, where ResetType FullPowerCycle is not offered. `action` is a path below Actions of the owner, or below the owner itself.
 enum class AcOwner { None, System, Chassis, BiosAttribute };
 struct AcWay {
@@ -43,7 +47,8 @@ struct Quirks {
   std::string upload_oem;                  ///< JSON object that is laid into UpdateParameters
   std::string flash_state;                 ///< where in the UpdateService a flash without a task shows itself: State and FlashProgressPercent below it
   std::string stuck_message;               ///< message id after which only a reset of the BMC helps
-  bool stopping_is_staged = false;         ///< TaskState Stopping: taken in, waits for its activation (5 h)
+  std::string staged_state;                ///< TaskState or JobState of an image that is taken in and waits for its activation; empty: Completed
+  RollbackWay rollback = RollbackWay::None;
   int young_task_reads = 0;                ///< a task that is just being created answers 404 so many times, 10 s apart
   bool background_copies = false;          ///< chassis tell of second slots that are being filled
   std::vector<std::string> commit;         ///< globs of components whose second slot is filled when asked for
@@ -74,8 +79,9 @@ struct QuirkRow {
   std::optional<std::string_view> manager_reset = {};
   std::optional<std::chrono::milliseconds> off_on_pause = {}, settle_gap = {}, inventory_read = {};
   std::optional<UpdateWay> update = {};
-  std::optional<bool> two_phase = {}, stopping_is_staged = {}, background_copies = {}, expand = {};
-  std::optional<std::string_view> upload_oem = {}, flash_state = {}, stuck_message = {}, commit = {};  ///< commit: globs, divided by blanks
+  std::optional<bool> two_phase = {}, background_copies = {}, expand = {};
+  std::optional<RollbackWay> rollback = {};
+  std::optional<std::string_view> staged_state = {}, upload_oem = {}, flash_state = {}, stuck_message = {}, commit = {};  ///< commit: globs, divided by blanks
   std::optional<int> young_task_reads = {};
   std::optional<AcWay> ac_cycle = {};
 };

@@ -31,6 +31,8 @@ class RedfishBmc final : public Bmc, public EventSource {
   Async<void> acCycle() override;
   Async<std::vector<BackgroundCopy>> backgroundCopies() override;
   Async<void> commitImage(std::string component) override;
+  Async<std::string> previousImage(std::string component) override;
+  Async<void> rollBack(std::string component) override;
   Async<std::vector<SensorReading>> sensors() override;
   Async<std::map<std::string, std::string>> biosAttributes() override;
   Async<std::map<std::string, std::string>> stagedBiosAttributes() override;
@@ -68,6 +70,10 @@ class RedfishBmc final : public Bmc, public EventSource {
   struct Inventory {
     std::vector<FirmwareItem> items;
     std::map<std::string, std::string> uri_by_name;
+    std::map<std::string, Member> previous;  ///< by name, where the inventory lists images that ran before
+  };
+  struct PreviousImage {
+    std::string version, uri;
   };
 
   Async<Places> places();
@@ -115,6 +121,8 @@ class RedfishBmc final : public Bmc, public EventSource {
   Async<RedfishReply> push(UpdateWay way, Json service, FirmwareUpdate update, FirmwareImage image, Json parameters);
   Async<TaskStatus> startVerified(std::string verified);
   Async<TaskStatus> flashState();
+  Async<PreviousImage> findPrevious(std::string component);
+  Async<void> waitForTask(std::string uri);
   Async<std::vector<std::string>> offeredResets(Json system);
   Async<void> cutByAction(Places at, AcWay way);
   Async<void> cutByBios(Places at, AcWay way);
@@ -139,7 +147,7 @@ class RedfishBmc final : public Bmc, public EventSource {
 /// "" when the answer names none.
 std::string taskUriOf(const RedfishReply& reply);
 /// Reads a Task resource or a task monitor's answer.
-TaskStatus taskStatusOf(const RedfishReply& reply, bool stopping_is_staged = false);
+TaskStatus taskStatusOf(const RedfishReply& reply, std::string_view staged_state = {});
 
 /// Behind a task's URI, where there is no task: the flash shows in the UpdateService; the task only verifies, a second phase follows.
 inline constexpr std::string_view kFlashMark = "#flash", kVerifyMark = "#verify";

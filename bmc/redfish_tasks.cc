@@ -54,7 +54,7 @@ std::string taskUriOf(const RedfishReply& reply) {
   return id.empty() ? std::string() : "/redfish/v1/TaskService/Tasks/" + id;
 }
 
-TaskStatus taskStatusOf(const RedfishReply& reply, bool stopping_is_staged) {
+TaskStatus taskStatusOf(const RedfishReply& reply, std::string_view staged_state) {
   std::string state = textAt(reply.body, "TaskState");
   if (state.empty()) state = textAt(reply.body, "JobState");
   TaskStatus status;
@@ -62,7 +62,7 @@ TaskStatus taskStatusOf(const RedfishReply& reply, bool stopping_is_staged) {
   status.message = serviceMessage(reply.body);
   if (state.empty()) {  // a task monitor: 202 while it runs, the final answer afterwards
     status.state = reply.status == 202 ? TaskState::Running : TaskState::Completed;
-  } else if (state == "Completed" || (state == "Stopping" && stopping_is_staged)) {
+  } else if (state == "Completed" || (!staged_state.empty() && state == staged_state)) {
     status.state = textAt(reply.body, "TaskStatus") == "Critical" ? TaskState::Failed : TaskState::Completed;
   } else if (isOneOf(state, {"Exception", "Killed", "Cancelled", "Interrupted", "UserIntervention", "Failed", "CompletedWithErrors"})) {
     status.state = TaskState::Failed;
@@ -92,7 +92,7 @@ Async<TaskStatus> RedfishBmc::task(std::string uri) {
       continue;
     }
     if (!reply && !(gone && verifies)) co_return fail(std::move(reply.error()));
-    auto status = reply ? taskStatusOf(*reply, at.quirks.stopping_is_staged) : TaskStatus{TaskState::Completed, 1, "gone"};
+    auto status = reply ? taskStatusOf(*reply, at.quirks.staged_state) : TaskStatus{TaskState::Completed, 1, "gone"};
     if (!verifies || status.state != TaskState::Completed) co_return status;
     auto second = startVerified(path);
     co_return co_await std::move(second);
@@ -118,7 +118,9 @@ Async<TaskStatus> RedfishBmc::startVerified(std::string verified) {
   if (target.empty()) target = at.update_service + "/Actions/UpdateService.StartUpdate";
   auto post = session_->postAny(std::move(target), Json::object());
   CO_TRY(reply, co_await std::move(post));
-  if (!reply.ok()) co_return TaskStatus{TaskState::Failed, 0, errorOf(reply, "StartUpdate").text()};
+  const auto why = reply.ok() ? std::string() : errorOf(reply, "StartUpdate").text();
+  if (reply.status == 503 || reply.status == 409) co_return TaskStatus{TaskState::Running, 0, why};  // another one runs; asked again with the next look
+  if (!reply.ok()) co_return TaskStatus{TaskState::Failed, 0, why};
   status.moved_to = taskUriOf(reply);
   if (status.moved_to.empty()) co_return TaskStatus{TaskState::Completed, 1, "started"};
   co_return status;
@@ -162,7 +164,7 @@ Async<TaskList> RedfishBmc::tasks() {
     RedfishReply reply{200, {}, m.json};
     // Where an upload is only verified, each task may be one of a verification: whoever follows it then begins the second phase.
     const auto uri = at.quirks.two_phase ? m.uri + std::string(kVerifyMark) : m.uri;
-    (taskStatusOf(reply, at.quirks.stopping_is_staged).state == TaskState::Running ? list.running : list.finished).push_back(uri);
+    (taskStatusOf(reply, at.quirks.staged_state).state == TaskState::Running ? list.running : list.finished).push_back(uri);
   }
   if (!at.quirks.flash_state.empty()) {
     auto look = flashState();

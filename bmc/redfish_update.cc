@@ -23,15 +23,20 @@ std::string lastSegment(const std::string& uri) {
   return uri.substr(slash + 1, end - slash);
 }
 
+constexpr std::string_view kInstalled = "Installed-", kPrevious = "Previous-", kUpdating = "Updating";
+
+/// What an iDRAC's id names: "Installed-0-1.4.0__BIOS.Setup.1-1".
+std::string fqddOf(const std::string& id, std::string_view kind) {
+  const auto mark = id.find("__");
+  return id.starts_with(kind) && mark != std::string::npos ? id.substr(mark + 2) : std::string();
+}
+
 /// The name of a member under this rule; "" when the member is not installed firmware.
 std::string memberName(const std::string& uri, const Json& json, InventoryKey key) {
   std::string id = textAt(json, "Id");
   if (id.empty()) id = lastSegment(uri);
   if (key == InventoryKey::Name && !textAt(json, "Name").empty()) return textAt(json, "Name");
-  if (key != InventoryKey::InstalledFqdd) return id;
-  if (id.rfind("Installed-", 0) != 0) return {};
-  const auto mark = id.find("__");
-  return mark == std::string::npos ? std::string() : id.substr(mark + 2);
+  return key == InventoryKey::InstalledFqdd ? fqddOf(id, kInstalled) : id;
 }
 
 }  // namespace
@@ -56,9 +61,10 @@ Async<RedfishBmc::Inventory> RedfishBmc::readInventory() {
   Inventory inventory;
   for (const Member& m : found) {
     std::string name = memberName(m.uri, m.json, at.quirks.inventory_key);
+    if (name.empty() && at.quirks.rollback == RollbackWay::UpdateFromPrevious) inventory.previous[fqddOf(lastSegment(m.uri), kPrevious)] = m;
     if (name.empty()) continue;
     if (uses[name] > 1) name = lastSegment(m.uri);
-    inventory.items.push_back({name, textAt(m.json, "Version"), boolAt(m.json, "Updateable").value_or(false)});
+    inventory.items.push_back({name, textAt(m.json, "Version"), boolAt(m.json, "Updateable").value_or(false), {}, textAt(m.json, "Status/State") == kUpdating});
     inventory.uri_by_name[name] = m.uri;
   }
   for (const Unread& m : listed.unread) {

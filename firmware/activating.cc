@@ -18,6 +18,7 @@ constexpr auto kFirstLook = 300ms;
 constexpr auto kSettlePoll = 5s;
 constexpr auto kCopyPoll = 10s;
 constexpr auto kCordPoll = 60s;
+constexpr std::size_t kMaxWhyBytes = 1'500;
 constexpr auto kSettleLimit = 15min;   ///< a host shows its new BIOS only after POST
 constexpr auto kCopyLimit = 45min;     ///< of background copies; NVIDIA's factory flow waits for them before any power cycle
 constexpr auto kResetGrace = 10min;    ///< a BMC that may have been reset is left alone so long before it is reset again
@@ -30,7 +31,15 @@ std::string namesOf(const std::vector<Target>& staged, const std::string& otherw
 
 }  // namespace
 
+/// Nothing is switched while the BMC works on an update, whoever's it is.
 Async<Outcome> Installation::activate() {
+  auto list = bmc_.tasks();
+  CO_TRY(tasks, co_await std::move(list));
+  if (!tasks.running.empty() || isBeingWritten()) {
+    auto wait = record(Step::Next);
+    CO_TRY_OK(co_await std::move(wait));
+    co_return Again{kCopyPoll, fmt::format("the BMC to end {}; nothing is switched before that", tasks.running.empty() ? "writing an image" : tasks.running.front())};
+  }
   const auto how = activation();
   const bool switches = how == Activation::PowerCycle || how == Activation::AcCycle;
   auto written = record(switches ? Step::Copy : Step::Activate, clock_.now());
@@ -138,15 +147,75 @@ Async<Outcome> Installation::settle(std::string seen) {
     co_return Again{lookAgainAfter(waited, kFirstLook, kSettlePoll), fmt::format("{} to be active: {}", names, seen)};
   }
   std::erase_if(progress_.staged, [this](const Target& target) { return runs(target); });
+  if (const auto worse = leftWorse(); worse.size() == 1) {
+    auto back = goBack(worse.front(), seen);
+    co_return co_await std::move(back);
+  }
   auto end = endBadly({fmt::format("{} is not active, {} min after its activation: {}", namesOf(progress_.staged, names), kSettleLimit.count(), seen),
                        fmt::format("activation {}; the upload was reported as completed", toString(activation())),
                        "check by hand what this component needs to activate; muster does not flash it again by itself"});
   co_return co_await std::move(end);
 }
 
+bool Installation::isDeclared(const Target& target) const { return imageOf(target).has_value(); }
+
+/// Components that show nothing any more. What shows its old version is not worse; what went back already is not taken back again.
+std::vector<Target> Installation::leftWorse() const {
+  std::vector<Target> out;
+  for (const auto& target : progress_.staged) {
+    const auto shown = std::any_of(items_.begin(), items_.end(), [&](const bmc::FirmwareItem& item) { return item.name == target.component && item.unreadable.empty() && !item.version.empty(); });
+    if (!shown && isDeclared(target)) out.push_back(target);
+  }
+  return out;
+}
+
+/// The version that it can go back to without a forbidden combination. Errors: why there is no way back
+Async<std::string> Installation::whereTo(Target worse) {
+  auto ask = bmc_.previousImage(worse.component);
+  CO_TRY(previous, co_await std::move(ask));
+  Versions versions = probesOf(context_.facts(), action_.facet.subject);
+  for (const auto& item : items_)
+    if (item.unreadable.empty() && !item.version.empty()) versions[item.name] = item.version;
+  const auto before = brokenConstraints(baseline_.constraints, versions);
+  versions[worse.component] = previous;
+  for (const auto& broken : brokenConstraints(baseline_.constraints, versions))
+    if (std::find(before.begin(), before.end(), broken) == before.end()) co_return fail(ErrorCode::Conflict, fmt::format("its previous image is {}, which is forbidden here: {}", previous, broken));
+  co_return previous;
+}
+
+/// Journaled before it is ordered, and ordered once: a process that dies here goes on with the activation, and the inventory decides.
+Async<Outcome> Installation::goBack(Target worse, std::string seen) {
+  const auto name = worse.component + " " + worse.version;
+  auto look = whereTo(worse);
+  auto previous = co_await std::move(look);
+  if (!previous && previous.error().canRetry() && clock_.now() < progress_.since + 2 * kSettleLimit) co_return Again{kCopyPoll, fmt::format("the way back from {}: {}", name, previous.error().str())};
+  Verdict verdict{fmt::format("{} left it worse: {} min after its activation {}", name, kSettleLimit.count(), seen), "", "ask the vendor for a part: muster rma " + node()};
+  if (!previous) {
+    verdict.text += fmt::format("; there is no way back: {}", previous.error().str());
+    auto end = endBadly(std::move(verdict));
+    co_return co_await std::move(end);
+  }
+  verdict.text += fmt::format("; its previous image {} is taken back", *previous);
+  say(verdict);
+  const auto earlier = progress_.failed ? progress_.failed->why + "; besides, " : std::string();
+  progress_.failed = Failure{worse, (earlier + verdict.text).substr(0, kMaxWhyBytes), true};
+  std::erase(progress_.staged, worse);
+  progress_.staged.push_back({worse.component, *previous});
+  auto written = record(Step::RollBack, clock_.now());
+  CO_TRY_OK(co_await std::move(written));
+  auto order = bmc_.rollBack(worse.component);
+  if (auto ordered = co_await std::move(order); !ordered && !ordered.error().canRetry()) {
+    auto end = endBadly({fmt::format("{} could not be taken back to {}: {}", worse.component, *previous, ordered.error().str()), "", "ask the vendor for a part: muster rma " + node()});
+    co_return co_await std::move(end);
+  }
+  auto next = activate();
+  co_return co_await std::move(next);
+}
+
 /// Everything of the wave runs: it becomes the image to fall back to where the BMC asks for that, and the next wave may begin.
 Async<Outcome> Installation::endWave() {
   for (const auto& target : progress_.staged) {
+    if (progress_.failed && !isDeclared(target)) progress_.failed->why += fmt::format(", and {} {} runs again", target.component, target.version);
     auto commit = bmc_.commitImage(target.component);
     auto committed = co_await std::move(commit);
     if (!committed && committed.error().code() != ErrorCode::NotFound) co_return fail(std::move(committed.error()));

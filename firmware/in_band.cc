@@ -156,4 +156,11 @@ Async<void> InBand::commitImage(std::string component) {
   co_return co_await std::move(by_bmc);
 }
 
+Async<std::string> InBand::previousImage(std::string component) {
+  const auto* found = baseline_.find(component);
+  if (found && inventory::isInBand(*found)) co_return fail(ErrorCode::NotFound, "the node's agent keeps no previous image of " + component);
+  auto by_bmc = inner_.previousImage(std::move(component));
+  co_return co_await std::move(by_bmc);
+}
+
 }  // namespace muster::firmware

@@ -43,6 +43,7 @@ class InBand final : public bmc::ForwardingBmc {
   Async<bmc::TaskStatus> task(std::string uri) override;
   Async<bmc::TaskList> tasks() override;
   Async<void> commitImage(std::string component) override;
+  Async<std::string> previousImage(std::string component) override;
 
  private:
   struct Order {

@@ -20,6 +20,9 @@ constexpr auto kSettlePoll = 5s;
 constexpr int kMaxUploadsTried = 3;    ///< attempts of which none is known to have arrived
 constexpr std::size_t kMaxWhyBytes = 1'500;
 constexpr auto kUploadGrace = 2min;    ///< for a slow BMC to list an upload whose answer was lost; looked at every kBusyPoll
+constexpr int kUsualTimesUnseen = 2;   ///< so many usual times a flash has that nobody can follow
+constexpr auto kPatience = 15min;      ///< with an answer that no repetition should mend, while something of ours is on the machine
+constexpr auto kBeforeDeadline = 10min;  ///< an intent ends itself, with its reason, before it is called off
 
 std::string nameOf(const Target& target) { return target.component + " " + target.version; }
 
@@ -38,6 +41,10 @@ bool Installation::runs(const Target& target) const {
   return std::any_of(items_.begin(), items_.end(), [&](const bmc::FirmwareItem& item) {
     return item.name == target.component && item.unreadable.empty() && lifecycle::matches(target.version, item.version);
   });
+}
+
+bool Installation::isBeingWritten() const {
+  return std::any_of(items_.begin(), items_.end(), [](const bmc::FirmwareItem& item) { return item.being_written; });
 }
 
 bool Installation::allStagedRun() const {
@@ -144,13 +151,46 @@ Async<Outcome> Installation::over() {
 
 // ---- one call
 
-/// Once begun, an error that can pass is waited for: a failed intent would be followed by a new flash. The action's deadline bounds this.
+/// Once something is on the machine an error is waited for, whatever it is, and an end is written down before it is told: an intent that
+/// just fails would be followed by a new flash of what it has staged.
 Async<Outcome> Installation::go() {
-  const bool begun = progress_.step != Step::Look;
+  if (stopwatch_.intent != context_.intentId()) {
+    stopwatch_.intent = context_.intentId();
+    stopwatch_.intent_began = clock_.steady();
+    stopwatch_.odd_since.reset();
+  }
   auto work = step();
   auto outcome = co_await std::move(work);
-  if (!outcome && outcome.error().canRetry() && begun) co_return Again{kBusyPoll, outcome.error().str()};
-  co_return outcome;
+  if (outcome) stopwatch_.odd_since.reset();
+  const auto* again = outcome ? std::get_if<Again>(&*outcome) : nullptr;
+  if ((outcome && !again) || progress_.step == Step::Over || !mayBeOnTheMachine()) co_return outcome;
+  if (isLate()) {
+    auto end = breakOff("it was not finished in time; last: " + (again ? again->waiting_for : outcome.error().str()));
+    co_return co_await std::move(end);
+  }
+  if (again) co_return outcome;
+  const auto why = outcome.error().str();
+  if (!outcome.error().canRetry()) {
+    if (!stopwatch_.odd_since) stopwatch_.odd_since = clock_.steady();
+    if (clock_.steady() - *stopwatch_.odd_since >= kPatience) {
+      auto end = breakOff(why);
+      co_return co_await std::move(end);
+    }
+  }
+  co_return Again{kBusyPoll, why};
+}
+
+bool Installation::isLate() const {
+  const auto most = action_.deadline - kBeforeDeadline;
+  return most > kBeforeDeadline && clock_.steady() - stopwatch_.intent_began > most;
+}
+
+Async<Outcome> Installation::breakOff(std::string why) {
+  if (progress_.isWriting()) progress_.staged.push_back(target());
+  progress_.current = {};
+  auto end = endBadly({fmt::format("the installation of {} was broken off: {}", nameOf({component_.name, component_.version}), why), "",
+                       "its images may be on the machine; see that it is well, then: muster firmware retry " + node()});
+  co_return co_await std::move(end);
 }
 
 Async<Outcome> Installation::step() {
@@ -176,18 +216,21 @@ Async<Outcome> Installation::step() {
   }
   if (!seen) co_return fail(std::move(seen.error()));
   const bool arrived = runs({component_.name, action_.to});
-  if (arrived && progress_.staged.empty()) co_return Done{};
+  const bool other_is_written = progress_.isWriting() && !progress_.current.empty();
+  if (arrived && progress_.staged.empty() && !other_is_written) co_return Done{};
   // Once begun, what is not shown is no verdict: components vanish while they install, or while the host is off.
   if (auto problem = trouble(); problem && !begun) co_return fail(std::move(*problem));
-  const bool activating = begun && progress_.step != Step::Next && progress_.step != Step::Upload;
+  const bool activating = begun && progress_.step != Step::Next && !progress_.isWriting();
   auto next = activating && allStagedRun() && (arrived || !progress_.staged.empty()) ? endWave()
               : progress_.step == Step::Settle                                       ? settle(whatIsMissing())
               : progress_.step == Step::Upload                                       ? afterLostUpload()
+              : progress_.step == Step::Lost                                         ? lost()
               : progress_.step == Step::Activate                                     ? activateAgain()
               : progress_.step == Step::Copy                                         ? waitForCopies()
               : progress_.step == Step::PowerOff                                     ? powerOff()
               : progress_.step == Step::AcCut                                        ? cutStandby()
               : progress_.step == Step::PowerOn                                      ? powerOn()
+              : progress_.step == Step::RollBack                                     ? activate()
                                                                                      : nextUpload();
   co_return co_await std::move(next);
 }
@@ -196,6 +239,11 @@ Async<Outcome> Installation::step() {
 
 /// What the wave still lacks; when it lacks nothing, its activation.
 Async<Outcome> Installation::nextUpload() {
+  if (progress_.failed) {
+    auto end_of_wave = activate();
+    co_return co_await std::move(end_of_wave);
+  }
+  if (const auto problem = trouble(); problem && problem->canRetry()) co_return Again{kBusyPoll, problem->str()};
   auto check = whyNot(Target{component_.name, component_.version});
   CO_TRY(why_not, co_await std::move(check));
   if (!why_not.empty() && progress_.staged.empty()) co_return Blocked{why_not};
@@ -214,6 +262,7 @@ Async<Outcome> Installation::nextUpload() {
   for (const auto& step : steps) {
     if (!same_wave || isStaged(step.component->name)) continue;
     const Target next{step.component->name, step.to};
+    if (!whyNotAgain(*step.component, action_.facet.subject, context_.facts()).empty() && next.component != component_.name) continue;
     auto look_at_file = whyNot(next);
     CO_TRY(bad_file, co_await std::move(look_at_file));
     if (!bad_file.empty() && next.component != component_.name) continue;  // its own action says so
@@ -270,7 +319,7 @@ Async<Outcome> Installation::upload() {
   auto task = co_await std::move(send);
   if (task) {
     progress_.task = *task;
-    auto accepted = record(Step::Follow);
+    auto accepted = record(Step::Follow, clock_.now());
     CO_TRY_OK(co_await std::move(accepted));
     co_return Again{kFirstLook, nameOf(what) + " is being installed"};
   }
@@ -294,6 +343,9 @@ Async<Outcome> Installation::refused(Target what, Error error) {
   const bool corrupt = error.code() == ErrorCode::Corrupt;
   if (progress_.staged.empty()) {
     if (corrupt) say({fmt::format("the firmware file of {} is not what the baseline declares", nameOf(what)), error.str(), "fetch the file again, or correct file and sha256 in the baseline"});
+    progress_.current = {};
+    auto forgotten = record(Step::Look);
+    CO_TRY_OK(co_await std::move(forgotten));
     co_return fail(std::move(error));
   }
   auto without = giveUp(what, {fmt::format("{} was not sent to, or not taken by {}: {}", nameOf(what), bmc_.address(), error.str()), "",
@@ -314,7 +366,7 @@ Async<Outcome> Installation::afterLostUpload() {
       if (isNew(uri)) ours = uri;
   if (!ours.empty()) {
     progress_.task = ours;
-    auto written = record(Step::Follow);
+    auto written = record(Step::Follow, clock_.now());
     CO_TRY_OK(co_await std::move(written));
     auto next = follow();
     co_return co_await std::move(next);
@@ -325,8 +377,10 @@ Async<Outcome> Installation::afterLostUpload() {
   }
   if (clock_.now() < progress_.since + kUploadGrace)  // the BMC may still be taking it in
     co_return Again{kBusyPoll, fmt::format("the BMC to list the upload of {}, whose answer was lost", nameOf(target()))};
-  if (!tasks.keeps_finished) {  // it may have come and gone: only the activation can tell
-    auto next = taken();
+  if (!tasks.keeps_finished) {  // it may have come and gone, or be written by now
+    auto unseen = record(Step::Lost);
+    CO_TRY_OK(co_await std::move(unseen));
+    auto next = lost();
     co_return co_await std::move(next);
   }
   if (progress_.uploads_tried >= kMaxUploadsTried) {
@@ -345,13 +399,18 @@ Async<Outcome> Installation::follow() {
   auto status = co_await std::move(read);
   if (!status && status.error().canRetry()) co_return Again{kSettlePoll, "the BMC does not answer: " + status.error().str()};
   if (!status && status.error().code() != ErrorCode::NotFound) co_return fail(std::move(status.error()));
-  if (status && !status->moved_to.empty() && status->moved_to != progress_.task) {
+  if (!status) {
+    auto gone = record(Step::Lost, progress_.since == WallTime{} ? clock_.now() : progress_.since);
+    CO_TRY_OK(co_await std::move(gone));
+    co_return Again{kFirstLook, fmt::format("the BMC knows nothing of {} any more", progress_.task)};
+  }
+  if (!status->moved_to.empty() && status->moved_to != progress_.task) {
     progress_.task = status->moved_to;
     auto written = record(Step::Follow);
     CO_TRY_OK(co_await std::move(written));
     co_return Again{kFirstLook, fmt::format("installing {}: {}", nameOf(what), status->message)};
   }
-  if (status && status->state == bmc::TaskState::Running) {
+  if (status->state == bmc::TaskState::Running) {
     context_.progress(status->fraction, status->message);
     const auto* component = baseline_.find(what.component);
     const auto usually = component ? flashTime(*component, learntBy(context_.facts(), action_.facet.subject)).count() : 0;
@@ -362,15 +421,32 @@ Async<Outcome> Installation::follow() {
   if (!now && now.error().canRetry()) co_return Again{kSettlePoll, "the BMC does not answer: " + now.error().str()};
   if (!now) co_return fail(std::move(now.error()));
   // Some BMCs activate by themselves, some report a failure of what worked.
-  if (status && status->state == bmc::TaskState::Failed && !runs(what)) {
+  if (status->state == bmc::TaskState::Failed && !runs(what)) {
     auto without = giveUp(what, {fmt::format("{} did not install {}", bmc_.address(), nameOf(what)), status->message,
                                  "read the BMC's own log; the old version is still active. muster does not flash it again by itself"});
     co_return co_await std::move(without);
   }
-  if (runs({component_.name, action_.to}) && progress_.staged.empty()) co_return Done{};
-  // Completed, or forgotten by the BMC: neither says that it is installed.
-  if (const auto began = stopwatch_.began.extract(what.component); began && status)
+  if (progress_.current.empty() && runs(what) && progress_.staged.empty()) co_return Done{};
+  // Completed does not say that it is installed.
+  if (const auto began = stopwatch_.began.extract(what.component))
     stopwatch_.took[what.component] = std::max(std::chrono::seconds(1), std::chrono::duration_cast<std::chrono::seconds>(clock_.steady() - began.mapped()));
+  auto next = taken();
+  co_return co_await std::move(next);
+}
+
+/// Nobody says how far it is. Nothing is sent and nothing switched until the new version shows, or until such a flash would be over twice.
+Async<Outcome> Installation::lost() {
+  const auto what = target();
+  if (!runs(what)) {
+    auto list = bmc_.tasks();
+    CO_TRY(tasks, co_await std::move(list));
+    if (!tasks.running.empty()) co_return Again{kBusyPoll, fmt::format("the BMC is busy with {}; {} may be a part of that", tasks.running.front(), nameOf(what))};
+    if (isBeingWritten()) co_return Again{kBusyPoll, fmt::format("the task of {} is gone, but the BMC shows that it is being written", nameOf(what))};
+    const auto* component = baseline_.find(what.component);
+    const auto usual = component ? flashTime(*component, learntBy(context_.facts(), action_.facet.subject)) : std::chrono::minutes(0);
+    if (clock_.now() < progress_.since + kUsualTimesUnseen * usual)
+      co_return Again{kBusyPoll, fmt::format("the task of {} is gone; its flash is given {} min from its upload on, because it may still be written", nameOf(what), (kUsualTimesUnseen * usual).count())};
+  }
   auto next = taken();
   co_return co_await std::move(next);
 }

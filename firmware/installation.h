@@ -13,10 +13,13 @@ namespace muster::firmware {
 
 class Installation {
  public:
-  /// How long flashes take, as far as one process sees them from begin to end.
+  /// What one process sees from begin to end: how long flashes take, since when an intent goes on, since when it meets an odd answer.
   struct Stopwatch {
     std::map<std::string, std::chrono::steady_clock::time_point> began;
     Durations took;
+    std::string intent;
+    std::chrono::steady_clock::time_point intent_began{};
+    std::optional<std::chrono::steady_clock::time_point> odd_since;
   };
   struct Services {
     bmc::Bmc& bmc;
@@ -38,9 +41,13 @@ class Installation {
   using Outcome = lifecycle::Outcome;
 
   Async<Outcome> step();
+  Async<Outcome> breakOff(std::string why);
+  bool mayBeOnTheMachine() const { return progress_.step != Step::Look || !progress_.staged.empty(); }
+  bool isLate() const;
   Async<void> readInventory();
   bool runs(const Target& target) const;
   bool allStagedRun() const;
+  bool isBeingWritten() const;
   std::string whatIsMissing() const;
   std::optional<Error> trouble() const;
   Target target() const;
@@ -67,6 +74,7 @@ class Installation {
   Async<Outcome> refused(Target what, Error error);
   Async<Outcome> afterLostUpload();
   Async<Outcome> follow();
+  Async<Outcome> lost();
   Async<Outcome> taken();
   Async<Outcome> activate();
   Async<Outcome> activateAgain();
@@ -76,6 +84,10 @@ class Installation {
   Async<Outcome> powerOn();
   Async<Outcome> beginSettling();
   Async<Outcome> settle(std::string seen);
+  bool isDeclared(const Target& target) const;
+  std::vector<Target> leftWorse() const;
+  Async<std::string> whereTo(Target worse);
+  Async<Outcome> goBack(Target worse, std::string seen);
   Async<Outcome> endWave();
 
   bmc::Bmc& bmc_;

@@ -26,6 +26,7 @@ namespace {
 
 constexpr auto kDeadline = 60min;       ///< beyond what is expected
 constexpr auto kObserveLimit = 5min;
+constexpr auto kLookAfterLimit = 100s;  ///< within the engine's limit of a verification: what failed must be told, whatever the BMC answers
 constexpr std::size_t kMaxExtraFacts = 64;  ///< components that only constraints name
 
 class FirmwarePhase final : public lifecycle::Phase {
@@ -106,9 +107,9 @@ class FirmwarePhase final : public lifecycle::Phase {
 
   /// What failed for good becomes a fact together with what is seen, so that no later plan flashes it again by itself.
   Async<std::vector<Fact>> verify(Action action) override {
-    auto look = observe(action.facet.subject);
-    auto seen = co_await std::move(look);
     const auto& subject = action.facet.subject;
+    auto look = withDeadline<std::vector<Fact>>(clock_, kLookAfterLimit, "the firmware of " + subject.str(), observe(subject));
+    auto seen = co_await std::move(look);
     const auto failed = failed_.extract(subject);
     const auto took = std::exchange(stopwatches_[subject].took, {});
     if (!failed && took.empty()) co_return seen;

@@ -23,8 +23,8 @@ struct StepName {
   Step step;
 };
 constexpr StepName kSteps[] = {{"activate", "off", Step::PowerOff}, {"activate", "on", Step::PowerOn}, {"activate", "ac", Step::AcCut},  {"activate", "copy", Step::Copy},
-                               {"activate", "", Step::Activate},    {"upload", "", Step::Upload},      {"task", "", Step::Follow},       {"next", "", Step::Next},
-                               {"settle", "", Step::Settle},       {"over", "", Step::Over}};
+                               {"activate", "", Step::Activate},    {"upload", "", Step::Upload},      {"task", "", Step::Follow},       {"lost", "", Step::Lost},         {"next", "", Step::Next},
+                               {"settle", "", Step::Settle},        {"rollback", "", Step::RollBack},  {"over", "", Step::Over}};
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
   for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
@@ -54,11 +54,11 @@ std::string Progress::str() const {
   if (failed) out += fmt::format("{}{} {}{} ", failed->written ? kFailed : kRefused, written(failed->target), kBecause, oneWord(failed->why));
   if (step == Step::Look) return staged.empty() ? std::string() : out + "next";
   const auto* name = std::ranges::find_if(kSteps, [this](const StepName& row) { return row.step == step; });
-  if (!current.empty() && (step == Step::Upload || step == Step::Follow)) out += std::string(kFor) + written(current) + " ";
+  if (!current.empty() && isWriting()) out += std::string(kFor) + written(current) + " ";
   out += name->first;
   if (!name->second.empty()) out += " " + std::string(name->second);
   if (step == Step::Next || step == Step::Over) return out;
-  if (step == Step::Follow) return out + " " + task;
+  if (step == Step::Follow) return out + " " + task + (since == WallTime{} ? "" : " " + toString(since));
   if (step == Step::Upload) out += " " + std::to_string(uploads_tried);
   out += " " + (step == Step::Upload && since == WallTime{} ? kNoTime : toString(since));
   if (step == Step::Upload)
@@ -106,8 +106,8 @@ Result<Progress> Progress::parse(const std::string& text) {
   }
   if (next == words.end()) return fail(unknown(text));
   if (progress.step == Step::Follow) {
-    progress.task = *next;
-    return progress;
+    progress.task = *next++;
+    if (next == words.end()) return progress;
   }
   if (progress.step != Step::Upload || *next != kNoTime) {
     auto since = parseWallTime(*next);

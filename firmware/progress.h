@@ -3,7 +3,8 @@
 //
 //   upload 1 - /redfish/v1/…/Tasks/1 …          an upload may be under way; these tasks were there before it
 //   upload 1 2026-11-20T14:03:11.000Z …         its answer is lost, and since then no list showed a task of it
-//   task /redfish/v1/TaskService/Tasks/4        the BMC accepted the upload
+//   task /redfish/v1/TaskService/Tasks/4 2026-… the BMC accepted the upload then
+//   lost 2026-11-20T14:03:11.000Z               nobody knows the task of an upload that was accepted then: it may still be written
 //   next                                        the BMC has taken in what stands before; the next upload may begin
 //   activate 2026-11-20T14:03:11.000Z           the uploads are over; a reset of the BMC may have been done
 //   activate copy 2026-11-20T14:03:11.000Z      nothing is switched before the BMC has filled its second slots
@@ -12,6 +13,7 @@
 //   activate on 2026-11-20T14:03:11.000Z        the power may be on again, and a flash running in POST: never cut it now
 //   settle 2026-11-20T14:03:11.000Z             the activation was done; the new versions must show until kSettleLimit after this
 //
+//   rollback 2026-11-20T14:03:11.000Z           the last of what stands before was left worse; its previous image may have been ordered
 //   over                                        it has failed for good; said again to whoever asks, nothing more is done
 //
 // In front of that stands what this intent has uploaded besides and the BMC has taken in, "+BIOS=1.4.2", and, while it is not the
@@ -28,7 +30,7 @@
 
 namespace muster::firmware {
 
-enum class Step { Look, Upload, Follow, Next, Activate, Copy, PowerOff, AcCut, PowerOn, Settle, Over };
+enum class Step { Look, Upload, Follow, Lost, Next, Activate, Copy, PowerOff, AcCut, PowerOn, Settle, RollBack, Over };
 
 /// A component and the version that it is to run.
 struct Target {
@@ -47,13 +49,15 @@ struct Failure {
 struct Progress {
   Step step = Step::Look;
   std::vector<Target> staged = {};              ///< taken in by the BMC, and not seen to run yet
-  Target current = {};                          ///< Upload, Follow: of whom; empty: of the action's own component
+  Target current = {};                          ///< Upload, Follow, Lost: of whom; empty: of the action's own component
   int uploads_tried = 0;                        ///< Upload
   std::vector<std::string> tasks_before = {};   ///< Upload
   std::string task = {};                        ///< Follow
   std::optional<Failure> failed = {};
-  WallTime since{};                             ///< Upload: of the first look after a lost answer, else zero. Others: of the step
+  WallTime since{};                             ///< Upload: of the first look after a lost answer, else zero. Follow, Lost: of the upload. Others: of the step
 
+  /// The current component has its image under way.
+  bool isWriting() const { return step == Step::Upload || step == Step::Follow || step == Step::Lost; }
   std::string str() const;
   /// "" is Look. Errors: Corrupt
   static Result<Progress> parse(const std::string& text);

@@ -23,7 +23,7 @@ Result<BmcState> BmcState::load(const std::filesystem::path& file, const Persona
   try {
     BmcState state = fresh(personality);
     for (auto& [name, slot] : root.at("components").items())
-      state.slots[name] = {slot.at("version"), slot.at("staged"), slot.value("previous", ""), slot.at("uploads"), slot.at("flashes")};
+      state.slots[name] = {slot.at("version"), slot.at("staged"), slot.value("previous", ""), slot.at("uploads"), slot.at("flashes"), slot.value("broken", false)};
     state.boot_once = root.at("boot_once");
     state.boot_lasts = root.value("boot_lasts", false);
     state.boot_uri = root.value("boot_uri", "");
@@ -46,7 +46,7 @@ Result<BmcState> BmcState::load(const std::filesystem::path& file, const Persona
 Result<void> BmcState::save(const std::filesystem::path& file) const {
   json components = json::object();
   for (auto& [name, slot] : slots)
-    components[name] = {{"version", slot.version}, {"staged", slot.staged_version}, {"previous", slot.previous_version}, {"uploads", slot.uploads}, {"flashes", slot.flashes}};
+    components[name] = {{"version", slot.version}, {"staged", slot.staged_version}, {"previous", slot.previous_version}, {"uploads", slot.uploads}, {"flashes", slot.flashes}, {"broken", slot.broken}};
   json root = {
       {"components", components}, {"boot_once", boot_once}, {"failed_logins", failed_logins}, {"starts", starts}, {"tasks", tasks},
       {"boot_lasts", boot_lasts}, {"boot_uri", boot_uri}, {"account_salt", account_salt}, {"account_sha256", account_sha256},

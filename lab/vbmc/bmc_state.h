@@ -20,6 +20,7 @@ struct Slot {
   std::string previous_version;  ///< what ran before; empty: nothing else did
   std::uint64_t uploads = 0;   ///< images received, good or bad
   std::uint64_t flashes = 0;   ///< images that were verified and written: what "never flashed twice" is counted by
+  bool broken = false;         ///< the running image left it worse: it shows no version
 };
 
 struct BmcState {

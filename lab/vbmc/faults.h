@@ -40,6 +40,7 @@ enum class Mishap {
   NoLicence,               ///< refused for good
   BmcLost,                 ///< the BMC is gone for minutes in the middle
   HostSilent,              ///< components of the baseboard cannot be read for a while after the activation
+  LeavesItWorse,           ///< the new image runs, and the component shows no version any more
 };
 std::string_view toString(Mishap mishap);
 std::optional<Mishap> parseMishap(std::string_view text);

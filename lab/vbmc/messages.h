@@ -16,6 +16,7 @@ inline const std::string kSessions = kRoot + "/SessionService/Sessions";
 inline const std::string kAccount = kRoot + "/AccountService/Accounts/1";
 inline const std::string kInventory = kRoot + "/UpdateService/FirmwareInventory";
 inline const std::string kUpload = kRoot + "/UpdateService/upload";
+inline const std::string kSimpleUpdate = kRoot + "/UpdateService/Actions/UpdateService.SimpleUpdate";
 inline const std::string kTasks = kRoot + "/TaskService/Tasks";
 inline const std::string kJobs = kManager + "/Oem/Dell/Jobs";
 inline const std::string kChassis = kRoot + "/Chassis";

@@ -224,9 +224,26 @@ io::ServerResponse RedfishService::patch(const io::ServerRequest& request, const
     if (auto refusal = refuseOldEtag(request, path)) return std::move(*refusal);
     return patchAccount(request);
   }
+  if (path == kManager && quirks_.rollback == bmc::RollbackWay::ActiveImage) {
+    if (auto refusal = refuseOldEtag(request, path)) return std::move(*refusal);
+    return patchManager(request);
+  }
   if (path != boots && path != kBios + "/Settings") return redfishError(405, "Base.1.8.OperationNotAllowed", fmt::format("PATCH is not possible on {}.", path));
   if (auto refusal = refuseOldEtag(request, path)) return std::move(*refusal);
   return path == boots ? patchSystem(request) : patchBios(request);
+}
+
+/// Another of its images runs after the next reset of the BMC.
+io::ServerResponse RedfishService::patchManager(const io::ServerRequest& request) {
+  const auto body = json::parse(request.body, nullptr, false);
+  const auto uri = body.is_object() ? body.value(json::json_pointer("/Links/ActiveSoftwareImage/@odata.id"), std::string()) : std::string();
+  const auto id = uri.starts_with(kInventory + "/") ? uri.substr(kInventory.size() + 1) : std::string();
+  const std::string own(options_.personality->bmc);
+  if (id != own && !(isPrevious(id) && slotOf(id) == own)) return badValue("ActiveSoftwareImage", uri);
+  auto& slot = state_.slots[own];
+  slot.staged_version = id == own ? "" : slot.previous_version;
+  save();
+  return noContent();
 }
 
 io::ServerResponse RedfishService::patchBios(const io::ServerRequest& request) {
@@ -244,6 +261,7 @@ Task<io::ServerResponse> RedfishService::post(io::ServerRequest request, std::st
   if (path == kUpload && quirks_.flash_state.empty()) co_return acceptUpload(request);
   if (path == kIloUpload && !quirks_.flash_state.empty()) co_return acceptForm(request);
   if (path == kRoot + "/UpdateService/Actions/UpdateService.StartUpdate" && quirks_.two_phase) co_return startVerified();
+  if (path == kSimpleUpdate && quirks_.rollback == bmc::RollbackWay::UpdateFromPrevious) co_return updateFromPrevious(request);
   if (path == kRoot + "/UpdateService/Actions/Oem/NvidiaUpdateService.CommitImage" && !quirks_.commit.empty()) co_return commitImage(request);
   if (auto answer = postTrust(request, path)) co_return std::move(*answer);
   if (path == kManager + "/Actions/Manager.Reset") co_return resetManager(request);

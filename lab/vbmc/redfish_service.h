@@ -19,6 +19,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -95,7 +96,7 @@ class RedfishService {
     std::string job;       ///< of iDRAC: the work goes on there
     int young_reads = 0;   ///< of that job, which answer 404 yet; negative: task and job have vanished
   };
-  enum class Work { Update, Verify, ManagerReset, AcCycle };
+  enum class Work { Update, Verify, RollBack, ManagerReset, AcCycle };
   struct Job {
     Work work = Work::Update;
     std::string task_id;
@@ -123,6 +124,7 @@ class RedfishService {
   std::optional<Response> refuseOldEtag(const io::ServerRequest& request, const std::string& path) const;
   std::string etagOf(const std::string& path) const;
   Response patchSystem(const io::ServerRequest& request);
+  Response patchManager(const io::ServerRequest& request);
   Response patchBios(const io::ServerRequest& request);
   Response expand(Json collection, bool on) const;
   Response resetManager(const io::ServerRequest& request);
@@ -139,6 +141,7 @@ class RedfishService {
   Json managerResource() const;
   std::vector<std::string> inventoryIds() const;
   std::string slotOf(const std::string& id) const;
+  bool isPrevious(const std::string& id) const;
   std::optional<Json> firmwareMember(const std::string& path, const std::string& id, bool on) const;
 
   // vendor_resources.cc: what only some have
@@ -167,6 +170,7 @@ class RedfishService {
   Response acceptForm(const io::ServerRequest& request);
   Response begin(Job job);
   Response startVerified();
+  Response updateFromPrevious(const io::ServerRequest& request);
   Response commitImage(const io::ServerRequest& request);
   Response refuseBusy() const;
   std::optional<Response> refusalBy(Mishap mishap);
@@ -204,6 +208,7 @@ class RedfishService {
   std::string flash_state_ = "Idle";     ///< iLO
   bool stuck_ = false;
   std::string loses_next_version_;       ///< component whose activation will not take
+  std::set<std::string> breaks_;         ///< components whose staged image leaves them worse
   std::vector<Copy> copies_;
   Secret requested_key_;                 ///< of the last certificate request
   std::string certificate_pem_;          ///< that was installed; "": its own

@@ -147,6 +147,19 @@ io::ServerResponse RedfishService::startVerified() {
   return begin(std::move(job));
 }
 
+/// iDRAC: SimpleUpdate takes a member of its own inventory.
+io::ServerResponse RedfishService::updateFromPrevious(const io::ServerRequest& request) {
+  if (job_) return refuseBusy();
+  const auto body = json::parse(request.body, nullptr, false);
+  const auto uri = body.is_object() ? body.value("ImageURI", "") : std::string();
+  const auto id = uri.starts_with(kInventory + "/") ? uri.substr(kInventory.size() + 1) : std::string();
+  if (!isPrevious(id)) return redfishError(400, "Base.1.8.ActionParameterValueNotInList", fmt::format("'{}' is no image that ran before.", uri));
+  Job job;
+  job.work = Work::RollBack;
+  job.targets.push_back(slotOf(id));
+  return begin(std::move(job));
+}
+
 /// Fills the second slot of what runs.
 io::ServerResponse RedfishService::commitImage(const io::ServerRequest& request) {
   auto ids = targetsOf(request.body);
@@ -197,7 +210,7 @@ Task<void> RedfishService::update(Job job) {
   if (!quirks_.keeps_finished_tasks || job.mishap == Mishap::TaskVanishes) std::erase_if(tasks_, [&](const auto& task) { return task.first == job.task_id && task.second.job.empty(); });
   save();
   // Its own new version: the BMC restarts by itself.
-  if (done && job.work == Work::Update && component == options_.personality->bmc && !state_.slots[component].staged_version.empty()) {
+  if (done && job.work != Work::Verify && component == options_.personality->bmc && !state_.slots[component].staged_version.empty()) {
     const auto* row = options_.personality->find(component);
     if (row && row->becomes == Becomes::AtOnce) {
       activate(Becomes::AtOnce);
@@ -212,8 +225,8 @@ void RedfishService::finish(const Job& job, const Result<void>& done) {
   const bool bad_end = !done || job.mishap == Mishap::TaskFails || job.mishap == Mishap::ExceptionButInstalled;
   flash_state_ = bad_end ? "Error" : "Complete";
   if (!bad_end) {
-    const bool waits = job.work == Work::Update && !state_.slots[task.component].staged_version.empty();
-    task.state = waits && quirks_.stopping_is_staged ? "Stopping" : "Completed";
+    const bool waits = job.work != Work::Verify && !state_.slots[task.component].staged_version.empty();
+    task.state = waits && !quirks_.staged_state.empty() ? quirks_.staged_state : "Completed";
     task.percent = 100;
     return;
   }
@@ -224,6 +237,15 @@ void RedfishService::finish(const Job& job, const Result<void>& done) {
 
 Async<void> RedfishService::verifyAndStage(Job job) {
   tasks_[job.task_id].state = "Running";
+  if (job.work == Work::RollBack) {
+    auto pause = clock_.sleep(options_.pace.flash_step);
+    co_await std::move(pause);
+    const auto& name = tasks_[job.task_id].component = job.targets.front();
+    state_.slots[name].staged_version = state_.slots[name].previous_version;
+    const auto* row = options_.personality->find(name);
+    if (row && row->becomes == Becomes::AtOnce && name != options_.personality->bmc) activate(Becomes::AtOnce);
+    co_return Result<void>();
+  }
   flash_state_ = "Verifying";
   auto check = offload<Result<FirmwareHeader>>(workers_, [image = job.image] { return checkImage(*image); });
   auto header = co_await std::move(check);
@@ -257,6 +279,7 @@ Async<void> RedfishService::verifyAndStage(Job job) {
   }
   slot.staged_version = header->version;
   if (job.mishap == Mishap::HostSilent) loses_next_version_ = component;
+  if (job.mishap == Mishap::LeavesItWorse) breaks_.insert(component);
   const auto* row = options_.personality->find(component);
   if (job.mishap == Mishap::ExceptionButInstalled) slot.previous_version = std::exchange(slot.version, std::exchange(slot.staged_version, ""));
   const bool at_once = row && row->becomes == Becomes::AtOnce && component != options_.personality->bmc;
@@ -329,7 +352,8 @@ void RedfishService::activate(Becomes how) {
     const auto* row = options_.personality->find(name);
     if (!row || row->becomes != how || slot.staged_version.empty()) continue;
     slot.previous_version = std::exchange(slot.version, std::exchange(slot.staged_version, ""));
-    note(fmt::format("{} {} runs", name, slot.version));
+    slot.broken = breaks_.erase(name) > 0;
+    note(fmt::format("{} {} {}", name, slot.version, slot.broken ? "does not come up" : "runs"));
     if (row->copies) copies_.push_back({name, clock_.steady() + options_.pace.copy_duration});
     if (loses_next_version_ == name) {
       loses_next_version_.clear();

@@ -16,6 +16,7 @@ std::string softwareIdOf(const std::string& name) {
   return id;
 }
 
+constexpr std::string_view kPreviousImage = "_previous";  ///< behind the name of the BMC's own component
 constexpr double kInletCelsius = 24, kIdleWatts = 600;
 constexpr int kStatusUnavailable = 503;
 
@@ -46,6 +47,7 @@ nlohmann::json RedfishService::updateServiceResource() const {
     putAt(result, quirks_.flash_state, {{"State", flash_state_}, {"FlashProgressPercent", task.percent}});
   }
   result["Actions"] = json::object();  // sushy insists
+  if (quirks_.rollback == bmc::RollbackWay::UpdateFromPrevious) result["Actions"]["#UpdateService.SimpleUpdate"] = {{"target", kSimpleUpdate}};
   if (quirks_.two_phase) result["Actions"]["#UpdateService.StartUpdate"] = {{"target", path + "/Actions/UpdateService.StartUpdate"}};
   if (!quirks_.commit.empty())
     result["Actions"]["Oem"]["#NvidiaUpdateService.CommitImage"] = {{"target", path + "/Actions/Oem/NvidiaUpdateService.CommitImage"},
@@ -58,6 +60,11 @@ nlohmann::json RedfishService::managerResource() const {
   const auto own = state_.slots.find(std::string(options_.personality->bmc));
   result["ManagerType"] = "BMC";
   result["FirmwareVersion"] = own == state_.slots.end() ? "" : own->second.version;
+  if (quirks_.rollback == bmc::RollbackWay::ActiveImage) {
+    result["Links"]["ActiveSoftwareImage"] = linkTo(kInventory + "/" + own->first);
+    result["Links"]["SoftwareImages"] = json::array({linkTo(kInventory + "/" + own->first)});
+    if (!own->second.previous_version.empty()) result["Links"]["SoftwareImages"].push_back(linkTo(kInventory + "/" + own->first + std::string(kPreviousImage)));
+  }
   result["Status"] = healthy();
   result["NetworkProtocol"] = linkTo(kManager + "/NetworkProtocol");
   result["Links"]["ManagerForServers"] = json::array({linkTo(kSystem)});
@@ -74,7 +81,10 @@ std::vector<std::string> RedfishService::inventoryIds() const {
   std::vector<std::string> ids;
   for (const auto& [name, slot] : state_.slots) {
     switch (quirks_.inventory_key) {
-      case bmc::InventoryKey::Id: ids.push_back(name); break;
+      case bmc::InventoryKey::Id:
+        ids.push_back(name);
+        if (quirks_.rollback == bmc::RollbackWay::ActiveImage && name == options_.personality->bmc && !slot.previous_version.empty()) ids.push_back(name + std::string(kPreviousImage));
+        break;
       case bmc::InventoryKey::Name: ids.push_back(std::to_string(ids.size() + 1)); break;
       case bmc::InventoryKey::InstalledFqdd:
         ids.push_back("Installed-0-" + slot.version + "__" + name);
@@ -85,7 +95,13 @@ std::vector<std::string> RedfishService::inventoryIds() const {
   return ids;
 }
 
+bool RedfishService::isPrevious(const std::string& id) const {
+  const auto ids = inventoryIds();
+  return std::find(ids.begin(), ids.end(), id) != ids.end() && (id.starts_with("Previous-") || id.ends_with(kPreviousImage));
+}
+
 std::string RedfishService::slotOf(const std::string& id) const {
+  if (id.ends_with(kPreviousImage)) return id.substr(0, id.size() - kPreviousImage.size());
   if (quirks_.inventory_key == bmc::InventoryKey::InstalledFqdd) {
     const auto mark = id.find("__");
     return mark == std::string::npos ? id : id.substr(mark + 2);
@@ -104,12 +120,14 @@ std::optional<nlohmann::json> RedfishService::firmwareMember(const std::string& 
   const bool baseboard = name.starts_with("HGX_");
   if (baseboard && ((options_.personality->baseboard_needs_host && !on) || clock_.steady() < baseboard_silent_until_))
     return errorInPlace(kStatusUnavailable, "Ami.1.0.HMCCommuicationFailed", "The baseboard does not answer.");
-  const bool previous = id.starts_with("Previous-");
+  const bool previous = isPrevious(id);
   json result = head(path, "SoftwareInventory.v1_3_0.SoftwareInventory", name);
-  result["Version"] = previous ? slot.previous_version : slot.version;
+  result["Version"] = previous ? slot.previous_version : slot.broken ? "" : slot.version;
   result["SoftwareId"] = softwareIdOf(name);
   result["Updateable"] = !previous;
   result["Status"] = healthy();
+  if (slot.broken && !previous) result["Status"] = {{"State", "Disabled"}, {"Health", "Critical"}};
+  if (!previous && writing_ == name && quirks_.staged_state == "Stopping") result["Status"]["State"] = "Updating";
   result["Oem"]["Muster"] = {{"StagedVersion", slot.staged_version}, {"Uploads", slot.uploads}, {"Flashes", slot.flashes}};
   return result;
 }

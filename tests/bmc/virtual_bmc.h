@@ -24,10 +24,11 @@ inline lab::vbmc::ServiceOptions virtualBmcOptions(const std::filesystem::path& 
 
 class VirtualBmc {
  public:
-  explicit VirtualBmc(VirtualLoop& loop, std::string_view personality = "muster") : loop_(loop) {
+  explicit VirtualBmc(VirtualLoop& loop, std::string_view personality = "muster", lab::vbmc::Pace pace = {}) : loop_(loop) {
     char name[] = "/tmp/muster-bmc-test-XXXXXX";
     folder = ::mkdtemp(name);
     auto options = virtualBmcOptions(folder, personality);
+    options.pace = pace;
     options.new_identity = [this](const io::TlsIdentity& identity) {
       next_fingerprint = io::describeCertificate(identity.certificate_pem)->sha256_fingerprint;
       if (!certificate_waits_for_reset) net.fingerprint = next_fingerprint;

@@ -1,5 +1,6 @@
 // A fleet of emulated GB200-like nodes to a baseline of twenty components, with mishaps, while muster is killed again and again: the real
-// engine, phase, Redfish client and emulators, in virtual time and memory. MUSTER_FIRMWARE_NODES (default 40; the figure is for 1,000).
+// engine, phase, Redfish client and emulators, in virtual time and memory. MUSTER_FIRMWARE_NODES (default 40; the figure is for 1,000),
+// MUSTER_FIRMWARE_SEED.
 #include "bmc/fleet.h"
 #include "firmware/baselines.h"
 #include "firmware/firmware.h"
@@ -20,6 +21,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <future>
 #include <random>
 
@@ -34,9 +36,12 @@ constexpr double kBusyShare = 0.005;       ///< of requests
 constexpr int kMaxLives = 400;
 constexpr const char* kPersonality = "gb200";
 
-int nodesWanted() {
-  const char* text = std::getenv("MUSTER_FIRMWARE_NODES");
-  return text ? std::max(1, std::atoi(text)) : 40;
+constexpr std::size_t kMaxWordsKept = 400;  ///< of events, by node
+constexpr int kMaxStoriesTold = 4;          ///< of nodes that went wrong
+
+int numberOf(const char* variable, int otherwise) {
+  const char* text = std::getenv(variable);
+  return text ? std::max(1, std::atoi(text)) : otherwise;
 }
 
 std::string hostOf(int number) { return fmt::format("bmc{:04}", number); }
@@ -47,6 +52,7 @@ struct Emulated {
   std::unique_ptr<lab::vbmc::RedfishService> service;
   std::vector<Mishap> mishaps;
   int uploads_at_once = 0, most_uploads_at_once = 0;
+  std::deque<std::string> story;  ///< what muster said of it
 };
 
 /// What outlives muster: the machines, the clock, what is stored, the files.
@@ -85,11 +91,17 @@ class World {
   }
 
   const inventory::FirmwareBaseline& baseline() const { return cluster.firmware.at("b"); }
+  void keep(const lifecycle::Event& event) {
+    const auto node = by_host.find(event.subject.str());
+    if (node == by_host.end()) return;
+    node->second->story.push_back(fmt::format("{} {} {}", muster::toString(event.at), event.action_id, event.text));
+    if (node->second->story.size() > kMaxWordsKept) node->second->story.pop_front();
+  }
 
   FakeClock clock;
   asio::io_context io;
   Workers workers{1};
-  std::mt19937_64 random{20261120};
+  std::mt19937_64 random{static_cast<std::uint64_t>(numberOf("MUSTER_FIRMWARE_SEED", 20261120))};
   std::map<std::string, std::unique_ptr<Emulated>> by_host;
   inventory::Cluster cluster;
   std::shared_ptr<test::MemoryStore::Data> stored = std::make_shared<test::MemoryStore::Data>();
@@ -220,7 +232,7 @@ class Life {
       : world_(world), store_(world.stored),
         bmcs_(bmc::makeBmcFleet(world.cluster, store_, world.clock, workers_, [&world](io::TlsTrust) { return std::make_unique<Wire>(world); }, "")),
         phase_(makeFirmwarePhase(world.cluster, *bmcs_, world.clock, workers_)),
-        engine_(world.cluster, {&enrolled_, phase_.get()}, store_, world.clock, [](const lifecycle::Event&) {}) {}
+        engine_(world.cluster, {&enrolled_, phase_.get()}, store_, world.clock, [&world](const lifecycle::Event& event) { world.keep(event); }) {}
 
   /// True when nothing is left to do; false when its time was over first.
   bool run(std::optional<std::chrono::milliseconds> lifetime) {
@@ -294,15 +306,17 @@ class Life {
 };
 
 /// The words that a mishap which cannot be mended leaves behind.
-const std::map<Mishap, std::string> kReasons = {{Mishap::TaskFails, "did not install"}, {Mishap::CompletedNotInstalled, "is not active"}, {Mishap::NoLicence, "licenses"}};
+const std::map<Mishap, std::string> kReasons = {{Mishap::TaskFails, "did not install"}, {Mishap::CompletedNotInstalled, "is not active"}, {Mishap::NoLicence, "licenses"},
+                                               {Mishap::LeavesItWorse, "left it worse"}};
 
 TEST(FirmwareFleet, allEndAtTheBaselineOrInQuarantineWithTheRightReasonHoweverOftenMusterDies) {
-  const int nodes = nodesWanted();
+  const int nodes = numberOf("MUSTER_FIRMWARE_NODES", 40);
   World world(nodes);
   const auto begun = world.clock.steady();
   int lives = 1;
   for (;; ++lives) {
     ASSERT_LT(lives, kMaxLives);
+    for (auto& [host, node] : world.by_host) node->story.push_back(fmt::format("{} ---- life {}", muster::toString(world.clock.now()), lives));
     Life life(world);
     const bool endless = lives > 30;
     if (life.run(endless ? std::nullopt : std::optional(std::chrono::milliseconds(3'000 + world.random() % 40'000)))) break;
@@ -311,7 +325,10 @@ TEST(FirmwareFleet, allEndAtTheBaselineOrInQuarantineWithTheRightReasonHoweverOf
   const auto held = *lifecycle::Quarantine(store).entries();
   int at_baseline = 0, with_mishap = 0;
   std::uint64_t flashes = 0;
+  int told = 0;
+  auto problems = [] { return testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count(); };
   for (const auto& [host, node] : world.by_host) {
+    const int problems_before = problems();
     std::string seen = host;
     for (const auto mishap : node->mishaps) seen += fmt::format(", {}", toString(mishap));
     SCOPED_TRACE(seen);
@@ -326,12 +343,13 @@ TEST(FirmwareFleet, allEndAtTheBaselineOrInQuarantineWithTheRightReasonHoweverOf
       EXPECT_LE(slot.flashes, 1u) << component.name;
       flashes += slot.flashes;
       versions[component.name] = slot.version;
-      reached = reached && slot.version == component.version;
+      reached = reached && slot.version == component.version && !slot.broken;
     }
     EXPECT_THAT(brokenConstraints(world.baseline().constraints, versions), testing::IsEmpty());
     at_baseline += reached;
     const auto entry = held.find(NodeName(host));
     EXPECT_EQ(entry == held.end(), reached);
+    if (problems() > problems_before && told++ < kMaxStoriesTold) std::cout << fmt::format("{}\n  {}\n  {}\n", seen, fmt::join(node->story, "\n  "), fmt::join(state.log, "\n  "));
     if (entry == held.end()) continue;
     const bool right = std::any_of(node->mishaps.begin(), node->mishaps.end(), [&](Mishap mishap) {
       const auto reason = kReasons.find(mishap);

@@ -27,16 +27,14 @@ class Journal final : public lifecycle::ActContext {
   bool wipeAllowed() const override { return false; }
   void progress(double, std::string_view text) override { said.emplace_back(text); }
   void finding(lifecycle::Finding finding) override { findings.push_back(std::move(finding)); }
-  const lifecycle::FactSet& facts() const override { return facts_; }
+  const lifecycle::FactSet& facts() const override { return known; }
 
   std::string id = "intent-1";
   std::string operation_id;
   std::optional<int> crash_after_record;  ///< the n-th record is committed, then muster dies
   std::vector<std::string> said;
   std::vector<lifecycle::Finding> findings;
-
- private:
-  lifecycle::FactSet facts_;
+  lifecycle::FactSet known;
 };
 
 class FirmwarePhaseTest : public testing::Test {

@@ -1,6 +1,7 @@
 // Several components by one activation: staged one after the other, nothing switched before the last is taken in, nothing flashed twice
 // however often muster dies.
 #include "firmware/baselines.h"
+#include "firmware/files.h"
 #include "firmware/progress.h"
 #include "tests/firmware/phase_fixture.h"
 #include "tests/firmware/pldm_package.h"
@@ -306,12 +307,92 @@ TEST_F(FirmwareWaveThatFails, aFileThatIsRefusedKeepsNothingFromBeingSwitchedOn)
   EXPECT_EQ(whyNow("NIC"), "");  // nothing was written: with the licence there, it is tried again
 }
 
+/// BIOS is staged; NIC is next. Whatever comes between, BIOS is not sent again.
+class FirmwareWaveThatIsDisturbed : public FirmwareWaveThatFails {
+ protected:
+  FirmwareWaveThatIsDisturbed() { bmc.failing_update.clear(); }
+  void stageTheFirst() {
+    for (int call = 0; call < 50 && !journal.operation_id.starts_with("+BIOS"); ++call) {
+      auto outcome = loop.run(phase->act(action("BIOS", "1.4.2"), journal));
+      ASSERT_TRUE(outcome) << outcome.error().str();
+      loop.clock.advance(std::get<lifecycle::Again>(*outcome).after);
+    }
+    ASSERT_EQ(bmc.components["BIOS"].uploads, 1);
+  }
+};
+
+TEST_F(FirmwareWaveThatIsDisturbed, oddAnswersThatPassDoNotEndIt) {
+  for (const char* method : {"tasks", "task", "firmware", "system", "backgroundCopies"}) {
+    SCOPED_TRACE(method);
+    for (auto& [name, c] : bmc.components) c = {.version = "0.1", .activates = c.activates};
+    journal = Journal();
+    journal.id = method;
+    bmc.info.power = bmc::PowerState::On;
+    stageTheFirst();
+    bmc.failNext(method, Error(ErrorCode::InvalidInput, "400: an internal error"), 5);
+    const auto done = drive(action("BIOS", "1.4.2"));
+    ASSERT_TRUE(done) << done.error().str();
+    for (const char* name : {"BIOS", "NIC"}) EXPECT_EQ(bmc.components[name].uploads, 1) << name;
+    EXPECT_EQ(bmc.components["NIC"].version, "22.5");
+  }
+}
+
+TEST_F(FirmwareWaveThatIsDisturbed, oneThatLastsEndsItAndNothingIsSentAgain) {
+  stageTheFirst();
+  bmc.failNext("firmware", Error(ErrorCode::Denied, "403: no privilege"), 1'000);
+  bmc.failNext("tasks", Error(ErrorCode::Denied, "403: no privilege"), 1'000);
+  const auto done = drive(action("BIOS", "1.4.2"));
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().str(), testing::AllOf(testing::HasSubstr("broken off"), testing::HasSubstr("no privilege")));
+  EXPECT_EQ(bmc.count("power"), 0);
+  bmc.clearFailures("firmware");
+  bmc.clearFailures("tasks");
+  EXPECT_THAT(whyNow("BIOS"), testing::AllOf(testing::HasSubstr("no privilege"), testing::HasSubstr("muster firmware retry gpu001")));
+}
+
+TEST_F(FirmwareWaveThatIsDisturbed, itEndsItselfBeforeItIsCalledOff) {
+  stageTheFirst();
+  bmc.failNext("tasks", Error(ErrorCode::Unavailable, "503: busy"), 100'000);
+  auto bios = action("BIOS", "1.4.2");
+  bios.deadline = 2h;
+  const auto begun = loop.clock.steady();
+  const auto done = drive(bios);
+  ASSERT_FALSE(done);
+  EXPECT_LT(loop.clock.steady() - begun, 2h);
+  EXPECT_THAT(done.error().str(), testing::AllOf(testing::HasSubstr("not finished in time"), testing::HasSubstr("503: busy")));
+  EXPECT_NE(whyNow("BIOS"), "");
+}
+
+TEST_F(FirmwareWaveThatIsDisturbed, whatHasFailedBeforeIsNotSentBesideAnother) {
+  journal.known.put({lifecycle::Subject(kNode), failedFacet("NIC"), "22.5 NIC 22.5 is not active", {}, "muster", {}});
+  ASSERT_TRUE(drive(action("BIOS", "1.4.2")));
+  EXPECT_EQ(bmc.components["BIOS"].version, "1.4.2");
+  EXPECT_EQ(bmc.components["NIC"].uploads, 0);
+}
+
+TEST_F(FirmwareWaveThatIsDisturbed, nothingIsSwitchedWhileTheBmcWorksOnAnUpdateOfSomebodyElse) {
+  bmc.components["NIC"].version = "22.5";
+  ASSERT_TRUE(loop.run(phase->act(action("BIOS", "1.4.2"), journal)));  // sent, and being written
+  bmc.task_by_uri["/redfish/v1/TaskService/Tasks/other"] = FakeBmc::FakeTask{"EROT", "1.9", 1 << 20};
+  for (int call = 0; call < 20; ++call) {
+    auto outcome = loop.run(phase->act(action("BIOS", "1.4.2"), journal));
+    ASSERT_TRUE(outcome && std::holds_alternative<lifecycle::Again>(*outcome));
+    loop.clock.advance(std::get<lifecycle::Again>(*outcome).after);
+  }
+  EXPECT_EQ(bmc.count("power"), 0);
+  bmc.finishTasks();
+  ASSERT_TRUE(drive(action("BIOS", "1.4.2")));
+  EXPECT_EQ(bmc.components["BIOS"].uploads, 1);
+}
+
 TEST(FirmwareProgress, isReadAsItWasWritten) {
   const auto when = *parseWallTime("2026-11-20T14:03:11.000Z");
   const std::vector<Progress> all = {{},
                                      {.step = Step::Next, .staged = {{"System ROM", "U54 2.1"}, {"A%20", "1"}}},
                                      {.step = Step::Upload, .staged = {{"A", "1"}}, .current = {"B", "2"}, .uploads_tried = 2, .tasks_before = {"/t/1", "/t/2"}},
                                      {.step = Step::Follow, .current = {"B C", "2"}, .task = "/t/3#verify"},
+                                     {.step = Step::Follow, .staged = {{"A", "1"}}, .task = "/t/4", .since = when},
+                                     {.step = Step::Lost, .staged = {{"A", "1"}}, .current = {"B C", "2"}, .since = when},
                                      {.step = Step::AcCut, .staged = {{"A", "1"}}, .since = when},
                                      {.step = Step::Copy, .staged = {{"A=B", "1"}}, .since = when},
                                      {.step = Step::Copy, .staged = {{"A", "1"}}, .failed = Failure{{"B C", "2"}, "100 % wrong\nhere", true}, .since = when},
@@ -324,6 +405,7 @@ TEST(FirmwareProgress, isReadAsItWasWritten) {
     EXPECT_EQ(read->staged, progress.staged);
     EXPECT_EQ(read->current, progress.current);
     EXPECT_EQ(read->task, progress.task);
+    EXPECT_EQ(read->since, progress.since);
     ASSERT_EQ(read->failed.has_value(), progress.failed.has_value());
     if (!read->failed) continue;
     EXPECT_EQ(read->failed->target, progress.failed->target);

@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto json = muster::bmc::parseLenient(text);
   muster::bmc::RedfishReply reply{202, {{"Location", std::string(text.substr(0, 80))}}, json};
-  (void)muster::bmc::taskStatusOf(reply, true);
+  (void)muster::bmc::taskStatusOf(reply, "Stopping");
   (void)muster::bmc::taskUriOf(reply);
   (void)muster::bmc::errorOf(reply, "fuzz");
   muster::bmc::EventReader reader;
