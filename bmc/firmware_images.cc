@@ -1,6 +1,7 @@
 #include "bmc/firmware_images.h"
 
 #include "base/io/crypto.h"
+#include "base/io/files.h"
 
 #include <algorithm>
 #include <cctype>
@@ -36,6 +37,18 @@ Result<FirmwareImage> readFirmwareImage(const FirmwareUpdate& update) {
                                                 update.file.string(), seen, update.sha256, update.component));
   }
   return std::make_shared<const std::string>(std::move(bytes));
+}
+
+Async<FirmwareImage> FirmwareImages::beside(std::filesystem::path file) {
+  auto work = offload<Result<FirmwareImage>>(workers_, [file]() -> Result<FirmwareImage> {
+    std::error_code none;
+    const auto size = std::filesystem::file_size(file, none);
+    if (none) return FirmwareImage();
+    if (size > kMaxSignatureBytes) return fail(ErrorCode::InvalidInput, fmt::format("{} has {} bytes, which is too much for a signature", file.string(), size));
+    TRY(bytes, io::readFile(file));
+    return std::make_shared<const std::string>(std::move(bytes));
+  });
+  co_return co_await std::move(work);
 }
 
 Async<FirmwareImage> FirmwareImages::get(FirmwareUpdate update) {

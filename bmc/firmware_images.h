@@ -10,6 +10,7 @@
 namespace muster::bmc {
 
 inline constexpr std::uintmax_t kMaxFirmwareBytes = 1u << 30;
+inline constexpr std::uintmax_t kMaxSignatureBytes = 1u << 20;
 
 /// Bytes whose SHA-256 was compared with the baseline's; they are what is sent, whatever becomes of the file.
 using FirmwareImage = std::shared_ptr<const std::string>;
@@ -22,6 +23,8 @@ class FirmwareImages {
   explicit FirmwareImages(Workers& workers) : workers_(workers) {}
   /// Errors: as readFirmwareImage
   Async<FirmwareImage> get(FirmwareUpdate update);
+  /// A small file that lies beside an image: a vendor's signature. Null: there is none.
+  Async<FirmwareImage> beside(std::filesystem::path file);
 
  private:
   Workers& workers_;

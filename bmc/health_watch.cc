@@ -29,6 +29,7 @@ constexpr std::size_t kLogRead = 200;      ///< newest entries
 constexpr std::size_t kTold = 64;          ///< events that wait for the next reading
 constexpr auto kEventGap = 30s;            ///< between two readings that events ask for
 constexpr std::chrono::seconds kFirstReturn{5}, kLongestReturn{300};  ///< to a BMC whose stream cannot be opened
+constexpr auto kOpenGap = 50ms;            ///< between the openings of two BMCs' streams: a thousand take 50 s
 constexpr auto kNoStreamAgain = 6h;        ///< to one that offers none; an update may bring it
 constexpr std::size_t kNamed = 4;          ///< symptoms in a fact's value; all are in its evidence
 constexpr std::string_view kOk = "ok";
@@ -64,7 +65,8 @@ class Watch final : public HealthWatch {
   Task<void> run() override {
     begin();
     const auto executor = co_await asio::this_coro::executor;
-    for (const auto& [node, state] : nodes_) asio::co_spawn(executor, listenForEver(*this, alive_, node), asio::detached);
+    std::chrono::milliseconds turn{0};
+    for (const auto& [node, state] : nodes_) asio::co_spawn(executor, listenForEver(*this, alive_, node, std::exchange(turn, turn + kOpenGap)), asio::detached);
     while (true) {
       auto all = readDue();
       co_await std::move(all);
@@ -99,12 +101,16 @@ class Watch final : public HealthWatch {
   }
 
   /// What a BMC tells by itself is read with the next look, which comes at once; where it tells nothing, the looks alone remain.
-  static Task<void> listenForEver(Watch& self, std::weak_ptr<int> alive, NodeName node) {
+  /// Each has its turn, now and after every error: what takes the network from all of them gives it back to all of them at once.
+  static Task<void> listenForEver(Watch& self, std::weak_ptr<int> alive, NodeName node, std::chrono::milliseconds turn) {
     auto* fleet = dynamic_cast<EventFleet*>(&self.bmcs_);
     auto* source = fleet ? fleet->eventsOf(node) : nullptr;
     if (!source) co_return;
     EventPlace place;
     std::chrono::milliseconds patience = kFirstReturn;
+    auto first_turn = self.clock_.sleep(turn);
+    co_await std::move(first_turn);
+    if (alive.expired()) co_return;
     while (true) {
       bool stood = false;
       const std::function<void()> opened = [&self, &stood, alive, node] {
@@ -124,7 +130,8 @@ class Watch final : public HealthWatch {
         patience = kFirstReturn;
       } else {
         self.streams_.erase(node);
-        if (ended.error().code() == ErrorCode::NotFound) pause = kNoStreamAgain;
+        pause += turn;
+        if (ended.error().code() == ErrorCode::NotFound) pause = kNoStreamAgain + turn;
         else patience = std::min<std::chrono::milliseconds>(2 * patience, kLongestReturn);
       }
       auto nap = self.clock_.sleep(pause);

@@ -26,10 +26,13 @@ MultipartBody multipartUpdate(FirmwareImage image, const std::string& file_name,
   return {"multipart/form-data; boundary=" + boundary, std::move(begin), std::move(image), "\r\n--" + boundary + "--\r\n"};
 }
 
-MultipartBody formUpload(const std::vector<std::pair<std::string, std::string>>& fields, FirmwareImage image, const std::string& file_name) {
+MultipartBody formUpload(const std::vector<std::pair<std::string, std::string>>& fields, FirmwareImage image, const std::string& file_name, const FirmwareImage& signature) {
   const std::string boundary = "muster-" + io::randomToken();
   std::string begin;
   for (const auto& [name, value] : fields) begin += fmt::format("--{}\r\nContent-Disposition: form-data; name=\"{}\"\r\n\r\n{}\r\n", boundary, name, value);
+  if (signature)
+    begin += fmt::format("--{}\r\nContent-Disposition: form-data; name=\"compsig\"; filename=\"{}.compsig\"\r\nContent-Type: application/octet-stream\r\n\r\n{}\r\n", boundary,
+                         headerSafe(std::filesystem::path(file_name).stem().string()), *signature);
   begin += fmt::format("--{}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{}\"\r\nContent-Type: application/octet-stream\r\n\r\n", boundary, headerSafe(file_name));
   return {"multipart/form-data; boundary=" + boundary, std::move(begin), std::move(image), "\r\n--" + boundary + "--\r\n"};
 }

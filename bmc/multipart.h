@@ -11,13 +11,14 @@ struct MultipartBody {
   std::string begin;
   FirmwareImage image;
   std::string end;
+  std::string cookie = {};
   std::size_t bytes() const { return begin.size() + image->size() + end.size(); }
 };
 
 /// `file_name`: without its path, as the BMC's log will show it.
 MultipartBody multipartUpdate(FirmwareImage image, const std::string& file_name, const Json& parameters);
 
-/// As web pages send it: plain fields, then the part "file".
-MultipartBody formUpload(const std::vector<std::pair<std::string, std::string>>& fields, FirmwareImage image, const std::string& file_name);
+/// As web pages send it: plain fields, then a signature in the part "compsig" where there is one, then the part "file".
+MultipartBody formUpload(const std::vector<std::pair<std::string, std::string>>& fields, FirmwareImage image, const std::string& file_name, const FirmwareImage& signature = nullptr);
 
 }  // namespace muster::bmc

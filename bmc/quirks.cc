@@ -21,8 +21,8 @@ constexpr std::array kRows = {
              .settle_gap = 10s, .rollback = RollbackWay::UpdateFromPrevious, .staged_state = "Scheduled", .young_task_reads = 3, .ac_cycle = AcWay{AcOwner::BiosAttribute, "", "PowerCycleRequest", "FullPowerCycle"}},
     QuirkRow{.vendor = "hpe*", .model = "*", .version = "*",
              .source = "iLO 5/6: ids of inventory members are numbers that shift (capture); no MultipartHttpPushUri, progress in Oem.Hpe of the UpdateService "
-                       "(redfishdocs); AuxCycle after ForceOff",
-             .keeps_finished_tasks = false, .inventory_key = InventoryKey::Name, .settle_gap = 10s, .flash_state = "Oem/Hpe",
+                       "(redfishdocs); Smart Components of more than 32 MiB go in pieces with a .compsig each (ilorest uploadcomp); AuxCycle after ForceOff",
+             .keeps_finished_tasks = false, .inventory_key = InventoryKey::Name, .settle_gap = 10s, .flash_state = "Oem/Hpe", .piece_bytes = 32u << 20,
              .ac_cycle = AcWay{AcOwner::System, "", "Oem/Hpe/Actions/#HpeComputerSystemExt.SystemReset", "AuxCycle", true}},
     QuirkRow{.vendor = "supermicro*", .model = "*", .version = "*",
              .source = "an upload is verified, StartUpdate begins it (bmclib x12, fwupd); GracefulRestart only (capture); OemFirmwareAlreadyInUpdateMode is "
@@ -96,6 +96,7 @@ void apply(const QuirkRow& row, Quirks& quirks) {
   if (row.stuck_message) quirks.stuck_message = *row.stuck_message;
   if (row.commit) quirks.commit = wordsOf(*row.commit);
   if (row.young_task_reads) quirks.young_task_reads = *row.young_task_reads;
+  if (row.piece_bytes) quirks.piece_bytes = *row.piece_bytes;
   if (row.ac_cycle) quirks.ac_cycle = *row.ac_cycle;
 }
 

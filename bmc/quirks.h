@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -46,6 +47,7 @@ struct Quirks {
   bool two_phase = false;                  ///< an upload is only verified; UpdateService.StartUpdate then begins it
   std::string upload_oem;                  ///< JSON object that is laid into UpdateParameters
   std::string flash_state;                 ///< where in the UpdateService a flash without a task shows itself: State and FlashProgressPercent below it
+  std::uintmax_t piece_bytes = 0;          ///< a larger file goes in pieces of so many, each with a signature file beside it; 0: whole
   std::string stuck_message;               ///< message id after which only a reset of the BMC helps
   std::string staged_state;                ///< TaskState or JobState of an image that is taken in and waits for its activation; empty: Completed
   RollbackWay rollback = RollbackWay::None;
@@ -83,6 +85,7 @@ struct QuirkRow {
   std::optional<RollbackWay> rollback = {};
   std::optional<std::string_view> staged_state = {}, upload_oem = {}, flash_state = {}, stuck_message = {}, commit = {};  ///< commit: globs, divided by blanks
   std::optional<int> young_task_reads = {};
+  std::optional<std::uintmax_t> piece_bytes = {};
   std::optional<AcWay> ac_cycle = {};
 };
 

@@ -119,6 +119,10 @@ class RedfishBmc final : public Bmc, public EventSource {
   Async<Json> updateParameters(std::string component);
   Async<void> refuseWhileUpdating();
   Async<RedfishReply> push(UpdateWay way, Json service, FirmwareUpdate update, FirmwareImage image, Json parameters);
+  Async<RedfishReply> pushForm(std::string path, FirmwareUpdate update, FirmwareImage image);
+  Async<RedfishReply> sendForm(std::string path, std::string name, Json parameters, FirmwareImage image, FirmwareImage signature);
+  Async<FirmwareImage> signatureOf(std::filesystem::path file, std::size_t piece, std::size_t pieces);
+  Async<void> waitForFlash();
   Async<TaskStatus> startVerified(std::string verified);
   Async<TaskStatus> flashState();
   Async<PreviousImage> findPrevious(std::string component);

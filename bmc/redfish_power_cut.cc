@@ -58,12 +58,15 @@ Async<void> RedfishBmc::cutByBios(Places at, AcWay way) {
   auto look = session_->get(at.manager);
   CO_TRY(manager, co_await std::move(look));
   const auto before = textAt(manager.body, "LastResetTime");
+  const auto session = session_->token();
   auto restart = power(PowerAction::ForceRestart);
   auto restarted = co_await std::move(restart);
   if (!restarted && !restarted.error().canRetry()) co_return fail(std::move(restarted.error()));
   forgetPlaces();
-  auto wait = waitForReset(at.manager, before);
-  CO_TRY_OK(co_await std::move(wait));
+  if (session_->token() == session) {  // else it was away while the power was followed, and has forgotten the session
+    auto wait = waitForReset(at.manager, before);
+    CO_TRY_OK(co_await std::move(wait));
+  }
   auto calm = settle();
   co_return co_await std::move(calm);
 }

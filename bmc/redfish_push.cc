@@ -12,7 +12,6 @@ namespace {
 
 constexpr auto kUploadBase = 120s;
 constexpr std::uintmax_t kSlowestUploadBytesPerSecond = 128u << 10;
-constexpr std::size_t kMaxFormBytes = 32u << 20;  ///< iLO: a larger Smart Component goes in pieces, each with a signature file of its own (redfishdocs part 1)
 constexpr std::string_view kSimpleUpdate = "Actions/#UpdateService.SimpleUpdate";
 
 /// The way that is wanted, or the first that is offered. Auto: there is none.
@@ -88,13 +87,9 @@ Async<RedfishReply> RedfishBmc::push(UpdateWay way, Json service, FirmwareUpdate
   std::string path = pathOnly(linkAt(service, way == UpdateWay::Multipart ? "MultipartHttpPushUri" : "HttpPushUri"));
   if (way == UpdateWay::Multipart) {
     body = multipartUpdate(std::move(image), name, parameters);
-  } else if (!at.quirks.flash_state.empty() && image->size() > kMaxFormBytes) {
-    co_return fail(ErrorCode::InvalidInput, fmt::format("{} has {} bytes; the BMC at {} takes files of at most {} MiB, larger ones in signed pieces, which is the vendor's tool's work (ilorest); nothing was sent",
-                                                        name, image->size(), address(), kMaxFormBytes >> 20));
-  } else if (!at.quirks.flash_state.empty()) {  // iLO: a form with the session's key, as its web page sends it
-    auto look = session_->get("/redfish/v1/SessionService");
-    CO_TRY_OK(co_await std::move(look));
-    body = formUpload({{"sessionKey", session_->token()}, {"parameters", R"({"UpdateTarget":true,"UpdateRepository":false,"ETag":"atag","Section":0})"}}, std::move(image), name);
+  } else if (!at.quirks.flash_state.empty()) {
+    auto form = pushForm(std::move(path), std::move(update), std::move(image));
+    co_return co_await std::move(form);
   } else {
     body = {"application/octet-stream", "", std::move(image), ""};
   }

@@ -168,6 +168,7 @@ class RedfishService {
   // update_jobs.cc: firmware
   Response acceptUpload(const io::ServerRequest& request);
   Response acceptForm(const io::ServerRequest& request);
+  std::optional<Response> collectPiece(std::string_view parameters, std::string& file, bool is_signed);
   Response begin(Job job);
   Response startVerified();
   Response updateFromPrevious(const io::ServerRequest& request);
@@ -206,6 +207,8 @@ class RedfishService {
   std::uint64_t last_event_ = 0;
   std::optional<Job> verified_;          ///< waits for StartUpdate
   std::string flash_state_ = "Idle";     ///< iLO
+  std::string pieces_tag_, pieces_;      ///< of a file that comes in several
+  int pieces_taken_ = 0;
   bool stuck_ = false;
   std::string loses_next_version_;       ///< component whose activation will not take
   std::set<std::string> breaks_;         ///< components whose staged image leaves them worse

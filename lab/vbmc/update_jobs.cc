@@ -101,6 +101,24 @@ io::ServerResponse RedfishService::acceptUpload(const io::ServerRequest& request
   return accepted;
 }
 
+/// Answers the piece; with the last one `file` becomes the whole and nothing is answered. A piece that is not full is the last.
+std::optional<io::ServerResponse> RedfishService::collectPiece(std::string_view parameters, std::string& file, bool is_signed) {
+  const auto words = json::parse(parameters, nullptr, false);
+  const auto section = words.is_object() ? words.value("Section", 0) : 0;
+  const auto tag = words.is_object() ? words.value("ETag", "") : std::string();
+  const bool full = quirks_.piece_bytes > 0 && file.size() == quirks_.piece_bytes;
+  if (section == 0 && !full) return std::nullopt;
+  if (!is_signed) return redfishError(400, "iLO.2.14.ComponentUploadFailed", "A piece needs its signature.");
+  if (section == 0) pieces_tag_ = tag, pieces_.clear(), pieces_taken_ = 0;
+  if (tag != pieces_tag_ || section != pieces_taken_) return redfishError(400, "iLO.2.14.ComponentUploadFailed", fmt::format("Piece {} of {} is not the next one.", section, tag));
+  ++pieces_taken_;
+  pieces_ += file;
+  if (full) return io::ServerResponse::text(200, "");
+  file = std::exchange(pieces_, {});
+  pieces_tag_.clear();
+  return std::nullopt;
+}
+
 /// iLO's web form: the session's key is a field of it.
 io::ServerResponse RedfishService::acceptForm(const io::ServerRequest& request) {
   auto type = request.headers.find("Content-Type");
@@ -108,11 +126,13 @@ io::ServerResponse RedfishService::acceptForm(const io::ServerRequest& request) 
   if (!parts || !parts->contains("sessionKey") || !guard_.find(parts->at("sessionKey"))) return redfishError(401, "Base.1.8.NoValidSession", "The form has no valid sessionKey.");
   if (job_) return refuseBusy();
   if (!parts->contains("file")) return redfishError(400, "Base.1.8.PropertyMissing", "The part file is missing.");
+  std::string file(parts->at("file"));
+  if (auto piece = collectPiece(parts->contains("parameters") ? parts->at("parameters") : "", file, parts->contains("compsig"))) return std::move(*piece);
   Job job;
   job.mishap = faults_.draw();
   if (job.mishap == Mishap::None && options_.draw_mishap) job.mishap = options_.draw_mishap();
   if (auto refusal = refusalBy(job.mishap)) return std::move(*refusal);
-  job.image = std::make_shared<const std::string>(std::move(parts->at("file")));
+  job.image = std::make_shared<const std::string>(std::move(file));
   const bool answer_is_lost = job.mishap == Mishap::LostAnswer;
   begin(std::move(job));
   if (answer_is_lost) throw boost::system::system_error(asio::error::operation_aborted);

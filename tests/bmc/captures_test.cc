@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace muster::bmc {
@@ -133,6 +134,24 @@ TEST_P(RedfishCaptures, backgroundCopiesAndTheEventLogAreReadOrSaidToBeMissing) 
   for (const auto& copy : *copies) EXPECT_FALSE(copy.running);
   auto log = loop.run(bmc->eventLog(20));
   EXPECT_TRUE(log || log.error().code() == ErrorCode::NotFound);
+}
+
+TEST_P(RedfishCaptures, anImageToGoBackToIsFoundWhereTheVendorKeepsOne) {
+  auto bmc = rig.bmc();
+  const auto previous = loop.run(bmc->previousImage(GetParam().component));
+  if (std::string(GetParam().name) != "dell") {
+    ASSERT_FALSE(previous);
+    EXPECT_EQ(previous.error().code(), ErrorCode::NotFound);
+    return;
+  }
+  ASSERT_TRUE(previous) << previous.error().str();
+  const auto items = loop.run(bmc->firmware());
+  ASSERT_TRUE(items);
+  const auto now = std::find_if(items->begin(), items->end(), [](const FirmwareItem& item) { return item.name == GetParam().component; });
+  ASSERT_NE(now, items->end());
+  EXPECT_NE(*previous, now->version);
+  EXPECT_FALSE(now->being_written);
+  EXPECT_FALSE(loop.run(bmc->rollBack(GetParam().component)));  // a capture refuses every write
 }
 
 TEST_P(RedfishCaptures, anAcCycleIsOnlyAskedForWhereTheVendorHasOne) {

@@ -166,6 +166,51 @@ TEST_F(BmcHealth, aSilentBmcChangesNothing) {
   EXPECT_EQ(fact(), "drain:bmc.sensor-critical@Inlet");
 }
 
+/// Streams that cannot be opened; when somebody tried is written down.
+class Streams final : public BmcFleet, public EventFleet, public EventSource {
+ public:
+  explicit Streams(Clock& clock) : clock_(clock) {}
+  Bmc& at(const NodeName&) override { return bmc; }
+  EventSource* eventsOf(const NodeName&) override { return this; }
+  Async<void> close() override { co_return Result<void>(); }
+  Async<EventPlace> listen(EventPlace, std::function<void()>, std::function<void(std::vector<LogEntry>)>) override {
+    opened.push_back(clock_.steady());
+    co_return fail(ErrorCode::Unavailable, "connection refused");
+  }
+  Talking bmc;
+  std::vector<std::chrono::steady_clock::time_point> opened;
+
+ private:
+  Clock& clock_;
+};
+
+TEST(BmcEventStreams, ofAThousandBmcsAreNotOpenedAtOnceNeitherFirstNorAgain) {
+  constexpr int kNodes = 1'000, kMostPerSecond = 60;
+  test::VirtualLoop loop;
+  inventory::Cluster cluster;
+  for (int i = 0; i < kNodes; ++i) {
+    inventory::Node node;
+    node.name = NodeName(fmt::format("gpu{:04}", i));
+    node.bmc.url = "https://10.20.250.1";
+    cluster.nodes.push_back(node);
+  }
+  Streams fleet(loop.clock);
+  test::MemoryStore store{std::make_shared<test::MemoryStore::Data>()};
+  auto watch = makeHealthWatch(cluster, fleet, store, loop.clock, [](const BmcSymptom&) { return HealthVerdict{}; });
+  loop.spawn(watch->run());
+  auto nap = [](Clock& clock) -> Task<int> {
+    auto sleep = clock.sleep(50s);
+    co_await std::move(sleep);
+    co_return 0;
+  };
+  loop.run(nap(loop.clock));
+  EXPECT_GT(fleet.opened.size(), static_cast<std::size_t>(kNodes));  // some came back
+  const auto begun = fleet.opened.front();
+  std::map<long, int> by_second;
+  for (const auto at : fleet.opened) ++by_second[std::chrono::duration_cast<std::chrono::seconds>(at - begun).count()];
+  for (const auto& [second, many] : by_second) EXPECT_LE(many, kMostPerSecond) << second;
+}
+
 TEST(BmcSymptoms, healthAndLimitsAndLeaks) {
   const auto found = symptomsOf({{"A", "Temperature", "Cel", 50, "OK", 45}, {"B", "Rotational", "RPM", 0, "Warning", std::nullopt}, {"C", "LeakDetector", "", 0, "OK", std::nullopt},
                                  {"D", "Power", "W", 700, "", 0}, {"E", "Voltage", "V", 12, "Critical", std::nullopt}});

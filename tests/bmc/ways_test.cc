@@ -69,19 +69,83 @@ TEST_F(UpdateWays, withoutAnAddressItIsToldNothing) {
   EXPECT_FALSE(posted);
 }
 
-TEST_F(UpdateWays, whatILoTakesOnlyInSignedPiecesIsNotSent) {
-  resources["/redfish/v1/"]["Vendor"] = "HPE";
-  resources["/redfish/v1/UpdateService"]["HttpPushUri"] = "/cgi-bin/uploadFile";
-  resources["/redfish/v1/UpdateService"]["Oem"]["Hpe"] = {{"State", "Idle"}};
-  resources["/f"]["Members"][0]["Name"] = "BIOS";
-  const std::string image((32u << 20) + 1, 'x');
-  ASSERT_TRUE(io::writeFileAtomic(update.file, image));
-  update.sha256 = io::sha256Hex(image);
+class ILoWays : public UpdateWays {
+ protected:
+  ILoWays() {
+    resources["/redfish/v1/"]["Vendor"] = "HPE";
+    resources["/redfish/v1/UpdateService"]["HttpPushUri"] = "/cgi-bin/uploadFile";
+    resources["/redfish/v1/UpdateService"]["Oem"]["Hpe"] = {{"State", "Idle"}};
+    resources["/f"]["Members"][0]["Name"] = "BIOS";
+    const auto serve = net.handle;
+    net.handle = [this, serve](io::HttpRequest request) -> Async<io::HttpResponse> {
+      if (request.method != "POST" || request.url.target != "/cgi-bin/uploadFile") {
+        auto other = serve(std::move(request));
+        co_return co_await std::move(other);
+      }
+      pieces.push_back(std::move(request));
+      if (static_cast<int>(pieces.size()) == lost_piece) co_return fail(ErrorCode::Unavailable, "connection reset");
+      co_return test::FakeHttp::json(200, "");
+    };
+  }
+  void write(std::size_t bytes) {
+    const std::string image(bytes, 'x');
+    ASSERT_TRUE(io::writeFileAtomic(update.file, image));
+    update.sha256 = io::sha256Hex(image);
+  }
+  void sign(const std::string& name) { ASSERT_TRUE(io::writeFileAtomic(folder / name, "signed: " + name)); }
+
+  static constexpr std::size_t kPiece = 32u << 20;
+  std::vector<io::HttpRequest> pieces;
+  int lost_piece = 0;
+};
+
+TEST_F(ILoWays, aLargeComponentGoesInPiecesEachWithItsSignature) {
+  write(kPiece + 5);
+  sign("bios_part1.compsig");
+  sign("bios_part2.compsig");
+  auto bmc = rig.bmc();
+  auto task = loop.run(bmc->startUpdate(update));
+  ASSERT_TRUE(task) << task.error().str();
+  ASSERT_EQ(pieces.size(), 2u);
+  EXPECT_EQ(pieces[0].attachment->size(), kPiece);
+  EXPECT_EQ(pieces[1].attachment->size(), 5u);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(pieces[i].body, testing::AllOf(testing::HasSubstr(fmt::format("signed: bios_part{}.compsig", i + 1)), testing::HasSubstr(fmt::format("\"Section\":{}", i)),
+                                               testing::HasSubstr("name=\"compsig\"; filename=\"bios.compsig\""), testing::HasSubstr("name=\"file\"; filename=\"bios.bin\"")));
+    EXPECT_EQ(pieces[i].headers.at("Cookie"), "sessionKey=t");
+  }
+}
+
+TEST_F(ILoWays, withoutASignatureNothingIsSent) {
+  write(kPiece + 1);
+  sign("bios_part1.compsig");
   auto bmc = rig.bmc();
   auto task = loop.run(bmc->startUpdate(update));
   ASSERT_FALSE(task);
-  EXPECT_THAT(task.error().str(), testing::HasSubstr("at most 32 MiB"));
-  EXPECT_FALSE(posted);
+  EXPECT_THAT(task.error().str(), testing::HasSubstr("bios_part2.compsig is missing"));
+  EXPECT_TRUE(pieces.empty());
+}
+
+TEST_F(ILoWays, aPieceThatIsLostBeforeTheLastMeansThatNothingWasWritten) {
+  write(2 * kPiece + 1);
+  for (int i = 1; i <= 3; ++i) sign(fmt::format("bios_part{}.compsig", i));
+  lost_piece = 2;
+  auto bmc = rig.bmc();
+  auto task = loop.run(bmc->startUpdate(update));
+  ASSERT_FALSE(task);
+  EXPECT_EQ(task.error().code(), ErrorCode::Conflict);  // so it is sent again, from the first piece on
+  EXPECT_EQ(pieces.size(), 2u);
+}
+
+TEST_F(ILoWays, aSmallOneGoesWholeWithItsSignatureWhereThereIsOne) {
+  for (const bool is_signed : {false, true}) {
+    pieces.clear();
+    if (is_signed) sign("bios.compsig");
+    auto bmc = rig.bmc();
+    ASSERT_TRUE(loop.run(bmc->startUpdate(update)));
+    ASSERT_EQ(pieces.size(), 1u);
+    EXPECT_EQ(pieces[0].body.find("compsig") != std::string::npos, is_signed);
+  }
 }
 
 TEST_F(UpdateWays, aPlainPushIsTheFileAndNothingElse) {

@@ -94,11 +94,45 @@ INSTANTIATE_TEST_SUITE_P(All, AFlashThatNobodyCanFollow, testing::Values("muster
   return name;
 });
 
+TEST(FirmwareOnTheEmulator, aLargeSmartComponentGoesToILoInSignedPieces) {
+  Emulated node("ilo", {"System ROM"});
+  auto& rom = node.cluster.firmware["b"].components[0];
+  const auto bytes = lab::vbmc::makeFirmware("System ROM", rom.version, (32u << 20) + 4096);
+  ASSERT_TRUE(io::writeFileAtomic(rom.file, bytes));
+  rom.sha256 = io::sha256Hex(bytes);
+  EXPECT_THAT(node.apply(), testing::HasSubstr("_part1.compsig is missing"));
+  EXPECT_EQ(node.state().slots.at("System ROM").uploads, 0u);
+  for (const int part : {1, 2}) ASSERT_TRUE(io::writeFileAtomic(rom.file.parent_path() / fmt::format("{}_part{}.compsig", rom.file.stem().string(), part), "signature"));
+  EXPECT_EQ(node.apply(), "");
+  node.expectBaseline();
+  EXPECT_EQ(node.state().slots.at("System ROM").flashes, 1u);
+}
+
 TEST(FirmwareOnTheEmulator, anUpdateOfSomebodyElseIsWaitedFor) {
   Emulated node("openbmc", {"BIOS"});
   node.emulator.service->faults().add({.method = "POST", .path = "/redfish/v1/UpdateService/upload", .status = 503, .count = 3});
   EXPECT_EQ(node.apply(), "");
   EXPECT_EQ(node.state().slots.at("BIOS").flashes, 1u);
+}
+
+/// An iDRAC whose queue holds a job that does not move.
+TEST(FirmwareOnTheEmulator, aStuckJobQueueIsWaitedForAndNamed) {
+  constexpr const char *kList = "/redfish/v1/TaskService/Tasks", *kStuck = "/redfish/v1/TaskService/Tasks/JID_1";
+  for (const bool for_ever : {false, true}) {
+    Emulated node("idrac", {"BIOS.Setup.1-1"});
+    const nlohmann::json held = {{"Members", {{{"@odata.id", kStuck}, {"Id", "JID_1"}, {"TaskState", "Running"}}}}};
+    node.emulator.service->faults().add({.method = "GET", .path = kList, .merge = held, .count = for_ever ? -1 : 40});
+    const auto why = node.apply();
+    EXPECT_THAT(node.state().violations, testing::IsEmpty());
+    if (for_ever) {
+      EXPECT_THAT(why, testing::HasSubstr(fmt::format("the BMC is busy with {}", kStuck)));
+      EXPECT_EQ(node.state().slots.at("BIOS.Setup.1-1").uploads, 0u);
+      EXPECT_TRUE(node.emulator.machine.starts.empty());
+    } else {
+      EXPECT_EQ(why, "");
+      node.expectBaseline();
+    }
+  }
 }
 
 TEST(FirmwareOnTheEmulator, aSlowBmcAndOneThatLiesAboutPowerAreBelievedOnlyByState) {

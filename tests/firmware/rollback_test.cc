@@ -42,7 +42,7 @@ TEST_P(TheWayBack, isTakenOnceAndSeenInTheInventory) {
   EXPECT_THAT(goals[0].blocked, testing::HasSubstr("muster firmware retry"));
 }
 INSTANTIATE_TEST_SUITE_P(All, TheWayBack,
-                         testing::Combine(testing::Values(Way{"idrac", "BIOS.Setup.1-1", "1.4.0"}, Way{"idrac", "iDRAC.Embedded.1-1", "6.10.30.00"},
+                         testing::Combine(testing::Values(Way{"idrac", "BIOS.Setup.1-1", "1.4.0"}, Way{"idrac", "iDRAC.Embedded.1-1", "6.10.30.00"}, Way{"idrac", "CPLD.Embedded.1", "1.0.2"},
                                                           Way{"openbmc", "BMC", "2.0.0"}),
                                           testing::Values(0, 3)),
                          [](const auto& info) {
