@@ -207,7 +207,7 @@ TEST_F(ValidatePhaseTest, aPairTestThatNeverGivesANumberFailsTheGate) {
   const auto outcome = actToEnd("gate.collective");
   ASSERT_FALSE(outcome);
   EXPECT_NE(outcome.error().text().find("no-data"), std::string::npos) << outcome.error().str();
-  EXPECT_EQ(tests, 3);
+  EXPECT_EQ(tests, 8);
 }
 
 TEST_F(ValidatePhaseTest, noCertificateWithoutEveryGate) {
