@@ -70,7 +70,7 @@ class ValidatePhaseTest : public testing::Test {
   /// As the engine does: again and again while it only waits for its next step.
   Result<Outcome> actToEnd(const std::string& facet) {
     auto outcome = act(facet);
-    for (int turn = 0; turn < 5 && outcome && std::holds_alternative<Again>(*outcome); ++turn) outcome = act(facet);
+    for (int turn = 0; turn < 12 && outcome && std::holds_alternative<Again>(*outcome); ++turn) outcome = act(facet);
     return outcome;
   }
   Action action(const std::string& facet) { return {.id = "n1/" + facet, .facet = {Subject(NodeName("n1")), FacetName(facet)}, .phase = "validate"}; }
