@@ -134,6 +134,16 @@ TEST_F(LoadTest, placesSayWhoStandsWhere) {
   EXPECT_EQ(placesOn(*by_order.cluster, by_order.cluster->fabrics.at("ib")).at(NodeName("login1")), 2);
 }
 
+TEST_F(LoadTest, aPlaceMayWaitForAMachineThatIsNotDiscoveredYet) {
+  const auto yaml = with("rails: 2", "rails: 2\n    places: [\"gpu[001-003]\", login1]", with("gpu[001-002]\", profile", "gpu[001-003]\", profile"));
+  EXPECT_THAT(lines(loadYaml(yaml)), ElementsAre(HasSubstr("1 of 3 nodes have no row in")));
+  LoadOptions options;
+  options.rows_may_miss = true;
+  const auto loaded = load(write("cluster.yaml", yaml), options);
+  ASSERT_TRUE(loaded.cluster) << checkText(loaded);
+  EXPECT_EQ(placesOn(*loaded.cluster, loaded.cluster->fabrics.at("ib")).at(NodeName("login1")), 3) << "its place is kept for it";
+}
+
 TEST_F(LoadTest, scalableUnitsFollowThePlaces) {
   auto loaded = loadYaml(with("rails: 2", "rails: 2\n    sus: 2\n    nodes_per_su: 2\n    places: [\"-\", gpu002, login1, gpu001]"));
   ASSERT_TRUE(loaded.cluster) << checkText(loaded);
