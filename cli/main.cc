@@ -254,6 +254,7 @@ void addValidate(CLI::App& app, Parsed& p) {
   report->add_option("--json-file", flags.json, "Write it for programs");
   report->add_option("--junit", flags.junit, "Write it as test results, a case a node");
   report->add_option("--false-alarms", flags.false_alarms, "How many false alarms it may be expected to hold")->check(CLI::Range(0.001, 1000.0))->capture_default_str();
+  sub(*group, "checks", "All checks: what they look at, from which level on, what they need, where their expected values come from", p, [&p] { return validateChecks(p.options); });
   auto* baseline = sub(*group, "baseline", "What is typical of each SKU, learnt from its history", p, [&p] { return validateBaseline(p.options, p.validate); });
   for (auto* command : {report, baseline}) command->add_option("--days", flags.days, "How much of the history counts")->check(CLI::Range(1, 3650))->capture_default_str();
 }

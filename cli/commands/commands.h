@@ -143,6 +143,8 @@ int validateRun(const Options& options, const ValidateFlags& flags);
 int validateReport(const Options& options, const ValidateFlags& flags);
 /// What is typical of each SKU, as learnt from its own history.
 int validateBaseline(const Options& options, const ValidateFlags& flags);
+/// All checks that gates and isolation know. Needs no inventory.
+int validateChecks(const Options& options);
 
 // images, fabric, certificates
 int imageBuild(const Options& options, const std::string& name);

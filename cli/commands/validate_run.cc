@@ -42,7 +42,7 @@ Result<void> onlyGates(const lifecycle::Plan& plan) {
 
 Result<int> runGates(const Options& options, const ValidateFlags& flags) {
   TRY(live, liveCluster(options));
-  TRY(session, Session::open(options, std::move(live), Role::Acts, options.json));
+  TRY(session, Session::open(options, std::move(live), Role::Acts, false));
   auto& controller = *session->controller;
   if (flags.minutes) controller.endAfter(std::chrono::minutes(*flags.minutes), kFailed);
   auto& store = controller.store();

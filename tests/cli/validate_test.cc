@@ -110,6 +110,15 @@ TEST_F(ValidateCommands, liftingAQuarantineRevokesWhatWasProvenBefore) {
   EXPECT_THAT(folder_.muster({"cert", "verify", "gpu001"}).out, HasSubstr("board replaced"));
 }
 
+TEST_F(ValidateCommands, theCatalogueIsPrintedWithoutAnything) {
+  const auto shown = folder_.muster({"validate", "checks"});
+  EXPECT_EQ(shown.code, kOk) << shown.err;
+  EXPECT_THAT(shown.out, AllOf(HasSubstr("system.pcie"), HasSubstr("gdr.pair"), HasSubstr("needs fio"), HasSubstr("skus.json by the GPU's model")));
+  const auto listed = json::parse(folder_.muster({"--json", "validate", "checks"}).out, nullptr, false);
+  ASSERT_TRUE(listed.is_array());
+  for (const auto& row : listed) EXPECT_FALSE(row.at("advice").get<std::string>().empty()) << row;
+}
+
 TEST_F(ValidateCommands, runAsksForNodesThatHaveGates) {
   EXPECT_NE(folder_.muster({"validate", "run"}).code, kOk);
   EXPECT_NE(folder_.muster({"validate"}).code, kOk);
