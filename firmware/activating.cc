@@ -2,6 +2,7 @@
 #include "base/poll.h"
 #include "firmware/installation.h"
 #include "firmware/shut_down.h"
+#include "inventory/in_band.h"
 
 #include <algorithm>
 
@@ -159,12 +160,19 @@ Async<Outcome> Installation::settle(std::string seen) {
 
 bool Installation::isDeclared(const Target& target) const { return imageOf(target).has_value(); }
 
-/// Components that show nothing any more. What shows its old version is not worse; what went back already is not taken back again.
+/// Components that show nothing any more, and besides those of the BMC that cannot be read: then no single image is the cause. What shows
+/// its old version is not worse; what went back already is not taken back again.
 std::vector<Target> Installation::leftWorse() const {
   std::vector<Target> out;
   for (const auto& target : progress_.staged) {
     const auto shown = std::any_of(items_.begin(), items_.end(), [&](const bmc::FirmwareItem& item) { return item.name == target.component && item.unreadable.empty() && !item.version.empty(); });
     if (!shown && isDeclared(target)) out.push_back(target);
+  }
+  for (const auto& item : items_) {
+    const auto* component = baseline_.find(item.name);
+    const bool by_agent = component && inventory::isInBand(*component);  // silent when the host does not come up
+    const bool counted = std::any_of(progress_.staged.begin(), progress_.staged.end(), [&](const Target& target) { return target.component == item.name; });
+    if (!item.unreadable.empty() && !by_agent && !counted) out.push_back({item.name, {}});
   }
   return out;
 }

@@ -62,6 +62,15 @@ TEST(TheWayBack, isNotTakenIntoAForbiddenCombination) {
   EXPECT_TRUE(node.state().slots.at("BIOS.Setup.1-1").broken);
 }
 
+TEST(TheWayBack, isNotTakenWhenOtherComponentsAreSilentToo) {
+  Emulated node("idrac", {"BIOS.Setup.1-1"});
+  node.emulator.service->faults().expect(Mishap::LeavesItWorse);
+  node.emulator.service->faults().add({.method = "GET", .path = "/redfish/v1", .merge = {{"ProtocolFeaturesSupported", nullptr}}, .count = -1});  // members are read one by one
+  node.emulator.service->faults().add({.method = "GET", .path = "*/FirmwareInventory/Installed-*CPLD*", .status = 500, .count = -1});
+  EXPECT_THAT(node.apply(), testing::HasSubstr("BIOS.Setup.1-1 99.1 is not active"));
+  EXPECT_EQ(node.state().slots.at("BIOS.Setup.1-1").version, "99.1");
+}
+
 TEST(TheWayBack, isRefusedByABmcAndThatIsSaid) {
   Emulated node("idrac", {"BIOS.Setup.1-1"});
   node.emulator.service->faults().expect(Mishap::LeavesItWorse);
