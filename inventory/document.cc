@@ -179,7 +179,7 @@ class Builder : public YAML::EventHandler {
       addKey(parent, std::move(value));
     } else {
       if (value.kind == Value::Kind::Null) value.line = parent.key->line, value.column = parent.key->column;
-      if (!parent.drop) parent.value.entries.emplace_back(std::move(*parent.key), std::move(value));
+      if (!parent.drop) parent.value.entries.push_back({std::move(*parent.key), std::move(value)});
       parent.key.reset();
       parent.drop = false;
     }

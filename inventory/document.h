@@ -29,12 +29,16 @@ struct Value {
   int line = 0, column = 0;
   std::string text;                              ///< of a scalar
   std::vector<Value> items;                      ///< of a list
-  std::vector<std::pair<Value, Value>> entries;  ///< of a map, in order; keys are scalars and unique
+  struct Entry;
+  std::vector<Entry> entries;                    ///< of a map, in order; keys are scalars and unique
 
   const Value* find(std::string_view key) const;
   const Value* findKey(std::string_view key) const;
   /// "a list", "the number 5", "text": for messages. Never quotes more than a few characters.
   std::string describe() const;
+};
+struct Value::Entry {
+  Value first, second;
 };
 
 /// At most `bytes` of the text, cut between characters, for messages.

@@ -161,7 +161,7 @@ void readCableFile(Fabric& fabric, const Value& value, const Shape& shape, Reade
     map.line = row.line;
     map.column = 1;
     for (std::size_t i = 0; i < row.cells.size(); ++i)
-      if (!row.cells[i].text.empty()) map.entries.emplace_back(table.header[i], std::move(row.cells[i]));
+      if (!row.cells[i].text.empty()) map.entries.push_back({table.header[i], std::move(row.cells[i])});
     FabricCable cable;
     if (readObject(&cable, map, *cableSpec(), reader)) fabric.cables.push_back(std::move(cable));
   }
