@@ -224,7 +224,7 @@ TEST_F(FirmwarePhaseTest, uploadsThatNeverArriveAreGivenUp) {
   bmc.failNext("startUpdate", Error(ErrorCode::Unavailable, "connection reset"), 10);
   auto result = drive(action("BMC", "2.1.0"));
   ASSERT_FALSE(result);
-  EXPECT_EQ(bmc.count("startUpdate"), 3);
+  EXPECT_EQ(bmc.count("startUpdate"), 8);
   EXPECT_EQ(journal.findings.size(), 1u);
 }
 
