@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <functional>
+#include <iostream>
 #include <thread>
 
 namespace muster::test {
@@ -36,7 +37,8 @@ credentials:
     nodes_ = nodes;
     ASSERT_EQ(::unshare(CLONE_NEWNET), 0);
     ip({"link", "set", "lo", "up"});
-    ip({"link", "add", "br0", "type", "bridge"});
+    // An address of its own: else it takes that of whichever port has the lowest, and whoever asked before calls into the void.
+    ip({"link", "add", "br0", "address", "02:00:0a:14:00:01", "type", "bridge"});
     ip({"addr", "add", "10.20.0.1/16", "dev", "br0"});
     ip({"link", "set", "br0", "up"});
     auto inventory = std::string(kInventory) + more + "nodes:\n";
@@ -54,6 +56,8 @@ credentials:
     if (::geteuid() != 0) GTEST_SKIP() << "network namespaces need root";
   }
   void TearDown() override {
+    if (HasFailure())
+      for (int n = 1; n <= nodes_; ++n) std::cerr << "---- " << name(n) << "\n" << io::readFile(folder_ / name(n) / "log").value_or("no log") << "\n";
     agents_.clear();
     for (int n = 1; n <= nodes_; ++n) (void)io::runBlocking(words("ip", {"netns", "del", namespaceOf(n)}));
   }
