@@ -13,7 +13,9 @@ namespace {
 
 constexpr std::chrono::seconds kQueryTimeout{20};
 constexpr std::size_t kQuotedTroubleBytes = 400;
-constexpr std::string_view kReader = "muster-pkeys";  // beside this program
+constexpr std::string_view kReader = "muster-pkeys", kLooker = "muster-ibnetdisc";  // beside this program
+constexpr int kNoPort = 3;                                                          // muster-ibnetdisc's exit code
+constexpr std::array<int, 2> kNotRun = {126, 127};                                  // a shell's or ssh's, where the tools have a prefix
 
 // Said by the simulator's client library on every start; nothing is wrong then.
 // Two ports with one GUID are no lost answer: all were asked, and the comparison names them.
@@ -42,6 +44,13 @@ std::optional<std::uint64_t> numberAt(std::string_view text, int base) {
 std::optional<std::uint64_t> numberAfter(std::string_view text, std::string_view label, int base) {
   auto at = text.find(label);
   return at == std::string_view::npos ? std::nullopt : numberAt(text.substr(at + label.size()), base);
+}
+
+/// Empty: a `muster` that was copied without it.
+std::string programBeside(std::string_view name) {
+  std::error_code missing;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", missing).parent_path() / name;
+  return std::filesystem::exists(program, missing) ? program.string() : std::string();
 }
 
 }  // namespace
@@ -117,7 +126,8 @@ Result<std::map<PkeyPort, PkeyTable>> parsePkeyTables(std::string_view text, con
     }
   }
   for (const auto& [lid, number] : asked)
-    if (!tables.contains({lid, number})) return fail(ErrorCode::Corrupt, fmt::format("muster-pkeys did not tell the table of LID {} port {}", lid, number));
+    if (!tables.contains({lid, number}))
+      return fail(ErrorCode::Corrupt, fmt::format("muster-pkeys did not tell the table of LID {} port {}", lid, number));
   return tables;
 }
 
@@ -138,13 +148,18 @@ std::vector<std::string> sharedGuids(std::string_view stderr_text) {
 }
 
 std::string troubleIn(std::string_view stderr_text) {
-  std::string trouble;
-  for (auto line : linesOf(stderr_text)) {
-    bool harmless =
-        std::any_of(kHarmless.begin(), kHarmless.end(), [&](std::string_view known) { return line.find(known) != std::string_view::npos; });
-    if (!harmless && trouble.size() < kQuotedTroubleBytes) trouble += std::string(trouble.empty() ? "" : " | ") + std::string(line);
-  }
-  return trouble;
+  const auto quoted = [lines = linesOf(stderr_text)](bool ours) {
+    std::string trouble;
+    for (auto line : lines) {
+      bool harmless = std::any_of(kHarmless.begin(), kHarmless.end(),
+                                  [&](std::string_view known) { return line.find(known) != std::string_view::npos; });
+      if (!harmless && (!ours || line.starts_with("muster-")) && trouble.size() < kQuotedTroubleBytes)
+        trouble += std::string(trouble.empty() ? "" : " | ") + std::string(line);
+    }
+    return trouble;
+  };
+  const auto named = quoted(true);  // says who is meant, the library only by which way it was asked
+  return named.empty() ? quoted(false) : named;
 }
 
 io::Command Tools::command(std::string tool, std::vector<std::string> args) const {
@@ -187,13 +202,43 @@ Async<std::string> Tools::output(std::string tool, std::vector<std::string> args
   co_return std::move(exit.out);
 }
 
+namespace {
+
+Result<Topology> topologyIn(const io::ProcessExit& exit, std::string_view tool) {
+  auto topology = parseIbnetdiscover(exit.out);
+  if (!topology) return fail(std::move(topology).error().within(std::string(tool)));
+  topology->shared_guids = sharedGuids(exit.err);
+  return topology;
+}
+
+}  // namespace
+
 Async<Topology> Tools::discover() {
+  auto directly = discoverByLibrary();
+  auto topology = co_await std::move(directly);
+  if (topology || topology.error().code() != ErrorCode::Denied) co_return topology;
+  auto by_tool = discoverByTool();
+  co_return co_await std::move(by_tool);
+}
+
+Async<Topology> Tools::discoverByLibrary() {
+  const auto looker = programBeside(kLooker);
+  if (looker.empty()) co_return fail(ErrorCode::Denied, fmt::format("there is no {} beside this program", kLooker));
+  auto call = command(looker, {});
+  call.timeout = options_.discovery_limit;
+  auto run = processes_.run(std::move(call));
+  CO_TRY(exit, co_await std::move(run));
+  if (exit.code == kNoPort || std::count(kNotRun.begin(), kNotRun.end(), exit.code) > 0)
+    co_return fail(ErrorCode::Denied, fmt::format("{}: {}", kLooker, troubleIn(exit.err)));
+  if (auto trouble = troubleIn(exit.err); exit.code != 0 || !trouble.empty())
+    co_return fail(ErrorCode::Unavailable, fmt::format("the discovery is not complete (exit code {}): {}", exit.code, trouble));
+  co_return topologyIn(exit, kLooker);
+}
+
+Async<Topology> Tools::discoverByTool() {
   auto run = answer("ibnetdiscover", {});
   CO_TRY(exit, co_await std::move(run));
-  auto topology = parseIbnetdiscover(exit.out);
-  if (!topology) co_return fail(std::move(topology).error().within("ibnetdiscover"));
-  topology->shared_guids = sharedGuids(exit.err);
-  co_return std::move(*topology);
+  co_return topologyIn(exit, "ibnetdiscover");
 }
 
 Async<SmInfo> Tools::smInfo() {
@@ -246,17 +291,15 @@ Async<PkeyTable> Tools::pkeys(int lid, int port) {
 
 Async<std::map<PkeyPort, PkeyTable>> Tools::pkeyTables(std::vector<PkeyPort> ports) {
   if (ports.empty()) co_return std::map<PkeyPort, PkeyTable>{};
-  std::error_code missing;
-  const auto reader = std::filesystem::read_symlink("/proc/self/exe", missing).parent_path() / kReader;
-  if (std::filesystem::exists(reader, missing)) {
-    auto call = command(reader.string(), {});
+  if (const auto reader = programBeside(kReader); !reader.empty()) {
+    auto call = command(reader, {});
     for (const auto& [lid, number] : ports) call.stdin_text += fmt::format("{} {}\n", lid, number);
     call.timeout = options_.discovery_limit;
     auto run = answerOf(std::string(kReader), std::move(call), 0);
     CO_TRY(exit, co_await std::move(run));
     co_return parsePkeyTables(exit.out, ports);
   }
-  std::map<PkeyPort, PkeyTable> tables;  // a controller that was copied without it
+  std::map<PkeyPort, PkeyTable> tables;
   for (const auto& port : ports) {
     auto ask = pkeys(port.first, port.second);
     CO_TRY(table, co_await std::move(ask));

@@ -62,8 +62,12 @@ std::string canonicalGuid(std::string_view text);
 class Tools {
  public:
   Tools(io::ProcessRunner& processes, const FabricOptions& options) : processes_(processes), options_(options) {}
+  /// By muster-ibnetdisc where it may open a port, else by ibnetdiscover.
   /// Errors: Unavailable when anything timed out: what could not be asked is not known to be absent
   Async<Topology> discover();
+  /// Errors: Unavailable (see discover), Denied (no port may be opened, or the program is not there)
+  Async<Topology> discoverByLibrary();
+  Async<Topology> discoverByTool();
   /// Errors: Unavailable (no subnet manager answers)
   Async<SmInfo> smInfo();
   /// Of the subnet manager at a port, master or not.

@@ -457,7 +457,7 @@ TEST_F(FabricSystem, saysWhatIsMissingWhenThereIsNoFabric) {
   auto report = runAsync(diff(cluster_, *processes, options), std::chrono::seconds(60));
   ASSERT_TRUE(report);
   EXPECT_EQ(report->exitCode(), DiffReport::kNoAnswer);
-  EXPECT_THAT(toText(*report), HasSubstr("ibnetdiscover"));
+  EXPECT_THAT(toText(*report), HasSubstr("muster-ibnetdisc"));
 }
 
 }  // namespace
