@@ -7,6 +7,7 @@
 #include "agent/writer/fetch_index.h"
 #include "agent/writer/install.h"
 #include "agent/writer/root_system.h"
+#include "agent/writer/still_working.h"
 #include "agent/writer/whole_disk.h"
 
 #include <boost/asio/post.hpp>
@@ -147,7 +148,7 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
       TRY_OK(configureStorage(root, on_disk->storage, on_disk->keys));
       TRY_OK(configureUserData(root, *shared_params));
       if (!on_disk->root) return {};
-      say("the system makes its initrd for this disk");
+      const StillWorking working(say, "the system makes its initrd for this disk");
       return configureRoot(root, *on_disk->root, on_disk->keys.at(std::string(kRootSet)), runInSystem);
     };
     if (shared_index->kind == PackKind::Disk) {

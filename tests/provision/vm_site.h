@@ -141,11 +141,20 @@ class VmSite : public ::testing::Test {
         std::cout << fmt::format("{}: over after {:.1f} s", facet_name, seconds) << std::endl;
         co_return outcome;
       }
-      if (again->waiting_for != waiting) std::cout << fmt::format("[{:.1f} s] waits for {}", seconds, waiting = again->waiting_for) << std::endl;
+      sayProgress(seconds);
+      if (!again->waiting_for.empty() && again->waiting_for != waiting) std::cout << fmt::format("[{:.1f} s] waits for {}", seconds, waiting = again->waiting_for) << std::endl;
       if (clock_.steady() - start > limit) co_return fail(ErrorCode::Timeout, "still waits for " + waiting);
       auto sleep = clock_.sleep(again->after);
       co_await std::move(sleep);
     }
+  }
+  /// What the node says that it does: every new sentence, and every tenth of the way.
+  void sayProgress(double seconds) {
+    if (context_.progressed.empty()) return;
+    const auto& [fraction, text] = context_.progressed.back();
+    if (text == said_.second && std::abs(fraction - said_.first) < 0.1) return;
+    said_ = context_.progressed.back();
+    std::cout << fmt::format("[{:.1f} s] {:.0f} %: {}", seconds, fraction * 100, text) << std::endl;
   }
   /// An intent of its own; whatever it says that is not Done is a failure.
   void mustDo(std::string_view facet_name, std::chrono::seconds limit) {
@@ -177,6 +186,7 @@ class VmSite : public ::testing::Test {
   test::FakeActContext context_;
   std::unique_ptr<lifecycle::Phase> phase_;
   std::unique_ptr<io::Child> machine_;
+  std::pair<double, std::string> said_;
   int memory_mib_ = 2048, boots_ = 0, intents_ = 0;
 };
 
