@@ -106,7 +106,8 @@ class RelayTest : public DhcpTest {
   void declare() override {
     auto& network = cluster_.networks[0];
     network.dhcp_mode = inventory::DhcpMode::Relay;
-    network.boot_servers = {{"b1", *Ipv4::parse("10.21.0.2"), "", {}}};
+    network.boot_servers = {{"b1", *Ipv4::parse("10.21.0.2"), "", {}}, {"b7", *Ipv4::parse("10.20.0.7"), "", {"r7"}}};
+    cluster_.nodes[1].rack = "r7";
     inventory::Subnet row;
     row.name = "row-a";
     row.cidr = *Cidr::parse("10.21.0.0/24");
@@ -150,7 +151,7 @@ TEST_F(RelayTest, requestsOfTwoSubnetsAreAnsweredEachWithItsOwn) {
   ASSERT_TRUE(near) << "the controller's own network";
   EXPECT_EQ(near->address, "10.20.1.2");
   EXPECT_EQ(near->router, "") << "no gateway is declared there";
-  EXPECT_EQ(near->tftp_server, "10.20.0.1");
+  EXPECT_EQ(near->tftp_server, "10.20.0.7") << "the boot server of its rack";
 }
 
 Task<io::ServerResponse> notHere() { co_return io::ServerResponse::text(404, "not here\n"); }
