@@ -136,7 +136,7 @@ Task<bool> PeerSource::arrives(Range range, io::HttpClient* servers) {
   co_return swarm_ != nullptr;
 }
 
-bool PeerSource::mayShare() const { return sharing_ < kShareLanes && clock_.steady() >= next_share_ && !urls_to_share_.empty(); }
+bool PeerSource::mayShare() const { return sharing_ < kShareLanes && clock_.steady() >= next_share_ && !urls_to_share_.empty() && swarm_->ready(); }
 
 /// One share: asked for, fetched, offered. What goes wrong is tried again a little later; the writer does not depend on it.
 Task<void> PeerSource::share(io::HttpClient* servers) {

@@ -69,7 +69,7 @@ Swarm::~Swarm() {
 bool Swarm::alive() { return engine_->running(); }
 
 /// The engine makes the board when it has started, the magic last.
-bool Swarm::mapped() {
+bool Swarm::ready() {
   if (board_) return true;
   const io::Fd file(::open((options_.folder / kBoardFile).c_str(), O_RDWR | O_CLOEXEC));
   struct stat about {};
@@ -89,10 +89,10 @@ bool Swarm::mapped() {
   return true;
 }
 
-std::uint32_t Swarm::have() { return mapped() ? board_->have.load(std::memory_order_acquire) : 0; }
+std::uint32_t Swarm::have() { return ready() ? board_->have.load(std::memory_order_acquire) : 0; }
 
 bool Swarm::has(std::uint64_t offset, std::uint64_t length) {
-  if (!mapped() || length == 0 || offset + length > table_.pack_bytes) return false;
+  if (!ready() || length == 0 || offset + length > table_.pack_bytes) return false;
   const std::uint64_t last = (offset + length - 1) / board_->piece_bytes;
   for (std::uint64_t piece = offset / board_->piece_bytes; piece <= last; ++piece)
     if (marksOf(board_)[piece].load(std::memory_order_acquire) != kHave) return false;
@@ -114,7 +114,7 @@ Result<std::string> Swarm::read(std::uint64_t offset, std::uint64_t length) cons
 }
 
 std::string Swarm::unneeded() {
-  if (!mapped()) return {};
+  if (!ready()) return {};
   std::string bits((board_->pieces + 7) / 8, '\0');
   for (std::uint32_t i = 0; i < board_->pieces; ++i) {
     const bool lacking = marksOf(board_)[i].load(std::memory_order_relaxed) == kLacking && (wanted_.empty() || wanted_[i] != 0);
@@ -124,7 +124,7 @@ std::string Swarm::unneeded() {
 }
 
 Result<void> Swarm::offer(std::uint32_t first, std::string_view bytes) {
-  if (!mapped()) return fail(ErrorCode::Internal, "the engine is not there yet");
+  if (!ready()) return fail(ErrorCode::Internal, "the engine is not there yet");
   const io::Fd file(::open((options_.folder / kStoreFile).c_str(), O_WRONLY | O_CLOEXEC));
   std::uint32_t piece = first;
   for (std::size_t at = 0; at < bytes.size() && piece < table_.pieces(); ++piece, at += table_.piece_bytes) {
@@ -142,7 +142,7 @@ Result<void> Swarm::offer(std::uint32_t first, std::string_view bytes) {
 }
 
 SwarmStanding Swarm::standing() {
-  if (!mapped()) return {};
+  if (!ready()) return {};
   return {board_->pieces, board_->have, board_->connected, board_->wrong_pieces, board_->banned, board_->from_peers, board_->uploaded};
 }
 

@@ -54,6 +54,8 @@ class Swarm {
 
   /// Whether the engine runs.
   bool alive();
+  /// Whether it can be given pieces, and has some to give: a moment after it was started.
+  bool ready();
   /// Grows as pieces come; what a stalled swarm does not do.
   std::uint32_t have();
   bool has(std::uint64_t offset, std::uint64_t length);
@@ -69,7 +71,6 @@ class Swarm {
 
  private:
   Swarm() = default;
-  bool mapped();
 
   SwarmOptions options_;
   std::unique_ptr<io::Child> engine_;

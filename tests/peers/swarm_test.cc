@@ -18,6 +18,9 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include <sys/mount.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <fstream>
 #include <thread>
@@ -157,7 +160,7 @@ class SwarmTest : public ::testing::Test {
     }
     node.target = std::move(*openBlockTarget(node.disk));
     PeerOptions options;
-    options.swarm = {test::binFolder() / "muster-peer", folder / fmt::format("swarm{}", number), fmt::format("127.0.77.{}:0", number)};
+    options.swarm = {test::binFolder() / "muster-peer", memory / fmt::format("swarm{}", number), fmt::format("127.0.77.{}:0", number)};
     const std::string pack_url = url + "/pack";
     node.source = std::make_unique<PeerSource>(**parsePeerParams({{"peers", offer(static_cast<std::size_t>(number) - 1)}}), std::vector{pack_url}, options, *processes, clock,
                                                [] { return io::makeHttpClient(); });
@@ -189,6 +192,7 @@ class SwarmTest : public ::testing::Test {
   }
 
   test::TempFolder folder;
+  std::filesystem::path memory = folder.path();  ///< where engines keep their pieces
   asio::io_context context{1};
   SystemClock clock;
   Workers workers{2};
@@ -249,6 +253,20 @@ TEST_F(SwarmTest, peersThatVanishLeaveHttp) {
   expectRight();
   EXPECT_GT(nodes[1].source->report().asked_servers_bytes, 0u);
   EXPECT_THAT(nodes[1].source->report().why_not, HasSubstr("ended"));
+}
+
+TEST_F(SwarmTest, aFullRamDiskLeavesHttp) {
+  if (::geteuid() != 0) GTEST_SKIP() << "a small RAM disk needs root";
+  memory = folder / "small";
+  ASSERT_TRUE(io::makeDirs(memory));
+  ASSERT_TRUE(io::runChecked({.program = "mount", .args = {"-t", "tmpfs", "-o", "size=1m", "small", memory.string()}}));
+  begin(1);
+  const bool written = allWritten();
+  EXPECT_THAT(nodes[1].source->report().why_not, HasSubstr("no room"));
+  nodes[1].source.reset();  // what it lays there must be closed
+  ::umount2(memory.c_str(), MNT_DETACH);
+  ASSERT_TRUE(written);
+  expectRight();
 }
 
 TEST_F(SwarmTest, aPowerCutGoesOnWhereItWas) {
