@@ -86,6 +86,7 @@ Result<void> installAptSystem(AptSystem system) {
   command.env.merge(proxyEnvironment());
   command.env["MUSTER_RECIPES"] = system.recipes.string();
   command.env["MUSTER_OUT"] = system.out.string();
+  command.env["SOURCE_DATE_EPOCH"] = std::to_string(kImageEpochSeconds);  // initrd, caches, days of passwords: the packages' own scripts heed it
   command.env["TMPDIR"] = system.out.string();
   command.timeout = kBootstrapLimit;
   auto done = io::runChecked(command);

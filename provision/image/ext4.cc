@@ -19,9 +19,6 @@ constexpr std::uint64_t kJournalMib = 32;            ///< resize2fs leaves it; e
 constexpr std::uint64_t kSlackBytes = 96ull << 20;   ///< room for what the writer adds before the file system grows
 constexpr std::uint64_t kRoundBytes = 16ull << 20;
 constexpr std::uint64_t kInodeBytes = 256;
-/// Any fixed moment will do; it must not be in a node's future.
-constexpr const char* kEpoch = "1735689600";
-constexpr std::int64_t kEpochSeconds = 1735689600;
 /// Not secret, not special: the same on every build, so that equal content is an equal image.
 constexpr const char* kUuid = "6d757374-6572-4f53-8000-000000000001";
 constexpr const char* kHashSeed = "6d757374-6572-4f53-8000-000000000002";
@@ -69,11 +66,12 @@ Result<void> makeExt4(const std::filesystem::path& folder, const std::filesystem
                   "-O", kFeatures, "-J", fmt::format("size={}", kJournalMib), "-L", "muster-root", "-U", kUuid,
                   "-E", fmt::format("hash_seed={},lazy_itable_init=0,lazy_journal_init=0,root_owner=0:0", kHashSeed), "-m", "1",
                   "-d", folder.string(), image_file.string(), fmt::format("{}k", size_bytes / 1024)};
-  command.env = {{"SOURCE_DATE_EPOCH", kEpoch}, {"E2FSPROGS_FAKE_TIME", kEpoch}, {"MKE2FS_CONFIG", "/dev/null"}, {"MKE2FS_DEVICE_SECTSIZE", "512"}};
+  const std::string epoch = std::to_string(kImageEpochSeconds);
+  command.env = {{"SOURCE_DATE_EPOCH", epoch}, {"E2FSPROGS_FAKE_TIME", epoch}, {"MKE2FS_CONFIG", "/dev/null"}, {"MKE2FS_DEVICE_SECTSIZE", "512"}};
   command.timeout = std::chrono::minutes(10);
   auto made = io::runChecked(command);
   if (!made) return fail(std::move(made).error().within("making the file system"));
-  return settleTimes(image_file, kEpochSeconds, since);
+  return settleTimes(image_file, kImageEpochSeconds, since);
 }
 
 }  // namespace muster::provision

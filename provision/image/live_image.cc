@@ -18,14 +18,13 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::chrono::minutes kToolLimit{20};
-constexpr std::int64_t kEpochSeconds = 1735689600;  ///< as in ext4.cc: any fixed moment
 
 /// What the build itself made has the hour of the build on it.
 Result<void> settleTreeTimes(const fs::path& folder, std::int64_t since) {
   const auto settle = [since](const fs::path& path) {
     struct stat info {};
     if (::lstat(path.c_str(), &info) != 0 || info.st_mtim.tv_sec < since) return;
-    const timespec times[2] = {{.tv_sec = kEpochSeconds, .tv_nsec = 0}, {.tv_sec = kEpochSeconds, .tv_nsec = 0}};
+    const timespec times[2] = {{.tv_sec = kImageEpochSeconds, .tv_nsec = 0}, {.tv_sec = kImageEpochSeconds, .tv_nsec = 0}};
     ::utimensat(AT_FDCWD, path.c_str(), times, AT_SYMLINK_NOFOLLOW);
   };
   std::error_code error;
@@ -64,7 +63,7 @@ Result<void> makeSquashfs(const fs::path& folder, const fs::path& image_file, st
   fs::remove(image_file, ignored);
   io::Command command{.program = "mksquashfs"};
   command.args = {folder.string(), image_file.string(), "-noappend", "-quiet", "-no-progress", "-comp", "zstd", "-Xcompression-level", "15", "-b", "262144",
-                  "-mkfs-time", std::to_string(kEpochSeconds), "-no-exports",
+                  "-mkfs-time", std::to_string(kImageEpochSeconds), "-no-exports",
                   // Kept up to date by nobody here, and the largest file of all: machines start with the RAM OS's.
                   "-wildcards", "-e", "boot/initrd*", "initrd.img*", "boot/initramfs*"};
   command.timeout = kToolLimit;

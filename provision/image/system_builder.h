@@ -13,6 +13,9 @@
 
 namespace muster::provision {
 
+/// When what the build itself made is said to have been made, in seconds since 1970. Any fixed moment will do; it must not be in a node's future.
+inline constexpr std::int64_t kImageEpochSeconds = 1735689600;
+
 using Say = std::function<void(std::string_view)>;
 
 class SystemBuilder {
