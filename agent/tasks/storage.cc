@@ -2,6 +2,7 @@
 #include "agent/tasks/storage.h"
 
 #include "agent/protocol/json_reader.h"
+#include "agent/tasks/systemd.h"
 #include "base/io/files.h"
 
 #include <fcntl.h>
@@ -106,7 +107,11 @@ Async<void> mountUnit(TaskTools tools, Params params) {
   const bool wrong = !mountProblem(mountsOf(tools.root), params.mount).empty();
   std::vector<std::string> start = {changed && wrong ? "restart" : "start", params.unit_name};
   auto starting = tool(tools, "systemctl", std::move(start));
-  co_return co_await std::move(starting);
+  const auto started = co_await std::move(starting);
+  if (started) co_return Result<void>();
+  auto reading = lastWords(tools, params.unit_name);  // systemctl itself says no more than that it failed
+  const auto words = co_await std::move(reading);
+  co_return fail(started.error().code(), fmt::format("{} cannot be mounted at {}: {}", params.mount.source, params.mount.at, words));
 }
 
 class DirectFile {

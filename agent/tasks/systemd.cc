@@ -24,6 +24,13 @@ Task<std::string> unitState(TaskTools tools, std::string unit) {
   co_return std::move(*out);
 }
 
+Task<std::string> lastWords(TaskTools tools, std::string unit) {
+  std::vector<std::string> args = {"-u", unit, "-n", "20", "--no-pager", "-o", "cat"};
+  auto read = runTool(tools, "journalctl", std::move(args), kAskLimit);
+  const auto journal = co_await std::move(read);
+  co_return journal ? *journal : journal.error().str();
+}
+
 Async<void> untilActive(TaskTools tools, std::string unit, std::chrono::seconds limit) {
   const auto until = tools.clock.steady() + limit;
   std::string state;
@@ -35,12 +42,10 @@ Async<void> untilActive(TaskTools tools, std::string unit, std::chrono::seconds 
     auto sleep = tools.clock.sleep(kLookEvery);
     co_await std::move(sleep);
   }
-  std::vector<std::string> args = {"-u", unit, "-n", "20", "--no-pager", "-o", "cat"};
-  auto read = runTool(tools, "journalctl", std::move(args), kAskLimit);
-  auto journal = co_await std::move(read);
+  auto reading = lastWords(tools, unit);
+  const auto words = co_await std::move(reading);
   co_return fail(state == "failed" ? ErrorCode::Internal : ErrorCode::Timeout,
-                 fmt::format("{} is {}; its last words: {}", unit, state.empty() ? "in a state that systemd does not tell" : state,
-                             journal ? *journal : journal.error().str()));
+                 fmt::format("{} is {}; its last words: {}", unit, state.empty() ? "in a state that systemd does not tell" : state, words));
 }
 
 }  // namespace muster::agent

@@ -90,6 +90,15 @@ TEST_F(StorageTest, whatIsMountedWronglyIsAFailure) {
   EXPECT_EQ(storageProbe(root, "home"), "");
 }
 
+TEST_F(StorageTest, aMountThatFailsSaysWhatTheServerSaid) {
+  for (const char* verb : {"systemctl start", "systemctl restart"}) programs.fails(verb, 1, "Job failed. See \"journalctl -xe\" for details.");
+  programs.on("journalctl", "mount.nfs4: mounting 10.20.0.9:/export/home failed, reason given by server: No such file or directory\n");
+  const auto done = run();
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().str(), HasSubstr("10.20.0.9:/export/home cannot be mounted at /home: mount.nfs4: mounting"));
+  EXPECT_EQ(storageProbe(root, "home"), "");
+}
+
 TEST_F(StorageTest, tooSlowIsAFailureWithBothNumbers) {
   params["read_mb_s"] = 1e9;
   const auto done = run();
