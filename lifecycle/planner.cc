@@ -38,6 +38,42 @@ Index Planner::find(const FacetRef& facet) const {
   return it != candidates.end() && vertices_[*it].goal.facet.facet == facet.facet ? *it : kNone;
 }
 
+/// What a phase that drives its members has begun on a subject is ended before it begins another there: two would do the same
+/// work twice. An order that facts have changed since then yields, as far as that makes no circle.
+void Planner::putBegunFirst(std::vector<std::vector<Index>>& needs) const {
+  if (policy_.begun.empty()) return;
+  std::vector<Index> begun;
+  for (Index i = 0; i < vertices_.size(); ++i)
+    if (isBegun(vertices_[i].goal.facet, *vertices_[i].phase)) begun.push_back(i);
+  auto isLater = [&](Index i, Index first) {
+    const auto &other = vertices_[i], &vertex = vertices_[first];
+    return other.subject == vertex.subject && other.phase == vertex.phase && !isBegun(other.goal.facet, *other.phase);
+  };
+  for (const Index first : begun) std::erase_if(needs[first], [&](Index need) { return isLater(need, first); });
+  for (const Index first : begun) {
+    if (!vertices_[first].goal.blocked.empty()) continue;  // nothing waits for what cannot go on
+    for (const Index other : subjects_[vertices_[first].subject].vertices) {
+      if (!isLater(other, first) || leadsTo(needs, first, other)) continue;
+      needs[other].push_back(first);
+      sortUnique(needs[other]);
+    }
+  }
+}
+
+/// Whether `from` needs `to`, itself or through others.
+bool Planner::leadsTo(const std::vector<std::vector<Index>>& needs, Index from, Index to) {
+  std::set<Index> seen{from};
+  for (std::vector<Index> open{from}; !open.empty();) {
+    const Index at = open.back();
+    open.pop_back();
+    for (const Index need : needs[at]) {
+      if (need == to) return true;
+      if (seen.insert(need).second) open.push_back(need);
+    }
+  }
+  return false;
+}
+
 Result<void> Planner::linkAndOrder() {
   std::vector<std::vector<Index>> needs(vertices_.size());
   for (Index i = 0; i < vertices_.size(); ++i) {
@@ -48,8 +84,9 @@ Result<void> Planner::linkAndOrder() {
       needs[i].push_back(target);
     }
     sortUnique(needs[i]);
-    vertices_[i].needs = needs[i];
   }
+  putBegunFirst(needs);
+  for (Index i = 0; i < vertices_.size(); ++i) vertices_[i].needs = needs[i];
   std::vector<std::uint64_t> key(vertices_.size());
   std::iota(key.begin(), key.end(), std::uint64_t{0});
   order_ = topologicalOrder(needs, key);

@@ -93,6 +93,8 @@ class Planner {
   void number();
   Index find(const FacetRef& facet) const;  ///< only before linkAndOrder is through
   Result<void> linkAndOrder();
+  void putBegunFirst(std::vector<std::vector<Index>>& needs) const;
+  static bool leadsTo(const std::vector<std::vector<Index>>& needs, Index from, Index to);
   Error circle(const std::vector<Index>& order) const;
   void decide();
   void computeWaits();

@@ -145,6 +145,38 @@ TEST(PlannerProperty, carriedOutItLeavesOnlyWhatWasBlocked) {
   });
 }
 
+/// Of what the same driving phase has on the same node. What was begun may need something elsewhere that needs the other.
+TEST(PlannerProperty, whatWasBegunMakesNoCircleAndComesFirst) {
+  forAnyGraph([](Case& any) {
+    std::map<std::string, std::size_t> phase_of;
+    for (std::size_t phase = 0; phase < any.graph.phases.size(); ++phase)
+      for (const auto& goal : any.graph.phases[phase]) {
+        phase_of[goal.facet.str()] = phase;
+        if (goal.facet.facet.str() != kPoolFacet && any.random() % 4 == 0) any.graph.policy.begun.insert(goal.facet);
+      }
+    test::GraphPhases world(any.graph, true);
+    const auto plan = makePlan(test::clusterOf(any.graph.names), any.facts, any.graph.policy, world.phases);
+    ASSERT_TRUE(plan) << plan.error().str();
+    std::map<std::string, std::set<std::string>> above;  // all that an action needs
+    for (const auto& action : plan->actions) {
+      auto& all = above[action.id];
+      for (const auto& need : action.needs) {
+        ASSERT_TRUE(above.contains(need)) << action.id << " stands before " << need;
+        all.insert(need);
+        all.insert(above[need].begin(), above[need].end());
+      }
+    }
+    for (const auto& begun : plan->actions) {
+      if (!any.graph.policy.begun.contains(begun.facet)) continue;
+      for (const auto& other : plan->actions)
+        if (other.facet.subject == begun.facet.subject && phase_of.contains(other.id) && phase_of[other.id] == phase_of[begun.id] &&
+            !any.graph.policy.begun.contains(other.facet)) {
+          EXPECT_TRUE(above[other.id].contains(begun.id) || above[begun.id].contains(other.id)) << begun.id << ", then " << other.id;
+        }
+    }
+  });
+}
+
 TEST(PlannerProperty, theHashDoesNotDependOnTheOrderOfTheInput) {
   forAnyGraph([](Case& any) {
     for (int i = 0; i < 3; ++i) {

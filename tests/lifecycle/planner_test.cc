@@ -228,6 +228,45 @@ TEST(Planner, namesTheCircle) {
   EXPECT_THAT(plan.error().str(), testing::Not(HasSubstr("n1/d")));
 }
 
+TEST(Planner, whatADrivingPhaseHasBegunComesBeforeItsOtherGoalsOfTheNode) {
+  Bare bare({goalOf("n1/bmc", "2", Disruption::Reset, {}), goalOf("n1/bios", "2", Disruption::Reset, {"n1/bmc"}),
+             goalOf("n1/nic", "2", Disruption::Reset, {"n1/bios"}), goalOf("n2/bmc", "2", Disruption::Reset, {})});
+  Policy policy;
+  policy.begun = {FacetRef{Subject(NodeName("n1")), FacetName("nic")}};
+  EXPECT_THAT(ids(*bare.plan({}, policy)), ElementsAre("n1/bmc", "n1/bios", "n1/nic", "n2/bmc"));
+  bare.phase.drives_on = true;
+  EXPECT_THAT(ids(*bare.plan({}, policy)), ElementsAre("n1/nic", "n1/bmc", "n1/bios", "n2/bmc"));
+  EXPECT_THAT(bare.plan({}, policy)->actions[1].needs, ElementsAre("n1/nic"));
+}
+
+TEST(Planner, nothingWaitsForWhatWasBegunAndCannotGoOn) {
+  auto stuck = goalOf("n1/nic", "2", Disruption::Reset, {"n1/bmc"});
+  stuck.blocked = "its file is missing";
+  Bare bare({goalOf("n1/bmc", "2", Disruption::Reset, {}), stuck});
+  bare.phase.drives_on = true;
+  Policy policy;
+  policy.begun = {stuck.facet};
+  const auto plan = bare.plan({}, policy);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(find(*plan, "n1/bmc").blocked, "");
+  EXPECT_EQ(find(*plan, "n1/nic").blocked, "its file is missing");
+}
+
+/// What was begun needs a system, and the system the component: the old order stays.
+TEST(Planner, theOrderOfWhatWasBegunYieldsToWhatItNeedsElsewhere) {
+  Bare bare({goalOf("n1/bmc", "2", Disruption::Reset, {}), goalOf("n1/nic", "2", Disruption::Reset, {"n1/bmc", "n1/os"})});
+  bare.phase.drives_on = true;
+  test::FakePhase system{"system", bare.world};
+  system.want([](const inventory::Cluster&, const Subject& subject, const FactSet&) {
+    return subject == Subject(NodeName("n1")) ? std::vector{goalOf("n1/os", "x", Disruption::None, {"n1/bmc"})} : std::vector<Goal>();
+  });
+  Policy policy;
+  policy.begun = {FacetRef{Subject(NodeName("n1")), FacetName("nic")}};
+  const auto plan = makePlan(bare.cluster, {}, policy, {&bare.phase, &system});
+  ASSERT_TRUE(plan) << plan.error().str();
+  EXPECT_THAT(ids(*plan), ElementsAre("n1/bmc", "n1/os", "n1/nic"));
+}
+
 TEST(Planner, namesAGoalThatNobodyHas) {
   Bare bare({goalOf("n1/a", "1", Disruption::None, {"n1/ghost"})});
   auto plan = bare.plan();

@@ -71,9 +71,10 @@ inline FactSet factsOf(const Graph& graph) {
 /// The phases that answer the graph's goals.
 class GraphPhases {
  public:
-  explicit GraphPhases(const Graph& graph) {
+  explicit GraphPhases(const Graph& graph, bool drive_on = false) {
     for (const auto& goals : graph.phases) {
       owned_.push_back(std::make_unique<FakePhase>("p", world_));
+      owned_.back()->drives_on = drive_on;
       owned_.back()->want([&goals](const inventory::Cluster&, const Subject& subject, const FactSet&) {
         std::vector<Goal> out;
         std::copy_if(goals.begin(), goals.end(), std::back_inserter(out), [&](const Goal& goal) { return goal.facet.subject == subject; });

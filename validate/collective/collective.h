@@ -119,7 +119,7 @@ class Communicator {
   virtual std::string device() const = 0;
   /// Fills the input, makes the output hold nothing, runs once, answers how many output values are wrong.
   virtual Result<std::uint64_t> check(const Step& step, std::uint64_t seed) = 0;
-  /// Seconds of one, as the mean of so many.
+  /// Seconds of one, from so many: their mean where the device counts them (as nccl-tests), their median over TCP.
   virtual Result<double> time(const Step& step, int iterations) = 0;
 };
 /// Makes rank `rank` join: called on the thread that will use it, for all local ranks at once.

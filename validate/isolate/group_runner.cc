@@ -19,8 +19,8 @@ constexpr int kFirstPort = 41'000, kPortsOfRound = 2'048, kRoundsOfPorts = 8;  /
 constexpr seconds kLeastLimit{60}, kLeastTcpLimit{20}, kSlack{30};
 constexpr double kBitsOfByte = 8;
 constexpr std::string_view kCheck = "gpu.collective";
-constexpr std::uint64_t kNcclBytes = 256u << 20, kTcpBytes = 4u << 20;
-constexpr int kNcclIterations = 20, kTcpIterations = 3;
+constexpr std::uint64_t kNcclBytes = 256u << 20, kTcpBytes = 3u << 20;
+constexpr int kNcclIterations = 20, kTcpIterations = 5;
 
 /// What every group of a round has in common.
 collective::Job commonOf(const Engine& engine, seconds expected) {
