@@ -60,7 +60,7 @@ TEST_F(IsolateSystem, theSlowNodeIsNamedAlsoWhenTheControllerIsKilledOnTheWay) {
   const auto& culprit = verdict["culprits"][0];
   EXPECT_EQ(culprit.at("subject"), name(kSlow)) << culprit.dump(1);
   EXPECT_EQ(culprit.at("kind"), "node");
-  EXPECT_NEAR(culprit.at("reached").get<double>(), 0.25, 0.05);
+  EXPECT_NEAR(culprit.at("reached").get<double>(), 0.25, 0.1);
   EXPECT_GE(culprit.at("confidence").get<double>(), 0.99);
   EXPECT_EQ(verdict.at("cleared").size(), static_cast<std::size_t>(kNodes) - 1);
   EXPECT_EQ(verdict.at("unclear"), json::array());
