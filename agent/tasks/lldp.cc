@@ -78,7 +78,8 @@ Neighbour neighbourOf(const std::string& nic, const json& entry) {
 
 Result<io::Fd> listener(const std::string& interface) {
   const unsigned index = ::if_nametoindex(interface.c_str());
-  io::Fd fd(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(kEtherType)));
+  // No protocol before it is bound: until then it would take the frames of every interface for its own.
+  io::Fd fd(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd.valid() || index == 0) return fail(ErrorCode::Unavailable, fmt::format("listening on {}: {}", interface, std::strerror(errno)));
   sockaddr_ll where{};
   where.sll_family = AF_PACKET;
