@@ -57,9 +57,40 @@ std::vector<std::string> neighbourProblems(const Topology& declared, const std::
   if (seen_switch == wanted->node && isPortName(seen_port, wanted->number)) {
     const auto bytes = neighbour->find("frame_bytes");
     if (bytes == neighbour->end() || !bytes->is_number_integer() || bytes->get<int>() >= mtu) return {};
-    return {fmt::format("{} {} takes frames of {} bytes, hosts send {}: set the MTU of that port", seen_switch, seen_port, bytes->get<int>(), mtu)};
+    return {fmt::format("{} {} takes frames of {} bytes, hosts send {}: set the MTU of that port", seen_switch, seen_port,
+                        bytes->get<int>(), mtu)};
   }
   return {fmt::format("is cabled to {} {}, declared is {}", seen_switch, seen_port, toString(*wanted))};
+}
+
+/// What NCCL sends with is the GID that the declaration names. Link-local ones are not routed, and version 1 has no DSCP.
+bool isRouted(const json& row) {
+  const auto gid = textOf(row, "gid");
+  return textOf(row, "type") == "RoCE v2" && !gid.starts_with("fe80:");
+}
+
+std::vector<std::string> gidProblems(const json& gids, int declared) {
+  const auto row = gids.find(std::to_string(declared));
+  if (row != gids.end() && isRouted(*row)) return {};
+  std::vector<std::string> fit;
+  for (const auto& [index, other] : gids.items())
+    if (isRouted(other)) fit.push_back(index);
+  const auto instead = fit.empty() ? std::string("none of its GIDs is RoCE v2 of a routed address; has the interface an address?")
+                                   : fmt::format("RoCE v2 of a routed address is {}: set gid_index", fmt::join(fit, ", "));
+  return {fmt::format("GID {} (gid_index, which NCCL uses) {}; {}", declared,
+                      row == gids.end() ? "is empty" : fmt::format("is {} {}", textOf(*row, "type"), textOf(*row, "gid")), instead)};
+}
+
+std::vector<std::string> markingProblems(const inventory::Roce& roce, const json& row) {
+  const auto app = row.value("app", json::object()), pfc = row.value("pfc", json::object());
+  const int mtu = row.value("mtu", 0);
+  if (const auto error = textOf(app, "error") + textOf(pfc, "error"); !error.empty()) {
+    std::vector<std::string> out = {"dcb does not answer: " + error};
+    if (mtu != roce.mtu) out.push_back(fmt::format("the MTU is {} instead of {}", mtu, roce.mtu));
+    return out;
+  }
+  const auto marking = hostMarking(app.dump(), pfc.dump(), mtu);
+  return marking ? disagreements(roce, *marking) : std::vector<std::string>{marking.error().str()};
 }
 
 }  // namespace
@@ -134,16 +165,11 @@ Result<std::vector<std::string>> roceProblems(const inventory::Cluster& cluster,
       say("it is not there, or it is no Ethernet device");
       continue;
     }
-    const auto app = row->value("app", json::object()), pfc = row->value("pfc", json::object());
-    if (const auto error = textOf(app, "error") + textOf(pfc, "error"); !error.empty()) {
-      say("dcb does not answer: " + error);
-      continue;
-    }
-    const auto marking = hostMarking(app.dump(), pfc.dump(), row->value("mtu", 0));
-    if (!marking) say(marking.error().str());
-    for (const auto& text : marking ? disagreements(*fabric.roce, *marking) : std::vector<std::string>()) say(text);
+    for (const auto& text : markingProblems(*fabric.roce, *row)) say(text);
     if (const auto traffic_class = row->value("traffic_class", fabric.roce->trafficClass()); traffic_class != fabric.roce->trafficClass())
       say(fmt::format("RDMA has traffic class {} instead of {}", traffic_class, fabric.roce->trafficClass()));
+    if (const auto gids = row->find("gids"); gids != row->end() && gids->is_object())
+      for (const auto& text : gidProblems(*gids, fabric.roce->gid_index)) say(text);
     for (const auto& text : neighbourProblems(declared, fmt::format("{} {}", node.name.str(), device), *row, fabric.roce->mtu)) say(text);
   }
   return out;

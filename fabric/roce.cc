@@ -72,12 +72,13 @@ std::string roceHostScript(const Roce& roce, const std::vector<std::string>& rdm
   return fmt::format(R"(#!/bin/sh
 # Written by muster from the inventory. Marks RDMA with DSCP {dscp} (priority {priority}, lossless) and notifications with DSCP {cnp_dscp} (priority {cnp_priority}).
 set -eu
+no_dcb() {{ echo "$interface of $device does not take what dcb says: its driver has no DCB, or leaves it to the firmware of the card" >&2; exit 1; }}
 for device in {devices}; do
-  for path in /sys/class/infiniband/$device/device/net/*; do
-    interface=${{path##*/}}
+  # A device of its own hardware has its interfaces there; soft-RoCE only names the one that it sits on.
+  for interface in $(ls "/sys/class/infiniband/$device/device/net" 2>/dev/null || cat "/sys/class/infiniband/$device/ports/1/gid_attrs/ndevs/0"); do
     ip link set dev "$interface" mtu {mtu}
-    dcb app replace dev "$interface" dscp-prio {dscp}:{priority} {cnp_dscp}:{cnp_priority}   # with the first entry mlx5 trusts DSCP
-    dcb pfc set dev "$interface" prio-pfc{pfc}
+    dcb app replace dev "$interface" dscp-prio {dscp}:{priority} {cnp_dscp}:{cnp_priority} || no_dcb   # with the first entry mlx5 trusts DSCP
+    dcb pfc set dev "$interface" prio-pfc{pfc} || no_dcb
     for side in roce_np roce_rp; do   # congestion control: notification and reaction point
       [ ! -e "/sys/class/net/$interface/ecn/$side/enable/{priority}" ] || echo 1 >"/sys/class/net/$interface/ecn/$side/enable/{priority}"
     done

@@ -155,7 +155,11 @@ Async<void> bringUp(TaskTools tools, std::string unit, Changes changes, bool was
   if (!verb.empty()) {
     std::vector<std::string> words = {verb, unit};
     auto starting = systemctl(tools, std::move(words), kStartLimit);
-    CO_TRY_OK(co_await std::move(starting));
+    if (const auto started = co_await std::move(starting); !started) {  // systemctl only says where to look
+      auto read = lastWords(tools, unit);
+      const auto said = co_await std::move(read);
+      co_return fail(started.error().code(), fmt::format("{} did not {}; its last words: {}", unit, verb, said));
+    }
   }
   auto wait = untilActive(tools, unit, kStartLimit);
   co_return co_await std::move(wait);

@@ -4,6 +4,7 @@
 #include "agent/tasks/nvlink_probe.h"
 #include "agent/tasks/os_settings.h"
 #include "agent/tasks/parts.h"
+#include "agent/tasks/roce_probe.h"
 #include "agent/tasks/storage.h"
 #include "agent/tasks/sysfs.h"
 #include "agent/tasks/systemd.h"

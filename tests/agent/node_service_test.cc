@@ -109,6 +109,15 @@ TEST_F(NodeServiceTest, aServiceThatDoesNotStartIsTriedAgain) {
   EXPECT_EQ(probe("opensm"), "s1");
 }
 
+// A unit that runs once fails within `systemctl start`, which only says where to look.
+TEST_F(NodeServiceTest, whatTheServiceSaidIsToldWhereItsStartIsRefused) {
+  programs.fails("systemctl start", 1, "Job for muster-opensm.service failed. See \"journalctl -xeu muster-opensm.service\" for details.\n");
+  const auto failed = set(opensm);
+  ASSERT_FALSE(failed);
+  EXPECT_THAT(failed.error().str(), HasSubstr("muster-opensm.service did not start; its last words: osm_vendor_bind: ERR 5425"));
+  EXPECT_EQ(probe("opensm"), "");
+}
+
 TEST_F(NodeServiceTest, partitionsAloneNeedNoRestart) {
   ASSERT_TRUE(set(opensm));
   EXPECT_EQ(programs.count("systemctl daemon-reload"), 1u);

@@ -1,6 +1,6 @@
 // What a node reads of its RoCE interfaces, with real lldpd at both ends of real (virtual) cables in namespaces of the test's own, and real
 // dcb. A veth has no DCB: that dcb's refusal is told, and not taken for a marking, is what this can show of it.
-#include "agent/tasks/nvlink_probe.h"
+#include "agent/tasks/roce_probe.h"
 
 #include "base/io/files.h"
 #include "tests/run_async.h"
@@ -165,6 +165,27 @@ TEST_F(RoceSystem, theMtuIsThatOfTheWholeWay) {
   const auto frame = [this](const char* device) { return probe().at(device).value("neighbour", json::object()).value("frame_bytes", 0); };
   EXPECT_TRUE(eventually([&] { return frame("mlx5_0") == 9000 && frame("mlx5_1") == 1500; })) << probe().dump(1);
   ip({"netns", "del", peer});
+}
+
+// Soft-RoCE has no PCI device: its interface is that of its GIDs.
+TEST_F(RoceSystem, aDeviceWithoutHardwareIsFoundByItsGids) {
+  const std::string port = "sys/class/infiniband/rxe0/ports/1/";
+  put(port + "link_layer", "Ethernet\n");
+  for (const char* index : {"0", "1", "2"}) {
+    put(port + "gids/" + index, index == std::string("2") ? "0000:0000:0000:0000:0000:0000:0000:0000\n"
+                                : index == std::string("1") ? "0000:0000:0000:0000:0000:ffff:0a09:0001\n"
+                                                            : "fe80:0000:0000:0000:5054:00ff:fe00:0001\n");
+    if (index == std::string("2")) continue;  // the kernel refuses to read the rest of an empty row
+    put(port + "gid_attrs/ndevs/" + index, "eth1\n");
+    put(port + "gid_attrs/types/" + index, "RoCE v2\n");
+  }
+  const auto row = probe().at("rxe0");
+  EXPECT_EQ(row.at("interface"), "eth1");
+  EXPECT_EQ(row.at("mtu"), 9000);
+  EXPECT_EQ(row.at("gids").size(), 2u) << row.dump(1);
+  EXPECT_EQ(row.at("gids").at("1").at("gid"), "0000:0000:0000:0000:0000:ffff:0a09:0001");
+  EXPECT_EQ(row.at("gids").at("1").at("type"), "RoCE v2");
+  EXPECT_EQ(probe().at("mlx5_0").at("gids"), json::object());
 }
 
 TEST_F(RoceSystem, whatDcbCannotSayIsTold) {

@@ -23,6 +23,7 @@ using lifecycle::Outcome;
 using lifecycle::Subject;
 using muster::test::runAsync;
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -331,11 +332,42 @@ TEST_F(RoceNodes, eachDisagreementIsNamed) {
   EXPECT_THAT(problems(), Contains(HasSubstr("nobody says by LLDP")));
 }
 
+TEST_F(RoceNodes, theGidThatNcclUsesMustBeARoutedOneOfVersion2) {
+  auto& gids = says_["mlx5_0"]["gids"];
+  gids = {{"0", {{"gid", "fe80:0000:0000:0000:0e42:a1ff:fe00:0001"}, {"type", "IB/RoCE v1"}}},
+          {"1", {{"gid", "fe80:0000:0000:0000:0e42:a1ff:fe00:0001"}, {"type", "RoCE v2"}}},
+          {"2", {{"gid", "0000:0000:0000:0000:0000:ffff:0a01:0001"}, {"type", "IB/RoCE v1"}}},
+          {"3", {{"gid", "0000:0000:0000:0000:0000:ffff:0a01:0001"}, {"type", "RoCE v2"}}}};
+  EXPECT_THAT(problems(), IsEmpty()) << "mlx5's own order";
+  auto& roce = *cluster_.fabrics.at("ib").roce;
+  roce.gid_index = 2;
+  EXPECT_THAT(problems(),
+              ElementsAre("mlx5_0: GID 2 (gid_index, which NCCL uses) is IB/RoCE v1 0000:0000:0000:0000:0000:ffff:0a01:0001; RoCE v2 of a "
+                          "routed address is 3: set gid_index"));
+  roce.gid_index = 1;
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("GID 1 (gid_index, which NCCL uses) is RoCE v2 fe80:"))) << "no switch routes it";
+  roce.gid_index = 3;
+  gids.erase("3");
+  gids.erase("2");
+  EXPECT_THAT(problems(),
+              ElementsAre(AllOf(HasSubstr("GID 3 (gid_index, which NCCL uses) is empty"), HasSubstr("has the interface an address?"))));
+}
+
+TEST_F(RoceNodes, whatDcbCannotSayHidesNothingElse) {
+  says_["mlx5_0"]["pfc"] = {{"error", "Operation not supported"}};
+  says_["mlx5_0"]["gids"] = json::object();
+  says_["mlx5_0"]["mtu"] = 1500;
+  says_["mlx5_0"]["neighbour"]["port"] = "Ethernet4";
+  EXPECT_THAT(problems(), ElementsAre("mlx5_0: dcb does not answer: Operation not supported", "mlx5_0: the MTU is 1500 instead of 9000",
+                                      HasSubstr("GID 3"), HasSubstr("is cabled to")));
+}
+
 TEST_F(RoceNodes, aSwitchPortWithASmallerMtuIsNamed) {
   says_["mlx5_0"]["neighbour"]["frame_bytes"] = 9216;
   EXPECT_THAT(problems(), IsEmpty()) << "more than needed is well";
   says_["mlx5_0"]["neighbour"]["frame_bytes"] = 1500;
-  EXPECT_THAT(problems(), ElementsAre("mlx5_0: leaf-su1-r0 Ethernet0 takes frames of 1500 bytes, hosts send 9000: set the MTU of that port"));
+  EXPECT_THAT(problems(),
+              ElementsAre("mlx5_0: leaf-su1-r0 Ethernet0 takes frames of 1500 bytes, hosts send 9000: set the MTU of that port"));
 }
 
 TEST_F(RoceNodes, packetsOfFullSizeMustReachThePeersThatHaveTold) {
@@ -359,7 +391,8 @@ TEST_F(RoceNodes, packetsOfFullSizeMustReachThePeersThatHaveTold) {
   EXPECT_EQ(observed("gpu001"), "as-declared") << "nobody else has told an address yet";
   said_[NodeName("gpu002")]["roce.path.mlx5_0.10.1.0.1"] = "silent: ping ended with 1";
   EXPECT_EQ(observed("gpu002"), "as-declared") << "a peer that is off is no finding about this node";
-  EXPECT_EQ(observed("gpu001"), "mlx5_0: packets of 9000 bytes do not reach gpu002 (10.1.0.2), small ones do: a switch between them has a smaller MTU");
+  EXPECT_EQ(observed("gpu001"),
+            "mlx5_0: packets of 9000 bytes do not reach gpu002 (10.1.0.2), small ones do: a switch between them has a smaller MTU");
   said_[NodeName("gpu001")]["roce.path.mlx5_0.10.1.0.2"] = "passes 9000";
   EXPECT_EQ(observed("gpu001"), "as-declared");
 }

@@ -62,8 +62,8 @@ TEST(RoceHost, comparesWhatDcbReports) {
 TEST(RoceHost, scriptSetsEveryPriorityAndTheTrafficClass) {
   auto script = roceHostScript(kRoce, {"mlx5_0", "mlx5_3"});
   EXPECT_THAT(script, HasSubstr("for device in mlx5_0 mlx5_3; do"));
-  EXPECT_THAT(script, HasSubstr("prio-pfc 0:off 1:off 2:off 3:on 4:off 5:off 6:off 7:off\n"));
-  EXPECT_THAT(script, HasSubstr("dscp-prio 26:3 48:6"));
+  EXPECT_THAT(script, HasSubstr("prio-pfc 0:off 1:off 2:off 3:on 4:off 5:off 6:off 7:off || no_dcb\n"));
+  EXPECT_THAT(script, HasSubstr("dscp-prio 26:3 48:6 || no_dcb "));
   EXPECT_THAT(script, HasSubstr("-t 106 "));
 }
 
