@@ -33,5 +33,10 @@ TEST_F(SameTwice, anImageOfPackages) {
   EXPECT_EQ(digestOf(image, "first"), digestOf(image, "second"));
 }
 
+TEST_F(SameTwice, aLiveImageOfPackages) {
+  const inventory::Image image{"live", inventory::ImageBuild{"bookworm", {"linux-image-amd64"}, ""}, {}, inventory::ImageKind::Live};
+  EXPECT_EQ(digestOf(image, "first"), digestOf(image, "second"));
+}
+
 }  // namespace
 }  // namespace muster::provision
