@@ -23,6 +23,7 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 namespace {
 
 constexpr std::size_t kWindowBytes = 256u << 10;
+constexpr std::size_t kShortBodyBytes = 4u << 10, kReadBytes = 64u << 10;  ///< what is longer than a few reads is read in large ones
 constexpr std::uint32_t kHeaderLimitBytes = 64u << 10;
 constexpr std::size_t kErrorBodyBytes = 64u << 10;  ///< of a failed download, kept for the message
 constexpr std::size_t kIdlePerOrigin = 4;
@@ -245,6 +246,10 @@ Async<void> readBody(Exchange* exchange, http::response_parser<http::buffer_body
   const bool download = exchange->sink && response->status >= 200 && response->status < 300;
   const std::size_t collect_limit = exchange->sink ? kErrorBodyBytes : exchange->request.max_body_bytes;
   const auto announced = parser->content_length_remaining();
+  // Beast reads as much as its buffer has room for, and that is 512 bytes: many thousand reads a second of an image.
+  const bool at_length = announced && *announced > kShortBodyBytes;
+  if (at_length) connection->buffer.reserve(kReadBytes);
+  if (at_length && !download) response->body.reserve(std::min<std::uint64_t>(*announced, collect_limit));
   std::string window(announced ? std::clamp<std::uint64_t>(*announced, 1, kWindowBytes) : kWindowBytes, '\0');
   while (!parser->is_done()) {
     if (download) connection->arm(exchange->request.timeout);  // a long download is fine, a stalled one is not
@@ -264,6 +269,7 @@ Async<void> readBody(Exchange* exchange, http::response_parser<http::buffer_body
       response->body += piece;
     }
   }
+  if (at_length) connection->buffer.shrink_to_fit();  // idle connections hold none
   co_return Result<void>();
 }
 
