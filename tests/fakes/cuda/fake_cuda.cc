@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <mutex>
 
 // Opaque to users, so ours to fill.
 struct CUstream_st {};
@@ -21,6 +22,12 @@ namespace {
 
 using muster::test::fakeCuda;
 namespace burn = muster::burn;
+
+/// Ranks of a collective are threads.
+std::mutex& books() {
+  static std::mutex mutex;
+  return mutex;
+}
 
 std::map<void*, std::uint64_t>& blocks() {
   static std::map<void*, std::uint64_t> all;
@@ -39,11 +46,13 @@ struct Layout {
 
 template <class T>
 T* make(T value) {
+  const std::scoped_lock lock(books());
   ++fakeCuda().handles;
   return new T(value);
 }
 template <class T>
 void drop(void* handle) {
+  const std::scoped_lock lock(books());
   --fakeCuda().handles;
   delete static_cast<T*>(handle);
 }
@@ -106,6 +115,7 @@ cudaError_t cudaGetLastError() { return cudaSuccess; }
 const char* cudaGetErrorString(cudaError_t code) { return code == cudaErrorMemoryAllocation ? "out of memory" : "fake error"; }
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  const std::scoped_lock lock(books());
   if (fakeCuda().taken + bytes > fakeCuda().free_bytes + (65u << 20)) return cudaErrorMemoryAllocation;  // the workspace of products comes on top
   *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   std::memset(*memory, 0xa5, bytes);   // fresh memory holds anything
@@ -113,6 +123,7 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   return cudaSuccess;
 }
 cudaError_t cudaFree(void* memory) {
+  const std::scoped_lock lock(books());
   fakeCuda().taken -= blocks().at(memory);
   blocks().erase(memory);
   std::free(memory);

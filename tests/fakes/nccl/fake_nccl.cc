@@ -1,0 +1,180 @@
+#include "tests/fakes/nccl/fake_nccl.h"
+
+#include "validate/collective/nccl/values.h"
+
+#include <nccl.h>
+
+#include <algorithm>
+#include <barrier>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using muster::test::fakeNccl;
+using Floats = std::vector<float>;
+
+/// All ranks that came with one id.
+struct World {
+  explicit World(int ranks) : together(ranks), inputs(static_cast<std::size_t>(ranks)) {}
+  std::barrier<> together;
+  std::vector<Floats> inputs;
+  std::mutex mutex;
+  std::condition_variable arrived;
+  std::map<std::pair<int, int>, std::deque<Floats>> boxes;   ///< (from, to)
+};
+
+struct Receive {
+  ncclComm_t communicator;
+  float* to;
+  std::size_t count;
+  int from;
+};
+thread_local int t_groups = 0;
+thread_local std::vector<Receive> t_receives;
+
+std::shared_ptr<World> worldOf(const ncclUniqueId& id, int ranks) {
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<World>> worlds;
+  const std::scoped_lock lock(mutex);
+  auto& known = worlds[std::string(id.internal, sizeof id.internal)];
+  auto world = known.lock();
+  if (!world) known = world = std::make_shared<World>(ranks);
+  return world;
+}
+
+}  // namespace
+
+struct ncclComm {
+  std::shared_ptr<World> world;
+  int rank;
+};
+
+namespace {
+
+Floats given(const void* from, std::size_t count, ncclComm_t communicator) {
+  const auto* values = static_cast<const float*>(from);
+  Floats out(values, values + count);
+  if (communicator->rank == fakeNccl().liar) out[count / 2] += 1;
+  return out;
+}
+
+void put(void* to, const Floats& from, std::size_t at, std::size_t count) {
+  if (!fakeNccl().silent) std::memcpy(to, from.data() + at, count * sizeof(float));
+}
+
+/// Everybody shows its input, then each takes what is its own.
+template <class Take>
+ncclResult_t together(const char* call, const void* input, std::size_t count, ncclComm_t communicator, Take take) {
+  if (fakeNccl().failing == call) return ncclSystemError;
+  auto& world = *communicator->world;
+  world.inputs[static_cast<std::size_t>(communicator->rank)] = given(input, count, communicator);
+  world.together.arrive_and_wait();
+  take(world);
+  world.together.arrive_and_wait();
+  return ncclSuccess;
+}
+
+Floats sumOf(const World& world) {
+  Floats sum(world.inputs.front().size());
+  for (const auto& input : world.inputs)
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += input[i];
+  return sum;
+}
+
+void receive(const Receive& asked) {
+  auto& world = *asked.communicator->world;
+  std::unique_lock lock(world.mutex);
+  auto& box = world.boxes[{asked.from, asked.communicator->rank}];
+  world.arrived.wait(lock, [&box] { return !box.empty(); });
+  const auto message = std::move(box.front());
+  box.pop_front();
+  put(asked.to, message, 0, std::min(asked.count, message.size()));
+}
+
+}  // namespace
+
+namespace muster::test {
+FakeNccl& fakeNccl() {
+  static FakeNccl fake;
+  return fake;
+}
+}  // namespace muster::test
+
+namespace muster::collective {
+
+void fillInput(cudaStream_t, float* to, std::uint64_t count, std::uint64_t seed, int rank) {
+  for (std::uint64_t i = 0; i < count; ++i) to[i] = inputValue(seed, rank, i);
+}
+void countWrongOutput(cudaStream_t, const float* from, std::uint64_t count, OutputRule rule, unsigned long long* wrong) {
+  for (std::uint64_t i = 0; i < count; ++i) *wrong += !(from[i] == outputValue(rule.operation, rule.seed, rule.rank, rule.ranks, rule.count, i));
+}
+
+}  // namespace muster::collective
+
+extern "C" {
+
+const char* ncclGetErrorString(ncclResult_t) { return "unhandled system error"; }
+const char* ncclGetLastError(ncclComm_t) { return "fake: the cable was pulled"; }
+ncclResult_t ncclGetVersion(int* version) { return *version = 22803, ncclSuccess; }
+/// As NCCL does it with NCCL_COMM_ID set: every rank makes the same one.
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  const char* meeting = std::getenv("NCCL_COMM_ID");
+  if (!meeting) return ncclInvalidUsage;
+  *id = {};
+  std::strncpy(id->internal, meeting, sizeof id->internal - 1);
+  return ncclSuccess;
+}
+ncclResult_t ncclCommInitRank(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank) {
+  if (fakeNccl().failing == "ncclCommInitRank") return ncclSystemError;
+  *communicator = new ncclComm{worldOf(id, ranks), rank};
+  ++fakeNccl().communicators;
+  (*communicator)->world->together.arrive_and_wait();
+  return ncclSuccess;
+}
+ncclResult_t ncclCommAbort(ncclComm_t communicator) {
+  --fakeNccl().communicators;
+  delete communicator;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclAllReduce(const void* in, void* out, std::size_t count, ncclDataType_t, ncclRedOp_t, ncclComm_t communicator, cudaStream_t) {
+  return together("ncclAllReduce", in, count, communicator, [&](World& world) { put(out, sumOf(world), 0, count); });
+}
+ncclResult_t ncclReduceScatter(const void* in, void* out, std::size_t count, ncclDataType_t, ncclRedOp_t, ncclComm_t communicator, cudaStream_t) {
+  const auto ranks = communicator->world->inputs.size();
+  return together("ncclReduceScatter", in, count * ranks, communicator, [&](World& world) { put(out, sumOf(world), static_cast<std::size_t>(communicator->rank) * count, count); });
+}
+ncclResult_t ncclAllGather(const void* in, void* out, std::size_t count, ncclDataType_t, ncclComm_t communicator, cudaStream_t) {
+  return together("ncclAllGather", in, count, communicator, [&](World& world) {
+    for (std::size_t rank = 0; rank < world.inputs.size(); ++rank) put(static_cast<float*>(out) + rank * count, world.inputs[rank], 0, count);
+  });
+}
+
+ncclResult_t ncclGroupStart() { return ++t_groups, ncclSuccess; }
+ncclResult_t ncclSend(const void* from, std::size_t count, ncclDataType_t, int peer, ncclComm_t communicator, cudaStream_t) {
+  if (fakeNccl().failing == "ncclSend") return ncclSystemError;
+  auto& world = *communicator->world;
+  const std::scoped_lock lock(world.mutex);
+  world.boxes[{communicator->rank, peer}].push_back(given(from, count, communicator));
+  world.arrived.notify_all();
+  return ncclSuccess;
+}
+ncclResult_t ncclRecv(void* to, std::size_t count, ncclDataType_t, int peer, ncclComm_t communicator, cudaStream_t) {
+  t_receives.push_back({communicator, static_cast<float*>(to), count, peer});
+  return t_groups ? ncclSuccess : (++t_groups, ncclGroupEnd());
+}
+ncclResult_t ncclGroupEnd() {
+  if (--t_groups) return ncclSuccess;
+  for (const auto& asked : std::exchange(t_receives, {})) receive(asked);
+  return ncclSuccess;
+}
+
+}  // extern "C"

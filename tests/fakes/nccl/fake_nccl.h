@@ -1,0 +1,17 @@
+// NCCL on the host, among threads of one process: collectives by their definition, messages through boxes. Memory is the fake CUDA runtime's.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+namespace muster::test {
+
+struct FakeNccl {
+  int liar = -1;                        ///< what this rank gives is off by one in one place
+  bool silent = false;                  ///< outputs are never written
+  std::string failing;                  ///< this call fails on every rank: "ncclAllReduce"
+  std::atomic<int> communicators = 0;   ///< not ended yet
+};
+FakeNccl& fakeNccl();
+
+}  // namespace muster::test
