@@ -202,7 +202,8 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
                                                [this, folder = options.state / "validation" / "gates"](const validate::GateRecord& record) {
                                                  if (const auto kept = keepGate(folder, record, *measurements_); !kept) logWarning("validate", "{}", kept.error().str());
                                                },
-                                               [this](const std::string& sku, const NodeName& but) { return learntOf(sku, but); }));
+                                               [this](const std::string& sku, const NodeName& but) { return learntOf(sku, but); },
+                                               &rack_steps_));
   quarantine_.emplace(*certificates_, *store_);
   gate_.emplace(*quarantine_, *store_);
   auto recovery = keep::makeRecoverySteps(*bmcs_, clock_);

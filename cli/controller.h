@@ -21,6 +21,7 @@
 #include "provision/peers/peer_service.h"
 #include "serve/server.h"
 #include "validate/learnt.h"
+#include "validate/rack_steps.h"
 #include "validate/validate.h"
 
 #include <boost/asio/co_spawn.hpp>
@@ -94,6 +95,8 @@ class Controller {
   agent::AgentGateway& agents() { return *gateway_; }
   lifecycle::Measurements& measurements() { return *measurements_; }
   lifecycle::Store& store() { return *store_; }
+  /// To ask that racks begin their gates together, before apply.
+  validate::RackSteps& rackSteps() { return rack_steps_; }
   lifecycle::Engine& engine() { return *engine_; }
   bmc::BmcFleet& bmcs() { return *bmcs_; }
   const lifecycle::Phases& phases() const { return phases_; }
@@ -122,6 +125,7 @@ class Controller {
   std::unique_ptr<io::ProcessRunner> processes_;
   std::unique_ptr<lifecycle::Store> store_;
   std::unique_ptr<lifecycle::Measurements> measurements_;
+  validate::RackSteps rack_steps_;
   std::vector<lifecycle::MeasuredSet> history_;  ///< of learntOf
   WallTime history_read_{};
   std::optional<Keys> keys_;

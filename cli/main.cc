@@ -241,6 +241,7 @@ void addValidate(CLI::App& app, Parsed& p) {
   run->add_option("--gates", flags.gates, "Only these; without it, all of the nodes' profiles")->delimiter(',');
   run->add_option("--minutes", flags.minutes, "End after so long with status 1; the same command goes on, and what nodes had begun is taken up")->check(CLI::Range(1, 7 * 24 * 60));
   run->add_flag("--dry-run", flags.dry_run, "Show what would be done; nothing is begun");
+  run->add_flag("--together", flags.together, "Each rack's nodes begin a gate at one moment, to see whether its supplies bear the step; refused where its declared power would not");
   auto* isolate = sub(*group, "isolate", "Which node, NIC, switch or pair is bad, by tests between nodes; exit 1 when something is", p,
                       [&p] { return validateIsolate(p.options, p.validate); });
   isolate->add_option("--nodes", flags.nodes, "Hostlist; without it, all nodes that may be disturbed");

@@ -1,6 +1,8 @@
 #include "validate/gates.h"
 
+#include "agent/links/bit_errors.h"
 #include "validate/checks/catalogue.h"
+#include "validate/checks/rdma_devices.h"
 #include "validate/learnt.h"
 
 #include <algorithm>
@@ -23,34 +25,43 @@ struct LevelRow {
   double link_seconds;   ///< in which no link may count an error
   double gpu_seconds;    ///< of each of muster-burn's fifteen stages; 0: it is not asked for
   double disk_seconds;   ///< of each NVMe disk
+  int disk_mebibytes;    ///< written on each of their file systems, and read back
   int dcgm_level;        ///< its run times: 30 s, 2 min, 15 min, 1–2 h
   const char* nccl_max;  ///< largest message of nccl-tests
   seconds expected, deadline;
 };
 constexpr std::array kLevels{
-    LevelRow{GateLevel::Quick, 4, 32, 0, 5, 0, 10, 0, 1, 1, "1G", seconds(20), seconds(300)},
-    LevelRow{GateLevel::Medium, 60, 0, 25, 150, 0, 30, 15, 5, 2, "8G", seconds(840), seconds(1800)},
-    LevelRow{GateLevel::Long, 900, 0, 80, 1800, 30, 300, 120, 30, 3, "8G", seconds(6900), seconds(9000)},
-    LevelRow{GateLevel::Soak, 5400, 0, 80, 9000, 120, 3600, 900, 300, 4, "8G", seconds(43000), seconds(50000)},
+    LevelRow{GateLevel::Quick, 4, 32, 0, 5, 0, 10, 0, 1, 0, 1, "1G", seconds(20), seconds(300)},
+    LevelRow{GateLevel::Medium, 60, 0, 25, 150, 0, 30, 15, 5, 1024, 2, "8G", seconds(840), seconds(1800)},
+    LevelRow{GateLevel::Long, 900, 0, 80, 1800, 30, 300, 120, 30, 4096, 3, "8G", seconds(6900), seconds(9000)},
+    LevelRow{GateLevel::Soak, 5400, 0, 80, 9000, 120, 3600, 900, 300, 16384, 4, "8G", seconds(43000), seconds(50000)},
 };
 
 const LevelRow& rowOf(GateLevel level) {
   return *std::find_if(kLevels.begin(), kLevels.end(), [level](const auto& row) { return row.level == level; });
 }
 
-/// Floors for ib_write_bw in Gb/s. Soft-RoCE has none worth the name: it proves that packets and the stack work.
+/// Floors for ib_write_bw in Gb/s, where somebody has published one.
 struct FloorRow {
   std::string_view device_prefix, speed;
   double gbits;
   std::string_view source;
 };
 constexpr std::array kFloors{
-    FloorRow{"rxe", "", 0.001, "works at all: soft-RoCE is bound by the CPU"},
     FloorRow{"mlx5", "NDR", 360, "sichek, 400 Gb/s rails"},
     FloorRow{"mlx5", "HDR", 180, "Azure node health checks, 200 Gb/s rails"},
     FloorRow{"mlx5", "EDR", 90, "0.9 of 100 Gb/s"},
     FloorRow{"mlx5", "FDR", 48, "0.9 of 54 Gb/s"},
 };
+constexpr double kPairShareOfLine = 0.85;   ///< of other devices and links, as the rows above have it: 360 of 425
+constexpr double kDataShareOfLine = 0.94;   ///< of FEC and encoding: the kernel says 400 Gb/s of 425 on the line
+constexpr double kSoftGbits = 0.001;        ///< soft-RoCE is bound by the CPU: it proves that packets and the stack work
+constexpr double kMovesDataGbits = 1;       ///< where no link is declared
+
+std::optional<double> lineGbits(std::string_view link) {
+  const auto bits = links::lineBitsPerSecond(link);
+  return bits ? std::optional(*bits * 1e-9) : std::nullopt;
+}
 
 bool has(const inventory::Gate& gate, std::string_view group) { return std::find(gate.on.begin(), gate.on.end(), group) != gate.on.end(); }
 
@@ -97,6 +108,7 @@ Params gpuNcclTests(const Asked& asked) {
 }
 Params gpuDcgm(const Asked& asked) { return Params(nlohmann::json{{"level", asked.level.dcgm_level}, {"limit_seconds", asked.level.deadline.count()}}); }
 Params diskRead(const Asked& asked) { return Params(nlohmann::json{{"seconds", asked.level.disk_seconds}}); }
+Params diskWrite(const Asked& asked) { return Params(nlohmann::json{{"mebibytes", asked.level.disk_mebibytes}}); }
 Params gpuBurn(const Asked& asked) { return Params(nlohmann::json{{"seconds", asked.level.gpu_seconds}, {"hold_seconds", asked.level.hold_seconds}, {"limit_seconds", asked.level.deadline.count()}}); }
 Params hostGemm(const Asked& asked) { return Params(nlohmann::json{{"seconds", asked.level.gemm_seconds}}); }
 Params hostMemory(const Asked& asked) {
@@ -111,6 +123,13 @@ Params rdmaLinks(const Asked& asked) {
   if (fabric == asked.cluster.fabrics.end() || fabric->second.roce) return std::nullopt;
   return Params(nlohmann::json{{"window_seconds", asked.level.link_seconds}});
 }
+/// Every port that is of the fabric's kind, at the rate of its link.
+Params rdmaPorts(const Asked& asked) {
+  const auto fabric = asked.cluster.fabrics.find(asked.profile.fabric);
+  const auto line = lineGbits(asked.link());
+  if (fabric == asked.cluster.fabrics.end() || !line) return Params(nlohmann::json::object());
+  return Params(nlohmann::json{{"min_gbits", kDataShareOfLine * *line}, {"link_layer", fabric->second.roce ? "Ethernet" : "InfiniBand"}});
+}
 Params rdmaCount(const Asked& asked) { return asked.profile.expect.nics ? Params(nlohmann::json{{"count", *asked.profile.expect.nics}}) : std::nullopt; }
 
 /// Checks that need words of the inventory; nullopt: the profile says nothing that could be expected. All others are asked without.
@@ -119,10 +138,10 @@ struct ParamRow {
   Params (*make)(const Asked&);
 };
 constexpr std::array kParams{
-    ParamRow{"disk.read", diskRead},   ParamRow{"gpu.dcgm", gpuDcgm},
+    ParamRow{"disk.read", diskRead},   ParamRow{"disk.write", diskWrite}, ParamRow{"gpu.dcgm", gpuDcgm},
     ParamRow{"gpu.amd", gpuAmd},       ParamRow{"gpu.burn", gpuBurn},   ParamRow{"gpu.count", gpuCount},     ParamRow{"gpu.driver", gpuDriver},
     ParamRow{"gpu.fabric", gpuFabric}, ParamRow{"gpu.model", gpuModel}, ParamRow{"gpu.nccl-tests", gpuNcclTests}, ParamRow{"host.gemm", hostGemm},     ParamRow{"host.memory", hostMemory},
-    ParamRow{"rdma.count", rdmaCount}, ParamRow{"rdma.links", rdmaLinks},
+    ParamRow{"rdma.count", rdmaCount}, ParamRow{"rdma.links", rdmaLinks}, ParamRow{"rdma.ports", rdmaPorts},
 };
 
 Params paramsOf(std::string_view id, const Asked& asked) {
@@ -153,9 +172,18 @@ bool wantsRdmaPair(const inventory::Gate& gate) { return has(gate, "rdma"); }
 bool wantsGdrPair(const inventory::Gate& gate) { return has(gate, "gdr"); }
 
 double rdmaFloorGbits(std::string_view device, std::string_view link) {
+  if (isSoftRdma(device)) return kSoftGbits;
   for (const auto& row : kFloors)
-    if (device.starts_with(row.device_prefix) && link.ends_with(row.speed)) return row.gbits;
-  return 1;  // an unknown device still has to move data
+    if (device.starts_with(row.device_prefix) && link.ends_with(row.speed) && link.starts_with("4x")) return row.gbits;
+  const auto line = lineGbits(link);
+  return line ? kPairShareOfLine * *line : kMovesDataGbits;
+}
+
+int rdmaIterations(double floor_gbits, seconds load) {
+  constexpr double kMessageBits = 8.0 * 65536, kMost = 5e7;   // perftest takes a hundred million
+  constexpr int kLeast = 200;
+  const double messages = floor_gbits * 1e9 * static_cast<double>(load.count()) / kMessageBits;
+  return std::max(kLeast, static_cast<int>(std::min(messages, kMost)));
 }
 
 seconds gateExpected(const inventory::Gate& gate) { return rowOf(gate.level).expected; }

@@ -22,6 +22,10 @@ bool wantsGdrPair(const inventory::Gate& gate);
 /// The least ib_write_bw average that passes, in Gb/s, for this device on a fabric of this link ("4xHDR").
 double rdmaFloorGbits(std::string_view device, std::string_view link);
 
+/// So many messages of the agents' size (64 KiB) last about so long on a link that reaches this floor: only a load that lasts fills a link, shows
+/// its errors and says its rate. Soft-RoCE gets by with the agents' few.
+int rdmaIterations(double floor_gbits, std::chrono::seconds load);
+
 /// How long the whole gate may take.
 std::chrono::seconds gateExpected(const inventory::Gate& gate);
 std::chrono::seconds gateDeadline(const inventory::Gate& gate);

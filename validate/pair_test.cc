@@ -15,6 +15,7 @@ using lifecycle::Again;
 using std::chrono::seconds;
 
 constexpr seconds kPairLimit{45};       ///< one attempt
+constexpr seconds kLoad{2};             ///< of each rail, at the least rate that passes
 constexpr std::size_t kPartners = 2;    ///< that a node must fail against before it has failed
 constexpr int kUnmeasured = 8;          ///< tests that ended without a number before that counts against a node
 constexpr int kPoolLooks = 4;           ///< in one call of act; the next call looks at the same ones again, nearest first
@@ -161,10 +162,11 @@ double PairTests::floorOf(const inventory::Node& node, const Rail& rail) const {
 }
 
 Async<CheckResult> PairTests::measureRail(inventory::Node node, Partner partner, Rail rail, std::string task_id) {
-  const nlohmann::json common{{"port", kPort}, {"limit_seconds", kPairLimit.count()}};
+  const double floor = floorOf(node, rail);
+  const nlohmann::json common{{"port", kPort}, {"limit_seconds", kPairLimit.count()}, {"iterations", rdmaIterations(floor, kLoad)}};
   nlohmann::json server = common, client = common;
   server.update({{"role", "server"}, {"device", rail.partner}, {"min_gbits", 0}});
-  client.update({{"role", "client"}, {"device", rail.own}, {"peer", partner.address}, {"min_gbits", floorOf(node, rail)}});
+  client.update({{"role", "client"}, {"device", rail.own}, {"peer", partner.address}, {"min_gbits", floor}});
   for (const auto& why : {addGpu(server, partner.node, rail), addGpu(client, node.name, rail)})
     if (why) co_return broken(*why);
   const auto served = agents_.submit(partner.node, {task_id + "/server", agent::TaskKind::RdmaPair, server.dump(), kPairLimit});

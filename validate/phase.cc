@@ -4,6 +4,7 @@
 #include "validate/learnt.h"
 #include "validate/pair_test.h"
 #include "validate/power_budget.h"
+#include "validate/rack_steps.h"
 #include "validate/validate.h"
 
 #include <algorithm>
@@ -40,10 +41,10 @@ nlohmann::json toTask(const std::vector<CheckRequest>& requests) {
 class ValidatePhase final : public Phase {
  public:
   ValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, CertificateStore& certificates, Store& store, Clock& clock,
-                PoolLook look_at_pool, GateSink record, LearntLook learnt)
+                PoolLook look_at_pool, GateSink record, LearntLook learnt, RackSteps* steps)
       : cluster_(cluster), agents_(agents), certificates_(certificates), store_(store), clock_(clock), pairs_(cluster, agents, look_at_pool, PairMemory::Host, paired_),
         gdr_pairs_(cluster, agents, std::move(look_at_pool), PairMemory::Gpu, paired_),
-        record_(std::move(record)), learnt_(std::move(learnt)), power_(cluster) {}
+        record_(std::move(record)), learnt_(std::move(learnt)), power_(cluster), steps_(steps) {}
 
   std::string_view name() const override { return "validate"; }
 
@@ -89,7 +90,9 @@ class ValidatePhase final : public Phase {
     if (!node) co_return Outcome(Blocked{"the node is not in the inventory"});
     if (!isGate(action.facet.facet)) co_return certify(*node, context);
     auto op = runGate(*node, cluster_.gates.at(gateOf(action.facet.facet)), action, context);
-    co_return co_await std::move(op);
+    auto outcome = co_await std::move(op);
+    if (steps_ && !outcome && !outcome.error().canRetry()) steps_->leave(*node);
+    co_return std::move(outcome);
   }
 
   Async<std::vector<Fact>> verify(Action action) override {
@@ -226,7 +229,8 @@ class ValidatePhase final : public Phase {
     std::vector<std::string> expected;
     for (const auto& check : checks) expected.push_back(check.id);
     if (!checks.empty() && !local_.contains(context.intentId())) {
-      if (const auto why = waitForPower(node, context)) co_return Outcome(Again{kLookAgain, *why});
+      CO_TRY(wait, waitForPower(node, gate.name, context));
+      if (wait) co_return Outcome(std::move(*wait));
     }
     if (!checks.empty()) {
       auto op = localResults(node, gate, checks, context);
@@ -253,12 +257,19 @@ class ValidatePhase final : public Phase {
   }
 
   /// Load begins when its rack has the power. What the agent knows already runs (or ran) before a restart of ours, and counts.
-  std::optional<std::string> waitForPower(const inventory::Node& node, ActContext& context) {
+  Result<std::optional<Again>> waitForPower(const inventory::Node& node, const std::string& gate, ActContext& context) {
+    const bool together = steps_ && steps_->isAsked(node);
     if (const auto known = agents_.report(node.name, context.intentId())) {
+      if (together) steps_->begun(node, gate);
       if (!agent::isFinished(known->phase)) power_.takeRunning(node);
-      return std::nullopt;
+      return std::optional<Again>();
     }
-    return power_.take(node, clock_.steady());
+    if (together) {
+      TRY(wait, steps_->ready(node, gate, power_, clock_.steady()));
+      return wait ? std::optional(Again{wait->after, wait->why}) : std::nullopt;
+    }
+    const auto why = power_.take(node, clock_.steady());
+    return why ? std::optional(Again{kLookAgain, *why}) : std::nullopt;
   }
 
   /// The node-local checks run once an intent, however often act is called while it waits for a partner.
@@ -339,6 +350,7 @@ class ValidatePhase final : public Phase {
   GateSink record_;
   LearntLook learnt_;
   PowerBudget power_;
+  RackSteps* steps_;   ///< nullptr: nobody can ask for one
 };
 
 }  // namespace
@@ -352,10 +364,11 @@ std::string skuOf(const inventory::Cluster& cluster, const inventory::Node& node
 
 namespace {
 
-/// "gpu3" of "gpu3.sm_mhz"; empty: the value is the whole node's.
+/// "gpu3" of "gpu3.sm_mhz", "mlx5_2" of "mlx5_2.rdma_write_gbits"; empty: the value is the whole node's.
 std::string_view deviceIn(std::string_view name) {
-  for (const std::string_view kind : {"gpu", "rank"}) {
-    const auto dot = name.starts_with(kind) ? name.find_first_not_of("0123456789", kind.size()) : std::string_view::npos;
+  constexpr std::string_view kDigits = "0123456789", kOfNamespaces = "0123456789n";   // nvme0n1
+  for (const std::string_view kind : {"gpu", "rank", "nvme", "mlx5_", "bnxt_re", "irdma", "rxe"}) {
+    const auto dot = name.starts_with(kind) ? name.find_first_not_of(kind == "nvme" ? kOfNamespaces : kDigits, kind.size()) : std::string_view::npos;
     if (dot != std::string_view::npos && dot > kind.size() && name[dot] == '.') return name.substr(0, dot);
   }
   return {};
@@ -374,8 +387,8 @@ std::map<std::string, double> numbersOf(const std::vector<CheckResult>& results)
 }
 
 std::unique_ptr<Phase> makeValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, CertificateStore& certificates, Store& store,
-                                         Clock& clock, PoolLook look_at_pool, GateSink record, LearntLook learnt) {
-  return std::make_unique<ValidatePhase>(cluster, agents, certificates, store, clock, std::move(look_at_pool), std::move(record), std::move(learnt));
+                                         Clock& clock, PoolLook look_at_pool, GateSink record, LearntLook learnt, RackSteps* steps) {
+  return std::make_unique<ValidatePhase>(cluster, agents, certificates, store, clock, std::move(look_at_pool), std::move(record), std::move(learnt), steps);
 }
 
 }  // namespace muster::validate

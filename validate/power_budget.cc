@@ -34,6 +34,19 @@ std::optional<std::string> PowerBudget::take(const inventory::Node& node, Time n
   return std::nullopt;
 }
 
+std::optional<std::string> PowerBudget::takeAll(const std::vector<inventory::Node>& nodes, Time now) {
+  if (nodes.empty()) return std::nullopt;
+  const auto& rack = nodes.front().rack;
+  int watts = 0;
+  for (const auto& node : nodes) watts += wattsOf(cluster_.profileOf(node));
+  auto& load = racks_[rack];
+  if (const auto limit = limitOf(rack); limit && load.watts + watts > *limit)
+    return fmt::format("power of rack {}: {:.1f} of {:.1f} kW are in use, {} nodes together take {:.1f}", rack, load.watts / 1e3, *limit / 1e3, nodes.size(), watts / 1e3);
+  load.last_start = now;
+  for (const auto& node : nodes) takeRunning(node);
+  return std::nullopt;
+}
+
 void PowerBudget::takeRunning(const inventory::Node& node) {
   if (node.rack.empty() || held_.contains(node.name)) return;
   const int watts = wattsOf(cluster_.profileOf(node));

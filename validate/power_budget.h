@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace muster::validate {
 
@@ -26,7 +27,12 @@ class PowerBudget {
   /// The load runs already (it was begun before a restart): counted, whether there is room or not.
   void takeRunning(const inventory::Node& node);
   void giveBack(const NodeName& node);
+  bool holds(const NodeName& node) const { return held_.contains(node); }
+  /// The shares of several nodes of one rack at once, without a stagger: all of them, or none and why.
+  std::optional<std::string> takeAll(const std::vector<inventory::Node>& nodes, Time now);
 
+  /// What the rack may draw: the smaller of power and cooling; nullopt: it is not declared.
+  std::optional<int> limitOf(const std::string& rack) const;
   /// How often the nodes of this rack have to take turns, at least 1: waiting is expected for so long.
   int turns(const std::string& rack) const;
 
@@ -41,7 +47,6 @@ class PowerBudget {
     std::string rack;
     int watts;
   };
-  std::optional<int> limitOf(const std::string& rack) const;
 
   const inventory::Cluster& cluster_;
   std::map<std::string, Load> racks_;

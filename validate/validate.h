@@ -83,8 +83,10 @@ std::string skuOf(const inventory::Cluster& cluster, const inventory::Node& node
 /// compared with each other.
 std::map<std::string, double> numbersOf(const std::vector<agent::CheckResult>& results);
 
+class RackSteps;   ///< validate/rack_steps.h
+
 std::unique_ptr<lifecycle::Phase> makeValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents,
                                                     CertificateStore& certificates, lifecycle::Store& store, Clock& clock,
-                                                    PoolLook look_at_pool, GateSink record = {}, LearntLook learnt = {});
+                                                    PoolLook look_at_pool, GateSink record = {}, LearntLook learnt = {}, RackSteps* steps = nullptr);
 
 }  // namespace muster::validate

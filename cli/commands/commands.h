@@ -130,6 +130,7 @@ struct ValidateFlags {
   std::uint64_t seed = 0;            ///< 0: a new one
   std::vector<std::string> gates;    ///< empty: all of the nodes' profiles
   bool dry_run = false;
+  bool together = false;             ///< each rack's nodes begin a gate at one moment
   std::optional<int> minutes;        ///< after which `run` ends; what nodes have begun goes on there
   std::filesystem::path html, json, junit;
   double false_alarms = 1;           ///< that a report may be expected to hold

@@ -40,6 +40,16 @@ Result<void> onlyGates(const lifecycle::Plan& plan) {
   return fail(ErrorCode::Conflict, fmt::format("these nodes are not as declared yet; `muster apply` does that and runs their gates: {}", fmt::join(others, ", ")));
 }
 
+/// Whose gates run, those in the plan: each rack's share of them begins together.
+Result<void> askTogether(Controller& controller, const inventory::Cluster& cluster, const lifecycle::Plan& plan, bool json) {
+  std::set<NodeName> nodes;
+  for (const auto& action : plan.actions)
+    if (action.facet.facet.str().starts_with(kGatePrefix)) nodes.insert(action.facet.subject.node());
+  TRY(told, controller.rackSteps().ask(cluster, {nodes.begin(), nodes.end()}));
+  for (const auto& line : told) (json ? std::cerr : std::cout) << line << std::endl;
+  return {};
+}
+
 Result<int> runGates(const Options& options, const ValidateFlags& flags) {
   TRY(live, liveCluster(options));
   TRY(session, Session::open(options, std::move(live), Role::Acts, false));
@@ -72,6 +82,7 @@ Result<int> runGates(const Options& options, const ValidateFlags& flags) {
   TRY(plan, controller.plan(if_forgotten, policy));
   TRY_OK(onlyGates(plan));
   if (!options.json) std::cout << planText(plan) << std::endl;
+  if (flags.together) TRY_OK(askTogether(controller, session->cluster(), plan, options.json));
   if (flags.dry_run) return int{kOk};
 
   TRY_OK(store.putValue(mark, toString(since)));

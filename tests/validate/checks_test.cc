@@ -1,6 +1,6 @@
 // Checks: the engines see injected faults, and whatever cannot be known has not passed.
 #include "validate/checks/catalogue.h"
-#include "validate/checks/rdma_count.h"
+#include "validate/checks/rdma_devices.h"
 #include "validate/checks/rdma_output.h"
 #include "validate/gates.h"
 #include "validate/pair_partner.h"
@@ -129,7 +129,8 @@ TEST(Gates, theirLevelSaysHowLongOthersProgramsRun) {
   const auto asked = [](inventory::GateLevel level, const char* group) { return localChecks({}, {}, {"g", level, {group}})->at(0).params; };
   EXPECT_EQ(asked(inventory::GateLevel::Quick, "dcgm"), R"({"level":1,"limit_seconds":300})") << "two minutes of level 2 are not quick";
   EXPECT_EQ(asked(inventory::GateLevel::Long, "dcgm"), R"({"level":3,"limit_seconds":9000})");
-  EXPECT_EQ(asked(inventory::GateLevel::Quick, "disk"), R"({"seconds":1.0})");
+  EXPECT_EQ(localChecks({}, {}, {"g", inventory::GateLevel::Quick, {"disk"}})->at(1).params, R"({"seconds":1.0})");
+  EXPECT_EQ(localChecks({}, {}, {"g", inventory::GateLevel::Medium, {"disk"}})->at(2).params, R"({"mebibytes":1024})");
 }
 
 /// Run times of others' programs: DCGM's documentation; nccl-tests to 8 GiB on a slow node.
@@ -139,6 +140,7 @@ TEST(Gates, aGateOnEverythingFitsIntoItsLevelsTimeBox) {
     double seconds, dcgm, nccl_tests;
   };
   constexpr int kDisks = 8, kBurnStages = 15;
+  constexpr double kDiskMebibytes = 1500;   // a second, of a disk that does nothing else
   constexpr double kPulses = 11, kThrottleWindow = 2;
   for (const auto& box : {Box{inventory::GateLevel::Quick, 60, 30, 10}, {inventory::GateLevel::Medium, 900, 120, 60}, {inventory::GateLevel::Long, 7200, 900, 60}, {inventory::GateLevel::Soak, 43200, 7200, 60}}) {
     inventory::Cluster cluster;
@@ -153,6 +155,7 @@ TEST(Gates, aGateOnEverythingFitsIntoItsLevelsTimeBox) {
       const auto params = nlohmann::json::parse(check.params);
       const double own = params.value("seconds", 0.0) + params.value("window_seconds", 0.0), hold = params.value("hold_seconds", 0.0);
       if (check.id == "disk.read") sum += kDisks * own;
+      else if (check.id == "disk.write") sum += kDisks * 2 * params.at("mebibytes").get<double>() / kDiskMebibytes;
       else if (check.id == "gpu.burn") sum += kBurnStages * own + hold + kPulses;
       else if (check.id == "gpu.dcgm") sum += box.dcgm;
       else if (check.id == "gpu.nccl-tests") sum += box.nccl_tests;
@@ -180,6 +183,31 @@ TEST(Gates, rdmaNicsAreCountedWhereTheProfileSaysHowMany) {
   EXPECT_EQ(checks->at(0).params, R"({"count":8})");
 }
 
+TEST(Gates, pairsLoadTheirLinksForSeconds) {
+  const auto seconds_of = [](double floor) { return rdmaIterations(floor, std::chrono::seconds(2)) * 65536.0 * 8 / (floor * 1e9); };
+  EXPECT_NEAR(seconds_of(360), 2, 0.01);
+  EXPECT_NEAR(seconds_of(722), 2, 0.01);
+  EXPECT_EQ(rdmaIterations(0.001, std::chrono::seconds(2)), 200) << "soft-RoCE";
+  EXPECT_LE(rdmaIterations(1e9, std::chrono::seconds(2)), 100'000'000) << "more than perftest takes";
+}
+
+TEST(Gates, portsMustRunAtTheRateOfTheFabricsLink) {
+  inventory::Cluster cluster;
+  cluster.fabrics["ib"].link = "4xNDR";
+  inventory::Profile profile;
+  const auto asked = [&] {
+    const auto checks = localChecks(cluster, profile, {"g", inventory::GateLevel::Medium, {"rdma"}});
+    for (const auto& check : *checks)
+      if (check.id == "rdma.ports") return nlohmann::json::parse(check.params);
+    return nlohmann::json();
+  };
+  EXPECT_EQ(asked(), nlohmann::json::object()) << "no fabric, no rate";
+  profile.fabric = "ib";
+  EXPECT_EQ(asked()["link_layer"], "InfiniBand");
+  EXPECT_NEAR(asked()["min_gbits"].get<double>(), 400, 1);
+  EXPECT_LE(asked()["min_gbits"].get<double>(), 400) << "what the kernel says of a good one";
+}
+
 TEST(RdmaCount, neitherFewerNorMore) {
   const auto folder = std::filesystem::temp_directory_path() / ("muster-rdma-" + io::randomToken(6));
   EXPECT_EQ(countRdmaDevices(folder, 1).status, CheckStatus::Fail) << "no driver, no device";
@@ -196,6 +224,10 @@ TEST(Gates, rdmaFloorsFollowTheLink) {
   EXPECT_EQ(rdmaFloorGbits("mlx5_0", "4xNDR"), 360);
   EXPECT_EQ(rdmaFloorGbits("mlx5_3", "4xHDR"), 180);
   EXPECT_LT(rdmaFloorGbits("rxe0", "4xHDR"), 1);
+  EXPECT_NEAR(rdmaFloorGbits("mlx5_0", "4xXDR"), 722, 1) << "faster than any that is in the table";
+  EXPECT_NEAR(rdmaFloorGbits("bnxt_re0", "4xNDR"), 361, 1) << "another vendor's: no free pass";
+  EXPECT_NEAR(rdmaFloorGbits("mlx5_0", "2xNDR"), 181, 1);
+  EXPECT_EQ(rdmaFloorGbits("mlx5_0", ""), 1);
 }
 
 inventory::Cluster rack(int nodes) {

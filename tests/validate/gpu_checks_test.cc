@@ -2,6 +2,7 @@
 #include "tests/paths.h"
 #include "validate/checks/catalogue.h"
 #include "validate/checks/expectations.h"
+#include "validate/checks/gpu_look.h"
 #include "validate/checks/nvml.h"
 
 #include <gtest/gtest.h>
@@ -129,6 +130,22 @@ TEST_F(GpuChecks, anUnknownModelIsSaidToBeUnknown) {
   EXPECT_EQ(verdict.status, CheckStatus::Pass);
   EXPECT_NE(verdict.evidence[0]["seen"].get<std::string>().find("in no table"), std::string::npos);
   EXPECT_EQ(check("gpu.nvlink", {{"links", 6}}).status, CheckStatus::Fail) << "the gate may say what it expects";
+}
+
+TEST(GpuMemory, hasLimitsBeyondWhichAGpuIsReplaced) {
+  GpuHealth gpu;
+  EXPECT_EQ(judgeRetired(gpu).status, CheckStatus::NoData);
+  EXPECT_EQ(judgeRemap(gpu).status, CheckStatus::NoData);
+  gpu.retired = {.single_bit = 50, .double_bit = 9};
+  EXPECT_EQ(judgeRetired(gpu).status, CheckStatus::Pass);
+  gpu.retired->double_bit = 10;
+  EXPECT_EQ(judgeRetired(gpu).status, CheckStatus::Fail);
+  gpu.retired = {.pending = true};
+  EXPECT_EQ(judgeRetired(gpu).status, CheckStatus::Fail);
+  gpu.remapped = {.correctable = 511};
+  EXPECT_EQ(judgeRemap(gpu).status, CheckStatus::Pass);
+  gpu.remapped->uncorrectable = 1;
+  EXPECT_EQ(judgeRemap(gpu).status, CheckStatus::Fail);
 }
 
 TEST_F(GpuChecks, theStackMustFit) {

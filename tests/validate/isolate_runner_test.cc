@@ -96,6 +96,7 @@ TEST_F(IsolateRunner, railsOfAPairRunOnPortsAndTasksOfTheirOwn) {
     EXPECT_TRUE(ids.insert(node.str() + task.id).second) << "a task id twice: " << task.id;
     const auto params = nlohmann::json::parse(task.params);
     EXPECT_EQ(params.at("port").get<int>(), params.at("device") == "mlx5_2" ? 18515 : 18516);
+    EXPECT_GT(params.at("iterations").get<int>(), 3'000'000) << "five seconds of 400 Gb/s, the same at both ends";
   }
 }
 

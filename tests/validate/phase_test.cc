@@ -374,6 +374,11 @@ TEST_F(ValidatePhaseTest, devicesOfANodeAreDevicesOfOneMetric) {
   burn.values = {{"gpu3.memory_copy_gbytes_per_s", 1.0}, {"rank12.busbw", 2.0}, {"bf16.peak", 3.0}, {"plain", 4.0}, {"7.x", 5.0}};
   const std::map<std::string, double> expected{{"gpu.burn/memory_copy_gbytes_per_s@gpu3", 1}, {"gpu.burn/busbw@rank12", 2}, {"gpu.burn/bf16.peak", 3}, {"gpu.burn/plain", 4}, {"gpu.burn/7.x", 5}};
   EXPECT_EQ(numbersOf({burn}), expected);
+  agent::CheckResult others;
+  others.id = "x";
+  others.values = {{"mlx5_2.rdma_write_gbits", 390.0}, {"nvme0n1.read_mbytes_per_s", 7000.0}, {"nvme3.used_percent", 3.0}, {"mlx5_.odd", 1.0}};
+  const std::map<std::string, double> rails{{"x/rdma_write_gbits@mlx5_2", 390}, {"x/read_mbytes_per_s@nvme0n1", 7000}, {"x/used_percent@nvme3", 3}, {"x/mlx5_.odd", 1}};
+  EXPECT_EQ(numbersOf({others}), rails);
 }
 
 TEST_F(ValidatePhaseTest, betweenGpusEveryRailUsesTheGpuOfItsSide) {

@@ -18,10 +18,10 @@ constexpr int kNodes = 2;
 constexpr int kOk = 0, kFailed = 1;
 constexpr const char* kAll = "n[1-2]";
 
-/// One rack that bears one node under load. Medium: minutes of work, so that a minute ends in the midst of it.
-std::string declared(const std::string& level) {
+/// One rack, of which a node under load draws a kilowatt. Medium: minutes of work, so that a minute ends in the midst of it.
+std::string declared(const std::string& level, int rack_watts) {
   return fmt::format(R"(racks:
-  r1: {{power_watts: 1500}}
+  r1: {{power_watts: {}}}
 images:
   bookworm: {{build: {{suite: bookworm, packages: [linux-image-amd64]}}}}
 profiles:
@@ -29,13 +29,13 @@ profiles:
 gates:
   burn-in: {{level: {}, on: [host]}}
 )",
-                     level);
+                     rack_watts, level);
 }
 
 class RunSystem : public RealAgents {
  protected:
   /// Nodes as `muster apply` leaves them, but for their gates. No BMC is here: who they are was seen earlier.
-  void rack(const std::string& level) {
+  void rack(const std::string& level, int rack_watts = 1500) {
     ASSERT_TRUE(io::makeDirs(folder_ / "state" / "keys", 0700));
     const auto key = io::SigningKey::loadOrCreate(folder_ / "state" / "keys" / "signing.pem");
     ASSERT_TRUE(key);
@@ -44,7 +44,7 @@ class RunSystem : public RealAgents {
                            ->build({"bookworm", inventory::ImageBuild{"bookworm", {"linux-image-amd64"}, ""}, {}}, [](std::string_view) {});
     ASSERT_TRUE(built) << built.error().str();
     image_digest_ = built->digest;
-    start(kNodes, kNodes, declared(level), "1gbit");
+    start(kNodes, kNodes, declared(level, rack_watts), "1gbit");
     ASSERT_EQ(muster({"wipe", "n1", "--reason", "makes the store"}).code, kOk);
     auto store = lifecycle::openStore("sqlite:" + (folder_ / "state" / "muster.db").string());
     ASSERT_TRUE(store) << store.error().str();
@@ -74,6 +74,24 @@ TEST_F(RunSystem, gatesOfARackTakeTurnsAndEarnCertificates) {
   EXPECT_EQ(certificates.code, kOk);
   EXPECT_THAT(certificates.out, AllOf(HasSubstr("n1: valid"), HasSubstr("n2: valid")));
   EXPECT_THAT(muster({"validate", "baseline"}).out, HasSubstr("host.gemm/gemm_gflops"));
+}
+
+TEST_F(RunSystem, aRackBeginsTogetherWhereItBearsThatAndSomebodyAsks) {
+  rack("quick", 2500);
+  const auto done = muster({"--json", "validate", "run", "--nodes", kAll, "--together"});
+  ASSERT_EQ(done.code, kOk) << done.out << done.err;
+  EXPECT_THAT(done.err, HasSubstr("rack r1: 2 nodes begin together, 2.0 of 2.5 kW in one step: n1, n2"));
+  EXPECT_THAT(done.out, HasSubstr("the moment when rack r1 begins"));
+  EXPECT_THAT(done.out, testing::Not(HasSubstr("loads step up one by one")));
+  EXPECT_THAT(muster({"cert", "verify"}).out, AllOf(HasSubstr("n1: valid"), HasSubstr("n2: valid")));
+}
+
+TEST_F(RunSystem, aStepThatTheRackDoesNotBearIsRefusedBeforeAnythingIsBegun) {
+  rack("quick");
+  const auto refused = muster({"validate", "run", "--nodes", kAll, "--together"});
+  EXPECT_NE(refused.code, kOk);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("rack r1 bears 1.5 kW, 2 nodes together draw 2.0 kW"), HasSubstr("Without --together starts are staggered")));
+  EXPECT_THAT(muster({"validate", "run", "--nodes", kAll, "--dry-run"}).err, testing::Not(HasSubstr("goes on with the run"))) << "nothing was begun";
 }
 
 /// A gate of minutes in a minute: what the node has begun goes on without a controller, and the next run waits for that.

@@ -1,7 +1,8 @@
 // Checks of the machine over a folder that looks like one, and over programs that say what they are told to.
+#include "tests/validate/fake_host.h"
 #include "validate/checks/amd.h"
 #include "validate/checks/pci.h"
-#include "validate/checks/rdma_count.h"
+#include "validate/checks/rdma_devices.h"
 #include "validate/checks/system_judges.h"
 
 #include <gtest/gtest.h>
@@ -15,28 +16,7 @@ namespace {
 using agent::CheckStatus;
 using nlohmann::json;
 
-class SystemChecks : public testing::Test {
- protected:
-  SystemChecks() {
-    host_.root = std::filesystem::temp_directory_path() / fmt::format("muster-system-{}-{}", ::getpid(), testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::create_directories(host_.root);
-    host_.run = [this](const io::Command& command) -> Result<io::ProcessExit> {
-      const auto key = command.program + (command.args.empty() ? "" : " " + command.args.front());
-      for (const auto& name : {key, command.program})
-        if (const auto found = outputs_.find(name); found != outputs_.end()) return found->second;
-      return fail(ErrorCode::NotFound, "no " + command.program);
-    };
-  }
-  ~SystemChecks() override { std::filesystem::remove_all(host_.root); }
-  void write(const std::string& file, const std::string& text) {
-    std::filesystem::create_directories((host_.root / file).parent_path());
-    std::ofstream(host_.root / file) << text << "\n";
-  }
-  Verdict check(std::string_view id, json params = json::object()) { return runCheck(*findCheck(id), params, host_); }
-
-  Host host_;
-  std::map<std::string, io::ProcessExit> outputs_;
-};
+using SystemChecks = FakeHost;
 
 TEST_F(SystemChecks, anUnreadableOrEmptyLogIsNoData) {
   EXPECT_EQ(check("system.kernel-log").status, CheckStatus::NoData);
@@ -68,12 +48,31 @@ TEST(Xids, jobsAreNoReasonButTheRestIs) {
   EXPECT_EQ(xidsIn("NVRM: Xid (PCI:0000:18:00\n").size(), 1u);
 }
 
+/// Source: the form in NVIDIA's Fabric Manager user guide.
+TEST(Xids, ofNvswitchesCountUnlessTheyAreCalledNonFatal) {
+  EXPECT_TRUE(xidsIn("[1.0] nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error (First)\n").empty());
+  EXPECT_EQ(xidsIn("[1.0] nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 24007, Fatal, Link 28 sourcetrack timeout error (First)\n").size(), 1u);
+  EXPECT_EQ(xidsIn("[1.0] nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): ?\n").size(), 1u) << "one that says nothing is not a good one";
+}
+
+TEST(Troubles, ofDisksFileSystemsAndNics) {
+  for (const char* line : {"blk_update_request: I/O error, dev nvme2n1, sector 8 op 0x0:(READ)", "EXT4-fs error (device nvme0n1p2): ext4_find_entry", "XFS (nvme1n1): Metadata Corruption detected at xfs_agf_read_verify",
+                           "mlx5_core 0000:18:00.0: poll_health:800: device's health compromised - reached miss count", "NVRM: GPU 0000:18:00.0: RmInitAdapter failed! (0x26:0x56:1474)"})
+    EXPECT_EQ(troublesIn(line).size(), 1u) << line;
+}
+
 TEST(Clocks, mustBeSynchronisedAndBounded) {
   EXPECT_EQ(judgeClock({true, 3}, 100).status, CheckStatus::Pass);
   EXPECT_EQ(judgeClock({true, 101}, 100).status, CheckStatus::Fail);
   EXPECT_EQ(judgeClock({false, 0}, 100).status, CheckStatus::Fail);
   EXPECT_EQ(judgeClock({true, std::nan("")}, 100).status, CheckStatus::Fail);
   EXPECT_TRUE(clockState());
+}
+
+TEST(Numbers, areFiniteOrNone) {
+  EXPECT_EQ(numberIn("42"), 42);
+  EXPECT_EQ(numberIn("-1"), -1);
+  for (const char* text : {"", "nan", "NaN", "inf", "-inf", "1e999", "4 2", "42%", "0x10"}) EXPECT_FALSE(numberIn(text)) << text;
 }
 
 TEST_F(SystemChecks, dimmsNeedEdacAndNoUncorrectedError) {
@@ -84,6 +83,9 @@ TEST_F(SystemChecks, dimmsNeedEdacAndNoUncorrectedError) {
   write("sys/devices/system/edac/mc/mc0/dimm3/dimm_label", "CPU0_DIMM_D1");
   EXPECT_EQ(check("system.dimms").status, CheckStatus::Pass);
   EXPECT_EQ(check("system.dimms", {{"max_corrected", 2}}).status, CheckStatus::Fail);
+  write("sys/devices/system/edac/mc/mc0/ce_count", "nan");
+  EXPECT_EQ(check("system.dimms").status, CheckStatus::NoData) << "which is above no limit";
+  write("sys/devices/system/edac/mc/mc0/ce_count", "3");
   write("sys/devices/system/edac/mc/mc0/dimm3/dimm_ue_count", "1");
   EXPECT_NE(check("system.dimms").text.find("CPU0_DIMM_D1"), std::string::npos);
 }
@@ -118,6 +120,46 @@ TEST_F(SystemChecks, oneProcessorWithAnotherGovernorIsEnough) {
   EXPECT_EQ(check("system.knobs").status, CheckStatus::Pass);
   write("sys/devices/system/cpu/cpu11/cpufreq/scaling_governor", "schedutil");
   EXPECT_NE(check("system.knobs").text.find("'performance+schedutil'"), std::string::npos) << check("system.knobs").text;
+}
+
+TEST_F(SystemChecks, aSocketWithLessMemoryHasLostADimm) {
+  const auto node = [this](int n, int gib, const char* cpus) {
+    const auto folder = fmt::format("sys/devices/system/node/node{}/", n);
+    write(folder + "meminfo", fmt::format("Node {} MemTotal:  {} kB", n, static_cast<long long>(gib) << 20)), write(folder + "cpulist", cpus);
+  };
+  node(0, 1007, "0-55"), node(1, 1008, "56-111");
+  const auto good = check("system.numa");
+  EXPECT_EQ(good.status, CheckStatus::Pass) << good.text;
+  EXPECT_DOUBLE_EQ(good.values.at("memory_gib"), 2015);
+  node(1, 944, "56-111");
+  EXPECT_NE(check("system.numa").text.find("node1 has 944 GiB of memory, another 1007 GiB"), std::string::npos) << check("system.numa").text;
+  node(1, 1008, "56-111"), node(2, 0, ""), node(3, 95, "");
+  EXPECT_EQ(check("system.numa").status, CheckStatus::Pass) << "memory of GPUs, and room for it";
+  node(2, 0, "112-120");
+  EXPECT_EQ(check("system.numa").status, CheckStatus::Fail) << "a socket without memory";
+}
+
+TEST_F(SystemChecks, idleStatesAreAlikeOnAllProcessors) {
+  EXPECT_EQ(check("system.idle").status, CheckStatus::NoData) << "the kernel says nothing";
+  write("sys/devices/system/cpu/cpuidle/current_driver", "none");
+  EXPECT_EQ(check("system.idle").status, CheckStatus::Pass) << "the firmware offers none";
+  write("sys/devices/system/cpu/cpuidle/current_driver", "intel_idle");
+  const auto state = [this](int cpu, int number, const char* latency, const char* disable) {
+    const auto folder = fmt::format("sys/devices/system/cpu/cpu{}/cpuidle/state{}/", cpu, number);
+    write(folder + "latency", latency), write(folder + "disable", disable);
+  };
+  for (int cpu = 0; cpu < 12; ++cpu) state(cpu, 0, "0", "0"), state(cpu, 1, "2", "0"), state(cpu, 2, "290", "0");
+  const auto deep = check("system.idle");
+  EXPECT_EQ(deep.status, CheckStatus::Pass) << deep.text;
+  EXPECT_DOUBLE_EQ(deep.values.at("idle_wake_us"), 290);
+  EXPECT_EQ(check("system.idle", {{"max_us", 50}}).status, CheckStatus::Fail);
+  state(7, 2, "290", "1");
+  EXPECT_NE(check("system.idle").text.find("1 of 12 (cpu7)"), std::string::npos) << check("system.idle").text;
+  for (int cpu = 0; cpu < 12; ++cpu) state(cpu, 2, "290", "1");
+  EXPECT_EQ(check("system.idle", {{"max_us", 50}}).status, CheckStatus::Pass);
+  for (int cpu = 0; cpu < 12; ++cpu)
+    for (int number = 0; number < 3; ++number) state(cpu, number, "NaN", "0");
+  EXPECT_EQ(check("system.idle").status, CheckStatus::NoData);
 }
 
 TEST_F(SystemChecks, linksThatMaySleepCostSpeed) {
@@ -297,28 +339,6 @@ TEST_F(SystemChecks, translatedTransfersAndLockedClocksCostSpeed) {
   EXPECT_EQ(check("system.knobs").status, CheckStatus::Fail);
 }
 
-std::string fio(double bytes, int error = 0) { return json{{"jobs", {{{"error", error}, {"read", {{"bw_bytes", bytes}}}}}}}.dump(); }
-
-TEST(Fio, readsBytesAndNothingElse) {
-  EXPECT_DOUBLE_EQ(*parseFioRead(fio(3e9)), 3000);
-  EXPECT_FALSE(parseFioRead(fio(0)));
-  EXPECT_FALSE(parseFioRead(fio(3e9, 5)));
-  for (const char* text : {"", "{}", R"({"jobs":[]})", R"({"jobs":[{"error":0,"read":{"bw":3000}}]})", R"({"jobs":[{"read":{"bw_bytes":1}}]})"}) EXPECT_FALSE(parseFioRead(text)) << text;
-}
-
-TEST_F(SystemChecks, disksAreReadOnlyAndComparedWithTheirLike) {
-  EXPECT_EQ(check("disk.read").status, CheckStatus::NoData) << "no NVMe disk";
-  write("sys/block/nvme0n1/device/model", "SSD X");
-  EXPECT_EQ(check("disk.read").status, CheckStatus::Error) << "no fio";
-  outputs_["fio"] = {0, fio(3e9), ""};
-  EXPECT_EQ(check("disk.read").status, CheckStatus::Pass);
-  EXPECT_EQ(check("disk.read", {{"min_mbytes_per_s", 5000}}).status, CheckStatus::Fail);
-  outputs_["fio"] = {1, fio(3e9), "io error"};
-  EXPECT_EQ(check("disk.read").status, CheckStatus::NoData);
-  EXPECT_EQ(slowerThanTheirLike({{"a", 3000}, {"b", 3100}, {"c", 2000}}).size(), 1u);
-  EXPECT_TRUE(slowerThanTheirLike({{"a", 3000}, {"b", 10}}).empty()) << "of two nobody knows which is right";
-}
-
 TEST_F(SystemChecks, rdmaPortsAreActiveFastAndClean) {
   EXPECT_EQ(check("rdma.ports").status, CheckStatus::NoData);
   write("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE");
@@ -328,6 +348,14 @@ TEST_F(SystemChecks, rdmaPortsAreActiveFastAndClean) {
   write("sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error", "7");
   EXPECT_EQ(check("rdma.ports").status, CheckStatus::Fail);
   EXPECT_EQ(check("rdma.ports", {{"max_errors", 10}, {"min_gbits", 400}}).status, CheckStatus::Pass);
+  write("sys/class/infiniband/mlx5_0/ports/1/rate", "200 Gb/sec (4X HDR)");
+  EXPECT_EQ(check("rdma.ports", {{"max_errors", 10}, {"min_gbits", 399}}).status, CheckStatus::Fail) << "trained down";
+  write("sys/class/infiniband/mlx5_0/ports/1/link_layer", "Ethernet");
+  EXPECT_EQ(check("rdma.ports", {{"max_errors", 10}, {"min_gbits", 399}, {"link_layer", "InfiniBand"}}).status, CheckStatus::Pass) << "of another network";
+  EXPECT_EQ(check("rdma.ports", {{"max_errors", 10}, {"min_gbits", 199}, {"link_layer", "Ethernet"}}).status, CheckStatus::Pass);
+  write("sys/class/infiniband/rxe0/ports/1/state", "4: ACTIVE");
+  write("sys/class/infiniband/rxe0/ports/1/rate", "2.5 Gb/sec (1X SDR)");
+  EXPECT_EQ(check("rdma.ports", {{"max_errors", 10}, {"min_gbits", 199}}).status, CheckStatus::Pass) << "soft-RoCE has no link";
   write("sys/class/infiniband/mlx5_1/ports/1/state", "1: DOWN");
   write("sys/class/infiniband/mlx5_1/ports/1/rate", "400 Gb/sec (4X NDR)");
   EXPECT_EQ(check("rdma.ports", {{"max_errors", 10}}).status, CheckStatus::Fail) << "the second one too";

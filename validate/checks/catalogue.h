@@ -72,7 +72,7 @@ Verdict checkGpuDcgm(const nlohmann::json& params, const Host& host);       ///<
 Verdict checkGpuNcclTests(const nlohmann::json& params, const Host& host);  ///< {program, gpus, model, max_bytes, min_busbw_gbytes_per_s, limit_seconds}; rccl-tests print the same
 Verdict checkRdmaCount(const nlohmann::json& params, const Host& host);     ///< {count}
 Verdict checkRdmaLinks(const nlohmann::json& params, const Host& host);     ///< {window_seconds, min_load}
-Verdict checkRdmaPorts(const nlohmann::json& params, const Host& host);     ///< {min_gbits, max_errors}
+Verdict checkRdmaPorts(const nlohmann::json& params, const Host& host);     ///< {min_gbits, link_layer, max_errors}
 Verdict checkSystemAcs(const nlohmann::json& params, const Host& host);     ///< {}
 Verdict checkSystemCpus(const nlohmann::json& params, const Host& host);    ///< {count}
 Verdict checkSystemPcie(const nlohmann::json& params, const Host& host);    ///< {}
@@ -81,6 +81,9 @@ Verdict checkSystemKernelLog(const nlohmann::json& params, const Host& host); //
 Verdict checkSystemDimms(const nlohmann::json& params, const Host& host);   ///< {max_corrected}
 Verdict checkSystemNuma(const nlohmann::json& params, const Host& host);    ///< {}
 Verdict checkSystemKnobs(const nlohmann::json& params, const Host& host);   ///< {NAME: value}
+Verdict checkSystemIdle(const nlohmann::json& params, const Host& host);    ///< {max_us}
+Verdict checkDiskHealth(const nlohmann::json& params, const Host& host);    ///< {}
 Verdict checkDiskRead(const nlohmann::json& params, const Host& host);      ///< {seconds, min_mbytes_per_s}
+Verdict checkDiskWrite(const nlohmann::json& params, const Host& host);     ///< {mebibytes}
 
 }  // namespace muster::validate

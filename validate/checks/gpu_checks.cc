@@ -4,6 +4,13 @@
 #include "validate/checks/gpu_look.h"
 
 namespace muster::validate {
+namespace {
+
+// Sources: DCGM's limit of remapped rows; NVIDIA's "Dynamic Page Retirement" for GPUs before row remapping.
+constexpr unsigned kMaxRemappedRows = 512, kMaxRetiredPages = 60;
+
+}  // namespace
+
 nlohmann::json identityOf(const agent::Gpu& gpu) {
   return {{"model", gpu.model}, {"serial", gpu.serial}, {"uuid", gpu.uuid}, {"pci", gpu.pci}, {"vbios", gpu.vbios}};
 }
@@ -83,27 +90,28 @@ Verdict checkGpuEcc(const nlohmann::json&, const Host&) {
       "ECC on, no uncorrected error");
 }
 
-Verdict checkGpuRemap(const nlohmann::json&, const Host&) {
-  return everyGpu(
-      [](const GpuHealth& gpu) {
-        if (!gpu.remapped) return noData("NVML gives no row remapping state");
-        if (gpu.remapped->failure) return failed("a row could not be remapped");
-        if (gpu.remapped->pending) return failed("a row remapping is pending until the next reset");
-        return pass(fmt::format("{} rows remapped", gpu.remapped->correctable + gpu.remapped->uncorrectable));
-      },
-      "no row remapping pending or failed");
+Verdict judgeRemap(const GpuHealth& gpu) {
+  if (!gpu.remapped) return noData("NVML gives no row remapping state");
+  if (gpu.remapped->failure) return failed("a row could not be remapped");
+  if (gpu.remapped->pending) return failed("a row remapping is pending until the next reset");
+  const auto rows = gpu.remapped->correctable + gpu.remapped->uncorrectable;
+  auto verdict = rows < kMaxRemappedRows ? pass(fmt::format("{} rows remapped", rows)) : failed(fmt::format("{} rows remapped: it has no more", rows));
+  verdict.values["remapped_rows"] = rows;
+  return verdict;
 }
 
-Verdict checkGpuRetired(const nlohmann::json&, const Host&) {
-  return everyGpu(
-      [](const GpuHealth& gpu) {
-        if (!gpu.retired && gpu.remapped) return pass("rows are remapped instead");
-        if (!gpu.retired) return noData("NVML gives neither page retirement nor row remapping");
-        if (gpu.retired->pending) return failed("a page retirement is pending until the next reset");
-        return pass(fmt::format("{} pages retired", gpu.retired->single_bit + gpu.retired->double_bit));
-      },
-      "no page retirement pending");
+Verdict judgeRetired(const GpuHealth& gpu) {
+  if (!gpu.retired && gpu.remapped) return pass("rows are remapped instead");
+  if (!gpu.retired) return noData("NVML gives neither page retirement nor row remapping");
+  if (gpu.retired->pending) return failed("a page retirement is pending until the next reset");
+  const auto pages = gpu.retired->single_bit + gpu.retired->double_bit;
+  auto verdict = pages < kMaxRetiredPages ? pass(fmt::format("{} pages retired", pages)) : failed(fmt::format("{} pages retired: NVIDIA replaces a GPU from {} on", pages, kMaxRetiredPages));
+  verdict.values["retired_pages"] = pages;
+  return verdict;
 }
+
+Verdict checkGpuRemap(const nlohmann::json&, const Host&) { return everyGpu(judgeRemap, "no row remapping pending or failed"); }
+Verdict checkGpuRetired(const nlohmann::json&, const Host&) { return everyGpu(judgeRetired, "no page retirement pending"); }
 
 Verdict checkGpuVbios(const nlohmann::json& params, const Host&) {
   const auto look = lookAtGpus();

@@ -21,4 +21,7 @@ Verdict everyGpu(const GpuLook& look, const std::function<Verdict(const GpuHealt
 /// The same after a look of its own.
 Verdict everyGpu(const std::function<Verdict(const GpuHealth&)>& judge, std::string_view good);
 
+Verdict judgeRemap(const GpuHealth& gpu);
+Verdict judgeRetired(const GpuHealth& gpu);
+
 }  // namespace muster::validate

@@ -22,7 +22,7 @@ struct Host {
   std::string text(const std::filesystem::path& file) const;
 };
 
-/// A whole number and nothing else.
+/// A finite number and nothing else: "nan" is below no limit.
 std::optional<double> numberIn(std::string_view text);
 
 }  // namespace muster::validate

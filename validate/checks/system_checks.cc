@@ -1,18 +1,28 @@
-// The machine around the GPUs: clock, kernel log, memory controllers, NUMA, settings, disks.
+// The machine around the GPUs: clock, kernel log, memory controllers, memory nodes, settings.
 #include "validate/checks/catalogue.h"
 #include "validate/checks/system_judges.h"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
 namespace muster::validate {
 namespace {
 
 constexpr double kMaxClockErrorMs = 100, kMaxCorrected = 100;
+constexpr double kUnequalShare = 0.03, kUnequalKibibytes = 8.0 * (1 << 20);
 constexpr std::chrono::seconds kLogLimit{20};
 
 Verdict concluded(const std::vector<std::string>& wrong, std::string good) { return wrong.empty() ? pass(std::move(good)) : failed(fmt::format("{}", fmt::join(wrong, "; "))); }
+
+/// Sockets are built alike: one with less memory has lost a DIMM. The kernel keeps some of each for itself.
+void addUnequal(const std::map<std::string, double>& kibibytes, std::vector<std::string>& wrong) {
+  double most = 0;
+  for (const auto& [node, own] : kibibytes) most = std::max(most, own);
+  for (const auto& [node, own] : kibibytes)
+    if (most - own > std::max(kUnequalShare * most, kUnequalKibibytes)) wrong.push_back(fmt::format("{} has {:.0f} GiB of memory, another {:.0f} GiB: is a DIMM missing or switched off?", node, own / (1 << 20), most / (1 << 20)));
+}
 
 /// The kernel's messages of this boot, as far as its ring still holds them.
 Result<std::string> kernelLog(const Host& host) {
@@ -72,16 +82,22 @@ Verdict checkSystemDimms(const nlohmann::json& params, const Host& host) {
 Verdict checkSystemNuma(const nlohmann::json&, const Host& host) {
   const std::filesystem::path nodes = "sys/devices/system/node", devices = "sys/bus/pci/devices";
   std::vector<std::string> wrong;
+  std::map<std::string, double> kibibytes;   // of memory nodes with processors
   std::size_t memory_nodes = 0, seen = 0;
   for (const auto& node : host.names(nodes)) {
-    if (!node.starts_with("node")) continue;
+    if (!node.starts_with("node") || !numberIn(std::string_view(node).substr(4))) continue;
     ++memory_nodes;
+    std::error_code error;
+    const bool no_processors = std::filesystem::exists(host.root / nodes / node / "cpulist", error) && host.line(nodes / node / "cpulist").empty();
+    if (no_processors) continue;   // a GPU's own memory, or room for it: empty ones are usual on Grace
     const auto text = host.text(nodes / node / "meminfo");
-    unsigned long long kibibytes = 0;
+    unsigned long long total = 0;
     const auto at = text.find("MemTotal:");
-    if (at == std::string::npos || std::sscanf(text.c_str() + at, "MemTotal: %llu kB", &kibibytes) != 1 || kibibytes == 0) wrong.push_back(node + " has no memory");
+    if (at == std::string::npos || std::sscanf(text.c_str() + at, "MemTotal: %llu kB", &total) != 1 || total == 0) wrong.push_back(node + " has no memory");
+    else kibibytes[node] = static_cast<double>(total);
   }
   if (memory_nodes == 0) return noData("sysfs names no memory node");
+  addUnequal(kibibytes, wrong);
   for (const auto& device : host.names(devices)) {
     const auto kind = host.line(devices / device / "class");   // 0x0302: 3D controller, 0x0300: VGA, 0x12: accelerator, 0x0200, 0x0207: network
     const bool counts = kind.starts_with("0x0302") || kind.starts_with("0x12") || kind.starts_with("0x0207") || kind.starts_with("0x0200");
@@ -90,37 +106,15 @@ Verdict checkSystemNuma(const nlohmann::json&, const Host& host) {
     const auto node = numberIn(host.line(devices / device / "numa_node"));
     if (memory_nodes > 1 && (!node || *node < 0)) wrong.push_back(fmt::format("{} (class {}) does not know its memory node", device, kind));
   }
-  return concluded(wrong, fmt::format("{} memory nodes, {} GPUs and NICs placed", memory_nodes, seen));
-}
-
-Verdict checkSystemKnobs(const nlohmann::json& params, const Host& host) { return judgeKnobs(params, host); }
-
-Verdict checkDiskRead(const nlohmann::json& params, const Host& host) {
-  const double seconds = params.value("seconds", 5.0), floor = params.value("min_mbytes_per_s", 0.0);
-  std::map<std::string, std::map<std::string, double>> rates;  // by model, by disk
-  std::vector<std::string> wrong;
-  Verdict verdict = noData("this node has no NVMe disk");
-  for (const auto& disk : host.names("sys/block")) {
-    if (!disk.starts_with("nvme")) continue;
-    io::Command fio;
-    fio.program = "fio";
-    fio.args = {"--name=read", "--filename=/dev/" + disk, "--readonly", "--rw=read", "--bs=1M", "--iodepth=32", "--ioengine=libaio", "--direct=1",
-                "--time_based", fmt::format("--runtime={:.0f}", std::max(seconds, 1.0)), "--output-format=json"};
-    fio.timeout = std::chrono::seconds(static_cast<long>(seconds) + 30);
-    const auto done = host.run(fio);
-    if (!done) return brokenTest(done.error().str());
-    const auto rate = done->code == 0 ? parseFioRead(done->out) : Result<double>(fail(ErrorCode::Internal, fmt::format("fio ended with {}: {}", done->code, done->err)));
-    if (!rate) return noData(disk + ": " + rate.error().str());
-    rates[host.line("sys/block/" + disk + "/device/model")][disk] = *rate;
-    verdict.values[disk + "_mbytes_per_s"] = *rate;
-    if (!(*rate >= floor)) wrong.push_back(fmt::format("{} reads {:.0f} MB/s, expected {:.0f}", disk, *rate, floor));
-  }
-  if (rates.empty()) return verdict;
-  for (const auto& [model, disks] : rates)
-    for (auto& slow : slowerThanTheirLike(disks)) wrong.push_back(fmt::format("{} ({})", slow, model));
-  verdict.status = wrong.empty() ? agent::CheckStatus::Pass : agent::CheckStatus::Fail;
-  verdict.text = wrong.empty() ? fmt::format("{} NVMe disks read", verdict.values.size()) : fmt::format("{}", fmt::join(wrong, "; "));
+  auto verdict = concluded(wrong, fmt::format("{} memory nodes, {} GPUs and NICs placed", memory_nodes, seen));
+  double sum = 0;
+  for (const auto& [node, own] : kibibytes) sum += own;
+  verdict.values = {{"memory_nodes", static_cast<double>(memory_nodes)}, {"memory_gib", sum / (1 << 20)}};
   return verdict;
 }
+
+Verdict checkSystemIdle(const nlohmann::json& params, const Host& host) { return judgeIdle(idleLatencies(host), params.value("max_us", 0.0), host.line("sys/devices/system/cpu/cpuidle/current_driver")); }
+
+Verdict checkSystemKnobs(const nlohmann::json& params, const Host& host) { return judgeKnobs(params, host); }
 
 }  // namespace muster::validate

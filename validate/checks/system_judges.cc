@@ -7,19 +7,17 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <set>
 
 namespace muster::validate {
 namespace {
 
 constexpr std::size_t kMaxFindings = 12;
-constexpr double kSlowShare = 0.8;
 
 struct TroubleRow {
   std::string_view words, meaning;
 };
-// Source: messages of the Linux kernel's mce, edac, aer, nvme, watchdog, mm and amdgpu code.
+// Source: messages of the Linux kernel's mce, edac, aer, block, nvme, ext4, xfs, mlx5, watchdog, mm and amdgpu code, and of NVIDIA's driver.
 constexpr TroubleRow kTroubles[] = {
     {"[Hardware Error]: Machine check", "machine check: CPU or memory; read the BMC's event log"},
     {"mce: [Hardware Error]", "machine check: CPU or memory; read the BMC's event log"},
@@ -28,6 +26,12 @@ constexpr TroubleRow kTroubles[] = {
     {"Uncorrectable (Fatal)", "fatal PCIe error: reseat what sits at that address"},
     {"controller is down; will reset", "an NVMe controller was lost: firmware, slot or disk"},
     {"critical medium error", "a disk cannot read a block: replace it"},
+    {"I/O error, dev nvme", "an NVMe disk has failed a request: disk.health, then its slot"},
+    {"EXT4-fs error", "a file system is damaged: its disk, or an abrupt power-off"},
+    {"Corruption detected", "a file system is damaged: its disk, or an abrupt power-off"},
+    {"device's health compromised", "a NIC's firmware does not answer: reset it; again: replace it"},
+    {"Health issue observed", "a NIC tells of trouble with itself: its firmware, heat or slot"},
+    {"RmInitAdapter failed", "the driver cannot start a GPU: power-cycle the node; again: reseat or replace it"},
     {"soft lockup", "a processor was stuck: driver or firmware"},
     {"hard LOCKUP", "a processor was stuck with interrupts off: driver or hardware"},
     {"Out of memory: Killed process", "memory ran out: what does the image start?"},
@@ -47,6 +51,8 @@ constexpr KnobRow kKnobs[] = {
     {"smt", "sys/devices/system/cpu/smt/active", "", "1: two threads a core"},
     {"nmi_watchdog", "proc/sys/kernel/nmi_watchdog", "", "0 spares a hardware counter"},
     {"hugepages", "sys/kernel/mm/transparent_hugepage/enabled", "", "as the list with the chosen one in brackets"},
+    {"epp", "sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference", "performance", "others let the processor itself hold clocks back"},
+    {"zone_reclaim", "proc/sys/vm/zone_reclaim_mode", "0", "a memory node drops its caches before it asks another"},
     {"clocksource", "sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc", "others make every timestamp slow"},
     {"no_turbo", "sys/devices/system/cpu/intel_pstate/no_turbo", "0", "1 keeps processors at their base clock"},
     {"boost", "sys/devices/system/cpu/cpufreq/boost", "1", "0 keeps processors at their base clock"},
@@ -113,9 +119,11 @@ std::vector<std::string> troublesIn(std::string_view log) {
 }
 
 std::vector<std::string> xidsIn(std::string_view log) {
-  constexpr std::string_view kMark = "NVRM: Xid (PCI:";
+  constexpr std::string_view kMark = "NVRM: Xid (PCI:", kOfSwitch = "SXid (PCI:", kCorrected = "Non-fatal";
   std::vector<std::string> found;
   eachLine(log, [&](std::string_view line) {
+    if (const auto sxid = line.find(kOfSwitch); sxid != std::string_view::npos && found.size() < kMaxFindings && line.find(kCorrected, sxid) == std::string_view::npos)
+      found.push_back(fmt::format("{} (an NVSwitch)", line.substr(sxid, 200)));
     const auto at = line.find(kMark);
     if (at == std::string_view::npos || found.size() >= kMaxFindings) return;
     const auto end = line.find("): ", at);
@@ -149,30 +157,37 @@ Verdict judgeKnobs(const nlohmann::json& wanted, const Host& host) {
   return verdict;
 }
 
-Result<double> parseFioRead(std::string_view text) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object() || !json.contains("jobs") || !json["jobs"].is_array() || json["jobs"].empty()) return fail(ErrorCode::Corrupt, "fio printed no JSON with jobs");
-  double bytes = 0;
-  for (const auto& job : json["jobs"]) {
-    if (!job.is_object() || job.value("error", -1) != 0) return fail(ErrorCode::Corrupt, fmt::format("a job of fio ended with error {}", job.value("error", -1)));
-    const auto read = job.value("read", nlohmann::json::object());
-    if (!read.contains("bw_bytes") || !read["bw_bytes"].is_number()) return fail(ErrorCode::Corrupt, "fio gave no bw_bytes");
-    bytes += read["bw_bytes"].get<double>();
+std::map<std::string, double> idleLatencies(const Host& host) {
+  const std::filesystem::path folder = "sys/devices/system/cpu";
+  std::map<std::string, double> deepest;
+  for (const auto& cpu : host.names(folder)) {
+    if (!cpu.starts_with("cpu") || !numberIn(std::string_view(cpu).substr(3))) continue;
+    for (const auto& state : host.names(folder / cpu / "cpuidle")) {
+      const auto own = folder / cpu / "cpuidle" / state;
+      const auto latency = numberIn(host.line(own / "latency"));
+      if (!latency) continue;
+      auto& most = deepest[cpu];
+      if (host.line(own / "disable") != "1") most = std::max(most, *latency);
+    }
   }
-  if (!std::isfinite(bytes) || bytes <= 0) return fail(ErrorCode::Corrupt, "fio read nothing");
-  return bytes * 1e-6;
+  return deepest;
 }
 
-std::vector<std::string> slowerThanTheirLike(const std::map<std::string, double>& rates) {
-  if (rates.size() < 3) return {};
-  std::vector<double> sorted;
-  for (const auto& [disk, rate] : rates) sorted.push_back(rate);
-  std::sort(sorted.begin(), sorted.end());
-  const double median = sorted[sorted.size() / 2];
-  std::vector<std::string> slow;
-  for (const auto& [disk, rate] : rates)
-    if (!(rate >= kSlowShare * median)) slow.push_back(fmt::format("{} reads {:.0f} MB/s, others of its model {:.0f}", disk, rate, median));
-  return slow;
+Verdict judgeIdle(const std::map<std::string, double>& latencies, double max_us, std::string_view driver) {
+  if (latencies.empty() && driver == "none") return pass("no idle states: the firmware offers none");
+  if (latencies.empty()) return noData("the kernel tells no idle states");
+  std::map<double, std::vector<std::string>> cpus;
+  for (const auto& [cpu, latency] : latencies) cpus[latency].push_back(cpu);
+  const double deepest = cpus.rbegin()->first;
+  Verdict verdict = pass(fmt::format("all {} processors wake within {:.0f} µs{}", latencies.size(), deepest, max_us > 0 ? "" : "; nothing was expected"));
+  if (cpus.size() > 1) {
+    const auto& few = std::min_element(cpus.begin(), cpus.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); })->second;
+    verdict = failed(fmt::format("processors differ in the idle states that are on: {} of {} ({}{}) are not as the others", few.size(), latencies.size(), few.front(), few.size() > 1 ? ", …" : ""));
+  } else if (max_us > 0 && !(deepest <= max_us)) {
+    verdict = failed(fmt::format("processors take {:.0f} µs to wake, {:.0f} µs are allowed", deepest, max_us));
+  }
+  verdict.values = {{"idle_wake_us", deepest}};
+  return verdict;
 }
 
 }  // namespace muster::validate

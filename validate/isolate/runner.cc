@@ -1,6 +1,7 @@
 #include "validate/isolate/runner.h"
 
 #include "lifecycle/coordinate.h"
+#include "validate/gates.h"
 
 #include <nlohmann/json.hpp>
 
@@ -10,6 +11,9 @@ namespace muster::validate::isolate {
 namespace {
 
 constexpr std::chrono::seconds kPairLimit{45};
+/// Agents begin the tests of a round within a second of each other: so long they load the fabric together. A link at an eighth of its rate
+/// still ends within the limit.
+constexpr std::chrono::seconds kLoad{5};
 constexpr int kFirstPort = 18515;
 constexpr std::string_view kRate = "rdma_write_gbits";
 
@@ -52,7 +56,8 @@ Task<void> PairRunner::measure(std::size_t group, int a, int b, int rail, std::s
   const auto &client = site_.nodes[static_cast<std::size_t>(a)], &server = site_.nodes[static_cast<std::size_t>(b)];
   auto& said = said_[{group, rail}];
   const auto r = static_cast<std::size_t>(rail);
-  const nlohmann::json common{{"port", kFirstPort + rail}, {"limit_seconds", kPairLimit.count()}, {"min_gbits", 0}};
+  const int iterations = rdmaIterations(rdmaFloorGbits(client.devices[r], site_.link), kLoad);
+  const nlohmann::json common{{"port", kFirstPort + rail}, {"limit_seconds", kPairLimit.count()}, {"min_gbits", 0}, {"iterations", iterations}};
   nlohmann::json listening = common, asking = common;
   listening.update({{"role", "server"}, {"device", server.devices[r]}});
   asking.update({{"role", "client"}, {"device", client.devices[r]}, {"peer", server.address}});

@@ -1,4 +1,4 @@
-#include "validate/checks/rdma_count.h"
+#include "validate/checks/rdma_devices.h"
 
 #include <fmt/ranges.h>
 
@@ -20,8 +20,11 @@ Verdict countRdmaDevices(const std::filesystem::path& folder, int expected) {
 
 Verdict checkRdmaCount(const nlohmann::json& params, const Host& host) { return countRdmaDevices(host.root / "sys/class/infiniband", params.at("count").get<int>()); }
 
+bool isSoftRdma(std::string_view device) { return device.starts_with("rxe") || device.starts_with("siw"); }
+
 Verdict checkRdmaPorts(const nlohmann::json& params, const Host& host) {
-  const double floor = params.value("min_gbits", 0.0), most_errors = params.value("max_errors", 0.0);
+  const double most_errors = params.value("max_errors", 0.0);
+  const auto layer = params.value("link_layer", "");
   const std::filesystem::path folder = "sys/class/infiniband";
   std::vector<std::string> wrong;
   Verdict verdict = noData("the kernel has no RDMA device");
@@ -31,10 +34,12 @@ Verdict checkRdmaPorts(const nlohmann::json& params, const Host& host) {
       const auto at = folder / device / "ports" / port;
       const auto state = host.line(at / "state"), rate = host.line(at / "rate");
       const auto gbits = numberIn(rate.substr(0, rate.find(' ')));
+      const bool judged = !isSoftRdma(device) && (layer.empty() || host.line(at / "link_layer") == layer);
+      const double floor = judged ? params.value("min_gbits", 0.0) : 0;
       ++ports;
       if (state.find("ACTIVE") == std::string::npos) wrong.push_back(fmt::format("{}/{} is '{}', not active", device, port, state));
       if (!gbits || rate.find("Gb/sec") == std::string::npos) wrong.push_back(fmt::format("{}/{} gives no rate in Gb/sec: '{}'", device, port, rate));
-      else if (!(*gbits >= floor)) wrong.push_back(fmt::format("{}/{} runs at {} Gb/s, expected {}", device, port, *gbits, floor));
+      else if (!(*gbits >= floor)) wrong.push_back(fmt::format("{}/{} runs at {} Gb/s, expected {:.0f}", device, port, *gbits, floor));
       for (const char* counter : {"symbol_error", "link_error_recovery", "port_rcv_errors", "local_link_integrity_errors", "excessive_buffer_overrun_errors"})
         if (const auto errors = numberIn(host.line(at / "counters" / counter)); errors && *errors > most_errors)
           wrong.push_back(fmt::format("{}/{} counts {} {}", device, port, *errors, counter));

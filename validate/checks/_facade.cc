@@ -1,1 +1,0 @@
-#include "validate/checks/checks.h"
