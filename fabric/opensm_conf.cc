@@ -82,11 +82,11 @@ std::vector<std::string> managerHcas(const inventory::Cluster& cluster, const in
 }
 
 Result<void> checkSubnetManagers(const inventory::Fabric& fabric) {
-  if (fabric.subnet_managers.empty() || fabric.subnet_managers.front() != "controller")
-    return fail(
-        ErrorCode::InvalidInput,
-        fmt::format("fabric {}: the first of subnet_managers must be controller, which muster runs itself; nodes behind it are standbys",
-                    fabric.name));
+  if (!fabric.subnet_managers.empty() && fabric.subnet_managers.front() != "controller")
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("fabric {}: the first of subnet_managers must be controller, which muster runs itself; nodes behind it are "
+                            "standbys. Leave it out where UFM or a switch runs the subnet manager",
+                            fabric.name));
   if (fabric.subnet_managers.size() > kMostManagers)
     return fail(ErrorCode::InvalidInput, fmt::format("fabric {}: {} subnet managers; at most {}, each has its own priority", fabric.name,
                                                      fabric.subnet_managers.size(), kMostManagers));

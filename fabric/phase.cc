@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::string_view kAsDeclared = "as-declared";
 constexpr std::string_view kStandingBy = "standing-by";
+constexpr std::string_view kExternalMaster = "external-master";
 constexpr std::string_view kUnreadable = "unreadable";      // fail closed: an old fact must not stand in for a lost discovery
 constexpr std::string_view kInvalid = "valid-declaration";  // wanted when the declaration has an error: never observed
 constexpr std::size_t kShownRepairs = 3;
@@ -58,22 +59,26 @@ std::vector<Goal> FabricPhase::goals(const inventory::Cluster& cluster, const Su
   if (subject.isCluster()) {
     if (!isInfiniBand(cluster)) return goals;
     const auto& fabric = cluster.fabrics.begin()->second;
-    add(kSm, declared_ ? "master:" + declaredSmDigest(fabric, declared_->topology) : "", std::chrono::seconds(3), 2 * kSmSettle, {},
-        fmt::format("fabric {} declares the subnet manager on the controller, routing {}", fabric.name, fabric.routing));
+    add(kSm, declared_ ? wantedManager() : "", std::chrono::seconds(3), 2 * kSmSettle, {},
+        isExternal(fabric)
+            ? fmt::format("fabric {} declares no subnet manager of muster's: another's must be there", fabric.name)
+            : fmt::format("fabric {} declares the subnet manager on the controller, routing {}", fabric.name, fabric.routing));
     if (hasStandby())
       add(kStandby, std::string(kStandingBy), std::chrono::seconds(5), std::chrono::seconds(120), {ref(whole, kSm)},
           fmt::format("fabric {} declares {} subnet managers", fabric.name, fabric.subnet_managers.size()));
-    add(kPartitions, declared_ ? tablesDigest(declared_->partitions, declared_->topology) : "", std::chrono::seconds(3),
-        std::chrono::seconds(120), {ref(whole, kSm)},
-        fmt::format("fabric {} declares {} partitions", fabric.name, fabric.partitions.size()));
-    add(kLinks, std::string(kAsDeclared), std::chrono::seconds(1), std::chrono::seconds(120), {ref(whole, kPartitions)},
-        fmt::format("fabric {} declares every cable", fabric.name));
+    if (looksAtPartitions(fabric))
+      add(kPartitions, declared_ ? tablesDigest(declared_->partitions, declared_->topology) : "", std::chrono::seconds(3),
+          std::chrono::seconds(120), {ref(whole, kSm)},
+          fmt::format("fabric {} declares {} partitions", fabric.name, fabric.partitions.size()));
+    add(kLinks, std::string(kAsDeclared), std::chrono::seconds(1), std::chrono::seconds(120),
+        {ref(whole, looksAtPartitions(fabric) ? kPartitions : kSm)}, fmt::format("fabric {} declares every cable", fabric.name));
     return goals;
   }
   const auto* node = cluster.findNode(subject.node());
   if (!node || !onFabric(*node)) return goals;
   const auto& profile = cluster.profileOf(*node);
-  std::vector<FacetRef> needs = {ref(whole, kSm), ref(whole, kPartitions)};
+  std::vector<FacetRef> needs = {ref(whole, kSm)};
+  if (looksAtPartitions(cluster.fabrics.at(profile.fabric))) needs.push_back(ref(whole, kPartitions));
   for (const auto& driver : profile.drivers) needs.push_back(ref(subject, "driver." + driver));
   if (profile.drivers.empty() && !profile.image.empty()) needs.push_back(ref(subject, "os"));
   add(kPorts, std::string(kAsDeclared), std::chrono::seconds(1), std::chrono::seconds(120), std::move(needs),
@@ -99,6 +104,13 @@ Async<SharedPicture> FabricPhase::picture(std::chrono::milliseconds max_age) {
   now->found = std::move(found);
   now->deviations = compare(declared_->topology, now->found, declared_->fabric->exclude).deviations;
   now->rules = withGuids(declared_->partitions, known.hcas);
+  if (managerIsExternal()) {
+    auto ask = tools_.smInfo();
+    const auto info = co_await std::move(ask);
+    if (info && info->master) now->sm_guid = info->guid;
+    last_ = now;
+    co_return now;
+  }
   if (auto own = known.hcas.find(std::string(kControllerHca)); own != known.hcas.end()) now->sm_guid = own->second;
   now->files = renderSm(*declared_->fabric, declared_->topology, declared_->partitions, known, {now->sm_guid, options_.run_folder, 0});
   last_ = now;
@@ -126,17 +138,18 @@ Async<std::vector<Fact>> FabricPhase::look(Subject subject, std::chrono::millise
   }
   auto sm = smProblem(*now);
   auto sm_problem = co_await std::move(sm);
-  facts.push_back(
-      factOf(subject, kSm, sm_problem, "master:" + declaredSmDigest(*declared_->fabric, declared_->topology), "sminfo, opensm.log"));
+  facts.push_back(factOf(subject, kSm, sm_problem, wantedManager(), "sminfo, opensm.log"));
   if (hasStandby()) {
     auto standby = standbyProblem(*now);
     auto standby_problem = co_await std::move(standby);
     facts.push_back(factOf(subject, kStandby, standby_problem, std::string(kStandingBy), "sminfo"));
   }
-  auto partitions = partitionsProblem(*now);
-  auto partitions_problem = co_await std::move(partitions);
-  facts.push_back(
-      factOf(subject, kPartitions, partitions_problem, tablesDigest(declared_->partitions, declared_->topology), "smpquery pkeys"));
+  if (looksAtPartitions()) {
+    auto partitions = partitionsProblem(*now);
+    auto partitions_problem = co_await std::move(partitions);
+    facts.push_back(
+        factOf(subject, kPartitions, partitions_problem, tablesDigest(declared_->partitions, declared_->topology), "smpquery pkeys"));
+  }
   facts.push_back(linksFact(*now));
   co_return facts;
 }
@@ -189,13 +202,29 @@ std::vector<Deviation> FabricPhase::deviationsOf(const NodeName& node, const Pic
 Async<std::string> FabricPhase::portsProblem(NodeName node, Picture& now) {
   auto own = deviationsOf(node, now);
   if (!own.empty()) co_return fmt::format("{} deviations: {}", own.size(), repairs(own));
+  if (!looksAtPartitions()) co_return std::string();
   auto run = readPkeys(now, node.str());
   CO_TRY(wrong, co_await std::move(run));
   co_return wrong.empty() ? std::string() : wrong.front().str();
 }
 
+std::string FabricPhase::wantedManager() const {
+  return managerIsExternal() ? std::string(kExternalMaster) : "master:" + declaredSmDigest(*declared_->fabric, declared_->topology);
+}
+
+/// Of another's subnet manager nothing can be known but what it answers: no log, no routing engine, no files.
+Async<std::string> FabricPhase::externalSmProblem(const Picture& now) {
+  if (now.sm_guid.empty()) co_return "no subnet manager answers as master";
+  auto others = strangeManager(now);
+  co_return co_await std::move(others);
+}
+
 /// Empty when the subnet manager is as declared; else why not. Errors: never, a lost answer is a problem too.
 Async<std::string> FabricPhase::smProblem(const Picture& now) {
+  if (managerIsExternal()) {
+    auto ask = externalSmProblem(now);
+    co_return co_await std::move(ask);
+  }
   if (now.sm_guid.empty()) co_return fmt::format("{} was never seen at its declared port; {}", kControllerHca, repairs(now.deviations));
   if (!manager_.pid()) co_return "opensm does not run";
   if (!manager_.startedWith(now.files)) co_return "opensm runs with another configuration";
@@ -228,11 +257,23 @@ std::string deviceWith(const Topology& found, const std::function<bool(const Por
 
 }  // namespace
 
+/// Another's is on a UFM host where one is declared, else on a switch; on a node it is nobody's.
+bool FabricPhase::mayManage(const std::string& device) const {
+  const auto& devices = declared_->topology.devices;
+  if (!managerIsExternal()) {
+    const auto declared = managerHcas(cluster_, *declared_->fabric);
+    return std::find(declared.begin(), declared.end(), device) != declared.end();
+  }
+  const auto isUfm = [](const Device& one) { return one.role == inventory::AttachedRole::Ufm; };
+  const bool has_ufm = std::any_of(devices.begin(), devices.end(), [&](const auto& one) { return isUfm(one.second); });
+  const auto at = devices.find(device);
+  return at != devices.end() && (has_ufm ? isUfm(at->second) : at->second.is_switch);
+}
+
 Async<std::string> FabricPhase::strangeManager(const Picture& now) {
   auto ask = tools_.managerLids();
   auto lids = co_await std::move(ask);
   if (!lids) co_return fmt::format("the subnet managers cannot be listed: {}", lids.error().str());
-  const auto declared = managerHcas(cluster_, *declared_->fabric);
   for (int lid : *lids) {
     auto name = deviceWith(now.found, [&](const PortAddress& address) { return address.lid == lid; });
     if (name.empty()) {  // the picture may be older than the LIDs
@@ -242,8 +283,9 @@ Async<std::string> FabricPhase::strangeManager(const Picture& now) {
       name = deviceWith(now.found, [&](const PortAddress& address) { return address.guid == info->guid; });
       if (name.empty()) name = "port GUID " + info->guid;
     }
-    if (std::find(declared.begin(), declared.end(), name) == declared.end())
-      co_return fmt::format("{} (LID {}) runs a subnet manager that is not declared; stop it, or add its node to subnet_managers", name, lid);
+    if (!mayManage(name))
+      co_return fmt::format("{} (LID {}) runs a subnet manager that is not declared; stop it, or {}", name, lid,
+                            managerIsExternal() ? "declare its cable with the role ufm" : "add its node to subnet_managers");
   }
   co_return std::string();
 }
@@ -306,15 +348,23 @@ Async<const std::vector<PkeyMismatch>*> FabricPhase::wrongPkeys(Picture& now) {
 }
 
 Async<std::string> FabricPhase::partitionsProblem(Picture& now) {
-  if (!manager_.pid()) co_return "no subnet manager";
-  if (!manager_.partitionsAre(now.files)) co_return "partitions.conf is not the declared one";
-  auto own = now.found.devices.find(std::string(kControllerHca));
-  if (own == now.found.devices.end() || own->second.addresses[1].lid == 0) co_return "the subnet manager has given no LIDs yet";
-  if (manager_.log().partitions_refused) co_return "opensm refused partitions.conf and made everybody a full member";
+  auto own =
+      managerIsExternal() ? std::string(now.sm_guid.empty() ? "no subnet manager answers as master" : "") : ownPartitionsProblem(now);
+  if (!own.empty()) co_return own;
   auto run = wrongPkeys(now);
   CO_TRY(wrong, co_await std::move(run));
   if (wrong->empty()) co_return std::string();
   co_return fmt::format("{} PKey tables differ: {}", wrong->size(), wrong->front().str());
+}
+
+/// What our own OpenSM made of its file. Empty: nothing is wrong with that.
+std::string FabricPhase::ownPartitionsProblem(Picture& now) const {
+  if (!manager_.pid()) return "no subnet manager";
+  if (!manager_.partitionsAre(now.files)) return "partitions.conf is not the declared one";
+  auto own = now.found.devices.find(std::string(kControllerHca));
+  if (own == now.found.devices.end() || own->second.addresses[1].lid == 0) return "the subnet manager has given no LIDs yet";
+  if (manager_.log().partitions_refused) return "opensm refused partitions.conf and made everybody a full member";
+  return {};
 }
 
 std::unique_ptr<lifecycle::Phase> makeFabricPhase(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock,

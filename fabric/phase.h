@@ -77,11 +77,21 @@ class FabricPhase final : public lifecycle::Phase {
     const auto* node = cluster_.findNode(subject.node());
     return node && onFabric(*node);
   }
+  /// UFM's or a managed switch's: muster runs none, and checks what that one does.
+  static bool isExternal(const inventory::Fabric& fabric) { return fabric.subnet_managers.empty(); }
+  bool managerIsExternal() const { return declared_ && isExternal(*declared_->fabric); }
+  /// Who runs its own subnet manager always has the partition Default; of another's only what is declared is looked at.
+  static bool looksAtPartitions(const inventory::Fabric& fabric) { return !isExternal(fabric) || !fabric.partitions.empty(); }
+  bool looksAtPartitions() const { return declared_ && looksAtPartitions(*declared_->fabric); }
+  /// What fabric.sm must be.
+  std::string wantedManager() const;
   bool hasStandby() const { return declared_ && declared_->fabric->subnet_managers.size() > 1; }
   std::vector<std::string_view> facetsOf(const lifecycle::Subject& subject) const {
     if (!subject.isCluster()) return {kPorts};
-    if (hasStandby()) return {kSm, kStandby, kPartitions, kLinks};
-    return {kSm, kPartitions, kLinks};
+    std::vector<std::string_view> out = {kSm, kLinks};
+    if (hasStandby()) out.push_back(kStandby);
+    if (looksAtPartitions()) out.push_back(kPartitions);
+    return out;
   }
   static std::string errorJson(const Error& error) { return nlohmann::json{{"error", error.str()}}.dump(); }
   lifecycle::Fact fact(const lifecycle::Subject& subject, std::string_view facet, std::string value, std::string source,
@@ -97,6 +107,9 @@ class FabricPhase final : public lifecycle::Phase {
   std::vector<Deviation> deviationsOf(const NodeName& node, const Picture& picture) const;
 
   Async<std::string> smProblem(const Picture& picture);
+  Async<std::string> externalSmProblem(const Picture& picture);
+  /// Whether a subnet manager on this device is one that was declared.
+  bool mayManage(const std::string& device) const;
   /// Names a subnet manager that nobody declared.
   Async<std::string> strangeManager(const Picture& picture);
   Async<std::string> standbyProblem(const Picture& picture);
@@ -104,8 +117,10 @@ class FabricPhase final : public lifecycle::Phase {
   /// Of one node (its own name), or of all (empty).
   Async<std::vector<PkeyMismatch>> readPkeys(const Picture& picture, std::string node);
   Async<std::string> partitionsProblem(Picture& picture);
+  std::string ownPartitionsProblem(Picture& picture) const;
   Async<std::string> portsProblem(NodeName node, Picture& picture);
 
+  Async<lifecycle::Outcome> actExternal(lifecycle::FacetRef facet, lifecycle::ActContext& context);
   Async<lifecycle::Outcome> actSm(lifecycle::FacetRef facet, lifecycle::ActContext& context);
   Async<lifecycle::Outcome> awaitSm(lifecycle::FacetRef facet, SharedPicture now, lifecycle::ActContext& context);
   Async<lifecycle::Outcome> applyPartitions(lifecycle::FacetRef facet, SharedPicture now, lifecycle::ActContext& context);

@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kPoll{100};
 constexpr std::chrono::seconds kPartitionsSettle{15};
+constexpr std::string_view kExternalHelp =
+    "the subnet manager is not muster's (the fabric declares no subnet_managers): change it there (UFM, or the switch), then apply again";
 
 Finding findingOf(const FacetRef& facet, const Deviation& one, WallTime at) {
   bool extra = one.kind == DeviationKind::ExtraLink || one.kind == DeviationKind::ExtraNode;
@@ -49,6 +51,10 @@ Async<Outcome> FabricPhase::act(Action action, ActContext& context) {
   auto wait = turnstile_.enter();
   auto pass = co_await std::move(wait);
   auto facet = action.facet.facet.str();
+  if (managerIsExternal() && (facet == kSm || facet == kPartitions)) {
+    auto run = actExternal(action.facet, context);
+    co_return co_await std::move(run);
+  }
   if (facet == kSm) {
     auto run = actSm(action.facet, context);
     co_return co_await std::move(run);
@@ -74,10 +80,22 @@ Async<Outcome> FabricPhase::actStandby(FacetRef facet, ActContext& context) {
   CO_TRY(problem, co_await std::move(ask));
   if (problem.empty()) co_return Done{};
   constexpr std::string_view kHelp =
-      "its node's agent starts it (facet fabric.opensm of the node); on a node without one: muster fabric render --out DIR writes its files, "
+      "its node's agent starts it (facet fabric.opensm of the node); on a node without one: muster fabric render --out DIR writes its "
+      "files, "
       "copy opensm/NODE to /etc/muster/opensm and start muster-opensm.service";
   context.finding({facet, Severity::Error, problem, {}, std::string(kHelp), clock_.now()});
   co_return Blocked{fmt::format("{}; {}", problem, kHelp)};
+}
+
+/// Another's subnet manager is changed by its owner: says what is wrong with it.
+Async<Outcome> FabricPhase::actExternal(FacetRef facet, ActContext& context) {
+  auto look = picture(std::chrono::milliseconds(0));
+  CO_TRY(now, co_await std::move(look));
+  auto check = facet.facet.str() == kSm ? smProblem(*now) : partitionsProblem(*now);
+  CO_TRY(problem, co_await std::move(check));
+  if (problem.empty()) co_return Done{};
+  context.finding({facet, Severity::Error, problem, {}, std::string(kExternalHelp), clock_.now()});
+  co_return Blocked{fmt::format("{}; {}", problem, kExternalHelp)};
 }
 
 Async<Outcome> FabricPhase::actSm(FacetRef facet, ActContext& context) {
@@ -141,7 +159,8 @@ Async<Outcome> FabricPhase::applyPartitions(FacetRef facet, SharedPicture now, A
     co_await std::move(pause);
   }
   // Refused, or read otherwise than we do: whoever may talk to more than declared is worth more than the change.
-  const bool opened = now->wrong_pkeys && std::any_of(now->wrong_pkeys->begin(), now->wrong_pkeys->end(), [](const auto& one) { return one.is_wider; });
+  const bool opened =
+      now->wrong_pkeys && std::any_of(now->wrong_pkeys->begin(), now->wrong_pkeys->end(), [](const auto& one) { return one.is_wider; });
   std::string back;
   if (opened || manager_.log().partitions_refused) {
     context.progress(0.8, "putting the former partitions back");
@@ -149,14 +168,16 @@ Async<Outcome> FabricPhase::applyPartitions(FacetRef facet, SharedPicture now, A
     CO_TRY(said, co_await std::move(undo));
     back = "; " + said;
   }
-  context.finding(
-      {facet, Severity::Error, problem + back, manager_.logTail(), "compare partitions.conf in the run folder with opensm.log", clock_.now()});
+  context.finding({facet, Severity::Error, problem + back, manager_.logTail(), "compare partitions.conf in the run folder with opensm.log",
+                   clock_.now()});
   co_return Blocked{problem + back};
 }
 
 Async<std::string> FabricPhase::rollBack(SharedPicture now) {
   auto former = manager_.rollBackPartitions();
-  if (!former) co_return fmt::format("there are no former partitions to go back to ({}): stop opensm on the controller if that is too open", former.error().str());
+  if (!former)
+    co_return fmt::format("there are no former partitions to go back to ({}): stop opensm on the controller if that is too open",
+                          former.error().str());
   auto before = *now;
   before.rules = std::move(*former);
   std::vector<PkeyMismatch> wrong;
@@ -183,6 +204,7 @@ Async<Outcome> FabricPhase::actCables(FacetRef facet, ActContext& context) {
   auto ask = portsProblem(facet.subject.node(), *now);
   CO_TRY(problem, co_await std::move(ask));
   if (problem.empty()) co_return Done{};
+  if (managerIsExternal()) co_return Blocked{fmt::format("{}; {}", problem, kExternalHelp)};
   auto run = applyPartitions(std::move(facet), now, context);
   co_return co_await std::move(run);
 }

@@ -299,7 +299,7 @@ ObjectSpec make_fabricSpec() {
       .optional("exclude", &Fabric::exclude, listOf(object(exclusionSpec)), "What is known to be out.")
       .optional("routing", &Fabric::routing, text(kRouting), "OpenSM's routing engine.")
       .optional("subnet_managers", &Fabric::subnet_managers, listOf(text(kHostName)),
-                "Who runs the subnet manager, the master first: nodes, or controller.")
+                "Who runs the subnet manager: controller, then nodes that stand by. None: UFM or a managed switch runs one, and muster checks it.")
       .optional("partitions", &Fabric::partitions, mapOf(object(partitionSpec), kEntryName), "The partitions.")
       .optional("roce", &Fabric::roce, object(roceSpec), "Present: an Ethernet fabric with RoCE v2, without a subnet manager.")
       .optional("nvlink_domains", &Fabric::nvlink_domains, mapOf(object(nvlinkDomainSpec), kEntryName), "NVLink domains, by name.")

@@ -24,7 +24,9 @@ inline bool eventually(const std::function<bool()>& holds, std::chrono::seconds 
 
 class SimulatedFabric {
  public:
-  explicit SimulatedFabric(const Topology& topology) : processes_(io::makeProcessRunner()) {
+  /// `seat`: the device that muster's tools sit on.
+  explicit SimulatedFabric(const Topology& topology, std::string_view seat = kControllerHca)
+      : processes_(io::makeProcessRunner()), seat_(seat) {
     auto started = muster::test::runAsync(Simulator::start(topology, *processes_, clock_, folder_.path()), kSimulatorLimit);
     if (!started) {
       ADD_FAILURE() << started.error().str();
@@ -37,7 +39,7 @@ class SimulatedFabric {
     EXPECT_TRUE(stopped);
   }
 
-  FabricOptions options() const { return simulator_->seat(kControllerHca); }
+  FabricOptions options() const { return simulator_->seat(seat_); }
   io::ProcessRunner& processes() { return *processes_; }
 
   void say(const std::string& line) { done(simulator_->say(line)); }
@@ -56,6 +58,7 @@ class SimulatedFabric {
   muster::test::TempFolder folder_;
   SystemClock clock_;
   std::unique_ptr<io::ProcessRunner> processes_;
+  const std::string seat_;
   std::unique_ptr<Simulator> simulator_;
 };
 
