@@ -214,6 +214,8 @@ std::string FabricPhase::wantedManager() const {
 
 /// Of another's subnet manager nothing can be known but what it answers: no log, no routing engine, no files.
 Async<std::string> FabricPhase::externalSmProblem(const Picture& now) {
+  if (const auto own = manager_.pid())
+    co_return fmt::format("muster's own OpenSM still runs on the controller: end it (kill {}) as soon as the other one is ready", *own);
   if (now.sm_guid.empty()) co_return "no subnet manager answers as master";
   auto others = strangeManager(now);
   co_return co_await std::move(others);

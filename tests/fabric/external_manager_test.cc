@@ -104,6 +104,18 @@ TEST_F(ExternalManager, onANodeIsNobodysBesideAUfm) {
               AllOf(HasSubstr("gpu002 mlx5_0 (LID "), HasSubstr("not declared"), HasSubstr("role ufm")));
 }
 
+TEST_F(ExternalManager, comesAfterMustersOwn) {
+  const auto own = railCluster(3);
+  fabric_ = std::make_unique<SimulatedFabric>(declared(own));
+  Muster before(own, *fabric_);
+  before.bringUp();
+  auto changed = own;
+  changed.fabrics.at("ib").subnet_managers.clear();
+  Muster after(changed, *fabric_);
+  EXPECT_THAT(after.verified(after.whole, "fabric.sm"), AllOf(HasSubstr("muster's own OpenSM still runs"), HasSubstr("(kill ")));
+  EXPECT_TRUE(musterRunsOne()) << "nobody but the operator takes a fabric its only subnet manager";
+}
+
 TEST_F(ExternalManager, mayBeASwitchWhereNoUfmIsDeclared) {
   cluster_.fabrics.at("ib").cables.clear();
   start();
