@@ -1,8 +1,8 @@
 // A found fabric against its declaration, from ibnetdiscover's text to the verdict; everything rendered for it; and whether faults are
 // named.
 #include "bench/bench.h"
-#include "fabric/plot.h"
-#include "fabric/subnet_manager.h"
+#include "fabric/exports/plot.h"
+#include "fabric/opensm/subnet_manager.h"
 #include "tests/fabric/clusters.h"
 #include "tests/fabric/found_text.h"
 

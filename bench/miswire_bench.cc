@@ -1,7 +1,7 @@
 // Miswires of one scalable unit in real ibsim: seen by ibnetdiscover, named, and mended by doing on its console what the repair text says.
 #include "bench/bench.h"
-#include "fabric/simulator.h"
-#include "fabric/tools.h"
+#include "fabric/rehearsal/simulator.h"
+#include "fabric/discovery/tools.h"
 #include "tests/fabric/clusters.h"
 #include "tests/run_async.h"
 

@@ -1,6 +1,6 @@
 // Fabric CI of one scalable unit: real ibsim and OpenSM, every single fault alone; and how long nobody is master when the master dies.
 #include "bench/bench.h"
-#include "fabric/rehearsal.h"
+#include "fabric/rehearsal/rehearsal.h"
 #include "tests/fabric/clusters.h"
 #include "tests/run_async.h"
 

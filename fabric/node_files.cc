@@ -2,9 +2,9 @@
 #include "fabric/node_services.h"
 
 #include "base/io/crypto.h"
-#include "fabric/exports.h"
-#include "fabric/render.h"
-#include "fabric/roce.h"
+#include "fabric/exports/exports.h"
+#include "fabric/exports/render.h"
+#include "fabric/roce/roce.h"
 
 #include <nlohmann/json.hpp>
 

@@ -2,9 +2,9 @@
 
 #include "base/io/crypto.h"
 #include "base/io/files.h"
-#include "fabric/discovery.h"
+#include "fabric/discovery/discovery.h"
 #include "fabric/phase.h"
-#include "fabric/roce_ways.h"
+#include "fabric/roce/roce_ways.h"
 
 #include <nlohmann/json.hpp>
 

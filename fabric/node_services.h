@@ -6,7 +6,7 @@
 
 #include "agent/protocol/gateway.h"
 #include "fabric/fabric.h"
-#include "fabric/subnet_manager.h"
+#include "fabric/opensm/subnet_manager.h"
 
 #include <map>
 #include <string>

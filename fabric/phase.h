@@ -4,7 +4,7 @@
 // keep @cluster/fabric.links unmet and are told as findings, but they hold up only the nodes that they touch.
 #pragma once
 
-#include "fabric/discovery.h"
+#include "fabric/discovery/discovery.h"
 #include "lifecycle/phase.h"
 
 #include <algorithm>

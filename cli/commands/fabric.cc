@@ -2,13 +2,13 @@
 
 #include "base/io/files.h"
 #include "cli/controller.h"
-#include "fabric/exports.h"
-#include "fabric/link_health.h"
-#include "fabric/plot.h"
-#include "fabric/rehearsal.h"
-#include "fabric/render.h"
-#include "fabric/roce.h"
-#include "fabric/switch_config.h"
+#include "fabric/exports/exports.h"
+#include "fabric/health/link_health.h"
+#include "fabric/exports/plot.h"
+#include "fabric/rehearsal/rehearsal.h"
+#include "fabric/exports/render.h"
+#include "fabric/roce/roce.h"
+#include "fabric/roce/switch_config.h"
 
 #include <unistd.h>
 

@@ -3,7 +3,7 @@
 
 #include "cli/session.h"
 #include "cli/view/rollout_view.h"
-#include "fabric/leaves.h"
+#include "fabric/topology/leaves.h"
 #include "lifecycle/rollout/freeze.h"
 #include "lifecycle/rollout/overlay.h"
 #include "lifecycle/rollout/runner.h"

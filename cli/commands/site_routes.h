@@ -1,7 +1,7 @@
 // From the switches' tables to the cables that an isolation may accuse: where fabric/ and validate/ meet.
 #pragma once
 
-#include "fabric/routes.h"
+#include "fabric/routing/routes.h"
 #include "validate/isolate/site.h"
 
 namespace muster::cli {

@@ -2,7 +2,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/site_routes.h"
 #include "cli/session.h"
-#include "fabric/tools.h"
+#include "fabric/discovery/tools.h"
 #include "validate/gates.h"
 #include "validate/isolate/campaign.h"
 #include "validate/pair_partner.h"

@@ -1,5 +1,5 @@
 // `muster fabric` by the real program over real ibsim and OpenSM: rehearsal, and what is found there compared and measured.
-#include "fabric/tools.h"
+#include "fabric/discovery/tools.h"
 #include "inventory/inventory.h"
 #include "tests/cli/muster_folder.h"
 #include "tests/fabric/simulated_fabric.h"

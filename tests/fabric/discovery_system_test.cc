@@ -1,5 +1,5 @@
 // One fabric looked at in both ways: through libibnetdisc, and by what ibnetdiscover prints.
-#include "fabric/tools.h"
+#include "fabric/discovery/tools.h"
 #include "tests/fabric/simulated_fabric.h"
 
 #include <gmock/gmock.h>

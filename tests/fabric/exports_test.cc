@@ -1,6 +1,6 @@
 // What others are told of the fabric.
-#include "fabric/exports.h"
-#include "fabric/render.h"
+#include "fabric/exports/exports.h"
+#include "fabric/exports/render.h"
 #include "tests/fabric/clusters.h"
 
 #include <gmock/gmock.h>

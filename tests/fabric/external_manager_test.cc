@@ -1,5 +1,5 @@
 // A fabric whose subnet manager is UFM's or a switch's: checked, and left alone. Another OpenSM plays it.
-#include "fabric/partitions.h"
+#include "fabric/opensm/partitions.h"
 #include "tests/fabric/muster_over_fabric.h"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 // The fabric phase against real ibsim and OpenSM.
-#include "fabric/opensm_log.h"
-#include "fabric/partitions.h"
-#include "fabric/tools.h"
+#include "fabric/opensm/opensm_log.h"
+#include "fabric/opensm/partitions.h"
+#include "fabric/discovery/tools.h"
 #include "tests/fabric/muster_over_fabric.h"
 
 #include <gmock/gmock.h>

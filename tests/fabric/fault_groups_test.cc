@@ -1,5 +1,5 @@
 // Which faults a rehearsal injects at once, and whether a comparison has named them all.
-#include "fabric/rehearsal.h"
+#include "fabric/rehearsal/rehearsal.h"
 #include "tests/fabric/clusters.h"
 
 #include <gmock/gmock.h>

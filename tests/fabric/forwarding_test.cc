@@ -1,5 +1,5 @@
 // The tables of the switches, walked.
-#include "fabric/forwarding.h"
+#include "fabric/routing/forwarding.h"
 #include "tests/fabric/clusters.h"
 
 #include <gmock/gmock.h>

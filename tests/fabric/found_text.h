@@ -1,7 +1,7 @@
 // What ibnetdiscover would print of a topology: its syntax with GUIDs, as seen on real switches and in ibsim.
 #pragma once
 
-#include "fabric/topology.h"
+#include "fabric/topology/topology.h"
 
 #include <fmt/format.h>
 

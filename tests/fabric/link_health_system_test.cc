@@ -1,6 +1,6 @@
 // Counters of a real ibsim read by real ibqueryerrors under a real subnet manager's traffic.
-#include "fabric/link_health.h"
-#include "fabric/tools.h"
+#include "fabric/health/link_health.h"
+#include "fabric/discovery/tools.h"
 #include "tests/fabric/simulated_fabric.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // Both ends of every cable together.
-#include "fabric/link_health.h"
+#include "fabric/health/link_health.h"
 #include "tests/fabric/clusters.h"
 #include "tests/fabric/found_text.h"
 

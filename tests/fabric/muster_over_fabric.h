@@ -1,8 +1,8 @@
 // muster's fabric phase over a simulated fabric, and an OpenSM that is not muster's.
 #pragma once
 
-#include "fabric/opensm_log.h"
-#include "fabric/tools.h"
+#include "fabric/opensm/opensm_log.h"
+#include "fabric/discovery/tools.h"
 #include "tests/fabric/simulated_fabric.h"
 #include "tests/fakes/plain_act_context.h"
 

@@ -1,5 +1,5 @@
 // A typo must never open the fabric: bad declarations are refused whole, and what is rendered is read back strictly.
-#include "fabric/partitions.h"
+#include "fabric/opensm/partitions.h"
 
 #include "tests/fabric/clusters.h"
 

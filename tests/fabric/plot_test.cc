@@ -1,5 +1,5 @@
 // The picture shows every device once and every fault with what to do.
-#include "fabric/plot.h"
+#include "fabric/exports/plot.h"
 #include "tests/fabric/clusters.h"
 
 #include <gmock/gmock.h>

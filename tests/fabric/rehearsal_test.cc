@@ -1,5 +1,5 @@
 // The declared fabric in real ibsim with real OpenSM: every fault of a small one.
-#include "fabric/rehearsal.h"
+#include "fabric/rehearsal/rehearsal.h"
 #include "tests/fabric/clusters.h"
 #include "tests/run_async.h"
 

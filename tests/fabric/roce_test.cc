@@ -1,5 +1,5 @@
 // One declaration for hosts and switches, and what happens when one of them does otherwise.
-#include "fabric/roce.h"
+#include "fabric/roce/roce.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The cabling sheet: each cable twice, once for each label.
-#include "fabric/sheet.h"
+#include "fabric/exports/sheet.h"
 #include "tests/fabric/clusters.h"
 
 #include <gmock/gmock.h>

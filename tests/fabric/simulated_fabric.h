@@ -1,7 +1,7 @@
 // A real ibsim with the declared (or a spoiled) fabric for tests that do not wait in coroutines, and faults through its console.
 #pragma once
 
-#include "fabric/simulator.h"
+#include "fabric/rehearsal/simulator.h"
 #include "tests/fabric/clusters.h"
 #include "tests/run_async.h"
 

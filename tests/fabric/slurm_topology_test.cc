@@ -1,5 +1,5 @@
 // A real slurmctld takes the exported topology, in a network namespace of the test's own.
-#include "fabric/exports.h"
+#include "fabric/exports/exports.h"
 #include "tests/fabric/clusters.h"
 #include "tests/fakes/real_slurm.h"
 

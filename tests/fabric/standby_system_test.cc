@@ -2,7 +2,7 @@
 //
 // systemd runs as a user's instance in a mount namespace of the test's own: it wants /run/systemd/system, which only a booted system has.
 #include "fabric/node_services.h"
-#include "fabric/tools.h"
+#include "fabric/discovery/tools.h"
 #include "tests/fabric/simulated_fabric.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // OpenSM's files and words: rendering, its log, the tools' answers.
-#include "fabric/subnet_manager.h"
+#include "fabric/opensm/subnet_manager.h"
 
 #include "tests/fabric/clusters.h"
 

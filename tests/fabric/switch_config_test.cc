@@ -1,5 +1,5 @@
 // What a switch really has against what is rendered for it: nothing where it was loaded, each difference by port, with what mends it.
-#include "fabric/switch_config.h"
+#include "fabric/roce/switch_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

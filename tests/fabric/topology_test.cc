@@ -1,5 +1,5 @@
 // Declaration → topology → net file → topology.
-#include "fabric/leaves.h"
+#include "fabric/topology/leaves.h"
 #include "tests/fabric/clusters.h"
 #include "tests/fabric/found_text.h"
 

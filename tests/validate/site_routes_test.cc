@@ -1,6 +1,6 @@
 // From a real subnet manager's tables to an accused cable: routes as ibtracert walks them, and an isolation that knows them.
 #include "cli/commands/site_routes.h"
-#include "fabric/tools.h"
+#include "fabric/discovery/tools.h"
 #include "tests/fabric/simulated_fabric.h"
 
 #include <gmock/gmock.h>

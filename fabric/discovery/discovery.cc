@@ -1,0 +1,123 @@
+#include "fabric/discovery/discovery.h"
+
+#include <algorithm>
+
+namespace muster::fabric {
+
+namespace {
+
+// A cable that was pulled a moment ago is in one picture and not yet in the other: OpenSM sweeps on the switch's trap at
+// once, or every 10 s when the trap is lost.
+constexpr std::chrono::milliseconds kSettlePause{500};
+constexpr int kSettleTries = 25;
+constexpr std::size_t kNamedGuids = 4;
+
+/// Counts against the subnet manager's own view, which is made with other MADs. The SA would answer the same question,
+/// but its table queries need RMPP, which ibsim does not carry; the dump is the same data.
+std::string mismatch(const Topology& found, const std::set<std::string>& known) {
+  std::set<std::string> seen;
+  for (const auto& [name, device] : found.devices) seen.insert(device.guid);
+  std::vector<std::string> unseen;
+  std::set_difference(known.begin(), known.end(), seen.begin(), seen.end(), std::back_inserter(unseen));
+  if (unseen.empty() && seen.size() <= known.size()) return {};
+  if (unseen.empty()) return fmt::format("discovery saw {} devices, the subnet manager sees {}", seen.size(), known.size());
+  auto shown = std::min(unseen.size(), kNamedGuids);
+  return fmt::format("the subnet manager sees {} devices that discovery did not: {}{}", unseen.size(),
+                     fmt::join(unseen.begin(), unseen.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                     unseen.size() > shown ? ", …" : "");
+}
+
+}  // namespace
+
+Result<const inventory::Fabric*> onlyFabric(const inventory::Cluster& cluster) {
+  if (cluster.fabrics.size() == 1) return &cluster.fabrics.begin()->second;
+  return fail(ErrorCode::InvalidInput, cluster.fabrics.empty()
+                                           ? "the inventory declares no fabric"
+                                           : fmt::format("the inventory declares {} fabrics; muster manages one", cluster.fabrics.size()));
+}
+
+Async<Topology> Discovery::topology() {
+  std::string why;
+  for (int i = 0; i < kSettleTries; ++i) {
+    auto run = tools_.discover();
+    CO_TRY(found, co_await std::move(run));
+    auto known = manager_.nodeGuids();
+    why = known ? mismatch(found, *known) : std::string();
+    if (why.empty()) co_return std::move(found);
+    auto pause = clock_.sleep(kSettlePause);
+    co_await std::move(pause);
+  }
+  co_return fail(ErrorCode::Unavailable, why + "; look for lost packets (ibqueryerrors) and run again");
+}
+
+Async<Topology> discover(io::ProcessRunner& processes, FabricOptions options) {
+  SystemClock clock;
+  options.run_folder = std::filesystem::absolute(options.run_folder);
+  Tools tools(processes, options);
+  SubnetManager manager(processes, tools, options.run_folder);
+  Discovery discovery(tools, manager, clock);
+  auto run = discovery.topology();
+  co_return co_await std::move(run);
+}
+
+namespace {
+
+Result<DiffReport> declaredReport(const inventory::Cluster& cluster) {
+  TRY(fabric, onlyFabric(cluster));
+  TRY(declared, declaredTopology(cluster, *fabric));
+  DiffReport report;
+  report.fabric = fabric->name;
+  report.declared = std::move(declared);
+  return report;
+}
+
+DiffReport withFound(const inventory::Cluster& cluster, Result<DiffReport> report, Result<Topology> found) {
+  DiffReport out;
+  if (report) out = std::move(*report);
+  if (!report || !found) {
+    out.error = (report ? found.error() : report.error()).str();
+    return out;
+  }
+  out.found = std::move(*found);
+  out.comparison = compare(out.declared, out.found, cluster.fabrics.begin()->second.exclude);
+  return out;
+}
+
+bool sameAnswer(const DiffReport& a, const DiffReport& b) {
+  auto said = [](const DiffReport& report) {
+    std::string text = report.error;
+    for (const auto& one : report.comparison.deviations) text += fmt::format("\n{} {} {}", toString(one.kind), toString(one.at), one.found);
+    return text;
+  };
+  return said(a) == said(b);
+}
+
+}  // namespace
+
+Async<DiffReport> diff(const inventory::Cluster& cluster, io::ProcessRunner& processes, FabricOptions options) {
+  auto report = declaredReport(cluster);
+  if (!report) co_return withFound(cluster, std::move(report), Topology{});
+  auto run = discover(processes, std::move(options));
+  auto found = co_await std::move(run);
+  co_return withFound(cluster, std::move(report), std::move(found));
+}
+
+DiffReport diff(const inventory::Cluster& cluster, std::string_view found_text) {
+  return withFound(cluster, declaredReport(cluster), parseFound(found_text));
+}
+
+Async<void> watch(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock, FabricOptions options,
+                  std::chrono::milliseconds pause, std::function<bool(const DiffReport&)> tell) {
+  std::optional<DiffReport> last;
+  while (true) {
+    auto run = diff(cluster, processes, options);
+    CO_TRY(now, co_await std::move(run));
+    if (!last || !sameAnswer(*last, now))
+      if (!tell(now)) co_return Result<void>();
+    last = std::move(now);
+    auto rest = clock.sleep(pause);
+    co_await std::move(rest);
+  }
+}
+
+}  // namespace muster::fabric

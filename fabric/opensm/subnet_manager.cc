@@ -1,0 +1,173 @@
+#include "fabric/opensm/subnet_manager.h"
+
+#include "base/io/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <csignal>
+
+namespace muster::fabric {
+
+namespace {
+
+constexpr std::string_view kConf = "opensm.conf";
+constexpr std::string_view kRoots = "root_guids";
+constexpr std::string_view kIo = "io_guids";
+constexpr std::string_view kPartitions = "partitions.conf";
+constexpr std::string_view kPreviousPartitions = "partitions.conf.previous";
+constexpr std::string_view kStarted = "opensm.started";  // digest of the files that the running process read
+constexpr std::string_view kLog = "opensm.log";
+constexpr std::string_view kOutput = "opensm.out";
+constexpr std::string_view kSubnetList = "opensm-subnet.lst";
+constexpr std::string_view kGuids = "guids.json";
+constexpr std::chrono::milliseconds kStopGrace{5000};
+constexpr std::size_t kLogPieceBytes = 1u << 16;
+constexpr std::size_t kTailBytes = 600;
+constexpr std::size_t kMaxCommandLineBytes = 1u << 16;
+
+std::string contentOf(const std::filesystem::path& path) { return io::readFile(path).value_or(""); }
+
+/// Arguments of a process, as /proc shows them.
+std::vector<std::string> argumentsOf(const std::filesystem::path& proc) {
+  auto text = io::readFile(proc / "cmdline", kMaxCommandLineBytes).value_or("");
+  std::vector<std::string> args;
+  for (std::size_t from = 0; from < text.size();) {
+    auto end = text.find('\0', from);
+    args.push_back(text.substr(from, end - from));
+    if (end == std::string::npos) break;
+    from = end + 1;
+  }
+  return args;
+}
+
+}  // namespace
+
+SubnetManager::SubnetManager(io::ProcessRunner& processes, const Tools& tools, std::filesystem::path folder)
+    : processes_(processes), tools_(tools), folder_(std::move(folder)), pid_file_{folder_ / "opensm.pid"} {}
+
+/// Every OpenSM that was started with our configuration file; more than one only after a crash at the wrong moment.
+std::vector<pid_t> SubnetManager::ownProcesses() const {
+  std::vector<pid_t> pids;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    auto name = entry.path().filename().string();
+    pid_t pid = 0;
+    auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (bad != std::errc() || end != name.data() + name.size()) continue;
+    auto args = argumentsOf(entry.path());
+    if (args.size() >= 3 && std::filesystem::path(args[0]).filename() == "opensm" && args[1] == "-F" && args[2] == file(kConf).string())
+      pids.push_back(pid);
+  }
+  return pids;
+}
+
+std::optional<pid_t> SubnetManager::pid() const {
+  if (auto pid = pid_file_.alive()) return pid;
+  auto orphans = ownProcesses();
+  if (orphans.empty() || !pid_file_.write(orphans.front())) return std::nullopt;
+  return pid_file_.alive();
+}
+
+bool SubnetManager::startedWith(const SmFiles& files) const {
+  return contentOf(file(kStarted)) == files.digest() && contentOf(file(kConf)) == files.opensm_conf &&
+         contentOf(file(kRoots)) == files.root_guids && contentOf(file(kIo)) == files.io_guids;
+}
+
+bool SubnetManager::partitionsAre(const SmFiles& files) const { return contentOf(file(kPartitions)) == files.partitions; }
+
+SmLog SubnetManager::log() const {
+  io::Fd fd(::open(file(kLog).c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat now {};
+  if (!fd.valid() || ::fstat(fd.get(), &now) != 0) return {};
+  auto& so_far = log_so_far_;
+  if (so_far.inode != now.st_ino || static_cast<std::uintmax_t>(now.st_size) < so_far.offset) so_far = {now.st_ino, 0, {}};
+  std::array<char, kLogPieceBytes> piece;
+  for (ssize_t got; (got = ::pread(fd.get(), piece.data(), piece.size(), static_cast<off_t>(so_far.offset))) > 0; so_far.offset += static_cast<std::uintmax_t>(got))
+    so_far.reader.feed({piece.data(), static_cast<std::size_t>(got)});
+  return so_far.reader.state();
+}
+
+std::string SubnetManager::logTail() const {
+  auto text = contentOf(file(kLog));
+  if (text.empty()) text = contentOf(file(kOutput));
+  return text.size() <= kTailBytes ? text : "…" + text.substr(text.size() - kTailBytes);
+}
+
+std::optional<std::set<std::string>> SubnetManager::nodeGuids() const {
+  if (!pid()) return std::nullopt;
+  auto now = log();
+  if (!now.master || !now.subnet_up) return std::nullopt;
+  auto text = io::readFile(file(kSubnetList));
+  if (!text) return std::nullopt;
+  return guidsInSubnetList(*text);
+}
+
+Result<void> SubnetManager::start(const SmFiles& files) {
+  TRY_OK(io::makeDirs(folder_));
+  TRY_OK(stop());
+  TRY_OK(io::writeFileAtomic(file(kConf), files.opensm_conf));
+  TRY_OK(io::writeFileAtomic(file(kRoots), files.root_guids));
+  TRY_OK(io::writeFileAtomic(file(kIo), files.io_guids));
+  TRY_OK(io::writeFileAtomic(file(kPartitions), files.partitions));
+  std::error_code ignored;
+  for (auto name : {kLog, kOutput, kSubnetList}) std::filesystem::remove(file(name), ignored);
+  log_so_far_ = {};
+  TRY_OK(io::writeFileAtomic(file(kStarted), files.digest()));
+  auto command = tools_.command("opensm", {"-F", file(kConf).string()});
+  command.env["OSM_CACHE_DIR"] = folder_.string();
+  command.env["OSM_TMP_DIR"] = folder_.string();
+  TRY(pid, processes_.startDetached(std::move(command), file(kOutput)));
+  return pid_file_.write(pid);
+}
+
+Result<void> SubnetManager::hangUp() {
+  auto running = pid();
+  if (!running) return fail(ErrorCode::Unavailable, "opensm does not run");
+  if (::kill(*running, SIGHUP) != 0) return fail(ErrorCode::Unavailable, fmt::format("cannot signal opensm (pid {})", *running));
+  return {};
+}
+
+Result<void> SubnetManager::applyPartitions(const SmFiles& files) {
+  if (auto former = io::readFile(file(kPartitions)); former && *former != files.partitions)
+    TRY_OK(io::writeFileAtomic(file(kPreviousPartitions), *former));
+  TRY_OK(io::writeFileAtomic(file(kPartitions), files.partitions));
+  return hangUp();
+}
+
+Result<PartitionRules> SubnetManager::rollBackPartitions() {
+  TRY(former, io::readFile(file(kPreviousPartitions)));
+  // A former file that OpenSM would refuse too opens the fabric once more.
+  TRY(rules, parsePartitions(former));
+  TRY_OK(io::writeFileAtomic(file(kPartitions), former));
+  TRY_OK(hangUp());
+  return rules;
+}
+
+Result<void> SubnetManager::stop() {
+  TRY_OK(pid_file_.terminate(kStopGrace));
+  for (auto orphan : ownProcesses()) {
+    TRY_OK(pid_file_.write(orphan));
+    TRY_OK(pid_file_.terminate(kStopGrace));
+  }
+  return {};
+}
+
+Result<KnownGuids> SubnetManager::knownGuids() const {
+  auto text = io::readFile(file(kGuids));
+  if (text) return KnownGuids::fromJson(*text);
+  if (text.error().code() == ErrorCode::NotFound) return KnownGuids{};
+  return fail(std::move(text).error());
+}
+
+Result<void> SubnetManager::remember(const KnownGuids& known) {
+  auto text = known.toJson();
+  if (contentOf(file(kGuids)) == text) return {};
+  TRY_OK(io::makeDirs(folder_));
+  return io::writeFileAtomic(file(kGuids), text);
+}
+
+}  // namespace muster::fabric

@@ -1,0 +1,90 @@
+// OpenSM on the controller: its files, its process, what it reports.
+//
+// It outlives one `muster apply`: the process is found again by its pid file, or by its command line when muster died
+// between starting it and writing the pid. It is restarted when it is dead or runs with other files than the declaration
+// gives now; partitions alone need only a SIGHUP.
+#pragma once
+
+#include "fabric/opensm/opensm_log.h"
+#include "fabric/opensm/partitions.h"
+#include "fabric/discovery/tools.h"
+
+namespace muster::fabric {
+
+/// GUIDs that discoveries have shown, kept so that a node that is switched off keeps its partitions.
+/// A node description is only a claim of the host; a HCA's GUID is learnt only when it hangs at its declared switch port.
+struct KnownGuids {
+  PortGuids hcas;                               ///< device name → port GUID
+  std::map<std::string, std::string> switches;  ///< device name → node GUID
+
+  void learn(const Topology& declared, const Topology& found);
+  std::string toJson() const;
+  static KnownGuids fromJson(std::string_view text);  ///< empty when the text is not ours: everything is learnt again
+};
+
+/// Errors: InvalidInput (routing engine that OpenSM does not have, subnet managers that are not there yet)
+Result<void> checkSubnetManagers(const inventory::Fabric& fabric);
+
+/// The HCA that each declared subnet manager sits on, in their order: a node's first one.
+std::vector<std::string> managerHcas(const inventory::Cluster& cluster, const inventory::Fabric& fabric);
+
+/// Where one OpenSM runs.
+struct SmSeat {
+  std::string guid;              ///< port GUID that it binds to
+  std::filesystem::path folder;  ///< its files
+  int rank = 0;                  ///< 0: meant to be the master, then the standbys in their order
+};
+struct SmFiles {
+  std::string opensm_conf, root_guids, io_guids, partitions;
+  std::string digest() const;  ///< of what needs a restart: all but the partitions
+};
+/// Roots and storage whose GUID is not known yet are left out.
+SmFiles renderSm(const inventory::Fabric& fabric, const Topology& declared, const PartitionRules& rules, const KnownGuids& known,
+                 const SmSeat& seat);
+/// Digest of the same files with names in place of GUIDs and paths: known before anything is discovered.
+std::string declaredSmDigest(const inventory::Fabric& fabric, const Topology& declared);
+
+class SubnetManager {
+ public:
+  SubnetManager(io::ProcessRunner& processes, const Tools& tools, std::filesystem::path folder);
+
+  std::optional<pid_t> pid() const;
+  bool startedWith(const SmFiles& files) const;
+  bool partitionsAre(const SmFiles& files) const;
+  SmLog log() const;
+  /// Last lines of OpenSM's log, for people.
+  std::string logTail() const;
+  /// Node GUIDs that the subnet manager sees, by its own dump; nullopt when it is not up.
+  std::optional<std::set<std::string>> nodeGuids() const;
+
+  /// Stops what runs and starts anew.
+  Result<void> start(const SmFiles& files);
+  /// Replaces partitions.conf and has it read. The former file is kept beside it.
+  Result<void> applyPartitions(const SmFiles& files);
+  /// The former file is read again; answers what it says. Errors: NotFound (there is none), InvalidInput (OpenSM would refuse it too)
+  Result<PartitionRules> rollBackPartitions();
+  Result<void> stop();
+  /// Has it read the partitions and sweep now. Errors: Unavailable (it does not run)
+  Result<void> hangUp();
+
+  Result<KnownGuids> knownGuids() const;
+  Result<void> remember(const KnownGuids& known);
+
+ private:
+  /// How far the log has been read; another file in its place begins anew.
+  struct LogSoFar {
+    ino_t inode = 0;
+    std::uintmax_t offset = 0;
+    SmLogReader reader;
+  };
+  std::vector<pid_t> ownProcesses() const;
+  std::filesystem::path file(std::string_view name) const { return folder_ / name; }
+
+  io::ProcessRunner& processes_;
+  const Tools& tools_;
+  std::filesystem::path folder_;
+  io::PidFile pid_file_;
+  mutable LogSoFar log_so_far_;
+};
+
+}  // namespace muster::fabric

@@ -1,0 +1,36 @@
+// Puts a declared topology together cable by cable, each port at most once.
+#pragma once
+
+#include "fabric/topology/topology.h"
+
+namespace muster::fabric {
+
+class TopologyBuilder {
+ public:
+  explicit TopologyBuilder(const inventory::Fabric& fabric) : fabric_(fabric) {}
+
+  void addSwitch(const std::string& name) { add({name, true, fabric_.switch_ports, {}, {}}); }
+  void addHca(const std::string& name, inventory::AttachedRole role = inventory::AttachedRole::None) {
+    add({name, false, 1, {}, {}, role});
+  }
+  bool has(const std::string& name) const { return topology_.devices.count(name) > 0; }
+
+  /// Errors: InvalidInput (no such port, a port used twice)
+  Result<void> cable(Port one, Port other, const inventory::FabricCable* declared = nullptr);
+
+  Topology finish();
+
+ private:
+  void add(Device device) { topology_.devices.try_emplace(device.name, device); }
+
+  const inventory::Fabric& fabric_;
+  Topology topology_;
+  std::set<Port> used_;
+};
+
+tl::unexpected<Error> refuse(const inventory::Fabric& fabric, std::string text);
+
+/// The shapes that are trees: rail-optimized and fat-tree. Errors: InvalidInput
+Result<void> buildTree(TopologyBuilder& build, const inventory::Fabric& fabric, const std::vector<Host>& hosts);
+
+}  // namespace muster::fabric
