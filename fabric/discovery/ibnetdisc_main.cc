@@ -25,6 +25,7 @@ constexpr int kComplete = 0, kIncomplete = 1, kUsage = 2, kNotPermitted = 3;
 constexpr unsigned kAnswerLimitMs = 1000, kRetries = 3;
 constexpr unsigned kUp = 5;                        // PortPhysicalState LinkUp
 constexpr unsigned kHasExtendedSpeeds = 1u << 14;  // in PortInfo's CapabilityMask
+constexpr unsigned kIsSm = 1u << 1, kIsSmDisabled = 1u << 10;
 constexpr unsigned kFdr10 = 1;
 constexpr std::size_t kMostGaps = 8;                            // each costs the patience of one more question
 constexpr const char* kNameMap = "/etc/rdma/ib-node-name-map";  // as ibnetdiscover has it
@@ -106,6 +107,10 @@ class Picture {
 
   void print(std::ostream& out) const {
     out << "# " << fabric_.total_mads_used << " MADs\n";
+    for (const auto* node = fabric_.nodes; node; node = node->next)
+      for (int number = 0; number <= node->numports; ++number)
+        if (const auto* port = node->ports[number]; port && managesSubnet(*port))
+          out << "# subnet manager at lid " << port->base_lid << "\n";
     for (const auto* node = fabric_.nodes; node; node = node->next) {
       const bool is_switch = node->type == IB_NODE_SWITCH;
       auto info = std::to_array(node->info);
@@ -142,6 +147,12 @@ class Picture {
   static std::optional<Answer> answers(ib_portid_t path, unsigned attribute, ibmad_port* port) {
     Answer data{};
     return smp_query_via(data.data(), &path, attribute, 0, 0, port) ? std::optional(data) : std::nullopt;
+  }
+
+  static bool managesSubnet(const ibnd_port_t& port) {
+    auto info = std::to_array(port.info);
+    const unsigned able = fieldOf(info.data(), IB_PORT_CAPMASK_F);
+    return (port.node->type != IB_NODE_SWITCH || port.portnum == 0) && (able & kIsSm) && !(able & kIsSmDisabled);
   }
 
   /// 0 is no state: nobody answered.

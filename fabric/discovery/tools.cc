@@ -232,6 +232,9 @@ Async<Topology> Tools::discoverByLibrary() {
     co_return fail(ErrorCode::Denied, fmt::format("{}: {}", kLooker, troubleIn(exit.err)));
   if (auto trouble = troubleIn(exit.err); exit.code != 0 || !trouble.empty())
     co_return fail(ErrorCode::Unavailable, fmt::format("the discovery is not complete (exit code {}): {}", exit.code, trouble));
+  managers_told_.clear();
+  for (auto line : linesOf(std::string_view(exit.out).substr(0, exit.out.find("\n\n"))))
+    if (auto lid = numberAfter(line, "# subnet manager at lid ", 10); lid && *lid != 0) managers_told_.insert(static_cast<int>(*lid));
   co_return topologyIn(exit, kLooker);
 }
 
@@ -258,7 +261,9 @@ Async<std::set<int>> Tools::managerLids() {
   std::vector<std::string> args = {"-s"};
   auto run = output("saquery", std::move(args));
   CO_TRY(text, co_await std::move(run));
-  co_return parseManagers(text);
+  CO_TRY(lids, parseManagers(text));
+  lids.insert(managers_told_.begin(), managers_told_.end());
+  co_return std::move(lids);
 }
 
 Async<ForwardingTables> Tools::forwardingTables() {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "agent/links/counter_text.h"
-#include "fabric/routing/forwarding.h"
 #include "fabric/opensm/partitions.h"
+#include "fabric/routing/forwarding.h"
 
 #include <boost/asio/steady_timer.hpp>
 
@@ -75,7 +75,8 @@ class Tools {
   Async<PkeyTable> pkeys(int lid, int port);
   /// The tables of all these ports, or an error: one that did not answer is not known to be right.
   Async<std::map<PkeyPort, PkeyTable>> pkeyTables(std::vector<PkeyPort> ports);
-  /// LIDs of all ports that say they are a subnet manager, by the master's own list.
+  /// LIDs of all ports that say they are a subnet manager: by the master's own list, which keeps ports of other partitions from whoever is
+  /// a limited member, and by what the ports themselves told the last discovery.
   Async<std::set<int>> managerLids();
   Async<ForwardingTables> forwardingTables();
   /// Of every port of every device. Errors: Unavailable (a port did not answer)
@@ -89,6 +90,7 @@ class Tools {
   Async<std::string> output(std::string tool, std::vector<std::string> args);
   io::ProcessRunner& processes_;
   const FabricOptions& options_;
+  std::set<int> managers_told_;  // LIDs; of the last discovery by the library
 };
 
 }  // namespace muster::fabric
