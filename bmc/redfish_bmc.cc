@@ -17,6 +17,7 @@ constexpr std::size_t kMaxInterfaces = 64;
 constexpr int kMaxPages = 64;
 constexpr std::string_view kExpand = "?$expand=.($levels=1)";  ///< DSP0266: subordinate resources, not those in Links
 
+constexpr auto kStillTrue = 500ms;  ///< answers of BMCs are on their way for 100–500 ms
 constexpr auto kPowerLimit = 120s;
 constexpr auto kGracefulLimit = 180s;
 constexpr auto kPowerFirstPoll = 100ms, kPowerPoll = 1000ms;
@@ -193,6 +194,7 @@ Async<std::vector<std::string>> RedfishBmc::allowedResets(Json action) {
 
 void RedfishBmc::forgetPlaces() {
   places_.reset();
+  read_.reset();
   inventory_.clear();
   task_collection_.clear();
   resets_.clear();
@@ -216,9 +218,7 @@ Async<std::vector<std::string>> RedfishBmc::macs(std::string collection) {
 }
 
 Async<SystemInfo> RedfishBmc::system() {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
-  auto read = session_->get(at.system);
+  auto read = readSystem();
   CO_TRY(reply, co_await std::move(read));
   const Json& json = reply.body;
   if (!macs_) {
@@ -239,10 +239,26 @@ Async<SystemInfo> RedfishBmc::system() {
 
 // ---- power
 
-Async<Json> RedfishBmc::systemNow() {
+Async<RedfishReply> RedfishBmc::readSystem() {
   auto where = places();
   CO_TRY(at, co_await std::move(where));
+  read_.reset();
+  const auto writes = session_->writes();
+  const auto now = clock_.steady();
   auto read = session_->get(at.system);
+  CO_TRY(reply, co_await std::move(read));
+  if (writes == session_->writes()) read_ = SystemRead{reply, now, writes};
+  co_return std::move(reply);
+}
+
+Async<RedfishReply> RedfishBmc::systemAsRead() {
+  if (read_ && read_->writes == session_->writes() && clock_.steady() - read_->at <= kStillTrue) co_return read_->reply;
+  auto read = readSystem();
+  co_return co_await std::move(read);
+}
+
+Async<Json> RedfishBmc::systemNow() {
+  auto read = readSystem();
   CO_TRY(reply, co_await std::move(read));
   co_return std::move(reply.body);
 }
@@ -290,9 +306,9 @@ Async<Json> RedfishBmc::reach(PowerState wanted, std::string type, std::chrono::
   auto where = places();
   CO_TRY(at, co_await std::move(where));
   if (seen.is_null()) {
-    auto read = systemNow();
+    auto read = systemAsRead();
     CO_TRY(system, co_await std::move(read));
-    seen = std::move(system);
+    seen = std::move(system.body);
   }
   if (parsePower(textAt(seen, "PowerState")) == wanted) co_return seen;
   const Json* action = find(seen, "Actions/#ComputerSystem.Reset");
@@ -363,7 +379,7 @@ Async<void> RedfishBmc::boot(BootOverride what) {
   CO_TRY_OK(co_await std::move(write));
   std::string seen;
   for (int attempt = 0; attempt < kMaxOverrideReads; ++attempt) {
-    auto read = session_->get(uri);
+    auto read = uri == at.system ? readSystem() : session_->get(uri);
     CO_TRY(now, co_await std::move(read));
     const auto enabled = textAt(now.body, "Boot/BootSourceOverrideEnabled"), uri_now = textAt(now.body, "Boot/HttpBootUri");
     const bool lasts = enabled == kContinuous || what.target == BootTarget::None;
@@ -378,7 +394,7 @@ Async<void> RedfishBmc::boot(BootOverride what) {
 Async<void> RedfishBmc::writeBoot(std::string uri, BootOverride what) {
   auto where = places();
   CO_TRY(at, co_await std::move(where));
-  auto read = session_->get(uri);
+  auto read = uri == at.system ? systemAsRead() : session_->get(uri);
   CO_TRY(now, co_await std::move(read));
   Json boot = Json::object();
   const auto target = what.target;

@@ -94,6 +94,10 @@ class RedfishBmc final : public Bmc, public EventSource {
   Async<Bios> bios();
 
   Async<PowerState> powerState();
+  /// A read of the system, remembered until the session writes something.
+  Async<RedfishReply> readSystem();
+  /// The last such read where it is hardly older than an answer is on its way; else a new one. Not for waiting: that must see changes.
+  Async<RedfishReply> systemAsRead();
   /// Both answer the system as it was read last, in the wanted state. `seen`: read just now; null: reads it.
   Async<Json> reach(PowerState wanted, std::string type, std::chrono::seconds limit, Json seen = nullptr);
   Async<Json> waitForPower(PowerState wanted, std::chrono::steady_clock::time_point until, std::string after);
@@ -145,6 +149,12 @@ class RedfishBmc final : public Bmc, public EventSource {
   std::string inventory_, task_collection_;               ///< "" until they were looked for
   std::map<std::string, std::vector<std::string>> resets_;  ///< ResetType values of an ActionInfo, by its URI
   std::optional<std::vector<std::string>> macs_;
+  struct SystemRead {
+    RedfishReply reply;
+    std::chrono::steady_clock::time_point at;
+    std::uint64_t writes = 0;  ///< of the session until then
+  };
+  std::optional<SystemRead> read_;
 };
 
 /// The task of an accepted upload: Location, Location…/Monitor, the body's @odata.id or Id, or a message's argument.

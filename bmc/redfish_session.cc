@@ -307,6 +307,7 @@ Async<RedfishReply> RedfishSession::exchange(Call call, std::string token) {
   auto pin = ensurePin();
   CO_TRY_OK(co_await std::move(pin));
   CO_TRY(url, io::Url::parse(options_.base_url + call.path));
+  if (call.method != "GET") ++writes_;
   io::HttpRequest request{.method = call.method, .url = url, .headers = call.headers, .body = std::move(call.body), .attachment = std::move(call.image), .body_end = std::move(call.body_end),
                           .timeout = call.timeout, .max_body_bytes = kMaxReplyBytes};
   request.headers.try_emplace("Accept", "application/json");

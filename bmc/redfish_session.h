@@ -53,6 +53,8 @@ class RedfishSession {
   RedfishSession(Options options, lifecycle::Store& store, Clock& clock, HttpClientFactory make_client, lifecycle::Journal* journal = nullptr);
 
   const std::string& address() const { return options_.base_url; }
+  /// Requests so far that may have changed something.
+  std::uint64_t writes() const { return writes_; }
   /// Of the login; some vendors want it in a form as well. "" before it.
   const std::string& token() const { return token_; }
 
@@ -140,6 +142,7 @@ class RedfishSession {
   Turnstile one_pin_{1};
   std::string pinned_;
   std::string token_;
+  std::uint64_t writes_ = 0;
   bool uses_next_ = false;
   std::string session_path_;
   std::vector<std::unique_ptr<io::HttpClient>> idle_;

@@ -1,7 +1,7 @@
 #include "cli/options.h"
 
 #include "base/io/crypto.h"
-#include "inventory/inventory.h"
+#include "validate/gate_params.h"
 
 #include <cstdlib>
 #include <iostream>
@@ -34,9 +34,16 @@ Options defaultOptions() {
   return options;
 }
 
-Result<inventory::Cluster> loadCluster(const Options& options) {
+inventory::Loaded loadDeclared(const Options& options) {
   auto loaded = inventory::load(options.inventory);
+  if (loaded.cluster) validate::judgeGates(*loaded.cluster, loaded.diagnostics);
+  if (loaded.diagnostics.hasErrors()) loaded.cluster.reset();
   loaded.diagnostics.sort();
+  return loaded;
+}
+
+Result<inventory::Cluster> loadCluster(const Options& options) {
+  auto loaded = loadDeclared(options);
   for (const auto& diagnostic : loaded.diagnostics.all()) std::cerr << diagnostic.str() << '\n';
   if (!loaded.cluster)
     return fail(ErrorCode::InvalidInput, fmt::format("{} has {} problems; nothing was done", options.inventory.string(), loaded.diagnostics.all().size()));

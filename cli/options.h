@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "inventory/cluster.h"
+#include "inventory/inventory.h"
 
 #include <filesystem>
 #include <string>
@@ -33,6 +33,8 @@ struct Options {
 /// Options with the environment applied.
 Options defaultOptions();
 
+/// The inventory, judged also by what others know of it: the catalogue of checks.
+inventory::Loaded loadDeclared(const Options& options);
 /// Loads the inventory; prints every diagnostic to stderr. Errors: InvalidInput with the count
 Result<inventory::Cluster> loadCluster(const Options& options);
 

@@ -48,12 +48,13 @@ struct DiffReport {
   Topology declared, found;
   Comparison comparison;
   std::string error;  ///< why there is no answer; empty: there is one
+  std::string note;   ///< what the answer leaves out
 
   static constexpr int kEqual = 0, kDeviates = 1, kNoAnswer = 2;
   int exitCode() const { return !error.empty() ? kNoAnswer : comparison.deviations.empty() ? kEqual : kDeviates; }
 };
 Async<DiffReport> diff(const inventory::Cluster& cluster, io::ProcessRunner& processes, FabricOptions options);
-/// The same with what ibnetdiscover or iblinkinfo printed elsewhere; that it printed nothing on stderr is the caller's word.
+/// The same, but for the switches' firmware, with what ibnetdiscover or iblinkinfo printed elsewhere; that it printed nothing on stderr is the caller's word.
 DiffReport diff(const inventory::Cluster& cluster, std::string_view found_text);
 /// Looks again and again, `pause` after each; tells the first report and each that differs from the one before. Ends when `tell` answers false.
 Async<void> watch(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock, FabricOptions options, std::chrono::milliseconds pause,

@@ -102,7 +102,10 @@ Async<SharedPicture> FabricPhase::picture(std::chrono::milliseconds max_age) {
   CO_TRY_OK(manager_.remember(known));
   auto now = std::make_shared<Picture>();
   now->found = std::move(found);
-  now->deviations = compare(declared_->topology, now->found, declared_->fabric->exclude).deviations;
+  auto compared = compare(declared_->topology, now->found, declared_->fabric->exclude);
+  auto firmware = addSwitchFirmware(tools_, *declared_->fabric, declared_->topology, now->found, compared);
+  CO_TRY_OK(co_await std::move(firmware));
+  now->deviations = std::move(compared.deviations);
   now->rules = withGuids(declared_->partitions, known.hcas);
   if (managerIsExternal()) {
     auto ask = tools_.smInfo();

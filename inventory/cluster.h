@@ -103,6 +103,8 @@ struct Gate {
   GateLevel level = GateLevel::Quick;
   std::vector<std::string> on;  ///< check groups: "host", "gpu", "rdma", "system", "disk"
   bool isolate = false;
+  std::map<std::string, std::map<std::string, std::string>> checks = {};  ///< check → parameter → value, instead of the level's; the catalogue knows which there are
+  SourceRef where = {};
 };
 
 struct SlurmPool {

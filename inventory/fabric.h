@@ -36,6 +36,7 @@ struct FabricSwitches {
   std::string rack;
   int unit = 0;  ///< of the first; each further one stands `units_apart` higher
   int units_apart = 1;
+  std::string firmware;  ///< that must run on them, "31.2012.1024"; empty: as the fabric says
 };
 /// A device, or one port of it, that is known to be out: its deviations are told but do not count.
 struct FabricExclusion {
@@ -79,6 +80,7 @@ struct Fabric {
   std::vector<FabricCable> cables;  ///< for Explicit; with another shape, what it does not know: storage, UFM, gateways
   std::string topology;             ///< for Explicit: ibnetdiscover's text of what should be there
   std::vector<FabricSwitches> switches;
+  std::string switch_firmware;  ///< of all InfiniBand switches, "31.2012.1024"; empty: not compared
   std::vector<FabricExclusion> exclude;
   std::string routing = "ftree";
   std::vector<std::string> subnet_managers;  ///< nodes, or "controller"

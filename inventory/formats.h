@@ -51,6 +51,10 @@ inline constexpr TextFormat kLabelValue{"the value of a Kubernetes label: at mos
 inline constexpr TextFormat kDomain{"a DNS domain", "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?([.][a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$",
                                     "hall-2.example.com"};
 inline constexpr TextFormat kLink{"an InfiniBand width and speed", "^(1|2|4|8|12)x(SDR|DDR|QDR|FDR10|FDR|EDR|HDR|NDR|XDR)$", "4xHDR"};
+inline constexpr TextFormat kCheckName{"a check of the catalogue", "^[a-z]+[.][a-z0-9-]+$", "host.gemm"};
+inline constexpr TextFormat kCheckParameter{"a parameter of a check", "^[A-Za-z][A-Za-z0-9_]{0,63}$", "min_gflops"};
+inline constexpr TextFormat kCheckValue{"a number, or words on one line", R"(^\S+( \S+)*$)", "380", nullptr, true};
+inline constexpr TextFormat kSwitchFirmware{"a version of switch firmware, three numbers", "^[0-9]{1,5}([.][0-9]{1,5}){2}$", "31.2012.1024"};
 inline constexpr TextFormat kRdmaDevice{"the name of an RDMA device", "^[A-Za-z][A-Za-z0-9_-]{0,30}$", "mlx5_0"};
 inline constexpr TextFormat kPciAddress{"a PCI address", "^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}[.][0-7]$", "0000:18:00.0"};
 inline constexpr TextFormat kRouting{

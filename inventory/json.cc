@@ -79,8 +79,10 @@ class Writer {
     for (const auto& [name, driver] : cluster_.drivers) out["drivers"][name] = write(driver);
     for (const auto& [name, baseline] : cluster_.firmware) out["firmware"][name] = write(baseline);
     for (const auto& [name, fabric] : cluster_.fabrics) out["fabric"][name] = fabricJson(fabric);
-    for (const auto& [name, gate] : cluster_.gates)
+    for (const auto& [name, gate] : cluster_.gates) {
       out["gates"][name] = {{"level", word(gate.level)}, {"on", gate.on}, {"isolate", gate.isolate}};
+      if (!gate.checks.empty()) out["gates"][name]["checks"] = gate.checks;
+    }
     for (const auto& [name, pool] : cluster_.pools) out["pools"][name] = write(pool);
     for (const auto& [name, profile] : cluster_.profiles) out["profiles"][name] = write(profile);
     out["keep"] = write(cluster_.keep);
@@ -282,6 +284,7 @@ class Writer {
       for (const auto& volume : set.volumes)
         volumes.push_back({{"name", volume.name}, {"size_gib", volume.size_gib}, {"filesystem", volume.filesystem == FileSystem::Xfs ? "xfs" : "ext4"}, {"mount", volume.mount}});
       out[set.name] = {{"disks", set.disks}, {"count", set.count}, {"raid", wordOf(set.raid)}, {"encrypt", set.encrypt}, {"volumes", std::move(volumes)}};
+      if (set.sector_bytes != 0) out[set.name]["sector_bytes"] = set.sector_bytes;
     }
     return out;
   }

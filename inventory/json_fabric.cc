@@ -70,10 +70,13 @@ json fabricJson(const Fabric& fabric) {
     out["cores"] = fabric.cores;
     out["uplinks_per_spine_core"] = fabric.uplinks_per_spine_core;
   }
+  if (!fabric.switch_firmware.empty()) out["switch_firmware"] = fabric.switch_firmware;
   if (!fabric.places.empty()) out["places"] = fabric.places;
   if (!fabric.topology.empty()) out["topology_sha256"] = io::sha256Hex(fabric.topology);
-  for (const auto& group : fabric.switches)
-    out["switches"].push_back({{"names", group.names}, {"rack", group.rack}, {"unit", group.unit}, {"units_apart", group.units_apart}});
+  for (const auto& group : fabric.switches) {
+    json& entry = out["switches"].emplace_back(json{{"names", group.names}, {"rack", group.rack}, {"unit", group.unit}, {"units_apart", group.units_apart}});
+    if (!group.firmware.empty()) entry["firmware"] = group.firmware;
+  }
   for (const auto& one : fabric.exclude) out["exclude"].push_back({{"device", one.device}, {"port", one.port}, {"reason", one.reason}});
   if (fabric.roce) out["roce"] = roceJson(*fabric.roce);
   for (const auto& domain : fabric.nvlink_domains) out["nvlink_domains"][domain.name] = {{"nodes", domain.nodes}};

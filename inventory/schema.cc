@@ -90,6 +90,7 @@ class SchemaWriter {
       out["pattern"] = shape.format->pattern;
       out["examples"] = Json::array({shape.format->example});
     }
+    if (shape.format && shape.format->numbers_too) out["type"] = Json::array({"string", "number"});
     return out;
   }
 

@@ -150,7 +150,8 @@ std::optional<std::string> readText(const Value& value, const Shape& shape, Read
     wrongType(value, shape, reader, single ? "remove the brackets" : "");
     return std::nullopt;
   }
-  if (value.style == Value::Style::Plain && (looksLikeNumber(value.text) || looksLikeBoolean(value.text))) {
+  const bool is_number = looksLikeNumber(value.text) && !(shape.format && shape.format->numbers_too);
+  if (value.style == Value::Style::Plain && (is_number || looksLikeBoolean(value.text))) {
     wrongType(value, shape, reader, fmt::format("put it in quotes: \"{}\"", shorten(value.text)));
     return std::nullopt;
   }

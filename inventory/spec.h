@@ -27,6 +27,7 @@ struct TextFormat {
   /// Set: decides instead of the pattern (which then serves editors only), where a regular expression is too slow or says
   /// too little. The error's text is the suggestion.
   Result<void> (*check)(std::string_view) = nullptr;
+  bool numbers_too = false;  ///< a plain number is such a text as well, and needs no quotes
 };
 
 struct ObjectSpec;

@@ -31,6 +31,7 @@ struct StorageSet {
   int count = 1;
   RaidLevel raid = RaidLevel::None;
   bool encrypt = false;  ///< LUKS; the key is made on the node and lies on its system disk
+  int sector_bytes = 0;  ///< NVMe namespaces are given this format before the set is made, 512 or 4096; 0: they stay as they are
   std::vector<StorageVolume> volumes;
 };
 

@@ -116,7 +116,10 @@ ObjectSpec make_gateSpec() {
               })
       .defaultIs(R"(["host","gpu","rdma"])")
       .optional("isolate", &Gate::isolate, boolean(), "Whether the finding of a failed pair test asks for `muster validate isolate`, which names the node, NIC, cable or switch.")
-      .check([](Gate& gate, const Value&, Reader&) {
+      .optional("checks", &Gate::checks, mapOf(mapOf(text(kCheckValue), kCheckParameter), kCheckName),
+                "Parameters of checks, instead of what level and profile say: rdma.pair: {min_gbits: 380}. `muster validate checks` lists them.")
+      .check([](Gate& gate, const Value& map, Reader& reader) {
+        gate.where = reader.at(map);
         if (gate.on.empty()) gate.on = {"host", "gpu", "rdma"};
       })
       .spec();

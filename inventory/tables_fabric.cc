@@ -74,7 +74,7 @@ void readNames(std::vector<std::string>& names, const Value& value, const Shape&
 }
 
 ObjectSpec make_switchesSpec() {
-  return Table<FabricSwitches>("switches", "switches", "Where switches stand: for the cabling sheet.")
+  return Table<FabricSwitches>("switches", "switches", "Where switches stand, for the cabling sheet, and what runs on them.")
       .custom("names", true, text(kHostlist), "Hostlist of switches as the shape names them: \"leaf-su1-r[0-7]\".",
               [](FabricSwitches& group, const Value& value, const Shape& shape, Reader& reader) {
                 readNames(group.names, value, shape, reader);
@@ -82,6 +82,7 @@ ObjectSpec make_switchesSpec() {
       .required("rack", &FabricSwitches::rack, text(kText), "Their rack.")
       .optional("unit", &FabricSwitches::unit, integer(1, kMaxUnit), "The height unit of the first one.")
       .optional("units_apart", &FabricSwitches::units_apart, integer(1, kMaxUnit), "Each further one stands so much higher.")
+      .optional("firmware", &FabricSwitches::firmware, text(kSwitchFirmware), "The firmware that must run on them; absent: switch_firmware of the fabric.")
       .spec();
 }
 MUSTER_SPEC(switchesSpec)
@@ -295,7 +296,8 @@ ObjectSpec make_fabricSpec() {
               readCableFile)
       .custom("topology_file", false, text(kPath),
               "Instead of cables, for the shape explicit: ibnetdiscover's output of the fabric as it should be.", readTopologyFile)
-      .optional("switches", &Fabric::switches, listOf(object(switchesSpec)), "Racks of the switches, for the cabling sheet.")
+      .optional("switches", &Fabric::switches, listOf(object(switchesSpec)), "Racks of the switches, for the cabling sheet, and firmware that differs from switch_firmware.")
+      .optional("switch_firmware", &Fabric::switch_firmware, text(kSwitchFirmware), "The firmware that must run on InfiniBand switches; absent: it is not compared.")
       .optional("exclude", &Fabric::exclude, listOf(object(exclusionSpec)), "What is known to be out.")
       .optional("routing", &Fabric::routing, text(kRouting), "OpenSM's routing engine.")
       .optional("subnet_managers", &Fabric::subnet_managers, listOf(text(kHostName)),

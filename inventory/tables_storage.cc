@@ -12,7 +12,7 @@ namespace muster::inventory {
 
 namespace {
 
-constexpr int kMaxDisks = 256, kMaxRootDisks = 8, kMaxVolumeGib = 1'000'000;
+constexpr int kMaxDisks = 256, kMaxRootDisks = 8, kMaxVolumeGib = 1'000'000, kMaxSectorBytes = 4096;
 
 constexpr TextFormat kVolumeName{"a name of at most 32 lower-case letters, digits, '-' and '_'", "^[a-z0-9_][a-z0-9_-]{0,31}$", "scratch"};
 constexpr TextFormat kMountPoint{"an absolute path, not / and not below /boot", "^/(?!boot(/|$))[A-Za-z0-9._/-]+$", "/scratch"};
@@ -32,6 +32,8 @@ void checkSet(StorageSet& set, const Value& map, Reader& reader) {
     reader.error(place(map, "count"), fmt::format("{} disks without RAID are {} sets", set.count, set.count), "write raid: raid0 or raid1, or a set for each disk");
   if (const int least = leastDisks(set.raid); set.count < least)
     reader.error(place(map, "raid"), fmt::format("RAID {} needs {} disks at least", raidNumber(set.raid).value_or(0), least), fmt::format("write count: {} or more", least));
+  if (set.sector_bytes != 0 && set.sector_bytes != 512 && set.sector_bytes != kMaxSectorBytes)
+    reader.error(place(map, "sector_bytes"), fmt::format("disks have no sectors of {} bytes", set.sector_bytes), "write 512 or 4096");
   const Value& volumes = place(map, "volumes");
   std::set<std::string> names;
   for (std::size_t i = 0; i < set.volumes.size() && i < volumes.items.size(); ++i) {
@@ -48,6 +50,8 @@ ObjectSpec make_storageSetSpec() {
       .optional("count", &StorageSet::count, integer(1, kMaxDisks), "How many disks.")
       .optional("raid", &StorageSet::raid, choice({"none", "raid0", "raid1", "raid5", "raid6", "raid10"}), "How they are joined (md).")
       .optional("encrypt", &StorageSet::encrypt, boolean(), "LUKS; the key is made on the node and lies on its system disk, so writing the system anew empties the set.")
+      .optional("sector_bytes", &StorageSet::sector_bytes, integer(0, kMaxSectorBytes),
+                "512 or 4096: NVMe namespaces with other sectors are formatted (`nvme format`) before the set is made. Absent: they stay as they are.")
       .required("volumes", &StorageSet::volumes, listOf(object(storageVolumeSpec), 1), "What is made of it.")
       .check(checkSet)
       .spec();

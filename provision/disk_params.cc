@@ -38,6 +38,7 @@ void addDiskParams(const inventory::Profile& profile, const inventory::Node& nod
   for (const auto& set : profile.storage) {
     json entry{{"name", set.name}, {"disks", set.disks}, {"count", set.count}, {"encrypt", set.encrypt}, {"volumes", volumesOf(set)}};
     if (const auto level = inventory::raidNumber(set.raid)) entry["raid"] = *level;
+    if (set.sector_bytes != 0) entry["sector_bytes"] = set.sector_bytes;
     params["storage"].push_back(std::move(entry));
   }
   if (!profile.user_data.empty()) params["user_data"] = inventory::userDataFor(profile, node);

@@ -39,6 +39,7 @@ json gatesOf(const inventory::Cluster& cluster, const inventory::Profile& profil
   for (const auto& name : profile.gates) {
     const auto& gate = cluster.gates.at(name);
     out[name] = {{"level", static_cast<int>(gate.level)}, {"on", gate.on}, {"isolate", gate.isolate}};
+    if (!gate.checks.empty()) out[name]["checks"] = gate.checks;
   }
   return out;
 }

@@ -3,6 +3,7 @@
 #include "agent/links/bit_errors.h"
 #include "validate/checks/catalogue.h"
 #include "validate/checks/rdma_devices.h"
+#include "validate/gate_params.h"
 #include "validate/learnt.h"
 
 #include <algorithm>
@@ -161,7 +162,10 @@ Result<std::vector<CheckRequest>> localChecks(const inventory::Cluster& cluster,
     for (const auto& row : catalogue()) {
       known = known || row.group == group;
       if (row.group != group || row.level > gate.level) continue;
-      if (const auto params = paramsOf(row.id, asked)) checks.push_back({std::string(row.id), params->dump(), level.deadline});
+      if (auto params = paramsOf(row.id, asked)) {
+        setOwnParams(gate, row.id, *params);
+        checks.push_back({std::string(row.id), params->dump(), level.deadline});
+      }
     }
     if (!known) return fail(ErrorCode::InvalidInput, fmt::format("gate {} asks for checks on '{}', which the catalogue does not have", gate.name, group));
   }

@@ -59,7 +59,7 @@ bool PairTests::Trial::tried(const NodeName& node) const {
   return std::any_of(failed.begin(), failed.end(), [&](const auto& each) { return each.first == node; });
 }
 
-Async<PairTests::Answer> PairTests::run(inventory::Node node, FacetName gate, lifecycle::ActContext& context) {
+Async<PairTests::Answer> PairTests::run(inventory::Node node, FacetName gate, std::optional<double> floor, lifecycle::ActContext& context) {
   if (paired_.contains(node.name)) co_return Answer(Again{seconds(1), "the end of the pair test with another node"});
   auto& trial = trials_[context.intentId()];
   auto choosing = choose(node, trial, context);
@@ -72,7 +72,7 @@ Async<PairTests::Answer> PairTests::run(inventory::Node node, FacetName gate, li
   const auto partner = *choice.partner;
   PairHold hold(paired_, node.name, partner.node);
   context.progress(0.5, "RDMA write against " + partner.node.str());
-  auto measuring = measure(node, partner, fmt::format("{}/{}{}", context.intentId(), memory_ == PairMemory::Gpu ? "gdr/" : "", ++trial.attempts));
+  auto measuring = measure(node, partner, floor, fmt::format("{}/{}{}", context.intentId(), memory_ == PairMemory::Gpu ? "gdr/" : "", ++trial.attempts));
   CO_TRY(result, co_await std::move(measuring));
   if (result.status == CheckStatus::Pass) {
     warnOf(trial, node, gate, partner, context);
@@ -127,13 +127,13 @@ Async<std::string> PairTests::whyNot(Partner partner) {
 }
 
 /// Every device of the node, one after the other, against the partner's of the same rail: side by side they would share the host's memory.
-Async<CheckResult> PairTests::measure(inventory::Node node, Partner partner, std::string task_id) {
+Async<CheckResult> PairTests::measure(inventory::Node node, Partner partner, std::optional<double> floor, std::string task_id) {
   const auto own = rdmaDevicesOf(agents_, node.name);
   if (own.empty()) co_return broken(fmt::format("{} reports no RDMA device any more", node.name.str()));
   std::vector<CheckResult> rails;
   for (std::size_t rail = 0; rail < own.size(); ++rail) {
     const Rail devices{own[rail], partner.devices[rail % partner.devices.size()], rail, own.size()};
-    auto measuring = measureRail(node, partner, devices, own.size() == 1 ? task_id : task_id + "/" + own[rail]);
+    auto measuring = measureRail(node, partner, devices, floor.value_or(floorOf(node, devices)), own.size() == 1 ? task_id : task_id + "/" + own[rail]);
     CO_TRY(result, co_await std::move(measuring));
     rails.push_back(std::move(result));
   }
@@ -161,8 +161,7 @@ double PairTests::floorOf(const inventory::Node& node, const Rail& rail) const {
   return host;
 }
 
-Async<CheckResult> PairTests::measureRail(inventory::Node node, Partner partner, Rail rail, std::string task_id) {
-  const double floor = floorOf(node, rail);
+Async<CheckResult> PairTests::measureRail(inventory::Node node, Partner partner, Rail rail, double floor, std::string task_id) {
   const nlohmann::json common{{"port", kPort}, {"limit_seconds", kPairLimit.count()}, {"iterations", rdmaIterations(floor, kLoad)}};
   nlohmann::json server = common, client = common;
   server.update({{"role", "server"}, {"device", rail.partner}, {"min_gbits", 0}});

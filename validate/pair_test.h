@@ -32,8 +32,8 @@ class PairTests {
       : cluster_(cluster), agents_(agents), look_at_pool_(std::move(look_at_pool)), memory_(memory), paired_(busy) {}
   std::string_view check() const { return memory_ == PairMemory::Host ? kPairCheck : kGdrCheck; }
 
-  /// What to wait for, or the node's verdict. Errors: those of the node's own agent; the engine tries again, with fresh tasks
-  Async<Answer> run(inventory::Node node, FacetName gate, lifecycle::ActContext& context);
+  /// What to wait for, or the node's verdict. `floor_gbits`: of every rail; nullopt: as device, link and GPU say. Errors: those of the node's own agent; the engine tries again, with fresh tasks
+  Async<Answer> run(inventory::Node node, FacetName gate, std::optional<double> floor_gbits, lifecycle::ActContext& context);
   void forget(const std::string& intent) { trials_.erase(intent); }
 
  private:
@@ -56,8 +56,8 @@ class PairTests {
     std::string own, partner;
     std::size_t number = 0, count = 1;
   };
-  Async<agent::CheckResult> measure(inventory::Node node, Partner partner, std::string task_id);
-  Async<agent::CheckResult> measureRail(inventory::Node node, Partner partner, Rail rail, std::string task_id);
+  Async<agent::CheckResult> measure(inventory::Node node, Partner partner, std::optional<double> floor, std::string task_id);
+  Async<agent::CheckResult> measureRail(inventory::Node node, Partner partner, Rail rail, double floor_gbits, std::string task_id);
   agent::CheckResult broken(std::string text) const;
   /// Adds the GPU of this rail; an error's words when the node tells of none.
   std::optional<std::string> addGpu(nlohmann::json& params, const NodeName& node, const Rail& rail) const;

@@ -1,5 +1,6 @@
 // The validate phase: gates run checks through agents, a passed set of gates earns a certificate.
 #include "validate/basis.h"
+#include "validate/gate_params.h"
 #include "validate/gates.h"
 #include "validate/learnt.h"
 #include "validate/pair_test.h"
@@ -247,7 +248,7 @@ class ValidatePhase final : public Phase {
         results.push_back(known->second);
         continue;
       }
-      auto op = test->run(node, action.facet.facet, context);
+      auto op = test->run(node, action.facet.facet, ownNumber(gate, test->check(), "min_gbits"), context);
       CO_TRY(pair, co_await std::move(op));
       if (auto* wait = std::get_if<Again>(&pair)) co_return Outcome(*wait);
       results.push_back(std::get<CheckResult>(pair));

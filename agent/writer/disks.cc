@@ -98,6 +98,7 @@ std::vector<DiskInfo> listDisks(const fs::path& root) {
     disk.serial = serialOf(entry.path());
     disk.wwn = firstOf(entry.path(), {"wwid", "device/wwid"});
     disk.size_bytes = std::strtoull(attribute(entry.path() / "size").c_str(), nullptr, 10) * kSysfsSectorBytes;
+    disk.sector_bytes = std::atoi(attribute(entry.path() / "queue/logical_block_size").c_str());
     disk.read_only = attribute(entry.path() / "ro") == "1";
     disk.removable = attribute(entry.path() / "removable") == "1";
     if (disk.size_bytes > 0 && !disk.read_only && !disk.removable) disks.push_back(std::move(disk));

@@ -15,6 +15,7 @@ struct DiskInfo {
   std::filesystem::path path;   ///< "/dev/vda"; only valid for this boot
   std::string serial, wwn;
   std::uint64_t size_bytes = 0;
+  int sector_bytes = 0;         ///< logical ones; 0: not known
   bool read_only = false, removable = false;
 
   std::string str() const;      ///< "/dev/vda (serial X, 4.0 GiB)"

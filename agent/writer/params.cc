@@ -93,7 +93,7 @@ Result<DiskSetSpec> parseSet(const json& object) {
   reader.text("name", set.name, true);
   reader.text("disks", set.disks, true);
   reader.flag("encrypt", set.encrypt);
-  const bool numbers = numberInto(object, "count", set.count) && numberInto(object, "raid", set.raid);
+  const bool numbers = numberInto(object, "count", set.count) && numberInto(object, "raid", set.raid) && numberInto(object, "sector_bytes", set.sector_bytes);
   if (!reader.fault().empty() || !numbers || !isPlainName(set.name)) return wrong("storage: " + (reader.fault().empty() ? "a name or a number is none" : reader.fault()));
   const json volumes = object.value("volumes", json::array());
   if (!volumes.is_array() || volumes.size() > kMaxListItems) return wrong("storage: \"volumes\" is not a list");

@@ -1,6 +1,7 @@
 #include "agent/writer/storage_plan.h"
 
 #include "agent/protocol/disk_rule.h"
+#include "agent/writer/erase.h"
 #include "base/io/crypto.h"
 
 #include <fmt/format.h>
@@ -98,6 +99,22 @@ Result<void> checkRoom(const DiskSetSpec& set, const std::vector<const DiskInfo*
   return {};
 }
 
+/// Only NVMe namespaces can be given other sectors, and some controllers format all of theirs at once.
+Result<void> checkSectors(const DiskSetSpec& set, const std::vector<const DiskInfo*>& chosen, const std::vector<DiskInfo>& disks) {
+  if (set.sector_bytes == 0) return {};
+  if (set.sector_bytes != 512 && set.sector_bytes != 4096) return refuse(ErrorCode::InvalidInput, set, fmt::format("sectors of {} bytes do not exist; write 512 or 4096", set.sector_bytes));
+  for (const DiskInfo* disk : chosen) {
+    if (disk->sector_bytes == set.sector_bytes) continue;
+    const auto controller = nvmeController(disk->path);
+    if (controller.empty())
+      return refuse(ErrorCode::Conflict, set, fmt::format("{} has sectors of {} bytes and is no NVMe disk, so it keeps them; remove sector_bytes", disk->str(), disk->sector_bytes));
+    for (const DiskInfo& other : disks)
+      if (nvmeController(other.path) == controller && std::none_of(chosen.begin(), chosen.end(), [&other](const DiskInfo* one) { return one->path == other.path; }))
+        return refuse(ErrorCode::Conflict, set, fmt::format("formatting {} may empty {} of the same controller too; put both into one set, or remove sector_bytes", disk->str(), other.str()));
+  }
+  return {};
+}
+
 /// Writes the steps of one set.
 class SetPlanner {
  public:
@@ -105,7 +122,7 @@ class SetPlanner {
       : set_(set), disks_(std::move(disks)), identity_(identityOf(node, set, disks_)), plan_(plan) {}
 
   void run(const Finished& finished) {
-    const bool done = !set_.encrypt && std::all_of(disks_.begin(), disks_.end(), [&](const DiskInfo* disk) { return finished.contains(partUuid(*disk)); });
+    const bool done = !set_.encrypt && std::all_of(disks_.begin(), disks_.end(), [&](const DiskInfo* disk) { return hasItsSectors(*disk) && finished.contains(partUuid(*disk)); });
     if (done)
       plan_.kept.push_back(set_.name);
     else
@@ -114,6 +131,7 @@ class SetPlanner {
   }
 
  private:
+  bool hasItsSectors(const DiskInfo& disk) const { return set_.sector_bytes == 0 || set_.sector_bytes == disk.sector_bytes; }
   std::string partUuid(const DiskInfo& disk) const { return storageUuid(identity_ + " partition " + disk.serial + "/" + disk.wwn); }
   std::string arrayUuid() const {
     return mdUuid(storageUuid(identity_ + " array"));
@@ -133,6 +151,8 @@ class SetPlanner {
 
   void make() {
     for (const DiskInfo* disk : disks_) plan_.wiped.push_back(*disk);
+    for (const DiskInfo* disk : disks_)
+      if (!hasItsSectors(*disk)) formatSectors(*disk);
     divide();
     std::string device = partitionNode(disks_.front()->path, 1);
     if (set_.raid >= 0) device = assemble();
@@ -140,6 +160,14 @@ class SetPlanner {
     if (set_.lvm()) split(device);
     for (const auto& volume : set_.volumes) format(volume, set_.lvm() ? fmt::format("/dev/{}/{}", group(), volume.name) : device);
     for (const DiskInfo* disk : disks_) step(fmt::format("{} is finished", disk->str()), "sfdisk", {"--part-label", disk->path.string(), "1", kData});
+  }
+
+  /// The program finds the format by its block size, one without metadata. What the kernel says of it afterwards counts.
+  void formatSectors(const DiskInfo& disk) {
+    const auto size = std::to_string(set_.sector_bytes);
+    step(fmt::format("{} gets sectors of {} bytes", disk.str(), size), "nvme", {"format", disk.path.string(), "--block-size=" + size, "--force"});
+    step("the kernel sees the new sectors", "udevadm", {"settle", "--timeout=30"});
+    step(fmt::format("{} has sectors of {} bytes", disk.str(), size), "grep", {"-qx", size, fmt::format("/sys/block/{}/queue/logical_block_size", disk.path.filename().string())});
   }
 
   void divide() {
@@ -250,6 +278,7 @@ Result<StoragePlan> planStorage(const std::vector<DiskInfo>& disks, const std::v
     TRY_OK(checkSet(set));
     TRY(chosen, chooseFor(set, disks, system_disks, taken));
     TRY_OK(checkRoom(set, chosen));
+    TRY_OK(checkSectors(set, chosen, disks));
     SetPlanner(set, chosen, node, plan).run(finished);
   }
   if (!plan.wiped.empty()) {

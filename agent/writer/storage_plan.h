@@ -2,12 +2,12 @@
 //
 // Planning is pure: disks + declaration → ordered steps and the lines that the installed system needs to find it all. Everything that
 // can be refused is refused here, before the first step, and before the system disk is touched: a rule that fits other than the
-// declared number of disks, one disk in two sets, volumes that do not fit.
+// declared number of disks, one disk in two sets, volumes that do not fit, sectors that a disk cannot be given or only with another namespace.
 //
 // Identities (partitions, arrays, file systems) follow from node, declaration and serials, so the same plan comes out each time. A set
 // that is finished carries the label "muster-data"; one that was being made when the power went carries "muster-making" and counts as
-// empty. A finished set of the same identity is kept with its data when a node is written anew, unless it is encrypted: its key went
-// with the system disk.
+// empty. A finished set of the same identity is kept with its data when a node is written anew, unless it is encrypted (its key went
+// with the system disk) or its disks have other sectors than declared.
 #pragma once
 
 #include "agent/writer/disks.h"
@@ -33,6 +33,7 @@ struct DiskSetSpec {
   int count = 1;
   int raid = -1;                       ///< 0, 1, 5, 6, 10; -1: none, and then one disk
   bool encrypt = false;                ///< LUKS, its key on the system disk
+  int sector_bytes = 0;                ///< NVMe namespaces are formatted to it, 512 or 4096; 0: they stay as they are
   std::vector<VolumeSpec> volumes;     ///< one without a size fills the set; several are LVM volumes
   bool lvm() const { return volumes.size() > 1 || (!volumes.empty() && volumes[0].size_gib > 0); }
 };

@@ -7,7 +7,7 @@
 namespace muster::cli {
 
 int inventoryCheck(const Options& options) {
-  const auto loaded = inventory::load(options.inventory);
+  const auto loaded = loadDeclared(options);
   std::cout << (options.json ? inventory::checkJson(loaded) : inventory::checkText(loaded));
   return loaded.cluster ? kOk : kFailed;
 }

@@ -1,6 +1,7 @@
 // validate checks: the catalogue, from the same rows that agents run. Nothing is read and nobody is asked.
 #include "cli/commands/commands.h"
 #include "validate/checks/catalogue.h"
+#include "validate/gate_params.h"
 #include "validate/gates.h"
 
 #include <nlohmann/json.hpp>
@@ -15,6 +16,7 @@ using inventory::GateLevel;
 
 struct Row {
   std::string_view id, group, level, what, needs, units, source, advice;
+  std::string takes() const { return validate::paramNames(id); }
 };
 
 std::string_view word(GateLevel level) {
@@ -45,14 +47,16 @@ int validateChecks(const Options& options) {
   if (options.json) {
     nlohmann::json out = nlohmann::json::array();
     for (const auto& row : rows())
-      out.push_back({{"id", row.id}, {"group", row.group}, {"level", row.level}, {"what", row.what}, {"needs", row.needs}, {"units", row.units}, {"expected_from", row.source}, {"advice", row.advice}});
+      out.push_back({{"id", row.id}, {"group", row.group}, {"level", row.level}, {"what", row.what}, {"needs", row.needs}, {"units", row.units}, {"expected_from", row.source}, {"advice", row.advice}, {"parameters", row.takes()}});
     std::cout << out.dump(2) << '\n';
     return kOk;
   }
   std::string_view group;
   for (const auto& row : rows()) {
     if (std::exchange(group, row.group) != row.group) std::cout << fmt::format("{}\n", row.group);
-    std::cout << fmt::format("  {:<18}{:<9}{}{}\n  {:<27}needs {}; expected: {}\n", row.id, row.level, row.what, row.units.empty() ? "" : fmt::format(" ({})", row.units), "", row.needs, row.source);
+    const auto takes = row.takes();
+    std::cout << fmt::format("  {:<18}{:<9}{}{}\n  {:<27}needs {}; expected: {}{}\n", row.id, row.level, row.what, row.units.empty() ? "" : fmt::format(" ({})", row.units), "", row.needs, row.source,
+                             takes.empty() ? "" : fmt::format("; a gate may set {}", takes));
   }
   return kOk;
 }

@@ -294,6 +294,7 @@ std::string_view toString(DeviationKind kind) {
     case DeviationKind::WrongWidthSpeed: return "wrong-width-speed";
     case DeviationKind::WrongDescription: return "wrong-description";
     case DeviationKind::DuplicateGuid: return "duplicate-guid";
+    case DeviationKind::WrongFirmware: return "wrong-firmware";
   }
   return "unknown";
 }

@@ -15,6 +15,7 @@ enum class DeviationKind {
   WrongWidthSpeed,
   WrongDescription,  ///< the right place, another name
   DuplicateGuid,
+  WrongFirmware,  ///< of a switch, or none that it tells (switch_firmware.h)
 };
 std::string_view toString(DeviationKind kind);
 

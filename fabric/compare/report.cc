@@ -50,6 +50,7 @@ std::string toText(const DiffReport& report) {
     out += fmt::format("{:>4}. {}\n", i + 1, report.comparison.repairs[i].text);
   for (const auto& one : report.comparison.excluded)
     out += fmt::format("excluded: {} {} (declared: {}; found: {})\n", toString(one.kind), placeOf(one.at), one.declared, one.found);
+  if (!report.note.empty()) out += report.note + "\n";
   out +=
       fmt::format("fabric {}: {} devices and {} links found, {}\n", report.fabric, report.found.devices.size(), report.found.links.size(),
                   report.comparison.deviations.empty()
@@ -68,6 +69,7 @@ std::string toJson(const DiffReport& report) {
               {"repairs", json::array()},
               {"excluded", json::array()}};
   if (!report.error.empty()) out["error"] = report.error;
+  if (!report.note.empty()) out["note"] = report.note;
   for (const auto& one : report.comparison.deviations) out["deviations"].push_back(deviationJson(one));
   for (const auto& one : report.comparison.excluded) out["excluded"].push_back(deviationJson(one));
   for (const auto& repair : report.comparison.repairs) out["repairs"].push_back(repairJson(repair));

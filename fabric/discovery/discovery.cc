@@ -50,6 +50,29 @@ Async<Topology> Discovery::topology() {
   co_return fail(ErrorCode::Unavailable, why + "; look for lost packets (ibqueryerrors) and run again");
 }
 
+Async<void> addSwitchFirmware(Tools& tools, const inventory::Fabric& fabric, const Topology& declared, const Topology& found, Comparison& comparison) {
+  const auto wanted = declaredFirmware(fabric, declared);
+  std::map<std::string, ToldFirmware> told;
+  std::vector<int> lids;
+  for (const auto& [name, version] : wanted)
+    if (const auto device = found.devices.find(name); device != found.devices.end() && device->second.is_switch) {
+      const auto address = device->second.addresses.find(0);
+      told[name].lid = address == device->second.addresses.end() ? 0 : address->second.lid;
+      if (told[name].lid != 0) lids.push_back(told[name].lid);
+    }
+  Result<std::map<int, ToldFirmware>> answer;
+  if (!lids.empty()) {
+    auto run = tools.switchFirmware(lids);
+    answer = co_await std::move(run);
+  }
+  for (auto& [name, one] : told) {
+    if (!answer) one.why_not = answer.error().str();
+    else if (const auto known = answer->find(one.lid); known != answer->end()) one = known->second;
+  }
+  compareFirmware(wanted, told, fabric.exclude, comparison);
+  co_return Result<void>();
+}
+
 Async<Topology> discover(io::ProcessRunner& processes, FabricOptions options) {
   SystemClock clock;
   options.run_folder = std::filesystem::absolute(options.run_folder);
@@ -97,13 +120,22 @@ bool sameAnswer(const DiffReport& a, const DiffReport& b) {
 Async<DiffReport> diff(const inventory::Cluster& cluster, io::ProcessRunner& processes, FabricOptions options) {
   auto report = declaredReport(cluster);
   if (!report) co_return withFound(cluster, std::move(report), Topology{});
-  auto run = discover(processes, std::move(options));
+  auto run = discover(processes, options);
   auto found = co_await std::move(run);
-  co_return withFound(cluster, std::move(report), std::move(found));
+  auto out = withFound(cluster, std::move(report), std::move(found));
+  if (!out.error.empty()) co_return std::move(out);
+  options.run_folder = std::filesystem::absolute(options.run_folder);
+  Tools tools(processes, options);
+  auto ask = addSwitchFirmware(tools, cluster.fabrics.begin()->second, out.declared, out.found, out.comparison);
+  CO_TRY_OK(co_await std::move(ask));
+  co_return std::move(out);
 }
 
 DiffReport diff(const inventory::Cluster& cluster, std::string_view found_text) {
-  return withFound(cluster, declaredReport(cluster), parseFound(found_text));
+  auto out = withFound(cluster, declaredReport(cluster), parseFound(found_text));
+  if (out.error.empty() && !declaredFirmware(cluster.fabrics.begin()->second, out.declared).empty())
+    out.note = "firmware of the switches was not compared: such a text does not tell it";
+  return out;
 }
 
 Async<void> watch(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock, FabricOptions options,

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::seconds kQueryTimeout{20};
 constexpr std::size_t kQuotedTroubleBytes = 400;
-constexpr std::string_view kReader = "muster-pkeys", kLooker = "muster-ibnetdisc";  // beside this program
+constexpr std::string_view kReader = "muster-pkeys", kLooker = "muster-ibnetdisc", kAsker = "muster-switchfw";  // beside this program
 constexpr int kNoPort = 3;                                                          // muster-ibnetdisc's exit code
 constexpr std::array<int, 2> kNotRun = {126, 127};                                  // a shell's or ssh's, where the tools have a prefix
 
@@ -131,6 +131,23 @@ Result<std::map<PkeyPort, PkeyTable>> parsePkeyTables(std::string_view text, con
   return tables;
 }
 
+Result<std::map<int, ToldFirmware>> parseSwitchFirmware(std::string_view text, const std::vector<int>& asked) {
+  std::map<int, ToldFirmware> told;
+  for (auto line : linesOf(text)) {
+    std::istringstream words{std::string(line)};
+    ToldFirmware one;
+    if (!(words >> one.lid >> one.version)) return fail(ErrorCode::Corrupt, fmt::format("{} said: {}", kAsker, line));
+    words >> one.psid;
+    if (one.version == "-") one.version.clear();
+    if (one.version.find_first_not_of("0123456789.") != std::string::npos || (!one.version.empty() && std::count(one.version.begin(), one.version.end(), '.') != 2))
+      return fail(ErrorCode::Corrupt, fmt::format("{} said: {}", kAsker, line));
+    told[one.lid] = std::move(one);
+  }
+  for (const int lid : asked)
+    if (!told.contains(lid)) return fail(ErrorCode::Corrupt, fmt::format("{} did not speak of LID {}", kAsker, lid));
+  return told;
+}
+
 std::set<std::string> guidsInSubnetList(std::string_view text) {
   constexpr std::string_view kLabel = "NodeGUID:";
   std::set<std::string> guids;
@@ -242,6 +259,19 @@ Async<Topology> Tools::discoverByTool() {
   auto run = answer("ibnetdiscover", {});
   CO_TRY(exit, co_await std::move(run));
   co_return topologyIn(exit, "ibnetdiscover");
+}
+
+Async<std::map<int, ToldFirmware>> Tools::switchFirmware(std::vector<int> lids) {
+  const auto asker = programBeside(kAsker);
+  if (asker.empty()) co_return fail(ErrorCode::Denied, fmt::format("there is no {} beside this program", kAsker));
+  auto call = command(asker, {});
+  for (const int lid : lids) call.stdin_text += fmt::format("{}\n", lid);
+  call.timeout = options_.discovery_limit;
+  auto run = processes_.run(std::move(call));
+  CO_TRY(exit, co_await std::move(run));
+  if (exit.code != 0)  // silent switches make it speak on stderr and end with 0
+    co_return fail(exit.code == kNoPort ? ErrorCode::Denied : ErrorCode::Unavailable, fmt::format("{} (exit code {}): {}", kAsker, exit.code, troubleIn(exit.err)));
+  co_return parseSwitchFirmware(exit.out, lids);
 }
 
 Async<SmInfo> Tools::smInfo() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "agent/links/counter_text.h"
+#include "fabric/compare/switch_firmware.h"
 #include "fabric/opensm/partitions.h"
 #include "fabric/routing/forwarding.h"
 
@@ -50,6 +51,8 @@ Result<PkeyTable> parsePkeys(std::string_view text);
 using PkeyPort = std::pair<int, int>;  ///< LID and number
 /// Output of muster-pkeys for these ports. Errors: Corrupt (one of them is not there)
 Result<std::map<PkeyPort, PkeyTable>> parsePkeyTables(std::string_view text, const std::vector<PkeyPort>& asked);
+/// Output of muster-switchfw for these LIDs. Errors: Corrupt (one of them is not there, or its version is none)
+Result<std::map<int, ToldFirmware>> parseSwitchFirmware(std::string_view text, const std::vector<int>& asked);
 /// Node GUIDs in OpenSM's dump opensm-subnet.lst.
 std::set<std::string> guidsInSubnetList(std::string_view text);
 /// Port GUIDs that ibnetdiscover met more than once, by its stderr.
@@ -75,6 +78,9 @@ class Tools {
   Async<PkeyTable> pkeys(int lid, int port);
   /// The tables of all these ports, or an error: one that did not answer is not known to be right.
   Async<std::map<PkeyPort, PkeyTable>> pkeyTables(std::vector<PkeyPort> ports);
+  /// What switches at these LIDs tell of their firmware; one that tells nothing has no version.
+  /// Errors: Denied (no port may be opened, or muster-switchfw is not there), Unavailable
+  Async<std::map<int, ToldFirmware>> switchFirmware(std::vector<int> lids);
   /// LIDs of all ports that say they are a subnet manager: by the master's own list, which keeps ports of other partitions from whoever is
   /// a limited member, and by what the ports themselves told the last discovery.
   Async<std::set<int>> managerLids();

@@ -190,7 +190,7 @@ std::string toPrometheus(const DiffReport& report) {
   gauge("jobs", "What a technician has to do.", report.comparison.repairs.size());
   out += "# HELP muster_fabric_deviations Deviations from the declaration by kind.\n# TYPE muster_fabric_deviations gauge\n";
   std::map<DeviationKind, std::size_t> kinds;
-  for (int kind = 0; kind <= static_cast<int>(DeviationKind::DuplicateGuid); ++kind) kinds[static_cast<DeviationKind>(kind)] = 0;
+  for (int kind = 0; kind <= static_cast<int>(DeviationKind::WrongFirmware); ++kind) kinds[static_cast<DeviationKind>(kind)] = 0;
   for (const auto& one : report.comparison.deviations) ++kinds[one.kind];
   for (const auto& [kind, count] : kinds)
     out += fmt::format("muster_fabric_deviations{{fabric=\"{}\",kind=\"{}\"}} {}\n", fabric, toString(kind), count);

@@ -43,6 +43,37 @@ TEST_P(RedfishOverride, oneThatIsAcceptedAndNotKeptIsAnError) {
   EXPECT_THAT(done.error().str(), HasSubstr("shows \"Once Pxe"));
 }
 
+/// Each answer of a BMC takes 100 to 500 ms: between two writes the system is read once, and after each of them anew.
+TEST(RedfishReads, aRestartReadsNothingTwice) {
+  test::VirtualLoop loop;
+  test::VirtualBmc emulator{loop, "muster"};
+  test::RedfishRig rig{loop, emulator.net};
+  const auto bmc = rig.bmc();
+  emulator.machine.on = true;
+  ASSERT_TRUE(loop.run(bmc->system()));
+  const auto reads = [&] { return emulator.net.count("GET", "/redfish/v1/Systems/system"); };
+  const int before = reads();
+  ASSERT_TRUE(loop.run(bmc->bootOnce(BootTarget::Pxe)));
+  EXPECT_EQ(reads() - before, 1) << "before the write it was just read, after it the override is verified";
+  ASSERT_TRUE(loop.run(bmc->power(PowerAction::ForceRestart)));
+  EXPECT_EQ(reads() - before, 3) << "off and on, each verified";
+  EXPECT_EQ(emulator.machine.starts.back().first, lab::vbmc::BootDevice::Network);
+}
+
+TEST(RedfishReads, whatWasReadLongAgoIsReadAgain) {
+  test::VirtualLoop loop;
+  test::VirtualBmc emulator{loop, "muster"};
+  test::RedfishRig rig{loop, emulator.net};
+  const auto bmc = rig.bmc();
+  emulator.machine.on = true;
+  ASSERT_TRUE(loop.run(bmc->system()));
+  emulator.machine.on = false;  // somebody pressed the button
+  loop.clock.advance(std::chrono::seconds(1));
+  const int resets = emulator.net.count("POST", "/redfish/v1/Systems/system/Actions/ComputerSystem.Reset");
+  ASSERT_TRUE(loop.run(bmc->power(PowerAction::ForceOff)));
+  EXPECT_EQ(emulator.net.count("POST", "/redfish/v1/Systems/system/Actions/ComputerSystem.Reset"), resets) << "it is off already";
+}
+
 TEST_P(RedfishOverride, anInterruptReachesAMachineThatRunsAndOnlyWhereItIsOffered) {
   const auto off = loop.run(bmc->interrupt());
   ASSERT_FALSE(off);

@@ -136,6 +136,30 @@ TEST_F(BothWays, aPictureWithGapsIsNeverPrinted) {
   EXPECT_GT(refused, 0);
 }
 
+// The simulator's switches know no vendor MADs, as those of other makers: all are asked or given up, and none counts as right.
+TEST_F(BothWays, aSwitchThatDoesNotTellItsFirmwareIsNotAsDeclared) {
+  cluster_.fabrics["ib"].switch_firmware = "31.2012.1024";
+  start(declared_);
+  muster::test::TempFolder folder;
+  auto once = tools_->command("opensm", {"-o", "-d2", "-f", (folder / "log").string()});
+  once.env["OSM_CACHE_DIR"] = once.env["OSM_TMP_DIR"] = folder.path().string();
+  ASSERT_TRUE(runAsync(fabric_->processes().run(std::move(once)), kLimit));
+  const auto report = runAsync(diff(cluster_, fabric_->processes(), options_), kLimit);
+  ASSERT_TRUE(report);
+  ASSERT_EQ(report->error, "");
+  std::size_t switches = 0;
+  for (const auto& [name, device] : declared_.devices) switches += device.is_switch;
+  ASSERT_EQ(report->comparison.deviations.size(), switches);
+  for (const auto& one : report->comparison.deviations) {
+    EXPECT_EQ(one.kind, DeviationKind::WrongFirmware);
+    EXPECT_EQ(one.found, "not told");
+  }
+  EXPECT_EQ(report->exitCode(), DiffReport::kDeviates);
+  const auto refused = runAsync(tools_->switchFirmware({70000}), kLimit);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().str(), HasSubstr("70000 is no LID"));
+}
+
 TEST_F(BothWays, asksIbnetdiscoverWhereNoPortMayBeOpened) {
   start(declared_);
   muster::test::TempFolder folder;

@@ -39,6 +39,8 @@ TEST_P(Mistakes, isReportedOnceWithPlaceAndSuggestion) {
 }
 
 const Mistake kMistakes[] = {
+    {"switchFirmware", "rails: 2", "switch_firmware: latest", "latest", "a version of switch firmware, three numbers", "31.2012.1024"},
+    {"checkName", "[host, gpu]", "[host], checks: {gemm: {n: 1}}", "gemm", "a check of the catalogue", "host.gemm"},
     // Keys and types
     {"unknownKey", "rails: 2", "rials: 2", "rials: 2", "fabric: unknown key \"rials\"", "did you mean \"rails\"?"},
     {"unknownTopKey", "pools:", "pool:", "pool:", "unknown key \"pool\"", "did you mean \"pools\"?"},

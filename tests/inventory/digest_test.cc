@@ -65,6 +65,9 @@ TEST_F(Digest, changesWithWhatIsDeclared) {
   fresh("module.rdma_rxe: loaded", "package.rdma-core: \"44.*\"");
   fresh("52:54:00:20:01:01", "52:54:00:20:01:02");
   fresh("unit: 3", "unit: 4");
+  fresh("rails: 2", "rails: 2\n    switch_firmware: 31.2012.1024");
+  fresh("rails: 2", "rails: 2\n    switches: [{names: leaf-su1-r0, rack: r9, firmware: 31.2012.1024}]");
+  fresh("[host, gpu]", "[host, gpu], checks: {host.gemm: {min_gflops: 1500}}");
   fresh("[gpu001, controller]", "[controller, gpu001]");
 }
 

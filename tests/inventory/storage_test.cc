@@ -19,7 +19,7 @@ class StorageTest : public InventoryTest {
 
 TEST_F(StorageTest, readsEveryKey) {
   auto loaded = loadYaml(with("image: noble",
-                              "image: noble, storage: {scratch: {disks: 'size:3TB-', count: 8, raid: raid0, encrypt: true, volumes: [{name: home, size_gib: 500, "
+                              "image: noble, storage: {scratch: {disks: 'size:3TB-', count: 8, raid: raid0, encrypt: true, sector_bytes: 4096, volumes: [{name: home, size_gib: 500, "
                               "filesystem: ext4, mount: /home}, {name: rest, mount: /scratch}]}}"));
   EXPECT_THAT(lines(loaded), IsEmpty());
   ASSERT_TRUE(loaded.cluster);
@@ -29,6 +29,7 @@ TEST_F(StorageTest, readsEveryKey) {
   EXPECT_EQ(sets[0].count, 8);
   EXPECT_EQ(sets[0].raid, RaidLevel::Raid0);
   EXPECT_TRUE(sets[0].encrypt);
+  EXPECT_EQ(sets[0].sector_bytes, 4096);
   ASSERT_EQ(sets[0].volumes.size(), 2u);
   EXPECT_EQ(sets[0].volumes[0].filesystem, FileSystem::Ext4);
   EXPECT_EQ(sets[0].volumes[1].filesystem, FileSystem::Xfs);
@@ -45,6 +46,7 @@ TEST_F(StorageTest, refusesWhatCannotBe) {
   EXPECT_THAT(declaring(set("disks: smallest, raid: raid5, count: 3" + volume)), IsEmpty());
   EXPECT_THAT(declaring(set("disks: smallest, raid: raid6, count: 3" + volume)), ElementsAre(HasSubstr("RAID 6 needs 4 disks at least")));
   EXPECT_THAT(declaring(set("disks: smallest, raid: raid4, count: 4" + volume)), ElementsAre(HasSubstr("raid4")));
+  EXPECT_THAT(declaring(set("disks: smallest, sector_bytes: 520" + volume)), ElementsAre(testing::AllOf(HasSubstr("no sectors of 520 bytes"), HasSubstr("write 512 or 4096"))));
   EXPECT_THAT(declaring(set("disks: smallest")), ElementsAre(HasSubstr("volumes")));
   EXPECT_THAT(declaring(set("disks: smallest, volumes: []")), ElementsAre(HasSubstr("at least 1")));
   EXPECT_THAT(declaring(set("disks: smallest, volumes: [{name: a, mount: /}]")), ElementsAre(HasSubstr("absolute path")));

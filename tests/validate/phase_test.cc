@@ -409,6 +409,24 @@ TEST_F(ValidatePhaseTest, betweenGpusEveryRailUsesTheGpuOfItsSide) {
   EXPECT_EQ(agents_.submitted().size(), 8u) << "host memory and GPUs, two rails, both ends";
 }
 
+TEST_F(ValidatePhaseTest, aGateSetsTheFloorOfItsPairs) {
+  auto& gate = cluster_.gates["collective"];
+  gate.on = {"rdma"};
+  gate.checks = {{"rdma.pair", {{"min_gbits", "385.5"}}}};
+  bootWithRdma("n1"), bootWithRdma("n2");
+  agents_.answer(TaskKind::RdmaPair, results({{"rdma.pair", "pass"}}));
+  agents_.answer(TaskKind::RunChecks, results({}));
+  ASSERT_TRUE(actToEnd("gate.collective"));
+  int clients = 0;
+  for (const auto& [node, task] : agents_.submitted()) {
+    const auto params = nlohmann::json::parse(task.params);
+    if (params.value("role", "") != "client") continue;
+    ++clients;
+    EXPECT_EQ(params.at("min_gbits"), 385.5);
+  }
+  EXPECT_EQ(clients, 1);
+}
+
 TEST_F(ValidatePhaseTest, betweenGpusWithoutAGpuIsNoPass) {
   cluster_.gates["collective"].on = {"gdr"};
   bootWithRdma("n2"), bootWithRdma("n3");

@@ -135,6 +135,41 @@ TEST_F(StoragePlanTest, aSetThatIsOnlyPartlyThereOrDeclaredOtherwiseIsMadeAnew) 
   EXPECT_EQ(plan({scratch()}, finished)->wiped.size(), 4u);
 }
 
+TEST_F(StoragePlanTest, nvmeDisksGetTheSectorsThatAreDeclared) {
+  auto set = scratch();
+  set.sector_bytes = 4096;
+  for (auto& one : disks_) one.sector_bytes = 512;
+  disks_[1].sector_bytes = 4096;  // serial A has them already
+  const auto made = plan({set});
+  ASSERT_TRUE(made) << made.error().str();
+  const auto steps = lines(*made);
+  EXPECT_EQ(steps[1], "nvme format /dev/nvme0n1 --block-size=4096 --force") << "before the disk is divided";
+  EXPECT_EQ(steps[3], "grep -qx 4096 /sys/block/nvme0n1/queue/logical_block_size");
+  EXPECT_EQ(std::count_if(steps.begin(), steps.end(), [](const auto& line) { return line.starts_with("nvme format"); }), 3);
+  EXPECT_THAT(steps, testing::Not(testing::Contains(HasSubstr("format /dev/nvme3n1"))));
+  const auto finished = finishedAfter(*made);
+  EXPECT_EQ(plan({set}, finished)->wiped.size(), 4u) << "finished, but with other sectors than declared now";
+  for (auto& one : disks_) one.sector_bytes = 4096;
+  EXPECT_THAT(plan({set}, finished)->kept, ElementsAre("scratch"));
+  EXPECT_THAT(plan({scratch()}, finished)->kept, ElementsAre("scratch")) << "no word of sectors keeps those that there are";
+}
+
+TEST_F(StoragePlanTest, refusesSectorsThatADiskCannotBeGiven) {
+  auto set = scratch();
+  set.sector_bytes = 520;
+  refused({set}, ErrorCode::InvalidInput, "sectors of 520 bytes do not exist");
+  set.sector_bytes = 4096;
+  for (auto& one : disks_) one.sector_bytes = 512;
+  disks_.push_back(disk("/dev/nvme2n2", "SMALL", 10));
+  refused({set}, ErrorCode::Conflict, "may empty /dev/nvme2n2");
+  disks_.back() = disk("/dev/sdb", "E", 3000);
+  disks_.back().sector_bytes = 512;
+  disks_.erase(disks_.begin() + 1);
+  refused({set}, ErrorCode::Conflict, "is no NVMe disk");
+  disks_.back().sector_bytes = 4096;
+  EXPECT_TRUE(plan({set}));
+}
+
 TEST_F(StoragePlanTest, refusesWhatIsNotExactlyAsDeclared) {
   auto set = scratch();
   set.count = 3;

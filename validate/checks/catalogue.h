@@ -35,6 +35,7 @@ struct CatalogueRow {
   std::string_view units;          ///< of what it measures; empty: nothing is measured
   std::string_view source;         ///< where the expected value comes from
   std::string_view advice;         ///< what to do when it fails
+  std::string_view takes;          ///< parameters that a gate may set: numbers, or "NAME:word"; "*:word": any name
   Verdict (*run)(const nlohmann::json& params, const Host& host);
 };
 

@@ -1,0 +1,23 @@
+// The firmware that switches run against the declared one. Pure.
+#pragma once
+
+#include "fabric/compare/compare.h"
+
+namespace muster::fabric {
+
+/// By the switch's name; switches of which nothing is declared are not in it.
+std::map<std::string, std::string> declaredFirmware(const inventory::Fabric& fabric, const Topology& declared);
+
+/// What a switch told.
+struct ToldFirmware {
+  int lid = 0;
+  std::string version;  ///< "31.2012.1024"; empty: nothing
+  std::string psid;     ///< of its board; empty: not told
+  std::string why_not;  ///< it could not be asked
+};
+
+/// Adds a deviation for each of these switches that runs another version, or does not tell it: not known is not as declared.
+void compareFirmware(const std::map<std::string, std::string>& wanted, const std::map<std::string, ToldFirmware>& told,
+                     const std::vector<inventory::FabricExclusion>& excused, Comparison& out);
+
+}  // namespace muster::fabric

@@ -1,0 +1,95 @@
+// Parameters of checks that gates set: which there are, what is refused, what reaches the agent.
+#include "validate/gate_params.h"
+
+#include "validate/basis.h"
+#include "validate/checks/catalogue.h"
+#include "validate/gates.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace muster::validate {
+namespace {
+
+using inventory::GateLevel;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Checks = std::map<std::string, std::map<std::string, std::string>>;
+
+inventory::Gate gateWith(Checks checks, GateLevel level = GateLevel::Medium) {
+  inventory::Gate gate{"burn", level, {"host", "rdma", "system", "disk"}};
+  gate.checks = std::move(checks);
+  gate.where = {"cluster.yaml", 9, 3};
+  return gate;
+}
+
+std::vector<std::string> problems(Checks checks, GateLevel level = GateLevel::Medium) {
+  inventory::Cluster cluster;
+  cluster.gates["burn"] = gateWith(std::move(checks), level);
+  Diagnostics diagnostics;
+  judgeGates(cluster, diagnostics);
+  std::vector<std::string> out;
+  for (const auto& one : diagnostics.all()) out.push_back(one.str());
+  return out;
+}
+
+nlohmann::json paramsOf(const inventory::Gate& gate, std::string_view check) {
+  const auto checks = localChecks({}, {}, gate);
+  for (const auto& one : *checks)
+    if (one.id == check) return nlohmann::json::parse(one.params);
+  return {};
+}
+
+TEST(GateParams, whatIsRightIsSilent) {
+  EXPECT_THAT(problems({}), IsEmpty());
+  EXPECT_THAT(problems({{"host.gemm", {{"min_gflops", "1500"}, {"seconds", "9.5"}}}, {"rdma.pair", {{"min_gbits", "380"}}}, {"system.knobs", {{"governor", "powersave|performance"}, {"smt", "1"}}}}), IsEmpty());
+}
+
+TEST(GateParams, whatIsWrongNamesGateCheckAndWayOut) {
+  EXPECT_THAT(problems({{"host.gem", {{"n", "1"}}}}), ElementsAre(AllOf(HasSubstr("cluster.yaml:9:3"), HasSubstr("gate burn, check host.gem: the catalogue has no such check"), HasSubstr("muster validate checks"))));
+  EXPECT_THAT(problems({{"gpu.power", {{"limit_watts", "600"}}}}), ElementsAre(AllOf(HasSubstr("the gate does not ask for it"), HasSubstr("add gpu to `on`"))));
+  EXPECT_THAT(problems({{"gdr.pair", {{"min_gbits", "600"}}}}), ElementsAre(HasSubstr("add gdr to `on`")));
+  EXPECT_THAT(problems({{"disk.write", {{"mebibytes", "600"}}}}, GateLevel::Quick), ElementsAre(AllOf(HasSubstr("not thorough enough"), HasSubstr("raise `level`"))));
+  EXPECT_THAT(problems({{"host.gemm", {{"min_gflop", "1"}}}}), ElementsAre(AllOf(HasSubstr("it has no parameter min_gflop"), HasSubstr("it takes n, seconds, min_gflops"))));
+  EXPECT_THAT(problems({{"disk.health", {{"seconds", "1"}}}}), ElementsAre(HasSubstr("the check takes none")));
+  for (const char* bad : {"many", "-1", "nan", "1e999", "380 Gb/s", "true"})
+    EXPECT_THAT(problems({{"rdma.pair", {{"min_gbits", bad}}}}), ElementsAre(AllOf(HasSubstr(bad), HasSubstr("write a number, zero or more")))) << bad;
+  EXPECT_THAT(problems({{"rdma.pair", {{"min_gbits", "many"}, {"pairs", "1"}}}, {"a.b", {{"c", "d"}}}}), testing::SizeIs(3)) << "all at once";
+}
+
+TEST(GateParams, layOverWhatTheLevelSays) {
+  EXPECT_EQ(paramsOf(gateWith({}), "host.gemm")["seconds"], 60);
+  const auto gemm = paramsOf(gateWith({{"host.gemm", {{"seconds", "5"}, {"min_gflops", "1500.5"}}}}), "host.gemm");
+  EXPECT_EQ(gemm["seconds"], 5);
+  EXPECT_EQ(gemm["min_gflops"], 1500.5);
+  EXPECT_EQ(paramsOf(gateWith({{"system.knobs", {{"smt", "1"}}}}), "system.knobs"), nlohmann::json({{"smt", "1"}})) << "a setting's value is a word, whatever it looks like";
+  const auto memory = paramsOf(gateWith({{"host.memory", {{"mebibytes", "64"}}}}), "host.memory");
+  EXPECT_EQ(memory["mebibytes"], 64);
+  EXPECT_FALSE(memory.contains("percent_of_available")) << "the level's other word for the same";
+  EXPECT_EQ(ownNumber(gateWith({{"rdma.pair", {{"min_gbits", "380"}}}}), "rdma.pair", "min_gbits"), 380);
+  EXPECT_EQ(ownNumber(gateWith({}), "rdma.pair", "min_gbits"), std::nullopt);
+}
+
+/// A floor that was raised has not been reached by who passed the lower one.
+TEST(GateParams, areWhatACertificateRestsOn) {
+  inventory::Cluster cluster;
+  cluster.gates["burn"] = gateWith({});
+  cluster.profiles["p"].gates = {"burn"};
+  inventory::Node node;
+  node.name = NodeName("n1");
+  node.profile = "p";
+  const auto before = declarationDigest(cluster, node);
+  cluster.gates["burn"].checks = {{"rdma.pair", {{"min_gbits", "380"}}}};
+  EXPECT_NE(declarationDigest(cluster, node), before);
+}
+
+TEST(GateParams, haveNames) {
+  EXPECT_EQ(paramNames("host.gemm"), "n, seconds, min_gflops");
+  EXPECT_EQ(paramNames("gdr.pair"), "min_gbits");
+  EXPECT_EQ(paramNames("no.check"), "");
+}
+
+}  // namespace
+}  // namespace muster::validate
