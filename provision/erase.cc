@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace muster::provision {
 
 using agent::TaskKind;
@@ -73,6 +75,15 @@ std::string valueOf(const std::optional<std::string>& report, const std::string&
   return inner.value("complete", false) ? completeValue(id) : "incomplete:" + id;
 }
 
+lifecycle::FacetRef facetOf(const NodeName& node) { return {Subject(node), facet(kErased)}; }
+
+/// What an earlier run left in the journal.
+Result<std::optional<lifecycle::Intent>> openErasure(lifecycle::Store& store, const NodeName& node) {
+  TRY(intents, store.openIntents());
+  const auto found = std::find_if(intents.begin(), intents.end(), [&](const lifecycle::Intent& intent) { return intent.action.facet == facetOf(node); });
+  return found == intents.end() ? std::nullopt : std::optional(*found);
+}
+
 class ErasePhase final : public Erasures {
  public:
   ErasePhase(ProvisionDeps deps, lifecycle::Store& store)
@@ -132,7 +143,10 @@ class ErasePhase final : public Erasures {
     if (!report.is_object()) return fail(ErrorCode::Corrupt, "the report of the erasure of " + node.str() + " is not a JSON object");
     const json kept{{"node", node.str()}, {"request", request.id}, {"who", request.who}, {"reason", request.reason}, {"ended", muster::toString(deps_.clock.now())}, {"report", report}};
     TRY_OK(store_.putValue(reportKey(node), kept.dump(-1, ' ', false, json::error_handler_t::replace)));
-    if (report.value("complete", false)) return Outcome(Done{});
+    if (report.value("complete", false)) {
+      TRY_OK(forgetErasure(store_, node, request.id));
+      return Outcome(Done{});
+    }
     std::vector<std::string> failed;
     for (const json& disk : report.value("disks", json::array())) {
       if (!text(disk, "method").empty()) continue;
@@ -165,8 +179,36 @@ Result<void> askForErasure(lifecycle::Store& store, const NodeName& node, const 
   return changeRequests(store, [&](auto& requests) { requests[node] = request; });
 }
 
-Result<void> forgetErasure(lifecycle::Store& store, const NodeName& node) {
-  return changeRequests(store, [&](auto& requests) { requests.erase(node); });
+Result<void> forgetErasure(lifecycle::Store& store, const NodeName& node, const std::string& id) {
+  return changeRequests(store, [&](auto& requests) {
+    if (const auto at = requests.find(node); at != requests.end() && at->second.id == id) requests.erase(at);
+  });
+}
+
+Result<bool> isComplete(lifecycle::Store& store, const NodeName& node, const std::string& id) {
+  TRY(report, erasureReport(store, node));
+  return valueOf(report, id) == completeValue(id);
+}
+
+Result<EraseRequest> requestToGoOnWith(lifecycle::Store& store, const NodeName& node, EraseRequest fresh) {
+  TRY(open, eraseRequests(store));
+  if (const auto same = open.find(node); same != open.end() && same->second.disks == fresh.disks && same->second.serial == fresh.serial) {
+    TRY(complete, isComplete(store, node, same->second.id));
+    if (!complete) fresh.id = same->second.id;
+  }
+  TRY(intent, openErasure(store, node));
+  if (intent && intent->action.to != completeValue(fresh.id))
+    return fail(ErrorCode::Conflict, fmt::format("the journal has another erasure of {} open; `muster apply --nodes {}` ends it, `muster erase {} --report` shows what it did", node.str(), node.str(), node.str()));
+  return fresh;
+}
+
+Result<void> beginErasure(lifecycle::Store& store, const lifecycle::Plan& plan, const NodeName& node, const EraseRequest& request, WallTime at) {
+  const auto erases = [&](const lifecycle::Action& action) { return action.facet == facetOf(node) && action.blocked.empty(); };
+  if (std::none_of(plan.actions.begin(), plan.actions.end(), erases)) return fail(ErrorCode::Conflict, fmt::format("the plan erases nothing of {}; nothing was done", node.str()));
+  TRY(intent, openErasure(store, node));
+  TRY_OK(askForErasure(store, node, request));
+  if (intent && (intent->uses_wipe || !intent->operation.empty())) return {};
+  return store.allowWipe(node, "muster erase: " + request.reason, at);
 }
 
 Result<std::optional<std::string>> erasureReport(lifecycle::Store& store, const NodeName& node) { return store.getValue(reportKey(node)); }

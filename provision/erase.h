@@ -1,10 +1,11 @@
 // Erasing a node's disks, as the controller sees it: what was asked for, and the report. docs/adr/0022.
 //
-// A request lies in the store until its report is complete, so that a controller that was killed goes on. It gives the node one goal,
+// A request lies in the store until its report is complete, so that a controller that was killed goes on; its id is never used again. It gives the node one goal,
 // `erased`; the action wipes, so it needs the permission that the same command has journaled, and the pool is asked before it begins.
 #pragma once
 
 #include "lifecycle/phase.h"
+#include "lifecycle/plan.h"
 #include "lifecycle/store.h"
 
 #include <map>
@@ -28,7 +29,17 @@ struct EraseRequest {
 Result<std::map<NodeName, EraseRequest>> eraseRequests(lifecycle::Store& store);
 /// Asks, in the place of what was asked before. Errors: of the store, Conflict (another controller asks at this moment)
 Result<void> askForErasure(lifecycle::Store& store, const NodeName& node, const EraseRequest& request);
-Result<void> forgetErasure(lifecycle::Store& store, const NodeName& node);
+/// Only the request with this id: another may have been asked for since.
+Result<void> forgetErasure(lifecycle::Store& store, const NodeName& node, const std::string& id);
+/// Whether the kept report is of this request and all its disks are erased. Errors: of the store
+Result<bool> isComplete(lifecycle::Store& store, const NodeName& node, const std::string& id);
+
+/// `fresh`, or with its id the one that asks for the same disks of the same machine and is not complete.
+/// Errors: of the store, Conflict (the journal has another erasure of the node open, whose task would be taken for this one's)
+Result<EraseRequest> requestToGoOnWith(lifecycle::Store& store, const NodeName& node, EraseRequest fresh);
+/// Asks, and journals the wipe permission that the plan's action will use up: none for an action that goes on with its own.
+/// Errors: of the store, Conflict (the plan erases nothing; then nothing is written)
+Result<void> beginErasure(lifecycle::Store& store, const lifecycle::Plan& plan, const NodeName& node, const EraseRequest& request, WallTime at);
 
 /// The phase. What lies in the store when it is made is asked for already.
 class Erasures : public lifecycle::Phase {

@@ -30,13 +30,9 @@ Result<std::string> serialOf(const inventory::Node& node, const lifecycle::FactS
   return fail(ErrorCode::NotFound, fmt::format("the serial of {} is not known, so nobody can be sure that it is the right machine; declare it in the inventory", node.name.str()));
 }
 
-/// One that was asked for and is not finished is gone on with.
 Result<provision::EraseRequest> requestOf(Session& session, const inventory::Node& node, const lifecycle::FactSet& facts, const EraseFlags& flags) {
   TRY(serial, serialOf(node, facts));
-  TRY(open, provision::eraseRequests(session.controller->store()));
-  provision::EraseRequest request{io::randomToken(6), serial, flags.disks, userName() + "@" + hostName(), flags.reason};
-  if (const auto same = open.find(node.name); same != open.end() && same->second.disks == flags.disks && same->second.serial == serial) request.id = same->second.id;
-  return request;
+  return provision::requestToGoOnWith(session.controller->store(), node.name, {io::randomToken(6), serial, flags.disks, userName() + "@" + hostName(), flags.reason});
 }
 
 /// Only this one action: whatever else is open belongs to somebody's apply.
@@ -63,16 +59,15 @@ Result<int> eraseNode(Session& session, const inventory::Node& node, const Optio
                              flags.disks.empty() ? "" : " --disks …", node.name.str());
     return int{kOk};
   }
-  TRY_OK(provision::askForErasure(controller.store(), node.name, request));
-  TRY_OK(controller.store().allowWipe(node.name, "muster erase: " + flags.reason, controller.clock().now()));
+  TRY_OK(provision::beginErasure(controller.store(), plan, node.name, request, controller.clock().now()));
   TRY(report, controller.run(controller.apply(plan)));
   session.view.finish();
   if (!options.json) std::cout << reportText(report);
-  if (report.ok() && report.held == 0) TRY_OK(provision::forgetErasure(controller.store(), node.name));
   (void)controller.run(controller.observe(look));  // what its disks hold now
   const auto kept = provision::erasureReport(controller.store(), node.name);
   if (kept && *kept && (*kept)->find(request.id) != std::string::npos) (void)showReport(controller.store(), options, flags);
-  return report.ok() && report.held == 0 ? int{kOk} : int{kFailed};
+  TRY(complete, provision::isComplete(controller.store(), node.name, request.id));
+  return complete && report.ok() && report.held == 0 ? int{kOk} : int{kFailed};
 }
 
 }  // namespace

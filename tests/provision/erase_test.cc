@@ -69,7 +69,9 @@ TEST_F(EraseNode, nobodyHasAGoalWhoWasNotAskedFor) {
   EXPECT_EQ(goals[0].want, "complete:r1");
   EXPECT_THAT(goals[0].why, HasSubstr("leaves the site"));
   EXPECT_TRUE(asked->goals(cluster_, Subject(NodeName("gpu002")), {}).empty());
-  ASSERT_TRUE(forgetErasure(*store_, kNode));
+  ASSERT_TRUE(forgetErasure(*store_, kNode, "r0"));
+  EXPECT_EQ(phase()->goals(cluster_, Subject(kNode), {}).size(), 1u) << "another request's end is not this one's";
+  ASSERT_TRUE(forgetErasure(*store_, kNode, "r1"));
   EXPECT_TRUE(phase()->goals(cluster_, Subject(kNode), {}).empty());
 }
 
@@ -119,6 +121,59 @@ TEST_F(EraseNode, aControllerThatWasKilledGoesOnWithTheSameTask) {
   const auto outcome = act(*after);
   ASSERT_TRUE(outcome && std::holds_alternative<Done>(*outcome));
   EXPECT_EQ(agents_.submitted(kNode, agent::TaskKind::EraseDisks).size(), 1u);
+}
+
+TEST_F(EraseNode, aCompleteReportEndsItsRequestWhoeverCarriedItOut) {
+  ask();
+  agents_.answer(agent::TaskKind::EraseDisks, kWhole);
+  auto erasing = phase();  // of a later `muster apply`
+  ASSERT_TRUE(std::holds_alternative<Done>(*act(*erasing)));
+  EXPECT_EQ(fact(*erasing), "complete:r1");
+  EXPECT_TRUE(eraseRequests(*store_)->empty());
+}
+
+TEST_F(EraseNode, onlyWhatIsNotCompleteIsGoneOnWith) {
+  const auto id = [&] { return requestToGoOnWith(*store_, kNode, {"r2", "SN-1", {}, "ops@c", "again"})->id; };
+  ask();
+  EXPECT_EQ(id(), "r1");
+  agents_.answer(agent::TaskKind::EraseDisks, kPart);
+  ASSERT_TRUE(act(*phase()));
+  EXPECT_EQ(id(), "r1") << "a disk is still to be erased";
+  agents_.answer(agent::TaskKind::EraseDisks, kWhole);
+  context_.intent = "intent-2";
+  context_.recorded.clear();
+  ASSERT_TRUE(act(*phase()));
+  ask();  // the controller was killed before it could forget it
+  EXPECT_TRUE(*isComplete(*store_, kNode, "r1"));
+  EXPECT_FALSE(*isComplete(*store_, kNode, "r2"));
+  EXPECT_EQ(id(), "r2") << "the node may hold data again; the old report says nothing of it";
+}
+
+TEST_F(EraseNode, aWipeIsAllowedOnlyForAnActionThatUsesItUp) {
+  const EraseRequest request{"r1", "SN-1", {}, "ops@c", "leaves the site"};
+  lifecycle::Plan plan;
+  EXPECT_EQ(beginErasure(*store_, plan, kNode, request, clock_.now()).error().code(), ErrorCode::Conflict);
+  lifecycle::Action action;
+  action.id = "gpu001/erased";
+  action.facet = {Subject(kNode), facet(kErased)};
+  action.to = "complete:r1";
+  action.disruption = lifecycle::Disruption::Wipe;
+  action.blocked = "held";
+  plan.actions = {action};
+  EXPECT_FALSE(beginErasure(*store_, plan, kNode, request, clock_.now()));
+  EXPECT_TRUE(store_->wipesAllowed()->empty());
+  EXPECT_TRUE(eraseRequests(*store_)->empty());
+  plan.actions[0].blocked.clear();
+  ASSERT_TRUE(beginErasure(*store_, plan, kNode, request, clock_.now()));
+  EXPECT_EQ(store_->wipesAllowed()->size(), 1u);
+  lifecycle::Intent begun;
+  begun.id = "intent-1";
+  begun.action = plan.actions[0];
+  begun.uses_wipe = true;
+  ASSERT_TRUE(store_->openIntent(begun));
+  ASSERT_TRUE(beginErasure(*store_, plan, kNode, request, clock_.now()));
+  EXPECT_TRUE(store_->wipesAllowed()->empty()) << "the open action has its own";
+  EXPECT_EQ(requestToGoOnWith(*store_, kNode, {"r2", "SN-1", {"A"}, "ops@c", "other disks"}).error().code(), ErrorCode::Conflict);
 }
 
 TEST_F(EraseNode, onlyWhoHoldsNoJobs) {
