@@ -1,5 +1,6 @@
 #include "pool/slurm.h"
 
+#include "inventory/hostlist.h"
 #include "pool/pool.h"
 
 #include <fmt/format.h>
@@ -43,7 +44,7 @@ std::string firstLines(std::string_view text) { return std::string(text.substr(0
 }  // namespace
 
 bool SlurmNode::hasJobs() const {
-  return !down() && (allocated_cpus > 0 || base == "ALLOCATED" || base == "MIXED" || flags.count("COMPLETING") > 0);
+  return !down() && (has_listed_job || allocated_cpus > 0 || base == "ALLOCATED" || base == "MIXED" || flags.count("COMPLETING") > 0);
 }
 
 bool SlurmNode::takesJobs() const { return wouldTakeJobs() && !anyOf(flags, kAwayFlags); }
@@ -124,7 +125,15 @@ Async<Slurm::List::Answer> Slurm::askOne(std::string name) {
   const auto unknown = fmt::format("Node {} not found", name);
   const bool known = exit.out.starts_with("NodeName=") || (exit.out.find(unknown) == std::string::npos && exit.err.find(unknown) == std::string::npos);
   if (known && exit.code != 0) co_return fail(ErrorCode::Unavailable, fmt::format("slurmctld does not answer: {}", firstLines(exit.err)));
-  if (known) nodes->emplace(name, parseSlurmNode(exit.out));
+  if (!known) co_return List::Answer(std::move(nodes));
+  auto node = parseSlurmNode(exit.out);
+  if (node && !node->down() && !node->hasJobs()) {
+    std::vector<std::string> only = {"--nodelist=" + name};
+    auto ask = nodesWithJobs(std::move(only));
+    CO_TRY(busy, co_await std::move(ask));
+    node->has_listed_job = !busy.empty();
+  }
+  nodes->emplace(name, std::move(node));
   co_return List::Answer(std::move(nodes));
 }
 
@@ -141,9 +150,33 @@ Async<Slurm::List::Answer> Slurm::askAll() {
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     if (line.starts_with(kLabel)) nodes->emplace(line.substr(kLabel.size(), line.find(' ') - kLabel.size()), parseSlurmNode(line));
   }
+  std::vector<std::string> everywhere;
+  auto ask = nodesWithJobs(std::move(everywhere));
+  CO_TRY(busy, co_await std::move(ask));
+  for (auto& [name, node] : *nodes)
+    if (node) node->has_listed_job = busy.contains(name);
   List::Answer all = std::move(nodes);
   nodes_.keep(asked, all);
   co_return all;
+}
+
+Async<std::set<std::string>> Slurm::nodesWithJobs(std::vector<std::string> only) {
+  std::vector<std::string> args = {"--all", "--noheader", "--states=RUNNING,SUSPENDED", "--format=%N"};
+  args.insert(args.end(), only.begin(), only.end());
+  auto run = tool("squeue", std::move(args));
+  CO_TRY(exit, co_await std::move(run));
+  if (exit.code != 0) co_return fail(ErrorCode::Unavailable, fmt::format("squeue: {}", firstLines(exit.err)));
+  std::set<std::string> out;
+  for (std::string_view rest = exit.out; !rest.empty();) {
+    auto line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    while (line.ends_with(' ')) line.remove_suffix(1);
+    if (line.empty()) continue;
+    auto names = inventory::expandHostlist(line);
+    if (!names) co_return fail(ErrorCode::Corrupt, fmt::format("squeue named nodes as '{}': {}", firstLines(line), names.error().text()));
+    out.insert(names->begin(), names->end());
+  }
+  co_return out;
 }
 
 Async<std::string> Slurm::update(std::vector<std::string> args) {

@@ -20,6 +20,7 @@ struct SlurmNode {
   std::string base;             ///< IDLE, MIXED, ALLOCATED, DOWN, UNKNOWN, …
   std::set<std::string> flags;  ///< DRAIN, NOT_RESPONDING, COMPLETING, …
   int allocated_cpus = 0;
+  bool has_listed_job = false;  ///< squeue names a job there: a node whose jobs are all suspended is IDLE to scontrol
   bool slurmd_was_seen = false;  ///< a slurmd registered since slurmctld knows the node
   std::string reason;
   std::optional<WallTime> reason_since;
@@ -27,7 +28,7 @@ struct SlurmNode {
   bool draining() const { return flags.count("DRAIN") > 0; }
   bool responding() const { return flags.count("NOT_RESPONDING") == 0; }
   bool down() const { return base == "DOWN"; }
-  bool hasJobs() const;        ///< running or ending; those of a node that is down have been ended by Slurm
+  bool hasJobs() const;        ///< running, suspended or ending; those of a node that is down have been ended by Slurm
   bool takesJobs() const;      ///< can start a job now, or is full of them
   bool wouldTakeJobs() const;  ///< as takesJobs, once its slurmd answers
   bool drainedByMuster() const;
@@ -58,6 +59,8 @@ class Slurm {
   Async<List::Answer> ask(std::set<std::string> names);
   Async<List::Answer> askOne(std::string name);
   Async<List::Answer> askAll();
+  /// Nodes with a job that runs or is suspended. To be asked after scontrol: a job that changes over in between is seen by one of both.
+  Async<std::set<std::string>> nodesWithJobs(std::vector<std::string> only);
 
   io::ProcessRunner& processes_;
   const std::map<std::string, std::string> env_;

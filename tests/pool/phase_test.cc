@@ -37,6 +37,7 @@ class PoolPhaseTest : public ::testing::Test {
   Result<io::ProcessExit> scontrol(const io::Command& command) {
     EXPECT_EQ(command.env.at("SLURM_CONF"), (folder_ / "slurm.conf").string());
     if (unreachable_) return io::ProcessExit{1, "", "slurm_load_node error: Unable to contact slurm controller (connect failure)"};
+    if (command.program == "squeue" && command.args.at(0) == "--all") return io::ProcessExit{0, suspended_ ? "gpu[001-002]\n" : "", ""};
     if (command.args.at(0) == "show") {
       if (state_.empty()) return io::ProcessExit{1, "Node gpu001 not found\n", ""};
       return io::ProcessExit{0,
@@ -73,7 +74,7 @@ class PoolPhaseTest : public ::testing::Test {
   Context context_;
   std::unique_ptr<Phase> phase_;
 
-  bool unreachable_ = false;
+  bool unreachable_ = false, suspended_ = false;
   std::string state_ = "DOWN", slurmd_ = "None", reason_, after_resume_ = "IDLE+NOT_RESPONDING";
   int cpus_ = 0;
   std::vector<std::string> updates_;
@@ -161,6 +162,18 @@ TEST_F(PoolPhaseTest, drainWaitsForTheLastJobAndOrdersOnce) {
   cpus_ = 0;
   EXPECT_TRUE(std::holds_alternative<Again>(*act("drained")));
   state_ = "IDLE+DRAIN";
+  EXPECT_TRUE(std::holds_alternative<Done>(*act("drained")));
+  EXPECT_EQ(observed(), "drained");
+}
+
+TEST_F(PoolPhaseTest, drainWaitsForASuspendedJobToo) {
+  state_ = "IDLE+DRAIN";
+  suspended_ = true;
+  auto waiting = act("drained");
+  ASSERT_TRUE(waiting && std::holds_alternative<Again>(*waiting));
+  EXPECT_THAT(std::get<Again>(*waiting).waiting_for, HasSubstr("job 17 of alice"));
+  EXPECT_EQ(observed(), "in");
+  suspended_ = false;
   EXPECT_TRUE(std::holds_alternative<Done>(*act("drained")));
   EXPECT_EQ(observed(), "drained");
 }

@@ -137,6 +137,33 @@ TEST_F(SlurmSystem, joinsRunsAJobAndDrainsOnlyAfterIt) {
   EXPECT_EQ(agents_.submitted().size(), 1u);
 }
 
+/// slurmctld calls the node IDLE then; its job is still there.
+TEST_F(SlurmSystem, aDrainWaitsForASuspendedJob) {
+  certificates_.valid.insert(NodeName("gpu001"));
+  ASSERT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "in"))));
+  auto job =
+      tool("sbatch", {"-w", "gpu001", "-o", "/dev/null", "--wrap", fmt::format("while [ ! -e {} ]; do sleep 0.1; done", path("enough"))});
+  ASSERT_TRUE(job && job->code == 0) << (job ? job->err : job.error().str());
+  const auto job_id = job->out.substr(job->out.find_last_of(' ') + 1, job->out.find('\n') - job->out.find_last_of(' ') - 1);
+  ASSERT_TRUE(eventually([&] { return shown("gpu001").find("State=ALLOCATED") != std::string::npos; }));
+  ASSERT_TRUE(eventually([&] { return tool("scontrol", {"suspend", job_id})->code == 0; })) << "slurmd has to have started it";
+  ASSERT_TRUE(eventually([&] { return shown("gpu001").find("State=IDLE") != std::string::npos; })) << shown("gpu001");
+  for (int i = 0; i < 3; ++i) {
+    auto waiting = runAsync(phase_->act(poolAction("gpu001", "drained"), context_), kLimit);
+    ASSERT_TRUE(waiting && std::holds_alternative<Again>(*waiting)) << "the job is only suspended\n" << shown("gpu001");
+    if (i > 0) {
+      EXPECT_THAT(std::get<Again>(*waiting).waiting_for, HasSubstr("; job " + job_id + " of "));
+    }
+  }
+  EXPECT_THAT(shown("gpu001"), HasSubstr("State=IDLE+DRAIN"));
+  EXPECT_EQ(observed("gpu001"), "in");
+  ASSERT_EQ(tool("scontrol", {"resume", job_id})->code, 0);
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "enough", ""));
+  EXPECT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "drained"))));
+  EXPECT_EQ(observed("gpu001"), "drained");
+  EXPECT_THAT(tool("scontrol", {"show", "job", job_id, "-o"})->out, HasSubstr("JobState=COMPLETED"));
+}
+
 TEST_F(SlurmSystem, doesNotUndoAPersonsDrainNorCountASilentNodeIn) {
   certificates_.valid.insert(NodeName("gpu001"));
   ASSERT_EQ(tool("scontrol", {"update", "NodeName=gpu001", "State=DRAIN", "Reason=bad fan"})->code, 0);

@@ -41,6 +41,11 @@ TEST(SlurmNode, hasJobsUntilTheLastOneHasEnded) {
   EXPECT_TRUE(parseSlurmNode(record("IDLE+COMPLETING+DRAIN"))->hasJobs());
   EXPECT_FALSE(parseSlurmNode(record("IDLE+DRAIN"))->hasJobs());
   EXPECT_FALSE(parseSlurmNode(record("DOWN+COMPLETING", 1))->hasJobs());
+  for (auto [state, has] : {std::pair("IDLE+DRAIN", true), std::pair("DOWN+DRAIN", false)}) {
+    auto node = parseSlurmNode(record(state));
+    node->has_listed_job = true;
+    EXPECT_EQ(node->hasJobs(), has) << state;
+  }
 }
 
 TEST(SlurmNode, knowsWhetherASlurmdWasEverThereAndWhyItIsDrained) {
@@ -56,6 +61,7 @@ class SlurmList : public ::testing::Test {
  protected:
   SlurmList() {
     processes_.answer = [this](const io::Command& command) -> Result<io::ProcessExit> {
+      if (command.program == "squeue") return queue_;
       const bool all = command.args == std::vector<std::string>{"show", "node", "-o"};
       if (all) ++lists_;
       if (refuses_) return io::ProcessExit{1, "", "Unable to contact slurm controller"};
@@ -70,7 +76,7 @@ class SlurmList : public ::testing::Test {
     auto look = [](Slurm& slurm, std::string name, std::string& out) -> Task<void> {
       auto ask = slurm.node(std::move(name));
       auto node = co_await std::move(ask);
-      out = !node ? node.error().text() : *node ? (*node)->state() : "unknown";
+      out = !node ? node.error().text() : !*node ? "unknown" : (*node)->state() + ((*node)->hasJobs() ? " busy" : "");
     };
     std::vector<Task<void>> looks;
     for (std::size_t i = 0; i < names.size(); ++i) looks.push_back(look(slurm_, names[i], out[i]));
@@ -87,6 +93,7 @@ class SlurmList : public ::testing::Test {
   muster::test::FakeProcessRunner processes_;
   Slurm slurm_{processes_, {}, loop_.clock};
   std::map<std::string, std::string> nodes_ = {{"n1", "IDLE"}, {"n2", "IDLE+DRAIN"}, {"n10", "DOWN"}};
+  io::ProcessExit queue_;
   int lists_ = 0;
   bool refuses_ = false;
 };
@@ -94,18 +101,38 @@ class SlurmList : public ::testing::Test {
 TEST_F(SlurmList, manyLooksAtOnceAreOneQuestion) {
   EXPECT_EQ(lookAtAll({"n1", "n2", "n10", "n3"}), (std::vector<std::string>{"IDLE", "IDLE+DRAIN", "DOWN", "unknown"}));
   EXPECT_EQ(lists_, 1);
-  EXPECT_EQ(processes_.commands.size(), 1u);
+  EXPECT_EQ(processes_.commands.size(), 2u) << "scontrol for the nodes, squeue for suspended jobs";
   EXPECT_EQ(lookAtAll({"n1", "n2"}).at(0), "IDLE");
-  EXPECT_EQ(processes_.commands.size(), 1u) << "within a second the list still counts";
+  EXPECT_EQ(processes_.commands.size(), 2u) << "within a second the list still counts";
   loop_.clock.advance(kListAge);
   nodes_["n1"] = "ALLOCATED";
-  EXPECT_EQ(lookAtAll({"n1", "n2"}).at(0), "ALLOCATED");
+  EXPECT_EQ(lookAtAll({"n1", "n2"}).at(0), "ALLOCATED busy");
   EXPECT_EQ(lists_, 2);
 }
 
 TEST_F(SlurmList, oneLookAsksForItsNodeOnly) {
   EXPECT_EQ(lookAtAll({"n1"}).at(0), "IDLE");
   EXPECT_EQ(lists_, 0);
+}
+
+/// slurmctld calls a node IDLE when all its jobs are suspended.
+TEST_F(SlurmList, suspendedJobsCountAsJobs) {
+  queue_.out = "n[1-2]\nn10\n";
+  EXPECT_EQ(lookAtAll({"n1", "n2", "n10"}), (std::vector<std::string>{"IDLE busy", "IDLE+DRAIN busy", "DOWN"}));
+  loop_.clock.advance(kListAge);
+  queue_.out = "n2\n";
+  EXPECT_EQ(lookAtAll({"n1", "n2", "n10"}), (std::vector<std::string>{"IDLE", "IDLE+DRAIN busy", "DOWN"}));
+  loop_.clock.advance(kListAge);
+  EXPECT_EQ(lookAtAll({"n2"}), (std::vector<std::string>{"IDLE+DRAIN busy"}));
+  EXPECT_EQ(processes_.commands.back().args.back(), "--nodelist=n2");
+}
+
+TEST_F(SlurmList, withoutSqueueNobodyIsIdle) {
+  for (const auto& broken : {io::ProcessExit{1, "", "slurm_load_jobs error"}, io::ProcessExit{0, "n[1-\n", ""}}) {
+    queue_ = broken;
+    for (const auto& said : lookAtAll({"n1", "n2"})) EXPECT_TRUE(said.starts_with("squeue")) << said;
+    for (const auto& said : lookAtAll({"n2"})) EXPECT_TRUE(said.starts_with("squeue")) << said;
+  }
 }
 
 TEST_F(SlurmList, anOrderOfOursMakesTheListWorthless) {
