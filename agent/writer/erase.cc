@@ -2,6 +2,8 @@
 #include "agent/writer/erase.h"
 
 #include "agent/protocol/json_reader.h"
+#include "agent/writer/storage_plan.h"
+#include "base/io/files.h"
 #include "base/io/process.h"
 
 #include <fmt/format.h>
@@ -54,15 +56,19 @@ bool coversController(const DiskInfo& disk, const std::vector<DiskInfo>& all, co
   return std::none_of(all.begin(), all.end(), [&](const DiskInfo& other) { return nvmeController(other.path) == controller && !isOneOf(chosen, other); });
 }
 
-Result<void> claimDisk(const std::filesystem::path& path) {
+bool isBlockDevice(const std::filesystem::path& path) {
   struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) return fail(ErrorCode::NotFound, fmt::format("{} is gone", path.string()));
-  if (!S_ISBLK(info.st_mode)) return {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISBLK(info.st_mode);
+}
+
+Result<DiskClaim> claimDisk(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return fail(ErrorCode::NotFound, fmt::format("{} is gone", path.string()));
+  if (!isBlockDevice(path)) return DiskClaim();
   // On a block device O_EXCL asks for the only claim: mounted, in an array or mapped, it is refused.
-  const int fd = ::open(path.c_str(), O_RDWR | O_EXCL | O_CLOEXEC);
-  if (fd < 0) return fail(ErrorCode::Conflict, fmt::format("{} cannot be had alone ({}): it is mounted, part of an array or mapped", path.string(), std::strerror(errno)));
-  ::close(fd);
-  return {};
+  io::Fd fd(::open(path.c_str(), O_RDWR | O_EXCL | O_CLOEXEC));
+  if (!fd.valid()) return fail(ErrorCode::Conflict, fmt::format("{} cannot be had alone ({}): it is mounted, part of an array or mapped", path.string(), std::strerror(errno)));
+  return DiskClaim(std::make_shared<io::Fd>(std::move(fd)));
 }
 
 }  // namespace
@@ -114,7 +120,12 @@ Result<std::vector<DiskInfo>> chooseErased(const EraseParams& params, const std:
 
 Result<EraseReport> eraseDisks(const EraseParams& params, const std::vector<DiskInfo>& disks, const std::string& machine_serial, const EraseTools& tools) {
   TRY(chosen, chooseErased(params, disks, machine_serial));
-  for (const auto& disk : chosen) TRY_OK(tools.claim(disk.path));
+  for (const auto& disk : chosen) tools.let_go(disk);
+  std::vector<DiskClaim> claims;  // to the end
+  for (const auto& disk : chosen) {
+    TRY(claim, tools.claim(disk.path));
+    claims.push_back(std::move(claim));
+  }
 
   EraseReport report;
   report.node_serial = machine_serial;
@@ -160,6 +171,9 @@ EraseTools eraseTools() {
     return io::runChecked(command);
   };
   tools.open = [](const std::filesystem::path& path) { return openBlockTarget(path); };
+  tools.let_go = [](const DiskInfo& disk) {
+    if (isBlockDevice(disk.path)) letGoOf(disk);
+  };
   tools.claim = claimDisk;
   return tools;
 }

@@ -1,7 +1,8 @@
 // Erasing disks for good, before a machine or a disk leaves the site. Runs in the RAM OS; docs/adr/0022.
 //
 // Guards, each on its own and all before the first byte: the controller's plan had a wipe permission; the serial that a person
-// typed is the one that this machine's own firmware tells; each disk can be opened for nobody else but us.
+// typed is the one that this machine's own firmware tells; each disk can be had for nobody else but us, which holds until the end: udev would
+// assemble an old array again as soon as somebody who wrote to a disk of it closes it.
 //
 // Per disk the strongest method that it offers is tried first, and one that fails, or that did not do what it said, makes room
 // for the next. Whether it did is found out, not believed: before, places all over the disk are marked with random blocks; after,
@@ -13,6 +14,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -57,13 +59,17 @@ struct EraseReport {
   std::string json() const;
 };
 
+using DiskClaim = std::shared_ptr<const void>;
+
 /// All of the outside. Called from several threads at once, but for one controller of disks from one at a time.
 struct EraseTools {
+  /// Stops arrays and volumes that udev made of what an earlier system left on the disk.
+  std::function<void(const DiskInfo&)> let_go;
   /// Standard output. Errors: the program's failure
   std::function<Result<std::string>(const std::string& program, const std::vector<std::string>& args)> run;
   std::function<Result<std::unique_ptr<BlockTarget>>(const std::filesystem::path&)> open;
-  /// Whether nobody else uses the disk. Errors: Conflict
-  std::function<Result<void>(const std::filesystem::path&)> claim;
+  /// Takes the disk alone: for as long as the claim lives nobody mounts, assembles or maps it. Errors: Conflict
+  std::function<Result<DiskClaim>(const std::filesystem::path&)> claim;
   std::function<void(std::chrono::seconds)> pause;
   std::function<void(double fraction, const std::string& text)> progress;
   std::function<bool()> cancelled;
@@ -77,7 +83,7 @@ EraseTools eraseTools();
 Result<std::vector<DiskInfo>> chooseErased(const EraseParams& params, const std::vector<DiskInfo>& disks, const std::string& machine_serial);
 
 /// Blocking. A disk that could not be erased has a fault in the report and does not stop the others.
-/// Errors: those of chooseErased, Conflict (in use); then nothing was touched
+/// Errors: those of chooseErased, Conflict (in use); then nothing was written
 Result<EraseReport> eraseDisks(const EraseParams& params, const std::vector<DiskInfo>& disks, const std::string& machine_serial, const EraseTools& tools);
 
 /// One disk, by the first method that is enough. `whole_controller`: every namespace of its controller is erased, so what works

@@ -124,7 +124,7 @@ class Eraser {
       case EraseMethod::NvmeFormatUser: return tool("nvme", {"format", device, "--ses=1", "--force"});
       case EraseMethod::NvmeSanitizeBlock: return sanitize("--sanact=2");
       case EraseMethod::NvmeSanitizeCrypto: return sanitize("--sanact=4");
-      case EraseMethod::SecureDiscard: return tool("blkdiscard", {"--secure", device});
+      case EraseMethod::SecureDiscard: return tool("blkdiscard", {"--secure", "--force", device});  // it would claim the disk, which is ours
       case EraseMethod::Overwrite: return overwrite();
     }
     return fail(ErrorCode::Internal, "no such method");

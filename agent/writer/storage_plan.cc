@@ -241,17 +241,16 @@ Result<void> checkUnique(const std::vector<DiskSetSpec>& sets) {
   return {};
 }
 
-/// udev may have assembled what older systems left; nothing may hold the disks while they are divided.
+/// udev may have assembled what older systems left, whatever is declared now; nothing may hold the disks while they are divided.
 std::vector<StorageStep> lettingGo(const std::vector<DiskSetSpec>& sets) {
   std::vector<StorageStep> steps;
   const auto add = [&steps](const char* program, std::vector<std::string> args) {
     steps.push_back({"nothing holds the disks", program, std::move(args), "", true, false, ""});
   };
-  const auto some = [&sets](auto has) { return std::any_of(sets.begin(), sets.end(), has); };
-  if (some([](const auto& set) { return set.lvm(); })) add("lvm", {"vgchange", "--activate", "n"});
+  add("lvm", {"vgchange", "--activate", "n"});
   for (const auto& set : sets)
     if (set.encrypt) add("cryptsetup", {"close", "muster-" + set.name});
-  if (some([](const auto& set) { return set.raid >= 0; })) add("mdadm", {"--stop", "--scan"});
+  add("mdadm", {"--stop", "--scan"});
   return steps;
 }
 

@@ -138,13 +138,35 @@ TEST_F(Erase, guardsComeBeforeTheFirstByte) {
   EXPECT_EQ(eraseDisks(allowed({"B"}), {one}, "NODE1", tools_).error().code(), ErrorCode::NotFound);
   EXPECT_EQ(eraseDisks(allowed({""}), {one}, "NODE1", tools_).error().code(), ErrorCode::NotFound);
   EXPECT_EQ(eraseDisks(allowed({"A"}), {one, twin}, "NODE1", tools_).error().code(), ErrorCode::Conflict);
-  tools_.claim = [&](const std::filesystem::path& path) -> Result<void> {
+  tools_.claim = [&](const std::filesystem::path& path) -> Result<DiskClaim> {
     if (path == twin.path) return fail(ErrorCode::Conflict, "mounted");
-    return {};
+    return DiskClaim();
   };
   EXPECT_EQ(eraseDisks(allowed(), {one, twin}, "NODE1", tools_).error().code(), ErrorCode::Conflict) << "one in use stops all";
   EXPECT_EQ(*io::readFile(one.path), before);
   EXPECT_THAT(said_, IsEmpty());
+}
+
+TEST_F(Erase, anArrayOfItsDisksIsLetGoOfAndTheDisksAreHeldToTheEnd) {
+  const auto one = disk("sda", "A"), two = disk("sdb", "B"), stays = disk("sdc", "C");
+  std::vector<std::string> assembled{"sda", "sdb", "sdc"};  // each held by an array of its own
+  int held = 0, held_by_methods = 0;
+  tools_.let_go = [&](const DiskInfo& disk) { std::erase(assembled, disk.path.filename().string()); };
+  tools_.claim = [&](const std::filesystem::path& path) -> Result<DiskClaim> {
+    if (std::find(assembled.begin(), assembled.end(), path.filename()) != assembled.end()) return fail(ErrorCode::Conflict, "part of an array");
+    ++held;
+    return DiskClaim(&held, [](int* count) { --*count; });
+  };
+  acts_["blkdiscard --secure --force DISK"] = [&]() -> Result<std::string> {
+    held_by_methods += held;
+    return fail(ErrorCode::Internal, "not supported");
+  };
+  const auto report = eraseDisks(allowed({"A", "B"}), {one, two, stays}, "NODE1", tools_);
+  ASSERT_TRUE(report) << report.error().str();
+  EXPECT_TRUE(report->complete());
+  EXPECT_EQ(held_by_methods, 2 + 2) << "both, during each disk's own method";
+  EXPECT_EQ(held, 0);
+  EXPECT_THAT(assembled, ElementsAre("sdc")) << "nobody asked for that one";
 }
 
 TEST_F(Erase, removableAndUnnamedDisksStayAndAreTold) {
@@ -211,7 +233,7 @@ TEST_F(Erase, whatWouldTakeANamespaceAlongThatStaysIsNotUsed) {
   ASSERT_TRUE(report);
   EXPECT_EQ(report->disks[0].method, "overwrite");
   EXPECT_THAT(report->disks[0].tried, ElementsAre(HasSubstr("another namespace"), HasSubstr("secure-discard")));
-  EXPECT_THAT(said_, ElementsAre("blkdiscard --secure DISK")) << "nvme was not called at all";
+  EXPECT_THAT(said_, ElementsAre("blkdiscard --secure --force DISK")) << "nvme was not called at all";
   EXPECT_EQ(*io::readFile(other.path), before);
 }
 

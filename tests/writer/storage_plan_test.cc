@@ -62,22 +62,23 @@ TEST_F(StoragePlanTest, anArrayWithOneFileSystem) {
   const auto made = plan({scratch()});
   ASSERT_TRUE(made) << made.error().str();
   const auto steps = lines(*made);
-  ASSERT_EQ(steps.size(), 1 + 4 + 1 + 1 + 1 + 4u);
-  EXPECT_EQ(steps[0], "mdadm --stop --scan");
-  EXPECT_TRUE(made->steps[0].may_fail);
-  EXPECT_EQ(steps[1], "sfdisk --wipe always --wipe-partitions always --quiet /dev/nvme3n1") << "in the order of serials, not of names";
-  EXPECT_THAT(made->steps[1].stdin_text, HasSubstr("name=\"muster-making\""));
-  EXPECT_EQ(steps[5], "udevadm settle --timeout=30");
-  EXPECT_THAT(steps[6], testing::AllOf(HasSubstr("mdadm --create /dev/md/scratch --run --metadata=1.2"), HasSubstr("--level=0 --raid-devices=4"),
+  ASSERT_EQ(steps.size(), 2 + 4 + 1 + 1 + 1 + 4u);
+  EXPECT_EQ(steps[0], "lvm vgchange --activate n");
+  EXPECT_EQ(steps[1], "mdadm --stop --scan");
+  EXPECT_TRUE(made->steps[0].may_fail && made->steps[1].may_fail);
+  EXPECT_EQ(steps[2], "sfdisk --wipe always --wipe-partitions always --quiet /dev/nvme3n1") << "in the order of serials, not of names";
+  EXPECT_THAT(made->steps[2].stdin_text, HasSubstr("name=\"muster-making\""));
+  EXPECT_EQ(steps[6], "udevadm settle --timeout=30");
+  EXPECT_THAT(steps[7], testing::AllOf(HasSubstr("mdadm --create /dev/md/scratch --run --metadata=1.2"), HasSubstr("--level=0 --raid-devices=4"),
                                        HasSubstr("/dev/nvme3n1p1 /dev/nvme0n1p1 /dev/nvme1n1p1 /dev/nvme2n1p1")));
-  EXPECT_THAT(steps[7], testing::AllOf(HasSubstr("mkfs.xfs -f -q -m uuid="), HasSubstr(" /dev/md/scratch")));
+  EXPECT_THAT(steps[8], testing::AllOf(HasSubstr("mkfs.xfs -f -q -m uuid="), HasSubstr(" /dev/md/scratch")));
   EXPECT_EQ(steps.back(), "sfdisk --part-label /dev/nvme2n1 1 muster-data") << "finished is said last";
   ASSERT_EQ(made->fstab.size(), 1u);
   EXPECT_THAT(made->fstab[0], HasSubstr(" /scratch xfs noatime,nofail"));
   ASSERT_EQ(made->mdadm.size(), 1u);
   const std::string uuid = made->mdadm[0].substr(made->mdadm[0].find("UUID=") + 5);
-  EXPECT_THAT(steps[6], HasSubstr("--uuid=" + uuid)) << "the installed system looks for the array that is made";
-  EXPECT_THAT(steps[7], HasSubstr(made->fstab[0].substr(5, 36)));
+  EXPECT_THAT(steps[7], HasSubstr("--uuid=" + uuid)) << "the installed system looks for the array that is made";
+  EXPECT_THAT(steps[8], HasSubstr(made->fstab[0].substr(5, 36)));
   EXPECT_EQ(made->wiped.size(), 4u);
 }
 
@@ -103,10 +104,22 @@ TEST_F(StoragePlanTest, encryptedVolumesOnAMirror) {
   for (const auto& line : steps) EXPECT_THAT(line, testing::Not(HasSubstr("secret")));
 }
 
+TEST_F(StoragePlanTest, whatAnOlderSystemLeftIsLetGoOfWhateverIsDeclaredNow) {
+  auto set = scratch();
+  set.disks = "serial:A";
+  set.count = 1;
+  set.raid = -1;
+  const auto made = plan({set});
+  ASSERT_TRUE(made) << made.error().str();
+  ASSERT_FALSE(made->wiped.empty());
+  EXPECT_EQ(lines(*made)[0], "lvm vgchange --activate n");
+  EXPECT_EQ(lines(*made)[1], "mdadm --stop --scan") << "A was in an array, which udev assembled";
+}
+
 TEST_F(StoragePlanTest, isTheSameEachTimeAndOtherForAnotherNode) {
   EXPECT_EQ(plan({scratch()})->steps, plan({scratch()})->steps);
   std::reverse(disks_.begin() + 1, disks_.end());
-  EXPECT_EQ(lines(*plan({scratch()}))[6], lines(*plan({scratch()}))[6]);
+  EXPECT_EQ(lines(*plan({scratch()}))[7], lines(*plan({scratch()}))[7]);
   EXPECT_NE(planStorage(disks_, {disks_[0]}, {scratch()}, "gpu002", {})->mdadm, plan({scratch()})->mdadm);
 }
 
@@ -143,8 +156,8 @@ TEST_F(StoragePlanTest, nvmeDisksGetTheSectorsThatAreDeclared) {
   const auto made = plan({set});
   ASSERT_TRUE(made) << made.error().str();
   const auto steps = lines(*made);
-  EXPECT_EQ(steps[1], "nvme format /dev/nvme0n1 --block-size=4096 --force") << "before the disk is divided";
-  EXPECT_EQ(steps[3], "grep -qx 4096 /sys/block/nvme0n1/queue/logical_block_size");
+  EXPECT_EQ(steps[2], "nvme format /dev/nvme0n1 --block-size=4096 --force") << "before the disk is divided";
+  EXPECT_EQ(steps[4], "grep -qx 4096 /sys/block/nvme0n1/queue/logical_block_size");
   EXPECT_EQ(std::count_if(steps.begin(), steps.end(), [](const auto& line) { return line.starts_with("nvme format"); }), 3);
   EXPECT_THAT(steps, testing::Not(testing::Contains(HasSubstr("format /dev/nvme3n1"))));
   const auto finished = finishedAfter(*made);
