@@ -30,6 +30,9 @@ constexpr std::uint64_t kSectorBytes = 512;
 constexpr off_t kExtMagicOffset = 1024 + 56, kExtBlocksOffset = 1024 + 4, kExtLogBlockOffset = 1024 + 24;
 constexpr std::size_t kCopyBytes = 4u << 20;
 constexpr std::size_t kHeadBytes = 4096;              ///< enough to tell every format
+constexpr std::size_t kQcow2VersionOffset = 4, kQcow2BackingOffset = 8, kQcow2IncompatibleOffset = 72, kQcow2HeaderBytes = 80;
+constexpr std::uint64_t kQcow2DataFileBit = 1u << 2;
+constexpr std::size_t kVmdkCapacityOffset = 12, kVmdkHeaderBytes = 512;
 
 struct Range {
   std::uint64_t offset = 0, length = 0;  ///< bytes
@@ -169,6 +172,30 @@ Result<void> fromDisk(const std::filesystem::path& raw, const std::filesystem::p
   return copyRange(fd.get(), *root, image_file);
 }
 
+std::uint64_t bigEndian(std::string_view bytes) {
+  std::uint64_t number = 0;
+  for (const char byte : bytes) number = number << 8 | static_cast<unsigned char>(byte);
+  return number;
+}
+
+/// Before qemu-img opens it: a qcow2 and a VMDK can name files of this machine as their base or as what holds their data, and those
+/// would go into an image that everybody can fetch. Source: docs/interop/qcow2 of QEMU; VMDK 5.0, hosted sparse extents.
+Result<void> checkHolds(const std::filesystem::path& from, ImportFormat format) {
+  TRY(head, headOf(from, false));
+  const auto field = [&head](std::size_t offset, std::size_t bytes) { return bigEndian(std::string_view(head).substr(offset, bytes)); };
+  const auto refuse = [&](const char* why) { return fail(ErrorCode::InvalidInput, fmt::format("{} {}; make it whole first: qemu-img convert", from.string(), why)); };
+  if (format == ImportFormat::Qcow2) {
+    if (head.size() < kQcow2HeaderBytes) return fail(ErrorCode::Corrupt, from.string() + " was cut short: its header is not whole");
+    if (field(kQcow2BackingOffset, 8) != 0) return refuse("holds only what differs from another file");
+    if (field(kQcow2VersionOffset, 4) >= 3 && (field(kQcow2IncompatibleOffset, 8) & kQcow2DataFileBit) != 0) return refuse("holds no data of its own, but names a file that does");
+  }
+  if (format == ImportFormat::Vmdk) {
+    if (head.size() < kVmdkHeaderBytes) return fail(ErrorCode::Corrupt, from.string() + " was cut short: its header is not whole");
+    if (field(kVmdkCapacityOffset, 8) == 0) return refuse("holds no data of its own, but a description of files that do");
+  }
+  return {};
+}
+
 /// The format is named, never guessed: a raw disk could begin like a qcow2 that names a file of this machine as its base.
 Result<void> convert(const std::filesystem::path& from, const char* format, const std::filesystem::path& raw) {
   io::Command ask{.program = "qemu-img", .args = {"info", "-f", format, "--output=json", from.string()}};
@@ -264,6 +291,7 @@ Result<void> importImage(const inventory::ImageImport& import, inventory::ImageK
   const bool tree = format == ImportFormat::Tar || format == ImportFormat::OciArchive || format == ImportFormat::Squashfs;
   if (kind == inventory::ImageKind::Live && !tree)
     return fail(ErrorCode::InvalidInput, import.path.string() + " is a disk; a live image is made of a tree of files (tar, OCI archive, squashfs)");
+  TRY_OK(checkHolds(import.path, format));
   switch (format) {
     case ImportFormat::Raw: return fromDisk(import.path, import.path, kind, image_file);
     case ImportFormat::Qcow2: TRY_OK(convert(import.path, "qcow2", raw)); break;

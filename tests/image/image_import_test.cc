@@ -223,6 +223,22 @@ TEST_F(DiskImportTest, neverReadsAnotherFileThatAnImageNames) {
   EXPECT_THAT(done.error().str(), HasSubstr("make it whole first"));
 }
 
+TEST_F(DiskImportTest, neverReadsAFileThatAnImageNamesAsItsData) {
+  sh("qemu-img create -q -f qcow2 -o data_file=\"$1/raw\",data_file_raw=on data.qcow2 8M; qemu-img convert -f qcow2 -O raw data.qcow2 copy; cmp raw copy;"
+     "qemu-img convert -f raw -O vmdk raw base.vmdk; qemu-img create -q -f vmdk -b \"$1/base.vmdk\" -F vmdk child.vmdk;"
+     // A sparse VMDK without capacity is a description of extents at its sector 1.
+     "{ printf 'KDMV\\001\\0\\0\\0\\003\\0\\0\\0'; head -c 8 /dev/zero; head -c 8 /dev/zero; printf '\\001\\0\\0\\0\\0\\0\\0\\0\\001\\0\\0\\0\\0\\0\\0\\0'; head -c 468 /dev/zero;"
+     "printf '# Disk DescriptorFile\\nversion=1\\nCID=fffffffe\\nparentCID=ffffffff\\ncreateType=\"monolithicFlat\"\\nRW 16384 FLAT \"raw\" 0\\n'; head -c 512 /dev/zero; } >named.vmdk; truncate -s 64K named.vmdk;"
+     "qemu-img convert -f vmdk -O raw named.vmdk copy; cmp raw copy");
+  for (const char* name : {"data.qcow2", "child.vmdk", "named.vmdk"}) {
+    const auto done = import(name);
+    ASSERT_FALSE(done) << name;
+    EXPECT_EQ(done.error().code(), ErrorCode::InvalidInput) << name << ": " << done.error().str();
+    EXPECT_THAT(done.error().str(), HasSubstr("make it whole first")) << name;
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "fs")) << name;
+  }
+}
+
 TEST_F(DiskImportTest, aFileWithAnotherDigestIsRefused) {
   const auto done = importImage({folder_ / "raw", std::string(64, '0')}, inventory::ImageKind::RootFs, folder_.path(), folder_ / "fs", [](std::string_view) {});
   ASSERT_FALSE(done);
