@@ -50,6 +50,7 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work,
   // The same words every time: each change of them is an event.
   if (!must) co_return Again{lookAgainAfter(clock_.steady() - stage.since, kLookSoon, kLookAgain), fmt::format("the {} of {} to call within {} s", systemOf(mode), node.str(), patience.count())};
   if (stage.boots >= kMaxBoots) {
+    netboot_.disarm(node);  // whoever starts it later did not ask for the RAM OS
     forget(node);
     co_return fail(Error(ErrorCode::Timeout, fmt::format("the {} of {} did not call within {} s after each of {} restarts; {}",
                                                          systemOf(mode), node.str(), kBootLimit.count(), kMaxBoots, adviceFor(mode, node)))

@@ -87,7 +87,11 @@ class DnsmasqNetboot final : public Netboot {
   Result<std::optional<PackedImage>> liveImageOf(const inventory::Profile& profile) const;
 
   std::string configuration_;  ///< of the dnsmasq that runs
-  std::map<NodeName, std::string> armed_;       ///< node → iPXE script
+  struct Armed {
+    std::string script;  ///< iPXE's
+    std::chrono::steady_clock::time_point since;
+  };
+  std::map<NodeName, Armed> armed_;
   std::map<NodeName, std::string> armed_tftp_;  ///< node with Secure Boot → its folder
 };
 
@@ -182,7 +186,7 @@ Result<void> DnsmasqNetboot::arm(const NodeName& name) {
     armed_tftp_[name] = key;
   } else {
     TRY(script, ramBootScript(*node, profile, boot));
-    armed_[name] = script;
+    armed_[name] = {script, options_.steady()};
   }
   return {};
 }
@@ -227,8 +231,12 @@ std::string DnsmasqNetboot::scriptFor(const io::ServerRequest& request) {
     logWarning("netboot", "{} asked for the boot script of {} ({})", request.remote_address, name.str(), node->second->address.str());
     return stayOnDisk(request, "the request for " + name.str() + " came from another machine");
   }
+  if (options_.steady() - armed->second.since > agent::kTokenLifetime) {
+    disarm(name);
+    return stayOnDisk(request, "the token of " + name.str() + " has expired");
+  }
   logInfo("netboot", "{} ({}) boots into the RAM OS", name.str(), request.remote_address);
-  return armed->second;
+  return armed->second.script;
 }
 
 /// The script holds the node's token, and a MAC in a URL proves nothing. Where the addresses are ours only the node's own will do;

@@ -7,7 +7,9 @@
 #include "inventory/cluster.h"
 #include "provision/image/image_store.h"
 
+#include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 namespace muster::provision {
@@ -29,7 +31,8 @@ class Netboot {
   virtual Result<void> goOn(RunningDnsmasq) { return start(); }
   /// Nobody is armed any more; dnsmasq runs on. Empty when it does not run.
   virtual RunningDnsmasq release() { return {}; }
-  /// From now on this node's boot script leads into the RAM OS with a fresh token, until `disarm` or the token is used.
+  /// From now on this node's boot script leads into the RAM OS with a fresh token, until `disarm` or, by HTTP, until the token's
+  /// life has ended: a RAM OS with a token that is nothing worth would wait for ever.
   /// A node with Secure Boot finds it by TFTP as GRUB's configuration, in a folder that dnsmasq opens for its address only.
   virtual Result<void> arm(const NodeName& node) = 0;
   virtual void disarm(const NodeName& node) = 0;
@@ -49,6 +52,7 @@ struct NetbootOptions {
   std::string ca_fingerprint;  ///< pinned on the kernel command line
   std::filesystem::path hosts_folder = run_folder / "hosts";  ///< dnsmasq reads it without root's rights: anybody must be able to
   std::filesystem::path tftp_folder = run_folder / "tftp";    ///< likewise
+  std::function<std::chrono::steady_clock::time_point()> steady = std::chrono::steady_clock::now;
 };
 std::unique_ptr<Netboot> makeNetboot(const inventory::Cluster& cluster, const ImageStore& images, agent::GatewayServer& gateway,
                                      io::ProcessRunner& processes, asio::any_io_executor executor, NetbootOptions options);

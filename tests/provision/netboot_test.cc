@@ -30,7 +30,9 @@ class NetbootTest : public ::testing::Test {
   }
   Netboot& netboot() {
     if (!netboot_) {
-      netboot_ = makeNetboot(cluster, images, gateway, processes, io.get_executor(), {folder / "run", 8080, 8443, std::string(64, 'c')});
+      NetbootOptions options{folder / "run", 8080, 8443, std::string(64, 'c')};
+      options.steady = [this] { return clock.steady(); };
+      netboot_ = makeNetboot(cluster, images, gateway, processes, io.get_executor(), options);
     }
     return *netboot_;
   }
@@ -46,6 +48,7 @@ class NetbootTest : public ::testing::Test {
     return std::get<std::string>(response.body);
   }
 
+  FakeClock clock;
   asio::io_context io;
   muster::test::TempFolder folder;
   inventory::Cluster cluster = twoNodes();
@@ -65,6 +68,16 @@ TEST_F(NetbootTest, onlyTheArmedNodeBootsIntoTheRamOs) {
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), Not(HasSubstr("token")));
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("token-gpu001-2")) << "each arming has a token of its own";
+}
+
+TEST_F(NetbootTest, aScriptEndsWithItsToken) {
+  ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
+  clock.advance(agent::kTokenLifetime);
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("token-gpu001-1"));
+  clock.advance(std::chrono::seconds(1));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("sanboot")) << "the RAM OS could not enrol any more";
+  ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("token-gpu001-2"));
 }
 
 TEST_F(NetbootTest, unknownAndMalformedRequestsStayOnDisk) {

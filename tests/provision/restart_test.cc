@@ -53,6 +53,8 @@ TEST_F(RestartsTest, aBootHasEndedWhenItIsGivenUpAndTheAdviceNamesItsConsole) {
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().code(), ErrorCode::Timeout);
   EXPECT_THAT(failed.error().str(), HasSubstr("`muster console gpu001 --last`"));
+  EXPECT_EQ(netboot.armings[kNode], kMaxBoots);
+  EXPECT_THAT(netboot.armed, IsEmpty()) << "a start that nobody asked for must not end in the RAM OS";
   EXPECT_THAT(ended, ElementsAre("gpu001"));
 }
 
