@@ -27,12 +27,14 @@ Result<void> lookAtDisk(const PackIndex& index, BlockTarget& target, const std::
   std::atomic<std::size_t> next = 0;
   std::mutex mutex;
   std::optional<Error> error;
+  std::size_t unreadable = 0;
   const auto read = [&] {
     AlignedBuffer raw(index.chunk_bytes);
     for (std::size_t i = next++; i < index.chunks.size(); i = next++) {
       raw.resize(index.rawBytes(i));
       if (auto done = target.read(i * index.chunk_bytes, raw.span()); !done) {
         const std::lock_guard guard(mutex);
+        if (++unreadable <= kMaxUnreadableChunks) continue;
         if (!error) error = std::move(done).error();
         next = index.chunks.size();
         return;

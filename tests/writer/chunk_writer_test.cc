@@ -1,4 +1,5 @@
 #include "agent/writer/chunk_writer.h"
+#include "agent/writer/look.h"
 #include "agent/writer/read_back.h"
 
 #include "pack_server.h"
@@ -164,6 +165,36 @@ TEST_F(ChunkWriterTest, keepsChunksThatAreAlreadyRight) {
   EXPECT_EQ(report->bytes_fetched, sample().index.chunks[5].length);
   EXPECT_GT(report->bytes_skipped, 6 * kPackChunkBytes);
   EXPECT_TRUE(target_.data.substr(0, sample().raw.size()) == sample().raw);
+}
+
+TEST_F(ChunkWriterTest, aBadSectorOfWhatWasThereIsWrittenAndReadBack) {
+  target_.data.replace(0, sample().raw.size(), sample().raw);
+  target_.unreadable = {3 * kPackChunkBytes + 4096, 4 * kPackChunkBytes};  // an empty chunk is the second
+  auto again = job();
+  again.keep_right_chunks = true;
+  const auto report = run(std::move(again));
+  ASSERT_TRUE(report) << report.error().str();
+  EXPECT_EQ(report->bytes_fetched, sample().index.chunks[3].length);
+  EXPECT_TRUE(target_.unreadable.empty());
+}
+
+TEST_F(ChunkWriterTest, aDiskThatCannotBeReadInManyPlacesIsBroken) {
+  PackIndex index;
+  index.chunk_bytes = 4096;
+  index.chunks.resize(kMaxUnreadableChunks + 10);
+  index.size_bytes = index.chunks.size() * index.chunk_bytes;
+  for (auto& chunk : index.chunks) chunk.zero = true;
+  test::MemoryTarget disk(index.size_bytes);
+  disk.data.assign(index.size_bytes, '\0');
+  for (std::size_t i = 0; i < kMaxUnreadableChunks; ++i) disk.unreadable.insert(i * index.chunk_bytes);
+  std::atomic<std::size_t> right = 0;
+  const auto look = [&] { return lookAtDisk(index, disk, [&](std::size_t, std::string_view) { ++right; }, [](std::size_t) {}); };
+  ASSERT_TRUE(look());
+  EXPECT_EQ(right, 10u);
+  disk.unreadable.insert(index.size_bytes - 1);
+  const auto broken = look();
+  ASSERT_FALSE(broken);
+  EXPECT_THAT(broken.error().text(), HasSubstr("Input/output error"));
 }
 
 TEST_F(ChunkWriterTest, stopsWhenTheDiskFails) {

@@ -15,6 +15,7 @@
 #include <deque>
 #include <mutex>
 #include <random>
+#include <set>
 
 namespace muster::test {
 
@@ -104,15 +105,18 @@ class MemoryTarget final : public agent::BlockTarget {
     ++writes;
     if (fail_at && offset >= *fail_at) return fail(ErrorCode::Internal, "cannot write: Input/output error");
     data.replace(offset, bytes.size(), bytes);
+    unreadable.erase(unreadable.lower_bound(offset), unreadable.lower_bound(offset + bytes.size()));
     return {};
   }
   Result<void> zero(std::uint64_t offset, std::uint64_t length) override {
     const std::lock_guard guard(mutex_);
     std::fill_n(data.begin() + static_cast<std::ptrdiff_t>(offset), length, '\0');
+    unreadable.erase(unreadable.lower_bound(offset), unreadable.lower_bound(offset + length));
     return {};
   }
   Result<void> read(std::uint64_t offset, std::span<char> out) override {
     const std::lock_guard guard(mutex_);
+    if (const auto bad = unreadable.lower_bound(offset); bad != unreadable.end() && *bad < offset + out.size()) return fail(ErrorCode::Internal, "cannot read: Input/output error");
     std::copy_n(data.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
     return {};
   }
@@ -124,6 +128,7 @@ class MemoryTarget final : public agent::BlockTarget {
   std::string data;
   std::atomic<int> writes = 0;
   std::optional<std::uint64_t> fail_at;
+  std::set<std::uint64_t> unreadable;  ///< bytes; until something is written there
   std::function<void(std::string&)> on_flush;
 
  private:
