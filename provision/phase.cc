@@ -10,6 +10,7 @@
 #include "provision/restart.h"
 
 #include "agent/protocol/pack_index.h"
+#include "agent/protocol/wipe_guard.h"
 #include "base/deadline.h"
 #include "base/log.h"
 
@@ -393,7 +394,8 @@ Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& co
   CO_TRY(step, co_await std::move(stepping));
   if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
   if (const auto* refused = std::get_if<Blocked>(&step)) {
-    co_return Outcome(Blocked{fmt::format("{}; if what it holds may go: `muster wipe {} --reason …`", refused->why, node.name.str())});
+    const bool may_help = refused->why.find(agent::kWipeGuard) != std::string::npos;
+    co_return Outcome(may_help ? Blocked{fmt::format("{}; if what it holds may go: `muster wipe {} --reason …`", refused->why, node.name.str())} : *refused);
   }
   for (auto& finding : sourceFindings(node.name, std::get<std::string>(step), deps_.clock.now())) context.finding(std::move(finding));
   if (deps_.peers) deps_.peers->dismiss(node.name);

@@ -1,6 +1,7 @@
 // The order of a whole imaging, top to bottom.
 #include "agent/writer/writer.h"
 
+#include "agent/protocol/wipe_guard.h"
 #include "agent/writer/block_target.h"
 #include "agent/writer/chunk_writer.h"
 #include "agent/writer/disks.h"
@@ -45,7 +46,7 @@ std::uint64_t bytesBeside(const PackIndex& index) { return index.kind == PackKin
 Result<void> guard(const DiskInfo& disk, bool wipe_allowed) {
   TRY(content, describeDiskContent(disk.path));
   if (content == "none" || wipe_allowed) return {};
-  return fail(ErrorCode::Denied, fmt::format("{} holds {}; it is not overwritten, because the plan did not say that this node may be wiped", disk.str(), content));
+  return fail(ErrorCode::Denied, fmt::format("{} holds {}; {}", disk.str(), content, kWipeGuard));
 }
 
 /// The first bytes that are written.

@@ -1,5 +1,8 @@
 // The phase against a rack in memory.
+#include "agent/protocol/wipe_guard.h"
 #include "tests/provision/phase_rack.h"
+
+#include <fmt/format.h>
 
 namespace muster::provision {
 namespace {
@@ -221,11 +224,20 @@ TEST_F(ProvisionPhaseTest, secondAttemptHasNoMoreRightsThanTheFirst) {
 
 TEST_F(ProvisionPhaseTest, agentThatRefusesTheDiskBlocksWithAdvice) {
   startWriting();
-  agents.failTask(context.intent, "/dev/vda holds ext4 \"data\"", ErrorCode::Denied);
+  agents.failTask(context.intent, fmt::format("/dev/vda holds ext4 \"data\"; {}", agent::kWipeGuard), ErrorCode::Denied);
   const auto outcome = act(kImage);
   ASSERT_TRUE(is<Blocked>(outcome));
   EXPECT_THAT(why(outcome), HasSubstr("muster wipe gpu001 --reason"));
   EXPECT_THAT(why(outcome), HasSubstr("ext4"));
+}
+
+TEST_F(ProvisionPhaseTest, anImageOfAnotherKeyIsNoReasonToWipe) {
+  startWriting();
+  agents.failTask(context.intent, "the signature is not of the expected key", ErrorCode::Denied);
+  const auto outcome = act(kImage);
+  ASSERT_TRUE(is<Blocked>(outcome));
+  EXPECT_THAT(why(outcome), HasSubstr("signature"));
+  EXPECT_THAT(why(outcome), testing::Not(HasSubstr("muster wipe")));
 }
 
 TEST_F(ProvisionPhaseTest, corruptImageIsAnErrorAndNotTriedAgain) {
