@@ -10,7 +10,6 @@ namespace {
 
 constexpr std::size_t kFixedBytes = 236;  ///< of BOOTP, before the magic cookie
 constexpr std::string_view kCookie("\x63\x82\x53\x63", 4);
-constexpr std::size_t kMaxTextBytes = 255;
 constexpr std::size_t kUuidOptionBytes = 17;
 constexpr std::uint16_t kServerPort = 67;
 constexpr std::uint8_t kUdp = 17;
@@ -22,14 +21,6 @@ std::uint8_t byteAt(std::string_view data, std::size_t at) { return static_cast<
 std::uint16_t shortAt(std::string_view data, std::size_t at) { return static_cast<std::uint16_t>(byteAt(data, at) << 8 | byteAt(data, at + 1)); }
 Ipv4 addressAt(std::string_view data, std::size_t at) {
   return Ipv4(std::uint32_t(shortAt(data, at)) << 16 | shortAt(data, at + 2));
-}
-
-/// What goes to a terminal and into JSON: printable ASCII.
-std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : text.substr(0, kMaxTextBytes))
-    if (static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) < 0x7f) out += c;
-  return out;
 }
 
 std::string uuidText(std::string_view bytes) {

@@ -54,6 +54,13 @@ std::string Machine::id() const {
   return macs.empty() ? uuid : macs.front();
 }
 
+std::string printable(std::string_view text, std::size_t max_bytes) {
+  std::string out;
+  for (const char c : text.substr(0, max_bytes))
+    if (static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) < 0x7f) out += c;
+  return out;
+}
+
 std::string Machine::gpuText() const {
   std::map<std::string, int> counts;
   for (const auto& gpu : gpus) ++counts[gpu.model.empty() ? "GPU" : gpu.model];

@@ -7,9 +7,12 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace muster::discover {
+
+inline constexpr std::size_t kMaxTextBytes = 255;
 
 struct Gpu {
   std::string model, serial;
@@ -39,6 +42,9 @@ struct Machine {
 nlohmann::json toJson(const Machine& machine);
 /// Errors: Corrupt
 Result<Machine> machineOf(const nlohmann::json& json);
+
+/// What goes to a terminal and into JSON of what strangers say: printable ASCII, and no more than this.
+std::string printable(std::string_view text, std::size_t max_bytes = kMaxTextBytes);
 
 /// False for what firmware writes where nobody has written a serial ("To Be Filled By O.E.M.", zeros).
 bool isRealSerial(const std::string& serial);

@@ -20,6 +20,7 @@ constexpr auto kRootLimit = 5s;
 constexpr auto kSurveyLimit = 180s;  ///< DGX H100 takes 180 s for some collections
 constexpr std::size_t kMaxRootBytes = 1u << 20;
 constexpr std::uint16_t kHttps = 443;
+constexpr std::size_t kMaxNoteBytes = 2048;
 
 struct Scan {
   Scan(ScanDeps d, std::vector<Ipv4> a, std::function<void(Machine)> s, asio::any_io_executor executor)
@@ -114,6 +115,15 @@ Task<void> tryCredentials(Scan& scan, Machine& machine) {
   if (!left.empty()) machine.note += fmt::format("; {} has the same account name and is tried by the next scan, so that no account is locked", left);
 }
 
+/// Whoever answers has chosen all of it: no escape sequence goes on to a terminal.
+void clean(Machine& machine) {
+  for (auto* text : {&machine.vendor, &machine.model, &machine.serial, &machine.uuid, &machine.bmc_version}) *text = printable(*text);
+  for (auto* list : {&machine.macs, &machine.bmc_macs})
+    for (auto& mac : *list) mac = printable(mac);
+  for (auto& gpu : machine.gpus) gpu = {printable(gpu.model), printable(gpu.serial)};
+  machine.note = printable(machine.note, kMaxNoteBytes);
+}
+
 const inventory::Node* declaredAt(const inventory::Cluster& cluster, const std::string& url) {
   for (const auto& node : cluster.nodes)
     if (node.bmc.url == url) return &node;
@@ -145,6 +155,7 @@ Task<void> look(Scan& scan, Ipv4 address) {
     auto tried = tryCredentials(scan, machine);
     co_await std::move(tried);
   }
+  clean(machine);
   if (!machine.note.empty()) scan.report.problems.push_back(address.str() + ": " + machine.note);
   scan.seen(std::move(machine));
 }

@@ -99,6 +99,28 @@ TEST(Scanner, withoutCredentialsTheServiceIsStillListed) {
   EXPECT_EQ(world.logins("10.20.250.7"), 0);
 }
 
+TEST(Scanner, whatStrangersSayHoldsNoEscapeSequences) {
+  test::BmcWorld world;
+  auto cluster = test::discoveringCluster();
+  world.credential(cluster, "factory", "admin", "right");
+  auto who = identity(7);
+  who.serial = "SN\x1b[2J-7";
+  who.model = "Virtual\n\x1b]0;root\x07 HGX";
+  who.gpu_models = {"H100\x1b[31m"};
+  world.add("10.20.250.7", who, "right");
+  world.others["10.20.250.8"] = R"({"RedfishVersion": "1.9.0", "Vendor": "\u001b[31mEvil", "Product": "\u001b[2Jbox\u009b"})";
+  std::vector<Machine> seen;
+  const auto report = world.scan(cluster, "10.20.250.7-10.20.250.8", seen);
+  ASSERT_TRUE(report);
+  ASSERT_EQ(seen.size(), 2u);
+  if (seen[0].bmc.ends_with("8")) std::swap(seen[0], seen[1]);
+  EXPECT_EQ(seen[0].serial, "SN[2J-7");
+  EXPECT_EQ(seen[0].model, "Virtual]0;root HGX");
+  EXPECT_EQ(seen[0].gpuText(), "1× H100[31m");
+  EXPECT_EQ(seen[1].model, "[2Jbox");
+  for (const auto& problem : report->problems) EXPECT_EQ(problem.find('\x1b'), std::string::npos) << problem;
+}
+
 TEST(Scanner, threeHundredAddressesAreAskedAFewAtATime) {
   test::BmcWorld world;
   auto cluster = test::discoveringCluster();
