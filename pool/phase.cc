@@ -34,6 +34,7 @@ constexpr std::string_view kOut = "out";
 constexpr std::chrono::seconds kJoinExpected{30}, kJoinDeadline{600};
 constexpr std::chrono::milliseconds kRegisterPoll{2000};
 constexpr std::chrono::milliseconds kFirstLook{500};
+constexpr std::chrono::milliseconds kAskAgain{15'000};  ///< a scheduler that does not answer: the action's own deadline governs
 constexpr std::size_t kNamedWork = 8;  ///< of what holds a drain, in one message
 
 std::string_view poolValue(const std::optional<Member>& member) {
@@ -48,6 +49,12 @@ std::string joined(const std::vector<std::string>& work) {
   auto text = fmt::format("{}", fmt::join(work.begin(), work.begin() + static_cast<std::ptrdiff_t>(shown), "; "));
   if (shown < work.size()) text += fmt::format("; and {} more", work.size() - shown);
   return text;
+}
+
+/// A scheduler that is away for a while changes nothing about the node: it stays as it is, and is asked again.
+Result<Outcome> orAgain(Error error) {
+  if (error.code() != ErrorCode::Unavailable && error.code() != ErrorCode::Timeout) return fail(std::move(error));
+  return Again{kAskAgain, error.str()};
 }
 
 class PoolPhase final : public lifecycle::Phase {
@@ -146,7 +153,9 @@ Async<Outcome> PoolPhase::join(NodeName node, const inventory::Pool& pool, ActCo
   }
   auto& scheduler = *schedulers_.at(pool.name);
   auto ask = scheduler.look(node);
-  CO_TRY(member, co_await std::move(ask));
+  auto looked = co_await std::move(ask);
+  if (!looked) co_return orAgain(std::move(looked).error());
+  auto& member = *looked;
   if (!member && scheduler.registersItself()) co_return Again{kRegisterPoll, scheduler.unknownNode(node)};
   if (!member) co_return Blocked{scheduler.unknownNode(node)};
   if (member->takes_work) co_return Done{};
@@ -160,17 +169,21 @@ Async<Outcome> PoolPhase::join(NodeName node, const inventory::Pool& pool, ActCo
 Async<Outcome> PoolPhase::drain(NodeName node, const inventory::Pool& pool, std::string reason, ActContext& context) {
   auto& scheduler = *schedulers_.at(pool.name);
   auto ask = scheduler.look(node);
-  CO_TRY(member, co_await std::move(ask));
+  auto looked = co_await std::move(ask);
+  if (!looked) co_return orAgain(std::move(looked).error());
+  auto& member = *looked;
   if (!member) co_return Blocked{fmt::format("{}; so it cannot be drained", scheduler.unknownNode(node))};
   if (!member->ordered) {
     auto order = scheduler.close(node, std::move(reason));
-    CO_TRY_OK(co_await std::move(order));
+    if (auto ordered = co_await std::move(order); !ordered) co_return orAgain(std::move(ordered).error());
     context.progress(0.1, "no new jobs start");
     co_return Again{kFirstLook, "running jobs to end"};
   }
   if (!member->has_work) co_return Done{};
   auto ask_to_leave = scheduler.release(node);
-  CO_TRY(remains, co_await std::move(ask_to_leave));
+  auto released = co_await std::move(ask_to_leave);
+  if (!released) co_return orAgain(std::move(released).error());
+  const auto& remains = *released;
   if (remains.work.empty()) co_return Again{kFirstLook, "the last of its work to be gone"};
   const auto held = joined(remains.work);
   const auto& limit = pool.drain.deadline_minutes;

@@ -320,7 +320,7 @@ TEST_F(KubePhase, goesOnAfterDeathAtEveryRequest) {
         std::string last;
         for (int i = 0; i < 20 && last != "done"; ++i) {
           last = step(to);
-          if (last.starts_with("error")) {
+          if (last.starts_with("error") || last.find("500 InternalError") != std::string::npos) {
             ++deaths;
             restart();
           }

@@ -215,7 +215,30 @@ TEST_F(PoolPhaseTest, tellsOutFromDrainedAndUnknownFromOut) {
   EXPECT_THAT(blockedBy("in"), HasSubstr("does not name node gpu001"));
   unreachable_ = true;
   EXPECT_THAT(observed(), HasSubstr("slurmctld does not answer"));
-  EXPECT_EQ(act("in").error().code(), ErrorCode::Unavailable);
+  for (const auto* to : {"in", "drained"}) {
+    const auto outcome = act(to);
+    ASSERT_TRUE(outcome && std::holds_alternative<Again>(*outcome)) << to;
+    EXPECT_EQ(std::get<Again>(*outcome).after, std::chrono::seconds(15));
+    EXPECT_THAT(std::get<Again>(*outcome).waiting_for, HasSubstr("slurmctld does not answer"));
+  }
+  EXPECT_TRUE(agents_.submitted().empty());
+}
+
+/// It answers the look, and is gone when the order comes.
+TEST_F(PoolPhaseTest, anOrderThatSlurmctldDoesNotTakeIsGivenAgain) {
+  state_ = "IDLE";
+  bool away = true;
+  processes_.answer = [&](const io::Command& command) -> Result<io::ProcessExit> {
+    if (away && command.args.at(0) == "update") return io::ProcessExit{1, "", "Unable to contact slurm controller"};
+    return scontrol(command);
+  };
+  const auto outcome = act("drained");
+  ASSERT_TRUE(outcome && std::holds_alternative<Again>(*outcome)) << outcome.error().str();
+  EXPECT_THAT(std::get<Again>(*outcome).waiting_for, HasSubstr("Unable to contact"));
+  away = false;
+  EXPECT_TRUE(std::holds_alternative<Again>(*act("drained")));
+  EXPECT_TRUE(std::holds_alternative<Done>(*act("drained")));
+  EXPECT_EQ(updates_, (std::vector<std::string>{"State=DRAIN"}));
 }
 
 TEST_F(PoolPhaseTest, failsWithTheAgentsWordsWhenSlurmdDoesNotStart) {
