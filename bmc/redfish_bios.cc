@@ -8,6 +8,7 @@ namespace muster::bmc {
 namespace {
 
 constexpr std::size_t kMaxNamesShown = 6;
+constexpr const char* kOnReset = "OnReset";  ///< Settings.ApplyTime
 
 std::map<std::string, std::string> attributesOf(const Json& resource) {
   std::map<std::string, std::string> out;
@@ -16,6 +17,17 @@ std::map<std::string, std::string> attributesOf(const Json& resource) {
   for (const auto& [name, value] : attributes->items())
     if (!value.is_structured()) out[name] = textAt(*attributes, name);
   return out;
+}
+
+/// The first of the values that neither waits nor runs; "": there is none.
+std::string missingOf(const std::map<std::string, std::string>& values, const std::map<std::string, std::string>& staged, const std::map<std::string, std::string>& running) {
+  for (const auto& [name, value] : values) {
+    const auto waits = staged.find(name);
+    const auto runs = running.find(name);
+    const bool good = waits != staged.end() ? waits->second == value : runs != running.end() && runs->second == value;
+    if (!good) return fmt::format("{} = {}", name, value);
+  }
+  return {};
 }
 
 /// The value in the type that the attribute has now: "120" stays a number.
@@ -46,6 +58,8 @@ Async<RedfishBmc::Bios> RedfishBmc::bios() {
   CO_TRY(now, co_await std::move(read_bios));
   Bios bios{now.body, linkAt(now.body, "@Redfish.Settings/SettingsObject")};
   if (bios.settings.empty()) bios.settings = link + "/Settings";
+  const auto times = textsAt(now.body, "@Redfish.Settings/SupportedApplyTimes");
+  bios.on_reset = std::find(times.begin(), times.end(), kOnReset) != times.end();
   co_return bios;
 }
 
@@ -88,17 +102,16 @@ Async<void> RedfishBmc::stageBios(std::map<std::string, std::string> values) {
   CO_TRY(settings, co_await std::move(read_settings));
   Json body = Json::object();
   body["Attributes"] = std::move(attributes);
+  if (now.on_reset) body["@Redfish.SettingsApplyTime"]["ApplyTime"] = kOnReset;
   auto write = session_->patch(now.settings, std::move(body), settings.etag());
-  CO_TRY_OK(co_await std::move(write));
+  auto written = co_await std::move(write);
+  if (!written && written.error().code() != ErrorCode::Conflict) co_return fail(std::move(written.error()));
   auto look = stagedBiosAttributes();
   CO_TRY(staged, co_await std::move(look));
-  const auto running = attributesOf(now.json);
-  for (const auto& [name, value] : values) {
-    const auto waits = staged.find(name);
-    const auto runs = running.find(name);
-    const bool good = (waits != staged.end() && waits->second == value) || (waits == staged.end() && runs != running.end() && runs->second == value);
-    if (!good) co_return fail(ErrorCode::Unavailable, fmt::format("{} accepted {} = {} but does not show it as staged", address(), name, value));
-  }
+  const auto missing = missingOf(values, staged, attributesOf(now.json));
+  // What was staged before waits for its restart, and nothing may be added. A process that died has perhaps staged just this.
+  if (!missing.empty() && !written) co_return fail(std::move(written).error().within(fmt::format("staging {}; what waits now needs a restart first, or its job deleted", missing)));
+  if (!missing.empty()) co_return fail(ErrorCode::Unavailable, fmt::format("{} accepted {} but does not show it as staged", address(), missing));
   co_return Result<void>();
 }
 

@@ -90,6 +90,7 @@ class RedfishBmc final : public Bmc, public EventSource {
   struct Bios {
     Json json;
     std::string settings;  ///< where values are staged
+    bool on_reset = false;  ///< they wait for ever unless their PATCH asks for the next restart (iDRAC)
   };
   Async<Bios> bios();
 
@@ -137,7 +138,7 @@ class RedfishBmc final : public Bmc, public EventSource {
 
   /// Orders a reset that takes the BMC away, and waits until it is back and calm.
   Async<void> resetThrough(std::string target, std::string type, std::string manager, std::string reset_time_before);
-  Async<void> waitForReset(std::string manager, std::string reset_time_before);
+  Async<void> waitForReset(std::string manager, std::string reset_time_before, std::chrono::seconds limit);
   Async<void> settle();
 
   std::unique_ptr<RedfishSession> session_;

@@ -7,6 +7,7 @@ namespace muster::bmc {
 namespace {
 
 constexpr std::string_view kFullPowerCycle = "FullPowerCycle";  ///< Redfish ResetType, "as if utility power had been removed and restored"
+constexpr std::chrono::seconds kPostLimit = std::chrono::minutes(20);  ///< until POST has carried out a BIOS job; the cut follows it
 
 }  // namespace
 
@@ -64,7 +65,7 @@ Async<void> RedfishBmc::cutByBios(Places at, AcWay way) {
   if (!restarted && !restarted.error().canRetry()) co_return fail(std::move(restarted.error()));
   forgetPlaces();
   if (session_->token() == session) {  // else it was away while the power was followed, and has forgotten the session
-    auto wait = waitForReset(at.manager, before);
+    auto wait = waitForReset(at.manager, before, kPostLimit);
     CO_TRY_OK(co_await std::move(wait));
   }
   auto calm = settle();

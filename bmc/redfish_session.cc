@@ -19,6 +19,7 @@ constexpr auto kReconnectPause = 500ms;
 constexpr auto kLogoutLimit = 3s;
 constexpr std::size_t kMaxIdleClients = kMaxConcurrentReads + 1;
 constexpr std::size_t kMaxReplyBytes = 32u << 20;
+constexpr std::string_view kAlreadyCommitted = "SYS011";  ///< iDRAC: what is staged has a job, and nothing can be added
 
 /// Retry-After in seconds (the date form is ignored), else exponential.
 std::chrono::milliseconds busyWait(const RedfishReply& reply, int attempt) {
@@ -70,6 +71,7 @@ Error errorOf(const RedfishReply& reply, const std::string& what) {
     case 429: return Error(ErrorCode::Unavailable, std::move(text));
     default: break;
   }
+  if (hasMessageId(reply.body, kAlreadyCommitted)) return Error(ErrorCode::Conflict, std::move(text));
   if (reply.status >= 500 || saysLater(reply)) return Error(ErrorCode::Unavailable, std::move(text));
   return Error(ErrorCode::InvalidInput, std::move(text));
 }

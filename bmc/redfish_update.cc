@@ -107,15 +107,15 @@ Async<void> RedfishBmc::resetThrough(std::string target, std::string type, std::
   auto answer = co_await std::move(post);
   if (!answer && !answer.error().canRetry()) co_return fail(std::move(answer.error()));  // an answer lost on the way may well be the reset
   forgetPlaces();
-  auto wait = waitForReset(std::move(manager), std::move(reset_time_before));
+  auto wait = waitForReset(std::move(manager), std::move(reset_time_before), kGoesDownLimit);
   CO_TRY_OK(co_await std::move(wait));
   auto calm = settle();
   co_return co_await std::move(calm);
 }
 
 // The reset has happened when the BMC was away, has forgotten the session, or says so itself.
-Async<void> RedfishBmc::waitForReset(std::string manager, std::string reset_time_before) {
-  const auto until = clock_.steady() + kGoesDownLimit;
+Async<void> RedfishBmc::waitForReset(std::string manager, std::string reset_time_before, std::chrono::seconds limit) {
+  const auto until = clock_.steady() + limit;
   while (clock_.steady() < until) {
     auto look = session_->peek(manager, true);
     auto reply = co_await std::move(look);

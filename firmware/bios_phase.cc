@@ -25,7 +25,7 @@ constexpr auto kExpected = 8min;
 constexpr auto kDeadline = 45min;
 constexpr auto kObserveLimit = 2min;
 constexpr auto kSettleLimit = 15min;  ///< a host shows its settings only after POST
-constexpr std::chrono::milliseconds kFirstLook = 300ms, kSettlePoll = 5s;
+constexpr std::chrono::milliseconds kFirstLook = 300ms, kSettlePoll = 5s, kBusyPoll = 60s;
 constexpr std::string_view kMissing = "(none)";
 
 using Attributes = std::map<std::string, std::string>;
@@ -108,9 +108,11 @@ class BiosPhase final : public lifecycle::Phase {
 
   Async<Outcome> stageAndRestart(bmc::Bmc& bmc, lifecycle::ActContext& context, Attributes missing) {
     auto stage = bmc.stageBios(std::move(missing));
-    CO_TRY_OK(co_await std::move(stage));
-    auto staged = context.recordOperation("staged");
-    CO_TRY_OK(co_await std::move(staged));
+    auto staged = co_await std::move(stage);
+    if (!staged && staged.error().code() == ErrorCode::Conflict) co_return Again{kBusyPoll, staged.error().str()};
+    CO_TRY_OK(std::move(staged));
+    auto written = context.recordOperation("staged");
+    CO_TRY_OK(co_await std::move(written));
     auto look = bmc.system();
     CO_TRY(system, co_await std::move(look));
     if (system.power != bmc::PowerState::Off) {

@@ -35,6 +35,7 @@ Result<BmcState> BmcState::load(const std::filesystem::path& file, const Persona
     state.ac_cycles = root.value("ac_cycles", 0u);
     state.bios = root.value("bios", state.bios);
     state.staged_bios = root.value("staged_bios", state.staged_bios);
+    state.bios_job = root.value("bios_job", false);
     state.violations = root.value("violations", state.violations);
     state.log = root.value("log", state.log);
     return state;
@@ -50,7 +51,7 @@ Result<void> BmcState::save(const std::filesystem::path& file) const {
   json root = {
       {"components", components}, {"boot_once", boot_once}, {"failed_logins", failed_logins}, {"starts", starts}, {"tasks", tasks},
       {"boot_lasts", boot_lasts}, {"boot_uri", boot_uri}, {"account_salt", account_salt}, {"account_sha256", account_sha256},
-      {"ac_cycles", ac_cycles}, {"bios", bios}, {"staged_bios", staged_bios}, {"violations", violations}, {"log", log}};
+      {"ac_cycles", ac_cycles}, {"bios", bios}, {"staged_bios", staged_bios}, {"bios_job", bios_job}, {"violations", violations}, {"log", log}};
   return io::writeFileAtomic(file, root.dump(2) + "\n", 0600);
 }
 

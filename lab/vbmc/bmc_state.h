@@ -34,6 +34,7 @@ struct BmcState {
   std::uint64_t tasks = 0;            ///< task ids given out; an id is never used twice
   std::uint64_t ac_cycles = 0;
   std::map<std::string, std::string> bios, staged_bios;  ///< attributes
+  bool bios_job = false;              ///< the next start takes the staged ones over, and none may be added
   std::vector<std::string> violations;  ///< what no controller may do: "power was cut while BIOS was written"
   std::vector<std::string> log;         ///< system event log, oldest first; the last kMaxLog
 

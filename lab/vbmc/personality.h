@@ -33,6 +33,7 @@ struct Personality {
   bool baseboard_needs_host = false;         ///< HGX_* cannot be read while the host is off
   bool tells_events = true;                  ///< offers a stream of Server-Sent Events
   CertificateWay certificates = CertificateWay::Service;
+  bool bios_by_job = false;                  ///< staged BIOS attributes take effect only where their PATCH asked for that
 
   bmc::Quirks quirks() const;
   const ComponentRow* find(std::string_view component) const;

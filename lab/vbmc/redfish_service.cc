@@ -249,9 +249,15 @@ io::ServerResponse RedfishService::patchManager(const io::ServerRequest& request
 io::ServerResponse RedfishService::patchBios(const io::ServerRequest& request) {
   const auto body = json::parse(request.body, nullptr, false);
   if (!body.is_object() || !body.contains("Attributes") || !body["Attributes"].is_object()) return redfishError(400, "Base.1.8.PropertyMissing", "Attributes are missing.");
+  const auto when = body.value(json::json_pointer("/@Redfish.SettingsApplyTime/ApplyTime"), "");
+  const bool by_job = options_.personality->bios_by_job;
+  if (!by_job && body.contains("@Redfish.SettingsApplyTime")) return redfishError(400, "Base.1.8.PropertyUnknown", "@Redfish.SettingsApplyTime is not known.");
+  if (by_job && !when.empty() && when != "OnReset") return badValue("ApplyTime", when);
+  if (state_.bios_job) return redfishError(400, "IDRAC.2.14.SYS011", "Pending values are committed already.", "Restart the machine, or delete the job.");
   for (const auto& [name, value] : body["Attributes"].items())
     if (!state_.bios.contains(name) || !value.is_string()) return badValue(name, value.dump());
   for (const auto& [name, value] : body["Attributes"].items()) state_.staged_bios[name] = value.get<std::string>();
+  state_.bios_job = by_job && when == "OnReset";
   save();
   return noContent();
 }
@@ -345,13 +351,6 @@ Task<io::ServerResponse> RedfishService::resetSystem(io::ServerRequest request) 
       if (*on) noteCut("power was cut");
       auto stop = machine_.stop();
       done = co_await std::move(stop);
-      // iDRAC carries this attribute out at the next restart: the BMC goes with the power.
-      if (done && state_.staged_bios.contains("PowerCycleRequest") && !job_) {
-        state_.staged_bios.erase("PowerCycleRequest");
-        job_.emplace().work = Work::AcCycle;
-        wake_();
-        co_return noContent();
-      }
     }
     if (done && type != "ForceOff") {
       auto start = startMachine();
@@ -362,13 +361,19 @@ Task<io::ServerResponse> RedfishService::resetSystem(io::ServerRequest request) 
   co_return noContent();
 }
 
+void RedfishService::takeBiosOver() {
+  if (options_.personality->bios_by_job && !state_.bios_job) return;
+  for (const auto& [name, value] : state_.staged_bios) state_.bios[name] = value;
+  state_.staged_bios.clear();
+  state_.bios_job = false;
+}
+
 Async<void> RedfishService::startMachine() {
   auto asked = machine_.isOn();
   CO_TRY(on, co_await std::move(asked));
   if (on) co_return Result<void>();
   activate(Becomes::PowerCycle);
-  for (const auto& [name, value] : state_.staged_bios) state_.bios[name] = value;
-  state_.staged_bios.clear();
+  takeBiosOver();
   note("System power on");
   StartOptions options;
   options.first = state_.boot_once == "Pxe" || state_.boot_once == "UefiHttp" ? BootDevice::Network : BootDevice::Disk;
@@ -378,6 +383,12 @@ Async<void> RedfishService::startMachine() {
   if (!state_.boot_lasts) state_.boot_once = "None";
   ++state_.starts;
   save();
+  const auto& cut = quirks_.ac_cycle;  // iDRAC: POST takes the attribute over, and the power goes once
+  if (cut.owner == bmc::AcOwner::BiosAttribute && !job_ && state_.bios[std::string(cut.action)] == cut.value) {
+    state_.bios[std::string(cut.action)] = "None";
+    job_.emplace().work = Work::AcCycle;
+    wake_();
+  }
   co_return Result<void>();
 }
 

@@ -130,6 +130,7 @@ class RedfishService {
   Response resetManager(const io::ServerRequest& request);
   Task<Response> resetSystem(io::ServerRequest request);
   Async<void> startMachine();
+  void takeBiosOver();
 
   // resources.cc: what it shows
   std::optional<Json> resource(const std::string& path, bool on) const;

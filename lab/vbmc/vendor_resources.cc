@@ -139,6 +139,7 @@ nlohmann::json RedfishService::biosResource(bool settings) const {
   result["Attributes"] = json::object();
   for (const auto& [name, value] : settings ? state_.staged_bios : state_.bios) result["Attributes"][name] = value;
   if (!settings) result["@Redfish.Settings"] = {{"@odata.type", "#Settings.v1_3_0.Settings"}, {"SettingsObject", linkTo(kBios + "/Settings")}};
+  if (!settings && options_.personality->bios_by_job) result["@Redfish.Settings"]["SupportedApplyTimes"] = {"OnReset", "AtMaintenanceWindowStart", "InMaintenanceWindowOnReset"};
   return result;
 }
 

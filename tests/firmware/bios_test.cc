@@ -64,7 +64,29 @@ TEST_P(BiosSettings, anAttributeThatTheBiosHasNotIsNamedAndNothingIsRestarted) {
   EXPECT_TRUE(emulator.machine.starts.empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BiosSettings, testing::Values("muster", "ilo", "dgx-h100"), [](const auto& info) {
+TEST_P(BiosSettings, aProcessThatDiedBehindTheStagingIsContinued) {
+  ASSERT_TRUE(loop.run(fleet.at(kNode).stageBios({{"SriovGlobalEnable", "Enabled"}, {"WorkloadProfile", "HPC"}})));
+  auto outcome = act();
+  ASSERT_TRUE(outcome) << outcome.error().str();
+  EXPECT_EQ(emulator.machine.starts.size(), 1u);
+  EXPECT_EQ(seen(), "SriovGlobalEnable=Enabled,WorkloadProfile=HPC");
+}
+
+TEST(BiosSettingsOfDell, whatSomebodyElseHasCommittedIsWaitedForAndNothingIsRestarted) {
+  test::VirtualLoop loop;
+  test::VirtualBmc emulator{loop, "idrac"};
+  test::RedfishRig rig{loop, emulator.net};
+  emulator.machine.on = true;
+  auto bmc = rig.bmc();
+  ASSERT_TRUE(loop.run(bmc->stageBios({{"LogicalProc", "Disabled"}})));
+  const auto refused = loop.run(bmc->stageBios({{"WorkloadProfile", "HPC"}}));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::Conflict) << refused.error().str();
+  EXPECT_THAT(refused.error().str(), testing::HasSubstr("needs a restart first"));
+  EXPECT_TRUE(emulator.machine.starts.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BiosSettings, testing::Values("muster", "idrac", "ilo", "dgx-h100"), [](const auto& info) {
   std::string name = info.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;

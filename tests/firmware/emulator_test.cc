@@ -94,6 +94,17 @@ INSTANTIATE_TEST_SUITE_P(All, AFlashThatNobodyCanFollow, testing::Values("muster
   return name;
 });
 
+TEST(FirmwareOnTheEmulator, anIdracCutsItsPowerByAJobOfItsBiosAndOnce) {
+  Emulated node("idrac", {"CPLD.Embedded.1"});
+  const auto began = node.loop.clock.steady();
+  EXPECT_EQ(node.apply(), "");
+  node.expectBaseline();
+  EXPECT_EQ(node.state().ac_cycles, 1u);
+  EXPECT_EQ(node.state().bios.at("PowerCycleRequest"), "None");
+  EXPECT_LT(node.loop.clock.steady() - began, 10min);
+  EXPECT_THAT(node.state().violations, testing::IsEmpty());
+}
+
 TEST(FirmwareOnTheEmulator, aLargeSmartComponentGoesToILoInSignedPieces) {
   Emulated node("ilo", {"System ROM"});
   auto& rom = node.cluster.firmware["b"].components[0];
