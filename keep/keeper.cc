@@ -20,6 +20,7 @@ constexpr const char* kHeartbeat = "keep.heartbeat";
 constexpr seconds kSilentAfter{120};
 constexpr std::string_view kCertificateFacet = "certificate";
 constexpr std::size_t kJournalRead = 64;  ///< the newest intents of a node that is in trouble
+constexpr int kIdleLooks = 2;             ///< a node that the plan has not held for so many looks is not worked on
 constexpr std::string_view kRepair = "repair: ";  ///< begins the reason of repairs
 
 /// Of the shape that the planner gives its own drains, so that either finds the other's intent.
@@ -83,7 +84,8 @@ Async<Decision> Keeper::turn() {
   CO_TRY(states, breakers_.read());
   auto decision = decide(services_.cluster, seen.facts, states);
   rejoin_.notice(seen);
-  std::set<Subject> busy;
+  CO_TRY_OK(letGoOfWhatEnded());
+  std::set<Subject> busy = others_;
   for (const auto& [id, action] : wanted_) busy.insert(action.facet.subject);
   auto plan = rejoin_.due(std::move(busy));
   CO_TRY(rejoining, co_await std::move(plan));
@@ -197,7 +199,7 @@ Result<void> Keeper::recover(const Seen& seen, std::map<std::string, Action>& no
   if (!services_.recovery || services_.cluster.keep.recovery.empty()) return {};
   TRY(findings, services_.store.findings(nullptr));
   TRY(held, Quarantine(services_.store).entries());
-  std::set<Subject> asked;
+  std::set<Subject> asked = others_;
   for (const auto& [id, action] : now) asked.insert(action.facet.subject);
   for (const auto& finding : findings) {
     const auto& subject = finding.facet.subject;
@@ -228,22 +230,90 @@ Result<std::set<std::string>> Keeper::leftOver(const std::map<std::string, Actio
     const auto& action = intent.action;
     const bool ours = action.reason.starts_with(kAdmission) || action.reason.starts_with(kRepair) || action.reason.starts_with(kRecovery) ||
                       action.reason.starts_with(kRejoin);
-    if (!ours || actions.contains(action.id) || action.facet.subject.isCluster() || decision.unknown.contains(action.facet.subject.node())) continue;
+    if (!ours || isOthers(action.facet.subject) || actions.contains(action.id) || action.facet.subject.isCluster() || decision.unknown.contains(action.facet.subject.node())) continue;
     out.insert(action.id);
     settled_subjects_.insert(action.facet.subject);
   }
   return out;
 }
 
+/// Nodes that the running plan has done with, while it waits for others: their actions are no longer wanted, and may be again. The
+/// plan holds a node's claim from its first action to its last.
+Result<void> Keeper::letGoOfWhatEnded() {
+  others_.clear();
+  TRY(claims, services_.store.claims());
+  for (const auto& claim : claims)
+    if (!claim.ours && claim.holder != services_.origin.holder) others_.insert(claim.subject);
+  if (!acting_) return {};
+  std::set<Subject> over;
+  for (const auto& [id, action] : wanted_) {
+    const auto& subject = action.facet.subject;
+    auto& idle = watched_[id].idle;
+    if (services_.store.fenceOf(subject) != 0) {
+      idle = 0;
+      continue;
+    }
+    TRY(end, endOf(id, action));
+    if (end || isOthers(subject) || ++idle >= kIdleLooks) over.insert(subject);
+  }
+  for (auto it = wanted_.begin(); it != wanted_.end();) {
+    const auto& [id, action] = *it;
+    if (!over.contains(action.facet.subject)) {
+      ++it;
+      continue;
+    }
+    TRY(end, endOf(id, action));
+    if (end || !isOthers(action.facet.subject)) learn(id, end == IntentState::Done);
+    look_.doubt(action.facet.subject);
+    watched_.erase(id);
+    it = wanted_.erase(it);
+  }
+  return {};
+}
+
+/// How a wanted action has ended since it came to be wanted, by the journal: facts also hold what was true before.
+Result<std::optional<IntentState>> Keeper::endOf(const std::string& id, const Action& action) const {
+  TRY(journal, services_.store.intentsOf(action.facet.subject, kJournalRead));
+  const auto newest = std::find_if(journal.begin(), journal.end(), [&id](const Intent& intent) { return intent.action.id == id; });
+  if (newest == journal.end() || newest->state == IntentState::Open) return std::optional<IntentState>();
+  const auto known = watched_.find(id);
+  if (known != watched_.end() && known->second.last_end == newest->id) return std::optional<IntentState>();
+  return std::optional(newest->state);
+}
+
+/// Remembers of what is newly wanted how it ended last.
+Result<void> Keeper::watch(const Actions& now) {
+  std::map<std::string, Watch> watched;
+  for (const auto& [id, action] : now) {
+    auto& entry = watched[id];
+    if (const auto known = watched_.find(id); known != watched_.end()) {
+      entry.last_end = known->second.last_end;
+      continue;
+    }
+    TRY(journal, services_.store.intentsOf(action.facet.subject, kJournalRead));
+    const auto newest = std::find_if(journal.begin(), journal.end(), [&id = id](const Intent& intent) {
+      return intent.action.id == id && intent.state != IntentState::Open;
+    });
+    if (newest != journal.end()) entry.last_end = newest->id;
+  }
+  watched_ = std::move(watched);
+  return {};
+}
+
 Result<void> Keeper::want(const Seen& seen, const Decision& decision, Actions rejoining) {
   auto now = actionsFor(seen, decision);
+  std::set<Subject> patient;  // what belongs together is tried again together
+  for (const auto& [id, action] : rejoining)
+    if (isPatient(id)) patient.insert(action.facet.subject);
   for (auto& [id, action] : rejoining)
-    if (!isPatient(id)) now.try_emplace(id, std::move(action));
+    if (!patient.contains(action.facet.subject)) now.try_emplace(id, std::move(action));
   TRY_OK(recover(seen, now));
+  std::erase_if(now, [this](const auto& entry) { return isOthers(entry.second.facet.subject); });  // theirs until they let go
   TRY(left, leftOver(now, decision));
   const bool same = now.size() == wanted_.size() &&
                     std::equal(now.begin(), now.end(), wanted_.begin(), [](const auto& a, const auto& b) { return a.first == b.first; });
   if (same && (acting_ || left.empty())) return {};
+  TRY_OK(watch(now));
   wanted_ = std::move(now);
   settles_ = std::move(left);
   for (const auto& [id, action] : wanted_) look_.doubt(action.facet.subject);
@@ -252,31 +322,20 @@ Result<void> Keeper::want(const Seen& seen, const Decision& decision, Actions re
   return {};
 }
 
-/// Drains that the last plan has brought to their end before it was dropped.
-std::set<std::string> Keeper::finishedDrains(const std::map<std::string, Action>& actions) const {
-  std::set<std::string> out;
-  auto open = services_.store.openIntents();
-  for (const auto& [id, action] : actions) {
-    const auto facts = services_.store.factsOf(action.facet.subject);
-    const bool drained = facts && std::any_of(facts->begin(), facts->end(), [&action](const Fact& fact) {
-      return fact.facet == action.facet.facet && fact.value == action.to;
-    });
-    const bool is_open = !open || std::any_of(open->begin(), open->end(), [&id = id](const Intent& intent) { return intent.action.id == id; });
-    if (drained && !is_open) out.insert(id);
-  }
-  return out;
-}
-
-Plan Keeper::planOf(const std::map<std::string, Action>& actions) const {
-  const auto finished = finishedDrains(actions);
+/// Without what the last plan has brought to its end before it was dropped. It is made from the facts of this moment, so that a node on
+/// which another controller has worked is not left alone as one that has moved since.
+Result<Plan> Keeper::planOf(const Actions& actions) const {
   Plan plan;
   plan.inventory_digest = services_.cluster.digest;
   plan.policy.only = settled_subjects_;
   plan.policy.settles = settles_;
   for (const auto& [id, action] : actions) {
     plan.policy.only.insert(action.facet.subject);
-    if (finished.contains(id)) continue;
-    plan.facts_used.emplace(action.facet, action.from);
+    TRY(end, endOf(id, action));
+    if (end) continue;
+    TRY(facts, services_.store.factsOf(action.facet.subject));
+    for (const auto& fact : facts) plan.facts_used.emplace(FacetRef{fact.subject, fact.facet}, fact.value);
+    plan.facts_used.emplace(action.facet, "");
     plan.actions.push_back(action);
   }
   plan.facts_digest = digestOf(plan.facts_used);
@@ -293,8 +352,14 @@ Task<void> Keeper::actForEver() {
       co_await std::move(wait);
       continue;
     }
-    const auto plan = planOf(wanted_);
-    auto work = engine_.apply(plan);
+    auto plan = planOf(wanted_);
+    if (!plan) {
+      note("keep could not act: " + plan.error().str() + "; it tries again");
+      auto pause = services_.clock.sleep(seconds(1));
+      co_await std::move(pause);
+      continue;
+    }
+    auto work = engine_.apply(*plan);
     auto wait = changed->wait();
     auto either = std::move(work) || std::move(wait);
     acting_ = true;
@@ -302,10 +367,11 @@ Task<void> Keeper::actForEver() {
     acting_ = false;
     if (first.index() != 0) continue;  // another plan; what this one began is taken up
     const auto& report = std::get<0>(first);
-    if (report) learn(plan, *report);
-    if (!report) note("keep could not act: " + report.error().str() + "; it tries again");
-    for (const auto& action : plan.actions) look_.doubt(action.facet.subject);
+    const auto learnt = report ? learnAll() : Result<void>(fail(report.error()));
+    if (!learnt) note("keep could not act: " + learnt.error().str() + "; it tries again");
+    for (const auto& action : plan->actions) look_.doubt(action.facet.subject);
     wanted_.clear();  // the next look says what is left
+    watched_.clear();
     settles_.clear();
     auto pause = services_.clock.sleep(seconds(1));
     co_await std::move(pause);
@@ -313,18 +379,23 @@ Task<void> Keeper::actForEver() {
 }
 
 /// What did not end well is tried again later and later; what did is forgotten.
-void Keeper::learn(const Plan& plan, const ApplyReport& report) {
-  for (const auto& action : plan.actions) {
-    const bool failed = std::any_of(report.problems.begin(), report.problems.end(),
-                                    [&action](const std::string& problem) { return problem.starts_with(action.id + ": "); });
-    if (!failed) {
-      patience_.erase(action.id);
-      continue;
-    }
-    auto& patience = patience_[action.id];
-    patience.not_before = services_.clock.steady() + patience.next;
-    patience.next = std::min(patience.next * 2, kLongestRetry);
+void Keeper::learn(const std::string& id, bool well) {
+  if (well) {
+    patience_.erase(id);
+    return;
   }
+  auto& patience = patience_[id];
+  patience.not_before = services_.clock.steady() + patience.next;
+  patience.next = std::min(patience.next * 2, kLongestRetry);
+}
+
+/// Of a plan that has ended.
+Result<void> Keeper::learnAll() {
+  for (const auto& [id, action] : wanted_) {
+    TRY(end, endOf(id, action));
+    learn(id, end == IntentState::Done);
+  }
+  return {};
 }
 
 void Keeper::note(std::string text) {

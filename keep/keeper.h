@@ -3,7 +3,8 @@
 //
 // Two coroutines on the control thread: one looks and decides every interval, the other carries out what was decided, as plans
 // through the engine, so that every drain is a journaled intent with a reason. When the decision changes while jobs are still waited
-// for, the running plan is dropped as by a crash and the next one takes its intents up again.
+// for, the running plan is dropped as by a crash and the next one takes its intents up again. What has ended in a plan that still waits
+// for other nodes is let go of at the next look: docs/adr/0090.
 #pragma once
 
 #include "keep/breakers.h"
@@ -54,6 +55,15 @@ class Keeper {
   Task<void> lookForEver();
   Task<void> actForEver();
   using Actions = std::map<std::string, lifecycle::Action>;
+  /// One that is wanted: what tells whether it has ended since, and whether the plan works on it.
+  struct Watch {
+    std::string last_end;  ///< its newest closed intent when it came to be wanted
+    int idle = 0;          ///< looks in a row at which the plan did not hold its node
+  };
+  Result<void> letGoOfWhatEnded();
+  Result<std::optional<lifecycle::IntentState>> endOf(const std::string& id, const lifecycle::Action& action) const;
+  Result<void> watch(const Actions& now);
+  bool isOthers(const lifecycle::Subject& subject) const { return others_.contains(subject); }
   Result<void> settle(const Seen& seen, const Decision& decision, Actions rejoining);
   Result<void> raise(const Decision& decision);
   Result<void> clearWhatIsOver(const Seen& seen);
@@ -63,9 +73,9 @@ class Keeper {
   bool isPatient(const std::string& id) const;
   std::optional<lifecycle::Action> repairOf(const inventory::Node& node, const lifecycle::FactSet& facts) const;
   Result<std::set<std::string>> leftOver(const std::map<std::string, lifecycle::Action>& actions, const Decision& decision);
-  std::set<std::string> finishedDrains(const std::map<std::string, lifecycle::Action>& actions) const;
-  lifecycle::Plan planOf(const std::map<std::string, lifecycle::Action>& actions) const;
-  void learn(const lifecycle::Plan& plan, const lifecycle::ApplyReport& report);
+  Result<lifecycle::Plan> planOf(const std::map<std::string, lifecycle::Action>& actions) const;
+  void learn(const std::string& id, bool well);
+  Result<void> learnAll();
   Result<void> beat(const Decision& decision, const Seen& seen);
   void note(std::string text);
 
@@ -75,6 +85,8 @@ class Keeper {
   Breakers breakers_;
   Rejoin rejoin_;
   std::map<std::string, lifecycle::Action> wanted_;
+  std::map<std::string, Watch> watched_;      ///< of each that is wanted
+  std::set<lifecycle::Subject> others_;       ///< other controllers work on them, as of the last look
   std::set<std::string> settles_;  ///< action ids of intents of ours that nothing wants any more
   std::set<lifecycle::Subject> settled_subjects_;
   bool acting_ = false;

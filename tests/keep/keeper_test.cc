@@ -69,6 +69,82 @@ TEST_F(KeeperTest, aNodeThatComesBadWhileAnotherIsStillDrainingDoesNotWaitForIt)
   }
 }
 
+/// gpu001 drains behind a job of many hours; all that happens beside it is of the others.
+class BesideALongDrain : public KeeperTest {
+ protected:
+  BesideALongDrain() {
+    cluster_.keep.breaker.nodes = 3;
+    expire("gpu001");
+  }
+  void live(Task<void> life) { keepDuring(services(), std::move(life)); }
+  void TearDown() override {
+    EXPECT_EQ(node("gpu001").orders, 1);
+    ASSERT_EQ(intents("gpu001").size(), 1u);
+    EXPECT_EQ(intents("gpu001")[0].state, IntentState::Open) << "its job still runs";
+  }
+};
+
+TEST_F(BesideALongDrain, whoIsPutBackToWorkWithoutACertificateIsDrainedAgain) {
+  auto life = [](BesideALongDrain& test, FakeNode& other, auto wait) -> Task<void> {
+    (void)test;
+    auto before = wait(seconds(3600));
+    co_await std::move(before);
+    other.certificate = "none";
+    other.jobs = false;
+    auto drains = wait(seconds(600));
+    co_await std::move(drains);
+    EXPECT_TRUE(other.drained);
+    other.drained = false;  // scontrol update nodename=gpu002 state=resume
+    other.reason.clear();
+    auto minute = wait(seconds(60));
+    co_await std::move(minute);
+    EXPECT_TRUE(other.drained);
+    EXPECT_EQ(other.orders, 2);
+    auto hours = wait(std::chrono::hours(12));
+    co_await std::move(hours);
+    EXPECT_EQ(other.orders, 2);
+  };
+  live(life(*this, node("gpu002"), [this](seconds duration) { return pause(duration); }));
+  EXPECT_THAT(intents("gpu002"), ::testing::SizeIs(2));
+  EXPECT_LE(requests(), 3u) << "a drain that ends well is no reason to plan anew";
+}
+
+TEST_F(BesideALongDrain, aDrainThatHasFailedIsTriedAgain) {
+  expire("gpu002");
+  node("gpu002").jobs = false;
+  node("gpu002").refuses = 2;
+  keepFor(seconds(180));
+  EXPECT_TRUE(node("gpu002").drained);
+  EXPECT_EQ(node("gpu002").orders, 1);
+}
+
+TEST_F(BesideALongDrain, aRepairThatFailsIsTriedAgainLaterAndLater) {
+  cluster_.keep.repairs = {inventory::Repair::Reboot};
+  auto& sick = node("gpu002");
+  sick.health["gpu"] = "reboot:xid.79@0000:18:00.0";
+  sick.jobs = false;
+  sick.drained = true;
+  sick.reason = "muster: admission: xid.79";
+  sick.refuses = 1000;
+  auto life = [](KeeperTest&, Nodes& nodes, auto wait) -> Task<void> {
+    auto hour = wait(seconds(3600));
+    co_await std::move(hour);
+    EXPECT_GE(nodes["gpu002"].tries, 5);
+    EXPECT_LE(nodes["gpu002"].tries, 12);
+    const int before = nodes["gpu002"].tries;
+    nodes["gpu003"].certificate = "none";  // another plan
+    auto minute = wait(seconds(60));
+    co_await std::move(minute);
+    EXPECT_TRUE(nodes["gpu003"].drained);
+    EXPECT_LE(nodes["gpu002"].tries, before + 1);
+    nodes["gpu002"].refuses = 0;
+    auto rest = wait(seconds(700));
+    co_await std::move(rest);
+    EXPECT_EQ(nodes["gpu002"].reboots, 1);
+  };
+  live(life(*this, nodes_, [this](seconds duration) { return pause(duration); }));
+}
+
 TEST_F(KeeperTest, stopsAndShoutsWhenTooMuchOfAPoolIsBadUntilAPersonHasLooked) {
   for (const char* name : {"gpu001", "gpu002", "gpu003"}) expire(name);
   keepFor(seconds(120));

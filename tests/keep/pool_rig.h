@@ -45,6 +45,8 @@ struct FakeNode {
   int orders = 0;   ///< how often its pool was told
   int reboots = 0;
   int joins = 0;
+  int refuses = 0;  ///< so many orders or repairs fail
+  int tries = 0;    ///< of repairs
 };
 
 inline Fact factOf(const std::string& node, std::string_view facet, std::string value, const nlohmann::json& evidence, WallTime at) {
@@ -78,6 +80,7 @@ class FakePool final : public Phase {
   Async<Outcome> act(Action action, ActContext&) override {
     auto& node = nodes_.at(action.facet.subject.str());
     if (unreachable) co_return fail(ErrorCode::Unavailable, "slurmctld does not answer");
+    if (node.refuses > 0 && node.refuses--) co_return fail(Error(ErrorCode::Denied, "scontrol: not now").retryable(false));
     if (action.to == kPoolIn) {
       node.drained = false;
       node.reason.clear();
@@ -139,6 +142,8 @@ class FakeSenses final : public Phase {
   Async<Outcome> act(Action action, ActContext&) override {
     auto& node = nodes_.at(action.facet.subject.str());
     EXPECT_FALSE(node.jobs) << "a job was killed by a reboot";
+    ++node.tries;
+    if (node.refuses > 0 && node.refuses--) co_return fail(Error(ErrorCode::Unavailable, "no answer").retryable(false));
     ++node.reboots;
     for (auto& [group, value] : node.health) value = std::string(kHealthy);
     co_return Done{};
@@ -161,18 +166,24 @@ class KeeperTest : public ::testing::Test {
     return {cluster_, {&senses_, &pool_}, {&senses_, &pool_}, *used_, loop_.clock, [this](const Event& event) { shown_.push_back(event); }, {}};
   }
   /// A new keeper on the same store for this long, as after a restart.
-  void keepFor(std::chrono::seconds duration) {
+  void keepFor(std::chrono::seconds duration) { keepDuring(services(), pause(duration)); }
+  /// One keeper, as long as this lasts.
+  void keepDuring(KeeperServices services, Task<void> life) {
     using namespace asio::experimental::awaitable_operators;
-    Keeper keeper(services());
-    auto script = [](Keeper& keeper, Clock& clock, std::chrono::seconds duration) -> Task<bool> {
+    Keeper keeper(std::move(services));
+    auto script = [](Keeper& keeper, Task<void> life) -> Task<bool> {
       auto work = keeper.run();
-      auto end = clock.sleep(duration);
-      auto either = std::move(work) || std::move(end);
+      auto either = std::move(work) || std::move(life);
       (void)co_await std::move(either);
       co_return true;
     };
-    loop_.run(script(keeper, loop_.clock, duration));
+    loop_.run(script(keeper, std::move(life)));
   }
+  Task<void> pause(std::chrono::seconds duration) {
+    auto sleep = loop_.clock.sleep(duration);
+    co_await std::move(sleep);
+  }
+  std::size_t requests() { return store_.requests(100'000)->size(); }
   FakeNode& node(const std::string& name) { return nodes_.at(name); }
   void expire(const std::string& name) {
     node(name).certificate = "void:1";

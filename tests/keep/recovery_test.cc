@@ -109,25 +109,32 @@ class StubbornFirmware final : public Phase {
   Async<std::vector<Fact>> observe(Subject) override { co_return std::vector<Fact>(); }
   Async<Outcome> act(Action, ActContext&) override {
     ++tries;
-    if (bmc_.bmc_resets == 0) co_return fail(Error(ErrorCode::Unavailable, "503").retryable(false));
+    if (bmc_.bmc_resets < helps_after) co_return fail(Error(ErrorCode::Unavailable, "503").retryable(false));
     co_return Done{};
   }
   Async<std::vector<Fact>> verify(Action action) override {
     std::vector<Fact> out;
-    if (bmc_.bmc_resets > 0) out.push_back({action.facet.subject, action.facet.facet, "2.1", {}, "test", ""});
+    if (bmc_.bmc_resets >= helps_after) out.push_back({action.facet.subject, action.facet.facet, "2.1", {}, "test", ""});
     co_return out;
   }
   int tries = 0;
+  int helps_after = 1;  ///< resets of the BMC
 
  private:
   muster::test::FakeBmc& bmc_;
 };
 
 class RecoveryTest : public KeeperTest {
- protected:
+ public:
   RecoveryTest() {
+    fails("first");
+    node("gpu001").jobs = false;
+    node("gpu001").drained = true;
+  }
+  /// An apply of a person's has failed at the firmware.
+  void fails(const std::string& id) {
     Intent intent;
-    intent.id = "first";
+    intent.id = id;
     intent.action.facet = facetOf("gpu001", "firmware.BMC");
     intent.action.id = intent.action.facet.str();
     intent.action.phase = "firmware";
@@ -136,26 +143,16 @@ class RecoveryTest : public KeeperTest {
     intent.action.deadline = seconds(600);
     intent.opened_at = loop_.clock.now();
     EXPECT_TRUE(store_.openIntent(intent));
-    EXPECT_TRUE(store_.closeIntent("first", IntentState::Failed, "503", loop_.clock.now()));
+    EXPECT_TRUE(store_.closeIntent(id, IntentState::Failed, "503", loop_.clock.now()));
     EXPECT_TRUE(store_.addFinding({intent.action.facet, Severity::Error, "503", "", "", loop_.clock.now()}));
-    node("gpu001").jobs = false;
-    node("gpu001").drained = true;
   }
-  void recoverFor(seconds duration) {
-    using namespace asio::experimental::awaitable_operators;
+  void recoverFor(seconds duration) { recoverDuring(pause(duration)); }
+  void recoverDuring(Task<void> life) {
     auto services = this->services();
     auto steps = makeRecoverySteps(bmcs_, loop_.clock);
     services.all = {&senses_, &firmware_, steps.get(), &pool_};
     services.recovery = steps.get();
-    Keeper keeper(services);
-    auto script = [](Keeper& keeper, Clock& clock, seconds duration) -> Task<bool> {
-      auto work = keeper.run();
-      auto end = clock.sleep(duration);
-      auto either = std::move(work) || std::move(end);
-      (void)co_await std::move(either);
-      co_return true;
-    };
-    loop_.run(script(keeper, loop_.clock, duration));
+    keepDuring(services, std::move(life));
   }
   std::vector<std::string> steps() {
     std::vector<std::string> out;
@@ -176,6 +173,43 @@ TEST_F(RecoveryTest, aBmcThatHangsIsResetAndTheFailedActionDoneAndNothingStronge
                                    "recovery.bmc-reset done", "firmware.BMC done"));
   EXPECT_EQ(bmcs_.fake("gpu001").bmc_resets, 1);
   EXPECT_EQ(bmcs_.fake("gpu001").power_cycles, 0);
+}
+
+TEST_F(RecoveryTest, whileAnotherNodeDrainsTheLadderIsClimbedAllTheSame) {
+  cluster_.keep.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle, Rung::Quarantine};
+  expire("gpu002");
+  recoverFor(std::chrono::hours(2));
+  EXPECT_EQ(intents("gpu002")[0].state, IntentState::Open) << "its job still runs";
+  EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "firmware.BMC failed", "recovery.new-session done", "firmware.BMC failed",
+                                   "recovery.bmc-reset done", "firmware.BMC done"));
+}
+
+TEST_F(RecoveryTest, aStepThatHasWorkedOnceIsTakenAgainInTheNextTrouble) {
+  cluster_.keep.recovery = {Rung::NewSession, Rung::BmcReset, Rung::Quarantine};
+  auto life = [](RecoveryTest& test, StubbornFirmware& firmware, auto wait) -> Task<void> {
+    auto first = wait(std::chrono::hours(2));
+    co_await std::move(first);
+    firmware.helps_after = 2;
+    test.fails("second");
+    auto second = wait(std::chrono::hours(2));
+    co_await std::move(second);
+  };
+  recoverDuring(life(*this, firmware_, [this](seconds duration) { return pause(duration); }));
+  EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "recovery.new-session done", "firmware.BMC failed", "recovery.bmc-reset done",
+                                   "firmware.BMC done", "firmware.BMC failed", "recovery.new-session done", "firmware.BMC failed",
+                                   "recovery.bmc-reset done", "firmware.BMC done"));
+  EXPECT_EQ(bmcs_.fake("gpu001").bmc_resets, 2);
+  EXPECT_LE(requests(), 12u) << "one for each step";
+}
+
+TEST_F(RecoveryTest, firmwareThatLandedAfterItsDeadlineEndsItsFinding) {
+  cluster_.keep.recovery = {Rung::Retry, Rung::Quarantine};
+  firmware_.helps_after = 0;
+  ASSERT_TRUE(store_.putFacts({{subjectOf("gpu001"), FacetName("firmware.BMC"), "2.1", loop_.clock.now(), "test", ""}}));
+  recoverFor(std::chrono::hours(2));
+  EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "firmware.BMC done"));
+  EXPECT_THAT(findings(subjectOf("gpu001")), ::testing::IsEmpty());
+  EXPECT_LE(requests(), 2u);
 }
 
 TEST_F(RecoveryTest, withoutAPolicyNothingIsTried) {

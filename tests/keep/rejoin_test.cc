@@ -120,5 +120,31 @@ TEST_F(RejoinTest, keepDrainsBesideAnApplyOfAnotherProcess) {
   used_ = &store_;
 }
 
+TEST_F(RejoinTest, aNodeThatAnApplyHeldIsDrainedWithinAMinuteThoughAnotherStillDrains) {
+  muster::test::TempFolder folder;
+  auto other = *openSqliteStore(folder / "muster.db"), own = *openSqliteStore(folder / "muster.db");
+  muster::test::CrashStore plain(*own, muster::test::CrashStore::kNever, false);
+  used_ = &plain;
+  ASSERT_TRUE(other->signOn("apply", 1h));
+  ASSERT_TRUE(other->claim(subjectOf("gpu001"))->ours);
+  for (const char* name : {"gpu001", "gpu002"}) node(name).health["gpu"] = kSick;
+  node("gpu002").jobs = true;
+  auto life = [](RejoinTest&, Nodes& nodes, Store& other, auto wait) -> Task<void> {
+    auto held = wait(std::chrono::seconds(3h));
+    co_await std::move(held);
+    EXPECT_TRUE(nodes["gpu002"].drained);
+    EXPECT_FALSE(nodes["gpu001"].drained) << "apply works on it";
+    EXPECT_LE(other.requests(100)->size(), 2u) << "nobody asks again and again";
+    EXPECT_TRUE(other.release(subjectOf("gpu001")));
+    auto minute = wait(std::chrono::seconds(60));
+    co_await std::move(minute);
+    EXPECT_TRUE(nodes["gpu001"].drained);
+  };
+  keepDuring(services(), life(*this, nodes_, *other, [this](std::chrono::seconds duration) { return pause(duration); }));
+  EXPECT_EQ(node("gpu001").orders, 1);
+  EXPECT_EQ(node("gpu002").orders, 1);
+  used_ = &store_;
+}
+
 }  // namespace
 }  // namespace muster::keep::test
