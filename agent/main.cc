@@ -27,7 +27,7 @@ constexpr std::size_t kWorkerThreads = 4;
 constexpr std::size_t kMaxConfigBytes = 64u << 10;
 constexpr const char* kInstalledConfig = "/etc/muster/agent.json";
 constexpr const char* kKernelCommandLine = "/proc/cmdline";
-const std::set<std::string> kAlwaysProbed = {"kernel", "nvml.driver", "rdma.devices"};
+const std::set<std::string> kAlwaysProbed = {"kernel", "nvml.driver", "rdma.devices", "rdma.layers"};
 
 struct Arguments {
   std::string config;

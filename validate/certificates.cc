@@ -134,6 +134,8 @@ Result<void> verifyOffline(const Certificate& certificate, std::string_view publ
     return fail(ErrorCode::Denied, "the signature does not fit: the certificate was changed after it was signed");
   if (const auto* revoked = revocations.find(certificate.id()))
     return fail(ErrorCode::Denied, fmt::format("revoked at {} by {}: {}", toString(revoked->at), revoked->by, revoked->reason));
+  if (const auto* newest = revocations.newestOf(certificate.node); newest && certificate.proven_at <= newest->at)
+    return fail(ErrorCode::Denied, fmt::format("{} was revoked at {} by {}, and this is proven from before: {}", certificate.node.str(), toString(newest->at), newest->by, newest->reason));
   if (certificate.expires_at <= now)
     return fail(ErrorCode::Denied, fmt::format("expired at {}; validate the node again: muster apply", toString(certificate.expires_at)));
   if (certificate.issued_at > now) return fail(ErrorCode::Denied, fmt::format("issued at {}, which is in the future: check the clock here", toString(certificate.issued_at)));

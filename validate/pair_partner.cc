@@ -1,5 +1,7 @@
 #include "validate/pair_partner.h"
 
+#include "validate/checks/rdma_devices.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -10,19 +12,40 @@ namespace {
 /// Nothing runs there, and nothing can start there by itself. Every other word, and none, means that jobs may run.
 bool isOutOfPool(std::string_view pool) { return pool == lifecycle::kPoolDrained || pool == "out"; }
 
-}  // namespace
-
-std::vector<std::string> rdmaDevicesOf(const agent::AgentGateway& agents, const NodeName& node) {
-  const auto state = agents.state(node);
-  if (!state || state->mode != agent::Mode::Disk) return {};
-  const auto probe = state->probes.find("rdma.devices");
-  if (probe == state->probes.end()) return {};
-  std::vector<std::string> devices;
-  for (std::size_t at = 0; at < probe->second.size();) {
-    const auto end = std::min(probe->second.find_first_of(", ", at), probe->second.size());
-    if (end > at) devices.push_back(probe->second.substr(at, end - at));
+/// What a probe lists: "mlx5_0,mlx5_1".
+std::vector<std::string> wordsOf(const agent::AgentState& state, const std::string& probe) {
+  std::vector<std::string> words;
+  const auto found = state.probes.find(probe);
+  const std::string text = found == state.probes.end() ? "" : found->second;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto end = std::min(text.find_first_of(", ", at), text.size());
+    if (end > at) words.push_back(text.substr(at, end - at));
     at = end + 1;
   }
+  return words;
+}
+
+/// Soft-RoCE stands for any fabric, as in the twin; a device of which no layer is told may be of this one.
+bool isOfAnotherLayer(const std::string& device, const std::vector<std::string>& layers, std::string_view layer) {
+  if (isSoftRdma(device)) return false;
+  return std::any_of(layers.begin(), layers.end(), [&](const std::string& word) { return word.starts_with(device + "=") && word.substr(device.size() + 1) != layer; });
+}
+
+}  // namespace
+
+std::vector<std::string> railDevicesOf(const inventory::Cluster& cluster, const inventory::Node& node, const agent::AgentGateway& agents) {
+  const auto state = agents.state(node.name);
+  if (!state || state->mode != agent::Mode::Disk) return {};
+  const auto reported = wordsOf(*state, "rdma.devices");
+  const auto& profile = cluster.profileOf(node);
+  std::vector<std::string> devices;
+  for (const auto& rail : profile.rails)
+    if (std::find(reported.begin(), reported.end(), rail.hca) != reported.end()) devices.push_back(rail.hca);
+  if (!devices.empty()) return devices;
+  const auto fabric = cluster.fabrics.find(profile.fabric);
+  const auto layers = wordsOf(*state, "rdma.layers");
+  for (const auto& device : reported)
+    if (fabric == cluster.fabrics.end() || !isOfAnotherLayer(device, layers, fabric->second.roce ? "Ethernet" : "InfiniBand")) devices.push_back(device);
   std::sort(devices.begin(), devices.end(), [](const auto& a, const auto& b) { return std::pair(a.size(), a) < std::pair(b.size(), b); });
   return devices;
 }
@@ -40,7 +63,7 @@ std::vector<Partner> partnersOf(const inventory::Cluster& cluster, const invento
     const auto& candidate = nodes[(first + step) % nodes.size()];
     const auto& profile = cluster.profileOf(candidate);
     if (candidate.name == node.name || profile.fabric != cluster.profileOf(node).fabric) continue;
-    const auto devices = rdmaDevicesOf(agents, candidate.name);
+    const auto devices = railDevicesOf(cluster, candidate, agents);
     if (devices.empty()) continue;
     const auto pool = facts.value(lifecycle::Subject(candidate.name), FacetName(std::string(lifecycle::kPoolFacet)));
     partners.push_back({candidate.name, devices, candidate.address.str(), !profile.pool.empty() && !isOutOfPool(pool.value_or(""))});

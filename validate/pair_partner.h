@@ -19,8 +19,9 @@ struct Partner {
   bool pooled = false;  ///< it may be running jobs: its pool is asked before the test
 };
 
-/// The RDMA devices that the node's installed agent reports, sorted: mlx5_2 before mlx5_10.
-std::vector<std::string> rdmaDevicesOf(const agent::AgentGateway& agents, const NodeName& node);
+/// The RDMA devices of the node on its fabric, rail by rail: those that the profile names under `rails` and the installed agent reports; where it
+/// names none, those of the fabric's link layer, mlx5_2 before mlx5_10. A management NIC beside the rails is no rail.
+std::vector<std::string> railDevicesOf(const inventory::Cluster& cluster, const inventory::Node& node, const agent::AgentGateway& agents);
 
 /// Everybody who could serve, best first: those that are out of every pool before those that are in one, and near places in the
 /// inventory before far ones. Of the same fabric, in its installed system, with an RDMA device.

@@ -128,7 +128,7 @@ Async<std::string> PairTests::whyNot(Partner partner) {
 
 /// Every device of the node, one after the other, against the partner's of the same rail: side by side they would share the host's memory.
 Async<CheckResult> PairTests::measure(inventory::Node node, Partner partner, std::optional<double> floor, std::string task_id) {
-  const auto own = rdmaDevicesOf(agents_, node.name);
+  const auto own = railDevicesOf(cluster_, node, agents_);
   if (own.empty()) co_return broken(fmt::format("{} reports no RDMA device any more", node.name.str()));
   std::vector<CheckResult> rails;
   for (std::size_t rail = 0; rail < own.size(); ++rail) {

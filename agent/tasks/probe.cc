@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 
 namespace muster::agent {
 namespace {
@@ -42,6 +43,17 @@ std::string rdmaDevices(const std::filesystem::path& root) {
   std::sort(names.begin(), names.end());
   std::string joined;
   for (const auto& name : names) joined += (joined.empty() ? "" : ",") + name;
+  return joined;
+}
+
+/// "mlx5_0=InfiniBand,mlx5_8=Ethernet": of each device's first port.
+std::string rdmaLayers(const std::filesystem::path& root) {
+  std::string joined;
+  std::istringstream names(rdmaDevices(root));
+  for (std::string name; std::getline(names, name, ',');) {
+    const auto layer = io::readFile(root / "sys/class/infiniband" / name / "ports/1/link_layer", kMaxSysfsBytes);
+    if (layer) joined += fmt::format("{}{}={}", joined.empty() ? "" : ",", name, trimmed(*layer));
+  }
   return joined;
 }
 
@@ -125,6 +137,7 @@ Task<std::string> readProbe(TaskTools tools, std::string name) {
     co_return release ? trimmed(*release) : std::string();
   }
   if (name == "rdma.devices") co_return rdmaDevices(tools.root);
+  if (name == "rdma.layers") co_return rdmaLayers(tools.root);
   if (name == "nvml.driver") {
     auto read = nvmlDriver(tools);
     co_return co_await std::move(read);

@@ -24,13 +24,11 @@ using ::testing::HasSubstr;
 class Nccl : public testing::Test {
  protected:
   Nccl() {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    setenv("NCCL_COMM_ID", (std::string(info->name()) + ":1").c_str(), 1);
     fakeCuda() = {};
     fakeCuda().gpus = kMostRanks;
     fakeNccl().liar = -1, fakeNccl().silent = false, fakeNccl().failing.clear();
+    fakeNccl().aborted = fakeNccl().destroyed = 0;
   }
-  ~Nccl() override { unsetenv("NCCL_COMM_ID"); }
 
   static constexpr int kMostRanks = 16;
   static Result<NcclFound> open() {
@@ -44,8 +42,9 @@ class Nccl : public testing::Test {
     job.operations = {Operation::AllReduce, Operation::AllGather, Operation::ReduceScatter, Operation::AllToAll, Operation::SendRecv, Operation::Pair};
     job.min_bytes = 1024, job.max_bytes = 4096, job.iterations = 3;
     const auto found = open();
-    if (!found) return {};
-    return runJob(job, found->join);
+    const auto id = found ? found->make_id() : Result<std::string>(fail(ErrorCode::NotFound, "no NCCL"));
+    if (!id) return {job.group, {}, {id.error().str()}, false};
+    return runJob(job, found->join_by(*id));
   }
   static void expectAllIsGivenBack() {
     EXPECT_EQ(fakeCuda().taken, 0u);
@@ -63,6 +62,8 @@ TEST_P(NcclRanks, everyOperationGivesWhatTheFormulaSays) {
   for (const auto& row : report.rows) seen.insert(row.operation), devices.insert(row.device);
   EXPECT_EQ(seen.size(), 6u);
   EXPECT_EQ(devices.size(), static_cast<std::size_t>(GetParam())) << "a GPU a rank";
+  EXPECT_EQ(fakeNccl().aborted, 0) << "what a proxy has still to send would be lost";
+  EXPECT_EQ(fakeNccl().destroyed, GetParam());
   expectAllIsGivenBack();
 }
 INSTANTIATE_TEST_SUITE_P(Counts, NcclRanks, testing::Values(2, 3, 4, 8, 16));
@@ -96,13 +97,18 @@ TEST_F(Nccl, anErrorOfNcclIsToldWithItsCallAndEverythingGivenBack) {
     const auto report = run(2);
     EXPECT_FALSE(report.passed);
     EXPECT_THAT(fmt::format("{}", fmt::join(report.findings, "; ")), AllOf(HasSubstr(call), HasSubstr("the cable was pulled")));
+    EXPECT_EQ(fakeNccl().destroyed, 0) << "it would wait for ever";
     expectAllIsGivenBack();
   }
 }
 
-TEST_F(Nccl, withoutAMeetingPlaceOrMemoryNobodyJoins) {
-  unsetenv("NCCL_COMM_ID");
+TEST_F(Nccl, withoutAnIdOrWithAnothersNobodyJoins) {
+  fakeNccl().failing = "ncclGetUniqueId";
   EXPECT_THAT(run(2).findings, Each(HasSubstr("ncclGetUniqueId")));
+  fakeNccl().failing.clear();
+  const auto joined = open()->join_by("too short")(Job{}, 0, 0);
+  ASSERT_FALSE(joined);
+  EXPECT_THAT(joined.error().text(), HasSubstr("two versions of NCCL"));
   expectAllIsGivenBack();
 }
 

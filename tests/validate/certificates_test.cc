@@ -153,6 +153,30 @@ TEST_F(Certificates, aRevokedOneIsVoidHereAndFarAway) {
   EXPECT_EQ(voidBecause(), "");
 }
 
+TEST_F(Certificates, aRevocationReachesEveryCopyFromBeforeIt) {
+  const auto first = issue();
+  clock_.advance(std::chrono::minutes(5));
+  proven_at_ = clock_.now();
+  const auto second = issue();
+  clock_.advance(std::chrono::minutes(5));
+  ASSERT_TRUE(certificates_->revoke(kNode, "ann@host", "GPU 3 was replaced"));
+  const auto list = RevocationList::fromJson(*io::readFile(folder_ / Revocations::kFile), key_.public_pem);
+  ASSERT_TRUE(list);
+  for (const auto* carried : {&first, &second}) EXPECT_FALSE(verifyOffline(*carried, key_.public_pem, clock_.now(), *list)) << "a copy from a backup";
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / (kNode.str() + ".json"), first.toJson()));
+  EXPECT_NE(voidBecause().find("proven from before"), std::string::npos) << voidBecause();
+}
+
+TEST_F(Certificates, aRevocationWithoutTheCertificateAtHandCountsForItsCopies) {
+  const auto carried = issue();
+  clock_.advance(std::chrono::minutes(5));
+  std::filesystem::remove(folder_ / (kNode.str() + ".json"));
+  ASSERT_TRUE(certificates_->revoke(kNode, "ann@host", "the disk was lost"));
+  const auto list = RevocationList::fromJson(*io::readFile(folder_ / Revocations::kFile), key_.public_pem);
+  ASSERT_TRUE(list);
+  EXPECT_FALSE(verifyOffline(carried, key_.public_pem, clock_.now(), *list));
+}
+
 TEST_F(Certificates, aListOfRevocationsThatWasChangedLetsNothingPass) {
   issue();
   ASSERT_TRUE(certificates_->revoke(NodeName("gpu009"), "ann", "test"));

@@ -263,6 +263,25 @@ TEST(PairPartner, devicesAreSortedAsRails) {
   EXPECT_EQ(partnersOf(cluster, cluster.nodes[0], agents, {}).front().devices, (std::vector<std::string>{"mlx5_0", "mlx5_2", "mlx5_10"}));
 }
 
+TEST(PairPartner, aNicOfAnotherNetworkIsNoRail) {
+  auto cluster = rack(2);
+  cluster.fabrics["ib"].name = "ib";
+  cluster.profiles["p"].fabric = "ib";
+  test::FakeAgentGateway agents;
+  auto& probes = agents.boot(NodeName("n1"), agent::Mode::Disk).probes;
+  probes["rdma.devices"] = "mlx5_0,mlx5_1,mlx5_2,rxe0";
+  probes["rdma.layers"] = "mlx5_0=InfiniBand,mlx5_1=Ethernet,mlx5_2=InfiniBand,rxe0=Ethernet";
+  const auto rails = [&] { return railDevicesOf(cluster, cluster.nodes[0], agents); };
+  EXPECT_EQ(rails(), (std::vector<std::string>{"rxe0", "mlx5_0", "mlx5_2"})) << "soft-RoCE stands for any fabric";
+  cluster.profiles["p"].rails = {{"mlx5_2", {}, ""}, {"mlx5_0", {}, ""}, {"mlx5_7", {}, ""}};
+  EXPECT_EQ(rails(), (std::vector<std::string>{"mlx5_2", "mlx5_0"})) << "as the profile numbers them, and as far as they are there";
+  cluster.profiles["p"].rails.clear();
+  cluster.fabrics["ib"].roce.emplace();
+  EXPECT_EQ(rails(), (std::vector<std::string>{"rxe0", "mlx5_1"}));
+  probes.erase("rdma.layers");
+  EXPECT_EQ(rails().size(), 4u) << "an agent of before tells no layers";
+}
+
 TEST(PairPartner, neighboursComeFirst) {
   const auto cluster = rack(4);
   test::FakeAgentGateway agents;

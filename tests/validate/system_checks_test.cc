@@ -48,6 +48,16 @@ TEST(Xids, jobsAreNoReasonButTheRestIs) {
   EXPECT_EQ(xidsIn("NVRM: Xid (PCI:0000:18:00\n").size(), 1u);
 }
 
+/// The number says nothing: what the driver asks for now is behind "to".
+TEST(Xids, ofRecoveryCountByWhatTheDriverAsksFor) {
+  const auto of = [](const std::string& words) { return xidsIn("[1.0] NVRM: Xid (PCI:0000:18:00): 154, GPU recovery action changed from " + words + "\n").size(); };
+  EXPECT_EQ(of("0x0 (None) to 0x2 (Node Reboot Required)"), 1u);
+  EXPECT_EQ(of("0x0 (None) to 0x1 (GPU Reset Required)"), 1u);
+  EXPECT_EQ(of("0x0 (None) to 0x1 (PF FLR)"), 1u);
+  EXPECT_EQ(of("0x1 (GPU Reset Required) to 0x0 (None)"), 0u);
+  EXPECT_EQ(of("0x0 (None)"), 1u) << "cut off";
+}
+
 /// Source: the form in NVIDIA's Fabric Manager user guide.
 TEST(Xids, ofNvswitchesCountUnlessTheyAreCalledNonFatal) {
   EXPECT_TRUE(xidsIn("[1.0] nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error (First)\n").empty());
@@ -351,7 +361,7 @@ TEST_F(SystemChecks, rdmaPortsAreActiveFastAndClean) {
   write("sys/class/infiniband/mlx5_0/ports/1/rate", "200 Gb/sec (4X HDR)");
   EXPECT_EQ(check("rdma.ports", {{"max_errors", 10}, {"min_gbits", 399}}).status, CheckStatus::Fail) << "trained down";
   write("sys/class/infiniband/mlx5_0/ports/1/link_layer", "Ethernet");
-  EXPECT_EQ(check("rdma.ports", {{"max_errors", 10}, {"min_gbits", 399}, {"link_layer", "InfiniBand"}}).status, CheckStatus::Pass) << "of another network";
+  EXPECT_EQ(check("rdma.ports", {{"max_errors", 10}, {"min_gbits", 399}, {"link_layer", "InfiniBand"}}).status, CheckStatus::NoData) << "none of the fabric's";
   EXPECT_EQ(check("rdma.ports", {{"max_errors", 10}, {"min_gbits", 199}, {"link_layer", "Ethernet"}}).status, CheckStatus::Pass);
   write("sys/class/infiniband/rxe0/ports/1/state", "4: ACTIVE");
   write("sys/class/infiniband/rxe0/ports/1/rate", "2.5 Gb/sec (1X SDR)");
@@ -359,6 +369,22 @@ TEST_F(SystemChecks, rdmaPortsAreActiveFastAndClean) {
   write("sys/class/infiniband/mlx5_1/ports/1/state", "1: DOWN");
   write("sys/class/infiniband/mlx5_1/ports/1/rate", "400 Gb/sec (4X NDR)");
   EXPECT_EQ(check("rdma.ports", {{"max_errors", 10}}).status, CheckStatus::Fail) << "the second one too";
+}
+
+TEST_F(SystemChecks, aNicBesideTheRailsIsNotJudged) {
+  for (int i = 0; i < 8; ++i) {
+    const auto port = fmt::format("sys/class/infiniband/mlx5_{}/ports/1/", i);
+    write(port + "state", "4: ACTIVE");
+    write(port + "rate", "400 Gb/sec (4X NDR)");
+    write(port + "link_layer", "InfiniBand");
+  }
+  write("sys/class/infiniband/mlx5_8/ports/1/state", "1: DOWN");
+  write("sys/class/infiniband/mlx5_8/ports/1/rate", "40 Gb/sec (4X QDR)");
+  write("sys/class/infiniband/mlx5_8/ports/1/link_layer", "Ethernet");
+  const auto verdict = check("rdma.ports", {{"min_gbits", 399}, {"link_layer", "InfiniBand"}});
+  EXPECT_EQ(verdict.status, CheckStatus::Pass) << verdict.text;
+  EXPECT_NE(verdict.text.find("8 ports"), std::string::npos) << verdict.text;
+  EXPECT_EQ(check("rdma.ports", {{"min_gbits", 399}}).status, CheckStatus::Fail) << "without a fabric all are meant";
 }
 
 constexpr const char* kAmdStatic = R"([{"gpu":0,"asic":{"market_name":"AMD Instinct MI300X","asic_serial":"0xA1"},"bus":{"bdf":"0000:05:00.0"}}])";

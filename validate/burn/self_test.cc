@@ -1,5 +1,6 @@
 #include "validate/burn/self_test.h"
 
+#include "validate/burn/cuda/formats.h"
 #include "validate/burn/golden.h"
 
 #include <algorithm>
@@ -73,7 +74,7 @@ class Tester {
     const auto tile = exactTile(plan, 0);
     const auto at = static_cast<std::uint64_t>(std::find_if(tile.begin(), tile.end(), [](auto value) { return value != 0; }) - tile.begin());
     const std::uint64_t index = at / kTile * kN + at % kTile;   // a sum that is not zero: the sign of a zero is no value
-    const int width = dtype == Dtype::Fp64 ? 64 : 32;
+    const int width = cuda::bytesOf(cuda::outputOf(dtype)) * 8;
     for (const int bit : bits(width)) expectFail(fmt::format("{} output bit {}", name, bit), {FaultKind::OutputBit, index, bit}, {StageKind::Gemm, dtype});
     for (const int bit : bits(operandBits(dtype))) expectFail(fmt::format("{} input bit {}", name, bit), {FaultKind::InputBit, 77, bit}, {StageKind::Gemm, dtype});
     if (rowOf(dtype).unit_roundoff == 0) return;
@@ -100,6 +101,7 @@ class Tester {
 
   static double flipped(double value, int width, int bit) {
     if (width == 64) return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) ^ 1ULL << bit);
+    if (width == 16) return cuda::decodeHalf(cuda::encodeFloat(cuda::kHalf, static_cast<float>(value)) ^ 1u << bit);
     return std::bit_cast<float>(std::bit_cast<std::uint32_t>(static_cast<float>(value)) ^ 1u << bit);
   }
   static int operandBits(Dtype dtype) {

@@ -108,12 +108,25 @@ const Skus& Skus::builtIn() {
   return skus;
 }
 
+namespace {
+
+/// "H200" names "NVIDIA H200", but neither "NVIDIA GH200 480GB" nor "NVIDIA H200 NVL", which are other boards with other limits.
+bool isNamed(std::string_view model, std::string_view part) {
+  constexpr std::string_view kPcieBoard = " NVL";
+  const auto at = model.find(part);
+  if (at == std::string_view::npos || (at > 0 && std::isalnum(static_cast<unsigned char>(model[at - 1])))) return false;
+  const auto rest = model.substr(at + part.size());
+  return (rest.empty() || !std::isalnum(static_cast<unsigned char>(rest.front()))) && rest.find(kPcieBoard) == std::string_view::npos;
+}
+
+}  // namespace
+
 const Sku* Skus::find(std::string_view model) const {
   const Sku* best = nullptr;
   std::size_t length = 0;
   for (const auto& sku : skus_)
     for (const auto& part : sku.match)
-      if (part.size() > length && model.find(part) != std::string_view::npos) best = &sku, length = part.size();
+      if (part.size() > length && isNamed(model, part)) best = &sku, length = part.size();
   return best;
 }
 

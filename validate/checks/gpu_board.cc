@@ -27,11 +27,15 @@ std::optional<double> expected(const nlohmann::json& params, const char* param, 
 
 const char* noExpectation(const std::optional<double>& value) { return value ? "" : " (this model is in no table: nothing was expected of it)"; }
 
-/// Nanoseconds held back by anything but power capping; nullopt when the driver counts none of it.
+/// Nanoseconds held back by heat or the board; nullopt when the driver counts none of it. Not by power capping, nor by reliability: at its highest
+/// clock a good chip is held by its voltage, as muster-burn has it too.
 std::optional<std::uint64_t> heldBackNs(const GpuHealth& gpu) {
-  if (!gpu.throttle_thermal_ns && !gpu.throttle_reliability_ns && !gpu.throttle_board_ns) return std::nullopt;
-  return gpu.throttle_thermal_ns.value_or(0) + gpu.throttle_reliability_ns.value_or(0) + gpu.throttle_board_ns.value_or(0);
+  if (!gpu.throttle_thermal_ns && !gpu.throttle_board_ns) return std::nullopt;
+  return gpu.throttle_thermal_ns.value_or(0) + gpu.throttle_board_ns.value_or(0);
 }
+
+/// Neither the table nor NVML knows of any NVLink of this model.
+bool hasNoLinks(const GpuHealth& gpu) { return !expected(nlohmann::json::object(), "links", gpu, "nvlinks") && gpu.nvlinks_up.value_or(0) == 0; }
 
 }  // namespace
 
@@ -80,6 +84,7 @@ Verdict checkGpuNvlink(const nlohmann::json& params, const Host&) {
 Verdict checkGpuFabric(const nlohmann::json&, const Host&) {
   return everyGpu(
       [](const GpuHealth& gpu) {
+        if (!gpu.fabric && hasNoLinks(gpu)) return pass("a card without NVLink has no NVSwitch");
         if (!gpu.fabric) return noData("NVML gives no fabric state: no NVSwitch, or an old driver");
         if (gpu.fabric->state != kFabricCompleted) return failed(fmt::format("not registered with the fabric: state {} (1 not started, 2 in progress)", gpu.fabric->state));
         if (gpu.fabric->status != 0) return failed(fmt::format("registering with the fabric ended with NVML's code {}", gpu.fabric->status));

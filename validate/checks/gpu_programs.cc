@@ -19,15 +19,22 @@ constexpr std::size_t kEvidenceBytes = 16u << 10, kFingerprintDigits = 12;   // 
 constexpr double kPowerShare = 0.75;   ///< of the board's limit, as a mean. Source: DCGM's targeted power asks that of its highest sample
 constexpr std::chrono::seconds kAfterLimit{10};   ///< muster-collective ends itself at its limit, with words
 
-/// Floors of the table for GPUs of one model: 0.95 of a power limit is no floor, only rates are.
-std::vector<std::string> floorsFor(const std::string& model) {
-  static constexpr std::pair<std::string_view, std::string_view> kKeys[] = {
-      {"gemm_bf16_min_gflops", "gemm_bf16_gflops"}, {"gemm_fp8_min_gflops", "gemm_fp8_gflops"},
-      {"hbm_min_gbytes_per_s", "memory_copy_gbytes_per_s"}, {"h2d_min_gbytes_per_s", "copy_host_to_device_gbytes_per_s"}};
+constexpr std::string_view kAllStages = "gemm,memory,copy,units,power";
+
+/// Floors of the table for GPUs of one model, of those stages that run: 0.95 of a power limit is no floor, only rates are.
+std::vector<std::string> floorsFor(const std::string& model, const std::string& stages) {
+  struct Row {
+    std::string_view key, value, stage;
+  };
+  static constexpr Row kRows[] = {{"gemm_bf16_min_gflops", "gemm_bf16_gflops", "gemm"},
+                                  {"gemm_fp8_min_gflops", "gemm_fp8_gflops", "gemm"},
+                                  {"hbm_min_gbytes_per_s", "memory_copy_gbytes_per_s", "memory"},
+                                  {"h2d_min_gbytes_per_s", "copy_host_to_device_gbytes_per_s", "copy"}};
   std::vector<std::string> floors;
   if (const auto* sku = Skus::builtIn().find(model))
-    for (const auto& [key, value] : kKeys)
-      if (const auto row = sku->expect.find(std::string(key)); row != sku->expect.end()) floors.push_back(fmt::format("{}={}", value, row->second.value));
+    for (const auto& row : kRows)
+      if (const auto known = sku->expect.find(std::string(row.key)); known != sku->expect.end() && fmt::format(",{},", stages).find(fmt::format(",{},", row.stage)) != std::string::npos)
+        floors.push_back(fmt::format("{}={}", row.value, known->second.value));
   return floors;
 }
 
@@ -90,17 +97,20 @@ Verdict checkGpuBurn(const nlohmann::json& params, const Host& host) {
   if (look->gpus.empty()) return noData("NVML sees no GPU");
   const double seconds = params.value("seconds", 20.0), limit = params.value("limit_seconds", 3600.0);
   std::vector<std::string> args{"--backend", "cuda", "--json", "-", "--seconds", fmt::format("{}", seconds), "--require", "watts,ecc,throttle"};
-  args.insert(args.end(), {"--stage", params.value("stages", "gemm,memory,copy,units,power"), "--min-power-share", fmt::format("{}", params.value("min_power_share", kPowerShare))});
+  const auto stages = params.value("stages", std::string(kAllStages));
+  args.insert(args.end(), {"--stage", stages, "--min-power-share", fmt::format("{}", params.value("min_power_share", kPowerShare))});
   if (params.contains("hold_seconds")) args.insert(args.end(), {"--hold-seconds", fmt::format("{}", params.at("hold_seconds").get<double>())});
-  const auto floors = floorsFor(look->gpus.front().identity.model);
-  if (!floors.empty() && !params.contains("stages")) args.insert(args.end(), {"--min", fmt::format("{}", fmt::join(floors, ","))});
+  const auto& model = look->gpus.front().identity.model;
+  const auto floors = floorsFor(model, stages);
+  if (!floors.empty()) args.insert(args.end(), {"--min", fmt::format("{}", fmt::join(floors, ","))});
   const auto done = runProgram(host, ownProgram(host, "muster-burn"), args, limit);
   if (!done) return broken(done.error());
   auto report = nlohmann::json::parse(done->out, nullptr, false);
   auto verdict = verdictOfBurn(report, look->gpus.size());
   if (verdict.status == agent::CheckStatus::Pass && done->code != 0) verdict = failed(fmt::format("muster-burn ended with {}: {}", done->code, done->err.substr(0, 500)));
   if (verdict.status == agent::CheckStatus::NoData) verdict.text += fmt::format(" and ended with {}: {}", done->code, done->err.substr(0, 500));
-  if (floors.empty()) verdict.text += fmt::format("; no table knows {}: its rates were measured, not judged", look->gpus.front().identity.model);
+  if (floors.empty() && stages != "units" && stages != "power")
+    verdict.text += fmt::format("; {}: its rates were measured, not judged", Skus::builtIn().find(model) ? "the table has no floor for these stages" : fmt::format("no table knows {}", model));
   if (report.is_object() && report.contains("devices"))
     for (auto& device : report["devices"]) device.erase("telemetry");
   verdict.evidence = report.is_object() ? std::move(report) : nlohmann::json{{"output", done->out.substr(0, kEvidenceBytes)}};

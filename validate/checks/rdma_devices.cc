@@ -34,8 +34,8 @@ Verdict checkRdmaPorts(const nlohmann::json& params, const Host& host) {
       const auto at = folder / device / "ports" / port;
       const auto state = host.line(at / "state"), rate = host.line(at / "rate");
       const auto gbits = numberIn(rate.substr(0, rate.find(' ')));
-      const bool judged = !isSoftRdma(device) && (layer.empty() || host.line(at / "link_layer") == layer);
-      const double floor = judged ? params.value("min_gbits", 0.0) : 0;
+      if (!layer.empty() && !isSoftRdma(device) && host.line(at / "link_layer") != layer) continue;  // of another network: its cable may well be out
+      const double floor = isSoftRdma(device) ? 0 : params.value("min_gbits", 0.0);
       ++ports;
       if (state.find("ACTIVE") == std::string::npos) wrong.push_back(fmt::format("{}/{} is '{}', not active", device, port, state));
       if (!gbits || rate.find("Gb/sec") == std::string::npos) wrong.push_back(fmt::format("{}/{} gives no rate in Gb/sec: '{}'", device, port, rate));
@@ -45,6 +45,7 @@ Verdict checkRdmaPorts(const nlohmann::json& params, const Host& host) {
           wrong.push_back(fmt::format("{}/{} counts {} {}", device, port, *errors, counter));
       if (gbits) verdict.values[device + ".port" + port + "_gbits"] = *gbits;
     }
+  if (ports == 0 && !layer.empty() && !host.names(folder).empty()) verdict.text = fmt::format("no RDMA port here is of {}", layer);
   if (ports == 0) return verdict;
   verdict.status = wrong.empty() ? agent::CheckStatus::Pass : agent::CheckStatus::Fail;
   verdict.text = wrong.empty() ? fmt::format("{} ports active, none with errors", ports) : fmt::format("{}", fmt::join(wrong, "; "));

@@ -118,6 +118,19 @@ std::vector<std::string> troublesIn(std::string_view log) {
   return found;
 }
 
+namespace {
+
+constexpr int kRecoveryAction = 154;
+
+/// XID 154, "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)": the driver's word for what a GPU needs now. A line that is
+/// cut off asks for something.
+bool asksForNothing(std::string_view line) {
+  const auto to = line.rfind(" to ");
+  return to != std::string_view::npos && line.find("(None)", to) != std::string_view::npos;
+}
+
+}  // namespace
+
 std::vector<std::string> xidsIn(std::string_view log) {
   constexpr std::string_view kMark = "NVRM: Xid (PCI:", kOfSwitch = "SXid (PCI:", kCorrected = "Non-fatal";
   std::vector<std::string> found;
@@ -130,7 +143,7 @@ std::vector<std::string> xidsIn(std::string_view log) {
     int number = -1;
     if (end != std::string_view::npos) std::from_chars(line.data() + end + 3, line.data() + line.size(), number);
     const auto* known = agent::findXid(fmt::format("xid.{}", number));
-    const bool harmless = known && (known->needs == agent::XidNeeds::Nothing || known->needs == agent::XidNeeds::NewJob);
+    const bool harmless = number == kRecoveryAction ? asksForNothing(line) : known && (known->needs == agent::XidNeeds::Nothing || known->needs == agent::XidNeeds::NewJob);
     if (!harmless) found.push_back(fmt::format("{}", line.substr(at, 200)));   // one that cannot be read counts
   });
   return found;

@@ -1,13 +1,15 @@
 #include "validate/collective/collective.h"
 
+#include "base/io/crypto.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <map>
-#include <mutex>
 #include <set>
 #include <thread>
 
@@ -51,17 +53,7 @@ Result<void> judge(const Job& job) {
 
 struct Ranks {
   const Job& job;
-  JobReport& report;
-  std::mutex mutex;
-
-  void add(Row row) {
-    std::lock_guard lock(mutex);
-    report.rows.push_back(std::move(row));
-  }
-  void fails(std::string why) {
-    std::lock_guard lock(mutex);
-    report.findings.push_back(std::move(why));
-  }
+  Progress& progress;
 };
 
 std::string wordsOf(Operation operation, std::uint64_t bytes, int peer) {
@@ -77,7 +69,7 @@ Result<void> runStep(Ranks& ranks, Communicator& communicator, int rank, const S
   if (!seconds) return fail(Error(seconds.error()).within(where()));
   Row row{rank, step.peer, communicator.device(), step.operation, bytes, *wrong, *seconds * 1e6, static_cast<double>(bytes) * 1e-9 / *seconds, 0};
   row.busbw_gbytes_per_s = row.algbw_gbytes_per_s * busFactor(step.operation, job.ranks);
-  ranks.add(std::move(row));
+  ranks.progress.add(std::move(row));
   return {};
 }
 
@@ -329,25 +321,53 @@ Result<JobReport> parseReport(std::string_view text, const Job& job) {
   return report;
 }
 
-JobReport runJob(const Job& job, const Join& join) {
-  JobReport report;
-  report.group = job.group;
+void Progress::add(Row row) {
+  std::lock_guard lock(mutex_);
+  report_.rows.push_back(std::move(row));
+}
+
+void Progress::fails(std::string why) {
+  std::lock_guard lock(mutex_);
+  report_.findings.push_back(std::move(why));
+}
+
+JobReport Progress::soFar(const std::string& group) const {
+  std::lock_guard lock(mutex_);
+  auto report = report_;
+  report.group = group;
+  std::sort(report.rows.begin(), report.rows.end(), [](const Row& a, const Row& b) { return std::tie(a.rank, a.operation, a.bytes, a.peer) < std::tie(b.rank, b.operation, b.bytes, b.peer); });
+  return report;
+}
+
+JobReport runJob(const Job& job, const Join& join, Progress& progress) {
   if (auto good = judge(job); !good) {
-    report.findings.push_back(good.error().str());
-    return report;
+    progress.fails(good.error().str());
+    return progress.soFar(job.group);
   }
-  Ranks ranks{job, report, {}};
+  Ranks ranks{job, progress};
   {
     std::vector<std::jthread> threads;
     for (int local = 0; local < job.local_ranks; ++local)
       threads.emplace_back([&ranks, &join, local] {
-        if (auto ran = runRank(ranks, join, local); !ran) ranks.fails(ran.error().str());
+        if (auto ran = runRank(ranks, join, local); !ran) ranks.progress.fails(ran.error().str());
       });
   }
-  std::sort(report.rows.begin(), report.rows.end(), [](const Row& a, const Row& b) { return std::tie(a.rank, a.operation, a.bytes, a.peer) < std::tie(b.rank, b.operation, b.bytes, b.peer); });
+  auto report = progress.soFar(job.group);
   if (report.findings.empty()) report.findings = judgeRows(job, report.rows);
   report.passed = report.findings.empty();
   return report;
+}
+
+JobReport runJob(const Job& job, const Join& join) {
+  Progress progress;
+  return runJob(job, join, progress);
+}
+
+std::uint64_t jobNumber(const Job& job) {
+  const auto digest = io::sha256Hex(fmt::format("{}|{}|{}|{}|{}", job.group, job.meeting, job.ranks, job.seed, job.max_bytes));
+  std::uint64_t number = 0;
+  std::from_chars(digest.data(), digest.data() + 16, number, 16);
+  return number;
 }
 
 }  // namespace muster::collective

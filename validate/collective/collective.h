@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <functional>
+#include <mutex>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -125,8 +126,23 @@ class Communicator {
 /// Makes rank `rank` join: called on the thread that will use it, for all local ranks at once.
 using Join = std::function<Result<std::unique_ptr<Communicator>>(const Job& job, int rank, int local)>;
 
+/// What is known of a job while it runs: all that is left of one that must be ended from outside.
+class Progress {
+ public:
+  void add(Row row);
+  void fails(std::string why);
+  JobReport soFar(const std::string& group) const;
+
+ private:
+  mutable std::mutex mutex_;
+  JobReport report_;
+};
+
 /// Runs all local ranks of the job, each on its own thread. What goes wrong is in the report.
+JobReport runJob(const Job& job, const Join& join, Progress& progress);
 JobReport runJob(const Job& job, const Join& join);
+/// The same for all processes of the job, and for hardly any other.
+std::uint64_t jobNumber(const Job& job);
 /// Joins by TCP: rank 0 listens at the meeting place and tells everybody where the others listen. Its rates are those of the host's stack.
 /// Errors: Timeout (somebody did not come), Conflict (somebody means another job), Unavailable (address, broken stream)
 Result<std::unique_ptr<Communicator>> joinTcp(const Job& job, int rank, int local);

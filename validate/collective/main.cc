@@ -3,6 +3,7 @@
 //   muster-collective --probe    which transports there are, as JSON; exit 0
 //   muster-collective --slurm    the job of a step of Slurm, one task a node; srun ends with the worst exit status
 #include "base/io/process.h"
+#include "validate/collective/nccl_meeting.h"
 #include "validate/collective/slurm.h"
 #include "validate/collective/transports.h"
 
@@ -26,11 +27,12 @@ enum Exit { kPassed = 0, kNotPassed = 1, kNoJob = 2 };
 /// Neither NCCL nor a blocking call can be asked to stop waiting for a peer that never comes: the process ends with its report instead.
 class Watchdog {
  public:
-  explicit Watchdog(const Job& job)
-      : thread_([this, job](std::stop_token stop) {
+  Watchdog(const Job& job, const Progress& progress)
+      : thread_([this, job, &progress](std::stop_token stop) {
           std::unique_lock lock(mutex_);
           if (wake_.wait_for(lock, stop, job.limit + kAfter, [&stop] { return stop.stop_requested(); })) return;
-          JobReport late{job.group, {}, {fmt::format("not done within {} s: a rank is missing or stands still", job.limit.count())}, false};
+          auto late = progress.soFar(job.group);  // who has failed already is why the others stand still
+          late.findings.push_back(fmt::format("not done within {} s: a rank is missing or stands still", job.limit.count()));
           std::cout << toJson(late).dump() << std::endl;
           ::_exit(kNotPassed);
         }) {}
@@ -61,19 +63,21 @@ int probe() {
 
 Result<Join> joinBy(const Job& job) {
   if (job.transport == Transport::Tcp) return Join(joinTcp);
-  setenv("NCCL_COMM_ID", job.meeting.c_str(), 1);
+  unsetenv("NCCL_COMM_ID");           // the id comes from rank 0's process
   setenv("NCCL_CROSS_NIC", "0", 0);   // a rail's traffic stays on it, unless the site says otherwise
   if (!job.hcas.empty()) setenv("NCCL_IB_HCA", job.hcas.c_str(), 1);
   TRY(nccl, openNccl(ownFolder()));
   if (job.local_ranks > nccl.gpus) return fail(ErrorCode::InvalidInput, fmt::format("{} ranks are to run here, which has {} GPUs", job.local_ranks, nccl.gpus));
-  return nccl.join;
+  TRY(id, meetForId(job, useInterfaceOf, nccl.make_id));
+  return nccl.join_by(id);
 }
 
 int run(const Job& job) {
   JobReport report{job.group, {}, {}, false};
+  Progress progress;
   {
-    Watchdog watchdog(job);
-    if (const auto join = joinBy(job)) report = runJob(job, *join);
+    Watchdog watchdog(job, progress);
+    if (const auto join = joinBy(job)) report = runJob(job, *join, progress);
     else report.findings.push_back(join.error().str());
   }
   std::cout << toJson(report).dump() << std::endl;

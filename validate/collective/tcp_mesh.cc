@@ -1,6 +1,5 @@
 // Collectives over TCP: every rank has a stream to every other one. Rings for what is reduced or gathered, as NCCL does it; steps of
 // exchanges for an all-to-all. For hosts without GPUs, and for seeing the whole chain work where there is neither GPU nor RDMA.
-#include "base/io/crypto.h"
 #include "base/io/process.h"
 #include "validate/collective/collective.h"
 #include "validate/collective/tcp_streams.h"
@@ -26,16 +25,9 @@ struct Hello {
 };
 static_assert(std::is_trivially_copyable_v<Hello>);
 
-std::uint64_t numberOf(const Job& job) {
-  const auto digest = io::sha256Hex(fmt::format("{}|{}|{}|{}|{}", job.group, job.meeting, job.ranks, job.seed, job.max_bytes));
-  std::uint64_t number = 0;
-  std::from_chars(digest.data(), digest.data() + 16, number, 16);
-  return number;
-}
-
 class TcpRank final : public Communicator {
  public:
-  TcpRank(const Job& job, int rank) : rank_(rank), ranks_(job.ranks), job_(numberOf(job)), end_(StreamClock::now() + job.limit), streams_(static_cast<std::size_t>(job.ranks)) {}
+  TcpRank(const Job& job, int rank) : rank_(rank), ranks_(job.ranks), job_(jobNumber(job)), end_(StreamClock::now() + job.limit), streams_(static_cast<std::size_t>(job.ranks)) {}
 
   /// Rank 0 is met first; with its list everybody calls those before him and is called by those after him.
   Result<void> join(const Job& job) {

@@ -13,7 +13,8 @@ inline constexpr const char* kNcclEntry = "muster_collective_open_nccl";
 struct NcclFound {
   int gpus = 0;
   std::string version;          ///< of the library: "2.28.3"
-  Join join;
+  std::function<Result<std::string>()> make_id;   ///< of a group, on the node of rank 0
+  std::function<Join(std::string id)> join_by;
 };
 /// What the file exports.
 using OpenNccl = void (*)(Result<NcclFound>& found);

@@ -1,6 +1,7 @@
 #include "validate/isolate/site.h"
 
 #include "inventory/places.h"
+#include "validate/pair_partner.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,23 +12,6 @@
 
 namespace muster::validate::isolate {
 namespace {
-
-std::vector<std::string> devicesOf(const agent::AgentGateway& agents, const NodeName& node) {
-  std::vector<std::string> devices;
-  const auto state = agents.state(node);
-  if (!state || state->mode != agent::Mode::Disk) return devices;
-  const auto probe = state->probes.find("rdma.devices");
-  if (probe == state->probes.end()) return devices;
-  std::string name;
-  for (const char c : probe->second + ",") {
-    if (c != ',' && c != ' ')
-      name += c;
-    else if (!name.empty())
-      devices.push_back(std::exchange(name, {}));
-  }
-  std::sort(devices.begin(), devices.end(), [](const auto& x, const auto& y) { return std::pair(x.size(), x) < std::pair(y.size(), y); });  // mlx5_2 before mlx5_10
-  return devices;
-}
 
 using Places = std::map<std::string, std::map<NodeName, int>>;  // fabric → node → place
 
@@ -49,9 +33,9 @@ void placeNode(const inventory::Cluster& cluster, const Places& places, const in
 }
 
 /// What is tested of this node, rail by rail; empty: nothing.
-std::vector<std::string> railsOf(const agent::AgentGateway& agents, const NodeName& node, const Engine& engine) {
+std::vector<std::string> railsOf(const inventory::Cluster& cluster, const agent::AgentGateway& agents, const inventory::Node& node, const Engine& engine) {
   if (engine.kind == EngineKind::Tcp) return {"TCP"};
-  auto devices = devicesOf(agents, node);
+  auto devices = railDevicesOf(cluster, node, agents);
   if (engine.kind == EngineKind::Rdma || devices.size() == static_cast<std::size_t>(engine.ranks_per_node)) return devices;
   devices.clear();  // not a NIC a GPU: the GPU is all that can be named
   for (int gpu = 0; gpu < engine.ranks_per_node; ++gpu) devices.push_back(fmt::format("GPU {}", gpu));
@@ -98,7 +82,7 @@ Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeNam
     const auto& own = cluster.profileOf(*node).fabric;
     if (fabric && *fabric != own) return fail(ErrorCode::InvalidInput, fmt::format("{} is on fabric '{}', {} on '{}'; isolate the nodes of one fabric at a time", nodes.front().str(), *fabric, name.str(), own));
     fabric = own;
-    SiteNode made{name, node->address.str(), railsOf(agents, name, engine), 0};
+    SiteNode made{name, node->address.str(), railsOf(cluster, agents, *node, engine), 0};
     if (made.devices.empty()) {
       silent.push_back(name.str());
       continue;

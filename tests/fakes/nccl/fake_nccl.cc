@@ -124,12 +124,12 @@ extern "C" {
 const char* ncclGetErrorString(ncclResult_t) { return "unhandled system error"; }
 const char* ncclGetLastError(ncclComm_t) { return "fake: the cable was pulled"; }
 ncclResult_t ncclGetVersion(int* version) { return *version = 22803, ncclSuccess; }
-/// As NCCL does it with NCCL_COMM_ID set: every rank makes the same one.
+/// Another one each time, as NCCL does it without NCCL_COMM_ID.
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
-  const char* meeting = std::getenv("NCCL_COMM_ID");
-  if (!meeting) return ncclInvalidUsage;
+  if (fakeNccl().failing == "ncclGetUniqueId") return ncclSystemError;
   *id = {};
-  std::strncpy(id->internal, meeting, sizeof id->internal - 1);
+  const auto number = std::to_string(++fakeNccl().ids);
+  std::memcpy(id->internal, number.data(), number.size());
   return ncclSuccess;
 }
 ncclResult_t ncclCommInitRank(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank) {
@@ -140,7 +140,12 @@ ncclResult_t ncclCommInitRank(ncclComm_t* communicator, int ranks, ncclUniqueId 
   return ncclSuccess;
 }
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
-  --fakeNccl().communicators;
+  --fakeNccl().communicators, ++fakeNccl().aborted;
+  delete communicator;
+  return ncclSuccess;
+}
+ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
+  --fakeNccl().communicators, ++fakeNccl().destroyed;
   delete communicator;
   return ncclSuccess;
 }

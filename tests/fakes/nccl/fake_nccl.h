@@ -11,6 +11,7 @@ struct FakeNccl {
   bool silent = false;                  ///< outputs are never written
   std::string failing;                  ///< this call fails on every rank: "ncclAllReduce"
   std::atomic<int> communicators = 0;   ///< not ended yet
+  std::atomic<int> ids = 0, aborted = 0, destroyed = 0;
 };
 FakeNccl& fakeNccl();
 

@@ -23,13 +23,18 @@ Result<void> ok(ncclResult_t code, const char* call) {
   return fail(ErrorCode::Unavailable, fmt::format("{}: {}; {}", call, ncclGetErrorString(code), ncclGetLastError(nullptr)));
 }
 
+/// Destroying one flushes what its proxy has still to send; only one that failed is aborted, since it may never come to an end.
 struct EndCommunicator {
-  void operator()(ncclComm_t communicator) const { ncclCommAbort(communicator); }
+  const bool* failed;
+  void operator()(ncclComm_t communicator) const { *failed ? ncclCommAbort(communicator) : ncclCommDestroy(communicator); }
 };
 
 class NcclRank final : public Communicator {
  public:
-  static Result<std::unique_ptr<Communicator>> join(const Job& job, int rank, int local) {
+  static Result<std::unique_ptr<Communicator>> join(const std::string& id_bytes, const Job& job, int rank, int local) {
+    ncclUniqueId id;
+    if (id_bytes.size() != sizeof id.internal) return fail(ErrorCode::Corrupt, fmt::format("the group's NCCL id has {} bytes, {} are wanted: two versions of NCCL?", id_bytes.size(), sizeof id.internal));
+    std::copy(id_bytes.begin(), id_bytes.end(), id.internal);
     auto made = std::unique_ptr<NcclRank>(new NcclRank(job, rank));
     TRY_OK(ok(cudaSetDevice(local), "cudaSetDevice"));
     char pci[32] = {};
@@ -38,21 +43,35 @@ class NcclRank final : public Communicator {
     TRY(stream, burn::cuda::makeStream());
     TRY(span, Span::make());
     made->stream_ = std::move(stream), made->span_ = std::move(span);
-    ncclUniqueId id;   // with NCCL_COMM_ID set, all ranks make the same one, and rank 0 listens there
-    TRY_OK(ok(ncclGetUniqueId(&id), "ncclGetUniqueId"));
     ncclComm_t communicator = nullptr;
     TRY_OK(ok(ncclCommInitRank(&communicator, job.ranks, id, rank), "ncclCommInitRank"));
-    made->communicator_.reset(communicator);
+    made->communicator_ = {communicator, EndCommunicator{&made->failed_}};
     TRY(input, allocate(job.max_bytes + kSpareBytes));
     TRY(output, allocate(job.max_bytes + kSpareBytes));
     TRY(wrong, allocate(sizeof(unsigned long long)));
     made->input_ = std::move(input), made->output_ = std::move(output), made->wrong_ = std::move(wrong);
+    made->failed_ = false;
     return made;
   }
 
   std::string device() const override { return device_; }
 
-  Result<std::uint64_t> check(const Step& step, std::uint64_t seed) override {
+  Result<std::uint64_t> check(const Step& step, std::uint64_t seed) override { return noted(checkOnce(step, seed)); }
+
+  Result<double> time(const Step& step, int iterations) override { return noted(timeOnce(step, iterations)); }
+
+ private:
+  static constexpr std::uint64_t kSpareBytes = 1u << 20;   ///< sizes are rounded up to a value a rank
+
+  NcclRank(const Job& job, int rank) : rank_(rank), ranks_(job.ranks) {}
+
+  template <class T>
+  Result<T> noted(Result<T> result) {
+    failed_ = failed_ || !result;
+    return result;
+  }
+
+  Result<std::uint64_t> checkOnce(const Step& step, std::uint64_t seed) {
     const auto& shape = step.shape;
     fillInput(stream_.get(), as<float>(input_), shape.input, seed, rank_);
     TRY_OK(ok(cudaMemsetAsync(output_.get(), 0xff, shape.output * sizeof(float), stream_.get()), "cudaMemsetAsync"));   // NaN: what nobody writes is wrong
@@ -67,17 +86,12 @@ class NcclRank final : public Communicator {
     return wrong;
   }
 
-  Result<double> time(const Step& step, int iterations) override {
+  Result<double> timeOnce(const Step& step, int iterations) {
     TRY_OK(span_->start(stream_.get()));
     for (int i = 0; i < iterations; ++i) TRY_OK(once(step));
     TRY(seconds, span_->stop(stream_.get()));
     return seconds / iterations;
   }
-
- private:
-  static constexpr std::uint64_t kSpareBytes = 1u << 20;   ///< sizes are rounded up to a value a rank
-
-  NcclRank(const Job& job, int rank) : rank_(rank), ranks_(job.ranks) {}
 
   Result<void> once(const Step& step) {
     const auto& shape = step.shape;
@@ -114,8 +128,19 @@ class NcclRank final : public Communicator {
   Stream stream_;
   std::optional<Span> span_;
   DeviceMemory input_, output_, wrong_;
-  std::unique_ptr<std::remove_pointer_t<ncclComm_t>, EndCommunicator> communicator_;   ///< last: ended before its memory goes
+  bool failed_ = true;   ///< until it has joined, and from its first failed call on
+  std::unique_ptr<std::remove_pointer_t<ncclComm_t>, EndCommunicator> communicator_{nullptr, EndCommunicator{&failed_}};   ///< last: ended before its memory goes
 };
+
+Result<std::string> makeId() {
+  ncclUniqueId id;
+  TRY_OK(ok(ncclGetUniqueId(&id), "ncclGetUniqueId"));
+  return std::string(id.internal, sizeof id.internal);
+}
+
+Join joinBy(std::string id) {
+  return [id = std::move(id)](const Job& job, int rank, int local) { return NcclRank::join(id, job, rank, local); };
+}
 
 Result<NcclFound> open() {
   int gpus = 0, version = 0;
@@ -123,7 +148,7 @@ Result<NcclFound> open() {
     return fail(ErrorCode::NotFound, fmt::format("CUDA sees no GPU: {}; is the NVIDIA driver loaded?", cudaGetErrorString(code)));
   if (gpus < 1) return fail(ErrorCode::NotFound, "CUDA sees no GPU: is CUDA_VISIBLE_DEVICES empty?");
   TRY_OK(ok(ncclGetVersion(&version), "ncclGetVersion"));
-  return NcclFound{gpus, fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100), NcclRank::join};
+  return NcclFound{gpus, fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100), makeId, joinBy};
 }
 
 }  // namespace
