@@ -94,7 +94,11 @@ class WithPdu final : public ForwardingBmc {
     auto done = co_await std::move(first);
     if (done || !isNotOffered(done.error())) co_return done;
     auto cut = run(outlets_.off);
-    CO_TRY_OK(co_await std::move(cut));
+    if (auto off = co_await std::move(cut); !off) {  // it may have switched before it failed, or before nobody waited any more
+      auto undo = on();
+      const auto back = co_await std::move(undo);
+      co_return fail(off.error().code(), off.error().text() + (back ? "; the outlets were switched on again" : "; " + back.error().text()));
+    }
     auto wait = waitUntilGone();
     auto gone = co_await std::move(wait);
     if (gone) {

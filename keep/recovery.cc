@@ -84,6 +84,9 @@ Action stepAction(const Intent& failure, Rung rung) {
   return action;
 }
 
+/// An operation that cuts standby power, and when: whoever comes after a dead process knows when to give it back.
+const std::string kCut = "ac-cycle ";
+
 class BmcSteps final : public RecoverySteps {
  public:
   BmcSteps(bmc::BmcFleet& bmcs, Clock& clock) : bmcs_(bmcs), clock_(clock) {}
@@ -109,12 +112,12 @@ class BmcSteps final : public RecoverySteps {
   Async<Outcome> act(Action action, ActContext& context) override {
     auto& bmc = bmcs_.at(action.facet.subject.node());
     if (!context.operation().empty()) {
-      auto finish = bringToEnd(bmc, needsPower(action));
+      auto finish = bringToEnd(bmc, needsPower(action), cutAt(context.operation()));
       co_return co_await std::move(finish);
     }
     const auto asked = asked_.find(action.facet.subject);
     if (asked == asked_.end()) co_return Blocked{"nobody asks for this step any more"};
-    auto written = context.recordOperation(std::string(toString(asked->second)));
+    auto written = context.recordOperation(asked->second == Rung::AcCycle ? kCut + muster::toString(clock_.now()) : std::string(toString(asked->second)));
     CO_TRY_OK(co_await std::move(written));
     auto step = take(bmc, asked->second);
     auto taken = co_await std::move(step);
@@ -135,10 +138,21 @@ class BmcSteps final : public RecoverySteps {
  private:
   static bool needsPower(const Action& action) { return action.facet.facet.str().ends_with("-cycle"); }
 
-  /// A step that was interrupted may have left the BMC on its way up, or the machine off.
-  static Async<Outcome> bringToEnd(bmc::Bmc& bmc, bool needs_power) {
+  /// When the operation cut standby power, if it did.
+  static std::optional<WallTime> cutAt(const std::string& operation) {
+    if (!operation.starts_with(kCut)) return std::nullopt;
+    const auto time = parseWallTime(std::string_view(operation).substr(kCut.size()));
+    return time ? std::optional(*time) : std::nullopt;
+  }
+
+  /// A step that was interrupted may have left the BMC on its way up, the machine off, or its outlets.
+  static Async<Outcome> bringToEnd(bmc::Bmc& bmc, bool needs_power, std::optional<WallTime> cut_at) {
     auto look = bmc.system();
     auto system = co_await std::move(look);
+    if (!system && system.error().canRetry() && cut_at) {
+      auto restore = bmc.restorePower(*cut_at);
+      if (auto restored = co_await std::move(restore); !restored) co_return Again{kLookAgain, "its power to be given back: " + restored.error().str()};
+    }
     if (!system) co_return Again{kLookAgain, "the BMC to answer again: " + system.error().str()};
     if (needs_power && system->power != bmc::PowerState::On) {
       auto on = bmc.power(bmc::PowerAction::On);

@@ -74,6 +74,7 @@ class WithPdu : public testing::Test {
       said.push_back(command.program + " " + command.args.back());
       if (refuses > 0 && refuses-- > 0) return io::ProcessExit{1, "", "outlet busy\n"};
       if (works && command.args.back() == "off") fake.failNext("system", Error(ErrorCode::Unavailable, "no route"), 1'000'000);
+      if (works_late && command.args.back() == "off") return fail(ErrorCode::Timeout, "pdu did not end within 120 s");
       if (command.args.back() == "off") off_at = loop.clock.now();
       if (command.args.back() == "on") {
         fake.clearFailures("system");
@@ -86,7 +87,7 @@ class WithPdu : public testing::Test {
   test::FakeProcessRunner processes;
   Lent lent;
   FakeBmc& fake = *lent.fake;
-  bool works = true;
+  bool works = true, works_late = false;
   int refuses = 0;
   std::vector<std::string> said;
   WallTime off_at{}, on_at{};
@@ -120,7 +121,16 @@ TEST_F(WithPdu, aCommandThatFailsSaysWhy) {
   const auto done = loop.run(bmc->acCycle());
   ASSERT_FALSE(done);
   EXPECT_THAT(done.error().str(), HasSubstr("`pdu off` ended with 1: outlet busy"));
-  EXPECT_THAT(said, ElementsAre("pdu off"));
+  EXPECT_THAT(said, ElementsAre("pdu off", "pdu on"));
+}
+
+TEST_F(WithPdu, anOffThatNobodyWaitedForToTheEndIsFollowedByOn) {
+  works_late = true;
+  const auto done = loop.run(bmc->acCycle());
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().str(), testing::AllOf(HasSubstr("120 s"), HasSubstr("switched on again")));
+  EXPECT_THAT(said, ElementsAre("pdu off", "pdu on"));
+  EXPECT_TRUE(loop.run(fake.system())) << "it has its power";
 }
 
 TEST_F(WithPdu, powerIsGivenBackByWhoeverComesAfterADeadProcess) {

@@ -249,6 +249,24 @@ TEST_F(RecoveryTest, aPowerCycleThatWasCutInTheMiddleIsBroughtToItsEndNotDoneAga
   EXPECT_EQ(bmc.power_cycles, 1) << "it was off, now it is on";
 }
 
+TEST_F(RecoveryTest, aStandbyCutThatWasInterruptedIsGivenBack) {
+  cluster_.keep.recovery = {Rung::AcCycle};
+  auto& bmc = bmcs_.fake("gpu001");
+  auto steps = makeRecoverySteps(bmcs_, loop_.clock);
+  steps->ask(subjectOf("gpu001"), Rung::AcCycle);
+  const auto action = nextStep(intents("gpu001"), cluster_.keep, loop_.clock.now())->action;
+  muster::test::FakeActContext context;
+  bmc.offers_ac_cycle = bmc.dies_dark = true;
+  bmc.crash_after = "acCycle";
+  EXPECT_THROW((void)loop_.run(steps->act(action, context)), muster::test::FakeCrash);
+  ASSERT_TRUE(bmc.dark);
+  auto next = makeRecoverySteps(bmcs_, loop_.clock);
+  for (int call = 0; call < 3; ++call) (void)loop_.run(next->act(action, context));
+  EXPECT_EQ(bmc.count("restorePower"), 1);
+  EXPECT_EQ(bmc.info.power, bmc::PowerState::On);
+  EXPECT_EQ(bmc.ac_cycles, 1);
+}
+
 TEST_F(RecoveryTest, whatNothingHelpsGoesIntoQuarantineWithItsReason) {
   cluster_.keep.recovery = {Rung::NewSession, Rung::AcCycle, Rung::Quarantine};
   recoverFor(std::chrono::hours(2));
