@@ -195,6 +195,7 @@ Async<std::vector<std::string>> RedfishBmc::allowedResets(Json action) {
 void RedfishBmc::forgetPlaces() {
   places_.reset();
   read_.reset();
+  ++reads_sent_;
   inventory_.clear();
   task_collection_.clear();
   resets_.clear();
@@ -245,9 +246,11 @@ Async<RedfishReply> RedfishBmc::readSystem() {
   read_.reset();
   const auto writes = session_->writes();
   const auto now = clock_.steady();
+  const auto mine = ++reads_sent_;
   auto read = session_->get(at.system);
   CO_TRY(reply, co_await std::move(read));
-  if (writes == session_->writes()) read_ = SystemRead{reply, now, writes};
+  // Answers overtake one another: one that was asked for earlier never takes the place of a later one.
+  if (mine == reads_sent_ && writes == session_->writes()) read_ = SystemRead{reply, now, writes};
   co_return std::move(reply);
 }
 

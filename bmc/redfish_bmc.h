@@ -156,6 +156,7 @@ class RedfishBmc final : public Bmc, public EventSource {
     std::uint64_t writes = 0;  ///< of the session until then
   };
   std::optional<SystemRead> read_;
+  std::uint64_t reads_sent_ = 0;  ///< of the system
 };
 
 /// The task of an accepted upload: Location, Location…/Monitor, the body's @odata.id or Id, or a message's argument.

@@ -1,8 +1,11 @@
 // The event log and the full power cycle: found where vendors keep them, refused where they are not offered.
 #include "tests/bmc/redfish_rig.h"
 
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <deque>
 
 namespace muster::bmc {
 namespace {
@@ -43,6 +46,13 @@ class RedfishLog : public testing::Test {
       tree["/redfish/v1/Managers/1"]["LastResetTime"] = "now";
       co_return test::FakeHttp::json(204, "");
     }
+    if (path == "/redfish/v1/Systems/1" && !late.empty()) {
+      const auto old = late.front();
+      late.pop_front();
+      auto on_its_way = loop.clock.sleep(std::chrono::milliseconds(200));
+      co_await std::move(on_its_way);
+      co_return test::FakeHttp::json(200, old.dump());
+    }
     const auto found = tree.find(path);
     co_return test::FakeHttp::json(found == tree.end() ? 404 : 200, found == tree.end() ? "{}" : found->second.dump());
   }
@@ -53,7 +63,28 @@ class RedfishLog : public testing::Test {
   std::unique_ptr<RedfishBmc> bmc = rig.bmc();
   std::map<std::string, json> tree;
   std::vector<std::string> posted;
+  std::deque<json> late;  ///< of the system, answered after others
 };
+
+TEST_F(RedfishLog, anOldReadingThatArrivesLateIsNotWhatPowerGoesBy) {
+  using namespace asio::experimental::awaitable_operators;
+  ASSERT_TRUE(loop.run(bmc->system()));
+  late.push_back(tree["/redfish/v1/Systems/1"]);
+  late.back()["PowerState"] = "Off";
+  auto both = [](Bmc& bmc) -> Task<int> {
+    auto first = bmc.system();
+    auto second = bmc.system();
+    auto all = std::move(first) && std::move(second);
+    (void)co_await std::move(all);
+    co_return 0;
+  };
+  loop.run(both(*bmc));
+  ASSERT_TRUE(late.empty());
+  tree["/redfish/v1/Systems/1"]["PowerState"] = "Off";  // what the order below comes to
+  auto off = bmc->power(PowerAction::ForceOff);
+  EXPECT_TRUE(loop.run(std::move(off)));
+  ASSERT_EQ(posted.size(), 1u) << "it was on when it was asked last";
+}
 
 TEST_F(RedfishLog, takesTheHardwaresLogWhoeverOwnsItAndItsNewestEntriesOldestFirst) {
   auto log = loop.run(bmc->eventLog(2));
