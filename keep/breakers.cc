@@ -2,6 +2,8 @@
 
 #include "lifecycle/json.h"
 
+#include <algorithm>
+
 namespace muster::keep {
 namespace {
 
@@ -9,6 +11,7 @@ using namespace lifecycle;
 using nlohmann::json;
 
 constexpr const char* kKey = "keep.breakers";
+constexpr std::string_view kFacetPrefix = "keep.breaker.";
 constexpr int kMaxTries = 16;
 constexpr std::string_view kAdvice =
     "look at what these nodes have in common (an edited inventory, a driver, a power feed); then `muster keep --acknowledge --reason TEXT`: "
@@ -42,7 +45,7 @@ std::string print(const BreakerStates& states) {
 
 }  // namespace
 
-FacetRef breakerFacet(const std::string& pool) { return {Subject::cluster(), FacetName("keep.breaker." + pool)}; }
+FacetRef breakerFacet(const std::string& pool) { return {Subject::cluster(), FacetName(std::string(kFacetPrefix) + pool)}; }
 
 Result<BreakerStates> Breakers::read() const {
   TRY(text, store_.getValue(kKey));
@@ -69,14 +72,24 @@ Result<void> Breakers::trip(const Trip& trip, WallTime at) {
     if (before.open) state.nodes.insert(before.nodes.begin(), before.nodes.end());
     return before != state;
   }));
-  if (was_open) return {};
+  if (!was_open) {
+    TRY(sequence, store_.addEvent({0, at, EventKind::FindingRaised, Subject::cluster(), "", "CIRCUIT BREAKER: " + trip.text()}));
+    (void)sequence;
+  }
+  return raise(trip, at);
+}
+
+/// Once, and also where an earlier look could not: another controller may have worked on the cluster, or this one was killed in between.
+Result<void> Breakers::raise(const Trip& trip, WallTime at) {
+  const auto cluster = Subject::cluster();
+  const auto facet = breakerFacet(trip.pool);
+  TRY(findings, store_.findings(&cluster));
+  if (std::any_of(findings.begin(), findings.end(), [&facet](const Finding& finding) { return finding.facet == facet; })) return {};
   json nodes = json::array();
   for (const auto& node : trip.nodes) nodes.push_back(node.str());
   const auto evidence = canonical({{"nodes", std::move(nodes)}, {"would_be_out", trip.would_be_out}, {"of", trip.of}, {"allowed", trip.allowed}});
-  TRY_OK(store_.addFinding({breakerFacet(trip.pool), Severity::Error, trip.text(), evidence, std::string(kAdvice), at}));
-  TRY(sequence, store_.addEvent({0, at, EventKind::FindingRaised, Subject::cluster(), "", "CIRCUIT BREAKER: " + trip.text()}));
-  (void)sequence;
-  return {};
+  const auto raised = store_.addFinding({facet, Severity::Error, trip.text(), evidence, std::string(kAdvice), at});
+  return raised || raised.error().code() == ErrorCode::Conflict ? Result<void>() : raised;
 }
 
 Result<BreakerStates> Breakers::acknowledge(const std::string& who, const std::string& reason, WallTime at) {
@@ -94,9 +107,20 @@ Result<BreakerStates> Breakers::acknowledge(const std::string& who, const std::s
     const auto text = fmt::format("{} acknowledges the circuit breaker of pool {} ({} nodes): {}", who, pool, state.nodes.size(), reason);
     TRY(sequence, store_.addEvent({0, at, EventKind::Note, Subject::cluster(), "", text}));
     (void)sequence;
-    TRY_OK(store_.clearFindings(breakerFacet(pool)));
+    const auto cleared = store_.clearFindings(breakerFacet(pool));
+    if (!cleared && cleared.error().code() != ErrorCode::Conflict) return fail(cleared.error());  // keep clears it when the cluster is free
   }
   return said;
+}
+
+Result<std::set<FacetRef>> Breakers::over(const std::vector<Finding>& findings) const {
+  TRY(states, read());
+  std::set<FacetRef> open, out;
+  for (const auto& [pool, state] : states)
+    if (state.open) open.insert(breakerFacet(pool));
+  for (const auto& finding : findings)
+    if (finding.facet.subject.isCluster() && finding.facet.facet.str().starts_with(kFacetPrefix) && !open.contains(finding.facet)) out.insert(finding.facet);
+  return out;
 }
 
 Result<void> Breakers::forgetTheWell(const std::set<NodeName>& in_trouble) {

@@ -16,10 +16,13 @@ class Breakers {
   Result<void> trip(const Trip& trip, WallTime at);
   /// A person has looked: what is held back now may be drained, if it still has to be. Answers by pool what was acknowledged.
   Result<BreakerStates> acknowledge(const std::string& who, const std::string& reason, WallTime at);
+  /// Of the findings, those of breakers that are no longer open.
+  Result<std::set<lifecycle::FacetRef>> over(const std::vector<lifecycle::Finding>& findings) const;
   /// Nodes that are well again need no permission any more.
   Result<void> forgetTheWell(const std::set<NodeName>& in_trouble);
 
  private:
+  Result<void> raise(const Trip& trip, WallTime at);
   Result<void> update(const std::function<bool(BreakerStates&)>& change);
   lifecycle::Store& store_;
 };

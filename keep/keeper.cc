@@ -63,8 +63,9 @@ Task<void> Keeper::run() {
   using namespace asio::experimental::awaitable_operators;
   auto looking = lookForEver();
   auto acting = actForEver();
-  auto both = std::move(looking) && std::move(acting);
-  co_await std::move(both);
+  auto rejoining = rejoinForEver();
+  auto all = std::move(looking) && std::move(acting) && std::move(rejoining);
+  co_await std::move(all);
 }
 
 Task<void> Keeper::lookForEver() {
@@ -85,16 +86,26 @@ Async<Decision> Keeper::turn() {
   auto decision = decide(services_.cluster, seen.facts, states);
   rejoin_.notice(seen);
   CO_TRY_OK(letGoOfWhatEnded());
-  std::set<Subject> busy = others_;
-  for (const auto& [id, action] : wanted_) busy.insert(action.facet.subject);
-  auto plan = rejoin_.due(std::move(busy));
-  CO_TRY(rejoining, co_await std::move(plan));
-  CO_TRY_OK(settle(seen, decision, std::move(rejoining)));
+  CO_TRY_OK(settle(seen, decision));
   co_return std::move(decision);
 }
 
+/// Beside the looks: a node that answers slowly keeps nobody in a pool who must leave it.
+Task<void> Keeper::rejoinForEver() {
+  while (true) {
+    std::set<Subject> busy = others_;
+    for (const auto& [id, action] : wanted_) busy.insert(action.facet.subject);
+    auto plan = rejoin_.due(std::move(busy));
+    auto due = co_await std::move(plan);
+    if (due) rejoining_ = std::move(*due);
+    if (!due) note("keep could not plan who comes back: " + due.error().str() + "; it tries again");
+    auto pause = services_.clock.sleep(seconds(services_.cluster.keep.interval_seconds));
+    co_await std::move(pause);
+  }
+}
+
 /// Everything that follows from a look, but the drains and repairs themselves.
-Result<void> Keeper::settle(const Seen& seen, const Decision& decision, Actions rejoining) {
+Result<void> Keeper::settle(const Seen& seen, const Decision& decision) {
   const auto now = services_.clock.now();
   for (const auto& trip : decision.trips) TRY_OK(breakers_.trip(trip, now));
   if (seen.troubles.empty()) TRY_OK(breakers_.forgetTheWell(decision.in_trouble));
@@ -108,7 +119,7 @@ Result<void> Keeper::settle(const Seen& seen, const Decision& decision, Actions 
     }
   TRY_OK(raise(decision));
   TRY_OK(clearWhatIsOver(seen));
-  TRY_OK(want(seen, decision, std::move(rejoining)));
+  TRY_OK(want(seen, decision));
   return beat(decision, seen);
 }
 
@@ -134,7 +145,7 @@ Result<void> Keeper::raise(const Decision& decision) {
 /// A health fact that is well again ends its findings, whoever raised them; certificates' end when the gates are passed, by the engine.
 Result<void> Keeper::clearWhatIsOver(const Seen& seen) {
   TRY(findings, services_.store.findings(nullptr));
-  std::set<FacetRef> over;
+  TRY(over, breakers_.over(findings));
   for (const auto& finding : findings)
     if (finding.facet.facet.str().starts_with(kHealthPrefix) && seen.facts.value(finding.facet.subject, finding.facet.facet) == kHealthy)
       over.insert(finding.facet);
@@ -300,13 +311,20 @@ Result<void> Keeper::watch(const Actions& now) {
   return {};
 }
 
-Result<void> Keeper::want(const Seen& seen, const Decision& decision, Actions rejoining) {
+/// Ways back that were planned since the last look, of nodes that are well still. What belongs together is tried again together.
+void Keeper::addRejoins(Actions& now) {
+  const auto planned = std::exchange(rejoining_, {});
+  std::set<Subject> not_now;
+  for (const auto& [id, action] : planned)
+    if (isPatient(id) || !rejoin_.isWell(action.facet.subject.node())) not_now.insert(action.facet.subject);
+  for (const auto& [id, action] : wanted_) not_now.insert(action.facet.subject);
+  for (const auto& [id, action] : planned)
+    if (!not_now.contains(action.facet.subject)) now.try_emplace(id, action);
+}
+
+Result<void> Keeper::want(const Seen& seen, const Decision& decision) {
   auto now = actionsFor(seen, decision);
-  std::set<Subject> patient;  // what belongs together is tried again together
-  for (const auto& [id, action] : rejoining)
-    if (isPatient(id)) patient.insert(action.facet.subject);
-  for (auto& [id, action] : rejoining)
-    if (!patient.contains(action.facet.subject)) now.try_emplace(id, std::move(action));
+  addRejoins(now);
   TRY_OK(recover(seen, now));
   std::erase_if(now, [this](const auto& entry) { return isOthers(entry.second.facet.subject); });  // theirs until they let go
   TRY(left, leftOver(now, decision));

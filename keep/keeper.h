@@ -1,8 +1,8 @@
 // Keeper: `muster keep`, the controller that stays. It looks often and lightly, takes out of their pools the nodes that may not take
 // jobs, quarantines, and – only where the inventory's `keep` says so – repairs. docs/adr/0015, docs/keep.md
 //
-// Two coroutines on the control thread: one looks and decides every interval, the other carries out what was decided, as plans
-// through the engine, so that every drain is a journaled intent with a reason. When the decision changes while jobs are still waited
+// Three coroutines on the control thread: one looks and decides every interval, one carries out what was decided, as plans through the
+// engine, so that every drain is a journaled intent with a reason, and one plans ways back, which takes whole looks at nodes. When the decision changes while jobs are still waited
 // for, the running plan is dropped as by a crash and the next one takes its intents up again. What has ended in a plan that still waits
 // for other nodes is let go of at the next look: docs/adr/0090.
 #pragma once
@@ -54,6 +54,7 @@ class Keeper {
   };
   Task<void> lookForEver();
   Task<void> actForEver();
+  Task<void> rejoinForEver();
   using Actions = std::map<std::string, lifecycle::Action>;
   /// One that is wanted: what tells whether it has ended since, and whether the plan works on it.
   struct Watch {
@@ -64,10 +65,11 @@ class Keeper {
   Result<std::optional<lifecycle::IntentState>> endOf(const std::string& id, const lifecycle::Action& action) const;
   Result<void> watch(const Actions& now);
   bool isOthers(const lifecycle::Subject& subject) const { return others_.contains(subject); }
-  Result<void> settle(const Seen& seen, const Decision& decision, Actions rejoining);
+  Result<void> settle(const Seen& seen, const Decision& decision);
   Result<void> raise(const Decision& decision);
   Result<void> clearWhatIsOver(const Seen& seen);
-  Result<void> want(const Seen& seen, const Decision& decision, Actions rejoining);
+  Result<void> want(const Seen& seen, const Decision& decision);
+  void addRejoins(Actions& now);
   std::map<std::string, lifecycle::Action> actionsFor(const Seen& seen, const Decision& decision) const;
   Result<void> recover(const Seen& seen, std::map<std::string, lifecycle::Action>& now);
   bool isPatient(const std::string& id) const;
@@ -84,6 +86,7 @@ class Keeper {
   LightLook look_;
   Breakers breakers_;
   Rejoin rejoin_;
+  Actions rejoining_;  ///< planned, and for the next look to take up
   std::map<std::string, lifecycle::Action> wanted_;
   std::map<std::string, Watch> watched_;      ///< of each that is wanted
   std::set<lifecycle::Subject> others_;       ///< other controllers work on them, as of the last look

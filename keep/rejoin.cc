@@ -1,6 +1,7 @@
 #include "keep/rejoin.h"
 
 #include "base/log.h"
+#include "keep/recovery.h"
 
 #include <nlohmann/json.hpp>
 
@@ -77,8 +78,8 @@ Async<std::map<std::string, Action>> Rejoin::due(std::set<Subject> busy) {
 Async<std::map<std::string, Action>> Rejoin::plan(NodeName node) {
   std::map<std::string, Action> out;
   CO_TRY(often, tooOften(node));
-  if (often) {
-    refuse(node, fmt::format("it has rejoined {} times within a day, and is out again: look at it", kRejoinsADay));
+  if (!often.empty()) {
+    refuse(node, often);
     co_return out;
   }
   std::set<Subject> only{Subject(node)};
@@ -91,7 +92,7 @@ Async<std::map<std::string, Action>> Rejoin::plan(NodeName node) {
     co_return out;
   }
   for (auto& action : made->actions) {
-    if (action.facet.subject.isCluster()) continue;
+    if (action.facet.subject.isCluster() || action.facet.facet.str().starts_with(kRecoveryPrefix)) continue;  // a step that once failed
     if (!action.blocked.empty() || !isOfARejoin(action)) {
       refuse(node, action.blocked.empty() ? fmt::format("its plan holds {}, which keep does not do by itself: `muster apply`", action.id)
                                        : fmt::format("{} is blocked: {}", action.id, action.blocked));
@@ -103,12 +104,18 @@ Async<std::map<std::string, Action>> Rejoin::plan(NodeName node) {
   co_return out;
 }
 
-Result<bool> Rejoin::tooOften(const NodeName& node) const {
+/// Answers why it must not come back by itself; empty: it may.
+Result<std::string> Rejoin::tooOften(const NodeName& node) const {
   TRY(journal, store_.intentsOf(Subject(node), kJournalRead));
-  const auto count = std::count_if(journal.begin(), journal.end(), [this](const Intent& intent) {
-    return intent.action.facet.facet.str() == kPoolFacet && intent.action.reason.starts_with(kRejoin) && intent.opened_at + kDay > clock_.now();
-  });
-  return static_cast<std::size_t>(count) >= kRejoinsADay;
+  std::size_t joins = 0, failures = 0;
+  for (const auto& intent : journal) {
+    if (!intent.action.reason.starts_with(kRejoin) || intent.opened_at + kDay <= clock_.now()) continue;
+    if (intent.action.facet.facet.str() == kPoolFacet) ++joins;
+    else if (intent.state == IntentState::Failed) ++failures;
+  }
+  if (joins >= kRejoinsADay) return fmt::format("it has rejoined {} times within a day, and is out again: look at it", kRejoinsADay);
+  if (failures >= kFailuresADay) return fmt::format("its gates have failed {} times within a day: look at it", failures);
+  return std::string();
 }
 
 void Rejoin::refuse(const NodeName& node, const std::string& why) {

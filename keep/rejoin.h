@@ -14,6 +14,7 @@ namespace muster::keep {
 
 inline constexpr std::string_view kRejoin = "rejoin: ";       ///< begins the reason of its actions
 inline constexpr std::size_t kRejoinsADay = 2;                ///< of one node; who comes and goes is a person's
+inline constexpr std::size_t kFailuresADay = 3;               ///< of its gates, on the way back
 inline constexpr std::size_t kRejoinsAtOnce = 16;             ///< begun in one look
 inline constexpr std::chrono::hours kRefusedFor{1};           ///< a node that may not rejoin now is looked at again after so long
 
@@ -27,12 +28,14 @@ class Rejoin {
   /// What brings those back that have been well for long enough, by action id. `busy`: something is under way there.
   /// Errors: those of the store
   Async<std::map<std::string, lifecycle::Action>> due(std::set<lifecycle::Subject> busy);
+  /// Whether it may come back, as of the last look.
+  bool isWell(const NodeName& node) const { return well_since_.contains(node); }
   /// Whether a rejoin that is under way still is right: the node is not sick.
   bool isRight(const NodeName& node) const { return !sick_.contains(node); }
 
  private:
   Async<std::map<std::string, lifecycle::Action>> plan(NodeName node);
-  Result<bool> tooOften(const NodeName& node) const;
+  Result<std::string> tooOften(const NodeName& node) const;
   void refuse(const NodeName& node, const std::string& why);
 
   const inventory::Cluster& cluster_;

@@ -11,6 +11,7 @@
 #include "lifecycle/quarantine.h"
 
 #include <algorithm>
+#include <cctype>
 #include <fstream>
 
 namespace muster::keep {
@@ -64,6 +65,16 @@ Async<std::string> systemOf(bmc::Bmc& bmc) {
                    {"power", system->power == bmc::PowerState::On ? "on" : system->power == bmc::PowerState::Off ? "off" : "unknown"}});
 }
 
+/// Whether the line names the node, and not only one whose name begins or ends alike.
+bool speaksOf(std::string_view line, std::string_view node) {
+  const auto goesOn = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_'; };
+  for (auto at = line.find(node); at != std::string_view::npos; at = line.find(node, at + 1)) {
+    const auto end = at + node.size();
+    if ((at == 0 || !goesOn(line[at - 1])) && (end == line.size() || !goesOn(line[end]))) return true;
+  }
+  return false;
+}
+
 /// Lines of muster's own log about the node.
 std::string logOf(const fs::path& file, const std::string& node) {
   std::ifstream in(file, std::ios::binary | std::ios::ate);
@@ -72,7 +83,7 @@ std::string logOf(const fs::path& file, const std::string& node) {
   in.seekg(static_cast<std::streamoff>(size > kRmaLogBytes ? size - kRmaLogBytes : 0));
   std::string out;
   for (std::string line; std::getline(in, line);)
-    if (line.find(node) != std::string::npos) out += line + "\n";
+    if (speaksOf(line, node)) out += line + "\n";
   return out;
 }
 

@@ -176,6 +176,30 @@ TEST_F(KeeperTest, stopsAndShoutsWhenTooMuchOfAPoolIsBadUntilAPersonHasLooked) {
   EXPECT_TRUE(keepStatus(store_, loop_.clock.now())->tripped);
 }
 
+TEST_F(KeeperTest, aBreakerThatTripsWhileAnotherControllerWorksOnTheClusterIsHeardAllTheSame) {
+  const auto data = std::make_shared<muster::test::MemoryStore::Data>();
+  muster::test::MemoryStore own(data), other(data);
+  used_ = &own;
+  const auto cluster = Subject::cluster();
+  ASSERT_TRUE(other.signOn("apply", std::chrono::hours(1)));
+  ASSERT_TRUE(other.claim(cluster)->ours);
+  for (const char* name : {"gpu001", "gpu002", "gpu003"}) expire(name);
+  keepFor(seconds(120));
+  EXPECT_EQ(shown("could not finish its look"), 0);
+  const auto events = *own.lastEvents(1000, &cluster);
+  EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const Event& event) { return event.text.starts_with("CIRCUIT BREAKER"); }), 1);
+  ASSERT_TRUE(other.release(cluster));
+  keepFor(seconds(60));
+  EXPECT_THAT(*own.findings(&cluster), ::testing::SizeIs(1)) << "said when the other has let go";
+  ASSERT_TRUE(other.claim(cluster)->ours);
+  EXPECT_TRUE(Breakers(own).acknowledge("alice@ops", "a power feed", loop_.clock.now()));
+  ASSERT_TRUE(other.release(cluster));
+  keepFor(seconds(60));
+  EXPECT_THAT(*own.findings(&cluster), IsEmpty());
+  EXPECT_EQ(drainedNodes(), 3);
+  used_ = &store_;
+}
+
 TEST_F(KeeperTest, badNodesOneAfterAnotherTripTheBreakerTooThoughEachIsOnlyOne) {
   expire("gpu001");
   keepFor(seconds(60));

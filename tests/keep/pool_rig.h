@@ -118,6 +118,13 @@ class FakeSenses final : public Phase {
       goal.disruption = Disruption::Drain;
       out.push_back(std::move(goal));
     }
+    if (gated.contains(subject.str())) {
+      Goal goal;
+      goal.facet = {subject, FacetName("gate.burn-in")};
+      goal.want = "pass";
+      goal.deadline = std::chrono::seconds(600);
+      out.push_back(std::move(goal));
+    }
     for (const auto& fact : facts.of(subject)) {
       const auto action = actionWordOf(fact);
       if (action != "reboot" && action != "reset") continue;
@@ -141,6 +148,7 @@ class FakeSenses final : public Phase {
   }
   Async<Outcome> act(Action action, ActContext&) override {
     auto& node = nodes_.at(action.facet.subject.str());
+    if (action.facet.facet.str().starts_with("gate.")) co_return fail(Error(ErrorCode::Conflict, "gpu.ecc failed").retryable(false));
     EXPECT_FALSE(node.jobs) << "a job was killed by a reboot";
     ++node.tries;
     if (node.refuses > 0 && node.refuses--) co_return fail(Error(ErrorCode::Unavailable, "no answer").retryable(false));
@@ -150,6 +158,7 @@ class FakeSenses final : public Phase {
   }
   Async<std::vector<Fact>> verify(Action action) override { return observe(action.facet.subject); }
 
+  std::set<std::string> gated;     ///< nodes that have to pass a gate, and never do
   std::set<std::string> outdated;  ///< nodes whose declaration wants another driver
 
  private:

@@ -97,6 +97,68 @@ TEST_F(RejoinTest, aNodeThatNeedsMoreThanItsGatesWaitsForApply) {
   EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const Event& e) { return e.text.find("its plan holds gpu003/driver.nvidia") != std::string::npos; }), 1);
 }
 
+TEST_F(RejoinTest, whoFailsItsGatesAgainAndAgainIsAPersons) {
+  fallSick("gpu003");
+  senses_.gated.insert("gpu003");
+  keepFor(12h);
+  EXPECT_TRUE(node("gpu003").drained);
+  const auto failures = [this] {
+    const auto journal = intents("gpu003");
+    return std::count_if(journal.begin(), journal.end(), [](const Intent& intent) { return intent.state == IntentState::Failed; });
+  };
+  EXPECT_EQ(failures(), 3);
+  const auto subject = subjectOf("gpu003");
+  const auto events = *store_.lastEvents(100, &subject);
+  EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const Event& e) { return e.text.find("its gates have failed 3 times within a day") != std::string::npos; }), 1);
+  senses_.gated.clear();
+  keepFor(14h);
+  EXPECT_FALSE(node("gpu003").drained) << "the next day it may try again";
+}
+
+/// An inspection that takes its time, as of a BMC that hangs.
+class SlowInspection final : public Phase {
+ public:
+  explicit SlowInspection(Clock& clock) : clock_(clock) {}
+  std::string_view name() const override { return "inspection"; }
+  std::vector<Goal> goals(const inventory::Cluster&, const Subject&, const FactSet&) const override { return {}; }
+  Async<std::vector<Fact>> observe(Subject) override {
+    ++looks;
+    auto wait = clock_.sleep(110s);
+    co_await std::move(wait);
+    co_return std::vector<Fact>();
+  }
+  Async<Outcome> act(Action, ActContext&) override { co_return Done{}; }
+  Async<std::vector<Fact>> verify(Action action) override { return observe(action.facet.subject); }
+  int looks = 0;
+
+ private:
+  Clock& clock_;
+};
+
+TEST_F(RejoinTest, waysBackThatTakeTheirTimeKeepNobodyInThePool) {
+  cluster_.keep.breaker.nodes = 5;
+  for (const char* name : {"gpu002", "gpu003", "gpu004"}) node(name).health["gpu"] = kSick;
+  keepFor(2min);
+  for (const char* name : {"gpu002", "gpu003", "gpu004"}) node(name).health["gpu"] = std::string(kHealthy);
+  SlowInspection slow(loop_.clock);
+  auto services = this->services();
+  services.all.push_back(&slow);
+  auto life = [](Nodes& nodes, SlowInspection& slow, auto wait) -> Task<void> {
+    auto well = wait(std::chrono::seconds(31min));
+    co_await std::move(well);
+    EXPECT_GE(slow.looks, 1);
+    EXPECT_LT(nodes["gpu002"].joins + nodes["gpu003"].joins + nodes["gpu004"].joins, 3);
+    nodes["gpu005"].certificate = "none";
+    auto minute = wait(std::chrono::seconds(60));
+    co_await std::move(minute);
+    EXPECT_TRUE(nodes["gpu005"].drained);
+    auto rest = wait(std::chrono::seconds(30min));
+    co_await std::move(rest);
+    for (const char* name : {"gpu002", "gpu003", "gpu004"}) EXPECT_EQ(nodes[name].joins, 1) << name;
+  };
+  keepDuring(services, life(nodes_, slow, [this](std::chrono::seconds duration) { return pause(duration); }));
+}
+
 /// Another process – apply or a rollout on another host – works on the same store. What it holds is its own, and keep sees to the rest.
 TEST_F(RejoinTest, keepDrainsBesideAnApplyOfAnotherProcess) {
   muster::test::TempFolder folder;

@@ -66,7 +66,7 @@ class Rma : public ::testing::Test {
 TEST_F(Rma, holdsWhatIsKnownWithAManifestThatFits) {
   ASSERT_TRUE(store_.putFacts({factOf("gpu001", "hw.gpu.0", "SN-7", nlohmann::json::object(), clock_.now())}));
   ASSERT_TRUE(store_.addFinding({facetOf("gpu001", "health.gpu"), Severity::Error, "xid.79", "", "reseat", clock_.now()}));
-  ASSERT_TRUE(io::writeFileAtomic(folder_ / "muster.log", "about gpu001\nabout gpu002\n"));
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "muster.log", "about gpu001\nabout gpu002\nabout gpu0010\nabout xgpu001\n"));
   LoggingBmc bmcs;
   const auto files = gather(bmcs);
   EXPECT_THAT(contentOf(files, "serials.json"), HasSubstr("SN-7"));
