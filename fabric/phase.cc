@@ -233,6 +233,7 @@ Async<std::string> FabricPhase::smProblem(const Picture& now) {
   if (now.sm_guid.empty()) co_return fmt::format("{} was never seen at its declared port; {}", kControllerHca, repairs(now.deviations));
   if (!manager_.pid()) co_return "opensm does not run";
   if (!manager_.startedWith(now.files)) co_return "opensm runs with another configuration";
+  if (!manager_.nodesAre(now.files)) co_return "opensm routes for other nodes than those that were found at their places";
   auto log = manager_.log();
   auto ask = tools_.smInfo();
   auto info = co_await std::move(ask);
@@ -358,7 +359,10 @@ Async<std::string> FabricPhase::partitionsProblem(Picture& now) {
   if (!own.empty()) co_return own;
   auto run = wrongPkeys(now);
   CO_TRY(wrong, co_await std::move(run));
-  if (wrong->empty()) co_return std::string();
+  if (wrong->empty()) {
+    if (!managerIsExternal()) CO_TRY_OK(manager_.provePartitions(now.files));
+    co_return std::string();
+  }
   co_return fmt::format("{} PKey tables differ: {}", wrong->size(), wrong->front().str());
 }
 

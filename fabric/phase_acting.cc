@@ -20,6 +20,31 @@ constexpr std::chrono::seconds kPartitionsSettle{15};
 constexpr std::string_view kExternalHelp =
     "the subnet manager is not muster's (the fabric declares no subnet_managers): change it there (UFM, or the switch), then apply again";
 
+/// How long tables may still say the former: until a sweep has ended after the change, and as long again (it may have begun before). The sweep of
+/// a large fabric takes most of a minute.
+class SweepLimit {
+ public:
+  /// Made before the change.
+  SweepLimit(Clock& clock, const SubnetManager& manager)
+      : clock_(clock), manager_(manager), sweeps_(manager.log().sweeps), began_(clock.steady()), until_(began_ + kSmSettle) {}
+  bool isOver() {
+    const auto now = clock_.steady();
+    if (!swept_ && manager_.log().sweeps != sweeps_) {
+      swept_ = true;
+      until_ = now + std::max<std::chrono::steady_clock::duration>(kPartitionsSettle, now - began_);
+    }
+    return now >= until_;
+  }
+
+ private:
+  Clock& clock_;
+  const SubnetManager& manager_;
+  const std::size_t sweeps_;
+  const std::chrono::steady_clock::time_point began_;
+  std::chrono::steady_clock::time_point until_;
+  bool swept_ = false;
+};
+
 Finding findingOf(const FacetRef& facet, const Deviation& one, WallTime at) {
   bool extra = one.kind == DeviationKind::ExtraLink || one.kind == DeviationKind::ExtraNode;
   auto place = one.at.number ? fmt::format("{} port {}", one.at.node, one.at.number) : one.at.node;
@@ -109,6 +134,10 @@ Async<Outcome> FabricPhase::actSm(FacetRef facet, ActContext& context) {
   if (!manager_.pid() || !manager_.startedWith(now->files)) {
     context.progress(0.3, "starting opensm");
     CO_TRY_OK(manager_.start(now->files));
+  } else if (!manager_.nodesAre(now->files)) {
+    CO_TRY_OK(manager_.applyNodes(now->files));
+  } else if (manager_.log().routing_engine.empty()) {
+    CO_TRY_OK(manager_.hangUp());  // it emptied its log while nobody read: a sweep says anew how it routes
   }
   auto wait = awaitSm(std::move(facet), now, context);
   co_return co_await std::move(wait);
@@ -145,11 +174,11 @@ Async<Outcome> FabricPhase::actPartitions(FacetRef facet, ActContext& context) {
 Async<Outcome> FabricPhase::applyPartitions(FacetRef facet, SharedPicture now, ActContext& context) {
   if (auto wrong = lint(*now); !wrong.empty()) co_return Blocked{wrong};
   if (!manager_.pid()) co_return fail(ErrorCode::Unavailable, "no subnet manager runs that could set the partitions");
+  SweepLimit limit(clock_, manager_);
   CO_TRY_OK(manager_.applyPartitions(now->files));
   context.progress(0.5, "reading the PKey tables back");
-  const auto until = clock_.steady() + kPartitionsSettle;
   std::string problem;
-  while (clock_.steady() < until) {
+  while (!limit.isOver()) {
     now->wrong_pkeys.reset();
     auto read = partitionsProblem(*now);
     CO_TRY(problem_now, co_await std::move(read));
@@ -158,11 +187,12 @@ Async<Outcome> FabricPhase::applyPartitions(FacetRef facet, SharedPicture now, A
     auto pause = clock_.sleep(kPoll);
     co_await std::move(pause);
   }
-  // Refused, or read otherwise than we do: whoever may talk to more than declared is worth more than the change.
+  // Refused, or read otherwise than we do: whoever may talk to more than declared is worth more than the change. What was in force before this
+  // change proves nothing, somebody may have opened it; and where these very partitions were proven, the file is not what is wrong.
   const bool opened =
       now->wrong_pkeys && std::any_of(now->wrong_pkeys->begin(), now->wrong_pkeys->end(), [](const auto& one) { return one.is_wider; });
   std::string back;
-  if (opened || manager_.log().partitions_refused) {
+  if ((opened || manager_.log().partitions_refused) && !manager_.provenPartitionsAre(now->files)) {
     context.progress(0.8, "putting the former partitions back");
     auto undo = rollBack(now);
     CO_TRY(said, co_await std::move(undo));
@@ -174,14 +204,15 @@ Async<Outcome> FabricPhase::applyPartitions(FacetRef facet, SharedPicture now, A
 }
 
 Async<std::string> FabricPhase::rollBack(SharedPicture now) {
+  SweepLimit limit(clock_, manager_);
   auto former = manager_.rollBackPartitions();
   if (!former)
-    co_return fmt::format("there are no former partitions to go back to ({}): stop opensm on the controller if that is too open",
+    co_return fmt::format("there are no partitions that were ever proven to go back to ({}): stop opensm on the controller if that is too open",
                           former.error().str());
   auto before = *now;
   before.rules = std::move(*former);
   std::vector<PkeyMismatch> wrong;
-  for (const auto until = clock_.steady() + kPartitionsSettle; clock_.steady() < until;) {
+  while (!limit.isOver()) {
     auto read = readPkeys(before, {});
     CO_TRY(tables, co_await std::move(read));
     wrong = std::move(tables);

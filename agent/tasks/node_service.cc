@@ -22,6 +22,7 @@ constexpr std::array kOpensmFiles = {
     ServiceFile{"opensm.conf", "etc/muster/opensm/opensm.conf"},
     ServiceFile{"root_guids", "etc/muster/opensm/root_guids"},
     ServiceFile{"io_guids", "etc/muster/opensm/io_guids"},
+    ServiceFile{"cn_guids", "etc/muster/opensm/cn_guids", OnChange::Reload},
     ServiceFile{"partitions.conf", "etc/muster/opensm/partitions.conf", OnChange::Reload},
     ServiceFile{"guid2lid", "etc/muster/opensm/guid2lid", OnChange::Seed},
     ServiceFile{"muster-opensm.service", "etc/systemd/system/muster-opensm.service"},

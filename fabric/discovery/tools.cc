@@ -1,6 +1,7 @@
 #include "fabric/discovery/tools.h"
 
 #include "base/io/files.h"
+#include "fabric/topology/switch_internal.h"
 
 #include <boost/asio/redirect_error.hpp>
 
@@ -151,8 +152,13 @@ Result<std::map<int, ToldFirmware>> parseSwitchFirmware(std::string_view text, c
 std::set<std::string> guidsInSubnetList(std::string_view text) {
   constexpr std::string_view kLabel = "NodeGUID:";
   std::set<std::string> guids;
-  for (auto at = text.find(kLabel); at != std::string_view::npos; at = text.find(kLabel, at + 1))
-    if (auto guid = numberAt(text.substr(at + kLabel.size()), 16)) guids.insert(fmt::format("0x{:016x}", *guid));
+  for (auto at = text.find(kLabel); at != std::string_view::npos; at = text.find(kLabel, at + 1)) {
+    const auto kind = text.substr(std::min(text.rfind('{', at), at));
+    const auto words = text.substr(at, text.find('}', at) - at);  // "NodeGUID:… {DESCRIPTION"
+    const auto brace = words.find('{');
+    if (!kind.starts_with("{ SW") && brace != std::string_view::npos && isSwitchInternalHca(words.substr(brace + 1))) continue;  // a discovery leaves them out too
+    if (auto guid = numberAt(words.substr(kLabel.size()), 16)) guids.insert(fmt::format("0x{:016x}", *guid));
+  }
   return guids;
 }
 

@@ -53,7 +53,7 @@ using PkeyPort = std::pair<int, int>;  ///< LID and number
 Result<std::map<PkeyPort, PkeyTable>> parsePkeyTables(std::string_view text, const std::vector<PkeyPort>& asked);
 /// Output of muster-switchfw for these LIDs. Errors: Corrupt (one of them is not there, or its version is none)
 Result<std::map<int, ToldFirmware>> parseSwitchFirmware(std::string_view text, const std::vector<int>& asked);
-/// Node GUIDs in OpenSM's dump opensm-subnet.lst.
+/// Node GUIDs in OpenSM's dump opensm-subnet.lst, without what is a part of a switch.
 std::set<std::string> guidsInSubnetList(std::string_view text);
 /// Port GUIDs that ibnetdiscover met more than once, by its stderr.
 std::vector<std::string> sharedGuids(std::string_view stderr_text);

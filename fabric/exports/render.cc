@@ -65,6 +65,7 @@ Result<std::vector<RenderedFile>> renderManager(const inventory::Cluster& cluste
   std::vector<RenderedFile> out = {{folder + "opensm.conf", std::move(files.opensm_conf)},
                                    {folder + "root_guids", std::move(files.root_guids)},
                                    {folder + "io_guids", std::move(files.io_guids)},
+                                   {folder + "cn_guids", std::move(files.cn_guids)},
                                    {folder + "partitions.conf", std::move(files.partitions)},
                                    {folder + "muster-opensm.service", unitFile(fabric)}};
   if (!guid2lid.empty()) out.push_back({folder + "guid2lid", guid2lid});

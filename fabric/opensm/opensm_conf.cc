@@ -11,6 +11,7 @@ namespace {
 
 // Engines of OpenSM 3.3 that need no file of their own. (opensm(8))
 constexpr std::array<std::string_view, 9> kRoutingEngines = {"minhop", "updn", "dnup", "ftree", "lash", "dor", "dfsssp", "sssp", "nue"};
+constexpr std::string_view kFatTree = "ftree";
 constexpr int kSmPriority = 14;  // 0 to 15; of the first manager, each further one has one less
 constexpr std::size_t kMostManagers = 8;
 constexpr int kSweepIntervalS = 10;
@@ -46,7 +47,8 @@ std::string opensmConf(const inventory::Fabric& fabric, const SmSeat& seat, bool
   set("m_key", "0x0000000000000000");
   set("routing_engine", fabric.routing);
   if (has_roots) set("root_guid_file", folder + "/root_guids");  // without it one pulled uplink makes ftree fall back to minhop
-  if (has_io && fabric.routing == "ftree") {
+  if (fabric.routing == kFatTree) set("cn_guid_file", folder + "/cn_guids");  // else one HCA on a spine (SHARP, UFM) is a node at the wrong level
+  if (has_io && fabric.routing == kFatTree) {
     set("io_guid_file", folder + "/io_guids");  // storage and gateways: not all on the level of the nodes
     set("max_reverse_hops", kMaxReverseHops);
   }
@@ -141,12 +143,21 @@ std::string SmFiles::digest() const { return io::sha256Hex(opensm_conf + '\0' + 
 
 namespace {
 
-/// Port GUIDs of what is neither a node nor a manager; with names in place of GUIDs when none are known.
-std::vector<std::string> ioPorts(const Topology& declared) {
+/// Names of declared HCAs that are storage or gateways, or of those that are not.
+std::vector<std::string> hcasThat(bool are_io, const Topology& declared) {
   std::vector<std::string> names;
-  for (const auto& [name, device] : declared.devices)
-    if (device.role == inventory::AttachedRole::Storage || device.role == inventory::AttachedRole::Gateway) names.push_back(name);
+  for (const auto& [name, device] : declared.devices) {
+    const bool is_io = device.role == inventory::AttachedRole::Storage || device.role == inventory::AttachedRole::Gateway;
+    if (is_io == are_io && !device.is_switch) names.push_back(name);
+  }
   return names;
+}
+
+std::string knownOf(const std::vector<std::string>& names, const KnownGuids& known) {
+  std::string out;
+  for (const auto& name : names)
+    if (auto guid = known.hcas.find(name); guid != known.hcas.end()) out += guid->second + "\n";
+  return out;
 }
 
 }  // namespace
@@ -154,16 +165,13 @@ std::vector<std::string> ioPorts(const Topology& declared) {
 SmFiles renderSm(const inventory::Fabric& fabric, const Topology& declared, const PartitionRules& rules, const KnownGuids& known,
                  const SmSeat& seat) {
   auto roots = rootSwitches(declared);
-  auto io = ioPorts(declared);
-  std::string io_guids;
-  for (const auto& name : io)
-    if (auto guid = known.hcas.find(name); guid != known.hcas.end()) io_guids += guid->second + "\n";
-  return {opensmConf(fabric, seat, !roots.empty(), !io.empty()), rootGuids(roots, known), std::move(io_guids),
-          renderPartitions(withGuids(rules, known.hcas))};
+  auto io = hcasThat(true, declared);
+  return {opensmConf(fabric, seat, !roots.empty(), !io.empty()), rootGuids(roots, known), knownOf(io, known),
+          fabric.routing == kFatTree ? knownOf(hcasThat(false, declared), known) : std::string(), renderPartitions(withGuids(rules, known.hcas))};
 }
 
 std::string declaredSmDigest(const inventory::Fabric& fabric, const Topology& declared) {
-  auto roots = rootSwitches(declared), io = ioPorts(declared);
+  auto roots = rootSwitches(declared), io = hcasThat(true, declared);
   return io::sha256Hex(opensmConf(fabric, {std::string(kControllerHca), "run", 0}, !roots.empty(), !io.empty()) +
                        fmt::format("{}\n{}\n{}", fmt::join(roots, "\n"), fmt::join(io, "\n"), fmt::join(fabric.subnet_managers, "\n")));
 }

@@ -54,7 +54,8 @@ void SmLogReader::line(std::string_view line) {
   } else if (has(message, "Errors during initialization") || has(message, "ERR 0D01")) {
     log_.subnet_up = false;
   } else if (message.starts_with("SUBNET UP")) {
-    log_.subnet_up = true;
+    log_.subnet_up = log_.master = true;  // only a master says so; where it became one the log may not tell any more
+    log_.standby = false;
     ++log_.sweeps;
     log_.partitions_refused = sweep_refused_partitions_;
     log_.complaints = std::move(sweep_complaints_);

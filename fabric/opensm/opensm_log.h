@@ -25,7 +25,10 @@ SmLog readSmLog(std::string_view text);
 /// The same for a log that grows: what has been read is not read again.
 class SmLogReader {
  public:
+  SmLogReader() = default;
+  explicit SmLogReader(SmLog before) : log_(std::move(before)) {}  ///< the log's beginning is gone: what it said
   void feed(std::string_view text);  ///< the next piece, wherever it ends
+  void truncated() { rest_.clear(); }  ///< the next piece is the beginning of a line
   SmLog state() const;
 
  private:

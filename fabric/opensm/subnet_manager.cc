@@ -17,9 +17,11 @@ namespace {
 constexpr std::string_view kConf = "opensm.conf";
 constexpr std::string_view kRoots = "root_guids";
 constexpr std::string_view kIo = "io_guids";
+constexpr std::string_view kNodes = "cn_guids";
 constexpr std::string_view kPartitions = "partitions.conf";
-constexpr std::string_view kPreviousPartitions = "partitions.conf.previous";
+constexpr std::string_view kProvenPartitions = "partitions.conf.proven";  // the last ones that every table was read to follow
 constexpr std::string_view kStarted = "opensm.started";  // digest of the files that the running process read
+constexpr std::string_view kState = "opensm.state";      // what its log has said, for the next muster: OpenSM empties the log when it is full
 constexpr std::string_view kLog = "opensm.log";
 constexpr std::string_view kOutput = "opensm.out";
 constexpr std::string_view kSubnetList = "opensm-subnet.lst";
@@ -77,6 +79,8 @@ bool SubnetManager::startedWith(const SmFiles& files) const {
          contentOf(file(kRoots)) == files.root_guids && contentOf(file(kIo)) == files.io_guids;
 }
 
+bool SubnetManager::nodesAre(const SmFiles& files) const { return contentOf(file(kNodes)) == files.cn_guids; }
+
 bool SubnetManager::partitionsAre(const SmFiles& files) const { return contentOf(file(kPartitions)) == files.partitions; }
 
 SmLog SubnetManager::log() const {
@@ -84,11 +88,38 @@ SmLog SubnetManager::log() const {
   struct stat now {};
   if (!fd.valid() || ::fstat(fd.get(), &now) != 0) return {};
   auto& so_far = log_so_far_;
-  if (so_far.inode != now.st_ino || static_cast<std::uintmax_t>(now.st_size) < so_far.offset) so_far = {now.st_ino, 0, {}};
+  if (so_far.inode != now.st_ino) {
+    so_far = {now.st_ino, 0, SmLogReader(keptState()), {}};
+  } else if (static_cast<std::uintmax_t>(now.st_size) < so_far.offset) {
+    so_far.offset = 0;
+    so_far.reader.truncated();
+  }
   std::array<char, kLogPieceBytes> piece;
   for (ssize_t got; (got = ::pread(fd.get(), piece.data(), piece.size(), static_cast<off_t>(so_far.offset))) > 0; so_far.offset += static_cast<std::uintmax_t>(got))
     so_far.reader.feed({piece.data(), static_cast<std::size_t>(got)});
-  return so_far.reader.state();
+  auto state = so_far.reader.state();
+  keep(state);
+  return state;
+}
+
+/// Of the process that runs now; empty of any other.
+SmLog SubnetManager::keptState() const {
+  const auto json = nlohmann::json::parse(contentOf(file(kState)), nullptr, false);
+  const auto running = pid_file_.alive();
+  SmLog log;
+  if (!running || !json.is_object() || json.value("pid", nlohmann::json()) != *running) return log;
+  const auto engine = json.value("engine", nlohmann::json());
+  log.master = json.value("master", nlohmann::json()) == true;
+  log.subnet_up = log.master && json.value("up", nlohmann::json()) == true;
+  if (engine.is_string()) log.routing_engine = engine.get<std::string>();
+  return log;
+}
+
+void SubnetManager::keep(const SmLog& log) const {
+  const auto running = pid_file_.alive();
+  if (!running) return;
+  auto text = nlohmann::json{{"pid", *running}, {"master", log.master}, {"up", log.subnet_up}, {"engine", log.routing_engine}}.dump();
+  if (text != log_so_far_.kept && io::writeFileAtomic(file(kState), text)) log_so_far_.kept = std::move(text);
 }
 
 std::string SubnetManager::logTail() const {
@@ -112,9 +143,10 @@ Result<void> SubnetManager::start(const SmFiles& files) {
   TRY_OK(io::writeFileAtomic(file(kConf), files.opensm_conf));
   TRY_OK(io::writeFileAtomic(file(kRoots), files.root_guids));
   TRY_OK(io::writeFileAtomic(file(kIo), files.io_guids));
+  TRY_OK(io::writeFileAtomic(file(kNodes), files.cn_guids));
   TRY_OK(io::writeFileAtomic(file(kPartitions), files.partitions));
   std::error_code ignored;
-  for (auto name : {kLog, kOutput, kSubnetList}) std::filesystem::remove(file(name), ignored);
+  for (auto name : {kLog, kOutput, kSubnetList, kState}) std::filesystem::remove(file(name), ignored);
   log_so_far_ = {};
   TRY_OK(io::writeFileAtomic(file(kStarted), files.digest()));
   auto command = tools_.command("opensm", {"-F", file(kConf).string()});
@@ -131,15 +163,25 @@ Result<void> SubnetManager::hangUp() {
   return {};
 }
 
+Result<void> SubnetManager::applyNodes(const SmFiles& files) {
+  TRY_OK(io::writeFileAtomic(file(kNodes), files.cn_guids));
+  return hangUp();
+}
+
 Result<void> SubnetManager::applyPartitions(const SmFiles& files) {
-  if (auto former = io::readFile(file(kPartitions)); former && *former != files.partitions)
-    TRY_OK(io::writeFileAtomic(file(kPreviousPartitions), *former));
   TRY_OK(io::writeFileAtomic(file(kPartitions), files.partitions));
   return hangUp();
 }
 
+Result<void> SubnetManager::provePartitions(const SmFiles& files) const {
+  if (contentOf(file(kProvenPartitions)) == files.partitions) return {};
+  return io::writeFileAtomic(file(kProvenPartitions), files.partitions);
+}
+
+bool SubnetManager::provenPartitionsAre(const SmFiles& files) const { return contentOf(file(kProvenPartitions)) == files.partitions; }
+
 Result<PartitionRules> SubnetManager::rollBackPartitions() {
-  TRY(former, io::readFile(file(kPreviousPartitions)));
+  TRY(former, io::readFile(file(kProvenPartitions)));
   // A former file that OpenSM would refuse too opens the fabric once more.
   TRY(rules, parsePartitions(former));
   TRY_OK(io::writeFileAtomic(file(kPartitions), former));

@@ -2,7 +2,7 @@
 //
 // It outlives one `muster apply`: the process is found again by its pid file, or by its command line when muster died
 // between starting it and writing the pid. It is restarted when it is dead or runs with other files than the declaration
-// gives now; partitions alone need only a SIGHUP.
+// gives now; partitions and new nodes need only a SIGHUP.
 #pragma once
 
 #include "fabric/opensm/opensm_log.h"
@@ -35,10 +35,10 @@ struct SmSeat {
   int rank = 0;                  ///< 0: meant to be the master, then the standbys in their order
 };
 struct SmFiles {
-  std::string opensm_conf, root_guids, io_guids, partitions;
-  std::string digest() const;  ///< of what needs a restart: all but the partitions
+  std::string opensm_conf, root_guids, io_guids, cn_guids, partitions;
+  std::string digest() const;  ///< of what needs a restart: not the partitions and cn_guids, which are read at each sweep
 };
-/// Roots and storage whose GUID is not known yet are left out.
+/// Devices whose GUID is not known yet are left out.
 SmFiles renderSm(const inventory::Fabric& fabric, const Topology& declared, const PartitionRules& rules, const KnownGuids& known,
                  const SmSeat& seat);
 /// Digest of the same files with names in place of GUIDs and paths: known before anything is discovered.
@@ -50,6 +50,7 @@ class SubnetManager {
 
   std::optional<pid_t> pid() const;
   bool startedWith(const SmFiles& files) const;
+  bool nodesAre(const SmFiles& files) const;
   bool partitionsAre(const SmFiles& files) const;
   SmLog log() const;
   /// Last lines of OpenSM's log, for people.
@@ -59,9 +60,14 @@ class SubnetManager {
 
   /// Stops what runs and starts anew.
   Result<void> start(const SmFiles& files);
-  /// Replaces partitions.conf and has it read. The former file is kept beside it.
+  /// Replaces cn_guids and has it read.
+  Result<void> applyNodes(const SmFiles& files);
+  /// Replaces partitions.conf and has it read.
   Result<void> applyPartitions(const SmFiles& files);
-  /// The former file is read again; answers what it says. Errors: NotFound (there is none), InvalidInput (OpenSM would refuse it too)
+  /// These are in force, every table was read: what a later change goes back to.
+  Result<void> provePartitions(const SmFiles& files) const;
+  bool provenPartitionsAre(const SmFiles& files) const;
+  /// The proven file is read again; answers what it says. Errors: NotFound (there is none), InvalidInput (OpenSM would refuse it too)
   Result<PartitionRules> rollBackPartitions();
   Result<void> stop();
   /// Has it read the partitions and sweep now. Errors: Unavailable (it does not run)
@@ -71,12 +77,15 @@ class SubnetManager {
   Result<void> remember(const KnownGuids& known);
 
  private:
-  /// How far the log has been read; another file in its place begins anew.
+  /// How far the log has been read; another file in its place begins anew. OpenSM empties its own when it is full: what it said stays true.
   struct LogSoFar {
     ino_t inode = 0;
     std::uintmax_t offset = 0;
     SmLogReader reader;
+    std::string kept;  // what opensm.state holds
   };
+  SmLog keptState() const;
+  void keep(const SmLog& log) const;
   std::vector<pid_t> ownProcesses() const;
   std::filesystem::path file(std::string_view name) const { return folder_ / name; }
 

@@ -7,6 +7,7 @@
 //
 // A link is listed once from each of its ends; one that only one end knows is no sound discovery.
 #include "fabric/fabric.h"
+#include "fabric/topology/switch_internal.h"
 
 #include <algorithm>
 #include <charconv>
@@ -19,9 +20,6 @@ namespace {
 constexpr std::size_t kMaxTextBytes = 256u << 20;
 constexpr std::size_t kMaxLineBytes = 4096;
 constexpr int kMaxPortNumber = 254;
-
-// Parts of a switch that answer as if they were a HCA; nobody cables them. (Quantum switches, in-network reduction)
-constexpr std::string_view kSwitchInternalHca = "Mellanox Technologies Aggregation Node";
 
 /// Reads one line from left to right; every take… answers whether it was there.
 class Scanner {
@@ -193,7 +191,7 @@ class Parser {
     auto names = nameDevices();
     std::set<std::string> internal;
     for (auto& [id, raw] : devices_) {
-      if (!raw.device.is_switch && raw.device.name.rfind(kSwitchInternalHca, 0) == 0) {
+      if (!raw.device.is_switch && isSwitchInternalHca(raw.device.name)) {
         internal.insert(id);
         continue;
       }

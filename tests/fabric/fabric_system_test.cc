@@ -121,21 +121,17 @@ TEST_F(FabricSystem, changesPartitionsByAHangUpAndRoutingByARestart) {
   EXPECT_NE(opensm(fabric), pid);
 }
 
-// An OpenSM that reads the former file whatever it is told: the new partitions are narrower, so its tables are too wide.
-TEST_F(FabricSystem, goesBackWhereTablesStayTooWide) {
-  SimulatedFabric fabric(declared_);
-  Muster before(cluster_, fabric);
-  before.bringUp();
-  const auto former = tables(fabric);
+/// The same OpenSM, with this text as its partitions whatever it is told.
+void restartWithItsOwnPartitions(SimulatedFabric& fabric, const std::string& text) {
   const auto run = fabric.options().run_folder;
+  ASSERT_TRUE(io::PidFile{run / "opensm.pid"}.terminate(std::chrono::seconds(5)));
   auto conf = io::readFile(run / "opensm.conf").value();
   const auto at = conf.find((run / "partitions.conf").string());
   ASSERT_NE(at, std::string::npos);
-  conf.insert(at + (run / "partitions.conf").string().size(), ".previous");
-  ASSERT_TRUE(io::writeFileAtomic(run / "partitions.conf.previous", io::readFile(run / "partitions.conf").value()));
-  ASSERT_TRUE(io::PidFile{run / "opensm.pid"}.terminate(std::chrono::seconds(5)));
+  conf.insert(at + (run / "partitions.conf").string().size(), ".own");
+  ASSERT_TRUE(io::writeFileAtomic(run / "partitions.conf.own", text));
   ASSERT_TRUE(io::writeFileAtomic(run / "opensm.conf", conf));
-  auto options = fabric.options();
+  const auto options = fabric.options();
   Tools tools(fabric.processes(), options);
   auto command = tools.command("opensm", {"-F", (run / "opensm.conf").string()});
   command.env["OSM_CACHE_DIR"] = command.env["OSM_TMP_DIR"] = run.string();
@@ -143,15 +139,44 @@ TEST_F(FabricSystem, goesBackWhereTablesStayTooWide) {
   const auto pid = fabric.processes().startDetached(std::move(command), run / "opensm.out");
   ASSERT_TRUE(pid && io::PidFile{run / "opensm.pid"}.write(*pid));
   ASSERT_TRUE(eventually([&] { return io::readFile(run / "opensm.log").value_or("").find("SUBNET UP") != std::string::npos; }));
+}
 
+// The new partitions are narrower, so tables as before are too wide.
+TEST_F(FabricSystem, goesBackWhereTablesStayTooWide) {
+  SimulatedFabric fabric(declared_);
+  Muster(cluster_, fabric).bringUp();
+  const auto former = tables(fabric);
+  const auto file = fabric.options().run_folder / "partitions.conf";
+  const auto proven = io::readFile(file).value();
+  restartWithItsOwnPartitions(fabric, proven);
   auto narrower = cluster_;
   narrower.fabrics["ib"].partitions[1].full_members = {"gpu001"};
   Muster after(narrower, fabric);
   const auto told = after.tryTo(after.whole, "fabric.partitions");
   EXPECT_THAT(told, HasSubstr("has PKeys"));
   EXPECT_THAT(told, HasSubstr("the former partitions are in force again, every table was read"));
-  EXPECT_EQ(io::readFile(run / "partitions.conf").value(), io::readFile(run / "partitions.conf.previous").value());
+  EXPECT_EQ(io::readFile(file).value(), proven);
   EXPECT_EQ(tables(fabric), former);
+}
+
+// Somebody opened the fabric by a file that OpenSM reads well, and the tables stay wide: that file is nothing to go back to.
+TEST_F(FabricSystem, goesBackOnlyToWhatWasProven) {
+  constexpr const char* kOpen = "Default=0x7fff, ipoib : ALL=full ;\n";
+  SimulatedFabric fabric(declared_);
+  Muster(cluster_, fabric).bringUp();
+  const auto file = fabric.options().run_folder / "partitions.conf";
+  const auto proven = io::readFile(file).value();
+  ASSERT_TRUE(io::writeFileAtomic(file, kOpen));
+  restartWithItsOwnPartitions(fabric, kOpen);
+  Muster again(cluster_, fabric);
+  EXPECT_THAT(again.tryTo(again.whole, "fabric.partitions"), HasSubstr("has PKeys"));
+  EXPECT_EQ(io::readFile(file).value(), proven) << "these were proven: the file is not what is wrong";
+  ASSERT_TRUE(io::writeFileAtomic(file, kOpen));
+  auto other = cluster_;
+  other.fabrics["ib"].partitions[1].full_members = {"gpu001"};
+  Muster changed(other, fabric);
+  EXPECT_THAT(changed.tryTo(changed.whole, "fabric.partitions"), HasSubstr("the former partitions"));
+  EXPECT_EQ(io::readFile(file).value(), proven);
 }
 
 TEST_F(FabricSystem, closesAFabricThatATypoOpened) {
@@ -252,6 +277,43 @@ TEST_F(FabricSystem, doesNotTakeALossyDiscoveryForTheTruth) {
   auto outcome = muster.act(muster.whole, "fabric.links");
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code(), ErrorCode::Unavailable);
+}
+
+/// As switches with in-network reduction have one, each on a port that nobody sees.
+constexpr const char* kAggregationNode = "Mellanox Technologies Aggregation Node";
+
+TEST_F(FabricSystem, discoversTheWholeFabricWhereASwitchHasAnAggregationNode) {
+  auto real = declared_;
+  real.devices[kAggregationNode] = {kAggregationNode, false, 1, {}, {}};
+  plug(real, {"leaf-su1-r1", 16}, {kAggregationNode, 1});
+  SimulatedFabric fabric(real);
+  Muster muster(cluster_, fabric);
+  muster.bringUp();
+  const auto found = runAsync(discover(fabric.processes(), fabric.options()), std::chrono::seconds(60));
+  ASSERT_TRUE(found) << found.error().str();
+  EXPECT_EQ(found->links, declared_.links);
+  EXPECT_TRUE(muster.met(muster.whole, "fabric.links"));
+}
+
+// Every HCA is a node for ftree that has no list of them, and nodes at several levels are no fat tree.
+TEST_F(FabricSystem, keepsTheFatTreeWhereASpineHasAnAggregationNode) {
+  auto real = declared_;
+  real.devices[kAggregationNode] = {kAggregationNode, false, 1, {}, {}};
+  plug(real, {"spine-001", 16}, {kAggregationNode, 1});
+  SimulatedFabric fabric(real);
+  fabric.unlink({"gpu003 mlx5_1", 1});
+  Muster muster(cluster_, fabric);
+  muster.bringUp();
+  const auto pid = opensm(fabric);
+  // A node that comes later: its HCA is told without a restart.
+  const auto conf = fabric.options().run_folder / "cn_guids";
+  const auto before = io::readFile(conf).value();
+  fabric.say("ReLink \"gpu003-mlx5_1\"[1]");
+  EXPECT_THAT(muster.verified(muster.whole, "fabric.sm"), HasSubstr("for other nodes"));
+  EXPECT_EQ(muster.tryTo(muster.whole, "fabric.sm"), "");
+  EXPECT_TRUE(muster.met(muster.whole, "fabric.sm"));
+  EXPECT_GT(io::readFile(conf).value().size(), before.size());
+  EXPECT_EQ(opensm(fabric), pid);
 }
 
 TEST_F(FabricSystem, isNotContentWithAnotherRoutingEngine) {

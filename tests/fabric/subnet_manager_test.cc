@@ -1,10 +1,14 @@
 // OpenSM's files and words: rendering, its log, the tools' answers.
 #include "fabric/opensm/subnet_manager.h"
 
+#include "base/io/files.h"
 #include "tests/fabric/clusters.h"
+#include "tests/run_async.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <fstream>
 
 namespace muster::fabric::test {
 namespace {
@@ -32,11 +36,16 @@ TEST(OpensmConf, namesTheSpinesAsRootsAndTheOptionsThatMatter) {
   known.learn(topology, seen(topology));
   auto rules = declaredPartitions(cluster, cluster.fabrics["ib"], topology).value();
   auto files = renderSm(cluster.fabrics["ib"], topology, rules, known, {"0x0000000000000101", "/run/x", 0});
-  for (auto line : {"guid 0x0000000000000101\n", "routing_engine ftree\n", "root_guid_file /run/x/root_guids\n",
+  for (auto line : {"guid 0x0000000000000101\n", "routing_engine ftree\n", "cn_guid_file /run/x/cn_guids\n", "root_guid_file /run/x/root_guids\n",
                     "partition_config_file /run/x/partitions.conf\n", "part_enforce both\n", "allow_both_pkeys FALSE\n",
                     "force_log_flush TRUE\n", "console off\n", "exit_on_fatal TRUE\n"})
     EXPECT_THAT(files.opensm_conf, HasSubstr(line));
   EXPECT_EQ(files.root_guids, known.switches.at("spine-001") + "\n" + known.switches.at("spine-002") + "\n");
+  EXPECT_EQ(files.cn_guids, known.hcas.at("controller mlx5_0") + "\n" + known.hcas.at("gpu001 mlx5_0") + "\n" + known.hcas.at("gpu001 mlx5_1") + "\n" +
+                                known.hcas.at("gpu002 mlx5_0") + "\n" + known.hcas.at("gpu002 mlx5_1") + "\n");
+  const auto digest = files.digest();
+  files.cn_guids.clear();
+  EXPECT_EQ(files.digest(), digest) << "a node that comes is no reason to restart";
   EXPECT_THAT(files.partitions, HasSubstr("batch=0x0010 : " + known.hcas.at("gpu001 mlx5_0") + "=full"));
 }
 
@@ -184,6 +193,56 @@ TEST(ToolAnswers, areReadOrRefused) {
   EXPECT_EQ(
       guidsInSubnetList("{ CA-SM Ports:01 SystemGUID:0000000000100000 NodeGUID:0000000000100000 } { SW NodeGUID:00000000002000ab }\n"),
       (std::set<std::string>{"0x0000000000100000", "0x00000000002000ab"}));
+}
+
+// Two half-lines of a switch with in-network reduction, as OpenSM 3.3.24 writes them.
+TEST(SubnetList, leavesOutTheAggregationNodesThatADiscoveryLeavesOut) {
+  constexpr std::string_view kList =
+      "{ SW Ports:29 SystemGUID:0000000000200000 NodeGUID:0000000000200000 PortGUID:0000000000200000 VenID:000000 DevID:0000 Rev:000000A1 {leaf0} LID:0002 PN:29 } "
+      "{ CA Ports:01 SystemGUID:0000000000100010 NodeGUID:0000000000100010 PortGUID:0000000000100011 VenID:00000000 DevID:0000 Rev:000000A1 {Mellanox Technologies Aggregation Node} LID:0017 PN:01 } PHY=4x LOG=ACT SPD=50\n"
+      "{ CA Ports:01 SystemGUID:0000000000100010 NodeGUID:0000000000100010 PortGUID:0000000000100011 VenID:000000 DevID:0000 Rev:000000A1 {Mellanox Technologies Aggregation Node} LID:0017 PN:01 } "
+      "{ SW Ports:29 SystemGUID:0000000000200000 NodeGUID:0000000000200000 PortGUID:0000000000200000 VenID:00000000 DevID:0000 Rev:000000A1 {leaf0} LID:0002 PN:29 } PHY=4x LOG=ACT SPD=50\n"
+      "{ CA Ports:01 SystemGUID:0000000000100020 NodeGUID:0000000000100020 PortGUID:0000000000100021 VenID:000000 DevID:0000 Rev:000000A1 {gpu001 mlx5_0} LID:0018 PN:01 } "
+      "{ SW Ports:29 SystemGUID:0000000000200001 NodeGUID:0000000000200001 PortGUID:0000000000200001 VenID:00000000 DevID:0000 Rev:000000A1 {Mellanox Technologies Aggregation Node} LID:0003 PN:01 } PHY=4x LOG=ACT SPD=50\n";
+  EXPECT_EQ(guidsInSubnetList(kList), (std::set<std::string>{"0x0000000000200000", "0x0000000000100020", "0x0000000000200001"}));
+}
+
+class SmLogFile : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(io::PidFile{options_.run_folder / "opensm.pid"}.write(::getpid())); }
+  /// Into the same file, as OpenSM does.
+  void write(std::string_view text, std::ios::openmode how) { std::ofstream(options_.run_folder / "opensm.log", how) << text; }
+  muster::test::TempFolder folder_;
+  FabricOptions options_{folder_.path(), {}, {}};
+  std::unique_ptr<io::ProcessRunner> processes_ = io::makeProcessRunner();
+  Tools tools_{*processes_, options_};
+};
+
+TEST_F(SmLogFile, thatOpensmEmptiedForgetsNothing) {
+  SubnetManager manager(*processes_, tools_, folder_.path());
+  write(std::string(kUp) + "Nov 20 14:28:41 330887 [7A] 0x02 -> half a li", std::ios::trunc);
+  EXPECT_EQ(manager.log().routing_engine, "ftree");
+  write("", std::ios::trunc);
+  EXPECT_TRUE(manager.log().subnet_up);
+  write("Nov 20 14:29:41 333013 [7AB3A6C0] 0x02 -> SUBNET UP\n", std::ios::app);
+  for (const auto& log : {manager.log(), SubnetManager(*processes_, tools_, folder_.path()).log()}) {
+    EXPECT_TRUE(log.master);
+    EXPECT_TRUE(log.subnet_up);
+    EXPECT_EQ(log.routing_engine, "ftree");
+  }
+  write("Nov 20 14:30:07 368289 [709B46C0] 0x02 -> osm_ucast_mgr_process: minhop tables configured on all switches\n", std::ios::app);
+  EXPECT_EQ(manager.log().routing_engine, "minhop") << "what it says now counts";
+  EXPECT_EQ(SubnetManager(*processes_, tools_, folder_.path()).log().routing_engine, "minhop");
+}
+
+TEST_F(SmLogFile, ofAnotherProcessProvesNothing) {
+  write(kUp, std::ios::trunc);
+  EXPECT_TRUE(SubnetManager(*processes_, tools_, folder_.path()).log().subnet_up);
+  ASSERT_TRUE(io::PidFile{folder_ / "opensm.pid"}.write(::getppid()));
+  write("", std::ios::trunc);
+  const auto log = SubnetManager(*processes_, tools_, folder_.path()).log();
+  EXPECT_FALSE(log.subnet_up);
+  EXPECT_EQ(log.routing_engine, "");
 }
 
 TEST(SmLogReader, readsALogThatGrowsInPiecesAsTheWholeOne) {
