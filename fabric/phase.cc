@@ -32,9 +32,10 @@ Result<Declared> declaredFabric(const inventory::Cluster& cluster) {
 std::string repairs(const std::vector<Deviation>& deviations) {
   std::vector<std::string> texts;
   std::size_t more = 0;
-  for (const auto& one : deviations)
-    if (std::find(texts.begin(), texts.end(), one.repair) == texts.end())
-      texts.size() < kShownRepairs ? texts.push_back(one.repair) : void(++more);
+  for (bool firmware : {false, true})  // what a node waits for first
+    for (const auto& one : deviations)
+      if ((one.kind == DeviationKind::WrongFirmware) == firmware && std::find(texts.begin(), texts.end(), one.repair) == texts.end())
+        texts.size() < kShownRepairs ? texts.push_back(one.repair) : void(++more);
   return fmt::format("{}{}", fmt::join(texts, "; "), more ? fmt::format("; and {} more", more) : "");
 }
 
@@ -103,8 +104,9 @@ Async<SharedPicture> FabricPhase::picture(std::chrono::milliseconds max_age) {
   auto now = std::make_shared<Picture>();
   now->found = std::move(found);
   auto compared = compare(declared_->topology, now->found, declared_->fabric->exclude);
-  auto firmware = addSwitchFirmware(tools_, *declared_->fabric, declared_->topology, now->found, compared);
+  auto firmware = addSwitchFirmware(tools_, clock_, *declared_->fabric, declared_->topology, now->found, firmware_, compared);
   CO_TRY_OK(co_await std::move(firmware));
+  last_at_ = clock_.steady();  // silent switches take seconds
   now->deviations = std::move(compared.deviations);
   now->rules = withGuids(declared_->partitions, known.hcas);
   if (managerIsExternal()) {
@@ -190,6 +192,7 @@ std::vector<Deviation> FabricPhase::deviationsOf(const NodeName& node, const Pic
       continue;
     }
     auto speaks_of_it = [&](const Deviation& one) {
+      if (one.kind == DeviationKind::WrongFirmware) return false;  // runs no less over it
       return one.at == hca || one.at == peer || one.at.node == hca.node || (one.at.node == peer.node && one.at.number == 0);
     };
     auto known = std::find_if(now.deviations.begin(), now.deviations.end(), speaks_of_it);

@@ -138,6 +138,7 @@ class FabricPhase final : public lifecycle::Phase {
   Discovery discovery_;
   Turnstile turnstile_;
   const Result<Declared> declared_;
+  FirmwareMemory firmware_;
   SharedPicture last_;
   std::optional<Error> last_error_;
   std::chrono::steady_clock::time_point last_at_{};

@@ -55,6 +55,7 @@ inline constexpr TextFormat kCheckName{"a check of the catalogue", "^[a-z]+[.][a
 inline constexpr TextFormat kCheckParameter{"a parameter of a check", "^[A-Za-z][A-Za-z0-9_]{0,63}$", "min_gflops"};
 inline constexpr TextFormat kCheckValue{"a number, or words on one line", R"(^\S+( \S+)*$)", "380", nullptr, true};
 inline constexpr TextFormat kSwitchFirmware{"a version of switch firmware, three numbers", "^[0-9]{1,5}([.][0-9]{1,5}){2}$", "31.2012.1024"};
+inline constexpr TextFormat kGroupFirmware{"a version of switch firmware, three numbers, or any", "^(any|[0-9]{1,5}([.][0-9]{1,5}){2})$", "31.2012.1024"};
 inline constexpr TextFormat kRdmaDevice{"the name of an RDMA device", "^[A-Za-z][A-Za-z0-9_-]{0,30}$", "mlx5_0"};
 inline constexpr TextFormat kPciAddress{"a PCI address", "^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}[.][0-7]$", "0000:18:00.0"};
 inline constexpr TextFormat kRouting{

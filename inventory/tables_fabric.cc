@@ -82,7 +82,7 @@ ObjectSpec make_switchesSpec() {
       .required("rack", &FabricSwitches::rack, text(kText), "Their rack.")
       .optional("unit", &FabricSwitches::unit, integer(1, kMaxUnit), "The height unit of the first one.")
       .optional("units_apart", &FabricSwitches::units_apart, integer(1, kMaxUnit), "Each further one stands so much higher.")
-      .optional("firmware", &FabricSwitches::firmware, text(kSwitchFirmware), "The firmware that must run on them; absent: switch_firmware of the fabric.")
+      .optional("firmware", &FabricSwitches::firmware, text(kGroupFirmware), "The firmware that must run on them; any: it is not compared; absent: switch_firmware of the fabric.")
       .spec();
 }
 MUSTER_SPEC(switchesSpec)

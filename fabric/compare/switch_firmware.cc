@@ -8,6 +8,8 @@
 namespace muster::fabric {
 namespace {
 
+constexpr std::string_view kAnyFirmware = "any";
+
 /// "27.2012.0010" and "27.2012.10" are one version.
 std::vector<int> numbersOf(std::string_view version) {
   std::vector<int> numbers;
@@ -28,7 +30,7 @@ std::string foundOf(const ToldFirmware& told) {
 std::string howTo(const std::string& name, const std::string& version, const ToldFirmware& told) {
   if (!told.why_not.empty()) return "muster-switchfw must lie beside muster and may open /dev/infiniband/umad*: run as root on the controller, or install muster whole";
   if (told.version.empty())
-    return fmt::format("{} does not tell its firmware: ask it by `flint -d lid-{} query` or at its own console; one that has no vendor MADs belongs into `exclude`",
+    return fmt::format("{} does not tell its firmware: ask it by `flint -d lid-{} query` or at its own console; one that has no vendor MADs belongs into a group of `switches` with `firmware: any`",
                        name, told.lid);
   return fmt::format("put firmware {} on {}: `flint -d lid-{} -i IMAGE burn` for board {}, or by its own system where it is managed; then reset it while nothing runs over it", version, name, told.lid,
                      told.psid.empty() ? "(not told)" : told.psid);
@@ -43,15 +45,18 @@ std::map<std::string, std::string> declaredFirmware(const inventory::Fabric& fab
       if (device.is_switch) wanted[name] = fabric.switch_firmware;
   for (const auto& group : fabric.switches)
     for (const auto& name : group.names)
-      if (!group.firmware.empty()) wanted[name] = group.firmware;
+      if (group.firmware == kAnyFirmware) wanted.erase(name);
+      else if (!group.firmware.empty()) wanted[name] = group.firmware;
   return wanted;
 }
+
+bool isSameFirmware(std::string_view one, std::string_view other) { return numbersOf(one) == numbersOf(other); }
 
 void compareFirmware(const std::map<std::string, std::string>& wanted, const std::map<std::string, ToldFirmware>& told,
                      const std::vector<inventory::FabricExclusion>& excused, Comparison& out) {
   for (const auto& [name, version] : wanted) {
     const auto known = told.find(name);
-    if (known == told.end() || numbersOf(known->second.version) == numbersOf(version)) continue;
+    if (known == told.end() || isSameFirmware(known->second.version, version)) continue;
     Deviation one{DeviationKind::WrongFirmware, {name, 0}, version, foundOf(known->second), howTo(name, version, known->second)};
     if (excuses(excused, one.at)) {
       out.excluded.push_back(std::move(one));

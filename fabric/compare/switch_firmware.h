@@ -7,6 +7,8 @@ namespace muster::fabric {
 
 /// By the switch's name; switches of which nothing is declared are not in it.
 std::map<std::string, std::string> declaredFirmware(const inventory::Fabric& fabric, const Topology& declared);
+/// By the numbers: "27.2012.0010" is "27.2012.10".
+bool isSameFirmware(std::string_view one, std::string_view other);
 
 /// What a switch told.
 struct ToldFirmware {

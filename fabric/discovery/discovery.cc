@@ -11,6 +11,7 @@ namespace {
 constexpr std::chrono::milliseconds kSettlePause{500};
 constexpr int kSettleTries = 25;
 constexpr std::size_t kNamedGuids = 4;
+constexpr std::chrono::minutes kFirmwareKept{10}, kWrongFirmwareKept{1};
 
 /// Counts against the subnet manager's own view, which is made with other MADs. The SA would answer the same question,
 /// but its table queries need RMPP, which ibsim does not carry; the dump is the same data.
@@ -50,24 +51,36 @@ Async<Topology> Discovery::topology() {
   co_return fail(ErrorCode::Unavailable, why + "; look for lost packets (ibqueryerrors) and run again");
 }
 
-Async<void> addSwitchFirmware(Tools& tools, const inventory::Fabric& fabric, const Topology& declared, const Topology& found, Comparison& comparison) {
+Async<void> addSwitchFirmware(Tools& tools, Clock& clock, const inventory::Fabric& fabric, const Topology& declared, const Topology& found,
+                              FirmwareMemory& memory, Comparison& comparison) {
   const auto wanted = declaredFirmware(fabric, declared);
+  const auto now = clock.steady();
   std::map<std::string, ToldFirmware> told;
   std::vector<int> lids;
-  for (const auto& [name, version] : wanted)
-    if (const auto device = found.devices.find(name); device != found.devices.end() && device->second.is_switch) {
-      const auto address = device->second.addresses.find(0);
-      told[name].lid = address == device->second.addresses.end() ? 0 : address->second.lid;
-      if (told[name].lid != 0) lids.push_back(told[name].lid);
-    }
+  for (const auto& [name, version] : wanted) {
+    const auto device = found.devices.find(name);
+    if (device == found.devices.end() || !device->second.is_switch || excuses(fabric.exclude, {name, 0})) continue;
+    const auto address = device->second.addresses.find(0);
+    if (address == device->second.addresses.end() || address->second.lid == 0) continue;
+    const auto known = memory.entries.find(device->second.guid);
+    const bool is_known = known != memory.entries.end() && now < known->second.until;
+    if (is_known) told[name] = known->second.told;
+    else lids.push_back(address->second.lid);
+    told[name].lid = address->second.lid;
+  }
   Result<std::map<int, ToldFirmware>> answer;
   if (!lids.empty()) {
     auto run = tools.switchFirmware(lids);
     answer = co_await std::move(run);
   }
   for (auto& [name, one] : told) {
-    if (!answer) one.why_not = answer.error().str();
-    else if (const auto known = answer->find(one.lid); known != answer->end()) one = known->second;
+    if (std::find(lids.begin(), lids.end(), one.lid) == lids.end()) continue;
+    if (!answer) {
+      one.why_not = answer.error().str();
+    } else if (const auto said = answer->find(one.lid); said != answer->end()) {
+      one = said->second;
+      memory.entries[found.devices.at(name).guid] = {one, clock.steady() + (isSameFirmware(one.version, wanted.at(name)) ? kFirmwareKept : kWrongFirmwareKept)};
+    }
   }
   compareFirmware(wanted, told, fabric.exclude, comparison);
   co_return Result<void>();
@@ -117,7 +130,9 @@ bool sameAnswer(const DiffReport& a, const DiffReport& b) {
 
 }  // namespace
 
-Async<DiffReport> diff(const inventory::Cluster& cluster, io::ProcessRunner& processes, FabricOptions options) {
+namespace {
+
+Async<DiffReport> diffWith(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock, FabricOptions options, FirmwareMemory& memory) {
   auto report = declaredReport(cluster);
   if (!report) co_return withFound(cluster, std::move(report), Topology{});
   auto run = discover(processes, options);
@@ -126,9 +141,18 @@ Async<DiffReport> diff(const inventory::Cluster& cluster, io::ProcessRunner& pro
   if (!out.error.empty()) co_return std::move(out);
   options.run_folder = std::filesystem::absolute(options.run_folder);
   Tools tools(processes, options);
-  auto ask = addSwitchFirmware(tools, cluster.fabrics.begin()->second, out.declared, out.found, out.comparison);
+  auto ask = addSwitchFirmware(tools, clock, cluster.fabrics.begin()->second, out.declared, out.found, memory, out.comparison);
   CO_TRY_OK(co_await std::move(ask));
   co_return std::move(out);
+}
+
+}  // namespace
+
+Async<DiffReport> diff(const inventory::Cluster& cluster, io::ProcessRunner& processes, FabricOptions options) {
+  SystemClock clock;
+  FirmwareMemory memory;
+  auto run = diffWith(cluster, processes, clock, std::move(options), memory);
+  co_return co_await std::move(run);
 }
 
 DiffReport diff(const inventory::Cluster& cluster, std::string_view found_text) {
@@ -141,8 +165,9 @@ DiffReport diff(const inventory::Cluster& cluster, std::string_view found_text) 
 Async<void> watch(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock, FabricOptions options,
                   std::chrono::milliseconds pause, std::function<bool(const DiffReport&)> tell) {
   std::optional<DiffReport> last;
+  FirmwareMemory memory;
   while (true) {
-    auto run = diff(cluster, processes, options);
+    auto run = diffWith(cluster, processes, clock, options, memory);
     CO_TRY(now, co_await std::move(run));
     if (!last || !sameAnswer(*last, now))
       if (!tell(now)) co_return Result<void>();

@@ -22,4 +22,20 @@ struct GeneralInfo {
 /// came after it (Debian's 44.0 none after Quantum) and reads the short fields of those.
 std::optional<GeneralInfo> readGeneralInfo(const VendorData& data);
 
+/// A switch that does not tell takes all tries. Where none of the first few tells anything, as with another maker's, the others are not asked; and not
+/// so many silent ones more are waited for where one has told.
+class Patience {
+ public:
+  bool isOver() const { return silent_ >= (told_ ? kMostSilent : kFirst); }
+  void saw(bool told) {
+    told_ = told_ || told;
+    silent_ += told ? 0 : 1;
+  }
+
+ private:
+  static constexpr int kFirst = 4, kMostSilent = 16;
+  int silent_ = 0;
+  bool told_ = false;
+};
+
 }  // namespace muster::fabric

@@ -1,7 +1,7 @@
 // muster-switchfw: asks switches for their firmware, all of them in one process.
 //
 // stdin: a LID a line. stdout: "LID VERSION [PSID]", or "LID -" for a switch that does not tell. Exit code 0: all were asked; 1: the input is
-// none; 3: no port may be opened here. When none of the first few tells anything, as where switches are no NVIDIA's, the others are not asked.
+// none; 3: no port may be opened here. After too many that do not tell (Patience) the others are not asked.
 // A program of its own for the reasons of muster-pkeys: the simulator's library comes by LD_PRELOAD.
 #include "fabric/discovery/general_info.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 using namespace muster::fabric;
 
-constexpr int kAnswerLimitMs = 200, kTries = 3, kPatience = 4, kMostLids = 0xbfff;
+constexpr int kAnswerLimitMs = 200, kTries = 3, kMostLids = 0xbfff;
 constexpr int kNotPermitted = 3;
 
 std::optional<GeneralInfo> ask(int lid, ibmad_port* port) {
@@ -40,17 +40,16 @@ int main() {
   }
   mad_rpc_set_timeout(port, kAnswerLimitMs);
   mad_rpc_set_retries(port, kTries);
-  int silent = 0, code = 0;
-  bool told = false;
+  int code = 0;
+  Patience patience;
   for (int lid = 0; code == 0 && std::cin >> lid;) {
     if (lid < 1 || lid > kMostLids) {
       std::cerr << "muster-switchfw: " << lid << " is no LID\n";
       code = 1;
       break;
     }
-    const auto info = !told && silent >= kPatience ? std::nullopt : ask(lid, port);
-    told |= info.has_value();
-    silent += info ? 0 : 1;
+    const auto info = patience.isOver() ? std::nullopt : ask(lid, port);
+    patience.saw(info.has_value());
     std::cout << lid << ' ' << (info ? info->firmware + (info->psid.empty() ? "" : " " + info->psid) : "-") << '\n';
   }
   if (code == 0 && !std::cin.eof()) {

@@ -15,6 +15,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 /// The data as firmware lays them out: chip, the three short numbers, board, the three wide ones.
@@ -58,6 +59,16 @@ TEST(ParseSwitchFirmware, wantsAnAnswerForEachLid) {
   }
 }
 
+TEST(Patience, endsSoonWhereNobodyTellsAndLaterWhereSomeDo) {
+  Patience nobody, some;
+  int asked = 0;
+  for (; asked < 100 && !nobody.isOver(); ++asked) nobody.saw(false);
+  EXPECT_EQ(asked, 4);
+  some.saw(true);
+  for (asked = 0; asked < 100 && !some.isOver(); ++asked) some.saw(false);
+  EXPECT_EQ(asked, 16);
+}
+
 class SwitchFirmware : public ::testing::Test {
  protected:
   SwitchFirmware() { fabric().switch_firmware = "31.2012.1024"; }
@@ -79,6 +90,11 @@ TEST_F(SwitchFirmware, isDeclaredForAllAndForSome) {
   old_ones.firmware = "27.2010.4036";
   fabric().switches.push_back(old_ones);
   EXPECT_EQ(wanted()["leaf-su1-r1"], "27.2010.4036");
+  inventory::FabricSwitches others;
+  others.names = {"spine-001"};
+  others.firmware = "any";
+  fabric().switches.push_back(others);
+  EXPECT_EQ(wanted().count("spine-001"), 0u) << "another maker's, whose cables count";
   fabric().switch_firmware.clear();
   EXPECT_THAT(wanted(), ElementsAre(std::pair("leaf-su1-r1", "27.2010.4036")));
 }
@@ -100,6 +116,7 @@ TEST_F(SwitchFirmware, thatIsNotToldIsNotAsDeclared) {
   const auto silent = compared({{"leaf-su1-r0", {3, "", "", ""}}});
   ASSERT_THAT(silent.deviations, SizeIs(1));
   EXPECT_EQ(silent.deviations[0].found, "not told");
+  EXPECT_THAT(silent.deviations[0].repair, AllOf(HasSubstr("firmware: any"), Not(HasSubstr("exclude")))) << "that would excuse its cables too";
   const auto unasked = compared({{"leaf-su1-r0", {3, "", "", "denied: no port"}}, {"leaf-su1-r1", {4, "", "", "denied: no port"}}});
   ASSERT_THAT(unasked.deviations, SizeIs(2));
   EXPECT_EQ(unasked.deviations[1].found, "not known: denied: no port");
