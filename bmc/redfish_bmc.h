@@ -133,6 +133,7 @@ class RedfishBmc final : public Bmc, public EventSource {
   Async<PreviousImage> findPrevious(std::string component);
   Async<void> waitForTask(std::string uri);
   Async<std::vector<std::string>> offeredResets(Json system);
+  Task<std::vector<SensorReading>> powerSupplies(std::string subsystem);
   Async<void> cutByAction(Places at, AcWay way);
   Async<void> cutByBios(Places at, AcWay way);
 

@@ -15,13 +15,16 @@ constexpr std::size_t kMaxReadings = 4'096;
 constexpr std::size_t kMaxLeakDetectors = 64;
 constexpr const char* kCopyStatus = "Oem/Nvidia/BackgroundCopyStatus";
 
+constexpr std::size_t kMaxSupplies = 64;         ///< of one chassis
+constexpr std::string_view kSupply = "PowerSupply";  ///< counts by its health, also without a reading
+
 /// An entry of Thermal or Power, as they were before Sensor was invented.
 struct OldList {
   std::string_view list, value, kind, unit;
 };
 constexpr std::array<OldList, 2> kThermal = {{{"Temperatures", "ReadingCelsius", "Temperature", "Cel"}, {"Fans", "Reading", "Rotational", "RPM"}}};
 constexpr std::array<OldList, 3> kPower = {
-    {{"PowerControl", "PowerConsumedWatts", "Power", "W"}, {"PowerSupplies", "PowerInputWatts", "Power", "W"}, {"Voltages", "ReadingVolts", "Voltage", "V"}}};
+    {{"PowerControl", "PowerConsumedWatts", "Power", "W"}, {"PowerSupplies", "PowerInputWatts", kSupply, "W"}, {"Voltages", "ReadingVolts", "Voltage", "V"}}};
 
 std::string nameOf(const Json& json) {
   for (const char* field : {"Name", "MemberId", "Id"})
@@ -37,9 +40,12 @@ void addOld(const Json& resource, std::span<const OldList> lists, std::vector<Se
     if (!entries || !entries->is_array()) continue;
     for (const Json& entry : *entries) {
       const auto value = numberAt(entry, list.value);
-      if (!value || isAbsent(entry) || out.size() >= kMaxReadings) continue;
-      const auto unit = textAt(entry, "ReadingUnits");
-      out.push_back({nameOf(entry), std::string(list.kind), unit.empty() ? std::string(list.unit) : unit, *value, textAt(entry, "Status/Health"), numberAt(entry, "UpperThresholdCritical")});
+      const auto health = textAt(entry, "Status/Health");
+      const bool counts = value || (list.kind == kSupply && !health.empty());
+      if (!counts || isAbsent(entry) || out.size() >= kMaxReadings) continue;
+      auto unit = textAt(entry, "ReadingUnits");
+      if (unit.empty() && value) unit = list.unit;
+      out.push_back({nameOf(entry), std::string(list.kind), unit, value.value_or(0), health, numberAt(entry, "UpperThresholdCritical")});
     }
   }
 }
@@ -51,6 +57,28 @@ std::optional<SensorReading> readingOf(const Json& sensor) {
 }
 
 }  // namespace
+
+/// A supply that says nothing of its own health has that of its redundancy group (DGX H100).
+Task<std::vector<SensorReading>> RedfishBmc::powerSupplies(std::string subsystem) {
+  std::vector<SensorReading> out;
+  auto read = session_->get(subsystem);
+  const auto resource = co_await std::move(read);
+  if (!resource) co_return out;
+  auto collection = linkAt(resource->body, "PowerSupplies");
+  auto list = members(collection.empty() ? subsystem + "/PowerSupplies" : std::move(collection), kMaxSupplies, RedfishSession::kRequestTimeout);
+  const auto supplies = co_await std::move(list);
+  if (!supplies) co_return out;
+  std::map<std::string, std::string> group_health;
+  const Json* groups = find(resource->body, "PowerSupplyRedundancy");
+  for (const Json& group : groups && groups->is_array() ? *groups : Json::array())
+    for (const auto& uri : linksAt(group, "RedundancyGroup")) group_health[uri] = textAt(group, "Status/Health");
+  for (const Member& supply : supplies->found) {
+    auto health = textAt(supply.json, "Status/Health");
+    if (health.empty()) health = group_health[supply.uri];
+    if (!isAbsent(supply.json) && !health.empty()) out.push_back({nameOf(supply.json), std::string(kSupply), "", 0, health, std::nullopt});
+  }
+  co_return out;
+}
 
 /// Thermal and Power are two requests for all of a chassis; Sensors may be five hundred. Only what has no other place is read one by one.
 Async<std::vector<SensorReading>> RedfishBmc::sensors() {
@@ -74,6 +102,15 @@ Async<std::vector<SensorReading>> RedfishBmc::sensors() {
     if (!sensors) continue;
     for (const Member& sensor : sensors->found)
       if (auto reading = readingOf(sensor.json); reading && out.size() < kMaxReadings) out.push_back(std::move(*reading));
+  }
+  const bool supplies_shown = std::any_of(out.begin(), out.end(), [](const SensorReading& reading) { return reading.kind == kSupply; });
+  for (const Member& box : chassis.found) {
+    const auto link = linkAt(box.json, "PowerSubsystem");
+    if (supplies_shown || link.empty()) continue;
+    auto supplies = powerSupplies(link);
+    auto read = co_await std::move(supplies);
+    for (auto& supply : read)
+      if (out.size() < kMaxReadings) out.push_back(std::move(supply));
   }
   for (const Member& box : chassis.found) {
     const auto link = linkAt(box.json, "ThermalSubsystem");

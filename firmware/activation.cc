@@ -1,6 +1,9 @@
 #include "firmware/activation.h"
 
+#include "bmc/bmc.h"
 #include "lifecycle/facet.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -20,10 +23,12 @@ constexpr std::array kRows = {
     ActivationRow{"hgx_*", Activation::PowerCycle, "HGX baseboard components: chassis power cycle (DGX H100 order, step 6)", false, 5min},
     ActivationRow{"hostbmc*", Activation::BmcReset, "DGX H100 order, step 2: BMC reset after its own update", true, 14min},
     ActivationRow{"bmc*", Activation::BmcReset, "Supermicro and the virtual BMC call theirs BMC", true, 10min},
-    ActivationRow{"*psu*", Activation::None, "power supplies are updated live, one at a time", true, 5min},
-    ActivationRow{"powersupply*", Activation::None, "power supplies are updated live, one at a time", true, 5min},
+    ActivationRow{"*psu*", Activation::None, "power supplies are updated live, one at a time and only if redundant", true, 5min, false, true},
+    ActivationRow{"powersupply*", Activation::None, "power supplies are updated live, one at a time and only if redundant", true, 5min, false, true},
     ActivationRow{"*", Activation::PowerCycle, "BIOS, NIC and whatever else belongs to the host", false, 4min},
 };
+
+constexpr int kFewestSupplies = 2;
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -60,6 +65,18 @@ Activation activationOf(const inventory::FirmwareComponent& component) {
     case FirmwareActivation::AcCycle: return Activation::AcCycle;
   }
   return rowOf(component.name).activation;
+}
+
+std::string whyNotRedundant(const std::vector<bmc::SensorReading>& readings) {
+  int good = 0;
+  std::string bad;
+  for (const auto& reading : readings) {
+    if (reading.kind != "PowerSupply") continue;
+    if (reading.health == "OK") ++good;
+    if (reading.health != "OK" && !reading.health.empty()) bad += fmt::format("{}{} is {}", bad.empty() ? "" : ", ", reading.name, reading.health);
+  }
+  if (!bad.empty()) return "not redundant: " + bad;
+  return good >= kFewestSupplies ? std::string() : fmt::format("not redundant: the BMC shows {} good power suppl{}", good, good == 1 ? "y" : "ies");
 }
 
 std::chrono::minutes activationTime(Activation activation) {

@@ -5,7 +5,13 @@
 
 #include <chrono>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
+
+namespace muster::bmc {
+struct SensorReading;
+}
 
 namespace muster::firmware {
 
@@ -20,12 +26,16 @@ struct ActivationRow {
   bool alone = false;               ///< never together with another: what it does must stand before the next loses its turn (PSU, BMC)
   std::chrono::minutes flash{4};    ///< usual time of its upload and flash
   bool background_copy = false;     ///< its second slot is filled behind its back; power must stay until that is done
+  bool supply = false;              ///< a power supply: its fellows carry the machine while it restarts
 };
 
 std::span<const ActivationRow> activationRows();
 const ActivationRow& rowOf(std::string_view component);
 /// What the baseline says, else what the component's row says.
 Activation activationOf(const inventory::FirmwareComponent& component);
+
+/// Why none of the machine's power supplies may go now; "": the others carry it. Counts readings of the kind "PowerSupply".
+std::string whyNotRedundant(const std::vector<bmc::SensorReading>& readings);
 
 /// How long the machine is away for it, until everything answers again.
 std::chrono::minutes activationTime(Activation activation);

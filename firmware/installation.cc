@@ -22,6 +22,7 @@ constexpr std::size_t kMaxWhyBytes = 1'500;
 constexpr auto kUploadGrace = 2min;    ///< for a slow BMC to list an upload whose answer was lost; looked at every kBusyPoll
 constexpr int kUsualTimesUnseen = 2;   ///< so many usual times a flash has that nobody can follow
 constexpr auto kPatience = 15min;      ///< with an answer that no repetition should mend, while something of ours is on the machine
+constexpr auto kSupplyReturns = 5min;  ///< until a power supply that restarted shows that it is well
 constexpr auto kBeforeDeadline = 10min;  ///< an intent ends itself, with its reason, before it is called off
 
 std::string nameOf(const Target& target) { return target.component + " " + target.version; }
@@ -293,9 +294,25 @@ Async<Outcome> Installation::look() {
   auto list = bmc_.tasks();
   CO_TRY(tasks, co_await std::move(list));
   if (!tasks.running.empty()) co_return Again{kBusyPoll, "the BMC is busy with " + tasks.running.front()};
+  if (rowOf(target().component).supply) {
+    auto ask = supplyMayGo();
+    CO_TRY(not_yet, co_await std::move(ask));
+    if (not_yet) co_return std::move(*not_yet);
+  }
   progress_.tasks_before = tasks.finished;
   auto next = upload();
   co_return co_await std::move(next);
+}
+
+/// A power supply restarts under load. One that was just flashed is given some minutes to be good again.
+Async<std::optional<Outcome>> Installation::supplyMayGo() {
+  auto read = bmc_.sensors();
+  auto seen = co_await std::move(read);
+  if (!seen && seen.error().code() != ErrorCode::NotFound) co_return fail(std::move(seen.error()));
+  const auto why = whyNotRedundant(seen.value_or(std::vector<bmc::SensorReading>()));
+  if (why.empty()) co_return std::optional<Outcome>();
+  if (clock_.steady() < stopwatch_.intent_began + kSupplyReturns) co_return std::optional<Outcome>(Again{kBusyPoll, nameOf(target()) + " waits: " + why});
+  co_return std::optional<Outcome>(Blocked{nameOf(target()) + " is not flashed: " + why});
 }
 
 // The journal knows of the upload before the BMC does. Whatever happens to the answer, the next call looks first.

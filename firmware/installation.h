@@ -71,6 +71,7 @@ class Installation {
   Async<std::string> whyNot(Target target);
   Async<Outcome> look();
   Async<Outcome> upload();
+  Async<std::optional<Outcome>> supplyMayGo();
   Async<Outcome> refused(Target what, Error error);
   Async<Outcome> afterLostUpload();
   Async<Outcome> follow();

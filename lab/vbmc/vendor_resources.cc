@@ -17,6 +17,7 @@ std::string softwareIdOf(const std::string& name) {
 }
 
 constexpr std::string_view kPreviousImage = "_previous";  ///< behind the name of the BMC's own component
+const std::string kSupplies = kChassis + "/chassis/PowerSubsystem/PowerSupplies";
 constexpr double kInletCelsius = 24, kIdleWatts = 600;
 constexpr int kStatusUnavailable = 503;
 
@@ -158,6 +159,18 @@ std::optional<nlohmann::json> RedfishService::chassisResource(const std::string&
     result["ChassisType"] = "RackMount";
     result["Status"] = healthy();
     result["Sensors"] = linkTo(path + "/Sensors");
+    result["PowerSubsystem"] = linkTo(path + "/PowerSubsystem");
+    return result;
+  }
+  if (path == kSupplies) return collection(path, "PowerSupplyCollection", {"PSU1", "PSU2"});
+  if (path == kSupplies.substr(0, kSupplies.rfind('/'))) {
+    json result = head(path, "PowerSubsystem.v1_1_0.PowerSubsystem", "Power Subsystem");
+    result["PowerSupplies"] = linkTo(kSupplies);
+    return result;
+  }
+  if (path == kSupplies + "/PSU1" || path == kSupplies + "/PSU2") {
+    json result = head(path, "PowerSupply.v1_3_0.PowerSupply", path.substr(path.rfind('/') + 1));
+    result["Status"] = healthy();
     return result;
   }
   if (path == kChassis + "/chassis/Sensors") return collection(path, "SensorCollection", {"inlet", "power"});

@@ -1,8 +1,11 @@
 // Several components by one activation: staged one after the other, nothing switched before the last is taken in, nothing flashed twice
 // however often muster dies.
+#include "bmc/forwarding_bmc.h"
+#include "firmware/activation.h"
 #include "firmware/baselines.h"
 #include "firmware/files.h"
 #include "firmware/progress.h"
+#include "tests/firmware/one_bmc.h"
 #include "tests/firmware/phase_fixture.h"
 #include "tests/firmware/pldm_package.h"
 
@@ -67,6 +70,54 @@ TEST_F(FirmwareWaves, aBaselineCostsAsManyActivationsAsItNeeds) {
   for (const auto& call : bmc.calls)
     if (call.starts_with("startUpdate") || call == "resetBmc" || call == "acCycle" || call == "power On") order.push_back(call);
   EXPECT_THAT(order, testing::ElementsAre("startUpdate BMC", "resetBmc", "startUpdate BIOS", "startUpdate NIC", "power On", "startUpdate CPLD", "startUpdate EROT", "acCycle", "power On"));
+}
+
+/// Its second power supply shows what the test says.
+class WithSupplies final : public bmc::ForwardingBmc {
+ public:
+  using ForwardingBmc::ForwardingBmc;
+  Async<std::vector<bmc::SensorReading>> sensors() override {
+    if (on_read) on_read();
+    co_return std::vector<bmc::SensorReading>{{"PSU_0", "PowerSupply", "W", 400, first, {}}, {"PSU_1", "PowerSupply", "", 0, "OK", {}}};
+  }
+  std::string first = "OK";
+  std::function<void()> on_read;
+};
+
+class FirmwareOfSupplies : public FirmwareWaves {
+ protected:
+  FirmwareOfSupplies() {
+    declare({{"PSU_0", "1.4"}, {"PSU_1", "1.4"}});
+    for (const char* name : {"PSU_0", "PSU_1"}) bmc.components[name] = {.version = "1.3", .activates = FakeBmc::Activates::AtOnce};
+    auto owned = std::make_unique<WithSupplies>(bmc);
+    supplies = owned.get();
+    one = std::make_unique<OneBmc>(std::move(owned));
+    phase = makeFirmwarePhase(cluster, *one, loop.clock, loop.workers);
+  }
+  WithSupplies* supplies = nullptr;
+  std::unique_ptr<OneBmc> one;
+};
+
+TEST_F(FirmwareOfSupplies, oneThatIsNotWellKeepsTheOthersAsTheyAre) {
+  supplies->on_read = [this] { supplies->first = bmc.uploads > 0 ? "Critical" : "OK"; };
+  const auto done = apply();
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().str(), testing::HasSubstr("PSU_1 1.4 is not flashed: not redundant: PSU_0 is Critical"));
+  EXPECT_EQ(bmc.uploads, 1);
+}
+
+TEST_F(FirmwareOfSupplies, oneThatRestartsIsWaitedFor) {
+  int reads = 0;
+  supplies->on_read = [this, &reads] { supplies->first = bmc.uploads == 1 && ++reads < 4 ? "Warning" : "OK"; };
+  EXPECT_TRUE(apply());
+  expectBaseline();
+  EXPECT_GE(reads, 4);
+}
+
+TEST(FirmwareOfSupply, aSingleOneIsNotRedundantNorIsOneOfWhichNothingIsKnown) {
+  EXPECT_EQ(whyNotRedundant({}), "not redundant: the BMC shows 0 good power supplies");
+  EXPECT_EQ(whyNotRedundant({{"A", "PowerSupply", "W", 1, "OK", {}}, {"B", "PowerSupply", "W", 1, "", {}}, {"C", "Power", "W", 1, "OK", {}}}), "not redundant: the BMC shows 1 good power supply");
+  EXPECT_EQ(whyNotRedundant({{"A", "PowerSupply", "W", 1, "OK", {}}, {"B", "PowerSupply", "W", 1, "OK", {}}}), "");
 }
 
 TEST_F(FirmwareWaves, nothingIsFlashedTwiceWhereverMusterDies) {
