@@ -244,6 +244,8 @@ Async<Outcome> Installation::nextUpload() {
     auto end_of_wave = activate();
     co_return co_await std::move(end_of_wave);
   }
+  // A plan blocks it already; keep's recovery tries the action again without one.
+  if (auto again = whyNotAgain(component_, action_.facet.subject, context_.facts()); !again.empty() && progress_.staged.empty()) co_return Blocked{std::move(again)};
   if (const auto problem = trouble(); problem && problem->canRetry()) co_return Again{kBusyPoll, problem->str()};
   auto check = whyNot(Target{component_.name, component_.version});
   CO_TRY(why_not, co_await std::move(check));

@@ -117,6 +117,14 @@ class BmcSteps final : public RecoverySteps {
     }
     const auto asked = asked_.find(action.facet.subject);
     if (asked == asked_.end()) co_return Blocked{"nobody asks for this step any more"};
+    if (asked->second != Rung::NewSession) {
+      auto look = workOf(bmc);
+      auto work = co_await std::move(look);
+      // A BMC that answers nothing is what its reset is for, but not when its trouble began with firmware.
+      const bool may_be_blind = asked->second == Rung::BmcReset && !isAboutFirmware(action);
+      if (!work && !(may_be_blind && work.error().canRetry())) co_return fail(std::move(work).error().within("whether an image is being written"));
+      if (work && !work->empty()) co_return Blocked{fmt::format("{} is under way on {}; nothing is switched meanwhile", *work, bmc.address())};
+    }
     auto written = context.recordOperation(asked->second == Rung::AcCycle ? kCut + muster::toString(clock_.now()) : std::string(toString(asked->second)));
     CO_TRY_OK(co_await std::move(written));
     auto step = take(bmc, asked->second);
@@ -136,6 +144,27 @@ class BmcSteps final : public RecoverySteps {
   }
 
  private:
+  static bool isAboutFirmware(const Action& action) { return action.reason.starts_with(fmt::format("{}firmware.", kRecovery)); }
+
+  /// What a reset or a cut would break, in words; "": nothing. Errors: that cannot be seen. A BMC that knows of no such thing has none.
+  static Async<std::string> workOf(bmc::Bmc& bmc) {
+    auto list = bmc.tasks();
+    auto tasks = co_await std::move(list);
+    if (!tasks && tasks.error().code() != ErrorCode::NotFound) co_return fail(std::move(tasks).error());
+    if (tasks && !tasks->running.empty()) co_return "the task " + tasks->running.front();
+    auto read = bmc.firmware();
+    auto items = co_await std::move(read);
+    if (!items && items.error().code() != ErrorCode::NotFound) co_return fail(std::move(items).error());
+    for (const auto& item : items.value_or(std::vector<bmc::FirmwareItem>()))
+      if (item.being_written) co_return "an image of " + item.name;
+    auto ask = bmc.backgroundCopies();
+    auto copies = co_await std::move(ask);
+    if (!copies && copies.error().code() != ErrorCode::NotFound) co_return fail(std::move(copies).error());
+    for (const auto& copy : copies.value_or(std::vector<bmc::BackgroundCopy>()))
+      if (copy.running) co_return fmt::format("the background copy of {} ({})", copy.name, copy.status);
+    co_return std::string();
+  }
+
   static bool needsPower(const Action& action) { return action.facet.facet.str().ends_with("-cycle"); }
 
   /// When the operation cut standby power, if it did.

@@ -1,10 +1,14 @@
 // Graded recovery: the order of the steps from the journal alone, each with its proof, none twice, none on a node that takes jobs.
 #include "keep/recovery.h"
 
+#include "base/io/crypto.h"
+#include "base/io/files.h"
+#include "firmware/firmware.h"
 #include "lifecycle/quarantine.h"
 #include "tests/fakes/fake_act_context.h"
 #include "tests/fakes/fake_bmc.h"
 #include "tests/keep/pool_rig.h"
+#include "tests/run_async.h"
 
 namespace muster::keep::test {
 namespace {
@@ -150,7 +154,7 @@ class RecoveryTest : public KeeperTest {
   void recoverDuring(Task<void> life) {
     auto services = this->services();
     auto steps = makeRecoverySteps(bmcs_, loop_.clock);
-    services.all = {&senses_, &firmware_, steps.get(), &pool_};
+    services.all = {&senses_, flashes_, steps.get(), &pool_};
     services.recovery = steps.get();
     keepDuring(services, std::move(life));
   }
@@ -164,6 +168,7 @@ class RecoveryTest : public KeeperTest {
 
   muster::test::FakeBmcFleet bmcs_;
   StubbornFirmware firmware_{bmcs_.fake("gpu001")};
+  Phase* flashes_ = &firmware_;
 };
 
 TEST_F(RecoveryTest, aBmcThatHangsIsResetAndTheFailedActionDoneAndNothingStronger) {
@@ -265,6 +270,64 @@ TEST_F(RecoveryTest, aStandbyCutThatWasInterruptedIsGivenBack) {
   EXPECT_EQ(bmc.count("restorePower"), 1);
   EXPECT_EQ(bmc.info.power, bmc::PowerState::On);
   EXPECT_EQ(bmc.ac_cycles, 1);
+}
+
+TEST_F(RecoveryTest, whatMustNotBeFlashedAgainIsNotFlashedByARetryEither) {
+  cluster_.keep.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset};
+  const muster::test::TempFolder folder;
+  const std::string content = R"({"component":"BMC","version":"2.1"})";
+  ASSERT_TRUE(io::writeFileAtomic(folder / "bmc.fw", content));
+  cluster_.firmware["rack"] = {"rack", {{"BMC", "2.1", folder / "bmc.fw", io::sha256Hex(content)}}, {"BMC"}};
+  auto& profile = cluster_.profiles["flashed"] = cluster_.profiles["gpu-node"];
+  profile.firmware = "rack";
+  cluster_.nodes[0].profile = "flashed";
+  auto& bmc = bmcs_.fake("gpu001");
+  bmc.components["BMC"] = {.version = "2.0", .activates = muster::test::FakeBmc::Activates::BmcReset};
+  const std::vector<Fact> failed = {{subjectOf("gpu001"), FacetName("firmware-failed.BMC"), "2.1 BMC 2.1 is not active", loop_.clock.now(), "muster", ""}};
+  ASSERT_TRUE(store_.putFacts(failed));
+  auto firmware = firmware::makeFirmwarePhase(cluster_, bmcs_, loop_.clock, loop_.workers);
+  flashes_ = firmware.get();
+  recoverFor(std::chrono::hours(2));
+  EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "firmware.BMC failed"));
+  EXPECT_THAT(intents("gpu001").front().outcome, ::testing::AllOf(HasSubstr("blocked: "), HasSubstr("muster firmware retry gpu001")));
+  EXPECT_EQ(bmc.uploads, 0);
+  EXPECT_EQ(bmc.bmc_resets, 0);
+}
+
+TEST_F(RecoveryTest, nothingIsSwitchedWhileAnImageIsWrittenOrCopied) {
+  auto& bmc = bmcs_.fake("gpu001");
+  bmc.info.power = bmc::PowerState::On;
+  bmc.copies_for = 1 << 20;
+  cluster_.keep.recovery = {Rung::BmcReset, Rung::PowerCycle, Rung::AcCycle};
+  recoverFor(std::chrono::hours(2));
+  EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "recovery.bmc-reset failed", "recovery.power-cycle failed", "recovery.ac-cycle failed"));
+  EXPECT_THAT(intents("gpu001").front().outcome, HasSubstr("background copy of HGX_ERoT_FPGA_0"));
+  EXPECT_EQ(bmc.count("power") + bmc.count("resetBmc") + bmc.count("acCycle"), 0);
+}
+
+TEST_F(RecoveryTest, aBmcThatAnswersNothingIsResetUnlessItMayBeWritingFirmware) {
+  auto& bmc = bmcs_.fake("gpu001");
+  bmc.failNext("tasks", Error(ErrorCode::Unavailable, "no answer"), 1'000);
+  auto steps = makeRecoverySteps(bmcs_, loop_.clock);
+  auto take = [&](Rung rung, const std::string& facet) {
+    steps->ask(subjectOf("gpu001"), rung);
+    Action action;
+    action.facet = facetOf("gpu001", "recovery.x");
+    action.reason = "recovery: " + facet + " has failed: no answer";
+    muster::test::FakeActContext context;
+    const auto outcome = loop_.run(steps->act(action, context));
+    return outcome && std::holds_alternative<Done>(*outcome);
+  };
+  EXPECT_FALSE(take(Rung::BmcReset, "firmware.BMC"));
+  EXPECT_FALSE(take(Rung::PowerCycle, "os"));
+  EXPECT_EQ(bmc.bmc_resets + bmc.power_cycles, 0);
+  EXPECT_TRUE(take(Rung::BmcReset, "os"));
+  EXPECT_EQ(bmc.bmc_resets, 1);
+  bmc.clearFailures("tasks");
+  bmc.task_by_uri["/t/1"] = muster::test::FakeBmc::FakeTask{"BIOS", "2", 1 << 20};
+  EXPECT_FALSE(take(Rung::PowerCycle, "os")) << "an update runs";
+  bmc.failNext("tasks", Error(ErrorCode::NotFound, "it knows no tasks"));
+  EXPECT_TRUE(take(Rung::PowerCycle, "os"));
 }
 
 TEST_F(RecoveryTest, whatNothingHelpsGoesIntoQuarantineWithItsReason) {
