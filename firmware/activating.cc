@@ -135,6 +135,28 @@ Async<Outcome> Installation::powerOn() {
   co_return co_await std::move(settling);
 }
 
+Async<bool> Installation::isOff() {
+  auto read = bmc_.system();
+  CO_TRY(system, co_await std::move(read));
+  co_return system.power == bmc::PowerState::Off;
+}
+
+/// CPLDs and roots of trust load at standby, so they run while the host is still off.
+Async<Outcome> Installation::allRun() {
+  bool switch_on = progress_.step == Step::PowerOff || progress_.step == Step::AcCut;
+  if (progress_.step == Step::Copy) {
+    auto ask = isOff();
+    CO_TRY(off, co_await std::move(ask));
+    switch_on = off;
+  }
+  if (switch_on) {
+    auto written = record(Step::PowerOn, clock_.now());
+    CO_TRY_OK(co_await std::move(written));
+  }
+  auto next = switch_on ? powerOn() : endWave();
+  co_return co_await std::move(next);
+}
+
 Async<Outcome> Installation::beginSettling() {
   auto write = record(Step::Settle, clock_.now());
   CO_TRY_OK(co_await std::move(write));

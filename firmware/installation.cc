@@ -203,6 +203,18 @@ Async<Outcome> Installation::step() {
     auto following = follow();
     co_return co_await std::move(following);
   }
+  // A baseboard without its host shows little, and slowly: whoever only has to be switched on is not asked first.
+  if (progress_.step == Step::PowerOn) {
+    auto on = powerOn();
+    co_return co_await std::move(on);
+  }
+  if (progress_.step == Step::PowerOff && activation() != Activation::AcCycle) {
+    auto ask = isOff();
+    if (const auto off = co_await std::move(ask); off && *off) {
+      auto on = powerOff();
+      co_return co_await std::move(on);
+    }
+  }
   const bool begun = progress_.step != Step::Look;
   auto read = readInventory();
   auto seen = co_await std::move(read);
@@ -222,7 +234,7 @@ Async<Outcome> Installation::step() {
   // Once begun, what is not shown is no verdict: components vanish while they install, or while the host is off.
   if (auto problem = trouble(); problem && !begun) co_return fail(std::move(*problem));
   const bool activating = begun && progress_.step != Step::Next && !progress_.isWriting();
-  auto next = activating && allStagedRun() && (arrived || !progress_.staged.empty()) ? endWave()
+  auto next = activating && allStagedRun() && (arrived || !progress_.staged.empty()) ? allRun()
               : progress_.step == Step::Settle                                       ? settle(whatIsMissing())
               : progress_.step == Step::Upload                                       ? afterLostUpload()
               : progress_.step == Step::Lost                                         ? lost()
@@ -230,7 +242,6 @@ Async<Outcome> Installation::step() {
               : progress_.step == Step::Copy                                         ? waitForCopies()
               : progress_.step == Step::PowerOff                                     ? powerOff()
               : progress_.step == Step::AcCut                                        ? cutStandby()
-              : progress_.step == Step::PowerOn                                      ? powerOn()
               : progress_.step == Step::RollBack                                     ? activate()
                                                                                      : nextUpload();
   co_return co_await std::move(next);

@@ -83,6 +83,8 @@ class Installation {
   Async<Outcome> powerOff();
   Async<Outcome> cutStandby();
   Async<Outcome> powerOn();
+  Async<bool> isOff();
+  Async<Outcome> allRun();
   Async<Outcome> beginSettling();
   Async<Outcome> settle(std::string seen);
   bool isDeclared(const Target& target) const;

@@ -145,6 +145,7 @@ TEST_F(FirmwareWaves, nothingIsFlashedTwiceWhateverEffectMusterDiesAfter) {
     ASSERT_TRUE(apply());
     expectBaseline();
     EXPECT_TRUE(bmc.crash_after.empty());
+    EXPECT_EQ(bmc.info.power, bmc::PowerState::On);
     for (const auto& [name, c] : bmc.components) EXPECT_EQ(c.uploads, 1) << name;
   }
 }
@@ -212,6 +213,33 @@ TEST_F(FirmwareWaves, withoutAnAcCycleSomebodyIsAskedAndTheWorkWaits) {
   bmc.components["CPLD"].version = "0x14";  // somebody did
   EXPECT_TRUE(drive(action("CPLD", "0x14")));
   EXPECT_EQ(bmc.uploads, 1);
+  EXPECT_EQ(bmc.info.power, bmc::PowerState::On);
+}
+
+TEST_F(FirmwareWaves, aHostThatWasSwitchedOffIsSwitchedOnWhateverItsBaseboardShows) {
+  const auto slow = Error(ErrorCode::Unavailable, "HGX_FW_GPU_SXM_1: the BMC answered 503: HMCCommuicationFailed");
+  bmc.on_power = [&](bmc::PowerState power) {
+    bmc.clearFailures("firmware");
+    if (power == bmc::PowerState::Off) bmc.failNext("firmware", slow, 100'000);
+  };
+  for (const char* effect : {"power GracefulShutdown", "power On"}) {
+    SCOPED_TRACE(effect);
+    for (auto& [name, c] : bmc.components) c = {.version = "0.1", .activates = c.activates};
+    declare({{"BIOS", "1.4.2"}});
+    journal = Journal();
+    bmc.crash_after = effect;
+    const auto cycles = bmc.power_cycles;
+    ASSERT_TRUE(driveThroughCrashes(action("BIOS", "1.4.2")));
+    EXPECT_TRUE(bmc.crash_after.empty());
+    EXPECT_EQ(bmc.info.power, bmc::PowerState::On);
+    EXPECT_EQ(bmc.power_cycles, cycles + 1);
+  }
+  bmc.components["BIOS"] = {.version = "0.1", .staged = "1.4.2"};  // killed between off and on
+  journal = Journal();
+  journal.operation_id = "+BIOS=1.4.2 activate on " + muster::toString(loop.clock.now());
+  ASSERT_TRUE(loop.run(bmc.power(bmc::PowerAction::ForceOff)));
+  ASSERT_TRUE(drive(action("BIOS", "1.4.2")));
+  EXPECT_EQ(bmc.info.power, bmc::PowerState::On);
 }
 
 TEST_F(FirmwareWaves, aSteppingStoneIsRunBeforeTheNext) {
