@@ -85,6 +85,7 @@ RedfishBmc::RedfishBmc(std::unique_ptr<RedfishSession> session, inventory::BootM
 Async<RedfishBmc::Members> RedfishBmc::members(std::string collection, std::size_t limit, std::chrono::milliseconds timeout, Want want) {
   Members out;
   std::size_t seen = 0;
+  auto busy = RedfishSession::Busy::Wait;
   std::string next = want == Want::Expanded && expand_ ? collection + std::string(kExpand) : collection;
   for (int page = 0; page < kMaxPages && !next.empty(); ++page) {
     auto read = session_->get(next, timeout);
@@ -105,13 +106,15 @@ Async<RedfishBmc::Members> RedfishBmc::members(std::string collection, std::size
         out.found.push_back({uri, entry});
         continue;
       }
-      auto one = session_->get(uri, timeout);
+      auto one = session_->get(uri, timeout, busy);
       auto member = co_await std::move(one);
       if (member) {
         out.found.push_back({uri, std::move(member->body)});
       } else if (member.error().code() == ErrorCode::Denied) {
         co_return fail(std::move(member.error()));
       } else if (member.error().code() != ErrorCode::NotFound) {  // else: gone since it was listed
+        // A DGX without its host has fifty such members: patience with each would take an hour.
+        if (member.error().code() == ErrorCode::Unavailable) busy = RedfishSession::Busy::Answer;
         out.unread.push_back({uri, std::move(member.error())});
       }
     }

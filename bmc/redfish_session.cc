@@ -84,8 +84,8 @@ RedfishSession::RedfishSession(Options options, lifecycle::Store& store, Clock& 
 
 // ---- what drivers call
 
-Async<RedfishReply> RedfishSession::get(std::string path, std::chrono::milliseconds timeout) {
-  auto op = call({.method = "GET", .path = path, .timeout = timeout});
+Async<RedfishReply> RedfishSession::get(std::string path, std::chrono::milliseconds timeout, Busy busy) {
+  auto op = call({.method = "GET", .path = path, .timeout = timeout, .wait_busy = busy == Busy::Wait});
   CO_TRY(reply, co_await std::move(op));
   if (!reply.ok()) co_return fail(errorOf(reply, "GET " + path));
   co_return std::move(reply);

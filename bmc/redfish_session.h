@@ -58,8 +58,9 @@ class RedfishSession {
   /// Of the login; some vendors want it in a form as well. "" before it.
   const std::string& token() const { return token_; }
 
+  enum class Busy { Wait, Answer };  ///< what "later" (429, 503) means: it is waited for, about a minute, or it is the answer
   /// The answers below are 2xx; everything else is an Error with the service's words.
-  Async<RedfishReply> get(std::string path, std::chrono::milliseconds timeout = kRequestTimeout);
+  Async<RedfishReply> get(std::string path, std::chrono::milliseconds timeout = kRequestTimeout, Busy busy = Busy::Wait);
   Async<RedfishReply> post(std::string path, Json body, std::chrono::milliseconds timeout = kRequestTimeout);
   /// As post, but any status is an answer.
   Async<RedfishReply> postAny(std::string path, Json body, std::chrono::milliseconds timeout = kRequestTimeout);

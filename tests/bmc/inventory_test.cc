@@ -16,8 +16,19 @@ class RedfishInventory : public testing::Test {
   Async<io::HttpResponse> answer(test::FakeHttp::Handler serve, io::HttpRequest request) {
     if (request.method == "GET" && request.url.target == broken) co_return test::FakeHttp::json(status, "{}");
     if (!broken.empty() && request.url.target.find("$expand") != std::string::npos) co_return test::FakeHttp::json(501, "{}");  // each member by itself
+    const auto target = request.url.target;
+    if (target.starts_with(inventory_ + "/HGX_")) co_return test::FakeHttp::json(503, "{}");
     auto op = serve(std::move(request));
-    co_return co_await std::move(op);
+    auto reply = co_await std::move(op);
+    if (!reply || target != inventory_) co_return std::move(reply);
+    auto list = Json::parse(reply->body);
+    for (int i = 0; i < silent; ++i) {
+      Json member = Json::object();
+      member["@odata.id"] = inventory_ + "/HGX_FW_" + std::to_string(i);
+      list["Members"].insert(list["Members"].begin(), std::move(member));
+    }
+    reply->body = list.dump();
+    co_return std::move(reply);
   }
 
   test::VirtualLoop loop;
@@ -26,7 +37,20 @@ class RedfishInventory : public testing::Test {
   std::unique_ptr<RedfishBmc> bmc = rig.bmc();
   std::string broken;
   int status = 503;
+  int silent = 0;  ///< members of a baseboard whose host is off
+  const std::string inventory_ = "/redfish/v1/UpdateService/FirmwareInventory";
 };
+
+TEST_F(RedfishInventory, aBaseboardThatIsOffDoesNotTakeAMinuteAMember) {
+  silent = 50;
+  broken = "nothing";
+  const auto begun = loop.clock.steady();
+  auto items = loop.run(bmc->firmware());
+  ASSERT_TRUE(items) << items.error().str();
+  EXPECT_LT(loop.clock.steady() - begun, std::chrono::minutes(2));
+  EXPECT_EQ(std::count_if(items->begin(), items->end(), [](const FirmwareItem& item) { return !item.unreadable.empty(); }), 50);
+  EXPECT_TRUE(std::any_of(items->begin(), items->end(), [](const FirmwareItem& item) { return item.name == "BIOS" && item.unreadable.empty(); }));
+}
 
 TEST_F(RedfishInventory, aMemberThatAnswers503IsListedAsUnreadable) {
   broken = "/redfish/v1/UpdateService/FirmwareInventory/BIOS";
