@@ -36,12 +36,13 @@ class Installation {
 
   /// One call of act: as far as it goes without waiting.
   Async<lifecycle::Outcome> go();
+  /// Ends the intent; what is or may be on the machine is not flashed again by itself.
+  Async<lifecycle::Outcome> breakOff(std::string why);
 
  private:
   using Outcome = lifecycle::Outcome;
 
   Async<Outcome> step();
-  Async<Outcome> breakOff(std::string why);
   bool mayBeOnTheMachine() const { return progress_.step != Step::Look || !progress_.staged.empty(); }
   bool isLate() const;
   Async<void> readInventory();

@@ -26,6 +26,7 @@ namespace {
 
 constexpr auto kDeadline = 60min;       ///< beyond what is expected
 constexpr auto kObserveLimit = 5min;
+constexpr auto kBeforeTheEnd = 2min;    ///< of the engine's deadline an act ends by itself, whatever it is waiting for
 constexpr auto kLookAfterLimit = 100s;  ///< within the engine's limit of a verification: what failed must be told, whatever the BMC answers
 constexpr std::size_t kMaxExtraFacts = 64;  ///< components that only constraints name
 
@@ -100,9 +101,22 @@ class FirmwarePhase final : public lifecycle::Phase {
     bmc::Bmc& bmc = bmcs_.at(subject.node());
     std::optional<InBand> with_agent;
     if (hasInBand(*baseline) && agents_) with_agent.emplace(bmc, *agents_, clock_, *baseline, InBand::Place{subject.node(), context.intentId(), image_url_, progress.current.empty() ? component->name : progress.current.component});
-    Installation installation({with_agent ? static_cast<bmc::Bmc&>(*with_agent) : bmc, clock_, files_, image_url_, std::move(remember), stopwatches_[subject]}, *baseline, *component, action, context, std::move(progress));
+    auto& stopwatch = stopwatches_[subject];
+    const auto began = stopwatch.intent == context.intentId() ? stopwatch.intent_began : clock_.steady();
+    const Installation::Services services{with_agent ? static_cast<bmc::Bmc&>(*with_agent) : bmc, clock_, files_, image_url_, std::move(remember), stopwatch};
+    Installation installation(services, *baseline, *component, action, context, std::move(progress));
     auto work = installation.go();
-    co_return co_await std::move(work);
+    if (action.deadline <= 2 * kBeforeTheEnd) co_return co_await std::move(work);
+    // Called off from outside, an upload of half an hour would take with it what is known of those before it.
+    const auto left = std::max<std::chrono::milliseconds>(1s, std::chrono::floor<std::chrono::milliseconds>(began + action.deadline - kBeforeTheEnd - clock_.steady()));
+    auto bounded = withDeadline<Outcome>(clock_, left, action.id, std::move(work));
+    auto outcome = co_await std::move(bounded);
+    if (outcome || outcome.error().code() != ErrorCode::Timeout || clock_.steady() < began + action.deadline - kBeforeTheEnd) co_return outcome;
+    CO_TRY(reached, Progress::parse(context.operation()));
+    if (reached.step == Step::Over || (reached.step == Step::Look && reached.staged.empty())) co_return outcome;
+    Installation late(services, *baseline, *component, action, context, std::move(reached));
+    auto end = late.breakOff("it was not finished in time; last: " + outcome.error().str());
+    co_return co_await std::move(end);
   }
 
   /// What failed for good becomes a fact together with what is seen, so that no later plan flashes it again by itself.

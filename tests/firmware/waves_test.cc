@@ -442,6 +442,44 @@ TEST_F(FirmwareWaveThatIsDisturbed, itEndsItselfBeforeItIsCalledOff) {
   EXPECT_NE(whyNow("BIOS"), "");
 }
 
+/// A BMC whose answer to one upload takes hours.
+class SlowToAnswer final : public bmc::ForwardingBmc, public bmc::BmcFleet {
+ public:
+  SlowToAnswer(bmc::Bmc& inner, Clock& clock) : ForwardingBmc(inner), clock_(clock) {}
+  Bmc& at(const NodeName&) override { return *this; }
+  Async<void> close() override { co_return Result<void>(); }
+  Async<std::string> startUpdate(bmc::FirmwareUpdate update) override {
+    const bool slow = update.component == "NIC";
+    auto send = inner_.startUpdate(std::move(update));
+    auto task = co_await std::move(send);
+    auto wait = clock_.sleep(slow ? 3h : 0h);
+    co_await std::move(wait);
+    co_return task;
+  }
+
+ private:
+  Clock& clock_;
+};
+
+TEST_F(FirmwareWaveThatIsDisturbed, anUploadThatOutlastsItsDeadlineTakesNothingWithIt) {
+  SlowToAnswer slow(bmc, loop.clock);
+  phase = makeFirmwarePhase(cluster, slow, loop.clock, loop.workers);
+  auto bios = action("BIOS", "1.4.2");
+  bios.deadline = 2h;
+  const auto begun = loop.clock.steady();
+  const auto done = drive(bios);
+  ASSERT_FALSE(done);
+  EXPECT_LT(loop.clock.steady() - begun, 2h);
+  EXPECT_THAT(done.error().str(), testing::HasSubstr("not finished in time"));
+  lifecycle::FactSet facts;
+  const auto seen = loop.run(phase->verify(bios));
+  for (const auto& fact : *seen) facts.put(fact);
+  for (const char* name : {"BIOS", "NIC"}) {
+    EXPECT_TRUE(facts.value(lifecycle::Subject(kNode), failedFacet(name))) << name;
+    EXPECT_EQ(bmc.components[name].uploads, 1) << name;
+  }
+}
+
 TEST_F(FirmwareWaveThatIsDisturbed, whatHasFailedBeforeIsNotSentBesideAnother) {
   journal.known.put({lifecycle::Subject(kNode), failedFacet("NIC"), "22.5 NIC 22.5 is not active", {}, "muster", {}});
   ASSERT_TRUE(drive(action("BIOS", "1.4.2")));
