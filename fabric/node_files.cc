@@ -81,6 +81,19 @@ std::vector<std::string> gidProblems(const json& gids, int declared) {
                       row == gids.end() ? "is empty" : fmt::format("is {} {}", textOf(*row, "type"), textOf(*row, "gid")), instead)};
 }
 
+/// Congestion control, of what the driver shows.
+std::vector<std::string> ecnProblems(const inventory::Roce& roce, const json& row) {
+  std::vector<std::string> out;
+  const auto told = row.find("ecn");
+  const auto ecn = told != row.end() && told->is_object() ? *told : json::object();
+  for (const auto& [side, what] : {std::pair("roce_np", "notification point"), std::pair("roce_rp", "reaction point")})
+    if (const auto on = ecn.find(side); on != ecn.end() && on->is_array() && std::find(on->begin(), on->end(), roce.priority) == on->end())
+      out.push_back(fmt::format("ECN's {} ({}) is off for priority {}", what, side, roce.priority));
+  if (const auto dscp = ecn.find("cnp_dscp"); dscp != ecn.end() && *dscp != roce.cnp_dscp)
+    out.push_back(fmt::format("congestion notifications have DSCP {} instead of {}", dscp->dump(), roce.cnp_dscp));
+  return out;
+}
+
 std::vector<std::string> markingProblems(const inventory::Roce& roce, const json& row) {
   const auto app = row.value("app", json::object()), pfc = row.value("pfc", json::object());
   const int mtu = row.value("mtu", 0);
@@ -153,21 +166,30 @@ bool isPortName(std::string_view text, int port) {
 
 Result<std::vector<std::string>> roceProblems(const inventory::Cluster& cluster, const inventory::Fabric& fabric, const Topology& declared,
                                               const inventory::Node& node, std::string_view probe) {
+  TRY(found, roceFindings(cluster, fabric, declared, node, probe));
+  std::vector<std::string> out;
+  for (auto& one : found) out.push_back(std::move(one.text));
+  return out;
+}
+
+Result<std::vector<RoceProblem>> roceFindings(const inventory::Cluster& cluster, const inventory::Fabric& fabric, const Topology& declared,
+                                              const inventory::Node& node, std::string_view probe) {
   const auto seen = json::parse(probe, nullptr, false);
   if (!seen.is_object())
     return fail(ErrorCode::Corrupt,
                 fmt::format("the agent of {} did not say how its interfaces mark: {}", node.name.str(), probe.substr(0, 200)));
-  std::vector<std::string> out;
+  std::vector<RoceProblem> out;
   for (const auto& device : rdmaDevices(cluster.profileOf(node), fabric)) {
     const auto row = seen.find(device);
-    const auto say = [&](const std::string& text) { out.push_back(fmt::format("{}: {}", device, text)); };
+    const auto say = [&](const std::string& text, bool is_marking = false) { out.push_back({fmt::format("{}: {}", device, text), is_marking}); };
     if (row == seen.end() || !row->is_object()) {
       say("it is not there, or it is no Ethernet device");
       continue;
     }
-    for (const auto& text : markingProblems(*fabric.roce, *row)) say(text);
+    for (const auto& text : markingProblems(*fabric.roce, *row)) say(text, true);
+    for (const auto& text : ecnProblems(*fabric.roce, *row)) say(text, true);
     if (const auto traffic_class = row->value("traffic_class", fabric.roce->trafficClass()); traffic_class != fabric.roce->trafficClass())
-      say(fmt::format("RDMA has traffic class {} instead of {}", traffic_class, fabric.roce->trafficClass()));
+      say(fmt::format("RDMA has traffic class {} instead of {}", traffic_class, fabric.roce->trafficClass()), true);
     if (const auto gids = row->find("gids"); gids != row->end() && gids->is_object())
       for (const auto& text : gidProblems(*gids, fabric.roce->gid_index)) say(text);
     for (const auto& text : neighbourProblems(declared, fmt::format("{} {}", node.name.str(), device), *row, fabric.roce->mtu)) say(text);

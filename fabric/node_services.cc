@@ -29,6 +29,7 @@ using std::chrono::seconds;
 constexpr seconds kProbeLimit{60}, kServiceLimit{180}, kExpected{20}, kDeadline{1800}, kDomainDeadline{900};
 constexpr std::chrono::milliseconds kLookAgain{5'000};
 constexpr std::string_view kAsDeclared = "as-declared", kOneDomain = "one-domain", kInvalid = "valid-declaration";
+constexpr std::string_view kElsewhere = R"({"mended_by": "others"})";  // evidence of a fact that nothing on the node changes
 constexpr std::size_t kDigestShown = 12, kNamed = 3;
 
 FacetName facetName(std::string_view name) { return FacetName(std::string(name)); }
@@ -84,6 +85,12 @@ class NodeServicesPhase final : public lifecycle::Phase {
   Result<ServiceFiles> files(std::string_view facet, const inventory::Node& node) const;
   Async<std::map<std::string, std::string>> ask(NodeName node, std::vector<std::string> probes);
   std::string seen(std::string_view facet, const inventory::Node& node, const std::map<std::string, std::string>& probes) const;
+  /// Errors: Corrupt
+  Result<std::vector<RoceProblem>> roceFound(const inventory::Node& node, const std::map<std::string, std::string>& probes) const;
+  /// What others have to mend, where the script is in force and nothing is left for it to set. Empty: not so.
+  std::vector<std::string> onlyElsewhere(const inventory::Node& node, const std::map<std::string, std::string>& probes) const;
+  /// Answers to all that these facets are judged by.
+  Async<std::map<std::string, std::string>> askFor(std::vector<std::string_view> facets, NodeName node);
   std::string domainSeen(const inventory::NvlinkDomain& domain, const NodeName& node,
                          const std::map<std::string, std::string>& probes) const;
 
@@ -132,7 +139,7 @@ Result<ServiceFiles> NodeServicesPhase::files(std::string_view facet, const inve
                      io::readFile(run / "guid2lid").value_or(""));
 }
 
-std::vector<Goal> NodeServicesPhase::goals(const inventory::Cluster& cluster, const Subject& subject, const lifecycle::FactSet&) const {
+std::vector<Goal> NodeServicesPhase::goals(const inventory::Cluster& cluster, const Subject& subject, const lifecycle::FactSet& facts) const {
   std::vector<Goal> out;
   const auto* node = subject.isCluster() ? nullptr : cluster.findNode(subject.node());
   if (!node) return out;
@@ -152,6 +159,7 @@ std::vector<Goal> NodeServicesPhase::goals(const inventory::Cluster& cluster, co
       goal.needs.push_back({Subject::cluster(), facetName(kPartitions)});
       goal.why = fmt::format("fabric {} declares a subnet manager on {}", declared_->fabric->name, subject.str());
     } else if (facet == kRoce) {
+      if (const auto* fact = facts.find(subject, goal.facet.facet); fact && fact->evidence == kElsewhere) goal.disruption = Disruption::None;
       goal.why = fmt::format("fabric {} declares how RoCE is marked", profile.fabric);
     } else if (facet == kManager) {
       goal.why = fmt::format("a driver of profile {} declares keys of fabricmanager.cfg", profile.name);
@@ -206,11 +214,51 @@ std::string NodeServicesPhase::seen(std::string_view facet, const inventory::Nod
   if (running == probes.end()) return "absent";
   if (running->second != rendered->digest()) return running->second.find(' ') == std::string::npos ? "outdated" : running->second;
   if (facet != kRoce) return wanted(facet, node);
+  const auto found = roceFound(node, probes);
+  if (!found) return "not known: " + found.error().str();
+  std::vector<std::string> texts;
+  for (const auto& one : *found) texts.push_back(one.text);
+  return texts.empty() ? std::string(kAsDeclared) : firstOf(texts);
+}
+
+Result<std::vector<RoceProblem>> NodeServicesPhase::roceFound(const inventory::Node& node, const std::map<std::string, std::string>& probes) const {
   const auto marking = probes.find("roce.marking");
-  auto problems = roceProblems(cluster_, *declared_->fabric, declared_->topology, node, marking == probes.end() ? "" : marking->second);
-  if (!problems) return "not known: " + problems.error().str();
-  for (const auto& way : ways_.problems(probes)) problems->push_back(way);
-  return problems->empty() ? std::string(kAsDeclared) : firstOf(*problems);
+  TRY(found, roceFindings(cluster_, *declared_->fabric, declared_->topology, node, marking == probes.end() ? "" : marking->second));
+  for (const auto& way : ways_.problems(probes)) found.push_back({way});
+  return found;
+}
+
+std::vector<std::string> NodeServicesPhase::onlyElsewhere(const inventory::Node& node, const std::map<std::string, std::string>& probes) const {
+  const auto rendered = files(kRoce, node);
+  const auto running = probes.find("node-service.roce");
+  if (!rendered || running == probes.end() || running->second != rendered->digest()) return {};
+  const auto found = roceFound(node, probes);
+  std::vector<std::string> texts;
+  for (const auto& one : found.value_or(std::vector<RoceProblem>{})) {
+    if (one.is_marking) return {};
+    texts.push_back(one.text);
+  }
+  return texts;
+}
+
+Async<std::map<std::string, std::string>> NodeServicesPhase::askFor(std::vector<std::string_view> facets, NodeName node) {
+  std::vector<std::string> probes;
+  for (auto facet : facets) {
+    if (facet != kNvlink) probes.push_back("node-service." + serviceOf(facet));
+    if (facet == kRoce) probes.push_back("roce.marking");
+    if (facet == kNvlink) probes.insert(probes.end(), {"imex.state", "nvlink.domain"});
+  }
+  auto asking = ask(node, std::move(probes));
+  CO_TRY(answers, co_await std::move(asking));
+  if (const auto marking = answers.find("roce.marking"); declared_ && marking != answers.end()) {
+    ways_.learn(node, marking->second);
+    if (auto ways = ways_.probesOf(cluster_, *declared_->fabric, node); !ways.empty()) {
+      auto walking = ask(node, std::move(ways));
+      CO_TRY(passed, co_await std::move(walking));
+      answers.merge(passed);
+    }
+  }
+  co_return std::move(answers);
 }
 
 Async<std::vector<Fact>> NodeServicesPhase::observe(Subject subject) {
@@ -219,24 +267,12 @@ Async<std::vector<Fact>> NodeServicesPhase::observe(Subject subject) {
   const auto facets = node ? facetsOf(*node) : std::vector<std::string_view>();
   const auto state = facets.empty() ? std::nullopt : agents_.state(node->name);
   if (!state || state->mode != agent::Mode::Disk) co_return facts;
-  std::vector<std::string> probes;
-  for (auto facet : facets) {
-    if (facet != kNvlink) probes.push_back("node-service." + serviceOf(facet));
-    if (facet == kRoce) probes.push_back("roce.marking");
-    if (facet == kNvlink) probes.insert(probes.end(), {"imex.state", "nvlink.domain"});
-  }
-  auto asking = ask(node->name, std::move(probes));
+  auto asking = askFor(facets, node->name);
   CO_TRY(answers, co_await std::move(asking));
-  if (const auto marking = answers.find("roce.marking"); declared_ && marking != answers.end()) {
-    ways_.learn(node->name, marking->second);
-    if (auto ways = ways_.probesOf(cluster_, *declared_->fabric, node->name); !ways.empty()) {
-      auto walking = ask(node->name, std::move(ways));
-      CO_TRY(passed, co_await std::move(walking));
-      answers.merge(passed);
-    }
+  for (auto facet : facets) {
+    const bool elsewhere = facet == kRoce && !onlyElsewhere(*node, answers).empty();
+    facts.push_back({subject, facetName(facet), seen(facet, *node, answers), clock_.now(), "agent " + node->name.str(), elsewhere ? std::string(kElsewhere) : std::string()});
   }
-  for (auto facet : facets)
-    facts.push_back({subject, facetName(facet), seen(facet, *node, answers), clock_.now(), "agent " + node->name.str(), {}});
   co_return facts;
 }
 
@@ -260,6 +296,15 @@ Async<Outcome> NodeServicesPhase::act(Action action, ActContext& context) {
   }
   auto rendered = files(facet, *node);
   if (!rendered) co_return Blocked{rendered.error().str()};
+  if (facet == kRoce) {  // a cable at the wrong port is not mended by marking again
+    std::vector<std::string_view> only = {kRoce};
+    auto asking = askFor(std::move(only), node->name);
+    CO_TRY(answers, co_await std::move(asking));
+    if (const auto others = onlyElsewhere(*node, answers); !others.empty()) {
+      context.finding({action.facet, Severity::Error, firstOf(others), {}, "the node marks as declared: mend the cable, the switch or the address", clock_.now()});
+      co_return Blocked{firstOf(others)};
+    }
+  }
   const nlohmann::json params{
       {"service", rendered->service}, {"value", rendered->digest()}, {"files", rendered->files}, {"settings", rendered->settings}};
   context.progress(0.2, fmt::format("{} starts {} with its files", node->name.str(), rendered->service));

@@ -37,8 +37,15 @@ ServiceFiles roceFiles(const inventory::Profile& profile, const inventory::Fabri
 Result<ServiceFiles> opensmFiles(const inventory::Cluster& cluster, const inventory::Fabric& fabric, const Topology& declared,
                                  const KnownGuids& known, const std::string& node, const std::string& guid2lid);
 
-/// What a node's RoCE interfaces do otherwise than declared, by what its agent read (probe roce.marking): marking, PFC, MTU, NCCL's
-/// traffic class, and the switch port at the other end. Empty: as declared. Errors: Corrupt
+struct RoceProblem {
+  std::string text;
+  bool is_marking = false;  ///< the node's script sets it; all else is for somebody to mend: addresses, cables, switches
+};
+/// What a node's RoCE interfaces do otherwise than declared, by what its agent read (probe roce.marking): marking, PFC, congestion control,
+/// MTU, NCCL's traffic class, and the switch port at the other end. Empty: as declared. Errors: Corrupt
+Result<std::vector<RoceProblem>> roceFindings(const inventory::Cluster& cluster, const inventory::Fabric& fabric, const Topology& declared,
+                                              const inventory::Node& node, std::string_view probe);
+/// The same in words.
 Result<std::vector<std::string>> roceProblems(const inventory::Cluster& cluster, const inventory::Fabric& fabric, const Topology& declared,
                                               const inventory::Node& node, std::string_view probe);
 /// Whether a switch may call its port so: "swp12" and "12" (Cumulus and others), "Ethernet44" (SONiC, four lanes a port), "Eth1/12",

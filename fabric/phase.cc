@@ -234,6 +234,7 @@ Async<std::string> FabricPhase::smProblem(const Picture& now) {
     co_return co_await std::move(ask);
   }
   if (now.sm_guid.empty()) co_return fmt::format("{} was never seen at its declared port; {}", kControllerHca, repairs(now.deviations));
+  if (auto rival = manager_.rival(); !rival.empty()) co_return rival;
   if (!manager_.pid()) co_return "opensm does not run";
   if (!manager_.startedWith(now.files)) co_return "opensm runs with another configuration";
   if (!manager_.nodesAre(now.files)) co_return "opensm routes for other nodes than those that were found at their places";

@@ -131,6 +131,7 @@ Async<Outcome> FabricPhase::actSm(FacetRef facet, ActContext& context) {
     co_return Blocked{fmt::format("{} was never seen at its declared port, so the subnet manager has no place: {}", kControllerHca,
                                   repairs(now->deviations))};
   if (auto wrong = lint(*now); !wrong.empty()) co_return Blocked{wrong};
+  if (auto rival = manager_.rival(); !rival.empty()) co_return Blocked{rival};
   if (!manager_.pid() || !manager_.startedWith(now->files)) {
     context.progress(0.3, "starting opensm");
     CO_TRY_OK(manager_.start(now->files));

@@ -33,11 +33,11 @@ constexpr std::array kRoceFiles = {
     ServiceFile{"muster-roce.service", "etc/systemd/system/muster-roce.service"},
 };
 constexpr std::array kServices = {
-    ServiceRow{"opensm", "muster-opensm.service", "usr/sbin/opensm", "add the package opensm to the image of this node", kOpensmFiles, {}},
+    ServiceRow{"opensm", "muster-opensm.service", "usr/sbin/opensm", "add the package opensm to the image of this node", kOpensmFiles, {}, "opensm.service opensm@*"},
     ServiceRow{"imex", "nvidia-imex.service", "usr/bin/nvidia-imex", "add nvidia-imex of the driver's version to the packages of its driver", kImexFiles, {}},
     ServiceRow{"fabric-manager", "nvidia-fabricmanager.service", "usr/bin/nv-fabricmanager",
                "add the driver preset fabric-manager, with the driver's version, to its profile", {}, "usr/share/nvidia/nvswitch/fabricmanager.cfg"},
-    ServiceRow{"roce", "muster-roce.service", "usr/sbin/dcb sbin/dcb usr/bin/dcb", "dcb is in the package iproute2 of Debian 12, Ubuntu 22.04 and later", kRoceFiles, {}},
+    ServiceRow{"roce", "muster-roce.service", "usr/sbin/dcb sbin/dcb usr/bin/dcb", "dcb is in the package iproute2 of Debian 12, Ubuntu 22.04 and later", kRoceFiles, {}, {}, true},
 };
 
 struct Params {
@@ -99,14 +99,51 @@ std::optional<nlohmann::json> readNote(const TaskTools& tools, const ServiceRow&
   return ours ? std::optional(std::move(note)) : std::nullopt;
 }
 
-bool isInstalled(const TaskTools& tools, const ServiceRow& service) {
-  std::error_code ignored;
-  for (auto rest = service.program; !rest.empty();) {
-    const auto blank = rest.find(' ');
-    if (fs::exists(tools.root / rest.substr(0, blank), ignored)) return true;
-    rest = blank == std::string_view::npos ? std::string_view{} : rest.substr(blank + 1);
+std::vector<std::string> wordsOf(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const auto blank = text.find(' ');
+    words.emplace_back(text.substr(0, blank));
+    text = blank == std::string_view::npos ? std::string_view{} : text.substr(blank + 1);
   }
-  return false;
+  return words;
+}
+
+bool isInstalled(const TaskTools& tools, const ServiceRow& service) {
+  const auto programs = wordsOf(service.program);
+  return std::any_of(programs.begin(), programs.end(), [&tools](const auto& program) {
+    std::error_code ignored;
+    return fs::exists(tools.root / program, ignored);
+  });
+}
+
+/// A rival that runs; empty: none.
+Task<std::string> activeRival(TaskTools tools, std::string_view rivals) {
+  if (rivals.empty()) co_return std::string();
+  std::vector<std::string> words = {"list-units", "--plain", "--no-legend", "--state=active,activating"};
+  for (auto& rival : wordsOf(rivals)) words.push_back(std::move(rival));
+  auto ask = systemctl(tools, std::move(words), kStartLimit);
+  const auto units = co_await std::move(ask);
+  co_return units ? units->substr(0, units->find_first_of(" \n")) : std::string();
+}
+
+/// Packages bring a service of their own and enable it. With its own files it would take part, and at a take-over undo ours.
+Async<void> silenceRivals(TaskTools tools, const ServiceRow& service) {
+  for (const auto& rival : wordsOf(service.rivals)) {
+    const bool is_template = rival.ends_with('*');
+    std::vector<std::string> stop = is_template ? std::vector<std::string>{"stop", rival} : std::vector<std::string>{"disable", "--now", rival};
+    auto stopping = systemctl(tools, std::move(stop), kStartLimit);
+    (void)co_await std::move(stopping);  // refused where there is no such unit; one that still runs is found below
+    if (is_template) continue;
+    std::vector<std::string> mask = {"mask", rival};
+    auto masking = systemctl(tools, std::move(mask), kStartLimit);
+    if (const auto masked = co_await std::move(masking); !masked)
+      co_return fail(ErrorCode::Conflict, fmt::format("{} cannot be masked, and it does the same as {}: remove it from the image ({})", rival, service.unit, masked.error().str()));
+  }
+  auto ask = activeRival(tools, service.rivals);
+  if (const auto runs = co_await std::move(ask); !runs.empty())
+    co_return fail(ErrorCode::Conflict, fmt::format("{} runs and cannot be stopped, and it does the same as {}: remove it from the image", runs, service.unit));
+  co_return Result<void>();
 }
 
 /// What has to be done that the files count. Errors: those of the file system
@@ -140,7 +177,10 @@ Result<Changes> writeFiles(const TaskTools& tools, const Params& params) {
   return out;
 }
 
-Async<void> bringUp(TaskTools tools, std::string unit, Changes changes, bool was_noted) {
+Async<void> bringUp(TaskTools tools, const ServiceRow& service, Changes changes, bool was_noted) {
+  const std::string unit(service.unit);
+  auto silencing = silenceRivals(tools, service);
+  CO_TRY_OK(co_await std::move(silencing));
   if (changes.units) {
     std::vector<std::string> reload = {"daemon-reload"};
     auto reloading = systemctl(tools, std::move(reload), kStartLimit);
@@ -152,7 +192,7 @@ Async<void> bringUp(TaskTools tools, std::string unit, Changes changes, bool was
   auto ask = unitState(tools, unit);
   const bool runs = co_await std::move(ask) == "active";
   // Without a note nobody knows which files it has read.
-  std::string verb = !runs ? "start" : changes.restart || !was_noted ? "restart" : changes.reload ? "reload" : "";
+  std::string verb = !runs ? "start" : changes.restart || !was_noted || service.runs_once ? "restart" : changes.reload ? "reload" : "";
   if (!verb.empty()) {
     std::vector<std::string> words = {verb, unit};
     auto starting = systemctl(tools, std::move(words), kStartLimit);
@@ -216,11 +256,11 @@ Async<nlohmann::json> setNodeService(TaskTools tools, nlohmann::json params, Tas
   context->progress(0.2, fmt::format("writing the files of {}", service.unit));
   CO_TRY(changes, writeFiles(tools, wanted));
   context->progress(0.5, fmt::format("starting {}", service.unit));
-  auto up = bringUp(tools, std::string(service.unit), changes, was_noted);
+  auto up = bringUp(tools, service, changes, was_noted);
   CO_TRY_OK(co_await std::move(up));
   CO_TRY_OK(io::makeDirs(note.parent_path()));
   CO_TRY_OK(io::writeFileAtomic(note, noteOf(wanted).dump()));
-  co_return nlohmann::json{{"service", service.name}, {"value", wanted.value}, {"started", changes.restart || !was_noted}};
+  co_return nlohmann::json{{"service", service.name}, {"value", wanted.value}, {"started", changes.restart || !was_noted || service.runs_once}};
 }
 
 Task<std::string> nodeServiceProbe(TaskTools tools, std::string name) {
@@ -230,7 +270,10 @@ Task<std::string> nodeServiceProbe(TaskTools tools, std::string name) {
   if (const auto changed = differenceFrom(*note, tools, *service); !changed.empty()) co_return "changed: " + changed;
   auto ask = unitState(tools, std::string(service->unit));
   const auto state = co_await std::move(ask);
-  co_return state == "active" ? note->at("value").get<std::string>() : "not active: " + (state.empty() ? "systemd does not tell" : state);
+  if (state != "active") co_return "not active: " + (state.empty() ? "systemd does not tell" : state);
+  auto look = activeRival(tools, service->rivals);
+  const auto rival = co_await std::move(look);
+  co_return rival.empty() ? note->at("value").get<std::string>() : "rival: " + rival;
 }
 
 }  // namespace muster::agent

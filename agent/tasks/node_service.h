@@ -28,6 +28,8 @@ struct ServiceRow {
   std::string_view help;     ///< where it comes from
   std::span<const ServiceFile> files;
   std::string_view settings; ///< a file of KEY=value lines of which some are ours; empty: none
+  std::string_view rivals = {};  ///< units that do the same by other files, separated by blanks: stopped and masked; "name@*": stopped
+  bool runs_once = false;        ///< it sets something and ends: that it was started says nothing of now, so it is always started anew
 };
 const ServiceRow* findService(std::string_view name);
 
@@ -37,9 +39,9 @@ std::string withSettings(std::string_view text, const std::map<std::string, std:
 std::optional<std::string> settingIn(std::string_view text, std::string_view key);
 
 /// params {service, value, files: {NAME: text}, settings: {KEY: value}}; result {service, value, started}. `value` is what the probe
-/// tells from then on. Errors: InvalidInput, NotFound (the program is not installed), Internal (it does not start: its last words)
+/// tells from then on. Errors: InvalidInput, NotFound (the program is not installed), Internal (it does not start: its last words), Conflict (a rival cannot be stopped)
 Async<nlohmann::json> setNodeService(TaskTools tools, nlohmann::json params, TaskContextPtr context);
-/// `value` while the files are as they were set and the service is active; else "changed: FILE", "not active: …"; empty: never set.
+/// `value` while the files are as they were set and the service is active; else "changed: FILE", "not active: …", "rival: UNIT"; empty: never set.
 Task<std::string> nodeServiceProbe(TaskTools tools, std::string name);
 
 }  // namespace muster::agent

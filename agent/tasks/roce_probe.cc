@@ -40,6 +40,18 @@ json gidsOf(const fs::path& device) {
   return out;
 }
 
+/// {"roce_np": [3], "roce_rp": [3], "cnp_dscp": 48}: congestion control, where the driver (mlx5's of DOCA or OFED) shows it; the lists are priorities.
+json ecnOf(const fs::path& interface) {
+  json out = json::object();
+  for (const char* side : {"roce_np", "roce_rp"})
+    for (const auto& priority : childrenOf(interface / "ecn" / side / "enable")) {
+      auto& on = out.emplace(side, json::array()).first.value();
+      if (lineOf(priority) == "1") on.push_back(std::atoi(priority.filename().c_str()));
+    }
+  if (const auto dscp = lineOf(interface / "ecn/roce_np/cnp_dscp"); !dscp.empty()) out["cnp_dscp"] = std::atoi(dscp.c_str());
+  return out;
+}
+
 Task<json> dcb(TaskTools tools, std::string what, std::string interface) {
   std::vector<std::string> args = {"-j", what, "show", "dev", interface};
   auto run = runTool(tools, "dcb", std::move(args), kToolLimit);
@@ -87,6 +99,7 @@ Task<std::string> roceProbe(TaskTools tools) {
       auto ask = dcb(tools, what, interface);
       row[what] = co_await std::move(ask);
     }
+    if (auto ecn = ecnOf(tools.root / "sys/class/net" / interface); !ecn.empty()) row["ecn"] = std::move(ecn);
     // "Global tclass=106", of mlx5
     const auto traffic_class = lineOf(device / "tc/1/traffic_class");
     if (const auto at = traffic_class.find('='); at != std::string::npos) row["traffic_class"] = std::atoi(traffic_class.c_str() + at + 1);

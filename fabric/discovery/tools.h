@@ -88,6 +88,8 @@ class Tools {
   /// Of every port of every device. Errors: Unavailable (a port did not answer)
   Async<links::ReadingsByGuid> counters();
   io::Command command(std::string tool, std::vector<std::string> args) const;
+  /// The twin's: many devices on one machine, with many an OpenSM.
+  bool areSimulated() const { return !options_.tool_prefix.empty(); }
 
  private:
   /// `accepted`: a second exit code that is an answer.

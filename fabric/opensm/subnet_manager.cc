@@ -51,9 +51,9 @@ std::vector<std::string> argumentsOf(const std::filesystem::path& proc) {
 SubnetManager::SubnetManager(io::ProcessRunner& processes, const Tools& tools, std::filesystem::path folder)
     : processes_(processes), tools_(tools), folder_(std::move(folder)), pid_file_{folder_ / "opensm.pid"} {}
 
-/// Every OpenSM that was started with our configuration file; more than one only after a crash at the wrong moment.
-std::vector<pid_t> SubnetManager::ownProcesses() const {
-  std::vector<pid_t> pids;
+/// Ours are those that were started with our configuration file; more than one only after a crash at the wrong moment.
+SubnetManager::Processes SubnetManager::opensms() const {
+  Processes out;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     auto name = entry.path().filename().string();
@@ -61,15 +61,25 @@ std::vector<pid_t> SubnetManager::ownProcesses() const {
     auto [end, bad] = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (bad != std::errc() || end != name.data() + name.size()) continue;
     auto args = argumentsOf(entry.path());
-    if (args.size() >= 3 && std::filesystem::path(args[0]).filename() == "opensm" && args[1] == "-F" && args[2] == file(kConf).string())
-      pids.push_back(pid);
+    if (args.empty() || std::filesystem::path(args[0]).filename() != "opensm") continue;
+    const bool is_own = args.size() >= 3 && args[1] == "-F" && args[2] == file(kConf).string();
+    (is_own ? out.own : out.others).push_back(pid);
   }
-  return pids;
+  return out;
+}
+
+std::string SubnetManager::rival() const {
+  if (tools_.areSimulated()) return {};
+  const auto others = opensms().others;
+  if (others.empty()) return {};
+  return fmt::format("opensm (pid {}) runs on the controller with files that are not muster's; end it for good: systemctl disable --now opensm, "
+                     "systemctl mask opensm, systemctl stop 'opensm@*'",
+                     others.front());
 }
 
 std::optional<pid_t> SubnetManager::pid() const {
   if (auto pid = pid_file_.alive()) return pid;
-  auto orphans = ownProcesses();
+  auto orphans = opensms().own;
   if (orphans.empty() || !pid_file_.write(orphans.front())) return std::nullopt;
   return pid_file_.alive();
 }
@@ -138,6 +148,7 @@ std::optional<std::set<std::string>> SubnetManager::nodeGuids() const {
 }
 
 Result<void> SubnetManager::start(const SmFiles& files) {
+  if (auto other = rival(); !other.empty()) return fail(ErrorCode::Conflict, std::move(other));
   TRY_OK(io::makeDirs(folder_));
   TRY_OK(stop());
   TRY_OK(io::writeFileAtomic(file(kConf), files.opensm_conf));
@@ -191,7 +202,7 @@ Result<PartitionRules> SubnetManager::rollBackPartitions() {
 
 Result<void> SubnetManager::stop() {
   TRY_OK(pid_file_.terminate(kStopGrace));
-  for (auto orphan : ownProcesses()) {
+  for (auto orphan : opensms().own) {
     TRY_OK(pid_file_.write(orphan));
     TRY_OK(pid_file_.terminate(kStopGrace));
   }

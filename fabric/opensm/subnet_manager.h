@@ -58,7 +58,9 @@ class SubnetManager {
   /// Node GUIDs that the subnet manager sees, by its own dump; nullopt when it is not up.
   std::optional<std::set<std::string>> nodeGuids() const;
 
-  /// Stops what runs and starts anew.
+  /// In words, an OpenSM on this machine that is not muster's, such as the distribution's own service; empty: none.
+  std::string rival() const;
+  /// Stops what runs and starts anew. Errors: Conflict (a rival)
   Result<void> start(const SmFiles& files);
   /// Replaces cn_guids and has it read.
   Result<void> applyNodes(const SmFiles& files);
@@ -86,7 +88,10 @@ class SubnetManager {
   };
   SmLog keptState() const;
   void keep(const SmLog& log) const;
-  std::vector<pid_t> ownProcesses() const;
+  struct Processes {
+    std::vector<pid_t> own, others;
+  };
+  Processes opensms() const;
   std::filesystem::path file(std::string_view name) const { return folder_ / name; }
 
   io::ProcessRunner& processes_;

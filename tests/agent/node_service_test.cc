@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace muster::agent::test {
 namespace {
 
@@ -129,6 +131,38 @@ TEST_F(NodeServiceTest, partitionsAloneNeedNoRestart) {
   opensm["files"]["opensm.conf"] = "guid 0x2\n";
   ASSERT_TRUE(set(opensm));
   EXPECT_EQ(read_, 2);
+}
+
+// The package brings opensm.service, enabled: at a take-over it would open the fabric with files of its own.
+TEST_F(NodeServiceTest, thePackagesOwnServiceIsSilencedBeforeOursStarts) {
+  ASSERT_TRUE(set(opensm));
+  std::vector<std::string> verbs;
+  for (const auto& command : programs.commands()) verbs.push_back(muster::test::ScriptedPrograms::wordsOf(command));
+  const auto at = [&verbs](const std::string& words) { return std::find(verbs.begin(), verbs.end(), words) - verbs.begin(); };
+  const auto start = at("systemctl start muster-opensm.service");
+  for (const char* first : {"systemctl disable --now opensm.service", "systemctl mask opensm.service", "systemctl stop opensm@*"}) EXPECT_LT(at(first), start) << first;
+  EXPECT_LT(start, static_cast<std::ptrdiff_t>(verbs.size()));
+  programs.on("systemctl list-units", "opensm@0x1.service loaded active running OpenSM\n");
+  EXPECT_EQ(probe("opensm"), "rival: opensm@0x1.service");
+  programs.clear();
+  const auto refused = set(opensm);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().str(), HasSubstr("opensm@0x1.service runs and cannot be stopped"));
+  programs.on("systemctl list-units", "");
+  programs.fails("systemctl mask", 1, "Failed to mask unit: File /etc/systemd/system/opensm.service already exists.\n");
+  EXPECT_THAT(set(opensm).error().str(), HasSubstr("already exists"));
+  programs.clear();
+  ASSERT_TRUE(set(imex));
+  EXPECT_EQ(programs.count("systemctl mask"), 0u) << "nobody rivals IMEX";
+}
+
+// What marks runs once: that its files are right says nothing of what somebody has set since.
+TEST_F(NodeServiceTest, theMarkingIsDoneAnewEachTime) {
+  const nlohmann::json roce{{"service", "roce"}, {"value", "r1"}, {"files", {{"roce.sh", "#!/bin/sh\n"}, {"muster-roce.service", "[Unit]\n"}}}};
+  ASSERT_TRUE(set(roce));
+  ASSERT_TRUE(set(roce));
+  EXPECT_EQ(read_, 2);
+  EXPECT_EQ(programs.count("systemctl restart muster-roce.service"), 1u);
 }
 
 TEST_F(NodeServiceTest, theListOfLidsBelongsToTheServiceOnceItIsThere) {

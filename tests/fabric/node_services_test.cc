@@ -411,6 +411,41 @@ TEST_F(RoceNodes, theScriptIsSentAndReadBack) {
   EXPECT_EQ(observed("gpu001", kRoce), "mlx5_0: the MTU is 1500 instead of 9000");
 }
 
+TEST_F(RoceNodes, congestionControlIsReadBack) {
+  says_["mlx5_0"]["ecn"] = {{"roce_np", {3}}, {"roce_rp", {3}}, {"cnp_dscp", 48}};
+  EXPECT_THAT(problems(), IsEmpty());
+  says_["mlx5_0"]["ecn"]["roce_rp"] = json::array();
+  EXPECT_THAT(problems(), ElementsAre("mlx5_0: ECN's reaction point (roce_rp) is off for priority 3"));
+  says_["mlx5_0"]["ecn"] = {{"roce_np", {0}}, {"cnp_dscp", 0}};
+  EXPECT_THAT(problems(), ElementsAre("mlx5_0: ECN's notification point (roce_np) is off for priority 3", "mlx5_0: congestion notifications have DSCP 0 instead of 48"));
+}
+
+TEST_F(RoceNodes, whatOnlyOthersCanMendDrainsNobodyAndStartsNothing) {
+  const auto sent = [this] { return agents_.submitted(NodeName("gpu001"), agent::TaskKind::NodeService).size(); };
+  const auto disruption = [this] {
+    lifecycle::FactSet facts;
+    const auto phase = this->phase();
+    const auto seen = runAsync(phase->observe(Subject(NodeName("gpu001"))));
+    for (const auto& fact : seen.value()) facts.put(fact);
+    for (const auto& one : phase->goals(cluster_, Subject(NodeName("gpu001")), facts))
+      if (one.facet.facet.str() == kRoce) return one.disruption;
+    return lifecycle::Disruption::None;
+  };
+  ASSERT_EQ(act("gpu001", kRoce), "");
+  context_.recorded.clear();
+  context_.intent = "intent-2";
+  says_["mlx5_1"]["neighbour"]["switch"] = "leaf-su1-r0";
+  said_[NodeName("gpu001")]["roce.marking"] = says_.dump();
+  EXPECT_EQ(act("gpu001", kRoce), "blocked: mlx5_1: is cabled to leaf-su1-r0 Ethernet0, declared is leaf-su1-r1 port 1");
+  EXPECT_EQ(sent(), 1u);
+  EXPECT_EQ(disruption(), lifecycle::Disruption::None);
+  says_["mlx5_0"]["mtu"] = 1500;
+  said_[NodeName("gpu001")]["roce.marking"] = says_.dump();
+  EXPECT_EQ(disruption(), lifecycle::Disruption::Drain);
+  EXPECT_EQ(act("gpu001", kRoce), "");
+  EXPECT_EQ(sent(), 2u) << "the marking is done again";
+}
+
 TEST_F(RoceNodes, needNoSubnetManager) {
   const auto processes = io::makeProcessRunner();
   const auto fabric_phase = makeFabricPhase(cluster_, *processes, clock_, {folder_.path(), {}, {}});

@@ -245,6 +245,26 @@ TEST_F(SmLogFile, ofAnotherProcessProvesNothing) {
   EXPECT_EQ(log.routing_engine, "");
 }
 
+TEST_F(SmLogFile, anOpensmThatIsNotMustersIsNamedAndNothingIsStartedBesideIt) {
+  std::filesystem::copy("/bin/sleep", folder_ / "opensm");
+  io::Command command;
+  command.program = (folder_ / "opensm").string();
+  command.args = {"600"};
+  auto other = processes_->start(command, folder_ / "other.out");
+  ASSERT_TRUE(other) << other.error().str();
+  std::filesystem::remove(folder_ / "opensm.pid");  // it is this test's own
+  SubnetManager manager(*processes_, tools_, folder_.path());
+  const auto started = manager.start({});
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code(), ErrorCode::Conflict);
+  EXPECT_THAT(started.error().str(), HasSubstr("systemctl mask opensm"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "opensm.conf"));
+  const FabricOptions twin{folder_.path(), {"ibsim-run"}, {}};
+  const Tools simulated(*processes_, twin);
+  EXPECT_EQ(SubnetManager(*processes_, simulated, folder_.path()).rival(), "") << "in the twin many run on one machine";
+  (*other)->terminate(std::chrono::seconds(5));
+}
+
 TEST(SmLogReader, readsALogThatGrowsInPiecesAsTheWholeOne) {
   constexpr std::string_view kLog =
       "Nov 20 14:28:41 330887 [7A] 0x80 -> Entering MASTER state\nNov 20 14:28:41 330887 [7A] 0x02 -> osm_ucast_mgr_process: ftree tables configured on all switches\n"
