@@ -13,6 +13,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr milliseconds kAskPoolAgain{15'000};  ///< before a disturbance, while the pool does not answer
+
 std::string newIntentId(const std::string& action_id) {
   std::string id = action_id;
   std::replace_if(
@@ -138,9 +140,8 @@ Task<std::optional<std::string>> ActionRun::guardPool() {
   for (Phase* phase : services_.phases) {
     const auto goals = phase->goals(services_.cluster, subject, facts_);
     if (std::none_of(goals.begin(), goals.end(), [&facet](const Goal& goal) { return goal.facet.facet == facet; })) continue;
-    auto observe = contained(fmt::format("{} observing {}", phase->name(), subject.str()), phase->observe(subject));
-    auto bounded = withDeadline(services_.clock, kVerifyDeadline, "re-reading the pool", std::move(observe));
-    auto read = co_await std::move(bounded);
+    auto ask = askPool(phase);
+    auto read = co_await std::move(ask);
     if (!read) co_return fmt::format("whether {} takes jobs cannot be read: {}", subject.str(), read.error().str());
     for (auto& fact : *read)
       if (fact.subject == subject && fact.facet == facet && !fact.value.empty()) facts_.put(std::move(fact));
@@ -148,6 +149,22 @@ Task<std::optional<std::string>> ActionRun::guardPool() {
   if (mayTakeJobs(facts_.value(subject, facet)))
     co_return fmt::format("{} may take jobs and was not drained; plan again", subject.str());
   co_return std::nullopt;
+}
+
+/// While the pool does not answer nothing is disturbed, and it is asked again for as long as the action may take. That time is not
+/// the action's own: it begins when the pool has answered.
+Async<std::vector<Fact>> ActionRun::askPool(Phase* phase) {
+  const Subject subject = action_.facet.subject;
+  for (bool waited = false;; waited = true) {
+    auto observe = contained(fmt::format("{} observing {}", phase->name(), subject.str()), phase->observe(subject));
+    auto bounded = withDeadline(services_.clock, kVerifyDeadline, "re-reading the pool", std::move(observe));
+    auto read = co_await std::move(bounded);
+    if (read && waited) started_ = services_.clock.steady();
+    if (read || !read.error().canRetry() || left() <= kAskPoolAgain) co_return read;
+    waiting(Again{kAskPoolAgain, read.error().str()});
+    auto sleep = services_.clock.sleep(kAskPoolAgain);
+    co_await std::move(sleep);
+  }
 }
 
 Task<std::optional<std::string>> ActionRun::guardWipe() {
@@ -328,15 +345,15 @@ Async<ActionRun::Seen> ActionRun::look() {
   co_return seen;
 }
 
-/// After Done: only a fact that was read again and matches is success.
+/// After Done: only a fact that was read again and matches is success. A pool that does not answer is asked until the deadline.
 Async<void> ActionRun::confirm() {
   for (int retries = 0;; ++retries) {
     auto look_again = look();
     auto seen = co_await std::move(look_again);
     if (!seen) {
-      if (!seen.error().canRetry() || retries >= kMaxActionRetries)
-        co_return fail(std::move(seen).error().within("verifying " + action_.id));
-      auto sleep = services_.clock.sleep(kFirstRetryDelay * (1 << retries));
+      const bool goes_on = retries < kMaxActionRetries || (action_.facet.facet.str() == kPoolFacet && left() > milliseconds(0));
+      if (!seen.error().canRetry() || !goes_on) co_return fail(std::move(seen).error().within("verifying " + action_.id));
+      auto sleep = services_.clock.sleep(kFirstRetryDelay * (1 << std::min(retries, kMaxActionRetries)));
       co_await std::move(sleep);
       continue;
     }

@@ -49,6 +49,7 @@ class ActionRun final : public ActContext {
   std::optional<std::string> aim();
   Task<std::optional<std::string>> guard();
   Task<std::optional<std::string>> guardPool();
+  Async<std::vector<Fact>> askPool(Phase* phase);
   Task<std::optional<std::string>> guardWipe();
   Task<std::optional<ActionEnd>> takeUp();
   Async<void> begin();

@@ -60,8 +60,10 @@ class RolloutRunner {
   Task<void> carry(NodeName node);
   Async<NodeProgress> carryForward(NodeName node);
   Async<NodeProgress> carryBack(NodeName node);
-  /// Makes the plan of a node that nothing was done to yet. Answers why it is left out; empty: it goes.
-  Async<std::string> prepare(NodeName node, Plan& plan);
+  /// Makes the plan of a node that nothing was done to yet. Answers what it is then: Started, Skipped, or Waiting as before.
+  Async<NodeProgress> prepare(NodeName node, Plan& plan);
+  /// Looks at the node until its pool has answered too; nullopt: it is to wait (an order, or the pool stays away).
+  Async<std::optional<FactSet>> lookWithPool(NodeName node);
   /// Plan and apply until nothing is left. Answers what failed; empty: nothing.
   Async<std::string> converge(NodeName node, std::optional<Plan> plan);
   /// Whether all that is left of the node is a person's: who drained it while it was worked on.
@@ -77,6 +79,8 @@ class RolloutRunner {
   Task<void> lookAtPool(NodeName node);
   /// Is it in its pool by the facts? A node without a pool counts as in.
   bool works(const NodeName& node, const FactSet& facts) const;
+  /// Does it belong into a pool that has not said where it is?
+  bool poolIsUnknown(const NodeName& node, const FactSet& facts) const;
   void settleWindow(const NodeName& node);
 
   Result<void> gate();

@@ -53,10 +53,10 @@ Async<NodeProgress> RolloutRunner::carryForward(NodeName node) {
   if (progress.state == NodeState::Waiting) {
     Plan plan;
     auto prepared = prepare(node, plan);
-    CO_TRY(why_not, co_await std::move(prepared));
-    if (!why_not.empty()) {
+    CO_TRY(now, co_await std::move(prepared));
+    if (now.state != NodeState::Started) {
       services_.live.uncross(id, node);
-      co_return NodeProgress{NodeState::Skipped, why_not, {}, {}};
+      co_return now;
     }
     progress.state = NodeState::Started;
     progress.started_at = services_.clock.now();
@@ -105,18 +105,41 @@ Async<NodeProgress> RolloutRunner::carryBack(NodeName node) {
 }
 
 /// Looks while the node still is what it was, as when the plan was frozen; then lets it cross, in memory only.
-Async<std::string> RolloutRunner::prepare(NodeName node, Plan& plan) {
-  std::set<Subject> only{Subject(node)};
-  auto look = services_.engine.observeNodes(std::move(only));
+Async<NodeProgress> RolloutRunner::prepare(NodeName node, Plan& plan) {
+  auto look = lookWithPool(node);
   CO_TRY(facts, co_await std::move(look));
+  if (!facts) co_return book_.of(node);
   services_.live.cross(book_.rollout().id, node);
-  CO_TRY(made, planFor(node, facts));
+  CO_TRY(made, planFor(node, *facts));
   plan = std::move(made);
-  if (auto held = heldByPerson(facts, node); !held.empty()) co_return held;
-  if (auto beyond = beyondFrozen(plan, book_.frozen(node), false); !beyond.empty()) co_return "changed since the plan was frozen: " + beyond.front();
+  const auto skipped = [](std::string why) { return NodeProgress{NodeState::Skipped, std::move(why), {}, {}}; };
+  if (auto held = heldByPerson(*facts, node); !held.empty()) co_return skipped(std::move(held));
+  if (auto beyond = beyondFrozen(plan, book_.frozen(node), false); !beyond.empty())
+    co_return skipped("changed since the plan was frozen: " + beyond.front());
   for (const auto& action : plan.actions)
-    if (!action.blocked.empty()) co_return fmt::format("{} is blocked: {}", action.id, action.blocked);
-  co_return std::string();
+    if (!action.blocked.empty()) co_return skipped(fmt::format("{} is blocked: {}", action.id, action.blocked));
+  co_return NodeProgress{NodeState::Started, "", {}, {}};
+}
+
+/// A pool that is away for a while says nothing about the node: it is neither skipped nor taken out.
+Async<std::optional<FactSet>> RolloutRunner::lookWithPool(NodeName node) {
+  const auto since = services_.clock.steady();
+  for (bool first = true;; first = false) {
+    std::set<Subject> only{Subject(node)};
+    auto look = services_.engine.observeNodes(std::move(only));
+    CO_TRY(facts, co_await std::move(look));
+    if (!poolIsUnknown(node, facts)) co_return std::optional<FactSet>(std::move(facts));
+    lookAtOrders();
+    if (stopped()) co_return std::optional<FactSet>();
+    if (services_.clock.steady() - since >= kNoRoomLimit) {
+      no_room_since_ = since;
+      stop_ = fmt::format("the pool of {} has not answered for {} minutes; see `muster events {}`", node.str(), kNoRoomLimit.count(), node.str());
+      co_return std::optional<FactSet>();
+    }
+    if (first) say(node, "its pool does not answer; it stays as it is until it does");
+    auto pause = services_.clock.sleep(kWaitForOthers);
+    co_await std::move(pause);
+  }
 }
 
 Result<Plan> RolloutRunner::planFor(const NodeName& node, const FactSet& facts) const {
@@ -212,12 +235,17 @@ Async<Measures> RolloutRunner::measure(NodeName node, WallTime since) {
 // ---- who works ---------------------------------------------------------------------------------------------------------
 
 bool RolloutRunner::works(const NodeName& node, const FactSet& facts) const {
+  if (const auto pool = facts.value(Subject(node), kPool)) return *pool == kPoolIn;
+  return !poolIsUnknown(node, facts);  // nobody can say: it counts as out
+}
+
+bool RolloutRunner::poolIsUnknown(const NodeName& node, const FactSet& facts) const {
   const Subject subject(node);
-  if (const auto pool = facts.value(subject, kPool)) return *pool == kPoolIn;
+  if (facts.value(subject, kPool)) return false;
   for (const auto* phase : services_.phases)
     for (const auto& goal : phase->goals(services_.live.cluster(), subject, facts))
-      if (goal.facet.facet == kPool) return false;  // nobody can say: it counts as out
-  return true;
+      if (goal.facet.facet == kPool) return true;
+  return false;
 }
 
 void RolloutRunner::settleWindow(const NodeName& node) {

@@ -30,17 +30,20 @@ class RolloutPhase final : public lifecycle::Phase {
   std::function<std::string(const Fact&)> evidence;
   std::function<void()> after_act;
   std::function<void(const lifecycle::Action&)> side_effects;
+  std::function<bool()> away;  ///< does the other side not answer now?
 
   std::string_view name() const override { return inner.name(); }
   std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject, const FactSet& facts) const override {
     return inner.goals(cluster, subject, facts);
   }
   Async<std::vector<Fact>> observe(Subject subject) override {
+    if (away && away()) co_return fail(ErrorCode::Unavailable, "slurmctld does not answer");
     auto op = inner.observe(subject);
     auto facts = co_await std::move(op);
     co_return withEvidence(std::move(facts));
   }
   Async<lifecycle::Outcome> act(lifecycle::Action action, lifecycle::ActContext& context) override {
+    if (away && away()) co_return lifecycle::Outcome(lifecycle::Again{std::chrono::seconds(15), "slurmctld to answer"});
     auto op = inner.act(action, context);
     auto outcome = co_await std::move(op);
     if (side_effects) side_effects(action);
@@ -48,6 +51,7 @@ class RolloutPhase final : public lifecycle::Phase {
     co_return outcome;
   }
   Async<std::vector<Fact>> verify(lifecycle::Action action) override {
+    if (away && away()) co_return fail(ErrorCode::Unavailable, "slurmctld does not answer");
     auto op = inner.verify(action);
     auto facts = co_await std::move(op);
     co_return withEvidence(std::move(facts));

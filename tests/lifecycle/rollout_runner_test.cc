@@ -296,6 +296,79 @@ TEST(Rollout, anotherRunnerThatTakesOverStopsTheFirst) {
   for (const auto& node : rack.declared.nodes) EXPECT_EQ(rack.world.effects(node.name.str() + "/driver.nvidia-575"), 1);
 }
 
+/// From the moment when so many nodes are done, the pool is away for this long.
+std::function<bool()> awayAfter(RolloutRack& rack, MemoryStore& store, std::size_t done, std::chrono::minutes how_long) {
+  return [&rack, &store, done, how_long, since = std::optional<WallTime>()]() mutable {
+    if (const auto book = RolloutBook::newest(store); !since && book && book->count(NodeState::Done) >= done) since = rack.clock.now();
+    return since && rack.clock.now() < *since + how_long;
+  };
+}
+
+TEST(Rollout, aPoolThatIsAwayForMinutesCostsTimeAndNoNode) {
+  for (const std::size_t done : {3u, 4u, 5u, 6u}) {
+    RolloutRack rack(12, 4);
+    MemoryStore store;
+    rack.pool.away = awayAfter(rack, store, done, std::chrono::minutes(5));
+    ASSERT_EQ(rack.start(store, withRoomFor(3)).error, "");
+    const auto book = RolloutRack::book(store);
+    EXPECT_EQ(book.rollout().state, RolloutState::Done) << reasonsOf(store);
+    EXPECT_EQ(book.count(NodeState::Done), 12u);
+    EXPECT_EQ(rack.working(), 12);
+    for (const auto& [node, progress] : book.progress()) EXPECT_EQ(progress.state, NodeState::Done) << node.str() << ": " << progress.why;
+  }
+}
+
+/// The canary is changed and joins; then its pool is away before anything is disturbed, and before it is read again.
+TEST(Rollout, aPoolThatIsAwayWhileANodeIsChangedFailsNothing) {
+  for (const auto* facet : {"driver.nvidia-575", "gate.burn-in", "pool"}) {
+    RolloutRack rack(6, 3);
+    MemoryStore store;
+    std::optional<WallTime> since;
+    const auto begin = [&](const lifecycle::Action& action) {
+      if (!since && action.facet.facet.str() == facet && rack.world.effects("gpu0001/" + std::string(facet)) > 0) since = rack.clock.now();
+    };
+    rack.validate.side_effects = rack.pool.side_effects = begin;
+    rack.provision.side_effects = [&begin, before = rack.provision.side_effects](const lifecycle::Action& action) { before(action), begin(action); };
+    rack.pool.away = [&] { return since && rack.clock.now() < *since + std::chrono::minutes(5); };
+    ASSERT_EQ(rack.start(store, withRoomFor(2)).error, "");
+    const auto book = RolloutRack::book(store);
+    EXPECT_TRUE(since) << facet;
+    EXPECT_EQ(book.count(NodeState::Done), 6u) << facet << ": " << reasonsOf(store);
+  }
+}
+
+TEST(Rollout, aPoolThatStaysAwayHaltsItAndSkipsNobody) {
+  RolloutRack rack(8, 4);
+  MemoryStore store;
+  rack.pool.away = awayAfter(rack, store, 4, std::chrono::hours(5));
+  ASSERT_EQ(rack.start(store, withRoomFor(1)).error, "");
+  const auto book = RolloutRack::book(store);
+  EXPECT_EQ(book.rollout().state, RolloutState::Halted);
+  EXPECT_THAT(reasonsOf(store), HasSubstr("has not answered for 30 minutes"));
+  EXPECT_EQ(book.count(NodeState::Done), 4u);
+  EXPECT_EQ(book.count(NodeState::Waiting), 4u);
+  rack.clock.advance(std::chrono::hours(5));
+  ASSERT_EQ(rack.resume(store).error, "");
+  EXPECT_EQ(RolloutRack::book(store).count(NodeState::Done), 8u) << reasonsOf(store);
+}
+
+TEST(Rollout, anOrderReachesARolloutThatWaitsForAPool) {
+  RolloutRack rack(8, 4);
+  MemoryStore store;
+  const auto away = awayAfter(rack, store, 4, std::chrono::hours(5));
+  rack.pool.away = [&rack, &store, away]() mutable {
+    if (!away()) return false;
+    auto book = RolloutRack::book(store);
+    if (book.order()->order == Order::None) {
+      EXPECT_TRUE(orderRollout(book, Order::Pause, "ann", false));
+    }
+    return true;
+  };
+  ASSERT_EQ(rack.start(store, withRoomFor(1)).error, "");
+  EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::Paused);
+  EXPECT_EQ(RolloutRack::book(store).count(NodeState::Waiting), 4u);
+}
+
 /// 1,000 nodes over racks of 16; some are down from the beginning.
 TEST(Rollout, neverTakesMoreNodesOutThanTheCeilingsAllow) {
   RolloutRack rack(1'000, 16);
