@@ -98,6 +98,9 @@ Result<RolloutWay> prepareResume(RolloutBook& book, const std::string& accepted_
   const auto& rollout = book.rollout();
   if (!rollout.isOpen())
     return fail(ErrorCode::Conflict, fmt::format("rollout {} is {}; there is nothing to go on with", rollout.id, toString(rollout.state)));
+  if (!accepted_by.empty() && rollout.state != RolloutState::Halted)
+    return fail(ErrorCode::Conflict, fmt::format("rollout {} is {}: it has no failed gate that could be accepted; resume it without --accept",
+                                                 rollout.id, toString(rollout.state)));
   const auto way = rollout.way;
   if (way == RolloutWay::Back || rollout.wave >= rollout.waves.size()) return way;
   if (!accepted_by.empty()) {

@@ -86,6 +86,7 @@ Result<void> RolloutRunner::gate() {
                                        book_.rollout().policy.soak_minutes, fell_out_.front()));
   else
     std::copy(fell_out_.begin(), fell_out_.end(), std::back_inserter(gate.notes));
+  if (failed_ > accepted_failed_ && tooManyFailed(failed_ - accepted_failed_, wave_size_, book_.rollout().policy)) gate.accepted_by.clear();
   if (!stop_.empty() && (gate.passed || no_room_since_)) gate.reasons.push_back(stop_);
   gate.passed = gate.reasons.empty();
   Rollout next = book_.rollout();
@@ -172,6 +173,7 @@ Async<void> RolloutRunner::workOff(std::vector<NodeName> nodes) {
     const bool open = isUnderWay(state) || (forward ? state == NodeState::Waiting : true);
     if (open) queue_.push_back(node);
   }
+  accepted_failed_ = book_.rollout().accepted_by.empty() ? 0 : failed_;
   std::stable_partition(queue_.begin(), queue_.end(), [this](const NodeName& node) { return isUnderWay(book_.of(node).state); });
   std::vector<Task<void>> lanes;
   for (std::size_t i = 0; i < std::min(queue_.size(), kMaxNodesUnderWay); ++i) lanes.push_back(lane());
@@ -209,9 +211,10 @@ void RolloutRunner::lookAtOrders() {
 /// Nodes that were under way when an earlier runner died go on even when an order says stop: half-way is no place to be left.
 RolloutRunner::Pick RolloutRunner::pick() {
   if (trouble_) return {};
-  if (book_.rollout().way == RolloutWay::Forward && stop_.empty() && book_.rollout().accepted_by.empty() &&
-      tooManyFailed(failed_, wave_size_, book_.rollout().policy))
-    stop_ = fmt::format("{} nodes of {} failed: no more were started", failed_, wave_size_);
+  if (book_.rollout().way == RolloutWay::Forward && stop_.empty() &&
+      tooManyFailed(failed_ - accepted_failed_, wave_size_, book_.rollout().policy))
+    stop_ = accepted_failed_ == 0 ? fmt::format("{} nodes of {} failed: no more were started", failed_, wave_size_)
+                                  : fmt::format("{} nodes of {} failed besides those that were accepted: no more were started", failed_ - accepted_failed_, wave_size_);
   std::string why;
   for (auto node = queue_.begin(); node != queue_.end(); ++node) {
     const bool left_half_way = isUnderWay(book_.of(*node).state);

@@ -93,6 +93,7 @@ class RolloutRunner {
   std::optional<Window> window_;
   std::vector<NodeName> queue_;
   std::size_t wave_size_ = 0, failed_ = 0;
+  std::size_t accepted_failed_ = 0;  ///< of failed_: those that had failed when the gate was accepted
   std::set<NodeName> under_way_;
   GivenOrder order_;
   std::string stop_;  ///< why no more nodes start

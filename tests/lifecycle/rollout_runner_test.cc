@@ -99,6 +99,38 @@ TEST(Rollout, anAcceptedGateIsWrittenDownWithWhoAcceptedIt) {
   EXPECT_EQ(rack.working(), 7);
 }
 
+TEST(Rollout, whatFailsAfterAnAcceptedGateStopsItAgain) {
+  RolloutRack rack(20, 5);
+  for (const auto& node : rack.declared.nodes) rack.world.behave(node.name.str() + "/gate.burn-in").becomes = "fail:nvidia-575";
+  auto policy = withRoomFor(4);
+  policy.canary.nodes = 15;
+  MemoryStore store;
+  ASSERT_EQ(rack.start(store, policy).error, "");
+  const auto first = RolloutRack::book(store).count(NodeState::Failed);
+  ASSERT_LT(first, 5u);
+  ASSERT_EQ(rack.resume(store, test::CrashStore::kNever, false, "ann: known cable").error, "");
+  const auto book = RolloutRack::book(store);
+  EXPECT_EQ(book.rollout().state, RolloutState::Halted);
+  EXPECT_GT(book.count(NodeState::Failed), first) << "it went on";
+  EXPECT_LT(book.count(NodeState::Failed), first + 5) << "and stopped";
+  EXPECT_EQ(book.rollout().gates.at(0).accepted_by, "") << "nobody has accepted these";
+}
+
+TEST(Rollout, aGateThatNobodyHasSeenIsNotAccepted) {
+  RolloutRack rack(8, 4);
+  MemoryStore store;
+  bool told = false;
+  rack.provision.after_act = [&] {
+    if (std::exchange(told, true)) return;
+    auto book = RolloutRack::book(store);
+    ASSERT_TRUE(orderRollout(book, Order::Pause, "ann", false));
+  };
+  ASSERT_EQ(rack.start(store).error, "");
+  EXPECT_THAT(rack.resume(store, test::CrashStore::kNever, false, "ann: whatever").error,
+              HasSubstr("rollout r1 is paused: it has no failed gate that could be accepted; resume it without --accept"));
+  EXPECT_EQ(RolloutRack::book(store).rollout().accepted_by, "");
+}
+
 TEST(Rollout, slowerCanariesHaltItThoughEveryGatePassed) {
   RolloutRack rack(20, 5);
   rack.speed_575 = {{"gpu0001", 90}, {"gpu0006", 91}, {"gpu0011", 89.5}};
