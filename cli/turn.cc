@@ -7,6 +7,7 @@ namespace muster::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kPause{200};
+constexpr std::chrono::milliseconds kAskShortly{600};
 constexpr std::chrono::seconds kAskFor{3};  ///< keep looks into the file for a moment now and then: that is nobody's turn
 
 /// Tries until `limit`, or for ever.
@@ -32,6 +33,8 @@ Result<Turn> takeTurn(const std::filesystem::path& state) {
   if (!lock) return fail(std::move(lock).error().within(fmt::format("it did not stand aside within {} s", kHandOver.count())));
   return Turn{std::move(asked), std::move(*lock)};
 }
+
+Result<io::FileLock> askForTurn(const std::filesystem::path& state) { return takeWithin(state / "turn", kAskShortly); }
 
 Result<Turn> takeKeepersTurn(const std::filesystem::path& state) {
   TRY(asked, takeWithin(state / "turn", std::nullopt));

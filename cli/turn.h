@@ -20,6 +20,10 @@ struct Turn {
 /// Errors: Conflict (another command works: its process is named), Timeout
 Result<Turn> takeTurn(const std::filesystem::path& state);
 
+/// What a command that works holds and keep does not: who has it knows that no command works on this folder, whether keep runs or not.
+/// Errors: Conflict (a command works, or waits to)
+Result<io::FileLock> askForTurn(const std::filesystem::path& state);
+
 /// For keep: waits for as long as others work.
 Result<Turn> takeKeepersTurn(const std::filesystem::path& state);
 /// Whether somebody waits for keep to stand aside.

@@ -2,6 +2,7 @@
 #include "cli/commands/commands.h"
 
 #include "cli/session.h"
+#include "cli/turn.h"
 #include "cli/view/rollout_view.h"
 #include "fabric/topology/leaves.h"
 #include "lifecycle/rollout/freeze.h"
@@ -168,13 +169,14 @@ Result<int> status(const Options& options) {
   return codeOf(book.rollout().state);
 }
 
-/// With a store of its own, whoever has the state folder's lock is the only one who could be running it.
+/// With a store of its own, whoever has the turn with the state folder is the only one who could be running it; keep has the lock all
+/// the time and runs no rollout.
 Result<int> order(const Options& options, lifecycle::Order what) {
   TRY(store, openStored(options));
   TRY(book, RolloutBook::newest(*store));
   std::optional<io::FileLock> lock;
   if (options.store.empty())
-    if (auto taken = io::FileLock::take(options.state / "lock")) lock.emplace(std::move(*taken));
+    if (auto taken = askForTurn(options.state)) lock.emplace(std::move(*taken));
   TRY(done, lifecycle::orderRollout(book, what, whoAmI(), lock.has_value()));
   const lifecycle::Event event{0, SystemClock().now(), lifecycle::EventKind::Note, {}, "", fmt::format("{} ({})", done, whoAmI())};
   TRY(noted, store->addEvent(event));

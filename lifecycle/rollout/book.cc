@@ -170,6 +170,8 @@ Result<void> RolloutBook::takeOver(RolloutWay way) {
   next.reasons.clear();
   TRY_OK(save(std::move(next)));
   for (std::size_t record = 0; record < records_.size(); ++record) TRY_OK(writeRecord(record));
+  TRY(pending, order());
+  if (pending.order == Order::Abort && way == RolloutWay::Forward) return {};
   return store_->putValue(key("order"), canonical({{"order", "none"}, {"by", ""}}));
 }
 

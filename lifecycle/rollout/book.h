@@ -44,7 +44,8 @@ class RolloutBook {
   const FrozenNode* frozen(const NodeName& node) const;
   std::size_t count(NodeState state) const;
 
-  /// From here on no runner that began before can write. Orders given to it are void.
+  /// From here on no runner that began before can write. Orders given to it are void, but for an abort on the way forward: it was
+  /// given to a runner that had died, and the next one obeys it.
   Result<void> takeOver(RolloutWay way);
   /// Errors: Conflict (another runner has taken over)
   Result<void> save(Rollout next);

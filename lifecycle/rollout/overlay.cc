@@ -85,7 +85,9 @@ Result<std::string> orderRollout(RolloutBook& book, Order order, const std::stri
     return fail(ErrorCode::Conflict, fmt::format("rollout {} is {}; there is nothing to {}", rollout.id, toString(rollout.state), toString(order)));
   if (runs && !alone) {
     TRY_OK(book.give({order, by}));
-    return fmt::format("rollout {} was told to {}: nodes under way are finished, no others start", rollout.id, toString(order));
+    auto told = fmt::format("rollout {} was told to {}: nodes under way are finished, no others start", rollout.id, toString(order));
+    if (order == Order::Abort) told += "; if none runs it: `muster rollout resume` finishes what is under way and ends it";
+    return told;
   }
   Rollout next = rollout;
   next.state = order == Order::Pause ? RolloutState::Paused : RolloutState::Aborted;

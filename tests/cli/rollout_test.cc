@@ -1,6 +1,9 @@
 // muster rollout, as the program: bad input is told before anything is started, and a rollout that does not exist has no status.
 #include "tests/cli/muster_folder.h"
 
+#include "cli/turn.h"
+#include "lifecycle/rollout/book.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,6 +31,26 @@ TEST_F(RolloutCliTest, withoutOneThereIsNothingToShowOrStop) {
   for (const auto* word : {"status", "pause", "abort"}) EXPECT_THAT(refused({word}), HasSubstr("there is no rollout"));
   ASSERT_EQ(folder_.muster({"wipe", "gpu002", "--reason", "returned from repair"}).code, 0);
   EXPECT_THAT(refused({"status", "--json"}), HasSubstr("no rollout was ever started; begin one with: muster rollout start"));
+}
+
+/// Its runner died; keep has the state folder's lock all the time, and runs no rollout.
+TEST_F(RolloutCliTest, anAbortEndsARolloutThatNobodyRunsThoughKeepDoes) {
+  ASSERT_EQ(folder_.muster({"wipe", "gpu002", "--reason", "returned from repair"}).code, 0);  // makes the store
+  auto store = lifecycle::openStore("sqlite:" + (folder_ / "state/muster.db").string());
+  ASSERT_TRUE(store) << store.error().str();
+  lifecycle::Rollout rollout;
+  rollout.id = "r7";
+  ASSERT_TRUE(lifecycle::RolloutBook::draft(**store, rollout, {}, {{NodeName("gpu001"), {}}}).begin());
+  {
+    const auto command = cli::takeTurn(folder_ / "state");
+    ASSERT_TRUE(command);
+    EXPECT_THAT(folder_.muster({"rollout", "pause"}).out, HasSubstr("rollout r7 was told to pause"));
+  }
+  const auto keeps = cli::takeKeepersTurn(folder_ / "state");
+  ASSERT_TRUE(keeps);
+  EXPECT_THAT(folder_.muster({"rollout", "pause"}).out, HasSubstr("rollout r7 is paused"));
+  EXPECT_THAT(folder_.muster({"rollout", "abort"}).out, HasSubstr("rollout r7 is aborted"));
+  EXPECT_EQ(lifecycle::RolloutBook::newest(**store)->rollout().state, lifecycle::RolloutState::Aborted);
 }
 
 TEST_F(RolloutCliTest, saysWhatIsMissing) {

@@ -239,6 +239,26 @@ TEST(Rollout, abortKeepsWhatIsChangedAndPlainPlansDoNotUndoIt) {
   EXPECT_EQ(RolloutRack::book(store).count(NodeState::Returned), changed);
 }
 
+/// The order was given to a runner that had died: with a store on another host nobody can know that.
+TEST(Rollout, resumeObeysAnAbortThatNobodyWasThereToObey) {
+  RolloutRack rack(12, 4);
+  MemoryStore store;
+  ASSERT_TRUE(rack.start(store, withRoomFor(3), 60).crashed);
+  auto book = RolloutRack::book(store);
+  ASSERT_EQ(book.rollout().state, RolloutState::Running);
+  const auto begun = book.count(NodeState::Started) + book.count(NodeState::Done);
+  ASSERT_GT(begun, 0u);
+  EXPECT_THAT(*orderRollout(book, Order::Abort, "ann", false), HasSubstr("if none runs it: `muster rollout resume` finishes what is under way and ends it"));
+  ASSERT_EQ(rack.resume(store).error, "");
+  const auto after = RolloutRack::book(store);
+  EXPECT_EQ(after.rollout().state, RolloutState::Aborted);
+  EXPECT_EQ(after.count(NodeState::Started), 0u);
+  EXPECT_EQ(after.count(NodeState::Done), begun) << "what was under way is finished, and no more";
+  EXPECT_EQ(rack.working(), 12);
+  ASSERT_EQ(rack.rollBack(store).error, "");
+  EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::RolledBack) << "an abort does not stand for the way back";
+}
+
 TEST(Rollout, aNodeThatNeedsMoreThanWasFrozenIsSkippedAndOneThatNeedsLessIsNot) {
   RolloutRack rack(8, 4);
   MemoryStore store;
