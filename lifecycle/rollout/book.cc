@@ -90,6 +90,7 @@ Result<void> RolloutBook::begin() {
   text_ = canonical(toJson(rollout_));
   TRY_OK(store_->putValue(keyOf(id), text_));
   TRY(before, store_->getValue(kList));
+  TRY_OK(noneIsOpen(*store_));  // one may have begun since the plan was frozen; what begins from here on changes the list
   TRY(ids, idsFrom(before));
   ids.push_back(id);
   TRY(listed, store_->exchangeValue(kList, before, canonical(ids)));
@@ -123,6 +124,17 @@ Result<RolloutBook> RolloutBook::open(Store& store, const std::string& id) {
 Result<std::vector<std::string>> RolloutBook::list(Store& store) {
   TRY(text, store.getValue(kList));
   return idsFrom(text);
+}
+
+Result<void> RolloutBook::noneIsOpen(Store& store) {
+  TRY(ids, list(store));
+  for (const auto& id : ids) {
+    TRY(book, open(store, id));
+    if (book.rollout().isOpen())
+      return fail(ErrorCode::Conflict, fmt::format("rollout {} is {}; go on with `muster rollout resume`, or end it with `muster rollout abort`",
+                                                   id, toString(book.rollout().state)));
+  }
+  return {};
 }
 
 Result<void> RolloutBook::drop(Store& store, const std::vector<std::string>& ids) {

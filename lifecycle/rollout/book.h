@@ -33,6 +33,8 @@ class RolloutBook {
   /// Errors: NotFound, Corrupt
   static Result<RolloutBook> open(Store& store, const std::string& id);
   static Result<std::vector<std::string>> list(Store& store);
+  /// Errors: Conflict (one is running, paused or halted)
+  static Result<void> noneIsOpen(Store& store);
   /// Takes those out of the list that have nothing to say any more.
   static Result<void> drop(Store& store, const std::vector<std::string>& ids);
   /// The newest rollout. Errors: NotFound

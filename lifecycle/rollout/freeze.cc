@@ -30,17 +30,6 @@ class AllCrossed {
   const std::vector<NodeName>& nodes_;
 };
 
-Result<void> noOtherIsOpen(Store& store) {
-  TRY(ids, RolloutBook::list(store));
-  for (const auto& id : ids) {
-    TRY(book, RolloutBook::open(store, id));
-    if (book.rollout().isOpen())
-      return fail(ErrorCode::Conflict, fmt::format("rollout {} is {}; go on with `muster rollout resume`, or end it with `muster rollout abort`",
-                                                   id, toString(book.rollout().state)));
-  }
-  return {};
-}
-
 std::vector<std::string> whatStays(LiveCluster& live, const std::string& id, const std::vector<NodeName>& nodes) {
   std::map<std::string, std::vector<std::string>> said;
   for (const auto& node : nodes)
@@ -92,7 +81,7 @@ std::vector<std::string> beyondFrozen(const Plan& plan, const FrozenNode* frozen
 }
 
 Result<RolloutBook> draftRollout(LiveCluster& live, const Phases& phases, Store& store, const FactSet& facts, RolloutRequest request) {
-  TRY_OK(noOtherIsOpen(store));
+  TRY_OK(RolloutBook::noneIsOpen(store));
   std::vector<NodeName> concerned;
   for (const auto& node : request.nodes)
     if (live.concerns(request.id, node)) concerned.push_back(node);

@@ -311,6 +311,26 @@ TEST(RolloutBook, isReadBackAsItWasWritten) {
   EXPECT_EQ(RolloutBook::newest(store).error().code(), ErrorCode::Corrupt);
 }
 
+/// Two hosts freeze at the same time and begin one after the other.
+TEST(RolloutBook, ofTwoThatWereFrozenSideBySideOneBegins) {
+  test::MemoryStore store;
+  Rollout one, other;
+  one.id = "r1";
+  other.id = "r2";
+  auto first = RolloutBook::draft(store, one, {}, {{NodeName("n1"), {}}});
+  auto second = RolloutBook::draft(store, other, {}, {{NodeName("n1"), {}}});
+  ASSERT_TRUE(first.begin());
+  const auto begun = second.begin();
+  ASSERT_FALSE(begun);
+  EXPECT_EQ(begun.error().code(), ErrorCode::Conflict);
+  EXPECT_THAT(begun.error().text(), testing::HasSubstr("rollout r1 is running"));
+  EXPECT_THAT(*RolloutBook::list(store), ElementsAre("r1"));
+  one.state = RolloutState::Aborted;
+  ASSERT_TRUE(first.save(one));
+  auto third = RolloutBook::draft(store, other, {}, {{NodeName("n1"), {}}});
+  EXPECT_TRUE(third.begin());
+}
+
 TEST(RolloutOrders, takeEffectAtOnceWhereNobodyWouldObeyThem) {
   test::MemoryStore store;
   Rollout rollout;
