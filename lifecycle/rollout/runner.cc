@@ -107,6 +107,7 @@ Result<void> RolloutRunner::gate() {
     next.reasons = gate.reasons;
   } else {
     next.state = RolloutState::Halted;
+    next.accepted_by.clear();  // for what was known then, not for what has come since
     next.reasons = gate.reasons;
   }
   TRY_OK(book_.save(std::move(next)));
