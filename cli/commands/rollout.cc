@@ -21,6 +21,10 @@ using lifecycle::RolloutState;
 using lifecycle::RolloutWay;
 
 constexpr std::size_t kMaxChangeBytes = 1 << 20;
+constexpr std::string_view kNobodyWatches =
+    "while it runs, muster keep of this state folder stands aside: nobody watches the health and the certificates of the other nodes\n";
+constexpr std::string_view kOthersWatch =
+    "while it runs, muster keep of this state folder stands aside; one on another host with the same store goes on (docs/keep.md)\n";
 
 std::string whoAmI() { return fmt::format("{}@{}", userName(), hostName()); }
 
@@ -124,7 +128,7 @@ Result<int> start(const Options& options, const RolloutFlags& flags) {
     return int{kOk};
   }
   TRY_OK(book.begin());
-  if (!options.json) std::cout << frozenText(book) << std::endl;
+  if (!options.json) std::cout << frozenText(book) << (options.store.empty() ? kNobodyWatches : kOthersWatch) << std::endl;
   return carryOn(*session, options, book, RolloutWay::Forward);
 }
 

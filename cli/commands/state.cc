@@ -72,6 +72,15 @@ std::string statusJson(const std::vector<StatusRow>& rows) {
   return out.dump(2) + "\n";
 }
 
+/// On a state folder of its own keep cannot watch during a rollout; with PostgreSQL one on another host can (docs/keep.md).
+std::string standsAsideFor(const Options& options, lifecycle::Store& store) {
+  if (!options.store.empty()) return {};
+  const auto book = lifecycle::RolloutBook::newest(store);
+  if (!book || book->rollout().state != lifecycle::RolloutState::Running) return {};
+  return fmt::format("keep: stands aside while rollout {} runs; health and certificates of the other nodes are not watched so long\n",
+                     book->rollout().id);
+}
+
 }  // namespace
 
 int status(const Options& options, bool watch) {
@@ -82,10 +91,11 @@ int status(const Options& options, bool watch) {
   do {
     const auto rows = statusRows(**looking);
     if (!rows) return report(rows.error());
-    const auto kept = keep::keepStatus((*looking)->controller->store(), (*looking)->controller->clock().now());
+    auto kept = keep::keepStatus((*looking)->controller->store(), (*looking)->controller->clock().now());
     if (!kept) return report(kept.error());
     stopped = kept->tripped;
     if (options.json && stopped) std::cerr << kept->text;
+    if (!kept->running && !kept->text.empty()) kept->text += standsAsideFor(options, (*looking)->controller->store());
     const auto text = options.json ? statusJson(*rows) : statusText(*rows) + kept->text;
     if (text != shown) std::cout << (watch && !options.json ? "\x1b[H\x1b[2J" : "") << text << std::flush;
     shown = text;
