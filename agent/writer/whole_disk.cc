@@ -80,7 +80,7 @@ PackIndex firstChunks(const PackIndex& index, std::size_t chunks) {
 
 }  // namespace
 
-Async<ChunkReport> writeWholeDisk(ChunkJob job) {
+Async<ChunkReport> writeWholeDisk(ChunkJob job, std::function<Result<void>()> there) {
   if (job.target.sizeBytes() < job.index.size_bytes)
     co_return fail(ErrorCode::InvalidInput, fmt::format("the image is of a disk of {} MiB, this one has {} MiB", job.index.size_bytes >> 20, job.target.sizeBytes() >> 20));
   BlockTarget* target = &job.target;
@@ -103,6 +103,8 @@ Async<ChunkReport> writeWholeDisk(ChunkJob job) {
   CO_TRY(report, co_await std::move(writing));
   auto finishing = writeAndVerify(std::move(first));
   CO_TRY(last, co_await std::move(finishing));
+  auto telling = offload<Result<void>>(job.workers, std::move(there));
+  CO_TRY_OK(co_await std::move(telling));
   report.bytes_fetched += last.bytes_fetched;
   report.retries += last.retries;
   co_return report;
@@ -115,25 +117,29 @@ Result<int> lastPartition(std::string_view sfdisk_json) {
   return last->number;
 }
 
-Result<GrownDisk> growDisk(const fs::path& disk, const std::function<void(const std::string&)>& say, const PartitionNodes& node_of) {
-  say("growing the image to its disk");
-  TRY(before, tool("sfdisk", {"--json", disk.string()}));
-  TRY(last, lastPartition(before));
+Result<GrownDisk> markWriting(const fs::path& disk) {
+  TRY(table, tool("sfdisk", {"--json", disk.string()}));
+  TRY(last, lastPartition(table));
   GrownDisk grown;
   grown.last = last;
-  grown.gpt = readPartitionTable(before).label == "gpt";
-  if (grown.gpt) {
-    TRY_OK(tool("sfdisk", {"--relocate", "gpt-bak-std", disk.string()}));
-    TRY(label, tool("sfdisk", {"--part-label", disk.string(), std::to_string(last)}));
-    grown.label = trimmed(label);
-    TRY_OK(tool("sfdisk", {"--no-reread", "--part-label", disk.string(), std::to_string(last), std::string(kWritingLabel)}));
-  }
-  TRY_OK(tool("sfdisk", {"--no-reread", "--quiet", "--partno", std::to_string(last), disk.string()}, ", +\n"));
+  grown.gpt = readPartitionTable(table).label == "gpt";
+  if (!grown.gpt) return grown;
+  const auto number = std::to_string(last);
+  TRY(label, tool("sfdisk", {"--part-label", disk.string(), number}));
+  grown.label = trimmed(label);
+  TRY_OK(tool("sfdisk", {"--no-reread", "--relocate", "gpt-bak-std", disk.string()}));
+  TRY_OK(tool("sfdisk", {"--no-reread", "--part-label", disk.string(), number, std::string(kWritingLabel)}));
+  return grown;
+}
+
+Result<GrownDisk> growDisk(GrownDisk grown, const fs::path& disk, const std::function<void(const std::string&)>& say, const PartitionNodes& node_of) {
+  say("growing the image to its disk");
+  TRY_OK(tool("sfdisk", {"--no-reread", "--quiet", "--partno", std::to_string(grown.last), disk.string()}, ", +\n"));
   (void)tool("blockdev", {"--rereadpt", disk.string()});
   (void)tool("udevadm", {"settle", "--timeout=30"});
 
   TRY(after, tool("sfdisk", {"--json", disk.string()}));
-  const fs::path end = node_of(last);
+  const fs::path end = node_of(grown.last);
   const std::string type = fileSystemOf(end);
   TRY(reaches, growFileSystem(end, type));
   grown.grown = reaches;

@@ -117,6 +117,13 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
   auto preparing = inPool<Prepared>(deps.workers, std::move(prepare));
   auto prepared = co_await std::move(preparing);
   if (!prepared) co_return fail(std::move(prepared).error());
+  // For an image of a whole disk before its partition table comes: nothing that can take long lies between that and the mark on it.
+  std::optional<InstalledIdentity> early;
+  if (index.kind == PackKind::Disk) {
+    auto asking = deps.identity();
+    CO_TRY(identity, co_await std::move(asking));
+    early = std::move(identity);
+  }
   deps.progress(kChunksFrom, fmt::format("writing {} to {}", index.name, prepared->disk.str()));
 
   auto progress = deps.progress;
@@ -131,16 +138,26 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
                .clock = deps.clock,
                .progress = [progress](double fraction, const std::string& text) { progress(kChunksFrom + fraction * (kChunksTo - kChunksFrom), text); },
                .looked = deps.looked};
-  auto writing = index.kind == PackKind::Disk ? writeWholeDisk(std::move(job)) : writeAndVerify(std::move(job));
+  GrownDisk marked;
+  GrownDisk* mark = &marked;
+  std::function<Result<void>()> there = [disk = prepared->disk.path, mark]() -> Result<void> {
+    TRY(made, markWriting(disk));
+    *mark = made;
+    return {};
+  };
+  auto writing = index.kind == PackKind::Disk ? writeWholeDisk(std::move(job), std::move(there)) : writeAndVerify(std::move(job));
   CO_TRY(written, co_await std::move(writing));
   prepared->target.reset();
 
-  deps.progress(kInstallFrom, "asking for the certificate of the installed system");
-  auto asking = deps.identity();
-  CO_TRY(identity, co_await std::move(asking));
+  if (!early) {
+    deps.progress(kInstallFrom, "asking for the certificate of the installed system");
+    auto asking = deps.identity();
+    CO_TRY(identity, co_await std::move(asking));
+    early = std::move(identity);
+  }
 
   const Prepared* on_disk = &*prepared;
-  const InstalledIdentity* shared_identity = &identity;
+  const InstalledIdentity* shared_identity = &*early;
   const WriterDeps* shared_deps = &deps;
   std::function<Result<bool>()> install = [=]() -> Result<bool> {
     const auto say = say_at(kInstallFrom);
@@ -153,7 +170,7 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
       return configureRoot(root, *on_disk->root, on_disk->keys.at(std::string(kRootSet)), runInSystem);
     };
     if (shared_index->kind == PackKind::Disk) {
-      TRY(grown, growDisk(on_disk->disk.path, say, [on_disk](int number) { return partitionNode(on_disk->disk.path, number); }));
+      TRY(grown, growDisk(*mark, on_disk->disk.path, say, [on_disk](int number) { return partitionNode(on_disk->disk.path, number); }));
       TRY_OK(installIntoImage(grown, *shared_params, *shared_identity, shared_deps->provisioning_mac, shared_deps->agent_folder, say, configure_more));
       TRY_OK(finishDisk(on_disk->disk.path, grown));
       return true;

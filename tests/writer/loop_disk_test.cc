@@ -127,8 +127,15 @@ TEST_F(LoopDiskTest, takesAWholeDiskAndGrowsIt) {
   SystemClock clock;
   ChunkJob job{.index = *index, .pack_url = "http://x/pack", .mirror_urls = {}, .target = **target, .make_http = [&server] { return std::make_unique<test::PackClient>(server); },
                .workers = workers, .clock = clock, .progress = [](double, const std::string&) {}};
-  const auto written = test::runAsync(writeWholeDisk(std::move(job)), std::chrono::seconds(60));
+  GrownDisk marked;
+  const auto there = [&]() -> Result<void> {
+    TRY(made, markWriting(device_));
+    marked = made;
+    return {};
+  };
+  const auto written = test::runAsync(writeWholeDisk(std::move(job), there), std::chrono::seconds(60));
   ASSERT_TRUE(written) << written.error().str();
+  EXPECT_EQ(*describeDiskContent(device_), "none") << "power that goes now leaves nobody's system";
   const auto window = [this](int number) {  // as useWindow: this kernel may show no partitions of loop devices
     if (std::filesystem::exists(partitionNode(device_, number))) return partitionNode(device_, number);
     const auto table = nlohmann::json::parse(*io::runChecked({.program = "sfdisk", .args = {"--json", device_.string()}}));
@@ -139,7 +146,7 @@ TEST_F(LoopDiskTest, takesAWholeDiskAndGrowsIt) {
     window_ = shown ? shown->substr(0, shown->find('\n')) : "";
     return window_;
   };
-  const auto grown = growDisk(device_, [](const std::string&) {}, window);
+  const auto grown = growDisk(marked, device_, [](const std::string&) {}, window);
   ASSERT_TRUE(grown) << grown.error().str();
   EXPECT_TRUE(grown->grown);
   EXPECT_EQ(grown->label, "system");

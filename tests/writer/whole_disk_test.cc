@@ -1,5 +1,7 @@
 // Images of whole disks: the order of the writing, and what is read from a partition table.
 #include "agent/writer/whole_disk.h"
+#include "agent/writer/writer.h"
+#include "base/io/process.h"
 
 #include "pack_server.h"
 
@@ -17,13 +19,19 @@ class WholeDiskTest : public testing::Test {
   Result<ChunkReport> write() {
     ChunkJob job{.index = sample().index, .pack_url = "http://x/pack", .mirror_urls = {}, .target = target_, .deadline = std::chrono::seconds(1), .first_backoff = std::chrono::milliseconds(1),
                  .make_http = [this] { return std::make_unique<test::PackClient>(server_); }, .workers = workers_, .clock = clock_, .progress = [](double, const std::string&) {}};
-    return test::runAsync(writeWholeDisk(std::move(job)));
+    return test::runAsync(writeWholeDisk(std::move(job), [this]() -> Result<void> {
+      whole_when_told_ = target_.data.substr(0, sample().raw.size()) == sample().raw;
+      if (told_) return fail(*told_);
+      return {};
+    }));
   }
   static constexpr std::size_t kTable = 1u << 20, kDisk = 24u << 20;
   test::PackServer server_{sample().pack, {}};
   test::MemoryTarget target_{kDisk};
   Workers workers_{kLanes};
   SystemClock clock_;
+  std::optional<bool> whole_when_told_;
+  std::optional<Error> told_;  ///< what the mark fails with
 };
 
 TEST_F(WholeDiskTest, becomesTheImageAndLosesTheTableAtItsEnd) {
@@ -37,6 +45,7 @@ TEST_F(WholeDiskTest, becomesTheImageAndLosesTheTableAtItsEnd) {
 TEST_F(WholeDiskTest, thatIsHalfWrittenHoldsNoTableAndGoesOn) {
   target_.fail_at = 6 * kPackChunkBytes;
   ASSERT_FALSE(write());
+  EXPECT_FALSE(whole_when_told_) << "there is no table to be marked";
   EXPECT_EQ(target_.data.substr(0, kTable), std::string(kTable, '\0'));
   target_.fail_at.reset();
   const auto report = write();
@@ -45,11 +54,36 @@ TEST_F(WholeDiskTest, thatIsHalfWrittenHoldsNoTableAndGoesOn) {
   EXPECT_TRUE(target_.data.substr(0, sample().raw.size()) == sample().raw);
 }
 
+TEST_F(WholeDiskTest, isMarkedAsSoonAsItsTableIsThere) {
+  ASSERT_TRUE(write());
+  EXPECT_EQ(whole_when_told_, true);
+  told_ = Error(ErrorCode::Internal, "cannot be marked");
+  const auto report = write();
+  ASSERT_FALSE(report) << "nobody goes on with a disk that looks finished";
+  EXPECT_THAT(report.error().text(), HasSubstr("cannot be marked"));
+}
+
+TEST(MarkedDisk, holdsNothingUntilItIsFinished) {
+  test::TempFolder folder;
+  const auto disk = folder / "disk";
+  const auto made = io::runChecked({.program = "sh", .args = {"-ec", "truncate -s 8M \"$1\"; printf 'label: gpt\nsize=1M,name=bios\nsize=4M,name=system\n' | sfdisk -q \"$1\"; truncate -s 16M \"$1\"", "sh", disk.string()}});
+  ASSERT_TRUE(made) << made.error().str();
+  EXPECT_NE(*describeDiskContent(disk), "none");
+  const auto marked = markWriting(disk);
+  ASSERT_TRUE(marked) << marked.error().str();
+  EXPECT_EQ(marked->label, "system");
+  EXPECT_EQ(marked->last, 2);
+  EXPECT_EQ(*describeDiskContent(disk), "none");
+  EXPECT_TRUE(io::runChecked({.program = "sfdisk", .args = {"--verify", disk.string()}})) << "both tables are where they belong";
+  ASSERT_TRUE(finishDisk(disk, *marked));
+  EXPECT_NE(*describeDiskContent(disk), "none");
+}
+
 TEST_F(WholeDiskTest, isRefusedUntouchedWhereItDoesNotFit) {
   test::MemoryTarget small(4u << 20);
   ChunkJob job{.index = sample().index, .pack_url = "http://x/pack", .mirror_urls = {}, .target = small, .make_http = [this] { return std::make_unique<test::PackClient>(server_); },
                .workers = workers_, .clock = clock_, .progress = [](double, const std::string&) {}};
-  const auto report = test::runAsync(writeWholeDisk(std::move(job)));
+  const auto report = test::runAsync(writeWholeDisk(std::move(job), [] { return Result<void>(); }));
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code(), ErrorCode::InvalidInput);
   EXPECT_EQ(small.data, std::string(4u << 20, 'o'));
