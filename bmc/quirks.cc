@@ -34,9 +34,9 @@ constexpr std::array kRows = {
              .source = "X10 has no BootSourceOverrideMode (metal-operator #982)", .boot_mode = false},
     QuirkRow{.vendor = "nvidia*", .model = "*DGX*H100*", .version = "*",
              .source = "AMI on DGX H100: writes go to the settings object with If-Match; inventory of 66 members is slow, 180 s; motherboard packages want an "
-                       "empty UpdateParameters (nvfwupd); $expand drops required fields; roots of trust copy by themselves but for EROT_BMC_0 and EROT_BIOS_0",
+                       "empty UpdateParameters, those of the GPU tray name HGX_0 (nvfwupd, dgx_rftarget.py); $expand drops required fields; roots of trust copy by themselves but for EROT_BMC_0 and EROT_BIOS_0",
              .boot_override_on_settings = true, .send_targets = false, .manager_reset = "ForceRestart", .off_on_pause = 10s,
-             .settle_gap = 30s, .inventory_read = 180s, .background_copies = true, .expand = false, .commit = "HostBMC_0 HostBIOS_0"},
+             .settle_gap = 30s, .inventory_read = 180s, .background_copies = true, .expand = false, .commit = "HostBMC_0 HostBIOS_0", .tray = TrayTarget{"HGX_*", "HGX_0"}},
     QuirkRow{.vendor = "nvidia*", .model = "*GB200*", .version = "*",
              .source = "OpenBMC on GB200: no SimpleUpdate; a downgrade needs ForceUpdate; a staged image's task stays in Stopping; AuxPowerReset wants the host off (nvfwupd, bmcweb)",
              .update = UpdateWay::Multipart, .background_copies = true, .staged_state = "Stopping", .upload_oem = R"({"ForceUpdate":true})",
@@ -98,6 +98,7 @@ void apply(const QuirkRow& row, Quirks& quirks) {
   if (row.young_task_reads) quirks.young_task_reads = *row.young_task_reads;
   if (row.piece_bytes) quirks.piece_bytes = *row.piece_bytes;
   if (row.ac_cycle) quirks.ac_cycle = *row.ac_cycle;
+  if (row.tray) quirks.tray = *row.tray;
 }
 
 }  // namespace

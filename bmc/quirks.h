@@ -35,11 +35,18 @@ struct AcWay {
   bool host_off = false;        ///< refused while the host is on
 };
 
+/// Components that a package is sent to as a whole, by one member of the inventory's collection.
+struct TrayTarget {
+  std::string_view members;  ///< glob of their names; "": none
+  std::string_view target;
+};
+
 struct Quirks {
   bool boot_override_on_settings = false;  ///< PATCH @Redfish.Settings' object instead of the system
   bool boot_mode = true;                   ///< BootSourceOverrideMode is sent
   bool keeps_finished_tasks = true;
   bool send_targets = true;                ///< UpdateParameters names the component
+  TrayTarget tray;                         ///< named in UpdateParameters whatever send_targets says
   std::string apply_time;                  ///< @Redfish.OperationApplyTime of an upload; empty: not sent
   InventoryKey inventory_key = InventoryKey::Id;
   std::string manager_reset;               ///< used when the manager does not say what it allows
@@ -87,6 +94,7 @@ struct QuirkRow {
   std::optional<int> young_task_reads = {};
   std::optional<std::uintmax_t> piece_bytes = {};
   std::optional<AcWay> ac_cycle = {};
+  std::optional<TrayTarget> tray = {};
 };
 
 std::span<const QuirkRow> quirkRows();

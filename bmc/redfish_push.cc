@@ -1,6 +1,7 @@
 // Uploads, by whichever way the UpdateService offers and the dialect wants.
 #include "bmc/multipart.h"
 #include "bmc/redfish_bmc.h"
+#include "lifecycle/facet.h"
 
 #include <algorithm>
 
@@ -52,7 +53,9 @@ Async<Json> RedfishBmc::updateParameters(std::string component) {
     co_return fail(ErrorCode::NotFound, fmt::format("the BMC at {} has no firmware component {}; updateable are, among others: {}", address(), component, fmt::join(names, ", ")));
   }
   Json parameters = at.quirks.upload_oem.empty() ? Json::object() : parseLenient(at.quirks.upload_oem);
-  if (at.quirks.send_targets) parameters["Targets"] = Json::array_t(1, it->second);
+  const auto& tray = at.quirks.tray;
+  if (!tray.members.empty() && lifecycle::matches(tray.members, component)) parameters["Targets"] = Json::array_t(1, fmt::format("{}/{}", inventory_, tray.target));
+  else if (at.quirks.send_targets) parameters["Targets"] = Json::array_t(1, it->second);
   if (!at.quirks.apply_time.empty()) parameters["@Redfish.OperationApplyTime"] = at.quirks.apply_time;
   co_return parameters;
 }

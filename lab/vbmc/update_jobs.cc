@@ -18,6 +18,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::string_view kWholeTray = "HGX_0";  ///< of a DGX: the image says which of its parts it is for
+
 /// Component names at the end of UpdateParameters.Targets; empty: whatever the image is for.
 Result<std::vector<std::string>> targetsOf(std::string_view parameters) {
   auto body = json::parse(parameters, nullptr, false);
@@ -30,7 +32,7 @@ Result<std::vector<std::string>> targetsOf(std::string_view parameters) {
     auto path = target.is_string() ? target.get<std::string>() : std::string();
     if (!path.starts_with(kInventory + "/"))
       return fail(ErrorCode::InvalidInput, fmt::format("'{}' is not a member of FirmwareInventory", path));
-    targets.push_back(path.substr(kInventory.size() + 1));
+    if (auto name = path.substr(kInventory.size() + 1); name != kWholeTray) targets.push_back(std::move(name));
   }
   return targets;
 }

@@ -69,6 +69,20 @@ TEST_F(UpdateWays, withoutAnAddressItIsToldNothing) {
   EXPECT_FALSE(posted);
 }
 
+TEST_F(UpdateWays, aPackageOfADgxsGpuTrayIsSentToTheTray) {
+  resources["/redfish/v1/"]["Vendor"] = "AMI";
+  resources["/sys"]["Manufacturer"] = "NVIDIA";
+  resources["/sys"]["Model"] = "DGXH100";
+  resources["/redfish/v1/UpdateService"]["MultipartHttpPushUri"] = "/multipart";
+  resources["/f"]["Members"].push_back(parseLenient(R"({"@odata.id": "/f/HGX_FW_FPGA_0", "Id": "HGX_FW_FPGA_0", "Version": "1.0"})"));
+  auto bmc = rig.bmc();
+  ASSERT_TRUE(loop.run(bmc->startUpdate(update)));
+  EXPECT_THAT(posted->body, testing::Not(testing::HasSubstr("Targets")));
+  update.component = "HGX_FW_FPGA_0";
+  ASSERT_TRUE(loop.run(bmc->startUpdate(update)));
+  EXPECT_THAT(posted->body, testing::HasSubstr(R"({"Targets":["/f/HGX_0"]})"));
+}
+
 class ILoWays : public UpdateWays {
  protected:
   ILoWays() {

@@ -1,0 +1,39 @@
+// The journaled operation of an update is read as it was written.
+#include "firmware/progress.h"
+
+#include <gtest/gtest.h>
+
+namespace muster::firmware {
+namespace {
+
+TEST(FirmwareProgress, isReadAsItWasWritten) {
+  const auto when = *parseWallTime("2026-11-20T14:03:11.000Z");
+  const std::vector<Progress> all = {{},
+                                     {.step = Step::Next, .staged = {{"System ROM", "U54 2.1"}, {"A%20", "1"}}},
+                                     {.step = Step::Upload, .staged = {{"A", "1"}}, .current = {"B", "2"}, .uploads_tried = 2, .tasks_before = {"/t/1", "/t/2"}},
+                                     {.step = Step::Follow, .current = {"B C", "2"}, .task = "/t/3#verify"},
+                                     {.step = Step::Follow, .staged = {{"A", "1"}}, .task = "/t/4", .since = when},
+                                     {.step = Step::Lost, .staged = {{"A", "1"}}, .current = {"B C", "2"}, .since = when},
+                                     {.step = Step::AcCut, .staged = {{"A", "1"}}, .since = when},
+                                     {.step = Step::Copy, .staged = {{"A=B", "1"}}, .since = when},
+                                     {.step = Step::Copy, .staged = {{"A", "1"}}, .failed = Failure{{"B C", "2"}, "100 % wrong\nhere", true}, .since = when},
+                                     {.step = Step::Over, .staged = {{"A", "1"}}, .failed = Failure{{"B", "2"}, "no licence", false}},
+                                     {.step = Step::Settle, .since = when}};
+  for (const auto& progress : all) {
+    const auto read = Progress::parse(progress.str());
+    ASSERT_TRUE(read) << progress.str();
+    EXPECT_EQ(read->str(), progress.str());
+    EXPECT_EQ(read->staged, progress.staged);
+    EXPECT_EQ(read->current, progress.current);
+    EXPECT_EQ(read->task, progress.task);
+    EXPECT_EQ(read->since, progress.since);
+    ASSERT_EQ(read->failed.has_value(), progress.failed.has_value());
+    if (!read->failed) continue;
+    EXPECT_EQ(read->failed->target, progress.failed->target);
+    EXPECT_EQ(read->failed->written, progress.failed->written);
+  }
+  for (const char* odd : {"flash", "+A", "+A=1", "for:=1 task /t", "task", "upload x -", "+A=1 next more", "activate yesterday", "over", "because:x over", "failed:A over"}) EXPECT_FALSE(Progress::parse(odd)) << odd;
+}
+
+}  // namespace
+}  // namespace muster::firmware

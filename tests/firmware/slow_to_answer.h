@@ -1,0 +1,28 @@
+// A BMC that takes an upload in and keeps its answer back.
+#pragma once
+
+#include "base/clock.h"
+#include "bmc/forwarding_bmc.h"
+
+namespace muster::firmware {
+
+/// A BMC whose answer to one upload takes hours.
+class SlowToAnswer final : public bmc::ForwardingBmc, public bmc::BmcFleet {
+ public:
+  SlowToAnswer(bmc::Bmc& inner, Clock& clock) : ForwardingBmc(inner), clock_(clock) {}
+  Bmc& at(const NodeName&) override { return *this; }
+  Async<void> close() override { co_return Result<void>(); }
+  Async<std::string> startUpdate(bmc::FirmwareUpdate update) override {
+    const bool slow = update.component == "NIC";
+    auto send = inner_.startUpdate(std::move(update));
+    auto task = co_await std::move(send);
+    auto wait = clock_.sleep(std::chrono::hours(slow ? 3 : 0));
+    co_await std::move(wait);
+    co_return task;
+  }
+
+ private:
+  Clock& clock_;
+};
+
+}  // namespace muster::firmware
