@@ -205,6 +205,21 @@ bool Keeper::isPatient(const std::string& id) const {
   return found != patience_.end() && services_.clock.steady() < found->second.not_before;
 }
 
+/// What an earlier keep has begun of recovery is brought to its end, whatever the policy says now: between off and on a machine has no
+/// power, and a flash goes on without anybody.
+Result<void> Keeper::takeUpRecovery(Actions& now) {
+  if (!services_.recovery) return {};
+  TRY(open, services_.store.openIntents());
+  for (const auto& intent : open) {
+    const auto& action = intent.action;
+    const auto& subject = action.facet.subject;
+    if (!action.reason.starts_with(kRecovery) || intent.operation.empty() || subject.isCluster() || isPatient(action.id)) continue;
+    if (!services_.cluster.findNode(subject.node()) || !now.try_emplace(action.id, action).second) continue;
+    if (const auto rung = rungOf(action.facet)) services_.recovery->ask(subject, *rung);
+  }
+  return {};
+}
+
 /// The next step for nodes with an error that take no jobs. What is under way is not stepped over.
 Result<void> Keeper::recover(const Seen& seen, std::map<std::string, Action>& now) {
   if (!services_.recovery || services_.cluster.keep.recovery.empty()) return {};
@@ -325,6 +340,7 @@ void Keeper::addRejoins(Actions& now) {
 Result<void> Keeper::want(const Seen& seen, const Decision& decision) {
   auto now = actionsFor(seen, decision);
   addRejoins(now);
+  TRY_OK(takeUpRecovery(now));
   TRY_OK(recover(seen, now));
   std::erase_if(now, [this](const auto& entry) { return isOthers(entry.second.facet.subject); });  // theirs until they let go
   TRY(left, leftOver(now, decision));

@@ -71,6 +71,7 @@ class Keeper {
   Result<void> want(const Seen& seen, const Decision& decision);
   void addRejoins(Actions& now);
   std::map<std::string, lifecycle::Action> actionsFor(const Seen& seen, const Decision& decision) const;
+  Result<void> takeUpRecovery(Actions& now);
   Result<void> recover(const Seen& seen, std::map<std::string, lifecycle::Action>& now);
   bool isPatient(const std::string& id) const;
   std::optional<lifecycle::Action> repairOf(const inventory::Node& node, const lifecycle::FactSet& facts) const;

@@ -29,12 +29,6 @@ bool isRecoverable(const Intent& intent) {
                      [&facet](std::string_view prefix) { return prefix.ends_with('.') ? facet.starts_with(prefix) : facet == prefix; });
 }
 
-std::optional<Rung> rungOf(const Intent& intent) {
-  for (const auto rung : {Rung::NewSession, Rung::BmcReset, Rung::PowerCycle, Rung::AcCycle})
-    if (intent.action.facet.facet.str() == std::string(kRecoveryPrefix) + std::string(toString(rung))) return rung;
-  return std::nullopt;
-}
-
 /// What was tried since the action was done last: oldest first. The first is the failure that all of it is about.
 std::vector<const Intent*> streakOf(const std::vector<Intent>& journal, WallTime now) {
   std::vector<const Intent*> out;
@@ -59,7 +53,7 @@ std::set<Rung> triedIn(const std::vector<const Intent*>& streak) {
   for (std::size_t i = 1; i < streak.size(); ++i)
     if (!isStep(*streak[i]) && !isStep(*streak[i - 1])) out.insert(Rung::Retry);
   for (const auto* intent : streak)
-    if (const auto rung = rungOf(*intent)) out.insert(*rung);
+    if (const auto rung = rungOf(intent->action.facet)) out.insert(*rung);
   return out;
 }
 
@@ -215,6 +209,12 @@ std::string_view toString(Rung rung) {
   return kWords.at(static_cast<std::size_t>(rung));
 }
 
+std::optional<Rung> rungOf(const FacetRef& facet) {
+  for (const auto rung : {Rung::NewSession, Rung::BmcReset, Rung::PowerCycle, Rung::AcCycle})
+    if (facet.facet.str() == std::string(kRecoveryPrefix) + std::string(toString(rung))) return rung;
+  return std::nullopt;
+}
+
 std::optional<RecoveryStep> nextStep(const std::vector<Intent>& journal, const inventory::KeepPolicy& policy, WallTime now) {
   if (std::any_of(journal.begin(), journal.end(), [](const Intent& intent) { return intent.state == IntentState::Open; })) return std::nullopt;
   const auto streak = streakOf(journal, now);
@@ -223,7 +223,7 @@ std::optional<RecoveryStep> nextStep(const std::vector<Intent>& journal, const i
   if (failure->state != IntentState::Failed || failure->outcome.starts_with("blocked: ")) return std::nullopt;
   const auto& last = *streak.back();
   if (isStep(last) && last.state == IntentState::Done) {
-    const auto rung = rungOf(last);
+    const auto rung = rungOf(last.action.facet);
     return RecoveryStep{Rung::Retry, again(*failure, rung ? toString(*rung) : "a step"), failure->outcome};
   }
   const auto tried = triedIn(streak);

@@ -24,6 +24,8 @@ inline constexpr std::string_view kRecovery = "recovery: ";        ///< begins t
 inline constexpr std::chrono::hours kTroubleCounts{24};            ///< an older failure is a person's
 
 std::string_view toString(inventory::Rung rung);
+/// The step that a facet stands for; nothing: it is none.
+std::optional<inventory::Rung> rungOf(const lifecycle::FacetRef& facet);
 
 /// The next step for a node. With Rung::Retry, and after a step that has worked, `action` is the failed one.
 struct RecoveryStep {

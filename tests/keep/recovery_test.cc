@@ -118,11 +118,12 @@ class StubbornFirmware final : public Phase {
   }
   Async<std::vector<Fact>> verify(Action action) override {
     std::vector<Fact> out;
-    if (bmc_.bmc_resets >= helps_after) out.push_back({action.facet.subject, action.facet.facet, "2.1", {}, "test", ""});
+    if (bmc_.bmc_resets >= helps_after && tries >= shows_after) out.push_back({action.facet.subject, action.facet.facet, "2.1", {}, "test", ""});
     co_return out;
   }
   int tries = 0;
   int helps_after = 1;  ///< resets of the BMC
+  int shows_after = 0;  ///< tries
 
  private:
   muster::test::FakeBmc& bmc_;
@@ -328,6 +329,44 @@ TEST_F(RecoveryTest, aBmcThatAnswersNothingIsResetUnlessItMayBeWritingFirmware) 
   EXPECT_FALSE(take(Rung::PowerCycle, "os")) << "an update runs";
   bmc.failNext("tasks", Error(ErrorCode::NotFound, "it knows no tasks"));
   EXPECT_TRUE(take(Rung::PowerCycle, "os"));
+}
+
+/// As a keep leaves it that stands aside for another command, or dies.
+TEST_F(RecoveryTest, aStepThatAnEarlierKeepHasBegunIsBroughtToItsEnd) {
+  cluster_.keep.recovery = {Rung::AcCycle, Rung::Quarantine};
+  auto& bmc = bmcs_.fake("gpu001");
+  Intent begun;
+  begun.id = "cut";
+  begun.action = nextStep(intents("gpu001"), cluster_.keep, loop_.clock.now())->action;
+  begun.operation = "ac-cycle " + muster::toString(loop_.clock.now());
+  begun.opened_at = loop_.clock.now();
+  begun.inventory_digest = cluster_.digest;
+  ASSERT_TRUE(store_.openIntent(begun));
+  ASSERT_TRUE(store_.recordOperation("cut", begun.operation));
+  bmc.dark = true;
+  firmware_.helps_after = 0;
+  cluster_.keep.recovery.clear();
+  recoverFor(seconds(600));
+  EXPECT_FALSE(bmc.dark);
+  EXPECT_EQ(bmc.count("restorePower"), 1);
+  EXPECT_EQ(bmc.ac_cycles, 0) << "it was cut before";
+  EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "recovery.ac-cycle done"));
+}
+
+TEST_F(RecoveryTest, aRetryThatAnEarlierKeepHasBegunGoesOn) {
+  cluster_.keep.recovery = {Rung::Retry};
+  firmware_.helps_after = 0;
+  firmware_.shows_after = 1;
+  Intent begun;
+  begun.id = "again";
+  begun.action = nextStep(intents("gpu001"), cluster_.keep, loop_.clock.now())->action;
+  begun.opened_at = loop_.clock.now();
+  begun.inventory_digest = cluster_.digest;
+  ASSERT_TRUE(store_.openIntent(begun));
+  ASSERT_TRUE(store_.recordOperation("again", "task 7"));
+  recoverFor(seconds(600));
+  EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "firmware.BMC done"));
+  EXPECT_EQ(firmware_.tries, 1);
 }
 
 TEST_F(RecoveryTest, whatNothingHelpsGoesIntoQuarantineWithItsReason) {
