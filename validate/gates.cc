@@ -88,6 +88,17 @@ using Params = std::optional<nlohmann::json>;
 constexpr int kSwitchedGpus = 8;   ///< so many SXM GPUs in one node reach each other by NVSwitches
 
 Params gpuCount(const Asked& asked) { return asked.profile.expect.gpus ? Params(nlohmann::json{{"count", *asked.profile.expect.gpus}}) : std::nullopt; }
+/// Where the profile says its rails sit, and which GPU each serves; NVML's numbers say nothing of AMD's GPUs.
+Params gpuAffinity(const Asked& asked) {
+  auto rails = nlohmann::json::array();
+  for (const auto& rail : asked.profile.rails) {
+    nlohmann::json one{{"hca", rail.hca}};
+    if (!rail.pci.empty()) one["pci"] = rail.pci;
+    if (rail.gpu && !asked.amd()) one["gpu"] = *rail.gpu;
+    if (one.size() > 1) rails.push_back(std::move(one));
+  }
+  return Params(rails.empty() ? nlohmann::json::object() : nlohmann::json{{"rails", std::move(rails)}});
+}
 Params gpuModel(const Asked& asked) { return asked.profile.expect.gpu_model.empty() ? std::nullopt : Params(nlohmann::json{{"model", asked.profile.expect.gpu_model}}); }
 Params gpuDriver(const Asked& asked) { return asked.nvmlDriver().empty() ? std::nullopt : Params(nlohmann::json{{"driver", asked.nvmlDriver()}}); }
 Params gpuFabric(const Asked& asked) {
@@ -140,7 +151,7 @@ struct ParamRow {
 };
 constexpr std::array kParams{
     ParamRow{"disk.read", diskRead},   ParamRow{"disk.write", diskWrite}, ParamRow{"gpu.dcgm", gpuDcgm},
-    ParamRow{"gpu.amd", gpuAmd},       ParamRow{"gpu.burn", gpuBurn},   ParamRow{"gpu.count", gpuCount},     ParamRow{"gpu.driver", gpuDriver},
+    ParamRow{"gpu.affinity", gpuAffinity}, ParamRow{"gpu.amd", gpuAmd},       ParamRow{"gpu.burn", gpuBurn},   ParamRow{"gpu.count", gpuCount},     ParamRow{"gpu.driver", gpuDriver},
     ParamRow{"gpu.fabric", gpuFabric}, ParamRow{"gpu.model", gpuModel}, ParamRow{"gpu.nccl-tests", gpuNcclTests}, ParamRow{"host.gemm", hostGemm},     ParamRow{"host.memory", hostMemory},
     ParamRow{"rdma.count", rdmaCount}, ParamRow{"rdma.links", rdmaLinks}, ParamRow{"rdma.ports", rdmaPorts},
 };

@@ -42,6 +42,21 @@ nlohmann::json paramsOf(const inventory::Gate& gate, std::string_view check) {
   return {};
 }
 
+TEST(GateParams, whereRailsSitIsTheProfilesWord) {
+  inventory::Gate gate{"burn", GateLevel::Quick, {"gpu"}};
+  inventory::Profile profile;
+  const auto affinity = [&] {
+    const auto checks = localChecks({}, profile, gate);
+    for (const auto& one : *checks)
+      if (one.id == "gpu.affinity") return nlohmann::json::parse(one.params);
+    return nlohmann::json();
+  };
+  profile.rails = {{"mlx5_0", std::nullopt, ""}};
+  EXPECT_EQ(affinity(), nlohmann::json::object());
+  profile.rails.push_back({"mlx5_3", 1, "0000:18:00.0"});
+  EXPECT_EQ(affinity(), nlohmann::json::parse(R"({"rails": [{"hca": "mlx5_3", "gpu": 1, "pci": "0000:18:00.0"}]})"));
+}
+
 TEST(GateParams, whatIsRightIsSilent) {
   EXPECT_THAT(problems({}), IsEmpty());
   EXPECT_THAT(problems({{"host.gemm", {{"min_gflops", "1500"}, {"seconds", "9.5"}}}, {"rdma.pair", {{"min_gbits", "380"}}}, {"system.knobs", {{"governor", "powersave|performance"}, {"smt", "1"}}}}), IsEmpty());

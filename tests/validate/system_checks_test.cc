@@ -289,6 +289,21 @@ TEST_F(PciTree, aNicInTheWrongSlotIsNamed) {
   EXPECT_NE(crossed.text.find("1 GPUs (0000:18:00.0) are nearest to 2 NICs"), std::string::npos) << crossed.text;
 }
 
+TEST_F(PciTree, anHcaThatSitsOrServesOtherwiseThanDeclaredIsNamed) {
+  device("pci0000:10/0000:10:01.0/0000:18:00.0", "0x030200", 0);
+  device("pci0000:80/0000:80:01.0/0000:88:00.0", "0x030200", 1);
+  nic("pci0000:10/0000:10:01.0/0000:19:00.0", "mlx5_0", 0);
+  nic("pci0000:80/0000:80:01.0/0000:89:00.0", "mlx5_1", 1);
+  const auto with = [this](json rails) { return runCheck(*findCheck("gpu.affinity"), {{"rails", std::move(rails)}}, host_); };
+  const auto good = with({{{"hca", "mlx5_0"}, {"pci", "0000:19:00.0"}, {"gpu", 0}}, {{"hca", "mlx5_1"}, {"gpu", 1}}});
+  EXPECT_EQ(good.status, CheckStatus::Pass) << good.text;
+  const auto crossed = with({{{"hca", "mlx5_0"}, {"gpu", 1}}, {{"hca", "mlx5_1"}, {"pci", "0000:19:00.0"}}, {{"hca", "mlx5_2"}, {"pci", "0000:1a:00.0"}}});
+  EXPECT_EQ(crossed.status, CheckStatus::Fail);
+  for (const char* part : {"mlx5_0 is declared to serve GPU 1 (0000:88:00.0), which is nearest to mlx5_1", "mlx5_1 sits at 0000:89:00.0, declared at 0000:19:00.0", "mlx5_2 is not there"})
+    EXPECT_NE(crossed.text.find(part), std::string::npos) << crossed.text;
+  EXPECT_NE(with({{{"hca", "mlx5_0"}, {"gpu", 7}}}).text.find("there are 2"), std::string::npos);
+}
+
 TEST_F(PciTree, twoGpusOfOneSwitchShareItsTwoNics) {
   for (const char* gpu : {"0000:18:00.0", "0000:1b:00.0"}) device(std::string("pci0000:10/0000:10:01.0/") + gpu, "0x030200", 0);
   nic("pci0000:10/0000:10:01.0/0000:19:00.0", "mlx5_0", 0);

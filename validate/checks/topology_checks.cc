@@ -28,6 +28,29 @@ std::set<std::string> nearest(const PciDevice& gpu, const std::vector<std::pair<
   return names;
 }
 
+/// What sits or serves otherwise than the inventory's rails say: [{"hca", "pci", "gpu"}]; GPUs count in the order of the bus, as NVML does.
+std::vector<std::string> unlikeDeclared(const nlohmann::json& rails, const std::vector<PciDevice>& gpus, const std::vector<std::pair<std::string, PciDevice>>& nics, const Host& host) {
+  std::vector<std::string> wrong;
+  const auto present = host.names("sys/class/infiniband");
+  for (const auto& rail : rails) {
+    const auto hca = rail.value("hca", std::string()), pci = rail.value("pci", std::string());
+    const auto nic = std::find_if(nics.begin(), nics.end(), [&hca](const auto& one) { return one.first == hca; });
+    if (nic == nics.end()) {
+      if (std::find(present.begin(), present.end(), hca) == present.end()) wrong.push_back(fmt::format("{} is not there{}", hca, pci.empty() ? "" : ", declared at " + pci));
+      continue;
+    }
+    if (!pci.empty() && nic->second.address != pci) wrong.push_back(fmt::format("{} sits at {}, declared at {}", hca, nic->second.address, pci));
+    if (!rail.contains("gpu")) continue;
+    const auto index = rail.at("gpu").get<std::size_t>();
+    if (index >= gpus.size()) {
+      wrong.push_back(fmt::format("{} is declared to serve GPU {}, there are {}", hca, index, gpus.size()));
+    } else if (const auto names = nearest(gpus[index], nics); !names.contains(hca)) {
+      wrong.push_back(fmt::format("{} is declared to serve GPU {} ({}), which is nearest to {}", hca, index, gpus[index].address, fmt::join(names, ", ")));
+    }
+  }
+  return wrong;
+}
+
 /// "0-3,8" → 5. Nothing else than such a list: nullopt.
 std::optional<int> countIn(std::string_view list) {
   int count = 0;
@@ -44,12 +67,12 @@ std::optional<int> countIn(std::string_view list) {
 
 }  // namespace
 
-Verdict checkGpuAffinity(const nlohmann::json&, const Host& host) {
+Verdict checkGpuAffinity(const nlohmann::json& params, const Host& host) {
   const auto gpus = gpusOnPci(host);
   const auto nics = rdmaOnPci(host);
   if (gpus.empty()) return pass("no GPU on PCI that a NIC could be near to; gpu.count says whether one is missing");
   if (nics.empty()) return pass(fmt::format("{} GPUs; this node has no RDMA device on PCI that they could be near to", gpus.size()));
-  std::vector<std::string> wrong;
+  auto wrong = unlikeDeclared(params.value("rails", nlohmann::json::array()), gpus, nics, host);
   std::set<int> nic_nodes;
   std::map<std::set<std::string>, std::vector<std::string>> sharing;  // NICs → GPUs that are nearest to just these
   std::set<std::string> used;
