@@ -107,6 +107,13 @@ TEST_P(RedfishCaptures, sensorsAreReadWithUnitsAndNoneIsNonsense) {
   EXPECT_TRUE(power);
 }
 
+TEST_P(RedfishCaptures, powerSuppliesShowTheirHealthAlsoWithoutAWattageOrByTheirGroup) {
+  auto bmc = rig.bmc();
+  auto readings = loop.run(bmc->sensors());
+  ASSERT_TRUE(readings) << readings.error().str();
+  EXPECT_GE(std::count_if(readings->begin(), readings->end(), [](const SensorReading& reading) { return reading.kind == "PowerSupply" && reading.health == "OK"; }), 2);
+}
+
 TEST_P(RedfishCaptures, biosAttributesAreReadAndUnknownOnesAreRefusedBeforeAnythingIsSent) {
   auto bmc = rig.bmc();
   auto attributes = loop.run(bmc->biosAttributes());
