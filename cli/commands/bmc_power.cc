@@ -1,4 +1,5 @@
 // bmc power, bmc boot: a person's hand on one machine. What takes something away is shown first and done only with the node's name once more.
+#include "bmc/good_reads.h"
 #include "cli/commands/commands.h"
 #include "cli/session.h"
 #include "lifecycle/store.h"
@@ -9,6 +10,9 @@ namespace muster::cli {
 namespace {
 
 using lifecycle::Subject;
+
+constexpr std::chrono::minutes kBackLimit{10};  ///< until a BMC answers again that has its power back
+constexpr std::chrono::seconds kPresencePoll{2};
 
 struct PowerVerb {
   std::string_view word;
@@ -60,19 +64,6 @@ Result<std::string> whyNot(lifecycle::Store& store, const NodeName& node, const 
   return std::string();
 }
 
-/// Firmware that is being written forbids every cut. A BMC that does not answer may be writing.
-Result<void> refuseUnderFlash(Controller& controller, bmc::Bmc& redfish, bool by_ipmi) {
-  const auto tasks = controller.run(redfish.tasks());
-  if (tasks && !tasks->running.empty()) return fail(ErrorCode::Conflict, fmt::format("the BMC is busy with {}; power must not be cut under a flash", tasks->running.front()));
-  if (tasks || by_ipmi || tasks.error().code() == ErrorCode::NotFound) return {};
-  return fail(tasks.error().code(), tasks.error().text() + "; whether it writes firmware is not known. When you know that it does not: --ipmi");
-}
-
-Async<void> carryOut(bmc::Bmc& bmc, const PowerVerb& verb) {
-  if (verb.action) return bmc.power(*verb.action);
-  return verb.word == "ac-cycle" ? bmc.acCycle() : verb.word == "nmi" ? bmc.interrupt() : bmc.resetBmc();
-}
-
 Result<void> note(Desk& desk, const NodeName& node, std::string text) {
   lifecycle::Event event;
   event.at = desk.session->controller->clock().now();
@@ -81,6 +72,49 @@ Result<void> note(Desk& desk, const NodeName& node, std::string text) {
   TRY(sequence, desk.session->controller->store().addEvent(event));
   (void)sequence;
   return {};
+}
+
+std::string cutKey(const NodeName& node) { return "bmc.cut." + node.str(); }
+
+/// A muster that ended between off and on left the outlets off: the BMC is silent until they are switched on.
+Result<void> giveBack(Desk& desk, const NodeName& node, bool by_ipmi) {
+  auto& controller = *desk.session->controller;
+  TRY(mark, controller.store().getValue(cutKey(node)));
+  if (!mark || mark->empty()) return {};
+  TRY(cut_at, parseWallTime(*mark));
+  auto& bmc = controller.bmcs().at(node);
+  const auto seen = controller.run(bmc.system());
+  if (!seen && !seen.error().canRetry()) return {};
+  if (!seen) {
+    std::cerr << fmt::format("{}: its standby power was cut at {} and nobody gave it back; giving it back, and waiting for its BMC\n", node.str(), *mark);
+    TRY_OK(note(desk, node, "gives back the standby power that was cut at " + *mark));
+    TRY_OK(controller.run(bmc.restorePower(cut_at)));
+    if (by_ipmi) return {};  // its Redfish may stay silent for another reason
+    TRY_OK(controller.run(bmc::readsUntilBack(bmc, controller.clock(), {kBackLimit, kPresencePoll, true})));
+  }
+  return controller.store().putValue(cutKey(node), "");
+}
+
+/// Firmware that is being written forbids every cut, a second slot that is being filled too. A BMC that does not answer may be writing;
+/// one that lists its tasks but not its inventory (DGX H100, while the host is off) is believed.
+Result<void> refuseUnderFlash(Controller& controller, bmc::Bmc& redfish, bool by_ipmi) {
+  const auto tasks = controller.run(redfish.tasks());
+  if (tasks && !tasks->running.empty()) return fail(ErrorCode::Conflict, fmt::format("the BMC is busy with {}; power must not be cut under a flash", tasks->running.front()));
+  if (!tasks && by_ipmi) return {};
+  if (!tasks && tasks.error().code() != ErrorCode::NotFound)
+    return fail(tasks.error().code(), tasks.error().text() + "; whether it writes firmware is not known. When you know that it does not: --ipmi");
+  const auto items = controller.run(redfish.firmware()).value_or(std::vector<bmc::FirmwareItem>());
+  for (const auto& item : items)
+    if (item.being_written) return fail(ErrorCode::Conflict, fmt::format("the BMC writes an image of {} now; power must not be cut under a flash", item.name));
+  const auto copies = controller.run(redfish.backgroundCopies()).value_or(std::vector<bmc::BackgroundCopy>());
+  for (const auto& copy : copies)
+    if (copy.running) return fail(ErrorCode::Conflict, fmt::format("the second slot of {} is being filled ({}); its power must stay until that has ended", copy.name, copy.status));
+  return {};
+}
+
+Async<void> carryOut(bmc::Bmc& bmc, const PowerVerb& verb) {
+  if (verb.action) return bmc.power(*verb.action);
+  return verb.word == "ac-cycle" ? bmc.acCycle() : verb.word == "nmi" ? bmc.interrupt() : bmc.resetBmc();
 }
 
 Result<bmc::Bmc*> bmcOf(Desk& desk, const NodeName& node, bool ipmi) {
@@ -95,6 +129,8 @@ Result<int> power(Desk& desk, const NodeName& node, const PowerVerb& verb, const
   TRY(bmc, bmcOf(desk, node, flags.ipmi));
   TRY(why, verb.takes_away ? whyNot(controller.store(), node, flags) : Result<std::string>(std::string()));
   if (!why.empty()) return fail(ErrorCode::Conflict, why + "; nothing was done");
+  const bool cuts = verb.word == "ac-cycle";
+  if (verb.word == "on" || (cuts && !flags.confirm.empty())) TRY_OK(giveBack(desk, node, flags.ipmi));
   if (verb.takes_away) TRY_OK(refuseUnderFlash(controller, controller.bmcs().at(node), flags.ipmi));
   TRY(before, controller.run(bmc->system()));
   if (verb.takes_away && flags.confirm.empty()) {
@@ -103,8 +139,10 @@ Result<int> power(Desk& desk, const NodeName& node, const PowerVerb& verb, const
     return int{kOk};
   }
   TRY_OK(note(desk, node, fmt::format("bmc power {}{}: {}", verb.word, flags.ipmi ? " by IPMI" : "", flags.reason.empty() ? "no reason given" : flags.reason)));
+  if (cuts) TRY_OK(controller.store().putValue(cutKey(node), toString(controller.clock().now())));
   const auto done = controller.run(carryOut(*bmc, verb));
   const auto after = controller.run(bmc->system());
+  if (cuts && (done || after)) TRY_OK(controller.store().putValue(cutKey(node), ""));
   (void)controller.run(controller.bmcs().close());
   if (!done) return fail(done.error());
   std::cout << fmt::format("{}: power was {}, is {}\n", node.str(), powerWord(before.power), after ? powerWord(after->power) : after.error().str());

@@ -1,5 +1,6 @@
 // `muster bmc …` by the real program, against an emulated BMC over real HTTPS.
 #include "base/io/crypto.h"
+#include "base/io/files.h"
 #include "lab/vbmc/redfish_service.h"
 #include "tests/cli/muster_folder.h"
 #include "tests/fakes/fake_machine.h"
@@ -26,9 +27,12 @@ constexpr const char* kOld = "old-password", *kNew = "new-password";
 /// A BMC with a loop of its own: the program under test is another process.
 class Emulated {
  public:
-  Emulated() {
+  explicit Emulated(std::string_view personality) {
     lab::vbmc::ServiceOptions options;
+    options.personality = *lab::vbmc::findPersonality(personality);
     options.identity = {.node = "gpu001", .serial = "SN-1", .uuid = "11111111-2222-4333-8444-555555555555", .macs = {"52:54:00:20:00:01"}};
+    options.identity.model = options.personality->model;
+    options.identity.manufacturer = options.personality->manufacturer;
     options.account = lab::vbmc::Account::make("admin", kOld);
     options.pace.reset_duration = 300ms;
     options.went_away = [this] { server_->stop(); };
@@ -65,6 +69,16 @@ class Emulated {
   bool on() {
     return ask<bool>([this] { return machine_.on; });
   }
+  /// Without power it answers nobody.
+  void goDark() {
+    ask<bool>([this] { return server_->stop(), true; });
+  }
+  void answer() {
+    ask<bool>([this] { return listen(), true; });
+  }
+  void expect(lab::vbmc::FaultRule rule) {
+    ask<bool>([this, rule] { return service_->faults().add(rule), true; });
+  }
   lab::vbmc::BmcState state() {
     return ask<lab::vbmc::BmcState>([this] { return service_->state(); });
   }
@@ -88,13 +102,17 @@ class Emulated {
 
 class BmcCommands : public ::testing::Test {
  protected:
-  BmcCommands() {
+  explicit BmcCommands(std::string_view personality = "muster") : bmc_(personality) {
     secret("bmc-password", kOld);
     inventory("");
   }
   void secret(const std::string& name, const std::string& text) {
     folder_.write(name, text + "\n");
     std::filesystem::permissions(folder_ / name, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  }
+  void script(const std::string& name, const std::string& text) {
+    folder_.write(name, "#!/bin/sh\n" + text + "\n");
+    std::filesystem::permissions(folder_ / name, std::filesystem::perms::owner_all);
   }
   void inventory(const std::string& next) {
     std::string text(MusterFolder::kInventory);
@@ -126,6 +144,54 @@ TEST_F(BmcCommands, powerIsShownFirstAndDoneWithTheNamesConfirmation) {
   EXPECT_THAT(folder_.muster({"events"}).out, AllOf(HasSubstr("bmc power off"), HasSubstr("loose cable")));
   EXPECT_THAT(folder_.muster({"bmc", "power", "gpu003", "on"}).err, HasSubstr("not in the inventory"));
   for (const auto& said : {on, shown, off}) EXPECT_THAT(said.out + said.err, Not(HasSubstr(kOld)));
+}
+
+class BmcCommandsOfDgx : public BmcCommands {
+ protected:
+  BmcCommandsOfDgx() : BmcCommands("dgx-h100") {}
+};
+
+TEST_F(BmcCommandsOfDgx, standbyPowerThatADeadProcessCutIsGivenBackBySwitchingOn) {
+  script("off", "kill -9 $PPID");
+  script("on", "echo on $1 >> " + (folder_ / "switched").string());
+  auto text = io::readFile(folder_ / "cluster.yaml").value();
+  const std::string_view image = "image: bookworm}";
+  text.replace(text.find(image), image.size(), fmt::format("image: bookworm, pdu: {{off: [{0}/off, \"{{node}}\"], on: [{0}/on, \"{{node}}\"], seconds_off: 1}}}}", (folder_ / "").parent_path().string()));
+  folder_.write("cluster.yaml", text);
+  ASSERT_EQ(folder_.muster({"bmc", "power", "gpu001", "on"}).code, 0);
+  const auto cut = folder_.muster({"bmc", "power", "gpu001", "ac-cycle", "--reason", "x", "--confirm", "gpu001"});
+  ASSERT_THAT(cut.out + cut.err, testing::IsEmpty()) << "it dies between off and on";
+  bmc_.goDark();
+  auto outlets = std::async(std::launch::async, [this] {
+    while (!std::filesystem::exists(folder_ / "switched")) std::this_thread::sleep_for(20ms);
+    bmc_.answer();
+  });
+  const auto on = folder_.muster({"bmc", "power", "gpu001", "on"});
+  if (!std::filesystem::exists(folder_ / "switched")) folder_.write("switched", "never");
+  outlets.get();
+  EXPECT_EQ(on.code, 0) << on.err;
+  EXPECT_THAT(on.err, HasSubstr("nobody gave it back"));
+  EXPECT_TRUE(bmc_.on());
+  EXPECT_EQ(folder_.muster({"bmc", "power", "gpu001", "on"}).code, 0);
+  EXPECT_EQ(io::readFile(folder_ / "switched").value(), "on gpu001\n") << "once";
+}
+
+class BmcCommandsOfGb200 : public BmcCommands {
+ protected:
+  BmcCommandsOfGb200() : BmcCommands("gb200") {}
+};
+
+TEST_F(BmcCommandsOfGb200, powerStaysWhileAnImageIsWrittenOrASecondSlotFilled) {
+  ASSERT_EQ(folder_.muster({"bmc", "power", "gpu001", "on"}).code, 0);
+  const auto off = [this] { return folder_.muster({"bmc", "power", "gpu001", "off", "--reason", "x", "--confirm", "gpu001"}); };
+  bmc_.expect({.method = "GET", .path = "*/Chassis/HGX_FW_ERoT_FPGA_0", .merge = {{"Oem", {{"Nvidia", {{"BackgroundCopyStatus", "InProgress"}}}}}}, .count = 1});
+  EXPECT_THAT(off().err, HasSubstr("second slot of HGX_FW_ERoT_FPGA_0"));
+  const auto writing = nlohmann::json::parse(R"({"Members": [{"@odata.id": "/redfish/v1/UpdateService/FirmwareInventory/NIC_0", "Id": "NIC_0", "Status": {"State": "Updating"}}]})");
+  bmc_.expect({.method = "GET", .path = "*/FirmwareInventory", .merge = writing, .count = 1});
+  EXPECT_THAT(off().err, HasSubstr("writes an image of NIC_0"));
+  EXPECT_TRUE(bmc_.on());
+  EXPECT_EQ(off().code, 0);
+  EXPECT_FALSE(bmc_.on());
 }
 
 TEST_F(BmcCommands, bootSetsTheOverrideAndShowKnowsTheCertificate) {
