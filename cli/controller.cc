@@ -135,6 +135,7 @@ Result<std::unique_ptr<Controller>> Controller::look(const Options& options, con
   if (std::error_code ignored; options.store.empty() && !std::filesystem::exists(options.state / "muster.db", ignored))
     return fail(ErrorCode::NotFound, fmt::format("nothing has been done yet in {}; start with: muster plan", options.state.string()));
   std::unique_ptr<Controller> controller(new Controller(cluster));
+  controller->exitOnSignals();
   TRY_OK(controller->open(options, lab, [](const lifecycle::Event&) {}));
   return controller;
 }

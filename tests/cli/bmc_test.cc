@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <csignal>
 #include <future>
 #include <thread>
 
@@ -125,6 +126,21 @@ class BmcCommands : public ::testing::Test {
   Emulated bmc_;
   MusterFolder folder_;
 };
+
+/// A BMC that answers late must not keep whoever asks: Ctrl-C ends the command, with words.
+TEST_F(BmcCommands, aCommandThatWaitsForItsBmcCanBeStopped) {
+  bmc_.expect({.method = "GET", .path = "*", .latency = 120s, .count = -1});
+  io::ProcessExit ended;
+  for (const char* limit : {"1", "5", "25"}) {  // a busy machine may not have begun to ask
+    auto asked = folder_.command({"bmc", "power", "gpu001", "on"});
+    asked.args.insert(asked.args.begin(), {"--preserve-status", "--signal=TERM", "--kill-after=5", limit, asked.program});
+    asked.program = "timeout";
+    ended = *io::runBlocking(asked);
+    if (ended.err.find("stopped") != std::string::npos) break;
+  }
+  EXPECT_THAT(ended.err, HasSubstr("stopped; nothing is lost"));
+  EXPECT_EQ(ended.code, 128 + SIGTERM);
+}
 
 TEST_F(BmcCommands, powerIsShownFirstAndDoneWithTheNamesConfirmation) {
   auto on = folder_.muster({"bmc", "power", "gpu001", "on"});
