@@ -84,7 +84,7 @@ Async<Campaign> runCampaign(Begun begun, RunLog& log, agent::AgentGateway& agent
   campaign.begun = std::move(begun);
   const auto& site = campaign.begun.site;
   const auto runner = runnerOf(campaign.begun, agents);
-  Isolation isolation(site.layout, {.groups = runner->runsGroups(), .least_gbits = campaign.begun.least_gbits, .seed = campaign.begun.seed});
+  Isolation isolation(site.layout, {.groups = runner->runsGroups(), .tolerance = toleranceOf(campaign.begun.engine.kind), .least_gbits = campaign.begun.least_gbits, .seed = campaign.begun.seed});
   CO_TRY(before, log.rounds());
   for (auto& round : before) {
     const auto planned = isolation.next();

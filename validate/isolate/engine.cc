@@ -1,6 +1,7 @@
 #include "validate/isolate/engine.h"
 
 #include "lifecycle/coordinate.h"
+#include "validate/isolate/isolation.h"
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -62,6 +63,11 @@ nlohmann::json oneCheck(std::string_view id, nlohmann::json params, seconds dead
 }
 
 std::string_view toString(EngineKind kind) { return kind == EngineKind::Rdma ? "rdma" : kind == EngineKind::Nccl ? "nccl" : "tcp"; }
+
+double toleranceOf(EngineKind kind) {
+  constexpr double kOfHosts = 0.05;
+  return kind == EngineKind::Tcp ? kOfHosts : Options{}.tolerance;
+}
 
 Result<EngineKind> parseEngine(std::string_view name) {
   for (const auto kind : {EngineKind::Rdma, EngineKind::Nccl, EngineKind::Tcp})

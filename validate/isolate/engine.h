@@ -16,6 +16,10 @@ enum class EngineKind { Rdma, Nccl, Tcp };
 std::string_view toString(EngineKind kind);              ///< "rdma"
 Result<EngineKind> parseEngine(std::string_view name);
 
+/// What a part may lack of its peers' rate before it counts as bad (isolation.h). Over TCP both hosts' stacks are in every rate, and they stall for
+/// moments that no median of a few repetitions hides: rates that differ less say nothing of the network.
+double toleranceOf(EngineKind kind);
+
 /// What runs the tests between nodes.
 struct Engine {
   EngineKind kind = EngineKind::Rdma;
