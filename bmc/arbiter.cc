@@ -1,5 +1,7 @@
 #include "bmc/arbiter.h"
 
+#include "bmc/startup.h"
+
 #include <boost/asio/error.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -100,7 +102,7 @@ constexpr auto kResetLimit = 20min;
 constexpr auto kRollBackLimit = 30min;
 constexpr auto kCutLimit = 2h;   ///< with a PDU, as long as the inventory says
 
-class ArbitratedBmc final : public Bmc {
+class ArbitratedBmc final : public Bmc, public DeviceStates {
  public:
   ArbitratedBmc(std::unique_ptr<Bmc> driver, Clock& clock) : driver_(std::move(driver)), clock_(clock) {}
 
@@ -123,6 +125,7 @@ class ArbitratedBmc final : public Bmc {
   Async<std::string> previousImage(std::string component) override { return reading("looking for the previous image", driver_->previousImage(std::move(component))); }
   Async<void> rollBack(std::string component) override { return writing(kRollBackLimit, "going back to the previous image", driver_->rollBack(std::move(component))); }
   Async<std::vector<SensorReading>> sensors() override { return reading("reading sensors", driver_->sensors()); }
+  Async<std::vector<DeviceState>> notReady() override { return reading("reading network adapters", devicesNotReady(*driver_)); }
   Async<std::map<std::string, std::string>> biosAttributes() override { return reading("reading BIOS attributes", driver_->biosAttributes()); }
   Async<std::map<std::string, std::string>> stagedBiosAttributes() override { return reading("reading staged BIOS attributes", driver_->stagedBiosAttributes()); }
   Async<void> stageBios(std::map<std::string, std::string> values) override { return writing(kBootLimit, "staging BIOS attributes", driver_->stageBios(std::move(values))); }

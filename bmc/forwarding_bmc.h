@@ -1,11 +1,11 @@
 // A Bmc that lets another answer: what stands before a driver overrides only what it has to say itself.
 #pragma once
 
-#include "bmc/bmc.h"
+#include "bmc/startup.h"
 
 namespace muster::bmc {
 
-class ForwardingBmc : public Bmc {
+class ForwardingBmc : public Bmc, public DeviceStates {
  public:
   /// `inner` outlives it.
   explicit ForwardingBmc(Bmc& inner) : inner_(inner) {}
@@ -34,6 +34,7 @@ class ForwardingBmc : public Bmc {
   Async<std::string> previousImage(std::string component) override { return inner_.previousImage(std::move(component)); }
   Async<void> rollBack(std::string component) override { return inner_.rollBack(std::move(component)); }
   Async<std::vector<SensorReading>> sensors() override { return inner_.sensors(); }
+  Async<std::vector<DeviceState>> notReady() override { return devicesNotReady(inner_); }
   Async<std::map<std::string, std::string>> biosAttributes() override { return inner_.biosAttributes(); }
   Async<std::map<std::string, std::string>> stagedBiosAttributes() override { return inner_.stagedBiosAttributes(); }
   Async<void> stageBios(std::map<std::string, std::string> values) override { return inner_.stageBios(std::move(values)); }

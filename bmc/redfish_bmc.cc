@@ -201,6 +201,7 @@ void RedfishBmc::forgetPlaces() {
   ++reads_sent_;
   inventory_.clear();
   task_collection_.clear();
+  adapters_.reset();
   resets_.clear();
 }
 

@@ -5,6 +5,7 @@
 #include "bmc/event_stream.h"
 #include "bmc/quirks.h"
 #include "bmc/redfish_session.h"
+#include "bmc/startup.h"
 
 #include <map>
 #include <memory>
@@ -12,7 +13,7 @@
 
 namespace muster::bmc {
 
-class RedfishBmc final : public Bmc, public EventSource {
+class RedfishBmc final : public Bmc, public EventSource, public DeviceStates {
  public:
   RedfishBmc(std::unique_ptr<RedfishSession> session, inventory::BootMode boot_mode, Clock& clock, FirmwareImages& images);
 
@@ -34,6 +35,7 @@ class RedfishBmc final : public Bmc, public EventSource {
   Async<std::string> previousImage(std::string component) override;
   Async<void> rollBack(std::string component) override;
   Async<std::vector<SensorReading>> sensors() override;
+  Async<std::vector<DeviceState>> notReady() override;
   Async<std::map<std::string, std::string>> biosAttributes() override;
   Async<std::map<std::string, std::string>> stagedBiosAttributes() override;
   Async<void> stageBios(std::map<std::string, std::string> values) override;
@@ -141,6 +143,7 @@ class RedfishBmc final : public Bmc, public EventSource {
   Async<void> resetThrough(std::string target, std::string type, std::string manager, std::string reset_time_before);
   Async<void> waitForReset(std::string manager, std::string reset_time_before, std::chrono::seconds limit);
   Async<void> settle();
+  Async<std::string> whatIsNotBack(bool adapters_too);
 
   std::unique_ptr<RedfishSession> session_;
   inventory::BootMode boot_mode_;
@@ -148,6 +151,7 @@ class RedfishBmc final : public Bmc, public EventSource {
   FirmwareImages& images_;
   std::optional<Places> places_;
   bool expand_ = false;  ///< $expand is offered, fits the dialect, and has not failed here
+  std::optional<std::vector<std::string>> adapters_;      ///< collections of network adapters; null: not looked for
   std::string inventory_, task_collection_;               ///< "" until they were looked for
   std::map<std::string, std::vector<std::string>> resets_;  ///< ResetType values of an ActionInfo, by its URI
   std::optional<std::vector<std::string>> macs_;

@@ -60,6 +60,7 @@ TaskStatus taskStatusOf(const RedfishReply& reply, std::string_view staged_state
   TaskStatus status;
   status.fraction = std::clamp(numberAt(reply.body, "PercentComplete").value_or(0) / 100, 0.0, 1.0);
   status.message = serviceMessage(reply.body);
+  if (state == kStarting) status.message = status.message.empty() ? state : fmt::format("{}: {}", state, status.message);
   if (state.empty()) {  // a task monitor: 202 while it runs, the final answer afterwards
     status.state = reply.status == 202 ? TaskState::Running : TaskState::Completed;
   } else if (state == "Completed" || (!staged_state.empty() && state == staged_state)) {

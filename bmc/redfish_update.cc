@@ -11,9 +11,12 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::size_t kMaxInventory = 1024;
+constexpr std::size_t kMaxChassis = 128;
+constexpr std::size_t kMaxAdapters = 64;  ///< of one chassis
 
 constexpr auto kGoesDownLimit = 120s;  ///< a BMC that accepted its reset is gone by then
 constexpr auto kComesBackLimit = 480s; ///< Ironic's limit
+constexpr auto kAdaptersLimit = 120s;  ///< so long network adapters are waited for after a reset of the BMC alone
 constexpr auto kResetPoll = 500ms;
 
 std::string lastSegment(const std::string& uri) {
@@ -129,12 +132,12 @@ Async<void> RedfishBmc::waitForReset(std::string manager, std::string reset_time
   co_return fail(ErrorCode::Timeout, "the BMC at " + address() + " accepted its reset but did not restart");
 }
 
-// First without a login: an account service that is still starting might refuse the right password. Then the system and
-// the manager, kGoodReads times in a row.
+// First without a login: an account service that is still starting might refuse the right password. Then all that comes up behind it,
+// kGoodReads times in a row. Adapters that are late are not the BMC's: whoever restarts the host sees to them.
 Async<void> RedfishBmc::settle() {
   const auto until = clock_.steady() + kComesBackLimit;
+  std::optional<std::chrono::steady_clock::time_point> back_since;
   std::string last = "no answer";
-  std::chrono::milliseconds gap = 1000ms;
   for (int good = 0; good < 2 * kGoodReads;) {
     if (clock_.steady() >= until) {
       co_return fail(ErrorCode::Timeout, fmt::format("the BMC at {} did not come back within {} s of its reset; last: {}", address(), kComesBackLimit.count(), last));
@@ -147,25 +150,66 @@ Async<void> RedfishBmc::settle() {
       answered = reply && (reply->ok() || reply->status == 401);
       last = reply ? fmt::format("status {}", reply->status) : reply.error().str();
     } else {
-      auto where = places();
-      auto at = co_await std::move(where);
-      if (at) {
-        gap = at->quirks.settle_gap;
-        auto read = session_->get(at->system);
-        auto system = co_await std::move(read);
-        answered = system.has_value();
-        last = system ? "good" : system.error().str();
-      } else {
-        if (at.error().code() == ErrorCode::Denied) co_return fail(std::move(at.error()));
-        last = at.error().str();
-      }
+      if (!back_since) back_since = clock_.steady();
+      auto look = whatIsNotBack(clock_.steady() < *back_since + kAdaptersLimit);
+      CO_TRY(missing, co_await std::move(look));
+      answered = missing.empty();
+      last = std::move(missing);
     }
-    good = answered ? good + 1 : 0;
+    // A late adapter does not take back what is known of the BMC; an error does.
+    good = answered ? good + 1 : good > kGoodReads && places_ ? kGoodReads : 0;
     if (good == 2 * kGoodReads) break;
-    auto pause = clock_.sleep(good < kGoodReads ? kResetPoll : gap);
+    auto pause = clock_.sleep(good < kGoodReads || !places_ ? kResetPoll : places_->quirks.settle_gap);
     co_await std::move(pause);
   }
   co_return Result<void>();
+}
+
+/// "": system, manager and, where they are asked for, network adapters are read, and none is still starting. Errors: Denied
+Async<std::string> RedfishBmc::whatIsNotBack(bool adapters_too) {
+  auto where = places();
+  auto at = co_await std::move(where);
+  if (!at && at.error().code() == ErrorCode::Denied) co_return fail(std::move(at.error()));
+  if (!at) co_return at.error().str();
+  for (const auto& uri : {at->system, at->manager}) {
+    auto read = session_->get(uri);
+    const auto seen = co_await std::move(read);
+    if (!seen) co_return seen.error().str();
+  }
+  if (!adapters_too) co_return std::string();
+  auto ask = notReady();
+  const auto devices = co_await std::move(ask);
+  if (!devices) co_return devices.error().str();
+  co_return devices->empty() ? std::string() : fmt::format("{} is {}", devices->front().name, devices->front().state);
+}
+
+// ---- what comes up behind it
+
+Async<std::vector<DeviceState>> RedfishBmc::notReady() {
+  std::vector<DeviceState> out;
+  auto now = systemNow();
+  CO_TRY(system, co_await std::move(now));
+  if (textAt(system, "PowerState") == "Off") co_return out;
+  auto where = places();
+  CO_TRY(at, co_await std::move(where));
+  auto collections = adapters_.value_or(std::vector<std::string>());
+  if (!adapters_) {
+    auto list = members(at.chassis, kMaxChassis, RedfishSession::kRequestTimeout);
+    CO_TRY(chassis, co_await std::move(list));
+    for (const Member& box : chassis.found)
+      if (auto link = linkAt(box.json, "NetworkAdapters"); !link.empty()) collections.push_back(std::move(link));
+    if (chassis.unread.empty()) adapters_ = collections;  // else: asked again the next time
+  }
+  for (const auto& collection : collections) {
+    auto list = members(collection, kMaxAdapters, at.quirks.inventory_read, Want::Expanded);
+    const auto adapters = co_await std::move(list);
+    if (!adapters && adapters.error().code() == ErrorCode::NotFound) continue;  // linked and not there
+    if (!adapters) co_return fail(adapters.error());
+    for (const Member& adapter : adapters->found)
+      if (const auto state = textAt(adapter.json, "Status/State"); state == kStarting || state == kUpdating) out.push_back({lastSegment(adapter.uri), state});
+    for (const Unread& adapter : adapters->unread) out.push_back({lastSegment(adapter.uri), "unreadable"});
+  }
+  co_return out;
 }
 
 }  // namespace muster::bmc

@@ -34,13 +34,15 @@ std::string namesOf(const std::vector<Target>& staged, const std::string& otherw
 
 /// Nothing is switched while the BMC works on an update, whoever's it is.
 Async<Outcome> Installation::activate() {
-  auto list = bmc_.tasks();
-  CO_TRY(tasks, co_await std::move(list));
-  if (!tasks.running.empty() || isBeingWritten()) {
+  auto look = workUnderWay();
+  CO_TRY(work, co_await std::move(look));
+  if (!work.empty() || isBeingWritten()) {
     auto wait = record(Step::Next);
     CO_TRY_OK(co_await std::move(wait));
-    co_return Again{kCopyPoll, fmt::format("the BMC to end {}; nothing is switched before that", tasks.running.empty() ? "writing an image" : tasks.running.front())};
+    co_return Again{kCopyPoll, fmt::format("the BMC to end {}; nothing is switched before that", work.empty() ? "writing an image" : work)};
   }
+  auto note = noteStarting();
+  CO_TRY_OK(co_await std::move(note));
   const auto how = activation();
   const bool switches = how == Activation::PowerCycle || how == Activation::AcCycle;
   auto written = record(switches ? Step::Copy : Step::Activate, clock_.now());
@@ -86,6 +88,11 @@ Async<Outcome> Installation::powerOff() {
   auto read = bmc_.system();
   CO_TRY(system, co_await std::move(read));
   if (system.power != bmc::PowerState::Off) {
+    if (!progress_.waits.empty()) {  // it may have begun by itself while second slots were filled
+      auto look = workUnderWay();
+      CO_TRY(work, co_await std::move(look));
+      if (!work.empty()) co_return Again{kCopyPoll, fmt::format("the BMC to end {}, which has begun before the restart", work)};
+    }
     auto written = record(Step::PowerOff);
     CO_TRY_OK(co_await std::move(written));
     auto down = shutDown(bmc_, clock_);
@@ -143,6 +150,10 @@ Async<bool> Installation::isOff() {
 
 /// CPLDs and roots of trust load at standby, so they run while the host is still off.
 Async<Outcome> Installation::allRun() {
+  if (owesRestart()) {
+    auto restart = waitForCopies();
+    co_return co_await std::move(restart);
+  }
   bool switch_on = progress_.step == Step::PowerOff || progress_.step == Step::AcCut;
   if (progress_.step == Step::Copy) {
     auto ask = isOff();
@@ -153,7 +164,7 @@ Async<Outcome> Installation::allRun() {
     auto written = record(Step::PowerOn, clock_.now());
     CO_TRY_OK(co_await std::move(written));
   }
-  auto next = switch_on ? powerOn() : endWave();
+  auto next = switch_on ? powerOn() : endWhenCalm();
   co_return co_await std::move(next);
 }
 
@@ -251,6 +262,8 @@ Async<Outcome> Installation::endWave() {
     if (!committed && committed.error().code() != ErrorCode::NotFound) co_return fail(std::move(committed.error()));
   }
   progress_.staged.clear();
+  progress_.waits.clear();
+  progress_.restarted.clear();
   if (progress_.failed) {
     auto end = over();
     co_return co_await std::move(end);

@@ -14,6 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr std::string_view kNicSource = "NICs: some begin an update only at the restart, their task says Starting until then (Ironic, firmware_update_nic_starting_wait)";
+
 constexpr std::array kRows = {
     ActivationRow{"idrac*", Activation::None, "iDRAC restarts by itself after its update (fwupd waits 120 s)", true, 10min},
     ActivationRow{"ilo*", Activation::None, "iLO restarts by itself after its update", true, 10min},
@@ -25,7 +27,12 @@ constexpr std::array kRows = {
     ActivationRow{"bmc*", Activation::BmcReset, "Supermicro and the virtual BMC call theirs BMC", true, 10min},
     ActivationRow{"*psu*", Activation::None, "power supplies are updated live, one at a time and only if redundant", true, 5min, false, true},
     ActivationRow{"powersupply*", Activation::None, "power supplies are updated live, one at a time and only if redundant", true, 5min, false, true},
-    ActivationRow{"*", Activation::PowerCycle, "BIOS, NIC and whatever else belongs to the host", false, 4min},
+    ActivationRow{"nic*", Activation::PowerCycle, kNicSource, false, 4min, false, false, true},
+    ActivationRow{"*.nic*", Activation::PowerCycle, kNicSource, false, 4min, false, false, true},
+    ActivationRow{"*_nic*", Activation::PowerCycle, kNicSource, false, 4min, false, false, true},
+    ActivationRow{"infiniband*", Activation::PowerCycle, kNicSource, false, 4min, false, false, true},
+    ActivationRow{"*connectx*", Activation::PowerCycle, kNicSource, false, 4min, false, false, true},
+    ActivationRow{"*", Activation::PowerCycle, "BIOS and whatever else belongs to the host", false, 4min},
 };
 
 constexpr int kFewestSupplies = 2;

@@ -27,6 +27,7 @@ struct ActivationRow {
   std::chrono::minutes flash{4};    ///< usual time of its upload and flash
   bool background_copy = false;     ///< its second slot is filled behind its back; power must stay until that is done
   bool supply = false;              ///< a power supply: its fellows carry the machine while it restarts
+  bool starts_at_restart = false;   ///< its update may wait for the host's restart to begin, and says Starting until then
 };
 
 std::span<const ActivationRow> activationRows();

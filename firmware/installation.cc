@@ -18,7 +18,6 @@ constexpr auto kTaskPoll = 2s;
 constexpr auto kBusyPoll = 10s;
 constexpr auto kSettlePoll = 5s;
 constexpr int kMaxUploadsTried = 8;    ///< attempts of which none is known to have arrived; a controller that is killed cuts one off too
-constexpr std::size_t kMaxWhyBytes = 1'500;
 constexpr auto kUploadGrace = 2min;    ///< for a slow BMC to list an upload whose answer was lost; looked at every kBusyPoll
 constexpr int kUsualTimesUnseen = 2;   ///< so many usual times a flash has that nobody can follow
 constexpr auto kPatience = 15min;      ///< with an answer that no repetition should mend, while something of ours is on the machine
@@ -92,8 +91,9 @@ Result<inventory::FirmwareImageFile> Installation::imageOf(const Target& target)
 
 /// The strongest that what is staged needs.
 Activation Installation::activation() const {
+  if (!progress_.restarted.empty()) return Activation::PowerCycle;
   if (progress_.staged.empty()) return activationOf(component_);
-  Activation strongest = Activation::None;
+  Activation strongest = progress_.waits.empty() ? Activation::None : Activation::PowerCycle;
   for (const auto& target : progress_.staged)
     if (const auto* component = baseline_.find(target.component)) strongest = std::max(strongest, activationOf(*component));
   return strongest;
@@ -113,43 +113,6 @@ Async<void> Installation::record(Step step, WallTime since) {
   co_return co_await std::move(write);
 }
 
-void Installation::say(const Verdict& verdict) {
-  context_.finding({action_.facet, Severity::Error, verdict.text, verdict.evidence, verdict.what_to_do, clock_.now()});
-}
-
-/// What was staged beside it is switched on first: every part of a wave is allowed without the rest, and whoever plans again shall find
-/// it running instead of staging it once more.
-Async<Outcome> Installation::giveUp(Target what, Verdict verdict) {
-  say(verdict);
-  progress_.failed = Failure{std::move(what), (verdict.text + ". " + verdict.what_to_do).substr(0, kMaxWhyBytes), verdict.written};
-  progress_.current = {};
-  auto next = progress_.staged.empty() ? over() : activate();
-  co_return co_await std::move(next);
-}
-
-/// What is staged now does not come to run.
-Async<Outcome> Installation::endBadly(Verdict verdict) {
-  say(verdict);
-  auto why = verdict.text + ". " + verdict.what_to_do;
-  if (progress_.failed) why = progress_.failed->why + "; besides, " + why;
-  if (!progress_.failed) progress_.failed = Failure{progress_.staged.empty() ? Target{component_.name, component_.version} : progress_.staged.front(), {}, true};
-  progress_.failed->why = why.substr(0, kMaxWhyBytes);
-  auto end = over();
-  co_return co_await std::move(end);
-}
-
-/// The journal knows the end before anybody is told, so that a process that dies here says the same again.
-Async<Outcome> Installation::over() {
-  if (progress_.step != Step::Over) {
-    auto written = record(Step::Over);
-    CO_TRY_OK(co_await std::move(written));
-  }
-  const auto& failed = *progress_.failed;
-  if (failed.written) remember_(failed.target.component, failed.target.version + " " + failed.why);
-  for (const auto& target : progress_.staged) remember_(target.component, target.version + " " + failed.why);
-  co_return fail(ErrorCode::Conflict, failed.why);
-}
-
 // ---- one call
 
 /// Once something is on the machine an error is waited for, whatever it is, and an end is written down before it is told: an intent that
@@ -159,6 +122,8 @@ Async<Outcome> Installation::go() {
     stopwatch_.intent = context_.intentId();
     stopwatch_.intent_began = clock_.steady();
     stopwatch_.odd_since.reset();
+    stopwatch_.starting_since.reset();
+    stopwatch_.never_ready.clear();
   }
   auto work = step();
   auto outcome = co_await std::move(work);
@@ -184,14 +149,6 @@ Async<Outcome> Installation::go() {
 bool Installation::isLate() const {
   const auto most = action_.deadline - kBeforeDeadline;
   return most > kBeforeDeadline && clock_.steady() - stopwatch_.intent_began > most;
-}
-
-Async<Outcome> Installation::breakOff(std::string why) {
-  if (progress_.isWriting()) progress_.staged.push_back(target());
-  progress_.current = {};
-  auto end = endBadly({fmt::format("the installation of {} was broken off: {}", nameOf({component_.name, component_.version}), why), "",
-                       "its images may be on the machine; see that it is well, then: muster firmware retry " + node()});
-  co_return co_await std::move(end);
 }
 
 Async<Outcome> Installation::step() {
@@ -251,7 +208,7 @@ Async<Outcome> Installation::step() {
 
 /// What the wave still lacks; when it lacks nothing, its activation.
 Async<Outcome> Installation::nextUpload() {
-  if (progress_.failed) {
+  if (progress_.failed || !progress_.waits.empty() || !progress_.restarted.empty()) {
     auto end_of_wave = activate();
     co_return co_await std::move(end_of_wave);
   }
@@ -440,6 +397,10 @@ Async<Outcome> Installation::follow() {
     CO_TRY_OK(co_await std::move(written));
     co_return Again{kFirstLook, fmt::format("installing {}: {}", nameOf(what), status->message)};
   }
+  if (waitsForRestart(*status)) {
+    auto next = takenUntilRestart();
+    co_return co_await std::move(next);
+  }
   if (status->state == bmc::TaskState::Running) {
     context_.progress(status->fraction, status->message);
     const auto* component = baseline_.find(what.component);
@@ -456,7 +417,8 @@ Async<Outcome> Installation::follow() {
                                  "read the BMC's own log; the old version is still active. muster does not flash it again by itself"});
     co_return co_await std::move(without);
   }
-  if (progress_.current.empty() && runs(what) && progress_.staged.empty()) co_return Done{};
+  const bool nothing_left = progress_.current.empty() && runs(what) && progress_.staged.empty();
+  if (nothing_left && activation() != Activation::None) co_return Done{};  // else: whatever restarted itself is given its time to settle
   // Completed does not say that it is installed.
   if (const auto began = stopwatch_.began.extract(what.component))
     stopwatch_.took[what.component] = std::max(std::chrono::seconds(1), std::chrono::duration_cast<std::chrono::seconds>(clock_.steady() - began.mapped()));

@@ -8,6 +8,7 @@
 #include "lifecycle/phase.h"
 
 #include <functional>
+#include <set>
 
 namespace muster::firmware {
 
@@ -20,6 +21,8 @@ class Installation {
     std::string intent;
     std::chrono::steady_clock::time_point intent_began{};
     std::optional<std::chrono::steady_clock::time_point> odd_since;
+    std::optional<std::chrono::steady_clock::time_point> starting_since;  ///< a task that has not begun
+    std::set<std::string> never_ready;                                    ///< adapters that were not ready before the activation
   };
   struct Services {
     bmc::Bmc& bmc;
@@ -86,6 +89,13 @@ class Installation {
   Async<Outcome> powerOn();
   Async<bool> isOff();
   Async<Outcome> allRun();
+  Async<void> noteStarting();
+  Async<Outcome> endWhenCalm();
+  Async<Outcome> helpAdapter(std::string name);
+  bool owesRestart() const;
+  Async<Outcome> takenUntilRestart();
+  bool waitsForRestart(const bmc::TaskStatus& status);
+  Async<std::string> workUnderWay();
   Async<Outcome> beginSettling();
   Async<Outcome> settle(std::string seen);
   bool isDeclared(const Target& target) const;

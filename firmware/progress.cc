@@ -9,7 +9,7 @@ namespace muster::firmware {
 namespace {
 
 constexpr const char* kNoTime = "-";
-constexpr std::string_view kFor = "for:", kFailed = "failed:", kRefused = "refused:", kBecause = "because:";
+constexpr std::string_view kFor = "for:", kFailed = "failed:", kRefused = "refused:", kBecause = "because:", kWaits = "waits:", kRestarted = "restarted:";
 
 Error unknown(const std::string& text) { return Error(ErrorCode::Corrupt, "the journal holds an unknown firmware operation: " + text); }
 
@@ -52,6 +52,8 @@ std::string Progress::str() const {
   std::string out;
   for (const auto& target : staged) out += "+" + written(target) + " ";
   if (failed) out += fmt::format("{}{} {}{} ", failed->written ? kFailed : kRefused, written(failed->target), kBecause, oneWord(failed->why));
+  for (const auto& uri : waits) out += std::string(kWaits) + uri + " ";
+  if (!restarted.empty()) out += std::string(kRestarted) + oneWord(restarted) + " ";
   if (step == Step::Look) return staged.empty() ? std::string() : out + "next";
   const auto* name = std::ranges::find_if(kSteps, [this](const StepName& row) { return row.step == step; });
   if (!current.empty() && isWriting()) out += std::string(kFor) + written(current) + " ";
@@ -74,6 +76,14 @@ Result<Progress> Progress::parse(const std::string& text) {
     const std::string_view word = *next;
     if (word.starts_with(kBecause) && progress.failed) {
       progress.failed->why = plain(word.substr(kBecause.size()));
+      continue;
+    }
+    if (word.starts_with(kWaits)) {
+      progress.waits.emplace_back(word.substr(kWaits.size()));
+      continue;
+    }
+    if (word.starts_with(kRestarted)) {
+      progress.restarted = plain(word.substr(kRestarted.size()));
       continue;
     }
     const auto kinds = {std::string_view("+"), kFor, kFailed, kRefused};

@@ -16,7 +16,8 @@
 //   rollback 2026-11-20T14:03:11.000Z           the last of what stands before was left worse; its previous image may have been ordered
 //   over                                        it has failed for good; said again to whoever asks, nothing more is done
 //
-// In front of that stands what this intent has uploaded besides and the BMC has taken in, "+BIOS=1.4.2", and, while it is not the
+// In front of that stands "waits:/redfish/v1/…/Tasks/5" for a task that begins only at the restart, "restarted:NIC.Slot.5" once the host was
+// restarted for an adapter that did not come up, and what this intent has uploaded besides and the BMC has taken in, "+BIOS=1.4.2", and, while it is not the
 // action's own component, whose upload or task it is, "for:CPLD=0x14". Blanks in names are written %20. When a component was given up,
 // "failed:NIC=22.5 because:WORDS" (or "refused:", where nothing of it was written): what stands before it is still switched on.
 #pragma once
@@ -54,6 +55,8 @@ struct Progress {
   std::vector<std::string> tasks_before = {};   ///< Upload
   std::string task = {};                        ///< Follow
   std::optional<Failure> failed = {};
+  std::vector<std::string> waits = {};          ///< tasks that begin only when the host restarts
+  std::string restarted = {};                   ///< the adapter for whose sake the host was restarted once more in this wave; "" when it was not
   WallTime since{};                             ///< Upload: of the first look after a lost answer, else zero. Follow, Lost: of the upload. Others: of the step
 
   /// The current component has its image under way.

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::pair<Mishap, std::string_view>, 11> kNames = {{{Mishap::CutUpload, "cut-upload"},
+constexpr std::array<std::pair<Mishap, std::string_view>, 14> kNames = {{{Mishap::CutUpload, "cut-upload"},
                                                                         {Mishap::LostAnswer, "lost-answer"},
                                                                         {Mishap::TaskVanishes, "task-vanishes"},
                                                                         {Mishap::TaskFails, "task-fails"},
@@ -23,6 +23,9 @@ constexpr std::array<std::pair<Mishap, std::string_view>, 11> kNames = {{{Mishap
                                                                         {Mishap::NoLicence, "no-licence"},
                                                                         {Mishap::BmcLost, "bmc-lost"},
                                                                         {Mishap::HostSilent, "host-silent"},
+                                                                        {Mishap::StartsAtRestart, "starts-at-restart"},
+                                                                        {Mishap::AdapterStarting, "adapter-starting"},
+                                                                        {Mishap::AdapterDead, "adapter-dead"},
                                                                         {Mishap::LeavesItWorse, "leaves-it-worse"}}};
 constexpr std::size_t kMaxRules = 256;
 constexpr std::array<std::string_view, 9> kRuleKeys = {"method", "path", "status", "latency_ms", "drop", "after", "merge", "count", "comment"};

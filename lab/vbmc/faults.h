@@ -40,6 +40,9 @@ enum class Mishap {
   NoLicence,               ///< refused for good
   BmcLost,                 ///< the BMC is gone for minutes in the middle
   HostSilent,              ///< components of the baseboard cannot be read for a while after the activation
+  StartsAtRestart,         ///< of a NIC: the task says Starting until the host is restarted, and only then is the image written
+  AdapterStarting,         ///< after the next restart the network adapter says Starting until there is another one
+  AdapterDead,             ///< … for ever
   LeavesItWorse,           ///< the new image runs, and the component shows no version any more
 };
 std::string_view toString(Mishap mishap);

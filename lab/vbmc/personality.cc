@@ -12,8 +12,8 @@ namespace muster::lab::vbmc {
 namespace {
 
 constexpr std::array<ComponentRow, 2> kPlain = {{{"BMC", "2.0.0", Becomes::BmcReset}, {"BIOS", "1.4.0"}}};
-constexpr std::array<ComponentRow, 4> kDell = {
-    {{"iDRAC.Embedded.1-1", "6.10.30.00", Becomes::AtOnce}, {"BIOS.Setup.1-1", "1.4.0"}, {"CPLD.Embedded.1", "1.0.2", Becomes::AcCycle}, {"PSU.Slot.1", "00.1D.7D", Becomes::AtOnce}}};
+constexpr std::array<ComponentRow, 5> kDell = {
+    {{"iDRAC.Embedded.1-1", "6.10.30.00", Becomes::AtOnce}, {"BIOS.Setup.1-1", "1.4.0"}, {"CPLD.Embedded.1", "1.0.2", Becomes::AcCycle}, {"NIC.Slot.5", "28.39.1002"}, {"PSU.Slot.1", "00.1D.7D", Becomes::AtOnce}}};
 constexpr std::array<ComponentRow, 3> kHpe = {{{"iLO 5", "2.72", Becomes::AtOnce}, {"System ROM", "1.4.0"}, {"System Programmable Logic Device", "0x12", Becomes::AcCycle}}};
 constexpr std::array<ComponentRow, 3> kSupermicro = {{{"BMC", "01.01.06", Becomes::BmcReset}, {"BIOS", "1.4.0"}, {"CPLD_Motherboard", "F2.10", Becomes::AcCycle}}};
 constexpr std::array<ComponentRow, 8> kDgx = {{{"HostBMC_0", "23.09.20", Becomes::BmcReset},

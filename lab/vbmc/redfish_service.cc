@@ -382,6 +382,8 @@ Async<void> RedfishService::startMachine() {
   CO_TRY_OK(co_await std::move(start));
   if (!state_.boot_lasts) state_.boot_once = "None";
   ++state_.starts;
+  adapter_starting_ = adapter_mishap_ != Mishap::None;
+  if (adapter_mishap_ == Mishap::AdapterStarting) adapter_mishap_ = Mishap::None;
   save();
   const auto& cut = quirks_.ac_cycle;  // iDRAC: POST takes the attribute over, and the power goes once
   if (cut.owner == bmc::AcOwner::BiosAttribute && !job_ && state_.bios[std::string(cut.action)] == cut.value) {

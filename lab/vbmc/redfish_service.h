@@ -148,6 +148,7 @@ class RedfishService {
   // vendor_resources.cc: what only some have
   std::optional<Json> vendorResource(const std::string& path, bool on) const;
   std::optional<Json> chassisResource(const std::string& path) const;
+  std::optional<Json> adapterResource(const std::string& path) const;
   Json biosResource(bool settings) const;
   bool copying(const std::string& component) const;
 
@@ -212,6 +213,8 @@ class RedfishService {
   int pieces_taken_ = 0;
   bool stuck_ = false;
   std::string loses_next_version_;       ///< component whose activation will not take
+  bool adapter_starting_ = false;        ///< until the next start
+  Mishap adapter_mishap_ = Mishap::None; ///< of the next start
   std::set<std::string> breaks_;         ///< components whose staged image leaves them worse
   std::vector<Copy> copies_;
   Secret requested_key_;                 ///< of the last certificate request

@@ -289,6 +289,16 @@ Async<void> RedfishService::verifyAndStage(Job job) {
   }
   tasks_[job.task_id].messages.emplace_back("Update.1.0.TransferringToComponent", fmt::format("Writing {} {}.", component, header->version));
   if (job.mishap == Mishap::TaskFails) co_return Result<void>();
+  if (job.mishap == Mishap::AdapterStarting || job.mishap == Mishap::AdapterDead) adapter_mishap_ = job.mishap;
+  const bool at_restart = job.mishap == Mishap::StartsAtRestart && component.starts_with("NIC");
+  if (at_restart) {
+    tasks_[job.task_id].state = "Starting";
+    for (const auto before = state_.starts; state_.starts == before && !stopping_;) {
+      auto pause = clock_.sleep(options_.pace.flash_step);
+      co_await std::move(pause);
+    }
+    tasks_[job.task_id].state = "Running";
+  }
   auto writing = write(job, component);
   CO_TRY_OK(co_await std::move(writing));
 
@@ -306,6 +316,7 @@ Async<void> RedfishService::verifyAndStage(Job job) {
   if (job.mishap == Mishap::ExceptionButInstalled) slot.previous_version = std::exchange(slot.version, std::exchange(slot.staged_version, ""));
   const bool at_once = row && row->becomes == Becomes::AtOnce && component != options_.personality->bmc;
   if (at_once) activate(Becomes::AtOnce);
+  if (at_restart) activate(row->becomes);
   const auto* what = !row || row->becomes == Becomes::PowerCycle ? "power cycle" : row->becomes == Becomes::BmcReset ? "Manager.Reset" : "AC cycle";
   if (!at_once) tasks_[job.task_id].messages.emplace_back("Update.1.0.AwaitToActivate", fmt::format("{} {} is staged and becomes active at the next {}.", component, header->version, what));
   co_return Result<void>();

@@ -17,6 +17,7 @@ std::string softwareIdOf(const std::string& name) {
 }
 
 constexpr std::string_view kPreviousImage = "_previous";  ///< behind the name of the BMC's own component
+const std::string kAdapters = kChassis + "/chassis/NetworkAdapters";
 const std::string kSupplies = kChassis + "/chassis/PowerSubsystem/PowerSupplies";
 constexpr double kInletCelsius = 24, kIdleWatts = 600;
 constexpr int kStatusUnavailable = 503;
@@ -160,8 +161,10 @@ std::optional<nlohmann::json> RedfishService::chassisResource(const std::string&
     result["Status"] = healthy();
     result["Sensors"] = linkTo(path + "/Sensors");
     result["PowerSubsystem"] = linkTo(path + "/PowerSubsystem");
+    result["NetworkAdapters"] = linkTo(kAdapters);
     return result;
   }
+  if (path.starts_with(kAdapters)) return adapterResource(path);
   if (path == kSupplies) return collection(path, "PowerSupplyCollection", {"PSU1", "PSU2"});
   if (path == kSupplies.substr(0, kSupplies.rfind('/'))) {
     json result = head(path, "PowerSubsystem.v1_1_0.PowerSubsystem", "Power Subsystem");
@@ -184,6 +187,15 @@ std::optional<nlohmann::json> RedfishService::chassisResource(const std::string&
     result["Oem"]["Nvidia"] = {{"AutomaticBackgroundCopyEnabled", true}, {"BackgroundCopyStatus", copying(id) ? "InProgress" : "Completed"}};
   if (aux && id == quirks_.ac_cycle.chassis)
     putAt(result, quirks_.ac_cycle.action, {{"target", path + "/Actions/Oem/" + std::string(quirks_.ac_cycle.action.substr(quirks_.ac_cycle.action.find('#') + 1))}});
+  return result;
+}
+
+std::optional<nlohmann::json> RedfishService::adapterResource(const std::string& path) const {
+  if (path == kAdapters) return collection(path, "NetworkAdapterCollection", {"NIC1"});
+  if (path != kAdapters + "/NIC1") return std::nullopt;
+  json result = head(path, "NetworkAdapter.v1_5_0.NetworkAdapter", "Network Adapter");
+  result["Status"] = healthy();
+  if (adapter_starting_) result["Status"] = {{"State", "Starting"}};
   return result;
 }
 

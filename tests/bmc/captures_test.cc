@@ -114,6 +114,14 @@ TEST_P(RedfishCaptures, powerSuppliesShowTheirHealthAlsoWithoutAWattageOrByTheir
   EXPECT_GE(std::count_if(readings->begin(), readings->end(), [](const SensorReading& reading) { return reading.kind == "PowerSupply" && reading.health == "OK"; }), 2);
 }
 
+TEST_P(RedfishCaptures, networkAdaptersAreReadAndAllOfThemAreReady) {
+  auto bmc = rig.bmc();
+  const auto late = loop.run(bmc->notReady());
+  ASSERT_TRUE(late) << late.error().str();
+  EXPECT_TRUE(late->empty());
+  EXPECT_TRUE(std::any_of(net.requests.begin(), net.requests.end(), [](const auto& request) { return request.url.target.find("NetworkAdapters") != std::string::npos; }));
+}
+
 TEST_P(RedfishCaptures, biosAttributesAreReadAndUnknownOnesAreRefusedBeforeAnythingIsSent) {
   auto bmc = rig.bmc();
   auto attributes = loop.run(bmc->biosAttributes());

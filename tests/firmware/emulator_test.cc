@@ -105,6 +105,55 @@ TEST(FirmwareOnTheEmulator, anIdracCutsItsPowerByAJobOfItsBiosAndOnce) {
   EXPECT_THAT(node.state().violations, testing::IsEmpty());
 }
 
+/// Ironic waits 30 s for such a task, then restarts the host.
+TEST(FirmwareOnTheEmulator, aNicsUpdateThatBeginsAtTheRestartGetsOneAndIsWrittenOnce) {
+  for (const char* personality : {"idrac", "gb200"}) {
+    for (const int restart_every : {0, 5}) {
+      SCOPED_TRACE(fmt::format("{} {}", personality, restart_every));
+      Emulated node(personality, {"NIC.Slot.5", "NIC_0"});
+      node.restart_every = restart_every;
+      node.emulator.service->faults().expect(Mishap::StartsAtRestart);
+      EXPECT_EQ(node.apply(), "");
+      node.expectBaseline();
+      EXPECT_EQ(node.emulator.machine.starts.size(), 1u);
+      EXPECT_EQ(node.state().slots.at(node.cluster.firmware["b"].components[0].name).flashes, 1u);
+      EXPECT_THAT(node.state().violations, testing::IsEmpty());
+    }
+  }
+}
+
+TEST(FirmwareOnTheEmulator, aNetworkAdapterThatKeepsStartingGetsOneMoreRestart) {
+  for (const int restart_every : {0, 5}) {
+    SCOPED_TRACE(restart_every);
+    Emulated node("idrac", {"BIOS.Setup.1-1"});
+    node.restart_every = restart_every;
+    node.emulator.service->faults().expect(Mishap::AdapterStarting);
+    const auto began = node.loop.clock.steady();
+    EXPECT_EQ(node.apply(), "");
+    EXPECT_GT(node.loop.clock.steady() - began, 10min);
+    EXPECT_EQ(node.emulator.machine.starts.size(), 2u);
+    EXPECT_EQ(node.state().slots.at("BIOS.Setup.1-1").flashes, 1u);
+  }
+}
+
+TEST(FirmwareOnTheEmulator, aNetworkAdapterThatDoesNotComeUpIsToldAfterOneMoreRestart) {
+  Emulated node("idrac", {"BIOS.Setup.1-1"});
+  node.emulator.service->faults().expect(Mishap::AdapterDead);
+  EXPECT_THAT(node.apply(), testing::HasSubstr("NIC1 does not come up"));
+  EXPECT_EQ(node.emulator.machine.starts.size(), 2u) << "bounded";
+  ASSERT_EQ(node.journal.findings.size(), 1u);
+  EXPECT_THAT(node.journal.findings[0].evidence, testing::HasSubstr("Starting"));
+}
+
+/// It says so since long before anything was switched.
+TEST(FirmwareOnTheEmulator, anAdapterThatAlwaysSaysStartingHoldsNothingUp) {
+  Emulated node("idrac", {"BIOS.Setup.1-1"});
+  node.emulator.service->faults().add({.method = "GET", .path = "*/NetworkAdapters/NIC1", .merge = {{"Status", {{"State", "Starting"}}}}, .count = -1});
+  node.emulator.service->faults().add({.method = "GET", .path = "*/NetworkAdapters", .merge = {{"Members", {{{"@odata.id", "/redfish/v1/Chassis/chassis/NetworkAdapters/NIC1"}}}}}, .count = -1});
+  EXPECT_EQ(node.apply(), "");
+  EXPECT_EQ(node.emulator.machine.starts.size(), 1u);
+}
+
 TEST(FirmwareOnTheEmulator, aLargeSmartComponentGoesToILoInSignedPieces) {
   Emulated node("ilo", {"System ROM"});
   auto& rom = node.cluster.firmware["b"].components[0];
