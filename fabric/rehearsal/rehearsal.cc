@@ -391,6 +391,10 @@ class Rehearsal {
     auto undo = mend();
     CO_TRY_OK(co_await std::move(undo));
     auto& standby = *managers_[1];
+    // A standby that once missed an answer, which ibsim loses now and then, may never ask again: what is rehearsed are the settings, on a fresh one.
+    CO_TRY_OK(standby.opensm.start(standby.files));
+    auto ready = untilUp(standby, true);
+    CO_TRY_OK(co_await std::move(ready));
     auto pid = master().opensm.pid();
     if (!pid) co_return fail(ErrorCode::Unavailable, "the master ended by itself: " + master().opensm.logTail());
     const auto begin = clock_.steady();
