@@ -196,8 +196,8 @@ Async<Identity> enrol(AgentOptions options, ClientFactory clients) {
   co_return accept(options, identity, answer);
 }
 
-Async<EnrolResponse> requestCertificate(io::HttpClient& client, io::Url controller, std::string csr_pem) {
-  auto call = client.send(postTo(controller, "/agent/v1/certificate", toJson(EnrolRequest{{}, std::move(csr_pem), {}})));
+Async<EnrolResponse> requestCertificate(io::HttpClient& client, io::Url controller, std::string csr_pem, std::string path) {
+  auto call = client.send(postTo(controller, path, toJson(EnrolRequest{{}, std::move(csr_pem), {}})));
   auto response = co_await std::move(call);
   CO_TRY(body, bodyOf(response));
   co_return parseEnrolResponse(body);
@@ -205,7 +205,7 @@ Async<EnrolResponse> requestCertificate(io::HttpClient& client, io::Url controll
 
 Async<Identity> renewIdentity(AgentOptions options, Identity present, io::HttpClient& client) {
   CO_TRY(made, io::makeKeyAndRequest(present.node));
-  auto call = requestCertificate(client, options.url, made.csr_pem);
+  auto call = requestCertificate(client, options.url, made.csr_pem, options.mode == Mode::Ram ? kRenewalPath : kCertificatePath);
   auto answered = co_await std::move(call);
   CO_TRY(answer, std::move(answered));
   Identity renewed = present;

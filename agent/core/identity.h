@@ -41,8 +41,11 @@ Result<Identity> loadIdentity(const AgentOptions& options);
 /// Shows the token, pinning the controller's root. Errors: Denied (token, or another controller), Unavailable, Timeout
 Async<Identity> enrol(AgentOptions options, ClientFactory clients);
 
+inline constexpr const char* kCertificatePath = "/agent/v1/certificate";
+inline constexpr const char* kRenewalPath = "/agent/v1/renewal";  ///< of the RAM OS's own; the other is for the system that it installs
+
 /// A certificate for a key that is to live in the system being installed, or for a renewal of one's own.
-Async<EnrolResponse> requestCertificate(io::HttpClient& client, io::Url controller, std::string csr_pem);
+Async<EnrolResponse> requestCertificate(io::HttpClient& client, io::Url controller, std::string csr_pem, std::string path = kCertificatePath);
 Async<Identity> renewIdentity(AgentOptions options, Identity present, io::HttpClient& client);
 
 /// The answer's body, or what went wrong in the controller's own words.

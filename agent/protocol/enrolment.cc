@@ -2,6 +2,7 @@
 
 #include "agent/protocol/gateway_server.h"
 #include "agent/protocol/json_reader.h"
+#include "base/io/key_id.h"
 #include "base/log.h"
 #include "inventory/leases.h"
 
@@ -10,7 +11,8 @@ namespace {
 
 std::string keyOf(const NodeName& node) { return "agent.token." + node.str(); }
 
-std::string installedKeyOf(const NodeName& node) { return "agent.key." + node.str(); }
+/// The key that the installed agent called with last, as stores of earlier versions have it.
+std::string keyOfEarlierStores(const NodeName& node) { return "agent.key." + node.str(); }
 
 std::string hashOf(const NodeName& node, const Mac& mac, std::string_view token) {
   return io::sha256Hex("muster-token/1\n" + node.str() + "\n" + mac.str() + "\n" + std::string(token));
@@ -72,10 +74,7 @@ Result<void> Enrolment::keep(const std::string& key, const std::string& value, c
   being_written_[key] = value;
   journal_->post<void>([key, value](lifecycle::Store& store) { return store.putValue(key, value); },
                       [this, key, value, what](const Result<void>& stored) {
-                        if (!stored) {
-                          logWarning("agent", "{} was not stored: {}", what, stored.error().str());
-                          std::erase_if(installed_keys_, [&](const auto& entry) { return installedKeyOf(entry.first) == key; });  // heard again by the next poll
-                        }
+                        if (!stored) logWarning("agent", "{} was not stored: {}", what, stored.error().str());
                         if (const auto last = being_written_.find(key); last != being_written_.end() && last->second == value) being_written_.erase(last);
                       });
   return {};
@@ -165,39 +164,108 @@ Async<EnrolResponse> Enrolment::redeem(const inventory::Node& node, EnrolRequest
     if (const auto proved = attestor_.check(node, *proof); !proved) co_return refuse(node, proved.error().str());
   }
   CO_TRY(answer, sign(node.name, request.csr_pem, kAgentCertificateLifetime));  // before the token is burnt: a bad request costs nothing
-  if (record.used) co_return answer;
+  CO_TRY(key_id, io::keyIdOf(answer.certificate_pem));
   Record used = record;
   used.used = true;
   used.csr_hash = csr_hash;
   attach(co_await asio::this_coro::executor);
-  auto burn = journal_->write<bool>([key = keyOf(node.name), was = record.str(), is = used.str()](lifecycle::Store& store) { return store.exchangeValue(key, was, is); });
+  // A controller that died between the two leaves a used token; the same request then does the rest.
+  auto burn = journal_->write<bool>([name = node.name, was = record.str(), is = used.str(), burnt = record.used, key_id](lifecycle::Store& store) -> Result<bool> {
+    if (!burnt) {
+      TRY(ours, store.exchangeValue(keyOf(name), was, is));
+      if (!ours) return false;
+    }
+    TRY_OK(changeKeys(store, name, [&](NodeKeys& keys) -> Result<bool> { return keys.enrolled(key_id); }));
+    return true;
+  });
   CO_TRY(ours, co_await std::move(burn));
   if (!ours) co_return refuse(node, "the token was used by another machine at the same moment");
-  logInfo("agent", "{} enrolled (MAC {})", node.name.str(), node.mac.str());
+  admitted_.erase(node.name);
+  if (!record.used) logInfo("agent", "{} enrolled (MAC {})", node.name.str(), node.mac.str());
   co_return answer;
 }
 
-Result<EnrolResponse> Enrolment::certify(const NodeName& node, const std::string& csr_pem) {
-  return sign(node, csr_pem, kInstalledCertificateLifetime);
+// ---- whose key is listened to
+
+Async<std::optional<Error>> Enrolment::changed(NodeName node, std::function<Result<bool>(NodeKeys&)> change) {
+  attach(co_await asio::this_coro::executor);
+  auto write = journal_->write<std::optional<Error>>([node, change = std::move(change)](lifecycle::Store& store) -> Result<std::optional<Error>> {
+    std::optional<Error> refused;
+    TRY_OK(changeKeys(store, node, [&](NodeKeys& keys) -> Result<bool> {
+      auto answer = change(keys);
+      if (answer) return answer;
+      refused = answer.error();
+      return false;
+    }));
+    return refused;
+  });
+  co_return co_await std::move(write);
 }
 
-void Enrolment::heardInstalled(const NodeName& node, const std::string& key_id) {
-  auto& last = installed_keys_[node];
-  if (last == key_id) return;
-  if (const auto kept = keep(installedKeyOf(node), key_id, "the key of " + node.str()); !kept) return logWarning("agent", "the key of {} was not stored: {}", node.str(), kept.error().str());
-  last = key_id;
-}
-
-Result<void> Enrolment::mayRenewLate(const NodeName& name, const std::string& key_id, const std::string& remote_address) {
-  const auto* node = find(name);
-  if (!node) return fail(ErrorCode::Denied, "node " + name.str() + " is not in the inventory");
-  if (!mayBe(*node, remote_address)) {
-    return refuse(*node, fmt::format("{} showed its expired certificate, but its address is {}", remote_address, node->address.str()));
+Async<void> Enrolment::admit(NodeName name, std::string key_id, Mode mode, bool ram_calls) {
+  auto ask = changed(name, [key_id, mode, ram_calls](NodeKeys& keys) { return keys.called(key_id, mode, ram_calls); });
+  const auto refused = co_await std::move(ask);
+  const std::pair mine(key_id, mode);
+  if (!refused) {
+    const auto last = admitted_.find(name);
+    if (refused.error().canRetry() && last != admitted_.end() && last->second == mine) co_return Result<void>();  // the store is away, the node is not
+    co_return fail(refused.error());
   }
-  TRY(last, kept(installedKeyOf(name)));
-  if (!last || key_id.empty() || *last != key_id) return refuse(*node, "its certificate has expired, and is not the one that its agent called with last");
+  if (!*refused) {
+    admitted_[name] = mine;
+    co_return Result<void>();
+  }
+  const auto* node = find(name);
+  if ((*refused)->code() != ErrorCode::Denied || !node) co_return fail(**refused);
+  co_return refuse(*node, fmt::format("an agent called in {} mode, and {}", toString(mode), (*refused)->text()),
+                   fmt::format("does {0} start from another disk than the one that was imaged, or has somebody a copy of its old disk? To image it again: muster bmc revoke-key {0}, muster wipe {0} --reason …, "
+                               "muster apply --nodes {0}. After the controller's store came back from an older backup: muster bmc forget-key {0}", name.str()));
+}
+
+/// The keys that it ends are refused, and the new one is known, before anybody has it.
+Async<EnrolResponse> Enrolment::handOut(NodeName name, std::string csr_pem, std::chrono::hours lifetime, Change change) {
+  CO_TRY(answer, sign(name, csr_pem, lifetime));
+  CO_TRY(fresh, io::keyIdOf(answer.certificate_pem));
+  auto store = changed(name, [change = std::move(change), fresh](NodeKeys& keys) { return change(keys, fresh); });
+  CO_TRY(refused, co_await std::move(store));
+  if (!refused) co_return answer;
+  const auto* node = find(name);
+  if (!node) co_return fail(*refused);
+  co_return refuse(*node, "it asked for a certificate, and " + refused->text());
+}
+
+Async<EnrolResponse> Enrolment::certify(NodeName node, std::string key_id, std::string csr_pem) {
+  auto hand = handOut(std::move(node), std::move(csr_pem), kInstalledCertificateLifetime,
+                      [key_id](NodeKeys& keys, const std::string& fresh) { return keys.certified(key_id, fresh); });
+  co_return co_await std::move(hand);
+}
+
+Async<EnrolResponse> Enrolment::renewRam(NodeName node, std::string key_id, std::string csr_pem) {
+  auto hand = handOut(std::move(node), std::move(csr_pem), kAgentCertificateLifetime,
+                      [key_id](NodeKeys& keys, const std::string& fresh) { return keys.renewedRam(key_id, fresh); });
+  co_return co_await std::move(hand);
+}
+
+Async<EnrolResponse> Enrolment::certifyLate(NodeName name, std::string key_id, std::string csr_pem, std::string remote_address) {
+  const auto* node = find(name);
+  if (!node) co_return fail(ErrorCode::Denied, "node " + name.str() + " is not in the inventory");
+  if (!mayBe(*node, remote_address))
+    co_return refuse(*node, fmt::format("{} showed its expired certificate, but its address is {}", remote_address, node->address.str()));
+  CO_TRY(before, store_.getValue(keyOfEarlierStores(name)));
+  auto hand = handOut(name, std::move(csr_pem), kInstalledCertificateLifetime, [key_id, before](NodeKeys& keys, const std::string& fresh) -> Result<bool> {
+    if (keys.disk.holds(key_id) || (keys.disk.open && before == key_id && !key_id.empty())) return keys.certified(key_id, fresh);
+    return fail(ErrorCode::Denied, "its own has expired, and is not the one that its agent called with last");
+  });
+  CO_TRY(answer, co_await std::move(hand));
   logInfo("agent", "{} renews a certificate that has expired", name.str());
-  return {};
+  co_return answer;
+}
+
+Async<void> Enrolment::endInstalled(NodeName node) {
+  auto store = changed(node, [](NodeKeys& keys) -> Result<bool> { return keys.endInstalled(); });
+  const auto done = co_await std::move(store);
+  if (!done) co_return fail(Error(done.error()).within("the key of the installed system could not be ended"));
+  co_return Result<void>();
 }
 
 Result<EnrolResponse> Enrolment::sign(const NodeName& node, const std::string& csr_pem, std::chrono::hours lifetime) {
@@ -206,11 +274,14 @@ Result<EnrolResponse> Enrolment::sign(const NodeName& node, const std::string& c
 }
 
 tl::unexpected<Error> Enrolment::refuse(const inventory::Node& node, const std::string& why) {
+  return refuse(node, why, "if no one else uses this MAC, power-cycle the node through muster: it gets a new token");
+}
+
+tl::unexpected<Error> Enrolment::refuse(const inventory::Node& node, const std::string& why, const std::string& what_to_do) {
   std::string text = "enrolment of " + node.name.str() + " refused: " + why;
   if (told_.insert({node.name, why}).second) {
     logWarning("agent", "{}", text);
-    lifecycle::Finding finding{{lifecycle::Subject(node.name), FacetName("enrolled")}, Severity::Warning, text, "MAC " + node.mac.str(),
-                               "if no one else uses this MAC, power-cycle the node through muster: it gets a new token", clock_.now()};
+    lifecycle::Finding finding{{lifecycle::Subject(node.name), FacetName("enrolled")}, Severity::Warning, text, "MAC " + node.mac.str(), what_to_do, clock_.now()};
     if (auto kept = store_.addFinding(finding); !kept) logWarning("agent", "finding not stored: {}", kept.error().str());
   }
   return fail(ErrorCode::Denied, text);

@@ -4,11 +4,12 @@
 // node, MAC and token, so a token is worth nothing for another node or another NIC. The change issued → used is one
 // exchangeValue: of two machines that show the same token one wins. The same certificate request shown again (the
 // answer was lost on the way) is answered again: only the holder of that key gains by it. That change is on the disk before the
-// answer goes out. A new token is not waited for: of a controller that dies before it is written, the restart is done anew.
+// answer goes out, and with it the RAM OS's key is the node's only one (node_keys.h). A new token is not waited for: of a controller that dies before it is written, the restart is done anew.
 #pragma once
 
 #include "agent/protocol/attestor.h"
 #include "agent/protocol/messages.h"
+#include "agent/protocol/node_keys.h"
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/io/crypto.h"
@@ -38,13 +39,19 @@ class Enrolment {
   /// The two steps of a proof (attestation.h). Errors: as enrol
   Result<AttestChallenge> challenge(const AttestRequest& request, const std::string& remote_address);
   Async<EnrolResponse> enrolAttested(AttestedRequest request, std::string remote_address);
-  /// A certificate for the system being installed on this node, or the next one of its agent; the caller has proved to be its agent.
-  Result<EnrolResponse> certify(const NodeName& node, const std::string& csr_pem);
-  /// The installed agent called with this key: the one that may still renew once its certificate has expired.
-  void heardInstalled(const NodeName& node, const std::string& key_id);
-  /// May the holder of an expired certificate renew? Only a declared node, from its own address, with the key that its installed agent
-  /// called with last: the disk of an earlier life of the node does not. Errors: Denied with the reason (also a finding)
-  Result<void> mayRenewLate(const NodeName& node, const std::string& key_id, const std::string& remote_address);
+  /// May an agent with this key call in this mode? `ram_calls`: the node's RAM OS is heard.
+  /// Errors: Denied (the key is of an earlier life of the node: also a finding), Conflict (its RAM OS runs), the store's
+  Async<void> admit(NodeName node, std::string key_id, Mode mode, bool ram_calls);
+  /// A certificate for the system being installed on this node (its RAM OS asks), or the agent's next one. Keys that it ends are refused
+  /// before it is answered. Errors: as admit, InvalidInput
+  Async<EnrolResponse> certify(NodeName node, std::string key_id, std::string csr_pem);
+  /// The same for the holder of an expired certificate: only a declared node, from its own address, with the key that its installed agent
+  /// called with last, or the one after.
+  Async<EnrolResponse> certifyLate(NodeName node, std::string key_id, std::string csr_pem, std::string remote_address);
+  /// The RAM OS's own next one.
+  Async<EnrolResponse> renewRam(NodeName node, std::string key_id, std::string csr_pem);
+  /// The disk with the installed system is about to be written over: its key is refused from now on.
+  Async<void> endInstalled(NodeName node);
 
   const inventory::Node* find(const NodeName& node) const;
 
@@ -61,7 +68,12 @@ class Enrolment {
   Result<void> keep(const std::string& key, const std::string& value, const std::string& what);
   /// What is being written counts already.
   Result<std::optional<std::string>> kept(const std::string& key);
+  /// The store's answer: the reason, when the change was refused.
+  Async<std::optional<Error>> changed(NodeName node, std::function<Result<bool>(NodeKeys&)> change);
+  using Change = std::function<Result<bool>(NodeKeys&, const std::string& fresh_key_id)>;
+  Async<EnrolResponse> handOut(NodeName node, std::string csr_pem, std::chrono::hours lifetime, Change change);
   Result<EnrolResponse> sign(const NodeName& node, const std::string& csr_pem, std::chrono::hours lifetime);
+  tl::unexpected<Error> refuse(const inventory::Node& node, const std::string& why, const std::string& what_to_do);
   tl::unexpected<Error> refuse(const inventory::Node& node, const std::string& why);
 
   const io::CertificateAuthority& ca_;
@@ -74,7 +86,7 @@ class Enrolment {
   bool leases_addresses_ = false;
   std::map<NodeName, const inventory::Node*> by_name_;
   std::map<Mac, const inventory::Node*> by_mac_;
-  std::map<NodeName, std::string> installed_keys_;  ///< as last written to the store ("agent.key.NODE")
+  std::map<NodeName, std::pair<std::string, Mode>> admitted_;  ///< key and system that called last: they go on while the store is away
   std::set<std::pair<NodeName, std::string>> told_;  ///< findings already left for the present token
 };
 

@@ -2,6 +2,7 @@
 
 #include "agent/protocol/enrolment.h"
 #include "agent/protocol/node_record.h"
+#include "agent/protocol/wipe_guard.h"
 #include "base/log.h"
 
 #include <algorithm>
@@ -59,9 +60,11 @@ class Gateway final : public GatewayServer {
   Task<io::ServerResponse> handleAttested(io::ServerRequest request);
   Task<io::ServerResponse> handleCertificate(io::ServerRequest request);
   Task<io::ServerResponse> handlePoll(io::ServerRequest request);
-  Async<PollResponse> poll(NodeName node, PollRequest request, std::string address);
+  Task<io::ServerResponse> handleRenewal(io::ServerRequest request);
+  Async<PollResponse> poll(NodeName node, PollRequest request, io::ServerRequest from);
+  Async<void> mayTake(NodeName node, Mode mode, std::string key_id, std::vector<AgentTask> tasks);
+  bool ramCalls(const NodeName& node) const;
   Result<NodeName> callerOf(const io::ServerRequest& request) const;
-  Result<NodeName> renewerOf(const io::ServerRequest& request);
   Async<AgentTaskReport> awaitEnd(NodeName node, std::string id, std::chrono::steady_clock::time_point limit);
   std::string lastHeard(const NodeName& node) const;
 
@@ -81,6 +84,7 @@ std::vector<io::Route> Gateway::routes() {
       {"POST", "/agent/v1/attest", [this](io::ServerRequest request) { return handleAttest(std::move(request)); }},
       {"POST", "/agent/v1/attested", [this](io::ServerRequest request) { return handleAttested(std::move(request)); }},
       {"POST", "/agent/v1/certificate", [this](io::ServerRequest request) { return handleCertificate(std::move(request)); }},
+      {"POST", "/agent/v1/renewal", [this](io::ServerRequest request) { return handleRenewal(std::move(request)); }},
       {"POST", "/agent/v1/poll", [this](io::ServerRequest request) { return handlePoll(std::move(request)); }},
   };
 }
@@ -121,19 +125,29 @@ Task<io::ServerResponse> Gateway::handleAttested(io::ServerRequest request) {
 }
 
 /// The only route that an expired certificate opens: an agent that was away for too long would never come back otherwise.
-Result<NodeName> Gateway::renewerOf(const io::ServerRequest& request) {
-  if (request.expired_client_common_name.empty()) return callerOf(request);
-  NodeName node(request.expired_client_common_name);
-  TRY_OK(enrolment_.mayRenewLate(node, request.client_key_id, request.remote_address));
-  return node;
-}
-
 Task<io::ServerResponse> Gateway::handleCertificate(io::ServerRequest request) {
-  auto node = renewerOf(request);
+  const bool late = !request.expired_client_common_name.empty();
+  auto node = late ? Result<NodeName>(NodeName(request.expired_client_common_name)) : callerOf(request);
   if (!node) co_return answerError(node.error());
   auto parsed = parseEnrolRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
-  co_return answer(enrolment_.certify(*node, parsed->csr_pem));
+  auto work = late ? enrolment_.certifyLate(*node, request.client_key_id, parsed->csr_pem, request.remote_address)
+                   : enrolment_.certify(*node, request.client_key_id, parsed->csr_pem);
+  co_return answer(co_await std::move(work));
+}
+
+Task<io::ServerResponse> Gateway::handleRenewal(io::ServerRequest request) {
+  auto node = callerOf(request);
+  if (!node) co_return answerError(node.error());
+  auto parsed = parseEnrolRequest(request.body);
+  if (!parsed) co_return answerError(parsed.error());
+  auto work = enrolment_.renewRam(*node, request.client_key_id, parsed->csr_pem);
+  co_return answer(co_await std::move(work));
+}
+
+bool Gateway::ramCalls(const NodeName& node) const {
+  const auto known = state(node);
+  return known && known->mode == Mode::Ram;
 }
 
 Task<io::ServerResponse> Gateway::handlePoll(io::ServerRequest request) {
@@ -141,18 +155,41 @@ Task<io::ServerResponse> Gateway::handlePoll(io::ServerRequest request) {
   if (!node) co_return answerError(node.error());
   auto parsed = parsePollRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
-  enrolment_.attach(co_await asio::this_coro::executor);
-  if (parsed->mode == Mode::Disk) enrolment_.heardInstalled(*node, request.client_key_id);
-  auto polled = poll(*node, std::move(*parsed), request.remote_address);
+  auto may = enrolment_.admit(*node, request.client_key_id, parsed->mode, ramCalls(*node));
+  if (const auto admitted = co_await std::move(may); !admitted) co_return answerError(admitted.error());
+  auto polled = poll(*node, std::move(*parsed), std::move(request));
   co_return answer(co_await std::move(polled));
 }
 
-Async<PollResponse> Gateway::poll(NodeName node, PollRequest request, std::string address) {
+/// Does the task write over the disk that the installed system is on? In doubt it does: the node is imaged again then.
+bool endsInstalled(const AgentTask& task, const Hardware& hardware) {
+  if (task.kind == TaskKind::WriteImage) return true;
+  if (task.kind != TaskKind::EraseDisks) return false;
+  const auto params = nlohmann::json::parse(task.params, nullptr, false);
+  const auto serials = params.is_object() ? params.value("disk_serials", nlohmann::json::array()) : nlohmann::json::array();
+  const auto stays = [&](const auto& disk) { return disk.content == kInstalledByMuster && std::find(serials.begin(), serials.end(), disk.serial) == serials.end(); };
+  return serials.empty() || std::none_of(hardware.disks.begin(), hardware.disks.end(), stays);
+}
+
+/// The poll may have waited for long: the caller may be of an earlier life by now. A system's key ends before its disk does.
+Async<void> Gateway::mayTake(NodeName node, Mode mode, std::string key_id, std::vector<AgentTask> tasks) {
+  if (tasks.empty()) co_return Result<void>();
+  auto again = enrolment_.admit(node, std::move(key_id), mode, ramCalls(node));
+  CO_TRY_OK(co_await std::move(again));
+  const auto now = state(node);
+  const bool ends = now && mode == Mode::Ram && std::any_of(tasks.begin(), tasks.end(), [&](const auto& task) { return endsInstalled(task, now->hardware); });
+  if (!ends) co_return Result<void>();
+  auto end = enrolment_.endInstalled(node);
+  co_return co_await std::move(end);
+}
+
+Async<PollResponse> Gateway::poll(NodeName node, PollRequest request, io::ServerRequest from) {
+  const auto mode = request.mode;
   PollResponse answer;
   answer.session = session_;
   if (!request.session.empty() && request.session != session_) co_return answer;  // it says everything again
   NodeRecord& record = records_[node];
-  CO_TRY(news, record.absorb(node, std::move(request), address, clock_));
+  CO_TRY(news, record.absorb(node, std::move(request), from.remote_address, clock_));
   if (!news) co_return fail(ErrorCode::Conflict, "a later poll of " + node.str() + " is known");
   std::uint64_t mine = ++record.polls;
   record.work.ring();  // an older poll that still waits is over
@@ -167,6 +204,9 @@ Async<PollResponse> Gateway::poll(NodeName node, PollRequest request, std::strin
     co_await std::move(wait);
     seen = record.work.count();
   }
+  if (record.polls != mine) co_return answer;
+  auto may = mayTake(node, mode, from.client_key_id, record.waiting);
+  CO_TRY_OK(co_await std::move(may));
   if (record.polls == mine) answer.start = record.waiting;
   co_return answer;
 }

@@ -1,10 +1,13 @@
-// What the agent says when only a permission is missing. The controller advises `muster wipe` for this refusal and for no other.
+// Words of the agent that the controller acts on.
 #pragma once
 
 #include <string_view>
 
 namespace muster::agent {
 
+/// Only a permission is missing. The controller advises `muster wipe` for this refusal and for no other.
 inline constexpr std::string_view kWipeGuard = "it is not overwritten, because the plan did not say that this node may be wiped";
+/// Content of a disk whose installed system is whole.
+inline constexpr std::string_view kInstalledByMuster = "a system installed by muster";
 
 }  // namespace muster::agent

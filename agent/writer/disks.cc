@@ -2,6 +2,7 @@
 
 #include "agent/protocol/disk_rule.h"
 #include "agent/protocol/partition_table.h"
+#include "agent/protocol/wipe_guard.h"
 #include "agent/writer/writer.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
@@ -184,7 +185,7 @@ Result<std::string> describeDiskContent(const fs::path& device) {
     const PartitionTable table = readPartitionTable(*told);
     const auto named = [&table](std::string_view name) { return std::any_of(table.partitions.begin(), table.partitions.end(), [name](const Partition& one) { return one.name == name; }); };
     if (named(kWritingLabel) || (table.partitions.size() == 1 && named(kMakingLabel))) return std::string("none");
-    if (named(kLabels.front()) && named(kLabels.back())) return std::string("a system installed by muster");
+    if (named(kLabels.front()) && named(kLabels.back())) return std::string(kInstalledByMuster);
     if (!table.label.empty()) return describePartitions(device, table.partitions);
   }
   std::vector<std::string> words;

@@ -1,5 +1,7 @@
 // Certificates: keys and requests, the small authority, self-signed identities. Declared in crypto.h.
+#include "base/io/crypto.h"
 #include "base/io/files.h"
+#include "base/io/key_id.h"
 #include "base/io/openssl.h"
 
 #include <fmt/format.h>
@@ -134,6 +136,14 @@ Result<CertificateInfo> describeCertificate(std::string_view pem) {
   info.not_before = std::chrono::system_clock::from_time_t(::timegm(&begin));
   info.not_after = std::chrono::system_clock::from_time_t(::timegm(&end));
   return info;
+}
+
+Result<std::string> keyIdOf(std::string_view certificate_pem) {
+  TRY(certificate, readCertificate(certificate_pem));
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned digest_size = 0;
+  if (X509_pubkey_digest(certificate.get(), EVP_sha256(), digest, &digest_size) != 1) return failCrypto(ErrorCode::Corrupt, "the certificate's key is not readable");
+  return toHex({reinterpret_cast<const char*>(digest), digest_size});
 }
 
 struct CertificateAuthority::Root {

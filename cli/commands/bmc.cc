@@ -1,7 +1,8 @@
-// bmc forget-pin, bmc forget-refusal: what an operator says after having looked at a BMC himself.
+// bmc forget-…, bmc revoke-key: what an operator says after having looked himself.
 #include "bmc/bmc.h"
 
 #include "agent/protocol/attestor.h"
+#include "agent/protocol/node_keys.h"
 #include "base/io/files.h"
 #include "cli/commands/commands.h"
 #include "lifecycle/store.h"
@@ -37,6 +38,22 @@ int bmcForgetRefusal(const Options& options, const std::string& node) {
 
 int bmcForgetTpm(const Options& options, const std::string& node) {
   return forget(options, node, agent::forgetTpm, "the TPM that proves itself next is the node's");
+}
+
+int bmcForgetKey(const Options& options, const std::string& node) {
+  return forget(options, node, agent::forgetKeys, "the key that its agent shows next is the node's");
+}
+
+/// Without its image as a fact it is planned to be imaged, instead of being restarted until its agent answers.
+Result<void> revoke(lifecycle::Store& store, const NodeName& node) {
+  TRY_OK(agent::revokeKeys(store, node));
+  if (const auto forgotten = store.forgetFacts(lifecycle::Subject(node), {FacetName("image")}); !forgotten)
+    return fail(Error(forgotten.error()).within(fmt::format("no agent of {} is listened to any more, but that it must be imaged again could not be noted; say it once more when nobody works on it", node.str())));
+  return {};
+}
+
+int bmcRevokeKey(const Options& options, const std::string& node) {
+  return forget(options, node, revoke, fmt::format("no agent of it is listened to any more; to image it again: muster wipe {} --reason …, muster apply --nodes {}", node, node));
 }
 
 }  // namespace muster::cli

@@ -85,6 +85,8 @@ int labExec(const Options& options, const std::vector<std::string>& command);
 int bmcForgetPin(const Options& options, const std::string& node);
 int bmcForgetRefusal(const Options& options, const std::string& node);
 int bmcForgetTpm(const Options& options, const std::string& node);
+int bmcForgetKey(const Options& options, const std::string& node);
+int bmcRevokeKey(const Options& options, const std::string& node);
 struct BmcFlags {
   std::string node;             ///< or a hostlist
   std::string what, uri, confirm, reason;

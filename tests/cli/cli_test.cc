@@ -148,6 +148,15 @@ TEST_F(CliTest, nothingIsErasedByAWordThatIsNotTheNodes) {
   EXPECT_THAT(folder_.muster({"erase", "gpu009"}).err, HasSubstr("gpu009 is not in the inventory"));
   EXPECT_THAT(folder_.muster({"erase", "gpu001", "--report"}).err, HasSubstr("was never erased"));
   EXPECT_THAT(folder_.muster({"history"}).out, Not(HasSubstr("erased")));
+  EXPECT_THAT(folder_.muster({"erase", "gpu001", "--cancel", "--confirm", "gpu001"}).err, HasSubstr("leave out --confirm"));
+  EXPECT_THAT(folder_.muster({"erase", "gpu001", "--cancel"}).err, HasSubstr("nobody has asked to erase gpu001"));
+}
+
+TEST_F(CliTest, aKeyIsRevokedOfADeclaredNodeOnly) {
+  makeStore();
+  EXPECT_THAT(folder_.muster({"bmc", "revoke-key", "gpu009"}).err, HasSubstr("gpu009 is not in the inventory"));
+  EXPECT_THAT(folder_.muster({"bmc", "revoke-key", "gpu001"}).out, HasSubstr("muster wipe gpu001"));
+  EXPECT_THAT(folder_.muster({"bmc", "forget-key", "gpu001"}).out, HasSubstr("shows next"));
 }
 
 TEST_F(CliTest, passwordsOfTheStoreAreNotRepeated) {

@@ -1,0 +1,53 @@
+// Keys of nodes in a PostgreSQL store that several controllers change at the same moment.
+#include "agent/protocol/node_keys.h"
+#include "tests/lifecycle/postgres_server.h"
+
+#include <gmock/gmock.h>
+
+namespace muster::agent {
+namespace {
+
+using namespace test;
+
+const NodeName kNode("gpu001");
+
+TEST(KeysInPostgres, ofControllersThatHandOutAtTheSameMomentOneHasTheLastWord) {
+  PostgresServer server;
+  if (!server.whyNot().empty()) GTEST_SKIP() << server.whyNot();
+  constexpr int kControllers = 4, kTurns = 25;
+  const auto url = server.createDatabase();
+  {
+    auto first = lifecycle::openStore(url);
+    ASSERT_TRUE(first) << first.error().str();
+    ASSERT_TRUE(changeKeys(**first, kNode, [](NodeKeys& keys) { return keys.called("installed", Mode::Disk, false); }));
+  }
+  std::vector<std::thread> controllers;
+  std::atomic<int> handed = 0;
+  for (int number = 0; number < kControllers; ++number) {
+    controllers.emplace_back([&, number] {
+      auto store = lifecycle::openStore(url);
+      if (!store) return;
+      for (int turn = 0; turn < kTurns; ++turn) {
+        const auto key = fmt::format("{}-{}", number, turn);
+        const auto out = changeKeys(**store, kNode, [&](NodeKeys& keys) { return keys.certified("installed", key); });
+        handed += out.has_value();
+      }
+    });
+  }
+  for (auto& controller : controllers) controller.join();
+  EXPECT_EQ(handed, kControllers * kTurns);
+  auto one = lifecycle::openStore(url), other = lifecycle::openStore(url);
+  ASSERT_TRUE(one && other);
+  const auto keys = loadKeys(**one, kNode);
+  ASSERT_TRUE(keys);
+  EXPECT_EQ(keys->disk.now, "installed") << "it has not been used up by those that never called";
+  const auto last = keys->disk.next;
+  EXPECT_THAT(last, ::testing::EndsWith(fmt::format("-{}", kTurns - 1)));
+  ASSERT_TRUE(changeKeys(**other, kNode, [&](NodeKeys& now) { return now.called(last, Mode::Disk, false); }));
+  const auto late = changeKeys(**one, kNode, [](NodeKeys& now) { return now.called("installed", Mode::Disk, false); });
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code(), ErrorCode::Denied);
+}
+
+}  // namespace
+}  // namespace muster::agent

@@ -1,0 +1,350 @@
+// Whose key is listened to: of several lives of one node, of two controllers, and over every death of a controller.
+#include "agent/protocol/enrolment.h"
+#include "base/io/key_id.h"
+#include "tests/agent/site.h"
+#include "tests/fakes/memory_store.h"
+#include "tests/lifecycle/crash_store.h"
+
+#include <gmock/gmock.h>
+
+namespace muster::agent {
+namespace {
+
+using namespace test;
+using ::testing::HasSubstr;
+
+const NodeName kNode("gpu001");
+
+class KeysTest : public ::testing::Test {
+ protected:
+  /// One answer at once, whatever waits.
+  Result<io::HttpResponse> call(const io::TlsIdentity& who, Mode mode) {
+    PollRequest poll;
+    poll.mode = mode;
+    poll.boot_id = fmt::format("{}-{}", toString(mode), boot_);
+    poll.sequence = ++sequence_;
+    AgentTaskReport busy;
+    busy.id = "other";
+    busy.phase = TaskPhase::Running;
+    poll.reports.push_back(busy);
+    return site.post("/agent/v1/poll", toJson(poll), who);
+  }
+  int polls(const io::TlsIdentity& who, Mode mode) { return call(who, mode).value_or(io::HttpResponse{}).status; }
+  /// The answer to a request for a certificate, as an identity; empty where it was refused.
+  io::TlsIdentity ask(const std::string& path, const std::optional<io::TlsIdentity>& who, const std::string& token = {}) {
+    auto made = io::makeKeyAndRequest("gpu001");
+    auto answer = site.post(path, toJson(EnrolRequest{token, made->csr_pem, token.empty() ? "" : kMac1}), who);
+    if (!answer || answer->status != 200) return {};
+    return {made->key_pem, parseEnrolResponse(answer->body)->certificate_pem};
+  }
+  io::TlsIdentity enrol() {
+    ++boot_;
+    return ask("/agent/v1/enrol", {}, *site.gateway().issueToken(kNode, *Mac::parse(kMac1)));
+  }
+  io::TlsIdentity certify(const io::TlsIdentity& who) { return ask("/agent/v1/certificate", who); }
+  bool refused(const io::TlsIdentity& identity) { return identity.certificate_pem.empty(); }
+  /// A node with an installed system whose agent is known.
+  io::TlsIdentity installed() {
+    auto disk = certify(enrol());
+    EXPECT_EQ(polls(disk, Mode::Disk), 200);
+    return disk;
+  }
+  void handOver(TaskKind kind, const std::string& params) {
+    ASSERT_TRUE(site.gateway().submit(kNode, AgentTask{"order-" + std::to_string(++sequence_), kind, params, 1h}));
+  }
+  /// The node is off, and started anew after.
+  void silence() {
+    site.clock.advance(kSilentAfter + 1s);
+    ++boot_;
+  }
+
+  Site site;
+  std::uint64_t sequence_ = 0;
+  int boot_ = 0;
+};
+
+TEST_F(KeysTest, aReImageEndsTheKeyOfTheLifeBefore) {
+  const auto before = installed();
+  const auto ram = enrol();
+  ASSERT_EQ(polls(ram, Mode::Ram), 200);
+  EXPECT_EQ(polls(before, Mode::Disk), 409) << "the RAM OS is heard: whoever calls is not its installed system";
+  const auto now = certify(ram);
+  EXPECT_EQ(polls(before, Mode::Disk), 403) << "handed out, not yet used";
+  silence();
+  EXPECT_EQ(polls(before, Mode::Disk), 403);
+  EXPECT_TRUE(refused(certify(before))) << "nor does it renew";
+  EXPECT_EQ(polls(now, Mode::Disk), 200);
+  EXPECT_EQ(polls(ram, Mode::Ram), 403) << "the RAM OS is over too";
+  EXPECT_TRUE(refused(certify(ram)));
+  site.restartController();
+  EXPECT_EQ(polls(before, Mode::Disk), 403);
+  EXPECT_EQ(polls(now, Mode::Disk), 200);
+  const auto findings = site.store->findings(nullptr);
+  ASSERT_FALSE(findings->empty());
+  EXPECT_THAT(findings->front().text, HasSubstr("of an earlier life of the node"));
+}
+
+TEST_F(KeysTest, theKeyEndsWhenTheOrderToWriteGoesOutNotWhenItIsDone) {
+  const auto before = installed();
+  const auto ram = enrol();
+  ASSERT_EQ(polls(ram, Mode::Ram), 200);
+  handOver(TaskKind::WriteImage, "{}");
+  const auto answer = call(ram, Mode::Ram);
+  ASSERT_THAT(answer->body, HasSubstr("order-"));
+  silence();  // the power goes while it writes
+  EXPECT_EQ(polls(before, Mode::Disk), 403) << "it would say that it is what was to be written";
+}
+
+TEST_F(KeysTest, aLookInTheRamOsEndsNothingOfTheInstalledSystem) {
+  const auto disk = installed();
+  const auto ram = enrol();
+  ASSERT_EQ(polls(ram, Mode::Ram), 200);
+  handOver(TaskKind::Inspect, "{}");
+  ASSERT_EQ(polls(ram, Mode::Ram), 200);
+  silence();
+  EXPECT_EQ(polls(disk, Mode::Disk), 200);
+  const auto again = enrol();
+  EXPECT_EQ(polls(ram, Mode::Ram), 403) << "but the RAM OS of before is over";
+  EXPECT_EQ(polls(again, Mode::Ram), 200);
+}
+
+TEST_F(KeysTest, anErasureEndsTheKeyOfTheSystemThatItTakes) {
+  const auto erase = [this](const std::string& params) {
+    const auto disk = installed();
+    const auto ram = enrol();
+    PollRequest poll;
+    poll.mode = Mode::Ram;
+    poll.boot_id = "ram-boot-" + std::to_string(++sequence_);
+    poll.sequence = sequence_;
+    Hardware hardware;
+    hardware.disks = {{.path = "/dev/sda", .serial = "SYSTEM", .wwn = {}, .model = {}, .content = "a system installed by muster", .size_bytes = 1},
+                      {.path = "/dev/sdb", .serial = "DATA", .wwn = {}, .model = {}, .content = "none", .size_bytes = 1}};
+    poll.hardware = toJson(hardware);
+    poll.session = "";
+    AgentTaskReport busy;
+    busy.id = "other";
+    busy.phase = TaskPhase::Running;
+    poll.reports.push_back(busy);
+    EXPECT_EQ(site.post("/agent/v1/poll", toJson(poll), ram)->status, 200);
+    EXPECT_TRUE(site.gateway().submit(kNode, AgentTask{"erase-" + std::to_string(sequence_), TaskKind::EraseDisks, params, 1h}));
+    poll.sequence = ++sequence_;
+    EXPECT_THAT(site.post("/agent/v1/poll", toJson(poll), ram)->body, HasSubstr("erase-"));
+    silence();
+    return polls(disk, Mode::Disk);
+  };
+  EXPECT_EQ(erase(R"({"disk_serials":[]})"), 403);
+  EXPECT_EQ(erase(R"({"disk_serials":["SYSTEM"]})"), 403);
+  EXPECT_EQ(erase(R"({"disk_serials":["DATA"]})"), 200) << "the system is still there";
+}
+
+TEST_F(KeysTest, aRenewalLeavesBothUntilTheNewOneCalls) {
+  const auto first = installed();
+  const auto lost = certify(first);  // the answer never came
+  EXPECT_EQ(polls(first, Mode::Disk), 200);
+  const auto second = certify(first);
+  EXPECT_EQ(polls(first, Mode::Disk), 200) << "the agent died before it stored it";
+  EXPECT_EQ(polls(lost, Mode::Disk), 403) << "of two that were handed out the later one counts";
+  EXPECT_EQ(polls(second, Mode::Disk), 200);
+  EXPECT_EQ(polls(first, Mode::Disk), 403);
+  EXPECT_TRUE(refused(certify(first)));
+  const auto third = certify(second);
+  EXPECT_FALSE(refused(certify(third))) << "a first call may be the next renewal";
+  EXPECT_EQ(polls(second, Mode::Disk), 403);
+}
+
+TEST_F(KeysTest, anInstalledSystemCannotSpeakForTheRamOs) {
+  const auto disk = installed();
+  EXPECT_EQ(polls(disk, Mode::Ram), 403) << "it would report an erasure that never was";
+  EXPECT_TRUE(refused(ask("/agent/v1/renewal", disk)));
+  const auto ram = enrol();
+  EXPECT_EQ(polls(ram, Mode::Disk), 403);
+}
+
+TEST_F(KeysTest, aRamOsThatRenewsItsOwnKeyLeavesTheInstalledSystemAlone) {
+  const auto disk = installed();
+  const auto ram = enrol();
+  ASSERT_EQ(polls(ram, Mode::Ram), 200);
+  const auto next = ask("/agent/v1/renewal", ram);
+  EXPECT_EQ(polls(ram, Mode::Ram), 200);
+  EXPECT_EQ(polls(next, Mode::Ram), 200);
+  EXPECT_EQ(polls(ram, Mode::Ram), 403);
+  silence();
+  EXPECT_EQ(polls(disk, Mode::Disk), 200);
+}
+
+TEST_F(KeysTest, aPersonRevokesAndForgets) {
+  const auto disk = installed();
+  ASSERT_TRUE(revokeKeys(*site.store, kNode));
+  EXPECT_EQ(polls(disk, Mode::Disk), 403) << "at once, of a controller that runs";
+  EXPECT_FALSE(refused(certify(enrol()))) << "imaging it again is the way back";
+  EXPECT_EQ(polls(disk, Mode::Disk), 403);
+  ASSERT_TRUE(forgetKeys(*site.store, kNode));
+  EXPECT_EQ(polls(disk, Mode::Disk), 200) << "the first to call";
+  EXPECT_EQ(polls(site.identityOf("gpu001"), Mode::Disk), 403);
+}
+
+TEST_F(KeysTest, aStoreOfAnEarlierVersionBelievesTheFirstOne) {
+  const auto known = site.identityOf("gpu001"), other = site.identityOf("gpu001");
+  EXPECT_EQ(polls(known, Mode::Disk), 200);
+  EXPECT_EQ(polls(other, Mode::Disk), 403);
+}
+
+TEST_F(KeysTest, aPollThatWaitedIsNotHandedTheTasksOfTheNextLife) {
+  const auto ram = enrol();
+  PollRequest poll;
+  poll.mode = Mode::Ram;
+  poll.boot_id = "b";
+  poll.sequence = 1;
+  io::TlsTrust trust;
+  trust.ca_pem = site.ca->certificatePem();
+  trust.identity = ram;
+  auto client = io::makeHttpClient(trust);
+  io::HttpRequest request;
+  request.method = "POST";
+  request.url = *io::Url::parse(site.url() + "/agent/v1/poll");
+  auto first = poll;
+  request.body = toJson(first);
+  const auto session = parsePollResponse(site.post("/agent/v1/poll", toJson([&] {
+    auto stale = poll;
+    stale.session = "none";
+    return stale;
+  }()), ram)->body)->session;
+  poll.session = session;
+  request.body = toJson(poll);
+  std::optional<Result<io::HttpResponse>> answer;
+  asio::co_spawn(site.controller->io, client->send(request), [&](std::exception_ptr, Result<io::HttpResponse> got) { answer = std::move(got); });
+  ASSERT_TRUE(site.until([&] { return site.isThere("gpu001", Mode::Ram); }));
+  const auto next = enrol();
+  ASSERT_FALSE(refused(next));
+  handOver(TaskKind::Probe, "{}");
+  ASSERT_TRUE(site.until([&] { return answer.has_value(); }));
+  EXPECT_EQ((*answer)->status, 403);
+}
+
+// ---- deaths of the controller
+
+/// A node that goes through two lives, and a controller that dies once. Each step is tried again at the next controller, as agents do.
+class Lives {
+ public:
+  Lives(int crash_at, bool lost) : crashing_(inner_, crash_at, lost) {
+    inventory::Node node;
+    node.name = kNode;
+    node.mac = *Mac::parse(kMac1);
+    cluster_.nodes.push_back(node);
+    ca_.emplace(*io::CertificateAuthority::loadOrCreate(folder_ / "ca", "test root"));
+    start(inner_);
+    live("before");  // nobody dies in the first life
+    old_ram_ = ram_, old_disk_ = disk_;
+    token_ = *controller_->issueToken(kNode, node.mac);
+    start(crashing_);
+  }
+
+  bool crashed() const { return crashing_.crashed; }
+
+  void secondLife() {
+    const auto csr = io::makeKeyAndRequest("r")->csr_pem;
+    ram_ = step("enrol", [&] { return enrolled(csr); });
+    expectRefused("enrolled", old_ram_, Mode::Ram);
+    step("call in the RAM OS", [&] { return called(ram_, Mode::Ram); });
+    step("order", [&] { return ended(); });
+    expectRefused("ordered to write", old_disk_, Mode::Disk);
+    disk_ = step("certificate", [&] { return certified(ram_); });
+    expectRefused("certified", old_disk_, Mode::Disk);
+    step("call from the disk", [&] { return called(disk_, Mode::Disk); });
+    expectRefused("the installed system has called", ram_, Mode::Ram);
+    const auto first = disk_;
+    disk_ = step("renewal", [&] { return certified(first); });
+    step("call with the next", [&] { return called(disk_, Mode::Disk); });
+    expectRefused("the next key has called", first, Mode::Disk);
+    expectRefused("at the end", old_disk_, Mode::Disk);
+    expectRefused("at the end", old_ram_, Mode::Ram);
+    step("goes on", [&] { return called(disk_, Mode::Disk); });
+  }
+
+ private:
+  void start(lifecycle::Store& store) { controller_ = std::make_unique<Enrolment>(cluster_, *ca_, store, clock_); }
+  void live(const std::string& name) {
+    token_ = *controller_->issueToken(kNode, cluster_.nodes[0].mac);
+    ram_ = *enrolled(io::makeKeyAndRequest(name)->csr_pem);
+    disk_ = *certified(ram_);
+    ASSERT_TRUE(called(disk_, Mode::Disk));
+  }
+  Result<std::string> enrolled(const std::string& csr) { return keyIn(runAsync(controller_->enrol({token_, csr, kMac1}, ""))); }
+  Result<std::string> certified(const std::string& key) { return keyIn(runAsync(controller_->certify(kNode, key, io::makeKeyAndRequest("d")->csr_pem))); }
+  Result<std::string> called(const std::string& key, Mode mode) { return key_(runAsync(controller_->admit(kNode, key, mode, false)), key); }
+  Result<std::string> ended() { return key_(runAsync(controller_->endInstalled(kNode)), ""); }
+  static Result<std::string> keyIn(Result<EnrolResponse> answer) {
+    if (!answer) return tl::unexpected(answer.error());
+    return io::keyIdOf(answer->certificate_pem);
+  }
+  static Result<std::string> key_(Result<void> answer, const std::string& key) {
+    if (!answer) return tl::unexpected(answer.error());
+    return key;
+  }
+  template <class Work>
+  std::string step(const char* what, Work work) {
+    try {
+      auto done = work();
+      EXPECT_TRUE(done) << what << ": " << done.error().str();
+      return done.value_or("");
+    } catch (const Crash&) {
+      start(inner_);
+      auto done = work();
+      EXPECT_TRUE(done) << what << ", of the next controller: " << done.error().str();
+      return done.value_or("");
+    }
+  }
+  void expectRefused(const char* when, const std::string& key, Mode mode) {
+    Enrolment other(cluster_, *ca_, inner_, clock_);  // whatever controller is asked
+    const auto answer = runAsync(other.admit(kNode, key, mode, false));
+    ASSERT_FALSE(answer) << when << ": a key of an earlier life is listened to";
+    EXPECT_EQ(answer.error().code(), ErrorCode::Denied) << when;
+  }
+
+  TempFolder folder_;
+  FakeClock clock_;
+  inventory::Cluster cluster_;
+  std::optional<io::CertificateAuthority> ca_;
+  MemoryStore inner_;
+  CrashStore crashing_;
+  std::unique_ptr<Enrolment> controller_;
+  std::string token_, ram_, disk_, old_ram_, old_disk_;
+};
+
+TEST(KeysOverDeaths, noDeathOfAControllerLocksTheNodeOutOrLetsAnEarlierLifeIn) {
+  int boundaries = 0;
+  for (bool lost : {true, false}) {
+    for (int at = 0; at < 100; ++at) {
+      SCOPED_TRACE(fmt::format("dies at write {}, which is {}", at, lost ? "lost" : "stored"));
+      Lives lives(at, lost);
+      lives.secondLife();
+      if (!lives.crashed()) break;
+      ++boundaries;
+    }
+  }
+  EXPECT_GE(boundaries, 14) << "token, two keys of the RAM OS, order, certificate, its first call, renewal, its first call";
+}
+
+TEST(KeysOfTwoControllers, agreeWhateverTheOneHasHeardBefore) {
+  auto data = std::make_shared<MemoryStore::Data>();
+  MemoryStore here(data), there(data);
+  TempFolder folder;
+  FakeClock clock;
+  inventory::Cluster cluster;
+  cluster.nodes.emplace_back();
+  cluster.nodes[0].name = kNode;
+  cluster.nodes[0].mac = *Mac::parse(kMac1);
+  auto ca = *io::CertificateAuthority::loadOrCreate(folder / "ca", "test root");
+  Enrolment one(cluster, ca, here, clock), two(cluster, ca, there, clock);
+  const auto admitted = [](Enrolment& by, const std::string& key) { return runAsync(by.admit(kNode, key, Mode::Disk, false)).has_value(); };
+  ASSERT_TRUE(admitted(one, "first"));
+  ASSERT_TRUE(admitted(two, "first")) << "and it remembers that";
+  const auto next = io::keyIdOf(runAsync(one.certify(kNode, "first", io::makeKeyAndRequest("d")->csr_pem))->certificate_pem);
+  EXPECT_TRUE(admitted(two, "first"));
+  EXPECT_TRUE(admitted(two, *next));
+  EXPECT_FALSE(admitted(one, "first"));
+  EXPECT_FALSE(admitted(two, "first"));
+}
+
+}  // namespace
+}  // namespace muster::agent
