@@ -83,6 +83,7 @@ void addLifecycle(CLI::App& app, Parsed& p) {
   erase_command->add_option("--confirm", p.erase.confirm, "The node's name once more; then it is done");
   erase_command->add_option("--reason", p.erase.reason, "Why; kept in the journal and in the report");
   erase_command->add_flag("--report", p.erase.report, "Show the report of the last time; nothing is done");
+  erase_command->add_flag("--cancel", p.erase.cancel, "Take back what was asked for and has not begun");
   erase_command->add_option("--out,-o", p.erase.out, "Write the report as JSON");
 }
 

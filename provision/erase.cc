@@ -114,6 +114,13 @@ class ErasePhase final : public Erasures {
     if (asked == asked_.end()) co_return Outcome(Blocked{fmt::format("nobody asks to erase {} any more", node.str())});
     const EraseRequest request = asked->second;
     CO_TRY(note, TaskNote::parse(context.operation()));
+    if (!note) {
+      CO_TRY(open, eraseRequests(store_));
+      if (const auto still = open.find(node); still == open.end() || still->second.id != request.id) {
+        asked_.erase(node);
+        co_return Outcome(Blocked{fmt::format("the erasure of {} was taken back", node.str())});
+      }
+    }
     auto ram = restarts_.intoRam(node, note ? Restarts::Work::Begun : Restarts::Work::None);
     CO_TRY(wait, co_await std::move(ram));
     if (wait) co_return Outcome(*wait);
@@ -209,6 +216,56 @@ Result<void> beginErasure(lifecycle::Store& store, const lifecycle::Plan& plan, 
   TRY_OK(askForErasure(store, node, request));
   if (intent && (intent->uses_wipe || !intent->operation.empty())) return {};
   return store.allowWipe(node, "muster erase: " + request.reason, at);
+}
+
+namespace {
+
+/// What says that the node has been told to erase.
+Result<void> checkNotBegun(lifecycle::Store& store, const NodeName& node, const EraseRequest& request, const std::optional<lifecycle::Intent>& intent) {
+  TRY(report, erasureReport(store, node));
+  const bool reported = !valueOf(report, request.id).empty();
+  if (!reported && (!intent || intent->operation.empty())) return {};
+  return fail(ErrorCode::Conflict, fmt::format("the erasure of {0} has begun{1}: what it has reached is gone, and `muster erase {0} --report` says of what nothing is known yet. To end it: muster apply --nodes {0}. "
+                                               "To keep what it has not reached: muster bmc power {0} off, and take the disks out",
+                                               node.str(), intent ? " at " + muster::toString(intent->opened_at) : ""));
+}
+
+/// The permission that was given for this erasure and not used: an intent uses it up, as only intents can.
+Result<lifecycle::Intent> intentWithPermission(lifecycle::Store& store, const NodeName& node, const EraseRequest& request, WallTime at) {
+  lifecycle::Intent intent;
+  intent.id = "taken-back." + io::randomToken(9);
+  intent.action.facet = facetOf(node);
+  intent.action.id = node.str() + "/" + std::string(kErased);
+  intent.action.phase = kErasePhase;
+  intent.action.to = completeValue(request.id);
+  intent.uses_wipe = true;
+  intent.opened_at = at;
+  TRY_OK(store.openIntent(intent));
+  return intent;
+}
+
+}  // namespace
+
+Result<std::string> cancelErasure(lifecycle::Store& store, const NodeName& node, const std::string& who, WallTime at) {
+  TRY(requests, eraseRequests(store));
+  const auto asked = requests.find(node);
+  TRY(intent, openErasure(store, node));
+  if (asked == requests.end() && !intent) return fail(ErrorCode::NotFound, fmt::format("nobody has asked to erase {}; nothing was changed", node.str()));
+  const EraseRequest request = asked == requests.end() ? EraseRequest{} : asked->second;
+  TRY_OK(checkNotBegun(store, node, request, intent));
+  TRY(allowed, store.wipesAllowed());
+  const bool was_open = intent.has_value();
+  if (!was_open && std::find(allowed.begin(), allowed.end(), node) != allowed.end()) {
+    TRY(with, intentWithPermission(store, node, request, at));
+    intent = std::move(with);
+  }
+  // A kill from here on leaves what was asked for as it was, or taken back: never a permission without a request.
+  if (intent) TRY_OK(store.closeIntent(intent->id, lifecycle::IntentState::Abandoned, "taken back by " + who, at));
+  if (asked != requests.end()) TRY_OK(forgetErasure(store, node, request.id));
+  std::string words = fmt::format("the erasure of {} is taken back, nothing was erased", node.str());
+  if (asked != requests.end()) words += fmt::format(" ({} had asked: {})", request.who, request.reason);
+  if (was_open) words += fmt::format("; it may be in its RAM OS by now: `muster apply --nodes {}` starts its system", node.str());
+  return words;
 }
 
 Result<std::optional<std::string>> erasureReport(lifecycle::Store& store, const NodeName& node) { return store.getValue(reportKey(node)); }

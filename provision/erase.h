@@ -41,6 +41,11 @@ Result<EraseRequest> requestToGoOnWith(lifecycle::Store& store, const NodeName& 
 /// Errors: of the store, Conflict (the plan erases nothing; then nothing is written)
 Result<void> beginErasure(lifecycle::Store& store, const lifecycle::Plan& plan, const NodeName& node, const EraseRequest& request, WallTime at);
 
+/// Takes back what was asked for, with the wipe permission that nothing has used: the journal says who. Nothing may have been handed to the node.
+/// Answers what was asked for, for people.
+/// Errors: NotFound (nobody asks), Conflict (it has begun: what to do), of the store
+Result<std::string> cancelErasure(lifecycle::Store& store, const NodeName& node, const std::string& who, WallTime at);
+
 /// The phase. What lies in the store when it is made is asked for already.
 class Erasures : public lifecycle::Phase {
  public:

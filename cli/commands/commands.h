@@ -34,6 +34,7 @@ struct EraseFlags {
   std::vector<std::string> disks;  ///< serials; empty: all that are built in
   std::filesystem::path out;       ///< of the report as JSON
   bool report = false;             ///< show the last report, do nothing
+  bool cancel = false;             ///< take back what has not begun
 };
 int erase(const Options& options, const EraseFlags& flags);
 

@@ -3,6 +3,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/session.h"
+#include "cli/turn.h"
 #include "cli/view/plan_view.h"
 #include "inventory/hostlist.h"
 
@@ -20,6 +21,20 @@ int showReport(lifecycle::Store& store, const Options& options, const EraseFlags
   if (!flags.out.empty())
     if (const auto written = io::writeFileAtomic(flags.out, **kept + "\n"); !written) return report(written.error());
   std::cout << (options.json ? **kept + "\n" : provision::erasureText(**kept));
+  return kOk;
+}
+
+/// Nobody may go on with it at this moment: whoever works with the state folder is waited for, or named.
+int cancel(const Options& options, const EraseFlags& flags) {
+  if (!flags.confirm.empty() || flags.report || !flags.disks.empty())
+    return report(Error(ErrorCode::InvalidInput, "--cancel takes back the node's whole erasure: leave out --confirm, --disks and --report; nothing was done"));
+  const auto turn = takeTurn(options.state);
+  if (!turn) return report(turn.error());
+  auto store = lifecycle::openStore(options.storeUrl());
+  if (!store) return report(store.error());
+  const auto words = provision::cancelErasure(**store, NodeName(flags.node), userName() + "@" + hostName(), SystemClock().now());
+  if (!words) return report(words.error());
+  std::cout << *words << '\n';
   return kOk;
 }
 
@@ -78,6 +93,7 @@ int erase(const Options& options, const EraseFlags& flags) {
     if (!store) return report(store.error());
     return showReport(**store, options, flags);
   }
+  if (flags.cancel) return cancel(options, flags);
   const auto refuse = [](std::string why) { return report(Error(ErrorCode::InvalidInput, std::move(why) + "; nothing was done")); };
   if (!flags.confirm.empty() && flags.confirm != flags.node) return refuse(fmt::format("--confirm {} is not the name of the node, {}", flags.confirm, flags.node));
   if (!flags.confirm.empty() && flags.reason.empty()) return refuse("--reason is missing; it is kept in the report");

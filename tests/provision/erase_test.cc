@@ -9,6 +9,7 @@
 #include "tests/fakes/fake_image_store.h"
 #include "tests/fakes/fake_netboot.h"
 #include "tests/fakes/memory_store.h"
+#include "tests/lifecycle/crash_store.h"
 #include "tests/provision/clusters.h"
 #include "tests/run_async.h"
 
@@ -109,6 +110,82 @@ TEST_F(EraseNode, aDiskThatIsNotErasedIsAFindingAndNeverComplete) {
   EXPECT_THAT(text, HasSubstr("NOT COMPLETE"));
   EXPECT_THAT(text, HasSubstr("serial C, 1.0 GiB)"));
   EXPECT_THAT(text, HasSubstr("tried secure-discard"));
+}
+
+TEST_F(EraseNode, whatHasNotBegunCanBeTakenBack) {
+  EXPECT_EQ(cancelErasure(*store_, kNode, "me@c", clock_.now()).error().code(), ErrorCode::NotFound);
+  ask();
+  ASSERT_TRUE(store_->allowWipe(kNode, "muster erase: leaves the site", clock_.now()));
+  auto running = phase();  // of a process that has read the request
+  const auto words = cancelErasure(*store_, kNode, "me@c", clock_.now());
+  ASSERT_TRUE(words) << words.error().str();
+  EXPECT_THAT(*words, HasSubstr("ops@c had asked: leaves the site"));
+  EXPECT_TRUE(phase()->goals(cluster_, Subject(kNode), {}).empty());
+  EXPECT_TRUE(store_->wipesAllowed()->empty()) << "the next image would have used the permission";
+  EXPECT_TRUE(store_->openIntents()->empty());
+  EXPECT_THAT(store_->intentsOf(Subject(kNode), 1)->at(0).outcome, HasSubstr("taken back by me@c"));
+  context_.wipe = true;
+  const auto outcome = act(*running);
+  ASSERT_TRUE(outcome && std::holds_alternative<Blocked>(*outcome));
+  EXPECT_THAT(std::get<Blocked>(*outcome).why, HasSubstr("taken back"));
+  EXPECT_TRUE(agents_.submitted(kNode, agent::TaskKind::EraseDisks).empty());
+  EXPECT_TRUE(running->goals(cluster_, Subject(kNode), {}).empty());
+}
+
+TEST_F(EraseNode, oneThatOnlyRestartsTheMachineCanBeTakenBackToo) {
+  ask();
+  ASSERT_TRUE(store_->allowWipe(kNode, "muster erase", clock_.now()));
+  lifecycle::Intent intent;
+  intent.id = "i1";
+  intent.action.facet = {Subject(kNode), facet(kErased)};
+  intent.action.to = "complete:r1";
+  intent.uses_wipe = true;
+  ASSERT_TRUE(store_->openIntent(intent));
+  ASSERT_TRUE(store_->allowWipe(kNode, "another person, for an image", clock_.now()));
+  const auto words = cancelErasure(*store_, kNode, "me@c", clock_.now());
+  ASSERT_TRUE(words) << words.error().str();
+  EXPECT_THAT(*words, HasSubstr("may be in its RAM OS"));
+  EXPECT_TRUE(store_->openIntents()->empty());
+  EXPECT_EQ(store_->wipesAllowed()->size(), 1u) << "that one is not the erasure's";
+}
+
+TEST_F(EraseNode, whatHasBegunIsNotTakenBackAndSaysWhatToDo) {
+  ask();
+  lifecycle::Intent intent;
+  intent.id = "i1";
+  intent.action.facet = {Subject(kNode), facet(kErased)};
+  intent.action.to = "complete:r1";
+  ASSERT_TRUE(store_->openIntent(intent));
+  ASSERT_TRUE(store_->recordOperation("i1", "1:wipe:open"));
+  const auto begun = cancelErasure(*store_, kNode, "me@c", clock_.now());
+  ASSERT_FALSE(begun);
+  EXPECT_EQ(begun.error().code(), ErrorCode::Conflict);
+  EXPECT_THAT(begun.error().str(), HasSubstr("muster apply --nodes gpu001"));
+  EXPECT_THAT(begun.error().str(), HasSubstr("muster bmc power gpu001 off"));
+  EXPECT_EQ(store_->openIntents()->size(), 1u);
+  EXPECT_EQ(eraseRequests(*store_)->size(), 1u);
+}
+
+/// The process dies after any of its writes: the next cancel does it, and a permission is never left behind without its request.
+TEST_F(EraseNode, takingBackSurvivesEveryDeath) {
+  int deaths = 0;
+  for (int at = 0; at < 10; ++at) {
+    test::MemoryStore inner;
+    ASSERT_TRUE(askForErasure(inner, kNode, {"r1", "SN-1", {}, "ops@c", "leaves"}));
+    ASSERT_TRUE(inner.allowWipe(kNode, "muster erase", clock_.now()));
+    test::CrashStore store(inner, at, true);
+    try {
+      ASSERT_TRUE(cancelErasure(store, kNode, "me@c", clock_.now()));
+    } catch (const test::Crash&) {
+      ++deaths;
+      EXPECT_TRUE(inner.wipesAllowed()->empty() || !eraseRequests(inner)->empty()) << "dies at write " << at;
+      ASSERT_TRUE(cancelErasure(inner, kNode, "me@c", clock_.now())) << "dies at write " << at;
+    }
+    EXPECT_TRUE(inner.wipesAllowed()->empty());
+    EXPECT_TRUE(inner.openIntents()->empty());
+    EXPECT_TRUE(eraseRequests(inner)->empty());
+  }
+  EXPECT_EQ(deaths, 3);
 }
 
 TEST_F(EraseNode, aControllerThatWasKilledGoesOnWithTheSameTask) {
