@@ -12,6 +12,7 @@ struct MultipartBody {
   FirmwareImage image;
   std::string end;
   std::string cookie = {};
+  std::string if_match = {};
   std::size_t bytes() const { return begin.size() + image->size() + end.size(); }
 };
 

@@ -16,9 +16,10 @@ constexpr std::array kRows = {
     QuirkRow{.vendor = "dell*", .model = "*", .version = "*",
              .source = "iDRAC: ids of inventory members contain the version; a finished task disappears, its Job stays, and answers 404 while it is "
                        "created (libredfish dell.rs, ironic power.py); Manager.Reset knows GracefulRestart only; fwupd waits 120 s; AC cycle is a BIOS attribute; a Job "
-                       "that waits for the restart is Scheduled, and a Previous-… member given to SimpleUpdate goes back (Dell's iDRAC-Redfish-Scripting)",
+                       "that waits for the restart is Scheduled, and a Previous-… member given to SimpleUpdate goes back; before MultipartHttpPushUri a form goes to the inventory with its ETag, 201 names an Available-… member, SimpleUpdate takes that (Dell's iDRAC-Redfish-Scripting)",
              .keeps_finished_tasks = false, .inventory_key = InventoryKey::InstalledFqdd, .manager_reset = "GracefulRestart",
-             .settle_gap = 10s, .rollback = RollbackWay::UpdateFromPrevious, .staged_state = "Scheduled", .young_task_reads = 3, .ac_cycle = AcWay{AcOwner::BiosAttribute, "", "PowerCycleRequest", "FullPowerCycle"}},
+             .settle_gap = 10s, .rollback = RollbackWay::UpdateFromPrevious, .staged_state = "Scheduled", .young_task_reads = 3, .ac_cycle = AcWay{AcOwner::BiosAttribute, "", "PowerCycleRequest", "FullPowerCycle"},
+             .push = PushWay{true, true, true}},
     QuirkRow{.vendor = "hpe*", .model = "*", .version = "*",
              .source = "iLO 5/6: ids of inventory members are numbers that shift (capture); no MultipartHttpPushUri, progress in Oem.Hpe of the UpdateService "
                        "(redfishdocs); Smart Components of more than 32 MiB go in pieces with a .compsig each (ilorest uploadcomp); AuxCycle after ForceOff",
@@ -99,6 +100,7 @@ void apply(const QuirkRow& row, Quirks& quirks) {
   if (row.piece_bytes) quirks.piece_bytes = *row.piece_bytes;
   if (row.ac_cycle) quirks.ac_cycle = *row.ac_cycle;
   if (row.tray) quirks.tray = *row.tray;
+  if (row.push) quirks.push = *row.push;
 }
 
 }  // namespace

@@ -41,6 +41,13 @@ struct TrayTarget {
   std::string_view target;
 };
 
+/// How a file goes to HttpPushUri, where that is the way. By itself: the body is the file, and the answer names its task.
+struct PushWay {
+  bool form = false;                ///< in a form, as its part "file"
+  bool if_match = false;            ///< with the ETag of what it is sent to
+  bool then_simple_update = false;  ///< the answer's Location is firmware that lies ready; SimpleUpdate of it begins the update
+};
+
 struct Quirks {
   bool boot_override_on_settings = false;  ///< PATCH @Redfish.Settings' object instead of the system
   bool boot_mode = true;                   ///< BootSourceOverrideMode is sent
@@ -51,6 +58,7 @@ struct Quirks {
   InventoryKey inventory_key = InventoryKey::Id;
   std::string manager_reset;               ///< used when the manager does not say what it allows
   UpdateWay update = UpdateWay::Auto;
+  PushWay push;
   bool two_phase = false;                  ///< an upload is only verified; UpdateService.StartUpdate then begins it
   std::string upload_oem;                  ///< JSON object that is laid into UpdateParameters
   std::string flash_state;                 ///< where in the UpdateService a flash without a task shows itself: State and FlashProgressPercent below it
@@ -95,6 +103,7 @@ struct QuirkRow {
   std::optional<std::uintmax_t> piece_bytes = {};
   std::optional<AcWay> ac_cycle = {};
   std::optional<TrayTarget> tray = {};
+  std::optional<PushWay> push = {};
 };
 
 std::span<const QuirkRow> quirkRows();

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 namespace muster::bmc {
 
@@ -126,10 +127,14 @@ class RedfishBmc final : public Bmc, public EventSource, public DeviceStates {
   Async<Json> updateParameters(std::string component);
   Async<void> refuseWhileUpdating();
   Async<RedfishReply> push(UpdateWay way, Json service, FirmwareUpdate update, FirmwareImage image, Json parameters);
+  Async<RedfishReply> pushFile(std::string path, FirmwareImage image, std::string name);
   Async<RedfishReply> pushForm(std::string path, FirmwareUpdate update, FirmwareImage image);
   Async<RedfishReply> sendForm(std::string path, std::string name, Json parameters, FirmwareImage image, FirmwareImage signature);
   Async<FirmwareImage> signatureOf(std::filesystem::path file, std::size_t piece, std::size_t pieces);
   Async<void> waitForFlash();
+  Async<std::optional<std::vector<std::string>>> readyFiles();
+  Async<TaskStatus> beginReady(std::string uri);
+  Async<TaskStatus> orderReady(std::string uri);
   Async<TaskStatus> startVerified(std::string verified);
   Async<TaskStatus> flashState();
   Async<PreviousImage> findPrevious(std::string component);
@@ -155,6 +160,7 @@ class RedfishBmc final : public Bmc, public EventSource, public DeviceStates {
   std::string inventory_, task_collection_;               ///< "" until they were looked for
   std::map<std::string, std::vector<std::string>> resets_;  ///< ResetType values of an ActionInfo, by its URI
   std::optional<std::vector<std::string>> macs_;
+  std::set<std::string> not_ordered_;  ///< files that lie ready, of which this process knows that nobody has ordered their update
   struct SystemRead {
     RedfishReply reply;
     std::chrono::steady_clock::time_point at;
@@ -172,5 +178,7 @@ TaskStatus taskStatusOf(const RedfishReply& reply, std::string_view staged_state
 
 /// Behind a task's URI, where there is no task: the flash shows in the UpdateService; the task only verifies, a second phase follows.
 inline constexpr std::string_view kFlashMark = "#flash", kVerifyMark = "#verify";
+/// Behind the URI of firmware that lies ready on the BMC.
+inline constexpr std::string_view kReadyMark = "#ready";
 
 }  // namespace muster::bmc

@@ -94,11 +94,35 @@ Async<RedfishReply> RedfishBmc::push(UpdateWay way, Json service, FirmwareUpdate
     auto form = pushForm(std::move(path), std::move(update), std::move(image));
     co_return co_await std::move(form);
   } else {
-    body = {"application/octet-stream", "", std::move(image), ""};
+    auto file = pushFile(std::move(path), std::move(image), name);
+    co_return co_await std::move(file);
   }
   const auto timeout = timeoutOf(body);
   auto send = session_->upload(std::move(path), std::move(body), timeout);
   co_return co_await std::move(send);
+}
+
+/// The ETag as given, then as a strong one, then none: a refusal for its sake took nothing in.
+Async<RedfishReply> RedfishBmc::pushFile(std::string path, FirmwareImage image, std::string name) {
+  auto where = places();
+  CO_TRY(at, co_await std::move(where));
+  const auto& how = at.quirks.push;
+  std::vector<std::string> tags;
+  if (how.if_match) {
+    auto read = session_->get(path, at.quirks.inventory_read);
+    CO_TRY(resource, co_await std::move(read));
+    if (const auto tag = resource.etag(); !tag.empty()) tags.push_back(tag);
+    if (!tags.empty() && tags.front().starts_with("W/")) tags.push_back(tags.front().substr(2));
+  }
+  tags.emplace_back();
+  for (std::size_t i = 0;; ++i) {
+    auto body = how.form ? formUpload({}, image, name) : MultipartBody{"application/octet-stream", "", image, ""};
+    body.if_match = tags[i];
+    const auto timeout = timeoutOf(body);
+    auto send = session_->upload(path, std::move(body), timeout);
+    CO_TRY(reply, co_await std::move(send));
+    if ((reply.status != 412 && reply.status != 428) || i + 1 == tags.size()) co_return std::move(reply);
+  }
 }
 
 Async<std::string> RedfishBmc::startUpdate(FirmwareUpdate update) {
@@ -134,6 +158,11 @@ Async<std::string> RedfishBmc::startUpdate(FirmwareUpdate update) {
   if (!reply.ok()) co_return fail(errorOf(reply, "uploading " + component));
   if (!at.quirks.flash_state.empty() && way == UpdateWay::HttpPush) co_return at.update_service + std::string(kFlashMark);
   auto uri = taskUriOf(reply);
+  if (at.quirks.push.then_simple_update && way == UpdateWay::HttpPush) {
+    uri = pathOnly(reply.header("Location"));
+    if (uri.empty()) co_return fail(ErrorCode::Corrupt, "the BMC at " + address() + " took the file of " + component + " in but did not say where it lies");
+    co_return uri + std::string(kReadyMark);
+  }
   if (uri.empty()) co_return fail(ErrorCode::Corrupt, "the BMC at " + address() + " accepted the upload of " + component + " but named no task");
   co_return at.quirks.two_phase && way == UpdateWay::Multipart ? uri + std::string(kVerifyMark) : uri;
 }

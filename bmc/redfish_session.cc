@@ -142,6 +142,7 @@ Async<RedfishReply> RedfishSession::upload(std::string path, MultipartBody body,
   Call request{.method = "POST", .path = std::move(path), .timeout = timeout, .repeatable = false, .wait_busy = false, .upload = true};
   request.headers["Content-Type"] = std::move(body.content_type);
   if (!body.cookie.empty()) request.headers["Cookie"] = std::move(body.cookie);
+  if (!body.if_match.empty()) request.headers["If-Match"] = std::move(body.if_match);
   request.headers["Content-Length"] = std::to_string(body.bytes());  // iDRAC fails on chunked bodies
   request.body = std::move(body.begin);
   request.image = std::move(body.image);

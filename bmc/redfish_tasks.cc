@@ -81,6 +81,14 @@ Async<TaskStatus> RedfishBmc::task(std::string uri) {
     auto flash = flashState();
     co_return co_await std::move(flash);
   }
+  if (endsWith(uri, kReadyMark)) {
+    auto begin = beginReady(plain(uri));
+    co_return co_await std::move(begin);
+  }
+  if (endsWith(uri, kOrderMark)) {
+    auto order = orderReady(plain(uri));
+    co_return co_await std::move(order);
+  }
   const bool verifies = endsWith(uri, kVerifyMark);
   const std::string path = plain(uri);
   for (int young = at.quirks.young_task_reads;; --young) {
@@ -166,6 +174,14 @@ Async<TaskList> RedfishBmc::tasks() {
     // Where an upload is only verified, each task may be one of a verification: whoever follows it then begins the second phase.
     const auto uri = at.quirks.two_phase ? m.uri + std::string(kVerifyMark) : m.uri;
     (taskStatusOf(reply, at.quirks.staged_state).state == TaskState::Running ? list.running : list.finished).push_back(uri);
+  }
+  if (at.quirks.push.then_simple_update) {
+    auto look = readyFiles();
+    CO_TRY(ready, co_await std::move(look));
+    if (ready) {
+      list.keeps_finished = true;  // an upload that arrived lies there until its update is ordered
+      for (const auto& uri : *ready) list.finished.push_back(uri + std::string(kReadyMark));
+    }
   }
   if (!at.quirks.flash_state.empty()) {
     auto look = flashState();

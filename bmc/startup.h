@@ -29,6 +29,9 @@ inline Async<std::vector<DeviceState>> devicesNotReady(Bmc& bmc) {
   co_return co_await std::move(ask);
 }
 
+/// Behind the URI where a task goes on: asking for it orders the work, once. Written down first, and then asked for at once.
+inline constexpr std::string_view kOrderMark = "#order";
+
 /// TaskState of an update that has not begun: some NICs begin only at the next restart of the host. Their TaskStatus' message begins so.
 inline constexpr std::string_view kStarting = "Starting";
 inline bool isStarting(const TaskStatus& status) { return status.state == TaskState::Running && status.message.starts_with(kStarting); }

@@ -1,4 +1,5 @@
 // From the first look to the activation. Whatever the journal or a task says, the inventory decides.
+#include "bmc/startup.h"
 #include "firmware/installation.h"
 
 #include <algorithm>
@@ -395,6 +396,10 @@ Async<Outcome> Installation::follow() {
     progress_.task = status->moved_to;
     auto written = record(Step::Follow);
     CO_TRY_OK(co_await std::move(written));
+    if (progress_.task.ends_with(bmc::kOrderMark)) {
+      auto order = follow();
+      co_return co_await std::move(order);
+    }
     co_return Again{kFirstLook, fmt::format("installing {}: {}", nameOf(what), status->message)};
   }
   if (waitsForRestart(*status)) {

@@ -34,12 +34,13 @@ struct Personality {
   bool tells_events = true;                  ///< offers a stream of Server-Sent Events
   CertificateWay certificates = CertificateWay::Service;
   bool bios_by_job = false;                  ///< staged BIOS attributes take effect only where their PATCH asked for that
+  bool multipart = true;                     ///< else by HttpPushUri, as its dialect has it
 
   bmc::Quirks quirks() const;
   const ComponentRow* find(std::string_view component) const;
 };
 
-/// muster, idrac, ilo, supermicro, dgx-h100, gb200, openbmc.
+/// muster, idrac, idrac-before-multipart, ilo, supermicro, dgx-h100, gb200, openbmc.
 std::span<const Personality> personalities();
 /// Errors: NotFound with the names that there are
 Result<const Personality*> findPersonality(std::string_view name);

@@ -207,6 +207,7 @@ io::ServerResponse RedfishService::expand(json collection, bool on) const {
 std::string RedfishService::etagOf(const std::string& path) const {
   std::string key = path;
   if (path.starts_with(kSystem)) key += state_.boot_once + fmt::format("{}{}", fmt::join(state_.staged_bios, ","), fmt::join(state_.bios, ","));
+  if (path == kInventory) key += fmt::format("{}", fmt::join(inventoryIds(), ","));
   return "\"" + io::sha256Hex(key).substr(0, 16) + "\"";
 }
 
@@ -264,7 +265,8 @@ io::ServerResponse RedfishService::patchBios(const io::ServerRequest& request) {
 
 Task<io::ServerResponse> RedfishService::post(io::ServerRequest request, std::string path) {
   if (path == kSessions) co_return login(request);
-  if (path == kUpload && quirks_.flash_state.empty()) co_return acceptUpload(request);
+  if (path == kUpload && quirks_.flash_state.empty() && options_.personality->multipart) co_return acceptUpload(request);
+  if (path == kInventory && !options_.personality->multipart) co_return acceptReady(request);
   if (path == kIloUpload && !quirks_.flash_state.empty()) co_return acceptForm(request);
   if (path == kRoot + "/UpdateService/Actions/UpdateService.StartUpdate" && quirks_.two_phase) co_return startVerified();
   if (path == kSimpleUpdate && quirks_.rollback == bmc::RollbackWay::UpdateFromPrevious) co_return updateFromPrevious(request);

@@ -169,6 +169,7 @@ class RedfishService {
 
   // update_jobs.cc: firmware
   Response acceptUpload(const io::ServerRequest& request);
+  Response acceptReady(const io::ServerRequest& request);
   Response acceptForm(const io::ServerRequest& request);
   std::optional<Response> collectPiece(std::string_view parameters, std::string& file, bool is_signed);
   Response begin(Job job);
@@ -208,6 +209,8 @@ class RedfishService {
   std::deque<Event> events_;
   std::uint64_t last_event_ = 0;
   std::optional<Job> verified_;          ///< waits for StartUpdate
+  std::map<std::string, Job> ready_;     ///< files that were pushed and lie there, by the Id of their member
+  std::uint64_t last_ready_ = 0;
   std::string flash_state_ = "Idle";     ///< iLO
   std::string pieces_tag_, pieces_;      ///< of a file that comes in several
   int pieces_taken_ = 0;

@@ -103,6 +103,30 @@ io::ServerResponse RedfishService::acceptUpload(const io::ServerRequest& request
   return accepted;
 }
 
+/// iDRAC before multipart: the form's part "file", sent to the inventory with its ETag, lies there until SimpleUpdate names it.
+io::ServerResponse RedfishService::acceptReady(const io::ServerRequest& request) {
+  if (job_) return refuseBusy();
+  const auto given = request.headers.find("If-Match");
+  if (given == request.headers.end() || given->second != etagOf(kInventory)) return redfishError(412, "Base.1.8.PreconditionFailed", "If-Match has to be the ETag of the inventory.");
+  Job job;
+  job.mishap = faults_.draw();
+  if (job.mishap == Mishap::None && options_.draw_mishap) job.mishap = options_.draw_mishap();
+  if (auto refusal = refusalBy(job.mishap)) return std::move(*refusal);
+  auto type = request.headers.find("Content-Type");
+  auto parts = splitMultipart(type == request.headers.end() ? "" : type->second, request.body);
+  if (!parts || !parts->contains("file")) return redfishError(400, "IDRAC.1.6.SYS409", "The form has no part \"file\".");
+  job.image = std::make_shared<const std::string>(parts->at("file"));
+  const auto header = readFirmwareHeader(*job.image);
+  if (!header) return redfishError(400, "IDRAC.1.6.RED007", header.error().str());
+  const auto id = fmt::format("Available-{}-{}", ++last_ready_, header->version);
+  const bool answer_is_lost = job.mishap == Mishap::LostAnswer;
+  ready_[id] = std::move(job);
+  if (answer_is_lost) throw boost::system::system_error(asio::error::operation_aborted);
+  auto accepted = io::ServerResponse::json(201, resource(kInventory + "/" + id, true)->dump());
+  accepted.headers["Location"] = kInventory + "/" + id;
+  return accepted;
+}
+
 /// Answers the piece; with the last one `file` becomes the whole and nothing is answered. A piece that is not full is the last.
 std::optional<io::ServerResponse> RedfishService::collectPiece(std::string_view parameters, std::string& file, bool is_signed) {
   const auto words = json::parse(parameters, nullptr, false);
@@ -169,12 +193,13 @@ io::ServerResponse RedfishService::startVerified() {
   return begin(std::move(job));
 }
 
-/// iDRAC: SimpleUpdate takes a member of its own inventory.
+/// iDRAC: SimpleUpdate takes a member of its own inventory: an image that ran before, or a file that lies ready.
 io::ServerResponse RedfishService::updateFromPrevious(const io::ServerRequest& request) {
   if (job_) return refuseBusy();
   const auto body = json::parse(request.body, nullptr, false);
   const auto uri = body.is_object() ? body.value("ImageURI", "") : std::string();
   const auto id = uri.starts_with(kInventory + "/") ? uri.substr(kInventory.size() + 1) : std::string();
+  if (const auto ready = ready_.find(id); ready != ready_.end()) return begin(ready->second);
   if (!isPrevious(id)) return redfishError(400, "Base.1.8.ActionParameterValueNotInList", fmt::format("'{}' is no image that ran before.", uri));
   Job job;
   job.work = Work::RollBack;
@@ -358,6 +383,7 @@ Task<void> RedfishService::managerReset() {
   co_await std::move(leave);
   stuck_ = false;
   verified_.reset();
+  ready_.clear();
   activate(Becomes::BmcReset);
   if (!quirks_.keeps_finished_tasks) tasks_.clear();
   auto restart = away(options_.pace.reset_duration);

@@ -1,5 +1,6 @@
 // What a virtual BMC shows because of whose it plays: the UpdateService's ways, names of inventory members, Jobs, settings, chassis.
 #include "base/io/crypto.h"
+#include "lab/vbmc/firmware_file.h"
 #include "lab/vbmc/redfish_service.h"
 #include "lab/vbmc/resource_parts.h"
 
@@ -41,7 +42,9 @@ nlohmann::json RedfishService::updateServiceResource() const {
   result["Status"] = healthy();
   result["MaxImageSizeBytes"] = options_.max_image_bytes;
   result["FirmwareInventory"] = linkTo(kInventory);
-  if (quirks_.flash_state.empty()) {
+  if (!options_.personality->multipart) {
+    result["HttpPushUri"] = kInventory;
+  } else if (quirks_.flash_state.empty()) {
     result["MultipartHttpPushUri"] = kUpload;
   } else {
     result["HttpPushUri"] = kIloUpload;
@@ -94,6 +97,7 @@ std::vector<std::string> RedfishService::inventoryIds() const {
         break;
     }
   }
+  for (const auto& [id, job] : ready_) ids.push_back(id);
   return ids;
 }
 
@@ -117,6 +121,13 @@ std::string RedfishService::slotOf(const std::string& id) const {
 std::optional<nlohmann::json> RedfishService::firmwareMember(const std::string& path, const std::string& id, bool on) const {
   const auto ids = inventoryIds();
   if (std::find(ids.begin(), ids.end(), id) == ids.end()) return std::nullopt;
+  if (const auto ready = ready_.find(id); ready != ready_.end()) {
+    const auto header = readFirmwareHeader(*ready->second.image);
+    json result = head(path, "SoftwareInventory.v1_3_0.SoftwareInventory", header->component);
+    result["Version"] = header->version;
+    result["Updateable"] = true;
+    return result;
+  }
   const auto name = slotOf(id);
   const auto& slot = state_.slots.at(name);
   const bool baseboard = name.starts_with("HGX_");

@@ -24,7 +24,7 @@ TEST_P(EveryVendor, comesToItsBaselineWithEachImageWrittenOnce) {
   for (const auto& component : node.cluster.firmware["b"].components) EXPECT_EQ(node.state().slots.at(component.name).flashes, 1u) << component.name;
 }
 INSTANTIATE_TEST_SUITE_P(All, EveryVendor,
-                         testing::Combine(testing::Values("muster", "idrac", "ilo", "supermicro", "dgx-h100", "gb200", "openbmc"), testing::Values(0, 3)),
+                         testing::Combine(testing::Values("muster", "idrac", "idrac-before-multipart", "ilo", "supermicro", "dgx-h100", "gb200", "openbmc"), testing::Values(0, 3)),
                          [](const auto& info) {
                            std::string name = std::get<0>(info.param);
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -64,7 +64,8 @@ INSTANTIATE_TEST_SUITE_P(All, EveryMishap,
                                          Case{"gb200", Mishap::HostSilent, ""}, Case{"gb200", Mishap::LeavesItWorse, "there is no way back"}, Case{"supermicro", Mishap::StuckMode, ""}, Case{"supermicro", Mishap::LostAnswer, ""}, Case{"supermicro", Mishap::TaskVanishes, ""}, Case{"dgx-h100", Mishap::TaskVanishes, ""},
                                          Case{"supermicro", Mishap::NoLicence, "licenses"}, Case{"supermicro", Mishap::TaskFails, "did not install"},
                                          Case{"idrac", Mishap::TaskVanishes, ""}, Case{"idrac", Mishap::LostAnswer, ""}, Case{"idrac", Mishap::BmcLost, ""},
-                                         Case{"ilo", Mishap::LostAnswer, ""}, Case{"ilo", Mishap::TaskFails, "did not install"}, Case{"openbmc", Mishap::CutUpload, ""},
+                                         Case{"idrac-before-multipart", Mishap::CutUpload, ""}, Case{"idrac-before-multipart", Mishap::LostAnswer, ""}, Case{"idrac-before-multipart", Mishap::TaskVanishes, ""},
+                                         Case{"idrac-before-multipart", Mishap::BmcLost, ""}, Case{"ilo", Mishap::LostAnswer, ""}, Case{"ilo", Mishap::TaskFails, "did not install"}, Case{"openbmc", Mishap::CutUpload, ""},
                                          Case{"openbmc", Mishap::TaskVanishes, ""}, Case{"muster", Mishap::BmcLost, ""}),
                          [](const auto& info) {
                            std::string name = std::string(info.param.personality) + "_" + std::string(toString(info.param.mishap));
@@ -88,7 +89,7 @@ TEST_P(AFlashThatNobodyCanFollow, isOverBeforeAnythingIsSwitched) {
     for (const auto& [name, slot] : node.state().slots) EXPECT_LE(slot.flashes, 1u) << name;
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, AFlashThatNobodyCanFollow, testing::Values("muster", "idrac", "supermicro", "gb200", "dgx-h100", "openbmc"), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(All, AFlashThatNobodyCanFollow, testing::Values("muster", "idrac", "idrac-before-multipart", "supermicro", "gb200", "dgx-h100", "openbmc"), [](const auto& info) {
   std::string name = info.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
@@ -152,6 +153,33 @@ TEST(FirmwareOnTheEmulator, anAdapterThatAlwaysSaysStartingHoldsNothingUp) {
   node.emulator.service->faults().add({.method = "GET", .path = "*/NetworkAdapters", .merge = {{"Members", {{{"@odata.id", "/redfish/v1/Chassis/chassis/NetworkAdapters/NIC1"}}}}}, .count = -1});
   EXPECT_EQ(node.apply(), "");
   EXPECT_EQ(node.emulator.machine.starts.size(), 1u);
+}
+
+/// SimpleUpdate's answer is lost after the BMC took the order, or muster dies in that moment: it is never ordered again.
+TEST(FirmwareOnTheEmulator, anIdracBeforeMultipartIsToldOnceToBeginWhateverBecomesOfTheAnswer) {
+  for (const bool after : {true, false}) {
+    SCOPED_TRACE(after);
+    Emulated node("idrac-before-multipart", {"BIOS.Setup.1-1"});
+    node.emulator.service->faults().add({.method = "POST", .path = "*UpdateService.SimpleUpdate", .drop = true, .after = after});
+    const auto why = node.apply();
+    EXPECT_EQ(node.state().slots.at("BIOS.Setup.1-1").flashes, after ? 1u : 0u);
+    EXPECT_EQ(why.empty(), after) << why;
+    EXPECT_EQ(node.emulator.net.count("POST", "/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate"), 1);
+    EXPECT_EQ(node.emulator.net.count("POST", "/redfish/v1/UpdateService/FirmwareInventory"), 1);
+  }
+}
+
+/// What somebody else's upload left there is not taken for ours, nor begun.
+TEST(FirmwareOnTheEmulator, aFileThatLiesReadyOnAnIdracIsNotBegunByAccident) {
+  Emulated node("idrac-before-multipart", {"BIOS.Setup.1-1", "NIC.Slot.5"});
+  const auto& nic = node.cluster.firmware["b"].components[1];
+  auto left = node.rig.bmc();
+  ASSERT_TRUE(node.loop.run(left->startUpdate({nic.name, nic.file, nic.sha256})));
+  node.cluster.firmware["b"].components.pop_back();
+  node.emulator.service->faults().expect(Mishap::LostAnswer);
+  EXPECT_EQ(node.apply(), "");
+  EXPECT_EQ(node.state().slots.at("BIOS.Setup.1-1").flashes, 1u);
+  EXPECT_EQ(node.state().slots.at("NIC.Slot.5").flashes, 0u);
 }
 
 TEST(FirmwareOnTheEmulator, aLargeSmartComponentGoesToILoInSignedPieces) {
