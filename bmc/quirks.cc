@@ -11,6 +11,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// Without these a Supermicro resets what it does not keep: the BMC its network, accounts and certificate, the BIOS its settings.
+constexpr std::array kSupermicroUploads = {
+    UploadWords{"BMC", R"({"Supermicro":{"BMC":{"PreserveCfg":true,"PreserveSdr":true,"PreserveSsl":true}}})", true},
+    UploadWords{"BIOS", R"({"Supermicro":{"BIOS":{"PreserveME":true,"PreserveNVRAM":true,"PreserveSMBIOS":true,"BackupBIOS":false}}})", true},
+};
+
 // One row per known difference. Rows describe what was read in captures or in public drivers, with their source.
 constexpr std::array kRows = {
     QuirkRow{.vendor = "dell*", .model = "*", .version = "*",
@@ -27,10 +33,11 @@ constexpr std::array kRows = {
              .ac_cycle = AcWay{AcOwner::System, "", "Oem/Hpe/Actions/#HpeComputerSystemExt.SystemReset", "AuxCycle", true}},
     QuirkRow{.vendor = "supermicro*", .model = "*", .version = "*",
              .source = "an upload is verified, StartUpdate begins it (bmclib x12, fwupd); GracefulRestart only (capture); OemFirmwareAlreadyInUpdateMode is "
-                       "left by a cold reset of the BMC; AC cycle by an OEM action",
+                       "left by a cold reset of the BMC; AC cycle by an OEM action; Oem flags keep the configuration, Targets are the RelatedItems of BMC and BIOS (bmclib x12, fwupd, capture)",
              .apply_time = "OnStartUpdateRequest", .manager_reset = "GracefulRestart", .settle_gap = 10s, .two_phase = true,
              .stuck_message = "OemFirmwareAlreadyInUpdateMode",
-             .ac_cycle = AcWay{AcOwner::System, "", "Actions/Oem/#OemSystemExtensions.Reset", "ACCycle"}},
+             .ac_cycle = AcWay{AcOwner::System, "", "Actions/Oem/#OemSystemExtensions.Reset", "ACCycle"},
+             .upload_words = kSupermicroUploads},
     QuirkRow{.vendor = "supermicro*", .model = "*X10*", .version = "*",
              .source = "X10 has no BootSourceOverrideMode (metal-operator #982)", .boot_mode = false},
     QuirkRow{.vendor = "nvidia*", .model = "*DGX*H100*", .version = "*",
@@ -101,6 +108,7 @@ void apply(const QuirkRow& row, Quirks& quirks) {
   if (row.ac_cycle) quirks.ac_cycle = *row.ac_cycle;
   if (row.tray) quirks.tray = *row.tray;
   if (row.push) quirks.push = *row.push;
+  if (row.upload_words) quirks.upload_words = *row.upload_words;
 }
 
 }  // namespace

@@ -41,6 +41,13 @@ struct TrayTarget {
   std::string_view target;
 };
 
+/// What an upload says besides, of components whose names fit.
+struct UploadWords {
+  std::string_view component;       ///< glob
+  std::string_view oem;             ///< JSON of UpdateParameters' Oem
+  bool target_is_related = false;   ///< Targets names the inventory member's RelatedItem in its place, where it has one
+};
+
 /// How a file goes to HttpPushUri, where that is the way. By itself: the body is the file, and the answer names its task.
 struct PushWay {
   bool form = false;                ///< in a form, as its part "file"
@@ -61,6 +68,7 @@ struct Quirks {
   PushWay push;
   bool two_phase = false;                  ///< an upload is only verified; UpdateService.StartUpdate then begins it
   std::string upload_oem;                  ///< JSON object that is laid into UpdateParameters
+  std::span<const UploadWords> upload_words = {};  ///< the first that fits
   std::string flash_state;                 ///< where in the UpdateService a flash without a task shows itself: State and FlashProgressPercent below it
   std::uintmax_t piece_bytes = 0;          ///< a larger file goes in pieces of so many, each with a signature file beside it; 0: whole
   std::string stuck_message;               ///< message id after which only a reset of the BMC helps
@@ -104,6 +112,7 @@ struct QuirkRow {
   std::optional<AcWay> ac_cycle = {};
   std::optional<TrayTarget> tray = {};
   std::optional<PushWay> push = {};
+  std::optional<std::span<const UploadWords>> upload_words = {};
 };
 
 std::span<const QuirkRow> quirkRows();

@@ -73,6 +73,7 @@ class RedfishBmc final : public Bmc, public EventSource, public DeviceStates {
   struct Inventory {
     std::vector<FirmwareItem> items;
     std::map<std::string, std::string> uri_by_name;
+    std::map<std::string, std::string> related_by_name;  ///< the first RelatedItem, where there is one
     std::map<std::string, Member> previous;  ///< by name, where the inventory lists images that ran before
   };
   struct PreviousImage {

@@ -56,6 +56,13 @@ Async<Json> RedfishBmc::updateParameters(std::string component) {
   const auto& tray = at.quirks.tray;
   if (!tray.members.empty() && lifecycle::matches(tray.members, component)) parameters["Targets"] = Json::array_t(1, fmt::format("{}/{}", inventory_, tray.target));
   else if (at.quirks.send_targets) parameters["Targets"] = Json::array_t(1, it->second);
+  for (const auto& words : at.quirks.upload_words) {
+    if (!lifecycle::matches(words.component, component)) continue;
+    parameters["Oem"] = parseLenient(std::string(words.oem));
+    const auto related = inventory.related_by_name.find(component);
+    if (words.target_is_related && related != inventory.related_by_name.end()) parameters["Targets"] = Json::array_t(1, related->second);
+    break;
+  }
   if (!at.quirks.apply_time.empty()) parameters["@Redfish.OperationApplyTime"] = at.quirks.apply_time;
   co_return parameters;
 }

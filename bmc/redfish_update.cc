@@ -69,6 +69,7 @@ Async<RedfishBmc::Inventory> RedfishBmc::readInventory() {
     if (uses[name] > 1) name = lastSegment(m.uri);
     inventory.items.push_back({name, textAt(m.json, "Version"), boolAt(m.json, "Updateable").value_or(false), {}, textAt(m.json, "Status/State") == kUpdating});
     inventory.uri_by_name[name] = m.uri;
+    if (auto related = linksAt(m.json, "RelatedItem"); !related.empty()) inventory.related_by_name[name] = std::move(related.front());
   }
   for (const Unread& m : listed.unread) {
     const std::string name = memberName(m.uri, Json::object(), at.quirks.inventory_key);

@@ -102,6 +102,7 @@ class RedfishService {
     std::string task_id;
     std::shared_ptr<const std::string> image;
     std::vector<std::string> targets;
+    bool keeps_configuration = true;  ///< of what it writes
     Mishap mishap = Mishap::None;
   };
   struct Copy {
@@ -178,6 +179,9 @@ class RedfishService {
   Response commitImage(const io::ServerRequest& request);
   Response refuseBusy() const;
   std::optional<Response> refusalBy(Mishap mishap);
+  std::optional<Response> takeWords(const Json& parameters, Job& job) const;
+  std::string componentAt(const std::string& uri) const;
+  void loseConfiguration(const std::string& component);
   Task<void> carryOut(Job job);
   Task<void> update(Job job);
   Task<void> away(std::chrono::milliseconds duration);
@@ -218,6 +222,7 @@ class RedfishService {
   std::string loses_next_version_;       ///< component whose activation will not take
   bool adapter_starting_ = false;        ///< until the next start
   Mishap adapter_mishap_ = Mishap::None; ///< of the next start
+  std::set<std::string> loses_configuration_;  ///< components whose staged image does not keep it
   std::set<std::string> breaks_;         ///< components whose staged image leaves them worse
   std::vector<Copy> copies_;
   Secret requested_key_;                 ///< of the last certificate request

@@ -20,7 +20,7 @@ using nlohmann::json;
 
 constexpr std::string_view kWholeTray = "HGX_0";  ///< of a DGX: the image says which of its parts it is for
 
-/// Component names at the end of UpdateParameters.Targets; empty: whatever the image is for.
+/// UpdateParameters.Targets; empty: whatever the image is for.
 Result<std::vector<std::string>> targetsOf(std::string_view parameters) {
   auto body = json::parse(parameters, nullptr, false);
   if (!body.is_object()) return fail(ErrorCode::InvalidInput, "UpdateParameters is not a JSON object");
@@ -30,9 +30,9 @@ Result<std::vector<std::string>> targetsOf(std::string_view parameters) {
   if (!listed->is_array()) return fail(ErrorCode::InvalidInput, "Targets is not a list");
   for (auto& target : *listed) {
     auto path = target.is_string() ? target.get<std::string>() : std::string();
-    if (!path.starts_with(kInventory + "/"))
+    if (!path.starts_with(kInventory + "/") && path != kManager && path != kBios)
       return fail(ErrorCode::InvalidInput, fmt::format("'{}' is not a member of FirmwareInventory", path));
-    if (auto name = path.substr(kInventory.size() + 1); name != kWholeTray) targets.push_back(std::move(name));
+    if (path != kInventory + "/" + std::string(kWholeTray)) targets.push_back(std::move(path));
   }
   return targets;
 }
@@ -93,7 +93,8 @@ io::ServerResponse RedfishService::acceptUpload(const io::ServerRequest& request
   const auto words = parameters == parts->end() ? std::string_view("{}") : parameters->second;
   auto ids = targetsOf(words);
   if (!ids) return redfishError(400, "Base.1.8.PropertyValueError", ids.error().str());
-  for (const auto& id : *ids) job.targets.push_back(slotOf(id));
+  for (const auto& uri : *ids) job.targets.push_back(componentAt(uri));
+  if (auto refusal = takeWords(json::parse(words, nullptr, false), job)) return std::move(*refusal);
   job.image = std::make_shared<const std::string>(std::move(file->second));
   const bool on_request = json::parse(words, nullptr, false).value("@Redfish.OperationApplyTime", "") == "OnStartUpdateRequest";
   job.work = quirks_.two_phase && on_request ? Work::Verify : Work::Update;
@@ -211,9 +212,9 @@ io::ServerResponse RedfishService::updateFromPrevious(const io::ServerRequest& r
 io::ServerResponse RedfishService::commitImage(const io::ServerRequest& request) {
   auto ids = targetsOf(request.body);
   if (!ids || ids->empty()) return redfishError(400, "Base.1.8.PropertyValueError", "Targets names what to commit.");
-  for (const auto& id : *ids) {
-    auto slot = state_.slots.find(slotOf(id));
-    if (slot == state_.slots.end()) return redfishError(400, "Base.1.8.PropertyValueError", fmt::format("There is no {}.", id));
+  for (const auto& uri : *ids) {
+    auto slot = state_.slots.find(componentAt(uri));
+    if (slot == state_.slots.end()) return redfishError(400, "Base.1.8.PropertyValueError", fmt::format("There is no {}.", uri));
     slot->second.previous_version = slot->second.version;
   }
   save();
@@ -335,6 +336,7 @@ Async<void> RedfishService::verifyAndStage(Job job) {
     co_return Result<void>();
   }
   slot.staged_version = header->version;
+  if (!job.keeps_configuration) loses_configuration_.insert(component);
   if (job.mishap == Mishap::HostSilent) loses_next_version_ = component;
   if (job.mishap == Mishap::LeavesItWorse) breaks_.insert(component);
   const auto* row = options_.personality->find(component);
@@ -412,6 +414,7 @@ void RedfishService::activate(Becomes how) {
     if (!row || row->becomes != how || slot.staged_version.empty()) continue;
     slot.previous_version = std::exchange(slot.version, std::exchange(slot.staged_version, ""));
     slot.broken = breaks_.erase(name) > 0;
+    if (loses_configuration_.erase(name) > 0) loseConfiguration(name);
     note(fmt::format("{} {} {}", name, slot.version, slot.broken ? "does not come up" : "runs"));
     if (row->copies) copies_.push_back({name, clock_.steady() + options_.pace.copy_duration});
     if (loses_next_version_ == name) {

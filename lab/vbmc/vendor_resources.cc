@@ -138,6 +138,7 @@ std::optional<nlohmann::json> RedfishService::firmwareMember(const std::string& 
   result["Version"] = previous ? slot.previous_version : slot.broken ? "" : slot.version;
   result["SoftwareId"] = softwareIdOf(name);
   result["Updateable"] = !previous;
+  if (!previous && (name == "BIOS" || name == options_.personality->bmc)) result["RelatedItem"] = json::array({linkTo(name == "BIOS" ? kBios : kManager)});
   result["Status"] = healthy();
   if (slot.broken && !previous) result["Status"] = {{"State", "Disabled"}, {"Health", "Critical"}};
   if (!previous && writing_ == name && quirks_.staged_state == "Stopping") result["Status"]["State"] = "Updating";

@@ -83,6 +83,28 @@ TEST_F(UpdateWays, aPackageOfADgxsGpuTrayIsSentToTheTray) {
   EXPECT_THAT(posted->body, testing::HasSubstr(R"({"Targets":["/f/HGX_0"]})"));
 }
 
+TEST_F(UpdateWays, aSupermicroIsToldToKeepWhatItHasAndNamesWhatTheMemberIsRelatedTo) {
+  resources["/redfish/v1/"]["Vendor"] = "Supermicro";
+  resources["/redfish/v1/UpdateService"]["MultipartHttpPushUri"] = "/multipart";
+  resources["/f/BIOS"] = parseLenient(R"({"@odata.id": "/f/BIOS", "Id": "BIOS", "Version": "1.0", "RelatedItem": [{"@odata.id": "/sys/Bios"}]})");
+  resources["/f"]["Members"] = parseLenient(R"([{"@odata.id": "/f/BIOS"}, {"@odata.id": "/f/BMC", "Id": "BMC", "Version": "1.0", "RelatedItem": [{"@odata.id": "/m"}]},
+                                               {"@odata.id": "/f/CPLD_Motherboard", "Id": "CPLD_Motherboard", "Version": "1.0"}])");
+  const auto sent = [&](const char* component) {
+    update.component = component;
+    auto bmc = rig.bmc();
+    EXPECT_TRUE(loop.run(bmc->startUpdate(update)));
+    const auto begin = posted->body.find("\r\n\r\n{") + 4;
+    return parseLenient(posted->body.substr(begin, posted->body.find("\r\n--", begin) - begin));
+  };
+  const auto bios = sent("BIOS"), bmc = sent("BMC"), cpld = sent("CPLD_Motherboard");
+  for (const char* flag : {"PreserveME", "PreserveNVRAM", "PreserveSMBIOS"}) EXPECT_EQ(boolAt(bios, std::string("Oem/Supermicro/BIOS/") + flag), true) << flag;
+  for (const char* flag : {"PreserveCfg", "PreserveSdr", "PreserveSsl"}) EXPECT_EQ(boolAt(bmc, std::string("Oem/Supermicro/BMC/") + flag), true) << flag;
+  EXPECT_EQ(textsAt(bios, "Targets"), std::vector<std::string>{"/sys/Bios"});
+  EXPECT_EQ(textsAt(bmc, "Targets"), std::vector<std::string>{"/m"});
+  EXPECT_EQ(textsAt(cpld, "Targets"), std::vector<std::string>{"/f/CPLD_Motherboard"});
+  EXPECT_FALSE(cpld.contains("Oem"));
+}
+
 class ILoWays : public UpdateWays {
  protected:
   ILoWays() {

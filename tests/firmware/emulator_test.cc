@@ -182,6 +182,16 @@ TEST(FirmwareOnTheEmulator, aFileThatLiesReadyOnAnIdracIsNotBegunByAccident) {
   EXPECT_EQ(node.state().slots.at("NIC.Slot.5").flashes, 0u);
 }
 
+TEST(FirmwareOnTheEmulator, aSupermicroKeepsTheConfigurationOfItsBmcAndItsBios) {
+  Emulated node("supermicro", {"BMC", "BIOS"});
+  auto bmc = node.rig.bmc();
+  ASSERT_TRUE(node.loop.run(bmc->stageBios({{"WorkloadProfile", "Throughput"}})));
+  EXPECT_EQ(node.apply(), "");
+  node.expectBaseline();
+  EXPECT_THAT(node.state().violations, testing::IsEmpty());
+  EXPECT_EQ(node.state().bios.at("WorkloadProfile"), "Throughput");
+}
+
 TEST(FirmwareOnTheEmulator, aLargeSmartComponentGoesToILoInSignedPieces) {
   Emulated node("ilo", {"System ROM"});
   auto& rom = node.cluster.firmware["b"].components[0];

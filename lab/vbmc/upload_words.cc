@@ -1,0 +1,40 @@
+// What a vendor wants to be told with an upload, and what becomes of a machine whose controller says something else.
+#include "lab/vbmc/messages.h"
+#include "lab/vbmc/redfish_service.h"
+#include "lifecycle/facet.h"
+
+namespace muster::lab::vbmc {
+
+/// The component behind a target: a member of the inventory, the manager, or the BIOS.
+std::string RedfishService::componentAt(const std::string& uri) const {
+  if (uri == kManager) return std::string(options_.personality->bmc);
+  if (uri == kBios) return "BIOS";
+  return uri.starts_with(kInventory + "/") ? slotOf(uri.substr(kInventory.size() + 1)) : std::string();
+}
+
+/// The dialect's own words tell which names there are. Any other is refused, as is an upload that leaves one out.
+std::optional<io::ServerResponse> RedfishService::takeWords(const nlohmann::json& parameters, Job& job) const {
+  for (const auto& words : quirks_.upload_words) {
+    if (job.targets.empty() || !lifecycle::matches(words.component, job.targets.front())) continue;
+    const auto known = nlohmann::json::parse(words.oem);
+    const auto given = parameters.value("Oem", nlohmann::json::object());
+    const auto &vendor = known.begin().key(), &kind = known.begin()->begin().key();
+    const auto said = given.value(nlohmann::json::json_pointer("/" + vendor + "/" + kind), nlohmann::json());
+    if (!said.is_object()) return redfishError(400, "SMC.1.0.OemParameterMissing", fmt::format("Oem/{}/{} says what is kept, and is missing.", vendor, kind));
+    for (const auto& [name, value] : said.items())
+      if (!known[vendor][kind].contains(name) || !value.is_boolean()) return redfishError(400, "Base.1.8.PropertyUnknown", fmt::format("'{}' is not known.", name));
+    for (const auto& [name, value] : known[vendor][kind].items())
+      if (name.starts_with("Preserve")) job.keeps_configuration = job.keeps_configuration && said.value(name, false);
+    if (words.target_is_related && parameters.value("Targets", nlohmann::json::array()).front().get<std::string>().starts_with(kInventory))
+      return redfishError(400, "Base.1.8.PropertyValueNotInList", fmt::format("The target of {} is what its inventory member is related to.", job.targets.front()));
+  }
+  return std::nullopt;
+}
+
+/// It starts with what it was delivered with.
+void RedfishService::loseConfiguration(const std::string& component) {
+  violate(fmt::format("{} did not keep its configuration", component));
+  if (component == "BIOS") state_.bios = BmcState::fresh(*options_.personality).bios;
+}
+
+}  // namespace muster::lab::vbmc
