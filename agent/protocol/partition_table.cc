@@ -38,6 +38,7 @@ PartitionTable readPartitionTable(std::string_view sfdisk_json) {
   const auto found = object.is_object() ? object.find("partitiontable") : object.end();
   if (!object.is_object() || found == object.end() || !found->is_object()) return table;
   table.label = text(*found, "label");
+  table.id = text(*found, "id");
   const auto list = found->find("partitions");
   if (list == found->end() || !list->is_array()) return table;
   for (const json& partition : *list)

@@ -18,6 +18,7 @@ struct Partition {
 
 struct PartitionTable {
   std::string label;           ///< "gpt", "dos"; empty: there is no table
+  std::string id;              ///< of the disk, as its table has it: "0x1b2c3d4e"
   std::vector<Partition> partitions;
 };
 

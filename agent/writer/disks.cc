@@ -184,6 +184,7 @@ Result<std::string> describeDiskContent(const fs::path& device) {
   if (const auto told = tool("sfdisk", {"--json", device.string()})) {
     const PartitionTable table = readPartitionTable(*told);
     const auto named = [&table](std::string_view name) { return std::any_of(table.partitions.begin(), table.partitions.end(), [name](const Partition& one) { return one.name == name; }); };
+    if (table.label == "dos" && table.id == fmt::format("0x{:08x}", kWritingDiskId)) return std::string("none");
     if (named(kWritingLabel) || (table.partitions.size() == 1 && named(kMakingLabel))) return std::string("none");
     if (named(kLabels.front()) && named(kLabels.back())) return std::string(kInstalledByMuster);
     if (!table.label.empty()) return describePartitions(device, table.partitions);

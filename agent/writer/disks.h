@@ -43,6 +43,8 @@ struct Layout {
   std::string root_argument = {};      ///< of the kernel; empty: by its PARTUUID
   std::vector<BootDisk> copies = {};   ///< other disks that get the boot loader too
 };
+/// The number of such a disk where its table is an MBR, which has no names: "must" as it lies on the disk.
+inline constexpr std::uint32_t kWritingDiskId = 0x7473756d;
 inline constexpr std::string_view kWritingLabel = "muster-writing";  ///< of a partition while its disk holds half a system
 inline constexpr int kEspPartition = 2, kRootPartition = 3;
 

@@ -1,6 +1,8 @@
 #include "agent/writer/whole_disk.h"
 
 #include "agent/protocol/partition_table.h"
+#include "agent/writer/block_target.h"
+#include "agent/writer/disks.h"
 #include "agent/writer/mount.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
@@ -16,6 +18,9 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uint64_t kTableBytes = 1u << 20;  ///< at either end; a GPT with 128 entries takes 17 KiB
+constexpr std::uint64_t kFirstBlockBytes = 4096;  ///< what a disk is known by: an MBR, a GPT's header
+constexpr std::size_t kSectorBytes = 512;
+constexpr std::size_t kDiskIdAt = 440;           ///< in an MBR, least significant byte first
 constexpr std::chrono::minutes kToolLimit{10};
 constexpr const char* kMountFolder = "/run/muster/target";
 
@@ -80,7 +85,52 @@ PackIndex firstChunks(const PackIndex& index, std::size_t chunks) {
 
 }  // namespace
 
-Async<ChunkReport> writeWholeDisk(ChunkJob job, std::function<Result<void>()> there) {
+namespace {
+
+/// The copy of a GPT at the end of the twin. Sectors that are empty there may belong to the image on the disk.
+Result<void> copyTail(BlockTarget& from, BlockTarget& to) {
+  const std::uint64_t size = from.sizeBytes(), begin = (size - std::min(kTableBytes, size)) / kFirstBlockBytes * kFirstBlockBytes;
+  AlignedBuffer tail(size - begin), there(size - begin);
+  tail.resize(size - begin);
+  there.resize(size - begin);
+  TRY_OK(from.read(begin, tail.span()));
+  TRY_OK(to.read(begin, there.span()));
+  for (std::size_t at = 0; at < tail.size(); at += kSectorBytes) {
+    const auto sector = tail.view().substr(at, kSectorBytes);
+    if (!allZero(sector)) std::copy(sector.begin(), sector.end(), there.data() + at);
+  }
+  TRY_OK(to.write(begin, there.view()));
+  return to.flush();
+}
+
+/// The first block comes last, in one go: before it there is no table, after it there is a marked one.
+Result<void> copyHead(BlockTarget& from, BlockTarget& to, std::uint64_t head_bytes) {
+  AlignedBuffer head(head_bytes), check(head_bytes);
+  head.resize(head_bytes);
+  check.resize(head_bytes);
+  TRY_OK(from.read(0, head.span()));
+  if (head_bytes > kFirstBlockBytes) TRY_OK(to.write(kFirstBlockBytes, head.view().substr(kFirstBlockBytes)));
+  TRY_OK(to.flush());
+  TRY_OK(to.write(0, head.view().substr(0, kFirstBlockBytes)));
+  TRY_OK(to.flush());
+  TRY_OK(to.read(0, check.span()));
+  if (check.view() != head.view()) return fail(ErrorCode::Internal, "the beginning of the disk does not read as it was written; the disk is failing");
+  return {};
+}
+
+Result<std::unique_ptr<BlockTarget>> makeTwin(const fs::path& file, std::uint64_t size_bytes) {
+  TRY_OK(io::makeDirs(file.parent_path()));
+  std::error_code error;
+  fs::remove(file, error);
+  TRY_OK(io::writeFileAtomic(file, "", 0600));
+  fs::resize_file(file, size_bytes, error);
+  if (error) return fail(ErrorCode::Internal, fmt::format("cannot make {}: {}", file.string(), error.message()));
+  return openBlockTarget(file);
+}
+
+}  // namespace
+
+Async<ChunkReport> writeWholeDisk(ChunkJob job, HeadMark head) {
   if (job.target.sizeBytes() < job.index.size_bytes)
     co_return fail(ErrorCode::InvalidInput, fmt::format("the image is of a disk of {} MiB, this one has {} MiB", job.index.size_bytes >> 20, job.target.sizeBytes() >> 20));
   BlockTarget* target = &job.target;
@@ -88,23 +138,41 @@ Async<ChunkReport> writeWholeDisk(ChunkJob job, std::function<Result<void>()> th
   auto emptying = offload<Result<void>>(job.workers, std::move(empty));
   CO_TRY_OK(co_await std::move(emptying));
 
-  ChunkJob rest = job, first = job;
+  const std::size_t head_chunks = (kTableBytes + job.index.chunk_bytes - 1) / job.index.chunk_bytes;
+  ChunkJob rest = job;
   rest.keep_right_chunks = true;
-  rest.index.chunks[0].zero = true;  // it stays empty until all others are right
-  first.index = firstChunks(job.index, 1);
-  first.looked = {};
-  if (job.looked)  // who fetches for us must bring the first chunk too, later
-    rest.looked = [looked = job.looked](const PackIndex& index, std::vector<char> right) {
-      right[0] = 0;
+  for (std::size_t i = 0; i < std::min(head_chunks, rest.index.chunks.size()); ++i) rest.index.chunks[i].zero = true;  // empty until all others are right
+  if (job.looked)  // who fetches for us must bring the beginning too, later
+    rest.looked = [looked = job.looked, head_chunks](const PackIndex& index, std::vector<char> right) {
+      std::fill_n(right.begin(), std::min(head_chunks, right.size()), 0);
       looked(index, right);
     };
-  first.progress = [progress = job.progress](double, const std::string& text) { progress(1, text); };
   auto writing = writeAndVerify(std::move(rest));
   CO_TRY(report, co_await std::move(writing));
+
+  std::unique_ptr<BlockTarget> twin;
+  if (!head.twin.empty()) {
+    CO_TRY(made, makeTwin(head.twin, target->sizeBytes()));
+    twin = std::move(made);
+  }
+  BlockTarget* beside = twin.get();
+  const PackIndex beginning = firstChunks(job.index, head_chunks);
+  ChunkJob first{.index = beginning, .pack_url = job.pack_url, .mirror_urls = job.mirror_urls, .target = beside ? *beside : *target, .keep_right_chunks = false, .deadline = job.deadline,
+                 .first_backoff = job.first_backoff, .max_backoff = job.max_backoff, .make_http = job.make_http, .workers = job.workers, .clock = job.clock,
+                 .progress = [progress = job.progress](double, const std::string& text) { progress(1, text); }};
   auto finishing = writeAndVerify(std::move(first));
   CO_TRY(last, co_await std::move(finishing));
-  auto telling = offload<Result<void>>(job.workers, std::move(there));
-  CO_TRY_OK(co_await std::move(telling));
+  std::function<Result<void>()> put = [mark = head.mark, beside, target, bytes = beginning.size_bytes]() -> Result<void> {
+    TRY_OK(mark());
+    if (!beside) return {};
+    TRY_OK(copyTail(*beside, *target));
+    return copyHead(*beside, *target, bytes);
+  };
+  auto putting = offload<Result<void>>(job.workers, std::move(put));
+  const auto done = co_await std::move(putting);
+  std::error_code ignored;
+  if (!head.twin.empty()) fs::remove(head.twin, ignored);
+  CO_TRY_OK(done);
   report.bytes_fetched += last.bytes_fetched;
   report.retries += last.retries;
   co_return report;
@@ -117,16 +185,44 @@ Result<int> lastPartition(std::string_view sfdisk_json) {
   return last->number;
 }
 
+namespace {
+
+/// Answers the number that the disk had.
+Result<std::uint32_t> exchangeDiskId(const fs::path& disk, std::uint32_t id) {
+  TRY(target, openBlockTarget(disk));
+  AlignedBuffer block(kFirstBlockBytes);
+  block.resize(kFirstBlockBytes);
+  TRY_OK(target->read(0, block.span()));
+  std::uint32_t had = 0;
+  for (std::size_t byte = 0; byte < 4; ++byte) {
+    char& at = block.data()[kDiskIdAt + byte];
+    had |= std::uint32_t{static_cast<unsigned char>(at)} << (8 * byte);
+    at = static_cast<char>(id >> (8 * byte));
+  }
+  TRY_OK(target->write(0, block.view()));
+  TRY_OK(target->flush());
+  return had;
+}
+
+}  // namespace
+
 Result<GrownDisk> markWriting(const fs::path& disk) {
-  TRY(table, tool("sfdisk", {"--json", disk.string()}));
-  TRY(last, lastPartition(table));
+  TRY(text, tool("sfdisk", {"--json", disk.string()}));
+  const auto table = readPartitionTable(text);
   GrownDisk grown;
-  grown.last = last;
-  grown.gpt = readPartitionTable(table).label == "gpt";
-  if (!grown.gpt) return grown;
+  grown.gpt = table.label == "gpt";
+  if (table.label.empty() || partsOf(text).empty()) return fail(ErrorCode::InvalidInput, "the image has no partitions: it is not of a whole disk");
+  if (!grown.gpt) {
+    TRY(had, exchangeDiskId(disk, kWritingDiskId));
+    if (had == kWritingDiskId) return fail(ErrorCode::InvalidInput, "the image is of a disk that muster had half written; make it of another one");
+    grown.disk_id = had;
+    return grown;
+  }
+  TRY(last, lastPartition(text));
   const auto number = std::to_string(last);
   TRY(label, tool("sfdisk", {"--part-label", disk.string(), number}));
   grown.label = trimmed(label);
+  grown.last = last;
   TRY_OK(tool("sfdisk", {"--no-reread", "--relocate", "gpt-bak-std", disk.string()}));
   TRY_OK(tool("sfdisk", {"--no-reread", "--part-label", disk.string(), number, std::string(kWritingLabel)}));
   return grown;
@@ -134,6 +230,9 @@ Result<GrownDisk> markWriting(const fs::path& disk) {
 
 Result<GrownDisk> growDisk(GrownDisk grown, const fs::path& disk, const std::function<void(const std::string&)>& say, const PartitionNodes& node_of) {
   say("growing the image to its disk");
+  TRY(before, tool("sfdisk", {"--json", disk.string()}));
+  TRY(last, lastPartition(before));  // logical ones of an MBR lie anywhere: the twin does not know them
+  grown.last = last;
   TRY_OK(tool("sfdisk", {"--no-reread", "--quiet", "--partno", std::to_string(grown.last), disk.string()}, ", +\n"));
   (void)tool("blockdev", {"--rereadpt", disk.string()});
   (void)tool("udevadm", {"settle", "--timeout=30"});
@@ -152,7 +251,9 @@ Result<GrownDisk> growDisk(GrownDisk grown, const fs::path& disk, const std::fun
 }
 
 Result<void> finishDisk(const fs::path& disk, const GrownDisk& grown) {
+  TRY_OK(tool("sync", {}));  // the mark goes when everything else is on the disk
   if (grown.gpt) TRY_OK(tool("sfdisk", {"--no-reread", "--part-label", disk.string(), std::to_string(grown.last), grown.label}));
+  else TRY_OK(exchangeDiskId(disk, grown.disk_id));
   TRY_OK(tool("sync", {}));
   return {};
 }

@@ -1,9 +1,9 @@
 // Images of whole disks: somebody else's partitions, boot loader and system, brought onto a disk of another size and made a node's.
 //
 // Order, and why an interruption is harmless: the first and the last MiB of the disk, where partition tables lie, are emptied before
-// anything else is written, and the image's first chunk comes last. A disk that is half written holds nothing to whoever looks. As soon
-// as the first chunk has brought a GPT its last partition is called "muster-writing", until the system is the node's. (An MBR has no names:
-// there an interruption after the first chunk leaves what looks like somebody's disk.)
+// anything else is written, and the image's beginning comes last. A disk that is half written holds nothing to whoever looks. The beginning
+// is put together beside the disk, and its table marked there: the last partition of a GPT is called "muster-writing", a disk with an MBR, which has no
+// names, is the disk number kWritingDiskId. So there is no moment at which the disk has a table without the mark. It goes when the system is the node's.
 #pragma once
 
 #include "agent/writer/chunk_writer.h"
@@ -15,17 +15,24 @@
 
 namespace muster::agent {
 
+/// Where the image's beginning is put together, and what marks its table.
+struct HeadMark {
+  std::filesystem::path twin;  ///< a file that becomes as large as the disk, with holes. Empty: the mark comes when the beginning is on the disk
+  std::function<Result<void>()> mark;  ///< called in the pool: for the twin, or else for the disk
+};
+
 /// What is on the disk already is looked at, whatever the job says: that is how an interrupted writing goes on.
-/// `there`: called in the pool as soon as the first chunk, and so all of the image, is there. Errors: those of writeAndVerify and of `there`
-Async<ChunkReport> writeWholeDisk(ChunkJob job, std::function<Result<void>()> there);
+/// Errors: those of writeAndVerify and of the mark, Internal
+Async<ChunkReport> writeWholeDisk(ChunkJob job, HeadMark head);
 
 struct GrownDisk {
   std::filesystem::path root;   ///< the partition that holds the system
   std::string filesystem;       ///< "ext4", "xfs"
   bool grown = false;           ///< the last file system reaches to the end of the disk now
   int last = 0;                 ///< number of the last partition
-  std::string label;            ///< its name in the image; with a GPT it is "muster-writing" until finishDisk
   bool gpt = false;
+  std::string label;            ///< its name in the image, with a GPT
+  std::uint32_t disk_id = 0;    ///< of the image, with an MBR
 };
 /// Pure. The partition of `sfdisk --json` that comes last on the disk, and its number from 1. Errors: InvalidInput
 Result<int> lastPartition(std::string_view sfdisk_json);
@@ -33,8 +40,8 @@ Result<int> lastPartition(std::string_view sfdisk_json);
 /// The device node of a partition.
 using PartitionNodes = std::function<std::filesystem::path(int number)>;
 
-/// Moves the copy of the partition table to the end of this disk, and says in it that the disk holds half a system. What it answers is
-/// for growDisk, which knows nothing else of the image's own name. Errors: InvalidInput (no partitions), Internal
+/// Says in the partition table that the disk holds half a system, and moves a GPT's copy to the end. What it answers is for growDisk and
+/// finishDisk, which know nothing else of the image's own name. Errors: InvalidInput (no partition table), Internal
 Result<GrownDisk> markWriting(const std::filesystem::path& disk);
 
 /// Lets the last partition and its file system fill it, when that is

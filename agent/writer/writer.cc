@@ -23,6 +23,8 @@ namespace {
 // Where the bar stands when a step begins.
 constexpr std::uint64_t kBesideRootBytes = 132ull << 20;  ///< the partitions before the root (disks.h), and the table at both ends
 constexpr std::size_t kKeyBytes = 48;
+constexpr const char* kHeadTwin = "/run/muster/head-of-disk";
+constexpr int kTwinSectorBytes = 512;  ///< of files, to sfdisk: the table of a disk with others can only be marked on the disk
 constexpr double kChunksFrom = 0.02, kChunksTo = 0.88, kInstallFrom = 0.90;
 
 template <class T>
@@ -140,12 +142,14 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
                .looked = deps.looked};
   GrownDisk marked;
   GrownDisk* mark = &marked;
-  std::function<Result<void>()> there = [disk = prepared->disk.path, mark]() -> Result<void> {
-    TRY(made, markWriting(disk));
+  HeadMark head;
+  if (prepared->disk.sector_bytes == kTwinSectorBytes) head.twin = kHeadTwin;
+  head.mark = [at = head.twin.empty() ? prepared->disk.path : head.twin, mark]() -> Result<void> {
+    TRY(made, markWriting(at));
     *mark = made;
     return {};
   };
-  auto writing = index.kind == PackKind::Disk ? writeWholeDisk(std::move(job), std::move(there)) : writeAndVerify(std::move(job));
+  auto writing = index.kind == PackKind::Disk ? writeWholeDisk(std::move(job), std::move(head)) : writeAndVerify(std::move(job));
   CO_TRY(written, co_await std::move(writing));
   prepared->target.reset();
 

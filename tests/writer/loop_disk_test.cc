@@ -109,7 +109,11 @@ TEST_F(LoopDiskTest, becomesASystem) {
 }
 
 /// An image of a whole disk of 96 MiB on this one of 512: partitions and file system reach to its end, its system becomes the node's.
-TEST_F(LoopDiskTest, takesAWholeDiskAndGrowsIt) {
+class WholeLoopDiskTest : public LoopDiskTest, public testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Table, WholeLoopDiskTest, testing::Values("gpt", "dos"), [](const auto& table) { return std::string(table.param); });
+
+TEST_P(WholeLoopDiskTest, takesTheImageAndGrowsIt) {
+  const bool gpt = std::string(GetParam()) == "gpt";
   ASSERT_TRUE(io::makeDirs(folder_ / "agent"));
   ASSERT_TRUE(io::writeFileAtomic(folder_ / "agent/muster-agent", "binary", 0755));
   const auto sh = [this](const std::string& script) {
@@ -117,7 +121,7 @@ TEST_F(LoopDiskTest, takesAWholeDiskAndGrowsIt) {
     EXPECT_TRUE(done) << done.error().str();
   };
   sh("mkdir -p t/etc t/usr/lib/systemd t/boot; echo ID=x >t/etc/os-release; echo own >t/etc/fstab; : >t/usr/lib/systemd/systemd; mke2fs -q -t ext4 -d t fs 64M;"
-     "truncate -s 96M whole; printf 'label: gpt\nsize=1M,name=bios\nsize=64M,name=system\n' | sfdisk -q whole; dd if=fs of=whole bs=1M seek=2 conv=notrunc status=none");
+     "truncate -s 96M whole; printf '" + std::string(gpt ? "label: gpt\nsize=1M,name=bios\nsize=64M,name=system\n" : "label: dos\nlabel-id: 0x1b2c3d4e\nsize=1M\nsize=64M\n") + "' | sfdisk -q whole; dd if=fs of=whole bs=1M seek=2 conv=notrunc status=none");
   auto index = provision::writePack(folder_ / "whole", folder_ / "pack", "vendor", 2, PackKind::Disk);
   ASSERT_TRUE(index) << index.error().str();
   test::PackServer server{*io::readFile(folder_ / "pack"), {}};
@@ -128,12 +132,12 @@ TEST_F(LoopDiskTest, takesAWholeDiskAndGrowsIt) {
   ChunkJob job{.index = *index, .pack_url = "http://x/pack", .mirror_urls = {}, .target = **target, .make_http = [&server] { return std::make_unique<test::PackClient>(server); },
                .workers = workers, .clock = clock, .progress = [](double, const std::string&) {}};
   GrownDisk marked;
-  const auto there = [&]() -> Result<void> {
-    TRY(made, markWriting(device_));
+  HeadMark head{folder_ / "twin", [&]() -> Result<void> {
+    TRY(made, markWriting(folder_ / "twin"));
     marked = made;
     return {};
-  };
-  const auto written = test::runAsync(writeWholeDisk(std::move(job), there), std::chrono::seconds(60));
+  }};
+  const auto written = test::runAsync(writeWholeDisk(std::move(job), std::move(head)), std::chrono::seconds(60));
   ASSERT_TRUE(written) << written.error().str();
   EXPECT_EQ(*describeDiskContent(device_), "none") << "power that goes now leaves nobody's system";
   const auto window = [this](int number) {  // as useWindow: this kernel may show no partitions of loop devices
@@ -149,14 +153,16 @@ TEST_F(LoopDiskTest, takesAWholeDiskAndGrowsIt) {
   const auto grown = growDisk(marked, device_, [](const std::string&) {}, window);
   ASSERT_TRUE(grown) << grown.error().str();
   EXPECT_TRUE(grown->grown);
-  EXPECT_EQ(grown->label, "system");
+  EXPECT_EQ(grown->label, gpt ? "system" : "");
   EXPECT_EQ(*describeDiskContent(device_), "none") << "not complete yet";
   WriteImageParams params;
   params.hostname = "gpu001";
   const auto installed = installIntoImage(*grown, params, {Secret("KEY"), "CERTIFICATE"}, "52:54:00:00:00:01", folder_ / "agent", [](const std::string&) {}, {});
   ASSERT_TRUE(installed) << installed.error().str();
   ASSERT_TRUE(finishDisk(device_, *grown));
-  EXPECT_THAT(*describeDiskContent(device_), testing::HasSubstr("\"system\""));
+  EXPECT_THAT(*describeDiskContent(device_), testing::HasSubstr(gpt ? "\"system\"" : "partitions "));
+  const auto id = *io::runChecked({.program = "sfdisk", .args = {"--disk-id", device_.string()}});
+  EXPECT_EQ(id.starts_with("0x1b2c3d4e"), !gpt) << "what its fstab may name";
   EXPECT_TRUE(io::runChecked({.program = "sfdisk", .args = {"--verify", device_.string()}})) << "both tables are where they belong";
   layout_.root = grown->root;
   EXPECT_EQ(cat("/etc/hostname"), "gpu001\n");

@@ -24,7 +24,7 @@ struct SamplePack {
   std::string raw, pack;
   agent::PackIndex index;
 
-  explicit SamplePack(std::size_t chunks = 12) {
+  explicit SamplePack(std::size_t chunks = 12, const std::function<void(std::string& raw)>& change = {}) {
     std::mt19937 random(7);
     for (std::size_t i = 0; i < chunks; ++i) {
       std::string chunk(i + 1 == chunks ? 8192 : agent::kPackChunkBytes, '\0');
@@ -35,6 +35,7 @@ struct SamplePack {
         }
       raw += chunk;
     }
+    if (change) change(raw);
     TempFolder folder;
     EXPECT_TRUE(io::writeFileAtomic(folder / "raw", raw));
     auto made = provision::writePack(folder / "raw", folder / "pack", "sample", 2);
@@ -43,6 +44,21 @@ struct SamplePack {
     pack = *io::readFile(folder / "pack");
   }
 };
+
+/// A table of one Linux partition, as disks without names have it.
+inline void putMbr(std::string& raw) {
+  const auto number = [&raw](std::size_t at, std::uint32_t value) {
+    for (std::size_t byte = 0; byte < 4; ++byte) raw[at + byte] = static_cast<char>(value >> (8 * byte));
+  };
+  std::fill_n(raw.begin(), 512, '\0');
+  number(440, 0x1b2c3d4e);
+  number(446, 0);
+  raw[446 + 4] = '\x83';
+  number(446 + 8, 2048);
+  number(446 + 12, static_cast<std::uint32_t>(raw.size() / 512 - 2048));
+  raw[510] = '\x55';
+  raw[511] = '\xaa';
+}
 
 /// One for all tests of a program: it takes a moment to make.
 inline const SamplePack& sample() {
@@ -102,8 +118,8 @@ class MemoryTarget final : public agent::BlockTarget {
   std::uint64_t sizeBytes() const override { return data.size(); }
   Result<void> write(std::uint64_t offset, std::string_view bytes) override {
     const std::lock_guard guard(mutex_);
-    ++writes;
-    if (fail_at && offset >= *fail_at) return fail(ErrorCode::Internal, "cannot write: Input/output error");
+    const int number = writes++;
+    if ((fail_at && offset >= *fail_at) || (fail_from && number >= *fail_from)) return fail(ErrorCode::Internal, "cannot write: Input/output error");
     data.replace(offset, bytes.size(), bytes);
     unreadable.erase(unreadable.lower_bound(offset), unreadable.lower_bound(offset + bytes.size()));
     return {};
@@ -128,6 +144,7 @@ class MemoryTarget final : public agent::BlockTarget {
   std::string data;
   std::atomic<int> writes = 0;
   std::optional<std::uint64_t> fail_at;
+  std::optional<int> fail_from;        ///< the writes from this one on
   std::set<std::uint64_t> unreadable;  ///< bytes; until something is written there
   std::function<void(std::string&)> on_flush;
 

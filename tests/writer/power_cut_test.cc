@@ -1,6 +1,8 @@
 // The power goes while an image is written: the writing process is killed in the middle, and what it leaves is a file on a real file
 // system. The next writing looks at what is there and fetches only the rest.
 #include "agent/writer/chunk_writer.h"
+#include "agent/writer/whole_disk.h"
+#include "agent/writer/writer.h"
 
 #include "pack_server.h"
 
@@ -72,6 +74,53 @@ TEST_P(PowerCutTest, theNextWritingGoesOnWhereItStopped) {
   EXPECT_GT(report->bytes_skipped, 0u);
 }
 
+/// A whole disk with an MBR, which has no names: what is left of it at the guard's door, and what the next writing does with it.
+class WholeDiskPowerCut : public PowerCutTest {};
+
+TEST_P(WholeDiskPowerCut, ofATableWithoutNamesIsKnownAsOursAndGoneOnWith) {
+  static const test::SamplePack image(kChunks, test::putMbr);
+  const double at = GetParam() / 100.0;
+  test::TempFolder folder;
+  const auto disk = folder / "disk";
+  ASSERT_TRUE(io::writeFileAtomic(disk, std::string(image.raw.size() + (8u << 20), 'o')));
+  const auto write_whole = [&](const std::function<void(double)>& progress, GrownDisk* marked) -> Result<ChunkReport> {
+    TRY(target, openBlockTarget(disk));
+    test::PackServer server{image.pack, {}};
+    Workers workers(3);
+    SystemClock clock;
+    ChunkJob job{.index = image.index, .pack_url = "http://x/pack", .mirror_urls = {}, .target = *target, .make_http = [&server] { return std::make_unique<test::PackClient>(server); },
+                 .workers = workers, .clock = clock, .progress = [&progress](double fraction, const std::string&) { progress(fraction); }};
+    HeadMark head{folder / "twin", [&]() -> Result<void> {
+      TRY(made, markWriting(folder / "twin"));
+      *marked = made;
+      return {};
+    }};
+    return test::runAsync(writeWholeDisk(std::move(job), std::move(head)));
+  };
+  const pid_t child = ::fork();
+  if (child == 0) {
+    GrownDisk marked;
+    (void)write_whole([at](double fraction) {
+      if (fraction >= at) ::_exit(kKilled);
+    }, &marked);
+    ::_exit(at > 1 ? kKilled : 0);  // after the last byte, before the system is the node's
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(WEXITSTATUS(status), kKilled) << "it was to die in the middle";
+  EXPECT_EQ(*describeDiskContent(disk), "none") << "the guard would ask a person";
+  GrownDisk marked;
+  const auto report = write_whole([](double) {}, &marked);
+  ASSERT_TRUE(report) << report.error().str();
+  EXPECT_GT(report->bytes_skipped, 0u);
+  EXPECT_EQ(*describeDiskContent(disk), "none");
+  ASSERT_TRUE(finishDisk(disk, marked));
+  EXPECT_NE(*describeDiskContent(disk), "none");
+  EXPECT_TRUE(io::readFile(disk)->substr(0, image.raw.size()) == image.raw);
+}
+
+constexpr int kAfterTheLastByte = 101;
+INSTANTIATE_TEST_SUITE_P(AtPercent, WholeDiskPowerCut, testing::Values(10, 50, 90, kAfterTheLastByte));
 INSTANTIATE_TEST_SUITE_P(AtPercent, PowerCutTest, testing::Values(10, 50, 90));
 
 TEST_F(PowerCutTest, whatTheDiskLostInItsCacheIsWrittenAgain) {

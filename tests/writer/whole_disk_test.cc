@@ -14,30 +14,45 @@ using testing::HasSubstr;
 
 using test::sample;
 
+constexpr const char* kMark = "must";  ///< where an MBR has the disk's number
+
 class WholeDiskTest : public testing::Test {
  protected:
-  Result<ChunkReport> write() {
-    ChunkJob job{.index = sample().index, .pack_url = "http://x/pack", .mirror_urls = {}, .target = target_, .deadline = std::chrono::seconds(1), .first_backoff = std::chrono::milliseconds(1),
-                 .make_http = [this] { return std::make_unique<test::PackClient>(server_); }, .workers = workers_, .clock = clock_, .progress = [](double, const std::string&) {}};
-    return test::runAsync(writeWholeDisk(std::move(job), [this]() -> Result<void> {
-      whole_when_told_ = target_.data.substr(0, sample().raw.size()) == sample().raw;
+  Result<ChunkReport> write(const test::SamplePack& image = sample()) {
+    test::PackServer server{image.pack, {}};
+    ChunkJob job{.index = image.index, .pack_url = "http://x/pack", .mirror_urls = {}, .target = target_, .deadline = std::chrono::seconds(1), .first_backoff = std::chrono::milliseconds(1),
+                 .make_http = [&server] { return std::make_unique<test::PackClient>(server); }, .workers = workers_, .clock = clock_, .progress = [](double, const std::string&) {}};
+    HeadMark head{beside_ ? folder_ / "twin" : std::filesystem::path(), [this, &image]() -> Result<void> {
+      table_when_marked_ = target_.data.substr(0, kTable) != std::string(kTable, '\0');
       if (told_) return fail(*told_);
-      return {};
-    }));
+      if (!beside_) return {};
+      const auto twin = *openBlockTarget(folder_ / "twin");
+      EXPECT_EQ(twin->sizeBytes(), kDisk);
+      std::string block(4096, ' ');
+      EXPECT_TRUE(twin->read(0, block));
+      EXPECT_TRUE(block == image.raw.substr(0, 4096));
+      return twin->write(440, kMark);
+    }};
+    return test::runAsync(writeWholeDisk(std::move(job), std::move(head)));
+  }
+  std::string marked() const {
+    auto raw = sample().raw;
+    return beside_ ? raw.replace(440, 4, kMark) : raw;
   }
   static constexpr std::size_t kTable = 1u << 20, kDisk = 24u << 20;
-  test::PackServer server_{sample().pack, {}};
+  test::TempFolder folder_;
   test::MemoryTarget target_{kDisk};
   Workers workers_{kLanes};
   SystemClock clock_;
-  std::optional<bool> whole_when_told_;
+  bool beside_ = true;
+  std::optional<bool> table_when_marked_;
   std::optional<Error> told_;  ///< what the mark fails with
 };
 
 TEST_F(WholeDiskTest, becomesTheImageAndLosesTheTableAtItsEnd) {
   const auto report = write();
   ASSERT_TRUE(report) << report.error().str();
-  EXPECT_TRUE(target_.data.substr(0, sample().raw.size()) == sample().raw);
+  EXPECT_TRUE(target_.data.substr(0, sample().raw.size()) == marked());
   EXPECT_EQ(target_.data.substr(kDisk - kTable), std::string(kTable, '\0')) << "an old copy of a partition table";
   EXPECT_EQ(target_.data[sample().raw.size() + 4096], 'o') << "nothing else";
 }
@@ -45,22 +60,57 @@ TEST_F(WholeDiskTest, becomesTheImageAndLosesTheTableAtItsEnd) {
 TEST_F(WholeDiskTest, thatIsHalfWrittenHoldsNoTableAndGoesOn) {
   target_.fail_at = 6 * kPackChunkBytes;
   ASSERT_FALSE(write());
-  EXPECT_FALSE(whole_when_told_) << "there is no table to be marked";
+  EXPECT_FALSE(table_when_marked_) << "there is no table to be marked";
   EXPECT_EQ(target_.data.substr(0, kTable), std::string(kTable, '\0'));
   target_.fail_at.reset();
   const auto report = write();
   ASSERT_TRUE(report) << report.error().str();
   EXPECT_GT(report->bytes_skipped, 0u) << "what was right is kept";
-  EXPECT_TRUE(target_.data.substr(0, sample().raw.size()) == sample().raw);
+  EXPECT_TRUE(target_.data.substr(0, sample().raw.size()) == marked());
 }
 
-TEST_F(WholeDiskTest, isMarkedAsSoonAsItsTableIsThere) {
+TEST_F(WholeDiskTest, isMarkedBeforeItsTableIsThere) {
   ASSERT_TRUE(write());
-  EXPECT_EQ(whole_when_told_, true);
+  EXPECT_EQ(table_when_marked_, false);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "twin"));
   told_ = Error(ErrorCode::Internal, "cannot be marked");
   const auto report = write();
   ASSERT_FALSE(report) << "nobody goes on with a disk that looks finished";
   EXPECT_THAT(report.error().text(), HasSubstr("cannot be marked"));
+  EXPECT_EQ(target_.data.substr(0, kTable), std::string(kTable, '\0'));
+}
+
+/// The power goes at any of the writes: there is no table on the disk, or a marked one; and the next writing is let in and ends well.
+TEST_F(WholeDiskTest, isNobodysAtEveryWrite) {
+  int cuts = 0;
+  for (int at = 0;; ++at) {
+    target_.data.assign(kDisk, 'o');
+    target_.writes = 0;
+    target_.fail_from = at;
+    const bool whole = write().has_value();
+    target_.fail_from.reset();
+    const auto first = target_.data.substr(0, 512);
+    EXPECT_TRUE(first == std::string(512, '\0') || first.substr(440, 4) == kMark) << "at write " << at;
+    ASSERT_TRUE(write()) << "after write " << at;
+    EXPECT_TRUE(target_.data.substr(0, sample().raw.size()) == marked());
+    if (whole) break;
+    ++cuts;
+  }
+  EXPECT_GE(cuts, 6);
+}
+
+TEST_F(WholeDiskTest, whoseSectorsAFileCannotHaveIsMarkedOnTheDisk) {
+  beside_ = false;
+  ASSERT_TRUE(write());
+  EXPECT_EQ(table_when_marked_, true);
+  EXPECT_TRUE(target_.data.substr(0, sample().raw.size()) == sample().raw);
+}
+
+/// A table's copy at the end of a disk that is no larger than the image lies beside the image's own last sectors.
+TEST_F(WholeDiskTest, asLargeAsTheImageKeepsTheImagesEnd) {
+  const test::SamplePack image(kDisk / kPackChunkBytes + 1, [](std::string& raw) { raw.resize(kDisk); });
+  ASSERT_TRUE(write(image));
+  EXPECT_TRUE(target_.data.substr(4096) == image.raw.substr(4096));
 }
 
 TEST(MarkedDisk, holdsNothingUntilItIsFinished) {
@@ -79,11 +129,28 @@ TEST(MarkedDisk, holdsNothingUntilItIsFinished) {
   EXPECT_NE(*describeDiskContent(disk), "none");
 }
 
+TEST(MarkedDisk, withoutNamesHoldsNothingEither) {
+  test::TempFolder folder;
+  const auto disk = folder / "disk";
+  test::SamplePack image(12, test::putMbr);
+  ASSERT_TRUE(io::writeFileAtomic(disk, image.raw));
+  EXPECT_NE(*describeDiskContent(disk), "none");
+  const auto marked = markWriting(disk);
+  ASSERT_TRUE(marked) << marked.error().str();
+  EXPECT_EQ(marked->disk_id, 0x1b2c3d4eu);
+  EXPECT_EQ(*describeDiskContent(disk), "none");
+  EXPECT_THAT(markWriting(disk).error().text(), HasSubstr("had half written"));
+  ASSERT_TRUE(finishDisk(disk, *marked));
+  EXPECT_NE(*describeDiskContent(disk), "none");
+  EXPECT_TRUE(*io::readFile(disk) == image.raw) << "its own number is back";
+}
+
 TEST_F(WholeDiskTest, isRefusedUntouchedWhereItDoesNotFit) {
   test::MemoryTarget small(4u << 20);
-  ChunkJob job{.index = sample().index, .pack_url = "http://x/pack", .mirror_urls = {}, .target = small, .make_http = [this] { return std::make_unique<test::PackClient>(server_); },
+  test::PackServer server{sample().pack, {}};
+  ChunkJob job{.index = sample().index, .pack_url = "http://x/pack", .mirror_urls = {}, .target = small, .make_http = [&server] { return std::make_unique<test::PackClient>(server); },
                .workers = workers_, .clock = clock_, .progress = [](double, const std::string&) {}};
-  const auto report = test::runAsync(writeWholeDisk(std::move(job), [] { return Result<void>(); }));
+  const auto report = test::runAsync(writeWholeDisk(std::move(job), HeadMark{folder_ / "twin", [] { return Result<void>(); }}));
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code(), ErrorCode::InvalidInput);
   EXPECT_EQ(small.data, std::string(4u << 20, 'o'));
