@@ -10,6 +10,7 @@
 #include "provision/netboot/supervisor.h"
 #include "provision/netboot/tftp_folder.h"
 
+#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
 
 #include <arpa/inet.h>
@@ -51,7 +52,8 @@ class DnsmasqNetboot final : public Netboot {
         options_(std::move(options)),
         hosts_(options_.hosts_folder),
         tftp_(options_.tftp_folder),
-        dnsmasq_(processes, executor, SupervisorOptions{"dnsmasq"}) {
+        dnsmasq_(processes, executor, SupervisorOptions{"dnsmasq"}),
+        old_(executor) {
     index();
   }
 
@@ -92,7 +94,13 @@ class DnsmasqNetboot final : public Netboot {
     std::chrono::steady_clock::time_point since;
   };
   std::map<NodeName, Armed> armed_;
-  std::map<NodeName, std::string> armed_tftp_;  ///< node with Secure Boot → its folder
+  struct ArmedFolder {
+    std::string key;
+    std::chrono::steady_clock::time_point since;
+  };
+  std::map<NodeName, ArmedFolder> armed_tftp_;  ///< nodes with Secure Boot
+  asio::steady_timer old_;                      ///< nobody tells when dnsmasq is asked: who waits no more is looked for
+  void lookForOld();
 };
 
 Result<void> DnsmasqNetboot::goOn(RunningDnsmasq earlier) {
@@ -183,7 +191,8 @@ Result<void> DnsmasqNetboot::arm(const NodeName& name) {
     TRY(script, ramGrubScript(*node, profile, boot));
     const auto key = tftpKey(*node);
     TRY_OK(tftp_.arm(key, script, *ram_os, live ? &*live : nullptr));
-    armed_tftp_[name] = key;
+    armed_tftp_[name] = {key, options_.steady()};
+    if (armed_tftp_.size() == 1) lookForOld();
   } else {
     TRY(script, ramBootScript(*node, profile, boot));
     armed_[name] = {script, options_.steady()};
@@ -201,7 +210,24 @@ Result<std::optional<PackedImage>> DnsmasqNetboot::liveImageOf(const inventory::
 
 void DnsmasqNetboot::disarm(const NodeName& node) {
   armed_.erase(node);
-  if (const auto folder = armed_tftp_.extract(node)) tftp_.disarm(folder.mapped());
+  if (const auto folder = armed_tftp_.extract(node)) tftp_.disarm(folder.mapped().key);
+  if (armed_tftp_.empty()) old_.cancel();
+}
+
+/// A script by HTTP looks at its age when it is asked for; a folder has nobody who would.
+void DnsmasqNetboot::lookForOld() {
+  old_.expires_after(options_.look_for_old);
+  old_.async_wait([this](boost::system::error_code stopped) {
+    if (stopped || armed_tftp_.empty()) return;
+    std::vector<NodeName> old;
+    for (const auto& [node, folder] : armed_tftp_)
+      if (options_.steady() - folder.since > agent::kTokenLifetime) old.push_back(node);
+    for (const auto& node : old) {
+      logInfo("netboot", "the token of {} has expired: it finds nothing to start by TFTP any more", node.str());
+      disarm(node);
+    }
+    if (!armed_tftp_.empty()) lookForOld();
+  });
 }
 
 /// As dnsmasq names the folder of who asks. Beside another DHCP server nobody here knows the addresses.

@@ -31,9 +31,10 @@ class Netboot {
   virtual Result<void> goOn(RunningDnsmasq) { return start(); }
   /// Nobody is armed any more; dnsmasq runs on. Empty when it does not run.
   virtual RunningDnsmasq release() { return {}; }
-  /// From now on this node's boot script leads into the RAM OS with a fresh token, until `disarm` or, by HTTP, until the token's
+  /// From now on this node's boot script leads into the RAM OS with a fresh token, until `disarm` or until the token's
   /// life has ended: a RAM OS with a token that is nothing worth would wait for ever.
-  /// A node with Secure Boot finds it by TFTP as GRUB's configuration, in a folder that dnsmasq opens for its address only.
+  /// A node with Secure Boot finds it by TFTP as GRUB's configuration, in a folder that dnsmasq opens for its address only; kernel and
+  /// initrds there are compared with their originals by digest. Errors: those of TftpFolder::arm too
   virtual Result<void> arm(const NodeName& node) = 0;
   virtual void disarm(const NodeName& node) = 0;
   /// GET /boot/ipxe?mac=…; every other machine, and every node not armed, is told to boot from its disk.
@@ -52,6 +53,7 @@ struct NetbootOptions {
   std::string ca_fingerprint;  ///< pinned on the kernel command line
   std::filesystem::path hosts_folder = run_folder / "hosts";  ///< dnsmasq reads it without root's rights: anybody must be able to
   std::filesystem::path tftp_folder = run_folder / "tftp";    ///< likewise
+  std::chrono::milliseconds look_for_old{10'000};  ///< how often folders of nodes that did not come are looked for
   std::function<std::chrono::steady_clock::time_point()> steady = std::chrono::steady_clock::now;
 };
 std::unique_ptr<Netboot> makeNetboot(const inventory::Cluster& cluster, const ImageStore& images, agent::GatewayServer& gateway,

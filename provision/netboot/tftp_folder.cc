@@ -1,16 +1,21 @@
 #include "provision/netboot/tftp_folder.h"
 
+#include "base/io/crypto.h"
 #include "base/io/files.h"
+#include "base/log.h"
 #include "provision/netboot/dnsmasq_config.h"
 #include "provision/netboot/grub_script.h"
 
 #include <fmt/format.h>
 
 #include <pwd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <set>
+#include <vector>
 
 namespace muster::provision {
 
@@ -28,6 +33,7 @@ constexpr Signed kSigned[] = {
     {kShim, "/usr/lib/shim/shimx64.efi.signed", "shim-signed"},
     {"grubx64.efi", "/usr/lib/grub/x86_64-efi-signed/grubnetx64.efi.signed", "grub-efi-amd64-signed"},  // the name that shim asks for
 };
+constexpr std::size_t kSetNameDigits = 16;
 constexpr const char* kGrubConfig = "grub/grub.cfg";
 
 tl::unexpected<Error> failOn(const fs::path& path, const std::error_code& error) {
@@ -53,9 +59,11 @@ Result<void> giveToDnsmasq(const fs::path& path) {
   return {};
 }
 
-bool sameFile(const fs::path& from, const fs::path& to) {
-  std::error_code error;
-  return fs::exists(to, error) && fs::file_size(from, error) == fs::file_size(to, error) && fs::last_write_time(from, error) == fs::last_write_time(to, error);
+/// Whoever writes to a file changes its ctime, whatever he does to the other times.
+Result<std::string> stampOf(const fs::path& file) {
+  struct stat info {};
+  if (::stat(file.c_str(), &info) != 0) return fail(errno == ENOENT ? ErrorCode::NotFound : ErrorCode::Internal, fmt::format("cannot look at {}: {}", file.string(), std::strerror(errno)));
+  return fmt::format("{}.{}.{}.{}.{}.{}.{}", info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec, info.st_ctim.tv_sec, info.st_ctim.tv_nsec);
 }
 
 }  // namespace
@@ -73,21 +81,53 @@ Result<void> TftpFolder::arm(const std::string& key, const std::string& grub_scr
   std::error_code error;
   for (const auto& file : kSigned)
     if (!fs::exists(file.original, error)) return fail(ErrorCode::NotFound, fmt::format("{} is missing; install the package {}", file.original, file.package));
-  TRY_OK(copyTo(kRamOsFolder, {{"vmlinuz", ram_os.kernel}, {"initrd.img", ram_os.initrd}, {"agent.img", ram_os.agent_initrd}}));
+  std::string set;
+  for (const auto& file : {ram_os.kernel, ram_os.initrd, ram_os.agent_initrd}) {
+    TRY(digest, digestOf(file));
+    set += digest;
+  }
+  const auto ramos = fmt::format("{}-{}", kRamOsFolder, io::sha256Hex(set).substr(0, kSetNameDigits));
+  TRY_OK(copyTo(ramos, {{"vmlinuz", ram_os.kernel}, {"initrd.img", ram_os.initrd}, {"agent.img", ram_os.agent_initrd}}));
   if (live) TRY_OK(copyTo(liveFolder(live->digest), {{"vmlinuz", live->kernel}, {"modules.img", live->modules}}));
   // Made whole under a name that nobody asks for: who asks in between gets the old answer, never a part.
   const auto folder = root_ / key, fresh = root_ / (key + ".new");
   fs::remove_all(fresh, error);
   TRY_OK(io::makeDirs(fresh / "grub", 0700));
   for (const auto& file : kSigned) TRY_OK(link(file.original, fresh / file.name));
-  for (const char* shared : {kRamOsFolder, "images"}) TRY_OK(link(fs::path("..") / shared, fresh / shared));
+  TRY_OK(link(fs::path("..") / ramos, fresh / kRamOsFolder));
+  TRY_OK(link(fs::path("..") / "images", fresh / "images"));
   TRY_OK(io::writeFileAtomic(fresh / kGrubConfig, grub_script, 0600));
   for (const auto& path : {fresh / kGrubConfig, fresh / "grub", fresh}) TRY_OK(giveToDnsmasq(path));
   fs::permissions(fresh, fs::perms::owner_all, error);
   fs::remove_all(folder, error);
   fs::rename(fresh, folder, error);
   if (error) return failOn(folder, error);
+  forgetUnused(ramos);
   return {};
+}
+
+/// Sets of RAM OSs before this one that no armed node loads.
+void TftpFolder::forgetUnused(const std::string& folder_in_use) {
+  std::error_code error;
+  std::set<std::string> used{folder_in_use};
+  std::vector<fs::path> sets;
+  for (const auto& entry : fs::directory_iterator(root_, error)) {
+    if (entry.path().filename().string().starts_with(std::string(kRamOsFolder) + "-")) sets.push_back(entry.path());
+    else if (const auto to = fs::read_symlink(entry.path() / kRamOsFolder, error); !error) used.insert(to.filename());
+  }
+  for (const auto& set : sets)
+    if (!used.contains(set.filename())) fs::remove_all(set, error);
+  std::erase_if(known_, [&error](const auto& entry) { return !fs::exists(entry.first, error); });
+}
+
+Result<std::string> TftpFolder::digestOf(const fs::path& file) {
+  TRY(stamp, stampOf(file));
+  auto& known = known_[file];
+  if (known.stamp == stamp) return known.sha256;
+  TRY(digest, io::sha256File(file));
+  TRY(after, stampOf(file));
+  if (after == stamp) known = {stamp, digest};  // else it is being written: read again the next time
+  return digest;
 }
 
 void TftpFolder::disarm(const std::string& key) {
@@ -100,12 +140,20 @@ Result<void> TftpFolder::copyTo(const std::string& name_of_folder, std::initiali
   TRY_OK(io::makeDirs(folder));
   for (const auto& [name, from] : files) {
     const auto to = folder / name, fresh = folder / (std::string(name) + ".new");
-    if (sameFile(from, to)) continue;
+    TRY(wanted, digestOf(from));
+    const auto there = digestOf(to);
+    if (there && *there == wanted) continue;
+    if (there) logWarning("netboot", "{} is not what {} is: it is copied again", to.string(), from.string());
     std::error_code error;
     fs::copy_file(from, fresh, fs::copy_options::overwrite_existing, error);
-    if (!error) fs::last_write_time(fresh, fs::last_write_time(from, error), error);
     if (!error) fs::permissions(fresh, fs::perms(0644), error);
-    if (!error) fs::rename(fresh, to, error);
+    if (error) return failOn(to, error);
+    TRY(copied, io::sha256File(fresh));
+    if (copied != wanted) {
+      fs::remove(fresh, error);
+      return fail(ErrorCode::Corrupt, fmt::format("{} does not read as {} does, so no machine is started with it: is the disk or the memory of this machine failing, or is muster image build at work? Try again", fresh.string(), from.string()));
+    }
+    fs::rename(fresh, to, error);
     if (error) return failOn(to, error);
   }
   return {};

@@ -6,9 +6,9 @@
 //
 //   undionly.kpxe ipxe.efi                             links to Debian's files
 //   grub/grub.cfg                                      for a machine that was disarmed while GRUB came: starts it anew
-//   ramos/vmlinuz initrd.img agent.img                 copies: dnsmasq may not read where the originals are
+//   ramos-DIGEST/vmlinuz initrd.img agent.img          copies: dnsmasq may not read where the originals are
 //   images/DIGEST/vmlinuz modules.img                  copies, of live images
-//   10.20.1.1/shimx64.efi grubx64.efi ramos images     links
+//   10.20.1.1/shimx64.efi grubx64.efi ramos images     links: shim and GRUB are always those that are installed
 //   10.20.1.1/grub/grub.cfg                            leads into the RAM OS
 #pragma once
 
@@ -16,6 +16,7 @@
 #include "provision/image/image_store.h"
 
 #include <filesystem>
+#include <map>
 #include <string>
 
 namespace muster::provision {
@@ -27,8 +28,10 @@ class TftpFolder {
   /// Errors: Internal (cannot be written)
   Result<void> start();
   /// `key`: the node's folder. Idempotent.
-  /// Errors: NotFound (shim or GRUB is not installed on this machine, with the package), Internal
+  /// Each copy is compared with its original by SHA-256, here and whenever either of them has changed: one that is stale or damaged is
+  /// made anew. A machine that loads at that moment goes on with the set that it began with.
   /// `live`: the live image that it is for, whose kernel GRUB loads; nullptr: none
+  /// Errors: NotFound (shim or GRUB is not installed on this machine, with the package), Corrupt (a copy does not read as its original), Internal
   Result<void> arm(const std::string& key, const std::string& grub_script, const RamOs& ram_os, const PackedImage* live);
   void disarm(const std::string& key);
   const std::filesystem::path& root() const { return root_; }
@@ -38,9 +41,17 @@ class TftpFolder {
     const char* name;
     const std::filesystem::path& from;
   };
+  struct Known {
+    std::string stamp;   ///< of the file when it was read: size, times, inode
+    std::string sha256;
+  };
+  /// Read again only when the file has changed.
+  Result<std::string> digestOf(const std::filesystem::path& file);
   Result<void> copyTo(const std::string& folder, std::initializer_list<Original> files);
+  void forgetUnused(const std::string& folder_in_use);
 
   std::filesystem::path root_;
+  std::map<std::filesystem::path, Known> known_;
 };
 
 }  // namespace muster::provision

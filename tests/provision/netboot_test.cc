@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 
 #include <csignal>
+#include <fstream>
 
 namespace muster::provision {
 namespace {
@@ -32,6 +33,7 @@ class NetbootTest : public ::testing::Test {
     if (!netboot_) {
       NetbootOptions options{folder / "run", 8080, 8443, std::string(64, 'c')};
       options.steady = [this] { return clock.steady(); };
+      options.look_for_old = std::chrono::milliseconds(1);
       netboot_ = makeNetboot(cluster, images, gateway, processes, io.get_executor(), options);
     }
     return *netboot_;
@@ -216,6 +218,64 @@ TEST_F(NetbootTest, secureNodeFindsItsScriptOnlyByTftpAndOnlyWhileArmed) {
   EXPECT_THAT(io::readFile(own / "grub/grub.cfg").value_or(""), HasSubstr("token-gpu001-2"));
   netboot().disarm(NodeName("gpu001"));
   EXPECT_FALSE(std::filesystem::exists(own));
+  netboot().stop();
+}
+
+/// Size and times say nothing: what is built so that it can be built again has the same times.
+TEST_F(NetbootTest, whatASecureNodeLoadsIsWhatMusterHas) {
+  const auto put = [this](const std::string& name, const std::string& content) {
+    ASSERT_TRUE(io::writeFileAtomic(folder / name, content));
+    std::filesystem::last_write_time(folder / name, std::filesystem::file_time_type::clock::time_point{});
+  };
+  put("vmlinuz", "kernel 1"), put("initrd.img", "initrd 1"), put("agent.img", "agent 1");
+  images.ram_os = RamOs{folder / "vmlinuz", folder / "initrd.img", folder / "agent.img"};
+  cluster.profiles.at("uefi").secure_boot = true;
+  cluster.nodes[1].profile = "uefi";
+  const auto tftp = folder / "run/tftp";
+  const auto loads = [&tftp](const char* address, const char* name) { return io::readFile(tftp / address / "ramos" / name).value_or(""); };
+  ASSERT_TRUE(netboot().start());
+  ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
+  ASSERT_EQ(loads("10.20.1.1", "initrd.img"), "initrd 1");
+  put("vmlinuz", "kernel 2"), put("initrd.img", "initrd 2"), put("agent.img", "agent 2");
+  ASSERT_TRUE(netboot().arm(NodeName("gpu002")));
+  EXPECT_EQ(loads("10.20.1.2", "vmlinuz"), "kernel 2");
+  EXPECT_EQ(loads("10.20.1.2", "initrd.img"), "initrd 2");
+  EXPECT_EQ(loads("10.20.1.1", "vmlinuz"), "kernel 1") << "who is loading gets kernel and initrd of one RAM OS";
+  EXPECT_EQ(loads("10.20.1.1", "agent.img"), "agent 1");
+  ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
+  EXPECT_EQ(loads("10.20.1.1", "initrd.img"), "initrd 2");
+  const auto sets = std::count_if(std::filesystem::directory_iterator(tftp), std::filesystem::directory_iterator(), [](const auto& entry) { return entry.path().filename().string().starts_with("ramos-"); });
+  EXPECT_EQ(sets, 1) << "what nobody loads is not kept";
+
+  const auto copy = std::filesystem::canonical(tftp / "10.20.1.1/ramos/initrd.img");
+  const auto times = std::filesystem::last_write_time(copy);
+  std::ofstream(copy) << "initrd 3";  // of the same size
+  std::filesystem::last_write_time(copy, times);
+  ASSERT_TRUE(netboot().arm(NodeName("gpu002")));
+  EXPECT_EQ(loads("10.20.1.2", "initrd.img"), "initrd 2") << "a damaged copy is made anew";
+  netboot().stop();
+}
+
+TEST_F(NetbootTest, aSecureNodeThatDoesNotComeFindsNothingOnceItsTokenHasExpired) {
+  for (const auto* name : {"vmlinuz", "initrd.img", "agent.img"}) ASSERT_TRUE(io::writeFileAtomic(folder / name, name));
+  images.ram_os = RamOs{folder / "vmlinuz", folder / "initrd.img", folder / "agent.img"};
+  cluster.profiles.at("uefi").secure_boot = true;
+  cluster.nodes[1].profile = "uefi";
+  const auto own = folder / "run/tftp/10.20.1.1", other = folder / "run/tftp/10.20.1.2";
+  ASSERT_TRUE(netboot().start());
+  ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
+  clock.advance(agent::kTokenLifetime - std::chrono::minutes(1));
+  ASSERT_TRUE(netboot().arm(NodeName("gpu002")));
+  io.run_for(std::chrono::milliseconds(5));
+  EXPECT_TRUE(std::filesystem::exists(own)) << "it may still come";
+  clock.advance(std::chrono::minutes(1) + std::chrono::seconds(1));
+  for (int looks = 0; looks < 1000 && std::filesystem::exists(own); ++looks) {
+    io.restart();
+    io.run_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_FALSE(std::filesystem::exists(own));
+  EXPECT_TRUE(std::filesystem::exists(other));
+  netboot().disarm(NodeName("gpu002"));
   netboot().stop();
 }
 
