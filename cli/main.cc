@@ -204,9 +204,9 @@ void addBmc(CLI::App& app, Parsed& p) {
   sub(*group, "forget-tpm", "After its main board was replaced: the TPM that it shows next is its own", p, [&p] { return bmcForgetTpm(p.options, p.node); })
       ->add_option("node", p.node)->required();
   sub(*group, "forget-key", "After muster's store came back from an older backup: the key that its agent shows next is its own", p, [&p] { return bmcForgetKey(p.options, p.node); })
-      ->add_option("node", p.node)->required();
+      ->add_option("nodes", p.node, "Hostlist")->required();
   sub(*group, "revoke-key", "After a disk was stolen or copied: no agent of it is listened to until it is imaged again", p, [&p] { return bmcRevokeKey(p.options, p.node); })
-      ->add_option("node", p.node)->required();
+      ->add_option("nodes", p.node, "Hostlist")->required();
 }
 
 void addDiscover(CLI::App& app, Parsed& p) {

@@ -7,9 +7,12 @@
 #include "base/io/files.h"
 #include "base/io/process.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 namespace muster::agent {
 
@@ -118,13 +121,23 @@ Result<void> copyHead(BlockTarget& from, BlockTarget& to, std::uint64_t head_byt
   return {};
 }
 
-Result<std::unique_ptr<BlockTarget>> makeTwin(const fs::path& file, std::uint64_t size_bytes) {
-  TRY_OK(io::makeDirs(file.parent_path()));
+/// With room for both ends, so that nothing is missing when the disk has everything else already.
+Result<std::unique_ptr<BlockTarget>> makeTwin(const fs::path& file, std::uint64_t size_bytes, std::uint64_t head_bytes) {
+  const auto problem = [&file](const std::string& why) {
+    std::error_code ignored;
+    fs::remove(file, ignored);
+    return fail(Error(ErrorCode::Unavailable, fmt::format("no room for the beginning of the disk in {}: {}; nothing was written. The memory or the RAM disk of this machine is full", file.string(), why)).retryable(true));
+  };
   std::error_code error;
   fs::remove(file, error);
-  TRY_OK(io::writeFileAtomic(file, "", 0600));
+  if (const auto made = io::makeDirs(file.parent_path()); !made) return problem(made.error().text());
+  if (const auto made = io::writeFileAtomic(file, "", 0600); !made) return problem(made.error().text());
   fs::resize_file(file, size_bytes, error);
-  if (error) return fail(ErrorCode::Internal, fmt::format("cannot make {}: {}", file.string(), error.message()));
+  if (error) return problem(error.message());
+  io::Fd fd(::open(file.c_str(), O_RDWR | O_CLOEXEC));
+  const std::uint64_t tail = std::min(kTableBytes + kFirstBlockBytes, size_bytes);
+  for (const auto& [offset, bytes] : {std::pair{std::uint64_t{0}, std::min(head_bytes, size_bytes)}, std::pair{size_bytes - tail, tail}})
+    if (::fallocate(fd.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0 && errno != EOPNOTSUPP) return problem(std::strerror(errno));
   return openBlockTarget(file);
 }
 
@@ -134,11 +147,17 @@ Async<ChunkReport> writeWholeDisk(ChunkJob job, HeadMark head) {
   if (job.target.sizeBytes() < job.index.size_bytes)
     co_return fail(ErrorCode::InvalidInput, fmt::format("the image is of a disk of {} MiB, this one has {} MiB", job.index.size_bytes >> 20, job.target.sizeBytes() >> 20));
   BlockTarget* target = &job.target;
+  const std::size_t head_chunks = (kTableBytes + job.index.chunk_bytes - 1) / job.index.chunk_bytes;
+  const PackIndex beginning = firstChunks(job.index, head_chunks);
+  std::unique_ptr<BlockTarget> twin;
+  if (!head.twin.empty()) {
+    CO_TRY(made, makeTwin(head.twin, target->sizeBytes(), beginning.size_bytes));
+    twin = std::move(made);
+  }
   std::function<Result<void>()> empty = [target] { return emptyTables(*target); };
   auto emptying = offload<Result<void>>(job.workers, std::move(empty));
   CO_TRY_OK(co_await std::move(emptying));
 
-  const std::size_t head_chunks = (kTableBytes + job.index.chunk_bytes - 1) / job.index.chunk_bytes;
   ChunkJob rest = job;
   rest.keep_right_chunks = true;
   for (std::size_t i = 0; i < std::min(head_chunks, rest.index.chunks.size()); ++i) rest.index.chunks[i].zero = true;  // empty until all others are right
@@ -150,13 +169,7 @@ Async<ChunkReport> writeWholeDisk(ChunkJob job, HeadMark head) {
   auto writing = writeAndVerify(std::move(rest));
   CO_TRY(report, co_await std::move(writing));
 
-  std::unique_ptr<BlockTarget> twin;
-  if (!head.twin.empty()) {
-    CO_TRY(made, makeTwin(head.twin, target->sizeBytes()));
-    twin = std::move(made);
-  }
   BlockTarget* beside = twin.get();
-  const PackIndex beginning = firstChunks(job.index, head_chunks);
   ChunkJob first{.index = beginning, .pack_url = job.pack_url, .mirror_urls = job.mirror_urls, .target = beside ? *beside : *target, .keep_right_chunks = false, .deadline = job.deadline,
                  .first_backoff = job.first_backoff, .max_backoff = job.max_backoff, .make_http = job.make_http, .workers = job.workers, .clock = job.clock,
                  .progress = [progress = job.progress](double, const std::string& text) { progress(1, text); }};

@@ -5,6 +5,7 @@
 #include "agent/protocol/node_keys.h"
 #include "base/io/files.h"
 #include "cli/commands/commands.h"
+#include "cli/session.h"
 #include "lifecycle/store.h"
 
 #include <iostream>
@@ -14,15 +15,18 @@ namespace {
 
 using Forget = Result<void> (*)(lifecycle::Store&, const NodeName&);
 
-int forget(const Options& options, const std::string& node, Forget what, std::string_view done) {
+int forget(const Options& options, const std::string& nodes, Forget what, std::string_view done) {
   const auto cluster = loadCluster(options);
   if (!cluster) return report(cluster.error());
-  if (!cluster->findNode(NodeName(node))) return report(Error(ErrorCode::NotFound, fmt::format("node {} is not in the inventory; nothing was changed", node)));
+  const auto selected = selectedNodes(*cluster, nodes);
+  if (!selected) return report(Error(selected.error()).within("nothing was changed"));
   if (const auto made = io::makeDirs(options.state); !made) return report(made.error());
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
-  if (const auto forgotten = what(**store, NodeName(node)); !forgotten) return report(forgotten.error());
-  std::cout << node << ": " << done << '\n';
+  for (const auto& node : *selected) {
+    if (const auto forgotten = what(**store, node); !forgotten) return report(forgotten.error());
+    std::cout << node.str() << ": " << done << '\n';
+  }
   return kOk;
 }
 

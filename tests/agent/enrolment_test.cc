@@ -1,4 +1,5 @@
 // Who gets a certificate, and who is listened to.
+#include "base/io/key_id.h"
 #include "tests/agent/site.h"
 
 #include <gmock/gmock.h>
@@ -149,6 +150,14 @@ TEST_F(EnrolmentTest, expiredCertificateRenewsAndDoesNothingElse) {
   auto other = io::CertificateAuthority::loadOrCreate(site.folder / "other", "test root");
   auto made = io::makeKeyAndRequest("gpu001");
   EXPECT_EQ(renew({made->key_pem, *other->signClient(made->csr_pem, "gpu001", std::chrono::hours(-1))}), 0) << "of another root: no handshake";
+}
+
+TEST_F(EnrolmentTest, anExpiredCertificateThatAnEarlierVersionKnewRenewsToo) {
+  const auto [valid, expired] = site.agedIdentityOf("gpu001");
+  const auto renew = [&](const io::TlsIdentity& identity) { return site.post("/agent/v1/certificate", toJson(EnrolRequest{{}, request(), {}}), identity)->status; };
+  ASSERT_TRUE(site.store->putValue("agent.key.gpu001", *io::keyIdOf(valid.certificate_pem)));
+  EXPECT_EQ(renew(site.agedIdentityOf("gpu001").second), 403);
+  EXPECT_EQ(renew(expired), 200);
 }
 
 TEST_F(EnrolmentTest, agentRefusesAControllerThatIsNotPinned) {

@@ -7,6 +7,8 @@
 
 #include <gmock/gmock.h>
 
+#include <unistd.h>
+
 namespace muster::agent {
 namespace {
 
@@ -22,11 +24,11 @@ class WholeDiskTest : public testing::Test {
     test::PackServer server{image.pack, {}};
     ChunkJob job{.index = image.index, .pack_url = "http://x/pack", .mirror_urls = {}, .target = target_, .deadline = std::chrono::seconds(1), .first_backoff = std::chrono::milliseconds(1),
                  .make_http = [&server] { return std::make_unique<test::PackClient>(server); }, .workers = workers_, .clock = clock_, .progress = [](double, const std::string&) {}};
-    HeadMark head{beside_ ? folder_ / "twin" : std::filesystem::path(), [this, &image]() -> Result<void> {
+    HeadMark head{beside_ ? twin_ : std::filesystem::path(), [this, &image]() -> Result<void> {
       table_when_marked_ = target_.data.substr(0, kTable) != std::string(kTable, '\0');
       if (told_) return fail(*told_);
       if (!beside_) return {};
-      const auto twin = *openBlockTarget(folder_ / "twin");
+      const auto twin = *openBlockTarget(twin_);
       EXPECT_EQ(twin->sizeBytes(), kDisk);
       std::string block(4096, ' ');
       EXPECT_TRUE(twin->read(0, block));
@@ -41,6 +43,7 @@ class WholeDiskTest : public testing::Test {
   }
   static constexpr std::size_t kTable = 1u << 20, kDisk = 24u << 20;
   test::TempFolder folder_;
+  std::filesystem::path twin_ = folder_ / "twin";
   test::MemoryTarget target_{kDisk};
   Workers workers_{kLanes};
   SystemClock clock_;
@@ -97,6 +100,24 @@ TEST_F(WholeDiskTest, isNobodysAtEveryWrite) {
     ++cuts;
   }
   EXPECT_GE(cuts, 6);
+}
+
+TEST_F(WholeDiskTest, isNotTouchedWhileTheRamDiskIsFull) {
+  if (::geteuid() != 0) GTEST_SKIP() << "a small RAM disk needs root";
+  const auto small = folder_ / "small";
+  ASSERT_TRUE(io::makeDirs(small));
+  const auto mount = [&small](const char* options) { return io::runChecked({.program = "mount", .args = {"-t", "tmpfs", "-o", options, "small", small.string()}}); };
+  if (!mount("size=512k")) GTEST_SKIP() << "no RAM disk can be mounted here";
+  twin_ = small / "twin";
+  const auto full = write();
+  EXPECT_FALSE(full);
+  EXPECT_TRUE(target_.data == std::string(kDisk, 'o')) << "it still holds what it held";
+  EXPECT_TRUE(mount("remount,size=8m"));
+  const auto then = write();
+  EXPECT_TRUE(io::runChecked({.program = "umount", .args = {small.string()}}));
+  ASSERT_TRUE(then) << then.error().str();
+  EXPECT_THAT(full.error().text(), HasSubstr("RAM disk of this machine is full"));
+  EXPECT_TRUE(full.error().canRetry());
 }
 
 TEST_F(WholeDiskTest, whoseSectorsAFileCannotHaveIsMarkedOnTheDisk) {
