@@ -155,4 +155,11 @@ Result<RootPlan> planRoot(const std::vector<DiskInfo>& disks, std::string_view r
   return plan;
 }
 
+bool dividedForRoot(std::string_view sfdisk_json) {
+  const PartitionTable table = readPartitionTable(sfdisk_json);
+  const auto named = [&table](std::size_t at, std::string_view name) { return table.partitions[at].name == name; };
+  return table.label == "gpt" && table.partitions.size() == kComposedRootPartition && named(0, "muster-bios") && named(1, "muster-esp") && named(2, "muster-boot") &&
+         (named(3, kWritingLabel) || named(3, "muster-root"));
+}
+
 }  // namespace muster::agent

@@ -2,7 +2,9 @@
 //
 // Every disk is divided alike: BIOS boot, EFI system partition (a boot loader on each), /boot (a mirror over all disks, whose
 // superblock is at its end so that GRUB takes each copy for plain ext4), and its part of the root. /boot is never encrypted: firmware and
-// GRUB must read it. Such a disk is always made anew; there is no delta, since nothing of an earlier array is believed. docs/adr/0031
+// GRUB must read it. Such a disk is always made anew: nothing of an earlier array is believed. What lies in it afterwards may still be right – arrays and
+// volumes of one declaration begin at the same place –, and each chunk is compared by SHA-256: so a writing goes on where the power went. With
+// encryption there is a new key, and nothing is right. docs/adr/0031
 //
 // Planning is pure, as in storage_plan.h, and refuses before the first byte.
 #pragma once
@@ -36,5 +38,8 @@ struct RootPlan {
 
 /// Errors: NotFound, Conflict (another number of disks than declared), InvalidInput (declaration, too small); each lists the disks
 Result<RootPlan> planRoot(const std::vector<DiskInfo>& disks, std::string_view rule, const RootSpec& spec, std::uint64_t image_bytes, const std::string& node);
+
+/// Pure. Whether `sfdisk --json` tells of a disk that was divided so, whole or half written.
+bool dividedForRoot(std::string_view sfdisk_json);
 
 }  // namespace muster::agent

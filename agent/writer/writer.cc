@@ -10,6 +10,7 @@
 #include "agent/writer/root_system.h"
 #include "agent/writer/still_working.h"
 #include "agent/writer/whole_disk.h"
+#include "base/io/process.h"
 
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
@@ -60,11 +61,15 @@ Result<void> makePartitions(Prepared& prepared, const PackIndex& index, const st
     prepared.layout = layout;
     return {};
   }
+  const bool seen = prepared.root->key == RootSpec::Key::None && std::all_of(prepared.root->disks.begin(), prepared.root->disks.end(), [](const DiskInfo& disk) {
+    return dividedForRoot(io::runChecked({.program = "sfdisk", .args = {"--json", disk.path.string()}}).value_or(""));
+  });
   // The other disks first: what lets go of old arrays there would let go of this one too.
   TRY_OK(runSteps(prepared.storage.steps, prepared.keys, runStorageTool, say));
   prepared.keys[std::string(kRootSet)] = io::randomToken(kKeyBytes);
   TRY_OK(runSteps(prepared.root->steps, prepared.keys, runStorageTool, say));
   prepared.layout = layoutOf(*prepared.root);
+  prepared.layout.kept = seen;
   TRY(uuid, partitionUuid(prepared.disk.path, kEspPartition));
   prepared.layout.esp_partuuid = uuid;
   return {};

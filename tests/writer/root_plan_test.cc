@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 
 #include <sys/stat.h>
 
@@ -42,6 +43,21 @@ class RootPlanTest : public testing::Test {
   /// In another order than their serials.
   std::vector<DiskInfo> disks_{{"/dev/nvme1n1", "B", "wwn-B", 446 * kGib}, {"/dev/nvme0n1", "A", "wwn-A", 446 * kGib}, {"/dev/sda", "BIG", "", 4000 * kGib}};
 };
+
+/// What was written before the power went is looked for only where it can be.
+TEST(DividedForRoot, isADiskOfThisPlanWholeOrHalfWritten) {
+  const auto table = [](const std::string& label, std::initializer_list<const char*> names) {
+    auto parts = nlohmann::json::array();
+    for (const char* name : names) parts.push_back({{"node", fmt::format("/dev/sda{}", parts.size() + 1)}, {"name", name}});
+    return nlohmann::json{{"partitiontable", {{"label", label}, {"partitions", parts}}}}.dump();
+  };
+  EXPECT_TRUE(dividedForRoot(table("gpt", {"muster-bios", "muster-esp", "muster-boot", "muster-writing"})));
+  EXPECT_TRUE(dividedForRoot(table("gpt", {"muster-bios", "muster-esp", "muster-boot", "muster-root"})));
+  EXPECT_FALSE(dividedForRoot(table("gpt", {"muster-bios", "muster-esp", "muster-root"}))) << "a system disk of one part: its root begins elsewhere";
+  EXPECT_FALSE(dividedForRoot(table("gpt", {"muster-bios", "muster-esp", "muster-boot", "data"})));
+  EXPECT_FALSE(dividedForRoot(table("dos", {"muster-bios", "muster-esp", "muster-boot", "muster-root"})));
+  for (const char* none : {"", "[]", "{}"}) EXPECT_FALSE(dividedForRoot(none));
+}
 
 TEST_F(RootPlanTest, aMirrorHasItsKernelOnBothDisks) {
   const auto made = plan({2, 1});
