@@ -174,7 +174,7 @@ Result<void> Controller::startServers(Role role, provision::RunningDnsmasq dnsma
   auto http = netboot_->routes(), https = gateway_->routes();
   const auto images = images_->routes(), drivers = provision::driverRepositoryRoutes(cluster_);
   http.insert(http.end(), images.begin(), images.end());
-  const auto firmware_files = firmware::imageRoutes(cluster_);
+  const auto firmware_files = firmware::imageRoutes(cluster_, clock_, workers_);
   http.insert(http.end(), firmware_files.begin(), firmware_files.end());
   const auto peers = peers_ ? peers_->routes() : std::vector<io::Route>();
   http.insert(http.end(), peers.begin(), peers.end());

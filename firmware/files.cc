@@ -9,10 +9,6 @@
 #include <fstream>
 
 namespace muster::firmware {
-namespace {
-constexpr std::string_view kImageRoute = "/firmware/";
-}
-
 std::vector<FacetName> failedFacets(const lifecycle::FactSet& facts, const lifecycle::Subject& subject) {
   std::vector<FacetName> out;
   for (const auto& fact : facts.view(subject))
@@ -80,6 +76,16 @@ Async<std::string> FirmwareFiles::whyNot(inventory::FirmwareComponent component,
   co_return whyNotFlashable(component, state);
 }
 
+Async<std::string> FirmwareFiles::whyNotNow(inventory::FirmwareComponent component, inventory::FirmwareImageFile image) {
+  hashed_.erase(keyOf(component, image));
+  auto look = whyNot(std::move(component), std::move(image));
+  co_return co_await std::move(look);
+}
+
+std::string FirmwareFiles::keyOf(const inventory::FirmwareComponent& component, const inventory::FirmwareImageFile& image) {
+  return fmt::format("{}\n{}\n{}", image.file.string(), image.version, component.device);
+}
+
 /// Blocking.
 Result<FirmwareFiles::Hashed> FirmwareFiles::look(const inventory::FirmwareComponent& component, const inventory::FirmwareImageFile& image, Hashed known) {
   TRY(sha256, io::sha256File(image.file));
@@ -100,7 +106,7 @@ Async<std::string> FirmwareFiles::stateOf(inventory::FirmwareComponent component
   const auto size_bytes = std::filesystem::file_size(file, error);
   if (error) co_return fmt::format("{}: {}", file.string(), error.message());
   const auto changed = std::filesystem::last_write_time(file, error);
-  const auto key = fmt::format("{}\n{}\n{}", file.string(), image.version, component.device);
+  const auto key = keyOf(component, image);
   auto known = hashed_.find(key);
   if (known == hashed_.end() || known->second.size_bytes != size_bytes || known->second.changed != changed) {
     const Hashed fresh{size_bytes, changed, {}, {}};
@@ -111,32 +117,6 @@ Async<std::string> FirmwareFiles::stateOf(inventory::FirmwareComponent component
   }
   if (known->second.sha256 != image.sha256) co_return fmt::format("{} has the SHA-256 {}, the baseline declares {}", file.string(), known->second.sha256, image.sha256);
   co_return known->second.trouble.empty() ? std::string(kFileOk) : known->second.trouble;
-}
-
-std::string imagePath(const inventory::FirmwareImageFile& image) { return fmt::format("{}{}/{}", kImageRoute, image.sha256, image.file.filename().string()); }
-
-namespace {
-
-std::optional<std::filesystem::path> declaredFile(const inventory::Cluster& cluster, const std::string& path) {
-  for (const auto& [name, baseline] : cluster.firmware) {
-    for (const auto& component : baseline.components) {
-      auto images = component.via;
-      if (!component.file.empty()) images.push_back({component.version, component.file, component.sha256});
-      for (const auto& image : images)
-        if (imagePath(image) == path) return image.file;
-    }
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
-std::vector<io::Route> imageRoutes(const inventory::Cluster& cluster) {
-  auto serve = [&cluster](io::ServerRequest request) -> Task<io::ServerResponse> {
-    const auto file = declaredFile(cluster, request.path());
-    co_return file ? io::ServerResponse::file({*file}) : io::ServerResponse::text(404, "no baseline declares this file\n");
-  };
-  return {{"GET", std::string(kImageRoute), serve}};
 }
 
 }  // namespace muster::firmware

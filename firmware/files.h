@@ -49,6 +49,8 @@ class FirmwareFiles {
   Async<std::string> state(inventory::FirmwareComponent component);
   /// Why this image cannot be flashed now; empty: it can.
   Async<std::string> whyNot(inventory::FirmwareComponent component, inventory::FirmwareImageFile image);
+  /// The same, by the bytes as they are: size and time may be as they were.
+  Async<std::string> whyNotNow(inventory::FirmwareComponent component, inventory::FirmwareImageFile image);
 
  private:
   struct Hashed {
@@ -58,6 +60,7 @@ class FirmwareFiles {
     std::string trouble;  ///< of the package in it; empty: none
   };
   Async<std::string> stateOf(inventory::FirmwareComponent component, inventory::FirmwareImageFile image);
+  static std::string keyOf(const inventory::FirmwareComponent& component, const inventory::FirmwareImageFile& image);
   static Result<Hashed> look(const inventory::FirmwareComponent& component, const inventory::FirmwareImageFile& image, Hashed known);
   Workers& workers_;
   bmc::Turnstile one_{1};  ///< a thousand nodes ask for the same file

@@ -23,7 +23,7 @@ std::unique_ptr<lifecycle::Phase> makeFirmwarePhase(const inventory::Cluster& cl
 /// BIOS attributes as profiles declare them: facet `bios`.
 std::unique_ptr<lifecycle::Phase> makeBiosPhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock);
 
-/// GET /firmware/SHA256/NAME: the files that baselines declare, and nothing else.
-std::vector<io::Route> imageRoutes(const inventory::Cluster& cluster);
+/// GET /firmware/SHA256/NAME: the files that baselines declare, as long as they have that digest, and nothing else.
+std::vector<io::Route> imageRoutes(const inventory::Cluster& cluster, Clock& clock, Workers& workers);
 
 }  // namespace muster::firmware

@@ -418,8 +418,7 @@ Async<Outcome> Installation::follow() {
   if (!now) co_return fail(std::move(now.error()));
   // Some BMCs activate by themselves, some report a failure of what worked.
   if (status->state == bmc::TaskState::Failed && !runs(what)) {
-    auto without = giveUp(what, {fmt::format("{} did not install {}", bmc_.address(), nameOf(what)), status->message,
-                                 "read the BMC's own log; the old version is still active. muster does not flash it again by itself"});
+    auto without = notInstalled(what, status->message);
     co_return co_await std::move(without);
   }
   const bool nothing_left = progress_.current.empty() && runs(what) && progress_.staged.empty();

@@ -77,6 +77,7 @@ class Installation {
   Async<Outcome> upload();
   Async<std::optional<Outcome>> supplyMayGo();
   Async<Outcome> refused(Target what, Error error);
+  Async<Outcome> notInstalled(Target what, std::string words);
   Async<Outcome> afterLostUpload();
   Async<Outcome> follow();
   Async<Outcome> lost();

@@ -56,4 +56,16 @@ Async<Outcome> Installation::breakOff(std::string why) {
   co_return co_await std::move(end);
 }
 
+/// A BMC that fetches for itself gets nothing of a file that has been changed since it was told where the file lies.
+Async<Outcome> Installation::notInstalled(Target what, std::string words) {
+  Verdict verdict{fmt::format("{} did not install {} {}", bmc_.address(), what.component, what.version), std::move(words),
+                  "read the BMC's own log; the old version is still active. muster does not flash it again by itself"};
+  if (const auto image = imageOf(what); image && !image_url_.empty()) {
+    auto look = files_.whyNotNow(*baseline_.find(what.component), *image);
+    if (const auto altered = co_await std::move(look); altered && !altered->empty()) verdict.text += "; its file has changed meanwhile: " + *altered;
+  }
+  auto without = giveUp(std::move(what), std::move(verdict));
+  co_return co_await std::move(without);
+}
+
 }  // namespace muster::firmware

@@ -228,7 +228,7 @@ ObjectSpec make_labSpec() {
       .optional("disk_gib", &LabSpec::disk_gib, integer(1, 1 << 16), "System disk in GiB.")
       .optional("gpus", &LabSpec::gpus, integer(0, 64), "Simulated GPUs.")
       .optional("gpu_model", &LabSpec::gpu_model, text(kText), "Their name.")
-      .optional("bmc", &LabSpec::bmc, text(kEntryName), "Whose BMC the virtual ones play: muster, idrac, idrac-before-multipart, ilo, supermicro, dgx-h100, gb200, openbmc.")
+      .optional("bmc", &LabSpec::bmc, text(kEntryName), "Whose BMC the virtual ones play: muster, idrac, idrac-before-multipart, ilo, supermicro, dgx-h100, gb200, openbmc, simple-update.")
       .spec();
 }
 MUSTER_SPEC(labSpec)

@@ -6,6 +6,8 @@ namespace muster::lab::vbmc {
 
 namespace {
 
+constexpr std::size_t kMaxFetchedBytes = 64u << 20;
+
 /// Key and certificate of this BMC: made once, kept over restarts, as a pin on it must hold.
 Result<io::TlsIdentity> identityOf(const std::filesystem::path& folder, const BmcConfig& config) {
   auto key_file = folder / (config.domain.name + ".key"), certificate_file = folder / (config.domain.name + ".crt");
@@ -19,6 +21,21 @@ Result<io::TlsIdentity> identityOf(const std::filesystem::path& folder, const Bm
   TRY_OK(io::writeFileAtomic(key_file, made.key_pem.reveal(), 0600));
   TRY_OK(io::writeFileAtomic(certificate_file, made.certificate_pem));
   return made;
+}
+
+Async<std::string> fetchImage(std::string url) {
+  CO_TRY(from, io::Url::parse(url));
+  auto client = io::makeHttpClient();
+  std::string image;
+  io::HttpRequest request{.method = "GET", .url = from};
+  auto get = client->fetch(std::move(request), [&image](std::string_view piece) -> Result<void> {
+    if (image.size() + piece.size() > kMaxFetchedBytes) return fail(ErrorCode::InvalidInput, "the image is too large");
+    image += piece;
+    return {};
+  });
+  CO_TRY(answer, co_await std::move(get));
+  if (answer.status != 200) co_return fail(ErrorCode::Unavailable, fmt::format("{} answered {}: {}", url, answer.status, answer.body));
+  co_return image;
 }
 
 }  // namespace
@@ -55,6 +72,7 @@ Result<std::unique_ptr<BmcHost>> BmcHost::make(asio::any_io_executor executor, C
   TRY(personality, findPersonality(config.personality));
   options.personality = personality;
   options.account = config.account;
+  options.fetch = fetchImage;
   options.state_file = folder / (config.domain.name + ".json");
   options.staging_folder = folder;
   options.went_away = [raw = host.get()] { raw->server_.reset(); };

@@ -53,12 +53,13 @@ constexpr std::array<std::string_view, 4> kDgxResets = {"On", "ForceOff", "Grace
 constexpr std::array kRows = {
     Personality{"muster", "muster", "muster", "Virtual Node", "2.0.0", "BMC", kPlain, kAllResets},
     Personality{"idrac", "Dell", "Dell Inc.", "PowerEdge XE9680", "6.10.30.00", "iDRAC.Embedded.1-1", kDell, kUsualResets, true, false, true, CertificateWay::Service, true},
-    Personality{"idrac-before-multipart", "Dell", "Dell Inc.", "PowerEdge C4140", "3.36.36.36", "iDRAC.Embedded.1-1", kDell, kUsualResets, true, false, false, CertificateWay::Service, true, false},
+    Personality{"idrac-before-multipart", "Dell", "Dell Inc.", "PowerEdge C4140", "3.36.36.36", "iDRAC.Embedded.1-1", kDell, kUsualResets, true, false, false, CertificateWay::Service, true, Takes::Push},
     Personality{"ilo", "HPE", "HPE", "ProLiant XL675d Gen10 Plus", "2.72", "iLO 5", kHpe, kUsualResets, true, false, true, CertificateWay::HpeHttpsCert},
     Personality{"supermicro", "Supermicro", "Supermicro", "SYS-821GE-TNHR", "01.01.06", "BMC", kSupermicro, kUsualResets, false, false, false, CertificateWay::Rekey},
     Personality{"dgx-h100", "AMI", "NVIDIA", "DGXH100", "23.09.20", "HostBMC_0", kDgx, kDgxResets, true, true, false},
     Personality{"gb200", "NVIDIA", "NVIDIA", "GB200 NVL", "1.0.0", "BMC_0", kGb200, kUsualResets},
     Personality{"openbmc", "OpenBMC", "OpenBMC Project", "Virtual Node", "2.18.0", "BMC", kPlain, kAllResets},
+    Personality{"simple-update", "muster", "muster", "Virtual Node that fetches", "2.0.0", "BMC", kPlain, kAllResets, true, false, true, CertificateWay::Service, false, Takes::Fetch},
 };
 
 }  // namespace

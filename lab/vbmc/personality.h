@@ -23,6 +23,9 @@ struct ComponentRow {
 /// How it lets its certificate be signed: CertificateService.GenerateCSR; Certificate.Rekey in its place; iLO's own HttpsCert.
 enum class CertificateWay { Service, Rekey, HpeHttpsCert };
 
+/// How it gets images: MultipartHttpPushUri; HttpPushUri, as its dialect has it; it fetches them itself.
+enum class Takes { Multipart, Push, Fetch };
+
 struct Personality {
   std::string_view name;  ///< "idrac", for people
   std::string_view vendor, manufacturer, model, bmc_version;
@@ -34,13 +37,13 @@ struct Personality {
   bool tells_events = true;                  ///< offers a stream of Server-Sent Events
   CertificateWay certificates = CertificateWay::Service;
   bool bios_by_job = false;                  ///< staged BIOS attributes take effect only where their PATCH asked for that
-  bool multipart = true;                     ///< else by HttpPushUri, as its dialect has it
+  Takes takes = Takes::Multipart;
 
   bmc::Quirks quirks() const;
   const ComponentRow* find(std::string_view component) const;
 };
 
-/// muster, idrac, idrac-before-multipart, ilo, supermicro, dgx-h100, gb200, openbmc.
+/// muster, idrac, idrac-before-multipart, ilo, supermicro, dgx-h100, gb200, openbmc, simple-update.
 std::span<const Personality> personalities();
 /// Errors: NotFound with the names that there are
 Result<const Personality*> findPersonality(std::string_view name);

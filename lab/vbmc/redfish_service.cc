@@ -265,8 +265,9 @@ io::ServerResponse RedfishService::patchBios(const io::ServerRequest& request) {
 
 Task<io::ServerResponse> RedfishService::post(io::ServerRequest request, std::string path) {
   if (path == kSessions) co_return login(request);
-  if (path == kUpload && quirks_.flash_state.empty() && options_.personality->multipart) co_return acceptUpload(request);
-  if (path == kInventory && !options_.personality->multipart) co_return acceptReady(request);
+  if (path == kUpload && quirks_.flash_state.empty() && options_.personality->takes == Takes::Multipart) co_return acceptUpload(request);
+  if (path == kInventory && options_.personality->takes == Takes::Push) co_return acceptReady(request);
+  if (path == kSimpleUpdate && options_.personality->takes == Takes::Fetch) co_return acceptUrl(request);
   if (path == kIloUpload && !quirks_.flash_state.empty()) co_return acceptForm(request);
   if (path == kRoot + "/UpdateService/Actions/UpdateService.StartUpdate" && quirks_.two_phase) co_return startVerified();
   if (path == kSimpleUpdate && quirks_.rollback == bmc::RollbackWay::UpdateFromPrevious) co_return updateFromPrevious(request);

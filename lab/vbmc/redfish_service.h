@@ -48,6 +48,7 @@ struct Pace {
 struct ServiceOptions {
   Identity identity;
   const Personality* personality = &personalities().front();
+  std::function<Async<std::string>(std::string url)> fetch = {};  ///< how it gets at a URL; empty: not at all
   std::function<Mishap()> draw_mishap = {};  ///< asked for each update when no fault is set; empty: none
   Account account;
   LoginLimits logins;
@@ -101,6 +102,7 @@ class RedfishService {
     Work work = Work::Update;
     std::string task_id;
     std::shared_ptr<const std::string> image;
+    std::string url = {};  ///< where it is fetched from
     std::vector<std::string> targets;
     bool keeps_configuration = true;  ///< of what it writes
     Mishap mishap = Mishap::None;
@@ -170,6 +172,7 @@ class RedfishService {
 
   // update_jobs.cc: firmware
   Response acceptUpload(const io::ServerRequest& request);
+  Response acceptUrl(const io::ServerRequest& request);
   Response acceptReady(const io::ServerRequest& request);
   Response acceptForm(const io::ServerRequest& request);
   std::optional<Response> collectPiece(std::string_view parameters, std::string& file, bool is_signed);

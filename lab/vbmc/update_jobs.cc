@@ -294,6 +294,12 @@ Async<void> RedfishService::verifyAndStage(Job job) {
     if (row && row->becomes == Becomes::AtOnce && name != options_.personality->bmc) activate(Becomes::AtOnce);
     co_return Result<void>();
   }
+  if (!job.url.empty()) {
+    if (!options_.fetch) co_return fail(ErrorCode::Unavailable, "there is no way to " + job.url);
+    auto load = options_.fetch(job.url);
+    CO_TRY(bytes, co_await std::move(load));
+    job.image = std::make_shared<const std::string>(std::move(bytes));
+  }
   flash_state_ = "Verifying";
   auto check = offload<Result<FirmwareHeader>>(workers_, [image = job.image] { return checkImage(*image); });
   auto header = co_await std::move(check);

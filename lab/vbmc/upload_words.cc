@@ -3,6 +3,9 @@
 #include "lab/vbmc/redfish_service.h"
 #include "lifecycle/facet.h"
 
+#include <boost/asio/error.hpp>
+#include <boost/system/system_error.hpp>
+
 namespace muster::lab::vbmc {
 
 /// The component behind a target: a member of the inventory, the manager, or the BIOS.
@@ -29,6 +32,23 @@ std::optional<io::ServerResponse> RedfishService::takeWords(const nlohmann::json
       return redfishError(400, "Base.1.8.PropertyValueNotInList", fmt::format("The target of {} is what its inventory member is related to.", job.targets.front()));
   }
   return std::nullopt;
+}
+
+/// SimpleUpdate: it is told where the image lies, and fetches it.
+io::ServerResponse RedfishService::acceptUrl(const io::ServerRequest& request) {
+  if (job_) return refuseBusy();
+  const auto body = nlohmann::json::parse(request.body, nullptr, false);
+  Job job;
+  job.url = body.is_object() ? body.value("ImageURI", "") : std::string();
+  if (!job.url.starts_with("http://") && !job.url.starts_with("https://")) return redfishError(400, "Base.1.8.ActionParameterValueFormatError", "ImageURI is no address.");
+  for (const auto& uri : body.value("Targets", std::vector<std::string>())) job.targets.push_back(componentAt(uri));
+  job.mishap = faults_.draw();
+  if (job.mishap == Mishap::None && options_.draw_mishap) job.mishap = options_.draw_mishap();
+  if (auto refusal = refusalBy(job.mishap)) return std::move(*refusal);
+  const bool answer_is_lost = job.mishap == Mishap::LostAnswer;
+  auto accepted = begin(std::move(job));
+  if (answer_is_lost) throw boost::system::system_error(asio::error::operation_aborted);
+  return accepted;
 }
 
 /// It starts with what it was delivered with.

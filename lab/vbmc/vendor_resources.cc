@@ -42,17 +42,17 @@ nlohmann::json RedfishService::updateServiceResource() const {
   result["Status"] = healthy();
   result["MaxImageSizeBytes"] = options_.max_image_bytes;
   result["FirmwareInventory"] = linkTo(kInventory);
-  if (!options_.personality->multipart) {
+  if (options_.personality->takes == Takes::Push) {
     result["HttpPushUri"] = kInventory;
-  } else if (quirks_.flash_state.empty()) {
+  } else if (options_.personality->takes == Takes::Multipart && quirks_.flash_state.empty()) {
     result["MultipartHttpPushUri"] = kUpload;
-  } else {
+  } else if (options_.personality->takes == Takes::Multipart) {
     result["HttpPushUri"] = kIloUpload;
     const auto& task = tasks_.empty() ? UpdateTask{} : tasks_.rbegin()->second;
     putAt(result, quirks_.flash_state, {{"State", flash_state_}, {"FlashProgressPercent", task.percent}});
   }
   result["Actions"] = json::object();  // sushy insists
-  if (quirks_.rollback == bmc::RollbackWay::UpdateFromPrevious) result["Actions"]["#UpdateService.SimpleUpdate"] = {{"target", kSimpleUpdate}};
+  if (quirks_.rollback == bmc::RollbackWay::UpdateFromPrevious || options_.personality->takes == Takes::Fetch) result["Actions"]["#UpdateService.SimpleUpdate"] = {{"target", kSimpleUpdate}};
   if (quirks_.two_phase) result["Actions"]["#UpdateService.StartUpdate"] = {{"target", path + "/Actions/UpdateService.StartUpdate"}};
   if (!quirks_.commit.empty())
     result["Actions"]["Oem"]["#NvidiaUpdateService.CommitImage"] = {{"target", path + "/Actions/Oem/NvidiaUpdateService.CommitImage"},

@@ -29,6 +29,7 @@ class VirtualBmc {
     folder = ::mkdtemp(name);
     auto options = virtualBmcOptions(folder, personality);
     options.pace = pace;
+    options.fetch = [this](std::string url) { return fetch(std::move(url)); };
     options.new_identity = [this](const io::TlsIdentity& identity) {
       next_fingerprint = io::describeCertificate(identity.certificate_pem)->sha256_fingerprint;
       if (!certificate_waits_for_reset) net.fingerprint = next_fingerprint;
@@ -59,6 +60,7 @@ class VirtualBmc {
   FakeHttp net;
   lab::vbmc::FakeMachine machine;
   std::unique_ptr<lab::vbmc::RedfishService> service;
+  std::function<Async<std::string>(std::string url)> fetch = {};  ///< what a BMC that fetches for itself finds
   bool certificate_waits_for_reset = false;  ///< iDRAC
   std::string next_fingerprint;
 

@@ -33,6 +33,7 @@ class Emulated {
     node.name = kNode;
     node.profile = "p";
     cluster.nodes.push_back(node);
+    emulator.fetch = [this](std::string url) { return fetch(std::move(url)); };
     restart();
   }
 
@@ -40,7 +41,21 @@ class Emulated {
   void restart() {
     phase.reset();
     fleet = std::make_unique<OneBmc>(bmc::arbitrate(rig.bmc(), loop.clock));
-    phase = makeFirmwarePhase(cluster, *fleet, loop.clock, loop.workers);
+    phase = makeFirmwarePhase(cluster, *fleet, loop.clock, loop.workers, "http://10.20.0.1:8080");
+    routes = imageRoutes(cluster, loop.clock, loop.workers);
+  }
+
+  /// What the BMC gets from muster's own route.
+  Async<std::string> fetch(std::string url) {
+    ++fetches;
+    before_fetch();
+    io::ServerRequest request;
+    request.target = io::Url::parse(url)->target;
+    auto ask = routes[0].handle(std::move(request));
+    auto answer = co_await std::move(ask);
+    const auto* file = std::get_if<io::FileBody>(&answer.body);
+    if (answer.status != 200 || !file) co_return fail(ErrorCode::Unavailable, fmt::format("the server answered {}", answer.status));
+    co_return io::readFile(file->path);
   }
 
   /// As the engine: the plan's actions in order. Stops at the first that fails; says why.
@@ -101,6 +116,9 @@ class Emulated {
   inventory::Cluster cluster;
   std::unique_ptr<OneBmc> fleet;
   std::unique_ptr<lifecycle::Phase> phase;
+  std::vector<io::Route> routes;
+  std::function<void()> before_fetch = [] {};
+  int fetches = 0;
   Journal journal;
   std::string last_wait;
   int restart_every = 0, calls = 0;

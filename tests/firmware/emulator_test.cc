@@ -24,7 +24,7 @@ TEST_P(EveryVendor, comesToItsBaselineWithEachImageWrittenOnce) {
   for (const auto& component : node.cluster.firmware["b"].components) EXPECT_EQ(node.state().slots.at(component.name).flashes, 1u) << component.name;
 }
 INSTANTIATE_TEST_SUITE_P(All, EveryVendor,
-                         testing::Combine(testing::Values("muster", "idrac", "idrac-before-multipart", "ilo", "supermicro", "dgx-h100", "gb200", "openbmc"), testing::Values(0, 3)),
+                         testing::Combine(testing::Values("muster", "idrac", "idrac-before-multipart", "ilo", "supermicro", "dgx-h100", "gb200", "openbmc", "simple-update"), testing::Values(0, 3)),
                          [](const auto& info) {
                            std::string name = std::get<0>(info.param);
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(All, EveryMishap,
                                          Case{"idrac", Mishap::TaskVanishes, ""}, Case{"idrac", Mishap::LostAnswer, ""}, Case{"idrac", Mishap::BmcLost, ""},
                                          Case{"idrac-before-multipart", Mishap::CutUpload, ""}, Case{"idrac-before-multipart", Mishap::LostAnswer, ""}, Case{"idrac-before-multipart", Mishap::TaskVanishes, ""},
                                          Case{"idrac-before-multipart", Mishap::BmcLost, ""}, Case{"ilo", Mishap::LostAnswer, ""}, Case{"ilo", Mishap::TaskFails, "did not install"}, Case{"openbmc", Mishap::CutUpload, ""},
-                                         Case{"openbmc", Mishap::TaskVanishes, ""}, Case{"muster", Mishap::BmcLost, ""}),
+                                         Case{"openbmc", Mishap::TaskVanishes, ""}, Case{"muster", Mishap::BmcLost, ""}, Case{"simple-update", Mishap::LostAnswer, ""}, Case{"simple-update", Mishap::TaskVanishes, ""}, Case{"simple-update", Mishap::TaskFails, "did not install"}),
                          [](const auto& info) {
                            std::string name = std::string(info.param.personality) + "_" + std::string(toString(info.param.mishap));
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -89,7 +89,7 @@ TEST_P(AFlashThatNobodyCanFollow, isOverBeforeAnythingIsSwitched) {
     for (const auto& [name, slot] : node.state().slots) EXPECT_LE(slot.flashes, 1u) << name;
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, AFlashThatNobodyCanFollow, testing::Values("muster", "idrac", "idrac-before-multipart", "supermicro", "gb200", "dgx-h100", "openbmc"), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(All, AFlashThatNobodyCanFollow, testing::Values("muster", "idrac", "idrac-before-multipart", "supermicro", "gb200", "dgx-h100", "openbmc", "simple-update"), [](const auto& info) {
   std::string name = info.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
@@ -190,6 +190,23 @@ TEST(FirmwareOnTheEmulator, aSupermicroKeepsTheConfigurationOfItsBmcAndItsBios) 
   node.expectBaseline();
   EXPECT_THAT(node.state().violations, testing::IsEmpty());
   EXPECT_EQ(node.state().bios.at("WorkloadProfile"), "Throughput");
+}
+
+/// Between the moment when the BMC is told where the file lies and the moment when it fetches it; size and time stay as they were.
+TEST(FirmwareOnTheEmulator, aFileThatIsChangedBeforeTheBmcFetchesItIsNotServed) {
+  Emulated node("simple-update", {"BIOS"});
+  const auto& bios = node.cluster.firmware["b"].components[0];
+  node.before_fetch = [&] {
+    const auto when = std::filesystem::last_write_time(bios.file);
+    auto other = lab::vbmc::makeFirmware("BIOS", "99.2", 4096);
+    ASSERT_EQ(other.size(), std::filesystem::file_size(bios.file));
+    ASSERT_TRUE(io::writeFileAtomic(bios.file, other));
+    std::filesystem::last_write_time(bios.file, when);
+  };
+  EXPECT_THAT(node.apply(), testing::AllOf(testing::HasSubstr("did not install BIOS 99.1"), testing::HasSubstr("its file has changed meanwhile")));
+  EXPECT_EQ(node.fetches, 1);
+  EXPECT_EQ(node.state().slots.at("BIOS").flashes, 0u);
+  EXPECT_EQ(node.journal.findings.size(), 1u);
 }
 
 TEST(FirmwareOnTheEmulator, aLargeSmartComponentGoesToILoInSignedPieces) {

@@ -289,7 +289,7 @@ TEST_F(FirmwareWaves, aPackageOfAnotherVersionIsNeverSent) {
 }
 
 TEST_F(FirmwareWaves, onlyDeclaredFilesAreServedToBmcs) {
-  const auto routes = imageRoutes(cluster);
+  const auto routes = imageRoutes(cluster, loop.clock, loop.workers);
   ASSERT_EQ(routes.size(), 1u);
   const auto& bios = *cluster.firmware["rack-1"].find("BIOS");
   auto get = [&](const std::string& path) {
@@ -299,7 +299,18 @@ TEST_F(FirmwareWaves, onlyDeclaredFilesAreServedToBmcs) {
   };
   const auto served = get("/firmware/" + bios.sha256 + "/BIOS.fw");
   ASSERT_TRUE(std::holds_alternative<io::FileBody>(served.body));
-  EXPECT_EQ(std::get<io::FileBody>(served.body).path, bios.file);
+  const auto declared = *io::readFile(bios.file);
+  const auto copy = std::get<io::FileBody>(served.body).path;
+  EXPECT_EQ(*io::readFile(copy), declared);
+  EXPECT_FALSE(std::ofstream(copy).is_open() && std::ofstream(copy) << "other" && *io::readFile(copy) != declared) << "sealed";
+  // A change between two requests, or in the middle of one, reaches nobody; once the copy is let go nothing is served at all.
+  ASSERT_TRUE(io::writeFileAtomic(bios.file, std::string(declared.size(), 'x')));
+  EXPECT_EQ(*io::readFile(copy), declared);
+  EXPECT_EQ(*io::readFile(std::get<io::FileBody>(get("/firmware/" + bios.sha256 + "/BIOS.fw").body).path), declared);
+  loop.clock.advance(std::chrono::minutes(11));
+  const auto refused = get("/firmware/" + bios.sha256 + "/BIOS.fw");
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_THAT(std::get<std::string>(refused.body), testing::HasSubstr("it is not served"));
   for (const auto* other : {"/firmware/", "/firmware/../../etc/passwd", "/firmware/aaaa/BIOS.fw"}) EXPECT_EQ(get(other).status, 404) << other;
 }
 
