@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/protocol/gateway_server.h"
+#include "base/io/side_thread.h"
 #include "bench/lifecycle_bench.h"
 #include "firmware/firmware.h"
 #include "lab/fleet/fleet.h"
@@ -135,6 +136,7 @@ class Site {
         bmcs_(bmc::makeBmcFleet(cluster, *store_, clock_, workers_)),
         certificates_(validate::makeCertificateStore(cluster, *store_, clock_, key_, folder / "certificates")),
         scripts_(*gateway_, cluster, ca_.fingerprint()) {
+    io::SideThread::startFor(io);
     images_.add("bookworm", "sha256:bench");
     io::ServerOptions options;
     options.max_connections = 65'536;

@@ -1,5 +1,6 @@
 #include "cli/controller.h"
 
+#include "base/io/side_thread.h"
 #include "base/log.h"
 #include "bmc/console/boot_log.h"
 #include "cli/consoles.h"
@@ -141,6 +142,7 @@ Result<std::unique_ptr<Controller>> Controller::look(const Options& options, con
 }
 
 Result<void> Controller::open(const Options& options, const std::optional<lab::LabHandle>& lab, lifecycle::EventSink sink) {
+  io::SideThread::startFor(context_);
   TRY(keys, Keys::loadOrCreate(options.state));
   keys_.emplace(std::move(keys));
   TRY(store, lifecycle::openStore(options.storeUrl()));

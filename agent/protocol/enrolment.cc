@@ -3,6 +3,7 @@
 #include "agent/protocol/gateway_server.h"
 #include "agent/protocol/json_reader.h"
 #include "base/io/key_id.h"
+#include "base/io/side_thread.h"
 #include "base/log.h"
 #include "inventory/leases.h"
 
@@ -163,7 +164,8 @@ Async<EnrolResponse> Enrolment::redeem(const inventory::Node& node, EnrolRequest
     if (!proof) co_return fail(ErrorCode::Denied, "this node must prove itself by its TPM");  // every boot begins so: no finding
     if (const auto proved = attestor_.check(node, *proof); !proved) co_return refuse(node, proved.error().str());
   }
-  CO_TRY(answer, sign(node.name, request.csr_pem, kAgentCertificateLifetime));  // before the token is burnt: a bad request costs nothing
+  auto signing = sign(node.name, request.csr_pem, kAgentCertificateLifetime);
+  CO_TRY(answer, co_await std::move(signing));  // before the token is burnt: a bad request costs nothing
   CO_TRY(key_id, io::keyIdOf(answer.certificate_pem));
   Record used = record;
   used.used = true;
@@ -224,7 +226,8 @@ Async<void> Enrolment::admit(NodeName name, std::string key_id, Mode mode, bool 
 
 /// The keys that it ends are refused, and the new one is known, before anybody has it.
 Async<EnrolResponse> Enrolment::handOut(NodeName name, std::string csr_pem, std::chrono::hours lifetime, Change change) {
-  CO_TRY(answer, sign(name, csr_pem, lifetime));
+  auto signing = sign(name, std::move(csr_pem), lifetime);
+  CO_TRY(answer, co_await std::move(signing));
   CO_TRY(fresh, io::keyIdOf(answer.certificate_pem));
   auto store = changed(name, [change = std::move(change), fresh](NodeKeys& keys) { return change(keys, fresh); });
   CO_TRY(refused, co_await std::move(store));
@@ -268,9 +271,12 @@ Async<void> Enrolment::endInstalled(NodeName node) {
   co_return Result<void>();
 }
 
-Result<EnrolResponse> Enrolment::sign(const NodeName& node, const std::string& csr_pem, std::chrono::hours lifetime) {
-  TRY(certificate, ca_.signClient(csr_pem, node.str(), lifetime));
-  return EnrolResponse{certificate, ca_.certificatePem(), node.str()};
+Async<EnrolResponse> Enrolment::sign(NodeName node, std::string csr_pem, std::chrono::hours lifetime) {
+  auto signing = io::aside<Result<EnrolResponse>>([ca = ca_, node, csr_pem, lifetime]() -> Result<EnrolResponse> {
+    TRY(certificate, ca.signClient(csr_pem, node.str(), lifetime));
+    return EnrolResponse{certificate, ca.certificatePem(), node.str()};
+  });
+  co_return co_await std::move(signing);
 }
 
 tl::unexpected<Error> Enrolment::refuse(const inventory::Node& node, const std::string& why) {

@@ -72,7 +72,7 @@ class Enrolment {
   Async<std::optional<Error>> changed(NodeName node, std::function<Result<bool>(NodeKeys&)> change);
   using Change = std::function<Result<bool>(NodeKeys&, const std::string& fresh_key_id)>;
   Async<EnrolResponse> handOut(NodeName node, std::string csr_pem, std::chrono::hours lifetime, Change change);
-  Result<EnrolResponse> sign(const NodeName& node, const std::string& csr_pem, std::chrono::hours lifetime);
+  Async<EnrolResponse> sign(NodeName node, std::string csr_pem, std::chrono::hours lifetime);
   tl::unexpected<Error> refuse(const inventory::Node& node, const std::string& why, const std::string& what_to_do);
   tl::unexpected<Error> refuse(const inventory::Node& node, const std::string& why);
 

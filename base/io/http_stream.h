@@ -93,6 +93,7 @@ class TlsClient;
 struct Handshake {
   std::string host;
   const TlsClient* client = nullptr;
+  std::string pin;  ///< what was pinned as it began: another connection's first contact may pin while this one is judged on the side thread
   std::string fingerprint;
   std::string refusal;  ///< why the peer is not trusted; empty: it is
   bool resuming = false;  ///< an earlier session was offered

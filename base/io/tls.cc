@@ -45,19 +45,20 @@ std::string verifyChain(X509* leaf, STACK_OF(X509) * chain, const std::vector<X5
   return why;
 }
 
-std::string refusalOf(const TlsTrust& trust, const std::vector<std::shared_ptr<void>>& owned, X509* leaf, STACK_OF(X509) * chain, const std::string& host) {
-  if (trust.accept_first && trust.pinned_fingerprint.empty()) return {};
-  if (!trust.pinned_fingerprint.empty() && !trust.pin_is_root) {
-    const auto seen = fingerprintOf(leaf);
-    if (seen == trust.pinned_fingerprint) return {};
-    return fmt::format("its certificate {} is not the pinned {}", seen, trust.pinned_fingerprint);
+std::string refusalOf(const TlsTrust& trust, const std::vector<std::shared_ptr<void>>& owned, X509* leaf, STACK_OF(X509) * chain, const Handshake& handshake) {
+  const auto& pin = handshake.pin;
+  const auto& host = handshake.host;
+  if (trust.accept_first && pin.empty()) return {};
+  if (!pin.empty() && !trust.pin_is_root) {
+    if (handshake.fingerprint == pin) return {};
+    return fmt::format("its certificate {} is not the pinned {}", handshake.fingerprint, pin);
   }
-  if (!trust.pinned_fingerprint.empty()) {
+  if (!pin.empty()) {
     for (int i = 0; i < sk_X509_num(chain); ++i) {
       X509* candidate = sk_X509_value(chain, i);
-      if (fingerprintOf(candidate) == trust.pinned_fingerprint) return verifyChain(leaf, chain, {candidate}, host);
+      if (fingerprintOf(candidate) == pin) return verifyChain(leaf, chain, {candidate}, host);
     }
-    return fmt::format("it does not present the pinned root {}", trust.pinned_fingerprint);
+    return fmt::format("it does not present the pinned root {}", pin);
   }
   if (owned.empty()) return "no certificate authority and no pin is configured for it";
   std::vector<X509*> roots;
@@ -123,6 +124,7 @@ Result<void> TlsClient::readIdentity() {
 
 void TlsClient::prepare(TlsStream& stream, Handshake& handshake) const {
   handshake.client = this;
+  handshake.pin = trust_.pinned_fingerprint;
   SSL_set_ex_data(stream.native_handle(), handshakeIndex(), &handshake);
   if (key_) {
     SSL_use_certificate(stream.native_handle(), static_cast<X509*>(chain_.front().get()));
@@ -142,7 +144,9 @@ void TlsClient::met(TlsStream& stream, Handshake& handshake) {
     if (handshake.fingerprint != trust_.pinned_fingerprint)
       handshake.refusal = fmt::format("its session is not that of the pinned {}", trust_.pinned_fingerprint);
   }
-  if (trust_.accept_first && trust_.pinned_fingerprint.empty()) trust_.pinned_fingerprint = handshake.fingerprint;
+  if (!trust_.accept_first || !trust_.pinned_fingerprint.empty()) return;
+  trust_.pinned_fingerprint = handshake.fingerprint;
+  if (!trust_.identity) TlsSessions::ofProcess().expect(stream.native_handle(), handshake.host, handshake.fingerprint);
 }
 
 void TlsClient::failedWithSession(const Handshake& handshake) const {
@@ -154,7 +158,7 @@ bool TlsClient::accepts(void* store_context, Handshake& handshake) const {
   X509* leaf = X509_STORE_CTX_get0_cert(context);
   if (!leaf) return false;
   handshake.fingerprint = fingerprintOf(leaf);
-  handshake.refusal = refusalOf(trust_, roots_, leaf, X509_STORE_CTX_get0_untrusted(context), handshake.host);
+  handshake.refusal = refusalOf(trust_, roots_, leaf, X509_STORE_CTX_get0_untrusted(context), handshake);
   const bool fine = handshake.refusal.empty();
   X509_STORE_CTX_set_error(context, fine ? X509_V_OK : X509_V_ERR_APPLICATION_VERIFICATION);
   return fine;

@@ -34,6 +34,8 @@ bool TlsSessions::prepare(SSL* ssl, const std::string& host, const std::string& 
   return at != kept_.end() && at->second.session && SSL_set_session(ssl, at->second.session.get()) == 1;
 }
 
+void TlsSessions::expect(SSL* ssl, const std::string& host, const std::string& pin) { SSL_set_ex_data(ssl, keyIndex(), new std::string(keyOf(host, pin))); }
+
 void TlsSessions::failed(const std::string& host, const std::string& pin) {
   std::lock_guard lock(guard_);
   auto& kept = kept_[keyOf(host, pin)];

@@ -24,6 +24,8 @@ class TlsSessions {
 
   /// Before the handshake with `host`: what it offers will be kept, and what is kept is offered. Answers whether there was one.
   bool prepare(SSL* ssl, const std::string& host, const std::string& pin);
+  /// After a first contact, which could offer none: the server has proved that it holds the key of `pin`, and what it offers will be kept.
+  void expect(SSL* ssl, const std::string& host, const std::string& pin);
   /// The handshake failed with what was offered. Some servers cannot take up a session: after a few times none is kept for them.
   void failed(const std::string& host, const std::string& pin);
   /// A session was taken up; and how many have been: handshakes saved.

@@ -4,9 +4,10 @@
 // that alone is more than a gigabyte for ten thousand nodes. Here an idle connection holds none (docs/adr/0014).
 #pragma once
 
-#include "base/task.h"
+#include "base/io/side_thread.h"
 
 #include <boost/asio/compose.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl/context.hpp>
@@ -14,6 +15,7 @@
 
 #include <array>
 #include <memory>
+#include <string>
 
 namespace muster::io {
 
@@ -34,7 +36,8 @@ class TlsStream {
   template <class Token>
   auto async_handshake(Side side, Token&& token) {
     side == Side::Client ? SSL_set_connect_state(ssl_.get()) : SSL_set_accept_state(ssl_.get());
-    return begin<void(error_code)>([this] { return handshake(); }, token);
+    wire_.side = SideThread::of(get_executor());
+    return asio::async_compose<Token, void(error_code)>(Greeting{*this}, token, socket_);
   }
   /// Says goodbye and waits for the other side's. Completes with (error_code).
   template <class Token>
@@ -97,6 +100,50 @@ class TlsStream {
     }
   };
 
+  /// The handshake. With a side thread OpenSSL works there on what was received, and the socket stays with the control thread.
+  struct Greeting {
+    TlsStream& stream;
+    Step step = {};
+    enum class Next { Try, Tried, Receive, Done } next = Next::Try;
+
+    template <class Self>
+    void operator()(Self& self, error_code error = {}) {
+      if (next == Next::Done) return self.complete(step.error);
+      if (error) return end(self, {Want::Nothing, error});
+      if (next == Next::Tried) return tried(self);
+      if (next == Next::Receive) stream.receive();
+      auto* side = stream.wire_.side;
+      if (!side) return (*this)(self, stream.handshake());
+      side->run(stream.get_executor(), [&stream = stream] { return stream.handshake(); }, std::move(self));
+    }
+    template <class Self>
+    void operator()(Self& self, Step tried_now) {
+      step = tried_now;
+      tried(self);
+    }
+    template <class Self>
+    void tried(Self& self) {
+      if (self.cancelled() != asio::cancellation_type::none) return end(self, {Want::Nothing, asio::error::operation_aborted});
+      const auto sent = stream.flush();
+      if (sent.want == Want::Writable) return wait(self, sent.want, Next::Tried);
+      if (step.want == Want::Nothing || sent.error) return end(self, step.error || !sent.error ? step : sent);
+      wait(self, step.want, step.want == Want::Readable ? Next::Receive : Next::Try);
+    }
+    template <class Self>
+    void wait(Self& self, Want what, Next then) {
+      next = then;
+      stream.socket_.async_wait(what == Want::Readable ? tcp::socket::wait_read : tcp::socket::wait_write, std::move(self));
+    }
+    /// Never from within the call that began it.
+    template <class Self>
+    void end(Self& self, Step last) {
+      step = last;
+      next = Next::Done;
+      stream.wire_.side = nullptr;
+      asio::post(stream.get_executor(), std::move(self));
+    }
+  };
+
   template <class Signature, class Try, class Token>
   auto begin(Try attempt, Token& token) {
     return asio::async_compose<Token, Signature>(Operation<Signature, Try>{*this, std::move(attempt)}, token, socket_);
@@ -117,13 +164,32 @@ class TlsStream {
     return write(asio::buffer(joined.data(), asio::buffer_copy(asio::buffer(joined), buffers)));
   }
 
+  /// What OpenSSL reads from and writes to. With a side thread these are the buffers while the handshake lasts; what is left of
+  /// `in` then is read before the socket.
+  struct Wire {
+    tcp::socket& socket;
+    SideThread* side = nullptr;
+    std::string in = {}, out = {};
+    std::size_t taken = 0;  ///< of `in`
+    int failure = 0;        ///< errno of the last receive; kEnd: the other side has closed
+  };
+  static constexpr int kEnd = -1;
+
+  static int readWire(BIO* bio, char* into, int size);
+  static int writeWire(BIO* bio, const char* from, int size);
+  static BIO_METHOD* wireMethod();
+
   Step handshake();
+  /// Moves what has arrived into the wire, and what OpenSSL has written out of it.
+  void receive();
+  Step flush();
   Step shutdown();
   Step read(asio::mutable_buffer into);
   Step write(asio::const_buffer from);
   Step judge(int answer, std::size_t bytes);
 
   tcp::socket& socket_;
+  Wire wire_{socket_};
   std::unique_ptr<SSL, Free> ssl_;
 };
 

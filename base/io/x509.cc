@@ -73,9 +73,31 @@ Result<std::string> subjectAltNames(const std::vector<std::string>& names) {
   return out;
 }
 
+/// A copy of an algorithm's parameters, as X509_PUBKEY_set0_param takes them; null where there are none.
+void* copyOf(int type, const void* value) {
+  if (type == V_ASN1_UNDEF || type == V_ASN1_NULL || !value) return nullptr;
+  if (type == V_ASN1_OBJECT) return OBJ_dup(static_cast<const ASN1_OBJECT*>(value));
+  return ASN1_STRING_dup(static_cast<const ASN1_STRING*>(value));
+}
+
+/// The key as the request shows it. X509_set_pubkey would write it and read it again, which is a third of what a certificate costs.
+bool takeKey(X509* certificate, X509_REQ* request) {
+  X509_ALGOR* algorithm = nullptr;
+  const unsigned char* bits = nullptr;
+  int size = 0;
+  if (X509_PUBKEY_get0_param(nullptr, &bits, &size, &algorithm, X509_REQ_get_X509_PUBKEY(request)) != 1) return false;
+  const ASN1_OBJECT* name = nullptr;
+  int type = V_ASN1_UNDEF;
+  const void* value = nullptr;
+  X509_ALGOR_get0(&name, &type, &value, algorithm);
+  auto* copied_bits = static_cast<unsigned char*>(OPENSSL_memdup(bits, static_cast<std::size_t>(size)));
+  return copied_bits && X509_PUBKEY_set0_param(X509_get_X509_PUBKEY(certificate), OBJ_dup(name), type, copyOf(type, value), copied_bits, size) == 1;
+}
+
 struct Draft {
   std::string_view common_name;
   EVP_PKEY* subject_key = nullptr;
+  X509_REQ* request = nullptr;  ///< instead of subject_key: whose key it is for
   X509* issuer = nullptr;  ///< null: self-signed
   EVP_PKEY* issuer_key = nullptr;
   std::chrono::hours lifetime{0};
@@ -95,7 +117,7 @@ Result<Handle<X509>> issue(const Draft& draft) {
   ok = ok && X509_gmtime_adj(X509_getm_notAfter(c), std::chrono::seconds(draft.lifetime).count()) != nullptr;
   ok = ok && X509_set_subject_name(c, subject.get()) == 1;
   ok = ok && X509_set_issuer_name(c, draft.issuer ? X509_get_subject_name(draft.issuer) : subject.get()) == 1;
-  ok = ok && X509_set_pubkey(c, draft.subject_key) == 1;
+  ok = ok && (draft.request ? takeKey(c, draft.request) : X509_set_pubkey(c, draft.subject_key) == 1);
   X509V3_CTX context;
   X509V3_set_ctx(&context, draft.issuer ? draft.issuer : c, c, nullptr, nullptr, 0);
   X509V3_set_ctx_nodb(&context);
@@ -181,6 +203,7 @@ Result<CertificateAuthority> CertificateAuthority::loadOrCreate(const std::files
     TRY(root, issue({common_name,
                      key->get(),
                      nullptr,
+                     nullptr,
                      key->get(),
                      kRootLifetime,
                      {{NID_basic_constraints, "critical,CA:TRUE,pathlen:0"},
@@ -222,6 +245,7 @@ Result<TlsIdentity> CertificateAuthority::issueServer(std::string_view common_na
   TRY(alt_names, subjectAltNames(names));
   Draft draft{common_name,
               key.get(),
+              nullptr,
               root_->certificate.get(),
               root_->key.get(),
               lifetime,
@@ -251,7 +275,8 @@ Result<std::string> CertificateAuthority::signServer(std::string_view csr_pem, s
   TRY(request, provenRequest(csr_pem));
   TRY(alt_names, subjectAltNames(names));
   Draft draft{common_name,
-              X509_REQ_get0_pubkey(request.get()),
+              nullptr,
+              request.get(),
               root_->certificate.get(),
               root_->key.get(),
               lifetime,
@@ -265,7 +290,8 @@ Result<std::string> CertificateAuthority::signClient(std::string_view csr_pem, s
                                                      std::chrono::hours lifetime) const {
   TRY(request, provenRequest(csr_pem));
   TRY(leaf, issue({common_name,
-                   X509_REQ_get0_pubkey(request.get()),
+                   nullptr,
+                   request.get(),
                    root_->certificate.get(),
                    root_->key.get(),
                    lifetime,
@@ -279,7 +305,7 @@ Result<std::string> CertificateAuthority::signClient(std::string_view csr_pem, s
 Result<TlsIdentity> selfSigned(std::string_view common_name, const std::vector<std::string>& names) {
   TRY(key, makeKey());
   TRY(alt_names, subjectAltNames(names));
-  Draft draft{common_name, key.get(), nullptr, key.get(), kBmcLifetime, {{NID_basic_constraints, "critical,CA:FALSE"}}};
+  Draft draft{common_name, key.get(), nullptr, nullptr, key.get(), kBmcLifetime, {{NID_basic_constraints, "critical,CA:FALSE"}}};
   if (!alt_names.empty()) draft.extensions.emplace_back(NID_subject_alt_name, alt_names);
   TRY(certificate, issue(draft));
   TRY(pem, writeCertificate(certificate.get()));

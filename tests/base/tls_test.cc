@@ -1,7 +1,13 @@
 // TLS over loopback: who is trusted, and what happens when trust is broken.
 #include "base/io/http.h"
+#include "base/io/side_thread.h"
 #include "base/io/tls_sessions.h"
 #include "tests/run_async.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
 
 namespace muster::io {
 namespace {
@@ -12,9 +18,11 @@ using namespace std::chrono_literals;
 Task<ServerResponse> whoAmI(ServerRequest request) { co_return ServerResponse::text(200, "client=" + request.client_common_name); }
 Task<ServerResponse> expiredName(ServerRequest request) { co_return ServerResponse::text(200, "expired=" + request.expired_client_common_name); }
 
-class Tls : public ::testing::Test {
+/// With and without a side thread: who is trusted does not depend on where OpenSSL works.
+class Tls : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
+    if (GetParam()) SideThread::startFor(io);
     auto made = CertificateAuthority::loadOrCreate(folder / "ca", "muster test root");
     ASSERT_TRUE(made) << made.error().str();
     ca = std::make_unique<CertificateAuthority>(*made);
@@ -80,7 +88,7 @@ class PinnedServer : public Tls {
   std::string fingerprint;
 };
 
-TEST_F(PinnedServer, aSessionIsTakenUpAndStillNamesThePin) {
+TEST_P(PinnedServer, aSessionIsTakenUpAndStillNamesThePin) {
   begin();
   const auto before = TlsSessions::ofProcess().takenUp();
   for (int connection = 0; connection < 4; ++connection) {
@@ -91,14 +99,14 @@ TEST_F(PinnedServer, aSessionIsTakenUpAndStillNamesThePin) {
   EXPECT_EQ(TlsSessions::ofProcess().takenUp() - before, 3u);
 }
 
-TEST_F(PinnedServer, aSessionOfOnePinIsNoneOfAnother) {
+TEST_P(PinnedServer, aSessionOfOnePinIsNoneOfAnother) {
   begin();
   ASSERT_TRUE(ask(pin(fingerprint, false)));
   ASSERT_TRUE(ask(pin(fingerprint, false)));
   expectDenied(ask(pin(std::string(64, '0'), false)), "is not the pinned");
 }
 
-TEST_F(PinnedServer, anotherServerAtTheAddressIsRefusedWhateverSessionWasKept) {
+TEST_P(PinnedServer, anotherServerAtTheAddressIsRefusedWhateverSessionWasKept) {
   begin();
   const auto port = server->port();
   const auto first = fingerprint;
@@ -112,7 +120,7 @@ TEST_F(PinnedServer, anotherServerAtTheAddressIsRefusedWhateverSessionWasKept) {
   EXPECT_TRUE(ask(pin(fingerprint, false)));
 }
 
-TEST_F(Tls, caPinAndRootPinAreAccepted) {
+TEST_P(Tls, caPinAndRootPinAreAccepted) {
   start();
   auto by_ca = ask(trustCa());
   ASSERT_TRUE(by_ca) << by_ca.error().str();
@@ -124,13 +132,13 @@ TEST_F(Tls, caPinAndRootPinAreAccepted) {
   EXPECT_TRUE(by_root) << by_root.error().str();
 }
 
-TEST_F(Tls, wrongPinsAreDenied) {
+TEST_P(Tls, wrongPinsAreDenied) {
   start();
   expectDenied(ask(pin(std::string(64, 'a'), false)), "is not the pinned");
   expectDenied(ask(pin(std::string(64, 'a'), true)), "does not present the pinned root");
 }
 
-TEST_F(Tls, pinnedRootThatDidNotSignTheLeafIsDenied) {
+TEST_P(Tls, pinnedRootThatDidNotSignTheLeafIsDenied) {
   // An impostor presents its own leaf with our root appended.
   auto other = CertificateAuthority::loadOrCreate(folder / "other", "muster test root");
   ServerOptions options;
@@ -141,7 +149,7 @@ TEST_F(Tls, pinnedRootThatDidNotSignTheLeafIsDenied) {
   expectDenied(ask(pin(ca->fingerprint(), true)), "not trusted");
 }
 
-TEST_F(Tls, clientCertificateDoesNotMakeAServer) {
+TEST_P(Tls, clientCertificateDoesNotMakeAServer) {
   auto identity = clientOf(*ca, "gpu001");
   identity.certificate_pem += ca->certificatePem();
   ServerOptions options;
@@ -150,7 +158,7 @@ TEST_F(Tls, clientCertificateDoesNotMakeAServer) {
   expectDenied(ask(pin(ca->fingerprint(), true)), "not trusted");
 }
 
-TEST_F(Tls, otherCaOtherNameAndNoTrustAreDenied) {
+TEST_P(Tls, otherCaOtherNameAndNoTrustAreDenied) {
   start(false, {"10.9.9.9"});
   expectDenied(ask(trustCa()), "IP address mismatch");
   expectDenied(ask(TlsTrust{}), "no certificate authority and no pin");
@@ -160,7 +168,7 @@ TEST_F(Tls, otherCaOtherNameAndNoTrustAreDenied) {
   expectDenied(ask(wrong), "not trusted");
 }
 
-TEST_F(Tls, environmentDoesNotAddTrust) {
+TEST_P(Tls, environmentDoesNotAddTrust) {
   start();
   ::setenv("SSL_CERT_FILE", (folder / "ca/ca.crt").c_str(), 1);
   auto other = CertificateAuthority::loadOrCreate(folder / "other", "another root");
@@ -170,7 +178,7 @@ TEST_F(Tls, environmentDoesNotAddTrust) {
   ::unsetenv("SSL_CERT_FILE");
 }
 
-TEST_F(Tls, firstContactReportsTheFingerprint) {
+TEST_P(Tls, firstContactReportsTheFingerprint) {
   ServerOptions options;
   options.identity = *selfSigned("bmc", {});
   startWith(options);
@@ -182,7 +190,7 @@ TEST_F(Tls, firstContactReportsTheFingerprint) {
   expectDenied(ask(trustCa()), "not trusted");
 }
 
-TEST_F(Tls, afterTheFirstContactTheClientTakesNoOther) {
+TEST_P(Tls, afterTheFirstContactTheClientTakesNoOther) {
   ServerOptions options;
   options.identity = *selfSigned("bmc", {});
   startWith(options);
@@ -199,7 +207,7 @@ TEST_F(Tls, afterTheFirstContactTheClientTakesNoOther) {
   expectDenied(runAsync(io, client->send(again)), "not the pinned");
 }
 
-TEST_F(Tls, mutualTlsTellsTheClientsName) {
+TEST_P(Tls, mutualTlsTellsTheClientsName) {
   start(true);
   auto trust = trustCa();
   trust.identity = clientOf(*ca, "gpu001");
@@ -208,7 +216,7 @@ TEST_F(Tls, mutualTlsTellsTheClientsName) {
   EXPECT_EQ(answer->body, "client=gpu001");
 }
 
-TEST_F(Tls, foreignExpiredAndMissingClientCertificatesAreRefused) {
+TEST_P(Tls, foreignExpiredAndMissingClientCertificatesAreRefused) {
   start(true);
   expectDenied(ask(trustCa()), "TLS");
   auto other = CertificateAuthority::loadOrCreate(folder / "other", "muster test root");
@@ -219,7 +227,7 @@ TEST_F(Tls, foreignExpiredAndMissingClientCertificatesAreRefused) {
   expectDenied(ask(trust), "TLS");
 }
 
-TEST_F(Tls, plainHttpToATlsPortIsAnError) {
+TEST_P(Tls, plainHttpToATlsPortIsAnError) {
   start();
   client = makeHttpClient();
   HttpRequest request;
@@ -228,7 +236,7 @@ TEST_F(Tls, plainHttpToATlsPortIsAnError) {
   EXPECT_FALSE(runAsync(io, client->send(request)));
 }
 
-TEST_F(Tls, brokenIdentityIsInvalidInput) {
+TEST_P(Tls, brokenIdentityIsInvalidInput) {
   ServerOptions options;
   options.identity = TlsIdentity{Secret("nonsense"), "nonsense"};
   auto started = startHttpServer(io.get_executor(), options);
@@ -240,7 +248,7 @@ TEST_F(Tls, brokenIdentityIsInvalidInput) {
   EXPECT_FALSE(startHttpServer(io.get_executor(), options));
 }
 
-TEST_F(Tls, onlyTheAgeOfAClientsCertificateIsForgivenAndItIsNotItsName) {
+TEST_P(Tls, onlyTheAgeOfAClientsCertificateIsForgivenAndItIsNotItsName) {
   ServerOptions options;
   options.identity = *ca->issueServer("controller", {"127.0.0.1"}, 24h);
   options.client_ca_pem = ca->certificatePem();
@@ -259,6 +267,69 @@ TEST_F(Tls, onlyTheAgeOfAClientsCertificateIsForgivenAndItIsNotItsName) {
   const auto other = CertificateAuthority::loadOrCreate(folder / "other", "muster test root");
   EXPECT_FALSE(ask(trust(clientOf(*other, "gpu001", -1h))));
 }
+
+TEST_P(PinnedServer, theSessionOfTheFirstContactIsTakenUp) {
+  begin();
+  TlsTrust first;
+  first.accept_first = true;
+  ASSERT_TRUE(ask(first));
+  const auto seen = client->peerFingerprint();
+  const auto before = TlsSessions::ofProcess().takenUp();
+  ASSERT_TRUE(ask(pin(seen, false)));
+  EXPECT_EQ(TlsSessions::ofProcess().takenUp() - before, 1u);
+}
+
+TEST_P(PinnedServer, manyAtOnceAreAllGreeted) {
+  begin();
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  int answered = 0;
+  for (int i = 0; i < 50; ++i) {
+    clients.push_back(makeHttpClient(pin(fingerprint, false)));
+    HttpRequest request;
+    request.url = {"https", "127.0.0.1", server->port(), "/who"};
+    asio::co_spawn(io, clients.back()->send(request), [&](const std::exception_ptr&, const Result<HttpResponse>& answer) { answered += answer.has_value(); });
+  }
+  while (answered < 50 && io.run_one_for(10s)) {
+  }
+  EXPECT_EQ(answered, 50);
+}
+
+TEST_P(PinnedServer, aGreetingUnderWayEndsWithItsContext) {
+  begin();
+  auto context = std::make_unique<asio::io_context>();
+  if (GetParam()) SideThread::startFor(*context);
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.push_back(makeHttpClient(pin(fingerprint, false)));
+    HttpRequest request;
+    request.url = {"https", "127.0.0.1", server->port(), "/who"};
+    asio::co_spawn(*context, clients.back()->send(request), [](const std::exception_ptr&, const Result<HttpResponse>&) {});
+  }
+  for (int turn = 0; turn < 60; ++turn) context->poll_one();  // dialled, and handed to the side thread
+  context.reset();
+  EXPECT_TRUE(ask(pin(fingerprint, false)));
+}
+
+TEST_P(Tls, whoSendsNoTlsAndWhoLeavesInTheMiddleIsGivenUp) {
+  start();
+  for (const auto& bytes : {std::string(), std::string("GET / HTTP/1.1\r\n\r\n"), std::string("\x16\x03\x01\x00\xff\x01", 6)}) {
+    boost::asio::ip::tcp::socket socket(io);
+    socket.connect({boost::asio::ip::make_address("127.0.0.1"), server->port()});
+    asio::write(socket, asio::buffer(bytes));
+    socket.shutdown(boost::asio::ip::tcp::socket::shutdown_send);
+    std::string answer;
+    bool over = false;
+    asio::async_read(socket, asio::dynamic_buffer(answer), [&](boost::system::error_code, std::size_t) { over = true; });
+    while (!over && io.run_one_for(10s)) {
+    }
+    EXPECT_TRUE(over) << "the server neither answered nor closed";
+    EXPECT_EQ(answer.find("client="), std::string::npos);
+  }
+  EXPECT_TRUE(ask(trustCa()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, PinnedServer, ::testing::Bool(), [](const auto& info) { return info.param ? "sideThread" : "oneThread"; });
+INSTANTIATE_TEST_SUITE_P(Threads, Tls, ::testing::Bool(), [](const auto& info) { return info.param ? "sideThread" : "oneThread"; });
 
 }  // namespace
 }  // namespace muster::io
