@@ -165,14 +165,13 @@ Async<EnrolResponse> Enrolment::redeem(const inventory::Node& node, EnrolRequest
     if (const auto proved = attestor_.check(node, *proof); !proved) co_return refuse(node, proved.error().str());
   }
   auto signing = sign(node.name, request.csr_pem, kAgentCertificateLifetime);
-  CO_TRY(answer, co_await std::move(signing));  // before the token is burnt: a bad request costs nothing
-  CO_TRY(key_id, io::keyIdOf(answer.certificate_pem));
+  CO_TRY(made, co_await std::move(signing));  // before the token is burnt: a bad request costs nothing
   Record used = record;
   used.used = true;
   used.csr_hash = csr_hash;
   attach(co_await asio::this_coro::executor);
   // A controller that died between the two leaves a used token; the same request then does the rest.
-  auto burn = journal_->write<bool>([name = node.name, was = record.str(), is = used.str(), burnt = record.used, key_id](lifecycle::Store& store) -> Result<bool> {
+  auto burn = journal_->write<bool>([name = node.name, was = record.str(), is = used.str(), burnt = record.used, key_id = made.key_id](lifecycle::Store& store) -> Result<bool> {
     if (!burnt) {
       TRY(ours, store.exchangeValue(keyOf(name), was, is));
       if (!ours) return false;
@@ -184,7 +183,7 @@ Async<EnrolResponse> Enrolment::redeem(const inventory::Node& node, EnrolRequest
   if (!ours) co_return refuse(node, "the token was used by another machine at the same moment");
   admitted_.erase(node.name);
   if (!record.used) logInfo("agent", "{} enrolled (MAC {})", node.name.str(), node.mac.str());
-  co_return answer;
+  co_return std::move(made.answer);
 }
 
 // ---- whose key is listened to
@@ -205,6 +204,13 @@ Async<std::optional<Error>> Enrolment::changed(NodeName node, std::function<Resu
 }
 
 Async<void> Enrolment::admit(NodeName name, std::string key_id, Mode mode, bool ram_calls) {
+  if (auto keys = loadKeys(store_, name)) {  // nearly every poll: nothing to be stored, so nobody waits for the disk
+    const auto change = keys->called(key_id, mode, ram_calls);
+    if (change && !*change) {
+      admitted_[name] = {key_id, mode};
+      co_return Result<void>();
+    }
+  }
   auto ask = changed(name, [key_id, mode, ram_calls](NodeKeys& keys) { return keys.called(key_id, mode, ram_calls); });
   const auto refused = co_await std::move(ask);
   const std::pair mine(key_id, mode);
@@ -227,11 +233,10 @@ Async<void> Enrolment::admit(NodeName name, std::string key_id, Mode mode, bool 
 /// The keys that it ends are refused, and the new one is known, before anybody has it.
 Async<EnrolResponse> Enrolment::handOut(NodeName name, std::string csr_pem, std::chrono::hours lifetime, Change change) {
   auto signing = sign(name, std::move(csr_pem), lifetime);
-  CO_TRY(answer, co_await std::move(signing));
-  CO_TRY(fresh, io::keyIdOf(answer.certificate_pem));
-  auto store = changed(name, [change = std::move(change), fresh](NodeKeys& keys) { return change(keys, fresh); });
+  CO_TRY(made, co_await std::move(signing));
+  auto store = changed(name, [change = std::move(change), fresh = made.key_id](NodeKeys& keys) { return change(keys, fresh); });
   CO_TRY(refused, co_await std::move(store));
-  if (!refused) co_return answer;
+  if (!refused) co_return std::move(made.answer);
   const auto* node = find(name);
   if (!node) co_return fail(*refused);
   co_return refuse(*node, "it asked for a certificate, and " + refused->text());
@@ -271,10 +276,11 @@ Async<void> Enrolment::endInstalled(NodeName node) {
   co_return Result<void>();
 }
 
-Async<EnrolResponse> Enrolment::sign(NodeName node, std::string csr_pem, std::chrono::hours lifetime) {
-  auto signing = io::aside<Result<EnrolResponse>>([ca = ca_, node, csr_pem, lifetime]() -> Result<EnrolResponse> {
+Async<Enrolment::Made> Enrolment::sign(NodeName node, std::string csr_pem, std::chrono::hours lifetime) {
+  auto signing = io::aside<Result<Made>>([ca = ca_, node, csr_pem, lifetime]() -> Result<Made> {
     TRY(certificate, ca.signClient(csr_pem, node.str(), lifetime));
-    return EnrolResponse{certificate, ca.certificatePem(), node.str()};
+    TRY(key_id, io::keyIdOf(certificate));
+    return Made{EnrolResponse{certificate, ca.certificatePem(), node.str()}, key_id};
   });
   co_return co_await std::move(signing);
 }

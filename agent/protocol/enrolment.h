@@ -72,7 +72,11 @@ class Enrolment {
   Async<std::optional<Error>> changed(NodeName node, std::function<Result<bool>(NodeKeys&)> change);
   using Change = std::function<Result<bool>(NodeKeys&, const std::string& fresh_key_id)>;
   Async<EnrolResponse> handOut(NodeName node, std::string csr_pem, std::chrono::hours lifetime, Change change);
-  Async<EnrolResponse> sign(NodeName node, std::string csr_pem, std::chrono::hours lifetime);
+  struct Made {
+    EnrolResponse answer;
+    std::string key_id;
+  };
+  Async<Made> sign(NodeName node, std::string csr_pem, std::chrono::hours lifetime);
   tl::unexpected<Error> refuse(const inventory::Node& node, const std::string& why, const std::string& what_to_do);
   tl::unexpected<Error> refuse(const inventory::Node& node, const std::string& why);
 

@@ -42,8 +42,8 @@ class Gate {
 
 /// One life of the controller.
 struct Controller {
+  asio::io_context io;  // outlives the gateway, whose journal hands its answers over to it
   std::unique_ptr<agent::GatewayServer> gateway;
-  asio::io_context io;
   std::unique_ptr<io::HttpServer> server;
 };
 
