@@ -25,7 +25,7 @@ constexpr std::array kRows = {
                        "that waits for the restart is Scheduled, and a Previous-… member given to SimpleUpdate goes back; before MultipartHttpPushUri a form goes to the inventory with its ETag, 201 names an Available-… member, SimpleUpdate takes that (Dell's iDRAC-Redfish-Scripting)",
              .keeps_finished_tasks = false, .inventory_key = InventoryKey::InstalledFqdd, .manager_reset = "GracefulRestart",
              .settle_gap = 10s, .rollback = RollbackWay::UpdateFromPrevious, .staged_state = "Scheduled", .young_task_reads = 3, .ac_cycle = AcWay{AcOwner::BiosAttribute, "", "PowerCycleRequest", "FullPowerCycle"},
-             .push = PushWay{true, true, true}},
+             .push = PushWay{true, true, true}, .discard = DiscardWay::DeleteJob},
     QuirkRow{.vendor = "hpe*", .model = "*", .version = "*",
              .source = "iLO 5/6: ids of inventory members are numbers that shift (capture); no MultipartHttpPushUri, progress in Oem.Hpe of the UpdateService "
                        "(redfishdocs); Smart Components of more than 32 MiB go in pieces with a .compsig each (ilorest uploadcomp); AuxCycle after ForceOff",
@@ -51,7 +51,7 @@ constexpr std::array kRows = {
              .ac_cycle = AcWay{AcOwner::Chassis, "BMC_0", "Actions/Oem/#NvidiaChassis.AuxPowerReset", "AuxPowerCycle", true}},
     QuirkRow{.vendor = "openbmc*", .model = "*", .version = "*",
              .source = "bmcweb: TaskState Stopping for a staged image, for 5 h; SimpleUpdate refuses every scheme; Links.ActiveSoftwareImage of the manager can be set", .update = UpdateWay::Multipart,
-             .rollback = RollbackWay::ActiveImage, .staged_state = "Stopping"},
+             .rollback = RollbackWay::ActiveImage, .staged_state = "Stopping", .discard = DiscardWay::ActiveImage},
     QuirkRow{.vendor = "lenovo*", .model = "*", .version = "*",
              .source = "XCC: ApplyTime must be Immediate (libredfish 64234506); 10 s between off and on on SR675V3",
              .apply_time = "Immediate", .off_on_pause = 10s, .settle_gap = 10s},
@@ -108,6 +108,7 @@ void apply(const QuirkRow& row, Quirks& quirks) {
   if (row.ac_cycle) quirks.ac_cycle = *row.ac_cycle;
   if (row.tray) quirks.tray = *row.tray;
   if (row.push) quirks.push = *row.push;
+  if (row.discard) quirks.discard = *row.discard;
   if (row.upload_words) quirks.upload_words = *row.upload_words;
 }
 

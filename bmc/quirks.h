@@ -25,6 +25,10 @@ enum class UpdateWay { Auto, Multipart, HttpPush, SimpleUpdate };
 /// as ImageURI. ActiveImage: the manager's Links.ActiveSoftwareImage is set to another of its SoftwareImages.
 enum class RollbackWay { None, UpdateFromPrevious, ActiveImage };
 
+/// How an image that waits for its activation is taken back. DeleteJob: its job in the queue. ActiveImage: the manager's
+/// Links.ActiveSoftwareImage is set to the one that runs; the BMC's own image only.
+enum class DiscardWay { None, DeleteJob, ActiveImage };
+
 /// How standby power is cut, where ResetType FullPowerCycle is not offered. `action` is a path below Actions of the owner, or below the owner itself.
 enum class AcOwner { None, System, Chassis, BiosAttribute };
 struct AcWay {
@@ -74,6 +78,7 @@ struct Quirks {
   std::string stuck_message;               ///< message id after which only a reset of the BMC helps
   std::string staged_state;                ///< TaskState or JobState of an image that is taken in and waits for its activation; empty: Completed
   RollbackWay rollback = RollbackWay::None;
+  DiscardWay discard = DiscardWay::None;
   int young_task_reads = 0;                ///< a task that is just being created answers 404 so many times, 10 s apart
   bool background_copies = false;          ///< chassis tell of second slots that are being filled
   std::vector<std::string> commit;         ///< globs of components whose second slot is filled when asked for
@@ -112,6 +117,7 @@ struct QuirkRow {
   std::optional<AcWay> ac_cycle = {};
   std::optional<TrayTarget> tray = {};
   std::optional<PushWay> push = {};
+  std::optional<DiscardWay> discard = {};
   std::optional<std::span<const UploadWords>> upload_words = {};
 };
 

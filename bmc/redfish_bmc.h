@@ -5,6 +5,7 @@
 #include "bmc/event_stream.h"
 #include "bmc/quirks.h"
 #include "bmc/redfish_session.h"
+#include "bmc/staged_images.h"
 #include "bmc/startup.h"
 
 #include <map>
@@ -14,7 +15,7 @@
 
 namespace muster::bmc {
 
-class RedfishBmc final : public Bmc, public EventSource, public DeviceStates {
+class RedfishBmc final : public Bmc, public EventSource, public DeviceStates, public StagedImages {
  public:
   RedfishBmc(std::unique_ptr<RedfishSession> session, inventory::BootMode boot_mode, Clock& clock, FirmwareImages& images);
 
@@ -37,6 +38,7 @@ class RedfishBmc final : public Bmc, public EventSource, public DeviceStates {
   Async<void> rollBack(std::string component) override;
   Async<std::vector<SensorReading>> sensors() override;
   Async<std::vector<DeviceState>> notReady() override;
+  Async<void> discardStaged(std::string component, std::size_t waiting) override;
   Async<std::map<std::string, std::string>> biosAttributes() override;
   Async<std::map<std::string, std::string>> stagedBiosAttributes() override;
   Async<void> stageBios(std::map<std::string, std::string> values) override;
@@ -140,6 +142,7 @@ class RedfishBmc final : public Bmc, public EventSource, public DeviceStates {
   Async<TaskStatus> flashState();
   Async<PreviousImage> findPrevious(std::string component);
   Async<void> waitForTask(std::string uri);
+  Async<void> deleteWaitingJobs(std::string manager, std::size_t waiting);
   Async<std::vector<std::string>> offeredResets(Json system);
   Task<std::vector<SensorReading>> powerSupplies(std::string subsystem);
   Async<void> cutByAction(Places at, AcWay way);

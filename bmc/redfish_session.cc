@@ -103,6 +103,14 @@ Async<RedfishReply> RedfishSession::post(std::string path, Json body, std::chron
   co_return std::move(reply);
 }
 
+/// What is gone already is gone.
+Async<RedfishReply> RedfishSession::erase(std::string path) {
+  auto op = call({.method = "DELETE", .path = path});
+  CO_TRY(reply, co_await std::move(op));
+  if (!reply.ok() && reply.status != 404) co_return fail(errorOf(reply, "DELETE " + path));
+  co_return std::move(reply);
+}
+
 Async<RedfishReply> RedfishSession::patch(std::string path, Json body, std::string etag) {
   std::vector<std::string> ladder;
   if (!etag.empty()) ladder.push_back(etag);

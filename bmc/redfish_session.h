@@ -66,6 +66,7 @@ class RedfishSession {
   Async<RedfishReply> postAny(std::string path, Json body, std::chrono::milliseconds timeout = kRequestTimeout);
   /// Sends If-Match as the ladder wants it: as given, weak made strong, without.
   Async<RedfishReply> patch(std::string path, Json body, std::string etag);
+  Async<RedfishReply> erase(std::string path);
   /// One attempt on a fresh connection, so that nothing below can send it twice. Any status is an answer.
   Async<RedfishReply> upload(std::string path, MultipartBody body, std::chrono::milliseconds timeout);
   /// One look with the token at hand: no login, no waiting, any status is an answer. For a BMC that may be restarting.

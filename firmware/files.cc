@@ -12,7 +12,7 @@ namespace muster::firmware {
 std::vector<FacetName> failedFacets(const lifecycle::FactSet& facts, const lifecycle::Subject& subject) {
   std::vector<FacetName> out;
   for (const auto& fact : facts.view(subject))
-    if (fact.facet.str().starts_with(failedFacet("").str())) out.push_back(fact.facet);
+    if (fact.facet.str().starts_with(failedFacet("").str()) || fact.facet.str().starts_with("left.firmware.")) out.push_back(fact.facet);
   return out;
 }
 

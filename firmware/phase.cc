@@ -5,6 +5,8 @@
 #include "firmware/firmware.h"
 #include "firmware/in_band.h"
 #include "firmware/installation.h"
+#include "firmware/left.h"
+#include "lifecycle/left.h"
 
 #include <algorithm>
 #include <set>
@@ -44,6 +46,11 @@ class FirmwarePhase final : public lifecycle::Phase {
     const Road road = roadOf(*baseline, runningBy(facts, subject), learntBy(facts, subject));
     const FacetRef enrolled{subject, FacetName("enrolled")};
     FacetRef before = enrolled;
+    for (auto& goal : takeBackGoals(facts, subject, *baseline)) {
+      goal.needs.push_back(before);
+      before = goal.facet;
+      goals.push_back(std::move(goal));
+    }
     for (const bool in_band : {false, true}) {  // what goes by the BMC comes before there is a system; the rest needs one
       for (const auto& stop : road.stops) {
         if (inventory::isInBand(*stop.component) != in_band) continue;
@@ -93,10 +100,22 @@ class FirmwarePhase final : public lifecycle::Phase {
   Async<Outcome> act(Action action, ActContext& context) override {
     const Subject subject = action.facet.subject;
     const auto* baseline = baselineOf(cluster_, subject);
+    if (baseline && !takenBackOf(action.facet.facet).empty()) {
+      auto back = seeToWhatIsLeft(subject, *baseline, context);
+      co_return co_await std::move(back);
+    }
     const auto* component = baseline ? baseline->find(componentOf(action.facet.facet)) : nullptr;
     if (!component || component->version != action.to)
       co_return fail(ErrorCode::InvalidInput, fmt::format("the inventory does not declare {} {} for {} any more; plan again", componentOf(action.facet.facet), action.to, subject.str()));
     CO_TRY(progress, Progress::parse(context.operation()));
+    if (context.operation().empty()) {
+      auto see = seeToWhatIsLeft(subject, *baseline, context);
+      CO_TRY(first, co_await std::move(see));
+      if (!std::holds_alternative<lifecycle::Done>(first)) co_return first;
+      auto left = leftOn(context.facts(), subject);
+      std::erase_if(left.images, [&](const Target& image) { return !isWanted(*baseline, image); });
+      progress = takeOver(left);
+    }
     auto remember = [this, subject](const std::string& failed, std::string why) { failed_[subject][failed] = std::move(why); };
     bmc::Bmc& bmc = bmcs_.at(subject.node());
     std::optional<InBand> with_agent;
@@ -126,8 +145,12 @@ class FirmwarePhase final : public lifecycle::Phase {
     auto seen = co_await std::move(look);
     const auto failed = failed_.extract(subject);
     const auto took = std::exchange(stopwatches_[subject].took, {});
-    if (!failed && took.empty()) co_return seen;
+    const auto settled = settled_.extract(subject);
+    if (!failed && took.empty() && !settled) co_return seen;
     auto facts = seen.value_or(std::vector<Fact>());
+    if (settled)
+      for (const auto& facet : settled.mapped()) facts.push_back(Fact{subject, facet, lifecycle::kNothingLeft, clock_.now(), "muster", {}});
+    if (settled && !takenBackOf(action.facet.facet).empty()) facts.push_back(Fact{subject, action.facet.facet, action.to, clock_.now(), "muster", {}});
     if (failed)
       for (const auto& [name, why] : failed.mapped()) facts.push_back(Fact{subject, failedFacet(name), why, clock_.now(), "muster", {}});
     for (const auto& [name, time] : took) facts.push_back(Fact{subject, tookFacet(name), std::to_string(time.count()), clock_.now(), "muster", {}});
@@ -153,6 +176,20 @@ class FirmwarePhase final : public lifecycle::Phase {
     return goal;
   }
 
+  /// Nothing that nobody wants may wait for a restart that this phase, or any other, is about to make.
+  Async<Outcome> seeToWhatIsLeft(Subject subject, const FirmwareBaseline& baseline, ActContext& context) {
+    const auto left = leftOn(context.facts(), subject);
+    auto unwanted = left.images;
+    std::erase_if(unwanted, [&](const Target& image) { return isWanted(baseline, image); });
+    if (!unwanted.empty()) {
+      auto back = takeBack(bmcs_.at(subject.node()), unwanted, subject.str());
+      CO_TRY(why_not, co_await std::move(back));
+      if (!why_not.empty()) co_return lifecycle::Blocked{why_not};
+    }
+    if (!left.facets.empty()) settled_[subject] = left.facets;
+    co_return lifecycle::Done{};
+  }
+
   static bool isConstrained(const FirmwareBaseline& baseline, const std::string& name) {
     return std::any_of(baseline.constraints.begin(), baseline.constraints.end(), [&](const inventory::FirmwareConstraint& constraint) {
       return lifecycle::matches(constraint.when.component, name) || lifecycle::matches(constraint.then.component, name);
@@ -165,6 +202,7 @@ class FirmwarePhase final : public lifecycle::Phase {
   FirmwareFiles files_;
   std::map<Subject, Installation::Stopwatch> stopwatches_;
   std::map<Subject, std::map<std::string, std::string>> failed_;  ///< of acts that have just ended: component → "VERSION REASON"
+  std::map<Subject, std::vector<FacetName>> settled_;  ///< facts of abandoned actions that an act has seen to
   std::string image_url_;
   agent::AgentGateway* agents_;
 };

@@ -5,6 +5,7 @@
 #include "base/io/crypto.h"
 #include "lifecycle/contained.h"
 #include "lifecycle/json.h"
+#include "lifecycle/left.h"
 
 #include <algorithm>
 
@@ -199,6 +200,11 @@ Task<std::optional<ActionEnd>> ActionRun::takeUp() {
     co_return ended;
   }
   if (intent_.action.to == action_.to || intent_.inventory_digest == services_.cluster.digest) co_return std::nullopt;
+  if (const auto left = leftBy(intent_, services_.clock.now())) {
+    auto keep = services_.journal->write<void>([fact = *left](Store& store) { return store.putFacts(std::vector<Fact>(1, fact)); });
+    if (const auto kept = co_await std::move(keep); !kept) co_return ActionEnd{Ending::Failed, kept.error().str()};
+    facts_.put(*left);
+  }
   auto closing = close(IntentState::Abandoned, fmt::format("the inventory now wants '{}' instead of '{}'", action_.to, intent_.action.to));
   const auto trouble = co_await std::move(closing);
   if (!trouble.empty()) co_return ActionEnd{Ending::Failed, trouble};

@@ -9,6 +9,7 @@
 #include "base/io/crypto.h"
 #include "base/log.h"
 #include "lifecycle/contained.h"
+#include "lifecycle/left.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
@@ -162,8 +163,11 @@ Task<void> ApplyRun::lookAtOrphan(Intent intent) {
       facts_.put(std::move(fact));
     }
   }
-  auto close = services_.journal->write<void>(
-      [id = intent.id, state, outcome, at = services_.clock.now()](Store& store) { return store.closeIntent(id, state, outcome, at); });
+  const auto left = state == IntentState::Abandoned ? leftBy(intent, services_.clock.now()) : std::nullopt;
+  auto close = services_.journal->write<void>([id = intent.id, state, outcome, left, at = services_.clock.now()](Store& store) -> Result<void> {
+    if (left) TRY_OK(store.putFacts(std::vector<Fact>(1, *left)));
+    return store.closeIntent(id, state, outcome, at);
+  });
   if (auto closed = co_await std::move(close); closed)
     services_.emit(Event{0,
                          {},

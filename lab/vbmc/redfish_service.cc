@@ -153,6 +153,7 @@ Task<io::ServerResponse> RedfishService::serve(io::ServerRequest request, std::s
   if (request.method == "PATCH") co_return patch(request, path);
   if (request.method == "DELETE" && path.starts_with(kSessions + "/"))
     co_return guard_.logout(path.substr(kSessions.size() + 1)) ? noContent() : notFound(path);
+  if (request.method == "DELETE" && path.starts_with(kJobs + "/")) co_return deleteJob(path);
   co_return redfishError(405, "Base.1.8.OperationNotAllowed", fmt::format("{} is not possible on {}.", request.method, path));
 }
 

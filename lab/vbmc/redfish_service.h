@@ -172,6 +172,7 @@ class RedfishService {
 
   // update_jobs.cc: firmware
   Response acceptUpload(const io::ServerRequest& request);
+  Response deleteJob(const std::string& path);
   Response acceptUrl(const io::ServerRequest& request);
   Response acceptReady(const io::ServerRequest& request);
   Response acceptForm(const io::ServerRequest& request);

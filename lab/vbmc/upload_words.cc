@@ -51,6 +51,18 @@ io::ServerResponse RedfishService::acceptUrl(const io::ServerRequest& request) {
   return accepted;
 }
 
+/// iDRAC: what the job would have done at the next restart is not done.
+io::ServerResponse RedfishService::deleteJob(const std::string& path) {
+  for (auto task = tasks_.begin(); task != tasks_.end(); ++task) {
+    if (task->second.job.empty() || !path.ends_with("/" + task->second.job)) continue;
+    if (task->second.state == quirks_.staged_state) state_.slots[task->second.component].staged_version.clear();
+    tasks_.erase(task);
+    save();
+    return io::ServerResponse::text(204, "");
+  }
+  return redfishError(404, "Base.1.8.ResourceMissingAtURI", fmt::format("There is nothing at {}.", path));
+}
+
 /// It starts with what it was delivered with.
 void RedfishService::loseConfiguration(const std::string& component) {
   violate(fmt::format("{} did not keep its configuration", component));

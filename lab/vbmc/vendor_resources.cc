@@ -76,6 +76,7 @@ nlohmann::json RedfishService::managerResource() const {
   json types = quirks_.manager_reset.empty() ? json{"GracefulRestart", "ForceRestart"} : json::array({quirks_.manager_reset});
   result["Actions"]["#Manager.Reset"] = {{"target", kManager + "/Actions/Manager.Reset"}, {"ResetType@Redfish.AllowableValues", std::move(types)}};
   if (options_.personality->certificates == CertificateWay::HpeHttpsCert) result["Oem"]["Hpe"]["Links"]["SecurityService"] = linkTo(kHpeSecurity);
+  if (quirks_.discard == bmc::DiscardWay::DeleteJob) result["Links"]["Oem"]["Dell"]["Jobs"] = linkTo(kJobs);
   if (!options_.identity.bmc_mac.empty()) result["EthernetInterfaces"] = linkTo(kManager + "/EthernetInterfaces");
   return result;
 }
@@ -243,12 +244,19 @@ std::optional<nlohmann::json> RedfishService::vendorResource(const std::string& 
     result["Members@odata.count"] = state_.log.size();
     return result;
   }
+  if (path == kJobs) {
+    std::vector<std::string> ids;
+    for (const auto& [task_id, task] : tasks_)
+      if (!task.job.empty() && task.young_reads == 0) ids.push_back(task.job);
+    return collection(path, "DellJobCollection", ids);
+  }
   if (!path.starts_with(kJobs + "/")) return std::nullopt;
   const auto id = path.substr(kJobs.size() + 1);
   for (const auto& [task_id, task] : tasks_) {
     if (task.job != id || task.young_reads != 0) continue;
     json result = head(path, "DellJob.v1_3_0.DellJob", "Firmware Update");
     result["JobState"] = task.state == "Exception" ? "Failed" : task.state;
+    result["JobType"] = "FirmwareUpdate";
     result["PercentComplete"] = task.percent;
     result["Message"] = task.messages.empty() ? "" : task.messages.back().second;
     return result;

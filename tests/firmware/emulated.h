@@ -64,6 +64,8 @@ class Emulated {
     if (!observed) return observed.error().str();
     lifecycle::FactSet facts;
     for (auto& fact : *observed) facts.put(std::move(fact));
+    for (const auto& fact : kept) facts.put(fact);
+    journal.known = facts;
     for (const auto& goal : phase->goals(cluster, lifecycle::Subject(kNode), facts)) {
       if (lifecycle::matches(goal.want, facts.value(goal.facet.subject, goal.facet.facet).value_or(""))) continue;
       lifecycle::Action action;
@@ -71,6 +73,12 @@ class Emulated {
       action.to = goal.want;
       journal.operation_id.clear();
       if (auto why = drive(action); !why.empty()) return why;
+      const auto after = loop.run(phase->verify(action));
+      if (!after) return after.error().str();
+      for (const auto& fact : *after) {
+        if (fact.facet == action.facet.facet && !lifecycle::matches(action.to, fact.value)) return "verified as " + fact.value;
+        if (fact.facet.str().find("left") != std::string::npos) kept.push_back(fact), journal.known.put(fact);
+      }
     }
     return {};
   }
@@ -120,6 +128,7 @@ class Emulated {
   std::function<void()> before_fetch = [] {};
   int fetches = 0;
   Journal journal;
+  std::vector<lifecycle::Fact> kept;  ///< besides what is observed
   std::string last_wait;
   int restart_every = 0, calls = 0;
 };

@@ -21,6 +21,7 @@ class Journal final : public lifecycle::ActContext {
   std::string operation() const override { return operation_id; }
   Async<void> recordOperation(std::string value) override {
     operation_id = std::move(value);
+    if (!crash_at.empty() && operation_id.find(crash_at) != std::string::npos) throw test::FakeCrash{"recordOperation"};
     if (crash_after_record && --*crash_after_record == 0) throw test::FakeCrash{"recordOperation"};
     co_return Result<void>();
   }
@@ -31,6 +32,7 @@ class Journal final : public lifecycle::ActContext {
 
   std::string id = "intent-1";
   std::string operation_id;
+  std::string crash_at;                     ///< once something with these words is committed
   std::optional<int> crash_after_record;  ///< the n-th record is committed, then muster dies
   std::vector<std::string> said;
   std::vector<lifecycle::Finding> findings;

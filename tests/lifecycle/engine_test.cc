@@ -337,7 +337,10 @@ TEST_F(EngineTest, anOpenIntentThatNobodyWantsIsClosedAfterALook) {
   };
   ASSERT_TRUE(store_.openIntent(intent("gpu001/os", "running")));
   ASSERT_TRUE(store_.openIntent(intent("gpu002/driver.nvidia", "565")));
+  ASSERT_TRUE(store_.recordOperation("gpu002/driver.nvidia", "task-7"));
   EXPECT_TRUE(apply().ok());
+  EXPECT_EQ(store_.facts()->value(Subject(NodeName("gpu002")), FacetName("left.driver.nvidia")), "565|task-7");
+  EXPECT_FALSE(store_.facts()->value(Subject(NodeName("gpu001")), FacetName("left.os"))) << "it was finished";
   EXPECT_THAT(*store_.openIntents(), IsEmpty());
   EXPECT_EQ(store_.intentsOf(Subject(NodeName("gpu001")), 1)->front().state, IntentState::Done);
   EXPECT_EQ(store_.intentsOf(Subject(NodeName("gpu002")), 1)->front().state, IntentState::Abandoned);
@@ -399,7 +402,9 @@ TEST_F(EngineTest, anInterruptedUpdateToAVersionThatIsNotWantedAnyMoreIsAbandone
   intent.action.phase = "firmware";
   intent.action.to = "2.0.9";
   ASSERT_TRUE(store_.openIntent(intent));
+  ASSERT_TRUE(store_.recordOperation("old", "+BIOS=1 next"));
   EXPECT_TRUE(apply().ok());
+  EXPECT_EQ(store_.facts()->value(Subject(NodeName("gpu001")), FacetName("left.firmware.BMC")), "2.0.9|+BIOS=1 next") << "what it may have left";
   const auto oldest = history("gpu001").back();
   EXPECT_EQ(oldest.id, "old");
   EXPECT_EQ(oldest.state, IntentState::Abandoned);
