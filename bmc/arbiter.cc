@@ -1,5 +1,6 @@
 #include "bmc/arbiter.h"
 
+#include "bmc/shared_package.h"
 #include "bmc/staged_images.h"
 #include "bmc/startup.h"
 
@@ -103,7 +104,7 @@ constexpr auto kResetLimit = 20min;
 constexpr auto kRollBackLimit = 30min;
 constexpr auto kCutLimit = 2h;   ///< with a PDU, as long as the inventory says
 
-class ArbitratedBmc final : public Bmc, public DeviceStates, public StagedImages {
+class ArbitratedBmc final : public Bmc, public DeviceStates, public StagedImages, public SharedPackages {
  public:
   ArbitratedBmc(std::unique_ptr<Bmc> driver, Clock& clock) : driver_(std::move(driver)), clock_(clock) {}
 
@@ -127,6 +128,7 @@ class ArbitratedBmc final : public Bmc, public DeviceStates, public StagedImages
   Async<void> rollBack(std::string component) override { return writing(kRollBackLimit, "going back to the previous image", driver_->rollBack(std::move(component))); }
   Async<std::vector<SensorReading>> sensors() override { return reading("reading sensors", driver_->sensors()); }
   Async<void> discardStaged(std::string component, std::size_t waiting) override { return writing(kBootLimit, "taking an image back", bmc::discardStaged(*driver_, std::move(component), waiting)); }
+  Async<bool> bringsBoth(std::string component, std::string other) override { return reading("reading what a package is for", bmc::bringsBoth(*driver_, std::move(component), std::move(other))); }
   Async<std::vector<DeviceState>> notReady() override { return reading("reading network adapters", devicesNotReady(*driver_)); }
   Async<std::map<std::string, std::string>> biosAttributes() override { return reading("reading BIOS attributes", driver_->biosAttributes()); }
   Async<std::map<std::string, std::string>> stagedBiosAttributes() override { return reading("reading staged BIOS attributes", driver_->stagedBiosAttributes()); }

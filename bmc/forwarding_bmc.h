@@ -1,12 +1,13 @@
 // A Bmc that lets another answer: what stands before a driver overrides only what it has to say itself.
 #pragma once
 
+#include "bmc/shared_package.h"
 #include "bmc/staged_images.h"
 #include "bmc/startup.h"
 
 namespace muster::bmc {
 
-class ForwardingBmc : public Bmc, public DeviceStates, public StagedImages {
+class ForwardingBmc : public Bmc, public DeviceStates, public StagedImages, public SharedPackages {
  public:
   /// `inner` outlives it.
   explicit ForwardingBmc(Bmc& inner) : inner_(inner) {}
@@ -36,6 +37,7 @@ class ForwardingBmc : public Bmc, public DeviceStates, public StagedImages {
   Async<void> rollBack(std::string component) override { return inner_.rollBack(std::move(component)); }
   Async<std::vector<SensorReading>> sensors() override { return inner_.sensors(); }
   Async<void> discardStaged(std::string component, std::size_t waiting) override { return bmc::discardStaged(inner_, std::move(component), waiting); }
+  Async<bool> bringsBoth(std::string component, std::string other) override { return bmc::bringsBoth(inner_, std::move(component), std::move(other)); }
   Async<std::vector<DeviceState>> notReady() override { return devicesNotReady(inner_); }
   Async<std::map<std::string, std::string>> biosAttributes() override { return inner_.biosAttributes(); }
   Async<std::map<std::string, std::string>> stagedBiosAttributes() override { return inner_.stagedBiosAttributes(); }

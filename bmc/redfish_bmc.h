@@ -5,6 +5,7 @@
 #include "bmc/event_stream.h"
 #include "bmc/quirks.h"
 #include "bmc/redfish_session.h"
+#include "bmc/shared_package.h"
 #include "bmc/staged_images.h"
 #include "bmc/startup.h"
 
@@ -15,7 +16,7 @@
 
 namespace muster::bmc {
 
-class RedfishBmc final : public Bmc, public EventSource, public DeviceStates, public StagedImages {
+class RedfishBmc final : public Bmc, public EventSource, public DeviceStates, public StagedImages, public SharedPackages {
  public:
   RedfishBmc(std::unique_ptr<RedfishSession> session, inventory::BootMode boot_mode, Clock& clock, FirmwareImages& images);
 
@@ -38,6 +39,7 @@ class RedfishBmc final : public Bmc, public EventSource, public DeviceStates, pu
   Async<void> rollBack(std::string component) override;
   Async<std::vector<SensorReading>> sensors() override;
   Async<std::vector<DeviceState>> notReady() override;
+  Async<bool> bringsBoth(std::string component, std::string other) override;
   Async<void> discardStaged(std::string component, std::size_t waiting) override;
   Async<std::map<std::string, std::string>> biosAttributes() override;
   Async<std::map<std::string, std::string>> stagedBiosAttributes() override;

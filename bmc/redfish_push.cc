@@ -36,6 +36,15 @@ std::chrono::milliseconds timeoutOf(const MultipartBody& body) { return kUploadB
 
 }  // namespace
 
+/// A package for a tray goes to the tray; one that names no target is written into all that it is for.
+Async<bool> RedfishBmc::bringsBoth(std::string component, std::string other) {
+  auto where = places();
+  CO_TRY(at, co_await std::move(where));
+  const auto& members = at.quirks.tray.members;
+  const auto inTray = [&](const std::string& name) { return !members.empty() && lifecycle::matches(members, name); };
+  co_return inTray(component) == inTray(other) && (inTray(component) || !at.quirks.send_targets);
+}
+
 Async<Json> RedfishBmc::updateParameters(std::string component) {
   auto where = places();
   CO_TRY(at, co_await std::move(where));

@@ -243,9 +243,7 @@ Async<Outcome> Installation::nextUpload() {
       auto without = giveUp(next, {bad_file, "", "then apply again", false});
       co_return co_await std::move(without);
     }
-    progress_.current = next == Target{component_.name, component_.version} ? Target{} : next;
-    progress_.uploads_tried = 0;
-    auto first = look();
+    auto first = begin(next, schedule.waves);
     co_return co_await std::move(first);
   }
   auto run = activate();
@@ -265,7 +263,8 @@ Async<Outcome> Installation::look() {
   auto list = bmc_.tasks();
   CO_TRY(tasks, co_await std::move(list));
   if (!tasks.running.empty()) co_return Again{kBusyPoll, "the BMC is busy with " + tasks.running.front()};
-  if (rowOf(target().component).supply) {
+  const bool to_supply = std::any_of(progress_.with.begin(), progress_.with.end(), [](const Target& each) { return rowOf(each.component).supply; });
+  if (to_supply || rowOf(target().component).supply) {
     auto ask = supplyMayGo();
     CO_TRY(not_yet, co_await std::move(ask));
     if (not_yet) co_return std::move(*not_yet);
@@ -316,6 +315,7 @@ Async<Outcome> Installation::upload() {
   if (error.code() == ErrorCode::Conflict) {  // refused as a whole; but what is in its way may be an earlier one of ours
     if (tried_before == 0) {
       progress_.current = {};
+      progress_.with.clear();
       auto forgotten = record(Step::Look);
       CO_TRY_OK(co_await std::move(forgotten));
     }
@@ -332,6 +332,7 @@ Async<Outcome> Installation::refused(Target what, Error error) {
   if (progress_.staged.empty()) {
     if (corrupt) say({fmt::format("the firmware file of {} is not what the baseline declares", nameOf(what)), error.str(), "fetch the file again, or correct file and sha256 in the baseline"});
     progress_.current = {};
+    progress_.with.clear();
     auto forgotten = record(Step::Look);
     CO_TRY_OK(co_await std::move(forgotten));
     co_return fail(std::move(error));
@@ -448,8 +449,7 @@ Async<Outcome> Installation::lost() {
 }
 
 Async<Outcome> Installation::taken() {
-  progress_.staged.push_back(target());
-  progress_.current = {};
+  stageCurrent();
   auto written = record(Step::Next);
   CO_TRY_OK(co_await std::move(written));
   auto next = nextUpload();

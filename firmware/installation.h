@@ -72,6 +72,10 @@ class Installation {
   void say(const Verdict& verdict);
 
   Async<Outcome> nextUpload();
+  Async<std::vector<Target>> whatElseComes(Target first, std::vector<Wave> waves);
+  std::string whyNotTogether(const Target& first, const std::vector<Target>& others) const;
+  Async<Outcome> begin(Target next, std::vector<Wave> waves);
+  void stageCurrent();
   Async<std::string> whyNot(Target target);
   Async<Outcome> look();
   Async<Outcome> upload();

@@ -30,6 +30,7 @@ Left leftOn(const lifecycle::FactSet& facts, const lifecycle::Subject& subject) 
     if (progress->isWriting() && progress->current.empty()) progress->current = {fact.facet.str().substr(kLeft.size()), fact.value.substr(0, bar)};
     auto images = progress->staged;
     if (progress->isWriting()) images.push_back(progress->current);
+    if (progress->isWriting()) images.insert(images.end(), progress->with.begin(), progress->with.end());
     for (auto& image : images) {
       const auto now = running.find(image.component);
       const bool runs = now != running.end() && lifecycle::matches(image.version, now->second);

@@ -9,7 +9,7 @@ namespace muster::firmware {
 namespace {
 
 constexpr const char* kNoTime = "-";
-constexpr std::string_view kFor = "for:", kFailed = "failed:", kRefused = "refused:", kBecause = "because:", kWaits = "waits:", kRestarted = "restarted:";
+constexpr std::string_view kFor = "for:", kWith = "with:", kFailed = "failed:", kRefused = "refused:", kBecause = "because:", kWaits = "waits:", kRestarted = "restarted:";
 
 Error unknown(const std::string& text) { return Error(ErrorCode::Corrupt, "the journal holds an unknown firmware operation: " + text); }
 
@@ -56,6 +56,8 @@ std::string Progress::str() const {
   if (!restarted.empty()) out += std::string(kRestarted) + oneWord(restarted) + " ";
   if (step == Step::Look) return staged.empty() ? std::string() : out + "next";
   const auto* name = std::ranges::find_if(kSteps, [this](const StepName& row) { return row.step == step; });
+  for (const auto& target : with)
+    if (isWriting()) out += std::string(kWith) + written(target) + " ";
   if (!current.empty() && isWriting()) out += std::string(kFor) + written(current) + " ";
   out += name->first;
   if (!name->second.empty()) out += " " + std::string(name->second);
@@ -86,13 +88,15 @@ Result<Progress> Progress::parse(const std::string& text) {
       progress.restarted = plain(word.substr(kRestarted.size()));
       continue;
     }
-    const auto kinds = {std::string_view("+"), kFor, kFailed, kRefused};
+    const auto kinds = {std::string_view("+"), kFor, kWith, kFailed, kRefused};
     const auto* kind = std::find_if(kinds.begin(), kinds.end(), [&](std::string_view each) { return word.starts_with(each); });
     if (kind == kinds.end()) break;
     auto target = readTarget(word.substr(kind->size()));
     if (!target) return fail(unknown(text));
     if (*kind == "+")
       progress.staged.push_back(std::move(*target));
+    else if (*kind == kWith)
+      progress.with.push_back(std::move(*target));
     else if (*kind == kFor)
       progress.current = std::move(*target);
     else

@@ -18,7 +18,7 @@
 //
 // In front of that stands "waits:/redfish/v1/…/Tasks/5" for a task that begins only at the restart, "restarted:NIC.Slot.5" once the host was
 // restarted for an adapter that did not come up, and what this intent has uploaded besides and the BMC has taken in, "+BIOS=1.4.2", and, while it is not the
-// action's own component, whose upload or task it is, "for:CPLD=0x14". Blanks in names are written %20. When a component was given up,
+// action's own component, whose upload or task it is, "for:CPLD=0x14", and what the same package is written into besides, "with:FPGA=3.1". Blanks in names are written %20. When a component was given up,
 // "failed:NIC=22.5 because:WORDS" (or "refused:", where nothing of it was written): what stands before it is still switched on.
 #pragma once
 
@@ -51,6 +51,7 @@ struct Progress {
   Step step = Step::Look;
   std::vector<Target> staged = {};              ///< taken in by the BMC, and not seen to run yet
   Target current = {};                          ///< Upload, Follow, Lost: of whom; empty: of the action's own component
+  std::vector<Target> with = {};                ///< … and of whom besides
   int uploads_tried = 0;                        ///< Upload
   std::vector<std::string> tasks_before = {};   ///< Upload
   std::string task = {};                        ///< Follow

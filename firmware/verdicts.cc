@@ -20,6 +20,9 @@ void Installation::say(const Verdict& verdict) {
 Async<Outcome> Installation::giveUp(Target what, Verdict verdict) {
   say(verdict);
   progress_.failed = Failure{std::move(what), (verdict.text + ". " + verdict.what_to_do).substr(0, kMaxWhyBytes), verdict.written};
+  // What came in the same package may be on the machine although this one is not.
+  if (verdict.written) progress_.staged.insert(progress_.staged.end(), progress_.with.begin(), progress_.with.end());
+  progress_.with.clear();
   progress_.current = {};
   auto next = progress_.staged.empty() ? over() : activate();
   co_return co_await std::move(next);
@@ -49,8 +52,9 @@ Async<Outcome> Installation::over() {
 }
 
 Async<Outcome> Installation::breakOff(std::string why) {
-  if (progress_.isWriting()) progress_.staged.push_back(target());
+  if (progress_.isWriting()) stageCurrent();
   progress_.current = {};
+  progress_.with.clear();
   auto end = endBadly({fmt::format("the installation of {} was broken off: {}", component_.name + " " + component_.version, why), "",
                        "its images may be on the machine; see that it is well, then: muster firmware retry " + node()});
   co_return co_await std::move(end);

@@ -14,7 +14,7 @@ inline constexpr std::size_t kFirmwarePayloadBytes = 1u << 20;
 inline constexpr std::size_t kMaxFirmwareHeaderBytes = 4096;
 
 struct FirmwareHeader {
-  std::string component;
+  std::string component;  ///< of a tray: several, as "A+B"
   std::string version;
   std::string payload_sha256;
 };

@@ -193,6 +193,7 @@ class RedfishService {
   Task<void> acCycle();
   Async<void> verifyAndStage(Job job);
   Async<void> write(Job job, std::string component);
+  Async<void> writeOthers(Job job, std::vector<std::string> components, std::string version);
   void finish(const Job& job, const Result<void>& done);
   void activate(Becomes how);
   void noteCut(const std::string& what);

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <sstream>
 
 namespace muster::lab::vbmc {
 
@@ -306,7 +307,11 @@ Async<void> RedfishService::verifyAndStage(Job job) {
   const bool known_target = !job.targets.empty() && state_.slots.contains(job.targets.front());
   if (known_target && job.work != Work::Verify) ++state_.slots[job.targets.front()].uploads;
   if (!header) co_return tl::unexpected(header.error());
-  const auto component = header->component;
+  std::istringstream names(header->component);
+  std::string component;
+  std::getline(names, component, '+');
+  std::vector<std::string> others;
+  for (std::string other; std::getline(names, other, '+');) others.push_back(other);
   if (!state_.slots.contains(component)) co_return fail(ErrorCode::InvalidInput, fmt::format("this machine has no component '{}'", component));
   if (job.targets.empty() && job.work != Work::Verify) ++state_.slots[component].uploads;
   if (!job.targets.empty() && job.targets != std::vector{component})
@@ -342,6 +347,8 @@ Async<void> RedfishService::verifyAndStage(Job job) {
     co_return Result<void>();
   }
   slot.staged_version = header->version;
+  auto rest = writeOthers(job, others, header->version);
+  CO_TRY_OK(co_await std::move(rest));
   if (!job.keeps_configuration) loses_configuration_.insert(component);
   if (job.mishap == Mishap::HostSilent) loses_next_version_ = component;
   if (job.mishap == Mishap::LeavesItWorse) breaks_.insert(component);

@@ -63,6 +63,20 @@ io::ServerResponse RedfishService::deleteJob(const std::string& path) {
   return redfishError(404, "Base.1.8.ResourceMissingAtURI", fmt::format("There is nothing at {}.", path));
 }
 
+/// A package is written into everything that it is for, whoever asked for which part of it.
+Async<void> RedfishService::writeOthers(Job job, std::vector<std::string> components, std::string version) {
+  for (const auto& component : components) {
+    if (!state_.slots.contains(component)) co_return fail(ErrorCode::InvalidInput, fmt::format("this machine has no component '{}'", component));
+    auto writing = write(job, component);
+    CO_TRY_OK(co_await std::move(writing));
+    auto& slot = state_.slots[component];
+    if (version == slot.version || version == slot.staged_version) violate(fmt::format("{} {} was written although it was there already", component, version));
+    ++slot.flashes;
+    slot.staged_version = version;
+  }
+  co_return Result<void>();
+}
+
 /// It starts with what it was delivered with.
 void RedfishService::loseConfiguration(const std::string& component) {
   violate(fmt::format("{} did not keep its configuration", component));

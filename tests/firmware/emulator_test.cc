@@ -1,5 +1,6 @@
 // Every vendor's way of updating and every way in which it goes wrong: the phase and the Redfish client against the emulator, in virtual
 // time. The emulator says when something was done that no controller may do.
+#include "firmware/files.h"
 #include "tests/firmware/emulated.h"
 
 #include <gmock/gmock.h>
@@ -207,6 +208,65 @@ TEST(FirmwareOnTheEmulator, aFileThatIsChangedBeforeTheBmcFetchesItIsNotServed) 
   EXPECT_EQ(node.fetches, 1);
   EXPECT_EQ(node.state().slots.at("BIOS").flashes, 0u);
   EXPECT_EQ(node.journal.findings.size(), 1u);
+}
+
+/// It is written into all of it at once, those of later waves too.
+class APackageOfADgxsTray : public testing::Test {
+ protected:
+  static void share(Emulated& node, std::string_view prefix = "HGX_") {
+    auto& components = node.cluster.firmware["b"].components;
+    std::string names;
+    for (const auto& component : components)
+      if (component.name.starts_with(prefix)) names += (names.empty() ? "" : "+") + component.name;
+    const auto bytes = lab::vbmc::makeFirmware(names, "99.1", 4096);
+    const auto file = node.emulator.folder / "tray.fw";
+    ASSERT_TRUE(io::writeFileAtomic(file, bytes));
+    for (auto& component : components)
+      if (component.name.starts_with(prefix)) component.file = file, component.sha256 = io::sha256Hex(bytes);
+  }
+  static int uploads(Emulated& node) { return node.emulator.net.count("POST", "/redfish/v1/UpdateService/upload"); }
+};
+
+TEST_F(APackageOfADgxsTray, isSentOnceForAllOfItsComponents) {
+  for (const int restart_every : {0, 4}) {
+    SCOPED_TRACE(restart_every);
+    Emulated node("dgx-h100", {"HGX_FW_BMC_0", "HGX_FW_FPGA_0", "HGX_FW_GPU_SXM_1"});
+    share(node);
+    node.cluster.firmware["b"].constraints.push_back(*inventory::FirmwareConstraint::parse("HGX_FW_GPU_SXM_1 >= 99 needs HGX_FW_FPGA_0 >= 99"));  // two waves
+    node.restart_every = restart_every;
+    EXPECT_EQ(node.apply(), "");
+    node.expectBaseline();
+    EXPECT_EQ(uploads(node), 1);
+    EXPECT_THAT(node.state().violations, testing::IsEmpty());
+    for (const auto& component : node.cluster.firmware["b"].components) EXPECT_EQ(node.state().slots.at(component.name).flashes, 1u) << component.name;
+  }
+}
+
+/// It names no target, so the BMC writes all that is in it, whoever it is sent for.
+TEST_F(APackageOfADgxsTray, isNotSentForTheMotherboardWhenItsPartsNeedDifferentRestarts) {
+  Emulated node("dgx-h100", {"HostBMC_0", "HostBIOS_0"});
+  share(node, "Host");
+  EXPECT_THAT(node.apply(), testing::HasSubstr("declare \"activation: ac-cycle\""));
+  EXPECT_EQ(uploads(node), 0);
+}
+
+TEST_F(APackageOfADgxsTray, isNotSentWhenOneOfItsComponentsMustNotBeWrittenAgain) {
+  Emulated node("dgx-h100", {"HGX_FW_BMC_0", "HGX_FW_FPGA_0"});
+  share(node);
+  node.kept.push_back({lifecycle::Subject(kNode), failedFacet("HGX_FW_FPGA_0"), "99.1 it did not come up", {}, "", {}});
+  EXPECT_THAT(node.apply(), testing::HasSubstr("HGX_FW_BMC_0 99.1 is not sent: installing HGX_FW_FPGA_0 99.1 has failed"));
+  EXPECT_EQ(uploads(node), 0);
+}
+
+TEST_F(APackageOfADgxsTray, isNotSentBeforeSomethingElseThatAPartOfItNeeds) {
+  Emulated node("dgx-h100", {"HGX_FW_BMC_0", "HGX_FW_ERoT_FPGA_0", "HostBIOS_0"});
+  share(node);
+  auto& baseline = node.cluster.firmware["b"];
+  baseline.constraints.push_back(*inventory::FirmwareConstraint::parse("HGX_FW_ERoT_FPGA_0 >= 99 needs HostBIOS_0 >= 99"));
+  baseline.order = {"HGX_FW_BMC_0", "HostBIOS_0", "HGX_FW_ERoT_FPGA_0"};
+  const auto why = node.apply();
+  EXPECT_THAT(why, testing::AllOf(testing::HasSubstr("all of it at once, which is forbidden here"), testing::HasSubstr("order")));
+  EXPECT_EQ(uploads(node), 0) << fmt::format("{}", fmt::join(node.journal.said, "; ")) << " " << node.last_wait;
 }
 
 TEST(FirmwareOnTheEmulator, aLargeSmartComponentGoesToILoInSignedPieces) {

@@ -11,7 +11,7 @@ TEST(FirmwareProgress, isReadAsItWasWritten) {
   const std::vector<Progress> all = {{},
                                      {.step = Step::Next, .staged = {{"System ROM", "U54 2.1"}, {"A%20", "1"}}},
                                      {.step = Step::Copy, .staged = {{"A", "1"}}, .waits = {"/t/1", "/t/2"}, .restarted = "NIC 5", .since = when},
-                                     {.step = Step::Upload, .staged = {{"A", "1"}}, .current = {"B", "2"}, .uploads_tried = 2, .tasks_before = {"/t/1", "/t/2"}},
+                                     {.step = Step::Upload, .staged = {{"A", "1"}}, .current = {"B", "2"}, .with = {{"C D", "2"}, {"E", "3"}}, .uploads_tried = 2, .tasks_before = {"/t/1", "/t/2"}},
                                      {.step = Step::Follow, .current = {"B C", "2"}, .task = "/t/3#verify"},
                                      {.step = Step::Follow, .staged = {{"A", "1"}}, .task = "/t/4", .since = when},
                                      {.step = Step::Lost, .staged = {{"A", "1"}}, .current = {"B C", "2"}, .since = when},
@@ -26,6 +26,7 @@ TEST(FirmwareProgress, isReadAsItWasWritten) {
     EXPECT_EQ(read->str(), progress.str());
     EXPECT_EQ(read->staged, progress.staged);
     EXPECT_EQ(read->current, progress.current);
+    EXPECT_EQ(read->with, progress.with);
     EXPECT_EQ(read->waits, progress.waits);
     EXPECT_EQ(read->restarted, progress.restarted);
     EXPECT_EQ(read->task, progress.task);

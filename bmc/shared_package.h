@@ -1,0 +1,25 @@
+// One upload for several components, of drivers that know where that is so.
+#pragma once
+
+#include "bmc/bmc.h"
+
+#include <string>
+
+namespace muster::bmc {
+
+class SharedPackages {
+ public:
+  virtual ~SharedPackages() = default;
+  /// Whether a package that holds images of both is written into both, whichever of them it is sent for.
+  virtual Async<bool> bringsBoth(std::string component, std::string other) = 0;
+};
+
+/// No, of a driver that does not know.
+inline Async<bool> bringsBoth(Bmc& bmc, std::string component, std::string other) {
+  auto* packages = dynamic_cast<SharedPackages*>(&bmc);
+  if (!packages) co_return false;
+  auto ask = packages->bringsBoth(std::move(component), std::move(other));
+  co_return co_await std::move(ask);
+}
+
+}  // namespace muster::bmc
