@@ -10,6 +10,9 @@
 namespace muster::agent {
 namespace {
 
+/// A server that does not answer holds up who asks it for as long as its patience lasts: for so long only the journal's thread does.
+constexpr std::chrono::seconds kStoreAway{60};
+
 std::string keyOf(const NodeName& node) { return "agent.token." + node.str(); }
 
 /// The key that the installed agent called with last, as stores of earlier versions have it.
@@ -204,8 +207,10 @@ Async<std::optional<Error>> Enrolment::changed(NodeName node, std::function<Resu
 }
 
 Async<void> Enrolment::admit(NodeName name, std::string key_id, Mode mode, bool ram_calls) {
-  if (auto keys = loadKeys(store_, name)) {  // nearly every poll: nothing to be stored, so nobody waits for the disk
-    const auto change = keys->called(key_id, mode, ram_calls);
+  if (clock_.steady() >= ask_aside_until_) {
+    auto keys = loadKeys(store_, name);  // nearly every poll: nothing to be stored, so nobody waits for the disk
+    if (!keys) ask_aside_until_ = clock_.steady() + kStoreAway;
+    const auto change = keys ? keys->called(key_id, mode, ram_calls) : Result<bool>(true);
     if (change && !*change) {
       admitted_[name] = {key_id, mode};
       co_return Result<void>();

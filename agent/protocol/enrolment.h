@@ -90,6 +90,7 @@ class Enrolment {
   bool leases_addresses_ = false;
   std::map<NodeName, const inventory::Node*> by_name_;
   std::map<Mac, const inventory::Node*> by_mac_;
+  std::chrono::steady_clock::time_point ask_aside_until_{};  ///< the store did not answer
   std::map<NodeName, std::pair<std::string, Mode>> admitted_;  ///< key and system that called last: they go on while the store is away
   std::set<std::pair<NodeName, std::string>> told_;  ///< findings already left for the present token
 };

@@ -346,5 +346,40 @@ TEST(KeysOfTwoControllers, agreeWhateverTheOneHasHeardBefore) {
   EXPECT_FALSE(admitted(two, "first"));
 }
 
+/// Counts who asks while it is away.
+class AwayStore final : public MemoryStore {
+ public:
+  bool away = false;
+  int asked = 0;
+  Result<std::optional<std::string>> getValue(const std::string& key) override {
+    ++asked;
+    if (away) return fail(Error(ErrorCode::Unavailable, "the server is restarted").retryable(true));
+    return MemoryStore::getValue(key);
+  }
+};
+
+TEST(KeysWithoutAStore, whoCalledLastGoesOnAndTheControlThreadIsHeldUpOnce) {
+  AwayStore store;
+  TempFolder folder;
+  FakeClock clock;
+  inventory::Cluster cluster;
+  cluster.nodes.emplace_back();
+  cluster.nodes[0].name = kNode;
+  cluster.nodes[0].mac = *Mac::parse(kMac1);
+  auto ca = *io::CertificateAuthority::loadOrCreate(folder / "ca", "test root");
+  Enrolment enrolment(cluster, ca, store, clock);
+  const auto admitted = [&](const std::string& key) { return runAsync(enrolment.admit(kNode, key, Mode::Disk, false)).has_value(); };
+  ASSERT_TRUE(admitted("key"));
+  store.away = true;
+  EXPECT_TRUE(admitted("key"));
+  EXPECT_FALSE(admitted("another")) << "nobody can say who that is";
+  store.asked = 0;
+  EXPECT_TRUE(admitted("key"));
+  EXPECT_EQ(store.asked, 1) << "by the journal alone, which has a thread of its own";
+  store.away = false;
+  EXPECT_TRUE(admitted("key"));
+  EXPECT_FALSE(admitted("another"));
+}
+
 }  // namespace
 }  // namespace muster::agent
