@@ -1,5 +1,6 @@
 #include "provision/restart.h"
 
+#include "agent/protocol/refused_agents.h"
 #include "base/log.h"
 #include "base/poll.h"
 
@@ -54,6 +55,13 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work,
     forget(node);
     co_return fail(Error(ErrorCode::Timeout, fmt::format("the {} of {} did not call within {} s after each of {} restarts; {}",
                                                          systemOf(mode), node.str(), kBootLimit.count(), kMaxBoots, adviceFor(mode, node)))
+                       .retryable(false));
+  }
+  const auto* refused = dynamic_cast<const agent::RefusedAgents*>(&agents_);
+  if (mode == Mode::Disk && refused && refused->isRefused(node)) {
+    forget(node);
+    co_return fail(Error(ErrorCode::Denied, fmt::format("the installed system of {0} runs and calls, but its key is refused, so its power is left alone; when it is right as it is: muster bmc forget-key {0}. "
+                                                        "To image it again: muster bmc revoke-key {0}", node.str()))
                        .retryable(false));
   }
   auto power = restart(node, mode);

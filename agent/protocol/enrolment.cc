@@ -209,7 +209,7 @@ Async<std::optional<Error>> Enrolment::changed(NodeName node, std::function<Resu
 Async<void> Enrolment::admit(NodeName name, std::string key_id, Mode mode, bool ram_calls) {
   if (clock_.steady() >= ask_aside_until_) {
     auto keys = loadKeys(store_, name);  // nearly every poll: nothing to be stored, so nobody waits for the disk
-    if (!keys) ask_aside_until_ = clock_.steady() + kStoreAway;
+    if (!keys && keys.error().canRetry()) ask_aside_until_ = clock_.steady() + kStoreAway;
     const auto change = keys ? keys->called(key_id, mode, ram_calls) : Result<bool>(true);
     if (change && !*change) {
       admitted_[name] = {key_id, mode};
@@ -232,7 +232,7 @@ Async<void> Enrolment::admit(NodeName name, std::string key_id, Mode mode, bool 
   if ((*refused)->code() != ErrorCode::Denied || !node) co_return fail(**refused);
   co_return refuse(*node, fmt::format("an agent called in {} mode, and {}", toString(mode), (*refused)->text()),
                    fmt::format("does {0} start from another disk than the one that was imaged, or has somebody a copy of its old disk? To image it again: muster bmc revoke-key {0}, muster wipe {0} --reason …, "
-                               "muster apply --nodes {0}. After the controller's store came back from an older backup: muster bmc forget-key {0}", name.str()));
+                               "muster apply --nodes {0}. When the system is right as it is (nothing was written, or the controller's store came back from an older backup): muster bmc forget-key {0}", name.str()));
 }
 
 /// The keys that it ends are refused, and the new one is known, before anybody has it.

@@ -1,7 +1,9 @@
 #include "agent/protocol/gateway_server.h"
 
+#include "agent/protocol/disk_rule.h"
 #include "agent/protocol/enrolment.h"
 #include "agent/protocol/node_record.h"
+#include "agent/protocol/refused_agents.h"
 #include "agent/protocol/wipe_guard.h"
 #include "base/log.h"
 
@@ -39,15 +41,16 @@ io::ServerResponse answer(const Result<Message>& result) {
   return result ? io::ServerResponse::json(200, toJson(*result)) : answerError(result.error());
 }
 
-class Gateway final : public GatewayServer {
+class Gateway final : public GatewayServer, public RefusedAgents {
  public:
   Gateway(const inventory::Cluster& cluster, const io::CertificateAuthority& ca, lifecycle::Store& store, Clock& clock)
-      : enrolment_(cluster, ca, store, clock), store_(store), clock_(clock), session_(io::randomToken(12)) {}
+      : cluster_(cluster), enrolment_(cluster, ca, store, clock), store_(store), clock_(clock), session_(io::randomToken(12)) {}
 
   std::vector<io::Route> routes() override;
   Result<std::string> issueToken(const NodeName& node, const Mac& mac) override { return enrolment_.issueToken(node, mac); }
 
   std::optional<AgentState> state(const NodeName& node) const override;
+  bool isRefused(const NodeName& node) const override;
   Async<AgentState> waitFor(NodeName node, std::optional<Mode> mode, std::string not_boot_id, std::chrono::seconds limit) override;
   Result<void> submit(const NodeName& node, AgentTask task) override;
   std::optional<AgentTaskReport> report(const NodeName& node, const std::string& task_id) const override;
@@ -70,12 +73,14 @@ class Gateway final : public GatewayServer {
 
   Result<Fence> fenceOf(const NodeName& node);
 
+  const inventory::Cluster& cluster_;
   Enrolment enrolment_;
   lifecycle::Store& store_;
   Clock& clock_;
   std::string session_;
   std::string ledger_;                      ///< read when first needed
   std::map<NodeName, NodeRecord> records_;  ///< bounded: only nodes of the inventory
+  std::map<NodeName, std::chrono::steady_clock::time_point> refused_;  ///< likewise: the last call of an installed agent that was not listened to
 };
 
 std::vector<io::Route> Gateway::routes() {
@@ -156,19 +161,27 @@ Task<io::ServerResponse> Gateway::handlePoll(io::ServerRequest request) {
   auto parsed = parsePollRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
   auto may = enrolment_.admit(*node, request.client_key_id, parsed->mode, ramCalls(*node));
-  if (const auto admitted = co_await std::move(may); !admitted) co_return answerError(admitted.error());
+  if (const auto admitted = co_await std::move(may); !admitted) {
+    if (admitted.error().code() == ErrorCode::Denied && parsed->mode == Mode::Disk) refused_[*node] = clock_.steady();
+    co_return answerError(admitted.error());
+  }
+  refused_.erase(*node);
   auto polled = poll(*node, std::move(*parsed), std::move(request));
   co_return answer(co_await std::move(polled));
 }
 
-/// Does the task write over the disk that the installed system is on? In doubt it does: the node is imaged again then.
-bool endsInstalled(const AgentTask& task, const Hardware& hardware) {
+/// Does the task write over the disk that the installed system is on, which is the one of `rule`? In doubt it does: the node is imaged again then.
+bool endsInstalled(const AgentTask& task, const Hardware& hardware, const std::string& rule) {
   if (task.kind == TaskKind::WriteImage) return true;
   if (task.kind != TaskKind::EraseDisks) return false;
   const auto params = nlohmann::json::parse(task.params, nullptr, false);
-  const auto serials = params.is_object() ? params.value("disk_serials", nlohmann::json::array()) : nlohmann::json::array();
-  const auto stays = [&](const auto& disk) { return disk.content == kInstalledByMuster && std::find(serials.begin(), serials.end(), disk.serial) == serials.end(); };
-  return serials.empty() || std::none_of(hardware.disks.begin(), hardware.disks.end(), stays);
+  const auto serials = params.is_object() ? params.value("disk_serials", std::vector<std::string>()) : std::vector<std::string>();
+  const auto stays = [&](const std::string& serial) { return std::find(serials.begin(), serials.end(), serial) == serials.end(); };
+  const auto meant = DiskRule::parse(rule);
+  const auto fitting = meant && !meant->any() ? meant->fitting(hardware.disks) : std::vector<const Disk*>();
+  if (serials.empty()) return true;
+  if (!fitting.empty()) return std::none_of(fitting.begin(), fitting.end(), [&](const auto* disk) { return stays(disk->serial); });
+  return std::none_of(hardware.disks.begin(), hardware.disks.end(), [&](const auto& disk) { return disk.content == kInstalledByMuster && stays(disk.serial); });
 }
 
 /// The poll may have waited for long: the caller may be of an earlier life by now. A system's key ends before its disk does.
@@ -177,7 +190,10 @@ Async<void> Gateway::mayTake(NodeName node, Mode mode, std::string key_id, std::
   auto again = enrolment_.admit(node, std::move(key_id), mode, ramCalls(node));
   CO_TRY_OK(co_await std::move(again));
   const auto now = state(node);
-  const bool ends = now && mode == Mode::Ram && std::any_of(tasks.begin(), tasks.end(), [&](const auto& task) { return endsInstalled(task, now->hardware); });
+  const auto* declared = enrolment_.find(node);
+  const auto profile = declared ? cluster_.profiles.find(declared->profile) : cluster_.profiles.end();
+  const auto rule = profile == cluster_.profiles.end() ? std::string() : profile->second.disk;
+  const bool ends = now && mode == Mode::Ram && std::any_of(tasks.begin(), tasks.end(), [&](const auto& task) { return endsInstalled(task, now->hardware, rule); });
   if (!ends) co_return Result<void>();
   auto end = enrolment_.endInstalled(node);
   co_return co_await std::move(end);
@@ -218,6 +234,11 @@ std::optional<AgentState> Gateway::state(const NodeName& node) const {
   if (it == records_.end() || !it->second.state) return std::nullopt;
   if (clock_.steady() - it->second.last_poll > kSilentAfter) return std::nullopt;
   return it->second.state;
+}
+
+bool Gateway::isRefused(const NodeName& node) const {
+  const auto last = refused_.find(node);
+  return last != refused_.end() && clock_.steady() - last->second <= kSilentAfter;
 }
 
 std::string Gateway::lastHeard(const NodeName& node) const {

@@ -144,7 +144,12 @@ void TlsClient::met(TlsStream& stream, Handshake& handshake) {
     if (handshake.fingerprint != trust_.pinned_fingerprint)
       handshake.refusal = fmt::format("its session is not that of the pinned {}", trust_.pinned_fingerprint);
   }
-  if (!trust_.accept_first || !trust_.pinned_fingerprint.empty()) return;
+  if (!trust_.accept_first || !handshake.pin.empty()) return;
+  if (!trust_.pinned_fingerprint.empty()) {  // another connection was the first contact meanwhile
+    if (handshake.fingerprint != trust_.pinned_fingerprint)
+      handshake.refusal = fmt::format("its certificate {} is not the pinned {}", handshake.fingerprint, trust_.pinned_fingerprint);
+    return;
+  }
   trust_.pinned_fingerprint = handshake.fingerprint;
   if (!trust_.identity) TlsSessions::ofProcess().expect(stream.native_handle(), handshake.host, handshake.fingerprint);
 }

@@ -1,5 +1,6 @@
 // Whose key is listened to: of several lives of one node, of two controllers, and over every death of a controller.
 #include "agent/protocol/enrolment.h"
+#include "agent/protocol/refused_agents.h"
 #include "base/io/key_id.h"
 #include "tests/agent/site.h"
 #include "tests/fakes/memory_store.h"
@@ -109,7 +110,8 @@ TEST_F(KeysTest, aLookInTheRamOsEndsNothingOfTheInstalledSystem) {
 }
 
 TEST_F(KeysTest, anErasureEndsTheKeyOfTheSystemThatItTakes) {
-  const auto erase = [this](const std::string& params) {
+  std::string content = "a system installed by muster";
+  const auto erase = [this, &content](const std::string& params) {
     const auto disk = installed();
     const auto ram = enrol();
     PollRequest poll;
@@ -117,7 +119,7 @@ TEST_F(KeysTest, anErasureEndsTheKeyOfTheSystemThatItTakes) {
     poll.boot_id = "ram-boot-" + std::to_string(++sequence_);
     poll.sequence = sequence_;
     Hardware hardware;
-    hardware.disks = {{.path = "/dev/sda", .serial = "SYSTEM", .wwn = {}, .model = {}, .content = "a system installed by muster", .size_bytes = 1},
+    hardware.disks = {{.path = "/dev/sda", .serial = "SYSTEM", .wwn = {}, .model = {}, .content = content, .size_bytes = 1},
                       {.path = "/dev/sdb", .serial = "DATA", .wwn = {}, .model = {}, .content = "none", .size_bytes = 1}};
     poll.hardware = toJson(hardware);
     poll.session = "";
@@ -135,6 +137,28 @@ TEST_F(KeysTest, anErasureEndsTheKeyOfTheSystemThatItTakes) {
   EXPECT_EQ(erase(R"({"disk_serials":[]})"), 403);
   EXPECT_EQ(erase(R"({"disk_serials":["SYSTEM"]})"), 403);
   EXPECT_EQ(erase(R"({"disk_serials":["DATA"]})"), 200) << "the system is still there";
+  content = "partitions of a whole disk's image";
+  EXPECT_EQ(erase(R"({"disk_serials":["DATA"]})"), 403) << "which disk the system is on is not known";
+  site.cluster.profiles["sku"].disk = "serial:SYSTEM";
+  site.cluster.nodes.front().profile = "sku";
+  EXPECT_EQ(erase(R"({"disk_serials":["DATA"]})"), 200) << "the inventory knows";
+  EXPECT_EQ(erase(R"({"disk_serials":["SYSTEM"]})"), 403);
+}
+
+TEST_F(KeysTest, whoIsRefusedIsKnownToRunUntilItIsSilent) {
+  const auto before = installed();
+  const auto* refusals = dynamic_cast<RefusedAgents*>(&site.gateway());
+  ASSERT_NE(refusals, nullptr);
+  ASSERT_TRUE(revokeKeys(*site.store, kNode));
+  EXPECT_FALSE(refusals->isRefused(kNode));
+  ASSERT_EQ(polls(before, Mode::Disk), 403);
+  EXPECT_TRUE(refusals->isRefused(kNode));
+  silence();
+  EXPECT_FALSE(refusals->isRefused(kNode));
+  ASSERT_EQ(polls(before, Mode::Disk), 403);
+  ASSERT_TRUE(forgetKeys(*site.store, kNode));
+  ASSERT_EQ(polls(before, Mode::Disk), 200);
+  EXPECT_FALSE(refusals->isRefused(kNode));
 }
 
 TEST_F(KeysTest, aRenewalLeavesBothUntilTheNewOneCalls) {

@@ -279,6 +279,29 @@ TEST_P(PinnedServer, theSessionOfTheFirstContactIsTakenUp) {
   EXPECT_EQ(TlsSessions::ofProcess().takenUp() - before, 1u);
 }
 
+/// Two first contacts of one client; one of them meets somebody else.
+TEST_P(PinnedServer, ofTwoFirstContactsAtOnceOneCertificateCounts) {
+  begin();
+  ServerOptions options;
+  options.identity = *selfSigned("somebody else", {"127.0.0.1"});
+  auto other = startHttpServer(io.get_executor(), options);
+  ASSERT_TRUE(other);
+  (*other)->addRoutes({{"GET", "/who", whoAmI}});
+  TlsTrust first;
+  first.accept_first = true;
+  const auto shared = makeHttpClient(first);
+  int answered = 0, refused = 0;
+  for (const auto port : {server->port(), (*other)->port()}) {
+    HttpRequest request;
+    request.url = {"https", "127.0.0.1", port, "/who"};
+    asio::co_spawn(io, shared->send(request), [&](const std::exception_ptr&, const Result<HttpResponse>& answer) { ++(answer ? answered : refused); });
+  }
+  while (answered + refused < 2 && io.run_one_for(10s)) {
+  }
+  EXPECT_EQ(answered, 1);
+  EXPECT_EQ(refused, 1);
+}
+
 TEST_P(PinnedServer, manyAtOnceAreAllGreeted) {
   begin();
   std::vector<std::unique_ptr<HttpClient>> clients;

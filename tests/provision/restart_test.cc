@@ -1,6 +1,7 @@
 // What Restarts tells others: that a boot which it has begun has come to its end.
 #include "provision/restart.h"
 
+#include "agent/protocol/refused_agents.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/fakes/fake_bmc.h"
 #include "tests/fakes/fake_netboot.h"
@@ -16,6 +17,21 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const NodeName kNode("gpu001");
+
+/// The node's installed system calls, and is not listened to.
+class RefusingGateway final : public agent::AgentGateway, public agent::RefusedAgents {
+ public:
+  bool isRefused(const NodeName&) const override { return true; }
+  std::optional<agent::AgentState> state(const NodeName&) const override { return std::nullopt; }
+  Async<agent::AgentState> waitFor(NodeName, std::optional<agent::Mode>, std::string, std::chrono::seconds) override { co_return nobody(); }
+  Result<void> submit(const NodeName&, agent::AgentTask) override { return nobody(); }
+  std::optional<agent::AgentTaskReport> report(const NodeName&, const std::string&) const override { return std::nullopt; }
+  Task<std::optional<agent::AgentTaskReport>> reportWithin(NodeName, std::string, std::chrono::milliseconds) override { co_return std::nullopt; }
+  Async<agent::AgentTaskReport> runTask(NodeName, agent::AgentTask) override { co_return nobody(); }
+
+ private:
+  static tl::unexpected<Error> nobody() { return fail(ErrorCode::Unavailable, "no agent is there"); }
+};
 
 class RestartsTest : public ::testing::Test {
  protected:
@@ -62,6 +78,20 @@ TEST_F(RestartsTest, aSystemThatRunsAlreadyWasNoBootOfOurs) {
   agents.boot(kNode, agent::Mode::Ram, "boot-0");
   ASSERT_TRUE(intoRam());
   EXPECT_THAT(ended, IsEmpty());
+}
+
+TEST_F(RestartsTest, aSystemThatCallsWithARefusedKeyKeepsItsPower) {
+  RefusingGateway refusing;
+  Restarts careful{fleet, refusing, netboot, clock, [](const NodeName&) {}};
+  Result<std::optional<lifecycle::Again>> step = std::nullopt;
+  for (int turn = 0; turn < 2000 && step; ++turn) {
+    step = muster::test::runAsync(careful.intoDisk(kNode, Restarts::Work::None));
+    if (step && *step) clock.advance((*step)->after);
+  }
+  ASSERT_FALSE(step);
+  EXPECT_EQ(step.error().code(), ErrorCode::Denied);
+  EXPECT_THAT(step.error().str(), HasSubstr("muster bmc forget-key gpu001"));
+  EXPECT_THAT(fleet.fake(kNode).calls, ::testing::Not(::testing::Contains(HasSubstr("power"))));
 }
 
 }  // namespace
