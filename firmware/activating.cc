@@ -34,12 +34,12 @@ std::string namesOf(const std::vector<Target>& staged, const std::string& otherw
 
 /// Nothing is switched while the BMC works on an update, whoever's it is.
 Async<Outcome> Installation::activate() {
-  auto look = workUnderWay();
+  auto look = whatIsWritten();
   CO_TRY(work, co_await std::move(look));
-  if (!work.empty() || isBeingWritten()) {
+  if (!work.empty()) {
     auto wait = record(Step::Next);
     CO_TRY_OK(co_await std::move(wait));
-    co_return Again{kCopyPoll, fmt::format("the BMC to end {}; nothing is switched before that", work.empty() ? "writing an image" : work)};
+    co_return Again{kCopyPoll, fmt::format("the BMC to end {}; nothing is switched before that", work)};
   }
   auto note = noteStarting();
   CO_TRY_OK(co_await std::move(note));
@@ -83,16 +83,17 @@ Async<Outcome> Installation::waitForCopies() {
   co_return co_await std::move(next);
 }
 
-// The guest is asked first; a node that is off is only switched on.
+// The guest is asked first; a node that is off is only switched on. Work may have begun since activate() looked: while second slots were filled, or
+// while no muster ran.
 Async<Outcome> Installation::powerOff() {
   auto read = bmc_.system();
   CO_TRY(system, co_await std::move(read));
+  if (system.power != bmc::PowerState::Off || activation() == Activation::AcCycle) {
+    auto look = whatIsWritten();
+    CO_TRY(work, co_await std::move(look));
+    if (!work.empty()) co_return Again{kCopyPoll, fmt::format("the BMC to end {}; nothing is switched before that", work)};
+  }
   if (system.power != bmc::PowerState::Off) {
-    if (!progress_.waits.empty()) {  // it may have begun by itself while second slots were filled
-      auto look = workUnderWay();
-      CO_TRY(work, co_await std::move(look));
-      if (!work.empty()) co_return Again{kCopyPoll, fmt::format("the BMC to end {}, which has begun before the restart", work)};
-    }
     auto written = record(Step::PowerOff);
     CO_TRY_OK(co_await std::move(written));
     auto down = shutDown(bmc_, clock_);
@@ -264,6 +265,7 @@ Async<Outcome> Installation::endWave() {
   progress_.staged.clear();
   progress_.waits.clear();
   progress_.restarted.clear();
+  progress_.starting.reset();
   if (progress_.failed) {
     auto end = over();
     co_return co_await std::move(end);

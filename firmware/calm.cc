@@ -22,14 +22,15 @@ constexpr auto kSeenStarting = 4s;      ///< … and says so at several looks
 
 }  // namespace
 
-/// What started before anything was switched is not waited for afterwards: some BMCs say Starting for ever.
+/// What started before anything was switched is not waited for afterwards: some BMCs say Starting for ever. The journal holds it for the
+/// process that sees the end of the wave.
 Async<void> Installation::noteStarting() {
+  if (progress_.starting || !progress_.restarted.empty() || progress_.step == Step::RollBack) co_return Result<void>();
   auto ask = bmc::devicesNotReady(bmc_);
   const auto devices = co_await std::move(ask);
-  if (!progress_.restarted.empty()) co_return Result<void>();
-  stopwatch_.never_ready.clear();
-  if (devices)
-    for (const auto& device : *devices) stopwatch_.never_ready.insert(device.name);
+  if (!devices) co_return Result<void>();
+  progress_.starting.emplace();
+  for (const auto& device : *devices) progress_.starting->insert(device.name);
   co_return Result<void>();
 }
 
@@ -48,9 +49,14 @@ Async<Outcome> Installation::endWhenCalm() {
     const auto devices = co_await std::move(ask);
     if (!devices && in_time) co_return Again{kStartPoll, "its network adapters to be readable: " + devices.error().str()};
     for (const auto& device : devices.value_or(std::vector<bmc::DeviceState>())) {
-      if (stopwatch_.never_ready.contains(device.name)) continue;
+      if (progress_.starting && progress_.starting->contains(device.name)) continue;
       if (in_time) co_return Again{kStartPoll, fmt::format("the network adapter {} to come up ({})", device.name, device.state)};
       if (device.state != bmc::kStarting) continue;  // that it cannot be read is no word of its own
+      if (!progress_.starting && progress_.restarted != device.name) {  // perhaps it always says so
+        if (good == 0) context_.finding({action_.facet, Severity::Warning, fmt::format("the network adapter {} does not come up", device.name),
+                                         fmt::format("its state is {}; whether it was so before the restart is not known", device.state), "look at the adapter", clock_.now()});
+        continue;
+      }
       auto next = helpAdapter(device.name);
       co_return co_await std::move(next);
     }
@@ -109,6 +115,13 @@ Async<std::string> Installation::workUnderWay() {
     if (!status || (status->state == bmc::TaskState::Running && !bmc::isStarting(*status))) co_return uri;
   }
   co_return std::string();
+}
+
+/// The same, and what the inventory shows: what must be over before anything is switched.
+Async<std::string> Installation::whatIsWritten() {
+  auto look = workUnderWay();
+  CO_TRY(work, co_await std::move(look));
+  co_return work.empty() && isBeingWritten() ? std::string("writing an image") : work;
 }
 
 }  // namespace muster::firmware

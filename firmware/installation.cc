@@ -124,7 +124,6 @@ Async<Outcome> Installation::go() {
     stopwatch_.intent_began = clock_.steady();
     stopwatch_.odd_since.reset();
     stopwatch_.starting_since.reset();
-    stopwatch_.never_ready.clear();
   }
   auto work = step();
   auto outcome = co_await std::move(work);
@@ -243,7 +242,7 @@ Async<Outcome> Installation::nextUpload() {
       auto without = giveUp(next, {bad_file, "", "then apply again", false});
       co_return co_await std::move(without);
     }
-    auto first = begin(next, schedule.waves);
+    auto first = begin(next, schedule);
     co_return co_await std::move(first);
   }
   auto run = activate();

@@ -8,7 +8,6 @@
 #include "lifecycle/phase.h"
 
 #include <functional>
-#include <set>
 
 namespace muster::firmware {
 
@@ -22,7 +21,6 @@ class Installation {
     std::chrono::steady_clock::time_point intent_began{};
     std::optional<std::chrono::steady_clock::time_point> odd_since;
     std::optional<std::chrono::steady_clock::time_point> starting_since;  ///< a task that has not begun
-    std::set<std::string> never_ready;                                    ///< adapters that were not ready before the activation
   };
   struct Services {
     bmc::Bmc& bmc;
@@ -72,9 +70,15 @@ class Installation {
   void say(const Verdict& verdict);
 
   Async<Outcome> nextUpload();
-  Async<std::vector<Target>> whatElseComes(Target first, std::vector<Wave> waves);
+  /// What comes with an image, or why all of that cannot be sent.
+  struct Company {
+    std::vector<Target> others;
+    std::string why_not;
+  };
+  Async<Company> whatElseComes(Target first, Schedule schedule);
+  std::string whyNotWith(const Target& other, const Schedule& schedule, const std::string& sha256) const;
   std::string whyNotTogether(const Target& first, const std::vector<Target>& others) const;
-  Async<Outcome> begin(Target next, std::vector<Wave> waves);
+  Async<Outcome> begin(Target next, Schedule schedule);
   void stageCurrent();
   Async<std::string> whyNot(Target target);
   Async<Outcome> look();
@@ -101,6 +105,7 @@ class Installation {
   Async<Outcome> takenUntilRestart();
   bool waitsForRestart(const bmc::TaskStatus& status);
   Async<std::string> workUnderWay();
+  Async<std::string> whatIsWritten();
   Async<Outcome> beginSettling();
   Async<Outcome> settle(std::string seen);
   bool isDeclared(const Target& target) const;

@@ -9,7 +9,7 @@ namespace muster::firmware {
 namespace {
 
 constexpr const char* kNoTime = "-";
-constexpr std::string_view kFor = "for:", kWith = "with:", kFailed = "failed:", kRefused = "refused:", kBecause = "because:", kWaits = "waits:", kRestarted = "restarted:";
+constexpr std::string_view kFor = "for:", kWith = "with:", kFailed = "failed:", kRefused = "refused:", kBecause = "because:", kWaits = "waits:", kRestarted = "restarted:", kStarting = "starting:";
 
 Error unknown(const std::string& text) { return Error(ErrorCode::Corrupt, "the journal holds an unknown firmware operation: " + text); }
 
@@ -52,7 +52,9 @@ std::string Progress::str() const {
   std::string out;
   for (const auto& target : staged) out += "+" + written(target) + " ";
   if (failed) out += fmt::format("{}{} {}{} ", failed->written ? kFailed : kRefused, written(failed->target), kBecause, oneWord(failed->why));
-  for (const auto& uri : waits) out += std::string(kWaits) + uri + " ";
+  for (const auto& uri : waits) out += std::string(kWaits) + oneWord(uri) + " ";
+  if (starting && starting->empty()) out += std::string(kStarting) + " ";
+  for (const auto& name : starting.value_or(std::set<std::string>())) out += std::string(kStarting) + oneWord(name) + " ";
   if (!restarted.empty()) out += std::string(kRestarted) + oneWord(restarted) + " ";
   if (step == Step::Look) return staged.empty() ? std::string() : out + "next";
   const auto* name = std::ranges::find_if(kSteps, [this](const StepName& row) { return row.step == step; });
@@ -62,11 +64,11 @@ std::string Progress::str() const {
   out += name->first;
   if (!name->second.empty()) out += " " + std::string(name->second);
   if (step == Step::Next || step == Step::Over) return out;
-  if (step == Step::Follow) return out + " " + task + (since == WallTime{} ? "" : " " + toString(since));
+  if (step == Step::Follow) return out + " " + oneWord(task) + (since == WallTime{} ? "" : " " + toString(since));
   if (step == Step::Upload) out += " " + std::to_string(uploads_tried);
   out += " " + (step == Step::Upload && since == WallTime{} ? kNoTime : toString(since));
   if (step == Step::Upload)
-    for (const auto& uri : tasks_before) out += " " + uri;
+    for (const auto& uri : tasks_before) out += " " + oneWord(uri);
   return out;
 }
 
@@ -81,7 +83,12 @@ Result<Progress> Progress::parse(const std::string& text) {
       continue;
     }
     if (word.starts_with(kWaits)) {
-      progress.waits.emplace_back(word.substr(kWaits.size()));
+      progress.waits.push_back(plain(word.substr(kWaits.size())));
+      continue;
+    }
+    if (word.starts_with(kStarting)) {
+      if (!progress.starting) progress.starting.emplace();
+      if (word != kStarting) progress.starting->insert(plain(word.substr(kStarting.size())));
       continue;
     }
     if (word.starts_with(kRestarted)) {
@@ -120,7 +127,7 @@ Result<Progress> Progress::parse(const std::string& text) {
   }
   if (next == words.end()) return fail(unknown(text));
   if (progress.step == Step::Follow) {
-    progress.task = *next++;
+    progress.task = plain(*next++);
     if (next == words.end()) return progress;
   }
   if (progress.step != Step::Upload || *next != kNoTime) {
@@ -128,7 +135,7 @@ Result<Progress> Progress::parse(const std::string& text) {
     if (!since) return fail(unknown(text));
     progress.since = *since;
   }
-  progress.tasks_before.assign(next + 1, words.end());
+  std::transform(next + 1, words.end(), std::back_inserter(progress.tasks_before), plain);
   return progress;
 }
 

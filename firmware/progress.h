@@ -17,14 +17,16 @@
 //   over                                        it has failed for good; said again to whoever asks, nothing more is done
 //
 // In front of that stands "waits:/redfish/v1/…/Tasks/5" for a task that begins only at the restart, "restarted:NIC.Slot.5" once the host was
-// restarted for an adapter that did not come up, and what this intent has uploaded besides and the BMC has taken in, "+BIOS=1.4.2", and, while it is not the
-// action's own component, whose upload or task it is, "for:CPLD=0x14", and what the same package is written into besides, "with:FPGA=3.1". Blanks in names are written %20. When a component was given up,
+// restarted for an adapter that did not come up, "starting:NIC.Slot.3" for an adapter that was not ready before anything was switched ("starting:"
+// alone: all were), and what this intent has uploaded besides and the BMC has taken in, "+BIOS=1.4.2", and, while it is not the
+// action's own component, whose upload or task it is, "for:CPLD=0x14", and what the same package is written into besides, "with:FPGA=3.1". Blanks in names and URIs are written %20. When a component was given up,
 // "failed:NIC=22.5 because:WORDS" (or "refused:", where nothing of it was written): what stands before it is still switched on.
 #pragma once
 
 #include "base/clock.h"
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,6 +60,7 @@ struct Progress {
   std::optional<Failure> failed = {};
   std::vector<std::string> waits = {};          ///< tasks that begin only when the host restarts
   std::string restarted = {};                   ///< the adapter for whose sake the host was restarted once more in this wave; "" when it was not
+  std::optional<std::set<std::string>> starting = {};  ///< adapters that were not ready before this wave switched anything; unset: nobody knows
   WallTime since{};                             ///< Upload: of the first look after a lost answer, else zero. Follow, Lost: of the upload. Others: of the step
 
   /// The current component has its image under way.

@@ -1,5 +1,6 @@
 // Every vendor's way of updating and every way in which it goes wrong: the phase and the Redfish client against the emulator, in virtual
 // time. The emulator says when something was done that no controller may do.
+#include "firmware/baselines.h"
 #include "firmware/files.h"
 #include "tests/firmware/emulated.h"
 
@@ -148,12 +149,40 @@ TEST(FirmwareOnTheEmulator, aNetworkAdapterThatDoesNotComeUpIsToldAfterOneMoreRe
 }
 
 /// It says so since long before anything was switched.
-TEST(FirmwareOnTheEmulator, anAdapterThatAlwaysSaysStartingHoldsNothingUp) {
-  Emulated node("idrac", {"BIOS.Setup.1-1"});
-  node.emulator.service->faults().add({.method = "GET", .path = "*/NetworkAdapters/NIC1", .merge = {{"Status", {{"State", "Starting"}}}}, .count = -1});
-  node.emulator.service->faults().add({.method = "GET", .path = "*/NetworkAdapters", .merge = {{"Members", {{{"@odata.id", "/redfish/v1/Chassis/chassis/NetworkAdapters/NIC1"}}}}}, .count = -1});
+class AnAdapterThatAlwaysSaysStarting : public testing::Test {
+ protected:
+  AnAdapterThatAlwaysSaysStarting() {
+    auto& faults = node.emulator.service->faults();
+    faults.add({.method = "GET", .path = "*/NetworkAdapters/NIC1", .merge = {{"Status", {{"State", "Starting"}}}}, .count = -1});
+    faults.add({.method = "GET", .path = "*/NetworkAdapters", .merge = {{"Members", {{{"@odata.id", "/redfish/v1/Chassis/chassis/NetworkAdapters/NIC1"}}}}}, .count = -1});
+  }
+  Emulated node{"idrac", {"BIOS.Setup.1-1"}};
+};
+
+TEST_F(AnAdapterThatAlwaysSaysStarting, holdsNothingUpHoweverOftenMusterDies) {
+  node.restart_every = 1;
   EXPECT_EQ(node.apply(), "");
+  node.expectBaseline();
   EXPECT_EQ(node.emulator.machine.starts.size(), 1u);
+}
+
+/// As after a read that failed, or in the journal of a muster that did not write it down.
+TEST_F(AnAdapterThatAlwaysSaysStarting, isAWarningWhereNobodyKnowsHowItWasBefore) {
+  node.journal.crash_at = "settle";
+  EXPECT_THROW(node.apply(), test::FakeCrash);
+  node.journal.crash_at.clear();
+  auto& operation = node.journal.operation_id;
+  const std::string note = "starting:NIC1 ";
+  ASSERT_NE(operation.find(note), std::string::npos) << operation;
+  operation.erase(operation.find(note), note.size());
+  node.restart();
+  lifecycle::Action action;
+  action.facet = {lifecycle::Subject(kNode), facetOf("BIOS.Setup.1-1")};
+  action.to = "99.1";
+  EXPECT_EQ(node.drive(action), "");
+  EXPECT_EQ(node.emulator.machine.starts.size(), 1u);
+  ASSERT_EQ(node.journal.findings.size(), 1u);
+  EXPECT_EQ(node.journal.findings[0].severity, Severity::Warning);
 }
 
 /// SimpleUpdate's answer is lost after the BMC took the order, or muster dies in that moment: it is never ordered again.
@@ -267,6 +296,46 @@ TEST_F(APackageOfADgxsTray, isNotSentBeforeSomethingElseThatAPartOfItNeeds) {
   const auto why = node.apply();
   EXPECT_THAT(why, testing::AllOf(testing::HasSubstr("all of it at once, which is forbidden here"), testing::HasSubstr("order")));
   EXPECT_EQ(uploads(node), 0) << fmt::format("{}", fmt::join(node.journal.said, "; ")) << " " << node.last_wait;
+}
+
+/// What the solver leaves as it is shall not be written by another's package.
+TEST_F(APackageOfADgxsTray, isNotSentWhenItsOtherComponentIsForbidden) {
+  Emulated node("dgx-h100", {"HGX_FW_BMC_0", "HGX_FW_FPGA_0"});
+  share(node);
+  node.cluster.firmware["b"].constraints.push_back(*inventory::FirmwareConstraint::parse("HGX_FW_FPGA_0 >= 99 needs HostBIOS_0 >= 99"));
+  lifecycle::Action action;
+  action.facet = {lifecycle::Subject(kNode), facetOf("HGX_FW_BMC_0")};
+  action.to = "99.1";
+  EXPECT_THAT(node.drive(action), testing::AllOf(testing::HasSubstr("HGX_FW_BMC_0 99.1 is not sent: its package also writes HGX_FW_FPGA_0 99.1"), testing::HasSubstr("needs HostBIOS_0 >= 99")));
+  EXPECT_EQ(uploads(node), 0);
+}
+
+TEST_F(APackageOfADgxsTray, doesNotJumpOverAnothersSteppingStone) {
+  for (const bool stone_first : {false, true}) {
+    SCOPED_TRACE(stone_first);
+    Emulated node("dgx-h100", {"HGX_FW_BMC_0", "HGX_FW_FPGA_0"});
+    share(node);
+    auto& baseline = node.cluster.firmware["b"];
+    const auto bytes = lab::vbmc::makeFirmware("HGX_FW_FPGA_0", "98.0", 4096);
+    const auto file = node.emulator.folder / "stone.fw";
+    ASSERT_TRUE(io::writeFileAtomic(file, bytes));
+    for (auto& component : baseline.components)
+      if (component.name == "HGX_FW_FPGA_0") component.via = {{"98.0", file, io::sha256Hex(bytes)}};
+    baseline.order = {"HGX_FW_BMC_0", "HGX_FW_FPGA_0"};
+    if (stone_first) std::swap(baseline.order[0], baseline.order[1]);
+    baseline.declared_order = 2;
+    const auto why = node.apply();
+    if (stone_first) {
+      EXPECT_EQ(why, "");
+      node.expectBaseline();
+      EXPECT_EQ(node.state().slots.at("HGX_FW_FPGA_0").flashes, 2u);
+      EXPECT_EQ(node.state().slots.at("HGX_FW_BMC_0").flashes, 1u);
+      EXPECT_EQ(node.emulator.machine.starts.size(), 2u) << "it ran the stone";
+    } else {
+      EXPECT_THAT(why, testing::HasSubstr("its package also writes HGX_FW_FPGA_0 99.1, which must run 98.0 first"));
+      EXPECT_EQ(uploads(node), 0);
+    }
+  }
 }
 
 TEST(FirmwareOnTheEmulator, aLargeSmartComponentGoesToILoInSignedPieces) {

@@ -159,6 +159,17 @@ TEST_F(InBandTest, isOrderedOnceHoweverOftenMusterDies) {
   EXPECT_THAT(emulator_.service->state().violations, testing::IsEmpty());
 }
 
+TEST_F(InBandTest, isOrderedOnceWhenItsNameHasABlank) {
+  cluster_.firmware["b"].components.clear();
+  add("BIOS", "1.5.0", inventory::FirmwareActivation::PowerCycle, "");
+  add("ConnectX 7", "28.41.1000", inventory::FirmwareActivation::PowerCycle, std::string("nic:") + kPsid);
+  cluster_.firmware["b"].order = {"ConnectX 7", "BIOS"};
+  const auto outcome = drive("ConnectX 7", 1);
+  ASSERT_TRUE(outcome) << outcome.error().str();
+  EXPECT_EQ(orders_.size(), 1u);
+  EXPECT_THAT(running_, ElementsAre("28.41.1000", "28.41.1000"));
+}
+
 TEST_F(InBandTest, aMixtureShowsTheOneThatIsNotThereYet) {
   running_ = flash_ = {"28.41.1000", "28.39.1002"};
   EXPECT_EQ(valueOf(FacetName("firmware.ConnectX-7")), "28.39.1002");

@@ -220,6 +220,38 @@ TEST_F(FirmwarePhaseTest, waitsForWorkThatIsNotItsOwn) {
   EXPECT_EQ(bmc.uploads, 1);
 }
 
+/// It begins while second slots are filled, or while no muster runs.
+TEST_F(FirmwarePhaseTest, powerStaysUnderAnUpdateThatBeginsAfterTheActivation) {
+  bmc.components["CPLD"] = {.version = "0x12", .activates = test::FakeBmc::Activates::AcCycle};
+  bmc.offers_ac_cycle = true;
+  cluster.firmware["rack-1"].components = {component("BIOS", "1.4.2"), component("CPLD", "0x14")};
+  for (const auto& [name, version, power] : {std::tuple("BIOS", "1.4.2", bmc::PowerState::On), std::tuple("CPLD", "0x14", bmc::PowerState::Off)}) {
+    SCOPED_TRACE(name);
+    cluster.firmware["rack-1"].order = {name};
+    journal = Journal();
+    journal.id = name;
+    bmc.info.power = power;
+    bmc.calls.clear();
+    bmc.copies_for = 2;
+    while (journal.operation_id.find("activate copy") == std::string::npos) {
+      auto outcome = loop.run(phase->act(action(name, version), journal));
+      ASSERT_TRUE(outcome) << outcome.error().str();
+      loop.clock.advance(std::get<lifecycle::Again>(*outcome).after);
+    }
+    restart();
+    bmc.task_by_uri["/redfish/v1/TaskService/Tasks/other"] = test::FakeBmc::FakeTask{"NIC", "22.5", 1 << 20};
+    for (int call = 0; call < 20; ++call) {
+      auto outcome = loop.run(phase->act(action(name, version), journal));
+      ASSERT_TRUE(outcome && std::holds_alternative<lifecycle::Again>(*outcome));
+      loop.clock.advance(std::get<lifecycle::Again>(*outcome).after);
+    }
+    EXPECT_EQ(bmc.count("power") + bmc.count("acCycle"), 0);
+    bmc.finishTasks();
+    ASSERT_TRUE(drive(action(name, version)));
+    EXPECT_EQ(bmc.components[name].uploads, 1);
+  }
+}
+
 TEST_F(FirmwarePhaseTest, uploadsThatNeverArriveAreGivenUp) {
   bmc.failNext("startUpdate", Error(ErrorCode::Unavailable, "connection reset"), 10);
   auto result = drive(action("BMC", "2.1.0"));

@@ -14,6 +14,10 @@ TEST(FirmwareProgress, isReadAsItWasWritten) {
                                      {.step = Step::Upload, .staged = {{"A", "1"}}, .current = {"B", "2"}, .with = {{"C D", "2"}, {"E", "3"}}, .uploads_tried = 2, .tasks_before = {"/t/1", "/t/2"}},
                                      {.step = Step::Follow, .current = {"B C", "2"}, .task = "/t/3#verify"},
                                      {.step = Step::Follow, .staged = {{"A", "1"}}, .task = "/t/4", .since = when},
+                                     {.step = Step::Follow, .current = {"ConnectX 7", "28.39"}, .task = "agent:i/ConnectX 7=28.39", .waits = {"agent:i/A B=1"}, .since = when},
+                                     {.step = Step::Upload, .current = {"B", "2"}, .uploads_tried = 1, .tasks_before = {"agent:i/A B=1", "/t/50%"}, .since = when},
+                                     {.step = Step::Settle, .staged = {{"A", "1"}}, .starting = std::set<std::string>{}, .since = when},
+                                     {.step = Step::Settle, .staged = {{"A", "1"}}, .starting = std::set<std::string>{"NIC 1", "NIC 2"}, .since = when},
                                      {.step = Step::Lost, .staged = {{"A", "1"}}, .current = {"B C", "2"}, .since = when},
                                      {.step = Step::AcCut, .staged = {{"A", "1"}}, .since = when},
                                      {.step = Step::Copy, .staged = {{"A=B", "1"}}, .since = when},
@@ -29,7 +33,9 @@ TEST(FirmwareProgress, isReadAsItWasWritten) {
     EXPECT_EQ(read->with, progress.with);
     EXPECT_EQ(read->waits, progress.waits);
     EXPECT_EQ(read->restarted, progress.restarted);
+    EXPECT_EQ(read->starting, progress.starting);
     EXPECT_EQ(read->task, progress.task);
+    EXPECT_EQ(read->tasks_before, progress.tasks_before);
     EXPECT_EQ(read->since, progress.since);
     ASSERT_EQ(read->failed.has_value(), progress.failed.has_value());
     if (!read->failed) continue;
