@@ -2,6 +2,7 @@
 
 #include "base/io/crypto.h"
 #include "firmware/firmware.h"
+#include "firmware/left.h"
 #include "firmware/pldm.h"
 #include "inventory/in_band.h"
 
@@ -17,7 +18,9 @@ std::vector<FacetName> failedFacets(const lifecycle::FactSet& facts, const lifec
 }
 
 std::string whyNotAgain(const inventory::FirmwareComponent& component, const lifecycle::Subject& subject, const lifecycle::FactSet& facts) {
-  const auto failed = facts.value(subject, failedFacet(component.name)).value_or("");
+  auto failed = facts.value(subject, failedFacet(component.name)).value_or("");
+  for (const auto& failure : leftOn(facts, subject).failed)
+    if (failure.target == Target{component.name, component.version}) failed = component.version + " " + failure.why;
   if (!failed.starts_with(component.version + " ")) return {};
   return fmt::format("installing {} {} has failed: {}. Once that is understood: muster firmware retry {}", component.name, component.version,
                      failed.substr(component.version.size() + 1), subject.str());

@@ -18,23 +18,34 @@ inline FacetName takeBackFacet(const std::string& component) { return FacetName(
 std::string takenBackOf(const FacetName& facet);
 
 struct Left {
-  std::vector<Target> images;          ///< not known to run
+  std::vector<Target> images;          ///< not known to run, and not taken back
   std::vector<FacetName> facets;       ///< the facts that tell of them, and of others
-  std::vector<Progress> ways;          ///< how far each abandoned action was
+  std::vector<Progress> ways;          ///< how far each abandoned action was, the newest last
+  std::vector<Failure> failed;         ///< may be on the machine and have ended badly: not flashed again by themselves
   WallTime at{};                       ///< of the newest
 };
-Left leftOn(const lifecycle::FactSet& facts, const lifecycle::Subject& subject);
+/// By the facts from before this moment.
+Left leftOn(const lifecycle::FactSet& facts, const lifecycle::Subject& subject, WallTime before = WallTime::max());
 
 /// The baseline wants just this image: it is not sent again but activated.
 bool isWanted(const inventory::FirmwareBaseline& baseline, const Target& image);
 
-/// Where an installation goes on that finds all of it wanted: exactly there when one action was abandoned, else at the activation.
+/// Where an installation goes on that finds these images wanted: exactly where the newest action was that tells of all of them, else
+/// where one was being written, else at the activation.
 Progress takeOver(const Left& left);
 
 /// One for each image that nobody wants.
 std::vector<lifecycle::Goal> takeBackGoals(const lifecycle::FactSet& facts, const lifecycle::Subject& subject, const inventory::FirmwareBaseline& baseline);
 
-/// Sees to the images that nobody wants. Answers "" once none is left, else why a person has to. Errors: those of the BMC
-Async<std::string> takeBack(bmc::Bmc& bmc, std::vector<Target> images, std::string node);
+struct Unwanted {
+  Target image;
+  bool arrived = false;     ///< the BMC is known to have accepted it
+  bool by_agent = false;    ///< it went by the node's agent, so the BMC knows nothing of it
+  std::string task = {};    ///< the agent's, where it is known
+};
+std::vector<Unwanted> unwantedOf(const Left& left, const inventory::FirmwareBaseline& baseline);
+
+/// Sees to them. Answers "" once none is left, else why a person has to. Errors: those of the BMC
+Async<std::string> takeBack(bmc::Bmc& bmc, std::vector<Unwanted> unwanted, std::string node);
 
 }  // namespace muster::firmware

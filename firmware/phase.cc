@@ -28,6 +28,7 @@ namespace {
 
 constexpr auto kDeadline = 60min;       ///< beyond what is expected
 constexpr auto kObserveLimit = 5min;
+constexpr auto kAgentPoll = 10s;
 constexpr auto kBeforeTheEnd = 2min;    ///< of the engine's deadline an act ends by itself, whatever it is waiting for
 constexpr auto kLookAfterLimit = 100s;  ///< within the engine's limit of a verification: what failed must be told, whatever the BMC answers
 constexpr std::size_t kMaxExtraFacts = 64;  ///< components that only constraints name
@@ -35,7 +36,7 @@ constexpr std::size_t kMaxExtraFacts = 64;  ///< components that only constraint
 class FirmwarePhase final : public lifecycle::Phase {
  public:
   FirmwarePhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock, Workers& workers, std::string image_url, agent::AgentGateway* agents)
-      : cluster_(cluster), bmcs_(bmcs), clock_(clock), files_(workers), image_url_(std::move(image_url)), agents_(agents) {}
+      : cluster_(cluster), bmcs_(bmcs), clock_(clock), files_(workers), image_url_(std::move(image_url)), agents_(agents), began_(clock.now()) {}
 
   std::string_view name() const override { return "firmware"; }
 
@@ -101,20 +102,20 @@ class FirmwarePhase final : public lifecycle::Phase {
     const Subject subject = action.facet.subject;
     const auto* baseline = baselineOf(cluster_, subject);
     if (baseline && !takenBackOf(action.facet.facet).empty()) {
-      auto back = seeToWhatIsLeft(subject, *baseline, context);
+      auto back = takeBackOnly(takenBackOf(action.facet.facet), subject, *baseline, context);
       co_return co_await std::move(back);
     }
     const auto* component = baseline ? baseline->find(componentOf(action.facet.facet)) : nullptr;
     if (!component || component->version != action.to)
       co_return fail(ErrorCode::InvalidInput, fmt::format("the inventory does not declare {} {} for {} any more; plan again", componentOf(action.facet.facet), action.to, subject.str()));
     CO_TRY(progress, Progress::parse(context.operation()));
-    if (context.operation().empty()) {
-      auto see = seeToWhatIsLeft(subject, *baseline, context);
-      CO_TRY(first, co_await std::move(see));
+    const bool settled = settled_.contains(subject) && settled_.at(subject).intent == context.intentId();
+    if (context.operation().empty() && !settled) {  // between two waves it is empty again
+      auto take = takeOverWhatIsLeft(*component, subject, *baseline, context, progress);
+      CO_TRY(first, co_await std::move(take));
       if (!std::holds_alternative<lifecycle::Done>(first)) co_return first;
-      auto left = leftOn(context.facts(), subject);
-      std::erase_if(left.images, [&](const Target& image) { return !isWanted(*baseline, image); });
-      progress = takeOver(left);
+    } else if (!settled) {  // an earlier process has taken over what it knew of
+      settle(subject, context.intentId(), leftOn(context.facts(), subject, began_));
     }
     auto remember = [this, subject](const std::string& failed, std::string why) { failed_[subject][failed] = std::move(why); };
     bmc::Bmc& bmc = bmcs_.at(subject.node());
@@ -146,11 +147,12 @@ class FirmwarePhase final : public lifecycle::Phase {
     const auto failed = failed_.extract(subject);
     const auto took = std::exchange(stopwatches_[subject].took, {});
     const auto settled = settled_.extract(subject);
-    if (!failed && took.empty() && !settled) co_return seen;
+    const bool takes_back = settled && !takenBackOf(action.facet.facet).empty();
+    if (!failed && took.empty() && !takes_back && (!settled || settled.mapped().facets.empty())) co_return seen;
     auto facts = seen.value_or(std::vector<Fact>());
     if (settled)
-      for (const auto& facet : settled.mapped()) facts.push_back(Fact{subject, facet, lifecycle::kNothingLeft, clock_.now(), "muster", {}});
-    if (settled && !takenBackOf(action.facet.facet).empty()) facts.push_back(Fact{subject, action.facet.facet, action.to, clock_.now(), "muster", {}});
+      for (const auto& facet : settled.mapped().facets) facts.push_back(Fact{subject, facet, lifecycle::kNothingLeft, clock_.now(), "muster", {}});
+    if (takes_back) facts.push_back(Fact{subject, action.facet.facet, action.to, clock_.now(), "muster", {}});
     if (failed)
       for (const auto& [name, why] : failed.mapped()) facts.push_back(Fact{subject, failedFacet(name), why, clock_.now(), "muster", {}});
     for (const auto& [name, time] : took) facts.push_back(Fact{subject, tookFacet(name), std::to_string(time.count()), clock_.now(), "muster", {}});
@@ -177,17 +179,53 @@ class FirmwarePhase final : public lifecycle::Phase {
   }
 
   /// Nothing that nobody wants may wait for a restart that this phase, or any other, is about to make.
-  Async<Outcome> seeToWhatIsLeft(Subject subject, const FirmwareBaseline& baseline, ActContext& context) {
-    const auto left = leftOn(context.facts(), subject);
-    auto unwanted = left.images;
-    std::erase_if(unwanted, [&](const Target& image) { return isWanted(baseline, image); });
-    if (!unwanted.empty()) {
-      auto back = takeBack(bmcs_.at(subject.node()), unwanted, subject.str());
-      CO_TRY(why_not, co_await std::move(back));
-      if (!why_not.empty()) co_return lifecycle::Blocked{why_not};
+  Async<Outcome> seeToWhatIsLeft(Subject subject, const FirmwareBaseline& baseline, const Left& left) {
+    auto unwanted = unwantedOf(left, baseline);
+    for (const auto& each : unwanted) {
+      if (each.task.empty() || !agents_) continue;
+      const auto report = agents_->report(subject.node(), each.task.substr(kAgentTask.size()));
+      if (report && !agent::isFinished(report->phase))
+        co_return lifecycle::Again{kAgentPoll, fmt::format("the node's agent to end writing {} {}, which an abandoned action has sent", each.image.component, each.image.version)};
     }
-    if (!left.facets.empty()) settled_[subject] = left.facets;
+    if (unwanted.empty()) co_return lifecycle::Done{};
+    auto back = takeBack(bmcs_.at(subject.node()), std::move(unwanted), subject.str());
+    CO_TRY(why_not, co_await std::move(back));
+    if (!why_not.empty()) co_return lifecycle::Blocked{why_not};
     co_return lifecycle::Done{};
+  }
+
+  /// What is wanted, or has an action of its own, is still told of by the facts.
+  Async<Outcome> takeBackOnly(std::string component, Subject subject, const FirmwareBaseline& baseline, ActContext& context) {
+    const auto left = leftOn(context.facts(), subject);
+    auto see = seeToWhatIsLeft(subject, baseline, left);
+    CO_TRY(seen, co_await std::move(see));
+    if (!std::holds_alternative<lifecycle::Done>(seen)) co_return seen;
+    const bool last = std::all_of(left.images.begin(), left.images.end(), [&](const Target& image) { return image.component == component; });
+    settle(subject, context.intentId(), last ? left : Left{});
+    co_return lifecycle::Done{};
+  }
+
+  /// The journal knows of it before the facts are let go of.
+  Async<Outcome> takeOverWhatIsLeft(const FirmwareComponent& component, Subject subject, const FirmwareBaseline& baseline, ActContext& context, Progress& progress) {
+    auto left = leftOn(context.facts(), subject);
+    if (auto again = whyNotAgain(component, subject, context.facts()); !again.empty() && !left.images.empty()) co_return lifecycle::Blocked{std::move(again)};
+    auto see = seeToWhatIsLeft(subject, baseline, left);
+    CO_TRY(seen, co_await std::move(see));
+    if (!std::holds_alternative<lifecycle::Done>(seen)) co_return seen;
+    const auto all = left;
+    std::erase_if(left.images, [&](const Target& image) { return !isWanted(baseline, image); });
+    progress = takeOver(left);
+    if (progress.step != Step::Look) {
+      auto write = context.recordOperation(progress.str());
+      CO_TRY_OK(co_await std::move(write));
+    }
+    settle(subject, context.intentId(), all);
+    co_return lifecycle::Done{};
+  }
+
+  void settle(const Subject& subject, const std::string& intent, const Left& left) {
+    settled_[subject] = {intent, left.facets};
+    for (const auto& failure : left.failed) failed_[subject].try_emplace(failure.target.component, failure.target.version + " " + failure.why);
   }
 
   static bool isConstrained(const FirmwareBaseline& baseline, const std::string& name) {
@@ -202,9 +240,14 @@ class FirmwarePhase final : public lifecycle::Phase {
   FirmwareFiles files_;
   std::map<Subject, Installation::Stopwatch> stopwatches_;
   std::map<Subject, std::map<std::string, std::string>> failed_;  ///< of acts that have just ended: component → "VERSION REASON"
-  std::map<Subject, std::vector<FacetName>> settled_;  ///< facts of abandoned actions that an act has seen to
+  struct Settled {
+    std::string intent;
+    std::vector<FacetName> facets;
+  };
+  std::map<Subject, Settled> settled_;  ///< facts of abandoned actions that an act has seen to
   std::string image_url_;
   agent::AgentGateway* agents_;
+  WallTime began_;  ///< facts from before this were there for an act that another process began
 };
 
 }  // namespace

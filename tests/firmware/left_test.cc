@@ -1,4 +1,5 @@
 // An action is abandoned after its images were taken in: they are activated because they are wanted, or taken back; never by accident.
+#include "tests/fakes/fake_agent_gateway.h"
 #include "tests/firmware/emulated.h"
 
 #include "firmware/files.h"
@@ -128,7 +129,174 @@ TEST_F(WhatAnActionLeft, isNothingOnceItRunsOrHadEndedBadly) {
   const auto left = leftOn(facts, subject);
   EXPECT_THAT(left.images, testing::ElementsAre(Target{"B", "1"}, Target{"NIC", "22.5"}));
   EXPECT_EQ(left.facets.size(), 3u);
-  EXPECT_EQ(takeOver(left).step, Step::Next);
+}
+
+class TakeOver : public testing::Test {
+ protected:
+  void leave(const std::string& facet, const std::string& value, std::chrono::minutes at = 0min) { facts.put({subject, FacetName("left.firmware." + facet), value, WallTime(at), "", {}}); }
+
+  const lifecycle::Subject subject{kNode};
+  lifecycle::FactSet facts;
+};
+
+TEST_F(TakeOver, goesOnWithTheImageThatIsBeingWritten) {
+  leave("BIOS", "1|+BIOS=1 next");
+  leave("NIC", "22.5|upload 1 -");
+  const auto progress = takeOver(leftOn(facts, subject));
+  EXPECT_EQ(progress.step, Step::Upload);
+  EXPECT_EQ(progress.current, (Target{"NIC", "22.5"}));
+  EXPECT_THAT(progress.staged, testing::ElementsAre(Target{"BIOS", "1"}));
+}
+
+TEST_F(TakeOver, ofWhatWasTakenOverOnceStillWaitsForAFlashThatNobodySees) {
+  leave("NIC", "22.5|lost 2026-11-20T14:03:11.000Z", 1min);
+  leave("BIOS", "1|for:NIC=22.5 lost 2026-11-20T14:03:11.000Z", 2min);
+  const auto progress = takeOver(leftOn(facts, subject));
+  EXPECT_EQ(progress.str(), "for:NIC=22.5 lost 2026-11-20T14:03:11.000Z");
+}
+
+TEST_F(TakeOver, isOfTheNewestThatTellsOfAll) {
+  leave("NIC", "22.5|+NIC=22.5 activate on 2026-11-20T14:03:11.000Z", 2min);
+  leave("PSU", "1|+NIC=22.5 waits:/t/1 next", 1min);
+  const auto progress = takeOver(leftOn(facts, subject));
+  EXPECT_EQ(progress.step, Step::PowerOn) << "its power is not cut under what is flashed in POST";
+}
+
+TEST_F(TakeOver, leavesOutWhatWasTakenBackJustNow) {
+  leave("A", "1|+A=1 +B=1 next");
+  auto left = leftOn(facts, subject);
+  std::erase(left.images, Target{"A", "1"});
+  EXPECT_EQ(takeOver(left).str(), "+B=1 next");
+}
+
+TEST_F(WhatAnActionLeft, isRememberedWhereItHadFailed) {
+  for (const std::string step : {"activate 2026-11-20T14:03:11.000Z", "over"}) {
+    SCOPED_TRACE(step);
+    Emulated node("gb200", {"HostBIOS_0", "NIC_0"});
+    node.kept.push_back({lifecycle::Subject(kNode), FacetName("left.firmware.HostBIOS_0"), "98|+HostBIOS_0=98 failed:NIC_0=99.1 because:it%20broke " + step, node.loop.clock.now(), "", {}});
+    for (const auto& fact : node.kept) node.journal.known.put(fact);
+    node.journal.known.put({lifecycle::Subject(kNode), facetOf("HostBIOS_0"), "98", {}, "", {}});
+    const auto& nic = *node.cluster.firmware["b"].find("NIC_0");
+    EXPECT_THAT(whyNotAgain(nic, lifecycle::Subject(kNode), node.journal.known), testing::HasSubstr("NIC_0 99.1 has failed: it broke"));
+    lifecycle::Action action;
+    action.facet = {lifecycle::Subject(kNode), facetOf("HostBIOS_0")};
+    action.to = "99.1";
+    EXPECT_EQ(node.drive(action), "");
+    EXPECT_EQ(node.state().slots.at("NIC_0").uploads, 0u);
+    const auto seen = node.loop.run(node.phase->verify(action));
+    ASSERT_TRUE(seen);
+    EXPECT_THAT(*seen, testing::Contains(testing::Field(&lifecycle::Fact::facet, failedFacet("NIC_0"))));
+  }
+}
+
+TEST_F(WhatAnActionLeft, isJournaledByWhoeverTakesItOverAndLetGoOfByALaterProcess) {
+  Emulated node("gb200", {"HostBIOS_0"});
+  abandon(node, "HostBIOS_0", true);
+  for (const auto& fact : node.kept) node.journal.known.put(fact);
+  lifecycle::Action action;
+  action.facet = {lifecycle::Subject(kNode), facetOf("HostBIOS_0")};
+  action.to = "99.1";
+  node.journal.operation_id.clear();
+  ASSERT_TRUE(node.loop.run(node.phase->act(action, node.journal)));
+  EXPECT_THAT(node.journal.operation_id, testing::HasSubstr("task ")) << "before anything else is known of it";
+  node.pass(1s);
+  node.restart();
+  EXPECT_EQ(node.drive(action), "");
+  const auto seen = node.loop.run(node.phase->verify(action));
+  ASSERT_TRUE(seen);
+  EXPECT_THAT(*seen, testing::Contains(testing::AllOf(testing::Field(&lifecycle::Fact::facet, FacetName("left.firmware.HostBIOS_0")), testing::Field(&lifecycle::Fact::value, lifecycle::kNothingLeft))));
+}
+
+TEST_F(WhatAnActionLeft, isTakenOverOnceHoweverManyWavesFollow) {
+  Emulated node("gb200", {"HostBIOS_0"});
+  abandon(node, "HostBIOS_0");
+  for (const auto& fact : node.kept) node.journal.known.put(fact);
+  lifecycle::Action action;
+  action.facet = {lifecycle::Subject(kNode), facetOf("HostBIOS_0")};
+  action.to = "99.1";
+  node.journal.operation_id.clear();
+  EXPECT_EQ(node.drive(action), "");
+  const auto starts = node.state().starts;
+  node.journal.operation_id.clear();  // as after a wave; the facts are those from before it
+  EXPECT_EQ(node.drive(action), "");
+  EXPECT_EQ(node.state().starts, starts);
+}
+
+TEST_F(WhatAnActionLeft, afterThisOneHadBegunIsNotLetGoOfByIt) {
+  Emulated node("gb200", {"HostBIOS_0"});
+  lifecycle::Action action;
+  action.facet = {lifecycle::Subject(kNode), facetOf("HostBIOS_0")};
+  action.to = "99.1";
+  node.journal.crash_at = " next";
+  EXPECT_THROW(node.drive(action), test::FakeCrash);
+  node.journal.crash_at.clear();
+  node.restart();
+  node.pass(1s);
+  node.journal.known.put({lifecycle::Subject(kNode), FacetName("left.firmware.NIC_0"), "2|+NIC_0=2 next", node.loop.clock.now(), "", {}});
+  EXPECT_EQ(node.drive(action), "");
+  const auto seen = node.loop.run(node.phase->verify(action));
+  ASSERT_TRUE(seen);
+  EXPECT_THAT(*seen, testing::Not(testing::Contains(testing::Field(&lifecycle::Fact::facet, FacetName("left.firmware.NIC_0")))));
+}
+
+/// The second has an action of its own in the same plan.
+TEST_F(WhatAnActionLeft, isLetGoOfWhenTheLastOfItIsTakenBack) {
+  Emulated node("idrac", {"BIOS.Setup.1-1", "NIC.Slot.5"});
+  node.journal.known.put({lifecycle::Subject(kNode), FacetName("left.firmware.BIOS.Setup.1-1"), "98|+BIOS.Setup.1-1=98 +NIC.Slot.5=98 next", {}, "", {}});
+  for (const std::string component : {"BIOS.Setup.1-1", "NIC.Slot.5"}) {
+    SCOPED_TRACE(component);
+    lifecycle::Action action;
+    for (const auto& goal : node.phase->goals(node.cluster, lifecycle::Subject(kNode), node.journal.known))
+      if (goal.facet.facet == takeBackFacet(component)) action.facet = goal.facet, action.to = goal.want;
+    ASSERT_NE(action.to, "");
+    EXPECT_EQ(node.drive(action), "");
+    const auto seen = node.loop.run(node.phase->verify(action));
+    for (const auto& fact : *seen) node.journal.known.put(fact);
+    EXPECT_EQ(node.journal.known.value(lifecycle::Subject(kNode), takeBackFacet(component)), action.to);
+  }
+  EXPECT_TRUE(leftOn(node.journal.known, lifecycle::Subject(kNode)).facets.empty());
+}
+
+/// It may have been cut off; the one job that waits is an administrator's.
+TEST_F(WhatAnActionLeft, thatMayNeverHaveArrivedIsNotTakenBackAtTheCostOfAnothersJob) {
+  Emulated node("idrac", {"BIOS.Setup.1-1"});
+  abandon(node, "BIOS.Setup.1-1");
+  wantOnlyWhatRuns(node, "BIOS.Setup.1-1");
+  node.kept.back().value = "99.2|upload 1 -";
+  EXPECT_THAT(node.apply(), testing::HasSubstr("does not say which"));
+  EXPECT_EQ(node.state().slots.at("BIOS.Setup.1-1").staged_version, "99.1");
+}
+
+TEST_F(WhatAnActionLeft, withTheAgentIsNotTakenBackByTheBmc) {
+  Emulated node("idrac", {"BIOS.Setup.1-1"});
+  auto& baseline = node.cluster.firmware["b"];
+  auto nic = baseline.components.front();
+  nic.name = "ConnectX 7";
+  nic.device = "nic:MT_0000000838";
+  baseline.components.push_back(nic);
+  test::FakeAgentGateway agents;
+  agents.boot(kNode, agent::Mode::Disk);
+  agents.hold(agent::TaskKind::InstallFirmware);
+  ASSERT_TRUE(agents.submit(kNode, {"old", agent::TaskKind::InstallFirmware, "{}", 1h}));
+  node.phase = makeFirmwarePhase(node.cluster, *node.fleet, node.loop.clock, node.loop.workers, "http://10.20.0.1:8080", &agents);
+  node.journal.known.put({lifecycle::Subject(kNode), FacetName("left.firmware.ConnectX 7"), "22|task agent:old", {}, "", {}});
+  lifecycle::Action action;
+  action.facet = {lifecycle::Subject(kNode), facetOf("BIOS.Setup.1-1")};
+  action.to = "99.1";
+  const auto busy = node.loop.run(node.phase->act(action, node.journal));
+  ASSERT_TRUE(busy && std::holds_alternative<lifecycle::Again>(*busy));
+  EXPECT_THAT(std::get<lifecycle::Again>(*busy).waiting_for, testing::HasSubstr("agent to end writing ConnectX 7 22"));
+  agents.finish("old", "{}");
+  EXPECT_THAT(node.drive(action), testing::AllOf(testing::HasSubstr("blocked: ConnectX 7 22 was sent"), testing::HasSubstr("muster firmware retry gpu001")));
+  EXPECT_EQ(node.state().starts, 0u);
+  EXPECT_EQ(node.state().slots.at("BIOS.Setup.1-1").uploads, 0u);
+}
+
+TEST_F(WhatAnActionLeft, ofAComponentThatTheBmcDoesNotListIsNotTakenBackByIt) {
+  Emulated node("idrac", {"BIOS.Setup.1-1"});
+  const auto why = node.loop.run(takeBack(node.fleet->at(kNode), {{{"ConnectX 7", "22"}, true}}, "gpu001"));
+  ASSERT_TRUE(why);
+  EXPECT_THAT(*why, testing::HasSubstr("the BMC does not list ConnectX 7"));
 }
 
 }  // namespace
