@@ -155,6 +155,7 @@ class RedfishBmc final : public Bmc, public EventSource, public DeviceStates, pu
   Async<void> waitForReset(std::string manager, std::string reset_time_before, std::chrono::seconds limit);
   Async<void> settle();
   Async<std::string> whatIsNotBack(bool adapters_too);
+  Async<std::vector<DeviceState>> lateAdapters();
 
   std::unique_ptr<RedfishSession> session_;
   inventory::BootMode boot_mode_;

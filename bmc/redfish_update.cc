@@ -28,6 +28,8 @@ std::string lastSegment(const std::string& uri) {
 
 constexpr std::string_view kInstalled = "Installed-", kPrevious = "Previous-", kUpdating = "Updating";
 
+bool isOff(const Json& system) { return textAt(system, "PowerState") == "Off"; }
+
 /// What an iDRAC's id names: "Installed-0-1.4.0__BIOS.Setup.1-1".
 std::string fqddOf(const std::string& id, std::string_view kind) {
   const auto mark = id.find("__");
@@ -172,13 +174,13 @@ Async<std::string> RedfishBmc::whatIsNotBack(bool adapters_too) {
   auto at = co_await std::move(where);
   if (!at && at.error().code() == ErrorCode::Denied) co_return fail(std::move(at.error()));
   if (!at) co_return at.error().str();
-  for (const auto& uri : {at->system, at->manager}) {
-    auto read = session_->get(uri);
-    const auto seen = co_await std::move(read);
-    if (!seen) co_return seen.error().str();
-  }
-  if (!adapters_too) co_return std::string();
-  auto ask = notReady();
+  auto now = systemNow();
+  const auto system = co_await std::move(now);
+  if (!system) co_return system.error().str();
+  auto read = session_->get(at->manager);
+  if (const auto manager = co_await std::move(read); !manager) co_return manager.error().str();
+  if (!adapters_too || isOff(*system)) co_return std::string();
+  auto ask = lateAdapters();
   const auto devices = co_await std::move(ask);
   if (!devices) co_return devices.error().str();
   co_return devices->empty() ? std::string() : fmt::format("{} is {}", devices->front().name, devices->front().state);
@@ -187,10 +189,15 @@ Async<std::string> RedfishBmc::whatIsNotBack(bool adapters_too) {
 // ---- what comes up behind it
 
 Async<std::vector<DeviceState>> RedfishBmc::notReady() {
-  std::vector<DeviceState> out;
   auto now = systemNow();
   CO_TRY(system, co_await std::move(now));
-  if (textAt(system, "PowerState") == "Off") co_return out;
+  if (isOff(system)) co_return std::vector<DeviceState>();
+  auto ask = lateAdapters();
+  co_return co_await std::move(ask);
+}
+
+Async<std::vector<DeviceState>> RedfishBmc::lateAdapters() {
+  std::vector<DeviceState> out;
   auto where = places();
   CO_TRY(at, co_await std::move(where));
   auto collections = adapters_.value_or(std::vector<std::string>());

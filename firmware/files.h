@@ -14,6 +14,8 @@
 
 namespace muster::firmware {
 
+struct Left;
+
 inline constexpr std::string_view kFileOk = "ok";
 
 /// What is wrong with an image besides its digest, before anything of it is sent: a PLDM package must be whole, bear the version, and be
@@ -31,6 +33,8 @@ inline FacetName failedFacet(const std::string& component) { return FacetName("f
 std::vector<FacetName> failedFacets(const lifecycle::FactSet& facts, const lifecycle::Subject& subject);
 /// Why this version is not flashed again; empty: nothing has failed.
 std::string whyNotAgain(const inventory::FirmwareComponent& component, const lifecycle::Subject& subject, const lifecycle::FactSet& facts);
+/// The same for whoever asks of many components and knows what was left.
+std::string whyNotAgain(const inventory::FirmwareComponent& component, const lifecycle::Subject& subject, const lifecycle::FactSet& facts, const Left& left);
 
 /// Why this component cannot be flashed, and what would help: it declares no file, or (by the facts) its file is not good.
 /// Empty: nothing is known against it.

@@ -41,11 +41,13 @@ std::vector<Failure> failuresOf(const Progress& way) {
 
 std::string takenBackOf(const FacetName& facet) { return facet.str().starts_with(kTakeBack) ? facet.str().substr(kTakeBack.size()) : std::string(); }
 
+bool tellsOfLeft(const FacetName& facet) { return facet.str().starts_with(kLeft); }
+
 Left leftOn(const lifecycle::FactSet& facts, const lifecycle::Subject& subject, WallTime before) {
   Left left;
   std::vector<std::pair<WallTime, Progress>> ways;
   for (const auto& fact : facts.view(subject)) {
-    if (!fact.facet.str().starts_with(kLeft) || fact.value == lifecycle::kNothingLeft || fact.observed_at >= before) continue;
+    if (!tellsOfLeft(fact.facet) || fact.value == lifecycle::kNothingLeft || fact.observed_at >= before) continue;
     const auto bar = fact.value.find('|');
     if (bar == std::string::npos) continue;
     left.facets.push_back(fact.facet);
@@ -101,9 +103,8 @@ Progress takeOver(const Left& left) {
   return out;
 }
 
-std::vector<lifecycle::Goal> takeBackGoals(const lifecycle::FactSet& facts, const lifecycle::Subject& subject, const inventory::FirmwareBaseline& baseline) {
+std::vector<lifecycle::Goal> takeBackGoals(const Left& left, const lifecycle::Subject& subject, const inventory::FirmwareBaseline& baseline) {
   std::vector<lifecycle::Goal> goals;
-  const auto left = leftOn(facts, subject);
   for (const auto& image : left.images) {
     if (isWanted(baseline, image)) continue;
     lifecycle::Goal goal;

@@ -17,6 +17,9 @@ inline FacetName takeBackFacet(const std::string& component) { return FacetName(
 /// "" when the facet is none of these.
 std::string takenBackOf(const FacetName& facet);
 
+/// "left.firmware.BIOS": tells of an abandoned action.
+bool tellsOfLeft(const FacetName& facet);
+
 struct Left {
   std::vector<Target> images;          ///< not known to run, and not taken back
   std::vector<FacetName> facets;       ///< the facts that tell of them, and of others
@@ -35,7 +38,7 @@ bool isWanted(const inventory::FirmwareBaseline& baseline, const Target& image);
 Progress takeOver(const Left& left);
 
 /// One for each image that nobody wants.
-std::vector<lifecycle::Goal> takeBackGoals(const lifecycle::FactSet& facts, const lifecycle::Subject& subject, const inventory::FirmwareBaseline& baseline);
+std::vector<lifecycle::Goal> takeBackGoals(const Left& left, const lifecycle::Subject& subject, const inventory::FirmwareBaseline& baseline);
 
 struct Unwanted {
   Target image;

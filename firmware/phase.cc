@@ -47,7 +47,8 @@ class FirmwarePhase final : public lifecycle::Phase {
     const Road road = roadOf(*baseline, runningBy(facts, subject), learntBy(facts, subject));
     const FacetRef enrolled{subject, FacetName("enrolled")};
     FacetRef before = enrolled;
-    for (auto& goal : takeBackGoals(facts, subject, *baseline)) {
+    const auto left = leftOn(facts, subject);
+    for (auto& goal : takeBackGoals(left, subject, *baseline)) {
       goal.needs.push_back(before);
       before = goal.facet;
       goals.push_back(std::move(goal));
@@ -55,7 +56,7 @@ class FirmwarePhase final : public lifecycle::Phase {
     for (const bool in_band : {false, true}) {  // what goes by the BMC comes before there is a system; the rest needs one
       for (const auto& stop : road.stops) {
         if (inventory::isInBand(*stop.component) != in_band) continue;
-        goals.push_back(goalOf(cluster, subject, facts, *baseline, stop));
+        goals.push_back(goalOf(cluster, subject, facts, left, *baseline, stop));
         auto& needs = goals.back().needs;
         needs.push_back(before);
         if (before.facet != enrolled.facet) needs.push_back(enrolled);
@@ -162,7 +163,7 @@ class FirmwarePhase final : public lifecycle::Phase {
   bool drivesOn() const override { return true; }
 
  private:
-  static Goal goalOf(const inventory::Cluster& cluster, const Subject& subject, const lifecycle::FactSet& facts, const FirmwareBaseline& baseline, const Stop& stop) {
+  static Goal goalOf(const inventory::Cluster& cluster, const Subject& subject, const lifecycle::FactSet& facts, const Left& left, const FirmwareBaseline& baseline, const Stop& stop) {
     const auto& component = *stop.component;
     Goal goal;
     goal.facet = {subject, facetOf(component.name)};
@@ -170,7 +171,7 @@ class FirmwarePhase final : public lifecycle::Phase {
     goal.disruption = component.file.empty() ? lifecycle::Disruption::None : lifecycle::Disruption::Reset;
     goal.blocked = whyNotFlashable(baseline, component, subject, facts);
     if (goal.blocked.empty() && !stop.impossible.empty()) goal.blocked = fmt::format("{} {} cannot be installed: {}", component.name, component.version, stop.impossible);
-    if (goal.blocked.empty()) goal.blocked = whyNotAgain(component, subject, facts);
+    if (goal.blocked.empty()) goal.blocked = whyNotAgain(component, subject, facts, left);
     goal.expected = stop.expected;
     goal.deadline = kDeadline + 2 * stop.expected;
     if (inventory::isInBand(component) && !cluster.profileOf(*cluster.findNode(subject.node())).image.empty()) goal.needs.push_back({subject, FacetName("os")});
@@ -208,7 +209,7 @@ class FirmwarePhase final : public lifecycle::Phase {
   /// The journal knows of it before the facts are let go of.
   Async<Outcome> takeOverWhatIsLeft(const FirmwareComponent& component, Subject subject, const FirmwareBaseline& baseline, ActContext& context, Progress& progress) {
     auto left = leftOn(context.facts(), subject);
-    if (auto again = whyNotAgain(component, subject, context.facts()); !again.empty() && !left.images.empty()) co_return lifecycle::Blocked{std::move(again)};
+    if (auto again = whyNotAgain(component, subject, context.facts(), left); !again.empty() && !left.images.empty()) co_return lifecycle::Blocked{std::move(again)};
     auto see = seeToWhatIsLeft(subject, baseline, left);
     CO_TRY(seen, co_await std::move(see));
     if (!std::holds_alternative<lifecycle::Done>(seen)) co_return seen;

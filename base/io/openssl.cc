@@ -43,4 +43,11 @@ std::string fingerprintOf(const X509* certificate) {
   return toHex({reinterpret_cast<const char*>(digest), size});
 }
 
+std::string keyIdOf(const X509* certificate) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  if (X509_pubkey_digest(certificate, EVP_sha256(), digest, &size) != 1) return {};
+  return toHex({reinterpret_cast<const char*>(digest), size});
+}
+
 }  // namespace muster::io

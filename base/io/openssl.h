@@ -49,5 +49,7 @@ Result<Handle<EVP_PKEY>> readPrivateKey(const Secret& pem);
 std::vector<Handle<X509>> certificatesOf(std::string_view pem);
 /// SHA-256 of the DER, lower-case hex.
 std::string fingerprintOf(const X509* certificate);
+/// SHA-256 of the public key, lower-case hex; "": it is not readable.
+std::string keyIdOf(const X509* certificate);
 
 }  // namespace muster::io

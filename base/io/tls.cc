@@ -208,10 +208,7 @@ TlsPeer clientOf(TlsStream& stream) {
   const int size = X509_NAME_get_text_by_NID(X509_get_subject_name(certificate.get()), NID_commonName, name, sizeof name);
   if (size <= 0) return peer;
   (verdict == X509_V_OK ? peer.common_name : peer.expired_common_name).assign(name, static_cast<std::size_t>(size));
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned digest_size = 0;
-  X509_pubkey_digest(certificate.get(), EVP_sha256(), digest, &digest_size);
-  peer.key_id = toHex({reinterpret_cast<const char*>(digest), digest_size});
+  peer.key_id = keyIdOf(certificate.get());
   return peer;
 }
 

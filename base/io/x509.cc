@@ -97,12 +97,12 @@ bool takeKey(X509* certificate, X509_REQ* request) {
 struct Draft {
   std::string_view common_name;
   EVP_PKEY* subject_key = nullptr;
-  X509_REQ* request = nullptr;  ///< instead of subject_key: whose key it is for
   X509* issuer = nullptr;  ///< null: self-signed
   EVP_PKEY* issuer_key = nullptr;
   std::chrono::hours lifetime{0};
   std::vector<std::pair<int, std::string>> extensions;
   bool is_root = false;
+  X509_REQ* request = nullptr;  ///< instead of subject_key: whose key it is for
 };
 
 Result<Handle<X509>> issue(const Draft& draft) {
@@ -162,10 +162,9 @@ Result<CertificateInfo> describeCertificate(std::string_view pem) {
 
 Result<std::string> keyIdOf(std::string_view certificate_pem) {
   TRY(certificate, readCertificate(certificate_pem));
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned digest_size = 0;
-  if (X509_pubkey_digest(certificate.get(), EVP_sha256(), digest, &digest_size) != 1) return failCrypto(ErrorCode::Corrupt, "the certificate's key is not readable");
-  return toHex({reinterpret_cast<const char*>(digest), digest_size});
+  auto key_id = keyIdOf(certificate.get());
+  if (key_id.empty()) return failCrypto(ErrorCode::Corrupt, "the certificate's key is not readable");
+  return key_id;
 }
 
 struct CertificateAuthority::Root {
@@ -202,7 +201,6 @@ Result<CertificateAuthority> CertificateAuthority::loadOrCreate(const std::files
   if (!stored_certificate) {
     TRY(root, issue({common_name,
                      key->get(),
-                     nullptr,
                      nullptr,
                      key->get(),
                      kRootLifetime,
@@ -245,7 +243,6 @@ Result<TlsIdentity> CertificateAuthority::issueServer(std::string_view common_na
   TRY(alt_names, subjectAltNames(names));
   Draft draft{common_name,
               key.get(),
-              nullptr,
               root_->certificate.get(),
               root_->key.get(),
               lifetime,
@@ -276,11 +273,12 @@ Result<std::string> CertificateAuthority::signServer(std::string_view csr_pem, s
   TRY(alt_names, subjectAltNames(names));
   Draft draft{common_name,
               nullptr,
-              request.get(),
               root_->certificate.get(),
               root_->key.get(),
               lifetime,
-              serverExtensions("critical,digitalSignature,keyEncipherment", alt_names)};
+              serverExtensions("critical,digitalSignature,keyEncipherment", alt_names),
+              false,
+              request.get()};
   TRY(leaf, issue(draft));
   TRY(leaf_pem, writeCertificate(leaf.get()));
   return leaf_pem + certificate_pem_;
@@ -291,21 +289,22 @@ Result<std::string> CertificateAuthority::signClient(std::string_view csr_pem, s
   TRY(request, provenRequest(csr_pem));
   TRY(leaf, issue({common_name,
                    nullptr,
-                   request.get(),
                    root_->certificate.get(),
                    root_->key.get(),
                    lifetime,
                    {{NID_basic_constraints, "critical,CA:FALSE"},
                     {NID_key_usage, "critical,digitalSignature"},
                     {NID_ext_key_usage, "clientAuth"},
-                    {NID_authority_key_identifier, "keyid:always"}}}));
+                    {NID_authority_key_identifier, "keyid:always"}},
+                   false,
+                   request.get()}));
   return writeCertificate(leaf.get());
 }
 
 Result<TlsIdentity> selfSigned(std::string_view common_name, const std::vector<std::string>& names) {
   TRY(key, makeKey());
   TRY(alt_names, subjectAltNames(names));
-  Draft draft{common_name, key.get(), nullptr, nullptr, key.get(), kBmcLifetime, {{NID_basic_constraints, "critical,CA:FALSE"}}};
+  Draft draft{common_name, key.get(), nullptr, key.get(), kBmcLifetime, {{NID_basic_constraints, "critical,CA:FALSE"}}};
   if (!alt_names.empty()) draft.extensions.emplace_back(NID_subject_alt_name, alt_names);
   TRY(certificate, issue(draft));
   TRY(pem, writeCertificate(certificate.get()));

@@ -182,6 +182,7 @@ class RedfishService {
   Response updateFromPrevious(const io::ServerRequest& request);
   Response commitImage(const io::ServerRequest& request);
   Response refuseBusy() const;
+  Mishap drawMishap();
   std::optional<Response> refusalBy(Mishap mishap);
   std::optional<Response> takeWords(const Json& parameters, Job& job) const;
   std::string componentAt(const std::string& uri) const;

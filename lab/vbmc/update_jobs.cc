@@ -53,6 +53,11 @@ Result<void> writeStep(const std::string& bytes, const std::filesystem::path& fl
   return {};
 }
 
+Result<std::map<std::string, std::string_view>> partsOf(const io::ServerRequest& request) {
+  const auto type = request.headers.find("Content-Type");
+  return splitMultipart(type == request.headers.end() ? "" : type->second, request.body);
+}
+
 }  // namespace
 
 void RedfishService::save() {
@@ -65,6 +70,11 @@ io::ServerResponse RedfishService::refuseBusy() const {
   auto busy = redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", "Another firmware update or a reset is running.", "Wait until it has ended.");
   busy.headers["Retry-After"] = "5";
   return busy;
+}
+
+Mishap RedfishService::drawMishap() {
+  const auto ordered = faults_.draw();
+  return ordered == Mishap::None && options_.draw_mishap ? options_.draw_mishap() : ordered;
 }
 
 /// What refuses an upload as a whole; a dropped connection does not come back from here.
@@ -80,11 +90,9 @@ std::optional<io::ServerResponse> RedfishService::refusalBy(Mishap mishap) {
 io::ServerResponse RedfishService::acceptUpload(const io::ServerRequest& request) {
   if (job_) return refuseBusy();
   Job job;
-  job.mishap = faults_.draw();
-  if (job.mishap == Mishap::None && options_.draw_mishap) job.mishap = options_.draw_mishap();
+  job.mishap = drawMishap();
   if (auto refusal = refusalBy(job.mishap)) return std::move(*refusal);
-  auto type = request.headers.find("Content-Type");
-  auto parts = splitMultipart(type == request.headers.end() ? "" : type->second, request.body);
+  auto parts = partsOf(request);
   if (!parts) return redfishError(400, "Base.1.8.MalformedJSON", parts.error().str());
   auto file = parts->find("UpdateFile");
   if (file == parts->end()) return redfishError(400, "Base.1.8.PropertyMissing", "The part UpdateFile is missing.");
@@ -111,11 +119,9 @@ io::ServerResponse RedfishService::acceptReady(const io::ServerRequest& request)
   const auto given = request.headers.find("If-Match");
   if (given == request.headers.end() || given->second != etagOf(kInventory)) return redfishError(412, "Base.1.8.PreconditionFailed", "If-Match has to be the ETag of the inventory.");
   Job job;
-  job.mishap = faults_.draw();
-  if (job.mishap == Mishap::None && options_.draw_mishap) job.mishap = options_.draw_mishap();
+  job.mishap = drawMishap();
   if (auto refusal = refusalBy(job.mishap)) return std::move(*refusal);
-  auto type = request.headers.find("Content-Type");
-  auto parts = splitMultipart(type == request.headers.end() ? "" : type->second, request.body);
+  auto parts = partsOf(request);
   if (!parts || !parts->contains("file")) return redfishError(400, "IDRAC.1.6.SYS409", "The form has no part \"file\".");
   job.image = std::make_shared<const std::string>(parts->at("file"));
   const auto header = readFirmwareHeader(*job.image);
@@ -149,16 +155,14 @@ std::optional<io::ServerResponse> RedfishService::collectPiece(std::string_view 
 
 /// iLO's web form: the session's key is a field of it.
 io::ServerResponse RedfishService::acceptForm(const io::ServerRequest& request) {
-  auto type = request.headers.find("Content-Type");
-  auto parts = splitMultipart(type == request.headers.end() ? "" : type->second, request.body);
+  auto parts = partsOf(request);
   if (!parts || !parts->contains("sessionKey") || !guard_.find(parts->at("sessionKey"))) return redfishError(401, "Base.1.8.NoValidSession", "The form has no valid sessionKey.");
   if (job_) return refuseBusy();
   if (!parts->contains("file")) return redfishError(400, "Base.1.8.PropertyMissing", "The part file is missing.");
   std::string file(parts->at("file"));
   if (auto piece = collectPiece(parts->contains("parameters") ? parts->at("parameters") : "", file, parts->contains("compsig"))) return std::move(*piece);
   Job job;
-  job.mishap = faults_.draw();
-  if (job.mishap == Mishap::None && options_.draw_mishap) job.mishap = options_.draw_mishap();
+  job.mishap = drawMishap();
   if (auto refusal = refusalBy(job.mishap)) return std::move(*refusal);
   job.image = std::make_shared<const std::string>(std::move(file));
   const bool answer_is_lost = job.mishap == Mishap::LostAnswer;

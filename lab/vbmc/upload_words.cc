@@ -42,8 +42,7 @@ io::ServerResponse RedfishService::acceptUrl(const io::ServerRequest& request) {
   job.url = body.is_object() ? body.value("ImageURI", "") : std::string();
   if (!job.url.starts_with("http://") && !job.url.starts_with("https://")) return redfishError(400, "Base.1.8.ActionParameterValueFormatError", "ImageURI is no address.");
   for (const auto& uri : body.value("Targets", std::vector<std::string>())) job.targets.push_back(componentAt(uri));
-  job.mishap = faults_.draw();
-  if (job.mishap == Mishap::None && options_.draw_mishap) job.mishap = options_.draw_mishap();
+  job.mishap = drawMishap();
   if (auto refusal = refusalBy(job.mishap)) return std::move(*refusal);
   const bool answer_is_lost = job.mishap == Mishap::LostAnswer;
   auto accepted = begin(std::move(job));

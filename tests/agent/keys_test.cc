@@ -16,6 +16,14 @@ using ::testing::HasSubstr;
 
 const NodeName kNode("gpu001");
 
+inventory::Cluster clusterOfOne() {
+  inventory::Cluster cluster;
+  cluster.nodes.emplace_back();
+  cluster.nodes[0].name = kNode;
+  cluster.nodes[0].mac = *Mac::parse(kMac1);
+  return cluster;
+}
+
 class KeysTest : public ::testing::Test {
  protected:
   /// One answer at once, whatever waits.
@@ -251,15 +259,11 @@ TEST_F(KeysTest, aPollThatWaitedIsNotHandedTheTasksOfTheNextLife) {
 class Lives {
  public:
   Lives(int crash_at, bool lost) : crashing_(inner_, crash_at, lost) {
-    inventory::Node node;
-    node.name = kNode;
-    node.mac = *Mac::parse(kMac1);
-    cluster_.nodes.push_back(node);
     ca_.emplace(*io::CertificateAuthority::loadOrCreate(folder_ / "ca", "test root"));
     start(inner_);
     live("before");  // nobody dies in the first life
     old_ram_ = ram_, old_disk_ = disk_;
-    token_ = *controller_->issueToken(kNode, node.mac);
+    token_ = *controller_->issueToken(kNode, cluster_.nodes[0].mac);
     start(crashing_);
   }
 
@@ -327,7 +331,7 @@ class Lives {
 
   TempFolder folder_;
   FakeClock clock_;
-  inventory::Cluster cluster_;
+  inventory::Cluster cluster_ = clusterOfOne();
   std::optional<io::CertificateAuthority> ca_;
   MemoryStore inner_;
   CrashStore crashing_;
@@ -354,10 +358,7 @@ TEST(KeysOfTwoControllers, agreeWhateverTheOneHasHeardBefore) {
   MemoryStore here(data), there(data);
   TempFolder folder;
   FakeClock clock;
-  inventory::Cluster cluster;
-  cluster.nodes.emplace_back();
-  cluster.nodes[0].name = kNode;
-  cluster.nodes[0].mac = *Mac::parse(kMac1);
+  const auto cluster = clusterOfOne();
   auto ca = *io::CertificateAuthority::loadOrCreate(folder / "ca", "test root");
   Enrolment one(cluster, ca, here, clock), two(cluster, ca, there, clock);
   const auto admitted = [](Enrolment& by, const std::string& key) { return runAsync(by.admit(kNode, key, Mode::Disk, false)).has_value(); };
@@ -386,10 +387,7 @@ TEST(KeysWithoutAStore, whoCalledLastGoesOnAndTheControlThreadIsHeldUpOnce) {
   AwayStore store;
   TempFolder folder;
   FakeClock clock;
-  inventory::Cluster cluster;
-  cluster.nodes.emplace_back();
-  cluster.nodes[0].name = kNode;
-  cluster.nodes[0].mac = *Mac::parse(kMac1);
+  const auto cluster = clusterOfOne();
   auto ca = *io::CertificateAuthority::loadOrCreate(folder / "ca", "test root");
   Enrolment enrolment(cluster, ca, store, clock);
   const auto admitted = [&](const std::string& key) { return runAsync(enrolment.admit(kNode, key, Mode::Disk, false)).has_value(); };

@@ -6,6 +6,7 @@
 #include "bmc/health_watch.h"
 #include "bmc/log_mark.h"
 #include "lab/vbmc/redfish_service.h"
+#include "tests/bmc/virtual_bmc.h"
 #include "tests/fakes/fake_machine.h"
 #include "tests/fakes/memory_store.h"
 #include "tests/run_async.h"
@@ -78,10 +79,7 @@ TEST(LogMark, saysAnEventAndItsLogEntryOnce) {
 class EventStream : public testing::Test {
  protected:
   void serve(std::string_view personality) {
-    lab::vbmc::ServiceOptions options;
-    options.identity = {.node = "gpu001", .serial = "SN-1", .uuid = "11111111-2222-4333-8444-555555555555", .macs = {"52:54:00:20:00:01"}};
-    options.personality = *lab::vbmc::findPersonality(personality);
-    options.account = lab::vbmc::Account::make("admin", "right");
+    auto options = test::virtualBmcOptions(folder_.path(), personality);
     options.pace.reset_duration = 300ms;
     options.went_away = [this] { server_->stop(); };
     options.came_back = [this] { listen(); };
@@ -89,16 +87,7 @@ class EventStream : public testing::Test {
     listener_.identity = *io::selfSigned("bmc", {"127.0.0.1"});
     listen();
     asio::co_spawn(io_, service_->run(), asio::detached);
-    ::setenv("MUSTER_EVENT_TEST_PASSWORD", "right", 1);
-    inventory::Credential credential{"bmc", "admin", {}};
-    credential.password.env = "MUSTER_EVENT_TEST_PASSWORD";
-    cluster_.credentials["bmc"] = credential;
-    cluster_.profiles["p"].name = "p";
-    inventory::Node node;
-    node.name = node_;
-    node.profile = "p";
-    node.bmc.url = fmt::format("https://127.0.0.1:{}", listener_.port);
-    cluster_.nodes.push_back(node);
+    cluster_ = test::clusterWithBmcAt(listener_.port);
     fleet_ = makeBmcFleet(cluster_, store_, clock_, workers_);
     watch_ = makeHealthWatch(cluster_, *fleet_, store_, clock_, [](const BmcSymptom&) { return HealthVerdict{0, "watch", ""}; });
   }
@@ -134,6 +123,7 @@ class EventStream : public testing::Test {
     }
   }
 
+  test::TempFolder folder_;
   const NodeName node_{"gpu001"};
   SystemClock clock_;
   Workers workers_{1};

@@ -4,6 +4,7 @@
 #include "bmc/fleet.h"
 #include "lab/vbmc/firmware_file.h"
 #include "lab/vbmc/redfish_service.h"
+#include "tests/bmc/virtual_bmc.h"
 #include "tests/fakes/fake_machine.h"
 #include "tests/fakes/memory_store.h"
 #include "tests/run_async.h"
@@ -20,10 +21,7 @@ using namespace std::chrono_literals;
 class HttpsUpdate : public testing::Test {
  protected:
   void serve(std::string_view personality) {
-    lab::vbmc::ServiceOptions options;
-    options.identity = {.node = "gpu001", .serial = "SN-1", .uuid = "11111111-2222-4333-8444-555555555555", .macs = {"52:54:00:20:00:01"}};
-    options.personality = *lab::vbmc::findPersonality(personality);
-    options.account = lab::vbmc::Account::make("admin", "right");
+    auto options = test::virtualBmcOptions(folder_.path(), personality);
     options.pace.flash_step = 5ms;
     service_ = *lab::vbmc::RedfishService::make(clock_, workers_, machine_, std::move(options));
     io::ServerOptions listener;
@@ -31,16 +29,7 @@ class HttpsUpdate : public testing::Test {
     server_ = *io::startHttpServer(io_.get_executor(), listener);
     server_->addRoutes(service_->routes());
     asio::co_spawn(io_, service_->run(), asio::detached);
-    ::setenv("MUSTER_HTTPS_TEST_PASSWORD", "right", 1);
-    inventory::Credential credential{"bmc", "admin", {}};
-    credential.password.env = "MUSTER_HTTPS_TEST_PASSWORD";
-    cluster_.credentials["bmc"] = credential;
-    cluster_.profiles["p"].name = "p";
-    inventory::Node node;
-    node.name = NodeName("gpu001");
-    node.profile = "p";
-    node.bmc.url = fmt::format("https://127.0.0.1:{}", server_->port());
-    cluster_.nodes.push_back(node);
+    cluster_ = test::clusterWithBmcAt(server_->port());
     fleet_ = makeBmcFleet(cluster_, store_, clock_, workers_);
   }
   ~HttpsUpdate() override {

@@ -22,6 +22,22 @@ inline lab::vbmc::ServiceOptions virtualBmcOptions(const std::filesystem::path& 
   return options;
 }
 
+/// One node with its BMC at this port of this machine, and the account of virtualBmcOptions.
+inline inventory::Cluster clusterWithBmcAt(std::uint16_t port) {
+  ::setenv("MUSTER_BMC_TEST_PASSWORD", "right", 1);
+  inventory::Credential credential{"bmc", "admin", {}};
+  credential.password.env = "MUSTER_BMC_TEST_PASSWORD";
+  inventory::Cluster cluster;
+  cluster.credentials["bmc"] = credential;
+  cluster.profiles["p"].name = "p";
+  inventory::Node node;
+  node.name = NodeName("gpu001");
+  node.profile = "p";
+  node.bmc.url = fmt::format("https://127.0.0.1:{}", port);
+  cluster.nodes.push_back(node);
+  return cluster;
+}
+
 class VirtualBmc {
  public:
   explicit VirtualBmc(VirtualLoop& loop, std::string_view personality = "muster", lab::vbmc::Pace pace = {}) : loop_(loop) {
