@@ -121,6 +121,7 @@ class ArbitratedBmc final : public Bmc, public DeviceStates, public StagedImages
   Async<Survey> survey() override { return reading("surveying the machine", driver_->survey()); }
   Async<void> newSession() override { return alone(kBootLimit, "beginning a new session", driver_->newSession()); }
   Async<std::vector<LogEntry>> eventLog(std::size_t limit) override { return reading("reading the event log", driver_->eventLog(limit)); }
+  Async<SerialPlace> serialConsole() override { return reading("asking for the serial console", driver_->serialConsole()); }
   Async<void> acCycle() override { return alone(kCutLimit, "cutting the power", driver_->acCycle()); }
   Async<std::vector<BackgroundCopy>> backgroundCopies() override { return reading("reading background copies", driver_->backgroundCopies()); }
   Async<void> commitImage(std::string component) override { return writing(kBootLimit, "committing an image", driver_->commitImage(std::move(component))); }

@@ -7,6 +7,8 @@ Async<std::vector<LogEntry>> Bmc::eventLog(std::size_t) {
   co_return fail(ErrorCode::NotFound, address() + " keeps no system event log");
 }
 
+Async<SerialPlace> Bmc::serialConsole() { co_return fail(ErrorCode::NotFound, address() + " tells of no serial console"); }
+
 Async<Survey> Bmc::survey() {
   auto read = system();
   CO_TRY(seen, co_await std::move(read));

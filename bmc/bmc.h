@@ -97,6 +97,13 @@ struct LogEntry {
   std::string id, created, severity, message;
 };
 
+/// Where a machine's serial console is, as Redfish tells it (ComputerSystem.SerialConsole; older services: Manager.SerialConsole).
+struct SerialPlace {
+  bool ssh = false, ipmi = false;  ///< the ways that are switched on
+  std::optional<int> ssh_port;     ///< absent: the BMC does not say
+  std::optional<std::string> ssh_command;  ///< what is typed to get to it, "" for nothing; absent: the BMC does not say
+};
+
 /// What stands in a certificate of a BMC.
 struct CertificateSubject {
   std::string common_name;
@@ -127,6 +134,8 @@ class Bmc {
   virtual Async<void> newSession();
   /// The newest `limit` entries of the system event log, oldest first. Errors: NotFound (this BMC offers none)
   virtual Async<std::vector<LogEntry>> eventLog(std::size_t limit);
+  /// Errors: NotFound (this BMC tells of none)
+  virtual Async<SerialPlace> serialConsole();
   /// What the machine is, for whoever meets it first. Drivers that know no more than system() answer that.
   virtual Async<Survey> survey();
   /// Cuts the machine's standby power for a moment and gives it back: what no reset reaches starts anew, the BMC too. Returns when
@@ -207,7 +216,7 @@ Result<bool> isRefused(lifecycle::Store& store, const StrangerBmc& who);
 /// The node's BMC is the one that was met as `stranger`: its certificate is pinned from the first contact on.
 Result<void> inheritPin(lifecycle::Store& store, const NodeName& stranger, const NodeName& node);
 
-/// After an operator has seen to it: trust the certificate that the BMC shows next.
+/// After an operator has seen to it: trust the certificate and the SSH host key that the BMC shows next.
 Result<void> forgetPin(lifecycle::Store& store, const NodeName& node);
 /// After an operator has put the account right on the BMC: the same password may be tried once more.
 Result<void> forgetRefusal(lifecycle::Store& store, const NodeName& node);

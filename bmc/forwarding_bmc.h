@@ -24,6 +24,7 @@ class ForwardingBmc : public Bmc, public DeviceStates, public StagedImages, publ
   Async<void> newSession() override { return inner_.newSession(); }
   Async<std::vector<LogEntry>> eventLog(std::size_t limit) override { return inner_.eventLog(limit); }
   Async<Survey> survey() override { return inner_.survey(); }
+  Async<SerialPlace> serialConsole() override { return inner_.serialConsole(); }
   Async<void> acCycle() override { return inner_.acCycle(); }
   Async<void> restorePower(WallTime cut_at) override { return inner_.restorePower(cut_at); }
   Async<void> interrupt() override { return inner_.interrupt(); }

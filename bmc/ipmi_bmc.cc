@@ -24,7 +24,7 @@ constexpr auto kBackLimit = 480s;          ///< of a BMC that restarts
 constexpr int kBootFlags = 5;              ///< boot parameter (IPMI 2.0, table 28-14)
 constexpr std::size_t kMaxLines = 8'192;
 
-constexpr IpmitoolRefusal kRefusals[] = {
+constexpr ToolRefusal kRefusals[] = {
     {"insufficient privilege", ErrorCode::Denied, "the account may not do that"},
     {"invalid authentication algorithm", ErrorCode::InvalidInput, "the BMC does not speak this cipher suite; say another in ipmi: {cipher_suite: 3}"},
     {"no matching cipher suite", ErrorCode::InvalidInput, "the BMC does not speak this cipher suite; say another in ipmi: {cipher_suite: 3}"},

@@ -32,6 +32,7 @@ class RedfishBmc final : public Bmc, public EventSource, public DeviceStates, pu
   Async<Survey> survey() override;
   Async<void> newSession() override;
   Async<std::vector<LogEntry>> eventLog(std::size_t limit) override;
+  Async<SerialPlace> serialConsole() override;
   Async<void> acCycle() override;
   Async<std::vector<BackgroundCopy>> backgroundCopies() override;
   Async<void> commitImage(std::string component) override;
@@ -182,6 +183,10 @@ class RedfishBmc final : public Bmc, public EventSource, public DeviceStates, pu
 std::string taskUriOf(const RedfishReply& reply);
 /// Reads a Task resource or a task monitor's answer.
 TaskStatus taskStatusOf(const RedfishReply& reply, std::string_view staged_state = {});
+
+/// Reads a system's SerialConsole; a manager's, where the ways are but listed.
+SerialPlace serialPlaceOf(const Json& console);
+SerialPlace listedSerialPlace(const Json& console);
 
 /// Behind a task's URI, where there is no task: the flash shows in the UpdateService; the task only verifies, a second phase follows.
 inline constexpr std::string_view kFlashMark = "#flash", kVerifyMark = "#verify";

@@ -79,6 +79,16 @@ Result<bool> TrustMemory::promotePin(const std::string& shown) {
   return true;
 }
 
+Result<std::string> TrustMemory::hostKeys() {
+  TRY(value, store_.getValue(hostKeysKey()));
+  return value.value_or("");
+}
+
+Result<std::string> TrustMemory::consolePlace() {
+  TRY(value, store_.getValue(consoleKey()));
+  return value.value_or("");
+}
+
 Error TrustMemory::pinMismatch(const std::string& address, const std::string& pinned, const std::string& shown) const {
   std::string text = fmt::format("the BMC at {} shows {}, but {} was pinned at first contact; nothing was sent to it. Find out whether the "
                                  "BMC or its certificate was replaced on purpose; if so, run `muster bmc forget-pin {}`",
@@ -188,7 +198,10 @@ Async<std::string> TrustMemory::exchangeSession(lifecycle::Journal& journal, std
   co_return co_await std::move(write);
 }
 
-Result<void> forgetPin(lifecycle::Store& store, const NodeName& node) { return store.putValue("bmc.pin." + node.str(), ""); }
+Result<void> forgetPin(lifecycle::Store& store, const NodeName& node) {
+  TRY_OK(TrustMemory(store, node).setHostKeys(""));
+  return store.putValue("bmc.pin." + node.str(), "");
+}
 Result<void> forgetRefusal(lifecycle::Store& store, const NodeName& node) { return TrustMemory(store, node).forgetRefusal(); }
 
 }  // namespace muster::bmc

@@ -3,6 +3,8 @@
 // Store values:
 //   bmc.pin.NODE        SHA-256 of the certificate (DER, hex); "" = none
 //   bmc.pin-next.NODE   SHA-256 of a certificate that is being installed: when the BMC shows it, it is the pin; "" = none
+//   bmc.ssh.NODE        host keys of its SSH server as first contact showed them, lines of known_hosts under the node's name; "" = none
+//   bmc.console.NODE    where its serial console is by SSH, as it said: port, blank, command; "" = not known
 //   bmc.refused.NODE    HMAC-SHA-256 (hex) of node, user and password that the BMC refused, two at most; "" = none
 //   bmc.rotation.NODE   "begun HMAC" before the password is changed to one with this HMAC, "done HMAC" after a login has proved it
 //   bmc.session.NODE    path of the session that is open, so that whoever comes after a killed process closes it; "" = none
@@ -36,6 +38,12 @@ class TrustMemory {
   /// The error for a certificate that is not the pinned one; `shown` may be empty.
   Error pinMismatch(const std::string& address, const std::string& pinned, const std::string& shown) const;
 
+  Result<std::string> hostKeys();
+  /// "PORT COMMAND"; "": not known.
+  Result<std::string> consolePlace();
+  Result<void> setConsolePlace(const std::string& place) { return store_.putValue(consoleKey(), place); }
+  Result<void> setHostKeys(const std::string& lines) { return store_.putValue(hostKeysKey(), lines); }
+
   /// Errors: Denied when the BMC has refused this very credential before. Nothing must be sent then.
   Result<void> mayTry(const std::string& address, const std::string& username, const Secret& password);
   Result<void> rememberRefusal(const std::string& username, const Secret& password);
@@ -58,6 +66,8 @@ class TrustMemory {
   Result<void> setPin(lifecycle::Store& store, const std::string& fingerprint) const;
   Result<std::string> digest(const std::string& username, const Secret& password);
   std::string pinKey() const { return "bmc.pin." + node_.str(); }
+  std::string hostKeysKey() const { return "bmc.ssh." + node_.str(); }
+  std::string consoleKey() const { return "bmc.console." + node_.str(); }
   std::string sessionKey() const { return "bmc.session." + node_.str(); }
   std::string refusalKey() const { return "bmc.refused." + node_.str(); }
   std::string rotationKey() const { return "bmc.rotation." + node_.str(); }

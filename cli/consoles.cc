@@ -4,10 +4,9 @@
 
 namespace muster::cli {
 
-bmc::ConsoleFinder consoleFinder(const Options& options, const inventory::Cluster& cluster, const std::optional<lab::LabHandle>& lab, lifecycle::Store& store, Clock& clock,
-                                 Workers& workers) {
+bmc::ConsoleFinder consoleFinder(const Options& options, const std::optional<lab::LabHandle>& lab, const bmc::ConsoleServices& services) {
   const auto run = options.runFolder("console");
-  if (!lab) return bmc::inventoryConsoles(cluster, store, clock, workers, run);
+  if (!lab) return bmc::inventoryConsoles(services, run);
   return [lab = *lab, run](const NodeName& node) { return bmc::shareConsole(bmc::makeSocketConsole(lab::consoleSocket(lab, node.str())), run, node); };
 }
 

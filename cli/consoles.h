@@ -10,7 +10,6 @@
 namespace muster::cli {
 
 /// As the inventory says; in the twin the machines' own serial sockets.
-bmc::ConsoleFinder consoleFinder(const Options& options, const inventory::Cluster& cluster, const std::optional<lab::LabHandle>& lab, lifecycle::Store& store,
-                                 Clock& clock, Workers& workers);
+bmc::ConsoleFinder consoleFinder(const Options& options, const std::optional<lab::LabHandle>& lab, const bmc::ConsoleServices& services);
 
 }  // namespace muster::cli

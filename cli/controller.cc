@@ -152,8 +152,9 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   processes_ = io::makeProcessRunner();
   images_ = openImages(options, *keys_);
   gateway_ = agent::makeGatewayServer(cluster_, keys_->ca, *store_, clock_);
-  consoles_ = bmc::makeConsoles(consoleFinder(options, cluster_, lab, *store_, clock_, workers_), bmc::keptConsoles(options.state), clock_, workers_);
-  bmcs_ = bmc::listenAtBoot(bmc::makeBmcFleet(cluster_, *store_, clock_, workers_), *consoles_);
+  auto bmcs = bmc::makeBmcFleet(cluster_, *store_, clock_, workers_);
+  consoles_ = bmc::makeConsoles(consoleFinder(options, lab, {cluster_, *store_, clock_, workers_, *bmcs}), bmc::keptConsoles(options.state), clock_, workers_);
+  bmcs_ = bmc::listenAtBoot(std::move(bmcs), *consoles_);
   certificates_ = validate::makeCertificateStore(cluster_, *store_, clock_, keys_->signing, options.state / "certificates");
   netboot_ = provision::makeNetboot(cluster_, *images_, *gateway_, *processes_, context_.get_executor(),
                                     {options.state / "run" / "netboot", serve::kHttpPort, serve::kHttpsPort, keys_->ca.fingerprint(), options.runFolder("hosts"),

@@ -9,19 +9,22 @@
 
 namespace muster::inventory {
 
-enum class ConsoleVia { None, Sol, Libvirt, Socket };
+enum class ConsoleVia { None, Sol, Redfish, Libvirt, Socket };
+
+inline constexpr int kIpmiPort = 623;
 
 /// Where the serial console of a machine is.
 struct ConsoleSpec {
   ConsoleVia via = ConsoleVia::None;
-  int port = 623;          ///< of IPMI, for sol
-  std::string credential;  ///< for sol; empty: the BMC's
-  std::string path;        ///< for socket: a Unix socket or a terminal device; {node} stands for the node's name
+  std::optional<int> port;  ///< of IPMI, for sol (absent: 623), or of SSH, for redfish (absent: what the BMC says)
+  std::string credential;   ///< for sol and redfish; empty: the BMC's
+  std::string command;      ///< for redfish: what is typed at the BMC's command line; empty: what the BMC says
+  std::string path;         ///< for socket: a Unix socket or a terminal device; {node} stands for the node's name
 };
 
 /// IPMI beside Redfish: for what a BMC's Redfish does not offer or does not answer.
 struct IpmiSpec {
-  int port = 623;
+  int port = kIpmiPort;
   int cipher_suite = 17;  ///< of RMCP+; 17 is HMAC-SHA-256
 };
 

@@ -314,9 +314,11 @@ class Writer {
   }
 
   static json write(const ConsoleSpec& console) {
-    constexpr std::array<std::string_view, 4> kVia = {"none", "sol", "libvirt", "socket"};
+    constexpr std::array<std::string_view, 5> kVia = {"none", "sol", "redfish", "libvirt", "socket"};
     json out = {{"via", kVia.at(static_cast<std::size_t>(console.via))}};
-    if (console.via == ConsoleVia::Sol) out["port"] = console.port;
+    if (console.via == ConsoleVia::Sol) out["port"] = console.port.value_or(kIpmiPort);
+    if (console.via == ConsoleVia::Redfish && console.port) out["port"] = *console.port;
+    if (!console.command.empty()) out["command"] = console.command;
     if (!console.credential.empty()) out["credential"] = console.credential;
     if (!console.path.empty()) out["path"] = console.path;
     return out;

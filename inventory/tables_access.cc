@@ -17,16 +17,18 @@ constexpr int kLastPort = 65'535;
 constexpr std::size_t kMaxRootsBytes = 1u << 20;
 
 constexpr TextFormat kConsolePath{"an absolute path; {node} stands for the node's name", R"(^/[A-Za-z0-9._/{}-]+$)", "/run/consoles/{node}.sock"};
+constexpr TextFormat kConsoleCommand{"a command line of the BMC", "^[!-~][ -~]{0,199}$", "vsp"};
 constexpr TextFormat kProgramWord{"a word of a command, without a shell", "^.{1,300}$", "{node}"};
 constexpr int kMaxCipherSuite = 17, kMaxSecondsOff = 3'600;
 constexpr TextFormat kPcr{"the number of a PCR, 0 to 23", "^(1?[0-9]|2[0-3])$", "7"};
 
 void checkConsole(ConsoleSpec& console, const Value& map, Reader& reader) {
-  const bool socket = console.via == ConsoleVia::Socket, sol = console.via == ConsoleVia::Sol;
+  const bool socket = console.via == ConsoleVia::Socket, redfish = console.via == ConsoleVia::Redfish, account = redfish || console.via == ConsoleVia::Sol;
   if (socket && console.path.empty()) reader.error(map, "a console by socket needs its path", "add path: /run/consoles/{node}.sock");
   if (const Value* path = map.findKey("path"); path && !socket) reader.error(*path, "path is for via: socket only", "remove it");
+  if (const Value* command = map.findKey("command"); command && !redfish) reader.error(*command, "command is for via: redfish only", "remove it");
   for (std::string_view key : {"port", "credential"})
-    if (const Value* found = map.findKey(key); found && !sol) reader.error(*found, fmt::format("{} is for via: sol only", key), "remove it");
+    if (const Value* found = map.findKey(key); found && !account) reader.error(*found, fmt::format("{} is for via: sol and via: redfish only", key), "remove it");
 }
 
 void checkTpm(TpmSpec& tpm, const Value& map, Reader& reader) {
@@ -51,10 +53,11 @@ void readRoots(TpmSpec& tpm, const Value& value, const Shape& shape, Reader& rea
 
 ObjectSpec make_consoleSpec() {
   return Table<ConsoleSpec>("console", "console", "Where the serial console of its machines is; docs/console.md.")
-      .required("via", &ConsoleSpec::via, choice({"none", "sol", "libvirt", "socket"}),
-                "sol: IPMI serial over LAN of the BMC's host. libvirt: of a BMC that is libvirt:DOMAIN. socket: a Unix socket or a terminal device on this host.")
-      .optional("port", &ConsoleSpec::port, integer(1, kLastPort), "The port of IPMI, for sol.")
-      .optional("credential", &ConsoleSpec::credential, reference("credentials"), "The account for sol; absent: the BMC's.")
+      .required("via", &ConsoleSpec::via, choice({"none", "sol", "redfish", "libvirt", "socket"}),
+                "sol: IPMI serial over LAN of the BMC's host. redfish: by SSH, where the BMC's Redfish says (SerialConsole). libvirt: of a BMC that is libvirt:DOMAIN. socket: a Unix socket or a terminal device on this host.")
+      .optional("port", &ConsoleSpec::port, integer(1, kLastPort), "For sol: of IPMI; absent: 623. For redfish: of SSH; absent: what the BMC says.")
+      .optional("credential", &ConsoleSpec::credential, reference("credentials"), "The account for sol and redfish; absent: the BMC's.")
+      .optional("command", &ConsoleSpec::command, text(kConsoleCommand), "For redfish: what is typed at the BMC's command line to get to the console; absent: what the BMC says.")
       .optional("path", &ConsoleSpec::path, text(kConsolePath), "For socket.")
       .check(checkConsole)
       .spec();

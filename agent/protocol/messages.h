@@ -1,7 +1,10 @@
 // What the agent and the controller say to each other: JSON over HTTPS, the agent dials out.
 //
 //   POST /agent/v1/enrol        server TLS only; token + CSR → certificate
+//   POST /agent/v1/attest       server TLS only; what a TPM shows of itself → a challenge (threat-model.md)
+//   POST /agent/v1/attested     server TLS only; the challenge's answer, a quote and the enrolment → certificate
 //   POST /agent/v1/certificate  mutual TLS; CSR for the system being installed → certificate (token and mac empty)
+//   POST /agent/v1/renewal      mutual TLS; CSR of the same life → certificate
 //   POST /agent/v1/poll         mutual TLS; state and task reports → tasks to start (long poll, at most kPollWait)
 //
 // A task has an id chosen by the controller (the intent id): the same id is never run twice on one node. A task that

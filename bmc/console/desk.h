@@ -36,8 +36,16 @@ class Consoles {
 
 std::unique_ptr<Consoles> makeConsoles(ConsoleFinder finder, std::filesystem::path kept_folder, Clock& clock, Workers& workers);
 
+/// What consoles need of their process; all of it outlives them. `bmcs` are asked only where the inventory says so (via: redfish).
+struct ConsoleServices {
+  const inventory::Cluster& cluster;
+  lifecycle::Store& store;
+  Clock& clock;
+  Workers& workers;
+  BmcFleet& bmcs;
+};
 /// What the inventory says. The line is shared (shared.h): RUN is the same for all processes of a state.
-ConsoleFinder inventoryConsoles(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock, Workers& workers, std::filesystem::path run_folder);
+ConsoleFinder inventoryConsoles(ConsoleServices use, std::filesystem::path run_folder);
 
 /// The fleet, but whatever starts a machine lets the consoles listen first.
 std::unique_ptr<BmcFleet> listenAtBoot(std::unique_ptr<BmcFleet> fleet, Consoles& consoles);

@@ -11,35 +11,86 @@ namespace {
 
 using inventory::ConsoleVia;
 
-std::unique_ptr<ConsoleSource> solOf(const inventory::Cluster& cluster, const inventory::Node& node, const inventory::ConsoleSpec& spec, lifecycle::Store& store,
-                                     Clock& clock) {
-  const auto& name = spec.credential.empty() ? cluster.profileOf(node).bmc_credential : spec.credential;
-  const auto credential = cluster.credentials.find(name);
-  if (credential == cluster.credentials.end()) return makeNoConsole(fmt::format("the inventory has no credential \"{}\" for the console of {}", name, node.name.str()));
-  SolOptions options;
-  options.host = hostOf(node.bmc.url);
-  options.port = spec.port;
+/// The same account as Redfish's unless another is declared, and the same memory: a password that one was refused is not tried by the other.
+Result<ConsoleAccount> accountOf(const ConsoleServices& use, const inventory::Node& node, const inventory::ConsoleSpec& spec) {
+  const auto& name = spec.credential.empty() ? use.cluster.profileOf(node).bmc_credential : spec.credential;
+  const auto credential = use.cluster.credentials.find(name);
+  if (credential == use.cluster.credentials.end()) return fail(ErrorCode::NotFound, fmt::format("the inventory has no credential \"{}\" for the console of {}", name, node.name.str()));
   const bool own = spec.credential.empty() && !node.bmc.username_override.empty();
-  options.username = own ? node.bmc.username_override : credential->second.username;
-  options.password = [&store, node = node.name, account = credential->second, user = options.username] { return passwordOf(account, user, TrustMemory(store, node)); };
-  // The same account, the same memory: a password that Redfish was refused is not tried here, nor the other way round.
-  options.may_try = [&store, node = node.name, host = options.host, user = options.username](const Secret& password) { return TrustMemory(store, node).mayTry(host, user, password); };
-  options.refused = [&store, node = node.name, user = options.username](const Secret& password) {
-    if (auto kept = TrustMemory(store, node).rememberRefusal(user, password); !kept) logWarning("console", "{}: {}", node.str(), kept.error().str());
+  ConsoleAccount out;
+  out.username = own ? node.bmc.username_override : credential->second.username;
+  auto* store = &use.store;
+  out.password = [store, node = node.name, account = credential->second, user = out.username] { return passwordOf(account, user, TrustMemory(*store, node)); };
+  out.may_try = [store, node = node.name, host = hostOf(node.bmc.url), user = out.username](const Secret& password) { return TrustMemory(*store, node).mayTry(host, user, password); };
+  out.refused = [store, node = node.name, user = out.username](const Secret& password) {
+    if (auto kept = TrustMemory(*store, node).rememberRefusal(user, password); !kept) logWarning("console", "{}: {}", node.str(), kept.error().str());
   };
-  return makeSolConsole(std::move(options), clock);
+  return out;
 }
 
-std::unique_ptr<ConsoleSource> consoleOf(const inventory::Cluster& cluster, const inventory::Node& node, lifecycle::Store& store, Clock& clock, Workers& workers) {
+/// What is declared holds; what is not, the BMC says.
+Result<SshPlace> placeFrom(const SerialPlace& told, const inventory::ConsoleSpec& spec, const NodeName& node) {
+  if (!told.ssh)
+    return fail(ErrorCode::NotFound, fmt::format("the BMC of {} does not offer its serial console by SSH{}", node.str(), told.ipmi ? ", but by IPMI: declare console: {via: sol}" : "; switch it on there"));
+  if (spec.command.empty() && !told.ssh_command)
+    return fail(ErrorCode::InvalidInput, fmt::format("the BMC of {} offers its serial console by SSH, but does not say by what command; declare it: console: {{via: redfish, command: …}}", node.str()));
+  return SshPlace{spec.port.value_or(told.ssh_port.value_or(SshPlace().port)), spec.command.empty() ? *told.ssh_command : spec.command};
+}
+
+Async<SshPlace> askForPlace(ConsoleServices use, inventory::ConsoleSpec spec, NodeName node) {
+  auto look = use.bmcs.at(node).serialConsole();
+  CO_TRY(told, co_await std::move(look));
+  CO_TRY(place, placeFrom(told, spec, node));
+  CO_TRY_OK(TrustMemory(use.store, node).setConsolePlace(fmt::format("{} {}", place.port, place.command)));
+  co_return place;
+}
+
+/// "2200 command"
+std::optional<SshPlace> rememberedPlace(const std::string& text) {
+  const auto blank = text.find(' ');
+  const int port = std::atoi(text.c_str());
+  if (blank == std::string::npos || port <= 0) return std::nullopt;
+  return SshPlace{port, text.substr(blank + 1)};
+}
+
+/// A BMC is asked once: two programs that log in at its Redfish, `muster console` beside `muster apply`, would end each other's sessions.
+std::unique_ptr<ConsoleSource> sshOf(const ConsoleServices& use, const inventory::Node& node, const inventory::ConsoleSpec& spec, const std::filesystem::path& run) {
+  auto account = accountOf(use, node, spec);
+  if (!account) return makeNoConsole(account.error().text());
+  SshOptions options{hostOf(node.bmc.url), node.name, std::move(*account), {}, {}, {}, {}, run};
+  if (spec.port && !spec.command.empty()) {
+    options.place = SshPlace{*spec.port, spec.command};
+  } else {
+    options.ask = [use, spec, name = node.name] { return askForPlace(use, spec, name); };
+    if (const auto known = TrustMemory(use.store, node.name).consolePlace(); known) options.place = rememberedPlace(*known);
+    if (options.place && spec.port) options.place->port = *spec.port;
+    if (options.place && !spec.command.empty()) options.place->command = spec.command;
+  }
+  auto* store = &use.store;
+  options.host_keys = [store, name = node.name] { return TrustMemory(*store, name).hostKeys(); };
+  options.keep_host_keys = [store, name = node.name](std::string lines) { return TrustMemory(*store, name).setHostKeys(lines); };
+  return makeSshConsole(std::move(options), use.clock);
+}
+
+std::unique_ptr<ConsoleSource> solOf(const ConsoleServices& use, const inventory::Node& node, const inventory::ConsoleSpec& spec) {
+  auto account = accountOf(use, node, spec);
+  if (!account) return makeNoConsole(account.error().text());
+  return makeSolConsole({hostOf(node.bmc.url), spec.port.value_or(inventory::kIpmiPort), std::move(*account), {}}, use.clock);
+}
+
+std::unique_ptr<ConsoleSource> consoleOf(const ConsoleServices& use, const inventory::Node& node, const std::filesystem::path& run) {
   constexpr std::string_view kLibvirt = "libvirt:", kNode = "{node}";
   const bool domain = node.bmc.url.starts_with(kLibvirt);
-  const auto spec = cluster.profileOf(node).console.value_or(inventory::ConsoleSpec{domain ? ConsoleVia::Libvirt : ConsoleVia::None, {}, {}, {}});
+  const auto spec = use.cluster.profileOf(node).console.value_or(inventory::ConsoleSpec{.via = domain ? ConsoleVia::Libvirt : ConsoleVia::None});
+  const auto unlessDomain = [&](std::string_view what, auto make) {
+    return domain ? makeNoConsole(fmt::format("{} is a libvirt domain: it has no {}", node.name.str(), what)) : make();
+  };
   switch (spec.via) {
     case ConsoleVia::None: return nullptr;
-    case ConsoleVia::Sol:
-      return domain ? makeNoConsole(fmt::format("{} is a libvirt domain: it has no serial over LAN", node.name.str())) : solOf(cluster, node, spec, store, clock);
+    case ConsoleVia::Sol: return unlessDomain("serial over LAN", [&] { return solOf(use, node, spec); });
+    case ConsoleVia::Redfish: return unlessDomain("Redfish", [&] { return sshOf(use, node, spec, run); });
     case ConsoleVia::Libvirt:
-      return domain ? makeDomainConsole(node.bmc.url.substr(kLibvirt.size()), {}, workers) : makeNoConsole(fmt::format("the BMC of {} is no libvirt domain", node.name.str()));
+      return domain ? makeDomainConsole(node.bmc.url.substr(kLibvirt.size()), {}, use.workers) : makeNoConsole(fmt::format("the BMC of {} is no libvirt domain", node.name.str()));
     case ConsoleVia::Socket: {
       auto path = spec.path;
       if (const auto at = path.find(kNode); at != std::string::npos) path.replace(at, kNode.size(), node.name.str());
@@ -51,10 +102,10 @@ std::unique_ptr<ConsoleSource> consoleOf(const inventory::Cluster& cluster, cons
 
 }  // namespace
 
-ConsoleFinder inventoryConsoles(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock, Workers& workers, std::filesystem::path run_folder) {
-  return [&cluster, &store, &clock, &workers, run = std::move(run_folder)](const NodeName& name) -> std::unique_ptr<ConsoleSource> {
-    const auto* node = cluster.findNode(name);
-    auto source = node ? consoleOf(cluster, *node, store, clock, workers) : nullptr;
+ConsoleFinder inventoryConsoles(ConsoleServices use, std::filesystem::path run_folder) {
+  return [use, run = std::move(run_folder)](const NodeName& name) -> std::unique_ptr<ConsoleSource> {
+    const auto* node = use.cluster.findNode(name);
+    auto source = node ? consoleOf(use, *node, run) : nullptr;
     return source ? shareConsole(std::move(source), run, name) : nullptr;
   };
 }

@@ -19,7 +19,7 @@ constexpr std::size_t kMaxGreetingBytes = 16u << 10;
 constexpr std::string_view kReady = "[SOL Session operational.";
 constexpr std::string_view kNoTerminal = "tcgetattr: Inappropriate ioctl for device\n";  ///< its remark on pipes, before or after that
 
-constexpr IpmitoolRefusal kRefusals[] = {
+constexpr ToolRefusal kRefusals[] = {
     {"already active", ErrorCode::Conflict, "another session has the serial console; `muster console NODE --take` ends it"},
     {"already de-activated", ErrorCode::Unavailable, "the session ended as it began"},
     {"insufficient privilege", ErrorCode::Denied, "the account may not use the serial console", true},
@@ -27,14 +27,6 @@ constexpr IpmitoolRefusal kRefusals[] = {
     {"SOL is not enabled", ErrorCode::Denied, "serial over LAN is switched off in the BMC"},
     {"does not support IPMI v2", ErrorCode::Unavailable, "the BMC does not speak IPMI 2.0"},
 };
-
-std::string lastWords(std::string_view said) {
-  while (!said.empty() && (said.back() == '\n' || said.back() == '\r')) said.remove_suffix(1);
-  const auto line = said.rfind('\n');
-  std::string out(line == std::string_view::npos ? said : said.substr(line + 1));
-  std::erase_if(out, [](unsigned char c) { return c < 0x20 || c > 0x7e; });
-  return out.empty() ? "ipmitool ended without a word" : out;
-}
 
 /// What is typed goes to the machine whatever it is: only the escape, which nobody types, is kept from ipmitool.
 class SolLine final : public io::Dialogue {
@@ -73,8 +65,8 @@ class SolConsole final : public ConsoleSource {
   std::string name() const override { return fmt::format("serial over LAN of {}", options_.host); }
 
   Async<std::unique_ptr<io::Dialogue>> open() override {
-    CO_TRY(password, options_.password());
-    CO_TRY_OK(options_.may_try(password));
+    CO_TRY(password, options_.account.password());
+    CO_TRY_OK(options_.account.may_try(password));
     auto executor = co_await asio::this_coro::executor;
     CO_TRY(tool, io::startDialogue(executor, command("activate", password)));
     auto wait = greeting(*tool, password);
@@ -84,8 +76,8 @@ class SolConsole final : public ConsoleSource {
   }
 
   Async<void> evict() override {
-    CO_TRY(password, options_.password());
-    CO_TRY_OK(options_.may_try(password));
+    CO_TRY(password, options_.account.password());
+    CO_TRY_OK(options_.account.may_try(password));
     auto executor = co_await asio::this_coro::executor;
     CO_TRY(tool, io::startDialogue(executor, command("deactivate", password)));
     auto wait = drain(*tool, password);
@@ -96,7 +88,7 @@ class SolConsole final : public ConsoleSource {
  private:
   io::Command command(const char* verb, const Secret& password) const {
     // Into a pipe ipmitool would say that it is ready only together with the machine's first word.
-    io::Command out{"stdbuf", {"-o0", "ipmitool", "-I", "lanplus", "-v", "-e", std::string(1, kEscape), "-H", options_.host, "-p", std::to_string(options_.port), "-U", options_.username, "-E"}};
+    io::Command out{"stdbuf", {"-o0", "ipmitool", "-I", "lanplus", "-v", "-e", std::string(1, kEscape), "-H", options_.host, "-p", std::to_string(options_.port), "-U", options_.account.username, "-E"}};
     out.args.insert(out.args.end(), options_.more_args.begin(), options_.more_args.end());
     out.args.insert(out.args.end(), {"sol", verb});
     out.env["IPMI_PASSWORD"] = password.reveal();
@@ -105,10 +97,10 @@ class SolConsole final : public ConsoleSource {
 
   Error refusal(const std::string& said, const Secret& password) const {
     if (const auto* row = refusalIn(said, kRefusals)) {
-      if (row->of_password) options_.refused(password);
+      if (row->of_password) options_.account.refused(password);
       return Error(row->code, fmt::format("{}: {}", name(), row->means));
     }
-    return Error(ErrorCode::Unavailable, fmt::format("{}: {}", name(), lastWords(said)));
+    return Error(ErrorCode::Unavailable, fmt::format("{}: {}", name(), lastWords(said, "ipmitool")));
   }
 
   /// Ends with what came after the greeting.

@@ -2,11 +2,14 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/ids.h"
 #include "base/io/dialogue.h"
 #include "base/log.h"
+#include "inventory/access.h"
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,17 +26,41 @@ class ConsoleSource {
   virtual Async<void> evict() { co_return Result<void>(); }
 };
 
+/// Who logs in, under the same lock-out protection whatever the way.
+struct ConsoleAccount {
+  std::string username;
+  std::function<Result<Secret>()> password;
+  std::function<Result<void>(const Secret&)> may_try = [](const Secret&) { return Result<void>(); };  ///< before anything is sent
+  std::function<void(const Secret&)> refused = [](const Secret&) {};  ///< the BMC did not take it
+};
+
 /// IPMI serial over LAN by ipmitool. The password goes by the environment of that one process, never by its arguments.
 struct SolOptions {
   std::string host;
-  int port = 623;
-  std::string username;
-  std::function<Result<Secret>()> password;
-  std::function<Result<void>(const Secret&)> may_try = [](const Secret&) { return Result<void>(); };  ///< lock-out protection: before anything is sent
-  std::function<void(const Secret&)> refused = [](const Secret&) {};  ///< the BMC did not take it
+  int port = inventory::kIpmiPort;
+  ConsoleAccount account;
   std::vector<std::string> more_args = {};       ///< of ipmitool: a cipher suite, timeouts
 };
 std::unique_ptr<ConsoleSource> makeSolConsole(SolOptions options, Clock& clock);
+
+/// Where SSH leads to the console.
+struct SshPlace {
+  int port = 22;
+  std::string command;  ///< typed at the BMC's command line once that shows its prompt; "": the session is the console
+  friend bool operator==(const SshPlace&, const SshPlace&) = default;
+};
+/// The console behind a BMC's SSH server, by OpenSSH's client.
+struct SshOptions {
+  std::string host;
+  NodeName node;
+  ConsoleAccount account;
+  std::optional<SshPlace> place;                ///< as it is known, or declared
+  std::function<Async<SshPlace>()> ask;         ///< the BMC: where nothing is known, and where nobody answers at what is; null: what is declared holds
+  std::function<Result<std::string>()> host_keys;            ///< of first contact, as ssh writes them under the node's name; "": none yet
+  std::function<Result<void>(std::string)> keep_host_keys;
+  std::filesystem::path folder;                 ///< for the time of a login: ssh reads and writes host keys in files
+};
+std::unique_ptr<ConsoleSource> makeSshConsole(SshOptions options, Clock& clock);
 
 /// A Unix socket that somebody listens on, or a terminal device.
 std::unique_ptr<ConsoleSource> makeSocketConsole(std::filesystem::path path);

@@ -33,7 +33,7 @@ int forget(const Options& options, const std::string& nodes, Forget what, std::s
 }  // namespace
 
 int bmcForgetPin(const Options& options, const std::string& node) {
-  return forget(options, node, bmc::forgetPin, "the certificate that its BMC shows next is trusted");
+  return forget(options, node, bmc::forgetPin, "the certificate and the SSH host key that its BMC shows next are trusted");
 }
 
 int bmcForgetRefusal(const Options& options, const std::string& node) {

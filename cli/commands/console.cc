@@ -54,7 +54,7 @@ int showKept(const Options& options, const std::string& node, const ConsoleFlags
   return kOk;
 }
 
-Async<void> attach(bmc::ConsoleSource& source, bool take) {
+Async<void> talkTo(bmc::ConsoleSource& source, bool take) {
   if (take) {
     auto evict = source.evict();
     CO_TRY_OK(co_await std::move(evict));
@@ -64,6 +64,14 @@ Async<void> attach(bmc::ConsoleSource& source, bool take) {
   std::cerr << source.name() << "; Ctrl-] leaves\r\n";
   auto talking = talk(std::move(line));
   co_return co_await std::move(talking);
+}
+
+Async<void> attach(bmc::ConsoleSource& source, bool take, bmc::BmcFleet& bmcs) {
+  auto talking = talkTo(source, take);
+  auto ended = co_await std::move(talking);
+  auto logout = bmcs.close();
+  (void)co_await std::move(logout);  // best effort
+  co_return ended;
 }
 
 Result<void> live(const Options& options, const std::string& node, bool take) {
@@ -76,10 +84,11 @@ Result<void> live(const Options& options, const std::string& node, bool take) {
   SystemClock clock;
   Workers workers(1);
   asio::io_context context;
-  const auto source = consoleFinder(options, cluster, found, *store, clock, workers)(NodeName(node));
+  const auto bmcs = bmc::makeBmcFleet(cluster, *store, clock, workers);
+  const auto source = consoleFinder(options, found, {cluster, *store, clock, workers, *bmcs})(NodeName(node));
   if (!source) return fail(ErrorCode::NotFound, fmt::format("profile {} declares no console; add console: {{via: sol}} where its BMCs have one", cluster.findNode(NodeName(node))->profile));
   std::optional<Result<void>> answer;
-  asio::co_spawn(context, attach(*source, take), [&](std::exception_ptr broken, Result<void> result) {
+  asio::co_spawn(context, attach(*source, take, *bmcs), [&](std::exception_ptr broken, Result<void> result) {
     if (broken) std::rethrow_exception(broken);
     answer.emplace(std::move(result));
     context.stop();

@@ -36,6 +36,12 @@ struct Identity {
   std::string bmc_mac;                  ///< of the BMC's own NIC; empty: it shows none
 };
 
+/// Of the machine's serial console: where the owner serves it by SSH.
+struct SerialOffer {
+  int ssh_port = 22;
+  std::string command;  ///< that the server's command line takes; empty: the session is the console
+};
+
 struct Pace {
   std::chrono::milliseconds flash_step{150};  ///< between the writes of one image
   int flash_steps = 10;
@@ -48,6 +54,7 @@ struct Pace {
 struct ServiceOptions {
   Identity identity;
   const Personality* personality = &personalities().front();
+  std::optional<SerialOffer> serial = {};  ///< absent: it tells of none
   std::function<Async<std::string>(std::string url)> fetch = {};  ///< how it gets at a URL; empty: not at all
   std::function<Mishap()> draw_mishap = {};  ///< asked for each update when no fault is set; empty: none
   Account account;

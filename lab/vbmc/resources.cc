@@ -140,6 +140,8 @@ nlohmann::json RedfishService::systemResource(bool on) const {
                     {"BootSourceOverrideEnabled@Redfish.AllowableValues", {"Once", "Continuous", "Disabled"}}};
   if (quirks_.boot_mode) result["Boot"]["BootSourceOverrideMode"] = "UEFI";
   if (quirks_.boot_override_on_settings) result["@Redfish.Settings"] = {{"@odata.type", "#Settings.v1_3_0.Settings"}, {"SettingsObject", linkTo(kSystemSettings)}};
+  if (const auto& serial = options_.serial)
+    result["SerialConsole"]["SSH"] = {{"ServiceEnabled", true}, {"Port", serial->ssh_port}, {"SharedWithManagerCLI", !serial->command.empty()}, {"ConsoleEntryCommand", serial->command}};
   result["Bios"] = linkTo(kBios);
   result["LogServices"] = linkTo(kSystem + "/LogServices");
   result["Links"]["Chassis"] = json::array({linkTo(kChassis + "/chassis")});

@@ -169,6 +169,15 @@ TEST_P(RedfishCaptures, anImageToGoBackToIsFoundWhereTheVendorKeepsOne) {
   EXPECT_FALSE(loop.run(bmc->rollBack(GetParam().component)));  // a capture refuses every write
 }
 
+TEST_P(RedfishCaptures, whereTheSerialConsoleIsIsReadOrSaidToBeMissing) {
+  auto bmc = rig.bmc();
+  const auto place = loop.run(bmc->serialConsole());
+  ASSERT_TRUE(place) << place.error().str();
+  const std::string vendor = GetParam().name;
+  EXPECT_EQ(place->ssh, vendor == "hpe" || vendor == "supermicro") << "iDRAC has it switched off; a DGX offers IPMI";
+  EXPECT_EQ(place->ssh_command.value_or("").empty(), vendor != "supermicro") << "iLO does not say by what command";
+}
+
 TEST_P(RedfishCaptures, anAcCycleIsOnlyAskedForWhereTheVendorHasOne) {
   auto bmc = rig.bmc();
   auto cut = loop.run(bmc->acCycle());  // a capture refuses every write, so none succeeds

@@ -43,6 +43,24 @@ TEST(Quirks, narrowerRowsWinAndStrangersGetTheDefaults) {
   EXPECT_TRUE(quirksOf({"Nobody", "Nobody", "", ""}).send_targets);
 }
 
+TEST(SerialConsoles, areReadWayByWayOrFromTheManagersList) {
+  const auto smash = serialPlaceOf(parseLenient(R"({"IPMI":{"Port":623,"ServiceEnabled":true},"SSH":{"ServiceEnabled":true,"Port":"2200","ConsoleEntryCommand":"start sol","SharedWithManagerCLI":true}})"));
+  EXPECT_TRUE(smash.ssh && smash.ipmi);
+  EXPECT_EQ(smash.ssh_port, 2200);
+  EXPECT_EQ(smash.ssh_command, "start sol");
+  const auto own = serialPlaceOf(parseLenient(R"({"SSH":{"ServiceEnabled":true,"Port":2200}})"));
+  EXPECT_EQ(own.ssh_command, "") << "a server of its own is the console";
+  const auto shared = serialPlaceOf(parseLenient(R"({"SSH":{"ServiceEnabled":true,"Port":0,"SharedWithManagerCLI":true,"ConsoleEntryCommand":null}})"));
+  EXPECT_EQ(shared.ssh_command, std::nullopt) << "how the command line goes on is not known";
+  EXPECT_EQ(shared.ssh_port, std::nullopt) << "no port";
+  EXPECT_FALSE(serialPlaceOf(parseLenient(R"({"SSH":{"ServiceEnabled":false,"Port":22}})")).ssh);
+  const auto listed = listedSerialPlace(parseLenient(R"({"ServiceEnabled":true,"ConnectTypesSupported":["SSH","IPMI","Oem"]})"));
+  EXPECT_TRUE(listed.ssh && listed.ipmi);
+  EXPECT_EQ(listed.ssh_command, std::nullopt);
+  EXPECT_FALSE(listedSerialPlace(parseLenient(R"({"ServiceEnabled":false,"ConnectTypesSupported":["SSH"]})")).ssh);
+  EXPECT_FALSE(listedSerialPlace(parseLenient(R"({"ServiceEnabled":true,"ConnectTypesSupported":"SSH"})")).ssh);
+}
+
 RedfishReply reply(int status, const char* body, io::Headers headers = {}) { return {status, std::move(headers), parseLenient(body)}; }
 
 TEST(RedfishTasks, theIdIsFoundWhereverTheBmcPutsIt) {

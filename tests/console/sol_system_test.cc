@@ -21,13 +21,13 @@ class SolTest : public testing::Test {
     SolOptions options;
     options.host = "127.0.0.1";
     options.port = rig.port();
-    options.username = "admin";
-    options.password = [password] { return Result<Secret>(Secret(password)); };
-    options.may_try = [this](const Secret&) -> Result<void> {
+    options.account.username = "admin";
+    options.account.password = [password] { return Result<Secret>(Secret(password)); };
+    options.account.may_try = [this](const Secret&) -> Result<void> {
       ++tries;
       return refusals > 0 ? fail(ErrorCode::Denied, "this password was refused before") : Result<void>();
     };
-    options.refused = [this](const Secret&) { ++refusals; };
+    options.account.refused = [this](const Secret&) { ++refusals; };
     options.more_args = std::move(more);
     return makeSolConsole(std::move(options), clock);
   }

@@ -1,6 +1,8 @@
 // Which console a node has, and what a domain's description says of its serial port.
 #include "bmc/console/desk.h"
+#include "bmc/forwarding_bmc.h"
 #include "tests/bmc/values_store.h"
+#include "tests/fakes/fake_bmc.h"
 #include "tests/run_async.h"
 
 #include <gmock/gmock.h>
@@ -21,6 +23,20 @@ TEST(SerialOfDomain, isATerminalOrASocket) {
   EXPECT_FALSE(serialOfDomain("<serial type='pty'><target port='0'/></serial>")) << "a domain that is off";
   EXPECT_FALSE(serialOfDomain("<devices><console type='pty'/></devices>"));
 }
+
+class TellingBmc final : public ForwardingBmc {
+ public:
+  using ForwardingBmc::ForwardingBmc;
+  SerialPlace told;
+  Async<SerialPlace> serialConsole() override { co_return told; }
+};
+
+struct OneBmc final : BmcFleet {
+  test::FakeBmc fake;
+  TellingBmc bmc{fake};
+  Bmc& at(const NodeName&) override { return bmc; }
+  Async<void> close() override { co_return Result<void>(); }
+};
 
 class FinderTest : public testing::Test {
  protected:
@@ -43,7 +59,8 @@ class FinderTest : public testing::Test {
   Workers workers{1};
   inventory::Cluster cluster;
   test::ValuesStore store;
-  ConsoleFinder find = inventoryConsoles(cluster, store, clock, workers, folder.path());
+  std::unique_ptr<BmcFleet> bmcs = makeBmcFleet(cluster, store, clock, workers);
+  ConsoleFinder find = inventoryConsoles({cluster, store, clock, workers, *bmcs}, folder.path());
 };
 
 TEST_F(FinderTest, isWhatTheProfileDeclares) {
@@ -52,11 +69,29 @@ TEST_F(FinderTest, isWhatTheProfileDeclares) {
   EXPECT_EQ(nameOf(), "no console") << "no such credential";
   cluster.credentials["bmc"].username = "admin";
   EXPECT_EQ(nameOf(), "serial over LAN of 10.0.0.1");
+  cluster.profiles["p"].console = inventory::ConsoleSpec{.via = inventory::ConsoleVia::Redfish};
+  EXPECT_EQ(nameOf(), "serial console of 10.0.0.1 by SSH");
   cluster.profiles["p"].console = inventory::ConsoleSpec{.via = inventory::ConsoleVia::Socket, .path = "/run/c/{node}.sock"};
   EXPECT_EQ(nameOf(), "/run/c/gpu001.sock");
   cluster.profiles["p"].console.reset();
   cluster.nodes[0].bmc.url = "libvirt:one";
   EXPECT_EQ(nameOf(), "the serial port of domain one");
+}
+
+TEST_F(FinderTest, saysWhatIsMissingWhereTheBmcDoesNotTellEnough) {
+  cluster.credentials["bmc"].username = "admin";
+  cluster.profiles["p"].console = inventory::ConsoleSpec{.via = inventory::ConsoleVia::Redfish};
+  OneBmc fleet;
+  const auto asked = [&](SerialPlace told) {
+    fleet.bmc.told = std::move(told);
+    asio::io_context io;
+    auto line = test::runAsync(io, inventoryConsoles({cluster, store, clock, workers, fleet}, folder.path())(NodeName("gpu001"))->open());
+    return line ? std::string() : line.error().str();
+  };
+  EXPECT_THAT(asked({}), HasSubstr("switch it on"));
+  EXPECT_THAT(asked({.ipmi = true}), HasSubstr("via: sol"));
+  EXPECT_THAT(asked({.ssh = true}), HasSubstr("by what command"));
+  EXPECT_TRUE(store.values["bmc.console.gpu001"].empty()) << "only a place that can be used is remembered";
 }
 
 TEST(TerminalDevice, isALineLikeAnother) {

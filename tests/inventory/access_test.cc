@@ -30,7 +30,11 @@ TEST_F(AccessTest, refusesConsolesThatCannotBe) {
   EXPECT_THAT(declaring("console: {via: socket, path: '/run/{node}.sock'}"), IsEmpty());
   EXPECT_THAT(declaring("console: {via: socket}"), ElementsAre(HasSubstr("needs its path")));
   EXPECT_THAT(declaring("console: {via: sol, path: /run/x}"), ElementsAre(HasSubstr("via: socket only")));
-  EXPECT_THAT(declaring("console: {via: libvirt, port: 623}"), ElementsAre(HasSubstr("via: sol only")));
+  EXPECT_THAT(declaring("console: {via: libvirt, port: 623}"), ElementsAre(HasSubstr("via: sol and via: redfish only")));
+  EXPECT_THAT(declaring("console: {via: redfish}"), IsEmpty());
+  EXPECT_THAT(declaring("console: {via: redfish, port: 2200, command: vsp}"), IsEmpty());
+  EXPECT_THAT(declaring("console: {via: sol, command: vsp}"), ElementsAre(HasSubstr("via: redfish only")));
+  EXPECT_THAT(declaring("console: {via: redfish, command: Ä}"), ElementsAre(HasSubstr("command line")));
   EXPECT_THAT(declaring("console: {via: telnet}"), ElementsAre(HasSubstr("telnet")));
   EXPECT_THAT(declaring("console: {via: sol, credential: nobody}"), ElementsAre(HasSubstr("nobody")));
   EXPECT_THAT(declaring("console: {via: socket, path: run/x}"), ElementsAre(HasSubstr("absolute path")));

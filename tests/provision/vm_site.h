@@ -81,7 +81,7 @@ class VmSite : public ::testing::Test {
     http_ = std::move(*http);
     https_ = std::move(*https);
     http_->addRoutes(netboot_->routes());
-    http_->addRoutes(images_->routes());
+    http_->addRoutes(counted(images_->routes()));
     https_->addRoutes(gateway_->routes());
     const auto started = netboot_->start();
     ASSERT_TRUE(started) << started.error().str();
@@ -142,6 +142,7 @@ class VmSite : public ::testing::Test {
         co_return outcome;
       }
       sayProgress(seconds);
+      if (stop_at_ && !context_.progressed.empty() && context_.progressed.back().first >= *stop_at_) co_return fail(ErrorCode::Conflict, "far enough");
       if (!again->waiting_for.empty() && again->waiting_for != waiting) std::cout << fmt::format("[{:.1f} s] waits for {}", seconds, waiting = again->waiting_for) << std::endl;
       if (clock_.steady() - start > limit) co_return fail(ErrorCode::Timeout, "still waits for " + waiting);
       auto sleep = clock_.sleep(again->after);
@@ -165,6 +166,28 @@ class VmSite : public ::testing::Test {
     const auto* blocked = std::get_if<lifecycle::Blocked>(&*outcome);
     ASSERT_TRUE(std::holds_alternative<lifecycle::Done>(*outcome)) << (blocked ? blocked->why : "");
   }
+  /// The same, but muster dies when the node has come so far (0…1).
+  void doUntil(std::string_view facet_name, double fraction, std::chrono::seconds limit) {
+    context_.intent = fmt::format("intent-{}-{}", facet_name, ++intents_);
+    context_.recorded.clear();
+    context_.progressed.clear();
+    stop_at_ = fraction;
+    const auto outcome = test::runAsync(io_, actToEnd(std::string(facet_name), limit), limit + std::chrono::seconds(60));
+    stop_at_.reset();
+    ASSERT_FALSE(outcome);
+    ASSERT_EQ(outcome.error().code(), ErrorCode::Conflict) << outcome.error().str();
+  }
+  /// What the node asks for of images.
+  std::vector<io::Route> counted(std::vector<io::Route> routes) {
+    for (auto& route : routes)
+      route.handle = [this, inner = std::move(route.handle)](io::ServerRequest request) {
+        const auto range = request.headers.find("Range");
+        unsigned long long first = 0, last = 0;
+        if (range != request.headers.end() && std::sscanf(range->second.c_str(), "bytes=%llu-%llu", &first, &last) == 2) image_bytes_ += last - first + 1;
+        return inner(std::move(request));
+      };
+    return routes;
+  }
   std::optional<agent::AgentState> state() { return gateway_->state(node_); }
 
   asio::io_context io_;
@@ -187,6 +210,8 @@ class VmSite : public ::testing::Test {
   std::unique_ptr<lifecycle::Phase> phase_;
   std::unique_ptr<io::Child> machine_;
   std::pair<double, std::string> said_;
+  std::optional<double> stop_at_;
+  std::uint64_t image_bytes_ = 0;  ///< compressed, that were asked for
   int memory_mib_ = 2048, boots_ = 0, intents_ = 0;
 };
 
