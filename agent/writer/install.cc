@@ -1,5 +1,6 @@
 #include "agent/writer/install.h"
 
+#include "agent/writer/grow_ext4.h"
 #include "agent/writer/mount.h"
 #include "agent/writer/root_system.h"
 #include "agent/writer/secure_boot.h"
@@ -158,7 +159,7 @@ Result<void> installSystem(const fs::path& disk, const Layout& layout, const Wri
                            const std::string& provisioning_mac, const fs::path& agent_folder, const std::function<void(const std::string&)>& say,
                            const std::function<Result<void>(const fs::path&)>& configure_more) {
   say("growing the file system to its disk");
-  TRY_OK(tool("resize2fs", {layout.root.string()}));
+  TRY_OK(growExt4(layout.root));
   TRY_OK(tool("mkfs.vfat", {"-F", "32", "-n", "MUSTER-ESP", layout.esp.string()}));
   say("configuring the system");
   auto root = Mount::make(layout.root, kMountFolder, "ext4");

@@ -3,6 +3,7 @@
 #include "agent/protocol/partition_table.h"
 #include "agent/writer/block_target.h"
 #include "agent/writer/disks.h"
+#include "agent/writer/grow_ext4.h"
 #include "agent/writer/mount.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
@@ -57,9 +58,7 @@ std::vector<Partition> partsOf(std::string_view sfdisk_json) {
 
 Result<bool> growFileSystem(const fs::path& device, const std::string& type) {
   if (type == "ext4") {
-    // Exit 1: faults were repaired. A file system that was copied while it was mounted has its journal still to be played.
-    (void)tool("e2fsck", {"-f", "-p", device.string()});
-    TRY_OK(tool("resize2fs", {device.string()}));
+    TRY_OK(growExt4(device));
     return true;
   }
   if (type != "xfs") return false;

@@ -28,6 +28,9 @@ constexpr std::chrono::minutes kConvertLimit{20};
 constexpr std::uint64_t kSectorBytes = 512;
 // In the superblock, which starts at 1024.
 constexpr off_t kExtMagicOffset = 1024 + 56, kExtBlocksOffset = 1024 + 4, kExtLogBlockOffset = 1024 + 24;
+constexpr off_t kExtStateOffset = 1024 + 58, kExtIncompatibleOffset = 1024 + 96;
+constexpr std::uint16_t kExtCleanBit = 1, kExtErrorBit = 2;
+constexpr std::uint32_t kExtRecoverBit = 4;
 constexpr std::size_t kCopyBytes = 4u << 20;
 constexpr std::size_t kHeadBytes = 4096;              ///< enough to tell every format
 constexpr std::size_t kQcow2VersionOffset = 4, kQcow2BackingOffset = 8, kQcow2IncompatibleOffset = 72, kQcow2HeaderBytes = 80;
@@ -105,6 +108,23 @@ std::uint64_t extBytes(int fd, std::uint64_t offset) {
   return read && log_block < 7 ? static_cast<std::uint64_t>(blocks) << (10 + log_block) : 0;
 }
 
+/// A root file system is grown on every node, and that is no place to find out that somebody must look at it first.
+/// Source: include/linux/ext4 of the kernel: s_state, s_feature_incompat
+Result<void> checkExtIsClean(int fd, std::uint64_t offset) {
+  std::uint16_t state = 0;
+  std::uint32_t incompatible = 0;
+  if (::pread(fd, &state, sizeof state, static_cast<off_t>(offset) + kExtStateOffset) != sizeof state ||
+      ::pread(fd, &incompatible, sizeof incompatible, static_cast<off_t>(offset) + kExtIncompatibleOffset) != sizeof incompatible)
+    return fail(ErrorCode::Corrupt, "its file system has no whole superblock");
+  const char* why = (state & kExtErrorBit) != 0                ? "is marked as faulty: its kernel found errors in it"
+                    : (incompatible & kExtRecoverBit) != 0 ? "was copied while it was mounted: its journal is still to be played"
+                    : (state & kExtCleanBit) == 0              ? "was copied while it was mounted, or not let go of cleanly"
+                                                               : nullptr;
+  if (why == nullptr) return {};
+  return fail(ErrorCode::InvalidInput, fmt::format("its file system {}; run e2fsck -f on it (of a disk: losetup --find --show --partscan FILE, then its partition; of a qcow2: qemu-img convert -O raw first), "
+                                                   "and declare the SHA-256 of what comes out", why));
+}
+
 /// Where a GPT says that its copy at the end of the disk is; 0 without a GPT.
 std::uint64_t gptEndBytes(int fd) {
   char header[40] = {};
@@ -120,6 +140,7 @@ Result<Range> findRoot(int fd, const std::filesystem::path& raw) {
   if (hasExt(fd, 0)) {
     if (const auto whole = extBytes(fd, 0); whole > size)
       return fail(ErrorCode::Corrupt, fmt::format("its file system has {} bytes, the file only {}: it was cut short", whole, size));
+    TRY_OK(checkExtIsClean(fd, 0));
     return Range{0, size};
   }
   if (const auto end = gptEndBytes(fd); end > size)
@@ -134,6 +155,7 @@ Result<Range> findRoot(int fd, const std::filesystem::path& raw) {
     best = range;
   }
   if (best.length == 0) return fail(ErrorCode::InvalidInput, "there is neither an ext4 file system nor a partition with one in it");
+  TRY_OK(checkExtIsClean(fd, best.offset));
   return best;
 }
 

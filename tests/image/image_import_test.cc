@@ -246,6 +246,31 @@ TEST_F(DiskImportTest, aFileWithAnotherDigestIsRefused) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "fs"));
 }
 
+TEST_F(DiskImportTest, aFileSystemThatMustBeCheckedFirstIsRefusedBeforeAnyNodeIsWiped) {
+  const struct {
+    const char* change;
+    const char* why;
+  } cases[] = {{"feature needs_recovery", "journal"}, {"set_super_value state 3", "faulty"}, {"set_super_value state 0", "not let go of"}};
+  for (const auto& one : cases) {
+    sh(std::string("cp raw unclean; cp disk disk2; debugfs -w -R '") + one.change + "' unclean 2>/dev/null; dd if=unclean of=disk2 bs=512 seek=2048 conv=notrunc status=none");
+    for (const char* name : {"unclean", "disk2"}) {
+      const auto done = import(name);
+      ASSERT_FALSE(done) << name << ": " << one.change;
+      EXPECT_EQ(done.error().code(), ErrorCode::InvalidInput);
+      EXPECT_THAT(done.error().str(), testing::AllOf(HasSubstr(one.why), HasSubstr("e2fsck -f")));
+    }
+    kind = inventory::ImageKind::Disk;
+    EXPECT_TRUE(import("disk2")) << "the image of a whole disk is looked through on each node";
+    kind = inventory::ImageKind::RootFs;
+  }
+}
+
+TEST_F(DiskImportTest, aFileSystemThatWasMountedAndLetGoOfIsTaken) {
+  sh("debugfs -w -R 'set_super_value mtime 20260102000000' raw 2>/dev/null; debugfs -w -R 'set_super_value mnt_count 7' raw 2>/dev/null");
+  const auto done = import("raw");
+  EXPECT_TRUE(done) << done.error().str();
+}
+
 TEST_F(DiskImportTest, aDiskWithoutAnythingIsRefused) {
   sh("truncate -s 4M empty");
   EXPECT_EQ(import("empty").error().code(), ErrorCode::InvalidInput);
