@@ -97,6 +97,8 @@ struct LogEntry {
   std::string id, created, severity, message;
 };
 
+inline constexpr int kSshPort = 22;
+
 /// Where a machine's serial console is, as Redfish tells it (ComputerSystem.SerialConsole; older services: Manager.SerialConsole).
 struct SerialPlace {
   bool ssh = false, ipmi = false;  ///< the ways that are switched on

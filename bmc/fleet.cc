@@ -37,6 +37,7 @@ class NoBmc final : public Bmc {
   Async<TaskList> tasks() override { return no<TaskList>(); }
   Async<void> resetBmc() override { return no<void>(); }
   Async<std::vector<LogEntry>> eventLog(std::size_t) override { return no<std::vector<LogEntry>>(); }
+  Async<SerialPlace> serialConsole() override { return no<SerialPlace>(); }
   Async<void> acCycle() override { return no<void>(); }
 
  private:

@@ -84,9 +84,19 @@ Result<std::string> TrustMemory::hostKeys() {
   return value.value_or("");
 }
 
-Result<std::string> TrustMemory::consolePlace() {
+Result<std::optional<SerialPlace>> TrustMemory::consolePlace() {
   TRY(value, store_.getValue(consoleKey()));
-  return value.value_or("");
+  SerialPlace out{.ssh = true};
+  const auto text = value.value_or("");
+  out.ssh_port = std::atoi(text.c_str());
+  if (out.ssh_port <= 0) return std::optional<SerialPlace>();
+  if (const auto blank = text.find(' '); blank != std::string::npos) out.ssh_command = text.substr(blank + 1);
+  return std::optional(std::move(out));
+}
+
+Result<void> TrustMemory::setConsolePlace(const std::optional<SerialPlace>& place) {
+  if (!place) return store_.putValue(consoleKey(), "");
+  return store_.putValue(consoleKey(), fmt::format("{}{}", place->ssh_port.value_or(kSshPort), place->ssh_command ? " " + *place->ssh_command : ""));
 }
 
 Error TrustMemory::pinMismatch(const std::string& address, const std::string& pinned, const std::string& shown) const {
@@ -199,7 +209,9 @@ Async<std::string> TrustMemory::exchangeSession(lifecycle::Journal& journal, std
 }
 
 Result<void> forgetPin(lifecycle::Store& store, const NodeName& node) {
-  TRY_OK(TrustMemory(store, node).setHostKeys(""));
+  TrustMemory trust(store, node);
+  TRY_OK(trust.setHostKeys(""));
+  TRY_OK(trust.setConsolePlace({}));
   return store.putValue("bmc.pin." + node.str(), "");
 }
 Result<void> forgetRefusal(lifecycle::Store& store, const NodeName& node) { return TrustMemory(store, node).forgetRefusal(); }

@@ -4,7 +4,7 @@
 //   bmc.pin.NODE        SHA-256 of the certificate (DER, hex); "" = none
 //   bmc.pin-next.NODE   SHA-256 of a certificate that is being installed: when the BMC shows it, it is the pin; "" = none
 //   bmc.ssh.NODE        host keys of its SSH server as first contact showed them, lines of known_hosts under the node's name; "" = none
-//   bmc.console.NODE    where its serial console is by SSH, as it said: port, blank, command; "" = not known
+//   bmc.console.NODE    where its serial console is by SSH, as it said: port, and after a blank the command, which it need not say; "" = not known
 //   bmc.refused.NODE    HMAC-SHA-256 (hex) of node, user and password that the BMC refused, two at most; "" = none
 //   bmc.rotation.NODE   "begun HMAC" before the password is changed to one with this HMAC, "done HMAC" after a login has proved it
 //   bmc.session.NODE    path of the session that is open, so that whoever comes after a killed process closes it; "" = none
@@ -39,9 +39,9 @@ class TrustMemory {
   Error pinMismatch(const std::string& address, const std::string& pinned, const std::string& shown) const;
 
   Result<std::string> hostKeys();
-  /// "PORT COMMAND"; "": not known.
-  Result<std::string> consolePlace();
-  Result<void> setConsolePlace(const std::string& place) { return store_.putValue(consoleKey(), place); }
+  /// Absent: not known.
+  Result<std::optional<SerialPlace>> consolePlace();
+  Result<void> setConsolePlace(const std::optional<SerialPlace>& place);
   Result<void> setHostKeys(const std::string& lines) { return store_.putValue(hostKeysKey(), lines); }
 
   /// Errors: Denied when the BMC has refused this very credential before. Nothing must be sent then.

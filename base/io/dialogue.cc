@@ -28,7 +28,7 @@ namespace {
 
 class StreamDialogue final : public Dialogue {
  public:
-  StreamDialogue(const asio::any_io_executor& executor, Fd in, Fd out, pid_t pid) : in_(executor), out_(executor), pid_(pid) {
+  StreamDialogue(const asio::any_io_executor& executor, Fd in, Fd out, pid_t pid, HangUp hang_up) : in_(executor), out_(executor), pid_(pid), hang_up_(hang_up) {
     error_code error;
     in_.assign(in.release(), error);
     out_.assign(out.release(), error);
@@ -66,11 +66,13 @@ class StreamDialogue final : public Dialogue {
     error_code ignored;
     if (pid_ < 0) ::shutdown(out_.native_handle(), SHUT_WR);
     out_.close(ignored);
+    if (pid_ >= 0 && hang_up_ == HangUp::Terminate) ::kill(pid_, SIGTERM);  // ours until the destructor has waited for it
   }
 
  private:
   asio::posix::stream_descriptor in_, out_;
   pid_t pid_;
+  HangUp hang_up_;
 };
 
 tl::unexpected<Error> cannotDial(const std::filesystem::path& path, int number) {
@@ -100,7 +102,7 @@ Result<Fd> openTerminal(const std::filesystem::path& path) {
 
 }  // namespace
 
-Result<std::unique_ptr<Dialogue>> startDialogue(asio::any_io_executor executor, const Command& command) {
+Result<std::unique_ptr<Dialogue>> startDialogue(asio::any_io_executor executor, const Command& command, HangUp hang_up) {
   ignoreBrokenPipes();
   int in[2], out[2];
   if (::pipe2(in, O_CLOEXEC) != 0) return fail(ErrorCode::Unavailable, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
@@ -108,7 +110,7 @@ Result<std::unique_ptr<Dialogue>> startDialogue(asio::any_io_executor executor, 
   if (::pipe2(out, O_CLOEXEC) != 0) return fail(ErrorCode::Unavailable, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
   Fd out_read(out[0]), out_write(out[1]);
   TRY(pid, spawn(command, Bond::DiesWithMuster, in_read.get(), out_write.get(), out_write.get()));
-  return std::make_unique<StreamDialogue>(executor, std::move(out_read), std::move(in_write), pid);
+  return std::make_unique<StreamDialogue>(executor, std::move(out_read), std::move(in_write), pid, hang_up);
 }
 
 Result<std::unique_ptr<Dialogue>> dialDialogue(asio::any_io_executor executor, const std::filesystem::path& path) {
@@ -119,7 +121,7 @@ Result<std::unique_ptr<Dialogue>> dialDialogue(asio::any_io_executor executor, c
   if (!line) return tl::unexpected(std::move(line).error());
   Fd again(::fcntl(line->get(), F_DUPFD_CLOEXEC, 0));
   if (!again.valid()) return cannotDial(path, errno);
-  return std::make_unique<StreamDialogue>(executor, std::move(*line), std::move(again), -1);
+  return std::make_unique<StreamDialogue>(executor, std::move(*line), std::move(again), -1, HangUp::EndOfInput);
 }
 
 }  // namespace muster::io

@@ -21,9 +21,11 @@ class Dialogue {
   virtual void hangUp() = 0;
 };
 
+/// How a program is told to end: most do at the end of their input.
+enum class HangUp { EndOfInput, Terminate };
 /// Standard input and output of a program; its errors come among its output. Killed with its group when destroyed.
 /// Errors: NotFound (program), Internal
-Result<std::unique_ptr<Dialogue>> startDialogue(asio::any_io_executor executor, const Command& command);
+Result<std::unique_ptr<Dialogue>> startDialogue(asio::any_io_executor executor, const Command& command, HangUp hang_up = HangUp::EndOfInput);
 /// A Unix socket that somebody listens on, or a terminal device, which is set raw.
 /// Errors: Unavailable (nobody listens, or no such thing), Denied
 Result<std::unique_ptr<Dialogue>> dialDialogue(asio::any_io_executor executor, const std::filesystem::path& path);

@@ -76,6 +76,7 @@ Async<bool> listenOnce(At at, Workers& workers) {
 Task<void> listen(At at, Clock& clock, Workers& workers) {
   auto pause = kReopenFirst;
   while (!at->stopped) {
+    const auto began = clock.steady();
     auto session = listenOnce(at, workers);
     auto heard = co_await std::move(session);
     if (at->stopped) break;
@@ -84,9 +85,11 @@ Task<void> listen(At at, Clock& clock, Workers& workers) {
       if (at->trouble != text) logWarning("console", "{}: {}", at->node.str(), text);
       at->trouble = text;
       at->tried = true;
-      if (heard.error().code() == ErrorCode::NotFound || heard.error().code() == ErrorCode::Denied) break;
+      const auto code = heard.error().code();
+      if (code == ErrorCode::NotFound || code == ErrorCode::Denied || code == ErrorCode::InvalidInput) break;
     }
-    pause = heard && *heard ? kReopenFirst : std::min(2 * pause, kReopenLast);
+    // A BMC that greets and closes at once is no line that broke: each time is a login.
+    pause = heard && *heard && clock.steady() - began >= kReopenLast ? kReopenFirst : std::min(2 * pause, kReopenLast);
     auto rest = clock.sleep(pause);
     co_await std::move(rest);
   }

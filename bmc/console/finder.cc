@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace muster::bmc {
 namespace {
 
@@ -28,29 +30,30 @@ Result<ConsoleAccount> accountOf(const ConsoleServices& use, const inventory::No
   return out;
 }
 
+constexpr std::size_t kMaxCommandChars = 200;  ///< as of a declared one
+
+bool isCommandLine(const std::string& text) {
+  return text.size() <= kMaxCommandChars && std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= 0x20 && c <= 0x7e; });
+}
+
 /// What is declared holds; what is not, the BMC says.
 Result<SshPlace> placeFrom(const SerialPlace& told, const inventory::ConsoleSpec& spec, const NodeName& node) {
   if (!told.ssh)
     return fail(ErrorCode::NotFound, fmt::format("the BMC of {} does not offer its serial console by SSH{}", node.str(), told.ipmi ? ", but by IPMI: declare console: {via: sol}" : "; switch it on there"));
-  if (spec.command.empty() && !told.ssh_command)
+  if (spec.command.empty() && (!told.ssh_command || !isCommandLine(*told.ssh_command)))
     return fail(ErrorCode::InvalidInput, fmt::format("the BMC of {} offers its serial console by SSH, but does not say by what command; declare it: console: {{via: redfish, command: …}}", node.str()));
-  return SshPlace{spec.port.value_or(told.ssh_port.value_or(SshPlace().port)), spec.command.empty() ? *told.ssh_command : spec.command};
+  return SshPlace{spec.port.value_or(told.ssh_port.value_or(kSshPort)), spec.command.empty() ? *told.ssh_command : spec.command};
 }
 
+/// A BMC that tells of no console may have one all the same, where it is declared.
 Async<SshPlace> askForPlace(ConsoleServices use, inventory::ConsoleSpec spec, NodeName node) {
   auto look = use.bmcs.at(node).serialConsole();
-  CO_TRY(told, co_await std::move(look));
-  CO_TRY(place, placeFrom(told, spec, node));
-  CO_TRY_OK(TrustMemory(use.store, node).setConsolePlace(fmt::format("{} {}", place.port, place.command)));
+  auto told = co_await std::move(look);
+  if (!told && told.error().code() == ErrorCode::NotFound && spec.port) co_return SshPlace{*spec.port, spec.command};
+  if (!told) co_return tl::unexpected(std::move(told).error());
+  CO_TRY(place, placeFrom(*told, spec, node));
+  CO_TRY_OK(TrustMemory(use.store, node).setConsolePlace(*told));
   co_return place;
-}
-
-/// "2200 command"
-std::optional<SshPlace> rememberedPlace(const std::string& text) {
-  const auto blank = text.find(' ');
-  const int port = std::atoi(text.c_str());
-  if (blank == std::string::npos || port <= 0) return std::nullopt;
-  return SshPlace{port, text.substr(blank + 1)};
 }
 
 /// A BMC is asked once: two programs that log in at its Redfish, `muster console` beside `muster apply`, would end each other's sessions.
@@ -62,9 +65,9 @@ std::unique_ptr<ConsoleSource> sshOf(const ConsoleServices& use, const inventory
     options.place = SshPlace{*spec.port, spec.command};
   } else {
     options.ask = [use, spec, name = node.name] { return askForPlace(use, spec, name); };
-    if (const auto known = TrustMemory(use.store, node.name).consolePlace(); known) options.place = rememberedPlace(*known);
-    if (options.place && spec.port) options.place->port = *spec.port;
-    if (options.place && !spec.command.empty()) options.place->command = spec.command;
+    const auto known = TrustMemory(use.store, node.name).consolePlace();
+    const auto place = known && *known ? placeFrom(**known, spec, node.name) : Result<SshPlace>(fail(ErrorCode::NotFound, "not known"));
+    if (place) options.place = *place;
   }
   auto* store = &use.store;
   options.host_keys = [store, name = node.name] { return TrustMemory(*store, name).hostKeys(); };

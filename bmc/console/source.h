@@ -5,7 +5,7 @@
 #include "base/ids.h"
 #include "base/io/dialogue.h"
 #include "base/log.h"
-#include "inventory/access.h"
+#include "bmc/bmc.h"
 
 #include <functional>
 #include <memory>
@@ -45,7 +45,7 @@ std::unique_ptr<ConsoleSource> makeSolConsole(SolOptions options, Clock& clock);
 
 /// Where SSH leads to the console.
 struct SshPlace {
-  int port = 22;
+  int port = kSshPort;
   std::string command;  ///< typed at the BMC's command line once that shows its prompt; "": the session is the console
   friend bool operator==(const SshPlace&, const SshPlace&) = default;
 };

@@ -54,24 +54,19 @@ int showKept(const Options& options, const std::string& node, const ConsoleFlags
   return kOk;
 }
 
-Async<void> talkTo(bmc::ConsoleSource& source, bool take) {
+Async<void> attach(bmc::ConsoleSource& source, bool take, bmc::BmcFleet& bmcs) {
   if (take) {
     auto evict = source.evict();
     CO_TRY_OK(co_await std::move(evict));
   }
   auto opening = source.open();
-  CO_TRY(line, co_await std::move(opening));
-  std::cerr << source.name() << "; Ctrl-] leaves\r\n";
-  auto talking = talk(std::move(line));
-  co_return co_await std::move(talking);
-}
-
-Async<void> attach(bmc::ConsoleSource& source, bool take, bmc::BmcFleet& bmcs) {
-  auto talking = talkTo(source, take);
-  auto ended = co_await std::move(talking);
+  auto line = co_await std::move(opening);
   auto logout = bmcs.close();
-  (void)co_await std::move(logout);  // best effort
-  co_return ended;
+  (void)co_await std::move(logout);  // best effort: whoever was asked where the console is, is not asked again
+  if (!line) co_return tl::unexpected(std::move(line).error());
+  std::cerr << source.name() << "; Ctrl-] leaves\r\n";
+  auto talking = talk(std::move(*line));
+  co_return co_await std::move(talking);
 }
 
 Result<void> live(const Options& options, const std::string& node, bool take) {

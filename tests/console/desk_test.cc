@@ -103,6 +103,19 @@ TEST_F(DeskTest, aLineThatEndsIsOpenedAgain) {
   EXPECT_EQ(serial->opened, 2);
 }
 
+TEST_F(DeskTest, aBmcThatGreetsAndTurnsAwayIsNotLoggedInAtAllTheTime) {
+  serial->turned_away = "console in use\r\n";
+  begin();
+  pass(60s);
+  EXPECT_LE(serial->opened, 9);
+  const int so_far = serial->opened;
+  serial->turned_away.clear();
+  pass(31s);
+  EXPECT_EQ(serial->opened, so_far + 1) << "it is tried again all the same";
+  hear("second wind\r\n");
+  EXPECT_THAT(desk->lastLines(kNode), testing::Contains("second wind"));
+}
+
 TEST_F(DeskTest, aRefusedPasswordIsNotTriedAgain) {
   serial->refuse = Error(ErrorCode::Denied, "the BMC does not take the password");
   begin();

@@ -91,7 +91,23 @@ TEST_F(FinderTest, saysWhatIsMissingWhereTheBmcDoesNotTellEnough) {
   EXPECT_THAT(asked({}), HasSubstr("switch it on"));
   EXPECT_THAT(asked({.ipmi = true}), HasSubstr("via: sol"));
   EXPECT_THAT(asked({.ssh = true}), HasSubstr("by what command"));
+  EXPECT_THAT(asked({.ssh = true, .ssh_command = "start\nreset"}), HasSubstr("by what command"));
   EXPECT_TRUE(store.values["bmc.console.gpu001"].empty()) << "only a place that can be used is remembered";
+}
+
+TEST_F(FinderTest, remembersWhatTheBmcSaidAndNotWhatIsDeclared) {
+  cluster.credentials["bmc"].username = "admin";
+  cluster.profiles["p"].console = inventory::ConsoleSpec{.via = inventory::ConsoleVia::Redfish, .command = "vsp"};
+  OneBmc fleet;
+  fleet.bmc.told = {.ssh = true};
+  asio::io_context io;
+  auto source = inventoryConsoles({cluster, store, clock, workers, fleet}, folder.path())(NodeName("gpu001"));
+  EXPECT_FALSE(test::runAsync(io, source->open())) << "no password is declared";
+  EXPECT_EQ(store.values["bmc.console.gpu001"], "22");
+  fleet.bmc.told = {.ssh = true, .ssh_port = 2200, .ssh_command = "start"};
+  store.values.clear();
+  EXPECT_FALSE(test::runAsync(io, source->open()));
+  EXPECT_EQ(store.values["bmc.console.gpu001"], "2200 start");
 }
 
 TEST(TerminalDevice, isALineLikeAnother) {

@@ -19,7 +19,7 @@ class SshRig {
   /// `cli`: what its command line must hear before it is the console; empty: the session is the console.
   explicit SshRig(std::string_view cli = {}, std::string more_args = {}) : more_args_(std::move(more_args)) {
     write("enter", fmt::format("#!/bin/sh\n{}stty raw -echo\ncat {} &\nexec cat > {}\n",
-                               cli.empty() ? std::string() : fmt::format("printf 'Welcome to the BMC.\\n-> '\nread -r said\n[ \"$said\" = '{}' ] || {{ echo \"no such command: $said\"; exit 1; }}\n", cli),
+                               cli.empty() ? std::string() : fmt::format("printf 'Welcome to the BMC.\\nServer Name: [ok]\\n\\033[1;32m-> \\033[0m'\nread -r said\n[ \"$said\" = '{}' ] || {{ echo \"no such command: $said\"; exit 1; }}\n", cli),
                                machine_.device(), machine_.device()), 0700);
     write("passwd", fmt::format("admin:x:0:0::{}:/bin/sh\n", folder_.path().string()), 0644);
     write("shadow", fmt::format("admin:{}:20000:0:99999:7:::\n", text({"openssl", {"passwd", "-6", "secret"}})), 0600);

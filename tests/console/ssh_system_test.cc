@@ -20,7 +20,7 @@ class SshTest : public testing::Test {
  protected:
   using SshRig = test::SshRig;
   void SetUp() override {
-    if (::geteuid() != 0) GTEST_SKIP() << "needs root for a mount namespace with an account of its own";
+    if (::geteuid() != 0 || !io::runChecked({.program = "unshare", .args = {"-m", "true"}})) GTEST_SKIP() << "needs root and a mount namespace for an account of its own";
   }
   SshRig& serve(std::string_view cli = {}, std::string more = {}) {
     rig_.emplace(cli, std::move(more));
@@ -112,6 +112,68 @@ TEST_F(SshTest, aWrongPasswordIsSentOnceAndNeverAgain) {
   EXPECT_EQ(rig.count("Bad password attempt"), 1u) << "accounts are locked";
 }
 
+TEST_F(SshTest, aServerThatAllowsASingleTryIsNotTriedOverAndOver) {
+  auto& rig = serve({}, "-T 1");  // it ends the session without a word
+  auto at = source({rig.port(), {}}, "wrong");
+  const auto line = open(*at);
+  ASSERT_FALSE(line);
+  EXPECT_EQ(line.error().code(), ErrorCode::Denied) << line.error().str();
+  EXPECT_THAT(line.error().str(), Not(HasSubstr("SSHPASS")));
+  EXPECT_EQ(rig.count("Bad password attempt"), 1u);
+}
+
+/// What ssh and sshpass were seen to say with servers that cannot be had here.
+struct Said {
+  const char* text;
+  ErrorCode code;
+  int refusals;
+};
+class SaidTest : public SshTest, public testing::WithParamInterface<Said> {};
+
+TEST_P(SaidTest, tellsARefusedPasswordFromALineThatBroke) {
+  const std::string path = std::getenv("PATH");
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "sshpass", fmt::format("#!/bin/sh\nprintf '%b' '{}'\nexit 5\n", GetParam().text), 0700));
+  ::setenv("PATH", (folder_.path().string() + ":" + path).c_str(), 1);
+  auto at = source({22, {}}, "secret");
+  const auto line = open(*at);
+  ::setenv("PATH", path.c_str(), 1);
+  ASSERT_FALSE(line);
+  EXPECT_EQ(line.error().code(), GetParam().code) << line.error().str();
+  EXPECT_EQ(refusals_, GetParam().refusals);
+  EXPECT_THAT(line.error().str(), Not(HasSubstr("secret")));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SaidTest,
+                         testing::Values(Said{"SSHPASS: detected prompt. Sending password.\\nSSHPASS: read: (admin@bmc) Password: \\nSSHPASS: detected prompt, again. Wrong password. Terminating.\\n", ErrorCode::Denied, 1},
+                                         Said{"SSHPASS: detected prompt. Sending password.\\nReceived disconnect from 10.0.0.1 port 22:2: Too many authentication failures\\n", ErrorCode::Denied, 1},
+                                         Said{"SSHPASS: detected prompt. Sending password.\\nadmin@bmc: Permission denied (publickey).\\n", ErrorCode::Denied, 1},
+                                         Said{"SSHPASS: detected prompt. Sending password.\\nSSHPASS: read: secret\\nsecret\\n", ErrorCode::Denied, 0},
+                                         Said{"kex_exchange_identification: Connection closed by remote host\\n", ErrorCode::Unavailable, 0},
+                                         Said{"", ErrorCode::Unavailable, 0}));
+
+TEST_F(SshTest, aBmcThatWantsAnotherPasswordIsNotToldACommand) {
+  auto& rig = serve("start");
+  std::ofstream(rig.folder() / "enter") << "#!/bin/sh\nprintf 'You are required to change your password.\\nCurrent password: '\nread -r said\necho \"heard $said\" >&2\n";
+  auto at = source({rig.port(), "start"});
+  const auto line = open(*at);
+  ASSERT_FALSE(line);
+  EXPECT_EQ(line.error().code(), ErrorCode::Denied);
+  EXPECT_THAT(line.error().str(), HasSubstr("another password"));
+}
+
+TEST_F(SshTest, hangingUpEndsTheSessionAtOnce) {
+  auto& rig = serve();
+  auto at = source({rig.port(), {}});
+  auto line = open(*at);
+  ASSERT_TRUE(line) << line.error().str();
+  (*line)->hangUp();
+  while (true) {
+    const auto piece = test::runAsync(io_, (*line)->read(), 5s);
+    ASSERT_TRUE(piece) << "it goes on";
+    if (piece->empty()) break;
+  }
+}
+
 TEST_F(SshTest, aServerThatTakesKeysOnlyIsNoWrongPassword) {
   auto& rig = serve({}, "-s");
   auto at = source({rig.port(), {}});
@@ -148,9 +210,12 @@ TEST_F(SshTest, aPlaceWhereNobodyAnswersIsAskedForAgain) {
     co_return SshPlace{rig.port(), {}};
   };
   auto at = source({test::freeLoopbackPort(SOCK_STREAM), {}});
-  const auto line = open(*at);
-  EXPECT_TRUE(line) << line.error().str();
-  EXPECT_EQ(asked, 1);
+  {
+    const auto line = open(*at);
+    EXPECT_TRUE(line) << line.error().str();
+    EXPECT_TRUE(open(*at));
+  }
+  EXPECT_EQ(asked, 1) << "it is where it was";
   rig.stop();
   EXPECT_FALSE(open(*at)) << "it is not asked for ever";
 }
@@ -183,13 +248,16 @@ TEST_F(SshTest, theBmcIsAskedOnceWhereItsConsoleIs) {
   }
   EXPECT_EQ(store.values["bmc.console.gpu001"], fmt::format("{} start /SP/console", rig.port()));
   EXPECT_THAT(store.values["bmc.ssh.gpu001"], HasSubstr("ssh-ed25519"));
-  ASSERT_TRUE(forgetPin(store, NodeName("gpu001")));
-  EXPECT_EQ(store.values["bmc.ssh.gpu001"], "");
   (void)test::runAsync(io_, fleet->close(), 10s);
   server->stop();  // who knows the place needs no Redfish
-  auto at = find(NodeName("gpu001"));
-  const auto line = open(*at);
-  EXPECT_TRUE(line) << line.error().str();
+  {
+    auto at = find(NodeName("gpu001"));
+    const auto line = open(*at);
+    EXPECT_TRUE(line) << line.error().str();
+  }
+  ASSERT_TRUE(forgetPin(store, NodeName("gpu001")));
+  EXPECT_EQ(store.values["bmc.ssh.gpu001"], "");
+  EXPECT_EQ(store.values["bmc.console.gpu001"], "");
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ struct FakeSerial {
   std::string typed;                  ///< what came from the operator's side
   std::optional<Error> refuse;        ///< what open answers
   bool closes_when_hung_up = true;    ///< as ipmitool does
+  std::string turned_away;            ///< not empty: every session says this and closes
   bool closed = false;
   int opened = 0, open_now = 0, evicted = 0;
   std::shared_ptr<asio::steady_timer> bell;
@@ -41,7 +42,8 @@ class FakeConsole final : public bmc::ConsoleSource {
   Async<std::unique_ptr<io::Dialogue>> open() override {
     if (serial_->refuse) co_return fail(*serial_->refuse);
     serial_->bell = std::make_shared<asio::steady_timer>(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
-    serial_->closed = false;
+    serial_->closed = !serial_->turned_away.empty();
+    if (serial_->closed) serial_->said.push_back(serial_->turned_away);
     ++serial_->opened;
     co_return std::unique_ptr<io::Dialogue>(std::make_unique<Line>(serial_));
   }
