@@ -3,7 +3,7 @@
 //
 // params {name?, packages: ["name" | "name=version"], repository_url?, repository_ca_pem?, modules?, verify?: {probe: glob}, netdev?}
 // and the settings of os_settings.h {files?, archives?, services?, kernel?, build?}. Where only a restart brings what is wanted, the machine is
-// restarted once and the task ends as one to be tried again.
+// restarted once and the task with it: the agent tells of it after the restart as one to be tried again.
 //
 // The repository is not signed: what vouches for it is the connection. So its URL must be https, its server must prove itself
 // by the root that the controller names in this task (which came over mutual TLS), and only then may apt be told
@@ -346,7 +346,7 @@ Async<nlohmann::json> installDriver(TaskTools tools, nlohmann::json json, TaskCo
   auto ask = restartReason(tools, settings);
   const auto reason = co_await std::move(ask);
   if (reason.empty()) co_return fail(fits.error());
-  auto restart = restartFor(tools, params.name, reason);
+  auto restart = restartFor(tools, params.name, reason, context);
   CO_TRY_OK(co_await std::move(restart));
   co_return fail(fits.error());
 }

@@ -1,6 +1,7 @@
 #include "agent/tasks/os_settings.h"
 
 #include "agent/protocol/json_reader.h"
+#include "agent/protocol/restart_words.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 
@@ -118,6 +119,32 @@ Result<void> writeKernelArguments(const fs::path& root) {
   TRY_OK(io::makeDirs(root / "etc/muster"));
   if (fs::is_directory(root / "boot/muster", error)) TRY_OK(io::writeFileAtomic(root / "boot/muster/kernel-args.cfg", text));
   return io::writeFileAtomic(root / "etc/muster/kernel-args.cfg", text);
+}
+
+// ---- restarts: who ordered one leaves BOOT "\n" REASON in var/lib/muster/restarted-DRIVER
+
+constexpr std::string_view kMarkers = "var/lib/muster", kMarker = "restarted-";
+constexpr double kRestartFraction = 0.95;
+
+struct RestartMarker {
+  std::string boot, reason;
+};
+
+std::string bootOf(const fs::path& root) { return trimmed(contentOf(root / "proc/sys/kernel/random/boot_id")); }
+
+RestartMarker readMarker(const fs::path& file) {
+  const auto text = contentOf(file);
+  const auto line = text.find('\n');
+  return line == std::string::npos ? RestartMarker{} : RestartMarker{text.substr(0, line), text.substr(line + 1)};
+}
+
+/// Of restarts that were ordered in this boot, by whichever driver: one order serves them all.
+std::vector<fs::path> markersOf(const fs::path& root, const std::string& boot) {
+  std::vector<fs::path> out;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(root / kMarkers, error))
+    if (entry.path().filename().string().starts_with(kMarker) && readMarker(entry.path()).boot == boot) out.push_back(entry.path());
+  return out;
 }
 
 }  // namespace
@@ -245,20 +272,31 @@ Task<std::string> restartReason(TaskTools tools, OsSettings settings) {
   co_return std::string();
 }
 
-Async<void> restartFor(TaskTools tools, std::string driver, std::string reason) {
-  const auto boot = trimmed(contentOf(tools.root / "proc/sys/kernel/random/boot_id"));
-  const auto marker = tools.root / "var/lib/muster" / ("restarted-" + driver);
-  const auto before = contentOf(marker);
-  const auto line = before.find('\n');
-  if (line != std::string::npos && before.substr(0, line) != boot && before.substr(line + 1) == reason)
+Async<void> restartFor(TaskTools tools, std::string driver, std::string reason, TaskContextPtr context) {
+  const auto boot = bootOf(tools.root);
+  const auto marker = tools.root / kMarkers / (std::string(kMarker) + driver);
+  const auto before = readMarker(marker);
+  if (!before.boot.empty() && before.boot != boot && before.reason == reason)
     co_return fail(ErrorCode::Corrupt, "the machine was restarted for it, and still " + reason);
+  const bool ordered = !markersOf(tools.root, boot).empty();
   CO_TRY_OK(io::makeDirs(marker.parent_path()));
   CO_TRY_OK(io::writeFileAtomic(marker, boot + "\n" + reason));
-  // After the answer has gone out. One order is enough, also when this task is run again meanwhile.
-  std::vector<std::string> args = {"--on-active=5", "--unit=muster-restart", "--collect", "systemctl", "reboot"};
-  auto order = runTool(tools, "systemd-run", std::move(args), kToolLimit);
-  CO_TRY_OK(co_await std::move(order));
-  co_return fail(ErrorCode::Unavailable, "restarting: " + reason);
+  context->progress(kRestartFraction, std::string(kRestarting) + reason);
+  std::error_code ignored;
+  if (!ordered) {
+    // In a moment, so that the controller hears of it and listens to the console.
+    std::vector<std::string> args = {"--on-active=5", "--unit=muster-restart", "--collect", "systemctl", "reboot"};
+    auto order = runTool(tools, "systemd-run", std::move(args), kToolLimit);
+    if (const auto given = co_await std::move(order); !given) {
+      fs::remove(marker, ignored);
+      co_return fail(Error(given.error()).within("the restart could not be ordered"));
+    }
+  }
+  auto rest = tools.clock.sleep(kRestartLimit);
+  co_await std::move(rest);
+  for (const auto& vain : markersOf(tools.root, boot)) fs::remove(vain, ignored);
+  co_return fail(ErrorCode::Timeout, fmt::format("the restart that was ordered has not come within {} minutes (what holds it up: `systemctl list-jobs` on the node); it is needed because {}",
+                                                 kRestartLimit.count(), reason));
 }
 
 std::string settingsProbe(const fs::path& root, const std::string& driver) {

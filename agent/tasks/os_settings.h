@@ -33,9 +33,12 @@ Result<void> writeArchives(const TaskTools& tools, const OsSettings& settings);
 Async<void> applySettings(TaskTools tools, OsSettings settings);
 /// Last: services need the modules.
 Async<void> startServices(TaskTools tools, OsSettings settings);
-/// Restarts the machine in a moment and answers an error that can be retried, so that the controller asks again when it is back.
-/// Errors: Corrupt (it was restarted for this very reason already, and nothing has become better)
-Async<void> restartFor(TaskTools tools, std::string driver, std::string reason);
+inline constexpr std::chrono::minutes kRestartLimit{5};  ///< from the order until the machine takes this process away
+/// Orders a restart of the machine, once in a boot whoever asks, and waits until it ends this process: an attempt that ended before would be
+/// followed by one that finds the machine as it was. `context` says so meanwhile.
+/// Errors: Corrupt (it was restarted for this very reason already, and nothing has become better), Timeout (no restart came; it may be
+/// ordered anew)
+Async<void> restartFor(TaskTools tools, std::string driver, std::string reason, TaskContextPtr context);
 /// Why only a restart helps; empty: it is not needed. Compares what is loaded with what is installed.
 Task<std::string> restartReason(TaskTools tools, OsSettings settings);
 

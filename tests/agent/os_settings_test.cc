@@ -1,4 +1,5 @@
 // A driver's settings against a root folder of the test's own and programs in memory.
+#include "agent/protocol/restart_words.h"
 #include "agent/tasks/os_settings.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
@@ -6,6 +7,11 @@
 #include "tests/run_async.h"
 
 #include <gmock/gmock.h>
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+
+#include <utility>
 
 namespace muster::agent {
 namespace {
@@ -26,7 +32,11 @@ class SettingsTest : public ::testing::Test {
       put("proc/sys/vm/nr_hugepages", "1024\n");
       return io::ProcessExit{};
     });
-    for (const char* program : {"systemctl enable", "systemd-run", "apt-get", "apt-mark"}) programs.on(program, "");
+    programs.on("systemd-run", [this](const io::Command&) -> Result<io::ProcessExit> {
+      if (std::exchange(restart_unit, true)) return io::ProcessExit{1, "", "Failed to start transient timer unit: Unit muster-restart.timer was already loaded or has a fragment file."};
+      return io::ProcessExit{};
+    });
+    for (const char* program : {"systemctl enable", "apt-get", "apt-mark"}) programs.on(program, "");
     programs.on("systemctl show", "active\n");
     programs.fails("dpkg-query", 1, "none");
     programs.fails("modinfo", 1, "none");
@@ -37,6 +47,49 @@ class SettingsTest : public ::testing::Test {
   std::string read(const std::string& path) {
     auto text = io::readFile(root / path);
     return text ? *text : "unreadable";
+  }
+  /// An attempt beside the test. Cutting it is the agent's death, with or without its machine.
+  struct Attempt {
+    TaskContextPtr context;
+    std::optional<Result<nlohmann::json>> outcome;
+    bool gone = false;
+    asio::cancellation_signal cut;
+    bool restarts() const { return !gone && context->progressNow().second.starts_with(kRestarting); }
+  };
+  /// Until it has ended or waits for the restart.
+  std::unique_ptr<Attempt> begin(const std::string& id, const nlohmann::json& what) {
+    auto attempt = std::make_unique<Attempt>();
+    attempt->context = std::make_shared<TaskContext>(id, 60s);
+    asio::co_spawn(context, installDriver(tools, what, attempt->context), asio::bind_cancellation_slot(attempt->cut.slot(), [at = attempt.get()](const std::exception_ptr& thrown, Result<nlohmann::json> outcome) {
+                     at->gone = true;
+                     if (!thrown) at->outcome = std::move(outcome);
+                   }));
+    go([&] { return attempt->gone || attempt->restarts(); });
+    return attempt;
+  }
+  std::unique_ptr<Attempt> begin(const std::string& id) { return begin(id, params); }
+  template <class Until>
+  void go(Until until) {
+    const auto limit = std::chrono::steady_clock::now() + 20s;
+    do {
+      context.restart();
+      context.run_for(1ms);
+    } while (!until() && std::chrono::steady_clock::now() < limit);
+  }
+  void die(Attempt& attempt) {
+    attempt.cut.emit(asio::cancellation_type::terminal);
+    go([&] { return attempt.gone; });
+    ASSERT_TRUE(attempt.gone);
+  }
+  void wantArgument() {
+    files = {{"etc/muster/kernel-args.d/tune", "iommu=pt\n"}};
+    params["files"] = files;
+    params["verify"]["config.tune"] = digest();
+  }
+  void boot(const std::string& id, const std::string& cmdline) {
+    put("proc/sys/kernel/random/boot_id", id + "\n");
+    put("proc/cmdline", cmdline + "\n");
+    restart_unit = false;
   }
   Result<nlohmann::json> install() {
     return test::runAsync(context, installDriver(tools, params, std::make_shared<TaskContext>("t", 60s)));
@@ -53,6 +106,7 @@ class SettingsTest : public ::testing::Test {
     return out;
   }
 
+  bool restart_unit = false;  ///< there is one
   test::TempFolder folder;
   fs::path root = folder.path();
   test::ScriptedPrograms programs;
@@ -85,23 +139,74 @@ TEST_F(SettingsTest, driftIsFoundAgain) {
 }
 
 TEST_F(SettingsTest, theKernelsArgumentsNeedOneRestartAndNeverTwo) {
-  files = {{"etc/muster/kernel-args.d/tune", "iommu=pt\n"}};
-  params["files"] = files;
-  params["verify"]["config.tune"] = digest();
-  const auto first = install();
-  ASSERT_FALSE(first);
-  EXPECT_TRUE(first.error().canRetry()) << "the controller asks again when the machine is back";
-  EXPECT_THAT(first.error().str(), HasSubstr("restarting: the kernel was started without iommu=pt"));
+  wantArgument();
+  const auto first = begin("i1");
+  ASSERT_TRUE(first->restarts()) << "an attempt that ended before the machine would be followed by one that finds it as it was";
+  EXPECT_THAT(first->context->progressNow().second, HasSubstr("the kernel was started without iommu=pt"));
   EXPECT_EQ(programs.count("systemd-run"), 1u);
   EXPECT_EQ(read("etc/muster/kernel-args.cfg"), "set muster_args=\"iommu=pt\"\n");
-  put("proc/sys/kernel/random/boot_id", "boot-2\n");
-  const auto vain = install();
-  ASSERT_FALSE(vain);
-  EXPECT_FALSE(vain.error().canRetry());
-  EXPECT_THAT(vain.error().str(), HasSubstr("was restarted for it, and still"));
+  die(*first);
+  boot("boot-2", "root=x ro");
+  const auto vain = begin("i1.2");
+  ASSERT_TRUE(vain->outcome && !*vain->outcome);
+  EXPECT_FALSE(vain->outcome->error().canRetry());
+  EXPECT_THAT(vain->outcome->error().str(), HasSubstr("was restarted for it, and still"));
   EXPECT_EQ(programs.count("systemd-run"), 1u);
-  put("proc/cmdline", "root=x iommu=pt ro\n");
+  boot("boot-2", "root=x iommu=pt ro");
   EXPECT_TRUE(install());
+}
+
+TEST_F(SettingsTest, anAttemptInTheSameBootWaitsForTheRestartThatIsOrdered) {
+  wantArgument();
+  const auto first = begin("i1");
+  die(*first);  // the agent alone; the machine goes down a moment later
+  const auto second = begin("i1.2");
+  ASSERT_TRUE(second->restarts()) << second->outcome->error().str();
+  EXPECT_EQ(programs.count("systemd-run"), 1u) << "systemd takes no second unit of that name";
+  die(*second);
+  boot("boot-2", "root=x iommu=pt ro");
+  const auto third = begin("i1.3");
+  ASSERT_TRUE(third->outcome && *third->outcome);
+}
+
+TEST_F(SettingsTest, aRestartThatDoesNotComeIsToldAndMayBeOrderedAnew) {
+  wantArgument();
+  const auto first = begin("i1");
+  ASSERT_TRUE(first->restarts());
+  clock.advance(kRestartLimit);
+  go([&] { return first->gone; });
+  ASSERT_TRUE(first->outcome && !*first->outcome);
+  EXPECT_TRUE(first->outcome->error().canRetry());
+  EXPECT_THAT(first->outcome->error().str(), HasSubstr("has not come within 5 minutes"));
+  restart_unit = false;
+  const auto second = begin("i1.2");
+  EXPECT_TRUE(second->restarts());
+  EXPECT_EQ(programs.count("systemd-run"), 2u);
+  die(*second);
+}
+
+TEST_F(SettingsTest, oneRestartServesTwoDrivers) {
+  wantArgument();
+  const auto first = begin("i1");
+  die(*first);
+  auto other = params;
+  other["name"] = "other";
+  other["files"] = {{"etc/muster/kernel-args.d/other", "quiet\n"}};
+  other["verify"] = {{"config.other", "x"}};
+  const auto second = begin("i2", other);
+  EXPECT_TRUE(second->restarts());
+  EXPECT_EQ(programs.count("systemd-run"), 1u);
+  die(*second);
+}
+
+TEST_F(SettingsTest, anOrderThatIsRefusedLeavesNoMarker) {
+  wantArgument();
+  restart_unit = true;  // somebody else's
+  const auto refused = begin("i1");
+  go([&] { return refused->gone; });
+  ASSERT_TRUE(refused->outcome && !*refused->outcome);
+  EXPECT_THAT(refused->outcome->error().str(), HasSubstr("could not be ordered"));
+  EXPECT_FALSE(fs::exists(root / "var/lib/muster/restarted-tune"));
 }
 
 TEST_F(SettingsTest, aModuleThatIsNotTheInstalledOneNeedsARestart) {
@@ -111,9 +216,10 @@ TEST_F(SettingsTest, aModuleThatIsNotTheInstalledOneNeedsARestart) {
   params.erase("files");
   programs.on("modprobe", "");
   programs.on("modinfo -F version nvidia", "570.124.06\n");
-  const auto done = install();
-  ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().str(), HasSubstr("module nvidia is loaded with version 535.261.03, installed is 570.124.06"));
+  const auto restarting = begin("i1");
+  ASSERT_TRUE(restarting->restarts());
+  EXPECT_THAT(restarting->context->progressNow().second, HasSubstr("module nvidia is loaded with version 535.261.03, installed is 570.124.06"));
+  die(*restarting);
   programs.on("modinfo -F version nvidia", "535.261.03\n");
   fs::remove(root / "var/lib/muster/restarted-tune");
   const auto wrong = install();

@@ -1,0 +1,10 @@
+// How a task's progress begins once it has ordered a restart of the machine: it ends with the machine, not by itself.
+#pragma once
+
+#include <string_view>
+
+namespace muster::agent {
+
+inline constexpr std::string_view kRestarting = "restarting: ";
+
+}  // namespace muster::agent
