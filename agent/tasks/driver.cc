@@ -342,7 +342,10 @@ Async<nlohmann::json> installDriver(TaskTools tools, nlohmann::json json, TaskCo
   auto read = readProbes(tools, probes);
   auto running = co_await std::move(read);
   const auto fits = judge(params.verify, running);
-  if (fits) co_return nlohmann::json(running);
+  if (fits) {
+    forgetRestart(tools.root, params.name);
+    co_return nlohmann::json(running);
+  }
   auto ask = restartReason(tools, settings);
   const auto reason = co_await std::move(ask);
   if (reason.empty()) co_return fail(fits.error());

@@ -121,21 +121,34 @@ Result<void> writeKernelArguments(const fs::path& root) {
   return io::writeFileAtomic(root / "etc/muster/kernel-args.cfg", text);
 }
 
-// ---- restarts: who ordered one leaves BOOT "\n" REASON in var/lib/muster/restarted-DRIVER
+// ---- restarts: who ordered one leaves BOOT "\n" INTENT "\n" REASON in var/lib/muster/restarted-DRIVER until it has helped
 
 constexpr std::string_view kMarkers = "var/lib/muster", kMarker = "restarted-";
 constexpr double kRestartFraction = 0.95;
+constexpr std::size_t kAttemptDigits = 2;
 
 struct RestartMarker {
-  std::string boot, reason;
+  std::string boot, intent, reason;
 };
 
 std::string bootOf(const fs::path& root) { return trimmed(contentOf(root / "proc/sys/kernel/random/boot_id")); }
 
+fs::path markerOf(const fs::path& root, const std::string& driver) { return root / kMarkers / (std::string(kMarker) + driver); }
+
 RestartMarker readMarker(const fs::path& file) {
-  const auto text = contentOf(file);
-  const auto line = text.find('\n');
-  return line == std::string::npos ? RestartMarker{} : RestartMarker{text.substr(0, line), text.substr(line + 1)};
+  std::istringstream lines(contentOf(file));
+  RestartMarker out;
+  std::getline(lines, out.boot);
+  std::getline(lines, out.intent);
+  std::getline(lines, out.reason, '\0');
+  return out;
+}
+
+/// All attempts of one action share it: INTENT, INTENT.2, … An intent ends with a token of at least 12 characters that holds no dot.
+std::string intentOf(const std::string& task_id) {
+  const auto dot = task_id.rfind('.');
+  const bool attempt = dot != std::string::npos && task_id.size() - dot <= kAttemptDigits + 1 && task_id.find_first_not_of("0123456789", dot + 1) == std::string::npos;
+  return attempt ? task_id.substr(0, dot) : task_id;
 }
 
 /// Of restarts that were ordered in this boot, by whichever driver: one order serves them all.
@@ -274,13 +287,15 @@ Task<std::string> restartReason(TaskTools tools, OsSettings settings) {
 
 Async<void> restartFor(TaskTools tools, std::string driver, std::string reason, TaskContextPtr context) {
   const auto boot = bootOf(tools.root);
-  const auto marker = tools.root / kMarkers / (std::string(kMarker) + driver);
+  const auto marker = markerOf(tools.root, driver);
   const auto before = readMarker(marker);
-  if (!before.boot.empty() && before.boot != boot && before.reason == reason)
+  const auto intent = intentOf(context->id());
+  // One restart for one reason and action. Whoever applies again has mended something, or finds the setting lost long after it had worked.
+  if (before.intent == intent && before.boot != boot && before.reason == reason)
     co_return fail(ErrorCode::Corrupt, "the machine was restarted for it, and still " + reason);
   const bool ordered = !markersOf(tools.root, boot).empty();
   CO_TRY_OK(io::makeDirs(marker.parent_path()));
-  CO_TRY_OK(io::writeFileAtomic(marker, boot + "\n" + reason));
+  CO_TRY_OK(io::writeFileAtomic(marker, boot + "\n" + intent + "\n" + reason));
   context->progress(kRestartFraction, std::string(kRestarting) + reason);
   std::error_code ignored;
   if (!ordered) {
@@ -297,6 +312,12 @@ Async<void> restartFor(TaskTools tools, std::string driver, std::string reason, 
   for (const auto& vain : markersOf(tools.root, boot)) fs::remove(vain, ignored);
   co_return fail(ErrorCode::Timeout, fmt::format("the restart that was ordered has not come within {} minutes (what holds it up: `systemctl list-jobs` on the node); it is needed because {}",
                                                  kRestartLimit.count(), reason));
+}
+
+void forgetRestart(const fs::path& root, const std::string& driver) {
+  const auto marker = markerOf(root, driver);
+  std::error_code ignored;
+  if (readMarker(marker).boot != bootOf(root)) fs::remove(marker, ignored);  // else it stands for an order that is still to come
 }
 
 std::string settingsProbe(const fs::path& root, const std::string& driver) {

@@ -36,9 +36,11 @@ Async<void> startServices(TaskTools tools, OsSettings settings);
 inline constexpr std::chrono::minutes kRestartLimit{5};  ///< from the order until the machine takes this process away
 /// Orders a restart of the machine, once in a boot whoever asks, and waits until it ends this process: an attempt that ended before would be
 /// followed by one that finds the machine as it was. `context` says so meanwhile.
-/// Errors: Corrupt (it was restarted for this very reason already, and nothing has become better), Timeout (no restart came; it may be
+/// Errors: Corrupt (it was restarted for this very reason by this very action already, and nothing has become better), Timeout (no restart came; it may be
 /// ordered anew)
 Async<void> restartFor(TaskTools tools, std::string driver, std::string reason, TaskContextPtr context);
+/// What runs is as wanted: the restart before has helped, and stands against no later one.
+void forgetRestart(const std::filesystem::path& root, const std::string& driver);
 /// Why only a restart helps; empty: it is not needed. Compares what is loaded with what is installed.
 Task<std::string> restartReason(TaskTools tools, OsSettings settings);
 

@@ -169,6 +169,36 @@ TEST_F(SettingsTest, anAttemptInTheSameBootWaitsForTheRestartThatIsOrdered) {
   ASSERT_TRUE(third->outcome && *third->outcome);
 }
 
+TEST_F(SettingsTest, aRestartThatHelpedStandsAgainstNoLaterOne) {
+  wantArgument();
+  die(*begin("i1"));
+  boot("boot-2", "root=x iommu=pt ro");
+  const auto helped = begin("i1.2");
+  ASSERT_TRUE(helped->outcome && *helped->outcome);
+  EXPECT_FALSE(fs::exists(root / "var/lib/muster/restarted-tune"));
+  boot("boot-9", "root=x ro");  // it was taken back, restarted without, and is declared again
+  const auto again = begin("i1.3");
+  EXPECT_TRUE(again->restarts()) << "also where an action takes as long";
+  die(*again);
+}
+
+TEST_F(SettingsTest, anotherActionMayRestartForTheSameReason) {
+  wantArgument();
+  put("var/lib/muster/restarted-tune", "boot-0\nthe kernel was started without iommu=pt");  // as older agents wrote it
+  die(*begin("gpu001.driver.tune.aaaaaaaaaaaa"));
+  boot("boot-2", "root=x ro");
+  for (const char* attempt : {".2", ".3"}) {
+    const auto vain = begin(std::string("gpu001.driver.tune.aaaaaaaaaaaa") + attempt);
+    ASSERT_TRUE(vain->outcome && !*vain->outcome);
+    EXPECT_THAT(vain->outcome->error().str(), HasSubstr("was restarted for it, and still"));
+  }
+  EXPECT_EQ(programs.count("systemd-run"), 1u);
+  const auto mended = begin("gpu001.driver.tune.bbbbbbbbbbbb");  // the operator has mended the boot menu
+  EXPECT_TRUE(mended->restarts());
+  EXPECT_EQ(programs.count("systemd-run"), 2u);
+  die(*mended);
+}
+
 TEST_F(SettingsTest, aRestartThatDoesNotComeIsToldAndMayBeOrderedAnew) {
   wantArgument();
   const auto first = begin("i1");
