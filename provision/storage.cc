@@ -58,6 +58,7 @@ std::string mountUnit(const inventory::MountedSystem& storage) {
     for (std::size_t at = 0; (at = text.find('%', at)) != std::string::npos; at += 2) text.insert(at, 1, '%');
     return text;
   };
+  // By the first line the agent knows what it wrote at an earlier place.
   return fmt::format(
       "# Written by muster for storage {}; changes are put back.\n[Unit]\nDescription=storage {} ({})\n{}\n[Mount]\nWhat={}\nWhere={}\nType={}\n{}TimeoutSec=120\n\n"
       "[Install]\nWantedBy={}\n",

@@ -27,6 +27,7 @@ constexpr std::size_t kMaxStateBytes = 64u << 10;
 constexpr std::size_t kMaxOptions = 64;
 constexpr std::size_t kMaxUnitBytes = 8u << 10;
 constexpr double kMegabyte = 1e6;
+constexpr std::string_view kUnits = "etc/systemd/system", kReadOnly = "ro";
 
 /// Options that are for mount(8) and systemd only; the kernel never shows them.
 constexpr std::string_view kUnseen[] = {"_netdev", "nofail", "auto", "noauto", "defaults", "user", "nouser", "bg", "fg", "retry="};
@@ -91,11 +92,44 @@ Async<void> tool(TaskTools tools, std::string program, std::vector<std::string> 
   co_return Result<void>();
 }
 
+fs::path stateOf(const fs::path& root, const std::string& name) { return root / "var/lib/muster/storage" / name; }
+
+/// Units that muster wrote for this storage when it was declared at another place. By their first line: a place that another storage has
+/// taken over meanwhile is that one's.
+std::vector<std::string> oldUnits(const fs::path& root, const Params& params) {
+  std::vector<std::string> out;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(root / kUnits, error)) {
+    const auto name = entry.path().filename().string();
+    if (name.ends_with(".mount") && name != params.unit_name && oneLine(entry.path()).starts_with("# Written by muster for storage " + params.name + ";")) out.push_back(name);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+Async<void> leaveOldPlaces(TaskTools tools, Params params) {
+  for (const auto& unit : oldUnits(tools.root, params)) {
+    std::vector<std::string> disable = {"disable", "--now", unit};
+    auto disabling = tool(tools, "systemctl", std::move(disable));
+    if (const auto left = co_await std::move(disabling); !left) {
+      auto reading = lastWords(tools, unit);
+      const auto words = co_await std::move(reading);
+      co_return fail(left.error().code(), fmt::format("{} was mounted by {} before, which cannot be ended: {}", params.name, unit, words));
+    }
+    std::error_code ignored;
+    fs::remove(tools.root / kUnits / unit, ignored);
+  }
+  co_return Result<void>();
+}
+
 Async<void> mountUnit(TaskTools tools, Params params) {
-  const auto file = tools.root / "etc/systemd/system" / params.unit_name;
-  const bool changed = oneLine(file) != params.unit.substr(0, params.unit.find_last_not_of(" \n") + 1);
-  CO_TRY_OK(io::makeDirs(file.parent_path()));
-  CO_TRY_OK(io::writeFileAtomic(file, params.unit));
+  const auto file = tools.root / kUnits / params.unit_name;
+  std::error_code error;
+  if (oneLine(file) != params.unit.substr(0, params.unit.find_last_not_of(" \n") + 1)) {
+    fs::remove(stateOf(tools.root, params.name), error);  // what is mounted is not what the file says, until it has been mounted anew
+    CO_TRY_OK(io::makeDirs(file.parent_path()));
+    CO_TRY_OK(io::writeFileAtomic(file, params.unit));
+  }
   CO_TRY_OK(io::makeDirs(tools.root / params.mount.at.substr(1)));
   std::vector<std::string> reload = {"daemon-reload"};
   auto reloading = tool(tools, "systemctl", std::move(reload));
@@ -103,9 +137,9 @@ Async<void> mountUnit(TaskTools tools, Params params) {
   std::vector<std::string> enable = {"enable", params.unit_name};
   auto enabling = tool(tools, "systemctl", std::move(enable));
   CO_TRY_OK(co_await std::move(enabling));
-  // A mount with other options than before is made anew; the node is drained.
-  const bool wrong = !mountProblem(mountsOf(tools.root), params.mount).empty();
-  std::vector<std::string> start = {changed && wrong ? "restart" : "start", params.unit_name};
+  // Made anew where it may be of another text than the unit's: an option that was taken away shows nowhere. The node is drained.
+  const bool as_written = fs::exists(stateOf(tools.root, params.name), error) && mountProblem(mountsOf(tools.root), params.mount).empty();
+  std::vector<std::string> start = {as_written ? "start" : "restart", params.unit_name};
   auto starting = tool(tools, "systemctl", std::move(start));
   const auto started = co_await std::move(starting);
   if (started) co_return Result<void>();
@@ -164,6 +198,8 @@ std::string mountProblem(const std::vector<Mount>& mounts, const WantedMount& wa
     if (unseen || option.starts_with("x-") || std::find(at->options.begin(), at->options.end(), option) != at->options.end()) continue;
     return fmt::format("{} is mounted without {}", wanted.at, option);
   }
+  const auto has = [](const std::vector<std::string>& options) { return std::find(options.begin(), options.end(), kReadOnly) != options.end(); };
+  if (has(at->options) && !has(wanted.options)) return fmt::format("{} is mounted read-only, which is not declared", wanted.at);
   return {};
 }
 
@@ -191,7 +227,7 @@ Result<Speed> measureSpeed(const fs::path& folder, std::uint64_t bytes, std::chr
 }
 
 std::string storageProbe(const fs::path& root, const std::string& name) {
-  const auto json = nlohmann::json::parse(oneLine(root / "var/lib/muster/storage" / name), nullptr, false);
+  const auto json = nlohmann::json::parse(oneLine(stateOf(root, name)), nullptr, false);
   if (!json.is_object()) return {};
   JsonReader reader(json, "storage");
   const auto value = reader.text("value", kMaxNameBytes);
@@ -208,6 +244,8 @@ Async<nlohmann::json> setStorage(TaskTools tools, nlohmann::json json, TaskConte
   auto install = installDriver(tools, driver, context);
   CO_TRY_OK(co_await std::move(install));
   context->progress(0.5, "mounting " + params.mount.at);
+  auto leave = leaveOldPlaces(tools, params);
+  CO_TRY_OK(co_await std::move(leave));
   auto mount = mountUnit(tools, params);
   CO_TRY_OK(co_await std::move(mount));
   if (auto problem = mountProblem(mountsOf(tools.root), params.mount); !problem.empty()) co_return fail(ErrorCode::Corrupt, problem);
@@ -223,8 +261,9 @@ Async<nlohmann::json> setStorage(TaskTools tools, nlohmann::json json, TaskConte
       co_return fail(ErrorCode::Corrupt, fmt::format("{} writes {:.0f} MB/s and reads {:.0f} MB/s, declared are {:.0f} and {:.0f}", params.mount.at, speed.write_mb_s,
                                                      speed.read_mb_s, params.write_mb_s, params.read_mb_s));
   }
-  CO_TRY_OK(io::makeDirs(tools.root / "var/lib/muster/storage"));
-  CO_TRY_OK(io::writeFileAtomic(tools.root / "var/lib/muster/storage" / params.name, state.dump()));
+  const auto file = stateOf(tools.root, params.name);
+  CO_TRY_OK(io::makeDirs(file.parent_path()));
+  CO_TRY_OK(io::writeFileAtomic(file, state.dump()));
   co_return state;
 }
 

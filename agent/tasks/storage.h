@@ -17,6 +17,7 @@ struct WantedMount {
   std::vector<std::string> options;
 };
 /// What is wrong with what is mounted there; empty: nothing. A declared "vers=4.2" must be shown; "_netdev" and its like never are.
+/// Of options that are not declared only "ro" is a problem.
 std::string mountProblem(const std::vector<Mount>& mounts, const WantedMount& wanted);
 
 struct Speed {

@@ -47,11 +47,14 @@ class StorageTest : public ::testing::Test {
   StorageTest() {
     put("proc/self/mounts", "");
     programs.on("systemctl", "");
-    for (const char* verb : {"systemctl start", "systemctl restart"})
-      programs.on(verb, [this](const io::Command&) -> Result<io::ProcessExit> {
-        put("proc/self/mounts", mounted);
-        return io::ProcessExit{};
-      });
+    programs.on("systemctl start", [this](const io::Command&) -> Result<io::ProcessExit> {
+      if (*io::readFile(root / "proc/self/mounts") == "") put("proc/self/mounts", mounted);  // else it is active: nothing happens
+      return io::ProcessExit{};
+    });
+    programs.on("systemctl restart", [this](const io::Command&) -> Result<io::ProcessExit> {
+      put("proc/self/mounts", mounted);
+      return io::ProcessExit{};
+    });
     programs.on("dpkg-query", "installed 1.0");
   }
   void put(const std::string& path, const std::string& content) {
@@ -77,9 +80,66 @@ TEST_F(StorageTest, mountsProvesAndTellsWhenItIsGone) {
   EXPECT_EQ(*io::readFile(root / "etc/systemd/system/home.mount"), "[Mount]\n");
   EXPECT_EQ(programs.count("systemctl enable home.mount"), 1u);
   EXPECT_EQ(storageProbe(root, "home"), "mounted:abc");
+  programs.clear();
+  ASSERT_TRUE(run());
+  EXPECT_EQ(programs.count("systemctl restart"), 0u) << "what is right is left mounted";
   put("proc/self/mounts", "");
   EXPECT_EQ(storageProbe(root, "home"), "wrong: nothing is mounted at /home");
   EXPECT_EQ(storageProbe(root, "other"), "");
+}
+
+TEST_F(StorageTest, anOptionThatIsTakenAwayIsTakenFromTheMount) {
+  mounted = "10.20.0.9:/export/home /home nfs4 rw,noatime,vers=4.2 0 0\n";
+  params["unit"] = "[Mount]\nOptions=vers=4.2,noatime\n";
+  params["options"] = {"vers=4.2", "noatime"};
+  ASSERT_TRUE(run());
+  mounted = kRight;
+  params["unit"] = "[Mount]\nOptions=vers=4.2\n";
+  params["options"] = {"vers=4.2"};
+  params["value"] = "mounted:def";
+  programs.fails("systemctl restart", 1, "target is busy");
+  programs.on("journalctl", "umount: /home: target is busy\n");
+  ASSERT_FALSE(run());
+  EXPECT_EQ(storageProbe(root, "home"), "") << "the unit is new, the mount is not";
+  programs.on("systemctl restart", [this](const io::Command&) -> Result<io::ProcessExit> {
+    put("proc/self/mounts", mounted);
+    return io::ProcessExit{};
+  });
+  programs.clear();
+  ASSERT_TRUE(run());
+  EXPECT_EQ(programs.count("systemctl restart home.mount"), 1u) << "also by an attempt that finds the unit as it is to be";
+  EXPECT_EQ(*io::readFile(root / "proc/self/mounts"), kRight);
+  EXPECT_EQ(storageProbe(root, "home"), "mounted:def");
+}
+
+TEST_F(StorageTest, aMountThatSomebodyChangedIsMadeAnew) {
+  ASSERT_TRUE(run());
+  put("proc/self/mounts", "10.20.0.9:/export/home /home nfs4 ro,vers=4.2 0 0\n");
+  EXPECT_EQ(storageProbe(root, "home"), "wrong: /home is mounted read-only, which is not declared");
+  ASSERT_TRUE(run());
+  EXPECT_EQ(storageProbe(root, "home"), "mounted:abc");
+}
+
+TEST_F(StorageTest, anotherPlaceLeavesNothingAtTheOldOne) {
+  params["unit"] = "# Written by muster for storage home; changes are put back.\n[Mount]\n";
+  ASSERT_TRUE(run());
+  put("etc/systemd/system/data.mount", "# Written by muster for storage data; changes are put back.\n");
+  put("etc/systemd/system/own.mount", "[Mount]\n");
+  params["at"] = "/users";
+  params["unit_name"] = "users.mount";
+  mounted = "10.20.0.9:/export/home /users nfs4 rw,vers=4.2 0 0\n";
+  programs.fails("systemctl disable", 1, "failed");
+  programs.on("journalctl", "umount: /home: target is busy\n");
+  const auto busy = run();
+  ASSERT_FALSE(busy);
+  EXPECT_THAT(busy.error().str(), HasSubstr("home was mounted by home.mount before, which cannot be ended: umount: /home: target is busy"));
+  programs.on("systemctl disable", "");
+  programs.clear();
+  ASSERT_TRUE(run());
+  EXPECT_EQ(programs.count("systemctl disable --now home.mount"), 1u);
+  EXPECT_EQ(programs.count("systemctl disable"), 1u) << "what is others' stays";
+  EXPECT_FALSE(fs::exists(root / "etc/systemd/system/home.mount"));
+  EXPECT_TRUE(fs::exists(root / "etc/systemd/system/data.mount"));
 }
 
 TEST_F(StorageTest, whatIsMountedWronglyIsAFailure) {
