@@ -13,37 +13,54 @@ namespace {
 
 bool holds(const std::vector<std::string>& all, const std::string& one) { return std::find(all.begin(), all.end(), one) != all.end(); }
 
-/// Free addresses of the provisioning network, after the last one that a node has.
+/// Free addresses of the provisioning network's parts, in each after the last one that a node has.
 class Addresses {
  public:
   explicit Addresses(const inventory::Cluster& cluster) : network_(cluster.provisioning()) {
     for (const auto& node : cluster.nodes) {
       used_.insert(node.address.value());
-      next_ = std::max(next_, node.address.value());
+      auto& last = last_[inventory::subnetOf(network_, node.address)];
+      last = std::max(last, node.address.value());
       const auto host = node.bmc.url.starts_with("https://") ? node.bmc.url.substr(8, node.bmc.url.find(':', 8) - 8) : std::string();
       if (const auto bmc = Ipv4::parse(host)) used_.insert(bmc->value());
     }
-    next_ = std::max(next_, network_.controller.value());
+    for (const auto& server : network_.boot_servers)
+      if (server.tftp) used_.insert(server.tftp->value());
+    last_[nullptr] = std::max(last_[nullptr], network_.controller.value());
   }
   void reserve(Ipv4 address) { used_.insert(address.value()); }
-  std::optional<Ipv4> next() {
-    const auto first = network_.cidr.network.value() + 1, last = (network_.cidr.network.value() | ~network_.cidr.netmask().value()) - 1;
+  /// Where the machine's NIC is: in the subnet of its rack, else where its packets came from. Errors: NotFound (neither is known)
+  Result<const inventory::Subnet*> partOf(const Machine& machine) const {
+    const auto& subnets = network_.subnets;
+    const auto found = std::find_if(subnets.begin(), subnets.end(), [&](const auto& subnet) { return !machine.rack.empty() && holds(subnet.racks, machine.rack); });
+    if (found != subnets.end()) return &*found;
+    if (const auto relay = Ipv4::parse(machine.relay)) return relay->value() == 0 ? nullptr : inventory::subnetOf(network_, *relay);
+    const bool all_named = std::all_of(subnets.begin(), subnets.end(), [](const auto& subnet) { return !subnet.racks.empty(); });
+    if (subnets.empty() || (all_named && !machine.rack.empty())) return nullptr;
+    return fail(ErrorCode::NotFound, "its subnet is not known: approve it with --rack where subnets name their racks, start it once while `muster discover watch` runs, or give its address in a list (--adopt)");
+  }
+  std::optional<Ipv4> next(const inventory::Subnet* subnet) {
+    const auto& cidr = subnet ? subnet->cidr : network_.cidr;
+    const auto first = cidr.network.value() + 1, last = (cidr.network.value() | ~cidr.netmask().value()) - 1;
+    auto& at = last_[subnet];
     for (std::uint64_t tried = 0; tried <= std::uint64_t(last) - first; ++tried) {
-      next_ = next_ >= last || next_ < first ? first : next_ + 1;
-      if (free(next_)) return Ipv4((used_.insert(next_), next_));
+      at = at >= last || at < first ? first : at + 1;
+      if (free(at, subnet)) return Ipv4((used_.insert(at), at));
     }
     return std::nullopt;
   }
 
  private:
-  bool free(std::uint32_t value) const {
+  bool free(std::uint32_t value, const inventory::Subnet* subnet) const {
     const Ipv4 address(value);
-    const bool ranged = network_.dhcp_range && network_.dhcp_range->first <= address && address <= network_.dhcp_range->second;
-    return !used_.contains(value) && !ranged && address != network_.controller && (!network_.gateway || address != *network_.gateway);
+    const auto& range = subnet ? subnet->dhcp_range : network_.dhcp_range;
+    const auto gateway = subnet ? std::optional(subnet->gateway) : network_.gateway;
+    const bool ranged = range && range->first <= address && address <= range->second;
+    return !used_.contains(value) && !ranged && address != network_.controller && address != gateway && inventory::subnetOf(network_, address) == subnet;
   }
   const inventory::Network& network_;
   std::set<std::uint32_t> used_;
-  std::uint32_t next_ = 0;
+  std::map<const inventory::Subnet*, std::uint32_t> last_;
 };
 
 /// Names that the inventory or a rule has prepared and nobody has.
@@ -202,9 +219,14 @@ Result<Rows> rowsFor(Book& book, const inventory::Cluster& cluster, const std::f
     CsvFields row;
     if (more != extras.end()) row = more->second;
     if (!row.contains("address")) {
-      const auto address = addresses.next();
+      const auto part = addresses.partOf(*machine);
+      if (!part) {
+        leave(part.error().text());
+        continue;
+      }
+      const auto address = addresses.next(*part);
       if (!address) {
-        leave("the provisioning network has no free address");
+        leave(*part ? fmt::format("subnet {} has no free address", (*part)->name) : "the provisioning network has no free address");
         continue;
       }
       row["address"] = address->str();

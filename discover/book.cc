@@ -27,7 +27,7 @@ void take(std::string& to, const std::string& from) {
 /// What the newer sighting says wins; what it does not say stays.
 void merge(Machine& to, const Machine& from) {
   take(to.bmc, from.bmc), take(to.vendor, from.vendor), take(to.model, from.model), take(to.serial, from.serial), take(to.uuid, from.uuid);
-  take(to.bmc_version, from.bmc_version), take(to.boot_mac, from.boot_mac), take(to.credential, from.credential);
+  take(to.bmc_version, from.bmc_version), take(to.boot_mac, from.boot_mac), take(to.relay, from.relay), take(to.credential, from.credential);
   const bool surveyed = from.seen_by.contains("redfish") && !from.serial.empty();
   if (surveyed) {  // a whole look: parts that are gone are gone
     to.note = from.note;
@@ -107,7 +107,7 @@ void Book::absorbLooseNics(std::size_t into) {
     const bool of_bmc = meet(owner.bmc_macs, loose.macs);
     if (!of_bmc && !meet(owner.macs, loose.macs) && !sameUuid(owner.uuid, loose.uuid)) continue;
     if (!of_bmc) {
-      take(owner.boot_mac, loose.boot_mac);
+      take(owner.boot_mac, loose.boot_mac), take(owner.relay, loose.relay);
       addAll(owner.macs, loose.macs);
     }
     owner.seen_by.insert(loose.seen_by.begin(), loose.seen_by.end());
@@ -128,7 +128,7 @@ Result<void> Book::note(Machine sighting, WallTime now) {
   } else {
     auto& machine = machines_[at];
     const bool nic_of_bmc = sighting.bmc.empty() && meet(machine.bmc_macs, sighting.macs);
-    if (nic_of_bmc) sighting.macs.clear(), sighting.boot_mac.clear();
+    if (nic_of_bmc) sighting.macs.clear(), sighting.boot_mac.clear(), sighting.relay.clear();
     merge(machine, sighting);
     machine.last_seen = now;
   }

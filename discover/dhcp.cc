@@ -46,6 +46,7 @@ Result<DhcpRequest> parseDhcp(std::string_view data) {
   TRY(mac, Mac::parse(hex));
   out.mac = mac;
   out.address = addressAt(data, 12);
+  out.relay = addressAt(data, 24);
   for (std::size_t at = kFixedBytes + kCookie.size(); at < data.size();) {
     const auto option = byteAt(data, at++);
     if (option == 0) continue;
@@ -87,6 +88,7 @@ Machine sightingOf(const DhcpRequest& request) {
                                request.address.value() == 0 ? "" : " and knows " + request.address.str());
   } else if (request.boots()) {
     machine.boot_mac = request.mac.str();
+    machine.relay = request.relay.str();
     machine.note = "a NIC asks to boot from the network; its BMC is not known";
   } else {
     machine.note = fmt::format("a NIC asks for an address{}", request.host_name.empty() ? "" : ", as " + request.host_name);

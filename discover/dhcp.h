@@ -14,6 +14,7 @@ struct DhcpRequest {
   std::string vendor_class;  ///< option 60: "PXEClient:Arch:00007:UNDI:003016", "HTTPClient:…", "iDRAC"
   std::string host_name;     ///< option 12
   std::string uuid;          ///< option 97: the machine's SMBIOS UUID, as PXE and HTTP boot firmware sends it
+  Ipv4 relay;                ///< that passed the request on (giaddr); 0.0.0.0: none
   Ipv4 address;              ///< that it has or asks for; 0.0.0.0: none
 
   bool boots() const { return vendor_class.starts_with("PXEClient") || vendor_class.starts_with("HTTPClient"); }

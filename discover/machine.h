@@ -23,6 +23,7 @@ struct Machine {
   std::string vendor, model, serial, uuid, bmc_version;
   std::vector<std::string> macs, bmc_macs;
   std::string boot_mac;     ///< of the NIC that asked to boot from the network
+  std::string relay;        ///< that passed on what this NIC said to DHCP servers; "0.0.0.0": it was heard directly; "": never heard
   std::vector<Gpu> gpus;
   std::string credential;   ///< that its BMC accepted
   std::string note;         ///< why not everything is known

@@ -39,13 +39,13 @@ void addSwapped(const std::vector<Machine>& machines, const inventory::Cluster& 
     const auto* is = nodeOf(machine, cluster);
     if (by_url != cluster.nodes.end() && is && is != &*by_url)
       out.push_back({fmt::format("behind the BMC of {} is {}", by_url->name.str(), is->name.str()), machine.bmc,
-                     fmt::format("{} and another machine were swapped, or their BMC cables were: correct the rack, or bmc in the inventory", is->name.str())});
+                     fmt::format("{} and another machine were swapped, or their BMC cables were: correct the rack, or bmc in the inventory", is->name.str()), by_url->name});
     else if (by_url != cluster.nodes.end() && !is)
       out.push_back({fmt::format("behind the BMC of {} is a machine with the serial {}, declared is {}", by_url->name.str(), machine.serial, by_url->serial),
-                     machine.bmc, "find out which machine that is, then correct the rack or the inventory"});
+                     machine.bmc, "find out which machine that is, then correct the rack or the inventory", by_url->name});
     else if (is && by_url == cluster.nodes.end() && !machine.bmc.empty() && is->bmc.url.starts_with("https://"))
       out.push_back({fmt::format("{} answers at {}, declared is {}", is->name.str(), machine.bmc, is->bmc.url), machine.bmc,
-                     "its BMC has got another address: give it a fixed one, or correct bmc in the inventory"});
+                     "its BMC has got another address: give it a fixed one, or correct bmc in the inventory", is->name});
   }
 }
 

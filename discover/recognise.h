@@ -14,6 +14,7 @@ struct Oddity {
   std::string what;        ///< "two machines have the serial X"
   std::string where;       ///< their BMCs
   std::string what_to_do;
+  NodeName node{};         ///< that it is about; empty: no declared one
 };
 
 /// Duplicate serials, one MAC at two machines, declared nodes behind another's BMC.

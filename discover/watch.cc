@@ -132,17 +132,40 @@ Async<void> watchSsdp(Ipv4 address, std::chrono::milliseconds limit, std::functi
   co_return Result<void>();
 }
 
-Result<std::string> interfaceOf(Ipv4 address) {
+namespace {
+
+struct LocalAddress {
+  std::string interface;
+  Ipv4 address;
+};
+Result<std::vector<LocalAddress>> localAddresses() {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return fail(socketError("listing the network interfaces"));
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owned(list, ::freeifaddrs);
+  std::vector<LocalAddress> out;
   for (const auto* at = list; at; at = at->ifa_next) {
     if (!at->ifa_addr || at->ifa_addr->sa_family != AF_INET) continue;
     sockaddr_in in{};
     std::memcpy(&in, at->ifa_addr, sizeof in);
-    if (ntohl(in.sin_addr.s_addr) == address.value()) return std::string(at->ifa_name);
+    out.push_back({at->ifa_name, Ipv4(ntohl(in.sin_addr.s_addr))});
   }
+  return out;
+}
+
+}  // namespace
+
+Result<std::string> interfaceOf(Ipv4 address) {
+  TRY(all, localAddresses());
+  for (const auto& local : all)
+    if (local.address == address) return local.interface;
   return fail(ErrorCode::NotFound, fmt::format("no network interface of this machine has the address {}; say --interface", address.str()));
+}
+
+Result<Ipv4> addressOf(const std::string& interface) {
+  TRY(all, localAddresses());
+  for (const auto& local : all)
+    if (local.interface == interface) return local.address;
+  return fail(ErrorCode::NotFound, fmt::format("no network interface {} of this machine has an IPv4 address", interface));
 }
 
 }  // namespace muster::discover

@@ -19,5 +19,7 @@ Async<void> watchSsdp(Ipv4 address, std::chrono::milliseconds limit, std::functi
 
 /// The interface that has this address. Errors: NotFound
 Result<std::string> interfaceOf(Ipv4 address);
+/// Its first address. Errors: NotFound
+Result<Ipv4> addressOf(const std::string& interface);
 
 }  // namespace muster::discover

@@ -24,6 +24,9 @@ bool changesNode(TaskKind kind) {
   return kind != TaskKind::Inspect && kind != TaskKind::Probe && kind != TaskKind::RdmaPair && kind != TaskKind::KernelLog && kind != TaskKind::ListFirmware;
 }
 
+/// What the machine is, or what lies on its disks, may be another than it was; also where it failed.
+bool changesHardware(TaskKind kind) { return kind == TaskKind::InstallDriver || kind == TaskKind::WriteImage || kind == TaskKind::EraseDisks; }
+
 /// Grows through the life of a boot, also across restarts of the agent.
 std::uint64_t bootMilliseconds() {
   timespec now{};
@@ -373,7 +376,6 @@ void Agent::finish(const AgentTask& task, Result<nlohmann::json> outcome) {
     report.fraction = 1;
     if (task.kind == TaskKind::Reboot || task.kind == TaskKind::StartImage) leaveAfter(task);
     if (task.kind == TaskKind::Inspect) hardware_ = report.result;
-    if (task.kind == TaskKind::InstallDriver) hardware_tried_ = hardware_fresh_ = false;  // a driver shows what could not be seen before
     logInfo("agent", "task {} done", task.id);
   } else {
     report.result.clear();
@@ -382,6 +384,7 @@ void Agent::finish(const AgentTask& task, Result<nlohmann::json> outcome) {
     logWarning("agent", "task {} failed: {}", task.id, report.text);
   }
   probes_stale_ = true;
+  if (changesHardware(task.kind)) hardware_tried_ = hardware_fresh_ = false;
   if (changesNode(task.kind)) health_at_.reset();  // a driver may have come or gone
   table_.update(report);
 }

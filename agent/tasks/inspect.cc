@@ -19,8 +19,11 @@ constexpr std::uint64_t kSectorBytes = 512;  ///< of /sys/block/*/size, whatever
 constexpr std::chrono::seconds kGpuLimit{30};
 constexpr std::uint64_t kMaxLldpSeconds = 60;
 constexpr std::string_view kNotDisks[] = {"loop", "ram", "zram", "sr", "fd", "dm-", "md", "nbd", "mtdblock"};
-constexpr std::string_view kGpuVendors[] = {"0x10de", "0x1002"};         ///< NVIDIA, AMD
-constexpr std::string_view kGpuClasses[] = {"0x0300", "0x0302"};         ///< VGA, 3D controller
+struct GpuMark {
+  std::string_view vendor, device_class;
+};
+/// VGA and 3D controllers; AMD's Instinct are display controllers (MI200) or processing accelerators (MI300), as NVIDIA's cards never are.
+constexpr GpuMark kGpuMarks[] = {{"0x10de", "0x0300"}, {"0x10de", "0x0302"}, {"0x1002", "0x0300"}, {"0x1002", "0x0302"}, {"0x1002", "0x0380"}, {"0x1002", "0x1200"}};
 
 std::string trimmed(std::string text) {
   auto bad = [](unsigned char c) { return std::isspace(c) || c == 0; };
@@ -134,7 +137,7 @@ std::vector<Gpu> gpusOnPci(const fs::path& root) {
   for (const auto& device : childrenOf(root / "sys/bus/pci/devices")) {
     auto vendor = line(device / "vendor");
     auto kind = line(device / "class").substr(0, 6);
-    bool gpu = std::ranges::find(kGpuVendors, vendor) != std::end(kGpuVendors) && std::ranges::find(kGpuClasses, kind) != std::end(kGpuClasses);
+    const bool gpu = std::ranges::any_of(kGpuMarks, [&](const GpuMark& mark) { return mark.vendor == vendor && mark.device_class == kind; });
     if (!gpu || found.size() >= kMaxDevices) continue;
     Gpu each;
     each.model = "PCI " + vendor.substr(2) + ":" + line(device / "device").substr(0, 6);

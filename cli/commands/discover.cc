@@ -2,6 +2,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/discovery.h"
 #include "discover/adopt.h"
+#include "discover/findings.h"
 #include "discover/match.h"
 #include "discover/recognise.h"
 #include "discover/scanner.h"
@@ -21,6 +22,8 @@ std::string stateOf(const discover::Machine& machine, const inventory::Cluster& 
   if (machine.approved()) return "approved" + (machine.node.empty() ? "" : " as " + machine.node) + ", by " + machine.approved_by;
   return "unknown";
 }
+
+constexpr std::chrono::seconds kOdditiesEvery{60};  ///< while it is watched
 
 std::string orDash(const std::string& text) { return text.empty() ? "-" : text; }
 
@@ -51,6 +54,11 @@ void printJson(const discover::Book& book, const inventory::Cluster& cluster) {
   std::cout << out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
 }
 
+Result<void> keepOddities(Discovery& home) {
+  TRY(book, discover::Book::read(*home.store));
+  return discover::keepFindings(*home.store, discover::oddities(book.machines(), home.cluster), home.clock.now());
+}
+
 /// Scans and keeps what was seen, each machine at once: an interrupted scan has not been for nothing.
 Result<discover::ScanReport> runScan(Discovery& home, const discover::Ranges& ranges, std::uint16_t port) {
   discover::ScanDeps deps{home.cluster, *home.bmcs, *home.store, home.clock, home.workers,
@@ -67,6 +75,7 @@ Result<discover::ScanReport> runScan(Discovery& home, const discover::Ranges& ra
   auto report = home.run(discover::scan(std::move(deps), ranges, seen));
   (void)home.run(home.bmcs->close());
   if (report && broken) return fail(*broken);
+  if (report) TRY_OK(keepOddities(home));
   return report;
 }
 
@@ -106,22 +115,31 @@ int discoverWatch(const Options& options, const DiscoverFlags& flags) {
   auto opened = Discovery::open(options);
   if (!opened) return report(opened.error());
   auto& home = **opened;
-  const auto address = home.cluster.provisioning().controller;
-  auto interface = flags.interface.empty() ? discover::interfaceOf(address) : Result<std::string>(flags.interface);
+  const auto controller = home.cluster.provisioning().controller;
+  auto interface = flags.interface.empty() ? discover::interfaceOf(controller) : Result<std::string>(flags.interface);
   if (!interface) return report(interface.error());
+  const auto address = flags.interface.empty() ? Result<Ipv4>(controller) : discover::addressOf(*interface);
+  if (!address) std::cerr << "muster: SSDP is not listened to: " << address.error().str() << "\n";
   const std::chrono::milliseconds limit = flags.seconds > 0 ? std::chrono::seconds(flags.seconds) : kForever;
   std::set<std::string> said;
+  auto look_again = home.clock.steady();
   auto note = [&](const discover::Machine& machine) {
     const auto kept = discover::changeBook(*home.store, [&](discover::Book& book) { return book.note(machine, home.clock.now()); });
     if (!kept) std::cerr << "muster: " << kept.error().str() << "\n";
+    if (home.clock.steady() >= look_again) {
+      look_again = home.clock.steady() + kOdditiesEvery;
+      if (const auto told = keepOddities(home); !told) std::cerr << "muster: " << told.error().str() << "\n";
+    }
     const auto line = fmt::format("{:<20} {}", machine.id(), machine.note);
     if (said.size() < discover::kMaxMachines && said.insert(line).second) std::cout << line << std::endl;
   };
-  auto ssdp = discover::watchSsdp(address, limit, [&](discover::SsdpService service) { note(sightingOf(service)); });
-  asio::co_spawn(home.context, std::move(ssdp), [](std::exception_ptr, Result<void> ended) {
-    if (!ended) std::cerr << "muster: SSDP is not listened to: " << ended.error().str() << "\n";
-  });
-  std::cout << "listening to DHCP on " << *interface << " and to SSDP; nothing is answered" << std::endl;
+  if (address) {
+    auto ssdp = discover::watchSsdp(*address, limit, [&](discover::SsdpService service) { note(sightingOf(service)); });
+    asio::co_spawn(home.context, std::move(ssdp), [](std::exception_ptr, Result<void> ended) {
+      if (!ended) std::cerr << "muster: SSDP is not listened to: " << ended.error().str() << "\n";
+    });
+  }
+  std::cout << "listening on " << *interface << " to DHCP" << (address ? " and SSDP" : "") << "; nothing is answered" << std::endl;
   const auto ended = home.run(discover::watchDhcp(*interface, limit, [&](discover::DhcpRequest request) { note(sightingOf(request)); }));
   return ended ? kOk : report(ended.error());
 }

@@ -47,6 +47,7 @@ class Service final : public PeerService {
 
  private:
   using Time = std::chrono::steady_clock::time_point;
+  static constexpr std::chrono::minutes kTryAgain{10};
   struct Admission {
     NodeName node;
     Ipv4 address;
@@ -57,7 +58,7 @@ class Service final : public PeerService {
     std::optional<Metainfo> metainfo;
     std::optional<Shares> shares;
     std::future<Result<Metainfo>> making;
-    bool failed = false;
+    Time try_again{};  ///< after a failure: a full disk, say
   };
 
   std::string wordOf(const NodeName& node, const std::string& digest) const;
@@ -85,7 +86,7 @@ std::string Service::wordOf(const NodeName& node, const std::string& digest) con
 
 Service::SharedImage& Service::shared(const PackedImage& image) {
   auto& shared = images_[image.digest];
-  if (shared.metainfo || shared.failed) return shared;
+  if (shared.metainfo || clock_.steady() < shared.try_again) return shared;
   if (!shared.making.valid()) {
     const auto file = image.pack.parent_path() / fmt::format("peers-{}.torrent", image.digest.substr(0, 16));
     shared.making = std::async(std::launch::async, [this, file, pack = image.pack] { return keptMetainfo(file, pack, stop_); });
@@ -96,8 +97,8 @@ Service::SharedImage& Service::shared(const PackedImage& image) {
     shared.shares.emplace(made->pieces);
     shared.metainfo = std::move(*made);
   } else {
-    logWarning("peers", "image {} cannot be shared among nodes: {}", image.name, made.error().str());
-    shared.failed = true;
+    logWarning("peers", "image {} cannot be shared among nodes now: {}", image.name, made.error().str());
+    shared.try_again = clock_.steady() + kTryAgain;
   }
   return shared;
 }

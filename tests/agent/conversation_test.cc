@@ -76,6 +76,13 @@ TEST_F(ConversationTest, resultArrivesAfterTheControllerDiedInTheMiddle) {
   EXPECT_EQ(site.gateway().state(kNode)->hardware.serial, "SN-1") << "hardware is said again to a new controller";
 }
 
+TEST_F(ConversationTest, whatADiskHoldsIsLookedAtAgainAlsoAfterAnErasureThatFailed) {
+  startRam();
+  ASSERT_TRUE(site.until([&] { return site.gateway().state(kNode) && site.gateway().state(kNode)->hardware.manufacturer == "look 1"; }));
+  EXPECT_FALSE(site.await(site.gateway().runTask(kNode, task("e1", TaskKind::EraseDisks))));
+  EXPECT_TRUE(site.until([&] { return site.gateway().state(kNode)->hardware.manufacturer == "look 2" && site.gateway().state(kNode)->fresh; }));
+}
+
 TEST_F(ConversationTest, taskOfAnAgentThatDiedIsFailedWithThatReason) {
   startRam();
   ASSERT_TRUE(site.gateway().submit(kNode, task("i1", TaskKind::InstallDriver)));

@@ -51,7 +51,7 @@ struct Controller {
 struct Node {
   agent::AgentOptions options;
   std::map<std::string, int> runs;                 ///< task id → how often its handler was entered
-  int reboots = 0, gave_way = 0;
+  int reboots = 0, gave_way = 0, looks = 0;
   SystemClock clock;
   std::unique_ptr<agent::Agent> agent;
   asio::io_context io;
@@ -133,8 +133,9 @@ class Site {
       };
       handlers[agent::TaskKind::StartImage] = [raw](nlohmann::json, agent::TaskContextPtr context) { return answer(raw, context->id()); };
     }
+    handlers[agent::TaskKind::EraseDisks] = [](nlohmann::json, agent::TaskContextPtr) { return breaksOff(); };
     agent::AgentSenses senses;
-    senses.hardware = [] { return hardware(); };
+    senses.hardware = [raw] { return hardware(++raw->looks); };
     senses.probes = [](std::set<std::string> watched) { return probes(std::move(watched)); };
     senses.reboot = [raw] { ++raw->reboots; };
     senses.give_way = [raw] { ++raw->gave_way; };
@@ -239,9 +240,11 @@ class Site {
     co_await std::move(pass);
     co_return nlohmann::json{{"answer", context->id()}};
   }
-  static Async<agent::Hardware> hardware() {
+  static Async<nlohmann::json> breaksOff() { co_return fail(ErrorCode::Internal, "half of it is gone"); }
+  static Async<agent::Hardware> hardware(int look) {
     agent::Hardware hardware;
     hardware.serial = "SN-1";
+    hardware.manufacturer = fmt::format("look {}", look);
     co_return hardware;
   }
   static Task<std::map<std::string, std::string>> probes(std::set<std::string> watched) {

@@ -102,6 +102,17 @@ TEST_F(InspectTest, readsWhatTheKernelSays) {
   EXPECT_EQ(hardware->gpus[0].pci, "0000:01:00.0");
 }
 
+TEST_F(InspectTest, anInstinctIsAGpuThoughItIsNoDisplay) {
+  put("sys/bus/pci/devices/0000:04:00.0/vendor", "0x1002\n");
+  put("sys/bus/pci/devices/0000:04:00.0/class", "0x120000\n");
+  put("sys/bus/pci/devices/0000:04:00.0/device", "0x74a1\n");
+  put("sys/bus/pci/devices/0000:05:00.0/vendor", "0x10de\n");
+  put("sys/bus/pci/devices/0000:05:00.0/class", "0x068000\n");  // NVSwitch
+  auto hardware = runAsync(context, inspect(tools));
+  ASSERT_EQ(hardware->gpus.size(), 2u);
+  EXPECT_EQ(hardware->gpus[1].pci, "0000:04:00.0");
+}
+
 TEST_F(InspectTest, diskThatCannotBeReadIsNotBlank) {
   auto hardware = runAsync(context, inspect(tools));
   EXPECT_EQ(hardware->disks[1].content, "none");

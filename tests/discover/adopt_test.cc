@@ -113,6 +113,26 @@ TEST_F(AdoptTest, whatIsANodeIsNotAdoptedAgain) {
   EXPECT_EQ(made->rows[0].at("address"), "10.20.9.10") << "after the last node's";
 }
 
+TEST_F(AdoptTest, addressesAreOfTheSubnetOfTheRackOrOfTheRelay) {
+  inventory::Subnet row_a{.name = "row-a", .cidr = *Cidr::parse("10.21.0.0/24"), .gateway = *Ipv4::parse("10.21.0.1"), .racks = {"r1"}};
+  row_a.dhcp_range = {*Ipv4::parse("10.21.0.2"), *Ipv4::parse("10.21.0.9")};
+  cluster.networks[0].subnets = {row_a, {.name = "row-b", .cidr = *Cidr::parse("10.22.0.0/24"), .gateway = *Ipv4::parse("10.22.0.1")}};
+  auto& machines = book.machines();
+  ASSERT_TRUE(approve(machines[0], {.rack = "r1", .by = "alice"}, cluster));
+  machines[1].relay = "10.22.0.1";
+  ASSERT_TRUE(approve(machines[1], {.by = "alice"}, cluster));
+  ASSERT_TRUE(approve(machines[2], {.rack = "r9", .by = "alice"}, cluster));
+  const auto made = rows();
+  ASSERT_TRUE(made);
+  std::map<std::string, std::string> addresses;
+  for (const auto& row : made->rows) addresses[row.at("serial")] = row.at("address");
+  EXPECT_EQ(addresses, (std::map<std::string, std::string>{{machines[0].serial, "10.21.0.10"}, {machines[1].serial, "10.22.0.2"}})) << "neither gateways nor what DHCP gives to strangers";
+  ASSERT_EQ(made->left_out.size(), 1u);
+  EXPECT_THAT(made->left_out[0], HasSubstr("its subnet is not known"));
+  machines[2].relay = "0.0.0.0";
+  EXPECT_EQ(rows()->rows.size(), 3u) << "heard in the controller's own part";
+}
+
 TEST_F(AdoptTest, namesAndAddressesRunOut) {
   cluster.node_files[0].names = {"gpu001"};
   for (auto& one : book.machines()) ASSERT_TRUE(approve(one, {.by = "alice"}, cluster));

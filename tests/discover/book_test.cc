@@ -1,6 +1,8 @@
 #include "discover/book.h"
+#include "discover/findings.h"
 #include "discover/recognise.h"
 #include "tests/discover/world.h"
+#include "tests/fakes/memory_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -107,6 +109,23 @@ TEST(DiscoverBook, swappedMachinesAreFound) {
   const std::vector<Machine> right = {surveyed("https://10.1.0.1", "SN-1", "aa:00:00:00:00:01"), surveyed("https://10.1.0.2", "SN-2", "aa:00:00:00:00:02")};
   EXPECT_TRUE(oddities(right, cluster).empty());
   EXPECT_EQ(oddities({surveyed("https://10.1.0.1", "SN-9", "aa:00:00:00:00:09")}, cluster).size(), 1u);
+}
+
+TEST(DiscoverFindings, areKeptWhileTheyHoldUnderTheNodeThatTheyAreAbout) {
+  test::MemoryStore store;
+  const std::vector<Oddity> seen = {{"2 machines have the serial SN-1", "https://10.1.0.1, https://10.1.0.2", "compare the labels"},
+                                    {"behind the BMC of gpu001 is gpu002", "https://10.1.0.1", "correct the rack", NodeName("gpu001")}};
+  ASSERT_TRUE(keepFindings(store, seen, WallTime{}));
+  const lifecycle::Subject node(NodeName("gpu001"));
+  ASSERT_EQ(store.findings(&node)->size(), 1u);
+  EXPECT_EQ(store.findings(&node)->front().text, seen[1].what);
+  EXPECT_EQ(store.findings(nullptr)->size(), 2u);
+  ASSERT_TRUE(keepFindings(store, seen, WallTime{} + std::chrono::hours(1)));
+  EXPECT_EQ(store.findings(nullptr)->size(), 2u);
+  EXPECT_EQ(store.findings(&node)->front().at, WallTime{}) << "nothing is written where nothing is new";
+  ASSERT_TRUE(keepFindings(store, {seen[0]}, WallTime{}));
+  EXPECT_TRUE(store.findings(&node)->empty());
+  EXPECT_EQ(store.findings(nullptr)->size(), 1u);
 }
 
 }  // namespace

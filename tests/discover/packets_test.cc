@@ -29,6 +29,13 @@ TEST(Dhcp, aBootingMachineTellsItsMacAndUuid) {
   EXPECT_EQ(sightingOf(*seen).boot_mac, "52:54:00:20:00:07");
 }
 
+TEST(Dhcp, aRelaySaysWhereTheMachineIs) {
+  auto packet = request(option(60, "PXEClient") + "\xff");
+  EXPECT_EQ(sightingOf(*parseDhcp(packet)).relay, "0.0.0.0") << "heard directly";
+  packet.replace(24, 4, std::string("\x0a\x15\x00\x01", 4));
+  EXPECT_EQ(sightingOf(*parseDhcp(packet)).relay, "10.21.0.1");
+}
+
 TEST(Dhcp, aBmcIsNotTakenForANic) {
   const auto machine = sightingOf(*parseDhcp(request(option(60, "iDRAC") + "\xff")));
   EXPECT_TRUE(machine.macs.empty());

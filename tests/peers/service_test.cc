@@ -75,6 +75,18 @@ TEST_F(PeerServiceTest, theMetainfoIsWhatTheTaskSays) {
   EXPECT_EQ(offered["pack_bytes"], 3 * kLeastPieceBytes);
 }
 
+TEST_F(PeerServiceTest, whatCouldNotBeSharedOnceIsTriedAgain) {
+  std::filesystem::rename(folder / "pack", folder / "away");
+  EXPECT_FALSE(service->offer(cluster.nodes[0], image));
+  for (int look = 0; look < 200; ++look) {  // a thread finds that there is no pack
+    EXPECT_FALSE(service->offer(cluster.nodes[0], image));
+    std::this_thread::sleep_for(1ms);
+  }
+  std::filesystem::rename(folder / "away", folder / "pack");
+  clock.advance(std::chrono::minutes(10));
+  offer();
+}
+
 TEST_F(PeerServiceTest, strangersAreRefused) {
   const auto offered = offer();
   const auto announce = announceOf(offered);
