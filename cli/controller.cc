@@ -8,6 +8,7 @@
 #include "firmware/firmware.h"
 #include "keep/health_phase.h"
 #include "pool/pool.h"
+#include "provision/data_wipe.h"
 #include "provision/provision.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -191,7 +192,8 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
   const auto address = cluster_.provisioning().controller.str();
   const provision::ProvisionDeps deps{cluster_, *bmcs_, *gateway_, *images_, *netboot_, clock_, fmt::format("http://{}:{}", address, serve::kHttpPort),
                                       fmt::format("https://{}:{}", address, serve::kHttpsPort), keys_->ca.certificatePem(), keys_->signing.public_pem, peers_.get(),
-                                      [this](const NodeName& node) { consoles_->bootEnded(node); }};
+                                      [this](const NodeName& node) { consoles_->bootEnded(node); },
+                                      [this](const NodeName& node, const std::string& intent) { return provision::takeDataWipe(*store_, node, intent); }};
   owned_.push_back(provision::makeProvisionPhase(deps));
   auto erasures = provision::makeErasePhase(deps, *store_);
   erasures_ = erasures.get();

@@ -29,7 +29,7 @@ struct Parsed {
   std::vector<std::filesystem::path> trust;
   std::vector<std::string> command;
   std::size_t limit = 200;
-  bool no_refresh = false, watch = false, acknowledge = false;
+  bool no_refresh = false, watch = false, acknowledge = false, wipe_data = false;
   std::function<int()> run;
 };
 
@@ -74,9 +74,10 @@ void addLifecycle(CLI::App& app, Parsed& p) {
   archive->add_option("--before", p.reason, "Entries older than this date (2026-01-31) or time")->required();
   archive->add_option("--to", p.file, "A new file; the same one again goes on after a crash")->required();
   auto* wipe_command = sub(app, "wipe", "Allow that these nodes' disks are wiped once (journaled)", p,
-                           [&p] { return allowWipe(p.options, p.selection.nodes, p.reason); });
+                           [&p] { return allowWipe(p.options, p.selection.nodes, p.reason, p.wipe_data); });
   wipe_command->add_option("nodes", p.selection.nodes, "Hostlist")->required();
   wipe_command->add_option("--reason", p.reason, "Why; kept in the journal")->required();
+  wipe_command->add_flag("--data", p.wipe_data, "The disks of their storage sets too, whatever these hold; without it, only system disks");
   auto* erase_command = sub(app, "erase", "Erase a node's disks for good: without --confirm, what would be done", p, [&p] { return erase(p.options, p.erase); });
   erase_command->add_option("node", p.erase.node)->required();
   erase_command->add_option("--disks", p.erase.disks, "Serials; without it, every disk that is built in")->delimiter(',');

@@ -45,7 +45,7 @@ void checkSet(StorageSet& set, const Value& map, Reader& reader) {
 
 ObjectSpec make_storageSetSpec() {
   return Table<StorageSet>("storage-set", "storage", "Disks beside the system disk; divided, joined and mounted when the node is imaged. What is as declared already keeps its data then, "
-                                                     "unless it is encrypted.")
+                                                     "unless it is encrypted. Anything else that its disks hold goes only with `muster wipe NODE --data`.")
       .required("disks", &StorageSet::disks, text(kDisk), "Which disks: serial:…, wwn:…, smallest or size:LOW-HIGH. It must fit exactly `count` disks.")
       .optional("count", &StorageSet::count, integer(1, kMaxDisks), "How many disks.")
       .optional("raid", &StorageSet::raid, choice({"none", "raid0", "raid1", "raid5", "raid6", "raid10"}), "How they are joined (md).")

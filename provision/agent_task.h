@@ -14,11 +14,12 @@ namespace muster::provision {
 
 inline constexpr int kMaxTaskAttempts = 3;
 
-/// "1:guarded:open", "2:wipe:done".
+/// "1:guarded:open", "2:wipe:done", "1:wipe+data:open".
 struct TaskNote {
   int attempt = 1;
   bool wipe_allowed = false;  ///< as it was before the first attempt; later ones have no more rights than that
   bool done = false;          ///< the agent said so
+  bool data_allowed = false;  ///< the disks of storage sets too (data_wipe.h); only with wipe_allowed
   std::string str() const;
   /// nullopt for an empty operation: nothing was submitted yet. Errors: Corrupt
   static Result<std::optional<TaskNote>> parse(const std::string& operation);
@@ -30,9 +31,9 @@ struct TaskNote {
 using TaskStep = std::variant<lifecycle::Again, lifecycle::Blocked, std::string>;
 
 /// Submits the task when the agent does not know it, follows it, starts a new attempt when a retry can help.
-/// `params` makes the parameters; it is told whether wiping is allowed.
+/// `params` makes the parameters; it is told whether wiping is allowed. `data_allowed` is written down before the first attempt.
 /// Errors: the task's failure
 Async<TaskStep> stepTask(agent::AgentGateway& agents, NodeName node, agent::TaskKind kind, std::chrono::seconds deadline,
-                         lifecycle::ActContext& context, std::function<std::string(bool wipe_allowed)> params);
+                         lifecycle::ActContext& context, std::function<std::string(bool wipe_allowed)> params, bool data_allowed = false);
 
 }  // namespace muster::provision

@@ -16,6 +16,7 @@ using agent::Hardware;
 
 namespace {
 
+constexpr std::chrono::seconds kLldpLimit{32};  ///< switches send every 30 s
 constexpr double kGib = 1024.0 * 1024 * 1024;
 /// The kernel reports what firmware and its own image leave over.
 constexpr double kUsableMemory = 0.93;
@@ -113,6 +114,12 @@ std::string Inspection::value(const std::string& digest) const {
   std::string out;
   for (const auto& misfit : misfits) out += (out.empty() ? "misfits: " : "; ") + misfit.text;
   return out;
+}
+
+std::string inspectParams(const inventory::Cluster& cluster, const NodeName& name) {
+  const auto* node = cluster.findNode(name);
+  const bool cabled = node && !(node->switch_name.empty() && node->switch_port.empty());
+  return cabled ? nlohmann::json{{"lldp_seconds", kLldpLimit.count()}}.dump() : "{}";
 }
 
 std::string expectationDigest(const inventory::Node& node, const inventory::Profile& profile) {

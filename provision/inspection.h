@@ -38,4 +38,7 @@ std::string diskContent(const inventory::Profile& profile, const agent::Hardware
 std::map<std::string, std::string> hardwareFacts(const inventory::Node& node, const inventory::Profile& profile,
                                                  const agent::Hardware& hardware);
 
+/// Of the agent's task. It listens to LLDP only where a cable is declared: that takes as long as a switch is silent.
+std::string inspectParams(const inventory::Cluster& cluster, const NodeName& name);
+
 }  // namespace muster::provision

@@ -1,6 +1,7 @@
 // The provision phase. Its acts are steps: each call looks where the node is and does the next thing, so a controller that
 // was killed anywhere goes on by looking.
 #include "provision/agent_task.h"
+#include "provision/data_wipe.h"
 #include "provision/disk_params.h"
 #include "provision/facets.h"
 #include "provision/identity.h"
@@ -10,7 +11,6 @@
 #include "provision/restart.h"
 
 #include "agent/protocol/pack_index.h"
-#include "agent/protocol/wipe_guard.h"
 #include "base/deadline.h"
 #include "base/log.h"
 
@@ -38,17 +38,9 @@ namespace {
 
 constexpr seconds kBmcLimit{40};
 constexpr seconds kProbeLimit{30};
-constexpr seconds kLldpLimit{32};  ///< switches send every 30 s
 constexpr seconds kInspectLimit{75};
 constexpr seconds kWriteImageLimit{3600};
 constexpr seconds kInstallDriverLimit{1800};
-
-/// The agent listens to LLDP only where a cable is declared: it takes as long as a switch is silent.
-std::string inspectParams(const inventory::Cluster& cluster, const NodeName& name) {
-  const auto* node = cluster.findNode(name);
-  const bool cabled = node && !(node->switch_name.empty() && node->switch_port.empty());
-  return cabled ? nlohmann::json{{"lldp_seconds", kLldpLimit.count()}}.dump() : "{}";
-}
 
 /// Why a live image cannot run on a machine, as far as its hardware is known. The agent looks again, at what is really free.
 std::optional<std::string> tooLarge(const PackedImage& image, const std::optional<AgentState>& state) {
@@ -87,12 +79,14 @@ class ProvisionPhase final : public lifecycle::Phase {
 
   Async<Outcome> enrol(const inventory::Node& node, ActContext& context);
   Async<Outcome> inspectNode(const inventory::Node& node, ActContext& context);
+  Async<std::optional<Blocked>> dataInTheWay(const inventory::Node& node, const AgentState& state);
+  Result<bool> dataAllowed(const NodeName& node, const std::optional<TaskNote>& note, const ActContext& context) const;
   Async<Outcome> image(const inventory::Node& node, ActContext& context);
   Async<Outcome> startImage(const inventory::Node& node, const PackedImage& image, ActContext& context);
   Async<Outcome> runSystem(const inventory::Node& node, ActContext& context);
   Async<Outcome> driver(const inventory::Node& node, const inventory::Driver& driver, ActContext& context);
   Async<Outcome> bootInstalled(const inventory::Node& node, const PackedImage& image);
-  std::string imageParams(const inventory::Node& node, const PackedImage& image, bool wipe_allowed) const;
+  std::string imageParams(const inventory::Node& node, const PackedImage& image, bool wipe_allowed, bool data_allowed) const;
 
   ProvisionDeps deps_;
   Restarts restarts_;
@@ -338,7 +332,7 @@ Async<Outcome> ProvisionPhase::inspectNode(const inventory::Node& node, ActConte
   co_return Outcome(Blocked{fmt::format("{} is not what profile {} expects ({})", node.name.str(), profile.name, inspection.value({}))});
 }
 
-std::string ProvisionPhase::imageParams(const inventory::Node& node, const PackedImage& image, bool wipe_allowed) const {
+std::string ProvisionPhase::imageParams(const inventory::Node& node, const PackedImage& image, bool wipe_allowed, bool data_allowed) const {
   const auto& profile = deps_.cluster.profileOf(node);
   const auto base = fmt::format("{}/images/{}", deps_.controller_http_url, image.digest);
   nlohmann::json params{{"index_url", base + "/index.json"},
@@ -347,6 +341,7 @@ std::string ProvisionPhase::imageParams(const inventory::Node& node, const Packe
                         {"signing_public_pem", deps_.signing_public_pem},
                         {"disk", profile.disk},
                         {"wipe_allowed", wipe_allowed},
+                        {"data_wipe_allowed", wipe_allowed && data_allowed},
                         {"hostname", node.name.str()},
                         {"kernel_args", profile.kernel_args},
                         {"authorized_keys", deps_.cluster.images.at(profile.image).authorized_keys},
@@ -369,6 +364,23 @@ std::string ProvisionPhase::imageParams(const inventory::Node& node, const Packe
   return params.dump();
 }
 
+/// As it was before the first attempt. Without a permission for the system disk the other is left for when there is one.
+Result<bool> ProvisionPhase::dataAllowed(const NodeName& node, const std::optional<TaskNote>& note, const ActContext& context) const {
+  if (note) return note->data_allowed;
+  return context.wipeAllowed() ? deps_.take_data_wipe(node, context.intentId()) : Result<bool>(false);
+}
+
+/// Before the node is restarted for nothing. The agent's own guard knows the tables of the disks, and has the last word.
+Async<std::optional<Blocked>> ProvisionPhase::dataInTheWay(const inventory::Node& node, const AgentState& state) {
+  const auto& profile = deps_.cluster.profileOf(node);
+  if (!foreignData(profile, state.hardware)) co_return std::optional<Blocked>();
+  auto looking = lookAgain(node.name);  // somebody may have emptied them
+  CO_TRY(now, co_await std::move(looking));
+  const auto held = foreignData(profile, now.hardware);
+  if (!held) co_return std::optional<Blocked>();
+  co_return Blocked{fmt::format("{}: {}{}", node.name.str(), *held, wipeAdviceFor(*held, node.name))};
+}
+
 Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& context) {
   const auto& wanted = deps_.cluster.profileOf(node).image;
   const auto image = packed(wanted);
@@ -384,19 +396,22 @@ Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& co
     auto boot = bootInstalled(node, *image);
     co_return co_await std::move(boot);
   }
+  CO_TRY(data_allowed, dataAllowed(node.name, note, context));
+  if (state && !note && !data_allowed) {
+    auto looking = dataInTheWay(node, *state);
+    CO_TRY(refusal, co_await std::move(looking));
+    if (refusal) co_return Outcome(*refusal);
+  }
   if (deps_.peers) (void)deps_.peers->offer(node, *image);  // made ready while the machine boots
   auto ram = restarts_.intoRam(node.name, note ? Restarts::Work::Begun : Restarts::Work::None);
   CO_TRY(wait, co_await std::move(ram));
   if (wait) co_return Outcome(*wait);
 
-  const auto params = [&](bool wipe_allowed) { return imageParams(node, *image, wipe_allowed); };
-  auto stepping = stepTask(deps_.agents, node.name, TaskKind::WriteImage, kWriteImageLimit, context, params);
+  const auto params = [&](bool wipe_allowed) { return imageParams(node, *image, wipe_allowed, data_allowed); };
+  auto stepping = stepTask(deps_.agents, node.name, TaskKind::WriteImage, kWriteImageLimit, context, params, data_allowed);
   CO_TRY(step, co_await std::move(stepping));
   if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
-  if (const auto* refused = std::get_if<Blocked>(&step)) {
-    const bool may_help = refused->why.find(agent::kWipeGuard) != std::string::npos;
-    co_return Outcome(may_help ? Blocked{fmt::format("{}; if what it holds may go: `muster wipe {} --reason …`", refused->why, node.name.str())} : *refused);
-  }
+  if (const auto* refused = std::get_if<Blocked>(&step)) co_return Outcome(Blocked{refused->why + wipeAdviceFor(refused->why, node.name)});
   for (auto& finding : sourceFindings(node.name, std::get<std::string>(step), deps_.clock.now())) context.finding(std::move(finding));
   if (deps_.peers) deps_.peers->dismiss(node.name);
   context.progress(1, "written; starting from the disk");
@@ -432,7 +447,7 @@ Async<Outcome> ProvisionPhase::startImage(const inventory::Node& node, const Pac
   auto ram = restarts_.intoRam(node.name, note ? Restarts::Work::Begun : Restarts::Work::None, image.digest);
   CO_TRY(wait, co_await std::move(ram));
   if (wait) co_return Outcome(*wait);
-  const auto params = [&](bool) { return imageParams(node, image, false); };
+  const auto params = [&](bool) { return imageParams(node, image, false, false); };
   auto stepping = stepTask(deps_.agents, node.name, TaskKind::StartImage, kWriteImageLimit, context, params);
   CO_TRY(step, co_await std::move(stepping));
   if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);

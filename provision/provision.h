@@ -27,6 +27,8 @@ struct ProvisionDeps {
   std::string signing_public_pem;    ///< whose signature on an image's index counts
   PeerService* peers = nullptr;      ///< nullptr: every node fetches its image by HTTP alone
   std::function<void(const NodeName&)> boot_ended = [](const NodeName&) {};  ///< the system that was started has called, or is given up
+  /// Uses up the node's permission to empty its data disks, if there is one (data_wipe.h).
+  std::function<Result<bool>(const NodeName&, const std::string& intent)> take_data_wipe = [](const NodeName&, const std::string&) { return Result<bool>(false); };
 };
 std::unique_ptr<lifecycle::Phase> makeProvisionPhase(ProvisionDeps deps);
 

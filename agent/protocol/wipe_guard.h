@@ -7,6 +7,8 @@ namespace muster::agent {
 
 /// Only a permission is missing. The controller advises `muster wipe` for this refusal and for no other.
 inline constexpr std::string_view kWipeGuard = "it is not overwritten, because the plan did not say that this node may be wiped";
+/// The same for disks beside the system disk; the advice is `muster wipe --data`.
+inline constexpr std::string_view kDataGuard = "they are not overwritten, because a permission to wipe the system disk does not cover data";
 /// Content of a disk whose installed system is whole.
 inline constexpr std::string_view kInstalledByMuster = "a system installed by muster";
 

@@ -149,6 +149,7 @@ Result<WriteImageParams> parseWriteImageParams(std::string_view text) {
   reader.text("signing_public_pem", params.signing_public_pem, true, true);
   reader.text("disk", params.disk);
   reader.flag("wipe_allowed", params.wipe_allowed);
+  reader.flag("data_wipe_allowed", params.data_wipe_allowed);
   reader.flag("secure_boot", params.secure_boot);
   reader.text("hostname", params.hostname, true);
   reader.text("address_cidr", params.address_cidr);

@@ -121,17 +121,35 @@ class SetPlanner {
   SetPlanner(const DiskSetSpec& set, std::vector<const DiskInfo*> disks, const std::string& node, StoragePlan& plan)
       : set_(set), disks_(std::move(disks)), identity_(identityOf(node, set, disks_)), plan_(plan) {}
 
-  void run(const Finished& finished) {
-    const bool done = !set_.encrypt && std::all_of(disks_.begin(), disks_.end(), [&](const DiskInfo* disk) { return hasItsSectors(*disk) && finished.contains(partUuid(*disk)); });
-    if (done)
+  void run(const FoundStorage& found) {
+    const bool as_declared = std::all_of(disks_.begin(), disks_.end(), [&](const DiskInfo* disk) { return found.finished.contains(partUuid(*disk)); });
+    const bool sectors = std::all_of(disks_.begin(), disks_.end(), [&](const DiskInfo* disk) { return hasItsSectors(*disk); });
+    const bool keeps = !set_.encrypt && sectors;
+    if (keeps && (as_declared || lacksOnlyLabels(found))) {
       plan_.kept.push_back(set_.name);
-    else
+      for (const DiskInfo* disk : disks_)
+        if (!found.finished.contains(partUuid(*disk))) finish(*disk);
+    } else {
       make();
+      // The key of an encrypted set went with the system disk, as declared; so the permission for that covers it.
+      if (!(set_.encrypt && sectors && as_declared))
+        for (const DiskInfo* disk : disks_) plan_.guarded.push_back({set_.name, *disk});
+    }
     describe();
   }
 
  private:
   bool hasItsSectors(const DiskInfo& disk) const { return set_.sector_bytes == 0 || set_.sector_bytes == disk.sector_bytes; }
+  /// The labels are written last, in the order of the disks: one that has its own tells that everything else is made.
+  bool lacksOnlyLabels(const FoundStorage& found) const {
+    bool labelled = true;
+    for (const DiskInfo* disk : disks_) {
+      const bool has = found.finished.contains(partUuid(*disk));
+      if ((has && !labelled) || (!has && !found.making.contains(partUuid(*disk)))) return false;
+      labelled = has;
+    }
+    return found.finished.contains(partUuid(*disks_.front()));
+  }
   std::string partUuid(const DiskInfo& disk) const { return storageUuid(identity_ + " partition " + disk.serial + "/" + disk.wwn); }
   std::string arrayUuid() const {
     return mdUuid(storageUuid(identity_ + " array"));
@@ -159,8 +177,10 @@ class SetPlanner {
     if (set_.encrypt) device = encrypt(device);
     if (set_.lvm()) split(device);
     for (const auto& volume : set_.volumes) format(volume, set_.lvm() ? fmt::format("/dev/{}/{}", group(), volume.name) : device);
-    for (const DiskInfo* disk : disks_) step(fmt::format("{} is finished", disk->str()), "sfdisk", {"--part-label", disk->path.string(), "1", kData});
+    for (const DiskInfo* disk : disks_) finish(*disk);
   }
+
+  void finish(const DiskInfo& disk) { step(fmt::format("{} is finished", disk.str()), "sfdisk", {"--part-label", disk.path.string(), "1", kData}); }
 
   /// The program finds the format by its block size, one without metadata. What the kernel says of it afterwards counts.
   void formatSectors(const DiskInfo& disk) {
@@ -269,7 +289,7 @@ std::string mdUuid(std::string uuid) {
 }
 
 Result<StoragePlan> planStorage(const std::vector<DiskInfo>& disks, const std::vector<DiskInfo>& system_disks, const std::vector<DiskSetSpec>& sets,
-                                const std::string& node, const Finished& finished) {
+                                const std::string& node, const FoundStorage& found) {
   TRY_OK(checkUnique(sets));
   StoragePlan plan;
   std::map<std::filesystem::path, std::string> taken;
@@ -278,7 +298,7 @@ Result<StoragePlan> planStorage(const std::vector<DiskInfo>& disks, const std::v
     TRY(chosen, chooseFor(set, disks, system_disks, taken));
     TRY_OK(checkRoom(set, chosen));
     TRY_OK(checkSectors(set, chosen, disks));
-    SetPlanner(set, chosen, node, plan).run(finished);
+    SetPlanner(set, chosen, node, plan).run(found);
   }
   if (!plan.wiped.empty()) {
     const auto first = lettingGo(sets);

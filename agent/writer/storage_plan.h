@@ -8,6 +8,9 @@
 // that is finished carries the label "muster-data"; one that was being made when the power went carries "muster-making" and counts as
 // empty. A finished set of the same identity is kept with its data when a node is written anew, unless it is encrypted (its key went
 // with the system disk) or its disks have other sectors than declared.
+//
+// What is no finished set of this identity – a member was replaced, the declaration changed, somebody's own data – is planned anew, but
+// `guarded`: it is emptied only with a permission of its own (wipe_rights.h, docs/adr/0111).
 #pragma once
 
 #include "agent/writer/disks.h"
@@ -51,7 +54,12 @@ struct StorageStep {
 };
 
 struct StoragePlan {
+  struct DataDisk {
+    std::string set;
+    DiskInfo disk;
+  };
   std::vector<DiskInfo> wiped;                  ///< disks that lose what they hold
+  std::vector<DataDisk> guarded;                ///< those of them whose content a permission for the system disk does not cover
   std::vector<StorageStep> steps;
   std::vector<std::string> kept;                ///< names of sets that are as declared already
   std::vector<std::string> fstab, crypttab, mdadm;  ///< lines of the installed system
@@ -62,13 +70,16 @@ struct StoragePlan {
 std::string storageUuid(const std::string& words);
 std::string mdUuid(std::string uuid);
 
-/// PARTUUIDs of partitions labelled "muster-data", small letters: what finished sets left on the disks.
-using Finished = std::set<std::string>;
+/// PARTUUIDs of muster's partitions on data disks, small letters.
+struct FoundStorage {
+  std::set<std::string> finished;               ///< labelled "muster-data"
+  std::set<std::string> making;                 ///< labelled "muster-making"
+};
 
 /// Errors: NotFound, Conflict (another number of disks than declared, a disk in two sets or the system's), InvalidInput (a declaration
 ///         that cannot be, volumes that do not fit); each names the set and lists the disks
 Result<StoragePlan> planStorage(const std::vector<DiskInfo>& disks, const std::vector<DiskInfo>& system_disks, const std::vector<DiskSetSpec>& sets,
-                                const std::string& node, const Finished& finished);
+                                const std::string& node, const FoundStorage& found);
 
 using StorageTool = std::function<Result<void>(const StorageStep& step, const std::string& key)>;
 /// Runs the steps in order. `keys`: by the name of the set. Errors: the step's, with what it was for
@@ -80,7 +91,7 @@ Result<void> runStorageTool(const StorageStep& step, const std::string& key);
 bool isHeld(const std::filesystem::path& root, const DiskInfo& disk);
 /// Stops arrays and volumes that udev assembled of what an earlier system left, when they hold the disk; nothing of muster's RAM OS uses any.
 void letGoOf(const DiskInfo& disk);
-/// Looks at the partition tables. Errors: none; a disk that cannot be read has nothing finished
-Finished finishedPartitions(const std::vector<DiskInfo>& disks);
+/// Looks at the partition tables. Errors: none; a disk that cannot be read has nothing of muster's
+FoundStorage findStorage(const std::vector<DiskInfo>& disks);
 
 }  // namespace muster::agent

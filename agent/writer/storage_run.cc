@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::chrono::minutes kStepLimit{10};
 constexpr const char* kData = "muster-data";
+constexpr const char* kMaking = "muster-making";
 
 }  // namespace
 
@@ -50,14 +51,16 @@ void letGoOf(const DiskInfo& disk) {
   (void)runStorageTool({"", "mdadm", {"--stop", "--scan"}, "", true, false, ""}, {});
 }
 
-Finished finishedPartitions(const std::vector<DiskInfo>& disks) {
-  Finished finished;
+FoundStorage findStorage(const std::vector<DiskInfo>& disks) {
+  FoundStorage found;
   for (const DiskInfo& disk : disks) {
     const auto told = io::runChecked({.program = "sfdisk", .args = {"--json", disk.path.string()}});
-    for (const Partition& partition : readPartitionTable(told.value_or("")).partitions)
-      if (partition.name == kData) finished.insert(partition.uuid);
+    for (const Partition& partition : readPartitionTable(told.value_or("")).partitions) {
+      if (partition.name == kData) found.finished.insert(partition.uuid);
+      if (partition.name == kMaking) found.making.insert(partition.uuid);
+    }
   }
-  return finished;
+  return found;
 }
 
 }  // namespace muster::agent

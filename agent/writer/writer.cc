@@ -1,7 +1,6 @@
 // The order of a whole imaging, top to bottom.
 #include "agent/writer/writer.h"
 
-#include "agent/protocol/wipe_guard.h"
 #include "agent/writer/block_target.h"
 #include "agent/writer/chunk_writer.h"
 #include "agent/writer/disks.h"
@@ -10,6 +9,7 @@
 #include "agent/writer/root_system.h"
 #include "agent/writer/still_working.h"
 #include "agent/writer/whole_disk.h"
+#include "agent/writer/wipe_rights.h"
 #include "base/io/process.h"
 
 #include <boost/asio/post.hpp>
@@ -46,14 +46,17 @@ struct Prepared {
 
 std::uint64_t bytesBeside(const PackIndex& index) { return index.kind == PackKind::RootFs ? kBesideRootBytes : 0; }
 
-Result<void> guard(const DiskInfo& disk, bool wipe_allowed) {
-  TRY(content, describeDiskContent(disk.path));
-  if (content == "none" || wipe_allowed) return {};
-  return fail(ErrorCode::Denied, fmt::format("{} holds {}; {}", disk.str(), content, kWipeGuard));
+WipeRights rightsOf(const WriteImageParams& params) { return {params.wipe_allowed, params.data_wipe_allowed}; }
+Result<std::string> contentOf(const DiskInfo& disk) { return describeDiskContent(disk.path); }
+
+/// The second look at what the disks hold: an image was written meanwhile.
+Result<void> makeStorage(const Prepared& prepared, WipeRights rights, const std::function<void(const std::string&)>& say) {
+  TRY_OK(guardDisks({}, prepared.storage, rights, contentOf));
+  return runSteps(prepared.storage.steps, prepared.keys, runStorageTool, say);
 }
 
 /// The first bytes that are written.
-Result<void> makePartitions(Prepared& prepared, const PackIndex& index, const std::function<void(const std::string&)>& say) {
+Result<void> makePartitions(Prepared& prepared, const PackIndex& index, WipeRights rights, const std::function<void(const std::string&)>& say) {
   if (!prepared.root) letGoOf(prepared.disk);
   if (index.kind == PackKind::Disk) return {};
   if (!prepared.root) {
@@ -65,7 +68,7 @@ Result<void> makePartitions(Prepared& prepared, const PackIndex& index, const st
     return dividedForRoot(io::runChecked({.program = "sfdisk", .args = {"--json", disk.path.string()}}).value_or(""));
   });
   // The other disks first: what lets go of old arrays there would let go of this one too.
-  TRY_OK(runSteps(prepared.storage.steps, prepared.keys, runStorageTool, say));
+  TRY_OK(makeStorage(prepared, rights, say));
   prepared.keys[std::string(kRootSet)] = io::randomToken(kKeyBytes);
   TRY_OK(runSteps(prepared.root->steps, prepared.keys, runStorageTool, say));
   prepared.layout = layoutOf(*prepared.root);
@@ -92,13 +95,12 @@ Result<Prepared> prepareDisk(const WriteImageParams& params, const PackIndex& in
   const std::vector<DiskInfo> system_disks = prepared.root ? prepared.root->disks : std::vector<DiskInfo>{disk};
   if (!prepared.root && disk.size_bytes < index.size_bytes + bytesBeside(index))
     return fail(ErrorCode::InvalidInput, fmt::format("{} is too small: the image needs {} MiB and {} MiB beside it", disk.str(), index.size_bytes >> 20, bytesBeside(index) >> 20));
-  const Finished finished = params.storage.empty() ? Finished() : finishedPartitions(disks);
-  TRY(storage, planStorage(disks, system_disks, params.storage, params.hostname, finished));
+  const FoundStorage found = params.storage.empty() ? FoundStorage() : findStorage(disks);
+  TRY(storage, planStorage(disks, system_disks, params.storage, params.hostname, found));
   prepared.storage = std::move(storage);
-  for (const DiskInfo& one : system_disks) TRY_OK(guard(one, params.wipe_allowed));
-  for (const DiskInfo& other : prepared.storage.wiped) TRY_OK(guard(other, params.wipe_allowed));
+  TRY_OK(guardDisks(system_disks, prepared.storage, rightsOf(params), contentOf));
   for (const auto& name : prepared.storage.keys) prepared.keys[name] = io::randomToken(kKeyBytes);
-  TRY_OK(makePartitions(prepared, index, say));
+  TRY_OK(makePartitions(prepared, index, rightsOf(params), say));
   auto target = openBlockTarget(index.kind == PackKind::RootFs ? prepared.layout.root : disk.path);
   if (!target) return fail(std::move(target).error());
   prepared.target = std::move(*target);
@@ -170,7 +172,7 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
   const WriterDeps* shared_deps = &deps;
   std::function<Result<bool>()> install = [=]() -> Result<bool> {
     const auto say = say_at(kInstallFrom);
-    if (!on_disk->root) TRY_OK(runSteps(on_disk->storage.steps, on_disk->keys, runStorageTool, say));
+    if (!on_disk->root) TRY_OK(makeStorage(*on_disk, rightsOf(*shared_params), say));
     const auto configure_more = [=](const std::filesystem::path& root) -> Result<void> {
       TRY_OK(configureStorage(root, on_disk->storage, on_disk->keys));
       TRY_OK(configureUserData(root, *shared_params));

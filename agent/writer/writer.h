@@ -32,7 +32,8 @@ struct WriteImageParams {
   std::optional<RootSpec> root;               ///< how the system disk is made; nullopt: a partition of one disk
   std::vector<DiskSetSpec> storage;           ///< what becomes of the other disks
   std::string user_data;                      ///< cloud-init's or Ignition's, of this node; empty: none
-  bool wipe_allowed = false;
+  bool wipe_allowed = false;                  ///< the system disk
+  bool data_wipe_allowed = false;             ///< disks of storage sets too, whatever they hold (wipe_rights.h)
   std::string hostname;
   std::string address_cidr;                   ///< "10.20.0.11/16"; empty or "dhcp": by DHCP
   std::string gateway;                        ///< with a fixed address; may be empty
@@ -83,7 +84,7 @@ struct WriterDeps {
 };
 
 /// Writes, configures and makes bootable. Gives up retrying fetches when `deadline` has passed.
-/// Errors: Denied (disk holds something and wipe is not allowed; foreign signature), Corrupt (digest, chunk),
+/// Errors: Denied (a disk holds something and wiping it is not allowed; foreign signature), Corrupt (digest, chunk),
 ///         NotFound (no such disk), Conflict (several disks, no rule), Timeout
 /// Effect: destroys what the chosen disk holds
 Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std::chrono::seconds deadline);

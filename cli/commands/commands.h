@@ -28,7 +28,7 @@ int history(const Options& options, const std::string& what, std::size_t limit);
 /// `file`: an archive instead of the store; empty: the store.
 int auditVerify(const Options& options, const std::string& expected, const std::filesystem::path& file);
 int auditArchive(const Options& options, const std::string& before, const std::filesystem::path& file);
-int allowWipe(const Options& options, const std::string& nodes, const std::string& reason);
+int allowWipe(const Options& options, const std::string& nodes, const std::string& reason, bool data);
 struct EraseFlags {
   std::string node, confirm, reason;
   std::vector<std::string> disks;  ///< serials; empty: all that are built in

@@ -6,6 +6,7 @@
 #include "keep/keeper.h"
 #include "lifecycle/explain.h"
 #include "lifecycle/rollout/standing.h"
+#include "provision/data_wipe.h"
 
 #include <iostream>
 #include <thread>
@@ -133,7 +134,7 @@ int events(const Options& options, const std::string& subject_name, std::size_t 
   return kOk;
 }
 
-int allowWipe(const Options& options, const std::string& nodes, const std::string& reason) {
+int allowWipe(const Options& options, const std::string& nodes, const std::string& reason, bool data) {
   const auto cluster = loadCluster(options);
   if (!cluster) return report(cluster.error());
   const auto names = inventory::expandHostlist(nodes);
@@ -143,14 +144,19 @@ int allowWipe(const Options& options, const std::string& nodes, const std::strin
   if (const auto made = io::makeDirs(options.state); !made) return report(made.error());
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
+  for (const auto& name : *names)  // before the other, without which it is worth nothing
+    if (const auto allowed = data ? provision::allowDataWipe(**store, NodeName(name), reason) : Result<void>(); !allowed) return report(allowed.error());
   for (const auto& name : *names)
     if (const auto allowed = (*store)->allowWipe(NodeName(name), reason, SystemClock().now()); !allowed) return report(allowed.error());
   for (const auto& name : *names) {
-    const auto text = fmt::format("{}@{} allows it to be wiped once: {}", userName(), hostName(), reason);
+    const auto text = fmt::format("{}@{} allows it to be wiped once{}: {}", userName(), hostName(), data ? ", with the data of its storage sets" : "", reason);
     const lifecycle::Event event{0, SystemClock().now(), lifecycle::EventKind::Note, lifecycle::Subject(NodeName(name)), "", text};
     if (const auto noted = (*store)->addEvent(event); !noted) return report(noted.error());
   }
   std::cout << fmt::format("{} may be wiped once: {}\n", nodes, reason);
+  const bool has_sets = std::any_of(names->begin(), names->end(), [&](const std::string& name) { return !cluster->profileOf(*cluster->findNode(NodeName(name))).storage.empty(); });
+  if (data) std::cout << "What the disks of their storage sets hold goes with it, as far as it is no finished set as declared.\n";
+  else if (has_sets) std::cout << "This is for system disks. Disks of storage sets that hold anything but a finished set as declared stay as they are; for those too: --data\n";
   return kOk;
 }
 

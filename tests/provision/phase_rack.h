@@ -1,6 +1,7 @@
 // A rack in memory for the tests of the phase: BMCs whose power switches boot agents, as the real ones would.
 #pragma once
 
+#include "provision/data_wipe.h"
 #include "provision/facets.h"
 #include "provision/inspection.h"
 #include "provision/provision.h"
@@ -11,6 +12,7 @@
 #include "tests/fakes/fake_bmc.h"
 #include "tests/fakes/fake_image_store.h"
 #include "tests/fakes/fake_netboot.h"
+#include "tests/fakes/memory_store.h"
 #include "tests/provision/clusters.h"
 #include "tests/run_async.h"
 
@@ -57,7 +59,8 @@ class ProvisionPhaseTest : public ::testing::Test {
   void newController() {
     netboot.armed.clear();
     phase = makeProvisionPhase(
-        {cluster, fleet, agents, images, netboot, clock, "http://10.20.0.1:8080", "https://10.20.0.1:8443", "CA", "KEY"});
+        {cluster, fleet, agents, images, netboot, clock, "http://10.20.0.1:8080", "https://10.20.0.1:8443", "CA", "KEY", nullptr, [](const NodeName&) {},
+         [this](const NodeName& node, const std::string& intent) { return takeDataWipe(store, node, intent); }});
   }
 
   test::FakeBmc& bmc() { return fleet.fake(kNode); }
@@ -147,6 +150,7 @@ class ProvisionPhaseTest : public ::testing::Test {
   muster::test::FakeImageStore images;
   muster::test::FakeNetboot netboot;
   muster::test::FakeActContext context;
+  muster::test::MemoryStore store;
   agent::Hardware hardware;
   std::string installed;  ///< digest on the disk
   std::string ram_kernel_of;  ///< digest of the live image whose kernel an armed node starts

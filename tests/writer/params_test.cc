@@ -16,6 +16,7 @@ json good() {
           {"signing_public_pem", "-----BEGIN PUBLIC KEY-----\nx\n-----END PUBLIC KEY-----\n"},
           {"disk", "serial:S1"},
           {"wipe_allowed", true},
+          {"data_wipe_allowed", true},
           {"hostname", "gpu001"},
           {"address_cidr", "10.20.0.11/16"},
           {"kernel_args", {"quiet", "iommu=pt"}},
@@ -29,6 +30,7 @@ TEST(WriteImageParams, readsWhatTheControllerSends) {
   ASSERT_TRUE(params) << params.error().str();
   EXPECT_EQ(params->disk, "serial:S1");
   EXPECT_TRUE(params->wipe_allowed);
+  EXPECT_TRUE(params->data_wipe_allowed);
   EXPECT_EQ(params->address_cidr, "10.20.0.11/16");
   EXPECT_THAT(params->kernel_args, testing::ElementsAre("quiet", "iommu=pt"));
   EXPECT_EQ(params->agent_url, "https://10.20.0.1:8443");
@@ -37,7 +39,9 @@ TEST(WriteImageParams, readsWhatTheControllerSends) {
 TEST(WriteImageParams, withoutAWordAboutWipingNothingIsWiped) {
   auto params = good();
   params.erase("wipe_allowed");
+  params.erase("data_wipe_allowed");
   EXPECT_FALSE(parseWriteImageParams(params.dump())->wipe_allowed);
+  EXPECT_FALSE(parseWriteImageParams(params.dump())->data_wipe_allowed) << "what is not said is not allowed";
 }
 
 TEST(WriteImageParams, addressesMayComeByDhcp) {
@@ -56,6 +60,7 @@ TEST(WriteImageParams, refusesWhatIsMissingOrCouldDoHarm) {
                                                          {"hostname", "../etc"},
                                                          {"hostname", "-x"},
                                                          {"wipe_allowed", "yes"},
+                                                         {"data_wipe_allowed", 1},
                                                          {"boot", "floppy"},
                                                          {"kernel_args", {"quiet; halt"}},
                                                          {"kernel_args", {"a\nb"}},

@@ -2,7 +2,9 @@
 
 #include "agent/protocol/disk_rule.h"
 #include "agent/writer/install.h"
+#include "agent/writer/writer.h"
 #include "base/io/files.h"
+#include "base/io/process.h"
 #include "tests/run_async.h"
 
 #include <fmt/format.h>
@@ -25,7 +27,7 @@ DiskInfo disk(const std::string& path, const std::string& serial, std::uint64_t 
 /// A node with a system disk and four NVMe of 3 TiB, listed in another order than their serials.
 class StoragePlanTest : public testing::Test {
  protected:
-  Result<StoragePlan> plan(const std::vector<DiskSetSpec>& sets, const Finished& finished = {}) { return planStorage(disks_, {disks_[0]}, sets, "gpu001", finished); }
+  Result<StoragePlan> plan(const std::vector<DiskSetSpec>& sets, const FoundStorage& found = {}) { return planStorage(disks_, {disks_[0]}, sets, "gpu001", found); }
   static DiskSetSpec scratch() {
     DiskSetSpec set;
     set.name = "scratch";
@@ -41,11 +43,21 @@ class StoragePlanTest : public testing::Test {
     return out;
   }
   /// What the partitions of a made plan are called once it is finished.
-  static Finished finishedAfter(const StoragePlan& plan) {
-    Finished finished;
+  static FoundStorage finishedAfter(const StoragePlan& plan) {
+    const auto made = partitionsOf(plan);
+    return {{made.begin(), made.end()}, {}};
+  }
+  /// The same, in the order in which they are divided.
+  static std::vector<std::string> partitionsOf(const StoragePlan& plan) {
+    std::vector<std::string> made;
     for (const auto& step : plan.steps)
-      if (const auto at = step.stdin_text.find("uuid="); at != std::string::npos) finished.insert(step.stdin_text.substr(at + 5, 36));
-    return finished;
+      if (const auto at = step.stdin_text.find("uuid="); at != std::string::npos) made.push_back(step.stdin_text.substr(at + 5, 36));
+    return made;
+  }
+  static std::vector<std::string> guarded(const StoragePlan& plan) {
+    std::vector<std::string> out;
+    for (const auto& [set, disk] : plan.guarded) out.push_back(set + " " + disk.serial);
+    return out;
   }
   void refused(const std::vector<DiskSetSpec>& sets, ErrorCode code, const std::string& words) {
     const auto made = plan(sets);
@@ -125,8 +137,8 @@ TEST_F(StoragePlanTest, isTheSameEachTimeAndOtherForAnotherNode) {
 
 TEST_F(StoragePlanTest, aFinishedSetKeepsItsData) {
   const auto first = plan({scratch()});
-  const Finished finished = finishedAfter(*first);
-  ASSERT_EQ(finished.size(), 4u);
+  const FoundStorage finished = finishedAfter(*first);
+  ASSERT_EQ(finished.finished.size(), 4u);
   const auto again = plan({scratch()}, finished);
   ASSERT_TRUE(again);
   EXPECT_THAT(again->steps, IsEmpty());
@@ -136,16 +148,69 @@ TEST_F(StoragePlanTest, aFinishedSetKeepsItsData) {
   EXPECT_EQ(again->mdadm, first->mdadm);
 }
 
-TEST_F(StoragePlanTest, aSetThatIsOnlyPartlyThereOrDeclaredOtherwiseIsMadeAnew) {
-  Finished finished = finishedAfter(*plan({scratch()}));
+TEST_F(StoragePlanTest, aSetThatIsOnlyPartlyThereOrDeclaredOtherwiseIsMadeAnewButGuarded) {
+  const auto all = testing::ElementsAre("scratch A", "scratch B", "scratch C", "scratch D");
+  FoundStorage found = finishedAfter(*plan({scratch()}));
   auto other = scratch();
   other.volumes[0].filesystem = "ext4";
-  EXPECT_EQ(plan({other}, finished)->wiped.size(), 4u);
+  EXPECT_EQ(plan({other}, found)->wiped.size(), 4u);
+  EXPECT_THAT(guarded(*plan({other}, found)), all);
+  EXPECT_THAT(guarded(*planStorage(disks_, {disks_[0]}, {scratch()}, "gpu002", found)), all) << "the node has another name now";
+  auto large = scratch();
+  large.sector_bytes = 4096;
+  for (auto& one : disks_) one.sector_bytes = 512;
+  EXPECT_THAT(guarded(*plan({large}, finishedAfter(*plan({large})))), all);
+  found.finished.erase(found.finished.begin());
+  EXPECT_EQ(plan({scratch()}, found)->wiped.size(), 4u);
+  EXPECT_THAT(guarded(*plan({scratch()}, found)), all);
+}
+
+TEST_F(StoragePlanTest, aReplacedMemberPutsNoOtherDiskUnderThePermissionForTheSystem) {
+  const FoundStorage found = finishedAfter(*plan({scratch()}));
+  disks_[2] = disk("/dev/nvme0n1", "NEW", 3000);
+  EXPECT_THAT(guarded(*plan({scratch()}, found)), testing::UnorderedElementsAre("scratch A", "scratch NEW", "scratch C", "scratch D"));
+}
+
+TEST_F(StoragePlanTest, anEncryptedSetAsDeclaredGoesWithItsKey) {
   auto encrypted = scratch();
   encrypted.encrypt = true;
-  EXPECT_EQ(plan({encrypted}, finishedAfter(*plan({encrypted})))->wiped.size(), 4u) << "its key went with the system disk";
-  finished.erase(finished.begin());
-  EXPECT_EQ(plan({scratch()}, finished)->wiped.size(), 4u);
+  const auto made = plan({encrypted}, finishedAfter(*plan({encrypted})));
+  EXPECT_EQ(made->wiped.size(), 4u) << "its key went with the system disk";
+  EXPECT_THAT(made->guarded, IsEmpty());
+  EXPECT_EQ(plan({encrypted}, finishedAfter(*plan({scratch()})))->guarded.size(), 4u) << "what lies there was not encrypted";
+}
+
+TEST_F(StoragePlanTest, whatIsMustersOnDisksIsToldByTheirTables) {
+  test::TempFolder folder;
+  std::vector<DiskInfo> real;
+  for (const char* label : {"muster-data", "muster-making", "photos"}) {
+    const auto file = folder / label;
+    ASSERT_TRUE(io::writeFileAtomic(file, ""));
+    std::filesystem::resize_file(file, 8u << 20);
+    io::Command divide{.program = "sfdisk", .args = {"-q", file.string()}};
+    divide.stdin_text = fmt::format("label: gpt\nname=\"{}\", uuid=A0B1C2D3-0000-4000-8000-{:012}\n", label, real.size());
+    ASSERT_TRUE(io::runChecked(divide));
+    real.push_back({file, "SN", "", 8u << 20});
+  }
+  real.push_back({folder / "gone", "SN", "", 8u << 20});
+  const auto found = findStorage(real);
+  EXPECT_THAT(found.finished, ElementsAre("a0b1c2d3-0000-4000-8000-000000000000"));
+  EXPECT_THAT(found.making, ElementsAre("a0b1c2d3-0000-4000-8000-000000000001"));
+  EXPECT_EQ(*describeDiskContent(folder / "muster-making"), "none") << "it goes on without a permission";
+  EXPECT_THAT(*describeDiskContent(folder / "muster-data"), HasSubstr("\"muster-data\"")) << "the controller knows it by that (provision/data_wipe.cc)";
+}
+
+TEST_F(StoragePlanTest, aMakingThatStoppedAtItsLabelsOnlyGetsThem) {
+  const auto made = partitionsOf(*plan({scratch()}));
+  const auto first = plan({scratch()}, {{made[0]}, {made[1], made[2], made[3]}});
+  EXPECT_THAT(first->kept, ElementsAre("scratch"));
+  EXPECT_THAT(first->wiped, IsEmpty());
+  EXPECT_THAT(lines(*first), ElementsAre("sfdisk --part-label /dev/nvme0n1 1 muster-data", "sfdisk --part-label /dev/nvme1n1 1 muster-data", "sfdisk --part-label /dev/nvme2n1 1 muster-data"));
+  // A making over finished disks divides them in the same order: then the first one is empty, and the others hold what they held.
+  EXPECT_EQ(plan({scratch()}, {{made[1], made[2], made[3]}, {made[0]}})->guarded.size(), 4u);
+  EXPECT_EQ(plan({scratch()}, {{made[0], made[2]}, {made[1], made[3]}})->guarded.size(), 4u);
+  EXPECT_EQ(plan({scratch()}, {{made[0]}, {made[1], made[2]}})->guarded.size(), 4u) << "one disk is not muster's at all";
+  EXPECT_EQ(plan({scratch()}, {{}, {made.begin(), made.end()}})->wiped.size(), 4u) << "nothing says that the file system was made";
 }
 
 TEST_F(StoragePlanTest, nvmeDisksGetTheSectorsThatAreDeclared) {
