@@ -1,5 +1,6 @@
 #include "provision/disk_params.h"
 
+#include "agent/protocol/wipe_guard.h"
 #include "inventory/user_data.h"
 #include "provision/facets.h"
 
@@ -71,6 +72,17 @@ std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::
     add(fmt::format("talks no more to {} other nodes that gave it wrong pieces of its image ({} pieces)", peers["banned_peers"].dump(), peers.value("wrong_pieces", json(0)).dump()), peers,
         "look for a node with bad memory or a bad NIC among those that were imaged at the same time: memory and network checks, its journal");
   return findings;
+}
+
+std::optional<lifecycle::Finding> diskFinding(const NodeName& node, const std::string& why, WallTime at) {
+  if (why.find(agent::kReplaceDisk) == std::string::npos) return std::nullopt;
+  lifecycle::Finding finding;
+  finding.facet = {lifecycle::Subject(node), facet(kImage)};
+  finding.text = fmt::format("a disk of {} is failing: {}", node.str(), why);
+  finding.what_to_do = fmt::format("replace the disk with the serial that is named, correct `disk` of the profile where it names that serial, then `muster apply --nodes {}` writes the new one; "
+                                   "a broken cable or controller looks the same, so a second disk that fails at this place is not the disk's fault", node.str());
+  finding.at = at;
+  return finding;
 }
 
 }  // namespace muster::provision

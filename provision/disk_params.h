@@ -6,6 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,5 +17,8 @@ void addDiskParams(const inventory::Profile& profile, const inventory::Node& nod
 
 /// A finding for each mirror that the node dropped and each server that gave it wrong shared pieces, and one for peers that did. `result`: the task's, as JSON.
 std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::string& result, WallTime at);
+
+/// What the writing of an image failed of, when it is a disk. `why`: the agent's words, which name it.
+std::optional<lifecycle::Finding> diskFinding(const NodeName& node, const std::string& why, WallTime at);
 
 }  // namespace muster::provision

@@ -409,7 +409,9 @@ Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& co
 
   const auto params = [&](bool wipe_allowed) { return imageParams(node, *image, wipe_allowed, data_allowed); };
   auto stepping = stepTask(deps_.agents, node.name, TaskKind::WriteImage, kWriteImageLimit, context, params, data_allowed);
-  CO_TRY(step, co_await std::move(stepping));
+  auto stepped = co_await std::move(stepping);
+  if (auto failing = stepped ? std::nullopt : diskFinding(node.name, stepped.error().str(), deps_.clock.now())) context.finding(std::move(*failing));
+  CO_TRY(step, std::move(stepped));
   if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
   if (const auto* refused = std::get_if<Blocked>(&step)) co_return Outcome(Blocked{refused->why + wipeAdviceFor(refused->why, node.name)});
   for (auto& finding : sourceFindings(node.name, std::get<std::string>(step), deps_.clock.now())) context.finding(std::move(finding));

@@ -9,6 +9,8 @@ namespace muster::agent {
 inline constexpr std::string_view kWipeGuard = "it is not overwritten, because the plan did not say that this node may be wiped";
 /// The same for disks beside the system disk; the advice is `muster wipe --data`.
 inline constexpr std::string_view kDataGuard = "they are not overwritten, because a permission to wipe the system disk does not cover data";
+/// A disk cannot be read or written, or does not hold what was written: the disk itself is named before.
+inline constexpr std::string_view kReplaceDisk = "replace the disk";
 /// Content of a disk whose installed system is whole.
 inline constexpr std::string_view kInstalledByMuster = "a system installed by muster";
 

@@ -1,5 +1,6 @@
 #include "agent/writer/block_target.h"
 
+#include "agent/protocol/wipe_guard.h"
 #include "base/io/files.h"
 
 #include <fcntl.h>
@@ -20,17 +21,19 @@ namespace muster::agent {
 namespace {
 
 constexpr std::uint64_t kZeroPieceBytes = 1u << 20;
+/// What the block layer says of a medium, a target or a way to it that is broken, and of a device that is gone. Source: block/blk-core.c of the kernel
+constexpr int kFailing[] = {EIO, ENODATA, EREMOTEIO, EILSEQ, EBADE, ENOLINK, ETIMEDOUT, ENXIO, ENODEV};
 
 class FileTarget final : public BlockTarget {
  public:
-  FileTarget(io::Fd fd, io::Fd direct, std::filesystem::path path, std::uint64_t size_bytes, bool device)
-      : fd_(std::move(fd)), direct_(std::move(direct)), path_(std::move(path)), size_bytes_(size_bytes), device_(device) {}
+  FileTarget(io::Fd fd, io::Fd direct, std::string name, std::uint64_t size_bytes, bool device)
+      : fd_(std::move(fd)), direct_(std::move(direct)), name_(std::move(name)), size_bytes_(size_bytes), device_(device) {}
 
   std::uint64_t sizeBytes() const override { return size_bytes_; }
 
   Result<void> write(std::uint64_t offset, std::string_view data) override {
     if (offset > size_bytes_ || data.size() > size_bytes_ - offset)
-      return fail(ErrorCode::Internal, fmt::format("{} bytes at {} do not fit on {} ({} bytes)", data.size(), offset, path_.string(), size_bytes_));
+      return fail(ErrorCode::Internal, fmt::format("{} bytes at {} do not fit on {} ({} bytes)", data.size(), offset, name_, size_bytes_));
     while (!data.empty()) {
       const ssize_t n = ::pwrite(descriptor(data.data(), data.size(), offset), data.data(), data.size(), static_cast<off_t>(offset));
       if (n < 0 && errno == EINTR) continue;
@@ -74,6 +77,7 @@ class FileTarget final : public BlockTarget {
   }
 
   bool readsMedium() const override { return direct_.valid(); }
+  std::string name() const override { return name_; }
 
  private:
   /// Past the page cache where everything is aligned: half the copies, and memory stays what it is.
@@ -83,12 +87,12 @@ class FileTarget final : public BlockTarget {
   }
 
   tl::unexpected<Error> broken(std::string_view what, std::uint64_t offset, int error) const {
-    return fail(ErrorCode::Internal, fmt::format("cannot {} {} at byte {}: {}", what, path_.string(), offset, std::strerror(error)));
+    return fail(diskError(what, name_, offset, error));
   }
 
   io::Fd fd_;
   io::Fd direct_;  ///< opened with O_DIRECT; not valid where there is no such thing (tmpfs)
-  std::filesystem::path path_;
+  std::string name_;
   std::uint64_t size_bytes_;
   bool device_;
 };
@@ -100,7 +104,12 @@ AlignedBuffer::AlignedBuffer(std::size_t capacity_bytes)
 
 void AlignedBuffer::Free::operator()(char* memory) const { std::free(memory); }
 
-Result<std::unique_ptr<BlockTarget>> openBlockTarget(const std::filesystem::path& path) {
+Error diskError(std::string_view what, std::string_view name, std::uint64_t offset, int error_number) {
+  const bool failing = std::find(std::begin(kFailing), std::end(kFailing), error_number) != std::end(kFailing);
+  return Error(ErrorCode::Internal, fmt::format("cannot {} {} at byte {}: {}{}", what, name, offset, std::strerror(error_number), failing ? fmt::format("; it is failing: {}", kReplaceDisk) : ""));
+}
+
+Result<std::unique_ptr<BlockTarget>> openBlockTarget(const std::filesystem::path& path, std::string name) {
   io::Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (!fd.valid())
     return fail(errno == ENOENT ? ErrorCode::NotFound : ErrorCode::Denied, fmt::format("cannot open {}: {}", path.string(), std::strerror(errno)));
@@ -114,7 +123,7 @@ Result<std::unique_ptr<BlockTarget>> openBlockTarget(const std::filesystem::path
     return fail(ErrorCode::InvalidInput, path.string() + " is neither a block device nor a file");
   }
   io::Fd direct(::open(path.c_str(), O_RDWR | O_DIRECT | O_CLOEXEC));
-  return std::make_unique<FileTarget>(std::move(fd), std::move(direct), path, size_bytes, S_ISBLK(info.st_mode));
+  return std::make_unique<FileTarget>(std::move(fd), std::move(direct), name.empty() ? path.string() : std::move(name), size_bytes, S_ISBLK(info.st_mode));
 }
 
 }  // namespace muster::agent

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string>
 #include <string_view>
 
 namespace muster::agent {
@@ -47,9 +48,14 @@ class BlockTarget {
   virtual Result<void> flush() = 0;
   /// Whether aligned reads always come from the medium, also before `flush`.
   virtual bool readsMedium() const { return false; }
+  /// For people: the disk with its serial, as far as whoever opened it knew.
+  virtual std::string name() const { return "the disk"; }
 };
 
-/// Errors: NotFound, Denied, InvalidInput (neither a block device nor a file)
-Result<std::unique_ptr<BlockTarget>> openBlockTarget(const std::filesystem::path& path);
+/// "cannot read NAME at byte N: WORDS", and that the disk must be replaced where the error number (errno) is of a medium or of a device that is gone.
+Error diskError(std::string_view what, std::string_view name, std::uint64_t offset, int error_number);
+
+/// `name`: what the errors call it; without one, its path. Errors: NotFound, Denied, InvalidInput (neither a block device nor a file)
+Result<std::unique_ptr<BlockTarget>> openBlockTarget(const std::filesystem::path& path, std::string name = {});
 
 }  // namespace muster::agent

@@ -1,5 +1,7 @@
 #include "agent/writer/read_back.h"
 
+#include "agent/protocol/wipe_guard.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -88,8 +90,8 @@ Result<void> ReadBack::check(std::size_t chunk, AlignedBuffer& buffer, bool firs
   const Chunk& expected = chunks_[chunk];
   const bool right = index_.chunks[chunk].zero ? allZero(buffer.view()) : quickSum(buffer.view()) == (first_block_only ? expected.first_block : expected.sum);
   if (right) return {};
-  return fail(ErrorCode::Corrupt, fmt::format("the disk does not hold what was written to it (bytes {} to {} of the image differ when read back): replace the disk",
-                                              offset, offset + size));
+  return fail(ErrorCode::Corrupt, fmt::format("{} does not hold what was written to it (bytes {} to {} of the image differ when read back): {}", target_.name(),
+                                              offset, offset + size, kReplaceDisk));
 }
 
 }  // namespace muster::agent

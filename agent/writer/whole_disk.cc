@@ -1,6 +1,7 @@
 #include "agent/writer/whole_disk.h"
 
 #include "agent/protocol/partition_table.h"
+#include "agent/protocol/wipe_guard.h"
 #include "agent/writer/block_target.h"
 #include "agent/writer/disks.h"
 #include "agent/writer/grow_ext4.h"
@@ -116,7 +117,7 @@ Result<void> copyHead(BlockTarget& from, BlockTarget& to, std::uint64_t head_byt
   TRY_OK(to.write(0, head.view().substr(0, kFirstBlockBytes)));
   TRY_OK(to.flush());
   TRY_OK(to.read(0, check.span()));
-  if (check.view() != head.view()) return fail(ErrorCode::Internal, "the beginning of the disk does not read as it was written; the disk is failing");
+  if (check.view() != head.view()) return fail(ErrorCode::Internal, fmt::format("the beginning of {} does not read as it was written: {}", to.name(), kReplaceDisk));
   return {};
 }
 

@@ -14,6 +14,7 @@
 
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -45,6 +46,13 @@ struct Prepared {
 };
 
 std::uint64_t bytesBeside(const PackIndex& index) { return index.kind == PackKind::RootFs ? kBesideRootBytes : 0; }
+
+/// "/dev/nvme1n1p3 of /dev/nvme1n1 (serial X, 3.5 GiB)": who replaces a disk goes by its serial.
+std::string nameOf(const std::filesystem::path& device, const std::vector<DiskInfo>& disks) {
+  std::vector<std::string> names;
+  for (const DiskInfo& one : disks) names.push_back(one.str());
+  return fmt::format("{} of {}", device.string(), fmt::join(names, ", "));
+}
 
 WipeRights rightsOf(const WriteImageParams& params) { return {params.wipe_allowed, params.data_wipe_allowed}; }
 Result<std::string> contentOf(const DiskInfo& disk) { return describeDiskContent(disk.path); }
@@ -101,7 +109,7 @@ Result<Prepared> prepareDisk(const WriteImageParams& params, const PackIndex& in
   TRY_OK(guardDisks(system_disks, prepared.storage, rightsOf(params), contentOf));
   for (const auto& name : prepared.storage.keys) prepared.keys[name] = io::randomToken(kKeyBytes);
   TRY_OK(makePartitions(prepared, index, rightsOf(params), say));
-  auto target = openBlockTarget(index.kind == PackKind::RootFs ? prepared.layout.root : disk.path);
+  auto target = index.kind == PackKind::RootFs ? openBlockTarget(prepared.layout.root, nameOf(prepared.layout.root, system_disks)) : openBlockTarget(disk.path, disk.str());
   if (!target) return fail(std::move(target).error());
   prepared.target = std::move(*target);
   return prepared;

@@ -240,6 +240,16 @@ TEST_F(ProvisionPhaseTest, anImageOfAnotherKeyIsNoReasonToWipe) {
   EXPECT_THAT(why(outcome), testing::Not(HasSubstr("muster wipe")));
 }
 
+TEST_F(ProvisionPhaseTest, aDiskThatFailsIsNamedWithWhatToDo) {
+  startWriting();
+  agents.failTask(context.intent, fmt::format("cannot write /dev/nvme1n1p3 of /dev/nvme1n1 (serial S6CK, 3.5 GiB) at byte 4096: Input/output error; it is failing: {}", agent::kReplaceDisk), ErrorCode::Internal);
+  const auto outcome = act(kImage);
+  ASSERT_FALSE(outcome);
+  ASSERT_EQ(context.findings.size(), 1u);
+  EXPECT_THAT(context.findings[0].text, HasSubstr("serial S6CK"));
+  EXPECT_THAT(context.findings[0].what_to_do, testing::StartsWith("replace the disk with the serial that is named"));
+}
+
 TEST_F(ProvisionPhaseTest, corruptImageIsAnErrorAndNotTriedAgain) {
   startWriting();
   agents.failTask(context.intent, "chunk 7 has another SHA-256", ErrorCode::Corrupt);
@@ -247,6 +257,7 @@ TEST_F(ProvisionPhaseTest, corruptImageIsAnErrorAndNotTriedAgain) {
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code(), ErrorCode::Corrupt);
   EXPECT_FALSE(outcome.error().canRetry());
+  EXPECT_TRUE(context.findings.empty()) << "that is not the disk's fault";
 }
 
 TEST_F(ProvisionPhaseTest, retriesEndAndSayWhatFailed) {

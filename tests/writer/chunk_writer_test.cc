@@ -487,5 +487,19 @@ TEST(BlockTarget, aFileIsWrittenZeroedAndRead) {
   EXPECT_EQ(openBlockTarget(folder / "missing").error().code(), ErrorCode::NotFound);
 }
 
+TEST(BlockTarget, aFailingDiskIsNamedWithItsSerialAndWhatToDo) {
+  test::TempFolder folder;
+  ASSERT_TRUE(io::writeFileAtomic(folder / "disk", std::string(8192, 'o')));
+  auto target = openBlockTarget(folder / "disk", "/dev/sdb (serial X, 1.0 GiB)");
+  ASSERT_TRUE(target);
+  std::filesystem::resize_file(folder / "disk", 4096);
+  std::string text(8192, ' ');
+  const auto done = (*target)->read(0, text);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().text(), "cannot read /dev/sdb (serial X, 1.0 GiB) at byte 4096: Input/output error; it is failing: replace the disk");
+  for (const int gone : {ENXIO, ENODEV, ENODATA, EREMOTEIO}) EXPECT_THAT(diskError("write", "/dev/sdb", 0, gone).text(), HasSubstr("replace the disk"));
+  for (const int other : {ENOSPC, EACCES, EINVAL, ENOMEM}) EXPECT_THAT(diskError("write", "/dev/sdb", 0, other).text(), testing::Not(HasSubstr("replace")));
+}
+
 }  // namespace
 }  // namespace muster::agent

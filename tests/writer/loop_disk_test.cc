@@ -108,6 +108,34 @@ TEST_F(LoopDiskTest, becomesASystem) {
   EXPECT_GT(std::stoull(*size) * 4096, 350ull << 20) << "it fills its partition";
 }
 
+/// A disk whose end takes nothing: a loop device over a file with holes where only a part of it has room.
+TEST_F(LoopDiskTest, thatFailsInTheMiddleIsNamedWithWhatToDo) {
+  if (IsSkipped()) return;
+  const auto room = folder_ / "room";
+  ASSERT_TRUE(io::makeDirs(room));
+  if (::mount("tmpfs", room.c_str(), "tmpfs", 0, "size=4M") != 0) GTEST_SKIP() << "this machine mounts no tmpfs";
+  ASSERT_TRUE(io::writeFileAtomic(room / "disk", ""));
+  std::filesystem::resize_file(room / "disk", 32u << 20);
+  const auto device = io::runChecked({.program = "losetup", .args = {"--find", "--show", (room / "disk").string()}});
+  if (device) {
+    window_ = device->substr(0, device->find('\n'));
+    auto target = *openBlockTarget(window_, DiskInfo{window_, "DYING", "", 32u << 20}.str());
+    std::optional<Error> error;
+    const std::string data(1u << 20, 'x');
+    for (std::uint64_t at = 0; at < 32u << 20 && !error; at += data.size()) {
+      auto done = target->write(at, data);
+      if (done) done = target->flush();
+      if (!done) error = done.error();
+    }
+    EXPECT_TRUE(error) << "the disk took more than there is room for";
+    if (error) EXPECT_THAT(error->text(), testing::AllOf(testing::HasSubstr(window_.string() + " (serial DYING"), testing::EndsWith("it is failing: replace the disk")));
+    target.reset();
+    (void)io::runChecked({.program = "losetup", .args = {"--detach", window_.string()}});
+    window_.clear();
+  }
+  ::umount2(room.c_str(), MNT_DETACH);
+}
+
 /// An image of a whole disk of 96 MiB on this one of 512: partitions and file system reach to its end, its system becomes the node's.
 class WholeLoopDiskTest : public LoopDiskTest, public testing::WithParamInterface<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Table, WholeLoopDiskTest, testing::Values("gpt", "dos"), [](const auto& table) { return std::string(table.param); });
