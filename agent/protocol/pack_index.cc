@@ -43,6 +43,7 @@ json asJson(const PackIndex& index) {
               {"chunk_bytes", index.chunk_bytes}, {"pack_bytes", index.pack_bytes}, {"pack_sha256", index.pack_sha256},
               {"chunks", std::move(chunks)}, {"root_fs", index.root_fs}};
   if (index.format > 1) object["kind"] = toString(index.kind);
+  if (index.sector_bytes != 0) object["sector_bytes"] = index.sector_bytes;
   return object;
 }
 
@@ -100,6 +101,11 @@ Result<PackIndex> indexFrom(const json& object) {
     TRY(kind_text, member<std::string>(object, "kind"));
     TRY(kind, kindFrom(kind_text));
     index.kind = kind;
+  }
+  if (object.contains("sector_bytes")) {
+    TRY(sector_bytes, member<std::uint64_t>(object, "sector_bytes"));
+    if (index.kind != PackKind::Disk || (sector_bytes != 512 && sector_bytes != 4096)) return corrupt(fmt::format("sectors of {} bytes are not possible", sector_bytes));
+    index.sector_bytes = static_cast<int>(sector_bytes);
   }
   TRY(name, member<std::string>(object, "name"));
   TRY(root_fs, member<std::string>(object, "root_fs"));

@@ -2,11 +2,12 @@
 // The image store writes packs, the disk writer reads them; this header is all that they share. docs/adr/0006-pack-format.md
 //
 //   index.json  {"chunk_bytes","chunks":[{"length","offset","packed","quick","sha256","zero"}],"format":"muster-pack/2","kind","name",
-//                "pack_bytes","pack_sha256","root_fs","size_bytes"} + "signature"
+//                "pack_bytes","pack_sha256","root_fs","sector_bytes","size_bytes"} + "signature"
 //   pack        the chunks that are not zero, one zstd frame each, in order, without gaps
 //
 // "packed" is the SHA-256 of the stored bytes: who writes a chunk hashes a third of what it has unpacked. "quick" is the XXH3 of the raw
 // chunk: against faults of memory and disks, never against people. Format 1 had neither, nor "kind"; it is still read. docs/adr/0024
+// "sector_bytes" is there for whole disks only, and not in indexes of older muster. docs/adr/0084
 //
 // Canonical JSON is the object without "signature", keys sorted, no white space. `digest` is its SHA-256 and names the image.
 #pragma once
@@ -52,9 +53,12 @@ struct PackIndex {
   std::uint64_t chunk_bytes = kPackChunkBytes;
   std::uint64_t pack_bytes = 0;
   std::string pack_sha256;        ///< of the whole pack file
+  int sector_bytes = 0;           ///< what the partition table of a whole disk counts in, 512 or 4096; 0: not told (of older muster), or no disk
   std::vector<PackChunk> chunks;  ///< chunk i covers [i·chunk_bytes, (i+1)·chunk_bytes) of the file system; the last may be shorter
 
   std::uint64_t rawBytes(std::size_t chunk) const;
+  /// Of a whole disk; what was made before this was told is taken for 512, as nearly all are. 0 of other kinds.
+  int tableSectorBytes() const { return kind != PackKind::Disk ? 0 : sector_bytes == 0 ? 512 : sector_bytes; }
   friend bool operator==(const PackIndex&, const PackIndex&) = default;
 };
 

@@ -46,4 +46,9 @@ PartitionTable readPartitionTable(std::string_view sfdisk_json) {
   return table;
 }
 
+int sectorBytesOfTable(std::string_view head) {
+  const auto gpt_at = [head](std::size_t at) { return head.size() >= at && head.substr(at).starts_with("EFI PART"); };
+  return !gpt_at(512) && gpt_at(4096) ? 4096 : 512;
+}
+
 }  // namespace muster::agent

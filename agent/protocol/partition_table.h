@@ -25,4 +25,10 @@ struct PartitionTable {
 /// Total: what is no such text has no partitions.
 PartitionTable readPartitionTable(std::string_view sfdisk_json);
 
+/// Beginning of a disk that is enough for the next.
+inline constexpr std::size_t kTableHeadBytes = 8192;
+/// What the partition table at the beginning of a disk counts in, 512 or 4096: a GPT's header lies in the second sector. An MBR tells
+/// nothing of it, and is taken for 512.
+int sectorBytesOfTable(std::string_view head);
+
 }  // namespace muster::agent

@@ -4,6 +4,7 @@
 #include "agent/protocol/wipe_guard.h"
 #include "agent/writer/block_target.h"
 #include "agent/writer/disks.h"
+#include "agent/writer/erase.h"
 #include "agent/writer/grow_ext4.h"
 #include "agent/writer/mount.h"
 #include "base/io/files.h"
@@ -142,6 +143,15 @@ Result<std::unique_ptr<BlockTarget>> makeTwin(const fs::path& file, std::uint64_
 }
 
 }  // namespace
+
+Result<void> checkSectorsOf(const PackIndex& index, const DiskInfo& disk) {
+  const int wanted = index.tableSectorBytes();
+  if (wanted == 0 || disk.sector_bytes == 0 || disk.sector_bytes == wanted) return {};
+  const std::string other = nvmeController(disk.path).empty() ? std::string() : fmt::format(", or give the disk sectors of {} bytes, which empties it (nvme format --block-size={})", wanted, wanted);
+  return fail(ErrorCode::InvalidInput, fmt::format("{} has sectors of {} bytes, the partition table of image {} is for sectors of {}: the machine would find no partitions; nothing was written. Take an image that was made for sectors of {} bytes, "
+                                                   "a root file system (without `kind: disk`), which muster divides the disk for{}",
+                                                   disk.str(), disk.sector_bytes, index.name, wanted, disk.sector_bytes, other));
+}
 
 Async<ChunkReport> writeWholeDisk(ChunkJob job, HeadMark head) {
   if (job.target.sizeBytes() < job.index.size_bytes)

@@ -15,6 +15,9 @@
 
 namespace muster::agent {
 
+/// A partition table counts in sectors: on a disk with others it means other places. Pure. Errors: InvalidInput with what to do
+Result<void> checkSectorsOf(const PackIndex& index, const DiskInfo& disk);
+
 /// Where the image's beginning is put together, and what marks its table.
 struct HeadMark {
   std::filesystem::path twin;  ///< a file that becomes as large as the disk, with holes. Empty: the mark comes when the beginning is on the disk

@@ -103,6 +103,7 @@ Result<Prepared> prepareDisk(const WriteImageParams& params, const PackIndex& in
   const std::vector<DiskInfo> system_disks = prepared.root ? prepared.root->disks : std::vector<DiskInfo>{disk};
   if (!prepared.root && disk.size_bytes < index.size_bytes + bytesBeside(index))
     return fail(ErrorCode::InvalidInput, fmt::format("{} is too small: the image needs {} MiB and {} MiB beside it", disk.str(), index.size_bytes >> 20, bytesBeside(index) >> 20));
+  TRY_OK(checkSectorsOf(index, disk));
   const FoundStorage found = params.storage.empty() ? FoundStorage() : findStorage(disks);
   TRY(storage, planStorage(disks, system_disks, params.storage, params.hostname, found));
   prepared.storage = std::move(storage);

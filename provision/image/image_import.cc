@@ -125,13 +125,20 @@ Result<void> checkExtIsClean(int fd, std::uint64_t offset) {
                                                    "and declare the SHA-256 of what comes out", why));
 }
 
+int sectorBytesOf(int fd) {
+  std::string head(agent::kTableHeadBytes, '\0');
+  const ssize_t n = ::pread(fd, head.data(), head.size(), 0);
+  return agent::sectorBytesOfTable(std::string_view(head).substr(0, n < 0 ? 0 : static_cast<std::size_t>(n)));
+}
+
 /// Where a GPT says that its copy at the end of the disk is; 0 without a GPT.
 std::uint64_t gptEndBytes(int fd) {
   char header[40] = {};
   std::uint64_t copy_sector = 0;
-  if (::pread(fd, header, sizeof header, kSectorBytes) != sizeof header || std::string_view(header, 8) != "EFI PART") return 0;
+  const auto sector_bytes = sectorBytesOf(fd);
+  if (::pread(fd, header, sizeof header, sector_bytes) != sizeof header || std::string_view(header, 8) != "EFI PART") return 0;
   std::memcpy(&copy_sector, header + 32, sizeof copy_sector);
-  return (copy_sector + 1) * kSectorBytes;
+  return (copy_sector + 1) * static_cast<std::uint64_t>(sector_bytes);
 }
 
 Result<Range> findRoot(int fd, const std::filesystem::path& raw) {
@@ -145,6 +152,8 @@ Result<Range> findRoot(int fd, const std::filesystem::path& raw) {
   }
   if (const auto end = gptEndBytes(fd); end > size)
     return fail(ErrorCode::Corrupt, fmt::format("its partition table is of a disk of {} bytes, the file has only {}: it was cut short", end, size));
+  if (sectorBytesOf(fd) != static_cast<int>(kSectorBytes))
+    return fail(ErrorCode::InvalidInput, "its partition table is for sectors of 4096 bytes, and partitions are taken only out of those for 512; give the file system alone (losetup --sector-size 4096 --partscan shows its partitions), or `kind: disk`");
   const auto listed = io::runChecked({.program = "sfdisk", .args = {"--json", raw.string()}});
   Range best;
   for (const auto& partition : agent::readPartitionTable(listed.value_or("")).partitions) {

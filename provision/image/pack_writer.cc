@@ -1,5 +1,6 @@
 #include "provision/image/pack_writer.h"
 
+#include "agent/protocol/partition_table.h"
 #include "base/io/files.h"
 
 #include <fcntl.h>
@@ -102,6 +103,11 @@ Result<PackIndex> writePack(const std::filesystem::path& raw, const std::filesys
   index.kind = kind;
   if (kind != agent::PackKind::RootFs) index.root_fs.clear();
   index.size_bytes = static_cast<std::uint64_t>(info.st_size);
+  if (kind == agent::PackKind::Disk) {
+    std::string head(std::min<std::uint64_t>(agent::kTableHeadBytes, index.size_bytes), '\0');
+    TRY_OK(readFully(in.get(), 0, head, raw));
+    index.sector_bytes = agent::sectorBytesOfTable(head);
+  }
   const std::size_t total = (index.size_bytes + index.chunk_bytes - 1) / index.chunk_bytes;
   threads = std::max(1u, threads);
   std::vector<Slot> slots(std::min<std::size_t>(total, threads * kChunksPerThread));

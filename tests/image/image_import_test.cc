@@ -271,6 +271,21 @@ TEST_F(DiskImportTest, aFileSystemThatWasMountedAndLetGoOfIsTaken) {
   EXPECT_TRUE(done) << done.error().str();
 }
 
+/// A disk for sectors of 4096 bytes: sfdisk makes such a table on a device that has them.
+TEST_F(DiskImportTest, aTableForLargeSectorsIsReadAsOne) {
+  if (needsRoot()) GTEST_SKIP() << "needs root";
+  if (!io::runChecked({.program = "sh", .args = {"-ec", "cd \"$1\"; truncate -s 32M large; d=$(losetup --find --show --sector-size 4096 large); trap 'losetup -d $d' EXIT;"
+                                                        "printf 'label: gpt\\nname=system\\n' | sfdisk -q --no-reread --no-tell-kernel $d", "sh", folder_.path().string()}}))
+    GTEST_SKIP() << "this machine lends no loop device with sectors of 4096 bytes";
+  EXPECT_THAT(import("large").error().text(), HasSubstr("for sectors of 4096 bytes"));
+  kind = inventory::ImageKind::Disk;
+  const auto whole = import("large");
+  ASSERT_TRUE(whole) << whole.error().str();
+  EXPECT_EQ(writePack(folder_ / "fs", folder_ / "pack", "vendor", 2, agent::PackKind::Disk)->tableSectorBytes(), 4096);
+  sh("truncate -s 16M large");
+  EXPECT_EQ(import("large").error().code(), ErrorCode::Corrupt) << "its end is told in its own sectors";
+}
+
 TEST_F(DiskImportTest, aDiskWithoutAnythingIsRefused) {
   sh("truncate -s 4M empty");
   EXPECT_EQ(import("empty").error().code(), ErrorCode::InvalidInput);

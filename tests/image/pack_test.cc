@@ -95,6 +95,31 @@ TEST(PackIndex, isReadBackFromItsSignedForm) {
   EXPECT_EQ(*opened, packed.index);
 }
 
+TEST(PackIndex, ofAWholeDiskTellsTheSectorsOfItsTable) {
+  const auto key = *io::SigningKey::generate();
+  for (const int sector_bytes : {512, 4096}) {
+    test::TempFolder folder;
+    std::string raw(1u << 20, '\0');
+    raw[510] = '\x55', raw[511] = '\xaa';
+    raw.replace(static_cast<std::size_t>(sector_bytes), 8, "EFI PART");
+    ASSERT_TRUE(io::writeFileAtomic(folder / "raw", raw));
+    const auto made = provision::writePack(folder / "raw", folder / "pack", "vendor", 1, agent::PackKind::Disk);
+    ASSERT_TRUE(made) << made.error().str();
+    EXPECT_EQ(made->tableSectorBytes(), sector_bytes);
+    const auto opened = agent::openIndex(*agent::signedJson(*made, key), agent::digestOf(*made), key.public_pem);
+    ASSERT_TRUE(opened) << opened.error().str();
+    EXPECT_EQ(*opened, *made);
+    auto older = *made;
+    older.sector_bytes = 0;
+    EXPECT_EQ(agent::canonicalJson(older).find("sector_bytes"), std::string::npos) << "its digest stays what it was";
+    EXPECT_EQ(agent::readIndex(agent::canonicalJson(older))->tableSectorBytes(), 512);
+  }
+  auto wrong = Packed().index;
+  wrong.sector_bytes = 512;
+  EXPECT_FALSE(agent::readIndex(agent::canonicalJson(wrong))) << "a file system has no partition table";
+  EXPECT_EQ(Packed().index.tableSectorBytes(), 0);
+}
+
 TEST(PackIndex, refusesTheSignatureOfAnotherKey) {
   Packed packed;
   const auto text = *agent::signedJson(packed.index, *io::SigningKey::generate());

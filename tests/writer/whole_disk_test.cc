@@ -183,5 +183,32 @@ TEST(LastPartition, isTheOneFurthestBackWhateverItsNumber) {
   for (const char* none : {"", "[]", "{}", R"({"partitiontable":{"partitions":[]}})"}) EXPECT_THAT(lastPartition(none).error().text(), HasSubstr("no partitions"));
 }
 
+TEST(SectorsOfAnImage, areRefusedOnADiskWithOthersBeforeTheFirstByte) {
+  PackIndex image;
+  image.name = "vendor";
+  image.kind = PackKind::Disk;
+  DiskInfo disk{"/dev/nvme0n1", "X", "", 4ull << 30, 4096};
+  for (const int told : {0, 512}) {  // 0: packed by an older muster
+    image.sector_bytes = told;
+    const auto done = checkSectorsOf(image, disk);
+    ASSERT_FALSE(done) << told;
+    EXPECT_EQ(done.error().code(), ErrorCode::InvalidInput);
+    EXPECT_THAT(done.error().text(), testing::AllOf(testing::HasSubstr("/dev/nvme0n1 (serial X, 4.0 GiB) has sectors of 4096 bytes"), testing::HasSubstr("nothing was written"),
+                                                    testing::HasSubstr("nvme format --block-size=512")));
+  }
+  disk.path = "/dev/sda";
+  EXPECT_THAT(checkSectorsOf(image, disk).error().text(), testing::Not(testing::HasSubstr("nvme")));
+  image.sector_bytes = 4096;
+  EXPECT_TRUE(checkSectorsOf(image, disk));
+  disk.sector_bytes = 512;
+  EXPECT_FALSE(checkSectorsOf(image, disk));
+  disk.sector_bytes = 0;
+  EXPECT_TRUE(checkSectorsOf(image, disk)) << "the kernel does not tell";
+  disk.sector_bytes = 4096;
+  image.kind = PackKind::RootFs;
+  image.sector_bytes = 0;
+  EXPECT_TRUE(checkSectorsOf(image, disk)) << "muster makes the partitions";
+}
+
 }  // namespace
 }  // namespace muster::agent
