@@ -115,6 +115,7 @@ class RootPlanner {
                                   fmt::format("--level={}", level), fmt::format("--raid-devices={}", plan_.disks.size())};
     for (const DiskInfo& disk : plan_.disks) args.push_back(partitionNode(disk.path, partition));
     step(fmt::format("RAID {} of {} disks for {}", level, plan_.disks.size(), name), "mdadm", std::move(args));
+    addForgetContent(plan_.steps, std::string(kRootSet));
     plan_.mdadm.push_back(fmt::format("ARRAY {} metadata={} UUID={}", array, metadata, mdUuid(uuid(name))));
     return array;
   }

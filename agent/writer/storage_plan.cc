@@ -202,6 +202,7 @@ class SetPlanner {
                                   fmt::format("--level={}", set_.raid), fmt::format("--raid-devices={}", disks_.size())};
     for (const DiskInfo* disk : disks_) args.push_back(partitionNode(disk->path, 1));
     step(fmt::format("RAID {} of {} disks", set_.raid, disks_.size()), "mdadm", std::move(args));
+    addForgetContent(plan_.steps, set_.name);
     return array();
   }
 
@@ -286,6 +287,11 @@ std::string storageUuid(const std::string& words) {
 std::string mdUuid(std::string uuid) {
   std::erase(uuid, '-');
   return fmt::format("{}:{}:{}:{}", uuid.substr(0, 8), uuid.substr(8, 8), uuid.substr(16, 8), uuid.substr(24));
+}
+
+void addForgetContent(std::vector<StorageStep>& steps, const std::string& set) {
+  steps.push_back({"the new array appears", "udevadm", {"settle", "--timeout=30"}, "", false, false, set});
+  steps.push_back({"nothing of before is in use", "lvm", {"vgchange", "--activate", "n"}, "", true, false, set});
 }
 
 Result<StoragePlan> planStorage(const std::vector<DiskInfo>& disks, const std::vector<DiskInfo>& system_disks, const std::vector<DiskSetSpec>& sets,

@@ -53,6 +53,9 @@ struct StorageStep {
   friend bool operator==(const StorageStep&, const StorageStep&) = default;
 };
 
+/// After an array was made: what lay in one at the same place shows in it again, and udev may have put a volume group of it to use.
+void addForgetContent(std::vector<StorageStep>& steps, const std::string& set);
+
 struct StoragePlan {
   struct DataDisk {
     std::string set;

@@ -95,6 +95,13 @@ TEST_F(RootPlanTest, encryptionAndAVolumeLieOnTheArray) {
   EXPECT_EQ(lines(made->closing), (std::vector<std::string>{"lvm vgchange --activate n", "cryptsetup close muster-root-crypt", "mdadm --stop --scan"}));
 }
 
+TEST_F(RootPlanTest, aVolumeGroupOfBeforeIsNotInUseWhenTheNewOneIsMade) {
+  const auto steps = lines(plan({2, 1, RootSpec::Key::None, 3})->steps);
+  const auto made = std::find_if(steps.begin(), steps.end(), [](const auto& step) { return step.starts_with("mdadm --create /dev/md/muster-root"); });
+  ASSERT_LT(made + 3, steps.end());
+  EXPECT_EQ(std::vector<std::string>(made + 1, made + 4), (std::vector<std::string>{"udevadm settle --timeout=30", "lvm vgchange --activate n", "lvm pvcreate -ff --yes /dev/md/muster-root"}));
+}
+
 TEST_F(RootPlanTest, oneDiskNeedsNoArray) {
   const auto made = plan({1, -1, RootSpec::Key::File, 0}, "serial:A");
   ASSERT_TRUE(made) << made.error().str();

@@ -74,7 +74,7 @@ TEST_F(StoragePlanTest, anArrayWithOneFileSystem) {
   const auto made = plan({scratch()});
   ASSERT_TRUE(made) << made.error().str();
   const auto steps = lines(*made);
-  ASSERT_EQ(steps.size(), 2 + 4 + 1 + 1 + 1 + 4u);
+  ASSERT_EQ(steps.size(), 2 + 4 + 1 + 1 + 2 + 1 + 4u);
   EXPECT_EQ(steps[0], "lvm vgchange --activate n");
   EXPECT_EQ(steps[1], "mdadm --stop --scan");
   EXPECT_TRUE(made->steps[0].may_fail && made->steps[1].may_fail);
@@ -83,14 +83,15 @@ TEST_F(StoragePlanTest, anArrayWithOneFileSystem) {
   EXPECT_EQ(steps[6], "udevadm settle --timeout=30");
   EXPECT_THAT(steps[7], testing::AllOf(HasSubstr("mdadm --create /dev/md/scratch --run --metadata=1.2"), HasSubstr("--level=0 --raid-devices=4"),
                                        HasSubstr("/dev/nvme3n1p1 /dev/nvme0n1p1 /dev/nvme1n1p1 /dev/nvme2n1p1")));
-  EXPECT_THAT(steps[8], testing::AllOf(HasSubstr("mkfs.xfs -f -q -m uuid="), HasSubstr(" /dev/md/scratch")));
+  EXPECT_EQ(steps[8] + "; " + steps[9], "udevadm settle --timeout=30; lvm vgchange --activate n") << "a volume group of before may show in the new array";
+  EXPECT_THAT(steps[10], testing::AllOf(HasSubstr("mkfs.xfs -f -q -m uuid="), HasSubstr(" /dev/md/scratch")));
   EXPECT_EQ(steps.back(), "sfdisk --part-label /dev/nvme2n1 1 muster-data") << "finished is said last";
   ASSERT_EQ(made->fstab.size(), 1u);
   EXPECT_THAT(made->fstab[0], HasSubstr(" /scratch xfs noatime,nofail"));
   ASSERT_EQ(made->mdadm.size(), 1u);
   const std::string uuid = made->mdadm[0].substr(made->mdadm[0].find("UUID=") + 5);
   EXPECT_THAT(steps[7], HasSubstr("--uuid=" + uuid)) << "the installed system looks for the array that is made";
-  EXPECT_THAT(steps[8], HasSubstr(made->fstab[0].substr(5, 36)));
+  EXPECT_THAT(steps[10], HasSubstr(made->fstab[0].substr(5, 36)));
   EXPECT_EQ(made->wiped.size(), 4u);
 }
 

@@ -39,5 +39,7 @@ ln -s /bin/busybox usr/lib/busybox/ping
 install -m 0755 "$MUSTER_RECIPES/ramos/init" init
 install -m 0755 "$MUSTER_RECIPES/ramos/dhcp.sh" usr/lib/muster/dhcp.sh
 echo ramos > etc/hostname
+# What lies on the disks is nobody's to put to use: a volume group that udev activates holds the disk that is to be written.
+printf 'global {\n\tevent_activation = 0\n}\nactivation {\n\tauto_activation_volume_list = [ ]\n}\n' > etc/lvm/lvmlocal.conf
 : > etc/machine-id
 : > etc/resolv.conf
