@@ -190,10 +190,18 @@ Result<void> Controller::startServers(Role role, provision::RunningDnsmasq dnsma
 
 void Controller::addPhases(const Options& options, const std::optional<lab::LabHandle>& lab) {
   const auto address = cluster_.provisioning().controller.str();
+  const lifecycle::RestartBegins restart_begins = [this](NodeName node, std::string why) {
+    const auto before = gateway_->state(node);
+    auto is_up = [this, node, old = before ? before->boot_id : std::string()] {
+      const auto now = gateway_->state(node);
+      return now && now->boot_id != old;
+    };
+    return consoles_->bootBegins(std::move(node), std::move(why), std::move(is_up));
+  };
   const provision::ProvisionDeps deps{cluster_, *bmcs_, *gateway_, *images_, *netboot_, clock_, fmt::format("http://{}:{}", address, serve::kHttpPort),
                                       fmt::format("https://{}:{}", address, serve::kHttpsPort), keys_->ca.certificatePem(), keys_->signing.public_pem, peers_.get(),
                                       [this](const NodeName& node) { consoles_->bootEnded(node); },
-                                      [this](const NodeName& node, const std::string& intent) { return provision::takeDataWipe(*store_, node, intent); }};
+                                      [this](const NodeName& node, const std::string& intent) { return provision::takeDataWipe(*store_, node, intent); }, restart_begins};
   owned_.push_back(provision::makeProvisionPhase(deps));
   auto erasures = provision::makeErasePhase(deps, *store_);
   erasures_ = erasures.get();
@@ -221,7 +229,7 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
   });
   bmc_health_ = bmc_health.get();
   owned_.push_back(std::move(bmc_health));
-  owned_.push_back(keep::makeHealthPhase(cluster_, *gateway_, *store_, clock_));
+  owned_.push_back(keep::makeHealthPhase(cluster_, *gateway_, *store_, clock_, restart_begins));
   owned_.push_back(pool::makePoolPhase(cluster_, *gateway_, *gate_, *processes_, clock_, poolOptions(lab)));
   for (const auto& phase : owned_) phases_.push_back(phase.get());
 }

@@ -51,8 +51,8 @@ FacetName facetOf(std::string_view group) { return FacetName(std::string(kHealth
 
 class HealthPhase final : public Phase {
  public:
-  HealthPhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, Store& store, Clock& clock)
-      : cluster_(cluster), agents_(agents), store_(store), clock_(clock) {}
+  HealthPhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, Store& store, Clock& clock, RestartBegins restart_begins)
+      : cluster_(cluster), agents_(agents), store_(store), clock_(clock), ear_(std::move(restart_begins)) {}
 
   std::string_view name() const override { return "health"; }
   std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject, const FactSet& facts) const override;
@@ -74,6 +74,7 @@ class HealthPhase final : public Phase {
   agent::AgentGateway& agents_;
   Store& store_;
   Clock& clock_;
+  RestartEar ear_;
 };
 
 /// What must be there and cannot be watched is a symptom of its own.
@@ -276,6 +277,8 @@ Async<Outcome> HealthPhase::reboot(NodeName node, Subject subject, ActContext& c
   }
   if (state && state->boot_id == context.operation()) {
     context.progress(0.2, "rebooting");
+    auto listen = ear_.restarts(node, context.intentId(), "reboot for its health");
+    co_await std::move(listen);
     agent::AgentTask task{context.intentId(), agent::TaskKind::Reboot, "{}", kRebootTask};
     auto ask = agents_.runTask(node, std::move(task));
     CO_TRY_OK(co_await std::move(ask));
@@ -297,8 +300,8 @@ std::string symptomsOf(const Fact& fact) {
   return colon == std::string::npos ? std::string() : fact.value.substr(colon + 1);
 }
 
-std::unique_ptr<Phase> makeHealthPhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, Store& store, Clock& clock) {
-  return std::make_unique<HealthPhase>(cluster, agents, store, clock);
+std::unique_ptr<Phase> makeHealthPhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, Store& store, Clock& clock, RestartBegins restart_begins) {
+  return std::make_unique<HealthPhase>(cluster, agents, store, clock, std::move(restart_begins));
 }
 
 }  // namespace muster::keep

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "agent/protocol/gateway.h"
+#include "lifecycle/consoles.h"
 #include "lifecycle/phase.h"
 #include "lifecycle/store.h"
 
@@ -24,6 +25,6 @@ std::string_view actionWordOf(const lifecycle::Fact& fact);
 std::string symptomsOf(const lifecycle::Fact& fact);
 
 std::unique_ptr<lifecycle::Phase> makeHealthPhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, lifecycle::Store& store,
-                                                  Clock& clock);
+                                                  Clock& clock, lifecycle::RestartBegins restart_begins = {});
 
 }  // namespace muster::keep

@@ -443,7 +443,9 @@ void ActionRun::raise(Severity severity, std::string text, std::string what_to_d
                              {"last_evidence", last_evidence_},
                              {"intent", intent_.id},
                              {"operation", intent_.operation}};
-  finding(Finding{action_.facet, severity, std::move(text), evidenceWithConsole(std::move(evidence), services_.console, action_.facet.subject), std::move(what_to_do), {}});
+  const auto since = intent_.opened_at == WallTime{} ? services_.clock.now() : intent_.opened_at;
+  auto words = evidenceWithConsole(std::move(evidence), services_.console, action_.facet.subject, since);
+  finding(Finding{action_.facet, severity, std::move(text), std::move(words), std::move(what_to_do), {}});
 }
 
 Task<ActionEnd> ActionRun::failed(Error error) {

@@ -1,6 +1,8 @@
 // JSON forms of lifecycle's words.
 #include "lifecycle/json.h"
 
+#include "lifecycle/consoles.h"
+
 namespace muster::lifecycle {
 namespace {
 
@@ -80,9 +82,9 @@ class Reader {
 
 std::string canonical(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
-std::string evidenceWithConsole(json evidence, const ConsoleLines& console, const Subject& subject) {
+std::string evidenceWithConsole(json evidence, const ConsoleLines& console, const Subject& subject, WallTime since) {
   if (console)
-    if (auto lines = console(subject); !lines.empty()) evidence[std::string(kConsoleEvidence)] = std::move(lines);
+    if (auto lines = console(subject); !lines.empty()) evidence[std::string(kConsoleEvidence)] = markedAsOlder(std::move(lines), since);
   return canonical(evidence);
 }
 

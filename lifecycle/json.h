@@ -23,7 +23,7 @@ Result<Action> actionFromJson(const nlohmann::json& json);
 /// One line, keys sorted: equal values give equal bytes.
 std::string canonical(const nlohmann::json& json);
 
-/// Evidence of something that failed or is late, with what the subject's console said last.
-std::string evidenceWithConsole(nlohmann::json evidence, const ConsoleLines& console, const Subject& subject);
+/// Evidence of something that failed or is late, with what the subject's console said last; what may be older than `since` is marked.
+std::string evidenceWithConsole(nlohmann::json evidence, const ConsoleLines& console, const Subject& subject, WallTime since);
 
 }  // namespace muster::lifecycle

@@ -69,7 +69,7 @@ Result<void> StallWatch::shout(const Intent& intent, const Pace& pace) {
                              {"last_evidence", last},
                              {"intent", intent.id},
                              {"operation", intent.operation}};
-  return store_.addFinding({action.facet, Severity::Warning, text, evidenceWithConsole(std::move(evidence), console_, action.facet.subject), std::string(whenLate(action)), clock_.now()});
+  return store_.addFinding({action.facet, Severity::Warning, text, evidenceWithConsole(std::move(evidence), console_, action.facet.subject, intent.opened_at), std::string(whenLate(action)), clock_.now()});
 }
 
 }  // namespace muster::lifecycle

@@ -1,5 +1,7 @@
 #include "provision/agent_task.h"
 
+#include "agent/protocol/restart_words.h"
+
 #include <fmt/format.h>
 
 #include <charconv>
@@ -82,6 +84,14 @@ Async<TaskStep> stepTask(agent::AgentGateway& agents, NodeName node, agent::Task
   auto written = context.recordOperation(note.str());
   CO_TRY_OK(co_await std::move(written));
   co_return report->result;
+}
+
+std::optional<std::string> taskThatRestarts(const agent::AgentGateway& agents, const NodeName& node, const lifecycle::ActContext& context) {
+  const auto note = TaskNote::parse(context.operation());
+  if (!note || !*note) return std::nullopt;
+  const auto id = (*note)->taskId(context.intentId());
+  const auto report = agents.report(node, id);
+  return report && report->phase == TaskPhase::Running && report->text.starts_with(agent::kRestarting) ? std::optional(id) : std::nullopt;
 }
 
 }  // namespace muster::provision

@@ -36,4 +36,7 @@ using TaskStep = std::variant<lifecycle::Again, lifecycle::Blocked, std::string>
 Async<TaskStep> stepTask(agent::AgentGateway& agents, NodeName node, agent::TaskKind kind, std::chrono::seconds deadline,
                          lifecycle::ActContext& context, std::function<std::string(bool wipe_allowed)> params, bool data_allowed = false);
 
+/// The task's id while it says that it restarts the machine.
+std::optional<std::string> taskThatRestarts(const agent::AgentGateway& agents, const NodeName& node, const lifecycle::ActContext& context);
+
 }  // namespace muster::provision

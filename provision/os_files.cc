@@ -2,6 +2,7 @@
 
 #include "base/io/crypto.h"
 #include "base/io/files.h"
+#include "provision/facets.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -64,6 +65,16 @@ void addSettings(const inventory::Driver& driver, nlohmann::json& params) {
     params["archives"].push_back({{"name", archive.name}, {"apt", aptSource(driver.name, archive)}, {"dnf", dnfSource(driver.name, archive)},
                                   {"key", key ? io::toBase64(*key) : std::string()}});
   }
+}
+
+nlohmann::json driverParams(const inventory::Driver& driver, const std::string& https_url, const std::string& ca_pem) {
+  nlohmann::json params{{"name", driver.name}, {"packages", driver.packages}, {"modules", driver.modules}, {"verify", probesOf(driver)}};
+  addSettings(driver, params);
+  if (!driver.repository.empty()) {
+    params["repository_url"] = fmt::format("{}/repo/{}/", https_url, driver.name);
+    params["repository_ca_pem"] = ca_pem;
+  }
+  return params;
 }
 
 std::string settingsDigest(const std::map<std::string, std::string>& files) { return io::sha256Hex(nlohmann::json(files).dump()).substr(0, kDigestDigits); }

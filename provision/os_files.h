@@ -22,6 +22,9 @@ std::string dnfSource(const std::string& driver, const inventory::PackageArchive
 /// archive.
 void addSettings(const inventory::Driver& driver, nlohmann::json& params);
 
+/// All that the agent's task of installing the driver is told. HTTPS_URL, and the root that vouches for it: where its repository is.
+nlohmann::json driverParams(const inventory::Driver& driver, const std::string& https_url, const std::string& ca_pem);
+
 /// First 12 hex digits of the SHA-256 over the files' paths and contents; agent/tasks/os_settings.cc computes the same.
 std::string settingsDigest(const std::map<std::string, std::string>& files);
 

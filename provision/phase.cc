@@ -52,7 +52,7 @@ std::optional<std::string> tooLarge(const PackedImage& image, const std::optiona
 
 class ProvisionPhase final : public lifecycle::Phase {
  public:
-  explicit ProvisionPhase(ProvisionDeps deps) : deps_(std::move(deps)), restarts_(deps_.bmcs, deps_.agents, deps_.netboot, deps_.clock, deps_.boot_ended) {}
+  explicit ProvisionPhase(ProvisionDeps deps) : deps_(std::move(deps)), restarts_(deps_.bmcs, deps_.agents, deps_.netboot, deps_.clock, deps_.boot_ended), ear_(deps_.restart_begins) {}
 
   std::string_view name() const override { return "provision"; }
   std::vector<lifecycle::Goal> goals(const inventory::Cluster& cluster, const Subject& subject,
@@ -90,6 +90,7 @@ class ProvisionPhase final : public lifecycle::Phase {
 
   ProvisionDeps deps_;
   Restarts restarts_;
+  lifecycle::RestartEar ear_;
   mutable std::map<std::string, PackedImage> packed_;  ///< found once; images do not change under their key
 };
 
@@ -477,17 +478,13 @@ Async<Outcome> ProvisionPhase::driver(const inventory::Node& node, const invento
   if (!state || state->mode != Mode::Disk) {
     co_return Outcome(Again{kLookAgain, fmt::format("the installed system of {} to call", node.name.str())});
   }
-  const auto params = [&](bool) {
-    nlohmann::json json{{"name", driver.name}, {"packages", driver.packages}, {"modules", driver.modules}, {"verify", probesOf(driver)}};
-    addSettings(driver, json);
-    if (!driver.repository.empty()) {
-      json["repository_url"] = fmt::format("{}/repo/{}/", deps_.controller_https_url, driver.name);
-      json["repository_ca_pem"] = deps_.agent_ca_pem;
-    }
-    return json.dump();
-  };
+  const auto params = [&](bool) { return driverParams(driver, deps_.controller_https_url, deps_.agent_ca_pem).dump(); };
   auto stepping = stepTask(deps_.agents, node.name, TaskKind::InstallDriver, kInstallDriverLimit, context, params);
   CO_TRY(step, co_await std::move(stepping));
+  if (auto task = taskThatRestarts(deps_.agents, node.name, context)) {
+    auto tell = ear_.restarts(node.name, std::move(*task), "restart for driver " + driver.name);
+    co_await std::move(tell);
+  }
   if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
   if (const auto* refused = std::get_if<Blocked>(&step)) co_return Outcome(*refused);
   co_return Outcome(Done{});

@@ -3,6 +3,7 @@
 
 #include "agent/protocol/gateway.h"
 #include "bmc/bmc.h"
+#include "lifecycle/consoles.h"
 #include "lifecycle/phase.h"
 #include "provision/erase.h"
 #include "provision/image/image_store.h"
@@ -29,6 +30,7 @@ struct ProvisionDeps {
   std::function<void(const NodeName&)> boot_ended = [](const NodeName&) {};  ///< the system that was started has called, or is given up
   /// Uses up the node's permission to empty its data disks, if there is one (data_wipe.h).
   std::function<Result<bool>(const NodeName&, const std::string& intent)> take_data_wipe = [](const NodeName&, const std::string&) { return Result<bool>(false); };
+  lifecycle::RestartBegins restart_begins = {};  ///< an installed system restarts itself
 };
 std::unique_ptr<lifecycle::Phase> makeProvisionPhase(ProvisionDeps deps);
 

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "bmc/console/boot_log.h"
 #include "bmc/console/plain_text.h"
+#include "lifecycle/consoles.h"
 
 #include <fmt/format.h>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -27,6 +28,8 @@ struct Capture {
   NodeName node;
   std::unique_ptr<ConsoleSource> source;
   std::shared_ptr<BootLog> log;             ///< of the boot that is under way
+  KeptBoot boot;                            ///< that boot
+  std::function<bool()> is_up;              ///< whether it has ended; empty: somebody will say so
   std::string ring;
   std::string trouble;                      ///< why nobody listens; empty: somebody does
   io::Dialogue* line = nullptr;             ///< open, owned by listen()
@@ -95,11 +98,17 @@ Task<void> listen(At at, Clock& clock, Workers& workers) {
   }
 }
 
+void linger(Capture& capture, Clock& clock) {
+  capture.until = std::min(capture.until, clock.steady() + kCaptureLinger);
+  capture.is_up = nullptr;
+}
+
 /// Ends the capture when its time is over.
 Task<void> expire(At at, Clock& clock) {
   while (!at->ended && !at->stopped && clock.steady() < at->until) {
     auto rest = clock.rest(kExpiryLook);
     co_await std::move(rest);
+    if (at->is_up && !at->stopped && at->is_up()) linger(*at, clock);
   }
   at->stopped = true;
   if (at->line) at->line->hangUp();
@@ -118,12 +127,13 @@ class Desk final : public Consoles {
     for (auto& [node, at] : captures_) at->stopped = true;
   }
 
-  Task<void> bootBegins(NodeName node, std::string why) override {
+  Task<void> bootBegins(NodeName node, std::string why, std::function<bool()> is_up) override {
     std::erase_if(captures_, [](const auto& entry) { return entry.second->ended; });
     auto known = captures_.find(node);
     auto source = known == captures_.end() ? finder_(node) : nullptr;
     if (known == captures_.end() && !source) co_return;
-    auto begin = offload<Result<std::shared_ptr<BootLog>>>(workers_, [kept = kept_, node, why, now = clock_.now()]() -> Result<std::shared_ptr<BootLog>> {
+    const auto now = clock_.now();
+    auto begin = offload<Result<std::shared_ptr<BootLog>>>(workers_, [kept = kept_, node, why, now]() -> Result<std::shared_ptr<BootLog>> {
       TRY(log, BootShelf(kept, node).begin(now, why));
       return std::make_shared<BootLog>(std::move(log));
     });
@@ -134,6 +144,8 @@ class Desk final : public Consoles {
     }
     if (known = captures_.find(node); known != captures_.end() && !known->second->ended && !known->second->stopped) {  // it may have changed meanwhile
       known->second->log = *log;
+      known->second->boot = {(*log)->number(), now, why};
+      known->second->is_up = std::move(is_up);
       known->second->ring.clear();
       known->second->until = clock_.steady() + kCaptureLimit;
       co_return;
@@ -143,24 +155,30 @@ class Desk final : public Consoles {
       (void)(*log)->append(fmt::format("[muster: not listened to, {} other boots are]\n", captures_.size()));
       co_return;
     }
-    auto begun = start(node, std::move(source), *log);
+    auto at = std::make_shared<Capture>();
+    at->node = node;
+    at->source = std::move(source);
+    at->log = *log;
+    at->boot = {(*log)->number(), now, why};
+    at->is_up = std::move(is_up);
+    auto begun = start(std::move(at));
     co_await std::move(begun);
   }
 
   void bootEnded(const NodeName& node) override {
     const auto known = captures_.find(node);
-    if (known != captures_.end()) known->second->until = std::min(known->second->until, clock_.steady() + kCaptureLinger);
+    if (known != captures_.end()) linger(*known->second, clock_);
   }
 
   std::vector<std::string> lastLines(const NodeName& node) const override {
     const auto known = captures_.find(node);
-    if (known != captures_.end() && !known->second->ring.empty()) return plainLines(known->second->ring, kFindingLines);
-    if (known != captures_.end() && !known->second->trouble.empty()) return {"[muster: " + known->second->trouble + "]"};
+    if (known != captures_.end() && !known->second->ring.empty()) return linesOf(known->second->boot, known->second->ring);
+    if (known != captures_.end() && !known->second->trouble.empty()) return linesOf(known->second->boot, "[muster: " + known->second->trouble + "]");
     const BootShelf shelf(kept_, node);
     const auto boots = shelf.boots();
     if (!boots || boots->empty()) return {};
     const auto text = shelf.read(boots->back().number);
-    return text ? plainLines(std::string_view(*text).substr(text->size() - std::min(text->size(), kRingBytes)), kFindingLines) : std::vector<std::string>();
+    return text ? linesOf(boots->back(), std::string_view(*text).substr(text->size() - std::min(text->size(), kRingBytes))) : std::vector<std::string>();
   }
 
   Async<void> close() override {
@@ -179,14 +197,16 @@ class Desk final : public Consoles {
   }
 
  private:
-  Task<void> start(NodeName node, std::unique_ptr<ConsoleSource> source, std::shared_ptr<BootLog> log) {
+  static std::vector<std::string> linesOf(const KeptBoot& boot, std::string_view said) {
+    auto lines = plainLines(said, kFindingLines);
+    if (!lines.empty()) lines.insert(lines.begin(), lifecycle::consoleBootLine(boot.number, boot.began, boot.why));
+    return lines;
+  }
+
+  Task<void> start(At at) {
     auto executor = co_await asio::this_coro::executor;
-    auto at = std::make_shared<Capture>();
-    at->node = node;
-    at->source = std::move(source);
-    at->log = std::move(log);
     at->until = clock_.steady() + kCaptureLimit;
-    captures_[node] = at;
+    captures_[at->node] = at;
     asio::co_spawn(executor, listen(at, clock_, workers_), asio::bind_cancellation_slot(at->cut.slot(), [at](const std::exception_ptr&) { at->ended = true; }));
     asio::co_spawn(executor, expire(at, clock_), [](const std::exception_ptr&) {});
     for (auto waited = 0ms; waited < kOpenWait && !at->tried && !at->ended; waited += kOpenPoll) {

@@ -26,9 +26,11 @@ class Consoles {
   virtual ~Consoles() = default;
   /// What the node says from now on is a boot of its own. Returns when somebody listens, or after kOpenWait: listening never holds up,
   /// nor fails, a boot.
-  virtual Task<void> bootBegins(NodeName node, std::string why) = 0;
+  /// `is_up`, when there is one, is asked every few seconds; once it says so the boot has ended.
+  virtual Task<void> bootBegins(NodeName node, std::string why, std::function<bool()> is_up = {}) = 0;
   virtual void bootEnded(const NodeName& node) = 0;
-  /// The last lines of the node's newest boot as plain text (plain_text.h), or why there are none. Empty: it has no console.
+  /// Of which boot they are (lifecycle/consoles.h), then the last lines of the node's newest boot as plain text (plain_text.h), or why there
+  /// are none. Empty: it has no console, or has said nothing.
   virtual std::vector<std::string> lastLines(const NodeName& node) const = 0;
   /// Gives all lines back; bounded by some seconds.
   virtual Async<void> close() = 0;

@@ -1,6 +1,7 @@
 // The desk in virtual time: every boot is kept, nothing waits for long, and what it hears last is there for findings.
 #include "bmc/console/boot_log.h"
 #include "bmc/console/desk.h"
+#include "lifecycle/consoles.h"
 #include "tests/fakes/fake_bmc.h"
 #include "tests/fakes/fake_console.h"
 #include "tests/run_async.h"
@@ -32,6 +33,13 @@ class DeskTest : public testing::Test {
     co_await std::move(begins);
     co_return true;
   }
+  /// What a finding gets, without the line that says of which boot.
+  std::vector<std::string> lines() {
+    auto out = desk->lastLines(kNode);
+    EXPECT_TRUE(out.empty() || lifecycle::consoleBootBegan(out));
+    if (!out.empty()) out.erase(out.begin());
+    return out;
+  }
   void close() { ASSERT_TRUE(loop.run(desk->close())); }
   void hear(std::string text) {
     serial->say(std::move(text));
@@ -62,20 +70,20 @@ TEST_F(DeskTest, keepsEachBootForItself) {
   begin();
   hear("second\r\n");
   EXPECT_THAT(kept(), ElementsAre("SeaBIOS\r\nfirst", "second\r\n"));
-  EXPECT_THAT(desk->lastLines(kNode), ElementsAre("second"));
+  EXPECT_THAT(lines(), ElementsAre("second"));
   EXPECT_EQ(serial->opened, 1) << "the session goes on over a restart";
 }
 
 TEST_F(DeskTest, findingsGetPlainLines) {
   begin();
   hear("\x1b]0;gotcha\x07\x1b[2JKernel panic\r\n");
-  EXPECT_THAT(desk->lastLines(kNode), ElementsAre("Kernel panic"));
+  EXPECT_THAT(lines(), ElementsAre("Kernel panic"));
 }
 
 TEST_F(DeskTest, whoHasNoConsoleLeavesNoTrace) {
   has_console = false;
   begin();
-  EXPECT_THAT(desk->lastLines(kNode), IsEmpty());
+  EXPECT_THAT(lines(), IsEmpty());
   EXPECT_THAT(kept(), IsEmpty());
 }
 
@@ -84,13 +92,13 @@ TEST_F(DeskTest, aLineThatCannotBeOpenedHoldsUpNoBootAndSaysWhy) {
   const auto before = loop.clock.steady();
   begin();
   EXPECT_LE(loop.clock.steady() - before, kOpenWait);
-  ASSERT_EQ(desk->lastLines(kNode).size(), 1u);
-  EXPECT_THAT(desk->lastLines(kNode)[0], HasSubstr("another session has it"));
+  ASSERT_EQ(lines().size(), 1u);
+  EXPECT_THAT(lines()[0], HasSubstr("another session has it"));
   EXPECT_EQ(serial->evicted, 0) << "nobody's session is ended for a capture";
   serial->refuse.reset();
   pass(1min);
   hear("late, but here\r\n");
-  EXPECT_THAT(desk->lastLines(kNode), ElementsAre("late, but here"));
+  EXPECT_THAT(lines(), ElementsAre("late, but here"));
 }
 
 TEST_F(DeskTest, aLineThatEndsIsOpenedAgain) {
@@ -113,7 +121,7 @@ TEST_F(DeskTest, aBmcThatGreetsAndTurnsAwayIsNotLoggedInAtAllTheTime) {
   pass(31s);
   EXPECT_EQ(serial->opened, so_far + 1) << "it is tried again all the same";
   hear("second wind\r\n");
-  EXPECT_THAT(desk->lastLines(kNode), testing::Contains("second wind"));
+  EXPECT_THAT(lines(), testing::Contains("second wind"));
 }
 
 TEST_F(DeskTest, aRefusedPasswordIsNotTriedAgain) {
@@ -134,10 +142,41 @@ TEST_F(DeskTest, afterTheBootItGoesOnForAMomentAndGivesTheLineBack) {
   EXPECT_EQ(serial->open_now, 1);
   pass(kCaptureLinger);
   EXPECT_EQ(serial->open_now, 0);
-  EXPECT_THAT(desk->lastLines(kNode), ElementsAre("login: panic after all")) << "from what is kept";
+  EXPECT_THAT(lines(), ElementsAre("login: panic after all")) << "from what is kept";
   begin();
   hear("next boot");
   EXPECT_EQ(kept().size(), 2u);
+}
+
+TEST_F(DeskTest, linesSayOfWhichBootTheyAre) {
+  begin();
+  hear("first");
+  pass(1h);
+  const auto second = loop.clock.now();
+  begin();
+  EXPECT_THAT(desk->lastLines(kNode), IsEmpty()) << "not what the boot before has said";
+  hear("second");
+  EXPECT_THAT(desk->lastLines(kNode), ElementsAre(lifecycle::consoleBootLine(2, second, "restart"), "second"));
+  pass(1h);
+  EXPECT_THAT(desk->lastLines(kNode), ElementsAre(lifecycle::consoleBootLine(2, second, "restart"), "second")) << "from what is kept";
+}
+
+TEST_F(DeskTest, aBootEndsWhenItsSystemIsSeenUp) {
+  bool up = false;
+  const auto restart = [&]() -> Task<bool> {
+    std::function<bool()> is_up = [&up] { return up; };
+    auto begins = desk->bootBegins(kNode, "restart for driver tune", is_up);
+    co_await std::move(begins);
+    co_return true;
+  };
+  loop.run(restart());
+  pass(5min);
+  EXPECT_EQ(serial->open_now, 1);
+  up = true;
+  pass(30s);
+  EXPECT_EQ(serial->open_now, 1) << "a panic may follow";
+  pass(kCaptureLinger);
+  EXPECT_EQ(serial->open_now, 0);
 }
 
 TEST_F(DeskTest, aBootThatNeverEndsIsNotListenedToForEver) {
@@ -157,7 +196,7 @@ TEST_F(DeskTest, aMachineThatTalksForEverTakesNoMemory) {
   begin();
   for (int i = 0; i < 2000; ++i) hear(std::string(4096, 'x') + "\r\n");
   EXPECT_LE(kept()[0].size(), kHeadBytes + 2 * kTailBytes + 100);
-  EXPECT_LE(desk->lastLines(kNode).size(), kFindingLines);
+  EXPECT_LE(lines().size(), kFindingLines);
 }
 
 TEST_F(DeskTest, everyWayOfStartingAMachineIsListenedTo) {

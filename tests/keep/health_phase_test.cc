@@ -17,7 +17,14 @@ using ::testing::HasSubstr;
 
 class HealthPhaseTest : public ::testing::Test {
  protected:
-  HealthPhaseTest() { phase_ = makeHealthPhase(cluster_, agents_, store_, clock_); }
+  HealthPhaseTest() { 
+    phase_ = makeHealthPhase(cluster_, agents_, store_, clock_, [this](NodeName node, std::string why) { return hear(node.str() + ": " + why); });
+  }
+  Task<void> hear(std::string what) {
+    EXPECT_TRUE(agents_.submitted(node_, agent::TaskKind::Reboot).empty()) << "before the order";
+    heard_.push_back(std::move(what));
+    co_return;
+  }
 
   void tell(std::vector<agent::Symptom> symptoms, const std::string& boot = "boot-1", std::map<std::string, std::string> sources = {}) {
     auto state = agents_.boot(node_, agent::Mode::Disk);
@@ -48,6 +55,7 @@ class HealthPhaseTest : public ::testing::Test {
   muster::test::MemoryStore store_;
   FakeClock clock_;
   std::unique_ptr<Phase> phase_;
+  std::vector<std::string> heard_;  ///< by the consoles
 };
 
 TEST_F(HealthPhaseTest, saysNothingOfANodeWhoseAgentHasToldNothing) {
@@ -117,6 +125,7 @@ TEST_F(HealthPhaseTest, rebootsOnceAndBelievesOnlyTheNextBootsReport) {
   EXPECT_TRUE(std::holds_alternative<Again>(*runAsync(phase_->act(action, context))));
   EXPECT_TRUE(std::holds_alternative<Again>(*runAsync(phase_->act(action, context))));
   EXPECT_EQ(agents_.submitted(node_, agent::TaskKind::Reboot).size(), 1u);
+  EXPECT_EQ(heard_, std::vector<std::string>{"gpu001: reboot for its health"});
   EXPECT_FALSE(store_.facts()->find(Subject(node_), FacetName("gate.burn-in"))) << "a pass from before the repair proves nothing";
   auto state = agents_.boot(node_, agent::Mode::Disk);
   state.boot_id = "boot-2";

@@ -1,3 +1,4 @@
+#include "lifecycle/consoles.h"
 #include "tests/lifecycle/engine_fixture.h"
 
 namespace muster::lifecycle {
@@ -151,6 +152,26 @@ TEST_F(EngineTest, whatTheConsoleSaidLastIsInTheFindingOfAnActionThatFailed) {
   const Subject subject{NodeName("gpu001")};
   const auto evidence = nlohmann::json::parse(store_.findings(&subject)->front().evidence);
   EXPECT_EQ(evidence[std::string(kConsoleEvidence)], (nlohmann::json{"gpu001 login:", "Kernel panic - not syncing"}));
+}
+
+TEST_F(EngineTest, linesOfABootBeforeTheActionAreMarkedInItsFinding) {
+  const auto consoleAfter = [this](const std::vector<std::string>& said) {
+    console_ = [said](const Subject&) { return said; };
+    world().set("gpu001/firmware.BMC", "1.0.0");
+    world().behave("gpu001/firmware.BMC").polls = 1'000'000;
+    EXPECT_EQ(apply().failed, 1);
+    const Subject subject{NodeName("gpu001")};
+    return nlohmann::json::parse(store_.findings(&subject)->front().evidence)[std::string(kConsoleEvidence)].get<std::vector<std::string>>();
+  };
+  build({"gpu001"});
+  const auto old = consoleBootLine(7, clock_.now() - 24h, "power on");
+  const auto marked = consoleAfter({old, "gpu001 login:"});
+  ASSERT_EQ(marked.size(), 3u);
+  EXPECT_EQ(marked[0], old);
+  EXPECT_THAT(marked[1], HasSubstr("that was before this action"));
+  EXPECT_EQ(marked[2], "gpu001 login:");
+  const std::vector<std::string> own = {consoleBootLine(8, clock_.now() + 1s, "restart"), "Kernel panic"};
+  EXPECT_EQ(consoleAfter(own), own);
 }
 
 TEST_F(EngineTest, aPhaseThatNeverAnswersIsCutOffAtTheDeadline) {

@@ -60,7 +60,13 @@ class ProvisionPhaseTest : public ::testing::Test {
     netboot.armed.clear();
     phase = makeProvisionPhase(
         {cluster, fleet, agents, images, netboot, clock, "http://10.20.0.1:8080", "https://10.20.0.1:8443", "CA", "KEY", nullptr, [](const NodeName&) {},
-         [this](const NodeName& node, const std::string& intent) { return takeDataWipe(store, node, intent); }});
+         [this](const NodeName& node, const std::string& intent) { return takeDataWipe(store, node, intent); },
+         [this](NodeName node, std::string why) { return hear(node.str() + ": " + why); }});
+  }
+
+  Task<void> hear(std::string what) {
+    heard.push_back(std::move(what));
+    co_return;
   }
 
   test::FakeBmc& bmc() { return fleet.fake(kNode); }
@@ -155,6 +161,7 @@ class ProvisionPhaseTest : public ::testing::Test {
   std::string installed;  ///< digest on the disk
   std::string ram_kernel_of;  ///< digest of the live image whose kernel an armed node starts
   std::string boot_id, waited_for;
+  std::vector<std::string> heard;  ///< by the consoles
   int boots = 0;
   bool dead = false;  ///< does not boot anything
   std::unique_ptr<lifecycle::Phase> phase;

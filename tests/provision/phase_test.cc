@@ -348,6 +348,29 @@ TEST_F(ProvisionPhaseTest, driverIsInstalledOnceAndReadAgain) {
   EXPECT_EQ(value(seen, "hw.gpu.1"), "S2") << "hardware that only the driver shows";
 }
 
+TEST_F(ProvisionPhaseTest, aDriversRestartIsABootOfTheConsoleAndOfOneAction) {
+  runInstalled(kDigest);
+  agents.hold(TaskKind::InstallDriver);
+  ASSERT_TRUE(is<Again>(act("driver.rdma")));
+  EXPECT_TRUE(heard.empty());
+  agents.progress(context.intent, 0.95, "restarting: the kernel was started without iommu=pt");
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(is<Again>(act("driver.rdma")));
+  EXPECT_THAT(heard, ElementsAre("gpu001: restart for driver rdma")) << "once, however often the phase looks";
+  newController();
+  ASSERT_TRUE(is<Again>(act("driver.rdma")));
+  EXPECT_EQ(heard.size(), 2u) << "a new controller has to listen anew";
+  agents.silence(kNode);
+  ASSERT_TRUE(is<Again>(act("driver.rdma")));
+  auto& agent = agents.boot(kNode, Mode::Disk, "boot-after");
+  agent.image_digest = kDigest;
+  agents.failTask(context.intent, "the agent was restarted while the task ran", ErrorCode::Unavailable);
+  ASSERT_TRUE(is<Again>(act("driver.rdma")));
+  ASSERT_TRUE(is<Again>(act("driver.rdma")));
+  agents.finish(context.intent + ".2", "{}");
+  ASSERT_TRUE(is<Done>(act("driver.rdma")));
+  EXPECT_EQ(heard.size(), 2u);
+}
+
 TEST_F(ProvisionPhaseTest, missingDriverShowsAsAbsent) {
   runInstalled(kDigest);
   agents.answer(TaskKind::Probe, R"({"package.rdma-core":"44.0-2"})");
