@@ -4,6 +4,7 @@
 #include "keep/health_phase.h"
 #include "lifecycle/json.h"
 #include "lifecycle/quarantine.h"
+#include "lifecycle/rollout/standing.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
@@ -18,7 +19,6 @@ using std::chrono::seconds;
 
 constexpr const char* kHeartbeat = "keep.heartbeat";
 constexpr seconds kSilentAfter{120};
-constexpr std::string_view kCertificateFacet = "certificate";
 constexpr std::size_t kJournalRead = 64;  ///< the newest intents of a node that is in trouble
 constexpr int kIdleLooks = 2;             ///< a node that the plan has not held for so many looks is not worked on
 constexpr std::string_view kRepair = "repair: ";  ///< begins the reason of repairs
@@ -53,6 +53,7 @@ Keeper::Keeper(KeeperServices services)
       engine_(services_.cluster, services_.all, services_.store, services_.clock, services_.sink),
       look_(services_.cluster, services_.light, services_.store, services_.clock, services_.sink),
       breakers_(services_.store),
+      tells_(services_.store, services_.clock, services_.sink),
       rejoin_(services_.cluster, services_.all, services_.store, services_.clock, engine_),
       changed_(std::make_shared<Signal>()) {
   engine_.actFor(services_.origin);
@@ -117,43 +118,11 @@ Result<void> Keeper::settle(const Seen& seen, const Decision& decision) {
       const auto held = quarantine.hold(exclusion.node, {now, "muster keep", exclusion.reason, exclusion.evidence});
       if (!held && held.error().code() != ErrorCode::Conflict) return fail(held.error());
     }
-  TRY_OK(raise(decision));
-  TRY_OK(clearWhatIsOver(seen));
+  TRY_OK(tells_.raise(decision));
+  TRY_OK(tells_.clearWhatIsOver(seen, breakers_));
   TRY_OK(want(seen, decision));
+  tells_.waiting(waits_);
   return beat(decision, seen);
-}
-
-/// Says what is wrong with a node once, with its evidence; again only when it is something else.
-Result<void> Keeper::raise(const Decision& decision) {
-  for (const auto* list : {&decision.drain, &decision.held_back})
-    for (const auto& exclusion : *list) {
-      if (exclusion.facet.facet.str() == kQuarantineFacet) continue;  // its own list has said it
-      auto [known, is_new] = raised_.try_emplace(exclusion.facet, exclusion.reason);
-      if (!is_new && known->second == exclusion.reason) continue;
-      known->second = exclusion.reason;
-      auto cleared = services_.store.clearFindings(exclusion.facet);
-      const auto severity = exclusion.facet.facet.str() == kCertificateFacet ? Severity::Warning : Severity::Error;
-      const Finding finding{exclusion.facet, severity, exclusion.reason, exclusion.evidence, exclusion.what_to_do, services_.clock.now()};
-      auto raised = cleared ? services_.store.addFinding(finding) : cleared;
-      if (raised) continue;
-      raised_.erase(exclusion.facet);  // another controller works on the node: said when it has let go; the others are not kept waiting
-      if (raised.error().code() != ErrorCode::Conflict) return raised;
-    }
-  return {};
-}
-
-/// A health fact that is well again ends its findings, whoever raised them; certificates' end when the gates are passed, by the engine.
-Result<void> Keeper::clearWhatIsOver(const Seen& seen) {
-  TRY(findings, services_.store.findings(nullptr));
-  TRY(over, breakers_.over(findings));
-  for (const auto& finding : findings)
-    if (finding.facet.facet.str().starts_with(kHealthPrefix) && seen.facts.value(finding.facet.subject, finding.facet.facet) == kHealthy)
-      over.insert(finding.facet);
-  for (const auto& facet : over) {
-    raised_.erase(facet);
-    if (auto cleared = services_.store.clearFindings(facet); !cleared && cleared.error().code() != ErrorCode::Conflict) return cleared;
-  }
-  return {};
 }
 
 /// A repair of a node that no longer takes jobs, if the inventory lets keep do it.
@@ -177,7 +146,7 @@ std::optional<Action> Keeper::repairOf(const inventory::Node& node, const FactSe
 }
 
 /// What is to be done, each once: drains, repairs, and what already runs and is neither over nor in vain.
-std::map<std::string, Action> Keeper::actionsFor(const Seen& seen, const Decision& decision) const {
+std::map<std::string, Action> Keeper::actionsFor(const Seen& seen, const Decision& decision) {
   std::map<std::string, Action> now;
   for (const auto& [id, action] : wanted_) {
     const auto node = action.facet.subject.node();
@@ -194,10 +163,20 @@ std::map<std::string, Action> Keeper::actionsFor(const Seen& seen, const Decisio
     auto action = drainAction(services_.cluster, exclusion, phaseThatWants(services_.cluster, services_.light, facet, seen.facts));
     if (!isPatient(action.id)) now.try_emplace(action.id, std::move(action));
   }
-  for (const auto& node : services_.cluster.nodes)
-    if (decision.in_trouble.contains(node.name))
-      if (auto action = repairOf(node, seen.facts); action && !isPatient(action->id)) now.try_emplace(action->id, std::move(*action));
+  for (const auto& node : services_.cluster.nodes) {
+    if (!decision.in_trouble.contains(node.name)) continue;
+    auto action = repairOf(node, seen.facts);
+    if (!action || isPatient(action->id) || isAPersons(seen, node.name, action->id)) continue;
+    now.try_emplace(action->id, std::move(*action));
+  }
   return now;
+}
+
+/// Somebody may have his hands in the machine: nothing is switched there, and what would be waits for him.
+bool Keeper::isAPersons(const Seen& seen, const NodeName& node, const std::string& action) {
+  const auto held = heldByPerson(seen.facts, node);
+  if (!held.empty()) waits_[node] = fmt::format("keep leaves {} alone: {}", action, held);
+  return !held.empty();
 }
 
 bool Keeper::isPatient(const std::string& id) const {
@@ -236,6 +215,7 @@ Result<void> Keeper::recover(const Seen& seen, std::map<std::string, Action>& no
     TRY(journal, services_.store.intentsOf(subject, kJournalRead));
     auto step = nextStep(journal, services_.cluster.keep, services_.clock.now());
     if (!step || isPatient(step->action.id)) continue;
+    if (isAPersons(seen, node->name, "recovery (" + std::string(toString(step->rung)) + ")")) continue;
     if (step->rung == inventory::Rung::Quarantine) {
       TRY(is_new, Quarantine(services_.store).hold(node->name, {services_.clock.now(), "muster keep", step->why, finding.evidence}));
       (void)is_new;
@@ -338,6 +318,7 @@ void Keeper::addRejoins(Actions& now) {
 }
 
 Result<void> Keeper::want(const Seen& seen, const Decision& decision) {
+  waits_.clear();
   auto now = actionsFor(seen, decision);
   addRejoins(now);
   TRY_OK(takeUpRecovery(now));

@@ -11,6 +11,7 @@
 #include "keep/look.h"
 #include "keep/recovery.h"
 #include "keep/rejoin.h"
+#include "keep/tells.h"
 #include "lifecycle/coordinate.h"
 #include "lifecycle/engine.h"
 
@@ -66,11 +67,10 @@ class Keeper {
   Result<void> watch(const Actions& now);
   bool isOthers(const lifecycle::Subject& subject) const { return others_.contains(subject); }
   Result<void> settle(const Seen& seen, const Decision& decision);
-  Result<void> raise(const Decision& decision);
-  Result<void> clearWhatIsOver(const Seen& seen);
   Result<void> want(const Seen& seen, const Decision& decision);
   void addRejoins(Actions& now);
-  std::map<std::string, lifecycle::Action> actionsFor(const Seen& seen, const Decision& decision) const;
+  std::map<std::string, lifecycle::Action> actionsFor(const Seen& seen, const Decision& decision);
+  bool isAPersons(const Seen& seen, const NodeName& node, const std::string& action);
   Result<void> takeUpRecovery(Actions& now);
   Result<void> recover(const Seen& seen, std::map<std::string, lifecycle::Action>& now);
   bool isPatient(const std::string& id) const;
@@ -86,6 +86,7 @@ class Keeper {
   lifecycle::Engine engine_;
   LightLook look_;
   Breakers breakers_;
+  Tells tells_;
   Rejoin rejoin_;
   Actions rejoining_;  ///< planned, and for the next look to take up
   std::map<std::string, lifecycle::Action> wanted_;
@@ -95,7 +96,7 @@ class Keeper {
   std::set<lifecycle::Subject> settled_subjects_;
   bool acting_ = false;
   std::map<std::string, Patience> patience_;
-  std::map<lifecycle::FacetRef, std::string> raised_;  ///< findings of this process
+  std::map<NodeName, std::string> waits_;  ///< what is not done because a person has the node, as of the last look
   std::shared_ptr<lifecycle::Signal> changed_;
   std::string last_trouble_;
 };

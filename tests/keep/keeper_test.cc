@@ -270,6 +270,21 @@ TEST_F(KeeperTest, repairsOnlyWhatTheInventoryAllowsAndOnlyWhenNoJobRuns) {
   EXPECT_THAT(findings(subjectOf("gpu001")), Not(::testing::Contains(HasSubstr("health.gpu"))));
 }
 
+TEST_F(KeeperTest, neverRepairsUnderTheHandsOfAPersonAndSaysOnceThatItWaits) {
+  cluster_.keep.repairs = {inventory::Repair::Reset, inventory::Repair::Reboot};
+  node("gpu001").drained = true;
+  node("gpu001").jobs = false;
+  node("gpu001").reason = "alice: re-seating GPU 3";
+  node("gpu001").health["gpu"] = "reboot:xid.79@0000:18:00.0";
+  keepFor(seconds(3600));
+  EXPECT_EQ(node("gpu001").tries, 0);
+  EXPECT_THAT(intents("gpu001"), IsEmpty());
+  EXPECT_EQ(shown("keep leaves gpu001/health.gpu alone: a person has taken it out of its pool ('alice: re-seating GPU 3')"), 1);
+  node("gpu001").reason = "muster: admission: xid.79";  // given back, and drained by keep
+  keepFor(seconds(300));
+  EXPECT_EQ(node("gpu001").reboots, 1);
+}
+
 TEST_F(KeeperTest, quarantinesWhatRebootsDidNotHelp) {
   node("gpu001").drained = true;
   node("gpu001").jobs = false;

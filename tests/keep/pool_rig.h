@@ -73,7 +73,7 @@ class FakePool final : public Phase {
     if (subject.isCluster()) co_return out;
     const auto& node = nodes_.at(subject.str());
     const auto value = node.jobs || !node.drained ? kPoolIn : kPoolDrained;
-    const nlohmann::json evidence = {{"ordered", node.drained}, {"jobs", node.jobs}, {"reason", node.reason}, {"by_person", !node.reason.starts_with("muster: ")}};
+    const nlohmann::json evidence = {{"ordered", node.drained}, {"jobs", node.jobs}, {"reason", node.reason}, {"by_person", node.drained && !node.reason.starts_with("muster: ")}};
     out.push_back(factOf(subject.str(), kPoolFacet, std::string(value), evidence, clock_.now()));
     co_return out;
   }

@@ -135,6 +135,7 @@ class RecoveryTest : public KeeperTest {
     fails("first");
     node("gpu001").jobs = false;
     node("gpu001").drained = true;
+    node("gpu001").reason = "muster: firmware of gpu001";
   }
   /// An apply of a person's has failed at the firmware.
   void fails(const std::string& id) {
@@ -232,6 +233,17 @@ TEST_F(RecoveryTest, neverOnANodeThatTakesJobs) {
   pool_.unreachable = true;
   recoverFor(std::chrono::hours(2));
   EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed")) << "whether it takes jobs is not known";
+}
+
+TEST_F(RecoveryTest, neverOnANodeThatAPersonHasTakenOut) {
+  cluster_.keep.recovery = {Rung::Retry, Rung::BmcReset, Rung::PowerCycle, Rung::Quarantine};
+  node("gpu001").reason = "bob: re-seating GPU 3";
+  recoverFor(std::chrono::hours(2));
+  EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed"));
+  EXPECT_EQ(shown("keep leaves recovery (retry) alone: a person has taken it out of its pool ('bob: re-seating GPU 3')"), 1);
+  node("gpu001").reason = "muster: firmware of gpu001";
+  recoverFor(std::chrono::hours(2));
+  EXPECT_THAT(steps().back(), "firmware.BMC done");
 }
 
 TEST_F(RecoveryTest, aPowerCycleThatWasCutInTheMiddleIsBroughtToItsEndNotDoneAgain) {

@@ -1,0 +1,64 @@
+#include "keep/tells.h"
+
+#include "base/log.h"
+#include "keep/health_phase.h"
+#include "lifecycle/quarantine.h"
+
+namespace muster::keep {
+namespace {
+
+using namespace lifecycle;
+
+constexpr std::string_view kCertificateFacet = "certificate";
+
+}  // namespace
+
+/// Says what is wrong with a node once, with its evidence; again only when it is something else.
+Result<void> Tells::raise(const Decision& decision) {
+  for (const auto* list : {&decision.drain, &decision.held_back})
+    for (const auto& exclusion : *list) {
+      if (exclusion.facet.facet.str() == kQuarantineFacet) continue;  // its own list has said it
+      auto [known, is_new] = raised_.try_emplace(exclusion.facet, exclusion.reason);
+      if (!is_new && known->second == exclusion.reason) continue;
+      known->second = exclusion.reason;
+      auto cleared = store_.clearFindings(exclusion.facet);
+      const auto severity = exclusion.facet.facet.str() == kCertificateFacet ? Severity::Warning : Severity::Error;
+      const Finding finding{exclusion.facet, severity, exclusion.reason, exclusion.evidence, exclusion.what_to_do, clock_.now()};
+      auto raised = cleared ? store_.addFinding(finding) : cleared;
+      if (raised) continue;
+      raised_.erase(exclusion.facet);  // another controller works on the node: said when it has let go; the others are not kept waiting
+      if (raised.error().code() != ErrorCode::Conflict) return raised;
+    }
+  return {};
+}
+
+/// A health fact that is well again ends its findings, whoever raised them; certificates' end when the gates are passed, by the engine.
+Result<void> Tells::clearWhatIsOver(const Seen& seen, const Breakers& breakers) {
+  TRY(findings, store_.findings(nullptr));
+  TRY(over, breakers.over(findings));
+  for (const auto& finding : findings)
+    if (finding.facet.facet.str().starts_with(kHealthPrefix) && seen.facts.value(finding.facet.subject, finding.facet.facet) == kHealthy)
+      over.insert(finding.facet);
+  for (const auto& facet : over) {
+    raised_.erase(facet);
+    if (auto cleared = store_.clearFindings(facet); !cleared && cleared.error().code() != ErrorCode::Conflict) return cleared;
+  }
+  return {};
+}
+
+void Tells::waiting(const std::map<NodeName, std::string>& words) {
+  for (const auto& [node, text] : words)
+    if (const auto told = waiting_.find(node); told == waiting_.end() || told->second != text) note(Subject(node), text);
+  waiting_ = words;
+}
+
+void Tells::note(const Subject& subject, std::string text) {
+  Event event{0, clock_.now(), EventKind::Note, subject, "", std::move(text)};
+  if (auto sequence = store_.addEvent(event); sequence)
+    event.sequence = *sequence;
+  else
+    logWarning("keep", "an event could not be stored: {}", sequence.error().str());
+  if (sink_) sink_(event);
+}
+
+}  // namespace muster::keep
