@@ -27,7 +27,10 @@ using std::chrono::seconds;
 namespace {
 
 constexpr const char* kRequestsKey = "erase.requests";
-constexpr seconds kEraseLimit{24 * 3600};  ///< a large disk of the turning kind is overwritten for that long
+constexpr seconds kMostErase{7 * 24 * 3600};      ///< a task may take no longer (agent/protocol)
+constexpr seconds kBootsLimit{2 * 3600};          ///< beside the task: into the RAM OS
+constexpr seconds kOwnMethodsLimit{48 * 3600};    ///< the disk's own methods, one after the other, each to its limit (agent/writer/erase.cc)
+constexpr double kSlowBytesPerSecond = 80e6;      ///< of a turning disk that shares its way with many; all are overwritten at once
 constexpr seconds kEraseExpected{1800};
 
 std::string reportKey(const NodeName& node) { return "erase.report." + node.str(); }
@@ -101,7 +104,7 @@ class ErasePhase final : public Erasures {
     const auto asked = asked_.find(subject.node());
     if (asked == asked_.end()) return {};
     const auto& request = asked->second;
-    return {{{subject, facet(kErased)}, completeValue(request.id), lifecycle::Disruption::Wipe, kEraseExpected, kEraseLimit, {},
+    return {{{subject, facet(kErased)}, completeValue(request.id), lifecycle::Disruption::Wipe, kEraseExpected, kMostErase + kBootsLimit, {},
              fmt::format("{} asked to erase {}: {}", request.who, request.disks.empty() ? "all its disks" : fmt::format("{} of its disks", request.disks.size()), request.reason)}};
   }
 
@@ -127,7 +130,7 @@ class ErasePhase final : public Erasures {
     const auto params = [&request](bool wipe_allowed) {
       return json{{"node_serial", request.serial}, {"disk_serials", request.disks}, {"wipe_allowed", wipe_allowed}}.dump();
     };
-    auto stepping = stepTask(deps_.agents, node, TaskKind::EraseDisks, kEraseLimit, context, params);
+    auto stepping = stepTask(deps_.agents, node, TaskKind::EraseDisks, limitOf(node, request), context, params);
     CO_TRY(step, co_await std::move(stepping));
     if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
     if (const auto* refused = std::get_if<Blocked>(&step)) co_return Outcome(*refused);
@@ -135,6 +138,16 @@ class ErasePhase final : public Erasures {
   }
 
  private:
+  /// The largest of the disks that are meant, overwritten slowly. The agent stops before and says how far it came.
+  seconds limitOf(const NodeName& node, const EraseRequest& request) const {
+    const auto state = deps_.agents.state(node);
+    std::uint64_t largest = 0;
+    for (const auto& disk : state ? state->hardware.disks : std::vector<agent::Disk>())
+      if (request.disks.empty() || std::find(request.disks.begin(), request.disks.end(), disk.serial) != request.disks.end()) largest = std::max(largest, disk.size_bytes);
+    if (largest == 0) return kMostErase;
+    return std::min(kMostErase, kOwnMethodsLimit + seconds(static_cast<std::int64_t>(static_cast<double>(largest) / kSlowBytesPerSecond)));
+  }
+
   std::vector<Fact> factsOf(const Subject& subject) const {
     if (subject.isCluster()) return {};
     const auto asked = asked_.find(subject.node());

@@ -4,12 +4,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <thread>
 
 namespace muster::agent {
 namespace {
 
 constexpr std::size_t kMaxSerialBytes = 4096;
+constexpr std::chrono::seconds kReportTime{60};  ///< before the deadline: what is told then is lost, and with it which disks are erased
 
 /// The serial that this machine's own firmware tells; empty when it tells none.
 std::string machineSerial(const std::filesystem::path& root) {
@@ -18,10 +20,11 @@ std::string machineSerial(const std::filesystem::path& root) {
   return text;
 }
 
-Result<EraseReport> eraseHere(const EraseParams& params, const std::filesystem::path& root, EraseTools tools, const TaskContextPtr& context, Clock& clock) {
+Result<EraseReport> eraseHere(const EraseParams& params, const std::filesystem::path& root, EraseTools tools, const TaskContextPtr& context, Clock& clock,
+                              std::chrono::steady_clock::time_point ends) {
   if (!tools.pause) tools.pause = [](std::chrono::seconds pause) { std::this_thread::sleep_for(pause); };
   tools.progress = [context](double fraction, const std::string& text) { context->progress(fraction, text); };
-  tools.cancelled = [context] { return context->cancelled(); };
+  tools.cancelled = [context, &clock, ends] { return context->cancelled() || clock.steady() >= ends; };
   tools.now_seconds = [&clock] { return std::chrono::duration<double>(clock.steady().time_since_epoch()).count(); };
   return eraseDisks(params, listDisks(root), machineSerial(root), tools);
 }
@@ -29,7 +32,8 @@ Result<EraseReport> eraseHere(const EraseParams& params, const std::filesystem::
 Async<nlohmann::json> erase(TaskTools tools, EraseTools erase_tools, nlohmann::json json, TaskContextPtr context) {
   CO_TRY(params, parseEraseParams(json.dump()));
   Clock* clock = &tools.clock;
-  std::function<Result<EraseReport>()> work = [params, root = tools.root, erase_tools, context, clock] { return eraseHere(params, root, erase_tools, context, *clock); };
+  const auto ends = clock->steady() + context->deadline() - std::min(kReportTime, context->deadline() / 10);
+  std::function<Result<EraseReport>()> work = [params, root = tools.root, erase_tools, context, clock, ends] { return eraseHere(params, root, erase_tools, context, *clock, ends); };
   auto erasing = offloadFor<EraseReport>(tools.workers, context, std::move(work));
   CO_TRY(report, co_await std::move(erasing));
   co_return nlohmann::json::parse(report.json());

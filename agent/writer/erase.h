@@ -23,7 +23,7 @@ namespace muster::agent {
 inline constexpr std::size_t kMaxErasedDisks = 64;
 inline constexpr std::size_t kMarkedPlaces = 512;             ///< beside the first and the last block of a disk
 inline constexpr std::uint64_t kMarkBytes = 4096;
-inline constexpr std::size_t kDisksAtOnce = 16;
+inline constexpr std::size_t kDisksAtOnce = kMaxErasedDisks;  ///< so the largest disk says how long it takes
 inline constexpr std::chrono::seconds kSanitizePoll{5};
 inline constexpr int kMaxSanitizePolls = 8640;                ///< twelve hours
 
@@ -72,7 +72,7 @@ struct EraseTools {
   std::function<Result<DiskClaim>(const std::filesystem::path&)> claim;
   std::function<void(std::chrono::seconds)> pause;
   std::function<void(double fraction, const std::string& text)> progress;
-  std::function<bool()> cancelled;
+  std::function<bool()> cancelled;       ///< somebody ended the task, or its time is nearly up
   std::function<double()> now_seconds;   ///< of a steady clock
 };
 /// The real ones; the last three are the caller's.

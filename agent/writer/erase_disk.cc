@@ -150,7 +150,7 @@ class Eraser {
         case NVME_SANITIZE_SSTAT_STATUS_IN_PROGESS: say_(kMarked + (kErased - kMarked) * page.sprog / 65536.0, fmt::format("{} sanitizes itself", disk_.str())); break;
         default: return fail(ErrorCode::Internal, fmt::format("it says that its sanitizing did not succeed (state {})", state));
       }
-      if (tools_.cancelled()) return fail(ErrorCode::Timeout, "was told to stop; the disk sanitizes itself all the same");
+      if (tools_.cancelled()) return fail(ErrorCode::Timeout, "was told to stop, or its time was up; the disk sanitizes itself all the same");
     }
     return fail(ErrorCode::Timeout, "it has sanitized itself for twelve hours");
   }
@@ -160,7 +160,7 @@ class Eraser {
     AlignedBuffer zeros(kOverwritePiece);
     std::memset(zeros.data(), 0, kOverwritePiece);
     for (std::uint64_t at = 0; at < disk_.size_bytes; at += kOverwritePiece) {
-      if (tools_.cancelled()) return fail(ErrorCode::Timeout, fmt::format("was told to stop after {} MiB", at >> 20));
+      if (tools_.cancelled()) return fail(ErrorCode::Timeout, fmt::format("was told to stop, or its time was up, after {} of {} MiB", at >> 20, disk_.size_bytes >> 20));
       zeros.resize(std::min(kOverwritePiece, disk_.size_bytes - at));
       TRY_OK(target->write(at, zeros.view()));
       say_(kMarked + (kErased - kMarked) * static_cast<double>(at) / static_cast<double>(disk_.size_bytes), fmt::format("overwriting {}", disk_.str()));
@@ -232,7 +232,7 @@ DiskErasure eraseDisk(const DiskInfo& disk, bool whole_controller, const EraseTo
   const Eraser eraser(disk, whole_controller, tools, progress);
   for (const EraseMethod method : eraser.methods(done.tried)) {
     if (tools.cancelled()) {
-      done.fault = "was told to stop";
+      done.fault = "was told to stop, or its time was up";
       break;
     }
     if (const auto worked = attempt(method); !worked) {

@@ -96,6 +96,30 @@ TEST_F(EraseNode, theAgentErasesAndItsReportIsKept) {
   EXPECT_THAT(erasureText(*report), HasSubstr("ops@c: leaves the site"));
 }
 
+TEST_F(EraseNode, theLargestDiskSaysHowLongItMayTake) {
+  using std::chrono::hours;
+  const auto limit = [this](std::vector<agent::Disk> disks, std::vector<std::string> named) {
+    test::FakeAgentGateway agents;
+    auto& node = agents.boot(kNode, agent::Mode::Ram);
+    node.hardware.disks = std::move(disks);
+    agents.answer(agent::TaskKind::EraseDisks, kWhole);
+    ask(std::move(named));
+    auto erasing = makeErasePhase({cluster_, fleet_, agents, images_, netboot_, clock_, "http://c", "https://c", "CA", "KEY"}, *store_);
+    const auto goals = erasing->goals(cluster_, Subject(kNode), {});
+    EXPECT_TRUE(act(*erasing));
+    context_.recorded.clear();
+    const auto tasks = agents.submitted(kNode, agent::TaskKind::EraseDisks);
+    EXPECT_EQ(tasks.size(), 1u);
+    EXPECT_GT(goals.at(0).deadline, tasks.at(0).deadline + hours(1)) << "the action waits for its task";
+    return tasks.at(0).deadline;
+  };
+  const agent::Disk nvme{"/dev/nvme0n1", "A", "", "", "", 4'000'000'000'000}, turning{"/dev/sda", "B", "", "", "", 24'000'000'000'000}, huge{"/dev/sdb", "C", "", "", "", 60'000'000'000'000};
+  EXPECT_GT(limit({nvme, turning}, {}), hours(24'000'000 / 100 / 3600)) << "24 TB at 100 MB/s";
+  EXPECT_LT(limit({nvme, turning}, {"A"}), hours(72)) << "only what is meant counts";
+  EXPECT_EQ(limit({nvme, turning, huge}, {}), hours(7 * 24)) << "the protocol allows no more";
+  EXPECT_EQ(limit({}, {}), hours(7 * 24)) << "nobody knows the disks";
+}
+
 TEST_F(EraseNode, aDiskThatIsNotErasedIsAFindingAndNeverComplete) {
   ask();
   agents_.answer(agent::TaskKind::EraseDisks, kPart);

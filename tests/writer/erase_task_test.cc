@@ -33,6 +33,34 @@ class DyingTarget final : public BlockTarget {
   std::uint64_t dies_at_;
 };
 
+/// Moves on when it is told; from any thread.
+class ToldClock final : public Clock {
+ public:
+  WallTime now() const override { return {}; }
+  std::chrono::steady_clock::time_point steady() const override { return std::chrono::steady_clock::time_point(std::chrono::seconds(seconds)); }
+  Task<bool> rest(std::chrono::milliseconds) override { co_return false; }
+  std::atomic<int> seconds = 1000;
+};
+
+/// Each piece that is overwritten takes its time.
+class SlowTarget final : public BlockTarget {
+ public:
+  SlowTarget(std::unique_ptr<BlockTarget> disk, ToldClock& clock, int seconds) : disk_(std::move(disk)), clock_(clock), seconds_(seconds) {}
+  std::uint64_t sizeBytes() const override { return disk_->sizeBytes(); }
+  Result<void> write(std::uint64_t offset, std::string_view data) override {
+    if (data.size() > kMarkBytes) clock_.seconds += seconds_;
+    return disk_->write(offset, data);
+  }
+  Result<void> zero(std::uint64_t offset, std::uint64_t length) override { return disk_->zero(offset, length); }
+  Result<void> read(std::uint64_t offset, std::span<char> out) override { return disk_->read(offset, out); }
+  Result<void> flush() override { return disk_->flush(); }
+
+ private:
+  std::unique_ptr<BlockTarget> disk_;
+  ToldClock& clock_;
+  int seconds_;
+};
+
 class EraseTask : public ::testing::Test {
  protected:
   EraseTask() {
@@ -59,19 +87,22 @@ class EraseTask : public ::testing::Test {
     tools.open = [this](const std::filesystem::path& path) -> Result<std::unique_ptr<BlockTarget>> {
       TRY(disk, openBlockTarget(path));
       if (path.filename() == dying_) return std::make_unique<DyingTarget>(std::move(disk), kDiskBytes / 2);
+      if (path.filename() == slow_) return std::make_unique<SlowTarget>(std::move(disk), told_clock_, 545);
       return std::move(disk);
     };
     return tools;
   }
   Result<nlohmann::json> run(const nlohmann::json& params) {
-    auto handler = eraseHandler(TaskTools{folder_.path(), "", processes_, workers_, clock_}, [this] { return outside(); });
+    Clock& clock = slow_.empty() ? static_cast<Clock&>(clock_) : told_clock_;
+    auto handler = eraseHandler(TaskTools{folder_.path(), "", processes_, workers_, clock}, [this] { return outside(); });
     return test::runAsync(handler(params, context_));
   }
   std::string disk(const std::string& name) { return *io::readFile(folder_ / "dev" / name); }
 
   test::TempFolder folder_;
   const std::string content_ = std::string(kDiskBytes, 's');
-  std::string dying_;
+  std::string dying_, slow_;
+  ToldClock told_clock_;
   test::FakeProcessRunner processes_;
   Workers workers_{2};
   SystemClock clock_;
@@ -123,6 +154,20 @@ TEST_F(EraseTask, aDiskThatDiesInTheMiddleIsNamedAndTheOthersAreErased) {
   EXPECT_EQ((*report)["disks"][1]["method"], "overwrite");
   EXPECT_EQ(disk("sdb"), std::string(kDiskBytes, '\0'));
   EXPECT_NE(disk("sda").find(std::string(2 * kMarkBytes, 's')), std::string::npos) << "and it does still hold what it held";
+}
+
+/// Two namespaces of one controller, which are erased one after the other; the deadline is at 600 s.
+TEST_F(EraseTask, tellsWhatIsErasedBeforeItsTimeIsUp) {
+  addDisk("nvme0n1", "DISK-C");
+  addDisk("nvme0n2", "DISK-D");
+  slow_ = "nvme0n2";
+  const auto report = run({{"node_serial", "NODE1"}, {"disk_serials", {"DISK-C", "DISK-D"}}, {"wipe_allowed", true}});
+  ASSERT_TRUE(report) << report.error().str();
+  EXPECT_EQ((*report)["complete"], false);
+  EXPECT_EQ((*report)["disks"][0]["method"], "overwrite");
+  EXPECT_EQ((*report)["disks"][1]["method"], "");
+  EXPECT_THAT((*report)["disks"][1]["fault"].get<std::string>(), HasSubstr("its time was up, after 4 of 6 MiB"));
+  EXPECT_LT(told_clock_.seconds, 1600) << "the deadline itself would have thrown the report away";
 }
 
 TEST_F(EraseTask, stopsWhenItsDeadlineHasPassed) {
