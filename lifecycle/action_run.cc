@@ -72,6 +72,10 @@ Task<ActionRun::Way> ActionRun::carryOut() {
     auto take_up = takeUp();
     auto end = co_await std::move(take_up);
     if (end) co_return Way{.ended = end};
+    if (journaled_ && intent_.operation.empty() && disturbs()) {  // nothing was done yet, and who works on the node now was not asked
+      auto ask = guardPool();
+      if (auto why = co_await std::move(ask)) co_return Way{.blocked = *why};
+    }
   }
   if (!journaled_) {
     auto guard_it = guard();
@@ -122,11 +126,13 @@ std::optional<std::string> ActionRun::aim() {
   return std::nullopt;
 }
 
+bool ActionRun::disturbs() const {
+  return !action_.facet.subject.isCluster() && action_.disruption != Disruption::None && !isDrain() && action_.facet.facet.str() != kPoolFacet;
+}
+
 /// The second look at what the plan promised, with the facts of this moment. The agent's own look at the disk is the third.
 Task<std::optional<std::string>> ActionRun::guard() {
-  const auto& subject = action_.facet.subject;
-  if (subject.isCluster() || action_.disruption == Disruption::None || isDrain() || action_.facet.facet.str() == kPoolFacet)
-    co_return std::nullopt;
+  if (!disturbs()) co_return std::nullopt;
   auto check_pool = guardPool();
   if (auto why = co_await std::move(check_pool)) co_return why;
   auto check_wipe = guardWipe();

@@ -47,6 +47,7 @@ class ActionRun final : public ActContext {
   bool isDrain() const { return action_.id.ends_with(kDrainSuffix); }
   std::string wantNow() const;
   std::optional<std::string> aim();
+  bool disturbs() const;
   Task<std::optional<std::string>> guard();
   Task<std::optional<std::string>> guardPool();
   Async<std::vector<Fact>> askPool(Phase* phase);

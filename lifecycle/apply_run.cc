@@ -19,6 +19,8 @@ namespace muster::lifecycle {
 
 constexpr std::size_t kMaxIntentsLookedAt = 256;  ///< the newest of a subject, to find those that another controller left open
 
+std::shared_ptr<DisturbancePlaces> makePlaces(const inventory::Cluster& cluster, Clock& clock) { return std::make_shared<DisturbancePlaces>(clock, cluster.limits); }
+
 Async<ApplyReport> ApplyRun::run() {
   for (std::size_t i = 0; i < plan_.actions.size(); ++i) index_.emplace(plan_.actions[i].id, i);
   CO_TRY_OK(claims_.begin());
@@ -248,7 +250,8 @@ Task<ApplyRun::Missing> ApplyRun::awaitNeeds(std::size_t index) {
 
 TunedPlaces* ApplyRun::budgetOf(const Action& action) {
   if (action.facet.subject.isCluster() || open_.contains(action.id)) return nullptr;  // what is under way is not stopped
-  return action.disruption == Disruption::Wipe ? &wipes_ : action.disruption == Disruption::Reset ? &resets_ : nullptr;
+  auto& places = *services_.places;
+  return action.disruption == Disruption::Wipe ? &places.wipes : action.disruption == Disruption::Reset ? &places.resets : nullptr;
 }
 
 Task<ActionEnd> ApplyRun::runAction(std::size_t index) {

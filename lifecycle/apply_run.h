@@ -8,10 +8,14 @@
 
 namespace muster::lifecycle {
 
-/// Machines that start, or are written, at the same time: what links and boot servers bear is found by trying, what power bears is
-/// the inventory's word (`limits`).
+/// What links and boot servers bear is found by trying, what power bears is the inventory's word (`limits`).
 inline constexpr AdaptiveLimit::Bounds kResets{.floor = 16, .start = 512, .ceiling = kMaxConcurrentSubjects, .doubles_every = std::chrono::seconds(5)};
 inline constexpr AdaptiveLimit::Bounds kWipes{.floor = 8, .start = 256, .ceiling = kMaxConcurrentSubjects};
+
+struct DisturbancePlaces {
+  DisturbancePlaces(Clock& clock, const inventory::Limits& limits) : resets(clock, kResets.under(limits.restarts)), wipes(clock, kWipes.under(limits.imagings)) {}
+  TunedPlaces resets, wipes;
+};
 
 class ApplyRun {
  public:
@@ -21,8 +25,6 @@ class ApplyRun {
         hash_(plan_.hash()),
         steps_(plan_.actions.size()),
         places_(services.subjects_at_once),
-        resets_(services.clock, kResets.under(services.cluster.limits.restarts)),
-        wipes_(services.clock, kWipes.under(services.cluster.limits.imagings)),
         claims_(services) {}
   ApplyRun(const ApplyRun&) = delete;
 
@@ -62,7 +64,6 @@ class ApplyRun {
   std::unordered_map<std::string, std::size_t> index_;  ///< action id → step
   std::unordered_map<std::string, Intent> open_;        ///< action id → intent to take up
   Places places_;
-  TunedPlaces resets_, wipes_;
   ClaimKeeper claims_;
   Request request_;
   ApplyReport report_;

@@ -46,6 +46,10 @@ struct Origin {
 };
 
 /// What engine code works with; borrowed, so it must outlive every run.
+/// Machines that start, or are written, at the same time, in the whole cluster.
+struct DisturbancePlaces;
+std::shared_ptr<DisturbancePlaces> makePlaces(const inventory::Cluster& cluster, Clock& clock);
+
 struct Services {
   const inventory::Cluster& cluster;
   Phases phases;
@@ -57,6 +61,7 @@ struct Services {
   Journal* journal = nullptr;  ///< without one each write is a commit of its own
   std::size_t subjects_at_once = kMaxConcurrentSubjects;
   ConsoleLines console = {};
+  std::shared_ptr<DisturbancePlaces> places = {};  ///< of all plans that are carried out at the same time: a rollout's nodes have one each
 
   /// Fills time, stores the event (a store that refuses costs only the event) and shows it when it is stored, in order.
   void emit(Event event, bool stored = true) const;
@@ -77,7 +82,9 @@ class Engine {
  public:
   Engine(const inventory::Cluster& cluster, Phases phases, Store& store, Clock& clock, EventSink sink)
       : journal_(std::make_unique<Journal>(store)), services_{cluster, std::move(phases), store, clock, std::move(sink), {},
-                  std::make_shared<std::size_t>(0), journal_.get()} {}
+                  std::make_shared<std::size_t>(0), journal_.get()} {
+    services_.places = makePlaces(cluster, clock);
+  }
 
   /// The journal writes on the control thread: for virtual time, which must not pass while a thread works.
   void useOneThread() {

@@ -79,6 +79,26 @@ TEST_F(EngineTest, aNodeThatIsResumedBehindMustersBackIsNotDisturbed) {
   EXPECT_EQ(world().effects("gpu001/driver.nvidia"), 0);
 }
 
+TEST_F(EngineTest, whatWasOpenedAndNeverBegunAsksThePoolAgain) {
+  arrive({"gpu001"});
+  rack_->driver = "575";
+  world().set("gpu001/pool", "out");
+  const auto made = plan();
+  const auto found = std::find_if(made.actions.begin(), made.actions.end(), [](const Action& action) { return action.id == "gpu001/driver.nvidia"; });
+  ASSERT_NE(found, made.actions.end());
+  Intent intent;  // muster died right after it had opened it
+  intent.id = "died";
+  intent.action = *found;
+  intent.inventory_digest = rack_->cluster.digest;
+  intent.opened_at = clock_.now();
+  ASSERT_TRUE(store_.openIntent(intent));
+  world().set("gpu001/pool", "in");
+  const auto report = apply(made);
+  EXPECT_THAT(report.problems, Contains(HasSubstr("gpu001/driver.nvidia: gpu001 may take jobs and was not drained")));
+  EXPECT_EQ(world().effects("gpu001/driver.nvidia"), 0);
+  EXPECT_THAT(*store_.openIntents(), IsEmpty());
+}
+
 TEST_F(EngineTest, aPoolThatDoesNotAnswerIsNoPermissionToDisturb) {
   arrive({"gpu001"});
   world().set("gpu001/pool", "out");
