@@ -159,9 +159,9 @@ Async<Outcome> PoolPhase::join(NodeName node, const inventory::Pool& pool, ActCo
   if (!member && scheduler.registersItself()) co_return Again{kRegisterPoll, scheduler.unknownNode(node)};
   if (!member) co_return Blocked{scheduler.unknownNode(node)};
   if (member->takes_work) co_return Done{};
-  if (member->draining && member->by_person)
-    co_return Blocked{
-        fmt::format("{} was drained by a person: '{}'; resume it by hand when it may take jobs again", node.str(), member->reason)};
+  if (member->by_person)
+    co_return Blocked{fmt::format("{} was taken out by a person ({}): '{}'; resume it by hand when it may take jobs again", node.str(), member->state,
+                                  member->reason)};
   auto last = scheduler.admit(node, context);
   co_return co_await std::move(last);
 }

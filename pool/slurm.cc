@@ -24,6 +24,30 @@ constexpr std::array<std::string_view, 3> kHeldFlags = {"DRAIN", "FAIL", "INVALI
 // … or only until its slurmd registers again.
 constexpr std::array<std::string_view, 5> kAwayFlags = {"NOT_RESPONDING", "POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "REBOOT_ISSUED"};
 
+// What slurmctld itself gives as the reason of a node that it sets DOWN; with a star: the beginning. (22.05 to 25.11: node_mgr.c, job_mgr.c,
+// ping_nodes.c, power_save.c, proc_req.c; gres.c.)
+constexpr std::array<std::string_view, 25> kOwnReasons = {
+    "Not responding", "Node unexpectedly rebooted", "Low RealMemory*", "Low CPUs", "Low TmpDisk", "Low socket*core*thread count", "gres/*",
+    "NO NETWORK ADDRESS FOUND", "Duplicate jobid", "Epilog error", "Prolog error", "Job env setup error", "batch job complete failure",
+    "Kill task failed", "ResumeTimeout reached", "Powered down", "Powered down after SuspendTimeout", "Powered down after resume", "Reboot ASAP",
+    "reboot ASAP", "reboot requested", "reboot issued", "reboot complete", "reboot timed out", "(null)"};
+constexpr std::string_view kReasonJoint = " : ";  ///< slurmctld adds its words behind those that were there
+
+bool isOwnWord(std::string_view word) {
+  return std::any_of(kOwnReasons.begin(), kOwnReasons.end(), [word](std::string_view own) {
+    return own.ends_with('*') ? word.starts_with(own.substr(0, own.size() - 1)) : word == own;
+  });
+}
+
+bool isSlurmctlds(std::string_view reason) {
+  while (true) {
+    const auto end = reason.find(kReasonJoint);
+    if (!isOwnWord(reason.substr(0, end))) return false;
+    if (end == std::string_view::npos) return true;
+    reason.remove_prefix(end + kReasonJoint.size());
+  }
+}
+
 bool anyOf(const std::set<std::string>& flags, std::span<const std::string_view> wanted) {
   return std::any_of(wanted.begin(), wanted.end(), [&flags](std::string_view flag) { return flags.count(std::string(flag)) > 0; });
 }
@@ -52,6 +76,12 @@ bool SlurmNode::takesJobs() const { return wouldTakeJobs() && !anyOf(flags, kAwa
 bool SlurmNode::wouldTakeJobs() const { return isWorking(base) && !anyOf(flags, kHeldFlags); }
 
 bool SlurmNode::drainedByMuster() const { return draining() && reason.starts_with(kDrainReasonPrefix); }
+
+bool SlurmNode::takenOutByPerson() const {
+  if (reason.starts_with(kDrainReasonPrefix)) return false;
+  if (draining() || flags.contains("FAIL")) return true;
+  return down() && !reason.empty() && !reason_by.empty() && !isSlurmctlds(reason);
+}
 
 std::string SlurmNode::state() const {
   auto text = base;
@@ -85,6 +115,7 @@ Result<SlurmNode> parseSlurmNode(std::string_view text) {
     node.reason = reason.substr(0, reason.find('\n'));
     if (auto who = node.reason.rfind(" ["); who != std::string::npos && node.reason.ends_with(']')) {  // "[root@time]"
       const auto stamp = node.reason.substr(who + 2, node.reason.size() - who - 3);
+      node.reason_by = stamp.substr(0, stamp.rfind('@'));
       if (auto time = parseWallTime(stamp.substr(stamp.rfind('@') + 1) + "Z")) node.reason_since = *time;
       node.reason.erase(who);
     }

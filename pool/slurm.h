@@ -23,6 +23,7 @@ struct SlurmNode {
   bool has_listed_job = false;  ///< squeue names a job there: a node whose jobs are all suspended is IDLE to scontrol
   bool slurmd_was_seen = false;  ///< a slurmd registered since slurmctld knows the node
   std::string reason;
+  std::string reason_by;  ///< who gave it; empty: it stands in slurm.conf
   std::optional<WallTime> reason_since;
 
   bool draining() const { return flags.count("DRAIN") > 0; }
@@ -32,6 +33,8 @@ struct SlurmNode {
   bool takesJobs() const;      ///< can start a job now, or is full of them
   bool wouldTakeJobs() const;  ///< as takesJobs, once its slurmd answers
   bool drainedByMuster() const;
+  /// Drained, DOWN or FAIL by somebody's order: not by muster's, and not by slurmctld's own judgement of a node that it found down.
+  bool takenOutByPerson() const;
   std::string state() const;
 };
 /// `scontrol show node -o`, with its times in UTC. Errors: Corrupt

@@ -53,8 +53,8 @@ Async<std::optional<Member>> SlurmScheduler::look(NodeName name) {
   member.takes_work = node->takesJobs();
   member.has_work = node->hasJobs();
   member.silent = node->wouldTakeJobs() && !member.takes_work;
-  member.draining = member.ordered = node->draining();
-  member.by_person = node->draining() && !node->drainedByMuster();
+  member.by_person = node->takenOutByPerson();
+  member.draining = member.ordered = node->draining() || member.by_person;
   member.state = node->state();
   member.reason = node->reason;
   member.draining_since = node->reason_since;
@@ -84,7 +84,7 @@ Async<Outcome> SlurmScheduler::admit(NodeName node, ActContext& context) {
   if (known->takesJobs()) co_return Done{};
   context.progress(0.7, known->state());
   if (!known->slurmd_was_seen) co_return Again{kRegisterPoll, fmt::format("slurmd of {} to register", node.str())};
-  if (known->down() || known->draining()) {
+  if ((known->down() || known->draining()) && !known->takenOutByPerson()) {
     auto resume = slurm_.resume(node.str());
     CO_TRY_OK(co_await std::move(resume));
   }

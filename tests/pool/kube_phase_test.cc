@@ -90,10 +90,10 @@ TEST_F(KubePhase, keepsTheTaintsOfOthers) {
 TEST_F(KubePhase, doesNotUndoAPersonsCordon) {
   certify();
   server_.patchNode("gpu001", json{{"spec", {{"unschedulable", true}}}});
-  EXPECT_THAT(step("in"), StartsWith("blocked: gpu001 was drained by a person: 'cordoned'"));
+  EXPECT_THAT(step("in"), AllOf(StartsWith("blocked: gpu001 was taken out by a person"), HasSubstr("'cordoned'")));
   EXPECT_EQ(drive("drained"), "done") << "drained by muster as well, for its own work";
   EXPECT_TRUE(mark("muster/cordoned").is_null()) << "the cordon is not claimed";
-  EXPECT_THAT(step("in"), StartsWith("blocked: gpu001 was drained by a person"));
+  EXPECT_THAT(step("in"), StartsWith("blocked: gpu001 was taken out by a person"));
   EXPECT_TRUE(cordoned());
   server_.patchNode("gpu001", json{{"spec", {{"unschedulable", nullptr}}}});
   EXPECT_EQ(step("in"), "done");
@@ -120,7 +120,7 @@ TEST_F(KubePhase, whatAPersonUncordonsWhileMusterDrainsStaysClosedByTheTaintOnly
   server_.patchNode("gpu001", json{{"spec", {{"unschedulable", true}}}});
   server_.endPod("train", "Succeeded");
   EXPECT_EQ(drive("drained"), "done");
-  EXPECT_THAT(step("in"), StartsWith("blocked: gpu001 was drained by a person")) << "that cordon was not ours";
+  EXPECT_THAT(step("in"), StartsWith("blocked: gpu001 was taken out by a person")) << "that cordon was not ours";
 }
 
 // ---- drain

@@ -135,7 +135,23 @@ TEST_F(PoolPhaseTest, leavesANodeAloneThatAPersonDrained) {
   certificates_.valid.insert(NodeName("gpu001"));
   state_ = "IDLE+DRAIN";
   reason_ = "bad fan";
-  EXPECT_THAT(blockedBy("in"), HasSubstr("drained by a person: 'bad fan'"));
+  EXPECT_THAT(blockedBy("in"), HasSubstr("taken out by a person (IDLE+DRAIN): 'bad fan'"));
+  EXPECT_TRUE(updates_.empty());
+  EXPECT_TRUE(agents_.submitted().empty());
+}
+
+TEST_F(PoolPhaseTest, leavesANodeAloneThatAPersonSetDown) {
+  certificates_.valid.insert(NodeName("gpu001"));
+  slurmd_ = "2026-11-20T15:07:00";
+  for (const auto* state : {"DOWN", "DOWN+NOT_RESPONDING", "IDLE+FAIL"}) {
+    state_ = state;
+    reason_ = "GPU 3 is out [alice@2026-11-20T15:08:00]";
+    EXPECT_THAT(blockedBy("in"), HasSubstr("taken out by a person")) << state;
+    EXPECT_EQ(observed(), "drained") << state;
+    const auto facts = runAsync(phase_->observe(Subject(NodeName("gpu001"))));
+    EXPECT_THAT(facts->front().evidence, AllOf(HasSubstr("\"by_person\":true"), HasSubstr("GPU 3 is out"))) << state;
+    EXPECT_TRUE(std::holds_alternative<Done>(*act("drained"))) << "its reason stays theirs";
+  }
   EXPECT_TRUE(updates_.empty());
   EXPECT_TRUE(agents_.submitted().empty());
 }

@@ -28,7 +28,7 @@ class SlurmSystem : public muster::test::RealSlurm {
     if (IsSkipped() || HasFatalFailure()) return;
     const auto conf = slurmConf(
         fmt::format("SlurmdTimeout={1}\nNodeName=gpu001 NodeHostname={0} NodeAddr=10.99.0.1 Port=17001 CPUs=1 State=DOWN\n"
-                    "NodeName=gpu002 NodeHostname={0} NodeAddr=10.99.0.1 Port=17002 CPUs=1 State=DOWN\n"
+                    "NodeName=gpu002 NodeHostname={0} NodeAddr=10.99.0.1 Port=17002 CPUs=1 State=DOWN Reason=new\n"
                     "PartitionName=gpu Nodes=gpu[001-002] Default=YES State=UP\n",
                     kHost, slurmd_timeout_s_));
     ASSERT_TRUE(io::writeFileAtomic(folder_ / "node.conf", conf + "# for the nodes\nDebugFlags=NO_CONF_HASH\n"));
@@ -194,6 +194,26 @@ TEST_F(SlurmSystem, doesNotUndoAPersonsDrainNorCountASilentNodeIn) {
   EXPECT_EQ(both[0][0].value, "drained");
   EXPECT_THAT(both[0][0].evidence, AllOf(HasSubstr("\"by_person\":true"), HasSubstr("bad fan")));
   EXPECT_EQ(both[1][0].value, "silent");
+}
+
+TEST_F(SlurmSystem, doesNotUndoWhatAPersonSetDown) {
+  certificates_.valid.insert(NodeName("gpu001"));
+  ASSERT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "in"))));
+  ASSERT_EQ(tool("scontrol", {"update", "NodeName=gpu001", "State=DOWN", "Reason=GPU 3 is out"})->code, 0);
+  ASSERT_THAT(shown("gpu001"), HasSubstr("State=DOWN"));
+  restartSlurmd("gpu001");  // it registers, as after a cold start
+  const auto persons = [&] {
+    const auto facts = runAsync(phase_->observe(Subject(NodeName("gpu001"))));
+    return facts && facts->size() == 1 ? facts->front().evidence : std::string();
+  };
+  EXPECT_EQ(observed("gpu001"), "drained");
+  EXPECT_THAT(persons(), AllOf(HasSubstr("\"by_person\":true"), HasSubstr("GPU 3 is out")));
+  const auto outcome = drive(poolAction("gpu001", "in"));
+  ASSERT_TRUE(std::holds_alternative<Blocked>(outcome));
+  EXPECT_THAT(std::get<Blocked>(outcome).why, HasSubstr("'GPU 3 is out'"));
+  EXPECT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "drained"))));
+  EXPECT_THAT(shown("gpu001"), AllOf(HasSubstr("State=DOWN"), HasSubstr("Reason=GPU 3 is out"))) << "still theirs";
+  EXPECT_EQ(observed("gpu002"), "out") << "what slurm.conf gives as a reason is nobody's order: " << shown("gpu002");
 }
 
 TEST_F(SlurmSystem, aNodeThatWasRebootedWhileDrainedJoinsAgain) {

@@ -56,6 +56,24 @@ TEST(SlurmNode, knowsWhetherASlurmdWasEverThereAndWhyItIsDrained) {
   EXPECT_EQ(parseSlurmNode(record("IDLE+DRAIN", 0, "None", " Reason=bad fan"))->reason, "bad fan");
 }
 
+TEST(SlurmNode, tellsAPersonsDownFromSlurmctldsOwn) {
+  const auto taken = [](std::string_view state, const std::string& reason) {
+    return parseSlurmNode(record(state, 0, "None", reason.empty() ? "" : " Reason=" + reason + " [root@2026-11-20T15:07:00]"))->takenOutByPerson();
+  };
+  for (const auto* own : {"", "Not responding", "Node unexpectedly rebooted", "Low RealMemory (reported:7 < 100.00% of configured:8)",
+                          "gres/gpu count reported lower than configured (7 < 8)", "Not responding : Node unexpectedly rebooted",
+                          "reboot ASAP : reboot issued : reboot timed out", "muster: driver nvidia changes : Node unexpectedly rebooted"})
+    EXPECT_FALSE(taken("DOWN", own)) << own;
+  for (const auto* persons : {"GPU 3 is out", "Not responding since I pulled its cable", "bob: fan swap : Not responding"}) {
+    EXPECT_TRUE(taken("DOWN", persons)) << persons;
+    EXPECT_TRUE(taken("DOWN+NOT_RESPONDING", persons)) << persons;
+    EXPECT_TRUE(taken("IDLE+DRAIN", persons)) << persons;
+    EXPECT_FALSE(taken("IDLE", persons)) << "only a note";
+  }
+  EXPECT_TRUE(taken("IDLE+FAIL", "bad fan"));
+  EXPECT_FALSE(parseSlurmNode(record("DOWN", 0, "None", " Reason=not yet delivered"))->takenOutByPerson()) << "so it stands in slurm.conf";
+}
+
 /// A slurmctld that counts what it is asked.
 class SlurmList : public ::testing::Test {
  protected:
