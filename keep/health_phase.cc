@@ -2,6 +2,7 @@
 
 #include "keep/health_history.h"
 #include "keep/kernel_evidence.h"
+#include "keep/silence.h"
 #include "keep/symptoms.h"
 #include "lifecycle/json.h"
 #include "lifecycle/quarantine.h"
@@ -52,7 +53,7 @@ FacetName facetOf(std::string_view group) { return FacetName(std::string(kHealth
 class HealthPhase final : public Phase {
  public:
   HealthPhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, Store& store, Clock& clock, RestartBegins restart_begins)
-      : cluster_(cluster), agents_(agents), store_(store), clock_(clock), ear_(std::move(restart_begins)) {}
+      : cluster_(cluster), agents_(agents), store_(store), clock_(clock), silence_(cluster, store, clock), ear_(std::move(restart_begins)) {}
 
   std::string_view name() const override { return "health"; }
   std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject, const FactSet& facts) const override;
@@ -74,6 +75,7 @@ class HealthPhase final : public Phase {
   agent::AgentGateway& agents_;
   Store& store_;
   Clock& clock_;
+  Silence silence_;
   RestartEar ear_;
 };
 
@@ -141,7 +143,13 @@ Result<std::vector<Fact>> HealthPhase::look(const Subject& subject) {
   facts.push_back({subject, FacetName(std::string(kQuarantineFacet)), std::string(held ? kQuarantineHeld : kQuarantineNone), clock_.now(),
                    "quarantine list", held ? canonical({{"since", muster::toString(held->since)}, {"by", held->by}, {"reason", held->reason}}) : ""});
   const auto state = agents_.state(node->name);
-  if (!state || state->mode != agent::Mode::Disk || !state->health) return facts;
+  if (!state) {
+    TRY(unheard, silence_.silent(node->name));
+    if (unheard) facts.push_back(std::move(*unheard));
+    return facts;
+  }
+  silence_.heard(node->name);
+  if (state->mode != agent::Mode::Disk || !state->health) return facts;
   TRY(history, HealthHistory::read(store_, node->name, clock_.now()));
   TRY(all, judgeAll(*node, *state, history));
   for (const auto group : kGroups) {

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "keep/health_phase.h"
+#include "keep/silence.h"
 #include "lifecycle/quarantine.h"
 
 namespace muster::keep {
@@ -10,6 +11,7 @@ namespace {
 using namespace lifecycle;
 
 constexpr std::string_view kCertificateFacet = "certificate";
+const FacetName kSystemFacet(std::string(kHealthPrefix) + "system"), kSilenceFacet("agent-silent");
 
 }  // namespace
 
@@ -39,9 +41,31 @@ Result<void> Tells::clearWhatIsOver(const Seen& seen, const Breakers& breakers) 
   for (const auto& finding : findings)
     if (finding.facet.facet.str().starts_with(kHealthPrefix) && seen.facts.value(finding.facet.subject, finding.facet.facet) == kHealthy)
       over.insert(finding.facet);
+  TRY_OK(sayWhoIsSilent(seen, findings));
   for (const auto& facet : over) {
     raised_.erase(facet);
     if (auto cleared = store_.clearFindings(facet); !cleared && cleared.error().code() != ErrorCode::Conflict) return cleared;
+  }
+  return {};
+}
+
+/// A warning about each agent that is only watched for its silence, until it calls again. Health's own findings would be over at once: the
+/// node counts as well.
+Result<void> Tells::sayWhoIsSilent(const Seen& seen, const std::vector<Finding>& findings) {
+  std::map<FacetRef, std::string> now;
+  for (const auto& [facet, fact] : seen.facts.all())
+    if (facet.facet == kSystemFacet)
+      if (auto text = silenceIn(fact); !text.empty()) now.emplace(FacetRef{facet.subject, kSilenceFacet}, std::move(text));
+  for (const auto& finding : findings) {
+    if (finding.facet.facet != kSilenceFacet || now.erase(finding.facet) > 0) continue;
+    const auto cleared = store_.clearFindings(finding.facet);
+    if (cleared) note(finding.facet.subject, "its agent is heard again");
+    if (!cleared && cleared.error().code() != ErrorCode::Conflict) return cleared;
+  }
+  for (const auto& [facet, text] : now) {
+    const auto raised = store_.addFinding({facet, Severity::Warning, text, "", "start muster-agent on the node, or look at its network", clock_.now()});
+    if (raised) note(facet.subject, text);
+    if (!raised && raised.error().code() != ErrorCode::Conflict) return raised;  // said when the other controller has let go
   }
   return {};
 }

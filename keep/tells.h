@@ -19,6 +19,7 @@ class Tells {
   void waiting(const std::map<NodeName, std::string>& words);
 
  private:
+  Result<void> sayWhoIsSilent(const Seen& seen, const std::vector<lifecycle::Finding>& findings);
   void note(const lifecycle::Subject& subject, std::string text);
 
   lifecycle::Store& store_;

@@ -3,6 +3,7 @@
 #include "keep/health_history.h"
 #include "keep/health_phase.h"
 #include "keep/kernel_evidence.h"
+#include "keep/silence.h"
 #include "lifecycle/quarantine.h"
 #include "tests/fakes/fake_act_context.h"
 #include "tests/fakes/fake_agent_gateway.h"
@@ -69,6 +70,67 @@ TEST_F(HealthPhaseTest, aWellNodeIsOkInEveryGroup) {
   tell({{"xid.13", "0000:18:00.0", 40, "Graphics SM Warp Exception"}});
   for (const char* group : {"health.gpu", "health.disk", "health.network", "health.system"}) EXPECT_EQ(value(group), "ok") << group;
   EXPECT_THAT(look().find(Subject(node_), FacetName("health.gpu"))->evidence, HasSubstr("look at the job")) << "what is watched is told";
+}
+
+/// A node that takes jobs, well when it was last heard.
+class SilentAgent : public HealthPhaseTest {
+ protected:
+  SilentAgent() {
+    place(kPoolIn);
+    tell({{"system.unit-failed", "cron.service", 1, "failed"}});
+    keep();
+    agents_.silence(node_);
+  }
+  void place(std::string_view pool) { ASSERT_TRUE(store_.putFacts({factOf(node_.str(), kPoolFacet, std::string(pool), nlohmann::json::object(), clock_.now())})); }
+  void keep() {
+    std::vector<Fact> facts;
+    for (const auto& [facet, fact] : look().all()) facts.push_back(fact);
+    ASSERT_TRUE(store_.putFacts(facts));
+  }
+  void silentFor(std::chrono::seconds time) {
+    value("health.system");
+    clock_.advance(time);
+  }
+  std::string evidence() {
+    const auto facts = look();
+    const auto* fact = facts.find(Subject(node_), FacetName("health.system"));
+    return fact ? fact->evidence : "nothing";
+  }
+};
+
+TEST_F(SilentAgent, isWatchedAfterMinutesAndWhatWasKnownStays) {
+  silentFor(kSilentTooLong - std::chrono::seconds(1));
+  EXPECT_EQ(value("health.system"), "nothing");
+  clock_.advance(std::chrono::seconds(1));
+  EXPECT_EQ(value("health.system"), "ok");
+  const auto first = evidence();
+  EXPECT_THAT(first, HasSubstr("system.agent-silent"));
+  EXPECT_THAT(first, HasSubstr("cron.service"));
+  EXPECT_THAT(silenceIn(*look().find(Subject(node_), FacetName("health.system"))), HasSubstr("nobody has heard it since"));
+  keep();
+  clock_.advance(std::chrono::hours(1));
+  phase_ = makeHealthPhase(cluster_, agents_, store_, clock_);  // another keep listens for minutes before it says anything
+  EXPECT_EQ(value("health.system"), "nothing");
+  clock_.advance(kSilentTooLong);
+  EXPECT_EQ(evidence(), first) << "equal every time, so that it is stored and told once";
+  tell({});
+  EXPECT_EQ(evidence(), "");
+}
+
+TEST_F(SilentAgent, isAReasonToDrainWhereTheInventorySaysSo) {
+  cluster_.keep.symptoms.push_back({"system.agent-silent", HealthAction::Drain, 1, std::nullopt, "look at it"});
+  silentFor(kSilentTooLong);
+  EXPECT_EQ(value("health.system"), "drain:system.agent-silent");
+}
+
+TEST_F(SilentAgent, isNoNewsOfANodeThatTakesNoJobsOrIsSickAnyway) {
+  silentFor(kSilentTooLong);
+  place(kPoolDrained);
+  EXPECT_EQ(value("health.system"), "nothing");
+  place(kPoolSilent);
+  EXPECT_EQ(value("health.system"), "ok");
+  ASSERT_TRUE(store_.putFacts({factOf(node_.str(), "health.system", "drain:system.mce", nlohmann::json::object(), clock_.now())}));
+  EXPECT_EQ(value("health.system"), "nothing") << "silence makes nobody healthier";
 }
 
 TEST_F(HealthPhaseTest, namesTheStrongestActionTheDevicesAndTheSerials) {

@@ -285,6 +285,21 @@ TEST_F(KeeperTest, neverRepairsUnderTheHandsOfAPersonAndSaysOnceThatItWaits) {
   EXPECT_EQ(node("gpu001").reboots, 1);
 }
 
+TEST_F(KeeperTest, anAgentThatFallsSilentIsSaidOnceAndOverWhenItCallsAgain) {
+  const nlohmann::json rows = {{"symptoms", {{{"symptom", "system.agent-silent"}, {"action", "watch"}, {"text", "nobody has heard it since noon"}}}}};
+  node("gpu001").health["system"] = "ok";
+  node("gpu001").evidence = rows;
+  keepFor(seconds(600));
+  EXPECT_THAT(findings(subjectOf("gpu001")), ElementsAre(HasSubstr("agent-silent: its agent is silent, so its health is not known: nobody has heard it")));
+  keepFor(seconds(600));
+  EXPECT_EQ(shown("its agent is silent"), 1);
+  EXPECT_EQ(drainedNodes(), 0);
+  node("gpu001").evidence = nlohmann::json::object();
+  keepFor(seconds(600));
+  EXPECT_THAT(findings(subjectOf("gpu001")), IsEmpty());
+  EXPECT_EQ(shown("its agent is heard again"), 1);
+}
+
 TEST_F(KeeperTest, quarantinesWhatRebootsDidNotHelp) {
   node("gpu001").drained = true;
   node("gpu001").jobs = false;

@@ -39,6 +39,7 @@ inline FacetRef facetOf(const std::string& node, std::string_view facet) { retur
 struct FakeNode {
   std::string certificate = "valid:1", void_because, void_by;
   std::map<std::string, std::string> health;  ///< group → value
+  nlohmann::json evidence = nlohmann::json::object();  ///< of each of them
   bool drained = false;                       ///< told to take nothing new
   std::string reason;
   bool jobs = true;
@@ -142,7 +143,7 @@ class FakeSenses final : public Phase {
     if (subject.isCluster()) co_return out;
     const auto& node = nodes_.at(subject.str());
     out.push_back(factOf(subject.str(), "certificate", node.certificate, {{"void_because", node.void_because}, {"void_by", node.void_by}}, clock_.now()));
-    for (const auto& [group, value] : node.health) out.push_back(factOf(subject.str(), "health." + group, value, nlohmann::json::object(), clock_.now()));
+    for (const auto& [group, value] : node.health) out.push_back(factOf(subject.str(), "health." + group, value, node.evidence, clock_.now()));
     out.push_back(factOf(subject.str(), "quarantine", "none", nlohmann::json::object(), clock_.now()));
     co_return out;
   }
