@@ -3,7 +3,11 @@
 #include "agent/protocol/disk_rule.h"
 #include "agent/protocol/wipe_guard.h"
 
+#include "provision/inspection.h"
+
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace muster::provision {
 
@@ -27,10 +31,14 @@ Result<bool> takeDataWipe(lifecycle::Store& store, const NodeName& node, const s
 
 std::optional<std::string> foreignData(const inventory::Profile& profile, const agent::Hardware& hardware) {
   std::string held;
+  const auto of_system = systemDisks(profile, hardware);
   for (const auto& set : profile.storage) {
     const auto rule = agent::DiskRule::parse(set.disks);
     if (!rule) continue;  // the agent says what is wrong with it
-    for (const auto* disk : rule->fitting(hardware.disks))
+    const auto fits = rule->fitting(hardware.disks);
+    const bool system = std::any_of(fits.begin(), fits.end(), [&](const agent::Disk* disk) { return std::find(of_system.begin(), of_system.end(), disk) != of_system.end(); });
+    if (system || fits.size() != static_cast<std::size_t>(set.count)) continue;
+    for (const auto* disk : fits)
       if (disk->content != "none" && disk->content.find(kFinishedSet) == std::string::npos)
         held += fmt::format("{}disks of {}: {} (serial {}) holds {}", held.empty() ? "" : ", ", set.name, disk->path, disk->serial, disk->content);
   }

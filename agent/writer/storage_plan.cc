@@ -131,9 +131,9 @@ class SetPlanner {
         if (!found.finished.contains(partUuid(*disk))) finish(*disk);
     } else {
       make();
-      // The key of an encrypted set went with the system disk, as declared; so the permission for that covers it.
-      if (!(set_.encrypt && sectors && as_declared))
-        for (const DiskInfo* disk : disks_) plan_.guarded.push_back({set_.name, *disk});
+      // The key of an encrypted set goes with the system disk, as declared; so the permission for that covers what is left of it.
+      for (const DiskInfo* disk : disks_)
+        if (!(set_.encrypt && (found.finished.contains(partUuid(*disk)) || found.making.contains(partUuid(*disk))))) plan_.guarded.push_back({set_.name, *disk});
     }
     describe();
   }

@@ -80,6 +80,17 @@ TEST_F(DataWipeTest, foreignDataIsSaidBeforeTheNodeIsRestarted) {
   EXPECT_EQ(imageTask()["data_wipe_allowed"], true);
 }
 
+TEST_F(DataWipeTest, aRuleThatFitsOtherDisksIsNoReasonToWipeThem) {
+  hardware.disks[1].content = "ext4";
+  EXPECT_TRUE(foreignData(cluster.profiles.at("uefi"), hardware));
+  auto more = cluster.profiles.at("uefi");
+  more.storage[0].count = 1;
+  EXPECT_FALSE(foreignData(more, hardware)) << "the agent says which disks there are";
+  more.storage[0].disks = "size:1GB-";
+  more.storage[0].count = 3;
+  EXPECT_FALSE(foreignData(more, hardware)) << "the system disk is among them";
+}
+
 TEST_F(DataWipeTest, finishedSetsAreTheAgentsToJudge) {
   hardware.disks[1].content = hardware.disks[2].content = "partitions /dev/vdb1 \"muster-data\"";
   runInstalled("an older image");

@@ -179,6 +179,9 @@ TEST_F(StoragePlanTest, anEncryptedSetAsDeclaredGoesWithItsKey) {
   EXPECT_EQ(made->wiped.size(), 4u) << "its key went with the system disk";
   EXPECT_THAT(made->guarded, IsEmpty());
   EXPECT_EQ(plan({encrypted}, finishedAfter(*plan({scratch()})))->guarded.size(), 4u) << "what lies there was not encrypted";
+  const auto parts = partitionsOf(*plan({encrypted}));
+  EXPECT_THAT(plan({encrypted}, {{parts[0]}, {parts[1], parts[2], parts[3]}})->guarded, IsEmpty()) << "stopped at its labels";
+  EXPECT_THAT(guarded(*plan({encrypted}, {{parts[2], parts[3]}, {parts[1]}})), ElementsAre("scratch A")) << "stopped when the first disk had no table";
 }
 
 TEST_F(StoragePlanTest, whatIsMustersOnDisksIsToldByTheirTables) {
