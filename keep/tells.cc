@@ -10,7 +10,7 @@ namespace {
 
 using namespace lifecycle;
 
-constexpr std::string_view kCertificateFacet = "certificate";
+constexpr std::string_view kCertificateFacet = "certificate", kValid = "valid:";
 const FacetName kSystemFacet(std::string(kHealthPrefix) + "system"), kSilenceFacet("agent-silent");
 
 }  // namespace
@@ -42,6 +42,11 @@ Result<void> Tells::clearWhatIsOver(const Seen& seen, const Breakers& breakers) 
     if (finding.facet.facet.str().starts_with(kHealthPrefix) && seen.facts.value(finding.facet.subject, finding.facet.facet) == kHealthy)
       over.insert(finding.facet);
   TRY_OK(sayWhoIsSilent(seen, findings));
+  // What was said and is over is news when it comes back, also where the engine has cleared the finding at the end of the repair.
+  std::erase_if(raised_, [&seen](const auto& entry) {
+    const auto value = seen.facts.value(entry.first.subject, entry.first.facet).value_or("");
+    return value == kHealthy || (entry.first.facet.str() == kCertificateFacet && value.starts_with(kValid));
+  });
   for (const auto& facet : over) {
     raised_.erase(facet);
     if (auto cleared = store_.clearFindings(facet); !cleared && cleared.error().code() != ErrorCode::Conflict) return cleared;

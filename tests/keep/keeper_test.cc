@@ -300,6 +300,41 @@ TEST_F(KeeperTest, anAgentThatFallsSilentIsSaidOnceAndOverWhenItCallsAgain) {
   EXPECT_EQ(shown("its agent is heard again"), 1);
 }
 
+/// One keeper all the while, and each time the same words.
+TEST_F(KeeperTest, whatComesBackAfterItsRepairIsAFindingAgain) {
+  cluster_.keep.repairs = {inventory::Repair::Reboot};
+  auto life = [](FakeNode& node, Store& store, auto wait, auto findings) -> Task<void> {
+    for (int times = 1; times <= 2; ++times) {
+      node.health["gpu"] = "reboot:xid.79@0000:18:00.0";
+      auto falls = wait(seconds(60));
+      co_await std::move(falls);
+      EXPECT_THAT(findings(), ElementsAre(HasSubstr("health.gpu: xid.79"))) << times;
+      node.jobs = false;
+      auto repair = wait(seconds(300));
+      co_await std::move(repair);
+      EXPECT_EQ(node.reboots, times);
+      EXPECT_THAT(findings(), IsEmpty()) << times;
+      node.drained = false;  // a person gives it back
+      node.jobs = true;
+      auto works = wait(seconds(60));
+      co_await std::move(works);
+    }
+    for (int times = 1; times <= 2; ++times) {
+      node.certificate = "void:1";
+      auto expires = wait(seconds(60));
+      co_await std::move(expires);
+      EXPECT_THAT(findings(), ElementsAre(HasSubstr("certificate: it has no certificate"))) << times;
+      node.certificate = "valid:2";
+      EXPECT_TRUE(store.clearFindings(facetOf("gpu001", "certificate"))) << "as the engine does when the gates are passed";
+      node.drained = false;
+      auto renewed = wait(seconds(60));
+      co_await std::move(renewed);
+    }
+  };
+  const auto now = [this] { return findings(subjectOf("gpu001")); };
+  keepDuring(services(), life(node("gpu001"), store_, [this](seconds duration) { return pause(duration); }, now));
+}
+
 TEST_F(KeeperTest, quarantinesWhatRebootsDidNotHelp) {
   node("gpu001").drained = true;
   node("gpu001").jobs = false;
