@@ -17,6 +17,8 @@ std::string keyOf(const std::string& id, std::string_view part = {}) {
 }
 std::string recordKey(const std::string& id, std::size_t record) { return keyOf(id, fmt::format("nodes.{}", record)); }
 
+std::string wipeWords(const Rollout& rollout) { return fmt::format("rollout {}: {}", rollout.id, rollout.wipe_reason); }
+
 Error overtaken(const std::string& id) {
   return Error(ErrorCode::Conflict, fmt::format("another muster has taken rollout {} over; this one stops", id));
 }
@@ -192,6 +194,15 @@ Result<void> RolloutBook::put(const NodeName& node, NodeProgress progress) {
   auto written = writeRecord(record_of_.at(node));
   if (!written) progress_.at(node) = before;
   return written;
+}
+
+Result<void> RolloutBook::allowWipe(const NodeName& node, WallTime at) { return store_->allowWipe(node, wipeWords(rollout_), at); }
+
+Result<bool> RolloutBook::takeBackWipe(const NodeName& node) {
+  if (rollout_.wipe_reason.empty()) return false;
+  TRY(now, store_->getValue(keyOf(rollout_.id)));
+  if (now != text_) return fail(overtaken(rollout_.id));  // the leave is the other runner's by now
+  return store_->takeBackWipe(node, wipeWords(rollout_));
 }
 
 Result<GivenOrder> RolloutBook::order() const {

@@ -53,6 +53,11 @@ class RolloutBook {
   Result<void> save(Rollout next);
   Result<void> put(const NodeName& node, NodeProgress progress);
 
+  /// Writes the rollout's leave to wipe down for this node, under words of its own, by which takeBackWipe knows it again: a leave
+  /// that the node's turn has not used must not outlive it. The latter answers whether there was one.
+  Result<void> allowWipe(const NodeName& node, WallTime at);
+  Result<bool> takeBackWipe(const NodeName& node);
+
   Result<GivenOrder> order() const;
   Result<void> give(GivenOrder order);
 

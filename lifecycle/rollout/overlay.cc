@@ -89,6 +89,9 @@ Result<std::string> orderRollout(RolloutBook& book, Order order, const std::stri
     if (order == Order::Abort) told += "; if none runs it: `muster rollout resume` finishes what is under way and ends it";
     return told;
   }
+  if (order == Order::Abort)
+    for (const auto& [node, progress] : book.progress())
+      if (progress.state == NodeState::Started || progress.state == NodeState::Returning) TRY_OK(book.takeBackWipe(node));
   Rollout next = rollout;
   next.state = order == Order::Pause ? RolloutState::Paused : RolloutState::Aborted;
   next.reasons = {fmt::format("{} by {}", toString(next.state), by)};

@@ -36,7 +36,8 @@ Task<void> RolloutRunner::carry(NodeName node) {
   if (ended) {
     const auto words = fmt::format("{}{}{}", toString(ended->state), ended->why.empty() ? "" : ": ", ended->why);
     if (ended->state == NodeState::Failed) ++failed_;
-    auto kept = book_.put(node, std::move(*ended));
+    auto taken = takeBackWipe(node);  // before the book says that it is over
+    auto kept = taken ? book_.put(node, std::move(*ended)) : std::move(taken);
     if (kept) say(node, words);
     if (!kept && !trouble_) trouble_ = std::move(kept).error();
   } else if (!trouble_) {
@@ -157,7 +158,13 @@ Result<void> RolloutRunner::allowWipe(const Plan& plan, const NodeName& node) {
   for (const auto& intent : open)  // it has used its leave already
     if (intent.action.facet.subject == Subject(node) && intent.action.disruption == Disruption::Wipe) return {};
   say(node, fmt::format("{}@{} allows it to be wiped once: {}", book_.rollout().user, book_.rollout().host, reason));
-  return services_.store.allowWipe(node, reason, services_.clock.now());
+  return book_.allowWipe(node, services_.clock.now());
+}
+
+Result<void> RolloutRunner::takeBackWipe(const NodeName& node) {
+  TRY(unused, book_.takeBackWipe(node));
+  if (unused) say(node, "it was not wiped; the leave for that is taken back");
+  return {};
 }
 
 std::set<FacetName> RolloutRunner::facetsOf(const NodeName& node, const FactSet& facts) const {

@@ -260,6 +260,15 @@ Result<void> SqlStore::allowWipe(const NodeName& node, const std::string& reason
   });
 }
 
+Result<bool> SqlStore::takeBackWipe(const NodeName& node, const std::string& reason) {
+  return write("taking a wipe permission back", [&]() -> Result<bool> {
+    const auto why = storable(reason);
+    soci::statement gone = (sql_.prepare << "DELETE FROM wipe_permissions WHERE node = :n AND reason = :r AND used_by = ''", use(node.str()), use(why));
+    gone.execute(true);
+    return gone.get_affected_rows() > 0;
+  });
+}
+
 Result<std::vector<NodeName>> SqlStore::wipesAllowed() {
   return read("reading wipe permissions", [&]() -> Result<std::vector<NodeName>> {
     std::vector<NodeName> out;

@@ -84,6 +84,7 @@ class SqlStore final : public Store {
   Result<std::vector<Finding>> findings(const Subject* subject) override;
   Result<void> clearFindings(const FacetRef& facet) override;
   Result<void> allowWipe(const NodeName& node, const std::string& reason, WallTime at) override;
+  Result<bool> takeBackWipe(const NodeName& node, const std::string& reason) override;
   Result<std::vector<NodeName>> wipesAllowed() override;
   Result<void> putValue(const std::string& key, const std::string& value) override;
   Result<std::optional<std::string>> getValue(const std::string& key) override;

@@ -17,7 +17,7 @@ class MemoryStore : public lifecycle::Store {
     lifecycle::FactSet facts;
     std::vector<lifecycle::Intent> intents;
     std::vector<lifecycle::Finding> findings;  ///< newest first
-    std::set<NodeName> wipes;
+    std::map<NodeName, std::string> wipes;  // node → reason
     std::map<std::string, std::string> values;
     std::vector<lifecycle::Request> requests;
     std::vector<lifecycle::AuditEntry> log;
@@ -223,11 +223,21 @@ class MemoryStore : public lifecycle::Store {
     return {};
   }
 
-  Result<void> allowWipe(const NodeName& node, const std::string&, WallTime) override {
-    data_->wipes.insert(node);
+  Result<void> allowWipe(const NodeName& node, const std::string& reason, WallTime) override {
+    data_->wipes.try_emplace(node, reason);
     return {};
   }
-  Result<std::vector<NodeName>> wipesAllowed() override { return std::vector<NodeName>(data_->wipes.begin(), data_->wipes.end()); }
+  Result<bool> takeBackWipe(const NodeName& node, const std::string& reason) override {
+    const auto it = data_->wipes.find(node);
+    if (it == data_->wipes.end() || it->second != reason) return false;
+    data_->wipes.erase(it);
+    return true;
+  }
+  Result<std::vector<NodeName>> wipesAllowed() override {
+    std::vector<NodeName> out;
+    for (const auto& [node, reason] : data_->wipes) out.push_back(node);
+    return out;
+  }
 
   Result<void> putValue(const std::string& key, const std::string& value) override {
     data_->values[key] = value;

@@ -124,6 +124,9 @@ class CrashStore final : public lifecycle::Store {
   Result<void> allowWipe(const NodeName& node, const std::string& reason, WallTime at) override {
     return write([&] { return inner_.allowWipe(node, reason, at); });
   }
+  Result<bool> takeBackWipe(const NodeName& node, const std::string& reason) override {
+    return write([&] { return inner_.takeBackWipe(node, reason); });
+  }
   Result<std::vector<NodeName>> wipesAllowed() override {
     return read([&] { return inner_.wipesAllowed(); });
   }

@@ -90,6 +90,23 @@ TEST_P(StoreContract, aWipePermissionIsUsedUpByTheIntentThatTakesIt) {
   EXPECT_TRUE(store_->openIntent(wipe));
 }
 
+TEST_P(StoreContract, aWipePermissionIsTakenBackByItsReasonAloneAndOnlyUnused) {
+  const NodeName n1("n1"), n2("n2");
+  EXPECT_FALSE(*store_->takeBackWipe(n1, "reinstall")) << "nobody has given one";
+  ASSERT_TRUE(store_->allowWipe(n1, "reinstall", kNow));
+  ASSERT_TRUE(store_->allowWipe(n2, "reinstall", kNow));
+  EXPECT_FALSE(*store_->takeBackWipe(n1, "another reason"));
+  EXPECT_THAT(*store_->wipesAllowed(), ElementsAre(n1, n2));
+  EXPECT_TRUE(*store_->takeBackWipe(n1, "reinstall"));
+  EXPECT_THAT(*store_->wipesAllowed(), ElementsAre(n2));
+  auto wipe = intent("i1", "n1/image");
+  wipe.uses_wipe = true;
+  EXPECT_EQ(store_->openIntent(wipe).error().code(), ErrorCode::Denied);
+  ASSERT_TRUE(store_->allowWipe(n1, "reinstall", kNow));
+  ASSERT_TRUE(store_->openIntent(wipe));
+  EXPECT_FALSE(*store_->takeBackWipe(n1, "reinstall")) << "it is used";
+}
+
 TEST_P(StoreContract, eventsAreNumberedAndFilteredBySubject) {
   const Subject n1(NodeName("n1")), n2(NodeName("n2"));
   std::int64_t before = 0;
