@@ -58,10 +58,13 @@ class RolloutRunner {
   bool stopped() const { return trouble_ || order_.order != Order::None || !stop_.empty(); }
 
   Task<void> carry(NodeName node);
-  Async<NodeProgress> carryForward(NodeName node);
-  Async<NodeProgress> carryBack(NodeName node);
+  /// nullopt: nothing was done to it; it waits for another turn.
+  Async<std::optional<NodeProgress>> carryForward(NodeName node);
+  Async<std::optional<NodeProgress>> carryBack(NodeName node);
   /// Makes the plan of a node that nothing was done to yet. Answers what it is then: Started, Skipped, or Waiting as before.
   Async<NodeProgress> prepare(NodeName node, Plan& plan);
+  /// Whether the ceilings still let it go, now that it was looked at; if not, it counts as working.
+  bool takesItsPlace(const NodeName& node, const FactSet& facts);
   /// Looks at the node until its pool has answered too; nullopt: it is to wait (an order, or the pool stays away).
   Async<std::optional<FactSet>> lookWithPool(NodeName node);
   /// Plan and apply until nothing is left. Answers what failed; empty: nothing.

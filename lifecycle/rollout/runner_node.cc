@@ -33,11 +33,17 @@ Task<void> RolloutRunner::carry(NodeName node) {
   const bool forward = book_.rollout().way == RolloutWay::Forward;
   auto work = forward ? carryForward(node) : carryBack(node);
   auto ended = co_await std::move(work);
+  if (ended && !*ended) {  // nothing was done to it: another turn
+    under_way_.erase(node);
+    queue_.push_back(node);
+    co_return;
+  }
   if (ended) {
-    const auto words = fmt::format("{}{}{}", toString(ended->state), ended->why.empty() ? "" : ": ", ended->why);
-    if (ended->state == NodeState::Failed) ++failed_;
+    auto& progress = **ended;
+    const auto words = fmt::format("{}{}{}", toString(progress.state), progress.why.empty() ? "" : ": ", progress.why);
+    if (progress.state == NodeState::Failed) ++failed_;
     auto taken = takeBackWipe(node);  // before the book says that it is over
-    auto kept = taken ? book_.put(node, std::move(*ended)) : std::move(taken);
+    auto kept = taken ? book_.put(node, std::move(progress)) : std::move(taken);
     if (kept) say(node, words);
     if (!kept && !trouble_) trouble_ = std::move(kept).error();
   } else if (!trouble_) {
@@ -47,7 +53,7 @@ Task<void> RolloutRunner::carry(NodeName node) {
   settleWindow(node);
 }
 
-Async<NodeProgress> RolloutRunner::carryForward(NodeName node) {
+Async<std::optional<NodeProgress>> RolloutRunner::carryForward(NodeName node) {
   NodeProgress progress = book_.of(node);
   std::optional<Plan> first;
   const auto& id = book_.rollout().id;
@@ -55,6 +61,7 @@ Async<NodeProgress> RolloutRunner::carryForward(NodeName node) {
     Plan plan;
     auto prepared = prepare(node, plan);
     CO_TRY(now, co_await std::move(prepared));
+    if (now.state == NodeState::Waiting) co_return std::nullopt;
     if (now.state != NodeState::Started) {
       services_.live.uncross(id, node);
       co_return now;
@@ -86,12 +93,17 @@ Async<NodeProgress> RolloutRunner::carryForward(NodeName node) {
   co_return progress;
 }
 
-Async<NodeProgress> RolloutRunner::carryBack(NodeName node) {
+Async<std::optional<NodeProgress>> RolloutRunner::carryBack(NodeName node) {
   NodeProgress progress = book_.of(node);
   if (!services_.live.concerns(book_.rollout().id, node)) {
     progress.state = NodeState::Stuck;
     progress.why = "the inventory itself was edited since, and is the later word: change it there, then `muster apply`";
     co_return progress;
+  }
+  if (progress.state != NodeState::Returning && progress.state != NodeState::Started) {
+    auto look = lookWithPool(node);
+    CO_TRY(facts, co_await std::move(look));
+    if (!facts || !takesItsPlace(node, *facts)) co_return std::nullopt;
   }
   progress.state = NodeState::Returning;
   progress.why.clear();
@@ -109,7 +121,7 @@ Async<NodeProgress> RolloutRunner::carryBack(NodeName node) {
 Async<NodeProgress> RolloutRunner::prepare(NodeName node, Plan& plan) {
   auto look = lookWithPool(node);
   CO_TRY(facts, co_await std::move(look));
-  if (!facts) co_return book_.of(node);
+  if (!facts || !takesItsPlace(node, *facts)) co_return book_.of(node);
   services_.live.cross(book_.rollout().id, node);
   CO_TRY(made, planFor(node, *facts));
   plan = std::move(made);
@@ -120,6 +132,15 @@ Async<NodeProgress> RolloutRunner::prepare(NodeName node, Plan& plan) {
   for (const auto& action : plan.actions)
     if (!action.blocked.empty()) co_return skipped(fmt::format("{} is blocked: {}", action.id, action.blocked));
   co_return NodeProgress{NodeState::Started, "", {}, {}};
+}
+
+/// Who was noted as out when its turn came was asked for no room. If it works, it needs some.
+bool RolloutRunner::takesItsPlace(const NodeName& node, const FactSet& facts) {
+  if (!works(node, facts)) return true;
+  window_->in(node);
+  if (!window_->whyNot(node).empty()) return false;
+  window_->out(node);
+  return true;
 }
 
 /// A pool that is away for a while says nothing about the node: it is neither skipped nor taken out.

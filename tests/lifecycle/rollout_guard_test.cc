@@ -52,5 +52,65 @@ TEST(RolloutGuard, anAbortTakesBackTheLeavesOfNodesThatADeadRunnerHasStarted) {
   EXPECT_GT(abandoned, 0);
 }
 
+// ---- pools that are away -----------------------------------------------------------------------------------------------
+
+/// The most nodes that were out of the pool at once, as the pool itself sees it.
+void countMostOut(RolloutRack& rack, int& most) {
+  rack.pool.after_act = [&rack, &most] { most = std::max(most, static_cast<int>(rack.declared.nodes.size()) - rack.working()); };
+}
+
+inventory::RolloutPolicy withRoomFor(int nodes) {
+  inventory::RolloutPolicy policy;
+  policy.max_unavailable.pool = {nodes, std::nullopt};
+  return policy;
+}
+
+/// During an outage everybody counts as out, and who is out makes nothing worse: all of them were let go, and drained together
+/// as soon as the pool answered.
+TEST(RolloutGuard, aPoolThatComesBackFindsTheCeilingsAsTheyWere) {
+  for (const std::size_t done : {3u, 4u, 6u, 9u}) {
+    RolloutRack rack(24, 8);
+    MemoryStore store;
+    int most_out = 0;
+    countMostOut(rack, most_out);
+    rack.pool.away = [&, since = std::optional<WallTime>()]() mutable {
+      if (const auto book = RolloutBook::newest(store); !since && book && book->count(NodeState::Done) >= done) since = rack.clock.now();
+      return since && rack.clock.now() < *since + std::chrono::minutes(15);
+    };
+    ASSERT_EQ(rack.start(store, withRoomFor(2)).error, "");
+    EXPECT_EQ(RolloutRack::book(store).count(NodeState::Done), 24u) << reasonsOf(store);
+    EXPECT_EQ(most_out, 2) << "after " << done;
+  }
+}
+
+TEST(RolloutGuard, aPoolThatComesBackOnTheWayBackFindsTheCeilingsAsTheyWere) {
+  RolloutRack rack(24, 8);
+  MemoryStore store;
+  int most_out = 0;
+  ASSERT_EQ(rack.start(store, withRoomFor(2)).error, "");
+  countMostOut(rack, most_out);
+  rack.pool.away = [&, since = std::optional<WallTime>()]() mutable {
+    if (const auto book = RolloutBook::newest(store); !since && book && book->count(NodeState::Returned) >= 4) since = rack.clock.now();
+    return since && rack.clock.now() < *since + std::chrono::minutes(15);
+  };
+  ASSERT_EQ(rack.rollBack(store).error, "");
+  EXPECT_EQ(RolloutRack::book(store).count(NodeState::Returned), 24u) << reasonsOf(store);
+  EXPECT_EQ(most_out, 2);
+}
+
+/// All were noted as out at the first look, and work when their turn comes.
+TEST(RolloutGuard, aNodeThatWasNotedAsOutAndWorksNeedsRoom) {
+  RolloutRack rack(12, 12);
+  MemoryStore store;
+  int most_out = 0;
+  countMostOut(rack, most_out);
+  rack.pool.away = [&store, looks = 0]() mutable { return RolloutBook::newest(store) && looks++ < 12; };
+  auto policy = withRoomFor(2);
+  policy.canary.nodes = 6;
+  ASSERT_EQ(rack.start(store, policy).error, "");
+  EXPECT_EQ(RolloutRack::book(store).count(NodeState::Done), 12u) << reasonsOf(store);
+  EXPECT_EQ(most_out, 2);
+}
+
 }  // namespace
 }  // namespace muster::lifecycle
