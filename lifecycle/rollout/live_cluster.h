@@ -26,9 +26,9 @@ class LiveCluster {
 
   /// Makes a change known; no node crosses yet. Changes lie on each other in the order in which they are added.
   void add(const std::string& rollout, inventory::Change change);
-  /// Whether crossing would make a difference to the node's declaration.
+  /// Whether crossing would make a difference to the node's declaration; none to a node that the inventory does not know.
   bool concerns(const std::string& rollout, const NodeName& node) {
-    return &profileWith(rollout, node) != &profileWithout(rollout, node);
+    return cluster_.findNode(node) && &profileWith(rollout, node) != &profileWithout(rollout, node);
   }
   void cross(const std::string& rollout, const NodeName& node);
   void uncross(const std::string& rollout, const NodeName& node);

@@ -58,6 +58,7 @@ class RolloutRunner {
   bool stopped() const { return trouble_ || order_.order != Order::None || !stop_.empty(); }
 
   Task<void> carry(NodeName node);
+  bool isDeclared(const NodeName& node) const { return services_.live.cluster().findNode(node) != nullptr; }
   /// nullopt: nothing was done to it; it waits for another turn.
   Async<std::optional<NodeProgress>> carryForward(NodeName node);
   Async<std::optional<NodeProgress>> carryBack(NodeName node);

@@ -18,6 +18,8 @@ constexpr int kMaxWaitsForOthers = 360;
 constexpr std::size_t kPoolLooksAtOnce = 16;
 constexpr std::size_t kMaxProblemsTold = 3;
 
+constexpr const char* kNotDeclared = "it is no longer in the inventory";
+
 const FacetName kPool{std::string(kPoolFacet)};
 
 std::string problemsOf(const ApplyReport& report) {
@@ -50,10 +52,11 @@ Task<void> RolloutRunner::carry(NodeName node) {
     trouble_ = std::move(ended).error();
   }
   under_way_.erase(node);
-  settleWindow(node);
+  if (isDeclared(node)) settleWindow(node);
 }
 
 Async<std::optional<NodeProgress>> RolloutRunner::carryForward(NodeName node) {
+  if (!isDeclared(node)) co_return NodeProgress{NodeState::Skipped, kNotDeclared, {}, {}};
   NodeProgress progress = book_.of(node);
   std::optional<Plan> first;
   const auto& id = book_.rollout().id;
@@ -94,6 +97,7 @@ Async<std::optional<NodeProgress>> RolloutRunner::carryForward(NodeName node) {
 }
 
 Async<std::optional<NodeProgress>> RolloutRunner::carryBack(NodeName node) {
+  if (!isDeclared(node)) co_return NodeProgress{NodeState::Returned, kNotDeclared, {}, {}};
   NodeProgress progress = book_.of(node);
   if (!services_.live.concerns(book_.rollout().id, node)) {
     progress.state = NodeState::Stuck;
@@ -312,7 +316,7 @@ Async<void> RolloutRunner::lookAtPools() {
 Async<void> RolloutRunner::lookAtChanged() {
   fell_out_.clear();
   for (const auto& [node, progress] : book_.progress()) {
-    if (progress.state != NodeState::Done || !progress.why.empty()) continue;
+    if (progress.state != NodeState::Done || !progress.why.empty() || !isDeclared(node)) continue;
     auto look = lookAtPool(node);
     co_await std::move(look);
     CO_TRY(known, services_.store.factsOf(Subject(node)));

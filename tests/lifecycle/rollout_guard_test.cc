@@ -112,5 +112,46 @@ TEST(RolloutGuard, aNodeThatWasNotedAsOutAndWorksNeedsRoom) {
   EXPECT_EQ(most_out, 2);
 }
 
+// ---- nodes that have left the inventory --------------------------------------------------------------------------------
+
+void takeOutOfTheInventory(RolloutRack& rack, const std::string& name) {
+  std::erase_if(rack.declared.nodes, [&name](const auto& node) { return node.name.str() == name; });
+}
+
+TEST(RolloutGuard, aNodeThatLeftTheInventoryIsPassedOverOnTheWayForward) {
+  for (const auto* gone : {"gpu0001", "gpu0006"}) {  // one that is being changed, one that waits
+    RolloutRack rack(6, 6);
+    MemoryStore store;
+    bool once = false;
+    rack.provision.after_act = [&] {
+      if (std::exchange(once, true)) return;
+      auto book = RolloutRack::book(store);
+      ASSERT_TRUE(book.takeOver(RolloutWay::Forward)) << "by one that dies at once";
+    };
+    ASSERT_NE(rack.start(store, withRoomFor(3)).error, "");
+    takeOutOfTheInventory(rack, gone);
+    ASSERT_EQ(rack.resume(store).error, "") << gone;
+    const auto book = RolloutRack::book(store);
+    EXPECT_EQ(book.rollout().state, RolloutState::Done) << reasonsOf(store);
+    EXPECT_EQ(book.of(NodeName(gone)).state, NodeState::Skipped);
+    EXPECT_EQ(book.of(NodeName(gone)).why, "it is no longer in the inventory");
+    EXPECT_EQ(book.count(NodeState::Done), 5u);
+  }
+}
+
+TEST(RolloutGuard, aNodeThatLeftTheInventoryIsPassedOverOnTheWayBack) {
+  RolloutRack rack(4, 4);
+  MemoryStore store;
+  ASSERT_EQ(rack.start(store, withRoomFor(3)).error, "");
+  ASSERT_EQ(RolloutRack::book(store).count(NodeState::Done), 4u);
+  takeOutOfTheInventory(rack, "gpu0002");
+  ASSERT_EQ(rack.rollBack(store).error, "");
+  const auto book = RolloutRack::book(store);
+  EXPECT_EQ(book.rollout().state, RolloutState::RolledBack) << reasonsOf(store);
+  EXPECT_EQ(book.count(NodeState::Returned), 4u);
+  EXPECT_EQ(book.of(NodeName("gpu0002")).why, "it is no longer in the inventory");
+  EXPECT_EQ(rack.value("gpu0001/driver.nvidia-570"), "570.1");
+}
+
 }  // namespace
 }  // namespace muster::lifecycle
