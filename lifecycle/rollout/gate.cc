@@ -29,7 +29,7 @@ void judgeFailures(GateReport& gate, const RolloutBook& book, const Wave& wave) 
   if (gate.attempted == 0)
     gate.reasons.push_back("no node of the wave was changed, so nothing speaks for the next ones" + (skipped.empty() ? "" : "; " + skipped));
   if (tooManyFailed(static_cast<std::size_t>(gate.failed), static_cast<std::size_t>(gate.attempted), book.rollout().policy))
-    gate.reasons.push_back(fmt::format("{} of {} nodes failed, and {} % may{}", gate.failed, gate.attempted, book.rollout().policy.max_failed_percent, named));
+    speakAgainst(gate, fmt::format("{} of {} nodes failed, and {} % may{}", gate.failed, gate.attempted, book.rollout().policy.max_failed_percent, named));
 }
 
 void judgeSpeed(GateReport& gate, const RolloutBook& book) {
@@ -41,7 +41,7 @@ void judgeSpeed(GateReport& gate, const RolloutBook& book) {
         nodes.push_back({node, frozen->before, progress.after});
   gate.comparisons = compareMeasures(nodes, rule);
   for (const auto& comparison : gate.comparisons) {
-    if (comparison.verdict == Verdict::Slower) gate.reasons.push_back(comparison.text());
+    if (comparison.verdict == Verdict::Slower) speakAgainst(gate, comparison.text());
     if (comparison.verdict == Verdict::Unclear) unclear(gate, rule, comparison.text());
   }
   if (gate.comparisons.empty() && gate.attempted > gate.failed)
@@ -49,6 +49,11 @@ void judgeSpeed(GateReport& gate, const RolloutBook& book) {
 }
 
 }  // namespace
+
+void speakAgainst(GateReport& gate, std::string reason) {
+  gate.reasons.push_back(std::move(reason));
+  gate.speaks_against = true;
+}
 
 bool tooManyFailed(std::size_t failed, std::size_t of, const inventory::RolloutPolicy& policy) {
   return failed * 100 > static_cast<std::size_t>(policy.max_failed_percent) * of;

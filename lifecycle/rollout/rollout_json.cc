@@ -118,6 +118,7 @@ GateReport gateFrom(const json& source) {
   gate.attempted = source.at("attempted").get<int>();
   gate.failed = source.at("failed").get<int>();
   gate.reasons = source.at("reasons").get<std::vector<std::string>>();
+  gate.speaks_against = source.value("speaks_against", false);
   gate.notes = source.at("notes").get<std::vector<std::string>>();
   for (const auto& one : source.at("comparisons")) {
     Comparison c;
@@ -157,8 +158,15 @@ std::string_view toString(NodeState state) { return word(kNodeStates, state); }
 json toJson(const GateReport& gate) {
   json comparisons = json::array();
   for (const auto& comparison : gate.comparisons) comparisons.push_back(toJson(comparison));
-  return {{"wave", gate.wave},           {"passed", gate.passed}, {"accepted_by", gate.accepted_by}, {"attempted", gate.attempted},
-          {"failed", gate.failed},       {"reasons", gate.reasons}, {"notes", gate.notes},           {"comparisons", std::move(comparisons)}};
+  return {{"wave", gate.wave},
+          {"passed", gate.passed},
+          {"accepted_by", gate.accepted_by},
+          {"attempted", gate.attempted},
+          {"failed", gate.failed},
+          {"reasons", gate.reasons},
+          {"speaks_against", gate.speaks_against},
+          {"notes", gate.notes},
+          {"comparisons", std::move(comparisons)}};
 }
 
 json toJson(const Rollout& r) {

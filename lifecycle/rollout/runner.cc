@@ -82,8 +82,8 @@ Result<void> RolloutRunner::gate() {
   auto gate = judgeWave(book_, book_.rollout().wave);
   const bool soaked = book_.rollout().soak_until.has_value();
   if (const auto changed = book_.count(NodeState::Done); tooManyFailed(fell_out_.size(), changed, book_.rollout().policy))
-    gate.reasons.push_back(fmt::format("{} of {} changed nodes no longer work in their pools after {} minutes; {}", fell_out_.size(), changed,
-                                       book_.rollout().policy.soak_minutes, fell_out_.front()));
+    speakAgainst(gate, fmt::format("{} of {} changed nodes no longer work in their pools after {} minutes; {}", fell_out_.size(), changed,
+                                   book_.rollout().policy.soak_minutes, fell_out_.front()));
   else
     std::copy(fell_out_.begin(), fell_out_.end(), std::back_inserter(gate.notes));
   if (failed_ > accepted_failed_ && tooManyFailed(failed_ - accepted_failed_, wave_size_, book_.rollout().policy)) gate.accepted_by.clear();
@@ -96,13 +96,14 @@ Result<void> RolloutRunner::gate() {
   const bool finished = std::none_of(nodes.begin(), nodes.end(), [this](const auto& node) { return book_.of(node).state == NodeState::Waiting; });
   const bool goes_on = finished && (gate.passed || !gate.accepted_by.empty());
   const bool watches = goes_on && !soaked && gate.accepted_by.empty() && next.policy.soak_minutes > 0 && next.wave + 1 < next.waves.size();
+  const bool rolls_back = next.policy.on_failure == inventory::OnFailure::RollBack;
   next.soak_until.reset();
   if (watches) {
     next.soak_until = services_.clock.now() + std::chrono::minutes(next.policy.soak_minutes);
   } else if (goes_on) {
     ++next.wave;
     next.accepted_by.clear();
-  } else if (next.policy.on_failure == inventory::OnFailure::RollBack) {
+  } else if (rolls_back && gate.speaks_against && gate.accepted_by.empty()) {
     next.way = RolloutWay::Back;
     next.reasons = gate.reasons;
   } else {
@@ -113,6 +114,7 @@ Result<void> RolloutRunner::gate() {
   TRY_OK(book_.save(std::move(next)));
   say(textOf(gate));
   if (watches) say(fmt::format("its nodes are watched until {}, then the next wave begins", muster::toString(*book_.rollout().soak_until)));
+  if (book_.rollout().state == RolloutState::Halted && rolls_back) say("not rolled back as its policy says for failures: what keeps it from going on does not speak against the change");
   if (book_.rollout().state == RolloutState::Halted) say("halted; nodes that have changed stay changed. Go on: muster rollout resume. Undo: muster rollout rollback");
   if (book_.rollout().way == RolloutWay::Back) say("its policy is to roll back");
   return {};

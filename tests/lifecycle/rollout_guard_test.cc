@@ -153,5 +153,84 @@ TEST(RolloutGuard, aNodeThatLeftTheInventoryIsPassedOverOnTheWayBack) {
   EXPECT_EQ(rack.value("gpu0001/driver.nvidia-570"), "570.1");
 }
 
+// ---- what a policy of rolling back is for ------------------------------------------------------------------------------
+
+inventory::RolloutPolicy rollingBack() {
+  auto policy = withRoomFor(1);
+  policy.on_failure = inventory::OnFailure::RollBack;
+  return policy;
+}
+
+void expectHalted(MemoryStore& store, const char* because) {
+  const auto book = RolloutRack::book(store);
+  EXPECT_EQ(book.rollout().state, RolloutState::Halted) << reasonsOf(store);
+  EXPECT_EQ(book.rollout().way, RolloutWay::Forward);
+  EXPECT_EQ(book.count(NodeState::Returned), 0u);
+  EXPECT_THAT(reasonsOf(store), HasSubstr(because));
+  ASSERT_FALSE(book.rollout().gates.empty());
+  EXPECT_FALSE(book.rollout().gates.back().speaks_against);
+}
+
+TEST(RolloutGuard, whatDoesNotSpeakAgainstTheChangeRollsNothingBack) {
+  {
+    RolloutRack rack(8, 4);
+    MemoryStore store;
+    rack.pool.away = [&, since = std::optional<WallTime>()]() mutable {
+      if (const auto book = RolloutBook::newest(store); !since && book && book->count(NodeState::Done) >= 4) since = rack.clock.now();
+      return since && rack.clock.now() < *since + std::chrono::hours(5);
+    };
+    ASSERT_EQ(rack.start(store, rollingBack()).error, "");
+    expectHalted(store, "has not answered for 30 minutes");
+    EXPECT_EQ(RolloutRack::book(store).count(NodeState::Done), 4u);
+  }
+  {
+    RolloutRack rack(8, 4);
+    MemoryStore store;
+    rack.world.set("gpu0008/pool", "drained");  // all that its rack may miss
+    for (int i = 1; i <= 7; ++i) rack.only.push_back(NodeName(fmt::format("gpu{:04}", i)));
+    auto policy = rollingBack();
+    policy.max_unavailable.pool = {2, std::nullopt};
+    policy.max_unavailable.rack = {1, std::nullopt};
+    ASSERT_EQ(rack.start(store, policy).error, "");
+    expectHalted(store, "nobody could be taken out for 30 minutes");
+  }
+  {
+    RolloutRack rack(6, 3);
+    MemoryStore store;
+    rack.provision.after_act = [&] {  // somebody declares more for all that come later
+      const auto waves = RolloutRack::book(store).rollout().waves;
+      for (const auto& node : waves.back().nodes) rack.extra.insert(node.str());
+    };
+    ASSERT_EQ(rack.start(store, rollingBack()).error, "");
+    expectHalted(store, "no node of the wave was changed");
+  }
+  RolloutRack rack(6, 3);
+  MemoryStore store;
+  auto policy = rollingBack();
+  policy.canary.nodes = 1;
+  ASSERT_EQ(rack.start(store, policy).error, "");
+  expectHalted(store, "policy: halt while it is unclear");
+}
+
+/// A person has accepted the failures; then the pool goes away.
+TEST(RolloutGuard, acceptedFailuresRollNothingBackLater) {
+  RolloutRack rack(8, 4);
+  rack.world.behave("gpu0001/gate.burn-in").becomes = "fail:nvidia-575";
+  MemoryStore store;
+  auto policy = withRoomFor(2);
+  policy.canary.nodes = 4;
+  ASSERT_EQ(rack.start(store, policy).error, "");
+  auto book = RolloutRack::book(store);
+  ASSERT_EQ(book.rollout().state, RolloutState::Halted);
+  auto next = book.rollout();
+  next.policy.on_failure = inventory::OnFailure::RollBack;
+  ASSERT_TRUE(book.save(next));
+  rack.pool.away = [&rack, since = rack.clock.now()] { return rack.clock.now() < since + std::chrono::hours(2); };
+  ASSERT_EQ(rack.resume(store, test::CrashStore::kNever, false, "ann: known cable").error, "");
+  const auto after = RolloutRack::book(store).rollout();
+  EXPECT_EQ(after.state, RolloutState::Halted) << reasonsOf(store);
+  EXPECT_EQ(after.way, RolloutWay::Forward);
+}
+
 }  // namespace
 }  // namespace muster::lifecycle
