@@ -75,7 +75,7 @@ class RolloutRunner {
   Result<Plan> planFor(const NodeName& node, const FactSet& facts) const;
   Result<void> allowWipe(const Plan& plan, const NodeName& node);
   Result<void> takeBackWipe(const NodeName& node);
-  /// Facts of facets that the node's other declaration names and this one does not are observed no more: they would grow old.
+  /// Facts and findings of facets that the node's other declaration names and this one does not: nobody looks at those any more.
   Result<void> forgetTheOther(const NodeName& node);
   std::set<FacetName> facetsOf(const NodeName& node, const FactSet& facts) const;
   Async<Measures> measure(NodeName node, WallTime since);

@@ -211,7 +211,9 @@ Result<void> RolloutRunner::forgetTheOther(const NodeName& node) {
   forward ? services_.live.cross(id, node) : services_.live.uncross(id, node);
   std::vector<FacetName> old;
   std::set_difference(other.begin(), other.end(), mine.begin(), mine.end(), std::back_inserter(old));
-  return old.empty() ? Result<void>() : services_.store.forgetFacts(Subject(node), old);
+  if (old.empty()) return {};
+  for (const auto& facet : old) TRY_OK(services_.store.clearFindings({Subject(node), facet}));
+  return services_.store.forgetFacts(Subject(node), old);
 }
 
 Async<std::string> RolloutRunner::converge(NodeName node, std::optional<Plan> plan) {

@@ -459,6 +459,23 @@ TEST_F(EngineTest, anInterruptedUpdateToAVersionThatIsNotWantedAnyMoreIsAbandone
   EXPECT_EQ(world().value("gpu001/firmware.BMC"), "2.1.0");
 }
 
+TEST_F(EngineTest, anActionThatNobodyWantsAnyMoreEndsWithItsFindings) {
+  arrive({"gpu001"});
+  Intent intent;
+  intent.id = "old";
+  intent.inventory_digest = "inventory-0";
+  intent.action.id = "gpu001/driver.gdrcopy";
+  intent.action.facet = test::FakeWorld::ref(intent.action.id);
+  intent.action.phase = "provision";
+  intent.action.to = "2.5";
+  ASSERT_TRUE(store_.openIntent(intent));
+  for (const auto* facet : {"gpu001/driver.gdrcopy", "gpu001/health.fan"})
+    ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref(facet), Severity::Error, "it is wrong", "", "", clock_.now()}));
+  EXPECT_TRUE(apply().ok());
+  EXPECT_EQ(history("gpu001").front().state, IntentState::Abandoned);
+  EXPECT_THAT(findings("gpu001"), ElementsAre("health.fan: it is wrong"));
+}
+
 TEST_F(EngineTest, observingStoresWhatIsSeenAndTellsWhatChanged) {
   build({"gpu001"});
   world().set("gpu001/firmware.BMC", "1.0.0");

@@ -232,5 +232,25 @@ TEST(RolloutGuard, acceptedFailuresRollNothingBackLater) {
   EXPECT_EQ(after.way, RolloutWay::Forward);
 }
 
+// ---- what is left of a declaration -------------------------------------------------------------------------------------
+
+TEST(RolloutGuard, aRollbackTakesTheFindingsOfWhatItRemovesWithIt) {
+  RolloutRack rack(4, 2);
+  MemoryStore store;
+  rack.world.behave("gpu0001/driver.nvidia-575").blocked = "the package does not build";
+  auto policy = withRoomFor(2);
+  policy.canary.nodes = 1;
+  ASSERT_EQ(rack.start(store, policy).error, "");
+  ASSERT_EQ(RolloutRack::book(store).of(NodeName("gpu0001")).state, NodeState::Failed) << reasonsOf(store);
+  const Subject node(NodeName("gpu0001"));
+  const FacetRef other{node, FacetName("health.fan")};
+  ASSERT_TRUE(store.addFinding({{node, FacetName("driver.nvidia-575")}, Severity::Error, "it does not build", "", "", rack.clock.now()}));
+  ASSERT_TRUE(store.addFinding({other, Severity::Error, "a fan stands still", "", "", rack.clock.now()}));
+  ASSERT_EQ(rack.rollBack(store).error, "");
+  const auto left = *store.findings(&node);
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_EQ(left[0].facet, other) << "nobody but its own watch says that this is over";
+}
+
 }  // namespace
 }  // namespace muster::lifecycle
