@@ -61,6 +61,9 @@ Result<Measures> nodeMeasures(Store& store, const Subject& node, const std::vect
 
 std::vector<std::string> beyondFrozen(const Plan& plan, const FrozenNode* frozen, bool begun) {
   std::vector<std::string> out;
+  auto most = Disruption::None;
+  if (frozen)
+    for (const auto& each : frozen->actions) most = std::max(most, each.disruption);
   for (const auto& action : plan.actions) {
     if (action.facet.subject.isCluster()) {
       if (!begun) out.push_back(fmt::format("the cluster itself has work left: {}; do it with `muster apply`", action.id));
@@ -70,11 +73,12 @@ std::vector<std::string> beyondFrozen(const Plan& plan, const FrozenNode* frozen
     if (frozen)
       for (const auto& each : frozen->actions)
         if (each.id == action.id) same = &each;
+    if (begun && action.disruption <= most) continue;
     if (!same)
       out.push_back(fmt::format("{} is needed now and was not when the plan was frozen", action.id));
     else if (action.disruption > same->disruption)
       out.push_back(fmt::format("{} would be a {} now, the frozen plan says {}", action.id, toString(action.disruption), toString(same->disruption)));
-    else if (!begun && action.to != same->to)
+    else if (action.to != same->to)
       out.push_back(fmt::format("{} goes for '{}' now, the frozen plan says '{}'", action.id, action.to, same->to));
   }
   return out;

@@ -37,7 +37,8 @@ Result<RolloutBook> freezeRollout(LiveCluster& live, const Phases& phases, Store
 Result<Measures> nodeMeasures(Store& store, const Subject& node, const std::vector<Fact>& facts, WallTime since);
 
 /// What of this plan the frozen one does not cover, one line each; empty: it lies within.
-/// `begun`: the node has been worked on, so that what depends on facts of the way may want other values.
+/// `begun`: the node has been worked on, so that what depends on facts of the way may want other values, and what nobody could foresee
+/// may be needed, as long as it disturbs the node no more than the frozen plan does somewhere.
 std::vector<std::string> beyondFrozen(const Plan& plan, const FrozenNode* frozen, bool begun);
 
 }  // namespace muster::lifecycle

@@ -229,6 +229,9 @@ Async<std::string> RolloutRunner::converge(NodeName node, std::optional<Plan> pl
       CO_TRY_OK(allowWipe(made, node));
       plan = std::move(made);
     }
+    if (book_.rollout().way == RolloutWay::Forward)  // a node that is tried again was not asked in prepare
+      if (auto beyond = beyondFrozen(*plan, book_.frozen(node), true); !beyond.empty())
+        co_return "changed since the plan was frozen: " + beyond.front();
     const bool nothing_left = plan->empty();
     left = nothing_left ? "" : plan->actions.front().id;
     if (nothing_left && round > 0) {  // the first round also ends what an earlier process has left: open intents, claims

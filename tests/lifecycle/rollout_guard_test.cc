@@ -252,5 +252,36 @@ TEST(RolloutGuard, aRollbackTakesTheFindingsOfWhatItRemovesWithIt) {
   EXPECT_EQ(left[0].facet, other) << "nobody but its own watch says that this is over";
 }
 
+// ---- nodes that are tried again ----------------------------------------------------------------------------------------
+
+TEST(RolloutGuard, aNodeThatIsTriedAgainIsHeldToItsFrozenPlan) {
+  RolloutRack rack(4, 2);
+  MemoryStore store;
+  rack.world.behave("gpu0001/gate.burn-in").becomes = "fail:nvidia-575";
+  ASSERT_EQ(rack.start(store, withRoomFor(3)).error, "");
+  ASSERT_EQ(RolloutRack::book(store).of(NodeName("gpu0001")).state, NodeState::Failed);
+  rack.world.behave("gpu0001/gate.burn-in").becomes = "";
+  rack.extra.insert("gpu0001");  // somebody has declared firmware for it meanwhile: a reset, where a drain was shown
+  ASSERT_EQ(rack.resume(store).error, "");
+  const auto book = RolloutRack::book(store);
+  EXPECT_EQ(book.of(NodeName("gpu0001")).state, NodeState::Failed);
+  EXPECT_EQ(book.of(NodeName("gpu0001")).why,
+            "changed since the plan was frozen: gpu0001/firmware.BMC is needed now and was not when the plan was frozen");
+  EXPECT_EQ(rack.world.effects("gpu0001/firmware.BMC"), 0);
+}
+
+/// What nobody could foresee but disturbs no more than what was shown is within: a node that was begun is brought to its end.
+TEST(RolloutGuard, aNodeThatIsTriedAgainMayNeedMoreOfTheSame) {
+  RolloutRack rack(4, 2);
+  MemoryStore store;
+  rack.world.behave("gpu0001/gate.burn-in").becomes = "fail:nvidia-575";
+  ASSERT_EQ(rack.start(store, withRoomFor(3)).error, "");
+  rack.world.behave("gpu0001/gate.burn-in").becomes = "";
+  rack.more_drains.insert("gpu0001");
+  ASSERT_EQ(rack.resume(store).error, "");
+  EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::Done) << reasonsOf(store);
+  EXPECT_EQ(rack.world.effects("gpu0001/driver.fabric"), 1);
+}
+
 }  // namespace
 }  // namespace muster::lifecycle

@@ -138,6 +138,7 @@ class RolloutRack {
   bool with_images = false;                   ///< the system on the disk is a goal too
   std::string wipe_reason;
   std::set<std::string> extra;                ///< nodes that need more than the others
+  std::set<std::string> more_drains;          ///< … and that no more than the rollout does
   std::map<std::string, double> speed_575;    ///< node → GFLOP/s with the new driver; absent: as before
   FakeClock clock;
 
@@ -167,6 +168,7 @@ class RolloutRack {
         goals.push_back(goalOf(subject.str() + "/driver." + name, now_->drivers.at(name).verify.at("nvml.driver"), Disruption::Drain,
                                with_images ? std::vector<std::string>{subject.str() + "/image"} : std::vector<std::string>{}));
     if (extra.contains(subject.str())) goals.push_back(goalOf(subject.str() + "/firmware.BMC", "2", Disruption::Reset, {}));
+    if (more_drains.contains(subject.str())) goals.push_back(goalOf(subject.str() + "/driver.fabric", "1", Disruption::Drain, {}));
     return goals;
   }
   std::vector<Goal> gateGoals(const Subject& subject) const {
