@@ -50,11 +50,12 @@ std::string phaseThatWants(const inventory::Cluster& cluster, const Phases& phas
 
 Keeper::Keeper(KeeperServices services)
     : services_(std::move(services)),
+      memory_(services_.memory ? services_.memory : std::make_shared<Memory>()),
       engine_(services_.cluster, services_.all, services_.store, services_.clock, services_.sink),
       look_(services_.cluster, services_.light, services_.store, services_.clock, services_.sink),
       breakers_(services_.store),
-      tells_(services_.store, services_.clock, services_.sink),
-      rejoin_(services_.cluster, services_.all, services_.store, services_.clock, engine_),
+      tells_(services_.store, services_.clock, services_.sink, memory_->waiting),
+      rejoin_(services_.cluster, services_.all, services_.store, services_.clock, engine_, *memory_),
       changed_(std::make_shared<Signal>()) {
   engine_.actFor(services_.origin);
   engine_.readConsoles(services_.console);
@@ -180,8 +181,8 @@ bool Keeper::isAPersons(const Seen& seen, const NodeName& node, const std::strin
 }
 
 bool Keeper::isPatient(const std::string& id) const {
-  const auto found = patience_.find(id);
-  return found != patience_.end() && services_.clock.steady() < found->second.not_before;
+  const auto found = memory_->patience.find(id);
+  return found != memory_->patience.end() && services_.clock.steady() < found->second.not_before;
 }
 
 /// What an earlier keep has begun of recovery is brought to its end, whatever the policy says now: between off and on a machine has no
@@ -396,10 +397,10 @@ Task<void> Keeper::actForEver() {
 /// What did not end well is tried again later and later; what did is forgotten.
 void Keeper::learn(const std::string& id, bool well) {
   if (well) {
-    patience_.erase(id);
+    memory_->patience.erase(id);
     return;
   }
-  auto& patience = patience_[id];
+  auto& patience = memory_->patience[id];
   patience.not_before = services_.clock.steady() + patience.next;
   patience.next = std::min(patience.next * 2, kLongestRetry);
 }

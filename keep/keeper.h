@@ -9,6 +9,7 @@
 
 #include "keep/breakers.h"
 #include "keep/look.h"
+#include "keep/memory.h"
 #include "keep/recovery.h"
 #include "keep/rejoin.h"
 #include "keep/tells.h"
@@ -21,9 +22,6 @@
 
 namespace muster::keep {
 
-inline constexpr std::chrono::seconds kFirstRetry{20};    ///< after a drain or a repair that failed; doubles
-inline constexpr std::chrono::seconds kLongestRetry{600};
-
 /// What the keeper works with; borrowed.
 struct KeeperServices {
   const inventory::Cluster& cluster;
@@ -35,6 +33,7 @@ struct KeeperServices {
   lifecycle::Origin origin;
   RecoverySteps* recovery = nullptr;  ///< one of `all`; null: nothing is recovered
   lifecycle::ConsoleLines console = {};  ///< for findings
+  std::shared_ptr<Memory> memory = {};   ///< of the shift before; null: there was none
 };
 
 class Keeper {
@@ -49,10 +48,6 @@ class Keeper {
   const std::map<std::string, lifecycle::Action>& wanted() const { return wanted_; }
 
  private:
-  struct Patience {
-    std::chrono::steady_clock::time_point not_before{};
-    std::chrono::seconds next = kFirstRetry;
-  };
   Task<void> lookForEver();
   Task<void> actForEver();
   Task<void> rejoinForEver();
@@ -83,6 +78,7 @@ class Keeper {
   void note(std::string text);
 
   KeeperServices services_;
+  std::shared_ptr<Memory> memory_;
   lifecycle::Engine engine_;
   LightLook look_;
   Breakers breakers_;
@@ -95,7 +91,6 @@ class Keeper {
   std::set<std::string> settles_;  ///< action ids of intents of ours that nothing wants any more
   std::set<lifecycle::Subject> settled_subjects_;
   bool acting_ = false;
-  std::map<std::string, Patience> patience_;
   std::map<NodeName, std::string> waits_;  ///< what is not done because a person has the node, as of the last look
   std::shared_ptr<lifecycle::Signal> changed_;
   std::string last_trouble_;

@@ -45,25 +45,32 @@ bool reasonIsOver(const inventory::Cluster& cluster, const inventory::Node& node
 }
 
 void Rejoin::notice(const Seen& seen) {
+  const auto now = clock_.steady();
+  if (!std::exchange(looked_, true)) {
+    const auto away = memory_.last_look == Memory::Moment{} ? Memory::Moment::duration{} : now - memory_.last_look;
+    for (auto& [node, since] : memory_.well_since) since += away;
+    std::erase_if(memory_.well_since, [this](const auto& entry) { return !cluster_.findNode(entry.first); });
+  }
+  memory_.last_look = now;
   sick_.clear();
   for (const auto& node : cluster_.nodes) {
     if (sick(cluster_, node, seen.facts)) sick_.insert(node.name);
     if (reasonIsOver(cluster_, node, seen.facts))
-      well_since_.try_emplace(node.name, clock_.steady());
+      memory_.well_since.try_emplace(node.name, now);
     else
-      well_since_.erase(node.name), refused_.erase(node.name);
+      memory_.well_since.erase(node.name), memory_.refused.erase(node.name);
   }
 }
 
 Async<std::map<std::string, Action>> Rejoin::due(std::set<Subject> busy) {
   std::map<std::string, Action> out;
-  if (!cluster_.keep.rejoin_minutes) co_return out;
+  if (!cluster_.keep.rejoin_minutes || !looked_) co_return out;
   const std::chrono::minutes patience(*cluster_.keep.rejoin_minutes);
   std::vector<NodeName> ready;
   const auto now = clock_.steady();
-  for (const auto& [node, since] : well_since_) {
-    const auto refused = refused_.find(node);
-    const bool may_ask = refused == refused_.end() || now >= refused->second.ask_again;
+  for (const auto& [node, since] : memory_.well_since) {
+    const auto refused = memory_.refused.find(node);
+    const bool may_ask = refused == memory_.refused.end() || now >= refused->second.ask_again;
     if (now - since >= patience && may_ask && !busy.contains(Subject(node))) ready.push_back(node);
   }
   if (ready.size() > kRejoinsAtOnce) ready.resize(kRejoinsAtOnce);
@@ -119,7 +126,7 @@ Result<std::string> Rejoin::tooOften(const NodeName& node) const {
 }
 
 void Rejoin::refuse(const NodeName& node, const std::string& why) {
-  auto& refusal = refused_[node];
+  auto& refusal = memory_.refused[node];
   refusal.ask_again = clock_.steady() + kRefusedFor;
   if (std::exchange(refusal.why, why) == why) return;
   const Event event{0, clock_.now(), EventKind::Note, Subject(node), "", fmt::format("what {} was drained for is over, but it does not rejoin: {}", node.str(), why)};

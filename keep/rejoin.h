@@ -4,6 +4,7 @@
 
 #include "keep/decide.h"
 #include "keep/look.h"
+#include "keep/memory.h"
 #include "lifecycle/engine.h"
 
 #include <map>
@@ -20,16 +21,17 @@ inline constexpr std::chrono::hours kRefusedFor{1};           ///< a node that m
 
 class Rejoin {
  public:
-  Rejoin(const inventory::Cluster& cluster, lifecycle::Phases phases, lifecycle::Store& store, Clock& clock, lifecycle::Engine& engine)
-      : cluster_(cluster), phases_(std::move(phases)), store_(store), clock_(clock), engine_(engine) {}
+  Rejoin(const inventory::Cluster& cluster, lifecycle::Phases phases, lifecycle::Store& store, Clock& clock, lifecycle::Engine& engine, Memory& memory)
+      : cluster_(cluster), phases_(std::move(phases)), store_(store), clock_(clock), engine_(engine), memory_(memory) {}
 
-  /// Takes in a look: who is well, and since when. A restart of keep begins to count anew.
+  /// Takes in a look: who is well, and since when. Only time in which keep looks counts: another command's turn does not, nor what was
+  /// before a restart.
   void notice(const Seen& seen);
   /// What brings those back that have been well for long enough, by action id. `busy`: something is under way there.
   /// Errors: those of the store
   Async<std::map<std::string, lifecycle::Action>> due(std::set<lifecycle::Subject> busy);
   /// Whether it may come back, as of the last look.
-  bool isWell(const NodeName& node) const { return well_since_.contains(node); }
+  bool isWell(const NodeName& node) const { return looked_ && memory_.well_since.contains(node); }
   /// Whether a rejoin that is under way still is right: the node is not sick.
   bool isRight(const NodeName& node) const { return !sick_.contains(node); }
 
@@ -43,13 +45,9 @@ class Rejoin {
   lifecycle::Store& store_;
   Clock& clock_;
   lifecycle::Engine& engine_;
-  std::map<NodeName, std::chrono::steady_clock::time_point> well_since_;
+  Memory& memory_;
+  bool looked_ = false;
   std::set<NodeName> sick_;
-  struct Refusal {
-    std::string why;  ///< it is well and does not come back; told once
-    std::chrono::steady_clock::time_point ask_again{};
-  };
-  std::map<NodeName, Refusal> refused_;
 };
 
 /// Whether keep drained the node for something that is over. By the facts of a look; pure.

@@ -11,7 +11,8 @@ namespace muster::keep {
 
 class Tells {
  public:
-  Tells(lifecycle::Store& store, Clock& clock, lifecycle::EventSink sink) : store_(store), clock_(clock), sink_(std::move(sink)) {}
+  Tells(lifecycle::Store& store, Clock& clock, lifecycle::EventSink sink, std::map<NodeName, std::string>& waiting)
+      : store_(store), clock_(clock), sink_(std::move(sink)), waiting_(waiting) {}
 
   Result<void> raise(const Decision& decision);
   Result<void> clearWhatIsOver(const Seen& seen, const Breakers& breakers);
@@ -26,7 +27,7 @@ class Tells {
   Clock& clock_;
   const lifecycle::EventSink sink_;
   std::map<lifecycle::FacetRef, std::string> raised_;  ///< findings of this process
-  std::map<NodeName, std::string> waiting_;            ///< as told
+  std::map<NodeName, std::string>& waiting_;           ///< as told
 };
 
 }  // namespace muster::keep

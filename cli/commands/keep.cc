@@ -69,9 +69,11 @@ Task<Handover> endOfShift(Options options, Controller& controller) {
   }
 }
 
-Async<Handover> keepUntilAsked(Controller& controller, lifecycle::EventSink sink, Options options) {
+Async<Handover> keepUntilAsked(Controller& controller, lifecycle::EventSink sink, Options options, std::shared_ptr<keep::Memory> memory) {
   using namespace asio::experimental::awaitable_operators;
-  keep::Keeper keeper(controller.keeperServices(std::move(sink)));
+  auto services = controller.keeperServices(std::move(sink));
+  services.memory = std::move(memory);
+  keep::Keeper keeper(std::move(services));
   auto work = keeper.run();
   auto end = endOfShift(std::move(options), controller);
   auto watch = controller.watchStalls();
@@ -82,7 +84,7 @@ Async<Handover> keepUntilAsked(Controller& controller, lifecycle::EventSink sink
 }
 
 /// Answers what the next shift gets. Errors: the shift could not begin
-Result<Handover> shift(const Options& options, Handover earlier) {
+Result<Handover> shift(const Options& options, Handover earlier, std::shared_ptr<keep::Memory> memory) {
   TRY(turn, takeKeepersTurn(options.state));
   auto live = std::move(earlier.live);
   if (!live) {
@@ -96,7 +98,7 @@ Result<Handover> shift(const Options& options, Handover earlier) {
   auto sink = [&view](const lifecycle::Event& event) { view.show(event); };
   TRY(controller, Controller::start(options, cluster, found, Role::Acts, sink, std::move(turn), std::move(earlier.dnsmasq)));
   std::cout << fmt::format("muster keep: {} nodes, a look every {} s\n", cluster.nodes.size(), cluster.keep.interval_seconds) << std::flush;
-  auto end = controller->run(keepUntilAsked(*controller, sink, options));
+  auto end = controller->run(keepUntilAsked(*controller, sink, options, std::move(memory)));
   view.finish();
   return end;
 }
@@ -110,9 +112,10 @@ int keep(const Options& options) {
   startLog(options.state / "muster.log", LogLevel::Info);
   bool begun = false;
   Handover next;
+  const auto memory = std::make_shared<keep::Memory>();
   while (true) {
     std::signal(SIGHUP, SIG_IGN);  // the next shift reads the inventory anyway
-    auto end = shift(options, std::move(next));
+    auto end = shift(options, std::move(next), memory);
     if (!end && !begun) return report(end.error());  // at its first start a person is there to read it
     begun = true;
     next = end ? std::move(*end) : Handover{};

@@ -47,6 +47,57 @@ TEST_F(RejoinTest, aSymptomThatComesBackBeginsTheWaitAnew) {
   EXPECT_TRUE(node("gpu003").drained);
 }
 
+/// As `muster keep` while another command has its turn again and again.
+class RejoinInShifts : public RejoinTest {
+ protected:
+  void shift(std::chrono::seconds duration) {
+    auto services = this->services();
+    services.memory = memory_;
+    keepDuring(std::move(services), pause(duration));
+  }
+  std::shared_ptr<Memory> memory_ = std::make_shared<Memory>();
+};
+
+TEST_F(RejoinInShifts, aShiftThatEndsForgetsNobodyWhoIsWell) {
+  fallSick("gpu003");
+  shift(20min);
+  EXPECT_TRUE(node("gpu003").drained);
+  shift(20min);
+  EXPECT_FALSE(node("gpu003").drained);
+}
+
+TEST_F(RejoinInShifts, timeInWhichNobodyLooksDoesNotCount) {
+  fallSick("gpu003");
+  shift(10min);
+  loop_.clock.advance(5h);
+  shift(10min);
+  EXPECT_TRUE(node("gpu003").drained);
+  shift(15min);
+  EXPECT_FALSE(node("gpu003").drained);
+}
+
+TEST_F(RejoinInShifts, aSymptomBetweenTwoShiftsBeginsTheWaitAnew) {
+  fallSick("gpu003");
+  shift(25min);
+  node("gpu003").health["gpu"] = kSick;
+  shift(1min);
+  node("gpu003").health["gpu"] = std::string(kHealthy);
+  shift(25min);
+  EXPECT_TRUE(node("gpu003").drained);
+}
+
+TEST_F(RejoinInShifts, whatFailsIsTriedLaterAndLaterInTheNextShiftToo) {
+  cluster_.keep.repairs = {inventory::Repair::Reboot};
+  auto& sick = node("gpu002");
+  sick.health["gpu"] = "reboot:xid.79@0000:18:00.0";
+  sick.drained = true;
+  sick.reason = "muster: admission: xid.79";
+  sick.refuses = 1000;
+  for (int i = 0; i < 30; ++i) shift(2min);
+  EXPECT_GE(sick.tries, 5);
+  EXPECT_LE(sick.tries, 12);
+}
+
 TEST_F(RejoinTest, withoutThePolicyAPersonSeesToIt) {
   cluster_.keep.rejoin_minutes.reset();
   fallSick("gpu003");
