@@ -32,8 +32,8 @@ Result<void> StallWatch::look() {
     }
     TRY(pace, paceOf(intent.action));
     if (!pace.isLate(clock_.now() - intent.opened_at)) continue;
-    TRY_OK(shout(intent, pace));
     still.insert(intent.id);
+    TRY_OK(shout(intent, pace));
   }
   told_ = std::move(still);  // bounded by what is open
   return {};
@@ -61,6 +61,7 @@ Result<void> StallWatch::shout(const Intent& intent, const Pace& pace) {
   Event event{0, clock_.now(), EventKind::Note, action.facet.subject, action.id, text + "; " + std::string(whenLate(action))};
   TRY(sequence, store_.addEvent(event));
   event.sequence = sequence;
+  told_.insert(intent.id);  // once, whatever becomes of the finding
   if (sink_) sink_(event);
   if (action.id.ends_with(kDrainSuffix)) return {};  // jobs may take their time: no finding about the node
   nlohmann::json evidence = {{"expected_seconds", std::chrono::duration<double>(pace.expected).count()},
@@ -69,7 +70,9 @@ Result<void> StallWatch::shout(const Intent& intent, const Pace& pace) {
                              {"last_evidence", last},
                              {"intent", intent.id},
                              {"operation", intent.operation}};
-  return store_.addFinding({action.facet, Severity::Warning, text, evidenceWithConsole(std::move(evidence), console_, action.facet.subject, intent.opened_at), std::string(whenLate(action)), clock_.now()});
+  const auto found = store_.addFinding({action.facet, Severity::Warning, text, evidenceWithConsole(std::move(evidence), console_, action.facet.subject, intent.opened_at), std::string(whenLate(action)), clock_.now()});
+  // Of another controller's action its own watch makes the finding.
+  return found || found.error().code() == ErrorCode::Conflict ? Result<void>() : found;
 }
 
 }  // namespace muster::lifecycle

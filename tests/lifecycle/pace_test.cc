@@ -131,6 +131,27 @@ TEST_F(StallWatchTest, learnsFromTheNodesOwnPast) {
   EXPECT_THAT(shown_, SizeIs(1));
 }
 
+TEST_F(StallWatchTest, anActionOfAnotherControllerIsToldOnceAndKeepsNoneBehindItWaiting) {
+  const auto data = std::make_shared<test::MemoryStore::Data>();
+  test::MemoryStore own(data), other(data);
+  StallWatch watch(rack_.cluster, own, clock_, [this](const Event& event) { shown_.push_back(event); });
+  ASSERT_TRUE(other.signOn("apply", std::chrono::hours(1)));
+  ASSERT_TRUE(other.claim(Subject(NodeName("gpu001")))->ours);
+  for (const auto* facet : {"gpu001/firmware.BMC", "gpu002/firmware.BMC"}) {
+    Intent intent;
+    intent.id = facet;
+    intent.action = actionOf(facet, seconds(60));
+    intent.opened_at = clock_.now();
+    ASSERT_TRUE(other.openIntent(intent));
+  }
+  clock_.advance(seconds(101));
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(watch.look());
+  ASSERT_THAT(shown_, SizeIs(2)) << "each once";
+  const auto open = *own.findings(nullptr);
+  ASSERT_EQ(open.size(), 1u);
+  EXPECT_EQ(open[0].facet.subject, Subject(NodeName("gpu002")));
+}
+
 TEST_F(StallWatchTest, aDrainThatWaitsForJobsIsToldButIsNoFaultOfTheNode) {
   begin("gpu001/pool", true);
   clock_.advance(seconds(3000));
