@@ -115,10 +115,13 @@ Result<void> Keeper::settle(const Seen& seen, const Decision& decision) {
   for (const auto* list : {&decision.drain, &decision.hold})
     for (const auto& exclusion : *list) {
       if (!exclusion.hold) continue;
-      // Where another controller works on the node the list has it all the same: only its finding is left out.
-      const auto held = quarantine.hold(exclusion.node, {now, "muster keep", exclusion.reason, exclusion.evidence});
-      if (!held && held.error().code() != ErrorCode::Conflict) return fail(held.error());
+      TRY(is_new, quarantine.hold(exclusion.node, {now, "muster keep", exclusion.reason, exclusion.evidence}));
+      (void)is_new;
     }
+  // Whose finding could not be written when they were put there, by whomever, have it as soon as nobody else works on them.
+  TRY(entries, quarantine.entries());
+  for (const auto& [node, entry] : entries)
+    if (const auto said = quarantine.hold(node, entry); !said) return fail(said.error());
   TRY_OK(tells_.raise(decision));
   TRY_OK(tells_.clearWhatIsOver(seen, breakers_));
   TRY_OK(want(seen, decision));

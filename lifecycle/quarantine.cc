@@ -2,12 +2,15 @@
 
 #include "lifecycle/json.h"
 
+#include <algorithm>
+
 namespace muster::lifecycle {
 namespace {
 
 using nlohmann::json;
 
 constexpr const char* kKey = "quarantine";  ///< one value of the store: {NODE: {since, by, reason, evidence}}
+constexpr std::size_t kLastWords = 64;      ///< events of the node that are searched for what was said already
 constexpr int kMaxTries = 16;               ///< another process may change it in between
 
 Result<std::map<NodeName, QuarantineEntry>> parse(const std::optional<std::string>& text) {
@@ -47,6 +50,23 @@ Result<bool> update(Store& store, const std::function<bool(std::map<NodeName, Qu
   return fail(ErrorCode::Unavailable, "the list of quarantined nodes is changed by somebody else all the time");
 }
 
+/// Once, and also where an earlier call could not: another controller may have worked on the node, or this one was killed in between.
+Result<void> raise(Store& store, const NodeName& node, const QuarantineEntry& entry) {
+  const Subject subject(node);
+  const FacetRef facet{subject, FacetName(std::string(kQuarantineFacet))};
+  TRY(findings, store.findings(&subject));
+  if (std::any_of(findings.begin(), findings.end(), [&facet](const Finding& finding) { return finding.facet == facet; })) return {};
+  const auto text = fmt::format("quarantined by {}: {}", entry.by, entry.reason);
+  TRY(events, store.lastEvents(kLastWords, &subject));
+  const bool is_said = std::any_of(events.begin(), events.end(), [&](const Event& event) {
+    return event.text == text && std::chrono::abs(event.at - entry.since) < std::chrono::seconds(1);  // the list has whole milliseconds
+  });
+  if (!is_said)
+    if (const auto said = store.addEvent({0, entry.since, EventKind::FindingRaised, subject, "", text}); !said) return fail(said.error());
+  const auto raised = store.addFinding({facet, Severity::Error, "in quarantine: " + entry.reason, entry.evidence, liftAdvice(node), entry.since});
+  return raised || raised.error().code() == ErrorCode::Conflict ? Result<void>() : raised;
+}
+
 }  // namespace
 
 Result<std::map<NodeName, QuarantineEntry>> Quarantine::entries() const {
@@ -61,14 +81,13 @@ Result<std::optional<QuarantineEntry>> Quarantine::find(const NodeName& node) co
 }
 
 Result<bool> Quarantine::hold(const NodeName& node, QuarantineEntry entry) {
-  TRY(is_new, update(store_, [&](auto& entries) { return entries.emplace(node, entry).second; }));
-  if (!is_new) return false;
-  const FacetRef facet{Subject(node), FacetName(std::string(kQuarantineFacet))};
-  TRY_OK(store_.addFinding({facet, Severity::Error, "in quarantine: " + entry.reason, entry.evidence, liftAdvice(node), entry.since}));
-  const auto text = fmt::format("quarantined by {}: {}", entry.by, entry.reason);
-  TRY(sequence, store_.addEvent({0, entry.since, EventKind::FindingRaised, Subject(node), "", text}));
-  (void)sequence;
-  return true;
+  TRY(is_new, update(store_, [&](auto& entries) {
+        const auto [held, added] = entries.emplace(node, entry);
+        entry = held->second;
+        return added;
+      }));
+  TRY_OK(raise(store_, node, entry));
+  return bool{is_new};
 }
 
 Result<void> Quarantine::lift(const NodeName& node, const std::string& who, const std::string& reason, WallTime at) {

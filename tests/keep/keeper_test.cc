@@ -200,6 +200,32 @@ TEST_F(KeeperTest, aBreakerThatTripsWhileAnotherControllerWorksOnTheClusterIsHea
   used_ = &store_;
 }
 
+TEST_F(KeeperTest, aQuarantineWhileAnotherControllerWorksOnTheNodeIsHeardAllTheSame) {
+  const auto data = std::make_shared<muster::test::MemoryStore::Data>();
+  muster::test::MemoryStore own(data), other(data), persons(data);
+  used_ = &own;
+  const auto subject = subjectOf("gpu001");
+  ASSERT_TRUE(other.signOn("apply", std::chrono::hours(24)));
+  ASSERT_TRUE(other.claim(subject)->ours);
+  EXPECT_TRUE(*Quarantine(persons).hold(NodeName("gpu001"), {loop_.clock.now(), "alice@ops", "burns", ""})) << "the list has it";
+  keepFor(seconds(300));
+  const auto said = [&] {
+    const auto events = *own.lastEvents(1000, &subject);
+    return std::count_if(events.begin(), events.end(), [](const Event& event) { return event.text == "quarantined by alice@ops: burns"; });
+  };
+  EXPECT_EQ(said(), 1);
+  EXPECT_THAT(*own.findings(&subject), IsEmpty());
+  ASSERT_TRUE(other.release(subject));
+  keepFor(seconds(60));
+  const auto open = *own.findings(&subject);
+  ASSERT_EQ(open.size(), 1u) << "said when the other has let go";
+  EXPECT_EQ(open[0].text, "in quarantine: burns");
+  EXPECT_EQ(said(), 1);
+  EXPECT_FALSE(*Quarantine(own).hold(NodeName("gpu001"), {loop_.clock.now(), "bob", "other words", ""}));
+  EXPECT_THAT(*own.findings(&subject), ::testing::SizeIs(1));
+  used_ = &store_;
+}
+
 TEST_F(KeeperTest, badNodesOneAfterAnotherTripTheBreakerTooThoughEachIsOnlyOne) {
   expire("gpu001");
   keepFor(seconds(60));
