@@ -35,6 +35,7 @@ constexpr std::chrono::seconds kJoinExpected{30}, kJoinDeadline{600};
 constexpr std::chrono::milliseconds kRegisterPoll{2000};
 constexpr std::chrono::milliseconds kFirstLook{500};
 constexpr std::chrono::milliseconds kAskAgain{15'000};  ///< a scheduler that does not answer: the action's own deadline governs
+constexpr std::chrono::minutes kSureOfTheTime{5};       ///< a deadline that was over at the first look is believed after so long
 constexpr std::size_t kNamedWork = 8;  ///< of what holds a drain, in one message
 
 std::string_view poolValue(const std::optional<Member>& member) {
@@ -78,6 +79,7 @@ class PoolPhase final : public lifecycle::Phase {
 
  private:
   const inventory::Pool* poolOf(const Subject& subject) const;
+  bool isSurelyOver(const NodeName& node, WallTime since, std::chrono::minutes limit);
   Async<Outcome> join(NodeName node, const inventory::Pool& pool, ActContext& context);
   Async<Outcome> drain(NodeName node, const inventory::Pool& pool, std::string reason, ActContext& context);
   Async<Outcome> overdue(NodeName node, const inventory::Pool& pool, Member member, std::string held, ActContext& context);
@@ -86,6 +88,13 @@ class PoolPhase final : public lifecycle::Phase {
   const lifecycle::CertificateGate& certificates_;
   Clock& clock_;
   std::map<std::string, std::unique_ptr<Scheduler>> schedulers_;  // by pool
+  /// A drain as this process first saw it.
+  struct Watched {
+    WallTime since;
+    std::chrono::steady_clock::time_point first;
+    std::chrono::nanoseconds before;  ///< had it lasted by then, by the wall clock
+  };
+  std::map<NodeName, Watched> watched_;  // bounded by the nodes
 };
 
 const inventory::Pool* PoolPhase::poolOf(const Subject& subject) const {
@@ -166,6 +175,16 @@ Async<Outcome> PoolPhase::join(NodeName node, const inventory::Pool& pool, ActCo
   co_return co_await std::move(last);
 }
 
+/// What cannot be undone is not done on the wall clock's word alone: it may have been set. What this process has seen of the drain counts by
+/// the steady clock, and what was before it is believed only after some minutes, in which a clock that is wrong is usually corrected.
+bool PoolPhase::isSurelyOver(const NodeName& node, WallTime since, std::chrono::minutes limit) {
+  const auto now = clock_.steady();
+  auto& watched = watched_[node];
+  if (watched.since != since || watched.first == std::chrono::steady_clock::time_point{}) watched = {since, now, clock_.now() - since};
+  const auto seen = now - watched.first;
+  return seen >= std::min(limit, kSureOfTheTime) && watched.before + seen >= limit;
+}
+
 Async<Outcome> PoolPhase::drain(NodeName node, const inventory::Pool& pool, std::string reason, ActContext& context) {
   auto& scheduler = *schedulers_.at(pool.name);
   auto ask = scheduler.look(node);
@@ -187,7 +206,10 @@ Async<Outcome> PoolPhase::drain(NodeName node, const inventory::Pool& pool, std:
   if (remains.work.empty()) co_return Again{kFirstLook, "the last of its work to be gone"};
   const auto held = joined(remains.work);
   const auto& limit = pool.drain.deadline_minutes;
-  if (limit && !remains.all_leaving && member->draining_since && clock_.now() >= *member->draining_since + std::chrono::minutes(*limit)) {
+  if (!limit || !member->draining_since) co_return Again{remains.look_again, held};
+  const std::chrono::minutes lasts(*limit);
+  const bool is_sure = isSurelyOver(node, *member->draining_since, lasts) || pool.drain.at_deadline != inventory::AtDeadline::DeletePods;
+  if (!remains.all_leaving && is_sure && clock_.now() >= *member->draining_since + lasts) {
     auto decide = overdue(node, pool, std::move(*member), held, context);
     co_return co_await std::move(decide);
   }

@@ -304,6 +304,50 @@ TEST_F(KubePhase, deletesOnlyByDeclaredPolicyAndSaysSoFirst) {
   EXPECT_EQ(step("drained"), "done");
 }
 
+class DeletesAtTheDeadline : public KubePhase {
+ protected:
+  DeletesAtTheDeadline() {
+    pool().drain = {30, inventory::AtDeadline::DeletePods};
+    server_.rights.insert("delete pods");
+    restart();
+    server_.addPod({.name = "web-1", .app = "web"});
+    server_.addBudget("web-budget", "web", 1);
+    step("drained");
+    step("drained");
+  }
+};
+
+TEST_F(DeletesAtTheDeadline, aClockThatIsSetForwardDeletesNothing) {
+  clock_.setForward(std::chrono::hours(24));
+  EXPECT_THAT(step("drained"), StartsWith("again"));
+  clock_.advance(std::chrono::minutes(29));
+  EXPECT_THAT(step("drained"), StartsWith("again"));
+  EXPECT_THAT(server_.deleted, IsEmpty());
+  clock_.advance(std::chrono::minutes(1));
+  EXPECT_THAT(step("drained"), HasSubstr("what was deleted at the deadline")) << "it has really waited";
+}
+
+TEST_F(DeletesAtTheDeadline, afterARestartItIsBelievedAfterMinutes) {
+  clock_.advance(std::chrono::minutes(31));
+  restart();
+  EXPECT_THAT(step("drained"), StartsWith("again"));
+  clock_.advance(std::chrono::minutes(4));
+  EXPECT_THAT(step("drained"), StartsWith("again"));
+  EXPECT_THAT(server_.deleted, IsEmpty());
+  clock_.advance(std::chrono::minutes(1));
+  EXPECT_THAT(step("drained"), HasSubstr("what was deleted at the deadline"));
+}
+
+TEST_F(DeletesAtTheDeadline, aClockThatIsCorrectedAfterABootDeletesNothing) {
+  clock_.setForward(std::chrono::hours(24));
+  restart();
+  EXPECT_THAT(step("drained"), StartsWith("again"));
+  clock_.setForward(-std::chrono::hours(24));
+  clock_.advance(std::chrono::minutes(10));
+  EXPECT_THAT(step("drained"), StartsWith("again"));
+  EXPECT_THAT(server_.deleted, IsEmpty());
+}
+
 // ---- crashes
 
 /// Kills muster at every request of a drain and a join, before the request has its effect and after.

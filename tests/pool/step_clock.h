@@ -12,7 +12,7 @@ class StepClock final : public Clock {
  public:
   std::vector<std::chrono::milliseconds> sleeps;
 
-  WallTime now() const override { return WallTime(std::chrono::seconds(1795266000)) + passed_; }
+  WallTime now() const override { return WallTime(std::chrono::seconds(1795266000)) + passed_ + set_by_; }
   std::chrono::steady_clock::time_point steady() const override {
     return std::chrono::steady_clock::time_point(std::chrono::hours(1)) + passed_;
   }
@@ -22,9 +22,11 @@ class StepClock final : public Clock {
     co_return true;
   }
   void advance(std::chrono::milliseconds duration) { passed_ += duration; }
+  /// Somebody sets the wall clock.
+  void setForward(std::chrono::milliseconds by) { set_by_ += by; }
 
  private:
-  std::chrono::milliseconds passed_{0};
+  std::chrono::milliseconds passed_{0}, set_by_{0};
 };
 
 }  // namespace muster::pool::test
