@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -31,6 +32,15 @@ constexpr std::array kPatterns = {
     Pattern{"event severity: fatal", "system.mce", "", ""},
     Pattern{"Uncorrected hardware memory error", "system.mce", "", ""},
 };
+
+/// Images that are mounted, memory, and what a BMC lends by virtual media: none is a disk of the node.
+constexpr std::array<std::string_view, 6> kNoDisks = {"loop", "ram", "zram", "nbd", "sr", "fd"};
+
+bool isOfNoDisk(std::string_view device) {
+  return std::any_of(kNoDisks.begin(), kNoDisks.end(), [device](std::string_view kind) {
+    return device.starts_with(kind) && device.size() > kind.size() && device[kind.size()] >= '0' && device[kind.size()] <= '9';
+  });
+}
 
 std::string between(std::string_view text, std::string_view before, std::string_view after) {
   if (before.empty()) return {};
@@ -79,7 +89,9 @@ std::optional<Symptom> symptomOf(std::string_view message) {
   if (auto xid = xidOf(message)) return xid;
   for (const auto& pattern : kPatterns) {
     if (message.find(pattern.holds) == std::string_view::npos) continue;
-    return Symptom{std::string(pattern.id), between(message, pattern.before, pattern.after), 1, std::string(message.substr(0, kMaxSymptomTextBytes))};
+    auto device = between(message, pattern.before, pattern.after);
+    if (pattern.id.starts_with("disk.") && isOfNoDisk(device)) return std::nullopt;
+    return Symptom{std::string(pattern.id), std::move(device), 1, std::string(message.substr(0, kMaxSymptomTextBytes))};
   }
   return std::nullopt;
 }

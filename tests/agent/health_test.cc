@@ -36,6 +36,8 @@ TEST(KernelLog, readsXidsOfOldAndNewDrivers) {
 
 TEST(KernelLog, readsDisksAndMemory) {
   EXPECT_EQ(idOf("EXT4-fs (sda2): Remounting filesystem read-only"), "disk.read-only@sda2");
+  EXPECT_EQ(idOf("I/O error, dev loop1, sector 2048 op 0x1:(WRITE)"), idOf("nothing of it")) << "a mounted image is no disk of the node";
+  EXPECT_EQ(idOf("I/O error, dev sr0, sector 0 op 0x0:(READ)"), idOf("nothing of it")) << "nor is a BMC's virtual media";
   EXPECT_EQ(idOf("blk_update_request: I/O error, dev nvme0n1, sector 2048 op 0x0:(READ)"), "disk.io-error@nvme0n1");
   EXPECT_EQ(idOf("{1}[Hardware Error]: event severity: fatal"), "system.mce@");
   EXPECT_EQ(idOf("EXT4-fs (sda2): mounted filesystem with ordered data mode"), "nothing");
