@@ -7,6 +7,7 @@
 #include "cli/view/progress.h"
 #include "keep/breakers.h"
 #include "keep/keeper.h"
+#include "lifecycle/rollout/overlay.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
@@ -18,11 +19,13 @@ namespace muster::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kLookForOthers{500};
+constexpr std::chrono::seconds kLookForRollouts{30};  ///< of other hosts; a node's change takes longer than that
 constexpr std::chrono::seconds kRestAfterTrouble{10};  ///< a shift that could not begin is tried again
 
 /// What one shift leaves to the next.
 struct Handover {
   std::unique_ptr<lifecycle::LiveCluster> live;  ///< read and found good already; null: read it
+  std::string rollouts;                          ///< lifecycle::rolloutsMark from before `live` was read
   provision::RunningDnsmasq dnsmasq;             ///< runs on, so that machines that boot meanwhile are answered
   std::string why;                               ///< for the operator
 };
@@ -44,38 +47,55 @@ void listen(asio::signal_set& hangup, const std::shared_ptr<bool>& heard) {
   hangup.async_wait([heard](boost::system::error_code error, int) { *heard = !error; });
 }
 
-/// Ends when the shift has to: somebody else's turn, or SIGHUP.
-Task<Handover> endOfShift(Options options, Controller& controller) {
+/// What rollouts have done so far, as the store says. It is asked before the inventory is read, so that none is missed that goes on meanwhile.
+Result<std::string> rolloutsNow(const Options& options) {
+  if (std::error_code ignored; options.store.empty() && !std::filesystem::exists(options.state / "muster.db", ignored)) return std::string();
+  TRY(store, lifecycle::openStore(options.storeUrl()));
+  return lifecycle::rolloutsMark(*store);
+}
+
+/// Ends when the shift has to: somebody else's turn, SIGHUP, or a rollout of another host that has gone on.
+Task<Handover> endOfShift(Options options, Controller& controller, std::string rollouts) {
   asio::signal_set hangup(co_await asio::this_coro::executor, SIGHUP);
   auto asked_to_reload = std::make_shared<bool>(false);
   listen(hangup, asked_to_reload);
   Handover end;
+  auto look_at = controller.clock().steady() + kLookForRollouts;
   while (true) {
     if (isAskedFor(options.state)) {
       end.why = "another command works; keep goes on when it has ended";
       co_return end;
     }
-    if (std::exchange(*asked_to_reload, false)) {
+    const bool is_told = std::exchange(*asked_to_reload, false);
+    std::optional<std::string> moved;
+    if (is_told || controller.clock().steady() >= look_at) {
+      look_at = controller.clock().steady() + kLookForRollouts;
+      if (auto mark = lifecycle::rolloutsMark(controller.store()); mark && *mark != rollouts) moved = std::move(*mark);
+    }
+    if (is_told || moved) {
+      rollouts = moved.value_or(rollouts);  // one that cannot be laid over the inventory is told once
       end.live = readAgain(options, controller);
       if (end.live) {
+        end.rollouts = std::move(rollouts);
         end.dnsmasq = controller.releaseDnsmasq();
-        end.why = "SIGHUP: the inventory is read again";
+        end.why = is_told ? "SIGHUP: the inventory is read again" : "a rollout has gone on: the inventory is read again, with what it has changed";
         co_return end;
       }
-      listen(hangup, asked_to_reload);
+      if (is_told) listen(hangup, asked_to_reload);
     }
     auto pause = controller.clock().sleep(kLookForOthers);
     co_await std::move(pause);
   }
 }
 
-Async<Handover> keepUntilAsked(Controller& controller, lifecycle::EventSink sink, Options options, std::shared_ptr<keep::Memory> memory) {
+Async<Handover> keepUntilAsked(Controller& controller, lifecycle::EventSink sink, Options options, std::string rollouts,
+                               std::shared_ptr<keep::Memory> memory) {
   using namespace asio::experimental::awaitable_operators;
   auto services = controller.keeperServices(std::move(sink));
   services.memory = std::move(memory);
   keep::Keeper keeper(std::move(services));
   auto work = keeper.run();
-  auto end = endOfShift(std::move(options), controller);
+  auto end = endOfShift(std::move(options), controller, std::move(rollouts));
   auto watch = controller.watchStalls();
   auto bmcs = controller.watchBmcs();
   auto either = std::move(work) || std::move(end) || std::move(watch) || std::move(bmcs);
@@ -88,6 +108,8 @@ Result<Handover> shift(const Options& options, Handover earlier, std::shared_ptr
   TRY(turn, takeKeepersTurn(options.state));
   auto live = std::move(earlier.live);
   if (!live) {
+    TRY(rollouts, rolloutsNow(options));
+    earlier.rollouts = std::move(rollouts);
     TRY(read, liveCluster(options));  // what a rollout has brought a node to is what it should be
     live = std::move(read);
   }
@@ -98,7 +120,7 @@ Result<Handover> shift(const Options& options, Handover earlier, std::shared_ptr
   auto sink = [&view](const lifecycle::Event& event) { view.show(event); };
   TRY(controller, Controller::start(options, cluster, found, Role::Acts, sink, std::move(turn), std::move(earlier.dnsmasq)));
   std::cout << fmt::format("muster keep: {} nodes, a look every {} s\n", cluster.nodes.size(), cluster.keep.interval_seconds) << std::flush;
-  auto end = controller->run(keepUntilAsked(*controller, sink, options, std::move(memory)));
+  auto end = controller->run(keepUntilAsked(*controller, sink, options, std::move(earlier.rollouts), std::move(memory)));
   view.finish();
   return end;
 }

@@ -1,5 +1,6 @@
 // muster keep as the real program, in a network namespace of its own: SIGHUP brings new nodes to the dnsmasq that runs.
 #include "base/io/files.h"
+#include "lifecycle/rollout/book.h"
 #include "tests/cli/muster_folder.h"
 
 #include <fmt/format.h>
@@ -92,6 +93,28 @@ TEST_F(KeepReload, newNodesBootWithoutAnotherDnsmasqAndABadInventoryChangesNothi
   EXPECT_EQ(io::readFile(hosts / "gpu003").value_or(""), "52:54:00:20:00:03,10.20.1.3,gpu003\n");
   EXPECT_EQ(dnsmasqPid(), pid) << "the same dnsmasq";
   EXPECT_EQ(::kill(static_cast<pid_t>(std::stol(pid)), 0), 0) << "and it lives";
+}
+
+/// As a rollout of another host leaves it in the store.
+TEST_F(KeepReload, aRolloutThatGoesOnBeginsAnotherShiftWithTheSameDnsmasq) {
+  const auto shifts = [&] {
+    const auto text = said();
+    int count = 0;
+    for (auto at = text.find("muster keep: 2 nodes"); at != std::string::npos; at = text.find("muster keep: 2 nodes", at + 1)) ++count;
+    return count;
+  };
+  ASSERT_TRUE(becomes([&] { return shifts() == 1; }));
+  const auto pid = dnsmasqPid();
+  auto store = lifecycle::openStore("sqlite:" + (folder_ / "state/muster.db").string());
+  ASSERT_TRUE(store) << store.error().str();
+  lifecycle::Rollout rollout;
+  rollout.id = "r1";
+  rollout.state = lifecycle::RolloutState::Done;
+  auto book = lifecycle::RolloutBook::draft(**store, rollout, {}, {{NodeName("gpu001"), {lifecycle::NodeState::Done, "", {}, {}}}});
+  ASSERT_TRUE(book.begin());
+  ASSERT_TRUE(becomes([&] { return shifts() == 2; }));
+  EXPECT_THAT(said(), HasSubstr("a rollout has gone on: the inventory is read again"));
+  EXPECT_EQ(dnsmasqPid(), pid);
 }
 
 }  // namespace
