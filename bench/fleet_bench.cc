@@ -9,7 +9,8 @@ namespace muster::bench {
 namespace {
 
 constexpr double kNodesPerSecond = 50, kMebibytes = 1536, kIdlePercent = 15, kOverSlowest = 1.2;
-constexpr std::chrono::seconds kIdle{20};
+constexpr std::chrono::seconds kSettle{30};  ///< connections to BMCs are kept for 20 s after the last request; their end is the road's
+constexpr std::chrono::seconds kIdle{40};
 
 /// Seconds of the slowest node from its first intent to its last.
 double slowestRoad(Store& store, const inventory::Cluster& cluster) {
@@ -52,8 +53,9 @@ int benchFleet(Report& report) {
   }
   report.record({.name = what + "controller's memory", .value = peakMebibytes(), .unit = "MiB", .bar = kMebibytes});
 
-  const double idle_begin = secondsOf(CLOCK_PROCESS_CPUTIME_ID);
   site.io.restart();
+  site.io.run_for(kSettle);
+  const double idle_begin = secondsOf(CLOCK_PROCESS_CPUTIME_ID);
   site.io.run_for(kIdle);
   const double share = (secondsOf(CLOCK_PROCESS_CPUTIME_ID) - idle_begin) / static_cast<double>(kIdle.count());
   const double reports_per_s = nodes / static_cast<double>(agent::kPollWait.count());
