@@ -239,7 +239,7 @@ class Watch final : public HealthWatch {
       evidence.push_back({{"created", entry.created}, {"severity", entry.severity}, {"message", entry.message}});
     }
     return {facet, critical ? Severity::Error : Severity::Warning, fmt::format("its BMC logged {} entries of weight; the newest: {}", mark.kept.size(), mark.kept.back().message),
-            evidence.dump(-1, ' ', false, json::error_handler_t::replace), fmt::format("read them; `muster rma {} --out FILE` gathers all of the log", facet.subject.str()), clock_.now()};
+            evidence.dump(-1, ' ', false, json::error_handler_t::replace), fmt::format("read them; `muster rma {} --out FILE` gathers all of the log", facet.subject.str()), clock_.now(), lifecycle::kBmcSource};
   }
 
   /// The strongest first; what is only watched is no reason for anything.

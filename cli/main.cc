@@ -58,6 +58,8 @@ void addLifecycle(CLI::App& app, Parsed& p) {
   status_command->add_flag("--watch", p.watch, "Redraw when something changes, until interrupted");
   sub(app, "why", "Why a node is where it is: expected, observed, evidence, next step", p, [&p] { return why(p.options, p.node); })
       ->add_option("node", p.node)->required();
+  sub(app, "findings", "What is wrong, who raised it, and what to do", p, [&p] { return findings(p.options, p.selection.nodes); })
+      ->add_option("nodes", p.selection.nodes, "Hostlist, or @cluster; without it, all");
   auto* events_command = sub(app, "events", "What has happened", p, [&p] { return events(p.options, p.node, p.limit); });
   events_command->add_option("node", p.node, "Only this node");
   events_command->add_option("--limit", p.limit, "At most so many, the newest");

@@ -14,7 +14,8 @@ using Told = std::tuple<std::string, std::string, std::string>;  ///< subject, t
 
 Finding findingOf(const Oddity& odd, WallTime now) {
   const auto subject = odd.node.str().empty() ? lifecycle::Subject::cluster() : lifecycle::Subject(odd.node);
-  return {{subject, FacetName(std::string(kDiscoveryFacet))}, Severity::Warning, odd.what, nlohmann::json{{"where", odd.where}}.dump(), odd.what_to_do, now};
+  return {{subject, FacetName(std::string(kDiscoveryFacet))}, Severity::Warning, odd.what, nlohmann::json{{"where", odd.where}}.dump(), odd.what_to_do, now,
+          lifecycle::kDiscoverySource};
 }
 
 Told told(const Finding& finding) { return {finding.facet.subject.str(), finding.text, finding.evidence}; }

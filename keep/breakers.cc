@@ -88,7 +88,7 @@ Result<void> Breakers::raise(const Trip& trip, WallTime at) {
   json nodes = json::array();
   for (const auto& node : trip.nodes) nodes.push_back(node.str());
   const auto evidence = canonical({{"nodes", std::move(nodes)}, {"would_be_out", trip.would_be_out}, {"of", trip.of}, {"allowed", trip.allowed}});
-  const auto raised = store_.addFinding({facet, Severity::Error, trip.text(), evidence, std::string(kAdvice), at});
+  const auto raised = store_.addFinding({facet, Severity::Error, trip.text(), evidence, std::string(kAdvice), at, kKeepSource});
   return raised || raised.error().code() == ErrorCode::Conflict ? Result<void>() : raised;
 }
 

@@ -86,6 +86,7 @@ class BmcSteps final : public RecoverySteps {
   BmcSteps(bmc::BmcFleet& bmcs, Clock& clock) : bmcs_(bmcs), clock_(clock) {}
 
   std::string_view name() const override { return "recovery"; }
+  bool isAsked() const override { return true; }
   void ask(const Subject& subject, Rung rung) override { asked_[subject] = rung; }
 
   std::vector<Goal> goals(const inventory::Cluster&, const Subject& subject, const FactSet&) const override {

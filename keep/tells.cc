@@ -25,7 +25,7 @@ Result<void> Tells::raise(const Decision& decision) {
       known->second = exclusion.reason;
       auto cleared = store_.clearFindings(exclusion.facet);
       const auto severity = exclusion.facet.facet.str() == kCertificateFacet ? Severity::Warning : Severity::Error;
-      const Finding finding{exclusion.facet, severity, exclusion.reason, exclusion.evidence, exclusion.what_to_do, clock_.now()};
+      const Finding finding{exclusion.facet, severity, exclusion.reason, exclusion.evidence, exclusion.what_to_do, clock_.now(), kKeepSource};
       auto raised = cleared ? store_.addFinding(finding) : cleared;
       if (raised) continue;
       raised_.erase(exclusion.facet);  // another controller works on the node: said when it has let go; the others are not kept waiting
@@ -68,7 +68,7 @@ Result<void> Tells::sayWhoIsSilent(const Seen& seen, const std::vector<Finding>&
     if (!cleared && cleared.error().code() != ErrorCode::Conflict) return cleared;
   }
   for (const auto& [facet, text] : now) {
-    const auto raised = store_.addFinding({facet, Severity::Warning, text, "", "start muster-agent on the node, or look at its network", clock_.now()});
+    const auto raised = store_.addFinding({facet, Severity::Warning, text, "", "start muster-agent on the node, or look at its network", clock_.now(), kKeepSource});
     if (raised) note(facet.subject, text);
     if (!raised && raised.error().code() != ErrorCode::Conflict) return raised;  // said when the other controller has let go
   }

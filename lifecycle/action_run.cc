@@ -413,6 +413,7 @@ void ActionRun::progress(double fraction, std::string_view text) {
 void ActionRun::finding(Finding finding) {
   if (finding.facet.facet.empty()) finding.facet = action_.facet;
   if (finding.at == WallTime{}) finding.at = services_.clock.now();
+  finding.source = engineSource(action_.phase);
   if (finding.facet == action_.facet) own_finding_ = true;
   const bool first = findings_raised_.insert(finding.facet).second;
   auto keep = [finding, first](Store& store) -> Result<void> {

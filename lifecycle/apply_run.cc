@@ -166,9 +166,12 @@ Task<void> ApplyRun::lookAtOrphan(Intent intent) {
     }
   }
   const auto left = state == IntentState::Abandoned ? leftBy(intent, services_.clock.now()) : std::nullopt;
-  auto close = services_.journal->write<void>([id = intent.id, facet = intent.action.facet, state, outcome, left, at = services_.clock.now()](Store& store) -> Result<void> {
+  auto close = services_.journal->write<void>([id = intent.id, facet = intent.action.facet, source = engineSource(intent.action.phase), state, outcome, left,
+                                               at = services_.clock.now()](Store& store) -> Result<void> {
     if (left) TRY_OK(store.putFacts(std::vector<Fact>(1, *left)));
-    TRY_OK(store.clearFindings(facet));  // of an action that is over: nobody would ever clear them
+    // Of an action that is over: nobody would ever clear them. What others have found is over when the facet is met.
+    if (state == IntentState::Done) TRY_OK(store.clearFindings(facet));
+    for (const auto& whose : {source, std::string()}) TRY_OK(store.clearFindingsOf(facet, whose));
     return store.closeIntent(id, state, outcome, at);
   });
   if (auto closed = co_await std::move(close); closed)

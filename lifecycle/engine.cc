@@ -7,6 +7,7 @@
 #include "lifecycle/contained.h"
 
 #include <boost/system/system_error.hpp>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
@@ -15,6 +16,8 @@ namespace {
 
 constexpr std::size_t kFactsPerCommit = 2'000;
 constexpr std::size_t kMaxChangesTold = 4;  ///< changed facets named in one event
+constexpr std::size_t kJournalRead = 64;    ///< intents of a subject, newest first, among which an old finding's is looked for
+constexpr std::chrono::minutes kUnwantedFor{2};  ///< a younger finding may be of a controller that knows a newer inventory, or a rollout's step
 
 /// Reads all subjects through all phases; facts go to the store in batches, one sync to the disk each.
 class Observation {
@@ -122,6 +125,63 @@ Result<void> clearWhatIsMet(const Services& services, const FactSet& facts) {
   return {};
 }
 
+/// Of a finding from before findings said who raised them: the engine's own name the intent that they are about.
+Result<std::string> phaseByJournal(Store& store, const Finding& finding) {
+  const auto evidence = nlohmann::json::parse(finding.evidence, nullptr, false);
+  const auto id = evidence.is_object() ? evidence.value("intent", nlohmann::json()) : nlohmann::json();
+  if (!id.is_string()) return std::string();
+  TRY(journal, store.intentsOf(finding.facet.subject, kJournalRead));
+  for (const auto& intent : journal)
+    if (intent.id == id && intent.action.facet == finding.facet) return intent.action.phase;
+  return std::string();
+}
+
+/// The phase whose action it is about; empty: it is not the engine's.
+Result<std::string> phaseOf(Store& store, const Finding& finding) {
+  if (finding.source.empty()) return phaseByJournal(store, finding);
+  return finding.source.starts_with(kEngineSource) ? finding.source.substr(kEngineSource.size()) : std::string();
+}
+
+/// Facts can make a phase want less for a while (gates that a person's word stands for): without any it wants all that is declared.
+bool isWanted(const Services& services, const FacetRef& facet, const FactSet& facts) {
+  if (!facet.subject.isCluster() && !services.cluster.findNode(facet.subject.node())) return false;
+  const FactSet none;
+  for (const Phase* phase : services.phases)
+    for (const auto* known : {&facts, &none})
+      for (const auto& goal : phase->goals(services.cluster, facet.subject, *known))
+        if (goal.facet == facet) return true;
+  return false;
+}
+
+/// The engine's own findings of facets that no phase wants any more: the profile was changed, the node has left the inventory. Nobody
+/// would ever see those facets met. What others have raised is theirs. docs/adr/0118
+Result<void> endWhatNobodyWants(const Services& services, const FactSet& facts) {
+  TRY(findings, services.store.findings(nullptr));
+  std::map<std::pair<FacetRef, std::string>, bool> ends;  ///< those of one source end together
+  for (const auto& finding : findings) {
+    const auto [entry, is_first] = ends.try_emplace({finding.facet, finding.source}, true);
+    if (!entry->second) continue;
+    TRY(name, phaseOf(services.store, finding));
+    const Phase* phase = name.empty() ? nullptr : services.phase(name);  // one that is not here cannot be asked
+    const bool is_judged = phase && !phase->isAsked() && finding.at + kUnwantedFor <= services.clock.now();
+    entry->second = is_judged && !(is_first && isWanted(services, finding.facet, facts));
+  }
+  std::erase_if(ends, [](const auto& entry) { return !entry.second; });
+  if (ends.empty()) return {};
+  TRY(open, services.store.openIntents());
+  for (const auto& intent : open)  // ends with it, or when it has been looked at
+    std::erase_if(ends, [&intent](const auto& entry) { return entry.first.first == intent.action.facet; });
+  for (const auto& [which, unused] : ends) {
+    const auto& [facet, source] = which;
+    const auto cleared = services.store.clearFindingsOf(facet, source);
+    if (cleared)
+      services.emit(Event{0, {}, EventKind::Note, facet.subject, "", fmt::format("nothing wants {} any more: its findings are over", facet.facet.str())});
+    else if (cleared.error().code() != ErrorCode::Conflict)
+      return cleared;
+  }
+  return {};
+}
+
 }  // namespace
 
 void Services::emit(Event event, bool stored) const {
@@ -173,6 +233,7 @@ Async<FactSet> Engine::observeAll(std::vector<Subject> subjects) {
   co_await std::move(stored);
   if (observation.trouble()) co_return fail(*observation.trouble());
   CO_TRY_OK(clearWhatIsMet(services_, facts));
+  CO_TRY_OK(endWhatNobodyWants(services_, facts));
   co_return facts;
 }
 

@@ -150,6 +150,7 @@ json toJson(const Finding& finding) {
               {"severity", severityWord(finding.severity)},
               {"text", finding.text},
               {"what_to_do", finding.what_to_do}};
+  putText(out, "source", finding.source);
   putTime(out, "at", finding.at);
   putEvidence(out, finding.evidence);
   return out;

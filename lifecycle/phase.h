@@ -19,6 +19,7 @@ struct Done {};
 struct Again {
   std::chrono::milliseconds after;
   std::string waiting_for;
+  bool is_away = false;  ///< what is asked outside does not answer: the wait is not the action's own time (kLongestAway)
 };
 /// Cannot go on without a person (or another action). Says why and what would help.
 struct Blocked {
@@ -52,6 +53,9 @@ class Phase {
   /// Whether an action that was interrupted after it recorded an operation is driven on even when its facet is met already: it may
   /// have begun more than that facet shows. act() then says when it is done.
   virtual bool drivesOn() const { return false; }
+
+  /// Whether its goals come from what somebody asks for now, not from the inventory: that it wants nothing says nothing then.
+  virtual bool isAsked() const { return false; }
 
   /// Pure. What this phase wants of the subject (a node or Subject::cluster()), given what is known.
   virtual std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject, const FactSet& facts) const = 0;

@@ -63,7 +63,7 @@ Result<void> raise(Store& store, const NodeName& node, const QuarantineEntry& en
   });
   if (!is_said)
     if (const auto said = store.addEvent({0, entry.since, EventKind::FindingRaised, subject, "", text}); !said) return fail(said.error());
-  const auto raised = store.addFinding({facet, Severity::Error, "in quarantine: " + entry.reason, entry.evidence, liftAdvice(node), entry.since});
+  const auto raised = store.addFinding({facet, Severity::Error, "in quarantine: " + entry.reason, entry.evidence, liftAdvice(node), entry.since, kQuarantineSource});
   return raised || raised.error().code() == ErrorCode::Conflict ? Result<void>() : raised;
 }
 

@@ -70,7 +70,7 @@ Result<void> StallWatch::shout(const Intent& intent, const Pace& pace) {
                              {"last_evidence", last},
                              {"intent", intent.id},
                              {"operation", intent.operation}};
-  const auto found = store_.addFinding({action.facet, Severity::Warning, text, evidenceWithConsole(std::move(evidence), console_, action.facet.subject, intent.opened_at), std::string(whenLate(action)), clock_.now()});
+  const auto found = store_.addFinding({action.facet, Severity::Warning, text, evidenceWithConsole(std::move(evidence), console_, action.facet.subject, intent.opened_at), std::string(whenLate(action)), clock_.now(), engineSource(action.phase)});
   // Of another controller's action its own watch makes the finding.
   return found || found.error().code() == ErrorCode::Conflict ? Result<void>() : found;
 }

@@ -177,6 +177,8 @@ class Store {
   virtual Result<std::vector<Finding>> findings(const Subject* subject) = 0;
   /// Findings of this facet are over: it was met again.
   virtual Result<void> clearFindings(const FacetRef& facet) = 0;
+  /// Only those that `source` has raised; empty: those of which nobody knows.
+  virtual Result<void> clearFindingsOf(const FacetRef& facet, const std::string& source) = 0;
 
   /// Lets one image action wipe the node's disk. Allowing twice is allowing once; openIntent uses it up.
   virtual Result<void> allowWipe(const NodeName& node, const std::string& reason, WallTime at) = 0;

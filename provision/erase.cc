@@ -96,6 +96,7 @@ class ErasePhase final : public Erasures {
   }
 
   std::string_view name() const override { return kErasePhase; }
+  bool isAsked() const override { return true; }
 
   void ask(const NodeName& node, const EraseRequest& request) override { asked_[node] = request; }
 

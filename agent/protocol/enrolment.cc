@@ -298,7 +298,7 @@ tl::unexpected<Error> Enrolment::refuse(const inventory::Node& node, const std::
   std::string text = "enrolment of " + node.name.str() + " refused: " + why;
   if (told_.insert({node.name, why}).second) {
     logWarning("agent", "{}", text);
-    lifecycle::Finding finding{{lifecycle::Subject(node.name), FacetName("enrolled")}, Severity::Warning, text, "MAC " + node.mac.str(), what_to_do, clock_.now()};
+    lifecycle::Finding finding{{lifecycle::Subject(node.name), FacetName("enrolled")}, Severity::Warning, text, "MAC " + node.mac.str(), what_to_do, clock_.now(), lifecycle::kEnrolmentSource};
     if (auto kept = store_.addFinding(finding); !kept) logWarning("agent", "finding not stored: {}", kept.error().str());
   }
   return fail(ErrorCode::Denied, text);

@@ -23,6 +23,8 @@ int plan(const Options& options, const Selection& selection, const std::filesyst
 int apply(const Options& options, const Selection& selection, const std::filesystem::path& saved_plan);
 int status(const Options& options, bool watch);
 int why(const Options& options, const std::string& node);
+/// Open findings, newest first. `nodes`: hostlist or @cluster; empty: all.
+int findings(const Options& options, const std::string& nodes);
 int events(const Options& options, const std::string& subject, std::size_t limit);
 int history(const Options& options, const std::string& what, std::size_t limit);
 /// `file`: an archive instead of the store; empty: the store.

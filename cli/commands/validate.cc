@@ -126,7 +126,7 @@ Result<void> raiseFindings(Controller& controller, const isolate::Campaign& done
     for (const auto& [a, b] : culprit.seen) nodes.insert(site.nodes[static_cast<std::size_t>(a)].name.str()), nodes.insert(site.nodes[static_cast<std::size_t>(b)].name.str());
     TRY_OK(store.addFinding({facet, Severity::Error, fmt::format("{}: {} (confidence {:.2f} %)", told.subject, told.what, 100 * culprit.confidence),
                              nlohmann::json{{"fresh_tests", culprit.tests}, {"reached", culprit.reached}, {"nodes", nodes}, {"run", done.begun.run_id}}.dump(), told.next,
-                             controller.clock().now()}));
+                             controller.clock().now(), lifecycle::kIsolationSource}));
   }
   return {};
 }

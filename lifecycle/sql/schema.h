@@ -50,6 +50,10 @@ inline const std::vector<std::vector<std::string_view>> kMigrations{
         " rack TEXT NOT NULL, numbers TEXT NOT NULL)",
         "CREATE INDEX measured_at ON measured (at_ms, sequence)",
     },
+    {
+        // 5: who raised a finding; '': nobody knows.
+        "ALTER TABLE findings ADD COLUMN source TEXT NOT NULL DEFAULT ''",
+    },
 };
 
 inline constexpr std::string_view kTooNew =

@@ -91,8 +91,9 @@ Result<void> SqlStore::addFinding(const Finding& finding) {
     const int severity = static_cast<int>(finding.severity);
     TRY_OK(fence(finding.facet.subject));
     const auto text = storable(finding.text), evidence = storable(finding.evidence), what_to_do = storable(finding.what_to_do);
-    sql_ << "INSERT INTO findings (subject, facet, severity, text, evidence, what_to_do, at_ms) VALUES (:s, :f, :v, :t, :e, :w, :a)",
-        use(finding.facet.subject.str()), use(finding.facet.facet.str()), use(severity), use(text), use(evidence), use(what_to_do), use(at);
+    sql_ << "INSERT INTO findings (subject, facet, severity, text, evidence, what_to_do, at_ms, source) VALUES (:s, :f, :v, :t, :e, :w, :a, :o)",
+        use(finding.facet.subject.str()), use(finding.facet.facet.str()), use(severity), use(text), use(evidence), use(what_to_do), use(at),
+        use(finding.source);
     return {};
   });
 }
@@ -100,15 +101,15 @@ Result<void> SqlStore::addFinding(const Finding& finding) {
 Result<std::vector<Finding>> SqlStore::findings(const Subject* subject) {
   return read("reading findings", [&]() -> Result<std::vector<Finding>> {
     std::vector<Finding> out;
-    std::string name, facet, text, evidence, what_to_do;
+    std::string name, facet, text, evidence, what_to_do, source;
     int severity = 0;
     long long at = 0;
     const std::string wanted = subject ? subject->str() : "";
     const std::string filter = subject ? "subject = :s" : ":s = ''";
     soci::statement rows =
-        (sql_.prepare << "SELECT subject, facet, severity, text, evidence, what_to_do, at_ms FROM findings WHERE " + filter +
+        (sql_.prepare << "SELECT subject, facet, severity, text, evidence, what_to_do, at_ms, source FROM findings WHERE " + filter +
                              " ORDER BY sequence DESC",
-         use(wanted, "s"), into(name), into(facet), into(severity), into(text), into(evidence), into(what_to_do), into(at));
+         use(wanted, "s"), into(name), into(facet), into(severity), into(text), into(evidence), into(what_to_do), into(at), into(source));
     rows.execute();
     while (rows.fetch())
       out.push_back(Finding{{Subject::parse(name), FacetName(facet)},
@@ -116,7 +117,8 @@ Result<std::vector<Finding>> SqlStore::findings(const Subject* subject) {
                             text,
                             evidence,
                             what_to_do,
-                            fromMillis(at)});
+                            fromMillis(at),
+                            source});
     return out;
   });
 }
@@ -125,6 +127,14 @@ Result<void> SqlStore::clearFindings(const FacetRef& facet) {
   return write("clearing findings", [&]() -> Result<void> {
     TRY_OK(fence(facet.subject));
     run("DELETE FROM findings WHERE subject = :s AND facet = :f", facet.subject.str(), facet.facet.str());
+    return {};
+  });
+}
+
+Result<void> SqlStore::clearFindingsOf(const FacetRef& facet, const std::string& source) {
+  return write("clearing findings", [&]() -> Result<void> {
+    TRY_OK(fence(facet.subject));
+    run("DELETE FROM findings WHERE subject = :s AND facet = :f AND source = :o", facet.subject.str(), facet.facet.str(), source);
     return {};
   });
 }

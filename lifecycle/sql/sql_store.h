@@ -83,6 +83,7 @@ class SqlStore final : public Store {
   Result<void> addFinding(const Finding& finding) override;
   Result<std::vector<Finding>> findings(const Subject* subject) override;
   Result<void> clearFindings(const FacetRef& facet) override;
+  Result<void> clearFindingsOf(const FacetRef& facet, const std::string& source) override;
   Result<void> allowWipe(const NodeName& node, const std::string& reason, WallTime at) override;
   Result<bool> takeBackWipe(const NodeName& node, const std::string& reason) override;
   Result<std::vector<NodeName>> wipesAllowed() override;

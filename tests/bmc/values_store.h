@@ -58,6 +58,7 @@ class ValuesStore final : public lifecycle::Store {
   Result<void> addFinding(const lifecycle::Finding&) override { return no(); }
   Result<std::vector<lifecycle::Finding>> findings(const lifecycle::Subject*) override { return no(); }
   Result<void> clearFindings(const lifecycle::FacetRef&) override { return no(); }
+  Result<void> clearFindingsOf(const lifecycle::FacetRef&, const std::string&) override { return no(); }
   Result<void> allowWipe(const NodeName&, const std::string&, WallTime) override { return no(); }
   Result<bool> takeBackWipe(const NodeName&, const std::string&) override { return no(); }
   Result<std::vector<NodeName>> wipesAllowed() override { return no(); }

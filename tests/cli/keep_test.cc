@@ -8,6 +8,7 @@
 namespace muster::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class KeepCommands : public ::testing::Test {
@@ -24,9 +25,13 @@ TEST_F(KeepCommands, quarantineIsHeldListedAndLiftedForAReason) {
   ASSERT_EQ(entries.size(), 1u);
   EXPECT_EQ(entries[0]["reason"], "smells burnt");
   EXPECT_THAT(folder_.muster({"why", "gpu001"}).out, HasSubstr("in quarantine: smells burnt"));
+  EXPECT_THAT(folder_.muster({"findings"}).out, AllOf(HasSubstr("gpu001  quarantine  error  raised by quarantine"), HasSubstr("in quarantine: smells burnt")));
+  EXPECT_THAT(folder_.muster({"findings", "gpu001", "--json"}).out, HasSubstr("\"source\": \"quarantine\""));
+  for (const auto* others : {"gpu002", "@cluster"}) EXPECT_EQ(folder_.muster({"findings", others}).out, "no finding is open\n");
   EXPECT_NE(folder_.muster({"quarantine", "lift", "gpu001"}).code, kOk) << "without a reason";
   EXPECT_EQ(folder_.muster({"quarantine", "lift", "gpu001", "--reason", "board replaced"}).code, kOk);
   EXPECT_THAT(folder_.muster({"quarantine", "list"}).out, HasSubstr("no node is in quarantine"));
+  EXPECT_EQ(folder_.muster({"findings"}).out, "no finding is open\n");
   EXPECT_THAT(folder_.muster({"events", "gpu001"}).out, HasSubstr("lifts its quarantine: board replaced"));
 }
 

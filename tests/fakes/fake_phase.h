@@ -27,6 +27,7 @@ struct FakeWorld {
     int fail_first = 0;  ///< act answers `error` this many times before it works
     Error error{ErrorCode::Unavailable, "the other side does not answer"};
     std::string blocked;                      ///< act answers Blocked with this
+    int away = 0;                             ///< act answers so many times, every 15 s, that nobody answers
     bool hangs = false;                       ///< act never answers
     bool throws = false;                      ///< act throws: a broken phase
     bool server_ids = false;                  ///< the outside gives operation ids (Redfish), instead of taking ours (agent)
@@ -95,6 +96,8 @@ class FakePhase final : public lifecycle::Phase {
   void reads(std::set<std::string> facets) { reads_ = std::move(facets); }
 
   std::string_view name() const override { return name_; }
+  bool isAsked() const override { return is_asked; }
+  bool is_asked = false;  ///< its goals are asked for, not declared
   std::vector<lifecycle::Goal> goals(const inventory::Cluster& cluster, const lifecycle::Subject& subject,
                                      const lifecycle::FactSet& facts) const override {
     return goals_ ? goals_(cluster, subject, facts) : std::vector<lifecycle::Goal>();
@@ -120,6 +123,10 @@ class FakePhase final : public lifecycle::Phase {
     if (behaviour.fail_first > 0) {
       --behaviour.fail_first;
       co_return fail(behaviour.error);
+    }
+    if (behaviour.away > 0) {
+      --behaviour.away;
+      co_return lifecycle::Outcome(lifecycle::Again{std::chrono::seconds(15), "the other side is away", true});
     }
     if (!behaviour.blocked.empty()) co_return lifecycle::Outcome(lifecycle::Blocked{behaviour.blocked});
     auto now = world_.values.find(action.facet);

@@ -222,6 +222,11 @@ class MemoryStore : public lifecycle::Store {
     std::erase_if(data_->findings, [&facet](const auto& finding) { return finding.facet == facet; });
     return {};
   }
+  Result<void> clearFindingsOf(const lifecycle::FacetRef& facet, const std::string& source) override {
+    TRY_OK(fence(facet.subject));
+    std::erase_if(data_->findings, [&](const auto& finding) { return finding.facet == facet && finding.source == source; });
+    return {};
+  }
 
   Result<void> allowWipe(const NodeName& node, const std::string& reason, WallTime) override {
     data_->wipes.try_emplace(node, reason);

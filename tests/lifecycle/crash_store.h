@@ -121,6 +121,9 @@ class CrashStore final : public lifecycle::Store {
   Result<void> clearFindings(const lifecycle::FacetRef& facet) override {
     return write([&] { return inner_.clearFindings(facet); });
   }
+  Result<void> clearFindingsOf(const lifecycle::FacetRef& facet, const std::string& source) override {
+    return write([&] { return inner_.clearFindingsOf(facet, source); });
+  }
   Result<void> allowWipe(const NodeName& node, const std::string& reason, WallTime at) override {
     return write([&] { return inner_.allowWipe(node, reason, at); });
   }

@@ -222,8 +222,12 @@ TEST_F(SqliteStoreTest, anOlderSchemaIsMigratedAndKeepsWhatItHolds) {
   execute("INSERT INTO facts VALUES ('n1', 'image', '1', 0, '', '')");
   execute("INSERT INTO events (at_ms, kind, subject, action_id, text, fraction) VALUES (0, 'note', '', '', 'from before', -1)");
   execute("INSERT INTO wipe_permissions (node, reason, allowed_at_ms, used_by) VALUES ('n1', 'r', 0, '')");
+  execute("INSERT INTO findings (subject, facet, severity, text, evidence, what_to_do, at_ms) VALUES ('n1', 'image', 2, 'wrong', '', '', 0)");
   auto store = open();
   ASSERT_TRUE(store);
+  ASSERT_EQ(store->findings(nullptr)->size(), 1u);
+  EXPECT_EQ(store->findings(nullptr)->front().text, "wrong");
+  EXPECT_EQ(store->findings(nullptr)->front().source, "") << "nobody knows who raised it";
   EXPECT_EQ(store->facts()->value(Subject(NodeName("n1")), FacetName("image")), "1");
   EXPECT_EQ(store->wipesAllowed()->size(), 1u);
   ASSERT_TRUE(store->addEvent(Event{0, {}, EventKind::Note, {}, "", "chained", -1}));

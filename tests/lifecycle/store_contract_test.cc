@@ -151,6 +151,28 @@ TEST_P(StoreContract, findingsAreNewestFirstUntilTheirFacetIsMet) {
   EXPECT_EQ(store_->findings(nullptr)->size(), 1u);
 }
 
+TEST_P(StoreContract, findingsSayWhoRaisedThemAndEndBySource) {
+  const auto a = test::FakeWorld::ref("n1/a"), b = test::FakeWorld::ref("n2/b");
+  ASSERT_TRUE(store_->addFinding({a, Severity::Error, "of an action", "", "", kNow, engineSource("provision")}));
+  ASSERT_TRUE(store_->addFinding({a, Severity::Error, "of keep", "", "", kNow, kKeepSource}));
+  ASSERT_TRUE(store_->addFinding({a, Severity::Error, "of nobody", "", "", kNow}));
+  ASSERT_TRUE(store_->addFinding({b, Severity::Error, "elsewhere", "", "", kNow, kKeepSource}));
+  const auto left = [this] {
+    std::vector<std::string> out;
+    const auto open = *store_->findings(nullptr);
+    for (const auto& finding : open) out.push_back(finding.source + ": " + finding.text);
+    return out;
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(left(), ElementsAre("keep: elsewhere", ": of nobody", "keep: of keep", "engine/provision: of an action"));
+  ASSERT_TRUE(store_->clearFindingsOf(a, kKeepSource));
+  EXPECT_THAT(left(), ElementsAre("keep: elsewhere", ": of nobody", "engine/provision: of an action"));
+  ASSERT_TRUE(store_->clearFindingsOf(a, ""));
+  EXPECT_THAT(left(), ElementsAre("keep: elsewhere", "engine/provision: of an action"));
+  ASSERT_TRUE(store_->clearFindings(a));
+  EXPECT_THAT(left(), ElementsAre("keep: elsewhere"));
+}
+
 TEST_P(StoreContract, valuesAreExchangedOnlyWhenTheyAreWhatWasExpected) {
   EXPECT_EQ(*store_->getValue("k"), std::nullopt);
   EXPECT_FALSE(*store_->exchangeValue("k", "x", "y"));
@@ -239,6 +261,7 @@ TEST_P(StoreContract, aControllerThatWasAwayTooLongCannotWriteAnyMore) {
   EXPECT_EQ(store_->forgetFacts(kN1, {FacetName("a")}).error().code(), ErrorCode::Conflict);
   EXPECT_EQ(store_->addFinding({test::FakeWorld::ref("n1/a"), Severity::Error, "late", "", "", kNow}).error().code(), ErrorCode::Conflict);
   EXPECT_EQ(store_->clearFindings(test::FakeWorld::ref("n1/a")).error().code(), ErrorCode::Conflict);
+  EXPECT_EQ(store_->clearFindingsOf(test::FakeWorld::ref("n1/a"), "").error().code(), ErrorCode::Conflict);
   EXPECT_EQ(store_->checkClaim(kN1).error().code(), ErrorCode::Conflict);
   EXPECT_FALSE(store_->claim(kN1)->ours);
   EXPECT_EQ(store_->openIntents()->front().operation, "");

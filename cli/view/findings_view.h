@@ -1,0 +1,14 @@
+// Open findings, with who raised them.
+#pragma once
+
+#include "lifecycle/finding.h"
+
+#include <string>
+#include <vector>
+
+namespace muster::cli {
+
+std::string findingsText(const std::vector<lifecycle::Finding>& findings);
+std::string findingsJson(const std::vector<lifecycle::Finding>& findings);
+
+}  // namespace muster::cli

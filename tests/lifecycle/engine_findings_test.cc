@@ -1,0 +1,84 @@
+// Findings: who raised them, and when they are over.
+#include "lifecycle/json.h"
+#include "tests/lifecycle/engine_fixture.h"
+
+namespace muster::lifecycle {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+/// A driver that the profile does not name any more, a node that has left the inventory: nobody would ever see those facets met.
+TEST_F(EngineTest, whatTheEngineFoundAndNothingWantsAnyMoreIsOver) {
+  arrive({"gpu001"});
+  const auto add = [this](const std::string& facet, const std::string& source) {
+    ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref(facet), Severity::Error, "raised by " + source, "", "", clock_.now(), source}));
+  };
+  add("gpu001/driver.gdrcopy", engineSource("provision"));
+  add("gpu001/driver.gdrcopy", kKeepSource);
+  add("gpu001/driver.gdrcopy", "");
+  add("gpu001/gate.burn-in", engineSource("validate"));
+  add("gpu001/health.fan", kKeepSource);
+  add("gpu001/erased", engineSource("a phase that is not here"));
+  add("gone/image", engineSource("provision"));
+  add("gone/agent-silent", kKeepSource);
+  clock_.advance(std::chrono::minutes(1));
+  world().behave("gpu001/gate.burn-in").unreadable = true;
+  observe();
+  EXPECT_EQ(store_.findings(nullptr)->size(), 8u) << "it may be of a controller that knows a newer inventory";
+  clock_.advance(std::chrono::minutes(1));
+  observe();
+  EXPECT_THAT(findings("gpu001"), ElementsAre("erased: raised by engine/a phase that is not here", "health.fan: raised by keep",
+                                              "gate.burn-in: raised by engine/validate", "driver.gdrcopy: raised by ", "driver.gdrcopy: raised by keep"));
+  EXPECT_THAT(findings("gone"), ElementsAre("agent-silent: raised by keep"));
+  EXPECT_THAT(shown(EventKind::Note), testing::IsSupersetOf({" nothing wants driver.gdrcopy any more: its findings are over", " nothing wants image any more: its findings are over"}));
+}
+
+TEST_F(EngineTest, findingsOfWhatWasAskedForStayWhenNobodyAsksAnyMore) {
+  arrive({"gpu001"});
+  ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref("gpu001/erased"), Severity::Error, "nvme1 is NOT erased", "", "", clock_.now(), engineSource("provision")}));
+  clock_.advance(std::chrono::minutes(5));
+  rack_->provision.is_asked = true;
+  observe();
+  EXPECT_THAT(findings("gpu001"), ElementsAre("erased: nvme1 is NOT erased"));
+  rack_->provision.is_asked = false;
+  observe();
+  EXPECT_THAT(findings("gpu001"), IsEmpty());
+}
+
+/// Findings of an older muster: what names its intent is the engine's.
+TEST_F(EngineTest, findingsThatDoNotSayWhoRaisedThemAreTheEnginesWhenTheJournalSaysSo) {
+  arrive({"gpu001"});
+  for (const auto* id : {"closed", "open"}) {
+    Intent intent;
+    intent.id = id;
+    intent.action.id = std::string("gpu001/driver.") + id;
+    intent.action.facet = test::FakeWorld::ref(intent.action.id);
+    intent.action.phase = "provision";
+    ASSERT_TRUE(store_.openIntent(intent));
+    ASSERT_TRUE(store_.addFinding({intent.action.facet, Severity::Error, "failed", "{\"intent\":\"" + intent.id + "\"}", "", clock_.now()}));
+  }
+  ASSERT_TRUE(store_.closeIntent("closed", IntentState::Failed, "", clock_.now()));
+  ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref("gpu001/driver.closed"), Severity::Error, "somebody's", "{}", "", clock_.now()}));
+  clock_.advance(std::chrono::minutes(5));
+  observe();
+  EXPECT_THAT(findings("gpu001"), ElementsAre("driver.closed: somebody's", "driver.open: failed", "driver.closed: failed")) << "one is not known to be the engine's";
+  ASSERT_TRUE(store_.clearFindings(test::FakeWorld::ref("gpu001/driver.closed")));
+  ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref("gpu001/driver.closed"), Severity::Error, "failed", R"({"intent":"closed"})", "", clock_.now()}));
+  clock_.advance(std::chrono::minutes(5));
+  observe();
+  EXPECT_THAT(findings("gpu001"), ElementsAre("driver.open: failed")) << "its action is not over yet";
+}
+
+TEST_F(EngineTest, whatIsRaisedByAnActionSaysSo) {
+  build({"gpu001"});
+  world().behave("gpu001/enrolled").fail_first = kMaxActionRetries + 1;
+  EXPECT_FALSE(apply().ok());
+  const auto open = *store_.findings(nullptr);
+  ASSERT_FALSE(open.empty());
+  for (const auto& finding : open) EXPECT_TRUE(finding.source.starts_with(kEngineSource)) << finding.source;
+  EXPECT_EQ(toJson(open.front()).at("source"), open.front().source);
+}
+
+}  // namespace
+}  // namespace muster::lifecycle
