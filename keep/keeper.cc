@@ -118,10 +118,7 @@ Result<void> Keeper::settle(const Seen& seen, const Decision& decision) {
       TRY(is_new, quarantine.hold(exclusion.node, {now, "muster keep", exclusion.reason, exclusion.evidence}));
       (void)is_new;
     }
-  // Whose finding could not be written when they were put there, by whomever, have it as soon as nobody else works on them.
-  TRY(entries, quarantine.entries());
-  for (const auto& [node, entry] : entries)
-    if (const auto said = quarantine.hold(node, entry); !said) return fail(said.error());
+  TRY_OK(quarantine.settle());
   TRY_OK(tells_.raise(decision));
   TRY_OK(tells_.clearWhatIsOver(seen, breakers_));
   TRY_OK(want(seen, decision));

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "lifecycle/apply_run.h"
 #include "lifecycle/contained.h"
+#include "lifecycle/quarantine.h"
 
 #include <boost/system/system_error.hpp>
 #include <nlohmann/json.hpp>
@@ -234,6 +235,7 @@ Async<FactSet> Engine::observeAll(std::vector<Subject> subjects) {
   if (observation.trouble()) co_return fail(*observation.trouble());
   CO_TRY_OK(clearWhatIsMet(services_, facts));
   CO_TRY_OK(endWhatNobodyWants(services_, facts));
+  CO_TRY_OK(Quarantine(services_.store).settle());
   co_return facts;
 }
 

@@ -3,6 +3,7 @@
 #include "lifecycle/json.h"
 
 #include <algorithm>
+#include <set>
 
 namespace muster::lifecycle {
 namespace {
@@ -67,6 +68,11 @@ Result<void> raise(Store& store, const NodeName& node, const QuarantineEntry& en
   return raised || raised.error().code() == ErrorCode::Conflict ? Result<void>() : raised;
 }
 
+Result<void> endFindings(Store& store, const Subject& subject) {
+  const auto cleared = store.clearFindings({subject, FacetName(std::string(kQuarantineFacet))});
+  return cleared || cleared.error().code() == ErrorCode::Conflict ? Result<void>() : cleared;
+}
+
 }  // namespace
 
 Result<std::map<NodeName, QuarantineEntry>> Quarantine::entries() const {
@@ -97,7 +103,21 @@ Result<void> Quarantine::lift(const NodeName& node, const std::string& who, cons
   TRY(sequence, store_.addEvent({0, at, EventKind::Note, Subject(node), "", fmt::format("{} lifts its quarantine: {}", who, reason)}));
   (void)sequence;
   TRY_OK(store_.putFacts({{Subject(node), FacetName(std::string(kQuarantineFacet)), std::string(kQuarantineNone), at, "quarantine list", ""}}));
-  return store_.clearFindings({Subject(node), FacetName(std::string(kQuarantineFacet))});
+  return endFindings(store_, Subject(node));
+}
+
+/// The findings first: one that was there before the list was read, of a node that is not in it, was let go in between at the latest.
+Result<void> Quarantine::settle() {
+  TRY(findings, store_.findings(nullptr));
+  TRY(held, entries());
+  std::set<Subject> over;
+  for (const auto& finding : findings) {
+    const auto& subject = finding.facet.subject;
+    if (finding.facet.facet.str() == kQuarantineFacet && !subject.isCluster() && !held.contains(subject.node())) over.insert(subject);
+  }
+  for (const auto& subject : over) TRY_OK(endFindings(store_, subject));
+  for (const auto& [node, entry] : held) TRY_OK(raise(store_, node, entry));
+  return {};
 }
 
 Result<void> QuarantineGate::requireValid(const NodeName& node) const {

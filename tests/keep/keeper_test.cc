@@ -226,6 +226,31 @@ TEST_F(KeeperTest, aQuarantineWhileAnotherControllerWorksOnTheNodeIsHeardAllTheS
   used_ = &store_;
 }
 
+/// Lifted while another controller works on the node, whose findings nobody else may end; with keep, and without.
+TEST_F(KeeperTest, aQuarantineThatIsLiftedWhileAnotherControllerWorksOnTheNodeLeavesNoFinding) {
+  for (const bool has_keep : {true, false}) {
+    const auto data = std::make_shared<muster::test::MemoryStore::Data>();
+    muster::test::MemoryStore own(data), other(data), persons(data);
+    used_ = &own;
+    const NodeName node("gpu001");
+    const auto subject = subjectOf("gpu001");
+    ASSERT_TRUE(*Quarantine(persons).hold(node, {loop_.clock.now(), "alice@ops", "burns", ""}));
+    ASSERT_TRUE(other.signOn("apply", std::chrono::hours(24)));
+    ASSERT_TRUE(other.claim(subject)->ours);
+    ASSERT_FALSE(persons.clearFindings({subject, FacetName("quarantine")})) << "the other controller has the node";
+    EXPECT_TRUE(Quarantine(persons).lift(node, "alice@ops", "new PDU", loop_.clock.now()));
+    EXPECT_TRUE(Quarantine(persons).entries()->empty()) << "her word holds at once";
+    const auto look = [&] { has_keep ? keepFor(seconds(60)) : static_cast<void>(Quarantine(own).settle()); };
+    look();
+    EXPECT_THAT(*own.findings(&subject), ::testing::SizeIs(1));
+    ASSERT_TRUE(other.release(subject));
+    look();
+    EXPECT_THAT(*own.findings(&subject), IsEmpty()) << has_keep;
+    EXPECT_TRUE(Quarantine(own).entries()->empty()) << "nobody puts it back";
+    used_ = &store_;
+  }
+}
+
 TEST_F(KeeperTest, badNodesOneAfterAnotherTripTheBreakerTooThoughEachIsOnlyOne) {
   expire("gpu001");
   keepFor(seconds(60));

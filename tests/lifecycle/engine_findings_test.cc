@@ -1,5 +1,6 @@
 // Findings: who raised them, and when they are over.
 #include "lifecycle/json.h"
+#include "lifecycle/quarantine.h"
 #include "tests/lifecycle/engine_fixture.h"
 
 namespace muster::lifecycle {
@@ -68,6 +69,18 @@ TEST_F(EngineTest, findingsThatDoNotSayWhoRaisedThemAreTheEnginesWhenTheJournalS
   clock_.advance(std::chrono::minutes(5));
   observe();
   EXPECT_THAT(findings("gpu001"), ElementsAre("driver.open: failed")) << "its action is not over yet";
+}
+
+/// A process that died between the list of quarantined nodes and the findings.
+TEST_F(EngineTest, findingsOfQuarantineAreWhatTheListSays) {
+  arrive({"gpu001", "gpu002"});
+  const NodeName node("gpu001");
+  ASSERT_TRUE(*Quarantine(store_).hold(node, {clock_.now(), "alice@ops", "burns", ""}));
+  ASSERT_TRUE(store_.clearFindings(test::FakeWorld::ref("gpu001/quarantine")));
+  ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref("gpu002/quarantine"), Severity::Error, "in quarantine: was", "", "", clock_.now(), kQuarantineSource}));
+  observe();
+  EXPECT_THAT(findings("gpu001"), ElementsAre("quarantine: in quarantine: burns"));
+  EXPECT_THAT(findings("gpu002"), IsEmpty());
 }
 
 TEST_F(EngineTest, whatIsRaisedByAnActionSaysSo) {
