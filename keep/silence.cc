@@ -25,13 +25,27 @@ std::string textOf(const json& row, const char* key) {
   return found != row.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+/// The newest thing that its agent is known to have said. What silence itself has written is nothing that it said.
+std::optional<WallTime> lastReport(const std::vector<Fact>& facts, const Subject& subject) {
+  std::optional<WallTime> out;
+  for (const auto& fact : facts) {
+    const bool is_agents = fact.source == "agent " + subject.str() && fact.evidence.find(kSymptom) == std::string::npos;
+    if (is_agents && (!out || *out < fact.observed_at)) out = fact.observed_at;
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<std::optional<Fact>> Silence::silent(const NodeName& node) {
   const auto since = since_.try_emplace(node, Since{clock_.steady(), clock_.now()}).first->second;
-  if (clock_.steady() - since.steady < kSilentTooLong) return std::optional<Fact>();
+  const auto absent = clock_.steady() - since.steady;
+  if (absent < (heard_.contains(node) ? kSilentTooLong : kListenFirst)) return std::optional<Fact>();
   const Subject subject(node);
   TRY(stored, store_.factsOf(subject));
+  const auto reported = heard_.contains(node) ? std::nullopt : lastReport(stored, subject);
+  const auto last = reported ? std::min(*reported, since.wall) : since.wall;
+  if (absent < kSilentTooLong && clock_.now() - last < kSilentTooLong) return std::optional<Fact>();
   FactSet facts;
   for (auto& fact : stored) facts.put(std::move(fact));
   if (!mayTakeJobs(facts.value(subject, FacetName(std::string(kPoolFacet))))) return std::optional<Fact>();
@@ -39,7 +53,7 @@ Result<std::optional<Fact>> Silence::silent(const NodeName& node) {
   const FacetName facet(std::string(kHealthPrefix) + "system");
   const auto* before = facts.find(subject, facet);
   if (before && !actionWordOf(*before).empty() && symptomsOf(*before) != kSymptom) return std::optional<Fact>();
-  agent::Symptom symptom{std::string(kSymptom), "", 1, "nobody has heard it since " + muster::toString(since.wall)};
+  agent::Symptom symptom{std::string(kSymptom), "", 1, "nobody has heard it since " + muster::toString(last)};
   json rows = json::array();
   for (auto& row : before ? rowsOf(*before) : json::array()) {
     if (!isSilence(row))

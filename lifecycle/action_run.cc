@@ -14,6 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr std::chrono::hours kLongestAway{24};  ///< an action waits for what does not answer; then its own deadline goes on
 constexpr milliseconds kAskPoolAgain{15'000};  ///< before a disturbance, while the pool does not answer
 
 std::string newIntentId(const std::string& action_id) {
@@ -278,6 +279,12 @@ Task<std::string> ActionRun::close(IntentState state, std::string outcome, bool 
 
 milliseconds ActionRun::left() const { return std::chrono::ceil<milliseconds>(action_.deadline - (services_.clock.steady() - started_)); }
 
+void ActionRun::discount(std::chrono::steady_clock::time_point since) {
+  const auto passed = std::min<std::chrono::steady_clock::duration>(services_.clock.steady() - since, kLongestAway - away_);
+  away_ += passed;
+  started_ += passed;
+}
+
 Error ActionRun::overdue() const {
   const std::string last = last_evidence_.empty() ? "nothing was heard" : fmt::format("the last word was '{}'", last_evidence_);
   return Error(ErrorCode::Timeout,
@@ -297,9 +304,11 @@ Async<Outcome> ActionRun::actOnce() {
 Async<void> ActionRun::drive() {
   int retries = 0;
   while (left() > milliseconds(0)) {
+    const auto began = services_.clock.steady();
     auto act = actOnce();
     auto outcome = co_await std::move(act);
     milliseconds pause;
+    bool is_away = false;
     if (!outcome) {
       if (left() <= milliseconds(0)) break;
       if (!outcome.error().canRetry() || retries >= kMaxActionRetries) co_return fail(std::move(outcome).error());
@@ -317,9 +326,11 @@ Async<void> ActionRun::drive() {
       const auto& again = std::get<Again>(*outcome);
       waiting(again);
       pause = std::max(again.after, kShortestPoll);
+      is_away = again.is_away;
     }
     auto sleep = services_.clock.sleep(std::min(pause, left()));
     co_await std::move(sleep);
+    if (is_away) discount(began);
   }
   co_return fail(overdue());
 }
@@ -357,16 +368,20 @@ Async<ActionRun::Seen> ActionRun::look() {
   co_return seen;
 }
 
-/// After Done: only a fact that was read again and matches is success. A pool that does not answer is asked until the deadline.
+/// After Done: only a fact that was read again and matches is success. A pool that does not answer is asked again, as in drive().
 Async<void> ActionRun::confirm() {
   for (int retries = 0;; ++retries) {
+    const auto began = services_.clock.steady();
     auto look_again = look();
     auto seen = co_await std::move(look_again);
     if (!seen) {
-      const bool goes_on = retries < kMaxActionRetries || (action_.facet.facet.str() == kPoolFacet && left() > milliseconds(0));
+      const bool is_pool = action_.facet.facet.str() == kPoolFacet;
+      const bool goes_on = retries < kMaxActionRetries || (is_pool && left() > milliseconds(0));
       if (!seen.error().canRetry() || !goes_on) co_return fail(std::move(seen).error().within("verifying " + action_.id));
+      if (is_pool) waiting(Again{kAskPoolAgain, seen.error().str()});
       auto sleep = services_.clock.sleep(kFirstRetryDelay * (1 << std::min(retries, kMaxActionRetries)));
       co_await std::move(sleep);
+      if (is_pool) discount(began);
       continue;
     }
     if (seen->met) co_return Result<void>();

@@ -63,6 +63,8 @@ class ActionRun final : public ActContext {
   Async<void> confirm();
   void waiting(const Again& again);
   std::chrono::milliseconds left() const;
+  /// What has passed since then was spent waiting for something that is away: it does not count, up to kLongestAway in all.
+  void discount(std::chrono::steady_clock::time_point since);
   Error overdue() const;
   Task<ActionEnd> done(std::string how);
   Task<ActionEnd> failed(Error error);
@@ -81,6 +83,7 @@ class ActionRun final : public ActContext {
   std::vector<Fact> forgotten_;
   bool journaled_ = false;  ///< intent_ is open in the store
   std::chrono::steady_clock::time_point started_;
+  std::chrono::steady_clock::duration away_{};  ///< by which started_ was moved
   std::string last_evidence_;  ///< what the phase said last
   std::string last_waiting_;
   std::optional<std::string> stopped_by_;  ///< the phase answered Blocked

@@ -34,7 +34,7 @@ constexpr std::string_view kOut = "out";
 constexpr std::chrono::seconds kJoinExpected{30}, kJoinDeadline{600};
 constexpr std::chrono::milliseconds kRegisterPoll{2000};
 constexpr std::chrono::milliseconds kFirstLook{500};
-constexpr std::chrono::milliseconds kAskAgain{15'000};  ///< a scheduler that does not answer: the action's own deadline governs
+constexpr std::chrono::milliseconds kAskAgain{15'000};  ///< a scheduler that does not answer
 constexpr std::chrono::minutes kSureOfTheTime{5};       ///< a deadline that was over at the first look is believed after so long
 constexpr std::size_t kNamedWork = 8;  ///< of what holds a drain, in one message
 
@@ -55,7 +55,7 @@ std::string joined(const std::vector<std::string>& work) {
 /// A scheduler that is away for a while changes nothing about the node: it stays as it is, and is asked again.
 Result<Outcome> orAgain(Error error) {
   if (error.code() != ErrorCode::Unavailable && error.code() != ErrorCode::Timeout) return fail(std::move(error));
-  return Again{kAskAgain, error.str()};
+  return Again{kAskAgain, error.str(), true};
 }
 
 class PoolPhase final : public lifecycle::Phase {

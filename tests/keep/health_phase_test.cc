@@ -87,6 +87,7 @@ class SilentAgent : public HealthPhaseTest {
     for (const auto& [facet, fact] : look().all()) facts.push_back(fact);
     ASSERT_TRUE(store_.putFacts(facts));
   }
+  void anotherShift() { phase_ = makeHealthPhase(cluster_, agents_, store_, clock_); }
   void silentFor(std::chrono::seconds time) {
     value("health.system");
     clock_.advance(time);
@@ -109,12 +110,46 @@ TEST_F(SilentAgent, isWatchedAfterMinutesAndWhatWasKnownStays) {
   EXPECT_THAT(silenceIn(*look().find(Subject(node_), FacetName("health.system"))), HasSubstr("nobody has heard it since"));
   keep();
   clock_.advance(std::chrono::hours(1));
-  phase_ = makeHealthPhase(cluster_, agents_, store_, clock_);  // another keep listens for minutes before it says anything
+  anotherShift();  // agents have time to dial in
   EXPECT_EQ(value("health.system"), "nothing");
-  clock_.advance(kSilentTooLong);
+  clock_.advance(kListenFirst - std::chrono::seconds(1));
+  EXPECT_EQ(value("health.system"), "nothing");
+  clock_.advance(std::chrono::seconds(1));
   EXPECT_EQ(evidence(), first) << "equal every time, so that it is stored and told once";
   tell({});
   EXPECT_EQ(evidence(), "");
+}
+
+TEST_F(SilentAgent, itsSilenceCountsFromItsLastReportOverShiftsOfKeep) {
+  const auto last_report = muster::toString(clock_.now());
+  silentFor(std::chrono::minutes(2));
+  anotherShift();
+  silentFor(kListenFirst);
+  EXPECT_EQ(value("health.system"), "nothing") << "four minutes in all";
+  clock_.advance(std::chrono::minutes(1));
+  EXPECT_EQ(value("health.system"), "ok");
+  EXPECT_THAT(evidence(), HasSubstr("nobody has heard it since " + last_report));
+}
+
+TEST_F(SilentAgent, whomThisProcessHasHeardIsSilentAfterMinutesOfItsOwn) {
+  clock_.advance(std::chrono::hours(1));
+  anotherShift();
+  tell({});
+  value("health.system");  // heard, and not stored
+  agents_.silence(node_);
+  silentFor(kSilentTooLong - std::chrono::seconds(1));
+  EXPECT_EQ(value("health.system"), "nothing");
+  clock_.advance(std::chrono::seconds(1));
+  EXPECT_EQ(value("health.system"), "ok");
+}
+
+TEST_F(SilentAgent, whoseReportsNobodyKnowsIsSilentFromWhenItWasMissed) {
+  ASSERT_TRUE(store_.forgetFacts(Subject(node_), {FacetName("health.system"), FacetName("health.gpu"), FacetName("health.disk"), FacetName("health.network")}));
+  anotherShift();
+  silentFor(kSilentTooLong - std::chrono::seconds(1));
+  EXPECT_EQ(value("health.system"), "nothing");
+  clock_.advance(std::chrono::seconds(1));
+  EXPECT_EQ(value("health.system"), "ok");
 }
 
 TEST_F(SilentAgent, isAReasonToDrainWhereTheInventorySaysSo) {

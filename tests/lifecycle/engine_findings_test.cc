@@ -1,4 +1,4 @@
-// Findings: who raised them, and when they are over.
+// Findings: who raised them, when they are over; and waits for what is away.
 #include "lifecycle/json.h"
 #include "lifecycle/quarantine.h"
 #include "tests/lifecycle/engine_fixture.h"
@@ -6,8 +6,11 @@
 namespace muster::lifecycle {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
+using namespace std::chrono_literals;
 
 /// A driver that the profile does not name any more, a node that has left the inventory: nobody would ever see those facets met.
 TEST_F(EngineTest, whatTheEngineFoundAndNothingWantsAnyMoreIsOver) {
@@ -81,6 +84,28 @@ TEST_F(EngineTest, findingsOfQuarantineAreWhatTheListSays) {
   observe();
   EXPECT_THAT(findings("gpu001"), ElementsAre("quarantine: in quarantine: burns"));
   EXPECT_THAT(findings("gpu002"), IsEmpty());
+}
+
+/// A join has ten minutes of its own; an outage of its pool takes none of them.
+TEST_F(EngineTest, anActionWaitsForWhatIsAwayAndItsDeadlineWithIt) {
+  build({"gpu001"});
+  world().behave("gpu001/pool").away = 3 * 60 * 4;
+  const auto began = clock_.now();
+  EXPECT_TRUE(apply().ok());
+  EXPECT_GE(clock_.now() - began, 3h);
+  EXPECT_EQ(world().value("gpu001/pool"), "in");
+  EXPECT_THAT(findings("gpu001"), IsEmpty());
+  EXPECT_THAT(shown(EventKind::ActionWaiting), Contains("gpu001/pool the other side is away")) << "said once, with the reason";
+}
+
+TEST_F(EngineTest, whatStaysAwayIsGivenUpInTheEnd) {
+  build({"gpu001"});
+  world().behave("gpu001/pool").away = 1'000'000;
+  const auto began = clock_.now();
+  EXPECT_FALSE(apply().ok());
+  EXPECT_GE(clock_.now() - began, 24h);
+  EXPECT_LE(clock_.now() - began, 26h);
+  EXPECT_THAT(findings("gpu001"), ElementsAre(HasSubstr("the last word was 'the other side is away'")));
 }
 
 TEST_F(EngineTest, whatIsRaisedByAnActionSaysSo) {

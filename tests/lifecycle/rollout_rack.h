@@ -43,7 +43,7 @@ class RolloutPhase final : public lifecycle::Phase {
     co_return withEvidence(std::move(facts));
   }
   Async<lifecycle::Outcome> act(lifecycle::Action action, lifecycle::ActContext& context) override {
-    if (away && away()) co_return lifecycle::Outcome(lifecycle::Again{std::chrono::seconds(15), "slurmctld to answer"});
+    if (away && away()) co_return lifecycle::Outcome(lifecycle::Again{std::chrono::seconds(15), "slurmctld to answer", true});
     auto op = inner.act(action, context);
     auto outcome = co_await std::move(op);
     if (side_effects) side_effects(action);

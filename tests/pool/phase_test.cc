@@ -235,6 +235,7 @@ TEST_F(PoolPhaseTest, tellsOutFromDrainedAndUnknownFromOut) {
     const auto outcome = act(to);
     ASSERT_TRUE(outcome && std::holds_alternative<Again>(*outcome)) << to;
     EXPECT_EQ(std::get<Again>(*outcome).after, std::chrono::seconds(15));
+    EXPECT_TRUE(std::get<Again>(*outcome).is_away) << "the outage is not the action's own time";
     EXPECT_THAT(std::get<Again>(*outcome).waiting_for, HasSubstr("slurmctld does not answer"));
   }
   EXPECT_TRUE(agents_.submitted().empty());
