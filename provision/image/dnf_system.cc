@@ -6,6 +6,7 @@
 #include "provision/image/apt_system.h"
 #include "provision/image/image_import.h"
 #include "provision/image/recipes.h"
+#include "provision/image/system_builder.h"
 
 #include <fmt/format.h>
 
@@ -56,6 +57,10 @@ Result<void> installDnfSystem(DnfSystem system) {
   command.args.insert(command.args.end(), system.packages.begin(), system.packages.end());
   command.env = proxyEnvironment();
   command.env["HOME"] = system.work.string();
+  // The same packages are to give the same image: rpm (4.17 and later) writes its records with this time, the packages' own scripts heed it for
+  // days of passwords, key stores and initrd. dnf hands over its sets in the order of Python's hashes.
+  command.env["SOURCE_DATE_EPOCH"] = std::to_string(kImageEpochSeconds);
+  command.env["PYTHONHASHSEED"] = "0";
   command.timeout = kInstallLimit;
   if (auto done = io::runChecked(command); !done) return fail(std::move(done).error().within("building a system of release " + system.build.release));
   return linkKernel(system.root);

@@ -3,6 +3,8 @@
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "provision/image/dnf_system.h"
+#include "provision/image/image_diff.h"
+#include "provision/image/image_store_parts.h"
 #include "provision/image/recipes.h"
 #include "tests/run_async.h"
 
@@ -58,7 +60,8 @@ class DnfSystemTest : public testing::Test {
         "%install\nmkdir -p %{{buildroot}}/usr/share/site %{{buildroot}}/lib/modules/{1} %{{buildroot}}/boot %{{buildroot}}/usr/lib/systemd/system\n"
         "echo '[Unit]' >%{{buildroot}}/usr/lib/systemd/system/multi-user.target\n"
         "for name in {2}; do echo $name >%{{buildroot}}/usr/share/site/$name; done\n"
-        "echo KERNEL >%{{buildroot}}/lib/modules/{1}/vmlinuz\necho INITRD >%{{buildroot}}/boot/initramfs-{1}.img\n",
+        "echo KERNEL >%{{buildroot}}/lib/modules/{1}/vmlinuz\necho INITRD >%{{buildroot}}/boot/initramfs-{1}.img\n"
+        "find %{{buildroot}} -type f -exec touch --date=2024-05-06 {{}} +\n",  // packages are older than the image that they go into
         members, kKernel, names);
     ASSERT_TRUE(io::writeFileAtomic(folder_ / "site.spec", spec));
     tool("rpmbuild", {"--quiet", "-bb", "--define", "_topdir " + (folder_ / "build").string(), "--define", "_rpmdir " + (folder_ / "archive").string(), (folder_ / "site.spec").string()});
@@ -93,6 +96,31 @@ TEST_F(DnfSystemTest, makesATreeThatStartsAndIsFreeOfThisMachine) {
   EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "root/etc/systemd/system/dnf-makecache.timer")) << "nodes would update themselves";
   EXPECT_TRUE(std::filesystem::exists(folder_ / "root/var/lib/rpm/rpmdb.sqlite")) << "the system would not know its own packages";
   for (const char* left : {"var/cache/dnf", "var/log/dnf.log", "proc/self", "dev/null"}) EXPECT_FALSE(std::filesystem::exists(folder_ / "root" / left)) << left;
+}
+
+TEST_F(DnfSystemTest, theSystemStillKnowsItsPackages) {
+  ASSERT_TRUE(install(build()));
+  const std::string root = (folder_ / "root").string();
+  EXPECT_EQ(tool("rpm", {"--root", root, "--dbpath", "/var/lib/rpm", "-q", "--qf", "%{version} %{installtid}", "kernel"}), "5.14.0 1735689600");
+  EXPECT_THAT(tool("rpm", {"--root", root, "--dbpath", "/var/lib/rpm", "-qf", "/usr/share/site/dracut"}), HasSubstr("dracut-1-1.noarch"));
+  EXPECT_EQ(tool("rpm", {"--root", root, "--dbpath", "/var/lib/rpm", "-Va"}), "");
+  tool("rpm", {"--root", root, "--dbpath", "/var/lib/rpm", "-e", "--nodeps", "kmod"});  // the records can be written
+  EXPECT_EQ(at("usr/share/site/kmod"), "(not there)");
+}
+
+TEST_F(DnfSystemTest, theSamePackagesAreTheSameImage) {
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "agent", "#!/bin/sh\n", 0755));
+  const auto key = *io::SigningKey::generate();
+  const inventory::Image image{"node", build(), {}};
+  for (const char* cache : {"first", "second"}) {  // seconds apart: rpm and dnf write down when
+    const auto built = openImageStore({folder_ / cache, folder_ / "agent", key})->build(image, [](std::string_view) {});
+    ASSERT_TRUE(built) << built.error().str();
+  }
+  ASSERT_TRUE(io::makeDirs(folder_ / "work"));
+  const auto diff = diffImages(folder_ / "first/images" / imageKey(image), folder_ / "second/images" / imageKey(image), folder_ / "work");
+  ASSERT_TRUE(diff) << diff.error().str();
+  EXPECT_THAT(diff->changed, testing::IsEmpty());
+  EXPECT_EQ(diff->changed_chunks, 0u);
 }
 
 TEST_F(DnfSystemTest, aPackageSignedByAnotherKeyIsRefused) {

@@ -8,7 +8,7 @@ for modules in "$root"/lib/modules/*; do
   kernel=$(basename "$modules")
   [ -e "$modules/vmlinuz" ] && [ ! -e "$root/boot/vmlinuz-$kernel" ] && cp "$modules/vmlinuz" "$root/boot/vmlinuz-$kernel"
   [ ! -e "$root/boot/vmlinuz-$kernel" ] || [ -e "$root/boot/initramfs-$kernel.img" ] ||
-    chroot "$root" dracut --quiet --no-hostonly --kver "$kernel" "/boot/initramfs-$kernel.img"
+    chroot "$root" dracut --quiet --reproducible --no-hostonly --kver "$kernel" "/boot/initramfs-$kernel.img"
 done
 
 for unit in NetworkManager.service sshd.service; do
@@ -28,4 +28,6 @@ systemctl --root="$root" set-default multi-user.target
 rm -f "$root/var/lib/dbus/machine-id" "$root"/etc/ssh/ssh_host_* "$root/etc/munge/munge.key" "$root/etc/hostname" "$root/var/lib/systemd/random-seed"
 rm -rf "$root"/run/* "$root"/var/cache/dnf "$root"/var/lib/dnf/history.sqlite* "$root"/var/cache/ldconfig "$root"/var/log/dnf* "$root"/var/log/hawkey*
 [ ! -d "$root/var/log" ] || find "$root/var/log" -type f -exec sh -c ': > "$1"' _ {} \;
+# What SQLite shares among those who have rpm's records open; nobody has, and all is in the records.
+[ -s "$root/var/lib/rpm/rpmdb.sqlite-wal" ] || rm -f "$root/var/lib/rpm/rpmdb.sqlite-wal" "$root/var/lib/rpm/rpmdb.sqlite-shm"
 mkdir -p "$root/boot/efi"

@@ -10,10 +10,15 @@ mount -t proc proc "$root/proc"
 mount -t sysfs -o ro sysfs "$root/sys"
 mount --rbind /dev "$root/dev"
 
+# Packages make their initrd as they are installed: the same files are to give the same one.
+mkdir -p "$root/etc/dracut.conf.d"
+echo 'reproducible="yes"' >"$root/etc/dracut.conf.d/muster-build.conf"
+
 # No option of this machine's dnf takes part: the archives are those of the configuration, each with its key.
 dnf --config="$config" --installroot="$root" --releasever="$release" --noplugins --assumeyes --quiet \
   --setopt=reposdir="$root/nowhere" --setopt=varsdir="$root/nowhere" install -- "$@"
 
+rm "$root/etc/dracut.conf.d/muster-build.conf"
 "$(dirname "$0")/customize.sh" "$root"
 umount "$root/proc" "$root/sys"
 umount -R "$root/dev"
