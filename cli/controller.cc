@@ -103,9 +103,9 @@ Result<Keys> Keys::loadOrCreate(const std::filesystem::path& state) {
   return Keys{std::move(ca), std::move(signing)};
 }
 
-std::unique_ptr<provision::ImageStore> openImages(const Options& options, const Keys& keys) {
-  return provision::openImageStore({options.cache, binaryFolder() / "muster-agent", keys.signing});
-}
+provision::ImageStoreOptions imageOptions(const Options& options, const Keys& keys) { return {options.cache, binaryFolder() / "muster-agent", keys.signing}; }
+
+std::unique_ptr<provision::ImageStore> openImages(const Options& options, const Keys& keys) { return provision::openImageStore(imageOptions(options, keys)); }
 
 // BMCs have few sessions; one that is left behind blocks a place for half an hour.
 Controller::~Controller() {

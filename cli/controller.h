@@ -51,6 +51,7 @@ std::string userName();
 /// Where muster-agent and other programs of ours lie: beside this binary.
 std::filesystem::path binaryFolder();
 
+provision::ImageStoreOptions imageOptions(const Options& options, const Keys& keys);
 std::unique_ptr<provision::ImageStore> openImages(const Options& options, const Keys& keys);
 
 /// What a controller is started for. To look at nodes it must answer their agents; only one that acts answers machines that boot.

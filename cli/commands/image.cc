@@ -156,20 +156,45 @@ Result<int> diffOf(const Options& options, const std::string& from, const std::s
   return diff->changed_chunks == 0 ? int{kOk} : int{kFailed};
 }
 
-Result<int> clearOf(const Options& options, bool yes) {
+Result<provision::Clearing> clearingOf(const Options& options) {
   TRY(opened, open(options));
   TRY(needs, needsOf(options, opened.cluster));
   auto plan = provision::planClearing(opened.kept, needs);
   plan.leftovers = provision::leftovers(options.cache);
+  if (const auto present = provision::presentRamOs(imageOptions(options, opened.keys)))
+    plan.ramos = provision::keptRamOs(options.cache, *present);
+  else
+    std::cout << fmt::format("keeps   every RAM OS: {}\n", present.error().str());  // which one is in use cannot be told
+  return plan;
+}
+
+/// How many things go, and their bytes together.
+std::pair<std::size_t, std::uint64_t> printClearing(const provision::Clearing& plan) {
+  std::size_t sets = 0;
+  std::uint64_t bytes = plan.bytes;
   for (const auto& kept : plan.keep) std::cout << fmt::format("keeps   {}@{}: {}\n", kept.image.name, shortOf(kept.image.digest), kept.why);
+  for (const auto& set : plan.ramos)
+    if (!set.why.empty()) std::cout << fmt::format("keeps   {}: {}\n", set.folder.string(), set.why);
   for (const auto& image : plan.remove) std::cout << fmt::format("removes {}@{}: {:.0f} MiB, nobody names it\n", image.name, shortOf(image.digest), mib(image.pack_bytes));
+  for (const auto& set : plan.ramos) {
+    if (!set.why.empty()) continue;
+    std::cout << fmt::format("removes {}: {:.0f} MiB, of another version of muster\n", set.folder.string(), mib(set.bytes));
+    bytes += set.bytes;
+    ++sets;
+  }
   for (const auto& folder : plan.leftovers) std::cout << fmt::format("removes {}: left by a build that was killed\n", folder.string());
-  if (plan.remove.empty() && plan.leftovers.empty()) {
+  return {plan.remove.size() + sets + plan.leftovers.size(), bytes};
+}
+
+Result<int> clearOf(const Options& options, bool yes) {
+  TRY(plan, clearingOf(options));
+  const auto [count, bytes] = printClearing(plan);
+  if (count == 0) {
     std::cout << "Nothing to remove.\n";
     return int{kOk};
   }
   std::cout << "The cache is shared by all states of this machine; what only another of them uses must be built or imported again.\n";
-  if (!yes && !confirmed(fmt::format("Remove {} images, {:.0f} MiB?", plan.remove.size(), mib(plan.bytes)))) {
+  if (!yes && !confirmed(fmt::format("Remove these {}, {:.0f} MiB?", count, mib(bytes)))) {
     std::cout << "Nothing was removed (--yes removes without asking).\n";
     return int{kWorkLeft};
   }

@@ -2,6 +2,7 @@
 //
 //   images/KEY/{pack, content.json, index-SIGNER.json}     KEY = SHA-256 of the build's inputs; content.json is the canonical index
 //   ramos/KEY/{vmlinuz, initrd.img}                        ramos/agent-DIGEST/agent.img
+//   ramos/KEY.use                                          held by whoever starts machines from it (ramos_sets.h)
 //   …/KEY.partial                                          being built, under the lock KEY.lock; left over only after a crash
 //
 // A folder is made as KEY.partial and renamed, so a reader sees all of it or nothing. Packs do not depend on who signs: each

@@ -117,11 +117,12 @@ Clearing planClearing(const std::vector<KeptImage>& kept, const Needs& needs) {
 std::vector<fs::path> leftovers(const fs::path& cache) {
   std::vector<fs::path> found;
   std::error_code error;
-  for (const auto& folder : fs::directory_iterator(cache / "images", error)) {
-    if (folder.path().extension() != ".partial") continue;
-    fs::path lock = folder.path();
-    if (BuildLock::isFree(lock.replace_extension(".lock"))) found.push_back(folder.path());
-  }
+  for (const char* kind : {"images", "ramos"})
+    for (const auto& folder : fs::directory_iterator(cache / kind, error)) {
+      if (folder.path().extension() != ".partial") continue;
+      fs::path lock = folder.path();
+      if (BuildLock::isFree(lock.replace_extension(".lock"))) found.push_back(folder.path());
+    }
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -132,6 +133,8 @@ Result<void> clear(const Clearing& plan) {
     if (!lock) return fail(std::move(lock).error());
     return removeTree(folder);
   };
+  for (const auto& set : plan.ramos)
+    if (set.why.empty()) TRY_OK(removeRamOs(set));
   for (const auto& image : plan.remove) TRY_OK(remove(image.folder, image.folder.string() + ".lock"));
   for (fs::path folder : plan.leftovers) {
     const fs::path copy = folder;

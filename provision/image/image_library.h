@@ -2,6 +2,7 @@
 #pragma once
 
 #include "provision/image/image_entry.h"
+#include "provision/image/ramos_sets.h"
 
 #include <map>
 #include <optional>
@@ -41,7 +42,8 @@ struct Clearing {
   std::vector<Kept> keep;
   std::vector<KeptImage> remove;
   std::vector<std::filesystem::path> leftovers;  ///< of builds that were killed
-  std::uint64_t bytes = 0;                       ///< that removing gives back
+  std::vector<RamOsSet> ramos;                   ///< all there are; those without a reason to stay go
+  std::uint64_t bytes = 0;                       ///< that removing gives back, of images
 };
 /// Pure: declared images and those that are needed stay.
 Clearing planClearing(const std::vector<KeptImage>& kept, const Needs& needs);

@@ -10,6 +10,7 @@
 #include "provision/image/live_image.h"
 #include "provision/image/pack_reader.h"
 #include "provision/image/pack_writer.h"
+#include "provision/image/ramos_sets.h"
 #include "provision/image/recipes.h"
 
 #include <fmt/format.h>
@@ -75,9 +76,8 @@ class CachedImageStore final : public ImageStore {
   }
 
   Result<std::optional<RamOs>> findRamOs() const override {
-    TRY(files, agentFiles(options_.agent_binary));
-    TRY(agent_digest, agentFilesDigest(files));
-    RamOs found = ramOsAt(agent_digest);
+    TRY(found, presentRamOs(options_));
+    for (const fs::path& set : {found.kernel.parent_path(), found.agent_initrd.parent_path()}) TRY_OK(hold(set));
     std::error_code ignored;
     for (const fs::path& file : {found.kernel, found.initrd, found.agent_initrd})
       if (!fs::exists(file, ignored)) return std::nullopt;
@@ -86,8 +86,7 @@ class CachedImageStore final : public ImageStore {
 
   Result<RamOs> buildRamOs(std::function<void(std::string_view)> say) override {
     TRY(files, agentFiles(options_.agent_binary));
-    TRY(agent_digest, agentFilesDigest(files));
-    const RamOs target = ramOsAt(agent_digest);
+    TRY(target, presentRamOs(options_));
     const fs::path system = target.kernel.parent_path(), agent = target.agent_initrd.parent_path();
     std::error_code ignored;
     auto system_lock = takeLock(system, say, "the RAM OS");
@@ -120,9 +119,13 @@ class CachedImageStore final : public ImageStore {
 
   fs::path entryOf(const inventory::Image& image) const { return options_.cache / "images" / imageKey(image); }
 
-  RamOs ramOsAt(const std::string& agent_digest) const {
-    const fs::path system = options_.cache / "ramos" / io::sha256Hex(fmt::format("{} {}", kBuildVersion, recipeDigest("ramos")));
-    return {system / "vmlinuz", system / "initrd.img", options_.cache / "ramos" / ("agent-" + agent_digest) / "agent.img"};
+  /// While this process lives, its RAM OS is not cleared away under the machines that start from it.
+  Result<void> hold(const fs::path& set) const {
+    std::error_code ignored;
+    if (used_.contains(set) || !fs::exists(set, ignored)) return {};
+    TRY(use, RamOsUse::hold(set));
+    used_.emplace(set, std::move(use));
+    return {};
   }
 
   Result<void> fill(const inventory::Image& image, const fs::path& folder, const Say& say) {
@@ -209,6 +212,7 @@ class CachedImageStore final : public ImageStore {
   ImageStoreOptions options_;
   std::unique_ptr<SystemBuilder> builder_;
   mutable std::map<std::string, PackedImage> served_;  ///< by digest; only touched by handlers, on the control thread
+  mutable std::map<fs::path, RamOsUse> used_;           ///< by folder; likewise
 };
 
 }  // namespace
@@ -231,6 +235,8 @@ std::string imageKey(const inventory::Image& image) {
   }
   return io::sha256Hex(inputs.dump());
 }
+
+std::string ramOsKey() { return io::sha256Hex(fmt::format("{} {}", kBuildVersion, recipeDigest("ramos"))); }
 
 std::unique_ptr<ImageStore> openImageStore(ImageStoreOptions options, std::unique_ptr<SystemBuilder> builder) {
   return std::make_unique<CachedImageStore>(std::move(options), std::move(builder));

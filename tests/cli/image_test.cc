@@ -105,6 +105,18 @@ TEST_F(ImageClearing, nothingGoesWithoutAWord) {
   EXPECT_THAT(namesLeft(), ::testing::ElementsAre("nobody"));
 }
 
+TEST_F(ImageClearing, theRamOsOfAnotherVersionGoesWithItsSize) {
+  const auto old = "cache/ramos/" + std::string(64, 'a');
+  ASSERT_TRUE(io::makeDirs(folder_ / old));
+  folder_.write(old + "/initrd.img", std::string(3 << 20, 'x'));
+  const auto asked = folder_.muster({"image", "gc"});
+  EXPECT_EQ(asked.code, kWorkLeft) << asked.err;
+  EXPECT_THAT(asked.out, AllOf(HasSubstr(old + ": 3 MiB"), HasSubstr("Nothing was removed")));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / old));
+  EXPECT_EQ(folder_.muster({"image", "gc", "--yes"}).code, kOk);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / old));
+}
+
 TEST_F(ImageClearing, aStoreThatCannotBeReadKeepsEverything) {
   keep("nobody");
   store_.reset();

@@ -119,5 +119,71 @@ TEST_F(ImageLibraryTest, clearsWhatAKilledBuildLeftButNotOneThatGoesOn) {
   EXPECT_TRUE(std::filesystem::exists(going_on));
 }
 
+/// A cache with the RAM OS of this muster and another one's.
+class RamOsSetsTest : public ImageLibraryTest {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(io::writeFileAtomic(options_.agent_binary, "#!/bin/sh\n", 0755));
+    ASSERT_TRUE(store()->buildRamOs([](std::string_view) {}));
+    for (const auto& set : {system_, agent_}) {
+      ASSERT_TRUE(io::makeDirs(set));
+      ASSERT_TRUE(io::writeFileAtomic(set / "file", std::string(kMib, 'x')));
+    }
+  }
+  std::unique_ptr<ImageStore> store() { return openImageStore(options_, std::make_unique<test::FakeSystemBuilder>()); }
+  std::vector<RamOsSet> kept() { return keptRamOs(cache(), *presentRamOs(options_)); }
+  std::map<std::filesystem::path, std::string> reasons() {
+    std::map<std::filesystem::path, std::string> reasons;
+    for (const auto& set : kept()) reasons[set.folder] = set.why;
+    return reasons;
+  }
+  ImageStoreOptions options_{cache(), folder_ / "agent", key_};
+  const std::filesystem::path system_ = cache() / "ramos" / std::string(64, 'a'), agent_ = cache() / "ramos" / ("agent-" + std::string(64, 'b'));
+};
+
+TEST_F(RamOsSetsTest, thoseOfOtherVersionsGoAndOursStays) {
+  ASSERT_TRUE(io::makeDirs(cache() / "ramos" / "mine"));  // not muster's
+  const auto sets = kept();
+  ASSERT_EQ(sets.size(), 4u);
+  Clearing plan;
+  plan.ramos = sets;
+  for (const auto& set : sets)
+    EXPECT_TRUE(!set.why.empty() || set.bytes == kMib) << set.folder;
+  ASSERT_TRUE(clear(plan));
+  EXPECT_FALSE(std::filesystem::exists(system_));
+  EXPECT_FALSE(std::filesystem::exists(agent_));
+  EXPECT_TRUE(std::filesystem::exists(cache() / "ramos/mine"));
+  const auto ours = store()->findRamOs();
+  ASSERT_TRUE(ours);
+  EXPECT_TRUE(*ours) << "the RAM OS that nodes start was removed";
+}
+
+TEST_F(RamOsSetsTest, whatAnotherMusterStartsMachinesFromStays) {
+  {
+    const auto use = RamOsUse::hold(system_);
+    ASSERT_TRUE(use);
+    EXPECT_THAT(reasons()[system_], HasSubstr("starts machines"));
+    EXPECT_EQ(reasons()[agent_], "");
+    EXPECT_EQ(removeRamOs({system_, 0, ""}).error().code(), ErrorCode::Conflict) << "it began after the look";
+  }
+  EXPECT_EQ(reasons()[system_], "");
+  const auto running = store();
+  ASSERT_TRUE(running->findRamOs());
+  options_.agent_binary = folder_ / "newer-agent";  // this muster is another version
+  ASSERT_TRUE(io::writeFileAtomic(options_.agent_binary, "#!/bin/sh\n:\n", 0755));
+  std::size_t others = 0;
+  for (const auto& [folder, why] : reasons()) others += why.find("starts machines from " + folder.string()) != std::string::npos ? 1 : 0;
+  EXPECT_EQ(others, 1u) << "the agent of the one that runs";
+}
+
+TEST_F(RamOsSetsTest, whatIsBeingBuiltStays) {
+  const auto builder = BuildLock::take(system_.string() + ".lock", [] {});
+  ASSERT_TRUE(builder);
+  EXPECT_THAT(reasons()[system_], HasSubstr("being built"));
+  const auto killed = cache() / "ramos" / (std::string(64, 'c') + ".partial");
+  ASSERT_TRUE(io::makeDirs(killed));
+  EXPECT_THAT(leftovers(cache()), ElementsAre(killed));
+}
+
 }  // namespace
 }  // namespace muster::provision
