@@ -274,10 +274,20 @@ Async<EnrolResponse> Enrolment::certifyLate(NodeName name, std::string key_id, s
   co_return answer;
 }
 
-Async<void> Enrolment::endInstalled(NodeName node) {
-  auto store = changed(node, [](NodeKeys& keys) -> Result<bool> { return keys.endInstalled(); });
+Async<void> Enrolment::endInstalled(NodeName node, std::string order) {
+  auto store = changed(node, [order](NodeKeys& keys) -> Result<bool> { return keys.endInstalled(order); });
   const auto done = co_await std::move(store);
   if (!done) co_return fail(Error(done.error()).within("the key of the installed system could not be ended"));
+  co_return Result<void>();
+}
+
+Async<void> Enrolment::giveBack(NodeName node, std::vector<std::string> orders) {
+  CO_TRY(keys, loadKeys(store_, node));  // an old report, nearly always
+  const auto ours = std::find(orders.begin(), orders.end(), keys.ended.order);
+  if (keys.ended.order.empty() || ours == orders.end()) co_return Result<void>();
+  auto store = changed(node, [order = *ours](NodeKeys& now) -> Result<bool> { return now.giveBack(order); });
+  CO_TRY_OK(co_await std::move(store));
+  logInfo("agent", "{} touched no disk: the key of its installed system is listened to again", node.str());
   co_return Result<void>();
 }
 

@@ -51,7 +51,9 @@ class Enrolment {
   /// The RAM OS's own next one.
   Async<EnrolResponse> renewRam(NodeName node, std::string key_id, std::string csr_pem);
   /// The disk with the installed system is about to be written over: its key is refused from now on.
-  Async<void> endInstalled(NodeName node);
+  Async<void> endInstalled(NodeName node, std::string order);
+  /// The first of these orders that ended it touched no disk: the key is listened to again. Errors: those of the store; the agent says it again
+  Async<void> giveBack(NodeName node, std::vector<std::string> orders);
 
   const inventory::Node* find(const NodeName& node) const;
 

@@ -65,6 +65,7 @@ class Gateway final : public GatewayServer, public RefusedAgents {
   Task<io::ServerResponse> handlePoll(io::ServerRequest request);
   Task<io::ServerResponse> handleRenewal(io::ServerRequest request);
   Async<PollResponse> poll(NodeName node, PollRequest request, io::ServerRequest from);
+  Async<void> heedUntouched(NodeName node, Mode mode);
   Async<void> mayTake(NodeName node, Mode mode, std::string key_id, std::vector<AgentTask> tasks);
   bool ramCalls(const NodeName& node) const;
   Result<NodeName> callerOf(const io::ServerRequest& request) const;
@@ -193,10 +194,24 @@ Async<void> Gateway::mayTake(NodeName node, Mode mode, std::string key_id, std::
   const auto* declared = enrolment_.find(node);
   const auto profile = declared ? cluster_.profiles.find(declared->profile) : cluster_.profiles.end();
   const auto rule = profile == cluster_.profiles.end() ? std::string() : profile->second.disk;
-  const bool ends = now && mode == Mode::Ram && std::any_of(tasks.begin(), tasks.end(), [&](const auto& task) { return endsInstalled(task, now->hardware, rule); });
-  if (!ends) co_return Result<void>();
-  auto end = enrolment_.endInstalled(node);
-  co_return co_await std::move(end);
+  if (!now || mode != Mode::Ram) co_return Result<void>();
+  for (const auto& task : tasks) {
+    if (!endsInstalled(task, now->hardware, rule)) continue;
+    auto end = enrolment_.endInstalled(node, task.id);
+    CO_TRY_OK(co_await std::move(end));
+  }
+  co_return Result<void>();
+}
+
+/// A refusal before the first byte leaves the installed system what it was. It may be known before the agent is: reports are listed with every poll.
+Async<void> Gateway::heedUntouched(NodeName node, Mode mode) {
+  std::vector<std::string> untouched;
+  for (const auto& report : records_[node].reports)
+    if (report.phase == TaskPhase::Failed && report.text.starts_with(kUntouched)) untouched.push_back(report.id);
+  if (mode != Mode::Ram || untouched.empty()) co_return Result<void>();
+  auto give = enrolment_.giveBack(node, std::move(untouched));
+  if (const auto given = co_await std::move(give); !given) logWarning("agent", "{} touched no disk, but its key could not be given back yet: {}", node.str(), given.error().str());
+  co_return Result<void>();
 }
 
 Async<PollResponse> Gateway::poll(NodeName node, PollRequest request, io::ServerRequest from) {
@@ -211,6 +226,8 @@ Async<PollResponse> Gateway::poll(NodeName node, PollRequest request, io::Server
   record.work.ring();  // an older poll that still waits is over
   std::uint64_t seen = record.work.count();
   record.changed.ring();
+  auto heed = heedUntouched(node, mode);
+  CO_TRY_OK(co_await std::move(heed));
 
   answer.forget = record.takeForgettable();
   auto until = clock_.steady() + kPollWait;

@@ -2,6 +2,8 @@
 
 #include "agent/protocol/json_reader.h"
 
+#include <utility>
+
 namespace muster::agent {
 namespace {
 
@@ -53,12 +55,14 @@ Result<bool> NodeKeys::called(const std::string& key, Mode mode, bool ram_calls)
 bool NodeKeys::enrolled(const std::string& key) {
   if (ram.holds(key)) return false;
   ram = {false, key, {}};
+  ended = {};
   return true;
 }
 
 Result<bool> NodeKeys::certified(const std::string& caller, const std::string& key) {
   if (ram.holds(caller)) {
     disk = {false, {}, key};
+    ended = {};
     return true;
   }
   if (!disk.holds(caller) && (!disk.open || caller.empty())) return earlierLife("RAM OS or installed system");
@@ -73,13 +77,25 @@ Result<bool> NodeKeys::renewedRam(const std::string& caller, const std::string& 
   return true;
 }
 
-bool NodeKeys::endInstalled() {
-  if (disk.empty()) return false;
+bool NodeKeys::endInstalled(const std::string& order) {
+  if (disk.empty()) return !std::exchange(ended, {}).order.empty();
+  ended = {disk, order};
   disk = kNobody;
   return true;
 }
 
-std::string NodeKeys::str() const { return nlohmann::json{{"ram", describe(ram)}, {"disk", describe(disk)}}.dump(); }
+bool NodeKeys::giveBack(const std::string& order) {
+  if (order.empty() || ended.order != order) return false;
+  if (disk.empty()) disk = ended.seat;
+  ended = {};
+  return true;
+}
+
+std::string NodeKeys::str() const {
+  nlohmann::json out{{"ram", describe(ram)}, {"disk", describe(disk)}};
+  if (!ended.order.empty()) out["ended"] = {{"seat", describe(ended.seat)}, {"order", ended.order}};
+  return out.dump();
+}
 
 Result<NodeKeys> NodeKeys::parse(const std::string& text) {
   TRY(object, parseObject(text, kMaxMessageBytes, "stored keys"));
@@ -87,6 +103,11 @@ Result<NodeKeys> NodeKeys::parse(const std::string& text) {
   NodeKeys keys;
   keys.ram = readSeat(reader, "ram");
   keys.disk = readSeat(reader, "disk");
+  if (object.contains("ended")) {
+    JsonReader inner(reader.object("ended", kMaxTasks), "keys.ended");
+    keys.ended = {readSeat(inner, "seat"), inner.text("order", kMaxNameBytes)};
+    TRY_OK(inner.finish());
+  }
   TRY_OK(reader.finish());
   return keys;
 }

@@ -24,6 +24,12 @@ struct NodeKeys {
     bool empty() const { return !open && now.empty() && next.empty(); }
   };
   Seat ram, disk;
+  /// The installed system's seat as it was when the order with this id went out: it is given back when nothing was written after all.
+  struct Ended {
+    Seat seat;
+    std::string order;  ///< empty: there is none
+  };
+  Ended ended;
 
   /// A poll. `ram_calls`: the node's RAM OS is heard, so that its installed system of before does not run.
   Result<bool> called(const std::string& key, Mode mode, bool ram_calls);
@@ -33,8 +39,10 @@ struct NodeKeys {
   Result<bool> certified(const std::string& caller, const std::string& key);
   /// The RAM OS's own next one.
   Result<bool> renewedRam(const std::string& caller, const std::string& key);
-  /// The installed system is about to be written over.
-  bool endInstalled();
+  /// The installed system is about to be written over. Of an order that goes out again nobody knows what its first way out did: it gives nothing back.
+  bool endInstalled(const std::string& order);
+  /// The RAM OS says that it touched no disk.
+  bool giveBack(const std::string& order);
 
   std::string str() const;
   static Result<NodeKeys> parse(const std::string& text);

@@ -9,6 +9,9 @@ namespace muster::agent {
 inline constexpr std::string_view kWipeGuard = "it is not overwritten, because the plan did not say that this node may be wiped";
 /// The same for disks beside the system disk; the advice is `muster wipe --data`.
 inline constexpr std::string_view kDataGuard = "they are not overwritten, because a permission to wipe the system disk does not cover data";
+/// How the error of a task begins that was to write or erase disks and refused, or failed, before the first byte. Nothing but the agent's own
+/// words comes before it. The installed system is what it was, and keeps its key.
+inline constexpr std::string_view kUntouched = "no disk was touched";
 /// A disk cannot be read or written, or does not hold what was written: the disk itself is named before.
 inline constexpr std::string_view kReplaceDisk = "replace the disk";
 /// Content of a disk whose installed system is whole.

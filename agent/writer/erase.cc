@@ -2,6 +2,7 @@
 #include "agent/writer/erase.h"
 
 #include "agent/protocol/json_reader.h"
+#include "agent/protocol/wipe_guard.h"
 #include "agent/writer/storage_plan.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
@@ -119,7 +120,9 @@ Result<std::vector<DiskInfo>> chooseErased(const EraseParams& params, const std:
 }
 
 Result<EraseReport> eraseDisks(const EraseParams& params, const std::vector<DiskInfo>& disks, const std::string& machine_serial, const EraseTools& tools) {
-  TRY(chosen, chooseErased(params, disks, machine_serial));
+  auto chosen_disks = chooseErased(params, disks, machine_serial);
+  if (!chosen_disks) return fail(std::move(chosen_disks).error().within(std::string(kUntouched)));
+  const auto& chosen = *chosen_disks;
   for (const auto& disk : chosen) tools.let_go(disk);
   std::vector<DiskClaim> claims;  // to the end
   for (const auto& disk : chosen) {

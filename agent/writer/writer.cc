@@ -1,6 +1,7 @@
 // The order of a whole imaging, top to bottom.
 #include "agent/writer/writer.h"
 
+#include "agent/protocol/wipe_guard.h"
 #include "agent/writer/block_target.h"
 #include "agent/writer/chunk_writer.h"
 #include "agent/writer/disks.h"
@@ -87,7 +88,7 @@ Result<void> makePartitions(Prepared& prepared, const PackIndex& index, WipeRigh
 }
 
 /// Everything that can be refused is, before the first byte is written.
-Result<Prepared> prepareDisk(const WriteImageParams& params, const PackIndex& index, const std::function<void(const std::string&)>& say) {
+Result<Prepared> chooseDisks(const WriteImageParams& params, const PackIndex& index) {
   if (index.kind == PackKind::Live) return fail(ErrorCode::InvalidInput, fmt::format("image {} is live: it runs in memory and is written to no disk", index.name));
   Prepared prepared;
   const auto disks = listDisks("/");
@@ -109,7 +110,18 @@ Result<Prepared> prepareDisk(const WriteImageParams& params, const PackIndex& in
   prepared.storage = std::move(storage);
   TRY_OK(guardDisks(system_disks, prepared.storage, rightsOf(params), contentOf));
   for (const auto& name : prepared.storage.keys) prepared.keys[name] = io::randomToken(kKeyBytes);
+  return prepared;
+}
+
+tl::unexpected<Error> untouched(Error why) { return fail(std::move(why).within(std::string(kUntouched))); }
+
+Result<Prepared> prepareDisk(const WriteImageParams& params, const PackIndex& index, const std::function<void(const std::string&)>& say) {
+  auto chosen = chooseDisks(params, index);
+  if (!chosen) return untouched(std::move(chosen).error());
+  Prepared prepared = std::move(*chosen);
   TRY_OK(makePartitions(prepared, index, rightsOf(params), say));
+  const DiskInfo& disk = prepared.disk;
+  const std::vector<DiskInfo> system_disks = prepared.root ? prepared.root->disks : std::vector<DiskInfo>{disk};
   auto target = index.kind == PackKind::RootFs ? openBlockTarget(prepared.layout.root, nameOf(prepared.layout.root, system_disks)) : openBlockTarget(disk.path, disk.str());
   if (!target) return fail(std::move(target).error());
   prepared.target = std::move(*target);
@@ -122,7 +134,9 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
   const auto start = deps.clock.steady();
   deps.progress(0, "fetching the index of the image");
   auto fetching = fetchIndex(params, deps, start + deadline);
-  CO_TRY(index, co_await std::move(fetching));
+  auto fetched = co_await std::move(fetching);
+  if (!fetched) co_return untouched(std::move(fetched).error());
+  const PackIndex& index = *fetched;
 
   // Blocks shared with the pool live in this frame, which outlives every piece of work it awaits.
   const WriteImageParams* shared_params = &params;

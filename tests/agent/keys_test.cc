@@ -1,6 +1,7 @@
 // Whose key is listened to: of several lives of one node, of two controllers, and over every death of a controller.
 #include "agent/protocol/enrolment.h"
 #include "agent/protocol/refused_agents.h"
+#include "agent/protocol/wipe_guard.h"
 #include "base/io/key_id.h"
 #include "tests/agent/site.h"
 #include "tests/fakes/memory_store.h"
@@ -27,7 +28,7 @@ inventory::Cluster clusterOfOne() {
 class KeysTest : public ::testing::Test {
  protected:
   /// One answer at once, whatever waits.
-  Result<io::HttpResponse> call(const io::TlsIdentity& who, Mode mode) {
+  Result<io::HttpResponse> call(const io::TlsIdentity& who, Mode mode, const std::vector<AgentTaskReport>& reports = {}) {
     PollRequest poll;
     poll.mode = mode;
     poll.boot_id = fmt::format("{}-{}", toString(mode), boot_);
@@ -36,7 +37,23 @@ class KeysTest : public ::testing::Test {
     busy.id = "other";
     busy.phase = TaskPhase::Running;
     poll.reports.push_back(busy);
+    poll.reports.insert(poll.reports.end(), reports.begin(), reports.end());
     return site.post("/agent/v1/poll", toJson(poll), who);
+  }
+  /// The order to write goes out; its id.
+  std::string orderedToWrite(const io::TlsIdentity& ram) {
+    handOver(TaskKind::WriteImage, "{}");
+    const auto id = "order-" + std::to_string(sequence_);
+    EXPECT_THAT(call(ram, Mode::Ram)->body, HasSubstr(id));
+    return id;
+  }
+  static AgentTaskReport failed(const std::string& id, const std::string& text) {
+    AgentTaskReport report;
+    report.id = id;
+    report.phase = TaskPhase::Failed;
+    report.code = ErrorCode::Denied;
+    report.text = text;
+    return report;
   }
   int polls(const io::TlsIdentity& who, Mode mode) { return call(who, mode).value_or(io::HttpResponse{}).status; }
   /// The answer to a request for a certificate, as an identity; empty where it was refused.
@@ -102,6 +119,58 @@ TEST_F(KeysTest, theKeyEndsWhenTheOrderToWriteGoesOutNotWhenItIsDone) {
   ASSERT_THAT(answer->body, HasSubstr("order-"));
   silence();  // the power goes while it writes
   EXPECT_EQ(polls(before, Mode::Disk), 403) << "it would say that it is what was to be written";
+}
+
+TEST_F(KeysTest, anOrderThatIsRefusedBeforeTheFirstByteGivesTheKeyBack) {
+  const auto before = installed();
+  const auto ram = enrol();
+  ASSERT_EQ(polls(ram, Mode::Ram), 200);
+  const auto refusal = failed(orderedToWrite(ram), std::string(kUntouched) + ": /dev/sdb holds ext4; it is not overwritten");
+  site.restartController();  // whoever hears it
+  ASSERT_EQ(call(ram, Mode::Ram, {refusal})->status, 200);
+  silence();
+  EXPECT_EQ(polls(before, Mode::Disk), 200) << "its system is what it was";
+  const auto again = enrol();
+  ASSERT_EQ(polls(again, Mode::Ram), 200);
+  const auto next = orderedToWrite(again);
+  ASSERT_EQ(call(again, Mode::Ram, {refusal})->status, 200) << "the report of before is still listed";
+  silence();
+  EXPECT_EQ(polls(before, Mode::Disk), 403) << "the other order may be writing";
+}
+
+TEST_F(KeysTest, whatMayHaveWrittenGivesNothingBack) {
+  for (const std::string& text : {std::string("/dev/sda: input/output error"), "the controller said \"" + std::string(kUntouched) + ": \""}) {
+    SCOPED_TRACE(text);
+    const auto before = installed();
+    const auto ram = enrol();
+    ASSERT_EQ(polls(ram, Mode::Ram), 200);
+    ASSERT_EQ(call(ram, Mode::Ram, {failed(orderedToWrite(ram), text)})->status, 200);
+    silence();
+    EXPECT_EQ(polls(before, Mode::Disk), 403);
+  }
+}
+
+TEST_F(KeysTest, anOrderThatWentOutTwiceGivesNothingBack) {
+  const auto before = installed();
+  const auto ram = enrol();
+  ASSERT_EQ(polls(ram, Mode::Ram), 200);
+  const auto order = orderedToWrite(ram);
+  ASSERT_THAT(call(ram, Mode::Ram)->body, HasSubstr(order));  // an agent that was restarted may have written before
+  ASSERT_EQ(call(ram, Mode::Ram, {failed(order, std::string(kUntouched) + ": no such image")})->status, 200);
+  silence();
+  EXPECT_EQ(polls(before, Mode::Disk), 403);
+}
+
+TEST_F(KeysTest, theNextRamOsGivesNothingBackOfTheOneBefore) {
+  const auto before = installed();
+  const auto ram = enrol();
+  ASSERT_EQ(polls(ram, Mode::Ram), 200);
+  const auto order = orderedToWrite(ram);
+  silence();  // the power goes while it writes
+  const auto next = enrol();
+  ASSERT_EQ(call(next, Mode::Ram, {failed(order, std::string(kUntouched) + ": no such image")})->status, 200);
+  silence();
+  EXPECT_EQ(polls(before, Mode::Disk), 403);
 }
 
 TEST_F(KeysTest, aLookInTheRamOsEndsNothingOfTheInstalledSystem) {
@@ -300,7 +369,7 @@ class Lives {
   Result<std::string> enrolled(const std::string& csr) { return keyIn(runAsync(controller_->enrol({token_, csr, kMac1}, ""))); }
   Result<std::string> certified(const std::string& key) { return keyIn(runAsync(controller_->certify(kNode, key, io::makeKeyAndRequest("d")->csr_pem))); }
   Result<std::string> called(const std::string& key, Mode mode) { return key_(runAsync(controller_->admit(kNode, key, mode, false)), key); }
-  Result<std::string> ended() { return key_(runAsync(controller_->endInstalled(kNode)), ""); }
+  Result<std::string> ended() { return key_(runAsync(controller_->endInstalled(kNode, "order")), ""); }
   static Result<std::string> keyIn(Result<EnrolResponse> answer) {
     if (!answer) return tl::unexpected(answer.error());
     return io::keyIdOf(answer->certificate_pem);
@@ -351,6 +420,26 @@ TEST(KeysOverDeaths, noDeathOfAControllerLocksTheNodeOutOrLetsAnEarlierLifeIn) {
     }
   }
   EXPECT_GE(boundaries, 14) << "token, two keys of the RAM OS, order, certificate, its first call, renewal, its first call";
+}
+
+TEST(KeysOverDeaths, aRefusalThatIsToldAgainGivesTheKeyBackOnce) {
+  for (bool lost : {true, false}) {
+    MemoryStore inner;
+    CrashStore crashing(inner, 0, lost);
+    TempFolder folder;
+    FakeClock clock;
+    const auto cluster = clusterOfOne();
+    auto ca = *io::CertificateAuthority::loadOrCreate(folder / "ca", "test root");
+    Enrolment one(cluster, ca, inner, clock), dying(cluster, ca, crashing, clock), next(cluster, ca, inner, clock);
+    ASSERT_TRUE(runAsync(one.admit(kNode, "disk", Mode::Disk, false)));
+    ASSERT_TRUE(runAsync(one.endInstalled(kNode, "order")));
+    EXPECT_THROW((void)runAsync(dying.giveBack(kNode, {"older", "order"})), Crash);
+    ASSERT_TRUE(runAsync(next.giveBack(kNode, {"older", "order"})));
+    EXPECT_TRUE(runAsync(next.admit(kNode, "disk", Mode::Disk, false)));
+    ASSERT_TRUE(runAsync(next.endInstalled(kNode, "another")));
+    ASSERT_TRUE(runAsync(next.giveBack(kNode, {"older", "order"})));
+    EXPECT_FALSE(runAsync(next.admit(kNode, "disk", Mode::Disk, false)));
+  }
 }
 
 TEST(KeysOfTwoControllers, agreeWhateverTheOneHasHeardBefore) {
