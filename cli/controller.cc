@@ -201,7 +201,8 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
   const provision::ProvisionDeps deps{cluster_, *bmcs_, *gateway_, *images_, *netboot_, clock_, fmt::format("http://{}:{}", address, serve::kHttpPort),
                                       fmt::format("https://{}:{}", address, serve::kHttpsPort), keys_->ca.certificatePem(), keys_->signing.public_pem, peers_.get(),
                                       [this](const NodeName& node) { consoles_->bootEnded(node); },
-                                      [this](const NodeName& node, const std::string& intent) { return provision::takeDataWipe(*store_, node, intent); }, restart_begins};
+                                      [this](const NodeName& node, const provision::DataWipeOrder& order) { return provision::takeDataWipe(*store_, node, order); },
+                                      [this](const NodeName& node, const std::string& intent) { return provision::endDataWipe(*store_, node, intent); }, restart_begins};
   owned_.push_back(provision::makeProvisionPhase(deps));
   auto erasures = provision::makeErasePhase(deps, *store_);
   erasures_ = erasures.get();

@@ -16,6 +16,7 @@ using lifecycle::Blocked;
 namespace {
 
 constexpr std::chrono::milliseconds kTaskPoll{1000};
+constexpr const char* kRights[] = {"guarded", "wipe", "data", "wipe+data"};
 
 Async<TaskStep> retryOrFail(NodeName node, AgentTaskReport report, TaskNote note, lifecycle::ActContext& context) {
   const auto words = fmt::format("{}: {}", node.str(), report.text);
@@ -30,7 +31,7 @@ Async<TaskStep> retryOrFail(NodeName node, AgentTaskReport report, TaskNote note
 
 }  // namespace
 
-std::string TaskNote::str() const { return fmt::format("{}:{}:{}", attempt, data_allowed ? "wipe+data" : wipe_allowed ? "wipe" : "guarded", done ? "done" : "open"); }
+std::string TaskNote::str() const { return fmt::format("{}:{}:{}", attempt, kRights[(wipe_allowed ? 1 : 0) + (data_allowed ? 2 : 0)], done ? "done" : "open"); }
 
 Result<std::optional<TaskNote>> TaskNote::parse(const std::string& operation) {
   if (operation.empty()) return std::nullopt;
@@ -38,10 +39,10 @@ Result<std::optional<TaskNote>> TaskNote::parse(const std::string& operation) {
   const auto* last = operation.data() + operation.size();
   const auto [end, error] = std::from_chars(operation.data(), last, note.attempt);
   const std::string_view rest(end, static_cast<std::size_t>(last - end));
-  for (const auto rights : {0, 1, 2}) {
+  for (const auto rights : {0, 1, 2, 3}) {
     for (const auto done : {true, false}) {
-      note.wipe_allowed = rights >= 1;
-      note.data_allowed = rights == 2;
+      note.wipe_allowed = (rights & 1) != 0;
+      note.data_allowed = (rights & 2) != 0;
       note.done = done;
       if (error == std::errc() && note.str() == operation) return note;
     }
@@ -56,7 +57,7 @@ std::string TaskNote::taskId(const std::string& intent_id) const {
 Async<TaskStep> stepTask(agent::AgentGateway& agents, NodeName node, agent::TaskKind kind, std::chrono::seconds deadline,
                          lifecycle::ActContext& context, std::function<std::string(bool wipe_allowed)> params, bool data_allowed) {
   CO_TRY(known, TaskNote::parse(context.operation()));
-  TaskNote note = known.value_or(TaskNote{1, context.wipeAllowed(), false, data_allowed && context.wipeAllowed()});
+  TaskNote note = known.value_or(TaskNote{1, context.wipeAllowed(), false, data_allowed});
   const agent::AgentTask task{note.taskId(context.intentId()), kind, params(note.wipe_allowed), deadline};
   auto report = agents.report(node, task.id);
   if (!report) {

@@ -14,12 +14,12 @@ namespace muster::provision {
 
 inline constexpr int kMaxTaskAttempts = 3;
 
-/// "1:guarded:open", "2:wipe:done", "1:wipe+data:open".
+/// "1:guarded:open", "2:wipe:done", "1:wipe+data:open", "1:data:open".
 struct TaskNote {
   int attempt = 1;
   bool wipe_allowed = false;  ///< as it was before the first attempt; later ones have no more rights than that
   bool done = false;          ///< the agent said so
-  bool data_allowed = false;  ///< the disks of storage sets too (data_wipe.h); only with wipe_allowed
+  bool data_allowed = false;  ///< the disks of storage sets (data_wipe.h); without wipe_allowed where an order goes on that has emptied the system disk
   std::string str() const;
   /// nullopt for an empty operation: nothing was submitted yet. Errors: Corrupt
   static Result<std::optional<TaskNote>> parse(const std::string& operation);

@@ -3,30 +3,83 @@
 #include "agent/protocol/disk_rule.h"
 #include "agent/protocol/wipe_guard.h"
 
+#include "base/io/crypto.h"
+#include "provision/disk_params.h"
+#include "provision/facets.h"
 #include "provision/inspection.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <set>
+#include <sstream>
 
 namespace muster::provision {
 
 namespace {
 
-constexpr std::string_view kOpen = "open: ", kUsed = "used: ";
+constexpr std::string_view kOpen = "open: ", kUsed = "used: ", kDone = "done: ";
+constexpr std::string_view kUnknown = "-";
 constexpr std::string_view kFinishedSet = "\"muster-data\"";  ///< in what the agent says of a disk
 
 std::string keyOf(const NodeName& node) { return "wipe-data." + node.str(); }
+
+/// "used: SECONDS DIGEST INTENT": since when, and for which order ("-": not known). Of an earlier version only the intent.
+struct Use {
+  std::string intent, order;
+  long long since = 0;
+
+  std::string str() const { return fmt::format("{}{} {} {}", kUsed, since, order, intent); }
+  static Use parse(std::string_view value) {
+    const std::string text(value.substr(kUsed.size()));
+    Use use;
+    std::istringstream words(text);
+    if (words >> use.since >> use.order && words.get() == ' ' && std::getline(words, use.intent) && !use.intent.empty()) return use;
+    return {text, std::string(kUnknown), 0};
+  }
+  bool standsFor(const Use& other) const {
+    const auto age = other.since - since;
+    return order != kUnknown && order == other.order && age >= 0 && age <= std::chrono::seconds(kDataWipeStands).count();
+  }
+};
 
 }  // namespace
 
 Result<void> allowDataWipe(lifecycle::Store& store, const NodeName& node, const std::string& reason) { return store.putValue(keyOf(node), std::string(kOpen) + reason); }
 
-Result<bool> takeDataWipe(lifecycle::Store& store, const NodeName& node, const std::string& intent) {
+std::string orderWords(const inventory::Profile& profile, const inventory::Node& node, const std::string& image_digest, const agent::Hardware& hardware) {
+  std::set<std::string> serials;
+  for (const auto& disk : hardware.disks) serials.insert(disk.serial);
+  if (hardware.cpus == 0 || serials.empty() || serials.contains("")) return {};
+  nlohmann::json order{{"disk", profile.disk}};
+  addDiskParams(profile, node, {}, image_digest, order);
+  order.erase("user_data");
+  order["image"] = image_digest;
+  order["serials"] = serials;
+  return order.dump();
+}
+
+Result<bool> takeDataWipe(lifecycle::Store& store, const NodeName& node, const DataWipeOrder& order) {
   TRY(now, store.getValue(keyOf(node)));
-  const std::string used = std::string(kUsed) + intent;
-  if (!now || now->starts_with(kUsed)) return now == used;
-  return store.exchangeValue(keyOf(node), now, used);
+  if (!now) return false;
+  Use use{order.intent, order.words.empty() ? std::string(kUnknown) : io::sha256Hex(order.words), std::chrono::duration_cast<std::chrono::seconds>(order.now.time_since_epoch()).count()};
+  if (now->starts_with(kUsed)) {
+    const auto before = Use::parse(*now);
+    if (before.intent == order.intent) return true;
+    if (!before.standsFor(use)) return false;
+    use.since = before.since;  // however often it is tried again
+  } else if (!now->starts_with(kOpen) || !order.may_begin) {
+    return false;
+  }
+  return store.exchangeValue(keyOf(node), now, use.str());
+}
+
+Result<void> endDataWipe(lifecycle::Store& store, const NodeName& node, const std::string& intent) {
+  TRY(now, store.getValue(keyOf(node)));
+  if (!now || !now->starts_with(kUsed) || Use::parse(*now).intent != intent) return {};
+  TRY_OK(store.exchangeValue(keyOf(node), now, std::string(kDone) + intent));  // else somebody has given another one meanwhile
+  return {};
 }
 
 std::optional<std::string> foreignData(const inventory::Profile& profile, const agent::Hardware& hardware) {

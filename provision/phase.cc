@@ -79,8 +79,7 @@ class ProvisionPhase final : public lifecycle::Phase {
 
   Async<Outcome> enrol(const inventory::Node& node, ActContext& context);
   Async<Outcome> inspectNode(const inventory::Node& node, ActContext& context);
-  Async<std::optional<Blocked>> dataInTheWay(const inventory::Node& node, const AgentState& state);
-  Result<bool> dataAllowed(const NodeName& node, const std::optional<TaskNote>& note, const ActContext& context) const;
+  Async<std::optional<Blocked>> dataInTheWay(const inventory::Node& node, const AgentState& state, bool allowed);
   Async<Outcome> image(const inventory::Node& node, ActContext& context);
   Async<Outcome> startImage(const inventory::Node& node, const PackedImage& image, ActContext& context);
   Async<Outcome> runSystem(const inventory::Node& node, ActContext& context);
@@ -342,7 +341,7 @@ std::string ProvisionPhase::imageParams(const inventory::Node& node, const Packe
                         {"signing_public_pem", deps_.signing_public_pem},
                         {"disk", profile.disk},
                         {"wipe_allowed", wipe_allowed},
-                        {"data_wipe_allowed", wipe_allowed && data_allowed},
+                        {"data_wipe_allowed", data_allowed},
                         {"hostname", node.name.str()},
                         {"kernel_args", profile.kernel_args},
                         {"authorized_keys", deps_.cluster.images.at(profile.image).authorized_keys},
@@ -365,16 +364,10 @@ std::string ProvisionPhase::imageParams(const inventory::Node& node, const Packe
   return params.dump();
 }
 
-/// As it was before the first attempt. Without a permission for the system disk the other is left for when there is one.
-Result<bool> ProvisionPhase::dataAllowed(const NodeName& node, const std::optional<TaskNote>& note, const ActContext& context) const {
-  if (note) return note->data_allowed;
-  return context.wipeAllowed() ? deps_.take_data_wipe(node, context.intentId()) : Result<bool>(false);
-}
-
 /// Before the node is restarted for nothing. The agent's own guard knows the tables of the disks, and has the last word.
-Async<std::optional<Blocked>> ProvisionPhase::dataInTheWay(const inventory::Node& node, const AgentState& state) {
+Async<std::optional<Blocked>> ProvisionPhase::dataInTheWay(const inventory::Node& node, const AgentState& state, bool allowed) {
   const auto& profile = deps_.cluster.profileOf(node);
-  if (!foreignData(profile, state.hardware)) co_return std::optional<Blocked>();
+  if (allowed || !foreignData(profile, state.hardware)) co_return std::optional<Blocked>();
   auto looking = lookAgain(node.name);  // somebody may have emptied them
   CO_TRY(now, co_await std::move(looking));
   const auto held = foreignData(profile, now.hardware);
@@ -393,13 +386,17 @@ Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& co
   CO_TRY(note, TaskNote::parse(context.operation()));
   const auto state = deps_.agents.state(node.name);
   const bool written = note && note->done;
+  if (written && note->data_allowed) CO_TRY_OK(deps_.end_data_wipe(node.name, context.intentId()));
   if (written || (state && state->mode == Mode::Disk && state->image_digest == image->digest)) {
     auto boot = bootInstalled(node, *image);
     co_return co_await std::move(boot);
   }
-  CO_TRY(data_allowed, dataAllowed(node.name, note, context));
-  if (state && !note && !data_allowed) {
-    auto looking = dataInTheWay(node, *state);
+  bool data_allowed = note && note->data_allowed;
+  if (state && !note) {
+    const DataWipeOrder order{context.intentId(), orderWords(deps_.cluster.profileOf(node), node, image->digest, state->hardware), context.wipeAllowed(), deps_.clock.now()};
+    CO_TRY(allowed, deps_.take_data_wipe(node.name, order));
+    data_allowed = allowed;
+    auto looking = dataInTheWay(node, *state, allowed);
     CO_TRY(refusal, co_await std::move(looking));
     if (refusal) co_return Outcome(*refusal);
   }
@@ -407,6 +404,7 @@ Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& co
   auto ram = restarts_.intoRam(node.name, note ? Restarts::Work::Begun : Restarts::Work::None);
   CO_TRY(wait, co_await std::move(ram));
   if (wait) co_return Outcome(*wait);
+  if (!state) co_return Outcome(Again{kLookAgain, "the hardware report of " + node.name.str()});  // it called just now
 
   const auto params = [&](bool wipe_allowed) { return imageParams(node, *image, wipe_allowed, data_allowed); };
   auto stepping = stepTask(deps_.agents, node.name, TaskKind::WriteImage, kWriteImageLimit, context, params, data_allowed);
@@ -417,6 +415,7 @@ Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& co
   if (const auto* refused = std::get_if<Blocked>(&step)) co_return Outcome(Blocked{refused->why + wipeAdviceFor(refused->why, node.name)});
   for (auto& finding : sourceFindings(node.name, std::get<std::string>(step), deps_.clock.now())) context.finding(std::move(finding));
   if (deps_.peers) deps_.peers->dismiss(node.name);
+  if (data_allowed) CO_TRY_OK(deps_.end_data_wipe(node.name, context.intentId()));
   context.progress(1, "written; starting from the disk");
   auto boot = bootInstalled(node, *image);
   co_return co_await std::move(boot);

@@ -5,6 +5,7 @@
 #include "bmc/bmc.h"
 #include "lifecycle/consoles.h"
 #include "lifecycle/phase.h"
+#include "provision/data_wipe.h"
 #include "provision/erase.h"
 #include "provision/image/image_store.h"
 #include "provision/netboot/netboot.h"
@@ -29,7 +30,8 @@ struct ProvisionDeps {
   PeerService* peers = nullptr;      ///< nullptr: every node fetches its image by HTTP alone
   std::function<void(const NodeName&)> boot_ended = [](const NodeName&) {};  ///< the system that was started has called, or is given up
   /// Uses up the node's permission to empty its data disks, if there is one (data_wipe.h).
-  std::function<Result<bool>(const NodeName&, const std::string& intent)> take_data_wipe = [](const NodeName&, const std::string&) { return Result<bool>(false); };
+  std::function<Result<bool>(const NodeName&, const DataWipeOrder&)> take_data_wipe = [](const NodeName&, const DataWipeOrder&) { return Result<bool>(false); };
+  std::function<Result<void>(const NodeName&, const std::string& intent)> end_data_wipe = [](const NodeName&, const std::string&) { return Result<void>(); };
   lifecycle::RestartBegins restart_begins = {};  ///< an installed system restarts itself
 };
 std::unique_ptr<lifecycle::Phase> makeProvisionPhase(ProvisionDeps deps);

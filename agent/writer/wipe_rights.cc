@@ -37,7 +37,7 @@ Result<void> guardDisks(const std::vector<DiskInfo>& system_disks, const Storage
 
   std::vector<std::string> refused;
   if (!held.empty() && !rights.system) refused.push_back(fmt::format("{}; {}", fmt::join(held, ", "), kWipeGuard));
-  if (!held_data.empty() && !(rights.system && rights.data)) refused.push_back(fmt::format("{}; {}", fmt::join(held_data, ", "), kDataGuard));
+  if (!held_data.empty() && !rights.data) refused.push_back(fmt::format("{}; {}", fmt::join(held_data, ", "), kDataGuard));
   if (refused.empty()) return {};
   return fail(ErrorCode::Denied, fmt::format("{}", fmt::join(refused, "; ")));
 }

@@ -10,7 +10,7 @@ namespace muster::agent {
 
 struct WipeRights {
   bool system = false;   ///< the system disk, and encrypted sets whose key lies on it
-  bool data = false;     ///< whatever disks of storage sets hold; worth nothing without `system`
+  bool data = false;     ///< whatever disks of storage sets hold
 };
 
 /// describeDiskContent, but for tests.

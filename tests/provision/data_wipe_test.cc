@@ -23,7 +23,75 @@ class DataWipeTest : public ProvisionPhaseTest {
     hardware.disks.push_back({"/dev/vdb", "D2", "", "", "none", 3ull << 29});
     hardware.disks.push_back({"/dev/vdc", "D3", "", "", "none", 3ull << 29});
   }
+  /// As an order of which nothing is known but its intent.
+  bool taken(const std::string& intent) {
+    const auto answer = takeDataWipe(store, kNode, {intent, "", true, clock.now()});
+    EXPECT_TRUE(answer) << answer.error().str();
+    return answer.value_or(false);
+  }
+  /// Begun with both permissions, and failed in the middle.
+  void failHalfWay() {
+    ASSERT_TRUE(allowDataWipe(store, kNode, "new raid"));
+    context.wipe = true;
+    startWriting();
+    agents.failTask(context.intent, "/dev/vdb: input/output error", ErrorCode::Internal);
+    ASSERT_FALSE(act(kImage));
+    ASSERT_EQ(imageTask()["data_wipe_allowed"], true);
+    context.wipe = false;
+  }
+  /// What the next intent hands to the agent.
+  nlohmann::json nextOrder(const std::string& intent) {
+    context.intent = intent;
+    context.recorded.clear();
+    newController();
+    if (!agents.state(kNode)) bmc().info.power = bmc::PowerState::Off;
+    for (int i = 0; i < 20; ++i) {
+      const auto tasks = agents.submitted(kNode, TaskKind::WriteImage);
+      if (!tasks.empty() && tasks.back().id == intent) return nlohmann::json::parse(tasks.back().params);
+      (void)actAndWait(kImage);
+    }
+    ADD_FAILURE() << "nothing was submitted";
+    return {};
+  }
 };
+
+TEST_F(DataWipeTest, anOrderThatFailedGoesOnWithoutAskingAgain) {
+  failHalfWay();
+  const auto order = nextOrder("second");
+  EXPECT_EQ(order["data_wipe_allowed"], true);
+  EXPECT_EQ(order["wipe_allowed"], false) << "what others put on the system disk meanwhile is another matter";
+  EXPECT_EQ(context.recorded, "1:data:open");
+  agents.failTask("second", "once more", ErrorCode::Internal);
+  EXPECT_EQ(nextOrder("third")["data_wipe_allowed"], true);
+}
+
+TEST_F(DataWipeTest, anotherOrderIsNotCovered) {
+  failHalfWay();
+  hardware.disks[2].serial = "D4";
+  agents.silence(kNode);
+  EXPECT_EQ(nextOrder("another disk")["data_wipe_allowed"], false);
+}
+
+TEST_F(DataWipeTest, anotherDeclarationIsNotCovered) {
+  failHalfWay();
+  cluster.profiles.at("uefi").storage[0].encrypt = true;
+  EXPECT_EQ(nextOrder("another set")["data_wipe_allowed"], false);
+}
+
+TEST_F(DataWipeTest, theNextDayItIsAskedForAgain) {
+  failHalfWay();
+  clock.advance(kDataWipeStands + 1min);
+  EXPECT_EQ(nextOrder("tomorrow")["data_wipe_allowed"], false);
+}
+
+TEST_F(DataWipeTest, anOrderThatIsDoneUsesThePermissionUp) {
+  failHalfWay();
+  ASSERT_EQ(nextOrder("second")["data_wipe_allowed"], true);
+  agents.finish("second", "{}");
+  ASSERT_TRUE(is<Again>(act(kImage)));
+  EXPECT_EQ(context.recorded, "1:data:done");
+  EXPECT_EQ(nextOrder("an hour later")["data_wipe_allowed"], false);
+}
 
 TEST_F(DataWipeTest, aPermissionForTheSystemDiskIsNoneForData) {
   context.wipe = true;
@@ -39,10 +107,10 @@ TEST_F(DataWipeTest, aPermissionForDataIsForTheNextWritingOnly) {
   startWriting();
   EXPECT_EQ(imageTask()["data_wipe_allowed"], true);
   EXPECT_EQ(context.recorded, "1:wipe+data:open");
-  EXPECT_TRUE(*takeDataWipe(store, kNode, context.intent)) << "a controller killed before it wrote that down asks again";
-  EXPECT_FALSE(*takeDataWipe(store, kNode, "another intent"));
+  EXPECT_TRUE(taken(context.intent)) << "a controller killed before it wrote that down asks again";
+  EXPECT_FALSE(taken("another intent"));
   ASSERT_TRUE(allowDataWipe(store, kNode, "once more"));
-  EXPECT_TRUE(*takeDataWipe(store, kNode, "another intent"));
+  EXPECT_TRUE(taken("another intent"));
 }
 
 TEST_F(DataWipeTest, aSecondAttemptHasNoMoreRightsThanTheFirst) {
@@ -55,14 +123,14 @@ TEST_F(DataWipeTest, aSecondAttemptHasNoMoreRightsThanTheFirst) {
   const auto tasks = agents.submitted(kNode, TaskKind::WriteImage);
   ASSERT_EQ(tasks.size(), 2u);
   EXPECT_EQ(nlohmann::json::parse(tasks[1].params)["data_wipe_allowed"], false);
-  EXPECT_TRUE(*takeDataWipe(store, kNode, "the next time"));
+  EXPECT_TRUE(taken("the next time"));
 }
 
 TEST_F(DataWipeTest, withoutAPermissionForTheSystemDiskItIsNotUsedUp) {
   ASSERT_TRUE(allowDataWipe(store, kNode, "new raid"));
   startWriting();
   EXPECT_EQ(imageTask()["data_wipe_allowed"], false);
-  EXPECT_TRUE(*takeDataWipe(store, kNode, "later"));
+  EXPECT_TRUE(taken("later"));
 }
 
 TEST_F(DataWipeTest, foreignDataIsSaidBeforeTheNodeIsRestarted) {
@@ -103,13 +171,14 @@ TEST_F(DataWipeTest, finishedSetsAreTheAgentsToJudge) {
 }
 
 TEST(TaskNote, saysWhichRightsThereWere) {
-  for (const char* words : {"1:guarded:open", "2:wipe:done", "1:wipe+data:open", "3:wipe+data:done"}) {
+  for (const char* words : {"1:guarded:open", "2:wipe:done", "1:wipe+data:open", "3:wipe+data:done", "2:data:open"}) {
     const auto note = TaskNote::parse(words);
     ASSERT_TRUE(note && *note) << words;
     EXPECT_EQ((*note)->str(), words);
   }
   EXPECT_FALSE((*TaskNote::parse("1:wipe:open"))->data_allowed);
-  EXPECT_FALSE(TaskNote::parse("1:data:open"));
+  EXPECT_FALSE((*TaskNote::parse("1:data:open"))->wipe_allowed);
+  EXPECT_FALSE(TaskNote::parse("1:everything:open"));
 }
 
 }  // namespace

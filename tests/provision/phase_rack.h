@@ -60,7 +60,8 @@ class ProvisionPhaseTest : public ::testing::Test {
     netboot.armed.clear();
     phase = makeProvisionPhase(
         {cluster, fleet, agents, images, netboot, clock, "http://10.20.0.1:8080", "https://10.20.0.1:8443", "CA", "KEY", nullptr, [](const NodeName&) {},
-         [this](const NodeName& node, const std::string& intent) { return takeDataWipe(store, node, intent); },
+         [this](const NodeName& node, const DataWipeOrder& order) { return takeDataWipe(store, node, order); },
+         [this](const NodeName& node, const std::string& intent) { return endDataWipe(store, node, intent); },
          [this](NodeName node, std::string why) { return hear(node.str() + ": " + why); }});
   }
 

@@ -47,9 +47,11 @@ TEST_F(WipeRightsTest, aPermissionForTheSystemCoversNoData) {
   EXPECT_TRUE(guard({.system = true, .data = true}));
 }
 
-TEST_F(WipeRightsTest, aPermissionForDataAloneIsNone) {
+TEST_F(WipeRightsTest, aPermissionForDataCoversNoSystem) {
   holds_["/dev/sdc"] = "xfs";
-  EXPECT_FALSE(guard({.system = false, .data = true}));
+  EXPECT_TRUE(guard({.system = false, .data = true})) << "an order that goes on: its system disk is empty already";
+  holds_["/dev/sda"] = "ext4";
+  EXPECT_THAT(guard({.system = false, .data = true}).error().text(), AllOf(HasSubstr("/dev/sda"), HasSubstr(std::string(kWipeGuard)), Not(HasSubstr(std::string(kDataGuard)))));
 }
 
 TEST_F(WipeRightsTest, whatIsMissingIsSaidAtOnce) {
