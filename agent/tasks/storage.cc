@@ -1,4 +1,4 @@
-// params {name, value, unit, unit_name, packages, source, at, types, options, read_mb_s, write_mb_s}
+// params {name, value, unit, unit_name, packages, source, at, types, options, read_mb_s, write_mb_s}, or {name, remove: true}
 #include "agent/tasks/storage.h"
 
 #include "agent/protocol/json_reader.h"
@@ -39,6 +39,9 @@ struct Params {
   double read_mb_s = 0, write_mb_s = 0;
 };
 
+constexpr std::string_view kNameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:\\-";
+bool plain(const std::string& text) { return !text.empty() && text.find_first_not_of(kNameLetters) == std::string::npos && text[0] != '.'; }
+
 Result<Params> parse(const nlohmann::json& json) {
   JsonReader reader(json, "params");
   Params out;
@@ -51,9 +54,6 @@ Result<Params> parse(const nlohmann::json& json) {
                readTexts(reader, "options", kMaxOptions, kMaxNameBytes)};
   out.read_mb_s = reader.number("read_mb_s", 0);
   out.write_mb_s = reader.number("write_mb_s", 0);
-  const auto plain = [](const std::string& text) {
-    return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:\\-") == std::string::npos && text[0] != '.';
-  };
   if (!plain(out.name)) reader.wrong("name", "is no name");
   if (!plain(out.unit_name) || !out.unit_name.ends_with(".mount")) reader.wrong("unit_name", "is no mount unit");
   if (!out.mount.at.starts_with('/') || out.mount.at.size() < 2 || out.mount.at.find("/..") != std::string::npos) reader.wrong("at", "is no mount point");
@@ -238,7 +238,28 @@ std::string storageProbe(const fs::path& root, const std::string& name) {
   return problem.empty() ? value : "wrong: " + problem;
 }
 
+/// What muster put there, and nothing else: its units, which ends what they mount, and its note. Mount point and data stay.
+static Async<nlohmann::json> removeStorage(TaskTools tools, nlohmann::json json) {
+  JsonReader reader(json, "params");
+  Params params;
+  params.name = reader.text("name", kMaxNameBytes);
+  if (!plain(params.name)) reader.wrong("name", "is no name");
+  CO_TRY_OK(reader.finish());
+  auto leave = leaveOldPlaces(tools, params);
+  CO_TRY_OK(co_await std::move(leave));
+  std::error_code error;
+  fs::remove(stateOf(tools.root, params.name), error);
+  std::vector<std::string> reload = {"daemon-reload"};
+  auto reloading = tool(tools, "systemctl", std::move(reload));
+  CO_TRY_OK(co_await std::move(reloading));
+  co_return nlohmann::json{{"removed", params.name}};
+}
+
 Async<nlohmann::json> setStorage(TaskTools tools, nlohmann::json json, TaskContextPtr context) {
+  if (json.is_object() && json.value("remove", nlohmann::json(false)) == true) {
+    auto removing = removeStorage(std::move(tools), std::move(json));
+    co_return co_await std::move(removing);
+  }
   CO_TRY(params, parse(json));
   const nlohmann::json driver{{"name", "storage-" + params.name}, {"packages", params.packages}};
   auto install = installDriver(tools, driver, context);

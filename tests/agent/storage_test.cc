@@ -142,6 +142,34 @@ TEST_F(StorageTest, anotherPlaceLeavesNothingAtTheOldOne) {
   EXPECT_TRUE(fs::exists(root / "etc/systemd/system/data.mount"));
 }
 
+TEST_F(StorageTest, whatIsNotWantedAnyMoreIsTakenAwayAndNothingElse) {
+  params["unit"] = "# Written by muster for storage home; changes are put back.\n[Mount]\n";
+  ASSERT_TRUE(run());
+  put("home/alice/thesis.tex", "mine");
+  put("etc/systemd/system/data.mount", "# Written by muster for storage data; changes are put back.\n");
+  put("etc/systemd/system/own.mount", "[Mount]\n");
+  params = {{"name", "home"}, {"remove", true}};
+  programs.fails("systemctl disable", 1, "failed");
+  programs.on("journalctl", "umount: /home: target is busy\n");
+  const auto busy = run();
+  ASSERT_FALSE(busy);
+  EXPECT_THAT(busy.error().str(), HasSubstr("umount: /home: target is busy"));
+  EXPECT_TRUE(fs::exists(root / "etc/systemd/system/home.mount")) << "it is still to be taken away";
+  programs.on("systemctl disable", "");
+  programs.clear();
+  ASSERT_TRUE(run());
+  EXPECT_EQ(programs.count("systemctl disable --now home.mount"), 1u);
+  EXPECT_EQ(programs.count("systemctl disable"), 1u);
+  EXPECT_FALSE(fs::exists(root / "etc/systemd/system/home.mount"));
+  EXPECT_TRUE(fs::exists(root / "etc/systemd/system/data.mount"));
+  EXPECT_TRUE(fs::exists(root / "etc/systemd/system/own.mount"));
+  EXPECT_EQ(io::readFile(root / "home/alice/thesis.tex").value_or("gone"), "mine");
+  EXPECT_EQ(storageProbe(root, "home"), "");
+  ASSERT_TRUE(run()) << "a second time there is nothing to do";
+  params["name"] = "../data";
+  EXPECT_EQ(run().error().code(), ErrorCode::InvalidInput);
+}
+
 TEST_F(StorageTest, whatIsMountedWronglyIsAFailure) {
   mounted = "10.20.0.8:/export/home /home nfs4 rw,vers=4.2 0 0\n";
   const auto done = run();

@@ -3,6 +3,7 @@
 
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "tests/fakes/fake_act_context.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/provision/clusters.h"
 #include "tests/run_async.h"
@@ -86,6 +87,40 @@ TEST(StoragePhase, wantsWhatTheProfileNamesAfterItsDrivers) {
   EXPECT_EQ(goals[0].want, storageValue(nfs()));
   EXPECT_EQ(goals[0].needs.size(), 1 + profile.drivers.size());
   EXPECT_TRUE(phase->goals(cluster, lifecycle::Subject::cluster(), {}).empty());
+}
+
+TEST(StoragePhase, takesAwayWhatTheProfileNamesNoMore) {
+  auto cluster = twoNodes();
+  test::VirtualLoop loop;
+  test::FakeAgentGateway agents;
+  test::FakeActContext context;
+  const auto& name = cluster.nodes[0].name;
+  const lifecycle::Subject subject(name);
+  agents.boot(name, agent::Mode::Disk);
+  agents.answer(agent::TaskKind::Storage, R"({"removed":"home"})");
+  const auto phase = makeStoragePhase(cluster, agents, loop.clock);
+  lifecycle::FactSet facts;
+  facts.put({subject, FacetName("storage.home"), "mounted:abc", {}, "", ""});
+  facts.put({subject, FacetName("storage.never"), "absent", {}, "", ""});
+  const auto goals = phase->goals(cluster, subject, facts);
+  ASSERT_EQ(goals.size(), 1u);
+  EXPECT_EQ(goals[0].facet.facet.str(), "storage.home");
+  EXPECT_EQ(goals[0].want, "none");
+  EXPECT_EQ(goals[0].disruption, lifecycle::Disruption::Drain);
+
+  lifecycle::Action action;
+  action.facet = goals[0].facet;
+  action.to = goals[0].want;
+  Result<lifecycle::Outcome> outcome = muster::test::runAsync(phase->act(action, context));
+  ASSERT_TRUE(outcome) << outcome.error().str();
+  EXPECT_TRUE(std::holds_alternative<lifecycle::Done>(*outcome));
+  ASSERT_EQ(agents.submitted(name, agent::TaskKind::Storage).size(), 1u);
+  EXPECT_EQ(nlohmann::json::parse(agents.submitted(name, agent::TaskKind::Storage)[0].params), nlohmann::json({{"name", "home"}, {"remove", true}}));
+  const auto verified = muster::test::runAsync(phase->verify(action));
+  ASSERT_TRUE(verified) << verified.error().str();
+  ASSERT_EQ(verified->size(), 1u);
+  facts.put(verified->front());
+  EXPECT_TRUE(phase->goals(cluster, subject, facts).empty());
 }
 
 }  // namespace
