@@ -106,4 +106,16 @@ std::string wipeAdviceFor(const std::string& refusal, const NodeName& node) {
   return {};
 }
 
+std::optional<lifecycle::Finding> newMemberFinding(const std::string& refusal, const NodeName& node, WallTime at) {
+  if (refusal.find(agent::kReplacedMember) == std::string::npos) return std::nullopt;
+  lifecycle::Finding finding;
+  finding.facet = {lifecycle::Subject(node), facet(kImage)};
+  finding.text = fmt::format("a storage set of {} has a new disk, and its data is whole: {}", node.str(), refusal);
+  finding.what_to_do = fmt::format("to keep the data: take the set out of `storage` of the node's profile (a profile of its own, if others have the set) and `muster apply --nodes {0}`; then on {0}, with the names and the UUID of this "
+                                   "finding: mdadm --assemble --run /dev/md/SET --uuid=UUID; echo type=raid | sfdisk --label gpt NEWDISK; mdadm /dev/md/SET --add NEWDISK's first partition; mount it by a line in `user_data`. "
+                                   "If the data may go: muster wipe {0} --data --reason …", node.str());
+  finding.at = at;
+  return finding;
+}
+
 }  // namespace muster::provision

@@ -40,4 +40,7 @@ std::optional<std::string> foreignData(const inventory::Profile& profile, const 
 /// What an operator does about a refusal of the agent (wipe_guard.h); empty where no permission would help.
 std::string wipeAdviceFor(const std::string& refusal, const NodeName& node);
 
+/// Of a refusal because a member of a set is new: what keeps its data.
+std::optional<lifecycle::Finding> newMemberFinding(const std::string& refusal, const NodeName& node, WallTime at);
+
 }  // namespace muster::provision

@@ -412,7 +412,10 @@ Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& co
   if (auto failing = stepped ? std::nullopt : diskFinding(node.name, stepped.error().str(), deps_.clock.now())) context.finding(std::move(*failing));
   CO_TRY(step, std::move(stepped));
   if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
-  if (const auto* refused = std::get_if<Blocked>(&step)) co_return Outcome(Blocked{refused->why + wipeAdviceFor(refused->why, node.name)});
+  if (const auto* refused = std::get_if<Blocked>(&step)) {
+    if (auto kept = newMemberFinding(refused->why, node.name, deps_.clock.now())) context.finding(std::move(*kept));
+    co_return Outcome(Blocked{refused->why + wipeAdviceFor(refused->why, node.name)});
+  }
   for (auto& finding : sourceFindings(node.name, std::get<std::string>(step), deps_.clock.now())) context.finding(std::move(finding));
   if (deps_.peers) deps_.peers->dismiss(node.name);
   if (data_allowed) CO_TRY_OK(deps_.end_data_wipe(node.name, context.intentId()));

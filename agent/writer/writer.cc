@@ -7,6 +7,7 @@
 #include "agent/writer/disks.h"
 #include "agent/writer/fetch_index.h"
 #include "agent/writer/install.h"
+#include "agent/writer/replaced_member.h"
 #include "agent/writer/root_system.h"
 #include "agent/writer/still_working.h"
 #include "agent/writer/whole_disk.h"
@@ -58,6 +59,22 @@ std::string nameOf(const std::filesystem::path& device, const std::vector<DiskIn
 WipeRights rightsOf(const WriteImageParams& params) { return {params.wipe_allowed, params.data_wipe_allowed}; }
 Result<std::string> contentOf(const DiskInfo& disk) { return describeDiskContent(disk.path); }
 
+/// What is known of refused sets beyond what their disks hold; nothing but superblocks is read.
+std::string newMembers(const std::vector<DiskSetSpec>& sets, const StoragePlan& storage) {
+  std::string words;
+  for (const auto& set : sets) {
+    std::vector<Member> members;
+    for (const auto& [name, disk] : storage.guarded) {
+      if (name != set.name) continue;
+      const io::Command examine{.program = "mdadm", .args = {"--examine", "--export", partitionNode(disk.path, 1).string()}};
+      members.push_back({disk, contentOf(disk).value_or("unknown"), io::runChecked(examine).value_or("")});
+    }
+    if (members.empty()) continue;
+    if (const auto found = replacedMember(set.name, set.raid, members)) words += "; " + *found;
+  }
+  return words;
+}
+
 /// The second look at what the disks hold: an image was written meanwhile.
 Result<void> makeStorage(const Prepared& prepared, WipeRights rights, const std::function<void(const std::string&)>& say) {
   TRY_OK(guardDisks({}, prepared.storage, rights, contentOf));
@@ -108,7 +125,8 @@ Result<Prepared> chooseDisks(const WriteImageParams& params, const PackIndex& in
   const FoundStorage found = params.storage.empty() ? FoundStorage() : findStorage(disks);
   TRY(storage, planStorage(disks, system_disks, params.storage, params.hostname, found));
   prepared.storage = std::move(storage);
-  TRY_OK(guardDisks(system_disks, prepared.storage, rightsOf(params), contentOf));
+  if (auto guarded = guardDisks(system_disks, prepared.storage, rightsOf(params), contentOf); !guarded)
+    return fail(guarded.error().code(), guarded.error().text() + newMembers(params.storage, prepared.storage));
   for (const auto& name : prepared.storage.keys) prepared.keys[name] = io::randomToken(kKeyBytes);
   return prepared;
 }

@@ -170,6 +170,18 @@ TEST_F(DataWipeTest, finishedSetsAreTheAgentsToJudge) {
   EXPECT_THAT(why(outcome), testing::AllOf(HasSubstr("muster wipe gpu001 --data --reason"), HasSubstr("/dev/vdb (serial D2")));
 }
 
+TEST_F(DataWipeTest, aNewMemberIsAFindingThatSaysHowToKeepTheData) {
+  runInstalled("an older image");
+  context.wipe = true;
+  startWriting();
+  agents.failTask(context.intent, fmt::format("disks of home: /dev/vdb (serial D2) holds it; {}; home is RAID 1 with the UUID 1:2:3:4, and {}: its data is on /dev/vdb; empty is /dev/vdc", agent::kDataGuard,
+                                              agent::kReplacedMember), ErrorCode::Denied);
+  ASSERT_TRUE(is<Blocked>(act(kImage)));
+  ASSERT_EQ(context.findings.size(), 1u);
+  EXPECT_THAT(context.findings[0].text, testing::AllOf(HasSubstr("1:2:3:4"), HasSubstr("empty is /dev/vdc")));
+  EXPECT_THAT(context.findings[0].what_to_do, testing::AllOf(HasSubstr("mdadm --assemble --run"), HasSubstr("muster wipe gpu001 --data")));
+}
+
 TEST(TaskNote, saysWhichRightsThereWere) {
   for (const char* words : {"1:guarded:open", "2:wipe:done", "1:wipe+data:open", "3:wipe+data:done", "2:data:open"}) {
     const auto note = TaskNote::parse(words);
