@@ -101,12 +101,13 @@ void addRollout(CLI::App& app, Parsed& p) {
   start->add_option("--on-failure", p.rollout.on_failure, "What a failed gate does")->check(CLI::IsMember({"halt", "roll-back"}));
   start->add_option("--when-unclear", p.rollout.when_unclear, "What to do while nobody can tell whether nodes became slower")
       ->check(CLI::IsMember({"halt", "go-on"}));
-  sub(*group, "status", "How far the newest rollout is, and why it stands", p, [&p] { return rolloutStatus(p.options); });
+  auto* status_command = sub(*group, "status", "How far a rollout is, and why it stands", p, [&p] { return rolloutStatus(p.options, p.rollout); });
   sub(*group, "pause", "Finish the nodes that are under way, start no others", p, [&p] { return rolloutPause(p.options); });
   sub(*group, "abort", "The same, for good; what has changed stays changed", p, [&p] { return rolloutAbort(p.options); });
   auto* resume = sub(*group, "resume", "Go on; nodes that failed in this wave are tried again", p, [&p] { return rolloutResume(p.options, p.rollout); });
   resume->add_option("--accept", p.rollout.accept_reason, "Go on although the wave's gate failed, and why; kept in the journal");
   auto* back = sub(*group, "rollback", "Bring the changed nodes back to what they were", p, [&p] { return rolloutRollback(p.options, p.rollout); });
+  for (auto* command : {status_command, back}) command->add_option("--id", p.rollout.id, "Which one; the newest without it");
   for (auto* command : {start, back})
     command->add_option("--allow-wipe", p.rollout.wipe_reason, "Allow each node's disk to be wiped once for its image, and why; kept in the journal");
 }

@@ -47,10 +47,11 @@ struct RolloutFlags {
   std::optional<int> canaries;
   std::string on_failure, when_unclear;  ///< in place of what the change file says; empty: as it says
   std::string wipe_reason, accept_reason;
+  std::string id;  ///< which one; empty: the newest
   bool dry_run = false;
 };
 int rolloutStart(const Options& options, const RolloutFlags& flags);
-int rolloutStatus(const Options& options);
+int rolloutStatus(const Options& options, const RolloutFlags& flags);
 int rolloutPause(const Options& options);
 int rolloutAbort(const Options& options);
 int rolloutResume(const Options& options, const RolloutFlags& flags);

@@ -132,30 +132,23 @@ Result<int> start(const Options& options, const RolloutFlags& flags) {
   return carryOn(*session, options, book, RolloutWay::Forward);
 }
 
+Result<RolloutBook> chosen(lifecycle::Store& store, const RolloutFlags& flags) {
+  if (flags.id.empty()) return RolloutBook::current(store);
+  auto book = RolloutBook::open(store, flags.id);
+  if (book || book.error().code() != ErrorCode::NotFound) return book;
+  TRY(ids, RolloutBook::list(store));
+  return fail(ErrorCode::NotFound, fmt::format("there is no rollout {}; those that lie over the inventory: {}", flags.id, ids.empty() ? "none" : fmt::format("{}", fmt::join(ids, ", "))));
+}
+
 Result<int> resume(const Options& options, const RolloutFlags& flags) {
   TRY(live, liveCluster(options));
   TRY(session, Session::open(options, std::move(live), Role::Acts, options.json));
   auto& controller = *session->controller;
-  TRY(book, RolloutBook::newest(controller.store()));
+  TRY(book, RolloutBook::current(controller.store()));
   const auto accepted = flags.accept_reason.empty() ? "" : fmt::format("{}: {}", whoAmI(), flags.accept_reason);
   TRY(way, lifecycle::prepareResume(book, accepted));
   TRY_OK(lookAt(*session, nodesOf(book)));
   return carryOn(*session, options, book, way);
-}
-
-Result<int> rollback(const Options& options, const RolloutFlags& flags) {
-  TRY(live, liveCluster(options));
-  TRY(session, Session::open(options, std::move(live), Role::Acts, options.json));
-  TRY(book, RolloutBook::newest(session->controller->store()));
-  if (book.rollout().state == RolloutState::RolledBack && book.count(lifecycle::NodeState::Stuck) == 0)
-    return fail(ErrorCode::Conflict, fmt::format("rollout {} is rolled back already", book.rollout().id));
-  if (!flags.wipe_reason.empty()) {
-    auto next = book.rollout();
-    next.wipe_reason = flags.wipe_reason;
-    TRY_OK(book.save(std::move(next)));
-  }
-  TRY_OK(lookAt(*session, nodesOf(book)));
-  return carryOn(*session, options, book, RolloutWay::Back);
 }
 
 /// The store without a controller. Errors: NotFound when nothing was done yet
@@ -165,11 +158,37 @@ Result<std::unique_ptr<lifecycle::Store>> openStored(const Options& options) {
   return lifecycle::openStore(options.storeUrl());
 }
 
-Result<int> status(const Options& options) {
+Result<int> rollback(const Options& options, const RolloutFlags& flags) {
+  TRY(declared, loadCluster(options));
+  const auto may = [&](lifecycle::Store& store) -> Result<void> {
+    TRY(asked, chosen(store, flags));
+    return lifecycle::mayRollBack(declared, store, asked);
+  };
+  {
+    TRY(store, openStored(options));
+    TRY_OK(may(*store));  // refused before anybody stands aside for it
+  }
+  TRY(live, liveCluster(options));
+  TRY(session, Session::open(options, std::move(live), Role::Acts, options.json));
+  TRY(book, chosen(session->controller->store(), flags));
+  TRY_OK(may(session->controller->store()));
+  if (!flags.wipe_reason.empty()) {
+    auto next = book.rollout();
+    next.wipe_reason = flags.wipe_reason;
+    TRY_OK(book.save(std::move(next)));
+  }
+  TRY_OK(lookAt(*session, nodesOf(book)));
+  return carryOn(*session, options, book, RolloutWay::Back);
+}
+
+Result<int> status(const Options& options, const RolloutFlags& flags) {
   TRY(store, openStored(options));
-  TRY(book, RolloutBook::newest(*store));
+  TRY(book, chosen(*store, flags));
   TRY(order, book.order());
   std::cout << (options.json ? rolloutJson(book, order) : rolloutText(book, order));
+  TRY(ids, RolloutBook::list(*store));
+  std::erase(ids, book.rollout().id);
+  if (!options.json && !ids.empty()) std::cout << fmt::format("other rollouts that lie over the inventory, oldest first: {} (--id ID shows one)\n", fmt::join(ids, ", "));
   return codeOf(book.rollout().state);
 }
 
@@ -177,7 +196,7 @@ Result<int> status(const Options& options) {
 /// the time and runs no rollout.
 Result<int> order(const Options& options, lifecycle::Order what) {
   TRY(store, openStored(options));
-  TRY(book, RolloutBook::newest(*store));
+  TRY(book, RolloutBook::current(*store));
   std::optional<io::FileLock> lock;
   if (options.store.empty())
     if (auto taken = askForTurn(options.state)) lock.emplace(std::move(*taken));
@@ -194,7 +213,7 @@ int answer(const Result<int>& code) { return code ? *code : report(code.error())
 }  // namespace
 
 int rolloutStart(const Options& options, const RolloutFlags& flags) { return answer(start(options, flags)); }
-int rolloutStatus(const Options& options) { return answer(status(options)); }
+int rolloutStatus(const Options& options, const RolloutFlags& flags) { return answer(status(options, flags)); }
 int rolloutPause(const Options& options) { return answer(order(options, lifecycle::Order::Pause)); }
 int rolloutAbort(const Options& options) { return answer(order(options, lifecycle::Order::Abort)); }
 int rolloutResume(const Options& options, const RolloutFlags& flags) { return answer(resume(options, flags)); }

@@ -77,7 +77,7 @@ std::string statusJson(const std::vector<StatusRow>& rows) {
 /// On a state folder of its own keep cannot watch during a rollout; with PostgreSQL one on another host can (docs/keep.md).
 std::string standsAsideFor(const Options& options, lifecycle::Store& store) {
   if (!options.store.empty()) return {};
-  const auto book = lifecycle::RolloutBook::newest(store);
+  const auto book = lifecycle::RolloutBook::current(store);
   if (!book || book->rollout().state != lifecycle::RolloutState::Running) return {};
   return fmt::format("keep: stands aside while rollout {} runs; health and certificates of the other nodes are not watched so long\n",
                      book->rollout().id);

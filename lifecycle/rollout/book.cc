@@ -158,6 +158,15 @@ Result<RolloutBook> RolloutBook::newest(Store& store) {
   return open(store, *id);
 }
 
+Result<RolloutBook> RolloutBook::current(Store& store) {
+  TRY(ids, list(store));
+  for (const auto& id : ids) {
+    TRY(book, open(store, id));
+    if (book.rollout().isOpen()) return book;
+  }
+  return newest(store);
+}
+
 Result<void> RolloutBook::save(Rollout next) {
   auto text = canonical(toJson(next));
   TRY(saved, store_->exchangeValue(keyOf(rollout_.id), text_, text));

@@ -39,6 +39,8 @@ class RolloutBook {
   static Result<void> drop(Store& store, const std::vector<std::string>& ids);
   /// The newest rollout. Errors: NotFound
   static Result<RolloutBook> newest(Store& store);
+  /// The one that is open: an older one may be on its way back. Where none is, the newest. Errors: NotFound
+  static Result<RolloutBook> current(Store& store);
 
   const Rollout& rollout() const { return rollout_; }
   const std::map<NodeName, NodeProgress>& progress() const { return progress_; }

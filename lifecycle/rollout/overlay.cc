@@ -1,6 +1,9 @@
 #include "lifecycle/rollout/overlay.h"
 
+#include "inventory/hostlist.h"
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -32,21 +35,105 @@ Error misfit(const Rollout& rollout, const Diagnostics& diagnostics) {
                            rollout.id, first == all.end() ? "" : first->str()));
 }
 
-}  // namespace
+/// What of a profile the change sets, in the inventory's words.
+std::set<std::string> setBy(const inventory::ProfileChange& change) {
+  std::set<std::string> out;
+  if (change.image) out.insert("image");
+  if (change.firmware) out.insert("firmware");
+  if (change.drivers) out.insert("drivers");
+  return out;
+}
 
-Result<void> layRollouts(LiveCluster& live, Store& store) {
-  TRY(ids, RolloutBook::list(store));
+/// The rollout's change as it lies over the inventory, read over those before it; nullopt: it makes no difference any more.
+Result<std::optional<inventory::Change>> changeOf(const RolloutBook& book, const LiveCluster& live) {
+  const auto& rollout = book.rollout();
+  const auto profiles = unedited(rollout, live.cluster());
+  if (!matters(book) || profiles.empty()) return std::optional<inventory::Change>();
+  auto loaded = inventory::loadChangeText(rollout.change_text, rollout.change_file, live.cluster());
+  if (!loaded.change) return fail(misfit(rollout, loaded.diagnostics));
+  std::erase_if(loaded.change->profiles, [&profiles](const auto& entry) { return !profiles.contains(entry.first); });
+  return std::move(loaded.change);
+}
+
+using SetByProfile = std::map<std::string, std::set<std::string>>;
+
+/// Of each rollout what it sets of which profile.
+Result<std::map<std::string, SetByProfile>> setByAll(const inventory::Cluster& declared, Store& store, const std::vector<std::string>& ids) {
+  LiveCluster live(declared);
+  std::map<std::string, SetByProfile> out;
   for (const auto& id : ids) {
     TRY(book, RolloutBook::open(store, id));
-    const auto& rollout = book.rollout();
-    const auto profiles = unedited(rollout, live.cluster());
-    if (!matters(book) || profiles.empty()) continue;
-    auto loaded = inventory::loadChangeText(rollout.change_text, rollout.change_file, live.cluster());
-    if (!loaded.change) return fail(misfit(rollout, loaded.diagnostics));
-    std::erase_if(loaded.change->profiles, [&profiles](const auto& entry) { return !profiles.contains(entry.first); });
-    live.add(id, std::move(*loaded.change));
+    TRY(change, changeOf(book, live));
+    if (!change) continue;
+    for (const auto& [name, each] : change->profiles) out[id].emplace(name, setBy(each));
+    live.add(id, std::move(*change));
+  }
+  return out;
+}
+
+/// What `later` has set on top of `book` on nodes that have both: node names, and what.
+struct Overlap {
+  std::vector<std::string> nodes;
+  std::set<std::string> what;
+};
+Overlap overlapOf(const RolloutBook& book, const RolloutBook& later, std::map<std::string, SetByProfile>& set_by, const inventory::Cluster& declared) {
+  Overlap out;
+  auto &mine = set_by[book.rollout().id], &theirs = set_by[later.rollout().id];
+  for (const auto& [name, progress] : book.progress()) {
+    const auto* node = declared.findNode(name);
+    const auto other = later.progress().find(name);
+    const bool is_to_lose_it = progress.state == NodeState::Returning || progress.state == NodeState::Stuck ||
+                               (isCrossed(book.rollout(), progress.state) && progress.state != NodeState::Untouched);
+    if (!node || !is_to_lose_it || other == later.progress().end() || !isCrossed(later.rollout(), other->second.state)) continue;
+    std::vector<std::string> both;
+    std::set_intersection(mine[node->profile].begin(), mine[node->profile].end(), theirs[node->profile].begin(), theirs[node->profile].end(),
+                          std::back_inserter(both));
+    out.what.insert(both.begin(), both.end());
+    if (!both.empty()) out.nodes.push_back(name.str());
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<void> mayRollBack(const inventory::Cluster& declared, Store& store, const RolloutBook& book) {
+  const auto& id = book.rollout().id;
+  if (book.rollout().state == RolloutState::RolledBack && book.count(NodeState::Stuck) == 0)
+    return fail(ErrorCode::Conflict, fmt::format("rollout {} is rolled back already", id));
+  TRY(ids, RolloutBook::list(store));
+  const auto mine = std::find(ids.begin(), ids.end(), id);
+  if (mine == ids.end())
+    return fail(ErrorCode::Conflict, fmt::format("rollout {} is over: what it changed is the inventory's own by now, or was undone; change the inventory instead", id));
+  TRY(set_by, setByAll(declared, store, ids));
+  for (auto i = ids.size(); i-- > 0;) {  // the newest first: it is the one that can go
+    const auto& each = ids[i];
+    if (each == id) continue;
+    TRY(other, RolloutBook::open(store, each));
+    if (other.rollout().isOpen())
+      return fail(ErrorCode::Conflict, fmt::format("rollout {} is {}; let it end, or end it with `muster rollout abort`, then roll {} back", each,
+                                                   toString(other.rollout().state), id));
+    if (std::find(mine, ids.end(), each) == ids.end()) continue;  // an earlier one
+    auto overlap = overlapOf(book, other, set_by, declared);
+    if (!overlap.nodes.empty())
+      return fail(ErrorCode::Conflict, fmt::format("rollout {0} cannot be undone as things are: rollout {1} has set {2} of {3} since. Roll that back first: muster rollout rollback --id {1}",
+                                                   id, each, fmt::join(overlap.what, " and "), inventory::foldHostlist(std::move(overlap.nodes))));
+  }
+  LiveCluster bare(declared);
+  if (auto laid = layRollouts(bare, store, id); !laid)
+    return fail(std::move(laid).error().within(fmt::format("rollout {} cannot be undone, because something later needs what it brought", id)));
+  return {};
+}
+
+Result<void> layRollouts(LiveCluster& live, Store& store, const std::string& without) {
+  TRY(ids, RolloutBook::list(store));
+  for (const auto& id : ids) {
+    if (id == without) continue;
+    TRY(book, RolloutBook::open(store, id));
+    TRY(change, changeOf(book, live));
+    if (!change) continue;
+    live.add(id, std::move(*change));
     for (const auto& [node, progress] : book.progress())
-      if (isCrossed(rollout, progress.state)) live.cross(id, node);
+      if (isCrossed(book.rollout(), progress.state)) live.cross(id, node);
   }
   return {};
 }

@@ -58,7 +58,7 @@ std::string standingOf(const RolloutBook& book, const NodeName& node, WallTime n
 }
 
 Result<std::string> standingOf(Store& store, const NodeName& node, WallTime now) {
-  auto book = RolloutBook::newest(store);
+  auto book = RolloutBook::current(store);
   if (!book && book.error().code() == ErrorCode::NotFound) return std::string();
   if (!book) return fail(std::move(book).error());
   return standingOf(*book, node, now);

@@ -28,7 +28,7 @@ class RolloutCliTest : public ::testing::Test {
 };
 
 TEST_F(RolloutCliTest, withoutOneThereIsNothingToShowOrStop) {
-  for (const auto* word : {"status", "pause", "abort"}) EXPECT_THAT(refused({word}), HasSubstr("there is no rollout"));
+  for (const auto* word : {"status", "pause", "abort", "rollback"}) EXPECT_THAT(refused({word}), HasSubstr("there is no rollout"));
   ASSERT_EQ(folder_.muster({"wipe", "gpu002", "--reason", "returned from repair"}).code, 0);
   EXPECT_THAT(refused({"status", "--json"}), HasSubstr("no rollout was ever started; begin one with: muster rollout start"));
 }
@@ -48,6 +48,9 @@ TEST_F(RolloutCliTest, anAbortEndsARolloutThatNobodyRunsThoughKeepDoes) {
     ASSERT_TRUE(command);
     EXPECT_THAT(folder_.muster({"rollout", "pause"}).out, HasSubstr("rollout r7 was told to pause"));
   }
+  EXPECT_THAT(folder_.muster({"rollout", "status", "--id", "r7"}).out, HasSubstr("r7"));
+  for (const auto* word : {"status", "rollback"})
+    EXPECT_THAT(folder_.muster({"rollout", word, "--id", "r9"}).err, HasSubstr("there is no rollout r9; those that lie over the inventory: r7"));
   const auto keeps = cli::takeKeepersTurn(folder_ / "state");
   ASSERT_TRUE(keeps);
   EXPECT_THAT(folder_.muster({"rollout", "pause"}).out, HasSubstr("rollout r7 is paused"));

@@ -134,6 +134,8 @@ class RolloutRack {
   FakeWorld world;
   RolloutPhase provision{"provision", world}, validate{"validate", world}, pool{"pool", world};
   std::string change = kTo575;
+  std::string id = "r1";                      ///< of what is started
+  std::string going;                          ///< what goes on or back; empty: the current one
   std::vector<NodeName> only;                 ///< empty: all
   bool with_images = false;                   ///< the system on the disk is a goal too
   std::string wipe_reason;
@@ -199,7 +201,7 @@ class RolloutRack {
     std::optional<RolloutBook> book;
     if (fresh) {
       lifecycle::RolloutRequest request;
-      request.id = "r1";
+      request.id = id;
       request.at = clock.now();
       request.change_text = change;
       request.change_file = "change.yaml";
@@ -210,13 +212,13 @@ class RolloutRack {
         for (const auto& node : declared.nodes) request.nodes.push_back(node.name);
       auto loaded = inventory::loadChangeText(change, "change.yaml", live.cluster());
       if (!loaded.change) co_return fail(ErrorCode::InvalidInput, loaded.diagnostics.all().front().str());
-      live.add("r1", *loaded.change);
+      live.add(id, *loaded.change);
       auto look = engine.observe({});
       CO_TRY(facts, co_await std::move(look));
       CO_TRY(frozen, lifecycle::freezeRollout(live, all, store, facts, std::move(request)));
       book.emplace(std::move(frozen));
     } else {
-      CO_TRY(known, RolloutBook::newest(store));
+      CO_TRY(known, going.empty() ? RolloutBook::current(store) : RolloutBook::open(store, going));
       book.emplace(std::move(known));
       if (way == RolloutWay::Forward) {
         CO_TRY(next, lifecycle::prepareResume(*book, accepted_by_));
