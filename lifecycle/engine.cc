@@ -110,8 +110,7 @@ class Observation {
 };
 
 /// Findings of facets that were seen to be as wanted after the finding was raised.
-Result<void> clearWhatIsMet(const Services& services, const FactSet& facts) {
-  TRY(findings, services.store.findings(nullptr));
+Result<void> clearWhatIsMet(const Services& services, const FactSet& facts, const std::vector<Finding>& findings) {
   std::map<FacetRef, WallTime> newest;
   for (const auto& finding : findings) newest[finding.facet] = std::max(newest[finding.facet], finding.at);
   for (const auto& [facet, at] : newest) {
@@ -156,8 +155,7 @@ bool isWanted(const Services& services, const FacetRef& facet, const FactSet& fa
 
 /// The engine's own findings of facets that no phase wants any more: the profile was changed, the node has left the inventory. Nobody
 /// would ever see those facets met. What others have raised is theirs. docs/adr/0118
-Result<void> endWhatNobodyWants(const Services& services, const FactSet& facts) {
-  TRY(findings, services.store.findings(nullptr));
+Result<void> endWhatNobodyWants(const Services& services, const FactSet& facts, const std::vector<Finding>& findings) {
   std::map<std::pair<FacetRef, std::string>, bool> ends;  ///< those of one source end together
   for (const auto& finding : findings) {
     const auto [entry, is_first] = ends.try_emplace({finding.facet, finding.source}, true);
@@ -225,6 +223,8 @@ Async<FactSet> Engine::observeNodes(std::set<Subject> nodes) {
 
 Async<FactSet> Engine::observeAll(std::vector<Subject> subjects) {
   journal_->attach(co_await asio::this_coro::executor);
+  const bool is_all = subjects.size() > services_.cluster.nodes.size();  // and the cluster itself
+  const std::set<Subject> observed(subjects.begin(), subjects.end());
   CO_TRY(known, services_.store.facts());
   FactSet facts = std::move(known);
   Observation observation(services_, facts);
@@ -233,8 +233,10 @@ Async<FactSet> Engine::observeAll(std::vector<Subject> subjects) {
   auto stored = journal_->settled();
   co_await std::move(stored);
   if (observation.trouble()) co_return fail(*observation.trouble());
-  CO_TRY_OK(clearWhatIsMet(services_, facts));
-  CO_TRY_OK(endWhatNobodyWants(services_, facts));
+  CO_TRY(findings, services_.store.findings(nullptr));
+  CO_TRY_OK(clearWhatIsMet(services_, facts, findings));
+  if (!is_all) std::erase_if(findings, [&observed](const Finding& finding) { return !observed.contains(finding.facet.subject); });
+  CO_TRY_OK(endWhatNobodyWants(services_, facts, findings));
   CO_TRY_OK(Quarantine(services_.store).settle());
   co_return facts;
 }

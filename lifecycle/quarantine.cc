@@ -110,13 +110,13 @@ Result<void> Quarantine::lift(const NodeName& node, const std::string& who, cons
 Result<void> Quarantine::settle() {
   TRY(findings, store_.findings(nullptr));
   TRY(held, entries());
-  std::set<Subject> over;
-  for (const auto& finding : findings) {
-    const auto& subject = finding.facet.subject;
-    if (finding.facet.facet.str() == kQuarantineFacet && !subject.isCluster() && !held.contains(subject.node())) over.insert(subject);
-  }
-  for (const auto& subject : over) TRY_OK(endFindings(store_, subject));
-  for (const auto& [node, entry] : held) TRY_OK(raise(store_, node, entry));
+  std::set<Subject> said;
+  for (const auto& finding : findings)
+    if (finding.facet.facet.str() == kQuarantineFacet && !finding.facet.subject.isCluster()) said.insert(finding.facet.subject);
+  for (const auto& subject : said)
+    if (!held.contains(subject.node())) TRY_OK(endFindings(store_, subject));
+  for (const auto& [node, entry] : held)
+    if (!said.contains(Subject(node))) TRY_OK(raise(store_, node, entry));
   return {};
 }
 

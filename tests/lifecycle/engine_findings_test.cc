@@ -38,6 +38,18 @@ TEST_F(EngineTest, whatTheEngineFoundAndNothingWantsAnyMoreIsOver) {
   EXPECT_THAT(shown(EventKind::Note), testing::IsSupersetOf({" nothing wants driver.gdrcopy any more: its findings are over", " nothing wants image any more: its findings are over"}));
 }
 
+/// A look at a few nodes judges no others: a rollout looks at each of thousands.
+TEST_F(EngineTest, onlyFindingsOfWhatIsLookedAtAreEndedAsUnwanted) {
+  arrive({"gpu001", "gpu002"});
+  for (const auto* facet : {"gpu001/driver.gdrcopy", "gpu002/driver.gdrcopy"})
+    ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref(facet), Severity::Error, "failed", "", "", clock_.now(), engineSource("provision")}));
+  clock_.advance(5min);
+  auto looking = engine();
+  ASSERT_TRUE(test::runInVirtualTime(clock_, looking.observeNodes({Subject(NodeName("gpu001"))})));
+  EXPECT_THAT(findings("gpu001"), IsEmpty());
+  EXPECT_THAT(findings("gpu002"), ElementsAre("driver.gdrcopy: failed"));
+}
+
 TEST_F(EngineTest, findingsOfWhatWasAskedForStayWhenNobodyAsksAnyMore) {
   arrive({"gpu001"});
   ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref("gpu001/erased"), Severity::Error, "nvme1 is NOT erased", "", "", clock_.now(), engineSource("provision")}));
