@@ -10,6 +10,7 @@
 #include "pool/pool.h"
 #include "provision/data_wipe.h"
 #include "provision/provision.h"
+#include "validate/take_over.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
@@ -142,6 +143,14 @@ Result<std::unique_ptr<Controller>> Controller::look(const Options& options, con
   return controller;
 }
 
+/// Who only looks may do so with another site's key, from a machine that is no controller.
+Result<void> Controller::takeOverCertificates(const Options& options) {
+  auto taken = validate::takeOverCertificates(*store_, keys_->signing, options.state / "certificates");
+  if (taken || lock_ || taken.error().code() != ErrorCode::Conflict) return taken;
+  logWarning("validate", "{}", taken.error().str());
+  return {};
+}
+
 Result<void> Controller::open(const Options& options, const std::optional<lab::LabHandle>& lab, lifecycle::EventSink sink) {
   io::SideThread::startFor(context_);
   TRY(keys, Keys::loadOrCreate(options.state));
@@ -156,6 +165,7 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   auto bmcs = bmc::makeBmcFleet(cluster_, *store_, clock_, workers_);
   consoles_ = bmc::makeConsoles(consoleFinder(options, lab, {cluster_, *store_, clock_, workers_, *bmcs}), bmc::keptConsoles(options.state), clock_, workers_);
   bmcs_ = bmc::listenAtBoot(std::move(bmcs), *consoles_);
+  TRY_OK(takeOverCertificates(options));
   certificates_ = validate::makeCertificateStore(cluster_, *store_, clock_, keys_->signing, options.state / "certificates");
   netboot_ = provision::makeNetboot(cluster_, *images_, *gateway_, *processes_, context_.get_executor(),
                                     {options.state / "run" / "netboot", serve::kHttpPort, serve::kHttpsPort, keys_->ca.fingerprint(), options.runFolder("hosts"),

@@ -111,6 +111,7 @@ class Controller {
  private:
   explicit Controller(const inventory::Cluster& cluster) : cluster_(cluster) {}
   Result<void> open(const Options& options, const std::optional<lab::LabHandle>& lab, lifecycle::EventSink sink);
+  Result<void> takeOverCertificates(const Options& options);
   Result<void> startServers(Role role, provision::RunningDnsmasq dnsmasq);
   void addPhases(const Options& options, const std::optional<lab::LabHandle>& lab);
   void exitOnSignals();

@@ -352,6 +352,8 @@ void addRest(CLI::App& app, Parsed& p) {
   auto* revoke = sub(*cert, "revoke", "A certificate, and the passes before it, count no more: the node validates again", p, [&p] { return certRevoke(p.options, p.cert); });
   revoke->add_option("node", p.cert.node)->required();
   revoke->add_option("--reason", p.cert.reason, "Why; kept in the list and in the log")->required();
+  sub(*cert, "export", "Write all certificates and the signed list of revocations, to be carried", p, [&p] { return certExport(p.options, p.cert); })
+      ->add_option("--to", p.cert.to, "Folder; absent: `certificates` in the state folder");
   auto* word = sub(*cert, "override", "Let a node join by your word although gates have not passed; only for whom certificates.may_override names", p,
                    [&p] { return certOverride(p.options, p.cert); });
   word->add_option("node", p.cert.node)->required();

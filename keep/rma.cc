@@ -6,6 +6,7 @@
 #include "bmc/console/boot_log.h"
 #include "bmc/console/plain_text.h"
 #include "keep/kernel_evidence.h"
+#include "lifecycle/certificate_keys.h"
 #include "lifecycle/history.h"
 #include "lifecycle/json.h"
 #include "lifecycle/quarantine.h"
@@ -22,7 +23,6 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 
 constexpr const char* kFormat = "muster-rma/1";
-constexpr std::size_t kMaxCertificateBytes = 1u << 20;
 constexpr std::chrono::seconds kTarLimit{300};
 
 std::string print(const json& value) { return value.dump(2, ' ', false, json::error_handler_t::replace) + "\n"; }
@@ -87,9 +87,10 @@ std::string logOf(const fs::path& file, const std::string& node) {
   return out;
 }
 
-std::string certificateOf(const fs::path& state, const std::string& node) {
-  auto text = io::readFile(state / "certificates" / (node + ".json"), kMaxCertificateBytes);
-  return text ? *text : print({{"not_read", text.error().str()}});
+std::string certificateOf(Store& store, const NodeName& node) {
+  const auto text = store.getValue(certificateKey(node));
+  if (!text) return print({{"not_read", text.error().str()}});
+  return *text ? **text : print({{"not_read", node.str() + " has no certificate"}});
 }
 
 /// Removed with the object, whatever happens in between.
@@ -137,7 +138,7 @@ Async<std::vector<RmaFile>> gatherRma(const inventory::Cluster& cluster, Store& 
                                 {"events.json", printAll(events)},
                                 {"actions.json", printAll(actions)},
                                 {"serials.json", print(serialsOf(*declared, facts))},
-                                {"certificate.json", certificateOf(state, node.str())},
+                                {"certificate.json", certificateOf(store, node)},
                                 {"health-history.json", health ? *health + "\n" : print(json::object())},
                                 {"kernel.log", std::move(kernel_log)},
                                 {"bmc-system.json", std::move(system)},

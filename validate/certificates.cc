@@ -1,6 +1,10 @@
-// Certificates: one signed JSON file a node; valid only while signature, expiry, declaration and bound facts all hold.
+// Certificates: one signed JSON value of the store a node; valid only while signature, expiry, declaration and bound facts all hold. The state
+// folder has copies, for carrying.
 #include "base/io/files.h"
+#include "base/log.h"
+#include "lifecycle/certificate_keys.h"
 #include "validate/basis.h"
+#include "validate/take_over.h"
 #include "validate/validate.h"
 
 namespace muster::validate {
@@ -8,6 +12,7 @@ namespace {
 
 using nlohmann::json;
 constexpr std::string_view kFormat = "muster-certificate/1";
+constexpr int kMaxTries = 16;  ///< a person may override while gates pass
 
 json unsignedJson(const Certificate& certificate) {
   json out{{"format", kFormat},
@@ -24,16 +29,15 @@ json unsignedJson(const Certificate& certificate) {
   return out;
 }
 
-class FileCertificates final : public CertificateStore {
+class StoredCertificates final : public CertificateStore {
  public:
-  FileCertificates(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock, io::SigningKey key, std::filesystem::path folder)
-      : cluster_(cluster), store_(store), clock_(clock), key_(key), folder_(std::move(folder)), revocations_(folder_, std::move(key)) {}
+  StoredCertificates(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock, io::SigningKey key, std::filesystem::path folder)
+      : cluster_(cluster), store_(store), clock_(clock), key_(key), folder_(std::move(folder)), revocations_(store, folder_, std::move(key)) {}
 
   Result<std::optional<Certificate>> find(const NodeName& node) const override {
-    std::error_code ignored;
-    if (!std::filesystem::exists(file(node), ignored)) return std::nullopt;
-    TRY(text, io::readFile(file(node), 1u << 20));
-    TRY(certificate, Certificate::fromJson(text));
+    TRY(text, store_.getValue(lifecycle::certificateKey(node)));
+    if (!text) return std::nullopt;
+    TRY(certificate, Certificate::fromJson(*text));
     return std::optional(std::move(certificate));
   }
 
@@ -52,13 +56,14 @@ class FileCertificates final : public CertificateStore {
     certificate.key_id = key_.id();
     TRY(signature, io::sign(key_, unsignedJson(certificate).dump()));
     certificate.signature = signature;
-    TRY_OK(io::makeDirs(folder_));
-    TRY_OK(io::writeFileAtomic(file(certificate.node), certificate.toJson()));
+    TRY_OK(bindSiteKey(store_, key_));
+    TRY_OK(put(certificate));
+    if (const auto copied = copyTo(folder_, certificate); !copied) logWarning("validate", "the copy of a certificate: {}; `muster cert export` writes it again", copied.error().str());
     return certificate;
   }
 
   Result<void> verify(const Certificate& certificate) const override {
-    TRY(revoked, revocations());
+    TRY(revoked, revocations_.list());
     TRY_OK(verifyOffline(certificate, key_.public_pem, clock_.now(), *revoked));
     const auto* node = cluster_.findNode(certificate.node);
     if (!node) return fail(ErrorCode::Denied, fmt::format("node {} is not in the inventory", certificate.node.str()));
@@ -70,16 +75,28 @@ class FileCertificates final : public CertificateStore {
   }
 
   Result<void> revoke(const NodeName& node, const std::string& by, const std::string& reason) override {
-    TRY(certificate, find(node));
-    TRY_OK(revocations_.add({certificate ? certificate->id() : "", node, clock_.now(), by, reason}));
-    known_.reset();
-    return {};
+    const auto certificate = find(node);  // one that is damaged is revoked by the node's name
+    return revocations_.add({certificate && *certificate ? (*certificate)->id() : "", node, clock_.now(), by, reason});
   }
 
   Result<std::optional<WallTime>> revokedAt(const NodeName& node) const override {
-    TRY(list, revocations());
+    TRY(list, revocations_.list());
     const auto* newest = list->newestOf(node);
     return newest ? std::optional(newest->at) : std::nullopt;
+  }
+
+  Result<Exported> exportTo(const std::filesystem::path& folder) const override {
+    Exported out;
+    TRY_OK(revocations_.list());
+    TRY(number, revocations_.exportTo(folder));
+    out.list_number = number;
+    for (const auto& node : cluster_.nodes) {
+      TRY(certificate, find(node.name));
+      if (!certificate) continue;
+      TRY_OK(copyTo(folder, *certificate));
+      ++out.certificates;
+    }
+    return out;
   }
 
   Result<void> requireValid(const NodeName& node) const override {
@@ -90,7 +107,38 @@ class FileCertificates final : public CertificateStore {
   }
 
  private:
-  std::filesystem::path file(const NodeName& node) const { return folder_ / (node.str() + ".json"); }
+  static Result<void> copyTo(const std::filesystem::path& folder, const Certificate& certificate) {
+    TRY_OK(io::makeDirs(folder));
+    return io::writeFileAtomic(folder / (certificate.node.str() + ".json"), certificate.toJson());
+  }
+
+  /// By whoever has the node's claim, or while nobody has it; a person's word at any time. In one commit with the certificate, so that a
+  /// controller that was away too long signs nothing.
+  Result<void> mayPut(const Certificate& certificate) {
+    const lifecycle::Subject subject(certificate.node);
+    if (store_.fenceOf(subject) != 0) return store_.checkClaim(subject);
+    return certificate.isOverride() ? Result<void>() : store_.forgetFacts(subject, {});  // forgets nothing: refused while another works on the node
+  }
+
+  Result<void> put(const Certificate& certificate) {
+    const auto key = lifecycle::certificateKey(certificate.node);
+    for (int tries = 0; tries < kMaxTries; ++tries) {
+      TRY(before, store_.getValue(key));
+      Result<bool> done = false;
+      bool refused = false;
+      const auto work = [&]() -> bool {  // what a batch has refused is not tried again call by call
+        if (refused) return false;
+        const auto may = mayPut(certificate);
+        done = may ? store_.exchangeValue(key, before, certificate.toJson()) : Result<bool>(fail(may.error()));
+        refused = !done || !*done;
+        return !refused;
+      };
+      store_.together({work});
+      if (!done) return fail(std::move(done).error());
+      if (*done) return {};
+    }
+    return fail(ErrorCode::Unavailable, "the certificate of " + certificate.node.str() + " is changed by others all the time; try again");
+  }
 
   static Result<void> sameFacts(const Certificate& certificate, const std::vector<lifecycle::Fact>& facts) {
     const auto now = boundFacts(facts);
@@ -105,24 +153,12 @@ class FileCertificates final : public CertificateStore {
     return {};
   }
 
-  /// Read again when another process has changed the file.
-  Result<const RevocationList*> revocations() const {
-    std::error_code none;
-    const auto written = std::filesystem::last_write_time(revocations_.file(), none);
-    if (!known_ || known_->first != written) {
-      TRY(list, revocations_.read());
-      known_.emplace(written, std::move(list));
-    }
-    return &known_->second;
-  }
-
   const inventory::Cluster& cluster_;
   lifecycle::Store& store_;
   Clock& clock_;
   io::SigningKey key_;
   std::filesystem::path folder_;
   Revocations revocations_;
-  mutable std::optional<std::pair<std::filesystem::file_time_type, RevocationList>> known_;
 };
 
 }  // namespace
@@ -130,7 +166,7 @@ class FileCertificates final : public CertificateStore {
 Result<void> verifyOffline(const Certificate& certificate, std::string_view public_pem, WallTime now, const RevocationList& revocations) {
   const io::SigningKey key{{}, std::string(public_pem)};
   if (certificate.key_id != key.id()) return fail(ErrorCode::Denied, fmt::format("signed by key {}, the key here is {}", certificate.key_id, key.id()));
-  if (!io::verify(public_pem, unsignedJson(certificate).dump(), certificate.signature))
+  if (!certificate.isSignedBy(public_pem))
     return fail(ErrorCode::Denied, "the signature does not fit: the certificate was changed after it was signed");
   if (const auto* revoked = revocations.find(certificate.id()))
     return fail(ErrorCode::Denied, fmt::format("revoked at {} by {}: {}", toString(revoked->at), revoked->by, revoked->reason));
@@ -143,6 +179,8 @@ Result<void> verifyOffline(const Certificate& certificate, std::string_view publ
 }
 
 std::string Certificate::id() const { return io::sha256Hex(unsignedJson(*this).dump()).substr(0, 32); }
+
+bool Certificate::isSignedBy(std::string_view public_pem) const { return io::verify(public_pem, unsignedJson(*this).dump(), signature).has_value(); }
 
 std::string Certificate::toJson() const {
   json out = unsignedJson(*this);
@@ -179,7 +217,7 @@ Result<Certificate> Certificate::fromJson(std::string_view text) {
 
 std::unique_ptr<CertificateStore> makeCertificateStore(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock,
                                                        io::SigningKey key, std::filesystem::path folder) {
-  return std::make_unique<FileCertificates>(cluster, store, clock, std::move(key), std::move(folder));
+  return std::make_unique<StoredCertificates>(cluster, store, clock, std::move(key), std::move(folder));
 }
 
 }  // namespace muster::validate

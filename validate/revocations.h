@@ -1,10 +1,15 @@
-// Revocations: certificates that count no more although nothing they are bound to has moved. One signed list beside the certificates, which can
-// be carried to wherever certificates are verified offline.
+// Revocations: certificates that count no more although nothing they are bound to has moved.
+//
+// In the store they are records that are only ever added: `revocation.N` for N from 1 without gaps, each signed together with the hash of
+// all before it. A number is taken by whoever adds its record first, so that two hosts never give one number to two revocations, and
+// list N is the first N records, the same bytes on every host. What is carried to wherever certificates are verified offline is that
+// list as one signed file; a copy lies in the state folder.
 #pragma once
 
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/io/crypto.h"
+#include "lifecycle/store.h"
 
 #include <filesystem>
 #include <string>
@@ -17,6 +22,7 @@ struct Revocation {
   NodeName node;
   WallTime at{};
   std::string by, reason;
+  friend bool operator==(const Revocation&, const Revocation&) = default;
 };
 
 struct RevocationList {
@@ -32,20 +38,41 @@ struct RevocationList {
   static Result<RevocationList> fromJson(std::string_view text, std::string_view public_pem);
 };
 
-/// The list of a folder of certificates. A list that cannot be read or is not signed by this key is an error, never an empty list.
+/// The revocations of a store. Records that cannot be read, are not signed by this key, or do not follow from each other are an error,
+/// never an empty list.
 class Revocations {
  public:
-  Revocations(std::filesystem::path folder, io::SigningKey key) : file_(folder / kFile), key_(std::move(key)) {}
-  Result<RevocationList> read() const;
-  /// Errors: InvalidInput (no reason), those of read
+  /// `folder` is where copies lie.
+  Revocations(lifecycle::Store& store, std::filesystem::path folder, io::SigningKey key) : store_(store), file_(folder / kFile), key_(std::move(key)) {}
+  /// Also what others have added since; one small read when nobody has. Errors: Corrupt, those of the store
+  Result<const RevocationList*> list() const;
+  /// What the file lists and the store does not is added before.
+  /// Errors: InvalidInput (no reason), Conflict (another site's key), those of list and takeOver
   Result<void> add(Revocation revocation);
+  /// Adds what the folder's file lists and the store does not. Errors: Corrupt (the file, when it was never taken over)
+  Result<void> takeOver();
+  /// Writes the list as it is now into a folder. Answers its number; 0: nothing was ever revoked, and nothing written.
+  Result<std::int64_t> exportTo(const std::filesystem::path& folder) const;
   const std::filesystem::path& file() const { return file_; }
 
   static constexpr std::string_view kFile = "revocations.json.signed";  ///< no node is called so
 
  private:
+  Result<bool> readNext() const;
+  Result<void> readFrom(const RevocationList& copy) const;
+  Result<void> append(Revocation revocation);
+  Result<std::optional<RevocationList>> copy() const;
+  bool has(const Revocation& revocation) const;
+  void adopt(Revocation revocation, std::string chain) const;
+  void renewCopy() const;
+
+  lifecycle::Store& store_;
   std::filesystem::path file_;
   io::SigningKey key_;
+  mutable bool begun_ = false;
+  mutable RevocationList known_;
+  mutable std::string chain_;  ///< hash of all that are known
+  mutable std::int64_t copied_ = -1;  ///< number of the list in the file; -1: not looked at, or not to be written over
 };
 
 }  // namespace muster::validate

@@ -32,6 +32,8 @@ struct Certificate {
   bool isOverride() const { return !override_by.empty(); }
   /// What a list of revocations names it by: SHA-256 of what is signed, 32 hex digits.
   std::string id() const;
+  /// Only the signature; what else a certificate has to be is verifyOffline's.
+  bool isSignedBy(std::string_view public_pem) const;
   std::string toJson() const;
   static Result<Certificate> fromJson(std::string_view text);
 };
@@ -46,10 +48,18 @@ inline constexpr std::chrono::hours kMaxOverride{72};  ///< life of an override 
 /// bound to still holds is for who can look at the node: `bound` says what to compare. Errors: Denied with the reason
 Result<void> verifyOffline(const Certificate& certificate, std::string_view public_pem, WallTime now, const RevocationList& revocations);
 
+/// What was written for carrying.
+struct Exported {
+  int certificates = 0;
+  std::int64_t list_number = 0;  ///< 0: nothing was ever revoked, there is no list
+};
+
+/// All controllers of a store see the same certificates and revocations.
 class CertificateStore : public lifecycle::CertificateGate {
  public:
   virtual Result<std::optional<Certificate>> find(const NodeName& node) const = 0;
-  /// Signs it, to live from `proven_at` on: signing anew proves nothing anew. Errors: Denied when that life is over
+  /// Signs it, to live from `proven_at` on: signing anew proves nothing anew.
+  /// Errors: Denied when that life is over, Conflict (another controller works on the node, or the site has another key)
   virtual Result<Certificate> issue(Certificate unsigned_certificate) = 0;
   /// Signature, expiry, revocation, and what is bound against the facts now.
   virtual Result<void> verify(const Certificate& certificate) const = 0;
@@ -57,8 +67,11 @@ class CertificateStore : public lifecycle::CertificateGate {
   virtual Result<void> revoke(const NodeName& node, const std::string& by, const std::string& reason) = 0;
   /// Passes up to this time count no more; nullopt: no revocation. One that cannot be read is an error, never none.
   virtual Result<std::optional<WallTime>> revokedAt(const NodeName& node) const = 0;
+  /// Writes NODE.json of every declared node that has a certificate, and the signed list of revocations.
+  virtual Result<Exported> exportTo(const std::filesystem::path& folder) const = 0;
 };
 
+/// `folder`: where copies lie, for carrying.
 std::unique_ptr<CertificateStore> makeCertificateStore(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock,
                                                        io::SigningKey key, std::filesystem::path folder);
 

@@ -121,8 +121,20 @@ int certVerifyOffline(const CertFlags& flags) {
 
 int certRevoke(const Options& options, const CertFlags& flags) {
   if (const auto done = revoked(options, flags); !done) return report(done.error());
-  std::cout << fmt::format("{0}: revoked; `muster keep` drains it, `muster apply --nodes {0}` validates it again. To carry: {1}\n", flags.node,
+  std::cout << fmt::format("{0}: revoked for all controllers of the store; `muster keep` drains it, `muster apply --nodes {0}` validates it again. To carry: {1}\n", flags.node,
                            (options.state / "certificates" / validate::Revocations::kFile).string());
+  return kOk;
+}
+
+int certExport(const Options& options, const CertFlags& flags) {
+  const auto desk = open(options, "");
+  if (!desk) return report(desk.error());
+  const auto folder = flags.to.empty() ? options.state / "certificates" : flags.to;
+  const auto written = desk->certificates->exportTo(folder);
+  if (!written) return report(written.error());
+  std::cout << fmt::format("{}: {} certificates, {}\n", folder.string(), written->certificates,
+                           written->list_number == 0 ? std::string("no list: nothing was ever revoked")
+                                                     : fmt::format("revocations {} in {}", written->list_number, validate::Revocations::kFile));
   return kOk;
 }
 

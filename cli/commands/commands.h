@@ -194,10 +194,12 @@ struct CertFlags {
   std::string node, reason;
   int hours = 24;
   std::filesystem::path file, key, revocations;  ///< to verify far from the controller
+  std::filesystem::path to;                      ///< of an export; empty: the state folder
 };
 /// Without store and inventory: signature, expiry and revocation.
 int certVerifyOffline(const CertFlags& flags);
 int certRevoke(const Options& options, const CertFlags& flags);
+int certExport(const Options& options, const CertFlags& flags);
 int certOverride(const Options& options, const CertFlags& flags);
 
 }  // namespace muster::cli

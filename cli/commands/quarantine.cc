@@ -2,7 +2,9 @@
 #include "cli/commands/commands.h"
 #include "cli/controller.h"
 #include "inventory/hostlist.h"
+#include "lifecycle/certificate_keys.h"
 #include "lifecycle/quarantine.h"
+#include "validate/take_over.h"
 #include "validate/validate.h"
 
 #include <nlohmann/json.hpp>
@@ -48,12 +50,13 @@ int quarantineHold(const Options& options, const std::string& nodes, const std::
 namespace {
 
 /// What was proven before the repair says nothing about the node as it is now.
-Result<void> revokeProof(const Options& options, const NodeName& node, const std::string& by, const std::string& reason) {
+Result<void> revokeProof(const Options& options, lifecycle::Store& store, const NodeName& node, const std::string& by, const std::string& reason) {
   TRY(keys, Keys::loadOrCreate(options.state));
   const auto folder = options.state / "certificates";
-  const auto text = io::readFile(folder / (node.str() + ".json"), 1u << 20);
-  const auto certificate = text ? validate::Certificate::fromJson(*text) : Result<validate::Certificate>(fail(text.error()));
-  return validate::Revocations(folder, keys.signing).add({certificate ? certificate->id() : "", node, SystemClock().now(), by, "out of quarantine: " + reason});
+  TRY_OK(validate::takeOverCertificates(store, keys.signing, folder));
+  TRY(text, store.getValue(lifecycle::certificateKey(node)));
+  const auto certificate = text ? validate::Certificate::fromJson(*text) : Result<validate::Certificate>(fail(ErrorCode::NotFound, "it has none"));
+  return validate::Revocations(store, folder, keys.signing).add({certificate ? certificate->id() : "", node, SystemClock().now(), by, "out of quarantine: " + reason});
 }
 
 }  // namespace
@@ -62,7 +65,7 @@ int quarantineLift(const Options& options, const std::string& node, const std::s
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
   if (const auto held = lifecycle::Quarantine(**store).find(NodeName(node)); held && *held && !reason.empty())
-    if (const auto revoked = revokeProof(options, NodeName(node), userName() + "@" + hostName(), reason); !revoked) return report(revoked.error());
+    if (const auto revoked = revokeProof(options, **store, NodeName(node), userName() + "@" + hostName(), reason); !revoked) return report(revoked.error());
   const auto lifted = lifecycle::Quarantine(**store).lift(NodeName(node), userName() + "@" + hostName(), reason, SystemClock().now());
   if (!lifted) return report(lifted.error());
   std::cout << fmt::format("{} is out of quarantine; `muster apply --nodes {}` validates it anew and joins it\n", node, node);

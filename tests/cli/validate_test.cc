@@ -98,6 +98,27 @@ TEST_F(ValidateCommands, aCertificateIsVerifiedFarAwayByTheKeyAndTheList) {
   const auto revoked = folder_.muster({"cert", "verify", "--file", file, "--key", key, "--revocations", list});
   EXPECT_EQ(revoked.code, kFailed);
   EXPECT_THAT(revoked.err, HasSubstr("GPU 3 was replaced"));
+  const auto to = folder_ / "carried";
+  const auto exported = folder_.muster({"cert", "export", "--to", to.string()});
+  ASSERT_EQ(exported.code, kOk) << exported.err;
+  EXPECT_THAT(exported.out, HasSubstr("1 certificates, revocations 1"));
+  EXPECT_EQ(folder_.muster({"cert", "verify", "--file", (to / "gpu001.json").string(), "--key", key, "--revocations", (to / "revocations.json.signed").string()}).code, kFailed);
+}
+
+TEST_F(ValidateCommands, filesOfAMusterFromBeforeAreTakenOverOrNamed) {
+  see("hw.serial", "S-1");
+  allowMe();
+  ASSERT_EQ(folder_.muster({"cert", "override", "gpu001", "--reason", "spare"}).code, kOk);
+  const auto file = folder_ / "state" / "certificates" / "gpu001.json";
+  const auto text = read(file);
+  for (const auto* gone : {"muster.db", "muster.db-wal", "muster.db-shm"}) std::filesystem::remove(folder_ / "state" / gone);
+  see("hw.serial", "S-1");
+  std::ofstream(file) << text.substr(0, text.size() / 2);
+  const auto refused = folder_.muster({"cert", "verify", "gpu001"});
+  EXPECT_EQ(refused.code, kFailed);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr(file.string()), HasSubstr("move them away")));
+  std::ofstream(file) << text;
+  EXPECT_EQ(folder_.muster({"cert", "verify", "gpu001"}).code, kOk);
 }
 
 TEST_F(ValidateCommands, liftingAQuarantineRevokesWhatWasProvenBefore) {

@@ -313,7 +313,7 @@ struct Process::Parts {
 Process::Process(SimulatedRack& rack, const inventory::Cluster& cluster, lifecycle::Store& store) : rack_(rack), parts_(std::make_unique<Parts>()) {
   rack.netboots.insert(&netboot_);
   auto& [certificates, provision, firmware, validate, pool] = *parts_;
-  certificates = validate::makeCertificateStore(cluster, store, rack.wall, rack.key, rack.folder / "certificates");
+  certificates = validate::makeCertificateStore(cluster, store, rack.wall, rack.key, rack.folder / rack.state / "certificates");
   provision = provision::makeProvisionPhase({cluster, rack.bmcs, rack.agents, rack.images, netboot_, rack.wall, "http://10.20.0.1:8080",
                                              "https://10.20.0.1:8443", "CA", "KEY"});
   firmware = firmware::makeFirmwarePhase(cluster, rack.bmcs, rack.wall, workers);

@@ -77,6 +77,7 @@ class SimulatedRack {
   std::map<NodeName, Machine> machines;
   std::vector<std::string> violations;  ///< what must never happen, as it happened
   TempFolder folder;
+  std::string state = "state";          ///< whose folder the next Process has: a host's
 
  private:
   struct Held {

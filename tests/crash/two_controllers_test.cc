@@ -1,9 +1,15 @@
-// Two controllers with the real phases on one rack of machines in memory and one PostgreSQL. One is killed in the middle, wherever that
-// is: the other finishes, no component is flashed twice, no disk is written twice, no job is killed, nothing stays locked.
+// Two controllers with the real phases on one rack of machines in memory and one PostgreSQL, each with a state folder of its own. One is
+// killed in the middle, wherever that is: the other finishes, no component is flashed twice, no disk is written twice, no job is killed,
+// nothing stays locked. What one certifies or revokes, the other's plan and keep go by.
+#include "keep/keeper.h"
 #include "tests/crash/simulated_rack.h"
 #include "tests/lifecycle/postgres_server.h"
+#include "tests/lifecycle/virtual_time.h"
+#include "validate/validate.h"
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,6 +21,7 @@ namespace muster::test {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr std::chrono::milliseconds kTestLease{2'000};  ///< of real time: the database's clock counts it
@@ -48,7 +55,9 @@ Async<lifecycle::ApplyReport> converge(Process& process, lifecycle::Store& store
 class Controller {
  public:
   Controller(SimulatedRack& rack, const std::string& url, const std::string& holder, int crash_at)
-      : rack_(rack), durable_(std::move(*lifecycle::openStore(url))), store_(*durable_, crash_at, false), process_(std::in_place, rack, rack.cluster, store_) {
+      : rack_(rack), durable_(std::move(*lifecycle::openStore(url))), store_(*durable_, crash_at, false) {
+    rack.state = holder;
+    process_.emplace(rack, rack.cluster, store_);
     process_->engine->actFor({holder, kTestLease, "test", holder, "muster apply"});
     asio::co_spawn(*io_, converge(*process_, store_, rack.cluster, rack.wall), [this](std::exception_ptr thrown, Result<lifecycle::ApplyReport> report) {
       if (!thrown) answer_ = std::move(report);
@@ -163,6 +172,90 @@ TEST_P(OneDies, andTheOtherFinishes) {
 
 /// From its first claim to the joins at the end.
 INSTANTIATE_TEST_SUITE_P(Writes, OneDies, ::testing::Values(8, 31, 55, 79, 103, 127));
+
+/// A host that has never done anything here but join the store.
+class OtherHost : public TwoControllers {
+ protected:
+  void SetUp() override {
+    TwoControllers::SetUp();
+    if (IsSkipped()) return;
+    first_ = std::move(*lifecycle::openStore(url_));
+    rack_->state = "ctl1";
+    const auto arrived = live(*rack_, *first_);
+    ASSERT_TRUE(arrived.ok) << arrived.problems;
+    rack_->forgetCounts();
+    rack_->state = "ctl2";
+    second_ = std::move(*lifecycle::openStore(url_));
+    used_.emplace(*second_, CrashStore::kNever, false);
+    process_.emplace(*rack_, rack_->cluster, *used_);
+  }
+  lifecycle::Plan planOfSecond() {
+    auto facts = runInVirtualTime(rack_->clock, whileMachinesRun(process_->engine->observe({})), nullptr, &process_->workers).value();
+    return lifecycle::makePlan(rack_->cluster, facts.value(), lifecycle::policyOf(*used_, {}).value(), process_->phases).value();
+  }
+  /// The second host's keep until `ends`, or for ten minutes.
+  void keepUntil(std::function<bool()> ends) {
+    lifecycle::Phases light;
+    for (auto* phase : process_->phases)
+      if (phase->name() == "validate" || phase->name() == "pool") light.push_back(phase);
+    keep::Keeper keeper({rack_->cluster, process_->phases, light, *used_, rack_->wall, [](const lifecycle::Event&) {}, {"ctl2", kTestLease, "test", "ctl2", "muster keep"}});
+    runInVirtualTime(rack_->clock, whileMachinesRun(keepBeside(keeper, std::move(ends))), nullptr, &process_->workers);
+  }
+  Task<bool> keepBeside(keep::Keeper& keeper, std::function<bool()> ends) {
+    using namespace asio::experimental::awaitable_operators;
+    auto watch = [](Clock& clock, std::function<bool()> ends) -> Task<void> {
+      for (int second = 0; second < 600 && !ends(); ++second) {
+        auto sleep = clock.sleep(1s);
+        co_await std::move(sleep);
+      }
+    };
+    auto work = keeper.run();
+    auto life = watch(rack_->clock, std::move(ends));
+    auto either = std::move(work) || std::move(life);
+    (void)co_await std::move(either);
+    co_return true;
+  }
+  template <class T>
+  Task<T> whileMachinesRun(Task<T> work) {
+    const auto stop = std::make_shared<bool>(false);
+    auto running = [](SimulatedRack& rack, std::shared_ptr<bool> stop) -> Task<void> {
+      auto run = machines(rack, *stop);
+      co_await std::move(run);
+    };
+    asio::co_spawn(co_await asio::this_coro::executor, running(*rack_, stop), asio::detached);
+    auto answer = co_await std::move(work);
+    *stop = true;
+    co_return std::move(answer);
+  }
+  Machine& machine(const std::string& node) { return rack_->machines.at(NodeName(node)); }
+
+  std::unique_ptr<lifecycle::Store> first_, second_;
+  std::optional<CrashStore> used_;  ///< the second, without batches: their thread would outlive a keep that is cut off
+  std::optional<Process> process_;
+};
+
+TEST_F(OtherHost, findsWhatTheFirstHasCertified) {
+  EXPECT_FALSE(std::filesystem::exists(rack_->folder / "ctl2" / "certificates"));
+  const auto plan = planOfSecond();
+  EXPECT_TRUE(plan.empty()) << plan.actions.size() << " actions";
+  keepUntil([] { return false; });
+  for (const auto& [node, machine] : rack_->machines) {
+    EXPECT_FALSE(machine.drained) << node.str() << ": " << machine.drain_reason;
+    EXPECT_TRUE(rack_->inPool(node.str()));
+  }
+}
+
+TEST_F(OtherHost, drainsWhatIsRevokedBesideTheFirst) {
+  const auto beside = validate::makeCertificateStore(rack_->cluster, *first_, rack_->wall, rack_->key, rack_->folder / "ctl1" / "certificates");
+  ASSERT_TRUE(beside->revoke(NodeName("gpu002"), "ann@ctl1", "GPU 3 was replaced"));
+  keepUntil([this] { return machine("gpu002").drained; });
+  EXPECT_TRUE(machine("gpu002").drained);
+  EXPECT_THAT(machine("gpu002").drain_reason, HasSubstr("revoked"));
+  for (const auto* other : {"gpu001", "gpu003", "gpu004"}) EXPECT_FALSE(machine(other).drained) << other;
+  const auto plan = planOfSecond();
+  EXPECT_FALSE(plan.empty());
+  for (const auto& action : plan.actions) EXPECT_EQ(action.facet.subject.str(), "gpu002") << action.id;
+}
 
 }  // namespace
 }  // namespace muster::test
