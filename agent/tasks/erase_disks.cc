@@ -1,5 +1,6 @@
 #include "agent/tasks/erase_disks.h"
 
+#include "agent/protocol/wipe_guard.h"
 #include "base/io/files.h"
 
 #include <nlohmann/json.hpp>
@@ -30,7 +31,9 @@ Result<EraseReport> eraseHere(const EraseParams& params, const std::filesystem::
 }
 
 Async<nlohmann::json> erase(TaskTools tools, EraseTools erase_tools, nlohmann::json json, TaskContextPtr context) {
-  CO_TRY(params, parseEraseParams(json.dump()));
+  auto parsed = parseEraseParams(json.dump());
+  if (!parsed) co_return fail(std::move(parsed).error().within(std::string(kUntouched)));
+  const EraseParams& params = *parsed;
   Clock* clock = &tools.clock;
   const auto ends = clock->steady() + context->deadline() - std::min(kReportTime, context->deadline() / 10);
   std::function<Result<EraseReport>()> work = [params, root = tools.root, erase_tools, context, clock, ends] { return eraseHere(params, root, erase_tools, context, *clock, ends); };

@@ -1,6 +1,7 @@
 #include "agent/tasks/write_image.h"
 
 #include "agent/peers/peer_client.h"
+#include "agent/protocol/wipe_guard.h"
 #include "agent/writer/live.h"
 #include "agent/writer/writer.h"
 
@@ -52,8 +53,12 @@ WriterDeps depsFor(const TaskTools& tools, Certify certify, const WriteImagePara
 }
 
 Async<nlohmann::json> write(TaskTools tools, Certify certify, nlohmann::json json, TaskContextPtr context) {
-  CO_TRY(params, parseWriteImageParams(json.dump()));
-  CO_TRY(peers, peersOf(tools, json, params));
+  auto parsed = parseWriteImageParams(json.dump());
+  if (!parsed) co_return fail(std::move(parsed).error().within(std::string(kUntouched)));
+  const WriteImageParams& params = *parsed;
+  auto sharing = peersOf(tools, json, params);
+  if (!sharing) co_return fail(std::move(sharing).error().within(std::string(kUntouched)));
+  const auto& peers = *sharing;
   auto deps = depsFor(tools, std::move(certify), params, peers.get(), context);
   auto work = writeImage(params, std::move(deps), context->deadline());
   CO_TRY(report, co_await std::move(work));

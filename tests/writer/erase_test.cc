@@ -1,5 +1,6 @@
 // Erasing: the guards, the order of methods, and that a disk is believed only when what was on it is gone. Disks are files.
 #include "agent/writer/erase.h"
+#include "agent/protocol/wipe_guard.h"
 #include "base/io/files.h"
 #include "tests/run_async.h"
 
@@ -132,6 +133,7 @@ TEST_F(Erase, guardsComeBeforeTheFirstByte) {
   EXPECT_EQ(eraseDisks(forbidden, {one}, "NODE1", tools_).error().code(), ErrorCode::Denied);
   const auto other = eraseDisks(allowed(), {one}, "NODE2", tools_);
   EXPECT_EQ(other.error().code(), ErrorCode::Denied);
+  EXPECT_TRUE(other.error().str().starts_with(kUntouched)) << "its installed system would lose its key";
   EXPECT_THAT(other.error().text(), HasSubstr("NODE2"));
   EraseParams nobody{"", {}, true};
   EXPECT_EQ(eraseDisks(nobody, {one}, "", tools_).error().code(), ErrorCode::Denied) << "two empty serials are no match";

@@ -1,6 +1,7 @@
 // Live images as the agent takes them: into memory, and never onto a disk. Mounting is shown by the VM test.
 #include "agent/writer/live.h"
 
+#include "agent/protocol/wipe_guard.h"
 #include "tests/run_async.h"
 #include "tests/writer/pack_server.h"
 
@@ -77,6 +78,7 @@ TEST_F(WrongKind, aLiveImageIsWrittenToNoDisk) {
   const auto written = test::runAsync(writeImage(params_, deps(), std::chrono::seconds(60)));
   ASSERT_FALSE(written);
   EXPECT_THAT(written.error().str(), HasSubstr("runs in memory and is written to no disk"));
+  EXPECT_TRUE(written.error().str().starts_with(kUntouched)) << "its installed system would lose its key";
 }
 
 TEST_F(WrongKind, anImageForADiskIsNotStartedInMemory) {
