@@ -24,10 +24,6 @@ std::string newIntentId(const std::string& action_id) {
   return id + "." + io::randomToken(9);
 }
 
-std::string seconds(std::chrono::steady_clock::duration duration) {
-  return fmt::format("{:.1f} s", std::chrono::duration<double>(duration).count());
-}
-
 /// Facets of the same subject that are worth nothing once `wiped` is: everything that needs it, directly or through others.
 std::vector<FacetName> dependentsOf(const FacetRef& wiped, const std::vector<Goal>& goals) {
   std::set<FacetRef> reached{wiped};
@@ -61,7 +57,7 @@ Task<ActionEnd> ActionRun::run() {
   auto work = carryOut();
   auto end = co_await std::move(work);
   if (end.ended) co_return *end.ended;
-  auto ending = end.error ? failed(*end.error) : !end.blocked.empty() ? blocked(end.blocked) : done("");
+  auto ending = end.error && not_kept_ && journaled_ ? leftOpen(*end.error) : end.error ? failed(*end.error) : !end.blocked.empty() ? blocked(end.blocked) : done("");
   auto ended = co_await std::move(ending);
   co_return ended;
 }
@@ -90,6 +86,7 @@ Task<ActionRun::Way> ActionRun::carryOut() {
   auto drive_it = drive();
   auto driven = co_await std::move(drive_it);
   if (stopped_by_) co_return Way{.blocked = *stopped_by_};
+  if (!driven && not_kept_) co_return Way{.error = driven.error()};
   if (!driven) {
     // What is true now replaces what was true before the attempt: a gate that failed must not keep its old pass.
     auto look_after = look();
@@ -362,7 +359,9 @@ Async<ActionRun::Seen> ActionRun::look() {
     kept.push_back(fact);
   }
   auto write = services_.journal->write<void>([kept](Store& store) { return store.putFacts(kept); });
-  CO_TRY_OK(co_await std::move(write));
+  const auto written = co_await std::move(write);
+  not_kept_ = !written;
+  CO_TRY_OK(written);
   for (auto& fact : kept) facts_.put(std::move(fact));
   seen.met = !seen.value.empty() && matches(wantNow(), seen.value);
   co_return seen;
@@ -404,7 +403,9 @@ Async<void> ActionRun::recordOperation(std::string id) {
   if (id == intent_.operation) co_return Result<void>();
   auto write =
       services_.journal->write<void>([intent = intent_.id, id](Store& store) { return store.recordOperation(intent, id); });
-  CO_TRY_OK(co_await std::move(write));
+  const auto written = co_await std::move(write);
+  not_kept_ = !written;
+  CO_TRY_OK(written);
   intent_.operation = id;
   co_return Result<void>();
 }
@@ -445,56 +446,6 @@ void ActionRun::finding(Finding finding) {
 
 void ActionRun::emit(EventKind kind, std::string text, double fraction, bool stored) {
   services_.emit(Event{0, {}, kind, action_.facet.subject, action_.id, std::move(text), fraction}, stored);
-}
-
-// ---- endings -----------------------------------------------------------------------------------------------------------
-
-Task<ActionEnd> ActionRun::done(std::string how) {
-  const auto value = facts_.value(action_.facet.subject, action_.facet.facet).value_or(action_.to);
-  const auto words =
-      fmt::format("{} is '{}' after {}{}", action_.facet.facet.str(), value, seconds(services_.clock.steady() - started_), how);
-  auto closing = close(IntentState::Done, words, !isDrain());  // the last drain says nothing about why a join failed
-  if (auto trouble = co_await std::move(closing); !trouble.empty()) co_return ActionEnd{Ending::Failed, trouble};
-  emit(EventKind::ActionDone, words);
-  co_return ActionEnd{Ending::Done, words};
-}
-
-void ActionRun::raise(Severity severity, std::string text, std::string what_to_do) {
-  nlohmann::json evidence = {{"expected", action_.to},
-                             {"observed", facts_.value(action_.facet.subject, action_.facet.facet).value_or("")},
-                             {"last_evidence", last_evidence_},
-                             {"intent", intent_.id},
-                             {"operation", intent_.operation}};
-  const auto since = intent_.opened_at == WallTime{} ? services_.clock.now() : intent_.opened_at;
-  auto words = evidenceWithConsole(std::move(evidence), services_.console, action_.facet.subject, since);
-  finding(Finding{action_.facet, severity, std::move(text), std::move(words), std::move(what_to_do), {}});
-}
-
-Task<ActionEnd> ActionRun::failed(Error error) {
-  const auto text = error.str();
-  const auto& subject = action_.facet.subject.str();
-  const bool verdict = error.code() == ErrorCode::Timeout || error.code() == ErrorCode::Conflict || error.code() == ErrorCode::NotFound;
-  if (!own_finding_ || verdict)
-    raise(Severity::Error, text,
-          error.canRetry()
-              ? fmt::format("see what it waited for with `muster events {}`, then `muster apply` tries again", subject)
-              : fmt::format("remove the cause, then `muster plan` and `muster apply` again; `muster why {}` shows the evidence", subject));
-  auto remember = rememberWhatWasNotWiped();
-  co_await std::move(remember);
-  auto closing = close(IntentState::Failed, text);
-  const auto trouble = co_await std::move(closing);
-  emit(EventKind::ActionFailed, text);
-  co_return ActionEnd{Ending::Failed, trouble.empty() ? text : text + "; " + trouble};
-}
-
-Task<ActionEnd> ActionRun::blocked(std::string why) {
-  if (!own_finding_) raise(Severity::Warning, why, "remove what blocks it, then `muster apply` again");
-  auto remember = rememberWhatWasNotWiped();
-  co_await std::move(remember);
-  auto closing = close(IntentState::Failed, "blocked: " + why);
-  const auto trouble = co_await std::move(closing);
-  emit(EventKind::ActionBlocked, why);
-  co_return ActionEnd{Ending::Blocked, trouble.empty() ? why : why + "; " + trouble};
 }
 
 }  // namespace muster::lifecycle

@@ -68,6 +68,7 @@ class ActionRun final : public ActContext {
   Error overdue() const;
   Task<ActionEnd> done(std::string how);
   Task<ActionEnd> failed(Error error);
+  Task<ActionEnd> leftOpen(Error error);
   Task<ActionEnd> blocked(std::string why);
   void raise(Severity severity, std::string text, std::string what_to_do);
   void emit(EventKind kind, std::string text, double fraction = -1, bool stored = true);
@@ -86,6 +87,7 @@ class ActionRun final : public ActContext {
   std::chrono::steady_clock::duration away_{};  ///< by which started_ was moved
   std::string last_evidence_;  ///< what the phase said last
   std::string last_waiting_;
+  bool not_kept_ = false;      ///< the store refused the last thing that had to be known before going on
   std::optional<std::string> stopped_by_;  ///< the phase answered Blocked
   std::optional<std::chrono::steady_clock::time_point> progress_stored_at_;
   std::string progress_stored_text_;

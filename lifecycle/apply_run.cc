@@ -166,12 +166,15 @@ Task<void> ApplyRun::lookAtOrphan(Intent intent) {
     }
   }
   const auto left = state == IntentState::Abandoned ? leftBy(intent, services_.clock.now()) : std::nullopt;
-  auto close = services_.journal->write<void>([id = intent.id, facet = intent.action.facet, source = engineSource(intent.action.phase), state, outcome, left,
+  // A plan of a few steps says nothing about the rest: what an earlier attempt has found wrong there is wrong still. Of a whole plan, what
+  // it leaves out is over, and nobody would ever clear that. What others have found is over when the facet is met.
+  const bool over = state == IntentState::Done || !plan_.policy.settles || intent.action.id.ends_with(kDrainSuffix);
+  auto close = services_.journal->write<void>([id = intent.id, facet = intent.action.facet, source = engineSource(intent.action.phase), state, outcome, left, over,
                                                at = services_.clock.now()](Store& store) -> Result<void> {
     if (left) TRY_OK(store.putFacts(std::vector<Fact>(1, *left)));
-    // Of an action that is over: nobody would ever clear them. What others have found is over when the facet is met.
     if (state == IntentState::Done) TRY_OK(store.clearFindings(facet));
-    for (const auto& whose : {source, std::string()}) TRY_OK(store.clearFindingsOf(facet, whose));
+    if (over)
+      for (const auto& whose : {source, std::string()}) TRY_OK(store.clearFindingsOf(facet, whose));
     return store.closeIntent(id, state, outcome, at);
   });
   if (auto closed = co_await std::move(close); closed)
@@ -238,6 +241,8 @@ Task<ApplyRun::Missing> ApplyRun::awaitNeeds(std::size_t index) {
     auto found = index_.find(need);
     if (found == index_.end()) co_return Missing{fmt::format("not started, because the plan lacks {}, which it needs; plan again", need)};
     auto& other = steps_[found->second];
+    if (found->second >= index && plan_.actions[found->second].facet.subject == action.facet.subject)  // it would wait for ever
+      co_return Missing{fmt::format("not started, because the plan has {}, which it needs, behind it; plan again", need)};
     if (!other.settled.isSet()) {
       services_.emit(Event{0, {}, EventKind::ActionWaiting, action.facet.subject, action.id, "waits for " + need});
       places_.release();

@@ -4,6 +4,7 @@
 #include "tests/fakes/memory_store.h"
 #include "tests/lifecycle/crash_store.h"
 #include "tests/lifecycle/rack.h"
+#include "tests/lifecycle/sick_disk.h"
 #include "tests/run_async.h"
 #include "tests/lifecycle/virtual_time.h"
 
@@ -196,6 +197,39 @@ TEST(Crash, theSameHoldsOnSqlite) {
     }
   }
   EXPECT_GT(lives, 3);
+}
+
+/// The disk under SQLite turns read-only or fails at each of its writes, and is mended while the store stays open.
+TEST(Crash, aDiskThatCannotBeWrittenForAWhileLosesNothing) {
+  const auto road = [](int at, int code) {
+    test::SickDisk disk;
+    test::TempFolder folder;
+    Rack rack({"gpu001"});
+    auto store = openSqliteStore(folder.path() / "muster.db");
+    EXPECT_TRUE(store) << store.error().str();
+    if (!store) return 0;
+    disk.fallSickAt(at, code);
+    const auto first = live(rack, **store, CrashStore::kNever, false);
+    const int writes = disk.writes;
+    disk.mend();
+    if (disk.refused > 0) {
+      EXPECT_NE(first.problems.find("muster.db"), std::string::npos) << "it does not say why: " << first.problems;
+      const auto second = live(rack, **store, CrashStore::kNever, false);
+      EXPECT_TRUE(second.ok) << second.problems;
+    }
+    expectTheRoadEnded(rack, **store, 1);
+    return writes;
+  };
+  constexpr int kWell = 1'000'000;
+  const int writes = road(kWell, SQLITE_OK);
+  ASSERT_GT(writes, 100);
+  int kind = 0;
+  for (int at = 0; at < writes; at += 3) {
+    const int code = std::array{SQLITE_READONLY, SQLITE_IOERR_WRITE, SQLITE_IOERR_FSYNC}[static_cast<std::size_t>(kind++ % 3)];
+    SCOPED_TRACE(fmt::format("write {} of {} answers {}", at, writes, code));
+    road(at, code);
+    if (HasFailure()) return;
+  }
 }
 
 }  // namespace

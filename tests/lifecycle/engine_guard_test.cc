@@ -79,6 +79,17 @@ TEST_F(EngineTest, aNodeThatIsResumedBehindMustersBackIsNotDisturbed) {
   EXPECT_EQ(world().effects("gpu001/driver.nvidia"), 0);
 }
 
+TEST_F(EngineTest, aPlanInWhichStepsStandInFrontOfWhatTheyNeedEndsAndSaysSo) {
+  arrive({"gpu001"});
+  rack_->driver = "575";
+  auto made = plan();
+  ASSERT_GT(made.actions.size(), 1u);
+  std::reverse(made.actions.begin(), made.actions.end());
+  const auto report = apply(made);
+  EXPECT_THAT(report.problems, Contains(HasSubstr("which it needs, behind it; plan again")));
+  EXPECT_EQ(world().effects("gpu001/driver.nvidia"), 0);
+}
+
 TEST_F(EngineTest, whatWasOpenedAndNeverBegunAsksThePoolAgain) {
   arrive({"gpu001"});
   rack_->driver = "575";
