@@ -13,6 +13,8 @@ using nlohmann::json;
 constexpr const char* kKey = "keep.breakers";
 constexpr std::string_view kFacetPrefix = "keep.breaker.";
 constexpr int kMaxTries = 16;
+constexpr std::size_t kLastWords = 16;  ///< events among which one that was killed has left its own
+constexpr std::string_view kShout = "CIRCUIT BREAKER: ";
 constexpr std::string_view kAdvice =
     "look at what these nodes have in common (an edited inventory, a driver, a power feed); then `muster keep --acknowledge --reason TEXT`: "
     "those that are then still bad are drained";
@@ -27,6 +29,7 @@ Result<BreakerStates> parse(const std::optional<std::string>& text) {
     if (!nodes.is_array()) return fail(ErrorCode::Corrupt, "the state of keep's circuit breakers in the store is damaged");
     auto& state = out[pool];
     state.open = value.value("open", true);
+    state.told = value.value("told", true);
     for (const auto& node : nodes)
       if (node.is_string()) state.nodes.insert(NodeName(node.get<std::string>()));
   }
@@ -38,7 +41,7 @@ std::string print(const BreakerStates& states) {
   for (const auto& [pool, state] : states) {
     json nodes = json::array();
     for (const auto& node : state.nodes) nodes.push_back(node.str());
-    all[pool] = {{"open", state.open}, {"nodes", std::move(nodes)}};
+    all[pool] = {{"open", state.open}, {"nodes", std::move(nodes)}, {"told", state.told}};
   }
   return canonical(all);
 }
@@ -64,19 +67,30 @@ Result<void> Breakers::update(const std::function<bool(BreakerStates&)>& change)
 }
 
 Result<void> Breakers::trip(const Trip& trip, WallTime at) {
-  bool was_open = false;
+  bool told = false;
   TRY_OK(update([&](BreakerStates& states) {
     auto& state = states[trip.pool];
-    was_open = state.open;
-    const auto before = std::exchange(state, BreakerState{true, trip.nodes});
-    if (before.open) state.nodes.insert(before.nodes.begin(), before.nodes.end());
+    const auto before = std::exchange(state, BreakerState{true, trip.nodes, false});
+    if (before.open) {
+      state.nodes.insert(before.nodes.begin(), before.nodes.end());
+      state.told = before.told;
+    }
+    told = state.told;
     return before != state;
   }));
-  if (!was_open) {
-    TRY(sequence, store_.addEvent({0, at, EventKind::FindingRaised, Subject::cluster(), "", "CIRCUIT BREAKER: " + trip.text()}));
-    (void)sequence;
-  }
+  if (!told) TRY_OK(tell(trip, at));
   return raise(trip, at);
+}
+
+/// One that was killed between the trip and its event has not told it; one that was killed right after the event has not noted that.
+Result<void> Breakers::tell(const Trip& trip, WallTime at) {
+  const auto cluster = Subject::cluster();
+  const auto text = std::string(kShout) + trip.text();
+  TRY(events, store_.lastEvents(kLastWords, &cluster));
+  const bool is_said = std::any_of(events.begin(), events.end(), [&](const Event& event) { return event.text == text; });
+  if (!is_said)
+    if (const auto said = store_.addEvent({0, at, EventKind::FindingRaised, cluster, "", text}); !said) return fail(said.error());
+  return update([&trip](BreakerStates& states) { return !std::exchange(states[trip.pool].told, true); });
 }
 
 /// Once, and also where an earlier look could not: another controller may have worked on the cluster, or this one was killed in between.

@@ -22,6 +22,7 @@ class Breakers {
   Result<void> forgetTheWell(const std::set<NodeName>& in_trouble);
 
  private:
+  Result<void> tell(const Trip& trip, WallTime at);
   Result<void> raise(const Trip& trip, WallTime at);
   Result<void> update(const std::function<bool(BreakerStates&)>& change);
   lifecycle::Store& store_;

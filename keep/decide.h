@@ -51,6 +51,7 @@ struct Decision {
 struct BreakerState {
   bool open = false;          ///< tripped, and not acknowledged
   std::set<NodeName> nodes;   ///< held back when it tripped; after the acknowledgement: may be drained
+  bool told = false;          ///< its event is in the log
   friend bool operator==(const BreakerState&, const BreakerState&) = default;
 };
 using BreakerStates = std::map<std::string, BreakerState>;

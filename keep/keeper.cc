@@ -39,6 +39,23 @@ Action drainAction(const inventory::Cluster& cluster, const Exclusion& exclusion
   return action;
 }
 
+/// In an order in which nothing waits for what comes after it: the engine takes a node's actions one after the other.
+void sortByNeeds(std::vector<Action>& actions) {
+  std::set<std::string> left;
+  for (const auto& action : actions) left.insert(action.id);
+  std::vector<Action> sorted;
+  while (!actions.empty()) {
+    auto next = std::find_if(actions.begin(), actions.end(), [&left](const Action& action) {
+      return std::none_of(action.needs.begin(), action.needs.end(), [&left](const std::string& need) { return left.contains(need); });
+    });
+    if (next == actions.end()) next = actions.begin();  // a circle, which no planner makes; the engine says so
+    left.erase(next->id);
+    sorted.push_back(std::move(*next));
+    actions.erase(next);
+  }
+  actions = std::move(sorted);
+}
+
 std::string phaseThatWants(const inventory::Cluster& cluster, const Phases& phases, const FacetRef& facet, const FactSet& facts) {
   for (const auto* phase : phases)
     for (const auto& goal : phase->goals(cluster, facet.subject, facts))
@@ -185,16 +202,26 @@ bool Keeper::isPatient(const std::string& id) const {
   return found != memory_->patience.end() && services_.clock.steady() < found->second.not_before;
 }
 
+/// Not known is not out.
+bool Keeper::takesNoJobs(const Seen& seen, const inventory::Node& node) const {
+  const auto pool = seen.facts.value(Subject(node.name), FacetName(std::string(kPoolFacet)));
+  return !mayTakeJobs(pool) && (pool || services_.cluster.profileOf(node).pool.empty());
+}
+
 /// What an earlier keep has begun of recovery is brought to its end, whatever the policy says now: between off and on a machine has no
-/// power, and a flash goes on without anybody.
-Result<void> Keeper::takeUpRecovery(Actions& now) {
+/// power, and a flash goes on without anybody. What it had only noted is done where it still may be.
+Result<void> Keeper::takeUpRecovery(const Seen& seen, Actions& now) {
   if (!services_.recovery) return {};
   TRY(open, services_.store.openIntents());
   for (const auto& intent : open) {
     const auto& action = intent.action;
     const auto& subject = action.facet.subject;
-    if (!action.reason.starts_with(kRecovery) || intent.operation.empty() || subject.isCluster() || isPatient(action.id)) continue;
-    if (!services_.cluster.findNode(subject.node()) || !now.try_emplace(action.id, action).second) continue;
+    if (!action.reason.starts_with(kRecovery) || subject.isCluster() || isPatient(action.id)) continue;
+    const auto* node = services_.cluster.findNode(subject.node());
+    if (!node) continue;
+    const bool may_begin = !services_.cluster.keep.recovery.empty() && takesNoJobs(seen, *node);
+    if (intent.operation.empty() && (!may_begin || isAPersons(seen, node->name, action.id))) continue;
+    if (!now.try_emplace(action.id, action).second) continue;
     if (const auto rung = rungOf(action.facet)) services_.recovery->ask(subject, *rung);
   }
   return {};
@@ -211,8 +238,7 @@ Result<void> Keeper::recover(const Seen& seen, std::map<std::string, Action>& no
     const auto& subject = finding.facet.subject;
     if (finding.severity != Severity::Error || subject.isCluster() || !asked.insert(subject).second || held.contains(subject.node())) continue;
     const auto* node = services_.cluster.findNode(subject.node());
-    const auto pool = seen.facts.value(subject, FacetName(std::string(kPoolFacet)));
-    if (!node || mayTakeJobs(pool) || (!pool && !services_.cluster.profileOf(*node).pool.empty())) continue;  // not known is not out
+    if (!node || !takesNoJobs(seen, *node)) continue;
     TRY(journal, services_.store.intentsOf(subject, kJournalRead));
     auto step = nextStep(journal, services_.cluster.keep, services_.clock.now());
     if (!step || isPatient(step->action.id)) continue;
@@ -322,7 +348,7 @@ Result<void> Keeper::want(const Seen& seen, const Decision& decision) {
   waits_.clear();
   auto now = actionsFor(seen, decision);
   addRejoins(now);
-  TRY_OK(takeUpRecovery(now));
+  TRY_OK(takeUpRecovery(seen, now));
   TRY_OK(recover(seen, now));
   std::erase_if(now, [this](const auto& entry) { return isOthers(entry.second.facet.subject); });  // theirs until they let go
   TRY(left, leftOver(now, decision));
@@ -345,15 +371,19 @@ Result<Plan> Keeper::planOf(const Actions& actions) const {
   plan.inventory_digest = services_.cluster.digest;
   plan.policy.only = settled_subjects_;
   plan.policy.settles = settles_;
+  std::set<std::string> done;
   for (const auto& [id, action] : actions) {
     plan.policy.only.insert(action.facet.subject);
     TRY(end, endOf(id, action));
+    if (end == IntentState::Done) done.insert(id);
     if (end) continue;
     TRY(facts, services_.store.factsOf(action.facet.subject));
     for (const auto& fact : facts) plan.facts_used.emplace(FacetRef{fact.subject, fact.facet}, fact.value);
     plan.facts_used.emplace(action.facet, "");
     plan.actions.push_back(action);
   }
+  for (auto& action : plan.actions) std::erase_if(action.needs, [&done](const std::string& need) { return done.contains(need); });
+  sortByNeeds(plan.actions);
   plan.facts_digest = digestOf(plan.facts_used);
   return plan;
 }

@@ -66,7 +66,8 @@ class Keeper {
   void addRejoins(Actions& now);
   std::map<std::string, lifecycle::Action> actionsFor(const Seen& seen, const Decision& decision);
   bool isAPersons(const Seen& seen, const NodeName& node, const std::string& action);
-  Result<void> takeUpRecovery(Actions& now);
+  Result<void> takeUpRecovery(const Seen& seen, Actions& now);
+  bool takesNoJobs(const Seen& seen, const inventory::Node& node) const;
   Result<void> recover(const Seen& seen, std::map<std::string, lifecycle::Action>& now);
   bool isPatient(const std::string& id) const;
   std::optional<lifecycle::Action> repairOf(const inventory::Node& node, const lifecycle::FactSet& facts) const;

@@ -76,8 +76,8 @@ Result<void> LightLook::keep(const Seen& seen) {
         doubted_.contains(facet.subject))
       batch.push_back(fact);
   }
-  doubted_.clear();
   if (!batch.empty()) TRY_OK(store_.putFacts(batch));
+  doubted_.clear();
   for (auto& fact : batch) stored_.put(std::move(fact));
   for (auto& [subject, words] : changes) emit(subject, std::move(words), EventKind::Observed);
   return {};

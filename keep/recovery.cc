@@ -35,6 +35,7 @@ std::vector<const Intent*> streakOf(const std::vector<Intent>& journal, WallTime
   std::string id;
   for (const auto& intent : journal) {
     if (intent.closed_at + kTroubleCounts < now) break;
+    if (intent.state == IntentState::Abandoned && intent.operation.empty()) continue;  // muster was killed before it did anything
     if (!isStep(intent) && (!isRecoverable(intent) || (!id.empty() && intent.action.id != id))) continue;
     if (!isStep(intent)) {
       if (intent.state == IntentState::Done) break;

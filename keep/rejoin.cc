@@ -116,6 +116,7 @@ Result<std::string> Rejoin::tooOften(const NodeName& node) const {
   TRY(journal, store_.intentsOf(Subject(node), kJournalRead));
   std::size_t joins = 0, failures = 0;
   for (const auto& intent : journal) {
+    if (intent.state == IntentState::Abandoned) continue;  // muster was killed in between: it has not joined
     if (!intent.action.reason.starts_with(kRejoin) || intent.opened_at + kDay <= clock_.now()) continue;
     if (intent.action.facet.facet.str() == kPoolFacet) ++joins;
     else if (intent.state == IntentState::Failed) ++failures;

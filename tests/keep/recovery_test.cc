@@ -86,6 +86,15 @@ TEST_F(NextStep, doesNothingWithoutAPolicyWhileSomethingIsUnderWayOrWhenItWasNoF
   EXPECT_EQ(next(), "nothing");
 }
 
+TEST_F(NextStep, aStepThatMusterWasKilledBeforeIsTaken) {
+  happened("firmware.BMC", IntentState::Failed, "x");
+  happened("firmware.BMC", IntentState::Abandoned);
+  EXPECT_EQ(next(), "gpu001/firmware.BMC") << "retry";
+  happened("firmware.BMC", IntentState::Failed, "x");
+  happened("recovery.new-session", IntentState::Abandoned);
+  EXPECT_EQ(next(), "gpu001/recovery.new-session");
+}
+
 TEST_F(NextStep, aNewTroubleBeginsAtTheFirstStepAgainAndAnOldOneIsAPersons) {
   happened("firmware.BMC", IntentState::Failed, "x");
   happened("recovery.bmc-reset", IntentState::Done);
