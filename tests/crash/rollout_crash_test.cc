@@ -1,11 +1,7 @@
 // A rollout with the real phases on machines in memory: jobs end first, each node is changed and certified once, what was rolled
 // out stays, and is undone; and all of it with a kill -9 at every write.
-#include "tests/crash/simulated_rack.h"
+#include "tests/crash/real_rollout.h"
 #include "tests/fakes/memory_store.h"
-
-#include "lifecycle/rollout/freeze.h"
-#include "lifecycle/rollout/overlay.h"
-#include "lifecycle/rollout/runner.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,69 +14,7 @@ using lifecycle::NodeState;
 using lifecycle::RolloutBook;
 using lifecycle::RolloutState;
 using lifecycle::RolloutWay;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-/// The simulated gates measure nothing.
-constexpr const char* kPolicy = "rollout: {regression: {when_unclear: go-on}}\n";
-
-std::string toDriver45() {
-  return std::string("drivers: {rdma-45: {packages: [rdma-core=45.0], verify: {package.rdma-core: \"45.0\"}}}\n"
-                     "profiles: {gpu-node: {drivers: [rdma-45]}}\n") +
-         kPolicy;
-}
-
-/// A new baseline with another BIOS; its file lies in the rack's folder.
-std::string toBios150(SimulatedRack& rack) {
-  rack.declare("1.5.0", "44.0");  // writes the file
-  const auto bios = rack.cluster.firmware.at("base").components;
-  rack.declare("1.4.2", "44.0");
-  std::string components;
-  for (const auto& component : bios)
-    components += fmt::format("{}{}: {{version: {}, file: {}, sha256: {}}}", components.empty() ? "" : ", ", component.name, component.version,
-                              component.file.filename().string(), component.sha256);
-  return fmt::format("firmware: {{new: {{components: {{{}}}, order: [BMC, BIOS]}}}}\nprofiles: {{gpu-node: {{firmware: new}}}}\n{}", components, kPolicy);
-}
-
-Async<lifecycle::ApplyReport> rollOut(SimulatedRack& rack, lifecycle::LiveCluster& live, lifecycle::Engine& engine, lifecycle::Store& store,
-                                      lifecycle::Phases phases, std::string change, RolloutWay way) {
-  std::optional<RolloutBook> book;
-  if (change.empty()) {
-    CO_TRY(known, RolloutBook::newest(store));
-    book.emplace(std::move(known));
-    if (way == RolloutWay::Forward) CO_TRY_OK(lifecycle::prepareResume(*book, ""));
-  } else {
-    lifecycle::RolloutRequest request;
-    request.id = "r1";
-    request.at = rack.wall.now();
-    request.change_text = change;
-    request.change_file = (rack.folder / "change.yaml").string();
-    auto loaded = inventory::loadChangeText(change, request.change_file, live.cluster());
-    if (!loaded.change) co_return fail(ErrorCode::InvalidInput, loaded.diagnostics.all().front().str());
-    request.policy = loaded.change->policy;
-    live.add("r1", *loaded.change);
-    for (const auto& [node, machine] : rack.machines) request.nodes.push_back(node);
-    auto look = engine.observe({});
-    CO_TRY(facts, co_await std::move(look));
-    CO_TRY(frozen, lifecycle::freezeRollout(live, phases, store, facts, std::move(request)));
-    book.emplace(std::move(frozen));
-  }
-  lifecycle::RolloutRunner runner({live, engine, phases, store, rack.wall, nullptr, nullptr}, *book);
-  auto run = runner.run(way);
-  CO_TRY_OK(co_await std::move(run));
-  lifecycle::ApplyReport report;
-  const auto wanted = way == RolloutWay::Forward ? RolloutState::Done : RolloutState::RolledBack;
-  report.failed = book->rollout().state != wanted || book->count(NodeState::Stuck) > 0;
-  report.problems = book->rollout().reasons;
-  co_return report;
-}
-
-/// `change` empty: goes on with the rollout of the store.
-LifeEnd rollOut(SimulatedRack& rack, lifecycle::Store& store, const std::string& change, RolloutWay way = RolloutWay::Forward, Death death = {}) {
-  return live(rack, store, death, [&rack, change, way](auto& cluster, auto& engine, auto& durable, const auto& phases) {
-    return rollOut(rack, cluster, engine, durable, phases, change, way);
-  });
-}
 
 class RealRollout : public ::testing::Test {
  protected:

@@ -1,6 +1,8 @@
 #include "tests/crash/simulated_rack.h"
 
 #include "firmware/firmware.h"
+#include "keep/health_gate.h"
+#include "lifecycle/quarantine.h"
 #include "lifecycle/rollout/overlay.h"
 #include "pool/pool.h"
 #include "provision/provision.h"
@@ -60,6 +62,9 @@ SimulatedRack::SimulatedRack(std::vector<std::string> names) : key(*io::SigningK
   agents.answer(TaskKind::Inspect, [this](const NodeName& node, const auto&) -> Result<std::string> { return toJson(hardwareOf(node)); });
   agents.answer(TaskKind::Probe, [this](const NodeName& node, const auto&) -> Result<std::string> { return json(machines[node].software).dump(); });
   agents.answer(TaskKind::RunChecks, [this](const NodeName& node, const agent::AgentTask& task) { return runChecks(node, task); });
+  agents.answer(TaskKind::Reboot, [this](const NodeName& node, const auto&) { return reboot(node); });
+  agents.answer(TaskKind::ResetGpu, [this](const NodeName& node, const auto&) { return resetGpus(node); });
+  agents.answer(TaskKind::KernelLog, [](const NodeName&, const auto&) -> Result<std::string> { return R"({"lines":["[ 12.0] NVRM: Xid"]})"; });
   agents.answer(TaskKind::JoinPool, [this](const NodeName& node, const auto&) -> Result<std::string> {
     machines[node].slurmd = true;
     return R"({"slurmd": "22.05.8"})";
@@ -119,7 +124,11 @@ void SimulatedRack::forgetCounts() {
   for (auto& [node, machine] : machines) {
     machine.image_writes = 0;
     machine.driver_installs.clear();
-    for (auto& [name, component] : bmcs.fake(node).components) component.uploads = 0;
+    machine.reboots = machine.gpu_resets = machine.drains = 0;
+    auto& bmc = bmcs.fake(node);
+    for (auto& [name, component] : bmc.components) component.uploads = 0;
+    bmc.power_cycles = bmc.bmc_resets = 0;
+    bmc.calls.clear();
   }
 }
 
@@ -154,6 +163,42 @@ void SimulatedRack::boot(const NodeName& node, Machine& machine) {
   state.hardware = hardwareOf(node);
   state.image_digest = machine.boots_into == Mode::Disk ? machine.image : "";
   state.probes = machine.boots_into == Mode::Disk ? machine.software : std::map<std::string, std::string>{};
+  tellHealth(node);
+}
+
+// ---- their health
+
+void SimulatedRack::sicken(const std::string& node, agent::Symptom symptom) {
+  machines[NodeName(node)].symptoms.push_back(std::move(symptom));
+  tellHealth(NodeName(node));
+}
+
+void SimulatedRack::tellHealth(const NodeName& node) {
+  auto state = agents.state(node);
+  if (!state) return;
+  state->health.reset();
+  if (state->mode == Mode::Disk) state->health = agent::HealthReport{machines[node].symptoms, {}};
+  agents.setState(std::move(*state));
+}
+
+Result<std::string> SimulatedRack::reboot(const NodeName& node) {
+  auto& machine = machines[node];
+  if (jobRuns(machine)) violate(node, "a job was killed by a reboot");
+  ++machine.reboots;
+  if (machine.reboot_heals) machine.symptoms.clear();
+  agents.silence(node);
+  machine.boots_into = Mode::Disk;
+  machine.boots_at = clock.steady() + kBootTakes;
+  return "{}";
+}
+
+Result<std::string> SimulatedRack::resetGpus(const NodeName& node) {
+  auto& machine = machines[node];
+  if (jobRuns(machine)) violate(node, "a job was killed by a reset of its GPUs");
+  ++machine.gpu_resets;
+  if (machine.reset_heals) machine.symptoms.clear();
+  tellHealth(node);
+  return R"({"reset":[]})";
 }
 
 agent::Hardware SimulatedRack::hardwareOf(const NodeName& node) const {
@@ -207,6 +252,7 @@ void SimulatedRack::tick() {
     wall.offset += jump_;
     jump_due_ = {};
   }
+  if (on_tick) on_tick();
   takeUpTasks();
   const auto now = clock.steady();
   for (auto& [node, machine] : machines)
@@ -224,6 +270,7 @@ Result<std::string> SimulatedRack::runChecks(const NodeName& node, const agent::
     agent::CheckResult result;
     result.id = check.at("id");
     result.status = agent::CheckStatus::Pass;
+    if (!broken_bios.empty() && bmcs.fake(node).components["BIOS"].version == broken_bios) result.status = agent::CheckStatus::Fail;
     if (result.id == "host.gemm") result.values["gemm_gflops"] = kGflops;
     results.push_back(result);
   }
@@ -254,6 +301,7 @@ Result<io::ProcessExit> SimulatedRack::slurm(const io::Command& command) {
   }
   auto& machine = machines.at(NodeName(command.args.at(1).substr(std::string("NodeName=").size())));
   machine.drained = command.args.at(2) == "State=DRAIN";
+  if (machine.drained) ++machine.drains;
   machine.drain_reason = machine.drained ? command.args.at(3).substr(std::string("Reason=").size()) : "";
   return io::ProcessExit{};
 }
@@ -307,18 +355,22 @@ Async<ApplyReport> beside(SimulatedRack& rack, Async<ApplyReport> work) {
 
 struct Process::Parts {
   std::unique_ptr<validate::CertificateStore> certificates;
+  std::unique_ptr<lifecycle::QuarantineGate> lifted;
+  std::unique_ptr<keep::HealthGate> gate;
   std::unique_ptr<lifecycle::Phase> provision, firmware, validate, pool;
 };
 
 Process::Process(SimulatedRack& rack, const inventory::Cluster& cluster, lifecycle::Store& store) : rack_(rack), parts_(std::make_unique<Parts>()) {
   rack.netboots.insert(&netboot_);
-  auto& [certificates, provision, firmware, validate, pool] = *parts_;
+  auto& [certificates, lifted, gate, provision, firmware, validate, pool] = *parts_;
   certificates = validate::makeCertificateStore(cluster, store, rack.wall, rack.key, rack.folder / rack.state / "certificates");
+  lifted = std::make_unique<lifecycle::QuarantineGate>(*certificates, store);
+  gate = std::make_unique<keep::HealthGate>(*lifted, store);
   provision = provision::makeProvisionPhase({cluster, rack.bmcs, rack.agents, rack.images, netboot_, rack.wall, "http://10.20.0.1:8080",
                                              "https://10.20.0.1:8443", "CA", "KEY"});
   firmware = firmware::makeFirmwarePhase(cluster, rack.bmcs, rack.wall, workers);
   validate = validate::makeValidatePhase(cluster, rack.agents, *certificates, store, rack.wall, noPartnersAskedFor);
-  pool = pool::makePoolPhase(cluster, rack.agents, *certificates, rack.processes, rack.wall,
+  pool = pool::makePoolPhase(cluster, rack.agents, *gate, rack.processes, rack.wall,
                              {rack.folder / "slurm.conf", rack.folder / "slurm.conf", rack.folder / "munge.key", {}});
   phases = {provision.get(), firmware.get(), validate.get(), pool.get()};
   engine = std::make_unique<lifecycle::Engine>(cluster, phases, store, rack.wall, nullptr);
@@ -335,15 +387,23 @@ LifeEnd live(SimulatedRack& rack, lifecycle::Store& durable, Death death) {
 LifeEnd live(SimulatedRack& rack, lifecycle::Store& durable, Death death, const Work& work) {
   CrashStore store(durable, death.crash_at, death.lost);
   store.full_from = death.full_from;
+  std::optional<std::chrono::steady_clock::time_point> since;
+  store.refuses = [&rack, &since, death](int write) -> std::optional<CrashStore::Refusal> {
+    if (death.trouble_from == CrashStore::kNever || write <= death.trouble_from) return std::nullopt;
+    if (!since) since = rack.clock.steady();
+    const bool by_count = write <= death.trouble_from + death.trouble_writes;
+    if (!by_count && rack.clock.steady() - *since >= death.trouble_lasts) return std::nullopt;
+    return death.trouble;
+  };
   rack.jumpWhen([&store, death] { return death.clock_jumps_at != CrashStore::kNever && store.writes >= death.clock_jumps_at; }, death.jump);
   LifeEnd end;
   lifecycle::LiveCluster laid(rack.cluster);
-  if (auto laying = lifecycle::layRollouts(laid, durable); !laying) return {false, 0, false, laying.error().str()};
+  if (auto laying = lifecycle::layRollouts(laid, durable); !laying) return {false, 0, false, 0, laying.error().str()};
   const auto& cluster = laid.cluster();
   {
     Process process(rack, cluster, store);
     auto report = runInVirtualTime(rack.clock, beside(rack, work(laid, *process.engine, store, process.phases)), &store.crashed, &process.workers);
-    end = {store.crashed, store.writes, false, {}};
+    end = {store.crashed, store.writes, false, store.refused, {}};
     if (!end.crashed && report && !*report) end.problems = report->error().str();
     if (!end.crashed && report && *report) {
       end.ok = (*report)->ok();

@@ -32,6 +32,10 @@ struct Machine {
   std::map<std::string, int> driver_installs;
   bool slurmd = false, drained = false;
   std::string drain_reason;
+  int drains = 0;                          ///< orders to take nothing new
+  std::vector<agent::Symptom> symptoms;    ///< that its agent tells of
+  bool reset_heals = false, reboot_heals = false;
+  int reboots = 0, gpu_resets = 0;         ///< by its agent
   std::optional<std::chrono::steady_clock::time_point> job_ends_at;
 };
 
@@ -57,6 +61,8 @@ class SimulatedRack {
   void declare(const std::string& bios, const std::string& driver);
   /// A job that runs on the node for so long from now on.
   void startJob(const std::string& node, std::chrono::seconds duration);
+  /// Its agent tells of this from now on, in whatever it boots.
+  void sicken(const std::string& node, agent::Symptom symptom);
   /// What happens by itself in the time that has passed: boots, tasks of agents, jobs.
   void tick();
   int uploads(const std::string& node, const std::string& component) { return bmcs.fake(node).components[component].uploads; }
@@ -65,6 +71,8 @@ class SimulatedRack {
   bool inPool(const std::string& node) const;
   void forgetCounts();
 
+  std::string broken_bios;  ///< gates of nodes that run it fail
+  std::function<void()> on_tick;    ///< what a test lets happen
   inventory::Cluster cluster;
   FakeClock clock;
   JumpyClock wall{clock};  ///< what muster sees
@@ -87,6 +95,9 @@ class SimulatedRack {
   };
   void power(const NodeName& node, bmc::PowerState state);
   void boot(const NodeName& node, Machine& machine);
+  void tellHealth(const NodeName& node);
+  Result<std::string> reboot(const NodeName& node);
+  Result<std::string> resetGpus(const NodeName& node);
   void takeUpTasks();
   void endTask(const Held& held);
   void violate(const NodeName& node, const std::string& what);
@@ -126,14 +137,18 @@ struct Death {
   int full_from = CrashStore::kNever; ///< instead of dying: from this write on the store is full
   int clock_jumps_at = CrashStore::kNever;
   std::chrono::hours jump{0};         ///< of the wall clock, while time itself goes on
+  int trouble_from = CrashStore::kNever;  ///< instead of dying: from this write on the store refuses, for so many writes or so long
+  int trouble_writes = 0;
+  std::chrono::seconds trouble_lasts{0};
+  CrashStore::Refusal trouble{Error(ErrorCode::Unavailable, "no answer"), false, false};
 };
-
 
 /// How a life of muster ended.
 struct LifeEnd {
   bool crashed = false;
   int writes = 0;
   bool ok = false;  ///< planned and applied until nothing was left to do
+  int refused = 0;  ///< writes
   std::string problems;
 };
 

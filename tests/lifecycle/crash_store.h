@@ -4,6 +4,9 @@
 
 #include "lifecycle/store.h"
 
+#include <functional>
+#include <optional>
+
 namespace muster::test {
 
 /// Not a std::exception: nothing in muster may catch a death.
@@ -19,6 +22,15 @@ class CrashStore final : public lifecycle::Store {
   bool crashed = false;
   int writes = 0;
   int full_from = kNever;  ///< from this write on nothing is stored: the disk is full
+
+  /// What a store in trouble answers instead.
+  struct Refusal {
+    Error error;
+    bool made = false;   ///< the write is in the store all the same: only its answer is lost
+    bool reads = false;  ///< it cannot be read either
+  };
+  std::function<std::optional<Refusal>(int write)> refuses;  ///< asked at every write with its number, and at reads with that of the last
+  int refused = 0;                                           ///< so often
 
   bool groups() const override { return groups_; }
   void together(const std::vector<std::function<bool()>>& works) override {
@@ -148,6 +160,7 @@ class CrashStore final : public lifecycle::Store {
   auto read(Work work) -> decltype(work()) {
     if (inside_) return work();
     if (crashed) throw Crash{};
+    if (auto refusal = refuses ? refuses(writes) : std::nullopt; refusal && refusal->reads) return tl::unexpected(std::move(refusal->error));
     return work();
   }
   template <class Work>
@@ -156,6 +169,11 @@ class CrashStore final : public lifecycle::Store {
     if (crashed) throw Crash{};
     ++writes;
     if (full_from != kNever && writes > full_from) return fail(Error(ErrorCode::Unavailable, "database or disk is full").retryable(false));
+    if (auto refusal = refuses ? refuses(writes) : std::nullopt) {
+      ++refused;
+      if (refusal->made) (void)work();
+      return tl::unexpected(std::move(refusal->error));
+    }
     if (left_ != kNever && left_-- == 0) {
       crashed = true;
       if (!lost_) (void)work();
