@@ -8,15 +8,6 @@ namespace {
 
 using nlohmann::json;
 
-std::string_view severityWord(Severity severity) {
-  switch (severity) {
-    case Severity::Info: return "info";
-    case Severity::Warning: return "warning";
-    case Severity::Error: return "error";
-  }
-  return "error";
-}
-
 void putTime(json& out, const char* key, WallTime time) {
   if (time != WallTime{}) out[key] = muster::toString(time);
 }
@@ -79,6 +70,15 @@ class Reader {
 };
 
 }  // namespace
+
+std::string_view severityWord(Severity severity) {
+  switch (severity) {
+    case Severity::Info: return "info";
+    case Severity::Warning: return "warning";
+    case Severity::Error: return "error";
+  }
+  return "error";
+}
 
 std::string canonical(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 

@@ -13,6 +13,7 @@ nlohmann::json toJson(const Action& action);
 nlohmann::json toJson(const Goal& goal);
 nlohmann::json toJson(const Fact& fact);
 nlohmann::json toJson(const Finding& finding);
+std::string_view severityWord(Severity severity);
 nlohmann::json toJson(const Intent& intent);
 nlohmann::json toJson(const Request& request);
 nlohmann::json toJson(const Event& event);

@@ -65,7 +65,7 @@ class Gateway final : public GatewayServer, public RefusedAgents {
   Task<io::ServerResponse> handlePoll(io::ServerRequest request);
   Task<io::ServerResponse> handleRenewal(io::ServerRequest request);
   Async<PollResponse> poll(NodeName node, PollRequest request, io::ServerRequest from);
-  Async<void> heedUntouched(NodeName node, Mode mode);
+  Async<void> heedUntouched(NodeName node);
   Async<void> mayTake(NodeName node, Mode mode, std::string key_id, std::vector<AgentTask> tasks);
   bool ramCalls(const NodeName& node) const;
   Result<NodeName> callerOf(const io::ServerRequest& request) const;
@@ -204,11 +204,11 @@ Async<void> Gateway::mayTake(NodeName node, Mode mode, std::string key_id, std::
 }
 
 /// A refusal before the first byte leaves the installed system what it was. It may be known before the agent is: reports are listed with every poll.
-Async<void> Gateway::heedUntouched(NodeName node, Mode mode) {
+Async<void> Gateway::heedUntouched(NodeName node) {
   std::vector<std::string> untouched;
   for (const auto& report : records_[node].reports)
     if (report.phase == TaskPhase::Failed && report.text.starts_with(kUntouched)) untouched.push_back(report.id);
-  if (mode != Mode::Ram || untouched.empty()) co_return Result<void>();
+  if (untouched.empty()) co_return Result<void>();
   auto give = enrolment_.giveBack(node, std::move(untouched));
   if (const auto given = co_await std::move(give); !given) logWarning("agent", "{} touched no disk, but its key could not be given back yet: {}", node.str(), given.error().str());
   co_return Result<void>();
@@ -226,8 +226,10 @@ Async<PollResponse> Gateway::poll(NodeName node, PollRequest request, io::Server
   record.work.ring();  // an older poll that still waits is over
   std::uint64_t seen = record.work.count();
   record.changed.ring();
-  auto heed = heedUntouched(node, mode);
-  CO_TRY_OK(co_await std::move(heed));
+  if (mode == Mode::Ram) {
+    auto heed = heedUntouched(node);
+    CO_TRY_OK(co_await std::move(heed));
+  }
 
   answer.forget = record.takeForgettable();
   auto until = clock_.steady() + kPollWait;

@@ -32,7 +32,7 @@ Result<EraseReport> eraseHere(const EraseParams& params, const std::filesystem::
 
 Async<nlohmann::json> erase(TaskTools tools, EraseTools erase_tools, nlohmann::json json, TaskContextPtr context) {
   auto parsed = parseEraseParams(json.dump());
-  if (!parsed) co_return fail(std::move(parsed).error().within(std::string(kUntouched)));
+  if (!parsed) co_return untouched(std::move(parsed).error());
   const EraseParams& params = *parsed;
   Clock* clock = &tools.clock;
   const auto ends = clock->steady() + context->deadline() - std::min(kReportTime, context->deadline() / 10);

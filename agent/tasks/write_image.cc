@@ -54,10 +54,10 @@ WriterDeps depsFor(const TaskTools& tools, Certify certify, const WriteImagePara
 
 Async<nlohmann::json> write(TaskTools tools, Certify certify, nlohmann::json json, TaskContextPtr context) {
   auto parsed = parseWriteImageParams(json.dump());
-  if (!parsed) co_return fail(std::move(parsed).error().within(std::string(kUntouched)));
+  if (!parsed) co_return untouched(std::move(parsed).error());
   const WriteImageParams& params = *parsed;
   auto sharing = peersOf(tools, json, params);
-  if (!sharing) co_return fail(std::move(sharing).error().within(std::string(kUntouched)));
+  if (!sharing) co_return untouched(std::move(sharing).error());
   const auto& peers = *sharing;
   auto deps = depsFor(tools, std::move(certify), params, peers.get(), context);
   auto work = writeImage(params, std::move(deps), context->deadline());

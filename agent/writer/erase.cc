@@ -121,7 +121,7 @@ Result<std::vector<DiskInfo>> chooseErased(const EraseParams& params, const std:
 
 Result<EraseReport> eraseDisks(const EraseParams& params, const std::vector<DiskInfo>& disks, const std::string& machine_serial, const EraseTools& tools) {
   auto chosen_disks = chooseErased(params, disks, machine_serial);
-  if (!chosen_disks) return fail(std::move(chosen_disks).error().within(std::string(kUntouched)));
+  if (!chosen_disks) return untouched(std::move(chosen_disks).error());
   const auto& chosen = *chosen_disks;
   for (const auto& disk : chosen) tools.let_go(disk);
   std::vector<DiskClaim> claims;  // to the end

@@ -131,8 +131,6 @@ Result<Prepared> chooseDisks(const WriteImageParams& params, const PackIndex& in
   return prepared;
 }
 
-tl::unexpected<Error> untouched(Error why) { return fail(std::move(why).within(std::string(kUntouched))); }
-
 Result<Prepared> prepareDisk(const WriteImageParams& params, const PackIndex& index, const std::function<void(const std::string&)>& say) {
   auto chosen = chooseDisks(params, index);
   if (!chosen) return untouched(std::move(chosen).error());

@@ -89,6 +89,7 @@ Result<void> live(const Options& options, const std::string& node, bool take) {
     context.stop();
   });
   context.run();
+  workers.pool().join();  // what it still does answers to the context
   return std::move(*answer);
 }
 

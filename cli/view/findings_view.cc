@@ -3,19 +3,11 @@
 #include "lifecycle/json.h"
 
 namespace muster::cli {
-namespace {
-
-std::string_view wordOf(Severity severity) {
-  return severity == Severity::Error ? "error" : severity == Severity::Warning ? "warning" : "info";
-}
-
-}  // namespace
-
 std::string findingsText(const std::vector<lifecycle::Finding>& findings) {
   if (findings.empty()) return "no finding is open\n";
   std::string out;
   for (const auto& finding : findings) {
-    out += fmt::format("{}  {}  {}  raised by {}, {}\n    {}\n", finding.facet.subject.str(), finding.facet.facet.str(), wordOf(finding.severity),
+    out += fmt::format("{}  {}  {}  raised by {}, {}\n    {}\n", finding.facet.subject.str(), finding.facet.facet.str(), lifecycle::severityWord(finding.severity),
                        finding.source.empty() ? "an older muster, which did not say" : finding.source, muster::toString(finding.at), finding.text);
     if (!finding.what_to_do.empty()) out += fmt::format("    → {}\n", finding.what_to_do);
   }

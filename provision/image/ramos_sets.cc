@@ -55,8 +55,12 @@ std::uint64_t bytesBelow(const fs::path& folder) {
 Result<RamOs> presentRamOs(const ImageStoreOptions& options) {
   TRY(files, agentFiles(options.agent_binary));
   TRY(agent_digest, agentFilesDigest(files));
-  const fs::path all = options.cache / "ramos", system = all / ramOsKey();
-  return RamOs{system / "vmlinuz", system / "initrd.img", all / (std::string(kAgent) + agent_digest) / "agent.img"};
+  return ramOsAt(options.cache, agent_digest);
+}
+
+RamOs ramOsAt(const fs::path& cache, const std::string& agent_digest) {
+  const fs::path all = cache / "ramos", system = all / ramOsKey();
+  return {system / "vmlinuz", system / "initrd.img", all / (std::string(kAgent) + agent_digest) / "agent.img"};
 }
 
 Result<RamOsUse> RamOsUse::hold(const fs::path& set) {

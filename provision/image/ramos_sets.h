@@ -13,6 +13,8 @@ namespace muster::provision {
 
 /// Where this muster's RAM OS lies, or will when it is built. Errors: NotFound (no agent beside muster, a library of its)
 Result<RamOs> presentRamOs(const ImageStoreOptions& options);
+/// That of this muster with this agent (agentFilesDigest).
+RamOs ramOsAt(const std::filesystem::path& cache, const std::string& agent_digest);
 
 /// Held by a process that starts machines from a set, for as long as it lives: an armed node loads it from there. The kernel lets go of it.
 class RamOsUse {

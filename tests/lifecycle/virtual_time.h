@@ -9,15 +9,21 @@
 
 #include <exception>
 #include <future>
+#include <memory>
 #include <optional>
 
 namespace muster::test {
 
-/// The single worker takes jobs in order: when this one is done, so are all before it. Answers whether a handler was ready then.
-inline bool workersLeftSomething(Workers& workers, asio::io_context& context) {
+/// The single worker takes jobs in order: when this one is done, so are all before it.
+inline void waitUntilIdle(Workers& workers) {
   std::promise<void> idle;
   asio::post(workers.pool(), [&idle] { idle.set_value(); });
   idle.get_future().wait();
+}
+
+/// Answers whether a handler was ready when the worker had done all it was given.
+inline bool workersLeftSomething(Workers& workers, asio::io_context& context) {
+  waitUntilIdle(workers);
   return context.poll_one() > 0;
 }
 
@@ -29,6 +35,8 @@ std::optional<T> runInVirtualTime(FakeClock& clock, Task<T> task, const bool* st
   std::exception_ptr thrown;
   bool finished = false;
   asio::io_context context;
+  // A job of a process that "died" may still run, and posts its answer to the context: that has to be there until then.
+  const std::unique_ptr<Workers, void (*)(Workers*)> idle_at_the_end(workers, [](Workers* each) { waitUntilIdle(*each); });
   asio::co_spawn(context, std::move(task), [&](std::exception_ptr error, T value) {
     thrown = error;
     if (!error) answer = std::move(value);

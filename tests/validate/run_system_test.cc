@@ -118,6 +118,7 @@ TEST_F(RunSystem, aTimeIsKeptAndTheNextRunTakesUpWhatTheNodeHasBegun) {
   EXPECT_TRUE((*again)->running()) << told();
   (*again)->signal(SIGKILL);
   (*again)->terminate(5s);
+  EXPECT_TRUE(io::PidFile{folder_ / "state/run/netboot/dnsmasq.pid"}.terminate(2s)) << "a killed muster leaves it to the next one";
   EXPECT_THAT(told(), HasSubstr("goes on with the run of"));
   EXPECT_EQ(begun(), 1) << "its gate began a second time";
 }
