@@ -38,6 +38,14 @@ pool::PoolOptions poolOptions(const std::optional<lab::LabHandle>& lab) {
   return out;
 }
 
+/// Of the hosts that do not serve now.
+std::vector<std::string> standbyUrls(const inventory::Network& network) {
+  std::vector<std::string> out;
+  for (const auto address : network.controllers)
+    if (address != network.controller) out.push_back(fmt::format("http://{}:{}", address.str(), serve::kHttpPort));
+  return out;
+}
+
 }  // namespace
 
 fabric::FabricOptions fabricOptions(const Options& options, const std::optional<lab::LabHandle>& lab) {
@@ -71,7 +79,8 @@ Result<void> keepGate(const std::filesystem::path& folder, const validate::GateR
   return measurements.add({record.measured});
 }
 
-/// Unique among the controllers of one store, the same after a restart: only one process at a time holds a state folder's lock.
+}  // namespace
+
 Result<std::string> holderOf(const std::filesystem::path& state, const std::string& host) {
   const auto file = state / "controller-id";
   auto id = io::readFile(file, 64);
@@ -81,8 +90,6 @@ Result<std::string> holderOf(const std::filesystem::path& state, const std::stri
   }
   return fmt::format("{} ({})", host, *id);
 }
-
-}  // namespace
 
 std::string hostName() {
   char name[256] = {};
@@ -125,8 +132,13 @@ Result<std::unique_ptr<Controller>> Controller::start(const Options& options, co
   std::unique_ptr<Controller> controller(new Controller(cluster));
   controller->lock_ = std::move(turn);
   controller->exitOnSignals();
-  TRY_OK(controller->open(options, lab, std::move(sink)));
   TRY(holder, holderOf(options.state, hostName()));
+  TRY_OK(controller->open(options, lab, std::move(sink)));
+  if (hasSeveralControllers(cluster) && !lab) {
+    TRY(duty, Duty::take(options, cluster, holder));
+    controller->duty_ = std::move(duty);
+    TRY_OK(agreeOnImages(options, cluster, *controller->images_, *controller->store_, holder));
+  }
   controller->origin_ = {std::move(holder), lifecycle::kLease, userName(), hostName(), options.command_line};
   controller->engine_->actFor(controller->origin_);
   TRY_OK(controller->startServers(role, std::move(dnsmasq)));
@@ -153,15 +165,18 @@ Result<void> Controller::takeOverCertificates(const Options& options) {
 
 Result<void> Controller::open(const Options& options, const std::optional<lab::LabHandle>& lab, lifecycle::EventSink sink) {
   io::SideThread::startFor(context_);
-  TRY(keys, Keys::loadOrCreate(options.state));
-  keys_.emplace(std::move(keys));
   TRY(store, lifecycle::openStore(options.storeUrl()));
   store_ = std::move(store);
+  const bool several = hasSeveralControllers(cluster_) && !lab;
+  if (lock_ && several) TRY_OK(checkCanServe(options, cluster_));
+  TRY(keys, siteKeys(options, several, *store_, lock_.has_value()));
+  keys_.emplace(std::move(keys));
   TRY(measurements, lifecycle::openMeasurements(options.storeUrl()));
   measurements_ = std::move(measurements);
   processes_ = io::makeProcessRunner();
   images_ = openImages(options, *keys_);
-  gateway_ = agent::makeGatewayServer(cluster_, keys_->ca, *store_, clock_);
+  const auto agent_urls = inventory::agentUrls(cluster_.provisioning(), serve::kHttpsPort);
+  gateway_ = agent::makeGatewayServer(cluster_, keys_->ca, *store_, clock_, agent_urls);
   auto bmcs = bmc::makeBmcFleet(cluster_, *store_, clock_, workers_);
   consoles_ = bmc::makeConsoles(consoleFinder(options, lab, {cluster_, *store_, clock_, workers_, *bmcs}), bmc::keptConsoles(options.state), clock_, workers_);
   bmcs_ = bmc::listenAtBoot(std::move(bmcs), *consoles_);
@@ -212,7 +227,8 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
                                       fmt::format("https://{}:{}", address, serve::kHttpsPort), keys_->ca.certificatePem(), keys_->signing.public_pem, peers_.get(),
                                       [this](const NodeName& node) { consoles_->bootEnded(node); },
                                       [this](const NodeName& node, const provision::DataWipeOrder& order) { return provision::takeDataWipe(*store_, node, order); },
-                                      [this](const NodeName& node, const std::string& intent) { return provision::endDataWipe(*store_, node, intent); }, restart_begins};
+                                      [this](const NodeName& node, const std::string& intent) { return provision::endDataWipe(*store_, node, intent); }, restart_begins,
+                                      lab ? std::vector<std::string>() : standbyUrls(cluster_.provisioning()), inventory::agentUrls(cluster_.provisioning(), serve::kHttpsPort)};
   owned_.push_back(provision::makeProvisionPhase(deps));
   auto erasures = provision::makeErasePhase(deps, *store_);
   erasures_ = erasures.get();
@@ -293,10 +309,16 @@ void Controller::endAfter(std::chrono::minutes limit, int code) {
 
 Async<lifecycle::FactSet> Controller::observe(lifecycle::Policy policy) {
   CO_TRY(known, store_->facts());
+  std::set<NodeName> begun_elsewhere;
+  if (duty_ && duty_->tookOver()) {
+    CO_TRY(open, store_->openIntents());
+    for (const auto& intent : open)
+      if (const auto& subject = intent.action.facet.subject; !subject.isCluster()) begun_elsewhere.insert(subject.node());
+  }
   const auto until = clock_.steady() + kAgentsReturn;
   for (const auto& node : cluster_.nodes) {
     const auto os = known.value(lifecycle::Subject(node.name), FacetName("os"));
-    if (os != "running" && os != "ram") continue;
+    if (os != "running" && os != "ram" && !begun_elsewhere.contains(node.name)) continue;
     const auto left = std::chrono::duration_cast<std::chrono::seconds>(until - clock_.steady());
     if (left.count() <= 0) break;
     auto op = gateway_->waitFor(node.name, std::nullopt, "", left);

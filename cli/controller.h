@@ -6,6 +6,7 @@
 #include "bmc/bmc.h"
 #include "bmc/console/desk.h"
 #include "bmc/health_watch.h"
+#include "cli/duty.h"
 #include "cli/options.h"
 #include "cli/turn.h"
 #include "fabric/fabric.h"
@@ -34,13 +35,6 @@
 
 namespace muster::cli {
 
-/// The keys of a state folder.
-struct Keys {
-  io::CertificateAuthority ca;
-  io::SigningKey signing;
-  static Result<Keys> loadOrCreate(const std::filesystem::path& state);
-};
-
 /// The fabric's tools as they are here: plain, or on the twin's simulated fabric.
 fabric::FabricOptions fabricOptions(const Options& options, const std::optional<lab::LabHandle>& lab);
 
@@ -53,6 +47,9 @@ std::filesystem::path binaryFolder();
 
 provision::ImageStoreOptions imageOptions(const Options& options, const Keys& keys);
 std::unique_ptr<provision::ImageStore> openImages(const Options& options, const Keys& keys);
+
+/// Unique among the controllers of one store, the same after a restart: only one process at a time holds a state folder's lock.
+Result<std::string> holderOf(const std::filesystem::path& state, const std::string& host);
 
 /// What a controller is started for. To look at nodes it must answer their agents; only one that acts answers machines that boot.
 enum class Role { Looks, Acts };
@@ -119,6 +116,7 @@ class Controller {
 
   const inventory::Cluster& cluster_;
   std::optional<Turn> lock_;
+  std::unique_ptr<Duty> duty_;  ///< of several hosts, this one serves
   asio::io_context context_;
   asio::signal_set signals_{context_, SIGINT, SIGTERM};
   asio::steady_timer end_{context_};

@@ -1,6 +1,7 @@
 #include "cli/options.h"
 
 #include "base/io/crypto.h"
+#include "cli/duty.h"
 #include "validate/gate_params.h"
 
 #include <cstdlib>
@@ -47,6 +48,8 @@ Result<inventory::Cluster> loadCluster(const Options& options) {
   for (const auto& diagnostic : loaded.diagnostics.all()) std::cerr << diagnostic.str() << '\n';
   if (!loaded.cluster)
     return fail(ErrorCode::InvalidInput, fmt::format("{} has {} problems; nothing was done", options.inventory.string(), loaded.diagnostics.all().size()));
+  for (auto& network : loaded.cluster->networks)
+    if (!network.controllers.empty()) inventory::putOnHost(network, addressesOfHost());
   return std::move(*loaded.cluster);
 }
 

@@ -26,7 +26,7 @@ class Addresses {
     }
     for (const auto& server : network_.boot_servers)
       if (server.tftp) used_.insert(server.tftp->value());
-    last_[nullptr] = std::max(last_[nullptr], network_.controller.value());
+    for (const auto controller : inventory::controllersOf(network_)) last_[nullptr] = std::max(last_[nullptr], controller.value());
   }
   void reserve(Ipv4 address) { used_.insert(address.value()); }
   /// Where the machine's NIC is: in the subnet of its rack, else where its packets came from. Errors: NotFound (neither is known)
@@ -56,7 +56,7 @@ class Addresses {
     const auto& range = subnet ? subnet->dhcp_range : network_.dhcp_range;
     const auto gateway = subnet ? std::optional(subnet->gateway) : network_.gateway;
     const bool ranged = range && range->first <= address && address <= range->second;
-    return !used_.contains(value) && !ranged && address != network_.controller && address != gateway && inventory::subnetOf(network_, address) == subnet;
+    return !used_.contains(value) && !ranged && !inventory::isController(network_, address) && address != gateway && inventory::subnetOf(network_, address) == subnet;
   }
   const inventory::Network& network_;
   std::set<std::uint32_t> used_;

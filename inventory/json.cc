@@ -117,6 +117,10 @@ class Writer {
                 {"controller", network.controller.str()},
                 {"dhcp", {{"mode", word(network.dhcp_mode)}}},
                 {"dns", json::array()}};
+    if (!network.controllers.empty()) {  // the same on every host: `controller` is the one of this host
+      out.erase("controller");
+      for (const Ipv4 controller : network.controllers) out["controllers"].push_back(controller.str());
+    }
     if (network.dhcp_range) out["dhcp"]["range"] = network.dhcp_range->first.str() + "-" + network.dhcp_range->second.str();
     if (network.gateway) out["gateway"] = network.gateway->str();
     for (Ipv4 server : network.dns) out["dns"].push_back(server.str());

@@ -1,5 +1,7 @@
 #include "inventory/networks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace muster::inventory {
@@ -10,6 +12,30 @@ const Subnet* subnetOf(const Network& network, Ipv4 address) {
 }
 
 bool isProvisioned(const Network& network, Ipv4 address) { return network.cidr.contains(address) || subnetOf(network, address); }
+
+std::vector<Ipv4> controllersOf(const Network& network) {
+  return network.controllers.empty() ? std::vector<Ipv4>{network.controller} : network.controllers;
+}
+
+bool isController(const Network& network, Ipv4 address) {
+  return address == network.controller || std::find(network.controllers.begin(), network.controllers.end(), address) != network.controllers.end();
+}
+
+bool putOnHost(Network& network, const std::vector<Ipv4>& addresses_of_host) {
+  for (const auto controller : controllersOf(network)) {
+    if (std::find(addresses_of_host.begin(), addresses_of_host.end(), controller) == addresses_of_host.end()) continue;
+    network.controller = controller;
+    return true;
+  }
+  return false;
+}
+
+std::string agentUrls(const Network& network, std::uint16_t port) {
+  auto out = fmt::format("https://{}:{}", network.controller.str(), port);
+  for (const auto other : network.controllers)
+    if (other != network.controller) out += fmt::format(",https://{}:{}", other.str(), port);
+  return out;
+}
 
 const BootServer* bootServerOf(const Network& network, const std::string& rack, Ipv4 address) {
   const auto* subnet = subnetOf(network, address);

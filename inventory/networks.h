@@ -4,6 +4,7 @@
 
 #include "base/ids.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -40,7 +41,8 @@ struct Network {
   Cidr cidr;
   DhcpMode dhcp_mode = DhcpMode::Authoritative;
   std::optional<std::pair<Ipv4, Ipv4>> dhcp_range;
-  Ipv4 controller;  ///< where muster listens; default: first host of the network
+  Ipv4 controller;  ///< where muster listens; default: first host of the network; of several the first, or this host's own (putOnHost)
+  std::vector<Ipv4> controllers;  ///< of several hosts, one of which serves; empty: `controller` alone
   std::optional<Ipv4> gateway;
   std::vector<Ipv4> dns;
   std::vector<std::string> image_mirrors;  ///< base URLs of other servers of the controller's /images
@@ -53,6 +55,13 @@ struct Network {
 const Subnet* subnetOf(const Network& network, Ipv4 address);
 /// Whether a node with this address can boot here.
 bool isProvisioned(const Network& network, Ipv4 address);
+/// The addresses of all hosts that may serve, in the order of the inventory.
+std::vector<Ipv4> controllersOf(const Network& network);
+bool isController(const Network& network, Ipv4 address);
+/// On a host that has one of these addresses: that one is where muster listens. Answers whether it is one of the controllers.
+bool putOnHost(Network& network, const std::vector<Ipv4>& addresses_of_host);
+/// "https://A:PORT,https://B:PORT": this host first. What agents are told.
+std::string agentUrls(const Network& network, std::uint16_t port);
 /// Who has the boot files for a node: the server of its rack, else of its subnet; null: the controller.
 const BootServer* bootServerOf(const Network& network, const std::string& rack, Ipv4 address);
 

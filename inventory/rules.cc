@@ -182,7 +182,7 @@ class Rules {
     const auto& range = subnet ? subnet->dhcp_range : network.dhcp_range;
     const auto gateway = subnet ? std::optional(subnet->gateway) : network.gateway;
     std::uint32_t first = cidr.network.value();
-    if (address == network.controller) return "is the controller's own address";
+    if (isController(network, address)) return "is the controller's own address";
     if (gateway && address == *gateway) return "is the gateway's address";
     for (const BootServer& server : network.boot_servers)
       if (server.tftp == address) return fmt::format("is that of the boot server {}", server.name);

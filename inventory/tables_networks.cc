@@ -14,6 +14,8 @@ namespace {
 /// Also a tag of dnsmasq's.
 constexpr TextFormat kPlaceName{"a name of at most 32 lower-case letters, digits and '-'", "^[a-z0-9][a-z0-9-]{0,31}$", "row-a"};
 
+constexpr std::size_t kMaxControllers = 8;  ///< as agents take them
+
 using Range = std::optional<std::pair<Ipv4, Ipv4>>;
 
 void readRange(Range& range, const Value& value, const Shape& shape, Reader& reader) {
@@ -135,15 +137,33 @@ void checkSubnets(const Network& network, const Value& map, Reader& reader) {
   }
 }
 
+/// Of several hosts one serves; which one this is, the inventory does not know: it is the same on all.
+void checkControllers(Network& network, const Value& map, const Value& range, Reader& reader) {
+  const Value* list = map.find("controllers");
+  if (list && map.find("controller")) return reader.error(*list, "controller and controllers are both given", "keep controllers, with that address in it");
+  if (list && network.controllers.size() > kMaxControllers)
+    return reader.error(*list, fmt::format("{} controllers are too many", network.controllers.size()), fmt::format("name at most {}", kMaxControllers));
+  if (!network.controllers.empty()) network.controller = network.controllers.front();
+  else if (!map.find("controller")) network.controller = network.cidr.host(network.cidr.prefix_bits < 31 ? 1 : 0);
+  const auto controllers = controllersOf(network);
+  for (std::size_t i = 0; i < controllers.size(); ++i) {
+    const auto address = controllers[i];
+    const Value& where = list && i < list->items.size() ? list->items[i] : place(map, "controller");
+    checkInside(network, address, "controller", where, reader);
+    if (std::find(controllers.begin(), controllers.begin() + static_cast<std::ptrdiff_t>(i), address) != controllers.begin() + static_cast<std::ptrdiff_t>(i))
+      reader.error(where, fmt::format("the controller {} is listed twice", address.str()), "name each host once, by its own address");
+    if (network.gateway == address && list)
+      reader.error(where, fmt::format("the controller {} is also the gateway", address.str()), "name the address of a host that runs muster");
+    if (network.dhcp_range && network.dhcp_range->first <= address && address <= network.dhcp_range->second)
+      reader.error(range, fmt::format("the DHCP range holds the controller's own address {}", address.str()), "move the range or the controller");
+  }
+}
+
 void checkNetwork(Network& network, const Value& map, Reader& reader) {
-  if (!map.find("controller")) network.controller = network.cidr.host(network.cidr.prefix_bits < 31 ? 1 : 0);
-  checkInside(network, network.controller, "controller", place(map, "controller"), reader);
   if (network.gateway) checkInside(network, *network.gateway, "gateway", place(map, "gateway"), reader);
   const Value& where = place(place(map, "dhcp"), "range");
   checkRange(network, network.gateway, where, reader);
-  if (network.dhcp_range && network.dhcp_range->first <= network.controller && network.controller <= network.dhcp_range->second)
-    reader.error(where, fmt::format("the DHCP range holds the controller's own address {}", network.controller.str()),
-                 "move the range or the controller");
+  checkControllers(network, map, where, reader);
   checkSubnets(network, map, reader);
 }
 
@@ -152,6 +172,8 @@ ObjectSpec make_networkSpec() {
                         "A network that nodes are on. The one named `provisioning` is where they boot and are installed.")
       .required("cidr", &Network::cidr, text(kCidr), "Address and prefix length.")
       .optional("controller", &Network::controller, text(kIpv4), "Where muster listens; the first host of the network when absent.")
+      .optional("controllers", &Network::controllers, listOf(text(kIpv4), 1),
+                "Instead of controller: the addresses of several hosts that share one PostgreSQL store. One of them serves, the others stand by; docs/two-hosts.md.")
       .optional("gateway", &Network::gateway, text(kIpv4), "Default route of the nodes.")
       .optional("dns", &Network::dns, listOf(text(kIpv4)), "Name servers of the nodes.")
       .optional("image_mirrors", &Network::image_mirrors, listOf(text(kMirror)),

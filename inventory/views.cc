@@ -51,6 +51,12 @@ std::string columns(const std::vector<std::vector<std::string>>& rows) {
 
 std::string orDash(std::string text) { return text.empty() ? "-" : text; }
 
+std::string controllersText(const Network& network) {
+  std::string out;
+  for (const Ipv4 controller : controllersOf(network)) out += (out.empty() ? "" : ", ") + controller.str();
+  return out;
+}
+
 }  // namespace
 
 std::string checkText(const Loaded& loaded) {
@@ -86,7 +92,7 @@ std::string showText(const Cluster& cluster) {
                                 cluster.digest.substr(0, kShownDigestDigits));
   std::vector<std::vector<std::string>> rows{{"NETWORK", "CIDR", "CONTROLLER", "DHCP"}};
   for (const Network& network : cluster.networks)
-    rows.push_back({network.name, network.cidr.str(), network.controller.str(),
+    rows.push_back({network.name, network.cidr.str(), controllersText(network),
                     network.dhcp_range ? network.dhcp_range->first.str() + "-" + network.dhcp_range->second.str() : "-"});
   out += "\n" + columns(rows);
   rows = {{"PROFILE", "NODES", "IMAGE", "DRIVERS", "FIRMWARE", "FABRIC", "GATES", "POOL", "NAMES"}};

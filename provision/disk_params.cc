@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace muster::provision {
 
 using nlohmann::json;
@@ -45,7 +47,7 @@ void addDiskParams(const inventory::Profile& profile, const inventory::Node& nod
   if (!profile.user_data.empty()) params["user_data"] = inventory::userDataFor(profile, node);
 }
 
-std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::string& result, WallTime at) {
+std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::string& result, WallTime at, const std::vector<std::string>& standby_urls) {
   std::vector<lifecycle::Finding> findings;
   const json report = json::parse(result, nullptr, false);
   if (!report.is_object()) return findings;
@@ -66,7 +68,10 @@ std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::
       if (entry.is_string()) work(entry.get<std::string>());
   };
   constexpr const char* kLookAtServer = "look at that server: does it answer, and does it have the same pack as the controller? Its cache may hold an old or damaged one";
-  each(report, "dropped_mirrors", [&](const std::string& mirror) { add("got its image without a mirror that it stopped asking: " + mirror, mirror, kLookAtServer); });
+  const auto stands_by = [&](const std::string& mirror) {
+    return std::any_of(standby_urls.begin(), standby_urls.end(), [&mirror](const std::string& url) { return mirror.starts_with(url + "/"); });
+  };
+  each(report, "dropped_mirrors", [&](const std::string& mirror) { if (!stands_by(mirror)) add("got its image without a mirror that it stopped asking: " + mirror, mirror, kLookAtServer); });
   each(peers, "liars", [&](const std::string& server) { add("stopped asking a server for pieces that are shared with other nodes, because they were wrong: " + server, server, kLookAtServer); });
   if (peers.is_object() && peers.value("banned_peers", json(0)).is_number_unsigned() && peers["banned_peers"] > 0u)
     add(fmt::format("talks no more to {} other nodes that gave it wrong pieces of its image ({} pieces)", peers["banned_peers"].dump(), peers.value("wrong_pieces", json(0)).dump()), peers,

@@ -16,7 +16,8 @@ namespace muster::provision {
 void addDiskParams(const inventory::Profile& profile, const inventory::Node& node, const std::vector<std::string>& image_mirrors, const std::string& digest, nlohmann::json& params);
 
 /// A finding for each mirror that the node dropped and each server that gave it wrong shared pieces, and one for peers that did. `result`: the task's, as JSON.
-std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::string& result, WallTime at);
+/// Mirrors of `standby_urls` are not expected to answer.
+std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::string& result, WallTime at, const std::vector<std::string>& standby_urls = {});
 
 /// What the writing of an image failed of, when it is a disk. `why`: the agent's words, which name it.
 std::optional<lifecycle::Finding> diskFinding(const NodeName& node, const std::string& why, WallTime at);

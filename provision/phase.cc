@@ -346,8 +346,9 @@ std::string ProvisionPhase::imageParams(const inventory::Node& node, const Packe
                         {"kernel_args", profile.kernel_args},
                         {"authorized_keys", deps_.cluster.images.at(profile.image).authorized_keys},
                         {"boot", profile.boot == inventory::BootMode::Uefi ? "uefi" : "bios"},
-                        {"agent", {{"url", deps_.controller_https_url}, {"ca_pem", deps_.agent_ca_pem}}}};
-  const auto plan = inventory::addressPlan(deps_.cluster.provisioning(), node.address);
+                        {"agent", {{"url", deps_.agent_urls.empty() ? deps_.controller_https_url : deps_.agent_urls}, {"ca_pem", deps_.agent_ca_pem}}}};
+  auto plan = inventory::addressPlan(deps_.cluster.provisioning(), node.address);
+  plan.image_mirrors.insert(plan.image_mirrors.end(), deps_.standby_urls.begin(), deps_.standby_urls.end());  // a writing goes on when the site changes hands
   addDiskParams(profile, node, plan.image_mirrors, image.digest, params);
   if (deps_.peers)
     if (auto offered = deps_.peers->offer(node, image)) params["peers"] = std::move(*offered);
@@ -416,7 +417,7 @@ Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& co
     if (auto kept = newMemberFinding(refused->why, node.name, deps_.clock.now())) context.finding(std::move(*kept));
     co_return Outcome(Blocked{refused->why + wipeAdviceFor(refused->why, node.name)});
   }
-  for (auto& finding : sourceFindings(node.name, std::get<std::string>(step), deps_.clock.now())) context.finding(std::move(finding));
+  for (auto& finding : sourceFindings(node.name, std::get<std::string>(step), deps_.clock.now(), deps_.standby_urls)) context.finding(std::move(finding));
   if (deps_.peers) deps_.peers->dismiss(node.name);
   if (data_allowed) CO_TRY_OK(deps_.end_data_wipe(node.name, context.intentId()));
   context.progress(1, "written; starting from the disk");
@@ -458,7 +459,7 @@ Async<Outcome> ProvisionPhase::startImage(const inventory::Node& node, const Pac
   if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
   if (const auto* refused = std::get_if<Blocked>(&step)) co_return Outcome(*refused);
   if (!note || !note->done)
-    for (auto& finding : sourceFindings(node.name, std::get<std::string>(step), deps_.clock.now())) context.finding(std::move(finding));
+    for (auto& finding : sourceFindings(node.name, std::get<std::string>(step), deps_.clock.now(), deps_.standby_urls)) context.finding(std::move(finding));
   co_return Outcome(Again{kLookAgain, fmt::format("the live system of {} to call", node.name.str())});
 }
 

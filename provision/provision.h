@@ -24,7 +24,7 @@ struct ProvisionDeps {
   Netboot& netboot;
   Clock& clock;
   std::string controller_http_url;   ///< "http://10.20.0.1:8080": images
-  std::string controller_https_url;  ///< "https://10.20.0.1:8443": where installed agents call, and fetch drivers from
+  std::string controller_https_url;  ///< "https://10.20.0.1:8443": where installed agents fetch drivers from
   std::string agent_ca_pem;          ///< what they trust there
   std::string signing_public_pem;    ///< whose signature on an image's index counts
   PeerService* peers = nullptr;      ///< nullptr: every node fetches its image by HTTP alone
@@ -33,6 +33,8 @@ struct ProvisionDeps {
   std::function<Result<bool>(const NodeName&, const DataWipeOrder&)> take_data_wipe = [](const NodeName&, const DataWipeOrder&) { return Result<bool>(false); };
   std::function<Result<void>(const NodeName&, const std::string& intent)> end_data_wipe = [](const NodeName&, const std::string&) { return Result<void>(); };
   lifecycle::RestartBegins restart_begins = {};  ///< an installed system restarts itself
+  std::vector<std::string> standby_urls = {};  ///< "http://10.20.0.2:8080": of the other controllers, who have the images as soon as they serve
+  std::string agent_urls = {};       ///< where installed agents call, of several controllers; empty: controller_https_url
 };
 std::unique_ptr<lifecycle::Phase> makeProvisionPhase(ProvisionDeps deps);
 

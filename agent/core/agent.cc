@@ -18,6 +18,8 @@ constexpr std::chrono::milliseconds kTellTakenUp{100};       ///< after this the
 constexpr std::size_t kMaxQueued = 16;
 constexpr std::chrono::hours kRenewRetry{1};                 ///< while the certificate still holds
 constexpr std::size_t kMaxBootIdBytes = 4096;
+constexpr std::string_view kNoSession = "none";              ///< whoever is told so answers at once
+constexpr std::size_t kMaxTroubles = 16;                     ///< said until it works again
 
 /// A pair test only uses the node: its two halves must run at the same time on two nodes, so neither may stand in a queue.
 bool changesNode(TaskKind kind) {
@@ -48,6 +50,20 @@ std::vector<std::string> probesNamedBy(const AgentTask& task) {
   return names;
 }
 
+std::filesystem::path controllersFile(const AgentOptions& options) { return options.state_folder / "controllers"; }
+
+/// Those that a controller named last, else those that the agent was started with.
+Controllers knownControllers(const AgentOptions& options) {
+  Controllers known(options.urls.empty() ? std::vector<io::Url>{options.url} : options.urls);
+  const auto told = io::readFile(controllersFile(options), kMaxNameBytes);
+  if (!told) return known;
+  if (const auto urls = parseControllers(*told))
+    known.learn(*urls);
+  else
+    logWarning("agent", "{} is left aside: {}", controllersFile(options).string(), urls.error().str());
+  return known;
+}
+
 std::string trimmed(std::string text) {
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
   return text;
@@ -63,14 +79,18 @@ struct Agent::Running {
 
 Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, TaskHandlers handlers, AgentSenses senses, Clock& clock) {
   TRY(table, TaskTable::open(options.state_folder / "tasks.json"));
-  auto agent = std::unique_ptr<Agent>(new Agent(std::move(options), std::move(handlers), std::move(senses), clock, std::move(table)));
+  auto controllers = knownControllers(options);
+  options.url = controllers.present();
+  auto agent = std::unique_ptr<Agent>(
+      new Agent(std::move(options), std::move(handlers), std::move(senses), clock, std::move(table), std::move(controllers)));
   TRY(boot_id, io::readFile(agent->options_.root / "proc/sys/kernel/random/boot_id", kMaxBootIdBytes));
   agent->boot_id_ = trimmed(boot_id);
   return agent;
 }
 
-Agent::Agent(AgentOptions options, TaskHandlers handlers, AgentSenses senses, Clock& clock, TaskTable table)
-    : options_(std::move(options)), handlers_(std::move(handlers)), senses_(std::move(senses)), clock_(clock), table_(std::move(table)) {}
+Agent::Agent(AgentOptions options, TaskHandlers handlers, AgentSenses senses, Clock& clock, TaskTable table, Controllers controllers)
+    : options_(std::move(options)), handlers_(std::move(handlers)), senses_(std::move(senses)), clock_(clock), table_(std::move(table)),
+      controllers_(std::move(controllers)) {}
 
 // ---- the conversation
 
@@ -105,7 +125,7 @@ Task<void> Agent::converse() {
       turn = fail(ErrorCode::Internal, std::string("the conversation broke off: ") + problem.what());
     }
     if (turn) continue;
-    auto wait = backOff(turn.error().str());
+    auto wait = backOff(turn.error());
     co_await std::move(wait);
   }
 }
@@ -135,13 +155,30 @@ Async<void> Agent::exchange() {
   co_return Result<void>();
 }
 
-Task<void> Agent::backOff(std::string trouble) {
-  if (trouble != last_trouble_) logWarning("agent", "{}; trying again until it works", trouble);
-  last_trouble_ = std::move(trouble);
-  backoff_ = std::clamp<std::chrono::milliseconds>(backoff_ * 2, kFirstBackoff, kLongestBackoff);
-  std::uniform_int_distribution<long> spread(backoff_.count() / 2, backoff_.count());
+/// Within a round of several controllers it goes on with the next one soon; from round to round the pause grows.
+Task<void> Agent::backOff(Error trouble) {
+  const auto tried = options_.url.origin();
+  const bool grows = controllers_.failed(trouble.code() == ErrorCode::Timeout);
+  options_.url = controllers_.present();
+  const auto next = options_.url.origin() == tried ? "trying again until it works" : fmt::format("the next to try is {}", options_.url.origin());
+  if (troubles_.size() < kMaxTroubles && troubles_.insert(trouble.str()).second) logWarning("agent", "{}; {}", trouble.str(), next);
+  if (grows || backoff_ < kFirstBackoff) backoff_ = std::clamp<std::chrono::milliseconds>(backoff_ * 2, kFirstBackoff, kLongestBackoff);
+  const auto most = grows ? backoff_ : std::chrono::milliseconds(kFirstBackoff);
+  std::uniform_int_distribution<long> spread(most.count() / 2, most.count());
   auto sleep = clock_.sleep(std::chrono::milliseconds(spread(jitter_)));
   co_await std::move(sleep);
+}
+
+/// What a controller says of the others outlives this boot: the next one may begin while the first of them is away.
+void Agent::learnControllers(const std::string& told) {
+  if (told.empty() || std::exchange(told_controllers_, told) == told) return;
+  const auto urls = parseControllers(told);
+  if (!urls) return logWarning("agent", "what the controller says of the others is left aside: {}", urls.error().str());
+  if (!controllers_.learn(*urls)) return;
+  logInfo("agent", "the controllers are {}", toString(controllers_.all()));
+  auto stored = io::makeDirs(options_.state_folder, 0700);
+  if (stored) stored = io::writeFileAtomic(controllersFile(options_), toString(controllers_.all()));
+  if (!stored) logWarning("agent", "the controllers are forgotten with this boot: {}", stored.error().str());
 }
 
 Async<void> Agent::ensureIdentity() {
@@ -213,7 +250,7 @@ PollRequest Agent::describe() {
   request.agent_version = kAgentVersion;
   request.image_digest = options_.image_digest;
   request.probes = probes_;
-  request.session = session_;
+  request.session = controllers_.several() && !controllers_.proven() ? std::string(kNoSession) : session_;
   request.fresh = !probes_stale_ && hardware_fresh_;
   request.wants_answer = !leaving_.empty();
   last_sequence_ = std::max(last_sequence_ + 1, bootMilliseconds());
@@ -242,22 +279,24 @@ Async<PollResponse> Agent::poll() {
     if (isFinished(report.phase)) said.push_back(report.id);
   }
   auto message = postTo(options_.url, "/agent/v1/poll", toJson(request));
-  message.timeout = kPollWait + kPollSlack;
+  message.timeout = controllers_.several() && !controllers_.proven() ? std::chrono::milliseconds(kFirstAnswer) : kPollWait + kPollSlack;
   auto call = client_->send(std::move(message));
   auto answered = co_await std::move(call);
   CO_TRY(body, bodyOf(answered));
   CO_TRY(response, parsePollResponse(body));
   if (!request.health.empty()) told_health_ = request.health;
   if (!request.hardware.empty()) told_hardware_ = request.hardware;
-  if (!last_trouble_.empty()) logInfo("agent", "the controller answers again");
-  last_trouble_.clear();
+  if (!troubles_.empty()) logInfo("agent", "{} answers", options_.url.origin());
+  troubles_.clear();
   backoff_ = std::chrono::milliseconds(0);
   take(response, said);
+  controllers_.answered();
+  learnControllers(response.controllers);
   co_return response;
 }
 
 void Agent::take(const PollResponse& response, const std::vector<std::string>& said) {
-  if (response.session != session_) {  // another life of the controller: it gets everything again
+  if (response.session != session_ || !controllers_.proven()) {  // another life of the controller, or another controller: it gets everything again
     session_ = response.session;
     said_all_ = false;
     refused_.clear();

@@ -1,4 +1,5 @@
-// The agent: dials out to its controller, polls, runs what it is handed. It listens on nothing and never gives up.
+// The agent: dials out to its controller, polls, runs what it is handed. It listens on nothing and never gives up. Of several
+// controllers it speaks to the one that answers, and tells it everything; who has ordered what is the fences' business (adr/0010, adr/0123).
 //
 // One control thread. A task is stored in the table before it starts. Of the kinds that change the node (all but Inspect
 // and Probe) one runs at a time, in the order they came; each ends at its deadline.
@@ -8,8 +9,9 @@
 #include "agent/core/options.h"
 #include "agent/core/task_context.h"
 #include "agent/core/task_table.h"
-#include "agent/protocol/health.h"
 #include "agent/protocol/bell.h"
+#include "agent/protocol/controllers.h"
+#include "agent/protocol/health.h"
 #include "base/clock.h"
 
 #include <boost/asio/cancellation_signal.hpp>
@@ -26,6 +28,7 @@ namespace muster::agent {
 inline constexpr std::string_view kAgentVersion = "0.1.0";
 inline constexpr std::chrono::milliseconds kFirstBackoff{250};
 inline constexpr std::chrono::seconds kLongestBackoff{5};       ///< a restarted controller is found within this
+inline constexpr std::chrono::seconds kFirstAnswer{15};         ///< of one of several controllers that has not answered yet: it is asked to answer at once
 inline constexpr std::chrono::seconds kProbeRefresh{60};
 inline constexpr std::chrono::seconds kHealthRefresh{10};       ///< no more often; a poll waits kPollWait
 
@@ -54,7 +57,7 @@ class Agent {
 
  private:
   struct Running;
-  Agent(AgentOptions options, TaskHandlers handlers, AgentSenses senses, Clock& clock, TaskTable table);
+  Agent(AgentOptions options, TaskHandlers handlers, AgentSenses senses, Clock& clock, TaskTable table, Controllers controllers);
 
   Task<void> converse();
   Async<void> ensureIdentity();
@@ -64,7 +67,8 @@ class Agent {
   Async<PollResponse> poll();
   PollRequest describe();
   void take(const PollResponse& response, const std::vector<std::string>& said);
-  Task<void> backOff(std::string trouble);
+  Task<void> backOff(Error trouble);
+  void learnControllers(const std::string& told);
   void begin(const AgentTask& task);
   void refuse(const AgentTask& task, const Error& why);
   Result<void> admit(const AgentTask& task) const;
@@ -80,6 +84,8 @@ class Agent {
   AgentSenses senses_;
   Clock& clock_;
   TaskTable table_;
+  Controllers controllers_;             ///< options_.url is its present one
+  std::string told_controllers_;        ///< as the controller said last
   std::string boot_id_;
   std::optional<Identity> identity_;
   std::unique_ptr<io::HttpClient> client_;
@@ -109,7 +115,7 @@ class Agent {
   bool stopping_ = false;
   Bell stopped_;
   std::chrono::milliseconds backoff_{0};
-  std::string last_trouble_;
+  std::set<std::string> troubles_;       ///< said since it last worked
   std::minstd_rand jitter_{std::random_device{}()};
 };
 

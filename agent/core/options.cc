@@ -1,5 +1,6 @@
 #include "agent/core/options.h"
 
+#include "agent/protocol/controllers.h"
 #include "agent/protocol/json_reader.h"
 #include "base/ids.h"
 
@@ -12,10 +13,11 @@ namespace {
 constexpr std::size_t kFingerprintDigits = 64;
 constexpr std::size_t kMaxPathBytes = 4096;
 
-Result<io::Url> parseControllerUrl(const std::string& text) {
-  TRY(url, io::Url::parse(text));
-  if (url.scheme != "https") return fail(ErrorCode::InvalidInput, "the controller's URL must be https, not \"" + text + "\"");
-  return url;
+Result<void> readControllers(const std::string& text, AgentOptions& options) {
+  TRY(urls, parseControllers(text));
+  options.url = urls.front();
+  options.urls = std::move(urls);
+  return {};
 }
 
 }  // namespace
@@ -32,9 +34,8 @@ Result<AgentOptions> optionsFromKernel(std::string_view command_line) {
   }
   AgentOptions options;
   options.mode = Mode::Ram;
-  TRY(url, parseControllerUrl(given["muster.url"]));
+  TRY_OK(readControllers(given["muster.url"], options));
   TRY(mac, Mac::parse(given["muster.mac"]));
-  options.url = url;
   options.mac = mac.str();
   options.ca_fingerprint = given["muster.ca"];
   std::transform(options.ca_fingerprint.begin(), options.ca_fingerprint.end(), options.ca_fingerprint.begin(), ::tolower);
@@ -60,8 +61,7 @@ Result<AgentOptions> optionsFromFile(std::string_view json) {
   options.certificate_file = reader.text("certificate_file", kMaxPathBytes);
   options.image_digest = reader.text("image_digest", kMaxNameBytes);
   TRY_OK(reader.finish());
-  TRY(parsed, parseControllerUrl(url));
-  options.url = parsed;
+  TRY_OK(readControllers(url, options));
   options.state_folder = "/var/lib/muster";
   return options;
 }

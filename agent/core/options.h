@@ -12,7 +12,8 @@ namespace muster::agent {
 
 struct AgentOptions {
   Mode mode = Mode::Ram;
-  io::Url url;                              ///< of the controller: https only
+  io::Url url;                              ///< of the controller: https only; of several, who is spoken to
+  std::vector<io::Url> urls;                ///< of all controllers, in the order to try; empty: `url` alone
   std::string node;                         ///< as the controller calls it; may be empty before enrolment
   std::string mac;                          ///< provisioning NIC (RAM)
   std::string ca_fingerprint;               ///< of the controller's root, pinned (RAM)
@@ -26,10 +27,10 @@ struct AgentOptions {
   std::string tpm_tcti = "device:/dev/tpmrm0";  ///< how tpm2-tools reach the TPM
 };
 
-/// From /proc/cmdline: muster.url, muster.ca, muster.token, muster.mac, muster.node.
+/// From /proc/cmdline: muster.url (one, or several between commas), muster.ca, muster.token, muster.mac, muster.node.
 /// Errors: InvalidInput naming what is missing
 Result<AgentOptions> optionsFromKernel(std::string_view command_line);
-/// From agent.json: {url, node, ca_pem_file, key_file, certificate_file, image_digest}.
+/// From agent.json: {url (likewise), node, ca_pem_file, key_file, certificate_file, image_digest}.
 Result<AgentOptions> optionsFromFile(std::string_view json);
 
 }  // namespace muster::agent

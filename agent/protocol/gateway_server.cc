@@ -43,8 +43,8 @@ io::ServerResponse answer(const Result<Message>& result) {
 
 class Gateway final : public GatewayServer, public RefusedAgents {
  public:
-  Gateway(const inventory::Cluster& cluster, const io::CertificateAuthority& ca, lifecycle::Store& store, Clock& clock)
-      : cluster_(cluster), enrolment_(cluster, ca, store, clock), store_(store), clock_(clock), session_(io::randomToken(12)) {}
+  Gateway(const inventory::Cluster& cluster, const io::CertificateAuthority& ca, lifecycle::Store& store, Clock& clock, std::string controllers)
+      : cluster_(cluster), enrolment_(cluster, ca, store, clock), store_(store), clock_(clock), controllers_(std::move(controllers)), session_(io::randomToken(12)) {}
 
   std::vector<io::Route> routes() override;
   Result<std::string> issueToken(const NodeName& node, const Mac& mac) override { return enrolment_.issueToken(node, mac); }
@@ -78,6 +78,7 @@ class Gateway final : public GatewayServer, public RefusedAgents {
   Enrolment enrolment_;
   lifecycle::Store& store_;
   Clock& clock_;
+  const std::string controllers_;
   std::string session_;
   std::string ledger_;                      ///< read when first needed
   std::map<NodeName, NodeRecord> records_;  ///< bounded: only nodes of the inventory
@@ -218,6 +219,7 @@ Async<PollResponse> Gateway::poll(NodeName node, PollRequest request, io::Server
   const auto mode = request.mode;
   PollResponse answer;
   answer.session = session_;
+  answer.controllers = controllers_;
   if (!request.session.empty() && request.session != session_) co_return answer;  // it says everything again
   NodeRecord& record = records_[node];
   CO_TRY(news, record.absorb(node, std::move(request), from.remote_address, clock_));
@@ -370,8 +372,8 @@ Async<AgentTaskReport> Gateway::awaitEnd(NodeName node, std::string id, std::chr
 }  // namespace
 
 std::unique_ptr<GatewayServer> makeGatewayServer(const inventory::Cluster& cluster, const io::CertificateAuthority& ca,
-                                                 lifecycle::Store& store, Clock& clock) {
-  return std::make_unique<Gateway>(cluster, ca, store, clock);
+                                                 lifecycle::Store& store, Clock& clock, std::string controllers) {
+  return std::make_unique<Gateway>(cluster, ca, store, clock, std::move(controllers));
 }
 
 }  // namespace muster::agent

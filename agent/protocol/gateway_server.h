@@ -27,7 +27,8 @@ class GatewayServer : public AgentGateway {
   virtual Result<std::string> issueToken(const NodeName& node, const Mac& mac) = 0;
 };
 
+/// `controllers`: what agents are told of where controllers answer (controllers.h); empty: nothing.
 std::unique_ptr<GatewayServer> makeGatewayServer(const inventory::Cluster& cluster, const io::CertificateAuthority& ca,
-                                                 lifecycle::Store& store, Clock& clock);
+                                                 lifecycle::Store& store, Clock& clock, std::string controllers = {});
 
 }  // namespace muster::agent

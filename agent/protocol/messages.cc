@@ -277,7 +277,7 @@ Result<std::vector<AgentTaskReport>> parseReports(std::string_view text) {
 std::string toJson(const PollResponse& response) {
   json start = json::array();
   for (const auto& task : response.start) start.push_back(taskJson(task));
-  return print({{"start", start}, {"forget", response.forget}, {"session", response.session}});
+  return print({{"start", start}, {"forget", response.forget}, {"session", response.session}, {"controllers", response.controllers}});
 }
 
 Result<PollResponse> parsePollResponse(std::string_view text) {
@@ -287,6 +287,7 @@ Result<PollResponse> parsePollResponse(std::string_view text) {
   response.start = readItems<AgentTask>(reader, "start", kMaxTasks, readTask);
   response.forget = readTexts(reader, "forget", kMaxTasks, kMaxNameBytes);
   response.session = reader.text("session", kMaxNameBytes, true);
+  response.controllers = reader.text("controllers", kMaxNameBytes, true);
   return finished(reader, std::move(response));
 }
 

@@ -133,6 +133,7 @@ struct PollResponse {
   std::vector<AgentTask> start;
   std::vector<std::string> forget;              ///< reports that are of no use any more
   std::string session;
+  std::string controllers;                      ///< URLs of all controllers (controllers.h); empty: the agent goes on with those that it knows
 };
 
 struct EnrolRequest { std::string token, csr_pem, mac; };

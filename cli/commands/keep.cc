@@ -103,6 +103,18 @@ Async<Handover> keepUntilAsked(Controller& controller, lifecycle::EventSink sink
   co_return std::get<1>(std::move(first));
 }
 
+/// Whether this host is the one that serves; false: somebody wants the state folder.
+Result<bool> serveInTurn(const Options& options, const inventory::Cluster& cluster, bool& waited) {
+  TRY(store, lifecycle::openStore(options.storeUrl()));
+  TRY_OK(checkCanServe(options, cluster));  // said now, not when the other host is dead
+  TRY_OK(siteKeys(options, true, *store, true));
+  TRY(holder, holderOf(options.state, hostName()));
+  return standBy(options, cluster, holder, [&options] { return isAskedFor(options.state); }, [&waited](const lifecycle::SiteHolder& other) {
+    waited = true;
+    std::cout << fmt::format("muster keep: stands by; {} serves, at {}", other.holder, other.address) << std::endl;
+  });
+}
+
 /// Answers what the next shift gets. Errors: the shift could not begin
 Result<Handover> shift(const Options& options, Handover earlier, std::shared_ptr<keep::Memory> memory) {
   TRY(turn, takeKeepersTurn(options.state));
@@ -113,9 +125,20 @@ Result<Handover> shift(const Options& options, Handover earlier, std::shared_ptr
     TRY(read, liveCluster(options));  // what a rollout has brought a node to is what it should be
     live = std::move(read);
   }
-  const auto& cluster = live->cluster();
-  TRY(found, lab::find(options.labFolder(cluster)));
+  TRY(found, lab::find(options.labFolder(live->cluster())));
   if (found) TRY_OK(lab::enter(*found));
+  if (hasSeveralControllers(live->cluster()) && !found) {
+    bool waited = false;
+    TRY(serves, serveInTurn(options, live->cluster(), waited));
+    if (!serves) return Handover{.why = "another command works; keep goes on when it has ended"};
+    if (waited) {  // what the other host has brought nodes to meanwhile
+      TRY(rollouts, rolloutsNow(options));
+      earlier.rollouts = std::move(rollouts);
+      TRY(read, liveCluster(options));
+      live = std::move(read);
+    }
+  }
+  const auto& cluster = live->cluster();
   ProgressView view(std::cout, ProgressView::styleFor(options.json));
   auto sink = [&view](const lifecycle::Event& event) { view.show(event); };
   TRY(controller, Controller::start(options, cluster, found, Role::Acts, sink, std::move(turn), std::move(earlier.dnsmasq)));

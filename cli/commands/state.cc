@@ -83,6 +83,14 @@ std::string standsAsideFor(const Options& options, lifecycle::Store& store) {
                      book->rollout().id);
 }
 
+/// Of several hosts; empty: there is one.
+std::string whoServes(const inventory::Cluster& cluster, lifecycle::Store& store) {
+  if (!hasSeveralControllers(cluster)) return {};
+  const auto holder = lifecycle::siteHolder(store);
+  if (!holder) return fmt::format("who serves the site is not known: {}\n", holder.error().str());
+  return *holder ? fmt::format("{} serves the site, at {}\n", (*holder)->holder, (*holder)->address) : "no host has served the site yet\n";
+}
+
 }  // namespace
 
 int status(const Options& options, bool watch) {
@@ -98,6 +106,7 @@ int status(const Options& options, bool watch) {
     stopped = kept->tripped;
     if (options.json && stopped) std::cerr << kept->text;
     if (!kept->running && !kept->text.empty()) kept->text += standsAsideFor(options, (*looking)->controller->store());
+    kept->text += whoServes((*looking)->cluster(), (*looking)->controller->store());
     const auto text = options.json ? statusJson(*rows) : statusText(*rows) + kept->text;
     if (text != shown) std::cout << (watch && !options.json ? "\x1b[H\x1b[2J" : "") << text << std::flush;
     shown = text;

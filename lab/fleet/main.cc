@@ -11,6 +11,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
 
 namespace muster::lab::fleet {
@@ -22,7 +23,7 @@ constexpr std::size_t kDescriptorsPerNode = 8, kOtherDescriptors = 256;
 struct Options {
   int nodes = 100;
   int first = 1;
-  std::string boot_url, password_env = "MUSTER_FLEET_PASSWORD";
+  std::string boot_url, password_env = "MUSTER_FLEET_PASSWORD", tasks_file;
   bool real = false;
   int redfish_ms = -1, boot_s = -1;
   double redfish_busy = 0, boot_lost = 0, task_fails = 0;
@@ -50,6 +51,11 @@ Result<void> serve(const Options& options) {
   Workers workers(kWorkers);
   asio::io_context io;
   World world{io.get_executor(), clock, workers, options.conditions(), options.boot_url, vbmc::Account::make(kUsername, password)};
+  std::ofstream tasks;
+  if (!options.tasks_file.empty()) {
+    tasks.open(options.tasks_file, std::ios::app);
+    world.began = [&tasks](const std::string& node, const agent::AgentTask& task) { tasks << node << ' ' << toString(task.kind) << ' ' << task.id << std::endl; };
+  }
   TRY(fleet, Fleet::make(std::move(world), options.nodes, options.first));
   asio::signal_set ends(io, SIGTERM, SIGINT);
   ends.async_wait([&io](const boost::system::error_code&, int) { io.stop(); });
@@ -81,8 +87,9 @@ int main(int argc, char** argv) {
     command->add_option("--nodes", options.nodes, "How many")->check(CLI::Range(1, kMaxNodes));
     command->add_option("--first", options.first, "The number of the first: several processes may share a fleet")->check(CLI::Range(1, kMaxNodes));
   }
-  serving->add_option("--boot-url", options.boot_url, "Where the controller serves /boot/ipxe (http://HOST:PORT)")->required();
+  serving->add_option("--boot-url", options.boot_url, "Where the controller serves /boot/ipxe (http://HOST:PORT; several between commas)")->required();
   serving->add_option("--password-env", options.password_env, "Variable that holds the BMCs' password");
+  serving->add_option("--tasks-file", options.tasks_file, "Append a line for each task that an agent takes up: node, kind, id");
   serving->add_flag("--real", options.real, "Latencies as metal has them: Redfish 100-500 ms, boot 120 s");
   serving->add_option("--redfish-ms", options.redfish_ms, "The slowest answer of a BMC; the fastest is a fifth of it");
   serving->add_option("--boot-s", options.boot_s, "The slowest boot");

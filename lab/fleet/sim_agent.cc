@@ -23,12 +23,13 @@ using nlohmann::json;
 
 constexpr std::chrono::milliseconds kBackOff{1'000};
 constexpr std::chrono::seconds kPollSlack{15};
+constexpr std::chrono::seconds kFirstAnswer{15};
 constexpr std::chrono::milliseconds kTellTakenUp{100};
 
-io::HttpRequest postTo(const std::string& url, const std::string& path, std::string body) {
+io::HttpRequest postTo(const io::Url& controller, const std::string& path, std::string body) {
   io::HttpRequest request;
   request.method = "POST";
-  if (auto parsed = io::Url::parse(url)) request.url = *parsed;
+  request.url = controller;
   request.url.target = path;
   request.headers["Content-Type"] = "application/json";
   request.body = std::move(body);
@@ -60,6 +61,7 @@ Task<void> SimAgent::run() {
     if (done || stopped_) continue;
     logDebug("fleet", "{}: {}", boot_.mac, done.error().str());
     said_all_ = false;
+    controllers_.failed(done.error().code() == ErrorCode::Timeout);
     auto pause = clock_.sleep(kBackOff);
     co_await std::move(pause);
   }
@@ -87,7 +89,7 @@ Async<void> SimAgent::enrol() {
   trust.pinned_fingerprint = boot_.ca_fingerprint;
   trust.pin_is_root = true;
   auto first = io::makeHttpClient(trust);
-  auto call = first->send(postTo(boot_.url, "/agent/v1/enrol", agent::toJson(agent::EnrolRequest{boot_.token, made.csr_pem, boot_.mac})));
+  auto call = first->send(postTo(controllers_.present(), "/agent/v1/enrol", agent::toJson(agent::EnrolRequest{boot_.token, made.csr_pem, boot_.mac})));
   CO_TRY(body, bodyOf(co_await std::move(call)));
   CO_TRY(answer, agent::parseEnrolResponse(body));
   identity_ = {made.key_pem, answer.certificate_pem};
@@ -95,13 +97,13 @@ Async<void> SimAgent::enrol() {
   co_return Result<void>();
 }
 
-Async<io::TlsIdentity> SimAgent::certifyInstalled(io::Url controller) {
+Async<io::TlsIdentity> SimAgent::certifyInstalled() {
   CO_TRY(made, io::makeKeyAndRequest(boot_.mac));
   io::TlsTrust trust;
   trust.ca_pem = ca_pem_;
   trust.identity = identity_;
   auto client = io::makeHttpClient(trust);  // the poll's own is in the middle of a wait
-  auto call = client->send(postTo(controller.str(), "/agent/v1/certificate", agent::toJson(agent::EnrolRequest{{}, made.csr_pem, {}})));
+  auto call = client->send(postTo(controllers_.present(), "/agent/v1/certificate", agent::toJson(agent::EnrolRequest{{}, made.csr_pem, {}})));
   CO_TRY(body, bodyOf(co_await std::move(call)));
   CO_TRY(answer, agent::parseEnrolResponse(body));
   co_return io::TlsIdentity{made.key_pem, answer.certificate_pem};
@@ -123,7 +125,7 @@ agent::PollRequest SimAgent::describe() {
   request.agent_version = "fleet";
   if (boot_.mode == Mode::Disk) request.image_digest = disk_.image_digest;
   if (boot_.mode == Mode::Disk) request.probes = disk_.probes;
-  request.session = session_;
+  request.session = isToProve() ? std::string("none") : session_;  // as muster-agent: who is told so answers at once
   request.sequence = ++sequence_;
   request.fresh = true;
   request.wants_answer = false;
@@ -139,11 +141,14 @@ Async<void> SimAgent::exchange() {
   auto identity = ensureIdentity();
   CO_TRY_OK(co_await std::move(identity));
   const auto request = describe();
-  auto call = client_->send(postTo(boot_.url, "/agent/v1/poll", agent::toJson(request)));
+  auto message = postTo(controllers_.present(), "/agent/v1/poll", agent::toJson(request));
+  if (isToProve()) message.timeout = kFirstAnswer;
+  auto call = client_->send(std::move(message));
   CO_TRY(body, bodyOf(co_await std::move(call)));
   if (stopped_) co_return Result<void>();
   CO_TRY(response, agent::parsePollResponse(body));
-  const bool same = response.session == session_;
+  const bool same = response.session == session_ && !isToProve();
+  controllers_.answered();
   said_all_ = same;
   session_ = response.session;
   for (auto& job : jobs_)
@@ -170,6 +175,7 @@ Task<void> SimAgent::take(agent::PollResponse response) {
     job.report.id = task.id;
     job.report.phase = TaskPhase::Running;
     jobs_.push_back(std::move(job));
+    if (began_) began_(task);
     asio::co_spawn(executor, carryOut(shared_from_this(), std::move(task)), asio::detached);
   }
 }
@@ -227,10 +233,9 @@ Async<std::string> SimAgent::resultOf(AgentTask task) {
 
 /// As the writer does: nothing is on the disk before the node has a certificate for what it will be.
 Async<std::string> SimAgent::writeImage(json params) {
-  CO_TRY(controller, io::Url::parse(params["agent"]["url"].get<std::string>()));
-  auto certify = certifyInstalled(controller);
+  auto certify = certifyInstalled();
   CO_TRY(identity, co_await std::move(certify));
-  disk_ = {params["digest"], controller.str(), std::move(identity), params["agent"]["ca_pem"], {}};
+  disk_ = {params["digest"], params["agent"]["url"], std::move(identity), params["agent"]["ca_pem"], {}};
   co_return json{{"digest", disk_.image_digest}, {"seconds", 0}, {"bytes_written", 0}, {"bytes_skipped", 0}}.dump();
 }
 

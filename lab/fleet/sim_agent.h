@@ -1,6 +1,7 @@
 // A simulated node's agent: the real protocol (enrolment by token, mutual TLS, long polls, tasks), and work that only takes time.
 #pragma once
 
+#include "agent/protocol/controllers.h"
 #include "agent/protocol/messages.h"
 #include "base/clock.h"
 #include "base/io/http.h"
@@ -9,6 +10,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <nlohmann/json_fwd.hpp>
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -26,7 +28,7 @@ struct SimDisk {
 struct SimBoot {
   agent::Mode mode = agent::Mode::Ram;
   std::string boot_id;
-  std::string url;             ///< of the controller
+  std::string url;             ///< of the controller, or of several
   std::string mac;
   std::string token;           ///< RAM
   std::string ca_fingerprint;  ///< RAM
@@ -35,8 +37,10 @@ struct SimBoot {
 /// One boot of one agent. Runs until stopped; nothing of it is heard after that.
 class SimAgent : public std::enable_shared_from_this<SimAgent> {
  public:
-  SimAgent(Clock& clock, const Conditions& conditions, Random& random, agent::Hardware hardware, SimDisk& disk, SimBoot boot)
-      : clock_(clock), conditions_(conditions), random_(random), hardware_(std::move(hardware)), disk_(disk), boot_(std::move(boot)) {}
+  SimAgent(Clock& clock, const Conditions& conditions, Random& random, agent::Hardware hardware, SimDisk& disk, SimBoot boot,
+           std::function<void(const agent::AgentTask&)> began = {})
+      : clock_(clock), conditions_(conditions), random_(random), hardware_(std::move(hardware)), disk_(disk), boot_(std::move(boot)),
+        began_(std::move(began)), controllers_(agent::parseControllers(boot_.url).value_or(std::vector<io::Url>(1))) {}
 
   Task<void> run();
   void stop() { stopped_ = true; }
@@ -49,7 +53,8 @@ class SimAgent : public std::enable_shared_from_this<SimAgent> {
   };
   Async<void> ensureIdentity();
   Async<void> enrol();
-  Async<io::TlsIdentity> certifyInstalled(io::Url controller);
+  Async<io::TlsIdentity> certifyInstalled();
+  bool isToProve() const { return controllers_.several() && !controllers_.proven(); }
   Async<void> exchange();
   agent::PollRequest describe();
   Task<void> take(agent::PollResponse response);
@@ -65,6 +70,8 @@ class SimAgent : public std::enable_shared_from_this<SimAgent> {
   agent::Hardware hardware_;
   SimDisk& disk_;
   SimBoot boot_;
+  const std::function<void(const agent::AgentTask&)> began_;  ///< may be empty
+  agent::Controllers controllers_;
   io::TlsIdentity identity_;
   std::string ca_pem_;
   std::unique_ptr<io::HttpClient> client_;

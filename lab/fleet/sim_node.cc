@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint64_t kDiskBytes = 1ull << 40;
 constexpr std::uint64_t kMemoryBytes = 2ull << 40;
 constexpr int kCpus = 192;
+constexpr std::chrono::seconds kBootFileTimeout{10};
 
 /// The value of KEY=VALUE in a boot script's kernel command line.
 std::string argumentOf(const std::string& script, const std::string& key) {
@@ -116,15 +117,30 @@ Task<void> SimNode::boot(std::uint64_t number, bool from_network) {
   }
   boot.mac = spec_.mac;
   boot.boot_id = fmt::format("{}-{}", spec_.name, number);
-  agent_ = std::make_shared<SimAgent>(world_.clock, world_.conditions, random_, hardware(), disk_, std::move(boot));
+  agent_ = std::make_shared<SimAgent>(world_.clock, world_.conditions, random_, hardware(), disk_, std::move(boot), [this](const agent::AgentTask& task) {
+    if (world_.began) world_.began(spec_.name, task);
+  });
   asio::co_spawn(world_.executor, agent_->run(), asio::detached);
 }
 
+/// Whichever of the controllers serves: on metal its DHCP server says so.
 Async<SimBoot> SimNode::netboot() {
+  Result<SimBoot> boot = fail(ErrorCode::NotFound, "no controller is named");
+  for (std::size_t begin = 0; !boot && begin < world_.boot_url.size();) {
+    const auto comma = std::min(world_.boot_url.find(',', begin), world_.boot_url.size());
+    auto load = netbootFrom(world_.boot_url.substr(begin, comma - begin));
+    boot = co_await std::move(load);
+    begin = comma + 1;
+  }
+  co_return boot;
+}
+
+Async<SimBoot> SimNode::netbootFrom(std::string controller) {
   auto client = io::makeHttpClient();
   io::HttpRequest request;
-  CO_TRY(url, io::Url::parse(world_.boot_url + "/boot/ipxe?mac=" + spec_.mac));
+  CO_TRY(url, io::Url::parse(controller + "/boot/ipxe?mac=" + spec_.mac));
   request.url = url;
+  request.timeout = kBootFileTimeout;
   auto call = client->send(std::move(request));
   CO_TRY(response, co_await std::move(call));
   SimBoot boot;

@@ -19,9 +19,10 @@ struct World {
   Clock& clock;
   Workers& workers;
   Conditions conditions;
-  std::string boot_url;  ///< of the controller: GET /boot/ipxe?mac=…
+  std::string boot_url;  ///< of the controller, or of several between commas: GET /boot/ipxe?mac=…
   vbmc::Account account;
   const vbmc::Personality* personality = &vbmc::personalities().front();
+  std::function<void(const std::string& node, const agent::AgentTask&)> began = {};  ///< an agent has taken up a task
 };
 
 class SimNode final : public vbmc::Machine {
@@ -43,6 +44,7 @@ class SimNode final : public vbmc::Machine {
   Task<io::ServerResponse> answer(io::ServerRequest request);
   Task<void> boot(std::uint64_t boot, bool from_network);
   Async<SimBoot> netboot();
+  Async<SimBoot> netbootFrom(std::string controller);
   agent::Hardware hardware() const;
 
   const World& world_;

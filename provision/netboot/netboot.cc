@@ -153,7 +153,7 @@ void DnsmasqNetboot::index() {
 
 Result<void> DnsmasqNetboot::follow(const inventory::Cluster& cluster) {
   const auto &now = cluster_->provisioning(), &next = cluster.provisioning();
-  if (now.cidr.str() != next.cidr.str() || now.controller != next.controller || now.dhcp_mode != next.dhcp_mode ||
+  if (now.cidr.str() != next.cidr.str() || now.controller != next.controller || now.controllers != next.controllers || now.dhcp_mode != next.dhcp_mode ||
       now.dhcp_range != next.dhcp_range || now.gateway != next.gateway || now.dns != next.dns ||
       now.subnets != next.subnets || now.boot_servers != next.boot_servers) {
     return fail(ErrorCode::Conflict, "the provisioning network of the inventory has changed; start muster again, it cannot follow that as it runs");
@@ -185,7 +185,7 @@ Result<void> DnsmasqNetboot::arm(const NodeName& name) {
   const auto* server = inventory::bootServerOf(network, node->rack, node->address);
   TRY(live, liveImageOf(profile));
   const RamBoot boot{server && !server->http.empty() ? server->http : fmt::format("http://{}:{}", network.controller.str(), options_.http_port),
-                     fmt::format("https://{}:{}", network.controller.str(), options_.https_port), options_.ca_fingerprint, token, live ? live->digest : ""};
+                     inventory::agentUrls(network, options_.https_port), options_.ca_fingerprint, token, live ? live->digest : ""};
   disarm(name);
   if (profile.secure_boot) {
     TRY(script, ramGrubScript(*node, profile, boot));

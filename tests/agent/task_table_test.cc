@@ -1,6 +1,7 @@
 // The table of tasks across restarts, and how an agent learns who it is.
 #include "agent/core/options.h"
 #include "agent/core/task_table.h"
+#include "agent/protocol/controllers.h"
 #include "base/io/files.h"
 #include "tests/run_async.h"
 
@@ -123,6 +124,83 @@ TEST(AgentOptions, kernelCommandLine) {
   EXPECT_THAT(why("muster.url=https://a:1 muster.ca=" + pin + " muster.mac=52:54:00:00:00:01"), HasSubstr("lacks muster.token"));
   EXPECT_THAT(why("muster.url=http://a:1 muster.ca=" + pin + " muster.token=t muster.mac=52:54:00:00:00:01"), HasSubstr("must be https"));
   EXPECT_THAT(why("muster.url=https://a:1 muster.ca=ab muster.token=t muster.mac=52:54:00:00:00:01"), HasSubstr("fingerprint"));
+}
+
+TEST(AgentOptions, severalControllers) {
+  const std::string rest = " muster.ca=" + std::string(64, 'a') + " muster.token=t muster.mac=52:54:00:00:00:01";
+  auto options = optionsFromKernel("muster.url=https://10.20.0.2:8443,https://10.20.0.1:9443" + rest);
+  ASSERT_TRUE(options) << options.error().str();
+  EXPECT_EQ(options->url.host, "10.20.0.2");
+  ASSERT_EQ(options->urls.size(), 2u);
+  EXPECT_EQ(options->urls[1].origin(), "https://10.20.0.1:9443");
+  options = optionsFromFile(R"({"url":"https://a:1,https://b:1","node":"n","ca_pem_file":"/a","key_file":"/b","certificate_file":"/c","image_digest":"d"})");
+  ASSERT_TRUE(options) << options.error().str();
+  EXPECT_EQ(options->urls.size(), 2u);
+
+  auto why = [](const std::string& urls) { return parseControllers(urls).error().str(); };
+  EXPECT_THAT(why(""), HasSubstr("missing"));
+  EXPECT_THAT(why("https://a:1,"), HasSubstr("missing"));
+  EXPECT_THAT(why("https://a:1,,https://b:1"), HasSubstr("missing"));
+  EXPECT_THAT(why("https://a:1,https://b:1,https://a:1"), HasSubstr("https://a:1 is named twice"));
+  EXPECT_THAT(why("https://a:1,http://b:1"), HasSubstr("must be https"));
+  EXPECT_FALSE(parseControllers("https://a:1,nonsense"));
+  EXPECT_TRUE(parseControllers("https://a:1,https://a:2")) << "two on one host";
+  std::string many = "https://a:1";
+  for (int port = 2; port <= 9; ++port) many += fmt::format(",https://a:{}", port);
+  EXPECT_THAT(why(many), HasSubstr("more than 8"));
+  EXPECT_EQ(toString(*parseControllers("https://a:1,https://b:2")), "https://a:1,https://b:2");
+}
+
+std::string present(const Controllers& controllers) { return controllers.present().host; }
+
+TEST(Controllers, oneIsTriedAgainForEver) {
+  Controllers one(*parseControllers("https://a:1"));
+  EXPECT_TRUE(one.failed(false));
+  one.answered();
+  EXPECT_TRUE(one.failed(false));
+  EXPECT_TRUE(one.failed(true));
+  EXPECT_EQ(present(one), "a");
+}
+
+TEST(Controllers, areTriedInTurnAndTheOneThatAnswersStays) {
+  Controllers three(*parseControllers("https://a:1,https://b:1,https://c:1"));
+  EXPECT_FALSE(three.failed(false));
+  EXPECT_EQ(present(three), "b");
+  EXPECT_FALSE(three.failed(true));
+  EXPECT_EQ(present(three), "c");
+  EXPECT_TRUE(three.failed(false)) << "all have been tried";
+  EXPECT_EQ(present(three), "a");
+  EXPECT_FALSE(three.failed(false));
+  three.answered();
+  EXPECT_TRUE(three.proven());
+  EXPECT_EQ(present(three), "b");
+  for (int tries = 0; tries < kTriesOfTheSame; ++tries) {
+    EXPECT_TRUE(three.failed(false));
+    EXPECT_EQ(present(three), "b") << "it may only be starting anew";
+    EXPECT_FALSE(three.proven());
+  }
+  EXPECT_FALSE(three.failed(false));
+  EXPECT_EQ(present(three), "c");
+}
+
+TEST(Controllers, oneThatKeptSilentIsLeftAtOnce) {
+  Controllers two(*parseControllers("https://a:1,https://b:1"));
+  two.answered();
+  EXPECT_FALSE(two.failed(true));
+  EXPECT_EQ(present(two), "b");
+}
+
+TEST(Controllers, learnOfOthersAndStayWithWhoAnswers) {
+  Controllers known(*parseControllers("https://b:1"));
+  known.answered();
+  EXPECT_FALSE(known.learn({})) << "nothing is no list";
+  EXPECT_FALSE(known.learn(*parseControllers("https://b:1")));
+  EXPECT_TRUE(known.learn(*parseControllers("https://a:1,https://b:1")));
+  EXPECT_EQ(present(known), "b");
+  EXPECT_TRUE(known.proven());
+  EXPECT_TRUE(known.learn(*parseControllers("https://a:1,https://c:1")));
+  EXPECT_EQ(toString(known.all()), "https://a:1,https://c:1,https://b:1") << "who answers stays, whatever is said";
+  EXPECT_EQ(present(known), "b");
 }
 
 TEST(AgentOptions, configurationFile) {

@@ -53,6 +53,32 @@ TEST_F(SubnetsTest, nodesAreInThemByAddress) {
   EXPECT_NE(loadYaml(std::string(kSmall)).cluster->digest, digest);
 }
 
+TEST_F(SubnetsTest, severalControllersAreTheSameInventoryOnEveryHost) {
+  auto loaded = loadYaml(yaml("    controllers: [10.20.0.1, 10.20.0.2]\n"));
+  EXPECT_THAT(lines(loaded), IsEmpty());
+  ASSERT_TRUE(loaded.cluster);
+  auto network = loaded.cluster->provisioning();
+  EXPECT_EQ(network.controller.str(), "10.20.0.1");
+  EXPECT_EQ(agentUrls(network, 8443), "https://10.20.0.1:8443,https://10.20.0.2:8443");
+  EXPECT_TRUE(isController(network, *Ipv4::parse("10.20.0.2")));
+  const auto json = toJson(*loaded.cluster);
+  EXPECT_THAT(json, HasSubstr("\"controllers\""));
+  EXPECT_THAT(showText(*loaded.cluster), HasSubstr("10.20.0.1, 10.20.0.2"));
+
+  EXPECT_FALSE(putOnHost(network, {*Ipv4::parse("10.20.0.3")}));
+  EXPECT_EQ(network.controller.str(), "10.20.0.1");
+  EXPECT_TRUE(putOnHost(network, {*Ipv4::parse("127.0.0.1"), *Ipv4::parse("10.20.0.2")}));
+  EXPECT_EQ(network.controller.str(), "10.20.0.2");
+  EXPECT_EQ(agentUrls(network, 8443), "https://10.20.0.2:8443,https://10.20.0.1:8443") << "who serves comes first";
+  EXPECT_EQ(controllersOf(network).front().str(), "10.20.0.1");
+  loaded.cluster->networks.front() = network;
+  EXPECT_EQ(toJson(*loaded.cluster), json) << "a plan of one host is good on the other";
+
+  network = loadYaml(yaml("    controller: 10.20.0.7\n")).cluster->provisioning();
+  EXPECT_EQ(agentUrls(network, 8443), "https://10.20.0.7:8443");
+  EXPECT_FALSE(putOnHost(network, {*Ipv4::parse("10.20.0.2")}));
+}
+
 TEST_F(SubnetsTest, theyDoNotOverlap) {
   EXPECT_THAT(saying(row("cidr: 10.20.128.0/24, gateway: 10.20.128.1")),
               ElementsAre(AllOf(StartsWith("cluster.yaml:6:21: error: the networks provisioning (10.20.0.0/16) and row-a (10.20.128.0/24) overlap"), HasSubstr("cluster.yaml:4:11"))));

@@ -100,6 +100,7 @@ TEST(SourceFindings, nameTheMirrorAndWhatToDo) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_THAT(found[0].text, testing::AllOf(HasSubstr("gpu001"), HasSubstr("http://cache-a/pack"), HasSubstr("corrupt")));
   EXPECT_FALSE(found[0].what_to_do.empty());
+  EXPECT_THAT(sourceFindings(NodeName("gpu001"), R"({"dropped_mirrors":["http://10.20.0.2:8080/images/d/pack: Connection refused"]})", WallTime{}, {"http://10.20.0.2:8080"}), IsEmpty()) << "it stands by";
   for (const char* text : {"{}", "", "[]", R"({"dropped_mirrors":[]})", R"({"dropped_mirrors":[7]})"}) EXPECT_THAT(sourceFindings(NodeName("gpu001"), text, WallTime{}), IsEmpty());
 }
 

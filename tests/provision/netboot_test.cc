@@ -72,6 +72,20 @@ TEST_F(NetbootTest, onlyTheArmedNodeBootsIntoTheRamOs) {
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("token-gpu001-2")) << "each arming has a token of its own";
 }
 
+TEST_F(NetbootTest, theScriptOfTheSecondHostLoadsFromItAndNamesTheOthersToo) {
+  auto& network = cluster.networks[0];
+  network.controllers = {*Ipv4::parse("10.20.0.1"), *Ipv4::parse("10.20.0.2"), *Ipv4::parse("10.20.0.3")};
+  ASSERT_TRUE(inventory::putOnHost(network, {*Ipv4::parse("10.20.0.2")}));
+  ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
+  const auto script = ask("/boot/ipxe?mac=52:54:00:00:00:01");
+  EXPECT_THAT(script, HasSubstr(" muster.url=https://10.20.0.2:8443,https://10.20.0.1:8443,https://10.20.0.3:8443 "));
+  EXPECT_THAT(script, HasSubstr("initrd http://10.20.0.2:8080/ramos/initrd.img"));
+  EXPECT_THAT(script, Not(HasSubstr("10.20.0.1:8080")));
+  auto other = cluster;
+  other.networks[0].controllers.pop_back();
+  EXPECT_FALSE(netboot().follow(other)) << "another list needs a start";
+}
+
 TEST_F(NetbootTest, aScriptEndsWithItsToken) {
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
   clock.advance(agent::kTokenLifetime);

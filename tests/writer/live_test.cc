@@ -1,4 +1,5 @@
 // Live images as the agent takes them: into memory, and never onto a disk. Mounting is shown by the VM test.
+#include "agent/writer/fetch_index.h"
 #include "agent/writer/live.h"
 
 #include "agent/protocol/wipe_guard.h"
@@ -47,6 +48,27 @@ class OneAnswer final : public io::HttpClient {
   std::string body_;
 };
 
+/// A host answers with its text, or is away.
+class Hosts final : public io::HttpClient {
+ public:
+  Hosts(std::map<std::string, std::string> answers, std::vector<std::string>& asked) : answers_(std::move(answers)), asked_(asked) {}
+  Async<io::HttpResponse> send(io::HttpRequest request) override {
+    asked_.push_back(request.url.str());
+    const auto answer = answers_.find(request.url.host);
+    if (answer == answers_.end()) co_return fail(ErrorCode::Unavailable, request.url.host + " is away");
+    io::HttpResponse response;
+    response.status = answer->second.empty() ? 404 : 200;
+    response.body = answer->second;
+    co_return response;
+  }
+  Async<io::HttpResponse> fetch(io::HttpRequest, std::function<Result<void>(std::string_view)>) override { co_return fail(ErrorCode::Internal, "not asked for"); }
+  std::string peerFingerprint() const override { return {}; }
+
+ private:
+  std::map<std::string, std::string> answers_;
+  std::vector<std::string>& asked_;
+};
+
 class WrongKind : public ::testing::Test {
  protected:
   /// Both tasks fetch the index first; it is signed, and of the wrong kind.
@@ -71,6 +93,34 @@ class WrongKind : public ::testing::Test {
   Workers workers_{2};
   FakeClock clock_;
 };
+
+/// The host that ordered the image has died: the other one has the same.
+TEST_F(WrongKind, theIndexComesFromAMirrorWhileTheControllerIsAway) {
+  offer(PackKind::Live);
+  params_.index_url = "http://a/images/d/index.json";
+  params_.mirror_urls = {"http://liar/images/d/pack", "http://b/images/d/pack"};
+  std::vector<std::string> asked;
+  const auto with = [&](std::map<std::string, std::string> answers) {
+    asked.clear();
+    auto it = deps();
+    it.make_http = [&asked, answers] { return std::make_unique<Hosts>(answers, asked); };
+    return it;
+  };
+  const auto end = clock_.steady() + std::chrono::milliseconds(1);
+  const auto fetch = [&](std::map<std::string, std::string> answers) { return test::runAsync(fetchIndex(params_, with(std::move(answers)), end)); };
+  const auto found = fetch({{"liar", "not the index"}, {"b", index_}});
+  ASSERT_TRUE(found) << found.error().str();
+  EXPECT_EQ(digestOf(*found), params_.digest);
+  EXPECT_THAT(asked, testing::ElementsAre("http://a:80/images/d/index.json", "http://liar:80/images/d/index.json", "http://b:80/images/d/index.json"));
+
+  const auto nobody = fetch({{"liar", ""}});
+  ASSERT_FALSE(nobody);
+  EXPECT_EQ(nobody.error().code(), ErrorCode::Timeout);
+  EXPECT_THAT(nobody.error().str(), testing::AllOf(HasSubstr("a is away"), HasSubstr("liar:80/images/d/index.json answers 404"), HasSubstr("b is away")));
+  const auto gone = fetch({{"a", ""}, {"b", index_}});
+  ASSERT_FALSE(gone) << "a controller without the image is not passed over";
+  EXPECT_EQ(gone.error().code(), ErrorCode::NotFound);
+}
 
 TEST_F(WrongKind, aLiveImageIsWrittenToNoDisk) {
   offer(PackKind::Live);

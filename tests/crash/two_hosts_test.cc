@@ -1,0 +1,248 @@
+// Two hosts with the real program, a state folder each, one PostgreSQL, and a simulated fleet whose agents know both. One host is killed,
+// or stopped and woken: agents report to the other one, it finishes, nothing is done twice, and the one that wakes up stops.
+#include "base/io/process.h"
+#include "inventory/inventory.h"
+#include "lab/fleet/fleet.h"
+#include "lifecycle/site_lease.h"
+#include "provision/image/image_store_parts.h"
+#include "tests/fakes/fake_system_builder.h"
+#include "tests/lifecycle/postgres_server.h"
+#include "tests/paths.h"
+
+#include <gmock/gmock.h>
+
+#include <fcntl.h>
+#include <sched.h>
+
+#include <fstream>
+
+namespace muster::test {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int kNodes = 4;
+constexpr auto kLimit = 180s;  ///< of one thing that has to happen: a lease, an agent's long poll, and a slow machine
+
+/// A program that runs, and what it has said.
+struct Program {
+  std::unique_ptr<io::Child> child;
+  fs::path log;
+  std::string said() const { return io::readFile(log).value_or(""); }
+  bool hasSaid(std::string_view words) const { return said().find(words) != std::string::npos; }
+};
+
+class TwoHosts : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root for a network namespace";
+    if (!postgresServer().whyNot().empty()) GTEST_SKIP() << postgresServer().whyNot();
+    home_ = io::Fd(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+    if (::unshare(CLONE_NEWNET) != 0) GTEST_SKIP() << "network namespaces cannot be made here";
+    const auto up = io::runChecked({.program = "sh", .args = {"-c", "ip link set lo up && ip addr add 127.0.0.2/8 dev lo"}});
+    ASSERT_TRUE(up) << up.error().str();
+    url_ = postgresServer().createDatabase();
+    store_ = std::move(*lifecycle::openStore(url_));
+    ::setenv("MUSTER_FLEET_PASSWORD", "secret", 1);
+    declare();
+    makeKeysAndImages();
+    startFleet();
+  }
+  void TearDown() override {
+    for (auto* each : {&a_, &b_, &fleet_}) {
+      if (HasFailure() && each->child) std::cerr << "---- " << each->log.filename() << "\n" << each->said() << "\n";
+      if (each->child) each->child->signal(SIGCONT);
+      each->child.reset();
+    }
+    if (home_.valid()) ::setns(home_.get(), CLONE_NEWNET);
+  }
+
+  void declare() {
+    std::string nodes;
+    for (int number = 1; number <= kNodes; ++number) {
+      const auto spec = lab::fleet::specOf(number);
+      nodes += fmt::format("  - {{names: {}, profile: sim, mac: \"{}\", address: 127.80.0.{}, bmc: \"https://{}:{}\", serial: {}}}\n", spec.name, spec.mac, number,
+                           spec.bmc_address, spec.bmc_port, spec.serial);
+    }
+    std::ofstream(folder_ / "cluster.yaml") << R"(cluster: {name: two-hosts}
+networks:
+  provisioning: {cidr: 127.0.0.0/8, controllers: [127.0.0.1, 127.0.0.2], dhcp: {mode: none}}
+credentials:
+  bmc: {username: admin, password: {env: MUSTER_FLEET_PASSWORD}}
+images:
+  bookworm: {build: {suite: bookworm, packages: [linux-image-amd64]}}
+drivers:
+  rdma: {packages: [rdma-core], verify: {package.rdma-core: "44.*"}}
+gates:
+  burn-in: {level: quick, on: [host]}
+profiles:
+  sim: {expect: {gpus: 0, cpus_min: 1}, image: bookworm, drivers: [rdma], gates: [burn-in]}
+nodes:
+)" << nodes;
+  }
+  /// Made on the first host, and copied to the second one as docs/two-hosts.md says.
+  void makeKeysAndImages() {
+    ASSERT_TRUE(io::CertificateAuthority::loadOrCreate(folder_ / "a/ca", "muster CA"));
+    const auto key = io::SigningKey::loadOrCreate(folder_ / "a/keys/signing.pem");
+    ASSERT_TRUE(key);
+    const auto loaded = inventory::load(folder_ / "cluster.yaml");
+    ASSERT_TRUE(loaded.cluster) << loaded.diagnostics.all().front().str();
+    auto images = provision::openImageStore({folder_ / "cache", binFolder() / "muster-agent", *key}, std::make_unique<FakeSystemBuilder>());
+    const auto ram = images->buildRamOs([](std::string_view) {});
+    ASSERT_TRUE(ram) << ram.error().str();
+    const auto image = images->build(loaded.cluster->images.at("bookworm"), [](std::string_view) {});
+    ASSERT_TRUE(image) << image.error().str();
+  }
+  void copyKeys() {
+    for (const char* what : {"ca", "keys"}) fs::copy(folder_ / "a" / what, folder_ / "b" / what, fs::copy_options::recursive);
+  }
+  void startFleet() {
+    fleet_ = start({(binFolder() / "muster-fleet").string(), {"serve", "--nodes", std::to_string(kNodes), "--boot-url", "http://127.0.0.1:8080,http://127.0.0.2:8080", "--boot-s", "3",
+                                                              "--tasks-file", (folder_ / "tasks").string()}}, "fleet.log");
+    ASSERT_TRUE(becomes([&] { return fleet_.hasSaid("BMCs answer"); }));
+  }
+  Program start(io::Command command, const std::string& log) {
+    auto child = io::makeProcessRunner()->start(std::move(command), folder_ / log);
+    EXPECT_TRUE(child) << child.error().str();
+    return {child ? std::move(*child) : nullptr, folder_ / log};
+  }
+  /// `host`: a or b.
+  Program muster(const std::string& host, std::vector<std::string> words) {
+    const auto log = fmt::format("{}-{}-{}.log", host, words.front(), ++programs_);
+    io::Command command{(binFolder() / "muster").string(), std::move(words)};
+    command.env = {{"MUSTER_INVENTORY", (folder_ / "cluster.yaml").string()}, {"MUSTER_STATE", (folder_ / host).string()}, {"MUSTER_CACHE", (folder_ / "cache").string()},
+                   {"MUSTER_LAB", (folder_ / "no-lab").string()}, {"MUSTER_STORE", url_}, {"HOME", folder_.path().string()}, {"MUSTER_FLEET_PASSWORD", "secret"},
+                   {"MUSTER_ADDRESS", host == "a" ? "127.0.0.1" : "127.0.0.2"}};
+    return start(std::move(command), log);
+  }
+  /// Other processes work: looking from time to time is all there is.
+  template <class Condition>
+  bool becomes(Condition condition) {
+    const auto end = std::chrono::steady_clock::now() + kLimit;
+    while (std::chrono::steady_clock::now() < end) {
+      if (condition()) return true;
+      std::this_thread::sleep_for(50ms);
+    }
+    return false;
+  }
+  bool ends(const Program& program) {
+    return becomes([&] { return !program.child->running(); });
+  }
+  int tasksBegun(std::string_view kind) {
+    std::ifstream in(folder_ / "tasks");
+    int count = 0;
+    for (std::string node, what, id; in >> node >> what >> id;) count += what == kind;
+    return count;
+  }
+  std::string whoServes() {
+    const auto holder = lifecycle::siteHolder(*store_);
+    return holder && *holder ? (*holder)->address : "";
+  }
+  void expectEverythingOnce() {
+    EXPECT_EQ(tasksBegun("write-image"), kNodes);
+    EXPECT_EQ(tasksBegun("install-driver"), kNodes);
+    for (int number = 1; number <= kNodes; ++number) {
+      const NodeName node(lab::fleet::specOf(number).name);
+      std::map<std::string, int> done;
+      const lifecycle::Subject subject(node);
+      const auto intents = store_->intentsOf(subject, 1000);
+      ASSERT_TRUE(intents);
+      for (const auto& intent : *intents) {
+        EXPECT_NE(intent.state, lifecycle::IntentState::Open) << intent.action.facet.str();
+        done[intent.action.facet.str()] += intent.state == lifecycle::IntentState::Done;
+      }
+      for (const auto& [facet, times] : done) EXPECT_LE(times, 1) << node.str() << " " << facet;
+      EXPECT_EQ(done[node.str() + "/image"], 1);
+    }
+    EXPECT_TRUE(store_->openIntents()->empty());
+  }
+  /// The first of two hosts is in the middle of its work: an image is being written, or is.
+  void beginOnA() {
+    a_ = muster("a", {"apply"});
+    ASSERT_TRUE(becomes([&] { return tasksBegun("write-image") > 0 || !a_.child->running(); }));
+    ASSERT_TRUE(a_.child->running());
+    EXPECT_EQ(whoServes(), "127.0.0.1");
+  }
+  void finishOnB() {
+    copyKeys();
+    b_ = muster("b", {"apply"});
+    ASSERT_TRUE(ends(b_));
+    EXPECT_THAT(b_.said(), HasSubstr("looking for 30 s whether it still does"));
+    EXPECT_EQ(whoServes(), "127.0.0.2");
+    expectEverythingOnce();
+  }
+
+  TempFolder folder_;
+  std::string url_;
+  std::unique_ptr<lifecycle::Store> store_;
+  Program a_, b_, fleet_;
+  int programs_ = 0;
+  io::Fd home_;
+};
+
+TEST_F(TwoHosts, oneIsKilledInTheMiddleAndTheOtherFinishes) {
+  beginOnA();
+  a_.child->signal(SIGKILL);
+  ASSERT_TRUE(ends(a_));
+  finishOnB();
+}
+
+TEST_F(TwoHosts, oneThatWasStoppedWakesUpAndEnds) {
+  beginOnA();
+  a_.child->signal(SIGSTOP);
+  finishOnB();
+  const auto tasks = *io::readFile(folder_ / "tasks");
+  a_.child->signal(SIGCONT);
+  ASSERT_TRUE(ends(a_));
+  EXPECT_THAT(a_.said(), HasSubstr("this host does not serve the site any more"));
+  EXPECT_THAT(a_.said(), HasSubstr("serves the site now, at 127.0.0.2"));
+  EXPECT_EQ(*io::readFile(folder_ / "tasks"), tasks) << "none of its orders was taken up";
+  expectEverythingOnce();
+}
+
+TEST_F(TwoHosts, aSecondHostWithoutTheSitesKeysIsToldWhatToCopy) {
+  a_ = muster("a", {"keep"});
+  ASSERT_TRUE(becomes([&] { return a_.hasSaid("muster keep: 4 nodes"); }));
+  b_ = muster("b", {"keep"});
+  ASSERT_TRUE(ends(b_));
+  EXPECT_THAT(b_.said(), HasSubstr("the site has its keys already"));
+  EXPECT_THAT(b_.said(), HasSubstr("nothing else of that folder"));
+  EXPECT_FALSE(fs::exists(folder_ / "b/ca/ca.key")) << "it made none of its own";
+
+  ASSERT_TRUE(io::CertificateAuthority::loadOrCreate(folder_ / "b/ca", "muster CA"));
+  fs::copy(folder_ / "a/keys", folder_ / "b/keys", fs::copy_options::recursive);
+  b_ = muster("b", {"keep"});
+  ASSERT_TRUE(ends(b_));
+  EXPECT_THAT(b_.said(), HasSubstr("the CA (SHA-256 of ca/ca.crt) of this host is"));
+}
+
+TEST_F(TwoHosts, keepStandsByCommandsAreSentToWhoServesAndTheHostsChangeHands) {
+  copyKeys();
+  a_ = muster("a", {"keep"});
+  ASSERT_TRUE(becomes([&] { return a_.hasSaid("muster keep: 4 nodes"); }));
+  b_ = muster("b", {"keep"});
+  ASSERT_TRUE(becomes([&] { return b_.hasSaid("stands by;"); }));
+  EXPECT_THAT(b_.said(), HasSubstr("serves, at 127.0.0.1"));
+  auto plan = muster("b", {"plan"});
+  ASSERT_TRUE(ends(plan));
+  EXPECT_THAT(plan.said(), HasSubstr("serves the site, at 127.0.0.1: run the command there"));
+  auto status = muster("b", {"status"});
+  ASSERT_TRUE(ends(status));
+  EXPECT_THAT(status.said(), HasSubstr("serves the site, at 127.0.0.1"));
+
+  a_.child->signal(SIGKILL);
+  ASSERT_TRUE(becomes([&] { return b_.hasSaid("muster keep: 4 nodes"); }));
+  EXPECT_EQ(whoServes(), "127.0.0.2");
+  a_ = muster("a", {"keep"});
+  ASSERT_TRUE(becomes([&] { return a_.hasSaid("serves, at 127.0.0.2"); })) << "and does not fight for it";
+  plan = muster("b", {"plan"});  // keep stands aside for it, the host stays the one that serves
+  ASSERT_TRUE(ends(plan));
+  EXPECT_THAT(plan.said(), Not(HasSubstr("run the command there")));
+  EXPECT_EQ(whoServes(), "127.0.0.2");
+}
+
+}  // namespace
+}  // namespace muster::test
