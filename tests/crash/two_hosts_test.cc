@@ -97,6 +97,7 @@ nodes:
     ASSERT_TRUE(image) << image.error().str();
   }
   void copyKeys() {
+    fs::create_directories(folder_ / "b");
     for (const char* what : {"ca", "keys"}) fs::copy(folder_ / "a" / what, folder_ / "b" / what, fs::copy_options::recursive);
   }
   void startFleet() {

@@ -33,9 +33,13 @@ class TwoServersTest : public DhcpTest {
     if (HasFailure()) std::cerr << io::readFile(folder_ / "run-b/dnsmasq.log").value_or("") << "\n";
   }
   static sockaddr_in everybody() { return {AF_INET, htons(67), {INADDR_BROADCAST}, {}}; }
-  std::optional<Offer> take(const std::string& mac, const Offer& offer) {
+  /// What `of` answers to a machine that takes this offer.
+  std::optional<Offer> take(const std::string& mac, const Offer& offer, const std::string& of) {
     const auto request = requestFor(discover(*Mac::parse(mac), std::nullopt, false), offer);
-    return ask(dhcp_, request, everybody(), [&request](std::string_view answer) { return parseOffer(answer, request); });
+    return ask(dhcp_, request, everybody(), [&](std::string_view answer) {
+      auto parsed = parseOffer(answer, request);
+      return parsed && parsed->dhcp_server == of ? parsed : std::nullopt;
+    });
   }
   /// A machine that has an address asks whether it may keep it: whoever is there. Nobody is named.
   std::optional<Offer> keep(const std::string& mac, const std::string& address) {
@@ -58,7 +62,7 @@ TEST_F(TwoServersTest, theOtherHostGivesTheSameAddressesAndNamesItself) {
   EXPECT_EQ(node->file, "http://10.20.0.1:8080/boot/ipxe?mac=${netX/mac}");
   const auto stranger = offerTo(kStranger, std::nullopt, false);
   ASSERT_TRUE(stranger);
-  const auto taken = take(kStranger, *stranger);
+  const auto taken = take(kStranger, *stranger, kA);
   ASSERT_TRUE(taken);
   EXPECT_EQ(taken->kind, 5);
   EXPECT_EQ(taken->dhcp_server, kA);
@@ -81,17 +85,19 @@ TEST_F(TwoServersTest, theOtherHostGivesTheSameAddressesAndNamesItself) {
   EXPECT_EQ(kept->address, taken->address);
 }
 
-/// Why only one host serves: a machine takes whichever answer comes first, and with it the URLs of that host.
+/// Why only one host serves: a machine takes whichever answer comes first, with the URLs of that host, and the other one refuses it.
 TEST_F(TwoServersTest, bothAtOnceWouldSendMachinesToBoth) {
   startB();
   const auto of_a = offerTo(kNode, 7, true, dhcp_, kA), of_b = offerTo(kNode, 7, true, dhcp_, kB);
   ASSERT_TRUE(of_a && of_b) << "both answer";
   EXPECT_EQ(of_a->address, of_b->address) << "an installed node would not notice";
   EXPECT_NE(of_a->file, of_b->file) << "one that boots would";
-  const auto taken = take(kNode, *of_b);
-  ASSERT_TRUE(taken);
-  EXPECT_EQ(taken->kind, 5) << "A does not refuse what B has offered";
-  EXPECT_EQ(taken->dhcp_server, kB);
+  const auto given = take(kNode, *of_b, kB);
+  ASSERT_TRUE(given) << "B is silent";
+  EXPECT_EQ(given->kind, 5);
+  const auto refused = take(kNode, *of_b, kA);
+  ASSERT_TRUE(refused) << "A is silent";
+  EXPECT_EQ(refused->kind, 6) << "A is authoritative, and the machine has named another server";
 }
 
 }  // namespace
