@@ -25,7 +25,7 @@ struct Parsed {
   FaultFlags fault;
   BmcFlags bmc;
   std::filesystem::path file, folder;
-  std::string node, reason;
+  std::string node, reason, facet;
   std::vector<std::filesystem::path> trust;
   std::vector<std::string> command;
   std::size_t limit = 200;
@@ -58,8 +58,12 @@ void addLifecycle(CLI::App& app, Parsed& p) {
   status_command->add_flag("--watch", p.watch, "Redraw when something changes, until interrupted");
   sub(app, "why", "Why a node is where it is: expected, observed, evidence, next step", p, [&p] { return why(p.options, p.node); })
       ->add_option("node", p.node)->required();
-  sub(app, "findings", "What is wrong, who raised it, and what to do", p, [&p] { return findings(p.options, p.selection.nodes); })
-      ->add_option("nodes", p.selection.nodes, "Hostlist, or @cluster; without it, all");
+  auto* findings_command = sub(app, "findings", "What is wrong, who raised it, and what to do", p, [&p] {
+    return p.facet.empty() ? findings(p.options, p.selection.nodes) : findingsClear(p.options, p.selection.nodes, p.facet, p.reason);
+  });
+  findings_command->add_option("nodes", p.selection.nodes, "Hostlist, or @cluster; without it, all");
+  auto* clear = findings_command->add_option("--clear", p.facet, "End the findings of this facet; what still holds is found again");
+  clear->needs(findings_command->add_option("--reason", p.reason, "With --clear: why; kept in the log")->needs(clear));
   auto* events_command = sub(app, "events", "What has happened", p, [&p] { return events(p.options, p.node, p.limit); });
   events_command->add_option("node", p.node, "Only this node");
   events_command->add_option("--limit", p.limit, "At most so many, the newest");

@@ -169,7 +169,8 @@ std::string Explanation::text() const {
   line("next step", next_step);
   line("rollout", rollout);
   for (const auto& finding : findings) {
-    line("finding", fmt::format("{}: {}", finding.facet.facet.str(), finding.text));
+    const auto source = finding.source.empty() ? "" : fmt::format("raised by {}, ", finding.source);
+    line("finding", fmt::format("{}: {} ({}{})", finding.facet.facet.str(), finding.text, source, muster::toString(finding.at)));
     line("", finding.what_to_do.empty() ? "" : "→ " + finding.what_to_do);
   }
   for (const auto& goal : unmet) line("not met", goal);

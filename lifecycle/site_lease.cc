@@ -61,6 +61,10 @@ Result<void> SiteLease::renew() {
     return {};
   }
   TRY(now, siteHolder(store_));
+  if (now && now->holder == holder_ && now->term == next.term) {  // an earlier renewal was made, and only its answer lost
+    mine_ = textOf(*now);
+    return {};
+  }
   return fail(ErrorCode::Conflict, now ? fmt::format("{} serves the site now, at {}", now->holder, now->address) : "the store does not know any more that this host serves the site");
 }
 

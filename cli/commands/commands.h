@@ -25,6 +25,7 @@ int status(const Options& options, bool watch);
 int why(const Options& options, const std::string& node);
 /// Open findings, newest first. `nodes`: hostlist or @cluster; empty: all.
 int findings(const Options& options, const std::string& nodes);
+int findingsClear(const Options& options, const std::string& nodes, const std::string& facet, const std::string& reason);
 int events(const Options& options, const std::string& subject, std::size_t limit);
 int history(const Options& options, const std::string& what, std::size_t limit);
 /// `file`: an archive instead of the store; empty: the store.

@@ -1,8 +1,7 @@
-// status, why, findings, events, wipe, cert: what the state folder knows.
+// status, why, events, wipe: what the state folder knows.
 #include "cli/commands/commands.h"
 
 #include "cli/session.h"
-#include "cli/view/findings_view.h"
 #include "inventory/hostlist.h"
 #include "keep/keeper.h"
 #include "lifecycle/explain.h"
@@ -131,23 +130,6 @@ int why(const Options& options, const std::string& node) {
     explanation.rollout = std::move(*standing);
   }
   std::cout << (options.json ? explanation.toJson() + "\n" : explanation.text());
-  return kOk;
-}
-
-int findings(const Options& options, const std::string& nodes) {
-  const bool is_cluster = nodes == lifecycle::Subject::kCluster;
-  const auto names = nodes.empty() || is_cluster ? Result<std::vector<std::string>>(std::vector<std::string>()) : inventory::expandHostlist(nodes);
-  if (!names) return report(names.error());
-  auto store = lifecycle::openStore(options.storeUrl());
-  if (!store) return report(store.error());
-  auto open = (*store)->findings(nullptr);
-  if (!open) return report(open.error());
-  const std::set<std::string> wanted(names->begin(), names->end());
-  std::erase_if(*open, [&](const lifecycle::Finding& finding) {
-    const auto& subject = finding.facet.subject;
-    return !nodes.empty() && (is_cluster ? !subject.isCluster() : !wanted.contains(subject.str()));
-  });
-  std::cout << (options.json ? findingsJson(*open) : findingsText(*open));
   return kOk;
 }
 

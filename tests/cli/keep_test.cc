@@ -28,6 +28,10 @@ TEST_F(KeepCommands, quarantineIsHeldListedAndLiftedForAReason) {
   EXPECT_THAT(folder_.muster({"findings"}).out, AllOf(HasSubstr("gpu001  quarantine  error  raised by quarantine"), HasSubstr("in quarantine: smells burnt")));
   EXPECT_THAT(folder_.muster({"findings", "gpu001", "--json"}).out, HasSubstr("\"source\": \"quarantine\""));
   for (const auto* others : {"gpu002", "@cluster"}) EXPECT_EQ(folder_.muster({"findings", others}).out, "no finding is open\n");
+  const auto clear = [this](const std::string& facet) { return folder_.muster({"findings", "gpu001", "--clear", facet, "--reason", "seen"}); };
+  EXPECT_THAT(clear("quarantine").err, HasSubstr("`muster quarantine lift gpu001 --reason TEXT`; nothing was cleared"));
+  EXPECT_THAT(clear("image").err, HasSubstr("gpu001 has no finding of facet image"));
+  EXPECT_NE(folder_.muster({"findings", "--clear", "quarantine", "--reason", "seen"}).code, kOk) << "of which node?";
   EXPECT_NE(folder_.muster({"quarantine", "lift", "gpu001"}).code, kOk) << "without a reason";
   EXPECT_EQ(folder_.muster({"quarantine", "lift", "gpu001", "--reason", "board replaced"}).code, kOk);
   EXPECT_THAT(folder_.muster({"quarantine", "list"}).out, HasSubstr("no node is in quarantine"));

@@ -14,7 +14,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <future>
 #include <thread>
 
 namespace muster::test {
@@ -73,10 +72,7 @@ class Controller {
       kill();
       return true;
     }
-    std::promise<void> idle;
-    asio::post(process_->workers.pool(), [&idle] { idle.set_value(); });
-    idle.get_future().wait();
-    return ran || io_->poll_one() > 0;
+    return workersLeftSomething(process_->workers, *io_) || ran;
   }
   bool crashed() const { return store_.crashed; }
   bool ended() const { return ended_ || !io_; }
@@ -86,6 +82,7 @@ class Controller {
  private:
   /// Nothing more runs: its coroutines go with its loop, its session with its connection.
   void kill() {
+    waitUntilIdle(process_->workers);  // it answers to the loop
     io_.reset();
     process_.reset();
     durable_.reset();

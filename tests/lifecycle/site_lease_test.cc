@@ -1,5 +1,6 @@
 // Which of several hosts serves: one at a time, whoever was stopped, and by no clock that somebody sets.
 #include "lifecycle/site_lease.h"
+#include "tests/lifecycle/crash_store.h"
 #include "tests/run_async.h"
 
 #include <gmock/gmock.h>
@@ -73,6 +74,19 @@ TEST_F(SiteLeaseTest, theNextProcessOfTheSameHostHasItAtOnce) {
   EXPECT_TRUE(again.takes());
   EXPECT_FALSE(a.lease.renew()) << "the former one is over";
   EXPECT_TRUE(again.lease.renew());
+}
+
+TEST_F(SiteLeaseTest, aRenewalOfWhichOnlyTheAnswerWasLostIsOne) {
+  test::CrashStore store(*a.store, test::CrashStore::kNever, false);
+  SiteLease lease(store, a.clock, "ctl1 (x)", "10.20.0.1");
+  ASSERT_TRUE(lease.take()->ours);
+  store.refuses = [](int) { return test::CrashStore::Refusal{Error(ErrorCode::Unavailable, "the connection broke"), true, false}; };
+  ASSERT_FALSE(lease.renew());
+  store.refuses = {};
+  EXPECT_TRUE(lease.renew());
+  EXPECT_EQ((*siteHolder(*b.store))->beat, 1) << "the one that was made";
+  EXPECT_TRUE(lease.renew());
+  EXPECT_EQ((*siteHolder(*b.store))->beat, 2);
 }
 
 TEST_F(SiteLeaseTest, ofTwoThatWaitOneGetsIt) {
