@@ -11,6 +11,7 @@
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
+#include <atomic>
 #include <csignal>
 #include <iostream>
 #include <thread>
@@ -21,6 +22,10 @@ namespace {
 constexpr std::chrono::milliseconds kLookForOthers{500};
 constexpr std::chrono::seconds kLookForRollouts{30};  ///< of other hosts; a node's change takes longer than that
 constexpr std::chrono::seconds kRestAfterTrouble{10};  ///< a shift that could not begin is tried again
+
+/// By SIGHUP, at any time; taken by whoever reads the inventory next, before it is read.
+std::atomic<bool> asked_to_reload{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal's handler sets it");
 
 /// What one shift leaves to the next.
 struct Handover {
@@ -43,10 +48,6 @@ std::unique_ptr<lifecycle::LiveCluster> readAgain(const Options& options, Contro
   return std::move(*next);
 }
 
-void listen(asio::signal_set& hangup, const std::shared_ptr<bool>& heard) {
-  hangup.async_wait([heard](boost::system::error_code error, int) { *heard = !error; });
-}
-
 /// What rollouts have done so far, as the store says. It is asked before the inventory is read, so that none is missed that goes on meanwhile.
 Result<std::string> rolloutsNow(const Options& options) {
   if (std::error_code ignored; options.store.empty() && !std::filesystem::exists(options.state / "muster.db", ignored)) return std::string();
@@ -56,9 +57,6 @@ Result<std::string> rolloutsNow(const Options& options) {
 
 /// Ends when the shift has to: somebody else's turn, SIGHUP, or a rollout of another host that has gone on.
 Task<Handover> endOfShift(Options options, Controller& controller, std::string rollouts) {
-  asio::signal_set hangup(co_await asio::this_coro::executor, SIGHUP);
-  auto asked_to_reload = std::make_shared<bool>(false);
-  listen(hangup, asked_to_reload);
   Handover end;
   auto look_at = controller.clock().steady() + kLookForRollouts;
   while (true) {
@@ -66,7 +64,7 @@ Task<Handover> endOfShift(Options options, Controller& controller, std::string r
       end.why = "another command works; keep goes on when it has ended";
       co_return end;
     }
-    const bool is_told = std::exchange(*asked_to_reload, false);
+    const bool is_told = asked_to_reload.exchange(false);
     std::optional<std::string> moved;
     if (is_told || controller.clock().steady() >= look_at) {
       look_at = controller.clock().steady() + kLookForRollouts;
@@ -81,7 +79,6 @@ Task<Handover> endOfShift(Options options, Controller& controller, std::string r
         end.why = is_told ? "SIGHUP: the inventory is read again" : "a rollout has gone on: the inventory is read again, with what it has changed";
         co_return end;
       }
-      if (is_told) listen(hangup, asked_to_reload);
     }
     auto pause = controller.clock().sleep(kLookForOthers);
     co_await std::move(pause);
@@ -119,24 +116,22 @@ Result<bool> serveInTurn(const Options& options, const inventory::Cluster& clust
 Result<Handover> shift(const Options& options, Handover earlier, std::shared_ptr<keep::Memory> memory) {
   TRY(turn, takeKeepersTurn(options.state));
   auto live = std::move(earlier.live);
-  if (!live) {
+  const auto read = [&]() -> Result<void> {
+    asked_to_reload = false;
     TRY(rollouts, rolloutsNow(options));
     earlier.rollouts = std::move(rollouts);
-    TRY(read, liveCluster(options));  // what a rollout has brought a node to is what it should be
-    live = std::move(read);
-  }
+    TRY(laid, liveCluster(options));  // what a rollout has brought a node to is what it should be
+    live = std::move(laid);
+    return {};
+  };
+  if (!live) TRY_OK(read());
   TRY(found, lab::find(options.labFolder(live->cluster())));
   if (found) TRY_OK(lab::enter(*found));
   if (hasSeveralControllers(live->cluster()) && !found) {
     bool waited = false;
     TRY(serves, serveInTurn(options, live->cluster(), waited));
     if (!serves) return Handover{.why = "another command works; keep goes on when it has ended"};
-    if (waited) {  // what the other host has brought nodes to meanwhile
-      TRY(rollouts, rolloutsNow(options));
-      earlier.rollouts = std::move(rollouts);
-      TRY(read, liveCluster(options));
-      live = std::move(read);
-    }
+    if (waited) TRY_OK(read());  // what the other host has brought nodes to meanwhile
   }
   const auto& cluster = live->cluster();
   ProgressView view(std::cout, ProgressView::styleFor(options.json));
@@ -154,12 +149,12 @@ int keep(const Options& options) {
   if (const auto made = io::makeDirs(options.state); !made) return report(made.error());
   const auto place = takeKeepersPlace(options.state);
   if (!place) return report(place.error());
+  std::signal(SIGHUP, [](int) { asked_to_reload = true; });
   startLog(options.state / "muster.log", LogLevel::Info);
   bool begun = false;
   Handover next;
   const auto memory = std::make_shared<keep::Memory>();
   while (true) {
-    std::signal(SIGHUP, SIG_IGN);  // the next shift reads the inventory anyway
     auto end = shift(options, std::move(next), memory);
     if (!end && !begun) return report(end.error());  // at its first start a person is there to read it
     begun = true;

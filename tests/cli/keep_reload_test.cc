@@ -95,6 +95,14 @@ TEST_F(KeepReload, newNodesBootWithoutAnotherDnsmasqAndABadInventoryChangesNothi
   EXPECT_EQ(::kill(static_cast<pid_t>(std::stol(pid)), 0), 0) << "and it lives";
 }
 
+/// Whether it has read the inventory already or not, what was declared before the signal counts.
+TEST_F(KeepReload, aSignalWhileItBeginsIsNotLost) {
+  ASSERT_TRUE(becomes([&] { return fs::exists(folder_ / "state/muster.log"); }));
+  declareAlso("  - {names: gpu003, profile: gpu-node, mac: \"52:54:00:20:00:03\", address: 10.20.1.3, bmc: \"https://10.20.250.3\"}\n");
+  keep_->signal(SIGHUP);
+  ASSERT_TRUE(becomes([&] { return said().find("muster keep: 3 nodes") != std::string::npos; }));
+}
+
 /// As a rollout of another host leaves it in the store.
 TEST_F(KeepReload, aRolloutThatGoesOnBeginsAnotherShiftWithTheSameDnsmasq) {
   const auto shifts = [&] {
