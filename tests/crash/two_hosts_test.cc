@@ -220,6 +220,17 @@ TEST_F(TwoHosts, aSecondHostWithoutTheSitesKeysIsToldWhatToCopy) {
   EXPECT_THAT(b_.said(), HasSubstr("the CA (SHA-256 of ca/ca.crt) of this host is"));
 }
 
+/// As another host left it in the store that has served with an image of its own making.
+TEST_F(TwoHosts, aHostWithAnotherImageIsToldWhatToCopyAndOrdersNothing) {
+  ASSERT_TRUE(store_->putValue("site/image/bookworm", "0123abcd ctl-b (3f9c)"));
+  a_ = muster("a", {"apply"});
+  ASSERT_TRUE(ends(a_));
+  EXPECT_THAT(a_.said(), HasSubstr("here, the site's is 0123abcd: every node would be taken for wrong"));
+  EXPECT_THAT(a_.said(), HasSubstr("/images from ctl-b (3f9c)"));
+  EXPECT_EQ(tasksBegun("write-image"), 0);
+  EXPECT_EQ(store_->getValue("site/image/bookworm").value(), "0123abcd ctl-b (3f9c)");
+}
+
 TEST_F(TwoHosts, keepStandsByCommandsAreSentToWhoServesAndTheHostsChangeHands) {
   copyKeys();
   a_ = muster("a", {"keep"});
