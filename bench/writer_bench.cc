@@ -3,7 +3,8 @@
 //
 // The image is a real root file system of MUSTER_BENCH_IMAGE_MIB (2048), made of this machine's own /usr and kept in the cache.
 // MUSTER_BENCH_DISK is written instead of a file there; what is on it is lost. A loop device over a file in memory plays a disk that is
-// faster than the processors.
+// faster than the processors. MUSTER_BENCH_LINK (1gbit, 10gbit; needs root) puts a link of that rate between server and node; without it
+// the image comes over loopback.
 #include "agent/writer/chunk_writer.h"
 #include "agent/writer/look.h"
 #include "base/io/files.h"
@@ -16,6 +17,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -49,6 +51,14 @@ struct Files {
   std::filesystem::path folder = cacheFolder();
   std::filesystem::path raw = folder / "root.raw", pack = folder / "pack", index = folder / "content.json", stream = folder / "root.zst", target = diskOr(folder / "disk");
 };
+
+/// Everything after this goes through the link, in a network namespace of its own.
+void beBehindALink() {
+  const char* rate = std::getenv("MUSTER_BENCH_LINK");
+  if (!rate) return;
+  if (::unshare(CLONE_NEWNET) != 0) bench::fatal("MUSTER_BENCH_LINK needs root for a network namespace");
+  sh(fmt::format("ip link set lo up && tc qdisc add dev lo root tbf rate '{}' burst 256k latency 40ms", rate));
+}
 
 /// A file system of the wanted size: as much of /usr as fits.
 void prepare(const Files& files, unsigned mib) {
@@ -164,6 +174,7 @@ int main(int argc, char** argv) {
   const char* wanted = std::getenv("MUSTER_BENCH_IMAGE_MIB");
   const unsigned mib = wanted ? static_cast<unsigned>(std::strtoul(wanted, nullptr, 10)) : 2048;
   prepare(files, mib);
+  beBehindALink();
   const auto index = need(agent::readIndex(need(io::readFile(files.index))));
   const double raw_mib = static_cast<double>(index.size_bytes) / kMib;
   const std::string origin = "http://127.0.0.1:" + std::to_string(startServer(files));

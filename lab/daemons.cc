@@ -92,7 +92,6 @@ Daemon libvirtDaemon(const Rack& rack, const std::filesystem::path& capabilities
   daemon.argv = {"unshare", "--mount", "--propagation", "private", "sh", "-c", script};
   daemon.prepare = [rack, capabilities_cache] { return prepareLibvirt(rack, capabilities_cache); };
   daemon.ready = [rack] { return Virt::connect(rack.libvirt_uri).has_value(); };
-  daemon.ready_within = std::chrono::seconds(60);  // the first start asks every installed QEMU what it can do
   return daemon;
 }
 

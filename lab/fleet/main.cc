@@ -48,13 +48,15 @@ Result<void> serve(const Options& options) {
   // A listener and a few connections a BMC, two an agent.
   io::raiseDescriptorLimit(kDescriptorsPerNode * static_cast<std::size_t>(options.nodes) + kOtherDescriptors);
   SystemClock clock;
-  Workers workers(kWorkers);
   asio::io_context io;
+  Workers workers(kWorkers);  // gone first: what they still do answers to the loop
   World world{io.get_executor(), clock, workers, options.conditions(), options.boot_url, vbmc::Account::make(kUsername, password)};
   std::ofstream tasks;
   if (!options.tasks_file.empty()) {
     tasks.open(options.tasks_file, std::ios::app);
-    world.began = [&tasks](const std::string& node, const agent::AgentTask& task) { tasks << node << ' ' << toString(task.kind) << ' ' << task.id << std::endl; };
+    world.tell = [&tasks](const std::string& node, const agent::AgentTask& task, agent::TaskPhase phase) {
+      tasks << node << ' ' << toString(task.kind) << ' ' << task.id << ' ' << toString(phase) << std::endl;
+    };
   }
   TRY(fleet, Fleet::make(std::move(world), options.nodes, options.first));
   asio::signal_set ends(io, SIGTERM, SIGINT);
@@ -89,7 +91,7 @@ int main(int argc, char** argv) {
   }
   serving->add_option("--boot-url", options.boot_url, "Where the controller serves /boot/ipxe (http://HOST:PORT; several between commas)")->required();
   serving->add_option("--password-env", options.password_env, "Variable that holds the BMCs' password");
-  serving->add_option("--tasks-file", options.tasks_file, "Append a line for each task that an agent takes up: node, kind, id");
+  serving->add_option("--tasks-file", options.tasks_file, "Append a line for each task that an agent takes up, and ends: node, kind, id, phase");
   serving->add_flag("--real", options.real, "Latencies as metal has them: Redfish 100-500 ms, boot 120 s");
   serving->add_option("--redfish-ms", options.redfish_ms, "The slowest answer of a BMC; the fastest is a fifth of it");
   serving->add_option("--boot-s", options.boot_s, "The slowest boot");

@@ -175,7 +175,7 @@ Task<void> SimAgent::take(agent::PollResponse response) {
     job.report.id = task.id;
     job.report.phase = TaskPhase::Running;
     jobs_.push_back(std::move(job));
-    if (began_) began_(task);
+    if (tell_) tell_(task, TaskPhase::Running);
     asio::co_spawn(executor, carryOut(shared_from_this(), std::move(task)), asio::detached);
   }
 }
@@ -185,12 +185,12 @@ Task<void> SimAgent::carryOut(std::shared_ptr<SimAgent> self, AgentTask task) {
     auto work = self->clock_.sleep(takes);
     co_await std::move(work);
   }
-  const auto id = task.id;
-  auto work = self->resultOf(std::move(task));
+  auto work = self->resultOf(task);
   auto result = co_await std::move(work);
-  Job* job = self->find(id);
+  Job* job = self->find(task.id);
   if (!job || self->stopped_) co_return;
   job->report.phase = result ? TaskPhase::Done : TaskPhase::Failed;
+  if (self->tell_) self->tell_(task, job->report.phase);
   if (result) {
     job->report.fraction = 1;
     job->report.result = std::move(*result);

@@ -25,6 +25,9 @@ struct SimDisk {
   std::map<std::string, std::string> probes;  ///< of what was installed
 };
 
+/// An agent has taken up a task (Running), or ended it.
+using TellTask = std::function<void(const agent::AgentTask&, agent::TaskPhase)>;
+
 struct SimBoot {
   agent::Mode mode = agent::Mode::Ram;
   std::string boot_id;
@@ -38,9 +41,9 @@ struct SimBoot {
 class SimAgent : public std::enable_shared_from_this<SimAgent> {
  public:
   SimAgent(Clock& clock, const Conditions& conditions, Random& random, agent::Hardware hardware, SimDisk& disk, SimBoot boot,
-           std::function<void(const agent::AgentTask&)> began = {})
+           TellTask tell = {})
       : clock_(clock), conditions_(conditions), random_(random), hardware_(std::move(hardware)), disk_(disk), boot_(std::move(boot)),
-        began_(std::move(began)), controllers_(agent::parseControllers(boot_.url).value_or(std::vector<io::Url>(1))) {}
+        tell_(std::move(tell)), controllers_(agent::parseControllers(boot_.url).value_or(std::vector<io::Url>(1))) {}
 
   Task<void> run();
   void stop() { stopped_ = true; }
@@ -70,7 +73,7 @@ class SimAgent : public std::enable_shared_from_this<SimAgent> {
   agent::Hardware hardware_;
   SimDisk& disk_;
   SimBoot boot_;
-  const std::function<void(const agent::AgentTask&)> began_;  ///< may be empty
+  const TellTask tell_;  ///< may be empty
   agent::Controllers controllers_;
   io::TlsIdentity identity_;
   std::string ca_pem_;

@@ -117,8 +117,8 @@ Task<void> SimNode::boot(std::uint64_t number, bool from_network) {
   }
   boot.mac = spec_.mac;
   boot.boot_id = fmt::format("{}-{}", spec_.name, number);
-  agent_ = std::make_shared<SimAgent>(world_.clock, world_.conditions, random_, hardware(), disk_, std::move(boot), [this](const agent::AgentTask& task) {
-    if (world_.began) world_.began(spec_.name, task);
+  agent_ = std::make_shared<SimAgent>(world_.clock, world_.conditions, random_, hardware(), disk_, std::move(boot), [this](const agent::AgentTask& task, agent::TaskPhase phase) {
+    if (world_.tell) world_.tell(spec_.name, task, phase);
   });
   asio::co_spawn(world_.executor, agent_->run(), asio::detached);
 }

@@ -22,7 +22,7 @@ struct World {
   std::string boot_url;  ///< of the controller, or of several between commas: GET /boot/ipxe?mac=…
   vbmc::Account account;
   const vbmc::Personality* personality = &vbmc::personalities().front();
-  std::function<void(const std::string& node, const agent::AgentTask&)> began = {};  ///< an agent has taken up a task
+  std::function<void(const std::string& node, const agent::AgentTask&, agent::TaskPhase)> tell = {};  ///< as TellTask
 };
 
 class SimNode final : public vbmc::Machine {

@@ -20,9 +20,9 @@ Result<void> serve(const std::filesystem::path& config_file) {
   TRY(text, io::readFile(config_file));
   TRY(config, Config::parse(text));
   SystemClock clock;
-  Workers workers(kWorkers);
   TRY(virt, Virt::connect(config.libvirt_uri));
   asio::io_context io;
+  Workers workers(kWorkers);  // gone first: what they still do answers to the loop
   std::vector<std::unique_ptr<BmcHost>> hosts;
   for (const auto& bmc : config.bmcs) {
     auto host = BmcHost::make(io.get_executor(), clock, workers, *virt, config.folder, bmc);

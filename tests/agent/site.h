@@ -154,7 +154,7 @@ class Site {
 
   /// Lets everybody run until `holds`. Real time passes only while nobody has anything to do.
   template <class Condition>
-  bool until(Condition holds, std::chrono::seconds limit = 15s) {
+  bool until(Condition holds, std::chrono::seconds limit = 60s) {
     auto end = std::chrono::steady_clock::now() + limit;
     while (!holds()) {
       if (std::chrono::steady_clock::now() > end) return false;

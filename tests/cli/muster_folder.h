@@ -1,11 +1,10 @@
 // A folder with an inventory, a state and a cache of its own, and the real program run in it. Nothing of it needs a network.
 #pragma once
 
+#include "base/io/files.h"
 #include "base/io/process.h"
 #include "tests/paths.h"
 #include "tests/run_async.h"
-
-#include <fstream>
 
 namespace muster::test {
 
@@ -17,7 +16,10 @@ class MusterFolder {
     write("cluster.yaml", kInventory);
   }
 
-  void write(const std::string& name, std::string_view text) { std::ofstream(folder_ / name, std::ios::binary) << text; }
+  /// Whole or not at all: a muster may read it meanwhile.
+  void write(const std::string& name, std::string_view text) {
+    if (const auto written = io::writeFileAtomic(folder_ / name, text); !written) ADD_FAILURE() << written.error().str();
+  }
   std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
 
   /// `words` as typed behind "muster".

@@ -8,6 +8,8 @@
 
 #include <gmock/gmock.h>
 
+#include <fstream>
+
 #include <pwd.h>
 #include <unistd.h>
 

@@ -51,8 +51,8 @@ TEST_F(QemuConsoleTest, whatTheFirmwareSaysIsKeptAlsoWhenTheLineComesLater) {
   ASSERT_TRUE(test::runAsync(io, begin(*desk)));  // before there is a machine, as when its power is off
   boot("unix:" + socket + ",server=on,wait=on");
   ASSERT_TRUE(test::runAsync(io, untilSaid(*desk, "SeaBIOS (version"), 60s));
+  ASSERT_TRUE(test::runAsync(io, desk->close()));  // and with it what a worker still writes
   EXPECT_THAT(*BootShelf(folder / "kept", kNode).read(1), HasSubstr("SeaBIOS"));
-  ASSERT_TRUE(test::runAsync(io, desk->close()));
 }
 
 TEST_F(QemuConsoleTest, ATerminalDeviceIsReadToo) {

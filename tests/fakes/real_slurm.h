@@ -24,7 +24,7 @@ namespace muster::test {
 
 class RealSlurm : public ::testing::Test {
  protected:
-  static constexpr std::chrono::seconds kLimit{60};
+  static constexpr std::chrono::seconds kLimit{150};
   static constexpr std::string_view kHost = "muster-controller";
 
   void SetUp() override {

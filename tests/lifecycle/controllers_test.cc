@@ -93,7 +93,13 @@ class ControllersTest : public testing::Test {
   void stop(pid_t child) {
     for (int tries = 0; tries < 1'000; ++tries) {
       ::kill(child, SIGSTOP);
-      ::waitpid(child, nullptr, WUNTRACED);
+      int status = 0;
+      ::waitpid(child, &status, WUNTRACED);
+      if (!WIFSTOPPED(status)) {
+        std::erase(children_, child);
+        ADD_FAILURE() << "it has ended before it could be stopped";
+        return;
+      }
       if (world_->isFree()) return;
       ::kill(child, SIGCONT);
       std::this_thread::sleep_for(std::chrono::milliseconds(2));

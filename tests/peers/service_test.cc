@@ -33,7 +33,8 @@ class PeerServiceTest : public ::testing::Test {
 
   nlohmann::json offer(std::size_t node = 0) {
     auto offered = service->offer(cluster.nodes[node], image);
-    for (int i = 0; i < 1000 && !offered; ++i, offered = service->offer(cluster.nodes[node], image)) std::this_thread::sleep_for(1ms);  // hashed by a thread
+    for (const auto end = std::chrono::steady_clock::now() + 60s; !offered && std::chrono::steady_clock::now() < end; offered = service->offer(cluster.nodes[node], image))
+      std::this_thread::sleep_for(1ms);  // hashed by a thread
     EXPECT_TRUE(offered);
     return offered.value_or(nlohmann::json::object());
   }
