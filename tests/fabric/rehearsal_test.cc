@@ -21,7 +21,7 @@ class RehearsalSystem : public ::testing::Test {
     RehearsalOptions options;
     options.folder = folder_.path();
     options.kinds = std::move(kinds);
-    auto report = muster::test::runAsync(fabric::rehearse(cluster, *processes, clock, options), std::chrono::seconds(100));
+    auto report = muster::test::runAsync(fabric::rehearse(cluster, *processes, clock, options), std::chrono::seconds(240));
     EXPECT_TRUE(report) << report.error().str();
     return report ? *report : RehearsalReport{};
   }
