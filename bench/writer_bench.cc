@@ -56,7 +56,7 @@ struct Files {
 void beBehindALink() {
   const char* rate = std::getenv("MUSTER_BENCH_LINK");
   if (!rate) return;
-  if (::unshare(CLONE_NEWNET) != 0) bench::fatal("MUSTER_BENCH_LINK needs root for a network namespace");
+  if (::unshare(CLONE_NEWNET) != 0) need(Result<void>(fail(ErrorCode::Denied, "MUSTER_BENCH_LINK needs root for a network namespace")));
   sh(fmt::format("ip link set lo up && tc qdisc add dev lo root tbf rate '{}' burst 256k latency 40ms", rate));
 }
 
