@@ -183,7 +183,7 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   TRY_OK(takeOverCertificates(options));
   certificates_ = validate::makeCertificateStore(cluster_, *store_, clock_, keys_->signing, options.state / "certificates");
   netboot_ = provision::makeNetboot(cluster_, *images_, *gateway_, *processes_, context_.get_executor(),
-                                    {options.state / "run" / "netboot", serve::kHttpPort, serve::kHttpsPort, keys_->ca.fingerprint(), options.runFolder("hosts"),
+                                    {netbootFolder(options.state), serve::kHttpPort, serve::kHttpsPort, keys_->ca.fingerprint(), options.runFolder("hosts"),
                                      options.runFolder("tftp")});
   if (cluster_.provisioning().image_peers)
     peers_ = provision::makePeerService(cluster_, clock_, {fmt::format("http://{}:{}", cluster_.provisioning().controller.str(), serve::kHttpPort),

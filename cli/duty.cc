@@ -3,6 +3,7 @@
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "base/log.h"
+#include "provision/netboot/netboot.h"
 
 #include <fmt/ranges.h>
 
@@ -173,9 +174,11 @@ Result<bool> standBy(const Options& options, const inventory::Cluster& cluster, 
   }
 }
 
+std::filesystem::path netbootFolder(const std::filesystem::path& state) { return state / "run" / "netboot"; }
+
 void endLeftDnsmasq(const std::filesystem::path& state) {
   constexpr std::chrono::milliseconds kGrace{200};
-  if (const auto ended = io::PidFile{state / "run" / "netboot" / "dnsmasq.pid"}.terminate(kGrace); !ended)
+  if (const auto ended = io::PidFile{provision::dnsmasqPidFile(netbootFolder(state))}.terminate(kGrace); !ended)
     logWarning("duty", "a dnsmasq of this host may still answer: {}", ended.error().str());
 }
 

@@ -74,6 +74,8 @@ class Duty {
 Result<bool> standBy(const Options& options, const inventory::Cluster& cluster, const std::string& holder, const std::function<bool()>& asked,
                      const std::function<void(const lifecycle::SiteHolder&)>& tell);
 
+/// Where netboot works: its configuration, leases, log.
+std::filesystem::path netbootFolder(const std::filesystem::path& state);
 /// dnsmasq outlives a muster that is killed (it changes its user). While another host serves, none of ours may answer.
 void endLeftDnsmasq(const std::filesystem::path& state);
 

@@ -4,12 +4,12 @@
 
 #include "base/clock.h"
 #include "base/task.h"
+#include "tests/idle_workers.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 
-#include <future>
 #include <optional>
 #include <stdexcept>
 
@@ -57,10 +57,7 @@ class VirtualLoop {
   std::size_t handlersRan() {
     io.restart();
     std::size_t ran = io.poll();
-    // The single worker takes jobs in order: when this one is done, so are all before it.
-    std::promise<void> idle;
-    asio::post(workers.pool(), [&idle] { idle.set_value(); });
-    idle.get_future().wait();
+    waitUntilIdle(workers);
     io.restart();
     return ran + io.poll();
   }

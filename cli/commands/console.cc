@@ -77,8 +77,8 @@ Result<void> live(const Options& options, const std::string& node, bool take) {
   if (found) TRY_OK(lab::enter(*found));  // before a thread is started
   TRY(store, lifecycle::openStore(options.storeUrl()));
   SystemClock clock;
-  Workers workers(1);
   asio::io_context context;
+  Workers workers(1);  // gone first: what they still do answers to the loop
   const auto bmcs = bmc::makeBmcFleet(cluster, *store, clock, workers);
   const auto source = consoleFinder(options, found, {cluster, *store, clock, workers, *bmcs})(NodeName(node));
   if (!source) return fail(ErrorCode::NotFound, fmt::format("profile {} declares no console; add console: {{via: sol}} where its BMCs have one", cluster.findNode(NodeName(node))->profile));
@@ -89,7 +89,6 @@ Result<void> live(const Options& options, const std::string& node, bool take) {
     context.stop();
   });
   context.run();
-  workers.pool().join();  // what it still does answers to the context
   return std::move(*answer);
 }
 

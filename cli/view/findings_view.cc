@@ -3,6 +3,7 @@
 #include "lifecycle/json.h"
 
 namespace muster::cli {
+
 std::string findingsText(const std::vector<lifecycle::Finding>& findings) {
   if (findings.empty()) return "no finding is open\n";
   std::string out;

@@ -56,6 +56,9 @@ struct NetbootOptions {
   std::chrono::milliseconds look_for_old{10'000};  ///< how often folders of nodes that did not come are looked for
   std::function<std::chrono::steady_clock::time_point()> steady = std::chrono::steady_clock::now;
 };
+/// Of the dnsmasq that netboot runs in this folder, also when its muster was killed.
+inline std::filesystem::path dnsmasqPidFile(const std::filesystem::path& run_folder) { return run_folder / "dnsmasq.pid"; }
+
 std::unique_ptr<Netboot> makeNetboot(const inventory::Cluster& cluster, const ImageStore& images, agent::GatewayServer& gateway,
                                      io::ProcessRunner& processes, asio::any_io_executor executor, NetbootOptions options);
 

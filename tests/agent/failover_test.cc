@@ -24,16 +24,7 @@ class OtherHost {
   /// `controllers`: what it tells agents.
   void start(std::string controllers = {}) {
     life_.emplace();
-    life_->gateway = makeGatewayServer(site_.cluster, *site_.ca, *store_, site_.clock, std::move(controllers));
-    io::ServerOptions options;
-    options.identity = *site_.ca->issueServer("controller", {"127.0.0.1"}, std::chrono::hours(1));
-    options.client_ca_pem = site_.ca->certificatePem();
-    options.port = port_;
-    auto started = io::startHttpServer(life_->io.get_executor(), options);
-    if (!started) throw std::runtime_error(started.error().str());
-    life_->server = std::move(*started);
-    life_->server->addRoutes(life_->gateway->routes());
-    port_ = life_->server->port();
+    life_->serve(makeGatewayServer(site_.cluster, *site_.ca, *store_, site_.clock, std::move(controllers)), *site_.ca, port_);
     site_.others.push_back(&life_->io);
   }
   void die() {

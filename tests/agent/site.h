@@ -45,6 +45,21 @@ struct Controller {
   asio::io_context io;  // outlives the gateway, whose journal hands its answers over to it
   std::unique_ptr<agent::GatewayServer> gateway;
   std::unique_ptr<io::HttpServer> server;
+
+  /// `port` 0: any that is free, and from then on that one.
+  void serve(std::unique_ptr<agent::GatewayServer> served, const io::CertificateAuthority& ca, std::uint16_t& port) {
+    gateway = std::move(served);
+    io::ServerOptions options;
+    options.identity = *ca.issueServer("controller", {"127.0.0.1"}, std::chrono::hours(1));
+    options.client_ca_pem = ca.certificatePem();
+    options.admit_expired_clients = true;  // as serve does
+    options.port = port;
+    auto started = io::startHttpServer(io.get_executor(), options);
+    if (!started) throw std::runtime_error(started.error().str());
+    server = std::move(*started);
+    server->addRoutes(gateway->routes());
+    port = server->port();
+  }
 };
 
 /// One life of an agent. Destroying it is kill -9.
@@ -77,17 +92,7 @@ class Site {
 
   void startController() {
     controller.emplace();
-    controller->gateway = agent::makeGatewayServer(cluster, *ca, *store, clock);
-    io::ServerOptions options;
-    options.identity = *ca->issueServer("controller", {"127.0.0.1"}, std::chrono::hours(1));
-    options.client_ca_pem = ca->certificatePem();
-    options.admit_expired_clients = true;  // as serve does
-    options.port = port;
-    auto started = io::startHttpServer(controller->io.get_executor(), options);
-    if (!started) throw std::runtime_error(started.error().str());
-    controller->server = std::move(*started);
-    controller->server->addRoutes(controller->gateway->routes());
-    port = controller->server->port();
+    controller->serve(agent::makeGatewayServer(cluster, *ca, *store, clock), *ca, port);
   }
   void restartController() {
     controller.reset();

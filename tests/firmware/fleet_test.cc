@@ -10,6 +10,7 @@
 #include "lifecycle/quarantine.h"
 #include "tests/fakes/fake_machine.h"
 #include "tests/fakes/memory_store.h"
+#include "tests/idle_workers.h"
 #include "tests/run_async.h"
 
 #include "base/io/crypto.h"
@@ -22,7 +23,6 @@
 #include <gtest/gtest.h>
 
 #include <deque>
-#include <future>
 #include <random>
 
 namespace muster::firmware {
@@ -259,11 +259,7 @@ class Life {
       io->restart();
       ran += io->poll();
     }
-    for (auto* workers : {&workers_, &world_.workers}) {
-      std::promise<void> idle;
-      asio::post(workers->pool(), [&idle] { idle.set_value(); });
-      idle.get_future().wait();
-    }
+    for (auto* workers : {&workers_, &world_.workers}) test::waitUntilIdle(*workers);
     for (auto* io : {&io_, &world_.io}) {
       io->restart();
       ran += io->poll();

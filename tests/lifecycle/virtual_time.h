@@ -2,24 +2,17 @@
 #pragma once
 
 #include "base/clock.h"
+#include "tests/idle_workers.h"
 
 #include <gtest/gtest.h>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include <exception>
-#include <future>
 #include <memory>
 #include <optional>
 
 namespace muster::test {
-
-/// The single worker takes jobs in order: when this one is done, so are all before it.
-inline void waitUntilIdle(Workers& workers) {
-  std::promise<void> idle;
-  asio::post(workers.pool(), [&idle] { idle.set_value(); });
-  idle.get_future().wait();
-}
 
 /// Answers whether a handler was ready when the worker had done all it was given.
 inline bool workersLeftSomething(Workers& workers, asio::io_context& context) {
