@@ -87,8 +87,9 @@ Task<void> Clock::sleep(std::chrono::milliseconds duration) {
   if (!co_await std::move(wait)) throw boost::system::system_error(asio::error::operation_aborted);
 }
 
-Task<bool> SystemClock::rest(std::chrono::milliseconds duration) {
+Task<bool> SystemClock::rest(std::chrono::milliseconds duration, Alarm* alarm) {
   asio::steady_timer timer(co_await asio::this_coro::executor, duration);
+  const Alarm::Set set(alarm, timer);
   boost::system::error_code error;
   auto wait = timer.async_wait(asio::redirect_error(asio::use_awaitable, error));
   co_await std::move(wait);
@@ -123,7 +124,7 @@ FakeClock::~FakeClock() = default;
 WallTime FakeClock::now() const { return state_->now; }
 std::chrono::steady_clock::time_point FakeClock::steady() const { return std::chrono::steady_clock::time_point(state_->elapsed); }
 
-Task<bool> FakeClock::rest(std::chrono::milliseconds duration) {
+Task<bool> FakeClock::rest(std::chrono::milliseconds duration, Alarm* alarm) {
   auto state = state_;
   auto executor = co_await asio::this_coro::executor;
   auto sleeper = std::make_shared<State::Sleeper>(State::Sleeper{asio::steady_timer(executor)});
@@ -138,6 +139,7 @@ Task<bool> FakeClock::rest(std::chrono::milliseconds duration) {
     }
   };
   Entry entry{state, sleeper, state->sleepers.emplace(state->elapsed + std::max(duration, std::chrono::milliseconds(0)), sleeper)};
+  const Alarm::Set set(alarm, sleeper->timer);
   boost::system::error_code error;
   auto wait = sleeper->timer.async_wait(asio::redirect_error(asio::use_awaitable, error));
   co_await std::move(wait);

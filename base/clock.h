@@ -3,6 +3,8 @@
 
 #include "base/task.h"
 
+#include <boost/asio/steady_timer.hpp>
+
 #include <chrono>
 #include <map>
 #include <memory>
@@ -16,14 +18,40 @@ using WallTime = std::chrono::sys_time<std::chrono::milliseconds>;
 std::string toString(WallTime time);
 Result<WallTime> parseWallTime(std::string_view text);
 
+/// Ends the rest that it was given to. It must outlive that rest.
+class Alarm {
+ public:
+  void ring() {
+    if (timer_) timer_->cancel();
+  }
+  /// For clocks: the timer that ringing cancels, while this lives.
+  class Set {
+   public:
+    Set(Alarm* alarm, asio::steady_timer& timer) : alarm_(alarm) {
+      if (alarm_) alarm_->timer_ = &timer;
+    }
+    Set(const Set&) = delete;
+    ~Set() {
+      if (alarm_) alarm_->timer_ = nullptr;
+    }
+
+   private:
+    Alarm* alarm_;
+  };
+
+ private:
+  asio::steady_timer* timer_ = nullptr;
+};
+
 class Clock {
  public:
   virtual ~Clock() = default;
   virtual WallTime now() const = 0;
   /// Never goes back; for durations.
   virtual std::chrono::steady_clock::time_point steady() const = 0;
-  /// Waits. Answers whether the time has passed; false: it was cancelled.
-  virtual Task<bool> rest(std::chrono::milliseconds duration) = 0;
+  /// Waits. Answers whether the time has passed; false: it was cancelled, or the alarm rang.
+  virtual Task<bool> rest(std::chrono::milliseconds duration, Alarm* alarm) = 0;
+  Task<bool> rest(std::chrono::milliseconds duration) { return rest(duration, nullptr); }
   /// The same for whoever cannot go on when cancelled: throws operation_aborted then.
   Task<void> sleep(std::chrono::milliseconds duration);
 };
@@ -32,7 +60,8 @@ class SystemClock final : public Clock {
  public:
   WallTime now() const override;
   std::chrono::steady_clock::time_point steady() const override;
-  Task<bool> rest(std::chrono::milliseconds duration) override;
+  using Clock::rest;
+  Task<bool> rest(std::chrono::milliseconds duration, Alarm* alarm) override;
 };
 
 /// Virtual time for tests: sleepers wake in order as `advance` (or `runUntilIdle` of the test harness) moves it on.
@@ -42,7 +71,8 @@ class FakeClock final : public Clock {
   ~FakeClock() override;
   WallTime now() const override;
   std::chrono::steady_clock::time_point steady() const override;
-  Task<bool> rest(std::chrono::milliseconds duration) override;
+  using Clock::rest;
+  Task<bool> rest(std::chrono::milliseconds duration, Alarm* alarm) override;
   void advance(std::chrono::milliseconds duration);
   /// Moves straight to the next sleeper. False when nobody sleeps.
   bool advanceToNext();

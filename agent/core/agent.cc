@@ -1,5 +1,6 @@
 #include "agent/core/agent.h"
 
+#include "base/deadline.h"
 #include "base/io/files.h"
 #include "base/log.h"
 
@@ -143,6 +144,7 @@ Async<void> Agent::exchange() {
   auto answered = co_await std::move(call);
   if (!answered) {
     said_all_ = false;  // whatever was wrong, the next poll leaves nothing out
+    told_.forget();
     co_return fail(answered.error());
   }
   const auto& response = *answered;
@@ -278,12 +280,13 @@ Async<PollResponse> Agent::poll() {
   for (const auto& report : request.reports) {
     if (isFinished(report.phase)) said.push_back(report.id);
   }
-  auto message = postTo(options_.url, "/agent/v1/poll", toJson(request));
+  auto message = postTo(options_.url, "/agent/v1/poll", toJson(told_.shortened(request)));
   message.timeout = controllers_.several() && !controllers_.proven() ? std::chrono::milliseconds(kFirstAnswer) : kPollWait + kPollSlack;
   auto call = client_->send(std::move(message));
   auto answered = co_await std::move(call);
   CO_TRY(body, bodyOf(answered));
   CO_TRY(response, parsePollResponse(body));
+  told_.answered(request, response);
   if (!request.health.empty()) told_health_ = request.health;
   if (!request.hardware.empty()) told_hardware_ = request.hardware;
   if (!troubles_.empty()) logInfo("agent", "{} answers", options_.url.origin());

@@ -12,6 +12,7 @@
 #include "agent/protocol/bell.h"
 #include "agent/protocol/controllers.h"
 #include "agent/protocol/health.h"
+#include "agent/protocol/told_poll.h"
 #include "base/clock.h"
 
 #include <boost/asio/cancellation_signal.hpp>
@@ -92,6 +93,7 @@ class Agent {
   std::chrono::steady_clock::time_point renew_not_before_{};  ///< after a renewal that failed while the certificate still holds
 
   std::string session_;                  ///< of the controller heard last
+  ToldPoll told_;
   bool said_all_ = false;                ///< hardware and all results are known to that session
   bool hardware_tried_ = false;
   bool hardware_fresh_ = false;          ///< the last look succeeded

@@ -2,15 +2,15 @@
 #pragma once
 
 #include "base/clock.h"
-#include "base/deadline.h"
 #include "base/task.h"
 
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/system/system_error.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <set>
+#include <vector>
 
 namespace muster::agent {
 
@@ -20,39 +20,36 @@ class Bell {
   std::uint64_t count() const { return state_->count; }
   void ring() {
     ++state_->count;
-    for (auto* timer : state_->waiting) timer->cancel();
+    for (auto* alarm : state_->waiting) alarm->ring();
   }
-  /// True when it rang after `seen`, false when `limit` passed before.
+  /// True when it rang after `seen`, false when `limit` passed before. Throws operation_aborted when the waiter is cancelled.
   Task<bool> waitFor(Clock& clock, std::uint64_t seen, std::chrono::milliseconds limit) {
-    auto state = state_;
+    const auto state = state_;
     if (state->count != seen) co_return true;
-    auto rung = withDeadline(clock, limit, "bell", wait(state, seen));
-    auto outcome = co_await std::move(rung);
-    co_return outcome.has_value();
+    Alarm alarm;
+    const Entry entry(*state, alarm);
+    auto rest = clock.rest(limit, &alarm);
+    const bool passed = co_await std::move(rest);
+    if (state->count != seen) co_return true;
+    if (!passed) throw boost::system::system_error(asio::error::operation_aborted);
+    co_return false;
   }
 
  private:
   struct State {
     std::uint64_t count = 0;
-    std::set<asio::steady_timer*> waiting;
+    std::vector<Alarm*> waiting;
   };
-  struct Entry {
-    std::shared_ptr<State> state;
-    asio::steady_timer* timer;
-    ~Entry() { state->waiting.erase(timer); }
-  };
+  class Entry {
+   public:
+    Entry(State& state, Alarm& alarm) : state_(state), alarm_(&alarm) { state_.waiting.push_back(alarm_); }
+    Entry(const Entry&) = delete;
+    ~Entry() { state_.waiting.erase(std::find(state_.waiting.begin(), state_.waiting.end(), alarm_)); }
 
-  static Async<void> wait(std::shared_ptr<State> state, std::uint64_t seen) {
-    auto executor = co_await asio::this_coro::executor;
-    if (state->count != seen) co_return Result<void>();
-    asio::steady_timer timer(executor, asio::steady_timer::time_point::max());
-    state->waiting.insert(&timer);
-    Entry entry{state, &timer};
-    boost::system::error_code ignored;
-    auto rung = timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-    co_await std::move(rung);
-    co_return Result<void>();
-  }
+   private:
+    State& state_;
+    Alarm* alarm_;
+  };
 
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };

@@ -220,8 +220,13 @@ Async<PollResponse> Gateway::poll(NodeName node, PollRequest request, io::Server
   PollResponse answer;
   answer.session = session_;
   answer.controllers = controllers_;
+  answer.takes_short = true;
   if (!request.session.empty() && request.session != session_) co_return answer;  // it says everything again
   NodeRecord& record = records_[node];
+  if (request.as_before != 0 && !record.knows(request)) {
+    answer.session.clear();  // likewise
+    co_return answer;
+  }
   CO_TRY(news, record.absorb(node, std::move(request), from.remote_address, clock_));
   if (!news) co_return fail(ErrorCode::Conflict, "a later poll of " + node.str() + " is known");
   std::uint64_t mine = ++record.polls;

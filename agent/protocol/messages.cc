@@ -233,6 +233,8 @@ std::map<std::string, std::string> readTextMap(JsonReader& reader, const char* k
 }
 
 std::string toJson(const PollRequest& request) {
+  if (request.as_before != 0)
+    return print({{"mode", wordOf(kModes, request.mode)}, {"boot_id", request.boot_id}, {"session", request.session}, {"sequence", request.sequence}, {"as_before", request.as_before}});
   json reports = reportsJson(request.reports);
   json out{{"mode", wordOf(kModes, request.mode)}, {"boot_id", request.boot_id}, {"agent_version", request.agent_version},
            {"probes", request.probes},             {"reports", reports},         {"session", request.session},
@@ -252,14 +254,19 @@ Result<PollRequest> parsePollRequest(std::string_view text) {
   request.mode = readWord(reader, "mode", kModes, Mode::Ram);
   request.boot_id = reader.text("boot_id", kMaxNameBytes);
   if (request.boot_id.empty()) reader.wrong("boot_id", "is empty");
+  request.session = reader.text("session", kMaxNameBytes, true);
+  request.sequence = reader.unsignedNumber("sequence", std::numeric_limits<std::uint64_t>::max());
+  request.as_before = reader.unsignedNumber("as_before", std::numeric_limits<std::uint64_t>::max(), true);
+  if (request.as_before != 0) {
+    request.wants_answer = false;
+    return finished(reader, std::move(request));
+  }
   request.agent_version = reader.text("agent_version", kMaxNameBytes);
   request.image_digest = reader.text("image_digest", kMaxNameBytes, true);
   request.probes = readTextMap(reader, "probes", kMaxProbes);
   request.reports = readItems<AgentTaskReport>(reader, "reports", kMaxTasks, readReport);
   request.hardware = reader.text("hardware", kMaxResultBytes, true);
   request.health = reader.text("health", kMaxResultBytes, true);
-  request.session = reader.text("session", kMaxNameBytes, true);
-  request.sequence = reader.unsignedNumber("sequence", std::numeric_limits<std::uint64_t>::max());
   request.fresh = reader.flag("fresh", false);
   request.wants_answer = reader.flag("wants_answer", true);
   return finished(reader, std::move(request));
@@ -277,7 +284,7 @@ Result<std::vector<AgentTaskReport>> parseReports(std::string_view text) {
 std::string toJson(const PollResponse& response) {
   json start = json::array();
   for (const auto& task : response.start) start.push_back(taskJson(task));
-  return print({{"start", start}, {"forget", response.forget}, {"session", response.session}, {"controllers", response.controllers}});
+  return print({{"start", start}, {"forget", response.forget}, {"session", response.session}, {"controllers", response.controllers}, {"takes_short", response.takes_short}});
 }
 
 Result<PollResponse> parsePollResponse(std::string_view text) {
@@ -288,6 +295,7 @@ Result<PollResponse> parsePollResponse(std::string_view text) {
   response.forget = readTexts(reader, "forget", kMaxTasks, kMaxNameBytes);
   response.session = reader.text("session", kMaxNameBytes, true);
   response.controllers = reader.text("controllers", kMaxNameBytes, true);
+  response.takes_short = reader.flag("takes_short", false);
   return finished(reader, std::move(response));
 }
 

@@ -32,6 +32,11 @@ Result<bool> NodeRecord::absorb(const NodeName& node, PollRequest request, const
   if (isOver(request)) return false;
   bool same_boot = state && state->boot_id == request.boot_id;
   if (same_boot && request.sequence <= last_sequence) return false;
+  if (request.as_before != 0) {
+    wants_answer = false;
+    heard(request, address, clock);
+    return true;
+  }
 
   std::optional<Hardware> hardware;
   if (!request.hardware.empty()) {
@@ -72,12 +77,20 @@ Result<bool> NodeRecord::absorb(const NodeName& node, PollRequest request, const
   state->fresh = request.fresh;
   if (hardware) state->hardware = std::move(*hardware);
   if (health) state->health = std::move(*health);
+  heard(request, address, clock);
+  return true;
+}
+
+void NodeRecord::heard(const PollRequest& request, const std::string& address, const Clock& clock) {
   state->last_seen = clock.now();
   state->address = address;
   last_poll = clock.steady();
   last_sequence = request.sequence;
   for (auto& boot : retired_boots) boot.heard = 0;
-  return true;
+}
+
+bool NodeRecord::knows(const PollRequest& request) const {
+  return state && state->boot_id == request.boot_id && state->mode == request.mode && last_sequence == request.as_before;
 }
 
 /// Is the poll of a boot that is over? Which of two boots is the later one shows only by who goes on calling: the first poll of a

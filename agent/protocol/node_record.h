@@ -40,7 +40,9 @@ struct NodeRecord {
   bool isWaiting(const std::string& id) const;
   bool busy() const;
 
-  /// Takes in a poll. False when it is older than what is known (late, or of a boot that is over).
+  /// Is what a poll leaves out (as_before) known here?
+  bool knows(const PollRequest& request) const;
+  /// Takes in a poll; one that leaves things out must be known. False when it is older than what is known (late, or of a boot that is over).
   Result<bool> absorb(const NodeName& node, PollRequest request, const std::string& address, const Clock& clock);
   /// Takes the task to be handed over; nothing happens when it is known. Errors: Conflict (too many)
   Result<void> add(AgentTask task);
@@ -49,6 +51,7 @@ struct NodeRecord {
 
  private:
   bool isOver(const PollRequest& request);
+  void heard(const PollRequest& request, const std::string& address, const Clock& clock);
   void retireBoot(const PollRequest& request);
   void lose(const std::string& id, std::string why);
   Result<void> keepResults(std::vector<AgentTaskReport>& reports) const;

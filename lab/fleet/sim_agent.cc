@@ -61,6 +61,7 @@ Task<void> SimAgent::run() {
     if (done || stopped_) continue;
     logDebug("fleet", "{}: {}", boot_.mac, done.error().str());
     said_all_ = false;
+    told_.forget();
     controllers_.failed(done.error().code() == ErrorCode::Timeout);
     auto pause = clock_.sleep(kBackOff);
     co_await std::move(pause);
@@ -99,11 +100,7 @@ Async<void> SimAgent::enrol() {
 
 Async<io::TlsIdentity> SimAgent::certifyInstalled() {
   CO_TRY(made, io::makeKeyAndRequest(boot_.mac));
-  io::TlsTrust trust;
-  trust.ca_pem = ca_pem_;
-  trust.identity = identity_;
-  auto client = io::makeHttpClient(trust);  // the poll's own is in the middle of a wait
-  auto call = client->send(postTo(controllers_.present(), "/agent/v1/certificate", agent::toJson(agent::EnrolRequest{{}, made.csr_pem, {}})));
+  auto call = client_->send(postTo(controllers_.present(), "/agent/v1/certificate", agent::toJson(agent::EnrolRequest{{}, made.csr_pem, {}})));
   CO_TRY(body, bodyOf(co_await std::move(call)));
   CO_TRY(answer, agent::parseEnrolResponse(body));
   co_return io::TlsIdentity{made.key_pem, answer.certificate_pem};
@@ -141,12 +138,13 @@ Async<void> SimAgent::exchange() {
   auto identity = ensureIdentity();
   CO_TRY_OK(co_await std::move(identity));
   const auto request = describe();
-  auto message = postTo(controllers_.present(), "/agent/v1/poll", agent::toJson(request));
+  auto message = postTo(controllers_.present(), "/agent/v1/poll", agent::toJson(told_.shortened(request)));
   if (isToProve()) message.timeout = kFirstAnswer;
   auto call = client_->send(std::move(message));
   CO_TRY(body, bodyOf(co_await std::move(call)));
   if (stopped_) co_return Result<void>();
   CO_TRY(response, agent::parsePollResponse(body));
+  told_.answered(request, response);
   const bool same = response.session == session_ && !isToProve();
   controllers_.answered();
   said_all_ = same;

@@ -3,6 +3,7 @@
 
 #include "agent/protocol/controllers.h"
 #include "agent/protocol/messages.h"
+#include "agent/protocol/told_poll.h"
 #include "base/clock.h"
 #include "base/io/http.h"
 #include "lab/fleet/conditions.h"
@@ -80,6 +81,7 @@ class SimAgent : public std::enable_shared_from_this<SimAgent> {
   std::unique_ptr<io::HttpClient> client_;
   std::string session_;
   bool said_all_ = false;
+  agent::ToldPoll told_;
   std::uint64_t sequence_ = 0;
   std::vector<Job> jobs_;
   std::unique_ptr<asio::steady_timer> ended_;  ///< cancelled when a job ends

@@ -140,6 +140,29 @@ TEST_F(ConversationTest, controllerThatLostItsClaimIsRefusedByTheAgent) {
   EXPECT_EQ(node->runs["t3"], 1);
 }
 
+/// Nothing has happened since the last poll: the next one says so in a line, and everything once somebody new listens.
+TEST_F(ConversationTest, anAgentDoesNotRepeatItself) {
+  startRam();
+  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("t1", TaskKind::Probe))));
+  const auto isShort = [&] { return node->said.back().find("as_before") != std::string::npos; };
+  ASSERT_TRUE(site.until([&] {
+    site.clock.advance(kPollWait);  // every long poll is answered
+    return isShort();
+  }));
+  EXPECT_EQ(node->said.back().find("t1"), std::string::npos);
+  EXPECT_EQ(site.phase("gpu001", "t1"), TaskPhase::Done);
+  EXPECT_EQ(site.gateway().state(kNode)->probes.at("kernel"), "6.1.0");
+
+  site.restartController();
+  ASSERT_TRUE(site.until([&] { return site.gateway().state(kNode).has_value(); }));
+  EXPECT_EQ(site.phase("gpu001", "t1"), TaskPhase::Done);
+  EXPECT_EQ(site.gateway().state(kNode)->hardware.serial, "SN-1");
+  ASSERT_TRUE(site.until([&] {
+    site.clock.advance(kPollWait);
+    return isShort();
+  }));
+}
+
 TEST_F(ConversationTest, waitForTellsBootsApart) {
   startRam("ram-1");
   std::optional<Result<AgentState>> found;
@@ -424,6 +447,35 @@ TEST_F(PollTest, acknowledgedResultMayBeLeftOutButNotInvented) {
   EXPECT_EQ(send(busyPoll("b1", 2, {report("t", TaskPhase::Done)})), 200);
   EXPECT_EQ(site.gateway().report(kNode, "t")->result, R"({"x":1})");
   EXPECT_EQ(send(busyPoll("b1", 3, {report("u", TaskPhase::Done)})), 400);
+}
+
+TEST_F(PollTest, whatAShortPollLeavesOutMustBeKnown) {
+  const auto say = [&](const PollRequest& poll) { return *parsePollResponse(site.post("/agent/v1/poll", toJson(poll), identity)->body); };
+  auto first = say(busyPoll("b1", 1, {report("t", TaskPhase::Done, R"({"x":1})")}));
+  EXPECT_TRUE(first.takes_short);
+  auto same = busyPoll("b1", 2, {});
+  same.session = first.session;
+  same.as_before = 1;
+  site.clock.advance(5s);
+  EXPECT_EQ(say(same).session, first.session);
+  EXPECT_EQ(site.gateway().report(kNode, "t")->result, R"({"x":1})");
+  EXPECT_EQ(site.phase("gpu001", "other"), TaskPhase::Running);
+  EXPECT_EQ(site.gateway().state(kNode)->last_seen, site.clock.now());
+
+  same.sequence = 3;
+  EXPECT_EQ(say(same).session, "") << "the last that was heard is 2: everything is to be said";
+  same.as_before = 2;
+  same.boot_id = "b2";
+  EXPECT_EQ(say(same).session, "");
+  EXPECT_EQ(site.gateway().state(kNode)->boot_id, "b1") << "and nothing of it was believed";
+  same.boot_id = "b1";
+  EXPECT_EQ(say(same).session, first.session);
+  site.restartController();
+  same.sequence = 4;
+  same.as_before = 3;
+  const auto later = say(same);
+  EXPECT_NE(later.session, first.session);
+  EXPECT_FALSE(site.gateway().state(kNode)) << "another life knows nothing";
 }
 
 TEST_F(PollTest, answerOfALostResponseIsGivenAgain) {

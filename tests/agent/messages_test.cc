@@ -1,5 +1,6 @@
 // Messages: what is printed is read back the same; what is no message is refused, never a crash.
 #include "agent/protocol/messages.h"
+#include "agent/protocol/told_poll.h"
 
 #include <gmock/gmock.h>
 
@@ -117,6 +118,82 @@ TEST(Messages, fieldsArriveWhereTheyBelong) {
   EXPECT_EQ(enrol->token + enrol->csr_pem + enrol->mac, "tokcsrmac");
   auto answer = parseEnrolResponse(toJson(EnrolResponse{"cert", "ca", "node"}));
   EXPECT_EQ(answer->certificate_pem + answer->ca_pem + answer->node, "certcanode");
+}
+
+TEST(Messages, aShortPollSaysOnlyWhoCalls) {
+  PollRequest poll{Mode::Disk, "boot", "1.0", "digest", {{"kernel", "6"}}, {}, "{}", "", "s", 7};
+  poll.as_before = 6;
+  const auto text = toJson(poll);
+  EXPECT_EQ(text, R"({"as_before":6,"boot_id":"boot","mode":"disk","sequence":7,"session":"s"})");
+  const auto read = parsePollRequest(text);
+  ASSERT_TRUE(read) << read.error().str();
+  EXPECT_EQ(read->as_before, 6u);
+  EXPECT_EQ(read->sequence, 7u);
+  EXPECT_TRUE(read->probes.empty());
+  EXPECT_FALSE(read->wants_answer);
+  EXPECT_FALSE(parsePollRequest(R"({"boot_id":"boot","mode":"disk","sequence":7,"session":"s"})")) << "what is left out must be named";
+}
+
+PollRequest toldPoll() {
+  AgentTaskReport done;
+  done.id = "t";
+  done.phase = TaskPhase::Done;
+  done.result = "{}";
+  return {Mode::Disk, "boot", "1.0", "digest", {{"kernel", "6"}}, {done}, "{}", "", "s", 7};
+}
+
+/// The poll after it, when nothing has happened.
+PollRequest nextPoll() {
+  auto next = toldPoll();
+  next.sequence = 8;
+  next.hardware.clear();
+  next.reports[0].result.clear();
+  next.wants_answer = false;
+  return next;
+}
+
+TEST(ToldPoll, isNotSaidAgain) {
+  ToldPoll told;
+  EXPECT_EQ(told.shortened(nextPoll()).as_before, 0u) << "nothing was told";
+  told.answered(toldPoll(), {.session = "s", .takes_short = true});
+  const auto same = told.shortened(nextPoll());
+  EXPECT_EQ(same.as_before, 7u);
+  EXPECT_EQ(same.sequence, 8u);
+  EXPECT_EQ(same.session, "s");
+  told.forget();
+  EXPECT_EQ(told.shortened(nextPoll()).as_before, 0u);
+}
+
+TEST(ToldPoll, whateverIsNewIsSaid) {
+  ToldPoll told;
+  told.answered(toldPoll(), {.session = "s", .takes_short = true});
+  const auto isSaid = [&told](const std::function<void(PollRequest&)>& change) {
+    auto poll = nextPoll();
+    change(poll);
+    return told.shortened(poll).as_before == 0;
+  };
+  EXPECT_FALSE(isSaid([](PollRequest&) {}));
+  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.session = "another"; }));
+  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.boot_id = "another"; }));
+  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.image_digest = "another"; }));
+  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.probes["kernel"] = "7"; }));
+  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.hardware = "{}"; }));
+  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.health = "{}"; }));
+  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.fresh = true; }));
+  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.wants_answer = true; }));
+  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.reports[0].phase = TaskPhase::Failed; }));
+  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.reports[0].fraction = 0.5; }));
+  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.reports[0].text = "half way"; }));
+  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.reports.clear(); }));
+  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.reports.push_back(poll.reports[0]); }));
+}
+
+TEST(ToldPoll, isNothingToAControllerThatAsksForEverythingOrIsOlder) {
+  ToldPoll told;
+  told.answered(toldPoll(), {.session = "s"});
+  EXPECT_EQ(told.shortened(nextPoll()).as_before, 0u) << "it does not know short polls";
+  told.answered(toldPoll(), {.session = "another", .takes_short = true});
+  EXPECT_EQ(told.shortened(nextPoll()).as_before, 0u) << "it has not listened: it is in another life";
 }
 
 TEST(Messages, cutOrChangedTextIsRefusedOrReadButNeverCrashes) {

@@ -67,9 +67,28 @@ struct Node {
   agent::AgentOptions options;
   std::map<std::string, int> runs;                 ///< task id → how often its handler was entered
   int reboots = 0, gave_way = 0, looks = 0;
+  std::vector<std::string> said = {""};            ///< bodies of its requests
   SystemClock clock;
   std::unique_ptr<agent::Agent> agent;
   asio::io_context io;
+};
+
+/// A client that is listened to.
+class Overheard final : public io::HttpClient {
+ public:
+  Overheard(std::unique_ptr<io::HttpClient> client, std::vector<std::string>& said) : client_(std::move(client)), said_(said) {}
+  Async<io::HttpResponse> send(io::HttpRequest request) override {
+    said_.push_back(request.body);
+    return client_->send(std::move(request));
+  }
+  Async<io::HttpResponse> fetch(io::HttpRequest request, std::function<Result<void>(std::string_view)> sink) override {
+    return client_->fetch(std::move(request), std::move(sink));
+  }
+  std::string peerFingerprint() const override { return client_->peerFingerprint(); }
+
+ private:
+  std::unique_ptr<io::HttpClient> client_;
+  std::vector<std::string>& said_;
 };
 
 class Site {
@@ -144,7 +163,7 @@ class Site {
     senses.probes = [](std::set<std::string> watched) { return probes(std::move(watched)); };
     senses.reboot = [raw] { ++raw->reboots; };
     senses.give_way = [raw] { ++raw->gave_way; };
-    senses.clients = [](io::TlsTrust trust) { return io::makeHttpClient(std::move(trust)); };
+    senses.clients = [raw](io::TlsTrust trust) { return std::make_unique<Overheard>(io::makeHttpClient(std::move(trust)), raw->said); };
     auto created = agent::Agent::create(options, std::move(handlers), std::move(senses), raw->clock);
     if (!created) throw std::runtime_error(created.error().str());
     node->agent = std::move(*created);

@@ -89,10 +89,11 @@ class FastClock final : public Clock {
  public:
   WallTime now() const override { return real_.now(); }
   std::chrono::steady_clock::time_point steady() const override { return start_ + kSpeed * (real_.steady() - start_); }
-  Task<bool> rest(std::chrono::milliseconds duration) override {
+  using Clock::rest;
+  Task<bool> rest(std::chrono::milliseconds duration, Alarm* alarm) override {
     bool passed = true;
     do {
-      auto nap = real_.rest(duration / kSpeed);
+      auto nap = real_.rest(duration / kSpeed, alarm);
       passed = co_await std::move(nap);
     } while (held && passed);
     co_return passed;

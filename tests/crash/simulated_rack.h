@@ -45,7 +45,8 @@ class JumpyClock final : public Clock {
   explicit JumpyClock(FakeClock& time) : time_(time) {}
   WallTime now() const override { return time_.now() + offset; }
   std::chrono::steady_clock::time_point steady() const override { return time_.steady(); }
-  Task<bool> rest(std::chrono::milliseconds duration) override { return time_.rest(duration); }
+  using Clock::rest;
+  Task<bool> rest(std::chrono::milliseconds duration, Alarm* alarm) override { return time_.rest(duration, alarm); }
   std::chrono::milliseconds offset{0};
 
  private:

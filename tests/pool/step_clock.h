@@ -16,7 +16,8 @@ class StepClock final : public Clock {
   std::chrono::steady_clock::time_point steady() const override {
     return std::chrono::steady_clock::time_point(std::chrono::hours(1)) + passed_;
   }
-  Task<bool> rest(std::chrono::milliseconds duration) override {
+  using Clock::rest;
+  Task<bool> rest(std::chrono::milliseconds duration, Alarm*) override {
     sleeps.push_back(duration);
     passed_ += duration;
     co_return true;

@@ -38,7 +38,8 @@ class ToldClock final : public Clock {
  public:
   WallTime now() const override { return {}; }
   std::chrono::steady_clock::time_point steady() const override { return std::chrono::steady_clock::time_point(std::chrono::seconds(seconds)); }
-  Task<bool> rest(std::chrono::milliseconds) override { co_return false; }
+  using Clock::rest;
+  Task<bool> rest(std::chrono::milliseconds, Alarm*) override { co_return false; }
   std::atomic<int> seconds = 1000;
 };
 
