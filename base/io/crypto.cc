@@ -11,6 +11,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <map>
+#include <mutex>
+
 namespace muster::io {
 
 namespace {
@@ -170,8 +173,45 @@ Result<SigningKey> SigningKey::loadOrCreate(const std::filesystem::path& private
 
 std::string SigningKey::id() const { return sha256Hex(public_pem).substr(0, 16); }
 
+namespace {
+
+/// The keys that were used last, by the hash of their PEM: OpenSSL 3 takes longer to read one than to sign with it.
+class KeptKeys {
+ public:
+  using Key = std::shared_ptr<EVP_PKEY>;
+
+  static KeptKeys& ofProcess() {
+    static KeptKeys keys;
+    return keys;
+  }
+  template <class Read>
+  Result<Key> get(std::string_view pem, Read read) {
+    const auto name = sha256(pem);
+    std::lock_guard lock(guard_);
+    if (const auto known = kept_.find(name); known != kept_.end()) return known->second;
+    TRY(made, read());
+    if (kept_.size() >= kMost) kept_.clear();
+    return kept_[name] = Key(made.release(), Free());
+  }
+
+ private:
+  static constexpr std::size_t kMost = 16;
+  std::mutex guard_;
+  std::map<std::string, Key> kept_;
+};
+
+Result<Handle<EVP_PKEY>> readPublicKey(std::string_view pem) {
+  auto bio = bioOf(pem);
+  Handle<EVP_PKEY> key(PEM_read_bio_PUBKEY(bio.get(), nullptr, nullptr, nullptr));
+  if (!key) return failCrypto(ErrorCode::Corrupt, "the public key is not readable PEM");
+  if (EVP_PKEY_get_id(key.get()) != EVP_PKEY_ED25519) return fail(ErrorCode::Corrupt, "the public key is not Ed25519");
+  return key;
+}
+
+}  // namespace
+
 Result<std::string> sign(const SigningKey& key, std::string_view message) {
-  TRY(private_key, readPrivateKey(key.private_pem));
+  TRY(private_key, KeptKeys::ofProcess().get(key.private_pem.reveal(), [&] { return readPrivateKey(key.private_pem); }));
   Handle<EVP_MD_CTX> context(EVP_MD_CTX_new());
   std::string signature(kEd25519SignatureBytes, '\0');
   std::size_t size = signature.size();
@@ -184,10 +224,7 @@ Result<std::string> sign(const SigningKey& key, std::string_view message) {
 }
 
 Result<void> verify(std::string_view public_pem, std::string_view message, std::string_view signature_base64) {
-  auto bio = bioOf(public_pem);
-  Handle<EVP_PKEY> key(PEM_read_bio_PUBKEY(bio.get(), nullptr, nullptr, nullptr));
-  if (!key) return failCrypto(ErrorCode::Corrupt, "the public key is not readable PEM");
-  if (EVP_PKEY_get_id(key.get()) != EVP_PKEY_ED25519) return fail(ErrorCode::Corrupt, "the public key is not Ed25519");
+  TRY(key, KeptKeys::ofProcess().get(public_pem, [&] { return readPublicKey(public_pem); }));
   const auto signature = fromBase64(signature_base64);
   if (!signature) return fail(ErrorCode::Corrupt, "the signature is not base64");
   Handle<EVP_MD_CTX> context(EVP_MD_CTX_new());

@@ -2,6 +2,7 @@
 #include "base/io/files.h"
 #include "base/io/http_range.h"
 #include "base/io/http_stream.h"
+#include "base/io/server_tls.h"
 
 #include <fmt/format.h>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -41,22 +42,19 @@ constexpr std::size_t kSmallBodyBytes = 6u << 10;
 constexpr int kBacklog = 1024;
 
 struct Session : std::enable_shared_from_this<Session> {
-  explicit Session(tcp::socket socket) : connection(std::make_shared<Connection>(std::move(socket))), limit(connection->stream.get_executor()) {}
+  explicit Session(tcp::socket socket)
+      : connection(std::make_shared<Connection>(std::move(socket))), handler_limit(connection->stream.get_executor(), [this] { callOff(); }) {}
 
   /// A handler that works for longer is called off, and its connection with it.
-  void armHandler() {
-    limit.expires_after(kHandlerLimit);
-    limit.async_wait([weak = weak_from_this()](error_code error) {
-      const auto self = weak.lock();
-      if (error || !self || self->ended || self->limit.expiry() > std::chrono::steady_clock::now()) return;
-      logText(LogLevel::Error, "http", "a handler took too long; it was called off");
-      self->cancel.emit(asio::cancellation_type::terminal);
-    });
+  void callOff() {
+    const auto self = shared_from_this();
+    if (ended) return;
+    logText(LogLevel::Error, "http", "a handler took too long; it was called off");
+    cancel.emit(asio::cancellation_type::terminal);
   }
-  void disarmHandler() { limit.expires_at(std::chrono::steady_clock::time_point::max()); }
 
   std::shared_ptr<Connection> connection;
-  asio::steady_timer limit;
+  Deadline handler_limit;
   asio::cancellation_signal cancel;
   bool ended = false;
   std::string remote_address;
@@ -331,11 +329,11 @@ Task<void> serveRequests(Shared state, std::shared_ptr<Session> session) {
     if (const auto range = request.headers.find("Range"); range != request.headers.end() && !request.headers.contains("If-Range")) {
       reply.range = range->second;
     }
-    connection->disarm();
-    session->armHandler();
+    connection->lift();
+    session->handler_limit.set(kHandlerLimit);
     auto work = answerTo(state, std::move(request));
     auto response = co_await std::move(work);
-    session->disarmHandler();
+    session->handler_limit.lift();
     auto answer = write(&reply, std::move(response));
     if (co_await std::move(answer)) break;
   }
@@ -383,6 +381,7 @@ void startSession(const Shared& state, tcp::socket socket) {
   const auto place = state->sessions.insert(state->sessions.end(), session);
   auto ended = [state, place, session](const std::exception_ptr&) {
     session->ended = true;
+    session->handler_limit.stop();
     session->connection->close();
     state->sessions.erase(place);
   };
@@ -446,13 +445,19 @@ class BeastServer final : public HttpServer {
 }  // namespace
 
 Result<std::unique_ptr<HttpServer>> startHttpServer(asio::any_io_executor executor, ServerOptions options) {
+  std::shared_ptr<asio::ssl::context> tls;
+  if (options.identity) {
+    TRY(made, makeServerTls(options));
+    tls = std::move(made);
+  }
+  return startHttpServer(std::move(executor), std::move(options), std::move(tls));
+}
+
+Result<std::unique_ptr<HttpServer>> startHttpServer(asio::any_io_executor executor, ServerOptions options, std::shared_ptr<asio::ssl::context> tls) {
   ::signal(SIGPIPE, SIG_IGN);  // sendfile has no MSG_NOSIGNAL
   auto state = std::make_shared<State>(executor);
   state->options = std::move(options);
-  if (state->options.identity) {
-    TRY(tls, makeServerTls(state->options));
-    state->tls = tls;
-  }
+  state->tls = std::move(tls);
   error_code error;
   const auto address = asio::ip::make_address(state->options.address, error);
   if (error) return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" is not an address to listen on", state->options.address));

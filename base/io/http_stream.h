@@ -2,13 +2,13 @@
 // algorithms are instantiated for one stream type only.
 #pragma once
 
+#include "base/io/deadline_timer.h"
 #include "base/io/http.h"
 #include "base/io/tls_stream.h"
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/ssl/context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/fields.hpp>
 
@@ -45,23 +45,22 @@ class AnyStream {
 };
 
 /// A connection and its deadline: past it the socket is closed, which ends every pending operation.
-class Connection : public std::enable_shared_from_this<Connection> {
+class Connection {
  public:
-  explicit Connection(tcp::socket socket) : stream(std::move(socket)), timer_(stream.get_executor()) {}
+  explicit Connection(tcp::socket socket)
+      : stream(std::move(socket)), deadline_(stream.get_executor(), [this] {
+          timed_out_ = true;
+          close();
+        }) {}
 
-  void arm(std::chrono::milliseconds limit) {
-    timer_.expires_after(limit);
-    timer_.async_wait([weak = weak_from_this()](error_code error) {
-      const auto self = weak.lock();
-      // A wait that had already been queued when the deadline moved does not count.
-      if (error || !self || self->timer_.expiry() > std::chrono::steady_clock::now()) return;
-      self->timed_out_ = true;
-      self->close();
-    });
-  }
-  void disarm() { timer_.expires_at(std::chrono::steady_clock::time_point::max()); }
+  void arm(std::chrono::milliseconds limit) { deadline_.set(limit); }
+  /// Nothing keeps the loop busy afterwards.
+  void disarm() { deadline_.stop(); }
+  /// As disarm, for a connection that is armed again soon.
+  void lift() { deadline_.lift(); }
   bool timedOut() const { return timed_out_; }
   void close() {
+    deadline_.stop();
     error_code ignored;
     stream.socket().close(ignored);
   }
@@ -71,8 +70,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::beast::flat_buffer buffer;
 
  private:
-  asio::steady_timer timer_;
   bool timed_out_ = false;
+  Deadline deadline_;
 };
 
 /// Repeated fields are joined with ", ".
@@ -126,7 +125,6 @@ class TlsClient {
   std::shared_ptr<asio::ssl::context> context_;
 };
 
-Result<std::shared_ptr<asio::ssl::context>> makeServerTls(const ServerOptions& options);
 /// Who a client's certificate says it is; all empty without one.
 struct TlsPeer {
   std::string common_name;          ///< of a valid certificate

@@ -1,6 +1,7 @@
 // TLS settings and the decision whether a server is who it must be.
 #include "base/io/http_stream.h"
 #include "base/io/openssl.h"
+#include "base/io/server_tls.h"
 #include "base/io/tls_sessions.h"
 
 #include <fmt/format.h>
@@ -8,6 +9,9 @@
 #include <openssl/ssl.h>
 
 #include <arpa/inet.h>
+
+#include <map>
+#include <mutex>
 
 namespace muster::io {
 
@@ -87,6 +91,20 @@ std::shared_ptr<void> shared(Handle<T> handle) {
   return {handle.release(), [](void* owned) { Free()(static_cast<T*>(owned)); }};
 }
 
+/// A process trusts few authorities, in very many clients.
+std::vector<std::shared_ptr<void>> rootsOf(const std::string& ca_pem) {
+  constexpr std::size_t kMost = 16;
+  static std::mutex guard;
+  static std::map<std::string, std::vector<std::shared_ptr<void>>> read;
+  if (ca_pem.empty()) return {};
+  std::lock_guard lock(guard);
+  if (const auto known = read.find(ca_pem); known != read.end()) return known->second;
+  if (read.size() >= kMost) read.clear();
+  auto& roots = read[ca_pem];
+  for (auto& root : certificatesOf(ca_pem)) roots.push_back(shared(std::move(root)));
+  return roots;
+}
+
 Result<void> useIdentity(asio::ssl::context& context, const TlsIdentity& identity) {
   error_code error;
   context.use_certificate_chain(asio::buffer(identity.certificate_pem), error);
@@ -103,7 +121,7 @@ Result<void> useIdentity(asio::ssl::context& context, const TlsIdentity& identit
 
 Result<std::shared_ptr<TlsClient>> TlsClient::make(TlsTrust trust) {
   std::shared_ptr<TlsClient> client(new TlsClient(std::move(trust)));
-  for (auto& root : certificatesOf(client->trust_.ca_pem)) client->roots_.push_back(shared(std::move(root)));
+  client->roots_ = rootsOf(client->trust_.ca_pem);
   static const auto of_all = makeClientContext();
   client->context_ = of_all;
   if (client->trust_.identity) TRY_OK(client->readIdentity());
@@ -196,6 +214,12 @@ Result<std::shared_ptr<asio::ssl::context>> makeServerTls(const ServerOptions& o
     });
   }
   return context;
+}
+
+void forgetSessions(asio::ssl::context& context) {
+  auto* native = context.native_handle();
+  auto keys = randomBytes(static_cast<std::size_t>(SSL_CTX_get_tlsext_ticket_keys(native, nullptr, 0)));
+  SSL_CTX_set_tlsext_ticket_keys(native, keys.data(), static_cast<long>(keys.size()));
 }
 
 TlsPeer clientOf(TlsStream& stream) {

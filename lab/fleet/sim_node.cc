@@ -40,6 +40,8 @@ Result<std::unique_ptr<SimNode>> SimNode::make(const World& world, NodeSpec spec
   raw->listener_.address = raw->spec_.bmc_address;
   raw->listener_.port = raw->spec_.bmc_port;
   raw->listener_.identity = std::move(identity);
+  TRY(tls, io::makeServerTls(raw->listener_));
+  raw->tls_ = std::move(tls);
   vbmc::ServiceOptions options;
   options.identity = {raw->spec_.name, raw->spec_.serial, raw->spec_.serial, {raw->spec_.mac}};
   options.personality = world.personality;
@@ -60,7 +62,8 @@ Result<std::unique_ptr<SimNode>> SimNode::make(const World& world, NodeSpec spec
 }
 
 Result<void> SimNode::listen() {
-  TRY(server, io::startHttpServer(world_.executor, listener_));
+  io::forgetSessions(*tls_);
+  TRY(server, io::startHttpServer(world_.executor, listener_, tls_));
   server->addRoutes(routes());
   listener_.port = server->port();  // it comes back where it was
   server_ = std::move(server);

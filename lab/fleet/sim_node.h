@@ -1,6 +1,7 @@
 // A simulated node: a real Redfish service on an address of its own, a machine that only takes time to boot, an agent in it.
 #pragma once
 
+#include "base/io/server_tls.h"
 #include "lab/fleet/sim_agent.h"
 #include "lab/vbmc/redfish_service.h"
 
@@ -51,6 +52,7 @@ class SimNode final : public vbmc::Machine {
   const NodeSpec spec_;
   Random random_;
   io::ServerOptions listener_;
+  std::shared_ptr<asio::ssl::context> tls_;  ///< of the BMC; it forgets its sessions when it restarts
   std::unique_ptr<vbmc::RedfishService> service_;
   std::unique_ptr<io::HttpServer> server_;
   bool on_ = false;
