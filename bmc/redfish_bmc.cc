@@ -222,8 +222,9 @@ Async<std::vector<std::string>> RedfishBmc::macs(std::string collection) {
   co_return found;
 }
 
+/// As old as kStillTrue at most, when nothing was written since.
 Async<SystemInfo> RedfishBmc::system() {
-  auto read = readSystem();
+  auto read = systemAsRead();
   CO_TRY(reply, co_await std::move(read));
   const Json& json = reply.body;
   if (!macs_) {

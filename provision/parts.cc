@@ -164,8 +164,10 @@ std::vector<Misfit> judgeMixUp(const inventory::Node& node, const Hardware& hard
   for (const auto& nic : hardware.nics)
     if (const auto mac = Mac::parse(nic.mac)) macs.emplace_back(*mac, nic.name);
   for (const auto& other : others) {
-    if (other.name == node.name) continue;
-    if (!other.serial.empty() && other.serial == hardware.serial)
+    const bool has_serial = !hardware.serial.empty() && other.serial == hardware.serial;
+    const bool has_mac = std::any_of(macs.begin(), macs.end(), [&other](const auto& mac) { return mac.first == other.mac; });
+    if ((!has_serial && !has_mac) || other.name == node.name) continue;
+    if (has_serial)
       out.push_back({fmt::format("it has the serial of {}", other.name.str()), nlohmann::json{{"expected", node.serial}, {"seen", hardware.serial}}.dump(),
                      fmt::format("{} and {} were swapped in the rack, or a board was replaced without writing its serial", node.name.str(), other.name.str())});
     for (const auto& [mac, name] : macs)

@@ -69,6 +69,7 @@ class RedfishLog : public testing::Test {
 TEST_F(RedfishLog, anOldReadingThatArrivesLateIsNotWhatPowerGoesBy) {
   using namespace asio::experimental::awaitable_operators;
   ASSERT_TRUE(loop.run(bmc->system()));
+  loop.clock.advance(std::chrono::seconds(1));  // what was read counts no more
   late.push_back(tree["/redfish/v1/Systems/1"]);
   late.back()["PowerState"] = "Off";
   auto both = [](Bmc& bmc) -> Task<int> {
@@ -84,6 +85,18 @@ TEST_F(RedfishLog, anOldReadingThatArrivesLateIsNotWhatPowerGoesBy) {
   auto off = bmc->power(PowerAction::ForceOff);
   EXPECT_TRUE(loop.run(std::move(off)));
   ASSERT_EQ(posted.size(), 1u) << "it was on when it was asked last";
+}
+
+TEST_F(RedfishLog, aReadingIsGoodForHalfASecondUnlessSomethingIsOrdered) {
+  const auto power = [this] { return loop.run(bmc->system())->power; };
+  EXPECT_EQ(power(), PowerState::On);
+  tree["/redfish/v1/Systems/1"]["PowerState"] = "Off";
+  EXPECT_EQ(power(), PowerState::On) << "an answer may have been on its way for as long";
+  loop.clock.advance(std::chrono::milliseconds(501));
+  EXPECT_EQ(power(), PowerState::Off);
+  tree["/redfish/v1/Systems/1"]["PowerState"] = "On";  // what the order comes to
+  EXPECT_TRUE(loop.run(bmc->power(PowerAction::On)));
+  EXPECT_EQ(power(), PowerState::On);
 }
 
 TEST_F(RedfishLog, takesTheHardwaresLogWhoeverOwnsItAndItsNewestEntriesOldestFirst) {
