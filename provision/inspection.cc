@@ -152,7 +152,8 @@ Inspection inspect(const inventory::Node& node, const inventory::Profile& profil
   judgeRdmaNics(expect, hardware, out);
   judgeGpus(expect, hardware, out);
   if (!context.diskless) judgeDisk(profile, hardware, out);
-  for (const auto& misfits : {judgeParts(expect.parts, hardware), judgeCabling(node, hardware, context.listened, nodes), judgeMixUp(node, hardware, nodes)})
+  for (const auto& misfits : {judgeParts(expect.parts, hardware), judgeCabling(node, hardware, context.listened, nodes),
+                              context.bearers ? judgeMixUp(node, hardware, *context.bearers) : std::vector<Misfit>()})
     out.misfits.insert(out.misfits.end(), misfits.begin(), misfits.end());
   return out;
 }

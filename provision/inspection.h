@@ -23,7 +23,8 @@ std::string expectationDigest(const inventory::Node& node, const inventory::Prof
 
 /// What else is known when a report is judged.
 struct InspectionContext {
-  const std::vector<inventory::Node>* nodes = nullptr;  ///< all of them, to tell a mix-up
+  const std::vector<inventory::Node>* nodes = nullptr;  ///< all of them, to name whose cable it is
+  const Bearers* bearers = nullptr;                     ///< of them, to tell a mix-up
   bool listened = false;                                ///< the agent has listened to LLDP for this report
   bool diskless = false;                                ///< its image runs in memory: disks do not matter
 };

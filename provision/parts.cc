@@ -158,23 +158,42 @@ std::vector<Misfit> judgeCabling(const inventory::Node& node, const Hardware& ha
                                  : fmt::format("swap the cables of {} and {}, or the machines if they stand in each other's place", node.name.str(), owner->name.str())}};
 }
 
-std::vector<Misfit> judgeMixUp(const inventory::Node& node, const Hardware& hardware, const std::vector<inventory::Node>& others) {
+Bearers::Bearers(const std::vector<inventory::Node>& nodes) : first_(nodes.data()), count_(nodes.size()) {
+  for (const auto& node : nodes) {
+    if (!node.serial.empty()) by_serial_.emplace(node.serial, &node);
+    by_mac_.emplace(node.mac, &node);
+  }
+}
+
+namespace {
+
+template <class Map, class Key>
+std::vector<const inventory::Node*> bearersIn(const Map& map, const Key& key) {
+  std::vector<const inventory::Node*> out;
+  for (auto [at, end] = map.equal_range(key); at != end; ++at) out.push_back(at->second);
+  return out;
+}
+
+}  // namespace
+
+std::vector<const inventory::Node*> Bearers::ofSerial(const std::string& serial) const { return bearersIn(by_serial_, serial); }
+std::vector<const inventory::Node*> Bearers::ofMac(const Mac& mac) const { return bearersIn(by_mac_, mac); }
+
+std::vector<Misfit> judgeMixUp(const inventory::Node& node, const Hardware& hardware, const Bearers& bearers) {
   std::vector<Misfit> out;
-  std::vector<std::pair<Mac, std::string>> macs;  // parsed once: there may be ten thousand others
-  for (const auto& nic : hardware.nics)
-    if (const auto mac = Mac::parse(nic.mac)) macs.emplace_back(*mac, nic.name);
-  for (const auto& other : others) {
-    const bool has_serial = !hardware.serial.empty() && other.serial == hardware.serial;
-    const bool has_mac = std::any_of(macs.begin(), macs.end(), [&other](const auto& mac) { return mac.first == other.mac; });
-    if ((!has_serial && !has_mac) || other.name == node.name) continue;
-    if (has_serial)
-      out.push_back({fmt::format("it has the serial of {}", other.name.str()), nlohmann::json{{"expected", node.serial}, {"seen", hardware.serial}}.dump(),
-                     fmt::format("{} and {} were swapped in the rack, or a board was replaced without writing its serial", node.name.str(), other.name.str())});
-    for (const auto& [mac, name] : macs)
-      if (mac == other.mac)
-        out.push_back({fmt::format("its NIC {} has the MAC {} of {}", name, mac.str(), other.name.str()),
-                       nlohmann::json{{"expected", node.mac.str()}, {"seen", mac.str()}, {"nic", name}}.dump(),
-                       "two nodes cannot have one MAC: find out which machine has that NIC, and correct the inventory"});
+  for (const auto* other : bearers.ofSerial(hardware.serial)) {
+    if (other->name == node.name) continue;
+    out.push_back({fmt::format("it has the serial of {}", other->name.str()), nlohmann::json{{"expected", node.serial}, {"seen", hardware.serial}}.dump(),
+                   fmt::format("{} and {} were swapped in the rack, or a board was replaced without writing its serial", node.name.str(), other->name.str())});
+  }
+  for (const auto& nic : hardware.nics) {
+    const auto mac = Mac::parse(nic.mac);
+    for (const auto* other : mac ? bearers.ofMac(*mac) : std::vector<const inventory::Node*>()) {
+      if (other->name == node.name) continue;
+      out.push_back({fmt::format("its NIC {} has the MAC {} of {}", nic.name, mac->str(), other->name.str()),
+                     nlohmann::json{{"expected", node.mac.str()}, {"seen", mac->str()}, {"nic", nic.name}}.dump(),
+                     "two nodes cannot have one MAC: find out which machine has that NIC, and correct the inventory"});
+    }
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #include "agent/protocol/messages.h"
 #include "inventory/cluster.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,22 @@ std::vector<Misfit> judgeCabling(const inventory::Node& node, const agent::Hardw
 /// The NIC that boots has declared cabling and no neighbour in this report: the agent must listen.
 bool needsNeighbour(const inventory::Node& node, const agent::Hardware& hardware);
 
+/// Which nodes are declared with a serial, or with a MAC. The list of nodes must outlive it as it is.
+class Bearers {
+ public:
+  explicit Bearers(const std::vector<inventory::Node>& nodes);
+  bool isOf(const std::vector<inventory::Node>& nodes) const { return nodes.data() == first_ && nodes.size() == count_; }
+  std::vector<const inventory::Node*> ofSerial(const std::string& serial) const;
+  std::vector<const inventory::Node*> ofMac(const Mac& mac) const;
+
+ private:
+  const inventory::Node* first_;
+  std::size_t count_;
+  std::multimap<std::string, const inventory::Node*> by_serial_;
+  std::multimap<Mac, const inventory::Node*> by_mac_;
+};
+
 /// This machine, or one of its NICs, is declared as another node.
-std::vector<Misfit> judgeMixUp(const inventory::Node& node, const agent::Hardware& hardware, const std::vector<inventory::Node>& others);
+std::vector<Misfit> judgeMixUp(const inventory::Node& node, const agent::Hardware& hardware, const Bearers& bearers);
 
 }  // namespace muster::provision

@@ -37,10 +37,7 @@ using std::chrono::seconds;
 namespace {
 
 constexpr seconds kBmcLimit{40};
-constexpr seconds kProbeLimit{30};
-constexpr seconds kInspectLimit{75};
-constexpr seconds kWriteImageLimit{3600};
-constexpr seconds kInstallDriverLimit{1800};
+constexpr seconds kProbeLimit{30}, kInspectLimit{75}, kWriteImageLimit{3600}, kInstallDriverLimit{1800};
 
 /// Why a live image cannot run on a machine, as far as its hardware is known. The agent looks again, at what is really free.
 std::optional<std::string> tooLarge(const PackedImage& image, const std::optional<AgentState>& state) {
@@ -66,7 +63,8 @@ class ProvisionPhase final : public lifecycle::Phase {
     return {Subject(node), facet(name), std::move(value), deps_.clock.now(), std::move(source), std::move(evidence)};
   }
   InspectionContext contextOf(const inventory::Node& node) const {
-    return {.nodes = &deps_.cluster.nodes, .listened = false, .diskless = deps_.cluster.isLive(deps_.cluster.profileOf(node))};
+    if (!bearers_ || !bearers_->isOf(deps_.cluster.nodes)) bearers_.emplace(deps_.cluster.nodes);
+    return {.nodes = &deps_.cluster.nodes, .bearers = &*bearers_, .listened = false, .diskless = deps_.cluster.isLive(deps_.cluster.profileOf(node))};
   }
   Result<PackedImage> packed(const std::string& image) const;
   std::string installedImage(const std::string& digest) const;
@@ -91,6 +89,7 @@ class ProvisionPhase final : public lifecycle::Phase {
   Restarts restarts_;
   lifecycle::RestartEar ear_;
   mutable std::map<std::string, PackedImage> packed_;  ///< found once; images do not change under their key
+  mutable std::optional<Bearers> bearers_;                ///< of the cluster, made when first asked for
 };
 
 // ---- goals and facts

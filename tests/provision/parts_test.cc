@@ -96,10 +96,10 @@ TEST_F(CablingTest, silenceCountsOnlyAfterListening) {
 }
 
 TEST_F(CablingTest, anotherNodesSerialOrMacIsAMixUp) {
-  EXPECT_THAT(judgeMixUp(nodes[0], hardware, nodes), IsEmpty());
+  EXPECT_THAT(judgeMixUp(nodes[0], hardware, Bearers(nodes)), IsEmpty());
   nodes[1].serial = hardware.serial = "SN-2";
   hardware.nics.push_back({"eth1", nodes[1].mac.str(), "e1000"});
-  EXPECT_THAT(textsOf(judgeMixUp(nodes[0], hardware, nodes)),
+  EXPECT_THAT(textsOf(judgeMixUp(nodes[0], hardware, Bearers(nodes))),
               ElementsAre("it has the serial of " + nodes[1].name.str(), HasSubstr("its NIC eth1 has the MAC")));
 }
 
