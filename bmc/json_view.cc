@@ -102,7 +102,8 @@ std::vector<std::string> textsAt(const Json& json, std::string_view path) {
 
 Json parseLenient(std::string_view text) {
   Json json = Json::parse(text, nullptr, false);
-  return json.is_discarded() ? Json() : json;
+  if (json.is_discarded()) return Json();
+  return json;
 }
 
 std::string serviceMessage(const Json& body) {

@@ -97,13 +97,13 @@ Async<RedfishBmc::Members> RedfishBmc::members(std::string collection, std::size
     }
     CO_TRY(reply, std::move(answer));
     next = linkAt(reply.body, "Members@odata.nextLink");
-    const Json* list = find(reply.body, "Members");
-    if (!list || !list->is_array()) break;
-    for (const Json& entry : *list) {
+    const auto list = reply.body.find("Members");
+    if (list == reply.body.end() || !list->is_array()) break;
+    for (Json& entry : *list) {
       const std::string uri = linkAt(entry, "@odata.id");
       if (uri.empty() || seen++ >= limit) continue;
       if (entry.contains("Id")) {  // already expanded
-        out.found.push_back({uri, entry});
+        out.found.push_back({uri, std::move(entry)});
         continue;
       }
       auto one = session_->get(uri, timeout, busy);
@@ -226,7 +226,7 @@ Async<std::vector<std::string>> RedfishBmc::macs(std::string collection) {
 Async<SystemInfo> RedfishBmc::system() {
   auto read = systemAsRead();
   CO_TRY(reply, co_await std::move(read));
-  const Json& json = reply.body;
+  const Json& json = reply->body;
   if (!macs_) {
     auto look = macs(linkAt(json, "EthernetInterfaces"));
     auto seen = co_await std::move(look);
@@ -245,7 +245,7 @@ Async<SystemInfo> RedfishBmc::system() {
 
 // ---- power
 
-Async<RedfishReply> RedfishBmc::readSystem() {
+Async<RedfishBmc::Seen> RedfishBmc::readSystem() {
   auto where = places();
   CO_TRY(at, co_await std::move(where));
   read_.reset();
@@ -253,22 +253,17 @@ Async<RedfishReply> RedfishBmc::readSystem() {
   const auto now = clock_.steady();
   const auto mine = ++reads_sent_;
   auto read = session_->get(at.system);
-  CO_TRY(reply, co_await std::move(read));
+  CO_TRY(answer, co_await std::move(read));
+  const auto reply = std::make_shared<const RedfishReply>(std::move(answer));
   // Answers overtake one another: one that was asked for earlier never takes the place of a later one.
   if (mine == reads_sent_ && writes == session_->writes()) read_ = SystemRead{reply, now, writes};
-  co_return std::move(reply);
+  co_return reply;
 }
 
-Async<RedfishReply> RedfishBmc::systemAsRead() {
+Async<RedfishBmc::Seen> RedfishBmc::systemAsRead() {
   if (read_ && read_->writes == session_->writes() && clock_.steady() - read_->at <= kStillTrue) co_return read_->reply;
   auto read = readSystem();
   co_return co_await std::move(read);
-}
-
-Async<Json> RedfishBmc::systemNow() {
-  auto read = readSystem();
-  CO_TRY(reply, co_await std::move(read));
-  co_return std::move(reply.body);
 }
 
 // A restart is off and on, each verified: after Redfish's ForceRestart the state is On as before, which proves nothing (DGX
@@ -310,16 +305,16 @@ Async<void> RedfishBmc::interrupt() {
   co_return Result<void>();
 }
 
-Async<Json> RedfishBmc::reach(PowerState wanted, std::string type, std::chrono::seconds limit, Json seen) {
+Async<RedfishBmc::Seen> RedfishBmc::reach(PowerState wanted, std::string type, std::chrono::seconds limit, Seen seen) {
   auto where = places();
   CO_TRY(at, co_await std::move(where));
-  if (seen.is_null()) {
+  if (!seen) {
     auto read = systemAsRead();
     CO_TRY(system, co_await std::move(read));
-    seen = std::move(system.body);
+    seen = std::move(system);
   }
-  if (parsePower(textAt(seen, "PowerState")) == wanted) co_return seen;
-  const Json* action = find(seen, "Actions/#ComputerSystem.Reset");
+  if (parsePower(textAt(seen->body, "PowerState")) == wanted) co_return seen;
+  const Json* action = find(seen->body, "Actions/#ComputerSystem.Reset");
   if (!action) co_return fail(ErrorCode::NotFound, at.system + " offers no reset action");
   auto ask = allowedResets(*action);
   CO_TRY(allowed, co_await std::move(ask));
@@ -337,9 +332,9 @@ Async<Json> RedfishBmc::reach(PowerState wanted, std::string type, std::chrono::
     auto answer = co_await std::move(post);
     if (answer) break;
     // 409 is "already so" for one vendor and "not yet" for another; a lost answer may have worked. The state decides.
-    auto again = systemNow();
+    auto again = readSystem();
     auto now = co_await std::move(again);
-    if (now && parsePower(textAt(*now, "PowerState")) == wanted) co_return std::move(*now);
+    if (now && parsePower(textAt((*now)->body, "PowerState")) == wanted) co_return std::move(*now);
     const bool may_repeat = answer.error().code() == ErrorCode::Conflict || answer.error().canRetry();
     if (!may_repeat || repeat >= kMaxPowerRepeats || clock_.steady() + kPowerRepeat > until) co_return fail(std::move(answer.error()));
     auto pause = clock_.sleep(kPowerRepeat);
@@ -349,13 +344,13 @@ Async<Json> RedfishBmc::reach(PowerState wanted, std::string type, std::chrono::
   co_return co_await std::move(wait);
 }
 
-Async<Json> RedfishBmc::waitForPower(PowerState wanted, std::chrono::steady_clock::time_point until, std::string after) {
+Async<RedfishBmc::Seen> RedfishBmc::waitForPower(PowerState wanted, std::chrono::steady_clock::time_point until, std::string after) {
   std::string last = "nothing";
   const auto begun = clock_.steady();
   while (true) {
-    auto look = systemNow();
+    auto look = readSystem();
     auto now = co_await std::move(look);
-    const auto state = now ? parsePower(textAt(*now, "PowerState")) : PowerState::Unknown;
+    const auto state = now ? parsePower(textAt((*now)->body, "PowerState")) : PowerState::Unknown;
     if (state == wanted) co_return std::move(*now);
     if (!now && !now.error().canRetry()) co_return fail(std::move(now.error()));
     last = now ? std::string(toString(state)) : now.error().str();
@@ -387,22 +382,35 @@ Async<void> RedfishBmc::boot(BootOverride what) {
   CO_TRY_OK(co_await std::move(write));
   std::string seen;
   for (int attempt = 0; attempt < kMaxOverrideReads; ++attempt) {
-    auto read = uri == at.system ? readSystem() : session_->get(uri);
-    CO_TRY(now, co_await std::move(read));
-    const auto enabled = textAt(now.body, "Boot/BootSourceOverrideEnabled"), uri_now = textAt(now.body, "Boot/HttpBootUri");
+    auto read = readBootPlace(uri);
+    CO_TRY(answer, co_await std::move(read));
+    const Json& now = answer->body;
+    const auto enabled = textAt(now, "Boot/BootSourceOverrideEnabled"), uri_now = textAt(now, "Boot/HttpBootUri");
     const bool lasts = enabled == kContinuous || what.target == BootTarget::None;
-    if (overrideOf(now.body) == what.target && (!what.persistent || lasts) && (what.http_uri.empty() || uri_now == what.http_uri)) co_return Result<void>();
-    seen = fmt::format("{} {} {}", enabled, textAt(now.body, "Boot/BootSourceOverrideTarget"), uri_now);
+    if (overrideOf(now) == what.target && (!what.persistent || lasts) && (what.http_uri.empty() || uri_now == what.http_uri)) co_return Result<void>();
+    seen = fmt::format("{} {} {}", enabled, textAt(now, "Boot/BootSourceOverrideTarget"), uri_now);
     auto pause = clock_.sleep(kPowerPoll);
     co_await std::move(pause);
   }
   co_return fail(ErrorCode::Unavailable, fmt::format("{} accepted the boot override {} but shows \"{}\"", uri, redfishName(what.target), seen));
 }
 
+Async<RedfishBmc::Seen> RedfishBmc::readBootPlace(std::string uri) {
+  auto where = places();
+  CO_TRY(at, co_await std::move(where));
+  if (uri == at.system) {
+    auto read = readSystem();
+    co_return co_await std::move(read);
+  }
+  auto read = session_->get(uri);
+  CO_TRY(answer, co_await std::move(read));
+  co_return std::make_shared<const RedfishReply>(std::move(answer));
+}
+
 Async<void> RedfishBmc::writeBoot(std::string uri, BootOverride what) {
   auto where = places();
   CO_TRY(at, co_await std::move(where));
-  auto read = uri == at.system ? systemAsRead() : session_->get(uri);
+  auto read = uri == at.system ? systemAsRead() : readBootPlace(uri);
   CO_TRY(now, co_await std::move(read));
   Json boot = Json::object();
   const auto target = what.target;
@@ -410,13 +418,13 @@ Async<void> RedfishBmc::writeBoot(std::string uri, BootOverride what) {
   boot["BootSourceOverrideTarget"] = redfishName(target);
   if (!what.http_uri.empty()) boot["HttpBootUri"] = what.http_uri;
   // Sent with every write where the property exists: some BMCs fall back to the other mode without it (Supermicro).
-  if (at.quirks.boot_mode && find(now.body, "Boot/BootSourceOverrideMode")) {
+  if (at.quirks.boot_mode && find(now->body, "Boot/BootSourceOverrideMode")) {
     const bool uefi = boot_mode_ == inventory::BootMode::Uefi || target == BootTarget::UefiHttp;
     boot["BootSourceOverrideMode"] = uefi ? "UEFI" : "Legacy";
   }
   Json body = Json::object();
   body["Boot"] = std::move(boot);
-  auto write = session_->patch(uri, std::move(body), now.etag());
+  auto write = session_->patch(uri, std::move(body), now->etag());
   CO_TRY_OK(co_await std::move(write));
   co_return Result<void>();
 }

@@ -104,14 +104,16 @@ class RedfishBmc final : public Bmc, public EventSource, public DeviceStates, pu
   Async<Bios> bios();
 
   Async<PowerState> powerState();
+  using Seen = std::shared_ptr<const RedfishReply>;  ///< never null where it is an answer
   /// A read of the system, remembered until the session writes something.
-  Async<RedfishReply> readSystem();
+  Async<Seen> readSystem();
   /// The last such read where it is hardly older than an answer is on its way; else a new one. Not for waiting: that must see changes.
-  Async<RedfishReply> systemAsRead();
+  Async<Seen> systemAsRead();
+  /// The resource to which a boot override is written; the system's is read by readSystem().
+  Async<Seen> readBootPlace(std::string uri);
   /// Both answer the system as it was read last, in the wanted state. `seen`: read just now; null: reads it.
-  Async<Json> reach(PowerState wanted, std::string type, std::chrono::seconds limit, Json seen = nullptr);
-  Async<Json> waitForPower(PowerState wanted, std::chrono::steady_clock::time_point until, std::string after);
-  Async<Json> systemNow();
+  Async<Seen> reach(PowerState wanted, std::string type, std::chrono::seconds limit, Seen seen = nullptr);
+  Async<Seen> waitForPower(PowerState wanted, std::chrono::steady_clock::time_point until, std::string after);
   Async<void> writeBoot(std::string uri, BootOverride what);
 
   Async<Member> ownAccount();
@@ -170,7 +172,7 @@ class RedfishBmc final : public Bmc, public EventSource, public DeviceStates, pu
   std::optional<std::vector<std::string>> macs_;
   std::set<std::string> not_ordered_;  ///< files that lie ready, of which this process knows that nobody has ordered their update
   struct SystemRead {
-    RedfishReply reply;
+    Seen reply;
     std::chrono::steady_clock::time_point at;
     std::uint64_t writes = 0;  ///< of the session until then
   };

@@ -39,7 +39,7 @@ Async<SerialPlace> RedfishBmc::serialConsole() {
   CO_TRY(at, co_await std::move(where));
   auto read = readSystem();
   CO_TRY(system, co_await std::move(read));
-  if (const Json* console = find(system.body, "SerialConsole"); console && console->is_object()) co_return serialPlaceOf(*console);
+  if (const Json* console = find(system->body, "SerialConsole"); console && console->is_object()) co_return serialPlaceOf(*console);
   auto ask = session_->get(at.manager);
   CO_TRY(manager, co_await std::move(ask));
   const Json* console = find(manager.body, "SerialConsole");

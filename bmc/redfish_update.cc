@@ -174,12 +174,12 @@ Async<std::string> RedfishBmc::whatIsNotBack(bool adapters_too) {
   auto at = co_await std::move(where);
   if (!at && at.error().code() == ErrorCode::Denied) co_return fail(std::move(at.error()));
   if (!at) co_return at.error().str();
-  auto now = systemNow();
+  auto now = readSystem();
   const auto system = co_await std::move(now);
   if (!system) co_return system.error().str();
   auto read = session_->get(at->manager);
   if (const auto manager = co_await std::move(read); !manager) co_return manager.error().str();
-  if (!adapters_too || isOff(*system)) co_return std::string();
+  if (!adapters_too || isOff((*system)->body)) co_return std::string();
   auto ask = lateAdapters();
   const auto devices = co_await std::move(ask);
   if (!devices) co_return devices.error().str();
@@ -189,9 +189,9 @@ Async<std::string> RedfishBmc::whatIsNotBack(bool adapters_too) {
 // ---- what comes up behind it
 
 Async<std::vector<DeviceState>> RedfishBmc::notReady() {
-  auto now = systemNow();
+  auto now = readSystem();
   CO_TRY(system, co_await std::move(now));
-  if (isOff(system)) co_return std::vector<DeviceState>();
+  if (isOff(system->body)) co_return std::vector<DeviceState>();
   auto ask = lateAdapters();
   co_return co_await std::move(ask);
 }

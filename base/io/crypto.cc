@@ -38,7 +38,10 @@ struct Sha256::State {
   Handle<EVP_MD_CTX> context{EVP_MD_CTX_new()};
 };
 
-Sha256::Sha256() : state_(std::make_unique<State>()) { EVP_DigestInit_ex(state_->context.get(), EVP_sha256(), nullptr); }
+Sha256::Sha256() : state_(std::make_unique<State>()) {
+  static const EVP_MD* const kind = EVP_MD_fetch(nullptr, "SHA2-256", nullptr);  // looked up once: EVP_sha256() is looked up by each use
+  EVP_DigestInit_ex(state_->context.get(), kind, nullptr);
+}
 Sha256::~Sha256() = default;
 Sha256::Sha256(Sha256&&) noexcept = default;
 

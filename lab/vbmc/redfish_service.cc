@@ -209,7 +209,7 @@ std::string RedfishService::etagOf(const std::string& path) const {
   std::string key = path;
   if (path.starts_with(kSystem)) key += state_.boot_once + fmt::format("{}{}", fmt::join(state_.staged_bios, ","), fmt::join(state_.bios, ","));
   if (path == kInventory) key += fmt::format("{}", fmt::join(inventoryIds(), ","));
-  return "\"" + io::sha256Hex(key).substr(0, 16) + "\"";
+  return fmt::format("\"{:016x}\"", std::hash<std::string>()(key));
 }
 
 /// A weak tag is not the strong one that this BMC compares with.
