@@ -11,9 +11,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <map>
-#include <mutex>
-
 namespace muster::io {
 
 namespace {
@@ -178,30 +175,12 @@ std::string SigningKey::id() const { return sha256Hex(public_pem).substr(0, 16);
 
 namespace {
 
-/// The keys that were used last, by the hash of their PEM: OpenSSL 3 takes longer to read one than to sign with it.
-class KeptKeys {
- public:
-  using Key = std::shared_ptr<EVP_PKEY>;
+using SharedKey = std::shared_ptr<EVP_PKEY>;
 
-  static KeptKeys& ofProcess() {
-    static KeptKeys keys;
-    return keys;
-  }
-  template <class Read>
-  Result<Key> get(std::string_view pem, Read read) {
-    const auto name = sha256(pem);
-    std::lock_guard lock(guard_);
-    if (const auto known = kept_.find(name); known != kept_.end()) return known->second;
-    TRY(made, read());
-    if (kept_.size() >= kMost) kept_.clear();
-    return kept_[name] = Key(made.release(), Free());
-  }
-
- private:
-  static constexpr std::size_t kMost = 16;
-  std::mutex guard_;
-  std::map<std::string, Key> kept_;
-};
+Result<SharedKey> shared(Result<Handle<EVP_PKEY>> key) {
+  if (!key) return fail(std::move(key).error());
+  return SharedKey(key->release(), Free());
+}
 
 Result<Handle<EVP_PKEY>> readPublicKey(std::string_view pem) {
   auto bio = bioOf(pem);
@@ -214,7 +193,8 @@ Result<Handle<EVP_PKEY>> readPublicKey(std::string_view pem) {
 }  // namespace
 
 Result<std::string> sign(const SigningKey& key, std::string_view message) {
-  TRY(private_key, KeptKeys::ofProcess().get(key.private_pem.reveal(), [&] { return readPrivateKey(key.private_pem); }));
+  static Kept<SharedKey> kept;
+  TRY(private_key, kept.get(key.private_pem.reveal(), [&] { return shared(readPrivateKey(key.private_pem)); }));
   Handle<EVP_MD_CTX> context(EVP_MD_CTX_new());
   std::string signature(kEd25519SignatureBytes, '\0');
   std::size_t size = signature.size();
@@ -227,7 +207,8 @@ Result<std::string> sign(const SigningKey& key, std::string_view message) {
 }
 
 Result<void> verify(std::string_view public_pem, std::string_view message, std::string_view signature_base64) {
-  TRY(key, KeptKeys::ofProcess().get(public_pem, [&] { return readPublicKey(public_pem); }));
+  static Kept<SharedKey> kept;
+  TRY(key, kept.get(public_pem, [&] { return shared(readPublicKey(public_pem)); }));
   const auto signature = fromBase64(signature_base64);
   if (!signature) return fail(ErrorCode::Corrupt, "the signature is not base64");
   Handle<EVP_MD_CTX> context(EVP_MD_CTX_new());

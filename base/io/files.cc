@@ -82,14 +82,16 @@ Result<std::string> readFile(const fs::path& path, std::size_t max_bytes) {
   }
 }
 
-Result<void> writeFileAtomic(const fs::path& path, std::string_view content, unsigned mode) {
+namespace {
+
+Result<void> replaceFile(const fs::path& path, std::string_view content, unsigned mode, bool synced) {
   auto temporary = path.string() + ".XXXXXX";
   Fd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd.valid()) return failErrno(errno, "create", path);
   const auto written = [&]() -> Result<void> {
     TRY_OK(writeAll(fd.get(), content, path));
     if (::fchmod(fd.get(), mode) != 0) return failErrno(errno, "set the mode of", path);
-    if (::fsync(fd.get()) != 0) return failErrno(errno, "sync", path);
+    if (synced && ::fsync(fd.get()) != 0) return failErrno(errno, "sync", path);
     if (::rename(temporary.c_str(), path.c_str()) != 0) return failErrno(errno, "rename to", path);
     return {};
   }();
@@ -97,11 +99,17 @@ Result<void> writeFileAtomic(const fs::path& path, std::string_view content, uns
     ::unlink(temporary.c_str());
     return written;
   }
+  if (!synced) return {};
   const auto folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   Fd dir(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));  // the rename itself must survive a power cut
   if (dir.valid()) ::fsync(dir.get());
   return {};
 }
+
+}  // namespace
+
+Result<void> writeFileAtomic(const fs::path& path, std::string_view content, unsigned mode) { return replaceFile(path, content, mode, true); }
+Result<void> writeFileUnsynced(const fs::path& path, std::string_view content, unsigned mode) { return replaceFile(path, content, mode, false); }
 
 Result<void> makeDirs(const fs::path& path, unsigned mode) {
   std::error_code error;

@@ -12,6 +12,9 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
+#include <map>
+#include <mutex>
+
 namespace muster::io {
 
 struct Free {
@@ -39,6 +42,27 @@ inline unsigned char* bytesOf(std::string& text) { return reinterpret_cast<unsig
 
 inline Handle<BIO> bioOf(std::string_view text) { return Handle<BIO>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))); }
 std::string textOf(BIO* bio);
+
+/// What was read last, by the hash of its PEM; a few at a time. OpenSSL 3 takes longer to read a key than to sign with it, and a process has few.
+template <class Value>
+class Kept {
+ public:
+  /// `read` answers a Result<Value>.
+  template <class Read>
+  Result<Value> get(std::string_view pem, Read read) {
+    const auto name = sha256(pem);
+    std::lock_guard lock(guard_);
+    if (const auto known = kept_.find(name); known != kept_.end()) return known->second;
+    TRY(made, read());
+    if (kept_.size() >= kMost) kept_.clear();
+    return kept_[name] = std::move(made);
+  }
+
+ private:
+  static constexpr std::size_t kMost = 16;
+  std::mutex guard_;
+  std::map<std::string, Value> kept_;
+};
 
 /// What OpenSSL complains of last. Its queue is empty afterwards, so that the complaint never shows up in another operation's.
 std::string lastOpensslError();

@@ -10,9 +10,6 @@
 
 #include <arpa/inet.h>
 
-#include <map>
-#include <mutex>
-
 namespace muster::io {
 
 namespace {
@@ -91,18 +88,16 @@ std::shared_ptr<void> shared(Handle<T> handle) {
   return {handle.release(), [](void* owned) { Free()(static_cast<T*>(owned)); }};
 }
 
-/// A process trusts few authorities, in very many clients.
-std::vector<std::shared_ptr<void>> rootsOf(const std::string& ca_pem) {
-  constexpr std::size_t kMost = 16;
-  static std::mutex guard;
-  static std::map<std::string, std::vector<std::shared_ptr<void>>> read;
-  if (ca_pem.empty()) return {};
-  std::lock_guard lock(guard);
-  if (const auto known = read.find(ca_pem); known != read.end()) return known->second;
-  if (read.size() >= kMost) read.clear();
-  auto& roots = read[ca_pem];
-  for (auto& root : certificatesOf(ca_pem)) roots.push_back(shared(std::move(root)));
-  return roots;
+using Roots = std::vector<std::shared_ptr<void>>;
+
+/// A process trusts few authorities, in very many clients. One that cannot be read is none.
+Roots rootsOf(const std::string& ca_pem) {
+  static Kept<Roots> kept;
+  return *kept.get(ca_pem, [&]() -> Result<Roots> {
+    Roots roots;
+    for (auto& root : certificatesOf(ca_pem)) roots.push_back(shared(std::move(root)));
+    return roots;
+  });
 }
 
 Result<void> useIdentity(asio::ssl::context& context, const TlsIdentity& identity) {

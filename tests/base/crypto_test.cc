@@ -143,5 +143,16 @@ TEST(CertificateAuthority, theCertificateHasTheKeyOfTheRequestOfWhateverKind) {
   }
 }
 
+/// Keys are kept once they were read; which half a text is counts all the same.
+TEST(Signature, keptKeysAreNotTakenForEachOther) {
+  const auto key = *SigningKey::generate();
+  const auto signature = *sign(key, "words");
+  EXPECT_TRUE(verify(key.public_pem, "words", signature));
+  EXPECT_FALSE(verify(key.private_pem.reveal(), "words", signature)) << "a private key is no public one";
+  EXPECT_FALSE(sign({Secret(key.public_pem), key.public_pem}, "words")) << "nor the other way round";
+  EXPECT_EQ(*sign(key, "words"), signature);
+  EXPECT_FALSE(verify(SigningKey::generate()->public_pem, "words", signature));
+}
+
 }  // namespace
 }  // namespace muster::io
