@@ -7,8 +7,6 @@
 #include "validate/take_over.h"
 #include "validate/validate.h"
 
-#include <fstream>
-
 namespace muster::validate {
 namespace {
 
@@ -60,7 +58,7 @@ class StoredCertificates final : public CertificateStore {
     certificate.signature = signature;
     TRY_OK(bindSiteKey(store_, key_));
     TRY_OK(put(certificate));
-    if (const auto copied = copySoon(folder_, certificate); !copied) logWarning("validate", "the copy of a certificate: {}; `muster cert export` writes it again", copied.error().str());
+    if (const auto copied = copyTo(folder_, certificate, io::writeFileUnsynced); !copied) logWarning("validate", "the copy of a certificate: {}; `muster cert export` writes it again", copied.error().str());
     return certificate;
   }
 
@@ -95,7 +93,7 @@ class StoredCertificates final : public CertificateStore {
     for (const auto& node : cluster_.nodes) {
       TRY(certificate, find(node.name));
       if (!certificate) continue;
-      TRY_OK(copyTo(folder, *certificate));
+      TRY_OK(copyTo(folder, *certificate, io::writeFileAtomic));
       ++out.certificates;
     }
     return out;
@@ -109,26 +107,10 @@ class StoredCertificates final : public CertificateStore {
   }
 
  private:
-  static Result<void> copyTo(const std::filesystem::path& folder, const Certificate& certificate) {
+  static Result<void> copyTo(const std::filesystem::path& folder, const Certificate& certificate, decltype(io::writeFileAtomic)& write) {
     TRY_OK(io::makeDirs(folder));
-    return io::writeFileAtomic(fileOf(folder, certificate), certificate.toJson());
+    return write(folder / (certificate.node.str() + ".json"), certificate.toJson(), 0644);
   }
-
-  /// Readers see a whole file; nobody waits for the disk, since the store has it: what a power cut takes, export writes again.
-  static Result<void> copySoon(const std::filesystem::path& folder, const Certificate& certificate) {
-    TRY_OK(io::makeDirs(folder));
-    const auto file = fileOf(folder, certificate);
-    const auto beside = file.string() + ".new";
-    std::ofstream out(beside, std::ios::trunc);
-    out << certificate.toJson();
-    out.close();
-    std::error_code error;
-    if (out) std::filesystem::rename(beside, file, error);
-    if (!out || error) return fail(ErrorCode::Unavailable, fmt::format("cannot write {}", file.string()));
-    return {};
-  }
-
-  static std::filesystem::path fileOf(const std::filesystem::path& folder, const Certificate& certificate) { return folder / (certificate.node.str() + ".json"); }
 
   /// By whoever has the node's claim, or while nobody has it; a person's word at any time. In one commit with the certificate, so that a
   /// controller that was away too long signs nothing.
