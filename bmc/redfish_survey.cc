@@ -9,7 +9,6 @@ namespace muster::bmc {
 namespace {
 
 constexpr std::size_t kMaxSystems = 8;
-constexpr std::size_t kMaxManagers = 16;
 constexpr std::size_t kMaxProcessors = 64;
 constexpr std::size_t kMaxChassis = 64;
 constexpr std::size_t kMaxAdapters = 32;

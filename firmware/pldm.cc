@@ -15,7 +15,7 @@ namespace muster::firmware {
 namespace {
 
 constexpr std::size_t kUuidBytes = 16, kDateBytes = 13, kChecksumBytes = 4;
-constexpr std::size_t kMaxDevices = 255, kMaxComponents = 1'024, kMaxDescriptors = 255;
+constexpr std::size_t kMaxComponents = 1'024;  // devices and descriptors are counted by one byte each
 constexpr int kFirstWithDownstream = 2, kFirstWithOpaqueData = 3, kFirstWithPayloadChecksum = 4;
 
 struct Format {

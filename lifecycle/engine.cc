@@ -132,7 +132,7 @@ Result<std::string> phaseByJournal(Store& store, const Finding& finding) {
   if (!id.is_string()) return std::string();
   TRY(journal, store.intentsOf(finding.facet.subject, kJournalRead));
   for (const auto& intent : journal)
-    if (intent.id == id && intent.action.facet == finding.facet) return intent.action.phase;
+    if (intent.id == id.get_ref<const std::string&>() && intent.action.facet == finding.facet) return intent.action.phase;
   return std::string();
 }
 

@@ -132,7 +132,7 @@ KnownGuids KnownGuids::fromJson(std::string_view text) {
   auto read = [&](std::string_view key, std::map<std::string, std::string>& into) {
     if (!json.contains(key) || !json[key].is_object()) return;
     for (const auto& [name, guid] : json[key].items())
-      if (guid.is_string() && canonicalGuid(guid.template get<std::string>()) == guid) into[name] = guid;
+      if (guid.is_string() && canonicalGuid(guid.template get<std::string>()) == guid.template get_ref<const std::string&>()) into[name] = guid;
   };
   read(kPortsFact, known.hcas);
   read(kSwitchesFact, known.switches);

@@ -17,7 +17,10 @@ bool LoginGuard::locked() const { return clock_.steady() < locked_until_; }
 LoginAnswer LoginGuard::check(std::string_view username, std::string_view password) {
   if (locked()) return LoginAnswer::Locked;
   auto hash = io::sha256Hex(account_.salt + std::string(password));
-  bool right = io::equalConstantTime(username, account_.username) & io::equalConstantTime(hash, account_.password_sha256);
+  // Both are compared whatever the first one says.
+  const bool name_matches = io::equalConstantTime(username, account_.username);
+  const bool hash_matches = io::equalConstantTime(hash, account_.password_sha256);
+  const bool right = name_matches && hash_matches;
   if (right) {
     failures_in_a_row_ = 0;
     return LoginAnswer::Accepted;

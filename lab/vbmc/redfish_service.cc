@@ -320,7 +320,7 @@ io::ServerResponse RedfishService::resetManager(const io::ServerRequest& request
   auto type = stringAt(body, "ResetType");
   if (type != "GracefulRestart" && (type != "ForceRestart" || quirks_.manager_reset == "GracefulRestart")) return badValue("ResetType", type);
   if (job_) return refuseBusy();
-  job_.emplace().work = Work::ManagerReset;
+  job_.emplace(Job{.work = Work::ManagerReset});
   wake_();
   return noContent();
 }
@@ -338,7 +338,7 @@ Task<io::ServerResponse> RedfishService::resetSystem(io::ServerRequest request) 
   if (type == "FullPowerCycle" || vendor_cut) {
     if (vendor_cut && quirks_.ac_cycle.host_off && *on) co_return redfishError(400, "OpenBMC.0.4.ChassisPowerStateOffRequired", "The host must be off.", "Switch it off first.");
     if (job_) co_return refuseBusy();
-    job_.emplace().work = Work::AcCycle;
+    job_.emplace(Job{.work = Work::AcCycle});
     wake_();
     co_return noContent();
   }
@@ -392,7 +392,7 @@ Async<void> RedfishService::startMachine() {
   const auto& cut = quirks_.ac_cycle;  // iDRAC: POST takes the attribute over, and the power goes once
   if (cut.owner == bmc::AcOwner::BiosAttribute && !job_ && state_.bios[std::string(cut.action)] == cut.value) {
     state_.bios[std::string(cut.action)] = "None";
-    job_.emplace().work = Work::AcCycle;
+    job_.emplace(Job{.work = Work::AcCycle});
     wake_();
   }
   co_return Result<void>();

@@ -87,7 +87,7 @@ class StormTest : public ::testing::Test {
   void storm(int number) {
     const auto before = "before-" + std::to_string(number), after = "after-" + std::to_string(number);
     submitToAll(before, TaskKind::Probe);  // its order, its answer, or neither has arrived when it is cut
-    for (int turns = 0; turns < number * 7; ++turns) (void)site_.until([this] { return true; });
+    for (int turns = 0; turns < number * 7; ++turns) (void)site_.until([] { return true; });
     relay_.cut();
     submitToAll(after, TaskKind::Probe);
     ASSERT_TRUE(until([&] { return all(before, TaskPhase::Done) && all(after, TaskPhase::Done); }));

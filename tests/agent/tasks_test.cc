@@ -204,7 +204,7 @@ TEST_F(DriverTest, installsLoadsAndProves) {
   ASSERT_TRUE(running) << running.error().str();
   EXPECT_EQ(*running, (nlohmann::json{{"module.rdma_rxe", "loaded"}, {"package.rdma-core", "44.0-2"}}));
   EXPECT_EQ(source, "deb [trusted=yes] https://10.20.0.1:8443/repo/rdma ./\n");
-  EXPECT_EQ(trusted_root, params["repository_ca_pem"]);
+  EXPECT_EQ(params["repository_ca_pem"], trusted_root);
   EXPECT_FALSE(fs::exists(root / "etc/apt/sources.list.d/muster-rdma.list")) << "an unsigned source must not stay";
   EXPECT_FALSE(fs::exists(root / "etc/apt/muster-rdma-ca.pem"));
   EXPECT_EQ(read("etc/modules-load.d/muster-rdma.conf"), "rdma_rxe\n");

@@ -9,19 +9,25 @@
 
 #include <set>
 
-extern "C" muster::Result<void> muster_burn_open_cuda(muster::burn::Devices& devices);
+extern "C" void muster_burn_open_cuda(muster::burn::Devices& devices, muster::Result<void>& answer);
 
 namespace muster::burn {
 namespace {
 
 using test::fakeCuda;
 
+Result<void> openCuda(Devices& devices) {
+  Result<void> answer;
+  muster_burn_open_cuda(devices, answer);
+  return answer;
+}
+
 class CudaBackEnd : public testing::Test {
  protected:
   CudaBackEnd() {
     setenv("MUSTER_NVML", "/nonexistent/libnvidia-ml.so.1", 1);
     fakeCuda() = {};
-    EXPECT_TRUE(muster_burn_open_cuda(devices_));
+    EXPECT_TRUE(openCuda(devices_));
   }
   ~CudaBackEnd() override {
     devices_.clear();
@@ -113,7 +119,7 @@ TEST(CudaPeers, copiesGoToEveryOtherGpu) {
   fakeCuda() = {};
   fakeCuda().gpus = 3;
   Devices devices;
-  ASSERT_TRUE(muster_burn_open_cuda(devices));
+  ASSERT_TRUE(openCuda(devices));
   EXPECT_EQ(devices[1]->routes(), (std::vector<std::string>{"host to device", "device to host", "device to 0000:01:00.0", "device to 0000:03:00.0"}));
   devices[1]->inject(Fault{FaultKind::CopyBit, 5, 5});
   for (const auto& route : devices[1]->routes()) EXPECT_EQ(devices[1]->copy(route, 1 << 16, 1)->bad_blocks, 1u) << route;

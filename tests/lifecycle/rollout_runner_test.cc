@@ -420,7 +420,7 @@ TEST(Rollout, anOrderReachesARolloutThatWaitsForAPool) {
   RolloutRack rack(8, 4);
   MemoryStore store;
   const auto away = awayAfter(rack, store, 4, std::chrono::hours(5));
-  rack.pool.away = [&rack, &store, away]() mutable {
+  rack.pool.away = [&store, away]() mutable {
     if (!away()) return false;
     auto book = RolloutRack::book(store);
     if (book.order()->order == Order::None) {

@@ -374,7 +374,7 @@ json* KubeServer::findPod(const std::string& name_space, const std::string& name
 const KubeServer::Budget* KubeServer::budgetOf(const json& pod, int& matching) const {
   const Budget* found = nullptr;
   for (const auto& [name, budget] : budgets_) {
-    if (budget.name_space != pod["metadata"]["namespace"] || budget.app != pod["metadata"].value("labels", json::object()).value("app", ""))
+    if (pod["metadata"]["namespace"] != budget.name_space || budget.app != pod["metadata"].value("labels", json::object()).value("app", ""))
       continue;
     ++matching;
     found = &budget;
@@ -440,7 +440,7 @@ ServerResponse KubeServer::remove(const std::string& name_space, const std::stri
 
 ServerResponse KubeServer::terminate(json& pod, const json& options, json success, int status) {
   const auto wanted = options.value("preconditions", json::object()).value("uid", "");
-  if (!wanted.empty() && wanted != pod["metadata"]["uid"])
+  if (!wanted.empty() && pod["metadata"]["uid"] != wanted)
     return refuse(409, "Conflict",
                   fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}", wanted,
                               pod["metadata"]["uid"].get<std::string>()));

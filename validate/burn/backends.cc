@@ -18,7 +18,9 @@ Result<Devices> openDevices(const std::string& kind, int threads, const std::fil
   if (!library) return fail(ErrorCode::NotFound, fmt::format("cannot load {}: {}; build with a CUDA toolkit and install cuBLASLt", file.string(), dlerror()));
   const auto open = reinterpret_cast<OpenCuda>(dlsym(library, kCudaEntry));
   if (!open) return fail(ErrorCode::Corrupt, fmt::format("{} is of another version: it has no {}", file.string(), kCudaEntry));
-  TRY_OK(open(devices));
+  Result<void> opened;
+  open(devices, opened);
+  TRY_OK(std::move(opened));
   if (devices.empty()) return fail(ErrorCode::NotFound, "CUDA sees no GPU: is the driver loaded, and CUDA_VISIBLE_DEVICES not empty?");
   return devices;
 }

@@ -10,7 +10,7 @@ namespace muster::burn {
 inline constexpr const char* kCudaFile = "libmuster-burn-cuda.so";
 inline constexpr const char* kCudaEntry = "muster_burn_open_cuda";
 /// What the file exports. Fills `devices`, or answers an error.
-using OpenCuda = Result<void> (*)(Devices& devices);
+using OpenCuda = void (*)(Devices& devices, Result<void>& answer);
 
 /// kind: "cpu", "cuda". Errors: InvalidInput (no such kind), NotFound (no CUDA file, no library that it needs, no GPU)
 Result<Devices> openDevices(const std::string& kind, int threads, const std::filesystem::path& folder_of_program);

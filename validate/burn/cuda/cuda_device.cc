@@ -182,4 +182,6 @@ Result<void> open(Devices& devices) {
 }  // namespace
 }  // namespace muster::burn::cuda
 
-extern "C" __attribute__((visibility("default"))) muster::Result<void> muster_burn_open_cuda(muster::burn::Devices& devices) { return muster::burn::cuda::open(devices); }
+extern "C" __attribute__((visibility("default"))) void muster_burn_open_cuda(muster::burn::Devices& devices, muster::Result<void>& answer) {
+  answer = muster::burn::cuda::open(devices);
+}
