@@ -54,7 +54,7 @@ Async<lifecycle::ApplyReport> converge(Process& process, lifecycle::Store& store
 class Controller {
  public:
   Controller(SimulatedRack& rack, const std::string& url, const std::string& holder, int crash_at)
-      : rack_(rack), durable_(std::move(*lifecycle::openStore(url))), store_(*durable_, crash_at, false) {
+      : durable_(std::move(*lifecycle::openStore(url))), store_(*durable_, crash_at, false) {
     rack.state = holder;
     process_.emplace(rack, rack.cluster, store_);
     process_->engine->actFor({holder, kTestLease, "test", holder, "muster apply"});
@@ -88,7 +88,6 @@ class Controller {
     durable_.reset();
   }
 
-  SimulatedRack& rack_;
   std::unique_ptr<lifecycle::Store> durable_;
   CrashStore store_;
   std::optional<Process> process_;

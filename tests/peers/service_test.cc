@@ -72,7 +72,7 @@ TEST_F(PeerServiceTest, admittedNodesHearOfEachOther) {
 TEST_F(PeerServiceTest, theMetainfoIsWhatTheTaskSays) {
   const auto offered = offer();
   const auto metainfo = bodyOf(ask(offered["metainfo_url"], "10.20.1.1"));
-  EXPECT_EQ(io::sha256Hex(metainfo), offered["metainfo_sha256"]);
+  EXPECT_EQ(offered["metainfo_sha256"], io::sha256Hex(metainfo));
   EXPECT_EQ(offered["pack_bytes"], 3 * kLeastPieceBytes);
 }
 
