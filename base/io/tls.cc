@@ -14,6 +14,9 @@ namespace muster::io {
 
 namespace {
 
+/// Of TLS 1.2; those of 1.3 are all as good. BMCs as servers choose their own.
+constexpr const char* kServerCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
+
 int handshakeIndex() {
   static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
   return index;
@@ -22,6 +25,17 @@ int handshakeIndex() {
 bool isAddress(const std::string& host) {
   unsigned char scratch[16];
   return ::inet_pton(AF_INET, host.c_str(), scratch) == 1 || ::inet_pton(AF_INET6, host.c_str(), scratch) == 1;
+}
+
+/// Extended key usage, said outright: OpenSSL takes a certificate without that extension for any purpose.
+bool isMadeFor(X509* leaf, std::uint32_t usage) {
+  return (X509_get_extension_flags(leaf) & EXFLAG_XKUSAGE) != 0 && (X509_get_extended_key_usage(leaf) & usage) != 0;
+}
+
+/// Neither end begins a second handshake in a connection: nobody here needs it, and a client could make the server work for nothing.
+void setCommonOptions(SSL_CTX* context) {
+  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
 }
 
 /// The chain must lead to one of `roots`, be made for servers, and name the host. Answers the refusal; empty: fine.
@@ -39,6 +53,7 @@ std::string verifyChain(X509* leaf, STACK_OF(X509) * chain, const std::vector<X5
   }
   const bool fine = X509_verify_cert(context.get()) == 1;
   ERR_clear_error();
+  if (fine && !isMadeFor(leaf, XKU_SSL_SERVER)) return "its certificate is not made for servers (extended key usage serverAuth is missing)";
   if (fine) return {};
   const int error = X509_STORE_CTX_get_error(context.get());
   std::string why = X509_verify_cert_error_string(error);
@@ -76,7 +91,7 @@ int verifyCallback(X509_STORE_CTX* store_context, void*) {
 /// Making one costs as much as several handshakes; what is trusted is not in it but in the handshake, and so is who the client is.
 std::shared_ptr<asio::ssl::context> makeClientContext() {
   auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_client);
-  SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
+  setCommonOptions(context->native_handle());
   context->set_verify_mode(asio::ssl::verify_peer);
   SSL_CTX_set_cert_verify_callback(context->native_handle(), verifyCallback, nullptr);
   TlsSessions::collect(context->native_handle());
@@ -185,7 +200,8 @@ bool TlsClient::accepts(void* store_context, Handshake& handshake) const {
 Result<std::shared_ptr<asio::ssl::context>> makeServerTls(const ServerOptions& options) {
   auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
   auto* native = context->native_handle();
-  SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
+  setCommonOptions(native);
+  if (SSL_CTX_set_cipher_list(native, kServerCiphers) != 1) return fail(ErrorCode::Internal, "OpenSSL has none of the ciphers that a server needs");
   SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
   TRY_OK(useIdentity(*context, *options.identity));
   if (options.client_ca_pem.empty()) {
@@ -202,12 +218,14 @@ Result<std::shared_ptr<asio::ssl::context>> makeServerTls(const ServerOptions& o
                                                               : asio::ssl::verify_peer);
   // Only the age of the leaf is forgiven, and it stays the handshake's verdict. Every other fault, of an expired certificate
   // too, is reported in a call of its own and ends the handshake.
-  if (options.admit_expired_clients) {
-    context->set_verify_callback([](bool fine, asio::ssl::verify_context& verify) {
-      auto* store = verify.native_handle();
-      return fine || (X509_STORE_CTX_get_error(store) == X509_V_ERR_CERT_HAS_EXPIRED && X509_STORE_CTX_get_error_depth(store) == 0);
-    });
-  }
+  context->set_verify_callback([admit_expired = options.admit_expired_clients](bool fine, asio::ssl::verify_context& verify) {
+    auto* store = verify.native_handle();
+    const bool leaf = X509_STORE_CTX_get_error_depth(store) == 0;
+    if (!fine && !(admit_expired && leaf && X509_STORE_CTX_get_error(store) == X509_V_ERR_CERT_HAS_EXPIRED)) return false;
+    if (!leaf || isMadeFor(X509_STORE_CTX_get_current_cert(store), XKU_SSL_CLIENT)) return true;
+    X509_STORE_CTX_set_error(store, X509_V_ERR_INVALID_PURPOSE);
+    return false;
+  });
   return context;
 }
 

@@ -1,4 +1,5 @@
 // Certificates: keys and requests, the small authority, self-signed identities. Declared in crypto.h.
+#include "base/io/certificate_request.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/io/key_id.h"
@@ -261,23 +262,9 @@ Result<TlsIdentity> CertificateAuthority::issueServer(std::string_view common_na
   return TlsIdentity{key_pem, leaf_pem + certificate_pem_};  // leaf + root: nodes pin the root's fingerprint
 }
 
-namespace {
-
-/// Errors: InvalidInput (no request), Denied (whoever sent it does not hold its key)
-Result<Handle<X509_REQ>> provenRequest(std::string_view csr_pem) {
-  auto bio = bioOf(csr_pem);
-  Handle<X509_REQ> request(PEM_read_bio_X509_REQ(bio.get(), nullptr, nullptr, nullptr));
-  if (!request) return failCrypto(ErrorCode::InvalidInput, "the certificate request is not readable PEM");
-  EVP_PKEY* subject_key = X509_REQ_get0_pubkey(request.get());
-  if (!subject_key || X509_REQ_verify(request.get(), subject_key) != 1) return failCrypto(ErrorCode::Denied, "the certificate request is not signed by its own key");
-  return request;
-}
-
-}  // namespace
-
 Result<std::string> CertificateAuthority::signServer(std::string_view csr_pem, std::string_view common_name, const std::vector<std::string>& names,
                                                      std::chrono::hours lifetime) const {
-  TRY(request, provenRequest(csr_pem));
+  TRY(request, acceptRequest(csr_pem, RequestPolicy::BmcServer));
   TRY(alt_names, subjectAltNames(names));
   Draft draft{common_name,
               nullptr,
@@ -294,7 +281,7 @@ Result<std::string> CertificateAuthority::signServer(std::string_view csr_pem, s
 
 Result<std::string> CertificateAuthority::signClient(std::string_view csr_pem, std::string_view common_name,
                                                      std::chrono::hours lifetime) const {
-  TRY(request, provenRequest(csr_pem));
+  TRY(request, acceptRequest(csr_pem, RequestPolicy::Client));
   TRY(leaf, issue({common_name,
                    nullptr,
                    root_->certificate.get(),

@@ -111,38 +111,6 @@ TEST(CertificateAuthority, subjectIsWhatTheControllerSays) {
   EXPECT_FALSE(ca->issueServer("x", {"a,DNS:evil"}, 24h));
 }
 
-/// A request and the key in it, by OpenSSL alone.
-struct Asked {
-  std::string csr_pem;
-  Handle<EVP_PKEY> key;
-};
-Asked askFor(EVP_PKEY* key) {
-  Asked asked{{}, Handle<EVP_PKEY>(key)};
-  Handle<X509_REQ> request(X509_REQ_new());
-  X509_REQ_set_pubkey(request.get(), key);
-  const bool hashless = EVP_PKEY_is_a(key, "ED25519");
-  EXPECT_GT(X509_REQ_sign(request.get(), key, hashless ? nullptr : EVP_sha256()), 0);
-  Handle<BIO> bio(BIO_new(BIO_s_mem()));
-  PEM_write_bio_X509_REQ(bio.get(), request.get());
-  asked.csr_pem = textOf(bio.get());
-  return asked;
-}
-
-TEST(CertificateAuthority, theCertificateHasTheKeyOfTheRequestOfWhateverKind) {
-  test::TempFolder folder;
-  const auto ca = CertificateAuthority::loadOrCreate(folder / "ca", "root");
-  for (auto* key : {EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256"), EVP_PKEY_Q_keygen(nullptr, nullptr, "RSA", std::size_t{2048}), EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519")}) {
-    const auto asked = askFor(key);
-    const auto pem = ca->signClient(asked.csr_pem, "gpu001", 24h);
-    ASSERT_TRUE(pem) << pem.error().str();
-    const auto certificates = certificatesOf(*pem);
-    const auto root = certificatesOf(ca->certificatePem());
-    ASSERT_EQ(certificates.size(), 1u);
-    EXPECT_EQ(EVP_PKEY_eq(X509_get0_pubkey(certificates.front().get()), key), 1);
-    EXPECT_EQ(X509_verify(certificates.front().get(), X509_get0_pubkey(root.front().get())), 1);
-  }
-}
-
 /// Keys are kept once they were read; which half a text is counts all the same.
 TEST(Signature, keptKeysAreNotTakenForEachOther) {
   const auto key = *SigningKey::generate();

@@ -1,5 +1,8 @@
 // TLS over loopback: who is trusted, and what happens when trust is broken.
+#include "base/io/files.h"
 #include "base/io/http.h"
+#include "base/io/openssl.h"
+#include "base/io/process.h"
 #include "base/io/side_thread.h"
 #include "base/io/tls_sessions.h"
 #include "tests/run_async.h"
@@ -8,6 +11,10 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
+#include <openssl/pem.h>
+
+#include <map>
+#include <thread>
 
 namespace muster::io {
 namespace {
@@ -225,6 +232,85 @@ TEST_P(Tls, foreignExpiredAndMissingClientCertificatesAreRefused) {
   expectDenied(ask(trust), "TLS");
   trust.identity = clientOf(*ca, "gpu001", -1h);
   expectDenied(ask(trust), "TLS");
+}
+
+/// A certificate of our root, by OpenSSL alone, with this extended key usage; "": without any.
+TlsIdentity withUsage(const std::filesystem::path& ca_folder, const std::string& usage) {
+  const auto key_of = readPrivateKey(Secret(*readFile(ca_folder / "ca.key", 1u << 16)));
+  const auto root = certificatesOf(*readFile(ca_folder / "ca.crt", 1u << 16));
+  const auto made = makeKeyAndRequest("gpu001");
+  const auto key = readPrivateKey(made->key_pem);
+  Handle<X509> leaf(X509_new());
+  X509_set_version(leaf.get(), 2);
+  ASN1_INTEGER_set(X509_get_serialNumber(leaf.get()), 7);
+  X509_gmtime_adj(X509_getm_notBefore(leaf.get()), -3600);
+  X509_gmtime_adj(X509_getm_notAfter(leaf.get()), 3600);
+  X509_NAME_add_entry_by_txt(X509_get_subject_name(leaf.get()), "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("gpu001"), -1, -1, 0);
+  X509_set_issuer_name(leaf.get(), X509_get_subject_name(root.front().get()));
+  X509_set_pubkey(leaf.get(), key->get());
+  const auto add = [&leaf](int nid, const std::string& value) {
+    const Handle<X509_EXTENSION> extension(X509V3_EXT_conf_nid(nullptr, nullptr, nid, value.c_str()));
+    EXPECT_EQ(X509_add_ext(leaf.get(), extension.get(), -1), 1);
+  };
+  add(NID_basic_constraints, "critical,CA:FALSE");
+  add(NID_subject_alt_name, "IP:127.0.0.1");
+  if (!usage.empty()) add(NID_ext_key_usage, usage);
+  EXPECT_GT(X509_sign(leaf.get(), key_of->get(), EVP_sha256()), 0);
+  const Handle<BIO> bio(BIO_new(BIO_s_mem()));
+  PEM_write_bio_X509(bio.get(), leaf.get());
+  return {made->key_pem, textOf(bio.get())};
+}
+
+TEST_P(Tls, aCertificateWithoutTheUsageOfItsEndIsRefusedThere) {
+  for (const bool admit_expired : {false, true}) {
+    ServerOptions options;
+    options.identity = *ca->issueServer("controller", {"127.0.0.1"}, 24h);
+    options.client_ca_pem = ca->certificatePem();
+    options.admit_expired_clients = admit_expired;
+    startWith(std::move(options));
+    auto trust = trustCa();
+    trust.identity = withUsage(folder / "ca", "clientAuth");
+    const auto good = ask(trust);
+    ASSERT_TRUE(good) << good.error().str();
+    EXPECT_EQ(good->body, "client=gpu001");
+    for (const auto* usage : {"serverAuth", "codeSigning", ""}) {
+      trust.identity = withUsage(folder / "ca", usage);
+      EXPECT_FALSE(ask(trust)) << "\"" << usage << "\"";
+    }
+  }
+  for (const auto& [usage, fine] : std::map<std::string, bool>{{"serverAuth", true}, {"clientAuth", false}, {"", false}}) {
+    ServerOptions options;
+    options.identity = withUsage(folder / "ca", usage);
+    options.identity->certificate_pem += ca->certificatePem();
+    startWith(std::move(options));
+    EXPECT_EQ(ask(trustCa()).has_value(), fine) << usage;
+    EXPECT_EQ(ask(pin(ca->fingerprint(), true)).has_value(), fine) << usage;
+  }
+}
+
+/// `line` to openssl's client within the time of a test; what it said.
+std::string opensslClient(std::uint16_t port, const std::string& options, const std::string& line) {
+  Command command;
+  command.program = "sh";
+  command.args = {"-c", "(printf '" + line + "\\n'; sleep 1) | timeout 10 openssl s_client -connect 127.0.0.1:" + std::to_string(port) + " " + options + " 2>&1"};
+  auto done = runBlocking(command);
+  return done ? done->out : done.error().str();
+}
+
+TEST_P(Tls, oldVersionsWeakCiphersAndRenegotiationAreRefused) {
+  start();
+  std::thread serving([this] { io.run_for(60s); });
+  const auto v12 = opensslClient(server->port(), "-tls1_2", "Q");
+  EXPECT_NE(v12.find("Cipher is ECDHE-"), std::string::npos) << v12;
+  const auto weak = opensslClient(server->port(), "-tls1_2 -cipher AES128-SHA:ECDHE-ECDSA-AES128-SHA:@SECLEVEL=0", "Q");
+  EXPECT_EQ(weak.find("Cipher is ECDHE-"), std::string::npos) << weak;
+  EXPECT_NE(weak.find("handshake failure"), std::string::npos) << weak;
+  const auto v11 = opensslClient(server->port(), "-tls1_1 -cipher ALL:@SECLEVEL=0", "Q");
+  EXPECT_NE(v11.find("Cipher is (NONE)"), std::string::npos) << v11;
+  const auto again = opensslClient(server->port(), "-tls1_2", "R");
+  EXPECT_NE(again.find("no renegotiation"), std::string::npos) << again;
+  io.stop();
+  serving.join();
 }
 
 TEST_P(Tls, plainHttpToATlsPortIsAnError) {
