@@ -1,5 +1,7 @@
 #include "base/log.h"
 
+#include "base/printable.h"
+
 #include <openssl/crypto.h>
 #include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -49,7 +51,7 @@ void logText(LogLevel level, std::string_view area, std::string_view text) {
   std::call_once(quiet, [] {
     if (spdlog::default_logger()->name().empty()) startLog({}, LogLevel::Warning);
   });
-  spdlog::default_logger_raw()->log(levelOf(level), "{}: {}", area, text);
+  spdlog::default_logger_raw()->log(levelOf(level), "{}: {}", area, printable(text));  // one record is one line, whoever spoke
 }
 
 Secret::~Secret() { OPENSSL_cleanse(value_.data(), value_.capacity()); }

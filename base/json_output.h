@@ -1,0 +1,13 @@
+// The one way out for JSON: text that came from outside may hold bytes that are no UTF-8, and printing must not throw for that.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+
+namespace muster {
+
+/// Bytes that are no UTF-8 become U+FFFD. On one line without an indent.
+std::string jsonText(const nlohmann::json& value, int indent = -1);
+
+}  // namespace muster
