@@ -9,6 +9,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,6 +36,11 @@ class Backend {
   /// Once, after the first connect: what a store needs before it is used, and damage that can be seen now.
   virtual Result<void> prepare(soci::session&) { return {}; }
   virtual Result<void> check(soci::session&) { return {}; }
+  /// Whether what the connections have open is still the store that others see: asked before and after every transaction, and by any
+  /// thread. Only a database of files can be taken away under its process; a server that is gone is a lost connection.
+  virtual std::optional<Error> loss() const { return std::nullopt; }
+  /// After a loss: closing this connection must leave the files of others alone.
+  virtual void abandon(soci::session&) {}
   /// The schema's version, 0 when there is none yet. Errors: Corrupt (a database of another program)
   virtual Result<int> version(soci::session& sql) = 0;
   /// Inside a transaction. `lockSchema` lets one process migrate at a time.

@@ -46,12 +46,13 @@ Result<std::map<std::string, double>> unpacked(const std::string& text) {
 class SqlMeasurements final : public Measurements {
  public:
   explicit SqlMeasurements(std::unique_ptr<Backend> backend) : backend_(std::move(backend)) {}
+  ~SqlMeasurements() override { (void)intact(); }
 
   Result<void> open() {
     return guarded("opening the measurements", [this]() -> Result<void> {
       TRY(version, backend_->version(sql_));
       if (version < kSince) return fail(ErrorCode::Internal, "the measurements were opened before their store");
-      return {};
+      return backend_->prepare(sql_);
     });
   }
 
@@ -63,6 +64,7 @@ class SqlMeasurements final : public Measurements {
         if (done) return {};
       }
       Transaction transaction(sql_, backend_->begin());
+      TRY_OK(intact());
       for (const auto& set : sets) {
         const auto at = static_cast<long long>(toMillis(set.at));
         const auto node = storable(set.node.str()), origin = storable(set.origin), sku = storable(set.sku), rack = storable(set.rack), numbers = storable(packed(set.numbers));
@@ -72,7 +74,7 @@ class SqlMeasurements final : public Measurements {
       }
       mark = backend_->mark(sql_);
       transaction.commit();
-      return {};
+      return intact();
     });
   }
 
@@ -99,6 +101,14 @@ class SqlMeasurements final : public Measurements {
   }
 
  private:
+  /// The files are still there and still these. Errors: Unavailable, for good
+  Result<void> intact() {
+    auto lost = backend_->loss();
+    if (!lost) return {};
+    backend_->abandon(sql_);
+    return fail(std::move(*lost));
+  }
+
   /// A connection that was lost is made again, for as long as the backend has patience; the work is then done from its beginning.
   template <class Work>
   auto guarded(std::string_view doing, Work work) -> decltype(work()) {

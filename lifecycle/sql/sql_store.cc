@@ -2,6 +2,7 @@
 #include "lifecycle/sql/sql_store.h"
 
 #include "lifecycle/sql/schema.h"
+#include "lifecycle/store_loss.h"
 
 #include <nlohmann/json.hpp>
 
@@ -52,6 +53,13 @@ Result<void> SqlStore::connected() {
   TRY_OK(backend_->connect(sql_));
   connected_ = true;
   return {};
+}
+
+Result<void> SqlStore::intact() {
+  auto lost = backend_->loss();
+  if (!lost) return {};
+  backend_->abandon(sql_);
+  return fail(std::move(*lost));
 }
 
 std::optional<Error> SqlStore::recover(const soci::soci_error& thrown, std::string_view doing, Steady::time_point until) {
@@ -320,6 +328,11 @@ Result<std::unique_ptr<Store>> opened(std::unique_ptr<sql::Backend> backend) {
 }
 
 }  // namespace
+
+std::optional<Error> storeLoss(const Store& store) {
+  const auto* sql = dynamic_cast<const sql::SqlStore*>(&store);
+  return sql ? sql->loss() : std::nullopt;
+}
 
 Result<std::unique_ptr<Store>> openSqliteStore(const std::filesystem::path& file, std::chrono::milliseconds busy_timeout) {
   return opened(sql::sqliteBackend(file, busy_timeout));

@@ -49,8 +49,11 @@ class Transaction {
 class SqlStore final : public Store {
  public:
   explicit SqlStore(std::unique_ptr<Backend> backend) : backend_(std::move(backend)), values_(*backend_) {}
+  ~SqlStore() override { (void)intact(); }  // a store that was taken away must not be tidied up at the end
   /// Connects, migrates, looks for damage.
   Result<void> open();
+  /// storeLoss (lifecycle/store_loss.h).
+  std::optional<Error> loss() const { return backend_->loss(); }
 
   bool groups() const override { return true; }
   void together(const std::vector<std::function<bool()>>& works) override;
@@ -115,6 +118,8 @@ class SqlStore final : public Store {
   /// will be made by the next try.
   std::optional<Error> recover(const soci::soci_error& thrown, std::string_view doing, Steady::time_point until);
   Result<void> connected();
+  /// The files are still there and still these. Errors: Unavailable, for good
+  Result<void> intact();
   /// After a COMMIT that met a lost connection: was it done? Waits for the server. Errors: Unavailable (nobody knows)
   Result<bool> outcomeOf(const std::string& mark, Steady::time_point until);
 
@@ -176,6 +181,7 @@ auto SqlStore::read(std::string_view doing, Work work) -> decltype(work()) {
   for (;;) {
     try {
       TRY_OK(connected());
+      TRY_OK(intact());
       return work();
     } catch (const soci::soci_error& thrown) {
       if (auto error = recover(thrown, doing, until)) return fail(std::move(*error));
@@ -197,11 +203,13 @@ auto SqlStore::write(std::string_view doing, Work work) -> decltype(work()) {
       head_.reset();
       fenced_.clear();
       Transaction transaction(sql_, backend_->begin());
+      TRY_OK(intact());
       answer.emplace(work());
       if (!*answer) return std::move(*answer);
       storeHead();
       mark = backend_->mark(sql_);
       transaction.commit();
+      TRY_OK(intact());  // an answer says that others can read it: what went into files without a name is not written
       return std::move(*answer);
     } catch (const soci::soci_error& thrown) {
       if (auto error = recover(thrown, doing, until)) return fail(std::move(*error));

@@ -1,12 +1,10 @@
 // SQLite: a file, WAL, synchronous FULL: what a call returned from is on the disk. One writer at a time (BEGIN IMMEDIATE).
-#include "base/io/files.h"
+// The files are opened by SQLite alone, by each of this process's connections; everything else about them is StoreFiles'.
 #include "lifecycle/sql/backend.h"
 #include "lifecycle/sql/schema.h"
+#include "lifecycle/sql/store_files.h"
 
 #include <soci/sqlite3/soci-sqlite3.h>
-
-#include <fcntl.h>
-#include <sys/stat.h>
 
 #include <cstring>
 
@@ -20,16 +18,23 @@ constexpr int kCacheKib = 64 << 10;                        ///< the indexes of a
 constexpr int kCheckpointPages = 8'000;                    ///< 32 MB of log before it is copied into the file
 constexpr int kApplicationId = 0x6d757374;                 ///< "must", in the file's header
 
+sqlite_api::sqlite3* connectionOf(soci::session& sql) {
+  auto* backend = static_cast<soci::sqlite3_session_backend*>(sql.get_backend());  // ours opened it; the library hides its type
+  return backend ? backend->conn_ : nullptr;
+}
+
 class SqliteBackend final : public Backend {
  public:
   SqliteBackend(std::filesystem::path file, std::chrono::milliseconds busy_timeout)
-      : file_(std::move(file)), name_(file_.string()), busy_timeout_(busy_timeout) {}
+      : file_(std::move(file)), files_(file_), name_(file_.string()), busy_timeout_(busy_timeout) {}
 
   const std::string& name() const override { return name_; }
   Result<void> connect(soci::session& sql) override;
   Result<void> connectToRead(soci::session& sql) override;
   Result<void> prepare(soci::session& sql) override;
   Result<void> check(soci::session& sql) override;
+  std::optional<Error> loss() const override;
+  void abandon(soci::session& sql) override;
   Result<int> version(soci::session& sql) override;
   void setVersion(soci::session& sql, int version) override;
   Failure explain(const soci::soci_error& error, soci::session& sql) const override;
@@ -50,7 +55,8 @@ class SqliteBackend final : public Backend {
   }
 
  private:
-  Result<void> prepareFile() const;
+  /// Once the files are open: a lock stands for the life of the connection, so they are the ones that their names say.
+  Result<void> remember(soci::session& sql);
   Error explain(int code, const std::string& text) const;
   static int number(soci::session& sql, const char* query) {
     int value = 0;
@@ -59,6 +65,7 @@ class SqliteBackend final : public Backend {
   }
 
   std::filesystem::path file_;
+  StoreFiles files_;
   std::string name_;
   std::chrono::milliseconds busy_timeout_;
 };
@@ -104,18 +111,33 @@ Error SqliteBackend::explain(int code, const std::string& text) const {
   }
 }
 
-/// SQLite would create the file for everybody to read, and would open a read-only one without a word.
-Result<void> SqliteBackend::prepareFile() const {
-  io::Fd fd(::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!fd.valid())
-    return fail(explain(errno == EACCES || errno == EROFS || errno == EPERM ? SQLITE_READONLY : SQLITE_CANTOPEN, std::strerror(errno)));
-  struct stat status {};
-  if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return fail(explain(SQLITE_CANTOPEN, "not a regular file"));
+std::optional<Error> SqliteBackend::loss() const {
+  const auto loss = files_.loss();
+  if (!loss) return std::nullopt;
+  return Error(ErrorCode::Unavailable, files_.describe(*loss)).retryable(false);
+}
+
+/// The last connection to close would copy its log into the database and delete the log by its name, which may be another process's.
+void SqliteBackend::abandon(soci::session& sql) {
+  if (auto* own = connectionOf(sql)) sqlite_api::sqlite3_db_config(own, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+}
+
+Result<void> SqliteBackend::remember(soci::session& sql) {
+  (void)number(sql, "SELECT count(*) FROM sqlite_master");  // SQLite opens the log with the first page that it reads
+  int moved = 0;
+  sqlite_api::sqlite3_file_control(connectionOf(sql), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  if (moved != 0) return fail(Error(ErrorCode::Unavailable, files_.describe({StoreFile::Database, LossKind::Replaced})).retryable(false));
+  files_.remember();
   return {};
 }
 
 Result<void> SqliteBackend::connect(soci::session& sql) {
-  TRY_OK(prepareFile());
+  if (auto lost = loss()) return fail(std::move(*lost));
+  // SQLite would create the file for everybody to read, and would open a read-only one without a word.
+  if (const auto refused = files_.prepare()) {
+    if (refused->refusal == FileRefusal::NotARegularFile) return fail(explain(SQLITE_CANTOPEN, "not a regular file"));
+    return fail(explain(refused->refusal == FileRefusal::ReadOnly ? SQLITE_READONLY : SQLITE_CANTOPEN, std::strerror(refused->error)));
+  }
   sql.open(soci::sqlite3, fmt::format("db=\"{}\"", name_));
   int ignored = 0;
   sql << fmt::format("PRAGMA busy_timeout = {}", busy_timeout_.count()), into(ignored);
@@ -126,8 +148,9 @@ Result<void> SqliteBackend::connect(soci::session& sql) {
   return {};
 }
 
-/// The file is not touched but by SQLite: closing any other descriptor of it would take the locks of our first connection away.
+/// Never creates a file, nor opens another than the first connection has.
 Result<void> SqliteBackend::connectToRead(soci::session& sql) {
+  if (auto lost = loss()) return fail(std::move(*lost));
   sql.open(soci::sqlite3, fmt::format("db=\"{}\"", name_));
   int ignored = 0;
   sql << fmt::format("PRAGMA busy_timeout = {}", busy_timeout_.count()), into(ignored);
@@ -151,7 +174,7 @@ void SqliteBackend::setVersion(soci::session& sql, int version) {
 Result<void> SqliteBackend::prepare(soci::session& sql) {
   std::string mode;
   sql << "PRAGMA journal_mode = WAL", into(mode);
-  if (mode == "wal") return {};
+  if (mode == "wal") return remember(sql);
   return fail(Error(ErrorCode::Unavailable,
                     fmt::format("{} cannot use a write-ahead log (its file system lacks shared memory); put it on a local disk", name_))
                   .retryable(false));

@@ -20,12 +20,20 @@ Result<void> ValueReader::connected() {
   return {};
 }
 
+Result<void> ValueReader::intact() {
+  auto lost = backend_.loss();
+  if (!lost) return {};
+  backend_.abandon(sql_);
+  return fail(std::move(*lost));
+}
+
 Result<std::optional<std::string>> ValueReader::get(const std::string& key) {
   const std::lock_guard lock(mutex_);
   const auto until = std::chrono::steady_clock::now() + backend_.patience();
   for (;;) {
     try {
       TRY_OK(connected());
+      TRY_OK(intact());
       std::string value;
       if (!prepared_.ask(sql_, "SELECT value FROM vals WHERE key = :k", std::tie(value), key)) return std::optional<std::string>();
       return std::optional(std::move(value));

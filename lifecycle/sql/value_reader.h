@@ -14,11 +14,14 @@ class ValueReader {
  public:
   /// `backend` is borrowed; nothing is connected before the first value is asked for.
   explicit ValueReader(Backend& backend) : backend_(backend) {}
+  ~ValueReader() { (void)intact(); }
+  ValueReader(const ValueReader&) = delete;
   /// Errors: as the backend explains them; a connection that was lost is made again within its patience.
   Result<std::optional<std::string>> get(const std::string& key);
 
  private:
   Result<void> connected();
+  Result<void> intact();
 
   Backend& backend_;
   std::mutex mutex_;
