@@ -29,6 +29,7 @@ constexpr std::size_t kFrameBytes = 9'216;
 constexpr std::array<unsigned char, 6> kNearestBridge = {0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e};
 enum Tlv { kEnd = 0, kChassis = 1, kPort = 2, kTtl = 3, kPortDescription = 4, kSystemName = 5 };
 constexpr int kChassisMac = 4, kPortMac = 3;
+constexpr std::size_t kMaxMacBytes = 32;  ///< of an id that says that it is a MAC: 6 of Ethernet, 20 of InfiniBand
 
 std::uint8_t byteAt(std::string_view data, std::size_t at) { return static_cast<std::uint8_t>(data[at]); }
 
@@ -44,21 +45,22 @@ std::string idText(std::string_view value, int mac_subtype) {
   if (value.empty()) return {};
   if (byteAt(value, 0) != mac_subtype) return printable(value.substr(1));
   std::string out;
-  for (const char c : value.substr(1)) out += fmt::format("{}{:02x}", out.empty() ? "" : ":", static_cast<unsigned char>(c));
+  for (const char c : value.substr(1, kMaxMacBytes)) out += fmt::format("{}{:02x}", out.empty() ? "" : ":", static_cast<unsigned char>(c));
   return out;
 }
 
+/// Printable as a frame's own words are: half a letter at the cut would grow on its way to the controller, past what that takes.
 std::string textOf(const json& value, const char* key) {
   const auto found = value.is_object() ? value.find(key) : value.end();
   if (!value.is_object() || found == value.end()) return {};
-  if (found->is_string()) return found->get<std::string>().substr(0, kMaxNameBytes);
+  if (found->is_string()) return printable(found->get_ref<const std::string&>());
   return found->is_object() ? textOf(*found, "value") : std::string();
 }
 
-/// "1 day, 02:03:04" in seconds; the largest number when it is something else.
+/// "1 day, 02:03:04" in seconds; the largest number when it is something else. Nine digits each: the sum cannot overflow.
 long ageOf(const std::string& text) {
   long days = 0, hours = 0, minutes = 0, seconds = 0;
-  if (std::sscanf(text.c_str(), "%ld day%*[s, ]%ld:%ld:%ld", &days, &hours, &minutes, &seconds) != 4) return std::numeric_limits<long>::max();
+  if (std::sscanf(text.c_str(), "%9ld day%*[s, ]%9ld:%9ld:%9ld", &days, &hours, &minutes, &seconds) != 4) return std::numeric_limits<long>::max();
   return ((days * 24 + hours) * 60 + minutes) * 60 + seconds;
 }
 
@@ -68,7 +70,7 @@ Neighbour neighbourOf(const std::string& nic, const json& entry) {
   const auto chassis = entry.value("chassis", json::object());
   if (chassis.is_object()) {
     const bool unnamed = chassis.contains("id");
-    out.switch_name = unnamed ? textOf(chassis, "id") : chassis.empty() ? std::string() : chassis.begin().key().substr(0, kMaxNameBytes);
+    out.switch_name = unnamed ? textOf(chassis, "id") : chassis.empty() ? std::string() : printable(chassis.begin().key());
   }
   const auto port = entry.value("port", json::object());
   const auto id = port.is_object() && port.contains("id") ? port["id"] : json::object();

@@ -111,6 +111,25 @@ TEST(Lldp, goodbyesCutsAndOtherFramesAreNone) {
   EXPECT_EQ(parseLldp(whole)->switch_name, "leaf1[2J");
 }
 
+TEST(Lldp, whatANeighbourSaysIsNeverTooLongForTheController) {
+  Hardware hardware;
+  hardware.neighbours = {*parseLldp(frame(tlv(1, "\x04" + std::string(500, 'x')) + tlv(2, "\x03" + std::string(500, 'y')) + kTtl))};
+  std::string letters = "a";
+  for (int i = 0; i < 400; ++i) letters += "\u6c34";
+  for (const auto& each : *parseLldpctl(R"({"lldp": {"interface": {"eth0": {"chassis": {")" + letters + R"(": {}}, "port": {"id": {"value": ")" + letters + R"("}}}}}})")) hardware.neighbours.push_back(each);
+  EXPECT_EQ(hardware.neighbours.size(), 2u);
+  const auto read = parseHardware(toJson(hardware));
+  EXPECT_TRUE(read) << read.error().str();
+}
+
+TEST(Lldp, anAgeBeyondAllNumbersIsOld) {
+  const auto seen = parseLldpctl(R"({"lldp": {"interface": [
+    {"eth0": {"age": "99999999999999999 day, 00:01:40", "chassis": {"leaf1": {}}, "port": {"id": {"value": "swp1"}}}},
+    {"eth0": {"age": "0 day, 00:00:02", "chassis": {"leaf2": {}}, "port": {"id": {"value": "swp9"}}}}]}})");
+  ASSERT_TRUE(seen && seen->size() == 1u);
+  EXPECT_EQ(seen->front().switch_name, "leaf2");
+}
+
 TEST(Lldp, theYoungestNeighbourOfLldpctlCounts) {
   const auto seen = parseLldpctl(R"({"lldp": {"interface": [
     {"eth0": {"via": "LLDP", "age": "0 day, 00:01:40", "chassis": {"leaf1": {"id": {"type": "mac", "value": "1"}}}, "port": {"id": {"type": "ifname", "value": "swp1"}}}},
