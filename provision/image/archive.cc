@@ -23,6 +23,10 @@ namespace {
 
 constexpr std::size_t kBlockBytes = 1u << 20;
 constexpr std::size_t kHoleBytes = 64u << 10;  ///< the least that is worth a hole
+// A root file system of nodes has some hundred thousand files and some dozen GiB: what is larger is a mistake, or made to fill the disk.
+constexpr std::size_t kMaxMembers = 4'000'000;
+constexpr std::uint64_t kMaxTreeBytes = 256ull << 30;
+constexpr std::ptrdiff_t kMaxFolders = 128;  ///< one in the other, as the reader of the finished file system takes
 constexpr std::string_view kWhiteout = ".wh.", kOpaque = ".wh..wh..opq";
 constexpr int kExtractFlags = ARCHIVE_EXTRACT_OWNER | ARCHIVE_EXTRACT_PERM | ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_XATTR | ARCHIVE_EXTRACT_ACL |
                               ARCHIVE_EXTRACT_UNLINK | ARCHIVE_EXTRACT_SECURE_SYMLINKS | ARCHIVE_EXTRACT_SECURE_NODOTDOT;
@@ -62,7 +66,9 @@ Result<void> applyWhiteout(const fs::path& root, const std::string& name) {
     for (const auto& child : fs::directory_iterator(folder, error)) fs::remove_all(child.path(), error);
     return {};
   }
-  fs::remove_all(folder / file.substr(kWhiteout.size()), error);
+  const std::string gone = file.substr(kWhiteout.size());
+  if (gone.empty() || gone == "." || gone == "..") return fail(ErrorCode::InvalidInput, fmt::format("{} takes away a whole folder by its name", name));
+  fs::remove_all(folder / gone, error);
   return {};
 }
 
@@ -76,7 +82,8 @@ Result<void> applyWhiteouts(const fs::path& tar, const fs::path& root) {
   }
 }
 
-Result<void> copyMember(archive* from, archive* to, const std::string& name) {
+/// `left`: bytes that may still be written, of all members together.
+Result<void> copyMember(archive* from, archive* to, const std::string& name, std::uint64_t& left) {
   const void* block = nullptr;
   std::size_t size = 0;
   la_int64_t offset = 0;
@@ -84,13 +91,16 @@ Result<void> copyMember(archive* from, archive* to, const std::string& name) {
     const int got = archive_read_data_block(from, &block, &size, &offset);
     if (got == ARCHIVE_EOF) return {};
     if (got < ARCHIVE_WARN) return fail(ErrorCode::Corrupt, fmt::format("{} is damaged or cut short: {}", name, words(from)));
+    if (size > left) return fail(ErrorCode::InvalidInput, fmt::format("its files have more than {} GiB", kMaxTreeBytes >> 30));
+    left -= size;
     if (archive_write_data_block(to, block, size, offset) < ARCHIVE_WARN)
       return fail(ErrorCode::Unavailable, fmt::format("cannot write {}: {}", name, words(to)));
   }
 }
 
-Result<void> extractMember(ArchiveReader& reader, archive* disk, const fs::path& root, const std::string& name) {
+Result<void> extractMember(ArchiveReader& reader, archive* disk, const fs::path& root, const std::string& name, std::uint64_t& left) {
   archive_entry* entry = reader.entry();
+  if (std::count(name.begin(), name.end(), '/') > kMaxFolders) return fail(ErrorCode::InvalidInput, fmt::format("it has more than {} folders in each other", kMaxFolders));
   if (leadsOut(name)) return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" leads out of the image", name));
   archive_entry_set_pathname(entry, (name.empty() ? root : root / name).c_str());
   if (const char* link = archive_entry_hardlink(entry)) {
@@ -103,7 +113,7 @@ Result<void> extractMember(ArchiveReader& reader, archive* disk, const fs::path&
     return fail(error == EPERM || error == EACCES ? ErrorCode::Denied : error == ENOSPC ? ErrorCode::Unavailable : ErrorCode::InvalidInput,
                 fmt::format("cannot extract \"{}\": {}", name, words(disk)));
   }
-  TRY_OK(copyMember(reader.raw(), disk, name));
+  TRY_OK(copyMember(reader.raw(), disk, name, left));
   if (archive_write_finish_entry(disk) < ARCHIVE_WARN) return fail(ErrorCode::Unavailable, fmt::format("cannot extract \"{}\": {}", name, words(disk)));
   return {};
 }
@@ -111,6 +121,9 @@ Result<void> extractMember(ArchiveReader& reader, archive* disk, const fs::path&
 }  // namespace
 
 Result<ArchiveReader> ArchiveReader::open(const fs::path& file, Kind kind) {
+  std::error_code missing;
+  if (const auto status = fs::status(file, missing); fs::exists(status) && !fs::is_regular_file(status))
+    return fail(ErrorCode::InvalidInput, fmt::format("{} is no regular file", file.string()));  // a FIFO would be waited on for ever
   ArchiveReader reader(archive_read_new(), file);
   archive* handle = reader.archive_;
   archive_read_support_filter_gzip(handle);
@@ -177,14 +190,16 @@ Result<void> extractTree(const fs::path& tar, const fs::path& root, bool whiteou
   TRY(reader, ArchiveReader::open(tar, ArchiveReader::Kind::Tar));
   const Writer disk(archive_write_disk_new(), archive_write_free);
   archive_write_disk_set_options(disk.get(), kExtractFlags);
+  std::uint64_t left = kMaxTreeBytes;
   for (std::size_t members = 0;; ++members) {
     TRY(name, reader.next());
+    if (members > kMaxMembers) return fail(ErrorCode::InvalidInput, fmt::format("{} has more than {} members", tar.string(), kMaxMembers));
     if (reader.entry() == nullptr) {
       if (members == 0) return fail(ErrorCode::InvalidInput, fmt::format("{} is empty", tar.string()));
       break;
     }
     if (whiteouts && fs::path(name).filename().string().starts_with(kWhiteout)) continue;
-    if (auto done = extractMember(reader, disk.get(), top, name); !done) return fail(std::move(done).error().within(tar.string()));
+    if (auto done = extractMember(reader, disk.get(), top, name, left); !done) return fail(std::move(done).error().within(tar.string()));
   }
   if (archive_write_close(disk.get()) < ARCHIVE_WARN) return fail(ErrorCode::Unavailable, fmt::format("{}: {}", tar.string(), words(disk.get())));
   return {};
@@ -197,6 +212,8 @@ Result<void> decompressFile(const fs::path& file, const fs::path& raw) {
   if (!out.valid()) return fail(ErrorCode::Internal, fmt::format("cannot create {}: {}", raw.string(), std::strerror(errno)));
   off_t at = 0;
   TRY_OK(reader.read([&](std::string_view piece) -> Result<void> {
+    if (static_cast<std::uint64_t>(at) + piece.size() > agent::kMaxImageBytes)
+      return fail(ErrorCode::InvalidInput, fmt::format("{} unpacks to more than {} GiB", file.string(), agent::kMaxImageBytes >> 30));
     for (; !piece.empty(); piece.remove_prefix(std::min(piece.size(), kHoleBytes))) {
       const std::string_view part = piece.substr(0, kHoleBytes);
       if (!agent::allZero(part) && ::pwrite(out.get(), part.data(), part.size(), at) != static_cast<ssize_t>(part.size()))

@@ -314,6 +314,9 @@ Result<void> linkKernel(const std::filesystem::path& root) {
 Result<void> importImage(const inventory::ImageImport& import, inventory::ImageKind kind, const std::filesystem::path& work,
                          const std::filesystem::path& image_file, const Say& say) {
   say(fmt::format("importing {}", import.path.string()));
+  std::error_code missing;
+  if (const auto status = std::filesystem::status(import.path, missing); std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    return fail(ErrorCode::InvalidInput, fmt::format("{} is no regular file", import.path.string()));  // a FIFO would be waited on for ever
   TRY(sha256, io::sha256File(import.path));
   if (sha256 != import.sha256)
     return fail(ErrorCode::Corrupt, fmt::format("{} has the SHA-256 {}, the inventory says {}", import.path.string(), sha256, import.sha256));
