@@ -1,0 +1,107 @@
+// What agents, mirrors and peers send: messages, proofs, indexes of packs, .torrent files. What is
+// read is printed and read again: the controller hands it on as text.
+#include <array>
+
+#include "agent/protocol/attestation.h"
+#include "agent/protocol/controllers.h"
+#include "agent/protocol/device_firmware.h"
+#include "agent/protocol/health.h"
+#include "agent/protocol/messages.h"
+#include "agent/protocol/metainfo.h"
+#include "agent/protocol/pack_index.h"
+#include "agent/protocol/partition_table.h"
+#include "tests/fuzz/targets.h"
+
+namespace muster::fuzz {
+namespace {
+
+constexpr std::size_t kMaxMessageInput = 64u << 10;
+
+/// What was read can be told on, and is the same when it is read there.
+template <class Read>
+void readAndTell(Read read, std::string_view input, const char* promise) {
+  const auto message = read(input);
+  if (!message) return;
+  const auto told = toJson(*message);
+  const auto again = read(told);
+  require(again && toJson(*again) == told, promise);
+}
+
+void messages(std::string_view input) {
+  using namespace agent;
+  readAndTell(parsePollRequest, input, "a poll that was read is printed and read again");
+  readAndTell(parsePollResponse, input, "a response that was read is printed and read again");
+  readAndTell(parseEnrolRequest, input, "an enrolment that was read is printed and read again");
+  readAndTell(parseEnrolResponse, input,
+              "an enrolment's answer that was read is printed and read again");
+  readAndTell(parseReports, input, "reports that were read are printed and read again");
+  readAndTell(parseHardware, input, "hardware that was read is printed and read again");
+  readAndTell(parseCheckResults, input, "results that were read are printed and read again");
+  readAndTell(parseHealthReport, input, "a health report that was read is printed and read again");
+  (void)parseDeviceFirmware(input);
+  (void)parseFirmwareTask(input);
+  (void)parseControllers(input);
+}
+
+void attestation(std::string_view input) {
+  using namespace agent;
+  readAndTell(parseAttestRequest, input,
+              "a proof's request that was read is printed and read again");
+  readAndTell(parseAttestChallenge, input, "a challenge that was read is printed and read again");
+  readAndTell(parseAttestedRequest, input, "a proof that was read is printed and read again");
+}
+
+void pack(std::string_view input) {
+  if (const auto index = agent::readIndex(input)) {
+    std::uint64_t end = 0;
+    for (const auto& chunk : index->chunks) {
+      require(chunk.offset + chunk.length <= index->pack_bytes && chunk.offset >= end,
+              "a chunk lies within its pack");
+      end = chunk.offset + chunk.length;
+    }
+    const auto told = agent::canonicalJson(*index);
+    const auto again = agent::readIndex(told);
+    require(again && agent::canonicalJson(*again) == told,
+            "an index that was read is printed and read again");
+  }
+  (void)agent::openIndex(input, "", "");
+  const auto table = agent::readPartitionTable(input);
+  (void)table.partitions.size();
+  (void)agent::sectorBytesOfTable(input);
+}
+
+void metainfo(std::string_view input) {
+  const auto read = agent::readMetainfo(std::string(input));
+  if (read)
+    require(read->hashes().size() == std::size_t{read->pieces} * agent::kPieceHashBytes,
+            "every piece has its hash");
+}
+
+constexpr std::array<std::string_view, 24> kMessageWords = {
+    "\"mode\":\"ram\"", "\"boot_id\":",  "\"agent_version\":",
+    "\"probes\":{",     "\"reports\":[", "\"hardware\":",
+    "\"session\":",     "\"sequence\":", "\"as_before\":",
+    "\"start\":[",      "\"forget\":[",  "\"token\":",
+    "\"csr\":",         "\"mac\":",      "\"phase\":\"done\"",
+    "\"fraction\":",    "\"result\":",   "\"symptoms\":",
+    "\"sources\":",     "\"results\":[", "\"values\":{",
+    "\"evidence\":",    "\\u0000",       "\\ud800"};
+constexpr std::array<std::string_view, 12> kPackWords = {
+    "\"chunks\":[",   "\"sha256\":",     "\"packed\":",       "\"quick\":",
+    "\"zero\":true",  "\"offset\":",     "\"length\":",       "\"pack_bytes\":",
+    "\"signature\":", "\"size_bytes\":", "\"sector_bytes\":", "18446744073709551615"};
+constexpr std::array<std::string_view, 6> kMetainfoWords = {
+    "d4:infod", "6:lengthi", "12:piece lengthi", "6:pieces", "7:privatei1e", "ee"};
+
+constexpr std::array kTargets = {
+    Target{"messages", kMaxMessageInput, messages, kMessageWords},
+    Target{"attestation", kMaxMessageInput, attestation, kMessageWords},
+    Target{"pack", kMaxMessageInput, pack, kPackWords},
+    Target{"metainfo", kMaxMessageInput, metainfo, kMetainfoWords},
+};
+
+}  // namespace
+
+std::span<const Target> messageTargets() { return kTargets; }
+
+}  // namespace muster::fuzz
