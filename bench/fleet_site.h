@@ -67,11 +67,11 @@ class Scripts final : public provision::Netboot {
   void stop() override {}
   Result<void> follow(const inventory::Cluster&) override { return {}; }
   Result<void> arm(const NodeName& node) override {
-    TRY(token, gateway_.issueToken(node, cluster_.findNode(node)->mac));
-    tokens_[node] = token;
+    TRY(enrolment, gateway_.openEnrolment(node, cluster_.findNode(node)->mac));
+    enrolments_[node] = enrolment;
     return {};
   }
-  void disarm(const NodeName& node) override { tokens_.erase(node); }
+  void disarm(const NodeName& node) override { enrolments_.erase(node); }
   std::vector<io::Route> routes() override {
     auto handler = [this](io::ServerRequest request) { return script(std::move(request)); };
     return {{"GET", "/boot/ipxe", handler}};
@@ -80,16 +80,16 @@ class Scripts final : public provision::Netboot {
  private:
   Task<io::ServerResponse> script(io::ServerRequest request) {
     const auto node = by_mac_.find(io::queryOf(request.target)["mac"]);
-    const auto token = node == by_mac_.end() ? tokens_.end() : tokens_.find(node->second->name);
-    if (token == tokens_.end()) co_return io::ServerResponse::text(200, "#!ipxe\nexit\n");
+    const auto enrolment = node == by_mac_.end() ? enrolments_.end() : enrolments_.find(node->second->name);
+    if (enrolment == enrolments_.end()) co_return io::ServerResponse::text(200, "#!ipxe\nexit\n");
     co_return io::ServerResponse::text(
-        200, fmt::format("#!ipxe\nkernel vmlinuz muster.url={} muster.ca={} muster.token={}\nboot\n", url_, ca_, token->second));
+        200, fmt::format("#!ipxe\nkernel vmlinuz muster.url={} muster.ca={} muster.enrolment={}\nboot\n", url_, ca_, enrolment->second));
   }
   agent::GatewayServer& gateway_;
   const inventory::Cluster& cluster_;
   std::string ca_, url_;
   std::map<std::string, const inventory::Node*> by_mac_;
-  std::map<NodeName, std::string> tokens_;
+  std::map<NodeName, std::string> enrolments_;
 };
 
 /// muster-fleet as a child.
@@ -125,6 +125,13 @@ class Children {
 /// `nodes` machines of one profile: two firmware components, an image, six drivers, seven gates.
 inventory::Cluster clusterOf(int nodes, const std::filesystem::path& folder);
 
+/// On loopback there are no neighbours: the bench's nodes are believed.
+class Loopback final : public agent::NetworkEvidence {
+ public:
+  Result<std::optional<agent::DhcpLease>> leaseOf(const Mac&) const override { return std::nullopt; }
+  Result<agent::NeighbourMatch> neighbour(Ipv4, const Mac&) const override { return agent::NeighbourMatch::Same; }
+};
+
 /// A controller with everything but dnsmasq and a scheduler.
 class Site {
  public:
@@ -132,7 +139,7 @@ class Site {
       : ca_(*io::CertificateAuthority::loadOrCreate(folder / "ca", "bench")),
         key_(*io::SigningKey::generate()),
         store_(std::move(*openSqliteStore(folder / "muster.db"))),
-        gateway_(agent::makeGatewayServer(cluster, ca_, *store_, clock_)),
+        gateway_(agent::makeGatewayServer(cluster, ca_, *store_, clock_, loopback_)),
         bmcs_(bmc::makeBmcFleet(cluster, *store_, clock_, workers_)),
         certificates_(validate::makeCertificateStore(cluster, *store_, clock_, key_, folder / "certificates")),
         scripts_(*gateway_, cluster, ca_.fingerprint()) {
@@ -169,6 +176,7 @@ class Site {
   io::CertificateAuthority ca_;
   io::SigningKey key_;
   std::unique_ptr<Store> store_;
+  Loopback loopback_;
   std::unique_ptr<agent::GatewayServer> gateway_;
   std::unique_ptr<bmc::BmcFleet> bmcs_;
   std::unique_ptr<validate::CertificateStore> certificates_;

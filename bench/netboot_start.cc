@@ -5,7 +5,7 @@
 #include "provision/netboot/netboot.h"
 #include "tests/fakes/fake_image_store.h"
 #include "tests/provision/dhcp_packets.h"
-#include "tests/provision/token_gateway.h"
+#include "tests/provision/enrolment_gateway.h"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -224,7 +224,7 @@ void startTogether(bench::Report& report, int declared) {
   const Wire wire(cluster);
   asio::io_context io;
   muster::test::FakeImageStore images;
-  TokenGateway gateway;
+  EnrolmentGateway gateway;
   const auto processes = io::makeProcessRunner();
   const auto netboot = makeNetboot(cluster, images, gateway, *processes, io.get_executor(), {folder.path / "run", kHttpPort, 8443, std::string(64, 'c')});
   bench::need(netboot->start());

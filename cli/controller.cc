@@ -176,7 +176,8 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   processes_ = io::makeProcessRunner();
   images_ = openImages(options, *keys_);
   const auto agent_urls = inventory::agentUrls(cluster_.provisioning(), serve::kHttpsPort);
-  gateway_ = agent::makeGatewayServer(cluster_, keys_->ca, *store_, clock_, agent_urls);
+  evidence_ = agent::makeNetworkEvidence(provision::dnsmasqLeaseFile(netbootFolder(options.state)));
+  gateway_ = agent::makeGatewayServer(cluster_, keys_->ca, *store_, clock_, *evidence_, agent_urls);
   auto bmcs = bmc::makeBmcFleet(cluster_, *store_, clock_, workers_);
   consoles_ = bmc::makeConsoles(consoleFinder(options, lab, {cluster_, *store_, clock_, workers_, *bmcs}), bmc::keptConsoles(options.state), clock_, workers_);
   bmcs_ = bmc::listenAtBoot(std::move(bmcs), *consoles_);

@@ -130,6 +130,7 @@ class Controller {
   WallTime history_read_{};
   std::optional<Keys> keys_;
   std::unique_ptr<provision::ImageStore> images_;
+  std::unique_ptr<agent::NetworkEvidence> evidence_;
   std::unique_ptr<agent::GatewayServer> gateway_;
   std::unique_ptr<provision::Netboot> netboot_;
   std::unique_ptr<provision::PeerService> peers_;  ///< only where the inventory wants it

@@ -213,6 +213,10 @@ void addBmc(CLI::App& app, Parsed& p) {
       ->add_option("node", p.node)->required();
   sub(*group, "forget-key", "After muster's store came back from an older backup: the key that its agent shows next is its own", p, [&p] { return bmcForgetKey(p.options, p.node); })
       ->add_option("nodes", p.node, "Hostlist")->required();
+  auto* approve = sub(*group, "approve-key", "Where neither DHCP nor the neighbour table can show who a node is: its RAM OS with this key is the node", p,
+                      [&p] { return bmcApproveKey(p.options, p.node, p.bmc.what); });
+  approve->add_option("node", p.node)->required();
+  approve->add_option("fingerprint", flags.what, "As the node's console shows it (32 hex digits)")->required();
   sub(*group, "revoke-key", "After a disk was stolen or copied: no agent of it is listened to until it is imaged again", p, [&p] { return bmcRevokeKey(p.options, p.node); })
       ->add_option("nodes", p.node, "Hostlist")->required();
 }

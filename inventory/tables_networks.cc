@@ -74,7 +74,7 @@ ObjectSpec make_dhcpSpec() {
 MUSTER_SPEC(dhcpSpec)
 
 ObjectSpec make_bootServerSpec() {
-  return Table<BootServer>("boot-server", "boot server", "A server near some nodes that has copies of the controller's boot files; docs/netboot.md. Boot scripts and tokens come from the controller.")
+  return Table<BootServer>("boot-server", "boot server", "A server near some nodes that has copies of the controller's boot files; docs/netboot.md. Boot scripts come from the controller, and there the nodes enrol.")
       .optional("tftp", &BootServer::tftp, text(kIpv4), "Its address, where TFTP has undionly.kpxe and ipxe.efi; absent: the controller has them.")
       .optional("http", &BootServer::http, text(kMirror), "Its base URL, below which /ramos is the controller's (an nginx cache, say); absent: the controller itself.")
       .optional("racks", &BootServer::racks, listOf(text(kText)), "The racks whose nodes use it. A subnet names its own.")

@@ -113,10 +113,10 @@ AttestedRequest proofOf(Tpm& tpm, const AttestChallenge& challenge, AttestedRequ
 
 Async<io::HttpResponse> attest(AgentOptions options, std::string csr_pem, io::HttpClient& client) {
   const auto tpm = makeTpmTools(options.state_folder / "tpm", options.tpm_tcti);
-  AttestedRequest proof{options.token.reveal(), options.mac, std::move(csr_pem), {}, {}, {}, {}, {}};
+  AttestedRequest proof{options.enrolment, options.mac, std::move(csr_pem), {}, {}, {}, {}, {}};
   const auto keys = tpm->makeKeys();
   if (keys) {
-    auto ask = client.send(postTo(options.url, "/agent/v1/attest", toJson(AttestRequest{options.token.reveal(), options.mac, keys->ek_public, keys->ek_certificate, keys->ak_public})));
+    auto ask = client.send(postTo(options.url, "/agent/v1/attest", toJson(AttestRequest{options.enrolment, options.mac, keys->ek_public, keys->ek_certificate, keys->ak_public})));
     auto response = co_await std::move(ask);
     CO_TRY(body, bodyOf(response));
     CO_TRY(challenge, parseAttestChallenge(body));
@@ -184,7 +184,8 @@ Async<Identity> enrol(AgentOptions options, ClientFactory clients) {
   trust.pinned_fingerprint = options.ca_fingerprint;
   trust.pin_is_root = true;
   auto client = clients(trust);
-  EnrolRequest request{options.token.reveal(), identity.csr_pem, options.mac};
+  EnrolRequest request{options.enrolment, identity.csr_pem, options.mac};
+  logInfo("agent", "asks {} to enrol with the key {}", options.url.str(), requestFingerprint(identity.csr_pem));
   auto call = client->send(postTo(options.url, "/agent/v1/enrol", toJson(request)));
   auto response = co_await std::move(call);
   if (asksForProof(response)) {

@@ -2,7 +2,7 @@
 //
 // Kept in `identity.json` of the state folder (mode 0600; in memory in the RAM OS): one file, so that key and certificate
 // can never be of different ages. The request is stored before it is sent: if the answer is lost, or the agent dies, the
-// same request is sent again, which the controller answers although the token is used.
+// same request is sent again, which the controller answers although the arming is used.
 #pragma once
 
 #include "agent/core/options.h"
@@ -38,7 +38,8 @@ using ClientFactory = std::function<std::unique_ptr<io::HttpClient>(io::TlsTrust
 /// what an earlier life of the agent left. Errors: NotFound (RAM: enrol), Corrupt
 Result<Identity> loadIdentity(const AgentOptions& options);
 
-/// Shows the token, pinning the controller's root. Errors: Denied (token, or another controller), Unavailable, Timeout
+/// Makes a key and asks for its certificate, pinning the controller's root; says the key's fingerprint on the console, for a person who
+/// must approve it. Errors: Denied (refused, or another controller), Unavailable, Timeout
 Async<Identity> enrol(AgentOptions options, ClientFactory clients);
 
 inline constexpr const char* kCertificatePath = "/agent/v1/certificate";

@@ -29,7 +29,7 @@ Result<AgentOptions> optionsFromKernel(std::string_view command_line) {
     auto equals = word.find('=');
     if (word.starts_with("muster.") && equals != std::string::npos) given[word.substr(0, equals)] = word.substr(equals + 1);
   }
-  for (const char* key : {"muster.url", "muster.ca", "muster.token", "muster.mac"}) {
+  for (const char* key : {"muster.url", "muster.ca", "muster.enrolment", "muster.mac"}) {
     if (given[key].empty()) return fail(ErrorCode::InvalidInput, "the kernel command line lacks " + std::string(key));
   }
   AgentOptions options;
@@ -42,7 +42,7 @@ Result<AgentOptions> optionsFromKernel(std::string_view command_line) {
   bool is_hash = options.ca_fingerprint.size() == kFingerprintDigits &&
                  options.ca_fingerprint.find_first_not_of("0123456789abcdef") == std::string::npos;
   if (!is_hash) return fail(ErrorCode::InvalidInput, "muster.ca is not a SHA-256 fingerprint in hex");
-  options.token = Secret(given["muster.token"]);
+  options.enrolment = given["muster.enrolment"];
   options.node = given["muster.node"];
   options.image_digest = given["muster.image"];
   options.state_folder = "/run/muster";

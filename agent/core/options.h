@@ -17,7 +17,7 @@ struct AgentOptions {
   std::string node;                         ///< as the controller calls it; may be empty before enrolment
   std::string mac;                          ///< provisioning NIC (RAM)
   std::string ca_fingerprint;               ///< of the controller's root, pinned (RAM)
-  Secret token;                             ///< one-time (RAM)
+  std::string enrolment;                    ///< id of the arming, public (RAM)
   std::filesystem::path ca_pem_file;        ///< (disk)
   std::filesystem::path key_file;           ///< (disk)
   std::filesystem::path certificate_file;   ///< (disk)
@@ -27,7 +27,7 @@ struct AgentOptions {
   std::string tpm_tcti = "device:/dev/tpmrm0";  ///< how tpm2-tools reach the TPM
 };
 
-/// From /proc/cmdline: muster.url (one, or several between commas), muster.ca, muster.token, muster.mac, muster.node.
+/// From /proc/cmdline: muster.url (one, or several between commas), muster.ca, muster.enrolment, muster.mac, muster.node.
 /// Errors: InvalidInput naming what is missing
 Result<AgentOptions> optionsFromKernel(std::string_view command_line);
 /// From agent.json: {url (likewise), node, ca_pem_file, key_file, certificate_file, image_digest}.

@@ -30,7 +30,7 @@ std::string qualifyingData(std::string_view nonce, std::string_view csr_pem) {
 }
 
 std::string toJson(const AttestRequest& request) {
-  return dump({{"token", request.token}, {"mac", request.mac}, {"ek_public", io::toBase64(request.ek_public)}, {"ek_certificate", io::toBase64(request.ek_certificate)},
+  return dump({{"enrolment", request.enrolment}, {"mac", request.mac}, {"ek_public", io::toBase64(request.ek_public)}, {"ek_certificate", io::toBase64(request.ek_certificate)},
                {"ak_public", io::toBase64(request.ak_public)}});
 }
 
@@ -38,7 +38,7 @@ Result<AttestRequest> parseAttestRequest(std::string_view text) {
   TRY(object, parseObject(text, kMaxAttestBytes, "request for a challenge"));
   JsonReader reader(object, "attest");
   AttestRequest out;
-  out.token = reader.text("token", kMaxNameBytes);
+  out.enrolment = reader.text("enrolment", kMaxNameBytes);
   out.mac = reader.text("mac", kMaxNameBytes);
   out.ek_public = blob(reader, "ek_public");
   out.ek_certificate = blob(reader, "ek_certificate");
@@ -70,7 +70,7 @@ Result<AttestChallenge> parseAttestChallenge(std::string_view text) {
 std::string toJson(const AttestedRequest& request) {
   nlohmann::json pcrs = nlohmann::json::object();
   for (const auto& [pcr, value] : request.pcrs) pcrs[std::to_string(pcr)] = io::toBase64(value);
-  return dump({{"token", request.token}, {"mac", request.mac}, {"csr_pem", request.csr_pem}, {"trouble", request.trouble}, {"secret", io::toBase64(request.secret)},
+  return dump({{"enrolment", request.enrolment}, {"mac", request.mac}, {"csr_pem", request.csr_pem}, {"trouble", request.trouble}, {"secret", io::toBase64(request.secret)},
                {"quote", io::toBase64(request.quote)}, {"signature", io::toBase64(request.signature)}, {"pcrs", std::move(pcrs)}});
 }
 
@@ -78,7 +78,7 @@ Result<AttestedRequest> parseAttestedRequest(std::string_view text) {
   TRY(object, parseObject(text, kMaxAttestBytes, "attested request"));
   JsonReader reader(object, "attested");
   AttestedRequest out;
-  out.token = reader.text("token", kMaxNameBytes);
+  out.enrolment = reader.text("enrolment", kMaxNameBytes);
   out.mac = reader.text("mac", kMaxNameBytes);
   out.csr_pem = reader.text("csr_pem", kMaxCsrBytes);
   out.trouble = reader.text("trouble", kMaxTextBytes, true);

@@ -23,6 +23,11 @@ const inventory::TpmSpec* Attestor::policyOf(const inventory::Node& node) const 
   return profile != cluster_.profiles.end() && profile->second.tpm ? &*profile->second.tpm : nullptr;
 }
 
+Result<bool> Attestor::knows(const NodeName& node) const {
+  TRY(known, store_.getValue(keyOf(node)));
+  return known && !known->empty();
+}
+
 Result<AttestChallenge> Attestor::challenge(const inventory::Node& node, const AttestRequest& request) {
   const auto* policy = policyOf(node);
   if (!policy) return fail(ErrorCode::InvalidInput, "nothing is asked of the TPM of " + node.name.str());

@@ -17,6 +17,8 @@ class Attestor {
 
   /// nullptr: nothing is asked of this node.
   const inventory::TpmSpec* policyOf(const inventory::Node& node) const;
+  /// Has a TPM proved itself as this node's before? Errors: those of the store
+  Result<bool> knows(const NodeName& node) const;
   /// Errors: Denied (another TPM than before, no trusted certificate), InvalidInput, Corrupt
   Result<AttestChallenge> challenge(const inventory::Node& node, const AttestRequest& request);
   /// Errors: Denied with what is wrong; the challenge is used up in any case

@@ -13,33 +13,43 @@ namespace {
 /// A server that does not answer holds up who asks it for as long as its patience lasts: for so long only the journal's thread does.
 constexpr std::chrono::seconds kStoreAway{60};
 
-std::string keyOf(const NodeName& node) { return "agent.token." + node.str(); }
+constexpr const char* kTwoKeys = "two machines asked to enrol as this node in one arming, each with a key of its own; neither is listened to";
+
+std::string keyOf(const NodeName& node) { return "agent.enrolment." + node.str(); }
+
+std::string approvalOf(const NodeName& node) { return "agent.approved-key." + node.str(); }
 
 /// The key that the installed agent called with last, as stores of earlier versions have it.
 std::string keyOfEarlierStores(const NodeName& node) { return "agent.key." + node.str(); }
 
-std::string hashOf(const NodeName& node, const Mac& mac, std::string_view token) {
-  return io::sha256Hex("muster-token/1\n" + node.str() + "\n" + mac.str() + "\n" + std::string(token));
+std::string hashOf(const NodeName& node, const Mac& mac, std::string_view id) {
+  return io::sha256Hex("muster-enrolment/1\n" + node.str() + "\n" + mac.str() + "\n" + std::string(id));
 }
 
 }  // namespace
 
 struct Enrolment::Record {
-  bool used = false;
+  enum class State { Issued, Used, Void } state = State::Issued;
   std::string hash;
   WallTime expires{};
-  std::string csr_hash;
+  std::string csr_hash, key_id;  ///< of the first request that came with a proof
+  std::string lease;             ///< expiry of the node's DHCP lease when it was armed
 
+  bool used() const { return state == State::Used; }
   std::string str() const {
-    return nlohmann::json{{"state", used ? "used" : "issued"}, {"hash", hash}, {"expires", muster::toString(expires)}, {"csr", csr_hash}}.dump();
+    const auto* word = state == State::Issued ? "issued" : used() ? "used" : "void";
+    return nlohmann::json{{"state", word}, {"hash", hash}, {"expires", muster::toString(expires)}, {"csr", csr_hash}, {"key", key_id}, {"lease", lease}}.dump();
   }
   static Result<Record> parse(const std::string& text) {
-    TRY(object, parseObject(text, kMaxMessageBytes, "stored enrolment token"));
-    JsonReader reader(object, "token");
+    TRY(object, parseObject(text, kMaxMessageBytes, "stored enrolment"));
+    JsonReader reader(object, "enrolment");
     Record record;
-    record.used = reader.text("state", kMaxNameBytes) != "issued";
+    const auto word = reader.text("state", kMaxNameBytes);
+    record.state = word == "issued" ? State::Issued : word == "used" ? State::Used : State::Void;
     record.hash = reader.text("hash", kMaxNameBytes);
     record.csr_hash = reader.text("csr", kMaxNameBytes);
+    record.key_id = reader.text("key", kMaxNameBytes);
+    record.lease = reader.text("lease", kMaxNameBytes);
     auto expires = parseWallTime(reader.text("expires", kMaxNameBytes));
     TRY_OK(reader.finish());
     if (!expires) return fail(expires.error());
@@ -48,8 +58,8 @@ struct Enrolment::Record {
   }
 };
 
-Enrolment::Enrolment(const inventory::Cluster& cluster, const io::CertificateAuthority& ca, lifecycle::Store& store, Clock& clock)
-    : ca_(ca), store_(store), clock_(clock), attestor_(cluster, store, clock), journal_(std::make_unique<lifecycle::Journal>(store)) {
+Enrolment::Enrolment(const inventory::Cluster& cluster, const io::CertificateAuthority& ca, lifecycle::Store& store, Clock& clock, const NetworkEvidence& evidence)
+    : ca_(ca), store_(store), clock_(clock), cluster_(cluster), evidence_(evidence), attestor_(cluster, store, clock), journal_(std::make_unique<lifecycle::Journal>(store)) {
   for (const auto& node : cluster.nodes) {
     by_name_[node.name] = &node;
     by_mac_[node.mac] = &node;
@@ -89,15 +99,19 @@ Result<std::optional<std::string>> Enrolment::kept(const std::string& key) {
   return fresh == being_written_.end() ? store_.getValue(key) : std::optional(fresh->second);
 }
 
-Result<std::string> Enrolment::issueToken(const NodeName& name, const Mac& mac) {
+Result<std::string> Enrolment::openEnrolment(const NodeName& name, const Mac& mac) {
   const auto* node = find(name);
   if (!node) return fail(ErrorCode::NotFound, "node " + name.str() + " is not in the inventory");
   if (node->mac != mac) return fail(ErrorCode::Conflict, "the MAC of " + name.str() + " is " + node->mac.str() + ", not " + mac.str());
-  std::string token = io::randomToken();
-  Record record{false, hashOf(name, mac, token), clock_.now() + kTokenLifetime, {}};
-  TRY_OK(keep(keyOf(name), record.str(), "the token of " + name.str()));
+  std::string id = io::randomToken();
+  Record record{Record::State::Issued, hashOf(name, mac, id), clock_.now() + kEnrolmentWindow, {}, {}, {}};
+  if (leases_addresses_) {
+    TRY(lease, evidence_.leaseOf(mac));
+    if (lease) record.lease = lease->expires;
+  }
+  TRY_OK(keep(keyOf(name), record.str(), "the arming of " + name.str()));
   std::erase_if(told_, [&](const auto& entry) { return entry.first == name; });
-  return token;
+  return id;
 }
 
 bool Enrolment::mayBe(const inventory::Node& node, const std::string& remote_address) const {
@@ -115,14 +129,14 @@ Result<const inventory::Node*> Enrolment::callerOf(const std::string& told_mac, 
     return fail(ErrorCode::Denied, "no node of the inventory has the MAC " + mac->str());
   }
   if (!mayBe(*node->second, remote_address)) {
-    return refuse(*node->second, fmt::format("{} showed a token, but its address is {}", remote_address, node->second->address.str()));
+    return refuse(*node->second, fmt::format("{} asked to enrol as this node, but its address is {}", remote_address, node->second->address.str()));
   }
   return node->second;
 }
 
 Async<EnrolResponse> Enrolment::enrol(EnrolRequest request, std::string remote_address) {
   CO_TRY(node, callerOf(request.mac, remote_address));
-  auto answer = redeem(*node, std::move(request), std::nullopt);
+  auto answer = redeem(*node, std::move(request), std::nullopt, std::move(remote_address));
   co_return co_await std::move(answer);
 }
 
@@ -134,7 +148,7 @@ bool Enrolment::mustAttest(const std::string& told_mac) const {
 
 Result<AttestChallenge> Enrolment::challenge(const AttestRequest& request, const std::string& remote_address) {
   TRY(node, callerOf(request.mac, remote_address));
-  TRY_OK(shown(*node, request.token));
+  TRY_OK(shown(*node, request.enrolment));
   auto challenge = attestor_.challenge(*node, request);
   if (!challenge && challenge.error().code() != ErrorCode::InvalidInput) return refuse(*node, challenge.error().str());
   return challenge;
@@ -142,51 +156,102 @@ Result<AttestChallenge> Enrolment::challenge(const AttestRequest& request, const
 
 Async<EnrolResponse> Enrolment::enrolAttested(AttestedRequest request, std::string remote_address) {
   CO_TRY(node, callerOf(request.mac, remote_address));
-  EnrolRequest plain{request.token, request.csr_pem, request.mac};
-  auto answer = redeem(*node, std::move(plain), std::move(request));
+  EnrolRequest plain{request.enrolment, request.csr_pem, request.mac};
+  auto answer = redeem(*node, std::move(plain), std::move(request), std::move(remote_address));
   co_return co_await std::move(answer);
 }
 
-Result<Enrolment::Record> Enrolment::shown(const inventory::Node& node, const std::string& token) {
+Result<Enrolment::Record> Enrolment::shown(const inventory::Node& node, const std::string& id) {
   TRY(stored, kept(keyOf(node.name)));
-  if (!stored) return refuse(node, "no token was issued for it");
+  if (!stored) return refuse(node, "it was not armed");
   TRY(record, Record::parse(*stored));
-  if (!io::equalConstantTime(record.hash, hashOf(node.name, node.mac, token))) {
-    return refuse(node, "the token is not the one that was issued last for this node and MAC");
+  if (!io::equalConstantTime(record.hash, hashOf(node.name, node.mac, id))) {
+    return refuse(node, "the enrolment id is not that of the node's last arming");
   }
-  if (clock_.now() > record.expires) return refuse(node, "the token has expired at " + muster::toString(record.expires));
+  if (record.state == Record::State::Void) return refuse(node, kTwoKeys);
+  if (clock_.now() > record.expires) return refuse(node, "the arming has expired at " + muster::toString(record.expires));
   return record;
 }
 
-Async<EnrolResponse> Enrolment::redeem(const inventory::Node& node, EnrolRequest request, std::optional<AttestedRequest> proof) {
-  CO_TRY(record, shown(node, request.token));
-  const std::string csr_hash = io::sha256Hex(request.csr_pem);
-  if (record.used && record.csr_hash != csr_hash) co_return refuse(node, "the token was used before, with another key");
+Result<NetworkProof> Enrolment::proofOf(const inventory::Node& node, const Record& record, const EnrolRequest& request, const std::string& remote_address) {
+  TRY(shows, proofByNetwork(cluster_, node, remote_address, record.lease, evidence_));
+  if (shows.proof) return shows;
+  TRY(approved, store_.getValue(approvalOf(node.name)));
+  if (approved && *approved == requestFingerprint(request.csr_pem)) return NetworkProof{EnrolmentProof::Approval, ProofGap::None};
+  return shows;
+}
 
-  if (attestor_.policyOf(node)) {
-    if (!proof) co_return fail(ErrorCode::Denied, "this node must prove itself by its TPM");  // every boot begins so: no finding
-    if (const auto proved = attestor_.check(node, *proof); !proved) co_return refuse(node, proved.error().str());
+Async<EnrolResponse> Enrolment::redeem(const inventory::Node& node, EnrolRequest request, std::optional<AttestedRequest> attested, std::string remote_address) {
+  CO_TRY(record, shown(node, request.enrolment));
+  const bool by_tpm = attestor_.policyOf(node) != nullptr;
+  if (by_tpm && !attested) co_return fail(ErrorCode::Denied, "this node must prove itself by its TPM");  // every boot begins so: no finding
+  CO_TRY(shows, proofOf(node, record, request, remote_address));
+  // Before the TPM is looked at: the first one that proves itself is the node's from then on.
+  bool tpm_is_known = false;
+  if (by_tpm) {
+    CO_TRY(known, attestor_.knows(node.name));
+    tpm_is_known = known;
   }
+  if (!shows.proof && !tpm_is_known) {
+    co_return refuse(node, describe(shows.gap, node, remote_address),
+                     fmt::format("is it the node? Compare the key's fingerprint with the one on its console: when it is {0}, say: muster bmc approve-key {1} {0}. Otherwise find who uses {2}, and have the node started anew by muster",
+                                 requestFingerprint(request.csr_pem), node.name.str(), remote_address));
+  }
+  if (by_tpm) {
+    if (const auto proved = attestor_.check(node, *attested); !proved) co_return refuse(node, proved.error().str());
+  }
+  const auto proof = shows.proof.value_or(EnrolmentProof::KnownTpm);
+
   auto signing = sign(node.name, request.csr_pem, kAgentCertificateLifetime);
-  CO_TRY(made, co_await std::move(signing));  // before the token is burnt: a bad request costs nothing
-  Record used = record;
-  used.used = true;
-  used.csr_hash = csr_hash;
+  CO_TRY(made, co_await std::move(signing));  // before the arming is used: a bad request costs nothing
+  const std::string csr_hash = io::sha256Hex(request.csr_pem);
   attach(co_await asio::this_coro::executor);
-  // A controller that died between the two leaves a used token; the same request then does the rest.
-  auto burn = journal_->write<bool>([name = node.name, was = record.str(), is = used.str(), burnt = record.used, key_id = made.key_id](lifecycle::Store& store) -> Result<bool> {
-    if (!burnt) {
+  if (record.used() && record.csr_hash != csr_hash) {
+    auto work = makeVoid(node, std::move(record));
+    co_return co_await std::move(work);
+  }
+  Record used = record;
+  used.state = Record::State::Used;
+  used.csr_hash = csr_hash;
+  used.key_id = made.key_id;
+  // A controller that died between the two leaves a used arming; the same request then does the rest.
+  auto use = journal_->write<bool>([name = node.name, was = record.str(), is = used.str(), before = record.used(), key_id = made.key_id](lifecycle::Store& store) -> Result<bool> {
+    if (!before) {
       TRY(ours, store.exchangeValue(keyOf(name), was, is));
       if (!ours) return false;
     }
     TRY_OK(changeKeys(store, name, [&](NodeKeys& keys) -> Result<bool> { return keys.enrolled(key_id); }));
     return true;
   });
-  CO_TRY(ours, co_await std::move(burn));
-  if (!ours) co_return refuse(node, "the token was used by another machine at the same moment");
+  CO_TRY(ours, co_await std::move(use));
+  if (!ours) {
+    CO_TRY(now, shown(node, request.enrolment));  // somebody was first at the same moment
+    if (!now.used() || now.csr_hash == csr_hash) co_return fail(Error(ErrorCode::Conflict, "the node is being armed or enrolled at this moment; ask again").retryable(true));
+    auto work = makeVoid(node, std::move(now));
+    co_return co_await std::move(work);
+  }
   admitted_.erase(node.name);
-  if (!record.used) logInfo("agent", "{} enrolled (MAC {})", node.name.str(), node.mac.str());
+  if (!record.used()) logInfo("agent", "{} enrolled (MAC {}, proof: {})", node.name.str(), node.mac.str(), describe(proof));
   co_return std::move(made.answer);
+}
+
+Async<EnrolResponse> Enrolment::makeVoid(const inventory::Node& node, Record record) {
+  Record ended = record;
+  ended.state = Record::State::Void;
+  auto write = journal_->write<bool>([name = node.name, was = record.str(), is = ended.str(), key_id = record.key_id](lifecycle::Store& store) -> Result<bool> {
+    TRY_OK(store.exchangeValue(keyOf(name), was, is));  // not ours: it was made void, or the node was armed anew, by another controller
+    TRY_OK(changeKeys(store, name, [&](NodeKeys& keys) -> Result<bool> { return keys.endRam(key_id); }));
+    return true;
+  });
+  CO_TRY_OK(co_await std::move(write));
+  admitted_.erase(node.name);
+  co_return refuse(node, kTwoKeys, "a machine answers with this node's MAC and address that is not the node: find it (the switch's MAC table shows its port), then have the node started anew by muster");
+}
+
+Result<void> approveKey(lifecycle::Store& store, const NodeName& node, const std::string& fingerprint) {
+  const bool is_one = fingerprint.size() == requestFingerprint("").size() && fingerprint.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (!is_one) return fail(ErrorCode::InvalidInput, "\"" + fingerprint + "\" is no fingerprint: it has 32 hex digits, as on the node's console");
+  return store.putValue(approvalOf(node), fingerprint);
 }
 
 // ---- whose key is listened to
@@ -301,7 +366,7 @@ Async<Enrolment::Made> Enrolment::sign(NodeName node, std::string csr_pem, std::
 }
 
 tl::unexpected<Error> Enrolment::refuse(const inventory::Node& node, const std::string& why) {
-  return refuse(node, why, "if no one else uses this MAC, power-cycle the node through muster: it gets a new token");
+  return refuse(node, why, "if no one else uses this MAC, power-cycle the node through muster: it is armed anew");
 }
 
 tl::unexpected<Error> Enrolment::refuse(const inventory::Node& node, const std::string& why, const std::string& what_to_do) {

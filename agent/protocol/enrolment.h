@@ -1,13 +1,16 @@
-// Enrolment: a machine in RAM OS shows the one-time token of its kernel command line and gets its certificate.
+// Enrolment: a machine in RAM OS asks for its certificate with the id of the arming on its kernel command line.
 //
-// The store keeps per node, under "agent.token.NODE", JSON {state: issued|used, hash, expires, csr}. `hash` is SHA-256 over
-// node, MAC and token, so a token is worth nothing for another node or another NIC. The change issued → used is one
-// exchangeValue: of two machines that show the same token one wins. The same certificate request shown again (the
+// The id is public: anybody may read boot files. What shows that the caller is the node is in enrolment_proof.h. The id ties the request to one
+// arming, and an arming is good for one key. The store keeps per node, under "agent.enrolment.NODE", JSON {state: issued|used|void, hash, expires,
+// csr, key, lease}. `hash` is SHA-256 over node, MAC and id. The change issued → used is one exchangeValue: of two machines one is first. A second
+// key that comes with a proof too means that one of the two is not the node, and nobody can say which: the arming is void, the first key is not
+// listened to any more, and the node must be armed anew. The same certificate request shown again (the
 // answer was lost on the way) is answered again: only the holder of that key gains by it. That change is on the disk before the
-// answer goes out, and with it the RAM OS's key is the node's only one (node_keys.h). A new token is not waited for: of a controller that dies before it is written, the restart is done anew.
+// answer goes out, and with it the RAM OS's key is the node's only one (node_keys.h). A new id is not waited for: of a controller that dies before it is written, the restart is done anew.
 #pragma once
 
 #include "agent/protocol/attestor.h"
+#include "agent/protocol/enrolment_proof.h"
 #include "agent/protocol/messages.h"
 #include "agent/protocol/node_keys.h"
 #include "base/clock.h"
@@ -23,15 +26,15 @@ namespace muster::agent {
 
 class Enrolment {
  public:
-  Enrolment(const inventory::Cluster& cluster, const io::CertificateAuthority& ca, lifecycle::Store& store, Clock& clock);
+  Enrolment(const inventory::Cluster& cluster, const io::CertificateAuthority& ca, lifecycle::Store& store, Clock& clock, const NetworkEvidence& evidence);
   Enrolment(const Enrolment&) = delete;
   /// Writes what no loop has written any more.
   ~Enrolment();
   /// Whoever calls works on this loop: from now on writes need not be waited for.
   void attach(const asio::any_io_executor& control);
 
-  /// Errors: NotFound (node), Conflict (the MAC is not the node's), the store's as far as it has answered
-  Result<std::string> issueToken(const NodeName& node, const Mac& mac);
+  /// Answers the id of this arming. Errors: NotFound (node), Conflict (the MAC is not the node's), the store's as far as it has answered, those of NetworkEvidence
+  Result<std::string> openEnrolment(const NodeName& node, const Mac& mac);
   /// Errors: InvalidInput (request), Denied with the reason (also left as a finding on the node)
   Async<EnrolResponse> enrol(EnrolRequest request, std::string remote_address);
   /// Whether the node with this MAC must prove itself by its TPM: `enrol` would refuse it.
@@ -63,9 +66,13 @@ class Enrolment {
   bool mayBe(const inventory::Node& node, const std::string& remote_address) const;
   /// The node with this MAC, calling from where it may.
   Result<const inventory::Node*> callerOf(const std::string& mac, const std::string& remote_address);
-  /// The node's record, when this is its token and may still be shown.
-  Result<Record> shown(const inventory::Node& node, const std::string& token);
-  Async<EnrolResponse> redeem(const inventory::Node& node, EnrolRequest request, std::optional<AttestedRequest> proof);
+  /// The node's record, when this is the id of its present arming and may still be used.
+  Result<Record> shown(const inventory::Node& node, const std::string& id);
+  /// What the network shows, else a person's word. Errors: the store's, those of NetworkEvidence
+  Result<NetworkProof> proofOf(const inventory::Node& node, const Record& record, const EnrolRequest& request, const std::string& remote_address);
+  Async<EnrolResponse> redeem(const inventory::Node& node, EnrolRequest request, std::optional<AttestedRequest> attested, std::string remote_address);
+  /// Another key than this record's has come with a proof too: neither is listened to.
+  Async<EnrolResponse> makeVoid(const inventory::Node& node, Record record);
   /// Written soon, in the order of these calls; at once where no loop runs yet.
   Result<void> keep(const std::string& key, const std::string& value, const std::string& what);
   /// What is being written counts already.
@@ -85,6 +92,8 @@ class Enrolment {
   const io::CertificateAuthority& ca_;
   lifecycle::Store& store_;
   Clock& clock_;
+  const inventory::Cluster& cluster_;
+  const NetworkEvidence& evidence_;
   Attestor attestor_;
   std::unique_ptr<lifecycle::Journal> journal_;
   bool attached_ = false;
@@ -94,7 +103,11 @@ class Enrolment {
   std::map<Mac, const inventory::Node*> by_mac_;
   std::chrono::steady_clock::time_point ask_aside_until_{};  ///< the store did not answer
   std::map<NodeName, std::pair<std::string, Mode>> admitted_;  ///< key and system that called last: they go on while the store is away
-  std::set<std::pair<NodeName, std::string>> told_;  ///< findings already left for the present token
+  std::set<std::pair<NodeName, std::string>> told_;  ///< findings already left for the present arming
 };
+
+/// What a person says who has compared the fingerprint (requestFingerprint) with the one on the node's console: the key may enrol while the node is
+/// armed. Errors: InvalidInput (no fingerprint), the store's
+Result<void> approveKey(lifecycle::Store& store, const NodeName& node, const std::string& fingerprint);
 
 }  // namespace muster::agent

@@ -43,11 +43,11 @@ io::ServerResponse answer(const Result<Message>& result) {
 
 class Gateway final : public GatewayServer, public RefusedAgents {
  public:
-  Gateway(const inventory::Cluster& cluster, const io::CertificateAuthority& ca, lifecycle::Store& store, Clock& clock, std::string controllers)
-      : cluster_(cluster), enrolment_(cluster, ca, store, clock), store_(store), clock_(clock), controllers_(std::move(controllers)), session_(io::randomToken(12)) {}
+  Gateway(const inventory::Cluster& cluster, const io::CertificateAuthority& ca, lifecycle::Store& store, Clock& clock, const NetworkEvidence& evidence, std::string controllers)
+      : cluster_(cluster), enrolment_(cluster, ca, store, clock, evidence), store_(store), clock_(clock), controllers_(std::move(controllers)), session_(io::randomToken(12)) {}
 
   std::vector<io::Route> routes() override;
-  Result<std::string> issueToken(const NodeName& node, const Mac& mac) override { return enrolment_.issueToken(node, mac); }
+  Result<std::string> openEnrolment(const NodeName& node, const Mac& mac) override { return enrolment_.openEnrolment(node, mac); }
 
   std::optional<AgentState> state(const NodeName& node) const override;
   bool isRefused(const NodeName& node) const override;
@@ -377,8 +377,8 @@ Async<AgentTaskReport> Gateway::awaitEnd(NodeName node, std::string id, std::chr
 }  // namespace
 
 std::unique_ptr<GatewayServer> makeGatewayServer(const inventory::Cluster& cluster, const io::CertificateAuthority& ca,
-                                                 lifecycle::Store& store, Clock& clock, std::string controllers) {
-  return std::make_unique<Gateway>(cluster, ca, store, clock, std::move(controllers));
+                                                 lifecycle::Store& store, Clock& clock, const NetworkEvidence& evidence, std::string controllers) {
+  return std::make_unique<Gateway>(cluster, ca, store, clock, evidence, std::move(controllers));
 }
 
 }  // namespace muster::agent

@@ -1,7 +1,8 @@
-// The controller's end of the agent protocol: enrolment by one-time token, mutual TLS polls, task bookkeeping.
+// The controller's end of the agent protocol: enrolment of the node that was just armed, mutual TLS polls, task bookkeeping.
 #pragma once
 
 #include "agent/protocol/gateway.h"
+#include "agent/protocol/network_evidence.h"
 #include "base/io/crypto.h"
 #include "base/io/http.h"
 #include "inventory/cluster.h"
@@ -12,7 +13,7 @@
 
 namespace muster::agent {
 
-inline constexpr std::chrono::minutes kTokenLifetime{15};
+inline constexpr std::chrono::minutes kEnrolmentWindow{15};
 /// An agent in the RAM OS; it lives for minutes.
 inline constexpr std::chrono::hours kAgentCertificateLifetime{24 * 30};
 /// An installed agent can renew only while a plan or an apply happens to run: a cluster that nobody touches for a year must still
@@ -23,12 +24,12 @@ class GatewayServer : public AgentGateway {
  public:
   /// Routes of /agent/v1/ for the HTTPS server (client certificate asked for, checked per route).
   virtual std::vector<io::Route> routes() = 0;
-  /// A one-time token bound to the node and its provisioning MAC; only a hash is stored. Replaces earlier ones.
-  virtual Result<std::string> issueToken(const NodeName& node, const Mac& mac) = 0;
+  /// Arms the node for one enrolment: a public id of this arming, bound to the node and its provisioning MAC. Earlier ids are worthless from now on.
+  virtual Result<std::string> openEnrolment(const NodeName& node, const Mac& mac) = 0;
 };
 
-/// `controllers`: what agents are told of where controllers answer (controllers.h); empty: nothing.
+/// `evidence`: what must show that a caller is the node. `controllers`: what agents are told of where controllers answer (controllers.h); empty: nothing.
 std::unique_ptr<GatewayServer> makeGatewayServer(const inventory::Cluster& cluster, const io::CertificateAuthority& ca,
-                                                 lifecycle::Store& store, Clock& clock, std::string controllers = {});
+                                                 lifecycle::Store& store, Clock& clock, const NetworkEvidence& evidence, std::string controllers = {});
 
 }  // namespace muster::agent

@@ -1,6 +1,7 @@
 #include "agent/protocol/messages.h"
 
 #include "agent/protocol/json_reader.h"
+#include "base/io/crypto.h"
 
 #include <array>
 #include <cmath>
@@ -13,6 +14,7 @@ using nlohmann::json;
 
 constexpr std::uint64_t kMaxDeadlineSeconds = 7 * 24 * 3600;
 constexpr std::size_t kMaxPemBytes = 64u << 10;
+constexpr std::size_t kFingerprintDigits = 32;
 
 template <class E, std::size_t N>
 using Words = std::array<std::pair<E, std::string_view>, N>;
@@ -299,14 +301,16 @@ Result<PollResponse> parsePollResponse(std::string_view text) {
   return finished(reader, std::move(response));
 }
 
+std::string requestFingerprint(std::string_view csr_pem) { return io::sha256Hex(csr_pem).substr(0, kFingerprintDigits); }
+
 std::string toJson(const EnrolRequest& request) {
-  return print({{"token", request.token}, {"csr_pem", request.csr_pem}, {"mac", request.mac}});
+  return print({{"enrolment", request.enrolment}, {"csr_pem", request.csr_pem}, {"mac", request.mac}});
 }
 
 Result<EnrolRequest> parseEnrolRequest(std::string_view text) {
   TRY(object, parseObject(text, kMaxMessageBytes, "enrolment"));
   JsonReader reader(object, "enrolment");
-  EnrolRequest request{reader.text("token", kMaxNameBytes), reader.text("csr_pem", kMaxPemBytes), reader.text("mac", kMaxNameBytes)};
+  EnrolRequest request{reader.text("enrolment", kMaxNameBytes, true), reader.text("csr_pem", kMaxPemBytes), reader.text("mac", kMaxNameBytes)};
   return finished(reader, std::move(request));
 }
 

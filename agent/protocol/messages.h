@@ -1,9 +1,9 @@
 // What the agent and the controller say to each other: JSON over HTTPS, the agent dials out.
 //
-//   POST /agent/v1/enrol        server TLS only; token + CSR → certificate
+//   POST /agent/v1/enrol        server TLS only; id of the arming + CSR → certificate
 //   POST /agent/v1/attest       server TLS only; what a TPM shows of itself → a challenge (threat-model.md)
 //   POST /agent/v1/attested     server TLS only; the challenge's answer, a quote and the enrolment → certificate
-//   POST /agent/v1/certificate  mutual TLS; CSR for the system being installed → certificate (token and mac empty)
+//   POST /agent/v1/certificate  mutual TLS; CSR for the system being installed → certificate (id and mac empty)
 //   POST /agent/v1/renewal      mutual TLS; CSR of the same life → certificate
 //   POST /agent/v1/poll         mutual TLS; state and task reports → tasks to start (long poll, at most kPollWait)
 //
@@ -141,7 +141,9 @@ struct PollResponse {
   std::string controllers;                      ///< URLs of all controllers (controllers.h); empty: the agent goes on with those that it knows
 };
 
-struct EnrolRequest { std::string token, csr_pem, mac; };
+struct EnrolRequest { std::string enrolment, csr_pem, mac; };  ///< `enrolment`: id of the arming; empty in a renewal
+/// What a person compares: of the request as it is sent, so of its key. 32 hex digits.
+std::string requestFingerprint(std::string_view csr_pem);
 struct EnrolResponse { std::string certificate_pem, ca_pem, node; };
 
 /// Parse and print; Corrupt or InvalidInput when the text is not such a message.

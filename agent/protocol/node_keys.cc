@@ -59,6 +59,12 @@ bool NodeKeys::enrolled(const std::string& key) {
   return true;
 }
 
+bool NodeKeys::endRam(const std::string& key) {
+  if (!ram.holds(key)) return false;
+  ram = kNobody;
+  return true;
+}
+
 Result<bool> NodeKeys::certified(const std::string& caller, const std::string& key) {
   if (ram.holds(caller)) {
     disk = {false, {}, key};

@@ -33,8 +33,10 @@ struct NodeKeys {
 
   /// A poll. `ram_calls`: the node's RAM OS is heard, so that its installed system of before does not run.
   Result<bool> called(const std::string& key, Mode mode, bool ram_calls);
-  /// The RAM OS's key has shown its token: keys of RAM systems before are over.
+  /// The RAM OS's key has enrolled: keys of RAM systems before are over.
   bool enrolled(const std::string& key);
+  /// Two machines claimed to be the node: its RAM OS with this key is not listened to any more.
+  bool endRam(const std::string& key);
   /// A certificate for the system being installed, when the RAM OS asks, and the systems before are over; else the caller's own next one.
   Result<bool> certified(const std::string& caller, const std::string& key);
   /// The RAM OS's own next one.

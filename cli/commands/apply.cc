@@ -1,6 +1,7 @@
 // plan and apply: observe, compute, show, carry out.
 #include "cli/commands/commands.h"
 
+#include "agent/protocol/enrolment_proof.h"
 #include "cli/session.h"
 #include "cli/view/plan_view.h"
 #include "cli/view/summary.h"
@@ -105,6 +106,7 @@ int plan(const Options& options, const Selection& selection, const std::filesyst
   }();
   if (!made) return report(made.error());
   std::cout << (options.json ? made->toJson() + "\n" : planText(*made));
+  if (!options.json && !made->empty()) std::cout << agent::describeProofs((*session)->cluster());
   if (!out.empty())
     if (const auto written = io::writeFileAtomic(out, made->toJson()); !written) return report(written.error());
   return kOk;

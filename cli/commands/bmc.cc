@@ -2,6 +2,7 @@
 #include "bmc/bmc.h"
 
 #include "agent/protocol/attestor.h"
+#include "agent/protocol/enrolment.h"
 #include "agent/protocol/node_keys.h"
 #include "base/io/files.h"
 #include "cli/commands/commands.h"
@@ -46,6 +47,19 @@ int bmcForgetTpm(const Options& options, const std::string& node) {
 
 int bmcForgetKey(const Options& options, const std::string& node) {
   return forget(options, node, agent::forgetKeys, "the key that its agent shows next is the node's");
+}
+
+int bmcApproveKey(const Options& options, const std::string& node, const std::string& fingerprint) {
+  const auto cluster = loadCluster(options);
+  if (!cluster) return report(cluster.error());
+  const NodeName name(node);
+  if (!cluster->findNode(name)) return report(Error(ErrorCode::NotFound, "node " + node + " is not in the inventory; nothing was changed"));
+  if (const auto made = io::makeDirs(options.state); !made) return report(made.error());
+  auto store = lifecycle::openStore(options.storeUrl());
+  if (!store) return report(store.error());
+  if (const auto approved = agent::approveKey(**store, name, fingerprint); !approved) return report(approved.error());
+  std::cout << node << ": the key " << fingerprint << " may enrol while the node is armed\n";
+  return kOk;
 }
 
 /// Without its image as a fact it is planned to be imaged, instead of being restarted until its agent answers.

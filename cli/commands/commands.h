@@ -91,6 +91,7 @@ int bmcForgetPin(const Options& options, const std::string& node);
 int bmcForgetRefusal(const Options& options, const std::string& node);
 int bmcForgetTpm(const Options& options, const std::string& node);
 int bmcForgetKey(const Options& options, const std::string& node);
+int bmcApproveKey(const Options& options, const std::string& node, const std::string& fingerprint);
 int bmcRevokeKey(const Options& options, const std::string& node);
 struct BmcFlags {
   std::string node;             ///< or a hostlist

@@ -90,7 +90,7 @@ Async<void> SimAgent::enrol() {
   trust.pinned_fingerprint = boot_.ca_fingerprint;
   trust.pin_is_root = true;
   auto first = io::makeHttpClient(trust);
-  auto call = first->send(postTo(controllers_.present(), "/agent/v1/enrol", agent::toJson(agent::EnrolRequest{boot_.token, made.csr_pem, boot_.mac})));
+  auto call = first->send(postTo(controllers_.present(), "/agent/v1/enrol", agent::toJson(agent::EnrolRequest{boot_.enrolment, made.csr_pem, boot_.mac})));
   CO_TRY(body, bodyOf(co_await std::move(call)));
   CO_TRY(answer, agent::parseEnrolResponse(body));
   identity_ = {made.key_pem, answer.certificate_pem};

@@ -1,4 +1,4 @@
-// A simulated node's agent: the real protocol (enrolment by token, mutual TLS, long polls, tasks), and work that only takes time.
+// A simulated node's agent: the real protocol (enrolment, mutual TLS, long polls, tasks), and work that only takes time.
 #pragma once
 
 #include "agent/protocol/controllers.h"
@@ -34,7 +34,7 @@ struct SimBoot {
   std::string boot_id;
   std::string url;             ///< of the controller, or of several
   std::string mac;
-  std::string token;           ///< RAM
+  std::string enrolment;       ///< RAM
   std::string ca_fingerprint;  ///< RAM
 };
 

@@ -147,10 +147,10 @@ Async<SimBoot> SimNode::netbootFrom(std::string controller) {
   auto call = client->send(std::move(request));
   CO_TRY(response, co_await std::move(call));
   SimBoot boot;
-  boot.token = argumentOf(response.body, "muster.token");
+  boot.enrolment = argumentOf(response.body, "muster.enrolment");
   boot.ca_fingerprint = argumentOf(response.body, "muster.ca");
   boot.url = argumentOf(response.body, "muster.url");
-  if (boot.token.empty() || boot.url.empty()) co_return fail(ErrorCode::NotFound, "the boot script does not lead into the RAM OS");
+  if (boot.enrolment.empty() || boot.url.empty()) co_return fail(ErrorCode::NotFound, "the boot script does not lead into the RAM OS");
   co_return boot;
 }
 

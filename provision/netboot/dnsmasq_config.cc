@@ -1,6 +1,7 @@
 #include "provision/netboot/dnsmasq_config.h"
 
 #include "inventory/leases.h"
+#include "provision/netboot/netboot.h"
 
 #include <fmt/format.h>
 
@@ -88,7 +89,7 @@ std::string firstFiles(const inventory::Network& network) {
 std::string leaseMode(const inventory::Cluster& cluster, const DnsmasqSite& site) {
   const auto& network = cluster.provisioning();
   std::string out = "dhcp-authoritative\n";
-  out += fmt::format("dhcp-leasefile={}\n", (site.run_folder / "dnsmasq.leases").string());
+  out += fmt::format("dhcp-leasefile={}\n", dnsmasqLeaseFile(site.run_folder).string());
   out += networks(network);
   out += firstFiles(network);
   out += httpBoot(network, site);

@@ -20,11 +20,11 @@ bool isPlainWord(std::string_view word) {
 Result<std::vector<std::string>> kernelWords(const inventory::Node& node, const inventory::Profile& profile, const RamBoot& boot) {
   std::vector<std::string> words{"muster.url=" + boot.agent_url,
                                  "muster.ca=" + boot.ca_fingerprint,
-                                 "muster.token=" + boot.token,
+                                 "muster.enrolment=" + boot.enrolment,
                                  "muster.node=" + node.name.str(),
                                  "muster.mac=" + node.mac.str(),
                                  "console=ttyS0",
-                                 "loglevel=4"};  // else the kernel writes this line, token and all, on the serial console
+                                 "loglevel=4"};  // else the kernel writes over what the RAM OS says on the serial console
   if (!boot.live.empty()) words.push_back("muster.image=" + boot.live);
   words.insert(words.end(), profile.kernel_args.begin(), profile.kernel_args.end());
   for (const auto& word : words) {

@@ -179,13 +179,13 @@ Result<void> DnsmasqNetboot::arm(const NodeName& name) {
   if (const auto why = dnsmasq_.gaveUp()) return fail(ErrorCode::Unavailable, "machines cannot boot from the network: " + *why);
   TRY(ram_os, images_.findRamOs());
   if (!ram_os) return fail(ErrorCode::NotFound, "the RAM OS is not built; run `muster image build`");
-  TRY(token, gateway_.issueToken(name, node->mac));
+  TRY(enrolment, gateway_.openEnrolment(name, node->mac));
   const auto& network = cluster_->provisioning();
   const auto& profile = cluster_->profileOf(*node);
   const auto* server = inventory::bootServerOf(network, node->rack, node->address);
   TRY(live, liveImageOf(profile));
   const RamBoot boot{server && !server->http.empty() ? server->http : fmt::format("http://{}:{}", network.controller.str(), options_.http_port),
-                     inventory::agentUrls(network, options_.https_port), options_.ca_fingerprint, token, live ? live->digest : ""};
+                     inventory::agentUrls(network, options_.https_port), options_.ca_fingerprint, enrolment, live ? live->digest : ""};
   disarm(name);
   if (profile.secure_boot) {
     TRY(script, ramGrubScript(*node, profile, boot));
@@ -221,9 +221,9 @@ void DnsmasqNetboot::lookForOld() {
     if (stopped || armed_tftp_.empty()) return;
     std::vector<NodeName> old;
     for (const auto& [node, folder] : armed_tftp_)
-      if (options_.steady() - folder.since > agent::kTokenLifetime) old.push_back(node);
+      if (options_.steady() - folder.since > agent::kEnrolmentWindow) old.push_back(node);
     for (const auto& node : old) {
-      logInfo("netboot", "the token of {} has expired: it finds nothing to start by TFTP any more", node.str());
+      logInfo("netboot", "the arming of {} has expired: it finds nothing to start by TFTP any more", node.str());
       disarm(node);
     }
     if (!armed_tftp_.empty()) lookForOld();
@@ -257,16 +257,16 @@ std::string DnsmasqNetboot::scriptFor(const io::ServerRequest& request) {
     logWarning("netboot", "{} asked for the boot script of {} ({})", request.remote_address, name.str(), node->second->address.str());
     return stayOnDisk(request, "the request for " + name.str() + " came from another machine");
   }
-  if (options_.steady() - armed->second.since > agent::kTokenLifetime) {
+  if (options_.steady() - armed->second.since > agent::kEnrolmentWindow) {
     disarm(name);
-    return stayOnDisk(request, "the token of " + name.str() + " has expired");
+    return stayOnDisk(request, "the arming of " + name.str() + " has expired");
   }
   logInfo("netboot", "{} ({}) boots into the RAM OS", name.str(), request.remote_address);
   return armed->second.script;
 }
 
-/// The script holds the node's token, and a MAC in a URL proves nothing. Where the addresses are ours only the node's own will do;
-/// beside another DHCP server at least no other node of ours gets it.
+/// The script holds no secret. It is given to the node alone, so that no other machine boots into the RAM OS by mistake: where the addresses
+/// are ours only the node's own will do; beside another DHCP server any that is no other node's.
 bool DnsmasqNetboot::mayBe(const inventory::Node& node, const std::string& remote_address) const {
   const auto from = Ipv4::parse(remote_address);
   if (inventory::leasesAddresses(cluster_->provisioning())) return from && *from == node.address;

@@ -1,4 +1,5 @@
-// Network boot: dnsmasq supervised, one iPXE script (or GRUB configuration) a node, tokens only for nodes that muster has just power-cycled.
+// Network boot: dnsmasq supervised, one iPXE script (or GRUB configuration) a node. They hold no secret: an enrolment id, which the controller
+// believes only with what the network shows of the caller (agent/protocol/enrolment_proof.h).
 #pragma once
 
 #include "agent/protocol/gateway_server.h"
@@ -31,8 +32,8 @@ class Netboot {
   virtual Result<void> goOn(RunningDnsmasq) { return start(); }
   /// Nobody is armed any more; dnsmasq runs on. Empty when it does not run.
   virtual RunningDnsmasq release() { return {}; }
-  /// From now on this node's boot script leads into the RAM OS with a fresh token, until `disarm` or until the token's
-  /// life has ended: a RAM OS with a token that is nothing worth would wait for ever.
+  /// From now on this node's boot script leads into the RAM OS with a fresh enrolment id, until `disarm` or until the
+  /// arming has expired: a RAM OS with an id that is worth nothing would wait for ever.
   /// A node with Secure Boot finds it by TFTP as GRUB's configuration, in a folder that dnsmasq opens for its address only; kernel and
   /// initrds there are compared with their originals by digest. Errors: those of TftpFolder::arm too
   virtual Result<void> arm(const NodeName& node) = 0;
@@ -57,6 +58,8 @@ struct NetbootOptions {
   std::function<std::chrono::steady_clock::time_point()> steady = std::chrono::steady_clock::now;
 };
 /// Of the dnsmasq that netboot runs in this folder, also when its muster was killed.
+inline std::filesystem::path dnsmasqLeaseFile(const std::filesystem::path& run_folder) { return run_folder / "dnsmasq.leases"; }
+/// Likewise.
 inline std::filesystem::path dnsmasqPidFile(const std::filesystem::path& run_folder) { return run_folder / "dnsmasq.pid"; }
 
 std::unique_ptr<Netboot> makeNetboot(const inventory::Cluster& cluster, const ImageStore& images, agent::GatewayServer& gateway,

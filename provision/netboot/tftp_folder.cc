@@ -50,7 +50,7 @@ Result<void> link(const fs::path& target, const fs::path& name) {
   return {};
 }
 
-/// The script holds a token: nobody on this machine but dnsmasq reads it. Without root there is no other user to hide it from.
+/// dnsmasq reads without root's rights. No secret is in it, but nobody else has to write there; without root there is no other user.
 Result<void> giveToDnsmasq(const fs::path& path) {
   if (::geteuid() != 0) return {};
   const auto* user = ::getpwnam(kDnsmasqUser);

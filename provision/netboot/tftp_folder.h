@@ -1,7 +1,7 @@
 // What dnsmasq gives by TFTP: iPXE for most machines; shim, GRUB, its configuration, kernel and initrds for those with Secure Boot.
 //
 // dnsmasq looks only into the folder that is named as who asks, where there is one (tftp-unique-root), and only an armed node has one.
-// So a token goes to that node's address alone, as over HTTP. Whoever is not armed finds no shim: its firmware goes on with the next
+// Who has no folder gets what lies in the root, and other machines may read all of it one way or another: nothing here is secret. Whoever is not armed finds no shim: its firmware goes on with the next
 // boot option, the disk. (GRUB's `exit` would not do that: UEFI takes it for success.)
 //
 //   undionly.kpxe ipxe.efi                             links to Debian's files

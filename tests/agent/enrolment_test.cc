@@ -1,4 +1,5 @@
 // Who gets a certificate, and who is listened to.
+#include "agent/protocol/enrolment.h"
 #include "base/io/key_id.h"
 #include "tests/agent/site.h"
 
@@ -14,17 +15,41 @@ const NodeName kNode("gpu001");
 
 class EnrolmentTest : public ::testing::Test {
  protected:
-  Result<io::HttpResponse> enrol(const std::string& token, const std::string& mac, const std::string& csr) {
-    return site.post("/agent/v1/enrol", toJson(EnrolRequest{token, csr, mac}));
+  Result<io::HttpResponse> enrol(const std::string& id, const std::string& mac, const std::string& csr) {
+    return site.post("/agent/v1/enrol", toJson(EnrolRequest{id, csr, mac}));
   }
   std::string request() { return io::makeKeyAndRequest("anything")->csr_pem; }
+  std::string arm(const NodeName& node = kNode, const char* mac = kMac1) { return *site.gateway().openEnrolment(node, *Mac::parse(mac)); }
+  /// A controller that leases the addresses; gpu001's is that of this test.
+  void leaseAddresses(const std::string& address = "127.0.0.1", inventory::DhcpMode mode = inventory::DhcpMode::Authoritative) {
+    inventory::Network network;
+    network.name = "provisioning";
+    network.cidr = *Cidr::parse("127.0.0.0/24");
+    network.dhcp_mode = mode;
+    site.cluster.networks = {network};
+    site.cluster.nodes[0].address = *Ipv4::parse(address);
+    site.restartController();
+  }
+  std::size_t findings() { return site.store->findings(nullptr)->size(); }
+  void expectRefused(const Result<io::HttpResponse>& answer, const std::string& why) {
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->status, 403) << answer->body;
+    EXPECT_THAT(answer->body, HasSubstr(why));
+  }
+  int polls(const io::TlsIdentity& who) {
+    PollRequest poll;
+    poll.boot_id = "b";
+    poll.sequence = ++sequence;
+    poll.session = "of another controller";  // answered at once
+    return site.post("/agent/v1/poll", toJson(poll), who)->status;
+  }
   Site site;
+  std::uint64_t sequence = 0;
 };
 
-TEST_F(EnrolmentTest, tokenGivesTheNodesCertificateOnce) {
-  auto token = *site.gateway().issueToken(kNode, *Mac::parse(kMac1));
-  auto csr = request();
-  auto first = enrol(token, kMac1, csr);
+TEST_F(EnrolmentTest, anArmingGivesTheNodesCertificateToOneKey) {
+  const auto id = arm();
+  auto first = enrol(id, kMac1, request());
   ASSERT_TRUE(first) << first.error().str();
   ASSERT_EQ(first->status, 200) << first->body;
   auto answer = parseEnrolResponse(first->body);
@@ -32,82 +57,187 @@ TEST_F(EnrolmentTest, tokenGivesTheNodesCertificateOnce) {
   EXPECT_EQ(answer->node, "gpu001");
   EXPECT_EQ(io::describeCertificate(answer->certificate_pem)->common_name, "gpu001");
 
-  auto replay = enrol(token, kMac1, request());
-  EXPECT_EQ(replay->status, 403);
-  EXPECT_THAT(replay->body, HasSubstr("used before"));
-  auto findings = site.store->findings(nullptr);
-  ASSERT_EQ(findings->size(), 1u);
-  EXPECT_THAT(findings->front().text, HasSubstr("enrolment of gpu001 refused: the token was used before"));
-  enrol(token, kMac1, request());
-  EXPECT_EQ(site.store->findings(nullptr)->size(), 1u) << "one finding, however often it is tried";
+  expectRefused(enrol(id, kMac1, request()), "two machines asked to enrol");
+  auto left = site.store->findings(nullptr);
+  ASSERT_EQ(left->size(), 1u);
+  EXPECT_THAT(left->front().text, HasSubstr("enrolment of gpu001 refused: two machines asked to enrol as this node in one arming"));
+  enrol(id, kMac1, request());
+  EXPECT_EQ(findings(), 1u) << "one finding, however often it is tried";
+}
+
+TEST_F(EnrolmentTest, aSecondKeyEndsTheFirstAndOnlyANewArmingLetsTheNodeIn) {
+  for (const bool restarted : {false, true}) {
+    const auto id = arm();
+    const auto first = io::makeKeyAndRequest("x"), second = io::makeKeyAndRequest("x");
+    auto answer = enrol(id, kMac1, first->csr_pem);
+    ASSERT_EQ(answer->status, 200) << answer->body;
+    const io::TlsIdentity taken{first->key_pem, parseEnrolResponse(answer->body)->certificate_pem};
+    ASSERT_EQ(polls(taken), 200);
+    if (restarted) site.restartController();
+    expectRefused(enrol(id, kMac1, second->csr_pem), "neither is listened to");
+    EXPECT_EQ(polls(taken), 403) << "who was first may be the wrong one";
+    expectRefused(enrol(id, kMac1, first->csr_pem), "neither is listened to");
+    site.restartController();
+    expectRefused(enrol(id, kMac1, second->csr_pem), "neither is listened to");
+    EXPECT_EQ(enrol(arm(), kMac1, second->csr_pem)->status, 200);
+  }
+}
+
+TEST_F(EnrolmentTest, twoKeysAtTheSameMomentAreBothRefused) {
+  const auto id = arm();
+  std::vector<std::optional<Result<io::HttpResponse>>> answers(2);
+  std::vector<std::unique_ptr<io::HttpClient>> clients;
+  io::TlsTrust trust;
+  trust.ca_pem = site.ca->certificatePem();
+  const std::string csrs[] = {request(), request()};
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    clients.push_back(io::makeHttpClient(trust));
+    io::HttpRequest ask;
+    ask.method = "POST";
+    ask.url = *io::Url::parse(site.url() + "/agent/v1/enrol");
+    ask.body = toJson(EnrolRequest{id, csrs[i], kMac1});
+    asio::co_spawn(site.controller->io, clients.back()->send(ask), [&answers, i](std::exception_ptr, Result<io::HttpResponse> got) { answers[i] = std::move(got); });
+  }
+  ASSERT_TRUE(site.until([&] { return answers[0] && answers[1]; }));
+  EXPECT_TRUE((*answers[0])->status == 403 || (*answers[1])->status == 403);
+  for (const auto& csr : csrs) EXPECT_EQ(enrol(id, kMac1, csr)->status, 403);
+  EXPECT_GE(findings(), 1u);
 }
 
 TEST_F(EnrolmentTest, sameRequestIsAnsweredAgainWhenTheAnswerWasLost) {
-  auto token = *site.gateway().issueToken(kNode, *Mac::parse(kMac1));
+  const auto id = arm();
   auto csr = request();
-  ASSERT_EQ(enrol(token, kMac1, csr)->status, 200);
-  EXPECT_EQ(enrol(token, kMac1, csr)->status, 200);
+  ASSERT_EQ(enrol(id, kMac1, csr)->status, 200);
+  EXPECT_EQ(enrol(id, kMac1, csr)->status, 200);
   site.restartController();
-  EXPECT_EQ(enrol(token, kMac1, csr)->status, 200);
-  EXPECT_EQ(enrol(token, kMac1, request())->status, 403);
+  EXPECT_EQ(enrol(id, kMac1, csr)->status, 200);
+  EXPECT_EQ(enrol(id, kMac1, request())->status, 403);
 }
 
-TEST_F(EnrolmentTest, tokenIsWorthNothingElsewhere) {
-  auto token = *site.gateway().issueToken(kNode, *Mac::parse(kMac1));
-  (void)site.gateway().issueToken(NodeName("gpu002"), *Mac::parse(kMac2));
-  EXPECT_EQ(enrol(token, kMac2, request())->status, 403);
-  EXPECT_EQ(enrol(token, "52:54:00:00:00:99", request())->status, 403);
+TEST_F(EnrolmentTest, anIdIsWorthNothingElsewhere) {
+  const auto id = arm();
+  (void)arm(NodeName("gpu002"), kMac2);
+  EXPECT_EQ(enrol(id, kMac2, request())->status, 403);
+  EXPECT_EQ(enrol(id, "52:54:00:00:00:99", request())->status, 403);
   EXPECT_EQ(enrol("guessed", kMac1, request())->status, 403);
-  EXPECT_EQ(enrol(token, "no mac", request())->status, 400);
-  EXPECT_EQ(enrol(token, kMac1, "no request")->status, 400);
-  EXPECT_EQ(enrol(token, kMac1, request())->status, 200) << "a bad request must not burn the token";
+  EXPECT_EQ(enrol(id, "no mac", request())->status, 400);
+  EXPECT_EQ(enrol(id, kMac1, "no request")->status, 400);
+  EXPECT_EQ(enrol(id, kMac1, request())->status, 200) << "a bad request must not use the arming";
 }
 
-TEST_F(EnrolmentTest, tokenIsWorthNothingFromAnotherAddress) {
-  inventory::Network network;
-  network.name = "provisioning";
-  site.cluster.networks.push_back(network);
-  site.cluster.nodes[0].address = *Ipv4::parse("10.20.1.1");
-  site.restartController();
-  auto token = *site.gateway().issueToken(kNode, *Mac::parse(kMac1));
-  auto stolen = enrol(token, kMac1, request());
-  EXPECT_EQ(stolen->status, 403);
-  EXPECT_THAT(stolen->body, HasSubstr("127.0.0.1 showed a token, but its address is 10.20.1.1"));
-  EXPECT_EQ(site.store->findings(nullptr)->size(), 1u);
+TEST_F(EnrolmentTest, anIdIsWorthNothingFromAnotherAddress) {
+  leaseAddresses("127.0.0.9");
+  const auto id = arm();
+  expectRefused(enrol(id, kMac1, request()), "127.0.0.1 asked to enrol as this node, but its address is 127.0.0.9");
+  EXPECT_EQ(findings(), 1u);
   site.cluster.nodes[0].address = *Ipv4::parse("127.0.0.1");
-  EXPECT_EQ(enrol(token, kMac1, request())->status, 200) << "the thief has not burnt it";
+  site.network.lease(kMac1, "127.0.0.1", "2000");
+  EXPECT_EQ(enrol(id, kMac1, request())->status, 200) << "the thief has not used it";
 }
 
-TEST_F(EnrolmentTest, tokenExpiresAndIsReplacedByALaterOne) {
-  auto old = *site.gateway().issueToken(kNode, *Mac::parse(kMac1));
-  auto token = *site.gateway().issueToken(kNode, *Mac::parse(kMac1));
-  EXPECT_EQ(enrol(old, kMac1, request())->status, 403);
-  site.clock.advance(kTokenLifetime + 1s);
-  auto late = enrol(token, kMac1, request());
-  EXPECT_EQ(late->status, 403);
-  EXPECT_THAT(late->body, HasSubstr("expired"));
-}
-
-TEST_F(EnrolmentTest, aTokenCountsBeforeItIsWrittenAndOutlivesAnOrderlyEnd) {
-  ASSERT_EQ(enrol(*site.gateway().issueToken(NodeName("gpu002"), *Mac::parse(kMac2)), kMac2, request())->status, 200) << "from now on nobody waits for the store";
-  const auto token = *site.gateway().issueToken(kNode, *Mac::parse(kMac1));
-  EXPECT_FALSE(*site.store->getValue("agent.token.gpu001")) << "the loop has not run";
+TEST_F(EnrolmentTest, whereMusterLeasesAddressesTheLeaseMustBeOfThisStartAndTheNeighbourTheNode) {
+  leaseAddresses();
+  site.network.lease(kMac1, "127.0.0.1", "1000");
+  const auto id = arm();
+  expectRefused(enrol(id, kMac1, request()), "is older than this start of the node");
+  site.network.lease(kMac1, "127.0.0.1", "2000");
+  site.network.neighbours.clear();
+  expectRefused(enrol(id, kMac1, request()), "the neighbour table does not show who has 127.0.0.1");
+  site.network.show("127.0.0.1", "52:54:00:00:00:66");
+  expectRefused(enrol(id, kMac1, request()), "the neighbour table shows another MAC than 52:54:00:00:00:01 at 127.0.0.1");
+  site.network.leases.clear();
+  site.network.show("127.0.0.1", kMac1);
+  expectRefused(enrol(id, kMac1, request()), "has leased no 127.0.0.1 to 52:54:00:00:00:01");
+  site.network.lease(kMac1, "127.0.0.5", "2000");
+  expectRefused(enrol(id, kMac1, request()), "has leased no 127.0.0.1");
+  site.network.lease(kMac1, "127.0.0.1", "2000");
   site.restartController();
-  ASSERT_TRUE(*site.store->getValue("agent.token.gpu001"));
-  EXPECT_EQ(enrol(token, kMac1, request())->status, 200);
-  ASSERT_EQ(enrol(*site.gateway().issueToken(kNode, *Mac::parse(kMac1)), kMac1, request())->status, 200) << "issued and shown in one turn of the loop";
+  EXPECT_EQ(enrol(id, kMac1, request())->status, 200) << "nobody of the others has used the arming, and the lease at arming was kept";
 }
 
-TEST_F(EnrolmentTest, tokenIsOnlyForANodeAndItsOwnMac) {
-  EXPECT_EQ(site.gateway().issueToken(kNode, *Mac::parse(kMac2)).error().code(), ErrorCode::Conflict);
-  EXPECT_EQ(site.gateway().issueToken(NodeName("other"), *Mac::parse(kMac1)).error().code(), ErrorCode::NotFound);
+TEST_F(EnrolmentTest, behindARelayTheLeaseAloneCounts) {
+  leaseAddresses("127.0.0.1", inventory::DhcpMode::Relay);
+  inventory::Subnet row;
+  row.name = "row-a";
+  row.cidr = *Cidr::parse("127.0.0.0/28");
+  site.cluster.networks[0].subnets = {row};
+  site.network.neighbours.clear();
+  site.network.lease(kMac1, "127.0.0.1", "1000");
+  const auto id = arm();
+  expectRefused(enrol(id, kMac1, request()), "is older than this start of the node");
+  site.network.lease(kMac1, "127.0.0.1", "2000");
+  EXPECT_EQ(enrol(id, kMac1, request())->status, 200);
 }
 
-TEST_F(EnrolmentTest, storeNeverHoldsTheToken) {
-  auto token = *site.gateway().issueToken(kNode, *Mac::parse(kMac1));
-  auto stored = site.store->getValue("agent.token.gpu001");
+TEST_F(EnrolmentTest, besideAnotherDhcpServerAnIdAloneIsNotEnough) {
+  for (const auto mode : {inventory::DhcpMode::Proxy, inventory::DhcpMode::None}) {
+    leaseAddresses("127.0.0.1", mode);
+    site.network.neighbours.clear();
+    const auto id = arm();
+    const auto csr = request();
+    expectRefused(enrol(id, kMac1, csr), "the neighbour table does not show who has 127.0.0.1");
+    EXPECT_THAT(*site.store->findings(nullptr), ::testing::Contains(::testing::Field(&lifecycle::Finding::what_to_do, HasSubstr("muster bmc approve-key gpu001 " + requestFingerprint(csr)))));
+    site.network.show("127.0.0.1", "52:54:00:00:00:66");
+    expectRefused(enrol(id, kMac1, csr), "shows another MAC");
+    site.network.show("127.0.0.1", kMac1);
+    EXPECT_EQ(enrol(id, kMac1, csr)->status, 200);
+  }
+}
+
+TEST_F(EnrolmentTest, aPersonApprovesOneKeyForAnArmedNode) {
+  leaseAddresses("127.0.0.1", inventory::DhcpMode::None);
+  site.network.neighbours.clear();
+  const auto id = arm();
+  const auto csr = request(), other = request();
+  EXPECT_EQ(approveKey(*site.store, kNode, "gpu001").error().code(), ErrorCode::InvalidInput);
+  ASSERT_TRUE(approveKey(*site.store, kNode, requestFingerprint(csr)));
+  EXPECT_EQ(enrol(id, kMac1, other)->status, 403) << "another key";
+  EXPECT_EQ(enrol("guessed", kMac1, csr)->status, 403) << "another arming";
+  EXPECT_EQ(enrol(id, kMac1, csr)->status, 200);
+  EXPECT_EQ(enrol(id, kMac1, other)->status, 403);
+  EXPECT_EQ(enrol(id, kMac1, csr)->status, 200) << "who has no proof makes nothing void";
+}
+
+TEST_F(EnrolmentTest, planSaysWhichProofIsUsed) {
+  leaseAddresses();
+  site.cluster.nodes[1].address = *Ipv4::parse("127.0.1.2");
+  EXPECT_EQ(describeProofs(site.cluster), "enrolment of 2 nodes is proven by: DHCP lease and neighbour table\n");
+  inventory::Subnet row;
+  row.name = "row-a";
+  row.cidr = *Cidr::parse("127.0.1.0/28");
+  site.cluster.networks[0].subnets = {row};
+  EXPECT_THAT(describeProofs(site.cluster), HasSubstr("enrolment of 1 nodes is proven by: DHCP lease (behind a relay)\n"));
+  site.cluster.networks[0].dhcp_mode = inventory::DhcpMode::Proxy;
+  EXPECT_THAT(describeProofs(site.cluster), HasSubstr("muster bmc approve-key"));
+}
+
+TEST_F(EnrolmentTest, anIdExpiresAndIsReplacedByALaterOne) {
+  const auto old = arm(), id = arm();
+  EXPECT_EQ(enrol(old, kMac1, request())->status, 403);
+  site.clock.advance(kEnrolmentWindow + 1s);
+  expectRefused(enrol(id, kMac1, request()), "expired");
+}
+
+TEST_F(EnrolmentTest, anArmingCountsBeforeItIsWrittenAndOutlivesAnOrderlyEnd) {
+  ASSERT_EQ(enrol(arm(NodeName("gpu002"), kMac2), kMac2, request())->status, 200) << "from now on nobody waits for the store";
+  const auto id = arm();
+  EXPECT_FALSE(*site.store->getValue("agent.enrolment.gpu001")) << "the loop has not run";
+  site.restartController();
+  ASSERT_TRUE(*site.store->getValue("agent.enrolment.gpu001"));
+  EXPECT_EQ(enrol(id, kMac1, request())->status, 200);
+  ASSERT_EQ(enrol(arm(), kMac1, request())->status, 200) << "armed and used in one turn of the loop";
+}
+
+TEST_F(EnrolmentTest, anArmingIsOnlyForANodeAndItsOwnMac) {
+  EXPECT_EQ(site.gateway().openEnrolment(kNode, *Mac::parse(kMac2)).error().code(), ErrorCode::Conflict);
+  EXPECT_EQ(site.gateway().openEnrolment(NodeName("other"), *Mac::parse(kMac1)).error().code(), ErrorCode::NotFound);
+}
+
+TEST_F(EnrolmentTest, storeNeverHoldsTheId) {
+  const auto id = arm();
+  auto stored = site.store->getValue("agent.enrolment.gpu001");
   ASSERT_TRUE(stored && *stored);
-  EXPECT_THAT(**stored, ::testing::Not(HasSubstr(token)));
+  EXPECT_THAT(**stored, ::testing::Not(HasSubstr(id)));
 }
 
 TEST_F(EnrolmentTest, strangersAreNotListenedTo) {
@@ -164,10 +294,10 @@ TEST_F(EnrolmentTest, agentRefusesAControllerThatIsNotPinned) {
   auto options = site.ramOptions("gpu001");
   options.ca_fingerprint = std::string(64, 'a');
   auto node = site.startNode(options);
-  auto stored = [&] { return **site.store->getValue("agent.token.gpu001"); };
+  auto stored = [&] { return **site.store->getValue("agent.enrolment.gpu001"); };
   auto before = stored();
   EXPECT_FALSE(site.until([&] { return site.isThere("gpu001", Mode::Ram); }, 2s));
-  EXPECT_EQ(stored(), before) << "the token must not have been shown to a stranger";
+  EXPECT_EQ(stored(), before) << "the request must not have been shown to a stranger";
 
   auto right = site.startNode(site.ramOptions("gpu002"));
   EXPECT_TRUE(site.until([&] { return site.isThere("gpu002", Mode::Ram); }));

@@ -24,7 +24,7 @@ class OtherHost {
   /// `controllers`: what it tells agents.
   void start(std::string controllers = {}) {
     life_.emplace();
-    life_->serve(makeGatewayServer(site_.cluster, *site_.ca, *store_, site_.clock, std::move(controllers)), *site_.ca, port_);
+    life_->serve(makeGatewayServer(site_.cluster, *site_.ca, *store_, site_.clock, site_.network, std::move(controllers)), *site_.ca, port_);
     site_.others.push_back(&life_->io);
   }
   void die() {

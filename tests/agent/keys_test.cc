@@ -17,6 +17,8 @@ using ::testing::HasSubstr;
 
 const NodeName kNode("gpu001");
 
+const FakeNetworkEvidence kNetwork;  ///< nobody is seen
+
 inventory::Cluster clusterOfOne() {
   inventory::Cluster cluster;
   cluster.nodes.emplace_back();
@@ -57,15 +59,15 @@ class KeysTest : public ::testing::Test {
   }
   int polls(const io::TlsIdentity& who, Mode mode) { return call(who, mode).value_or(io::HttpResponse{}).status; }
   /// The answer to a request for a certificate, as an identity; empty where it was refused.
-  io::TlsIdentity ask(const std::string& path, const std::optional<io::TlsIdentity>& who, const std::string& token = {}) {
+  io::TlsIdentity ask(const std::string& path, const std::optional<io::TlsIdentity>& who, const std::string& enrolment = {}) {
     auto made = io::makeKeyAndRequest("gpu001");
-    auto answer = site.post(path, toJson(EnrolRequest{token, made->csr_pem, token.empty() ? "" : kMac1}), who);
+    auto answer = site.post(path, toJson(EnrolRequest{enrolment, made->csr_pem, enrolment.empty() ? "" : kMac1}), who);
     if (!answer || answer->status != 200) return {};
     return {made->key_pem, parseEnrolResponse(answer->body)->certificate_pem};
   }
   io::TlsIdentity enrol() {
     ++boot_;
-    return ask("/agent/v1/enrol", {}, *site.gateway().issueToken(kNode, *Mac::parse(kMac1)));
+    return ask("/agent/v1/enrol", {}, *site.gateway().openEnrolment(kNode, *Mac::parse(kMac1)));
   }
   io::TlsIdentity certify(const io::TlsIdentity& who) { return ask("/agent/v1/certificate", who); }
   bool refused(const io::TlsIdentity& identity) { return identity.certificate_pem.empty(); }
@@ -329,10 +331,11 @@ class Lives {
  public:
   Lives(int crash_at, bool lost) : crashing_(inner_, crash_at, lost) {
     ca_.emplace(*io::CertificateAuthority::loadOrCreate(folder_ / "ca", "test root"));
+    network_.show("127.0.0.1", kMac1);
     start(inner_);
     live("before");  // nobody dies in the first life
     old_ram_ = ram_, old_disk_ = disk_;
-    token_ = *controller_->issueToken(kNode, cluster_.nodes[0].mac);
+    enrolment_ = *controller_->openEnrolment(kNode, cluster_.nodes[0].mac);
     start(crashing_);
   }
 
@@ -359,14 +362,14 @@ class Lives {
   }
 
  private:
-  void start(lifecycle::Store& store) { controller_ = std::make_unique<Enrolment>(cluster_, *ca_, store, clock_); }
+  void start(lifecycle::Store& store) { controller_ = std::make_unique<Enrolment>(cluster_, *ca_, store, clock_, network_); }
   void live(const std::string& name) {
-    token_ = *controller_->issueToken(kNode, cluster_.nodes[0].mac);
+    enrolment_ = *controller_->openEnrolment(kNode, cluster_.nodes[0].mac);
     ram_ = *enrolled(io::makeKeyAndRequest(name)->csr_pem);
     disk_ = *certified(ram_);
     ASSERT_TRUE(called(disk_, Mode::Disk));
   }
-  Result<std::string> enrolled(const std::string& csr) { return keyIn(runAsync(controller_->enrol({token_, csr, kMac1}, ""))); }
+  Result<std::string> enrolled(const std::string& csr) { return keyIn(runAsync(controller_->enrol({enrolment_, csr, kMac1}, "127.0.0.1"))); }
   Result<std::string> certified(const std::string& key) { return keyIn(runAsync(controller_->certify(kNode, key, io::makeKeyAndRequest("d")->csr_pem))); }
   Result<std::string> called(const std::string& key, Mode mode) { return key_(runAsync(controller_->admit(kNode, key, mode, false)), key); }
   Result<std::string> ended() { return key_(runAsync(controller_->endInstalled(kNode, "order")), ""); }
@@ -392,7 +395,7 @@ class Lives {
     }
   }
   void expectRefused(const char* when, const std::string& key, Mode mode) {
-    Enrolment other(cluster_, *ca_, inner_, clock_);  // whatever controller is asked
+    Enrolment other(cluster_, *ca_, inner_, clock_, network_);  // whatever controller is asked
     const auto answer = runAsync(other.admit(kNode, key, mode, false));
     ASSERT_FALSE(answer) << when << ": a key of an earlier life is listened to";
     EXPECT_EQ(answer.error().code(), ErrorCode::Denied) << when;
@@ -401,11 +404,12 @@ class Lives {
   TempFolder folder_;
   FakeClock clock_;
   inventory::Cluster cluster_ = clusterOfOne();
+  FakeNetworkEvidence network_;
   std::optional<io::CertificateAuthority> ca_;
   MemoryStore inner_;
   CrashStore crashing_;
   std::unique_ptr<Enrolment> controller_;
-  std::string token_, ram_, disk_, old_ram_, old_disk_;
+  std::string enrolment_, ram_, disk_, old_ram_, old_disk_;
 };
 
 TEST(KeysOverDeaths, noDeathOfAControllerLocksTheNodeOutOrLetsAnEarlierLifeIn) {
@@ -419,7 +423,7 @@ TEST(KeysOverDeaths, noDeathOfAControllerLocksTheNodeOutOrLetsAnEarlierLifeIn) {
       ++boundaries;
     }
   }
-  EXPECT_GE(boundaries, 14) << "token, two keys of the RAM OS, order, certificate, its first call, renewal, its first call";
+  EXPECT_GE(boundaries, 14) << "arming, two keys of the RAM OS, order, certificate, its first call, renewal, its first call";
 }
 
 TEST(KeysOverDeaths, aRefusalThatIsToldAgainGivesTheKeyBackOnce) {
@@ -430,7 +434,7 @@ TEST(KeysOverDeaths, aRefusalThatIsToldAgainGivesTheKeyBackOnce) {
     FakeClock clock;
     const auto cluster = clusterOfOne();
     auto ca = *io::CertificateAuthority::loadOrCreate(folder / "ca", "test root");
-    Enrolment one(cluster, ca, inner, clock), dying(cluster, ca, crashing, clock), next(cluster, ca, inner, clock);
+    Enrolment one(cluster, ca, inner, clock, kNetwork), dying(cluster, ca, crashing, clock, kNetwork), next(cluster, ca, inner, clock, kNetwork);
     ASSERT_TRUE(runAsync(one.admit(kNode, "disk", Mode::Disk, false)));
     ASSERT_TRUE(runAsync(one.endInstalled(kNode, "order")));
     EXPECT_THROW((void)runAsync(dying.giveBack(kNode, {"older", "order"})), Crash);
@@ -449,7 +453,7 @@ TEST(KeysOfTwoControllers, agreeWhateverTheOneHasHeardBefore) {
   FakeClock clock;
   const auto cluster = clusterOfOne();
   auto ca = *io::CertificateAuthority::loadOrCreate(folder / "ca", "test root");
-  Enrolment one(cluster, ca, here, clock), two(cluster, ca, there, clock);
+  Enrolment one(cluster, ca, here, clock, kNetwork), two(cluster, ca, there, clock, kNetwork);
   const auto admitted = [](Enrolment& by, const std::string& key) { return runAsync(by.admit(kNode, key, Mode::Disk, false)).has_value(); };
   ASSERT_TRUE(admitted(one, "first"));
   ASSERT_TRUE(admitted(two, "first")) << "and it remembers that";
@@ -478,7 +482,7 @@ TEST(KeysWithoutAStore, whoCalledLastGoesOnAndTheControlThreadIsHeldUpOnce) {
   FakeClock clock;
   const auto cluster = clusterOfOne();
   auto ca = *io::CertificateAuthority::loadOrCreate(folder / "ca", "test root");
-  Enrolment enrolment(cluster, ca, store, clock);
+  Enrolment enrolment(cluster, ca, store, clock, kNetwork);
   const auto admitted = [&](const std::string& key) { return runAsync(enrolment.admit(kNode, key, Mode::Disk, false)).has_value(); };
   ASSERT_TRUE(admitted("key"));
   store.away = true;

@@ -115,7 +115,7 @@ TEST(Messages, fieldsArriveWhereTheyBelong) {
   EXPECT_EQ(read->reports[0].code, ErrorCode::Denied);
   EXPECT_DOUBLE_EQ(read->reports[0].fraction, 0.25);
   auto enrol = parseEnrolRequest(toJson(EnrolRequest{"tok", "csr", "mac"}));
-  EXPECT_EQ(enrol->token + enrol->csr_pem + enrol->mac, "tokcsrmac");
+  EXPECT_EQ(enrol->enrolment + enrol->csr_pem + enrol->mac, "tokcsrmac");
   auto answer = parseEnrolResponse(toJson(EnrolResponse{"cert", "ca", "node"}));
   EXPECT_EQ(answer->certificate_pem + answer->ca_pem + answer->node, "certcanode");
 }

@@ -6,6 +6,7 @@
 #include "agent/protocol/gateway_server.h"
 #include "base/io/files.h"
 #include "lifecycle/store.h"
+#include "tests/fakes/fake_network_evidence.h"
 #include "tests/run_async.h"
 
 #include <boost/asio/co_spawn.hpp>
@@ -105,13 +106,14 @@ class Site {
       node.name = NodeName(fmt::format("gpu{:03}", number));
       node.mac = *Mac::parse(fmt::format("52:54:00:00:00:{:02x}", number));
       cluster.nodes.push_back(node);
+      network.show("127.0.0.1", node.mac.str());
     }
     startController();
   }
 
   void startController() {
     controller.emplace();
-    controller->serve(agent::makeGatewayServer(cluster, *ca, *store, clock), *ca, port);
+    controller->serve(agent::makeGatewayServer(cluster, *ca, *store, clock, network), *ca, port);
   }
   void restartController() {
     controller.reset();
@@ -130,7 +132,7 @@ class Site {
     options.node = name;
     options.mac = cluster.findNode(NodeName(name))->mac.str();
     options.ca_fingerprint = ca->fingerprint();
-    options.token = Secret(*gateway().issueToken(NodeName(name), *Mac::parse(options.mac)));
+    options.enrolment = *gateway().openEnrolment(NodeName(name), *Mac::parse(options.mac));
     options.root = root;
     options.state_folder = root / "run/muster";
     return options;
@@ -244,6 +246,7 @@ class Site {
   TempFolder folder;
   FakeClock clock;  ///< the controller's
   inventory::Cluster cluster;
+  FakeNetworkEvidence network;  ///< shows all nodes at the address that they have in common
   std::optional<io::CertificateAuthority> ca;
   std::unique_ptr<lifecycle::Store> store;
   std::uint16_t port = 0;

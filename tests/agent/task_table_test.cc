@@ -108,26 +108,26 @@ TEST_F(TaskTableTest, brokenFileIsMovedAside) {
 TEST(AgentOptions, kernelCommandLine) {
   std::string pin(64, 'A');
   auto options = optionsFromKernel("BOOT_IMAGE=/vmlinuz muster.url=https://10.20.0.1:8443 muster.ca=" + pin +
-                                   " muster.token=abc muster.node=gpu001 muster.mac=52-54-00-00-00-01 console=ttyS0 quiet\n");
+                                   " muster.enrolment=abc muster.node=gpu001 muster.mac=52-54-00-00-00-01 console=ttyS0 quiet\n");
   ASSERT_TRUE(options) << options.error().str();
   EXPECT_EQ(options->mode, Mode::Ram);
   EXPECT_EQ(options->url.port, 8443);
   EXPECT_EQ(options->mac, "52:54:00:00:00:01");
   EXPECT_EQ(options->ca_fingerprint, std::string(64, 'a'));
-  EXPECT_EQ(options->token.reveal(), "abc");
+  EXPECT_EQ(options->enrolment, "abc");
   EXPECT_EQ(options->node, "gpu001");
   EXPECT_EQ(options->image_digest, "");
-  EXPECT_EQ(optionsFromKernel("muster.url=https://a:1 muster.ca=" + pin + " muster.token=t muster.mac=52:54:00:00:00:01 muster.image=d1")->image_digest, "d1") << "a live image's kernel";
+  EXPECT_EQ(optionsFromKernel("muster.url=https://a:1 muster.ca=" + pin + " muster.enrolment=t muster.mac=52:54:00:00:00:01 muster.image=d1")->image_digest, "d1") << "a live image's kernel";
 
   auto why = [](const std::string& line) { return optionsFromKernel(line).error().str(); };
   EXPECT_THAT(why("quiet"), HasSubstr("lacks muster.url"));
-  EXPECT_THAT(why("muster.url=https://a:1 muster.ca=" + pin + " muster.mac=52:54:00:00:00:01"), HasSubstr("lacks muster.token"));
-  EXPECT_THAT(why("muster.url=http://a:1 muster.ca=" + pin + " muster.token=t muster.mac=52:54:00:00:00:01"), HasSubstr("must be https"));
-  EXPECT_THAT(why("muster.url=https://a:1 muster.ca=ab muster.token=t muster.mac=52:54:00:00:00:01"), HasSubstr("fingerprint"));
+  EXPECT_THAT(why("muster.url=https://a:1 muster.ca=" + pin + " muster.mac=52:54:00:00:00:01"), HasSubstr("lacks muster.enrolment"));
+  EXPECT_THAT(why("muster.url=http://a:1 muster.ca=" + pin + " muster.enrolment=t muster.mac=52:54:00:00:00:01"), HasSubstr("must be https"));
+  EXPECT_THAT(why("muster.url=https://a:1 muster.ca=ab muster.enrolment=t muster.mac=52:54:00:00:00:01"), HasSubstr("fingerprint"));
 }
 
 TEST(AgentOptions, severalControllers) {
-  const std::string rest = " muster.ca=" + std::string(64, 'a') + " muster.token=t muster.mac=52:54:00:00:00:01";
+  const std::string rest = " muster.ca=" + std::string(64, 'a') + " muster.enrolment=t muster.mac=52:54:00:00:00:01";
   auto options = optionsFromKernel("muster.url=https://10.20.0.2:8443,https://10.20.0.1:9443" + rest);
   ASSERT_TRUE(options) << options.error().str();
   EXPECT_EQ(options->url.host, "10.20.0.2");

@@ -42,7 +42,7 @@ class TwoHosts : public ::testing::Test {
     if (!postgresServer().whyNot().empty()) GTEST_SKIP() << postgresServer().whyNot();
     home_ = io::Fd(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
     if (::unshare(CLONE_NEWNET) != 0) GTEST_SKIP() << "network namespaces cannot be made here";
-    const auto up = io::runChecked({.program = "sh", .args = {"-c", "ip link set lo up && ip addr add 127.0.0.2/8 dev lo"}});
+    const auto up = io::runChecked({.program = "sh", .args = {"-c", "ip link set lo up && ip addr add 127.0.0.2/8 dev lo" + neighbours()}});
     ASSERT_TRUE(up) << up.error().str();
     url_ = postgresServer().createDatabase();
     store_ = std::move(*lifecycle::openStore(url_));
@@ -60,6 +60,13 @@ class TwoHosts : public ::testing::Test {
     if (home_.valid()) ::setns(home_.get(), CLONE_NEWNET);
   }
 
+  /// On loopback nobody is a neighbour: the kernel is told of each node's MAC, on a device of its own.
+  static std::string neighbours() {
+    std::string out;
+    for (int number = 1; number <= kNodes; ++number)
+      out += fmt::format(" && ip link add node{0} type bridge && ip link set node{0} up && ip neigh add 127.0.0.1 lladdr {1} dev node{0} nud permanent", number, lab::fleet::specOf(number).mac);
+    return out;
+  }
   void declare() {
     std::string nodes;
     for (int number = 1; number <= kNodes; ++number) {

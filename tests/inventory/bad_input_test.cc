@@ -178,7 +178,7 @@ const Mistake kMistakes[] = {
     // Profiles
     {"deviceName", "image: noble", "disk: /dev/sda, image: noble", "/dev/sda, image: noble", "\"/dev/sda\" is not a stable disk identity",
      "serial:"},
-    {"ownKernelArgument", "image: noble", "kernel_args: [muster.token=x], image: noble", "muster.token=x], image",
+    {"ownKernelArgument", "image: noble", "kernel_args: [muster.enrolment=x], image: noble", "muster.enrolment=x], image",
      "is not one kernel argument", "muster's own"},
     {"driverTwice", "drivers: [rdma]", "drivers: [rdma, rdma]", "rdma], firmware: base,", "\"rdma\" is listed twice", ""},
     // Nodes

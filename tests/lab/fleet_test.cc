@@ -3,6 +3,7 @@
 #include "agent/protocol/gateway_server.h"
 #include "bmc/fleet.h"
 #include "lab/fleet/fleet.h"
+#include "tests/fakes/fake_network_evidence.h"
 #include "tests/fakes/memory_store.h"
 #include "tests/run_async.h"
 
@@ -68,7 +69,8 @@ class FleetTest : public testing::Test {
     ASSERT_TRUE(node) << node.error().str();
     node_ = std::move(*node);
     declare(spec);
-    gateway_ = agent::makeGatewayServer(cluster_, ca_, store_, clock_);
+    network_.show("127.0.0.1", spec.mac);
+    gateway_ = agent::makeGatewayServer(cluster_, ca_, store_, clock_, network_);
     io::ServerOptions options;
     options.identity = *ca_.issueServer("controller", {"127.0.0.1"}, 1h);
     options.client_ca_pem = ca_.certificatePem();
@@ -123,13 +125,14 @@ class FleetTest : public testing::Test {
     co_return Result<void>();
   }
   Task<io::ServerResponse> script() {
-    const auto token = gateway_->issueToken(name(), cluster_.nodes.front().mac);
+    const auto enrolment = gateway_->openEnrolment(name(), cluster_.nodes.front().mac);
     co_return io::ServerResponse::text(
-        200, fmt::format("#!ipxe\nkernel k muster.url={} muster.ca={} muster.token={}\nboot\n", url(), ca_.fingerprint(), token.value_or("")));
+        200, fmt::format("#!ipxe\nkernel k muster.url={} muster.ca={} muster.enrolment={}\nboot\n", url(), ca_.fingerprint(), enrolment.value_or("")));
   }
 
   test::TempFolder folder_;
   SystemClock clock_;
+  test::FakeNetworkEvidence network_;
   asio::io_context io_;
   Workers workers_{1};
   io::CertificateAuthority ca_;

@@ -7,7 +7,7 @@
 namespace muster::provision {
 namespace {
 
-const RamBoot kBoot{"http://10.20.0.1:8080", "https://10.20.0.1:8443", std::string(64, 'c'), "TOKEN-1"};
+const RamBoot kBoot{"http://10.20.0.1:8080", "https://10.20.0.1:8443", std::string(64, 'c'), "ENROLMENT-1"};
 
 TEST(BootScript, leadsIntoTheRamOs) {
   const auto cluster = twoNodes();

@@ -46,7 +46,7 @@ TEST_F(LivePhaseTest, startsInMemoryAndWritesNoDisk) {
   auto outcome = act(kImage);
   ASSERT_TRUE(is<Again>(outcome)) << why(outcome);
   EXPECT_THAT(std::get<Again>(*outcome).waiting_for, HasSubstr("the live system of gpu001"));
-  EXPECT_TRUE(netboot.armed.empty()) << "its token is of no use any more";
+  EXPECT_TRUE(netboot.armed.empty()) << "its arming is of no use any more";
   takeOver();
   EXPECT_TRUE(is<Done>(act(kImage)));
   EXPECT_TRUE(is<Done>(act(kOs)));

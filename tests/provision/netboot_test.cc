@@ -4,7 +4,7 @@
 #include "tests/fakes/fake_image_store.h"
 #include "tests/fakes/fake_process_runner.h"
 #include "tests/provision/clusters.h"
-#include "tests/provision/token_gateway.h"
+#include "tests/provision/enrolment_gateway.h"
 #include "tests/run_async.h"
 
 #include <gmock/gmock.h>
@@ -56,20 +56,20 @@ class NetbootTest : public ::testing::Test {
   inventory::Cluster cluster = twoNodes();
   muster::test::FakeImageStore images;
   muster::test::FakeProcessRunner processes;
-  TokenGateway gateway;
+  EnrolmentGateway gateway;
   std::unique_ptr<Netboot> netboot_;
 };
 
 TEST_F(NetbootTest, onlyTheArmedNodeBootsIntoTheRamOs) {
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
   const auto script = ask("/boot/ipxe?mac=52:54:00:00:00:01");
-  EXPECT_THAT(script, HasSubstr("muster.token=token-gpu001-1 muster.node=gpu001"));
-  EXPECT_EQ(ask("/boot/ipxe?mac=52%3A54%3A00%3A00%3A00%3A01"), script) << "asking again is not another token";
+  EXPECT_THAT(script, HasSubstr("muster.enrolment=enrolment-gpu001-1 muster.node=gpu001"));
+  EXPECT_EQ(ask("/boot/ipxe?mac=52%3A54%3A00%3A00%3A00%3A01"), script) << "asking again is not another arming";
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:02", "10.20.1.2"), HasSubstr("sanboot"));
   netboot().disarm(NodeName("gpu001"));
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), Not(HasSubstr("token")));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), Not(HasSubstr("muster.enrolment")));
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("token-gpu001-2")) << "each arming has a token of its own";
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("enrolment-gpu001-2")) << "each arming has an id of its own";
 }
 
 TEST_F(NetbootTest, theScriptOfTheSecondHostLoadsFromItAndNamesTheOthersToo) {
@@ -88,12 +88,12 @@ TEST_F(NetbootTest, theScriptOfTheSecondHostLoadsFromItAndNamesTheOthersToo) {
 
 TEST_F(NetbootTest, aScriptEndsWithItsToken) {
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
-  clock.advance(agent::kTokenLifetime);
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("token-gpu001-1"));
+  clock.advance(agent::kEnrolmentWindow);
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("enrolment-gpu001-1"));
   clock.advance(std::chrono::seconds(1));
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("sanboot")) << "the RAM OS could not enrol any more";
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("token-gpu001-2"));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("enrolment-gpu001-2"));
 }
 
 TEST_F(NetbootTest, unknownAndMalformedRequestsStayOnDisk) {
@@ -105,7 +105,7 @@ TEST_F(NetbootTest, unknownAndMalformedRequestsStayOnDisk) {
 
 TEST_F(NetbootTest, anotherNodeDoesNotGetTheToken) {
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01", "10.20.1.2"), Not(HasSubstr("token")));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01", "10.20.1.2"), Not(HasSubstr("muster.enrolment")));
 }
 
 TEST_F(NetbootTest, aStrangerWithTheNodesMacDoesNotGetTheToken) {
@@ -113,17 +113,17 @@ TEST_F(NetbootTest, aStrangerWithTheNodesMacDoesNotGetTheToken) {
     cluster.networks[0].dhcp_mode = mode;
     ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
     for (const auto* from : {"10.20.240.77", "192.0.2.1", "junk", ""}) {
-      EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01", from), Not(HasSubstr("token"))) << from;
+      EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01", from), Not(HasSubstr("muster.enrolment"))) << from;
     }
-    EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("muster.token="));
+    EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("muster.enrolment="));
   }
 }
 
 TEST_F(NetbootTest, besideAnotherDhcpServerAnyAddressButAnotherNodesIsTheNode) {
   cluster.networks[0].dhcp_mode = inventory::DhcpMode::Proxy;
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01", "10.20.240.77"), HasSubstr("muster.token="));
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01", "10.20.1.2"), Not(HasSubstr("token")));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01", "10.20.240.77"), HasSubstr("muster.enrolment="));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01", "10.20.1.2"), Not(HasSubstr("muster.enrolment")));
 }
 
 TEST_F(NetbootTest, firmwareThatBootsByHttpGetsIpxe) {
@@ -193,11 +193,11 @@ TEST_F(NetbootTest, followsTheInventoryWithoutARestart) {
   EXPECT_TRUE(processes.daemons[0]->signals.empty()) << "dnsmasq sees a new file by itself";
   ASSERT_TRUE(netboot().arm(NodeName("gpu003")));
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:03", "10.20.1.3"), HasSubstr("muster.node=gpu003"));
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("muster.token=")) << "others stay armed";
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("muster.enrolment=")) << "others stay armed";
   ASSERT_TRUE(netboot().follow(cluster));
   EXPECT_FALSE(std::filesystem::exists(folder / "run/hosts/gpu003"));
   EXPECT_EQ(processes.daemons[0]->signals, std::vector<int>{SIGHUP});
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:03", "10.20.1.3"), Not(HasSubstr("token")));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:03", "10.20.1.3"), Not(HasSubstr("muster.enrolment")));
   EXPECT_EQ(netboot().arm(NodeName("gpu003")).error().code(), ErrorCode::NotFound);
   EXPECT_EQ(processes.daemons.size(), 1u);
   netboot().stop();
@@ -208,8 +208,8 @@ TEST_F(NetbootTest, nodeWithAnotherMacIsDisarmed) {
   auto replaced = cluster;
   replaced.nodes[0].mac = *Mac::parse("52:54:00:00:00:aa");
   ASSERT_TRUE(netboot().follow(replaced));
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:aa"), Not(HasSubstr("token"))) << "the token was for the old board";
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), Not(HasSubstr("token")));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:aa"), Not(HasSubstr("muster.enrolment"))) << "the arming was for the old board";
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), Not(HasSubstr("muster.enrolment")));
   ASSERT_TRUE(netboot().follow(cluster));
 }
 
@@ -223,13 +223,13 @@ TEST_F(NetbootTest, secureNodeFindsItsScriptOnlyByTftpAndOnlyWhileArmed) {
   EXPECT_EQ(io::readFile(tftp / "ipxe.efi").value_or("").substr(0, 2), "MZ");
   const auto armed = netboot().arm(NodeName("gpu001"));
   ASSERT_TRUE(armed) << armed.error().str();
-  EXPECT_THAT(io::readFile(own / "grub/grub.cfg").value_or(""), HasSubstr("'muster.token=token-gpu001-1' 'muster.node=gpu001'"));
-  EXPECT_EQ(std::filesystem::status(own).permissions(), std::filesystem::perms::owner_all) << "the token is nobody else's on this machine";
+  EXPECT_THAT(io::readFile(own / "grub/grub.cfg").value_or(""), HasSubstr("'muster.enrolment=enrolment-gpu001-1' 'muster.node=gpu001'"));
+  EXPECT_EQ(std::filesystem::status(own).permissions(), std::filesystem::perms::owner_all) << "nobody else on this machine writes there";
   for (const auto* name : {"shimx64.efi", "grubx64.efi"}) EXPECT_EQ(io::readFile(own / name).value_or("").substr(0, 2), "MZ") << name;
   for (const auto* name : {"vmlinuz", "initrd.img", "agent.img"}) EXPECT_EQ(io::readFile(own / "ramos" / name).value_or(""), name);
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), Not(HasSubstr("token"))) << "iPXE is not signed";
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), Not(HasSubstr("muster.enrolment"))) << "iPXE is not signed";
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
-  EXPECT_THAT(io::readFile(own / "grub/grub.cfg").value_or(""), HasSubstr("token-gpu001-2"));
+  EXPECT_THAT(io::readFile(own / "grub/grub.cfg").value_or(""), HasSubstr("enrolment-gpu001-2"));
   netboot().disarm(NodeName("gpu001"));
   EXPECT_FALSE(std::filesystem::exists(own));
   netboot().stop();
@@ -278,7 +278,7 @@ TEST_F(NetbootTest, aSecureNodeThatDoesNotComeFindsNothingOnceItsTokenHasExpired
   const auto own = folder / "run/tftp/10.20.1.1", other = folder / "run/tftp/10.20.1.2";
   ASSERT_TRUE(netboot().start());
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
-  clock.advance(agent::kTokenLifetime - std::chrono::minutes(1));
+  clock.advance(agent::kEnrolmentWindow - std::chrono::minutes(1));
   ASSERT_TRUE(netboot().arm(NodeName("gpu002")));
   io.run_for(std::chrono::milliseconds(5));
   EXPECT_TRUE(std::filesystem::exists(own)) << "it may still come";
@@ -364,7 +364,7 @@ TEST_F(NetbootTest, dnsmasqRunsOnFromOneControllerToTheNext) {
   ASSERT_TRUE(netboot().goOn(std::move(running)));
   EXPECT_EQ(processes.daemons.size(), 1u) << "the same dnsmasq";
   EXPECT_EQ(processes.daemons[0]->signals, std::vector<int>{SIGHUP}) << "gpu002 is gone";
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), Not(HasSubstr("token"))) << "nobody is armed by another controller";
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), Not(HasSubstr("muster.enrolment"))) << "nobody is armed by another controller";
 
   running = netboot().release();
   netboot_.reset();

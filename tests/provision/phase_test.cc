@@ -86,7 +86,7 @@ TEST_F(ProvisionPhaseTest, silentMachineIsInspectedInTheRamOs) {
   const auto outcome = actToEnd(kInspected);
   ASSERT_TRUE(is<Done>(outcome)) << why(outcome);
   EXPECT_THAT(bmc().calls, ::testing::IsSupersetOf({"bootOnce Pxe", "power On"}));
-  EXPECT_TRUE(netboot.armed.empty()) << "the token has been used";
+  EXPECT_TRUE(netboot.armed.empty()) << "the arming has been used";
   const auto seen = verify(kInspected);
   EXPECT_EQ(value(seen, kInspected), "fits:" + expectationDigest(cluster.nodes[0], cluster.profiles["uefi"]));
   EXPECT_EQ(value(seen, "disk.system"), "none");
@@ -293,7 +293,7 @@ TEST_F(ProvisionPhaseTest, machineThatNeverCallsIsATimeoutWithAdvice) {
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().code(), ErrorCode::Timeout);
   EXPECT_THAT(outcome.error().str(), HasSubstr("console"));
-  EXPECT_EQ(netboot.armings[kNode], kMaxBoots) << "each boot with a token of its own";
+  EXPECT_EQ(netboot.armings[kNode], kMaxBoots) << "each boot with an arming of its own";
 }
 
 TEST_F(ProvisionPhaseTest, anotherSystemThanTheWrittenOneIsAConflict) {

@@ -9,7 +9,7 @@
 #include "tests/fakes/fake_image_store.h"
 #include "tests/paths.h"
 #include "tests/provision/clusters.h"
-#include "tests/provision/token_gateway.h"
+#include "tests/provision/enrolment_gateway.h"
 #include "tests/run_async.h"
 
 #include <gmock/gmock.h>
@@ -124,7 +124,7 @@ class SecureBootTest : public ::testing::Test {
   test::TempFolder folder_;
   inventory::Cluster cluster_ = twoNodes();
   test::FakeImageStore images_;
-  TokenGateway gateway_;
+  EnrolmentGateway gateway_;
   std::unique_ptr<io::ProcessRunner> processes_ = io::makeProcessRunner();
   std::unique_ptr<Netboot> netboot_;
   io::Fd home_;
@@ -136,7 +136,7 @@ TEST_F(SecureBootTest, onlySignedKernelsRunAndUninvitedMachinesGoOn) {
   const auto invited = boot("signed", From::Network, kInitRuns);
   EXPECT_THAT(invited, HasSubstr("muster: gpu001 boots into the RAM OS"));
   EXPECT_THAT(invited, HasSubstr(kKernelRuns));
-  EXPECT_THAT(invited, HasSubstr("muster.token=token-gpu001-1 muster.node=gpu001"));
+  EXPECT_THAT(invited, HasSubstr("muster.enrolment=enrolment-gpu001-1 muster.node=gpu001"));
 
   ASSERT_TRUE(io::writeFileAtomic(folder_ / "unsigned", unsignedCopy(*io::readFile(kernel))));
   images_.ram_os->kernel = folder_ / "unsigned";

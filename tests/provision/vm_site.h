@@ -68,7 +68,7 @@ class VmSite : public ::testing::Test {
   void startController() {
     ca_.emplace(*io::CertificateAuthority::loadOrCreate(folder_ / "ca", "test root"));
     store_ = *lifecycle::openSqliteStore(folder_ / "muster.db");
-    gateway_ = agent::makeGatewayServer(cluster_, *ca_, *store_, clock_);
+    gateway_ = agent::makeGatewayServer(cluster_, *ca_, *store_, clock_, *evidence_);
     netboot_ = makeNetboot(cluster_, *images_, *gateway_, *processes_, io_.get_executor(), {folder_ / "run", 8080, 8443, ca_->fingerprint()});
     io::ServerOptions plain, tls;
     plain.port = 8080;
@@ -201,6 +201,7 @@ class VmSite : public ::testing::Test {
   io::Fd home_;
   std::optional<io::CertificateAuthority> ca_;
   std::unique_ptr<lifecycle::Store> store_;
+  std::unique_ptr<agent::NetworkEvidence> evidence_ = agent::makeNetworkEvidence(dnsmasqLeaseFile(folder_ / "run"));
   std::unique_ptr<agent::GatewayServer> gateway_;
   std::unique_ptr<io::ProcessRunner> processes_ = io::makeProcessRunner();
   std::unique_ptr<Netboot> netboot_;

@@ -92,7 +92,7 @@ TEST_F(AttestedTest, aWrongPcrGetsNothingAndIsAFinding) {
   EXPECT_THAT(findings(), HasSubstr("PCR 7 is "));
   EXPECT_THAT(findings(), HasSubstr("which its profile does not list"));
   EXPECT_FALSE(loadIdentity(with)) << "no certificate reached the node";
-  EXPECT_THAT(**site.store->getValue("agent.token.gpu001"), HasSubstr("issued")) << "the token is not burnt";
+  EXPECT_THAT(**site.store->getValue("agent.enrolment.gpu001"), HasSubstr("issued")) << "the arming is not used";
 }
 
 TEST_F(AttestedTest, withoutATpmThereIsNoCertificate) {
@@ -103,8 +103,8 @@ TEST_F(AttestedTest, withoutATpmThereIsNoCertificate) {
 }
 
 TEST_F(AttestedTest, anAgentThatKnowsOfNoProofGetsNothing) {
-  const auto token = *site.gateway().issueToken(kNode, *Mac::parse(kMac1));
-  const auto answer = site.post("/agent/v1/enrol", toJson(EnrolRequest{token, io::makeKeyAndRequest("x")->csr_pem, kMac1}));
+  const auto enrolment = *site.gateway().openEnrolment(kNode, *Mac::parse(kMac1));
+  const auto answer = site.post("/agent/v1/enrol", toJson(EnrolRequest{enrolment, io::makeKeyAndRequest("x")->csr_pem, kMac1}));
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 403);
   EXPECT_THAT(answer->body, HasSubstr("\"attest\":true"));

@@ -5,13 +5,13 @@
 
 namespace muster::provision {
 
-/// Only tokens; nothing else of the gateway is used by Netboot.
-class TokenGateway final : public agent::GatewayServer {
+/// Only enrolment ids; nothing else of the gateway is used by Netboot.
+class EnrolmentGateway final : public agent::GatewayServer {
  public:
   int issued = 0;
   std::vector<io::Route> routes() override { return {}; }
-  Result<std::string> issueToken(const NodeName& node, const Mac&) override {
-    return "token-" + node.str() + "-" + std::to_string(++issued);
+  Result<std::string> openEnrolment(const NodeName& node, const Mac&) override {
+    return "enrolment-" + node.str() + "-" + std::to_string(++issued);
   }
   std::optional<agent::AgentState> state(const NodeName&) const override { return std::nullopt; }
   Async<agent::AgentState> waitFor(NodeName, std::optional<agent::Mode>, std::string, std::chrono::seconds) override {
