@@ -7,6 +7,9 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <sys/stat.h>
+
+#include <cstdio>
 #include <mutex>
 
 namespace muster {
@@ -29,7 +32,9 @@ spdlog::level::level_enum levelOf(LogLevel level) {
 spdlog::sink_ptr openSink(const std::filesystem::path& file) {
   if (file.empty()) return std::make_shared<spdlog::sinks::stderr_sink_mt>();
   try {
-    return std::make_shared<spdlog::sinks::rotating_file_sink_mt>(file.string(), kMaxFileBytes, kOldFiles);
+    spdlog::file_event_handlers own;
+    own.after_open = [](const spdlog::filename_t&, std::FILE* opened) { (void)::fchmod(::fileno(opened), 0600); };
+    return std::make_shared<spdlog::sinks::rotating_file_sink_mt>(file.string(), kMaxFileBytes, kOldFiles, false, own);
   } catch (const spdlog::spdlog_ex&) {
     return std::make_shared<spdlog::sinks::stderr_sink_mt>();  // a log on stderr is better than none
   }

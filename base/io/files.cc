@@ -123,6 +123,8 @@ namespace {
 
 constexpr int kOrphanTries = 100;
 constexpr std::chrono::milliseconds kOrphanPause{20};
+constexpr int kDeletedTries = 100;
+constexpr mode_t kLockMode = 0600;
 
 /// The pid that the holder of the lock wrote; 0 when it is not there (yet).
 pid_t holderOf(int lock) {
@@ -132,22 +134,31 @@ pid_t holderOf(int lock) {
 
 }  // namespace
 
-/// A holder that was killed may have left children between fork and exec: they share the lock for a moment more.
+/// A holder that was killed may have left children between fork and exec: they share the lock for a moment more. One that has deleted the
+/// file before it let go leaves us with the lock of a file that has no name: others lock a new one, so we go on to that as well.
 Result<FileLock> FileLock::take(const fs::path& path) {
-  Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  if (!fd.valid()) return failErrno(errno, "open", path);
-  for (int tries = 0; ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
-    if (errno != EWOULDBLOCK) return failErrno(errno, "lock", path);
-    const pid_t holder = holderOf(fd.get());
-    const bool orphaned = holder > 0 && ::kill(holder, 0) != 0 && errno == ESRCH;
-    if (!orphaned || tries >= kOrphanTries)
-      return fail(ErrorCode::Conflict, fmt::format("{} is held by process {}; wait for it or stop it", path.string(),
-                                                   holder > 0 ? std::to_string(holder) : "?"));
-    std::this_thread::sleep_for(kOrphanPause);
+  for (int deleted = 0; deleted < kDeletedTries; ++deleted) {
+    Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kLockMode));
+    if (!fd.valid()) return failErrno(errno, "open", path);
+    struct stat ours {}, named {};
+    if (::fstat(fd.get(), &ours) != 0) return failErrno(errno, "look at", path);
+    // Whoever can open the file can lock it, and keep muster out for as long as he likes.
+    if ((ours.st_mode & ~kLockMode & 0777) != 0 && ::fchmod(fd.get(), kLockMode) != 0) return failErrno(errno, "close to other users", path);
+    for (int tries = 0; ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
+      if (errno != EWOULDBLOCK) return failErrno(errno, "lock", path);
+      const pid_t holder = holderOf(fd.get());
+      const bool orphaned = holder > 0 && ::kill(holder, 0) != 0 && errno == ESRCH;
+      if (!orphaned || tries >= kOrphanTries)
+        return fail(ErrorCode::Conflict, fmt::format("{} is held by process {}; wait for it or stop it", path.string(),
+                                                     holder > 0 ? std::to_string(holder) : "?"));
+      std::this_thread::sleep_for(kOrphanPause);
+    }
+    if (::stat(path.c_str(), &named) != 0 || named.st_dev != ours.st_dev || named.st_ino != ours.st_ino) continue;
+    const auto pid = fmt::format("{}\n", ::getpid());
+    if (::ftruncate(fd.get(), 0) != 0 || ::pwrite(fd.get(), pid.data(), pid.size(), 0) < 0) return failErrno(errno, "write", path);
+    return FileLock(std::move(fd));
   }
-  const auto pid = fmt::format("{}\n", ::getpid());
-  if (::ftruncate(fd.get(), 0) != 0 || ::pwrite(fd.get(), pid.data(), pid.size(), 0) < 0) return failErrno(errno, "write", path);
-  return FileLock(std::move(fd));
+  return fail(ErrorCode::Conflict, fmt::format("{} was deleted {} times while it was being locked; another process takes and ends it all the time", path.string(), kDeletedTries));
 }
 
 }  // namespace muster::io

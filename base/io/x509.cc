@@ -218,7 +218,7 @@ Result<CertificateAuthority> CertificateAuthority::loadOrCreate(const std::files
                       {NID_subject_key_identifier, "hash"}},
                      true}));
     TRY(pem, writeCertificate(root.get()));
-    TRY_OK(writeFileAtomic(certificate_file, pem));
+    TRY_OK(writeFileAtomic(certificate_file, pem, 0600));
     ca.certificate_pem_ = std::move(pem);
   } else {
     ca.certificate_pem_ = std::move(*stored_certificate);

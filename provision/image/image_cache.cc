@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,8 +16,9 @@ namespace fs = std::filesystem;
 
 Result<BuildLock> BuildLock::take(const fs::path& file, const std::function<void()>& on_wait) {
   TRY_OK(io::makeDirs(file.parent_path()));
-  io::Fd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  io::Fd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!fd.valid()) return fail(ErrorCode::Internal, fmt::format("cannot open {}: {}", file.string(), std::strerror(errno)));
+  (void)::fchmod(fd.get(), 0600);  // whoever can open it can lock it: older ones were open to all
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return BuildLock(std::move(fd));
   on_wait();
   while (::flock(fd.get(), LOCK_EX) != 0)

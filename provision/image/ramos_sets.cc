@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -28,8 +29,9 @@ fs::path beside(const fs::path& set, const char* ending) { return set.string() +
 Result<io::Fd> openUse(const fs::path& set, int how) {
   const auto file = beside(set, ".use");
   TRY_OK(io::makeDirs(file.parent_path()));
-  io::Fd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  io::Fd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!fd.valid()) return fail(ErrorCode::Internal, fmt::format("cannot open {}: {}", file.string(), std::strerror(errno)));
+  (void)::fchmod(fd.get(), 0600);  // whoever can open it can lock it: older ones were open to all
   while (::flock(fd.get(), how) != 0) {
     if (errno == EWOULDBLOCK) return fail(ErrorCode::Conflict, fmt::format("a muster that runs here starts machines from {}", set.string()));
     if (errno != EINTR) return fail(ErrorCode::Internal, fmt::format("cannot lock {}: {}", file.string(), std::strerror(errno)));

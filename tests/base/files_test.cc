@@ -2,7 +2,13 @@
 #include "base/io/process.h"
 #include "tests/run_async.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <thread>
 
 namespace muster::io {
 namespace {
@@ -34,6 +40,63 @@ TEST(FileLock, secondTakerLearnsWhoHoldsIt) {
     EXPECT_NE(second.error().str().find(std::to_string(::getpid())), std::string::npos);
   }
   EXPECT_TRUE(FileLock::take(folder / "lock"));
+}
+
+unsigned modeOf(const std::filesystem::path& file) {
+  struct stat status {};
+  return ::stat(file.c_str(), &status) == 0 ? status.st_mode & 07777 : 0;
+}
+
+/// Who can open a file can lock it.
+TEST(FileLock, otherUsersCannotOpenItsFileWhateverTheUmask) {
+  test::TempFolder folder;
+  for (const mode_t mask : {022, 000}) {
+    const auto file = folder / fmt::format("lock-{:03o}", mask);
+    const auto before = ::umask(mask);
+    const auto lock = FileLock::take(file);
+    ::umask(before);
+    ASSERT_TRUE(lock);
+    EXPECT_EQ(modeOf(file), 0600u);
+  }
+}
+
+TEST(FileLock, aFileThatWasOpenToOthersIsClosedToThem) {
+  test::TempFolder folder;
+  const auto file = folder / "lock";
+  ASSERT_TRUE(writeFileAtomic(file, "", 0666));
+  ASSERT_TRUE(FileLock::take(file));
+  EXPECT_EQ(modeOf(file), 0600u);
+}
+
+/// The descriptors of this process that are of this file.
+int descriptorsOf(const std::filesystem::path& file) {
+  int count = 0;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", ignored))
+    if (std::filesystem::read_symlink(entry.path(), ignored) == file) ++count;
+  return count;
+}
+
+/// A holder deletes the file and lets go, as `lab down` does, while somebody who has opened it waits for the lock of what is no file any more.
+TEST(FileLock, whoWaitedForADeletedFileLocksTheOneThatOthersLock) {
+  test::TempFolder folder;
+  const auto file = folder / "lock";
+  const pid_t dead = ::fork();
+  if (dead == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(dead, nullptr, 0), dead);
+  ASSERT_TRUE(writeFileAtomic(file, std::to_string(dead) + "\n", 0600));  // of a dead holder: who comes waits a moment
+  Fd holder(::open(file.c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::flock(holder.get(), LOCK_EX), 0);
+  std::optional<Result<FileLock>> taken;
+  std::thread waiting([&] { taken = FileLock::take(file); });
+  while (descriptorsOf(file) < 2) std::this_thread::yield();
+  std::filesystem::remove(file);
+  holder = Fd();
+  waiting.join();
+  ASSERT_TRUE(*taken) << taken->error().str();
+  const auto second = FileLock::take(file);
+  ASSERT_FALSE(second) << "two hold the lock";
+  EXPECT_EQ(second.error().code(), ErrorCode::Conflict);
 }
 
 }  // namespace
