@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "bmc/console/boot_log.h"
 #include "cli/consoles.h"
+#include "cli/state_folder.h"
 #include "fabric/node_services.h"
 #include "firmware/firmware.h"
 #include "keep/health_phase.h"
@@ -66,11 +67,11 @@ constexpr std::size_t kGateFiles = 20;  ///< of a node; older ones make room
 /// A gate's raw answers as a file, its numbers in the store.
 Result<void> keepGate(const std::filesystem::path& folder, const validate::GateRecord& record, lifecycle::Measurements& measurements) {
   const auto own = folder / record.measured.node.str();
-  TRY_OK(io::makeDirs(own));
+  TRY_OK(io::makeDirs(own, kStateFolderMode));
   const nlohmann::json document{{"node", record.measured.node.str()}, {"gate", record.measured.origin}, {"at", toString(record.measured.at)}, {"failures", record.failures},
                                 {"answers", nlohmann::json::parse(record.results, nullptr, false)}};
   const auto name = fmt::format("{}-{}.json", record.measured.at.time_since_epoch().count(), record.measured.origin);
-  TRY_OK(io::writeFileAtomic(own / name, document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace)));
+  TRY_OK(io::writeFileAtomic(own / name, document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace), kStateFileMode));
   std::vector<std::filesystem::path> files;
   std::error_code ignored;
   for (const auto& file : std::filesystem::directory_iterator(own, ignored)) files.push_back(file.path());
@@ -86,7 +87,7 @@ Result<std::string> holderOf(const std::filesystem::path& state, const std::stri
   auto id = io::readFile(file, 64);
   if (!id) {
     id = io::randomToken(6);
-    TRY_OK(io::writeFileAtomic(file, *id));
+    TRY_OK(io::writeFileAtomic(file, *id, kStateFileMode));
   }
   return fmt::format("{} ({})", host, *id);
 }
@@ -105,7 +106,8 @@ std::string userName() {
 std::filesystem::path binaryFolder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path(); }
 
 Result<Keys> Keys::loadOrCreate(const std::filesystem::path& state) {
-  TRY_OK(io::makeDirs(state / "keys", 0700));
+  TRY_OK(prepareStateFolder(state));
+  TRY_OK(io::makeDirs(state / "keys", kStateFolderMode));
   TRY(ca, io::CertificateAuthority::loadOrCreate(state / "ca", kCaName));
   TRY(signing, io::SigningKey::loadOrCreate(state / "keys" / "signing.pem"));
   return Keys{std::move(ca), std::move(signing)};
@@ -124,7 +126,8 @@ Controller::~Controller() {
 Result<std::unique_ptr<Controller>> Controller::start(const Options& options, const inventory::Cluster& cluster,
                                                       const std::optional<lab::LabHandle>& lab, Role role, lifecycle::EventSink sink,
                                                       std::optional<Turn> turn, provision::RunningDnsmasq dnsmasq) {
-  TRY_OK(io::makeDirs(options.state / "run"));
+  TRY_OK(prepareStateFolder(options.state));
+  TRY_OK(io::makeDirs(options.state / "run", kStateFolderMode));
   if (!turn) {
     TRY(taken, takeTurn(options.state));
     turn.emplace(std::move(taken));
@@ -139,6 +142,7 @@ Result<std::unique_ptr<Controller>> Controller::start(const Options& options, co
     controller->duty_ = std::move(duty);
     TRY_OK(agreeOnImages(options, cluster, *controller->images_, *controller->store_, holder));
   }
+  controller->store_watch_.emplace(controller->context_, *controller->store_);
   controller->origin_ = {std::move(holder), lifecycle::kLease, userName(), hostName(), options.command_line};
   controller->engine_->actFor(controller->origin_);
   TRY_OK(controller->startServers(role, std::move(dnsmasq)));

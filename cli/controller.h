@@ -8,6 +8,7 @@
 #include "bmc/health_watch.h"
 #include "cli/duty.h"
 #include "cli/options.h"
+#include "cli/store_watch.h"
 #include "cli/turn.h"
 #include "fabric/fabric.h"
 #include "lab/lab.h"
@@ -124,6 +125,7 @@ class Controller {
   Workers workers_{4};
   std::unique_ptr<io::ProcessRunner> processes_;
   std::unique_ptr<lifecycle::Store> store_;
+  std::optional<StoreWatch> store_watch_;  ///< of a process that acts
   std::unique_ptr<lifecycle::Measurements> measurements_;
   validate::RackSteps rack_steps_;
   std::vector<lifecycle::MeasuredSet> history_;  ///< of learntOf

@@ -1,4 +1,5 @@
 #include "cli/session.h"
+#include "cli/state_folder.h"
 
 #include "base/log.h"
 #include "inventory/hostlist.h"
@@ -25,7 +26,7 @@ Result<std::unique_ptr<Session>> Session::open(const Options& options, std::uniq
   TRY(found, lab::find(options.labFolder(session->cluster())));
   session->lab = std::move(found);
   if (session->lab) TRY_OK(lab::enter(*session->lab));
-  TRY_OK(io::makeDirs(options.state));
+  TRY_OK(prepareStateFolder(options.state));
   startLog(options.state / "muster.log", LogLevel::Info);
   TRY(controller, Controller::start(options, session->cluster(), session->lab, role, [view = &session->view, quiet](const auto& event) {
     if (!quiet) view->show(event);

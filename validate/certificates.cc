@@ -58,7 +58,7 @@ class StoredCertificates final : public CertificateStore {
     certificate.signature = signature;
     TRY_OK(bindSiteKey(store_, key_));
     TRY_OK(put(certificate));
-    if (const auto copied = copyTo(folder_, certificate, io::writeFileUnsynced); !copied) logWarning("validate", "the copy of a certificate: {}; `muster cert export` writes it again", copied.error().str());
+    if (const auto copied = copyTo(folder_, certificate, io::writeFileUnsynced, 0600); !copied) logWarning("validate", "the copy of a certificate: {}; `muster cert export` writes it again", copied.error().str());
     return certificate;
   }
 
@@ -93,7 +93,7 @@ class StoredCertificates final : public CertificateStore {
     for (const auto& node : cluster_.nodes) {
       TRY(certificate, find(node.name));
       if (!certificate) continue;
-      TRY_OK(copyTo(folder, *certificate, io::writeFileAtomic));
+      TRY_OK(copyTo(folder, *certificate, io::writeFileAtomic, 0644));
       ++out.certificates;
     }
     return out;
@@ -107,9 +107,9 @@ class StoredCertificates final : public CertificateStore {
   }
 
  private:
-  static Result<void> copyTo(const std::filesystem::path& folder, const Certificate& certificate, decltype(io::writeFileAtomic)& write) {
-    TRY_OK(io::makeDirs(folder));
-    return write(folder / (certificate.node.str() + ".json"), certificate.toJson(), 0644);
+  static Result<void> copyTo(const std::filesystem::path& folder, const Certificate& certificate, decltype(io::writeFileAtomic)& write, unsigned mode) {
+    TRY_OK(io::makeDirs(folder, mode == 0600 ? 0700 : 0755));
+    return write(folder / (certificate.node.str() + ".json"), certificate.toJson(), mode);
   }
 
   /// By whoever has the node's claim, or while nobody has it; a person's word at any time. In one commit with the certificate, so that a

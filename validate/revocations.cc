@@ -175,8 +175,9 @@ Result<std::int64_t> Revocations::exportTo(const std::filesystem::path& folder) 
   for (std::int64_t written = 0; written != known_.number;) {
     written = known_.number;
     TRY(text, known_.signedJson(key_));
-    TRY_OK(io::makeDirs(folder));
-    TRY_OK(io::writeFileAtomic(folder / kFile, text));
+    const bool own_copy = folder == file_.parent_path();  // in the state folder; others are carried to where anybody may verify by them
+    TRY_OK(io::makeDirs(folder, own_copy ? 0700 : 0755));
+    TRY_OK(io::writeFileAtomic(folder / kFile, text, own_copy ? 0600 : 0644));
     for (bool more = true; more;) {
       TRY(read, readNext());
       more = read;

@@ -7,6 +7,7 @@
 #include "base/io/files.h"
 #include "cli/commands/commands.h"
 #include "cli/session.h"
+#include "cli/state_folder.h"
 #include "lifecycle/store.h"
 
 #include <iostream>
@@ -21,7 +22,7 @@ int forget(const Options& options, const std::string& nodes, Forget what, std::s
   if (!cluster) return report(cluster.error());
   const auto selected = selectedNodes(*cluster, nodes);
   if (!selected) return report(Error(selected.error()).within("nothing was changed"));
-  if (const auto made = io::makeDirs(options.state); !made) return report(made.error());
+  if (const auto made = prepareStateFolder(options.state); !made) return report(made.error());
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
   for (const auto& node : *selected) {

@@ -2,6 +2,7 @@
 #include "bmc/good_reads.h"
 #include "cli/commands/commands.h"
 #include "cli/session.h"
+#include "cli/state_folder.h"
 #include "lifecycle/store.h"
 
 #include <iostream>
@@ -36,7 +37,7 @@ struct Desk {
 
 Result<Desk> openDesk(const Options& options) {
   TRY(live, liveCluster(options));
-  TRY_OK(io::makeDirs(options.state));
+  TRY_OK(prepareStateFolder(options.state));
   TRY(turn, takeTurn(options.state));
   TRY(store, lifecycle::openStore(options.storeUrl()));  // the first command of a new state folder may be this one
   store.reset();

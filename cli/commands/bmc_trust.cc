@@ -5,6 +5,7 @@
 #include "bmc/pdu.h"
 #include "cli/commands/commands.h"
 #include "cli/session.h"
+#include "cli/state_folder.h"
 #include "lifecycle/store.h"
 
 #include <nlohmann/json.hpp>
@@ -30,7 +31,7 @@ struct Change {
 Result<Change> open(const Options& options, const BmcFlags& flags) {
   TRY(live, liveCluster(options));
   TRY(nodes, selectedNodes(live->cluster(), flags.node));
-  TRY_OK(io::makeDirs(options.state));
+  TRY_OK(prepareStateFolder(options.state));
   TRY(turn, takeTurn(options.state));
   TRY(store, lifecycle::openStore(options.storeUrl()));
   store.reset();
@@ -76,7 +77,7 @@ int bmcShow(const Options& options, const BmcFlags& flags) {
   const auto& cluster = (*live)->cluster();
   const auto selected = selectedNodes(cluster, flags.node);
   if (!selected) return report(selected.error());
-  if (const auto made = io::makeDirs(options.state); !made) return report(made.error());
+  if (const auto made = prepareStateFolder(options.state); !made) return report(made.error());
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
   auto out = nlohmann::json::array();

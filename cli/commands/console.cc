@@ -4,6 +4,7 @@
 #include "bmc/console/plain_text.h"
 #include "cli/commands/commands.h"
 #include "cli/consoles.h"
+#include "cli/state_folder.h"
 #include "cli/terminal.h"
 #include "lifecycle/store.h"
 
@@ -73,7 +74,7 @@ Result<void> live(const Options& options, const std::string& node, bool take) {
   TRY(cluster, loadCluster(options));
   if (!cluster.findNode(NodeName(node))) return fail(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", node));
   TRY(found, lab::find(options.labFolder(cluster)));
-  TRY_OK(io::makeDirs(options.state));
+  TRY_OK(prepareStateFolder(options.state));
   if (found) TRY_OK(lab::enter(*found));  // before a thread is started
   TRY(store, lifecycle::openStore(options.storeUrl()));
   SystemClock clock;

@@ -3,6 +3,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/discovery.h"
 #include "cli/controller.h"
+#include "cli/state_folder.h"
 #include "discover/adopt.h"
 #include "discover/match.h"
 #include "discover/recognise.h"
@@ -60,7 +61,7 @@ Result<std::unique_ptr<Discovery>> Discovery::open(const Options& options) {
   home->cluster = std::move(*loaded.cluster);
   TRY(found, lab::find(options.labFolder(home->cluster)));
   if (found) TRY_OK(lab::enter(*found));
-  TRY_OK(io::makeDirs(options.state, 0700));
+  TRY_OK(prepareStateFolder(options.state));
   TRY(store, lifecycle::openStore(options.storeUrl()));
   home->store = std::move(store);
   home->bmcs = bmc::makeBmcFleet(home->cluster, *home->store, home->clock, home->workers);

@@ -1,6 +1,7 @@
 // firmware plan, sign, retry: what a baseline means for each node, vouching for one, and letting what failed be tried again.
 #include "base/io/files.h"
 #include "cli/session.h"
+#include "cli/state_folder.h"
 #include "cli/view/firmware_view.h"
 #include "firmware/files.h"
 #include "lifecycle/facet.h"
@@ -79,7 +80,8 @@ int firmwareSign(const Options& options, const std::string& name) {
   if (!cluster) return report(cluster.error());
   const auto baseline = cluster->firmware.find(name);
   if (baseline == cluster->firmware.end()) return report(Error(ErrorCode::NotFound, fmt::format("the inventory has no firmware baseline {}", name)));
-  if (const auto made = io::makeDirs(options.state / "keys", 0700); !made) return report(made.error());
+  if (const auto made = prepareStateFolder(options.state); !made) return report(made.error());
+  if (const auto made = io::makeDirs(options.state / "keys", kStateFolderMode); !made) return report(made.error());
   const auto key = io::SigningKey::loadOrCreate(options.state / "keys" / "signing.pem");
   if (!key) return report(key.error());
   const auto signature = io::sign(*key, baseline->second.canonical());

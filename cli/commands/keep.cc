@@ -4,6 +4,7 @@
 #include "cli/commands/commands.h"
 #include "cli/controller.h"
 #include "cli/session.h"
+#include "cli/state_folder.h"
 #include "cli/view/progress.h"
 #include "keep/breakers.h"
 #include "keep/keeper.h"
@@ -146,7 +147,7 @@ Result<Handover> shift(const Options& options, Handover earlier, std::shared_ptr
 }  // namespace
 
 int keep(const Options& options) {
-  if (const auto made = io::makeDirs(options.state); !made) return report(made.error());
+  if (const auto made = prepareStateFolder(options.state); !made) return report(made.error());
   const auto place = takeKeepersPlace(options.state);
   if (!place) return report(place.error());
   std::signal(SIGHUP, [](int) { asked_to_reload = true; });

@@ -1,6 +1,7 @@
 // quarantine: who is held out of the pools, and letting go by a person's word.
 #include "cli/commands/commands.h"
 #include "cli/controller.h"
+#include "cli/state_folder.h"
 #include "inventory/hostlist.h"
 #include "lifecycle/certificate_keys.h"
 #include "lifecycle/quarantine.h"
@@ -35,7 +36,7 @@ int quarantineHold(const Options& options, const std::string& nodes, const std::
   if (!names) return report(names.error());
   for (const auto& name : *names)
     if (!cluster->findNode(NodeName(name))) return report(Error(ErrorCode::NotFound, fmt::format("node {} is not in the inventory; nothing was done", name)));
-  if (const auto made = io::makeDirs(options.state); !made) return report(made.error());
+  if (const auto made = prepareStateFolder(options.state); !made) return report(made.error());
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
   lifecycle::Quarantine quarantine(**store);

@@ -2,6 +2,7 @@
 #include "cli/commands/commands.h"
 
 #include "cli/session.h"
+#include "cli/state_folder.h"
 #include "inventory/hostlist.h"
 #include "keep/keeper.h"
 #include "lifecycle/explain.h"
@@ -150,7 +151,7 @@ int allowWipe(const Options& options, const std::string& nodes, const std::strin
   if (!names) return report(names.error());
   for (const auto& name : *names)
     if (!cluster->findNode(NodeName(name))) return report(Error(ErrorCode::NotFound, fmt::format("node {} is not in the inventory; nothing was allowed", name)));
-  if (const auto made = io::makeDirs(options.state); !made) return report(made.error());
+  if (const auto made = prepareStateFolder(options.state); !made) return report(made.error());
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
   for (const auto& name : *names)  // before the other, without which it is worth nothing

@@ -2,6 +2,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/site_routes.h"
 #include "cli/session.h"
+#include "cli/state_folder.h"
 #include "fabric/discovery/tools.h"
 #include "validate/gates.h"
 #include "validate/isolate/campaign.h"
@@ -245,8 +246,8 @@ std::filesystem::path folderOf(const Options& options, const ValidateFlags& flag
 /// The document first: its name follows from the run, so that it is written once however often this is done.
 Result<std::filesystem::path> keep(const Options& options, Session& session, const isolate::Campaign& done) {
   const auto file = options.state / "validation" / fmt::format("isolate-{}.json", done.begun.at.time_since_epoch().count());
-  TRY_OK(io::makeDirs(file.parent_path()));
-  TRY_OK(io::writeFileAtomic(file, toJson(done).dump(1)));
+  TRY_OK(io::makeDirs(file.parent_path(), kStateFolderMode));
+  TRY_OK(io::writeFileAtomic(file, toJson(done).dump(1), kStateFileMode));
   TRY_OK(raiseFindings(*session.controller, done));
   TRY_OK(keepMeasurements(session, done));
   return file;
@@ -257,7 +258,7 @@ Result<int> isolateNodes(const Options& options, const ValidateFlags& flags) {
   TRY(session, Session::open(options, std::move(live), Role::Looks, true));
   TRY(named, selectedNodes(session->cluster(), flags.nodes));
   isolate::RunLog log(folderOf(options, flags));
-  TRY_OK(io::makeDirs(log.folder().parent_path()));
+  TRY_OK(io::makeDirs(log.folder().parent_path(), kStateFolderMode));
   const auto alone = io::FileLock::take(log.folder().string() + ".lock");
   if (!alone) return fail(alone.error());
   TRY(done, session->controller->run(runIsolation(options, *session, flags, named, log)));

@@ -129,7 +129,7 @@ void SubnetManager::keep(const SmLog& log) const {
   const auto running = pid_file_.alive();
   if (!running) return;
   auto text = nlohmann::json{{"pid", *running}, {"master", log.master}, {"up", log.subnet_up}, {"engine", log.routing_engine}}.dump();
-  if (text != log_so_far_.kept && io::writeFileAtomic(file(kState), text)) log_so_far_.kept = std::move(text);
+  if (text != log_so_far_.kept && io::writeFileAtomic(file(kState), text, 0600)) log_so_far_.kept = std::move(text);
 }
 
 std::string SubnetManager::logTail() const {
@@ -149,17 +149,17 @@ std::optional<std::set<std::string>> SubnetManager::nodeGuids() const {
 
 Result<void> SubnetManager::start(const SmFiles& files) {
   if (auto other = rival(); !other.empty()) return fail(ErrorCode::Conflict, std::move(other));
-  TRY_OK(io::makeDirs(folder_));
+  TRY_OK(io::makeDirs(folder_, 0700));
   TRY_OK(stop());
-  TRY_OK(io::writeFileAtomic(file(kConf), files.opensm_conf));
-  TRY_OK(io::writeFileAtomic(file(kRoots), files.root_guids));
-  TRY_OK(io::writeFileAtomic(file(kIo), files.io_guids));
-  TRY_OK(io::writeFileAtomic(file(kNodes), files.cn_guids));
-  TRY_OK(io::writeFileAtomic(file(kPartitions), files.partitions));
+  TRY_OK(io::writeFileAtomic(file(kConf), files.opensm_conf, 0600));
+  TRY_OK(io::writeFileAtomic(file(kRoots), files.root_guids, 0600));
+  TRY_OK(io::writeFileAtomic(file(kIo), files.io_guids, 0600));
+  TRY_OK(io::writeFileAtomic(file(kNodes), files.cn_guids, 0600));
+  TRY_OK(io::writeFileAtomic(file(kPartitions), files.partitions, 0600));
   std::error_code ignored;
   for (auto name : {kLog, kOutput, kSubnetList, kState}) std::filesystem::remove(file(name), ignored);
   log_so_far_ = {};
-  TRY_OK(io::writeFileAtomic(file(kStarted), files.digest()));
+  TRY_OK(io::writeFileAtomic(file(kStarted), files.digest(), 0600));
   auto command = tools_.command("opensm", {"-F", file(kConf).string()});
   command.env["OSM_CACHE_DIR"] = folder_.string();
   command.env["OSM_TMP_DIR"] = folder_.string();
@@ -175,18 +175,18 @@ Result<void> SubnetManager::hangUp() {
 }
 
 Result<void> SubnetManager::applyNodes(const SmFiles& files) {
-  TRY_OK(io::writeFileAtomic(file(kNodes), files.cn_guids));
+  TRY_OK(io::writeFileAtomic(file(kNodes), files.cn_guids, 0600));
   return hangUp();
 }
 
 Result<void> SubnetManager::applyPartitions(const SmFiles& files) {
-  TRY_OK(io::writeFileAtomic(file(kPartitions), files.partitions));
+  TRY_OK(io::writeFileAtomic(file(kPartitions), files.partitions, 0600));
   return hangUp();
 }
 
 Result<void> SubnetManager::provePartitions(const SmFiles& files) const {
   if (contentOf(file(kProvenPartitions)) == files.partitions) return {};
-  return io::writeFileAtomic(file(kProvenPartitions), files.partitions);
+  return io::writeFileAtomic(file(kProvenPartitions), files.partitions, 0600);
 }
 
 bool SubnetManager::provenPartitionsAre(const SmFiles& files) const { return contentOf(file(kProvenPartitions)) == files.partitions; }
@@ -195,7 +195,7 @@ Result<PartitionRules> SubnetManager::rollBackPartitions() {
   TRY(former, io::readFile(file(kProvenPartitions)));
   // A former file that OpenSM would refuse too opens the fabric once more.
   TRY(rules, parsePartitions(former));
-  TRY_OK(io::writeFileAtomic(file(kPartitions), former));
+  TRY_OK(io::writeFileAtomic(file(kPartitions), former, 0600));
   TRY_OK(hangUp());
   return rules;
 }
@@ -219,8 +219,8 @@ Result<KnownGuids> SubnetManager::knownGuids() const {
 Result<void> SubnetManager::remember(const KnownGuids& known) {
   auto text = known.toJson();
   if (contentOf(file(kGuids)) == text) return {};
-  TRY_OK(io::makeDirs(folder_));
-  return io::writeFileAtomic(file(kGuids), text);
+  TRY_OK(io::makeDirs(folder_, 0700));
+  return io::writeFileAtomic(file(kGuids), text, 0600);
 }
 
 }  // namespace muster::fabric

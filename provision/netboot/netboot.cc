@@ -117,10 +117,10 @@ Result<void> DnsmasqNetboot::goOn(RunningDnsmasq earlier) {
     const auto original = std::filesystem::path(kIpxeFolder) / file;
     if (!std::filesystem::exists(original)) return fail(ErrorCode::NotFound, fmt::format("{} is missing; install the package ipxe", original.string()));
   }
-  TRY_OK(io::makeDirs(options_.run_folder));
+  TRY_OK(io::makeDirs(options_.run_folder, 0700));
   const auto file = options_.run_folder / "dnsmasq.conf";
   configuration_ = renderDnsmasq(*cluster_, site);
-  TRY_OK(io::writeFileAtomic(file, configuration_));
+  TRY_OK(io::writeFileAtomic(file, configuration_, 0600));
   TRY(change, hosts_.write(renderHosts(*cluster_)));
   TRY_OK(hosts_.checkAnybodyCanRead());
   TRY_OK(tftp_.start());

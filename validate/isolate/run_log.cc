@@ -75,10 +75,10 @@ Result<std::optional<Begun>> RunLog::begun() const {
 }
 
 Result<void> RunLog::begin(const Begun& begun) {
-  TRY_OK(io::makeDirs(folder_));
+  TRY_OK(io::makeDirs(folder_, 0700));
   const json kept{{"format", kFormat}, {"run_id", begun.run_id}, {"at", muster::toString(begun.at)}, {"engine", toString(begun.engine.kind)}, {"ranks_per_node", begun.engine.ranks_per_node},
                   {"seed", begun.seed}, {"least_gbits", begun.least_gbits ? json(*begun.least_gbits) : json()}, {"site", siteToJson(begun.site)}};
-  return io::writeFileAtomic(folder_ / "begun.json", kept.dump(1));
+  return io::writeFileAtomic(folder_ / "begun.json", kept.dump(1), 0600);
 }
 
 Result<std::vector<LoggedRound>> RunLog::rounds() const {
@@ -96,8 +96,8 @@ Result<std::vector<LoggedRound>> RunLog::rounds() const {
 }
 
 Result<void> RunLog::add(int number, const LoggedRound& round) {
-  TRY_OK(io::makeDirs(folder_));
-  return io::writeFileAtomic(fileOf(number), json{{"format", kFormat}, {"result", toJson(round.result)}, {"evidence", round.evidence}}.dump());
+  TRY_OK(io::makeDirs(folder_, 0700));
+  return io::writeFileAtomic(fileOf(number), json{{"format", kFormat}, {"result", toJson(round.result)}, {"evidence", round.evidence}}.dump(), 0600);
 }
 
 Result<void> RunLog::remove() {
