@@ -19,6 +19,7 @@
 #include "lifecycle/store.h"
 #include "provision/image/image_store.h"
 #include "serve/server.h"
+#include "tests/fakes/fake_network_evidence.h"
 #include "tests/paths.h"
 
 namespace muster::attack {
@@ -44,11 +45,13 @@ class Attacked {
       node.mac = *Mac::parse(macOf(number));
       node.address = *Ipv4::parse("127.0.0.1");
       cluster_.nodes.push_back(node);
+      neighbours_.show("127.0.0.1", macOf(number));
+      neighbours_.show(address, macOf(number));
     }
     inventory::Network network;
     network.name = "provisioning";
     network.controller = *Ipv4::parse(address);
-    gateway_ = agent::makeGatewayServer(cluster_, *ca_, *store_, clock_);
+    gateway_ = agent::makeGatewayServer(cluster_, *ca_, *store_, clock_, neighbours_);
     images_ = provision::openImageStore(
         {folder / "cache", test::binFolder() / "muster-agent", *io::SigningKey::generate()});
     const auto file = folder / "file";
@@ -75,7 +78,7 @@ class Attacked {
   }
 
  private:
-  /// "token NUMBER\n", "findings\n"; answered by a line.
+  /// "arm NUMBER\n", "findings\n"; answered by a line.
   void listen() {
     boost::asio::async_read_until(control_, boost::asio::dynamic_buffer(asked_), '\n',
                                   [this](boost::system::error_code error, std::size_t bytes) {
@@ -93,8 +96,8 @@ class Attacked {
       return open ? std::to_string(open->size()) : "-1";
     }
     const int node = std::atoi(line.substr(line.find(' ') + 1).c_str());
-    const auto token = gateway_->issueToken(NodeName(nodeOf(node)), *Mac::parse(macOf(node)));
-    return token ? *token : "";
+    const auto id = gateway_->openEnrolment(NodeName(nodeOf(node)), *Mac::parse(macOf(node)));
+    return id ? *id : "";
   }
 
   asio::io_context io_;
@@ -104,6 +107,7 @@ class Attacked {
   std::optional<io::CertificateAuthority> ca_;
   std::unique_ptr<lifecycle::Store> store_;
   inventory::Cluster cluster_;
+  test::FakeNetworkEvidence neighbours_;  ///< all nodes are on loopback, as every attacker: the worst case
   std::unique_ptr<agent::GatewayServer> gateway_;
   std::unique_ptr<provision::ImageStore> images_;
   std::unique_ptr<serve::Server> server_;
@@ -167,7 +171,7 @@ std::string AttackSite::ask(const std::string& what) {
   return answer;
 }
 
-std::string AttackSite::token(int node) { return ask(fmt::format("token {}", node)); }
+std::string AttackSite::arm(int node) { return ask(fmt::format("arm {}", node)); }
 int AttackSite::findings() {
   const auto count = ask("findings");
   return count.empty() ? -1 : std::atoi(count.c_str());

@@ -36,8 +36,8 @@ class AttackSite {
   std::string plainUrl(const std::string& target) const;
   std::string tlsUrl(const std::string& target) const;
 
-  /// A fresh one-time token for the node, as muster issues it when it restarts the node.
-  std::string token(int node);
+  /// Arms the node anew, as muster does when it restarts it; the id of this arming, which is public.
+  std::string arm(int node);
   /// How many findings are open in the controller's store.
   int findings();
 

@@ -43,7 +43,7 @@ HonestClient::HonestClient(AttackSite& site) {
   auto client = io::makeHttpClient(trust);
   const auto enrolled = test::runAsync(client->send(
       requestTo(site.tlsUrl("/agent/v1/enrol"), "POST",
-                agent::toJson(agent::EnrolRequest{site.token(1), key->csr_pem, macOf(1)}))));
+                agent::toJson(agent::EnrolRequest{site.arm(1), key->csr_pem, macOf(1)}))));
   const auto answer =
       enrolled && enrolled->status == 200
           ? agent::parseEnrolResponse(enrolled->body)

@@ -64,7 +64,7 @@ std::string requestOf(EVP_PKEY* key, const std::string& name, bool as_authority,
 RawConnection::Heard enrol(int node, const std::string& csr) {
   return askTls(site().address(),
                 post("/agent/v1/enrol",
-                     agent::toJson(agent::EnrolRequest{site().token(node), csr, macOf(node)})));
+                     agent::toJson(agent::EnrolRequest{site().arm(node), csr, macOf(node)})));
 }
 
 TEST(AttackTls, whoHasNoCertificateOfThisSiteIsNobody) {
@@ -105,7 +105,7 @@ TEST(AttackTls, aCertificateOfTheSiteForNoNodeIsRefused) {
   const auto heard = askTls(site().address(), post("/agent/v1/poll", pollOf("attack", "ram")),
                             {*stolen, second->key_pem.reveal()});
   EXPECT_EQ(heard.status, 403)
-      << "as the node's RAM OS, whose only key is the one that showed the token";
+      << "as the node's RAM OS, whose only key is the one that enrolled";
 }
 
 TEST(AttackTls, aNodesCertificateSignsNoOther) {
