@@ -55,7 +55,7 @@ int bmcApproveKey(const Options& options, const std::string& node, const std::st
   if (!cluster) return report(cluster.error());
   const NodeName name(node);
   if (!cluster->findNode(name)) return report(Error(ErrorCode::NotFound, "node " + node + " is not in the inventory; nothing was changed"));
-  if (const auto made = io::makeDirs(options.state); !made) return report(made.error());
+  if (const auto made = prepareStateFolder(options.state); !made) return report(made.error());
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
   if (const auto approved = agent::approveKey(**store, name, fingerprint); !approved) return report(approved.error());
