@@ -18,7 +18,7 @@
 namespace muster::attack {
 namespace {
 
-constexpr int kRounds = 3, kReadersARound = 4;
+constexpr int kRounds = 2, kReadersARound = 2;
 
 std::string keyOf(pid_t writer, int number) {
   return fmt::format("attack.write.{}.{}", writer, number);

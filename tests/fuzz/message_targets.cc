@@ -1,6 +1,9 @@
 // What agents, mirrors and peers send: messages, proofs, indexes of packs, .torrent files. What is
 // read is printed and read again: the controller hands it on as text.
+#include <algorithm>
 #include <array>
+#include <cctype>
+#include <nlohmann/json.hpp>
 
 #include "agent/protocol/attestation.h"
 #include "agent/protocol/controllers.h"
@@ -10,6 +13,9 @@
 #include "agent/protocol/metainfo.h"
 #include "agent/protocol/pack_index.h"
 #include "agent/protocol/partition_table.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
+#include "base/printable.h"
 #include "tests/fuzz/targets.h"
 
 namespace muster::fuzz {
@@ -77,6 +83,33 @@ void metainfo(std::string_view input) {
             "every piece has its hash");
 }
 
+/// The one parser of foreign JSON, as each party may speak.
+void json(std::string_view input) {
+  for (const auto& limits : {kAgentJson, kBmcJson, kToolJson, kIndexJson, kServerJson, kKeptJson}) {
+    const auto read = parseJson(input, limits);
+    if (!read) continue;
+    const auto told = jsonText(*read);
+    const auto again = parseJson(told, kKeptJson);
+    require(again && jsonText(*again) == told, "JSON that was read is printed and read again");
+  }
+}
+
+/// What strangers say, on its way to people.
+void text(std::string_view input) {
+  const auto line = printable(input);
+  require(std::none_of(line.begin(), line.end(),
+                       [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }),
+          "a printable line has no control characters");
+  require(printable(line) == line, "what is printable stays as it is");
+  const auto lines = printableLines(input);
+  require(lines.find('\x1b') == std::string::npos && lines.find('\r') == std::string::npos,
+          "printable lines move no terminal");
+  const auto field = csvField(input);
+  require(field.empty() || std::string_view("=+@").find(field.front()) == std::string_view::npos ||
+              std::isdigit(static_cast<unsigned char>(field.back())),
+          "no field of a CSV is a formula");
+}
+
 constexpr std::array<std::string_view, 24> kMessageWords = {
     "\"mode\":\"ram\"", "\"boot_id\":",  "\"agent_version\":",
     "\"probes\":{",     "\"reports\":[", "\"hardware\":",
@@ -93,8 +126,14 @@ constexpr std::array<std::string_view, 12> kPackWords = {
 constexpr std::array<std::string_view, 6> kMetainfoWords = {
     "d4:infod", "6:lengthi", "12:piece lengthi", "6:pieces", "7:privatei1e", "ee"};
 
+constexpr std::array<std::string_view, 9> kTextWords = {
+    "\x1b[2J", "\xc2\x9b", "\xe2\x80\xae", "\xef\xbb\xbf", "\xed\xa0\x80",
+    "\r\n",    "=1+1",     "-2",           "\"\""};
+
 constexpr std::array kTargets = {
     Target{"messages", kMaxMessageInput, messages, kMessageWords},
+    Target{"json", kMaxMessageInput, json, kMessageWords},
+    Target{"text", 8'192, text, kTextWords},
     Target{"attestation", kMaxMessageInput, attestation, kMessageWords},
     Target{"pack", kMaxMessageInput, pack, kPackWords},
     Target{"metainfo", kMaxMessageInput, metainfo, kMetainfoWords},

@@ -20,7 +20,7 @@ struct Target {
 };
 
 std::span<const Target> networkTargets();    ///< dhcp, ssdp, lldp, tpm
-std::span<const Target> messageTargets();    ///< agent, attestation, health, pack, metainfo
+std::span<const Target> messageTargets();    ///< messages, json, text, attestation, pack, metainfo
 std::span<const Target> httpTargets();       ///< http, http-fields
 std::span<const Target> inventoryTargets();  ///< inventory, csv, hostlist, kernel-log
 
