@@ -114,7 +114,7 @@ constexpr std::array<std::string_view, 24> kMessageWords = {
     "\"mode\":\"ram\"", "\"boot_id\":",  "\"agent_version\":",
     "\"probes\":{",     "\"reports\":[", "\"hardware\":",
     "\"session\":",     "\"sequence\":", "\"as_before\":",
-    "\"start\":[",      "\"forget\":[",  "\"token\":",
+    "\"start\":[",      "\"forget\":[",  "\"enrolment\":",
     "\"csr\":",         "\"mac\":",      "\"phase\":\"done\"",
     "\"fraction\":",    "\"result\":",   "\"symptoms\":",
     "\"sources\":",     "\"results\":[", "\"values\":{",
