@@ -56,6 +56,19 @@ Result<Secret> SecretRef::read() const {
   return fail(ErrorCode::NotFound, "no secret is declared; write password: {file: …} in the inventory");
 }
 
+BmcTrust bmcTrustOf(const Cluster& cluster, const Node& node) {
+  const auto& of_profile = cluster.profileOf(node).bmc_trust;
+  BmcTrust trust = node.bmc.trust.declaresCertificate() ? node.bmc.trust : of_profile;
+  trust.ssh_key = node.bmc.trust.ssh_key.empty() ? of_profile.ssh_key : node.bmc.trust.ssh_key;
+  return trust;
+}
+
+const std::string& bmcCredentialOf(const Cluster& cluster, const Node& node) {
+  return node.bmc.credential.empty() ? cluster.profileOf(node).bmc_credential : node.bmc.credential;
+}
+
+std::string_view word(BmcTrustPolicy policy) { return policy == BmcTrustPolicy::Declared ? "declared" : "first-contact"; }
+
 const Node* Cluster::findNode(const NodeName& name) const {
   auto found = std::lower_bound(nodes.begin(), nodes.end(), name,
                                 [](const Node& node, const NodeName& wanted) { return naturalLess(node.name.str(), wanted.str()); });

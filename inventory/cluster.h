@@ -5,6 +5,7 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "inventory/access.h"
+#include "inventory/bmc_trust.h"
 #include "inventory/discovery.h"
 #include "inventory/fabric.h"
 #include "inventory/firmware.h"
@@ -171,6 +172,7 @@ struct Profile {
   std::string fabric;  ///< empty: not on a fabric
   std::vector<Rail> rails;  ///< its HCAs on the fabric; empty: mlx5_0, mlx5_1, …
   std::string bmc_credential = "bmc";
+  BmcTrust bmc_trust = {};  ///< of BMCs whose nodes say nothing of their own
   BootMode boot = BootMode::Uefi;
   bool secure_boot = false;  ///< firmware checks signatures: shim, signed GRUB and a signed kernel instead of iPXE
   std::vector<std::string> kernel_args;
@@ -190,6 +192,8 @@ struct Profile {
 struct BmcAddress {
   std::string url;  ///< "https://10.20.250.1"; "libvirt:DOMAIN" for direct use
   std::string username_override;
+  std::string credential = {};  ///< empty: the profile's
+  BmcTrust trust = {};          ///< as far as the node says it; bmcTrustOf() says what holds
 };
 
 struct Node {
@@ -233,6 +237,7 @@ struct Cluster {
   std::map<std::string, Profile> profiles;
   std::map<std::string, MountedSystem> file_systems;
   DiscoveryPolicy discovery;
+  BmcTrustPolicy bmc_trust = BmcTrustPolicy::FirstContact;
   std::vector<NodeFile> node_files;
   std::vector<Node> nodes;  ///< ordered by name, naturally (gpu2 before gpu10)
   LabSpec lab;

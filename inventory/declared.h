@@ -44,6 +44,11 @@ struct DeclaredNodes {
 /// Says what is wrong with the file of a secret, if anything. (tables_secrets.cc)
 void checkSecretFile(const std::filesystem::path& path, const Value& where, Reader& reader);
 
+/// What the keys bmc_pin, bmc_ca and bmc_ssh_key say. (tables_bmc_trust.cc)
+void readBmcPin(BmcTrust& trust, const Value& value, const Shape& shape, Reader& reader);
+void readBmcCa(BmcTrust& trust, const Value& value, const Shape& shape, Reader& reader);
+void readBmcSshKey(BmcTrust& trust, const Value& value, const Shape& shape, Reader& reader);
+
 inline constexpr std::size_t kMaxNodes = 200'000;
 
 /// Expands hostlists and reads CSV files. (nodes.cc)

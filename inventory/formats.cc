@@ -54,6 +54,25 @@ Result<void> checkSha256(std::string_view text) {
   return {};
 }
 
+Result<void> checkFingerprint(std::string_view text) {
+  constexpr std::string_view kHow = "see: muster discover scan, muster bmc show, or openssl x509 -noout -fingerprint -sha256 -in FILE";
+  std::string digits(text);
+  std::erase(digits, ':');
+  const bool pairs = digits.size() == text.size() || text.size() == kSha256Digits + kSha256Digits / 2 - 1;
+  if (digits.size() != kSha256Digits || !pairs)
+    return say(fmt::format("it has {} hex digits, a SHA-256 fingerprint has 64; {}", digits.size(), kHow));
+  if (!std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isxdigit(c) != 0; })) return say(fmt::format("only hex digits, perhaps in pairs with ':'; {}", kHow));
+  return {};
+}
+
+Result<void> checkSshHostKey(std::string_view text) {
+  const bool known = text.starts_with("ssh-") || text.starts_with("ecdsa-");
+  const auto blank = text.find(' ');
+  const auto base64 = blank == std::string_view::npos ? std::string_view() : text.substr(blank + 1, text.find(' ', blank + 1) - blank - 1);
+  if (!known || base64.size() < 16 || text.find('\n') != std::string_view::npos) return say("write TYPE and BASE64 as one line of ssh-keyscan shows them, without the host: ssh-ed25519 AAAA…");
+  return {};
+}
+
 Result<void> checkSshKey(std::string_view text) {
   if (text.find("PRIVATE KEY") != std::string_view::npos)
     return say("this is a private key: write the .pub file's line, and replace the key");

@@ -7,6 +7,8 @@ namespace muster::inventory {
 
 Result<void> checkHostName(std::string_view text);
 Result<void> checkSha256(std::string_view text);
+Result<void> checkFingerprint(std::string_view text);
+Result<void> checkSshHostKey(std::string_view text);
 Result<void> checkSshKey(std::string_view text);
 Result<void> checkDisk(std::string_view text);
 Result<void> checkKernelArgument(std::string_view text);
@@ -27,6 +29,9 @@ inline constexpr TextFormat kHostlist{"a hostlist", R"(^[A-Za-z0-9._\-\[\], ]+$)
 inline constexpr TextFormat kPlaces{"a hostlist, - for an empty place, or N free", R"(^(-|[1-9][0-9]* free|[A-Za-z0-9._\-\[\], ]+)$)", "gpu[001-015]",
                                     acceptAny};
 inline constexpr TextFormat kSha256{"a SHA-256 digest", "^[0-9a-f]{64}$", "64 hex digits", checkSha256};
+inline constexpr TextFormat kFingerprint{"the SHA-256 fingerprint of a certificate", "^([0-9A-Fa-f]{64}|[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){31})$", "64 hex digits",
+                                         checkFingerprint};
+inline constexpr TextFormat kSshHostKey{"a host key, TYPE and BASE64", "^(ssh-|ecdsa-)\\S+ [A-Za-z0-9+/]+=*( .*)?$", "ssh-ed25519 AAAA…", checkSshHostKey};
 inline constexpr TextFormat kMac{
     "a MAC address",
     "^([0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}|[0-9A-Fa-f]{2}(-[0-9A-Fa-f]{2}){5}|[0-9A-Fa-f]{4}([.][0-9A-Fa-f]{4}){2}|[0-9A-Fa-f]{12})$",

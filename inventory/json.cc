@@ -68,6 +68,7 @@ class Writer {
 
   json all() const {
     json out = {{"name", cluster_.name}, {"certificates", {{"lifetime_hours", cluster_.certificates.lifetime.count()}}}};
+    if (cluster_.bmc_trust == BmcTrustPolicy::Declared) out["bmc_trust"] = word(cluster_.bmc_trust);
     for (const char* section : {"networks", "credentials", "images", "drivers", "firmware", "fabric", "gates", "pools", "profiles"})
       out[section] = json::object();
     for (const auto& network : cluster_.networks) out["networks"][network.name] = write(network);
@@ -267,6 +268,7 @@ class Writer {
     if (profile.ipmi) out["ipmi"] = {{"port", profile.ipmi->port}, {"cipher_suite", profile.ipmi->cipher_suite}};
     if (profile.pdu) out["pdu"] = {{"off", profile.pdu->off}, {"on", profile.pdu->on}, {"seconds_off", profile.pdu->seconds_off}};
     if (profile.bmc_certificate) out["bmc_certificate"] = {{"sign", profile.bmc_certificate->sign}};
+    write(profile.bmc_trust, out);
     if (profile.tpm) out["tpm"] = {{"pcrs", profile.tpm->pcrs}, {"ek_roots", profile.tpm->ek_roots_pem}};
     return out;
   }
@@ -293,6 +295,13 @@ class Writer {
     return out;
   }
 
+  /// The content of a CA counts, not the path.
+  static void write(const BmcTrust& trust, json& out) {
+    if (!trust.pin.empty()) out["bmc_pin"] = trust.pin;
+    if (!trust.ca_pem.empty()) out["bmc_ca"] = trust.ca_pem;
+    if (!trust.ssh_key.empty()) out["bmc_ssh_key"] = trust.ssh_key;
+  }
+
   static json write(const Node& node) {
     json out = {{"name", node.name.str()},
                 {"profile", node.profile},
@@ -300,6 +309,8 @@ class Writer {
                 {"address", node.address.str()},
                 {"bmc", node.bmc.url}};
     if (!node.bmc.username_override.empty()) out["bmc_username"] = node.bmc.username_override;
+    if (!node.bmc.credential.empty()) out["bmc_credential"] = node.bmc.credential;
+    write(node.bmc.trust, out);
     if (!node.rack.empty()) out["rack"] = node.rack;
     if (node.unit != 0) out["unit"] = node.unit;
     if (!node.serial.empty()) out["serial"] = node.serial;

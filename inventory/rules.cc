@@ -29,6 +29,7 @@ class Rules {
     unique();
     addresses();
     bmcs();
+    undeclaredBmcs();
     for (const auto& [name, profile] : cluster_.profiles) {
       imageAndDisk(profile);
       oneFabricManager(profile);
@@ -245,7 +246,7 @@ class Rules {
   void bmcs() {
     std::set<std::string_view> profiles;
     for (const DeclaredNode& declared : nodes_.nodes)
-      if (declared.node.bmc.url.starts_with("https://")) profiles.insert(declared.node.profile);
+      if (declared.node.bmc.url.starts_with("https://") && declared.node.bmc.credential.empty()) profiles.insert(declared.node.profile);
     auto credentials = declared("credentials");
     std::set<std::string_view> known(credentials.begin(), credentials.end());
     for (const auto& [name, profile] : cluster_.profiles)
@@ -254,6 +255,22 @@ class Rules {
             at({"profiles", name}),
             fmt::format("the BMCs of profile {} need the credential \"{}\", which is not declared", name, profile.bmc_credential),
             fmt::format("add credentials: {{{}: {{username: …, password: {{file: …}}}}}}, or bmc_credential", profile.bmc_credential));
+  }
+
+  /// With bmc_trust: declared these BMCs get no password. No error: it is how their fingerprints are found out.
+  void undeclaredBmcs() {
+    if (cluster_.bmc_trust != BmcTrustPolicy::Declared) return;
+    std::vector<std::string> names;
+    for (const DeclaredNode& declared : nodes_.nodes) {
+      const auto profile = cluster_.profiles.find(declared.node.profile);
+      if (!declared.node.bmc.url.starts_with("https://") || declared.node.bmc.trust.declaresCertificate()) continue;
+      if (profile == cluster_.profiles.end() || profile->second.bmc_trust.declaresCertificate()) continue;
+      names.push_back(declared.node.name.str());
+    }
+    if (names.empty()) return;
+    reader_.warning(at({"cluster", "bmc_trust"}),
+                    fmt::format("nothing declares the certificate of {} BMC{}, so no password goes there: {}", names.size(), names.size() == 1 ? "" : "s", shorten(foldHostlist(names), 200)),
+                    "muster discover scan shows their fingerprints; write bmc_pin or bmc_ca");
   }
 
   std::string nearestNode(const std::string& name) const {

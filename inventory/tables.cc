@@ -196,7 +196,11 @@ ObjectSpec make_profileSpec() {
       .optional("rails", &Profile::rails, listOf(object(railSpec)), "Its HCAs on the fabric, rail after rail; absent: mlx5_0, mlx5_1, …")
       .optional("gates", &Profile::gates, listOf(reference("gates")), "The gates that it must pass, in order.")
       .optional("pool", &Profile::pool, reference("pools"), "The pool that it works in; absent: none.")
-      .optional("bmc_credential", &Profile::bmc_credential, reference("credentials"), "The account of its BMC.")
+      .optional("bmc_credential", &Profile::bmc_credential, reference("credentials"), "The account of its BMC, where the node names no other.")
+      .custom("bmc_pin", false, text(kFingerprint), "SHA-256 of the TLS certificate that its BMC shows, where the node says nothing: no other one gets the password.",
+              [](Profile& profile, const Value& value, const Shape& shape, Reader& reader) { readBmcPin(profile.bmc_trust, value, shape, reader); })
+      .custom("bmc_ca", false, text(kPath), "Or a PEM file of the root CA that its BMC's certificate must lead to, with the BMC's name or address in it; docs/bmc.md.",
+              [](Profile& profile, const Value& value, const Shape& shape, Reader& reader) { readBmcCa(profile.bmc_trust, value, shape, reader); })
       .optional("boot", &Profile::boot, choice({"bios", "uefi"}), "How its firmware boots.")
       .optional("secure_boot", &Profile::secure_boot, boolean(),
                 "Whether its firmware checks signatures (UEFI Secure Boot): it boots by Debian's signed shim, GRUB and kernel; docs/netboot.md.")
@@ -270,7 +274,10 @@ ObjectSpec make_certificatesSpec() {
 MUSTER_SPEC(certificatesSpec)
 
 ObjectSpec make_nameSpec() {
-  return Table<Cluster>("cluster-name", "cluster", "The cluster.").required("name", &Cluster::name, text(kClusterName), "Its name.").spec();
+  return Table<Cluster>("cluster-name", "cluster", "The cluster.").required("name", &Cluster::name, text(kClusterName), "Its name.")
+      .optional("bmc_trust", &Cluster::bmc_trust, choice({"first-contact", "declared"}),
+                "Which BMCs get a password. declared: only those whose certificate the inventory declares (bmc_pin, bmc_ca). first-contact: the others too; what they show first is pinned.")
+      .spec();
 }
 MUSTER_SPEC(nameSpec)
 
