@@ -175,9 +175,19 @@ class Bmc {
   virtual Async<void> stageBios(std::map<std::string, std::string> values);
 };
 
+/// What decides whether a BMC gets the password.
+enum class BmcTrustBy {
+  Pin,           ///< the inventory's bmc_pin
+  Ca,            ///< its bmc_ca
+  FirstContact,  ///< the certificate that was shown first
+  Nothing,       ///< bmc_trust: declared, and nothing is: it gets none
+};
+
 /// What is known of a node's BMC without asking it.
 struct BmcMemory {
-  std::string pin;                       ///< SHA-256 of the certificate; "": none yet
+  std::string pin;                       ///< SHA-256 of the certificate that holds; "": none yet
+  BmcTrustBy trust = BmcTrustBy::FirstContact;
+  bool inventory_is_behind = false;      ///< muster has installed `pin` in the place of the bmc_pin that the inventory still names
   bool password_refused = false;         ///< the declared password was refused, so it is not sent
   Rotation rotation = Rotation::None;    ///< to the credential's `next`
 };
@@ -203,6 +213,8 @@ struct StrangerBmc {
   NodeName key;
   std::string url;
   inventory::Credential credential;
+  std::string certificate = {};  ///< SHA-256 of what it showed when it was asked without a password: no other one gets it
+  bool approved = false;         ///< a person has approved that certificate: it counts whatever was remembered before
 };
 /// Behind an arbiter of its own, as a fleet's BMCs are. The caller awaits close() before it lets go.
 class Stranger {

@@ -90,9 +90,10 @@ class Fleet final : public BmcFleet, public EventFleet {
       return std::make_unique<NoBmc>(url, "the BMC address \"" + url + "\" of " + name.str() + " is neither https://… nor libvirt:DOMAIN; correct bmc.url in the inventory");
     }
     const auto& profile = cluster_.profileOf(*node);
-    auto credential = cluster_.credentials.find(profile.bmc_credential);
+    const auto& account = inventory::bmcCredentialOf(cluster_, *node);
+    auto credential = cluster_.credentials.find(account);
     if (credential == cluster_.credentials.end()) {
-      return std::make_unique<NoBmc>(url, "the inventory has no credential \"" + profile.bmc_credential + "\" for the BMC of " + name.str());
+      return std::make_unique<NoBmc>(url, "the inventory has no credential \"" + account + "\" for the BMC of " + name.str());
     }
     RedfishSession::Options options;
     options.node = name;
@@ -100,6 +101,8 @@ class Fleet final : public BmcFleet, public EventFleet {
     options.username = node->bmc.username_override.empty() ? credential->second.username : node->bmc.username_override;
     options.password = [ref = credential->second.password] { return ref.read(); };
     if (const auto& next = credential->second.next; next.declared()) options.next_password = [next] { return next.read(); };
+    options.declared = inventory::bmcTrustOf(cluster_, *node);
+    options.policy = cluster_.bmc_trust;
     options.requests = &requests_;
     options.uploads = &uploads_;
     options.rank = static_cast<std::size_t>(node - cluster_.nodes.data());  // plans begin with the first of the inventory
@@ -119,7 +122,7 @@ class Fleet final : public BmcFleet, public EventFleet {
   /// The same account as Redfish's, and the same memory: a password that one was refused is not tried by the other.
   IpmiOptions ipmiOptions(const inventory::Node& node) const {
     const auto& profile = cluster_.profileOf(node);
-    const auto account = cluster_.credentials.find(profile.bmc_credential);
+    const auto account = cluster_.credentials.find(inventory::bmcCredentialOf(cluster_, node));
     const bool known = account != cluster_.credentials.end();
     IpmiOptions options;
     options.host = hostOf(node.bmc.url);

@@ -163,8 +163,7 @@ Async<RedfishReply> RedfishSession::upload(std::string path, MultipartBody body,
 }
 
 Async<RedfishReply> RedfishSession::peek(std::string path, bool with_token) {
-  auto pin = ensurePin();
-  CO_TRY_OK(co_await std::move(pin));
+  CO_TRY_OK(co_await ensureTrust());
   Call request{.method = "GET", .path = std::move(path), .timeout = 10s, .repeatable = false, .wait_busy = false};
   auto op = exchange(std::move(request), with_token ? token_ : std::string());
   co_return co_await std::move(op);
@@ -315,8 +314,7 @@ Async<std::string> RedfishSession::sessionsPath() {
 // ---- one exchange on the wire
 
 Async<RedfishReply> RedfishSession::exchange(Call call, std::string token) {
-  auto pin = ensurePin();
-  CO_TRY_OK(co_await std::move(pin));
+  CO_TRY_OK(co_await ensureTrust());
   CO_TRY(url, io::Url::parse(options_.base_url + call.path));
   if (call.method != "GET") ++writes_;
   io::HttpRequest request{.method = call.method, .url = url, .headers = call.headers, .body = std::move(call.body), .attachment = std::move(call.image), .body_end = std::move(call.body_end),
@@ -373,26 +371,13 @@ Async<io::HttpResponse> RedfishSession::sendOnce(io::HttpRequest request, bool f
   auto op = client->send(std::move(request));
   auto response = co_await std::move(op);
   if (!response) co_return judged(*client, std::move(response.error()));
+  shown_ = client->peerFingerprint();
   if (!fresh && idle_.size() < kMaxIdleClients) idle_.push_back(std::move(client));
   co_return response;
 }
 
-Result<io::HttpResponse> RedfishSession::judged(io::HttpClient& client, Error error) {
-  if (error.code() != ErrorCode::Denied) return fail(std::move(error));
-  const std::string shown = client.peerFingerprint();
-  TRY(expected, trust_.promotePin(shown));
-  if (expected) {
-    pinned_ = shown;
-    idle_.clear();
-    return fail(ErrorCode::Unavailable, "the BMC at " + address() + " shows the certificate that was installed on it");
-  }
-  if (!shown.empty() && shown != pinned_) return fail(trust_.pinMismatch(address(), pinned_, shown));
-  return fail(ErrorCode::Unavailable, error.str());  // TLS broke off, as it does while a BMC restarts
-}
-
 Async<void> RedfishSession::stream(std::string path, std::string last_event_id, std::function<Result<void>(std::string_view)> sink) {
-  auto pin = ensurePin();
-  CO_TRY_OK(co_await std::move(pin));
+  CO_TRY_OK(co_await ensureTrust());
   CO_TRY(url, io::Url::parse(options_.base_url + path));
   io::HttpRequest request{.url = url, .timeout = kEventSilence};
   request.headers = {{"Accept", "text/event-stream"}, {"Accept-Encoding", "identity"}, {"Cache-Control", "no-cache"}, {"OData-Version", "4.0"}, {"X-Auth-Token", token_}};
@@ -409,36 +394,10 @@ Async<void> RedfishSession::stream(std::string path, std::string last_event_id, 
 }
 
 std::unique_ptr<io::HttpClient> RedfishSession::takeClient(bool fresh) {
-  if (fresh || idle_.empty()) return make_client_(io::TlsTrust{.pinned_fingerprint = pinned_});
+  if (fresh || idle_.empty()) return make_client_(tlsTrust());
   auto client = std::move(idle_.back());
   idle_.pop_back();
   return client;
-}
-
-Async<void> RedfishSession::ensurePin() {
-  if (!pinned_.empty()) co_return Result<void>();
-  auto enter = one_pin_.enter();
-  auto permit = co_await std::move(enter);
-  if (!pinned_.empty()) co_return Result<void>();
-  CO_TRY(known, trust_.pin());
-  if (known) {
-    pinned_ = *known;
-    co_return Result<void>();
-  }
-  // First contact: one request without any secret. From then on the client insists on the certificate that it saw.
-  CO_TRY(url, io::Url::parse(options_.base_url + "/redfish/v1/"));
-  auto client = make_client_(io::TlsTrust{.accept_first = true});
-  io::HttpRequest request{.url = url};
-  auto op = client->send(std::move(request));
-  CO_TRY_OK(co_await std::move(op));
-  const std::string seen = client->peerFingerprint();
-  if (seen.empty()) co_return fail(ErrorCode::Denied, "the BMC at " + address() + " showed no TLS certificate; muster talks to BMCs by https only");
-  journal_.attach(co_await asio::this_coro::executor);
-  auto remember = trust_.setPin(journal_, seen);
-  CO_TRY_OK(co_await std::move(remember));
-  pinned_ = seen;
-  idle_.push_back(std::move(client));
-  co_return Result<void>();
 }
 
 }  // namespace muster::bmc

@@ -1,4 +1,4 @@
-// RedfishSession: requests to one BMC. Pins its certificate at first contact, logs in once and reuses the token, logs in
+// RedfishSession: requests to one BMC. Sends secrets only to whom the inventory declares or first contact has pinned, logs in once and reuses the token, logs in
 // again once when it expired, never repeats a refused password, waits when the BMC says "later".
 #pragma once
 
@@ -46,6 +46,9 @@ class RedfishSession {
     std::function<Result<Secret>()> next_password = {};  ///< that it is to be changed to; empty: none is declared
     lifecycle::TunedPlaces* requests = nullptr;  ///< of all BMCs together; null: unbounded
     lifecycle::TunedPlaces* uploads = nullptr;
+    inventory::BmcTrust declared = {};            ///< what the inventory says of its certificate
+    inventory::BmcTrustPolicy policy = inventory::BmcTrustPolicy::FirstContact;  ///< where it says nothing
+    std::string first_pin = {};                   ///< first contact was elsewhere, without a secret, and saw this certificate
     std::size_t rank = 0;  ///< among those that wait for such a place: the lowest first, so that what has begun gets to its end
   };
 
@@ -87,6 +90,9 @@ class RedfishSession {
   bool usesNextPassword() const { return uses_next_; }
   /// Drops the token, and every connection: the next request begins anew.
   void forgetLogin();
+  /// SHA-256 of the certificate that was shown and trusted last; "": none yet.
+  const std::string& shownCertificate() const { return shown_; }
+  const inventory::BmcTrust& declaredTrust() const { return options_.declared; }
   void forgetConnections() { idle_.clear(); }
 
   /// Logs out. Best effort.
@@ -115,7 +121,10 @@ class RedfishSession {
   Async<io::HttpResponse> sendOnce(io::HttpRequest request, bool fresh);
   /// What an answer that never came means: another certificate than the pinned one is a refusal, or the expected new one.
   Result<io::HttpResponse> judged(io::HttpClient& client, Error error);
-  Async<void> ensurePin();
+  /// Fixes whom connections trust; on first contact by one request without any secret. (redfish_session_trust.cc)
+  Async<void> ensureTrust();
+  Async<void> firstContact();
+  io::TlsTrust tlsTrust() const;
   Async<void> login(std::string stale_token);
   struct Candidate {
     Secret password;
@@ -142,7 +151,9 @@ class RedfishSession {
   Pace pace_;
   Turnstile one_login_{1};
   Turnstile one_pin_{1};
+  bool trusted_ = false;  ///< it is fixed whom connections trust: `pinned_`, or the declared CA
   std::string pinned_;
+  std::string shown_;     ///< certificate of the last connection that was trusted
   std::string token_;
   std::uint64_t writes_ = 0;
   bool uses_next_ = false;

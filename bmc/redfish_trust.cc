@@ -3,6 +3,8 @@
 #include "bmc/redfish_bmc.h"
 
 #include "base/io/crypto.h"
+#include "base/io/server_chain.h"
+#include "bmc/ipmi_bmc.h"
 
 #include <algorithm>
 
@@ -213,10 +215,17 @@ Async<void> RedfishBmc::installCertificate(std::string pem) {
   const auto described = io::describeCertificate(pem);
   if (!described) co_return fail(ErrorCode::InvalidInput, "what is to be installed is no certificate in PEM: " + described.error().text());
   if (described->not_after < clock_.now()) co_return fail(ErrorCode::InvalidInput, "the certificate for the BMC at " + address() + " has expired already; nothing was sent");
+  const auto& declared = session_->declaredTrust();
+  if (!declared.ca_pem.empty()) {
+    if (const auto fits = io::checkServerChain(pem, declared.ca_pem, hostOf(address())); !fits)
+      co_return fail(ErrorCode::InvalidInput, fmt::format("the new certificate for the BMC at {} would not pass the check against bmc_ca {}: {}; nothing was sent. Let that CA sign it, or change bmc_ca first",
+                                                          address(), declared.ca_file.string(), fits.error().text()));
+  }
   auto where = certificatePlaces();
   CO_TRY(at, co_await std::move(where));
   CO_TRY(pin, session_->trust().pin());
-  if (pin == described->sha256_fingerprint) co_return Result<void>();
+  const auto holds = declared.declaresCertificate() ? session_->shownCertificate() : pin.value_or("");
+  if (holds == described->sha256_fingerprint) co_return Result<void>();
   if (at.replace.empty() || at.certificate.empty()) co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " offers no ReplaceCertificate for its web server");
   CO_TRY_OK(session_->trust().expectPin(described->sha256_fingerprint));
   Json body = Json::object();
@@ -250,6 +259,7 @@ Async<bool> RedfishBmc::waitForCertificate(std::string fingerprint) {
     auto look = session_->peek("/redfish/v1/", false);
     auto reply = co_await std::move(look);
     if (!reply && reply.error().code() == ErrorCode::Denied) co_return fail(std::move(reply.error()));
+    if (reply && session_->shownCertificate() == fingerprint) CO_TRY_OK(session_->trust().promotePin(fingerprint, session_->declaredTrust().pin));
     CO_TRY(pin, session_->trust().pin());
     if (pin == fingerprint) co_return true;
     if (clock_.steady() >= until) co_return false;

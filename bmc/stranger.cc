@@ -18,6 +18,8 @@ class OneStranger final : public Stranger {
     options.node = who.key;
     options.base_url = who.url;
     options.username = who.credential.username;
+    options.first_pin = who.certificate;
+    if (who.approved) options.declared.pin = who.certificate;
     options.password = [ref = who.credential.password] { return ref.read(); };
     auto driver = std::make_unique<RedfishBmc>(std::make_unique<RedfishSession>(std::move(options), store, clock, std::move(make_client)),
                                                inventory::BootMode::Uefi, clock, images_);

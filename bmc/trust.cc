@@ -71,9 +71,16 @@ Async<void> TrustMemory::setPin(lifecycle::Journal& journal, std::string fingerp
 
 Result<void> TrustMemory::expectPin(const std::string& fingerprint) { return store_.putValue(nextPinKey(), fingerprint); }
 
-Result<bool> TrustMemory::promotePin(const std::string& shown) {
+Result<std::string> TrustMemory::pinInPlaceOf(const std::string& declared) {
+  TRY(value, store_.getValue(installedKey()));
+  const auto words = wordsOf(value.value_or(""));
+  return words.size() == 2 && words[0] == declared ? words[1] : declared;
+}
+
+Result<bool> TrustMemory::promotePin(const std::string& shown, const std::string& declared) {
   TRY(next, store_.getValue(nextPinKey()));
   if (shown.empty() || next.value_or("") != shown) return false;
+  if (!declared.empty()) TRY_OK(store_.putValue(installedKey(), declared + " " + shown));
   TRY_OK(store_.putValue(pinKey(), shown));  // in this order: a process that dies in between finds both, and does it again
   TRY_OK(store_.putValue(nextPinKey(), ""));
   return true;
@@ -104,6 +111,27 @@ Error TrustMemory::pinMismatch(const std::string& address, const std::string& pi
                                  "BMC or its certificate was replaced on purpose; if so, run `muster bmc forget-pin {}`",
                                  address, shown.empty() ? "another TLS certificate" : "the TLS certificate " + shown, pinned, node_.str());
   return Error(ErrorCode::Denied, std::move(text));
+}
+
+Error TrustMemory::declaredMismatch(const std::string& address, const std::string& pinned, const std::string& shown) const {
+  return Error(ErrorCode::Denied,
+               fmt::format("the BMC at {} shows {}, but the inventory declares {}; no password was sent to it. Find out whether the BMC or its certificate was "
+                           "replaced on purpose; if so, write the new fingerprint as bmc_pin of {}",
+                           address, shown.empty() ? "another TLS certificate" : "the TLS certificate " + shown, pinned, node_.str()));
+}
+
+Error TrustMemory::notOfCa(const std::string& address, const std::filesystem::path& ca, const std::string& shown, const std::string& why) const {
+  return Error(ErrorCode::Denied,
+               fmt::format("the BMC at {} shows the TLS certificate {}, which does not pass the check against bmc_ca {}: {}; no password was sent to it. It must be "
+                           "signed by that CA, be in date and name the BMC as the inventory does; or declare this very certificate: bmc_pin of {}",
+                           address, shown, ca.string(), why, node_.str()));
+}
+
+Error TrustMemory::undeclared(const std::string& address, const std::string& shown) const {
+  return Error(ErrorCode::Denied,
+               fmt::format("bmc_trust is declared, and the inventory does not declare the certificate of the BMC at {}; no password was sent to it. It shows {}: "
+                           "compare that with the BMC's own display or web page, then write bmc_pin: {} to {}, or bmc_ca with the CA that signed it",
+                           address, shown, shown, node_.str()));
 }
 
 Result<std::string> TrustMemory::digest(const std::string& username, const Secret& password) {
@@ -171,7 +199,16 @@ Result<BmcMemory> remembered(const inventory::Cluster& cluster, lifecycle::Store
   TRY(pin, trust.pin());
   out.pin = pin.value_or("");
   const auto* declared = cluster.findNode(node);
-  const auto credential = declared ? cluster.credentials.find(cluster.profileOf(*declared).bmc_credential) : cluster.credentials.end();
+  if (declared) {
+    const auto said = inventory::bmcTrustOf(cluster, *declared);
+    out.trust = !said.pin.empty() ? BmcTrustBy::Pin : !said.ca_pem.empty() ? BmcTrustBy::Ca : cluster.bmc_trust == inventory::BmcTrustPolicy::Declared ? BmcTrustBy::Nothing : BmcTrustBy::FirstContact;
+    if (!said.pin.empty()) {
+      TRY(holds, trust.pinInPlaceOf(said.pin));
+      out.inventory_is_behind = holds != said.pin;
+      out.pin = holds;
+    }
+  }
+  const auto credential = declared ? cluster.credentials.find(inventory::bmcCredentialOf(cluster, *declared)) : cluster.credentials.end();
   if (credential == cluster.credentials.end()) return out;
   const auto user = declared->bmc.username_override.empty() ? credential->second.username : declared->bmc.username_override;
   TRY(password, passwordOf(credential->second, user, trust));
@@ -212,6 +249,7 @@ Result<void> forgetPin(lifecycle::Store& store, const NodeName& node) {
   TrustMemory trust(store, node);
   TRY_OK(trust.setHostKeys(""));
   TRY_OK(trust.setConsolePlace({}));
+  TRY_OK(store.putValue("bmc.pin-installed." + node.str(), ""));
   return store.putValue("bmc.pin." + node.str(), "");
 }
 Result<void> forgetRefusal(lifecycle::Store& store, const NodeName& node) { return TrustMemory(store, node).forgetRefusal(); }

@@ -3,6 +3,7 @@
 // Store values:
 //   bmc.pin.NODE        SHA-256 of the certificate (DER, hex); "" = none
 //   bmc.pin-next.NODE   SHA-256 of a certificate that is being installed: when the BMC shows it, it is the pin; "" = none
+//   bmc.pin-installed.NODE  "DECLARED INSTALLED": the certificate that muster has put in the place of the one that the inventory declares
 //   bmc.ssh.NODE        host keys of its SSH server as first contact showed them, lines of known_hosts under the node's name; "" = none
 //   bmc.console.NODE    where its serial console is by SSH, as it said: port, and after a blank the command, which it need not say; "" = not known
 //   bmc.refused.NODE    HMAC-SHA-256 (hex) of node, user and password that the BMC refused, two at most; "" = none
@@ -34,9 +35,18 @@ class TrustMemory {
   /// Before a certificate is installed: it is expected from now on.
   Result<void> expectPin(const std::string& fingerprint);
   /// The pin becomes the expected certificate when that is what was shown. Answers whether it did.
-  Result<bool> promotePin(const std::string& shown);
-  /// The error for a certificate that is not the pinned one; `shown` may be empty.
+  /// `declared`: the pin of the inventory, where it has one.
+  Result<bool> promotePin(const std::string& shown, const std::string& declared = {});
+  /// The certificate that holds where the inventory declares this one: itself, or what muster has installed in its place since.
+  Result<std::string> pinInPlaceOf(const std::string& declared);
+
+  // Refusals: what was shown, what was expected, and what to write where. Nothing secret was sent.
+  /// Not the pinned one; `shown` may be empty.
   Error pinMismatch(const std::string& address, const std::string& pinned, const std::string& shown) const;
+  Error declaredMismatch(const std::string& address, const std::string& pinned, const std::string& shown) const;
+  Error notOfCa(const std::string& address, const std::filesystem::path& ca, const std::string& shown, const std::string& why) const;
+  /// bmc_trust: declared, and nothing is.
+  Error undeclared(const std::string& address, const std::string& shown) const;
 
   Result<std::string> hostKeys();
   /// Absent: not known.
@@ -71,6 +81,7 @@ class TrustMemory {
   std::string sessionKey() const { return "bmc.session." + node_.str(); }
   std::string refusalKey() const { return "bmc.refused." + node_.str(); }
   std::string rotationKey() const { return "bmc.rotation." + node_.str(); }
+  std::string installedKey() const { return "bmc.pin-installed." + node_.str(); }
   std::string nextPinKey() const { return "bmc.pin-next." + node_.str(); }
 
   lifecycle::Store& store_;

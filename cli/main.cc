@@ -229,6 +229,8 @@ void addDiscover(CLI::App& app, Parsed& p) {
   group->require_subcommand(0, 1);
   auto* scan = sub(*group, "scan", "Ask these addresses for BMCs; without ranges, discovery.ranges", p, [&p] { return discoverScan(p.options, p.discover); });
   scan->add_option("ranges", flags.words, "FIRST-LAST, network in CIDR form, or one address");
+  scan->add_option("--fingerprints", flags.fingerprints, "Certificates of BMCs that were compared and may get a password: lines ADDRESS FINGERPRINT, as scan prints them")->check(CLI::ExistingFile);
+  scan->add_option("--trust", flags.trusted, "One such fingerprint (SHA-256), of any address; may be given several times");
   scan->add_option("--port", flags.port, "Where Redfish is served")->check(CLI::Range(1, 65535));
   auto* watch = sub(*group, "watch", "Listen to DHCP and SSDP on the provisioning network", p, [&p] { return discoverWatch(p.options, p.discover); });
   watch->add_option("--interface", flags.interface, "Instead of the one that has the controller's address");

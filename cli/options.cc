@@ -2,6 +2,7 @@
 
 #include "base/io/crypto.h"
 #include "cli/duty.h"
+#include "lab/lab.h"
 #include "validate/gate_params.h"
 
 #include <cstdlib>
@@ -50,7 +51,15 @@ Result<inventory::Cluster> loadCluster(const Options& options) {
     return fail(ErrorCode::InvalidInput, fmt::format("{} has {} problems; nothing was done", options.inventory.string(), loaded.diagnostics.all().size()));
   for (auto& network : loaded.cluster->networks)
     if (!network.controllers.empty()) inventory::putOnHost(network, addressesOfHost());
+  TRY(twin, lab::find(options.labFolder(*loaded.cluster)));
+  if (twin) believeTwin(*loaded.cluster);
   return std::move(*loaded.cluster);
+}
+
+void believeTwin(inventory::Cluster& cluster) {
+  cluster.bmc_trust = inventory::BmcTrustPolicy::FirstContact;
+  for (auto& [name, profile] : cluster.profiles) profile.bmc_trust = {};
+  for (auto& node : cluster.nodes) node.bmc.trust = {};
 }
 
 int report(const Error& error) {

@@ -37,6 +37,9 @@ Options defaultOptions();
 inventory::Loaded loadDeclared(const Options& options);
 /// Loads the inventory; prints every diagnostic to stderr. Errors: InvalidInput with the count
 Result<inventory::Cluster> loadCluster(const Options& options);
+/// For a cluster whose machines are its virtual twin: their BMCs show certificates of their own. What the inventory declares is of the real
+/// ones, which cannot be reached from the twin's network.
+void believeTwin(inventory::Cluster& cluster);
 
 /// Prints the error the way all commands do and answers kFailed.
 int report(const Error& error);

@@ -203,6 +203,10 @@ Result<Rows> rowsFor(Book& book, const inventory::Cluster& cluster, const std::f
       leave(fmt::format("profile {} is not read from this file", profile));
       continue;
     }
+    if (cluster.bmc_trust == inventory::BmcTrustPolicy::Declared && machine->certificate_approved_by.empty()) {
+      leave("nobody has approved its BMC's certificate; muster discover scan shows it and how to approve it");
+      continue;
+    }
     const auto mac = bootMac(*machine);
     if (machine->bmc.empty() || mac.empty()) {
       leave(machine->bmc.empty() ? "its BMC is not known; scan the range that it is in"
@@ -232,6 +236,7 @@ Result<Rows> rowsFor(Book& book, const inventory::Cluster& cluster, const std::f
       row["address"] = address->str();
     }
     row["name"] = name, row["mac"] = mac, row["bmc"] = machine->bmc;
+    if (!machine->certificate.empty() && (!machine->certificate_approved_by.empty() || !machine->credential.empty())) row["bmc_pin"] = machine->certificate;
     if (!machine->rack.empty()) row["rack"] = machine->rack;
     if (isRealSerial(machine->serial)) row["serial"] = machine->serial;
     taken.insert(name);

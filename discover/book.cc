@@ -28,6 +28,8 @@ void take(std::string& to, const std::string& from) {
 void merge(Machine& to, const Machine& from) {
   take(to.bmc, from.bmc), take(to.vendor, from.vendor), take(to.model, from.model), take(to.serial, from.serial), take(to.uuid, from.uuid);
   take(to.bmc_version, from.bmc_version), take(to.boot_mac, from.boot_mac), take(to.relay, from.relay), take(to.credential, from.credential);
+  if (!from.certificate.empty() && from.certificate != to.certificate) to.certificate_approved_by.clear();  // it was said of the other one
+  take(to.certificate, from.certificate), take(to.certificate_approved_by, from.certificate_approved_by);
   const bool surveyed = from.seen_by.contains("redfish") && !from.serial.empty();
   if (surveyed) {  // a whole look: parts that are gone are gone
     to.note = from.note;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kNeeded = {"name", "mac", "address", "bmc"};
 constexpr std::array<std::string_view, 9> kListed = {"name", "serial", "bmc_mac", "mac", "rack", "unit", "address", "switch", "port"};
-constexpr std::string_view kHeader = "name,rack,unit,mac,address,bmc,serial\n";
+constexpr std::string_view kHeader = "name,rack,unit,mac,address,bmc,serial";
 
 std::string problemsOf(const Diagnostics& diagnostics) {
   std::string out;
@@ -39,8 +39,13 @@ char delimiterOf(std::string_view text) {
 
 }  // namespace
 
-Result<std::string> withRows(std::string_view text, const std::string& file, const std::vector<CsvFields>& rows) {
-  std::string out(text.find_first_not_of(" \t\r\n") == std::string_view::npos ? kHeader : text);
+Result<std::string> withRows(std::string_view text, const std::string& file, const std::vector<CsvFields>& rows, const std::vector<std::string>& also_needed) {
+  std::string out(text);
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
+    out = kHeader;
+    for (const auto& column : also_needed) out += "," + column;
+    out += "\n";
+  }
   Diagnostics diagnostics;
   const auto table = inventory::parseCsv(out, file, diagnostics);
   if (diagnostics.hasErrors() || table.header.empty())
@@ -50,6 +55,9 @@ Result<std::string> withRows(std::string_view text, const std::string& file, con
   for (const auto needed : kNeeded)
     if (std::find(columns.begin(), columns.end(), needed) == columns.end())
       return fail(ErrorCode::InvalidInput, fmt::format("{} has no column \"{}\"; add it to its first row", file, needed));
+  for (const auto& needed : also_needed)
+    if (std::find(columns.begin(), columns.end(), needed) == columns.end())
+      return fail(ErrorCode::InvalidInput, fmt::format("{} has no column \"{}\", and these rows need it; add it to its first row, and an empty field to the rows that are there", file, needed));
   const auto name_column = static_cast<std::size_t>(std::find(columns.begin(), columns.end(), "name") - columns.begin());
   std::set<std::string> names;
   for (const auto& row : table.rows) names.insert(row.cells[name_column].text);

@@ -75,7 +75,8 @@ nlohmann::json toJson(const Machine& machine) {
   return {{"id", machine.id()},           {"bmc", machine.bmc},         {"vendor", machine.vendor},
           {"model", machine.model},       {"serial", machine.serial},   {"uuid", machine.uuid},
           {"bmc_version", machine.bmc_version}, {"macs", machine.macs}, {"bmc_macs", machine.bmc_macs},
-          {"relay", machine.relay},
+          {"relay", machine.relay},       {"certificate", machine.certificate},
+          {"certificate_approved_by", machine.certificate_approved_by},
           {"boot_mac", machine.boot_mac}, {"gpus", std::move(gpus)},    {"credential", machine.credential},
           {"note", machine.note},         {"seen_by", machine.seen_by}, {"first_seen", muster::toString(machine.first_seen)},
           {"last_seen", muster::toString(machine.last_seen)},           {"node", machine.node},
@@ -89,6 +90,7 @@ Result<Machine> machineOf(const nlohmann::json& json) {
     out.bmc = text("bmc"), out.vendor = text("vendor"), out.model = text("model"), out.serial = text("serial"), out.uuid = text("uuid");
     out.bmc_version = text("bmc_version"), out.boot_mac = text("boot_mac"), out.credential = text("credential"), out.note = text("note");
     out.relay = json.value("relay", "");  // books of earlier versions have none
+    out.certificate = json.value("certificate", ""), out.certificate_approved_by = json.value("certificate_approved_by", "");
     out.node = text("node"), out.profile = text("profile"), out.rack = text("rack"), out.approved_by = text("approved_by");
     json.at("macs").get_to(out.macs);
     json.at("bmc_macs").get_to(out.bmc_macs);

@@ -26,6 +26,8 @@ struct Machine {
   std::string relay;        ///< that passed on what this NIC said to DHCP servers; "0.0.0.0": it was heard directly; "": never heard
   std::vector<Gpu> gpus;
   std::string credential;   ///< that its BMC accepted
+  std::string certificate;  ///< SHA-256 of the TLS certificate that its BMC showed, hex; "": nobody has asked it
+  std::string certificate_approved_by;  ///< who has said that this certificate is its own; "": nobody
   std::string note;         ///< why not everything is known
   std::set<std::string> seen_by;  ///< redfish, ssdp, dhcp
   WallTime first_seen{}, last_seen{};

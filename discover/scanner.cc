@@ -2,6 +2,7 @@
 
 #include "base/deadline.h"
 #include "bmc/json_view.h"
+#include "inventory/hostlist.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -28,13 +29,20 @@ struct Scan {
   ScanDeps deps;
   std::vector<Ipv4> addresses;
   std::function<void(Machine)> seen;
+  struct Found {
+    std::string url;
+    bmc::Json root;
+    std::string certificate;
+  };
   ScanReport report;
+  std::vector<Found> found;                     ///< Redfish services, in no order
+  std::map<std::string, std::string> approved;  ///< BMC → by whom
   std::size_t next = 0, running = 0;
   asio::steady_timer bell;
 };
 
 /// The service's root, read without a login. nullopt: nobody there, or something else than Redfish.
-Task<std::optional<bmc::Json>> readRoot(Scan& scan, std::string url) {
+Task<std::optional<Scan::Found>> readRoot(Scan& scan, std::string url) {
   auto parsed = io::Url::parse(url + "/redfish/v1/");
   if (!parsed) co_return std::nullopt;
   auto client = scan.deps.make_client(io::TlsTrust{.accept_first = true});
@@ -46,7 +54,7 @@ Task<std::optional<bmc::Json>> readRoot(Scan& scan, std::string url) {
   if (!answer || answer->status != 200) co_return std::nullopt;
   auto root = bmc::parseLenient(answer->body);
   if (bmc::textAt(root, "RedfishVersion").empty() && bmc::textAt(root, "@odata.type").find("ServiceRoot") == std::string::npos) co_return std::nullopt;
-  co_return std::optional(std::move(root));
+  co_return Scan::Found{std::move(url), std::move(root), client->peerFingerprint()};
 }
 
 void take(Machine& machine, bmc::Survey survey) {
@@ -79,7 +87,7 @@ Task<void> tryCredentials(Scan& scan, Machine& machine) {
   for (const auto& name : cluster.discovery.credentials) {
     const auto credential = cluster.credentials.find(name);
     if (credential == cluster.credentials.end()) continue;
-    bmc::StrangerBmc who{strangerKey(machine.bmc, name), machine.bmc, credential->second};
+    const bmc::StrangerBmc who{strangerKey(machine.bmc, name), machine.bmc, credential->second, machine.certificate, !machine.certificate_approved_by.empty()};
     const auto known = bmc::isRefused(scan.deps.store, who);
     if (!known) {
       machine.note = fmt::format("credential {}: {}", name, known.error().str());
@@ -130,41 +138,78 @@ const inventory::Node* declaredAt(const inventory::Cluster& cluster, const std::
   return nullptr;
 }
 
-Task<void> look(Scan& scan, Ipv4 address) {
-  const auto url = "https://" + address.str() + (scan.deps.port == kHttps ? "" : fmt::format(":{}", scan.deps.port));
-  auto read = readRoot(scan, url);
-  auto root = co_await std::move(read);
+Task<void> meet(Scan& scan, std::size_t index) {
+  const auto url = "https://" + scan.addresses[index].str() + (scan.deps.port == kHttps ? "" : fmt::format(":{}", scan.deps.port));
+  auto root = co_await readRoot(scan, url);
   if (!root) co_return;
   ++scan.report.services;
+  scan.found.push_back(std::move(*root));
+}
+
+/// Everything that a machine says after a login; the login's own client insists on the certificate that was seen.
+Task<void> survey(Scan& scan, std::size_t index) {
+  const auto& found = scan.found[index];
+  const auto& cluster = scan.deps.cluster;
   Machine machine;
-  machine.bmc = url;
-  machine.vendor = bmc::vendorOf(*root);
-  machine.model = bmc::textAt(*root, "Product");
+  machine.bmc = found.url;
+  machine.vendor = bmc::vendorOf(found.root);
+  machine.model = bmc::textAt(found.root, "Product");
+  machine.certificate = found.certificate;
   machine.seen_by = {"redfish"};
-  if (const auto* node = declaredAt(scan.deps.cluster, url)) {
+  if (const auto approved = scan.approved.find(machine.bmc); approved != scan.approved.end()) machine.certificate_approved_by = approved->second;
+  if (const auto* node = declaredAt(cluster, found.url)) {
     auto work = scan.deps.bmcs.at(node->name).survey();
-    auto bounded = withDeadline<bmc::Survey>(scan.deps.clock, kSurveyLimit, "the survey of " + node->name.str(), std::move(work));
-    auto survey = co_await std::move(bounded);
-    if (survey) {
-      take(machine, std::move(*survey));
+    auto told = co_await withDeadline<bmc::Survey>(scan.deps.clock, kSurveyLimit, "the survey of " + node->name.str(), std::move(work));
+    if (told) {
+      take(machine, std::move(*told));
       ++scan.report.surveyed;
     } else {
-      machine.note = survey.error().str();
+      machine.note = told.error().str();
     }
+  } else if (cluster.bmc_trust == inventory::BmcTrustPolicy::Declared && machine.certificate_approved_by.empty()) {
+    ++scan.report.unapproved;
+    machine.note = fmt::format("its BMC shows the certificate {}, which nobody has approved: no password was sent", found.certificate);
   } else {
-    auto tried = tryCredentials(scan, machine);
-    co_await std::move(tried);
+    co_await tryCredentials(scan, machine);
   }
   clean(machine);
-  if (!machine.note.empty()) scan.report.problems.push_back(address.str() + ": " + machine.note);
+  if (!machine.note.empty()) scan.report.problems.push_back(machine.bmc.substr(machine.bmc.find("//") + 2) + ": " + machine.note);
   scan.seen(std::move(machine));
 }
 
-Task<void> worker(Scan& scan) {
-  while (scan.next < scan.addresses.size()) {
-    auto one = look(scan, scan.addresses[scan.next++]);
-    co_await std::move(one);
+using Step = Task<void> (*)(Scan&, std::size_t);
+
+Task<void> worker(Scan& scan, std::size_t count, Step step) {
+  while (scan.next < count) co_await step(scan, scan.next++);
+}
+
+/// The step for each index, some at a time.
+Task<void> forAll(std::shared_ptr<Scan> scan, std::size_t count, Step step) {
+  auto executor = co_await asio::this_coro::executor;
+  scan->next = 0;
+  scan->bell.expires_at(asio::steady_timer::time_point::max());
+  const auto workers = scan->running = std::min(kMaxConcurrent, count);
+  auto broken = std::make_shared<std::exception_ptr>();
+  for (std::size_t i = 0; i < workers; ++i) {
+    asio::co_spawn(executor, worker(*scan, count, step), [scan, broken](std::exception_ptr thrown) {
+      if (thrown) *broken = thrown;
+      if (--scan->running == 0) scan->bell.cancel();
+    });
   }
+  while (scan->running > 0) {
+    boost::system::error_code ignored;
+    co_await scan->bell.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
+  if (*broken) std::rethrow_exception(*broken);
+}
+
+/// In the order of the addresses, those of nodes left out: the inventory says what holds for them.
+std::vector<Contact> contactsOf(Scan& scan) {
+  std::vector<Contact> out;
+  for (const auto& found : scan.found)
+    if (!declaredAt(scan.deps.cluster, found.url))
+      out.push_back({found.url, printable(bmc::vendorOf(found.root)), printable(bmc::textAt(found.root, "Product")), found.certificate});
+  return out;
 }
 
 }  // namespace
@@ -177,21 +222,10 @@ Async<ScanReport> scan(ScanDeps deps, Ranges ranges, std::function<void(Machine)
   auto executor = co_await asio::this_coro::executor;
   auto state = std::make_shared<Scan>(std::move(deps), ranges.addresses(), std::move(seen), executor);
   state->report.addresses = state->addresses.size();
-  state->running = std::min(kMaxConcurrent, state->addresses.size());
-  auto broken = std::make_shared<std::exception_ptr>();
-  const auto workers = state->running;
-  for (std::size_t i = 0; i < workers; ++i) {
-    asio::co_spawn(executor, worker(*state), [state, broken](std::exception_ptr thrown) {
-      if (thrown) *broken = thrown;
-      if (--state->running == 0) state->bell.cancel();
-    });
-  }
-  while (state->running > 0) {
-    boost::system::error_code ignored;
-    auto ring = state->bell.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-    co_await std::move(ring);
-  }
-  if (*broken) std::rethrow_exception(*broken);
+  co_await forAll(state, state->addresses.size(), meet);
+  std::sort(state->found.begin(), state->found.end(), [](const auto& a, const auto& b) { return inventory::naturalLess(a.url, b.url); });
+  if (state->deps.approve) state->approved = state->deps.approve(contactsOf(*state));
+  co_await forAll(state, state->found.size(), survey);
   co_return state->report;
 }
 

@@ -88,7 +88,7 @@ Result<std::string> vbmcConfig(const inventory::Cluster& cluster, const Rack& ra
   for (std::size_t index = 0; index < rack.nodes.size(); ++index) {
     const auto& planned = rack.nodes[index];
     const auto& node = cluster.nodes[index];
-    auto credential = cluster.credentials.find(cluster.profileOf(node).bmc_credential);
+    auto credential = cluster.credentials.find(inventory::bmcCredentialOf(cluster, node));
     if (credential == cluster.credentials.end())
       return fail(ErrorCode::InvalidInput, fmt::format("the BMC of {} has no credential", node.name.str()));
     auto account = kept.find(planned.domain.name);

@@ -1,6 +1,7 @@
 // TLS settings and the decision whether a server is who it must be.
 #include "base/io/http_stream.h"
 #include "base/io/openssl.h"
+#include "base/io/server_chain.h"
 #include "base/io/server_tls.h"
 #include "base/io/tls_sessions.h"
 
@@ -128,6 +129,17 @@ Result<void> useIdentity(asio::ssl::context& context, const TlsIdentity& identit
 }
 
 }  // namespace
+
+Result<void> checkServerChain(std::string_view chain_pem, std::string_view roots_pem, const std::string& host) {
+  const auto chain = certificatesOf(chain_pem), roots = certificatesOf(roots_pem);
+  if (chain.empty() || roots.empty()) return fail(ErrorCode::InvalidInput, "there is no certificate in PEM form");
+  const std::unique_ptr<STACK_OF(X509), void (*)(STACK_OF(X509)*)> rest(sk_X509_new_null(), [](STACK_OF(X509)* stack) { sk_X509_free(stack); });
+  for (std::size_t i = 1; i < chain.size(); ++i) sk_X509_push(rest.get(), chain[i].get());
+  std::vector<X509*> trusted;
+  for (const auto& root : roots) trusted.push_back(root.get());
+  if (auto why = verifyChain(chain.front().get(), rest.get(), trusted, host); !why.empty()) return fail(ErrorCode::Denied, std::move(why));
+  return {};
+}
 
 Result<std::shared_ptr<TlsClient>> TlsClient::make(TlsTrust trust) {
   std::shared_ptr<TlsClient> client(new TlsClient(std::move(trust)));

@@ -15,7 +15,7 @@ using inventory::ConsoleVia;
 
 /// The same account as Redfish's unless another is declared, and the same memory: a password that one was refused is not tried by the other.
 Result<ConsoleAccount> accountOf(const ConsoleServices& use, const inventory::Node& node, const inventory::ConsoleSpec& spec) {
-  const auto& name = spec.credential.empty() ? use.cluster.profileOf(node).bmc_credential : spec.credential;
+  const auto& name = spec.credential.empty() ? inventory::bmcCredentialOf(use.cluster, node) : spec.credential;
   const auto credential = use.cluster.credentials.find(name);
   if (credential == use.cluster.credentials.end()) return fail(ErrorCode::NotFound, fmt::format("the inventory has no credential \"{}\" for the console of {}", name, node.name.str()));
   const bool own = spec.credential.empty() && !node.bmc.username_override.empty();
@@ -70,7 +70,16 @@ std::unique_ptr<ConsoleSource> sshOf(const ConsoleServices& use, const inventory
     if (place) options.place = *place;
   }
   auto* store = &use.store;
-  options.host_keys = [store, name = node.name] { return TrustMemory(*store, name).hostKeys(); };
+  const auto declared = inventory::bmcTrustOf(use.cluster, node).ssh_key;
+  options.key_declared = !declared.empty();
+  const bool must_be_declared = use.cluster.bmc_trust == inventory::BmcTrustPolicy::Declared;
+  options.host_keys = [store, name = node.name, host = options.host, declared, must_be_declared]() -> Result<std::string> {
+    if (!declared.empty()) return fmt::format("{} {}\n", name.str(), declared);
+    if (!must_be_declared) return TrustMemory(*store, name).hostKeys();
+    return fail(ErrorCode::Denied, fmt::format("bmc_trust is declared, and the inventory does not declare the SSH host key of {}'s BMC; no password was sent. See what it shows "
+                                               "(ssh-keyscan {}), compare it with the BMC's own display or web page, and write it as bmc_ssh_key of {}",
+                                               name.str(), host, name.str()));
+  };
   options.keep_host_keys = [store, name = node.name](std::string lines) { return TrustMemory(*store, name).setHostKeys(lines); };
   return makeSshConsole(std::move(options), use.clock);
 }

@@ -59,6 +59,7 @@ struct SshOptions {
   std::function<Result<std::string>()> host_keys;            ///< of first contact, as ssh writes them under the node's name; "": none yet
   std::function<Result<void>(std::string)> keep_host_keys;
   std::filesystem::path folder;                 ///< for the time of a login: ssh reads and writes host keys in files
+  bool key_declared = false;                    ///< host_keys are the inventory's, not those of first contact
 };
 std::unique_ptr<ConsoleSource> makeSshConsole(SshOptions options, Clock& clock);
 

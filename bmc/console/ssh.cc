@@ -24,7 +24,7 @@ constexpr std::string_view kToolTalk = "SSHPASS: ";
 constexpr std::string_view kSent = "SSHPASS: detected prompt. Sending password.", kAskedAgain = "SSHPASS: detected prompt, again.";
 
 constexpr ToolRefusal kRefusals[] = {
-    {"Host key verification failed", ErrorCode::Denied, "its SSH host key is not the one of first contact; no password was sent"},
+    {"Host key verification failed", ErrorCode::Denied, "its SSH host key is not the one that is trusted; no password was sent"},
     {"no matching host key type", ErrorCode::Unavailable, "the BMC's SSH server offers only host keys that OpenSSH no longer knows"},
     {"no matching key exchange method", ErrorCode::Unavailable, "the BMC's SSH server offers only key exchanges that OpenSSH no longer knows"},
     {"no matching cipher", ErrorCode::Unavailable, "the BMC's SSH server offers only ciphers that OpenSSH no longer knows"},
@@ -154,7 +154,7 @@ class SshConsole final : public ConsoleSource {
     const bool sent = contains(said, kSent);
     if (!sent && contains(said, "Permission denied (")) return Error(ErrorCode::Denied, name() + ": the BMC's SSH server takes no passwords");
     if (const auto* row = rowIn(said, kRefusals)) {
-      const auto more = row == kRefusals ? fmt::format(". Find out whether the BMC was replaced or reset on purpose; if so, run `muster bmc forget-pin {}`", options_.node.str()) : std::string();
+      const auto more = row == kRefusals ? fmt::format(". Find out whether the BMC was replaced or reset on purpose; if so, {}{}", options_.key_declared ? "write its new key as bmc_ssh_key of " : "run: muster bmc forget-pin ", options_.node.str()) : std::string();
       return Error(row->code, fmt::format("{}: {}{}", name(), row->means, more));
     }
     const auto words = lastWords(forPeople(said, password), "ssh");

@@ -105,7 +105,7 @@ int plan(const Options& options, const Selection& selection, const std::filesyst
     return controller.plan(facts, *policy);
   }();
   if (!made) return report(made.error());
-  std::cout << (options.json ? made->toJson() + "\n" : planText(*made));
+  std::cout << (options.json ? made->toJson() + "\n" : planText(*made) + bmcTrustText((*session)->cluster()));
   if (!options.json && !made->empty()) std::cout << agent::describeProofs((*session)->cluster());
   if (!out.empty())
     if (const auto written = io::writeFileAtomic(out, made->toJson()); !written) return report(written.error());

@@ -22,6 +22,28 @@ std::string_view word(bmc::Rotation rotation) {
   return rotation == bmc::Rotation::Done ? "has the next password" : rotation == bmc::Rotation::Interrupted ? "was being changed: `muster bmc rotate` finds out and ends it" : "has the old password";
 }
 
+std::string_view word(bmc::BmcTrustBy trust) {
+  switch (trust) {
+    case bmc::BmcTrustBy::Pin: return "bmc_pin";
+    case bmc::BmcTrustBy::Ca: return "bmc_ca";
+    case bmc::BmcTrustBy::FirstContact: return "first-contact";
+    case bmc::BmcTrustBy::Nothing: return "nothing";
+  }
+  return "nothing";
+}
+
+std::string certificateText(const bmc::BmcMemory& memory) {
+  const auto shown = memory.pin.substr(0, 16) + "…";
+  switch (memory.trust) {
+    case bmc::BmcTrustBy::Pin:
+      return memory.inventory_is_behind ? fmt::format("certificate {} was installed by muster: write bmc_pin: {}", shown, memory.pin) : "certificate " + shown + " declared";
+    case bmc::BmcTrustBy::Ca: return "certificate by the declared CA";
+    case bmc::BmcTrustBy::FirstContact: return memory.pin.empty() ? "not met yet" : "certificate " + shown + " of first contact";
+    case bmc::BmcTrustBy::Nothing: return "no certificate declared: it gets no password";
+  }
+  return {};
+}
+
 struct Change {
   Turn turn;
   std::unique_ptr<Session> session;
@@ -85,12 +107,12 @@ int bmcShow(const Options& options, const BmcFlags& flags) {
     if (!selected->empty() && std::find(selected->begin(), selected->end(), node.name) == selected->end()) continue;
     const auto memory = bmc::remembered(cluster, **store, node.name);
     if (!memory) return report(memory.error());
-    const auto credential = cluster.credentials.find(cluster.profileOf(node).bmc_credential);
+    const auto credential = cluster.credentials.find(inventory::bmcCredentialOf(cluster, node));
     const bool changes = credential != cluster.credentials.end() && credential->second.next.declared();
-    out.push_back({{"node", node.name.str()}, {"bmc", node.bmc.url}, {"pin", memory->pin}, {"password_refused", memory->password_refused}});
+    out.push_back({{"node", node.name.str()}, {"bmc", node.bmc.url}, {"pin", memory->pin}, {"trust", word(memory->trust)}, {"inventory_is_behind", memory->inventory_is_behind}, {"password_refused", memory->password_refused}});
     if (changes) out.back()["rotation"] = memory->rotation == bmc::Rotation::Done ? "done" : memory->rotation == bmc::Rotation::Interrupted ? "interrupted" : "none";
     if (!options.json)
-      std::cout << fmt::format("{:<12} {}  {}{}{}\n", node.name.str(), node.bmc.url, memory->pin.empty() ? "not met yet" : "certificate " + memory->pin.substr(0, 16) + "…",
+      std::cout << fmt::format("{:<12} {}  {}{}{}\n", node.name.str(), node.bmc.url, certificateText(*memory),
                                memory->password_refused ? ", password refused" : "", changes ? fmt::format(", {}", word(memory->rotation)) : "");
   }
   if (options.json) std::cout << out.dump(2) << "\n";
@@ -104,7 +126,7 @@ int bmcRotate(const Options& options, const BmcFlags& flags) {
   auto& store = change->session->controller->store();
   std::size_t left = 0;
   for (const auto& node : change->nodes) {
-    const auto credential = cluster.credentials.find(cluster.profileOf(*cluster.findNode(node)).bmc_credential);
+    const auto credential = cluster.credentials.find(inventory::bmcCredentialOf(cluster, *cluster.findNode(node)));
     if (credential == cluster.credentials.end() || !credential->second.next.declared())
       return report(Error(ErrorCode::NotFound, fmt::format("no next password is declared for the BMC of {}; add next: {{file: …}} to its credential. Nothing was done", node.str())));
     const auto memory = bmc::remembered(cluster, store, node);
@@ -146,7 +168,12 @@ int bmcCertificate(const Options& options, const BmcFlags& flags) {
     auto ours = [&controller, subject](std::string request) -> Async<std::string> { co_return controller.ca().signServer(request, subject.common_name, subject.names, kBmcCertificateLifetime); };
     return bmc::certify(controller.bmcs().at(name), subject, signer ? bmc::signBy(bmc::wordsFor(node, signer->sign), controller.processes()) : bmc::CertificateSigner(ours));
   };
-  return carryOut(*change, "certificate of the BMC", work);
+  const int code = carryOut(*change, "certificate of the BMC", work);
+  for (const auto& name : change->nodes) {
+    const auto memory = bmc::remembered(cluster, controller.store(), name);
+    if (memory && memory->inventory_is_behind) std::cout << fmt::format("{}: the inventory names the certificate that was replaced; write bmc_pin: {}\n", name.str(), memory->pin);
+  }
+  return code;
 }
 
 }  // namespace muster::cli

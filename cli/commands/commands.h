@@ -118,6 +118,8 @@ struct DiscoverFlags {
   std::vector<std::string> words;    ///< ranges, or ids of machines
   std::vector<std::string> matches;  ///< FIELD=GLOB
   std::filesystem::path write, adopt;
+  std::filesystem::path fingerprints;        ///< of BMCs' certificates that were compared: a file
+  std::vector<std::string> trusted;          ///< … or one by one
   std::string profile, rack, as, mac, interface;
   int port = 443;
   int seconds = 0;

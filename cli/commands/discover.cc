@@ -60,9 +60,9 @@ Result<void> keepOddities(Discovery& home) {
 }
 
 /// Scans and keeps what was seen, each machine at once: an interrupted scan has not been for nothing.
-Result<discover::ScanReport> runScan(Discovery& home, const discover::Ranges& ranges, std::uint16_t port) {
+Result<discover::ScanReport> runScan(Discovery& home, const discover::Ranges& ranges, std::uint16_t port, discover::Approver approve) {
   discover::ScanDeps deps{home.cluster, *home.bmcs, *home.store, home.clock, home.workers,
-                          [](io::TlsTrust trust) { return io::makeHttpClient(std::move(trust)); }, port};
+                          [](io::TlsTrust trust) { return io::makeHttpClient(std::move(trust)); }, port, std::move(approve)};
   std::optional<Error> broken;
   auto seen = [&](discover::Machine machine) {
     const auto kept = discover::changeBook(*home.store, [&](discover::Book& book) -> Result<void> {
@@ -97,7 +97,9 @@ int discoverScan(const Options& options, const DiscoverFlags& flags) {
   if (texts.empty()) return report(Error(ErrorCode::InvalidInput, "nothing says where to look: name ranges, or write discovery.ranges into the inventory"));
   const auto ranges = discover::Ranges::parse(texts);
   if (!ranges) return report(ranges.error());
-  const auto done = runScan(**home, *ranges, static_cast<std::uint16_t>(flags.port));
+  auto approve = certificateApprover(**home, options, flags);
+  if (!approve) return report(approve.error());
+  const auto done = runScan(**home, *ranges, static_cast<std::uint16_t>(flags.port), std::move(*approve));
   if (!done) return report(done.error());
   const auto book = discover::Book::read(*(*home)->store);
   if (!book) return report(book.error());
@@ -106,8 +108,11 @@ int discoverScan(const Options& options, const DiscoverFlags& flags) {
   } else {
     printList(*book, (*home)->cluster);
     std::cout << fmt::format("{} addresses asked, {} Redfish services, {} machines surveyed\n", done->addresses, done->services, done->surveyed);
+    if (done->unapproved > 0)
+      std::cout << fmt::format("{} BMC{} got no password: compare the fingerprints above, keep the lines that are right in a file, and scan again with --fingerprints FILE\n", done->unapproved,
+                               done->unapproved == 1 ? "" : "s");
   }
-  return kOk;
+  return done->unapproved > 0 ? kWorkLeft : kOk;
 }
 
 int discoverWatch(const Options& options, const DiscoverFlags& flags) {

@@ -60,6 +60,7 @@ Result<std::unique_ptr<Discovery>> Discovery::open(const Options& options) {
   auto home = std::make_unique<Discovery>();
   home->cluster = std::move(*loaded.cluster);
   TRY(found, lab::find(options.labFolder(home->cluster)));
+  if (found) believeTwin(home->cluster);
   if (found) TRY_OK(lab::enter(*found));
   TRY_OK(prepareStateFolder(options.state));
   TRY(store, lifecycle::openStore(options.storeUrl()));
@@ -160,7 +161,8 @@ int discoverWrite(const Options& options, const DiscoverFlags& flags) {
   if (!rows.rows.empty()) {
     const auto before = io::readFile(file);
     if (!before) return report(before.error());
-    const auto after = discover::withRows(*before, file.string(), rows.rows);
+    const bool pins_needed = home.cluster.bmc_trust == inventory::BmcTrustPolicy::Declared;
+    const auto after = discover::withRows(*before, file.string(), rows.rows, pins_needed ? std::vector<std::string>{"bmc_pin"} : std::vector<std::string>());
     if (!after) return report(after.error());
     if (auto replaced = replaceCsv(options, file, *after); !replaced) return report(replaced.error());
     for (const auto& machine : changed->machines())

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "bmc/bmc.h"
+#include "cli/commands/commands.h"
 #include "cli/options.h"
+#include "discover/scanner.h"
 #include "inventory/inventory.h"
 
 #include <boost/asio/co_spawn.hpp>
@@ -37,5 +39,9 @@ struct Discovery {
   std::unique_ptr<lifecycle::Store> store;
   std::unique_ptr<bmc::BmcFleet> bmcs;
 };
+
+/// Shows the certificates of BMCs that no node declares, and finds out which of them somebody approves: by a list, by what was approved
+/// before, and on a terminal by asking. Errors: those of the list
+Result<discover::Approver> certificateApprover(Discovery& home, const Options& options, const DiscoverFlags& flags);
 
 }  // namespace muster::cli

@@ -71,7 +71,7 @@ int labFault(const Options& options, const FaultFlags& flags) {
   if (!lab) return report(lab.error());
   const auto* node = cluster->findNode(NodeName(flags.node));
   if (!node) return report(Error(ErrorCode::NotFound, fmt::format("node {} is not in the inventory; nothing was changed", flags.node)));
-  const auto& credential = cluster->credentials.at(cluster->profileOf(*node).bmc_credential);
+  const auto& credential = cluster->credentials.at(inventory::bmcCredentialOf(*cluster, *node));
   auto password = credential.password.read();
   if (!password) return report(password.error());
   nlohmann::json add = nlohmann::json::object();

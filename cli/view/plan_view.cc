@@ -52,6 +52,21 @@ std::string planText(const lifecycle::Plan& plan) {
   return out + fmt::format("; plan {}\n", plan.hash().substr(0, 12));
 }
 
+std::string bmcTrustText(const inventory::Cluster& cluster) {
+  std::size_t asked = 0, declared = 0;
+  for (const auto& node : cluster.nodes) {
+    if (!node.bmc.url.starts_with("https://")) continue;
+    ++asked;
+    declared += inventory::bmcTrustOf(cluster, node).declaresCertificate();
+  }
+  if (asked == 0) return {};
+  const auto open = asked - declared;
+  const auto out = fmt::format("bmc_trust is {}: the inventory declares the certificates of {} of {} BMCs", inventory::word(cluster.bmc_trust), declared, asked);
+  if (open == 0) return out + "\n";
+  if (cluster.bmc_trust == inventory::BmcTrustPolicy::Declared) return out + "; the others get no password\n";
+  return out + "; the others get the password whoever answers first, and are pinned then\n";
+}
+
 std::string reportText(const lifecycle::ApplyReport& report) {
   std::string out = fmt::format("{} done, {} failed, {} blocked, {} not started\n", report.done, report.failed, report.blocked, report.skipped);
   if (report.held > 0) out += fmt::format("  {} left to other controllers, which work on these nodes\n", report.held);

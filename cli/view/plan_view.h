@@ -1,6 +1,7 @@
 // A plan for people: per subject, what changes from what to what, why, what it disturbs, how long it takes.
 #pragma once
 
+#include "inventory/cluster.h"
 #include "lifecycle/engine.h"
 #include "lifecycle/plan.h"
 
@@ -9,6 +10,8 @@
 namespace muster::cli {
 
 std::string planText(const lifecycle::Plan& plan);
+/// One line: which BMCs get a password, and why; "" where no BMC is asked by https.
+std::string bmcTrustText(const inventory::Cluster& cluster);
 std::string reportText(const lifecycle::ApplyReport& report);
 
 /// Digests in the text cut to eight digits: enough for people to tell two of them apart.

@@ -14,6 +14,8 @@ struct RedfishRig {
   ValuesStore store;
   std::string password = "right";
   std::string next_password;  ///< "": none is declared
+  inventory::BmcTrust declared;
+  inventory::BmcTrustPolicy policy = inventory::BmcTrustPolicy::FirstContact;
   bmc::FirmwareImages images{loop.workers};
 
   RedfishRig(VirtualLoop& l, FakeHttp& n) : loop(l), net(n) {}
@@ -24,6 +26,8 @@ struct RedfishRig {
     options.node = NodeName("gpu001");
     options.base_url = "https://10.20.250.1";
     options.username = "admin";
+    options.declared = declared;
+    options.policy = policy;
     options.password = [this]() -> Result<Secret> { return Secret(password); };
     if (!next_password.empty()) options.next_password = [this]() -> Result<Secret> { return Secret(next_password); };
     return std::make_unique<bmc::RedfishSession>(std::move(options), store, loop.clock, net.factory());

@@ -202,6 +202,87 @@ TEST_F(BmcCertificate, survivesTheDeathOfMusterAtEveryStep) {
   FAIL() << "a hundred and twenty effects did not suffice";
 }
 
+TEST_F(BmcCertificate, replacesADeclaredOneAndHoldsUntilTheInventoryNamesIt) {
+  Scene scene("muster");
+  const auto declared = scene.rig.declared.pin = scene.emulator.net.fingerprint;
+  scene.rig.policy = inventory::BmcTrustPolicy::Declared;
+  auto bmc = scene.rig.bmc();
+  ASSERT_TRUE(scene.loop.run(bmc->system()));
+  const auto done = scene.loop.run(certify(*bmc, subject, signer()));
+  ASSERT_TRUE(done) << done.error().str();
+  const auto installed = scene.emulator.net.fingerprint;
+  ASSERT_NE(installed, declared);
+  auto later = scene.rig.bmc();  // another process, the inventory as it was
+  EXPECT_TRUE(scene.loop.run(later->system()));
+  scene.emulator.net.fingerprint = declared;  // somebody plays the old one
+  auto deceived = scene.rig.bmc();
+  EXPECT_EQ(scene.loop.run(deceived->system()).error().code(), ErrorCode::Denied);
+  scene.emulator.net.fingerprint = installed;
+  scene.rig.declared.pin = installed;  // the operator has written it
+  auto moved = scene.rig.bmc();
+  EXPECT_TRUE(scene.loop.run(moved->system()));
+  scene.rig.declared.pin = std::string(64, 'e');  // what was installed stands for the pin of that time, not for any
+  auto other = scene.rig.bmc();
+  EXPECT_EQ(scene.loop.run(other->system()).error().code(), ErrorCode::Denied);
+}
+
+TEST_F(BmcCertificate, replacesADeclaredOneThoughMusterDiesAtAnyStep) {
+  for (int effect = 1; effect < 120; ++effect) {
+    SCOPED_TRACE(effect);
+    Scene scene("muster");
+    scene.rig.declared.pin = scene.emulator.net.fingerprint;
+    scene.rig.policy = inventory::BmcTrustPolicy::Declared;
+    scene.until_death = effect;
+    bool died = false;
+    try {
+      auto bmc = scene.rig.bmc();
+      (void)scene.loop.run(certify(*bmc, subject, signer()));
+    } catch (const Death&) {
+      died = true;
+    }
+    scene.until_death = 0;
+    auto reader = scene.rig.bmc();
+    const auto seen = scene.loop.run(reader->system());
+    ASSERT_TRUE(seen) << seen.error().str();
+    auto bmc = scene.rig.bmc();
+    const auto done = scene.loop.run(certify(*bmc, subject, signer()));
+    ASSERT_TRUE(done) << done.error().str();
+    EXPECT_TRUE(scene.loop.run(scene.rig.bmc()->system()));
+    if (!died) return;
+  }
+  FAIL() << "a hundred and twenty effects did not suffice";
+}
+
+TEST(BmcFirstContact, storesThePinBeforeThePasswordGoesOut) {
+  Scene scene("muster");
+  int logins = 0;
+  scene.emulator.net.handle = [&, inner = scene.emulator.net.handle](io::HttpRequest request) {
+    if (request.method == "POST" && request.url.target.ends_with("/Sessions")) {
+      ++logins;
+      EXPECT_EQ(scene.rig.store.values["bmc.pin.gpu001"], scene.emulator.net.fingerprint);
+    } else if (logins == 0) {
+      EXPECT_THAT(request.body, testing::IsEmpty());
+    }
+    return inner(std::move(request));
+  };
+  EXPECT_TRUE(scene.loop.run(scene.rig.bmc()->system()));
+  EXPECT_EQ(logins, 1);
+}
+
+TEST(BmcDeclaredTrust, oneThatWasMetBeforeGetsNoPasswordUntilItIsDeclared) {
+  Scene scene("muster");
+  ASSERT_TRUE(scene.loop.run(scene.rig.bmc()->system()));
+  scene.rig.policy = inventory::BmcTrustPolicy::Declared;
+  const auto before = scene.emulator.logins();
+  const auto refused = scene.loop.run(scene.rig.bmc()->system());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::Denied);
+  EXPECT_THAT(refused.error().str(), HasSubstr("bmc_pin: " + scene.emulator.net.fingerprint));
+  EXPECT_EQ(scene.emulator.logins(), before);
+  scene.rig.declared.pin = scene.emulator.net.fingerprint;
+  EXPECT_TRUE(scene.loop.run(scene.rig.bmc()->system()));
+}
+
 TEST_F(BmcCertificate, whatIsNoCertificateIsNotSent) {
   Scene scene("muster");
   auto bmc = scene.rig.bmc();

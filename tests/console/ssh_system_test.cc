@@ -260,5 +260,36 @@ TEST_F(SshTest, theBmcIsAskedOnceWhereItsConsoleIs) {
   EXPECT_EQ(store.values["bmc.console.gpu001"], "");
 }
 
+TEST_F(SshTest, withDeclaredTrustOnlyTheDeclaredHostKeyGetsThePassword) {
+  auto& rig = serve("start");
+  Workers workers{1};
+  auto cluster = test::clusterWithBmcAt(9);  // nobody asks it: the place is declared
+  ::setenv("MUSTER_BMC_TEST_PASSWORD", "secret", 1);
+  cluster.profiles["p"].console = inventory::ConsoleSpec{.via = inventory::ConsoleVia::Redfish, .port = rig.port(), .command = "start"};
+  test::ValuesStore store;
+  auto fleet = makeBmcFleet(cluster, store, clock_, workers);
+  const auto attempt = [&] {
+    const auto find = inventoryConsoles({cluster, store, clock_, workers, *fleet}, folder_ / "run");
+    auto line = open(*find(NodeName("gpu001")));
+    return line ? std::string() : line.error().str();
+  };
+  (void)attempt();  // first contact
+  const auto line = store.values["bmc.ssh.gpu001"];
+  ASSERT_THAT(line, HasSubstr("gpu001 ssh-ed25519 "));
+  const auto key = line.substr(line.find("ssh-ed25519 "), line.find('\n') - line.find("ssh-ed25519 "));
+  const auto logins = rig.count("Password auth succeeded");
+  ASSERT_EQ(logins, 1u);
+  cluster.bmc_trust = inventory::BmcTrustPolicy::Declared;
+  EXPECT_THAT(attempt(), HasSubstr("bmc_ssh_key of gpu001")) << "what was met first does not count";
+  auto& declared = cluster.nodes.front().bmc.trust.ssh_key;
+  declared = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl";
+  EXPECT_THAT(attempt(), HasSubstr("write its new key as bmc_ssh_key of gpu001"));
+  EXPECT_EQ(rig.count("Password auth succeeded"), logins);
+  EXPECT_EQ(rig.count("Bad password attempt"), 0u);
+  declared = key;
+  (void)attempt();
+  EXPECT_EQ(rig.count("Password auth succeeded"), logins + 1);
+}
+
 }  // namespace
 }  // namespace muster::bmc

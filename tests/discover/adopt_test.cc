@@ -48,6 +48,25 @@ TEST_F(AdoptTest, approvedMachinesGetNamesAndAddressesInTheOrderOfTheirBmcs) {
   EXPECT_EQ(again->rows, made->rows) << "doing it again gives the same names";
 }
 
+TEST_F(AdoptTest, theCertificateThatGotThePasswordIsWrittenAsThePin) {
+  for (auto& one : book.machines()) {
+    ASSERT_TRUE(approve(one, {.by = "alice"}, cluster));
+    one.certificate = std::string(64, 'a');
+  }
+  book.machines()[0].credential.clear();  // 10.1.0.12: nobody has logged in there
+  auto made = rows();
+  ASSERT_EQ(made->rows.size(), 3u);
+  EXPECT_EQ(made->rows[0].at("bmc_pin"), std::string(64, 'a'));
+  EXPECT_FALSE(made->rows[2].contains("bmc_pin"));
+  cluster.bmc_trust = inventory::BmcTrustPolicy::Declared;
+  book.machines()[1].certificate_approved_by = "bob";
+  made = rows();
+  ASSERT_EQ(made->rows.size(), 1u) << "what nobody approved would be a node that no password goes to";
+  EXPECT_EQ(made->rows[0].at("bmc_pin"), std::string(64, 'a'));
+  ASSERT_EQ(made->left_out.size(), 2u);
+  EXPECT_THAT(made->left_out[0], HasSubstr("certificate"));
+}
+
 TEST_F(AdoptTest, nothingIsWrittenThatNobodyApproved) { EXPECT_TRUE(rows()->rows.empty()); }
 
 TEST_F(AdoptTest, aRuleApprovesOnlyWhatABmcHasToldItself) {

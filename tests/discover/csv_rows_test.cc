@@ -30,6 +30,12 @@ TEST(CsvRows, anEmptyFileGetsAHeader) {
   EXPECT_THAT(*after, HasSubstr("name,rack,unit,mac,address,bmc,serial\ngpu002,,,52:54:00:00:00:02,"));
 }
 
+TEST(CsvRows, aColumnThatRowsMustNotLoseIsAskedFor) {
+  EXPECT_THAT(withRows("name,mac,address,bmc\n", "racks.csv", kRows, {"bmc_pin"}).error().str(), HasSubstr("no column \"bmc_pin\""));
+  EXPECT_TRUE(withRows("name,mac,address,bmc,bmc_pin\n", "racks.csv", kRows, {"bmc_pin"}));
+  EXPECT_THAT(*withRows("", "racks.csv", kRows, {"bmc_pin"}), HasSubstr("name,rack,unit,mac,address,bmc,serial,bmc_pin\n"));
+}
+
 TEST(CsvRows, badFilesAndNamesThatAreTakenAreRefused) {
   EXPECT_THAT(withRows("name,mac,address\n", "racks.csv", kRows).error().str(), HasSubstr("\"bmc\""));
   EXPECT_THAT(withRows("name,mac,address,bmc\n\"gpu", "racks.csv", kRows).error().str(), HasSubstr("racks.csv:2:1"));

@@ -87,6 +87,80 @@ TEST(Scanner, anAccountIsNeverLockedHoweverOftenItIsScanned) {
   EXPECT_LT(unit.service->state().slots.size(), 100u);
 }
 
+/// A cluster in which the inventory must declare or somebody approve a certificate before a password goes out.
+struct DeclaredScan : ::testing::Test {
+  DeclaredScan() {
+    cluster.bmc_trust = inventory::BmcTrustPolicy::Declared;
+    world.credential(cluster, "factory", "admin", "right");
+    world.add("10.20.250.7", identity(7), "right");
+    world.add("10.20.250.8", identity(8), "right");
+  }
+  /// Approves these; notes what was shown, and that no password had gone out by then.
+  Approver approving(std::set<std::string> hosts) {
+    return [this, hosts](const std::vector<Contact>& met) {
+      shown = met;
+      EXPECT_EQ(world.logins("10.20.250.7") + world.logins("10.20.250.8"), 0) << "the certificates are shown before any password";
+      std::map<std::string, std::string> out;
+      for (const auto& one : met)
+        if (hosts.contains(one.bmc)) out[one.bmc] = "alice";
+      return out;
+    };
+  }
+  test::BmcWorld world;
+  inventory::Cluster cluster = test::discoveringCluster();
+  std::vector<Contact> shown;
+  std::vector<Machine> seen;
+};
+
+TEST_F(DeclaredScan, onlyABmcWhoseCertificateWasApprovedGetsAPassword) {
+  const auto report = world.scan(cluster, "10.20.250.1-10.20.250.20", seen, approving({"https://10.20.250.8"}));
+  ASSERT_TRUE(report) << report.error().str();
+  ASSERT_EQ(shown.size(), 2u);
+  EXPECT_EQ(shown[0].bmc, "https://10.20.250.7");
+  EXPECT_EQ(shown[0].certificate, world.net.fingerprint);
+  EXPECT_EQ(world.logins("10.20.250.7"), 0);
+  EXPECT_EQ(world.logins("10.20.250.8"), 1);
+  EXPECT_EQ(report->unapproved, 1u);
+  EXPECT_EQ(report->surveyed, 1u);
+  ASSERT_EQ(seen.size(), 2u);
+  if (seen[0].bmc.ends_with("8")) std::swap(seen[0], seen[1]);
+  EXPECT_THAT(seen[0].note, HasSubstr(world.net.fingerprint));
+  EXPECT_EQ(seen[0].certificate_approved_by, "");
+  EXPECT_EQ(seen[1].serial, "SN-8");
+  EXPECT_EQ(seen[1].certificate_approved_by, "alice");
+}
+
+TEST_F(DeclaredScan, withoutAnybodyWhoApprovesNoPasswordGoesOut) {
+  ASSERT_TRUE(world.scan(cluster, "10.20.250.1-10.20.250.20", seen));
+  EXPECT_EQ(world.logins("10.20.250.7") + world.logins("10.20.250.8"), 0);
+}
+
+TEST_F(DeclaredScan, whoAnswersInsteadAfterTheApprovalGetsNothing) {
+  const auto before = world.net.fingerprint;
+  for (const auto policy : {inventory::BmcTrustPolicy::Declared, inventory::BmcTrustPolicy::FirstContact}) {
+    cluster.bmc_trust = policy;
+    world.net.fingerprint = before;
+    auto approve = approving({"https://10.20.250.7", "https://10.20.250.8"});
+    ASSERT_TRUE(world.scan(cluster, "10.20.250.1-10.20.250.20", seen, [&](const std::vector<Contact>& met) {
+      auto out = approve(met);
+      world.net.fingerprint = std::string(64, 'f');
+      return out;
+    }));
+    EXPECT_EQ(world.logins("10.20.250.7") + world.logins("10.20.250.8"), 0);
+  }
+}
+
+TEST_F(DeclaredScan, aNodesBmcIsAskedByWhatTheInventoryDeclaresAndNotShownForApproval) {
+  inventory::Node node;
+  node.name = NodeName("gpu001");
+  node.profile = "hgx";
+  node.bmc.url = "https://10.20.250.7";
+  cluster.nodes.push_back(node);
+  ASSERT_TRUE(world.scan(cluster, "10.20.250.7", seen, approving({"https://10.20.250.7"})));
+  EXPECT_TRUE(shown.empty());
+  EXPECT_EQ(world.logins("10.20.250.7"), 0);
+}
+
 TEST(Scanner, withoutCredentialsTheServiceIsStillListed) {
   test::BmcWorld world;
   const auto cluster = test::discoveringCluster();

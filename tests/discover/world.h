@@ -56,9 +56,9 @@ class BmcWorld {
     credential.password.env = variable;
     cluster.discovery.credentials.push_back(name);
   }
-  Result<discover::ScanReport> scan(const inventory::Cluster& cluster, const std::string& range, std::vector<discover::Machine>& seen) {
+  Result<discover::ScanReport> scan(const inventory::Cluster& cluster, const std::string& range, std::vector<discover::Machine>& seen, discover::Approver approve = {}) {
     auto fleet = bmc::makeBmcFleet(cluster, store, loop.clock, loop.workers);
-    discover::ScanDeps deps{cluster, *fleet, store, loop.clock, loop.workers, net.factory()};
+    discover::ScanDeps deps{cluster, *fleet, store, loop.clock, loop.workers, net.factory(), 443, std::move(approve)};
     return loop.run(discover::scan(std::move(deps), *discover::Ranges::parse({range}), [&](discover::Machine machine) { seen.push_back(std::move(machine)); }));
   }
   int logins(const std::string& host) const {
