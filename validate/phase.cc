@@ -318,7 +318,7 @@ class ValidatePhase final : public Phase {
     for (const auto& result : results) {
       if (result.status == CheckStatus::Pass) continue;
       failures.push_back(fmt::format("{} {}: {}", result.id, agent::toString(result.status), result.text));
-      std::string advice(adviceFor(result.id));
+      std::string advice(adviceFor(result.id, result.status));
       if (gate.isolate && (result.id == kPairCheck || result.id == kGdrCheck)) advice += "; which node, NIC, cable or switch it is: muster validate isolate";
       context.finding({action.facet, Severity::Error, failures.back(), result.evidence, std::move(advice), clock_.now()});
     }

@@ -40,6 +40,16 @@ TEST(Checks, aTcpPairWithNobodyThereIsATimeout) {
   EXPECT_EQ(runRdmaPair(R"({"engine":"tcp","role":"client","port":1})").status, CheckStatus::Error);
 }
 TEST(Checks, anUnfinishedMemoryTestIsNoPass) { EXPECT_EQ(run("host.memory", R"({"mebibytes":256,"seconds":0})").status, CheckStatus::Timeout); }
+TEST(Checks, memoryOnASlowHostPassesAndIsToldAsSlow) {
+  const auto slow = run("host.memory", R"({"mebibytes":64,"seconds":0.001,"limit_seconds":600})");
+  EXPECT_EQ(slow.status, CheckStatus::Pass) << slow.text;
+  EXPECT_NE(slow.text.find("slow: the first round took"), std::string::npos) << slow.text;
+  EXPECT_NE(slow.text.find("GB/s"), std::string::npos) << slow.text;
+}
+TEST(Checks, whereTimeWasShortNobodyIsAskedToSwapParts) {
+  EXPECT_NE(adviceFor("host.memory", CheckStatus::Fail).find("DIMM"), std::string_view::npos);
+  EXPECT_EQ(adviceFor("host.memory", CheckStatus::Timeout).find("DIMM"), std::string_view::npos);
+}
 TEST(Checks, aPassAfterTheDeadlineIsNoPass) {
   EXPECT_EQ(run("host.gemm", R"({"n":128,"seconds":0.05})", std::chrono::seconds(0)).status, CheckStatus::Timeout);
 }

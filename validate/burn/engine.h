@@ -21,6 +21,8 @@ struct Options {
   int n = 0;                               ///< size of products; 0: what the device prefers
   std::uint64_t memory_bytes = 0;          ///< 0: memory_percent of what is free
   int memory_percent = 80;
+  /// The memory stage's duration is for its measurement; its first round, the least that proves anything, may last until this. 0: no longer.
+  std::chrono::milliseconds memory_limit{0};
   std::chrono::milliseconds hold{0};       ///< how long bit-fade leaves the memory alone; 0: no bit-fade
   std::uint64_t copy_bytes = 256u << 20;
   double min_power_share = 0.9;            ///< of the board's limit, as a mean over the power stage

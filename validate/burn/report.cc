@@ -15,7 +15,8 @@ int rank(Outcome outcome) {
   switch (outcome) {
     case Outcome::Pass: return 0;
     case Outcome::NoData: return 1;
-    case Outcome::Timeout: return 2;
+    case Outcome::Timeout:
+    case Outcome::Slow: return 2;
     case Outcome::Error: return 3;
     case Outcome::Fail: return 4;
   }
@@ -58,6 +59,7 @@ std::string_view toString(Outcome outcome) {
     case Outcome::Timeout: return "timeout";
     case Outcome::NoData: return "no-data";
     case Outcome::Error: return "error";
+    case Outcome::Slow: return "slow";
   }
   return "error";
 }

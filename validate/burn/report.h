@@ -8,7 +8,8 @@
 
 namespace muster::burn {
 
-enum class Outcome { Pass, Fail, Timeout, NoData, Error };
+/// Slow: what was asked for did not fit into the time, and nothing that was seen is wrong; the rate is among the values.
+enum class Outcome { Pass, Fail, Timeout, NoData, Error, Slow };
 std::string_view toString(Outcome outcome);   ///< "pass", "no-data"
 
 struct StageReport {

@@ -18,7 +18,8 @@ agent::CheckStatus statusOf(burn::Outcome outcome) {
   switch (outcome) {
     case burn::Outcome::Pass: return agent::CheckStatus::Pass;
     case burn::Outcome::Fail: return agent::CheckStatus::Fail;
-    case burn::Outcome::Timeout: return agent::CheckStatus::Timeout;
+    case burn::Outcome::Timeout:
+    case burn::Outcome::Slow: return agent::CheckStatus::Timeout;
     case burn::Outcome::NoData: return agent::CheckStatus::NoData;
     case burn::Outcome::Error: return agent::CheckStatus::Error;
   }
@@ -105,12 +106,15 @@ Verdict checkHostMemory(const nlohmann::json& params, const Host&) {
   options.hold = std::chrono::milliseconds(static_cast<long>(params.value("hold_seconds", 0.0) * 1000));
   const auto limit = durationOf(params, 30);
   options.stages = {{burn::StageKind::Memory, burn::Dtype::Fp32, burn::Operands::Integer, std::max(limit, std::chrono::milliseconds(1))}};
+  options.memory_limit = std::chrono::milliseconds(static_cast<long>(std::clamp(params.value("limit_seconds", 0.0), 0.0, 86400.0) * 1000));
   const auto trusted = trustedHost();
   if (!trusted) return brokenTest(trusted.error().str());
   const auto& devices = *trusted;
   auto verdict = verdictOf(burn::burn(devices, options));
-  if (verdict.status == agent::CheckStatus::Pass)
-    verdict.text = fmt::format("{:.0f} rounds of patterns over {:.0f} MiB, all words right", verdict.values["memory_rounds"], verdict.values["memory_tested_mib"]);
+  if (verdict.status != agent::CheckStatus::Pass) return verdict;
+  verdict.text = fmt::format("{:.0f} rounds of patterns over {:.0f} MiB, all words right", verdict.values["memory_rounds"], verdict.values["memory_tested_mib"]);
+  const double meant = std::chrono::duration<double>(limit).count(), took = verdict.values["memory_round_seconds"];
+  if (took > meant) verdict.text += fmt::format("; slow: the first round took {:.1f} s, {:.1f} s were meant, {:.3f} GB/s", took, meant, verdict.values["memory_gbytes_per_s"]);
   return verdict;
 }
 
