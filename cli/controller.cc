@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "bmc/console/boot_log.h"
 #include "cli/consoles.h"
+#include "cli/rack_state.h"
 #include "cli/state_folder.h"
 #include "fabric/node_services.h"
 #include "firmware/firmware.h"
@@ -126,6 +127,7 @@ Controller::~Controller() {
 Result<std::unique_ptr<Controller>> Controller::start(const Options& options, const inventory::Cluster& cluster,
                                                       const std::optional<lab::LabHandle>& lab, Role role, lifecycle::EventSink sink,
                                                       std::optional<Turn> turn, provision::RunningDnsmasq dnsmasq) {
+  if (lab) TRY_OK(checkBoundTo(options.state, lab->id));
   TRY_OK(prepareStateFolder(options.state));
   TRY_OK(io::makeDirs(options.state / "run", kStateFolderMode));
   if (!turn) {

@@ -14,7 +14,7 @@ struct Daemon {
   std::map<std::string, std::string> env;
   std::function<Result<void>()> prepare;  ///< files it reads; run before each start
   std::function<bool()> ready;            ///< answers its clients
-  std::chrono::milliseconds ready_within{60000};  ///< libvirtd's first start asks every installed QEMU what it can do, the others start beside it
+  std::chrono::milliseconds ready_within{60000};  ///< on an idle machine, else so many times longer as it is slower; libvirtd's first start asks every installed QEMU what it can do, the others start beside it
 };
 
 Daemon libvirtDaemon(const Rack& rack, const std::filesystem::path& capabilities_cache);

@@ -1,6 +1,7 @@
 // up and down: every step is repeatable, and a record of what down must remove is on disk before anything is made.
 #include "lab/lab.h"
 
+#include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "fabric/fabric.h"
 #include "lab/daemons.h"
@@ -21,6 +22,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::chrono::seconds kEndGrace{3};
+constexpr std::size_t kRackIdBytes = 8;
 constexpr std::size_t kBytesPerMib = 1u << 20;
 
 bool inMemory(const std::filesystem::path& folder) {
@@ -47,17 +49,49 @@ Result<json> readJson(const std::filesystem::path& file) {
 }
 
 /// What down needs, written before anything is made.
-Result<void> writeRecord(const Rack& rack) {
-  json record = {{"netns", rack.netns}, {"disks", rack.paths.disks.string()}};
-  return io::writeFileAtomic(rack.paths.record(), record.dump(2) + "\n");
-}
+struct Record {
+  std::string netns, disks, rack_id;
+  bool ending = false;  ///< a down has begun: what is left is no rack any more
 
+  Result<void> write(const std::filesystem::path& folder) const {
+    json root = {{"netns", netns}, {"disks", disks}, {"rack_id", rack_id}, {"ending", ending}};
+    return io::writeFileAtomic(Paths{folder, {}}.record(), root.dump(2) + "\n");
+  }
+  static Result<std::optional<Record>> read(const std::filesystem::path& folder) {
+    auto file = Paths{folder, {}}.record();
+    std::error_code error;
+    if (!std::filesystem::exists(file, error)) return std::nullopt;
+    TRY(root, readJson(file));
+    return Record{root.value("netns", ""), root.value("disks", ""), root.value("rack_id", ""), root.value("ending", false)};
+  }
+};
+
+/// Only where this folder has no record: whatever has the rack's name then is not this folder's.
 Result<void> refuseForeign(const Rack& rack) {
-  std::error_code gone;
-  if (!namespaceExists(rack.netns) || std::filesystem::exists(rack.paths.record(), gone)) return {};
+  if (!namespaceExists(rack.netns)) return {};
+  if (auto mark = markOf(rack.netns); mark && mark->folder == rack.paths.root) return removeNamespace(rack.netns);  // emptied before
   return fail(ErrorCode::Conflict,
               fmt::format("a network namespace {} exists that was not made from {}; is a lab of the same name up elsewhere?", rack.netns,
                           rack.paths.root.string()));
+}
+
+/// Ends every rack that was made from this folder, but for the one with the id `but`, whatever became of its name or its record.
+Result<std::size_t> endRacksOf(const std::filesystem::path& folder, const std::string& but) {
+  std::size_t processes = 0;
+  for (const auto& marked : markedNamespaces()) {
+    if (marked.folder != folder || (!but.empty() && marked.rack_id == but)) continue;
+    TRY(ended, endProcessesOf(marked, kEndGrace));
+    processes += ended;
+  }
+  return processes;
+}
+
+/// The rack may live although its name is gone: the name was made in a mount namespace that ended, or removed by a command that was killed.
+Result<void> findAgain(const Rack& rack) {
+  if (namespaceExists(rack.netns)) return {};
+  for (const auto& marked : markedNamespaces())
+    if (marked.folder == rack.paths.root && marked.rack_id == rack.id) return nameNamespace(marked, rack.netns);
+  return {};
 }
 
 Result<void> makeDisks(const inventory::Cluster& cluster, const Rack& rack) {
@@ -121,6 +155,7 @@ Result<std::optional<SimulatedFabric>> fabricOf(const inventory::Cluster& cluste
 LabHandle handleOf(const Rack& rack, const std::optional<SimulatedFabric>& simulated) {
   LabHandle lab;
   lab.name = rack.name;
+  lab.id = rack.id;
   lab.folder = rack.paths.root;
   lab.netns = rack.netns;
   lab.libvirt_uri = rack.libvirt_uri;
@@ -140,6 +175,7 @@ Result<void> writeHandle(const LabHandle& lab, const Rack& rack) {
                      {"console", node.domain.console_log.string()},
                      {"console_socket", node.domain.console_socket.string()}});
   json root = {{"name", lab.name},
+               {"id", lab.id},
                {"folder", lab.folder.string()},
                {"netns", lab.netns},
                {"libvirt_uri", lab.libvirt_uri},
@@ -193,25 +229,47 @@ Result<void> refuseFolderOfSomebodyElse(const std::filesystem::path& folder) {
 Result<void> removeAll(const std::filesystem::path& folder, const Say& say) {
   auto record_file = Paths{folder, {}}.record();
   std::error_code error;
-  if (!std::filesystem::exists(record_file, error)) return {};
-  TRY(record, readJson(record_file));
-  auto netns = record.value("netns", ""), disks = record.value("disks", "");
+  TRY(record, Record::read(folder));
+  if (!record) return {};
+  const auto& netns = record->netns;
   if (!netns.starts_with("muster-"))
     return fail(ErrorCode::Corrupt, fmt::format("{} does not name a lab's namespace", record_file.string()));
-  if (!disks.empty() && disks != disksFolder(folder, netns.substr(std::string_view("muster-").size())))
-    return fail(ErrorCode::Corrupt, fmt::format("{} names {} as the folder of the disks; that is not the lab's", record_file.string(), disks));
+  if (!record->disks.empty() && record->disks != disksFolder(folder, netns.substr(std::string_view("muster-").size())))
+    return fail(ErrorCode::Corrupt, fmt::format("{} names {} as the folder of the disks; that is not the lab's", record_file.string(), record->disks));
+  record->ending = true;
+  TRY_OK(record->write(folder));
   auto processes = processesIn(netns).size();
   TRY_OK(endProcessesIn(netns, kEndGrace));
+  TRY(nameless, endRacksOf(folder, {}));
   TRY_OK(removeNamespace(netns));
-  if (!disks.empty()) std::filesystem::remove_all(disks, error);
+  if (!record->disks.empty()) std::filesystem::remove_all(record->disks, error);
   // The record goes last: a down that is cut short can be repeated.
   for (const auto& entry : std::filesystem::directory_iterator(folder, error))
     if (entry.path() != record_file) std::filesystem::remove_all(entry.path(), error);
   std::filesystem::remove_all(folder, error);
   if (std::filesystem::exists(folder))
     return fail(ErrorCode::Internal, fmt::format("cannot remove {}: {}", folder.string(), error.message()));
-  say(fmt::format("lab is down: {} processes ended, namespace {} and {} removed", processes, netns, folder.string()));
+  say(fmt::format("lab is down: {} processes ended, namespace {} and {} removed", processes + nameless, netns, folder.string()));
   return {};
+}
+
+/// Whether a whole rack is there already, of the record's id. Everything else that an earlier rack of this folder has left is removed.
+Result<std::optional<std::string>> standingRack(const std::filesystem::path& folder, const Say& say) {
+  TRY(record, Record::read(folder));
+  std::error_code error;
+  if (record && !record->ending && !record->rack_id.empty() && std::filesystem::exists(Paths{folder, {}}.handle(), error)) {
+    TRY_OK(endRacksOf(folder, record->rack_id));
+    return record->rack_id;
+  }
+  if (record) {
+    say("an earlier 'muster lab' was cut short here; what it left is removed");
+    TRY_OK(removeAll(folder, say));
+    TRY_OK(io::makeDirs(folder));
+  } else {
+    TRY(processes, endRacksOf(folder, {}));
+    if (processes) say(fmt::format("an earlier rack of {} had lost its record; its {} processes are ended", folder.string(), processes));
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -231,19 +289,30 @@ Result<LabHandle> up(const inventory::Cluster& cluster, const std::filesystem::p
   auto accel = provenAccel(cacheFolder() / "accel", say);
   auto planned = planRack(cluster, Paths{folder, disksFolder(folder, cluster.name)}, accel);
   if (!planned) return tl::unexpected(planned.error());
-  TRY_OK(refuseForeign(*planned));
-  TRY_OK(writeRecord(*planned));
-  std::error_code gone;
-  bool was_up = std::filesystem::exists(planned->paths.handle(), gone);
+  TRY(standing, standingRack(folder, say));
+  if (standing) {
+    planned->id = *standing;
+    TRY_OK(findAgain(*planned));
+  } else {
+    std::error_code error;
+    TRY_OK(refuseForeign(*planned));
+    planned->id = io::randomToken(kRackIdBytes);
+    std::filesystem::remove_all(planned->paths.disks, error);  // of a rack that a restart of this machine took: a new rack's disks are empty
+    TRY_OK((Record{planned->netns, planned->paths.disks.string(), planned->id, false}.write(folder)));
+  }
   auto made = makeAll(cluster, *planned, say);
-  if (!made && !was_up)
+  if (!made && !standing)
     if (auto undone = removeAll(folder, say); !undone) say(fmt::format("undoing it failed too: {}", undone.error().str()));
   return made;
 }
 
 Result<void> down(const std::filesystem::path& folder, Say say) {
   std::error_code error;
-  if (!std::filesystem::exists(folder, error)) return {};
+  if (!std::filesystem::exists(folder, error)) {
+    TRY(processes, endRacksOf(folder, {}));
+    if (processes) say(fmt::format("the folder {} was gone; its lab's {} processes are ended", folder.string(), processes));
+    return {};
+  }
   auto lock = io::FileLock::take(lockFileOf(folder));
   if (!lock) return fail(lock.error().within("another 'muster lab' works on this folder"));
   TRY_OK(removeAll(folder, say));
@@ -258,6 +327,7 @@ Result<std::optional<LabHandle>> find(const std::filesystem::path& folder) {
   TRY(root, readJson(file));
   LabHandle lab;
   lab.name = root.value("name", "");
+  lab.id = root.value("id", "");
   lab.folder = root.value("folder", "");
   lab.netns = root.value("netns", "");
   lab.libvirt_uri = root.value("libvirt_uri", "");

@@ -16,6 +16,7 @@ namespace muster::lab {
 /// Where a running lab keeps things; written to FOLDER/lab.json by up, read by whoever wires muster to it.
 struct LabHandle {
   std::string name;              ///< from the cluster's name; names the namespace "muster-NAME"
+  std::string id;                ///< of this very rack, drawn when it was made: a later one of the same name has other BMCs, disks and keys
   std::filesystem::path folder;  ///< run folder: libvirt, disks, logs, pid files
   std::string netns;
   std::string libvirt_uri;
@@ -31,7 +32,8 @@ struct NodeStatus {
 
 using Say = std::function<void(std::string_view)>;
 
-/// Brings everything up, or nothing: a failure undoes what was made. Up again on a running lab repairs what is missing.
+/// Brings everything up, or nothing: a failure undoes what was made. Up again on a running lab repairs what is missing. What an up or a down
+/// that was cut short has left, and a rack whose folder or namespace's name is lost, is ended first; a new rack has empty disks.
 Result<LabHandle> up(const inventory::Cluster& cluster, const std::filesystem::path& folder, Say say);
 /// Leaves nothing behind, also after a crash of up. Down on nothing succeeds.
 Result<void> down(const std::filesystem::path& folder, Say say);

@@ -33,6 +33,7 @@ struct Paths {
 
 struct Rack {
   std::string name;
+  std::string id;  ///< given by up
   std::string netns;
   std::string bridge = "rack0";
   Cidr network;

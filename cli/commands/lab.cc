@@ -1,6 +1,7 @@
 #include "cli/commands/commands.h"
 
 #include "base/io/files.h"
+#include "cli/rack_state.h"
 #include "lab/lab.h"
 #include "lab/vbmc/firmware_file.h"
 
@@ -38,6 +39,7 @@ int labUp(const Options& options) {
   if (!cluster) return report(cluster.error());
   const auto lab = lab::up(*cluster, options.labFolder(*cluster), say);
   if (!lab) return report(lab.error());
+  if (const auto bound = bindToRack(options.state, options.store, lab->id, say); !bound) return report(bound.error());
   std::cout << fmt::format("lab {} is up in namespace {}\n", lab->name, lab->netns);
   return kOk;
 }

@@ -113,6 +113,19 @@ TEST_F(LabSystem, upWorksAndDownLeavesNothing) {
   EXPECT_EQ(again.login("admin", "secret-1"), 201);
   EXPECT_EQ(again.fingerprint(), before);
 
+  EXPECT_EQ(repaired->id, lab->id) << "it is the same rack";
+
+  // A down that was killed after its first step: what is left is no rack, so up makes another one.
+  auto record = nlohmann::json::parse(io::readFile(folder_ / "made.json").value());
+  record["ending"] = true;
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "made.json", record.dump()));
+  auto anew = up(cluster_, folder_, say);
+  ASSERT_TRUE(anew) << anew.error().str();
+  EXPECT_NE(anew->id, lab->id);
+  RedfishSession other(anew->netns, "https://10.77.250.2");
+  EXPECT_EQ(other.login("admin", "secret-1"), 201);
+  EXPECT_NE(other.fingerprint(), before);
+
   auto ended = down(folder_, say);
   EXPECT_TRUE(ended) << ended.error().str();
   expectNothingLeft(lab->netns);
