@@ -50,7 +50,7 @@ Result<void> bindToRack(const std::filesystem::path& state, const std::string& s
   if (!bound.empty() && !store.empty())
     return fail(ErrorCode::Conflict, fmt::format("the store that MUSTER_STORE names has the records of a rack that is gone; empty it and remove {}", (state / kMarker).string()));
   if (!bound.empty()) {
-    const auto turn = takeTurn(state);  // nobody works with it while it moves
+    auto turn = takeTurn(state);  // nobody works with it while it moves
     if (!turn) return fail(turn.error().within("the state of the rack before cannot be set aside"));
     auto before = state;
     before += ".before";
