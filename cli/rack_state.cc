@@ -1,6 +1,7 @@
 #include "cli/rack_state.h"
 
 #include "base/io/files.h"
+#include "cli/state_folder.h"
 #include "cli/turn.h"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ bool isOfTheSite(const std::filesystem::path& entry) {
 Result<void> setAside(const std::filesystem::path& state, const std::filesystem::path& before) {
   std::error_code error;
   std::filesystem::remove_all(before, error);
-  TRY_OK(io::makeDirs(before, 0700));
+  TRY_OK(io::makeDirs(before, kStateFolderMode));
   std::vector<std::filesystem::path> entries;
   for (const auto& entry : std::filesystem::directory_iterator(state, error)) entries.push_back(entry.path());
   for (const auto& entry : entries) {
@@ -41,7 +42,7 @@ Result<void> setAside(const std::filesystem::path& state, const std::filesystem:
 }  // namespace
 
 Result<void> bindToRack(const std::filesystem::path& state, const std::string& store, const std::string& rack_id, const std::function<void(std::string_view)>& say) {
-  TRY_OK(io::makeDirs(state));
+  TRY_OK(io::makeDirs(state, kStateFolderMode));
   TRY(bound, rackOf(state));
   if (bound == rack_id) return {};
   std::error_code error;
@@ -57,7 +58,7 @@ Result<void> bindToRack(const std::filesystem::path& state, const std::string& s
     TRY_OK(setAside(state, before));
     say(fmt::format("this rack is new: the state of the one before lies in {}", before.string()));
   }
-  return io::writeFileAtomic(state / kMarker, rack_id);
+  return io::writeFileAtomic(state / kMarker, rack_id, kStateFileMode);
 }
 
 Result<void> checkBoundTo(const std::filesystem::path& state, const std::string& rack_id) {
