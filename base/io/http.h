@@ -88,6 +88,9 @@ std::unique_ptr<HttpClient> makeHttpClient(TlsTrust trust = {});
 
 // ---- server
 
+/// Memory of the server's budget that a request's body holds; given back when the last copy of it goes.
+class BodyCharge;
+
 struct ServerRequest {
   std::string method;
   std::string target;  ///< path and query
@@ -97,8 +100,14 @@ struct ServerRequest {
   std::string client_common_name;  ///< from the verified client certificate; empty without one
   std::string expired_client_common_name;  ///< of a certificate that is right but for its age; never set together with the one above
   std::string client_key_id;               ///< SHA-256 of the public key of whichever of the two it was, hex
+  std::shared_ptr<BodyCharge> charge = {};  ///< of a large body
 
   std::string path() const { return pathOf(target); }
+  /// For a handler that goes on for long after it has read the body: its memory is free for others.
+  void releaseBody() {
+    body = std::string();
+    charge.reset();
+  }
 };
 
 /// A part of a file, sent without reading it into memory. Range requests are answered by the server itself.
@@ -119,13 +128,23 @@ struct ServerResponse {
 
 using Handler = std::function<Task<ServerResponse>(ServerRequest)>;
 
+/// What a route decides from a request's line, headers and client certificate, before any of its body is read.
+struct Admission {
+  std::size_t max_body_bytes = 0;         ///< a longer body is answered 413, as soon as it is declared or is longer
+  std::optional<ServerResponse> refusal;  ///< answered instead of the handler; the body is not read
+};
+/// On the control thread, for everybody who connects: it must not read files, hash, ask the store or write log lines.
+using Admit = std::function<Admission(const ServerRequest& head)>;
+
 /// A route: method ("*" any) and a path; a path that ends in "/" owns everything below it. Longest match wins.
 struct Route {
   std::string method;
   std::string path;
   Handler handle;
+  Admit admit = {};  ///< empty: anybody, with bodies of ServerOptions::max_body_bytes
 };
 
+/// Memory, connections and time that a server spends on its clients, together and one by one (docs/adr/0161).
 struct ServerOptions {
   std::string address = "127.0.0.1";
   std::uint16_t port = 0;  ///< 0: any free port
@@ -133,9 +152,24 @@ struct ServerOptions {
   std::string client_ca_pem;              ///< asks for a client certificate from this CA
   bool require_client_certificate = false;
   bool admit_expired_clients = false;     ///< the handshake goes on; handlers see expired_client_common_name
-  std::size_t max_body_bytes = 256u << 20;
-  std::size_t max_connections = 4096;
-  std::chrono::seconds idle_timeout{90};
+  std::size_t max_body_bytes = 256u << 20;  ///< of routes that do not decide it themselves
+  std::size_t max_bodies_bytes = 1u << 30;  ///< of all requests that are being read or worked on; more are answered 503
+  std::size_t max_connections = 4096;       ///< lower where the process may not open as many descriptors
+  std::size_t max_connections_per_address = static_cast<std::size_t>(-1);  ///< no cap of its own, unless it is set
+  std::chrono::seconds idle_timeout{90};              ///< between requests, and of an answer of which nothing is taken
+  std::chrono::milliseconds handshake_timeout{20000}; ///< the whole TLS handshake
+  std::chrono::milliseconds head_timeout{10000};      ///< request line and headers, from their first byte
+  std::chrono::milliseconds body_timeout{10000};      ///< a body, beside the time that min_body_rate gives it
+  std::size_t min_body_rate = 64u << 10;              ///< bytes per second
+  std::size_t min_answer_rate = 4u << 10;             ///< bytes per second; of an answer, beside one idle_timeout
+};
+
+/// What a server holds now, and what it gave up since it started.
+struct ServerLoad {
+  std::size_t connections = 0;
+  std::size_t body_bytes = 0;        ///< charged to ServerOptions::max_bodies_bytes
+  std::uint64_t dropped_connections = 0;  ///< idle ones, for others
+  std::uint64_t refused_connections = 0;
 };
 
 class HttpServer {
@@ -143,6 +177,7 @@ class HttpServer {
   virtual ~HttpServer() = default;
   virtual std::uint16_t port() const = 0;
   virtual void addRoutes(std::vector<Route> routes) = 0;
+  virtual ServerLoad load() const = 0;
   /// Stops accepting and closes connections; further calls do nothing.
   virtual void stop() = 0;
 };

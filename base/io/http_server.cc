@@ -1,47 +1,37 @@
 // HTTP(S) server on Beast: one coroutine a connection, routes by longest path, files sent in bounded pieces.
-#include "base/io/files.h"
-#include "base/io/http_range.h"
-#include "base/io/http_stream.h"
+//
+// Whoever connects may be anybody. Until a route has admitted a request by its head, it costs a bounded head and one place in the table
+// of connections; then a body of the length that the route allows this caller, within the server's budget (docs/adr/0161).
+#include "base/io/connection_table.h"
+#include "base/io/http_reader.h"
+#include "base/io/http_reply.h"
+#include "base/io/http_routes.h"
 #include "base/io/server_tls.h"
 
 #include <fmt/format.h>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/write.hpp>
-#include <boost/beast/http/empty_body.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/read.hpp>
-#include <boost/beast/http/serializer.hpp>
-#include <boost/beast/http/string_body.hpp>
-#include <boost/beast/http/write.hpp>
 
 #include <fcntl.h>
-#include <sys/sendfile.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <cerrno>
-#include <charconv>
+#include <sys/resource.h>
+#include <algorithm>
 #include <csignal>
-#include <cstring>
-#include <list>
 
 namespace muster::io {
 
-namespace http = boost::beast::http;
-
 namespace {
 
-constexpr std::uint32_t kHeaderLimitBytes = 64u << 10;
-constexpr std::chrono::seconds kHandshakeLimit{20};
+constexpr std::chrono::seconds kFarewellLimit{20};      ///< TLS's goodbye
 constexpr std::chrono::seconds kHandlerLimit{600};      ///< longest long-poll or upload that a handler may work on
 constexpr std::chrono::milliseconds kAcceptPause{100};  ///< after an error of accept (out of descriptors)
-constexpr std::size_t kFilePieceBytes = 1u << 20;
-constexpr std::size_t kTlsPieceBytes = 128u << 10;
-constexpr std::size_t kSmallBodyBytes = 6u << 10;
+constexpr std::chrono::seconds kRefusalReportInterval{60};
+constexpr std::size_t kReservedDescriptors = 256;       ///< for all else that the process opens; at least half of a small limit
 constexpr int kBacklog = 1024;
 
 struct Session : std::enable_shared_from_this<Session> {
+  using Table = ConnectionTable<Session>;
+
   explicit Session(tcp::socket socket)
       : connection(std::make_shared<Connection>(std::move(socket))), handler_limit(connection->stream.get_executor(), [this] { callOff(); }) {}
 
@@ -59,6 +49,7 @@ struct Session : std::enable_shared_from_this<Session> {
   bool ended = false;
   std::string remote_address;
   TlsPeer client;
+  std::optional<Table::Ticket> ticket;  ///< none: it was given up, or has ended
 };
 
 /// What the accept loop, the sessions and the server object share.
@@ -66,54 +57,27 @@ struct State {
   ServerOptions options;
   std::shared_ptr<asio::ssl::context> tls;
   tcp::acceptor acceptor;
-  std::vector<std::pair<Route, std::shared_ptr<const Handler>>> routes;
-  std::list<std::shared_ptr<Session>> sessions;
+  Routes routes;
+  Session::Table sessions;
+  std::shared_ptr<BodyBudget> bodies;
+  std::uint64_t dropped = 0, refused = 0, refused_reported = 0;
+  std::chrono::steady_clock::time_point report_at{};
   bool stopped = false;
 
   explicit State(const asio::any_io_executor& executor) : acceptor(executor) {}
+  void use(Session& session, ConnectionUse use) {
+    if (session.ticket) sessions.use(*session.ticket, use);
+  }
+  void forget(Session& session) {
+    if (const auto ticket = std::exchange(session.ticket, std::nullopt)) sessions.remove(*ticket);
+  }
 };
 using Shared = std::shared_ptr<State>;
 
-// ---- routes
-
-struct Match {
-  std::shared_ptr<const Handler> handler;  ///< kept alive while its coroutine runs: it may read its captures
-  bool path_known = false;
-};
-
-Match findRoute(const State& state, const std::string& method, const std::string& path) {
-  Match best;
-  std::size_t best_length = 0;
-  bool best_exact_method = false;
-  for (const auto& [route, handler] : state.routes) {
-    const bool below = !route.path.empty() && route.path.back() == '/' && path.starts_with(route.path);
-    if (path != route.path && !below) continue;
-    best.path_known = true;
-    const bool exact_method = route.method == method || (method == "HEAD" && route.method == "GET");
-    if (!exact_method && route.method != "*") continue;
-    const bool better = route.path.size() > best_length || (route.path.size() == best_length && exact_method && !best_exact_method);
-    if (best.handler && !better) continue;
-    best.handler = handler;
-    best_length = route.path.size();
-    best_exact_method = exact_method;
-  }
-  return best;
-}
-
-/// Handlers may join the path to a folder: nothing that climbs out of it gets to them.
-bool isCleanPath(std::string_view path) {
-  if (path.empty() || path.front() != '/' || path.find('\0') != std::string_view::npos) return false;
-  for (std::size_t at = 0; (at = path.find("/..", at)) != std::string_view::npos; at += 3) {
-    if (at + 3 == path.size() || path[at + 3] == '/') return false;
-  }
-  return true;
-}
-
-Task<ServerResponse> callHandler(std::shared_ptr<const Handler> handler, ServerRequest request) {
+Task<ServerResponse> callHandler(std::shared_ptr<const Route> route, ServerRequest request) {
   std::string problem;
   try {
-    auto work = (*handler)(std::move(request));
-    co_return co_await std::move(work);
+    co_return co_await route->handle(std::move(request));
   } catch (const boost::system::system_error& e) {
     if (e.code() == asio::error::operation_aborted) throw;
     problem = e.what();
@@ -124,227 +88,100 @@ Task<ServerResponse> callHandler(std::shared_ptr<const Handler> handler, ServerR
   co_return ServerResponse::text(500, "internal error\n");
 }
 
-Task<void> pause(std::chrono::milliseconds duration) {
-  asio::steady_timer timer(co_await asio::this_coro::executor, duration);
-  auto wait = timer.async_wait(asio::use_awaitable);
-  co_await std::move(wait);
-}
-
-Task<ServerResponse> answerTo(Shared state, ServerRequest request) {
-  const auto path = request.path();
-  if (!isCleanPath(path)) co_return ServerResponse::text(400, "bad path\n");
-  auto match = findRoute(*state, request.method, path);
-  if (!match.handler)
-    co_return ServerResponse::text(match.path_known ? 405 : 404, match.path_known ? "method not allowed\n" : "not found\n");
-  auto work = callHandler(match.handler, std::move(request));
-  co_return co_await std::move(work);
-}
-
-// ---- answers
-
-struct Reply {
-  std::shared_ptr<Connection> connection;
-  std::chrono::seconds idle_timeout{0};
-  bool keep_alive = false;
-  bool head_only = false;  ///< HEAD
-  std::string range;
-};
-
-template <class Body>
-http::response<Body> begin(const Reply& reply, int status, const Headers& headers, std::uint64_t content_length) {
-  http::response<Body> message(static_cast<http::status>(status), 11);
-  for (const auto& [name, value] : headers) message.set(name, value);
-  message.set(http::field::server, "muster");
-  message.keep_alive(reply.keep_alive);
-  const bool bodiless = status / 100 == 1 || status == 204 || status == 304;
-  if (!bodiless) message.content_length(content_length);
-  reply.connection->arm(reply.idle_timeout);
-  return message;
-}
-
-/// Head and body in one piece: one packet, one TLS record.
-Task<error_code> writeSmall(Reply* reply, int status, Headers headers, std::string body) {
-  auto message = begin<http::string_body>(*reply, status, headers, body.size());
-  message.body() = std::move(body);
-  error_code error;
-  auto write = http::async_write(reply->connection->stream, message, asio::redirect_error(asio::use_awaitable, error));
-  co_await std::move(write);
-  co_return error;
-}
-
-Task<error_code> writeHead(Reply* reply, int status, Headers headers, std::uint64_t content_length) {
-  auto message = begin<http::empty_body>(*reply, status, headers, content_length);
-  http::response_serializer<http::empty_body> serializer(message);
-  error_code error;
-  auto write = http::async_write_header(reply->connection->stream, serializer, asio::redirect_error(asio::use_awaitable, error));
-  co_await std::move(write);
-  co_return error;
-}
-
-Task<error_code> writeText(Reply* reply, int status, Headers headers, std::string body) {
-  if (!reply->head_only && body.size() <= kSmallBodyBytes) {
-    auto whole = writeSmall(reply, status, std::move(headers), std::move(body));
-    co_return co_await std::move(whole);
-  }
-  auto head = writeHead(reply, status, std::move(headers), body.size());
-  error_code error = co_await std::move(head);
-  if (error || reply->head_only) co_return error;
-  std::string_view rest = body;
-  while (!rest.empty() && !error) {  // in pieces, so that the deadline is for a stall and not for the whole body
-    reply->connection->arm(reply->idle_timeout);
-    const auto piece = rest.substr(0, kFilePieceBytes);
-    auto write = asio::async_write(reply->connection->stream, asio::buffer(piece), asio::redirect_error(asio::use_awaitable, error));
-    co_await std::move(write);
-    rest.remove_prefix(piece.size());
-  }
-  co_return error;
-}
-
-/// Plain connections: the kernel copies from the page cache to the socket.
-Task<error_code> sendPlain(Reply* reply, int fd, Piece piece) {
-  auto& socket = reply->connection->stream.socket();
-  error_code error;
-  socket.native_non_blocking(true, error);
-  auto offset = static_cast<off_t>(piece.offset);
-  auto executor = co_await asio::this_coro::executor;
-  while (piece.length > 0) {
-    reply->connection->arm(reply->idle_timeout);
-    const auto n = ::sendfile(socket.native_handle(), fd, &offset, std::min<std::uint64_t>(piece.length, kFilePieceBytes));
-    if (n == 0) co_return asio::error::eof;  // the file became shorter
-    if (n < 0 && errno != EAGAIN && errno != EINTR) co_return error_code(errno, boost::system::system_category());
-    if (n > 0) {
-      piece.length -= static_cast<std::uint64_t>(n);
-      co_await asio::post(executor, asio::use_awaitable);  // others have their turn between pieces
-      continue;
-    }
-    auto ready = socket.async_wait(tcp::socket::wait_write, asio::redirect_error(asio::use_awaitable, error));
-    co_await std::move(ready);
-    if (error) co_return error;
-  }
-  co_return error_code();
-}
-
-Task<error_code> sendEncrypted(Reply* reply, int fd, Piece piece) {
-  std::string window(std::min<std::uint64_t>(piece.length, kTlsPieceBytes), '\0');
-  error_code error;
-  while (piece.length > 0 && !error) {
-    const auto n = ::pread(fd, window.data(), std::min<std::uint64_t>(piece.length, window.size()), static_cast<off_t>(piece.offset));
-    if (n == 0) co_return asio::error::eof;
-    if (n < 0) co_return error_code(errno, boost::system::system_category());
-    reply->connection->arm(reply->idle_timeout);
-    auto write = asio::async_write(reply->connection->stream, asio::buffer(window.data(), static_cast<std::size_t>(n)),
-                                   asio::redirect_error(asio::use_awaitable, error));
-    co_await std::move(write);
-    piece.offset += static_cast<std::uint64_t>(n);
-    piece.length -= static_cast<std::uint64_t>(n);
-  }
-  co_return error;
-}
-
-Task<error_code> writeFile(Reply* reply, int status, Headers headers, FileBody body) {
-  Fd fd(::open(body.path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat info {};
-  if (!fd.valid() || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-    auto missing = writeText(reply, 404, Headers(), "not found\n");
-    co_return co_await std::move(missing);
-  }
-  const auto size = static_cast<std::uint64_t>(info.st_size);
-  Piece piece{0, size};
-  headers["Accept-Ranges"] = "bytes";
-  const auto kind = status == 200 ? rangeOf(reply->range, size, piece) : RangeKind::Whole;
-  if (kind == RangeKind::Unsatisfiable) {
-    headers["Content-Range"] = fmt::format("bytes */{}", size);
-    auto refusal = writeText(reply, 416, std::move(headers), std::string());
-    co_return co_await std::move(refusal);
-  }
-  if (kind == RangeKind::Part) {
-    status = 206;
-    headers["Content-Range"] = fmt::format("bytes {}-{}/{}", piece.offset, piece.offset + piece.length - 1, size);
-  }
-  auto head = writeHead(reply, status, std::move(headers), piece.length);
-  const error_code error = co_await std::move(head);
-  if (error || reply->head_only) co_return error;
-  auto send = reply->connection->stream.tls() ? sendEncrypted(reply, fd.get(), piece) : sendPlain(reply, fd.get(), piece);
-  co_return co_await std::move(send);
-}
-
-Task<error_code> write(Reply* reply, ServerResponse response) {
-  auto work = std::holds_alternative<FileBody>(response.body)
-                  ? writeFile(reply, response.status, std::move(response.headers), std::get<FileBody>(std::move(response.body)))
-                  : writeText(reply, response.status, std::move(response.headers), std::get<std::string>(std::move(response.body)));
-  co_return co_await std::move(work);
-}
-
 // ---- sessions
 
-using Parser = http::request_parser<http::string_body>;
-
-/// Reads one request. On a bad one answers it and says so by an error.
-Task<error_code> readRequest(Shared state, std::shared_ptr<Connection> connection, Parser* parser) {
-  error_code error;
-  connection->arm(state->options.idle_timeout);
-  parser->header_limit(kHeaderLimitBytes);
-  parser->body_limit(state->options.max_body_bytes);
-  auto head = http::async_read_header(connection->stream, connection->buffer, *parser, asio::redirect_error(asio::use_awaitable, error));
-  co_await std::move(head);
-  const std::string expect(parser->is_header_done() ? parser->get()[http::field::expect] : boost::beast::string_view());
-  if (!error && boost::beast::iequals(expect, "100-continue")) {
-    static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-    auto go = asio::async_write(connection->stream, asio::buffer(kContinue), asio::redirect_error(asio::use_awaitable, error));
-    co_await std::move(go);
-  }
-  while (!error && !parser->is_done()) {
-    connection->arm(state->options.idle_timeout);
-    auto some = http::async_read_some(connection->stream, connection->buffer, *parser, asio::redirect_error(asio::use_awaitable, error));
-    co_await std::move(some);
-  }
-  const bool malformed = error.category() == http::make_error_code(http::error::bad_method).category();
-  if (!malformed || error == http::error::end_of_stream || error == http::error::partial_message) co_return error;
-  Reply reply{connection, state->options.idle_timeout};
-  const int status = error == http::error::body_limit ? 413 : error == http::error::header_limit ? 431 : 400;
-  auto refusal = writeText(&reply, status, Headers(), error.message() + "\n");
-  co_await std::move(refusal);
-  co_return error;
+ServerRequest requestOf(const Session& session, const RequestParser& parser) {
+  const auto& message = parser.get();
+  ServerRequest request;
+  request.method = std::string(message.method_string());
+  request.target = std::string(message.target());
+  request.headers = headersOf(message);
+  request.remote_address = session.remote_address;
+  request.client_common_name = session.client.common_name;
+  request.expired_client_common_name = session.client.expired_common_name;
+  request.client_key_id = session.client.key_id;
+  return request;
 }
 
-Task<void> serveRequests(Shared state, std::shared_ptr<Session> session) {
+/// Who is asked for, and may they ask? All of it from the head; nothing of the body has been read.
+Admission admit(const State& state, const Routes::Match& match, const ServerRequest& head) {
+  if (!match.route) {
+    auto refusal = ServerResponse::text(match.path_known ? 405 : 404, match.path_known ? "method not allowed\n" : "not found\n");
+    return {0, std::move(refusal)};
+  }
+  if (match.route->admit) return match.route->admit(head);
+  return {state.options.max_body_bytes, std::nullopt};
+}
+
+/// Answers a request that is not worked on. What is left of its body is not read as the next request: the connection ends.
+Task<void> refuse(Shared state, std::shared_ptr<Session> session, ServerResponse answer, bool head_only) {
+  Reply reply{session->connection, state->options.idle_timeout, state->options.min_answer_rate, false, head_only};
+  if (!co_await writeReply(&reply, std::move(answer))) co_await discardInput(session->connection);
+}
+
+ServerResponse answerTo(const HeadRefusal& refusal) {
+  auto answer = ServerResponse::text(refusal.status, std::string(refusal.reason) + "\n");
+  if (refusal.status == 503) answer.headers["Retry-After"] = "5";
+  return answer;
+}
+
+/// One request after the other. False: the connection cannot be used any more.
+Task<bool> serveOne(Shared state, std::shared_ptr<Session> session) {
   const auto connection = session->connection;
-  bool keep_alive = true;
-  while (keep_alive && !state->stopped) {
-    Parser parser;
-    auto read = readRequest(state, connection, &parser);
-    if (co_await std::move(read)) break;
-    auto message = parser.release();
-    ServerRequest request;
-    request.method = std::string(message.method_string());
-    request.target = std::string(message.target());
-    request.headers = headersOf(message);
-    request.body = std::move(message.body());
-    request.remote_address = session->remote_address;
-    request.client_common_name = session->client.common_name;
-    request.expired_client_common_name = session->client.expired_common_name;
-    request.client_key_id = session->client.key_id;
-    keep_alive = message.keep_alive();
-    Reply reply{connection, state->options.idle_timeout, keep_alive, request.method == "HEAD"};
-    if (const auto range = request.headers.find("Range"); range != request.headers.end() && !request.headers.contains("If-Range")) {
-      reply.range = range->second;
-    }
+  const auto& options = state->options;
+  const ReadLimits limits{options.idle_timeout, options.head_timeout, options.body_timeout, options.min_body_rate};
+  RequestParser parser;
+  state->use(*session, ConnectionUse::Waiting);
+  const auto unread = co_await readHead(connection, &parser, limits);
+  if (unread.refusal) co_await refuse(state, session, answerTo(unread.refusal), false);
+  if (unread) co_return false;
+
+  auto request = requestOf(*session, parser);
+  const auto match = state->routes.find(request.method, request.path());
+  auto admission = admit(*state, match, request);
+  const bool head_only = request.method == "HEAD", has_body = !parser.is_done();
+  const auto declared = parser.content_length();
+  if (!admission.refusal && declared && *declared > admission.max_body_bytes) admission.refusal = ServerResponse::text(413, "the body is too long\n");
+  if (admission.refusal && has_body) {
+    co_await refuse(state, session, *std::move(admission.refusal), head_only);
+    co_return false;
+  }
+  if (has_body) {
+    parser.body_limit(admission.max_body_bytes);
+    auto& body = parser.get().body();
+    body.budget = state->bodies;
+    body.client = request.client_common_name.empty() ? request.remote_address : request.client_common_name;
+    const auto cut = co_await readBody(connection, &parser, limits);
+    if (cut.refusal) co_await refuse(state, session, answerTo(cut.refusal), head_only);
+    if (cut) co_return false;
+  }
+  Reply reply{connection, options.idle_timeout, options.min_answer_rate, parser.keep_alive(), head_only};
+  auto& body = parser.get().body();
+  request.body = std::move(body.bytes);
+  request.charge = std::move(body.charge);
+  if (const auto range = request.headers.find("Range"); range != request.headers.end() && !request.headers.contains("If-Range")) {
+    reply.range = range->second;
+  }
+  state->use(*session, session->client.common_name.empty() ? ConnectionUse::Answering : ConnectionUse::Serving);
+  ServerResponse response;
+  if (admission.refusal) {
+    response = *std::move(admission.refusal);
+  } else {
     connection->lift();
     session->handler_limit.set(kHandlerLimit);
-    auto work = answerTo(state, std::move(request));
-    auto response = co_await std::move(work);
+    response = co_await callHandler(match.route, std::move(request));
     session->handler_limit.lift();
-    auto answer = write(&reply, std::move(response));
-    if (co_await std::move(answer)) break;
   }
+  reply.began = std::chrono::steady_clock::now();
+  const auto failed = co_await writeReply(&reply, std::move(response));
+  co_return !failed && reply.keep_alive;
 }
 
 Task<void> farewell(std::shared_ptr<Connection> connection) {
   error_code error;
   if (connection->stream.socket().is_open() && connection->stream.tls()) {
-    connection->arm(kHandshakeLimit);
-    auto bye = connection->stream.tls()->async_shutdown(asio::redirect_error(asio::use_awaitable, error));
-    co_await std::move(bye);
+    connection->arm(kFarewellLimit);
+    co_await connection->stream.tls()->async_shutdown(asio::redirect_error(asio::use_awaitable, error));
   }
   connection->stream.socket().shutdown(tcp::socket::shutdown_both, error);
   connection->close();
@@ -355,59 +192,96 @@ Task<void> runSession(Shared state, std::shared_ptr<Session> session) {
   if (state->tls) {
     connection->keep = state->tls;
     connection->stream.startTls(*state->tls);
-    connection->arm(kHandshakeLimit);
+    connection->arm(state->options.handshake_timeout);
     error_code error;
-    auto shake =
-        connection->stream.tls()->async_handshake(TlsStream::Side::Server, asio::redirect_error(asio::use_awaitable, error));
-    co_await std::move(shake);
+    co_await connection->stream.tls()->async_handshake(TlsStream::Side::Server, asio::redirect_error(asio::use_awaitable, error));
     if (error) {
       logDebug("http", "TLS with {}: {}", session->remote_address, error.message());
       co_return;
     }
     session->client = clientOf(*connection->stream.tls());
   }
-  auto serve = serveRequests(state, session);
-  co_await std::move(serve);
-  auto bye = farewell(connection);
-  co_await std::move(bye);
+  while (!state->stopped && co_await serveOne(state, session)) {
+  }
+  state->use(*session, ConnectionUse::Waiting);
+  co_await farewell(connection);
 }
 
-void startSession(const Shared& state, tcp::socket socket) {
+void startSession(const Shared& state, tcp::socket socket, const std::string& remote_address) {
   error_code error;
   socket.set_option(tcp::no_delay(true), error);
-  const auto remote_address = socket.remote_endpoint(error).address().to_string();
   auto session = std::make_shared<Session>(std::move(socket));
   session->remote_address = remote_address;
-  const auto place = state->sessions.insert(state->sessions.end(), session);
-  auto ended = [state, place, session](const std::exception_ptr&) {
+  session->ticket = state->sessions.add(remote_address, session);
+  auto ended = [state, session](const std::exception_ptr&) {
     session->ended = true;
     session->handler_limit.stop();
     session->connection->close();
-    state->sessions.erase(place);
+    state->forget(*session);
   };
   asio::co_spawn(state->acceptor.get_executor(), runSession(state, session),
                  asio::bind_cancellation_slot(session->cancel.slot(), std::move(ended)));
 }
 
+// ---- connections
+
+void drop(State& state, Session& session) {
+  ++state.dropped;
+  session.connection->close();
+  state.forget(session);
+}
+
+/// Makes room for a connection of this address, at the cost of whoever holds most. False: there is none.
+bool makeRoom(State& state, const std::string& address) {
+  std::shared_ptr<Session> victim;
+  if (state.sessions.countOf(address) >= state.options.max_connections_per_address) {
+    victim = state.sessions.longestWaitingOf(address);
+    if (!victim) return false;
+  } else if (state.sessions.size() >= state.options.max_connections) {
+    victim = state.sessions.victimFor(address);
+    if (!victim) return false;
+  }
+  if (victim) drop(state, *victim);
+  return true;
+}
+
+/// Now and then: a line for each would be as many as the caller likes.
+void reportRefusals(State& state) {
+  const auto now = std::chrono::steady_clock::now();
+  const auto gone = state.dropped + state.refused;
+  if (now < state.report_at || gone == state.refused_reported) return;
+  state.report_at = now + kRefusalReportInterval;
+  state.refused_reported = gone;
+  logWarning("http", "{} connections are open on port {}; since the start {} waiting ones were closed for others and {} new ones refused",
+             state.sessions.size(), state.options.port, state.dropped, state.refused);
+}
+
+Task<void> pause(std::chrono::milliseconds duration) {
+  asio::steady_timer timer(co_await asio::this_coro::executor, duration);
+  co_await timer.async_wait(asio::use_awaitable);
+}
+
 Task<void> acceptLoop(Shared state) {
-  bool refusing = false, failing = false;  // each said once for each time that it is so: a storm would drown the log
+  bool failing = false;  // said once for each time that it is so: a storm would drown the log
   while (!state->stopped) {
     error_code error;
-    auto accept = state->acceptor.async_accept(asio::redirect_error(asio::use_awaitable, error));
-    auto socket = co_await std::move(accept);
+    auto socket = co_await state->acceptor.async_accept(asio::redirect_error(asio::use_awaitable, error));
     if (state->stopped) co_return;
     if (error) {
       if (!std::exchange(failing, true)) logWarning("http", "no more connections can be taken now: {}", error.message());
-      auto rest = pause(kAcceptPause);
-      co_await std::move(rest);
+      if (const auto victim = state->sessions.victimFor({}); victim && error == asio::error::no_descriptors) drop(*state, *victim);
+      co_await pause(kAcceptPause);
       continue;
     }
-    if (state->sessions.size() >= state->options.max_connections) {
-      if (!std::exchange(refusing, true)) logWarning("http", "{} connections are open: more are refused", state->sessions.size());
-      continue;
+    failing = false;
+    const auto address = socket.remote_endpoint(error).address().to_string();
+    const auto changed = state->dropped;
+    if (makeRoom(*state, address)) {
+      startSession(state, std::move(socket), address);
+    } else {
+      ++state->refused;
     }
-    refusing = failing = false;
-    startSession(state, std::move(socket));
+    if (changed != state->dropped || state->refused > 0) reportRefusals(*state);
   }
 }
 
@@ -417,30 +291,34 @@ class BeastServer final : public HttpServer {
   ~BeastServer() override { stop(); }
 
   std::uint16_t port() const override { return port_; }
-  void addRoutes(std::vector<Route> routes) override {
-    for (auto& route : routes) {
-      auto handler = std::make_shared<const Handler>(route.handle);
-      state_->routes.emplace_back(std::move(route), std::move(handler));
-    }
-  }
+  void addRoutes(std::vector<Route> routes) override { state_->routes.add(std::move(routes)); }
+  ServerLoad load() const override { return {state_->sessions.size(), state_->bodies->used(), state_->dropped, state_->refused}; }
   void stop() override {
     if (std::exchange(state_->stopped, true)) return;
     error_code ignored;
     state_->acceptor.close(ignored);
-    for (const auto& session : state_->sessions) {
+    state_->sessions.each([this](const std::shared_ptr<Session>& session) {
       session->connection->close();
       // From inside the executor: elsewhere Asio 1.81 queues the cancellation with a bare pointer to the coroutine, which
       // may have ended by then.
       asio::post(state_->acceptor.get_executor(), [session] {
         if (!session->ended) session->cancel.emit(asio::cancellation_type::terminal);
       });
-    }
+    });
   }
 
  private:
   Shared state_;
   std::uint16_t port_;
 };
+
+/// As many as the process may open, less what all else needs.
+std::size_t withinDescriptors(std::size_t connections) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return connections;
+  const auto reserve = std::min<std::size_t>(kReservedDescriptors, limit.rlim_cur / 2);
+  return std::clamp<std::size_t>(connections, 1, std::max<std::size_t>(limit.rlim_cur - reserve, 1));
+}
 
 }  // namespace
 
@@ -457,6 +335,8 @@ Result<std::unique_ptr<HttpServer>> startHttpServer(asio::any_io_executor execut
   ::signal(SIGPIPE, SIG_IGN);  // sendfile has no MSG_NOSIGNAL
   auto state = std::make_shared<State>(executor);
   state->options = std::move(options);
+  state->options.max_connections = withinDescriptors(state->options.max_connections);
+  state->bodies = std::make_shared<BodyBudget>(state->options.max_bodies_bytes);
   state->tls = std::move(tls);
   error_code error;
   const auto address = asio::ip::make_address(state->options.address, error);

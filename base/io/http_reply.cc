@@ -1,0 +1,170 @@
+// Answers: small ones in one packet, files in bounded pieces, each piece with a deadline.
+#include "base/io/http_reply.h"
+
+#include "base/io/files.h"
+#include "base/io/http_range.h"
+
+#include <fmt/format.h>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/serializer.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/http/write.hpp>
+
+#include <fcntl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+
+namespace muster::io {
+
+namespace http = boost::beast::http;
+
+void Reply::armForNextPiece() {
+  using std::chrono::milliseconds;
+  const auto now = std::chrono::steady_clock::now();
+  const auto in_all = idle_timeout + milliseconds(sent_bytes * 1000 / std::max<std::size_t>(min_rate, 1));
+  const auto left = std::chrono::ceil<milliseconds>(began + in_all - now);
+  connection->arm(std::clamp<milliseconds>(left, milliseconds(0), idle_timeout));
+}
+
+namespace {
+
+constexpr std::size_t kFilePieceBytes = 1u << 20;
+constexpr std::size_t kTlsPieceBytes = 128u << 10;
+constexpr std::size_t kSmallBodyBytes = 6u << 10;
+
+template <class Body>
+http::response<Body> begin(const Reply& reply, int status, const Headers& headers, std::uint64_t content_length) {
+  http::response<Body> message(static_cast<http::status>(status), 11);
+  for (const auto& [name, value] : headers) message.set(name, value);
+  message.set(http::field::server, "muster");
+  message.keep_alive(reply.keep_alive);
+  const bool bodiless = status / 100 == 1 || status == 204 || status == 304;
+  if (!bodiless) message.content_length(content_length);
+  return message;
+}
+
+/// Head and body in one piece: one packet, one TLS record.
+Task<error_code> writeSmall(Reply* reply, int status, Headers headers, std::string body) {
+  auto message = begin<http::string_body>(*reply, status, headers, body.size());
+  message.body() = std::move(body);
+  reply->armForNextPiece();
+  error_code error;
+  auto write = http::async_write(reply->connection->stream, message, asio::redirect_error(asio::use_awaitable, error));
+  co_await std::move(write);
+  co_return error;
+}
+
+Task<error_code> writeHead(Reply* reply, int status, Headers headers, std::uint64_t content_length) {
+  auto message = begin<http::empty_body>(*reply, status, headers, content_length);
+  http::response_serializer<http::empty_body> serializer(message);
+  reply->armForNextPiece();
+  error_code error;
+  auto write = http::async_write_header(reply->connection->stream, serializer, asio::redirect_error(asio::use_awaitable, error));
+  co_await std::move(write);
+  co_return error;
+}
+
+Task<error_code> writeText(Reply* reply, int status, Headers headers, std::string body) {
+  if (!reply->head_only && body.size() <= kSmallBodyBytes) {
+    auto whole = writeSmall(reply, status, std::move(headers), std::move(body));
+    co_return co_await std::move(whole);
+  }
+  auto head = writeHead(reply, status, std::move(headers), body.size());
+  error_code error = co_await std::move(head);
+  if (error || reply->head_only) co_return error;
+  std::string_view rest = body;
+  while (!rest.empty() && !error) {  // in pieces, so that the deadline is for a stall and not for the whole body
+    reply->armForNextPiece();
+    const auto piece = rest.substr(0, kFilePieceBytes);
+    auto write = asio::async_write(reply->connection->stream, asio::buffer(piece), asio::redirect_error(asio::use_awaitable, error));
+    co_await std::move(write);
+    reply->sent_bytes += piece.size();
+    rest.remove_prefix(piece.size());
+  }
+  co_return error;
+}
+
+/// Plain connections: the kernel copies from the page cache to the socket.
+Task<error_code> sendPlain(Reply* reply, int fd, Piece piece) {
+  auto& socket = reply->connection->stream.socket();
+  error_code error;
+  socket.native_non_blocking(true, error);
+  auto offset = static_cast<off_t>(piece.offset);
+  auto executor = co_await asio::this_coro::executor;
+  while (piece.length > 0) {
+    reply->armForNextPiece();
+    const auto n = ::sendfile(socket.native_handle(), fd, &offset, std::min<std::uint64_t>(piece.length, kFilePieceBytes));
+    if (n == 0) co_return asio::error::eof;  // the file became shorter
+    if (n < 0 && errno != EAGAIN && errno != EINTR) co_return error_code(errno, boost::system::system_category());
+    if (n > 0) {
+      piece.length -= static_cast<std::uint64_t>(n);
+      reply->sent_bytes += static_cast<std::uint64_t>(n);
+      co_await asio::post(executor, asio::use_awaitable);  // others have their turn between pieces
+      continue;
+    }
+    auto ready = socket.async_wait(tcp::socket::wait_write, asio::redirect_error(asio::use_awaitable, error));
+    co_await std::move(ready);
+    if (error) co_return error;
+  }
+  co_return error_code();
+}
+
+Task<error_code> sendEncrypted(Reply* reply, int fd, Piece piece) {
+  std::string window(std::min<std::uint64_t>(piece.length, kTlsPieceBytes), '\0');
+  error_code error;
+  while (piece.length > 0 && !error) {
+    const auto n = ::pread(fd, window.data(), std::min<std::uint64_t>(piece.length, window.size()), static_cast<off_t>(piece.offset));
+    if (n == 0) co_return asio::error::eof;
+    if (n < 0) co_return error_code(errno, boost::system::system_category());
+    reply->armForNextPiece();
+    auto write = asio::async_write(reply->connection->stream, asio::buffer(window.data(), static_cast<std::size_t>(n)),
+                                   asio::redirect_error(asio::use_awaitable, error));
+    co_await std::move(write);
+    reply->sent_bytes += static_cast<std::uint64_t>(n);
+    piece.offset += static_cast<std::uint64_t>(n);
+    piece.length -= static_cast<std::uint64_t>(n);
+  }
+  co_return error;
+}
+
+Task<error_code> writeFile(Reply* reply, int status, Headers headers, FileBody body) {
+  Fd fd(::open(body.path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat info {};
+  if (!fd.valid() || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    auto missing = writeText(reply, 404, Headers(), "not found\n");
+    co_return co_await std::move(missing);
+  }
+  const auto size = static_cast<std::uint64_t>(info.st_size);
+  Piece piece{0, size};
+  headers["Accept-Ranges"] = "bytes";
+  const auto kind = status == 200 ? rangeOf(reply->range, size, piece) : RangeKind::Whole;
+  if (kind == RangeKind::Unsatisfiable) {
+    headers["Content-Range"] = fmt::format("bytes */{}", size);
+    auto refusal = writeText(reply, 416, std::move(headers), std::string());
+    co_return co_await std::move(refusal);
+  }
+  if (kind == RangeKind::Part) {
+    status = 206;
+    headers["Content-Range"] = fmt::format("bytes {}-{}/{}", piece.offset, piece.offset + piece.length - 1, size);
+  }
+  auto head = writeHead(reply, status, std::move(headers), piece.length);
+  const error_code error = co_await std::move(head);
+  if (error || reply->head_only) co_return error;
+  auto send = reply->connection->stream.tls() ? sendEncrypted(reply, fd.get(), piece) : sendPlain(reply, fd.get(), piece);
+  co_return co_await std::move(send);
+}
+
+}  // namespace
+
+Task<error_code> writeReply(Reply* reply, ServerResponse response) {
+  auto work = std::holds_alternative<FileBody>(response.body)
+                  ? writeFile(reply, response.status, std::move(response.headers), std::get<FileBody>(std::move(response.body)))
+                  : writeText(reply, response.status, std::move(response.headers), std::get<std::string>(std::move(response.body)));
+  co_return co_await std::move(work);
+}
+
+}  // namespace muster::io
