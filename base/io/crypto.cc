@@ -1,6 +1,7 @@
 // OpenSSL behind muster's words.
 #include "base/io/files.h"
 #include "base/io/openssl.h"
+#include "base/io/trusted_keys.h"
 
 #include <fmt/format.h>
 #include <openssl/crypto.h>
@@ -171,7 +172,7 @@ Result<SigningKey> SigningKey::loadOrCreate(const std::filesystem::path& private
   return SigningKey{std::move(pem), public_pem};
 }
 
-std::string SigningKey::id() const { return sha256Hex(public_pem).substr(0, 16); }
+std::string SigningKey::id() const { return publicKeyIds(public_pem).front(); }
 
 namespace {
 
@@ -206,7 +207,9 @@ Result<std::string> sign(const SigningKey& key, std::string_view message) {
   return toBase64(signature);
 }
 
-Result<void> verify(std::string_view public_pem, std::string_view message, std::string_view signature_base64) {
+namespace {
+
+Result<void> verifyBy(std::string_view public_pem, std::string_view message, std::string_view signature_base64) {
   static Kept<SharedKey> kept;
   TRY(key, kept.get(public_pem, [&] { return shared(readPublicKey(public_pem)); }));
   const auto signature = fromBase64(signature_base64);
@@ -217,6 +220,19 @@ Result<void> verify(std::string_view public_pem, std::string_view message, std::
   ERR_clear_error();
   if (!fits) return fail(ErrorCode::Corrupt, "the signature does not fit");
   return {};
+}
+
+}  // namespace
+
+Result<void> verify(std::string_view public_pem, std::string_view message, std::string_view signature_base64) {
+  Result<void> first;
+  bool is_first = true;
+  for (const auto& pem : publicPems(public_pem)) {
+    auto done = verifyBy(pem, message, signature_base64);
+    if (done) return done;
+    if (std::exchange(is_first, false)) first = std::move(done);
+  }
+  return first;
 }
 
 }  // namespace muster::io

@@ -1,0 +1,36 @@
+#include "base/io/trusted_keys.h"
+
+#include "base/io/crypto.h"
+
+namespace muster::io {
+namespace {
+
+constexpr std::string_view kBegin = "-----BEGIN PUBLIC KEY-----", kEnd = "-----END PUBLIC KEY-----\n";
+constexpr std::size_t kKeyIdDigits = 16;
+
+}  // namespace
+
+std::vector<std::string> publicPems(std::string_view text) {
+  std::vector<std::string> out;
+  for (auto begin = text.find(kBegin); begin != std::string_view::npos && out.size() < kMaxTrustedKeys; begin = text.find(kBegin, begin + 1)) {
+    const auto end = text.find(kEnd, begin);
+    if (end == std::string_view::npos) break;
+    out.emplace_back(text.substr(begin, end + kEnd.size() - begin));
+  }
+  if (out.empty()) out.emplace_back(text);
+  return out;
+}
+
+std::vector<std::string> publicKeyIds(std::string_view text) {
+  std::vector<std::string> out;
+  for (const auto& pem : publicPems(text)) out.push_back(sha256Hex(pem).substr(0, kKeyIdDigits));
+  return out;
+}
+
+std::optional<std::string> trustedPemOf(std::string_view text, std::string_view key_id) {
+  for (auto& pem : publicPems(text))
+    if (publicKeyIds(pem).front() == key_id) return std::move(pem);
+  return std::nullopt;
+}
+
+}  // namespace muster::io
