@@ -2,6 +2,7 @@
 
 #include "base/io/crypto.h"
 #include "cli/duty.h"
+#include "inventory/paths.h"
 #include "lab/lab.h"
 #include "validate/gate_params.h"
 
@@ -24,6 +25,12 @@ std::filesystem::path Options::labFolder(const inventory::Cluster& cluster) cons
 
 std::filesystem::path Options::runFolder(const std::string& what) const {
   return std::filesystem::path("/run/muster") / (what + "-" + io::sha256Hex(std::filesystem::absolute(state).string()).substr(0, 12));
+}
+
+void allowPaths(const std::vector<std::string>& folders) {
+  auto all = environment(inventory::kAllowPathVariable, "");
+  for (const auto& folder : folders) all += (all.empty() ? "" : ":") + std::filesystem::absolute(folder).string();
+  ::setenv(inventory::kAllowPathVariable, all.c_str(), 1);
 }
 
 Options defaultOptions() {

@@ -30,6 +30,10 @@ struct Options {
   std::filesystem::path runFolder(const std::string& what) const;
 };
 
+/// Lets inventories of this process name files in these folders too (inventory/paths.h).
+/// Effect: sets MUSTER_ALLOW_PATH; before threads begin
+void allowPaths(const std::vector<std::string>& folders);
+
 /// Options with the environment applied.
 Options defaultOptions();
 

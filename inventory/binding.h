@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/ids.h"
+#include "inventory/paths.h"
 #include "inventory/spec.h"
 
 #include <fmt/format.h>
@@ -28,7 +29,9 @@ inline void readInto(std::string& out, const Value& value, const Shape& shape, R
   if (auto read = readText(value, shape, reader)) out = std::move(*read);
 }
 inline void readInto(std::filesystem::path& out, const Value& value, const Shape& shape, Reader& reader) {
-  if (auto read = readText(value, shape, reader)) out = reader.resolve(*read);
+  const auto read = readText(value, shape, reader);
+  if (!read) return;
+  if (auto path = namedPath(*read, value, reader)) out = std::move(*path);
 }
 inline void readInto(bool& out, const Value& value, const Shape&, Reader& reader) {
   if (auto read = readBoolean(value, reader)) out = *read;

@@ -1,7 +1,7 @@
 // Cluster: look-ups, and secrets at the moment of use.
 #include "inventory/cluster.h"
 
-#include "base/io/files.h"
+#include "base/io/regular_file.h"
 #include "base/io/process.h"
 #include "inventory/hostlist.h"
 
@@ -48,7 +48,7 @@ Result<Secret> SecretRef::read() const {
     return usable(value, env);
   }
   if (const auto* path = std::get_if<std::filesystem::path>(&source)) {
-    auto text = io::readFile(*path, kMaxSecretBytes);
+    auto text = io::readRegularFile(*path, kMaxSecretBytes);
     if (!text) return fail(ErrorCode::NotFound, fmt::format("the secret cannot be read: {}", text.error().text()));
     return usable(std::move(*text), path->string());
   }

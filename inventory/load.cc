@@ -4,9 +4,11 @@
 #include "inventory/json.h"
 
 #include "base/io/crypto.h"
-#include "base/io/files.h"
+#include "base/io/regular_file.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace muster::inventory {
 
@@ -27,11 +29,46 @@ Diagnostics bounded(Diagnostics all, const std::string& file) {
   return out;
 }
 
+bool startsWithKey(std::string_view line) {
+  while (line.starts_with('{') || line.starts_with(' ') || line.starts_with('"')) line.remove_prefix(1);
+  const auto key = line.substr(0, line.find_first_of(":\" "));
+  return key.size() < line.size() && clusterSpec()->find(key) != nullptr;
+}
+
+/// Whether it has any key of an inventory. What has none is the wrong file (--inventory /etc/shadow), and nothing of it is shown to anybody.
+bool isInventory(const std::optional<Value>& root, std::string_view text) {
+  if (root) return root->kind == Value::Kind::Map && std::any_of(root->entries.begin(), root->entries.end(), [](const auto& entry) { return clusterSpec()->find(entry.first.text); });
+  while (!text.empty()) {
+    const auto line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (startsWithKey(line)) return true;
+  }
+  return false;
+}
+
+/// The same problems, without anything that stands in the file.
+Diagnostics withoutContent(const Diagnostics& found, const std::string& file, bool is_yaml) {
+  Diagnostics out;
+  if (is_yaml) {
+    out.error({file, 1, 1}, "this is no inventory: it has none of an inventory's keys", "it begins with cluster: {name: …}; start from examples/lab/cluster.yaml");
+    return out;
+  }
+  for (const auto& one : found.all()) {
+    const bool quotes = one.text.find(": ") != std::string::npos || one.text.find('"') != std::string::npos || one.text.starts_with("the tag ");
+    out.error(one.where, quotes ? "not valid YAML, and no inventory" : one.text, quotes ? "name an inventory: --inventory FILE" : one.suggestion);
+  }
+  return out;
+}
+
 std::optional<Cluster> build(std::string_view yaml, const std::filesystem::path& file, const LoadOptions& options, Diagnostics& diagnostics) {
   std::error_code ignored;
   std::filesystem::path folder = std::filesystem::absolute(file, ignored).lexically_normal().parent_path();
   Reader reader(file.string(), folder, diagnostics);
   auto root = parseYaml(yaml, reader.file, diagnostics);
+  if (!isInventory(root, yaml)) {
+    diagnostics = withoutContent(diagnostics, reader.file, root.has_value());
+    return std::nullopt;
+  }
   if (!root) return std::nullopt;
   Declaration declaration;
   readObject(&declaration, *root, *clusterSpec(), reader);
@@ -67,7 +104,7 @@ Loaded loadText(std::string_view yaml, const std::filesystem::path& file) { retu
 Loaded load(const std::filesystem::path& file) { return load(file, {}); }
 
 Loaded load(const std::filesystem::path& file, const LoadOptions& options) {
-  auto text = io::readFile(file, kMaxDocumentBytes);
+  auto text = io::readRegularFile(file, kMaxDocumentBytes);
   if (text) return loadWith(*text, file, options);
   Loaded loaded;
   loaded.diagnostics.error({file.string(), 0, 0}, fmt::format("cannot read the inventory: {}", text.error().text()),

@@ -4,9 +4,10 @@
 #include "inventory/declared.h"
 #include "inventory/formats.h"
 #include "inventory/hostlist.h"
+#include "inventory/paths.h"
 #include "inventory/suggest.h"
 
-#include "base/io/files.h"
+#include "base/io/regular_file.h"
 
 #include <fmt/format.h>
 
@@ -50,9 +51,10 @@ class CsvReader {
     CsvNodes out;
     out.file = shown;
     const auto given = options_.texts.find(path);
-    auto text = given == options_.texts.end() ? io::readFile(path, kMaxDocumentBytes) : Result<std::string>(given->second);
+    auto text = given == options_.texts.end() ? readAllowed(path, from) : Result<std::string>(given->second);
     if (!text) {
-      reader_.error(from, fmt::format("cannot read {}: {}", shown, text.error().text()), "the path starts at the inventory's folder");
+      if (text.error().code() != ErrorCode::Denied || mayName(reader_.folder, path))  // else it is said already
+        reader_.error(from, fmt::format("cannot read {}: {}", shown, text.error().text()), "the path starts at the inventory's folder");
       return out;
     }
     std::string outer = std::exchange(reader_.file, shown);
@@ -67,8 +69,17 @@ class CsvReader {
   }
 
  private:
+  Result<std::string> readAllowed(const std::filesystem::path& path, const Value& from) {
+    if (!namedPath(path.string(), from, reader_)) return fail(ErrorCode::Denied, "");
+    return io::readRegularFile(path, kMaxDocumentBytes);
+  }
+
   bool columns(const CsvTable& table) {
     const ObjectSpec& spec = *nodeRowSpec();
+    if (!table.header.empty() && std::none_of(table.header.begin(), table.header.end(), [&](const Value& cell) { return spec.find(cell.text); })) {
+      reader_.error(table.header.front(), "this is no list of nodes: none of its columns is known", "its first row names columns: name,rack,unit,mac,address,bmc,serial");
+      return false;  // and nothing of it is shown: it may be any file
+    }
     std::vector<std::string_view> known;
     for (const FieldSpec& field : spec.fields) known.push_back(field.key);
     fields_.clear();

@@ -1,4 +1,5 @@
 // The tables: what an inventory may say. A new key is a row here, and nothing else. The larger sections have files of their own.
+#include "base/io/regular_file.h"
 #include "inventory/binding.h"
 #include "inventory/change_spec.h"
 #include "inventory/declared.h"
@@ -9,7 +10,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <set>
 
 namespace muster::inventory {
@@ -162,10 +162,7 @@ void readUserData(Profile& profile, const Value& value, const Shape& shape, Read
   const std::size_t errors = reader.errors;
   readInto(path, value, shape, reader);
   if (reader.errors != errors) return;
-  std::ifstream file(path, std::ios::binary);
-  std::string content(kMaxUserDataBytes + 1, '\0');
-  file.read(content.data(), static_cast<std::streamsize>(content.size()));
-  content.resize(static_cast<std::size_t>(file.gcount()));
+  auto content = io::readRegularFile(path, kMaxUserDataBytes).value_or("");
   if (content.empty() || content.size() > kMaxUserDataBytes)
     return reader.error(value, fmt::format("{} cannot be read, is empty or has more than {} KiB", path.string(), kMaxUserDataBytes >> 10), "name a file with user data");
   if (const auto kind = checkUserData(content); !kind) return reader.error(value, fmt::format("{}: {}", path.string(), kind.error().text()), "see docs/images.md");

@@ -1,4 +1,5 @@
 // The tables of `console`, `ipmi`, `pdu`, `bmc_certificate` and `tpm` of a profile.
+#include "base/io/regular_file.h"
 #include "inventory/binding.h"
 #include "inventory/declared.h"
 #include "inventory/formats.h"
@@ -6,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <sstream>
 
 namespace muster::inventory {
@@ -43,10 +43,7 @@ void readRoots(TpmSpec& tpm, const Value& value, const Shape& shape, Reader& rea
   const std::size_t errors = reader.errors;
   readInto(path, value, shape, reader);
   if (reader.errors != errors) return;
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream content;
-  content << file.rdbuf();
-  tpm.ek_roots_pem = content.str();
+  tpm.ek_roots_pem = io::readRegularFile(path, kMaxRootsBytes).value_or("");
   if (tpm.ek_roots_pem.size() > kMaxRootsBytes || !holdsCertificate(tpm.ek_roots_pem))
     return reader.error(value, fmt::format("{} cannot be read, or holds no certificate in PEM", path.string()), "name a file with the TPM makers' root certificates");
 }

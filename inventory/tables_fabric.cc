@@ -5,7 +5,7 @@
 #include "inventory/formats.h"
 #include "inventory/hostlist.h"
 
-#include "base/io/files.h"
+#include "base/io/regular_file.h"
 
 #include <fmt/format.h>
 
@@ -140,7 +140,7 @@ std::optional<std::string> readNamedFile(const Value& value, const Shape& shape,
   const std::size_t errors = reader.errors;
   readInto(path, value, shape, reader);
   if (reader.errors != errors) return std::nullopt;
-  auto content = io::readFile(path, kMaxTopologyBytes);
+  auto content = io::readRegularFile(path, kMaxTopologyBytes);
   if (content) return std::move(*content);
   reader.error(value, fmt::format("cannot read {}: {}", path.string(), content.error().text()),
                "the path starts at the inventory's folder");
@@ -156,6 +156,11 @@ void readCableFile(Fabric& fabric, const Value& value, const Shape& shape, Reade
   const std::size_t problems = reader.diagnostics.all().size();
   auto table = parseCsv(*content, reader.file, reader.diagnostics);
   reader.errors += reader.diagnostics.all().size() - problems;
+  const auto& columns = *cableSpec();
+  if (!table.header.empty() && std::none_of(table.header.begin(), table.header.end(), [&](const Value& cell) { return columns.find(cell.text); })) {
+    reader.error(table.header.front(), "this is no list of cables: none of its columns is known", "its first row names columns: from,from_port,to,to_port,role,link");
+    table.rows.clear();
+  }
   for (auto& row : table.rows) {
     Value map;
     map.kind = Value::Kind::Map;

@@ -1,6 +1,6 @@
 // The tables of firmware baselines.
 #include "base/io/crypto.h"
-#include "base/io/files.h"
+#include "base/io/regular_file.h"
 #include "inventory/binding.h"
 #include "inventory/change_spec.h"
 #include "inventory/declared.h"
@@ -102,9 +102,10 @@ void checkConstraints(const Value& map, Reader& reader) {
 
 /// A key or signature by its file.
 void readSmallFile(std::string& out, const Value& value, const Shape& shape, Reader& reader) {
-  const auto path = readText(value, shape, reader);
-  if (!path) return;
-  auto content = io::readFile(reader.resolve(*path), kMaxSignatureBytes);
+  std::filesystem::path path;
+  readInto(path, value, shape, reader);
+  if (path.empty()) return;
+  auto content = io::readRegularFile(path, kMaxSignatureBytes);
   if (!content) return reader.error(value, content.error().text());
   out = std::move(*content);
 }

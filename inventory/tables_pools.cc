@@ -1,11 +1,11 @@
 // The tables of pools: Slurm, Kubernetes, and how a node is drained.
+#include "base/io/regular_file.h"
 #include "inventory/binding.h"
 #include "inventory/declared.h"
 #include "inventory/formats.h"
 
 #include <fmt/format.h>
 
-#include <fstream>
 
 namespace muster::inventory {
 
@@ -29,11 +29,9 @@ void checkPem(const std::filesystem::path& path, std::string_view wanted, const 
   auto say = [&](std::string_view what, std::string hint) {
     reader.error(where, fmt::format("the file {} {}", path.string(), what), std::move(hint));
   };
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return say("cannot be read", fmt::format("put a PEM file with a {} there", wanted));
-  std::string pem(kMaxPemBytes, '\0');
-  in.read(pem.data(), static_cast<std::streamsize>(pem.size()));
-  pem.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+  const auto read = io::readRegularFile(path, kMaxPemBytes);
+  if (!read) return say("cannot be read", fmt::format("put a PEM file with a {} there", wanted));
+  const std::string& pem = *read;
   const bool is_key = wanted == "private key";
   const bool found = pem.find(is_key ? "PRIVATE KEY-----" : "-----BEGIN CERTIFICATE-----") != std::string::npos;
   if (!found)

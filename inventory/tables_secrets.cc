@@ -1,4 +1,5 @@
 // Secrets: where they come from. Files and variables are looked at when the inventory is read, commands run only at the moment of use.
+#include "base/io/regular_file.h"
 #include "inventory/binding.h"
 #include "inventory/declared.h"
 #include "inventory/formats.h"
@@ -8,9 +9,12 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
-#include <fstream>
 
 namespace muster::inventory {
+
+namespace {
+constexpr std::size_t kMaxSecretBytes = 64u << 10;
+}
 
 void checkSecretFile(const std::filesystem::path& path, const Value& where, Reader& reader) {
   std::string shown = path.lexically_relative(reader.folder).string();
@@ -22,10 +26,10 @@ void checkSecretFile(const std::filesystem::path& path, const Value& where, Read
   if (::stat(path.c_str(), &status) != 0)
     return error("does not exist", fmt::format("make it: (umask 077; mkdir -p {}; cat > {})", path.parent_path().string(), path.string()));
   if (!S_ISREG(status.st_mode)) return error("is not a regular file", "name a file that holds the secret in one line");
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return error("cannot be read", fmt::format("give it to the user that runs muster: chown … {}", path.string()));
-  std::string line;
-  std::getline(in, line);
+  const auto content = io::readRegularFile(path, kMaxSecretBytes);
+  if (!content && content.error().code() == ErrorCode::InvalidInput) return error(fmt::format("has more than {} KiB", kMaxSecretBytes >> 10), "name a file that holds the secret in one line");
+  if (!content) return error("cannot be read", fmt::format("give it to the user that runs muster: chown … {}", path.string()));
+  const auto line = content->substr(0, content->find('\n'));
   if (line.empty() || line == "\r") return error("is empty", "write the secret into it");
   if (status.st_mode & S_IROTH)
     reader.warning(where, fmt::format("everybody on this machine can read the secret's file {}", shown),

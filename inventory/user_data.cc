@@ -52,7 +52,7 @@ Result<UserDataKind> checkIgnition(std::string_view content) {
   const auto ignition = object.find("ignition");
   const bool versioned = ignition != object.end() && ignition->is_object() && ignition->contains("version") && (*ignition)["version"].is_string();
   if (!versioned) return wrong("it is JSON without ignition.version, so it is not Ignition's");
-  if (!(*ignition)["version"].get<std::string>().starts_with("3.")) return wrong(fmt::format("Ignition of version {} is not known; 3.x is", (*ignition)["version"].dump()));
+  if (!(*ignition)["version"].get<std::string>().starts_with("3.")) return wrong(std::string("this version of Ignition is not known; 3.x is"));
   return UserDataKind::Ignition;
 }
 
@@ -61,7 +61,7 @@ Result<UserDataKind> checkCloudConfig(std::string_view content) {
     const YAML::Node root = YAML::Load(std::string(content));
     if (!root.IsMap() && !root.IsNull()) return wrong("a #cloud-config is a map of keys");
   } catch (const YAML::Exception& error) {
-    return wrong(fmt::format("it is no YAML (line {}: {})", error.mark.line + 1, error.msg));
+    return wrong(fmt::format("it is no YAML (line {})", error.mark.line + 1));
   }
   return UserDataKind::CloudInit;
 }
