@@ -18,7 +18,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <pwd.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -29,7 +28,6 @@ namespace {
 
 // Agents dial again within 5 s of a controller's start; one whose controller's machine died sits out its long poll first (35 s).
 constexpr std::chrono::seconds kAgentsReturn{45};
-constexpr std::string_view kCaName = "muster CA";
 
 pool::PoolOptions poolOptions(const std::optional<lab::LabHandle>& lab) {
   pool::PoolOptions out;
@@ -93,28 +91,9 @@ Result<std::string> holderOf(const std::filesystem::path& state, const std::stri
   return fmt::format("{} ({})", host, *id);
 }
 
-std::string hostName() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown host";
-}
-
-std::string userName() {
-  if (const char* behind_sudo = std::getenv("SUDO_USER")) return behind_sudo;
-  const passwd* user = ::getpwuid(::geteuid());
-  return user ? user->pw_name : std::to_string(::geteuid());
-}
-
 std::filesystem::path binaryFolder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path(); }
 
-Result<Keys> Keys::loadOrCreate(const std::filesystem::path& state) {
-  TRY_OK(prepareStateFolder(state));
-  TRY_OK(io::makeDirs(state / "keys", kStateFolderMode));
-  TRY(ca, io::CertificateAuthority::loadOrCreate(state / "ca", kCaName));
-  TRY(signing, io::SigningKey::loadOrCreate(state / "keys" / "signing.pem"));
-  return Keys{std::move(ca), std::move(signing)};
-}
-
-provision::ImageStoreOptions imageOptions(const Options& options, const Keys& keys) { return {options.cache, binaryFolder() / "muster-agent", keys.signing}; }
+provision::ImageStoreOptions imageOptions(const Options& options, const Keys& keys) { return {options.cache, binaryFolder() / "muster-agent", keys.images}; }
 
 std::unique_ptr<provision::ImageStore> openImages(const Options& options, const Keys& keys) { return provision::openImageStore(imageOptions(options, keys)); }
 
@@ -163,7 +142,7 @@ Result<std::unique_ptr<Controller>> Controller::look(const Options& options, con
 
 /// Who only looks may do so with another site's key, from a machine that is no controller.
 Result<void> Controller::takeOverCertificates(const Options& options) {
-  auto taken = validate::takeOverCertificates(*store_, keys_->signing, options.state / "certificates");
+  auto taken = validate::takeOverCertificates(*store_, keys_->certificates, options.state / "certificates");
   if (taken || lock_ || taken.error().code() != ErrorCode::Conflict) return taken;
   logWarning("validate", "{}", taken.error().str());
   return {};
@@ -188,13 +167,13 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   consoles_ = bmc::makeConsoles(consoleFinder(options, lab, {cluster_, *store_, clock_, workers_, *bmcs}), bmc::keptConsoles(options.state), clock_, workers_);
   bmcs_ = bmc::listenAtBoot(std::move(bmcs), *consoles_);
   TRY_OK(takeOverCertificates(options));
-  certificates_ = validate::makeCertificateStore(cluster_, *store_, clock_, keys_->signing, options.state / "certificates");
+  certificates_ = validate::makeCertificateStore(cluster_, *store_, clock_, keys_->certificates, options.state / "certificates");
   netboot_ = provision::makeNetboot(cluster_, *images_, *gateway_, *processes_, context_.get_executor(),
                                     {netbootFolder(options.state), serve::kHttpPort, serve::kHttpsPort, keys_->ca.fingerprint(), options.runFolder("hosts"),
                                      options.runFolder("tftp")});
   if (cluster_.provisioning().image_peers)
     peers_ = provision::makePeerService(cluster_, clock_, {fmt::format("http://{}:{}", cluster_.provisioning().controller.str(), serve::kHttpPort),
-                                                           io::sha256Hex("image peers\n" + keys_->signing.private_pem.reveal())});
+                                                           io::sha256Hex("image peers\n" + keys_->images.private_pem.reveal())});
   addPhases(options, lab);
   const lifecycle::ConsoleLines console = [this](const lifecycle::Subject& subject) {
     return subject.isCluster() ? std::vector<std::string>() : consoles_->lastLines(subject.node());
@@ -231,7 +210,7 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
     return consoles_->bootBegins(std::move(node), std::move(why), std::move(is_up));
   };
   const provision::ProvisionDeps deps{cluster_, *bmcs_, *gateway_, *images_, *netboot_, clock_, fmt::format("http://{}:{}", address, serve::kHttpPort),
-                                      fmt::format("https://{}:{}", address, serve::kHttpsPort), keys_->ca.certificatePem(), keys_->signing.public_pem, peers_.get(),
+                                      fmt::format("https://{}:{}", address, serve::kHttpsPort), keys_->ca.certificatePem(), keys_->images.public_pem, peers_.get(),
                                       [this](const NodeName& node) { consoles_->bootEnded(node); },
                                       [this](const NodeName& node, const provision::DataWipeOrder& order) { return provision::takeDataWipe(*store_, node, order); },
                                       [this](const NodeName& node, const std::string& intent) { return provision::endDataWipe(*store_, node, intent); }, restart_begins,

@@ -6,6 +6,7 @@
 #include "bmc/bmc.h"
 #include "bmc/console/desk.h"
 #include "bmc/health_watch.h"
+#include "cli/actor.h"
 #include "cli/duty.h"
 #include "cli/options.h"
 #include "cli/store_watch.h"
@@ -38,10 +39,6 @@ namespace muster::cli {
 
 /// The fabric's tools as they are here: plain, or on the twin's simulated fabric.
 fabric::FabricOptions fabricOptions(const Options& options, const std::optional<lab::LabHandle>& lab);
-
-/// For the journal. Behind sudo the user is the one who called it.
-std::string hostName();
-std::string userName();
 
 /// Where muster-agent and other programs of ours lie: beside this binary.
 std::filesystem::path binaryFolder();
@@ -102,6 +99,7 @@ class Controller {
   provision::Erasures& erasures() { return *erasures_; }
   Clock& clock() { return clock_; }
   const io::CertificateAuthority& ca() const { return keys_->ca; }
+  const Keys& keys() const { return *keys_; }
   io::ProcessRunner& processes() { return *processes_; }
   /// All goals of one subject, from every phase.
   std::vector<lifecycle::Goal> goals(const lifecycle::Subject& subject, const lifecycle::FactSet& facts) const;

@@ -2,6 +2,7 @@
 
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "base/io/trusted_keys.h"
 #include "base/log.h"
 #include "provision/netboot/netboot.h"
 
@@ -20,7 +21,6 @@ namespace {
 constexpr std::chrono::milliseconds kPatience{5'000};  ///< of one renewal with a server that is away
 constexpr std::chrono::milliseconds kLook{1'000};
 constexpr const char* kCa = "site/ca";
-constexpr const char* kSigningKey = "site/signing-key";
 
 std::string addressOf(const inventory::Cluster& cluster) { return cluster.provisioning().controller.str(); }
 
@@ -30,16 +30,24 @@ std::string howToCopy(const Options& options) {
                      options.state.string());
 }
 
-Result<void> mustBe(const Options& options, lifecycle::Store& store, const char* key, const std::string& mine, std::string_view what) {
+/// `known`: this host's own, and before it those that it has replaced by a rotation.
+Result<void> mustBe(const Options& options, lifecycle::Store& store, const std::string& key, const std::vector<std::string>& known, std::string_view what) {
+  const auto& mine = known.front();
   TRY(agreed, lifecycle::agreedOnSite(store, key, mine));
   if (agreed == mine) return {};
+  if (std::find(known.begin(), known.end(), agreed) != known.end()) {
+    TRY(changed, store.exchangeValue(key, agreed, mine));
+    if (changed) return {};
+  }
   return fail(ErrorCode::Denied, fmt::format("the {} of this host is {}, the site's is {}: agents would not listen to this host. {}", what, mine, agreed, howToCopy(options)));
 }
 
 Result<Keys> onlyControllersKeys(const Options& options, lifecycle::Store& store, bool serves) {
   TRY(keys, Keys::loadOrCreate(options.state));
   if (!serves || options.store.empty()) return std::move(keys);
-  for (const auto& [key, mine] : {std::pair(kCa, keys.ca.fingerprint()), std::pair(kSigningKey, keys.signing.id())}) {
+  std::vector<std::pair<std::string, std::string>> all{{kCa, keys.ca.fingerprint()}};
+  for (const auto& row : kKeyPurposes) all.emplace_back(row.agreed, keys.of(row.purpose).id());
+  for (const auto& [key, mine] : all) {
     TRY(stored, store.getValue(key));
     if (stored != mine) TRY_OK(store.putValue(key, mine));
   }
@@ -76,15 +84,18 @@ Result<void> checkCanServe(const Options& options, const inventory::Cluster& clu
 
 Result<Keys> siteKeys(const Options& options, bool several, lifecycle::Store& store, bool serves) {
   if (!several || !serves) return onlyControllersKeys(options, store, serves);
-  for (const auto& [key, file] : {std::pair(kCa, "ca/ca.key"), std::pair(kSigningKey, "keys/signing.pem")}) {
+  std::vector<std::pair<std::string, std::string>> files{{kCa, "ca/ca.key"}};
+  for (const auto& row : kKeyPurposes) files.emplace_back(row.agreed, fmt::format("keys/{}", row.file));
+  for (const auto& [key, file] : files) {
     TRY(agreed, store.getValue(key));
     std::error_code ignored;
     if (agreed && !std::filesystem::exists(options.state / file, ignored))
       return fail(ErrorCode::Denied, fmt::format("the site has its keys already, and {} is not here: {}", (options.state / file).string(), howToCopy(options)));
   }
   TRY(keys, Keys::loadOrCreate(options.state));
-  TRY_OK(mustBe(options, store, kCa, keys.ca.fingerprint(), "CA (SHA-256 of ca/ca.crt)"));
-  TRY_OK(mustBe(options, store, kSigningKey, keys.signing.id(), "signing key (keys/signing.pem)"));
+  TRY_OK(mustBe(options, store, kCa, {keys.ca.fingerprint()}, "CA (SHA-256 of ca/ca.crt)"));
+  for (const auto& row : kKeyPurposes)
+    TRY_OK(mustBe(options, store, std::string(row.agreed), io::publicKeyIds(keys.of(row.purpose).public_pem), fmt::format("key for {} (keys/{})", row.name, row.file)));
   return std::move(keys);
 }
 

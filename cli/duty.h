@@ -2,8 +2,8 @@
 // docs/adr/0123, docs/two-hosts.md. With one controller nothing of this happens.
 #pragma once
 
-#include "base/io/crypto.h"
 #include "cli/options.h"
+#include "cli/site_keys.h"
 #include "lifecycle/site_lease.h"
 #include "provision/image/image_store.h"
 
@@ -17,13 +17,6 @@ namespace muster::cli {
 
 enum { kLostDuty = 4 };  ///< the exit status of a process that has to stop because another host serves now
 
-/// The keys of a state folder.
-struct Keys {
-  io::CertificateAuthority ca;
-  io::SigningKey signing;
-  static Result<Keys> loadOrCreate(const std::filesystem::path& state);
-};
-
 /// Also in a twin, where there is but one: whoever rehearses looks at that too.
 bool hasSeveralControllers(const inventory::Cluster& cluster);
 /// Of this machine's interfaces, in its present network namespace; MUSTER_ADDRESS alone where that is given (a host with several of the
@@ -32,7 +25,8 @@ std::vector<Ipv4> addressesOfHost();
 
 /// Whether this host can serve, where several are declared. Errors: InvalidInput (the store is SQLite), NotFound (none of the addresses is here)
 Result<void> checkCanServe(const Options& options, const inventory::Cluster& cluster);
-/// This host's CA and signing key, which have to be those of the site: its first host makes them, no other does.
+/// This host's CA and keys, which have to be those of the site: its first host makes them, no other does.
+/// A key that this host has rotated becomes the site's; the others then need a copy of it.
 /// Who does not `serve` only looks, and may have others. An only controller that does writes into a shared store which they are, for the day when a second one is declared.
 /// Errors: Denied (others, or none: which files to copy)
 Result<Keys> siteKeys(const Options& options, bool several, lifecycle::Store& store, bool serves);

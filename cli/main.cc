@@ -1,4 +1,5 @@
 // muster's command line: words → options → one command.
+#include "cli/actor.h"
 #include "cli/commands/commands.h"
 
 #include "base/log.h"
@@ -22,6 +23,8 @@ struct Parsed {
   ValidateFlags validate;
   CertFlags cert;
   FabricFlags fabric;
+  AuditFlags audit;
+  KeyFlags key;
   FaultFlags fault;
   BmcFlags bmc;
   std::filesystem::path file, folder;
@@ -44,6 +47,17 @@ void addInventory(CLI::App& app, Parsed& p) {
   sub(*group, "check", "Report everything that is wrong with the inventory", p, [&p] { return inventoryCheck(p.options); });
   sub(*group, "show", "Show the expanded cluster", p, [&p] { return inventoryShow(p.options); });
   sub(*group, "schema", "Print the JSON Schema of the inventory", p, [] { return inventorySchema(); });
+}
+
+void addKeys(CLI::App& app, Parsed& p) {
+  auto* group = app.add_subcommand("key", "The site's keys, one a purpose: images, certificates, firmware, audit")->require_subcommand(1);
+  sub(*group, "list", "Which key signs, and which one before it still verifies", p, [&p] { return keyList(p.options); });
+  sub(*group, "show", "Print the public half (PEM); while a rotation is under way that of both keys", p, [&p] { return keyShow(p.options, p.key.purpose); })
+      ->add_option("purpose", p.key.purpose)->required();
+  auto* rotate = sub(*group, "rotate", "Make a new key that signs from now on; the one before verifies until --finish", p, [&p] { return keyRotate(p.options, p.key); });
+  rotate->add_option("purpose", p.key.purpose)->required();
+  auto* finish = rotate->add_flag("--finish", p.key.finish, "End the rotation: what the key before has signed counts no more");
+  rotate->add_flag("--force", p.key.force, "With --finish: although nodes have certificates of the key before; these end")->needs(finish);
 }
 
 void addLifecycle(CLI::App& app, Parsed& p) {
@@ -72,13 +86,17 @@ void addLifecycle(CLI::App& app, Parsed& p) {
   history_command->add_option("--limit", p.limit, "At most so many actions or plans, the newest");
   auto* audit = app.add_subcommand("audit", "The log as evidence")->require_subcommand(1);
   auto* verify = sub(*audit, "verify", "Check the chain of hashes; exit 1 when an entry was changed, removed, inserted or moved", p,
-                     [&p] { return auditVerify(p.options, p.reason, p.file); });
-  verify->add_option("file", p.file, "An archive, instead of the log in the store");
-  verify->add_option("--expect", p.reason, "A hash that was noted elsewhere: it must be in the chain, an archive must end with it");
+                     [&p] { return auditVerify(p.options, p.audit); });
+  verify->add_option("file", p.audit.file, "An archive, instead of the log in the store");
+  verify->add_option("--expect", p.audit.expected, "A hash that was noted elsewhere: it must be in the chain, an archive must end with it");
+  verify->add_option("--head", p.audit.head, "Signed heads that were exported earlier, as a file (an extract of syslog will do) or the line itself: the log must still hold each");
+  verify->add_option("--key", p.audit.key, "A public key (PEM) whose heads count too: one that was retired, or of another state folder")->check(CLI::ExistingFile);
+  sub(*audit, "head", "Sign and print where the log ends now; keep it on another machine", p, [&p] { return auditHead(p.options); });
   auto* archive = sub(*audit, "archive", "Move old entries into a file; the chain stays provable", p,
                       [&p] { return auditArchive(p.options, p.reason, p.file); });
   archive->add_option("--before", p.reason, "Entries older than this date (2026-01-31) or time")->required();
   archive->add_option("--to", p.file, "A new file; the same one again goes on after a crash")->required();
+  addKeys(app, p);
   auto* wipe_command = sub(app, "wipe", "Allow that these nodes' disks are wiped once (journaled)", p,
                            [&p] { return allowWipe(p.options, p.selection.nodes, p.reason, p.wipe_data); });
   wipe_command->add_option("nodes", p.selection.nodes, "Hostlist")->required();
@@ -356,7 +374,7 @@ void addRest(CLI::App& app, Parsed& p) {
                      [&p] { return p.cert.file.empty() ? certVerify(p.options, p.cert.node) : certVerifyOffline(p.cert); });
   verify->add_option("node", p.cert.node);
   auto* file = verify->add_option("--file", p.cert.file, "A certificate; neither store nor inventory is needed");
-  auto* key = verify->add_option("--key", p.cert.key, "The site's public key (PEM, `muster image key`)")->needs(file);
+  auto* key = verify->add_option("--key", p.cert.key, "The site's public key (PEM, `muster key show certificates`)")->needs(file);
   file->needs(key);
   verify->add_option("--revocations", p.cert.revocations, "The site's signed list")->needs(file);
   auto* revoke = sub(*cert, "revoke", "A certificate, and the passes before it, count no more: the node validates again", p, [&p] { return certRevoke(p.options, p.cert); });
@@ -402,12 +420,14 @@ std::string journaled(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   Parsed parsed;
-  parsed.options.command_line = journaled(argc, argv);
+  parsed.options.command_line = journaled(argc, argv) + sudoClaimText();
   parsed.command = takeForeignCommand(argc, argv);
   CLI::App app{"muster: from bare metal to a trusted pool"};
   app.require_subcommand(1);
   app.fallthrough();
   app.add_option("--inventory,-f", parsed.options.inventory, "The inventory (MUSTER_INVENTORY)")->capture_default_str();
+  app.add_option_function<std::vector<std::string>>("--allow-path", allowPaths, "A folder outside the inventory's own whose files the inventory may name (MUSTER_ALLOW_PATH, separated by ':')")
+      ->allow_extra_args(false);
   app.add_option("--state", parsed.options.state, "State folder (MUSTER_STATE)")->capture_default_str();
   app.add_option("--store", parsed.options.store, "postgresql://… when several controllers share the work; else SQLite in the state folder (MUSTER_STORE)");
   app.add_option("--lab", parsed.options.lab, "The twin's run folder (MUSTER_LAB)");

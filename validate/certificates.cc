@@ -1,11 +1,14 @@
 // Certificates: one signed JSON value of the store a node; valid only while signature, expiry, declaration and bound facts all hold. The state
 // folder has copies, for carrying.
 #include "base/io/files.h"
+#include "base/io/trusted_keys.h"
 #include "base/log.h"
 #include "lifecycle/certificate_keys.h"
 #include "validate/basis.h"
 #include "validate/take_over.h"
 #include "validate/validate.h"
+
+#include <fmt/ranges.h>
 
 namespace muster::validate {
 namespace {
@@ -164,9 +167,9 @@ class StoredCertificates final : public CertificateStore {
 }  // namespace
 
 Result<void> verifyOffline(const Certificate& certificate, std::string_view public_pem, WallTime now, const RevocationList& revocations) {
-  const io::SigningKey key{{}, std::string(public_pem)};
-  if (certificate.key_id != key.id()) return fail(ErrorCode::Denied, fmt::format("signed by key {}, the key here is {}", certificate.key_id, key.id()));
-  if (!certificate.isSignedBy(public_pem))
+  const auto pem = io::trustedPemOf(public_pem, certificate.key_id);
+  if (!pem) return fail(ErrorCode::Denied, fmt::format("signed by key {}, the key here is {}", certificate.key_id, fmt::join(io::publicKeyIds(public_pem), " or ")));
+  if (!certificate.isSignedBy(*pem))
     return fail(ErrorCode::Denied, "the signature does not fit: the certificate was changed after it was signed");
   if (const auto* revoked = revocations.find(certificate.id()))
     return fail(ErrorCode::Denied, fmt::format("revoked at {} by {}: {}", toString(revoked->at), revoked->by, revoked->reason));

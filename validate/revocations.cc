@@ -186,6 +186,13 @@ Result<std::int64_t> Revocations::exportTo(const std::filesystem::path& folder) 
   return std::int64_t{known_.number};
 }
 
+Result<std::string> Revocations::signedRecord(const Revocation& revocation, std::int64_t number, const std::string& chain) const {
+  TRY(signature, io::sign(key_, signedWords(number, chain)));
+  json record = jsonOf(revocation);
+  record.update({{"format", kRecordFormat}, {"number", number}, {"chain", chain}, {"signature", signature}});
+  return canonical(record);
+}
+
 Result<void> Revocations::append(Revocation revocation) {
   TRY(kept, asKept(revocation));
   TRY_OK(bindSiteKey(store_, key_));
@@ -194,15 +201,29 @@ Result<void> Revocations::append(Revocation revocation) {
     if (has(kept)) return {};
     const auto number = known_.number + 1;
     auto chain = chainOf(chain_, number, kept);
-    TRY(signature, io::sign(key_, signedWords(number, chain)));
-    json record = jsonOf(kept);
-    record.update({{"format", kRecordFormat}, {"number", number}, {"chain", chain}, {"signature", signature}});
-    TRY(added, store_.exchangeValue(recordKey(number), std::nullopt, canonical(record)));
+    TRY(record, signedRecord(kept, number, chain));
+    TRY(added, store_.exchangeValue(recordKey(number), std::nullopt, record));
     if (!added) continue;
     adopt(std::move(kept), std::move(chain));
     return {};
   }
   return fail(ErrorCode::Unavailable, "revocations are added by others all the time; try again");
+}
+
+Result<std::int64_t> Revocations::signAgain() {
+  TRY_OK(bindSiteKey(store_, key_));
+  TRY_OK(list());
+  std::string chain;
+  for (std::int64_t i = 1; i <= known_.number; ++i) {
+    const auto& revocation = known_.revoked[static_cast<std::size_t>(i - 1)];
+    chain = chainOf(chain, i, revocation);
+    TRY(before, store_.getValue(recordKey(i)));
+    TRY(record, signedRecord(revocation, i, chain));
+    if (before == record) continue;
+    TRY(done, store_.exchangeValue(recordKey(i), before, record));
+    if (!done) return fail(ErrorCode::Unavailable, fmt::format("revocation {} was changed by another process at the same time; try again", i));
+  }
+  return exportTo(file_.parent_path());
 }
 
 Result<void> Revocations::takeOver() {

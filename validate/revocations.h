@@ -53,6 +53,10 @@ class Revocations {
   Result<void> takeOver();
   /// Writes the list as it is now into a folder. Answers its number; 0: nothing was ever revoked, and nothing written.
   Result<std::int64_t> exportTo(const std::filesystem::path& folder) const;
+  /// Signs every record and the list anew, with the key that signs now: what the key before has signed is needed no more.
+  /// Effect: idempotent; killed anywhere, each record has one of both signatures. Answers how many there are.
+  /// Errors: those of list and of the store, Unavailable (others change them at the same time)
+  Result<std::int64_t> signAgain();
   const std::filesystem::path& file() const { return file_; }
 
   static constexpr std::string_view kFile = "revocations.json.signed";  ///< no node is called so
@@ -60,6 +64,7 @@ class Revocations {
  private:
   Result<bool> readNext() const;
   Result<void> readFrom(const RevocationList& copy) const;
+  Result<std::string> signedRecord(const Revocation& revocation, std::int64_t number, const std::string& chain) const;
   Result<void> append(Revocation revocation);
   Result<std::optional<RevocationList>> copy() const;
   bool has(const Revocation& revocation) const;

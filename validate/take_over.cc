@@ -1,6 +1,7 @@
 #include "validate/take_over.h"
 
 #include "base/io/files.h"
+#include "base/io/trusted_keys.h"
 #include "base/log.h"
 #include "lifecycle/certificate_keys.h"
 #include "validate/revocations.h"
@@ -48,8 +49,8 @@ Result<void> readOne(lifecycle::Store& store, const io::SigningKey& key, const f
   std::string damage;
   if (!certificate) damage = certificate.error().text();
   else if (certificate->node.str() != file.stem().string()) damage = "it is the certificate of " + certificate->node.str();
-  else if (certificate->key_id == key.id()) {
-    if (certificate->isSignedBy(key.public_pem)) found.certificates.push_back(std::move(*certificate));
+  else if (const auto pem = io::trustedPemOf(key.public_pem, certificate->key_id)) {
+    if (certificate->isSignedBy(*pem)) found.certificates.push_back(std::move(*certificate));
     else damage = "it was changed after it was signed";
   } else logWarning("validate", "{}: signed by key {}, which is not this site's: left as it is", file.string(), certificate->key_id);
   if (damage.empty()) return {};
@@ -122,13 +123,14 @@ Error otherKey(const std::string& stored, const io::SigningKey& key) {
 
 Result<void> requireSiteKey(lifecycle::Store& store, const io::SigningKey& key) {
   TRY(stored, store.getValue(kSiteKey));
-  if (stored && *stored != key.id()) return fail(otherKey(*stored, key));
+  if (stored && !io::trustedPemOf(key.public_pem, *stored)) return fail(otherKey(*stored, key));
   return {};
 }
 
 Result<void> bindSiteKey(lifecycle::Store& store, const io::SigningKey& key) {
   TRY(stored, store.getValue(kSiteKey));
-  if (!stored) TRY_OK(store.exchangeValue(kSiteKey, std::nullopt, key.id()));
+  const bool rotated = stored && *stored != key.id() && io::trustedPemOf(key.public_pem, *stored);
+  if (!stored || rotated) TRY_OK(store.exchangeValue(kSiteKey, stored, key.id()));
   return requireSiteKey(store, key);
 }
 

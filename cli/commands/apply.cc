@@ -1,4 +1,5 @@
 // plan and apply: observe, compute, show, carry out.
+#include "cli/audit_export.h"
 #include "cli/commands/commands.h"
 
 #include "agent/protocol/enrolment_proof.h"
@@ -127,6 +128,8 @@ int apply(const Options& options, const Selection& selection, const std::filesys
   if (!session) return report(session.error());
   const auto started = SystemClock().now();
   auto code = saved ? applySaved(**session, options, *saved) : converge(**session, options, selection);
+  auto& controller = *(*session)->controller;
+  exportAuditHead(controller.store(), controller.keys().audit, controller.clock().now());
   if (!code) return report(code.error());
   return finish(**session, options, started, *code);
 }

@@ -69,7 +69,7 @@ Result<void> note(Desk& desk, const NodeName& node, std::string text) {
   lifecycle::Event event;
   event.at = desk.session->controller->clock().now();
   event.subject = Subject(node);
-  event.text = fmt::format("{}@{}: {}", userName(), hostName(), std::move(text));
+  event.text = fmt::format("{}: {}", actorText(), std::move(text));
   TRY(sequence, desk.session->controller->store().addEvent(event));
   (void)sequence;
   return {};

@@ -79,7 +79,7 @@ int carryOut(Change& change, const std::string& what, std::function<Async<void>(
     lifecycle::Event event;
     event.at = controller.clock().now();
     event.subject = lifecycle::Subject(node);
-    event.text = fmt::format("{}@{}: {}: {}", userName(), hostName(), what, ended ? "done" : ended.error().str());
+    event.text = fmt::format("{}: {}: {}", actorText(), what, ended ? "done" : ended.error().str());
     if (const auto kept = controller.store().addEvent(event); !kept) logWarning("bmc", "{}", kept.error().str());
   };
   const auto ended = controller.run(bmc::campaign(change.nodes, std::move(work), told));

@@ -24,7 +24,7 @@ Result<Desk> open(const Options& options, const std::string& node) {
   TRY(keys, Keys::loadOrCreate(options.state));
   Desk desk{std::move(session), nullptr};
   desk.certificates =
-      validate::makeCertificateStore(desk.cluster(), desk.session->controller->store(), desk.session->controller->clock(), keys.signing, options.state / "certificates");
+      validate::makeCertificateStore(desk.cluster(), desk.session->controller->store(), desk.session->controller->clock(), keys.certificates, options.state / "certificates");
   return desk;
 }
 
@@ -52,7 +52,7 @@ Result<std::string> overridden(const Options& options, const CertFlags& flags) {
   word.inventory_digest = validate::declarationDigest(desk.cluster(), node);
   word.proven_at = desk.session->controller->clock().now();
   word.expires_at = word.proven_at + std::chrono::hours(flags.hours);
-  word.override_by = user + "@" + hostName();
+  word.override_by = actorText();
   word.override_reason = flags.reason;
   // The log has it before the certificate counts.
   TRY_OK(note(desk, flags.node, fmt::format("{} lets it join for {} h although its gates have not passed: {}", word.override_by, flags.hours, flags.reason)));
@@ -62,7 +62,7 @@ Result<std::string> overridden(const Options& options, const CertFlags& flags) {
 
 Result<void> revoked(const Options& options, const CertFlags& flags) {
   TRY(desk, open(options, flags.node));
-  const auto by = userName() + "@" + hostName();
+  const auto by = actorText();
   TRY_OK(desk.certificates->revoke(NodeName(flags.node), by, flags.reason));
   return note(desk, flags.node, fmt::format("{} has revoked its certificate and the passes before: {}", by, flags.reason));
 }

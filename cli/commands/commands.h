@@ -28,8 +28,22 @@ int findings(const Options& options, const std::string& nodes);
 int findingsClear(const Options& options, const std::string& nodes, const std::string& facet, const std::string& reason);
 int events(const Options& options, const std::string& subject, std::size_t limit);
 int history(const Options& options, const std::string& what, std::size_t limit);
-/// `file`: an archive instead of the store; empty: the store.
-int auditVerify(const Options& options, const std::string& expected, const std::filesystem::path& file);
+struct AuditFlags {
+  std::filesystem::path file;  ///< an archive instead of the store; empty: the store
+  std::string expected;        ///< a hash that was noted elsewhere
+  std::string head;            ///< signed heads that were exported: a file, or the line itself
+  std::filesystem::path key;   ///< a public key for audit that this state folder does not have
+};
+int auditVerify(const Options& options, const AuditFlags& flags);
+int auditHead(const Options& options);
+struct KeyFlags {
+  std::string purpose;
+  bool finish = false;  ///< end the rotation instead of beginning one
+  bool force = false;   ///< although nodes still hold certificates of the key before
+};
+int keyList(const Options& options);
+int keyShow(const Options& options, const std::string& purpose);
+int keyRotate(const Options& options, const KeyFlags& flags);
 int auditArchive(const Options& options, const std::string& before, const std::filesystem::path& file);
 int allowWipe(const Options& options, const std::string& nodes, const std::string& reason, bool data);
 struct EraseFlags {

@@ -32,7 +32,7 @@ int cancel(const Options& options, const EraseFlags& flags) {
   if (!turn) return report(turn.error());
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
-  const auto words = provision::cancelErasure(**store, NodeName(flags.node), userName() + "@" + hostName(), SystemClock().now());
+  const auto words = provision::cancelErasure(**store, NodeName(flags.node), actorText(), SystemClock().now());
   if (!words) return report(words.error());
   std::cout << *words << '\n';
   return kOk;
@@ -47,7 +47,7 @@ Result<std::string> serialOf(const inventory::Node& node, const lifecycle::FactS
 
 Result<provision::EraseRequest> requestOf(Session& session, const inventory::Node& node, const lifecycle::FactSet& facts, const EraseFlags& flags) {
   TRY(serial, serialOf(node, facts));
-  return provision::requestToGoOnWith(session.controller->store(), node.name, {io::randomToken(6), serial, flags.disks, userName() + "@" + hostName(), flags.reason});
+  return provision::requestToGoOnWith(session.controller->store(), node.name, {io::randomToken(6), serial, flags.disks, actorText(), flags.reason});
 }
 
 /// Only this one action: whatever else is open belongs to somebody's apply.

@@ -42,7 +42,7 @@ int findingsClear(const Options& options, const std::string& nodes, const std::s
   if (subjects->empty()) return report(Error(ErrorCode::InvalidInput, "name the nodes (or @cluster) whose findings of this facet are over; nothing was cleared"));
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
-  const lifecycle::ClearFindings what{{subjects->begin(), subjects->end()}, FacetName(facet), userName() + "@" + hostName(), reason};
+  const lifecycle::ClearFindings what{{subjects->begin(), subjects->end()}, FacetName(facet), actorText(), reason};
   const auto cleared = lifecycle::clearFindings(**store, what, SystemClock().now());
   if (!cleared) return report(cleared.error());
   std::cout << (options.json ? findingsJson(*cleared) : fmt::format("cleared {} findings; what still holds is found again\n", cleared->size()));

@@ -1,5 +1,6 @@
 // firmware plan, sign, retry: what a baseline means for each node, vouching for one, and letting what failed be tried again.
 #include "base/io/files.h"
+#include "base/io/trusted_keys.h"
 #include "cli/session.h"
 #include "cli/state_folder.h"
 #include "cli/view/firmware_view.h"
@@ -67,7 +68,7 @@ int firmwareRetry(const Options& options, const std::string& nodes, const std::s
     lifecycle::Event event;
     event.at = SystemClock().now();
     event.subject = subject;
-    event.text = fmt::format("{}@{} lets failed firmware be installed again: {}", userName(), hostName(), reason);
+    event.text = fmt::format("{} lets failed firmware be installed again: {}", actorText(), reason);
     if (const auto kept = (*store)->addEvent(event); !kept) return report(kept.error());
     std::cout << fmt::format("{}: {} components may be installed again; `muster plan --nodes {}` shows how\n", node.str(), failed.size(), node.str());
   }
@@ -80,10 +81,10 @@ int firmwareSign(const Options& options, const std::string& name) {
   if (!cluster) return report(cluster.error());
   const auto baseline = cluster->firmware.find(name);
   if (baseline == cluster->firmware.end()) return report(Error(ErrorCode::NotFound, fmt::format("the inventory has no firmware baseline {}", name)));
-  if (const auto made = prepareStateFolder(options.state); !made) return report(made.error());
-  if (const auto made = io::makeDirs(options.state / "keys", kStateFolderMode); !made) return report(made.error());
-  const auto key = io::SigningKey::loadOrCreate(options.state / "keys" / "signing.pem");
+  const auto key = loadKey(options.state, KeyPurpose::Firmware);
   if (!key) return report(key.error());
+  if (const auto& signer = baseline->second.signer_pem; !signer.empty() && !io::trustedPemOf(signer, key->id()))
+    std::cerr << fmt::format("muster: the baseline's `signer` is another key than this one ({}); write this one's public half there: muster key show firmware\n", key->id());
   const auto signature = io::sign(*key, baseline->second.canonical());
   if (!signature) return report(signature.error());
   std::cout << *signature << "\n";

@@ -221,7 +221,7 @@ int imageList(const Options& options) {
     return kOk;
   }
   std::cout << fmt::format("{:<24}{:<14}{:>12} {:>11}  {:<20}{}\n", "image", "digest", "size", "packed", "signed by", "used by");
-  for (const auto& image : opened->kept) printRow(image, opened->keys.signing.id());
+  for (const auto& image : opened->kept) printRow(image, opened->keys.images.id());
   for (const auto& [name, image] : opened->cluster.images) {
     const bool kept = std::ranges::any_of(opened->kept, [&name](const auto& one) { return one.declared && one.name == name; });
     if (!kept) std::cout << fmt::format("{:<24}not built: muster image build {}\n", name, name);
@@ -240,7 +240,7 @@ int imageVerify(const Options& options, const std::string& name) {
   }
   bool fine = true;
   for (const auto& image : which) {
-    const auto faults = provision::faultsOf(image.folder, opened->keys.signing, std::max(1u, std::thread::hardware_concurrency()));
+    const auto faults = provision::faultsOf(image.folder, opened->keys.images, std::max(1u, std::thread::hardware_concurrency()));
     std::cout << fmt::format("{}@{}: {}\n", image.name, shortOf(image.digest), faults.empty() ? "every chunk and signature is right" : "damaged");
     for (const auto& fault : faults) std::cout << "  " << fault << "\n";
     if (!faults.empty()) std::cout << (image.declared ? fmt::format("  make it anew: muster image build {}\n", image.name) : "  import it again, or remove it: muster image gc\n");
@@ -257,10 +257,10 @@ int imageExport(const Options& options, const std::string& name, const std::file
   if (!opened) return report(opened.error());
   const auto found = provision::findKept(opened->kept, name);
   if (!found) return report(found.error());
-  const auto manifest = provision::exportBundle(found->folder, opened->keys.signing, file);
+  const auto manifest = provision::exportBundle(found->folder, opened->keys.images, file);
   if (!manifest) return report(manifest.error());
   std::cout << fmt::format("{}@{} is in {}, signed by this site ({}); `muster image key` prints the key that its reader must trust\n", manifest->name,
-                           shortOf(manifest->digest), file.string(), opened->keys.signing.id());
+                           shortOf(manifest->digest), file.string(), opened->keys.images.id());
   return kOk;
 }
 
@@ -285,9 +285,9 @@ int imageSign(const Options& options, const std::string& name) {
   if (!opened) return report(opened.error());
   const auto found = provision::findKept(opened->kept, name);
   if (!found) return report(found.error());
-  const auto image = provision::signAgain(found->folder, opened->keys.signing);
+  const auto image = provision::signAgain(found->folder, opened->keys.images);
   if (!image) return report(image.error());
-  std::cout << fmt::format("{}@{}: signed by this site ({})\n", image->name, shortOf(image->digest), opened->keys.signing.id());
+  std::cout << fmt::format("{}@{}: signed by this site ({})\n", image->name, shortOf(image->digest), opened->keys.images.id());
   return kOk;
 }
 

@@ -1,6 +1,7 @@
 // keep: the controller that stays. It works in shifts: a shift ends when another command wants the state folder, and the next one begins
 // when that command has ended, with the inventory as it then is.
 #include "base/log.h"
+#include "cli/audit_export.h"
 #include "cli/commands/commands.h"
 #include "cli/controller.h"
 #include "cli/session.h"
@@ -86,6 +87,14 @@ Task<Handover> endOfShift(Options options, Controller& controller, std::string r
   }
 }
 
+/// For ever: the signed head of the log leaves this machine at an interval, so that nobody can cut the log's end off unseen.
+Task<void> exportAuditHeads(Controller& controller) {
+  while (true) {
+    exportAuditHead(controller.store(), controller.keys().audit, controller.clock().now());
+    co_await controller.clock().sleep(kAuditExportInterval);
+  }
+}
+
 Async<Handover> keepUntilAsked(Controller& controller, lifecycle::EventSink sink, Options options, std::string rollouts,
                                std::shared_ptr<keep::Memory> memory) {
   using namespace asio::experimental::awaitable_operators;
@@ -96,7 +105,8 @@ Async<Handover> keepUntilAsked(Controller& controller, lifecycle::EventSink sink
   auto end = endOfShift(std::move(options), controller, std::move(rollouts));
   auto watch = controller.watchStalls();
   auto bmcs = controller.watchBmcs();
-  auto either = std::move(work) || std::move(end) || std::move(watch) || std::move(bmcs);
+  auto heads = exportAuditHeads(controller);
+  auto either = std::move(work) || std::move(end) || std::move(watch) || std::move(bmcs) || std::move(heads);
   auto first = co_await std::move(either);
   co_return std::get<1>(std::move(first));
 }
@@ -172,7 +182,7 @@ int keepAcknowledge(const Options& options, const std::string& reason) {
   if (reason.empty()) return report(Error(ErrorCode::InvalidInput, "say what you have found: muster keep --acknowledge --reason TEXT"));
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
-  const auto said = keep::Breakers(**store).acknowledge(userName() + "@" + hostName(), reason, SystemClock().now());
+  const auto said = keep::Breakers(**store).acknowledge(actorText(), reason, SystemClock().now());
   if (!said) return report(said.error());
   if (said->empty()) std::cout << "no circuit breaker is open\n";
   for (const auto& [pool, state] : *said) {

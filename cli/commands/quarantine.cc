@@ -41,7 +41,7 @@ int quarantineHold(const Options& options, const std::string& nodes, const std::
   if (!store) return report(store.error());
   lifecycle::Quarantine quarantine(**store);
   for (const auto& name : *names) {
-    const auto held = quarantine.hold(NodeName(name), {SystemClock().now(), userName() + "@" + hostName(), reason, ""});
+    const auto held = quarantine.hold(NodeName(name), {SystemClock().now(), actorText(), reason, ""});
     if (!held) return report(held.error());
     std::cout << fmt::format("{}: {}\n", name, *held ? "in quarantine; `muster keep` or `muster apply` drains it" : "was in quarantine already");
   }
@@ -54,10 +54,10 @@ namespace {
 Result<void> revokeProof(const Options& options, lifecycle::Store& store, const NodeName& node, const std::string& by, const std::string& reason) {
   TRY(keys, Keys::loadOrCreate(options.state));
   const auto folder = options.state / "certificates";
-  TRY_OK(validate::takeOverCertificates(store, keys.signing, folder));
+  TRY_OK(validate::takeOverCertificates(store, keys.certificates, folder));
   TRY(text, store.getValue(lifecycle::certificateKey(node)));
   const auto certificate = text ? validate::Certificate::fromJson(*text) : Result<validate::Certificate>(fail(ErrorCode::NotFound, "it has none"));
-  return validate::Revocations(store, folder, keys.signing).add({certificate ? certificate->id() : "", node, SystemClock().now(), by, "out of quarantine: " + reason});
+  return validate::Revocations(store, folder, keys.certificates).add({certificate ? certificate->id() : "", node, SystemClock().now(), by, "out of quarantine: " + reason});
 }
 
 }  // namespace
@@ -66,8 +66,8 @@ int quarantineLift(const Options& options, const std::string& node, const std::s
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
   if (const auto held = lifecycle::Quarantine(**store).find(NodeName(node)); held && *held && !reason.empty())
-    if (const auto revoked = revokeProof(options, **store, NodeName(node), userName() + "@" + hostName(), reason); !revoked) return report(revoked.error());
-  const auto lifted = lifecycle::Quarantine(**store).lift(NodeName(node), userName() + "@" + hostName(), reason, SystemClock().now());
+    if (const auto revoked = revokeProof(options, **store, NodeName(node), actorText(), reason); !revoked) return report(revoked.error());
+  const auto lifted = lifecycle::Quarantine(**store).lift(NodeName(node), actorText(), reason, SystemClock().now());
   if (!lifted) return report(lifted.error());
   std::cout << fmt::format("{} is out of quarantine; `muster apply --nodes {}` validates it anew and joins it\n", node, node);
   return kOk;

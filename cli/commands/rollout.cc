@@ -26,8 +26,6 @@ constexpr std::string_view kNobodyWatches =
 constexpr std::string_view kOthersWatch =
     "while it runs, muster keep of this state folder stands aside; one on another host with the same store goes on (docs/keep.md)\n";
 
-std::string whoAmI() { return fmt::format("{}@{}", userName(), hostName()); }
-
 /// The text of the change, and the file that its places and paths refer to.
 struct Source {
   std::string text;
@@ -145,7 +143,7 @@ Result<int> resume(const Options& options, const RolloutFlags& flags) {
   TRY(session, Session::open(options, std::move(live), Role::Acts, options.json));
   auto& controller = *session->controller;
   TRY(book, RolloutBook::current(controller.store()));
-  const auto accepted = flags.accept_reason.empty() ? "" : fmt::format("{}: {}", whoAmI(), flags.accept_reason);
+  const auto accepted = flags.accept_reason.empty() ? "" : fmt::format("{}: {}", actorText(), flags.accept_reason);
   TRY(way, lifecycle::prepareResume(book, accepted));
   TRY_OK(lookAt(*session, nodesOf(book)));
   return carryOn(*session, options, book, way);
@@ -200,8 +198,8 @@ Result<int> order(const Options& options, lifecycle::Order what) {
   std::optional<io::FileLock> lock;
   if (options.store.empty())
     if (auto taken = askForTurn(options.state)) lock.emplace(std::move(*taken));
-  TRY(done, lifecycle::orderRollout(book, what, whoAmI(), lock.has_value()));
-  const lifecycle::Event event{0, SystemClock().now(), lifecycle::EventKind::Note, {}, "", fmt::format("{} ({})", done, whoAmI())};
+  TRY(done, lifecycle::orderRollout(book, what, actorText(), lock.has_value()));
+  const lifecycle::Event event{0, SystemClock().now(), lifecycle::EventKind::Note, {}, "", fmt::format("{} ({})", done, actorText())};
   TRY(noted, store->addEvent(event));
   (void)noted;
   std::cout << (options.json ? nlohmann::json{{"rollout", book.rollout().id}, {"done", done}}.dump() : done) << '\n';

@@ -159,7 +159,7 @@ int allowWipe(const Options& options, const std::string& nodes, const std::strin
   for (const auto& name : *names)
     if (const auto allowed = (*store)->allowWipe(NodeName(name), reason, SystemClock().now()); !allowed) return report(allowed.error());
   for (const auto& name : *names) {
-    const auto text = fmt::format("{}@{} allows it to be wiped once{}: {}", userName(), hostName(), data ? ", with the data of its storage sets" : "", reason);
+    const auto text = fmt::format("{} allows it to be wiped once{}: {}", actorText(), data ? ", with the data of its storage sets" : "", reason);
     const lifecycle::Event event{0, SystemClock().now(), lifecycle::EventKind::Note, lifecycle::Subject(NodeName(name)), "", text};
     if (const auto noted = (*store)->addEvent(event); !noted) return report(noted.error());
   }

@@ -1,6 +1,7 @@
 #include "provision/image/image_bundle.h"
 
 #include "base/io/files.h"
+#include "base/io/trusted_keys.h"
 #include "provision/image/archive.h"
 #include "provision/image/image_cache.h"
 #include "provision/image/image_entry.h"
@@ -110,7 +111,7 @@ Result<BundleManifest> exportBundle(const fs::path& entry, const io::SigningKey&
   if (fs::exists(file, error)) return fail(ErrorCode::Conflict, fmt::format("{} exists already", file.string()));
   TRY_OK(checkPack(entry));
   TRY(image, openEntry(entry, key));
-  const BundleManifest manifest{entry.filename(), image.name, image.digest, madeAt(entry), key.public_pem};
+  const BundleManifest manifest{entry.filename(), image.name, image.digest, madeAt(entry), io::publicPems(key.public_pem).front()};
   json object = asJson(manifest);
   TRY(signature, io::sign(key, object.dump()));
   object["signature"] = signature;
@@ -134,6 +135,7 @@ Result<BundleManifest> readBundle(const fs::path& file, const std::vector<std::s
   TRY_OK(expectMember(reader, kManifestFile));
   TRY(text, reader.readAll(kMaxManifestBytes));
   TRY(manifest, parseManifest(text));
+  if (io::publicPems(manifest.signer_public_pem).front() != manifest.signer_public_pem) return fail(ErrorCode::Corrupt, "the bundle names more than one key as its signer");
   const std::string signer = signerId(manifest.signer_public_pem);
   if (!trusted.empty() && std::find(trusted.begin(), trusted.end(), manifest.signer_public_pem) == trusted.end())
     return fail(ErrorCode::Denied, fmt::format("it is signed by {}, which this site does not trust; if that key is right, name its file with --trust", signer));
@@ -162,8 +164,10 @@ Result<void> takeBundle(const inventory::ImageImport& import, const fs::path& fo
 }
 
 Result<Imported> importBundle(const fs::path& file, const BundleImport& options, const io::SigningKey& key) {
-  auto trusted = options.trusted;
-  trusted.push_back(key.public_pem);
+  std::vector<std::string> trusted;
+  for (const auto& text : options.trusted)
+    for (auto& pem : io::publicPems(text)) trusted.push_back(std::move(pem));
+  for (auto& pem : io::publicPems(key.public_pem)) trusted.push_back(std::move(pem));
   // Where it belongs is only known from inside; it is unpacked under a name of its own and then moved.
   const fs::path incoming = options.cache / "images" / "incoming";
   auto lock = BuildLock::take(options.cache / "images" / "incoming.lock", [] {});

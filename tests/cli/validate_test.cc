@@ -19,6 +19,7 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr int kOk = 0, kFailed = 1;
 
@@ -33,9 +34,15 @@ class ValidateCommands : public ::testing::Test {
     ASSERT_TRUE(store->putFacts({{lifecycle::Subject(NodeName("gpu001")), FacetName(facet), value, SystemClock().now(), "test", ""}}));
   }
   void allowMe() {
-    const char* sudo = std::getenv("SUDO_USER");
-    const std::string me = sudo ? sudo : ::getpwuid(::geteuid())->pw_name;
-    folder_.write("cluster.yaml", std::string(MusterFolder::kInventory) + "certificates: {may_override: [" + me + "]}\n");
+    allow(me());
+  }
+  void allow(const std::string& user) { folder_.write("cluster.yaml", std::string(MusterFolder::kInventory) + "certificates: {may_override: [" + user + "]}\n"); }
+  /// The login user where the kernel knows one, otherwise the process's.
+  static std::string me() {
+    std::ifstream in("/proc/self/loginuid");
+    unsigned long login = 4'294'967'295;
+    in >> login;
+    return ::getpwuid(login == 4'294'967'295 ? ::getuid() : static_cast<uid_t>(login))->pw_name;
   }
   std::string read(const std::filesystem::path& file) {
     std::ifstream in(file, std::ios::binary);
@@ -145,6 +152,30 @@ TEST_F(ValidateCommands, theCatalogueIsPrintedWithoutAnything) {
 TEST_F(ValidateCommands, runAsksForNodesThatHaveGates) {
   EXPECT_NE(folder_.muster({"validate", "run"}).code, kOk);
   EXPECT_NE(folder_.muster({"validate"}).code, kOk);
+}
+
+TEST_F(ValidateCommands, namesInTheEnvironmentGiveNoRights) {
+  see("hw.serial", "S-1");
+  allow("anna");
+  auto forged = folder_.command({"cert", "override", "gpu001", "--reason", "spare"});
+  for (const auto* name : {"SUDO_USER", "USER", "LOGNAME", "LNAME", "USERNAME"}) forged.env[name] = "anna";
+  const auto denied = io::runBlocking(forged);
+  ASSERT_TRUE(denied) << denied.error().str();
+  EXPECT_EQ(denied->code, kFailed) << denied->out;
+  EXPECT_THAT(denied->err, AllOf(HasSubstr("may_override"), HasSubstr("does not name " + me())));
+  EXPECT_NE(folder_.muster({"cert", "show", "gpu001"}).code, kOk) << "no certificate was made";
+}
+
+TEST_F(ValidateCommands, whatSudoClaimsIsWrittenBesideWhoItWas) {
+  see("hw.serial", "S-1");
+  allowMe();
+  auto claimed = folder_.command({"cert", "override", "gpu001", "--reason", "spare"});
+  claimed.env["SUDO_USER"] = "anna";
+  const auto done = io::runBlocking(claimed);
+  ASSERT_TRUE(done && done->code == kOk) << (done ? done->err : done.error().str());
+  const auto log = folder_.muster({"events", "gpu001"}).out;
+  EXPECT_THAT(log, AllOf(HasSubstr(me() + "@"), HasSubstr("(claims sudo user anna)")));
+  EXPECT_THAT(log, Not(HasSubstr("anna@")));
 }
 
 }  // namespace

@@ -93,7 +93,8 @@ nodes:
   /// Made on the first host, and copied to the second one as docs/two-hosts.md says.
   void makeKeysAndImages() {
     ASSERT_TRUE(io::CertificateAuthority::loadOrCreate(folder_ / "a/ca", "muster CA"));
-    const auto key = io::SigningKey::loadOrCreate(folder_ / "a/keys/signing.pem");
+    for (const char* name : {"signing", "firmware", "audit"}) ASSERT_TRUE(io::SigningKey::loadOrCreate(folder_ / fmt::format("a/keys/{}.pem", name)));
+    const auto key = io::SigningKey::loadOrCreate(folder_ / "a/keys/images.pem");
     ASSERT_TRUE(key);
     const auto loaded = inventory::load(folder_ / "cluster.yaml");
     ASSERT_TRUE(loaded.cluster) << loaded.diagnostics.all().front().str();
