@@ -273,10 +273,10 @@ int imageImport(const Options& options, const std::filesystem::path& file, const
     if (!pem) return report(pem.error());
     import.trusted.push_back(*pem);
   }
-  const auto imported = provision::importBundle(file, import, keys->signing);
+  const auto imported = provision::importBundle(file, import, keys->images);
   if (!imported) return report(imported.error());
   std::cout << fmt::format("{}@{}: signed by {}{}\n", imported->image.name, shortOf(imported->image.digest),
-                           imported->signer == keys->signing.id() ? "this site" : imported->signer, imported->was_here ? "; it was here already" : "");
+                           imported->signer == keys->images.id() ? "this site" : imported->signer, imported->was_here ? "; it was here already" : "");
   return kOk;
 }
 
@@ -294,7 +294,7 @@ int imageSign(const Options& options, const std::string& name) {
 int imageKey(const Options& options) {
   const auto keys = Keys::loadOrCreate(options.state);
   if (!keys) return report(keys.error());
-  std::cout << keys->signing.public_pem;
+  std::cout << keys->images.public_pem;
   return kOk;
 }
 
