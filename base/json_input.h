@@ -40,6 +40,7 @@ inline constexpr JsonLimits kBmcJson{"the answer of a BMC", 16u << 20, kForeignJ
 inline constexpr JsonLimits kToolJson{"the output of a tool", 64u << 20, kForeignJsonLevels, 1'000'000, DuplicateKeys::LastWins, BrokenUtf8::Replaced};
 inline constexpr JsonLimits kIndexJson{"the index of an image", 256u << 20, kForeignJsonLevels, 5'000'000, DuplicateKeys::Refused, BrokenUtf8::Refused};
 inline constexpr JsonLimits kArchiveJson{"a manifest", 16u << 20, kForeignJsonLevels, 500'000, DuplicateKeys::Refused, BrokenUtf8::Refused};
+inline constexpr JsonLimits kRequestJson{"a request", 16u << 20, kForeignJsonLevels, 500'000, DuplicateKeys::Refused, BrokenUtf8::Refused};
 inline constexpr JsonLimits kServerJson{"the answer of a server", 64u << 20, kForeignJsonLevels, 2'000'000, DuplicateKeys::LastWins, BrokenUtf8::Refused};
 inline constexpr JsonLimits kFileJson{"a file", 256u << 20, kKeptJsonLevels, 10'000'000, DuplicateKeys::Refused, BrokenUtf8::Refused};
 inline constexpr JsonLimits kKeptJson{"the state", 256u << 20, kKeptJsonLevels, 10'000'000, DuplicateKeys::LastWins, BrokenUtf8::Replaced};

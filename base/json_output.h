@@ -9,5 +9,6 @@ namespace muster {
 
 /// Bytes that are no UTF-8 become U+FFFD. On one line without an indent.
 std::string jsonText(const nlohmann::json& value, int indent = -1);
+std::string jsonText(const nlohmann::ordered_json& value, int indent = -1);
 
 }  // namespace muster

@@ -1,5 +1,7 @@
 #include "bmc/event_stream.h"
 
+#include "base/utf8.h"
+
 #include <algorithm>
 #include <charconv>
 
@@ -13,7 +15,7 @@ constexpr std::size_t kMaxMessageBytes = 2000;
 constexpr std::chrono::milliseconds kShortestRetry{100}, kLongestRetry{300'000};
 
 std::string shortened(std::string text) {
-  if (text.size() > kMaxMessageBytes) text.resize(kMaxMessageBytes);
+  text.resize(cutToBytes(text, kMaxMessageBytes).size());
   return text;
 }
 

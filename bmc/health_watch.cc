@@ -1,6 +1,7 @@
 #include "bmc/health_watch.h"
 
 #include "base/deadline.h"
+#include "base/json_output.h"
 #include "bmc/arbiter.h"
 #include "bmc/event_stream.h"
 #include "bmc/log_mark.h"
@@ -239,7 +240,7 @@ class Watch final : public HealthWatch {
       evidence.push_back({{"created", entry.created}, {"severity", entry.severity}, {"message", entry.message}});
     }
     return {facet, critical ? Severity::Error : Severity::Warning, fmt::format("its BMC logged {} entries of weight; the newest: {}", mark.kept.size(), mark.kept.back().message),
-            evidence.dump(-1, ' ', false, json::error_handler_t::replace), fmt::format("read them; `muster rma {} --out FILE` gathers all of the log", facet.subject.str()), clock_.now(), lifecycle::kBmcSource};
+            jsonText(evidence), fmt::format("read them; `muster rma {} --out FILE` gathers all of the log", facet.subject.str()), clock_.now(), lifecycle::kBmcSource};
   }
 
   /// The strongest first; what is only watched is no reason for anything.
@@ -262,7 +263,7 @@ class Watch final : public HealthWatch {
       fact.value = fmt::format("{}:{}{}", judged.front().first.action, fmt::join(named.begin(), named.begin() + static_cast<std::ptrdiff_t>(shown), ","),
                                named.size() > shown ? fmt::format(",+{}", named.size() - shown) : "");
     }
-    if (!rows.empty()) fact.evidence = json({{"symptoms", std::move(rows)}}).dump(-1, ' ', false, json::error_handler_t::replace);
+    if (!rows.empty()) fact.evidence = jsonText(json({{"symptoms", std::move(rows)}}));
     return fact;
   }
 

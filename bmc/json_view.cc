@@ -1,16 +1,20 @@
 #include "bmc/json_view.h"
 
+#include "base/json_input.h"
+#include "base/json_output.h"
+#include "base/utf8.h"
+
 #include <cmath>
 #include <cstdlib>
 
 namespace muster::bmc {
 namespace {
 
-constexpr std::size_t kMaxMessageChars = 400;
+constexpr std::size_t kMaxMessageBytes = 400;
 
 std::string asText(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
-  if (value.is_number() || value.is_boolean()) return value.dump();
+  if (value.is_number() || value.is_boolean()) return jsonText(value);
   return {};
 }
 
@@ -101,7 +105,7 @@ std::vector<std::string> textsAt(const Json& json, std::string_view path) {
 }
 
 Json parseLenient(std::string_view text) {
-  Json json = Json::parse(text, nullptr, false);
+  Json json = jsonOrNone(text, kBmcJson);
   if (json.is_discarded()) return Json();
   return json;
 }
@@ -117,8 +121,7 @@ std::string serviceMessage(const Json& body) {
   for (char& c : out) {
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';
   }
-  if (out.size() > kMaxMessageChars) out = out.substr(0, kMaxMessageChars) + "…";
-  return out;
+  return shortened(out, kMaxMessageBytes);
 }
 
 bool hasMessageId(const Json& body, std::string_view name) {

@@ -96,10 +96,11 @@ Result<std::string> bootFirst(const std::string& xml, std::string_view device) {
   const auto end = xml.find("</os>");
   const auto begin = xml.find("<os");
   if (begin == std::string::npos || end == std::string::npos) return fail(ErrorCode::InvalidInput, "the domain has no <os> element");
-  if (std::regex_search(xml, std::regex("<boot order="))) {
+  if (xml.find("<boot order=") != std::string::npos) {
     return fail(ErrorCode::InvalidInput, "the domain orders its devices by <boot order=…>; muster overrides only <os><boot dev=…/></os>");
   }
-  static const std::regex boot_device("\\s*<boot dev=['\"]([a-z]+)['\"]/>");
+  // std::regex calls itself once a character: every repetition in this file has a bound
+  static const std::regex boot_device("\\s{0,64}<boot dev=['\"]([a-z]{1,16})['\"]/>");
   std::string os = xml.substr(begin, end - begin);
   std::vector<std::string> devices{std::string(device)};
   for (std::sregex_iterator it(os.begin(), os.end(), boot_device), last; it != last; ++it) {
@@ -175,12 +176,12 @@ class LibvirtBmc final : public Bmc {
       if (virDomainGetUUIDString(domain.get(), uuid.data()) == 0) info.uuid = uuid.data();
       const std::string xml = take(virDomainGetXMLDesc(domain.get(), 0));
       if (xml.empty()) return fail(lastError("reading " + name));
-      static const std::regex mac("<mac address=['\"]([0-9a-fA-F:]+)['\"]");
+      static const std::regex mac("<mac address=['\"]([0-9a-fA-F:]{1,17})['\"]");
       for (std::sregex_iterator it(xml.begin(), xml.end(), mac), last; it != last; ++it) info.macs.push_back((*it)[1].str());
       std::smatch found;
-      static const std::regex serial("<entry name=['\"]serial['\"]>([^<]+)</entry>");
+      static const std::regex serial("<entry name=['\"]serial['\"]>([^<]{1,256})</entry>");
       if (std::regex_search(xml, found, serial)) info.serial = found[1].str();
-      static const std::regex product("<entry name=['\"]product['\"]>([^<]+)</entry>");
+      static const std::regex product("<entry name=['\"]product['\"]>([^<]{1,256})</entry>");
       if (std::regex_search(xml, found, product)) info.model = found[1].str();
       return info;
     }

@@ -1,5 +1,8 @@
 #include "bmc/log_mark.h"
 
+#include "base/json_input.h"
+#include "base/json_output.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -12,7 +15,7 @@ bool weighs(const std::string& severity) { return severity == "Critical" || seve
 
 LogMark LogMark::parse(const std::string& text) {
   LogMark mark;
-  const auto root = json::parse(text, nullptr, false);
+  const auto root = jsonOrNone(text, kKeptJson);
   if (!root.is_object()) return mark;
   mark.met = root.value("met", true);
   mark.id = root.value("id", "");
@@ -27,7 +30,7 @@ std::string LogMark::str() const {
   json out = {{"met", met}, {"id", id}, {"created", created}, {"kept", json::array()}};
   for (const auto& entry : kept)
     out["kept"].push_back({{"seen", muster::toString(entry.seen)}, {"created", entry.created}, {"severity", entry.severity}, {"message", entry.message}, {"event", entry.from_event}});
-  return out.dump(-1, ' ', false, json::error_handler_t::replace);
+  return jsonText(out);
 }
 
 /// A log entry takes the place of the event that told it first. An event told twice has the same time of its own.

@@ -1,6 +1,7 @@
 #include "bmc/multipart.h"
 
 #include "base/io/crypto.h"
+#include "base/json_output.h"
 
 namespace muster::bmc {
 namespace {
@@ -22,7 +23,7 @@ MultipartBody multipartUpdate(FirmwareImage image, const std::string& file_name,
   std::string begin = fmt::format(
       "--{0}\r\nContent-Disposition: form-data; name=\"UpdateParameters\"\r\nContent-Type: application/json\r\n\r\n{1}\r\n"
       "--{0}\r\nContent-Disposition: form-data; name=\"UpdateFile\"; filename=\"{2}\"\r\nContent-Type: application/octet-stream\r\n\r\n",
-      boundary, parameters.dump(), headerSafe(file_name));
+      boundary, jsonText(parameters), headerSafe(file_name));
   return {"multipart/form-data; boundary=" + boundary, std::move(begin), std::move(image), "\r\n--" + boundary + "--\r\n"};
 }
 

@@ -1,5 +1,6 @@
 // BIOS attributes: what they are, what waits for the next boot, and staging new values. Names differ by vendor and carry suffixes
 // (Supermicro: ARISupport_0049), so they are taken as the BMC spells them.
+#include "base/json_input.h"
 #include "bmc/redfish_bmc.h"
 
 #include <algorithm>
@@ -33,7 +34,7 @@ std::string missingOf(const std::map<std::string, std::string>& values, const st
 /// The value in the type that the attribute has now: "120" stays a number.
 Json typed(const Json& like, const std::string& value) {
   if (like.is_boolean()) return value == "true" || value == "True" || value == "1";
-  if (like.is_number_integer()) return Json::parse(value, nullptr, false).is_number_integer() ? Json::parse(value) : Json(value);
+  if (like.is_number_integer()) return jsonOrNone(value, kFileJson).is_number_integer() ? jsonOrNone(value, kFileJson) : Json(value);
   return value;
 }
 

@@ -1,4 +1,5 @@
 // iLO's way: a form with the session's key, as its web page sends it; large Smart Components in signed pieces (quirks.h, piece_bytes).
+#include "base/json_output.h"
 #include "bmc/multipart.h"
 #include "bmc/redfish_bmc.h"
 
@@ -70,7 +71,7 @@ Async<RedfishReply> RedfishBmc::sendForm(std::string path, std::string name, Jso
   CO_TRY_OK(co_await std::move(look));
   std::vector<std::pair<std::string, std::string>> fields;
   fields.emplace_back("sessionKey", session_->token());
-  fields.emplace_back("parameters", parameters.dump());
+  fields.emplace_back("parameters", jsonText(parameters));
   auto body = formUpload(fields, std::move(image), name, signature);
   body.cookie = "sessionKey=" + session_->token();
   auto send = session_->upload(std::move(path), std::move(body), kPieceTimeout);

@@ -1,5 +1,6 @@
 #include "bmc/redfish_session.h"
 
+#include "base/json_output.h"
 #include "bmc/event_stream.h"
 #include "bmc/quirks.h"
 
@@ -92,7 +93,7 @@ Async<RedfishReply> RedfishSession::get(std::string path, std::chrono::milliseco
 }
 
 Async<RedfishReply> RedfishSession::postAny(std::string path, Json body, std::chrono::milliseconds timeout) {
-  auto op = call({.method = "POST", .path = std::move(path), .body = body.dump(), .timeout = timeout, .repeatable = false});
+  auto op = call({.method = "POST", .path = std::move(path), .body = jsonText(body), .timeout = timeout, .repeatable = false});
   co_return co_await std::move(op);
 }
 
@@ -118,7 +119,7 @@ Async<RedfishReply> RedfishSession::patch(std::string path, Json body, std::stri
   ladder.emplace_back();
   RedfishReply last;
   for (const std::string& tag : ladder) {
-    Call request{.method = "PATCH", .path = path, .body = body.dump()};
+    Call request{.method = "PATCH", .path = path, .body = jsonText(body)};
     if (!tag.empty()) request.headers["If-Match"] = tag;
     auto op = call(std::move(request));
     CO_TRY(reply, co_await std::move(op));
@@ -130,12 +131,12 @@ Async<RedfishReply> RedfishSession::patch(std::string path, Json body, std::stri
 }
 
 Async<RedfishReply> RedfishSession::patchOnce(std::string path, Json body, std::string etag) {
-  Call request{.method = "PATCH", .path = path, .body = body.dump(), .repeatable = false, .wait_busy = false};
+  Call request{.method = "PATCH", .path = path, .body = jsonText(body), .repeatable = false, .wait_busy = false};
   if (!etag.empty()) request.headers["If-Match"] = etag;
   auto op = exchange(std::move(request), token_);
   CO_TRY(reply, co_await std::move(op));
   if ((reply.status != 412 && reply.status != 428) || etag.empty()) co_return std::move(reply);
-  Call plain{.method = "PATCH", .path = std::move(path), .body = body.dump(), .repeatable = false, .wait_busy = false};  // refused as a whole
+  Call plain{.method = "PATCH", .path = std::move(path), .body = jsonText(body), .repeatable = false, .wait_busy = false};  // refused as a whole
   auto again = exchange(std::move(plain), token_);
   co_return co_await std::move(again);
 }
@@ -264,7 +265,7 @@ Async<bool> RedfishSession::tryPassword(std::string path, Candidate candidate) {
   Json account = Json::object();
   account["UserName"] = options_.username;
   account["Password"] = password.reveal();
-  const Call request{.method = "POST", .path = path, .body = account.dump(), .repeatable = false};
+  const Call request{.method = "POST", .path = path, .body = jsonText(account), .repeatable = false};
   for (int waits = 0;; ++waits) {
     auto op = exchange(request, std::string());
     CO_TRY(reply, co_await std::move(op));

@@ -1,5 +1,8 @@
 #include "discover/book.h"
 
+#include "base/json_input.h"
+#include "base/json_output.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -48,7 +51,7 @@ void merge(Machine& to, const Machine& from) {
 }  // namespace
 
 Result<Book> Book::parse(const std::string& text) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto json = jsonOrNone(text, kKeptJson);
   if (!json.is_object() || !json.contains("machines") || !json["machines"].is_array())
     return fail(ErrorCode::Corrupt, "the book of discovered machines is no book; `muster discover forget --all` begins a new one");
   Book book;
@@ -62,7 +65,7 @@ Result<Book> Book::parse(const std::string& text) {
 std::string Book::str() const {
   nlohmann::json out = nlohmann::json::array();
   for (const auto& machine : machines_) out.push_back(toJson(machine));
-  return nlohmann::json{{"machines", std::move(out)}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return jsonText(nlohmann::json{{"machines", std::move(out)}});
 }
 
 Result<Book> Book::read(lifecycle::Store& store) {

@@ -1,5 +1,7 @@
 #include "discover/findings.h"
 
+#include "base/json_output.h"
+
 #include <nlohmann/json.hpp>
 
 #include <set>
@@ -14,7 +16,7 @@ using Told = std::tuple<std::string, std::string, std::string>;  ///< subject, t
 
 Finding findingOf(const Oddity& odd, WallTime now) {
   const auto subject = odd.node.str().empty() ? lifecycle::Subject::cluster() : lifecycle::Subject(odd.node);
-  return {{subject, FacetName(std::string(kDiscoveryFacet))}, Severity::Warning, odd.what, nlohmann::json{{"where", odd.where}}.dump(), odd.what_to_do, now,
+  return {{subject, FacetName(std::string(kDiscoveryFacet))}, Severity::Warning, odd.what, jsonText(nlohmann::json{{"where", odd.where}}), odd.what_to_do, now,
           lifecycle::kDiscoverySource};
 }
 

@@ -1,4 +1,6 @@
 // What a node gets and what it must answer. Pure.
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "fabric/node_services.h"
 
 #include "base/io/crypto.h"
@@ -102,7 +104,7 @@ std::vector<std::string> markingProblems(const inventory::Roce& roce, const json
     if (mtu != roce.mtu) out.push_back(fmt::format("the MTU is {} instead of {}", mtu, roce.mtu));
     return out;
   }
-  const auto marking = hostMarking(app.dump(), pfc.dump(), mtu);
+  const auto marking = hostMarking(jsonText(app), jsonText(pfc), mtu);
   return marking ? disagreements(roce, *marking) : std::vector<std::string>{marking.error().str()};
 }
 
@@ -113,7 +115,7 @@ std::string ServiceFiles::digest() const {
   for (const auto& [name, text] : files)
     if (name != kSeed) parts[name] = text;
   if (!settings.empty()) parts["settings"] = settings;
-  return io::sha256Hex(service + parts.dump());
+  return io::sha256Hex(service + jsonText(parts));
 }
 
 const inventory::NvlinkDomain* domainOf(const inventory::Cluster& cluster, const NodeName& node) {
@@ -174,7 +176,7 @@ Result<std::vector<std::string>> roceProblems(const inventory::Cluster& cluster,
 
 Result<std::vector<RoceProblem>> roceFindings(const inventory::Cluster& cluster, const inventory::Fabric& fabric, const Topology& declared,
                                               const inventory::Node& node, std::string_view probe) {
-  const auto seen = json::parse(probe, nullptr, false);
+  const auto seen = jsonOrNone(probe, kAgentJson);
   if (!seen.is_object())
     return fail(ErrorCode::Corrupt,
                 fmt::format("the agent of {} did not say how its interfaces mark: {}", node.name.str(), probe.substr(0, 200)));

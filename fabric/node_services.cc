@@ -2,6 +2,8 @@
 
 #include "base/io/crypto.h"
 #include "base/io/files.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "fabric/discovery/discovery.h"
 #include "fabric/phase.h"
 #include "fabric/roce/roce_ways.h"
@@ -175,10 +177,10 @@ std::vector<Goal> NodeServicesPhase::goals(const inventory::Cluster& cluster, co
 
 Async<std::map<std::string, std::string>> NodeServicesPhase::ask(NodeName node, std::vector<std::string> probes) {
   const nlohmann::json params{{"probes", probes}};
-  agent::AgentTask task{"fabric." + node.str() + "." + io::randomToken(9), agent::TaskKind::Probe, params.dump(), kProbeLimit};
+  agent::AgentTask task{"fabric." + node.str() + "." + io::randomToken(9), agent::TaskKind::Probe, jsonText(params), kProbeLimit};
   auto run = agents_.runTask(node, std::move(task));
   CO_TRY(report, co_await std::move(run));
-  const auto json = nlohmann::json::parse(report.result, nullptr, false);
+  const auto json = jsonOrNone(report.result, kAgentJson);
   if (!json.is_object()) co_return fail(ErrorCode::Corrupt, fmt::format("the probes of {} are not a JSON object", node.str()));
   std::map<std::string, std::string> out;
   for (const auto& [key, value] : json.items())
@@ -315,7 +317,7 @@ Async<Outcome> NodeServicesPhase::act(Action action, ActContext& context) {
     auto record = context.recordOperation(id);
     CO_TRY_OK(co_await std::move(record));
   }
-  agent::AgentTask task{id, agent::TaskKind::NodeService, params.dump(), kServiceLimit};
+  agent::AgentTask task{id, agent::TaskKind::NodeService, jsonText(params), kServiceLimit};
   auto run = agents_.runTask(node->name, std::move(task));
   const auto done = co_await std::move(run);
   if (done) co_return Done{};

@@ -1,6 +1,8 @@
 // FabricPhase: what it wants and what it sees.
 #include "fabric/phase.h"
 
+#include "base/json_output.h"
+
 #include <algorithm>
 
 namespace muster::fabric {
@@ -172,7 +174,7 @@ Fact FabricPhase::linksFact(const Picture& now) const {
   return fact(
       Subject::cluster(), kLinks,
       now.deviations.empty() ? std::string(kAsDeclared) : fmt::format("{} deviations: {}", now.deviations.size(), repairs(now.deviations)),
-      "ibnetdiscover", evidence.dump());
+      "ibnetdiscover", jsonText(evidence));
 }
 
 /// Deviations of the node's own HCAs and their cables; a HCA that no subnet manager has reached is one as well.

@@ -4,6 +4,7 @@
 // keep @cluster/fabric.links unmet and are told as findings, but they hold up only the nodes that they touch.
 #pragma once
 
+#include "base/json_output.h"
 #include "fabric/discovery/discovery.h"
 #include "lifecycle/phase.h"
 
@@ -93,7 +94,7 @@ class FabricPhase final : public lifecycle::Phase {
     if (looksAtPartitions()) out.push_back(kPartitions);
     return out;
   }
-  static std::string errorJson(const Error& error) { return nlohmann::json{{"error", error.str()}}.dump(); }
+  static std::string errorJson(const Error& error) { return jsonText(nlohmann::json{{"error", error.str()}}); }
   lifecycle::Fact fact(const lifecycle::Subject& subject, std::string_view facet, std::string value, std::string source,
                        std::string evidence = {}) const {
     return {subject, FacetName(std::string(facet)), std::move(value), clock_.now(), std::move(source), std::move(evidence)};

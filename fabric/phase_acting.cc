@@ -1,4 +1,5 @@
 // FabricPhase: what it does about it.
+#include "base/json_output.h"
 #include "fabric/phase.h"
 
 #include <algorithm>
@@ -53,7 +54,7 @@ Finding findingOf(const FacetRef& facet, const Deviation& one, WallTime at) {
   return {facet,
           extra ? Severity::Warning : Severity::Error,
           fmt::format("{}: {} (declared: {}; found: {})", toString(one.kind), place, one.declared, one.found),
-          evidence.dump(),
+          jsonText(evidence),
           one.repair,
           at};
 }

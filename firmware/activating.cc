@@ -1,5 +1,6 @@
 // From the last upload of a wave until its versions run: resets, each journaled before it happens.
 #include "base/poll.h"
+#include "base/utf8.h"
 #include "firmware/installation.h"
 #include "firmware/shut_down.h"
 #include "inventory/in_band.h"
@@ -240,7 +241,7 @@ Async<Outcome> Installation::goBack(Target worse, std::string seen) {
   verdict.text += fmt::format("; its previous image {} is taken back", *previous);
   say(verdict);
   const auto earlier = progress_.failed ? progress_.failed->why + "; besides, " : std::string();
-  progress_.failed = Failure{worse, (earlier + verdict.text).substr(0, kMaxWhyBytes), true};
+  progress_.failed = Failure{worse, std::string(cutToBytes(earlier + verdict.text, kMaxWhyBytes)), true};
   std::erase(progress_.staged, worse);
   progress_.staged.push_back({worse.component, *previous});
   auto written = record(Step::RollBack, clock_.now());

@@ -2,6 +2,7 @@
 
 #include "base/deadline.h"
 #include "base/io/crypto.h"
+#include "base/json_output.h"
 #include "firmware/files.h"
 
 #include <nlohmann/json.hpp>
@@ -62,7 +63,7 @@ Async<agent::DeviceFirmware> listInBand(agent::AgentGateway& agents, Clock& cloc
   for (const auto& component : baseline.components)
     if (const auto device = inventory::inBandDevice(component)) ways.emplace(device->way);
   const nlohmann::json params{{"ways", ways}};
-  const agent::AgentTask task{"firmware." + node.str() + "." + io::randomToken(9), agent::TaskKind::ListFirmware, params.dump(), kListLimit};
+  const agent::AgentTask task{"firmware." + node.str() + "." + io::randomToken(9), agent::TaskKind::ListFirmware, jsonText(params), kListLimit};
   auto ask = agents.runTask(node, task);
   auto bounded = withDeadline<agent::AgentTaskReport>(clock, kListLimit, "the firmware of the devices of " + node.str(), std::move(ask));
   CO_TRY(report, co_await std::move(bounded));

@@ -1,4 +1,5 @@
 // How an installation ends badly: said, journaled, remembered.
+#include "base/utf8.h"
 #include "firmware/installation.h"
 
 namespace muster::firmware {
@@ -19,7 +20,7 @@ void Installation::say(const Verdict& verdict) {
 /// it running instead of staging it once more.
 Async<Outcome> Installation::giveUp(Target what, Verdict verdict) {
   say(verdict);
-  progress_.failed = Failure{std::move(what), (verdict.text + ". " + verdict.what_to_do).substr(0, kMaxWhyBytes), verdict.written};
+  progress_.failed = Failure{std::move(what), std::string(cutToBytes(verdict.text + ". " + verdict.what_to_do, kMaxWhyBytes)), verdict.written};
   // What came in the same package may be on the machine although this one is not.
   if (verdict.written) progress_.staged.insert(progress_.staged.end(), progress_.with.begin(), progress_.with.end());
   progress_.with.clear();
@@ -34,7 +35,7 @@ Async<Outcome> Installation::endBadly(Verdict verdict) {
   auto why = verdict.text + ". " + verdict.what_to_do;
   if (progress_.failed) why = progress_.failed->why + "; besides, " + why;
   if (!progress_.failed) progress_.failed = Failure{progress_.staged.empty() ? Target{component_.name, component_.version} : progress_.staged.front(), {}, true};
-  progress_.failed->why = why.substr(0, kMaxWhyBytes);
+  progress_.failed->why = std::string(cutToBytes(why, kMaxWhyBytes));
   auto end = over();
   co_return co_await std::move(end);
 }

@@ -1,5 +1,7 @@
 #include "inventory/firmware.h"
 
+#include "base/json_output.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -141,7 +143,7 @@ std::string FirmwareBaseline::canonical() const {
     for (const auto& stone : component.via) entry["via"].push_back({{"version", stone.version}, {"sha256", stone.sha256}});
     out["components"][component.name] = std::move(entry);
   }
-  return out.dump();
+  return jsonText(out);
 }
 
 }  // namespace muster::inventory

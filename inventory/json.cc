@@ -1,5 +1,6 @@
 #include "inventory/json.h"
 
+#include "base/json_output.h"
 #include "inventory/inventory.h"
 
 #include <nlohmann/json.hpp>
@@ -393,7 +394,7 @@ std::string toJson(const Cluster& cluster) {
                      {"gates", profile.gates},
                      {"pool", profile.pool}});
   }
-  return out.dump(kIndent) + "\n";
+  return jsonText(out, kIndent) + "\n";
 }
 
 }  // namespace muster::inventory

@@ -1,4 +1,5 @@
 // load: file → Cluster, or every problem at once.
+#include "base/json_output.h"
 #include "inventory/declared.h"
 #include "inventory/inventory.h"
 #include "inventory/json.h"
@@ -82,7 +83,7 @@ std::optional<Cluster> build(std::string_view yaml, const std::filesystem::path&
   for (DeclaredNode& declared : nodes.nodes) cluster.nodes.push_back(std::move(declared.node));
   if (cluster.nodes.empty())
     diagnostics.warning({reader.file, 1, 1}, "the inventory has no nodes", "add nodes: [{names: …, profile: …, from: racks.csv}]");
-  cluster.digest = io::sha256Hex(declaredJson(cluster).dump());
+  cluster.digest = io::sha256Hex(jsonText(declaredJson(cluster)));
   return cluster;
 }
 

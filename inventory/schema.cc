@@ -1,4 +1,5 @@
 // The JSON Schema and the operator's reference, both from the tables.
+#include "base/json_output.h"
 #include "inventory/inventory.h"
 #include "inventory/spec.h"
 
@@ -150,7 +151,7 @@ void tableMarkdown(const ObjectSpec& spec, std::string& out) {
 
 }  // namespace
 
-std::string schemaJson() { return SchemaWriter().run().dump(kIndent) + "\n"; }
+std::string schemaJson() { return jsonText(SchemaWriter().run(), kIndent) + "\n"; }
 
 std::string referenceMarkdown() {
   std::vector<const ObjectSpec*> order;

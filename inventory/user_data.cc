@@ -1,5 +1,8 @@
 #include "inventory/user_data.h"
 
+#include "base/json_input.h"
+#include "base/json_output.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <yaml-cpp/yaml.h>
@@ -47,7 +50,7 @@ Result<std::string> fill(std::string_view content, const Node* node) {
 }
 
 Result<UserDataKind> checkIgnition(std::string_view content) {
-  const auto object = nlohmann::json::parse(content, nullptr, false);
+  const auto object = jsonOrNone(content, kFileJson);
   if (!object.is_object()) return wrong("it begins like JSON and is none");
   const auto ignition = object.find("ignition");
   const bool versioned = ignition != object.end() && ignition->is_object() && ignition->contains("version") && (*ignition)["version"].is_string();

@@ -1,4 +1,5 @@
 // What `muster inventory check` and `show` print.
+#include "base/json_output.h"
 #include "inventory/hostlist.h"
 #include "inventory/inventory.h"
 #include "inventory/json.h"
@@ -84,7 +85,7 @@ std::string checkJson(const Loaded& loaded) {
                                   {"column", one.where.column},
                                   {"text", one.text},
                                   {"suggestion", one.suggestion}});
-  return out.dump(kIndent) + "\n";
+  return jsonText(out, kIndent) + "\n";
 }
 
 std::string showText(const Cluster& cluster) {

@@ -1,5 +1,6 @@
 #include "keep/breakers.h"
 
+#include "base/json_input.h"
 #include "lifecycle/json.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ constexpr std::string_view kAdvice =
 Result<BreakerStates> parse(const std::optional<std::string>& text) {
   BreakerStates out;
   if (!text || text->empty()) return out;
-  const auto all = json::parse(*text, nullptr, false);
+  const auto all = jsonOrNone(*text, kKeptJson);
   if (!all.is_object()) return fail(ErrorCode::Corrupt, "the state of keep's circuit breakers in the store is damaged");
   for (const auto& [pool, value] : all.items()) {
     const auto nodes = value.is_object() ? value.value("nodes", json::array()) : json();

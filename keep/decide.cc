@@ -1,5 +1,6 @@
 #include "keep/decide.h"
 
+#include "base/json_input.h"
 #include "keep/health_phase.h"
 
 #include <nlohmann/json.hpp>
@@ -18,7 +19,7 @@ constexpr std::string_view kValid = "valid:";
 constexpr std::string_view kNoCertificate = "it has no certificate", kVoidCertificate = "its certificate is void: ";
 
 json evidenceOf(const Fact& fact) {
-  auto parsed = json::parse(fact.evidence, nullptr, false);
+  auto parsed = jsonOrNone(fact.evidence, kKeptJson);
   return parsed.is_object() ? parsed : json::object();
 }
 

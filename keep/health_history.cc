@@ -1,5 +1,6 @@
 #include "keep/health_history.h"
 
+#include "base/json_input.h"
 #include "lifecycle/json.h"
 
 #include <algorithm>
@@ -45,7 +46,7 @@ Result<HealthHistory> HealthHistory::read(lifecycle::Store& store, const NodeNam
   HealthHistory out;
   TRY(text, store.getValue(keyOf(node)));
   if (!text || text->empty()) return out;
-  const auto all = json::parse(*text, nullptr, false);
+  const auto all = jsonOrNone(*text, kKeptJson);
   if (!all.is_object()) return fail(ErrorCode::Corrupt, "the health history of " + node.str() + " in the store is damaged");
   TRY(reboots, parse(all.value("reboots", json::array()), now));
   out.reboots_ = std::move(reboots);

@@ -1,5 +1,6 @@
 #include "keep/health_phase.h"
 
+#include "base/json_input.h"
 #include "keep/health_history.h"
 #include "keep/kernel_evidence.h"
 #include "keep/silence.h"
@@ -207,7 +208,7 @@ std::vector<std::string> HealthPhase::resettable(const Action& action, const Fac
   std::set<std::string> gpus;
   const auto* fact = facts.find(action.facet.subject, action.facet.facet);
   if (!fact || actionWordOf(*fact) != toString(HealthAction::Reset) || fact->facet != facetOf("gpu") || history.knowsGpuReset(state.boot_id)) return {};
-  const auto evidence = nlohmann::json::parse(fact->evidence, nullptr, false);
+  const auto evidence = jsonOrNone(fact->evidence, kKeptJson);
   const auto rows = evidence.is_object() ? evidence.value("symptoms", nlohmann::json::array()) : nlohmann::json::array();
   for (const auto& row : rows) {
     if (row.value("action", "") != toString(HealthAction::Reset)) continue;

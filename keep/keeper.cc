@@ -1,5 +1,6 @@
 #include "keep/keeper.h"
 
+#include "base/json_input.h"
 #include "base/log.h"
 #include "keep/health_phase.h"
 #include "lifecycle/json.h"
@@ -468,7 +469,7 @@ Result<KeepStatus> keepStatus(Store& store, WallTime now) {
   TRY(text, store.getValue(kHeartbeat));
   TRY(states, Breakers(store).read());
   if (text) {
-    const auto beat = json::parse(*text, nullptr, false);
+    const auto beat = jsonOrNone(*text, kKeptJson);
     const auto at = beat.is_object() ? parseWallTime(beat.value("at", "")) : Result<WallTime>(fail(ErrorCode::Corrupt, "no time"));
     out.running = at && now - *at < kSilentAfter;
     if (at)

@@ -1,6 +1,7 @@
 #include "keep/kernel_evidence.h"
 
 #include "base/io/crypto.h"
+#include "base/json_input.h"
 #include "base/log.h"
 #include "lifecycle/json.h"
 
@@ -21,7 +22,7 @@ Result<void> keepKernelLog(agent::AgentGateway& agents, lifecycle::Store& store,
   const auto report = agents.report(state.node, id);
   if (!report) {
     TRY(text, store.getValue(keyOf(state.node)));
-    const auto kept = text ? json::parse(*text, nullptr, false) : json();
+    const auto kept = text ? jsonOrNone(*text, kKeptJson) : json();
     if (kept.is_object() && kept.value("task", "") == id) return {};
     const auto asked = agents.submit(state.node, {id, agent::TaskKind::KernelLog, "{}", kReadLimit});
     if (!asked) logWarning("keep", "the kernel log of {} was not asked for: {}", state.node.str(), asked.error().str());
@@ -29,9 +30,9 @@ Result<void> keepKernelLog(agent::AgentGateway& agents, lifecycle::Store& store,
   }
   if (report->phase != agent::TaskPhase::Done) return {};
   TRY(text, store.getValue(keyOf(state.node)));
-  const auto kept = text ? json::parse(*text, nullptr, false) : json();
+  const auto kept = text ? jsonOrNone(*text, kKeptJson) : json();
   if (kept.is_object() && kept.value("task", "") == id) return {};
-  const auto result = json::parse(report->result, nullptr, false);
+  const auto result = jsonOrNone(report->result, kAgentJson);
   if (!result.is_object() || !result.contains("lines") || !result["lines"].is_array()) return {};
   return store.putValue(keyOf(state.node), lifecycle::canonical({{"task", id}, {"boot", state.boot_id}, {"for", what}, {"at", muster::toString(now)}, {"lines", result["lines"]}}));
 }
@@ -39,7 +40,7 @@ Result<void> keepKernelLog(agent::AgentGateway& agents, lifecycle::Store& store,
 Result<std::string> keptKernelLog(lifecycle::Store& store, const NodeName& node) {
   TRY(text, store.getValue(keyOf(node)));
   if (!text) return std::string("no kernel log was kept: `muster keep` asks for it when a node falls sick\n");
-  const auto kept = json::parse(*text, nullptr, false);
+  const auto kept = jsonOrNone(*text, kKeptJson);
   if (!kept.is_object()) return fail(ErrorCode::Corrupt, "the kept kernel log of " + node.str() + " cannot be read");
   auto out = fmt::format("# boot {}, kept at {} because of {}\n", kept.value("boot", ""), kept.value("at", ""), kept.value("for", ""));
   const auto lines = kept.value("lines", json::array());

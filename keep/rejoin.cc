@@ -1,5 +1,6 @@
 #include "keep/rejoin.h"
 
+#include "base/json_input.h"
 #include "base/log.h"
 #include "keep/recovery.h"
 
@@ -19,7 +20,7 @@ constexpr std::chrono::hours kDay{24};
 std::string drainReasonOf(const Subject& subject, const FactSet& facts) {
   const auto* pool = facts.find(subject, FacetName(std::string(kPoolFacet)));
   if (!pool || pool->value != kPoolDrained) return {};
-  const auto evidence = nlohmann::json::parse(pool->evidence, nullptr, false);
+  const auto evidence = jsonOrNone(pool->evidence, kKeptJson);
   if (!evidence.is_object() || evidence.value("ordered", nlohmann::json()) != true || evidence.value("by_person", nlohmann::json()) == true) return {};
   const auto reason = evidence.value("reason", nlohmann::json());
   if (!reason.is_string()) return {};

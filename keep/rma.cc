@@ -3,6 +3,7 @@
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "base/json_output.h"
 #include "bmc/console/boot_log.h"
 #include "bmc/console/plain_text.h"
 #include "keep/kernel_evidence.h"
@@ -25,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr const char* kFormat = "muster-rma/1";
 constexpr std::chrono::seconds kTarLimit{300};
 
-std::string print(const json& value) { return value.dump(2, ' ', false, json::error_handler_t::replace) + "\n"; }
+std::string print(const json& value) { return jsonText(value, 2) + "\n"; }
 
 template <class List>
 std::string printAll(const List& list) {

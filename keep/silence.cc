@@ -1,5 +1,6 @@
 #include "keep/silence.h"
 
+#include "base/json_input.h"
 #include "keep/health_phase.h"
 #include "keep/symptoms.h"
 #include "lifecycle/json.h"
@@ -13,7 +14,7 @@ using nlohmann::json;
 constexpr std::string_view kSymptom = "system.agent-silent";
 
 json rowsOf(const Fact& fact) {
-  const auto evidence = json::parse(fact.evidence, nullptr, false);
+  const auto evidence = jsonOrNone(fact.evidence, kKeptJson);
   auto rows = evidence.is_object() ? evidence.value("symptoms", json::array()) : json::array();
   return rows.is_array() ? rows : json::array();
 }

@@ -1,6 +1,8 @@
 // Setting what a virtual BMC does wrong: over its own HTTPS, inside the lab's namespace.
 #include "base/io/crypto.h"
 #include "base/io/http.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "lab/lab.h"
 #include "lab/netns.h"
 #include "lab/vbmc/messages.h"
@@ -34,7 +36,7 @@ Result<json> call(const std::string& netns, const BmcLogin& bmc, const std::stri
   }));
   if (!answer || !*answer) return fail(answer ? (*answer).error() : Error(ErrorCode::Internal, "the request did not end"));
   const auto& response = **answer;
-  auto parsed = json::parse(response.body, nullptr, false);
+  auto parsed = jsonOrNone(response.body, kBmcJson);
   if (response.status == 200 && parsed.is_object()) return parsed;
   const auto words = parsed.is_object() && parsed.contains("error") ? parsed["error"].value("message", "") : std::string();
   return fail(response.status == 400 ? ErrorCode::InvalidInput : ErrorCode::Unavailable, fmt::format("the virtual BMC at {} answered {}: {}", bmc.url, response.status, words));
@@ -48,11 +50,11 @@ Result<std::string> bmcFaults(const LabHandle& lab, const BmcLogin& bmc, const s
     TRY(now, call(lab.netns, bmc, "GET", ""));
     set = std::move(now);
   }
-  if (const auto more = json::parse(add, nullptr, false); more.is_object())
+  if (const auto more = jsonOrNone(add, kBmcJson); more.is_object())
     for (const char* list : {"rules", "mishaps"})
       for (const auto& entry : more.value(list, json::array())) set[list].push_back(entry);
-  TRY(after, call(lab.netns, bmc, "POST", set.dump()));
-  return after.dump(2);
+  TRY(after, call(lab.netns, bmc, "POST", jsonText(set)));
+  return jsonText(after, 2);
 }
 
 }  // namespace muster::lab

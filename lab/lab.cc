@@ -3,6 +3,8 @@
 
 #include "base/io/crypto.h"
 #include "base/io/files.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "fabric/fabric.h"
 #include "lab/daemons.h"
 #include "lab/netns.h"
@@ -42,7 +44,7 @@ std::filesystem::path lockFileOf(const std::filesystem::path& folder) {
 
 Result<json> readJson(const std::filesystem::path& file) {
   TRY(text, io::readFile(file));
-  auto root = json::parse(text, nullptr, false);
+  auto root = jsonOrNone(text, kKeptJson);
   if (!root.is_object())
     return fail(ErrorCode::Corrupt, fmt::format("{} is not a JSON object; remove the folder after 'muster lab down'", file.string()));
   return root;
@@ -185,7 +187,7 @@ Result<void> writeHandle(const LabHandle& lab, const Rack& rack) {
                {"munge_socket", lab.munge_socket.string()},
                {"fabric_env", lab.fabric_env},
                {"nodes", nodes}};
-  return io::writeFileAtomic(rack.paths.handle(), root.dump(2) + "\n");
+  return io::writeFileAtomic(rack.paths.handle(), jsonText(root, 2) + "\n");
 }
 
 /// Daemons start side by side; those that need another one wait for it.

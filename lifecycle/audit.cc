@@ -1,6 +1,7 @@
 #include "lifecycle/audit.h"
 
 #include "base/io/crypto.h"
+#include "base/utf8.h"
 #include "lifecycle/json.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ constexpr std::int64_t kMaxGapsFollowed = 100'000;  ///< links that are missing 
 std::string named(const AuditEntry& entry) {
   const auto& event = entry.event;
   return fmt::format("entry #{} (link {}, {}, {} {}: '{}')", event.sequence, entry.link, muster::toString(event.at), toString(event.kind),
-                     event.subject.str(), event.text.substr(0, 60));
+                     event.subject.str(), cutToBytes(event.text, 60));
 }
 
 /// Follows the chain entry by entry.

@@ -1,6 +1,9 @@
 #include "lifecycle/audit_archive.h"
 
 #include "base/io/files.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
+#include "base/utf8.h"
 #include "lifecycle/json.h"
 
 #include <fcntl.h>
@@ -24,10 +27,9 @@ json markJson(const AuditMark& mark) { return {{"link", mark.link}, {"hash", mar
 
 std::string lineOf(const AuditEntry& entry) {
   const auto& event = entry.event;
-  return json{{"sequence", event.sequence},    {"link", entry.link},        {"at_ms", event.at.time_since_epoch().count()},
+  return jsonText(json{{"sequence", event.sequence},    {"link", entry.link},        {"at_ms", event.at.time_since_epoch().count()},
               {"kind", toString(event.kind)},  {"subject", event.subject.str()}, {"action", event.action_id},
-              {"text", event.text},            {"hash", entry.hash}}
-             .dump(-1, ' ', false, json::error_handler_t::replace) +
+              {"text", event.text},            {"hash", entry.hash}}) +
          "\n";
 }
 
@@ -95,7 +97,7 @@ Result<AuditArchive> writeArchive(Store& store, const AuditEnds& ends, WallTime 
   out.after = out.end = ends.archived;
   WholeFile whole(file);
   TRY_OK(whole.open());
-  TRY_OK(whole.write(json{{"format", kFormat}, {"after", markJson(out.after)}}.dump() + "\n"));
+  TRY_OK(whole.write(jsonText(json{{"format", kFormat}, {"after", markJson(out.after)}}) + "\n"));
   bool more = true;
   for (std::int64_t after = ends.begins_after; more;) {
     TRY(page, store.auditTrail(after, kPageEntries));
@@ -115,7 +117,7 @@ Result<AuditArchive> writeArchive(Store& store, const AuditEnds& ends, WallTime 
   }
   if (out.entries == 0) return fail(ErrorCode::NotFound, fmt::format("no entry of the log is older than {}", muster::toString(before)));
   const json end = {{"entries", out.entries}, {"link", out.end.link}, {"hash", out.end.hash}, {"sequence", out.last_sequence}};
-  TRY_OK(whole.write(json{{"end", end}}.dump() + "\n"));
+  TRY_OK(whole.write(jsonText(json{{"end", end}}) + "\n"));
   TRY_OK(whole.finish());
   return out;
 }
@@ -138,7 +140,7 @@ Result<AuditArchive> readArchive(const fs::path& file) {
   bool ended = false;
   try {
     for (std::string text; std::getline(in, text);) {
-      const auto line = json::parse(text);
+      const auto line = jsonOrNone(text, kArchiveJson);
       if (ended) return fail(ErrorCode::Corrupt, fmt::format("{}:{}: something follows the end", file.string(), number + 1));
       if (++number == 1) {
         if (line.value("format", "") != kFormat) return fail(ErrorCode::Corrupt, fmt::format("{} is no archive of a log ({})", file.string(), kFormat));
@@ -159,7 +161,7 @@ Result<AuditArchive> readArchive(const fs::path& file) {
       const bool follows = entry.link == out.end.link + 1 && chainHash(out.end.hash, entry) == entry.hash;
       if (!follows && out.problems.size() < kMaxAuditProblems)
         out.problems.push_back(fmt::format("line {} (link {}, {}: '{}') does not follow from link {}: it was changed, moved or inserted, or one before it was removed",
-                                           number, entry.link, muster::toString(entry.event.at), entry.event.text.substr(0, 60), out.end.link));
+                                           number, entry.link, muster::toString(entry.event.at), cutToBytes(entry.event.text, 60), out.end.link));
       out.end = {entry.link, entry.hash};
     }
   } catch (const json::exception& damage) {

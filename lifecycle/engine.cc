@@ -2,6 +2,7 @@
 #include "lifecycle/engine.h"
 
 #include "base/deadline.h"
+#include "base/json_input.h"
 #include "base/log.h"
 #include "lifecycle/apply_run.h"
 #include "lifecycle/contained.h"
@@ -127,7 +128,7 @@ Result<void> clearWhatIsMet(const Services& services, const FactSet& facts, cons
 
 /// Of a finding from before findings said who raised them: the engine's own name the intent that they are about.
 Result<std::string> phaseByJournal(Store& store, const Finding& finding) {
-  const auto evidence = nlohmann::json::parse(finding.evidence, nullptr, false);
+  const auto evidence = jsonOrNone(finding.evidence, kKeptJson);
   const auto id = evidence.is_object() ? evidence.value("intent", nlohmann::json()) : nlohmann::json();
   if (!id.is_string()) return std::string();
   TRY(journal, store.intentsOf(finding.facet.subject, kJournalRead));

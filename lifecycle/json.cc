@@ -1,6 +1,8 @@
 // JSON forms of lifecycle's words.
 #include "lifecycle/json.h"
 
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "lifecycle/consoles.h"
 
 namespace muster::lifecycle {
@@ -19,7 +21,7 @@ void putText(json& out, const char* key, const std::string& text) {
 /// Evidence that is itself JSON stays readable as such.
 void putEvidence(json& out, const std::string& evidence) {
   if (evidence.empty()) return;
-  auto parsed = json::parse(evidence, nullptr, false);
+  auto parsed = jsonOrNone(evidence, kKeptJson);
   out["evidence"] = parsed.is_structured() ? std::move(parsed) : json(evidence);
 }
 
@@ -80,7 +82,7 @@ std::string_view severityWord(Severity severity) {
   return "error";
 }
 
-std::string canonical(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string canonical(const json& value) { return jsonText(value); }
 
 std::string evidenceWithConsole(json evidence, const ConsoleLines& console, const Subject& subject, WallTime since) {
   if (console)

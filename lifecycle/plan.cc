@@ -2,6 +2,8 @@
 #include "lifecycle/plan.h"
 
 #include "base/io/crypto.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "lifecycle/json.h"
 
 #include <algorithm>
@@ -103,11 +105,11 @@ std::string Plan::hash() const { return io::sha256Hex(canonical(withoutHash(*thi
 std::string Plan::toJson() const {
   auto out = withoutHash(*this);
   out["hash"] = io::sha256Hex(canonical(out));  // of what is there before it
-  return out.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return jsonText(out, 2) + "\n";
 }
 
 Result<Plan> Plan::fromJson(std::string_view text) {
-  const auto source = json::parse(text, nullptr, false);
+  const auto source = jsonOrNone(text, kFileJson);
   if (!source.is_object()) return unreadable("it is not a JSON object");
   const auto* format = textOf(source, "format");
   if (!format || *format != kPlanFormat) return unreadable(fmt::format("its format is '{}', not '{}'", format ? *format : "", kPlanFormat));

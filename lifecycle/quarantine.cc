@@ -1,5 +1,6 @@
 #include "lifecycle/quarantine.h"
 
+#include "base/json_input.h"
 #include "lifecycle/json.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ constexpr int kMaxTries = 16;               ///< another process may change it i
 Result<std::map<NodeName, QuarantineEntry>> parse(const std::optional<std::string>& text) {
   std::map<NodeName, QuarantineEntry> out;
   if (!text) return out;
-  const auto list = json::parse(*text, nullptr, false);
+  const auto list = jsonOrNone(*text, kKeptJson);
   if (!list.is_object()) return fail(ErrorCode::Corrupt, "the list of quarantined nodes in the store is damaged");
   for (const auto& [name, value] : list.items()) {
     if (!value.is_object()) return fail(ErrorCode::Corrupt, "the quarantine of " + name + " in the store is damaged");

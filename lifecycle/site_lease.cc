@@ -1,5 +1,8 @@
 #include "lifecycle/site_lease.h"
 
+#include "base/json_input.h"
+#include "base/json_output.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -9,11 +12,11 @@ namespace {
 constexpr const char* kServes = "site/serves";
 
 std::string textOf(const SiteHolder& holder) {
-  return nlohmann::json{{"holder", holder.holder}, {"address", holder.address}, {"term", holder.term}, {"beat", holder.beat}}.dump();
+  return jsonText(nlohmann::json{{"holder", holder.holder}, {"address", holder.address}, {"term", holder.term}, {"beat", holder.beat}});
 }
 
 Result<SiteHolder> parse(const std::string& text) {
-  const auto object = nlohmann::json::parse(text, nullptr, false);
+  const auto object = jsonOrNone(text, kKeptJson);
   SiteHolder out;
   try {
     object.at("holder").get_to(out.holder);

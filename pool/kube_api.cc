@@ -1,6 +1,9 @@
 #include "pool/kube_api.h"
 
 #include "base/io/files.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
+#include "base/utf8.h"
 
 #include <fmt/format.h>
 
@@ -34,11 +37,11 @@ Result<Answer> readAnswer(const io::HttpResponse& response) {
   Answer answer;
   answer.status = response.status;
   answer.retry_after = retryAfter(response);
-  answer.body = nlohmann::json::parse(response.body, nullptr, false);
+  answer.body = jsonOrNone(response.body, kServerJson);
   if (answer.body.is_discarded()) {
-    if (answer.ok()) return fail(ErrorCode::Corrupt, "the answer is not JSON: " + response.body.substr(0, kQuotedBytes));
+    if (answer.ok()) return fail(ErrorCode::Corrupt, "the answer is not JSON: " + std::string(cutToBytes(response.body, kQuotedBytes)));
     answer.body = nullptr;
-    answer.message = response.body.substr(0, kQuotedBytes);
+    answer.message = std::string(cutToBytes(response.body, kQuotedBytes));
   }
   if (textAt(answer.body, {"kind"}) != "Status" || textAt(answer.body, {"status"}) == "Success") return answer;
   // An eviction can fail in a Status object that travels with 201 Created.
@@ -130,7 +133,7 @@ Result<io::HttpRequest> Api::httpRequest(const Request& request, const Secret& t
   if (!token.empty()) out.headers["Authorization"] = "Bearer " + token.reveal();
   if (!request.body.is_null()) {
     out.headers["Content-Type"] = std::string(request.content_type);
-    out.body = request.body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    out.body = jsonText(request.body);
   }
   out.timeout = kRequestTimeout;
   out.max_body_bytes = kMaxAnswerBytes;

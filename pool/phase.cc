@@ -6,6 +6,7 @@
 //   drained  it was taken out and nothing runs there
 //   silent   the scheduler does not hear it, but starts work there as soon as it does
 //   out      nothing starts there for another reason (down, not known to the scheduler)
+#include "base/json_output.h"
 #include "lifecycle/plan.h"
 #include "lifecycle/quarantine.h"
 #include "pool/kube_scheduler.h"
@@ -141,7 +142,7 @@ Async<std::vector<Fact>> PoolPhase::observe(Subject subject) {
   evidence["by_person"] = member && member->by_person;
   if (member && !member->reason.empty()) evidence["reason"] = member->reason;
   facts.push_back({subject, FacetName(std::string(lifecycle::kPoolFacet)), std::string(poolValue(member)), clock_.now(), scheduler.source(),
-                   evidence.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)});
+                   jsonText(evidence)});
   co_return facts;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/io/crypto.h"
 #include "base/io/files.h"
+#include "base/json_output.h"
 
 #include <nlohmann/json.hpp>
 
@@ -68,7 +69,7 @@ Result<agent::AgentTask> SlurmScheduler::joinTask(const std::string& id) const {
   auto key = io::readFile(munge_key_, kMaxMungeKeyBytes);
   if (!key) return fail(std::move(key).error().within("munge key"));
   nlohmann::json params = {{"kind", "slurm"}, {"conf", *conf}, {"munge_key", io::toBase64(*key)}};
-  return agent::AgentTask{id, agent::TaskKind::JoinPool, params.dump(), kJoinTask};
+  return agent::AgentTask{id, agent::TaskKind::JoinPool, jsonText(params), kJoinTask};
 }
 
 /// Called again until slurmd has registered; the agent's task runs once for an intent. A node that is down or drained must be

@@ -4,6 +4,7 @@
 #include "agent/protocol/wipe_guard.h"
 
 #include "base/io/crypto.h"
+#include "base/json_output.h"
 #include "provision/disk_params.h"
 #include "provision/facets.h"
 #include "provision/inspection.h"
@@ -57,7 +58,7 @@ std::string orderWords(const inventory::Profile& profile, const inventory::Node&
   order.erase("user_data");
   order["image"] = image_digest;
   order["serials"] = serials;
-  return order.dump();
+  return jsonText(order);
 }
 
 Result<bool> takeDataWipe(lifecycle::Store& store, const NodeName& node, const DataWipeOrder& order) {

@@ -1,6 +1,8 @@
 #include "provision/disk_params.h"
 
 #include "agent/protocol/wipe_guard.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "inventory/user_data.h"
 #include "provision/facets.h"
 
@@ -49,14 +51,14 @@ void addDiskParams(const inventory::Profile& profile, const inventory::Node& nod
 
 std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::string& result, WallTime at, const std::vector<std::string>& standby_urls) {
   std::vector<lifecycle::Finding> findings;
-  const json report = json::parse(result, nullptr, false);
+  const json report = jsonOrNone(result, kAgentJson);
   if (!report.is_object()) return findings;
   const auto add = [&](std::string text, const json& evidence, const char* what_to_do) {
     lifecycle::Finding finding;
     finding.facet = {lifecycle::Subject(node), facet(kImage)};
     finding.severity = Severity::Warning;
     finding.text = fmt::format("{} {}", node.str(), text);
-    finding.evidence = evidence.dump();
+    finding.evidence = jsonText(evidence);
     finding.what_to_do = what_to_do;
     finding.at = at;
     findings.push_back(std::move(finding));
@@ -74,7 +76,7 @@ std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::
   each(report, "dropped_mirrors", [&](const std::string& mirror) { if (!stands_by(mirror)) add("got its image without a mirror that it stopped asking: " + mirror, mirror, kLookAtServer); });
   each(peers, "liars", [&](const std::string& server) { add("stopped asking a server for pieces that are shared with other nodes, because they were wrong: " + server, server, kLookAtServer); });
   if (peers.is_object() && peers.value("banned_peers", json(0)).is_number_unsigned() && peers["banned_peers"] > 0u)
-    add(fmt::format("talks no more to {} other nodes that gave it wrong pieces of its image ({} pieces)", peers["banned_peers"].dump(), peers.value("wrong_pieces", json(0)).dump()), peers,
+    add(fmt::format("talks no more to {} other nodes that gave it wrong pieces of its image ({} pieces)", jsonText(peers["banned_peers"]), jsonText(peers.value("wrong_pieces", json(0)))), peers,
         "look for a node with bad memory or a bad NIC among those that were imaged at the same time: memory and network checks, its journal");
   return findings;
 }

@@ -1,5 +1,7 @@
 #include "provision/erase.h"
 
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "provision/agent_task.h"
 #include "provision/facets.h"
 #include "provision/provision.h"
@@ -43,7 +45,7 @@ std::string text(const json& object, const char* key) {
 
 Result<std::map<NodeName, EraseRequest>> parseRequests(const std::string& words) {
   std::map<NodeName, EraseRequest> requests;
-  const json object = json::parse(words, nullptr, false);
+  const json object = jsonOrNone(words, kKeptJson);
   if (!object.is_object()) return fail(ErrorCode::Corrupt, "what the store holds of erasures is not a JSON object");
   for (const auto& [node, entry] : object.items()) {
     EraseRequest request{text(entry, "id"), text(entry, "serial"), {}, text(entry, "who"), text(entry, "reason")};
@@ -58,7 +60,7 @@ std::string printRequests(const std::map<NodeName, EraseRequest>& requests) {
   json object = json::object();
   for (const auto& [node, request] : requests)
     object[node.str()] = {{"id", request.id}, {"serial", request.serial}, {"disks", request.disks}, {"who", request.who}, {"reason", request.reason}};
-  return object.dump();
+  return jsonText(object);
 }
 
 Result<void> changeRequests(lifecycle::Store& store, const std::function<void(std::map<NodeName, EraseRequest>&)>& change) {
@@ -72,7 +74,7 @@ Result<void> changeRequests(lifecycle::Store& store, const std::function<void(st
 
 /// "complete:ID", "incomplete:ID"; empty when there is no report of this request.
 std::string valueOf(const std::optional<std::string>& report, const std::string& id) {
-  const json object = json::parse(report.value_or("{}"), nullptr, false);
+  const json object = jsonOrNone(report.value_or("{}"), kKeptJson);
   if (!object.is_object() || text(object, "request") != id) return {};
   const json inner = object.value("report", json::object());
   return inner.value("complete", false) ? completeValue(id) : "incomplete:" + id;
@@ -129,7 +131,7 @@ class ErasePhase final : public Erasures {
     CO_TRY(wait, co_await std::move(ram));
     if (wait) co_return Outcome(*wait);
     const auto params = [&request](bool wipe_allowed) {
-      return json{{"node_serial", request.serial}, {"disk_serials", request.disks}, {"wipe_allowed", wipe_allowed}}.dump();
+      return jsonText(json{{"node_serial", request.serial}, {"disk_serials", request.disks}, {"wipe_allowed", wipe_allowed}});
     };
     auto stepping = stepTask(deps_.agents, node, TaskKind::EraseDisks, limitOf(node, request), context, params);
     CO_TRY(step, co_await std::move(stepping));
@@ -160,10 +162,10 @@ class ErasePhase final : public Erasures {
 
   /// The report is kept before anything else is said of it, whatever is in it.
   Result<Outcome> keepReport(const NodeName& node, const EraseRequest& request, const std::string& result, lifecycle::ActContext& context) {
-    json report = json::parse(result, nullptr, false);
+    json report = jsonOrNone(result, kAgentJson);
     if (!report.is_object()) return fail(ErrorCode::Corrupt, "the report of the erasure of " + node.str() + " is not a JSON object");
     const json kept{{"node", node.str()}, {"request", request.id}, {"who", request.who}, {"reason", request.reason}, {"ended", muster::toString(deps_.clock.now())}, {"report", report}};
-    TRY_OK(store_.putValue(reportKey(node), kept.dump(-1, ' ', false, json::error_handler_t::replace)));
+    TRY_OK(store_.putValue(reportKey(node), jsonText(kept)));
     if (report.value("complete", false)) {
       TRY_OK(forgetErasure(store_, node, request.id));
       return Outcome(Done{});
@@ -175,7 +177,7 @@ class ErasePhase final : public Erasures {
       lifecycle::Finding finding;
       finding.facet = {Subject(node), facet(kErased)};
       finding.text = fmt::format("{} of {} is NOT erased: {}", text(disk, "disk"), node.str(), text(disk, "fault"));
-      finding.evidence = disk.dump();
+      finding.evidence = jsonText(disk);
       finding.what_to_do = "this disk still holds data: take it out and destroy it, or repair what is wrong and run `muster erase " + node.str() + "` again";
       finding.at = deps_.clock.now();
       context.finding(std::move(finding));
@@ -295,7 +297,7 @@ std::optional<std::string> whyNotErase(const inventory::Cluster& cluster, const 
 }
 
 std::string erasureText(const std::string& words) {
-  const json object = json::parse(words, nullptr, false);
+  const json object = jsonOrNone(words, kKeptJson);
   if (!object.is_object()) return "the report cannot be read\n";
   const json report = object.value("report", json::object());
   std::string out = fmt::format("{} ({}), {}, asked by {}: {}\n", text(object, "node"), text(report, "node_serial"), text(object, "ended"), text(object, "who"), text(object, "reason"));

@@ -2,6 +2,7 @@
 
 #include "agent/protocol/disk_rule.h"
 #include "base/io/crypto.h"
+#include "base/json_output.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -40,7 +41,7 @@ void judgeGpus(const inventory::Expectation& expect, const Hardware& hardware, I
     for (const auto& gpu : hardware.gpus) places.push_back(gpu.pci.empty() ? gpu.uuid : gpu.pci);
     out.misfits.push_back(
         {fmt::format("{} GPUs seen, {} expected", seen, *expect.gpus),
-         nlohmann::json{{"expected", *expect.gpus}, {"seen", seen}, {"by", named ? "NVML" : "PCI"}, {"at", places}}.dump(),
+         jsonText(nlohmann::json{{"expected", *expect.gpus}, {"seen", seen}, {"by", named ? "NVML" : "PCI"}, {"at", places}}),
          "compare the places with a healthy machine of this kind; reseat or replace the missing GPU or its riser"});
   }
   if (expect.gpu_model.empty() || seen == 0) return;
@@ -51,7 +52,7 @@ void judgeGpus(const inventory::Expectation& expect, const Hardware& hardware, I
   for (const auto& gpu : hardware.gpus) {
     if (gpu.model.find(expect.gpu_model) != std::string::npos) continue;
     out.misfits.push_back({fmt::format("GPU {} is a \"{}\", expected is a \"{}\"", gpu.uuid, gpu.model, expect.gpu_model),
-                           nlohmann::json{{"expected", expect.gpu_model}, {"seen", gpu.model}, {"pci", gpu.pci}}.dump(),
+                           jsonText(nlohmann::json{{"expected", expect.gpu_model}, {"seen", gpu.model}, {"pci", gpu.pci}}),
                            "replace the GPU, or give the node a profile of its own"});
   }
 }
@@ -59,7 +60,7 @@ void judgeGpus(const inventory::Expectation& expect, const Hardware& hardware, I
 void judgeAmount(std::string_view what, std::optional<double> wanted, double seen, Inspection& out, std::string_view advice) {
   if (!wanted || seen >= *wanted) return;
   out.misfits.push_back({fmt::format("{:.4g} {} seen, at least {:.4g} expected", seen, what, *wanted),
-                         nlohmann::json{{"expected", *wanted}, {"seen", seen}}.dump(), std::string(advice)});
+                         jsonText(nlohmann::json{{"expected", *wanted}, {"seen", seen}}), std::string(advice)});
 }
 
 /// RDMA NICs are counted exactly, as GPUs are. Without their driver (the RAM OS, the first boot) none shows itself; then the gates count.
@@ -70,7 +71,7 @@ void judgeRdmaNics(const inventory::Expectation& expect, const Hardware& hardwar
     out.notes.push_back(fmt::format("{} RDMA NICs are expected, and none can be seen without its driver: the gates count them", *expect.nics));
   } else if (seen != *expect.nics) {
     out.misfits.push_back({fmt::format("{} RDMA NICs seen, {} expected", seen, *expect.nics),
-                           nlohmann::json{{"expected", *expect.nics}, {"seen", hardware.rdma_devices}}.dump(),
+                           jsonText(nlohmann::json{{"expected", *expect.nics}, {"seen", hardware.rdma_devices}}),
                            "compare the devices with a healthy machine of this kind; reseat or replace the missing NIC, or correct the profile"});
   }
 }
@@ -78,7 +79,7 @@ void judgeRdmaNics(const inventory::Expectation& expect, const Hardware& hardwar
 void judgeIdentity(const inventory::Node& node, const Hardware& hardware, Inspection& out) {
   if (!node.serial.empty() && hardware.serial != node.serial) {
     out.misfits.push_back({fmt::format("its serial is \"{}\", the inventory says \"{}\"", hardware.serial, node.serial),
-                           nlohmann::json{{"expected", node.serial}, {"seen", hardware.serial}}.dump(),
+                           jsonText(nlohmann::json{{"expected", node.serial}, {"seen", hardware.serial}}),
                            "find out whether machines were swapped in the rack, then correct the inventory or the rack"});
   }
   const auto has_mac = [&](const agent::Nic& nic) {
@@ -89,7 +90,7 @@ void judgeIdentity(const inventory::Node& node, const Hardware& hardware, Inspec
     nlohmann::json seen = nlohmann::json::array();
     for (const auto& nic : hardware.nics) seen.push_back(nic.mac);
     out.misfits.push_back({"no NIC has the provisioning MAC " + node.mac.str(),
-                           nlohmann::json{{"expected", node.mac.str()}, {"seen", seen}}.dump(), "correct the MAC in the inventory"});
+                           jsonText(nlohmann::json{{"expected", node.mac.str()}, {"seen", seen}}), "correct the MAC in the inventory"});
   }
 }
 
@@ -104,7 +105,7 @@ void judgeDisk(const inventory::Profile& profile, const Hardware& hardware, Insp
   const auto text = disks.empty() ? fmt::format("no disk fits the rule \"{}\"", profile.disk)
                     : wanted > 1 ? fmt::format("the rule \"{}\" fits {} disks, the system is to lie on {}", profile.disk, disks.size(), wanted)
                                   : fmt::format("there are {} disks and the profile does not say which one holds the system", disks.size());
-  out.misfits.push_back({text, seen.dump(), fmt::format("set disk of profile {} to serial:…, wwn:…, smallest or size:LOW-HIGH", profile.name)});
+  out.misfits.push_back({text, jsonText(seen), fmt::format("set disk of profile {} to serial:…, wwn:…, smallest or size:LOW-HIGH", profile.name)});
 }
 
 }  // namespace
@@ -119,7 +120,7 @@ std::string Inspection::value(const std::string& digest) const {
 std::string inspectParams(const inventory::Cluster& cluster, const NodeName& name) {
   const auto* node = cluster.findNode(name);
   const bool cabled = node && !(node->switch_name.empty() && node->switch_port.empty());
-  return cabled ? nlohmann::json{{"lldp_seconds", kLldpLimit.count()}}.dump() : "{}";
+  return cabled ? jsonText(nlohmann::json{{"lldp_seconds", kLldpLimit.count()}}) : "{}";
 }
 
 std::string expectationDigest(const inventory::Node& node, const inventory::Profile& profile) {
@@ -136,7 +137,7 @@ std::string expectationDigest(const inventory::Node& node, const inventory::Prof
   for (const auto& part : expect.parts)
     json["parts"].push_back({static_cast<int>(part.kind), part.model, part.count.value_or(-1), part.size_gib.value_or(-1), part.firmware});
   if (!node.switch_name.empty() || !node.switch_port.empty()) json["cable"] = {node.switch_name, node.switch_port};
-  return io::sha256Hex(json.dump()).substr(0, 16);
+  return io::sha256Hex(jsonText(json)).substr(0, 16);
 }
 
 Inspection inspect(const inventory::Node& node, const inventory::Profile& profile, const Hardware& hardware, InspectionContext context) {

@@ -2,6 +2,7 @@
 
 #include "base/io/crypto.h"
 #include "base/io/files.h"
+#include "base/json_output.h"
 #include "provision/facets.h"
 
 #include <fmt/format.h>
@@ -77,6 +78,6 @@ nlohmann::json driverParams(const inventory::Driver& driver, const std::string& 
   return params;
 }
 
-std::string settingsDigest(const std::map<std::string, std::string>& files) { return io::sha256Hex(nlohmann::json(files).dump()).substr(0, kDigestDigits); }
+std::string settingsDigest(const std::map<std::string, std::string>& files) { return io::sha256Hex(jsonText(nlohmann::json(files))).substr(0, kDigestDigits); }
 
 }  // namespace muster::provision

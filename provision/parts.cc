@@ -1,5 +1,7 @@
 #include "provision/parts.h"
 
+#include "base/json_output.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -83,15 +85,15 @@ void judgeRule(const PartRule& rule, const Hardware& hardware, std::vector<Misfi
   const auto seen = static_cast<int>(meant.size());
   if (rule.count ? seen != *rule.count : seen == 0)
     out.push_back({fmt::format("{} {}{} seen, {} expected", seen, seen == 1 ? row.one : row.many, of, rule.count ? std::to_string(*rule.count) : "at least 1"),
-                   nlohmann::json{{"expected", rule.count.value_or(1)}, {"model", rule.model}, {"seen", seen}, {"at", listOf(all)}}.dump(),
+                   jsonText(nlohmann::json{{"expected", rule.count.value_or(1)}, {"model", rule.model}, {"seen", seen}, {"at", listOf(all)}}),
                    std::string(rule.count && seen > *rule.count ? row.wrong : row.missing)});
   for (const auto& part : meant) {
     if (rule.size_gib && !sizeFits(rule, part))
       out.push_back({fmt::format("{} {}: {}{} GiB expected", row.one, nameOf(part), rule.kind == PartKind::Dimm ? "" : "at least ", *rule.size_gib),
-                     nlohmann::json{{"expected_gib", *rule.size_gib}, {"seen", listOf({part})}}.dump(), std::string(row.wrong)});
+                     jsonText(nlohmann::json{{"expected_gib", *rule.size_gib}, {"seen", listOf({part})}}), std::string(row.wrong)});
     if (!fits(rule.firmware, part.firmware))
       out.push_back({fmt::format("{} {} runs firmware {}, expected is {}", row.one, nameOf(part), part.firmware.empty() ? "that it does not tell" : part.firmware, rule.firmware),
-                     nlohmann::json{{"expected", rule.firmware}, {"seen", listOf({part})}}.dump(), std::string(row.firmware)});
+                     jsonText(nlohmann::json{{"expected", rule.firmware}, {"seen", listOf({part})}}), std::string(row.firmware)});
   }
 }
 
@@ -143,7 +145,7 @@ std::vector<Misfit> judgeCabling(const inventory::Node& node, const Hardware& ha
   if (!seen) {
     if (!listened) return {};
     return {{fmt::format("nothing is heard by LLDP on the NIC {}, declared is {}", node.mac.str(), wanted),
-             nlohmann::json{{"expected", wanted}, {"seen", nullptr}}.dump(),
+             jsonText(nlohmann::json{{"expected", wanted}, {"seen", nullptr}}),
              "let the switch send LLDP on that port, and see that the NIC's own LLDP agent does not swallow the frames"}};
   }
   if (isAt(node, *seen)) return {};
@@ -153,7 +155,7 @@ std::vector<Misfit> judgeCabling(const inventory::Node& node, const Hardware& ha
   });
   const auto whose = owner == others.end() ? std::string() : fmt::format(", which is {}'s", owner->name.str());
   return {{fmt::format("the NIC {} is cabled to {}{}, declared is {}", node.mac.str(), place, whose, wanted),
-           nlohmann::json{{"expected", wanted}, {"seen", place}, {"nic", seen->nic}}.dump(),
+           jsonText(nlohmann::json{{"expected", wanted}, {"seen", place}, {"nic", seen->nic}}),
            owner == others.end() ? fmt::format("put the cable into {}, or correct switch and port of {}", wanted, node.name.str())
                                  : fmt::format("swap the cables of {} and {}, or the machines if they stand in each other's place", node.name.str(), owner->name.str())}};
 }
@@ -183,7 +185,7 @@ std::vector<Misfit> judgeMixUp(const inventory::Node& node, const Hardware& hard
   std::vector<Misfit> out;
   for (const auto* other : bearers.ofSerial(hardware.serial)) {
     if (other->name == node.name) continue;
-    out.push_back({fmt::format("it has the serial of {}", other->name.str()), nlohmann::json{{"expected", node.serial}, {"seen", hardware.serial}}.dump(),
+    out.push_back({fmt::format("it has the serial of {}", other->name.str()), jsonText(nlohmann::json{{"expected", node.serial}, {"seen", hardware.serial}}),
                    fmt::format("{} and {} were swapped in the rack, or a board was replaced without writing its serial", node.name.str(), other->name.str())});
   }
   for (const auto& nic : hardware.nics) {
@@ -191,7 +193,7 @@ std::vector<Misfit> judgeMixUp(const inventory::Node& node, const Hardware& hard
     for (const auto* other : mac ? bearers.ofMac(*mac) : std::vector<const inventory::Node*>()) {
       if (other->name == node.name) continue;
       out.push_back({fmt::format("its NIC {} has the MAC {} of {}", nic.name, mac->str(), other->name.str()),
-                     nlohmann::json{{"expected", node.mac.str()}, {"seen", mac->str()}, {"nic", nic.name}}.dump(),
+                     jsonText(nlohmann::json{{"expected", node.mac.str()}, {"seen", mac->str()}, {"nic", nic.name}}),
                      "two nodes cannot have one MAC: find out which machine has that NIC, and correct the inventory"});
     }
   }

@@ -12,6 +12,8 @@
 
 #include "agent/protocol/pack_index.h"
 #include "base/deadline.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "base/log.h"
 
 #include <fmt/format.h>
@@ -132,7 +134,7 @@ Fact ProvisionPhase::enrolledFact(const inventory::Node& node, const bmc::System
   const auto value = identityOf(node, system);
   const nlohmann::json evidence{
       {"serial", system.serial}, {"macs", system.macs}, {"manufacturer", system.manufacturer}, {"model", system.model}};
-  return fact(node.name, kEnrolled, value, "bmc " + deps_.bmcs.at(node.name).address(), evidence.dump());
+  return fact(node.name, kEnrolled, value, "bmc " + deps_.bmcs.at(node.name).address(), jsonText(evidence));
 }
 
 void ProvisionPhase::addAgentFacts(const inventory::Node& node, const AgentState& state, std::vector<Fact>& facts) const {
@@ -144,7 +146,7 @@ void ProvisionPhase::addAgentFacts(const inventory::Node& node, const AgentState
     const auto inspection = inspect(node, profile, hardware, contextOf(node));
     const nlohmann::json evidence{{"notes", inspection.notes}, {"mode", std::string(toString(state.mode))}, {"product", hardware.product},
                                   {"cpus", hardware.cpus},     {"memory_bytes", hardware.memory_bytes},     {"gpus", hardware.gpus.size()}};
-    facts.push_back(fact(node.name, kInspected, inspection.value(expectationDigest(node, profile)), source, evidence.dump()));
+    facts.push_back(fact(node.name, kInspected, inspection.value(expectationDigest(node, profile)), source, jsonText(evidence)));
     for (const auto& [name, value] : hardwareFacts(node, profile, hardware)) facts.push_back(fact(node.name, name, value, source));
   }
   if (state.mode == Mode::Disk) {
@@ -172,22 +174,21 @@ Async<void> ProvisionPhase::addDriverFacts(NodeName node, bool fresh, std::vecto
   auto values = state->probes;
   std::vector<std::string> wanted;
   bool missing = fresh && !state->fresh;
-  for (const auto& name : drivers) {
+  for (const auto& name : drivers)
     for (const auto& [probe, glob] : probesOf(deps_.cluster.drivers.at(name))) {
       wanted.push_back(probe);
       missing = missing || !values.contains(probe);
     }
-  }
   if (wanted.empty()) co_return Result<void>();
   if (missing) {
-    const nlohmann::json params{{"probes", wanted}};
-    const agent::AgentTask task{"probe." + node.str() + "." + io::randomToken(9), TaskKind::Probe, params.dump(), kProbeLimit};
+    const auto params = jsonText(nlohmann::json{{"probes", wanted}});
+    const agent::AgentTask task{"probe." + node.str() + "." + io::randomToken(9), TaskKind::Probe, params, kProbeLimit};
     auto run = deps_.agents.runTask(node, task);
     CO_TRY(report, co_await std::move(run));
-    const auto json = nlohmann::json::parse(report.result, nullptr, false);
+    const auto json = jsonOrNone(report.result, kAgentJson);
     if (!json.is_object()) co_return fail(ErrorCode::Corrupt, "the probes of " + node.str() + " are not a JSON object");
     values.clear();
-    for (const auto& [probe, value] : json.items()) values[probe] = value.is_string() ? value.get<std::string>() : value.dump();
+    for (const auto& [probe, value] : json.items()) values[probe] = value.is_string() ? value.get<std::string>() : jsonText(value);
   }
   for (const auto& name : drivers) {
     std::map<std::string, std::string> running;
@@ -361,7 +362,7 @@ std::string ProvisionPhase::imageParams(const inventory::Node& node, const Packe
     for (const auto& server : plan.dns) dns.push_back(server.str());
     params["dns"] = std::move(dns);
   }
-  return params.dump();
+  return jsonText(params);
 }
 
 /// Before the node is restarted for nothing. The agent's own guard knows the tables of the disks, and has the last word.
@@ -480,7 +481,7 @@ Async<Outcome> ProvisionPhase::driver(const inventory::Node& node, const invento
   if (!state || state->mode != Mode::Disk) {
     co_return Outcome(Again{kLookAgain, fmt::format("the installed system of {} to call", node.name.str())});
   }
-  const auto params = [&](bool) { return driverParams(driver, deps_.controller_https_url, deps_.agent_ca_pem).dump(); };
+  const auto params = [&](bool) { return jsonText(driverParams(driver, deps_.controller_https_url, deps_.agent_ca_pem)); };
   auto stepping = stepTask(deps_.agents, node.name, TaskKind::InstallDriver, kInstallDriverLimit, context, params);
   CO_TRY(step, co_await std::move(stepping));
   if (auto task = taskThatRestarts(deps_.agents, node.name, context)) {

@@ -1,6 +1,7 @@
 #include "provision/storage.h"
 
 #include "base/io/crypto.h"
+#include "base/json_output.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -86,7 +87,7 @@ nlohmann::json storageParams(const inventory::MountedSystem& storage) {
 }
 
 std::string storageValue(const inventory::MountedSystem& storage) {
-  return "mounted:" + io::sha256Hex(storageParams(storage).dump()).substr(0, kDigestDigits);
+  return "mounted:" + io::sha256Hex(jsonText(storageParams(storage))).substr(0, kDigestDigits);
 }
 
 }  // namespace muster::provision

@@ -1,5 +1,7 @@
 // The storage phase: facet storage.NAME of every file system that a node's profile mounts. One task of the agent installs, mounts and
 // measures; a probe of the agent tells whether what is mounted is still that.
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "provision/agent_task.h"
 #include "provision/facets.h"
 #include "provision/provision.h"
@@ -63,10 +65,10 @@ class StoragePhase final : public lifecycle::Phase {
     nlohmann::json probes = nlohmann::json::array();
     for (const auto& name : cluster_.profileOf(*node).mounts) probes.push_back(std::string(kStoragePrefix) + name);
     const nlohmann::json params{{"probes", probes}};
-    const agent::AgentTask task{"storage." + node->name.str() + "." + io::randomToken(9), TaskKind::Probe, params.dump(), kProbeLimit};
+    const agent::AgentTask task{"storage." + node->name.str() + "." + io::randomToken(9), TaskKind::Probe, jsonText(params), kProbeLimit};
     auto run = agents_.runTask(node->name, task);
     CO_TRY(report, co_await std::move(run));
-    const auto json = nlohmann::json::parse(report.result, nullptr, false);
+    const auto json = jsonOrNone(report.result, kAgentJson);
     if (!json.is_object()) co_return fail(ErrorCode::Corrupt, "the probes of " + node->name.str() + " are not a JSON object");
     for (const auto& probe : probes) {
       const auto key = probe.get<std::string>();
@@ -87,10 +89,10 @@ class StoragePhase final : public lifecycle::Phase {
     const auto state = agents_.state(node->name);
     if (!state || state->mode != Mode::Disk) co_return Outcome(Again{kLookAgain, fmt::format("the installed system of {} to call", node->name.str())});
     const auto params = [&](bool) {
-      if (removed) return nlohmann::json{{"name", of}, {"remove", true}}.dump();
+      if (removed) return jsonText(nlohmann::json{{"name", of}, {"remove", true}});
       auto json = storageParams(storage->second);
       json["value"] = storageValue(storage->second);
-      return json.dump();
+      return jsonText(json);
     };
     auto stepping = stepTask(agents_, node->name, TaskKind::Storage, kMountLimit, context, params);
     auto stepped = co_await std::move(stepping);

@@ -1,6 +1,7 @@
 #include "validate/basis.h"
 
 #include "base/io/crypto.h"
+#include "base/json_output.h"
 
 #include <algorithm>
 #include <array>
@@ -25,7 +26,7 @@ class Text {
     if (plain)
       out_.append("\"").append(text).append("\"");
     else
-      out_ += json(text).dump();
+      out_ += jsonText(json(text));
     return *this;
   }
   /// `write` writes one item.
@@ -85,7 +86,7 @@ void putGates(Text& out, const inventory::Cluster& cluster, const inventory::Pro
   out.each("{", names, "}", [&](std::string_view name) {
     const auto& gate = cluster.gates.at(std::string(name));
     out.quote(name) << ":{";
-    if (!gate.checks.empty()) out << "\"checks\":" << json(gate.checks).dump() << ",";
+    if (!gate.checks.empty()) out << "\"checks\":" << jsonText(json(gate.checks)) << ",";
     out << "\"isolate\":" << (gate.isolate ? "true" : "false") << ",\"level\":" << std::to_string(static_cast<int>(gate.level)) << ",\"on\":";
     out.list(gate.on) << "}";
   });

@@ -2,6 +2,8 @@
 // folder has copies, for carrying.
 #include "base/io/files.h"
 #include "base/io/trusted_keys.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "base/log.h"
 #include "lifecycle/certificate_keys.h"
 #include "validate/basis.h"
@@ -57,7 +59,7 @@ class StoredCertificates final : public CertificateStore {
       return fail(ErrorCode::Denied, fmt::format("what {} rests on was proven at {}, longer ago than a certificate lives", certificate.node.str(),
                                                  toString(certificate.proven_at)));
     certificate.key_id = key_.id();
-    TRY(signature, io::sign(key_, unsignedJson(certificate).dump()));
+    TRY(signature, io::sign(key_, jsonText(unsignedJson(certificate))));
     certificate.signature = signature;
     TRY_OK(bindSiteKey(store_, key_));
     TRY_OK(put(certificate));
@@ -181,18 +183,18 @@ Result<void> verifyOffline(const Certificate& certificate, std::string_view publ
   return {};
 }
 
-std::string Certificate::id() const { return io::sha256Hex(unsignedJson(*this).dump()).substr(0, 32); }
+std::string Certificate::id() const { return io::sha256Hex(jsonText(unsignedJson(*this))).substr(0, 32); }
 
-bool Certificate::isSignedBy(std::string_view public_pem) const { return io::verify(public_pem, unsignedJson(*this).dump(), signature).has_value(); }
+bool Certificate::isSignedBy(std::string_view public_pem) const { return io::verify(public_pem, jsonText(unsignedJson(*this)), signature).has_value(); }
 
 std::string Certificate::toJson() const {
   json out = unsignedJson(*this);
   out["signature"] = signature;
-  return out.dump(2) + "\n";
+  return jsonText(out, 2) + "\n";
 }
 
 Result<Certificate> Certificate::fromJson(std::string_view text) {
-  const auto parsed = json::parse(text, nullptr, false);
+  const auto parsed = jsonOrNone(text, kFileJson);
   if (!parsed.is_object() || parsed.value("format", "") != kFormat) return fail(ErrorCode::Corrupt, "this is not a muster certificate");
   try {
     Certificate out;

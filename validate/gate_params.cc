@@ -1,5 +1,6 @@
 #include "validate/gate_params.h"
 
+#include "base/json_input.h"
 #include "validate/checks/catalogue.h"
 #include "validate/gates.h"
 
@@ -39,7 +40,7 @@ const Param* find(const std::vector<Param>& params, std::string_view name) {
 }
 
 std::optional<nlohmann::json> numberOf(const std::string& text) {
-  auto number = nlohmann::json::parse(text, nullptr, false);
+  auto number = jsonOrNone(text, kKeptJson);
   return number.is_number() && number.get<double>() >= 0 ? std::optional(std::move(number)) : std::nullopt;
 }
 

@@ -1,5 +1,6 @@
 #include "validate/pair_partner.h"
 
+#include "base/json_input.h"
 #include "validate/checks/rdma_devices.h"
 
 #include <nlohmann/json.hpp>
@@ -75,7 +76,7 @@ std::vector<Partner> partnersOf(const inventory::Cluster& cluster, const invento
 std::string whyNotDisturb(const NodeName& node, const std::optional<lifecycle::Fact>& pool) {
   if (!pool) return fmt::format("whether {} runs jobs could not be read from its pool", node.str());
   if (isOutOfPool(pool->value)) return {};
-  const auto seen = nlohmann::json::parse(pool->evidence, nullptr, false);
+  const auto seen = jsonOrNone(pool->evidence, kKeptJson);
   const bool idle = pool->value == lifecycle::kPoolIn && seen.is_object() && seen.contains("jobs") && seen["jobs"] == false;
   if (idle) return {};
   return fmt::format("{} is in its pool and may be running jobs; drain it, or wait until they end", node.str());

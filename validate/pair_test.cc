@@ -1,5 +1,6 @@
 #include "validate/pair_test.h"
 
+#include "base/json_output.h"
 #include "validate/checks/expectations.h"
 #include "validate/gates.h"
 
@@ -41,7 +42,7 @@ CheckResult ofAllRails(const std::vector<std::string>& devices, std::vector<Chec
     evidence[devices[rail]] = each.evidence;
     if (rail > 0) all.seconds += each.seconds;
   }
-  all.evidence = evidence.dump();
+  all.evidence = jsonText(evidence);
   return all;
 }
 
@@ -168,9 +169,9 @@ Async<CheckResult> PairTests::measureRail(inventory::Node node, Partner partner,
   client.update({{"role", "client"}, {"device", rail.own}, {"peer", partner.address}, {"min_gbits", floor}});
   for (const auto& why : {addGpu(server, partner.node, rail), addGpu(client, node.name, rail)})
     if (why) co_return broken(*why);
-  const auto served = agents_.submit(partner.node, {task_id + "/server", agent::TaskKind::RdmaPair, server.dump(), kPairLimit});
+  const auto served = agents_.submit(partner.node, {task_id + "/server", agent::TaskKind::RdmaPair, jsonText(server), kPairLimit});
   if (!served) co_return broken(fmt::format("{} took no part: {}", partner.node.str(), served.error().str()));
-  auto op = agents_.runTask(node.name, {task_id + "/client", agent::TaskKind::RdmaPair, client.dump(), kPairLimit});
+  auto op = agents_.runTask(node.name, {task_id + "/client", agent::TaskKind::RdmaPair, jsonText(client), kPairLimit});
   CO_TRY(report, co_await std::move(op));
   CO_TRY(results, agent::parseCheckResults(report.result));
   if (results.size() != 1) co_return fail(ErrorCode::Corrupt, "the agent's answer is not one check result");

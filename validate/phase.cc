@@ -1,4 +1,6 @@
 // The validate phase: gates run checks through agents, a passed set of gates earns a certificate.
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "validate/basis.h"
 #include "validate/gate_params.h"
 #include "validate/gates.h"
@@ -35,7 +37,7 @@ bool isGate(const FacetName& facet) { return facet.str().starts_with(kGatePrefix
 nlohmann::json toTask(const std::vector<CheckRequest>& requests) {
   nlohmann::json checks = nlohmann::json::array();
   for (const auto& request : requests)
-    checks.push_back({{"id", request.id}, {"params", nlohmann::json::parse(request.params)}, {"deadline_seconds", request.deadline.count()}});
+    checks.push_back({{"id", request.id}, {"params", jsonOrNone(request.params, kKeptJson)}, {"deadline_seconds", request.deadline.count()}});
   return {{"checks", std::move(checks)}};
 }
 
@@ -123,7 +125,7 @@ class ValidatePhase final : public Phase {
 
   static bool isOverridden(const Fact* certificate, const std::string& basis) {
     if (!certificate || certificate->value != "valid:" + basis) return false;
-    const auto evidence = nlohmann::json::parse(certificate->evidence, nullptr, false);
+    const auto evidence = jsonOrNone(certificate->evidence, kKeptJson);
     return evidence.is_object() && evidence.contains("override");
   }
 
@@ -166,14 +168,14 @@ class ValidatePhase final : public Phase {
     const auto certificate = certificates_.find(subject.node());
     if (!certificate) {
       fact.value = "unreadable";
-      fact.evidence = nlohmann::json{{"error", certificate.error().str()}}.dump();
+      fact.evidence = jsonText(nlohmann::json{{"error", certificate.error().str()}});
     } else if (*certificate) {
       const auto valid = certificates_.verify(**certificate);
       fact.value = (valid ? "valid:" : "void:") + (*certificate)->basis;
       nlohmann::json evidence{{"expires_at", toString((*certificate)->expires_at)}, {"void_because", valid ? "" : valid.error().str()}};
       if ((*certificate)->isOverride()) evidence["override"] = {{"by", (*certificate)->override_by}, {"reason", (*certificate)->override_reason}};
       if (!valid && valid.error().text() == kDeclarationChanged) evidence["void_by"] = "declaration";  // read by `muster keep`
-      fact.evidence = evidence.dump();
+      fact.evidence = jsonText(evidence);
     }
     return fact;
   }
@@ -285,7 +287,7 @@ class ValidatePhase final : public Phase {
 
   Async<std::vector<CheckResult>> runLocal(const inventory::Node& node, inventory::Gate gate, std::vector<CheckRequest> checks, ActContext& context) {
     context.progress(0, fmt::format("{} checks", checks.size()));
-    AgentTask task{context.intentId(), agent::TaskKind::RunChecks, toTask(checks).dump(), gateDeadline(gate)};
+    AgentTask task{context.intentId(), agent::TaskKind::RunChecks, jsonText(toTask(checks)), gateDeadline(gate)};
     auto op = agents_.runTask(node.name, std::move(task));
     CO_TRY(report, co_await std::move(op));
     co_return agent::parseCheckResults(report.result);

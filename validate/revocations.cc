@@ -1,6 +1,8 @@
 #include "validate/revocations.h"
 
 #include "base/io/files.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "base/log.h"
 #include "validate/take_over.h"
 
@@ -30,7 +32,7 @@ json unsignedJson(const RevocationList& list) {
 }
 
 /// What is signed: one line, whatever bytes a reason has.
-std::string canonical(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string canonical(const json& value) { return jsonText(value); }
 
 Result<Revocation> revocationOf(const json& each) {
   TRY(at, parseWallTime(each.at("at").get<std::string>()));
@@ -38,7 +40,7 @@ Result<Revocation> revocationOf(const json& each) {
 }
 
 /// As it will be read again.
-Result<Revocation> asKept(const Revocation& revocation) { return revocationOf(json::parse(canonical(jsonOf(revocation)))); }
+Result<Revocation> asKept(const Revocation& revocation) { return revocationOf(jsonOrNone(canonical(jsonOf(revocation)), kFileJson)); }
 
 std::string recordKey(std::int64_t number) { return fmt::format("revocation.{}", number); }
 
@@ -63,14 +65,14 @@ const Revocation* RevocationList::newestOf(const NodeName& node) const {
 }
 
 Result<std::string> RevocationList::signedJson(const io::SigningKey& key) const {
-  json out = json::parse(canonical(unsignedJson(*this)));
+  json out = jsonOrNone(canonical(unsignedJson(*this)), kFileJson);
   TRY(signature, io::sign(key, canonical(out)));
   out["signature"] = signature;
-  return out.dump(1) + "\n";
+  return jsonText(out, 1) + "\n";
 }
 
 Result<RevocationList> RevocationList::fromJson(std::string_view text, std::string_view public_pem) {
-  auto parsed = json::parse(text, nullptr, false);
+  auto parsed = jsonOrNone(text, kFileJson);
   if (!parsed.is_object() || parsed.value("format", "") != kFormat) return fail(ErrorCode::Corrupt, "this is not a list of revocations");
   try {
     const auto signature = parsed.at("signature").get<std::string>();
@@ -105,7 +107,7 @@ Result<bool> Revocations::readNext() const {
   const auto damaged = [number](const std::string& how) { return fail(ErrorCode::Corrupt, fmt::format("revocation {} of the store {}; nothing may pass: restore the store from a backup", number, how)); };
   TRY(text, store_.getValue(recordKey(number)));
   if (!text) return false;
-  const auto record = json::parse(*text, nullptr, false);
+  const auto record = jsonOrNone(*text, kFileJson);
   if (!record.is_object() || record.value("format", "") != kRecordFormat) return damaged("is damaged");
   try {
     TRY(revocation, revocationOf(record));
@@ -136,7 +138,7 @@ Result<std::optional<RevocationList>> Revocations::copy() const {
 Result<void> Revocations::readFrom(const RevocationList& copy) const {
   if (copy.number < 1 || copy.number != static_cast<std::int64_t>(copy.revoked.size())) return {};
   TRY(text, store_.getValue(recordKey(copy.number)));
-  const auto record = text ? json::parse(*text, nullptr, false) : json();
+  const auto record = text ? jsonOrNone(*text, kFileJson) : json();
   if (!record.is_object()) return {};
   std::string chain;
   for (std::int64_t i = 0; i < copy.number; ++i) chain = chainOf(chain, i + 1, copy.revoked[static_cast<std::size_t>(i)]);

@@ -2,7 +2,9 @@
 
 #include "base/deadline.h"
 #include "base/io/files.h"
+#include "base/json_input.h"
 #include "base/log.h"
+#include "base/utf8.h"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -40,7 +42,7 @@ std::uint64_t bootMilliseconds() {
 /// What a task asks about is told with every poll from then on.
 std::vector<std::string> probesNamedBy(const AgentTask& task) {
   std::vector<std::string> names;
-  auto params = nlohmann::json::parse(task.params, nullptr, false);
+  auto params = jsonOrNone(task.params, kOrderJson);
   if (!params.is_object()) return names;
   const auto probes = params.value("probes", nlohmann::json::array());
   const auto verify = params.value("verify", nlohmann::json::object());
@@ -392,7 +394,7 @@ Task<void> Agent::carryOut(std::shared_ptr<Running> running) {
 }
 
 Async<nlohmann::json> Agent::invoke(AgentTask task, TaskContextPtr context) {
-  auto params = nlohmann::json::parse(task.params, nullptr, false);
+  auto params = jsonOrNone(task.params, kOrderJson);
   if (!params.is_object()) co_return fail(ErrorCode::InvalidInput, "the parameters are not a JSON object");
   auto handler = handlers_.find(task.kind);
   auto work = handler->second(std::move(params), std::move(context));
@@ -422,7 +424,7 @@ void Agent::finish(const AgentTask& task, Result<nlohmann::json> outcome) {
   } else {
     report.result.clear();
     report.code = outcome.error().code();
-    report.text = outcome.error().str().substr(0, kMaxTextBytes / 4);  // what is no UTF-8 grows on the way
+    report.text = std::string(cutToBytes(outcome.error().str(), kMaxTextBytes / 4));  // what is no UTF-8 grows on the way
     logWarning("agent", "task {} failed: {}", task.id, report.text);
   }
   probes_stale_ = true;

@@ -4,7 +4,9 @@
 #include "agent/protocol/attestation.h"
 #include "agent/protocol/json_reader.h"
 #include "base/io/files.h"
+#include "base/json_output.h"
 #include "base/log.h"
+#include "base/utf8.h"
 
 namespace muster::agent {
 namespace {
@@ -21,7 +23,7 @@ Result<void> save(const AgentOptions& options, const Identity& identity) {
                      {"csr_pem", identity.csr_pem},
                      {"certificate_pem", identity.tls.certificate_pem},
                      {"ca_pem", identity.ca_pem}};
-  return io::writeFileAtomic(fileOf(options), out.dump(), 0600);
+  return io::writeFileAtomic(fileOf(options), jsonText(out), 0600);
 }
 
 Result<Identity> withExpiry(Identity identity) {
@@ -124,7 +126,7 @@ Async<io::HttpResponse> attest(AgentOptions options, std::string csr_pem, io::Ht
   } else {
     proof.trouble = keys.error().str();
   }
-  if (proof.trouble.size() > kMaxTroubleBytes) proof.trouble.resize(kMaxTroubleBytes);
+  proof.trouble.resize(cutToBytes(proof.trouble, kMaxTroubleBytes).size());
   auto show = client.send(postTo(options.url, "/agent/v1/attested", toJson(proof)));
   co_return co_await std::move(show);
 }

@@ -3,6 +3,7 @@
 
 #include "agent/protocol/messages.h"
 #include "base/task.h"
+#include "base/utf8.h"
 
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -27,7 +28,7 @@ class TaskContext {
 
   void progress(double fraction, std::string text) {
     constexpr std::size_t kMaxProgressBytes = kMaxTextBytes / 4;  // what is no UTF-8 grows on the way
-    if (text.size() > kMaxProgressBytes) text.resize(kMaxProgressBytes);
+    text.resize(cutToBytes(text, kMaxProgressBytes).size());
     std::lock_guard lock(mutex_);
     fraction_ = fraction;
     text_ = std::move(text);

@@ -2,6 +2,8 @@
 
 #include "agent/protocol/json_reader.h"
 #include "base/io/files.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "base/log.h"
 
 #include <algorithm>
@@ -68,8 +70,8 @@ Result<void> TaskTable::save() const {
     kinds.push_back(toString(entry.kind));
   }
   nlohmann::json out{{"format", kFormat}, {"kinds", kinds}, {"forgotten", forgotten_}, {"watched", watched_}, {"ledger", newest_.ledger}, {"fence", newest_.token}};
-  out["reports"] = nlohmann::json::parse(toJson(reports));
-  return io::writeFileAtomic(file_, out.dump(), 0600);
+  out["reports"] = jsonOrNone(toJson(reports), kKeptJson);
+  return io::writeFileAtomic(file_, jsonText(out), 0600);
 }
 
 const TaskEntry* TaskTable::find(const std::string& id) const {

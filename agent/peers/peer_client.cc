@@ -2,6 +2,7 @@
 
 #include "agent/protocol/json_reader.h"
 #include "base/io/memory.h"
+#include "base/json_input.h"
 #include "base/log.h"
 
 #include <fmt/format.h>
@@ -166,7 +167,7 @@ Async<std::optional<PeerSource::Range>> PeerSource::askShare(io::HttpClient* ser
   if (request.body.empty()) co_return std::optional<Range>();
   auto sending = servers->send(std::move(request));
   CO_TRY(response, co_await std::move(sending));
-  const auto answer = nlohmann::json::parse(response.body, nullptr, false);
+  const auto answer = jsonOrNone(response.body, kServerJson);
   if (response.status != 200 || !answer.is_object()) co_return fail(ErrorCode::Unavailable, fmt::format("{} answers {}", params_.share_url, response.status));
   if (answer.empty() || !swarm_) co_return std::optional<Range>();
   JsonReader reader(answer, "share");

@@ -3,6 +3,7 @@
 #include "agent/protocol/messages.h"
 #include "base/io/crypto.h"
 #include "base/io/tpm2.h"
+#include "base/json_output.h"
 
 #include <charconv>
 
@@ -21,7 +22,7 @@ std::string blob(JsonReader& reader, const char* key) {
   return bytes.value_or(std::string());
 }
 
-std::string dump(const nlohmann::json& json) { return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); }
+std::string dump(const nlohmann::json& json) { return jsonText(json); }
 
 }  // namespace
 

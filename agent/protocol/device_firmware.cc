@@ -2,6 +2,7 @@
 
 #include "agent/protocol/json_reader.h"
 #include "agent/protocol/messages.h"
+#include "base/json_output.h"
 
 #include <fnmatch.h>
 
@@ -28,7 +29,7 @@ std::string toJson(const DeviceFirmware& firmware) {
   for (const auto& device : firmware.devices)
     devices.push_back({{"way", device.way}, {"id", device.id}, {"model", device.model}, {"keys", device.keys}, {"version", device.version}, {"pending", device.pending}});
   const nlohmann::json out{{"devices", std::move(devices)}, {"troubles", firmware.troubles}};
-  return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return jsonText(out);
 }
 
 Result<DeviceFirmware> parseDeviceFirmware(std::string_view text) {
@@ -53,7 +54,7 @@ Result<DeviceFirmware> parseDeviceFirmware(std::string_view text) {
 }
 
 std::string toJson(const FirmwareTask& task) {
-  return nlohmann::json{{"way", task.way}, {"match", task.match}, {"version", task.version}, {"url", task.url}, {"sha256", task.sha256}}.dump();
+  return jsonText(nlohmann::json{{"way", task.way}, {"match", task.match}, {"version", task.version}, {"url", task.url}, {"sha256", task.sha256}});
 }
 
 Result<FirmwareTask> parseFirmwareTask(std::string_view text) {

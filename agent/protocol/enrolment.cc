@@ -4,6 +4,7 @@
 #include "agent/protocol/json_reader.h"
 #include "base/io/key_id.h"
 #include "base/io/side_thread.h"
+#include "base/json_output.h"
 #include "base/log.h"
 #include "inventory/leases.h"
 
@@ -38,7 +39,7 @@ struct Enrolment::Record {
   bool used() const { return state == State::Used; }
   std::string str() const {
     const auto* word = state == State::Issued ? "issued" : used() ? "used" : "void";
-    return nlohmann::json{{"state", word}, {"hash", hash}, {"expires", muster::toString(expires)}, {"csr", csr_hash}, {"key", key_id}, {"lease", lease}}.dump();
+    return jsonText(nlohmann::json{{"state", word}, {"hash", hash}, {"expires", muster::toString(expires)}, {"csr", csr_hash}, {"key", key_id}, {"lease", lease}});
   }
   static Result<Record> parse(const std::string& text) {
     TRY(object, parseObject(text, kMaxMessageBytes, "stored enrolment"));

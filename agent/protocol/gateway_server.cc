@@ -5,6 +5,8 @@
 #include "agent/protocol/node_record.h"
 #include "agent/protocol/refused_agents.h"
 #include "agent/protocol/wipe_guard.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "base/log.h"
 
 #include <algorithm>
@@ -32,8 +34,7 @@ int statusOf(ErrorCode code) {
 }
 
 io::ServerResponse answerError(const Error& error) {
-  return io::ServerResponse::json(statusOf(error.code()), nlohmann::json{{"error", error.str()}}.dump(
-                                                              -1, ' ', false, nlohmann::json::error_handler_t::replace));
+  return io::ServerResponse::json(statusOf(error.code()), jsonText(nlohmann::json{{"error", error.str()}}));
 }
 
 template <class Message>
@@ -114,7 +115,7 @@ Task<io::ServerResponse> Gateway::handleEnrol(io::ServerRequest request) {
   auto answer = co_await std::move(enrol);
   if (answer) co_return io::ServerResponse::json(200, toJson(*answer));
   if (answer.error().code() == ErrorCode::Denied && enrolment_.mustAttest(parsed->mac))
-    co_return io::ServerResponse::json(403, nlohmann::json{{"error", answer.error().str()}, {"attest", true}}.dump());
+    co_return io::ServerResponse::json(403, jsonText(nlohmann::json{{"error", answer.error().str()}, {"attest", true}}));
   co_return answerError(answer.error());
 }
 
@@ -176,7 +177,7 @@ Task<io::ServerResponse> Gateway::handlePoll(io::ServerRequest request) {
 bool endsInstalled(const AgentTask& task, const Hardware& hardware, const std::string& rule) {
   if (task.kind == TaskKind::WriteImage) return true;
   if (task.kind != TaskKind::EraseDisks) return false;
-  const auto params = nlohmann::json::parse(task.params, nullptr, false);
+  const auto params = jsonOrNone(task.params, kOrderJson);
   const auto serials = params.is_object() ? params.value("disk_serials", std::vector<std::string>()) : std::vector<std::string>();
   const auto stays = [&](const std::string& serial) { return std::find(serials.begin(), serials.end(), serial) == serials.end(); };
   const auto meant = DiskRule::parse(rule);

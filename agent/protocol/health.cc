@@ -2,6 +2,7 @@
 
 #include "agent/protocol/json_reader.h"
 #include "agent/protocol/messages.h"
+#include "base/json_output.h"
 
 #include <limits>
 
@@ -13,8 +14,7 @@ std::string toJson(const HealthReport& report) {
     symptoms.push_back({{"id", symptom.id}, {"device", symptom.device}, {"count", symptom.count}, {"text", symptom.text}});
     if (symptom.last_hour) symptoms.back()["last_hour"] = *symptom.last_hour;
   }
-  return nlohmann::json{{"symptoms", std::move(symptoms)}, {"sources", report.sources}}.dump(
-      -1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return jsonText(nlohmann::json{{"symptoms", std::move(symptoms)}, {"sources", report.sources}});
 }
 
 Result<HealthReport> parseHealthReport(std::string_view text) {

@@ -2,6 +2,8 @@
 
 #include "agent/protocol/json_reader.h"
 #include "base/io/crypto.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 
 #include <array>
 #include <cmath>
@@ -80,7 +82,7 @@ E readWord(JsonReader& reader, const char* key, const Words<E, N>& words, E fall
 }
 
 /// Text from the outside may hold bytes that are no UTF-8; they travel as replacement characters.
-std::string print(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string print(const json& value) { return jsonText(value); }
 
 std::string itemPath(const JsonReader& reader, const char* key, std::size_t index) {
   return reader.path() + "." + key + "[" + std::to_string(index) + "]";
@@ -177,7 +179,7 @@ CheckResult readCheck(JsonReader& reader) {
 /// A list, wrapped so that it can be read as a field.
 Result<json> parseList(std::string_view text, std::string_view what) {
   if (text.size() > kMaxMessageBytes) return fail(ErrorCode::Corrupt, std::string(what) + " is too large");
-  json list = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  json list = jsonOrNone(text, kAgentJson);
   if (list.is_discarded()) return fail(ErrorCode::Corrupt, std::string(what) + " is not JSON");
   return json{{"list", std::move(list)}};
 }
@@ -204,7 +206,7 @@ Result<json> parseObject(std::string_view text, std::size_t max_bytes, std::stri
   if (text.size() > max_bytes) {
     return fail(ErrorCode::Corrupt, std::string(what) + " is larger than " + std::to_string(max_bytes) + " bytes");
   }
-  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  json value = jsonOrNone(text, kAgentJson);
   if (value.is_discarded()) return fail(ErrorCode::Corrupt, std::string(what) + " is not JSON");
   if (!value.is_object()) return fail(ErrorCode::Corrupt, std::string(what) + " is not a JSON object");
   return value;

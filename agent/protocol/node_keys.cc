@@ -1,6 +1,7 @@
 #include "agent/protocol/node_keys.h"
 
 #include "agent/protocol/json_reader.h"
+#include "base/json_output.h"
 
 #include <utility>
 
@@ -100,7 +101,7 @@ bool NodeKeys::giveBack(const std::string& order) {
 std::string NodeKeys::str() const {
   nlohmann::json out{{"ram", describe(ram)}, {"disk", describe(disk)}};
   if (!ended.order.empty()) out["ended"] = {{"seat", describe(ended.seat)}, {"order", ended.order}};
-  return out.dump();
+  return jsonText(out);
 }
 
 Result<NodeKeys> NodeKeys::parse(const std::string& text) {

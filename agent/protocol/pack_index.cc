@@ -1,5 +1,8 @@
 #include "agent/protocol/pack_index.h"
 
+#include "base/json_input.h"
+#include "base/json_output.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -149,24 +152,24 @@ std::uint64_t PackIndex::rawBytes(std::size_t chunk) const {
   return std::min(chunk_bytes, size_bytes - std::min(start, size_bytes));
 }
 
-std::string canonicalJson(const PackIndex& index) { return asJson(index).dump(); }
+std::string canonicalJson(const PackIndex& index) { return jsonText(asJson(index)); }
 
 std::string digestOf(const PackIndex& index) { return io::sha256Hex(canonicalJson(index)); }
 
 Result<std::string> signedJson(const PackIndex& index, const io::SigningKey& key) {
   json object = asJson(index);
-  TRY(signature, io::sign(key, object.dump()));
+  TRY(signature, io::sign(key, jsonText(object)));
   object["signature"] = signature;
-  return object.dump();
+  return jsonText(object);
 }
 
 Result<PackIndex> openIndex(std::string_view text, std::string_view digest, std::string_view signing_public_pem) {
   if (text.size() > kMaxIndexBytes) return corrupt(fmt::format("{} bytes are more than the {} that are allowed", text.size(), kMaxIndexBytes));
-  json object = json::parse(text, nullptr, false);
+  json object = jsonOrNone(text, kIndexJson);
   if (!object.is_object()) return corrupt("it is not a JSON object (was the download cut short?)");
   TRY(signature, member<std::string>(object, "signature"));
   object.erase("signature");
-  const std::string canonical = object.dump(-1, ' ', false, json::error_handler_t::replace);
+  const std::string canonical = jsonText(object);
   if (const std::string found = io::sha256Hex(canonical); !digest.empty() && found != digest)
     return corrupt(fmt::format("its digest is {}, wanted is {}: this is another image, or a changed one", found, digest));
   if (auto genuine = io::verify(signing_public_pem, canonical, signature); !genuine)
@@ -177,7 +180,7 @@ Result<PackIndex> openIndex(std::string_view text, std::string_view digest, std:
 }
 
 Result<PackIndex> readIndex(std::string_view text) {
-  const json object = json::parse(text, nullptr, false);
+  const json object = jsonOrNone(text, kIndexJson);
   if (!object.is_object()) return corrupt("it is not a JSON object");
   TRY(index, indexFrom(object));
   TRY_OK(checkIndex(index));

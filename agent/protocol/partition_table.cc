@@ -1,5 +1,7 @@
 #include "agent/protocol/partition_table.h"
 
+#include "base/json_input.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -34,7 +36,7 @@ Partition partitionFrom(const json& object) {
 
 PartitionTable readPartitionTable(std::string_view sfdisk_json) {
   PartitionTable table;
-  const json object = json::parse(sfdisk_json, nullptr, false);
+  const json object = jsonOrNone(sfdisk_json, kToolJson);
   const auto found = object.is_object() ? object.find("partitiontable") : object.end();
   if (!object.is_object() || found == object.end() || !found->is_object()) return table;
   table.label = text(*found, "label");

@@ -1,6 +1,8 @@
 // RunChecks and RdmaPair: `muster-agent tool checks|rdma-pair` in a process of its own; parameters on stdin, results on stdout.
 #include "agent/protocol/json_reader.h"
 #include "agent/tasks/tasks.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 
 namespace muster::agent {
 namespace {
@@ -27,19 +29,19 @@ Async<nlohmann::json> runChecksApart(TaskTools tools, nlohmann::json params, Tas
   reader.array("checks", kMaxChecks);
   CO_TRY_OK(reader.finish());
   context->progress(-1, fmt::format("{} checks run", params["checks"].size()));
-  auto run = runApart(tools, "checks", params.dump(), context->deadline());
+  auto run = runApart(tools, "checks", jsonText(params), context->deadline());
   CO_TRY(out, co_await std::move(run));
   CO_TRY(results, parseCheckResults(out));
   if (results.size() != params["checks"].size()) co_return fail(ErrorCode::Internal, "a check gave no result");
-  co_return nlohmann::json::parse(out);
+  co_return parseJson(out, kToolJson);
 }
 
 Async<nlohmann::json> runRdmaPairApart(TaskTools tools, nlohmann::json params, TaskContextPtr context) {
-  auto run = runApart(tools, "rdma-pair", params.dump(), context->deadline());
+  auto run = runApart(tools, "rdma-pair", jsonText(params), context->deadline());
   CO_TRY(out, co_await std::move(run));
   CO_TRY(results, parseCheckResults(out));
   if (results.size() != 1) co_return fail(ErrorCode::Internal, "the pair test gave no result");
-  co_return nlohmann::json::parse(out);
+  co_return parseJson(out, kToolJson);
 }
 
 }  // namespace muster::agent

@@ -5,6 +5,8 @@
 #include "agent/tasks/sysfs.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 
 #include <fmt/ranges.h>
 
@@ -154,7 +156,7 @@ Async<nlohmann::json> DeviceFirmwareTasks::list(nlohmann::json params) {
   if (writing_) co_return fail(ErrorCode::Conflict, "firmware is being written; nobody asks its devices meanwhile");
   auto look = read(ways);
   const auto seen = co_await std::move(look);
-  co_return nlohmann::json::parse(toJson(seen));
+  co_return jsonOrNone(toJson(seen), kKeptJson);
 }
 
 // ---- an installation
@@ -274,7 +276,7 @@ Async<nlohmann::json> DeviceFirmwareTasks::installAlone(FirmwareTask task, TaskC
 }
 
 Async<nlohmann::json> DeviceFirmwareTasks::install(nlohmann::json params, TaskContextPtr context) {
-  CO_TRY(task, parseFirmwareTask(params.dump()));
+  CO_TRY(task, parseFirmwareTask(jsonText(params)));
   if (writing_) co_return fail(ErrorCode::Conflict, "firmware is being written already");
   struct Writing {
     bool& flag;

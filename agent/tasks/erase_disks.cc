@@ -2,6 +2,8 @@
 
 #include "agent/protocol/wipe_guard.h"
 #include "base/io/files.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 
 #include <nlohmann/json.hpp>
 
@@ -31,7 +33,7 @@ Result<EraseReport> eraseHere(const EraseParams& params, const std::filesystem::
 }
 
 Async<nlohmann::json> erase(TaskTools tools, EraseTools erase_tools, nlohmann::json json, TaskContextPtr context) {
-  auto parsed = parseEraseParams(json.dump());
+  auto parsed = parseEraseParams(jsonText(json));
   if (!parsed) co_return untouched(std::move(parsed).error());
   const EraseParams& params = *parsed;
   Clock* clock = &tools.clock;
@@ -39,7 +41,7 @@ Async<nlohmann::json> erase(TaskTools tools, EraseTools erase_tools, nlohmann::j
   std::function<Result<EraseReport>()> work = [params, root = tools.root, erase_tools, context, clock, ends] { return eraseHere(params, root, erase_tools, context, *clock, ends); };
   auto erasing = offloadFor<EraseReport>(tools.workers, context, std::move(work));
   CO_TRY(report, co_await std::move(erasing));
-  co_return nlohmann::json::parse(report.json());
+  co_return jsonOrNone(report.json(), kKeptJson);
 }
 
 }  // namespace

@@ -1,5 +1,9 @@
 #include "agent/tasks/firmware_tools.h"
 
+#include "base/json_input.h"
+#include "base/json_output.h"
+#include "base/utf8.h"
+
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
@@ -38,12 +42,12 @@ std::string textOf(const json& object, const char* key) {
 }
 
 tl::unexpected<Error> notUnderstood(std::string_view program, std::string_view text) {
-  return fail(ErrorCode::Corrupt, fmt::format("{} says what is not understood: {}", program, text.empty() ? "nothing" : text.substr(0, kQuotedBytes)));
+  return fail(ErrorCode::Corrupt, fmt::format("{} says what is not understood: {}", program, text.empty() ? "nothing" : std::string(cutToBytes(text, kQuotedBytes))));
 }
 
 /// "Devices" of what fwupdtool prints; an object "Error" says that there are none, or why.
 Result<json> fwupdList(std::string_view text) {
-  const auto root = json::parse(text, nullptr, false);
+  const auto root = jsonOrNone(text, kToolJson);
   if (!root.is_object()) return notUnderstood("fwupdtool", text);
   if (const auto found = root.find("Devices"); found != root.end() && found->is_array()) return json(*found);
   const auto error = root.find("Error");
@@ -107,7 +111,7 @@ Result<std::vector<DeviceVersion>> parseFwupd(std::string_view devices, std::str
   std::vector<DeviceVersion> out;
   for (const auto& device : listed) {
     DeviceVersion found{std::string(kFwupd), textOf(device, "DeviceId"), textOf(device, "Name"), {}, textOf(device, "Version"), {}};
-    if (found.id.empty()) return notUnderstood("fwupdtool get-devices", device.dump());
+    if (found.id.empty()) return notUnderstood("fwupdtool get-devices", jsonText(device));
     const auto guids = device.find("Guid");
     if (found.version.empty() || guids == device.end() || !guids->is_array()) continue;  // of such there are many that nobody can update
     for (const auto& guid : *guids)

@@ -3,6 +3,8 @@
 
 #include "agent/protocol/json_reader.h"
 #include "base/io/files.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "base/log.h"
 
 #include <algorithm>
@@ -77,7 +79,7 @@ int intAt(const json& object, const json::json_pointer& path) {
 }  // namespace
 
 Result<std::vector<Symptom>> parseSmart(std::string_view text, const std::string& device) {
-  const auto parsed = json::parse(text, nullptr, false);
+  const auto parsed = jsonOrNone(text, kToolJson);
   if (!parsed.is_object()) return fail(ErrorCode::Corrupt, "smartctl said no JSON about " + device);
   std::vector<Symptom> out;
   using Path = json::json_pointer;
@@ -135,7 +137,7 @@ HealthSense::HealthSense(TaskTools tools, std::filesystem::path state)
     : tools_(std::move(tools)), marks_file_(state.empty() ? state : state / "gpu-resets.json") {
   if (marks_file_.empty()) return;
   auto text = io::readFile(marks_file_, kMaxSysfsBytes);
-  const auto known = text ? json::parse(*text, nullptr, false) : json();
+  const auto known = text ? jsonOrNone(*text, kKeptJson) : json();
   if (!known.is_object() || known.value("boot", "") != textOf(tools_.root / kBootId)) return;
   const auto marks = known.value("over", json::object());
   std::map<std::string, std::uint64_t> over;
@@ -150,7 +152,7 @@ void HealthSense::gpusWereReset(const std::vector<std::string>& devices) {
   gpus_.reset();
   if (marks_file_.empty()) return;
   const json marks{{"boot", textOf(tools_.root / kBootId)}, {"over", log_.overUpTo()}};
-  if (auto kept = io::writeFileAtomic(marks_file_, marks.dump(), 0600); !kept)
+  if (auto kept = io::writeFileAtomic(marks_file_, jsonText(marks), 0600); !kept)
     logWarning("agent", "{}; after a restart of the agent old messages of the reset GPUs count again", kept.error().str());
 }
 

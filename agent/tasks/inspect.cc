@@ -5,6 +5,7 @@
 #include "agent/tasks/sysfs.h"
 #include "agent/tasks/tasks.h"
 #include "base/io/files.h"
+#include "base/json_input.h"
 
 #include <algorithm>
 #include <fstream>
@@ -211,7 +212,7 @@ Async<nlohmann::json> runInspect(TaskTools tools, nlohmann::json params) {
     CO_TRY(heard, co_await std::move(hear));
     hardware.neighbours = std::move(heard);
   }
-  co_return nlohmann::json::parse(toJson(hardware));
+  co_return jsonOrNone(toJson(hardware), kKeptJson);
 }
 
 }  // namespace muster::agent

@@ -1,6 +1,7 @@
 #include "agent/tasks/kernel_log.h"
 
 #include "base/io/files.h"
+#include "base/utf8.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -65,7 +66,7 @@ std::optional<Symptom> xidOf(std::string_view message) {
   if (trouble != std::errc()) return std::nullopt;
   rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
   while (!rest.empty() && (rest.front() == ',' || rest.front() == ' ')) rest.remove_prefix(1);
-  return Symptom{fmt::format("xid.{}", number), std::move(device), 1, std::string(rest.substr(0, kMaxSymptomTextBytes))};
+  return Symptom{fmt::format("xid.{}", number), std::move(device), 1, std::string(cutToBytes(rest, kMaxSymptomTextBytes))};
 }
 
 }  // namespace
@@ -91,7 +92,7 @@ std::optional<Symptom> symptomOf(std::string_view message) {
     if (message.find(pattern.holds) == std::string_view::npos) continue;
     auto device = between(message, pattern.before, pattern.after);
     if (pattern.id.starts_with("disk.") && isOfNoDisk(device)) return std::nullopt;
-    return Symptom{std::string(pattern.id), std::move(device), 1, std::string(message.substr(0, kMaxSymptomTextBytes))};
+    return Symptom{std::string(pattern.id), std::move(device), 1, std::string(cutToBytes(message, kMaxSymptomTextBytes))};
   }
   return std::nullopt;
 }

@@ -1,6 +1,7 @@
 #include "agent/tasks/lldp.h"
 
 #include "base/io/files.h"
+#include "base/json_input.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -134,7 +135,7 @@ Result<Neighbour> parseLldp(std::string_view frame) {
 }
 
 Result<std::vector<Neighbour>> parseLldpctl(std::string_view text) {
-  const auto root = json::parse(text, nullptr, false);
+  const auto root = jsonOrNone(text, kToolJson);
   if (!root.is_object() || !root.contains("lldp") || !root["lldp"].is_object()) return fail(ErrorCode::Corrupt, "lldpctl did not answer with its JSON");
   std::map<std::string, std::pair<long, Neighbour>> youngest;
   auto take = [&](const json& entry) {
@@ -159,7 +160,7 @@ Result<std::vector<Neighbour>> parseLldpctl(std::string_view text) {
 std::map<std::string, int> frameSizes(std::string_view text) {
   std::map<std::string, int> out;
   std::map<std::string, long> age_of;
-  const auto root = json::parse(text, nullptr, false);
+  const auto root = jsonOrNone(text, kToolJson);
   const auto lldp = root.is_object() ? root.value("lldp", json::object()) : json::object();
   const auto interfaces = lldp.is_object() ? lldp.value("interface", json::array()) : json::array();
   for (const auto& entry : interfaces.is_array() ? interfaces : json::array({interfaces})) {

@@ -4,6 +4,8 @@
 #include "agent/tasks/systemd.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 
 #include <algorithm>
 #include <array>
@@ -94,7 +96,7 @@ std::string differenceFrom(const nlohmann::json& note, const TaskTools& tools, c
 }
 
 std::optional<nlohmann::json> readNote(const TaskTools& tools, const ServiceRow& service) {
-  auto note = nlohmann::json::parse(contentOf(noteFile(tools, service.name)), nullptr, false);
+  auto note = jsonOrNone(contentOf(noteFile(tools, service.name)), kKeptJson);
   const bool ours = note.is_object() && note.value("value", nlohmann::json()).is_string() && note.value("files", nlohmann::json()).is_object() && note.value("settings", nlohmann::json()).is_object();
   return ours ? std::optional(std::move(note)) : std::nullopt;
 }
@@ -259,7 +261,7 @@ Async<nlohmann::json> setNodeService(TaskTools tools, nlohmann::json params, Tas
   auto up = bringUp(tools, service, changes, was_noted);
   CO_TRY_OK(co_await std::move(up));
   CO_TRY_OK(io::makeDirs(note.parent_path()));
-  CO_TRY_OK(io::writeFileAtomic(note, noteOf(wanted).dump()));
+  CO_TRY_OK(io::writeFileAtomic(note, jsonText(noteOf(wanted))));
   co_return nlohmann::json{{"service", service.name}, {"value", wanted.value}, {"started", changes.restart || !was_noted || service.runs_once}};
 }
 

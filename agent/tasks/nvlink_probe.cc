@@ -1,5 +1,7 @@
 #include "agent/tasks/nvlink_probe.h"
 
+#include "base/json_input.h"
+
 #include <nlohmann/json.hpp>
 
 #include <set>
@@ -32,7 +34,7 @@ std::vector<std::string> brokenWays(const json& node) {
 }  // namespace
 
 Result<std::string> imexState(std::string_view text) {
-  const auto parsed = json::parse(text, nullptr, false);
+  const auto parsed = jsonOrNone(text, kToolJson);
   if (!parsed.is_object() || !parsed.contains("status") || !parsed["status"].is_string() || !parsed.contains("nodes") || !parsed["nodes"].is_object())
     return fail(ErrorCode::Corrupt, fmt::format("nvidia-imex-ctl -N -j said: {}", text.substr(0, 200)));
   const auto status = parsed["status"].get<std::string>();

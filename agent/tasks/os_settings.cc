@@ -4,6 +4,7 @@
 #include "agent/protocol/restart_words.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
+#include "base/json_output.h"
 
 #include <algorithm>
 #include <fnmatch.h>
@@ -323,7 +324,7 @@ void forgetRestart(const fs::path& root, const std::string& driver) {
 std::string settingsProbe(const fs::path& root, const std::string& driver) {
   const auto files = filesNow(root, driver);
   if (files.empty()) return {};
-  auto digest = io::sha256Hex(nlohmann::json(files).dump()).substr(0, kDigestDigits);
+  auto digest = io::sha256Hex(jsonText(nlohmann::json(files))).substr(0, kDigestDigits);
   if (const auto sysctl = files.find(fileOf(kPlaces[1], driver)); sysctl != files.end())
     if (const auto key = sysctlDrift(root, sysctl->second); !key.empty()) return digest + ":drift:" + key;
   return missingInKernel(root, files, driver).empty() ? digest : digest + ":restart";

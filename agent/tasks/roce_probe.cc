@@ -3,6 +3,8 @@
 #include "agent/tasks/lldp.h"
 #include "agent/tasks/sysfs.h"
 #include "base/io/files.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 
 #include <nlohmann/json.hpp>
 
@@ -57,7 +59,7 @@ Task<json> dcb(TaskTools tools, std::string what, std::string interface) {
   auto run = runTool(tools, "dcb", std::move(args), kToolLimit);
   auto out = co_await std::move(run);
   if (!out) co_return json{{"error", out.error().str()}};
-  auto parsed = json::parse(*out, nullptr, false);
+  auto parsed = jsonOrNone(*out, kToolJson);
   co_return parsed.is_object() ? parsed : json{{"error", "dcb said no JSON: " + out->substr(0, 200)}};
 }
 
@@ -66,7 +68,7 @@ Task<std::string> addressOf(TaskTools tools, std::string interface) {
   std::vector<std::string> args = {"-j", "-4", "addr", "show", "dev", interface};
   auto run = runTool(tools, "ip", std::move(args), kToolLimit);
   auto out = co_await std::move(run);
-  const auto parsed = out ? json::parse(*out, nullptr, false) : json();
+  const auto parsed = out ? jsonOrNone(*out, kToolJson) : json();
   for (const auto& link : parsed.is_array() ? parsed : json::array())
     for (const auto& address : link.is_object() ? link.value("addr_info", json::array()) : json::array())
       if (address.is_object() && address.contains("local") && address["local"].is_string()) co_return address["local"].get<std::string>();
@@ -110,7 +112,7 @@ Task<std::string> roceProbe(TaskTools tools) {
     if (const auto address = co_await std::move(ask_address); !address.empty()) row["address"] = address;
     out[device.filename().string()] = std::move(row);
   }
-  co_return out.dump();
+  co_return jsonText(out);
 }
 
 Task<std::string> rocePathProbe(TaskTools tools, std::string way) {

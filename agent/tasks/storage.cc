@@ -4,6 +4,8 @@
 #include "agent/protocol/json_reader.h"
 #include "agent/tasks/systemd.h"
 #include "base/io/files.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -227,7 +229,7 @@ Result<Speed> measureSpeed(const fs::path& folder, std::uint64_t bytes, std::chr
 }
 
 std::string storageProbe(const fs::path& root, const std::string& name) {
-  const auto json = nlohmann::json::parse(oneLine(stateOf(root, name)), nullptr, false);
+  const auto json = jsonOrNone(oneLine(stateOf(root, name)), kKeptJson);
   if (!json.is_object()) return {};
   JsonReader reader(json, "storage");
   const auto value = reader.text("value", kMaxNameBytes);
@@ -284,7 +286,7 @@ Async<nlohmann::json> setStorage(TaskTools tools, nlohmann::json json, TaskConte
   }
   const auto file = stateOf(tools.root, params.name);
   CO_TRY_OK(io::makeDirs(file.parent_path()));
-  CO_TRY_OK(io::writeFileAtomic(file, state.dump()));
+  CO_TRY_OK(io::writeFileAtomic(file, jsonText(state)));
   co_return state;
 }
 

@@ -3,6 +3,7 @@
 #include "agent/protocol/json_reader.h"
 #include "agent/protocol/health.h"
 #include "agent/protocol/messages.h"
+#include "base/json_output.h"
 #include "validate/checks/checks.h"
 #include "validate/checks/nvml.h"
 
@@ -92,7 +93,7 @@ Result<std::string> checks() {
     JsonReader each(entry, "check");
     validate::CheckRequest request;
     request.id = each.text("id", kMaxNameBytes);
-    request.params = each.object("params", kMaxProbes, true).dump();
+    request.params = jsonText(each.object("params", kMaxProbes, true));
     auto deadline = each.unsignedNumber("deadline_seconds", kMaxDeadlineSeconds, true);
     TRY_OK(each.finish());
     if (deadline > 0) request.deadline = std::chrono::seconds(deadline);

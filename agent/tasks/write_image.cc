@@ -4,6 +4,8 @@
 #include "agent/protocol/wipe_guard.h"
 #include "agent/writer/live.h"
 #include "agent/writer/writer.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 
 namespace muster::agent {
 namespace {
@@ -53,7 +55,7 @@ WriterDeps depsFor(const TaskTools& tools, Certify certify, const WriteImagePara
 }
 
 Async<nlohmann::json> write(TaskTools tools, Certify certify, nlohmann::json json, TaskContextPtr context) {
-  auto parsed = parseWriteImageParams(json.dump());
+  auto parsed = parseWriteImageParams(jsonText(json));
   if (!parsed) co_return untouched(std::move(parsed).error());
   const WriteImageParams& params = *parsed;
   auto sharing = peersOf(tools, json, params);
@@ -62,18 +64,18 @@ Async<nlohmann::json> write(TaskTools tools, Certify certify, nlohmann::json jso
   auto deps = depsFor(tools, std::move(certify), params, peers.get(), context);
   auto work = writeImage(params, std::move(deps), context->deadline());
   CO_TRY(report, co_await std::move(work));
-  auto result = nlohmann::json::parse(report.json());
+  auto result = jsonOrNone(report.json(), kKeptJson);
   if (peers) result["peers"] = describe(peers->report());
   co_return result;
 }
 
 Async<nlohmann::json> start(TaskTools tools, Certify certify, nlohmann::json json, TaskContextPtr context) {
-  CO_TRY(params, parseWriteImageParams(json.dump()));
+  CO_TRY(params, parseWriteImageParams(jsonText(json)));
   CO_TRY(peers, peersOf(tools, json, params));
   auto deps = depsFor(tools, std::move(certify), params, peers.get(), context);
   auto work = startLive(params, std::move(deps), LivePlaces{}, context->deadline());
   CO_TRY(report, co_await std::move(work));
-  auto result = nlohmann::json::parse(report.json());
+  auto result = jsonOrNone(report.json(), kKeptJson);
   if (peers) result["peers"] = describe(peers->report());
   co_return result;
 }

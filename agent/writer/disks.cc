@@ -6,6 +6,7 @@
 #include "agent/writer/writer.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "base/json_input.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -176,7 +177,7 @@ Result<void> markComplete(const fs::path& disk, int root_partition) {
 
 Result<std::string> describeDiskContent(const fs::path& device) {
   TRY(signatures, tool("wipefs", {"--no-act", "--json", device.string()}));
-  const json found = signatures.find_first_not_of(" \n") == std::string::npos ? json::object() : json::parse(signatures, nullptr, false);
+  const json found = signatures.find_first_not_of(" \n") == std::string::npos ? json::object() : jsonOrNone(signatures, kToolJson);
   if (!found.is_object()) return fail(ErrorCode::Internal, fmt::format("wipefs does not tell what is on {}", device.string()));
   const json list = found.value("signatures", json::array());
   if (list.empty()) return std::string("none");

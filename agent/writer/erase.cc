@@ -6,6 +6,7 @@
 #include "agent/writer/storage_plan.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "base/json_output.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -95,7 +96,7 @@ std::string EraseReport::json() const {
     list.push_back({{"disk", one.disk.str()},         {"serial", one.disk.serial}, {"wwn", one.disk.wwn}, {"size_bytes", one.disk.size_bytes},
                     {"method", one.method},           {"level", one.level},        {"tried", one.tried},  {"bytes_erased", one.bytes},
                     {"places_checked", one.places_checked}, {"seconds", one.seconds},    {"fault", one.fault}});
-  return nlohmann::json{{"node_serial", node_serial}, {"complete", complete()}, {"disks", list}, {"left", left}}.dump();
+  return jsonText(nlohmann::json{{"node_serial", node_serial}, {"complete", complete()}, {"disks", list}, {"left", left}});
 }
 
 Result<std::vector<DiskInfo>> chooseErased(const EraseParams& params, const std::vector<DiskInfo>& disks, const std::string& machine_serial) {

@@ -7,6 +7,7 @@
 #include "agent/writer/target_files.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "base/json_output.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -99,7 +100,7 @@ Result<void> configureSystem(const fs::path& root, const WriteImageParams& param
                              {"ca_pem_file", "/etc/muster/ca.pem"}, {"key_file", "/etc/muster/agent.key"},
                              {"certificate_file", "/etc/muster/agent.pem"}, {"image_digest", params.digest}};
   TRY_OK(io::makeDirs(root / "etc/muster", 0755));
-  TRY_OK(put(root, "etc/muster/agent.json", agent.dump(2) + "\n"));
+  TRY_OK(put(root, "etc/muster/agent.json", jsonText(agent, 2) + "\n"));
   TRY_OK(put(root, "etc/muster/ca.pem", params.agent_ca_pem));
   TRY_OK(put(root, "etc/muster/agent.pem", identity.certificate_pem));
   TRY_OK(put(root, "etc/muster/agent.key", identity.key_pem.reveal(), kSecretMode));

@@ -2,6 +2,7 @@
 #include "agent/writer/install.h"
 #include "agent/writer/target_files.h"
 #include "base/io/files.h"
+#include "base/json_output.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -50,7 +51,7 @@ Result<void> configureUserData(const fs::path& root, const WriteImageParams& par
   if (params.user_data[std::min(params.user_data.find_first_not_of(" \t\r\n"), params.user_data.size() - 1)] == '{') return configureIgnition(root, params.user_data);
   TRY_OK(needPackage(has(root, {"usr/bin/cloud-init"}), "cloud-init", "user data"));
   const nlohmann::json meta{{"instance-id", params.hostname + "-" + params.digest.substr(0, 12)}, {"local-hostname", params.hostname}};
-  TRY_OK(put(root, "var/lib/cloud/seed/nocloud/meta-data", meta.dump() + "\n"));
+  TRY_OK(put(root, "var/lib/cloud/seed/nocloud/meta-data", jsonText(meta) + "\n"));
   TRY_OK(put(root, "var/lib/cloud/seed/nocloud/user-data", params.user_data, kSecretMode));
   // The network is muster's own; cloud-init must not lay another configuration over it, nor look for a cloud.
   return put(root, "etc/cloud/cloud.cfg.d/99-muster.cfg", "datasource_list: [NoCloud]\nnetwork: {config: disabled}\n");

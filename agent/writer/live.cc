@@ -7,6 +7,7 @@
 #include "base/io/files.h"
 #include "base/io/memory.h"
 #include "base/io/process.h"
+#include "base/json_output.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -94,9 +95,8 @@ Result<void> configure(const LivePlaces& places, const WriteImageParams& params,
 }  // namespace
 
 std::string LiveReport::json() const {
-  return nlohmann::json{{"digest", digest},   {"seconds", seconds}, {"memory_bytes", memory_bytes}, {"bytes_fetched", bytes_fetched},
-                        {"retries", retries}, {"dropped_mirrors", dropped_mirrors}}
-      .dump();
+  return jsonText(nlohmann::json{{"digest", digest},   {"seconds", seconds}, {"memory_bytes", memory_bytes}, {"bytes_fetched", bytes_fetched},
+                        {"retries", retries}, {"dropped_mirrors", dropped_mirrors}});
 }
 
 Result<void> checkMemory(const PackIndex& index, std::uint64_t available_bytes) {

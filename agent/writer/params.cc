@@ -1,5 +1,7 @@
 // The WriteImage task's parameters, taken strictly: what is unknown or does not look right is refused before a disk is touched.
 #include "agent/writer/writer.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -138,7 +140,7 @@ bool isAddress(const std::string& text) { return text.find_first_not_of("0123456
 }  // namespace
 
 Result<WriteImageParams> parseWriteImageParams(std::string_view text) {
-  const json object = json::parse(text, nullptr, false);
+  const json object = jsonOrNone(text, kOrderJson);
   if (!object.is_object()) return wrong("not a JSON object");
   WriteImageParams params;
   Reader reader(object);
@@ -189,7 +191,7 @@ Result<WriteImageParams> parseWriteImageParams(std::string_view text) {
 }
 
 std::string WriteImageReport::json() const {
-  return nlohmann::json{{"digest", digest},
+  return jsonText(nlohmann::json{{"digest", digest},
                         {"disk", disk},
                         {"seconds", seconds},
                         {"bytes_written", bytes_written},
@@ -198,8 +200,7 @@ std::string WriteImageReport::json() const {
                         {"peak_buffer_bytes", peak_buffer_bytes},
                         {"retries", retries},
                         {"dropped_mirrors", dropped_mirrors},
-                        {"kept_storage", kept_storage}}
-      .dump();
+                        {"kept_storage", kept_storage}});
 }
 
 }  // namespace muster::agent

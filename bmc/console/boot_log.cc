@@ -1,5 +1,8 @@
 #include "bmc/console/boot_log.h"
 
+#include "base/json_input.h"
+#include "base/json_output.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -41,7 +44,7 @@ Result<std::vector<int>> numbersIn(const fs::path& folder, const std::string& pr
 KeptBoot aboutOf(const fs::path& folder, int number) {
   KeptBoot boot{number, {}, "unknown"};
   const auto text = io::readFile(folder / kAbout, kMaxAboutBytes);
-  const auto json = text ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();
+  const auto json = text ? jsonOrNone(*text, kKeptJson) : nlohmann::json();
   if (!json.is_object()) return boot;
   if (const auto at = parseWallTime(json.value("began", ""))) boot.began = *at;
   boot.why = json.value("why", boot.why);
@@ -80,7 +83,7 @@ Result<BootLog> BootShelf::begin(WallTime now, const std::string& why) {
   const int number = numbers.empty() ? 1 : numbers.back() + 1;
   const auto folder = folder_ / std::to_string(number);
   TRY_OK(io::makeDirs(folder, 0700));
-  TRY_OK(io::writeFileAtomic(folder / kAbout, nlohmann::json{{"began", toString(now)}, {"why", why}}.dump(), 0600));
+  TRY_OK(io::writeFileAtomic(folder / kAbout, jsonText(nlohmann::json{{"began", toString(now)}, {"why", why}}), 0600));
   std::error_code ignored;
   for (std::size_t i = 0; i + kKeptBoots - 1 < numbers.size(); ++i) fs::remove_all(folder_ / std::to_string(numbers[i]), ignored);
   return BootLog(number, folder);

@@ -74,7 +74,7 @@ Result<std::filesystem::path> serialOfDomain(const std::string& domain_xml) {
   const auto end = begin == std::string::npos ? begin : domain_xml.find("</serial>", begin);
   if (end == std::string::npos) return fail(ErrorCode::NotFound, "it has no serial port");
   const auto serial = domain_xml.substr(begin, end - begin);
-  static const std::regex source(R"re(<source\b[^>]*\bpath=['"]([^'"]+)['"])re");
+  static const std::regex source(R"re(<source\b[^>]{0,512}\bpath=['"]([^'"]{1,1024})['"])re");
   std::smatch found;
   if (serial.find("type='tcp'") == std::string::npos && std::regex_search(serial, found, source)) return std::filesystem::path(found[1].str());
   return fail(ErrorCode::NotFound, "its serial port is neither a terminal device nor a socket, or the domain is off");

@@ -1,4 +1,5 @@
 // What `muster fabric diff` shows: for people, and as JSON.
+#include "base/json_output.h"
 #include "fabric/fabric.h"
 
 #include <nlohmann/json.hpp>
@@ -73,7 +74,7 @@ std::string toJson(const DiffReport& report) {
   for (const auto& one : report.comparison.deviations) out["deviations"].push_back(deviationJson(one));
   for (const auto& one : report.comparison.excluded) out["excluded"].push_back(deviationJson(one));
   for (const auto& repair : report.comparison.repairs) out["repairs"].push_back(repairJson(repair));
-  return out.dump(2);
+  return jsonText(out, 2);
 }
 
 }  // namespace muster::fabric

@@ -1,4 +1,5 @@
 // What `muster fabric health` shows: for people, as JSON, as metrics.
+#include "base/json_output.h"
 #include "fabric/health/link_health.h"
 
 #include <nlohmann/json.hpp>
@@ -62,7 +63,7 @@ std::string toJson(const LinkHealthReport& report) {
     for (const auto& end : one.ends) row["ends"].push_back(endJson(end));
     out["links"].push_back(std::move(row));
   }
-  return out.dump(2);
+  return jsonText(out, 2);
 }
 
 std::string toPrometheus(const LinkHealthReport& report) {

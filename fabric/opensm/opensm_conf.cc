@@ -1,4 +1,6 @@
 // OpenSM's files rendered from the declaration. Pure.
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "fabric/opensm/subnet_manager.h"
 
 #include "base/io/crypto.h"
@@ -122,12 +124,12 @@ std::string KnownGuids::toJson() const {
   nlohmann::json json;
   json[kPortsFact] = hcas;
   json[kSwitchesFact] = switches;
-  return json.dump(1);
+  return jsonText(json, 1);
 }
 
 KnownGuids KnownGuids::fromJson(std::string_view text) {
   KnownGuids known;
-  auto json = nlohmann::json::parse(text, nullptr, false);
+  auto json = jsonOrNone(text, kKeptJson);
   if (!json.is_object()) return known;
   auto read = [&](std::string_view key, std::map<std::string, std::string>& into) {
     if (!json.contains(key) || !json[key].is_object()) return;

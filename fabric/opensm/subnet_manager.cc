@@ -1,6 +1,8 @@
 #include "fabric/opensm/subnet_manager.h"
 
 #include "base/io/files.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -114,7 +116,7 @@ SmLog SubnetManager::log() const {
 
 /// Of the process that runs now; empty of any other.
 SmLog SubnetManager::keptState() const {
-  const auto json = nlohmann::json::parse(contentOf(file(kState)), nullptr, false);
+  const auto json = jsonOrNone(contentOf(file(kState)), kKeptJson);
   const auto running = pid_file_.alive();
   SmLog log;
   if (!running || !json.is_object() || json.value("pid", nlohmann::json()) != *running) return log;
@@ -128,7 +130,7 @@ SmLog SubnetManager::keptState() const {
 void SubnetManager::keep(const SmLog& log) const {
   const auto running = pid_file_.alive();
   if (!running) return;
-  auto text = nlohmann::json{{"pid", *running}, {"master", log.master}, {"up", log.subnet_up}, {"engine", log.routing_engine}}.dump();
+  auto text = jsonText(nlohmann::json{{"pid", *running}, {"master", log.master}, {"up", log.subnet_up}, {"engine", log.routing_engine}});
   if (text != log_so_far_.kept && io::writeFileAtomic(file(kState), text, 0600)) log_so_far_.kept = std::move(text);
 }
 

@@ -1,4 +1,5 @@
 // Which faults there are, and what a rehearsal says.
+#include "base/json_output.h"
 #include "fabric/rehearsal/rehearsal.h"
 
 #include <nlohmann/json.hpp>
@@ -179,7 +180,7 @@ std::string toJson(const RehearsalReport& report) {
                              {"problems", one.problems},
                              {"together", one.together},
                              {"seconds", one.seconds}});
-  return out.dump(2);
+  return jsonText(out, 2);
 }
 
 }  // namespace muster::fabric

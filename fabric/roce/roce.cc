@@ -1,5 +1,8 @@
 #include "fabric/roce/roce.h"
 
+#include "base/json_input.h"
+#include "base/json_output.h"
+
 #include <nlohmann/json.hpp>
 
 #include <charconv>
@@ -51,7 +54,7 @@ Result<std::map<int, int>> mapAt(const json& config, const std::string& table, c
   std::map<int, int> out;
   for (const auto& [from, to] : entries->items()) {
     auto key = number(from), value = to.is_string() ? number(to.get<std::string>()) : std::nullopt;
-    if (!key || !value) return fail(ErrorCode::Corrupt, fmt::format("{}|{} maps {} to {}", table, name, from, to.dump()));
+    if (!key || !value) return fail(ErrorCode::Corrupt, fmt::format("{}|{} maps {} to {}", table, name, from, jsonText(to)));
     out[*key] = *value;
   }
   return out;
@@ -123,7 +126,7 @@ std::string roceSonic(const Roce& roce, const std::vector<std::string>& ports) {
     out["PFC_WD"][port] = {
         {"action", "drop"}, {"detection_time", std::to_string(kDetectionMs)}, {"restoration_time", std::to_string(kRestorationMs)}};
   }
-  return out.dump(2) + "\n";
+  return jsonText(out, 2) + "\n";
 }
 
 std::string roceCumulus(const Roce& roce) {
@@ -167,13 +170,13 @@ Result<Marking> markingOf(const json& config, const std::string& port) {
 }  // namespace
 
 Result<Marking> sonicMarking(std::string_view config_db, const std::string& port) {
-  auto config = json::parse(config_db, nullptr, false);
+  auto config = jsonOrNone(config_db, kToolJson);
   if (!config.is_object()) return fail(ErrorCode::Corrupt, "config_db is no JSON object");
   return markingOf(config, port);
 }
 
 Result<Marking> hostMarking(std::string_view dcb_app, std::string_view dcb_pfc, int mtu) {
-  auto app = json::parse(dcb_app, nullptr, false), pfc = json::parse(dcb_pfc, nullptr, false);
+  auto app = jsonOrNone(dcb_app, kToolJson), pfc = jsonOrNone(dcb_pfc, kToolJson);
   if (!app.is_object() || !pfc.is_object()) return fail(ErrorCode::Corrupt, "dcb did not answer in JSON");
   Marking out;
   out.mtu = mtu;
@@ -181,7 +184,7 @@ Result<Marking> hostMarking(std::string_view dcb_app, std::string_view dcb_pfc, 
   out.trusts_dscp = entries && entries->is_array() && !entries->empty();
   for (const auto& entry : out.trusts_dscp ? *entries : json::array()) {
     if (!entry.is_array() || entry.size() != 2 || !entry[0].is_number_integer() || !entry[1].is_number_integer())
-      return fail(ErrorCode::Corrupt, fmt::format("dcb app says {}", entry.dump()));
+      return fail(ErrorCode::Corrupt, fmt::format("dcb app says {}", jsonText(entry)));
     out.priority_of[entry[0].get<int>()] = entry[1].get<int>();
   }
   const auto* on = at(pfc, {"prio_pfc"});

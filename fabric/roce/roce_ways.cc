@@ -1,5 +1,6 @@
 #include "fabric/roce/roce_ways.h"
 
+#include "base/json_input.h"
 #include "fabric/topology/topology.h"
 
 #include <fmt/format.h>
@@ -16,7 +17,7 @@ constexpr std::string_view kProbe = "roce.path.", kBlocked = "blocked ";
 }  // namespace
 
 void RoceWays::learn(const NodeName& node, std::string_view marking) {
-  const auto told = nlohmann::json::parse(marking, nullptr, false);
+  const auto told = jsonOrNone(marking, kAgentJson);
   if (!told.is_object()) return;
   auto& own = addresses_[node.str()];
   own.clear();

@@ -1,5 +1,7 @@
 #include "fabric/roce/switch_config.h"
 
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "fabric/node_services.h"
 
 #include <nlohmann/json.hpp>
@@ -53,7 +55,7 @@ std::vector<int> range(std::string_view text) {
 
 class Sonic {
  public:
-  Sonic(const Roce& roce, const json& config) : roce_(roce), config_(config), text_(config.dump()) {
+  Sonic(const Roce& roce, const json& config) : roce_(roce), config_(config), text_(jsonText(config)) {
     for (const auto& [key, entry] : at(config, "QUEUE").items()) {  // "Ethernet0,Ethernet4|3-4"
       const auto bar = key.find('|');
       if (bar == std::string::npos) continue;
@@ -248,7 +250,7 @@ class Nvue {
 }  // namespace
 
 Result<std::vector<PortDifference>> checkSwitch(const Roce& roce, const std::vector<int>& ports, std::string_view config) {
-  const auto read = json::parse(config, nullptr, false);
+  const auto read = jsonOrNone(config, kFileJson);
   if (read.is_discarded()) return fail(ErrorCode::Corrupt, "the switch's configuration is no JSON; fetch config_db.json, or `nv config show -o json`");
   if (read.is_array() || read.contains("set")) {  // NVUE: [{"header": …}, {"set": …}]
     for (const auto& part : read.is_array() ? read : json::array({read}))
@@ -272,7 +274,7 @@ std::string toText(const std::vector<PortDifference>& differences) {
 std::string toJson(const std::vector<PortDifference>& differences) {
   json out = json::array();
   for (const auto& one : differences) out.push_back({{"port", one.port}, {"text", one.text}, {"repair", one.repair}});
-  return json{{"format", "muster-switch-config/1"}, {"as_declared", differences.empty()}, {"differences", std::move(out)}}.dump(2);
+  return jsonText(json{{"format", "muster-switch-config/1"}, {"as_declared", differences.empty()}, {"differences", std::move(out)}}, 2);
 }
 
 }  // namespace muster::fabric

@@ -1,5 +1,7 @@
 #include "lab/fleet/sim_agent.h"
 
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "base/log.h"
 
 #include <nlohmann/json.hpp>
@@ -201,7 +203,7 @@ Task<void> SimAgent::carryOut(std::shared_ptr<SimAgent> self, AgentTask task) {
 
 Async<std::string> SimAgent::resultOf(AgentTask task) {
   if (happens(conditions_.task_fails, random_)) co_return fail(ErrorCode::Unavailable, "the simulated task failed, as it does now and then");
-  auto params = json::parse(task.params, nullptr, false);
+  auto params = jsonOrNone(task.params, kOrderJson);
   json result = json::object();
   switch (task.kind) {
     case TaskKind::Inspect: co_return agent::toJson(hardware_);
@@ -226,7 +228,7 @@ Async<std::string> SimAgent::resultOf(AgentTask task) {
     }
     default: break;
   }
-  co_return result.dump();
+  co_return jsonText(result);
 }
 
 /// As the writer does: nothing is on the disk before the node has a certificate for what it will be.
@@ -234,7 +236,7 @@ Async<std::string> SimAgent::writeImage(json params) {
   auto certify = certifyInstalled();
   CO_TRY(identity, co_await std::move(certify));
   disk_ = {params["digest"], params["agent"]["url"], std::move(identity), params["agent"]["ca_pem"], {}};
-  co_return json{{"digest", disk_.image_digest}, {"seconds", 0}, {"bytes_written", 0}, {"bytes_skipped", 0}}.dump();
+  co_return jsonText(json{{"digest", disk_.image_digest}, {"seconds", 0}, {"bytes_written", 0}, {"bytes_skipped", 0}});
 }
 
 }  // namespace muster::lab::fleet

@@ -1,6 +1,8 @@
 #include "lab/vbmc/bmc_state.h"
 
 #include "base/io/files.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 
 #include <nlohmann/json.hpp>
 
@@ -19,7 +21,7 @@ Result<BmcState> BmcState::load(const std::filesystem::path& file, const Persona
   std::error_code gone;
   if (!std::filesystem::exists(file, gone)) return fresh(personality);
   TRY(text, io::readFile(file));
-  auto root = json::parse(text, nullptr, false);
+  auto root = jsonOrNone(text, kKeptJson);
   try {
     BmcState state = fresh(personality);
     for (auto& [name, slot] : root.at("components").items())
@@ -52,7 +54,7 @@ Result<void> BmcState::save(const std::filesystem::path& file) const {
       {"components", components}, {"boot_once", boot_once}, {"failed_logins", failed_logins}, {"starts", starts}, {"tasks", tasks},
       {"boot_lasts", boot_lasts}, {"boot_uri", boot_uri}, {"account_salt", account_salt}, {"account_sha256", account_sha256},
       {"ac_cycles", ac_cycles}, {"bios", bios}, {"staged_bios", staged_bios}, {"bios_job", bios_job}, {"violations", violations}, {"log", log}};
-  return io::writeFileAtomic(file, root.dump(2) + "\n", 0600);
+  return io::writeFileAtomic(file, jsonText(root, 2) + "\n", 0600);
 }
 
 }  // namespace muster::lab::vbmc

@@ -1,5 +1,8 @@
 #include "lab/vbmc/config.h"
 
+#include "base/json_input.h"
+#include "base/json_output.h"
+
 namespace muster::lab::vbmc {
 
 using nlohmann::json;
@@ -14,11 +17,11 @@ std::string Config::str() const {
                             {"password_sha256", bmc.account.password_sha256},
                             {"domain", toJson(bmc.domain)},
                             {"personality", bmc.personality}});
-  return root.dump(2) + "\n";
+  return jsonText(root, 2) + "\n";
 }
 
 Result<Config> Config::parse(std::string_view text) {
-  auto root = json::parse(text, nullptr, false);
+  auto root = jsonOrNone(text, kKeptJson);
   try {
     Config config;
     config.libvirt_uri = root.at("libvirt_uri");

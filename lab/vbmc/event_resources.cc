@@ -1,5 +1,6 @@
 // Events of a virtual BMC: the EventService, and a stream of Server-Sent Events. An answer holds what happened since the id that the
 // client names, or waits for it; then it ends, and the client comes back, as DSP0266 lets it after any end of the stream.
+#include "base/json_output.h"
 #include "lab/vbmc/redfish_service.h"
 #include "lab/vbmc/resource_parts.h"
 
@@ -52,7 +53,7 @@ Task<io::ServerResponse> RedfishService::streamEvents(io::ServerRequest request)
     if (event.id <= from) continue;
     json record{{"EventId", std::to_string(event.id)}, {"EventType", "Alert"}, {"EventTimestamp", event.created}, {"MessageSeverity", event.severity}, {"Message", event.message}, {"MessageId", "MusterBmc.1.0.Reported"}, {"MemberId", "0"}};
     json whole = {{"@odata.type", "#Event.v1_7_0.Event"}, {"Id", std::to_string(event.id)}, {"Name", "Event"}, {"Events", json::array({std::move(record)})}};
-    body += fmt::format("id: {}\ndata: {}\n\n", event.id, whole.dump());
+    body += fmt::format("id: {}\ndata: {}\n\n", event.id, jsonText(whole));
   }
   body += ": so far\n\n";
   co_return response;

@@ -1,6 +1,8 @@
 #include "lab/vbmc/firmware_file.h"
 
 #include "base/io/crypto.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 
 #include <nlohmann/json.hpp>
 
@@ -19,7 +21,7 @@ Result<Parts> split(std::string_view image) {
   if (!image.starts_with(kMagic)) return fail(ErrorCode::Corrupt, "the image does not start with 'muster-fw/1'");
   auto end = image.substr(0, kMaxFirmwareHeaderBytes).find('\n');
   if (end == std::string_view::npos) return fail(ErrorCode::Corrupt, "the image's header line has no end");
-  auto json = nlohmann::json::parse(image.substr(kMagic.size(), end - kMagic.size()), nullptr, false);
+  auto json = jsonOrNone(image.substr(kMagic.size(), end - kMagic.size()), kArchiveJson);
   Parts parts;
   if (!json.is_object()) return fail(ErrorCode::Corrupt, "the image's header is not a JSON object");
   for (auto [key, field] :
@@ -44,7 +46,7 @@ std::string makeFirmware(std::string_view component, std::string_view version, s
   }
   payload.resize(payload_bytes);
   nlohmann::json header = {{"component", component}, {"version", version}, {"sha256", io::sha256Hex(payload)}};
-  return fmt::format("{}{}\n{}", kMagic, header.dump(), payload);
+  return fmt::format("{}{}\n{}", kMagic, jsonText(header), payload);
 }
 
 Result<FirmwareHeader> readFirmwareHeader(std::string_view image) {

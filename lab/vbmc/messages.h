@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/io/http.h"
+#include "base/json_output.h"
 
 #include <nlohmann/json.hpp>
 
@@ -46,7 +47,7 @@ inline io::ServerResponse redfishError(int status, const std::string& id, const 
                                        const std::string& resolution = "None.") {
   nlohmann::json body;
   body["error"] = {{"code", id}, {"message", text}, {"@Message.ExtendedInfo", {messageJson(id, text, "Critical", resolution)}}};
-  return io::ServerResponse::json(status, body.dump());
+  return io::ServerResponse::json(status, jsonText(body));
 }
 
 inline nlohmann::json linkTo(const std::string& path) { return {{"@odata.id", path}}; }

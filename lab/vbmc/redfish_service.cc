@@ -1,6 +1,8 @@
 #include "lab/vbmc/redfish_service.h"
 
 #include "base/io/crypto.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "lab/vbmc/messages.h"
 
 #include <boost/system/system_error.hpp>
@@ -123,10 +125,10 @@ Task<io::ServerResponse> RedfishService::handle(io::ServerRequest request) {
   if (rule && rule->status != 0) co_return redfishError(rule->status, "Base.1.8.GeneralError", "A fault was set for this request.");
   if (rule && rule->merge.is_object() && response.status < 300) {
     auto* text = std::get_if<std::string>(&response.body);
-    auto body = json::parse(text ? *text : "", nullptr, false);
+    auto body = jsonOrNone(text ? *text : "", kKeptJson);
     if (body.is_object()) {
       body.merge_patch(rule->merge);
-      *text = body.dump();
+      *text = jsonText(body);
     }
   }
   co_return response;
@@ -159,9 +161,9 @@ Task<io::ServerResponse> RedfishService::serve(io::ServerRequest request, std::s
 
 /// Not Redfish: how the lab makes this BMC misbehave.
 io::ServerResponse RedfishService::setFaults(const io::ServerRequest& request) {
-  if (request.method == "GET") return io::ServerResponse::json(200, faults_.toJson().dump());
-  const auto set = faults_.set(json::parse(request.method == "DELETE" ? "{}" : request.body, nullptr, false));
-  return set ? io::ServerResponse::json(200, faults_.toJson().dump()) : redfishError(400, "Base.1.8.PropertyValueError", set.error().text());
+  if (request.method == "GET") return io::ServerResponse::json(200, jsonText(faults_.toJson()));
+  const auto set = faults_.set(jsonOrNone(request.method == "DELETE" ? "{}" : request.body, kRequestJson));
+  return set ? io::ServerResponse::json(200, jsonText(faults_.toJson())) : redfishError(400, "Base.1.8.PropertyValueError", set.error().text());
 }
 
 std::optional<io::ServerResponse> RedfishService::refuseUnknown(const io::ServerRequest& request) {
@@ -202,7 +204,7 @@ io::ServerResponse RedfishService::expand(json collection, bool on) const {
     if (!quirks_.expand) whole->erase("Id"), whole->erase("Version");
     member = std::move(*whole);
   }
-  return io::ServerResponse::json(200, collection.dump());
+  return io::ServerResponse::json(200, jsonText(collection));
 }
 
 std::string RedfishService::etagOf(const std::string& path) const {
@@ -237,7 +239,7 @@ io::ServerResponse RedfishService::patch(const io::ServerRequest& request, const
 
 /// Another of its images runs after the next reset of the BMC.
 io::ServerResponse RedfishService::patchManager(const io::ServerRequest& request) {
-  const auto body = json::parse(request.body, nullptr, false);
+  const auto body = jsonOrNone(request.body, kRequestJson);
   const auto uri = body.is_object() ? body.value(json::json_pointer("/Links/ActiveSoftwareImage/@odata.id"), std::string()) : std::string();
   const auto id = uri.starts_with(kInventory + "/") ? uri.substr(kInventory.size() + 1) : std::string();
   const std::string own(options_.personality->bmc);
@@ -249,7 +251,7 @@ io::ServerResponse RedfishService::patchManager(const io::ServerRequest& request
 }
 
 io::ServerResponse RedfishService::patchBios(const io::ServerRequest& request) {
-  const auto body = json::parse(request.body, nullptr, false);
+  const auto body = jsonOrNone(request.body, kRequestJson);
   if (!body.is_object() || !body.contains("Attributes") || !body["Attributes"].is_object()) return redfishError(400, "Base.1.8.PropertyMissing", "Attributes are missing.");
   const auto when = body.value(json::json_pointer("/@Redfish.SettingsApplyTime/ApplyTime"), "");
   const bool by_job = options_.personality->bios_by_job;
@@ -257,7 +259,7 @@ io::ServerResponse RedfishService::patchBios(const io::ServerRequest& request) {
   if (by_job && !when.empty() && when != "OnReset") return badValue("ApplyTime", when);
   if (state_.bios_job) return redfishError(400, "IDRAC.2.14.SYS011", "Pending values are committed already.", "Restart the machine, or delete the job.");
   for (const auto& [name, value] : body["Attributes"].items())
-    if (!state_.bios.contains(name) || !value.is_string()) return badValue(name, value.dump());
+    if (!state_.bios.contains(name) || !value.is_string()) return badValue(name, jsonText(value));
   for (const auto& [name, value] : body["Attributes"].items()) state_.staged_bios[name] = value.get<std::string>();
   state_.bios_job = by_job && when == "OnReset";
   save();
@@ -284,7 +286,7 @@ Task<io::ServerResponse> RedfishService::post(io::ServerRequest request, std::st
 }
 
 io::ServerResponse RedfishService::login(const io::ServerRequest& request) {
-  auto body = json::parse(request.body, nullptr, false);
+  auto body = jsonOrNone(request.body, kRequestJson);
   auto username = stringAt(body, "UserName"), password = stringAt(body, "Password");
   if (username.empty()) return redfishError(400, "Base.1.8.PropertyMissing", "UserName and Password are needed to open a session.");
   Session session;
@@ -299,7 +301,7 @@ io::ServerResponse RedfishService::login(const io::ServerRequest& request) {
 }
 
 io::ServerResponse RedfishService::patchSystem(const io::ServerRequest& request) {
-  auto body = json::parse(request.body, nullptr, false);
+  auto body = jsonOrNone(request.body, kRequestJson);
   if (!body.is_object() || !body.contains("Boot") || !body["Boot"].is_object())
     return redfishError(400, "Base.1.8.PropertyMissing", "Only Boot can be changed on this system.");
   auto target = stringAt(body["Boot"], "BootSourceOverrideTarget"), enabled = stringAt(body["Boot"], "BootSourceOverrideEnabled");
@@ -316,7 +318,7 @@ io::ServerResponse RedfishService::patchSystem(const io::ServerRequest& request)
 }
 
 io::ServerResponse RedfishService::resetManager(const io::ServerRequest& request) {
-  auto body = json::parse(request.body, nullptr, false);
+  auto body = jsonOrNone(request.body, kRequestJson);
   auto type = stringAt(body, "ResetType");
   if (type != "GracefulRestart" && (type != "ForceRestart" || quirks_.manager_reset == "GracefulRestart")) return badValue("ResetType", type);
   if (job_) return refuseBusy();
@@ -326,7 +328,7 @@ io::ServerResponse RedfishService::resetManager(const io::ServerRequest& request
 }
 
 Task<io::ServerResponse> RedfishService::resetSystem(io::ServerRequest request) {
-  auto body = json::parse(request.body, nullptr, false);
+  auto body = jsonOrNone(request.body, kRequestJson);
   auto type = stringAt(body, "ResetType");
   const bool vendor_cut = isVendorCut(quirks_.ac_cycle, tidyPath(request.path()));
   const auto& allowed = options_.personality->resets;

@@ -1,4 +1,6 @@
 // The account and the certificate of a virtual BMC, as they are shown and changed.
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "lab/vbmc/redfish_service.h"
 #include "lab/vbmc/resource_parts.h"
 
@@ -25,7 +27,7 @@ bool fits(const std::string& certificate_pem, const Secret& key_pem) {
 }  // namespace
 
 io::ServerResponse RedfishService::patchAccount(const io::ServerRequest& request) {
-  const auto body = json::parse(request.body, nullptr, false);
+  const auto body = jsonOrNone(request.body, kRequestJson);
   const auto password = body.is_object() ? body.value("Password", "") : std::string();
   if (password.empty()) return redfishError(400, "Base.1.8.PropertyMissing", "Only Password can be changed on this account.");
   if (password.size() < kMinPasswordBytes || password.size() > kMaxPasswordBytes)  // as some do, it repeats what it was given
@@ -106,16 +108,16 @@ Result<std::string> RedfishService::makeRequest(const std::string& common_name) 
 }
 
 io::ServerResponse RedfishService::rekey(const io::ServerRequest& request) {
-  const auto body = json::parse(request.body, nullptr, false);
+  const auto body = jsonOrNone(request.body, kRequestJson);
   if (!body.is_object() || body.value("KeyPairAlgorithm", "") != "TPM_ALG_RSA") return redfishError(400, "Base.1.8.ActionParameterMissing", "KeyPairAlgorithm is missing.");
   const auto made = makeRequest(options_.identity.node + "-bmc");
   if (!made) return redfishError(500, "Base.1.8.InternalError", made.error().text());
-  return io::ServerResponse::json(200, json{{"CSRString", *made}, {"Certificate", linkTo(kHttpsCertificate)}}.dump());
+  return io::ServerResponse::json(200, jsonText(json{{"CSRString", *made}, {"Certificate", linkTo(kHttpsCertificate)}}));
 }
 
 io::ServerResponse RedfishService::generateHpeRequest(const io::ServerRequest& request) {
   constexpr int kReadsUntilShown = 3;
-  const auto body = json::parse(request.body, nullptr, false);
+  const auto body = jsonOrNone(request.body, kRequestJson);
   for (const char* field : {"CommonName", "OrgName", "OrgUnit", "City", "State", "Country"})
     if (!body.is_object() || body.value(field, "").empty()) return redfishError(400, "Base.1.8.ActionParameterMissing", fmt::format("{} is missing.", field));
   const auto made = makeRequest(body["CommonName"].get<std::string>());
@@ -126,16 +128,16 @@ io::ServerResponse RedfishService::generateHpeRequest(const io::ServerRequest& r
 }
 
 io::ServerResponse RedfishService::generateRequest(const io::ServerRequest& request) {
-  const auto body = json::parse(request.body, nullptr, false);
+  const auto body = jsonOrNone(request.body, kRequestJson);
   for (const char* field : {"CommonName", "Organization", "OrganizationalUnit", "City", "State", "Country"})
     if (!body.is_object() || body.value(field, "").empty()) return redfishError(400, "Base.1.8.ActionParameterMissing", fmt::format("{} is missing.", field));
   const auto made = makeRequest(body["CommonName"].get<std::string>());
   if (!made) return redfishError(500, "Base.1.8.InternalError", made.error().text());
-  return io::ServerResponse::json(200, json{{"CSRString", *made}, {"CertificateCollection", linkTo(kManager + "/NetworkProtocol/HTTPS/Certificates")}}.dump());
+  return io::ServerResponse::json(200, jsonText(json{{"CSRString", *made}, {"CertificateCollection", linkTo(kManager + "/NetworkProtocol/HTTPS/Certificates")}}));
 }
 
 io::ServerResponse RedfishService::replaceCertificate(const io::ServerRequest& request, const std::string& field) {
-  const auto body = json::parse(request.body, nullptr, false);
+  const auto body = jsonOrNone(request.body, kRequestJson);
   const auto pem = body.is_object() ? body.value(field, "") : std::string();
   if (!fits(pem, requested_key_)) return redfishError(400, "Base.1.8.ActionParameterValueFormatError", "The certificate is not for the key of the last request.");
   certificate_pem_ = pem;

@@ -1,4 +1,6 @@
 // Firmware updates and manager resets: the slow work of the virtual BMC, one job at a time.
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "lab/vbmc/firmware_file.h"
 #include "lab/vbmc/messages.h"
 #include "lab/vbmc/multipart.h"
@@ -23,7 +25,7 @@ constexpr std::string_view kWholeTray = "HGX_0";  ///< of a DGX: the image says 
 
 /// UpdateParameters.Targets; empty: whatever the image is for.
 Result<std::vector<std::string>> targetsOf(std::string_view parameters) {
-  auto body = json::parse(parameters, nullptr, false);
+  auto body = jsonOrNone(parameters, kRequestJson);
   if (!body.is_object()) return fail(ErrorCode::InvalidInput, "UpdateParameters is not a JSON object");
   std::vector<std::string> targets;
   auto listed = body.find("Targets");
@@ -103,9 +105,9 @@ io::ServerResponse RedfishService::acceptUpload(const io::ServerRequest& request
   auto ids = targetsOf(words);
   if (!ids) return redfishError(400, "Base.1.8.PropertyValueError", ids.error().str());
   for (const auto& uri : *ids) job.targets.push_back(componentAt(uri));
-  if (auto refusal = takeWords(json::parse(words, nullptr, false), job)) return std::move(*refusal);
+  if (auto refusal = takeWords(jsonOrNone(words, kRequestJson), job)) return std::move(*refusal);
   job.image = std::make_shared<const std::string>(std::move(file->second));
-  const bool on_request = json::parse(words, nullptr, false).value("@Redfish.OperationApplyTime", "") == "OnStartUpdateRequest";
+  const bool on_request = jsonOrNone(words, kRequestJson).value("@Redfish.OperationApplyTime", "") == "OnStartUpdateRequest";
   job.work = quirks_.two_phase && on_request ? Work::Verify : Work::Update;
   const bool answer_is_lost = job.mishap == Mishap::LostAnswer;
   auto accepted = begin(std::move(job));
@@ -137,7 +139,7 @@ io::ServerResponse RedfishService::acceptReady(const io::ServerRequest& request)
 
 /// Answers the piece; with the last one `file` becomes the whole and nothing is answered. A piece that is not full is the last.
 std::optional<io::ServerResponse> RedfishService::collectPiece(std::string_view parameters, std::string& file, bool is_signed) {
-  const auto words = json::parse(parameters, nullptr, false);
+  const auto words = jsonOrNone(parameters, kRequestJson);
   const auto section = words.is_object() ? words.value("Section", 0) : 0;
   const auto tag = words.is_object() ? words.value("ETag", "") : std::string();
   const bool full = quirks_.piece_bytes > 0 && file.size() == quirks_.piece_bytes;
@@ -186,7 +188,7 @@ io::ServerResponse RedfishService::begin(Job job) {
   job.task_id = task.id;
   job_ = std::move(job);
   wake_();
-  auto accepted = io::ServerResponse::json(202, taskResource(task).dump());
+  auto accepted = io::ServerResponse::json(202, jsonText(taskResource(task)));
   accepted.headers["Location"] = kTasks + "/" + task.id;
   return accepted;
 }
@@ -202,7 +204,7 @@ io::ServerResponse RedfishService::startVerified() {
 /// iDRAC: SimpleUpdate takes a member of its own inventory: an image that ran before, or a file that lies ready.
 io::ServerResponse RedfishService::updateFromPrevious(const io::ServerRequest& request) {
   if (job_) return refuseBusy();
-  const auto body = json::parse(request.body, nullptr, false);
+  const auto body = jsonOrNone(request.body, kRequestJson);
   const auto uri = body.is_object() ? body.value("ImageURI", "") : std::string();
   const auto id = uri.starts_with(kInventory + "/") ? uri.substr(kInventory.size() + 1) : std::string();
   if (const auto ready = ready_.find(id); ready != ready_.end()) return begin(ready->second);

@@ -1,4 +1,5 @@
 // What a vendor wants to be told with an upload, and what becomes of a machine whose controller says something else.
+#include "base/json_input.h"
 #include "lab/vbmc/messages.h"
 #include "lab/vbmc/redfish_service.h"
 #include "lifecycle/facet.h"
@@ -19,7 +20,7 @@ std::string RedfishService::componentAt(const std::string& uri) const {
 std::optional<io::ServerResponse> RedfishService::takeWords(const nlohmann::json& parameters, Job& job) const {
   for (const auto& words : quirks_.upload_words) {
     if (job.targets.empty() || !lifecycle::matches(words.component, job.targets.front())) continue;
-    const auto known = nlohmann::json::parse(words.oem);
+    const auto known = jsonOrNone(words.oem, kRequestJson);
     const auto given = parameters.value("Oem", nlohmann::json::object());
     const auto &vendor = known.begin().key(), &kind = known.begin()->begin().key();
     const auto said = given.value(nlohmann::json::json_pointer("/" + vendor + "/" + kind), nlohmann::json());
@@ -37,7 +38,7 @@ std::optional<io::ServerResponse> RedfishService::takeWords(const nlohmann::json
 /// SimpleUpdate: it is told where the image lies, and fetches it.
 io::ServerResponse RedfishService::acceptUrl(const io::ServerRequest& request) {
   if (job_) return refuseBusy();
-  const auto body = nlohmann::json::parse(request.body, nullptr, false);
+  const auto body = jsonOrNone(request.body, kRequestJson);
   Job job;
   job.url = body.is_object() ? body.value("ImageURI", "") : std::string();
   if (!job.url.starts_with("http://") && !job.url.starts_with("https://")) return redfishError(400, "Base.1.8.ActionParameterValueFormatError", "ImageURI is no address.");

@@ -1,5 +1,6 @@
 #include "lifecycle/rollout/book.h"
 
+#include "base/json_input.h"
 #include "lifecycle/json.h"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ Error overtaken(const std::string& id) {
 
 Result<std::vector<std::string>> idsFrom(const std::optional<std::string>& text) {
   if (!text) return std::vector<std::string>{};
-  const auto source = json::parse(*text, nullptr, false);
+  const auto source = jsonOrNone(*text, kKeptJson);
   if (!source.is_array() || !std::all_of(source.begin(), source.end(), [](const json& id) { return id.is_string(); }))
     return fail(ErrorCode::Corrupt, "the store's list of rollouts cannot be read");
   return source.get<std::vector<std::string>>();
@@ -217,7 +218,7 @@ Result<bool> RolloutBook::takeBackWipe(const NodeName& node) {
 Result<GivenOrder> RolloutBook::order() const {
   TRY(text, store_->getValue(key("order")));
   if (!text) return GivenOrder{};
-  const auto source = json::parse(*text, nullptr, false);
+  const auto source = jsonOrNone(*text, kKeptJson);
   if (!source.is_object()) return fail(ErrorCode::Corrupt, "the order to the rollout cannot be read");
   return GivenOrder{orderFrom(source.value("order", "")), source.value("by", "")};
 }

@@ -1,6 +1,7 @@
 #include "lifecycle/rollout/live_cluster.h"
 
 #include "base/io/crypto.h"
+#include "base/json_output.h"
 #include "inventory/hostlist.h"
 #include "inventory/json.h"
 
@@ -30,7 +31,7 @@ std::string digestOf(const inventory::Change& change) {
   alone.images = change.images;
   alone.drivers = change.drivers;
   alone.firmware = change.firmware;
-  return io::sha256Hex(inventory::declaredJson(alone).dump());
+  return io::sha256Hex(jsonText(inventory::declaredJson(alone)));
 }
 
 /// Exclusive or: the digest of a set, in whatever order it came to be, at the cost of the one node that moved.

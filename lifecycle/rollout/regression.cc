@@ -1,5 +1,7 @@
 #include "lifecycle/rollout/regression.h"
 
+#include "base/json_input.h"
+
 #include <boost/math/distributions/students_t.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -88,7 +90,7 @@ Measures measuresOf(const std::vector<Fact>& facts) {
   Measures out;
   for (const auto& fact : facts) {
     if (fact.evidence.find("\"values\"") == std::string::npos) continue;
-    const auto evidence = nlohmann::json::parse(fact.evidence, nullptr, false);
+    const auto evidence = jsonOrNone(fact.evidence, kKeptJson);
     const auto checks = evidence.is_object() ? evidence.find("results") : evidence.end();
     if (checks == evidence.end() || !checks->is_array()) continue;
     for (const auto& check : *checks)

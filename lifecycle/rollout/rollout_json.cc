@@ -1,5 +1,7 @@
 // Rollouts as JSON. What is read was written by muster: a value of the wrong kind is damage, found by the parser's exceptions,
 // which stop here.
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "lifecycle/rollout/rollout.h"
 
 #include <nlohmann/json.hpp>
@@ -143,7 +145,9 @@ WallTime timeFrom(const json& source) { return WallTime(std::chrono::millisecond
 template <class Read>
 auto parsed(std::string_view what, std::string_view text, Read read) -> Result<decltype(read(json()))> {
   try {
-    return read(json::parse(text));
+    const auto source = parseJson(text, kKeptJson);
+    if (!source) return fail(ErrorCode::Corrupt, fmt::format("the store's record of {} cannot be read: {}", what, source.error().text()));
+    return read(*source);
   } catch (const json::exception& damaged) {
     return fail(ErrorCode::Corrupt, fmt::format("the store's record of {} cannot be read: {}", what, damaged.what()));
   }
@@ -276,7 +280,7 @@ Result<std::map<NodeName, NodeProgress>> progressFromJson(std::string_view text)
 }
 
 std::string declarationOf(const inventory::Profile& profile) {
-  return json{{"image", profile.image}, {"drivers", profile.drivers}, {"firmware", profile.firmware}}.dump();
+  return jsonText(json{{"image", profile.image}, {"drivers", profile.drivers}, {"firmware", profile.firmware}});
 }
 
 bool isCrossed(const Rollout& rollout, NodeState state) {

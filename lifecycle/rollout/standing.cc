@@ -1,5 +1,7 @@
 #include "lifecycle/rollout/standing.h"
 
+#include "base/json_input.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -32,7 +34,7 @@ std::string waitsFor(const RolloutBook& book, std::size_t wave, WallTime now) {
 std::string heldByPerson(const FactSet& facts, const NodeName& node) {
   const auto* fact = facts.find(Subject(node), FacetName(std::string(kPoolFacet)));
   if (!fact) return {};
-  const auto evidence = nlohmann::json::parse(fact->evidence, nullptr, false);
+  const auto evidence = jsonOrNone(fact->evidence, kKeptJson);
   if (!evidence.is_object() || evidence.value("by_person", nlohmann::json()) != true) return {};
   const auto reason = evidence.value("reason", nlohmann::json());
   return fmt::format("a person has taken it out of its pool{}; it is theirs to give back",

@@ -1,4 +1,5 @@
 // The journal and findings.
+#include "base/json_input.h"
 #include "lifecycle/json.h"
 #include "lifecycle/sql/sql_store.h"
 
@@ -63,7 +64,7 @@ Result<std::vector<Intent>> SqlStore::readIntents(const std::string& where_and_o
                             into(outcome), into(uses_wipe), into(opened), into(closed), into(request), into(fence));
     rows.execute();
     while (rows.fetch()) {
-      auto parsed = actionFromJson(nlohmann::json::parse(action, nullptr, false));
+      auto parsed = actionFromJson(jsonOrNone(action, kKeptJson));
       auto known = parseIntentState(state);
       if (!parsed || !known) return fail(unreadable("intent " + id + " cannot be read"));
       out.push_back(Intent{id, plan, digest, std::move(*parsed), operation, *known, outcome, uses_wipe != 0, fromMillis(opened),

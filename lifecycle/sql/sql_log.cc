@@ -1,6 +1,8 @@
 // The log of events with its chain of hashes, and who asked for what.
 //
 // Appending to the chain locks its head, so that entries of several controllers form one chain. Progress is not chained.
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "lifecycle/audit.h"
 #include "lifecycle/json.h"
 #include "lifecycle/sql/sql_store.h"
@@ -108,7 +110,7 @@ Result<AuditEnds> SqlStore::auditEnds() {
   return read("reading the log's ends", [&]() -> Result<AuditEnds> {
     AuditEnds out;
     if (archived) {
-      const auto mark = nlohmann::json::parse(*archived, nullptr, false);
+      const auto mark = jsonOrNone(*archived, kKeptJson);
       if (!mark.is_object()) return fail(unreadable("what was archived of the log is not known any more"));
       out.archived = {mark.value("link", std::int64_t{0}), mark.value("hash", "")};
     }
@@ -135,7 +137,7 @@ Result<void> SqlStore::dropArchived(std::int64_t through_sequence, const AuditMa
       return fail(ErrorCode::Conflict, fmt::format("the log has no entry #{} with link {} and the archive's hash; nothing was dropped", through, end.link));
     sql_ << "DELETE FROM events WHERE sequence <= :s", use(through);
     sql_ << "UPDATE audit_head SET begins_after = :s WHERE one = 1", use(through);
-    const std::string key(kArchivedKey), mark = nlohmann::json{{"link", end.link}, {"hash", end.hash}}.dump();
+    const std::string key(kArchivedKey), mark = jsonText(nlohmann::json{{"link", end.link}, {"hash", end.hash}});
     sql_ << "INSERT INTO vals (key, value) VALUES (:k, :v) ON CONFLICT (key) DO UPDATE SET value = excluded.value", use(key), use(mark);
     return {};
   });

@@ -1,6 +1,7 @@
 // The store's connection, schema, facts, permissions and values.
 #include "lifecycle/sql/sql_store.h"
 
+#include "base/utf8.h"
 #include "lifecycle/sql/schema.h"
 #include "lifecycle/store_loss.h"
 
@@ -17,8 +18,7 @@ using soci::use;
 std::string storable(const std::string& text) {
   const bool plain = std::all_of(text.begin(), text.end(), [](char c) { return static_cast<signed char>(c) > 0; });
   if (plain) return text;
-  using nlohmann::json;
-  auto valid = json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
+  auto valid = validUtf8(text);
   for (auto nul = valid.find('\0'); nul != std::string::npos; nul = valid.find('\0', nul)) valid.replace(nul, 1, "\uFFFD");
   return valid;
 }

@@ -2,6 +2,8 @@
 
 #include "base/io/files.h"
 #include "base/io/trusted_keys.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "provision/image/archive.h"
 #include "provision/image/image_cache.h"
 #include "provision/image/image_entry.h"
@@ -34,7 +36,7 @@ json asJson(const BundleManifest& manifest) {
 }
 
 Result<BundleManifest> parseManifest(const std::string& text) {
-  json object = json::parse(text, nullptr, false);
+  json object = jsonOrNone(text, kArchiveJson);
   if (!object.is_object() || object.value("format", json()) != kFormat) return fail(ErrorCode::InvalidInput, fmt::format("it is no {} file", kFormat));
   for (const char* key : {"key", "name", "digest", "signer_public_pem", "signature"})
     if (!object.contains(key) || !object[key].is_string()) return fail(ErrorCode::Corrupt, fmt::format("manifest: \"{}\" is missing", key));
@@ -42,7 +44,7 @@ Result<BundleManifest> parseManifest(const std::string& text) {
   const std::string signature = object["signature"];
   BundleManifest manifest{object["key"], object["name"], object["digest"], object["made_at"], object["signer_public_pem"]};
   object.erase("signature");
-  if (auto genuine = io::verify(manifest.signer_public_pem, object.dump(-1, ' ', false, json::error_handler_t::replace), signature); !genuine)
+  if (auto genuine = io::verify(manifest.signer_public_pem, jsonText(object), signature); !genuine)
     return fail(ErrorCode::Corrupt, "manifest: it was changed after it was signed");
   if (!isDigest(manifest.key) || !isDigest(manifest.digest)) return fail(ErrorCode::Corrupt, "manifest: the key or the digest is none");
   return manifest;
@@ -102,7 +104,7 @@ bool isBundle(const fs::path& file) {
   const auto name = reader->next();
   if (!name || *name != kManifestFile || !reader->isRegular()) return false;
   const auto text = reader->readAll(kMaxManifestBytes);
-  const json object = text ? json::parse(*text, nullptr, false) : json();
+  const json object = text ? jsonOrNone(*text, kArchiveJson) : json();
   return object.is_object() && object.value("format", json()) == kFormat;
 }
 
@@ -113,12 +115,12 @@ Result<BundleManifest> exportBundle(const fs::path& entry, const io::SigningKey&
   TRY(image, openEntry(entry, key));
   const BundleManifest manifest{entry.filename(), image.name, image.digest, madeAt(entry), io::publicPems(key.public_pem).front()};
   json object = asJson(manifest);
-  TRY(signature, io::sign(key, object.dump()));
+  TRY(signature, io::sign(key, jsonText(object)));
   object["signature"] = signature;
   fs::path beside = file, head = file;
   beside += ".partial";
   head += ".manifest";
-  TRY_OK(io::writeFileAtomic(head, object.dump()));
+  TRY_OK(io::writeFileAtomic(head, jsonText(object)));
   auto written = writeTar(beside, {{kManifestFile, head}, {kIndexFile, image.index}, {kPackFile, image.pack}});
   fs::remove(head, error);
   if (!written) {

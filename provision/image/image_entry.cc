@@ -1,6 +1,8 @@
 #include "provision/image/image_entry.h"
 
 #include "base/io/files.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "provision/image/live_image.h"
 #include "provision/image/pack_reader.h"
 
@@ -59,10 +61,10 @@ Result<PackedImage> openEntry(const fs::path& entry, const io::SigningKey& key) 
   std::error_code error;
   if (!fs::exists(signed_index, error)) {
     TRY(signature, io::sign(key, canonical));
-    json object = json::parse(canonical, nullptr, false);
+    json object = jsonOrNone(canonical, kIndexJson);
     if (!object.is_object()) return fail(ErrorCode::Corrupt, "content.json is damaged");
     object["signature"] = signature;
-    TRY_OK(io::writeFileAtomic(signed_index, object.dump()));
+    TRY_OK(io::writeFileAtomic(signed_index, jsonText(object)));
   }
   TRY(text, io::readFile(signed_index, agent::kMaxIndexBytes));
   TRY(index, agent::openIndex(text, digest, key.public_pem));

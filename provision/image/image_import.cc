@@ -5,6 +5,8 @@
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "provision/image/archive.h"
 #include "provision/image/live_image.h"
 
@@ -232,9 +234,9 @@ Result<void> convert(const std::filesystem::path& from, const char* format, cons
   io::Command ask{.program = "qemu-img", .args = {"info", "-f", format, "--output=json", from.string()}};
   auto told = io::runChecked(ask);
   if (!told) return fail(Error(ErrorCode::Corrupt, std::move(told).error().text()).within("reading " + from.string()));
-  const auto info = nlohmann::json::parse(*told, nullptr, false);
+  const auto info = jsonOrNone(*told, kToolJson);
   if (info.is_object() && info.contains("backing-filename"))
-    return fail(ErrorCode::InvalidInput, fmt::format("{} holds only what differs from {}; make it whole first: qemu-img convert", from.string(), info["backing-filename"].dump()));
+    return fail(ErrorCode::InvalidInput, fmt::format("{} holds only what differs from {}; make it whole first: qemu-img convert", from.string(), jsonText(info["backing-filename"])));
   io::Command command{.program = "qemu-img", .args = {"convert", "-f", format, "-O", "raw", from.string(), raw.string()}};
   command.timeout = kConvertLimit;
   if (auto done = io::runChecked(command); !done) return fail(Error(ErrorCode::Corrupt, std::move(done).error().text()).within("reading " + from.string()));

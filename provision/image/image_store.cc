@@ -2,6 +2,7 @@
 
 #include "agent/protocol/pack_index.h"
 #include "base/io/files.h"
+#include "base/json_output.h"
 #include "provision/image/agent_initrd.h"
 #include "provision/image/image_bundle.h"
 #include "provision/image/image_cache.h"
@@ -234,7 +235,7 @@ std::string imageKey(const inventory::Image& image) {
   } else {
     inputs["import"] = std::get<inventory::ImageImport>(image.source).sha256;
   }
-  return io::sha256Hex(inputs.dump());
+  return io::sha256Hex(jsonText(inputs));
 }
 
 std::string ramOsKey() { return io::sha256Hex(fmt::format("{} {}", kBuildVersion, recipeDigest("ramos"))); }

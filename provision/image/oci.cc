@@ -1,6 +1,7 @@
 // OCI image archives (image-spec: oci-layout, index.json, blobs/sha256): layers laid over each other into one tree.
 #include "base/io/crypto.h"
 #include "base/io/files.h"
+#include "base/json_input.h"
 #include "provision/image/archive.h"
 #include "provision/image/image_entry.h"
 #include "provision/image/image_import.h"
@@ -40,7 +41,7 @@ Result<fs::path> blobOf(const fs::path& layout, const json& descriptor) {
 
 Result<json> readJson(const fs::path& file) {
   TRY(words, io::readFile(file, kMaxJsonBytes));
-  json object = json::parse(words, nullptr, false);
+  json object = jsonOrNone(words, kArchiveJson);
   if (!object.is_object()) return fail(ErrorCode::Corrupt, fmt::format("{} is not JSON", file.filename().string()));
   return object;
 }

@@ -1,5 +1,6 @@
 #include "provision/peers/peer_service.h"
 
+#include "base/json_output.h"
 #include "base/log.h"
 #include "inventory/places.h"
 #include "provision/peers/metainfo.h"
@@ -178,7 +179,7 @@ io::ServerResponse Service::share(const io::ServerRequest& request, SharedImage&
   if (error != std::errc() || end != count.data() + count.size() || most == 0 || request.body.size() > kMaxBitsBytes)
     return io::ServerResponse::text(400, "share: count is no number, or the body is too long\n");
   const auto share = image.shares->next(request.body, most, clock_.steady());
-  return io::ServerResponse::json(200, share ? nlohmann::json{{"first", share->first}, {"count", share->count}}.dump() : "{}");
+  return io::ServerResponse::json(200, share ? jsonText(nlohmann::json{{"first", share->first}, {"count", share->count}}) : "{}");
 }
 
 }  // namespace

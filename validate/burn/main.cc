@@ -1,4 +1,5 @@
 // muster-burn: the burn engine as a program. Exit: 0 passed, 1 not passed, 2 wrong words, 3 the tester cannot be trusted.
+#include "base/json_output.h"
 #include "validate/burn/backends.h"
 #include "validate/burn/engine.h"
 #include "validate/burn/self_test.h"
@@ -135,7 +136,7 @@ Result<int> run(Words& words) {
   if (!words.no_canary)
     if (const int code = testSelf(devices, false, false); code != kPassed) return code;
   const auto report = burn::burn(devices, words.options);
-  if (!words.json.empty() && !writeReport(words.json, toJson(report).dump(1))) return fail(ErrorCode::Unavailable, "cannot write " + words.json);
+  if (!words.json.empty() && !writeReport(words.json, jsonText(toJson(report), 1))) return fail(ErrorCode::Unavailable, "cannot write " + words.json);
   if (words.json != "-") std::cout << toText(report);
   return report.outcome() == Outcome::Pass ? kPassed : kNotPassed;
 }

@@ -2,6 +2,8 @@
 // with either case of "Card series"); the kernel's amdgpu RAS error counts ("ue: 0", "ce: 3").
 #include "validate/checks/amd.h"
 
+#include "base/json_input.h"
+#include "base/utf8.h"
 #include "validate/checks/catalogue.h"
 
 #include <fmt/ranges.h>
@@ -17,7 +19,7 @@ using nlohmann::json;
 constexpr double kHotC = 100;   ///< AMD Instinct MI300X: throttling begins at 105 °C on the hottest spot
 
 Result<std::map<int, json>> byGpu(std::string_view text, const char* what) {
-  auto root = json::parse(text, nullptr, false);
+  auto root = jsonOrNone(text, kToolJson);
   if (root.is_object() && root.contains("gpu_data")) root = root["gpu_data"];
   if (!root.is_array()) return fail(ErrorCode::Corrupt, fmt::format("amd-smi {} printed no list of GPUs", what));
   std::map<int, json> gpus;
@@ -80,7 +82,7 @@ std::optional<std::uint64_t> counterIn(std::string_view text, std::string_view k
 }  // namespace
 
 Result<std::vector<AmdGpu>> parseRocmSmi(std::string_view text, const Host& host) {
-  const auto root = json::parse(text, nullptr, false);
+  const auto root = jsonOrNone(text, kToolJson);
   if (!root.is_object()) return fail(ErrorCode::Corrupt, "rocm-smi printed no JSON");
   std::vector<AmdGpu> gpus;
   for (const auto& [name, card] : root.items()) {
@@ -103,7 +105,7 @@ Result<std::string> said(const Host& host, const char* program, std::vector<std:
   io::Command command;
   command.program = program, command.args = std::move(args);
   TRY(done, host.run(command));
-  if (done.code != 0) return fail(ErrorCode::Unavailable, fmt::format("{} ended with {}: {}", command.str(), done.code, done.err.substr(0, 300)));
+  if (done.code != 0) return fail(ErrorCode::Unavailable, fmt::format("{} ended with {}: {}", command.str(), done.code, cutToBytes(done.err, 300)));
   return done.out;
 }
 

@@ -1,5 +1,7 @@
 #include "validate/checks/checks.h"
 
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "validate/checks/catalogue.h"
 
 #include <algorithm>
@@ -62,7 +64,7 @@ agent::CheckResult runOne(const CheckRequest& request, const Host& host) {
   result.id = request.id;
   const auto start = std::chrono::steady_clock::now();
   const auto row = findCheck(request.id);
-  const auto params = nlohmann::json::parse(request.params.empty() ? "{}" : request.params, nullptr, false);
+  const auto params = jsonOrNone(request.params.empty() ? "{}" : request.params, kOrderJson);
   auto verdict = row ? runCheck(*row, params, host) : brokenTest("this agent does not know the check; update the agent");
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (verdict.status == agent::CheckStatus::Pass && result.seconds > static_cast<double>(request.deadline.count())) {
@@ -72,7 +74,7 @@ agent::CheckResult runOne(const CheckRequest& request, const Host& host) {
   result.status = verdict.status;
   result.text = std::move(verdict.text);
   result.values = std::move(verdict.values);
-  result.evidence = verdict.evidence.is_null() ? "" : verdict.evidence.dump();
+  result.evidence = verdict.evidence.is_null() ? "" : jsonText(verdict.evidence);
   return result;
 }
 

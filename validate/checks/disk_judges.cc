@@ -1,5 +1,7 @@
 #include "validate/checks/disk_judges.h"
 
+#include "base/json_input.h"
+
 #include <endian.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -80,7 +82,7 @@ std::vector<std::string> troublesOf(const NvmeHealth& health, const std::optiona
 }
 
 Result<FioRates> parseFio(std::string_view text, bool reads, bool writes) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto json = jsonOrNone(text, kToolJson);
   if (!json.is_object() || !json.contains("jobs") || !json["jobs"].is_array() || json["jobs"].empty()) return fail(ErrorCode::Corrupt, "fio printed no JSON with jobs");
   FioRates rates;
   for (const auto& job : json["jobs"]) {

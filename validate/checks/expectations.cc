@@ -1,6 +1,7 @@
 #include "validate/checks/expectations.h"
 
 #include "base/embedded.h"
+#include "base/json_input.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -75,7 +76,7 @@ double middle(std::vector<double> values) {
 }  // namespace
 
 Result<Skus> Skus::parse(std::string_view text) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto json = jsonOrNone(text, kFileJson);
   if (json.is_discarded() || json.value("format", "") != "muster-skus/1") return fail(ErrorCode::InvalidInput, "this is no table of the format muster-skus/1");
   Skus skus;
   std::vector<std::string> wrong;

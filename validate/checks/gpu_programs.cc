@@ -1,4 +1,7 @@
 // GPU checks that other programs do: muster-burn, dcgmi, nccl-tests. Their exit status alone proves nothing, and neither do their words.
+#include "base/json_input.h"
+#include "base/json_output.h"
+#include "base/utf8.h"
 #include "validate/checks/expectations.h"
 #include "validate/checks/gpu_look.h"
 #include "validate/collective/collective.h"
@@ -105,10 +108,10 @@ Verdict checkGpuBurn(const nlohmann::json& params, const Host& host) {
   if (!floors.empty()) args.insert(args.end(), {"--min", fmt::format("{}", fmt::join(floors, ","))});
   const auto done = runProgram(host, ownProgram(host, "muster-burn"), args, limit);
   if (!done) return broken(done.error());
-  auto report = nlohmann::json::parse(done->out, nullptr, false);
+  auto report = jsonOrNone(done->out, kToolJson);
   auto verdict = verdictOfBurn(report, look->gpus.size());
-  if (verdict.status == agent::CheckStatus::Pass && done->code != 0) verdict = failed(fmt::format("muster-burn ended with {}: {}", done->code, done->err.substr(0, 500)));
-  if (verdict.status == agent::CheckStatus::NoData) verdict.text += fmt::format(" and ended with {}: {}", done->code, done->err.substr(0, 500));
+  if (verdict.status == agent::CheckStatus::Pass && done->code != 0) verdict = failed(fmt::format("muster-burn ended with {}: {}", done->code, cutToBytes(done->err, 500)));
+  if (verdict.status == agent::CheckStatus::NoData) verdict.text += fmt::format(" and ended with {}: {}", done->code, cutToBytes(done->err, 500));
   if (floors.empty() && stages != "units" && stages != "power")
     verdict.text += fmt::format("; {}: its rates were measured, not judged", Skus::builtIn().find(model) ? "the table has no floor for these stages" : fmt::format("no table knows {}", model));
   if (report.is_object() && report.contains("devices"))
@@ -120,9 +123,9 @@ Verdict checkGpuBurn(const nlohmann::json& params, const Host& host) {
 Verdict checkCollectiveReady(const nlohmann::json&, const Host& host) {
   const auto done = runProgram(host, ownProgram(host, "muster-collective"), {"--probe"}, 30);
   if (!done) return broken(done.error());
-  const auto probe = nlohmann::json::parse(done->out, nullptr, false);
+  const auto probe = jsonOrNone(done->out, kToolJson);
   if (done->code != 0 || !probe.is_object() || probe.value("format", "") != "muster-collective-probe/1" || !probe.contains("transports") || !probe["transports"].is_array())
-    return noData(fmt::format("muster-collective --probe ended with {}: {}", done->code, done->err.substr(0, 300)));
+    return noData(fmt::format("muster-collective --probe ended with {}: {}", done->code, cutToBytes(done->err, 300)));
   const auto has = [&probe](const char* name) { return std::find(probe["transports"].begin(), probe["transports"].end(), name) != probe["transports"].end(); };
   const bool nccl = has("nccl");
   auto verdict = has("tcp") || nccl ? pass(nccl ? fmt::format("NCCL {} on {} GPUs", probe.value("nccl", "?"), probe.value("gpus", 0)) : fmt::format("TCP alone: {}", probe.value("no_nccl", "no NCCL")))
@@ -133,16 +136,16 @@ Verdict checkCollectiveReady(const nlohmann::json&, const Host& host) {
 }
 
 Verdict checkGpuCollective(const nlohmann::json& params, const Host& host) {
-  const auto job = collective::parseJob(params.dump());
+  const auto job = collective::parseJob(jsonText(params));
   if (!job) return brokenTest(job.error().str());
   io::Command command;
   command.program = ownProgram(host, "muster-collective");
-  command.stdin_text = params.dump();
+  command.stdin_text = jsonText(params);
   command.timeout = job->limit + kAfterLimit;
   const auto done = host.run(command);
   if (!done) return broken(done.error());
   const auto report = collective::parseReport(done->out, *job);
-  if (!report) return noData(fmt::format("{} (exit {}): {}", report.error().str(), done->code, done->err.substr(0, 500)));
+  if (!report) return noData(fmt::format("{} (exit {}): {}", report.error().str(), done->code, cutToBytes(done->err, 500)));
   Verdict verdict = pass(fmt::format("{}: {} results of ranks {} to {}, data right", job->group, report->rows.size(), job->first_rank, job->first_rank + job->local_ranks - 1));
   if (!report->passed) verdict = failed(fmt::format("{}: {}", job->group, fmt::join(report->findings, "; ")));
   else if (done->code != 0) verdict = failed(fmt::format("{}: muster-collective ended with {}", job->group, done->code));
@@ -157,7 +160,7 @@ Verdict checkGpuDcgm(const nlohmann::json& params, const Host& host) {
   const auto done = runProgram(host, "dcgmi", {"diag", "-r", std::to_string(level), "-j"}, params.value("limit_seconds", 1800.0));
   if (!done) return broken(done.error());
   const auto report = collective::parseDcgmDiag(done->out);
-  if (!report) return noData(fmt::format("{} (exit {}): {}", report.error().str(), done->code, done->err.substr(0, 300)));
+  if (!report) return noData(fmt::format("{} (exit {}): {}", report.error().str(), done->code, cutToBytes(done->err, 300)));
   std::vector<std::string> wrong;
   for (const auto& finding : report->findings)
     wrong.push_back(fmt::format("{} on {}{}: {} (error {}, {})", finding.test, finding.entity.empty() ? "the node" : finding.entity,

@@ -1,5 +1,8 @@
 // One side of an RDMA bandwidth test between two nodes: perftest's ib_write_bw, its table read strictly.
 #include "base/io/process.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
+#include "base/utf8.h"
 #include "validate/checks/catalogue.h"
 #include "validate/checks/rdma_links.h"
 #include "validate/checks/rdma_output.h"
@@ -65,7 +68,7 @@ Verdict judge(const PairParams& p, const io::ProcessExit& done) {
   else
     verdict = pass(fmt::format("{:.3f} Gb/s {} on {}{}", rate->average_gbits, against, p.device, p.gpu < 0 ? "" : fmt::format(" from GPU {}", p.gpu)));
   if (rate) verdict.values = {{"rdma_write_gbits", rate->average_gbits}, {"iterations", static_cast<double>(rate->iterations)}};
-  verdict.evidence = {{"peer", p.peer}, {"device", p.device}, {"gpu", p.gpu}, {"output", done.out.substr(0, 4000)}};
+  verdict.evidence = {{"peer", p.peer}, {"device", p.device}, {"gpu", p.gpu}, {"output", cutToBytes(done.out, 4000)}};
   return verdict;
 }
 
@@ -123,7 +126,7 @@ agent::CheckResult runRdmaPair(const std::string& params) {
   const auto start = std::chrono::steady_clock::now();
   Verdict verdict;
   try {
-    const auto json = nlohmann::json::parse(params);
+    const auto json = jsonOrNone(params, kOrderJson);
     verdict = json.value("engine", "perftest") == "tcp" ? runTcp(json) : runPair(read(json));
   } catch (const std::exception& error) {
     verdict = brokenTest(error.what());
@@ -131,7 +134,7 @@ agent::CheckResult runRdmaPair(const std::string& params) {
   result.status = verdict.status;
   result.text = std::move(verdict.text);
   result.values = std::move(verdict.values);
-  result.evidence = verdict.evidence.is_null() ? "" : verdict.evidence.dump();
+  result.evidence = verdict.evidence.is_null() ? "" : jsonText(verdict.evidence);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

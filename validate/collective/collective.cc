@@ -1,6 +1,7 @@
 #include "validate/collective/collective.h"
 
 #include "base/io/crypto.h"
+#include "base/json_input.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -209,7 +210,7 @@ json toJson(const Job& job) {
 Result<Job> parseJob(std::string_view text) {
   Job job;
   try {
-    const auto from = json::parse(text);
+    const auto from = jsonOrNone(text, kToolJson);  // none has no members: caught below
     job.group = from.at("group").get<std::string>(), job.meeting = from.at("meeting").get<std::string>();
     job.ranks = from.at("ranks").get<int>(), job.first_rank = from.at("first_rank").get<int>(), job.local_ranks = from.at("local_ranks").get<int>();
     for (const auto& name : from.at("operations")) {
@@ -295,7 +296,7 @@ std::vector<Row> pairRows(const json& from) {
 Result<JobReport> parseReport(std::string_view text, const Job& job) {
   JobReport report;
   try {
-    const auto from = json::parse(text);
+    const auto from = jsonOrNone(text, kToolJson);  // none has no members: caught below
     if (from.at("format") != "muster-collective/1" || from.at("group") != job.group) return fail(ErrorCode::Corrupt, "this is no report of the group " + job.group);
     report.group = job.group;
     report.findings = from.at("findings").get<std::vector<std::string>>();

@@ -1,6 +1,9 @@
 // Source: the JSON that DCGM 4's `dcgmi diag -j` writes (dcgmi's DiagResponse).
 #include "validate/collective/dcgm.h"
 
+#include "base/json_input.h"
+#include "base/json_output.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -24,7 +27,7 @@ std::map<std::string, std::string> serialsOf(const json& root) {
   std::map<std::string, std::string> serials;
   for (const auto& group : root.value("entity_groups", json::array()))
     for (const auto& entity : group.value("entities", json::array()))
-      if (entity.contains("entity_id") && entity.contains("serial_num")) serials[fmt::format("{} {}", group.value("entity_group", ""), entity["entity_id"].dump())] = entity.value("serial_num", "");
+      if (entity.contains("entity_id") && entity.contains("serial_num")) serials[fmt::format("{} {}", group.value("entity_group", ""), jsonText(entity["entity_id"]))] = entity.value("serial_num", "");
   return serials;
 }
 
@@ -46,7 +49,7 @@ void read(const json& test, const std::map<std::string, std::string>& serials, D
   if (const auto summary = test.find("test_summary"); summary != test.end() && statusOf(*summary) != DcgmStatus::Pass)
     report.findings.push_back({name, "", "", statusOf(*summary), fmt::format("as a whole it {}", said(statusOf(*summary)))});
   for (const auto& result : results) {
-    const auto entity = fmt::format("{} {}", result.value("entity_group", "entity"), result.contains("entity_id") ? result["entity_id"].dump() : "?");
+    const auto entity = fmt::format("{} {}", result.value("entity_group", "entity"), result.contains("entity_id") ? jsonText(result["entity_id"]) : "?");
     const auto status = statusOf(result);
     const auto warnings = result.value("warnings", json::array());
     const auto serial = serials.find(entity);
@@ -72,7 +75,7 @@ std::string_view DcgmFinding::action() const {
 }
 
 Result<DcgmReport> parseDcgmDiag(std::string_view text) {
-  const auto root = json::parse(text.substr(std::min(text.size(), text.find('{'))), nullptr, false);
+  const auto root = jsonOrNone(text.substr(std::min(text.size(), text.find('{'))), kToolJson);
   if (!root.is_object() || !root.contains("DCGM Diagnostic")) return fail(ErrorCode::Corrupt, "dcgmi printed no diagnostic as JSON");
   DcgmReport report;
   try {

@@ -3,6 +3,7 @@
 //   muster-collective --probe    which transports there are, as JSON; exit 0
 //   muster-collective --slurm    the job of a step of Slurm, one task a node; srun ends with the worst exit status
 #include "base/io/process.h"
+#include "base/json_output.h"
 #include "validate/collective/nccl_meeting.h"
 #include "validate/collective/slurm.h"
 #include "validate/collective/transports.h"
@@ -33,7 +34,7 @@ class Watchdog {
           if (wake_.wait_for(lock, stop, job.limit + kAfter, [&stop] { return stop.stop_requested(); })) return;
           auto late = progress.soFar(job.group);  // who has failed already is why the others stand still
           late.findings.push_back(fmt::format("not done within {} s: a rank is missing or stands still", job.limit.count()));
-          std::cout << toJson(late).dump() << std::endl;
+          std::cout << jsonText(toJson(late)) << std::endl;
           ::_exit(kNotPassed);
         }) {}
 
@@ -57,7 +58,7 @@ int probe() {
   } else {
     out["no_nccl"] = nccl.error().str();
   }
-  std::cout << out.dump() << std::endl;
+  std::cout << jsonText(out) << std::endl;
   return kPassed;
 }
 
@@ -80,7 +81,7 @@ int run(const Job& job) {
     if (const auto join = joinBy(job)) report = runJob(job, *join, progress);
     else report.findings.push_back(join.error().str());
   }
-  std::cout << toJson(report).dump() << std::endl;
+  std::cout << jsonText(toJson(report)) << std::endl;
   return report.passed ? kPassed : kNotPassed;
 }
 
@@ -138,7 +139,7 @@ Result<Job> jobOf(const Words& words) {
   }
   job = partOf(step, address, words.port, std::move(job));
   if (!words.meeting.empty()) job.meeting = words.meeting;
-  return parseJob(toJson(job).dump());  // judged as any other
+  return parseJob(jsonText(toJson(job)));  // judged as any other
 }
 
 int runWords(const Words& words) {

@@ -1,5 +1,7 @@
 #include "validate/collective/nccl_tests.h"
 
+#include "base/json_input.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -158,7 +160,7 @@ Result<NcclTest> parseNcclTests(std::string_view output) {
   const auto first = output.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return corrupt("it printed nothing");
   if (output[first] != '{') return parseText(output);
-  const auto root = json::parse(output, nullptr, false);
+  const auto root = jsonOrNone(output, kToolJson);
   if (!root.is_object()) return corrupt("its JSON cannot be read: cut off?");
   return parseJson(root);
 }

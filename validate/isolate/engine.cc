@@ -1,5 +1,6 @@
 #include "validate/isolate/engine.h"
 
+#include "base/json_output.h"
 #include "lifecycle/coordinate.h"
 #include "validate/isolate/isolation.h"
 
@@ -25,7 +26,7 @@ struct Ready {
 };
 
 Task<void> askReady(agent::AgentGateway& agents, NodeName node, std::string task, Ready& ready) {
-  auto op = agents.runTask(node, {task, agent::TaskKind::RunChecks, oneCheck(kReady, nlohmann::json::object(), kLimit).dump(), kLimit + kSlack});
+  auto op = agents.runTask(node, {task, agent::TaskKind::RunChecks, jsonText(oneCheck(kReady, nlohmann::json::object(), kLimit)), kLimit + kSlack});
   const auto report = co_await std::move(op);
   if (!report) {
     ready.why = report.error().str();

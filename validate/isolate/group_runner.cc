@@ -1,5 +1,6 @@
 #include "validate/isolate/group_runner.h"
 
+#include "base/json_output.h"
 #include "lifecycle/coordinate.h"
 
 #include <fmt/format.h>
@@ -83,7 +84,7 @@ Task<RoundResult> GroupRunner::run(Round round) {
 Task<void> GroupRunner::ask(int node, collective::Job job, std::string task, Answer& answer) {
   const auto& name = site_.nodes[static_cast<std::size_t>(node)].name;
   const auto deadline = job.limit + kSlack;
-  auto op = agents_.runTask(name, {task, agent::TaskKind::RunChecks, oneCheck(kCheck, collective::toJson(job), deadline).dump(), deadline + kSlack});
+  auto op = agents_.runTask(name, {task, agent::TaskKind::RunChecks, jsonText(oneCheck(kCheck, collective::toJson(job), deadline)), deadline + kSlack});
   const auto report = co_await std::move(op);
   if (!report) {  // an agent that is gone is the node's failure
     answer.failed = true;

@@ -1,6 +1,8 @@
 #include "validate/isolate/run_log.h"
 
 #include "base/io/files.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 
 #include <fmt/format.h>
 
@@ -45,7 +47,7 @@ tl::unexpected<Error> damaged(const std::filesystem::path& file, std::string_vie
 
 Result<json> readJson(const std::filesystem::path& file) {
   TRY(text, io::readFile(file, kMaxBytes));
-  auto parsed = json::parse(text, nullptr, false);
+  auto parsed = jsonOrNone(text, kKeptJson);
   if (!parsed.is_object() || parsed.value("format", "") != kFormat) return damaged(file, "no such JSON");
   return parsed;
 }
@@ -78,7 +80,7 @@ Result<void> RunLog::begin(const Begun& begun) {
   TRY_OK(io::makeDirs(folder_, 0700));
   const json kept{{"format", kFormat}, {"run_id", begun.run_id}, {"at", muster::toString(begun.at)}, {"engine", toString(begun.engine.kind)}, {"ranks_per_node", begun.engine.ranks_per_node},
                   {"seed", begun.seed}, {"least_gbits", begun.least_gbits ? json(*begun.least_gbits) : json()}, {"site", siteToJson(begun.site)}};
-  return io::writeFileAtomic(folder_ / "begun.json", kept.dump(1), 0600);
+  return io::writeFileAtomic(folder_ / "begun.json", jsonText(kept, 1), 0600);
 }
 
 Result<std::vector<LoggedRound>> RunLog::rounds() const {
@@ -97,7 +99,7 @@ Result<std::vector<LoggedRound>> RunLog::rounds() const {
 
 Result<void> RunLog::add(int number, const LoggedRound& round) {
   TRY_OK(io::makeDirs(folder_, 0700));
-  return io::writeFileAtomic(fileOf(number), json{{"format", kFormat}, {"result", toJson(round.result)}, {"evidence", round.evidence}}.dump(), 0600);
+  return io::writeFileAtomic(fileOf(number), jsonText(json{{"format", kFormat}, {"result", toJson(round.result)}, {"evidence", round.evidence}}), 0600);
 }
 
 Result<void> RunLog::remove() {

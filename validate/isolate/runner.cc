@@ -1,5 +1,6 @@
 #include "validate/isolate/runner.h"
 
+#include "base/json_output.h"
 #include "lifecycle/coordinate.h"
 #include "validate/gates.h"
 
@@ -61,12 +62,12 @@ Task<void> PairRunner::measure(std::size_t group, int a, int b, int rail, std::s
   nlohmann::json listening = common, asking = common;
   listening.update({{"role", "server"}, {"device", server.devices[r]}});
   asking.update({{"role", "client"}, {"device", client.devices[r]}, {"peer", server.address}});
-  if (const auto served = agents_.submit(server.name, {task + "/server", agent::TaskKind::RdmaPair, listening.dump(), kPairLimit}); !served) {
+  if (const auto served = agents_.submit(server.name, {task + "/server", agent::TaskKind::RdmaPair, jsonText(listening), kPairLimit}); !served) {
     said = fmt::format("{} took no part: {}", server.name.str(), served.error().str());
     gbits = 0;
     co_return;
   }
-  auto op = agents_.runTask(client.name, {task + "/client", agent::TaskKind::RdmaPair, asking.dump(), kPairLimit});
+  auto op = agents_.runTask(client.name, {task + "/client", agent::TaskKind::RdmaPair, jsonText(asking), kPairLimit});
   const auto report = co_await std::move(op);
   if (!report) {
     said = report.error().str();

@@ -1,4 +1,6 @@
 // The report for programs: JSON, JUnit; and the picture of an isolation from its evidence.
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "base/markup.h"
 #include "validate/report/report.h"
 
@@ -37,7 +39,7 @@ double middleOf(const json& rows) {
 }  // namespace
 
 Result<Matrix> matrixOf(std::string_view isolation_json) {
-  const auto document = json::parse(isolation_json, nullptr, false);
+  const auto document = jsonOrNone(isolation_json, kKeptJson);
   if (!document.is_object() || !document.contains("rounds_run")) return fail(ErrorCode::Corrupt, "this is not the evidence of an isolation");
   try {
     const double typical = document.at("typical_gbits").get<double>();
@@ -91,9 +93,8 @@ std::string toJson(const history::Statistics& statistics, const Subject& subject
     groups.push_back({{"sku", group.sku}, {"metric", group.metric}, {"better", word(group.better)}, {"judged", group.judged}, {"values", group.latest.size()}, {"median", group.median},
                       {"sigma", group.sigma}, {"limit_sigmas", group.limit}});
   for (const auto& node : statistics.nodes) nodes.push_back({{"node", node.node}, {"rack", node.rack}, {"sku", node.sku}, {"worst_sigmas", node.worst}, {"metric", node.metric}, {"alarmed", node.alarmed}});
-  return json{{"cluster", subject.cluster}, {"at", toString(subject.at)}, {"sets", statistics.sets}, {"numbers", statistics.numbers}, {"comparisons", statistics.comparisons},
-              {"false_alarms_expected", statistics.policy.false_alarms}, {"expected_values", subject.expected}, {"alarms", alarms}, {"groups", groups}, {"nodes", nodes}}
-             .dump(1, ' ', false, json::error_handler_t::replace) +
+  return jsonText(json{{"cluster", subject.cluster}, {"at", toString(subject.at)}, {"sets", statistics.sets}, {"numbers", statistics.numbers}, {"comparisons", statistics.comparisons},
+              {"false_alarms_expected", statistics.policy.false_alarms}, {"expected_values", subject.expected}, {"alarms", alarms}, {"groups", groups}, {"nodes", nodes}}, 1) +
          "\n";
 }
 
