@@ -8,6 +8,7 @@
 #include "agent/tasks/write_image.h"
 #include "base/io/files.h"
 #include "base/log.h"
+#include "base/main_guard.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -135,9 +136,7 @@ int serve(AgentOptions options) {
   ::_exit(status);  // work that was left behind on a thread must not keep the agent
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   auto arguments = parse(argc, argv);
   if (!arguments) {
     std::cerr << "usage: muster-agent [--config FILE | --cmdline FILE] [--state FOLDER]\n"
@@ -153,4 +152,10 @@ int main(int argc, char** argv) {
   }
   logInfo("agent", "muster-agent {} in {} mode, controller {}", kAgentVersion, toString(options->mode), options->url.origin());
   return serve(std::move(*options));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return guardedMain("muster-agent", [&] { return run(argc, argv); });
 }

@@ -78,9 +78,14 @@ std::string printable(std::string_view text) { return printed(text, LineEnds::Es
 
 std::string printableLines(std::string_view text) { return printed(text, LineEnds::Kept); }
 
+bool isFormula(std::string_view text) {
+  if (text.empty()) return false;
+  return static_cast<unsigned char>(text.front()) < 0x20 || (std::string_view("=+-@").contains(text.front()) && !isNumber(text));
+}
+
 std::string csvField(std::string_view text) {
   std::string out = printable(text);
-  if (!out.empty() && std::string_view("=+-@").contains(out.front()) && !isNumber(out)) out.insert(out.begin(), '\'');
+  if (isFormula(out)) out.insert(out.begin(), '\'');
   if (out.find_first_of(",\";") == std::string::npos) return out;
   std::string quoted = "\"";
   for (const char c : out) quoted += c == '"' ? "\"\"" : std::string(1, c);

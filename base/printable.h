@@ -18,8 +18,11 @@ std::string printable(std::string_view text);
 /// The same for text of several lines: line feeds and tabs stay.
 std::string printableLines(std::string_view text);
 
-/// A field of a CSV (RFC 4180): one printable line, quoted where it must be. A spreadsheet takes what begins with = + - @ for a formula:
-/// such text gets an apostrophe in front, unless it is a number.
+/// Whether a spreadsheet would take this text for a formula: it begins with = + - @ or a control character, and is no number.
+bool isFormula(std::string_view text);
+
+/// A field of a CSV (RFC 4180): one printable line, quoted where it must be. What a spreadsheet would take for a formula gets an
+/// apostrophe in front.
 std::string csvField(std::string_view text);
 
 /// As long as it lives, everything that is written to the stream goes through printableLines first, whoever writes it: the end of the

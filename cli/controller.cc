@@ -1,6 +1,8 @@
 #include "cli/controller.h"
 
 #include "base/io/side_thread.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "base/log.h"
 #include "bmc/console/boot_log.h"
 #include "cli/consoles.h"
@@ -68,9 +70,9 @@ Result<void> keepGate(const std::filesystem::path& folder, const validate::GateR
   const auto own = folder / record.measured.node.str();
   TRY_OK(io::makeDirs(own, kStateFolderMode));
   const nlohmann::json document{{"node", record.measured.node.str()}, {"gate", record.measured.origin}, {"at", toString(record.measured.at)}, {"failures", record.failures},
-                                {"answers", nlohmann::json::parse(record.results, nullptr, false)}};
+                                {"answers", jsonOrNone(record.results, kKeptJson)}};
   const auto name = fmt::format("{}-{}.json", record.measured.at.time_since_epoch().count(), record.measured.origin);
-  TRY_OK(io::writeFileAtomic(own / name, document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace), kStateFileMode));
+  TRY_OK(io::writeFileAtomic(own / name, jsonText(document, 1), kStateFileMode));
   std::vector<std::filesystem::path> files;
   std::error_code ignored;
   for (const auto& file : std::filesystem::directory_iterator(own, ignored)) files.push_back(file.path());

@@ -1,4 +1,7 @@
 // muster's command line: words → options → one command.
+#include "base/main_guard.h"
+#include "base/printable.h"
+#include "base/utf8.h"
 #include "cli/actor.h"
 #include "cli/commands/commands.h"
 
@@ -413,12 +416,14 @@ std::string journaled(int argc, char** argv) {
       if (const auto colon = word.find(':', scheme + 3); colon < at) word.replace(colon + 1, at - colon - 1, "…");
     out += " " + word;
   }
-  return out.substr(0, kMaxCommandBytes);
+  return std::string(cutToBytes(out, kMaxCommandBytes));
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv) {
   Parsed parsed;
   parsed.options.command_line = journaled(argc, argv) + sudoClaimText();
   parsed.command = takeForeignCommand(argc, argv);
@@ -449,4 +454,11 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? kOk : kUsage;
   }
   return parsed.run();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const PrintableStream out(std::cout), problems(std::cerr);  // whatever a command prints of what machines say
+  return guardedMain("muster", [&] { return run(argc, argv); });
 }

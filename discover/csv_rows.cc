@@ -1,5 +1,6 @@
 #include "discover/csv_rows.h"
 
+#include "base/printable.h"
 #include "inventory/csv.h"
 
 #include <fmt/format.h>
@@ -73,6 +74,9 @@ Result<std::string> withRows(std::string_view text, const std::string& file, con
     std::string line;
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const auto value = row.find(columns[i]);
+      if (value != row.end() && isFormula(value->second))
+        return fail(ErrorCode::InvalidInput, fmt::format("{} of {} would be a formula to a spreadsheet: {}; write this row by hand if it is right", columns[i], name->second,
+                                                         printable(value->second)));
       line += (i == 0 ? "" : std::string(1, delimiter)) + (value == row.end() ? "" : quoted(value->second, delimiter));
     }
     out += line + line_end;

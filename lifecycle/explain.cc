@@ -1,5 +1,8 @@
 #include "lifecycle/explain.h"
 
+#include "base/json_input.h"
+#include "base/json_output.h"
+#include "base/printable.h"
 #include "lifecycle/json.h"
 #include "lifecycle/road.h"
 
@@ -65,7 +68,7 @@ void aboutIntent(const ExplainInput& input, const Intent& intent, Explanation& o
 
 /// Evidence without the console's lines, which are shown as lines.
 std::string withoutConsole(const std::string& evidence, std::vector<std::string>& console) {
-  auto parsed = json::parse(evidence, nullptr, false);
+  auto parsed = jsonOrNone(evidence, kKeptJson);
   if (!parsed.is_object()) return evidence;
   const auto found = parsed.find(kConsoleEvidence);
   if (found == parsed.end() || !found->is_array()) return evidence;
@@ -158,9 +161,9 @@ Explanation explain(const ExplainInput& input) {
 }
 
 std::string Explanation::text() const {
-  std::string out = fmt::format("{}: {}\n", subject.str(), state);
+  std::string out = fmt::format("{}: {}\n", subject.str(), printable(state));
   auto line = [&out](std::string_view label, const std::string& value) {
-    if (!value.empty()) out += fmt::format("  {:<14} {}\n", label, value);
+    if (!value.empty()) out += fmt::format("  {:<14} {}\n", label, printable(value));
   };
   line("expected", expected);
   line("observed", observed);
@@ -196,7 +199,7 @@ std::string Explanation::toJson() const {
                     {"rollout", rollout},
                     {"findings", std::move(found)},
                     {"events", std::move(events)}};
-  return out.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return jsonText(out, 2) + "\n";
 }
 
 }  // namespace muster::lifecycle

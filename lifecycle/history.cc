@@ -1,5 +1,7 @@
 #include "lifecycle/history.h"
 
+#include "base/json_output.h"
+#include "base/printable.h"
 #include "lifecycle/json.h"
 
 #include <algorithm>
@@ -25,15 +27,15 @@ std::string durationOf(WallTime from, WallTime to) {
 std::string line(const Request& request) {
   return fmt::format("{}  {}@{}  plan {}  {}  ({})\n    {}\n", muster::toString(request.at), request.user.empty() ? "?" : request.user,
                      request.host.empty() ? "?" : request.host, request.plan_hash.substr(0, 12),
-                     request.outcome.empty() ? "not ended: it runs, or was stopped" : request.outcome,
-                     durationOf(request.at, request.ended_at), request.command.empty() ? "(command not known)" : request.command);
+                     request.outcome.empty() ? "not ended: it runs, or was stopped" : printable(request.outcome),
+                     durationOf(request.at, request.ended_at), request.command.empty() ? "(command not known)" : printable(request.command));
 }
 
 std::string line(const Intent& intent) {
   const auto& action = intent.action;
   return fmt::format("  {}  {:<28} {:<9} {:>9}  '{}' → '{}'{}\n", muster::toString(intent.opened_at), action.id, toString(intent.state),
-                     durationOf(intent.opened_at, intent.closed_at), action.from, action.to,
-                     intent.outcome.empty() ? "" : "\n      " + intent.outcome);
+                     durationOf(intent.opened_at, intent.closed_at), printable(action.from), printable(action.to),
+                     intent.outcome.empty() ? "" : "\n      " + printable(intent.outcome));
 }
 
 }  // namespace
@@ -88,7 +90,7 @@ std::string History::toJson() const {
   nlohmann::json out = {{"requests", nlohmann::json::array()}, {"actions", nlohmann::json::array()}};
   for (const auto& request : requests) out["requests"].push_back(lifecycle::toJson(request));
   for (const auto& intent : intents) out["actions"].push_back(lifecycle::toJson(intent));
-  return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return jsonText(out, 2) + "\n";
 }
 
 }  // namespace muster::lifecycle

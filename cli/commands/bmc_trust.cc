@@ -1,5 +1,6 @@
 // bmc show, bmc rotate, bmc certificate: what BMCs and muster know each other by.
 #include "base/io/files.h"
+#include "base/json_output.h"
 #include "bmc/campaign.h"
 #include "bmc/ipmi_bmc.h"
 #include "bmc/pdu.h"
@@ -115,7 +116,7 @@ int bmcShow(const Options& options, const BmcFlags& flags) {
       std::cout << fmt::format("{:<12} {}  {}{}{}\n", node.name.str(), node.bmc.url, certificateText(*memory),
                                memory->password_refused ? ", password refused" : "", changes ? fmt::format(", {}", word(memory->rotation)) : "");
   }
-  if (options.json) std::cout << out.dump(2) << "\n";
+  if (options.json) std::cout << jsonText(out, 2) << "\n";
   return kOk;
 }
 

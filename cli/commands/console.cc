@@ -1,5 +1,7 @@
 // console: a node's serial line, live or as it was kept.
 #include "base/io/files.h"
+#include "base/json_output.h"
+#include "base/printable.h"
 #include "bmc/console/boot_log.h"
 #include "bmc/console/plain_text.h"
 #include "cli/commands/commands.h"
@@ -39,7 +41,7 @@ int showKept(const Options& options, const std::string& node, const ConsoleFlags
       list.push_back({{"boot", boot.number}, {"began", muster::toString(boot.began)}, {"why", boot.why}});
       if (!options.json) std::cout << fmt::format("{:>4}  {}  {}\n", boot.number, muster::toString(boot.began), boot.why);
     }
-    if (options.json) std::cout << list.dump(2) << '\n';
+    if (options.json) std::cout << jsonText(list, 2) << '\n';
     return kOk;
   }
   const auto boot = chosen(*boots, node, flags);
@@ -47,7 +49,7 @@ int showKept(const Options& options, const std::string& node, const ConsoleFlags
   const auto said = shelf.read(boot->number);
   if (!said) return report(said.error());
   if (flags.raw) {
-    std::cout << *said;
+    writeRaw(std::cout, *said);
     return kOk;
   }
   std::cerr << fmt::format("boot {} of {}, begun {} ({})\n", boot->number, node, muster::toString(boot->began), boot->why);
@@ -65,7 +67,7 @@ Async<void> attach(bmc::ConsoleSource& source, bool take, bmc::BmcFleet& bmcs) {
   auto logout = bmcs.close();
   (void)co_await std::move(logout);  // best effort: whoever was asked where the console is, is not asked again
   if (!line) co_return tl::unexpected(std::move(line).error());
-  std::cerr << source.name() << "; Ctrl-] leaves\r\n";
+  writeRaw(std::cerr, printable(source.name()) + "; Ctrl-] leaves\r\n");
   auto talking = talk(std::move(*line));
   co_return co_await std::move(talking);
 }

@@ -1,4 +1,5 @@
 // discover: what was seen, and looking for more.
+#include "base/json_output.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/discovery.h"
 #include "discover/adopt.h"
@@ -51,7 +52,7 @@ void printJson(const discover::Book& book, const inventory::Cluster& cluster) {
   }
   for (const auto& odd : discover::oddities(book.machines(), cluster))
     out["findings"].push_back({{"what", odd.what}, {"where", odd.where}, {"what_to_do", odd.what_to_do}});
-  std::cout << out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  std::cout << jsonText(out, 2) << "\n";
 }
 
 Result<void> keepOddities(Discovery& home) {

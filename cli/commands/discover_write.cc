@@ -1,5 +1,6 @@
 // discover: deciding about machines, and writing them into the inventory.
 #include "base/io/files.h"
+#include "base/json_output.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/discovery.h"
 #include "cli/controller.h"
@@ -109,7 +110,7 @@ int discoverApprove(const Options& options, const DiscoverFlags& flags) {
   });
   if (!changed) return report(changed.error());
   if (options.json)
-    std::cout << nlohmann::json{{"approved", approved}}.dump(2) << "\n";
+    std::cout << jsonText(nlohmann::json{{"approved", approved}}, 2) << "\n";
   else
     std::cout << fmt::format("approved: {}\nmuster discover --write FILE.csv writes their rows\n", fmt::join(approved, " "));
   return kOk;
@@ -172,7 +173,7 @@ int discoverWrite(const Options& options, const DiscoverFlags& flags) {
   }
   if (options.json) {
     nlohmann::json out{{"file", file.string()}, {"rows", rows.rows}, {"left_out", rows.left_out}, {"not_seen", unseen}};
-    std::cout << out.dump(2) << "\n";
+    std::cout << jsonText(out, 2) << "\n";
   } else {
     for (const auto& row : rows.rows) std::cout << fmt::format("{}  {}  {}\n", row.at("name"), row.at("bmc"), row.at("mac"));
     for (const auto& line : unseen) std::cerr << "muster: " << line << "\n";

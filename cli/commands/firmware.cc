@@ -1,6 +1,7 @@
 // firmware plan, sign, retry: what a baseline means for each node, vouching for one, and letting what failed be tried again.
 #include "base/io/files.h"
 #include "base/io/trusted_keys.h"
+#include "base/json_output.h"
 #include "cli/session.h"
 #include "cli/state_folder.h"
 #include "cli/view/firmware_view.h"
@@ -41,7 +42,7 @@ int firmwarePlan(const Options& options, const std::string& nodes) {
     roads.push_back({node.name.str(), baseline, std::move(running), std::move(road)});
   }
   if (options.json)
-    std::cout << firmwareJson(roads).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    std::cout << jsonText(firmwareJson(roads), 2) << "\n";
   else
     std::cout << (roads.empty() ? "no node has a firmware baseline\n" : firmwareText(roads));
   return kOk;

@@ -1,3 +1,4 @@
+#include "base/json_output.h"
 #include "cli/commands/commands.h"
 
 #include "cli/controller.h"
@@ -150,7 +151,7 @@ Result<int> diffOf(const Options& options, const std::string& from, const std::s
   TRY_OK(provision::removeTree(work));
   if (!diff) return fail(diff.error());
   if (options.json)
-    std::cout << asJson(*diff).dump(2) << "\n";
+    std::cout << jsonText(asJson(*diff), 2) << "\n";
   else
     printDiff(*diff);
   return diff->changed_chunks == 0 ? int{kOk} : int{kFailed};
@@ -217,7 +218,7 @@ int imageList(const Options& options) {
   if (options.json) {
     auto out = nlohmann::json::array();
     for (const auto& image : opened->kept) out.push_back(asJson(image));
-    std::cout << out.dump(2) << "\n";
+    std::cout << jsonText(out, 2) << "\n";
     return kOk;
   }
   std::cout << fmt::format("{:<24}{:<14}{:>12} {:>11}  {:<20}{}\n", "image", "digest", "size", "packed", "signed by", "used by");

@@ -1,3 +1,5 @@
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "cli/commands/commands.h"
 
 #include "base/io/files.h"
@@ -59,7 +61,7 @@ int labStatus(const Options& options) {
   if (options.json) {
     nlohmann::json rows = nlohmann::json::array();
     for (const auto& node : *nodes) rows.push_back({{"name", node.name}, {"power", node.power}, {"bmc", node.bmc_url}, {"console", node.console}});
-    std::cout << rows.dump(2) << '\n';
+    std::cout << jsonText(rows, 2) << '\n';
     return kOk;
   }
   for (const auto& node : *nodes) std::cout << fmt::format("{:<12}{:<10}{:<28}{}\n", node.name, node.power, node.bmc_url, node.console);
@@ -81,13 +83,13 @@ int labFault(const Options& options, const FaultFlags& flags) {
   if (!flags.path.empty()) {
     nlohmann::json rule = {{"method", flags.method}, {"path", flags.path}, {"status", flags.status}, {"latency_ms", flags.latency_ms}, {"drop", flags.drop}, {"after", flags.after}, {"count", flags.count}};
     if (!flags.merge.empty()) {
-      rule["merge"] = nlohmann::json::parse(flags.merge, nullptr, false);
+      rule["merge"] = jsonOrNone(flags.merge, kFileJson);
       if (rule["merge"].is_discarded()) return report(Error(ErrorCode::InvalidInput, "--merge is not JSON: " + flags.merge));
     }
     add["rules"].push_back(std::move(rule));
   }
   const auto& user = node->bmc.username_override.empty() ? credential.username : node->bmc.username_override;
-  const auto set = lab::bmcFaults(*lab, {node->bmc.url, user, std::move(*password)}, add.dump(), flags.clear);
+  const auto set = lab::bmcFaults(*lab, {node->bmc.url, user, std::move(*password)}, jsonText(add), flags.clear);
   if (!set) return report(set.error());
   std::cout << *set << '\n';
   return kOk;

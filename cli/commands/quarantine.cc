@@ -1,4 +1,5 @@
 // quarantine: who is held out of the pools, and letting go by a person's word.
+#include "base/json_output.h"
 #include "cli/commands/commands.h"
 #include "cli/controller.h"
 #include "cli/state_folder.h"
@@ -24,7 +25,7 @@ int quarantineList(const Options& options) {
     if (!options.json) std::cout << fmt::format("{:<12} {}  by {}: {}\n", node.str(), muster::toString(entry.since), entry.by, entry.reason);
     out.push_back({{"node", node.str()}, {"since", muster::toString(entry.since)}, {"by", entry.by}, {"reason", entry.reason}, {"evidence", entry.evidence}});
   }
-  if (options.json) std::cout << out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  if (options.json) std::cout << jsonText(out, 2) << "\n";
   if (!options.json && entries->empty()) std::cout << "no node is in quarantine\n";
   return kOk;
 }

@@ -1,4 +1,5 @@
 // rollout start, status, pause, abort, resume, rollback. What they decide is in lifecycle/rollout/.
+#include "base/json_output.h"
 #include "cli/commands/commands.h"
 
 #include "cli/session.h"
@@ -202,7 +203,7 @@ Result<int> order(const Options& options, lifecycle::Order what) {
   const lifecycle::Event event{0, SystemClock().now(), lifecycle::EventKind::Note, {}, "", fmt::format("{} ({})", done, actorText())};
   TRY(noted, store->addEvent(event));
   (void)noted;
-  std::cout << (options.json ? nlohmann::json{{"rollout", book.rollout().id}, {"done", done}}.dump() : done) << '\n';
+  std::cout << (options.json ? jsonText(nlohmann::json{{"rollout", book.rollout().id}, {"done", done}}) : done) << '\n';
   return int{kOk};
 }
 

@@ -1,4 +1,7 @@
 // status, why, events, wipe: what the state folder knows.
+#include "base/json_output.h"
+#include "base/printable.h"
+#include "base/utf8.h"
 #include "cli/commands/commands.h"
 
 #include "cli/session.h"
@@ -56,14 +59,14 @@ Result<std::vector<StatusRow>> statusRows(Looking& looking) {
     const auto value = [&](std::string_view facet) { return facts.value(subject, FacetName(std::string(facet))).value_or("-"); };
     const auto certificate = value("certificate");
     rows.push_back({node.name.str(), lifecycle::roadWord(subject, facts, looking.controller->goals(subject, facts), findings, mine), value("pool"),
-                    value("image").substr(0, 24), certificate.substr(0, certificate.find(':')), findings.size()});
+                    std::string(cutToBytes(value("image"), 24)), certificate.substr(0, certificate.find(':')), findings.size()});
   }
   return rows;
 }
 
 std::string statusText(const std::vector<StatusRow>& rows) {
   std::string out = fmt::format("{:<12}{:<16}{:<10}{:<26}{:<13}{}\n", "node", "state", "pool", "image", "certificate", "findings");
-  for (const auto& row : rows) out += fmt::format("{:<12}{:<16}{:<10}{:<26}{:<13}{}\n", row.node, row.word, row.pool, row.image, row.certificate, row.findings);
+  for (const auto& row : rows) out += fmt::format("{:<12}{:<16}{:<10}{:<26}{:<13}{}\n", row.node, row.word, printable(row.pool), printable(row.image), printable(row.certificate), row.findings);
   return out;
 }
 
@@ -71,7 +74,7 @@ std::string statusJson(const std::vector<StatusRow>& rows) {
   nlohmann::json out = nlohmann::json::array();
   for (const auto& row : rows)
     out.push_back({{"node", row.node}, {"state", row.word}, {"pool", row.pool}, {"image", row.image}, {"certificate", row.certificate}, {"findings", row.findings}});
-  return out.dump(2) + "\n";
+  return jsonText(out, 2) + "\n";
 }
 
 /// On a state folder of its own keep cannot watch during a rollout; with PostgreSQL one on another host can (docs/keep.md).
@@ -108,7 +111,8 @@ int status(const Options& options, bool watch) {
     if (!kept->running && !kept->text.empty()) kept->text += standsAsideFor(options, (*looking)->controller->store());
     kept->text += whoServes((*looking)->cluster(), (*looking)->controller->store());
     const auto text = options.json ? statusJson(*rows) : statusText(*rows) + kept->text;
-    if (text != shown) std::cout << (watch && !options.json ? "\x1b[H\x1b[2J" : "") << text << std::flush;
+    if (text != shown && watch && !options.json) writeRaw(std::cout, "\x1b[H\x1b[2J");
+    if (text != shown) std::cout << text << std::flush;
     shown = text;
     if (watch) std::this_thread::sleep_for(kWatchPeriod);
   } while (watch);

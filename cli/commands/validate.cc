@@ -1,4 +1,6 @@
 // validate isolate: what is measured between nodes, and what comes of it. Killed anywhere, the same command goes on.
+#include "base/json_input.h"
+#include "base/json_output.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/site_routes.h"
 #include "cli/session.h"
@@ -100,7 +102,7 @@ Result<void> clearShared(lifecycle::Store& store, const std::set<std::string>& c
   TRY(open, store.findings(&cluster));
   for (const auto& finding : open) {
     if (!finding.facet.facet.str().starts_with(std::string(kFacet) + ".")) continue;
-    const auto evidence = nlohmann::json::parse(finding.evidence, nullptr, false);
+    const auto evidence = jsonOrNone(finding.evidence, kKeptJson);
     const auto nodes = evidence.is_object() ? evidence.value("nodes", std::vector<std::string>{}) : std::vector<std::string>{};
     if (!nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [&cleared](const auto& node) { return cleared.contains(node); })) TRY_OK(store.clearFindings(finding.facet));
   }
@@ -126,7 +128,7 @@ Result<void> raiseFindings(Controller& controller, const isolate::Campaign& done
     std::set<std::string> nodes;
     for (const auto& [a, b] : culprit.seen) nodes.insert(site.nodes[static_cast<std::size_t>(a)].name.str()), nodes.insert(site.nodes[static_cast<std::size_t>(b)].name.str());
     TRY_OK(store.addFinding({facet, Severity::Error, fmt::format("{}: {} (confidence {:.2f} %)", told.subject, told.what, 100 * culprit.confidence),
-                             nlohmann::json{{"fresh_tests", culprit.tests}, {"reached", culprit.reached}, {"nodes", nodes}, {"run", done.begun.run_id}}.dump(), told.next,
+                             jsonText(nlohmann::json{{"fresh_tests", culprit.tests}, {"reached", culprit.reached}, {"nodes", nodes}, {"run", done.begun.run_id}}), told.next,
                              controller.clock().now(), lifecycle::kIsolationSource}));
   }
   return {};
@@ -247,7 +249,7 @@ std::filesystem::path folderOf(const Options& options, const ValidateFlags& flag
 Result<std::filesystem::path> keep(const Options& options, Session& session, const isolate::Campaign& done) {
   const auto file = options.state / "validation" / fmt::format("isolate-{}.json", done.begun.at.time_since_epoch().count());
   TRY_OK(io::makeDirs(file.parent_path(), kStateFolderMode));
-  TRY_OK(io::writeFileAtomic(file, toJson(done).dump(1), kStateFileMode));
+  TRY_OK(io::writeFileAtomic(file, jsonText(toJson(done), 1), kStateFileMode));
   TRY_OK(raiseFindings(*session.controller, done));
   TRY_OK(keepMeasurements(session, done));
   return file;
@@ -266,7 +268,7 @@ Result<int> isolateNodes(const Options& options, const ValidateFlags& flags) {
   TRY_OK(log.remove());
   auto document = toJson(done);
   document.erase("rounds_run");
-  std::cout << (options.json ? document.dump(2) + "\n" : toText(done.begun.site, done.verdict));
+  std::cout << (options.json ? jsonText(document, 2) + "\n" : toText(done.begun.site, done.verdict));
   std::cerr << "every test is in " << file.string() << '\n';
   return done.verdict.culprits.empty() && done.verdict.unclear.empty() ? int{kOk} : int{kFailed};
 }

@@ -1,4 +1,5 @@
 // validate checks: the catalogue, from the same rows that agents run. Nothing is read and nobody is asked.
+#include "base/json_output.h"
 #include "cli/commands/commands.h"
 #include "validate/checks/catalogue.h"
 #include "validate/gate_params.h"
@@ -48,7 +49,7 @@ int validateChecks(const Options& options) {
     nlohmann::json out = nlohmann::json::array();
     for (const auto& row : rows())
       out.push_back({{"id", row.id}, {"group", row.group}, {"level", row.level}, {"what", row.what}, {"needs", row.needs}, {"units", row.units}, {"expected_from", row.source}, {"advice", row.advice}, {"parameters", row.takes()}});
-    std::cout << out.dump(2) << '\n';
+    std::cout << jsonText(out, 2) << '\n';
     return kOk;
   }
   std::string_view group;

@@ -1,4 +1,5 @@
 // validate report, validate baseline: from the store's measurements alone; no node is asked.
+#include "base/json_output.h"
 #include "cli/commands/commands.h"
 #include "cli/session.h"
 #include "validate/checks/expectations.h"
@@ -98,7 +99,7 @@ int validateBaseline(const Options& options, const ValidateFlags& flags) {
     nlohmann::json out = nlohmann::json::array();
     for (const auto& group : measured->statistics.groups)
       out.push_back({{"sku", group.sku}, {"metric", group.metric}, {"median", group.median}, {"sigma", group.sigma}, {"values", group.latest.size()}, {"source", "learnt from this fleet's history"}});
-    std::cout << out.dump(2) << '\n';
+    std::cout << jsonText(out, 2) << '\n';
     return kOk;
   }
   std::cout << fmt::format("learnt from this fleet's last {} days, not from a vendor: what is typical here may still be bad\n", flags.days);

@@ -1,5 +1,7 @@
 #include "cli/view/findings_view.h"
 
+#include "base/json_output.h"
+#include "base/printable.h"
 #include "lifecycle/json.h"
 
 namespace muster::cli {
@@ -9,8 +11,8 @@ std::string findingsText(const std::vector<lifecycle::Finding>& findings) {
   std::string out;
   for (const auto& finding : findings) {
     out += fmt::format("{}  {}  {}  raised by {}, {}\n    {}\n", finding.facet.subject.str(), finding.facet.facet.str(), lifecycle::severityWord(finding.severity),
-                       finding.source.empty() ? "an older muster, which did not say" : finding.source, muster::toString(finding.at), finding.text);
-    if (!finding.what_to_do.empty()) out += fmt::format("    → {}\n", finding.what_to_do);
+                       finding.source.empty() ? "an older muster, which did not say" : finding.source, muster::toString(finding.at), printable(finding.text));
+    if (!finding.what_to_do.empty()) out += fmt::format("    → {}\n", printable(finding.what_to_do));
   }
   return out;
 }
@@ -18,7 +20,7 @@ std::string findingsText(const std::vector<lifecycle::Finding>& findings) {
 std::string findingsJson(const std::vector<lifecycle::Finding>& findings) {
   nlohmann::json out = nlohmann::json::array();
   for (const auto& finding : findings) out.push_back(toJson(finding));
-  return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return jsonText(out, 2) + "\n";
 }
 
 }  // namespace muster::cli

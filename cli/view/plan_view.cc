@@ -1,15 +1,17 @@
 #include "cli/view/plan_view.h"
 
+#include "base/printable.h"
+
 namespace muster::cli {
 namespace {
 
 std::string line(const lifecycle::Action& action) {
-  const auto from = action.from.empty() ? std::string("unknown") : briefDigests(action.from);
-  std::string out = fmt::format("  {:<22} {} -> {}", action.facet.facet.str(), from, briefDigests(action.to));
+  const auto from = action.from.empty() ? std::string("unknown") : printable(briefDigests(action.from));
+  std::string out = fmt::format("  {:<22} {} -> {}", action.facet.facet.str(), from, printable(briefDigests(action.to)));
   if (action.disruption != lifecycle::Disruption::None) out += fmt::format("  [{}]", toString(action.disruption));
   if (action.expected.count() > 0) out += fmt::format("  ~{}", durationText(action.expected));
-  out += "\n      because " + action.reason + "\n";
-  if (!action.blocked.empty()) out += "      BLOCKED: " + action.blocked + "\n";
+  out += "\n      because " + printable(action.reason) + "\n";
+  if (!action.blocked.empty()) out += "      BLOCKED: " + printable(action.blocked) + "\n";
   return out;
 }
 
@@ -70,7 +72,7 @@ std::string bmcTrustText(const inventory::Cluster& cluster) {
 std::string reportText(const lifecycle::ApplyReport& report) {
   std::string out = fmt::format("{} done, {} failed, {} blocked, {} not started\n", report.done, report.failed, report.blocked, report.skipped);
   if (report.held > 0) out += fmt::format("  {} left to other controllers, which work on these nodes\n", report.held);
-  for (const auto& problem : report.problems) out += "  " + problem + "\n";
+  for (const auto& problem : report.problems) out += "  " + printable(problem) + "\n";
   return out;
 }
 

@@ -1,5 +1,8 @@
 #include "cli/view/progress.h"
 
+#include "base/json_output.h"
+#include "base/printable.h"
+#include "base/utf8.h"
 #include "cli/view/plan_view.h"
 
 #include <nlohmann/json.hpp>
@@ -44,14 +47,14 @@ std::string toJson(const Event& event) {
   nlohmann::json out{{"sequence", event.sequence}, {"at", toString(event.at)},   {"kind", toString(event.kind)},
                      {"subject", event.subject.str()}, {"action", event.action_id}, {"text", event.text}};
   if (event.fraction >= 0) out["fraction"] = event.fraction;
-  return out.dump();
+  return jsonText(out);
 }
 
 std::string eventLine(const Event& event) {
   const auto time = toString(event.at).substr(11, 8);
   std::string out = fmt::format("{} {:<9} {:<18} {}", time, event.subject.str(), facetOf(event), toString(event.kind));
   if (event.fraction >= 0) out += fmt::format(" {:.0f}%", 100 * event.fraction);
-  if (!event.text.empty()) out += ": " + briefDigests(event.text);
+  if (!event.text.empty()) out += ": " + printable(briefDigests(event.text));
   return out;
 }
 
@@ -73,7 +76,7 @@ void ProgressView::show(const Event& event) {
   if (subject.empty()) return;
   if (!lines_.contains(subject)) order_.push_back(subject);
   lines_[subject] = fmt::format("{:<9} {:<20} {} {}", subject, facetOf(event), event.fraction >= 0 ? bar(event.fraction) : std::string(toString(event.kind)),
-                                event.text);
+                                printable(event.text));
   redraw();
 }
 
@@ -88,9 +91,12 @@ void ProgressView::showLine(const Event& event) {
 }
 
 void ProgressView::redraw() {
-  if (drawn_) out_ << fmt::format("\x1b[{}A", drawn_);
+  if (drawn_) writeRaw(out_, fmt::format("\x1b[{}A", drawn_));
   const auto columns = terminalColumns();
-  for (const auto& subject : order_) out_ << "\r\x1b[2K" << lines_[subject].substr(0, columns - 1) << '\n';
+  for (const auto& subject : order_) {
+    writeRaw(out_, "\r\x1b[2K");
+    out_ << cutToBytes(lines_[subject], columns - 1) << '\n';
+  }
   drawn_ = order_.size();
   out_.flush();
 }

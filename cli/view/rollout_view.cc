@@ -1,5 +1,6 @@
 #include "cli/view/rollout_view.h"
 
+#include "base/json_output.h"
 #include "inventory/hostlist.h"
 #include "lifecycle/rollout/gate.h"
 
@@ -102,7 +103,7 @@ std::string rolloutJson(const RolloutBook& book, const lifecycle::GivenOrder& or
   for (const auto& [node, progress] : book.progress()) out["nodes"][node.str()] = lifecycle::toJson(progress);
   out["counts"] = nlohmann::json::object();
   for (const auto state : kStates) out["counts"][std::string(toString(state))] = book.count(state);
-  return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return jsonText(out, 2) + "\n";
 }
 
 }  // namespace muster::cli

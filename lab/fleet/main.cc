@@ -2,6 +2,7 @@
 //
 //   muster-fleet nodes --nodes 1000 > nodes.csv        rows for an inventory
 //   muster-fleet serve --nodes 1000 --boot-url http://127.0.0.1:8080 --password-env PW [--real]
+#include "base/main_guard.h"
 #include "lab/fleet/fleet.h"
 
 #include "base/io/process.h"
@@ -77,9 +78,9 @@ void printNodes(int nodes, int first) {
 }  // namespace
 }  // namespace muster::lab::fleet
 
-int main(int argc, char** argv) {
-  using namespace muster;
-  using namespace muster::lab::fleet;
+namespace muster::lab::fleet {
+
+int run(int argc, char** argv) {
   CLI::App app("A simulated fleet: Redfish BMCs and agents with the real protocols");
   app.require_subcommand(1);
   Options options;
@@ -109,4 +110,10 @@ int main(int argc, char** argv) {
   if (done) return 0;
   std::cerr << "muster-fleet: " << done.error().str() << "\n";
   return 1;
+}
+
+}  // namespace muster::lab::fleet
+
+int main(int argc, char** argv) {
+  return muster::guardedMain("muster-fleet", [&] { return muster::lab::fleet::run(argc, argv); });
 }

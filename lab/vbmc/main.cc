@@ -1,5 +1,6 @@
 // muster-vbmc: the virtual BMCs of a rack, and the maker of firmware files for them.
 #include "base/io/files.h"
+#include "base/main_guard.h"
 #include "lab/vbmc/bmc_host.h"
 #include "lab/vbmc/firmware_file.h"
 
@@ -51,8 +52,9 @@ Result<void> makeFirmwareFile(const std::string& component, const std::string& v
 }  // namespace
 }  // namespace muster::lab::vbmc
 
-int main(int argc, char** argv) {
-  using namespace muster;
+namespace muster {
+
+int run(int argc, char** argv) {
   CLI::App app("Virtual BMCs of a muster lab");
   app.require_subcommand(1);
   std::string config, component, version, out;
@@ -68,4 +70,10 @@ int main(int argc, char** argv) {
   if (done) return 0;
   std::cerr << "muster-vbmc: " << done.error().str() << "\n";
   return 1;
+}
+
+}  // namespace muster
+
+int main(int argc, char** argv) {
+  return muster::guardedMain("muster-vbmc", [&] { return muster::run(argc, argv); });
 }
