@@ -57,7 +57,7 @@ struct Record {
 
   Result<void> write(const std::filesystem::path& folder) const {
     json root = {{"netns", netns}, {"disks", disks}, {"rack_id", rack_id}, {"ending", ending}};
-    return io::writeFileAtomic(Paths{folder, {}}.record(), root.dump(2) + "\n");
+    return io::writeFileAtomic(Paths{folder, {}}.record(), jsonText(root, 2) + "\n");
   }
   static Result<std::optional<Record>> read(const std::filesystem::path& folder) {
     auto file = Paths{folder, {}}.record();

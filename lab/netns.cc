@@ -2,6 +2,7 @@
 
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "base/json_input.h"
 
 #include <nlohmann/json.hpp>
 
@@ -120,7 +121,7 @@ Result<void> endAll(const Identity& netns, std::chrono::milliseconds grace) {
 std::optional<std::string> markHere() {
   auto shown = io::runChecked({.program = "ip", .args = {"-j", "link", "show", "type", "bridge"}});
   if (!shown) return std::nullopt;
-  const auto links = nlohmann::json::parse(*shown, nullptr, false);
+  const auto links = jsonOrNone(*shown, kToolJson);
   if (!links.is_array()) return std::nullopt;
   for (const auto& link : links)
     if (link.is_object() && link.contains("ifalias") && link.at("ifalias").is_string())
