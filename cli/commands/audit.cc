@@ -1,4 +1,5 @@
 // audit: the log as evidence.
+#include "base/json_output.h"
 #include "cli/commands/commands.h"
 #include "cli/site_keys.h"
 
@@ -102,7 +103,7 @@ std::string auditJson(const lifecycle::AuditReport& report, const Heads& heads) 
                               {"heads", reportsJson(heads.given)},
                               {"kept_head", reportsJson(heads.kept)},
                               {"shows_truncation", !heads.given.empty()}};
-  return out.dump(2) + "\n";
+  return jsonText(out, 2) + "\n";
 }
 
 std::string archiveText(const lifecycle::AuditArchive& archive) {
@@ -118,7 +119,7 @@ std::string archiveJson(const lifecycle::AuditArchive& archive) {
                               {"after", {{"link", archive.after.link}, {"hash", archive.after.hash}}},
                               {"end", {{"link", archive.end.link}, {"hash", archive.end.hash}}},
                               {"problems", archive.problems}};
-  return out.dump(2) + "\n";
+  return jsonText(out, 2) + "\n";
 }
 
 }  // namespace
@@ -209,7 +210,7 @@ int auditHead(const Options& options) {
   if (!key) return report(key.error());
   const auto head = lifecycle::signedHead(**store, *key, SystemClock().now());
   if (!head) return report(head.error());
-  std::cout << (options.json ? headJson(*head).dump(2) : toText(*head)) << "\n";
+  std::cout << (options.json ? jsonText(headJson(*head), 2) : toText(*head)) << "\n";
   return kOk;
 }
 

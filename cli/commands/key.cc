@@ -1,4 +1,5 @@
 // key: the site's keys, one a purpose, and how they are changed.
+#include "base/json_output.h"
 #include "cli/commands/commands.h"
 #include "cli/session.h"
 #include "cli/site_keys.h"
@@ -115,7 +116,7 @@ int keyList(const Options& options) {
       std::cout << fmt::format("{:<14}{}{}  {}\n", row.name, ids.empty() ? "none yet" : ids.front(), ids.size() > 1 ? fmt::format(" signs, {} still verifies", ids[1]) : "", row.signs);
     all.push_back({{"purpose", row.name}, {"signs", ids.empty() ? nlohmann::json() : nlohmann::json(ids.front())}, {"verifies", ids}});
   }
-  if (options.json) std::cout << all.dump(2) << "\n";
+  if (options.json) std::cout << jsonText(all, 2) << "\n";
   else std::cout << kCaCannot;
   return kOk;
 }
