@@ -98,29 +98,34 @@ TEST(NcclTests, readsItsJsonTheSameWay) {
 
 json dcgmResult(const std::string& status) { return {{"entity_group", "GPU"}, {"entity_id", 0}, {"status", status}}; }
 json dcgm(json results, const std::string& summary = "Pass") {
-  return {{"DCGM Diagnostic", {{"test_categories", {{{"category", "Hardware"}, {"tests", {{{"name", "memory"}, {"results", std::move(results)}, {"test_summary", {{"status", summary}}}}}}}}}}},
-          {"entity_groups", {{{"entity_group", "GPU"}, {"entities", {{{"entity_id", 0}, {"serial_num", "S0"}, {"device_id", "2330"}}}}}}},
+  // Arrays of one element are named: braces around one JSON value are a copy to one compiler and an array to another.
+  const json test{{"name", "memory"}, {"results", std::move(results)}, {"test_summary", {{"status", summary}}}};
+  const json category{{"category", "Hardware"}, {"tests", json::array({test})}};
+  const json gpu{{"entity_id", 0}, {"serial_num", "S0"}, {"device_id", "2330"}};
+  const json group{{"entity_group", "GPU"}, {"entities", json::array({gpu})}};
+  return {{"DCGM Diagnostic", {{"test_categories", json::array({category})}}},
+          {"entity_groups", json::array({group})},
           {"metadata", {{"version", "4.2.0"}, {"Driver Version Detected", "570.1"}}}};
 }
 
 TEST(Dcgm, aPassIsAPass) {
-  const auto report = parseDcgmDiag(dcgm({dcgmResult("Pass")}).dump());
+  const auto report = parseDcgmDiag(dcgm(json::array({dcgmResult("Pass")})).dump());
   ASSERT_TRUE(report) << report.error().str();
   EXPECT_TRUE(report->good());
   EXPECT_EQ(report->driver, "570.1");
 }
 
 TEST(Dcgm, everyOtherWordIsNone) {
-  for (const char* status : {"Fail", "Skip", "Warn", "Not Run", ""}) EXPECT_FALSE(parseDcgmDiag(dcgm({dcgmResult("Pass"), dcgmResult(status)}).dump())->good()) << status;
+  for (const char* status : {"Fail", "Skip", "Warn", "Not Run", ""}) EXPECT_FALSE(parseDcgmDiag(dcgm(json::array({dcgmResult("Pass"), dcgmResult(status)})).dump())->good()) << status;
   EXPECT_FALSE(parseDcgmDiag(dcgm(json::array()).dump())->good()) << "a test without results";
-  EXPECT_FALSE(parseDcgmDiag(dcgm({dcgmResult("Pass")}, "Skip").dump())->good()) << "skipped as a whole";
-  EXPECT_FALSE(parseDcgmDiag(dcgm({{{"entity_group", "GPU"}, {"entity_id", 0}}}).dump())->good()) << "no status";
+  EXPECT_FALSE(parseDcgmDiag(dcgm(json::array({dcgmResult("Pass")}), "Skip").dump())->good()) << "skipped as a whole";
+  EXPECT_FALSE(parseDcgmDiag(dcgm(json::array({json{{"entity_group", "GPU"}, {"entity_id", 0}}})).dump())->good()) << "no status";
 }
 
 TEST(Dcgm, warningsComeWithEntitySerialAndAction) {
   auto result = dcgmResult("Fail");
-  result["warnings"] = {{{"warning", "row remap pending"}, {"error_id", 85}, {"error_category", 4}, {"error_severity", 6}}};
-  const auto report = parseDcgmDiag(dcgm({result}).dump());
+  result["warnings"] = json::array({json{{"warning", "row remap pending"}, {"error_id", 85}, {"error_category", 4}, {"error_severity", 6}}});
+  const auto report = parseDcgmDiag(dcgm(json::array({result})).dump());
   ASSERT_EQ(report->findings.size(), 1u);
   EXPECT_EQ(report->findings[0].entity, "GPU 0");
   EXPECT_EQ(report->findings[0].serial, "S0");
@@ -128,14 +133,14 @@ TEST(Dcgm, warningsComeWithEntitySerialAndAction) {
   EXPECT_EQ(report->findings[0].action(), "reset the GPU");
   auto hidden = dcgmResult("Pass");
   hidden["warnings"] = result["warnings"];
-  EXPECT_FALSE(parseDcgmDiag(dcgm({hidden}).dump())->good()) << "a pass with a warning is not clean";
+  EXPECT_FALSE(parseDcgmDiag(dcgm(json::array({hidden})).dump())->good()) << "a pass with a warning is not clean";
 }
 
 TEST(Dcgm, anotherShapeIsCorrupt) {
   for (const char* text : {"", "{}", "Error: unable to connect to hostengine", R"({"DCGM Diagnostic":{}})", R"({"DCGM Diagnostic":{"test_categories":[{"tests":[7]}]}})",
                            R"({"DCGM Diagnostic":[]})"})
     EXPECT_FALSE(parseDcgmDiag(text)) << text;
-  EXPECT_TRUE(parseDcgmDiag("Warning: a line before\n" + dcgm({dcgmResult("Pass")}).dump())->good());
+  EXPECT_TRUE(parseDcgmDiag("Warning: a line before\n" + dcgm(json::array({dcgmResult("Pass")})).dump())->good());
 }
 
 }  // namespace
