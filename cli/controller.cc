@@ -161,7 +161,9 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   TRY(measurements, lifecycle::openMeasurements(options.storeUrl()));
   measurements_ = std::move(measurements);
   processes_ = io::makeProcessRunner();
-  images_ = openImages(options, *keys_);
+  auto image_options = imageOptions(options, *keys_);
+  image_options.workers = &workers_;
+  images_ = provision::openImageStore(std::move(image_options));
   const auto agent_urls = inventory::agentUrls(cluster_.provisioning(), serve::kHttpsPort);
   evidence_ = agent::makeNetworkEvidence(provision::dnsmasqLeaseFile(netbootFolder(options.state)));
   gateway_ = agent::makeGatewayServer(cluster_, keys_->ca, *store_, clock_, *evidence_, agent_urls);

@@ -115,6 +115,13 @@ Result<std::vector<AgentFile>> agentFiles(const std::filesystem::path& agent_bin
   return files;
 }
 
+std::vector<std::filesystem::path> agentPrograms(const std::filesystem::path& agent_binary) {
+  std::vector<std::filesystem::path> programs;
+  for (const auto name : kPrograms) programs.push_back(agent_binary.parent_path() / name);
+  for (const auto name : kCudaParts) programs.push_back(agent_binary.parent_path() / name);
+  return programs;
+}
+
 Result<std::string> agentFilesDigest(const std::vector<AgentFile>& files) {
   io::Sha256 hash;
   for (const AgentFile& file : files) {

@@ -22,6 +22,8 @@ struct AgentFile {
 /// they need beyond the C library. CUDA's own libraries come with the node's image.
 /// Errors: NotFound (the binary, or a library that is not installed), InvalidInput (not linked with the RPATH)
 Result<std::vector<AgentFile>> agentFiles(const std::filesystem::path& agent_binary);
+/// Where the programs and parts may lie that go with the agent; they need not be there.
+std::vector<std::filesystem::path> agentPrograms(const std::filesystem::path& agent_binary);
 /// Libraries to carry, from the text that ldd prints. Errors: NotFound
 Result<std::vector<std::filesystem::path>> librariesToCarry(std::string_view ldd_output);
 /// SHA-256 over names and content.

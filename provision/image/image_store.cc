@@ -11,8 +11,10 @@
 #include "provision/image/live_image.h"
 #include "provision/image/pack_reader.h"
 #include "provision/image/pack_writer.h"
+#include "provision/image/ramos_cache.h"
 #include "provision/image/ramos_sets.h"
 #include "provision/image/recipes.h"
+#include "provision/image/served_images.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -49,7 +51,10 @@ const char* contentType(std::string_view file) {
 class CachedImageStore final : public ImageStore {
  public:
   CachedImageStore(ImageStoreOptions options, std::unique_ptr<SystemBuilder> builder)
-      : options_(std::move(options)), builder_(std::move(builder)) {}
+      : options_(std::move(options)),
+        builder_(std::move(builder)),
+        ramos_(std::make_shared<RamOsCache>(options_.cache, options_.agent_binary)),
+        served_([cache = options_.cache, key = options_.key] { return imagesOf(cache, key); }, options_.workers) {}
 
   Result<std::optional<PackedImage>> find(const inventory::Image& image) const override {
     const fs::path entry = entryOf(image);
@@ -77,7 +82,7 @@ class CachedImageStore final : public ImageStore {
   }
 
   Result<std::optional<RamOs>> findRamOs() const override {
-    TRY(found, presentRamOs(options_));
+    TRY(found, ramos_->present());
     for (const fs::path& set : {found.kernel.parent_path(), found.agent_initrd.parent_path()}) TRY_OK(hold(set));
     std::error_code ignored;
     for (const fs::path& file : {found.kernel, found.initrd, found.agent_initrd})
@@ -108,6 +113,8 @@ class CachedImageStore final : public ImageStore {
   }
 
   std::vector<io::Route> routes() const override {
+    // Soon the first machine asks for it; by then it is known, and the control thread has not waited for it.
+    if (options_.workers) asio::post(options_.workers->pool(), [ramos = ramos_] { (void)ramos->present(); });
     return {{"GET", "/images/", [this](io::ServerRequest request) { return serveImage(std::move(request)); }},
             {"GET", "/ramos/", [this](io::ServerRequest request) { return serveRamOs(std::move(request)); }}};
   }
@@ -174,13 +181,12 @@ class CachedImageStore final : public ImageStore {
     return signAgain(entry, options_.key);
   }
 
-  /// Only what this cache holds has a digest: the target never becomes a path.
-  Result<PackedImage> findDigest(const std::string& digest) const {
-    for (const auto& entry : listEntries(options_.cache)) {
-      const auto image = openEntry(entry, options_.key);
-      if (image && image->digest == digest) return *image;
-    }
-    return fail(ErrorCode::NotFound, "no such image");
+  /// Only what this cache holds has a digest: the target never becomes a path. Blocking.
+  static ServedImages::Images imagesOf(const fs::path& cache, const io::SigningKey& key) {
+    ServedImages::Images images;
+    for (const auto& entry : listEntries(cache))
+      if (auto image = openEntry(entry, key)) images.emplace(image->digest, std::move(*image));
+    return images;
   }
 
   Task<io::ServerResponse> serveImage(io::ServerRequest request) const {
@@ -188,32 +194,29 @@ class CachedImageStore final : public ImageStore {
     const auto slash = rest.find('/');
     const std::string digest = rest.substr(0, slash), file = slash == std::string::npos ? "" : rest.substr(slash + 1);
     if (!isDigest(digest) || !contentType(file)) co_return io::ServerResponse::text(404, "no such image\n");
-    auto known = served_.find(digest);
-    if (known == served_.end()) {
-      auto image = findDigest(digest);
-      if (!image) co_return io::ServerResponse::text(404, "no such image\n");
-      known = served_.emplace(digest, std::move(*image)).first;
-    }
-    const PackedImage& image = known->second;
-    const fs::path& path = file == "pack" ? image.pack : file == "index.json" ? image.index : file == kLiveKernel ? image.kernel : image.modules;
+    const auto image = co_await served_.find(digest);
+    if (!image) co_return io::ServerResponse::text(404, "no such image\n");
+    const fs::path& path = file == "pack" ? image->pack : file == "index.json" ? image->index : file == kLiveKernel ? image->kernel : image->modules;
     if (path.empty()) co_return io::ServerResponse::text(404, "no such file\n");
     co_return io::ServerResponse::file({path, contentType(file)});
   }
 
+  /// The name first: anybody may ask, and only three names are worth a look at what lies here.
   Task<io::ServerResponse> serveRamOs(io::ServerRequest request) const {
-    const std::string path = request.path();
+    static const std::map<std::string, fs::path RamOs::*> kFiles = {
+        {"/ramos/vmlinuz", &RamOs::kernel}, {"/ramos/initrd.img", &RamOs::initrd}, {"/ramos/agent.img", &RamOs::agent_initrd}};
+    const auto file = kFiles.find(request.path());
+    if (file == kFiles.end()) co_return io::ServerResponse::text(404, "no such file\n");
+    if (options_.workers && !ramos_->isKnown()) (void)co_await offload<bool>(*options_.workers, [ramos = ramos_] { return ramos->present().has_value(); });
     const auto found = findRamOs();
     if (!found || !*found) co_return io::ServerResponse::text(404, "the RAM OS is not built\n");
-    const RamOs& ramos = **found;
-    if (path == "/ramos/vmlinuz") co_return io::ServerResponse::file({ramos.kernel});
-    if (path == "/ramos/initrd.img") co_return io::ServerResponse::file({ramos.initrd});
-    if (path == "/ramos/agent.img") co_return io::ServerResponse::file({ramos.agent_initrd});
-    co_return io::ServerResponse::text(404, "no such file\n");
+    co_return io::ServerResponse::file({**found.*file->second});
   }
 
   ImageStoreOptions options_;
   std::unique_ptr<SystemBuilder> builder_;
-  mutable std::map<std::string, PackedImage> served_;  ///< by digest; only touched by handlers, on the control thread
+  std::shared_ptr<RamOsCache> ramos_;                   ///< shared with workers
+  mutable ServedImages served_;                         ///< only touched by handlers, on the control thread
   mutable std::map<fs::path, RamOsUse> used_;           ///< by folder; likewise
 };
 

@@ -4,6 +4,7 @@
 #include "base/io/crypto.h"
 #include "base/io/http.h"
 #include "base/io/process.h"
+#include "base/task.h"
 #include "inventory/cluster.h"
 
 #include <filesystem>
@@ -47,6 +48,7 @@ struct ImageStoreOptions {
   std::filesystem::path cache;         ///< ~/.cache/muster: built file systems and packs, keyed by inputs; shared by states
   std::filesystem::path agent_binary;  ///< muster-agent to put into RAM OS
   io::SigningKey key;                  ///< signs indexes
+  Workers* workers = nullptr;          ///< for what requests need read; none: it is read at once. They outlive the store
 };
 std::unique_ptr<ImageStore> openImageStore(ImageStoreOptions options);
 

@@ -1,6 +1,8 @@
 #include "agent/protocol/pack_index.h"
 #include "base/io/files.h"
 #include "provision/image/image_store_parts.h"
+#include "provision/image/ramos_cache.h"
+#include "provision/image/served_images.h"
 #include "tests/fakes/fake_system_builder.h"
 #include "tests/run_async.h"
 
@@ -254,6 +256,67 @@ TEST_F(ImageStoreTest, ramOsComesWithTheAgentOfToday) {
   EXPECT_EQ(newer->kernel, built->kernel);
   EXPECT_NE(newer->agent_initrd, built->agent_initrd);
   EXPECT_EQ(builds_, 1);
+}
+
+/// What is asked for costs the control thread neither ldd nor a digest, however often and whatever it is.
+TEST_F(ImageStoreTest, whoAsksForTheRamOsMakesNobodyReadTheAgentAgain) {
+  int worked_out = 0;
+  auto now = std::chrono::steady_clock::now();
+  RamOsCache cache(folder_ / "cache", folder_ / "agent", [&worked_out](const std::filesystem::path& agent) {
+    ++worked_out;
+    return agentFiles(agent);
+  }, [&now] { return now; });
+  EXPECT_FALSE(cache.isKnown());
+  const auto first = cache.present();
+  ASSERT_TRUE(first) << first.error().str();
+  EXPECT_TRUE(cache.isKnown());
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(cache.present()->agent_initrd, first->agent_initrd);
+  EXPECT_EQ(worked_out, 1);
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "agent", "#!/bin/sh\n# newer\n", 0755));
+  now += RamOsCache::kLookInterval;  // the files are looked at again after this
+  EXPECT_FALSE(cache.isKnown());
+  const auto newer = cache.present();
+  ASSERT_TRUE(newer);
+  EXPECT_NE(newer->agent_initrd, first->agent_initrd);
+  EXPECT_EQ(worked_out, 2);
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "muster-peer", "#!/bin/sh\n", 0755));
+  now += RamOsCache::kLookInterval;
+  EXPECT_FALSE(cache.isKnown()) << "a program that came belongs to it";
+}
+
+TEST_F(ImageStoreTest, aNameThatNobodyServesIsNotLookedFor) {
+  const auto store = openImageStore({folder_ / "cache", folder_ / "no-agent", key_}, std::make_unique<test::FakeSystemBuilder>());
+  EXPECT_EQ(std::get<std::string>(get(*store, "/ramos/x").body), "no such file\n");
+  EXPECT_EQ(std::get<std::string>(get(*store, "/ramos/vmlinuz").body), "the RAM OS is not built\n");
+}
+
+TEST(ServedImages, readsTheCacheOnceForAllWhoAskForNothing) {
+  int reads = 0;
+  ServedImages images([&reads] {
+    ++reads;
+    return ServedImages::Images{{"known", PackedImage{}}};
+  }, nullptr);
+  const auto find = [&images](std::string digest) -> Async<bool> { co_return (co_await images.find(std::move(digest))).has_value(); };
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(*test::runAsync(find(std::to_string(i))));
+  EXPECT_TRUE(*test::runAsync(find("known")));
+  EXPECT_EQ(reads, 1);
+}
+
+/// A thousand at once wait for one reading, on a worker.
+TEST(ServedImages, whoComesWhileItIsReadWaits) {
+  Workers workers(1);
+  std::atomic<int> reads = 0;
+  ServedImages images([&reads] {
+    ++reads;
+    return ServedImages::Images{{"known", PackedImage{}}};
+  }, &workers);
+  asio::io_context io;
+  int found = 0;
+  for (int i = 0; i < 1000; ++i)
+    asio::co_spawn(io, images.find("known"), [&found](std::exception_ptr, std::optional<PackedImage> image) { found += image ? 1 : 0; });
+  io.run_for(std::chrono::seconds(20));
+  EXPECT_EQ(found, 1000);
+  EXPECT_EQ(reads, 1);
 }
 
 }  // namespace
