@@ -3,6 +3,7 @@
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/log.h"
+#include "base/log_limit.h"
 #include "bmc/firmware_images.h"
 #include "firmware/files.h"
 #include "firmware/firmware.h"
@@ -82,6 +83,7 @@ class ServedImages {
     known->second.asked_at = now;
     co_return known->second.copy;
   }
+  bool mayWriteLine() { return log_limit_.mayWrite("firmware"); }
 
  private:
   struct Kept {
@@ -92,6 +94,7 @@ class ServedImages {
   Workers& workers_;
   bmc::Turnstile one_{1};  ///< a thousand nodes ask for the same file
   std::map<std::string, Kept> copies_;  ///< by digest
+  LogLimit log_limit_;                  ///< of requests, which anybody may make
 };
 
 std::optional<inventory::FirmwareImageFile> declaredImage(const inventory::Cluster& cluster, const std::string& path) {
@@ -118,7 +121,7 @@ std::vector<io::Route> imageRoutes(const inventory::Cluster& cluster, Clock& clo
     auto load = images->get(*image);
     const auto copy = co_await std::move(load);
     if (copy) co_return io::ServerResponse::file({fmt::format("/proc/self/fd/{}", (*copy)->get())});
-    logWarning("firmware", "{} asked for {}: {}", request.remote_address, request.path(), copy.error().str());
+    if (images->mayWriteLine()) logWarning("firmware", "{} asked for {}: {}", request.remote_address, request.path(), copy.error().str());
     co_return io::ServerResponse::text(copy.error().code() == ErrorCode::Corrupt ? 409 : 503, copy.error().text() + "\n");
   };
   return {{"GET", std::string(kImageRoute), serve}};

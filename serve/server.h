@@ -14,6 +14,16 @@ namespace muster::serve {
 inline constexpr std::uint16_t kHttpPort = 8080;
 inline constexpr std::uint16_t kHttpsPort = 8443;
 
+/// A row of racks behind one router that translates addresses holds fewer; whoever holds more loses the connections that wait longest.
+inline constexpr std::size_t kPlainConnectionsPerAddress = 512;
+inline constexpr std::size_t kAgentConnectionsPerAddress = 4'096;
+
+/// How many clients the two listeners take when the process may open so many descriptors. One half is for BMCs, files and the store.
+struct Connections {
+  std::size_t plain = 0, tls = 0;
+};
+Connections connectionsWithin(std::size_t descriptors);
+
 class Server {
  public:
   virtual ~Server() = default;

@@ -2,12 +2,14 @@
 
 #include "agent/protocol/disk_rule.h"
 #include "agent/protocol/enrolment.h"
+#include "agent/protocol/failed_attempts.h"
 #include "agent/protocol/node_record.h"
 #include "agent/protocol/refused_agents.h"
 #include "agent/protocol/wipe_guard.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/log.h"
+#include "base/log_limit.h"
 
 #include <algorithm>
 
@@ -18,6 +20,11 @@ constexpr std::chrono::seconds kFirstCallWait{20};  ///< after our own restart a
 constexpr std::chrono::seconds kDeadlineGrace{30};  ///< the agent itself ends a task at its deadline and says so
 constexpr std::string_view kLedgerKey = "store/ledger";
 constexpr std::chrono::seconds kLookAgain{5};       ///< silence rings no bell
+
+constexpr const char* kCertificateRoute = "/agent/v1/certificate";
+/// A token and a certificate request; with what a TPM says it is twice as much. Before that nobody has shown who they are.
+constexpr std::size_t kEnrolBodyBytes = 32u << 10;
+constexpr std::size_t kPollBodyBytes = 16u << 20;  ///< with task reports; only from nodes of the inventory
 
 int statusOf(ErrorCode code) {
   switch (code) {
@@ -69,7 +76,14 @@ class Gateway final : public GatewayServer, public RefusedAgents {
   Async<void> heedUntouched(NodeName node);
   Async<void> mayTake(NodeName node, Mode mode, std::string key_id, std::vector<AgentTask> tasks);
   bool ramCalls(const NodeName& node) const;
-  Result<NodeName> callerOf(const io::ServerRequest& request) const;
+  io::Admission admitStranger(const io::ServerRequest& head);
+  io::Admission admitNode(const io::ServerRequest& head, std::size_t max_body_bytes);
+  Result<NodeName> callerOf(const io::ServerRequest& request);
+  /// A refusal counts against whoever asked (FailedAttempts).
+  template <class Answer>
+  void noteFailure(const Result<Answer>& answer, const io::ServerRequest& request) {
+    if (!answer && answer.error().code() == ErrorCode::Denied) attempts_.failed(request.remote_address, clock_.steady());
+  }
   Async<AgentTaskReport> awaitEnd(NodeName node, std::string id, std::chrono::steady_clock::time_point limit);
   std::string lastHeard(const NodeName& node) const;
 
@@ -81,30 +95,54 @@ class Gateway final : public GatewayServer, public RefusedAgents {
   Clock& clock_;
   const std::string controllers_;
   std::string session_;
+  LogLimit log_limit_;
+  FailedAttempts attempts_;
   std::string ledger_;                      ///< read when first needed
   std::map<NodeName, NodeRecord> records_;  ///< bounded: only nodes of the inventory
   std::map<NodeName, std::chrono::steady_clock::time_point> refused_;  ///< likewise: the last call of an installed agent that was not listened to
 };
 
 std::vector<io::Route> Gateway::routes() {
+  const io::Admit stranger = [this](const io::ServerRequest& head) { return admitStranger(head); };
+  const io::Admit known = [this](const io::ServerRequest& head) { return admitNode(head, kEnrolBodyBytes); };
   return {
-      {"POST", "/agent/v1/enrol", [this](io::ServerRequest request) { return handleEnrol(std::move(request)); }},
-      {"POST", "/agent/v1/attest", [this](io::ServerRequest request) { return handleAttest(std::move(request)); }},
-      {"POST", "/agent/v1/attested", [this](io::ServerRequest request) { return handleAttested(std::move(request)); }},
-      {"POST", "/agent/v1/certificate", [this](io::ServerRequest request) { return handleCertificate(std::move(request)); }},
-      {"POST", "/agent/v1/renewal", [this](io::ServerRequest request) { return handleRenewal(std::move(request)); }},
-      {"POST", "/agent/v1/poll", [this](io::ServerRequest request) { return handlePoll(std::move(request)); }},
+      {"POST", "/agent/v1/enrol", [this](io::ServerRequest request) { return handleEnrol(std::move(request)); }, stranger},
+      {"POST", "/agent/v1/attest", [this](io::ServerRequest request) { return handleAttest(std::move(request)); }, stranger},
+      {"POST", "/agent/v1/attested", [this](io::ServerRequest request) { return handleAttested(std::move(request)); }, stranger},
+      {"POST", kCertificateRoute, [this](io::ServerRequest request) { return handleCertificate(std::move(request)); }, known},
+      {"POST", "/agent/v1/renewal", [this](io::ServerRequest request) { return handleRenewal(std::move(request)); }, known},
+      {"POST", "/agent/v1/poll", [this](io::ServerRequest request) { return handlePoll(std::move(request)); },
+       [this](const io::ServerRequest& head) { return admitNode(head, kPollBodyBytes); }},
   };
+}
+
+// ---- who may call, before anything of a body is read
+
+io::Admission Gateway::admitStranger(const io::ServerRequest& head) {
+  if (attempts_.mayTry(head.remote_address, clock_.steady())) return {kEnrolBodyBytes, std::nullopt};
+  auto refusal = io::ServerResponse::json(429, R"({"error":"too many enrolments from this address have failed; try again in a minute"})");
+  refusal.headers["Retry-After"] = "60";
+  return {0, std::move(refusal)};
+}
+
+/// An expired certificate opens the one route that gives a new one (handleCertificate).
+io::Admission Gateway::admitNode(const io::ServerRequest& head, std::size_t max_body_bytes) {
+  if (!head.expired_client_common_name.empty() && head.path() == kCertificateRoute) {
+    if (enrolment_.find(NodeName(head.expired_client_common_name))) return {max_body_bytes, std::nullopt};
+    return {0, answerError(Error(ErrorCode::Denied, "node " + head.expired_client_common_name + " is not in the inventory"))};
+  }
+  const auto node = callerOf(head);
+  return node ? io::Admission{max_body_bytes, std::nullopt} : io::Admission{0, answerError(node.error())};
 }
 
 // ---- what agents call
 
 /// The node that the client certificate names.
-Result<NodeName> Gateway::callerOf(const io::ServerRequest& request) const {
+Result<NodeName> Gateway::callerOf(const io::ServerRequest& request) {
   if (request.client_common_name.empty()) return fail(ErrorCode::Denied, "a client certificate of this controller is needed");
   NodeName node(request.client_common_name);
   if (enrolment_.find(node)) return node;
-  logWarning("agent", "{} called from {} with a certificate, but is not in the inventory", node.str(), request.remote_address);
+  if (log_limit_.mayWrite("agent")) logWarning("agent", "{} called from {} with a certificate, but is not in the inventory", node.str(), request.remote_address);
   return fail(ErrorCode::Denied, "node " + node.str() + " is not in the inventory");
 }
 
@@ -116,20 +154,24 @@ Task<io::ServerResponse> Gateway::handleEnrol(io::ServerRequest request) {
   if (answer) co_return io::ServerResponse::json(200, toJson(*answer));
   if (answer.error().code() == ErrorCode::Denied && enrolment_.mustAttest(parsed->mac))
     co_return io::ServerResponse::json(403, jsonText(nlohmann::json{{"error", answer.error().str()}, {"attest", true}}));
+  noteFailure(answer, request);
   co_return answerError(answer.error());
 }
 
 Task<io::ServerResponse> Gateway::handleAttest(io::ServerRequest request) {
   auto parsed = parseAttestRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
-  co_return answer(enrolment_.challenge(*parsed, request.remote_address));
+  const auto challenge = enrolment_.challenge(*parsed, request.remote_address);
+  noteFailure(challenge, request);
+  co_return answer(challenge);
 }
 
 Task<io::ServerResponse> Gateway::handleAttested(io::ServerRequest request) {
   auto parsed = parseAttestedRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
-  auto enrol = enrolment_.enrolAttested(std::move(*parsed), request.remote_address);
-  co_return answer(co_await std::move(enrol));
+  const auto enrolled = co_await enrolment_.enrolAttested(std::move(*parsed), request.remote_address);
+  noteFailure(enrolled, request);
+  co_return answer(enrolled);
 }
 
 /// The only route that an expired certificate opens: an agent that was away for too long would never come back otherwise.
@@ -162,6 +204,7 @@ Task<io::ServerResponse> Gateway::handlePoll(io::ServerRequest request) {
   auto node = callerOf(request);
   if (!node) co_return answerError(node.error());
   auto parsed = parsePollRequest(request.body);
+  request.releaseBody();  // a poll waits for long
   if (!parsed) co_return answerError(parsed.error());
   auto may = enrolment_.admit(*node, request.client_key_id, parsed->mode, ramCalls(*node));
   if (const auto admitted = co_await std::move(may); !admitted) {

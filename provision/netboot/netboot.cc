@@ -2,6 +2,7 @@
 
 #include "base/io/files.h"
 #include "base/log.h"
+#include "base/log_limit.h"
 #include "inventory/leases.h"
 #include "provision/netboot/boot_script.h"
 #include "provision/netboot/dnsmasq_config.h"
@@ -88,6 +89,7 @@ class DnsmasqNetboot final : public Netboot {
   std::string tftpKey(const inventory::Node& node) const;
   Result<std::optional<PackedImage>> liveImageOf(const inventory::Profile& profile) const;
 
+  LogLimit log_limit_;  ///< of requests, which anybody may make
   std::string configuration_;  ///< of the dnsmasq that runs
   struct Armed {
     std::string script;  ///< iPXE's
@@ -254,7 +256,7 @@ std::string DnsmasqNetboot::scriptFor(const io::ServerRequest& request) {
   const auto armed = armed_.find(name);
   if (armed == armed_.end()) return stayOnDisk(request, name.str() + " has nothing to do here");
   if (!mayBe(*node->second, request.remote_address)) {
-    logWarning("netboot", "{} asked for the boot script of {} ({})", request.remote_address, name.str(), node->second->address.str());
+    if (log_limit_.mayWrite("netboot")) logWarning("netboot", "{} asked for the boot script of {} ({})", request.remote_address, name.str(), node->second->address.str());
     return stayOnDisk(request, "the request for " + name.str() + " came from another machine");
   }
   if (options_.steady() - armed->second.since > agent::kEnrolmentWindow) {
@@ -275,7 +277,7 @@ bool DnsmasqNetboot::mayBe(const inventory::Node& node, const std::string& remot
 }
 
 std::string DnsmasqNetboot::stayOnDisk(const io::ServerRequest& request, const std::string& reason) {
-  logInfo("netboot", "{}: {}: boots from disk", request.remote_address, reason);
+  if (log_limit_.mayWrite("netboot")) logInfo("netboot", "{}: {}: boots from disk", request.remote_address, reason);
   return diskBootScript(reason);
 }
 

@@ -19,7 +19,7 @@ namespace muster::provision {
 namespace {
 
 constexpr std::chrono::seconds kSweepEvery{10};
-constexpr std::size_t kMaxBitsBytes = 1u << 20;
+constexpr std::size_t kMaxBitsBytes = 64u << 10;
 constexpr std::string_view kRoot = "/peers/";
 
 /// Nodes of one scalable unit of a fabric are one pod.
@@ -43,7 +43,11 @@ class Service final : public PeerService {
   std::optional<nlohmann::json> offer(const inventory::Node& node, const PackedImage& image) override;
   void dismiss(const NodeName& node) override;
   std::vector<io::Route> routes() override {
-    return {{"*", std::string(kRoot), [this](io::ServerRequest request) { return serve(std::move(request)); }}};
+    const auto admit = [this](const io::ServerRequest& head) -> io::Admission {
+      if (admissionOf(head)) return {kMaxBitsBytes, std::nullopt};
+      return {0, io::ServerResponse::text(403, announceRefusal("not a node that is being imaged"))};
+    };
+    return {{"*", std::string(kRoot), [this](io::ServerRequest request) { return serve(std::move(request)); }, admit}};
   }
 
  private:
@@ -66,6 +70,7 @@ class Service final : public PeerService {
   SharedImage& shared(const PackedImage& image);
   void sweep();
   Task<io::ServerResponse> serve(io::ServerRequest request);
+  const Admission* admissionOf(const io::ServerRequest& request) const;
   io::ServerResponse answer(const io::ServerRequest& request);
   io::ServerResponse announce(const io::ServerRequest& request, const Admission& admission, Ipv4 from);
   io::ServerResponse share(const io::ServerRequest& request, SharedImage& image);
@@ -139,25 +144,30 @@ void Service::sweep() {
 
 Task<io::ServerResponse> Service::serve(io::ServerRequest request) { co_return answer(request); }
 
-io::ServerResponse Service::answer(const io::ServerRequest& request) {
+/// The node whose word the path begins with, when it is what calls.
+const Service::Admission* Service::admissionOf(const io::ServerRequest& request) const {
   const auto path = request.path().substr(kRoot.size());
-  const auto slash = path.find('/');
-  const auto admitted = admissions_.find(path.substr(0, slash));
+  const auto admitted = admissions_.find(path.substr(0, path.find('/')));
   const auto from = Ipv4::parse(request.remote_address);
   const bool may = admitted != admissions_.end() && admitted->second.until > clock_.steady() && from &&
                    (admitted->second.address.value() == 0 || admitted->second.address == *from);
-  if (!may) {
-    logInfo("peers", "{} asked for {} of no node that is being imaged", request.remote_address, slash == std::string::npos ? "nothing" : path.substr(slash));
-    return io::ServerResponse::text(403, announceRefusal("not a node that is being imaged"));
-  }
-  auto& image = images_[admitted->second.digest];
+  return may ? &admitted->second : nullptr;
+}
+
+io::ServerResponse Service::answer(const io::ServerRequest& request) {
+  const auto path = request.path().substr(kRoot.size());
+  const auto slash = path.find('/');
+  const auto* admitted = admissionOf(request);
+  if (!admitted) return io::ServerResponse::text(403, announceRefusal("not a node that is being imaged"));
+  const auto from = Ipv4::parse(request.remote_address);
+  auto& image = images_[admitted->digest];
   const auto what = slash == std::string::npos ? std::string() : path.substr(slash + 1);
   if (what == "metainfo" && request.method == "GET") {
     auto response = io::ServerResponse::text(200, image.metainfo->bytes);
     response.headers["Content-Type"] = "application/x-bittorrent";
     return response;
   }
-  if (what == "announce" && request.method == "GET") return announce(request, admitted->second, *from);
+  if (what == "announce" && request.method == "GET") return announce(request, *admitted, *from);
   if (what == "share" && request.method == "POST") return share(request, image);
   return io::ServerResponse::text(404, "no such thing\n");
 }

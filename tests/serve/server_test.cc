@@ -88,5 +88,15 @@ TEST_F(ServeTest, aFleetsConnectionsAreNotRefusedForAShellsLimitOfOpenFiles) {
   EXPECT_TRUE(now.rlim_cur == 131'072 || now.rlim_cur == before.rlim_max) << now.rlim_cur << ": as wanted, or as far as the rights go";
 }
 
+TEST(ConnectionsWithin, leavesHalfOfTheDescriptorsForAllElse) {
+  for (const std::size_t open : {16u, 256u, 1024u, 8192u, 131'072u, 1'048'576u}) {
+    const auto split = connectionsWithin(open);
+    EXPECT_LE(split.plain + split.tls, open / 2) << open;
+    EXPECT_GE(split.plain, 1u);
+    EXPECT_GE(split.tls, split.plain);
+  }
+  EXPECT_GE(connectionsWithin(131'072).tls, 20'000u) << "ten thousand agents, twice for a moment";
+}
+
 }  // namespace
 }  // namespace muster::serve
