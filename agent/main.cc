@@ -108,6 +108,10 @@ int serve(AgentOptions options) {
   auto processes = io::makeProcessRunner();
   TaskTools tools{options.root, options.mac, *processes, workers, clock};
   tools.disk_content = diskContent();
+  tools.identity = [options]() -> Result<io::TlsIdentity> {
+    TRY(identity, loadIdentity(options));
+    return identity.tls;
+  };
   Agent* self = nullptr;  // the handler that installs a system asks for its certificate by the agent's own session
   auto health = std::make_shared<HealthSense>(tools, options.state_folder);
   auto handlers = makeHandlers(options.mode, tools, [health](const auto& gpus) { health->gpusWereReset(gpus); });

@@ -1,7 +1,10 @@
-// GET /repo/DRIVER/…: the flat apt repositories that drivers name, from the folders of the inventory.
+// GET /repo/DRIVER/…: the flat apt repositories that drivers name, from the folders of the inventory. They are not signed and may be
+// licensed: only nodes of the inventory get them, by the certificates that they enrolled for (docs/adr/0162).
 #include "provision/provision.h"
 
 #include <fmt/format.h>
+
+#include <set>
 
 namespace muster::provision {
 
@@ -39,8 +42,14 @@ std::vector<io::Route> driverRepositoryRoutes(const inventory::Cluster& cluster)
     if (!driver.repository.empty())
       folders[name] = driver.repository.is_absolute() ? driver.repository : cluster.folder / driver.repository;
   }
+  auto nodes = std::make_shared<std::set<std::string>>();
+  for (const auto& node : cluster.nodes) nodes->insert(node.name.str());
+  const io::Admit admit = [nodes = std::shared_ptr<const std::set<std::string>>(std::move(nodes))](const io::ServerRequest& head) -> io::Admission {
+    if (nodes->contains(head.client_common_name)) return {};
+    return {0, io::ServerResponse::text(403, "drivers' repositories are for nodes of the inventory, which show their certificate\n")};
+  };
   auto shared = std::make_shared<const std::map<std::string, fs::path>>(std::move(folders));
-  return {{"GET", std::string(kPrefix), [shared](io::ServerRequest request) { return serve(*shared, std::move(request)); }}};
+  return {{"GET", std::string(kPrefix), [shared](io::ServerRequest request) { return serve(*shared, std::move(request)); }, admit}};
 }
 
 }  // namespace muster::provision

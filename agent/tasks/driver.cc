@@ -7,7 +7,8 @@
 //
 // The repository is not signed: what vouches for it is the connection. So its URL must be https, its server must prove itself
 // by the root that the controller names in this task (which came over mutual TLS), and only then may apt be told
-// `trusted=yes`. Both the source and the root are there for the run only.
+// `trusted=yes`. The controller gives its repositories to its nodes only, so apt shows the node's certificate there. The source, the root and
+// the copy of the node's key, which only apt's own user can read, are there for the run only.
 #include "agent/protocol/json_reader.h"
 #include "agent/tasks/os_settings.h"
 #include "agent/tasks/tasks.h"
@@ -17,7 +18,13 @@
 #include "base/log.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <sstream>
+
 #include <fnmatch.h>
+#include <unistd.h>
 
 namespace muster::agent {
 namespace {
@@ -30,6 +37,7 @@ constexpr std::chrono::seconds kToolLimit{30};
 constexpr std::size_t kMaxPackages = 256;
 constexpr std::size_t kMaxUrlBytes = 2048;
 constexpr std::size_t kMaxPemBytes = 64u << 10;
+constexpr std::size_t kMaxPasswdBytes = 1u << 20;
 constexpr std::string_view kLower = "abcdefghijklmnopqrstuvwxyz0123456789";
 constexpr std::string_view kRxeDevice = "rxe0";
 
@@ -125,6 +133,22 @@ Async<std::string> packageTool(TaskTools tools, std::string program, std::vector
   co_return fail(ErrorCode::Unavailable, fmt::format("{} ended with {}: {}", program, exit.code, said));
 }
 
+/// Of the system below `root`, which need not be the one that runs.
+std::optional<uid_t> userId(const fs::path& root, std::string_view user) {
+  const auto users = io::readFile(root / "etc/passwd", kMaxPasswdBytes);
+  if (!users) return std::nullopt;
+  std::istringstream lines(*users);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(std::string(user) + ":")) continue;
+    const auto mark = line.find(':', user.size() + 1);
+    uid_t id = 0;
+    if (mark == std::string::npos) return std::nullopt;
+    const auto [end, error] = std::from_chars(line.data() + mark + 1, line.data() + line.size(), id);
+    return error == std::errc() && *end == ':' ? std::optional(id) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 /// The controller's repository as a source of apt, with the root that its server must prove itself by. Gone with this object: neither
 /// an unsigned source nor a root of ours stays in the machine's configuration.
 class RepositorySource {
@@ -136,6 +160,7 @@ class RepositorySource {
     source->list_file_ = tools.root / "etc/apt" / source->list_;
     source->ca_file_ = tools.root / "etc/apt" / ("muster-" + params.name + "-ca.pem");
     source->host_ = url.host;
+    TRY_OK(source->writeIdentity(tools, params.name));
     TRY_OK(io::makeDirs(source->list_file_.parent_path()));
     TRY_OK(io::writeFileAtomic(source->ca_file_, params.repository_ca_pem));  // readable for apt's own user, who fetches
     TRY_OK(io::writeFileAtomic(source->list_file_, "deb [trusted=yes] " + params.repository_url + " ./\n"));
@@ -145,20 +170,37 @@ class RepositorySource {
     std::error_code ignored;
     if (!list_file_.empty()) fs::remove(list_file_, ignored);
     if (!ca_file_.empty()) fs::remove(ca_file_, ignored);
+    if (!key_file_.empty()) fs::remove(key_file_, ignored);
+    if (!certificate_file_.empty()) fs::remove(certificate_file_, ignored);
   }
   RepositorySource(const RepositorySource&) = delete;
   RepositorySource& operator=(const RepositorySource&) = delete;
 
   const std::string& list() const { return list_; }
-  /// For this host only: other sources keep the trust that the system has for them.
+  /// For this host only: other sources keep the trust that the system has for them, and see nothing of the node's key.
   void addTrust(std::vector<std::string>& args) const {
     args.insert(args.end(), {"-o", fmt::format("Acquire::https::{}::CAInfo={}", host_, ca_file_.string())});
+    if (key_file_.empty()) return;
+    args.insert(args.end(), {"-o", fmt::format("Acquire::https::{}::SslCert={}", host_, certificate_file_.string())});
+    args.insert(args.end(), {"-o", fmt::format("Acquire::https::{}::SslKey={}", host_, key_file_.string())});
   }
 
  private:
   RepositorySource() = default;
+  Result<void> writeIdentity(const TaskTools& tools, const std::string& name) {
+    if (!tools.identity) return {};
+    TRY(identity, tools.identity());
+    certificate_file_ = tools.root / "etc/apt" / ("muster-" + name + "-client.pem");
+    key_file_ = tools.root / "etc/apt" / ("muster-" + name + "-client.key");
+    TRY_OK(io::writeFileAtomic(certificate_file_, identity.certificate_pem));
+    TRY_OK(io::writeFileAtomic(key_file_, identity.key_pem.reveal(), 0600));
+    const auto fetcher = userId(tools.root, "_apt");
+    if (fetcher && ::chown(key_file_.c_str(), *fetcher, static_cast<gid_t>(-1)) != 0)
+      return fail(ErrorCode::Internal, fmt::format("cannot give {} to apt's user: {}", key_file_.string(), std::strerror(errno)));
+    return {};
+  }
   std::string list_, host_;
-  fs::path list_file_, ca_file_;
+  fs::path list_file_, ca_file_, certificate_file_, key_file_;
 };
 
 /// Lists of signed archives; the image's own sources need not be reachable.

@@ -222,6 +222,33 @@ TEST_F(DriverTest, installsLoadsAndProves) {
   }
 }
 
+/// The controller gives its packages to nodes that show who they are; the copy of the key goes with the run.
+TEST_F(DriverTest, showsTheNodesCertificateToItsControllerOnly) {
+  put("etc/passwd", "root:x:0:0::/:/bin/sh\n_apt:x:42:65534::/nonexistent:/usr/sbin/nologin\n");
+  const auto made = io::makeKeyAndRequest("gpu001");
+  tools.identity = [&made]() -> Result<io::TlsIdentity> { return io::TlsIdentity{made->key_pem, "CERTIFICATE"}; };
+  std::string seen;
+  mode_t mode = 0;
+  uid_t owner = 0;
+  programs.on("apt-get update", [&](const io::Command&) -> Result<io::ProcessExit> {
+    const auto key = root / "etc/apt/muster-rdma-client.key";
+    seen = io::readFile(key).value_or("");
+    struct stat info {};
+    if (::stat(key.c_str(), &info) == 0) mode = info.st_mode & 07777, owner = info.st_uid;
+    return io::ProcessExit{};
+  });
+  (void)install();
+  EXPECT_EQ(seen, made->key_pem.reveal());
+  EXPECT_EQ(mode, 0600u);
+  if (::geteuid() == 0) EXPECT_EQ(owner, 42u);
+  const auto key = "Acquire::https::10.20.0.1::SslKey=" + (root / "etc/apt/muster-rdma-client.key").string();
+  const auto certificate = "Acquire::https::10.20.0.1::SslCert=" + (root / "etc/apt/muster-rdma-client.pem").string();
+  for (const auto& command : programs.commands())
+    if (command.program == "apt-get") EXPECT_THAT(command.args, ::testing::IsSupersetOf({key, certificate}));
+  EXPECT_FALSE(fs::exists(root / "etc/apt/muster-rdma-client.key"));
+  EXPECT_FALSE(fs::exists(root / "etc/apt/muster-rdma-client.pem"));
+}
+
 TEST_F(DriverTest, secondTimeChangesNothing) {
   ASSERT_TRUE(install());
   programs.clear();

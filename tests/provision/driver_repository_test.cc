@@ -30,6 +30,17 @@ TEST(DriverRepository, servesOnlyWhatLiesInTheFolder) {
   const auto routes = driverRepositoryRoutes(cluster);
   ASSERT_EQ(routes.size(), 1u);
   const auto get = [&](const std::string& target) { return muster::test::runAsync(call(routes[0], target)).value(); };
+  for (const auto* name : {"", "gpu099"}) {
+    io::ServerRequest head;
+    head.client_common_name = name;
+    head.expired_client_common_name = cluster.nodes[0].name.str();
+    const auto admission = routes[0].admit(head);
+    ASSERT_TRUE(admission.refusal) << "\"" << name << '"';
+    EXPECT_EQ(admission.refusal->status, 403);
+  }
+  io::ServerRequest node;
+  node.client_common_name = cluster.nodes[0].name.str();
+  EXPECT_FALSE(routes[0].admit(node).refusal);
   for (const auto* good : {"/repo/rdma/Packages", "/repo/rdma/./Packages", "/repo/rdma/pool/x.deb"}) {
     const auto response = get(good);
     ASSERT_TRUE(std::holds_alternative<io::FileBody>(response.body)) << good;
@@ -62,14 +73,23 @@ class AptOverTls : public ::testing::Test {
     ASSERT_TRUE(io::writeFileAtomic(folder / "etc/sources.list.d/muster-rdma.list",
                                     fmt::format("deb [trusted=yes] https://127.0.0.1:{}/repo/rdma/ ./\n", server->port())));
   }
-  Result<io::ProcessExit> update(const std::string& root_pem) {
+  /// `node`: whose certificate apt shows; none when empty.
+  Result<io::ProcessExit> update(const std::string& root_pem, const std::string& node) {
     EXPECT_TRUE(io::writeFileAtomic(folder / "root.pem", root_pem));
+    std::filesystem::remove_all(folder / "state/lists");
+    EXPECT_TRUE(io::makeDirs(folder / "state/lists/partial"));
+    const auto request = io::makeKeyAndRequest("x");
+    EXPECT_TRUE(io::writeFileAtomic(folder / "node.key", request->key_pem.reveal(), 0600));
+    if (!node.empty()) EXPECT_TRUE(io::writeFileAtomic(folder / "node.pem", *ca->signClient(request->csr_pem, node, std::chrono::hours(1))));
     io::Command command;
     command.program = "apt-get";
     command.args = {"update"};
     for (const auto& [key, path] : std::map<std::string, std::string>{{"Dir::Etc", "etc"}, {"Dir::State", "state"}, {"Dir::Cache", "cache"},
                                                                       {"Dir::State::status", "status"}, {"Acquire::https::127.0.0.1::CAInfo", "root.pem"}})
       command.args.insert(command.args.end(), {"-o", key + "=" + (folder / path).string()});
+    if (!node.empty())
+      for (const auto& [key, path] : std::map<std::string, std::string>{{"SslCert", "node.pem"}, {"SslKey", "node.key"}})
+        command.args.insert(command.args.end(), {"-o", "Acquire::https::127.0.0.1::" + key + "=" + (folder / path).string()});
     for (const auto* word : {"Dir::Etc::sourcelist=sources.list.d/muster-rdma.list", "Dir::Etc::sourceparts=-", "APT::Sandbox::User=root",
                              "APT::Update::Error-Mode=any", "Acquire::https::Proxy=DIRECT"})
       command.args.insert(command.args.end(), {"-o", word});
@@ -85,16 +105,24 @@ class AptOverTls : public ::testing::Test {
 };
 
 TEST_F(AptOverTls, takesTheControllersRootAndNoOther) {
-  const auto right = update(ca->certificatePem());
+  const auto name = cluster.nodes[0].name.str();
+  const auto right = update(ca->certificatePem(), name);
   ASSERT_TRUE(right) << right.error().str();
   EXPECT_EQ(right->code, 0) << right->out << right->err;
-  std::filesystem::remove_all(folder / "state/lists");
-  ASSERT_TRUE(io::makeDirs(folder / "state/lists/partial"));
   const auto stranger = io::CertificateAuthority::loadOrCreate(folder / "other", "muster CA");
-  const auto wrong = update(stranger->certificatePem());
+  const auto wrong = update(stranger->certificatePem(), name);
   ASSERT_TRUE(wrong) << wrong.error().str();
   EXPECT_NE(wrong->code, 0);
   EXPECT_NE((wrong->out + wrong->err).find("Certificate verification failed"), std::string::npos) << wrong->err;
+}
+
+TEST_F(AptOverTls, getsNothingWithoutTheCertificateOfANode) {
+  for (const auto* name : {"", "gpu099"}) {
+    const auto refused = update(ca->certificatePem(), name);
+    ASSERT_TRUE(refused) << refused.error().str();
+    EXPECT_NE(refused->code, 0);
+    EXPECT_NE((refused->out + refused->err).find("403"), std::string::npos) << refused->err;
+  }
 }
 
 }  // namespace
