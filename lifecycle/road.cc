@@ -3,11 +3,14 @@
 
 #include "lifecycle/engine.h"
 #include "lifecycle/plan.h"
+#include "lifecycle/quarantine.h"
 
 #include <algorithm>
 
 namespace muster::lifecycle {
 namespace {
+
+constexpr std::string_view kHealthFacets = "health.";
 
 bool fits(std::string_view prefix, std::string_view facet) { return prefix.ends_with('.') ? facet.starts_with(prefix) : facet == prefix; }
 
@@ -83,8 +86,14 @@ std::string roadWord(const Subject& subject, const FactSet& facts, const std::ve
   }
   const auto pool = facts.value(subject, FacetName(std::string(kPoolFacet)));
   if (pool == kPoolIn) return "in pool";
-  const auto bad = [&subject](const Finding& finding) { return finding.severity == Severity::Error && finding.facet.subject == subject; };
-  if (std::any_of(findings.begin(), findings.end(), bad)) return "quarantined";
+  // Somebody holds it: as the list says, or its finding, where the fact has not been observed yet.
+  const auto held = [&subject](const Finding& finding) { return finding.facet.subject == subject && finding.source == kQuarantineSource; };
+  if (facts.value(subject, FacetName(std::string(kQuarantineFacet))) == kQuarantineHeld || std::any_of(findings.begin(), findings.end(), held))
+    return "quarantined";
+  const auto faulty = [&subject](const Finding& finding) { return finding.severity == Severity::Error && finding.facet.subject == subject; };
+  const auto sick = [&](const Finding& finding) { return faulty(finding) && finding.facet.facet.str().starts_with(kHealthFacets); };
+  if (std::any_of(findings.begin(), findings.end(), sick)) return "unhealthy";
+  if (std::any_of(findings.begin(), findings.end(), faulty)) return "failed";
   if (pool == kPoolDrained) return "maintenance";
   return std::string(reached(facts, goals));
 }

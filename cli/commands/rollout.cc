@@ -2,10 +2,12 @@
 #include "base/json_output.h"
 #include "cli/commands/commands.h"
 
+#include "cli/duty.h"
 #include "cli/session.h"
 #include "cli/turn.h"
 #include "cli/view/rollout_view.h"
 #include "fabric/topology/leaves.h"
+#include "keep/keeper.h"
 #include "lifecycle/rollout/freeze.h"
 #include "lifecycle/rollout/overlay.h"
 #include "lifecycle/rollout/runner.h"
@@ -22,10 +24,6 @@ using lifecycle::RolloutState;
 using lifecycle::RolloutWay;
 
 constexpr std::size_t kMaxChangeBytes = 1 << 20;
-constexpr std::string_view kNobodyWatches =
-    "while it runs, muster keep of this state folder stands aside: nobody watches the health and the certificates of the other nodes\n";
-constexpr std::string_view kOthersWatch =
-    "while it runs, muster keep of this state folder stands aside; one on another host with the same store goes on (docs/keep.md)\n";
 
 /// The text of the change, and the file that its places and paths refer to.
 struct Source {
@@ -127,7 +125,11 @@ Result<int> start(const Options& options, const RolloutFlags& flags) {
     return int{kOk};
   }
   TRY_OK(book.begin());
-  if (!options.json) std::cout << frozenText(book) << (options.store.empty() ? kNobodyWatches : kOthersWatch) << std::endl;
+  if (!options.json) {
+    TRY(kept, keep::keepStatus(controller.store(), controller.clock().now()));
+    TRY(holder, holderOf(options.state, hostName()));
+    std::cout << frozenText(book) << keep::watchDuringRollout({hasSeveralControllers(session->cluster()), options.store.empty(), holder}, kept) << std::endl;
+  }
   return carryOn(*session, options, book, RolloutWay::Forward);
 }
 

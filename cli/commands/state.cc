@@ -77,9 +77,8 @@ std::string statusJson(const std::vector<StatusRow>& rows) {
   return jsonText(out, 2) + "\n";
 }
 
-/// On a state folder of its own keep cannot watch during a rollout; with PostgreSQL one on another host can (docs/keep.md).
-std::string standsAsideFor(const Options& options, lifecycle::Store& store) {
-  if (!options.store.empty()) return {};
+/// Where no keep runs: why, when a rollout is the reason. A standby of the site does not watch either.
+std::string standsAsideFor(lifecycle::Store& store) {
   const auto book = lifecycle::RolloutBook::current(store);
   if (!book || book->rollout().state != lifecycle::RolloutState::Running) return {};
   return fmt::format("keep: stands aside while rollout {} runs; health and certificates of the other nodes are not watched so long\n",
@@ -91,7 +90,7 @@ std::string whoServes(const inventory::Cluster& cluster, lifecycle::Store& store
   if (!hasSeveralControllers(cluster)) return {};
   const auto holder = lifecycle::siteHolder(store);
   if (!holder) return fmt::format("who serves the site is not known: {}\n", holder.error().str());
-  return *holder ? fmt::format("{} serves the site, at {}\n", (*holder)->holder, (*holder)->address) : "no host has served the site yet\n";
+  return *holder ? fmt::format("{} serves the site, at {}; only it watches, hosts that stand by do not\n", (*holder)->holder, (*holder)->address) : "no host has served the site yet\n";
 }
 
 }  // namespace
@@ -108,7 +107,7 @@ int status(const Options& options, bool watch) {
     if (!kept) return report(kept.error());
     stopped = kept->tripped;
     if (options.json && stopped) std::cerr << kept->text;
-    if (!kept->running && !kept->text.empty()) kept->text += standsAsideFor(options, (*looking)->controller->store());
+    if (!kept->running && !kept->text.empty()) kept->text += standsAsideFor((*looking)->controller->store());
     kept->text += whoServes((*looking)->cluster(), (*looking)->controller->store());
     const auto text = options.json ? statusJson(*rows) : statusText(*rows) + kept->text;
     if (text != shown && watch && !options.json) writeRaw(std::cout, "\x1b[H\x1b[2J");

@@ -414,5 +414,19 @@ TEST_F(KeeperTest, quarantinesWhatMustGoBackAndOnlyAPersonEndsThat) {
   EXPECT_EQ(quarantine.lift(NodeName("gpu001"), "alice", "again", loop_.clock.now()).error().code(), ErrorCode::NotFound);
 }
 
+/// Said is what is so: a host that stands by watches nothing, and a keep that has fallen silent neither.
+TEST(WatchDuringRollout, namesWhoeverGoesOnAndNobodyElse) {
+  KeepStatus kept;
+  kept.running = true;
+  kept.holder = "b:/srv/muster";
+  const std::string nobody = "nobody watches";
+  EXPECT_THAT(watchDuringRollout({true, false, "a:/srv/muster"}, kept), ::testing::AllOf(HasSubstr(nobody), HasSubstr("stand by do not")));
+  EXPECT_THAT(watchDuringRollout({false, false, "a:/srv/muster"}, kept), ::testing::AllOf(HasSubstr("b:/srv/muster"), ::testing::Not(HasSubstr(nobody))));
+  EXPECT_THAT(watchDuringRollout({false, false, "b:/srv/muster"}, kept), HasSubstr(nobody)) << "it is this one's, which stands aside";
+  EXPECT_THAT(watchDuringRollout({false, true, "a:/srv/muster"}, kept), HasSubstr(nobody));
+  kept.running = false;
+  EXPECT_THAT(watchDuringRollout({false, false, "a:/srv/muster"}, kept), HasSubstr(nobody));
+}
+
 }  // namespace
 }  // namespace muster::keep::test

@@ -77,7 +77,15 @@ TEST_F(ExplainTest, theWordFollowsWhatIsUnderWay) {
   ASSERT_TRUE(store_.putFacts({factOf("gpu001/pool", "drained")}));
   EXPECT_EQ(why().word, "maintenance");
   ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref("gpu001/gate.burn-in"), Severity::Error, "GEMM is wrong", "", "", kNow}));
+  EXPECT_EQ(why().word, "failed") << "nobody holds it";
+  ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref("gpu001/health.gpu"), Severity::Error, "GPU 1 fell off the bus", "", "", kNow}));
+  EXPECT_EQ(why().word, "unhealthy");
+  ASSERT_TRUE(store_.putFacts({factOf("gpu001/quarantine", "held")}));
   EXPECT_EQ(why().word, "quarantined");
+  ASSERT_TRUE(store_.putFacts({factOf("gpu001/quarantine", "none")}));
+  EXPECT_EQ(why().word, "unhealthy");
+  ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref("gpu001/quarantine"), Severity::Error, "in quarantine: burns", "", "", kNow, kQuarantineSource}));
+  EXPECT_EQ(why().word, "quarantined") << "held a moment ago, and not observed since";
 }
 
 TEST_F(ExplainTest, saysThatEverythingIsAsDeclared) {
@@ -131,7 +139,7 @@ TEST_F(ExplainTest, showsTheEvidenceOfAFinding) {
   ASSERT_TRUE(store_.addFinding(
       {test::FakeWorld::ref("gpu001/gate.burn-in"), Severity::Error, "GPU 1 has remapped rows", "{\"rows\":7}", "replace GPU 1", kNow}));
   auto explanation = why();
-  EXPECT_EQ(explanation.state, "quarantined: GPU 1 has remapped rows");
+  EXPECT_EQ(explanation.state, "failed: GPU 1 has remapped rows");
   EXPECT_THAT(explanation.last_evidence, HasSubstr("{\"rows\":7}"));
   EXPECT_EQ(explanation.next_step, "replace GPU 1");
   EXPECT_EQ(explanation.observed, "never seen");
