@@ -1,6 +1,5 @@
 #include "keep/keeper.h"
 
-#include "base/json_input.h"
 #include "base/log.h"
 #include "keep/health_phase.h"
 #include "lifecycle/json.h"
@@ -18,8 +17,6 @@ using namespace lifecycle;
 using nlohmann::json;
 using std::chrono::seconds;
 
-constexpr const char* kHeartbeat = "keep.heartbeat";
-constexpr seconds kSilentAfter{120};
 constexpr std::size_t kJournalRead = 64;  ///< the newest intents of a node that is in trouble
 constexpr int kIdleLooks = 2;             ///< a node that the plan has not held for so many looks is not worked on
 constexpr std::string_view kRepair = "repair: ";  ///< begins the reason of repairs
@@ -461,42 +458,7 @@ Result<void> Keeper::beat(const Decision& decision, const Seen& seen) {
   const json beat = {{"at", muster::toString(services_.clock.now())},     {"holder", services_.origin.holder},
                      {"draining", decision.drain.size()},         {"held_back", decision.held_back.size()},
                      {"troubles", std::move(troubles)}};
-  return services_.store.putValue(kHeartbeat, canonical(beat));
-}
-
-Result<KeepStatus> keepStatus(Store& store, WallTime now) {
-  KeepStatus out;
-  TRY(text, store.getValue(kHeartbeat));
-  TRY(states, Breakers(store).read());
-  if (text) {
-    const auto beat = jsonOrNone(*text, kKeptJson);
-    const auto at = beat.is_object() ? parseWallTime(beat.value("at", "")) : Result<WallTime>(fail(ErrorCode::Corrupt, "no time"));
-    out.running = at && now - *at < kSilentAfter;
-    if (beat.is_object()) out.holder = beat.value("holder", "");
-    if (at)
-      out.text = out.running ? fmt::format("keep: runs; {} nodes are on their way out of their pools\n", beat.value("draining", 0))
-                             : fmt::format("keep: does not run; it looked last at {}\n", muster::toString(*at));
-    if (out.running && beat.is_object())
-      for (const auto& trouble : beat.value("troubles", json::array()))
-        if (trouble.is_string()) out.text += fmt::format("keep: cannot look: {}\n", trouble.get<std::string>());
-  }
-  for (const auto& [pool, state] : states) {
-    if (!state.open) continue;
-    out.tripped = true;
-    out.text += fmt::format("keep: STOPPED in pool {}: {} nodes would be drained; `muster why @cluster`, then `muster keep --acknowledge --reason TEXT`\n",
-                            pool, state.nodes.size());
-  }
-  return out;
-}
-
-std::string watchDuringRollout(const Watchers& watchers, const KeepStatus& kept) {
-  constexpr std::string_view kNobody = "nobody watches the health and the certificates of the other nodes";
-  if (watchers.several_controllers)
-    return fmt::format("while it runs, {}: only the host that serves the site watches them, which is this one; the hosts that stand by do not\n", kNobody);
-  const bool another = !watchers.own_store && kept.running && !kept.holder.empty() && kept.holder != watchers.this_holder;
-  if (another)
-    return fmt::format("while it runs, muster keep of this state folder stands aside; that of {}, which has the same store, goes on watching the other nodes\n", kept.holder);
-  return fmt::format("while it runs, muster keep of this state folder stands aside: {}\n", kNobody);
+  return services_.store.putValue(std::string(kKeepHeartbeat), canonical(beat));
 }
 
 }  // namespace muster::keep
