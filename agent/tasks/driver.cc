@@ -160,8 +160,8 @@ class RepositorySource {
     source->list_file_ = tools.root / "etc/apt" / source->list_;
     source->ca_file_ = tools.root / "etc/apt" / ("muster-" + params.name + "-ca.pem");
     source->host_ = url.host;
-    TRY_OK(source->writeIdentity(tools, params.name));
     TRY_OK(io::makeDirs(source->list_file_.parent_path()));
+    TRY_OK(source->writeIdentity(tools, params.name));
     TRY_OK(io::writeFileAtomic(source->ca_file_, params.repository_ca_pem));  // readable for apt's own user, who fetches
     TRY_OK(io::writeFileAtomic(source->list_file_, "deb [trusted=yes] " + params.repository_url + " ./\n"));
     return source;

@@ -52,8 +52,8 @@ struct NetbootOptions {
   std::uint16_t http_port = 8080;
   std::uint16_t https_port = 8443;
   std::string ca_fingerprint;  ///< pinned on the kernel command line
-  std::filesystem::path hosts_folder = run_folder / "hosts";  ///< dnsmasq reads it without root's rights: anybody must be able to
-  std::filesystem::path tftp_folder = run_folder / "tftp";    ///< likewise
+  std::filesystem::path hosts_folder;  ///< not below run_folder, which is closed: dnsmasq reads it without root's rights
+  std::filesystem::path tftp_folder;   ///< likewise
   std::chrono::milliseconds look_for_old{10'000};  ///< how often folders of nodes that did not come are looked for
   std::function<std::chrono::steady_clock::time_point()> steady = std::chrono::steady_clock::now;
 };

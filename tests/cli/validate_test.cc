@@ -94,7 +94,7 @@ TEST_F(ValidateCommands, aCertificateIsVerifiedFarAwayByTheKeyAndTheList) {
   see("hw.serial", "S-1");
   allowMe();
   ASSERT_EQ(folder_.muster({"cert", "override", "gpu001", "--reason", "spare"}).code, kOk);
-  std::ofstream(folder_ / "site.pub") << folder_.muster({"image", "key"}).out;
+  std::ofstream(folder_ / "site.pub") << folder_.muster({"key", "show", "certificates"}).out;
   const auto file = (folder_ / "state" / "certificates" / "gpu001.json").string(), key = (folder_ / "site.pub").string();
   const auto list = (folder_ / "state" / "certificates" / "revocations.json.signed").string();
   const auto good = folder_.muster({"cert", "verify", "--file", file, "--key", key});

@@ -31,7 +31,7 @@ class NetbootTest : public ::testing::Test {
   }
   Netboot& netboot() {
     if (!netboot_) {
-      NetbootOptions options{folder / "run", 8080, 8443, std::string(64, 'c')};
+      NetbootOptions options{folder / "run", 8080, 8443, std::string(64, 'c'), folder / "hosts", folder / "tftp"};
       options.steady = [this] { return clock.steady(); };
       options.look_for_old = std::chrono::milliseconds(1);
       netboot_ = makeNetboot(cluster, images, gateway, processes, io.get_executor(), options);
@@ -189,13 +189,13 @@ TEST_F(NetbootTest, followsTheInventoryWithoutARestart) {
   added.address = *Ipv4::parse("10.20.1.3");
   bigger.nodes.push_back(added);
   ASSERT_TRUE(netboot().follow(bigger));
-  EXPECT_EQ(io::readFile(folder / "run/hosts/gpu003").value_or("none"), "52:54:00:00:00:03,10.20.1.3,gpu003\n");
+  EXPECT_EQ(io::readFile(folder / "hosts/gpu003").value_or("none"), "52:54:00:00:00:03,10.20.1.3,gpu003\n");
   EXPECT_TRUE(processes.daemons[0]->signals.empty()) << "dnsmasq sees a new file by itself";
   ASSERT_TRUE(netboot().arm(NodeName("gpu003")));
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:03", "10.20.1.3"), HasSubstr("muster.node=gpu003"));
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("muster.enrolment=")) << "others stay armed";
   ASSERT_TRUE(netboot().follow(cluster));
-  EXPECT_FALSE(std::filesystem::exists(folder / "run/hosts/gpu003"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "hosts/gpu003"));
   EXPECT_EQ(processes.daemons[0]->signals, std::vector<int>{SIGHUP});
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:03", "10.20.1.3"), Not(HasSubstr("muster.enrolment")));
   EXPECT_EQ(netboot().arm(NodeName("gpu003")).error().code(), ErrorCode::NotFound);
@@ -217,7 +217,7 @@ TEST_F(NetbootTest, secureNodeFindsItsScriptOnlyByTftpAndOnlyWhileArmed) {
   for (const auto* name : {"vmlinuz", "initrd.img", "agent.img"}) ASSERT_TRUE(io::writeFileAtomic(folder / name, name));
   images.ram_os = RamOs{folder / "vmlinuz", folder / "initrd.img", folder / "agent.img"};
   cluster.profiles.at("uefi").secure_boot = true;
-  const auto tftp = folder / "run/tftp", own = tftp / "10.20.1.1";
+  const auto tftp = folder / "tftp", own = tftp / "10.20.1.1";
   ASSERT_TRUE(netboot().start());
   EXPECT_FALSE(std::filesystem::exists(tftp / "shimx64.efi")) << "who is not armed must find nothing to boot";
   EXPECT_EQ(io::readFile(tftp / "ipxe.efi").value_or("").substr(0, 2), "MZ");
@@ -245,7 +245,7 @@ TEST_F(NetbootTest, whatASecureNodeLoadsIsWhatMusterHas) {
   images.ram_os = RamOs{folder / "vmlinuz", folder / "initrd.img", folder / "agent.img"};
   cluster.profiles.at("uefi").secure_boot = true;
   cluster.nodes[1].profile = "uefi";
-  const auto tftp = folder / "run/tftp";
+  const auto tftp = folder / "tftp";
   const auto loads = [&tftp](const char* address, const char* name) { return io::readFile(tftp / address / "ramos" / name).value_or(""); };
   ASSERT_TRUE(netboot().start());
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
@@ -275,7 +275,7 @@ TEST_F(NetbootTest, aSecureNodeThatDoesNotComeFindsNothingOnceItsTokenHasExpired
   images.ram_os = RamOs{folder / "vmlinuz", folder / "initrd.img", folder / "agent.img"};
   cluster.profiles.at("uefi").secure_boot = true;
   cluster.nodes[1].profile = "uefi";
-  const auto own = folder / "run/tftp/10.20.1.1", other = folder / "run/tftp/10.20.1.2";
+  const auto own = folder / "tftp/10.20.1.1", other = folder / "tftp/10.20.1.2";
   ASSERT_TRUE(netboot().start());
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
   clock.advance(agent::kEnrolmentWindow - std::chrono::minutes(1));
@@ -316,7 +316,7 @@ TEST_F(NetbootTest, aSecureNodeFindsTheKernelOfItsLiveImageByTftp) {
   images.images["bookworm"].modules = folder / "live-modules";
   cluster.images["bookworm"].kind = inventory::ImageKind::Live;
   cluster.profiles.at("uefi").secure_boot = true;
-  const auto own = folder / "run/tftp/10.20.1.1";
+  const auto own = folder / "tftp/10.20.1.1";
   ASSERT_TRUE(netboot().start());
   const auto armed = netboot().arm(NodeName("gpu001"));
   ASSERT_TRUE(armed) << armed.error().str();
@@ -334,14 +334,14 @@ TEST_F(NetbootTest, besideAnotherDhcpServerASecureNodesFolderIsNamedByItsMac) {
   cluster.networks[0].dhcp_mode = inventory::DhcpMode::Proxy;
   ASSERT_TRUE(netboot().start());
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
-  EXPECT_TRUE(std::filesystem::exists(folder / "run/tftp/52-54-00-00-00-01/grub/grub.cfg")) << "as dnsmasq finds it by ARP";
+  EXPECT_TRUE(std::filesystem::exists(folder / "tftp/52-54-00-00-00-01/grub/grub.cfg")) << "as dnsmasq finds it by ARP";
   netboot().stop();
 }
 
 TEST_F(NetbootTest, whatAKilledControllerHadArmedIsNotArmedAnyMore) {
-  ASSERT_TRUE(io::makeDirs(folder / "run/tftp/10.20.1.1/grub"));
+  ASSERT_TRUE(io::makeDirs(folder / "tftp/10.20.1.1/grub"));
   ASSERT_TRUE(netboot().start());
-  EXPECT_FALSE(std::filesystem::exists(folder / "run/tftp/10.20.1.1"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "tftp/10.20.1.1"));
   netboot().stop();
 }
 
