@@ -226,7 +226,7 @@ void startTogether(bench::Report& report, int declared) {
   muster::test::FakeImageStore images;
   EnrolmentGateway gateway;
   const auto processes = io::makeProcessRunner();
-  const auto netboot = makeNetboot(cluster, images, gateway, *processes, io.get_executor(), {folder.path / "run", kHttpPort, 8443, std::string(64, 'c')});
+  const auto netboot = makeNetboot(cluster, images, gateway, *processes, io.get_executor(), {folder.path / "run", kHttpPort, 8443, std::string(64, 'c'), folder.path / "hosts", folder.path / "tftp"});
   bench::need(netboot->start());
   for (int i = 0; i < kStarting; ++i) bench::need(netboot->arm(cluster.nodes[static_cast<std::size_t>(i)].name));
   io::ServerOptions options;

@@ -42,7 +42,13 @@ Result<std::string> findProgram(const std::string& program) {
 struct ChildSetup : bp::extend::handler {
   Bond bond;
   pid_t parent = ::getpid();
-  explicit ChildSetup(Bond b) : bond(b) {}
+  char** argv;  ///< ours: Boost 1.81 takes front() of every argument, which an empty one does not have
+  ChildSetup(Bond b, char** arguments) : bond(b), argv(arguments) {}
+
+  template <class Executor>
+  void on_setup(Executor& executor) const {
+    executor.cmd_line = argv;
+  }
 
   template <class Executor>
   void on_exec_setup(Executor& executor) const {
@@ -80,9 +86,14 @@ Result<pid_t> spawn(const Command& command, Bond bond, int in, int out, int err)
     return fail(ErrorCode::NotFound, fmt::format("cannot start {}: {} is not a folder", command.str(), folder));
   }
   error.clear();
+  std::vector<std::string> words{program};
+  words.insert(words.end(), command.args.begin(), command.args.end());
+  std::vector<char*> argv;
+  for (auto& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
   try {
-    bp::child child(bp::exe = program, bp::args = command.args, environment, bp::start_dir = folder, bp::posix::fd.bind(0, in),
-                    bp::posix::fd.bind(1, out), bp::posix::fd.bind(2, err), ChildSetup(bond), error);
+    bp::child child(bp::exe = program, environment, bp::start_dir = folder, bp::posix::fd.bind(0, in),
+                    bp::posix::fd.bind(1, out), bp::posix::fd.bind(2, err), ChildSetup(bond, argv.data()), error);
     if (!error) {
       child.detach();
       return child.id();

@@ -1,4 +1,5 @@
 // Ids of armings: read by others, guessed, used twice, used at once by many.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -18,6 +19,20 @@ int statusOf(const std::string& id, const std::string& csr, const std::string& m
 }
 std::string anyCsr() { return io::makeKeyAndRequest("x")->csr_pem; }
 
+TEST(AttackEnrolment, isGoodForOneNodeOneMacAndOneKey) {
+  const auto id = site().arm(3);
+  EXPECT_EQ(statusOf(id, anyCsr(), macOf(4)), 403) << "another node's MAC";
+  EXPECT_NE(statusOf(id, anyCsr(), "52:54:00:ff:ff:ff"), 200) << "a MAC of nobody";
+  EXPECT_NE(statusOf(id, anyCsr(), ""), 200);
+  EXPECT_NE(statusOf("", anyCsr(), macOf(3)), 200);
+  const auto newer = site().arm(3);
+  EXPECT_EQ(statusOf(id, anyCsr(), macOf(3)), 403) << "an arming that was replaced";
+  const auto csr = anyCsr();
+  EXPECT_EQ(statusOf(newer, csr, macOf(3)), 200);
+  EXPECT_EQ(statusOf(newer, csr, macOf(3)), 200) << "the same request again: answers get lost";
+  EXPECT_EQ(statusOf(newer, anyCsr(), macOf(3)), 403) << "another key";
+}
+
 TEST(AttackEnrolment, ofManyAtOnceAtMostOneGetsACertificateAndThenNobody) {
   constexpr int kThieves = 12;
   const auto id = site().arm(2);
@@ -33,7 +48,7 @@ TEST(AttackEnrolment, ofManyAtOnceAtMostOneGetsACertificateAndThenNobody) {
   for (auto& thief : thieves) thief.join();
   EXPECT_LE(certificates, 1);
   EXPECT_GE(refused, kThieves - 1);
-  for (const auto& csr : requests) EXPECT_EQ(statusOf(id, csr, macOf(2)), 403) << "nobody can say who of them was the node";
+  for (const auto& csr : requests) EXPECT_THAT(statusOf(id, csr, macOf(2)), ::testing::AnyOf(403, 429)) << "nobody can say who of them was the node";
 }
 
 TEST(AttackEnrolment, guessesAreRefusedAndLeaveFewFindings) {
@@ -41,22 +56,9 @@ TEST(AttackEnrolment, guessesAreRefusedAndLeaveFewFindings) {
   const auto before = site().findings();
   const auto csr = anyCsr();
   (void)site().arm(3);
-  for (int i = 0; i < kGuesses; ++i) EXPECT_EQ(statusOf(io::randomToken(), csr, macOf(3)), 403);
+  for (int i = 0; i < kGuesses; ++i) EXPECT_THAT(statusOf(io::randomToken(), csr, macOf(3)), ::testing::AnyOf(403, 429));
+  EXPECT_EQ(statusOf(io::randomToken(), csr, macOf(3)), 429) << "who fails so often is not heard for a while";
   EXPECT_LE(site().findings() - before, kMostFindings) << "a stranger does not fill the store";
-}
-
-TEST(AttackEnrolment, isGoodForOneNodeOneMacAndOneKey) {
-  const auto id = site().arm(3);
-  EXPECT_EQ(statusOf(id, anyCsr(), macOf(4)), 403) << "another node's MAC";
-  EXPECT_NE(statusOf(id, anyCsr(), "52:54:00:ff:ff:ff"), 200) << "a MAC of nobody";
-  EXPECT_NE(statusOf(id, anyCsr(), ""), 200);
-  EXPECT_NE(statusOf("", anyCsr(), macOf(3)), 200);
-  const auto newer = site().arm(3);
-  EXPECT_EQ(statusOf(id, anyCsr(), macOf(3)), 403) << "an arming that was replaced";
-  const auto csr = anyCsr();
-  EXPECT_EQ(statusOf(newer, csr, macOf(3)), 200);
-  EXPECT_EQ(statusOf(newer, csr, macOf(3)), 200) << "the same request again: answers get lost";
-  EXPECT_EQ(statusOf(newer, anyCsr(), macOf(3)), 403) << "another key";
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class BootFilesTest : public DhcpTest {
     ca_.emplace(*io::CertificateAuthority::loadOrCreate(folder_ / "ca", "test root"));
     evidence_ = agent::makeNetworkEvidence(dnsmasqLeaseFile(folder_ / "run"));
     agents_ = agent::makeGatewayServer(cluster_, *ca_, *store_, clock_, *evidence_);
-    netboot_ = makeNetboot(cluster_, images_, *agents_, *processes_, io_.get_executor(), {folder_ / "run", 8080, 8443, ca_->fingerprint()});
+    netboot_ = makeNetboot(cluster_, images_, *agents_, *processes_, io_.get_executor(), {folder_ / "run", 8080, 8443, ca_->fingerprint(), folder_ / "hosts", folder_ / "tftp"});
     const auto started = netboot_->start();
     ASSERT_TRUE(started) << started.error().str();
     io::ServerOptions tls, plain;
@@ -158,7 +158,7 @@ TEST_F(BootFilesTest, anotherHostReadsEveryFileAndCannotEnrolAndTheNodeCan) {
   // Every file below the root, by its name, by the node's folder, and by climbing.
   std::string id;
   std::size_t fetched = 0;
-  const auto root = folder_ / "run/tftp";
+  const auto root = folder_ / "tftp";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
     if (!entry.is_regular_file()) continue;
     const auto name = std::filesystem::relative(entry.path(), root).string();

@@ -55,7 +55,7 @@ class DhcpTest : public ::testing::Test {
     surround();
     std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
     netboot_ =
-        makeNetboot(cluster_, images_, gateway_, *processes_, io_.get_executor(), {folder_ / "run", 8080, 8443, std::string(64, 'c')});
+        makeNetboot(cluster_, images_, gateway_, *processes_, io_.get_executor(), {folder_ / "run", 8080, 8443, std::string(64, 'c'), folder_ / "hosts", folder_ / "tftp"});
     const auto started = netboot_->start();
     ASSERT_TRUE(started) << started.error().str();
   }

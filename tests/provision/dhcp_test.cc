@@ -71,7 +71,7 @@ TEST_F(DhcpTest, dnsmasqOfAKilledControllerMakesRoom) {
   const auto before = io::PidFile{pid_file}.alive();
   ASSERT_TRUE(before);
   const auto killed = std::move(netboot_);  // it does nothing more, and its dnsmasq runs on
-  netboot_ = makeNetboot(cluster_, images_, gateway_, *processes_, io_.get_executor(), {folder_ / "run", 8080, 8443, std::string(64, 'c')});
+  netboot_ = makeNetboot(cluster_, images_, gateway_, *processes_, io_.get_executor(), {folder_ / "run", 8080, 8443, std::string(64, 'c'), folder_ / "hosts", folder_ / "tftp"});
   const auto started = netboot_->start();
   ASSERT_TRUE(started) << started.error().str();
   const auto after = io::PidFile{pid_file}.alive();

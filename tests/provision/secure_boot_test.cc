@@ -74,7 +74,7 @@ class SecureBootTest : public ::testing::Test {
     fs::permissions(folder_.path(), fs::perms(0755));
     cluster_.profiles.at("uefi").secure_boot = true;
     cluster_.profiles.at("uefi").kernel_args = {"loglevel=7", "panic=-1"};  // what is to be seen; and no machine that stands still
-    netboot_ = makeNetboot(cluster_, images_, gateway_, *processes_, io_.get_executor(), {folder_ / "run", 8080, 8443, std::string(64, 'c')});
+    netboot_ = makeNetboot(cluster_, images_, gateway_, *processes_, io_.get_executor(), {folder_ / "run", 8080, 8443, std::string(64, 'c'), folder_ / "hosts", folder_ / "tftp"});
     const auto started = netboot_->start();
     ASSERT_TRUE(started) << started.error().str();
   }

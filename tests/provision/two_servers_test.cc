@@ -22,7 +22,7 @@ class TwoServersTest : public DhcpTest {
   }
   void startB() {
     in(*b_, [&] {
-      netboot_b_ = makeNetboot(on_b_, images_, gateway_, *processes_, io_.get_executor(), {folder_ / "run-b", 8080, 8443, std::string(64, 'c')});
+      netboot_b_ = makeNetboot(on_b_, images_, gateway_, *processes_, io_.get_executor(), {folder_ / "run-b", 8080, 8443, std::string(64, 'c'), folder_ / "hosts-b", folder_ / "tftp-b"});
       const auto started = netboot_b_->start();
       ASSERT_TRUE(started) << started.error().str();
     });

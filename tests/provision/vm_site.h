@@ -69,7 +69,7 @@ class VmSite : public ::testing::Test {
     ca_.emplace(*io::CertificateAuthority::loadOrCreate(folder_ / "ca", "test root"));
     store_ = *lifecycle::openSqliteStore(folder_ / "muster.db");
     gateway_ = agent::makeGatewayServer(cluster_, *ca_, *store_, clock_, *evidence_);
-    netboot_ = makeNetboot(cluster_, *images_, *gateway_, *processes_, io_.get_executor(), {folder_ / "run", 8080, 8443, ca_->fingerprint()});
+    netboot_ = makeNetboot(cluster_, *images_, *gateway_, *processes_, io_.get_executor(), {folder_ / "run", 8080, 8443, ca_->fingerprint(), folder_ / "hosts", folder_ / "tftp"});
     io::ServerOptions plain, tls;
     plain.port = 8080;
     tls.port = 8443;
