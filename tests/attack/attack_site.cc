@@ -1,5 +1,7 @@
 #include "tests/attack/attack_site.h"
 
+#include "tests/attack/raw_connection.h"
+
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -46,6 +48,7 @@ class Attacked {
       node.address = *Ipv4::parse("127.0.0.1");
       cluster_.nodes.push_back(node);
       neighbours_.show("127.0.0.1", macOf(number));
+      neighbours_.show(kAttackersAddress, macOf(number));
       neighbours_.show(address, macOf(number));
     }
     inventory::Network network;

@@ -11,6 +11,10 @@
 
 namespace muster::attack {
 
+/// Attackers have an address of their own, so that what bounds them does not bound the honest client.
+inline constexpr const char* kAttackersAddress = "127.0.7.1";
+
+
 using namespace std::chrono_literals;
 
 struct TlsOffer {
@@ -22,7 +26,7 @@ class RawConnection {
  public:
   /// `from`: the client's own loopback address. Not `up` where nobody took it.
   RawConnection(const std::string& address, std::uint16_t port,
-                const std::string& from = "127.0.7.1");
+                const std::string& from = kAttackersAddress);
   RawConnection(RawConnection&& other) noexcept;
   RawConnection& operator=(RawConnection&&) = delete;
   ~RawConnection();
