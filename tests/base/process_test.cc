@@ -43,6 +43,15 @@ TEST(Process, outputInputExitAndEnvironment) {
   EXPECT_EQ(runAsync(runner->run(shell("kill -9 $$")))->code, 137);
 }
 
+TEST(Process, argumentsArriveAsTheyAreAlsoEmptyOnes) {
+  Command command;
+  command.program = "sh";
+  command.args = {"-c", R"(printf '%s|' "$#" "$@")", "sh", "", "a b", "\"q\"", ""};
+  auto exit = runAsync(makeProcessRunner()->run(command));
+  ASSERT_TRUE(exit) << exit.error().str();
+  EXPECT_EQ(exit->out, "4||a b|\"q\"||");
+}
+
 TEST(Process, largeInputAndOutputDoNotBlockEachOther) {
   Command cat;
   cat.program = "cat";
