@@ -5,6 +5,7 @@
 
 #include <strings.h>
 #include <algorithm>
+#include <boost/asio/ip/address_v6.hpp>
 #include <charconv>
 
 namespace muster::io {
@@ -12,10 +13,10 @@ namespace muster::io {
 namespace {
 
 std::optional<char> hexPair(std::string_view two) {
-  int value = 0;
+  unsigned value = 0;  // a signed one would take "-1"
   const auto [end, error] = std::from_chars(two.data(), two.data() + two.size(), value, 16);
   if (error != std::errc() || end != two.data() + two.size() || two.size() != 2) return std::nullopt;
-  return static_cast<char>(value);
+  return static_cast<char>(static_cast<unsigned char>(value));
 }
 
 /// A broken escape stays as it is.
@@ -61,12 +62,16 @@ Result<Url> Url::parse(std::string_view text) {
     if (close == std::string_view::npos) return bad("the bracket is not closed");
     url.host = std::string(authority.substr(1, close - 1));
     port = authority.substr(close + 1);
+    boost::system::error_code not_v6;
+    boost::asio::ip::make_address_v6(url.host, not_v6);
+    if (!url.host.empty() && not_v6) return bad("only an IPv6 address stands in brackets");
   } else {
     const auto at = authority.find(':');
     url.host = std::string(authority.substr(0, at));
     port = at == std::string_view::npos ? std::string_view() : authority.substr(at);
   }
   if (url.host.empty()) return bad("the host is missing");
+  if (url.host.find_first_of("[]") != std::string::npos) return bad("a host name holds no brackets");
   const auto unclean = [](unsigned char c) { return c <= ' ' || c == 0x7f; };
   if (std::any_of(url.host.begin(), url.host.end(), unclean) || std::any_of(url.target.begin(), url.target.end(), unclean)) {
     return bad("it holds blanks or control characters");

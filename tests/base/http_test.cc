@@ -340,6 +340,11 @@ TEST(HttpClientFaults, unknownHostIsUnavailable) {
   EXPECT_EQ(answer.error().code(), ErrorCode::Unavailable);
 }
 
+TEST(Url, brokenEscapeStaysAsItIs) {
+  EXPECT_EQ(pathOf("/a%2Fb"), "/a/b");
+  for (const auto* broken : {"/a%-1", "/a%+1", "/a%zz", "/a%1", "/a%"}) EXPECT_EQ(pathOf(broken), broken);
+}
+
 TEST(Url, parsesAndPrints) {
   auto url = Url::parse("HTTPS://bmc7.example:8443/redfish/v1?x=1#part");
   ASSERT_TRUE(url);
@@ -349,7 +354,7 @@ TEST(Url, parsesAndPrints) {
   EXPECT_EQ(Url::parse("https://[fd00::1]/a")->origin(), "https://[fd00::1]:443");
   EXPECT_EQ(Url::parse("http://h?q=1")->target, "/?q=1");
   for (const auto* bad : {"", "bmc", "ftp://x/", "http://", "http://:80/", "http://h:0/", "http://h:65536/", "http://h:8x/", "http://[::1/",
-                          "http://u:p@h/", "http://h/a b", "http://h/\r\nHost: x"}) {
+                          "http://u:p@h/", "http://h/a b", "http://h/\r\nHost: x", "http://[[1]:80/", "http://[bmc7]/", "http://a]b/"}) {
     EXPECT_FALSE(Url::parse(bad)) << bad;
   }
 }
