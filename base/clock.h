@@ -1,7 +1,7 @@
 // Time as a seam: virtual time in tests, the real clock elsewhere.
 #pragma once
 
-#include "base/task.h"
+#include "base/async/task.h"
 
 #include <boost/asio/steady_timer.hpp>
 

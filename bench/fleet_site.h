@@ -2,12 +2,12 @@
 // scheduler.
 #pragma once
 
-#include "agent/protocol/gateway_server.h"
+#include "gateway/gateway_server.h"
 #include "base/io/side_thread.h"
 #include "bench/lifecycle_bench.h"
 #include "firmware/firmware.h"
 #include "lab/fleet/fleet.h"
-#include "lifecycle/engine.h"
+#include "lifecycle/executor/engine.h"
 #include "provision/provision.h"
 #include "tests/fakes/fake_image_store.h"
 #include "validate/validate.h"

@@ -1,6 +1,6 @@
 // Loading 10,000 nodes: from one YAML file, and from a CSV; beside yaml-cpp's own time for the same text.
 #include "bench/bench.h"
-#include "inventory/hostlist.h"
+#include "inventory/parse/hostlist.h"
 #include "inventory/inventory.h"
 
 #include <yaml-cpp/yaml.h>

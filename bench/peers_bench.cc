@@ -5,11 +5,11 @@
 // MUSTER_BENCH_PEERS_MIB (128) of noise, so that the pack is as long as the image. Frames of 9,000 bytes: the shaper takes a timer a packet, and two
 // cores that carry thirty-four shaped links would measure that.
 #include "agent/peers/peer_client.h"
-#include "agent/writer/chunk_writer.h"
+#include "agent/imaging/chunk_writer.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "bench/bench.h"
-#include "provision/image/pack_writer.h"
+#include "provision/images/pack_writer.h"
 #include "provision/peers/peer_service.h"
 
 #include <boost/asio/co_spawn.hpp>

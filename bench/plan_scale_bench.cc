@@ -1,6 +1,6 @@
 // Plans of whole halls: nodes with 40 goals each, most of them met, and what one node's change costs then.
 #include "bench/lifecycle_bench.h"
-#include "lifecycle/replanner.h"
+#include "lifecycle/planner/replanner.h"
 
 namespace muster::bench {
 namespace {

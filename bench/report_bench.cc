@@ -1,7 +1,7 @@
 // The fleet's report: 10,000 nodes × 200 measurements, from the store's file to HTML, JSON and JUnit. MUSTER_BENCH_KEEP names a folder for them.
 #include "base/io/files.h"
 #include "bench/bench.h"
-#include "lifecycle/store.h"
+#include "lifecycle/store/store.h"
 #include "tests/validate/fleet_history.h"
 #include "validate/report/report.h"
 

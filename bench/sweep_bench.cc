@@ -7,7 +7,7 @@
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "lab/fleet/fleet.h"
-#include "lifecycle/store.h"
+#include "lifecycle/store/store.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>

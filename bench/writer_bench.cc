@@ -5,13 +5,13 @@
 // MUSTER_BENCH_DISK is written instead of a file there; what is on it is lost. A loop device over a file in memory plays a disk that is
 // faster than the processors. MUSTER_BENCH_LINK (1gbit, 10gbit; needs root) puts a link of that rate between server and node; without it
 // the image comes over loopback.
-#include "agent/writer/chunk_writer.h"
-#include "agent/writer/look.h"
+#include "agent/imaging/chunk_writer.h"
+#include "agent/imaging/existing_content.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "bench/bench.h"
-#include "provision/image/pack_writer.h"
-#include "provision/image/system_builder.h"
+#include "provision/images/pack_writer.h"
+#include "provision/images/system_builder.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/clock.h"
-#include "base/deadline.h"
+#include "base/async/deadline.h"
 #include "bmc/bmc.h"
 
 #include <memory>

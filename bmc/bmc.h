@@ -3,9 +3,9 @@
 
 #include "base/ids.h"
 #include "base/io/http.h"
-#include "base/task.h"
-#include "inventory/cluster.h"
-#include "lifecycle/store.h"
+#include "base/async/task.h"
+#include "inventory/model/cluster.h"
+#include "lifecycle/store/store.h"
 
 #include <filesystem>
 #include <functional>

@@ -1,10 +1,10 @@
 // All BMCs of the cluster, made when they are first asked for.
 #include "bmc/arbiter.h"
 #include "bmc/fleet.h"
-#include "bmc/ipmi_bmc.h"
-#include "bmc/libvirt_bmc.h"
-#include "bmc/pdu.h"
-#include "bmc/redfish_bmc.h"
+#include "bmc/ipmi/ipmi_bmc.h"
+#include "bmc/libvirt/libvirt_bmc.h"
+#include "bmc/ipmi/pdu.h"
+#include "bmc/redfish/redfish_bmc.h"
 #include "bmc/trust.h"
 
 #include <boost/asio/co_spawn.hpp>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr auto kCloseLimit = 4s;
 
-// Of all BMCs together; what the management network and the controller bear is found by trying (lifecycle/adaptive_limit.h).
+// Of all BMCs together; what the management network and the controller bear is found by trying (lifecycle/executor/adaptive_limit.h).
 constexpr lifecycle::AdaptiveLimit::Bounds kRequests{.floor = 16, .start = 64, .ceiling = 1'024, .shows_backlog = true};
 constexpr lifecycle::AdaptiveLimit::Bounds kUploads{.floor = 2, .start = 16, .ceiling = 128};
 

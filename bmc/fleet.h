@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bmc/bmc.h"
-#include "bmc/redfish_session.h"
+#include "bmc/redfish/session.h"
 
 namespace muster::bmc {
 

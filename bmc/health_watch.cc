@@ -1,10 +1,10 @@
 #include "bmc/health_watch.h"
 
-#include "base/deadline.h"
+#include "base/async/deadline.h"
 #include "base/json_output.h"
 #include "bmc/arbiter.h"
-#include "bmc/event_stream.h"
-#include "bmc/log_mark.h"
+#include "bmc/redfish/event_stream.h"
+#include "bmc/sel_cursor.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "bmc/bmc.h"
-#include "lifecycle/phase.h"
+#include "lifecycle/model/phase.h"
 
 namespace muster::bmc {
 

@@ -1,6 +1,6 @@
 #include "bmc/quirks.h"
 
-#include "lifecycle/facet.h"
+#include "lifecycle/model/facet.h"
 
 #include <algorithm>
 #include <array>

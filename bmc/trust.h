@@ -15,8 +15,8 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "bmc/bmc.h"
-#include "lifecycle/journal.h"
-#include "lifecycle/store.h"
+#include "lifecycle/store/journal.h"
+#include "lifecycle/store/store.h"
 
 #include <optional>
 #include <string>

@@ -2,7 +2,7 @@
 #include "base/main_guard.h"
 #include "base/printable.h"
 #include "base/utf8.h"
-#include "cli/actor.h"
+#include "app/actor.h"
 #include "cli/commands/commands.h"
 
 #include "base/log.h"

@@ -1,8 +1,8 @@
 #include "cli/session.h"
-#include "cli/state_folder.h"
+#include "app/state_folder.h"
 
 #include "base/log.h"
-#include "inventory/hostlist.h"
+#include "inventory/parse/hostlist.h"
 #include "lifecycle/rollout/overlay.h"
 
 #include <iostream>

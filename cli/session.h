@@ -3,9 +3,9 @@
 #pragma once
 
 #include "cli/commands/commands.h"
-#include "cli/controller.h"
+#include "app/controller.h"
 #include "cli/view/progress.h"
-#include "lifecycle/rollout/live_cluster.h"
+#include "lifecycle/rollout/effective_cluster.h"
 
 #include <memory>
 

@@ -15,8 +15,8 @@
 
 #include "base/io/process.h"
 #include "fabric/compare/compare.h"
-#include "inventory/cluster.h"
-#include "lifecycle/phase.h"
+#include "inventory/model/cluster.h"
+#include "lifecycle/model/phase.h"
 
 #include <chrono>
 #include <filesystem>

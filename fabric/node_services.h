@@ -4,7 +4,7 @@
 // Facets of a node: fabric.opensm, fabric.roce, fabric.manager, fabric.imex, fabric.nvlink (the whole domain as this node sees it).
 #pragma once
 
-#include "agent/protocol/gateway.h"
+#include "gateway/agent_gateway.h"
 #include "fabric/fabric.h"
 #include "fabric/opensm/subnet_manager.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/json_output.h"
 #include "fabric/discovery/discovery.h"
-#include "lifecycle/phase.h"
+#include "lifecycle/model/phase.h"
 
 #include <algorithm>
 

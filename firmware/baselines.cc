@@ -1,6 +1,6 @@
 #include "firmware/baselines.h"
 
-#include "inventory/cluster.h"
+#include "inventory/model/cluster.h"
 
 #include <algorithm>
 #include <charconv>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "firmware/solver.h"
-#include "lifecycle/facet.h"
+#include "lifecycle/model/facet.h"
 
 namespace muster::inventory {
 struct Cluster;

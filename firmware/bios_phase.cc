@@ -2,8 +2,8 @@
 //
 // The facet `bios` is "A=x,B=y" over the declared attributes, so that a plan shows drift as it is. The journal's operation is "staged",
 // "off" (power may have been switched off) or "on TIME" (power may be on again; from then on it is only ever switched on).
-#include "base/deadline.h"
-#include "base/poll.h"
+#include "base/async/deadline.h"
+#include "base/async/poll.h"
 #include "firmware/baselines.h"
 #include "firmware/firmware.h"
 #include "firmware/shut_down.h"

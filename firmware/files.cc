@@ -2,9 +2,9 @@
 
 #include "base/io/crypto.h"
 #include "firmware/firmware.h"
-#include "firmware/left.h"
+#include "firmware/pending_images.h"
 #include "firmware/pldm.h"
-#include "inventory/in_band.h"
+#include "inventory/model/in_band.h"
 
 #include <algorithm>
 #include <fstream>

@@ -4,8 +4,8 @@
 
 #include "base/ids.h"
 #include "bmc/arbiter.h"
-#include "inventory/cluster.h"
-#include "lifecycle/facet.h"
+#include "inventory/model/cluster.h"
+#include "lifecycle/model/facet.h"
 
 #include <filesystem>
 #include <functional>

@@ -3,7 +3,7 @@
 
 #include "base/io/http.h"
 #include "bmc/bmc.h"
-#include "lifecycle/phase.h"
+#include "lifecycle/model/phase.h"
 
 #include <memory>
 #include <string>
@@ -16,7 +16,7 @@ class AgentGateway;
 namespace muster::firmware {
 
 /// `image_url`: where imageRoutes are mounted ("http://10.20.0.1:8080"), for BMCs that fetch for themselves; empty: they are refused.
-/// `agents`: who installs what the BMC does not reach (inventory/in_band.h); null: such components cannot be read.
+/// `agents`: who installs what the BMC does not reach (inventory/model/in_band.h); null: such components cannot be read.
 std::unique_ptr<lifecycle::Phase> makeFirmwarePhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock, Workers& workers, std::string image_url = {},
                                                     agent::AgentGateway* agents = nullptr);
 

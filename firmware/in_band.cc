@@ -1,6 +1,6 @@
 #include "firmware/in_band.h"
 
-#include "base/deadline.h"
+#include "base/async/deadline.h"
 #include "base/io/crypto.h"
 #include "base/json_output.h"
 #include "firmware/files.h"

@@ -5,10 +5,10 @@
 // that lost the answer finds it again, and the same order twice is one task.
 #pragma once
 
-#include "agent/protocol/device_firmware.h"
-#include "agent/protocol/gateway.h"
+#include "wire/device_firmware.h"
+#include "gateway/agent_gateway.h"
 #include "bmc/forwarding_bmc.h"
-#include "inventory/in_band.h"
+#include "inventory/model/in_band.h"
 
 #include <string>
 

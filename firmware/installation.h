@@ -5,7 +5,7 @@
 #include "firmware/baselines.h"
 #include "firmware/files.h"
 #include "firmware/progress.h"
-#include "lifecycle/phase.h"
+#include "lifecycle/model/phase.h"
 
 #include <functional>
 

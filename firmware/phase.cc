@@ -1,12 +1,12 @@
 // The firmware phase: what the baseline wants, in the solver's order; what the BMC shows; one installation an action.
-#include "base/deadline.h"
+#include "base/async/deadline.h"
 #include "firmware/baselines.h"
 #include "firmware/files.h"
 #include "firmware/firmware.h"
 #include "firmware/in_band.h"
 #include "firmware/installation.h"
-#include "firmware/left.h"
-#include "lifecycle/left.h"
+#include "firmware/pending_images.h"
+#include "lifecycle/model/orphaned_operation.h"
 
 #include <algorithm>
 #include <set>

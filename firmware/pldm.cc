@@ -1,7 +1,7 @@
 #include "firmware/pldm.h"
 
 #include "base/io/crypto.h"
-#include "inventory/firmware.h"
+#include "inventory/model/firmware.h"
 
 #include <boost/crc.hpp>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "firmware/shut_down.h"
 
-#include "base/deadline.h"
+#include "base/async/deadline.h"
 
 namespace muster::firmware {
 

@@ -2,7 +2,7 @@
 // sequences are then merged by preference and packed into waves.
 #include "firmware/solver.h"
 
-#include "lifecycle/facet.h"
+#include "lifecycle/model/facet.h"
 
 #include <fmt/format.h>
 

@@ -5,8 +5,8 @@
 // not forbid the way out of it.
 #pragma once
 
-#include "firmware/activation.h"
-#include "inventory/firmware.h"
+#include "firmware/activation_policy.h"
+#include "inventory/model/firmware.h"
 
 #include <map>
 #include <string>

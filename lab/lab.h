@@ -1,7 +1,7 @@
 // The twin: the inventory's rack as virtual machines in a network namespace of its own. Facade of lab/.
 #pragma once
 
-#include "inventory/cluster.h"
+#include "inventory/model/cluster.h"
 
 #include <filesystem>
 #include <functional>

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/io/http.h"
-#include "inventory/cluster.h"
+#include "inventory/model/cluster.h"
 
 #include <nlohmann/json.hpp>
 

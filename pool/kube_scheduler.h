@@ -4,7 +4,7 @@
 // leaves the node either open or closed.
 #pragma once
 
-#include "inventory/cluster.h"
+#include "inventory/model/cluster.h"
 #include "pool/kube_api.h"
 #include "pool/kube_objects.h"
 #include "pool/kube_roster.h"

@@ -7,8 +7,8 @@
 //   silent   the scheduler does not hear it, but starts work there as soon as it does
 //   out      nothing starts there for another reason (down, not known to the scheduler)
 #include "base/json_output.h"
-#include "lifecycle/plan.h"
-#include "lifecycle/quarantine.h"
+#include "lifecycle/model/plan.h"
+#include "lifecycle/model/quarantine.h"
 #include "pool/kube_scheduler.h"
 #include "pool/pool.h"
 #include "pool/scheduler.h"

@@ -1,12 +1,12 @@
 // Facade of pool/: Slurm and Kubernetes. A node joins only with a valid certificate; drain is the inverse.
 #pragma once
 
-#include "agent/protocol/gateway.h"
+#include "gateway/agent_gateway.h"
 #include "base/io/http.h"
 #include "base/io/process.h"
-#include "inventory/cluster.h"
-#include "lifecycle/certificate_gate.h"
-#include "lifecycle/phase.h"
+#include "inventory/model/cluster.h"
+#include "lifecycle/model/certificate_gate.h"
+#include "lifecycle/model/phase.h"
 
 #include <filesystem>
 #include <functional>

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
-#include "lifecycle/phase.h"
+#include "lifecycle/model/phase.h"
 
 #include <optional>
 #include <string>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/clock.h"
-#include "lifecycle/coordinate.h"
+#include "base/async/coordinate.h"
 
 #include <boost/asio/post.hpp>
 

@@ -1,6 +1,6 @@
 #include "pool/slurm.h"
 
-#include "inventory/hostlist.h"
+#include "inventory/parse/hostlist.h"
 #include "pool/pool.h"
 
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/io/process.h"
-#include "base/task.h"
+#include "base/async/task.h"
 #include "pool/shared_list.h"
 
 #include <cstdint>

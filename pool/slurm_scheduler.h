@@ -1,8 +1,8 @@
 // Scheduler on Slurm: slurmd is started by the node's agent, everything else is scontrol.
 #pragma once
 
-#include "agent/protocol/gateway.h"
-#include "inventory/cluster.h"
+#include "gateway/agent_gateway.h"
+#include "inventory/model/cluster.h"
 #include "pool/pool.h"
 #include "pool/scheduler.h"
 #include "pool/slurm.h"

@@ -1,6 +1,6 @@
 #include "provision/agent_task.h"
 
-#include "agent/protocol/restart_words.h"
+#include "wire/restart_words.h"
 
 #include <fmt/format.h>
 

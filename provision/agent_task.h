@@ -2,8 +2,8 @@
 // operation, so that a controller that takes the intent up again goes on with the same task.
 #pragma once
 
-#include "agent/protocol/gateway.h"
-#include "lifecycle/phase.h"
+#include "gateway/agent_gateway.h"
+#include "lifecycle/model/phase.h"
 
 #include <functional>
 #include <optional>

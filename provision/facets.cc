@@ -1,8 +1,8 @@
 #include "provision/facets.h"
 
-#include "inventory/in_band.h"
+#include "inventory/model/in_band.h"
 #include "provision/inspection.h"
-#include "provision/os_files.h"
+#include "provision/drivers/os_files.h"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // Names of the facets that provision owns, and their order on the road. Pure.
 #pragma once
 
-#include "lifecycle/facet.h"
-#include "provision/image/image_store.h"
+#include "lifecycle/model/facet.h"
+#include "provision/images/image_store.h"
 
 #include <optional>
 #include <string>

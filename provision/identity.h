@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bmc/bmc.h"
-#include "inventory/cluster.h"
+#include "inventory/model/cluster.h"
 
 #include <string>
 

@@ -1,6 +1,6 @@
 #include "provision/inspection.h"
 
-#include "agent/protocol/disk_rule.h"
+#include "wire/disk_rule.h"
 #include "base/io/crypto.h"
 #include "base/json_output.h"
 

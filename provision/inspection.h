@@ -1,8 +1,8 @@
 // Is this machine what its profile expects? Pure: hardware report × declaration → misfits, facts.
 #pragma once
 
-#include "agent/protocol/messages.h"
-#include "inventory/cluster.h"
+#include "wire/messages.h"
+#include "inventory/model/cluster.h"
 #include "provision/parts.h"
 
 #include <map>

@@ -1,8 +1,8 @@
 // Is what can be pulled out of a machine what its profile expects, and is the machine where the inventory says? Pure.
 #pragma once
 
-#include "agent/protocol/messages.h"
-#include "inventory/cluster.h"
+#include "wire/messages.h"
+#include "inventory/model/cluster.h"
 
 #include <map>
 #include <string>

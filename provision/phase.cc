@@ -1,17 +1,17 @@
 // The provision phase. Its acts are steps: each call looks where the node is and does the next thing, so a controller that
 // was killed anywhere goes on by looking.
 #include "provision/agent_task.h"
-#include "provision/data_wipe.h"
-#include "provision/disk_params.h"
+#include "provision/storage/data_wipe.h"
+#include "provision/storage/disk_params.h"
 #include "provision/facets.h"
 #include "provision/identity.h"
 #include "provision/inspection.h"
-#include "provision/os_files.h"
+#include "provision/drivers/os_files.h"
 #include "provision/provision.h"
 #include "provision/restart.h"
 
-#include "agent/protocol/pack_index.h"
-#include "base/deadline.h"
+#include "wire/pack_index.h"
+#include "base/async/deadline.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/log.h"

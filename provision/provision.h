@@ -1,13 +1,13 @@
 // Facade of provision/: the phase that enrols, inspects, images, configures and installs drivers.
 #pragma once
 
-#include "agent/protocol/gateway.h"
+#include "gateway/agent_gateway.h"
 #include "bmc/bmc.h"
-#include "lifecycle/consoles.h"
-#include "lifecycle/phase.h"
-#include "provision/data_wipe.h"
-#include "provision/erase.h"
-#include "provision/image/image_store.h"
+#include "lifecycle/model/consoles.h"
+#include "lifecycle/model/phase.h"
+#include "provision/storage/data_wipe.h"
+#include "provision/storage/erase.h"
+#include "provision/images/image_store.h"
 #include "provision/netboot/netboot.h"
 #include "provision/peers/peer_service.h"
 

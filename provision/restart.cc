@@ -1,8 +1,8 @@
 #include "provision/restart.h"
 
-#include "agent/protocol/refused_agents.h"
+#include "gateway/refused_agents.h"
 #include "base/log.h"
-#include "base/poll.h"
+#include "base/async/poll.h"
 
 #include <fmt/format.h>
 

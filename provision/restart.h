@@ -3,10 +3,10 @@
 // writing its disk for an earlier controller, so its power is cut only after a wait.
 #pragma once
 
-#include "agent/protocol/gateway.h"
+#include "gateway/agent_gateway.h"
 #include "bmc/bmc.h"
-#include "inventory/cluster.h"
-#include "lifecycle/phase.h"
+#include "inventory/model/cluster.h"
+#include "lifecycle/model/phase.h"
 #include "provision/netboot/netboot.h"
 
 #include <functional>

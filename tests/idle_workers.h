@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/task.h"
+#include "base/async/task.h"
 
 #include <future>
 

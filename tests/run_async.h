@@ -1,7 +1,7 @@
 // Runs one coroutine to its end on an io_context of its own; for tests of real I/O.
 #pragma once
 
-#include "base/task.h"
+#include "base/async/task.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/clock.h"
-#include "base/task.h"
+#include "base/async/task.h"
 #include "tests/idle_workers.h"
 
 #include <boost/asio/co_spawn.hpp>

@@ -5,9 +5,9 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/log.h"
-#include "lifecycle/certificate_keys.h"
-#include "validate/basis.h"
-#include "validate/take_over.h"
+#include "lifecycle/model/certificate_keys.h"
+#include "validate/validation_scope.h"
+#include "validate/certificate_migration.h"
 #include "validate/validate.h"
 
 #include <fmt/ranges.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/diagnostic.h"
-#include "inventory/cluster.h"
+#include "inventory/model/cluster.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,10 +1,10 @@
 #include "validate/gates.h"
 
-#include "agent/links/bit_errors.h"
+#include "wire/links/bit_errors.h"
 #include "validate/checks/catalogue.h"
 #include "validate/checks/rdma_devices.h"
 #include "validate/gate_params.h"
-#include "validate/learnt.h"
+#include "validate/peer_baseline.h"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // Gates: which checks a gate means for a profile, with expected values and their sources.
 #pragma once
 
-#include "inventory/cluster.h"
+#include "inventory/model/cluster.h"
 #include "validate/checks/checks.h"
 
 #include <string>

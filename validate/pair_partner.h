@@ -1,9 +1,9 @@
 // Who tests RDMA with whom. The rule and its reasons: docs/adr/0011-pair-partners.md
 #pragma once
 
-#include "agent/protocol/gateway.h"
-#include "inventory/cluster.h"
-#include "lifecycle/facet.h"
+#include "gateway/agent_gateway.h"
+#include "inventory/model/cluster.h"
+#include "lifecycle/model/facet.h"
 
 #include <optional>
 #include <set>

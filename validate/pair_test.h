@@ -2,7 +2,7 @@
 // what fails is confirmed with another partner where there is one.
 #pragma once
 
-#include "lifecycle/phase.h"
+#include "lifecycle/model/phase.h"
 #include "validate/pair_partner.h"
 #include "validate/validate.h"
 

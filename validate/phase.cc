@@ -1,13 +1,13 @@
 // The validate phase: gates run checks through agents, a passed set of gates earns a certificate.
 #include "base/json_input.h"
 #include "base/json_output.h"
-#include "validate/basis.h"
+#include "validate/validation_scope.h"
 #include "validate/gate_params.h"
 #include "validate/gates.h"
-#include "validate/learnt.h"
+#include "validate/peer_baseline.h"
 #include "validate/pair_test.h"
 #include "validate/power_budget.h"
-#include "validate/rack_steps.h"
+#include "validate/synchronized_load.h"
 #include "validate/validate.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // full load than it holds more often than not. Starts within a rack are staggered, so that its load never steps up at once.
 #pragma once
 
-#include "inventory/cluster.h"
+#include "inventory/model/cluster.h"
 
 #include <chrono>
 #include <map>

@@ -4,7 +4,7 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/log.h"
-#include "validate/take_over.h"
+#include "validate/certificate_migration.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/io/crypto.h"
-#include "lifecycle/store.h"
+#include "lifecycle/store/store.h"
 
 #include <filesystem>
 #include <string>

@@ -1,12 +1,12 @@
 // Facade of validate/: gates, findings, certificates.
 #pragma once
 
-#include "agent/protocol/gateway.h"
+#include "gateway/agent_gateway.h"
 #include "base/io/crypto.h"
-#include "lifecycle/certificate_gate.h"
-#include "lifecycle/measurements.h"
-#include "lifecycle/phase.h"
-#include "lifecycle/store.h"
+#include "lifecycle/model/certificate_gate.h"
+#include "lifecycle/store/measurements.h"
+#include "lifecycle/model/phase.h"
+#include "lifecycle/store/store.h"
 #include "validate/checks/expectations.h"
 #include "validate/revocations.h"
 
@@ -87,7 +87,7 @@ struct GateRecord {
 /// Keeps them; cli wires it to the store's measurements and to files.
 using GateSink = std::function<void(GateRecord)>;
 
-/// What other nodes of a SKU have reached, by metric (validate/learnt.h); asked for GPUs that no table knows, and for bits that must be equal.
+/// What other nodes of a SKU have reached, by metric (validate/peer_baseline.h); asked for GPUs that no table knows, and for bits that must be equal.
 using LearntLook = std::function<std::map<std::string, Baseline>(const std::string& sku, const NodeName& but)>;
 
 /// What a node's measurements are compared with: its profile, and the model of its GPUs where it has some.
@@ -96,7 +96,7 @@ std::string skuOf(const inventory::Cluster& cluster, const inventory::Node& node
 /// compared with each other.
 std::map<std::string, double> numbersOf(const std::vector<agent::CheckResult>& results);
 
-class RackSteps;   ///< validate/rack_steps.h
+class RackSteps;   ///< validate/synchronized_load.h
 
 std::unique_ptr<lifecycle::Phase> makeValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents,
                                                     CertificateStore& certificates, lifecycle::Store& store, Clock& clock,

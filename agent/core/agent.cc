@@ -1,6 +1,6 @@
 #include "agent/core/agent.h"
 
-#include "base/deadline.h"
+#include "base/async/deadline.h"
 #include "base/io/files.h"
 #include "base/json_input.h"
 #include "base/log.h"

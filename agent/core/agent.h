@@ -9,10 +9,10 @@
 #include "agent/core/options.h"
 #include "agent/core/task_context.h"
 #include "agent/core/task_table.h"
-#include "agent/protocol/bell.h"
-#include "agent/protocol/controllers.h"
-#include "agent/protocol/health.h"
-#include "agent/protocol/told_poll.h"
+#include "base/async/bell.h"
+#include "wire/controllers.h"
+#include "wire/health.h"
+#include "wire/delta_poll.h"
 #include "base/clock.h"
 
 #include <boost/asio/cancellation_signal.hpp>

@@ -1,8 +1,8 @@
 #include "agent/core/identity.h"
 
 #include "agent/core/tpm.h"
-#include "agent/protocol/attestation.h"
-#include "agent/protocol/json_reader.h"
+#include "wire/attestation.h"
+#include "wire/json_reader.h"
 #include "base/io/files.h"
 #include "base/json_output.h"
 #include "base/log.h"

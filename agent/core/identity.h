@@ -6,7 +6,7 @@
 #pragma once
 
 #include "agent/core/options.h"
-#include "agent/protocol/messages.h"
+#include "wire/messages.h"
 #include "base/clock.h"
 #include "base/io/crypto.h"
 #include "base/io/http.h"

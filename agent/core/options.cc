@@ -1,7 +1,7 @@
 #include "agent/core/options.h"
 
-#include "agent/protocol/controllers.h"
-#include "agent/protocol/json_reader.h"
+#include "wire/controllers.h"
+#include "wire/json_reader.h"
 #include "base/ids.h"
 
 #include <algorithm>

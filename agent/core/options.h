@@ -1,7 +1,7 @@
 // How an agent is told who it is: by the kernel command line in the RAM OS, by /etc/muster/agent.json on the disk.
 #pragma once
 
-#include "agent/protocol/messages.h"
+#include "wire/messages.h"
 #include "base/io/http.h"
 #include "base/log.h"
 

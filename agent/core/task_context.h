@@ -1,8 +1,8 @@
 // What the agent lends a task while it runs, and the shape of a task's handler.
 #pragma once
 
-#include "agent/protocol/messages.h"
-#include "base/task.h"
+#include "wire/messages.h"
+#include "base/async/task.h"
 #include "base/utf8.h"
 
 #include <boost/asio/redirect_error.hpp>

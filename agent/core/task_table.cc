@@ -1,6 +1,6 @@
 #include "agent/core/task_table.h"
 
-#include "agent/protocol/json_reader.h"
+#include "wire/json_reader.h"
 #include "base/io/files.h"
 #include "base/json_input.h"
 #include "base/json_output.h"

@@ -4,7 +4,7 @@
 // same order], "forgotten":[id…], "watched":[probe…], "ledger", "fence": the newest claim heard of}. Parameters are never stored: they may hold secrets.
 #pragma once
 
-#include "agent/protocol/messages.h"
+#include "wire/messages.h"
 
 #include <deque>
 #include <filesystem>

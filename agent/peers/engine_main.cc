@@ -4,7 +4,7 @@
 // A node is in one swarm, for minutes, among machines of its own hall. So: no DHT, no local discovery, no exchange of peers (who is
 // there is the tracker's decision alone), and no slots and no choking by turns (a slot that is given up for ten seconds is most of an
 // imaging). Web seeds are the agent's affair: what it fetches from servers it offers here (board.h).
-#include "agent/peers/board.h"
+#include "agent/peers/shared_progress.h"
 #include "agent/peers/engine_disk.h"
 
 #include <libtorrent/alert_types.hpp>

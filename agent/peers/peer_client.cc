@@ -1,6 +1,6 @@
 #include "agent/peers/peer_client.h"
 
-#include "agent/protocol/json_reader.h"
+#include "wire/json_reader.h"
 #include "base/io/memory.h"
 #include "base/json_input.h"
 #include "base/log.h"

@@ -11,7 +11,7 @@
 
 #include "agent/peers/peer_params.h"
 #include "agent/peers/swarm.h"
-#include "agent/protocol/pack_index.h"
+#include "wire/pack_index.h"
 #include "base/clock.h"
 #include "base/io/http.h"
 

@@ -1,7 +1,7 @@
 #include "agent/peers/peer_params.h"
 
-#include "agent/protocol/json_reader.h"
-#include "agent/protocol/pack_index.h"
+#include "wire/json_reader.h"
+#include "wire/pack_index.h"
 
 namespace muster::agent {
 

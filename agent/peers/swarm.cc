@@ -1,7 +1,7 @@
 #include "agent/peers/swarm.h"
 
-#include "agent/peers/board.h"
-#include "agent/protocol/metainfo.h"
+#include "agent/peers/shared_progress.h"
+#include "wire/metainfo.h"
 #include "base/io/files.h"
 #include "base/io/sha1.h"
 

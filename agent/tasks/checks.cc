@@ -1,5 +1,5 @@
 // RunChecks and RdmaPair: `muster-agent tool checks|rdma-pair` in a process of its own; parameters on stdin, results on stdout.
-#include "agent/protocol/json_reader.h"
+#include "wire/json_reader.h"
 #include "agent/tasks/tasks.h"
 #include "base/json_input.h"
 #include "base/json_output.h"

@@ -1,6 +1,6 @@
 #include "agent/tasks/device_firmware.h"
 
-#include "agent/protocol/json_reader.h"
+#include "wire/json_reader.h"
 #include "agent/tasks/firmware_tools.h"
 #include "agent/tasks/sysfs.h"
 #include "base/io/crypto.h"

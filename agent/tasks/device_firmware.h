@@ -1,7 +1,7 @@
 // ListFirmware and InstallFirmware: what NICs, NVMe drives and fwupd's devices run, and writing new images into them.
 #pragma once
 
-#include "agent/protocol/device_firmware.h"
+#include "wire/device_firmware.h"
 #include "agent/tasks/tasks.h"
 #include "base/io/http.h"
 

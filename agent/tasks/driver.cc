@@ -9,7 +9,7 @@
 // by the root that the controller names in this task (which came over mutual TLS), and only then may apt be told
 // `trusted=yes`. The controller gives its repositories to its nodes only, so apt shows the node's certificate there. The source, the root and
 // the copy of the node's key, which only apt's own user can read, are there for the run only.
-#include "agent/protocol/json_reader.h"
+#include "wire/json_reader.h"
 #include "agent/tasks/os_settings.h"
 #include "agent/tasks/tasks.h"
 #include "base/io/crypto.h"

@@ -1,6 +1,6 @@
 #include "agent/tasks/erase_disks.h"
 
-#include "agent/protocol/wipe_guard.h"
+#include "wire/wipe_guard.h"
 #include "base/io/files.h"
 #include "base/json_input.h"
 #include "base/json_output.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "agent/tasks/tasks.h"
-#include "agent/writer/erase.h"
+#include "agent/imaging/erase.h"
 
 namespace muster::agent {
 

@@ -4,7 +4,7 @@
 // log page 3), fwupd 2.0 (fwupdtool get-devices, get-history, get-details, install). What is not understood is an error, never a guess.
 #pragma once
 
-#include "agent/protocol/device_firmware.h"
+#include "wire/device_firmware.h"
 #include "base/result.h"
 
 #include <chrono>

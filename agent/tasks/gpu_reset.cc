@@ -1,7 +1,7 @@
 // ResetGpu: what a reboot would do for a GPU, in seconds. Refused while anything uses one of them; nothing is ended for it.
 //
 // params {gpus: [PCI address]}. Where a Fabric Manager runs, all GPUs of the node are reset together: their links are trained as one.
-#include "agent/protocol/json_reader.h"
+#include "wire/json_reader.h"
 #include "agent/tasks/systemd.h"
 #include "base/io/files.h"
 

@@ -1,7 +1,7 @@
 #include "agent/tasks/health.h"
 #include "agent/tasks/sysfs.h"
 
-#include "agent/protocol/json_reader.h"
+#include "wire/json_reader.h"
 #include "base/io/files.h"
 #include "base/json_input.h"
 #include "base/json_output.h"

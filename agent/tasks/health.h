@@ -2,7 +2,7 @@
 // states, and loads nothing; a GPU is asked in a process of its own, with a deadline.
 #pragma once
 
-#include "agent/protocol/health.h"
+#include "wire/health.h"
 #include "agent/tasks/kernel_log.h"
 #include "agent/tasks/link_sense.h"
 #include "agent/tasks/tasks.h"

@@ -1,5 +1,5 @@
 // Inspect: what this machine is, from sysfs and DMI. Disks are told by serial and WWN, never by their place in /dev.
-#include "agent/protocol/json_reader.h"
+#include "wire/json_reader.h"
 #include "agent/tasks/lldp.h"
 #include "agent/tasks/parts.h"
 #include "agent/tasks/sysfs.h"

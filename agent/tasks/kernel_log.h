@@ -2,7 +2,7 @@
 // program wrote there itself is no evidence.
 #pragma once
 
-#include "agent/protocol/health.h"
+#include "wire/health.h"
 
 #include <cstdint>
 #include <filesystem>

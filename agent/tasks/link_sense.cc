@@ -1,6 +1,6 @@
 #include "agent/tasks/link_sense.h"
 
-#include "agent/links/counter_text.h"
+#include "wire/links/counter_text.h"
 #include "agent/tasks/sysfs.h"
 #include "base/io/files.h"
 

@@ -1,8 +1,8 @@
 // A node's own InfiniBand ports over the last hour: what their counters prove of the cables. It reads sysfs only.
 #pragma once
 
-#include "agent/links/verdict.h"
-#include "agent/protocol/health.h"
+#include "wire/links/verdict.h"
+#include "wire/health.h"
 
 #include <deque>
 #include <filesystem>

@@ -1,7 +1,7 @@
 // LLDP (IEEE 802.1AB): which switch port each NIC is cabled to. lldpd is asked where it runs; else frames are listened to.
 #pragma once
 
-#include "agent/protocol/messages.h"
+#include "wire/messages.h"
 
 #include <filesystem>
 #include <string_view>

@@ -1,6 +1,6 @@
 #include "agent/tasks/node_service.h"
 
-#include "agent/protocol/json_reader.h"
+#include "wire/json_reader.h"
 #include "agent/tasks/systemd.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"

@@ -1,7 +1,7 @@
 #include "agent/tasks/os_settings.h"
 
-#include "agent/protocol/json_reader.h"
-#include "agent/protocol/restart_words.h"
+#include "wire/json_reader.h"
+#include "wire/restart_words.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/json_output.h"

@@ -1,7 +1,7 @@
 // Parts: what can be pulled out of a machine, each with its place, model, size and firmware. From SMBIOS and sysfs.
 #pragma once
 
-#include "agent/protocol/messages.h"
+#include "wire/messages.h"
 
 #include <filesystem>
 #include <string_view>

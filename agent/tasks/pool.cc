@@ -1,7 +1,7 @@
 // JoinPool and LeavePool: slurmd and munge on this node, by systemd.
 //
 // join params {kind: "slurm", conf, munge_key (base64)}. Services are restarted only when their files changed.
-#include "agent/protocol/json_reader.h"
+#include "wire/json_reader.h"
 #include "agent/tasks/systemd.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"

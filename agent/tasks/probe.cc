@@ -1,5 +1,5 @@
 // Probes: what runs now, never what is merely installed or declared.
-#include "agent/protocol/json_reader.h"
+#include "wire/json_reader.h"
 #include "agent/tasks/node_service.h"
 #include "agent/tasks/nvlink_probe.h"
 #include "agent/tasks/os_settings.h"

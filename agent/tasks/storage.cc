@@ -1,7 +1,7 @@
 // params {name, value, unit, unit_name, packages, source, at, types, options, read_mb_s, write_mb_s}, or {name, remove: true}
 #include "agent/tasks/storage.h"
 
-#include "agent/protocol/json_reader.h"
+#include "wire/json_reader.h"
 #include "agent/tasks/systemd.h"
 #include "base/io/files.h"
 #include "base/json_input.h"

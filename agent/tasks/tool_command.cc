@@ -1,8 +1,8 @@
 #include "agent/tasks/tool_command.h"
 
-#include "agent/protocol/json_reader.h"
-#include "agent/protocol/health.h"
-#include "agent/protocol/messages.h"
+#include "wire/json_reader.h"
+#include "wire/health.h"
+#include "wire/messages.h"
 #include "base/json_output.h"
 #include "validate/checks/checks.h"
 #include "validate/checks/nvml.h"

@@ -1,9 +1,9 @@
 #include "agent/tasks/write_image.h"
 
 #include "agent/peers/peer_client.h"
-#include "agent/protocol/wipe_guard.h"
-#include "agent/writer/live.h"
-#include "agent/writer/writer.h"
+#include "wire/wipe_guard.h"
+#include "agent/imaging/live.h"
+#include "agent/imaging/writer.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
 

@@ -1,7 +1,7 @@
 // Internal to base/io: a deadline that is moved far more often than it passes, as that of a connection that serves request after request.
 #pragma once
 
-#include "base/task.h"
+#include "base/async/task.h"
 
 #include <boost/asio/steady_timer.hpp>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/io/crypto.h"
-#include "base/task.h"
+#include "base/async/task.h"
 
 #include <chrono>
 #include <cstdint>

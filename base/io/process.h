@@ -1,7 +1,7 @@
 // Seam: other programs (Boost.Process behind it).
 #pragma once
 
-#include "base/task.h"
+#include "base/async/task.h"
 
 #include <sys/types.h>
 

@@ -2,7 +2,7 @@
 // exchanges and signatures.
 #pragma once
 
-#include "base/task.h"
+#include "base/async/task.h"
 
 #include <boost/asio/execution_context.hpp>
 #include <boost/asio/query.hpp>

@@ -1,5 +1,5 @@
 // The fleet with ears: every way of starting a machine passes here, so no phase has to think of its console.
-#include "bmc/console/desk.h"
+#include "bmc/console/console_recorder.h"
 #include "bmc/forwarding_bmc.h"
 
 #include <map>

@@ -1,8 +1,8 @@
 // IPMI serial over LAN. ipmitool speaks RMCP+ and holds the session; muster talks to it over pipes. A BMC has one SOL session: a second one
 // is refused by the BMC ("already active"), and muster never ends another's unless it is told to.
-#include "base/deadline.h"
+#include "base/async/deadline.h"
 #include "bmc/console/source.h"
-#include "bmc/ipmitool_words.h"
+#include "bmc/ipmi/ipmitool_errors.h"
 
 #include <fmt/format.h>
 

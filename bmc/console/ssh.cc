@@ -1,10 +1,10 @@
 // A console behind the BMC's SSH server. OpenSSH's client speaks and holds the session, sshpass hands it the password once; muster talks to
 // it over pipes. Some servers are the console itself (OpenBMC's port 2200), others show the BMC's command line, where a command leads to it.
-#include "base/deadline.h"
+#include "base/async/deadline.h"
 #include "base/io/files.h"
-#include "bmc/console/plain_text.h"
+#include "bmc/console/ansi_strip.h"
 #include "bmc/console/source.h"
-#include "bmc/tool_words.h"
+#include "bmc/tool_errors.h"
 
 #include <fmt/format.h>
 

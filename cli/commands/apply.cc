@@ -1,8 +1,8 @@
 // plan and apply: observe, compute, show, carry out.
-#include "cli/audit_export.h"
+#include "app/audit_export.h"
 #include "cli/commands/commands.h"
 
-#include "agent/protocol/enrolment_proof.h"
+#include "gateway/enrolment_proof.h"
 #include "cli/session.h"
 #include "cli/view/plan_view.h"
 #include "cli/view/summary.h"

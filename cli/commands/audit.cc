@@ -1,12 +1,12 @@
 // audit: the log as evidence.
 #include "base/json_output.h"
 #include "cli/commands/commands.h"
-#include "cli/site_keys.h"
+#include "app/site_keys.h"
 
 #include "base/io/files.h"
-#include "lifecycle/audit_archive.h"
-#include "lifecycle/audit_head.h"
-#include "lifecycle/json.h"
+#include "lifecycle/audit/archive.h"
+#include "lifecycle/audit/head.h"
+#include "lifecycle/model/json.h"
 
 #include <algorithm>
 #include <iostream>

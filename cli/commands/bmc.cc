@@ -1,14 +1,14 @@
 // bmc forget-…, bmc revoke-key: what an operator says after having looked himself.
 #include "bmc/bmc.h"
 
-#include "agent/protocol/attestor.h"
-#include "agent/protocol/enrolment.h"
-#include "agent/protocol/node_keys.h"
+#include "gateway/attestor.h"
+#include "gateway/enrolment.h"
+#include "gateway/node_keys.h"
 #include "base/io/files.h"
 #include "cli/commands/commands.h"
 #include "cli/session.h"
-#include "cli/state_folder.h"
-#include "lifecycle/store.h"
+#include "app/state_folder.h"
+#include "lifecycle/store/store.h"
 
 #include <iostream>
 

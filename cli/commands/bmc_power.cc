@@ -1,9 +1,9 @@
 // bmc power, bmc boot: a person's hand on one machine. What takes something away is shown first and done only with the node's name once more.
-#include "bmc/good_reads.h"
+#include "bmc/readiness.h"
 #include "cli/commands/commands.h"
 #include "cli/session.h"
-#include "cli/state_folder.h"
-#include "lifecycle/store.h"
+#include "app/state_folder.h"
+#include "lifecycle/store/store.h"
 
 #include <iostream>
 

@@ -1,13 +1,13 @@
 // bmc show, bmc rotate, bmc certificate: what BMCs and muster know each other by.
 #include "base/io/files.h"
 #include "base/json_output.h"
-#include "bmc/campaign.h"
-#include "bmc/ipmi_bmc.h"
-#include "bmc/pdu.h"
+#include "bmc/bulk_operation.h"
+#include "bmc/ipmi/ipmi_bmc.h"
+#include "bmc/ipmi/pdu.h"
 #include "cli/commands/commands.h"
 #include "cli/session.h"
-#include "cli/state_folder.h"
-#include "lifecycle/store.h"
+#include "app/state_folder.h"
+#include "lifecycle/store/store.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,7 @@
 // cert: what a node's certificate says, whether it holds, and a person's word about it.
 #include "cli/commands/commands.h"
 #include "cli/session.h"
-#include "validate/basis.h"
+#include "validate/validation_scope.h"
 
 #include <algorithm>
 #include <iostream>

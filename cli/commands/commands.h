@@ -1,7 +1,7 @@
 // The commands. Each takes parsed options and answers the exit code; views print, folders do the work.
 #pragma once
 
-#include "cli/options.h"
+#include "app/options.h"
 
 #include <filesystem>
 #include <optional>

@@ -3,12 +3,12 @@
 #include "base/json_output.h"
 #include "base/printable.h"
 #include "bmc/console/boot_log.h"
-#include "bmc/console/plain_text.h"
+#include "bmc/console/ansi_strip.h"
 #include "cli/commands/commands.h"
-#include "cli/consoles.h"
-#include "cli/state_folder.h"
+#include "app/consoles.h"
+#include "app/state_folder.h"
 #include "cli/terminal.h"
-#include "lifecycle/store.h"
+#include "lifecycle/store/store.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>

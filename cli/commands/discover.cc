@@ -2,12 +2,12 @@
 #include "base/json_output.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/discovery.h"
-#include "discover/adopt.h"
-#include "discover/findings.h"
-#include "discover/match.h"
-#include "discover/recognise.h"
-#include "discover/scanner.h"
-#include "discover/watch.h"
+#include "discovery/adopt.h"
+#include "discovery/findings.h"
+#include "discovery/match.h"
+#include "discovery/classify.h"
+#include "discovery/scanner.h"
+#include "discovery/watch.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <nlohmann/json.hpp>

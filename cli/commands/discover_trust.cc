@@ -7,9 +7,9 @@
 #include "base/io/files.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/discovery.h"
-#include "cli/controller.h"
-#include "discover/approvals.h"
-#include "discover/book.h"
+#include "app/controller.h"
+#include "discovery/approvals.h"
+#include "discovery/machine_registry.h"
 
 namespace muster::cli {
 namespace {

@@ -3,12 +3,12 @@
 #include "base/json_output.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/discovery.h"
-#include "cli/controller.h"
-#include "cli/state_folder.h"
-#include "discover/adopt.h"
-#include "discover/match.h"
-#include "discover/recognise.h"
-#include "discover/scanner.h"
+#include "app/controller.h"
+#include "app/state_folder.h"
+#include "discovery/adopt.h"
+#include "discovery/match.h"
+#include "discovery/classify.h"
+#include "discovery/scanner.h"
 #include "lab/lab.h"
 
 #include <nlohmann/json.hpp>

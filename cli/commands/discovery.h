@@ -3,8 +3,8 @@
 
 #include "bmc/bmc.h"
 #include "cli/commands/commands.h"
-#include "cli/options.h"
-#include "discover/scanner.h"
+#include "app/options.h"
+#include "discovery/scanner.h"
 #include "inventory/inventory.h"
 
 #include <boost/asio/co_spawn.hpp>

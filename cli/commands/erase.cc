@@ -1,11 +1,11 @@
 // erase: the disks of one node, for good. Without --confirm only the plan is shown.
-#include "provision/erase.h"
+#include "provision/storage/erase.h"
 
 #include "cli/commands/commands.h"
 #include "cli/session.h"
-#include "cli/turn.h"
+#include "app/state_lock.h"
 #include "cli/view/plan_view.h"
-#include "inventory/hostlist.h"
+#include "inventory/parse/hostlist.h"
 
 #include <iostream>
 

@@ -1,7 +1,7 @@
 #include "cli/commands/commands.h"
 
 #include "base/io/files.h"
-#include "cli/controller.h"
+#include "app/controller.h"
 #include "fabric/exports/exports.h"
 #include "fabric/health/link_health.h"
 #include "fabric/exports/plot.h"

@@ -1,10 +1,10 @@
 // findings: what is wrong, and ending by a person's word what nothing else ends.
 #include "cli/commands/commands.h"
 
-#include "cli/controller.h"
+#include "app/controller.h"
 #include "cli/view/findings_view.h"
-#include "inventory/hostlist.h"
-#include "lifecycle/clear_findings.h"
+#include "inventory/parse/hostlist.h"
+#include "lifecycle/model/clear_findings.h"
 
 #include <iostream>
 #include <set>

@@ -3,11 +3,11 @@
 #include "base/io/trusted_keys.h"
 #include "base/json_output.h"
 #include "cli/session.h"
-#include "cli/state_folder.h"
+#include "app/state_folder.h"
 #include "cli/view/firmware_view.h"
 #include "firmware/files.h"
-#include "lifecycle/facet.h"
-#include "lifecycle/store.h"
+#include "lifecycle/model/facet.h"
+#include "lifecycle/store/store.h"
 
 #include <iostream>
 

@@ -1,7 +1,7 @@
 // history: what the journal says afterwards.
 #include "cli/commands/commands.h"
 
-#include "lifecycle/history.h"
+#include "lifecycle/audit/history.h"
 
 #include <iostream>
 

@@ -1,13 +1,13 @@
 #include "base/json_output.h"
 #include "cli/commands/commands.h"
 
-#include "cli/controller.h"
-#include "lifecycle/json.h"
-#include "lifecycle/rollout/book.h"
-#include "provision/image/image_bundle.h"
-#include "provision/image/image_cache.h"
-#include "provision/image/image_diff.h"
-#include "provision/image/image_library.h"
+#include "app/controller.h"
+#include "lifecycle/model/json.h"
+#include "lifecycle/rollout/record.h"
+#include "provision/images/image_bundle.h"
+#include "provision/images/image_cache.h"
+#include "provision/images/image_diff.h"
+#include "provision/images/image_library.h"
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>

@@ -1,14 +1,14 @@
 // keep: the controller that stays. It works in shifts: a shift ends when another command wants the state folder, and the next one begins
 // when that command has ended, with the inventory as it then is.
 #include "base/log.h"
-#include "cli/audit_export.h"
+#include "app/audit_export.h"
 #include "cli/commands/commands.h"
-#include "cli/controller.h"
+#include "app/controller.h"
 #include "cli/session.h"
-#include "cli/state_folder.h"
+#include "app/state_folder.h"
 #include "cli/view/progress.h"
-#include "keep/breakers.h"
-#include "keep/keeper.h"
+#include "monitor/breakers.h"
+#include "monitor/monitor.h"
 #include "lifecycle/rollout/overlay.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>

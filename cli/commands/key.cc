@@ -2,10 +2,10 @@
 #include "base/json_output.h"
 #include "cli/commands/commands.h"
 #include "cli/session.h"
-#include "cli/site_keys.h"
+#include "app/site_keys.h"
 
 #include "base/io/trusted_keys.h"
-#include "lifecycle/certificate_keys.h"
+#include "lifecycle/model/certificate_keys.h"
 #include "validate/revocations.h"
 #include "validate/validate.h"
 

@@ -3,7 +3,7 @@
 #include "cli/commands/commands.h"
 
 #include "base/io/files.h"
-#include "cli/rack_state.h"
+#include "app/rack_state.h"
 #include "lab/lab.h"
 #include "lab/vbmc/firmware_file.h"
 

@@ -1,12 +1,12 @@
 // quarantine: who is held out of the pools, and letting go by a person's word.
 #include "base/json_output.h"
 #include "cli/commands/commands.h"
-#include "cli/controller.h"
-#include "cli/state_folder.h"
-#include "inventory/hostlist.h"
-#include "lifecycle/certificate_keys.h"
-#include "lifecycle/quarantine.h"
-#include "validate/take_over.h"
+#include "app/controller.h"
+#include "app/state_folder.h"
+#include "inventory/parse/hostlist.h"
+#include "lifecycle/model/certificate_keys.h"
+#include "lifecycle/model/quarantine.h"
+#include "validate/certificate_migration.h"
 #include "validate/validate.h"
 
 #include <nlohmann/json.hpp>

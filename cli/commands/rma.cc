@@ -1,8 +1,8 @@
 // rma: everything that is known of a node, in one archive.
-#include "keep/rma.h"
+#include "monitor/rma.h"
 
 #include "cli/commands/commands.h"
-#include "cli/controller.h"
+#include "app/controller.h"
 
 #include <iostream>
 

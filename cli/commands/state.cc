@@ -5,12 +5,12 @@
 #include "cli/commands/commands.h"
 
 #include "cli/session.h"
-#include "cli/state_folder.h"
-#include "inventory/hostlist.h"
-#include "keep/keeper.h"
-#include "lifecycle/explain.h"
-#include "lifecycle/rollout/standing.h"
-#include "provision/data_wipe.h"
+#include "app/state_folder.h"
+#include "inventory/parse/hostlist.h"
+#include "monitor/monitor.h"
+#include "lifecycle/planner/explain.h"
+#include "lifecycle/rollout/status.h"
+#include "provision/storage/data_wipe.h"
 
 #include <iostream>
 #include <thread>

@@ -4,10 +4,10 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/site_routes.h"
 #include "cli/session.h"
-#include "cli/state_folder.h"
+#include "app/state_folder.h"
 #include "fabric/discovery/tools.h"
 #include "validate/gates.h"
-#include "validate/isolate/campaign.h"
+#include "validate/isolate/isolation_run.h"
 #include "validate/pair_partner.h"
 
 #include <nlohmann/json.hpp>

@@ -2,7 +2,7 @@
 
 #include "base/json_output.h"
 #include "base/printable.h"
-#include "lifecycle/json.h"
+#include "lifecycle/model/json.h"
 
 namespace muster::cli {
 

@@ -1,7 +1,7 @@
 // Open findings, with who raised them.
 #pragma once
 
-#include "lifecycle/finding.h"
+#include "lifecycle/model/finding.h"
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "cli/view/firmware_view.h"
 
-#include "inventory/hostlist.h"
+#include "inventory/parse/hostlist.h"
 
 #include <algorithm>
 #include <map>

@@ -1,9 +1,9 @@
 // A plan for people: per subject, what changes from what to what, why, what it disturbs, how long it takes.
 #pragma once
 
-#include "inventory/cluster.h"
-#include "lifecycle/engine.h"
-#include "lifecycle/plan.h"
+#include "inventory/model/cluster.h"
+#include "lifecycle/executor/engine.h"
+#include "lifecycle/model/plan.h"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 // What happens, as it happens: one line a node with a bar on a terminal, plain lines elsewhere, JSON on request.
 #pragma once
 
-#include "lifecycle/store.h"
+#include "lifecycle/store/store.h"
 
 #include <chrono>
 #include <map>

@@ -1,7 +1,7 @@
 #include "cli/view/rollout_view.h"
 
 #include "base/json_output.h"
-#include "inventory/hostlist.h"
+#include "inventory/parse/hostlist.h"
 #include "lifecycle/rollout/gate.h"
 
 #include <nlohmann/json.hpp>

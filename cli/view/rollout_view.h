@@ -1,7 +1,7 @@
 // A rollout for people and for machines.
 #pragma once
 
-#include "lifecycle/rollout/book.h"
+#include "lifecycle/rollout/record.h"
 
 #include <string>
 

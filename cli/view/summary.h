@@ -1,8 +1,8 @@
 // The table at the end of apply: how long each stage took on each node, and which certificates hold.
 #pragma once
 
-#include "inventory/cluster.h"
-#include "lifecycle/store.h"
+#include "inventory/model/cluster.h"
+#include "lifecycle/store/store.h"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 // The InfiniBand tools, one at a time: ibsim has ten places for clients, and a tool that is killed keeps its own.
 #pragma once
 
-#include "agent/links/counter_text.h"
+#include "wire/links/counter_text.h"
 #include "fabric/compare/switch_firmware.h"
 #include "fabric/opensm/partitions.h"
 #include "fabric/routing/forwarding.h"

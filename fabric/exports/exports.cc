@@ -1,6 +1,6 @@
 #include "fabric/exports/exports.h"
 
-#include "inventory/hostlist.h"
+#include "inventory/parse/hostlist.h"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 #include "fabric/health/link_health.h"
 
 #include "fabric/discovery/tools.h"
-#include "inventory/csv.h"
+#include "inventory/parse/csv.h"
 
 #include <algorithm>
 #include <charconv>

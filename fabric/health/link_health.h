@@ -1,9 +1,9 @@
 // What the cables of a whole fabric do in a window of time, both ends of each together.
 #pragma once
 
-#include "agent/links/counter_text.h"
-#include "agent/links/transceiver.h"
-#include "agent/links/verdict.h"
+#include "wire/links/counter_text.h"
+#include "wire/links/transceiver.h"
+#include "wire/links/verdict.h"
 #include "fabric/fabric.h"
 
 namespace muster::fabric {

@@ -3,7 +3,7 @@
 #include "fabric/opensm/subnet_manager.h"
 
 #include "base/io/crypto.h"
-#include "inventory/hostlist.h"
+#include "inventory/parse/hostlist.h"
 
 #include <algorithm>
 #include <charconv>

@@ -5,7 +5,7 @@
 // the first congestion. So what each side really has is read back into one form and compared.
 #pragma once
 
-#include "inventory/cluster.h"
+#include "inventory/model/cluster.h"
 
 #include <map>
 #include <set>

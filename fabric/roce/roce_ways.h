@@ -5,7 +5,7 @@
 // between nodes that have told, rail by rail: to the next node of the fabric, and to the one half of it away, which other switches serve.
 #pragma once
 
-#include "inventory/cluster.h"
+#include "inventory/model/cluster.h"
 
 #include <map>
 #include <string>

@@ -1,7 +1,7 @@
 // Which switches a node hangs on: a failure domain for whoever takes nodes out of work.
 #pragma once
 
-#include "inventory/cluster.h"
+#include "inventory/model/cluster.h"
 
 #include <map>
 #include <set>

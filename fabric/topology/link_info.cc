@@ -4,7 +4,7 @@
 //              2    5[  ] ==( 4X        53.125 Gbps Active/  LinkUp)==>       3    5[  ] "leaf-su1-r1" (Could be 12X )
 // and with -l
 //   0x0000000000200000 "  leaf-su1-r0"   2    5[  ] ==( 4X  53.125 Gbps Active/  LinkUp)==>  0x0000000000200001  3  5[  ] "leaf-su1-r1" ( )
-#include "agent/links/bit_errors.h"
+#include "wire/links/bit_errors.h"
 #include "fabric/topology/topology.h"
 
 #include <algorithm>

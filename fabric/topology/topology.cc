@@ -1,7 +1,7 @@
 // The declaration expanded to devices and cables. Pure.
 #include "fabric/topology/topology_builder.h"
 
-#include "inventory/places.h"
+#include "inventory/model/fabric_positions.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // What is wired to what: the declaration expanded, and the text of ibnetdiscover read and written. Pure.
 #pragma once
 
-#include "inventory/cluster.h"
+#include "inventory/model/cluster.h"
 
 #include <map>
 #include <set>

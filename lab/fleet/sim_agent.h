@@ -1,9 +1,9 @@
 // A simulated node's agent: the real protocol (enrolment, mutual TLS, long polls, tasks), and work that only takes time.
 #pragma once
 
-#include "agent/protocol/controllers.h"
-#include "agent/protocol/messages.h"
-#include "agent/protocol/told_poll.h"
+#include "wire/controllers.h"
+#include "wire/messages.h"
+#include "wire/delta_poll.h"
 #include "base/clock.h"
 #include "base/io/http.h"
 #include "lab/fleet/conditions.h"

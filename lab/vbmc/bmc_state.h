@@ -1,7 +1,7 @@
 // What a virtual BMC remembers over its own restarts: firmware slots, boot override, failed logins. One JSON file a node.
 #pragma once
 
-#include "lab/vbmc/personality.h"
+#include "lab/vbmc/vendor_profile.h"
 
 #include "base/result.h"
 

@@ -1,6 +1,6 @@
 #include "lab/vbmc/faults.h"
 
-#include "lifecycle/facet.h"
+#include "lifecycle/model/facet.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

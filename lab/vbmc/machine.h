@@ -1,7 +1,7 @@
 // Seam: the machine that a virtual BMC switches. A libvirt domain in the lab, a few booleans in tests.
 #pragma once
 
-#include "base/task.h"
+#include "base/async/task.h"
 
 #include <string>
 

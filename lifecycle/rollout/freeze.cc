@@ -1,8 +1,8 @@
 #include "lifecycle/rollout/freeze.h"
 
 #include "base/io/crypto.h"
-#include "inventory/hostlist.h"
-#include "lifecycle/rollout/standing.h"
+#include "inventory/parse/hostlist.h"
+#include "lifecycle/rollout/status.h"
 
 #include <algorithm>
 

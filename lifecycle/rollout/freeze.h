@@ -1,9 +1,9 @@
 // Freezing: what a rollout will do, decided once from what is known now.
 #pragma once
 
-#include "lifecycle/engine.h"
-#include "lifecycle/rollout/book.h"
-#include "lifecycle/rollout/live_cluster.h"
+#include "lifecycle/executor/engine.h"
+#include "lifecycle/rollout/record.h"
+#include "lifecycle/rollout/effective_cluster.h"
 
 #include <set>
 

@@ -1,7 +1,7 @@
 // The gate after a wave: a pure function of what became of its nodes.
 #pragma once
 
-#include "lifecycle/rollout/book.h"
+#include "lifecycle/rollout/record.h"
 
 namespace muster::lifecycle {
 

@@ -1,6 +1,6 @@
 #include "lifecycle/rollout/overlay.h"
 
-#include "inventory/hostlist.h"
+#include "inventory/parse/hostlist.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,8 +1,8 @@
 // What rollouts have made of the inventory: laid over it wherever plans are made, until the inventory says the same itself.
 #pragma once
 
-#include "lifecycle/rollout/book.h"
-#include "lifecycle/rollout/live_cluster.h"
+#include "lifecycle/rollout/record.h"
+#include "lifecycle/rollout/effective_cluster.h"
 
 namespace muster::lifecycle {
 

@@ -5,8 +5,8 @@
 // proven). "Not proven slower" is never taken for "holds": with few nodes or much scatter that would let everything pass.
 #pragma once
 
-#include "inventory/change.h"
-#include "lifecycle/facet.h"
+#include "inventory/parse/change.h"
+#include "lifecycle/model/facet.h"
 
 #include <nlohmann/json_fwd.hpp>
 

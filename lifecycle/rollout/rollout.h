@@ -5,7 +5,7 @@
 //   rollout:  running ⇄ paused, running → halted → running, → aborted, → done; forward → back → rolled-back
 #pragma once
 
-#include "inventory/change.h"
+#include "inventory/parse/change.h"
 #include "lifecycle/rollout/regression.h"
 #include "lifecycle/rollout/waves.h"
 

@@ -1,7 +1,7 @@
 // The course of a rollout: waves, gates, orders.
 #include "lifecycle/rollout/runner.h"
 
-#include "lifecycle/coordinate.h"
+#include "base/async/coordinate.h"
 #include "lifecycle/rollout/gate.h"
 
 #include <algorithm>

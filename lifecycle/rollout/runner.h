@@ -5,9 +5,9 @@
 // anywhere: the next one first takes up the nodes that were under way.
 #pragma once
 
-#include "lifecycle/engine.h"
-#include "lifecycle/rollout/book.h"
-#include "lifecycle/rollout/live_cluster.h"
+#include "lifecycle/executor/engine.h"
+#include "lifecycle/rollout/record.h"
+#include "lifecycle/rollout/effective_cluster.h"
 #include "lifecycle/rollout/window.h"
 
 namespace muster::lifecycle {

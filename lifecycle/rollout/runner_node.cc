@@ -1,11 +1,11 @@
 // One node of a rollout: out, changed, back; and what its pool says of everybody else.
 #include "lifecycle/rollout/runner.h"
 
-#include "base/deadline.h"
-#include "lifecycle/contained.h"
-#include "lifecycle/coordinate.h"
+#include "base/async/deadline.h"
+#include "lifecycle/executor/exception_boundary.h"
+#include "base/async/coordinate.h"
 #include "lifecycle/rollout/freeze.h"
-#include "lifecycle/rollout/standing.h"
+#include "lifecycle/rollout/status.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "lifecycle/rollout/waves.h"
 
-#include "inventory/hostlist.h"
+#include "inventory/parse/hostlist.h"
 
 #include <fmt/format.h>
 

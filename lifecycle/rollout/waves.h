@@ -1,7 +1,7 @@
 // Waves: which nodes come first, and how many at a time a gate stands between.
 #pragma once
 
-#include "inventory/change.h"
+#include "inventory/parse/change.h"
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 #include "lifecycle/rollout/window.h"
 
-#include "inventory/hostlist.h"
-#include "inventory/places.h"
+#include "inventory/parse/hostlist.h"
+#include "inventory/model/fabric_positions.h"
 
 #include <fmt/format.h>
 

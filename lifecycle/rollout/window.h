@@ -1,8 +1,8 @@
 // Window: which nodes may be taken out of work now without more than the ceilings allow being out, in any pool or failure domain.
 #pragma once
 
-#include "inventory/change.h"
-#include "lifecycle/facet.h"
+#include "inventory/parse/change.h"
+#include "lifecycle/model/facet.h"
 
 #include <functional>
 #include <map>

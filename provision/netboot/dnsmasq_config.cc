@@ -1,6 +1,6 @@
 #include "provision/netboot/dnsmasq_config.h"
 
-#include "inventory/leases.h"
+#include "inventory/model/leases.h"
 #include "provision/netboot/netboot.h"
 
 #include <fmt/format.h>

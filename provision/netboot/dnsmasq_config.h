@@ -4,7 +4,7 @@
 // Nodes with Secure Boot get shim instead, which loads GRUB, and both ask TFTP only (tftp_folder.h).
 #pragma once
 
-#include "inventory/cluster.h"
+#include "inventory/model/cluster.h"
 #include "provision/netboot/host_files.h"
 
 #include <filesystem>

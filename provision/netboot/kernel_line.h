@@ -3,7 +3,7 @@
 // A live image starts with its own kernel: the RAM OS comes up on that, fetches the image into memory and gives way to it.
 #pragma once
 
-#include "inventory/cluster.h"
+#include "inventory/model/cluster.h"
 
 #include <string>
 #include <vector>

@@ -3,7 +3,7 @@
 #include "base/io/files.h"
 #include "base/log.h"
 #include "base/log_limit.h"
-#include "inventory/leases.h"
+#include "inventory/model/leases.h"
 #include "provision/netboot/boot_script.h"
 #include "provision/netboot/dnsmasq_config.h"
 #include "provision/netboot/grub_script.h"

@@ -1,12 +1,12 @@
 // Network boot: dnsmasq supervised, one iPXE script (or GRUB configuration) a node. They hold no secret: an enrolment id, which the controller
-// believes only with what the network shows of the caller (agent/protocol/enrolment_proof.h).
+// believes only with what the network shows of the caller (gateway/enrolment_proof.h).
 #pragma once
 
-#include "agent/protocol/gateway_server.h"
+#include "gateway/gateway_server.h"
 #include "base/io/http.h"
 #include "base/io/process.h"
-#include "inventory/cluster.h"
-#include "provision/image/image_store.h"
+#include "inventory/model/cluster.h"
+#include "provision/images/image_store.h"
 
 #include <chrono>
 #include <filesystem>

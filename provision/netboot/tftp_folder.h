@@ -13,7 +13,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "provision/image/image_store.h"
+#include "provision/images/image_store.h"
 
 #include <filesystem>
 #include <map>

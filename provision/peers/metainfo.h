@@ -1,7 +1,7 @@
 // The .torrent of a pack: follows from the pack alone, so every controller makes the same one at any time.
 #pragma once
 
-#include "agent/protocol/metainfo.h"
+#include "wire/metainfo.h"
 
 #include <atomic>
 #include <filesystem>

@@ -2,7 +2,7 @@
 
 #include "base/json_output.h"
 #include "base/log.h"
-#include "inventory/places.h"
+#include "inventory/model/fabric_positions.h"
 #include "provision/peers/metainfo.h"
 #include "provision/peers/shares.h"
 #include "provision/peers/tracker.h"

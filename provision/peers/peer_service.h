@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/io/http.h"
-#include "inventory/cluster.h"
-#include "provision/image/image_store.h"
+#include "inventory/model/cluster.h"
+#include "provision/images/image_store.h"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -1,5 +1,5 @@
 // Who may send what to the agents' routes, decided before a body is read.
-#include "agent/protocol/failed_attempts.h"
+#include "gateway/failed_attempts.h"
 #include "tests/agent/site.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // Who gets a certificate, and who is listened to.
-#include "agent/protocol/enrolment.h"
+#include "gateway/enrolment.h"
 #include "base/io/key_id.h"
 #include "tests/agent/site.h"
 

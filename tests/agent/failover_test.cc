@@ -1,5 +1,5 @@
 // Two controllers on one store, each at an address of its own: an agent speaks to the one that answers, and both hear the same of it.
-#include "agent/protocol/controllers.h"
+#include "wire/controllers.h"
 #include "tests/agent/site.h"
 
 #include <gmock/gmock.h>

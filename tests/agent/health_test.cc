@@ -1,7 +1,7 @@
 // What the agent sees of its node's health: the kernel's words, disks, ports, units; and what it must not see in them.
 #include "agent/tasks/health.h"
 
-#include "agent/protocol/messages.h"
+#include "wire/messages.h"
 #include "base/io/files.h"
 #include "tests/fakes/scripted_programs.h"
 #include "tests/run_async.h"

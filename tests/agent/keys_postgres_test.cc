@@ -1,5 +1,5 @@
 // Keys of nodes in a PostgreSQL store that several controllers change at the same moment.
-#include "agent/protocol/node_keys.h"
+#include "gateway/node_keys.h"
 #include "tests/lifecycle/postgres_server.h"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 // Whose key is listened to: of several lives of one node, of two controllers, and over every death of a controller.
-#include "agent/protocol/enrolment.h"
-#include "agent/protocol/refused_agents.h"
-#include "agent/protocol/wipe_guard.h"
+#include "gateway/enrolment.h"
+#include "gateway/refused_agents.h"
+#include "wire/wipe_guard.h"
 #include "base/io/key_id.h"
 #include "tests/agent/site.h"
 #include "tests/fakes/memory_store.h"

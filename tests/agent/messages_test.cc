@@ -1,6 +1,6 @@
 // Messages: what is printed is read back the same; what is no message is refused, never a crash.
-#include "agent/protocol/messages.h"
-#include "agent/protocol/told_poll.h"
+#include "wire/messages.h"
+#include "wire/delta_poll.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // Leases and neighbours as dnsmasq and the kernel write them. The lines are of dnsmasq 2.90 and Linux 6.1.
-#include "agent/protocol/network_evidence.h"
+#include "gateway/network_evidence.h"
 
 #include "tests/run_async.h"
 #include "base/io/files.h"

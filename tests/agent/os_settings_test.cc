@@ -1,5 +1,5 @@
 // A driver's settings against a root folder of the test's own and programs in memory.
-#include "agent/protocol/restart_words.h"
+#include "wire/restart_words.h"
 #include "agent/tasks/os_settings.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"

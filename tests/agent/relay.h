@@ -1,7 +1,7 @@
 // Relay: a TCP proxy on loopback whose connections a test can cut all at once, as a switch that loses its power.
 #pragma once
 
-#include "base/task.h"
+#include "base/async/task.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/tcp.hpp>

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "agent/core/agent.h"
-#include "agent/protocol/gateway_server.h"
+#include "gateway/gateway_server.h"
 #include "base/io/files.h"
-#include "lifecycle/store.h"
+#include "lifecycle/store/store.h"
 #include "tests/fakes/fake_network_evidence.h"
 #include "tests/run_async.h"
 

@@ -1,7 +1,7 @@
 // The table of tasks across restarts, and how an agent learns who it is.
 #include "agent/core/options.h"
 #include "agent/core/task_table.h"
-#include "agent/protocol/controllers.h"
+#include "wire/controllers.h"
 #include "base/io/files.h"
 #include "tests/run_async.h"
 

@@ -10,9 +10,9 @@
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
-#include "inventory/cluster.h"
-#include "provision/image/archive.h"
-#include "provision/image/image_import.h"
+#include "inventory/model/cluster.h"
+#include "provision/images/archive.h"
+#include "provision/images/image_import.h"
 #include "tests/run_async.h"
 
 namespace muster::attack {

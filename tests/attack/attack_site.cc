@@ -15,12 +15,12 @@
 #include <fstream>
 #include <iostream>
 
-#include "agent/protocol/gateway_server.h"
+#include "gateway/gateway_server.h"
 #include "base/io/process.h"
 #include "base/io/side_thread.h"
-#include "lifecycle/store.h"
-#include "provision/image/image_store.h"
-#include "serve/server.h"
+#include "lifecycle/store/store.h"
+#include "provision/images/image_store.h"
+#include "gateway/http_listeners.h"
 #include "tests/fakes/fake_network_evidence.h"
 #include "tests/paths.h"
 

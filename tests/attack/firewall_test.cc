@@ -7,7 +7,7 @@
 
 #include "base/io/files.h"
 #include "base/io/process.h"
-#include "serve/server.h"
+#include "gateway/http_listeners.h"
 #include "tests/paths.h"
 #include "tests/run_async.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "agent/protocol/messages.h"
+#include "wire/messages.h"
 
 namespace muster::attack {
 namespace {

@@ -9,8 +9,8 @@
 #include <cstdio>
 
 #include "base/io/process.h"
-#include "lifecycle/measurements.h"
-#include "lifecycle/store.h"
+#include "lifecycle/store/measurements.h"
+#include "lifecycle/store/store.h"
 #include "tests/attack/known_open.h"
 #include "tests/attack/store_writer.h"
 #include "tests/cli/muster_folder.h"

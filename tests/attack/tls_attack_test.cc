@@ -6,7 +6,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-#include "agent/protocol/messages.h"
+#include "wire/messages.h"
 #include "tests/attack/honest_client.h"
 #include "tests/attack/known_open.h"
 #include "tests/attack/raw_connection.h"

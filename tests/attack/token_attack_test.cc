@@ -5,7 +5,7 @@
 #include <atomic>
 #include <thread>
 
-#include "agent/protocol/messages.h"
+#include "wire/messages.h"
 #include "tests/attack/attack_site.h"
 #include "tests/attack/raw_connection.h"
 

@@ -1,5 +1,5 @@
 #include "base/clock.h"
-#include "base/deadline.h"
+#include "base/async/deadline.h"
 #include "tests/run_async.h"
 
 namespace muster {

@@ -1,6 +1,6 @@
 // HTTP over loopback: the real client against the real server, and against servers that misbehave.
 #include "base/io/http.h"
-#include "base/deadline.h"
+#include "base/async/deadline.h"
 #include "base/io/files.h"
 #include "tests/run_async.h"
 

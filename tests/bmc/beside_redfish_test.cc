@@ -1,6 +1,6 @@
 // What stands beside Redfish: IPMI where Redfish does not offer or answer, and a PDU that is believed by the BMC's silence.
-#include "bmc/ipmi_bmc.h"
-#include "bmc/pdu.h"
+#include "bmc/ipmi/ipmi_bmc.h"
+#include "bmc/ipmi/pdu.h"
 #include "tests/fakes/fake_bmc.h"
 #include "tests/fakes/fake_process_runner.h"
 #include "tests/virtual_loop.h"

@@ -1,8 +1,8 @@
 // What BMCs tell by themselves becomes facts and findings: beside everybody's look, believed when it is read twice, said once.
 #include "bmc/health_watch.h"
 
-#include "bmc/event_stream.h"
-#include "bmc/log_mark.h"
+#include "bmc/redfish/event_stream.h"
+#include "bmc/sel_cursor.h"
 #include "tests/fakes/memory_store.h"
 #include "tests/run_async.h"
 #include "tests/virtual_loop.h"

@@ -1,7 +1,7 @@
 // A real ipmitool against OpenIPMI's simulated BMC on loopback: power, boot device, event log, and a wrong password that is sent once.
 #include "base/io/files.h"
-#include "bmc/ipmi_bmc.h"
-#include "tests/console/sol_rig.h"
+#include "bmc/ipmi/ipmi_bmc.h"
+#include "tests/bmc/console/sol_rig.h"
 #include "tests/run_async.h"
 
 #include <gmock/gmock.h>

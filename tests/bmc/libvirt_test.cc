@@ -1,5 +1,5 @@
 // The libvirt driver on libvirt's own test driver: no daemon, no virtual machine.
-#include "bmc/libvirt_bmc.h"
+#include "bmc/libvirt/libvirt_bmc.h"
 #include "tests/run_async.h"
 
 #include <gtest/gtest.h>

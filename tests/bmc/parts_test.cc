@@ -1,7 +1,7 @@
 // The small parts: lenient JSON, quirks, task ids and states, the upload's body, turnstiles.
 #include "bmc/arbiter.h"
-#include "bmc/multipart.h"
-#include "bmc/redfish_bmc.h"
+#include "bmc/redfish/multipart.h"
+#include "bmc/redfish/redfish_bmc.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "tests/fakes/fake_bmc.h"

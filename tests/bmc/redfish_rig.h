@@ -1,7 +1,7 @@
 // A RedfishSession or RedfishBmc on a FakeHttp.
 #pragma once
 
-#include "bmc/redfish_bmc.h"
+#include "bmc/redfish/redfish_bmc.h"
 #include "tests/bmc/values_store.h"
 #include "tests/fakes/fake_http.h"
 #include "tests/virtual_loop.h"

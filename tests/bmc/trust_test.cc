@@ -1,7 +1,7 @@
 // Password and certificate of a BMC are changed in two phases: wherever muster dies, the next process finds out which of the two holds, and
 // nobody is locked out on the way.
 #include "base/io/crypto.h"
-#include "bmc/campaign.h"
+#include "bmc/bulk_operation.h"
 #include "tests/bmc/redfish_rig.h"
 #include "tests/bmc/virtual_bmc.h"
 #include "tests/fakes/fake_process_runner.h"

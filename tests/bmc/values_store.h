@@ -1,7 +1,7 @@
 // The part of a Store that bmc/ uses, in memory: values only. Everything else is refused, so that a test notices.
 #pragma once
 
-#include "lifecycle/store.h"
+#include "lifecycle/store/store.h"
 
 #include <functional>
 #include <map>

@@ -1,8 +1,8 @@
 // `muster image …` as the real program does it: every command once on real file systems, and what clearing up must leave alone.
-#include "cli/options.h"
-#include "lifecycle/store.h"
+#include "app/options.h"
+#include "lifecycle/store/store.h"
 #include "tests/cli/muster_folder.h"
-#include "tests/image/kept_images.h"
+#include "tests/provision/images/kept_images.h"
 
 #include <nlohmann/json.hpp>
 

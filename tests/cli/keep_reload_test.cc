@@ -1,6 +1,6 @@
 // muster keep as the real program, in a network namespace of its own: SIGHUP brings new nodes to the dnsmasq that runs.
 #include "base/io/files.h"
-#include "lifecycle/rollout/book.h"
+#include "lifecycle/rollout/record.h"
 #include "tests/cli/muster_folder.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // quarantine and the acknowledgement, as the real program does them: beside whatever else works with the state folder.
-#include "cli/options.h"
+#include "app/options.h"
 #include "tests/cli/muster_folder.h"
 
 #include <gmock/gmock.h>

@@ -1,8 +1,8 @@
 // muster rollout, as the program: bad input is told before anything is started, and a rollout that does not exist has no status.
 #include "tests/cli/muster_folder.h"
 
-#include "cli/turn.h"
-#include "lifecycle/rollout/book.h"
+#include "app/state_lock.h"
+#include "lifecycle/rollout/record.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

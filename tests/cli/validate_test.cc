@@ -1,6 +1,6 @@
 // validate report and cert as the real program does them, on a store that holds facts and measurements.
-#include "lifecycle/measurements.h"
-#include "lifecycle/store.h"
+#include "lifecycle/store/measurements.h"
+#include "lifecycle/store/store.h"
 #include "tests/cli/muster_folder.h"
 #include "tests/validate/fleet_history.h"
 

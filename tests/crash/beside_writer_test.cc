@@ -2,10 +2,10 @@
 //
 // The writer is a program of its own on the real store (store_writer.cc), which opens it as a controller does; beside it run the real
 // commands of muster on the same state folder, as an operator's would. MUSTER_CRASH_KILLS says how many kills: `ctest -R beside_writer_long`.
-#include "agent/protocol/node_keys.h"
-#include "lifecycle/audit.h"
-#include "lifecycle/measurements.h"
-#include "lifecycle/store.h"
+#include "gateway/node_keys.h"
+#include "lifecycle/audit/audit.h"
+#include "lifecycle/store/measurements.h"
+#include "lifecycle/store/store.h"
 #include "tests/cli/muster_folder.h"
 #include "tests/lifecycle/held_locks.h"
 

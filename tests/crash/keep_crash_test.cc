@@ -1,9 +1,9 @@
 // muster keep killed at every write of what it does by itself: drains, GPU resets, reboots, quarantine, the circuit breaker, expired
 // certificates, the ladder of a BMC that hangs. Nothing is done twice for one symptom, no job is killed, the first reason stays, and
 // every node ends where it belongs.
-#include "keep/breakers.h"
-#include "keep/health_history.h"
-#include "lifecycle/quarantine.h"
+#include "monitor/breakers.h"
+#include "monitor/health_history.h"
+#include "lifecycle/model/quarantine.h"
 #include "tests/crash/kept_rack.h"
 #include "tests/crash/kill_points.h"
 #include "tests/fakes/memory_store.h"

@@ -1,7 +1,7 @@
 #include "tests/crash/kept_rack.h"
 
-#include "keep/health_phase.h"
-#include "keep/keeper.h"
+#include "monitor/health_phase.h"
+#include "monitor/monitor.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 

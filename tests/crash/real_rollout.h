@@ -3,7 +3,7 @@
 
 #include "tests/crash/simulated_rack.h"
 
-#include "lifecycle/rollout/book.h"
+#include "lifecycle/rollout/record.h"
 
 namespace muster::test {
 

@@ -1,8 +1,8 @@
 #include "tests/crash/simulated_rack.h"
 
 #include "firmware/firmware.h"
-#include "keep/health_gate.h"
-#include "lifecycle/quarantine.h"
+#include "monitor/health_gate.h"
+#include "lifecycle/model/quarantine.h"
 #include "lifecycle/rollout/overlay.h"
 #include "pool/pool.h"
 #include "provision/provision.h"

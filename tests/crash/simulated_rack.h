@@ -16,8 +16,8 @@
 #include "tests/lifecycle/crash_store.h"
 #include "tests/run_async.h"
 
-#include "lifecycle/engine.h"
-#include "lifecycle/rollout/live_cluster.h"
+#include "lifecycle/executor/engine.h"
+#include "lifecycle/rollout/effective_cluster.h"
 
 namespace muster::test {
 

@@ -1,7 +1,7 @@
 // Two controllers with the real phases on one rack of machines in memory and one PostgreSQL, each with a state folder of its own. One is
 // killed in the middle, wherever that is: the other finishes, no component is flashed twice, no disk is written twice, no job is killed,
 // nothing stays locked. What one certifies or revokes, the other's plan and keep go by.
-#include "keep/keeper.h"
+#include "monitor/monitor.h"
 #include "tests/crash/simulated_rack.h"
 #include "tests/lifecycle/postgres_server.h"
 #include "tests/lifecycle/virtual_time.h"

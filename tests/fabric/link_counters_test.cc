@@ -1,7 +1,7 @@
 // Counters, bit error rates and verdicts: the arithmetic, and the traps that hide in it.
-#include "agent/links/counter_text.h"
-#include "agent/links/transceiver.h"
-#include "agent/links/verdict.h"
+#include "wire/links/counter_text.h"
+#include "wire/links/transceiver.h"
+#include "wire/links/verdict.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

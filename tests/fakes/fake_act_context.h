@@ -1,7 +1,7 @@
 // FakeActContext: what the engine lends a phase, in memory. The operation outlives a "crash" when the test keeps it.
 #pragma once
 
-#include "lifecycle/phase.h"
+#include "lifecycle/model/phase.h"
 
 #include <optional>
 #include <string>

@@ -6,7 +6,7 @@
 //   agents.hold(TaskKind::WriteImage);      // stays Running until agents.finish(id, …) or agents.failTask(id, …)
 #pragma once
 
-#include "agent/protocol/gateway.h"
+#include "gateway/agent_gateway.h"
 
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>

@@ -1,7 +1,7 @@
 // FakeImageStore: images by name in memory; nothing is built.
 #pragma once
 
-#include "provision/image/image_store.h"
+#include "provision/images/image_store.h"
 
 #include <map>
 #include <string>

@@ -1,7 +1,7 @@
 // What a test's network shows of who calls.
 #pragma once
 
-#include "agent/protocol/network_evidence.h"
+#include "gateway/network_evidence.h"
 
 #include <map>
 #include <set>

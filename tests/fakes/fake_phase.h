@@ -9,7 +9,7 @@
 //   world.effects("gpu001/firmware.BMC")                // how often outside work on it was begun
 #pragma once
 
-#include "lifecycle/phase.h"
+#include "lifecycle/model/phase.h"
 
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/io/files.h"
-#include "provision/image/system_builder.h"
+#include "provision/images/system_builder.h"
 
 #include <atomic>
 #include <functional>

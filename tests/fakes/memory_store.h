@@ -1,7 +1,7 @@
 // MemoryStore: the Store contract in memory. Runs against the same contract test as SQLite's.
 #pragma once
 
-#include "lifecycle/audit.h"
+#include "lifecycle/audit/audit.h"
 
 #include <algorithm>
 #include <map>

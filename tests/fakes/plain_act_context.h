@@ -1,7 +1,7 @@
 // PlainActContext: an action that is always at its beginning: no operation was recorded, none is kept. Facts are the test's.
 #pragma once
 
-#include "lifecycle/phase.h"
+#include "lifecycle/model/phase.h"
 
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 // The firmware phase on a fake BMC: one component at a time.
-#include "firmware/activation.h"
+#include "firmware/activation_policy.h"
 #include "firmware/progress.h"
 #include "tests/firmware/phase_fixture.h"
 

@@ -1,7 +1,7 @@
 // Several components by one activation: staged one after the other, nothing switched before the last is taken in, nothing flashed twice
 // however often muster dies.
 #include "bmc/forwarding_bmc.h"
-#include "firmware/activation.h"
+#include "firmware/activation_policy.h"
 #include "firmware/baselines.h"
 #include "firmware/files.h"
 #include "tests/firmware/one_bmc.h"

@@ -1,9 +1,9 @@
 // Nested a thousand and a hundred thousand deep, at each door: an error, never a signal.
-#include "agent/protocol/messages.h"
-#include "agent/protocol/pack_index.h"
-#include "agent/protocol/partition_table.h"
+#include "wire/messages.h"
+#include "wire/pack_index.h"
+#include "wire/partition_table.h"
 #include "base/json_output.h"
-#include "bmc/json_view.h"
+#include "bmc/redfish/json_view.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -4,10 +4,10 @@
 #include <array>
 
 #include "agent/tasks/kernel_log.h"
-#include "inventory/csv.h"
-#include "inventory/hostlist.h"
+#include "inventory/parse/csv.h"
+#include "inventory/parse/hostlist.h"
 #include "inventory/inventory.h"
-#include "inventory/user_data.h"
+#include "inventory/model/user_data.h"
 #include "tests/fuzz/targets.h"
 
 namespace muster::fuzz {

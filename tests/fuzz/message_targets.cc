@@ -5,14 +5,14 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
-#include "agent/protocol/attestation.h"
-#include "agent/protocol/controllers.h"
-#include "agent/protocol/device_firmware.h"
-#include "agent/protocol/health.h"
-#include "agent/protocol/messages.h"
-#include "agent/protocol/metainfo.h"
-#include "agent/protocol/pack_index.h"
-#include "agent/protocol/partition_table.h"
+#include "wire/attestation.h"
+#include "wire/controllers.h"
+#include "wire/device_firmware.h"
+#include "wire/health.h"
+#include "wire/messages.h"
+#include "wire/metainfo.h"
+#include "wire/pack_index.h"
+#include "wire/partition_table.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/printable.h"

@@ -6,8 +6,8 @@
 
 #include "agent/tasks/lldp.h"
 #include "base/io/tpm2.h"
-#include "discover/dhcp.h"
-#include "discover/ssdp.h"
+#include "discovery/dhcp.h"
+#include "discovery/ssdp.h"
 #include "tests/fuzz/targets.h"
 
 namespace muster::fuzz {

@@ -1,7 +1,7 @@
 // Subnets behind relays, boot servers, Secure Boot: declared completely or refused, with the place.
 #include "inventory_fixture.h"
 
-#include "inventory/json.h"
+#include "inventory/schema/json.h"
 
 namespace muster::inventory {
 namespace {

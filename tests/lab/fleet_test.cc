@@ -1,6 +1,6 @@
 // The simulated fleet speaks the real protocols: the controller's own BMC driver and agent gateway take a node from power-off to
 // its installed system, over TLS on loopback.
-#include "agent/protocol/gateway_server.h"
+#include "gateway/gateway_server.h"
 #include "bmc/fleet.h"
 #include "lab/fleet/fleet.h"
 #include "tests/fakes/fake_network_evidence.h"

@@ -1,7 +1,7 @@
 // A small declared rack for the lab's tests.
 #pragma once
 
-#include "inventory/cluster.h"
+#include "inventory/model/cluster.h"
 
 #include <string>
 

@@ -2,7 +2,7 @@
 // makes all of them slower than the one before gained, and far past it requests fail. An event queue in virtual time, no threads.
 #pragma once
 
-#include "lifecycle/adaptive_limit.h"
+#include "lifecycle/executor/adaptive_limit.h"
 
 #include <cmath>
 #include <functional>

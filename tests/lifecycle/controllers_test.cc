@@ -1,7 +1,7 @@
 // Two controllers, two processes, one PostgreSQL. One of them is killed or stopped in the middle, or the server is restarted:
 // the work ends, and nothing is done twice.
-#include "lifecycle/audit.h"
-#include "lifecycle/engine.h"
+#include "lifecycle/audit/audit.h"
+#include "lifecycle/executor/engine.h"
 #include "tests/lifecycle/postgres_server.h"
 #include "tests/lifecycle/shared_world.h"
 

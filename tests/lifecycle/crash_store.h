@@ -2,7 +2,7 @@
 // just made it, and nothing that comes after happens. See runInVirtualTime's `stop`. Grouping, many writes are one (journal.h).
 #pragma once
 
-#include "lifecycle/store.h"
+#include "lifecycle/store/store.h"
 
 #include <functional>
 #include <optional>

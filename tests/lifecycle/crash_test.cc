@@ -1,6 +1,6 @@
 // kill -9 at every boundary of the journal. The world lives on; muster starts again on the same store. Each outside effect
 // must have been begun exactly once, and the road must end.
-#include "lifecycle/engine.h"
+#include "lifecycle/executor/engine.h"
 #include "tests/fakes/memory_store.h"
 #include "tests/lifecycle/crash_store.h"
 #include "tests/lifecycle/rack.h"

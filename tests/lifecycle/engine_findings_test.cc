@@ -1,6 +1,6 @@
 // Findings: who raised them, when they are over; and waits for what is away.
-#include "lifecycle/json.h"
-#include "lifecycle/quarantine.h"
+#include "lifecycle/model/json.h"
+#include "lifecycle/model/quarantine.h"
 #include "tests/lifecycle/engine_fixture.h"
 
 namespace muster::lifecycle {

@@ -1,7 +1,7 @@
 // EngineTest: a rack, a store, virtual time, and an engine that sees them.
 #pragma once
 
-#include "lifecycle/engine.h"
+#include "lifecycle/executor/engine.h"
 #include "tests/fakes/memory_store.h"
 #include "tests/lifecycle/rack.h"
 #include "tests/lifecycle/virtual_time.h"

@@ -1,5 +1,5 @@
 // The contract of Measurements, in the database of every store that has one.
-#include "lifecycle/measurements.h"
+#include "lifecycle/store/measurements.h"
 #include "tests/lifecycle/store_contract.h"
 
 #include <cmath>

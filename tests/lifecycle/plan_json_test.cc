@@ -1,5 +1,5 @@
 #include "base/io/files.h"
-#include "lifecycle/plan.h"
+#include "lifecycle/model/plan.h"
 #include "tests/lifecycle/rack.h"
 #include "tests/paths.h"
 

@@ -1,6 +1,6 @@
 // The store on a real PostgreSQL: the contract, and what is its own: a server that is restarted, read-only, somebody else's.
-#include "lifecycle/measurements.h"
-#include "lifecycle/sql/schema.h"
+#include "lifecycle/store/measurements.h"
+#include "lifecycle/store/sql/schema.h"
 #include "tests/lifecycle/postgres_server.h"
 #include "tests/lifecycle/store_contract.h"
 

@@ -2,7 +2,7 @@
 // another subject (fabric.sm), facts that are learnt on the way (hw.serial in the basis of gates), a wipe, a pool.
 #pragma once
 
-#include "lifecycle/engine.h"
+#include "lifecycle/executor/engine.h"
 #include "tests/fakes/fake_phase.h"
 
 namespace muster::test {

@@ -1,7 +1,7 @@
 // Random graphs of goals, for properties that hold for any.
 #pragma once
 
-#include "lifecycle/plan.h"
+#include "lifecycle/model/plan.h"
 #include "tests/lifecycle/rack.h"
 
 #include <algorithm>

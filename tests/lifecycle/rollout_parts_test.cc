@@ -1,7 +1,7 @@
 // The pure parts of a rollout: waves, window, regression, the cluster that nodes step over in.
 #include "lifecycle/rollout/freeze.h"
 #include "lifecycle/rollout/gate.h"
-#include "lifecycle/rollout/live_cluster.h"
+#include "lifecycle/rollout/effective_cluster.h"
 #include "lifecycle/rollout/overlay.h"
 #include "lifecycle/rollout/waves.h"
 #include "lifecycle/rollout/window.h"

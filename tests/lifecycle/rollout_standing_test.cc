@@ -1,5 +1,5 @@
 // Rollouts among people: nodes that somebody has drained, a time to watch between waves, a rehearsal, and where a node stands.
-#include "lifecycle/rollout/standing.h"
+#include "lifecycle/rollout/status.h"
 #include "tests/lifecycle/rollout_rack.h"
 
 #include <gmock/gmock.h>

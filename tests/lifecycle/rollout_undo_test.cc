@@ -1,5 +1,5 @@
 // Rollouts on top of each other: which of them can be undone, and what stays.
-#include "lifecycle/rollout/standing.h"
+#include "lifecycle/rollout/status.h"
 #include "tests/lifecycle/rollout_rack.h"
 
 #include <gmock/gmock.h>

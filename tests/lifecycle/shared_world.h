@@ -2,7 +2,7 @@
 // The same operation id is the same work; a second operation on one facet is what must never happen.
 #pragma once
 
-#include "lifecycle/phase.h"
+#include "lifecycle/model/phase.h"
 #include "tests/lifecycle/rack.h"
 
 #include <sqlite3.h>

@@ -1,8 +1,8 @@
 // What is SQLite's own: durability across processes, damaged, foreign, locked, read-only and full files.
 #include "base/io/files.h"
-#include "lifecycle/audit.h"
-#include "lifecycle/sql/schema.h"
-#include "lifecycle/store.h"
+#include "lifecycle/audit/audit.h"
+#include "lifecycle/store/sql/schema.h"
+#include "lifecycle/store/store.h"
 #include "tests/lifecycle/rack.h"
 #include "tests/run_async.h"
 

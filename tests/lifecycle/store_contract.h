@@ -2,7 +2,7 @@
 // instantiates it with. A maker opens stores on the same data: each is one process.
 #pragma once
 
-#include "lifecycle/audit.h"
+#include "lifecycle/audit/audit.h"
 #include "tests/lifecycle/rack.h"
 #include "tests/run_async.h"
 

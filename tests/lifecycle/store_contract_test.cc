@@ -1,5 +1,5 @@
 // The contract of Store, run against every implementation.
-#include "lifecycle/audit.h"
+#include "lifecycle/audit/audit.h"
 #include "tests/lifecycle/store_contract.h"
 
 namespace muster::lifecycle {

@@ -1,8 +1,8 @@
 // The files of a SQLite store and other processes: locks that last, modes, and files that are taken away under their process.
 #include "base/io/files.h"
-#include "lifecycle/measurements.h"
-#include "lifecycle/sql/store_files.h"
-#include "lifecycle/store_loss.h"
+#include "lifecycle/store/measurements.h"
+#include "lifecycle/store/sql/store_files.h"
+#include "lifecycle/store/store_loss.h"
 #include "tests/lifecycle/held_locks.h"
 #include "tests/run_async.h"
 

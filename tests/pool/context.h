@@ -1,8 +1,8 @@
 // What the tests of pool/ share: a context, a certificate gate that can be told, a cluster of one pool.
 #pragma once
 
-#include "lifecycle/certificate_gate.h"
-#include "lifecycle/phase.h"
+#include "lifecycle/model/certificate_gate.h"
+#include "lifecycle/model/phase.h"
 #include "pool/pool.h"
 #include "tests/fakes/plain_act_context.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/io/crypto.h"
 #include "base/io/files.h"
-#include "inventory/document.h"
+#include "inventory/parse/document.h"
 #include "pool/kube_api.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // The pool phase: no certificate, no job; and nobody's drain is undone but our own.
-#include "lifecycle/quarantine.h"
+#include "lifecycle/model/quarantine.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/fakes/fake_process_runner.h"
 #include "tests/pool/context.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/clock.h"
-#include "base/task.h"
+#include "base/async/task.h"
 
 #include <vector>
 

@@ -1,5 +1,5 @@
 // What another host on the network gets out of the boot files of an armed node, with the real dnsmasq and the real gateway.
-#include "agent/protocol/messages.h"
+#include "wire/messages.h"
 #include "tests/provision/dhcp_site.h"
 
 #include <boost/asio/co_spawn.hpp>

@@ -1,7 +1,7 @@
 // A small declared cluster for the tests of provision/.
 #pragma once
 
-#include "inventory/cluster.h"
+#include "inventory/model/cluster.h"
 
 namespace muster::provision {
 

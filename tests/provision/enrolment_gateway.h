@@ -1,7 +1,7 @@
 // The gateway as Netboot sees it.
 #pragma once
 
-#include "agent/protocol/gateway_server.h"
+#include "gateway/gateway_server.h"
 
 namespace muster::provision {
 

@@ -1,6 +1,6 @@
 // A file system of NFS on a virtual machine: a real server (nfs-ganesha) on the controller's network, a real kernel that mounts it, the agent
 // that measures it. Some minutes under TCG, so on request only.
-#include "provision/storage.h"
+#include "provision/storage/storage.h"
 #include "tests/provision/vm_site.h"
 
 namespace muster::provision {

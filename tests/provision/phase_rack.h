@@ -1,7 +1,7 @@
 // A rack in memory for the tests of the phase: BMCs whose power switches boot agents, as the real ones would.
 #pragma once
 
-#include "provision/data_wipe.h"
+#include "provision/storage/data_wipe.h"
 #include "provision/facets.h"
 #include "provision/inspection.h"
 #include "provision/provision.h"

@@ -1,5 +1,5 @@
 // The phase against a rack in memory.
-#include "agent/protocol/wipe_guard.h"
+#include "wire/wipe_guard.h"
 #include "tests/provision/phase_rack.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // What Restarts tells others: that a boot which it has begun has come to its end.
 #include "provision/restart.h"
 
-#include "agent/protocol/refused_agents.h"
+#include "gateway/refused_agents.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/fakes/fake_bmc.h"
 #include "tests/fakes/fake_netboot.h"

@@ -1,10 +1,10 @@
 // UEFI Secure Boot, for real: OVMF with Microsoft's keys, dnsmasq started by Netboot, in a network namespace of its own. What is
 // proven is on the console: a signed kernel runs, an unsigned one is refused, a machine that is not armed goes on with its boot
 // order, and a disk with the signed loader starts.
-#include "agent/writer/secure_boot.h"
+#include "agent/imaging/secure_boot.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
-#include "provision/image/image_store.h"
+#include "provision/images/image_store.h"
 #include "provision/netboot/netboot.h"
 #include "tests/fakes/fake_image_store.h"
 #include "tests/paths.h"

@@ -2,10 +2,10 @@
 // real, and so is all that runs in the machine. Only the BMC is a fake: its power switch starts and ends QEMU.
 #pragma once
 
-#include "agent/protocol/gateway_server.h"
+#include "gateway/gateway_server.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
-#include "lifecycle/store.h"
+#include "lifecycle/store/store.h"
 #include "provision/facets.h"
 #include "provision/provision.h"
 #include "tests/fakes/fake_act_context.h"

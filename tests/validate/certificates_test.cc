@@ -1,8 +1,8 @@
 // Certificates: what makes one void, each way with its own words.
 #include "base/io/files.h"
-#include "lifecycle/certificate_keys.h"
-#include "lifecycle/store.h"
-#include "validate/basis.h"
+#include "lifecycle/model/certificate_keys.h"
+#include "lifecycle/store/store.h"
+#include "validate/validation_scope.h"
 #include "validate/validate.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // A simulated fleet's measurements: nodes of one SKU in racks, metrics with noise, whatever is wrong put in by the test.
 #pragma once
 
-#include "lifecycle/measurements.h"
+#include "lifecycle/store/measurements.h"
 
 #include <fmt/format.h>
 

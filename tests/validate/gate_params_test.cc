@@ -1,7 +1,7 @@
 // Parameters of checks that gates set: which there are, what is refused, what reaches the agent.
 #include "validate/gate_params.h"
 
-#include "validate/basis.h"
+#include "validate/validation_scope.h"
 #include "validate/checks/catalogue.h"
 #include "validate/gates.h"
 

@@ -4,7 +4,7 @@
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/run_async.h"
 #include "tests/validate/isolate_world.h"
-#include "validate/isolate/campaign.h"
+#include "validate/isolate/isolation_run.h"
 #include "validate/isolate/group_runner.h"
 #include "validate/report/report.h"
 

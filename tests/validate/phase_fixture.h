@@ -1,9 +1,9 @@
 // The validate phase with everything around it in memory, and an agent that answers what a test says.
 #pragma once
 
-#include "base/task.h"
-#include "lifecycle/plan.h"
-#include "lifecycle/store.h"
+#include "base/async/task.h"
+#include "lifecycle/model/plan.h"
+#include "lifecycle/store/store.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/fakes/plain_act_context.h"
 #include "tests/run_async.h"

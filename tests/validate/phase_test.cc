@@ -1,6 +1,6 @@
 // The validate phase: fail closed, whatever the agent says.
 #include "tests/validate/phase_fixture.h"
-#include "validate/basis.h"
+#include "validate/validation_scope.h"
 #include "validate/power_budget.h"
 
 namespace muster::validate {

@@ -1,5 +1,5 @@
 // Fleet statistics and reports: what is wrong is found, the budget of false alarms is kept, and a report shows what was measured and nothing else.
-#include "lifecycle/store.h"
+#include "lifecycle/store/store.h"
 #include "tests/run_async.h"
 #include "tests/validate/fleet_history.h"
 #include "validate/report/report.h"

@@ -1,6 +1,6 @@
 // `muster validate run` as the real program does it, with real agents: gates within a rack's power and within a time, going on, certificates.
-#include "lifecycle/store.h"
-#include "tests/image/kept_images.h"
+#include "lifecycle/store/store.h"
+#include "tests/provision/images/kept_images.h"
 #include "tests/validate/real_agents.h"
 
 #include <algorithm>

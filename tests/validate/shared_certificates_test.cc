@@ -1,10 +1,10 @@
 // Certificates and revocations of one store that two hosts share, each with a state folder of its own; and how the files of a muster from
 // before come into it. On SQLite and on a PostgreSQL that the test starts.
 #include "base/io/files.h"
-#include "lifecycle/certificate_keys.h"
+#include "lifecycle/model/certificate_keys.h"
 #include "tests/lifecycle/postgres_server.h"
-#include "validate/basis.h"
-#include "validate/take_over.h"
+#include "validate/validation_scope.h"
+#include "validate/certificate_migration.h"
 #include "validate/validate.h"
 
 #include <gmock/gmock.h>

@@ -1,8 +1,8 @@
 // The catalogue of checks: one row each. A check gets its parameters as JSON and answers with what it saw.
 #pragma once
 
-#include "agent/protocol/messages.h"
-#include "inventory/cluster.h"
+#include "wire/messages.h"
+#include "inventory/model/cluster.h"
 #include "validate/checks/checks.h"
 #include "validate/checks/host.h"
 

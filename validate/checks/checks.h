@@ -1,7 +1,7 @@
 // Checks: run on the node, by the agent. Pure of controller concerns; a check that cannot run has not passed.
 #pragma once
 
-#include "agent/protocol/messages.h"
+#include "wire/messages.h"
 
 #include <string>
 #include <vector>

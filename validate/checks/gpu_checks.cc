@@ -1,5 +1,5 @@
 // Checks over NVML. A value that NVML does not offer is no data, and no data is no pass.
-#include "lifecycle/facet.h"
+#include "lifecycle/model/facet.h"
 #include "validate/checks/catalogue.h"
 #include "validate/checks/gpu_look.h"
 

@@ -1,7 +1,7 @@
 // NVML by dlopen: the few calls that checks need, with the library's own ABI. No NVIDIA header or library at build time.
 #pragma once
 
-#include "agent/protocol/messages.h"
+#include "wire/messages.h"
 #include "base/result.h"
 
 #include <cstdint>

@@ -2,9 +2,9 @@
 // cleaned is past.
 #include "validate/checks/rdma_links.h"
 
-#include "agent/links/counter_text.h"
-#include "agent/links/transceiver.h"
-#include "agent/links/verdict.h"
+#include "wire/links/counter_text.h"
+#include "wire/links/transceiver.h"
+#include "wire/links/verdict.h"
 
 #include <fmt/ranges.h>
 

@@ -1,7 +1,7 @@
 // rdma.links with a clock of the caller's: the check waits by nature.
 #pragma once
 
-#include "agent/links/counters.h"
+#include "wire/links/counters.h"
 #include "validate/checks/catalogue.h"
 
 #include <functional>

@@ -1,6 +1,6 @@
 #include "validate/checks/system_judges.h"
 
-#include "agent/protocol/xid.h"
+#include "wire/xid.h"
 
 #include <fmt/ranges.h>
 #include <sys/timex.h>

@@ -5,7 +5,7 @@
 // heavier tails than a normal distribution has, so there is a control: the good sides, where nothing is wrong, say how far noise reaches.
 #pragma once
 
-#include "lifecycle/measurements.h"
+#include "lifecycle/store/measurements.h"
 
 #include <optional>
 #include <string>

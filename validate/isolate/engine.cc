@@ -1,7 +1,7 @@
 #include "validate/isolate/engine.h"
 
 #include "base/json_output.h"
-#include "lifecycle/coordinate.h"
+#include "base/async/coordinate.h"
 #include "validate/isolate/isolation.h"
 
 #include <fmt/ranges.h>

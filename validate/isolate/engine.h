@@ -1,7 +1,7 @@
 // What runs the tests between nodes: perftest for pairs, muster-collective by NCCL or TCP for groups of any size.
 #pragma once
 
-#include "agent/protocol/gateway.h"
+#include "gateway/agent_gateway.h"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -1,7 +1,7 @@
 #include "validate/isolate/group_runner.h"
 
 #include "base/json_output.h"
-#include "lifecycle/coordinate.h"
+#include "base/async/coordinate.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 #include "validate/isolate/runner.h"
 
 #include "base/json_output.h"
-#include "lifecycle/coordinate.h"
+#include "base/async/coordinate.h"
 #include "validate/gates.h"
 
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // The executor: runs the rounds that an isolation plans. It decides nothing about nodes.
 #pragma once
 
-#include "agent/protocol/gateway.h"
+#include "gateway/agent_gateway.h"
 #include "validate/isolate/site.h"
 
 #include <functional>

@@ -1,6 +1,6 @@
 #include "validate/isolate/site.h"
 
-#include "inventory/places.h"
+#include "inventory/model/fabric_positions.h"
 #include "validate/pair_partner.h"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // Site: the numbers of an isolation as nodes, devices, switches and ports of an inventory, and a verdict in words.
 #pragma once
 
-#include "agent/protocol/gateway.h"
-#include "inventory/cluster.h"
+#include "gateway/agent_gateway.h"
+#include "inventory/model/cluster.h"
 #include "validate/isolate/engine.h"
 #include "validate/isolate/isolation.h"
 #include "validate/isolate/routes.h"

@@ -1,0 +1,188 @@
+#include "agent/imaging/install.h"
+
+#include "agent/imaging/grow_ext4.h"
+#include "agent/imaging/mount.h"
+#include "agent/imaging/root_system.h"
+#include "agent/imaging/secure_boot.h"
+#include "agent/imaging/target_files.h"
+#include "base/io/files.h"
+#include "base/io/process.h"
+#include "base/json_output.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+namespace muster::agent {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::chrono::minutes kToolLimit{5};
+constexpr const char* kMountFolder = "/run/muster/target";
+
+std::string replaced(std::string text, std::string_view mark, const std::string& value) {
+  for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark, at + value.size())) text.replace(at, mark.size(), value);
+  return text;
+}
+
+Result<void> tool(std::string program, std::vector<std::string> args) {
+  io::Command command{.program = std::move(program), .args = std::move(args)};
+  command.timeout = kToolLimit;
+  TRY_OK(io::runChecked(command));
+  return {};
+}
+
+/// systemd-networkd brings up the provisioning NIC, found by its address; every other NIC is left to whom it concerns.
+std::string networkFile(const WriteImageParams& params, const std::string& mac) {
+  std::string text = fmt::format("[Match]\nMACAddress={}\n\n[Network]\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n", mac);
+  if (params.address_cidr.empty()) return text + "DHCP=ipv4\n\n[DHCPv4]\nClientIdentifier=mac\nUseHostname=no\n";
+  text += fmt::format("Address={}\n", params.address_cidr);
+  if (!params.gateway.empty()) text += fmt::format("Gateway={}\n", params.gateway);
+  for (const auto& server : params.dns) text += fmt::format("DNS={}\n", server);
+  return text;
+}
+
+/// The same for systems that have NetworkManager only.
+std::string networkManagerFile(const WriteImageParams& params, const std::string& mac) {
+  std::string text = fmt::format("[connection]\nid=muster-provisioning\ntype=ethernet\nautoconnect-priority=100\n\n[ethernet]\nmac-address={}\n\n[ipv4]\n", mac);
+  if (params.address_cidr.empty()) {
+    text += "method=auto\ndhcp-client-id=mac\ndhcp-send-hostname=false\n";
+  } else {
+    text += fmt::format("method=manual\naddress1={}{}{}\n", params.address_cidr, params.gateway.empty() ? "" : ",", params.gateway);
+    if (!params.dns.empty()) text += fmt::format("dns={};\n", fmt::join(params.dns, ";"));
+  }
+  return text + "\n[ipv6]\nmethod=disabled\n";
+}
+
+Result<void> configureNetwork(const fs::path& root, const WriteImageParams& params, const std::string& mac) {
+  TRY_OK(put(root, "etc/systemd/network/10-muster-provisioning.network", networkFile(params, mac)));
+  std::error_code error;
+  if (fs::exists(root / "usr/lib/systemd/systemd-networkd", error) || fs::exists(root / "lib/systemd/systemd-networkd", error) || !fs::exists(root / "usr/sbin/NetworkManager", error)) return {};
+  TRY_OK(put(root, "etc/NetworkManager/conf.d/10-muster.conf", "[main]\nno-auto-default=*\n"));
+  return put(root, "etc/NetworkManager/system-connections/muster-provisioning.nmconnection", networkManagerFile(params, mac), kSecretMode);  // it takes no other mode
+}
+
+/// Empty: the system keeps its own.
+std::string fileSystemTable(const Layout& layout) {
+  if (layout.root_line.empty() && layout.root_partuuid.empty()) return {};
+  std::string table = layout.root_line.empty() ? fmt::format("PARTUUID={} / ext4 errors=remount-ro 0 1", layout.root_partuuid) : layout.root_line;
+  if (!layout.boot_line.empty()) table += "\n" + layout.boot_line;
+  return table + fmt::format("\nPARTUUID={} /boot/efi vfat umask=0077,nofail 0 0\n", layout.esp_partuuid);
+}
+
+Result<void> copyAgent(const fs::path& from, const fs::path& root) {
+  const fs::path to = root / "usr/lib/muster";
+  TRY_OK(io::makeDirs(to));
+  std::error_code error;
+  fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::overwrite_existing, error);
+  if (error) return fail(ErrorCode::Internal, fmt::format("cannot copy the agent from {}: {}", from.string(), error.message()));
+  fs::remove(to / "dhcp.sh", error);  // belongs to the RAM OS
+  return {};
+}
+
+}  // namespace
+
+Result<void> configureSystem(const fs::path& root, const WriteImageParams& params, const InstalledIdentity& identity, const Layout& layout,
+                             const std::string& provisioning_mac, const fs::path& agent_folder) {
+  TRY_OK(put(root, "etc/hostname", params.hostname + "\n"));
+  TRY_OK(put(root, "etc/hosts", fmt::format("127.0.0.1 localhost\n127.0.1.1 {}\n::1 localhost ip6-localhost ip6-loopback\n", params.hostname)));
+  TRY_OK(put(root, "etc/machine-id", ""));  // made at the first boot
+  if (const auto table = fileSystemTable(layout); !table.empty()) TRY_OK(put(root, "etc/fstab", table));
+  TRY_OK(configureNetwork(root, params, provisioning_mac));
+  if (!params.authorized_keys.empty()) {
+    TRY_OK(io::makeDirs(root / "root/.ssh", 0700));
+    TRY_OK(put(root, "root/.ssh/authorized_keys", fmt::format("{}\n", fmt::join(params.authorized_keys, "\n")), kSecretMode));
+  }
+
+  const nlohmann::json agent{{"url", params.agent_url},          {"node", params.hostname},
+                             {"ca_pem_file", "/etc/muster/ca.pem"}, {"key_file", "/etc/muster/agent.key"},
+                             {"certificate_file", "/etc/muster/agent.pem"}, {"image_digest", params.digest}};
+  TRY_OK(io::makeDirs(root / "etc/muster", 0755));
+  TRY_OK(put(root, "etc/muster/agent.json", jsonText(agent, 2) + "\n"));
+  TRY_OK(put(root, "etc/muster/ca.pem", params.agent_ca_pem));
+  TRY_OK(put(root, "etc/muster/agent.pem", identity.certificate_pem));
+  TRY_OK(put(root, "etc/muster/agent.key", identity.key_pem.reveal(), kSecretMode));
+  TRY_OK(copyAgent(agent_folder, root));
+  TRY_OK(put(root, "etc/systemd/system/muster-agent.service", recipe("muster-agent.service")));
+  const fs::path wants = root / "etc/systemd/system/multi-user.target.wants";
+  TRY_OK(io::makeDirs(wants));
+  std::error_code error;
+  fs::remove(wants / "muster-agent.service", error);
+  fs::create_symlink("/etc/systemd/system/muster-agent.service", wants / "muster-agent.service", error);
+  if (error) return fail(ErrorCode::Internal, fmt::format("cannot enable the agent: {}", error.message()));
+  return {};
+}
+
+std::string grubConfiguration(const WriteImageParams& params, const Layout& layout) {
+  std::string text = recipe("grub.cfg");
+  text = replaced(std::move(text), "@KERNEL_PARTITION@", std::to_string(layout.kernel_partition));
+  text = replaced(std::move(text), "@ROOT@", layout.root_argument.empty() ? "root=PARTUUID=" + layout.root_partuuid : layout.root_argument);
+  return replaced(std::move(text), "@KERNEL_ARGS@", fmt::format("{}", fmt::join(params.kernel_args, " ")));
+}
+
+Result<void> installBootLoader(const fs::path& disk, const fs::path& esp, const WriteImageParams& params, const Layout& layout) {
+  const std::string boot_folder = "--boot-directory=" + esp.string();
+  const std::string modules = "--install-modules=normal linux part_gpt fat ext2 serial terminal regexp test echo gzio reboot halt ls cat";
+  TRY_OK(tool("grub-install", {"--target=i386-pc", boot_folder, modules, "--fonts=", "--locales=", "--themes=", disk.string()}));
+  TRY_OK(tool("grub-install", {"--target=x86_64-efi", "--removable", "--no-nvram", "--no-uefi-secure-boot", "--efi-directory=" + esp.string(), boot_folder,
+                               modules, "--fonts=", "--locales=", "--themes=", disk.string()}));
+  if (params.secure_boot) TRY_OK(installSignedLoader(esp));
+  return put(esp, "grub/grub.cfg", grubConfiguration(params, layout));
+}
+
+namespace {
+
+/// The file system of /boot gets what the image has there, and takes its place.
+Result<Mount> mountBoot(const fs::path& root, const fs::path& device) {
+  {
+    auto beside = Mount::make(device, "/run/muster/boot", "ext4");
+    if (!beside) return fail(std::move(beside).error());
+    TRY_OK(moveBoot(root, "/run/muster/boot"));
+    TRY_OK(beside->end());
+  }
+  return Mount::make(device, root / "boot", "ext4");
+}
+
+/// The machine must start from any of its disks.
+Result<void> copyBootLoader(const Layout::BootDisk& copy, const WriteImageParams& params, const Layout& layout) {
+  TRY_OK(tool("mkfs.vfat", {"-F", "32", "-n", "MUSTER-ESP", copy.esp.string()}));
+  auto esp = Mount::make(copy.esp, "/run/muster/esp", "vfat");
+  if (!esp) return fail(std::move(esp).error());
+  TRY_OK(installBootLoader(copy.disk, "/run/muster/esp", params, layout));
+  return esp->end();
+}
+
+}  // namespace
+
+Result<void> installSystem(const fs::path& disk, const Layout& layout, const WriteImageParams& params, const InstalledIdentity& identity,
+                           const std::string& provisioning_mac, const fs::path& agent_folder, const std::function<void(const std::string&)>& say,
+                           const std::function<Result<void>(const fs::path&)>& configure_more) {
+  say("growing the file system to its disk");
+  TRY_OK(growExt4(layout.root));
+  TRY_OK(tool("mkfs.vfat", {"-F", "32", "-n", "MUSTER-ESP", layout.esp.string()}));
+  say("configuring the system");
+  auto root = Mount::make(layout.root, kMountFolder, "ext4");
+  if (!root) return fail(std::move(root).error());
+  const fs::path top = kMountFolder;
+  std::optional<Mount> boot;
+  if (!layout.boot.empty()) {
+    TRY(mounted, mountBoot(top, layout.boot));
+    boot.emplace(std::move(mounted));
+  }
+  auto esp = Mount::make(layout.esp, top / "boot/efi", "vfat");
+  if (!esp) return fail(std::move(esp).error());
+  TRY_OK(configureSystem(top, params, identity, layout, provisioning_mac, agent_folder));
+  if (configure_more) TRY_OK(configure_more(top));
+  std::error_code error;
+  if (fs::exists(top / "usr/bin/ssh-keygen", error)) TRY_OK(tool("chroot", {top.string(), "ssh-keygen", "-A"}));
+  say("installing the boot loader");
+  TRY_OK(installBootLoader(disk, top / "boot/efi", params, layout));
+  TRY_OK(esp->end());
+  for (const auto& copy : layout.copies) TRY_OK(copyBootLoader(copy, params, layout));
+  if (boot) TRY_OK(boot->end());
+  return root->end();
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,17 @@
+// Takes the signed head of the audit log out of the machine's reach: a line to syslog (journald reads it too) and to muster's own log.
+#pragma once
+
+#include "base/io/crypto.h"
+#include "lifecycle/store/store.h"
+
+#include <chrono>
+
+namespace muster::cli {
+
+inline constexpr std::chrono::minutes kAuditExportInterval{5};  ///< of `muster keep`
+
+/// Effect: the store remembers the head too. A failure is told in the log and stops nothing: what was done is done.
+/// Source: syslog(3), facility authpriv, priority notice, program "muster"
+void exportAuditHead(lifecycle::Store& store, const io::SigningKey& audit_key, WallTime now);
+
+}  // namespace muster::cli

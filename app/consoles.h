@@ -1,0 +1,15 @@
+// Where a node's console is: the same for the controller and for `muster console`.
+#pragma once
+
+#include "bmc/console/console_recorder.h"
+#include "app/options.h"
+#include "lab/lab.h"
+
+#include <optional>
+
+namespace muster::cli {
+
+/// As the inventory says; in the twin the machines' own serial sockets.
+bmc::ConsoleFinder consoleFinder(const Options& options, const std::optional<lab::LabHandle>& lab, const bmc::ConsoleServices& services);
+
+}  // namespace muster::cli

@@ -1,0 +1,166 @@
+// Controller: everything that a run of plan or apply needs, wired together. The only place that knows all folders.
+#pragma once
+
+#include "gateway/gateway_server.h"
+#include "base/io/files.h"
+#include "bmc/bmc.h"
+#include "bmc/console/console_recorder.h"
+#include "bmc/health_watch.h"
+#include "app/actor.h"
+#include "app/leadership.h"
+#include "app/options.h"
+#include "app/store_watch.h"
+#include "app/state_lock.h"
+#include "fabric/fabric.h"
+#include "lab/lab.h"
+#include "monitor/health_gate.h"
+#include "monitor/monitor.h"
+#include "lifecycle/executor/engine.h"
+#include "lifecycle/model/quarantine.h"
+#include "lifecycle/executor/stall_watch.h"
+#include "provision/storage/erase.h"
+#include "provision/images/image_store.h"
+#include "provision/netboot/netboot.h"
+#include "provision/peers/peer_service.h"
+#include "gateway/http_listeners.h"
+#include "validate/peer_baseline.h"
+#include "validate/synchronized_load.h"
+#include "validate/validate.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <memory>
+#include <optional>
+
+namespace muster::cli {
+
+/// The fabric's tools as they are here: plain, or on the twin's simulated fabric.
+fabric::FabricOptions fabricOptions(const Options& options, const std::optional<lab::LabHandle>& lab);
+
+/// Where muster-agent and other programs of ours lie: beside this binary.
+std::filesystem::path binaryFolder();
+
+provision::ImageStoreOptions imageOptions(const Options& options, const Keys& keys);
+std::unique_ptr<provision::ImageStore> openImages(const Options& options, const Keys& keys);
+
+/// Unique among the controllers of one store, the same after a restart: only one process at a time holds a state folder's lock.
+Result<std::string> holderOf(const std::filesystem::path& state, const std::string& host);
+
+/// What a controller is started for. To look at nodes it must answer their agents; only one that acts answers machines that boot.
+enum class Role { Looks, Acts };
+
+class Controller {
+ public:
+  /// Takes the state folder's lock, unless the caller has it, opens the store, starts both servers, and netboot for Role::Acts, with a
+  /// dnsmasq that another controller of this process has released. In a lab the process must have entered its namespace before (lab::enter).
+  static Result<std::unique_ptr<Controller>> start(const Options& options, const inventory::Cluster& cluster,
+                                                   const std::optional<lab::LabHandle>& lab, Role role, lifecycle::EventSink sink,
+                                                   std::optional<Turn> turn = std::nullopt, provision::RunningDnsmasq dnsmasq = {});
+  /// Only looks: no lock, no servers, nothing observed. For status, why and plans from stored facts.
+  static Result<std::unique_ptr<Controller>> look(const Options& options, const inventory::Cluster& cluster, const std::optional<lab::LabHandle>& lab);
+  ~Controller();
+
+  /// Runs a coroutine to its end on the control thread. SIGINT and SIGTERM end the process at once: stopping is the
+  /// same as crashing, and the journal knows what was under way.
+  template <class T>
+  Result<T> run(Async<T> work);
+  /// From now on: when the time is over the process ends as on a signal, with words and exit status `code`.
+  void endAfter(std::chrono::minutes limit, int code);
+
+  /// Waits a moment for the agents of nodes that are known to run, then reads every facet.
+  Async<lifecycle::FactSet> observe(lifecycle::Policy policy);
+  Result<lifecycle::Plan> plan(const lifecycle::FactSet& facts, const lifecycle::Policy& policy) const;
+  /// Carries the plan out; meanwhile it is said when an action takes longer than its kind usually does.
+  Async<lifecycle::ApplyReport> apply(lifecycle::Plan plan);
+
+  /// Says for ever when an action takes longer than its kind usually does.
+  Task<void> watchStalls() { return stalls_->run(); }
+  /// Reads for ever what BMCs tell of their machines.
+  Task<void> watchBmcs() { return bmc_health_->run(); }
+  keep::KeeperServices keeperServices(lifecycle::EventSink sink);
+
+  /// Machines that boot are told of the nodes of another inventory at once; it must outlive this object. Everything else needs a new controller.
+  Result<void> bootNodesOf(const inventory::Cluster& cluster) { return netboot_->follow(cluster); }
+  provision::RunningDnsmasq releaseDnsmasq() { return netboot_->release(); }
+
+  /// A node's place in its pool at this moment.
+  Async<std::vector<lifecycle::Fact>> lookAtPool(lifecycle::Subject subject);
+  agent::AgentGateway& agents() { return *gateway_; }
+  lifecycle::Measurements& measurements() { return *measurements_; }
+  lifecycle::Store& store() { return *store_; }
+  /// To ask that racks begin their gates together, before apply.
+  validate::RackSteps& rackSteps() { return rack_steps_; }
+  lifecycle::Engine& engine() { return *engine_; }
+  bmc::BmcFleet& bmcs() { return *bmcs_; }
+  const lifecycle::Phases& phases() const { return phases_; }
+  provision::Erasures& erasures() { return *erasures_; }
+  Clock& clock() { return clock_; }
+  const io::CertificateAuthority& ca() const { return keys_->ca; }
+  const Keys& keys() const { return *keys_; }
+  io::ProcessRunner& processes() { return *processes_; }
+  /// All goals of one subject, from every phase.
+  std::vector<lifecycle::Goal> goals(const lifecycle::Subject& subject, const lifecycle::FactSet& facts) const;
+
+ private:
+  explicit Controller(const inventory::Cluster& cluster) : cluster_(cluster) {}
+  Result<void> open(const Options& options, const std::optional<lab::LabHandle>& lab, lifecycle::EventSink sink);
+  Result<void> takeOverCertificates(const Options& options);
+  Result<void> startServers(Role role, provision::RunningDnsmasq dnsmasq);
+  void addPhases(const Options& options, const std::optional<lab::LabHandle>& lab);
+  void exitOnSignals();
+  std::map<std::string, validate::Baseline> learntOf(const std::string& sku, const NodeName& but);
+
+  const inventory::Cluster& cluster_;
+  std::optional<Turn> lock_;
+  std::unique_ptr<Duty> duty_;  ///< of several hosts, this one serves
+  asio::io_context context_;
+  asio::signal_set signals_{context_, SIGINT, SIGTERM};
+  asio::steady_timer end_{context_};
+  SystemClock clock_;
+  Workers workers_{4};
+  std::unique_ptr<io::ProcessRunner> processes_;
+  std::unique_ptr<lifecycle::Store> store_;
+  std::optional<StoreWatch> store_watch_;  ///< of a process that acts
+  std::unique_ptr<lifecycle::Measurements> measurements_;
+  validate::RackSteps rack_steps_;
+  std::vector<lifecycle::MeasuredSet> history_;  ///< of learntOf
+  WallTime history_read_{};
+  std::optional<Keys> keys_;
+  std::unique_ptr<provision::ImageStore> images_;
+  std::unique_ptr<agent::NetworkEvidence> evidence_;
+  std::unique_ptr<agent::GatewayServer> gateway_;
+  std::unique_ptr<provision::Netboot> netboot_;
+  std::unique_ptr<provision::PeerService> peers_;  ///< only where the inventory wants it
+  std::unique_ptr<bmc::Consoles> consoles_;
+  std::unique_ptr<bmc::BmcFleet> bmcs_;
+  std::unique_ptr<validate::CertificateStore> certificates_;
+  std::optional<lifecycle::QuarantineGate> quarantine_;  ///< before the certificates, for whoever lets nodes join
+  std::optional<keep::HealthGate> gate_;                 ///< before both
+  lifecycle::Origin origin_;
+  std::vector<std::unique_ptr<lifecycle::Phase>> owned_;
+  keep::RecoverySteps* recovery_ = nullptr;  ///< one of them
+  bmc::HealthWatch* bmc_health_ = nullptr;   ///< one of them
+  provision::Erasures* erasures_ = nullptr;  ///< one of them
+  lifecycle::Phases phases_;
+  std::unique_ptr<lifecycle::Engine> engine_;
+  std::unique_ptr<lifecycle::StallWatch> stalls_;
+  std::unique_ptr<serve::Server> server_;
+};
+
+template <class T>
+Result<T> Controller::run(Async<T> work) {
+  std::optional<Result<T>> answer;
+  asio::co_spawn(context_, std::move(work), [this, &answer](std::exception_ptr broken, Result<T> result) {
+    if (broken) std::rethrow_exception(broken);
+    answer.emplace(std::move(result));
+    context_.stop();
+  });
+  context_.restart();
+  context_.run();
+  return std::move(*answer);
+}
+
+}  // namespace muster::cli

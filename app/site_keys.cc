@@ -1,0 +1,118 @@
+#include "app/site_keys.h"
+
+#include "base/io/files.h"
+#include "base/io/trusted_keys.h"
+#include "app/state_folder.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+namespace muster::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kCaName = "muster CA";
+constexpr std::size_t kMaxKeyBytes = 1u << 16;
+
+fs::path folderOf(const fs::path& state) { return state / "keys"; }
+fs::path fileOf(const fs::path& state, KeyPurpose purpose) { return folderOf(state) / rowOf(purpose).file; }
+fs::path previousOf(const fs::path& state, KeyPurpose purpose) { return folderOf(state) / fmt::format("{}.previous.pub", fileOf(state, purpose).stem().string()); }
+
+/// The key before, unless it is the one that still signs: a rotation was cut off before it had begun.
+Result<std::string> previousPem(const fs::path& state, KeyPurpose purpose, const std::string& present_id) {
+  auto text = io::readFile(previousOf(state, purpose), kMaxKeyBytes);
+  if (!text && text.error().code() == ErrorCode::NotFound) return std::string();
+  if (!text) return fail(std::move(text).error());
+  const auto pem = io::publicPems(*text).front();
+  return io::publicKeyIds(pem).front() == present_id ? std::string() : pem;
+}
+
+}  // namespace
+
+const KeyPurposeRow& rowOf(KeyPurpose purpose) {
+  return *std::find_if(kKeyPurposes.begin(), kKeyPurposes.end(), [purpose](const auto& row) { return row.purpose == purpose; });
+}
+
+Result<KeyPurpose> parseKeyPurpose(std::string_view name) {
+  std::vector<std::string_view> known;
+  for (const auto& row : kKeyPurposes) {
+    if (row.name == name) return KeyPurpose{row.purpose};
+    known.push_back(row.name);
+  }
+  return fail(ErrorCode::InvalidInput, fmt::format("there is no key for \"{}\"; there are {}{}", name, fmt::join(known, ", "),
+                                                   name == "ca" ? ". The CA cannot be rotated yet: nodes know it by its fingerprint (docs/keys.md)" : ""));
+}
+
+const io::SigningKey& Keys::of(KeyPurpose purpose) const {
+  switch (purpose) {
+    case KeyPurpose::Images: return images;
+    case KeyPurpose::Certificates: return certificates;
+    case KeyPurpose::Firmware: return firmware;
+    case KeyPurpose::Audit: return audit;
+  }
+  return certificates;
+}
+
+Result<io::SigningKey> loadKey(const fs::path& state, KeyPurpose purpose) {
+  TRY_OK(prepareStateFolder(state));
+  TRY_OK(io::makeDirs(folderOf(state), kStateFolderMode));
+  TRY(key, io::SigningKey::loadOrCreate(fileOf(state, purpose)));
+  TRY(previous, previousPem(state, purpose, key.id()));
+  key.public_pem += previous;
+  return std::move(key);
+}
+
+Result<std::string> publicKeyOf(const fs::path& state, KeyPurpose purpose) {
+  const auto file = fileOf(state, purpose);
+  if (std::error_code ignored; !fs::exists(file, ignored))
+    return fail(ErrorCode::NotFound, fmt::format("{} is not here: this state folder has no key for {} yet", file.string(), rowOf(purpose).name));
+  TRY(key, loadKey(state, purpose));
+  return std::move(key.public_pem);
+}
+
+Result<Keys> Keys::loadOrCreate(const fs::path& state) {
+  TRY_OK(prepareStateFolder(state));
+  TRY(ca, io::CertificateAuthority::loadOrCreate(state / "ca", kCaName));
+  TRY(images, loadKey(state, KeyPurpose::Images));
+  TRY(certificates, loadKey(state, KeyPurpose::Certificates));
+  TRY(firmware, loadKey(state, KeyPurpose::Firmware));
+  TRY(audit, loadKey(state, KeyPurpose::Audit));
+  Keys keys{std::move(ca), std::move(images), std::move(certificates), std::move(firmware), std::move(audit)};
+  std::map<std::string, std::string_view> seen;
+  for (const auto& row : kKeyPurposes)
+    for (const auto& id : io::publicKeyIds(keys.of(row.purpose).public_pem))
+      if (const auto [other, is_new] = seen.emplace(id, row.name); !is_new)
+        return fail(ErrorCode::Conflict, fmt::format("the keys for {} and {} in {} are the same: what one signs would count for the other. Restore them from a backup, or move {} away: a new one is made",
+                                                     other->second, row.name, folderOf(state).string(), fileOf(state, row.purpose).string()));
+  return std::move(keys);
+}
+
+Result<io::SigningKey> rotateKey(const fs::path& state, KeyPurpose purpose) {
+  TRY(present, loadKey(state, purpose));
+  if (io::publicKeyIds(present.public_pem).size() > 1)
+    return fail(ErrorCode::Conflict, fmt::format("a rotation of the key for {0} is under way; end it first: muster key rotate {0} --finish", rowOf(purpose).name));
+  TRY(next, io::SigningKey::generate());
+  // The key before is known as such before it stops to sign: a crash in between leaves it present, and not listed twice.
+  TRY_OK(io::writeFileAtomic(previousOf(state, purpose), present.public_pem, 0644));
+  TRY_OK(io::writeFileAtomic(fileOf(state, purpose), next.private_pem.reveal(), 0600));
+  return loadKey(state, purpose);
+}
+
+Result<fs::path> finishRotation(const fs::path& state, KeyPurpose purpose) {
+  TRY(present, loadKey(state, purpose));
+  const auto pems = io::publicPems(present.public_pem);
+  if (pems.size() < 2) return fail(ErrorCode::NotFound, fmt::format("no rotation of the key for {0} is under way; begin one: muster key rotate {0}", rowOf(purpose).name));
+  const auto retired = folderOf(state) / "retired" / fmt::format("{}-{}.pub", rowOf(purpose).name, io::publicKeyIds(pems[1]).front());
+  TRY_OK(io::makeDirs(retired.parent_path(), 0700));
+  TRY_OK(io::writeFileAtomic(retired, pems[1], 0644));
+  std::error_code failed;
+  fs::remove(previousOf(state, purpose), failed);
+  if (failed) return fail(ErrorCode::Unavailable, fmt::format("cannot remove {}: {}", previousOf(state, purpose).string(), failed.message()));
+  return retired;
+}
+
+}  // namespace muster::cli

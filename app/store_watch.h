@@ -1,0 +1,29 @@
+// Ends the process when its store was deleted or replaced under it.
+#pragma once
+
+#include "lifecycle/store/store.h"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <chrono>
+
+namespace muster::cli {
+
+enum { kLostStore = 5 };  ///< the exit status of a process whose store was deleted or replaced under it
+
+/// Every write asks by itself and fails; this is for a process that writes seldom, or tries again for ever (keep). What it believes comes
+/// from a store that nobody else can read, so nothing of it must get out: it stops at once, as on a signal, and says why.
+class StoreWatch {
+ public:
+  /// `store` is borrowed and outlives this object. Looks from the first run of `context` on.
+  StoreWatch(boost::asio::io_context& context, const lifecycle::Store& store);
+
+ private:
+  void look();
+
+  boost::asio::steady_timer timer_;
+  const lifecycle::Store& store_;
+};
+
+}  // namespace muster::cli

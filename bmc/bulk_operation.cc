@@ -1,0 +1,99 @@
+#include "bmc/bulk_operation.h"
+
+#include "base/io/process.h"
+#include "bmc/arbiter.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <fmt/format.h>
+
+namespace muster::bmc {
+namespace {
+
+constexpr std::chrono::seconds kSignLimit{120};
+
+struct Campaign {
+  explicit Campaign(const asio::any_io_executor& executor) : bell(executor, asio::steady_timer::time_point::max()) {}
+  asio::steady_timer bell;
+  std::size_t open = 0;
+  CampaignReport report;
+  std::exception_ptr broken;
+  Turnstile places{kCampaignAtOnce};
+  std::function<Async<void>(NodeName)> work;
+  std::function<void(const NodeName&, const Result<void>&)> told;
+};
+
+Task<void> one(std::shared_ptr<Campaign> all, NodeName node) {
+  auto enter = all->places.enter();
+  auto permit = co_await std::move(enter);
+  if (all->report.failed.size() >= kCampaignFailures) {
+    all->report.left.push_back(node);
+    co_return;
+  }
+  auto work = all->work(node);
+  const auto ended = co_await std::move(work);
+  if (ended)
+    all->report.done.push_back(node);
+  else
+    all->report.failed.emplace(node, ended.error());
+  all->told(node, ended);
+}
+
+}  // namespace
+
+Async<CampaignReport> campaign(std::vector<NodeName> nodes, std::function<Async<void>(NodeName)> work, std::function<void(const NodeName&, const Result<void>&)> told) {
+  const auto executor = co_await asio::this_coro::executor;
+  auto all = std::make_shared<Campaign>(executor);
+  all->work = std::move(work);
+  all->told = std::move(told);
+  if (nodes.empty()) co_return std::move(all->report);
+  auto first = one(all, nodes.front());
+  co_await std::move(first);
+  if (!all->report.failed.empty()) {
+    all->report.left.assign(nodes.begin() + 1, nodes.end());
+    co_return std::move(all->report);
+  }
+  all->open = nodes.size() - 1;
+  if (all->open == 0) co_return std::move(all->report);
+  for (std::size_t i = 1; i < nodes.size(); ++i) {
+    asio::co_spawn(executor, one(all, nodes[i]), [all](std::exception_ptr thrown) {
+      if (thrown) all->broken = thrown;
+      if (--all->open == 0) all->bell.cancel();
+    });
+  }
+  boost::system::error_code ignored;
+  auto ring = all->bell.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  co_await std::move(ring);
+  if (all->broken) std::rethrow_exception(all->broken);
+  co_return std::move(all->report);
+}
+
+CertificateSigner signBy(std::vector<std::string> words, io::ProcessRunner& processes) {
+  return [words = std::move(words), &processes](std::string request) -> Async<std::string> {
+    io::Command command;
+    command.program = words.front();
+    command.args.assign(words.begin() + 1, words.end());
+    command.stdin_text = std::move(request);
+    command.timeout = kSignLimit;
+    const auto shown = command.program;
+    auto run = processes.run(std::move(command));
+    CO_TRY(ended, co_await std::move(run));
+    if (ended.code == 0) co_return std::move(ended.out);
+    while (!ended.err.empty() && ended.err.back() == '\n') ended.err.pop_back();
+    co_return fail(ErrorCode::Unavailable, fmt::format("{} did not sign: it ended with {}: {}", shown, ended.code, ended.err.substr(ended.err.rfind('\n') + 1)));
+  };
+}
+
+Async<void> certify(Bmc& bmc, CertificateSubject subject, CertificateSigner sign) {
+  auto ask = bmc.certificateRequest(std::move(subject));
+  CO_TRY(request, co_await std::move(ask));
+  auto signing = sign(std::move(request));
+  CO_TRY(certificate, co_await std::move(signing));
+  if (certificate.find("-----BEGIN CERTIFICATE-----") == std::string::npos) co_return fail(ErrorCode::Corrupt, "whoever signs answered no certificate in PEM; nothing was sent to " + bmc.address());
+  auto install = bmc.installCertificate(std::move(certificate));
+  co_return co_await std::move(install);
+}
+
+}  // namespace muster::bmc

@@ -1,0 +1,50 @@
+// Where the serial console of a machine is: its system says it way by way (ComputerSystem from v1.13), older services in one list of their
+// manager (Manager.SerialConsole: iLO 5, HGX).
+#include "bmc/redfish/redfish_bmc.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace muster::bmc {
+namespace {
+
+constexpr double kLastPort = 65'535;
+
+bool isOn(const Json& console, const char* way) { return boolAt(console, std::string(way) + "/ServiceEnabled").value_or(false); }
+
+}  // namespace
+
+SerialPlace serialPlaceOf(const Json& console) {
+  SerialPlace out;
+  out.ssh = isOn(console, "SSH");
+  out.ipmi = isOn(console, "IPMI");
+  if (const auto port = numberAt(console, "SSH/Port"); port && *port >= 1 && *port <= kLastPort) out.ssh_port = static_cast<int>(std::lround(*port));
+  const auto command = textAt(console, "SSH/ConsoleEntryCommand");
+  // A command line is shown and nothing is said of how it goes on: that is not known, which is not the same as nothing.
+  if (!command.empty() || !boolAt(console, "SSH/SharedWithManagerCLI").value_or(false)) out.ssh_command = command;
+  return out;
+}
+
+SerialPlace listedSerialPlace(const Json& console) {
+  SerialPlace out;
+  const Json* ways = boolAt(console, "ServiceEnabled").value_or(false) ? find(console, "ConnectTypesSupported") : nullptr;
+  if (!ways || !ways->is_array()) return out;
+  out.ssh = std::find(ways->begin(), ways->end(), "SSH") != ways->end();
+  out.ipmi = std::find(ways->begin(), ways->end(), "IPMI") != ways->end();
+  return out;
+}
+
+Async<SerialPlace> RedfishBmc::serialConsole() {
+  auto where = places();
+  CO_TRY(at, co_await std::move(where));
+  auto read = readSystem();
+  CO_TRY(system, co_await std::move(read));
+  if (const Json* console = find(system->body, "SerialConsole"); console && console->is_object()) co_return serialPlaceOf(*console);
+  auto ask = session_->get(at.manager);
+  CO_TRY(manager, co_await std::move(ask));
+  const Json* console = find(manager.body, "SerialConsole");
+  if (!console || !console->is_object()) co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " tells of no serial console");
+  co_return listedSerialPlace(*console);
+}
+
+}  // namespace muster::bmc

@@ -1,0 +1,186 @@
+// Uploads, by whichever way the UpdateService offers and the dialect wants.
+#include "bmc/redfish/multipart.h"
+#include "bmc/redfish/redfish_bmc.h"
+#include "lifecycle/model/facet.h"
+
+#include <algorithm>
+
+namespace muster::bmc {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto kUploadBase = 120s;
+constexpr std::uintmax_t kSlowestUploadBytesPerSecond = 128u << 10;
+constexpr std::string_view kSimpleUpdate = "Actions/#UpdateService.SimpleUpdate";
+
+/// The way that is wanted, or the first that is offered. Auto: there is none.
+UpdateWay wayOf(const Json& service, UpdateWay wanted) {
+  auto offers = [&](UpdateWay way) {
+    switch (way) {
+      case UpdateWay::Multipart: return !linkAt(service, "MultipartHttpPushUri").empty();
+      case UpdateWay::HttpPush: return !linkAt(service, "HttpPushUri").empty();
+      case UpdateWay::SimpleUpdate: return find(service, kSimpleUpdate) != nullptr;
+      case UpdateWay::Auto: return false;
+    }
+    return false;
+  };
+  if (offers(wanted)) return wanted;
+  for (const auto way : {UpdateWay::Multipart, UpdateWay::HttpPush, UpdateWay::SimpleUpdate})
+    if (offers(way)) return way;
+  return UpdateWay::Auto;
+}
+
+std::chrono::milliseconds timeoutOf(const MultipartBody& body) { return kUploadBase + std::chrono::seconds(body.bytes() / kSlowestUploadBytesPerSecond); }
+
+}  // namespace
+
+/// A package for a tray goes to the tray; one that names no target is written into all that it is for.
+Async<bool> RedfishBmc::bringsBoth(std::string component, std::string other) {
+  auto where = places();
+  CO_TRY(at, co_await std::move(where));
+  const auto& members = at.quirks.tray.members;
+  const auto inTray = [&](const std::string& name) { return !members.empty() && lifecycle::matches(members, name); };
+  co_return inTray(component) == inTray(other) && (inTray(component) || !at.quirks.send_targets);
+}
+
+Async<Json> RedfishBmc::updateParameters(std::string component) {
+  auto where = places();
+  CO_TRY(at, co_await std::move(where));
+  auto read = readInventory();
+  CO_TRY(inventory, co_await std::move(read));
+  auto it = inventory.uri_by_name.find(component);
+  if (it == inventory.uri_by_name.end()) {
+    for (const auto& item : inventory.items) {
+      if (item.name == component) co_return fail(ErrorCode::Unavailable, fmt::format("the BMC at {} cannot read {} now: {}", address(), component, item.unreadable));
+    }
+    std::vector<std::string> names;
+    for (const auto& item : inventory.items) {
+      if (item.updateable && names.size() < 12) names.push_back(item.name);
+    }
+    co_return fail(ErrorCode::NotFound, fmt::format("the BMC at {} has no firmware component {}; updateable are, among others: {}", address(), component, fmt::join(names, ", ")));
+  }
+  Json parameters = at.quirks.upload_oem.empty() ? Json::object() : parseLenient(at.quirks.upload_oem);
+  const auto& tray = at.quirks.tray;
+  if (!tray.members.empty() && lifecycle::matches(tray.members, component)) parameters["Targets"] = Json::array_t(1, fmt::format("{}/{}", inventory_, tray.target));
+  else if (at.quirks.send_targets) parameters["Targets"] = Json::array_t(1, it->second);
+  for (const auto& words : at.quirks.upload_words) {
+    if (!lifecycle::matches(words.component, component)) continue;
+    parameters["Oem"] = parseLenient(std::string(words.oem));
+    const auto related = inventory.related_by_name.find(component);
+    if (words.target_is_related && related != inventory.related_by_name.end()) parameters["Targets"] = Json::array_t(1, related->second);
+    break;
+  }
+  if (!at.quirks.apply_time.empty()) parameters["@Redfish.OperationApplyTime"] = at.quirks.apply_time;
+  co_return parameters;
+}
+
+Async<void> RedfishBmc::refuseWhileUpdating() {
+  auto list = tasks();
+  CO_TRY(now, co_await std::move(list));
+  for (const std::string& uri : now.running) {
+    auto read = session_->get(uri.substr(0, uri.find('#')));
+    auto reply = co_await std::move(read);
+    if (!reply) continue;
+    const std::string source = textAt(reply->body, "Payload/TargetUri");
+    if (!source.empty() && source.find("UpdateService") == std::string::npos) continue;  // some other work
+    co_return fail(ErrorCode::Conflict, fmt::format("the BMC at {} is busy with {} ({}); a second update now could damage the first", address(), uri, textAt(reply->body, "Name")));
+  }
+  co_return Result<void>();
+}
+
+Async<RedfishReply> RedfishBmc::push(UpdateWay way, Json service, FirmwareUpdate update, FirmwareImage image, Json parameters) {
+  auto where = places();
+  CO_TRY(at, co_await std::move(where));
+  const auto name = update.file.filename().string();
+  if (way == UpdateWay::SimpleUpdate) {
+    if (update.url.empty()) co_return fail(ErrorCode::InvalidInput, "the BMC at " + address() + " fetches its firmware itself, and nothing serves it here; run this from a controller");
+    Json body = std::move(parameters);
+    body["ImageURI"] = update.url;
+    body["TransferProtocol"] = update.url.starts_with("https:") ? "HTTPS" : "HTTP";
+    auto post = session_->postAny(linkAt(service, std::string(kSimpleUpdate) + "/target"), std::move(body));
+    co_return co_await std::move(post);
+  }
+  MultipartBody body;
+  std::string path = pathOnly(linkAt(service, way == UpdateWay::Multipart ? "MultipartHttpPushUri" : "HttpPushUri"));
+  if (way == UpdateWay::Multipart) {
+    body = multipartUpdate(std::move(image), name, parameters);
+  } else if (!at.quirks.flash_state.empty()) {
+    auto form = pushForm(std::move(path), std::move(update), std::move(image));
+    co_return co_await std::move(form);
+  } else {
+    auto file = pushFile(std::move(path), std::move(image), name);
+    co_return co_await std::move(file);
+  }
+  const auto timeout = timeoutOf(body);
+  auto send = session_->upload(std::move(path), std::move(body), timeout);
+  co_return co_await std::move(send);
+}
+
+/// The ETag as given, then as a strong one, then none: a refusal for its sake took nothing in.
+Async<RedfishReply> RedfishBmc::pushFile(std::string path, FirmwareImage image, std::string name) {
+  auto where = places();
+  CO_TRY(at, co_await std::move(where));
+  const auto& how = at.quirks.push;
+  std::vector<std::string> tags;
+  if (how.if_match) {
+    auto read = session_->get(path, at.quirks.inventory_read);
+    CO_TRY(resource, co_await std::move(read));
+    if (const auto tag = resource.etag(); !tag.empty()) tags.push_back(tag);
+    if (!tags.empty() && tags.front().starts_with("W/")) tags.push_back(tags.front().substr(2));
+  }
+  tags.emplace_back();
+  for (std::size_t i = 0;; ++i) {
+    auto body = how.form ? formUpload({}, image, name) : MultipartBody{"application/octet-stream", "", image, ""};
+    body.if_match = tags[i];
+    const auto timeout = timeoutOf(body);
+    auto send = session_->upload(path, std::move(body), timeout);
+    CO_TRY(reply, co_await std::move(send));
+    if ((reply.status != 412 && reply.status != 428) || i + 1 == tags.size()) co_return std::move(reply);
+  }
+}
+
+Async<std::string> RedfishBmc::startUpdate(FirmwareUpdate update) {
+  auto where = places();
+  CO_TRY(at, co_await std::move(where));
+  auto read = session_->get(at.update_service);
+  CO_TRY(service, co_await std::move(read));
+  const auto way = wayOf(service.body, at.quirks.update);
+  if (way == UpdateWay::Auto)
+    co_return fail(ErrorCode::InvalidInput, "the BMC at " + address() + " offers neither MultipartHttpPushUri, HttpPushUri nor SimpleUpdate; use the vendor's tool for it");
+  auto describe = updateParameters(update.component);
+  CO_TRY(parameters, co_await std::move(describe));
+  auto busy = refuseWhileUpdating();
+  CO_TRY_OK(co_await std::move(busy));
+
+  auto load = images_.get(update);
+  CO_TRY(image, co_await std::move(load));
+  if (update.inspect) CO_TRY_OK(update.inspect(*image));
+  if (auto most = numberAt(service.body, "MaxImageSizeBytes"); most && *most > 0 && static_cast<double>(image->size()) > *most)
+    co_return fail(ErrorCode::InvalidInput, fmt::format("{} is larger than the {} bytes that the BMC at {} accepts; nothing was sent", update.file.string(), *most, address()));
+  const auto component = update.component;
+  auto send = push(way, service.body, std::move(update), std::move(image), std::move(parameters));
+  CO_TRY(reply, co_await std::move(send));
+  if (!reply.ok() && !at.quirks.stuck_message.empty() && hasMessageId(reply.body, at.quirks.stuck_message)) {
+    auto unstick = resetBmc();  // nothing runs, it was asked; only this ends the mode that it is stuck in
+    CO_TRY_OK(co_await std::move(unstick));
+    co_return fail(ErrorCode::Conflict, fmt::format("the BMC at {} was stuck in update mode and has been reset; {} is sent again", address(), component));
+  }
+  if (reply.status == 503 || reply.status == 409) {
+    auto why = errorOf(reply, "uploading " + component);
+    co_return fail(ErrorCode::Conflict, why.text());  // bmcweb: one update at a time, else 503
+  }
+  if (!reply.ok()) co_return fail(errorOf(reply, "uploading " + component));
+  if (!at.quirks.flash_state.empty() && way == UpdateWay::HttpPush) co_return at.update_service + std::string(kFlashMark);
+  auto uri = taskUriOf(reply);
+  if (at.quirks.push.then_simple_update && way == UpdateWay::HttpPush) {
+    uri = pathOnly(reply.header("Location"));
+    if (uri.empty()) co_return fail(ErrorCode::Corrupt, "the BMC at " + address() + " took the file of " + component + " in but did not say where it lies");
+    co_return uri + std::string(kReadyMark);
+  }
+  if (uri.empty()) co_return fail(ErrorCode::Corrupt, "the BMC at " + address() + " accepted the upload of " + component + " but named no task");
+  co_return at.quirks.two_phase && way == UpdateWay::Multipart ? uri + std::string(kVerifyMark) : uri;
+}
+
+}  // namespace muster::bmc

@@ -1,0 +1,14 @@
+// What does not fit among the machines that were seen, kept as findings beside all others.
+#pragma once
+
+#include "discovery/classify.h"
+#include "lifecycle/store/store.h"
+
+namespace muster::discover {
+
+inline constexpr std::string_view kDiscoveryFacet = "discovery";
+
+/// Those that hold no more are cleared; nothing is written where nothing is new. Under the declared node that an oddity is about, else under the cluster.
+Result<void> keepFindings(lifecycle::Store& store, const std::vector<Oddity>& oddities, WallTime now);
+
+}  // namespace muster::discover

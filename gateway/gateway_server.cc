@@ -1,0 +1,428 @@
+#include "gateway/gateway_server.h"
+
+#include "wire/disk_rule.h"
+#include "gateway/enrolment.h"
+#include "gateway/failed_attempts.h"
+#include "gateway/node_record.h"
+#include "gateway/refused_agents.h"
+#include "wire/wipe_guard.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
+#include "base/log.h"
+#include "base/log_limit.h"
+
+#include <algorithm>
+
+namespace muster::agent {
+namespace {
+
+constexpr std::chrono::seconds kFirstCallWait{20};  ///< after our own restart a live agent calls within its longest back-off
+constexpr std::chrono::seconds kDeadlineGrace{30};  ///< the agent itself ends a task at its deadline and says so
+constexpr std::string_view kLedgerKey = "store/ledger";
+constexpr std::chrono::seconds kLookAgain{5};       ///< silence rings no bell
+
+constexpr const char* kCertificateRoute = "/agent/v1/certificate";
+/// A token and a certificate request; with what a TPM says it is twice as much. Before that nobody has shown who they are.
+constexpr std::size_t kEnrolBodyBytes = 32u << 10;
+constexpr std::size_t kPollBodyBytes = 16u << 20;  ///< with task reports; only from nodes of the inventory
+
+int statusOf(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::InvalidInput:
+    case ErrorCode::Corrupt: return 400;
+    case ErrorCode::Denied: return 403;
+    case ErrorCode::NotFound: return 404;
+    case ErrorCode::Conflict: return 409;
+    case ErrorCode::Unavailable:
+    case ErrorCode::Timeout: return 503;
+    case ErrorCode::Internal: return 500;
+  }
+  return 500;
+}
+
+io::ServerResponse answerError(const Error& error) {
+  return io::ServerResponse::json(statusOf(error.code()), jsonText(nlohmann::json{{"error", error.str()}}));
+}
+
+template <class Message>
+io::ServerResponse answer(const Result<Message>& result) {
+  return result ? io::ServerResponse::json(200, toJson(*result)) : answerError(result.error());
+}
+
+class Gateway final : public GatewayServer, public RefusedAgents {
+ public:
+  Gateway(const inventory::Cluster& cluster, const io::CertificateAuthority& ca, lifecycle::Store& store, Clock& clock, const NetworkEvidence& evidence, std::string controllers)
+      : cluster_(cluster), enrolment_(cluster, ca, store, clock, evidence), store_(store), clock_(clock), controllers_(std::move(controllers)), session_(io::randomToken(12)) {}
+
+  std::vector<io::Route> routes() override;
+  Result<std::string> openEnrolment(const NodeName& node, const Mac& mac) override { return enrolment_.openEnrolment(node, mac); }
+
+  std::optional<AgentState> state(const NodeName& node) const override;
+  bool isRefused(const NodeName& node) const override;
+  Async<AgentState> waitFor(NodeName node, std::optional<Mode> mode, std::string not_boot_id, std::chrono::seconds limit) override;
+  Result<void> submit(const NodeName& node, AgentTask task) override;
+  std::optional<AgentTaskReport> report(const NodeName& node, const std::string& task_id) const override;
+  Task<std::optional<AgentTaskReport>> reportWithin(NodeName node, std::string task_id, std::chrono::milliseconds limit) override;
+  Async<AgentTaskReport> runTask(NodeName node, AgentTask task) override;
+
+ private:
+  Task<io::ServerResponse> handleEnrol(io::ServerRequest request);
+  Task<io::ServerResponse> handleAttest(io::ServerRequest request);
+  Task<io::ServerResponse> handleAttested(io::ServerRequest request);
+  Task<io::ServerResponse> handleCertificate(io::ServerRequest request);
+  Task<io::ServerResponse> handlePoll(io::ServerRequest request);
+  Task<io::ServerResponse> handleRenewal(io::ServerRequest request);
+  Async<PollResponse> poll(NodeName node, PollRequest request, io::ServerRequest from);
+  Async<void> heedUntouched(NodeName node);
+  Async<void> mayTake(NodeName node, Mode mode, std::string key_id, std::vector<AgentTask> tasks);
+  bool ramCalls(const NodeName& node) const;
+  io::Admission admitStranger(const io::ServerRequest& head);
+  io::Admission admitNode(const io::ServerRequest& head, std::size_t max_body_bytes);
+  Result<NodeName> callerOf(const io::ServerRequest& request);
+  /// A refusal counts against whoever asked (FailedAttempts).
+  template <class Answer>
+  void noteFailure(const Result<Answer>& answer, const io::ServerRequest& request) {
+    if (!answer && answer.error().code() == ErrorCode::Denied) attempts_.failed(request.remote_address, clock_.steady());
+  }
+  Async<AgentTaskReport> awaitEnd(NodeName node, std::string id, std::chrono::steady_clock::time_point limit);
+  std::string lastHeard(const NodeName& node) const;
+
+  Result<Fence> fenceOf(const NodeName& node);
+
+  const inventory::Cluster& cluster_;
+  Enrolment enrolment_;
+  lifecycle::Store& store_;
+  Clock& clock_;
+  const std::string controllers_;
+  std::string session_;
+  LogLimit log_limit_;
+  FailedAttempts attempts_;
+  std::string ledger_;                      ///< read when first needed
+  std::map<NodeName, NodeRecord> records_;  ///< bounded: only nodes of the inventory
+  std::map<NodeName, std::chrono::steady_clock::time_point> refused_;  ///< likewise: the last call of an installed agent that was not listened to
+};
+
+std::vector<io::Route> Gateway::routes() {
+  const io::Admit stranger = [this](const io::ServerRequest& head) { return admitStranger(head); };
+  const io::Admit known = [this](const io::ServerRequest& head) { return admitNode(head, kEnrolBodyBytes); };
+  return {
+      {"POST", "/agent/v1/enrol", [this](io::ServerRequest request) { return handleEnrol(std::move(request)); }, stranger},
+      {"POST", "/agent/v1/attest", [this](io::ServerRequest request) { return handleAttest(std::move(request)); }, stranger},
+      {"POST", "/agent/v1/attested", [this](io::ServerRequest request) { return handleAttested(std::move(request)); }, stranger},
+      {"POST", kCertificateRoute, [this](io::ServerRequest request) { return handleCertificate(std::move(request)); }, known},
+      {"POST", "/agent/v1/renewal", [this](io::ServerRequest request) { return handleRenewal(std::move(request)); }, known},
+      {"POST", "/agent/v1/poll", [this](io::ServerRequest request) { return handlePoll(std::move(request)); },
+       [this](const io::ServerRequest& head) { return admitNode(head, kPollBodyBytes); }},
+  };
+}
+
+// ---- who may call, before anything of a body is read
+
+io::Admission Gateway::admitStranger(const io::ServerRequest& head) {
+  if (attempts_.mayTry(head.remote_address, clock_.steady())) return {kEnrolBodyBytes, std::nullopt};
+  auto refusal = io::ServerResponse::json(429, R"({"error":"too many enrolments from this address have failed; try again in a minute"})");
+  refusal.headers["Retry-After"] = "60";
+  return {0, std::move(refusal)};
+}
+
+/// An expired certificate opens the one route that gives a new one (handleCertificate).
+io::Admission Gateway::admitNode(const io::ServerRequest& head, std::size_t max_body_bytes) {
+  if (!head.expired_client_common_name.empty() && head.path() == kCertificateRoute) {
+    if (enrolment_.find(NodeName(head.expired_client_common_name))) return {max_body_bytes, std::nullopt};
+    return {0, answerError(Error(ErrorCode::Denied, "node " + head.expired_client_common_name + " is not in the inventory"))};
+  }
+  const auto node = callerOf(head);
+  return node ? io::Admission{max_body_bytes, std::nullopt} : io::Admission{0, answerError(node.error())};
+}
+
+// ---- what agents call
+
+/// The node that the client certificate names.
+Result<NodeName> Gateway::callerOf(const io::ServerRequest& request) {
+  if (request.client_common_name.empty()) return fail(ErrorCode::Denied, "a client certificate of this controller is needed");
+  NodeName node(request.client_common_name);
+  if (enrolment_.find(node)) return node;
+  if (log_limit_.mayWrite("agent")) logWarning("agent", "{} called from {} with a certificate, but is not in the inventory", node.str(), request.remote_address);
+  return fail(ErrorCode::Denied, "node " + node.str() + " is not in the inventory");
+}
+
+Task<io::ServerResponse> Gateway::handleEnrol(io::ServerRequest request) {
+  auto parsed = parseEnrolRequest(request.body);
+  if (!parsed) co_return answerError(parsed.error());
+  auto enrol = enrolment_.enrol(*parsed, request.remote_address);
+  auto answer = co_await std::move(enrol);
+  if (answer) co_return io::ServerResponse::json(200, toJson(*answer));
+  if (answer.error().code() == ErrorCode::Denied && enrolment_.mustAttest(parsed->mac))
+    co_return io::ServerResponse::json(403, jsonText(nlohmann::json{{"error", answer.error().str()}, {"attest", true}}));
+  noteFailure(answer, request);
+  co_return answerError(answer.error());
+}
+
+Task<io::ServerResponse> Gateway::handleAttest(io::ServerRequest request) {
+  auto parsed = parseAttestRequest(request.body);
+  if (!parsed) co_return answerError(parsed.error());
+  const auto challenge = enrolment_.challenge(*parsed, request.remote_address);
+  noteFailure(challenge, request);
+  co_return answer(challenge);
+}
+
+Task<io::ServerResponse> Gateway::handleAttested(io::ServerRequest request) {
+  auto parsed = parseAttestedRequest(request.body);
+  if (!parsed) co_return answerError(parsed.error());
+  const auto enrolled = co_await enrolment_.enrolAttested(std::move(*parsed), request.remote_address);
+  noteFailure(enrolled, request);
+  co_return answer(enrolled);
+}
+
+/// The only route that an expired certificate opens: an agent that was away for too long would never come back otherwise.
+Task<io::ServerResponse> Gateway::handleCertificate(io::ServerRequest request) {
+  const bool late = !request.expired_client_common_name.empty();
+  auto node = late ? Result<NodeName>(NodeName(request.expired_client_common_name)) : callerOf(request);
+  if (!node) co_return answerError(node.error());
+  auto parsed = parseEnrolRequest(request.body);
+  if (!parsed) co_return answerError(parsed.error());
+  auto work = late ? enrolment_.certifyLate(*node, request.client_key_id, parsed->csr_pem, request.remote_address)
+                   : enrolment_.certify(*node, request.client_key_id, parsed->csr_pem);
+  co_return answer(co_await std::move(work));
+}
+
+Task<io::ServerResponse> Gateway::handleRenewal(io::ServerRequest request) {
+  auto node = callerOf(request);
+  if (!node) co_return answerError(node.error());
+  auto parsed = parseEnrolRequest(request.body);
+  if (!parsed) co_return answerError(parsed.error());
+  auto work = enrolment_.renewRam(*node, request.client_key_id, parsed->csr_pem);
+  co_return answer(co_await std::move(work));
+}
+
+bool Gateway::ramCalls(const NodeName& node) const {
+  const auto known = state(node);
+  return known && known->mode == Mode::Ram;
+}
+
+Task<io::ServerResponse> Gateway::handlePoll(io::ServerRequest request) {
+  auto node = callerOf(request);
+  if (!node) co_return answerError(node.error());
+  auto parsed = parsePollRequest(request.body);
+  request.releaseBody();  // a poll waits for long
+  if (!parsed) co_return answerError(parsed.error());
+  auto may = enrolment_.admit(*node, request.client_key_id, parsed->mode, ramCalls(*node));
+  if (const auto admitted = co_await std::move(may); !admitted) {
+    if (admitted.error().code() == ErrorCode::Denied && parsed->mode == Mode::Disk) refused_[*node] = clock_.steady();
+    co_return answerError(admitted.error());
+  }
+  refused_.erase(*node);
+  auto polled = poll(*node, std::move(*parsed), std::move(request));
+  co_return answer(co_await std::move(polled));
+}
+
+/// Does the task write over the disk that the installed system is on, which is the one of `rule`? In doubt it does: the node is imaged again then.
+bool endsInstalled(const AgentTask& task, const Hardware& hardware, const std::string& rule) {
+  if (task.kind == TaskKind::WriteImage) return true;
+  if (task.kind != TaskKind::EraseDisks) return false;
+  const auto params = jsonOrNone(task.params, kOrderJson);
+  const auto serials = params.is_object() ? params.value("disk_serials", std::vector<std::string>()) : std::vector<std::string>();
+  const auto stays = [&](const std::string& serial) { return std::find(serials.begin(), serials.end(), serial) == serials.end(); };
+  const auto meant = DiskRule::parse(rule);
+  const auto fitting = meant && !meant->any() ? meant->fitting(hardware.disks) : std::vector<const Disk*>();
+  if (serials.empty()) return true;
+  if (!fitting.empty()) return std::none_of(fitting.begin(), fitting.end(), [&](const auto* disk) { return stays(disk->serial); });
+  return std::none_of(hardware.disks.begin(), hardware.disks.end(), [&](const auto& disk) { return disk.content == kInstalledByMuster && stays(disk.serial); });
+}
+
+/// The poll may have waited for long: the caller may be of an earlier life by now. A system's key ends before its disk does.
+Async<void> Gateway::mayTake(NodeName node, Mode mode, std::string key_id, std::vector<AgentTask> tasks) {
+  if (tasks.empty()) co_return Result<void>();
+  auto again = enrolment_.admit(node, std::move(key_id), mode, ramCalls(node));
+  CO_TRY_OK(co_await std::move(again));
+  const auto now = state(node);
+  const auto* declared = enrolment_.find(node);
+  const auto profile = declared ? cluster_.profiles.find(declared->profile) : cluster_.profiles.end();
+  const auto rule = profile == cluster_.profiles.end() ? std::string() : profile->second.disk;
+  if (!now || mode != Mode::Ram) co_return Result<void>();
+  for (const auto& task : tasks) {
+    if (!endsInstalled(task, now->hardware, rule)) continue;
+    auto end = enrolment_.endInstalled(node, task.id);
+    CO_TRY_OK(co_await std::move(end));
+  }
+  co_return Result<void>();
+}
+
+/// A refusal before the first byte leaves the installed system what it was. It may be known before the agent is: reports are listed with every poll.
+Async<void> Gateway::heedUntouched(NodeName node) {
+  std::vector<std::string> untouched;
+  for (const auto& report : records_[node].reports)
+    if (report.phase == TaskPhase::Failed && report.text.starts_with(kUntouched)) untouched.push_back(report.id);
+  if (untouched.empty()) co_return Result<void>();
+  auto give = enrolment_.giveBack(node, std::move(untouched));
+  if (const auto given = co_await std::move(give); !given) logWarning("agent", "{} touched no disk, but its key could not be given back yet: {}", node.str(), given.error().str());
+  co_return Result<void>();
+}
+
+Async<PollResponse> Gateway::poll(NodeName node, PollRequest request, io::ServerRequest from) {
+  const auto mode = request.mode;
+  PollResponse answer;
+  answer.session = session_;
+  answer.controllers = controllers_;
+  answer.takes_short = true;
+  if (!request.session.empty() && request.session != session_) co_return answer;  // it says everything again
+  NodeRecord& record = records_[node];
+  if (request.as_before != 0 && !record.knows(request)) {
+    answer.session.clear();  // likewise
+    co_return answer;
+  }
+  CO_TRY(news, record.absorb(node, std::move(request), from.remote_address, clock_));
+  if (!news) co_return fail(ErrorCode::Conflict, "a later poll of " + node.str() + " is known");
+  std::uint64_t mine = ++record.polls;
+  record.work.ring();  // an older poll that still waits is over
+  std::uint64_t seen = record.work.count();
+  record.changed.ring();
+  if (mode == Mode::Ram) {
+    auto heed = heedUntouched(node);
+    CO_TRY_OK(co_await std::move(heed));
+  }
+
+  answer.forget = record.takeForgettable();
+  auto until = clock_.steady() + kPollWait;
+  bool at_once = !answer.forget.empty() || record.busy() || record.wants_answer;
+  while (!at_once && record.polls == mine && record.waiting.empty() && clock_.steady() < until) {
+    auto wait = record.work.waitFor(clock_, seen, std::chrono::ceil<std::chrono::milliseconds>(until - clock_.steady()));
+    co_await std::move(wait);
+    seen = record.work.count();
+  }
+  if (record.polls != mine) co_return answer;
+  auto may = mayTake(node, mode, from.client_key_id, record.waiting);
+  CO_TRY_OK(co_await std::move(may));
+  if (record.polls == mine) answer.start = record.waiting;
+  co_return answer;
+}
+
+// ---- what the controller's phases call
+
+std::optional<AgentState> Gateway::state(const NodeName& node) const {
+  auto it = records_.find(node);
+  if (it == records_.end() || !it->second.state) return std::nullopt;
+  if (clock_.steady() - it->second.last_poll > kSilentAfter) return std::nullopt;
+  return it->second.state;
+}
+
+bool Gateway::isRefused(const NodeName& node) const {
+  const auto last = refused_.find(node);
+  return last != refused_.end() && clock_.steady() - last->second <= kSilentAfter;
+}
+
+std::string Gateway::lastHeard(const NodeName& node) const {
+  auto it = records_.find(node);
+  if (it == records_.end() || !it->second.state) return "it has not called since this controller started";
+  const auto& last = *it->second.state;
+  return fmt::format("last heard at {} from {}: {} mode, boot {}", muster::toString(last.last_seen), last.address, toString(last.mode), last.boot_id);
+}
+
+Async<AgentState> Gateway::waitFor(NodeName node, std::optional<Mode> mode, std::string not_boot_id, std::chrono::seconds limit) {
+  if (!enrolment_.find(node)) co_return fail(ErrorCode::NotFound, "node " + node.str() + " is not in the inventory");
+  NodeRecord& record = records_[node];
+  auto until = clock_.steady() + limit;
+  while (true) {
+    std::uint64_t seen = record.changed.count();
+    auto now = state(node);
+    bool fits = now && (!mode || now->mode == *mode) && (not_boot_id.empty() || now->boot_id != not_boot_id);
+    if (fits) co_return *now;
+    auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock_.steady());
+    if (left <= std::chrono::milliseconds(0)) break;
+    auto wait = record.changed.waitFor(clock_, seen, left);
+    co_await std::move(wait);
+  }
+  co_return fail(ErrorCode::Timeout, fmt::format("the agent of {} did not call{} within {} s; {}", node.str(),
+                                                 mode ? fmt::format(" in {} mode", toString(*mode)) : "", limit.count(), lastHeard(node)));
+}
+
+Result<void> Gateway::submit(const NodeName& node, AgentTask task) {
+  if (task.id.empty() || task.id.size() > kMaxNameBytes) return fail(ErrorCode::InvalidInput, "a task needs an id of at most 512 bytes");
+  auto it = records_.find(node);
+  if (it != records_.end()) {
+    const auto* known = it->second.report(task.id);
+    if (known && !it->second.lost.contains(task.id)) return {};
+  }
+  if (!state(node)) return fail(ErrorCode::Unavailable, "no agent of " + node.str() + " is there; " + lastHeard(node));
+  TRY(fence, fenceOf(node));
+  task.fence = std::move(fence);
+  return it->second.add(std::move(task));
+}
+
+Result<Fence> Gateway::fenceOf(const NodeName& node) {
+  if (ledger_.empty()) {
+    (void)store_.exchangeValue(std::string(kLedgerKey), std::nullopt, io::randomToken(12));  // the first one names it
+    TRY(named, store_.getValue(std::string(kLedgerKey)));
+    ledger_ = named.value_or("");
+  }
+  return Fence{ledger_, store_.fenceOf(lifecycle::Subject(node))};
+}
+
+std::optional<AgentTaskReport> Gateway::report(const NodeName& node, const std::string& task_id) const {
+  auto it = records_.find(node);
+  if (it == records_.end()) return std::nullopt;
+  if (it->second.isWaiting(task_id)) {
+    AgentTaskReport queued;
+    queued.id = task_id;
+    queued.text = "waits for the agent to call";
+    return queued;
+  }
+  const auto* known = it->second.report(task_id);
+  return known ? std::optional(*known) : std::nullopt;
+}
+
+Task<std::optional<AgentTaskReport>> Gateway::reportWithin(NodeName node, std::string task_id, std::chrono::milliseconds limit) {
+  NodeRecord& record = records_[node];
+  const auto until = clock_.steady() + limit;
+  while (true) {
+    const std::uint64_t seen = record.changed.count();
+    auto now = report(node, task_id);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock_.steady());
+    if ((now && isFinished(now->phase)) || left <= std::chrono::milliseconds(0)) co_return now;
+    auto wait = record.changed.waitFor(clock_, seen, left);
+    co_await std::move(wait);
+  }
+}
+
+Async<AgentTaskReport> Gateway::runTask(NodeName node, AgentTask task) {
+  auto until = clock_.steady() + task.deadline + kDeadlineGrace;
+  if (!state(node)) {
+    auto wait = waitFor(node, std::nullopt, {}, std::min<std::chrono::seconds>(kFirstCallWait, task.deadline));
+    auto there = co_await std::move(wait);
+    if (!there) co_return fail(ErrorCode::Unavailable, there.error().str());
+  }
+  std::string id = task.id;
+  CO_TRY_OK(submit(node, std::move(task)));
+  auto end = awaitEnd(node, id, until);
+  co_return co_await std::move(end);
+}
+
+Async<AgentTaskReport> Gateway::awaitEnd(NodeName node, std::string id, std::chrono::steady_clock::time_point limit) {
+  NodeRecord& record = records_[node];
+  while (true) {
+    std::uint64_t seen = record.changed.count();
+    auto now = report(node, id);
+    if (now && now->phase == TaskPhase::Done) co_return *now;
+    if (now && now->phase == TaskPhase::Failed) {
+      auto failure = Error(now->code, now->text);
+      co_return fail(std::move(failure).within("task " + id + " on " + node.str()));
+    }
+    if (!state(node)) co_return fail(ErrorCode::Unavailable, node.str() + " fell silent while task " + id + " ran; " + lastHeard(node));
+    auto left = std::chrono::ceil<std::chrono::milliseconds>(limit - clock_.steady());
+    if (left <= std::chrono::milliseconds(0)) {
+      co_return fail(ErrorCode::Timeout, fmt::format("task {} on {} did not end in time; last words: {}", id, node.str(),
+                                                     now && !now->text.empty() ? now->text : "none"));
+    }
+    auto wait = record.changed.waitFor(clock_, seen, std::min<std::chrono::milliseconds>(left, kLookAgain));
+    co_await std::move(wait);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<GatewayServer> makeGatewayServer(const inventory::Cluster& cluster, const io::CertificateAuthority& ca,
+                                                 lifecycle::Store& store, Clock& clock, const NetworkEvidence& evidence, std::string controllers) {
+  return std::make_unique<Gateway>(cluster, ca, store, clock, evidence, std::move(controllers));
+}
+
+}  // namespace muster::agent

@@ -1,0 +1,116 @@
+// load: file → Cluster, or every problem at once.
+#include "base/json_output.h"
+#include "inventory/schema/declared.h"
+#include "inventory/inventory.h"
+#include "inventory/schema/json.h"
+
+#include "base/io/crypto.h"
+#include "base/io/regular_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace muster::inventory {
+
+namespace {
+
+/// A file with more mistakes than this has one mistake: it is the wrong file.
+constexpr std::size_t kMaxDiagnostics = 1000;
+
+Diagnostics bounded(Diagnostics all, const std::string& file) {
+  all.sort();
+  if (all.all().size() <= kMaxDiagnostics) return all;
+  Diagnostics out;
+  for (std::size_t i = 0; i < kMaxDiagnostics; ++i) {
+    const Diagnostic& one = all.all()[i];
+    one.severity == Severity::Error ? out.error(one.where, one.text, one.suggestion) : out.warning(one.where, one.text, one.suggestion);
+  }
+  out.error({file, 0, 0}, fmt::format("and {} more problems", all.all().size() - kMaxDiagnostics), "mend these first");
+  return out;
+}
+
+bool startsWithKey(std::string_view line) {
+  while (line.starts_with('{') || line.starts_with(' ') || line.starts_with('"')) line.remove_prefix(1);
+  const auto key = line.substr(0, line.find_first_of(":\" "));
+  return key.size() < line.size() && clusterSpec()->find(key) != nullptr;
+}
+
+/// Whether it has any key of an inventory. What has none is the wrong file (--inventory /etc/shadow), and nothing of it is shown to anybody.
+bool isInventory(const std::optional<Value>& root, std::string_view text) {
+  if (root) return root->kind == Value::Kind::Map && std::any_of(root->entries.begin(), root->entries.end(), [](const auto& entry) { return clusterSpec()->find(entry.first.text); });
+  while (!text.empty()) {
+    const auto line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (startsWithKey(line)) return true;
+  }
+  return false;
+}
+
+/// The same problems, without anything that stands in the file.
+Diagnostics withoutContent(const Diagnostics& found, const std::string& file, bool is_yaml) {
+  Diagnostics out;
+  if (is_yaml) {
+    out.error({file, 1, 1}, "this is no inventory: it has none of an inventory's keys", "it begins with cluster: {name: …}; start from examples/lab/cluster.yaml");
+    return out;
+  }
+  for (const auto& one : found.all()) {
+    const bool quotes = one.text.find(": ") != std::string::npos || one.text.find('"') != std::string::npos || one.text.starts_with("the tag ");
+    out.error(one.where, quotes ? "not valid YAML, and no inventory" : one.text, quotes ? "name an inventory: --inventory FILE" : one.suggestion);
+  }
+  return out;
+}
+
+std::optional<Cluster> build(std::string_view yaml, const std::filesystem::path& file, const LoadOptions& options, Diagnostics& diagnostics) {
+  std::error_code ignored;
+  std::filesystem::path folder = std::filesystem::absolute(file, ignored).lexically_normal().parent_path();
+  Reader reader(file.string(), folder, diagnostics);
+  auto root = parseYaml(yaml, reader.file, diagnostics);
+  if (!isInventory(root, yaml)) {
+    diagnostics = withoutContent(diagnostics, reader.file, root.has_value());
+    return std::nullopt;
+  }
+  if (!root) return std::nullopt;
+  Declaration declaration;
+  readObject(&declaration, *root, *clusterSpec(), reader);
+  DeclaredNodes nodes = expandNodes(declaration.groups, options, reader);
+  checkRules(declaration.cluster, nodes, *root, reader);
+  if (diagnostics.hasErrors()) return std::nullopt;
+  Cluster cluster = std::move(declaration.cluster);
+  cluster.folder = folder;
+  cluster.node_files = std::move(nodes.files);
+  cluster.nodes.reserve(nodes.nodes.size());
+  for (DeclaredNode& declared : nodes.nodes) cluster.nodes.push_back(std::move(declared.node));
+  if (cluster.nodes.empty())
+    diagnostics.warning({reader.file, 1, 1}, "the inventory has no nodes", "add nodes: [{names: …, profile: …, from: racks.csv}]");
+  cluster.digest = io::sha256Hex(jsonText(declaredJson(cluster)));
+  return cluster;
+}
+
+}  // namespace
+
+namespace {
+
+Loaded loadWith(std::string_view yaml, const std::filesystem::path& file, const LoadOptions& options) {
+  Loaded loaded;
+  loaded.cluster = build(yaml, file, options, loaded.diagnostics);
+  loaded.diagnostics = bounded(std::move(loaded.diagnostics), file.string());
+  return loaded;
+}
+
+}  // namespace
+
+Loaded loadText(std::string_view yaml, const std::filesystem::path& file) { return loadWith(yaml, file, {}); }
+
+Loaded load(const std::filesystem::path& file) { return load(file, {}); }
+
+Loaded load(const std::filesystem::path& file, const LoadOptions& options) {
+  auto text = io::readRegularFile(file, kMaxDocumentBytes);
+  if (text) return loadWith(*text, file, options);
+  Loaded loaded;
+  loaded.diagnostics.error({file.string(), 0, 0}, fmt::format("cannot read the inventory: {}", text.error().text()),
+                           "name a file: --inventory FILE");
+  return loaded;
+}
+
+}  // namespace muster::inventory

@@ -1,0 +1,16 @@
+// Tables that an inventory and a change have in common. Internal to inventory/.
+#pragma once
+
+#include "inventory/parse/change.h"
+#include "inventory/schema/spec.h"
+
+namespace muster::inventory {
+
+const ObjectSpec* imageSpec();
+const ObjectSpec* driverSpec();
+const ObjectSpec* archiveSpec();
+const ObjectSpec* baselineSpec();
+/// The table of a whole change file.
+const ObjectSpec* changeSpec();
+
+}  // namespace muster::inventory

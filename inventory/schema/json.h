@@ -1,0 +1,15 @@
+// The cluster as canonical JSON: sorted keys, no comments, no secrets, paths as seen from the inventory's folder.
+#pragma once
+
+#include "inventory/model/cluster.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace muster::inventory {
+
+/// What the file says, and nothing derived from it. The digest is over this.
+nlohmann::json declaredJson(const Cluster& cluster);
+nlohmann::json fabricJson(const Fabric& fabric);
+nlohmann::json railsJson(const std::vector<Rail>& rails);
+
+}  // namespace muster::inventory

@@ -1,0 +1,149 @@
+// The declarative tables: every key that an inventory may hold, with its type, bounds, meaning and destination.
+//
+// One table (ObjectSpec) a kind of object. Three things are made from the same tables and so cannot disagree: the reader
+// (readObject), the JSON Schema (schemaJson) and the operator's reference (referenceMarkdown). The tables are in tables.cc.
+#pragma once
+
+#include "base/diagnostic.h"
+#include "inventory/parse/document.h"
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster::inventory {
+
+inline constexpr std::size_t kMaxTextBytes = 4096;
+inline constexpr std::size_t kMaxPatternTextBytes = 256;  ///< std::regex recurses once a character
+
+/// A kind of text.
+struct TextFormat {
+  std::string_view title;    ///< "a MAC address"
+  std::string_view pattern;  ///< ECMA 262, anchored; empty: any text. Enforced here and by editors
+  std::string_view example;
+  /// Set: decides instead of the pattern (which then serves editors only), where a regular expression is too slow or says
+  /// too little. The error's text is the suggestion.
+  Result<void> (*check)(std::string_view) = nullptr;
+  bool numbers_too = false;  ///< a plain number is such a text as well, and needs no quotes
+};
+
+struct ObjectSpec;
+
+struct Shape {
+  enum class Kind { Text, Integer, Boolean, Choice, List, Map, Object };
+  Kind kind = Kind::Text;
+  const TextFormat* format = nullptr;           ///< of Text, and of the keys of Map
+  long long minimum = 0, maximum = 0;           ///< of Integer, both included
+  std::vector<std::string_view> choices;        ///< in the order of the C++ enum
+  std::shared_ptr<const Shape> item;            ///< of List and Map
+  const ObjectSpec* (*object)() = nullptr;      ///< of Object
+  std::string_view refers_to;                   ///< Text: a key of this section
+  std::vector<std::string_view> required_keys;  ///< of Map
+  std::size_t min_items = 0;                    ///< of List
+};
+
+Shape text(const TextFormat& format);
+Shape integer(long long minimum, long long maximum);
+Shape boolean();
+Shape choice(std::vector<std::string_view> choices);
+Shape listOf(Shape item, std::size_t min_items = 0);
+Shape mapOf(Shape item, const TextFormat& key, std::vector<std::string_view> required_keys = {});
+Shape object(const ObjectSpec* (*spec)());
+Shape reference(std::string_view section);
+
+class FormatChecker;
+
+/// What a reader carries along: the place, the problems, and what is checked when everything is read.
+class Reader {
+ public:
+  Reader(std::string file, std::filesystem::path folder, Diagnostics& diagnostics);
+  ~Reader();
+
+  struct Reference {
+    std::string_view section;
+    std::string name;
+    SourceRef where;
+  };
+
+  SourceRef at(const Value& value) const { return {file, value.line, value.column}; }
+  void error(const Value& value, std::string what, std::string suggestion = {}) {
+    ++errors;
+    diagnostics.error(at(value), std::move(what), std::move(suggestion));
+  }
+  void warning(const Value& value, std::string what, std::string suggestion = {}) {
+    diagnostics.warning(at(value), std::move(what), std::move(suggestion));
+  }
+  /// A path of the inventory, from the inventory's folder; absolute.
+  std::filesystem::path resolve(std::string_view path) const { return (folder / path).lexically_normal(); }
+
+  std::string file;              ///< as shown in messages; changes while a CSV is read
+  std::filesystem::path folder;  ///< absolute
+  Diagnostics& diagnostics;
+  std::size_t errors = 0;
+  std::vector<Reference> references;
+  std::unique_ptr<FormatChecker> formats;
+};
+
+struct FieldSpec {
+  std::string_view key;
+  bool required = false;
+  Shape shape;
+  std::string_view doc;
+  std::string default_json;  ///< JSON literal of the default; empty: none
+  std::function<void(void* object, const Value& value, Reader& reader)> read;
+};
+
+struct ObjectSpec {
+  std::string_view name;  ///< of the definition in the schema: "network"
+  std::string_view title, doc;
+  std::vector<FieldSpec> fields;
+  bool secret = false;                                                        ///< messages never quote what was written
+  std::vector<std::vector<std::string_view>> exactly_one;                     ///< exactly one of the keys of each group
+  std::vector<std::pair<std::string_view, std::string_view>> needs;           ///< the first key needs the second
+  std::function<void(void* object, const Value& map, Reader& reader)> check;  ///< rules between keys; only when each key was good
+
+  const FieldSpec* find(std::string_view key) const;
+};
+
+/// Reads a map into the object that the table's fields are bound to. Answers whether it was good.
+bool readObject(void* object, const Value& value, const ObjectSpec& spec, Reader& reader);
+
+/// Whether the text has the format; the error's text says what to do.
+Result<void> checkFormat(std::string_view text, const TextFormat& format, Reader& reader);
+
+/// Primitive readers; nothing, and a diagnostic, when the value does not fit.
+std::optional<std::string> readText(const Value& value, const Shape& shape, Reader& reader);
+std::optional<long long> readInteger(const Value& value, const Shape& shape, Reader& reader);
+std::optional<bool> readBoolean(const Value& value, Reader& reader);
+std::optional<std::size_t> readChoice(const Value& value, const Shape& shape, Reader& reader);
+bool expectList(const Value& value, const Shape& shape, Reader& reader);
+bool expectMap(const Value& value, const Shape& shape, Reader& reader);
+
+/// "a whole number from 1 to 64", "a list of text": for messages and the reference.
+std::string describeShape(const Shape& shape);
+
+/// The table of the whole file.
+const ObjectSpec* clusterSpec();
+const ObjectSpec* networkSpec();
+const ObjectSpec* fabricSpec();
+const ObjectSpec* railSpec();
+const ObjectSpec* poolSpec();
+const ObjectSpec* keepSpec();
+const ObjectSpec* fileSystemSpec();
+const ObjectSpec* discoverySpec();
+const ObjectSpec* secretSpec();
+const ObjectSpec* storageSetSpec();
+const ObjectSpec* rootLayoutSpec();
+const ObjectSpec* consoleSpec();
+const ObjectSpec* ipmiSpec();
+const ObjectSpec* pduSpec();
+const ObjectSpec* bmcCertificateSpec();
+const ObjectSpec* tpmSpec();
+const ObjectSpec* nodeGroupSpec();
+/// The columns of a CSV of nodes.
+const ObjectSpec* nodeRowSpec();
+
+}  // namespace muster::inventory

@@ -1,0 +1,451 @@
+// One action: aim → guard → journal → act until Done → verify → close. See engine.h for the order of commits.
+#include "lifecycle/executor/action_run.h"
+
+#include "base/async/deadline.h"
+#include "base/io/crypto.h"
+#include "lifecycle/executor/exception_boundary.h"
+#include "lifecycle/model/json.h"
+#include "lifecycle/model/orphaned_operation.h"
+
+#include <algorithm>
+
+namespace muster::lifecycle {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::chrono::hours kLongestAway{24};  ///< an action waits for what does not answer; then its own deadline goes on
+constexpr milliseconds kAskPoolAgain{15'000};  ///< before a disturbance, while the pool does not answer
+
+std::string newIntentId(const std::string& action_id) {
+  std::string id = action_id;
+  std::replace_if(
+      id.begin(), id.end(), [](char c) { return c == '/' || c == '#' || c == ' '; }, '.');
+  return id + "." + io::randomToken(9);
+}
+
+/// Facets of the same subject that are worth nothing once `wiped` is: everything that needs it, directly or through others.
+std::vector<FacetName> dependentsOf(const FacetRef& wiped, const std::vector<Goal>& goals) {
+  std::set<FacetRef> reached{wiped};
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (const auto& goal : goals)
+      if (!reached.contains(goal.facet) && goal.facet.facet.str() != kPoolFacet &&
+          std::any_of(goal.needs.begin(), goal.needs.end(), [&reached](const FacetRef& need) { return reached.contains(need); }))
+        grew = reached.insert(goal.facet).second;
+  }
+  std::vector<FacetName> out;
+  for (const auto& facet : reached) out.push_back(facet.facet);
+  return out;
+}
+
+}  // namespace
+
+ActionRun::ActionRun(const Services& services, ClaimKeeper& claims, FactSet& facts, Intent template_intent, Action action,
+                     std::optional<Intent> open)
+    : services_(services),
+      claims_(claims),
+      facts_(facts),
+      phase_(services.phase(action.phase)),
+      action_(std::move(action)),
+      open_(std::move(open)),
+      intent_(std::move(template_intent)) {}
+
+/// The journaled part, up to what the outside did; then how it ended is written down.
+Task<ActionEnd> ActionRun::run() {
+  started_ = services_.clock.steady();
+  auto work = carryOut();
+  auto end = co_await std::move(work);
+  if (end.ended) co_return *end.ended;
+  auto ending = end.error && not_kept_ && journaled_ ? leftOpen(*end.error) : end.error ? failed(*end.error) : !end.blocked.empty() ? blocked(end.blocked) : done("");
+  auto ended = co_await std::move(ending);
+  co_return ended;
+}
+
+Task<ActionRun::Way> ActionRun::carryOut() {
+  if (!phase_) co_return Way{.blocked = fmt::format("this muster has no phase '{}'; make the plan again", action_.phase)};
+  if (auto why = aim()) co_return Way{.blocked = *why};
+  if (open_) {
+    auto take_up = takeUp();
+    auto end = co_await std::move(take_up);
+    if (end) co_return Way{.ended = end};
+    if (journaled_ && intent_.operation.empty() && disturbs()) {  // nothing was done yet, and who works on the node now was not asked
+      auto ask = guardPool();
+      if (auto why = co_await std::move(ask)) co_return Way{.blocked = *why};
+    }
+  }
+  if (!journaled_) {
+    auto guard_it = guard();
+    if (auto why = co_await std::move(guard_it)) co_return Way{.blocked = *why};
+    auto begin_it = begin();
+    if (auto begun = co_await std::move(begin_it); !begun) co_return Way{.error = std::move(begun).error().within("opening the journal")};
+  }
+  auto forget = forgetWhatIsWiped();
+  if (auto forgotten = co_await std::move(forget); !forgotten)
+    co_return Way{.error = std::move(forgotten).error().within("forgetting what is wiped")};
+  auto drive_it = drive();
+  auto driven = co_await std::move(drive_it);
+  if (stopped_by_) co_return Way{.blocked = *stopped_by_};
+  if (!driven && not_kept_) co_return Way{.error = driven.error()};
+  if (!driven) {
+    // What is true now replaces what was true before the attempt: a gate that failed must not keep its old pass.
+    auto look_after = look();
+    (void)co_await std::move(look_after);
+    co_return Way{.error = driven.error()};
+  }
+  auto confirm_it = confirm();
+  auto confirmed = co_await std::move(confirm_it);
+  if (!confirmed) co_return Way{.error = confirmed.error()};
+  co_return Way{};
+}
+
+// ---- what it goes for, and whether it may ------------------------------------------------------------------------------
+
+std::string ActionRun::wantNow() const {
+  if (!isDrain())
+    for (auto& goal : phase_->goals(services_.cluster, action_.facet.subject, facts_))
+      if (goal.facet == action_.facet) return goal.want;
+  return action_.to;
+}
+
+/// Asks the phase for the goal again: facts of this run may have moved it (engine.h). Answers why it must not start.
+std::optional<std::string> ActionRun::aim() {
+  if (isDrain()) return std::nullopt;
+  auto goals = phase_->goals(services_.cluster, action_.facet.subject, facts_);
+  auto goal = std::find_if(goals.begin(), goals.end(), [this](const Goal& g) { return g.facet == action_.facet; });
+  if (goal == goals.end()) return fmt::format("{} is not wanted any more, given what this run has learnt; plan again", action_.id);
+  if (goal->disruption > action_.disruption)
+    return fmt::format("{} would now be a {}, but the plan says {}; plan again", action_.id, toString(goal->disruption),
+                       toString(action_.disruption));
+  if (goal->want != action_.to) {
+    emit(EventKind::Note, fmt::format("goes for '{}' (the plan could not know it: '{}')", goal->want, action_.to));
+    action_.to = goal->want;
+  }
+  return std::nullopt;
+}
+
+bool ActionRun::disturbs() const {
+  return !action_.facet.subject.isCluster() && action_.disruption != Disruption::None && !isDrain() && action_.facet.facet.str() != kPoolFacet;
+}
+
+/// The second look at what the plan promised, with the facts of this moment. The agent's own look at the disk is the third.
+Task<std::optional<std::string>> ActionRun::guard() {
+  if (!disturbs()) co_return std::nullopt;
+  auto check_pool = guardPool();
+  if (auto why = co_await std::move(check_pool)) co_return why;
+  auto check_wipe = guardWipe();
+  auto why = co_await std::move(check_wipe);
+  co_return why;
+}
+
+/// Asks the pool again: between the plan and this moment a person, or the node's own start, may have put it back to work.
+Task<std::optional<std::string>> ActionRun::guardPool() {
+  const Subject subject = action_.facet.subject;
+  const FacetName facet{std::string(kPoolFacet)};
+  for (Phase* phase : services_.phases) {
+    const auto goals = phase->goals(services_.cluster, subject, facts_);
+    if (std::none_of(goals.begin(), goals.end(), [&facet](const Goal& goal) { return goal.facet.facet == facet; })) continue;
+    auto ask = askPool(phase);
+    auto read = co_await std::move(ask);
+    if (!read) co_return fmt::format("whether {} takes jobs cannot be read: {}", subject.str(), read.error().str());
+    for (auto& fact : *read)
+      if (fact.subject == subject && fact.facet == facet && !fact.value.empty()) facts_.put(std::move(fact));
+  }
+  if (mayTakeJobs(facts_.value(subject, facet)))
+    co_return fmt::format("{} may take jobs and was not drained; plan again", subject.str());
+  co_return std::nullopt;
+}
+
+/// While the pool does not answer nothing is disturbed, and it is asked again for as long as the action may take. That time is not
+/// the action's own: it begins when the pool has answered.
+Async<std::vector<Fact>> ActionRun::askPool(Phase* phase) {
+  const Subject subject = action_.facet.subject;
+  for (bool waited = false;; waited = true) {
+    auto observe = contained(fmt::format("{} observing {}", phase->name(), subject.str()), phase->observe(subject));
+    auto bounded = withDeadline(services_.clock, kVerifyDeadline, "re-reading the pool", std::move(observe));
+    auto read = co_await std::move(bounded);
+    if (read && waited) started_ = services_.clock.steady();
+    if (read || !read.error().canRetry() || left() <= kAskPoolAgain) co_return read;
+    waiting(Again{kAskPoolAgain, read.error().str()});
+    auto sleep = services_.clock.sleep(kAskPoolAgain);
+    co_await std::move(sleep);
+  }
+}
+
+Task<std::optional<std::string>> ActionRun::guardWipe() {
+  const auto& subject = action_.facet.subject;
+  if (action_.disruption != Disruption::Wipe) co_return std::nullopt;
+  auto read = services_.journal->write<std::vector<NodeName>>([](Store& store) { return store.wipesAllowed(); });
+  auto allowed = co_await std::move(read);
+  if (!allowed) co_return "whether it may be wiped cannot be read: " + allowed.error().str();
+  intent_.uses_wipe = std::find(allowed->begin(), allowed->end(), subject.node()) != allowed->end();
+  if (intent_.uses_wipe) co_return std::nullopt;
+  const auto installed = facts_.value(subject, FacetName(std::string(kInstalledFacet)));
+  if (!installed)
+    co_return fmt::format("{} would be wiped, but it is not known whether its disk holds a system; {}", subject.str(), wipeAdvice(subject));
+  if (*installed != kNothingInstalled)
+    co_return fmt::format("{} would be wiped, but its disk holds '{}'; {}", subject.str(), *installed, wipeAdvice(subject));
+  co_return std::nullopt;
+}
+
+// ---- the journal -------------------------------------------------------------------------------------------------------
+
+/// An intent that an earlier run left open: look first. Answers the end when nothing is left to do.
+Task<std::optional<ActionEnd>> ActionRun::takeUp() {
+  const Intent anew = std::exchange(intent_, *open_);
+  journaled_ = true;
+  emit(EventKind::ActionStarted, "taken up again after muster stopped: " + action_.reason);
+  auto look_first = look();
+  auto seen = co_await std::move(look_first);
+  const bool goes_on = phase_->drivesOn() && !intent_.operation.empty();
+  if (seen && seen->met && !goes_on) {
+    auto ending = done("; it had been finished before muster stopped");
+    auto ended = co_await std::move(ending);
+    co_return ended;
+  }
+  if (intent_.action.to == action_.to || intent_.inventory_digest == services_.cluster.digest) co_return std::nullopt;
+  if (const auto left = leftBy(intent_, services_.clock.now())) {
+    auto keep = services_.journal->write<void>([fact = *left](Store& store) { return store.putFacts(std::vector<Fact>(1, fact)); });
+    if (const auto kept = co_await std::move(keep); !kept) co_return ActionEnd{Ending::Failed, kept.error().str()};
+    facts_.put(*left);
+  }
+  auto closing = close(IntentState::Abandoned, fmt::format("the inventory now wants '{}' instead of '{}'", action_.to, intent_.action.to));
+  const auto trouble = co_await std::move(closing);
+  if (!trouble.empty()) co_return ActionEnd{Ending::Failed, trouble};
+  intent_ = anew;
+  co_return std::nullopt;
+}
+
+Async<void> ActionRun::begin() {
+  intent_.id = newIntentId(action_.id);
+  intent_.inventory_digest = services_.cluster.digest;
+  intent_.action = action_;
+  intent_.opened_at = services_.clock.now();
+  auto write = services_.journal->write<void>([intent = intent_](Store& store) { return store.openIntent(intent); });
+  CO_TRY_OK(co_await std::move(write));
+  journaled_ = true;
+  emit(EventKind::ActionStarted, fmt::format("'{}' → '{}': {}", action_.from, action_.to, action_.reason));
+  co_return Result<void>();
+}
+
+/// Before the effect, so that no crash can leave good facts about what is gone.
+Async<void> ActionRun::forgetWhatIsWiped() {
+  if (action_.disruption != Disruption::Wipe) co_return Result<void>();
+  const auto& subject = action_.facet.subject;
+  std::vector<Goal> goals;
+  for (Phase* phase : services_.phases)
+    for (auto& goal : phase->goals(services_.cluster, subject, facts_)) goals.push_back(std::move(goal));
+  auto facets = dependentsOf(action_.facet, goals);
+  facets.emplace_back(std::string(kInstalledFacet));
+  for (const auto& facet : facets)
+    if (const Fact* fact = facts_.find(subject, facet)) forgotten_.push_back(*fact);
+  auto write = services_.journal->write<void>([subject, facets](Store& store) { return store.forgetFacts(subject, facets); });
+  CO_TRY_OK(co_await std::move(write));
+  for (const auto& facet : facets) facts_.forget(subject, facet);
+  co_return Result<void>();
+}
+
+/// An effect is journaled before it happens: without an operation nothing was wiped, and what was known still holds.
+Task<void> ActionRun::rememberWhatWasNotWiped() {
+  if (!intent_.operation.empty()) co_return;
+  std::erase_if(forgotten_, [this](const Fact& fact) { return facts_.find(fact.subject, fact.facet) != nullptr; });
+  if (forgotten_.empty()) co_return;
+  auto write = services_.journal->write<void>([facts = forgotten_](Store& store) { return store.putFacts(facts); });
+  if (auto kept = co_await std::move(write); !kept) co_return;
+  for (auto& fact : std::exchange(forgotten_, {})) facts_.put(std::move(fact));
+}
+
+/// Answers what went wrong, as words; a journal that cannot be closed leaves the intent open for the next run.
+Task<std::string> ActionRun::close(IntentState state, std::string outcome, bool findings_too) {
+  const bool journaled = std::exchange(journaled_, false);
+  const auto work = [id = intent_.id, facet = action_.facet, state, outcome, at = services_.clock.now(), journaled,
+                     findings_too](Store& store) -> Result<void> {
+    if (findings_too)
+      if (auto cleared = store.clearFindings(facet); !cleared) return fail(std::move(cleared).error().within("findings could not be cleared"));
+    if (!journaled) return {};
+    if (auto closed = store.closeIntent(id, state, outcome, at); !closed)
+      return fail(std::move(closed).error().within("the journal could not be closed"));
+    return {};
+  };
+  auto write = services_.journal->write<void>(work);
+  auto closed = co_await std::move(write);
+  co_return closed ? std::string() : closed.error().str();
+}
+
+// ---- acting ------------------------------------------------------------------------------------------------------------
+
+milliseconds ActionRun::left() const { return std::chrono::ceil<milliseconds>(action_.deadline - (services_.clock.steady() - started_)); }
+
+void ActionRun::discount(std::chrono::steady_clock::time_point since) {
+  const auto passed = std::min<std::chrono::steady_clock::duration>(services_.clock.steady() - since, kLongestAway - away_);
+  away_ += passed;
+  started_ += passed;
+}
+
+Error ActionRun::overdue() const {
+  const std::string last = last_evidence_.empty() ? "nothing was heard" : fmt::format("the last word was '{}'", last_evidence_);
+  return Error(ErrorCode::Timeout,
+               fmt::format("{} did not become '{}' within {} s; {}", action_.facet.str(), action_.to, action_.deadline.count(), last));
+}
+
+Async<Outcome> ActionRun::actOnce() {
+  CO_TRY_OK(claims_.sure(action_.facet.subject));
+  auto work = contained(fmt::format("{} acting on {}", action_.phase, action_.id), phase_->act(action_, *this));
+  auto bounded = withDeadline(services_.clock, left(), action_.id, std::move(work));
+  auto outcome = co_await std::move(bounded);
+  co_return outcome;
+}
+
+/// Calls act until it is Done, or Blocked (then stopped_by_ says why). Errors that can be retried are, kMaxActionRetries times in a row;
+/// all of it within the deadline.
+Async<void> ActionRun::drive() {
+  int retries = 0;
+  while (left() > milliseconds(0)) {
+    const auto began = services_.clock.steady();
+    auto act = actOnce();
+    auto outcome = co_await std::move(act);
+    milliseconds pause;
+    bool is_away = false;
+    if (!outcome) {
+      if (left() <= milliseconds(0)) break;
+      if (!outcome.error().canRetry() || retries >= kMaxActionRetries) co_return fail(std::move(outcome).error());
+      pause = kFirstRetryDelay * (1 << retries++);
+      last_evidence_ = outcome.error().str();
+      emit(EventKind::ActionWaiting,
+           fmt::format("{}; tries again in {} s ({} of {})", last_evidence_, pause.count() / 1000, retries, kMaxActionRetries));
+    } else if (std::holds_alternative<Done>(*outcome)) {
+      co_return Result<void>();
+    } else if (const auto* stop = std::get_if<Blocked>(&*outcome)) {
+      stopped_by_ = stop->why;
+      co_return Result<void>();
+    } else {
+      retries = 0;
+      const auto& again = std::get<Again>(*outcome);
+      waiting(again);
+      pause = std::max(again.after, kShortestPoll);
+      is_away = again.is_away;
+    }
+    auto sleep = services_.clock.sleep(std::min(pause, left()));
+    co_await std::move(sleep);
+    if (is_away) discount(began);
+  }
+  co_return fail(overdue());
+}
+
+void ActionRun::waiting(const Again& again) {
+  if (again.waiting_for.empty()) return;
+  last_evidence_ = again.waiting_for;
+  if (std::exchange(last_waiting_, again.waiting_for) != again.waiting_for) emit(EventKind::ActionWaiting, again.waiting_for);
+}
+
+Async<std::vector<Fact>> ActionRun::verifyOnce() {
+  auto work = contained(fmt::format("{} verifying {}", action_.phase, action_.id), phase_->verify(action_));
+  auto bounded = withDeadline(services_.clock, kVerifyDeadline, "re-reading " + action_.facet.str(), std::move(work));
+  auto facts = co_await std::move(bounded);
+  co_return facts;
+}
+
+/// Re-reads the facet, keeps what was seen and compares it with what is wanted now.
+Async<ActionRun::Seen> ActionRun::look() {
+  auto verify = verifyOnce();
+  auto read = co_await std::move(verify);
+  if (!read) co_return fail(std::move(read).error());
+  Seen seen;
+  std::vector<Fact> kept;
+  for (auto& fact : *read) {
+    if (fact.value.empty()) continue;
+    if (fact.observed_at == WallTime{}) fact.observed_at = services_.clock.now();
+    if (fact.subject == action_.facet.subject && fact.facet == action_.facet.facet) seen.value = fact.value;
+    kept.push_back(fact);
+  }
+  auto write = services_.journal->write<void>([kept](Store& store) { return store.putFacts(kept); });
+  const auto written = co_await std::move(write);
+  not_kept_ = !written;
+  CO_TRY_OK(written);
+  for (auto& fact : kept) facts_.put(std::move(fact));
+  seen.met = !seen.value.empty() && matches(wantNow(), seen.value);
+  co_return seen;
+}
+
+/// After Done: only a fact that was read again and matches is success. A pool that does not answer is asked again, as in drive().
+Async<void> ActionRun::confirm() {
+  for (int retries = 0;; ++retries) {
+    const auto began = services_.clock.steady();
+    auto look_again = look();
+    auto seen = co_await std::move(look_again);
+    if (!seen) {
+      const bool is_pool = action_.facet.facet.str() == kPoolFacet;
+      const bool goes_on = retries < kMaxActionRetries || (is_pool && left() > milliseconds(0));
+      if (!seen.error().canRetry() || !goes_on) co_return fail(std::move(seen).error().within("verifying " + action_.id));
+      if (is_pool) waiting(Again{kAskPoolAgain, seen.error().str()});
+      auto sleep = services_.clock.sleep(kFirstRetryDelay * (1 << std::min(retries, kMaxActionRetries)));
+      co_await std::move(sleep);
+      if (is_pool) discount(began);
+      continue;
+    }
+    if (seen->met) co_return Result<void>();
+    const auto want = wantNow();
+    if (!seen->value.empty())
+      co_return fail(Error(ErrorCode::Conflict,
+                           fmt::format("{} was set to '{}', but is '{}' when read again", action_.facet.str(), want, seen->value)));
+    facts_.forget(action_.facet.subject, action_.facet.facet);
+    auto write = services_.journal->write<void>(
+        [facet = action_.facet](Store& store) { return store.forgetFacts(facet.subject, std::vector<FacetName>(1, facet.facet)); });
+    CO_TRY_OK(co_await std::move(write));
+    co_return fail(Error(ErrorCode::NotFound, fmt::format("{} was set to '{}', but reading it again gave no value, which counts as failed",
+                                                          action_.facet.str(), want)));
+  }
+}
+
+// ---- what the phase says -----------------------------------------------------------------------------------------------
+
+Async<void> ActionRun::recordOperation(std::string id) {
+  if (id == intent_.operation) co_return Result<void>();
+  auto write =
+      services_.journal->write<void>([intent = intent_.id, id](Store& store) { return store.recordOperation(intent, id); });
+  const auto written = co_await std::move(write);
+  not_kept_ = !written;
+  CO_TRY_OK(written);
+  intent_.operation = id;
+  co_return Result<void>();
+}
+
+/// An intent that has begun to write owns what is on the disk: the guards were passed before its first byte.
+bool ActionRun::wipeAllowed() const { return action_.disruption == Disruption::Wipe && (intent_.uses_wipe || !intent_.operation.empty()); }
+
+void ActionRun::progress(double fraction, std::string_view text) {
+  const auto now = services_.clock.steady();
+  const auto interval = text == progress_stored_text_ ? kSameProgressStoreInterval : kProgressStoreInterval;
+  const bool stored = !progress_stored_at_ || now - *progress_stored_at_ >= interval;
+  if (stored) {
+    progress_stored_at_ = now;
+    progress_stored_text_ = text;
+  }
+  if (!text.empty()) last_evidence_ = std::string(text);
+  emit(EventKind::ActionProgress, std::string(text), std::clamp(fraction, 0.0, 1.0), stored);
+}
+
+/// The first finding of an attempt replaces those of the attempts before.
+void ActionRun::finding(Finding finding) {
+  if (finding.facet.facet.empty()) finding.facet = action_.facet;
+  if (finding.at == WallTime{}) finding.at = services_.clock.now();
+  finding.source = engineSource(action_.phase);
+  if (finding.facet == action_.facet) own_finding_ = true;
+  const bool first = findings_raised_.insert(finding.facet).second;
+  auto keep = [finding, first](Store& store) -> Result<void> {
+    if (first) TRY_OK(store.clearFindings(finding.facet));
+    return store.addFinding(finding);
+  };
+  auto tell = [&services = services_, subject = action_.facet.subject, id = action_.id](Result<void> kept) {
+    if (!kept)
+      services.emit(Event{0, {}, EventKind::Note, subject, id, "a finding could not be stored: " + kept.error().str(), -1}, false);
+  };
+  services_.journal->post<void>(keep, tell);
+  emit(EventKind::FindingRaised, finding.text);
+}
+
+void ActionRun::emit(EventKind kind, std::string text, double fraction, bool stored) {
+  services_.emit(Event{0, {}, kind, action_.facet.subject, action_.id, std::move(text), fraction}, stored);
+}
+
+}  // namespace muster::lifecycle

@@ -1,0 +1,98 @@
+// One action of a running plan, from its guards to its closed intent. Internal to lifecycle/.
+#pragma once
+
+#include "lifecycle/executor/lease_keeper.h"
+
+#include <set>
+
+namespace muster::lifecycle {
+
+enum class Ending { Done, Failed, Blocked };
+struct ActionEnd {
+  Ending ending = Ending::Done;
+  std::string why;
+};
+
+class ActionRun final : public ActContext {
+ public:
+  /// `open`: the intent of an earlier run for this action, to be taken up again. `facts` is shared by the whole run.
+  /// `template_intent` says for which plan and request.
+  ActionRun(const Services& services, ClaimKeeper& claims, FactSet& facts, Intent template_intent, Action action,
+            std::optional<Intent> open);
+  ActionRun(const ActionRun&) = delete;
+
+  Task<ActionEnd> run();
+
+  // ActContext
+  const std::string& intentId() const override { return intent_.id; }
+  std::string operation() const override { return intent_.operation; }
+  Async<void> recordOperation(std::string id) override;
+  bool wipeAllowed() const override;
+  void progress(double fraction, std::string_view text) override;
+  void finding(Finding finding) override;
+  const FactSet& facts() const override { return facts_; }
+
+ private:
+  struct Seen {
+    bool met = false;
+    std::string value;  ///< "" when nothing was seen of the facet
+  };
+  /// How it went; all empty: the facet was seen to be met.
+  struct Way {
+    std::string blocked = {};
+    std::optional<Error> error = {};
+    std::optional<ActionEnd> ended = {};  ///< and written down
+  };
+  Task<Way> carryOut();
+  bool isDrain() const { return action_.id.ends_with(kDrainSuffix); }
+  std::string wantNow() const;
+  std::optional<std::string> aim();
+  bool disturbs() const;
+  Task<std::optional<std::string>> guard();
+  Task<std::optional<std::string>> guardPool();
+  Async<std::vector<Fact>> askPool(Phase* phase);
+  Task<std::optional<std::string>> guardWipe();
+  Task<std::optional<ActionEnd>> takeUp();
+  Async<void> begin();
+  Async<void> forgetWhatIsWiped();
+  Task<void> rememberWhatWasNotWiped();
+  Async<void> drive();
+  Async<Outcome> actOnce();
+  Async<std::vector<Fact>> verifyOnce();
+  Async<Seen> look();
+  Async<void> confirm();
+  void waiting(const Again& again);
+  std::chrono::milliseconds left() const;
+  /// What has passed since then was spent waiting for something that is away: it does not count, up to kLongestAway in all.
+  void discount(std::chrono::steady_clock::time_point since);
+  Error overdue() const;
+  Task<ActionEnd> done(std::string how);
+  Task<ActionEnd> failed(Error error);
+  Task<ActionEnd> leftOpen(Error error);
+  Task<ActionEnd> blocked(std::string why);
+  void raise(Severity severity, std::string text, std::string what_to_do);
+  void emit(EventKind kind, std::string text, double fraction = -1, bool stored = true);
+  Task<std::string> close(IntentState state, std::string outcome, bool findings_too = false);
+
+  const Services& services_;
+  ClaimKeeper& claims_;
+  FactSet& facts_;
+  Phase* phase_;
+  Action action_;
+  std::optional<Intent> open_;
+  Intent intent_;
+  std::vector<Fact> forgotten_;
+  bool journaled_ = false;  ///< intent_ is open in the store
+  std::chrono::steady_clock::time_point started_;
+  std::chrono::steady_clock::duration away_{};  ///< by which started_ was moved
+  std::string last_evidence_;  ///< what the phase said last
+  std::string last_waiting_;
+  bool not_kept_ = false;      ///< the store refused the last thing that had to be known before going on
+  std::optional<std::string> stopped_by_;  ///< the phase answered Blocked
+  std::optional<std::chrono::steady_clock::time_point> progress_stored_at_;
+  std::string progress_stored_text_;
+  std::set<FacetRef> findings_raised_;
+  bool own_finding_ = false;  ///< it has been said what is wrong with the action's facet
+};
+
+}  // namespace muster::lifecycle

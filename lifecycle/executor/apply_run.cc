@@ -1,0 +1,321 @@
+// Scheduling of a plan.
+//
+// A subject's coroutine holds one of a bounded number of places while it works, and gives it back while it waits for an
+// action of another subject. It runs its actions in the plan's order, which is topological over all subjects: the first
+// unsettled action of the plan never waits for anything, so the run cannot lock up.
+#include "lifecycle/executor/apply_run.h"
+
+#include "base/async/deadline.h"
+#include "base/io/crypto.h"
+#include "base/log.h"
+#include "lifecycle/executor/exception_boundary.h"
+#include "lifecycle/model/orphaned_operation.h"
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
+#include <algorithm>
+
+namespace muster::lifecycle {
+
+constexpr std::size_t kMaxIntentsLookedAt = 256;  ///< the newest of a subject, to find those that another controller left open
+
+std::shared_ptr<DisturbancePlaces> makePlaces(const inventory::Cluster& cluster, Clock& clock) { return std::make_shared<DisturbancePlaces>(clock, cluster.limits); }
+
+Async<ApplyReport> ApplyRun::run() {
+  for (std::size_t i = 0; i < plan_.actions.size(); ++i) index_.emplace(plan_.actions[i].id, i);
+  CO_TRY_OK(claims_.begin());
+  CO_TRY(facts, services_.store.facts());
+  facts_ = std::move(facts);
+  std::vector<Intent> orphans;
+  CO_TRY_OK(adoptIntents(orphans));
+  CO_TRY_OK(openRequest());
+  {
+    using namespace asio::experimental::awaitable_operators;
+    auto work = runAll(std::move(orphans));
+    auto renewals = claims_.keep();
+    auto both = std::move(work) || std::move(renewals);  // the renewals end with the work
+    (void)co_await std::move(both);
+  }
+  auto close = closeRequest();
+  co_await std::move(close);
+  co_return std::move(report_);
+}
+
+Async<void> ApplyRun::runAll(std::vector<Intent> orphans) {
+  std::map<Subject, std::vector<std::size_t>> by_subject;
+  std::vector<Subject> subjects;  // in the order of their first action
+  for (std::size_t i = 0; i < plan_.actions.size(); ++i) {
+    auto& steps = by_subject[plan_.actions[i].facet.subject];
+    if (steps.empty()) subjects.push_back(plan_.actions[i].facet.subject);
+    steps.push_back(i);
+  }
+  std::vector<Task<void>> looks, tasks;
+  for (auto& intent : orphans) looks.push_back(settleOrphan(std::move(intent)));
+  auto look_at_all = awaitAll(std::move(looks));
+  co_await std::move(look_at_all);
+  for (const auto& subject : subjects) tasks.push_back(runSubject(std::move(by_subject[subject])));
+  auto all = awaitAll(std::move(tasks));
+  co_await std::move(all);
+  co_return Result<void>();
+}
+
+// ---- who asked, and what became of it ----------------------------------------------------------------------------------
+
+Result<void> ApplyRun::openRequest() {
+  const auto& origin = services_.origin;
+  request_ = Request{io::randomToken(9), services_.clock.now(), origin.user, origin.host, origin.command, hash_, "", {}};
+  TRY_OK(services_.store.openRequest(request_));
+  std::string text = fmt::format("{} actions, plan {}", plan_.actions.size(), hash_.substr(0, 12));
+  if (!origin.user.empty()) text += fmt::format(", asked for by {}@{}: {}", origin.user, origin.host, origin.command);
+  services_.emit(Event{0, {}, EventKind::PlanStarted, {}, "", text});
+  return {};
+}
+
+Task<void> ApplyRun::closeRequest() {
+  std::string words =
+      fmt::format("{} done, {} failed, {} blocked, {} not started", report_.done, report_.failed, report_.blocked, report_.skipped);
+  if (report_.held > 0) words += fmt::format(", {} left to other controllers", report_.held);
+  auto write = services_.journal->write<void>(
+      [id = request_.id, words, at = services_.clock.now()](Store& store) { return store.closeRequest(id, words, at); });
+  if (auto closed = co_await std::move(write); !closed)
+    logWarning("lifecycle", "how the request ended could not be stored: {}", closed.error().str());
+  services_.emit(Event{0, {}, EventKind::PlanFinished, {}, "", words});
+}
+
+Task<std::string> ApplyRun::take(Subject subject) {
+  auto taking = claims_.take(subject);
+  auto claim = co_await std::move(taking);
+  if (!claim) co_return "it could not be claimed: " + claim.error().str();
+  if (!claim->ours) co_return fmt::format("{} works on {}", claim->holder.empty() ? "another controller" : claim->holder, subject.str());
+  if (claim->taken_from.empty()) co_return std::string();
+  auto facts = services_.store.factsOf(subject);
+  auto intents = services_.store.intentsOf(subject, kMaxIntentsLookedAt);
+  const auto moved = facts ? movedFacts(plan_, subject, *facts) : std::vector<std::string>{facts.error().str()};
+  if (!moved.empty() || !intents) {
+    auto giving_back = claims_.release(subject);
+    co_await std::move(giving_back);
+    co_return fmt::format("{} has worked on {} since the plan was made ({}); plan again", claim->taken_from, subject.str(),
+                          moved.empty() ? intents.error().str() : moved.front());
+  }
+  std::erase_if(open_, [&subject](const auto& entry) { return entry.second.action.facet.subject == subject; });
+  for (auto& intent : *intents)
+    if (intent.state == IntentState::Open) open_.emplace(intent.action.id, std::move(intent));
+  co_return std::string();
+}
+
+/// Sorts open intents of earlier runs: of an action of this plan (taken up), not wanted any more (orphans), of subjects that
+/// this plan leaves out (not touched).
+Result<void> ApplyRun::adoptIntents(std::vector<Intent>& orphans) {
+  TRY(intents, services_.store.openIntents());
+  for (auto& intent : intents) {
+    const auto& subject = intent.action.facet.subject;
+    const auto& only = plan_.policy.only;
+    if (!only.empty() && !subject.isCluster() && !only.contains(subject)) continue;
+    const bool planned = index_.contains(intent.action.id) && !open_.contains(intent.action.id);
+    const auto& settles = plan_.policy.settles;
+    if (!planned && settles && !settles->contains(intent.action.id)) continue;
+    if (planned)
+      open_.emplace(intent.action.id, std::move(intent));
+    else
+      orphans.push_back(std::move(intent));
+  }
+  return {};
+}
+
+/// The plan does not name its action: it was finished and only the journal is behind, or nobody wants it now.
+Task<void> ApplyRun::settleOrphan(Intent intent) {
+  const Subject subject = intent.action.facet.subject;
+  auto taking = claims_.take(subject);
+  auto claim = co_await std::move(taking);
+  if (!claim || !claim->ours) {  // its holder ends what it began
+    ++report_.held;
+    co_return;
+  }
+  auto look_at_it = lookAtOrphan(std::move(intent));
+  co_await std::move(look_at_it);
+  auto giving_back = claims_.release(subject);
+  co_await std::move(giving_back);
+}
+
+Task<void> ApplyRun::lookAtOrphan(Intent intent) {
+  Phase* phase = services_.phase(intent.action.phase);
+  IntentState state = IntentState::Abandoned;
+  std::string outcome = "nobody wants it any more";
+  if (phase) {
+    auto verify = withDeadline(services_.clock, kVerifyDeadline, "re-reading " + intent.action.facet.str(),
+                               contained(fmt::format("{} verifying {}", phase->name(), intent.action.id), phase->verify(intent.action)));
+    auto read = co_await std::move(verify);
+    if (!read) {  // not known yet: the next run looks again
+      services_.emit(Event{0,
+                           {},
+                           EventKind::Note,
+                           intent.action.facet.subject,
+                           intent.action.id,
+                           "an unfinished action of an earlier run could not be looked at: " + read.error().str()});
+      co_return;
+    }
+    std::erase_if(*read, [](const Fact& fact) { return fact.value.empty(); });
+    auto keep = services_.journal->write<void>([facts = *read](Store& store) { return store.putFacts(facts); });
+    if (auto stored = co_await std::move(keep); !stored) co_return;
+    for (auto& fact : *read) {
+      if (fact.subject == intent.action.facet.subject && fact.facet == intent.action.facet.facet && matches(intent.action.to, fact.value)) {
+        state = IntentState::Done;
+        outcome = "it had been finished before muster stopped";
+      }
+      facts_.put(std::move(fact));
+    }
+  }
+  const auto left = state == IntentState::Abandoned ? leftBy(intent, services_.clock.now()) : std::nullopt;
+  // A plan of a few steps says nothing about the rest: what an earlier attempt has found wrong there is wrong still. Of a whole plan, what
+  // it leaves out is over, and nobody would ever clear that. What others have found is over when the facet is met.
+  const bool over = state == IntentState::Done || !plan_.policy.settles || intent.action.id.ends_with(kDrainSuffix);
+  auto close = services_.journal->write<void>([id = intent.id, facet = intent.action.facet, source = engineSource(intent.action.phase), state, outcome, left, over,
+                                               at = services_.clock.now()](Store& store) -> Result<void> {
+    if (left) TRY_OK(store.putFacts(std::vector<Fact>(1, *left)));
+    if (state == IntentState::Done) TRY_OK(store.clearFindings(facet));
+    if (over)
+      for (const auto& whose : {source, std::string()}) TRY_OK(store.clearFindingsOf(facet, whose));
+    return store.closeIntent(id, state, outcome, at);
+  });
+  if (auto closed = co_await std::move(close); closed)
+    services_.emit(Event{0,
+                         {},
+                         state == IntentState::Done ? EventKind::ActionDone : EventKind::Note,
+                         intent.action.facet.subject,
+                         intent.action.id,
+                         fmt::format("{}: {}", toString(state), outcome)});
+}
+
+Task<void> ApplyRun::runSubject(std::vector<std::size_t> steps) {
+  auto place = places_.take();
+  co_await std::move(place);
+  std::exception_ptr cancelled;
+  try {
+    auto walk_all = walk(std::move(steps));
+    co_await std::move(walk_all);
+  } catch (...) {
+    cancelled = std::current_exception();
+  }
+  places_.release();
+  if (cancelled) std::rethrow_exception(cancelled);
+}
+
+Task<void> ApplyRun::walk(std::vector<std::size_t> steps) {
+  std::string stopped_by;
+  auto taking = take(plan_.actions[steps.front()].facet.subject);
+  const auto others = co_await std::move(taking);
+  for (std::size_t index : steps) {
+    const auto& action = plan_.actions[index];
+    if (!others.empty()) {
+      settle(index, StepState::Held, index == steps.front() ? others : "");
+      continue;
+    }
+    if (!stopped_by.empty()) {
+      settle(index, StepState::Skipped, fmt::format("not started, because {} failed", stopped_by));
+      continue;
+    }
+    if (!action.blocked.empty()) {
+      services_.emit(Event{0, {}, EventKind::ActionBlocked, action.facet.subject, action.id, action.blocked});
+      settle(index, StepState::Blocked, action.blocked);
+      continue;
+    }
+    auto needs = awaitNeeds(index);
+    auto missing = co_await std::move(needs);
+    if (!missing.why.empty()) {
+      settle(index, missing.held ? StepState::Held : StepState::Skipped, missing.why);
+      continue;
+    }
+    auto step = runStep(index, steps.front());
+    const bool go_on = co_await std::move(step);
+    if (!go_on) stopped_by = action.id;
+  }
+  if (!others.empty()) co_return;
+  auto giving_back = claims_.release(plan_.actions[steps.front()].facet.subject);
+  co_await std::move(giving_back);
+}
+
+/// Waits until every need is settled. Answers why the action cannot start; empty: it can.
+Task<ApplyRun::Missing> ApplyRun::awaitNeeds(std::size_t index) {
+  const auto& action = plan_.actions[index];
+  for (const auto& need : action.needs) {
+    auto found = index_.find(need);
+    if (found == index_.end()) co_return Missing{fmt::format("not started, because the plan lacks {}, which it needs; plan again", need)};
+    auto& other = steps_[found->second];
+    if (found->second >= index && plan_.actions[found->second].facet.subject == action.facet.subject)  // it would wait for ever
+      co_return Missing{fmt::format("not started, because the plan has {}, which it needs, behind it; plan again", need)};
+    if (!other.settled.isSet()) {
+      services_.emit(Event{0, {}, EventKind::ActionWaiting, action.facet.subject, action.id, "waits for " + need});
+      places_.release();
+      auto wait = other.settled.wait();
+      co_await std::move(wait);
+      auto place = places_.take();
+      co_await std::move(place);
+    }
+    if (other.state != StepState::Done)
+      co_return Missing{fmt::format("not started, because {} is not done", need), other.state == StepState::Held};
+  }
+  co_return Missing{};
+}
+
+TunedPlaces* ApplyRun::budgetOf(const Action& action) {
+  if (action.facet.subject.isCluster() || open_.contains(action.id)) return nullptr;  // what is under way is not stopped
+  auto& places = *services_.places;
+  return action.disruption == Disruption::Wipe ? &places.wipes : action.disruption == Disruption::Reset ? &places.resets : nullptr;
+}
+
+Task<ActionEnd> ApplyRun::runAction(std::size_t index) {
+  const auto& action = plan_.actions[index];
+  std::optional<Intent> open;
+  if (auto found = open_.find(action.id); found != open_.end()) open = found->second;
+  Intent blank;
+  blank.plan_hash = hash_;
+  blank.request = request_.id;
+  ActionRun run(services_, claims_, facts_, std::move(blank), action, std::move(open));
+  auto work = run.run();
+  auto end = co_await std::move(work);
+  co_return end;
+}
+
+/// Answers whether the subject goes on. `rank`: of the subject. Who stands first in the plan goes first at every budget: nodes that
+/// have begun get to their end, instead of all of them getting half-way.
+Task<bool> ApplyRun::runStep(std::size_t index, std::size_t rank) {
+  auto* budget = budgetOf(plan_.actions[index]);
+  if (budget) {
+    auto place = budget->take(rank);
+    co_await std::move(place);
+  }
+  std::exception_ptr called_off;
+  ActionEnd end;
+  try {
+    auto work = runAction(index);
+    end = co_await std::move(work);
+  } catch (...) {
+    called_off = std::current_exception();
+  }
+  if (budget && called_off) budget->abandon();
+  if (budget && !called_off) budget->release(end.ending != Ending::Failed);
+  if (called_off) std::rethrow_exception(called_off);
+  switch (end.ending) {
+    case Ending::Done: settle(index, StepState::Done, ""); break;
+    case Ending::Failed: settle(index, StepState::Failed, end.why); break;
+    case Ending::Blocked: settle(index, StepState::Blocked, end.why); break;
+  }
+  co_return end.ending != Ending::Failed;
+}
+
+void ApplyRun::settle(std::size_t index, StepState state, const std::string& why) {
+  const auto& action = plan_.actions[index];
+  switch (state) {
+    case StepState::Done: ++report_.done; break;
+    case StepState::Failed: ++report_.failed; break;
+    case StepState::Blocked: ++report_.blocked; break;
+    case StepState::Skipped: ++report_.skipped; break;
+    case StepState::Held: ++report_.held; break;
+    case StepState::Waiting: break;
+  }
+  if (state != StepState::Done && !why.empty()) report_.problems.push_back(action.id + ": " + why);
+  steps_[index].state = state;
+  steps_[index].settled.set();
+}
+
+}  // namespace muster::lifecycle

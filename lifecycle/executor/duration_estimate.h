@@ -1,0 +1,49 @@
+// How long a kind of action usually takes, learnt from the journal: what `muster why` compares with, and what stall_watch.h shouts by.
+//
+// A kind is phase and facet ("firmware firmware.BMC", "pool pool#drain"). Only actions that ended well count. The phase's own estimate is
+// worth kPriorSamples of them, so that two lucky runs do not make the third one late.
+#pragma once
+
+#include "inventory/model/cluster.h"
+#include "lifecycle/store/store.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace muster::lifecycle {
+
+inline constexpr double kPaceQuantile = 0.9;             ///< a slow tenth neither moves it nor is late
+inline constexpr std::size_t kPriorSamples = 4;
+inline constexpr std::size_t kMaxSamples = 200;          ///< of a kind, the newest
+inline constexpr double kLateFactor = 1.5;
+inline constexpr std::chrono::seconds kLateSlack{10};
+inline constexpr std::size_t kPeersAsked = 32;           ///< nodes of the same profile whose journal is read, the node's own first
+inline constexpr std::size_t kIntentsOfPeer = 100;
+
+struct Pace {
+  std::chrono::milliseconds expected{0};
+  std::size_t samples = 0;  ///< 0: only the phase's estimate
+
+  bool isLate(std::chrono::milliseconds taken) const;
+  std::string words() const;  ///< "usually 90 s (of 37 like it, nine in ten took no longer)"
+};
+
+class Paces {
+ public:
+  static std::string kindOf(const Action& action);
+  /// Takes in an intent that ended well; all others, and those whose clock jumped, are left out.
+  void add(const Intent& intent);
+  Pace of(const Action& action) const;
+
+ private:
+  std::map<std::string, std::vector<std::chrono::milliseconds>> samples_;
+};
+
+/// From the journal of the node and of its peers. Errors: those of the store
+Result<Paces> learnPaces(const inventory::Cluster& cluster, Store& store, const Subject& subject);
+
+/// What a person looks at when an action of this facet takes longer than it should. Data (pace.cc).
+std::string_view whenLate(const Action& action);
+
+}  // namespace muster::lifecycle

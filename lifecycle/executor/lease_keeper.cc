@@ -1,0 +1,68 @@
+#include "lifecycle/executor/lease_keeper.h"
+
+#include "base/log.h"
+
+namespace muster::lifecycle {
+namespace {
+
+constexpr int kRenewalsPerLease = 3;
+
+}  // namespace
+
+Result<void> ClaimKeeper::begin() {
+  if (*services_.runs == 0) {
+    renewed();
+    TRY_OK(services_.store.signOn(services_.origin.holder, services_.origin.lease));
+  }
+  begun_ = true;
+  ++*services_.runs;
+  return {};
+}
+
+Async<Claim> ClaimKeeper::take(Subject subject) {
+  auto write = services_.journal->write<Claim>([subject](Store& store) { return store.claim(subject); });
+  auto claim = co_await std::move(write);
+  co_return claim;
+}
+
+Task<void> ClaimKeeper::release(Subject subject) {
+  auto write = services_.journal->write<void>([subject](Store& store) { return store.release(subject); });
+  if (auto released = co_await std::move(write); !released)
+    logWarning("lifecycle", "{} could not be given back and stays claimed until the lease ends: {}", subject.str(), released.error().str());
+}
+
+Task<void> ClaimKeeper::keep() {
+  for (;;) {
+    auto pause = services_.clock.sleep(services_.origin.lease / kRenewalsPerLease);
+    co_await std::move(pause);
+    const auto before = services_.clock.steady();
+    if (auto extended = services_.store.renewLease())
+      sure_until_ = before + services_.origin.lease / 2;
+    else
+      logWarning("lifecycle", "the lease could not be renewed: {}", extended.error().str());
+  }
+}
+
+Result<void> ClaimKeeper::sure(const Subject& subject) {
+  const auto before = services_.clock.steady();
+  if (before < sure_until_) return {};
+  TRY_OK(services_.store.checkClaim(subject));
+  sure_until_ = before + services_.origin.lease / 2;
+  return {};
+}
+
+std::vector<std::string> movedFacts(const Plan& plan, const Subject& subject, const std::vector<Fact>& now) {
+  std::map<FacetName, std::string> is;
+  for (const auto& fact : now) is[fact.facet] = fact.value;
+  std::vector<std::string> out;
+  for (auto it = plan.facts_used.lower_bound({subject, FacetName()}); it != plan.facts_used.end() && it->first.subject == subject; ++it) {
+    const auto& [facet, was] = *it;
+    const auto value = is[facet.facet];
+    if (value != was) out.push_back(fmt::format("{} was '{}', is '{}'", facet.str(), was, value));
+    is.erase(facet.facet);
+  }
+  for (const auto& [facet, value] : is) out.push_back(fmt::format("{}/{} was not known, is '{}'", subject.str(), facet.str(), value));
+  return out;
+}
+
+}  // namespace muster::lifecycle

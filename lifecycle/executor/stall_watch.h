@@ -1,0 +1,43 @@
+// Shouts when an action takes longer than its kind usually does: an event and a finding, once an action, while it is still under way.
+#pragma once
+
+#include "lifecycle/executor/engine.h"
+#include "lifecycle/executor/duration_estimate.h"
+
+#include <map>
+#include <set>
+#include <string>
+
+namespace muster::lifecycle {
+
+inline constexpr std::chrono::seconds kStallLook{15};
+inline constexpr std::chrono::minutes kPacesGood{30};  ///< then the journal has more to say
+
+class StallWatch {
+ public:
+  StallWatch(const inventory::Cluster& cluster, Store& store, Clock& clock, EventSink sink, ConsoleLines console = {})
+      : cluster_(cluster), store_(store), clock_(clock), sink_(std::move(sink)), console_(std::move(console)) {}
+
+  /// Looks for ever; ends by cancellation. Run it beside the engine.
+  Task<void> run();
+  /// One look at the open intents. Errors: of the store
+  Result<void> look();
+
+ private:
+  Result<Pace> paceOf(const Action& action);
+  Result<void> shout(const Intent& intent, const Pace& pace);
+
+  struct Known {
+    std::chrono::steady_clock::time_point at;
+    Paces paces;
+  };
+  const inventory::Cluster& cluster_;
+  Store& store_;
+  Clock& clock_;
+  const EventSink sink_;
+  const ConsoleLines console_;
+  std::map<std::string, Known> known_;  ///< by profile; "" for the cluster
+  std::set<std::string> told_;          ///< intents
+};
+
+}  // namespace muster::lifecycle

@@ -1,0 +1,205 @@
+#include "lifecycle/planner/explain.h"
+
+#include "base/json_input.h"
+#include "base/json_output.h"
+#include "base/printable.h"
+#include "lifecycle/model/json.h"
+#include "lifecycle/model/stage.h"
+
+#include <algorithm>
+
+namespace muster::lifecycle {
+namespace {
+
+using nlohmann::json;
+constexpr std::size_t kRecentEvents = 10;
+
+std::string ago(WallTime now, WallTime then) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - then).count();
+  if (seconds < 0) return "just now";
+  if (seconds < 120) return fmt::format("{} s ago", seconds);
+  if (seconds < 2 * 3600) return fmt::format("{} min ago", seconds / 60);
+  if (seconds < 48 * 3600) return fmt::format("{} h ago", seconds / 3600);
+  return fmt::format("{} days ago", seconds / 86400);
+}
+
+std::string seenWords(const ExplainInput& input, const FacetName& facet) {
+  const Fact* fact = input.facts.find(input.subject, facet);
+  if (!fact) return "never seen";
+  return fmt::format("'{}' ({}{}{})", fact->value, ago(input.now, fact->observed_at), fact->source.empty() ? "" : ", from ", fact->source);
+}
+
+const Event* lastWord(const ExplainInput& input, const std::string& action_id) {
+  for (auto it = input.events.rbegin(); it != input.events.rend(); ++it)
+    if (!it->text.empty() && (action_id.empty() || it->action_id == action_id)) return &*it;
+  return nullptr;
+}
+
+std::string lastWords(const ExplainInput& input, const std::string& action_id) {
+  const Event* event = lastWord(input, action_id);
+  return event ? fmt::format("{} ({}, {})", event->text, toString(event->kind), ago(input.now, event->at)) : "nothing was heard yet";
+}
+
+/// An action is under way, or was when muster stopped.
+void aboutIntent(const ExplainInput& input, const Intent& intent, Explanation& out) {
+  const auto& action = intent.action;
+  const auto taken = std::chrono::duration_cast<std::chrono::seconds>(input.now - intent.opened_at);
+  out.facet = action.facet.facet.str();
+  out.state = fmt::format("{}: {} is on its way to '{}', begun {}", out.word, out.facet, action.to, ago(input.now, intent.opened_at));
+  const auto pace = input.paces.of(action);
+  const bool late = pace.isLate(input.now - intent.opened_at);
+  if (taken > action.deadline)
+    out.state += fmt::format("; that is past its deadline of {} s; it takes {}", action.deadline.count(), pace.words());
+  else if (late)
+    out.state += fmt::format("; that is longer than it should take: {}", pace.words());
+  else if (pace.samples > 0)
+    out.state += fmt::format("; it takes {}", pace.words());
+  out.expected = action.to;
+  out.observed = seenWords(input, action.facet.facet);
+  out.last_evidence = lastWords(input, action.id);
+  if (!intent.operation.empty()) out.last_evidence += "; outside operation " + intent.operation;
+  out.next_step =
+      taken > action.deadline
+          ? "muster has stopped, or would have given up: `muster apply` looks at it and goes on"
+      : late
+          ? std::string(whenLate(action))
+          : fmt::format("wait until its deadline ({} s), or, when no muster is running, `muster apply` to go on", action.deadline.count());
+}
+
+/// Evidence without the console's lines, which are shown as lines.
+std::string withoutConsole(const std::string& evidence, std::vector<std::string>& console) {
+  auto parsed = jsonOrNone(evidence, kKeptJson);
+  if (!parsed.is_object()) return evidence;
+  const auto found = parsed.find(kConsoleEvidence);
+  if (found == parsed.end() || !found->is_array()) return evidence;
+  for (const auto& line : *found)
+    if (line.is_string()) console.push_back(line.get<std::string>());
+  parsed.erase(found);
+  return canonical(parsed);
+}
+
+void aboutFinding(const ExplainInput& input, const Finding& finding, Explanation& out) {
+  out.facet = finding.facet.facet.str();
+  out.state = fmt::format("{}: {}", out.word, finding.text);
+  auto goal = std::find_if(input.goals.begin(), input.goals.end(), [&finding](const Goal& g) { return g.facet == finding.facet; });
+  out.expected = goal == input.goals.end() ? "no finding" : goal->want;
+  out.observed = seenWords(input, finding.facet.facet);
+  const auto evidence = withoutConsole(finding.evidence, out.console);
+  out.last_evidence = evidence.empty() ? lastWords(input, finding.facet.str()) : fmt::format("{} ({})", evidence, ago(input.now, finding.at));
+  out.next_step = finding.what_to_do.empty() ? "`muster plan` shows what would be done" : finding.what_to_do;
+}
+
+void aboutGoal(const ExplainInput& input, const Goal& goal, Explanation& out) {
+  out.facet = goal.facet.facet.str();
+  out.state = fmt::format("{}: {} is not as declared ({})", out.word, out.facet, goal.why);
+  out.expected = goal.want;
+  out.observed = seenWords(input, goal.facet.facet);
+  out.last_evidence = lastWords(input, "");
+  auto action = std::find_if(input.actions.begin(), input.actions.end(),
+                             [&goal](const Action& a) { return a.facet == goal.facet && !a.blocked.empty(); });
+  out.next_step = action != input.actions.end() ? action->blocked : "`muster apply`";
+}
+
+/// Whether one of this node's own goals has to be met before this one: then that one is the thing to look at.
+bool waitsForAnother(const Goal& goal, const std::vector<Goal>& unmet) {
+  return std::any_of(unmet.begin(), unmet.end(), [&goal](const Goal& other) {
+    return std::find(goal.needs.begin(), goal.needs.end(), other.facet) != goal.needs.end();
+  });
+}
+
+}  // namespace
+
+Result<ExplainInput> gatherExplanation(const inventory::Cluster& cluster, const Phases& phases, Store& store, const Subject& subject,
+                                       WallTime now) {
+  ExplainInput input;
+  input.subject = subject;
+  input.now = now;
+  TRY(facts, store.facts());
+  TRY(policy, policyOf(store, {subject}));
+  TRY(plan, makePlan(cluster, facts, policy, phases));
+  for (Phase* phase : phases)
+    for (auto& goal : phase->goals(cluster, subject, facts)) input.goals.push_back(std::move(goal));
+  for (auto& action : plan.actions)
+    if (action.facet.subject == subject) input.actions.push_back(std::move(action));
+  TRY(open, store.openIntents());
+  for (auto& intent : open)
+    if (intent.action.facet.subject == subject) input.open.push_back(std::move(intent));
+  TRY(findings, store.findings(&subject));
+  TRY(events, store.lastEvents(kRecentEvents, &subject));
+  TRY(paces, learnPaces(cluster, store, subject));
+  input.paces = std::move(paces);
+  input.facts = std::move(facts);
+  input.findings = std::move(findings);
+  input.events = std::move(events);
+  return input;
+}
+
+Explanation explain(const ExplainInput& input) {
+  Explanation out;
+  out.subject = input.subject;
+  out.word = roadWord(input.subject, input.facts, input.goals, input.findings, input.open);
+  out.findings = input.findings;
+  const auto keep = std::min(input.events.size(), kRecentEvents);
+  out.recent.assign(input.events.end() - static_cast<std::ptrdiff_t>(keep), input.events.end());
+  auto unmet = byRoad(input.goals);
+  std::erase_if(unmet, [&input](const Goal& goal) { return isMet(goal, input.facts); });
+  for (const auto& goal : unmet)
+    out.unmet.push_back(fmt::format("{}: want '{}', {}", goal.facet.facet.str(), goal.want, seenWords(input, goal.facet.facet)));
+  const auto first = std::find_if_not(unmet.begin(), unmet.end(), [&unmet](const Goal& goal) { return waitsForAnother(goal, unmet); });
+  const auto bad = [](const Finding& finding) { return finding.severity == Severity::Error; };
+  auto finding = std::find_if(input.findings.begin(), input.findings.end(), bad);
+  if (finding == input.findings.end()) finding = input.findings.begin();
+  if (!input.open.empty())
+    aboutIntent(input, input.open.front(), out);
+  else if (finding != input.findings.end())
+    aboutFinding(input, *finding, out);
+  else if (first != unmet.end())
+    aboutGoal(input, *first, out);
+  else
+    out.state = fmt::format("{}: everything is as declared", out.word);
+  return out;
+}
+
+std::string Explanation::text() const {
+  std::string out = fmt::format("{}: {}\n", subject.str(), printable(state));
+  auto line = [&out](std::string_view label, const std::string& value) {
+    if (!value.empty()) out += fmt::format("  {:<14} {}\n", label, printable(value));
+  };
+  line("expected", expected);
+  line("observed", observed);
+  line("last evidence", last_evidence);
+  for (const auto& said : console) line("console", said);
+  line("next step", next_step);
+  line("rollout", rollout);
+  for (const auto& finding : findings) {
+    const auto source = finding.source.empty() ? "" : fmt::format("raised by {}, ", finding.source);
+    line("finding", fmt::format("{}: {} ({}{})", finding.facet.facet.str(), finding.text, source, muster::toString(finding.at)));
+    line("", finding.what_to_do.empty() ? "" : "→ " + finding.what_to_do);
+  }
+  for (const auto& goal : unmet) line("not met", goal);
+  for (const auto& event : recent) line("event", fmt::format("{} {} {}", muster::toString(event.at), toString(event.kind), event.text));
+  return out;
+}
+
+std::string Explanation::toJson() const {
+  json events = json::array(), found = json::array();
+  for (const auto& event : recent) events.push_back(lifecycle::toJson(event));
+  for (const auto& finding : findings) found.push_back(lifecycle::toJson(finding));
+  const json out = {{"subject", subject.str()},
+                    {"word", word},
+                    {"state", state},
+                    {"facet", facet},
+                    {"as_declared", asDeclared()},
+                    {"expected", expected},
+                    {"observed", observed},
+                    {"last_evidence", last_evidence},
+                    {"console", console},
+                    {"next_step", next_step},
+                    {"unmet", unmet},
+                    {"rollout", rollout},
+                    {"findings", std::move(found)},
+                    {"events", std::move(events)}};
+  return jsonText(out, 2) + "\n";
+}
+
+}  // namespace muster::lifecycle

@@ -1,0 +1,106 @@
+#include "monitor/fleet_poll.h"
+
+#include "base/async/deadline.h"
+#include "base/log.h"
+#include "monitor/health_phase.h"
+#include "lifecycle/executor/exception_boundary.h"
+#include "base/async/coordinate.h"
+
+namespace muster::keep {
+namespace {
+
+using namespace lifecycle;
+
+constexpr std::chrono::seconds kLookDeadline{30};  ///< for one phase and node; a minute is all there is
+
+}  // namespace
+
+LightLook::LightLook(const inventory::Cluster& cluster, Phases phases, Store& store, Clock& clock, EventSink sink)
+    : cluster_(cluster), phases_(std::move(phases)), store_(store), clock_(clock), sink_(std::move(sink)) {}
+
+Async<Seen> LightLook::all() {
+  if (!primed_) {
+    CO_TRY(known, store_.facts());
+    stored_ = std::move(known);
+    primed_ = true;
+  }
+  Seen seen;
+  for (Phase* phase : phases_) {
+    auto read = readAll(phase, seen);
+    co_await std::move(read);
+  }
+  carryOver(seen);
+  CO_TRY_OK(keep(seen));
+  say(seen.troubles);
+  co_return std::move(seen);
+}
+
+/// All nodes at once, so that a phase can ask its other side for all of them in one go.
+Task<void> LightLook::readAll(Phase* phase, Seen& seen) {
+  std::vector<Task<void>> reads;
+  reads.reserve(cluster_.nodes.size());
+  for (const auto& node : cluster_.nodes) reads.push_back(readOne(phase, Subject(node.name), seen));
+  auto all = awaitAll(std::move(reads));
+  co_await std::move(all);
+}
+
+Task<void> LightLook::readOne(Phase* phase, Subject subject, Seen& seen) {
+  auto work = contained(std::string(phase->name()), phase->observe(subject));
+  auto bounded = withDeadline(clock_, kLookDeadline, "looking", std::move(work));
+  auto facts = co_await std::move(bounded);
+  if (!facts) {
+    seen.troubles.emplace(fmt::format("{}: {}", phase->name(), facts.error().str()), subject.str());
+    co_return;
+  }
+  for (auto& fact : *facts)
+    if (!fact.value.empty()) seen.facts.put(std::move(fact));
+}
+
+/// A node whose agent has fallen silent is no healthier than it was when it was last heard.
+void LightLook::carryOver(Seen& seen) const {
+  for (const auto& [facet, fact] : stored_.all())
+    if (facet.facet.str().starts_with(kHealthPrefix) && !seen.facts.find(facet.subject, facet.facet)) seen.facts.put(fact);
+}
+
+Result<void> LightLook::keep(const Seen& seen) {
+  std::vector<Fact> batch;
+  std::map<Subject, std::string> changes;
+  for (const auto& [facet, fact] : seen.facts.all()) {
+    const auto* before = stored_.find(facet.subject, facet.facet);
+    const bool changed = !before || before->value != fact.value;
+    if (changed) {
+      auto& words = changes[facet.subject];
+      words += fmt::format("{}{} {}'{}'", words.empty() ? "" : ", ", facet.facet.str(), before ? "'" + before->value + "' → " : "", fact.value);
+    }
+    if (changed || before->evidence != fact.evidence || before->observed_at + kStoreAnyway <= fact.observed_at ||
+        doubted_.contains(facet.subject))
+      batch.push_back(fact);
+  }
+  if (!batch.empty()) TRY_OK(store_.putFacts(batch));
+  doubted_.clear();
+  for (auto& fact : batch) stored_.put(std::move(fact));
+  for (auto& [subject, words] : changes) emit(subject, std::move(words), EventKind::Observed);
+  return {};
+}
+
+void LightLook::say(const std::map<std::string, std::string>& troubles) {
+  std::set<std::string> now;
+  for (const auto& [trouble, node] : troubles) {
+    now.insert(trouble);
+    if (!said_.contains(trouble)) emit(Subject::cluster(), fmt::format("keep could not look, first at {}: {}; it tries again", node, trouble), EventKind::Note);
+  }
+  for (const auto& trouble : said_)
+    if (!now.contains(trouble)) emit(Subject::cluster(), "over: " + trouble, EventKind::Note);
+  said_ = std::move(now);
+}
+
+void LightLook::emit(const Subject& subject, std::string text, EventKind kind) {
+  Event event{0, clock_.now(), kind, subject, "", std::move(text)};
+  if (auto sequence = store_.addEvent(event); sequence)
+    event.sequence = *sequence;
+  else
+    logWarning("keep", "an event could not be stored: {}", sequence.error().str());
+  if (sink_) sink_(event);
+}
+
+}  // namespace muster::keep

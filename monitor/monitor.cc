@@ -1,0 +1,464 @@
+#include "monitor/monitor.h"
+
+#include "base/log.h"
+#include "monitor/health_phase.h"
+#include "lifecycle/model/json.h"
+#include "lifecycle/model/quarantine.h"
+#include "lifecycle/rollout/status.h"
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
+#include <algorithm>
+
+namespace muster::keep {
+namespace {
+
+using namespace lifecycle;
+using nlohmann::json;
+using std::chrono::seconds;
+
+constexpr std::size_t kJournalRead = 64;  ///< the newest intents of a node that is in trouble
+constexpr int kIdleLooks = 2;             ///< a node that the plan has not held for so many looks is not worked on
+constexpr std::string_view kRepair = "repair: ";  ///< begins the reason of repairs
+
+/// Of the shape that the planner gives its own drains, so that either finds the other's intent.
+Action drainAction(const inventory::Cluster& cluster, const Exclusion& exclusion, const std::string& phase) {
+  const FacetRef facet{Subject(exclusion.node), FacetName(std::string(kPoolFacet))};
+  Action action;
+  action.id = facet.str() + std::string(kDrainSuffix);
+  action.facet = facet;
+  action.phase = phase;
+  action.from = std::string(kPoolIn);
+  action.to = std::string(kPoolDrained);
+  action.reason = std::string(kAdmission) + exclusion.reason;
+  action.disruption = Disruption::Drain;
+  action.expected = kDrainExpected;
+  action.deadline = drainDeadlineOf(cluster, facet.subject);
+  return action;
+}
+
+/// In an order in which nothing waits for what comes after it: the engine takes a node's actions one after the other.
+void sortByNeeds(std::vector<Action>& actions) {
+  std::set<std::string> left;
+  for (const auto& action : actions) left.insert(action.id);
+  std::vector<Action> sorted;
+  while (!actions.empty()) {
+    auto next = std::find_if(actions.begin(), actions.end(), [&left](const Action& action) {
+      return std::none_of(action.needs.begin(), action.needs.end(), [&left](const std::string& need) { return left.contains(need); });
+    });
+    if (next == actions.end()) next = actions.begin();  // a circle, which no planner makes; the engine says so
+    left.erase(next->id);
+    sorted.push_back(std::move(*next));
+    actions.erase(next);
+  }
+  actions = std::move(sorted);
+}
+
+std::string phaseThatWants(const inventory::Cluster& cluster, const Phases& phases, const FacetRef& facet, const FactSet& facts) {
+  for (const auto* phase : phases)
+    for (const auto& goal : phase->goals(cluster, facet.subject, facts))
+      if (goal.facet == facet) return std::string(phase->name());
+  return {};
+}
+
+}  // namespace
+
+Keeper::Keeper(KeeperServices services)
+    : services_(std::move(services)),
+      memory_(services_.memory ? services_.memory : std::make_shared<Memory>()),
+      engine_(services_.cluster, services_.all, services_.store, services_.clock, services_.sink),
+      look_(services_.cluster, services_.light, services_.store, services_.clock, services_.sink),
+      breakers_(services_.store),
+      tells_(services_.store, services_.clock, services_.sink, memory_->waiting),
+      rejoin_(services_.cluster, services_.all, services_.store, services_.clock, engine_, *memory_),
+      changed_(std::make_shared<Signal>()) {
+  engine_.actFor(services_.origin);
+  engine_.readConsoles(services_.console);
+}
+
+Task<void> Keeper::run() {
+  using namespace asio::experimental::awaitable_operators;
+  auto looking = lookForEver();
+  auto acting = actForEver();
+  auto rejoining = rejoinForEver();
+  auto all = std::move(looking) && std::move(acting) && std::move(rejoining);
+  co_await std::move(all);
+}
+
+Task<void> Keeper::lookForEver() {
+  while (true) {
+    auto once = turn();
+    auto decided = co_await std::move(once);
+    if (!decided) note("keep could not finish its look: " + decided.error().str() + "; it tries again");
+    if (decided) last_trouble_.clear();
+    auto pause = services_.clock.sleep(seconds(services_.cluster.keep.interval_seconds));
+    co_await std::move(pause);
+  }
+}
+
+Async<Decision> Keeper::turn() {
+  auto look = look_.all();
+  CO_TRY(seen, co_await std::move(look));
+  CO_TRY(states, breakers_.read());
+  auto decision = decide(services_.cluster, seen.facts, states);
+  rejoin_.notice(seen);
+  CO_TRY_OK(letGoOfWhatEnded());
+  CO_TRY_OK(settle(seen, decision));
+  co_return std::move(decision);
+}
+
+/// Beside the looks: a node that answers slowly keeps nobody in a pool who must leave it.
+Task<void> Keeper::rejoinForEver() {
+  while (true) {
+    std::set<Subject> busy = others_;
+    for (const auto& [id, action] : wanted_) busy.insert(action.facet.subject);
+    auto plan = rejoin_.due(std::move(busy));
+    auto due = co_await std::move(plan);
+    if (due) rejoining_ = std::move(*due);
+    if (!due) note("keep could not plan who comes back: " + due.error().str() + "; it tries again");
+    auto pause = services_.clock.sleep(seconds(services_.cluster.keep.interval_seconds));
+    co_await std::move(pause);
+  }
+}
+
+/// Everything that follows from a look, but the drains and repairs themselves.
+Result<void> Keeper::settle(const Seen& seen, const Decision& decision) {
+  const auto now = services_.clock.now();
+  for (const auto& trip : decision.trips) TRY_OK(breakers_.trip(trip, now));
+  if (seen.troubles.empty()) TRY_OK(breakers_.forgetTheWell(decision.in_trouble));
+  Quarantine quarantine(services_.store);
+  for (const auto* list : {&decision.drain, &decision.hold})
+    for (const auto& exclusion : *list) {
+      if (!exclusion.hold) continue;
+      TRY(is_new, quarantine.hold(exclusion.node, {now, "muster keep", exclusion.reason, exclusion.evidence}));
+      (void)is_new;
+    }
+  TRY_OK(quarantine.settle());
+  TRY_OK(tells_.raise(decision));
+  TRY_OK(tells_.clearWhatIsOver(seen, breakers_));
+  TRY_OK(want(seen, decision));
+  tells_.waiting(waits_);
+  return beat(decision, seen);
+}
+
+/// A repair of a node that no longer takes jobs, if the inventory lets keep do it.
+std::optional<Action> Keeper::repairOf(const inventory::Node& node, const FactSet& facts) const {
+  const Subject subject(node.name);
+  const auto& allowed = services_.cluster.keep.repairs;
+  const auto pool = facts.value(subject, FacetName(std::string(kPoolFacet)));
+  if (pool != kPoolDrained || facts.value(subject, FacetName(std::string(kQuarantineFacet))) != kQuarantineNone) return std::nullopt;
+  for (const auto* phase : services_.all)
+    for (const auto& goal : phase->goals(services_.cluster, subject, facts)) {
+      const auto* fact = facts.find(subject, goal.facet.facet);
+      if (!fact || goal.disruption != Disruption::Reset || !goal.blocked.empty()) continue;
+      const auto action = actionWordOf(*fact);
+      const bool may = (action == toString(HealthAction::Reset) && std::find(allowed.begin(), allowed.end(), inventory::Repair::Reset) != allowed.end()) ||
+                       (action == toString(HealthAction::Reboot) && std::find(allowed.begin(), allowed.end(), inventory::Repair::Reboot) != allowed.end());
+      if (!may) continue;
+      return Action{goal.facet.str(), goal.facet, std::string(phase->name()), fact->value, goal.want, std::string(kRepair) + goal.why, goal.disruption,
+                    goal.expected, goal.deadline, {}, ""};
+    }
+  return std::nullopt;
+}
+
+/// What is to be done, each once: drains, repairs, and what already runs and is neither over nor in vain.
+std::map<std::string, Action> Keeper::actionsFor(const Seen& seen, const Decision& decision) {
+  std::map<std::string, Action> now;
+  for (const auto& [id, action] : wanted_) {
+    const auto node = action.facet.subject.node();
+    if (action.reason.starts_with(kRejoin)) {
+      if (rejoin_.isRight(node)) now.emplace(id, action);
+      continue;
+    }
+    const bool own_end = action.disruption != Disruption::Drain;  // repairs and recovery end by themselves
+    if (own_end || decision.in_trouble.contains(node) || decision.unknown.contains(node)) now.emplace(id, action);
+  }
+  // The words of the first reason stay: a running drain is not begun again because a second symptom came.
+  for (const auto& exclusion : decision.drain) {
+    const FacetRef facet{Subject(exclusion.node), FacetName(std::string(kPoolFacet))};
+    auto action = drainAction(services_.cluster, exclusion, phaseThatWants(services_.cluster, services_.light, facet, seen.facts));
+    if (!isPatient(action.id)) now.try_emplace(action.id, std::move(action));
+  }
+  for (const auto& node : services_.cluster.nodes) {
+    if (!decision.in_trouble.contains(node.name)) continue;
+    auto action = repairOf(node, seen.facts);
+    if (!action || isPatient(action->id) || isAPersons(seen, node.name, action->id)) continue;
+    now.try_emplace(action->id, std::move(*action));
+  }
+  return now;
+}
+
+/// Somebody may have his hands in the machine: nothing is switched there, and what would be waits for him.
+bool Keeper::isAPersons(const Seen& seen, const NodeName& node, const std::string& action) {
+  const auto held = heldByPerson(seen.facts, node);
+  if (!held.empty()) waits_[node] = fmt::format("keep leaves {} alone: {}", action, held);
+  return !held.empty();
+}
+
+bool Keeper::isPatient(const std::string& id) const {
+  const auto found = memory_->patience.find(id);
+  return found != memory_->patience.end() && services_.clock.steady() < found->second.not_before;
+}
+
+/// Not known is not out.
+bool Keeper::takesNoJobs(const Seen& seen, const inventory::Node& node) const {
+  const auto pool = seen.facts.value(Subject(node.name), FacetName(std::string(kPoolFacet)));
+  return !mayTakeJobs(pool) && (pool || services_.cluster.profileOf(node).pool.empty());
+}
+
+/// What an earlier keep has begun of recovery is brought to its end, whatever the policy says now: between off and on a machine has no
+/// power, and a flash goes on without anybody. What it had only noted is done where it still may be.
+Result<void> Keeper::takeUpRecovery(const Seen& seen, Actions& now) {
+  if (!services_.recovery) return {};
+  TRY(open, services_.store.openIntents());
+  for (const auto& intent : open) {
+    const auto& action = intent.action;
+    const auto& subject = action.facet.subject;
+    if (!action.reason.starts_with(kRecovery) || subject.isCluster() || isPatient(action.id)) continue;
+    const auto* node = services_.cluster.findNode(subject.node());
+    if (!node) continue;
+    const bool may_begin = !services_.cluster.keep.recovery.empty() && takesNoJobs(seen, *node);
+    if (intent.operation.empty() && (!may_begin || isAPersons(seen, node->name, action.id))) continue;
+    if (!now.try_emplace(action.id, action).second) continue;
+    if (const auto rung = rungOf(action.facet)) services_.recovery->ask(subject, *rung);
+  }
+  return {};
+}
+
+/// The next step for nodes with an error that take no jobs. What is under way is not stepped over.
+Result<void> Keeper::recover(const Seen& seen, std::map<std::string, Action>& now) {
+  if (!services_.recovery || services_.cluster.keep.recovery.empty()) return {};
+  TRY(findings, services_.store.findings(nullptr));
+  TRY(held, Quarantine(services_.store).entries());
+  std::set<Subject> asked = others_;
+  for (const auto& [id, action] : now) asked.insert(action.facet.subject);
+  for (const auto& finding : findings) {
+    const auto& subject = finding.facet.subject;
+    if (finding.severity != Severity::Error || subject.isCluster() || !asked.insert(subject).second || held.contains(subject.node())) continue;
+    const auto* node = services_.cluster.findNode(subject.node());
+    if (!node || !takesNoJobs(seen, *node)) continue;
+    TRY(journal, services_.store.intentsOf(subject, kJournalRead));
+    auto step = nextStep(journal, services_.cluster.keep, services_.clock.now());
+    if (!step || isPatient(step->action.id)) continue;
+    if (isAPersons(seen, node->name, "recovery (" + std::string(toString(step->rung)) + ")")) continue;
+    if (step->rung == inventory::Rung::Quarantine) {
+      TRY(is_new, Quarantine(services_.store).hold(node->name, {services_.clock.now(), "muster keep", step->why, finding.evidence}));
+      (void)is_new;
+      continue;
+    }
+    if (step->rung != inventory::Rung::Retry) services_.recovery->ask(subject, step->rung);
+    now.emplace(step->action.id, std::move(step->action));
+  }
+  return {};
+}
+
+/// Intents of ours that are open and lead nowhere: the node is well again, or another keep was stopped after the last step.
+Result<std::set<std::string>> Keeper::leftOver(const std::map<std::string, Action>& actions, const Decision& decision) {
+  std::set<std::string> out;
+  settled_subjects_.clear();
+  TRY(open, services_.store.openIntents());
+  for (const auto& intent : open) {
+    const auto& action = intent.action;
+    const bool ours = action.reason.starts_with(kAdmission) || action.reason.starts_with(kRepair) || action.reason.starts_with(kRecovery) ||
+                      action.reason.starts_with(kRejoin);
+    if (!ours || isOthers(action.facet.subject) || actions.contains(action.id) || action.facet.subject.isCluster() || decision.unknown.contains(action.facet.subject.node())) continue;
+    out.insert(action.id);
+    settled_subjects_.insert(action.facet.subject);
+  }
+  return out;
+}
+
+/// Nodes that the running plan has done with, while it waits for others: their actions are no longer wanted, and may be again. The
+/// plan holds a node's claim from its first action to its last.
+Result<void> Keeper::letGoOfWhatEnded() {
+  others_.clear();
+  TRY(claims, services_.store.claims());
+  for (const auto& claim : claims)
+    if (!claim.ours && claim.holder != services_.origin.holder) others_.insert(claim.subject);
+  if (!acting_) return {};
+  std::set<Subject> over;
+  for (const auto& [id, action] : wanted_) {
+    const auto& subject = action.facet.subject;
+    auto& idle = watched_[id].idle;
+    if (services_.store.fenceOf(subject) != 0) {
+      idle = 0;
+      continue;
+    }
+    TRY(end, endOf(id, action));
+    if (end || isOthers(subject) || ++idle >= kIdleLooks) over.insert(subject);
+  }
+  for (auto it = wanted_.begin(); it != wanted_.end();) {
+    const auto& [id, action] = *it;
+    if (!over.contains(action.facet.subject)) {
+      ++it;
+      continue;
+    }
+    TRY(end, endOf(id, action));
+    if (end || !isOthers(action.facet.subject)) learn(id, end == IntentState::Done);
+    look_.doubt(action.facet.subject);
+    watched_.erase(id);
+    it = wanted_.erase(it);
+  }
+  return {};
+}
+
+/// How a wanted action has ended since it came to be wanted, by the journal: facts also hold what was true before.
+Result<std::optional<IntentState>> Keeper::endOf(const std::string& id, const Action& action) const {
+  TRY(journal, services_.store.intentsOf(action.facet.subject, kJournalRead));
+  const auto newest = std::find_if(journal.begin(), journal.end(), [&id](const Intent& intent) { return intent.action.id == id; });
+  if (newest == journal.end() || newest->state == IntentState::Open) return std::optional<IntentState>();
+  const auto known = watched_.find(id);
+  if (known != watched_.end() && known->second.last_end == newest->id) return std::optional<IntentState>();
+  return std::optional(newest->state);
+}
+
+/// Remembers of what is newly wanted how it ended last.
+Result<void> Keeper::watch(const Actions& now) {
+  std::map<std::string, Watch> watched;
+  for (const auto& [id, action] : now) {
+    auto& entry = watched[id];
+    if (const auto known = watched_.find(id); known != watched_.end()) {
+      entry.last_end = known->second.last_end;
+      continue;
+    }
+    TRY(journal, services_.store.intentsOf(action.facet.subject, kJournalRead));
+    const auto newest = std::find_if(journal.begin(), journal.end(), [&id = id](const Intent& intent) {
+      return intent.action.id == id && intent.state != IntentState::Open;
+    });
+    if (newest != journal.end()) entry.last_end = newest->id;
+  }
+  watched_ = std::move(watched);
+  return {};
+}
+
+/// Ways back that were planned since the last look, of nodes that are well still. What belongs together is tried again together.
+void Keeper::addRejoins(Actions& now) {
+  const auto planned = std::exchange(rejoining_, {});
+  std::set<Subject> not_now;
+  for (const auto& [id, action] : planned)
+    if (isPatient(id) || !rejoin_.isWell(action.facet.subject.node())) not_now.insert(action.facet.subject);
+  for (const auto& [id, action] : wanted_) not_now.insert(action.facet.subject);
+  for (const auto& [id, action] : planned)
+    if (!not_now.contains(action.facet.subject)) now.try_emplace(id, action);
+}
+
+Result<void> Keeper::want(const Seen& seen, const Decision& decision) {
+  waits_.clear();
+  auto now = actionsFor(seen, decision);
+  addRejoins(now);
+  TRY_OK(takeUpRecovery(seen, now));
+  TRY_OK(recover(seen, now));
+  std::erase_if(now, [this](const auto& entry) { return isOthers(entry.second.facet.subject); });  // theirs until they let go
+  TRY(left, leftOver(now, decision));
+  const bool same = now.size() == wanted_.size() &&
+                    std::equal(now.begin(), now.end(), wanted_.begin(), [](const auto& a, const auto& b) { return a.first == b.first; });
+  if (same && (acting_ || left.empty())) return {};
+  TRY_OK(watch(now));
+  wanted_ = std::move(now);
+  settles_ = std::move(left);
+  for (const auto& [id, action] : wanted_) look_.doubt(action.facet.subject);
+  for (const auto& subject : settled_subjects_) look_.doubt(subject);
+  changed_->set();
+  return {};
+}
+
+/// Without what the last plan has brought to its end before it was dropped. It is made from the facts of this moment, so that a node on
+/// which another controller has worked is not left alone as one that has moved since.
+Result<Plan> Keeper::planOf(const Actions& actions) const {
+  Plan plan;
+  plan.inventory_digest = services_.cluster.digest;
+  plan.policy.only = settled_subjects_;
+  plan.policy.settles = settles_;
+  std::set<std::string> done;
+  for (const auto& [id, action] : actions) {
+    plan.policy.only.insert(action.facet.subject);
+    TRY(end, endOf(id, action));
+    if (end == IntentState::Done) done.insert(id);
+    if (end) continue;
+    TRY(facts, services_.store.factsOf(action.facet.subject));
+    for (const auto& fact : facts) plan.facts_used.emplace(FacetRef{fact.subject, fact.facet}, fact.value);
+    plan.facts_used.emplace(action.facet, "");
+    plan.actions.push_back(action);
+  }
+  for (auto& action : plan.actions) std::erase_if(action.needs, [&done](const std::string& need) { return done.contains(need); });
+  sortByNeeds(plan.actions);
+  plan.facts_digest = digestOf(plan.facts_used);
+  return plan;
+}
+
+Task<void> Keeper::actForEver() {
+  using namespace asio::experimental::awaitable_operators;
+  while (true) {
+    if (changed_->isSet()) changed_ = std::make_shared<Signal>();
+    const auto changed = changed_;
+    if (wanted_.empty() && settles_.empty()) {
+      auto wait = changed->wait();
+      co_await std::move(wait);
+      continue;
+    }
+    auto plan = planOf(wanted_);
+    if (!plan) {
+      note("keep could not act: " + plan.error().str() + "; it tries again");
+      auto pause = services_.clock.sleep(seconds(1));
+      co_await std::move(pause);
+      continue;
+    }
+    auto work = engine_.apply(*plan);
+    auto wait = changed->wait();
+    auto either = std::move(work) || std::move(wait);
+    acting_ = true;
+    auto first = co_await std::move(either);
+    acting_ = false;
+    if (first.index() != 0) continue;  // another plan; what this one began is taken up
+    const auto& report = std::get<0>(first);
+    const auto learnt = report ? learnAll() : Result<void>(fail(report.error()));
+    if (!learnt) note("keep could not act: " + learnt.error().str() + "; it tries again");
+    for (const auto& action : plan->actions) look_.doubt(action.facet.subject);
+    wanted_.clear();  // the next look says what is left
+    watched_.clear();
+    settles_.clear();
+    auto pause = services_.clock.sleep(seconds(1));
+    co_await std::move(pause);
+  }
+}
+
+/// What did not end well is tried again later and later; what did is forgotten.
+void Keeper::learn(const std::string& id, bool well) {
+  if (well) {
+    memory_->patience.erase(id);
+    return;
+  }
+  auto& patience = memory_->patience[id];
+  patience.not_before = services_.clock.steady() + patience.next;
+  patience.next = std::min(patience.next * 2, kLongestRetry);
+}
+
+/// Of a plan that has ended.
+Result<void> Keeper::learnAll() {
+  for (const auto& [id, action] : wanted_) {
+    TRY(end, endOf(id, action));
+    learn(id, end == IntentState::Done);
+  }
+  return {};
+}
+
+void Keeper::note(std::string text) {
+  if (std::exchange(last_trouble_, text) == text) return;
+  logWarning("keep", "{}", text);
+  Event event{0, services_.clock.now(), EventKind::Note, Subject::cluster(), "", std::move(text)};
+  if (auto stored = services_.store.addEvent(event); stored) event.sequence = *stored;
+  if (services_.sink) services_.sink(event);
+}
+
+// ---- what others are told -----------------------------------------------------------------------------------------------
+
+Result<void> Keeper::beat(const Decision& decision, const Seen& seen) {
+  json troubles = json::array();
+  for (const auto& [trouble, node] : seen.troubles) troubles.push_back(trouble);
+  const json beat = {{"at", muster::toString(services_.clock.now())},     {"holder", services_.origin.holder},
+                     {"draining", decision.drain.size()},         {"held_back", decision.held_back.size()},
+                     {"troubles", std::move(troubles)}};
+  return services_.store.putValue(std::string(kKeepHeartbeat), canonical(beat));
+}
+
+}  // namespace muster::keep

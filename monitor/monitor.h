@@ -1,0 +1,101 @@
+// Keeper: `muster keep`, the controller that stays. It looks often and lightly, takes out of their pools the nodes that may not take
+// jobs, quarantines, and – only where the inventory's `keep` says so – repairs. docs/adr/0015, docs/keep.md
+//
+// Three coroutines on the control thread: one looks and decides every interval, one carries out what was decided, as plans through the
+// engine, so that every drain is a journaled intent with a reason, and one plans ways back, which takes whole looks at nodes. When the decision changes while jobs are still waited
+// for, the running plan is dropped as by a crash and the next one takes its intents up again. What has ended in a plan that still waits
+// for other nodes is let go of at the next look: docs/adr/0090.
+#pragma once
+
+#include "monitor/breakers.h"
+#include "monitor/monitor_status.h"
+#include "monitor/fleet_poll.h"
+#include "monitor/retry_state.h"
+#include "monitor/recovery.h"
+#include "monitor/rejoin.h"
+#include "monitor/alerts.h"
+#include "base/async/coordinate.h"
+#include "lifecycle/executor/engine.h"
+
+#include <map>
+#include <memory>
+#include <string>
+
+namespace muster::keep {
+
+/// What the keeper works with; borrowed.
+struct KeeperServices {
+  const inventory::Cluster& cluster;
+  lifecycle::Phases all;    ///< for acting
+  lifecycle::Phases light;  ///< for looking
+  lifecycle::Store& store;
+  Clock& clock;
+  lifecycle::EventSink sink;
+  lifecycle::Origin origin;
+  RecoverySteps* recovery = nullptr;  ///< one of `all`; null: nothing is recovered
+  lifecycle::ConsoleLines console = {};  ///< for findings
+  std::shared_ptr<Memory> memory = {};   ///< of the shift before; null: there was none
+};
+
+class Keeper {
+ public:
+  explicit Keeper(KeeperServices services);
+
+  /// Never ends by itself; ends by cancellation, as by a crash.
+  Task<void> run();
+  /// One look and what is decided from it, for `run` and for tests. Errors: of the store
+  Async<Decision> turn();
+  /// What is to be done now, by action id; empty: nothing.
+  const std::map<std::string, lifecycle::Action>& wanted() const { return wanted_; }
+
+ private:
+  Task<void> lookForEver();
+  Task<void> actForEver();
+  Task<void> rejoinForEver();
+  using Actions = std::map<std::string, lifecycle::Action>;
+  /// One that is wanted: what tells whether it has ended since, and whether the plan works on it.
+  struct Watch {
+    std::string last_end;  ///< its newest closed intent when it came to be wanted
+    int idle = 0;          ///< looks in a row at which the plan did not hold its node
+  };
+  Result<void> letGoOfWhatEnded();
+  Result<std::optional<lifecycle::IntentState>> endOf(const std::string& id, const lifecycle::Action& action) const;
+  Result<void> watch(const Actions& now);
+  bool isOthers(const lifecycle::Subject& subject) const { return others_.contains(subject); }
+  Result<void> settle(const Seen& seen, const Decision& decision);
+  Result<void> want(const Seen& seen, const Decision& decision);
+  void addRejoins(Actions& now);
+  std::map<std::string, lifecycle::Action> actionsFor(const Seen& seen, const Decision& decision);
+  bool isAPersons(const Seen& seen, const NodeName& node, const std::string& action);
+  Result<void> takeUpRecovery(const Seen& seen, Actions& now);
+  bool takesNoJobs(const Seen& seen, const inventory::Node& node) const;
+  Result<void> recover(const Seen& seen, std::map<std::string, lifecycle::Action>& now);
+  bool isPatient(const std::string& id) const;
+  std::optional<lifecycle::Action> repairOf(const inventory::Node& node, const lifecycle::FactSet& facts) const;
+  Result<std::set<std::string>> leftOver(const std::map<std::string, lifecycle::Action>& actions, const Decision& decision);
+  Result<lifecycle::Plan> planOf(const std::map<std::string, lifecycle::Action>& actions) const;
+  void learn(const std::string& id, bool well);
+  Result<void> learnAll();
+  Result<void> beat(const Decision& decision, const Seen& seen);
+  void note(std::string text);
+
+  KeeperServices services_;
+  std::shared_ptr<Memory> memory_;
+  lifecycle::Engine engine_;
+  LightLook look_;
+  Breakers breakers_;
+  Tells tells_;
+  Rejoin rejoin_;
+  Actions rejoining_;  ///< planned, and for the next look to take up
+  std::map<std::string, lifecycle::Action> wanted_;
+  std::map<std::string, Watch> watched_;      ///< of each that is wanted
+  std::set<lifecycle::Subject> others_;       ///< other controllers work on them, as of the last look
+  std::set<std::string> settles_;  ///< action ids of intents of ours that nothing wants any more
+  std::set<lifecycle::Subject> settled_subjects_;
+  bool acting_ = false;
+  std::map<NodeName, std::string> waits_;  ///< what is not done because a person has the node, as of the last look
+  std::shared_ptr<lifecycle::Signal> changed_;
+  std::string last_trouble_;
+};
+
+}  // namespace muster::keep

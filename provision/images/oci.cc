@@ -1,0 +1,90 @@
+// OCI image archives (image-spec: oci-layout, index.json, blobs/sha256): layers laid over each other into one tree.
+#include "base/io/crypto.h"
+#include "base/io/files.h"
+#include "base/json_input.h"
+#include "provision/images/archive.h"
+#include "provision/images/image_entry.h"
+#include "provision/images/image_import.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace muster::provision {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+constexpr std::size_t kMaxJsonBytes = 4u << 20;
+constexpr std::size_t kMaxLayers = 512;
+constexpr int kMaxNesting = 3;
+constexpr std::string_view kDigestPrefix = "sha256:";
+
+std::string text(const json& object, const char* key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return object.is_object() && found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+/// The file of a descriptor, which must have the SHA-256 that it is named by.
+Result<fs::path> blobOf(const fs::path& layout, const json& descriptor) {
+  const std::string digest = text(descriptor, "digest");
+  if (!digest.starts_with(kDigestPrefix) || !isDigest(digest.substr(kDigestPrefix.size())))
+    return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" is no SHA-256 of a blob", digest));
+  const fs::path blob = layout / "blobs/sha256" / digest.substr(kDigestPrefix.size());
+  TRY(found, io::sha256File(blob));
+  if (kDigestPrefix.size() + found.size() != digest.size() || !digest.ends_with(found)) return fail(ErrorCode::Corrupt, fmt::format("blob {} is damaged", digest));
+  return blob;
+}
+
+Result<json> readJson(const fs::path& file) {
+  TRY(words, io::readFile(file, kMaxJsonBytes));
+  json object = jsonOrNone(words, kArchiveJson);
+  if (!object.is_object()) return fail(ErrorCode::Corrupt, fmt::format("{} is not JSON", file.filename().string()));
+  return object;
+}
+
+bool forThisMachine(const json& descriptor) {
+  const json platform = descriptor.value("platform", json::object());
+  const std::string architecture = text(platform, "architecture");
+  return architecture.empty() || architecture == "amd64";
+}
+
+/// From index.json, through an index of platforms when there is one, to the image's manifest.
+Result<json> manifestOf(const fs::path& layout) {
+  TRY(object, readJson(layout / "index.json"));
+  for (int depth = 0; depth < kMaxNesting; ++depth) {
+    const json manifests = object.value("manifests", json());
+    if (!manifests.is_array()) return object;
+    const auto chosen = std::find_if(manifests.begin(), manifests.end(), [](const json& entry) { return entry.is_object() && forThisMachine(entry); });
+    if (chosen == manifests.end()) return fail(ErrorCode::InvalidInput, "it holds no image for amd64");
+    TRY(blob, blobOf(layout, *chosen));
+    TRY(next, readJson(blob));
+    object = std::move(next);
+  }
+  return fail(ErrorCode::InvalidInput, "its indexes are nested too deep");
+}
+
+}  // namespace
+
+Result<void> extractOci(const fs::path& archive, const fs::path& work, const fs::path& root) {
+  const fs::path layout = work / "oci";
+  TRY_OK(io::makeDirs(layout));
+  TRY_OK(extractTree(archive, layout, false));
+  auto manifest = manifestOf(layout);
+  if (!manifest) return fail(std::move(manifest).error().within(archive.string()));
+  const json layers = manifest->value("layers", json());
+  if (!layers.is_array() || layers.empty() || layers.size() > kMaxLayers) return fail(ErrorCode::InvalidInput, archive.string() + " has no layers");
+  for (const json& layer : layers) {
+    if (text(layer, "mediaType").find(".tar") == std::string::npos)
+      return fail(ErrorCode::InvalidInput, fmt::format("{}: a layer of type \"{}\" is not known", archive.string(), text(layer, "mediaType")));
+    auto blob = blobOf(layout, layer);
+    if (!blob) return fail(std::move(blob).error().within(archive.string()));
+    TRY_OK(extractTree(*blob, root, true));
+  }
+  return {};
+}
+
+}  // namespace muster::provision

@@ -1,0 +1,52 @@
+// Which RAM OS belongs to this muster: its name is a digest over the agent's binaries, which takes ldd and some hundred megabytes of reading.
+// That is done once, and anew when one of those files has changed.
+#pragma once
+
+#include "provision/images/agent_initrd.h"
+#include "provision/images/image_store.h"
+
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace muster::provision {
+
+/// Any thread may ask; whoever comes while it is worked out waits for it.
+class RamOsCache {
+ public:
+  using WorkOut = std::function<Result<std::vector<AgentFile>>(const std::filesystem::path& agent_binary)>;
+  using Now = std::function<std::chrono::steady_clock::time_point()>;
+  /// `files`: what belongs to the agent (agentFiles). `now`: for tests.
+  RamOsCache(std::filesystem::path cache, std::filesystem::path agent_binary, WorkOut files = agentFiles, Now now = std::chrono::steady_clock::now);
+
+  /// Blocking when it is not known yet or a file has changed. Errors: as agentFiles; kept for a moment, so that they are not worked out
+  /// again and again
+  Result<RamOs> present();
+  /// Would `present` answer without reading files? Some stat calls, at most once in kLookInterval.
+  bool isKnown();
+
+  static constexpr std::chrono::milliseconds kLookInterval{1000};
+  static constexpr std::chrono::seconds kFailureKept{5};
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+  struct Known {
+    Result<RamOs> answer;
+    std::string state;  ///< of the files it was made from
+    std::vector<std::filesystem::path> files;
+    Time looked_at{};
+  };
+  std::string stateOf(const std::vector<std::filesystem::path>& files) const;
+  bool holds(Known& known) const;
+
+  const std::filesystem::path cache_, agent_binary_;
+  const WorkOut files_;
+  const Now now_;
+  std::mutex mutex_;
+  std::optional<Known> known_;
+};
+
+}  // namespace muster::provision

@@ -1,0 +1,43 @@
+#include "provision/images/recipes.h"
+
+#include "base/io/crypto.h"
+#include "base/io/files.h"
+
+#include <sstream>
+
+namespace muster::provision {
+
+std::string recipeDigest(std::string_view kind) {
+  io::Sha256 hash;
+  for (const EmbeddedFile& file : recipeFiles()) {
+    const auto slash = file.name.find('/');
+    if (slash != std::string_view::npos && file.name.substr(0, slash) != kind) continue;
+    hash.update(file.name.data(), file.name.size());
+    hash.update("\0", 1);
+    hash.update(file.content.data(), file.content.size());
+    hash.update("\0", 1);
+  }
+  return hash.finishHex();
+}
+
+std::vector<std::string> recipeLines(std::string_view name) {
+  std::vector<std::string> lines;
+  for (const EmbeddedFile& file : recipeFiles()) {
+    if (file.name != name) continue;
+    std::istringstream stream{std::string(file.content)};
+    for (std::string line; std::getline(stream, line);)
+      if (!line.empty() && line[0] != '#') lines.push_back(line);
+  }
+  return lines;
+}
+
+Result<void> writeRecipes(const std::filesystem::path& folder) {
+  for (const EmbeddedFile& file : recipeFiles()) {
+    const auto path = folder / std::string(file.name);
+    TRY_OK(io::makeDirs(path.parent_path()));
+    TRY_OK(io::writeFileAtomic(path, file.content, file.content.starts_with("#!") ? 0755 : 0644));
+  }
+  return {};
+}
+
+}  // namespace muster::provision

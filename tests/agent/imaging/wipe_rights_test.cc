@@ -1,0 +1,76 @@
+#include "agent/imaging/wipe_policy.h"
+
+#include "wire/wipe_guard.h"
+
+#include <gmock/gmock.h>
+
+namespace muster::agent {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+/// A system disk, a set of two disks, and what they hold.
+class WipeRightsTest : public testing::Test {
+ protected:
+  static DiskInfo disk(const std::string& name) { return {"/dev/" + name, "SN-" + name, "", 1ull << 40}; }
+  static StoragePlan planOf(bool guarded) {
+    StoragePlan plan;
+    for (const char* name : {"sdb", "sdc"}) {
+      plan.wiped.push_back(disk(name));
+      if (guarded) plan.guarded.push_back({"home", disk(name)});
+    }
+    return plan;
+  }
+  Result<void> guard(WipeRights rights, bool guarded = true) {
+    return guardDisks({disk("sda")}, planOf(guarded), rights, [this](const DiskInfo& one) -> Result<std::string> {
+      const auto found = holds_.find(one.path);
+      if (found == holds_.end()) return fail(ErrorCode::Internal, "cannot look");
+      return found->second;
+    });
+  }
+
+  std::map<std::string, std::string> holds_{{"/dev/sda", "none"}, {"/dev/sdb", "none"}, {"/dev/sdc", "none"}};
+};
+
+TEST_F(WipeRightsTest, emptyDisksNeedNoPermission) { EXPECT_TRUE(guard({})); }
+
+TEST_F(WipeRightsTest, aPermissionForTheSystemCoversNoData) {
+  holds_["/dev/sda"] = "a system installed by muster";
+  holds_["/dev/sdb"] = "linux_raid_member on /dev/sdb1";
+  const auto done = guard({.system = true});
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code(), ErrorCode::Denied);
+  EXPECT_THAT(done.error().text(), AllOf(HasSubstr("disks of home: /dev/sdb (serial SN-sdb, 1024.0 GiB) holds linux_raid_member on /dev/sdb1"), HasSubstr(std::string(kDataGuard)),
+                                         Not(HasSubstr("/dev/sdc")), Not(HasSubstr(std::string(kWipeGuard)))));
+  EXPECT_TRUE(guard({.system = true, .data = true}));
+}
+
+TEST_F(WipeRightsTest, aPermissionForDataCoversNoSystem) {
+  holds_["/dev/sdc"] = "xfs";
+  EXPECT_TRUE(guard({.system = false, .data = true})) << "an order that goes on: its system disk is empty already";
+  holds_["/dev/sda"] = "ext4";
+  EXPECT_THAT(guard({.system = false, .data = true}).error().text(), AllOf(HasSubstr("/dev/sda"), HasSubstr(std::string(kWipeGuard)), Not(HasSubstr(std::string(kDataGuard)))));
+}
+
+TEST_F(WipeRightsTest, whatIsMissingIsSaidAtOnce) {
+  holds_["/dev/sda"] = holds_["/dev/sdb"] = "ext4";
+  const auto done = guard({});
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().text(), AllOf(HasSubstr(std::string(kWipeGuard)), HasSubstr(std::string(kDataGuard))));
+}
+
+TEST_F(WipeRightsTest, whatIsNotGuardedNeedsThePermissionForTheSystem) {
+  holds_["/dev/sdb"] = "crypto_LUKS";
+  EXPECT_THAT(guard({}, false).error().text(), HasSubstr(std::string(kWipeGuard)));
+  EXPECT_TRUE(guard({.system = true}, false));
+}
+
+TEST_F(WipeRightsTest, aDiskThatCannotBeLookedAtIsNoEmptyOne) {
+  holds_.erase("/dev/sdc");
+  EXPECT_FALSE(guard({.system = true, .data = true}));
+}
+
+}  // namespace
+}  // namespace muster::agent

@@ -1,0 +1,94 @@
+// One key a purpose, and two that count while one is replaced.
+#include "app/site_keys.h"
+
+#include "base/io/files.h"
+#include "base/io/trusted_keys.h"
+#include "tests/run_async.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sys/stat.h>
+
+namespace muster::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class SiteKeysTest : public testing::Test {
+ protected:
+  std::filesystem::path state() const { return folder_.path(); }
+  std::string pem(KeyPurpose purpose) const { return *publicKeyOf(state(), purpose); }
+  test::TempFolder folder_;
+};
+
+TEST_F(SiteKeysTest, whatIsSignedForOnePurposeCountsForNoOther) {
+  const auto keys = Keys::loadOrCreate(state());
+  ASSERT_TRUE(keys) << keys.error().str();
+  for (const auto& signer : kKeyPurposes) {
+    const auto signature = io::sign(keys->of(signer.purpose), "words");
+    for (const auto& reader : kKeyPurposes)
+      EXPECT_EQ(io::verify(keys->of(reader.purpose).public_pem, "words", *signature).has_value(), reader.purpose == signer.purpose) << signer.name << " for " << reader.name;
+  }
+}
+
+TEST_F(SiteKeysTest, aKeyThatIsCopiedToAnotherPurposeIsRefused) {
+  ASSERT_TRUE(Keys::loadOrCreate(state()));
+  std::filesystem::copy_file(state() / "keys/signing.pem", state() / "keys/audit.pem", std::filesystem::copy_options::overwrite_existing);
+  const auto refused = Keys::loadOrCreate(state());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::Conflict);
+  EXPECT_THAT(refused.error().text(), HasSubstr("certificates and audit"));
+}
+
+TEST_F(SiteKeysTest, theOnlyKeyOfAnOldSiteGoesOnSigningCertificates) {
+  const auto old = io::SigningKey::loadOrCreate(state() / "keys/signing.pem");
+  const auto keys = Keys::loadOrCreate(state());
+  ASSERT_TRUE(keys);
+  EXPECT_EQ(keys->certificates.id(), old->id());
+  EXPECT_NE(keys->images.id(), old->id());
+}
+
+TEST_F(SiteKeysTest, bothKeysVerifyUntilTheRotationIsEnded) {
+  for (const auto& row : kKeyPurposes) {
+    const auto before = loadKey(state(), row.purpose);
+    const auto by_old = io::sign(*before, "words");
+    const auto now = rotateKey(state(), row.purpose);
+    ASSERT_TRUE(now) << now.error().str();
+    const auto by_new = io::sign(*now, "words");
+    EXPECT_NE(now->id(), before->id()) << "the new one signs";
+    EXPECT_THAT(io::publicKeyIds(pem(row.purpose)), ElementsAre(now->id(), before->id()));
+    EXPECT_TRUE(io::verify(pem(row.purpose), "words", *by_old));
+    EXPECT_TRUE(io::verify(pem(row.purpose), "words", *by_new));
+    EXPECT_FALSE(io::verify(pem(row.purpose), "wards", *by_old));
+    EXPECT_EQ(rotateKey(state(), row.purpose).error().code(), ErrorCode::Conflict) << "one rotation at a time";
+    const auto retired = finishRotation(state(), row.purpose);
+    ASSERT_TRUE(retired) << retired.error().str();
+    EXPECT_FALSE(io::verify(pem(row.purpose), "words", *by_old));
+    EXPECT_TRUE(io::verify(pem(row.purpose), "words", *by_new));
+    EXPECT_TRUE(io::verify(*io::readFile(*retired, 4096), "words", *by_old)) << "kept, to read old heads";
+    EXPECT_EQ(finishRotation(state(), row.purpose).error().code(), ErrorCode::NotFound);
+    struct stat status {};
+    ASSERT_EQ(::stat((state() / "keys" / row.file).c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0600u);
+  }
+}
+
+TEST_F(SiteKeysTest, aRotationThatWasKilledBeforeTheNewKeyWasWrittenHasNotBegun) {
+  const auto before = loadKey(state(), KeyPurpose::Images);
+  ASSERT_TRUE(io::writeFileAtomic(state() / "keys/images.previous.pub", before->public_pem));  // the first of both writes
+  EXPECT_THAT(io::publicKeyIds(pem(KeyPurpose::Images)), ElementsAre(before->id()));
+  ASSERT_TRUE(rotateKey(state(), KeyPurpose::Images));
+  EXPECT_TRUE(io::trustedPemOf(pem(KeyPurpose::Images), before->id()));
+}
+
+TEST_F(SiteKeysTest, nothingIsMadeByLooking) {
+  EXPECT_EQ(publicKeyOf(state(), KeyPurpose::Audit).error().code(), ErrorCode::NotFound);
+  EXPECT_FALSE(std::filesystem::exists(state() / "keys"));
+  EXPECT_EQ(parseKeyPurpose("ca").error().code(), ErrorCode::InvalidInput);
+  EXPECT_THAT(parseKeyPurpose("ca").error().text(), HasSubstr("cannot be rotated yet"));
+}
+
+}  // namespace
+}  // namespace muster::cli

@@ -1,0 +1,54 @@
+// A controller whose store is taken away while it has nothing to write.
+#include "app/store_watch.h"
+#include "tests/run_async.h"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+
+namespace muster::cli {
+namespace {
+
+constexpr std::chrono::seconds kPatience{30};
+constexpr unsigned kSeveralLooksSeconds = 5;
+enum { kNothingHappened = 77, kNoStore = 78 };
+
+/// In a process of its own: opens a store and watches it; `meanwhile` is done once the watch runs.
+void watchStore(const std::filesystem::path& file, const std::function<void()>& meanwhile) {
+  auto store = lifecycle::openSqliteStore(file);
+  if (!store) std::_Exit(kNoStore);
+  boost::asio::io_context context;
+  const StoreWatch watch(context, **store);
+  boost::asio::post(context, meanwhile);
+  context.run_for(kPatience);
+  std::_Exit(kNothingHappened);
+}
+
+TEST(StoreWatchDeathTest, endsTheProcessWhenTheLogIsDeleted) {
+  const test::TempFolder folder;
+  const auto file = folder / "muster.db";
+  EXPECT_EXIT(watchStore(file, [&] { ::unlink((file.string() + "-wal").c_str()); }), testing::ExitedWithCode(kLostStore), "muster.db-wal.* was deleted under it");
+}
+
+TEST(StoreWatchDeathTest, endsTheProcessWhenABackupIsMovedIntoPlace) {
+  const test::TempFolder folder;
+  const auto file = folder / "muster.db";
+  ASSERT_TRUE(lifecycle::openSqliteStore(file));
+  std::filesystem::copy_file(file, folder / "backup");
+  EXPECT_EXIT(watchStore(file, [&] { std::filesystem::rename(folder / "backup", file); }), testing::ExitedWithCode(kLostStore), "was replaced by another file under it");
+}
+
+TEST(StoreWatchDeathTest, leavesAProcessWithItsStoreAlone) {
+  const test::TempFolder folder;
+  const auto file = folder / "muster.db";
+  const auto over_soon = [] { ::alarm(kSeveralLooksSeconds); };
+  EXPECT_EXIT(watchStore(file, over_soon), testing::KilledBySignal(SIGALRM), "");
+}
+
+}  // namespace
+}  // namespace muster::cli

@@ -1,0 +1,80 @@
+// The desk against a real machine: QEMU's serial port on a Unix socket and on a terminal device.
+#include "base/io/files.h"
+#include "bmc/console/boot_log.h"
+#include "bmc/console/console_recorder.h"
+#include "bmc/console/shared.h"
+#include "tests/run_async.h"
+
+#include <gmock/gmock.h>
+
+namespace muster::bmc {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+const NodeName kNode("gpu001");
+
+class QemuConsoleTest : public testing::Test {
+ protected:
+  void boot(const std::string& serial) {
+    auto started = processes->start({"qemu-system-x86_64", {"-machine", "q35,accel=tcg,graphics=off", "-m", "64", "-display", "none", "-nic", "none", "-serial", serial, "-no-reboot"}},
+                                    folder / "qemu.log");
+    ASSERT_TRUE(started) << started.error().str();
+    machine = std::move(*started);
+  }
+  Async<void> untilSaid(Consoles& desk, std::string what) {
+    while (true) {
+      for (const auto& line : desk.lastLines(kNode))
+        if (line.find(what) != std::string::npos) co_return Result<void>();
+      auto rest = clock.rest(20ms);
+      co_await std::move(rest);
+    }
+  }
+  Async<void> begin(Consoles& desk) {
+    auto begins = desk.bootBegins(kNode, "power on");
+    co_await std::move(begins);
+    co_return Result<void>();
+  }
+
+  test::TempFolder folder;
+  std::unique_ptr<io::ProcessRunner> processes = io::makeProcessRunner();
+  std::unique_ptr<io::Child> machine;
+  asio::io_context io;
+  SystemClock clock;
+  Workers workers{1};
+};
+
+TEST_F(QemuConsoleTest, whatTheFirmwareSaysIsKeptAlsoWhenTheLineComesLater) {
+  const auto socket = (folder / "serial.sock").string();
+  auto desk = makeConsoles([&](const NodeName& node) { return shareConsole(makeSocketConsole(socket), folder / "run", node); }, folder / "kept", clock, workers);
+  ASSERT_TRUE(test::runAsync(io, begin(*desk)));  // before there is a machine, as when its power is off
+  boot("unix:" + socket + ",server=on,wait=on");
+  ASSERT_TRUE(test::runAsync(io, untilSaid(*desk, "SeaBIOS (version"), 60s));
+  ASSERT_TRUE(test::runAsync(io, desk->close()));  // and with it what a worker still writes
+  EXPECT_THAT(*BootShelf(folder / "kept", kNode).read(1), HasSubstr("SeaBIOS"));
+}
+
+TEST_F(QemuConsoleTest, ATerminalDeviceIsReadToo) {
+  boot("pty");
+  const auto log = folder / "qemu.log";
+  std::string device;
+  ASSERT_TRUE(test::runAsync(io, [](Clock& clock, std::filesystem::path log, std::string& device) -> Async<void> {
+    while (true) {  // "char device redirected to /dev/pts/5 (label serial0)"
+      const auto said = io::readFile(log).value_or("");
+      if (const auto at = said.find("/dev/pts/"); at != std::string::npos && said.find(' ', at) != std::string::npos) {
+        device = said.substr(at, said.find(' ', at) - at);
+        co_return Result<void>();
+      }
+      auto rest = clock.rest(10ms);
+      co_await std::move(rest);
+    }
+  }(clock, log, device), 60s));
+  auto desk = makeConsoles([&](const NodeName&) { return makeSocketConsole(device); }, folder / "kept", clock, workers);
+  ASSERT_TRUE(test::runAsync(io, begin(*desk)));
+  ASSERT_TRUE(test::runAsync(io, untilSaid(*desk, "SeaBIOS"), 60s));
+  ASSERT_TRUE(test::runAsync(io, desk->close()));
+}
+
+}  // namespace
+}  // namespace muster::bmc

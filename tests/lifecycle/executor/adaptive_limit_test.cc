@@ -1,0 +1,297 @@
+#include "base/async/deadline.h"
+#include "lifecycle/executor/adaptive_semaphore.h"
+#include "tests/lifecycle/cliff_world.h"
+#include "tests/lifecycle/virtual_time.h"
+
+#include <gtest/gtest.h>
+
+namespace muster::lifecycle {
+namespace {
+
+using test::CliffWorld;
+using Time = AdaptiveLimit::Time;
+
+constexpr AdaptiveLimit::Bounds kBounds{1, 4, 1'024};
+
+/// Ends of operations one after the other, `gap` apart.
+void end(AdaptiveLimit& limit, Time& now, int count, std::chrono::milliseconds gap, bool good, bool wanted) {
+  for (int i = 0; i < count; ++i) limit.ended(now += gap, good, wanted);
+}
+
+TEST(AdaptiveLimit, comesWithinTenPercentOfTheBestFixedSetting) {
+  for (const double knee : {12.0, 80.0, 300.0})
+    for (const double slope : {1.0, 5.0})
+      for (const unsigned seed : {1u, 2u, 3u}) {
+        SCOPED_TRACE(testing::Message() << "knee " << knee << ", slope " << slope << ", seed " << seed);
+        CliffWorld world;
+        world.knee = knee;
+        world.slope = slope;
+        const int operations = static_cast<int>(knee * 600);
+        const auto [best, places] = test::bestFixed(world, 600, operations / 8, seed);
+        const auto tuned = test::runTuned(world, kBounds, operations, seed);
+        EXPECT_GE(tuned.good_per_s, 0.9 * best) << "best fixed: " << places << ", at the end: " << tuned.last_limit;
+        if (slope > 1) {
+          EXPECT_LT(test::rateOfFixed(world, static_cast<std::size_t>(2 * knee), operations / 8, seed), 0.5 * best) << "this is no cliff";
+        }
+      }
+}
+
+/// More places than the other side can use bring nothing: answers only take longer. The limit does not creep up there.
+TEST(AdaptiveLimit, staysSmallWhereMoreBringsNothing) {
+  CliffWorld plateau;
+  plateau.knee = 40;
+  plateau.slope = 1;  // twice as many at once take twice as long
+  plateau.fails_beyond = 1e9;
+  const auto tuned = test::runTuned(plateau, kBounds, 60'000, 7);
+  EXPECT_GE(tuned.good_per_s, 0.9 * 40 / 0.3);
+  EXPECT_LE(tuned.last_limit, 80u);
+}
+
+TEST(AdaptiveLimit, followsAWorldThatChanges) {
+  CliffWorld wide, narrow;
+  wide.knee = 200;
+  narrow.knee = 50;
+  constexpr int kChange = 60'000, kSettle = 30'000, kEnd = 150'000;
+  AdaptiveLimit limit(kBounds);
+  Time settled{}, ended{};
+  int count = 0, good = 0;
+  test::runCliff([&](int done) -> const CliffWorld& { return done < kChange ? wide : narrow; }, kEnd, 5, [&] { return limit.limit(); },
+                 [&](Time now, bool ok) {
+                   limit.ended(now, ok, true);
+                   if (++count == kChange + kSettle) settled = now;
+                   if (count > kChange + kSettle && ok) ++good;
+                   ended = now;
+                 });
+  const double rate = good / std::chrono::duration<double>(ended - settled).count();
+  EXPECT_GE(rate, 0.9 * test::bestFixed(narrow, 200, 10'000, 5).first);
+}
+
+TEST(AdaptiveLimit, growsOnlyWhileSomebodyWaits) {
+  AdaptiveLimit limit(kBounds);
+  Time now{std::chrono::seconds(1)};
+  end(limit, now, 5'000, std::chrono::milliseconds(1), true, false);
+  EXPECT_EQ(limit.limit(), 4u);
+}
+
+TEST(AdaptiveLimit, manyFailuresHalveIt) {
+  AdaptiveLimit limit({1, 64, 1'024});
+  Time now{std::chrono::seconds(1)};
+  const auto before = limit.limit();
+  end(limit, now, static_cast<int>(2 * before), std::chrono::milliseconds(1), false, false);
+  EXPECT_LE(limit.limit(), before / 2);
+  end(limit, now, 5'000, std::chrono::milliseconds(1), false, true);
+  EXPECT_EQ(limit.limit(), 1u);
+}
+
+constexpr AdaptiveLimit::Bounds kOfBoots{.floor = 16, .start = 512, .ceiling = 16'384, .doubles_every = std::chrono::seconds(5)};
+
+/// A thousand boots at once, two minutes each, would make ten thousand nodes wait for ten rounds of them.
+TEST(AdaptiveLimit, whatTakesMinutesDoublesByTimeWhileNothingFails) {
+  AdaptiveLimit limit(kOfBoots);
+  limit.resumed(Time{std::chrono::seconds(1)});
+  Time now{std::chrono::seconds(26)};  // the quickest of them
+  end(limit, now, 440, std::chrono::milliseconds(50), true, true);
+  EXPECT_GE(limit.limit(), 10'000u);
+}
+
+TEST(AdaptiveLimit, aFailureEndsDoublingByTime) {
+  AdaptiveLimit limit(kOfBoots);
+  limit.resumed(Time{std::chrono::seconds(1)});
+  const auto before = limit.limit();
+  Time now{std::chrono::seconds(26)};
+  end(limit, now, 1, std::chrono::milliseconds(50), false, true);
+  end(limit, now, 440, std::chrono::milliseconds(50), true, true);
+  EXPECT_EQ(limit.limit(), before);
+}
+
+TEST(AdaptiveLimit, nothingDoublesByTimeWhileTheControllerIsBehind) {
+  AdaptiveLimit limit(kOfBoots);
+  limit.resumed(Time{std::chrono::seconds(1)});
+  Time now{std::chrono::seconds(26)};
+  for (int i = 0; i < 440; ++i) limit.ended(now += std::chrono::milliseconds(50), true, true, true);
+  EXPECT_EQ(limit.limit(), AdaptiveLimit(kOfBoots).limit());
+  end(limit, now, 440, std::chrono::milliseconds(50), true, true);  // it has caught up
+  EXPECT_GE(limit.limit(), 5'000u);
+}
+
+TEST(AdaptiveLimit, whatTakesSecondsIsMeasured) {
+  AdaptiveLimit by_time(kOfBoots), measured({16, 512, 16'384});
+  Time now{std::chrono::seconds(1)};
+  for (int i = 0; i < 20'000; ++i) {  // 500 a second, whatever the limit is
+    now += std::chrono::milliseconds(2);
+    by_time.ended(now, true, true);
+    measured.ended(now, true, true);
+    ASSERT_EQ(by_time.limit(), measured.limit());
+  }
+}
+
+TEST(AdaptiveLimit, neverLeavesItsBounds) {
+  AdaptiveLimit limit({8, 1'000, 100});
+  EXPECT_LE(limit.limit(), 100u);
+  Time now{std::chrono::seconds(1)};
+  for (int round = 0; round < 2'000; ++round) {
+    end(limit, now, 50, std::chrono::milliseconds(1 + round % 7), round % 5 != 0, true);
+    ASSERT_GE(limit.limit(), 8u);
+    ASSERT_LE(limit.limit(), 100u);
+  }
+}
+
+// ---- in virtual time, with coroutines ------------------------------------------------------------------------------------
+
+TEST(AdaptiveLimit, aDeclaredCeilingHoldsForItsStartAndFloorToo) {
+  const AdaptiveLimit::Bounds own{16, 64, 1'024};
+  EXPECT_EQ(AdaptiveLimit(own.under(std::nullopt)).limit(), AdaptiveLimit(own).limit());
+  const auto few = own.under(5);
+  EXPECT_EQ(few.ceiling, 5u);
+  AdaptiveLimit limit(few);
+  EXPECT_EQ(limit.limit(), 5u);
+  Time now{};
+  end(limit, now, 5'000, std::chrono::milliseconds(1), true, true);  // all is well, and many wait
+  EXPECT_LE(limit.limit(), 5u);
+  EXPECT_EQ(own.under(4'000).ceiling, 4'000u) << "a person may also allow more";
+  EXPECT_EQ(own.under(4'000).start, 64u) << "and it begins where it always does";
+}
+
+class TunedPlacesTest : public testing::Test {
+ protected:
+  /// A BMC that gets slow when many are asked.
+  Async<void> ask() {
+    ++at_once_;
+    most_ = std::max(most_, at_once_);
+    auto answer = clock_.sleep(std::chrono::milliseconds(static_cast<int>(1e3 * world_.meanSeconds(at_once_))));
+    co_await std::move(answer);
+    --at_once_;
+    ++answered_;
+    co_return Result<void>();
+  }
+  Task<void> askThroughPlaces(TunedPlaces& places) {
+    auto work = inPlace(places, ask());
+    (void)co_await std::move(work);
+  }
+  Task<int> askAll(TunedPlaces& places, int count) {
+    std::vector<Task<void>> all;
+    for (int i = 0; i < count; ++i) all.push_back(askThroughPlaces(places));
+    auto wait = awaitAll(std::move(all));
+    co_await std::move(wait);
+    co_return answered_;
+  }
+
+  FakeClock clock_;
+  CliffWorld world_;
+  std::size_t at_once_ = 0, most_ = 0;
+  int answered_ = 0;
+};
+
+TEST_F(TunedPlacesTest, asksManyBmcsAboutAsFastAsTheyBear) {
+  constexpr int kRequests = 40'000;
+  world_.knee = 60;
+  TunedPlaces places(clock_, {1, 4, 1'000});
+  const auto begin = clock_.steady();
+  EXPECT_EQ(test::runInVirtualTime(clock_, askAll(places, kRequests)), kRequests);
+  const double seconds = std::chrono::duration<double>(clock_.steady() - begin).count();
+  EXPECT_GE(kRequests / seconds, 0.9 * world_.knee / world_.base_s);
+  EXPECT_EQ(places.underWay(), 0u);
+  EXPECT_LT(most_, 200u);
+}
+
+/// Machines that start in 30 s, of which each asks for a request every second. More of them at once pay as long as the requests keep up.
+class MachinesAndRequests : public TunedPlacesTest {
+ protected:
+  Async<void> start(TunedPlaces& requests) {
+    for (int second = 0; second < 30; ++second) {
+      auto pause = clock_.sleep(std::chrono::seconds(1));
+      co_await std::move(pause);
+      auto asked = inPlace(requests, ask());
+      (void)co_await std::move(asked);
+    }
+    co_return Result<void>();
+  }
+  Task<void> startInPlace(TunedPlaces& machines, TunedPlaces& requests) {
+    auto work = inPlace(machines, start(requests));
+    (void)co_await std::move(work);
+  }
+  /// Places of machines after 3,000 of them, with so many requests a second.
+  std::size_t placesWith(std::size_t requests_per_s) {
+    world_.knee = 1e9;
+    world_.base_s = 0.1;
+    TunedPlaces machines(clock_, {.floor = 4, .start = 32, .ceiling = 16'384, .doubles_every = std::chrono::seconds(5)});
+    const auto at_once = requests_per_s / 10;
+    TunedPlaces requests(clock_, {.floor = at_once, .start = at_once, .ceiling = at_once, .shows_backlog = true});
+    std::size_t most = 0;
+    const auto all = [&]() -> Task<int> {
+      std::vector<Task<void>> tasks;
+      for (int i = 0; i < 3'000; ++i) tasks.push_back(startInPlace(machines, requests));
+      auto watching = [&]() -> Task<void> {
+        do {
+          most = std::max(most, machines.limit());
+          auto pause = clock_.sleep(std::chrono::seconds(1));
+          co_await std::move(pause);
+        } while (machines.underWay() > 0);
+      };
+      tasks.push_back(watching());
+      auto wait = awaitAll(std::move(tasks));
+      co_await std::move(wait);
+      co_return 0;
+    };
+    test::runInVirtualTime(clock_, all());
+    return most;
+  }
+};
+
+TEST_F(MachinesAndRequests, growByTimeOnlyWhileRequestsKeepUp) {
+  EXPECT_GE(placesWith(10'000), 900u) << "ten thousand requests a second serve them all";
+  EXPECT_LE(placesWith(100), 256u) << "a hundred requests a second serve a hundred machines";
+}
+
+TEST_F(TunedPlacesTest, neverHasMoreUnderWayThanThePlaces) {
+  TunedPlaces places(clock_, {3, 3, 3});
+  EXPECT_EQ(test::runInVirtualTime(clock_, askAll(places, 50)), 50);
+  EXPECT_EQ(most_, 3u);
+}
+
+TEST_F(TunedPlacesTest, theLowestRankGoesFirstAndAmongEqualsWhoCameFirst) {
+  TunedPlaces places(clock_, {1, 1, 1});
+  std::string order;
+  const auto go = [](TunedPlaces& p, FakeClock& clock, std::size_t rank, char name, std::string& out) -> Task<void> {
+    auto take = p.take(rank);
+    co_await std::move(take);
+    out += name;
+    auto work = clock.sleep(std::chrono::milliseconds(1));
+    co_await std::move(work);
+    p.release(true);
+  };
+  std::vector<Task<void>> all;
+  for (const auto& [rank, name] : {std::pair<std::size_t, char>{9, 'a'}, {5, 'b'}, {3, 'c'}, {3, 'd'}, {1, 'e'}}) all.push_back(go(places, clock_, rank, name, order));
+  const auto scene = [](std::vector<Task<void>> tasks) -> Task<int> {
+    auto wait = awaitAll(std::move(tasks));
+    co_await std::move(wait);
+    co_return 0;
+  };
+  test::runInVirtualTime(clock_, scene(std::move(all)));
+  EXPECT_EQ(order, "aecdb") << "the first found the place free";
+}
+
+TEST_F(TunedPlacesTest, aPlaceOfOneThatWasCalledOffIsGivenOn) {
+  TunedPlaces places(clock_, {1, 1, 1});
+  auto scene = [](TunedPlaces& p, FakeClock& clock) -> Task<int> {
+    auto first = p.take();
+    co_await std::move(first);
+    auto queued = [](TunedPlaces& of) -> Async<void> {
+      auto take = of.take();
+      co_await std::move(take);
+      co_return Result<void>();
+    };
+    auto given_up = withDeadline(clock, std::chrono::milliseconds(10), "a place", queued(p));
+    const auto outcome = co_await std::move(given_up);
+    p.release(true);
+    auto second = p.take();
+    co_await std::move(second);
+    p.abandon();
+    co_return outcome ? 1 : 0;
+  };
+  EXPECT_EQ(test::runInVirtualTime(clock_, scene(places, clock_)), 0);
+  EXPECT_EQ(places.underWay(), 0u);
+}
+
+}  // namespace
+}  // namespace muster::lifecycle

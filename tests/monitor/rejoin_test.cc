@@ -1,0 +1,263 @@
+// Nodes that keep has drained and that are well again: who comes back by itself, when, and who does not. And keep beside another process.
+#include "tests/monitor/pool_rig.h"
+#include "tests/lifecycle/crash_store.h"
+#include "tests/run_async.h"
+
+namespace muster::keep::test {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+constexpr const char* kSick = "drain:xid.74@0000:18:00.0";
+
+class RejoinTest : public KeeperTest {
+ protected:
+  RejoinTest() {
+    cluster_.keep.rejoin_minutes = 30;
+    cluster_.keep.breaker.nodes = 3;
+    for (auto& [name, each] : nodes_) each.jobs = false;
+  }
+  void fallSick(const std::string& name) {
+    node(name).health["gpu"] = kSick;
+    keepFor(2min);
+    ASSERT_TRUE(node(name).drained);
+    node(name).health["gpu"] = std::string(kHealthy);
+  }
+};
+
+TEST_F(RejoinTest, aNodeIsBackWhenItsSymptomHasBeenGoneForLongEnough) {
+  fallSick("gpu003");
+  keepFor(25min);
+  EXPECT_TRUE(node("gpu003").drained) << "the symptom may come back";
+  keepFor(40min);
+  EXPECT_FALSE(node("gpu003").drained);
+  EXPECT_EQ(node("gpu003").joins, 1);
+  const auto journal = intents("gpu003");
+  ASSERT_EQ(journal.size(), 2u);
+  EXPECT_THAT(journal[0].action.reason, HasSubstr("rejoin: what it was drained for is over"));
+  EXPECT_EQ(journal[0].state, IntentState::Done);
+}
+
+TEST_F(RejoinTest, aSymptomThatComesBackBeginsTheWaitAnew) {
+  fallSick("gpu003");
+  keepFor(25min);
+  fallSick("gpu003");
+  keepFor(25min);
+  EXPECT_TRUE(node("gpu003").drained);
+}
+
+/// As `muster keep` while another command has its turn again and again.
+class RejoinInShifts : public RejoinTest {
+ protected:
+  void shift(std::chrono::seconds duration) {
+    auto services = this->services();
+    services.memory = memory_;
+    keepDuring(std::move(services), pause(duration));
+  }
+  std::shared_ptr<Memory> memory_ = std::make_shared<Memory>();
+};
+
+TEST_F(RejoinInShifts, aShiftThatEndsForgetsNobodyWhoIsWell) {
+  fallSick("gpu003");
+  shift(20min);
+  EXPECT_TRUE(node("gpu003").drained);
+  shift(20min);
+  EXPECT_FALSE(node("gpu003").drained);
+}
+
+TEST_F(RejoinInShifts, timeInWhichNobodyLooksDoesNotCount) {
+  fallSick("gpu003");
+  shift(10min);
+  loop_.clock.advance(5h);
+  shift(10min);
+  EXPECT_TRUE(node("gpu003").drained);
+  shift(15min);
+  EXPECT_FALSE(node("gpu003").drained);
+}
+
+TEST_F(RejoinInShifts, aSymptomBetweenTwoShiftsBeginsTheWaitAnew) {
+  fallSick("gpu003");
+  shift(25min);
+  node("gpu003").health["gpu"] = kSick;
+  shift(1min);
+  node("gpu003").health["gpu"] = std::string(kHealthy);
+  shift(25min);
+  EXPECT_TRUE(node("gpu003").drained);
+}
+
+TEST_F(RejoinInShifts, whatFailsIsTriedLaterAndLaterInTheNextShiftToo) {
+  cluster_.keep.repairs = {inventory::Repair::Reboot};
+  auto& sick = node("gpu002");
+  sick.health["gpu"] = "reboot:xid.79@0000:18:00.0";
+  sick.drained = true;
+  sick.reason = "muster: admission: xid.79";
+  sick.refuses = 1000;
+  for (int i = 0; i < 30; ++i) shift(2min);
+  EXPECT_GE(sick.tries, 5);
+  EXPECT_LE(sick.tries, 12);
+}
+
+TEST_F(RejoinTest, withoutThePolicyAPersonSeesToIt) {
+  cluster_.keep.rejoin_minutes.reset();
+  fallSick("gpu003");
+  keepFor(5h);
+  EXPECT_TRUE(node("gpu003").drained);
+}
+
+TEST_F(RejoinTest, aCertificateThatWasTheReasonHasToBeValidAgain) {
+  expire("gpu004");
+  keepFor(2min);
+  ASSERT_TRUE(node("gpu004").drained);
+  keepFor(2h);
+  EXPECT_TRUE(node("gpu004").drained) << "nobody has renewed it";
+  node("gpu004").certificate = "valid:2";
+  keepFor(40min);
+  EXPECT_FALSE(node("gpu004").drained);
+}
+
+TEST_F(RejoinTest, whomAPersonHasDrainedIsTheirs) {
+  node("gpu005").drained = true;
+  node("gpu005").reason = "bob: fan swap";
+  keepFor(2h);
+  EXPECT_TRUE(node("gpu005").drained);
+  EXPECT_EQ(node("gpu005").joins, 0);
+}
+
+TEST_F(RejoinTest, whoComesAndGoesIsAPersons) {
+  for (int time = 1; time <= 3; ++time) {
+    fallSick("gpu003");
+    keepFor(40min);
+    EXPECT_EQ(node("gpu003").joins, std::min(time, 2));
+  }
+  EXPECT_TRUE(node("gpu003").drained);
+  const auto subject = subjectOf("gpu003");
+  const auto events = *store_.lastEvents(100, &subject);
+  EXPECT_TRUE(std::any_of(events.begin(), events.end(), [](const Event& e) { return e.text.find("rejoined 2 times within a day") != std::string::npos; }));
+  keepFor(25h);
+  EXPECT_FALSE(node("gpu003").drained) << "the next day it may try again";
+}
+
+TEST_F(RejoinTest, aNodeThatNeedsMoreThanItsGatesWaitsForApply) {
+  fallSick("gpu003");
+  senses_.outdated.insert("gpu003");
+  keepFor(2h);
+  EXPECT_TRUE(node("gpu003").drained);
+  const auto subject = subjectOf("gpu003");
+  const auto events = *store_.lastEvents(100, &subject);
+  EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const Event& e) { return e.text.find("its plan holds gpu003/driver.nvidia") != std::string::npos; }), 1);
+}
+
+TEST_F(RejoinTest, whoFailsItsGatesAgainAndAgainIsAPersons) {
+  fallSick("gpu003");
+  senses_.gated.insert("gpu003");
+  keepFor(12h);
+  EXPECT_TRUE(node("gpu003").drained);
+  const auto failures = [this] {
+    const auto journal = intents("gpu003");
+    return std::count_if(journal.begin(), journal.end(), [](const Intent& intent) { return intent.state == IntentState::Failed; });
+  };
+  EXPECT_EQ(failures(), 3);
+  const auto subject = subjectOf("gpu003");
+  const auto events = *store_.lastEvents(100, &subject);
+  EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const Event& e) { return e.text.find("its gates have failed 3 times within a day") != std::string::npos; }), 1);
+  senses_.gated.clear();
+  keepFor(14h);
+  EXPECT_FALSE(node("gpu003").drained) << "the next day it may try again";
+}
+
+/// An inspection that takes its time, as of a BMC that hangs.
+class SlowInspection final : public Phase {
+ public:
+  explicit SlowInspection(Clock& clock) : clock_(clock) {}
+  std::string_view name() const override { return "inspection"; }
+  std::vector<Goal> goals(const inventory::Cluster&, const Subject&, const FactSet&) const override { return {}; }
+  Async<std::vector<Fact>> observe(Subject) override {
+    ++looks;
+    auto wait = clock_.sleep(110s);
+    co_await std::move(wait);
+    co_return std::vector<Fact>();
+  }
+  Async<Outcome> act(Action, ActContext&) override { co_return Done{}; }
+  Async<std::vector<Fact>> verify(Action action) override { return observe(action.facet.subject); }
+  int looks = 0;
+
+ private:
+  Clock& clock_;
+};
+
+TEST_F(RejoinTest, waysBackThatTakeTheirTimeKeepNobodyInThePool) {
+  cluster_.keep.breaker.nodes = 5;
+  for (const char* name : {"gpu002", "gpu003", "gpu004"}) node(name).health["gpu"] = kSick;
+  keepFor(2min);
+  for (const char* name : {"gpu002", "gpu003", "gpu004"}) node(name).health["gpu"] = std::string(kHealthy);
+  SlowInspection slow(loop_.clock);
+  auto services = this->services();
+  services.all.push_back(&slow);
+  auto life = [](Nodes& nodes, SlowInspection& slow, auto wait) -> Task<void> {
+    auto well = wait(std::chrono::seconds(31min));
+    co_await std::move(well);
+    EXPECT_GE(slow.looks, 1);
+    EXPECT_LT(nodes["gpu002"].joins + nodes["gpu003"].joins + nodes["gpu004"].joins, 3);
+    nodes["gpu005"].certificate = "none";
+    auto minute = wait(std::chrono::seconds(60));
+    co_await std::move(minute);
+    EXPECT_TRUE(nodes["gpu005"].drained);
+    auto rest = wait(std::chrono::seconds(30min));
+    co_await std::move(rest);
+    for (const char* name : {"gpu002", "gpu003", "gpu004"}) EXPECT_EQ(nodes[name].joins, 1) << name;
+  };
+  keepDuring(services, life(nodes_, slow, [this](std::chrono::seconds duration) { return pause(duration); }));
+}
+
+/// Another process – apply or a rollout on another host – works on the same store. What it holds is its own, and keep sees to the rest.
+TEST_F(RejoinTest, keepDrainsBesideAnApplyOfAnotherProcess) {
+  muster::test::TempFolder folder;
+  auto other = *openSqliteStore(folder / "muster.db"), own = *openSqliteStore(folder / "muster.db");
+  muster::test::CrashStore plain(*own, muster::test::CrashStore::kNever, false);  // without a writing thread: virtual time would not wait for it
+  used_ = &plain;
+  ASSERT_TRUE(other->signOn("apply", 1h));
+  ASSERT_TRUE(other->claim(subjectOf("gpu001"))->ours);
+  for (const char* name : {"gpu001", "gpu002"}) node(name).health["gpu"] = kSick;
+  keepFor(2min);
+  EXPECT_TRUE(node("gpu002").drained) << "its watch goes on";
+  EXPECT_FALSE(node("gpu001").drained) << "apply works on it";
+  EXPECT_EQ(shown("could not finish its look"), 0) << "one node that is held keeps none of the others waiting";
+  EXPECT_TRUE(keepStatus(*other, loop_.clock.now())->running);
+  ASSERT_TRUE(other->checkClaim(subjectOf("gpu001"))) << "and has not lost it";
+  ASSERT_TRUE(other->release(subjectOf("gpu001")));
+  keepFor(2min);
+  EXPECT_TRUE(node("gpu001").drained) << "within a minute after apply has let it go";
+  EXPECT_EQ(node("gpu001").orders, 1);
+  EXPECT_EQ(node("gpu002").orders, 1);
+  used_ = &store_;
+}
+
+TEST_F(RejoinTest, aNodeThatAnApplyHeldIsDrainedWithinAMinuteThoughAnotherStillDrains) {
+  muster::test::TempFolder folder;
+  auto other = *openSqliteStore(folder / "muster.db"), own = *openSqliteStore(folder / "muster.db");
+  muster::test::CrashStore plain(*own, muster::test::CrashStore::kNever, false);
+  used_ = &plain;
+  ASSERT_TRUE(other->signOn("apply", 1h));
+  ASSERT_TRUE(other->claim(subjectOf("gpu001"))->ours);
+  for (const char* name : {"gpu001", "gpu002"}) node(name).health["gpu"] = kSick;
+  node("gpu002").jobs = true;
+  auto life = [](RejoinTest&, Nodes& nodes, Store& other, auto wait) -> Task<void> {
+    auto held = wait(std::chrono::seconds(3h));
+    co_await std::move(held);
+    EXPECT_TRUE(nodes["gpu002"].drained);
+    EXPECT_FALSE(nodes["gpu001"].drained) << "apply works on it";
+    EXPECT_LE(other.requests(100)->size(), 2u) << "nobody asks again and again";
+    EXPECT_TRUE(other.release(subjectOf("gpu001")));
+    auto minute = wait(std::chrono::seconds(60));
+    co_await std::move(minute);
+    EXPECT_TRUE(nodes["gpu001"].drained);
+  };
+  keepDuring(services(), life(*this, nodes_, *other, [this](std::chrono::seconds duration) { return pause(duration); }));
+  EXPECT_EQ(node("gpu001").orders, 1);
+  EXPECT_EQ(node("gpu002").orders, 1);
+  used_ = &store_;
+}
+
+}  // namespace
+}  // namespace muster::keep::test

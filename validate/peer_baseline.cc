@@ -1,0 +1,133 @@
+#include "validate/peer_baseline.h"
+
+#include "validate/history/fingerprint.h"
+#include "validate/history/statistics.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+namespace muster::validate {
+namespace {
+
+constexpr std::array<std::string_view, 2> kChecks{"gpu.burn/", "gpu.nccl-tests/"};
+constexpr std::size_t kMostNamed = 6;
+
+std::string_view metricOf(std::string_view name) { return name.substr(0, name.find('@')); }
+
+bool isJudged(std::string_view metric) {
+  return std::any_of(kChecks.begin(), kChecks.end(), [metric](auto check) { return metric.starts_with(check); }) && history::betterOf(metric) == history::Better::Higher;
+}
+
+/// What more than half of all devices have; nodes without an agreement, or too few of them, say nothing.
+template <class Nodes>
+std::optional<Baseline> agreed(const Nodes& nodes) {
+  std::map<double, std::size_t> counts;
+  std::size_t devices = 0;
+  for (const auto& [node, newest] : nodes)
+    for (const double value : newest.values) ++counts[value], ++devices;
+  const auto most = std::max_element(counts.begin(), counts.end(), [](const auto& x, const auto& y) { return x.second < y.second; });
+  if (nodes.size() < kLeastSamples || most == counts.end() || 2 * most->second <= devices) return std::nullopt;
+  Baseline baseline;
+  baseline.samples = nodes.size(), baseline.median = baseline.floor = most->first;
+  return baseline;
+}
+
+double medianOf(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+std::map<std::string, Baseline> learnFrom(const std::vector<lifecycle::MeasuredSet>& sets, std::string_view sku, const NodeName& but) {
+  struct Newest {
+    WallTime at{};
+    std::vector<double> values;
+  };
+  std::map<std::string, std::map<NodeName, Newest>, std::less<>> metrics;
+  for (const auto& set : sets) {
+    if (set.sku != sku || set.node == but) continue;
+    for (const auto& [name, value] : set.numbers) {
+      const auto metric = metricOf(name);
+      if (!(isJudged(metric) || history::isFingerprint(metric)) || !std::isfinite(value)) continue;
+      auto& newest = metrics[std::string(metric)][set.node];
+      if (set.at > newest.at) newest = {set.at, {}};
+      if (set.at == newest.at) newest.values.push_back(value);
+    }
+  }
+  std::map<std::string, Baseline> learnt;
+  for (auto& [metric, nodes] : metrics) {
+    if (history::isFingerprint(metric)) {
+      if (const auto same = agreed(nodes)) learnt.emplace(metric, *same);
+      continue;
+    }
+    std::vector<double> values;
+    for (auto& [node, newest] : nodes)
+      if (!newest.values.empty()) values.push_back(medianOf(newest.values));
+    if (const auto baseline = learnBaseline(std::move(values))) learnt.emplace(metric, *baseline);
+  }
+  return learnt;
+}
+
+std::optional<agent::CheckResult> judgeByLearnt(std::string_view model, const std::map<std::string, double>& numbers, const std::map<std::string, Baseline>& learnt) {
+  if (model.empty() || Skus::builtIn().find(model)) return std::nullopt;
+  std::vector<std::string> below;
+  std::set<std::string> floors;
+  bool measured = false;
+  std::size_t fewest = 0;
+  for (const auto& [name, value] : numbers) {
+    const auto metric = std::string(metricOf(name));
+    if (!isJudged(metric)) continue;
+    measured = true;
+    const auto baseline = learnt.find(metric);
+    if (baseline == learnt.end()) continue;
+    fewest = fewest ? std::min(fewest, baseline->second.samples) : baseline->second.samples;
+    floors.insert(fmt::format("{} {:.4g}", metric, baseline->second.floor));
+    if (!(value >= baseline->second.floor)) below.push_back(fmt::format("{} is {:.4g}, others of its kind reach {:.4g} and {:.4g} at least", name, value, baseline->second.median, baseline->second.floor));
+  }
+  if (!measured) return std::nullopt;
+  agent::CheckResult result;
+  result.id = std::string(kLearntCheck);
+  result.status = below.empty() ? agent::CheckStatus::Pass : agent::CheckStatus::Fail;
+  const auto unknown = fmt::format("no table knows {}", model);
+  if (floors.empty()) {
+    result.text = fmt::format("{}, and fewer than {} other nodes of its kind have been measured: its rates were judged by nothing", unknown, kLeastSamples);
+  } else if (below.empty()) {
+    result.text = fmt::format("{}: judged by what {} other nodes of its kind have reached, at least {}", unknown, fewest, fmt::join(floors, ", "));
+  } else {
+    const auto more = below.size() > kMostNamed ? fmt::format("; and {} more", below.size() - kMostNamed) : "";
+    below.resize(std::min(below.size(), kMostNamed));
+    result.text = fmt::format("{}, so {} other nodes of its kind judge it: {}{}", unknown, fewest, fmt::join(below, "; "), more);
+  }
+  return result;
+}
+
+bool hasBits(const std::map<std::string, double>& numbers) {
+  return std::any_of(numbers.begin(), numbers.end(), [](const auto& each) { return history::isFingerprint(each.first); });
+}
+
+std::optional<agent::CheckResult> judgeBits(const std::map<std::string, double>& numbers, const std::map<std::string, Baseline>& learnt) {
+  std::vector<std::string> other;
+  std::size_t compared = 0;
+  for (const auto& [name, value] : numbers) {
+    const auto metric = std::string(metricOf(name));
+    const auto known = history::isFingerprint(metric) ? learnt.find(metric) : learnt.end();
+    if (known == learnt.end()) continue;
+    ++compared;
+    if (value != known->second.median)
+      other.push_back(fmt::format("{}: {:012x}, on {} other nodes of its kind {:012x}", name, static_cast<std::uint64_t>(value), known->second.samples, static_cast<std::uint64_t>(known->second.median)));
+  }
+  if (compared == 0) return std::nullopt;
+  agent::CheckResult result;
+  result.id = std::string(kBitsCheck);
+  result.status = other.empty() ? agent::CheckStatus::Pass : agent::CheckStatus::Fail;
+  result.text = other.empty() ? fmt::format("{} results have the same bits as those of other nodes of its kind", compared) : fmt::format("{}", fmt::join(other, "; "));
+  return result;
+}
+
+}  // namespace muster::validate

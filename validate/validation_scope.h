@@ -1,0 +1,22 @@
+// Basis: what a validation is worth for. Two equal bases mean that an earlier pass still speaks for the node.
+#pragma once
+
+#include "inventory/model/cluster.h"
+#include "lifecycle/model/facet.h"
+
+#include <map>
+#include <string>
+
+namespace muster::validate {
+
+/// SHA-256 of the node's declaration: profile, expectations, image, drivers, firmware, gates. Comments and other nodes do not count.
+std::string declarationDigest(const inventory::Cluster& cluster, const inventory::Node& node);
+
+/// SHA-256 over the declaration, the hardware facts (hw.*) and the installed image. Pure.
+std::string basisOf(const inventory::Cluster& cluster, const inventory::Node& node, const lifecycle::FactSet& facts);
+
+/// The facts that a certificate is bound to: hw.*, image, firmware.*, driver.*, gate.*.
+std::map<std::string, std::string> boundFacts(const std::vector<lifecycle::Fact>& facts_of_node);
+std::map<std::string, std::string> boundFacts(const NodeName& node, const lifecycle::FactSet& facts);
+
+}  // namespace muster::validate
