@@ -70,9 +70,9 @@ Result<AgentOptions> optionsFrom(const Arguments& arguments) {
 }
 
 /// The installed system is asked politely; the RAM OS has nobody to ask.
-void restartMachine(Mode mode) {
+void restartMachine(wire::Mode mode) {
   ::sync();
-  if (mode == Mode::Disk) {
+  if (mode == wire::Mode::Disk) {
     io::Command command;
     command.program = "systemctl";
     command.args = {"reboot"};
@@ -87,14 +87,14 @@ void restartMachine(Mode mode) {
   ::_exit(kLiveImageIsReady);
 }
 
-AgentSenses sensesOf(Mode mode, TaskTools tools, std::shared_ptr<HealthSense> health) {
+AgentSenses sensesOf(wire::Mode mode, TaskTools tools, std::shared_ptr<HealthSense> health) {
   AgentSenses senses;
   senses.hardware = [tools] { return inspect(tools); };
   senses.probes = [tools](std::set<std::string> watched) {
     watched.insert(kAlwaysProbed.begin(), kAlwaysProbed.end());
     return readProbes(tools, std::move(watched));
   };
-  if (mode == Mode::Disk) senses.health = [health] { return health->look(); };
+  if (mode == wire::Mode::Disk) senses.health = [health] { return health->look(); };
   senses.reboot = [mode] { restartMachine(mode); };
   senses.give_way = giveWay;
   senses.clients = [](io::TlsTrust trust) { return io::makeHttpClient(std::move(trust)); };
@@ -115,11 +115,11 @@ int serve(AgentOptions options) {
   Agent* self = nullptr;  // the handler that installs a system asks for its certificate by the agent's own session
   auto health = std::make_shared<HealthSense>(tools, options.state_folder);
   auto handlers = makeHandlers(options.mode, tools, [health](const auto& gpus) { health->gpusWereReset(gpus); });
-  if (options.mode == Mode::Ram) {
+  if (options.mode == wire::Mode::Ram) {
     const Certify certify = [&self](std::string csr_pem) { return self->certify(std::move(csr_pem)); };
-    handlers[TaskKind::WriteImage] = imageHandler(tools, certify);
-    handlers[TaskKind::StartImage] = liveHandler(tools, certify);
-    handlers[TaskKind::EraseDisks] = eraseHandler(tools);
+    handlers[wire::TaskKind::WriteImage] = imageHandler(tools, certify);
+    handlers[wire::TaskKind::StartImage] = liveHandler(tools, certify);
+    handlers[wire::TaskKind::EraseDisks] = eraseHandler(tools);
   }
   auto agent = Agent::create(options, std::move(handlers), sensesOf(options.mode, tools, health), clock);
   if (!agent) {

@@ -13,7 +13,7 @@
 #include <limits>
 #include <vector>
 
-namespace muster::cli {
+namespace muster::app {
 namespace {
 
 constexpr std::size_t kMaxLoginUidBytes = 32;
@@ -64,4 +64,4 @@ std::string sudoClaimText() {
 
 std::string actorText() { return fmt::format("{}@{}{}", userName(), hostName(), sudoClaimText()); }
 
-}  // namespace muster::cli
+}  // namespace muster::app

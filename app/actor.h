@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace muster::cli {
+namespace muster::app {
 
 /// The user to whom the process belongs: the login uid of the session where the kernel has one, otherwise the real uid.
 /// Shape:  text of /proc/self/loginuid × real uid → uid
@@ -29,4 +29,4 @@ std::string sudoClaimText();
 /// "anna@ctl1", with SUDO_USER's claim behind it where there is one: for the journal, the log, findings.
 std::string actorText();
 
-}  // namespace muster::cli
+}  // namespace muster::app

@@ -5,7 +5,7 @@
 
 #include <syslog.h>
 
-namespace muster::cli {
+namespace muster::app {
 
 void exportAuditHead(lifecycle::Store& store, const io::SigningKey& audit_key, WallTime now) {
   const auto head = lifecycle::signedHead(store, audit_key, now);
@@ -18,4 +18,4 @@ void exportAuditHead(lifecycle::Store& store, const io::SigningKey& audit_key, W
   if (const auto kept = lifecycle::keepHead(store, *head); !kept) logWarning("audit", "the store could not remember the signed head: {}", kept.error().str());
 }
 
-}  // namespace muster::cli
+}  // namespace muster::app

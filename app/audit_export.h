@@ -6,7 +6,7 @@
 
 #include <chrono>
 
-namespace muster::cli {
+namespace muster::app {
 
 inline constexpr std::chrono::minutes kAuditExportInterval{5};  ///< of `muster keep`
 
@@ -14,4 +14,4 @@ inline constexpr std::chrono::minutes kAuditExportInterval{5};  ///< of `muster 
 /// Source: syslog(3), facility authpriv, priority notice, program "muster"
 void exportAuditHead(lifecycle::Store& store, const io::SigningKey& audit_key, WallTime now);
 
-}  // namespace muster::cli
+}  // namespace muster::app

@@ -2,7 +2,7 @@
 
 #include "bmc/console/shared.h"
 
-namespace muster::cli {
+namespace muster::app {
 
 bmc::ConsoleFinder consoleFinder(const Options& options, const std::optional<lab::LabHandle>& lab, const bmc::ConsoleServices& services) {
   const auto run = options.runFolder("console");
@@ -10,4 +10,4 @@ bmc::ConsoleFinder consoleFinder(const Options& options, const std::optional<lab
   return [lab = *lab, run](const NodeName& node) { return bmc::shareConsole(bmc::makeSocketConsole(lab::consoleSocket(lab, node.str())), run, node); };
 }
 
-}  // namespace muster::cli
+}  // namespace muster::app

@@ -7,9 +7,9 @@
 
 #include <optional>
 
-namespace muster::cli {
+namespace muster::app {
 
 /// As the inventory says; in the twin the machines' own serial sockets.
 bmc::ConsoleFinder consoleFinder(const Options& options, const std::optional<lab::LabHandle>& lab, const bmc::ConsoleServices& services);
 
-}  // namespace muster::cli
+}  // namespace muster::app

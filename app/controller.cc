@@ -25,7 +25,7 @@
 #include <csignal>
 #include <iostream>
 
-namespace muster::cli {
+namespace muster::app {
 namespace {
 
 // Agents dial again within 5 s of a controller's start; one whose controller's machine died sits out its long poll first (35 s).
@@ -44,7 +44,7 @@ pool::PoolOptions poolOptions(const std::optional<lab::LabHandle>& lab) {
 std::vector<std::string> standbyUrls(const inventory::Network& network) {
   std::vector<std::string> out;
   for (const auto address : network.controllers)
-    if (address != network.controller) out.push_back(fmt::format("http://{}:{}", address.str(), serve::kHttpPort));
+    if (address != network.controller) out.push_back(fmt::format("http://{}:{}", address.str(), gateway::kHttpPort));
   return out;
 }
 
@@ -164,19 +164,19 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   auto image_options = imageOptions(options, *keys_);
   image_options.workers = &workers_;
   images_ = provision::openImageStore(std::move(image_options));
-  const auto agent_urls = inventory::agentUrls(cluster_.provisioning(), serve::kHttpsPort);
-  evidence_ = agent::makeNetworkEvidence(provision::dnsmasqLeaseFile(netbootFolder(options.state)));
-  gateway_ = agent::makeGatewayServer(cluster_, keys_->ca, *store_, clock_, *evidence_, agent_urls);
+  const auto agent_urls = inventory::agentUrls(cluster_.provisioning(), gateway::kHttpsPort);
+  evidence_ = gateway::makeNetworkEvidence(provision::dnsmasqLeaseFile(netbootFolder(options.state)));
+  gateway_ = gateway::makeGatewayServer(cluster_, keys_->ca, *store_, clock_, *evidence_, agent_urls);
   auto bmcs = bmc::makeBmcFleet(cluster_, *store_, clock_, workers_);
   consoles_ = bmc::makeConsoles(consoleFinder(options, lab, {cluster_, *store_, clock_, workers_, *bmcs}), bmc::keptConsoles(options.state), clock_, workers_);
   bmcs_ = bmc::listenAtBoot(std::move(bmcs), *consoles_);
   TRY_OK(takeOverCertificates(options));
   certificates_ = validate::makeCertificateStore(cluster_, *store_, clock_, keys_->certificates, options.state / "certificates");
   netboot_ = provision::makeNetboot(cluster_, *images_, *gateway_, *processes_, context_.get_executor(),
-                                    {netbootFolder(options.state), serve::kHttpPort, serve::kHttpsPort, keys_->ca.fingerprint(), options.runFolder("hosts"),
+                                    {netbootFolder(options.state), gateway::kHttpPort, gateway::kHttpsPort, keys_->ca.fingerprint(), options.runFolder("hosts"),
                                      options.runFolder("tftp")});
   if (cluster_.provisioning().image_peers)
-    peers_ = provision::makePeerService(cluster_, clock_, {fmt::format("http://{}:{}", cluster_.provisioning().controller.str(), serve::kHttpPort),
+    peers_ = provision::makePeerService(cluster_, clock_, {fmt::format("http://{}:{}", cluster_.provisioning().controller.str(), gateway::kHttpPort),
                                                            io::sha256Hex("image peers\n" + keys_->images.private_pem.reveal())});
   addPhases(options, lab);
   const lifecycle::ConsoleLines console = [this](const lifecycle::Subject& subject) {
@@ -198,7 +198,7 @@ Result<void> Controller::startServers(Role role, provision::RunningDnsmasq dnsma
   const auto peers = peers_ ? peers_->routes() : std::vector<io::Route>();
   http.insert(http.end(), peers.begin(), peers.end());
   https.insert(https.end(), drivers.begin(), drivers.end());
-  TRY(server, serve::start(context_.get_executor(), cluster_.provisioning(), keys_->ca, std::move(http), std::move(https)));
+  TRY(server, gateway::start(context_.get_executor(), cluster_.provisioning(), keys_->ca, std::move(http), std::move(https)));
   server_ = std::move(server);
   return role == Role::Acts ? netboot_->goOn(std::move(dnsmasq)) : Result<void>();
 }
@@ -213,18 +213,18 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
     };
     return consoles_->bootBegins(std::move(node), std::move(why), std::move(is_up));
   };
-  const provision::ProvisionDeps deps{cluster_, *bmcs_, *gateway_, *images_, *netboot_, clock_, fmt::format("http://{}:{}", address, serve::kHttpPort),
-                                      fmt::format("https://{}:{}", address, serve::kHttpsPort), keys_->ca.certificatePem(), keys_->images.public_pem, peers_.get(),
+  const provision::ProvisionDeps deps{cluster_, *bmcs_, *gateway_, *images_, *netboot_, clock_, fmt::format("http://{}:{}", address, gateway::kHttpPort),
+                                      fmt::format("https://{}:{}", address, gateway::kHttpsPort), keys_->ca.certificatePem(), keys_->images.public_pem, peers_.get(),
                                       [this](const NodeName& node) { consoles_->bootEnded(node); },
                                       [this](const NodeName& node, const provision::DataWipeOrder& order) { return provision::takeDataWipe(*store_, node, order); },
                                       [this](const NodeName& node, const std::string& intent) { return provision::endDataWipe(*store_, node, intent); }, restart_begins,
-                                      lab ? std::vector<std::string>() : standbyUrls(cluster_.provisioning()), inventory::agentUrls(cluster_.provisioning(), serve::kHttpsPort)};
+                                      lab ? std::vector<std::string>() : standbyUrls(cluster_.provisioning()), inventory::agentUrls(cluster_.provisioning(), gateway::kHttpsPort)};
   owned_.push_back(provision::makeProvisionPhase(deps));
   auto erasures = provision::makeErasePhase(deps, *store_);
   erasures_ = erasures.get();
   owned_.push_back(std::move(erasures));
   owned_.push_back(provision::makeStoragePhase(cluster_, *gateway_, clock_));
-  owned_.push_back(firmware::makeFirmwarePhase(cluster_, *bmcs_, clock_, workers_, fmt::format("http://{}:{}", address, serve::kHttpPort), gateway_.get()));
+  owned_.push_back(firmware::makeFirmwarePhase(cluster_, *bmcs_, clock_, workers_, fmt::format("http://{}:{}", address, gateway::kHttpPort), gateway_.get()));
   owned_.push_back(firmware::makeBiosPhase(cluster_, *bmcs_, clock_));
   owned_.push_back(fabric::makeFabricPhase(cluster_, *processes_, clock_, fabricOptions(options, lab)));
   owned_.push_back(fabric::makeNodeServicesPhase(cluster_, *gateway_, clock_, fabricOptions(options, lab)));
@@ -237,16 +237,16 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
                                                &rack_steps_));
   quarantine_.emplace(*certificates_, *store_);
   gate_.emplace(*quarantine_, *store_);
-  auto recovery = keep::makeRecoverySteps(*bmcs_, clock_);
+  auto recovery = monitor::makeRecoverySteps(*bmcs_, clock_);
   recovery_ = recovery.get();
   owned_.push_back(std::move(recovery));
   auto bmc_health = bmc::makeHealthWatch(cluster_, *bmcs_, *store_, clock_, [this](const bmc::BmcSymptom& symptom) {
-    const auto verdict = keep::judge({symptom.id, symptom.device, 1, symptom.text}, 0, cluster_.keep.symptoms);
-    return bmc::HealthVerdict{static_cast<int>(verdict.action), std::string(keep::toString(verdict.action)), verdict.advice};
+    const auto verdict = monitor::judge({symptom.id, symptom.device, 1, symptom.text}, 0, cluster_.keep.symptoms);
+    return bmc::HealthVerdict{static_cast<int>(verdict.action), std::string(monitor::toString(verdict.action)), verdict.advice};
   });
   bmc_health_ = bmc_health.get();
   owned_.push_back(std::move(bmc_health));
-  owned_.push_back(keep::makeHealthPhase(cluster_, *gateway_, *store_, clock_, restart_begins));
+  owned_.push_back(monitor::makeHealthPhase(cluster_, *gateway_, *store_, clock_, restart_begins));
   owned_.push_back(pool::makePoolPhase(cluster_, *gateway_, *gate_, *processes_, clock_, poolOptions(lab)));
   for (const auto& phase : owned_) phases_.push_back(phase.get());
 }
@@ -271,7 +271,7 @@ Async<std::vector<lifecycle::Fact>> Controller::lookAtPool(lifecycle::Subject su
   co_return std::vector<lifecycle::Fact>{};
 }
 
-keep::KeeperServices Controller::keeperServices(lifecycle::EventSink sink) {
+monitor::KeeperServices Controller::keeperServices(lifecycle::EventSink sink) {
   lifecycle::Phases light;
   for (const std::string_view name : {"health", "bmc-health", "validate", "pool"})
     for (auto* phase : phases_)
@@ -338,4 +338,4 @@ Result<lifecycle::Plan> Controller::plan(const lifecycle::FactSet& facts, const 
   return lifecycle::makePlan(cluster_, facts, policy, phases_);
 }
 
-}  // namespace muster::cli
+}  // namespace muster::app

@@ -35,7 +35,7 @@
 #include <memory>
 #include <optional>
 
-namespace muster::cli {
+namespace muster::app {
 
 /// The fabric's tools as they are here: plain, or on the twin's simulated fabric.
 fabric::FabricOptions fabricOptions(const Options& options, const std::optional<lab::LabHandle>& lab);
@@ -80,7 +80,7 @@ class Controller {
   Task<void> watchStalls() { return stalls_->run(); }
   /// Reads for ever what BMCs tell of their machines.
   Task<void> watchBmcs() { return bmc_health_->run(); }
-  keep::KeeperServices keeperServices(lifecycle::EventSink sink);
+  monitor::KeeperServices keeperServices(lifecycle::EventSink sink);
 
   /// Machines that boot are told of the nodes of another inventory at once; it must outlive this object. Everything else needs a new controller.
   Result<void> bootNodesOf(const inventory::Cluster& cluster) { return netboot_->follow(cluster); }
@@ -88,7 +88,7 @@ class Controller {
 
   /// A node's place in its pool at this moment.
   Async<std::vector<lifecycle::Fact>> lookAtPool(lifecycle::Subject subject);
-  agent::AgentGateway& agents() { return *gateway_; }
+  gateway::AgentGateway& agents() { return *gateway_; }
   lifecycle::Measurements& measurements() { return *measurements_; }
   lifecycle::Store& store() { return *store_; }
   /// To ask that racks begin their gates together, before apply.
@@ -130,24 +130,24 @@ class Controller {
   WallTime history_read_{};
   std::optional<Keys> keys_;
   std::unique_ptr<provision::ImageStore> images_;
-  std::unique_ptr<agent::NetworkEvidence> evidence_;
-  std::unique_ptr<agent::GatewayServer> gateway_;
+  std::unique_ptr<gateway::NetworkEvidence> evidence_;
+  std::unique_ptr<gateway::GatewayServer> gateway_;
   std::unique_ptr<provision::Netboot> netboot_;
   std::unique_ptr<provision::PeerService> peers_;  ///< only where the inventory wants it
   std::unique_ptr<bmc::Consoles> consoles_;
   std::unique_ptr<bmc::BmcFleet> bmcs_;
   std::unique_ptr<validate::CertificateStore> certificates_;
   std::optional<lifecycle::QuarantineGate> quarantine_;  ///< before the certificates, for whoever lets nodes join
-  std::optional<keep::HealthGate> gate_;                 ///< before both
+  std::optional<monitor::HealthGate> gate_;                 ///< before both
   lifecycle::Origin origin_;
   std::vector<std::unique_ptr<lifecycle::Phase>> owned_;
-  keep::RecoverySteps* recovery_ = nullptr;  ///< one of them
+  monitor::RecoverySteps* recovery_ = nullptr;  ///< one of them
   bmc::HealthWatch* bmc_health_ = nullptr;   ///< one of them
   provision::Erasures* erasures_ = nullptr;  ///< one of them
   lifecycle::Phases phases_;
   std::unique_ptr<lifecycle::Engine> engine_;
   std::unique_ptr<lifecycle::StallWatch> stalls_;
-  std::unique_ptr<serve::Server> server_;
+  std::unique_ptr<gateway::Server> server_;
 };
 
 template <class T>
@@ -163,4 +163,4 @@ Result<T> Controller::run(Async<T> work) {
   return std::move(*answer);
 }
 
-}  // namespace muster::cli
+}  // namespace muster::app

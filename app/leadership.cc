@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <iostream>
 
-namespace muster::cli {
+namespace muster::app {
 namespace {
 
 constexpr std::chrono::milliseconds kPatience{5'000};  ///< of one renewal with a server that is away
@@ -193,4 +193,4 @@ void endLeftDnsmasq(const std::filesystem::path& state) {
     logWarning("duty", "a dnsmasq of this host may still answer: {}", ended.error().str());
 }
 
-}  // namespace muster::cli
+}  // namespace muster::app

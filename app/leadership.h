@@ -13,7 +13,7 @@
 #include <mutex>
 #include <thread>
 
-namespace muster::cli {
+namespace muster::app {
 
 enum { kLostDuty = 4 };  ///< the exit status of a process that has to stop because another host serves now
 
@@ -73,4 +73,4 @@ std::filesystem::path netbootFolder(const std::filesystem::path& state);
 /// dnsmasq outlives a muster that is killed (it changes its user). While another host serves, none of ours may answer.
 void endLeftDnsmasq(const std::filesystem::path& state);
 
-}  // namespace muster::cli
+}  // namespace muster::app

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <iostream>
 
-namespace muster::cli {
+namespace muster::app {
 namespace {
 
 std::string environment(const char* name, std::string otherwise) {
@@ -69,9 +69,4 @@ void believeTwin(inventory::Cluster& cluster) {
   for (auto& node : cluster.nodes) node.bmc.trust = {};
 }
 
-int report(const Error& error) {
-  std::cerr << "muster: " << toString(error.code()) << ": " << error.str() << '\n';
-  return kFailed;
-}
-
-}  // namespace muster::cli
+}  // namespace muster::app

@@ -7,10 +7,7 @@
 #include <filesystem>
 #include <string>
 
-namespace muster::cli {
-
-/// Exit codes of the program.
-enum ExitCode { kOk = 0, kFailed = 1, kUsage = 2, kWorkLeft = 3 };
+namespace muster::app {
 
 struct Options {
   std::filesystem::path inventory = "cluster.yaml";
@@ -45,7 +42,4 @@ Result<inventory::Cluster> loadCluster(const Options& options);
 /// ones, which cannot be reached from the twin's network.
 void believeTwin(inventory::Cluster& cluster);
 
-/// Prints the error the way all commands do and answers kFailed.
-int report(const Error& error);
-
-}  // namespace muster::cli
+}  // namespace muster::app

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 
-namespace muster::cli {
+namespace muster::app {
 namespace {
 
 constexpr std::array<std::string_view, 2> kOfTheSite{"ca", "keys"};  // images in the cache are signed with them
@@ -67,4 +67,4 @@ Result<void> checkBoundTo(const std::filesystem::path& state, const std::string&
   return fail(ErrorCode::Conflict, fmt::format("the state in {} is of a rack that is gone; 'muster lab up' begins a new one", state.string()));
 }
 
-}  // namespace muster::cli
+}  // namespace muster::app

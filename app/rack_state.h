@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace muster::cli {
+namespace muster::app {
 
 /// Makes the state folder this rack's. Of an earlier rack's state the site's own keys (`ca`, `keys`) stay; all else goes to FOLDER.before,
 /// in the place of what lies there. `store`: the URL, when it is not in the folder.
@@ -20,4 +20,4 @@ Result<void> bindToRack(const std::filesystem::path& state, const std::string& s
 /// Errors: Conflict when the state is another rack's. One that belongs to no rack is nobody else's.
 Result<void> checkBoundTo(const std::filesystem::path& state, const std::string& rack_id);
 
-}  // namespace muster::cli
+}  // namespace muster::app

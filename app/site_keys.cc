@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <map>
 
-namespace muster::cli {
+namespace muster::app {
 namespace {
 
 namespace fs = std::filesystem;
@@ -115,4 +115,4 @@ Result<fs::path> finishRotation(const fs::path& state, KeyPurpose purpose) {
   return retired;
 }
 
-}  // namespace muster::cli
+}  // namespace muster::app

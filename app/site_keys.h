@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace muster::cli {
+namespace muster::app {
 
 enum class KeyPurpose { Images, Certificates, Firmware, Audit };
 
@@ -59,4 +59,4 @@ Result<io::SigningKey> rotateKey(const std::filesystem::path& state, KeyPurpose 
 /// Errors: NotFound (none is under way), those of the disk
 Result<std::filesystem::path> finishRotation(const std::filesystem::path& state, KeyPurpose purpose);
 
-}  // namespace muster::cli
+}  // namespace muster::app

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <iostream>
 
-namespace muster::cli {
+namespace muster::app {
 namespace {
 
 namespace fs = std::filesystem;
@@ -64,4 +64,4 @@ Result<void> prepareStateFolder(const fs::path& state) {
   return {};
 }
 
-}  // namespace muster::cli
+}  // namespace muster::app

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-namespace muster::cli {
+namespace muster::app {
 
 inline constexpr unsigned kStateFolderMode = 0700;  ///< also of every folder in it
 inline constexpr unsigned kStateFileMode = 0600;    ///< of every file in it
@@ -16,4 +16,4 @@ inline constexpr unsigned kStateFileMode = 0600;    ///< of every file in it
 /// Effect: idempotent; walks the tree only when the folder was open to others
 Result<void> prepareStateFolder(const std::filesystem::path& state);
 
-}  // namespace muster::cli
+}  // namespace muster::app

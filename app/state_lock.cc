@@ -3,7 +3,7 @@
 #include <iostream>
 #include <thread>
 
-namespace muster::cli {
+namespace muster::app {
 namespace {
 
 constexpr std::chrono::milliseconds kPause{200};
@@ -54,4 +54,4 @@ Result<io::FileLock> takeKeepersPlace(const std::filesystem::path& state) {
   return place;
 }
 
-}  // namespace muster::cli
+}  // namespace muster::app

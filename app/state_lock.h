@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <optional>
 
-namespace muster::cli {
+namespace muster::app {
 
 inline constexpr std::chrono::seconds kHandOver{60};  ///< keep hands over within a second or two; its machine may be slow
 
@@ -31,4 +31,4 @@ bool isAskedFor(const std::filesystem::path& state);
 /// Held by keep for its whole life: there is one of them to a state folder. Errors: Conflict
 Result<io::FileLock> takeKeepersPlace(const std::filesystem::path& state);
 
-}  // namespace muster::cli
+}  // namespace muster::app

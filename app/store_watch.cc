@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <iostream>
 
-namespace muster::cli {
+namespace muster::app {
 namespace {
 
 constexpr std::chrono::seconds kLookPeriod{2};
@@ -27,4 +27,4 @@ void StoreWatch::look() {
   });
 }
 
-}  // namespace muster::cli
+}  // namespace muster::app

@@ -8,7 +8,7 @@
 
 #include <chrono>
 
-namespace muster::cli {
+namespace muster::app {
 
 enum { kLostStore = 5 };  ///< the exit status of a process whose store was deleted or replaced under it
 
@@ -26,4 +26,4 @@ class StoreWatch {
   const lifecycle::Store& store_;
 };
 
-}  // namespace muster::cli
+}  // namespace muster::app

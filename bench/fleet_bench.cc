@@ -58,7 +58,7 @@ int benchFleet(Report& report) {
   const double idle_begin = secondsOf(CLOCK_PROCESS_CPUTIME_ID);
   site.io.run_for(kIdle);
   const double share = (secondsOf(CLOCK_PROCESS_CPUTIME_ID) - idle_begin) / static_cast<double>(kIdle.count());
-  const double reports_per_s = nodes / static_cast<double>(agent::kPollWait.count());
+  const double reports_per_s = nodes / static_cast<double>(wire::kPollWait.count());
   report.record({.name = fmt::format("{} connected agents: a core's share for 10,000 reporting every 10 s, scaled from {:.0f} reports/s", nodes, reports_per_s),
                  .value = 100 * share / reports_per_s * 1'000,
                  .unit = "%",

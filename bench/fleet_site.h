@@ -59,7 +59,7 @@ class Yard final : public Phase {
 /// Boot scripts without dnsmasq: the nodes ask over HTTP, as iPXE does.
 class Scripts final : public provision::Netboot {
  public:
-  Scripts(agent::GatewayServer& gateway, const inventory::Cluster& cluster, std::string ca) : gateway_(gateway), cluster_(cluster), ca_(std::move(ca)) {
+  Scripts(gateway::GatewayServer& gateway, const inventory::Cluster& cluster, std::string ca) : gateway_(gateway), cluster_(cluster), ca_(std::move(ca)) {
     for (const auto& node : cluster.nodes) by_mac_[node.mac.str()] = &node;
   }
   void callAt(std::string url) { url_ = std::move(url); }
@@ -85,7 +85,7 @@ class Scripts final : public provision::Netboot {
     co_return io::ServerResponse::text(
         200, fmt::format("#!ipxe\nkernel vmlinuz muster.url={} muster.ca={} muster.enrolment={}\nboot\n", url_, ca_, enrolment->second));
   }
-  agent::GatewayServer& gateway_;
+  gateway::GatewayServer& gateway_;
   const inventory::Cluster& cluster_;
   std::string ca_, url_;
   std::map<std::string, const inventory::Node*> by_mac_;
@@ -126,10 +126,10 @@ class Children {
 inventory::Cluster clusterOf(int nodes, const std::filesystem::path& folder);
 
 /// On loopback there are no neighbours: the bench's nodes are believed.
-class Loopback final : public agent::NetworkEvidence {
+class Loopback final : public gateway::NetworkEvidence {
  public:
-  Result<std::optional<agent::DhcpLease>> leaseOf(const Mac&) const override { return std::nullopt; }
-  Result<agent::NeighbourMatch> neighbour(Ipv4, const Mac&) const override { return agent::NeighbourMatch::Same; }
+  Result<std::optional<gateway::DhcpLease>> leaseOf(const Mac&) const override { return std::nullopt; }
+  Result<gateway::NeighbourMatch> neighbour(Ipv4, const Mac&) const override { return gateway::NeighbourMatch::Same; }
 };
 
 /// A controller with everything but dnsmasq and a scheduler.
@@ -139,7 +139,7 @@ class Site {
       : ca_(*io::CertificateAuthority::loadOrCreate(folder / "ca", "bench")),
         key_(*io::SigningKey::generate()),
         store_(std::move(*openSqliteStore(folder / "muster.db"))),
-        gateway_(agent::makeGatewayServer(cluster, ca_, *store_, clock_, loopback_)),
+        gateway_(gateway::makeGatewayServer(cluster, ca_, *store_, clock_, loopback_)),
         bmcs_(bmc::makeBmcFleet(cluster, *store_, clock_, workers_)),
         certificates_(validate::makeCertificateStore(cluster, *store_, clock_, key_, folder / "certificates")),
         scripts_(*gateway_, cluster, ca_.fingerprint()) {
@@ -177,7 +177,7 @@ class Site {
   io::SigningKey key_;
   std::unique_ptr<Store> store_;
   Loopback loopback_;
-  std::unique_ptr<agent::GatewayServer> gateway_;
+  std::unique_ptr<gateway::GatewayServer> gateway_;
   std::unique_ptr<bmc::BmcFleet> bmcs_;
   std::unique_ptr<validate::CertificateStore> certificates_;
   test::FakeImageStore images_;

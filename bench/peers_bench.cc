@@ -118,7 +118,7 @@ int image(const fs::path& folder, int node, const std::string& how) {
   SystemClock clock;
   Workers workers(2);
   auto processes = io::makeProcessRunner();
-  const auto index = need(agent::readIndex(need(io::readFile(folder / "index"))));
+  const auto index = need(wire::readIndex(need(io::readFile(folder / "index"))));
   const auto task = nlohmann::json::parse(need(io::readFile(folder / fmt::format("gpu{:02}.json", node))));
   const auto url = fmt::format("http://{}:{}/pack", addressOf(0), kPort);
   agent::PeerOptions options;
@@ -235,7 +235,7 @@ void makePack(const fs::path& folder, unsigned mib) {
   }
   need(io::writeFileAtomic(folder / "raw", raw));
   const auto index = need(provision::writePack(folder / "raw", folder / "pack", "bench", 2));
-  need(io::writeFileAtomic(folder / "index", agent::canonicalJson(index)));
+  need(io::writeFileAtomic(folder / "index", wire::canonicalJson(index)));
   fs::remove(folder / "raw");
 }
 

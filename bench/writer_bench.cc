@@ -108,7 +108,7 @@ std::uint64_t peakKib() {
 
 /// One write, in a process of its own so that its memory can be told.
 int writeOnce(const Files& files, const std::string& url, bool keep) {
-  const auto index = need(agent::readIndex(need(io::readFile(files.index))));
+  const auto index = need(wire::readIndex(need(io::readFile(files.index))));
   auto target = need(agent::openBlockTarget(files.target));
   Workers workers(agent::kLanes);
   SystemClock clock;
@@ -142,7 +142,7 @@ double runPipeline(const Files& files, const std::string& url) {
 }
 
 /// The disk alone: the same bytes by the same number of readers, with nothing done to them.
-double readDisk(const Files& files, const agent::PackIndex& index) {
+double readDisk(const Files& files, const wire::PackIndex& index) {
   const auto target = need(agent::openBlockTarget(files.target));
   return bench::fastestSeconds(1, [&] {
     std::atomic<std::size_t> next = 0;
@@ -159,7 +159,7 @@ double readDisk(const Files& files, const agent::PackIndex& index) {
 }
 
 /// Other bytes in every twentieth chunk: the disk then holds an image of which 5 % has changed.
-void changeSome(const Files& files, const agent::PackIndex& index) {
+void changeSome(const Files& files, const wire::PackIndex& index) {
   auto target = need(agent::openBlockTarget(files.target));
   const std::string junk(4096, 'j');
   for (std::size_t i = 0; i < index.chunks.size(); i += kChangedEvery) need(target->write(i * index.chunk_bytes, junk));
@@ -175,7 +175,7 @@ int main(int argc, char** argv) {
   const unsigned mib = wanted ? static_cast<unsigned>(std::strtoul(wanted, nullptr, 10)) : 2048;
   prepare(files, mib);
   beBehindALink();
-  const auto index = need(agent::readIndex(need(io::readFile(files.index))));
+  const auto index = need(wire::readIndex(need(io::readFile(files.index))));
   const double raw_mib = static_cast<double>(index.size_bytes) / kMib;
   const std::string origin = "http://127.0.0.1:" + std::to_string(startServer(files));
 

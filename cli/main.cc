@@ -17,7 +17,7 @@ using namespace muster::cli;
 namespace {
 
 struct Parsed {
-  Options options = defaultOptions();
+  app::Options options = app::defaultOptions();
   Selection selection;
   RolloutFlags rollout;
   DiscoverFlags discover;
@@ -425,13 +425,13 @@ namespace {
 
 int run(int argc, char** argv) {
   Parsed parsed;
-  parsed.options.command_line = journaled(argc, argv) + sudoClaimText();
+  parsed.options.command_line = journaled(argc, argv) + app::sudoClaimText();
   parsed.command = takeForeignCommand(argc, argv);
   CLI::App app{"muster: from bare metal to a trusted pool"};
   app.require_subcommand(1);
   app.fallthrough();
   app.add_option("--inventory,-f", parsed.options.inventory, "The inventory (MUSTER_INVENTORY)")->capture_default_str();
-  app.add_option_function<std::vector<std::string>>("--allow-path", allowPaths, "A folder outside the inventory's own whose files the inventory may name (MUSTER_ALLOW_PATH, separated by ':')")
+  app.add_option_function<std::vector<std::string>>("--allow-path", app::allowPaths, "A folder outside the inventory's own whose files the inventory may name (MUSTER_ALLOW_PATH, separated by ':')")
       ->allow_extra_args(false);
   app.add_option("--state", parsed.options.state, "State folder (MUSTER_STATE)")->capture_default_str();
   app.add_option("--store", parsed.options.store, "postgresql://… when several controllers share the work; else SQLite in the state folder (MUSTER_STORE)");

@@ -9,8 +9,8 @@
 
 namespace muster::cli {
 
-Result<std::unique_ptr<lifecycle::LiveCluster>> liveCluster(const Options& options) {
-  TRY(declared, loadCluster(options));
+Result<std::unique_ptr<lifecycle::LiveCluster>> liveCluster(const app::Options& options) {
+  TRY(declared, app::loadCluster(options));
   auto live = std::make_unique<lifecycle::LiveCluster>(std::move(declared));
   if (std::error_code ignored; options.store.empty() && !std::filesystem::exists(options.state / "muster.db", ignored)) return live;
   TRY(store, lifecycle::openStore(options.storeUrl()));
@@ -20,15 +20,15 @@ Result<std::unique_ptr<lifecycle::LiveCluster>> liveCluster(const Options& optio
 
 Session::Session(ProgressView::Style style) : view(std::cout, style) {}
 
-Result<std::unique_ptr<Session>> Session::open(const Options& options, std::unique_ptr<lifecycle::LiveCluster> live, Role role, bool quiet) {
+Result<std::unique_ptr<Session>> Session::open(const app::Options& options, std::unique_ptr<lifecycle::LiveCluster> live, app::Role role, bool quiet) {
   auto session = std::make_unique<Session>(ProgressView::styleFor(options.json));
   session->live = std::move(live);
   TRY(found, lab::find(options.labFolder(session->cluster())));
   session->lab = std::move(found);
   if (session->lab) TRY_OK(lab::enter(*session->lab));
-  TRY_OK(prepareStateFolder(options.state));
+  TRY_OK(app::prepareStateFolder(options.state));
   startLog(options.state / "muster.log", LogLevel::Info);
-  TRY(controller, Controller::start(options, session->cluster(), session->lab, role, [view = &session->view, quiet](const auto& event) {
+  TRY(controller, app::Controller::start(options, session->cluster(), session->lab, role, [view = &session->view, quiet](const auto& event) {
     if (!quiet) view->show(event);
   }));
   session->controller = std::move(controller);
@@ -37,12 +37,12 @@ Result<std::unique_ptr<Session>> Session::open(const Options& options, std::uniq
   return session;
 }
 
-Result<std::unique_ptr<Session>> Session::openStored(const Options& options, std::unique_ptr<lifecycle::LiveCluster> live) {
+Result<std::unique_ptr<Session>> Session::openStored(const app::Options& options, std::unique_ptr<lifecycle::LiveCluster> live) {
   auto session = std::make_unique<Session>(ProgressView::Style::Lines);
   session->live = std::move(live);
   TRY(found, lab::find(options.labFolder(session->cluster())));
   session->lab = std::move(found);
-  TRY(controller, Controller::look(options, session->cluster(), session->lab));
+  TRY(controller, app::Controller::look(options, session->cluster(), session->lab));
   session->controller = std::move(controller);
   return session;
 }

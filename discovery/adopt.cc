@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace muster::discover {
+namespace muster::discovery {
 namespace {
 
 bool holds(const std::vector<std::string>& all, const std::string& one) { return std::find(all.begin(), all.end(), one) != all.end(); }
@@ -247,4 +247,4 @@ Result<Rows> rowsFor(Book& book, const inventory::Cluster& cluster, const std::f
   return out;
 }
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

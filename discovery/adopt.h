@@ -5,7 +5,7 @@
 #include "discovery/csv_rows.h"
 #include "inventory/model/cluster.h"
 
-namespace muster::discover {
+namespace muster::discovery {
 
 struct Approval {
   std::string profile;  ///< empty: the rule's, or the only one there is
@@ -33,4 +33,4 @@ struct Rows {
 /// Errors: InvalidInput (no group of nodes reads the file)
 Result<Rows> rowsFor(Book& book, const inventory::Cluster& cluster, const std::filesystem::path& file, const std::map<std::string, CsvFields>& extras);
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

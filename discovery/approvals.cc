@@ -7,7 +7,7 @@
 #include <iterator>
 #include <sstream>
 
-namespace muster::discover {
+namespace muster::discovery {
 namespace {
 
 constexpr std::size_t kFingerprintDigits = 64;
@@ -80,4 +80,4 @@ std::string contactsText(const std::vector<Contact>& contacts) {
   return out;
 }
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "discovery/scanner.h"
 
-namespace muster::discover {
+namespace muster::discovery {
 
 /// Fingerprints that count, each for one address or for any.
 class ApprovedCertificates {
@@ -31,4 +31,4 @@ class ApprovedCertificates {
 /// Lines that parse() reads again.
 std::string contactsText(const std::vector<Contact>& contacts);
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-namespace muster::discover {
+namespace muster::discovery {
 namespace {
 
 bool holds(const std::vector<std::string>& all, const std::string& one) { return std::find(all.begin(), all.end(), one) != all.end(); }
@@ -70,4 +70,4 @@ std::vector<Oddity> oddities(const std::vector<Machine>& machines, const invento
   return out;
 }
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

@@ -4,7 +4,7 @@
 #include "discovery/machine.h"
 #include "inventory/model/cluster.h"
 
-namespace muster::discover {
+namespace muster::discovery {
 
 /// The declared node whose BMC, MAC or serial this is; null for a stranger. The BMC's address decides last: machines are swapped,
 /// addresses stay.
@@ -20,4 +20,4 @@ struct Oddity {
 /// Duplicate serials, one MAC at two machines, declared nodes behind another's BMC.
 std::vector<Oddity> oddities(const std::vector<Machine>& machines, const inventory::Cluster& cluster);
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

@@ -10,7 +10,7 @@
 #include <array>
 #include <set>
 
-namespace muster::discover {
+namespace muster::discovery {
 namespace {
 
 constexpr std::array<std::string_view, 4> kNeeded = {"name", "mac", "address", "bmc"};
@@ -110,4 +110,4 @@ Result<std::vector<ListedRow>> parseList(std::string_view text, const std::strin
   return out;
 }
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace muster::discover {
+namespace muster::discovery {
 
 /// Column → value. Every row has a name.
 using CsvFields = std::map<std::string, std::string>;
@@ -27,4 +27,4 @@ struct ListedRow {
 /// Errors: InvalidInput with every problem and its line
 Result<std::vector<ListedRow>> parseList(std::string_view text, const std::string& file);
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

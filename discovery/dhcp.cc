@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-namespace muster::discover {
+namespace muster::discovery {
 namespace {
 
 constexpr std::size_t kFixedBytes = 236;  ///< of BOOTP, before the magic cookie
@@ -96,4 +96,4 @@ Machine sightingOf(const DhcpRequest& request) {
   return machine;
 }
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

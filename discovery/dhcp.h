@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-namespace muster::discover {
+namespace muster::discovery {
 
 struct DhcpRequest {
   Mac mac;
@@ -26,4 +26,4 @@ Result<DhcpRequest> parseDhcp(std::string_view payload);
 std::optional<std::string_view> dhcpPayload(std::string_view ip_packet);
 Machine sightingOf(const DhcpRequest& request);
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

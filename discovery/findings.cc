@@ -7,7 +7,7 @@
 #include <set>
 #include <tuple>
 
-namespace muster::discover {
+namespace muster::discovery {
 namespace {
 
 using lifecycle::FacetRef;
@@ -39,4 +39,4 @@ Result<void> keepFindings(lifecycle::Store& store, const std::vector<Oddity>& od
   return {};
 }
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

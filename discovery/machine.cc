@@ -7,7 +7,7 @@
 #include <array>
 #include <map>
 
-namespace muster::discover {
+namespace muster::discovery {
 namespace {
 
 // What boards carry when nobody wrote a serial: seen on many makers' machines, compared in lower case.
@@ -105,4 +105,4 @@ Result<Machine> machineOf(const nlohmann::json& json) {
   }
 }
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

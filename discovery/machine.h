@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace muster::discover {
+namespace muster::discovery {
 
 inline constexpr std::size_t kMaxTextBytes = 255;
 
@@ -54,4 +54,4 @@ bool isRealSerial(const std::string& serial);
 /// Lower case; firmware prints one SMBIOS UUID in two byte orders.
 bool sameUuid(const std::string& a, const std::string& b);
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace muster::discover {
+namespace muster::discovery {
 namespace {
 
 constexpr const char* kKey = "discover.machines";
@@ -160,4 +160,4 @@ Result<Book> changeBook(lifecycle::Store& store, const std::function<Result<void
   return fail(ErrorCode::Unavailable, "the book of discovered machines is written by others all the time; try again");
 }
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

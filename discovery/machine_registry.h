@@ -7,7 +7,7 @@
 
 #include <functional>
 
-namespace muster::discover {
+namespace muster::discovery {
 
 inline constexpr std::size_t kMaxMachines = 20'000;
 
@@ -37,4 +37,4 @@ class Book {
 /// Reads, changes and writes the book; done again when another process has written meanwhile. `change` may run several times.
 Result<Book> changeBook(lifecycle::Store& store, const std::function<Result<void>(Book&)>& change);
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

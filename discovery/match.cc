@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace muster::discover {
+namespace muster::discovery {
 namespace {
 
 std::vector<std::string> valuesOf(const Machine& machine, const std::string& field) {
@@ -49,4 +49,4 @@ const inventory::DiscoveryRule* ruleFor(const Machine& machine, const inventory:
   return found == policy.rules.end() ? nullptr : &*found;
 }
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

@@ -6,7 +6,7 @@
 
 #include <map>
 
-namespace muster::discover {
+namespace muster::discovery {
 
 /// "model=*H100*" → {model, *H100*}. Errors: InvalidInput (no such field)
 Result<std::pair<std::string, std::string>> parseMatch(const std::string& text);
@@ -15,4 +15,4 @@ bool matches(const Machine& machine, const std::map<std::string, std::string>& g
 /// The first rule that fits, by name; null when none does.
 const inventory::DiscoveryRule* ruleFor(const Machine& machine, const inventory::DiscoveryPolicy& policy);
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace muster::discover {
+namespace muster::discovery {
 namespace {
 
 using Span = std::pair<std::uint32_t, std::uint32_t>;
@@ -64,4 +64,4 @@ std::vector<Ipv4> Ranges::addresses() const {
   return out;
 }
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

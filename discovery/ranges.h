@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace muster::discover {
+namespace muster::discovery {
 
 inline constexpr std::size_t kMaxAddresses = 65'536;
 
@@ -23,4 +23,4 @@ class Ranges {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> spans_;  ///< sorted, disjoint, both ends inside
 };
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

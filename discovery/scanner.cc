@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <set>
 
-namespace muster::discover {
+namespace muster::discovery {
 namespace {
 
 using namespace std::chrono_literals;
@@ -229,4 +229,4 @@ Async<ScanReport> scan(ScanDeps deps, Ranges ranges, std::function<void(Machine)
   co_return state->report;
 }
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

@@ -16,7 +16,7 @@
 #include <functional>
 #include <map>
 
-namespace muster::discover {
+namespace muster::discovery {
 
 inline constexpr std::size_t kMaxConcurrent = 64;
 
@@ -53,4 +53,4 @@ NodeName strangerKey(const std::string& url, const std::string& credential);
 /// Effect: none at the machines but sessions that are closed again
 Async<ScanReport> scan(ScanDeps deps, Ranges ranges, std::function<void(Machine)> seen);
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace muster::discover {
+namespace muster::discovery {
 namespace {
 
 constexpr std::string_view kService = "urn:dmtf-org:service:redfish-rest:1";
@@ -67,4 +67,4 @@ Machine sightingOf(const SsdpService& service) {
   return machine;
 }
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-namespace muster::discover {
+namespace muster::discovery {
 
 inline constexpr std::string_view kSsdpGroup = "239.255.255.250";
 inline constexpr std::uint16_t kSsdpPort = 1900;
@@ -23,4 +23,4 @@ Result<SsdpService> parseSsdp(std::string_view datagram, Ipv4 sender);
 std::string ssdpSearch(int seconds);
 Machine sightingOf(const SsdpService& service);
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

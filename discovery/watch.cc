@@ -20,7 +20,7 @@
 #include <array>
 #include <cstring>
 
-namespace muster::discover {
+namespace muster::discovery {
 namespace {
 
 using asio::ip::udp;
@@ -168,4 +168,4 @@ Result<Ipv4> addressOf(const std::string& interface) {
   return fail(ErrorCode::NotFound, fmt::format("no network interface {} of this machine has an IPv4 address", interface));
 }
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

@@ -8,7 +8,7 @@
 
 #include <functional>
 
-namespace muster::discover {
+namespace muster::discovery {
 
 /// Until `limit` is over. Errors: Denied (needs CAP_NET_RAW), NotFound (no such interface)
 Async<void> watchDhcp(std::string interface, std::chrono::milliseconds limit, std::function<void(DhcpRequest)> heard);
@@ -22,4 +22,4 @@ Result<std::string> interfaceOf(Ipv4 address);
 /// Its first address. Errors: NotFound
 Result<Ipv4> addressOf(const std::string& interface);
 
-}  // namespace muster::discover
+}  // namespace muster::discovery

@@ -45,7 +45,7 @@ std::string firstOf(const std::vector<std::string>& texts) {
 
 class NodeServicesPhase final : public lifecycle::Phase {
  public:
-  NodeServicesPhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, Clock& clock, FabricOptions options)
+  NodeServicesPhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, Clock& clock, FabricOptions options)
       : cluster_(cluster), agents_(agents), clock_(clock), options_(std::move(options)), declared_(declaredOf(cluster)) {}
 
   std::string_view name() const override { return "fabric-nodes"; }
@@ -97,7 +97,7 @@ class NodeServicesPhase final : public lifecycle::Phase {
                          const std::map<std::string, std::string>& probes) const;
 
   const inventory::Cluster& cluster_;
-  agent::AgentGateway& agents_;
+  gateway::AgentGateway& agents_;
   Clock& clock_;
   const FabricOptions options_;
   const Result<Declaration> declared_;
@@ -177,7 +177,7 @@ std::vector<Goal> NodeServicesPhase::goals(const inventory::Cluster& cluster, co
 
 Async<std::map<std::string, std::string>> NodeServicesPhase::ask(NodeName node, std::vector<std::string> probes) {
   const nlohmann::json params{{"probes", probes}};
-  agent::AgentTask task{"fabric." + node.str() + "." + io::randomToken(9), agent::TaskKind::Probe, jsonText(params), kProbeLimit};
+  wire::AgentTask task{"fabric." + node.str() + "." + io::randomToken(9), wire::TaskKind::Probe, jsonText(params), kProbeLimit};
   auto run = agents_.runTask(node, std::move(task));
   CO_TRY(report, co_await std::move(run));
   const auto json = jsonOrNone(report.result, kAgentJson);
@@ -268,7 +268,7 @@ Async<std::vector<Fact>> NodeServicesPhase::observe(Subject subject) {
   const auto* node = subject.isCluster() ? nullptr : cluster_.findNode(subject.node());
   const auto facets = node ? facetsOf(*node) : std::vector<std::string_view>();
   const auto state = facets.empty() ? std::nullopt : agents_.state(node->name);
-  if (!state || state->mode != agent::Mode::Disk) co_return facts;
+  if (!state || state->mode != wire::Mode::Disk) co_return facts;
   auto asking = askFor(facets, node->name);
   CO_TRY(answers, co_await std::move(asking));
   for (auto facet : facets) {
@@ -286,7 +286,7 @@ Async<Outcome> NodeServicesPhase::act(Action action, ActContext& context) {
   if (const auto asked = facetsOf(*node); std::find(asked.begin(), asked.end(), facet) == asked.end())
     co_return Blocked{fmt::format("the inventory does not ask {} of {} any more", facet, node->name.str())};
   const auto state = agents_.state(node->name);
-  if (!state || state->mode != agent::Mode::Disk)
+  if (!state || state->mode != wire::Mode::Disk)
     co_return Again{kLookAgain, fmt::format("the installed system of {} to call", node->name.str())};
   if (facet == kNvlink) {  // all nodes of the domain have to come: nothing is done but waited
     std::vector<std::string> probes = {"imex.state", "nvlink.domain"};
@@ -312,12 +312,12 @@ Async<Outcome> NodeServicesPhase::act(Action action, ActContext& context) {
   context.progress(0.2, fmt::format("{} starts {} with its files", node->name.str(), rendered->service));
   auto id = context.operation();
   const auto known = id.empty() ? std::nullopt : agents_.report(node->name, id);
-  if (id.empty() || (known && known->phase == agent::TaskPhase::Failed)) {
+  if (id.empty() || (known && known->phase == wire::TaskPhase::Failed)) {
     id = context.intentId() + "/" + io::randomToken(6);
     auto record = context.recordOperation(id);
     CO_TRY_OK(co_await std::move(record));
   }
-  agent::AgentTask task{id, agent::TaskKind::NodeService, jsonText(params), kServiceLimit};
+  wire::AgentTask task{id, wire::TaskKind::NodeService, jsonText(params), kServiceLimit};
   auto run = agents_.runTask(node->name, std::move(task));
   const auto done = co_await std::move(run);
   if (done) co_return Done{};
@@ -328,7 +328,7 @@ Async<Outcome> NodeServicesPhase::act(Action action, ActContext& context) {
 
 }  // namespace
 
-std::unique_ptr<lifecycle::Phase> makeNodeServicesPhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, Clock& clock,
+std::unique_ptr<lifecycle::Phase> makeNodeServicesPhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, Clock& clock,
                                                         FabricOptions options) {
   return std::make_unique<NodeServicesPhase>(cluster, agents, clock, std::move(options));
 }

@@ -52,7 +52,7 @@ Result<std::vector<std::string>> roceProblems(const inventory::Cluster& cluster,
 /// "Ethernet12/1".
 bool isPortName(std::string_view text, int port);
 
-std::unique_ptr<lifecycle::Phase> makeNodeServicesPhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, Clock& clock,
+std::unique_ptr<lifecycle::Phase> makeNodeServicesPhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, Clock& clock,
                                                         FabricOptions options);
 
 }  // namespace muster::fabric

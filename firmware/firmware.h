@@ -18,7 +18,7 @@ namespace muster::firmware {
 /// `image_url`: where imageRoutes are mounted ("http://10.20.0.1:8080"), for BMCs that fetch for themselves; empty: they are refused.
 /// `agents`: who installs what the BMC does not reach (inventory/model/in_band.h); null: such components cannot be read.
 std::unique_ptr<lifecycle::Phase> makeFirmwarePhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock, Workers& workers, std::string image_url = {},
-                                                    agent::AgentGateway* agents = nullptr);
+                                                    gateway::AgentGateway* agents = nullptr);
 
 /// BIOS attributes as profiles declare them: facet `bios`.
 std::unique_ptr<lifecycle::Phase> makeBiosPhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock);

@@ -35,7 +35,7 @@ std::string shownOf(const std::vector<std::string>& versions, const std::string&
 
 bool hasInBand(const FirmwareBaseline& baseline) { return std::any_of(baseline.components.begin(), baseline.components.end(), inventory::isInBand); }
 
-std::vector<bmc::FirmwareItem> inBandItems(const FirmwareBaseline& baseline, const Result<agent::DeviceFirmware>& seen) {
+std::vector<bmc::FirmwareItem> inBandItems(const FirmwareBaseline& baseline, const Result<wire::DeviceFirmware>& seen) {
   std::vector<bmc::FirmwareItem> items;
   for (const auto& component : baseline.components) {
     const auto device = inventory::inBandDevice(component);
@@ -57,17 +57,17 @@ std::vector<bmc::FirmwareItem> inBandItems(const FirmwareBaseline& baseline, con
   return items;
 }
 
-Async<agent::DeviceFirmware> listInBand(agent::AgentGateway& agents, Clock& clock, NodeName node, const FirmwareBaseline& baseline) {
+Async<wire::DeviceFirmware> listInBand(gateway::AgentGateway& agents, Clock& clock, NodeName node, const FirmwareBaseline& baseline) {
   if (!agents.state(node)) co_return fail(ErrorCode::Unavailable, silent(node));
   std::set<std::string> ways;
   for (const auto& component : baseline.components)
     if (const auto device = inventory::inBandDevice(component)) ways.emplace(device->way);
   const nlohmann::json params{{"ways", ways}};
-  const agent::AgentTask task{"firmware." + node.str() + "." + io::randomToken(9), agent::TaskKind::ListFirmware, jsonText(params), kListLimit};
+  const wire::AgentTask task{"firmware." + node.str() + "." + io::randomToken(9), wire::TaskKind::ListFirmware, jsonText(params), kListLimit};
   auto ask = agents.runTask(node, task);
-  auto bounded = withDeadline<agent::AgentTaskReport>(clock, kListLimit, "the firmware of the devices of " + node.str(), std::move(ask));
+  auto bounded = withDeadline<wire::AgentTaskReport>(clock, kListLimit, "the firmware of the devices of " + node.str(), std::move(ask));
   CO_TRY(report, co_await std::move(bounded));
-  co_return agent::parseDeviceFirmware(report.result);
+  co_return wire::parseDeviceFirmware(report.result);
 }
 
 Async<std::vector<bmc::FirmwareItem>> InBand::firmware() {
@@ -99,8 +99,8 @@ std::vector<InBand::Order> InBand::orders() const {
 
 Result<void> InBand::submit(const Order& order) {
   const auto device = *inventory::inBandDevice(*order.component);
-  const agent::FirmwareTask what{std::string(device.way), device.match, order.image.version, place_.image_url + imagePath(order.image), order.image.sha256};
-  return agents_.submit(place_.node, {order.id, agent::TaskKind::InstallFirmware, agent::toJson(what), kInstallLimit});
+  const wire::FirmwareTask what{std::string(device.way), device.match, order.image.version, place_.image_url + imagePath(order.image), order.image.sha256};
+  return agents_.submit(place_.node, {order.id, wire::TaskKind::InstallFirmware, agent::toJson(what), kInstallLimit});
 }
 
 /// Nothing can be lost between order and answer: the order is numbered, and given again whenever the agent does not know it.
@@ -134,7 +134,7 @@ Async<bmc::TaskStatus> InBand::task(std::string uri) {
     report = agents_.report(place_.node, id);
   }
   if (!report) co_return bmc::TaskStatus{bmc::TaskState::Running, 0, "handed to the agent"};
-  const auto state = report->phase == agent::TaskPhase::Done ? bmc::TaskState::Completed : report->phase == agent::TaskPhase::Failed ? bmc::TaskState::Failed : bmc::TaskState::Running;
+  const auto state = report->phase == wire::TaskPhase::Done ? bmc::TaskState::Completed : report->phase == wire::TaskPhase::Failed ? bmc::TaskState::Failed : bmc::TaskState::Running;
   co_return bmc::TaskStatus{state, std::max(0.0, report->fraction), report->text};
 }
 
@@ -143,7 +143,7 @@ Async<bmc::TaskList> InBand::tasks() {
   CO_TRY(tasks, co_await std::move(list));
   for (const auto& order : orders()) {
     const auto report = agents_.report(place_.node, order.id);
-    if (report) (agent::isFinished(report->phase) ? tasks.finished : tasks.running).push_back(std::string(kAgentTask) + order.id);
+    if (report) (wire::isFinished(report->phase) ? tasks.finished : tasks.running).push_back(std::string(kAgentTask) + order.id);
   }
   const auto* current = baseline_.find(place_.current);
   if (current && inventory::isInBand(*current)) tasks.keeps_finished = true;

@@ -21,10 +21,10 @@ bool hasInBand(const inventory::FirmwareBaseline& baseline);
 
 /// The components of a baseline as the agent sees them. Several devices of one component show the version of one that is not at its
 /// baseline yet; a component none of whose devices can be read is unreadable, with the reason.
-std::vector<bmc::FirmwareItem> inBandItems(const inventory::FirmwareBaseline& baseline, const Result<agent::DeviceFirmware>& seen);
+std::vector<bmc::FirmwareItem> inBandItems(const inventory::FirmwareBaseline& baseline, const Result<wire::DeviceFirmware>& seen);
 
 /// Asks the agent. Errors: Unavailable (it does not answer), and its own
-Async<agent::DeviceFirmware> listInBand(agent::AgentGateway& agents, Clock& clock, NodeName node, const inventory::FirmwareBaseline& baseline);
+Async<wire::DeviceFirmware> listInBand(gateway::AgentGateway& agents, Clock& clock, NodeName node, const inventory::FirmwareBaseline& baseline);
 
 class InBand final : public bmc::ForwardingBmc {
  public:
@@ -35,7 +35,7 @@ class InBand final : public bmc::ForwardingBmc {
     std::string current = {};      ///< component whose upload may have been lost; "" when it goes by the BMC
   };
   /// Everything referred to outlives it.
-  InBand(bmc::Bmc& bmc, agent::AgentGateway& agents, Clock& clock, const inventory::FirmwareBaseline& baseline, Place place)
+  InBand(bmc::Bmc& bmc, gateway::AgentGateway& agents, Clock& clock, const inventory::FirmwareBaseline& baseline, Place place)
       : ForwardingBmc(bmc), agents_(agents), clock_(clock), baseline_(baseline), place_(std::move(place)) {}
 
   Async<std::vector<bmc::FirmwareItem>> firmware() override;
@@ -54,7 +54,7 @@ class InBand final : public bmc::ForwardingBmc {
   std::vector<Order> orders() const;
   Result<void> submit(const Order& order);
 
-  agent::AgentGateway& agents_;
+  gateway::AgentGateway& agents_;
   Clock& clock_;
   const inventory::FirmwareBaseline& baseline_;
   Place place_;

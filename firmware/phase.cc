@@ -35,7 +35,7 @@ constexpr std::size_t kMaxExtraFacts = 64;  ///< components that only constraint
 
 class FirmwarePhase final : public lifecycle::Phase {
  public:
-  FirmwarePhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock, Workers& workers, std::string image_url, agent::AgentGateway* agents)
+  FirmwarePhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock, Workers& workers, std::string image_url, gateway::AgentGateway* agents)
       : cluster_(cluster), bmcs_(bmcs), clock_(clock), files_(workers), image_url_(std::move(image_url)), agents_(agents), began_(clock.now()) {}
 
   std::string_view name() const override { return "firmware"; }
@@ -185,7 +185,7 @@ class FirmwarePhase final : public lifecycle::Phase {
     for (const auto& each : unwanted) {
       if (each.task.empty() || !agents_) continue;
       const auto report = agents_->report(subject.node(), each.task.substr(kAgentTask.size()));
-      if (report && !agent::isFinished(report->phase))
+      if (report && !wire::isFinished(report->phase))
         co_return lifecycle::Again{kAgentPoll, fmt::format("the node's agent to end writing {} {}, which an abandoned action has sent", each.image.component, each.image.version)};
     }
     if (unwanted.empty()) co_return lifecycle::Done{};
@@ -247,13 +247,13 @@ class FirmwarePhase final : public lifecycle::Phase {
   };
   std::map<Subject, Settled> settled_;  ///< facts of abandoned actions that an act has seen to
   std::string image_url_;
-  agent::AgentGateway* agents_;
+  gateway::AgentGateway* agents_;
   WallTime began_;  ///< facts from before this were there for an act that another process began
 };
 
 }  // namespace
 
-std::unique_ptr<lifecycle::Phase> makeFirmwarePhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock, Workers& workers, std::string image_url, agent::AgentGateway* agents) {
+std::unique_ptr<lifecycle::Phase> makeFirmwarePhase(const inventory::Cluster& cluster, bmc::BmcFleet& bmcs, Clock& clock, Workers& workers, std::string image_url, gateway::AgentGateway* agents) {
   return std::make_unique<FirmwarePhase>(cluster, bmcs, clock, workers, std::move(image_url), agents);
 }
 

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace muster::agent {
+namespace muster::gateway {
 namespace {
 
 constexpr std::size_t kSecretBytes = 32, kPcrBytes = 32;
@@ -28,7 +28,7 @@ Result<bool> Attestor::knows(const NodeName& node) const {
   return known && !known->empty();
 }
 
-Result<AttestChallenge> Attestor::challenge(const inventory::Node& node, const AttestRequest& request) {
+Result<wire::AttestChallenge> Attestor::challenge(const inventory::Node& node, const wire::AttestRequest& request) {
   const auto* policy = policyOf(node);
   if (!policy) return fail(ErrorCode::InvalidInput, "nothing is asked of the TPM of " + node.name.str());
   TRY(endorsement, io::parseTpmPublic(request.ek_public));
@@ -40,16 +40,16 @@ Result<AttestChallenge> Attestor::challenge(const inventory::Node& node, const A
     return denied(fmt::format("its TPM is another one than before (EK {}…, was {}…); after a main board was replaced: muster bmc forget-tpm {}", endorsement.id().substr(0, 12),
                               known->substr(0, 12), node.name.str()));
   if (!policy->ek_roots_pem.empty()) TRY_OK(io::checkEndorsement(endorsement, request.ek_certificate, policy->ek_roots_pem));
-  Pending pending{key, endorsement.id(), io::randomBytes(kSecretBytes), io::randomBytes(kSecretBytes), clock_.steady() + kChallengeLife};
+  Pending pending{key, endorsement.id(), io::randomBytes(kSecretBytes), io::randomBytes(kSecretBytes), clock_.steady() + wire::kChallengeLife};
   TRY(credential, io::makeTpmCredential(endorsement, key.name(), pending.secret));
-  AttestChallenge out{credential.id_object, credential.encrypted_secret, pending.nonce, {}};
+  wire::AttestChallenge out{credential.id_object, credential.encrypted_secret, pending.nonce, {}};
   for (const auto& [pcr, values] : policy->pcrs) out.pcrs.push_back(std::stoi(pcr));
   std::sort(out.pcrs.begin(), out.pcrs.end());
   pending_[node.name] = std::move(pending);
   return out;
 }
 
-Result<void> Attestor::check(const inventory::Node& node, const AttestedRequest& request) {
+Result<void> Attestor::check(const inventory::Node& node, const wire::AttestedRequest& request) {
   const auto* policy = policyOf(node);
   if (!policy) return {};
   if (!request.trouble.empty()) return denied("its agent cannot prove it by the TPM: " + request.trouble);
@@ -67,10 +67,10 @@ Result<void> Attestor::check(const inventory::Node& node, const AttestedRequest&
   return {};
 }
 
-Result<void> Attestor::checkQuote(const inventory::TpmSpec& policy, const Pending& pending, const AttestedRequest& request) const {
+Result<void> Attestor::checkQuote(const inventory::TpmSpec& policy, const Pending& pending, const wire::AttestedRequest& request) const {
   TRY_OK(io::verifyTpmSignature(pending.attestation_key, request.quote, request.signature));
   TRY(quote, io::parseTpmQuote(request.quote));
-  if (!io::equalConstantTime(quote.extra_data, qualifyingData(pending.nonce, request.csr_pem))) return denied("its TPM's quote is of another time, or for another key");
+  if (!io::equalConstantTime(quote.extra_data, wire::qualifyingData(pending.nonce, request.csr_pem))) return denied("its TPM's quote is of another time, or for another key");
   std::string values;
   std::vector<int> pcrs;
   for (const auto& [pcr, value] : request.pcrs) {
@@ -91,4 +91,4 @@ Result<void> Attestor::checkQuote(const inventory::TpmSpec& policy, const Pendin
 
 Result<void> forgetTpm(lifecycle::Store& store, const NodeName& node) { return store.putValue(keyOf(node), ""); }
 
-}  // namespace muster::agent
+}  // namespace muster::gateway

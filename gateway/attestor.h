@@ -8,7 +8,7 @@
 #include "inventory/model/cluster.h"
 #include "lifecycle/store/store.h"
 
-namespace muster::agent {
+namespace muster::gateway {
 
 /// The store keeps under "tpm.ek.NODE" the id of the EK that the node proved first.
 class Attestor {
@@ -20,9 +20,9 @@ class Attestor {
   /// Has a TPM proved itself as this node's before? Errors: those of the store
   Result<bool> knows(const NodeName& node) const;
   /// Errors: Denied (another TPM than before, no trusted certificate), InvalidInput, Corrupt
-  Result<AttestChallenge> challenge(const inventory::Node& node, const AttestRequest& request);
+  Result<wire::AttestChallenge> challenge(const inventory::Node& node, const wire::AttestRequest& request);
   /// Errors: Denied with what is wrong; the challenge is used up in any case
-  Result<void> check(const inventory::Node& node, const AttestedRequest& request);
+  Result<void> check(const inventory::Node& node, const wire::AttestedRequest& request);
 
  private:
   struct Pending {
@@ -30,7 +30,7 @@ class Attestor {
     std::string endorsement_id, secret, nonce;
     std::chrono::steady_clock::time_point until;
   };
-  Result<void> checkQuote(const inventory::TpmSpec& policy, const Pending& pending, const AttestedRequest& request) const;
+  Result<void> checkQuote(const inventory::TpmSpec& policy, const Pending& pending, const wire::AttestedRequest& request) const;
 
   const inventory::Cluster& cluster_;
   lifecycle::Store& store_;
@@ -41,4 +41,4 @@ class Attestor {
 /// After a main board was replaced: the TPM that the node shows next is its own.
 Result<void> forgetTpm(lifecycle::Store& store, const NodeName& node);
 
-}  // namespace muster::agent
+}  // namespace muster::gateway

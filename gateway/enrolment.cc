@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "inventory/model/leases.h"
 
-namespace muster::agent {
+namespace muster::gateway {
 namespace {
 
 /// A server that does not answer holds up who asks it for as long as its patience lasts: for so long only the journal's thread does.
@@ -42,16 +42,16 @@ struct Enrolment::Record {
     return jsonText(nlohmann::json{{"state", word}, {"hash", hash}, {"expires", muster::toString(expires)}, {"csr", csr_hash}, {"key", key_id}, {"lease", lease}});
   }
   static Result<Record> parse(const std::string& text) {
-    TRY(object, parseObject(text, kMaxMessageBytes, "stored enrolment"));
-    JsonReader reader(object, "enrolment");
+    TRY(object, wire::parseObject(text, wire::kMaxMessageBytes, "stored enrolment"));
+    wire::JsonReader reader(object, "enrolment");
     Record record;
-    const auto word = reader.text("state", kMaxNameBytes);
+    const auto word = reader.text("state", wire::kMaxNameBytes);
     record.state = word == "issued" ? State::Issued : word == "used" ? State::Used : State::Void;
-    record.hash = reader.text("hash", kMaxNameBytes);
-    record.csr_hash = reader.text("csr", kMaxNameBytes);
-    record.key_id = reader.text("key", kMaxNameBytes);
-    record.lease = reader.text("lease", kMaxNameBytes);
-    auto expires = parseWallTime(reader.text("expires", kMaxNameBytes));
+    record.hash = reader.text("hash", wire::kMaxNameBytes);
+    record.csr_hash = reader.text("csr", wire::kMaxNameBytes);
+    record.key_id = reader.text("key", wire::kMaxNameBytes);
+    record.lease = reader.text("lease", wire::kMaxNameBytes);
+    auto expires = parseWallTime(reader.text("expires", wire::kMaxNameBytes));
     TRY_OK(reader.finish());
     if (!expires) return fail(expires.error());
     record.expires = *expires;
@@ -135,7 +135,7 @@ Result<const inventory::Node*> Enrolment::callerOf(const std::string& told_mac, 
   return node->second;
 }
 
-Async<EnrolResponse> Enrolment::enrol(EnrolRequest request, std::string remote_address) {
+Async<wire::EnrolResponse> Enrolment::enrol(wire::EnrolRequest request, std::string remote_address) {
   CO_TRY(node, callerOf(request.mac, remote_address));
   auto answer = redeem(*node, std::move(request), std::nullopt, std::move(remote_address));
   co_return co_await std::move(answer);
@@ -147,7 +147,7 @@ bool Enrolment::mustAttest(const std::string& told_mac) const {
   return node != by_mac_.end() && attestor_.policyOf(*node->second);
 }
 
-Result<AttestChallenge> Enrolment::challenge(const AttestRequest& request, const std::string& remote_address) {
+Result<wire::AttestChallenge> Enrolment::challenge(const wire::AttestRequest& request, const std::string& remote_address) {
   TRY(node, callerOf(request.mac, remote_address));
   TRY_OK(shown(*node, request.enrolment));
   auto challenge = attestor_.challenge(*node, request);
@@ -155,9 +155,9 @@ Result<AttestChallenge> Enrolment::challenge(const AttestRequest& request, const
   return challenge;
 }
 
-Async<EnrolResponse> Enrolment::enrolAttested(AttestedRequest request, std::string remote_address) {
+Async<wire::EnrolResponse> Enrolment::enrolAttested(wire::AttestedRequest request, std::string remote_address) {
   CO_TRY(node, callerOf(request.mac, remote_address));
-  EnrolRequest plain{request.enrolment, request.csr_pem, request.mac};
+  wire::EnrolRequest plain{request.enrolment, request.csr_pem, request.mac};
   auto answer = redeem(*node, std::move(plain), std::move(request), std::move(remote_address));
   co_return co_await std::move(answer);
 }
@@ -174,15 +174,15 @@ Result<Enrolment::Record> Enrolment::shown(const inventory::Node& node, const st
   return record;
 }
 
-Result<NetworkProof> Enrolment::proofOf(const inventory::Node& node, const Record& record, const EnrolRequest& request, const std::string& remote_address) {
+Result<NetworkProof> Enrolment::proofOf(const inventory::Node& node, const Record& record, const wire::EnrolRequest& request, const std::string& remote_address) {
   TRY(shows, proofByNetwork(cluster_, node, remote_address, record.lease, evidence_));
   if (shows.proof) return shows;
   TRY(approved, store_.getValue(approvalOf(node.name)));
-  if (approved && *approved == requestFingerprint(request.csr_pem)) return NetworkProof{EnrolmentProof::Approval, ProofGap::None};
+  if (approved && *approved == wire::requestFingerprint(request.csr_pem)) return NetworkProof{EnrolmentProof::Approval, ProofGap::None};
   return shows;
 }
 
-Async<EnrolResponse> Enrolment::redeem(const inventory::Node& node, EnrolRequest request, std::optional<AttestedRequest> attested, std::string remote_address) {
+Async<wire::EnrolResponse> Enrolment::redeem(const inventory::Node& node, wire::EnrolRequest request, std::optional<wire::AttestedRequest> attested, std::string remote_address) {
   CO_TRY(record, shown(node, request.enrolment));
   const bool by_tpm = attestor_.policyOf(node) != nullptr;
   if (by_tpm && !attested) co_return fail(ErrorCode::Denied, "this node must prove itself by its TPM");  // every boot begins so: no finding
@@ -196,7 +196,7 @@ Async<EnrolResponse> Enrolment::redeem(const inventory::Node& node, EnrolRequest
   if (!shows.proof && !tpm_is_known) {
     co_return refuse(node, describe(shows.gap, node, remote_address),
                      fmt::format("is it the node? Compare the key's fingerprint with the one on its console: when it is {0}, say: muster bmc approve-key {1} {0}. Otherwise find who uses {2}, and have the node started anew by muster",
-                                 requestFingerprint(request.csr_pem), node.name.str(), remote_address));
+                                 wire::requestFingerprint(request.csr_pem), node.name.str(), remote_address));
   }
   if (by_tpm) {
     if (const auto proved = attestor_.check(node, *attested); !proved) co_return refuse(node, proved.error().str());
@@ -236,7 +236,7 @@ Async<EnrolResponse> Enrolment::redeem(const inventory::Node& node, EnrolRequest
   co_return std::move(made.answer);
 }
 
-Async<EnrolResponse> Enrolment::makeVoid(const inventory::Node& node, Record record) {
+Async<wire::EnrolResponse> Enrolment::makeVoid(const inventory::Node& node, Record record) {
   Record ended = record;
   ended.state = Record::State::Void;
   auto write = journal_->write<bool>([name = node.name, was = record.str(), is = ended.str(), key_id = record.key_id](lifecycle::Store& store) -> Result<bool> {
@@ -250,7 +250,7 @@ Async<EnrolResponse> Enrolment::makeVoid(const inventory::Node& node, Record rec
 }
 
 Result<void> approveKey(lifecycle::Store& store, const NodeName& node, const std::string& fingerprint) {
-  const bool is_one = fingerprint.size() == requestFingerprint("").size() && fingerprint.find_first_not_of("0123456789abcdef") == std::string::npos;
+  const bool is_one = fingerprint.size() == wire::requestFingerprint("").size() && fingerprint.find_first_not_of("0123456789abcdef") == std::string::npos;
   if (!is_one) return fail(ErrorCode::InvalidInput, "\"" + fingerprint + "\" is no fingerprint: it has 32 hex digits, as on the node's console");
   return store.putValue(approvalOf(node), fingerprint);
 }
@@ -272,7 +272,7 @@ Async<std::optional<Error>> Enrolment::changed(NodeName node, std::function<Resu
   co_return co_await std::move(write);
 }
 
-Async<void> Enrolment::admit(NodeName name, std::string key_id, Mode mode, bool ram_calls) {
+Async<void> Enrolment::admit(NodeName name, std::string key_id, wire::Mode mode, bool ram_calls) {
   if (clock_.steady() >= ask_aside_until_) {
     auto keys = loadKeys(store_, name);  // nearly every poll: nothing to be stored, so nobody waits for the disk
     if (!keys && keys.error().canRetry()) ask_aside_until_ = clock_.steady() + kStoreAway;
@@ -302,7 +302,7 @@ Async<void> Enrolment::admit(NodeName name, std::string key_id, Mode mode, bool 
 }
 
 /// The keys that it ends are refused, and the new one is known, before anybody has it.
-Async<EnrolResponse> Enrolment::handOut(NodeName name, std::string csr_pem, std::chrono::hours lifetime, Change change) {
+Async<wire::EnrolResponse> Enrolment::handOut(NodeName name, std::string csr_pem, std::chrono::hours lifetime, Change change) {
   auto signing = sign(name, std::move(csr_pem), lifetime);
   CO_TRY(made, co_await std::move(signing));
   auto store = changed(name, [change = std::move(change), fresh = made.key_id](NodeKeys& keys) { return change(keys, fresh); });
@@ -313,19 +313,19 @@ Async<EnrolResponse> Enrolment::handOut(NodeName name, std::string csr_pem, std:
   co_return refuse(*node, "it asked for a certificate, and " + refused->text());
 }
 
-Async<EnrolResponse> Enrolment::certify(NodeName node, std::string key_id, std::string csr_pem) {
+Async<wire::EnrolResponse> Enrolment::certify(NodeName node, std::string key_id, std::string csr_pem) {
   auto hand = handOut(std::move(node), std::move(csr_pem), kInstalledCertificateLifetime,
                       [key_id](NodeKeys& keys, const std::string& fresh) { return keys.certified(key_id, fresh); });
   co_return co_await std::move(hand);
 }
 
-Async<EnrolResponse> Enrolment::renewRam(NodeName node, std::string key_id, std::string csr_pem) {
+Async<wire::EnrolResponse> Enrolment::renewRam(NodeName node, std::string key_id, std::string csr_pem) {
   auto hand = handOut(std::move(node), std::move(csr_pem), kAgentCertificateLifetime,
                       [key_id](NodeKeys& keys, const std::string& fresh) { return keys.renewedRam(key_id, fresh); });
   co_return co_await std::move(hand);
 }
 
-Async<EnrolResponse> Enrolment::certifyLate(NodeName name, std::string key_id, std::string csr_pem, std::string remote_address) {
+Async<wire::EnrolResponse> Enrolment::certifyLate(NodeName name, std::string key_id, std::string csr_pem, std::string remote_address) {
   const auto* node = find(name);
   if (!node) co_return fail(ErrorCode::Denied, "node " + name.str() + " is not in the inventory");
   if (!mayBe(*node, remote_address))
@@ -361,7 +361,7 @@ Async<Enrolment::Made> Enrolment::sign(NodeName node, std::string csr_pem, std::
   auto signing = io::aside<Result<Made>>([ca = ca_, node, csr_pem, lifetime]() -> Result<Made> {
     TRY(certificate, ca.signClient(csr_pem, node.str(), lifetime));
     TRY(key_id, io::keyIdOf(certificate));
-    return Made{EnrolResponse{certificate, ca.certificatePem(), node.str()}, key_id};
+    return Made{wire::EnrolResponse{certificate, ca.certificatePem(), node.str()}, key_id};
   });
   co_return co_await std::move(signing);
 }
@@ -380,4 +380,4 @@ tl::unexpected<Error> Enrolment::refuse(const inventory::Node& node, const std::
   return fail(ErrorCode::Denied, text);
 }
 
-}  // namespace muster::agent
+}  // namespace muster::gateway

@@ -22,7 +22,7 @@
 #include <set>
 #include <string>
 
-namespace muster::agent {
+namespace muster::gateway {
 
 class Enrolment {
  public:
@@ -36,23 +36,23 @@ class Enrolment {
   /// Answers the id of this arming. Errors: NotFound (node), Conflict (the MAC is not the node's), the store's as far as it has answered, those of NetworkEvidence
   Result<std::string> openEnrolment(const NodeName& node, const Mac& mac);
   /// Errors: InvalidInput (request), Denied with the reason (also left as a finding on the node)
-  Async<EnrolResponse> enrol(EnrolRequest request, std::string remote_address);
+  Async<wire::EnrolResponse> enrol(wire::EnrolRequest request, std::string remote_address);
   /// Whether the node with this MAC must prove itself by its TPM: `enrol` would refuse it.
   bool mustAttest(const std::string& mac) const;
   /// The two steps of a proof (attestation.h). Errors: as enrol
-  Result<AttestChallenge> challenge(const AttestRequest& request, const std::string& remote_address);
-  Async<EnrolResponse> enrolAttested(AttestedRequest request, std::string remote_address);
+  Result<wire::AttestChallenge> challenge(const wire::AttestRequest& request, const std::string& remote_address);
+  Async<wire::EnrolResponse> enrolAttested(wire::AttestedRequest request, std::string remote_address);
   /// May an agent with this key call in this mode? `ram_calls`: the node's RAM OS is heard.
   /// Errors: Denied (the key is of an earlier life of the node: also a finding), Conflict (its RAM OS runs), the store's
-  Async<void> admit(NodeName node, std::string key_id, Mode mode, bool ram_calls);
+  Async<void> admit(NodeName node, std::string key_id, wire::Mode mode, bool ram_calls);
   /// A certificate for the system being installed on this node (its RAM OS asks), or the agent's next one. Keys that it ends are refused
   /// before it is answered. Errors: as admit, InvalidInput
-  Async<EnrolResponse> certify(NodeName node, std::string key_id, std::string csr_pem);
+  Async<wire::EnrolResponse> certify(NodeName node, std::string key_id, std::string csr_pem);
   /// The same for the holder of an expired certificate: only a declared node, from its own address, with the key that its installed agent
   /// called with last, or the one after.
-  Async<EnrolResponse> certifyLate(NodeName node, std::string key_id, std::string csr_pem, std::string remote_address);
+  Async<wire::EnrolResponse> certifyLate(NodeName node, std::string key_id, std::string csr_pem, std::string remote_address);
   /// The RAM OS's own next one.
-  Async<EnrolResponse> renewRam(NodeName node, std::string key_id, std::string csr_pem);
+  Async<wire::EnrolResponse> renewRam(NodeName node, std::string key_id, std::string csr_pem);
   /// The disk with the installed system is about to be written over: its key is refused from now on.
   Async<void> endInstalled(NodeName node, std::string order);
   /// The first of these orders that ended it touched no disk: the key is listened to again. Errors: those of the store; the agent says it again
@@ -69,10 +69,10 @@ class Enrolment {
   /// The node's record, when this is the id of its present arming and may still be used.
   Result<Record> shown(const inventory::Node& node, const std::string& id);
   /// What the network shows, else a person's word. Errors: the store's, those of NetworkEvidence
-  Result<NetworkProof> proofOf(const inventory::Node& node, const Record& record, const EnrolRequest& request, const std::string& remote_address);
-  Async<EnrolResponse> redeem(const inventory::Node& node, EnrolRequest request, std::optional<AttestedRequest> attested, std::string remote_address);
+  Result<NetworkProof> proofOf(const inventory::Node& node, const Record& record, const wire::EnrolRequest& request, const std::string& remote_address);
+  Async<wire::EnrolResponse> redeem(const inventory::Node& node, wire::EnrolRequest request, std::optional<wire::AttestedRequest> attested, std::string remote_address);
   /// Another key than this record's has come with a proof too: neither is listened to.
-  Async<EnrolResponse> makeVoid(const inventory::Node& node, Record record);
+  Async<wire::EnrolResponse> makeVoid(const inventory::Node& node, Record record);
   /// Written soon, in the order of these calls; at once where no loop runs yet.
   Result<void> keep(const std::string& key, const std::string& value, const std::string& what);
   /// What is being written counts already.
@@ -80,9 +80,9 @@ class Enrolment {
   /// The store's answer: the reason, when the change was refused.
   Async<std::optional<Error>> changed(NodeName node, std::function<Result<bool>(NodeKeys&)> change);
   using Change = std::function<Result<bool>(NodeKeys&, const std::string& fresh_key_id)>;
-  Async<EnrolResponse> handOut(NodeName node, std::string csr_pem, std::chrono::hours lifetime, Change change);
+  Async<wire::EnrolResponse> handOut(NodeName node, std::string csr_pem, std::chrono::hours lifetime, Change change);
   struct Made {
-    EnrolResponse answer;
+    wire::EnrolResponse answer;
     std::string key_id;
   };
   Async<Made> sign(NodeName node, std::string csr_pem, std::chrono::hours lifetime);
@@ -102,7 +102,7 @@ class Enrolment {
   std::map<NodeName, const inventory::Node*> by_name_;
   std::map<Mac, const inventory::Node*> by_mac_;
   std::chrono::steady_clock::time_point ask_aside_until_{};  ///< the store did not answer
-  std::map<NodeName, std::pair<std::string, Mode>> admitted_;  ///< key and system that called last: they go on while the store is away
+  std::map<NodeName, std::pair<std::string, wire::Mode>> admitted_;  ///< key and system that called last: they go on while the store is away
   std::set<std::pair<NodeName, std::string>> told_;  ///< findings already left for the present arming
 };
 
@@ -110,4 +110,4 @@ class Enrolment {
 /// armed. Errors: InvalidInput (no fingerprint), the store's
 Result<void> approveKey(lifecycle::Store& store, const NodeName& node, const std::string& fingerprint);
 
-}  // namespace muster::agent
+}  // namespace muster::gateway

@@ -6,7 +6,7 @@
 
 #include <map>
 
-namespace muster::agent {
+namespace muster::gateway {
 
 namespace {
 
@@ -74,4 +74,4 @@ std::string describeProofs(const inventory::Cluster& cluster) {
   return out;
 }
 
-}  // namespace muster::agent
+}  // namespace muster::gateway

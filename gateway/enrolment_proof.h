@@ -10,12 +10,12 @@
 #include <string>
 #include <string_view>
 
-namespace muster::agent {
+namespace muster::gateway {
 
 enum class EnrolmentProof {
   LeaseAndNeighbour,  ///< our DHCP server leased the address to the node's MAC after the node was armed, and the neighbour table shows that MAC
   Lease,              ///< the former alone: behind a router there are no neighbours to be seen
-  Neighbour,          ///< the latter alone: another DHCP server gives the addresses
+  wire::Neighbour,          ///< the latter alone: another DHCP server gives the addresses
   KnownTpm,           ///< the TPM that proved itself as this node's before
   Approval,           ///< a person compared the key's fingerprint with the one on the node's console
 };
@@ -41,4 +41,4 @@ EnrolmentProof expectedProof(const inventory::Cluster& cluster, const inventory:
 /// For `plan`: which proof is used for how many nodes, a line each kind.
 std::string describeProofs(const inventory::Cluster& cluster);
 
-}  // namespace muster::agent
+}  // namespace muster::gateway

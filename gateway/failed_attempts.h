@@ -7,7 +7,7 @@
 #include <string>
 #include <unordered_map>
 
-namespace muster::agent {
+namespace muster::gateway {
 
 class FailedAttempts {
  public:
@@ -42,4 +42,4 @@ class FailedAttempts {
   std::unordered_map<std::string, std::size_t> by_address_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::gateway

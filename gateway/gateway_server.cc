@@ -13,7 +13,7 @@
 
 #include <algorithm>
 
-namespace muster::agent {
+namespace muster::gateway {
 namespace {
 
 constexpr std::chrono::seconds kFirstCallWait{20};  ///< after our own restart a live agent calls within its longest back-off
@@ -59,11 +59,11 @@ class Gateway final : public GatewayServer, public RefusedAgents {
 
   std::optional<AgentState> state(const NodeName& node) const override;
   bool isRefused(const NodeName& node) const override;
-  Async<AgentState> waitFor(NodeName node, std::optional<Mode> mode, std::string not_boot_id, std::chrono::seconds limit) override;
-  Result<void> submit(const NodeName& node, AgentTask task) override;
-  std::optional<AgentTaskReport> report(const NodeName& node, const std::string& task_id) const override;
-  Task<std::optional<AgentTaskReport>> reportWithin(NodeName node, std::string task_id, std::chrono::milliseconds limit) override;
-  Async<AgentTaskReport> runTask(NodeName node, AgentTask task) override;
+  Async<AgentState> waitFor(NodeName node, std::optional<wire::Mode> mode, std::string not_boot_id, std::chrono::seconds limit) override;
+  Result<void> submit(const NodeName& node, wire::AgentTask task) override;
+  std::optional<wire::AgentTaskReport> report(const NodeName& node, const std::string& task_id) const override;
+  Task<std::optional<wire::AgentTaskReport>> reportWithin(NodeName node, std::string task_id, std::chrono::milliseconds limit) override;
+  Async<wire::AgentTaskReport> runTask(NodeName node, wire::AgentTask task) override;
 
  private:
   Task<io::ServerResponse> handleEnrol(io::ServerRequest request);
@@ -72,9 +72,9 @@ class Gateway final : public GatewayServer, public RefusedAgents {
   Task<io::ServerResponse> handleCertificate(io::ServerRequest request);
   Task<io::ServerResponse> handlePoll(io::ServerRequest request);
   Task<io::ServerResponse> handleRenewal(io::ServerRequest request);
-  Async<PollResponse> poll(NodeName node, PollRequest request, io::ServerRequest from);
+  Async<wire::PollResponse> poll(NodeName node, wire::PollRequest request, io::ServerRequest from);
   Async<void> heedUntouched(NodeName node);
-  Async<void> mayTake(NodeName node, Mode mode, std::string key_id, std::vector<AgentTask> tasks);
+  Async<void> mayTake(NodeName node, wire::Mode mode, std::string key_id, std::vector<wire::AgentTask> tasks);
   bool ramCalls(const NodeName& node) const;
   io::Admission admitStranger(const io::ServerRequest& head);
   io::Admission admitNode(const io::ServerRequest& head, std::size_t max_body_bytes);
@@ -84,10 +84,10 @@ class Gateway final : public GatewayServer, public RefusedAgents {
   void noteFailure(const Result<Answer>& answer, const io::ServerRequest& request) {
     if (!answer && answer.error().code() == ErrorCode::Denied) attempts_.failed(request.remote_address, clock_.steady());
   }
-  Async<AgentTaskReport> awaitEnd(NodeName node, std::string id, std::chrono::steady_clock::time_point limit);
+  Async<wire::AgentTaskReport> awaitEnd(NodeName node, std::string id, std::chrono::steady_clock::time_point limit);
   std::string lastHeard(const NodeName& node) const;
 
-  Result<Fence> fenceOf(const NodeName& node);
+  Result<wire::Fence> fenceOf(const NodeName& node);
 
   const inventory::Cluster& cluster_;
   Enrolment enrolment_;
@@ -147,7 +147,7 @@ Result<NodeName> Gateway::callerOf(const io::ServerRequest& request) {
 }
 
 Task<io::ServerResponse> Gateway::handleEnrol(io::ServerRequest request) {
-  auto parsed = parseEnrolRequest(request.body);
+  auto parsed = wire::parseEnrolRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
   auto enrol = enrolment_.enrol(*parsed, request.remote_address);
   auto answer = co_await std::move(enrol);
@@ -159,7 +159,7 @@ Task<io::ServerResponse> Gateway::handleEnrol(io::ServerRequest request) {
 }
 
 Task<io::ServerResponse> Gateway::handleAttest(io::ServerRequest request) {
-  auto parsed = parseAttestRequest(request.body);
+  auto parsed = wire::parseAttestRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
   const auto challenge = enrolment_.challenge(*parsed, request.remote_address);
   noteFailure(challenge, request);
@@ -167,7 +167,7 @@ Task<io::ServerResponse> Gateway::handleAttest(io::ServerRequest request) {
 }
 
 Task<io::ServerResponse> Gateway::handleAttested(io::ServerRequest request) {
-  auto parsed = parseAttestedRequest(request.body);
+  auto parsed = wire::parseAttestedRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
   const auto enrolled = co_await enrolment_.enrolAttested(std::move(*parsed), request.remote_address);
   noteFailure(enrolled, request);
@@ -179,7 +179,7 @@ Task<io::ServerResponse> Gateway::handleCertificate(io::ServerRequest request) {
   const bool late = !request.expired_client_common_name.empty();
   auto node = late ? Result<NodeName>(NodeName(request.expired_client_common_name)) : callerOf(request);
   if (!node) co_return answerError(node.error());
-  auto parsed = parseEnrolRequest(request.body);
+  auto parsed = wire::parseEnrolRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
   auto work = late ? enrolment_.certifyLate(*node, request.client_key_id, parsed->csr_pem, request.remote_address)
                    : enrolment_.certify(*node, request.client_key_id, parsed->csr_pem);
@@ -189,7 +189,7 @@ Task<io::ServerResponse> Gateway::handleCertificate(io::ServerRequest request) {
 Task<io::ServerResponse> Gateway::handleRenewal(io::ServerRequest request) {
   auto node = callerOf(request);
   if (!node) co_return answerError(node.error());
-  auto parsed = parseEnrolRequest(request.body);
+  auto parsed = wire::parseEnrolRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
   auto work = enrolment_.renewRam(*node, request.client_key_id, parsed->csr_pem);
   co_return answer(co_await std::move(work));
@@ -197,18 +197,18 @@ Task<io::ServerResponse> Gateway::handleRenewal(io::ServerRequest request) {
 
 bool Gateway::ramCalls(const NodeName& node) const {
   const auto known = state(node);
-  return known && known->mode == Mode::Ram;
+  return known && known->mode == wire::Mode::Ram;
 }
 
 Task<io::ServerResponse> Gateway::handlePoll(io::ServerRequest request) {
   auto node = callerOf(request);
   if (!node) co_return answerError(node.error());
-  auto parsed = parsePollRequest(request.body);
+  auto parsed = wire::parsePollRequest(request.body);
   request.releaseBody();  // a poll waits for long
   if (!parsed) co_return answerError(parsed.error());
   auto may = enrolment_.admit(*node, request.client_key_id, parsed->mode, ramCalls(*node));
   if (const auto admitted = co_await std::move(may); !admitted) {
-    if (admitted.error().code() == ErrorCode::Denied && parsed->mode == Mode::Disk) refused_[*node] = clock_.steady();
+    if (admitted.error().code() == ErrorCode::Denied && parsed->mode == wire::Mode::Disk) refused_[*node] = clock_.steady();
     co_return answerError(admitted.error());
   }
   refused_.erase(*node);
@@ -217,21 +217,21 @@ Task<io::ServerResponse> Gateway::handlePoll(io::ServerRequest request) {
 }
 
 /// Does the task write over the disk that the installed system is on, which is the one of `rule`? In doubt it does: the node is imaged again then.
-bool endsInstalled(const AgentTask& task, const Hardware& hardware, const std::string& rule) {
-  if (task.kind == TaskKind::WriteImage) return true;
-  if (task.kind != TaskKind::EraseDisks) return false;
+bool endsInstalled(const wire::AgentTask& task, const wire::Hardware& hardware, const std::string& rule) {
+  if (task.kind == wire::TaskKind::WriteImage) return true;
+  if (task.kind != wire::TaskKind::EraseDisks) return false;
   const auto params = jsonOrNone(task.params, kOrderJson);
   const auto serials = params.is_object() ? params.value("disk_serials", std::vector<std::string>()) : std::vector<std::string>();
   const auto stays = [&](const std::string& serial) { return std::find(serials.begin(), serials.end(), serial) == serials.end(); };
-  const auto meant = DiskRule::parse(rule);
-  const auto fitting = meant && !meant->any() ? meant->fitting(hardware.disks) : std::vector<const Disk*>();
+  const auto meant = wire::DiskRule::parse(rule);
+  const auto fitting = meant && !meant->any() ? meant->fitting(hardware.disks) : std::vector<const wire::Disk*>();
   if (serials.empty()) return true;
   if (!fitting.empty()) return std::none_of(fitting.begin(), fitting.end(), [&](const auto* disk) { return stays(disk->serial); });
-  return std::none_of(hardware.disks.begin(), hardware.disks.end(), [&](const auto& disk) { return disk.content == kInstalledByMuster && stays(disk.serial); });
+  return std::none_of(hardware.disks.begin(), hardware.disks.end(), [&](const auto& disk) { return disk.content == wire::kInstalledByMuster && stays(disk.serial); });
 }
 
 /// The poll may have waited for long: the caller may be of an earlier life by now. A system's key ends before its disk does.
-Async<void> Gateway::mayTake(NodeName node, Mode mode, std::string key_id, std::vector<AgentTask> tasks) {
+Async<void> Gateway::mayTake(NodeName node, wire::Mode mode, std::string key_id, std::vector<wire::AgentTask> tasks) {
   if (tasks.empty()) co_return Result<void>();
   auto again = enrolment_.admit(node, std::move(key_id), mode, ramCalls(node));
   CO_TRY_OK(co_await std::move(again));
@@ -239,7 +239,7 @@ Async<void> Gateway::mayTake(NodeName node, Mode mode, std::string key_id, std::
   const auto* declared = enrolment_.find(node);
   const auto profile = declared ? cluster_.profiles.find(declared->profile) : cluster_.profiles.end();
   const auto rule = profile == cluster_.profiles.end() ? std::string() : profile->second.disk;
-  if (!now || mode != Mode::Ram) co_return Result<void>();
+  if (!now || mode != wire::Mode::Ram) co_return Result<void>();
   for (const auto& task : tasks) {
     if (!endsInstalled(task, now->hardware, rule)) continue;
     auto end = enrolment_.endInstalled(node, task.id);
@@ -250,18 +250,18 @@ Async<void> Gateway::mayTake(NodeName node, Mode mode, std::string key_id, std::
 
 /// A refusal before the first byte leaves the installed system what it was. It may be known before the agent is: reports are listed with every poll.
 Async<void> Gateway::heedUntouched(NodeName node) {
-  std::vector<std::string> untouched;
+  std::vector<std::string> wire::untouched;
   for (const auto& report : records_[node].reports)
-    if (report.phase == TaskPhase::Failed && report.text.starts_with(kUntouched)) untouched.push_back(report.id);
-  if (untouched.empty()) co_return Result<void>();
-  auto give = enrolment_.giveBack(node, std::move(untouched));
+    if (report.phase == wire::TaskPhase::Failed && report.text.starts_with(wire::kUntouched)) wire::untouched.push_back(report.id);
+  if (wire::untouched.empty()) co_return Result<void>();
+  auto give = enrolment_.giveBack(node, std::move(wire::untouched));
   if (const auto given = co_await std::move(give); !given) logWarning("agent", "{} touched no disk, but its key could not be given back yet: {}", node.str(), given.error().str());
   co_return Result<void>();
 }
 
-Async<PollResponse> Gateway::poll(NodeName node, PollRequest request, io::ServerRequest from) {
+Async<wire::PollResponse> Gateway::poll(NodeName node, wire::PollRequest request, io::ServerRequest from) {
   const auto mode = request.mode;
-  PollResponse answer;
+  wire::PollResponse answer;
   answer.session = session_;
   answer.controllers = controllers_;
   answer.takes_short = true;
@@ -277,13 +277,13 @@ Async<PollResponse> Gateway::poll(NodeName node, PollRequest request, io::Server
   record.work.ring();  // an older poll that still waits is over
   std::uint64_t seen = record.work.count();
   record.changed.ring();
-  if (mode == Mode::Ram) {
+  if (mode == wire::Mode::Ram) {
     auto heed = heedUntouched(node);
     CO_TRY_OK(co_await std::move(heed));
   }
 
   answer.forget = record.takeForgettable();
-  auto until = clock_.steady() + kPollWait;
+  auto until = clock_.steady() + wire::kPollWait;
   bool at_once = !answer.forget.empty() || record.busy() || record.wants_answer;
   while (!at_once && record.polls == mine && record.waiting.empty() && clock_.steady() < until) {
     auto wait = record.work.waitFor(clock_, seen, std::chrono::ceil<std::chrono::milliseconds>(until - clock_.steady()));
@@ -302,13 +302,13 @@ Async<PollResponse> Gateway::poll(NodeName node, PollRequest request, io::Server
 std::optional<AgentState> Gateway::state(const NodeName& node) const {
   auto it = records_.find(node);
   if (it == records_.end() || !it->second.state) return std::nullopt;
-  if (clock_.steady() - it->second.last_poll > kSilentAfter) return std::nullopt;
+  if (clock_.steady() - it->second.last_poll > wire::kSilentAfter) return std::nullopt;
   return it->second.state;
 }
 
 bool Gateway::isRefused(const NodeName& node) const {
   const auto last = refused_.find(node);
-  return last != refused_.end() && clock_.steady() - last->second <= kSilentAfter;
+  return last != refused_.end() && clock_.steady() - last->second <= wire::kSilentAfter;
 }
 
 std::string Gateway::lastHeard(const NodeName& node) const {
@@ -318,7 +318,7 @@ std::string Gateway::lastHeard(const NodeName& node) const {
   return fmt::format("last heard at {} from {}: {} mode, boot {}", muster::toString(last.last_seen), last.address, toString(last.mode), last.boot_id);
 }
 
-Async<AgentState> Gateway::waitFor(NodeName node, std::optional<Mode> mode, std::string not_boot_id, std::chrono::seconds limit) {
+Async<AgentState> Gateway::waitFor(NodeName node, std::optional<wire::Mode> mode, std::string not_boot_id, std::chrono::seconds limit) {
   if (!enrolment_.find(node)) co_return fail(ErrorCode::NotFound, "node " + node.str() + " is not in the inventory");
   NodeRecord& record = records_[node];
   auto until = clock_.steady() + limit;
@@ -336,8 +336,8 @@ Async<AgentState> Gateway::waitFor(NodeName node, std::optional<Mode> mode, std:
                                                  mode ? fmt::format(" in {} mode", toString(*mode)) : "", limit.count(), lastHeard(node)));
 }
 
-Result<void> Gateway::submit(const NodeName& node, AgentTask task) {
-  if (task.id.empty() || task.id.size() > kMaxNameBytes) return fail(ErrorCode::InvalidInput, "a task needs an id of at most 512 bytes");
+Result<void> Gateway::submit(const NodeName& node, wire::AgentTask task) {
+  if (task.id.empty() || task.id.size() > wire::kMaxNameBytes) return fail(ErrorCode::InvalidInput, "a task needs an id of at most 512 bytes");
   auto it = records_.find(node);
   if (it != records_.end()) {
     const auto* known = it->second.report(task.id);
@@ -349,20 +349,20 @@ Result<void> Gateway::submit(const NodeName& node, AgentTask task) {
   return it->second.add(std::move(task));
 }
 
-Result<Fence> Gateway::fenceOf(const NodeName& node) {
+Result<wire::Fence> Gateway::fenceOf(const NodeName& node) {
   if (ledger_.empty()) {
     (void)store_.exchangeValue(std::string(kLedgerKey), std::nullopt, io::randomToken(12));  // the first one names it
     TRY(named, store_.getValue(std::string(kLedgerKey)));
     ledger_ = named.value_or("");
   }
-  return Fence{ledger_, store_.fenceOf(lifecycle::Subject(node))};
+  return wire::Fence{ledger_, store_.fenceOf(lifecycle::Subject(node))};
 }
 
-std::optional<AgentTaskReport> Gateway::report(const NodeName& node, const std::string& task_id) const {
+std::optional<wire::AgentTaskReport> Gateway::report(const NodeName& node, const std::string& task_id) const {
   auto it = records_.find(node);
   if (it == records_.end()) return std::nullopt;
   if (it->second.isWaiting(task_id)) {
-    AgentTaskReport queued;
+    wire::AgentTaskReport queued;
     queued.id = task_id;
     queued.text = "waits for the agent to call";
     return queued;
@@ -371,20 +371,20 @@ std::optional<AgentTaskReport> Gateway::report(const NodeName& node, const std::
   return known ? std::optional(*known) : std::nullopt;
 }
 
-Task<std::optional<AgentTaskReport>> Gateway::reportWithin(NodeName node, std::string task_id, std::chrono::milliseconds limit) {
+Task<std::optional<wire::AgentTaskReport>> Gateway::reportWithin(NodeName node, std::string task_id, std::chrono::milliseconds limit) {
   NodeRecord& record = records_[node];
   const auto until = clock_.steady() + limit;
   while (true) {
     const std::uint64_t seen = record.changed.count();
     auto now = report(node, task_id);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock_.steady());
-    if ((now && isFinished(now->phase)) || left <= std::chrono::milliseconds(0)) co_return now;
+    if ((now && wire::isFinished(now->phase)) || left <= std::chrono::milliseconds(0)) co_return now;
     auto wait = record.changed.waitFor(clock_, seen, left);
     co_await std::move(wait);
   }
 }
 
-Async<AgentTaskReport> Gateway::runTask(NodeName node, AgentTask task) {
+Async<wire::AgentTaskReport> Gateway::runTask(NodeName node, wire::AgentTask task) {
   auto until = clock_.steady() + task.deadline + kDeadlineGrace;
   if (!state(node)) {
     auto wait = waitFor(node, std::nullopt, {}, std::min<std::chrono::seconds>(kFirstCallWait, task.deadline));
@@ -397,13 +397,13 @@ Async<AgentTaskReport> Gateway::runTask(NodeName node, AgentTask task) {
   co_return co_await std::move(end);
 }
 
-Async<AgentTaskReport> Gateway::awaitEnd(NodeName node, std::string id, std::chrono::steady_clock::time_point limit) {
+Async<wire::AgentTaskReport> Gateway::awaitEnd(NodeName node, std::string id, std::chrono::steady_clock::time_point limit) {
   NodeRecord& record = records_[node];
   while (true) {
     std::uint64_t seen = record.changed.count();
     auto now = report(node, id);
-    if (now && now->phase == TaskPhase::Done) co_return *now;
-    if (now && now->phase == TaskPhase::Failed) {
+    if (now && now->phase == wire::TaskPhase::Done) co_return *now;
+    if (now && now->phase == wire::TaskPhase::Failed) {
       auto failure = Error(now->code, now->text);
       co_return fail(std::move(failure).within("task " + id + " on " + node.str()));
     }
@@ -425,4 +425,4 @@ std::unique_ptr<GatewayServer> makeGatewayServer(const inventory::Cluster& clust
   return std::make_unique<Gateway>(cluster, ca, store, clock, evidence, std::move(controllers));
 }
 
-}  // namespace muster::agent
+}  // namespace muster::gateway

@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-namespace muster::agent {
+namespace muster::gateway {
 
 inline constexpr std::chrono::minutes kEnrolmentWindow{15};
 /// An agent in the RAM OS; it lives for minutes.
@@ -32,4 +32,4 @@ class GatewayServer : public AgentGateway {
 std::unique_ptr<GatewayServer> makeGatewayServer(const inventory::Cluster& cluster, const io::CertificateAuthority& ca,
                                                  lifecycle::Store& store, Clock& clock, const NetworkEvidence& evidence, std::string controllers = {});
 
-}  // namespace muster::agent
+}  // namespace muster::gateway

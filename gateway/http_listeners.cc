@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace muster::serve {
+namespace muster::gateway {
 
 namespace {
 
@@ -85,4 +85,4 @@ Result<std::unique_ptr<Server>> start(asio::any_io_executor executor, const inve
   return std::make_unique<TwoListeners>(std::move(http), std::move(https));
 }
 
-}  // namespace muster::serve
+}  // namespace muster::gateway

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-namespace muster::serve {
+namespace muster::gateway {
 
 inline constexpr std::uint16_t kHttpPort = 8080;
 inline constexpr std::uint16_t kHttpsPort = 8443;
@@ -32,4 +32,4 @@ class Server {
 Result<std::unique_ptr<Server>> start(asio::any_io_executor executor, const inventory::Network& provisioning, const io::CertificateAuthority& ca,
                                       std::vector<io::Route> http_routes, std::vector<io::Route> https_routes);
 
-}  // namespace muster::serve
+}  // namespace muster::gateway

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace muster::agent {
+namespace muster::gateway {
 
 namespace {
 
@@ -75,4 +75,4 @@ std::unique_ptr<NetworkEvidence> makeNetworkEvidence(std::filesystem::path lease
   return std::make_unique<KernelAndDnsmasq>(std::move(lease_file), std::move(neighbour_table));
 }
 
-}  // namespace muster::agent
+}  // namespace muster::gateway

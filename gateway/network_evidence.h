@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-namespace muster::agent {
+namespace muster::gateway {
 
 /// A lease as the DHCP server has written it.
 struct DhcpLease {
@@ -34,4 +34,4 @@ inline constexpr const char* kNeighbourTable = "/proc/thread-self/net/arp";
 /// Reads dnsmasq's lease file and the kernel's table whenever it is asked. A lease file that is not there holds no lease.
 std::unique_ptr<NetworkEvidence> makeNetworkEvidence(std::filesystem::path lease_file, std::filesystem::path neighbour_table = kNeighbourTable);
 
-}  // namespace muster::agent
+}  // namespace muster::gateway

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace muster::agent {
+namespace muster::gateway {
 namespace {
 
 constexpr int kMaxTries = 200; ///< each means that somebody else has changed the same node's keys in between
@@ -21,8 +21,8 @@ tl::unexpected<Error> earlierLife(const char* system) {
 
 nlohmann::json describe(const NodeKeys::Seat& seat) { return {{"open", seat.open}, {"now", seat.now}, {"next", seat.next}}; }
 
-NodeKeys::Seat readSeat(JsonReader& reader, const char* key) {
-  JsonReader inner(reader.object(key, kMaxTasks), std::string("keys.") + key);
+NodeKeys::Seat readSeat(wire::JsonReader& reader, const char* key) {
+  wire::JsonReader inner(reader.object(key, wire::kMaxTasks), std::string("keys.") + key);
   NodeKeys::Seat seat{inner.flag("open", false), inner.text("now", kMaxKeyIdBytes), inner.text("next", kMaxKeyIdBytes)};
   if (const auto read = inner.finish(); !read) reader.take(read.error());
   return seat;
@@ -36,8 +36,8 @@ void NodeKeys::takeOver() {
   disk = {false, disk.next, {}};
 }
 
-Result<bool> NodeKeys::called(const std::string& key, Mode mode, bool ram_calls) {
-  const bool installed = mode == Mode::Disk;
+Result<bool> NodeKeys::called(const std::string& key, wire::Mode mode, bool ram_calls) {
+  const bool installed = mode == wire::Mode::Disk;
   auto& seat = installed ? disk : ram;
   const auto& other = installed ? ram : disk;
   if (key.empty() || other.holds(key) || (!seat.open && !seat.holds(key))) return earlierLife(installed ? "installed system" : "RAM OS");
@@ -105,14 +105,14 @@ std::string NodeKeys::str() const {
 }
 
 Result<NodeKeys> NodeKeys::parse(const std::string& text) {
-  TRY(object, parseObject(text, kMaxMessageBytes, "stored keys"));
-  JsonReader reader(object, "keys");
+  TRY(object, wire::parseObject(text, wire::kMaxMessageBytes, "stored keys"));
+  wire::JsonReader reader(object, "keys");
   NodeKeys keys;
   keys.ram = readSeat(reader, "ram");
   keys.disk = readSeat(reader, "disk");
   if (object.contains("ended")) {
-    JsonReader inner(reader.object("ended", kMaxTasks), "keys.ended");
-    keys.ended = {readSeat(inner, "seat"), inner.text("order", kMaxNameBytes)};
+    wire::JsonReader inner(reader.object("ended", wire::kMaxTasks), "keys.ended");
+    keys.ended = {readSeat(inner, "seat"), inner.text("order", wire::kMaxNameBytes)};
     TRY_OK(inner.finish());
   }
   TRY_OK(reader.finish());
@@ -154,4 +154,4 @@ Result<void> forgetKeys(lifecycle::Store& store, const NodeName& node) {
   });
 }
 
-}  // namespace muster::agent
+}  // namespace muster::gateway

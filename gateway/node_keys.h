@@ -12,7 +12,7 @@
 #include <functional>
 #include <string>
 
-namespace muster::agent {
+namespace muster::gateway {
 
 /// A value; changes answer whether there is something to be stored, or Denied with the reason.
 struct NodeKeys {
@@ -32,7 +32,7 @@ struct NodeKeys {
   Ended ended;
 
   /// A poll. `ram_calls`: the node's RAM OS is heard, so that its installed system of before does not run.
-  Result<bool> called(const std::string& key, Mode mode, bool ram_calls);
+  Result<bool> called(const std::string& key, wire::Mode mode, bool ram_calls);
   /// The RAM OS's key has enrolled: keys of RAM systems before are over.
   bool enrolled(const std::string& key);
   /// Two machines claimed to be the node: its RAM OS with this key is not listened to any more.
@@ -63,4 +63,4 @@ Result<void> revokeKeys(lifecycle::Store& store, const NodeName& node);
 /// The first key that calls is believed: after the store came back from a backup older than the keys. Errors: of the store
 Result<void> forgetKeys(lifecycle::Store& store, const NodeName& node);
 
-}  // namespace muster::agent
+}  // namespace muster::gateway

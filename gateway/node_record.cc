@@ -4,17 +4,17 @@
 
 #include <algorithm>
 
-namespace muster::agent {
+namespace muster::gateway {
 namespace {
 
-const AgentTaskReport* findReport(const std::vector<AgentTaskReport>& reports, const std::string& id) {
+const wire::AgentTaskReport* findReport(const std::vector<wire::AgentTaskReport>& reports, const std::string& id) {
   auto it = std::find_if(reports.begin(), reports.end(), [&](const auto& report) { return report.id == id; });
   return it == reports.end() ? nullptr : &*it;
 }
 
 }  // namespace
 
-const AgentTaskReport* NodeRecord::report(const std::string& id) const {
+const wire::AgentTaskReport* NodeRecord::report(const std::string& id) const {
   if (const auto* found = findReport(reports, id)) return found;
   auto it = lost.find(id);
   return it == lost.end() ? nullptr : &it->second;
@@ -25,10 +25,10 @@ bool NodeRecord::isWaiting(const std::string& id) const {
 }
 
 bool NodeRecord::busy() const {
-  return std::any_of(reports.begin(), reports.end(), [](const auto& report) { return !isFinished(report.phase); });
+  return std::any_of(reports.begin(), reports.end(), [](const auto& report) { return !wire::isFinished(report.phase); });
 }
 
-Result<bool> NodeRecord::absorb(const NodeName& node, PollRequest request, const std::string& address, const Clock& clock) {
+Result<bool> NodeRecord::absorb(const NodeName& node, wire::PollRequest request, const std::string& address, const Clock& clock) {
   if (isOver(request)) return false;
   bool same_boot = state && state->boot_id == request.boot_id;
   if (same_boot && request.sequence <= last_sequence) return false;
@@ -38,15 +38,15 @@ Result<bool> NodeRecord::absorb(const NodeName& node, PollRequest request, const
     return true;
   }
 
-  std::optional<Hardware> hardware;
+  std::optional<wire::Hardware> hardware;
   if (!request.hardware.empty()) {
-    auto parsed = parseHardware(request.hardware);
+    auto parsed = wire::parseHardware(request.hardware);
     if (!parsed) logWarning("agent", "{}: its hardware is not believed: {}", node.str(), parsed.error().str());
     if (parsed) hardware = std::move(*parsed);
   }
-  std::optional<HealthReport> health;
+  std::optional<wire::HealthReport> health;
   if (!request.health.empty()) {
-    auto parsed = parseHealthReport(request.health);
+    auto parsed = wire::parseHealthReport(request.health);
     if (!parsed) logWarning("agent", "{}: its health report is not believed: {}", node.str(), parsed.error().str());
     if (parsed) health = std::move(*parsed);
   }
@@ -57,14 +57,14 @@ Result<bool> NodeRecord::absorb(const NodeName& node, PollRequest request, const
     retireBoot(request);
   }
   for (const auto& known : reports) {
-    if (!isFinished(known.phase) && !findReport(request.reports, known.id)) {
+    if (!wire::isFinished(known.phase) && !findReport(request.reports, known.id)) {
       lose(known.id, same_boot ? "the agent was restarted and no longer knows the task" : "the node was restarted while the task ran");
     }
   }
   std::erase_if(waiting, [&](const auto& task) { return findReport(request.reports, task.id) != nullptr; });
   wants_answer = request.wants_answer && std::any_of(request.reports.begin(), request.reports.end(), [&](const auto& report) {
     const auto* known = findReport(reports, report.id);
-    return isFinished(report.phase) && (!known || !isFinished(known->phase));
+    return wire::isFinished(report.phase) && (!known || !wire::isFinished(known->phase));
   });
   reports = std::move(request.reports);
 
@@ -81,7 +81,7 @@ Result<bool> NodeRecord::absorb(const NodeName& node, PollRequest request, const
   return true;
 }
 
-void NodeRecord::heard(const PollRequest& request, const std::string& address, const Clock& clock) {
+void NodeRecord::heard(const wire::PollRequest& request, const std::string& address, const Clock& clock) {
   state->last_seen = clock.now();
   state->address = address;
   last_poll = clock.steady();
@@ -89,13 +89,13 @@ void NodeRecord::heard(const PollRequest& request, const std::string& address, c
   for (auto& boot : retired_boots) boot.heard = 0;
 }
 
-bool NodeRecord::knows(const PollRequest& request) const {
+bool NodeRecord::knows(const wire::PollRequest& request) const {
   return state && state->boot_id == request.boot_id && state->mode == request.mode && last_sequence == request.as_before;
 }
 
 /// Is the poll of a boot that is over? Which of two boots is the later one shows only by who goes on calling: the first poll of a
 /// machine that was reset at once can arrive after its next boot's.
-bool NodeRecord::isOver(const PollRequest& request) {
+bool NodeRecord::isOver(const wire::PollRequest& request) {
   const auto boot = std::find_if(retired_boots.begin(), retired_boots.end(), [&](const auto& retired) { return retired.id == request.boot_id; });
   if (boot == retired_boots.end()) return false;
   if (request.sequence <= boot->last_sequence) return true;
@@ -106,11 +106,11 @@ bool NodeRecord::isOver(const PollRequest& request) {
 }
 
 /// A result that was acknowledged is listed without its text; the text is here already.
-Result<void> NodeRecord::keepResults(std::vector<AgentTaskReport>& listed) const {
+Result<void> NodeRecord::keepResults(std::vector<wire::AgentTaskReport>& listed) const {
   for (auto& report : listed) {
-    if (report.phase != TaskPhase::Done || !report.result.empty()) continue;
+    if (report.phase != wire::TaskPhase::Done || !report.result.empty()) continue;
     const auto* known = findReport(reports, report.id);
-    if (!known || known->phase != TaskPhase::Done) {
+    if (!known || known->phase != wire::TaskPhase::Done) {
       return fail(ErrorCode::InvalidInput, "task " + report.id + " is done but its result is missing");
     }
     report.result = known->result;
@@ -118,7 +118,7 @@ Result<void> NodeRecord::keepResults(std::vector<AgentTaskReport>& listed) const
   return {};
 }
 
-void NodeRecord::retireBoot(const PollRequest& request) {
+void NodeRecord::retireBoot(const wire::PollRequest& request) {
   retired_boots.push_back({state->boot_id, last_sequence});
   if (retired_boots.size() > kMaxRetiredBoots) retired_boots.pop_front();
   for (const auto& task : waiting) {
@@ -128,16 +128,16 @@ void NodeRecord::retireBoot(const PollRequest& request) {
 }
 
 void NodeRecord::lose(const std::string& id, std::string why) {
-  if (lost.size() >= kMaxTasks) lost.erase(lost.begin());
-  AgentTaskReport report;
+  if (lost.size() >= wire::kMaxTasks) lost.erase(lost.begin());
+  wire::AgentTaskReport report;
   report.id = id;
-  report.phase = TaskPhase::Failed;
+  report.phase = wire::TaskPhase::Failed;
   report.code = ErrorCode::Unavailable;
   report.text = std::move(why);
   lost[id] = std::move(report);
 }
 
-Result<void> NodeRecord::add(AgentTask task) {
+Result<void> NodeRecord::add(wire::AgentTask task) {
   if (findReport(reports, task.id) || isWaiting(task.id)) return {};
   if (waiting.size() >= kMaxWaitingTasks) {
     return fail(ErrorCode::Conflict, "there are already " + std::to_string(kMaxWaitingTasks) + " tasks waiting for the agent");
@@ -149,16 +149,16 @@ Result<void> NodeRecord::add(AgentTask task) {
 }
 
 std::vector<std::string> NodeRecord::takeForgettable() {
-  auto finished = std::count_if(reports.begin(), reports.end(), [](const auto& report) { return isFinished(report.phase); });
+  auto finished = std::count_if(reports.begin(), reports.end(), [](const auto& report) { return wire::isFinished(report.phase); });
   std::vector<std::string> forget;
   if (finished < static_cast<std::ptrdiff_t>(2 * kKeepFinished)) return forget;
   for (const auto& report : reports) {
     if (finished <= static_cast<std::ptrdiff_t>(kKeepFinished)) break;
-    if (!isFinished(report.phase)) continue;
+    if (!wire::isFinished(report.phase)) continue;
     forget.push_back(report.id);
     --finished;
   }
   return forget;
 }
 
-}  // namespace muster::agent
+}  // namespace muster::gateway

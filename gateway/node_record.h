@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace muster::agent {
+namespace muster::gateway {
 
 inline constexpr std::size_t kMaxWaitingTasks = 32;   ///< submitted, not yet taken by the agent
 inline constexpr std::size_t kKeepFinished = 8;       ///< results that the agent is asked to keep; told once there are twice as many
@@ -30,31 +30,31 @@ struct NodeRecord {
     int heard = 0;  ///< new polls since the present boot was last heard
   };
   std::deque<RetiredBoot> retired_boots;
-  std::vector<AgentTask> waiting;                      ///< handed over with every answer until the agent lists them
-  std::vector<AgentTaskReport> reports;                ///< as the agent listed them, in its order
-  std::map<std::string, AgentTaskReport> lost;         ///< started by an agent that no longer knows them
-  Bell work;                                           ///< something to hand over
-  Bell changed;                                        ///< state or reports
+  std::vector<wire::AgentTask> waiting;                      ///< handed over with every answer until the agent lists them
+  std::vector<wire::AgentTaskReport> reports;                ///< as the agent listed them, in its order
+  std::map<std::string, wire::AgentTaskReport> lost;         ///< started by an agent that no longer knows them
+  async::Bell work;                                           ///< something to hand over
+  async::Bell changed;                                        ///< state or reports
 
-  const AgentTaskReport* report(const std::string& id) const;
+  const wire::AgentTaskReport* report(const std::string& id) const;
   bool isWaiting(const std::string& id) const;
   bool busy() const;
 
   /// Is what a poll leaves out (as_before) known here?
-  bool knows(const PollRequest& request) const;
+  bool knows(const wire::PollRequest& request) const;
   /// Takes in a poll; one that leaves things out must be known. False when it is older than what is known (late, or of a boot that is over).
-  Result<bool> absorb(const NodeName& node, PollRequest request, const std::string& address, const Clock& clock);
+  Result<bool> absorb(const NodeName& node, wire::PollRequest request, const std::string& address, const Clock& clock);
   /// Takes the task to be handed over; nothing happens when it is known. Errors: Conflict (too many)
-  Result<void> add(AgentTask task);
+  Result<void> add(wire::AgentTask task);
   /// Finished tasks beyond those worth keeping, oldest first.
   std::vector<std::string> takeForgettable();
 
  private:
-  bool isOver(const PollRequest& request);
-  void heard(const PollRequest& request, const std::string& address, const Clock& clock);
-  void retireBoot(const PollRequest& request);
+  bool isOver(const wire::PollRequest& request);
+  void heard(const wire::PollRequest& request, const std::string& address, const Clock& clock);
+  void retireBoot(const wire::PollRequest& request);
   void lose(const std::string& id, std::string why);
-  Result<void> keepResults(std::vector<AgentTaskReport>& reports) const;
+  Result<void> keepResults(std::vector<wire::AgentTaskReport>& reports) const;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::gateway

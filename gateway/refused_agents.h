@@ -3,7 +3,7 @@
 
 #include "base/ids.h"
 
-namespace muster::agent {
+namespace muster::gateway {
 
 class RefusedAgents {
  public:
@@ -12,4 +12,4 @@ class RefusedAgents {
   virtual bool isRefused(const NodeName& node) const = 0;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::gateway

@@ -5,7 +5,7 @@
 #include "monitor/symptoms.h"
 #include "lifecycle/model/json.h"
 
-namespace muster::keep {
+namespace muster::monitor {
 namespace {
 
 using namespace lifecycle;
@@ -54,7 +54,7 @@ Result<std::optional<Fact>> Silence::silent(const NodeName& node) {
   const FacetName facet(std::string(kHealthPrefix) + "system");
   const auto* before = facts.find(subject, facet);
   if (before && !actionWordOf(*before).empty() && symptomsOf(*before) != kSymptom) return std::optional<Fact>();
-  agent::Symptom symptom{std::string(kSymptom), "", 1, "nobody has heard it since " + muster::toString(last)};
+  wire::Symptom symptom{std::string(kSymptom), "", 1, "nobody has heard it since " + muster::toString(last)};
   json rows = json::array();
   for (auto& row : before ? rowsOf(*before) : json::array()) {
     if (!isSilence(row))
@@ -78,4 +78,4 @@ std::string silenceIn(const Fact& fact) {
   return {};
 }
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

@@ -9,7 +9,7 @@
 #include <optional>
 #include <set>
 
-namespace muster::keep {
+namespace muster::monitor {
 
 inline constexpr std::chrono::minutes kSilentTooLong{5};  ///< since its last report; agents call every few seconds, and may be restarted
 /// An agent that this process has never heard has so long to dial in, whatever the store knows of its last report.
@@ -43,4 +43,4 @@ class Silence {
 /// What a fact health.system says of an agent that has fallen silent, where it is only watched; empty: nothing.
 std::string silenceIn(const lifecycle::Fact& fact);
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

@@ -5,7 +5,7 @@
 #include "monitor/agent_liveness.h"
 #include "lifecycle/model/quarantine.h"
 
-namespace muster::keep {
+namespace muster::monitor {
 namespace {
 
 using namespace lifecycle;
@@ -90,4 +90,4 @@ void Tells::note(const Subject& subject, std::string text) {
   if (sink_) sink_(event);
 }
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-namespace muster::keep {
+namespace muster::monitor {
 
 class Tells {
  public:
@@ -30,4 +30,4 @@ class Tells {
   std::map<NodeName, std::string>& waiting_;           ///< as told
 };
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace muster::keep {
+namespace muster::monitor {
 namespace {
 
 using namespace lifecycle;
@@ -152,4 +152,4 @@ Result<void> Breakers::forgetTheWell(const std::set<NodeName>& in_trouble) {
   });
 }
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

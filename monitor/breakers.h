@@ -4,7 +4,7 @@
 #include "monitor/eviction.h"
 #include "lifecycle/store/store.h"
 
-namespace muster::keep {
+namespace muster::monitor {
 
 class Breakers {
  public:
@@ -31,4 +31,4 @@ class Breakers {
 /// The finding's place: "keep.breaker" of the cluster, with the pool's name behind.
 lifecycle::FacetRef breakerFacet(const std::string& pool);
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace muster::keep {
+namespace muster::monitor {
 namespace {
 
 using namespace lifecycle;
@@ -171,4 +171,4 @@ Decision decide(const inventory::Cluster& cluster, const FactSet& facts, const B
   return out;
 }
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace muster::keep {
+namespace muster::monitor {
 
 /// Begins the reason of every drain that keep orders; the pool shows it, so it is known again after a restart.
 inline constexpr std::string_view kAdmission = "admission: ";
@@ -67,4 +67,4 @@ std::optional<Exclusion> excluded(const inventory::Cluster& cluster, const inven
 /// Looks at every node whose pool's state is among `facts`.
 Decision decide(const inventory::Cluster& cluster, const lifecycle::FactSet& facts, const BreakerStates& breakers);
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

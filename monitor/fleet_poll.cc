@@ -6,7 +6,7 @@
 #include "lifecycle/executor/exception_boundary.h"
 #include "base/async/coordinate.h"
 
-namespace muster::keep {
+namespace muster::monitor {
 namespace {
 
 using namespace lifecycle;
@@ -103,4 +103,4 @@ void LightLook::emit(const Subject& subject, std::string text, EventKind kind) {
   if (sink_) sink_(event);
 }
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-namespace muster::keep {
+namespace muster::monitor {
 
 inline constexpr std::chrono::minutes kStoreAnyway{10};  ///< an unchanged fact is stored again after so long, so that its age says something
 
@@ -45,4 +45,4 @@ class LightLook {
   std::set<std::string> said_;
 };
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

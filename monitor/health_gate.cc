@@ -2,7 +2,7 @@
 
 #include "monitor/health_phase.h"
 
-namespace muster::keep {
+namespace muster::monitor {
 
 Result<void> HealthGate::requireValid(const NodeName& node) const {
   auto facts = store_.factsOf(lifecycle::Subject(node));
@@ -13,4 +13,4 @@ Result<void> HealthGate::requireValid(const NodeName& node) const {
   return next_.requireValid(node);
 }
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

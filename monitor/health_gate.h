@@ -4,7 +4,7 @@
 #include "lifecycle/model/certificate_gate.h"
 #include "lifecycle/store/store.h"
 
-namespace muster::keep {
+namespace muster::monitor {
 
 class HealthGate final : public lifecycle::CertificateGate {
  public:
@@ -17,4 +17,4 @@ class HealthGate final : public lifecycle::CertificateGate {
   lifecycle::Store& store_;
 };
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace muster::keep {
+namespace muster::monitor {
 namespace {
 
 using nlohmann::json;
@@ -85,4 +85,4 @@ Result<void> HealthHistory::write(lifecycle::Store& store, const NodeName& node)
   return store.putValue(keyOf(node), lifecycle::canonical({{"seen", std::move(seen)}, {"reboots", print(reboots_)}, {"gpu_resets", print(gpu_resets_)}}));
 }
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

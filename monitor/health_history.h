@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace muster::keep {
+namespace muster::monitor {
 
 inline constexpr std::chrono::hours kRemembered{24 * 30};  ///< what is older says nothing about a repair
 inline constexpr std::size_t kMaxRemembered = 64;          ///< of each kind, the newest
@@ -41,4 +41,4 @@ class HealthHistory {
   std::vector<Mark> reboots_, gpu_resets_;
 };
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

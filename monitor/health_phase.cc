@@ -14,11 +14,11 @@
 #include <array>
 #include <set>
 
-namespace muster::keep {
+namespace muster::monitor {
 namespace {
 
 using namespace lifecycle;
-using agent::Symptom;
+using wire::Symptom;
 using std::chrono::seconds;
 
 constexpr std::array<std::string_view, 4> kGroups = {"gpu", "disk", "network", "system"};
@@ -53,7 +53,7 @@ FacetName facetOf(std::string_view group) { return FacetName(std::string(kHealth
 
 class HealthPhase final : public Phase {
  public:
-  HealthPhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, Store& store, Clock& clock, RestartBegins restart_begins)
+  HealthPhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, Store& store, Clock& clock, RestartBegins restart_begins)
       : cluster_(cluster), agents_(agents), store_(store), clock_(clock), silence_(cluster, store, clock), ear_(std::move(restart_begins)) {}
 
   std::string_view name() const override { return "health"; }
@@ -64,16 +64,16 @@ class HealthPhase final : public Phase {
 
  private:
   Result<std::vector<Fact>> look(const Subject& subject);
-  Result<std::vector<Judged>> judgeAll(const inventory::Node& node, const agent::AgentState& state, HealthHistory& history);
-  Fact factOf(const inventory::Node& node, const agent::AgentState& state, std::string_view group, const std::vector<Judged>& all) const;
+  Result<std::vector<Judged>> judgeAll(const inventory::Node& node, const gateway::AgentState& state, HealthHistory& history);
+  Fact factOf(const inventory::Node& node, const gateway::AgentState& state, std::string_view group, const std::vector<Judged>& all) const;
   Goal goalOf(const Subject& subject, const Fact& fact, const inventory::KeepPolicy& policy, int reboots) const;
-  std::vector<std::string> resettable(const Action& action, const FactSet& facts, const agent::AgentState& state, const HealthHistory& history) const;
+  std::vector<std::string> resettable(const Action& action, const FactSet& facts, const gateway::AgentState& state, const HealthHistory& history) const;
   Result<void> forgetPasses(const Subject& subject, const FactSet& facts);
   Async<std::optional<Outcome>> resetGpus(NodeName node, Action action, ActContext& context);
   Async<Outcome> reboot(NodeName node, Subject subject, ActContext& context);
 
   const inventory::Cluster& cluster_;
-  agent::AgentGateway& agents_;
+  gateway::AgentGateway& agents_;
   Store& store_;
   Clock& clock_;
   Silence silence_;
@@ -81,18 +81,18 @@ class HealthPhase final : public Phase {
 };
 
 /// What must be there and cannot be watched is a symptom of its own.
-std::vector<Symptom> withBlindness(const agent::HealthReport& report, const inventory::Profile& profile) {
+std::vector<Symptom> withBlindness(const wire::HealthReport& report, const inventory::Profile& profile) {
   auto out = report.symptoms;
   for (const auto& [source, state] : report.sources) {
     const bool expected = source != "gpu" || profile.expect.gpus.value_or(0) > 0;  // a node without declared GPUs needs no NVML
     const bool may_be_absent = source != "gpu" || !expected;
-    if (state == agent::kSourceOk || state == agent::kSourceStarting || !expected || (state == agent::kSourceAbsent && may_be_absent)) continue;
+    if (state == wire::kSourceOk || state == wire::kSourceStarting || !expected || (state == wire::kSourceAbsent && may_be_absent)) continue;
     out.push_back({"system.blind." + source, source, 1, state});
   }
   return out;
 }
 
-Result<std::vector<Judged>> HealthPhase::judgeAll(const inventory::Node& node, const agent::AgentState& state, HealthHistory& history) {
+Result<std::vector<Judged>> HealthPhase::judgeAll(const inventory::Node& node, const gateway::AgentState& state, HealthHistory& history) {
   std::vector<Judged> out;
   bool news = false;
   for (auto& symptom : withBlindness(*state.health, cluster_.profileOf(node))) {
@@ -111,7 +111,7 @@ Result<std::vector<Judged>> HealthPhase::judgeAll(const inventory::Node& node, c
   return out;
 }
 
-Fact HealthPhase::factOf(const inventory::Node& node, const agent::AgentState& state, std::string_view group,
+Fact HealthPhase::factOf(const inventory::Node& node, const gateway::AgentState& state, std::string_view group,
                          const std::vector<Judged>& all) const {
   std::vector<std::string> named;
   auto strongest = HealthAction::Watch;
@@ -150,7 +150,7 @@ Result<std::vector<Fact>> HealthPhase::look(const Subject& subject) {
     return facts;
   }
   silence_.heard(node->name);
-  if (state->mode != agent::Mode::Disk || !state->health) return facts;
+  if (state->mode != wire::Mode::Disk || !state->health) return facts;
   TRY(history, HealthHistory::read(store_, node->name, clock_.now()));
   TRY(all, judgeAll(*node, *state, history));
   for (const auto group : kGroups) {
@@ -204,7 +204,7 @@ std::vector<Goal> HealthPhase::goals(const inventory::Cluster& cluster, const Su
 }
 
 /// The GPUs that a reset alone may heal: all that is wrong asks for no more, and it was not tried in this boot.
-std::vector<std::string> HealthPhase::resettable(const Action& action, const FactSet& facts, const agent::AgentState& state, const HealthHistory& history) const {
+std::vector<std::string> HealthPhase::resettable(const Action& action, const FactSet& facts, const gateway::AgentState& state, const HealthHistory& history) const {
   std::set<std::string> gpus;
   const auto* fact = facts.find(action.facet.subject, action.facet.facet);
   if (!fact || actionWordOf(*fact) != toString(HealthAction::Reset) || fact->facet != facetOf("gpu") || history.knowsGpuReset(state.boot_id)) return {};
@@ -238,7 +238,7 @@ Async<std::optional<Outcome>> HealthPhase::resetGpus(NodeName node, Action actio
   const auto gpus = resettable(action, context.facts(), *state, history);
   if (gpus.empty()) co_return std::optional<Outcome>(Done{});  // they were reset before a crash; verify says whether it helped
   context.progress(0.2, fmt::format("resetting {}", fmt::join(gpus, ", ")));
-  agent::AgentTask task{context.intentId() + "/gpu-reset", agent::TaskKind::ResetGpu, canonical({{"gpus", gpus}}), kResetTask};
+  wire::AgentTask task{context.intentId() + "/gpu-reset", wire::TaskKind::ResetGpu, canonical({{"gpus", gpus}}), kResetTask};
   auto ask = agents_.runTask(node, std::move(task));
   const auto reset = co_await std::move(ask);
   if (!reset && reset.error().canRetry()) co_return fail(reset.error());
@@ -288,12 +288,12 @@ Async<Outcome> HealthPhase::reboot(NodeName node, Subject subject, ActContext& c
     context.progress(0.2, "rebooting");
     auto listen = ear_.restarts(node, context.intentId(), "reboot for its health");
     co_await std::move(listen);
-    agent::AgentTask task{context.intentId(), agent::TaskKind::Reboot, "{}", kRebootTask};
+    wire::AgentTask task{context.intentId(), wire::TaskKind::Reboot, "{}", kRebootTask};
     auto ask = agents_.runTask(node, std::move(task));
     CO_TRY_OK(co_await std::move(ask));
     co_return Again{kBootPoll, "the node to go down"};
   }
-  if (!state || state->mode != agent::Mode::Disk || !state->health) co_return Again{kBootPoll, "the installed system to come up and tell of its health"};
+  if (!state || state->mode != wire::Mode::Disk || !state->health) co_return Again{kBootPoll, "the installed system to come up and tell of its health"};
   co_return Done{};
 }
 
@@ -309,8 +309,8 @@ std::string symptomsOf(const Fact& fact) {
   return colon == std::string::npos ? std::string() : fact.value.substr(colon + 1);
 }
 
-std::unique_ptr<Phase> makeHealthPhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, Store& store, Clock& clock, RestartBegins restart_begins) {
+std::unique_ptr<Phase> makeHealthPhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, Store& store, Clock& clock, RestartBegins restart_begins) {
   return std::make_unique<HealthPhase>(cluster, agents, store, clock, std::move(restart_begins));
 }
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-namespace muster::keep {
+namespace muster::monitor {
 
 inline constexpr std::string_view kHealthPrefix = "health.";
 inline constexpr std::string_view kHealthy = "ok";
@@ -24,7 +24,7 @@ std::string_view actionWordOf(const lifecycle::Fact& fact);
 /// The symptoms of such a fact, as words.
 std::string symptomsOf(const lifecycle::Fact& fact);
 
-std::unique_ptr<lifecycle::Phase> makeHealthPhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, lifecycle::Store& store,
+std::unique_ptr<lifecycle::Phase> makeHealthPhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, lifecycle::Store& store,
                                                   Clock& clock, lifecycle::RestartBegins restart_begins = {});
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "lifecycle/model/json.h"
 
-namespace muster::keep {
+namespace muster::monitor {
 namespace {
 
 using nlohmann::json;
@@ -17,18 +17,18 @@ std::string keyOf(const NodeName& node) { return "kernel-log." + node.str(); }
 
 }  // namespace
 
-Result<void> keepKernelLog(agent::AgentGateway& agents, lifecycle::Store& store, const agent::AgentState& state, const std::string& what, WallTime now) {
+Result<void> keepKernelLog(gateway::AgentGateway& agents, lifecycle::Store& store, const gateway::AgentState& state, const std::string& what, WallTime now) {
   const auto id = "kernel-log." + io::sha256Hex(state.node.str() + "\n" + state.boot_id + "\n" + what).substr(0, kIdBytes);
   const auto report = agents.report(state.node, id);
   if (!report) {
     TRY(text, store.getValue(keyOf(state.node)));
     const auto kept = text ? jsonOrNone(*text, kKeptJson) : json();
     if (kept.is_object() && kept.value("task", "") == id) return {};
-    const auto asked = agents.submit(state.node, {id, agent::TaskKind::KernelLog, "{}", kReadLimit});
+    const auto asked = agents.submit(state.node, {id, wire::TaskKind::KernelLog, "{}", kReadLimit});
     if (!asked) logWarning("keep", "the kernel log of {} was not asked for: {}", state.node.str(), asked.error().str());
     return {};
   }
-  if (report->phase != agent::TaskPhase::Done) return {};
+  if (report->phase != wire::TaskPhase::Done) return {};
   TRY(text, store.getValue(keyOf(state.node)));
   const auto kept = text ? jsonOrNone(*text, kKeptJson) : json();
   if (kept.is_object() && kept.value("task", "") == id) return {};
@@ -49,4 +49,4 @@ Result<std::string> keptKernelLog(lifecycle::Store& store, const NodeName& node)
   return out;
 }
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-namespace muster::keep {
+namespace muster::monitor {
 namespace {
 
 using namespace lifecycle;
@@ -461,4 +461,4 @@ Result<void> Keeper::beat(const Decision& decision, const Seen& seen) {
   return services_.store.putValue(std::string(kKeepHeartbeat), canonical(beat));
 }
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

@@ -21,7 +21,7 @@
 #include <memory>
 #include <string>
 
-namespace muster::keep {
+namespace muster::monitor {
 
 /// What the keeper works with; borrowed.
 struct KeeperServices {
@@ -94,8 +94,8 @@ class Keeper {
   std::set<lifecycle::Subject> settled_subjects_;
   bool acting_ = false;
   std::map<NodeName, std::string> waits_;  ///< what is not done because a person has the node, as of the last look
-  std::shared_ptr<lifecycle::Signal> changed_;
+  std::shared_ptr<async::Signal> changed_;
   std::string last_trouble_;
 };
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

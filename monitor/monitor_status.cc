@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace muster::keep {
+namespace muster::monitor {
 namespace {
 
 using namespace lifecycle;
@@ -50,4 +50,4 @@ std::string watchDuringRollout(const Watchers& watchers, const KeepStatus& kept)
   return fmt::format("while it runs, muster keep of this state folder stands aside: {}\n", kNobody);
 }
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace muster::keep {
+namespace muster::monitor {
 
 /// The store's value that each look of a keep writes: when, by whom, what it could not see.
 inline constexpr std::string_view kKeepHeartbeat = "keep.heartbeat";
@@ -31,4 +31,4 @@ struct Watchers {
 /// What is so, in one line for people.
 std::string watchDuringRollout(const Watchers& watchers, const KeepStatus& kept);
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-namespace muster::keep {
+namespace muster::monitor {
 namespace {
 
 using namespace lifecycle;
@@ -241,4 +241,4 @@ std::optional<RecoveryStep> nextStep(const std::vector<Intent>& journal, const i
 
 std::unique_ptr<RecoverySteps> makeRecoverySteps(bmc::BmcFleet& bmcs, Clock& clock) { return std::make_unique<BmcSteps>(bmcs, clock); }
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace muster::keep {
+namespace muster::monitor {
 
 inline constexpr std::string_view kRecoveryPrefix = "recovery.";   ///< of the facets
 inline constexpr std::string_view kRecovery = "recovery: ";        ///< begins the reason of every step
@@ -43,4 +43,4 @@ class RecoverySteps : public lifecycle::Phase {
 };
 std::unique_ptr<RecoverySteps> makeRecoverySteps(bmc::BmcFleet& bmcs, Clock& clock);
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

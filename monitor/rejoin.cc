@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace muster::keep {
+namespace muster::monitor {
 namespace {
 
 using namespace lifecycle;
@@ -135,4 +135,4 @@ void Rejoin::refuse(const NodeName& node, const std::string& why) {
   if (auto stored = store_.addEvent(event); !stored) logWarning("keep", "{}", stored.error().str());
 }
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

@@ -11,7 +11,7 @@
 #include <set>
 #include <string>
 
-namespace muster::keep {
+namespace muster::monitor {
 
 inline constexpr std::string_view kRejoin = "rejoin: ";       ///< begins the reason of its actions
 inline constexpr std::size_t kRejoinsADay = 2;                ///< of one node; who comes and goes is a person's
@@ -53,4 +53,4 @@ class Rejoin {
 /// Whether keep drained the node for something that is over. By the facts of a look; pure.
 bool reasonIsOver(const inventory::Cluster& cluster, const inventory::Node& node, const lifecycle::FactSet& facts);
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

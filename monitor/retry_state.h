@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-namespace muster::keep {
+namespace muster::monitor {
 
 inline constexpr std::chrono::seconds kFirstRetry{20};    ///< after a drain or a repair that failed; doubles
 inline constexpr std::chrono::seconds kLongestRetry{600};
@@ -30,4 +30,4 @@ struct Memory {
   std::map<NodeName, std::string> waiting;   ///< as told
 };
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

@@ -16,7 +16,7 @@
 #include <cctype>
 #include <fstream>
 
-namespace muster::keep {
+namespace muster::monitor {
 namespace {
 
 using namespace lifecycle;
@@ -196,4 +196,4 @@ Result<void> writeRma(std::vector<RmaFile> files, const NodeName& node, WallTime
   return {};
 }
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace muster::keep {
+namespace muster::monitor {
 
 inline constexpr std::size_t kRmaEvents = 2'000;      ///< the newest of the node
 inline constexpr std::size_t kRmaActions = 1'000;
@@ -35,4 +35,4 @@ Result<void> checkRmaFile(const std::filesystem::path& out);
 /// Errors: those of checkRmaFile and of tar
 Result<void> writeRma(std::vector<RmaFile> files, const NodeName& node, WallTime now, const std::filesystem::path& out);
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

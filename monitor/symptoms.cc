@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-namespace muster::keep {
+namespace muster::monitor {
 namespace {
 
 using enum HealthAction;
@@ -20,16 +20,16 @@ constexpr std::string_view kJob = "look at the job that ran there; the hardware 
 constexpr std::string_view kLinks = "check NVLink and NVSwitch: `nvidia-smi nvlink -s`, Fabric Manager's log; reset all GPUs of the node together";
 
 /// What the number of an XID asks for.
-constexpr SymptomRow rowOf(const agent::XidRow& xid) {
+constexpr SymptomRow rowOf(const wire::XidRow& xid) {
   const auto again = xid.vendor_if_again ? Rma : Watch;
   switch (xid.needs) {
-    case agent::XidNeeds::Nothing: return {xid.id, Watch, "for information", kXid};
-    case agent::XidNeeds::NewJob: return {xid.id, Watch, kJob, kXid};
-    case agent::XidNeeds::Reset: return {xid.id, Reset, kResetAdvice, kXid, 1, again};
-    case agent::XidNeeds::Reboot: return {xid.id, Reboot, "reboot the node", kXid, 1, again};
-    case agent::XidNeeds::Seating: return {xid.id, Reboot, "the GPU has fallen off the bus: check seating and power, reboot", kXid, 1, again};
-    case agent::XidNeeds::Power: return {xid.id, Drain, "check the GPU's auxiliary power leads", kXid};
-    case agent::XidNeeds::Links: return {xid.id, Drain, kLinks, kXid};
+    case wire::XidNeeds::Nothing: return {xid.id, Watch, "for information", kXid};
+    case wire::XidNeeds::NewJob: return {xid.id, Watch, kJob, kXid};
+    case wire::XidNeeds::Reset: return {xid.id, Reset, kResetAdvice, kXid, 1, again};
+    case wire::XidNeeds::Reboot: return {xid.id, Reboot, "reboot the node", kXid, 1, again};
+    case wire::XidNeeds::Seating: return {xid.id, Reboot, "the GPU has fallen off the bus: check seating and power, reboot", kXid, 1, again};
+    case wire::XidNeeds::Power: return {xid.id, Drain, "check the GPU's auxiliary power leads", kXid};
+    case wire::XidNeeds::Links: return {xid.id, Drain, kLinks, kXid};
   }
   return {xid.id, Watch, "", kXid};
 }
@@ -78,9 +78,9 @@ constexpr std::array kOwnRows = {
 
 /// Those with words of their own come first: the first row that fits counts.
 constexpr auto kRows = [] {
-  std::array<SymptomRow, kOwnRows.size() + agent::kXids.size()> rows{};
+  std::array<SymptomRow, kOwnRows.size() + wire::kXids.size()> rows{};
   std::copy(kOwnRows.begin(), kOwnRows.end(), rows.begin());
-  std::transform(agent::kXids.begin(), agent::kXids.end(), rows.begin() + kOwnRows.size(), rowOf);
+  std::transform(wire::kXids.begin(), wire::kXids.end(), rows.begin() + kOwnRows.size(), rowOf);
   return rows;
 }();
 
@@ -90,7 +90,7 @@ bool fits(std::string_view pattern, std::string_view id) {
 }
 
 /// A total since boot says little of a port: ten flaps in a year are none. Agents that tell no rate are judged by the total.
-bool isEnough(const agent::Symptom& symptom, std::uint64_t at_least, std::uint64_t per_hour) {
+bool isEnough(const wire::Symptom& symptom, std::uint64_t at_least, std::uint64_t per_hour) {
   return per_hour > 0 && symptom.last_hour ? *symptom.last_hour >= per_hour : symptom.count >= at_least;
 }
 
@@ -111,7 +111,7 @@ std::string_view groupOf(std::string_view id) {
   return "system";
 }
 
-Verdict judge(const agent::Symptom& symptom, int boots_before, const std::vector<inventory::SymptomRule>& rules) {
+Verdict judge(const wire::Symptom& symptom, int boots_before, const std::vector<inventory::SymptomRule>& rules) {
   for (const bool exact : {true, false})
     for (const auto& rule : rules) {
       if (rule.name.ends_with('*') == exact || !fits(rule.name, symptom.id)) continue;
@@ -132,4 +132,4 @@ std::string_view toString(HealthAction action) {
   return kWords.at(static_cast<std::size_t>(action));
 }
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

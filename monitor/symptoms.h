@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace muster::keep {
+namespace muster::monitor {
 
 using inventory::HealthAction;
 
@@ -35,8 +35,8 @@ struct Verdict {
 };
 /// Pure. `boots_before`: in how many earlier boots it was seen on the same device. Of the inventory's rows and the table's the first
 /// that fits counts, exact names before those with '*'.
-Verdict judge(const agent::Symptom& symptom, int boots_before, const std::vector<inventory::SymptomRule>& rules);
+Verdict judge(const wire::Symptom& symptom, int boots_before, const std::vector<inventory::SymptomRule>& rules);
 
 std::string_view toString(HealthAction action);
 
-}  // namespace muster::keep
+}  // namespace muster::monitor

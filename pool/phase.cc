@@ -61,7 +61,7 @@ Result<Outcome> orAgain(Error error) {
 
 class PoolPhase final : public lifecycle::Phase {
  public:
-  PoolPhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, const lifecycle::CertificateGate& certificates,
+  PoolPhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, const lifecycle::CertificateGate& certificates,
             io::ProcessRunner& processes, Clock& clock, PoolOptions options)
       : cluster_(cluster), certificates_(certificates), clock_(clock) {
     for (const auto& [name, pool] : cluster.pools) {
@@ -257,7 +257,7 @@ Async<Outcome> PoolPhase::overdue(NodeName node, const inventory::Pool& pool, Me
 
 }  // namespace
 
-std::unique_ptr<lifecycle::Phase> makePoolPhase(const inventory::Cluster& cluster, agent::AgentGateway& agents,
+std::unique_ptr<lifecycle::Phase> makePoolPhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents,
                                                 const lifecycle::CertificateGate& certificates, io::ProcessRunner& processes, Clock& clock,
                                                 PoolOptions options) {
   return std::make_unique<PoolPhase>(cluster, agents, certificates, processes, clock, std::move(options));

@@ -24,7 +24,7 @@ struct PoolOptions {
   std::map<std::string, std::string> tool_env;                                             ///< SLURM_CONF, munge socket
   std::function<std::unique_ptr<io::HttpClient>(io::TlsTrust)> http = io::makeHttpClient;  ///< to API servers of Kubernetes
 };
-std::unique_ptr<lifecycle::Phase> makePoolPhase(const inventory::Cluster& cluster, agent::AgentGateway& agents,
+std::unique_ptr<lifecycle::Phase> makePoolPhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents,
                                                 const lifecycle::CertificateGate& certificates, io::ProcessRunner& processes, Clock& clock,
                                                 PoolOptions options);
 

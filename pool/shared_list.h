@@ -63,7 +63,7 @@ class SharedList {
     explicit Round(const std::string& broken_off) : answer(fail(ErrorCode::Unavailable, broken_off)) {}
     std::set<std::string> names;  ///< that are asked for
     Result<Answer> answer;
-    lifecycle::Signal answered;
+    async::Signal answered;
   };
 
   /// Asks for everybody who came before the question was put. Whatever ends the one who asks, the others are not left waiting.

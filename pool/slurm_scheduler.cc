@@ -31,7 +31,7 @@ std::map<std::string, std::string> toolEnv(const PoolOptions& options, const std
 
 }  // namespace
 
-SlurmScheduler::SlurmScheduler(const inventory::Cluster& cluster, const inventory::Pool& pool, agent::AgentGateway& agents,
+SlurmScheduler::SlurmScheduler(const inventory::Cluster& cluster, const inventory::Pool& pool, gateway::AgentGateway& agents,
                                io::ProcessRunner& processes, Clock& clock, const PoolOptions& options)
     : partition_(pool.slurm->partition),
       conf_(pool.slurm->config.empty() ? options.slurm_conf : cluster.folder / pool.slurm->config),
@@ -63,13 +63,13 @@ Async<std::optional<Member>> SlurmScheduler::look(NodeName name) {
 }
 
 /// The key travels in the task only: it is in no log, plan or event.
-Result<agent::AgentTask> SlurmScheduler::joinTask(const std::string& id) const {
+Result<wire::AgentTask> SlurmScheduler::joinTask(const std::string& id) const {
   auto conf = io::readFile(node_conf_, kMaxConfBytes);
   if (!conf) return fail(std::move(conf).error().within("slurm.conf for the nodes"));
   auto key = io::readFile(munge_key_, kMaxMungeKeyBytes);
   if (!key) return fail(std::move(key).error().within("munge key"));
   nlohmann::json params = {{"kind", "slurm"}, {"conf", *conf}, {"munge_key", io::toBase64(*key)}};
-  return agent::AgentTask{id, agent::TaskKind::JoinPool, jsonText(params), kJoinTask};
+  return wire::AgentTask{id, wire::TaskKind::JoinPool, jsonText(params), kJoinTask};
 }
 
 /// Called again until slurmd has registered; the agent's task runs once for an intent. A node that is down or drained must be

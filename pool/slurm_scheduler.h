@@ -11,7 +11,7 @@ namespace muster::pool {
 
 class SlurmScheduler final : public Scheduler {
  public:
-  SlurmScheduler(const inventory::Cluster& cluster, const inventory::Pool& pool, agent::AgentGateway& agents, io::ProcessRunner& processes,
+  SlurmScheduler(const inventory::Cluster& cluster, const inventory::Pool& pool, gateway::AgentGateway& agents, io::ProcessRunner& processes,
                  Clock& clock, const PoolOptions& options);
 
   std::string describe() const override;
@@ -26,11 +26,11 @@ class SlurmScheduler final : public Scheduler {
   Async<std::vector<std::string>> endWork(NodeName node) override;
 
  private:
-  Result<agent::AgentTask> joinTask(const std::string& id) const;
+  Result<wire::AgentTask> joinTask(const std::string& id) const;
 
   const std::string partition_;
   const std::filesystem::path conf_, node_conf_, munge_key_;
-  agent::AgentGateway& agents_;
+  gateway::AgentGateway& agents_;
   Slurm slurm_;
 };
 

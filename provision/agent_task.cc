@@ -8,8 +8,8 @@
 
 namespace muster::provision {
 
-using agent::AgentTaskReport;
-using agent::TaskPhase;
+using wire::AgentTaskReport;
+using wire::TaskPhase;
 using lifecycle::Again;
 using lifecycle::Blocked;
 
@@ -54,11 +54,11 @@ std::string TaskNote::taskId(const std::string& intent_id) const {
   return attempt == 1 ? intent_id : fmt::format("{}.{}", intent_id, attempt);
 }
 
-Async<TaskStep> stepTask(agent::AgentGateway& agents, NodeName node, agent::TaskKind kind, std::chrono::seconds deadline,
+Async<TaskStep> stepTask(gateway::AgentGateway& agents, NodeName node, wire::TaskKind kind, std::chrono::seconds deadline,
                          lifecycle::ActContext& context, std::function<std::string(bool wipe_allowed)> params, bool data_allowed) {
   CO_TRY(known, TaskNote::parse(context.operation()));
   TaskNote note = known.value_or(TaskNote{1, context.wipeAllowed(), false, data_allowed});
-  const agent::AgentTask task{note.taskId(context.intentId()), kind, params(note.wipe_allowed), deadline};
+  const wire::AgentTask task{note.taskId(context.intentId()), kind, params(note.wipe_allowed), deadline};
   auto report = agents.report(node, task.id);
   if (!report) {
     if (!known) {  // before the effect
@@ -87,12 +87,12 @@ Async<TaskStep> stepTask(agent::AgentGateway& agents, NodeName node, agent::Task
   co_return report->result;
 }
 
-std::optional<std::string> taskThatRestarts(const agent::AgentGateway& agents, const NodeName& node, const lifecycle::ActContext& context) {
+std::optional<std::string> taskThatRestarts(const gateway::AgentGateway& agents, const NodeName& node, const lifecycle::ActContext& context) {
   const auto note = TaskNote::parse(context.operation());
   if (!note || !*note) return std::nullopt;
   const auto id = (*note)->taskId(context.intentId());
   const auto report = agents.report(node, id);
-  return report && report->phase == TaskPhase::Running && report->text.starts_with(agent::kRestarting) ? std::optional(id) : std::nullopt;
+  return report && report->phase == TaskPhase::Running && report->text.starts_with(wire::kRestarting) ? std::optional(id) : std::nullopt;
 }
 
 }  // namespace muster::provision

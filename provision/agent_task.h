@@ -33,10 +33,10 @@ using TaskStep = std::variant<lifecycle::Again, lifecycle::Blocked, std::string>
 /// Submits the task when the agent does not know it, follows it, starts a new attempt when a retry can help.
 /// `params` makes the parameters; it is told whether wiping is allowed. `data_allowed` is written down before the first attempt.
 /// Errors: the task's failure
-Async<TaskStep> stepTask(agent::AgentGateway& agents, NodeName node, agent::TaskKind kind, std::chrono::seconds deadline,
+Async<TaskStep> stepTask(gateway::AgentGateway& agents, NodeName node, wire::TaskKind kind, std::chrono::seconds deadline,
                          lifecycle::ActContext& context, std::function<std::string(bool wipe_allowed)> params, bool data_allowed = false);
 
 /// The task's id while it says that it restarts the machine.
-std::optional<std::string> taskThatRestarts(const agent::AgentGateway& agents, const NodeName& node, const lifecycle::ActContext& context);
+std::optional<std::string> taskThatRestarts(const gateway::AgentGateway& agents, const NodeName& node, const lifecycle::ActContext& context);
 
 }  // namespace muster::provision

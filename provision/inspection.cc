@@ -11,9 +11,9 @@
 
 namespace muster::provision {
 
-using agent::Disk;
-using agent::Gpu;
-using agent::Hardware;
+using wire::Disk;
+using wire::Gpu;
+using wire::Hardware;
 
 namespace {
 
@@ -82,7 +82,7 @@ void judgeIdentity(const inventory::Node& node, const Hardware& hardware, Inspec
                            jsonText(nlohmann::json{{"expected", node.serial}, {"seen", hardware.serial}}),
                            "find out whether machines were swapped in the rack, then correct the inventory or the rack"});
   }
-  const auto has_mac = [&](const agent::Nic& nic) {
+  const auto has_mac = [&](const wire::Nic& nic) {
     const auto mac = Mac::parse(nic.mac);
     return mac && *mac == node.mac;
   };
@@ -160,9 +160,9 @@ Inspection inspect(const inventory::Node& node, const inventory::Profile& profil
 }
 
 std::vector<const Disk*> systemDisks(const inventory::Profile& profile, const Hardware& hardware) {
-  const auto rule = agent::DiskRule::parse(profile.disk);
+  const auto rule = wire::DiskRule::parse(profile.disk);
   // A rule that cannot be read must not hide what disks hold.
-  return (rule ? *rule : agent::DiskRule()).fitting(hardware.disks);
+  return (rule ? *rule : wire::DiskRule()).fitting(hardware.disks);
 }
 
 std::string diskContent(const inventory::Profile& profile, const Hardware& hardware) {

@@ -28,16 +28,16 @@ struct InspectionContext {
   bool listened = false;                                ///< the agent has listened to LLDP for this report
   bool diskless = false;                                ///< its image runs in memory: disks do not matter
 };
-Inspection inspect(const inventory::Node& node, const inventory::Profile& profile, const agent::Hardware& hardware, InspectionContext context = {});
+Inspection inspect(const inventory::Node& node, const inventory::Profile& profile, const wire::Hardware& hardware, InspectionContext context = {});
 
 /// The disks that the profile's rule can mean: one when the rule decides, else all of them.
-std::vector<const agent::Disk*> systemDisks(const inventory::Profile& profile, const agent::Hardware& hardware);
+std::vector<const wire::Disk*> systemDisks(const inventory::Profile& profile, const wire::Hardware& hardware);
 /// "none", or what those disks hold.
-std::string diskContent(const inventory::Profile& profile, const agent::Hardware& hardware);
+std::string diskContent(const inventory::Profile& profile, const wire::Hardware& hardware);
 
 /// hw.serial, hw.mac, hw.gpu.N: what a certificate is bound to.
 std::map<std::string, std::string> hardwareFacts(const inventory::Node& node, const inventory::Profile& profile,
-                                                 const agent::Hardware& hardware);
+                                                 const wire::Hardware& hardware);
 
 /// Of the agent's task. It listens to LLDP only where a cable is declared: that takes as long as a switch is silent.
 std::string inspectParams(const inventory::Cluster& cluster, const NodeName& name);

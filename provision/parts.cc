@@ -13,8 +13,8 @@
 
 namespace muster::provision {
 
-using agent::Hardware;
-using agent::Part;
+using wire::Hardware;
+using wire::Part;
 using inventory::PartKind;
 using inventory::PartRule;
 
@@ -108,7 +108,7 @@ bool sameSwitch(const std::string& declared, const std::string& seen) {
   return a == b || (a.find('.') == std::string::npos && b.substr(0, b.find('.')) == a && b.find(':') == std::string::npos);
 }
 
-const agent::Neighbour* bootNeighbour(const inventory::Node& node, const Hardware& hardware) {
+const wire::Neighbour* bootNeighbour(const inventory::Node& node, const Hardware& hardware) {
   for (const auto& nic : hardware.nics) {
     const auto mac = Mac::parse(nic.mac);
     if (!mac || *mac != node.mac) continue;
@@ -118,7 +118,7 @@ const agent::Neighbour* bootNeighbour(const inventory::Node& node, const Hardwar
   return nullptr;
 }
 
-bool isAt(const inventory::Node& node, const agent::Neighbour& seen) {
+bool isAt(const inventory::Node& node, const wire::Neighbour& seen) {
   return (node.switch_name.empty() || sameSwitch(node.switch_name, seen.switch_name)) && (node.switch_port.empty() || lower(node.switch_port) == lower(seen.port));
 }
 

@@ -17,13 +17,13 @@ struct Misfit {
 };
 
 /// Every rule of the profile's `expect.parts` against what was seen.
-std::vector<Misfit> judgeParts(const std::vector<inventory::PartRule>& rules, const agent::Hardware& hardware);
+std::vector<Misfit> judgeParts(const std::vector<inventory::PartRule>& rules, const wire::Hardware& hardware);
 
 /// Whether the NIC that boots is cabled to the declared switch and port. Nothing declared: nothing to judge. `listened`: the agent has
 /// waited for a neighbour, so that silence is a misfit too. `others`: all nodes, to name whose cable it is.
-std::vector<Misfit> judgeCabling(const inventory::Node& node, const agent::Hardware& hardware, bool listened, const std::vector<inventory::Node>& others);
+std::vector<Misfit> judgeCabling(const inventory::Node& node, const wire::Hardware& hardware, bool listened, const std::vector<inventory::Node>& others);
 /// The NIC that boots has declared cabling and no neighbour in this report: the agent must listen.
-bool needsNeighbour(const inventory::Node& node, const agent::Hardware& hardware);
+bool needsNeighbour(const inventory::Node& node, const wire::Hardware& hardware);
 
 /// Which nodes are declared with a serial, or with a MAC. The list of nodes must outlive it as it is.
 class Bearers {
@@ -41,6 +41,6 @@ class Bearers {
 };
 
 /// This machine, or one of its NICs, is declared as another node.
-std::vector<Misfit> judgeMixUp(const inventory::Node& node, const agent::Hardware& hardware, const Bearers& bearers);
+std::vector<Misfit> judgeMixUp(const inventory::Node& node, const wire::Hardware& hardware, const Bearers& bearers);
 
 }  // namespace muster::provision

@@ -21,10 +21,10 @@
 
 namespace muster::provision {
 
-using agent::AgentState;
-using agent::Hardware;
-using agent::Mode;
-using agent::TaskKind;
+using gateway::AgentState;
+using wire::Hardware;
+using wire::Mode;
+using wire::TaskKind;
 using lifecycle::ActContext;
 using lifecycle::Action;
 using lifecycle::Again;
@@ -44,9 +44,9 @@ constexpr seconds kProbeLimit{30}, kInspectLimit{75}, kWriteImageLimit{3600}, kI
 /// Why a live image cannot run on a machine, as far as its hardware is known. The agent looks again, at what is really free.
 std::optional<std::string> tooLarge(const PackedImage& image, const std::optional<AgentState>& state) {
   const auto memory = state ? state->hardware.memory_bytes : 0;
-  if (memory == 0 || memory >= image.size_bytes + agent::kLiveRoomBytes) return std::nullopt;
+  if (memory == 0 || memory >= image.size_bytes + wire::kLiveRoomBytes) return std::nullopt;
   return fmt::format("the live image {} takes {} MiB of memory and its system {} MiB beside it, the machine has {} MiB; make the image smaller, or one of another kind",
-                     image.name, image.size_bytes >> 20, agent::kLiveRoomBytes >> 20, memory >> 20);
+                     image.name, image.size_bytes >> 20, wire::kLiveRoomBytes >> 20, memory >> 20);
 }
 
 class ProvisionPhase final : public lifecycle::Phase {
@@ -182,7 +182,7 @@ Async<void> ProvisionPhase::addDriverFacts(NodeName node, bool fresh, std::vecto
   if (wanted.empty()) co_return Result<void>();
   if (missing) {
     const auto params = jsonText(nlohmann::json{{"probes", wanted}});
-    const agent::AgentTask task{"probe." + node.str() + "." + io::randomToken(9), TaskKind::Probe, params, kProbeLimit};
+    const wire::AgentTask task{"probe." + node.str() + "." + io::randomToken(9), TaskKind::Probe, params, kProbeLimit};
     auto run = deps_.agents.runTask(node, task);
     CO_TRY(report, co_await std::move(run));
     const auto json = jsonOrNone(report.result, kAgentJson);
@@ -200,7 +200,7 @@ Async<void> ProvisionPhase::addDriverFacts(NodeName node, bool fresh, std::vecto
 
 /// The node with its hardware as it is now: the agent tells it together with the end of the task.
 Async<AgentState> ProvisionPhase::lookAgain(NodeName node) {
-  const agent::AgentTask task{"inspect." + node.str() + "." + io::randomToken(9), TaskKind::Inspect, inspectParams(deps_.cluster, node), kInspectLimit};
+  const wire::AgentTask task{"inspect." + node.str() + "." + io::randomToken(9), TaskKind::Inspect, inspectParams(deps_.cluster, node), kInspectLimit};
   auto run = deps_.agents.runTask(node, task);
   CO_TRY_OK(co_await std::move(run));
   const auto state = deps_.agents.state(node);

@@ -19,7 +19,7 @@ namespace muster::provision {
 struct ProvisionDeps {
   const inventory::Cluster& cluster;
   bmc::BmcFleet& bmcs;
-  agent::AgentGateway& agents;
+  gateway::AgentGateway& agents;
   ImageStore& images;
   Netboot& netboot;
   Clock& clock;
@@ -42,7 +42,7 @@ std::unique_ptr<lifecycle::Phase> makeProvisionPhase(ProvisionDeps deps);
 std::unique_ptr<Erasures> makeErasePhase(ProvisionDeps deps, lifecycle::Store& store);
 
 /// Mounts what profiles name under `storage`, and watches it.
-std::unique_ptr<lifecycle::Phase> makeStoragePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, Clock& clock);
+std::unique_ptr<lifecycle::Phase> makeStoragePhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, Clock& clock);
 
 /// GET /repo/DRIVER/…: the apt repositories that drivers name. For the HTTPS listener only: nodes install from them as root, and
 /// nothing but the connection vouches for what they get.

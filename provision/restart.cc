@@ -8,7 +8,7 @@
 
 namespace muster::provision {
 
-using agent::Mode;
+using wire::Mode;
 using lifecycle::Again;
 
 namespace {
@@ -57,7 +57,7 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work,
                                                          systemOf(mode), node.str(), kBootLimit.count(), kMaxBoots, adviceFor(mode, node)))
                        .retryable(false));
   }
-  const auto* refused = dynamic_cast<const agent::RefusedAgents*>(&agents_);
+  const auto* refused = dynamic_cast<const gateway::RefusedAgents*>(&agents_);
   if (mode == Mode::Disk && refused && refused->isRefused(node)) {
     forget(node);
     co_return fail(Error(ErrorCode::Denied, fmt::format("the installed system of {0} runs and calls, but its key is refused, so its power is left alone; when it is right as it is: muster bmc forget-key {0}. "

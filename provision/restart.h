@@ -23,7 +23,7 @@ inline constexpr std::chrono::milliseconds kLookSoon{250}, kLookAgain{2000};
 
 class Restarts {
  public:
-  Restarts(bmc::BmcFleet& bmcs, agent::AgentGateway& agents, Netboot& netboot, Clock& clock,
+  Restarts(bmc::BmcFleet& bmcs, gateway::AgentGateway& agents, Netboot& netboot, Clock& clock,
            std::function<void(const NodeName&)> boot_ended = [](const NodeName&) {})
       : bmcs_(bmcs), agents_(agents), netboot_(netboot), clock_(clock), boot_ended_(std::move(boot_ended)), born_(clock.steady()) {}
 
@@ -46,19 +46,19 @@ class Restarts {
  private:
   /// One wait for one mode.
   struct Stage {
-    agent::Mode mode = agent::Mode::Ram;
+    wire::Mode mode = wire::Mode::Ram;
     std::chrono::steady_clock::time_point since;  ///< of the last restart, or of the first look
     int boots = 0;
     std::string old_boot;  ///< of the agent that was there before the restart
   };
 
-  Async<std::optional<lifecycle::Again>> drive(NodeName node, agent::Mode mode, Work work, std::string live);
+  Async<std::optional<lifecycle::Again>> drive(NodeName node, wire::Mode mode, Work work, std::string live);
   Async<bool> mustRestart(NodeName node, Stage stage, std::chrono::seconds patience);
-  Async<void> restart(NodeName node, agent::Mode mode);
-  Stage& stageOf(const NodeName& node, agent::Mode mode);
+  Async<void> restart(NodeName node, wire::Mode mode);
+  Stage& stageOf(const NodeName& node, wire::Mode mode);
 
   bmc::BmcFleet& bmcs_;
-  agent::AgentGateway& agents_;
+  gateway::AgentGateway& agents_;
   Netboot& netboot_;
   Clock& clock_;
   std::function<void(const NodeName&)> boot_ended_;

@@ -205,8 +205,8 @@ int rdmaIterations(double floor_gbits, seconds load) {
 seconds gateExpected(const inventory::Gate& gate) { return rowOf(gate.level).expected; }
 seconds gateDeadline(const inventory::Gate& gate) { return rowOf(gate.level).deadline; }
 
-std::string_view adviceFor(std::string_view check_id, agent::CheckStatus status) {
-  if (status == agent::CheckStatus::Timeout)
+std::string_view adviceFor(std::string_view check_id, wire::CheckStatus status) {
+  if (status == wire::CheckStatus::Timeout)
     return "nothing was found to be wrong, the time was too short: look what else loads the machine, and run the gate again; give the check more seconds in the gate's own "
            "parameters only where this machine is known to be that slow";
   return adviceFor(check_id);

@@ -33,6 +33,6 @@ std::chrono::seconds gateDeadline(const inventory::Gate& gate);
 /// What a failing check of this id asks of people.
 std::string_view adviceFor(std::string_view check_id);
 /// The same for how it ended: a check that had too little time has found nothing that could be replaced.
-std::string_view adviceFor(std::string_view check_id, agent::CheckStatus status);
+std::string_view adviceFor(std::string_view check_id, wire::CheckStatus status);
 
 }  // namespace muster::validate

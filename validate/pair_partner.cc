@@ -14,7 +14,7 @@ namespace {
 bool isOutOfPool(std::string_view pool) { return pool == lifecycle::kPoolDrained || pool == "out"; }
 
 /// What a probe lists: "mlx5_0,mlx5_1".
-std::vector<std::string> wordsOf(const agent::AgentState& state, const std::string& probe) {
+std::vector<std::string> wordsOf(const gateway::AgentState& state, const std::string& probe) {
   std::vector<std::string> words;
   const auto found = state.probes.find(probe);
   const std::string text = found == state.probes.end() ? "" : found->second;
@@ -34,9 +34,9 @@ bool isOfAnotherLayer(const std::string& device, const std::vector<std::string>&
 
 }  // namespace
 
-std::vector<std::string> railDevicesOf(const inventory::Cluster& cluster, const inventory::Node& node, const agent::AgentGateway& agents) {
+std::vector<std::string> railDevicesOf(const inventory::Cluster& cluster, const inventory::Node& node, const gateway::AgentGateway& agents) {
   const auto state = agents.state(node.name);
-  if (!state || state->mode != agent::Mode::Disk) return {};
+  if (!state || state->mode != wire::Mode::Disk) return {};
   const auto reported = wordsOf(*state, "rdma.devices");
   const auto& profile = cluster.profileOf(node);
   std::vector<std::string> devices;
@@ -51,7 +51,7 @@ std::vector<std::string> railDevicesOf(const inventory::Cluster& cluster, const 
   return devices;
 }
 
-std::vector<Partner> partnersOf(const inventory::Cluster& cluster, const inventory::Node& node, const agent::AgentGateway& agents,
+std::vector<Partner> partnersOf(const inventory::Cluster& cluster, const inventory::Node& node, const gateway::AgentGateway& agents,
                                 const lifecycle::FactSet& facts) {
   std::vector<Partner> partners;
   const auto& nodes = cluster.nodes;

@@ -10,8 +10,8 @@
 namespace muster::validate {
 namespace {
 
-using agent::CheckResult;
-using agent::CheckStatus;
+using wire::CheckResult;
+using wire::CheckStatus;
 using lifecycle::Again;
 using std::chrono::seconds;
 
@@ -169,11 +169,11 @@ Async<CheckResult> PairTests::measureRail(inventory::Node node, Partner partner,
   client.update({{"role", "client"}, {"device", rail.own}, {"peer", partner.address}, {"min_gbits", floor}});
   for (const auto& why : {addGpu(server, partner.node, rail), addGpu(client, node.name, rail)})
     if (why) co_return broken(*why);
-  const auto served = agents_.submit(partner.node, {task_id + "/server", agent::TaskKind::RdmaPair, jsonText(server), kPairLimit});
+  const auto served = agents_.submit(partner.node, {task_id + "/server", wire::TaskKind::RdmaPair, jsonText(server), kPairLimit});
   if (!served) co_return broken(fmt::format("{} took no part: {}", partner.node.str(), served.error().str()));
-  auto op = agents_.runTask(node.name, {task_id + "/client", agent::TaskKind::RdmaPair, jsonText(client), kPairLimit});
+  auto op = agents_.runTask(node.name, {task_id + "/client", wire::TaskKind::RdmaPair, jsonText(client), kPairLimit});
   CO_TRY(report, co_await std::move(op));
-  CO_TRY(results, agent::parseCheckResults(report.result));
+  CO_TRY(results, wire::parseCheckResults(report.result));
   if (results.size() != 1) co_return fail(ErrorCode::Corrupt, "the agent's answer is not one check result");
   results.front().id = std::string(check());
   co_return results.front();

@@ -25,10 +25,10 @@ enum class PairMemory { Host, Gpu };
 
 class PairTests {
  public:
-  using Answer = std::variant<lifecycle::Again, agent::CheckResult>;
+  using Answer = std::variant<lifecycle::Again, wire::CheckResult>;
   using Busy = std::set<NodeName>;  ///< in a test now: two tests on one NIC would only measure each other
 
-  PairTests(const inventory::Cluster& cluster, agent::AgentGateway& agents, PoolLook look_at_pool, PairMemory memory, Busy& busy)
+  PairTests(const inventory::Cluster& cluster, gateway::AgentGateway& agents, PoolLook look_at_pool, PairMemory memory, Busy& busy)
       : cluster_(cluster), agents_(agents), look_at_pool_(std::move(look_at_pool)), memory_(memory), paired_(busy) {}
   std::string_view check() const { return memory_ == PairMemory::Host ? kPairCheck : kGdrCheck; }
 
@@ -41,7 +41,7 @@ class PairTests {
   struct Trial {
     int attempts = 0;    ///< begun: a task id is never run twice
     int unmeasured = 0;  ///< of them, those that ended without a number
-    std::vector<std::pair<NodeName, agent::CheckResult>> failed;
+    std::vector<std::pair<NodeName, wire::CheckResult>> failed;
     bool tried(const NodeName& node) const;
   };
   struct Choice {
@@ -56,17 +56,17 @@ class PairTests {
     std::string own, partner;
     std::size_t number = 0, count = 1;
   };
-  Async<agent::CheckResult> measure(inventory::Node node, Partner partner, std::optional<double> floor, std::string task_id);
-  Async<agent::CheckResult> measureRail(inventory::Node node, Partner partner, Rail rail, double floor_gbits, std::string task_id);
-  agent::CheckResult broken(std::string text) const;
+  Async<wire::CheckResult> measure(inventory::Node node, Partner partner, std::optional<double> floor, std::string task_id);
+  Async<wire::CheckResult> measureRail(inventory::Node node, Partner partner, Rail rail, double floor_gbits, std::string task_id);
+  wire::CheckResult broken(std::string text) const;
   /// Adds the GPU of this rail; an error's words when the node tells of none.
   std::optional<std::string> addGpu(nlohmann::json& params, const NodeName& node, const Rail& rail) const;
   double floorOf(const inventory::Node& node, const Rail& rail) const;
-  agent::CheckResult verdict(const Trial& trial, const std::string& note) const;
+  wire::CheckResult verdict(const Trial& trial, const std::string& note) const;
   void warnOf(const Trial& trial, const inventory::Node& node, const FacetName& gate, const Partner& good, lifecycle::ActContext& context) const;
 
   const inventory::Cluster& cluster_;
-  agent::AgentGateway& agents_;
+  gateway::AgentGateway& agents_;
   PoolLook look_at_pool_;
   std::map<std::string, Trial> trials_;  ///< by intent
   const PairMemory memory_;

@@ -74,7 +74,7 @@ std::map<std::string, Baseline> learnFrom(const std::vector<lifecycle::MeasuredS
   return learnt;
 }
 
-std::optional<agent::CheckResult> judgeByLearnt(std::string_view model, const std::map<std::string, double>& numbers, const std::map<std::string, Baseline>& learnt) {
+std::optional<wire::CheckResult> judgeByLearnt(std::string_view model, const std::map<std::string, double>& numbers, const std::map<std::string, Baseline>& learnt) {
   if (model.empty() || Skus::builtIn().find(model)) return std::nullopt;
   std::vector<std::string> below;
   std::set<std::string> floors;
@@ -91,9 +91,9 @@ std::optional<agent::CheckResult> judgeByLearnt(std::string_view model, const st
     if (!(value >= baseline->second.floor)) below.push_back(fmt::format("{} is {:.4g}, others of its kind reach {:.4g} and {:.4g} at least", name, value, baseline->second.median, baseline->second.floor));
   }
   if (!measured) return std::nullopt;
-  agent::CheckResult result;
+  wire::CheckResult result;
   result.id = std::string(kLearntCheck);
-  result.status = below.empty() ? agent::CheckStatus::Pass : agent::CheckStatus::Fail;
+  result.status = below.empty() ? wire::CheckStatus::Pass : wire::CheckStatus::Fail;
   const auto unknown = fmt::format("no table knows {}", model);
   if (floors.empty()) {
     result.text = fmt::format("{}, and fewer than {} other nodes of its kind have been measured: its rates were judged by nothing", unknown, kLeastSamples);
@@ -111,7 +111,7 @@ bool hasBits(const std::map<std::string, double>& numbers) {
   return std::any_of(numbers.begin(), numbers.end(), [](const auto& each) { return history::isFingerprint(each.first); });
 }
 
-std::optional<agent::CheckResult> judgeBits(const std::map<std::string, double>& numbers, const std::map<std::string, Baseline>& learnt) {
+std::optional<wire::CheckResult> judgeBits(const std::map<std::string, double>& numbers, const std::map<std::string, Baseline>& learnt) {
   std::vector<std::string> other;
   std::size_t compared = 0;
   for (const auto& [name, value] : numbers) {
@@ -123,9 +123,9 @@ std::optional<agent::CheckResult> judgeBits(const std::map<std::string, double>&
       other.push_back(fmt::format("{}: {:012x}, on {} other nodes of its kind {:012x}", name, static_cast<std::uint64_t>(value), known->second.samples, static_cast<std::uint64_t>(known->second.median)));
   }
   if (compared == 0) return std::nullopt;
-  agent::CheckResult result;
+  wire::CheckResult result;
   result.id = std::string(kBitsCheck);
-  result.status = other.empty() ? agent::CheckStatus::Pass : agent::CheckStatus::Fail;
+  result.status = other.empty() ? wire::CheckStatus::Pass : wire::CheckStatus::Fail;
   result.text = other.empty() ? fmt::format("{} results have the same bits as those of other nodes of its kind", compared) : fmt::format("{}", fmt::join(other, "; "));
   return result;
 }

@@ -21,11 +21,11 @@ std::map<std::string, Baseline> learnFrom(const std::vector<lifecycle::MeasuredS
 
 /// A check's answer about GPU rates in `numbers` (names as numbersOf gives them); nullopt: a table knows the model, or no rate was measured.
 /// With too few other nodes it passes and says that nothing judged these rates. Pure.
-std::optional<agent::CheckResult> judgeByLearnt(std::string_view model, const std::map<std::string, double>& numbers, const std::map<std::string, Baseline>& learnt);
+std::optional<wire::CheckResult> judgeByLearnt(std::string_view model, const std::map<std::string, double>& numbers, const std::map<std::string, Baseline>& learnt);
 
 /// Devices that compute other bits than most of their kind; nullopt: nothing to compare. A wrong bit below the rounding level of a format shows
 /// nowhere else. Pure.
-std::optional<agent::CheckResult> judgeBits(const std::map<std::string, double>& numbers, const std::map<std::string, Baseline>& learnt);
+std::optional<wire::CheckResult> judgeBits(const std::map<std::string, double>& numbers, const std::map<std::string, Baseline>& learnt);
 bool hasBits(const std::map<std::string, double>& numbers);
 
 }  // namespace muster::validate

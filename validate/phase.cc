@@ -17,9 +17,9 @@ namespace muster::validate {
 namespace {
 
 using namespace lifecycle;
-using agent::AgentTask;
-using agent::CheckResult;
-using agent::CheckStatus;
+using wire::AgentTask;
+using wire::CheckResult;
+using wire::CheckStatus;
 using std::chrono::seconds;
 
 constexpr std::string_view kGatePrefix = "gate.";
@@ -43,7 +43,7 @@ nlohmann::json toTask(const std::vector<CheckRequest>& requests) {
 
 class ValidatePhase final : public Phase {
  public:
-  ValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, CertificateStore& certificates, Store& store, Clock& clock,
+  ValidatePhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, CertificateStore& certificates, Store& store, Clock& clock,
                 PoolLook look_at_pool, GateSink record, LearntLook learnt, RackSteps* steps)
       : cluster_(cluster), agents_(agents), certificates_(certificates), store_(store), clock_(clock), pairs_(cluster, agents, look_at_pool, PairMemory::Host, paired_),
         gdr_pairs_(cluster, agents, std::move(look_at_pool), PairMemory::Gpu, paired_),
@@ -182,7 +182,7 @@ class ValidatePhase final : public Phase {
 
   /// A certificate that rests on peers instead of a table says so.
   static std::string learntWords(const std::string& evidence) {
-    const auto results = agent::parseCheckResults(evidence);
+    const auto results = wire::parseCheckResults(evidence);
     for (const auto& result : results.value_or(std::vector<CheckResult>()))
       if (result.id == kLearntCheck) return result.text;
     return {};
@@ -225,7 +225,7 @@ class ValidatePhase final : public Phase {
   Async<Outcome> runGate(const inventory::Node& node, inventory::Gate gate, Action action, ActContext& context) {
     // Firmware that was activated by a power cycle has just taken the system away; POST takes minutes.
     const auto agent = agents_.state(node.name);
-    if (!agent || agent->mode != agent::Mode::Disk)
+    if (!agent || agent->mode != wire::Mode::Disk)
       co_return Outcome(Again{kLookAgain, fmt::format("the installed system of {} to call", node.name.str())});
     CO_TRY(checks, localChecks(cluster_, cluster_.profileOf(node), gate));
     std::vector<CheckResult> results;
@@ -264,7 +264,7 @@ class ValidatePhase final : public Phase {
     const bool together = steps_ && steps_->isAsked(node);
     if (const auto known = agents_.report(node.name, context.intentId())) {
       if (together) steps_->begun(node, gate);
-      if (!agent::isFinished(known->phase)) power_.takeRunning(node);
+      if (!wire::isFinished(known->phase)) power_.takeRunning(node);
       return std::optional<Again>();
     }
     if (together) {
@@ -287,10 +287,10 @@ class ValidatePhase final : public Phase {
 
   Async<std::vector<CheckResult>> runLocal(const inventory::Node& node, inventory::Gate gate, std::vector<CheckRequest> checks, ActContext& context) {
     context.progress(0, fmt::format("{} checks", checks.size()));
-    AgentTask task{context.intentId(), agent::TaskKind::RunChecks, jsonText(toTask(checks)), gateDeadline(gate)};
+    AgentTask task{context.intentId(), wire::TaskKind::RunChecks, jsonText(toTask(checks)), gateDeadline(gate)};
     auto op = agents_.runTask(node.name, std::move(task));
     CO_TRY(report, co_await std::move(op));
-    co_return agent::parseCheckResults(report.result);
+    co_return wire::parseCheckResults(report.result);
   }
 
   /// What keeps the answers from being exactly one for each check that was asked for; empty: they are.
@@ -341,7 +341,7 @@ class ValidatePhase final : public Phase {
   }
 
   const inventory::Cluster& cluster_;
-  agent::AgentGateway& agents_;
+  gateway::AgentGateway& agents_;
   CertificateStore& certificates_;
   Store& store_;
   Clock& clock_;
@@ -358,7 +358,7 @@ class ValidatePhase final : public Phase {
 
 }  // namespace
 
-std::string skuOf(const inventory::Cluster& cluster, const inventory::Node& node, const agent::AgentGateway& agents) {
+std::string skuOf(const inventory::Cluster& cluster, const inventory::Node& node, const gateway::AgentGateway& agents) {
   const auto& profile = cluster.profileOf(node);
   const auto state = agents.state(node.name);
   const auto model = state && !state->hardware.gpus.empty() ? state->hardware.gpus.front().model : profile.expect.gpu_model;
@@ -389,7 +389,7 @@ std::map<std::string, double> numbersOf(const std::vector<CheckResult>& results)
   return numbers;
 }
 
-std::unique_ptr<Phase> makeValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, CertificateStore& certificates, Store& store,
+std::unique_ptr<Phase> makeValidatePhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, CertificateStore& certificates, Store& store,
                                          Clock& clock, PoolLook look_at_pool, GateSink record, LearntLook learnt, RackSteps* steps) {
   return std::make_unique<ValidatePhase>(cluster, agents, certificates, store, clock, std::move(look_at_pool), std::move(record), std::move(learnt), steps);
 }

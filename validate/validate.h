@@ -91,14 +91,14 @@ using GateSink = std::function<void(GateRecord)>;
 using LearntLook = std::function<std::map<std::string, Baseline>(const std::string& sku, const NodeName& but)>;
 
 /// What a node's measurements are compared with: its profile, and the model of its GPUs where it has some.
-std::string skuOf(const inventory::Cluster& cluster, const inventory::Node& node, const agent::AgentGateway& agents);
+std::string skuOf(const inventory::Cluster& cluster, const inventory::Node& node, const gateway::AgentGateway& agents);
 /// Names as measurements have them: "host.gemm/gemm_gflops"; a check's value "gpu3.sm_mhz" is "gpu.clocks/sm_mhz@gpu3", so that devices are
 /// compared with each other.
-std::map<std::string, double> numbersOf(const std::vector<agent::CheckResult>& results);
+std::map<std::string, double> numbersOf(const std::vector<wire::CheckResult>& results);
 
 class RackSteps;   ///< validate/synchronized_load.h
 
-std::unique_ptr<lifecycle::Phase> makeValidatePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents,
+std::unique_ptr<lifecycle::Phase> makeValidatePhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents,
                                                     CertificateStore& certificates, lifecycle::Store& store, Clock& clock,
                                                     PoolLook look_at_pool, GateSink record = {}, LearntLook learnt = {}, RackSteps* steps = nullptr);
 

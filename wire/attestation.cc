@@ -7,7 +7,7 @@
 
 #include <charconv>
 
-namespace muster::agent {
+namespace muster::wire {
 namespace {
 
 constexpr std::size_t kMaxAttestBytes = 256u << 10;
@@ -97,4 +97,4 @@ Result<AttestedRequest> parseAttestedRequest(std::string_view text) {
   return out;
 }
 
-}  // namespace muster::agent
+}  // namespace muster::wire

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace muster::agent {
+namespace muster::wire {
 
 inline constexpr std::chrono::seconds kChallengeLife{120};
 
@@ -39,4 +39,4 @@ std::string toJson(const AttestedRequest&);  Result<AttestedRequest> parseAttest
 /// What the AK signs beside the PCRs.
 std::string qualifyingData(std::string_view nonce, std::string_view csr_pem);
 
-}  // namespace muster::agent
+}  // namespace muster::wire

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace muster::agent {
+namespace muster::wire {
 namespace {
 
 bool same(const io::Url& one, const io::Url& other) { return one.origin() == other.origin(); }
@@ -74,4 +74,4 @@ bool Controllers::learn(const std::vector<io::Url>& urls) {
   return true;
 }
 
-}  // namespace muster::agent
+}  // namespace muster::wire

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace muster::agent {
+namespace muster::wire {
 
 inline constexpr std::size_t kMaxControllers = 8;
 
@@ -47,4 +47,4 @@ class Controllers {
   bool proven_ = false;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::wire

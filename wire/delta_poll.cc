@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace muster::agent {
+namespace muster::wire {
 namespace {
 
 /// Results apart: they are told once, and kept where they were told.
@@ -39,4 +39,4 @@ void ToldPoll::answered(const PollRequest& poll, const PollResponse& response) {
   told_->health.clear();
 }
 
-}  // namespace muster::agent
+}  // namespace muster::wire

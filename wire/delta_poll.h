@@ -6,7 +6,7 @@
 
 #include <optional>
 
-namespace muster::agent {
+namespace muster::wire {
 
 class ToldPoll {
  public:
@@ -21,4 +21,4 @@ class ToldPoll {
   std::optional<PollRequest> told_;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::wire

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace muster::agent {
+namespace muster::wire {
 namespace {
 
 constexpr std::size_t kMaxUrlBytes = 2048;
@@ -75,4 +75,4 @@ Result<FirmwareTask> parseFirmwareTask(std::string_view text) {
   return task;
 }
 
-}  // namespace muster::agent
+}  // namespace muster::wire

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace muster::agent {
+namespace muster::wire {
 
 inline constexpr std::string_view kMstflint = "mstflint", kNvme = "nvme", kFwupd = "fwupd";
 inline constexpr std::size_t kMaxFirmwareDevices = 512;
@@ -46,4 +46,4 @@ std::string toJson(const FirmwareTask&);
 /// Errors: InvalidInput (way, digest and URL are looked at too)
 Result<FirmwareTask> parseFirmwareTask(std::string_view text);
 
-}  // namespace muster::agent
+}  // namespace muster::wire

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <optional>
 
-namespace muster::agent {
+namespace muster::wire {
 
 namespace {
 
@@ -63,4 +63,4 @@ bool DiskRule::fit(std::string_view serial, std::string_view wwn, std::uint64_t 
   return false;
 }
 
-}  // namespace muster::agent
+}  // namespace muster::wire

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace muster::agent {
+namespace muster::wire {
 
 class DiskRule {
  public:
@@ -42,4 +42,4 @@ class DiskRule {
   std::uint64_t low_bytes_ = 0, high_bytes_ = 0;
 };
 
-}  // namespace muster::agent
+}  // namespace muster::wire

@@ -6,7 +6,7 @@
 
 #include <limits>
 
-namespace muster::agent {
+namespace muster::wire {
 
 std::string toJson(const HealthReport& report) {
   auto symptoms = nlohmann::json::array();
@@ -38,4 +38,4 @@ Result<HealthReport> parseHealthReport(std::string_view text) {
   return report;
 }
 
-}  // namespace muster::agent
+}  // namespace muster::wire

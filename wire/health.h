@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace muster::agent {
+namespace muster::wire {
 
 inline constexpr std::size_t kMaxSymptoms = 256;
 inline constexpr std::size_t kMaxSources = 32;
@@ -45,4 +45,4 @@ std::string toJson(const HealthReport& report);
 /// Errors: Corrupt, InvalidInput
 Result<HealthReport> parseHealthReport(std::string_view text);
 
-}  // namespace muster::agent
+}  // namespace muster::wire

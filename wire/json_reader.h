@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-namespace muster::agent {
+namespace muster::wire {
 
 /// The text as a JSON object. Errors: Corrupt (not JSON, not an object, larger than `max_bytes`)
 Result<nlohmann::json> parseObject(std::string_view text, std::size_t max_bytes, std::string_view what);
@@ -106,4 +106,4 @@ std::vector<std::string> readTexts(JsonReader& reader, const char* key, std::siz
 /// An object whose values are texts.
 std::map<std::string, std::string> readTextMap(JsonReader& reader, const char* key, std::size_t max_items, bool optional = false);
 
-}  // namespace muster::agent
+}  // namespace muster::wire

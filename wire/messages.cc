@@ -9,7 +9,7 @@
 #include <cmath>
 #include <limits>
 
-namespace muster::agent {
+namespace muster::wire {
 namespace {
 
 using nlohmann::json;
@@ -393,4 +393,4 @@ Result<std::vector<CheckResult>> parseCheckResults(std::string_view text) {
   return finished(reader, std::move(checks));
 }
 
-}  // namespace muster::agent
+}  // namespace muster::wire

@@ -31,7 +31,7 @@
 #include <string>
 #include <vector>
 
-namespace muster::agent {
+namespace muster::wire {
 
 inline constexpr std::chrono::seconds kPollWait{20};
 inline constexpr std::chrono::seconds kPollWhileBusy{1};
@@ -169,4 +169,4 @@ struct CheckResult {
 std::string toJson(const std::vector<CheckResult>&);
 Result<std::vector<CheckResult>> parseCheckResults(std::string_view);
 
-}  // namespace muster::agent
+}  // namespace muster::wire

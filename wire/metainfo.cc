@@ -7,7 +7,7 @@
 
 #include <charconv>
 
-namespace muster::agent {
+namespace muster::wire {
 
 namespace {
 
@@ -85,4 +85,4 @@ Result<Metainfo> readMetainfo(std::string bytes) {
   return info;
 }
 
-}  // namespace muster::agent
+}  // namespace muster::wire

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace muster::agent {
+namespace muster::wire {
 
 inline constexpr std::uint32_t kLeastPieceBytes = 256u << 10, kMostPieceBytes = 4u << 20;
 inline constexpr std::size_t kPieceHashBytes = 20;  ///< SHA-1
@@ -34,4 +34,4 @@ std::string writeMetainfo(std::uint64_t pack_bytes, std::string_view hashes);
 /// What writeMetainfo has made. Errors: Corrupt
 Result<Metainfo> readMetainfo(std::string bytes);
 
-}  // namespace muster::agent
+}  // namespace muster::wire

@@ -15,7 +15,7 @@
 #include <charconv>
 #include <cstring>
 
-namespace muster::agent {
+namespace muster::wire {
 
 using nlohmann::json;
 
@@ -209,4 +209,4 @@ Result<void> checkIndex(const PackIndex& index) {
   return {};
 }
 
-}  // namespace muster::agent
+}  // namespace muster::wire

@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-namespace muster::agent {
+namespace muster::wire {
 
 inline constexpr std::string_view kPackFormat = "muster-pack/2", kFirstPackFormat = "muster-pack/1";
 inline constexpr std::uint64_t kPackChunkBytes = 1u << 20;           ///< raw size of a chunk that muster makes
@@ -84,4 +84,4 @@ Result<PackIndex> readIndex(std::string_view json);
 /// Whether the numbers of an index fit together. Errors: Corrupt
 Result<void> checkIndex(const PackIndex& index);
 
-}  // namespace muster::agent
+}  // namespace muster::wire

@@ -8,7 +8,7 @@
 #include <cctype>
 #include <charconv>
 
-namespace muster::agent {
+namespace muster::wire {
 
 using nlohmann::json;
 
@@ -53,4 +53,4 @@ int sectorBytesOfTable(std::string_view head) {
   return !gpt_at(512) && gpt_at(4096) ? 4096 : 512;
 }
 
-}  // namespace muster::agent
+}  // namespace muster::wire

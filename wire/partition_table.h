@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace muster::agent {
+namespace muster::wire {
 
 struct Partition {
   std::string node;            ///< "/dev/vda3"
@@ -31,4 +31,4 @@ inline constexpr std::size_t kTableHeadBytes = 8192;
 /// nothing of it, and is taken for 512.
 int sectorBytesOfTable(std::string_view head);
 
-}  // namespace muster::agent
+}  // namespace muster::wire

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-namespace muster::agent {
+namespace muster::wire {
 
 inline constexpr std::string_view kRestarting = "restarting: ";
 
-}  // namespace muster::agent
+}  // namespace muster::wire

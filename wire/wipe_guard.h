@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace muster::agent {
+namespace muster::wire {
 
 /// Only a permission is missing. The controller advises `muster wipe` for this refusal and for no other.
 inline constexpr std::string_view kWipeGuard = "it is not overwritten, because the plan did not say that this node may be wiped";
@@ -23,4 +23,4 @@ inline constexpr std::string_view kReplaceDisk = "replace the disk";
 /// Content of a disk whose installed system is whole.
 inline constexpr std::string_view kInstalledByMuster = "a system installed by muster";
 
-}  // namespace muster::agent
+}  // namespace muster::wire

@@ -5,7 +5,7 @@
 #include <array>
 #include <string_view>
 
-namespace muster::agent {
+namespace muster::wire {
 
 enum class XidNeeds {
   Nothing,  ///< for information
@@ -49,4 +49,4 @@ constexpr const XidRow* findXid(std::string_view id) {
   return nullptr;
 }
 
-}  // namespace muster::agent
+}  // namespace muster::wire

@@ -25,12 +25,12 @@ constexpr std::string_view kNoSession = "none";              ///< whoever is tol
 constexpr std::size_t kMaxTroubles = 16;                     ///< said until it works again
 
 /// A pair test only uses the node: its two halves must run at the same time on two nodes, so neither may stand in a queue.
-bool changesNode(TaskKind kind) {
-  return kind != TaskKind::Inspect && kind != TaskKind::Probe && kind != TaskKind::RdmaPair && kind != TaskKind::KernelLog && kind != TaskKind::ListFirmware;
+bool changesNode(wire::TaskKind kind) {
+  return kind != wire::TaskKind::Inspect && kind != wire::TaskKind::Probe && kind != wire::TaskKind::RdmaPair && kind != wire::TaskKind::KernelLog && kind != wire::TaskKind::ListFirmware;
 }
 
 /// What the machine is, or what lies on its disks, may be another than it was; also where it failed.
-bool changesHardware(TaskKind kind) { return kind == TaskKind::InstallDriver || kind == TaskKind::WriteImage || kind == TaskKind::EraseDisks; }
+bool changesHardware(wire::TaskKind kind) { return kind == wire::TaskKind::InstallDriver || kind == wire::TaskKind::WriteImage || kind == wire::TaskKind::EraseDisks; }
 
 /// Grows through the life of a boot, also across restarts of the agent.
 std::uint64_t bootMilliseconds() {
@@ -40,7 +40,7 @@ std::uint64_t bootMilliseconds() {
 }
 
 /// What a task asks about is told with every poll from then on.
-std::vector<std::string> probesNamedBy(const AgentTask& task) {
+std::vector<std::string> probesNamedBy(const wire::AgentTask& task) {
   std::vector<std::string> names;
   auto params = jsonOrNone(task.params, kOrderJson);
   if (!params.is_object()) return names;
@@ -56,11 +56,11 @@ std::vector<std::string> probesNamedBy(const AgentTask& task) {
 std::filesystem::path controllersFile(const AgentOptions& options) { return options.state_folder / "controllers"; }
 
 /// Those that a controller named last, else those that the agent was started with.
-Controllers knownControllers(const AgentOptions& options) {
-  Controllers known(options.urls.empty() ? std::vector<io::Url>{options.url} : options.urls);
-  const auto told = io::readFile(controllersFile(options), kMaxNameBytes);
+wire::Controllers knownControllers(const AgentOptions& options) {
+  wire::Controllers known(options.urls.empty() ? std::vector<io::Url>{options.url} : options.urls);
+  const auto told = io::readFile(controllersFile(options), wire::kMaxNameBytes);
   if (!told) return known;
-  if (const auto urls = parseControllers(*told))
+  if (const auto urls = wire::parseControllers(*told))
     known.learn(*urls);
   else
     logWarning("agent", "{} is left aside: {}", controllersFile(options).string(), urls.error().str());
@@ -75,7 +75,7 @@ std::string trimmed(std::string text) {
 }  // namespace
 
 struct Agent::Running {
-  AgentTask task;
+  wire::AgentTask task;
   TaskContextPtr context;
   asio::cancellation_signal cancel;
 };
@@ -91,7 +91,7 @@ Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, TaskHandlers 
   return agent;
 }
 
-Agent::Agent(AgentOptions options, TaskHandlers handlers, AgentSenses senses, Clock& clock, TaskTable table, Controllers controllers)
+Agent::Agent(AgentOptions options, TaskHandlers handlers, AgentSenses senses, Clock& clock, TaskTable table, wire::Controllers controllers)
     : options_(std::move(options)), handlers_(std::move(handlers)), senses_(std::move(senses)), clock_(clock), table_(std::move(table)),
       controllers_(std::move(controllers)) {}
 
@@ -153,7 +153,7 @@ Async<void> Agent::exchange() {
   auto executor = co_await asio::this_coro::executor;
   startWaiting(executor);
   if (busy()) {  // progress is told every second, an end at once; what ends in the beginning is told in one go
-    auto pause = task_ended_.waitFor(clock_, seen, response.start.empty() ? std::chrono::milliseconds(kPollWhileBusy) : kTellTakenUp);
+    auto pause = task_ended_.waitFor(clock_, seen, response.start.empty() ? std::chrono::milliseconds(wire::kPollWhileBusy) : kTellTakenUp);
     co_await std::move(pause);
   }
   co_return Result<void>();
@@ -176,7 +176,7 @@ Task<void> Agent::backOff(Error trouble) {
 /// What a controller says of the others outlives this boot: the next one may begin while the first of them is away.
 void Agent::learnControllers(const std::string& told) {
   if (told.empty() || std::exchange(told_controllers_, told) == told) return;
-  const auto urls = parseControllers(told);
+  const auto urls = wire::parseControllers(told);
   if (!urls) return logWarning("agent", "what the controller says of the others is left aside: {}", urls.error().str());
   if (!controllers_.learn(*urls)) return;
   logInfo("agent", "the controllers are {}", toString(controllers_.all()));
@@ -188,7 +188,7 @@ void Agent::learnControllers(const std::string& told) {
 Async<void> Agent::ensureIdentity() {
   if (!identity_) {
     auto loaded = loadIdentity(options_);
-    if (!loaded && options_.mode == Mode::Ram) {
+    if (!loaded && options_.mode == wire::Mode::Ram) {
       logInfo("agent", "enrolling with {}", options_.url.origin());
       auto enrolling = enrol(options_, senses_.clients);
       loaded = co_await std::move(enrolling);
@@ -213,7 +213,7 @@ Async<void> Agent::ensureIdentity() {
   co_return Result<void>();
 }
 
-Async<EnrolResponse> Agent::certify(std::string csr_pem) {
+Async<wire::EnrolResponse> Agent::certify(std::string csr_pem) {
   if (!identity_) co_return fail(ErrorCode::Unavailable, "not enrolled");
   auto client = senses_.clients(identity_->trust());  // the poll's client may be in the middle of a wait
   auto call = requestCertificate(*client, options_.url, std::move(csr_pem));
@@ -247,8 +247,8 @@ Task<void> Agent::senseHealth() {
   health_at_ = clock_.steady();
 }
 
-PollRequest Agent::describe() {
-  PollRequest request;
+wire::PollRequest Agent::describe() {
+  wire::PollRequest request;
   request.mode = options_.mode;
   request.boot_id = boot_id_;
   request.agent_version = kAgentVersion;
@@ -264,30 +264,30 @@ PollRequest Agent::describe() {
   for (const auto& entry : table_.entries()) {
     request.reports.push_back(entry.report);
     auto& report = request.reports.back();
-    if (report.phase == TaskPhase::Done && said_all_ && entry.acknowledged) report.result.clear();
+    if (report.phase == wire::TaskPhase::Done && said_all_ && entry.acknowledged) report.result.clear();
     for (const auto& running : running_) {
       if (running->task.id == report.id) std::tie(report.fraction, report.text) = running->context->progressNow();
     }
   }
   for (const auto& [id, report] : refused_) {
-    if (request.reports.size() >= kMaxTasks) break;
+    if (request.reports.size() >= wire::kMaxTasks) break;
     request.reports.push_back(report);
   }
   return request;
 }
 
-Async<PollResponse> Agent::poll() {
-  PollRequest request = describe();
+Async<wire::PollResponse> Agent::poll() {
+  wire::PollRequest request = describe();
   std::vector<std::string> said;
   for (const auto& report : request.reports) {
-    if (isFinished(report.phase)) said.push_back(report.id);
+    if (wire::isFinished(report.phase)) said.push_back(report.id);
   }
   auto message = postTo(options_.url, "/agent/v1/poll", toJson(told_.shortened(request)));
-  message.timeout = controllers_.several() && !controllers_.proven() ? std::chrono::milliseconds(kFirstAnswer) : kPollWait + kPollSlack;
+  message.timeout = controllers_.several() && !controllers_.proven() ? std::chrono::milliseconds(kFirstAnswer) : wire::kPollWait + kPollSlack;
   auto call = client_->send(std::move(message));
   auto answered = co_await std::move(call);
   CO_TRY(body, bodyOf(answered));
-  CO_TRY(response, parsePollResponse(body));
+  CO_TRY(response, wire::parsePollResponse(body));
   told_.answered(request, response);
   if (!request.health.empty()) told_health_ = request.health;
   if (!request.hardware.empty()) told_hardware_ = request.hardware;
@@ -300,7 +300,7 @@ Async<PollResponse> Agent::poll() {
   co_return response;
 }
 
-void Agent::take(const PollResponse& response, const std::vector<std::string>& said) {
+void Agent::take(const wire::PollResponse& response, const std::vector<std::string>& said) {
   if (response.session != session_ || !controllers_.proven()) {  // another life of the controller, or another controller: it gets everything again
     session_ = response.session;
     said_all_ = false;
@@ -322,7 +322,7 @@ void Agent::take(const PollResponse& response, const std::vector<std::string>& s
 
 // ---- tasks
 
-Result<void> Agent::admit(const AgentTask& task) const {
+Result<void> Agent::admit(const wire::AgentTask& task) const {
   if (!handlers_.contains(task.kind)) {
     return fail(ErrorCode::InvalidInput, fmt::format("{} is no task for an agent in {} mode", toString(task.kind), toString(options_.mode)));
   }
@@ -330,7 +330,7 @@ Result<void> Agent::admit(const AgentTask& task) const {
   return {};
 }
 
-void Agent::begin(const AgentTask& task) {
+void Agent::begin(const wire::AgentTask& task) {
   if (table_.find(task.id)) return;
   if (auto passed = table_.pass(task.fence); !passed) return refuse(task, passed.error());
   refused_.erase(task.id);
@@ -344,12 +344,12 @@ void Agent::begin(const AgentTask& task) {
 }
 
 /// The id stays free: the controller that holds the claim may order the same task.
-void Agent::refuse(const AgentTask& task, const Error& why) {
+void Agent::refuse(const wire::AgentTask& task, const Error& why) {
   logWarning("agent", "task {} refused: {}", task.id, why.str());
   if (refused_.size() >= kMaxQueued) refused_.erase(refused_.begin());
-  AgentTaskReport report;
+  wire::AgentTaskReport report;
   report.id = task.id;
-  report.phase = TaskPhase::Failed;
+  report.phase = wire::TaskPhase::Failed;
   report.code = why.code();
   report.text = why.str();
   refused_[task.id] = std::move(report);
@@ -368,9 +368,9 @@ void Agent::startWaiting(asio::any_io_executor executor) {
     it = waiting_.erase(it);
     if (changesNode(running->task.kind)) exclusive_ = running->context;
     running_.push_back(running);
-    AgentTaskReport report;
+    wire::AgentTaskReport report;
     report.id = running->task.id;
-    report.phase = TaskPhase::Running;
+    report.phase = wire::TaskPhase::Running;
     table_.update(report);
     auto ended = [this, running](std::exception_ptr) {
       running_.remove(running);
@@ -393,7 +393,7 @@ Task<void> Agent::carryOut(std::shared_ptr<Running> running) {
   if (!stopping_) finish(running->task, std::move(*outcome));
 }
 
-Async<nlohmann::json> Agent::invoke(AgentTask task, TaskContextPtr context) {
+Async<nlohmann::json> Agent::invoke(wire::AgentTask task, TaskContextPtr context) {
   auto params = jsonOrNone(task.params, kOrderJson);
   if (!params.is_object()) co_return fail(ErrorCode::InvalidInput, "the parameters are not a JSON object");
   auto handler = handlers_.find(task.kind);
@@ -402,29 +402,29 @@ Async<nlohmann::json> Agent::invoke(AgentTask task, TaskContextPtr context) {
 }
 
 /// Restarts the machine, or gives way to what was started, once the controller has heard of it.
-void Agent::leaveAfter(const AgentTask& task) {
+void Agent::leaveAfter(const wire::AgentTask& task) {
   leaving_ = task.id;
-  leave_ = task.kind == TaskKind::Reboot ? senses_.reboot : senses_.give_way;
-  logInfo("agent", "{} as soon as the controller has heard of it", task.kind == TaskKind::Reboot ? "restarting the machine" : "giving way to the live image");
+  leave_ = task.kind == wire::TaskKind::Reboot ? senses_.reboot : senses_.give_way;
+  logInfo("agent", "{} as soon as the controller has heard of it", task.kind == wire::TaskKind::Reboot ? "restarting the machine" : "giving way to the live image");
 }
 
-void Agent::finish(const AgentTask& task, Result<nlohmann::json> outcome) {
-  AgentTaskReport report;
+void Agent::finish(const wire::AgentTask& task, Result<nlohmann::json> outcome) {
+  wire::AgentTaskReport report;
   report.id = task.id;
   if (outcome) {
     report.result = outcome->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    if (report.result.size() > kMaxResultBytes) outcome = fail(ErrorCode::Internal, "the result is larger than the protocol carries");
+    if (report.result.size() > wire::kMaxResultBytes) outcome = fail(ErrorCode::Internal, "the result is larger than the protocol carries");
   }
-  report.phase = outcome ? TaskPhase::Done : TaskPhase::Failed;
+  report.phase = outcome ? wire::TaskPhase::Done : wire::TaskPhase::Failed;
   if (outcome) {
     report.fraction = 1;
-    if (task.kind == TaskKind::Reboot || task.kind == TaskKind::StartImage) leaveAfter(task);
-    if (task.kind == TaskKind::Inspect) hardware_ = report.result;
+    if (task.kind == wire::TaskKind::Reboot || task.kind == wire::TaskKind::StartImage) leaveAfter(task);
+    if (task.kind == wire::TaskKind::Inspect) hardware_ = report.result;
     logInfo("agent", "task {} done", task.id);
   } else {
     report.result.clear();
     report.code = outcome.error().code();
-    report.text = std::string(cutToBytes(outcome.error().str(), kMaxTextBytes / 4));  // what is no UTF-8 grows on the way
+    report.text = std::string(cutToBytes(outcome.error().str(), wire::kMaxTextBytes / 4));  // what is no UTF-8 grows on the way
     logWarning("agent", "task {} failed: {}", task.id, report.text);
   }
   probes_stale_ = true;

@@ -35,9 +35,9 @@ inline constexpr std::chrono::seconds kHealthRefresh{10};       ///< no more oft
 
 /// What the machine looks like to the agent, as functions so that tests need no machine.
 struct AgentSenses {
-  std::function<Async<Hardware>()> hardware;
+  std::function<Async<wire::Hardware>()> hardware;
   std::function<Task<std::map<std::string, std::string>>(std::set<std::string> watched)> probes;
-  std::function<Task<HealthReport>()> health;  ///< empty: not looked at (the RAM OS has no jobs)
+  std::function<Task<wire::HealthReport>()> health;  ///< empty: not looked at (the RAM OS has no jobs)
   std::function<void()> reboot;              ///< restarts the machine; called once its task has been reported Done
   std::function<void()> give_way;            ///< lets the live image take over; called likewise, and need not return
   ClientFactory clients;
@@ -53,31 +53,31 @@ class Agent {
   void stop();
 
   /// A certificate for a key of this node, by the agent's own session. For the handler that installs a system.
-  Async<EnrolResponse> certify(std::string csr_pem);
+  Async<wire::EnrolResponse> certify(std::string csr_pem);
   std::string nodeName() const { return identity_ ? identity_->node : options_.node; }
 
  private:
   struct Running;
-  Agent(AgentOptions options, TaskHandlers handlers, AgentSenses senses, Clock& clock, TaskTable table, Controllers controllers);
+  Agent(AgentOptions options, TaskHandlers handlers, AgentSenses senses, Clock& clock, TaskTable table, wire::Controllers controllers);
 
   Task<void> converse();
   Async<void> ensureIdentity();
   Async<void> exchange();
   Task<void> sense();
   Task<void> senseHealth();
-  Async<PollResponse> poll();
-  PollRequest describe();
-  void take(const PollResponse& response, const std::vector<std::string>& said);
+  Async<wire::PollResponse> poll();
+  wire::PollRequest describe();
+  void take(const wire::PollResponse& response, const std::vector<std::string>& said);
   Task<void> backOff(Error trouble);
   void learnControllers(const std::string& told);
-  void begin(const AgentTask& task);
-  void refuse(const AgentTask& task, const Error& why);
-  Result<void> admit(const AgentTask& task) const;
+  void begin(const wire::AgentTask& task);
+  void refuse(const wire::AgentTask& task, const Error& why);
+  Result<void> admit(const wire::AgentTask& task) const;
   void startWaiting(asio::any_io_executor executor);
   Task<void> carryOut(std::shared_ptr<Running> running);
-  Async<nlohmann::json> invoke(AgentTask task, TaskContextPtr context);
-  void leaveAfter(const AgentTask& task);
-  void finish(const AgentTask& task, Result<nlohmann::json> outcome);
+  Async<nlohmann::json> invoke(wire::AgentTask task, TaskContextPtr context);
+  void leaveAfter(const wire::AgentTask& task);
+  void finish(const wire::AgentTask& task, Result<nlohmann::json> outcome);
   bool busy() const { return !running_.empty() || !waiting_.empty(); }
 
   AgentOptions options_;
@@ -85,7 +85,7 @@ class Agent {
   AgentSenses senses_;
   Clock& clock_;
   TaskTable table_;
-  Controllers controllers_;             ///< options_.url is its present one
+  wire::Controllers controllers_;             ///< options_.url is its present one
   std::string told_controllers_;        ///< as the controller said last
   std::string boot_id_;
   std::optional<Identity> identity_;
@@ -93,7 +93,7 @@ class Agent {
   std::chrono::steady_clock::time_point renew_not_before_{};  ///< after a renewal that failed while the certificate still holds
 
   std::string session_;                  ///< of the controller heard last
-  ToldPoll told_;
+  wire::ToldPoll told_;
   bool said_all_ = false;                ///< hardware and all results are known to that session
   bool hardware_tried_ = false;
   bool hardware_fresh_ = false;          ///< the last look succeeded
@@ -105,17 +105,17 @@ class Agent {
   std::chrono::steady_clock::time_point probed_at_{};
   std::uint64_t last_sequence_ = 0;
 
-  std::map<std::string, AgentTaskReport> refused_;  ///< orders of a controller that lost its claim: told to it, never kept
+  std::map<std::string, wire::AgentTaskReport> refused_;  ///< orders of a controller that lost its claim: told to it, never kept
 
-  std::list<AgentTask> waiting_;
+  std::list<wire::AgentTask> waiting_;
   std::list<std::shared_ptr<Running>> running_;
   std::weak_ptr<TaskContext> exclusive_;  ///< alive while a task that changes the node is, also one left behind
   std::string leaving_;                   ///< the task whose end must be told before the machine leaves this system
   std::function<void()> leave_;           ///< … and how
-  Bell task_ended_;
+  async::Bell task_ended_;
 
   bool stopping_ = false;
-  Bell stopped_;
+  async::Bell stopped_;
   std::chrono::milliseconds backoff_{0};
   std::set<std::string> troubles_;       ///< said since it last worked
   std::minstd_rand jitter_{std::random_device{}()};

@@ -38,10 +38,10 @@ Result<Identity> loadStored(const AgentOptions& options) {
   std::error_code error;
   if (!std::filesystem::exists(fileOf(options), error)) return fail(ErrorCode::NotFound, "no identity yet");
   TRY(text, io::readFile(fileOf(options), 8 * kMaxPemBytes));
-  TRY(object, parseObject(text, 8 * kMaxPemBytes, "identity.json"));
-  JsonReader reader(object, "identity");
+  TRY(object, wire::parseObject(text, 8 * kMaxPemBytes, "identity.json"));
+  wire::JsonReader reader(object, "identity");
   Identity identity;
-  identity.node = reader.text("node", kMaxNameBytes);
+  identity.node = reader.text("node", wire::kMaxNameBytes);
   identity.tls.key_pem = Secret(reader.text("key_pem", kMaxPemBytes));
   identity.csr_pem = reader.text("csr_pem", kMaxPemBytes);
   identity.tls.certificate_pem = reader.text("certificate_pem", kMaxPemBytes);
@@ -74,7 +74,7 @@ Result<Identity> prepare(const AgentOptions& options) {
   return identity;
 }
 
-Result<Identity> accept(const AgentOptions& options, Identity identity, const EnrolResponse& answer) {
+Result<Identity> accept(const AgentOptions& options, Identity identity, const wire::EnrolResponse& answer) {
   TRY(root, io::describeCertificate(answer.ca_pem));
   if (!options.ca_fingerprint.empty() && root.sha256_fingerprint != options.ca_fingerprint) {
     return fail(ErrorCode::Denied, "the controller names a root with fingerprint " + root.sha256_fingerprint + ", the kernel command line pins " +
@@ -94,14 +94,14 @@ Result<Identity> accept(const AgentOptions& options, Identity identity, const En
 /// The controller wants a proof by the TPM before it signs.
 bool asksForProof(const Result<io::HttpResponse>& response) {
   if (!response || response->status != 403) return false;
-  const auto object = parseObject(response->body, kMaxTextBytes, "answer");
+  const auto object = wire::parseObject(response->body, wire::kMaxTextBytes, "answer");
   return object && object->value("attest", false);
 }
 
 /// What the TPM says to the challenge; what it cannot say is told too, so that it becomes a finding.
-AttestedRequest proofOf(Tpm& tpm, const AttestChallenge& challenge, AttestedRequest request) {
+wire::AttestedRequest proofOf(Tpm& tpm, const wire::AttestChallenge& challenge, wire::AttestedRequest request) {
   const auto secret = tpm.activate(challenge.id_object, challenge.encrypted_secret);
-  const auto quote = tpm.quote(challenge.pcrs, qualifyingData(challenge.nonce, request.csr_pem));
+  const auto quote = tpm.quote(challenge.pcrs, wire::qualifyingData(challenge.nonce, request.csr_pem));
   if (!secret || !quote) {
     request.trouble = (secret ? quote.error() : secret.error()).str();
     return request;
@@ -115,13 +115,13 @@ AttestedRequest proofOf(Tpm& tpm, const AttestChallenge& challenge, AttestedRequ
 
 Async<io::HttpResponse> attest(AgentOptions options, std::string csr_pem, io::HttpClient& client) {
   const auto tpm = makeTpmTools(options.state_folder / "tpm", options.tpm_tcti);
-  AttestedRequest proof{options.enrolment, options.mac, std::move(csr_pem), {}, {}, {}, {}, {}};
+  wire::AttestedRequest proof{options.enrolment, options.mac, std::move(csr_pem), {}, {}, {}, {}, {}};
   const auto keys = tpm->makeKeys();
   if (keys) {
-    auto ask = client.send(postTo(options.url, "/agent/v1/attest", toJson(AttestRequest{options.enrolment, options.mac, keys->ek_public, keys->ek_certificate, keys->ak_public})));
+    auto ask = client.send(postTo(options.url, "/agent/v1/attest", toJson(wire::AttestRequest{options.enrolment, options.mac, keys->ek_public, keys->ek_certificate, keys->ak_public})));
     auto response = co_await std::move(ask);
     CO_TRY(body, bodyOf(response));
-    CO_TRY(challenge, parseAttestChallenge(body));
+    CO_TRY(challenge, wire::parseAttestChallenge(body));
     proof = proofOf(*tpm, challenge, std::move(proof));
   } else {
     proof.trouble = keys.error().str();
@@ -146,7 +146,7 @@ io::TlsTrust Identity::trust() const {
 
 Result<Identity> loadIdentity(const AgentOptions& options) {
   auto stored = loadStored(options);
-  if (options.mode == Mode::Ram) {
+  if (options.mode == wire::Mode::Ram) {
     if (stored && !stored->enrolled()) return fail(ErrorCode::NotFound, "not enrolled yet");
     return stored;
   }
@@ -163,7 +163,7 @@ io::HttpRequest postTo(const io::Url& controller, const std::string& path, std::
   request.url.target = path;
   request.headers["Content-Type"] = "application/json";
   request.body = std::move(body);
-  request.max_body_bytes = kMaxMessageBytes;
+  request.max_body_bytes = wire::kMaxMessageBytes;
   return request;
 }
 
@@ -171,7 +171,7 @@ Result<std::string> bodyOf(const Result<io::HttpResponse>& response) {
   if (!response) return fail(response.error());
   if (response->status == 200) return response->body;
   std::string words = "the controller answered " + std::to_string(response->status);
-  if (auto object = parseObject(response->body, kMaxTextBytes, "answer"); object && object->contains("error")) {
+  if (auto object = wire::parseObject(response->body, wire::kMaxTextBytes, "answer"); object && object->contains("error")) {
     const auto& error = (*object)["error"];
     if (error.is_string()) words += ": " + error.get<std::string>();
   }
@@ -186,8 +186,8 @@ Async<Identity> enrol(AgentOptions options, ClientFactory clients) {
   trust.pinned_fingerprint = options.ca_fingerprint;
   trust.pin_is_root = true;
   auto client = clients(trust);
-  EnrolRequest request{options.enrolment, identity.csr_pem, options.mac};
-  logInfo("agent", "asks {} to enrol with the key {}", options.url.str(), requestFingerprint(identity.csr_pem));
+  wire::EnrolRequest request{options.enrolment, identity.csr_pem, options.mac};
+  logInfo("agent", "asks {} to enrol with the key {}", options.url.str(), wire::requestFingerprint(identity.csr_pem));
   auto call = client->send(postTo(options.url, "/agent/v1/enrol", toJson(request)));
   auto response = co_await std::move(call);
   if (asksForProof(response)) {
@@ -195,20 +195,20 @@ Async<Identity> enrol(AgentOptions options, ClientFactory clients) {
     response = co_await std::move(prove);
   }
   CO_TRY(body, bodyOf(response));
-  CO_TRY(answer, parseEnrolResponse(body));
+  CO_TRY(answer, wire::parseEnrolResponse(body));
   co_return accept(options, identity, answer);
 }
 
-Async<EnrolResponse> requestCertificate(io::HttpClient& client, io::Url controller, std::string csr_pem, std::string path) {
-  auto call = client.send(postTo(controller, path, toJson(EnrolRequest{{}, std::move(csr_pem), {}})));
+Async<wire::EnrolResponse> requestCertificate(io::HttpClient& client, io::Url controller, std::string csr_pem, std::string path) {
+  auto call = client.send(postTo(controller, path, toJson(wire::EnrolRequest{{}, std::move(csr_pem), {}})));
   auto response = co_await std::move(call);
   CO_TRY(body, bodyOf(response));
-  co_return parseEnrolResponse(body);
+  co_return wire::parseEnrolResponse(body);
 }
 
 Async<Identity> renewIdentity(AgentOptions options, Identity present, io::HttpClient& client) {
   CO_TRY(made, io::makeKeyAndRequest(present.node));
-  auto call = requestCertificate(client, options.url, made.csr_pem, options.mode == Mode::Ram ? kRenewalPath : kCertificatePath);
+  auto call = requestCertificate(client, options.url, made.csr_pem, options.mode == wire::Mode::Ram ? kRenewalPath : kCertificatePath);
   auto answered = co_await std::move(call);
   CO_TRY(answer, std::move(answered));
   Identity renewed = present;

@@ -46,7 +46,7 @@ inline constexpr const char* kCertificatePath = "/agent/v1/certificate";
 inline constexpr const char* kRenewalPath = "/agent/v1/renewal";  ///< of the RAM OS's own; the other is for the system that it installs
 
 /// A certificate for a key that is to live in the system being installed, or for a renewal of one's own.
-Async<EnrolResponse> requestCertificate(io::HttpClient& client, io::Url controller, std::string csr_pem, std::string path = kCertificatePath);
+Async<wire::EnrolResponse> requestCertificate(io::HttpClient& client, io::Url controller, std::string csr_pem, std::string path = kCertificatePath);
 Async<Identity> renewIdentity(AgentOptions options, Identity present, io::HttpClient& client);
 
 /// The answer's body, or what went wrong in the controller's own words.

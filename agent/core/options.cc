@@ -14,7 +14,7 @@ constexpr std::size_t kFingerprintDigits = 64;
 constexpr std::size_t kMaxPathBytes = 4096;
 
 Result<void> readControllers(const std::string& text, AgentOptions& options) {
-  TRY(urls, parseControllers(text));
+  TRY(urls, wire::parseControllers(text));
   options.url = urls.front();
   options.urls = std::move(urls);
   return {};
@@ -33,7 +33,7 @@ Result<AgentOptions> optionsFromKernel(std::string_view command_line) {
     if (given[key].empty()) return fail(ErrorCode::InvalidInput, "the kernel command line lacks " + std::string(key));
   }
   AgentOptions options;
-  options.mode = Mode::Ram;
+  options.mode = wire::Mode::Ram;
   TRY_OK(readControllers(given["muster.url"], options));
   TRY(mac, Mac::parse(given["muster.mac"]));
   options.mac = mac.str();
@@ -50,16 +50,16 @@ Result<AgentOptions> optionsFromKernel(std::string_view command_line) {
 }
 
 Result<AgentOptions> optionsFromFile(std::string_view json) {
-  TRY(object, parseObject(json, kMaxPathBytes * 8, "agent.json"));
-  JsonReader reader(object, "agent");
+  TRY(object, wire::parseObject(json, kMaxPathBytes * 8, "agent.json"));
+  wire::JsonReader reader(object, "agent");
   AgentOptions options;
-  options.mode = Mode::Disk;
+  options.mode = wire::Mode::Disk;
   std::string url = reader.text("url", kMaxPathBytes);
-  options.node = reader.text("node", kMaxNameBytes);
+  options.node = reader.text("node", wire::kMaxNameBytes);
   options.ca_pem_file = reader.text("ca_pem_file", kMaxPathBytes);
   options.key_file = reader.text("key_file", kMaxPathBytes);
   options.certificate_file = reader.text("certificate_file", kMaxPathBytes);
-  options.image_digest = reader.text("image_digest", kMaxNameBytes);
+  options.image_digest = reader.text("image_digest", wire::kMaxNameBytes);
   TRY_OK(reader.finish());
   TRY_OK(readControllers(url, options));
   options.state_folder = "/var/lib/muster";

@@ -11,7 +11,7 @@
 namespace muster::agent {
 
 struct AgentOptions {
-  Mode mode = Mode::Ram;
+  wire::Mode mode = wire::Mode::Ram;
   io::Url url;                              ///< of the controller: https only; of several, who is spoken to
   std::vector<io::Url> urls;                ///< of all controllers, in the order to try; empty: `url` alone
   std::string node;                         ///< as the controller calls it; may be empty before enrolment

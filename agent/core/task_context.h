@@ -27,7 +27,7 @@ class TaskContext {
   std::chrono::seconds deadline() const { return deadline_; }
 
   void progress(double fraction, std::string text) {
-    constexpr std::size_t kMaxProgressBytes = kMaxTextBytes / 4;  // what is no UTF-8 grows on the way
+    constexpr std::size_t kMaxProgressBytes = wire::kMaxTextBytes / 4;  // what is no UTF-8 grows on the way
     text.resize(cutToBytes(text, kMaxProgressBytes).size());
     std::lock_guard lock(mutex_);
     fraction_ = fraction;
@@ -54,7 +54,7 @@ using TaskContextPtr = std::shared_ptr<TaskContext>;
 
 /// Carries out one kind of task and answers its result, a JSON object.
 using TaskHandler = std::function<Async<nlohmann::json>(nlohmann::json params, TaskContextPtr context)>;
-using TaskHandlers = std::map<TaskKind, TaskHandler>;
+using TaskHandlers = std::map<wire::TaskKind, TaskHandler>;
 
 /// Blocking work on the pool that the caller can leave behind: when the deadline cancels the caller, the answer is
 /// Timeout at once, `context` says so to the work, and the context stays alive until the work has really ended.

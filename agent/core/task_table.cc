@@ -29,9 +29,9 @@ Result<TaskTable> TaskTable::open(std::filesystem::path file) {
     return TaskTable(table.file_);
   }
   for (auto& entry : table.entries_) {
-    if (isFinished(entry.report.phase)) continue;
-    bool began = entry.report.phase == TaskPhase::Running;
-    entry.report.phase = TaskPhase::Failed;
+    if (wire::isFinished(entry.report.phase)) continue;
+    bool began = entry.report.phase == wire::TaskPhase::Running;
+    entry.report.phase = wire::TaskPhase::Failed;
     entry.report.code = ErrorCode::Unavailable;
     entry.report.text = began ? "the agent was restarted while the task ran" : "the agent was restarted before the task began";
   }
@@ -40,20 +40,20 @@ Result<TaskTable> TaskTable::open(std::filesystem::path file) {
 }
 
 Result<void> TaskTable::load(const std::string& text) {
-  TRY(object, parseObject(text, kMaxFileBytes, "table of tasks"));
-  JsonReader reader(object, "tasks");
-  if (reader.text("format", kMaxNameBytes) != kFormat) reader.wrong("format", "is not " + std::string(kFormat));
+  TRY(object, wire::parseObject(text, kMaxFileBytes, "table of tasks"));
+  wire::JsonReader reader(object, "tasks");
+  if (reader.text("format", wire::kMaxNameBytes) != kFormat) reader.wrong("format", "is not " + std::string(kFormat));
   const auto* listed = reader.field("reports");
-  auto kinds = readTexts(reader, "kinds", kMaxTasks, kMaxNameBytes);
-  auto forgotten = readTexts(reader, "forgotten", kMaxForgotten, kMaxNameBytes);
-  auto watched = readTexts(reader, "watched", kMaxWatchedProbes, kMaxNameBytes);
-  Fence newest{reader.text("ledger", kMaxNameBytes, true),
+  auto kinds = wire::readTexts(reader, "kinds", wire::kMaxTasks, wire::kMaxNameBytes);
+  auto forgotten = wire::readTexts(reader, "forgotten", kMaxForgotten, wire::kMaxNameBytes);
+  auto watched = wire::readTexts(reader, "watched", kMaxWatchedProbes, wire::kMaxNameBytes);
+  wire::Fence newest{reader.text("ledger", wire::kMaxNameBytes, true),
                static_cast<std::int64_t>(reader.unsignedNumber("fence", std::numeric_limits<std::int64_t>::max(), true))};
   TRY_OK(reader.finish());
-  TRY(reports, parseReports(listed->dump()));
+  TRY(reports, wire::parseReports(listed->dump()));
   if (reports.size() != kinds.size()) return fail(ErrorCode::Corrupt, "kinds and reports do not fit");
   for (std::size_t i = 0; i < kinds.size(); ++i) {
-    TRY(kind, parseTaskKind(kinds[i]));
+    TRY(kind, wire::parseTaskKind(kinds[i]));
     entries_.push_back({kind, reports[i]});
   }
   forgotten_.assign(forgotten.begin(), forgotten.end());
@@ -63,7 +63,7 @@ Result<void> TaskTable::load(const std::string& text) {
 }
 
 Result<void> TaskTable::save() const {
-  std::vector<AgentTaskReport> reports;
+  std::vector<wire::AgentTaskReport> reports;
   nlohmann::json kinds = nlohmann::json::array();
   for (const auto& entry : entries_) {
     reports.push_back(entry.report);
@@ -84,7 +84,7 @@ bool TaskTable::hasForgotten(const std::string& id) const {
 }
 
 /// Another ledger means another store, whose numbers start anew; only within one does a number tell who came later.
-Result<void> TaskTable::pass(const Fence& fence) {
+Result<void> TaskTable::pass(const wire::Fence& fence) {
   if (fence.token == 0) return {};
   if (fence.ledger == newest_.ledger && fence.token < newest_.token)
     return fail(ErrorCode::Conflict, fmt::format("it was ordered under claim {}, but this node has been taken over under claim {}", fence.token,
@@ -93,10 +93,10 @@ Result<void> TaskTable::pass(const Fence& fence) {
   return {};
 }
 
-Result<void> TaskTable::add(const AgentTask& task) {
+Result<void> TaskTable::add(const wire::AgentTask& task) {
   if (find(task.id)) return fail(ErrorCode::Conflict, "task " + task.id + " is known");
-  if (entries_.size() >= kMaxTasks) {
-    auto oldest = std::find_if(entries_.begin(), entries_.end(), [](const auto& entry) { return isFinished(entry.report.phase); });
+  if (entries_.size() >= wire::kMaxTasks) {
+    auto oldest = std::find_if(entries_.begin(), entries_.end(), [](const auto& entry) { return wire::isFinished(entry.report.phase); });
     if (oldest == entries_.end()) return fail(ErrorCode::Conflict, "the agent has too many tasks");
     drop(std::string(oldest->report.id));
   }
@@ -107,7 +107,7 @@ Result<void> TaskTable::add(const AgentTask& task) {
   return save();
 }
 
-void TaskTable::update(const AgentTaskReport& report) {
+void TaskTable::update(const wire::AgentTaskReport& report) {
   for (auto& entry : entries_) {
     if (entry.report.id != report.id) continue;
     entry.report = report;
@@ -125,7 +125,7 @@ void TaskTable::forget(const std::vector<std::string>& ids) {
   bool any = false;
   for (const auto& id : ids) {
     const auto* entry = find(id);
-    if (!entry || !isFinished(entry->report.phase)) continue;
+    if (!entry || !wire::isFinished(entry->report.phase)) continue;
     drop(id);
     any = true;
   }
@@ -135,7 +135,7 @@ void TaskTable::forget(const std::vector<std::string>& ids) {
 
 void TaskTable::watch(const std::vector<std::string>& probes) {
   for (const auto& probe : probes) {
-    if (watched_.size() < kMaxWatchedProbes && probe.size() <= kMaxNameBytes) watched_.insert(probe);
+    if (watched_.size() < kMaxWatchedProbes && probe.size() <= wire::kMaxNameBytes) watched_.insert(probe);
   }
 }
 

@@ -18,8 +18,8 @@ inline constexpr std::size_t kMaxForgotten = 4096;     ///< ids remembered only 
 inline constexpr std::size_t kMaxWatchedProbes = 64;
 
 struct TaskEntry {
-  TaskKind kind = TaskKind::Inspect;
-  AgentTaskReport report;
+  wire::TaskKind kind = wire::TaskKind::Inspect;
+  wire::AgentTaskReport report;
   bool acknowledged = false;    ///< the controller of this session has the result; not stored
 };
 
@@ -32,12 +32,12 @@ class TaskTable {
   /// It ran once, and the controller said that its outcome is of no use any more.
   bool hasForgotten(const std::string& id) const;
   /// Remembers the newest claim. Errors: Conflict (a later claim of the same ledger is known)
-  Result<void> pass(const Fence& fence);
+  Result<void> pass(const wire::Fence& fence);
   /// Stored before it returns. Errors: Conflict (listed, or too many); those of the file system: it is listed in memory
   /// only and must not start
-  Result<void> add(const AgentTask& task);
+  Result<void> add(const wire::AgentTask& task);
   /// Stored, but it goes on in memory when storing fails: the outcome must reach the controller either way.
-  void update(const AgentTaskReport& report);
+  void update(const wire::AgentTaskReport& report);
   void forget(const std::vector<std::string>& ids);
   void watch(const std::vector<std::string>& probes);
   const std::set<std::string>& watched() const { return watched_; }
@@ -55,7 +55,7 @@ class TaskTable {
   std::vector<TaskEntry> entries_;
   std::deque<std::string> forgotten_;
   std::set<std::string> watched_;
-  Fence newest_;
+  wire::Fence newest_;
 };
 
 }  // namespace muster::agent

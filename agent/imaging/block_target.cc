@@ -106,7 +106,7 @@ void AlignedBuffer::Free::operator()(char* memory) const { std::free(memory); }
 
 Error diskError(std::string_view what, std::string_view name, std::uint64_t offset, int error_number) {
   const bool failing = std::find(std::begin(kFailing), std::end(kFailing), error_number) != std::end(kFailing);
-  return Error(ErrorCode::Internal, fmt::format("cannot {} {} at byte {}: {}{}", what, name, offset, std::strerror(error_number), failing ? fmt::format("; it is failing: {}", kReplaceDisk) : ""));
+  return Error(ErrorCode::Internal, fmt::format("cannot {} {} at byte {}: {}{}", what, name, offset, std::strerror(error_number), failing ? fmt::format("; it is failing: {}", wire::kReplaceDisk) : ""));
 }
 
 Result<std::unique_ptr<BlockTarget>> openBlockTarget(const std::filesystem::path& path, std::string name) {

@@ -51,7 +51,7 @@ std::vector<std::string> allUrls(const ChunkJob& job) {
   return urls;
 }
 
-std::uint64_t runBytes(const PackIndex& index) { return std::max(kRunBytes / index.chunk_bytes, std::uint64_t(1)) * index.chunk_bytes; }
+std::uint64_t runBytes(const wire::PackIndex& index) { return std::max(kRunBytes / index.chunk_bytes, std::uint64_t(1)) * index.chunk_bytes; }
 
 /// Shared by the lanes of one job. Everything but `apply`, `look`, `zeroOut` and what they call runs on the control thread.
 class Writer {
@@ -153,7 +153,7 @@ class Writer {
     const Held held(*this, readersFor(job_.index) * job_.index.chunk_bytes);
     const auto right = [this](std::size_t chunk, std::string_view raw) {
       right_[chunk] = 1;
-      if (!job_.target.readsMedium()) job_.index.chunks[chunk].zero ? read_back_.rememberZero(chunk) : read_back_.remember(chunk, raw, quickSum(raw));
+      if (!job_.target.readsMedium()) job_.index.chunks[chunk].zero ? read_back_.rememberZero(chunk) : read_back_.remember(chunk, raw, wire::quickSum(raw));
       count(0, raw.size());
     };
     return lookAtDisk(job_.index, job_.target, right, [this, &home](std::size_t) { asio::post(home, [this] { say("looking at what the disk holds"); }); });
@@ -207,7 +207,7 @@ class Writer {
   std::size_t unpackRun(ZSTD_DCtx* context, std::size_t first, std::size_t last, const Fetched& fetched, AlignedBuffer& run, Applied& applied) {
     std::size_t i = applied.next, filled = 0;
     for (; i < last && filled + job_.index.chunk_bytes <= runBytes(job_.index); ++i) {
-      const PackChunk& chunk = job_.index.chunks[i];
+      const wire::PackChunk& chunk = job_.index.chunks[i];
       const std::string_view packed(fetched.bytes.data() + (chunk.offset - job_.index.chunks[first].offset), chunk.length);
       const std::size_t size = job_.index.rawBytes(i);
       run.resize(filled + size);
@@ -225,12 +225,12 @@ class Writer {
   /// Whether the bytes are the chunk that was signed. With the digest of what is stored only that has to be hashed slowly; what comes
   /// out of it can then differ only by a fault of this machine, which the quick sum finds.
   bool unpack(ZSTD_DCtx* context, std::size_t chunk, std::string_view packed, std::span<char> raw) const {
-    const PackChunk& wanted = job_.index.chunks[chunk];
+    const wire::PackChunk& wanted = job_.index.chunks[chunk];
     if (job_.index.format > 1 && io::sha256Hex(packed) != wanted.packed_sha256) return false;
     const std::size_t size = ZSTD_decompressDCtx(context, raw.data(), raw.size(), packed.data(), packed.size());
     if (ZSTD_isError(size) || size != raw.size()) return false;
     const std::string_view bytes(raw.data(), raw.size());
-    return job_.index.format > 1 ? quickSum(bytes) == wanted.quick : io::sha256Hex(bytes) == wanted.sha256;
+    return job_.index.format > 1 ? wire::quickSum(bytes) == wanted.quick : io::sha256Hex(bytes) == wanted.sha256;
   }
 
   /// Chunks [begin, end), which lie in `run`. Also tells what was found of chunks that were read back meanwhile.
@@ -239,7 +239,7 @@ class Writer {
     std::size_t at = 0;
     for (std::size_t i = begin; i < end; ++i) {
       const std::string_view raw = run.view().substr(at, job_.index.rawBytes(i));
-      read_back_.remember(i, raw, job_.index.format > 1 ? job_.index.chunks[i].quick : quickSum(raw));
+      read_back_.remember(i, raw, job_.index.format > 1 ? job_.index.chunks[i].quick : wire::quickSum(raw));
       at += raw.size();
     }
     count(at, 0);
@@ -367,7 +367,7 @@ class Writer {
 
 }  // namespace
 
-std::uint64_t windowBytes(const PackIndex& index) {
+std::uint64_t windowBytes(const wire::PackIndex& index) {
   const std::uint64_t writing = kLanes * (std::max<std::uint64_t>(kGroupBytes, index.chunk_bytes + (index.chunk_bytes >> 4) + 1024) + runBytes(index));
   return std::max(writing + kReadBackThreads * index.chunk_bytes, readersFor(index) * index.chunk_bytes);
 }

@@ -23,7 +23,7 @@ inline constexpr std::uint64_t kRunBytes = 2u << 20;            ///< chunks that
 inline constexpr int kCorruptRetries = 3;                       ///< of one chunk; the network may be at fault, the pack may be
 
 struct ChunkJob {
-  PackIndex index;
+  wire::PackIndex index;
   std::string pack_url;
   std::vector<std::string> mirror_urls;       ///< of the same pack; all are asked at once
   BlockTarget& target;
@@ -34,7 +34,7 @@ struct ChunkJob {
   Workers& workers;
   Clock& clock;
   std::function<void(double fraction, const std::string& text)> progress;  ///< fraction of raw bytes that are right on the target
-  std::function<void(const PackIndex& index, const std::vector<char>& right)> looked = {};  ///< by chunk, before anything is fetched: what need not be
+  std::function<void(const wire::PackIndex& index, const std::vector<char>& right)> looked = {};  ///< by chunk, before anything is fetched: what need not be
 };
 
 struct ChunkReport {
@@ -46,7 +46,7 @@ struct ChunkReport {
 };
 
 /// The most image data that is in memory at one time, bytes.
-std::uint64_t windowBytes(const PackIndex& index);
+std::uint64_t windowBytes(const wire::PackIndex& index);
 
 /// Errors: Corrupt (a chunk is wrong again and again), NotFound (the server does not have the pack), Timeout (deadline; the last
 ///         fault is quoted), InvalidInput (target too small, server without ranges), Internal (disk)

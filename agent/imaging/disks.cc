@@ -75,9 +75,9 @@ std::string listed(const std::vector<const DiskInfo*>& disks) {
 }
 
 /// Names of the partitions and their file systems, for people.
-std::string describePartitions(const fs::path& device, const std::vector<Partition>& partitions) {
+std::string describePartitions(const fs::path& device, const std::vector<wire::Partition>& partitions) {
   std::vector<std::string> parts;
-  for (const Partition& partition : partitions) parts.push_back(partition.name.empty() ? partition.node : fmt::format("{} \"{}\"", partition.node, partition.name));
+  for (const wire::Partition& partition : partitions) parts.push_back(partition.name.empty() ? partition.node : fmt::format("{} \"{}\"", partition.node, partition.name));
   if (parts.empty()) return fmt::format("an empty partition table on {}", device.string());
   return fmt::format("partitions {}", fmt::join(parts, ", "));
 }
@@ -110,10 +110,10 @@ std::vector<DiskInfo> listDisks(const fs::path& root) {
 }
 
 Result<DiskInfo> chooseDisk(const std::vector<DiskInfo>& disks, std::string_view text) {
-  TRY(rule, DiskRule::parse(text));
+  TRY(rule, wire::DiskRule::parse(text));
   const auto fits = rule.fitting(disks);
   if (fits.size() == 1) return *fits.front();
-  if (fits.empty()) return fail(ErrorCode::NotFound, fmt::format("no disk fits \"{}\"; {}", text, listed(DiskRule().fitting(disks))));
+  if (fits.empty()) return fail(ErrorCode::NotFound, fmt::format("no disk fits \"{}\"; {}", text, listed(wire::DiskRule().fitting(disks))));
   if (rule.any())
     return fail(ErrorCode::Conflict, "the profile does not say which disk, and there are several; write disk: \"serial:…\" into it; " + listed(fits));
   return fail(ErrorCode::Conflict, fmt::format("several disks fit \"{}\"; {}", text, listed(fits)));
@@ -126,9 +126,9 @@ fs::path partitionNode(const fs::path& disk, int number) {
 }
 
 std::optional<FoundLayout> readLayout(std::string_view sfdisk_json) {
-  const PartitionTable table = readPartitionTable(sfdisk_json);
+  const wire::PartitionTable table = wire::readPartitionTable(sfdisk_json);
   if (table.label != "gpt" || table.partitions.size() != kLabels.size()) return std::nullopt;
-  const Partition& root = table.partitions[kRootPartition - 1];
+  const wire::Partition& root = table.partitions[kRootPartition - 1];
   for (std::size_t i = 0; i < kLabels.size(); ++i)
     if (const auto& name = table.partitions[i].name; name != kLabels[i] && !(&table.partitions[i] == &root && name == kWritingLabel)) return std::nullopt;
   FoundLayout found{table.partitions[kEspPartition - 1].uuid, root.uuid, root.name == kLabels.back()};
@@ -138,7 +138,7 @@ std::optional<FoundLayout> readLayout(std::string_view sfdisk_json) {
 
 Result<std::string> partitionUuid(const fs::path& disk, int number) {
   TRY(told, tool("sfdisk", {"--json", disk.string()}));
-  for (const Partition& partition : readPartitionTable(told).partitions)
+  for (const wire::Partition& partition : wire::readPartitionTable(told).partitions)
     if (partition.number == number && !partition.uuid.empty()) return partition.uuid;
   return fail(ErrorCode::Internal, fmt::format("{} has no partition {}", disk.string(), number));
 }
@@ -183,11 +183,11 @@ Result<std::string> describeDiskContent(const fs::path& device) {
   if (list.empty()) return std::string("none");
 
   if (const auto told = tool("sfdisk", {"--json", device.string()})) {
-    const PartitionTable table = readPartitionTable(*told);
-    const auto named = [&table](std::string_view name) { return std::any_of(table.partitions.begin(), table.partitions.end(), [name](const Partition& one) { return one.name == name; }); };
+    const wire::PartitionTable table = wire::readPartitionTable(*told);
+    const auto named = [&table](std::string_view name) { return std::any_of(table.partitions.begin(), table.partitions.end(), [name](const wire::Partition& one) { return one.name == name; }); };
     if (table.label == "dos" && table.id == fmt::format("0x{:08x}", kWritingDiskId)) return std::string("none");
     if (named(kWritingLabel) || (table.partitions.size() == 1 && named(kMakingLabel))) return std::string("none");
-    if (named(kLabels.front()) && named(kLabels.back())) return std::string(kInstalledByMuster);
+    if (named(kLabels.front()) && named(kLabels.back())) return std::string(wire::kInstalledByMuster);
     if (!table.label.empty()) return describePartitions(device, table.partitions);
   }
   std::vector<std::string> words;

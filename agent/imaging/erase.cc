@@ -76,12 +76,12 @@ Result<DiskClaim> claimDisk(const std::filesystem::path& path) {
 }  // namespace
 
 Result<EraseParams> parseEraseParams(std::string_view text) {
-  TRY(object, parseObject(text, kMaxParamsBytes, "the parameters of an erasure"));
-  JsonReader reader(object, "params");
+  TRY(object, wire::parseObject(text, kMaxParamsBytes, "the parameters of an erasure"));
+  wire::JsonReader reader(object, "params");
   EraseParams params;
   params.node_serial = reader.text("node_serial", kMaxSerialBytes);
   params.wipe_allowed = reader.flag("wipe_allowed", false);
-  params.disk_serials = readTexts(reader, "disk_serials", kMaxErasedDisks, kMaxSerialBytes, true);
+  params.disk_serials = wire::readTexts(reader, "disk_serials", kMaxErasedDisks, kMaxSerialBytes, true);
   TRY_OK(reader.finish());
   return params;
 }
@@ -122,7 +122,7 @@ Result<std::vector<DiskInfo>> chooseErased(const EraseParams& params, const std:
 
 Result<EraseReport> eraseDisks(const EraseParams& params, const std::vector<DiskInfo>& disks, const std::string& machine_serial, const EraseTools& tools) {
   auto chosen_disks = chooseErased(params, disks, machine_serial);
-  if (!chosen_disks) return untouched(std::move(chosen_disks).error());
+  if (!chosen_disks) return wire::untouched(std::move(chosen_disks).error());
   const auto& chosen = *chosen_disks;
   for (const auto& disk : chosen) tools.let_go(disk);
   std::vector<DiskClaim> claims;  // to the end

@@ -26,7 +26,7 @@ Result<std::vector<io::Url>> indexUrls(const WriteImageParams& params) {
 
 }  // namespace
 
-Async<PackIndex> fetchIndex(const WriteImageParams& params, const WriterDeps& deps, std::chrono::steady_clock::time_point end) {
+Async<wire::PackIndex> fetchIndex(const WriteImageParams& params, const WriterDeps& deps, std::chrono::steady_clock::time_point end) {
   CO_TRY(urls, indexUrls(params));
   auto http = deps.make_http();
   auto pause = kFirstBackoff;
@@ -37,12 +37,12 @@ Async<PackIndex> fetchIndex(const WriteImageParams& params, const WriterDeps& de
     io::HttpRequest request;
     request.url = urls[turn];
     request.timeout = urls.size() > 1 ? kIndexTimeoutBesideOthers : kIndexTimeout;
-    request.max_body_bytes = kMaxIndexBytes;
+    request.max_body_bytes = wire::kMaxIndexBytes;
     auto sending = http->send(std::move(request));
     auto response = co_await std::move(sending);
     std::string fault = response ? fmt::format("{} answers {}", urls[turn].str(), response->status) : response.error().str();
     if (response && response->status == 200) {
-      auto index = openIndex(response->body, params.digest, params.signing_public_pem);
+      auto index = wire::openIndex(response->body, params.digest, params.signing_public_pem);
       if (index || of_controller) co_return index;
       fault = fmt::format("{}: {}", urls[turn].str(), index.error().str());
     }

@@ -46,7 +46,7 @@ void undo(const LivePlaces& places) {
 }
 
 /// A file in memory that is as large as the image.
-Result<std::unique_ptr<BlockTarget>> makeRoom(const LivePlaces& places, const PackIndex& index) {
+Result<std::unique_ptr<BlockTarget>> makeRoom(const LivePlaces& places, const wire::PackIndex& index) {
   undo(places);
   TRY_OK(checkMemory(index, io::availableMemoryBytes()));
   TRY_OK(mountAt(places.folder / "memory", {"-t", "tmpfs", "-o", fmt::format("size={},mode=0700", index.size_bytes + (1u << 20)), "muster-live"}));
@@ -99,11 +99,11 @@ std::string LiveReport::json() const {
                         {"retries", retries}, {"dropped_mirrors", dropped_mirrors}});
 }
 
-Result<void> checkMemory(const PackIndex& index, std::uint64_t available_bytes) {
-  const auto needed = index.size_bytes + kLiveRoomBytes;
+Result<void> checkMemory(const wire::PackIndex& index, std::uint64_t available_bytes) {
+  const auto needed = index.size_bytes + wire::kLiveRoomBytes;
   if (available_bytes >= needed) return {};
   return fail(ErrorCode::InvalidInput, fmt::format("{} MiB of memory are free, the live image {} takes {} MiB and its system {} MiB beside it; make the image smaller, or one that is written to a disk",
-                                                   available_bytes >> 20, index.name, index.size_bytes >> 20, kLiveRoomBytes >> 20));
+                                                   available_bytes >> 20, index.name, index.size_bytes >> 20, wire::kLiveRoomBytes >> 20));
 }
 
 Async<LiveReport> startLive(WriteImageParams params, WriterDeps deps, LivePlaces places, std::chrono::seconds deadline) {
@@ -111,12 +111,12 @@ Async<LiveReport> startLive(WriteImageParams params, WriterDeps deps, LivePlaces
   deps.progress(0, "fetching the index of the image");
   auto fetching = fetchIndex(params, deps, start + deadline);
   CO_TRY(index, co_await std::move(fetching));
-  if (index.kind != PackKind::Live) co_return fail(ErrorCode::InvalidInput, fmt::format("image {} is not live: it must be written to a disk", index.name));
+  if (index.kind != wire::PackKind::Live) co_return fail(ErrorCode::InvalidInput, fmt::format("image {} is not live: it must be written to a disk", index.name));
 
   // What is shared with the pool lives in this frame, which outlives every piece of work it awaits.
   const LivePlaces* shared_places = &places;
   const WriteImageParams* shared_params = &params;
-  const PackIndex* shared_index = &index;
+  const wire::PackIndex* shared_index = &index;
   const WriterDeps* shared_deps = &deps;
   std::function<Result<std::unique_ptr<BlockTarget>>()> make_room = [shared_places, shared_index] { return makeRoom(*shared_places, *shared_index); };
   auto making = offload<Result<std::unique_ptr<BlockTarget>>>(deps.workers, std::move(make_room));

@@ -26,7 +26,7 @@ struct LiveReport {
 };
 
 /// Whether the image fits. Errors: InvalidInput, saying how much there is and how much it takes
-Result<void> checkMemory(const PackIndex& index, std::uint64_t available_bytes);
+Result<void> checkMemory(const wire::PackIndex& index, std::uint64_t available_bytes);
 
 /// Fetches, verifies, mounts and configures; a half-made earlier try is undone first.
 /// Errors: InvalidInput (memory; no live image), Conflict (the kernel that runs is not the image's), Denied, Corrupt, Timeout, Internal

@@ -37,7 +37,7 @@ class Reader {
     if (!found->is_string()) return say(fmt::format("\"{}\" is not text", key));
     out = found->get<std::string>();
     if (required && out.empty()) say(fmt::format("\"{}\" is empty", key));
-    if (out.size() > kMaxTextBytes || (!many_lines && !oneLine(out))) say(fmt::format("\"{}\" is too long or has line breaks in it", key));
+    if (out.size() > wire::kMaxTextBytes || (!many_lines && !oneLine(out))) say(fmt::format("\"{}\" is too long or has line breaks in it", key));
   }
 
   /// A list of texts, or one text with spaces between.
@@ -55,7 +55,7 @@ class Reader {
       return say(fmt::format("\"{}\" is not a list", key));
     }
     for (const auto& item : out)
-      if (item.size() > kMaxTextBytes || !oneLine(item)) say(fmt::format("\"{}\" has an entry that is too long or has line breaks in it", key));
+      if (item.size() > wire::kMaxTextBytes || !oneLine(item)) say(fmt::format("\"{}\" has an entry that is too long or has line breaks in it", key));
   }
 
   void flag(const char* key, bool& out) {

@@ -9,7 +9,7 @@
 
 namespace muster::agent {
 
-ReadBack::ReadBack(const PackIndex& index, BlockTarget& target) : index_(index), target_(target), chunks_(index.chunks.size()) {
+ReadBack::ReadBack(const wire::PackIndex& index, BlockTarget& target) : index_(index), target_(target), chunks_(index.chunks.size()) {
   if (!target_.readsMedium()) return;
   for (std::size_t i = 0; i < kReadBackThreads; ++i) threads_.emplace_back([this] { follow(); });
 }
@@ -22,7 +22,7 @@ ReadBack::~ReadBack() {
 }
 
 void ReadBack::remember(std::size_t chunk, std::string_view raw, std::uint64_t sum) {
-  chunks_[chunk] = {sum, quickSum(raw.substr(0, kFirstBlockBytes)), true, false};
+  chunks_[chunk] = {sum, wire::quickSum(raw.substr(0, kFirstBlockBytes)), true, false};
   if (threads_.empty()) return;
   const std::lock_guard guard(mutex_);
   behind_.push_back(chunk);
@@ -88,10 +88,10 @@ Result<void> ReadBack::check(std::size_t chunk, AlignedBuffer& buffer, bool firs
   buffer.resize(first_block_only ? std::min(size, kFirstBlockBytes) : size);
   TRY_OK(target_.read(offset, buffer.span()));
   const Chunk& expected = chunks_[chunk];
-  const bool right = index_.chunks[chunk].zero ? allZero(buffer.view()) : quickSum(buffer.view()) == (first_block_only ? expected.first_block : expected.sum);
+  const bool right = index_.chunks[chunk].zero ? wire::allZero(buffer.view()) : wire::quickSum(buffer.view()) == (first_block_only ? expected.first_block : expected.sum);
   if (right) return {};
   return fail(ErrorCode::Corrupt, fmt::format("{} does not hold what was written to it (bytes {} to {} of the image differ when read back): {}", target_.name(),
-                                              offset, offset + size, kReplaceDisk));
+                                              offset, offset + size, wire::kReplaceDisk));
 }
 
 }  // namespace muster::agent

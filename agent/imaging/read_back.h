@@ -29,7 +29,7 @@ inline constexpr std::uint64_t kLastReaders = 16;         ///< after it
 class ReadBack {
  public:
   /// Both are borrowed.
-  ReadBack(const PackIndex& index, BlockTarget& target);
+  ReadBack(const wire::PackIndex& index, BlockTarget& target);
   ~ReadBack();
 
   /// `sum`: quickSum of the raw chunk, which was written. Thread-safe, as are all below.
@@ -52,7 +52,7 @@ class ReadBack {
   /// Errors: Corrupt
   Result<void> check(std::size_t chunk, AlignedBuffer& buffer, bool first_block_only);
 
-  const PackIndex& index_;
+  const wire::PackIndex& index_;
   BlockTarget& target_;
   std::vector<Chunk> chunks_;
   std::mutex mutex_;

@@ -47,7 +47,7 @@ std::optional<std::string> replacedMember(const std::string& set, int raid, cons
   }
   const auto most = spare->disks == kAllButOne ? members.size() - 1 : static_cast<std::size_t>(spare->disks);
   if (blank.empty() || whole.empty() || blank.size() > most) return std::nullopt;
-  return fmt::format("{} is RAID {} with the UUID {}, and {}: its data is on {}; empty is {}", set, raid, array, kReplacedMember, fmt::join(whole, ", "), fmt::join(blank, ", "));
+  return fmt::format("{} is RAID {} with the UUID {}, and {}: its data is on {}; empty is {}", set, raid, array, wire::kReplacedMember, fmt::join(whole, ", "), fmt::join(blank, ", "));
 }
 
 }  // namespace muster::agent

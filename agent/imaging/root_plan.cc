@@ -38,9 +38,9 @@ Result<void> checkSpec(const RootSpec& spec) {
 }
 
 Result<std::vector<DiskInfo>> chooseDisks(const std::vector<DiskInfo>& disks, std::string_view text, int count) {
-  TRY(rule, DiskRule::parse(text));
+  TRY(rule, wire::DiskRule::parse(text));
   auto fits = rule.fitting(disks);
-  if (fits.empty()) return fail(ErrorCode::NotFound, fmt::format("system disk: no disk fits \"{}\"; {}", text, listed(DiskRule().fitting(disks))));
+  if (fits.empty()) return fail(ErrorCode::NotFound, fmt::format("system disk: no disk fits \"{}\"; {}", text, listed(wire::DiskRule().fitting(disks))));
   if (fits.size() != static_cast<std::size_t>(count))
     return fail(ErrorCode::Conflict, fmt::format("system disk: \"{}\" fits {} disks, {} are declared; {}", text, fits.size(), count, listed(fits)));
   std::sort(fits.begin(), fits.end(), [](const DiskInfo* a, const DiskInfo* b) { return std::tie(a->serial, a->wwn, a->path) < std::tie(b->serial, b->wwn, b->path); });
@@ -157,7 +157,7 @@ Result<RootPlan> planRoot(const std::vector<DiskInfo>& disks, std::string_view r
 }
 
 bool dividedForRoot(std::string_view sfdisk_json) {
-  const PartitionTable table = readPartitionTable(sfdisk_json);
+  const wire::PartitionTable table = wire::readPartitionTable(sfdisk_json);
   const auto named = [&table](std::size_t at, std::string_view name) { return table.partitions[at].name == name; };
   return table.label == "gpt" && table.partitions.size() == kComposedRootPartition && named(0, "muster-bios") && named(1, "muster-esp") && named(2, "muster-boot") &&
          (named(3, kWritingLabel) || named(3, "muster-root"));

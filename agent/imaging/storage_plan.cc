@@ -72,7 +72,7 @@ Result<void> checkSet(const DiskSetSpec& set) {
 /// The disks of a set, in the order of their serials. Errors: NotFound, Conflict
 Result<std::vector<const DiskInfo*>> chooseFor(const DiskSetSpec& set, const std::vector<DiskInfo>& disks, const std::vector<DiskInfo>& system_disks,
                                                std::map<std::filesystem::path, std::string>& taken) {
-  auto rule = DiskRule::parse(set.disks);
+  auto rule = wire::DiskRule::parse(set.disks);
   if (!rule) return refuse(ErrorCode::InvalidInput, set, rule.error().text());
   if (rule->any()) return refuse(ErrorCode::InvalidInput, set, "a rule is needed");
   auto fits = rule->fitting(disks);

@@ -55,7 +55,7 @@ FoundStorage findStorage(const std::vector<DiskInfo>& disks) {
   FoundStorage found;
   for (const DiskInfo& disk : disks) {
     const auto told = io::runChecked({.program = "sfdisk", .args = {"--json", disk.path.string()}});
-    for (const Partition& partition : readPartitionTable(told.value_or("")).partitions) {
+    for (const wire::Partition& partition : wire::readPartitionTable(told.value_or("")).partitions) {
       if (partition.name == kData) found.finished.insert(partition.uuid);
       if (partition.name == kMaking) found.making.insert(partition.uuid);
     }

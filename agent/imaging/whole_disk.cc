@@ -52,9 +52,9 @@ Result<void> emptyTables(BlockTarget& target) {
 std::string fileSystemOf(const fs::path& device) { return trimmed(tool("blkid", {"--probe", "--match-tag", "TYPE", "--output", "value", device.string()}).value_or("")); }
 
 /// Those that have a number.
-std::vector<Partition> partsOf(std::string_view sfdisk_json) {
-  auto parts = readPartitionTable(sfdisk_json).partitions;
-  std::erase_if(parts, [](const Partition& part) { return part.number == 0; });
+std::vector<wire::Partition> partsOf(std::string_view sfdisk_json) {
+  auto parts = wire::readPartitionTable(sfdisk_json).partitions;
+  std::erase_if(parts, [](const wire::Partition& part) { return part.number == 0; });
   return parts;
 }
 
@@ -80,8 +80,8 @@ bool holdsSystem(const fs::path& device, const std::string& type) {
 }
 
 /// An index that stands for `chunks` chunks from the first on.
-PackIndex firstChunks(const PackIndex& index, std::size_t chunks) {
-  PackIndex part = index;
+wire::PackIndex firstChunks(const wire::PackIndex& index, std::size_t chunks) {
+  wire::PackIndex part = index;
   part.chunks.resize(std::min(chunks, part.chunks.size()));
   part.size_bytes = std::min<std::uint64_t>(index.size_bytes, part.chunks.size() * index.chunk_bytes);
   return part;
@@ -101,7 +101,7 @@ Result<void> copyTail(BlockTarget& from, BlockTarget& to) {
   TRY_OK(to.read(begin, there.span()));
   for (std::size_t at = 0; at < tail.size(); at += kSectorBytes) {
     const auto sector = tail.view().substr(at, kSectorBytes);
-    if (!allZero(sector)) std::copy(sector.begin(), sector.end(), there.data() + at);
+    if (!wire::allZero(sector)) std::copy(sector.begin(), sector.end(), there.data() + at);
   }
   TRY_OK(to.write(begin, there.view()));
   return to.flush();
@@ -118,7 +118,7 @@ Result<void> copyHead(BlockTarget& from, BlockTarget& to, std::uint64_t head_byt
   TRY_OK(to.write(0, head.view().substr(0, kFirstBlockBytes)));
   TRY_OK(to.flush());
   TRY_OK(to.read(0, check.span()));
-  if (check.view() != head.view()) return fail(ErrorCode::Internal, fmt::format("the beginning of {} does not read as it was written: {}", to.name(), kReplaceDisk));
+  if (check.view() != head.view()) return fail(ErrorCode::Internal, fmt::format("the beginning of {} does not read as it was written: {}", to.name(), wire::kReplaceDisk));
   return {};
 }
 
@@ -144,7 +144,7 @@ Result<std::unique_ptr<BlockTarget>> makeTwin(const fs::path& file, std::uint64_
 
 }  // namespace
 
-Result<void> checkSectorsOf(const PackIndex& index, const DiskInfo& disk) {
+Result<void> checkSectorsOf(const wire::PackIndex& index, const DiskInfo& disk) {
   const int wanted = index.tableSectorBytes();
   if (wanted == 0 || disk.sector_bytes == 0 || disk.sector_bytes == wanted) return {};
   const std::string other = nvmeController(disk.path).empty() ? std::string() : fmt::format(", or give the disk sectors of {} bytes, which empties it (nvme format --block-size={})", wanted, wanted);
@@ -158,7 +158,7 @@ Async<ChunkReport> writeWholeDisk(ChunkJob job, HeadMark head) {
     co_return fail(ErrorCode::InvalidInput, fmt::format("the image is of a disk of {} MiB, this one has {} MiB", job.index.size_bytes >> 20, job.target.sizeBytes() >> 20));
   BlockTarget* target = &job.target;
   const std::size_t head_chunks = (kTableBytes + job.index.chunk_bytes - 1) / job.index.chunk_bytes;
-  const PackIndex beginning = firstChunks(job.index, head_chunks);
+  const wire::PackIndex beginning = firstChunks(job.index, head_chunks);
   std::unique_ptr<BlockTarget> twin;
   if (!head.twin.empty()) {
     CO_TRY(made, makeTwin(head.twin, target->sizeBytes(), beginning.size_bytes));
@@ -172,7 +172,7 @@ Async<ChunkReport> writeWholeDisk(ChunkJob job, HeadMark head) {
   rest.keep_right_chunks = true;
   for (std::size_t i = 0; i < std::min(head_chunks, rest.index.chunks.size()); ++i) rest.index.chunks[i].zero = true;  // empty until all others are right
   if (job.looked)  // who fetches for us must bring the beginning too, later
-    rest.looked = [looked = job.looked, head_chunks](const PackIndex& index, std::vector<char> right) {
+    rest.looked = [looked = job.looked, head_chunks](const wire::PackIndex& index, std::vector<char> right) {
       std::fill_n(right.begin(), std::min(head_chunks, right.size()), 0);
       looked(index, right);
     };
@@ -203,7 +203,7 @@ Async<ChunkReport> writeWholeDisk(ChunkJob job, HeadMark head) {
 
 Result<int> lastPartition(std::string_view sfdisk_json) {
   const auto parts = partsOf(sfdisk_json);
-  const auto last = std::max_element(parts.begin(), parts.end(), [](const Partition& a, const Partition& b) { return a.start_sectors < b.start_sectors; });
+  const auto last = std::max_element(parts.begin(), parts.end(), [](const wire::Partition& a, const wire::Partition& b) { return a.start_sectors < b.start_sectors; });
   if (last == parts.end()) return fail(ErrorCode::InvalidInput, "the image has no partitions: it is not of a whole disk");
   return last->number;
 }
@@ -231,7 +231,7 @@ Result<std::uint32_t> exchangeDiskId(const fs::path& disk, std::uint32_t id) {
 
 Result<GrownDisk> markWriting(const fs::path& disk) {
   TRY(text, tool("sfdisk", {"--json", disk.string()}));
-  const auto table = readPartitionTable(text);
+  const auto table = wire::readPartitionTable(text);
   GrownDisk grown;
   grown.gpt = table.label == "gpt";
   if (table.label.empty() || partsOf(text).empty()) return fail(ErrorCode::InvalidInput, "the image has no partitions: it is not of a whole disk");

@@ -16,7 +16,7 @@
 namespace muster::agent {
 
 /// A partition table counts in sectors: on a disk with others it means other places. Pure. Errors: InvalidInput with what to do
-Result<void> checkSectorsOf(const PackIndex& index, const DiskInfo& disk);
+Result<void> checkSectorsOf(const wire::PackIndex& index, const DiskInfo& disk);
 
 /// Where the image's beginning is put together, and what marks its table.
 struct HeadMark {

@@ -36,8 +36,8 @@ Result<void> guardDisks(const std::vector<DiskInfo>& system_disks, const Storage
   for (const auto& [set, disk] : storage.guarded) TRY_OK(look(disk, fmt::format("disks of {}: ", set), held_data));
 
   std::vector<std::string> refused;
-  if (!held.empty() && !rights.system) refused.push_back(fmt::format("{}; {}", fmt::join(held, ", "), kWipeGuard));
-  if (!held_data.empty() && !rights.data) refused.push_back(fmt::format("{}; {}", fmt::join(held_data, ", "), kDataGuard));
+  if (!held.empty() && !rights.system) refused.push_back(fmt::format("{}; {}", fmt::join(held, ", "), wire::kWipeGuard));
+  if (!held_data.empty() && !rights.data) refused.push_back(fmt::format("{}; {}", fmt::join(held_data, ", "), wire::kDataGuard));
   if (refused.empty()) return {};
   return fail(ErrorCode::Denied, fmt::format("{}", fmt::join(refused, "; ")));
 }

@@ -47,7 +47,7 @@ struct Prepared {
   std::unique_ptr<BlockTarget> target;      ///< where the image goes: the root partition, or the disk
 };
 
-std::uint64_t bytesBeside(const PackIndex& index) { return index.kind == PackKind::RootFs ? kBesideRootBytes : 0; }
+std::uint64_t bytesBeside(const wire::PackIndex& index) { return index.kind == wire::PackKind::RootFs ? kBesideRootBytes : 0; }
 
 /// "/dev/nvme1n1p3 of /dev/nvme1n1 (serial X, 3.5 GiB)": who replaces a disk goes by its serial.
 std::string nameOf(const std::filesystem::path& device, const std::vector<DiskInfo>& disks) {
@@ -82,9 +82,9 @@ Result<void> makeStorage(const Prepared& prepared, WipeRights rights, const std:
 }
 
 /// The first bytes that are written.
-Result<void> makePartitions(Prepared& prepared, const PackIndex& index, WipeRights rights, const std::function<void(const std::string&)>& say) {
+Result<void> makePartitions(Prepared& prepared, const wire::PackIndex& index, WipeRights rights, const std::function<void(const std::string&)>& say) {
   if (!prepared.root) letGoOf(prepared.disk);
-  if (index.kind == PackKind::Disk) return {};
+  if (index.kind == wire::PackKind::Disk) return {};
   if (!prepared.root) {
     TRY(layout, divideDisk(prepared.disk.path));
     prepared.layout = layout;
@@ -105,11 +105,11 @@ Result<void> makePartitions(Prepared& prepared, const PackIndex& index, WipeRigh
 }
 
 /// Everything that can be refused is, before the first byte is written.
-Result<Prepared> chooseDisks(const WriteImageParams& params, const PackIndex& index) {
-  if (index.kind == PackKind::Live) return fail(ErrorCode::InvalidInput, fmt::format("image {} is live: it runs in memory and is written to no disk", index.name));
+Result<Prepared> chooseDisks(const WriteImageParams& params, const wire::PackIndex& index) {
+  if (index.kind == wire::PackKind::Live) return fail(ErrorCode::InvalidInput, fmt::format("image {} is live: it runs in memory and is written to no disk", index.name));
   Prepared prepared;
   const auto disks = listDisks("/");
-  if (params.root && index.kind == PackKind::RootFs) {
+  if (params.root && index.kind == wire::PackKind::RootFs) {
     TRY(root, planRoot(disks, params.disk, *params.root, index.size_bytes, params.hostname));
     prepared.root = std::move(root);
     prepared.disk = prepared.root->disks.front();
@@ -131,14 +131,14 @@ Result<Prepared> chooseDisks(const WriteImageParams& params, const PackIndex& in
   return prepared;
 }
 
-Result<Prepared> prepareDisk(const WriteImageParams& params, const PackIndex& index, const std::function<void(const std::string&)>& say) {
+Result<Prepared> prepareDisk(const WriteImageParams& params, const wire::PackIndex& index, const std::function<void(const std::string&)>& say) {
   auto chosen = chooseDisks(params, index);
-  if (!chosen) return untouched(std::move(chosen).error());
+  if (!chosen) return wire::untouched(std::move(chosen).error());
   Prepared prepared = std::move(*chosen);
   TRY_OK(makePartitions(prepared, index, rightsOf(params), say));
   const DiskInfo& disk = prepared.disk;
   const std::vector<DiskInfo> system_disks = prepared.root ? prepared.root->disks : std::vector<DiskInfo>{disk};
-  auto target = index.kind == PackKind::RootFs ? openBlockTarget(prepared.layout.root, nameOf(prepared.layout.root, system_disks)) : openBlockTarget(disk.path, disk.str());
+  auto target = index.kind == wire::PackKind::RootFs ? openBlockTarget(prepared.layout.root, nameOf(prepared.layout.root, system_disks)) : openBlockTarget(disk.path, disk.str());
   if (!target) return fail(std::move(target).error());
   prepared.target = std::move(*target);
   return prepared;
@@ -151,12 +151,12 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
   deps.progress(0, "fetching the index of the image");
   auto fetching = fetchIndex(params, deps, start + deadline);
   auto fetched = co_await std::move(fetching);
-  if (!fetched) co_return untouched(std::move(fetched).error());
-  const PackIndex& index = *fetched;
+  if (!fetched) co_return wire::untouched(std::move(fetched).error());
+  const wire::PackIndex& index = *fetched;
 
   // Blocks shared with the pool live in this frame, which outlives every piece of work it awaits.
   const WriteImageParams* shared_params = &params;
-  const PackIndex* shared_index = &index;
+  const wire::PackIndex* shared_index = &index;
   const auto home = co_await asio::this_coro::executor;
   const auto say_at = [home, progress = deps.progress](double fraction) {
     return [home, progress, fraction](const std::string& text) { asio::post(home, [progress, fraction, text] { progress(fraction, text); }); };
@@ -167,7 +167,7 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
   if (!prepared) co_return fail(std::move(prepared).error());
   // For an image of a whole disk before its partition table comes: nothing that can take long lies between that and the mark on it.
   std::optional<InstalledIdentity> early;
-  if (index.kind == PackKind::Disk) {
+  if (index.kind == wire::PackKind::Disk) {
     auto asking = deps.identity();
     CO_TRY(identity, co_await std::move(asking));
     early = std::move(identity);
@@ -195,7 +195,7 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
     *mark = made;
     return {};
   };
-  auto writing = index.kind == PackKind::Disk ? writeWholeDisk(std::move(job), std::move(head)) : writeAndVerify(std::move(job));
+  auto writing = index.kind == wire::PackKind::Disk ? writeWholeDisk(std::move(job), std::move(head)) : writeAndVerify(std::move(job));
   CO_TRY(written, co_await std::move(writing));
   prepared->target.reset();
 
@@ -219,7 +219,7 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
       const StillWorking working(say, "the system makes its initrd for this disk");
       return configureRoot(root, *on_disk->root, on_disk->keys.at(std::string(kRootSet)), runInSystem);
     };
-    if (shared_index->kind == PackKind::Disk) {
+    if (shared_index->kind == wire::PackKind::Disk) {
       TRY(grown, growDisk(*mark, on_disk->disk.path, say, [on_disk](int number) { return partitionNode(on_disk->disk.path, number); }));
       TRY_OK(installIntoImage(grown, *shared_params, *shared_identity, shared_deps->provisioning_mac, shared_deps->agent_folder, say, configure_more));
       TRY_OK(finishDisk(on_disk->disk.path, grown));

@@ -80,7 +80,7 @@ struct WriterDeps {
   std::function<void(double fraction, const std::string& text)> progress;
   std::string provisioning_mac;                                 ///< the NIC that the installed system brings up
   std::filesystem::path agent_folder = "/usr/lib/muster";       ///< muster-agent and its libraries, copied to the disk
-  std::function<void(const PackIndex&, const std::vector<char>& right)> looked = {};  ///< ChunkJob::looked
+  std::function<void(const wire::PackIndex&, const std::vector<char>& right)> looked = {};  ///< ChunkJob::looked
 };
 
 /// Writes, configures and makes bootable. Gives up retrying fetches when `deadline` has passed.

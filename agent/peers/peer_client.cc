@@ -53,7 +53,7 @@ PeerSource::~PeerSource() = default;
 
 std::unique_ptr<io::HttpClient> PeerSource::client() { return std::make_unique<PeerClient>(*this, make_http_()); }
 
-void PeerSource::looked(const PackIndex& index, const std::vector<char>& right) {
+void PeerSource::looked(const wire::PackIndex& index, const std::vector<char>& right) {
   std::vector<Range> wanted;
   wanted_bytes_ = 0;
   for (std::size_t i = 0; i < index.chunks.size() && i < right.size(); ++i) {
@@ -170,7 +170,7 @@ Async<std::optional<PeerSource::Range>> PeerSource::askShare(io::HttpClient* ser
   const auto answer = jsonOrNone(response.body, kServerJson);
   if (response.status != 200 || !answer.is_object()) co_return fail(ErrorCode::Unavailable, fmt::format("{} answers {}", params_.share_url, response.status));
   if (answer.empty() || !swarm_) co_return std::optional<Range>();
-  JsonReader reader(answer, "share");
+  wire::JsonReader reader(answer, "share");
   const Range pieces{reader.unsignedNumber("first", ~0u), reader.unsignedNumber("count", ~0u)};
   CO_TRY_OK(reader.finish());
   if (pieces.length == 0 || pieces.offset + pieces.length > swarm_->table().pieces()) co_return fail(ErrorCode::Corrupt, "the controller gave pieces that are none");

@@ -50,7 +50,7 @@ class PeerSource {
   ~PeerSource();
 
   /// What the writer will ask for: chunks that are not right on the disk. Before the first range; otherwise everything.
-  void looked(const PackIndex& index, const std::vector<char>& right);
+  void looked(const wire::PackIndex& index, const std::vector<char>& right);
   /// A client for one lane of the writer; the source must outlive it.
   std::unique_ptr<io::HttpClient> client();
   Async<io::HttpResponse> send(io::HttpRequest request, io::HttpClient* servers);

@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds kEngineGrace{1500};  ///< it says good-bye t
 }  // namespace
 
 Result<PieceTable> PieceTable::of(std::string_view metainfo, std::uint64_t pack_bytes) {
-  auto info = readMetainfo(std::string(metainfo));
+  auto info = wire::readMetainfo(std::string(metainfo));
   if (!info || info->pack_bytes != pack_bytes) return fail(ErrorCode::Corrupt, "the metainfo is not one of this pack");
   return PieceTable{pack_bytes, info->piece_bytes, std::string(info->hashes())};
 }
@@ -129,7 +129,7 @@ Result<void> Swarm::offer(std::uint32_t first, std::string_view bytes) {
   std::uint32_t piece = first;
   for (std::size_t at = 0; at < bytes.size() && piece < table_.pieces(); ++piece, at += table_.piece_bytes) {
     const auto content = bytes.substr(at, table_.piece_bytes);
-    if (io::sha1(content) != table_.sha1.substr(std::size_t{piece} * kPieceHashBytes, kPieceHashBytes)) return fail(ErrorCode::Corrupt, fmt::format("piece {} of the pack is corrupt as it arrives", piece));
+    if (io::sha1(content) != table_.sha1.substr(std::size_t{piece} * wire::kPieceHashBytes, wire::kPieceHashBytes)) return fail(ErrorCode::Corrupt, fmt::format("piece {} of the pack is corrupt as it arrives", piece));
     auto& mark = marksOf(board_)[piece];
     if (mark.load(std::memory_order_acquire) != kLacking) continue;  // a peer was faster
     const auto offset = static_cast<off_t>(std::uint64_t{piece} * table_.piece_bytes);

@@ -25,13 +25,13 @@ Async<std::string> runApart(TaskTools tools, std::string tool, std::string input
 }  // namespace
 
 Async<nlohmann::json> runChecksApart(TaskTools tools, nlohmann::json params, TaskContextPtr context) {
-  JsonReader reader(params, "params");
-  reader.array("checks", kMaxChecks);
+  wire::JsonReader reader(params, "params");
+  reader.array("checks", wire::kMaxChecks);
   CO_TRY_OK(reader.finish());
   context->progress(-1, fmt::format("{} checks run", params["checks"].size()));
   auto run = runApart(tools, "checks", jsonText(params), context->deadline());
   CO_TRY(out, co_await std::move(run));
-  CO_TRY(results, parseCheckResults(out));
+  CO_TRY(results, wire::parseCheckResults(out));
   if (results.size() != params["checks"].size()) co_return fail(ErrorCode::Internal, "a check gave no result");
   co_return parseJson(out, kToolJson);
 }
@@ -39,7 +39,7 @@ Async<nlohmann::json> runChecksApart(TaskTools tools, nlohmann::json params, Tas
 Async<nlohmann::json> runRdmaPairApart(TaskTools tools, nlohmann::json params, TaskContextPtr context) {
   auto run = runApart(tools, "rdma-pair", jsonText(params), context->deadline());
   CO_TRY(out, co_await std::move(run));
-  CO_TRY(results, parseCheckResults(out));
+  CO_TRY(results, wire::parseCheckResults(out));
   if (results.size() != 1) co_return fail(ErrorCode::Internal, "the pair test gave no result");
   co_return parseJson(out, kToolJson);
 }

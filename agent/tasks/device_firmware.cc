@@ -41,7 +41,7 @@ std::vector<std::string> nvidiaNics(const fs::path& root) {
     const auto address = device.filename().string();
     std::error_code error;
     if (!address.ends_with(".0") || fs::exists(device / "physfn", error)) continue;
-    if (line(device / "vendor") == kNvidiaNetworking && line(device / "class").starts_with(kNetworkClass) && out.size() < kMaxFirmwareDevices) out.push_back(address);
+    if (line(device / "vendor") == kNvidiaNetworking && line(device / "class").starts_with(kNetworkClass) && out.size() < wire::kMaxFirmwareDevices) out.push_back(address);
   }
   return out;
 }
@@ -54,14 +54,14 @@ Async<std::string> call(TaskTools tools, ToolCall what) {
   co_return out;
 }
 
-bool holds(const DeviceVersion& device, const std::string& version) { return device.pending.empty() ? device.version == version : device.pending == version; }
+bool holds(const wire::DeviceVersion& device, const std::string& version) { return device.pending.empty() ? device.version == version : device.pending == version; }
 
-std::string describe(const DeviceVersion& device) {
+std::string describe(const wire::DeviceVersion& device) {
   return fmt::format("{} ({}) runs {}{}", device.id, fmt::join(device.keys, ", "), device.version, device.pending.empty() ? "" : ", holds " + device.pending);
 }
 
-std::vector<DeviceVersion> chosen(const DeviceFirmware& all, const FirmwareTask& task) {
-  std::vector<DeviceVersion> out;
+std::vector<wire::DeviceVersion> chosen(const wire::DeviceFirmware& all, const wire::FirmwareTask& task) {
+  std::vector<wire::DeviceVersion> out;
   for (const auto& device : all.devices)
     if (fits(device, task.way, task.match)) out.push_back(device);
   return out;
@@ -93,65 +93,65 @@ class PrivateFolder {
 
 // ---- what runs
 
-Async<void> DeviceFirmwareTasks::readMstflint(DeviceFirmware& out) {
+Async<void> DeviceFirmwareTasks::readMstflint(wire::DeviceFirmware& out) {
   for (const auto& pci : nvidiaNics(tools_.root)) {
     auto ask = call(tools_, mstflintQuery(pci));
     auto said = co_await std::move(ask);
     auto info = said ? parseMstflint(*said) : Result<MstflintInfo>(fail(said.error()));
     if (!info && info.error().code() == ErrorCode::NotFound) co_return fail(info.error());
     if (!info) {
-      out.troubles[std::string(kMstflint)] = pci + ": " + info.error().str();
+      out.troubles[std::string(wire::kMstflint)] = pci + ": " + info.error().str();
       continue;
     }
     const bool waits = !info->running.empty() && info->running != info->version;
-    out.devices.push_back({std::string(kMstflint), pci, info->psid, {info->psid}, waits ? info->running : info->version, waits ? info->version : ""});
+    out.devices.push_back({std::string(wire::kMstflint), pci, info->psid, {info->psid}, waits ? info->running : info->version, waits ? info->version : ""});
   }
   co_return Result<void>();
 }
 
-Async<void> DeviceFirmwareTasks::readNvme(DeviceFirmware& out) {
+Async<void> DeviceFirmwareTasks::readNvme(wire::DeviceFirmware& out) {
   for (const auto& controller : childrenOf(tools_.root / "sys/class/nvme")) {
     const auto name = controller.filename().string();
-    DeviceVersion device{std::string(kNvme), name, line(controller / "model"), {line(controller / "model")}, line(controller / "firmware_rev"), {}};
+    wire::DeviceVersion device{std::string(wire::kNvme), name, line(controller / "model"), {line(controller / "model")}, line(controller / "firmware_rev"), {}};
     auto ask = call(tools_, nvmeFirmwareLog(name));
     auto page = co_await std::move(ask);
     auto pending = page ? nvmePending(*page) : Result<std::string>(fail(page.error()));
     if (!pending && pending.error().code() == ErrorCode::NotFound) co_return fail(pending.error());
     if (!pending || device.version.empty()) {
-      out.troubles[std::string(kNvme)] = name + ": " + (pending ? "its controller names no firmware revision" : pending.error().str());
+      out.troubles[std::string(wire::kNvme)] = name + ": " + (pending ? "its controller names no firmware revision" : pending.error().str());
       continue;
     }
     if (*pending != device.version) device.pending = std::move(*pending);
-    if (out.devices.size() < kMaxFirmwareDevices) out.devices.push_back(std::move(device));
+    if (out.devices.size() < wire::kMaxFirmwareDevices) out.devices.push_back(std::move(device));
   }
   co_return Result<void>();
 }
 
-Async<void> DeviceFirmwareTasks::readFwupd(DeviceFirmware& out) {
+Async<void> DeviceFirmwareTasks::readFwupd(wire::DeviceFirmware& out) {
   auto list = call(tools_, fwupdDevices());
   CO_TRY(devices, co_await std::move(list));
   auto past = call(tools_, fwupdHistory());
   const auto history = co_await std::move(past);  // "no history" ends with an error here
   CO_TRY(found, parseFwupd(devices, history.value_or("")));
   for (auto& device : found)
-    if (out.devices.size() < kMaxFirmwareDevices) out.devices.push_back(std::move(device));
+    if (out.devices.size() < wire::kMaxFirmwareDevices) out.devices.push_back(std::move(device));
   co_return Result<void>();
 }
 
-Task<DeviceFirmware> DeviceFirmwareTasks::read(std::vector<std::string> ways) {
-  DeviceFirmware out;
+Task<wire::DeviceFirmware> DeviceFirmwareTasks::read(std::vector<std::string> ways) {
+  wire::DeviceFirmware out;
   for (const auto& way : ways) {
-    auto look = way == kMstflint ? readMstflint(out) : way == kNvme ? readNvme(out) : readFwupd(out);
+    auto look = way == wire::kMstflint ? readMstflint(out) : way == wire::kNvme ? readNvme(out) : readFwupd(out);
     if (auto done = co_await std::move(look); !done) out.troubles[way] = done.error().str();
   }
   co_return out;
 }
 
 Async<nlohmann::json> DeviceFirmwareTasks::list(nlohmann::json params) {
-  JsonReader reader(params, "params");
-  const auto ways = readTexts(reader, "ways", kMaxFirmwareKeys, kMaxNameBytes);
+  wire::JsonReader reader(params, "params");
+  const auto ways = wire::readTexts(reader, "ways", wire::kMaxFirmwareKeys, wire::kMaxNameBytes);
   for (const auto& way : ways)
-    if (way != kMstflint && way != kNvme && way != kFwupd) reader.wrong("ways", "knows mstflint, nvme and fwupd, not " + way);
+    if (way != wire::kMstflint && way != wire::kNvme && way != wire::kFwupd) reader.wrong("ways", "knows mstflint, nvme and fwupd, not " + way);
   CO_TRY_OK(reader.finish());
   if (writing_) co_return fail(ErrorCode::Conflict, "firmware is being written; nobody asks its devices meanwhile");
   auto look = read(ways);
@@ -161,9 +161,9 @@ Async<nlohmann::json> DeviceFirmwareTasks::list(nlohmann::json params) {
 
 // ---- an installation
 
-Async<fs::path> DeviceFirmwareTasks::download(FirmwareTask task, fs::path folder, TaskContextPtr context) {
+Async<fs::path> DeviceFirmwareTasks::download(wire::FirmwareTask task, fs::path folder, TaskContextPtr context) {
   CO_TRY(url, io::Url::parse(task.url));
-  const fs::path file = folder / (task.way == kFwupd ? "firmware.cab" : "firmware.bin");
+  const fs::path file = folder / (task.way == wire::kFwupd ? "firmware.cab" : "firmware.bin");
   for (int tried = 1;; ++tried) {
     io::HttpRequest request;
     request.url = url;
@@ -196,13 +196,13 @@ Async<void> DeviceFirmwareTasks::checkFile(fs::path file, std::string sha256) {
   co_return fail(ErrorCode::Corrupt, fmt::format("the file has the SHA-256 {}, the baseline declares {}; nothing was written", seen, sha256));
 }
 
-Async<void> DeviceFirmwareTasks::checkImage(FirmwareTask task, fs::path file) {
-  if (task.way == kNvme) co_return Result<void>();
-  auto ask = call(tools_, task.way == kMstflint ? mstflintQueryImage(file) : fwupdDetails(file));
+Async<void> DeviceFirmwareTasks::checkImage(wire::FirmwareTask task, fs::path file) {
+  if (task.way == wire::kNvme) co_return Result<void>();
+  auto ask = call(tools_, task.way == wire::kMstflint ? mstflintQueryImage(file) : fwupdDetails(file));
   CO_TRY(said, co_await std::move(ask));
-  if (task.way == kMstflint) {
+  if (task.way == wire::kMstflint) {
     CO_TRY(info, parseMstflint(said));
-    if (agent::fits(DeviceVersion{task.way, "", "", {info.psid}, "", ""}, task.way, task.match) && info.version == task.version) co_return Result<void>();
+    if (agent::fits(wire::DeviceVersion{task.way, "", "", {info.psid}, "", ""}, task.way, task.match) && info.version == task.version) co_return Result<void>();
     co_return fail(ErrorCode::Corrupt, fmt::format("the image is {} for {}, the baseline declares {} for {}; nothing was written", info.version, info.psid, task.version, task.match));
   }
   CO_TRY(versions, parseFwupdDetails(said));
@@ -211,13 +211,13 @@ Async<void> DeviceFirmwareTasks::checkImage(FirmwareTask task, fs::path file) {
 }
 
 /// The tool's exit code proves little: nvme-cli ends with an error where all that is missing is a reset.
-Async<void> DeviceFirmwareTasks::write(FirmwareTask task, DeviceVersion device, fs::path file) {
+Async<void> DeviceFirmwareTasks::write(wire::FirmwareTask task, wire::DeviceVersion device, fs::path file) {
   auto check = checkFile(file, task.sha256);
   CO_TRY_OK(co_await std::move(check));
   std::vector<ToolCall> calls;
-  if (task.way == kMstflint) calls = {mstflintBurn(device.id, file)};
-  if (task.way == kNvme) calls = {nvmeDownload(device.id, file), nvmeCommit(device.id)};
-  if (task.way == kFwupd) calls = {fwupdInstall(file, device.id)};
+  if (task.way == wire::kMstflint) calls = {mstflintBurn(device.id, file)};
+  if (task.way == wire::kNvme) calls = {nvmeDownload(device.id, file), nvmeCommit(device.id)};
+  if (task.way == wire::kFwupd) calls = {fwupdInstall(file, device.id)};
   std::string trouble;
   for (const auto& step : calls) {
     auto run = call(tools_, step);
@@ -232,13 +232,13 @@ Async<void> DeviceFirmwareTasks::write(FirmwareTask task, DeviceVersion device, 
   for (const auto& seen : now.devices)
     if (seen.id == device.id && holds(seen, task.version)) co_return Result<void>();
   // fwupd's history holds what was installed and needs nothing more; whether it runs is asked later.
-  if (task.way == kFwupd && trouble.empty()) co_return Result<void>();
-  const auto again = std::find_if(now.devices.begin(), now.devices.end(), [&](const DeviceVersion& seen) { return seen.id == device.id; });
+  if (task.way == wire::kFwupd && trouble.empty()) co_return Result<void>();
+  const auto again = std::find_if(now.devices.begin(), now.devices.end(), [&](const wire::DeviceVersion& seen) { return seen.id == device.id; });
   co_return fail(ErrorCode::Internal, fmt::format("{} was to be written into {}, but {}{}", task.version, device.id, again == now.devices.end() ? "it cannot be read any more" : describe(*again),
                                                   trouble.empty() ? "" : ": " + trouble));
 }
 
-Async<nlohmann::json> DeviceFirmwareTasks::installAlone(FirmwareTask task, TaskContextPtr context) {
+Async<nlohmann::json> DeviceFirmwareTasks::installAlone(wire::FirmwareTask task, TaskContextPtr context) {
   context->progress(0, "looking at the devices");
   std::vector<std::string> ways = {task.way};
   auto look = read(std::move(ways));
@@ -251,7 +251,7 @@ Async<nlohmann::json> DeviceFirmwareTasks::installAlone(FirmwareTask task, TaskC
     co_return fail(ErrorCode::NotFound, fmt::format("no device fits {} {}; there are: {}", task.way, task.match, seen.empty() ? "none" : fmt::format("{}", fmt::join(seen, "; "))));
   }
   auto written = nlohmann::json::array(), had = nlohmann::json::array();
-  std::vector<DeviceVersion> left;
+  std::vector<wire::DeviceVersion> left;
   for (const auto& device : devices) {
     if (holds(device, task.version)) had.push_back(device.id);
     else left.push_back(device);
@@ -276,7 +276,7 @@ Async<nlohmann::json> DeviceFirmwareTasks::installAlone(FirmwareTask task, TaskC
 }
 
 Async<nlohmann::json> DeviceFirmwareTasks::install(nlohmann::json params, TaskContextPtr context) {
-  CO_TRY(task, parseFirmwareTask(jsonText(params)));
+  CO_TRY(task, wire::parseFirmwareTask(jsonText(params)));
   if (writing_) co_return fail(ErrorCode::Conflict, "firmware is being written already");
   struct Writing {
     bool& flag;

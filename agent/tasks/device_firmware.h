@@ -24,18 +24,18 @@ class DeviceFirmwareTasks {
   Async<nlohmann::json> install(nlohmann::json params, TaskContextPtr context);
 
  private:
-  Async<void> readMstflint(DeviceFirmware& out);
-  Async<void> readNvme(DeviceFirmware& out);
-  Async<void> readFwupd(DeviceFirmware& out);
+  Async<void> readMstflint(wire::DeviceFirmware& out);
+  Async<void> readNvme(wire::DeviceFirmware& out);
+  Async<void> readFwupd(wire::DeviceFirmware& out);
   /// Never fails as a whole: what cannot be read is a trouble.
-  Task<DeviceFirmware> read(std::vector<std::string> ways);
+  Task<wire::DeviceFirmware> read(std::vector<std::string> ways);
 
-  Async<std::filesystem::path> download(FirmwareTask task, std::filesystem::path folder, TaskContextPtr context);
+  Async<std::filesystem::path> download(wire::FirmwareTask task, std::filesystem::path folder, TaskContextPtr context);
   Async<void> checkFile(std::filesystem::path file, std::string sha256);
   /// What the image says of itself. NVMe images say nothing.
-  Async<void> checkImage(FirmwareTask task, std::filesystem::path file);
-  Async<void> write(FirmwareTask task, DeviceVersion device, std::filesystem::path file);
-  Async<nlohmann::json> installAlone(FirmwareTask task, TaskContextPtr context);
+  Async<void> checkImage(wire::FirmwareTask task, std::filesystem::path file);
+  Async<void> write(wire::FirmwareTask task, wire::DeviceVersion device, std::filesystem::path file);
+  Async<nlohmann::json> installAlone(wire::FirmwareTask task, TaskContextPtr context);
 
   TaskTools tools_;
   MakeHttp make_http_;

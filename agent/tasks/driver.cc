@@ -76,15 +76,15 @@ std::string lastSegment(std::string url) {
 }
 
 Result<Params> parse(const nlohmann::json& json) {
-  JsonReader reader(json, "params");
+  wire::JsonReader reader(json, "params");
   Params params;
-  params.packages = readTexts(reader, "packages", kMaxPackages, kMaxNameBytes);
+  params.packages = wire::readTexts(reader, "packages", kMaxPackages, wire::kMaxNameBytes);
   params.repository_url = reader.text("repository_url", kMaxUrlBytes, true);
   params.repository_ca_pem = reader.text("repository_ca_pem", kMaxPemBytes, true);
-  params.modules = readTexts(reader, "modules", kMaxPackages, kMaxNameBytes, true);
-  params.verify = readTextMap(reader, "verify", kMaxProbes, true);
-  params.netdev = reader.text("netdev", kMaxNameBytes, true);
-  params.name = reader.text("name", kMaxNameBytes, true);
+  params.modules = wire::readTexts(reader, "modules", kMaxPackages, wire::kMaxNameBytes, true);
+  params.verify = wire::readTextMap(reader, "verify", wire::kMaxProbes, true);
+  params.netdev = reader.text("netdev", wire::kMaxNameBytes, true);
+  params.name = reader.text("name", wire::kMaxNameBytes, true);
   if (params.name.empty()) params.name = params.repository_url.empty() ? "driver" : lastSegment(params.repository_url);
   if (!isWord(params.name, "+-._")) reader.wrong("name", "is no name: \"" + params.name + "\"");
   if (!params.repository_url.empty() && !isRepository(params.repository_url)) reader.wrong("repository_url", "is no plain https URL; packages are installed as root, so their server must prove who it is");

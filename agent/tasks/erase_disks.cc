@@ -34,7 +34,7 @@ Result<EraseReport> eraseHere(const EraseParams& params, const std::filesystem::
 
 Async<nlohmann::json> erase(TaskTools tools, EraseTools erase_tools, nlohmann::json json, TaskContextPtr context) {
   auto parsed = parseEraseParams(jsonText(json));
-  if (!parsed) co_return untouched(std::move(parsed).error());
+  if (!parsed) co_return wire::untouched(std::move(parsed).error());
   const EraseParams& params = *parsed;
   Clock* clock = &tools.clock;
   const auto ends = clock->steady() + context->deadline() - std::min(kReportTime, context->deadline() / 10);

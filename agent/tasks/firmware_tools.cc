@@ -95,7 +95,7 @@ ToolCall fwupdInstall(const std::filesystem::path& cabinet, const std::string& d
   return {"fwupdtool", {"install", cabinet.string(), device, "--no-reboot-check", "--assume-yes", "--json"}, kInstallLimit};
 }
 
-Result<std::vector<DeviceVersion>> parseFwupd(std::string_view devices, std::string_view history) {
+Result<std::vector<wire::DeviceVersion>> parseFwupd(std::string_view devices, std::string_view history) {
   TRY(listed, fwupdList(devices));
   std::map<std::string, std::string> waits;
   if (!trimmed(history).empty()) {
@@ -108,16 +108,16 @@ Result<std::vector<DeviceVersion>> parseFwupd(std::string_view devices, std::str
       if (*state == kPending || *state == kNeedsReboot) waits[textOf(device, "DeviceId")] = textOf(releases->front(), "Version");
     }
   }
-  std::vector<DeviceVersion> out;
+  std::vector<wire::DeviceVersion> out;
   for (const auto& device : listed) {
-    DeviceVersion found{std::string(kFwupd), textOf(device, "DeviceId"), textOf(device, "Name"), {}, textOf(device, "Version"), {}};
+    wire::DeviceVersion found{std::string(wire::kFwupd), textOf(device, "DeviceId"), textOf(device, "Name"), {}, textOf(device, "Version"), {}};
     if (found.id.empty()) return notUnderstood("fwupdtool get-devices", jsonText(device));
     const auto guids = device.find("Guid");
     if (found.version.empty() || guids == device.end() || !guids->is_array()) continue;  // of such there are many that nobody can update
     for (const auto& guid : *guids)
-      if (guid.is_string() && found.keys.size() < kMaxFirmwareKeys) found.keys.push_back(guid.get<std::string>());
+      if (guid.is_string() && found.keys.size() < wire::kMaxFirmwareKeys) found.keys.push_back(guid.get<std::string>());
     if (const auto pending = waits.find(found.id); pending != waits.end() && pending->second != found.version) found.pending = pending->second;
-    if (out.size() < kMaxFirmwareDevices) out.push_back(std::move(found));
+    if (out.size() < wire::kMaxFirmwareDevices) out.push_back(std::move(found));
   }
   return out;
 }

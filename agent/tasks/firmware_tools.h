@@ -53,7 +53,7 @@ ToolCall fwupdDetails(const std::filesystem::path& cabinet);
 ToolCall fwupdInstall(const std::filesystem::path& cabinet, const std::string& device);
 
 /// `devices`, `history`: JSON of the two programs; an empty history is none. Errors: Corrupt
-Result<std::vector<DeviceVersion>> parseFwupd(std::string_view devices, std::string_view history);
+Result<std::vector<wire::DeviceVersion>> parseFwupd(std::string_view devices, std::string_view history);
 /// The versions that a cabinet brings to this machine. Errors: Corrupt (it is for none of its devices)
 Result<std::vector<std::string>> parseFwupdDetails(std::string_view text);
 

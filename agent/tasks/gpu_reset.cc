@@ -62,46 +62,46 @@ Async<std::string> nvidiaSmi(TaskTools tools, std::vector<std::string> args, std
   co_return co_await std::move(run);
 }
 
-Async<std::vector<Gpu>> listGpus(TaskTools tools) {
+Async<std::vector<wire::Gpu>> listGpus(TaskTools tools) {
   std::vector<std::string> args = {"--query-gpu=index,pci.bus_id", "--format=csv,noheader"};
   auto ask = nvidiaSmi(tools, std::move(args), kAskLimit);
   CO_TRY(out, co_await std::move(ask));
-  std::vector<Gpu> gpus;
+  std::vector<wire::Gpu> gpus;
   for (const auto& row : rowsOf(out)) {
-    if (row.size() != 2) co_return fail(ErrorCode::Corrupt, "nvidia-smi lists no GPUs: " + out.substr(0, kMaxNameBytes));
+    if (row.size() != 2) co_return fail(ErrorCode::Corrupt, "nvidia-smi lists no GPUs: " + out.substr(0, wire::kMaxNameBytes));
     gpus.push_back({row[0], addressOf(row[1])});
   }
   co_return gpus;
 }
 
 /// Programs that compute there, as the driver knows them.
-Async<std::vector<std::string>> computing(TaskTools tools, std::vector<Gpu> gpus) {
+Async<std::vector<std::string>> computing(TaskTools tools, std::vector<wire::Gpu> gpus) {
   std::vector<std::string> args = {"--query-compute-apps=gpu_bus_id,pid,process_name", "--format=csv,noheader"};
   auto ask = nvidiaSmi(tools, std::move(args), kAskLimit);
   CO_TRY(out, co_await std::move(ask));
   std::vector<std::string> users;
   for (const auto& row : rowsOf(out)) {
-    if (row.size() < 3) co_return fail(ErrorCode::Corrupt, "nvidia-smi does not say who computes: " + out.substr(0, kMaxNameBytes));
-    const bool here = std::any_of(gpus.begin(), gpus.end(), [&row](const Gpu& gpu) { return gpu.address == addressOf(row[0]); });
+    if (row.size() < 3) co_return fail(ErrorCode::Corrupt, "nvidia-smi does not say who computes: " + out.substr(0, wire::kMaxNameBytes));
+    const bool here = std::any_of(gpus.begin(), gpus.end(), [&row](const wire::Gpu& gpu) { return gpu.address == addressOf(row[0]); });
     if (here) users.push_back(fmt::format("{} ({})", row[1], row[2]));
   }
   co_return users;
 }
 
 /// Programs that hold a device file: also those that have not begun to compute, and those of other name spaces.
-std::vector<std::string> holding(const fs::path& root, const std::vector<Gpu>& gpus) {
+std::vector<std::string> holding(const fs::path& root, const std::vector<wire::Gpu>& gpus) {
   std::vector<std::string> users;
   std::error_code ignored;
   for (const auto& process : fs::directory_iterator(root / "proc", ignored)) {
     const auto pid = process.path().filename().string();
     if (pid.empty() || !std::all_of(pid.begin(), pid.end(), [](unsigned char c) { return std::isdigit(c); })) continue;
-    auto comm = io::readFile(process.path() / "comm", kMaxNameBytes);
+    auto comm = io::readFile(process.path() / "comm", wire::kMaxNameBytes);
     const auto name = comm ? trimmed(*comm) : std::string();
     if (std::find(kServices.begin(), kServices.end(), name) != kServices.end()) continue;
     std::error_code gone;
     for (const auto& fd : fs::directory_iterator(process.path() / "fd", gone)) {
       const auto target = fs::read_symlink(fd.path(), gone).string();
-      const bool here = std::any_of(gpus.begin(), gpus.end(), [&target](const Gpu& gpu) { return target == "/dev/nvidia" + gpu.index; });
+      const bool here = std::any_of(gpus.begin(), gpus.end(), [&target](const wire::Gpu& gpu) { return target == "/dev/nvidia" + gpu.index; });
       if (!here) continue;
       users.push_back(fmt::format("{} ({})", pid, name));
       break;
@@ -110,10 +110,10 @@ std::vector<std::string> holding(const fs::path& root, const std::vector<Gpu>& g
   return users;
 }
 
-Result<std::vector<Gpu>> chosen(const std::vector<Gpu>& all, const std::vector<std::string>& wanted) {
-  std::vector<Gpu> out;
+Result<std::vector<wire::Gpu>> chosen(const std::vector<wire::Gpu>& all, const std::vector<std::string>& wanted) {
+  std::vector<wire::Gpu> out;
   for (const auto& address : wanted) {
-    const auto found = std::find_if(all.begin(), all.end(), [&address](const Gpu& gpu) { return gpu.address == addressOf(address); });
+    const auto found = std::find_if(all.begin(), all.end(), [&address](const wire::Gpu& gpu) { return gpu.address == addressOf(address); });
     if (found == all.end())
       return fail(ErrorCode::NotFound, fmt::format("no GPU answers at {}: what has fallen off the bus cannot be reset, reboot the node", address));
     out.push_back(*found);
@@ -121,7 +121,7 @@ Result<std::vector<Gpu>> chosen(const std::vector<Gpu>& all, const std::vector<s
   return out;
 }
 
-Async<void> nobodyUses(TaskTools tools, std::vector<Gpu> gpus) {
+Async<void> nobodyUses(TaskTools tools, std::vector<wire::Gpu> gpus) {
   auto ask = computing(tools, gpus);
   CO_TRY(users, co_await std::move(ask));
   auto held = holding(tools.root, gpus);
@@ -134,8 +134,8 @@ Async<void> nobodyUses(TaskTools tools, std::vector<Gpu> gpus) {
 }  // namespace
 
 Async<nlohmann::json> resetGpus(TaskTools tools, nlohmann::json params, TaskContextPtr context) {
-  JsonReader reader(params, "params");
-  const auto wanted = readTexts(reader, "gpus", kMaxGpus, kMaxNameBytes);
+  wire::JsonReader reader(params, "params");
+  const auto wanted = wire::readTexts(reader, "gpus", kMaxGpus, wire::kMaxNameBytes);
   if (wanted.empty()) reader.wrong("gpus", "names none");
   CO_TRY_OK(reader.finish());
   context->progress(0.1, "looking who uses them");

@@ -50,7 +50,7 @@ std::vector<std::string> namesIn(const fs::path& folder) {
 }
 
 /// The device of "/" and its options: "/dev/sda2 / ext4 rw,relatime 0 0".
-void rootFileSystem(const fs::path& root, HealthReport& report) {
+void rootFileSystem(const fs::path& root, wire::HealthReport& report) {
   auto mounts = io::readFile(root / "proc/self/mounts", kMaxMountsBytes);
   if (!mounts) return;
   for (std::string_view rest = *mounts; !rest.empty();) {
@@ -78,10 +78,10 @@ int intAt(const json& object, const json::json_pointer& path) {
 
 }  // namespace
 
-Result<std::vector<Symptom>> parseSmart(std::string_view text, const std::string& device) {
+Result<std::vector<wire::Symptom>> parseSmart(std::string_view text, const std::string& device) {
   const auto parsed = jsonOrNone(text, kToolJson);
   if (!parsed.is_object()) return fail(ErrorCode::Corrupt, "smartctl said no JSON about " + device);
-  std::vector<Symptom> out;
+  std::vector<wire::Symptom> out;
   using Path = json::json_pointer;
   if (!flagAt(parsed, Path("/smart_status/passed"), true)) out.push_back({"disk.failing", device, 1, "its own health status is: failed"});
   if (const int bits = intAt(parsed, Path("/nvme_smart_health_information_log/critical_warning")); bits != 0 && out.empty())
@@ -91,8 +91,8 @@ Result<std::vector<Symptom>> parseSmart(std::string_view text, const std::string
   return out;
 }
 
-std::vector<Symptom> parseUnits(std::string_view shown, std::string_view failed) {
-  std::vector<Symptom> out;
+std::vector<wire::Symptom> parseUnits(std::string_view shown, std::string_view failed) {
+  std::vector<wire::Symptom> out;
   const auto is = [shown](std::string_view line) { return shown.find(line) != std::string_view::npos; };
   // On a node without NVSwitch the package may be installed; only what is meant to run is missed.
   const bool meant = is("LoadState=loaded") && is("UnitFileState=enabled");
@@ -107,8 +107,8 @@ std::vector<Symptom> parseUnits(std::string_view shown, std::string_view failed)
   return out;
 }
 
-Task<HealthReport> HealthSense::look() {
-  HealthReport report;
+Task<wire::HealthReport> HealthSense::look() {
+  wire::HealthReport report;
   kernel(report);
   auto ask_gpus = gpus(report);
   co_await std::move(ask_gpus);
@@ -117,17 +117,17 @@ Task<HealthReport> HealthSense::look() {
   network(report);
   auto ask_units = units(report);
   co_await std::move(ask_units);
-  if (report.symptoms.size() > kMaxSymptoms) report.symptoms.resize(kMaxSymptoms);
-  for (auto& symptom : report.symptoms) symptom.text.resize(std::min(symptom.text.size(), kMaxSymptomTextBytes));
-  for (auto& [source, state] : report.sources) state.resize(std::min(state.size(), kMaxSymptomTextBytes));
+  if (report.symptoms.size() > wire::kMaxSymptoms) report.symptoms.resize(wire::kMaxSymptoms);
+  for (auto& symptom : report.symptoms) symptom.text.resize(std::min(symptom.text.size(), wire::kMaxSymptomTextBytes));
+  for (auto& [source, state] : report.sources) state.resize(std::min(state.size(), wire::kMaxSymptomTextBytes));
   co_return report;
 }
 
 std::uint64_t RateWindow::lastHour(std::uint64_t value, std::chrono::seconds up_for) {
-  if (seen_.empty()) seen_.emplace_back(std::chrono::seconds(0), up_for < kRateWindow ? 0 : value);
+  if (seen_.empty()) seen_.emplace_back(std::chrono::seconds(0), up_for < wire::kRateWindow ? 0 : value);
   if (value < seen_.back().second) seen_.assign(1, {up_for, 0});  // the port's driver began anew
   // What is older than the window is of use only as the value that it began with.
-  while (seen_.size() > 1 && seen_[1].first + kRateWindow <= up_for) seen_.pop_front();
+  while (seen_.size() > 1 && seen_[1].first + wire::kRateWindow <= up_for) seen_.pop_front();
   const auto before = seen_.front().second;
   if (seen_.back().first + std::chrono::minutes(1) <= up_for) seen_.emplace_back(up_for, value);
   return value - before;
@@ -163,34 +163,34 @@ std::chrono::seconds HealthSense::upFor() const {
   return std::chrono::seconds(static_cast<long>(seconds));
 }
 
-void HealthSense::counter(HealthReport& report, Symptom symptom) {
+void HealthSense::counter(wire::HealthReport& report, wire::Symptom symptom) {
   symptom.last_hour = windows_[symptom.id + "@" + symptom.device].lastHour(symptom.count, upFor());
   if (symptom.count > 0) report.symptoms.push_back(std::move(symptom));  // zeros are counted too: the window begins with them
 }
 
-void HealthSense::kernel(HealthReport& report) {
+void HealthSense::kernel(wire::HealthReport& report) {
   const auto read = log_.read(tools_.root / "dev/kmsg");
-  report.sources["kernel"] = read ? std::string(kSourceOk) : read.error().str();
+  report.sources["kernel"] = read ? std::string(wire::kSourceOk) : read.error().str();
   for (auto& symptom : log_.symptoms()) report.symptoms.push_back(std::move(symptom));
 }
 
-Async<HealthReport> HealthSense::askGpus() {
+Async<wire::HealthReport> HealthSense::askGpus() {
   std::vector<std::string> args = {"tool", "gpu-health"};
   auto run = runTool(tools_, tools_.self.string(), std::move(args), kToolLimit);
   CO_TRY(out, co_await std::move(run));
-  co_return parseHealthReport(out);
+  co_return wire::parseHealthReport(out);
 }
 
 /// The tool answers a HealthReport of its own. What it said last holds until it has been silent for some looks: symptoms that come and
 /// go with the library's moods would be worth nothing. A GPU that is gone shows in no driver's list, only in its number.
-Task<void> HealthSense::gpus(HealthReport& report) {
+Task<void> HealthSense::gpus(wire::HealthReport& report) {
   auto ask = askGpus();
   auto seen = co_await std::move(ask);
   gpu_silences_ = seen ? 0 : gpu_silences_ + 1;
   const std::string trouble = seen ? "" : seen.error().str();
   if (seen) gpus_ = std::move(*seen);
   auto& state = report.sources["gpu"];
-  state = gpus_ ? std::string(kSourceOk) : std::string(kSourceStarting);
+  state = gpus_ ? std::string(wire::kSourceOk) : std::string(wire::kSourceStarting);
   if (gpu_silences_ >= kSilencesMeant) state = trouble;
   if (!gpus_) co_return;
   const auto said = gpus_->sources.find("gpu");
@@ -199,19 +199,19 @@ Task<void> HealthSense::gpus(HealthReport& report) {
   std::size_t count = 0;
   if (listed != gpus_->sources.end()) std::from_chars(listed->second.data(), listed->second.data() + listed->second.size(), count);
   most_gpus_ = std::max(most_gpus_, count);
-  if (count < most_gpus_ && said != gpus_->sources.end() && said->second == kSourceOk)
+  if (count < most_gpus_ && said != gpus_->sources.end() && said->second == wire::kSourceOk)
     report.symptoms.push_back({"gpu.lost", "", most_gpus_ - count, fmt::format("{} GPUs are seen, {} were", count, most_gpus_)});
   report.symptoms.insert(report.symptoms.end(), gpus_->symptoms.begin(), gpus_->symptoms.end());
 }
 
-Task<void> HealthSense::disks(HealthReport& report) {
+Task<void> HealthSense::disks(wire::HealthReport& report) {
   rootFileSystem(tools_.root, report);
   auto names = namesIn(tools_.root / "sys/block");
   std::erase_if(names, [](const std::string& name) {
     return std::any_of(kNoDisks.begin(), kNoDisks.end(), [&name](std::string_view prefix) { return name.starts_with(prefix); });
   });
   if (names.empty()) {
-    report.sources["disk"] = std::string(kSourceAbsent);
+    report.sources["disk"] = std::string(wire::kSourceAbsent);
     co_return;
   }
   const auto& name = names[next_disk_++ % names.size()];
@@ -230,16 +230,16 @@ Task<void> HealthSense::disks(HealthReport& report) {
   } else {
     disk_trouble_ = exit.error().str();
   }
-  report.sources["disk"] = disk_trouble_.empty() ? std::string(kSourceOk) : disk_trouble_;
+  report.sources["disk"] = disk_trouble_.empty() ? std::string(wire::kSourceOk) : disk_trouble_;
   std::erase_if(by_disk_, [&names](const auto& entry) { return std::find(names.begin(), names.end(), entry.first) == names.end(); });
   for (const auto& [disk, symptoms] : by_disk_) report.symptoms.insert(report.symptoms.end(), symptoms.begin(), symptoms.end());
 }
 
-void HealthSense::network(HealthReport& report) {
+void HealthSense::network(wire::HealthReport& report) {
   const auto devices = tools_.root / "sys/class/infiniband";
   netDevices(report);
   const auto names = namesIn(devices);
-  report.sources["network"] = std::string(names.empty() ? kSourceAbsent : kSourceOk);
+  report.sources["network"] = std::string(names.empty() ? wire::kSourceAbsent : wire::kSourceOk);
   for (const auto& name : names)
     for (const auto& port : namesIn(devices / name / "ports")) {
       const auto folder = devices / name / "ports" / port;
@@ -258,7 +258,7 @@ void HealthSense::network(HealthReport& report) {
 }
 
 /// Ethernet ports with hardware behind them; bridges and the like have no `device`.
-void HealthSense::netDevices(HealthReport& report) {
+void HealthSense::netDevices(wire::HealthReport& report) {
   const auto folder = tools_.root / "sys/class/net";
   std::error_code ignored;
   for (const auto& name : namesIn(folder)) {
@@ -268,7 +268,7 @@ void HealthSense::netDevices(HealthReport& report) {
   }
 }
 
-Task<void> HealthSense::units(HealthReport& report) {
+Task<void> HealthSense::units(wire::HealthReport& report) {
   std::vector<std::string> show = {"show", std::string(kFabricManager), "--property=LoadState,ActiveState,UnitFileState"};
   std::vector<std::string> list = {"list-units", "--state=failed", "--type=service", "--plain", "--no-legend"};
   auto ask = runTool(tools_, "systemctl", std::move(show), kToolLimit);
@@ -276,7 +276,7 @@ Task<void> HealthSense::units(HealthReport& report) {
   auto ask_failed = runTool(tools_, "systemctl", std::move(list), kToolLimit);
   auto failed = co_await std::move(ask_failed);
   const bool good = shown && failed;
-  report.sources["units"] = good ? std::string(kSourceOk) : (shown ? failed : shown).error().str();
+  report.sources["units"] = good ? std::string(wire::kSourceOk) : (shown ? failed : shown).error().str();
   if (good)
     for (auto& symptom : parseUnits(*shown, *failed)) report.symptoms.push_back(std::move(symptom));
 }

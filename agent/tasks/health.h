@@ -16,9 +16,9 @@
 namespace muster::agent {
 
 /// Symptoms of one disk in `smartctl --json -H -A`. Pure. Errors: Corrupt
-Result<std::vector<Symptom>> parseSmart(std::string_view json, const std::string& device);
+Result<std::vector<wire::Symptom>> parseSmart(std::string_view json, const std::string& device);
 /// "system.fabric-manager" of `systemctl show`, and "system.unit-failed" of `systemctl list-units --state=failed`. Pure.
-std::vector<Symptom> parseUnits(std::string_view shown, std::string_view failed);
+std::vector<wire::Symptom> parseUnits(std::string_view shown, std::string_view failed);
 
 inline constexpr int kSilencesMeant = 3;  ///< one slow answer is no sickness; so many in a row are
 
@@ -37,32 +37,32 @@ class HealthSense {
   /// `state`: a folder for what must outlive this agent in the same boot; empty: nothing does.
   explicit HealthSense(TaskTools tools, std::filesystem::path state = {});
   /// Bounded by the deadlines of the programs that it runs. What cannot be read is said in `sources`.
-  Task<HealthReport> look();
+  Task<wire::HealthReport> look();
   /// What was said of these GPUs up to now is over, also after a restart of the agent.
   void gpusWereReset(const std::vector<std::string>& devices);
 
  private:
   std::chrono::seconds upFor() const;
   /// A counter that never goes back, with how much of it is of the last hour.
-  void counter(HealthReport& report, Symptom symptom);
-  void kernel(HealthReport& report);
-  Task<void> gpus(HealthReport& report);
-  Async<HealthReport> askGpus();
-  Task<void> disks(HealthReport& report);
-  void network(HealthReport& report);
-  void netDevices(HealthReport& report);
-  Task<void> units(HealthReport& report);
+  void counter(wire::HealthReport& report, wire::Symptom symptom);
+  void kernel(wire::HealthReport& report);
+  Task<void> gpus(wire::HealthReport& report);
+  Async<wire::HealthReport> askGpus();
+  Task<void> disks(wire::HealthReport& report);
+  void network(wire::HealthReport& report);
+  void netDevices(wire::HealthReport& report);
+  Task<void> units(wire::HealthReport& report);
 
   const TaskTools tools_;
   const std::filesystem::path marks_file_;
   std::map<std::string, RateWindow> windows_;            ///< by symptom and device
   KernelLog log_;
-  std::optional<HealthReport> gpus_;                     ///< the last answer
+  std::optional<wire::HealthReport> gpus_;                     ///< the last answer
   int gpu_silences_ = 0;                                 ///< in a row
   std::size_t most_gpus_ = 0;                            ///< that were ever seen by this agent
   LinkSense links_;
   std::set<std::string> active_ports_;                   ///< that were ever seen active: others may have no cable
-  std::map<std::string, std::vector<Symptom>> by_disk_;  ///< of the last look at each
+  std::map<std::string, std::vector<wire::Symptom>> by_disk_;  ///< of the last look at each
   std::string disk_trouble_;
   std::size_t next_disk_ = 0;                            ///< one disk a look: some take seconds to answer
 };

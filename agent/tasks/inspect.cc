@@ -31,7 +31,7 @@ std::string trimmed(std::string text) {
   while (!text.empty() && bad(static_cast<unsigned char>(text.back()))) text.pop_back();
   std::size_t begin = 0;
   while (begin < text.size() && bad(static_cast<unsigned char>(text[begin]))) ++begin;
-  return text.substr(begin, kMaxNameBytes);
+  return text.substr(begin, wire::kMaxNameBytes);
 }
 
 /// One line of sysfs; empty when it is not there.
@@ -102,15 +102,15 @@ bool isDisk(const fs::path& block) {
 std::string contentOf(const TaskTools& tools, const fs::path& device) {
   if (!tools.disk_content) return "unknown: nothing can look at it";
   auto content = tools.disk_content(device);
-  if (!content) return "unreadable: " + content.error().str().substr(0, kMaxNameBytes / 2);
-  return content->empty() ? "unknown: no answer" : content->substr(0, kMaxNameBytes / 2);
+  if (!content) return "unreadable: " + content.error().str().substr(0, wire::kMaxNameBytes / 2);
+  return content->empty() ? "unknown: no answer" : content->substr(0, wire::kMaxNameBytes / 2);
 }
 
-std::vector<Disk> disks(const TaskTools& tools) {
-  std::vector<Disk> found;
+std::vector<wire::Disk> disks(const TaskTools& tools) {
+  std::vector<wire::Disk> found;
   for (const auto& block : childrenOf(tools.root / "sys/block")) {
-    if (!isDisk(block) || found.size() >= kMaxDevices) continue;
-    Disk disk;
+    if (!isDisk(block) || found.size() >= wire::kMaxDevices) continue;
+    wire::Disk disk;
     disk.path = "/dev/" + block.filename().string();
     disk.serial = serialOf(block);
     disk.wwn = firstOf(block, {"wwid", "device/wwid"});
@@ -122,25 +122,25 @@ std::vector<Disk> disks(const TaskTools& tools) {
   return found;
 }
 
-std::vector<Nic> nics(const fs::path& root) {
-  std::vector<Nic> found;
+std::vector<wire::Nic> nics(const fs::path& root) {
+  std::vector<wire::Nic> found;
   std::error_code error;
   for (const auto& net : childrenOf(root / "sys/class/net")) {
-    if (!fs::exists(net / "device", error) || found.size() >= kMaxDevices) continue;  // only hardware
+    if (!fs::exists(net / "device", error) || found.size() >= wire::kMaxDevices) continue;  // only hardware
     found.push_back({net.filename().string(), line(net / "address"), driverOf(net / "device")});
   }
   return found;
 }
 
 /// Without a driver the PCI bus still tells that there are GPUs, and where.
-std::vector<Gpu> gpusOnPci(const fs::path& root) {
-  std::vector<Gpu> found;
+std::vector<wire::Gpu> gpusOnPci(const fs::path& root) {
+  std::vector<wire::Gpu> found;
   for (const auto& device : childrenOf(root / "sys/bus/pci/devices")) {
     auto vendor = line(device / "vendor");
     auto kind = line(device / "class").substr(0, 6);
     const bool gpu = std::ranges::any_of(kGpuMarks, [&](const GpuMark& mark) { return mark.vendor == vendor && mark.device_class == kind; });
-    if (!gpu || found.size() >= kMaxDevices) continue;
-    Gpu each;
+    if (!gpu || found.size() >= wire::kMaxDevices) continue;
+    wire::Gpu each;
     each.model = "PCI " + vendor.substr(2) + ":" + line(device / "device").substr(0, 6);
     each.pci = device.filename().string();
     found.push_back(std::move(each));
@@ -148,9 +148,9 @@ std::vector<Gpu> gpusOnPci(const fs::path& root) {
   return found;
 }
 
-Hardware readMachine(const TaskTools& tools) {
+wire::Hardware readMachine(const TaskTools& tools) {
   auto dmi = tools.root / "sys/class/dmi/id";
-  Hardware hardware;
+  wire::Hardware hardware;
   hardware.manufacturer = line(dmi / "sys_vendor");
   hardware.product = line(dmi / "product_name");
   hardware.serial = line(dmi / "product_serial");
@@ -167,17 +167,17 @@ Hardware readMachine(const TaskTools& tools) {
 
 }  // namespace
 
-Async<Hardware> inspect(TaskTools tools) {
+Async<wire::Hardware> inspect(TaskTools tools) {
   auto context = std::make_shared<TaskContext>("inspect", kGpuLimit);
-  std::function<Result<Hardware>()> look = [tools] { return Result<Hardware>(readMachine(tools)); };
-  auto work = offloadFor<Hardware>(tools.workers, context, std::move(look));
+  std::function<Result<wire::Hardware>()> look = [tools] { return Result<wire::Hardware>(readMachine(tools)); };
+  auto work = offloadFor<wire::Hardware>(tools.workers, context, std::move(look));
   CO_TRY(hardware, co_await std::move(work));
   // NVML knows more than the bus (model, serial, VBIOS); it runs apart, since a vendor's library may crash.
   std::vector<std::string> args = {"tool", "gpus"};
   auto list = runTool(tools, tools.self.string(), std::move(args), kGpuLimit);
   auto listed = co_await std::move(list);
   if (listed) {
-    auto described = parseHardware(*listed);
+    auto described = wire::parseHardware(*listed);
     if (described && !described->gpus.empty()) hardware.gpus = described->gpus;
   }
   co_return hardware;
@@ -186,7 +186,7 @@ Async<Hardware> inspect(TaskTools tools) {
 namespace {
 
 /// lldpd knows at once; without it frames are waited for.
-Async<std::vector<Neighbour>> neighbours(TaskTools tools, std::chrono::seconds limit) {
+Async<std::vector<wire::Neighbour>> neighbours(TaskTools tools, std::chrono::seconds limit) {
   std::vector<std::string> args = {"-f", "json"};
   auto ask = runTool(tools, "lldpctl", std::move(args), kGpuLimit);
   if (auto said = co_await std::move(ask)) {
@@ -194,15 +194,15 @@ Async<std::vector<Neighbour>> neighbours(TaskTools tools, std::chrono::seconds l
     if (known && !known->empty()) co_return known;
   }
   auto context = std::make_shared<TaskContext>("lldp", limit + kGpuLimit);
-  std::function<Result<std::vector<Neighbour>>()> listen = [root = tools.root, limit] { return listenLldp(root, limit); };
-  auto work = offloadFor<std::vector<Neighbour>>(tools.workers, context, std::move(listen));
+  std::function<Result<std::vector<wire::Neighbour>>()> listen = [root = tools.root, limit] { return listenLldp(root, limit); };
+  auto work = offloadFor<std::vector<wire::Neighbour>>(tools.workers, context, std::move(listen));
   co_return co_await std::move(work);
 }
 
 }  // namespace
 
 Async<nlohmann::json> runInspect(TaskTools tools, nlohmann::json params) {
-  JsonReader reader(params, "params");
+  wire::JsonReader reader(params, "params");
   const auto lldp_seconds = reader.unsignedNumber("lldp_seconds", kMaxLldpSeconds, true);
   CO_TRY_OK(reader.finish());
   auto look = inspect(tools);

@@ -52,7 +52,7 @@ std::string between(std::string_view text, std::string_view before, std::string_
 }
 
 /// "NVRM: Xid (PCI:0000:18:00): 79, pid=…, GPU has fallen off the bus."
-std::optional<Symptom> xidOf(std::string_view message) {
+std::optional<wire::Symptom> xidOf(std::string_view message) {
   const auto at = message.find(kXid);
   if (at == std::string_view::npos) return std::nullopt;
   auto rest = message.substr(at + kXid.size());
@@ -66,7 +66,7 @@ std::optional<Symptom> xidOf(std::string_view message) {
   if (trouble != std::errc()) return std::nullopt;
   rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
   while (!rest.empty() && (rest.front() == ',' || rest.front() == ' ')) rest.remove_prefix(1);
-  return Symptom{fmt::format("xid.{}", number), std::move(device), 1, std::string(cutToBytes(rest, kMaxSymptomTextBytes))};
+  return wire::Symptom{fmt::format("xid.{}", number), std::move(device), 1, std::string(cutToBytes(rest, wire::kMaxSymptomTextBytes))};
 }
 
 }  // namespace
@@ -86,13 +86,13 @@ std::optional<KernelRecord> parseKernelRecord(std::string_view line) {
   return record;
 }
 
-std::optional<Symptom> symptomOf(std::string_view message) {
+std::optional<wire::Symptom> symptomOf(std::string_view message) {
   if (auto xid = xidOf(message)) return xid;
   for (const auto& pattern : kPatterns) {
     if (message.find(pattern.holds) == std::string_view::npos) continue;
     auto device = between(message, pattern.before, pattern.after);
     if (pattern.id.starts_with("disk.") && isOfNoDisk(device)) return std::nullopt;
-    return Symptom{std::string(pattern.id), std::move(device), 1, std::string(cutToBytes(message, kMaxSymptomTextBytes))};
+    return wire::Symptom{std::string(pattern.id), std::move(device), 1, std::string(cutToBytes(message, wire::kMaxSymptomTextBytes))};
   }
   return std::nullopt;
 }
@@ -167,10 +167,10 @@ Result<std::vector<std::string>> kernelLinesOf(const std::filesystem::path& kmsg
   return std::vector<std::string>(std::make_move_iterator(lines.begin()), std::make_move_iterator(lines.end()));
 }
 
-std::vector<Symptom> KernelLog::symptoms() const {
-  std::vector<Symptom> out;
+std::vector<wire::Symptom> KernelLog::symptoms() const {
+  std::vector<wire::Symptom> out;
   for (const auto& [key, symptom] : seen_)
-    if (out.size() < kMaxSymptoms / 2) out.push_back(symptom);
+    if (out.size() < wire::kMaxSymptoms / 2) out.push_back(symptom);
   return out;
 }
 

@@ -23,7 +23,7 @@ struct KernelRecord {
 std::optional<KernelRecord> parseKernelRecord(std::string_view line);
 
 /// The symptom that a message of the kernel means; nothing for nearly all of them. Pure.
-std::optional<Symptom> symptomOf(std::string_view message);
+std::optional<wire::Symptom> symptomOf(std::string_view message);
 
 /// The last lines of the kernel's own, at most so many bytes: what a repair shop asks for. Errors: Unavailable
 Result<std::vector<std::string>> kernelLinesOf(const std::filesystem::path& kmsg, std::size_t max_bytes);
@@ -33,7 +33,7 @@ class KernelLog {
  public:
   /// Takes in what is new. Errors: Unavailable (it cannot be read)
   Result<void> read(const std::filesystem::path& kmsg);
-  std::vector<Symptom> symptoms() const;
+  std::vector<wire::Symptom> symptoms() const;
 
   /// This GPU is as new: what was said of it up to now is over.
   void forgetGpu(const std::string& device);
@@ -45,7 +45,7 @@ class KernelLog {
   void absorb(std::string_view line);
   std::uint64_t next_ = 0;
   std::map<std::string, std::uint64_t> over_;
-  std::map<std::pair<std::string, std::string>, Symptom> seen_;  ///< by id and device
+  std::map<std::pair<std::string, std::string>, wire::Symptom> seen_;  ///< by id and device
 };
 
 }  // namespace muster::agent

@@ -25,17 +25,17 @@ links::PortReading readSysfsPort(const std::filesystem::path& port) {
   return links::readSysfs([&](std::string_view file) { return numberIn(port / "counters" / file); });
 }
 
-std::vector<Symptom> LinkSense::see(const std::string& id, const links::PortReading& now, std::string_view sysfs_rate, std::chrono::seconds up_for) {
+std::vector<wire::Symptom> LinkSense::see(const std::string& id, const links::PortReading& now, std::string_view sysfs_rate, std::chrono::seconds up_for) {
   auto& [rate, seen] = ports_[id];
   const auto rate_now = links::widthSpeedOf(sysfs_rate);
   if (rate_now != rate) seen.clear();
   rate = rate_now;
   if (!seen.empty() && links::growth(seen.back().reading, now).was_cleared) seen.clear();
-  while (seen.size() > 1 && seen[1].at + kRateWindow <= up_for) seen.pop_front();
+  while (seen.size() > 1 && seen[1].at + wire::kRateWindow <= up_for) seen.pop_front();
   if (seen.empty() || seen.back().at + kApart <= up_for) seen.push_back({up_for, now});
   const auto grown = links::growth(seen.front().reading, now);
   const auto seconds = static_cast<double>((up_for - seen.front().at).count());
-  std::vector<Symptom> out;
+  std::vector<wire::Symptom> out;
   for (const auto& one : links::judgeEnd(grown, {seconds, seconds}, rate).complaints) {
     if (one.grade != links::Grade::Bad || (one.kind != "bit-errors" && one.kind != "recoveries")) continue;
     const auto count = grown.atLeast(one.kind == "bit-errors" ? links::Counter::SymbolErrors : links::Counter::Recoveries);

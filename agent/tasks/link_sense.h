@@ -18,7 +18,7 @@ class LinkSense {
   /// One look at a port. Symptoms: "network.bit-errors" when the BER of at most the last hour is proven to be above 1e-12,
   /// "network.recoveries". A cleared counter, or a link of another rate than before, begins anew.
   /// `up_for`: since the node's boot
-  std::vector<Symptom> see(const std::string& id, const links::PortReading& now, std::string_view sysfs_rate, std::chrono::seconds up_for);
+  std::vector<wire::Symptom> see(const std::string& id, const links::PortReading& now, std::string_view sysfs_rate, std::chrono::seconds up_for);
 
  private:
   struct Seen {

@@ -36,7 +36,7 @@ std::uint8_t byteAt(std::string_view data, std::size_t at) { return static_cast<
 
 std::string printable(std::string_view text) {
   std::string out;
-  for (const char c : text.substr(0, kMaxNameBytes))
+  for (const char c : text.substr(0, wire::kMaxNameBytes))
     if (static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) < 0x7f) out += c;
   return out;
 }
@@ -65,8 +65,8 @@ long ageOf(const std::string& text) {
   return ((days * 24 + hours) * 60 + minutes) * 60 + seconds;
 }
 
-Neighbour neighbourOf(const std::string& nic, const json& entry) {
-  Neighbour out;
+wire::Neighbour neighbourOf(const std::string& nic, const json& entry) {
+  wire::Neighbour out;
   out.nic = nic;
   const auto chassis = entry.value("chassis", json::object());
   if (chassis.is_object()) {
@@ -101,12 +101,12 @@ Result<io::Fd> listener(const std::string& interface) {
 
 }  // namespace
 
-Result<Neighbour> parseLldp(std::string_view frame) {
+Result<wire::Neighbour> parseLldp(std::string_view frame) {
   auto no = [](std::string why) { return fail(ErrorCode::Corrupt, "no LLDP frame: " + std::move(why)); };
   if (frame.size() < kEthernetBytes) return no("too short");
   if ((byteAt(frame, 12) << 8 | byteAt(frame, 13)) != kEtherType) return no("another protocol");
   frame.remove_prefix(kEthernetBytes);
-  Neighbour out;
+  wire::Neighbour out;
   std::string chassis, port, description, system;
   bool port_is_mac = false, ttl = false, over = false;
   while (!over && frame.size() >= 2) {
@@ -134,10 +134,10 @@ Result<Neighbour> parseLldp(std::string_view frame) {
   return out;
 }
 
-Result<std::vector<Neighbour>> parseLldpctl(std::string_view text) {
+Result<std::vector<wire::Neighbour>> parseLldpctl(std::string_view text) {
   const auto root = jsonOrNone(text, kToolJson);
   if (!root.is_object() || !root.contains("lldp") || !root["lldp"].is_object()) return fail(ErrorCode::Corrupt, "lldpctl did not answer with its JSON");
-  std::map<std::string, std::pair<long, Neighbour>> youngest;
+  std::map<std::string, std::pair<long, wire::Neighbour>> youngest;
   auto take = [&](const json& entry) {
     if (!entry.is_object()) return;
     for (const auto& [nic, one] : entry.items()) {
@@ -152,7 +152,7 @@ Result<std::vector<Neighbour>> parseLldpctl(std::string_view text) {
     for (const auto& entry : interfaces) take(entry);
   else
     take(interfaces);
-  std::vector<Neighbour> out;
+  std::vector<wire::Neighbour> out;
   for (auto& [nic, each] : youngest) out.push_back(std::move(each.second));
   return out;
 }
@@ -180,7 +180,7 @@ std::map<std::string, int> frameSizes(std::string_view text) {
   return out;
 }
 
-Result<std::vector<Neighbour>> listenLldpOn(const std::map<std::string, std::string>& macs, std::chrono::milliseconds limit) {
+Result<std::vector<wire::Neighbour>> listenLldpOn(const std::map<std::string, std::string>& macs, std::chrono::milliseconds limit) {
   std::vector<std::string> names;
   std::vector<io::Fd> sockets;
   std::vector<pollfd> waits;
@@ -190,7 +190,7 @@ Result<std::vector<Neighbour>> listenLldpOn(const std::map<std::string, std::str
     sockets.push_back(std::move(fd));
     names.push_back(name);
   }
-  std::map<std::string, Neighbour> heard;
+  std::map<std::string, wire::Neighbour> heard;
   const auto until = std::chrono::steady_clock::now() + limit;
   std::vector<char> frame(kFrameBytes);
   while (heard.size() < names.size()) {
@@ -213,12 +213,12 @@ Result<std::vector<Neighbour>> listenLldpOn(const std::map<std::string, std::str
       heard[names[i]] = std::move(*neighbour);
     }
   }
-  std::vector<Neighbour> out;
+  std::vector<wire::Neighbour> out;
   for (auto& [name, neighbour] : heard) out.push_back(std::move(neighbour));
   return out;
 }
 
-Result<std::vector<Neighbour>> listenLldp(const fs::path& root, std::chrono::milliseconds limit) {
+Result<std::vector<wire::Neighbour>> listenLldp(const fs::path& root, std::chrono::milliseconds limit) {
   std::map<std::string, std::string> macs;
   std::error_code error;
   for (const auto& net : fs::directory_iterator(root / "sys/class/net", error)) {

@@ -9,17 +9,17 @@
 namespace muster::agent {
 
 /// An Ethernet frame. The NIC is the caller's business. Errors: Corrupt (not LLDP, cut off, without its three first parts)
-Result<Neighbour> parseLldp(std::string_view frame);
+Result<wire::Neighbour> parseLldp(std::string_view frame);
 /// `lldpctl -f json`. Of several neighbours of one NIC the youngest: after a swap the old one is listed until its time is over.
 /// Errors: Corrupt
-Result<std::vector<Neighbour>> parseLldpctl(std::string_view json);
+Result<std::vector<wire::Neighbour>> parseLldpctl(std::string_view json);
 
 /// What `lldpctl -f json` knows of the largest frame that each NIC's youngest neighbour takes, in bytes; who does not tell is not in it.
 std::map<std::string, int> frameSizes(std::string_view json);
 
 /// Listens on every hardware NIC that has a link until each has heard a frame, or for `limit`. Blocking; needs CAP_NET_RAW.
-Result<std::vector<Neighbour>> listenLldp(const std::filesystem::path& root, std::chrono::milliseconds limit);
+Result<std::vector<wire::Neighbour>> listenLldp(const std::filesystem::path& root, std::chrono::milliseconds limit);
 /// The same on the named interfaces, with the MACs to report for them.
-Result<std::vector<Neighbour>> listenLldpOn(const std::map<std::string, std::string>& mac_by_interface, std::chrono::milliseconds limit);
+Result<std::vector<wire::Neighbour>> listenLldpOn(const std::map<std::string, std::string>& mac_by_interface, std::chrono::milliseconds limit);
 
 }  // namespace muster::agent

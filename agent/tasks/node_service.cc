@@ -49,10 +49,10 @@ struct Params {
 };
 
 Result<Params> parse(const nlohmann::json& json) {
-  JsonReader reader(json, "params");
+  wire::JsonReader reader(json, "params");
   Params out;
-  out.service = findService(reader.text("service", kMaxNameBytes));
-  out.value = reader.text("value", kMaxNameBytes);
+  out.service = findService(reader.text("service", wire::kMaxNameBytes));
+  out.value = reader.text("value", wire::kMaxNameBytes);
   const auto& files = reader.object("files", kMaxFiles, true);
   const auto& settings = reader.object("settings", kMaxSettings, true);
   TRY_OK(reader.finish());

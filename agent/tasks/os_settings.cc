@@ -164,22 +164,22 @@ std::vector<fs::path> markersOf(const fs::path& root, const std::string& boot) {
 }  // namespace
 
 Result<OsSettings> parseSettings(const nlohmann::json& params, const std::string& driver) {
-  JsonReader reader(params, "params");
+  wire::JsonReader reader(params, "params");
   OsSettings out;
   out.driver = driver;
-  out.files = readTextMap(reader, "files", kMaxFiles, true);
-  out.services = readTexts(reader, "services", kMaxFiles, kMaxNameBytes, true);
-  out.modules = readTexts(reader, "modules", kMaxFiles, kMaxNameBytes, true);
-  out.kernel = reader.text("kernel", kMaxNameBytes, true);
-  out.dkms = reader.text("build", kMaxNameBytes, true) == "dkms";
+  out.files = wire::readTextMap(reader, "files", kMaxFiles, true);
+  out.services = wire::readTexts(reader, "services", kMaxFiles, wire::kMaxNameBytes, true);
+  out.modules = wire::readTexts(reader, "modules", kMaxFiles, wire::kMaxNameBytes, true);
+  out.kernel = reader.text("kernel", wire::kMaxNameBytes, true);
+  out.dkms = reader.text("build", wire::kMaxNameBytes, true) == "dkms";
   for (const auto& [path, content] : out.files)
     if (std::none_of(std::begin(kPlaces), std::end(kPlaces), [&](const Place& place) { return fileOf(place, driver) == path; }))
       reader.wrong("files", "names a file that muster does not write: " + path);
   for (const auto& service : out.services)
     if (service.empty() || service.starts_with('-') || service.find('/') != std::string::npos) reader.wrong("services", "has no service's name: " + service);
   for (const auto& entry : reader.array("archives", kMaxFiles, true)) {
-    JsonReader inner(entry, "params.archives");
-    out.archives.push_back({inner.text("name", kMaxNameBytes), inner.text("apt", kMaxTextBytes), inner.text("dnf", kMaxTextBytes), inner.text("key", kMaxKeyBytes)});
+    wire::JsonReader inner(entry, "params.archives");
+    out.archives.push_back({inner.text("name", wire::kMaxNameBytes), inner.text("apt", wire::kMaxTextBytes), inner.text("dnf", wire::kMaxTextBytes), inner.text("key", kMaxKeyBytes)});
     if (auto good = inner.finish(); !good) reader.take(good.error());
     const auto& name = out.archives.back().name;
     if (name.empty() || name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != std::string::npos)
@@ -297,7 +297,7 @@ Async<void> restartFor(TaskTools tools, std::string driver, std::string reason, 
   const bool ordered = !markersOf(tools.root, boot).empty();
   CO_TRY_OK(io::makeDirs(marker.parent_path()));
   CO_TRY_OK(io::writeFileAtomic(marker, boot + "\n" + intent + "\n" + reason));
-  context->progress(kRestartFraction, std::string(kRestarting) + reason);
+  context->progress(kRestartFraction, std::string(wire::kRestarting) + reason);
   std::error_code ignored;
   if (!ordered) {
     // In a moment, so that the controller hears of it and listens to the console.

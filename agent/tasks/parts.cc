@@ -35,7 +35,7 @@ std::uint64_t numberAt(std::string_view data, std::size_t at, int bytes) {
 
 std::string clean(std::string_view text) {
   std::string out;
-  for (const char c : text.substr(0, kMaxNameBytes))
+  for (const char c : text.substr(0, wire::kMaxNameBytes))
     if (static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) < 0x7f) out += c;
   out.erase(0, out.find_first_not_of(' '));
   out.erase(out.find_last_not_of(' ') + 1);
@@ -74,9 +74,9 @@ std::string pciOf(const fs::path& device) {
   return error ? device.filename().string() : real.filename().string();
 }
 
-void addNvmes(const fs::path& root, std::vector<Part>& out) {
+void addNvmes(const fs::path& root, std::vector<wire::Part>& out) {
   for (const auto& controller : childrenOf(root / "sys/class/nvme")) {
-    Part part{"nvme", pciOf(controller / "device"), line(controller / "model"), line(controller / "serial"), line(controller / "firmware_rev")};
+    wire::Part part{"nvme", pciOf(controller / "device"), line(controller / "model"), line(controller / "serial"), line(controller / "firmware_rev")};
     for (const auto& block : childrenOf(root / "sys/block"))
       if (block.filename().string().starts_with(controller.filename().string() + "n"))
         part.size_bytes += std::strtoull(line(block / "size").c_str(), nullptr, 10) * kSectorBytes;
@@ -97,8 +97,8 @@ std::string nicModel(const fs::path& device, const std::string& rdma) {
 }
 
 /// A card's port that is a NIC, an RDMA device or both; ports with one PCI address are one.
-void addNics(const fs::path& root, std::vector<Part>& out) {
-  std::map<std::string, Part> by_place;
+void addNics(const fs::path& root, std::vector<wire::Part>& out) {
+  std::map<std::string, wire::Part> by_place;
   for (const auto& net : childrenOf(root / "sys/class/net")) {
     std::error_code error;
     if (!fs::exists(net / "device", error)) continue;
@@ -121,9 +121,9 @@ void addNics(const fs::path& root, std::vector<Part>& out) {
 
 }  // namespace
 
-std::vector<Part> dimmsOf(std::string_view table) {
-  std::vector<Part> out;
-  while (table.size() >= kHeaderBytes && out.size() < kMaxDevices) {
+std::vector<wire::Part> dimmsOf(std::string_view table) {
+  std::vector<wire::Part> out;
+  while (table.size() >= kHeaderBytes && out.size() < wire::kMaxDevices) {
     const auto type = byteAt(table, 0);
     const std::size_t length = byteAt(table, 1);
     if (length < kHeaderBytes || length > table.size() || type == kEndOfTable) break;
@@ -149,15 +149,15 @@ std::string vpdName(std::string_view vpd) {
   return length + 3 <= vpd.size() ? clean(vpd.substr(3, length)) : std::string();
 }
 
-std::vector<Part> partsOf(const fs::path& root) {
-  std::vector<Part> out;
+std::vector<wire::Part> partsOf(const fs::path& root) {
+  std::vector<wire::Part> out;
   std::error_code error;
   const auto table = root / "sys/firmware/dmi/tables/DMI";
   if (fs::exists(table, error))
     if (const auto text = io::readFile(table, kMaxSmbiosBytes)) out = dimmsOf(*text);
   addNvmes(root, out);
   addNics(root, out);
-  if (out.size() > kMaxDevices) out.resize(kMaxDevices);
+  if (out.size() > wire::kMaxDevices) out.resize(wire::kMaxDevices);
   return out;
 }
 

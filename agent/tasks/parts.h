@@ -9,12 +9,12 @@
 namespace muster::agent {
 
 /// The populated memory slots of an SMBIOS table (/sys/firmware/dmi/tables/DMI; DSP0134, type 17). A broken table ends where it breaks.
-std::vector<Part> dimmsOf(std::string_view smbios);
+std::vector<wire::Part> dimmsOf(std::string_view smbios);
 /// The product's name in a PCI device's vital product data; empty when there is none.
 std::string vpdName(std::string_view vpd);
 
 /// All parts of the machine whose / is `root`. NICs' firmware is asked of the kernel only for the real /.
-std::vector<Part> partsOf(const std::filesystem::path& root);
+std::vector<wire::Part> partsOf(const std::filesystem::path& root);
 
 struct NicDriver {
   std::string driver, version, firmware;

@@ -54,8 +54,8 @@ Async<void> bringUp(TaskTools tools, std::string unit, bool changed) {
 }  // namespace
 
 Async<nlohmann::json> joinPool(TaskTools tools, nlohmann::json params, TaskContextPtr context) {
-  JsonReader reader(params, "params");
-  if (reader.text("kind", kMaxNameBytes) != "slurm") reader.wrong("kind", "is not \"slurm\", the one that this agent knows");
+  wire::JsonReader reader(params, "params");
+  if (reader.text("kind", wire::kMaxNameBytes) != "slurm") reader.wrong("kind", "is not \"slurm\", the one that this agent knows");
   std::string conf = reader.text("conf", kMaxConfBytes);
   std::string key_text = reader.text("munge_key", 2 * kMaxMungeKeyBytes);
   CO_TRY_OK(reader.finish());

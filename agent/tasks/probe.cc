@@ -198,8 +198,8 @@ Task<std::map<std::string, std::string>> readProbes(TaskTools tools, std::set<st
 }
 
 Async<nlohmann::json> runProbe(TaskTools tools, nlohmann::json params) {
-  JsonReader reader(params, "params");
-  auto names = readTexts(reader, "probes", kMaxProbes, kMaxNameBytes);
+  wire::JsonReader reader(params, "params");
+  auto names = wire::readTexts(reader, "probes", wire::kMaxProbes, wire::kMaxNameBytes);
   CO_TRY_OK(reader.finish());
   auto read = readProbes(tools, std::set<std::string>(names.begin(), names.end()));
   auto values = co_await std::move(read);

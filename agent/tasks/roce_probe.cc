@@ -91,7 +91,7 @@ Task<std::string> roceProbe(TaskTools tools) {
   std::vector<std::string> json_args = {"-f", "json"};
   auto ask_neighbours = runTool(tools, "lldpctl", std::move(json_args), kToolLimit);
   auto told = co_await std::move(ask_neighbours);
-  const auto neighbours = told ? parseLldpctl(*told).value_or(std::vector<Neighbour>{}) : std::vector<Neighbour>{};
+  const auto neighbours = told ? parseLldpctl(*told).value_or(std::vector<wire::Neighbour>{}) : std::vector<wire::Neighbour>{};
   const auto frames = told ? frameSizes(*told) : std::map<std::string, int>();
   for (const auto& device : childrenOf(tools.root / "sys/class/infiniband")) {
     const auto interface = interfaceOf(device);

@@ -45,15 +45,15 @@ constexpr std::string_view kNameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJK
 bool plain(const std::string& text) { return !text.empty() && text.find_first_not_of(kNameLetters) == std::string::npos && text[0] != '.'; }
 
 Result<Params> parse(const nlohmann::json& json) {
-  JsonReader reader(json, "params");
+  wire::JsonReader reader(json, "params");
   Params out;
-  out.name = reader.text("name", kMaxNameBytes);
-  out.value = reader.text("value", kMaxNameBytes);
+  out.name = reader.text("name", wire::kMaxNameBytes);
+  out.value = reader.text("value", wire::kMaxNameBytes);
   out.unit = reader.text("unit", kMaxUnitBytes);
-  out.unit_name = reader.text("unit_name", kMaxNameBytes);
-  out.packages = readTexts(reader, "packages", kMaxOptions, kMaxNameBytes);
-  out.mount = {reader.text("source", kMaxNameBytes), reader.text("at", kMaxNameBytes), reader.text("types", kMaxNameBytes),
-               readTexts(reader, "options", kMaxOptions, kMaxNameBytes)};
+  out.unit_name = reader.text("unit_name", wire::kMaxNameBytes);
+  out.packages = wire::readTexts(reader, "packages", kMaxOptions, wire::kMaxNameBytes);
+  out.mount = {reader.text("source", wire::kMaxNameBytes), reader.text("at", wire::kMaxNameBytes), reader.text("types", wire::kMaxNameBytes),
+               wire::readTexts(reader, "options", kMaxOptions, wire::kMaxNameBytes)};
   out.read_mb_s = reader.number("read_mb_s", 0);
   out.write_mb_s = reader.number("write_mb_s", 0);
   if (!plain(out.name)) reader.wrong("name", "is no name");
@@ -231,10 +231,10 @@ Result<Speed> measureSpeed(const fs::path& folder, std::uint64_t bytes, std::chr
 std::string storageProbe(const fs::path& root, const std::string& name) {
   const auto json = jsonOrNone(oneLine(stateOf(root, name)), kKeptJson);
   if (!json.is_object()) return {};
-  JsonReader reader(json, "storage");
-  const auto value = reader.text("value", kMaxNameBytes);
-  const WantedMount wanted{reader.text("source", kMaxNameBytes), reader.text("at", kMaxNameBytes), reader.text("types", kMaxNameBytes),
-                           readTexts(reader, "options", kMaxOptions, kMaxNameBytes)};
+  wire::JsonReader reader(json, "storage");
+  const auto value = reader.text("value", wire::kMaxNameBytes);
+  const WantedMount wanted{reader.text("source", wire::kMaxNameBytes), reader.text("at", wire::kMaxNameBytes), reader.text("types", wire::kMaxNameBytes),
+                           wire::readTexts(reader, "options", kMaxOptions, wire::kMaxNameBytes)};
   if (!reader.finish()) return {};
   const auto problem = mountProblem(mountsOf(root), wanted);
   return problem.empty() ? value : "wrong: " + problem;
@@ -242,9 +242,9 @@ std::string storageProbe(const fs::path& root, const std::string& name) {
 
 /// What muster put there, and nothing else: its units, which ends what they mount, and its note. Mount point and data stay.
 static Async<nlohmann::json> removeStorage(TaskTools tools, nlohmann::json json) {
-  JsonReader reader(json, "params");
+  wire::JsonReader reader(json, "params");
   Params params;
-  params.name = reader.text("name", kMaxNameBytes);
+  params.name = reader.text("name", wire::kMaxNameBytes);
   if (!plain(params.name)) reader.wrong("name", "is no name");
   CO_TRY_OK(reader.finish());
   auto leave = leaveOldPlaces(tools, params);

@@ -31,7 +31,7 @@ struct TaskTools {
 };
 
 /// DMI, CPUs, memory, disks with what they hold, NICs, RDMA devices, GPUs.
-Async<Hardware> inspect(TaskTools tools);
+Async<wire::Hardware> inspect(TaskTools tools);
 /// The running values; a probe that finds nothing is left out. Names: nvml.driver, module.NAME, package.NAME, rdma.devices, kernel.
 Task<std::map<std::string, std::string>> readProbes(TaskTools tools, std::set<std::string> names);
 
@@ -51,7 +51,7 @@ Async<nlohmann::json> resetGpus(TaskTools tools, nlohmann::json params, TaskCont
 Async<nlohmann::json> readKernelLog(TaskTools tools);
 
 /// All handlers that this mode allows; WriteImage is added by the caller. `was_reset` is told which GPUs are as new.
-TaskHandlers makeHandlers(Mode mode, TaskTools tools, std::function<void(const std::vector<std::string>&)> was_reset = {});
+TaskHandlers makeHandlers(wire::Mode mode, TaskTools tools, std::function<void(const std::vector<std::string>&)> was_reset = {});
 
 /// One program, to its end. Errors: its own, or a non-zero exit with the end of what it said
 Async<std::string> runTool(TaskTools tools, std::string program, std::vector<std::string> args, std::chrono::seconds timeout);

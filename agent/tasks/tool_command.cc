@@ -20,7 +20,7 @@ Result<std::string> driverVersion() { return validate::nvmlDriverVersion(); }
 
 Result<std::string> gpus() {
   TRY(found, validate::listGpus());
-  Hardware hardware;
+  wire::Hardware hardware;
   hardware.gpus = found;
   return toJson(hardware);
 }
@@ -28,12 +28,12 @@ Result<std::string> gpus() {
 constexpr std::size_t kPciBytes = 12;  ///< "0000:18:00.0", as the kernel writes it; NVML's domain has eight digits
 constexpr std::uint64_t kHardwareThrottle = 0x8 | 0x40 | 0x80;  ///< slowdown, thermal, power brake
 
-void add(HealthReport& report, const char* id, const validate::GpuHealth& gpu, std::uint64_t count, std::string text) {
+void add(wire::HealthReport& report, const char* id, const validate::GpuHealth& gpu, std::uint64_t count, std::string text) {
   const auto& pci = gpu.identity.pci;
   report.symptoms.push_back({id, pci.size() > kPciBytes ? pci.substr(pci.size() - kPciBytes) : pci, count, std::move(text)});
 }
 
-void look(HealthReport& report, const validate::GpuHealth& gpu) {
+void look(wire::HealthReport& report, const validate::GpuHealth& gpu) {
   if (gpu.ecc_enabled && !*gpu.ecc_enabled) add(report, "gpu.ecc-off", gpu, 1, "ECC is off");
   if (const auto errors = gpu.ecc_uncorrected_volatile.value_or(0))
     add(report, "gpu.ecc-uncorrected", gpu, errors, fmt::format("{} uncorrected errors since the driver was loaded", errors));
@@ -53,12 +53,12 @@ void look(HealthReport& report, const validate::GpuHealth& gpu) {
 
 /// A node without the library has no GPU that could be watched; every other trouble is told as it is.
 Result<std::string> gpuHealth() {
-  HealthReport report;
+  wire::HealthReport report;
   auto nvml = validate::Nvml::open();
   auto gpus = nvml ? nvml->gpus() : Result<std::vector<validate::GpuHealth>>(fail(nvml.error()));
-  if (!gpus) report.sources["gpu"] = gpus.error().code() == ErrorCode::NotFound ? std::string(kSourceAbsent) : gpus.error().str();
+  if (!gpus) report.sources["gpu"] = gpus.error().code() == ErrorCode::NotFound ? std::string(wire::kSourceAbsent) : gpus.error().str();
   if (gpus) {
-    report.sources["gpu"] = std::string(kSourceOk);
+    report.sources["gpu"] = std::string(wire::kSourceOk);
     report.sources["gpus"] = std::to_string(gpus->size());
     for (const auto& gpu : *gpus) look(report, gpu);
   }
@@ -86,14 +86,14 @@ Result<std::string> nvlinkDomain() {
 std::string input() { return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()}; }
 
 Result<std::string> checks() {
-  TRY(object, parseObject(input(), kMaxInputBytes, "checks"));
-  JsonReader reader(object, "params");
+  TRY(object, wire::parseObject(input(), kMaxInputBytes, "checks"));
+  wire::JsonReader reader(object, "params");
   std::vector<validate::CheckRequest> requests;
-  for (const auto& entry : reader.array("checks", kMaxChecks)) {
-    JsonReader each(entry, "check");
+  for (const auto& entry : reader.array("checks", wire::kMaxChecks)) {
+    wire::JsonReader each(entry, "check");
     validate::CheckRequest request;
-    request.id = each.text("id", kMaxNameBytes);
-    request.params = jsonText(each.object("params", kMaxProbes, true));
+    request.id = each.text("id", wire::kMaxNameBytes);
+    request.params = jsonText(each.object("params", wire::kMaxProbes, true));
     auto deadline = each.unsignedNumber("deadline_seconds", kMaxDeadlineSeconds, true);
     TRY_OK(each.finish());
     if (deadline > 0) request.deadline = std::chrono::seconds(deadline);
@@ -103,7 +103,7 @@ Result<std::string> checks() {
   return toJson(validate::runChecks(requests));
 }
 
-Result<std::string> rdmaPair() { return toJson(std::vector<CheckResult>{validate::runRdmaPair(input())}); }
+Result<std::string> rdmaPair() { return toJson(std::vector<wire::CheckResult>{validate::runRdmaPair(input())}); }
 
 }  // namespace
 

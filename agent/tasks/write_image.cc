@@ -50,16 +50,16 @@ WriterDeps depsFor(const TaskTools& tools, Certify certify, const WriteImagePara
   WriterDeps deps{[peers] { return peers ? peers->client() : io::makeHttpClient(); }, tools.workers, tools.clock,
                   [certify, hostname = params.hostname] { return identityFor(certify, hostname); },
                   [context](double fraction, const std::string& text) { context->progress(fraction, text); }, tools.provisioning_mac};
-  if (peers) deps.looked = [peers](const PackIndex& index, const std::vector<char>& right) { peers->looked(index, right); };
+  if (peers) deps.looked = [peers](const wire::PackIndex& index, const std::vector<char>& right) { peers->looked(index, right); };
   return deps;
 }
 
 Async<nlohmann::json> write(TaskTools tools, Certify certify, nlohmann::json json, TaskContextPtr context) {
   auto parsed = parseWriteImageParams(jsonText(json));
-  if (!parsed) co_return untouched(std::move(parsed).error());
+  if (!parsed) co_return wire::untouched(std::move(parsed).error());
   const WriteImageParams& params = *parsed;
   auto sharing = peersOf(tools, json, params);
-  if (!sharing) co_return untouched(std::move(sharing).error());
+  if (!sharing) co_return wire::untouched(std::move(sharing).error());
   const auto& peers = *sharing;
   auto deps = depsFor(tools, std::move(certify), params, peers.get(), context);
   auto work = writeImage(params, std::move(deps), context->deadline());

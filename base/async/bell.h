@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-namespace muster::agent {
+namespace muster::async {
 
 /// A waiter remembers `count()` before it looks at the state, then waits for a later one: no ring is missed.
 class Bell {
@@ -54,4 +54,4 @@ class Bell {
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-}  // namespace muster::agent
+}  // namespace muster::async

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace muster::lifecycle {
+namespace muster::async {
 
 class Waiter {
  public:
@@ -87,4 +87,4 @@ Task<void> awaitAll(std::vector<Task<void>> tasks) {
     if (exception) std::rethrow_exception(exception);
 }
 
-}  // namespace muster::lifecycle
+}  // namespace muster::async

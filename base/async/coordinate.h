@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-namespace muster::lifecycle {
+namespace muster::async {
 
 class Waiter;
 
@@ -42,4 +42,4 @@ class Places {
 /// Runs all of them at once and awaits them all; then throws the first exception that one of them threw, if any.
 Task<void> awaitAll(std::vector<Task<void>> tasks);
 
-}  // namespace muster::lifecycle
+}  // namespace muster::async

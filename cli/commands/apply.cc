@@ -33,14 +33,14 @@ Result<Plan> observedPlan(Session& session, const Policy& policy) {
   return session.controller->plan(facts, policy);
 }
 
-int finish(Session& session, const Options& options, WallTime started, int code) {
+int finish(Session& session, const app::Options& options, WallTime started, int code) {
   if (options.json) return code;
   if (const auto table = stageTable(session.cluster(), session.controller->store(), started)) std::cout << "\n" << *table;
   return code;
 }
 
 /// Rounds of plan and apply until the difference is empty, a round changes nothing, or something fails.
-Result<int> converge(Session& session, const Options& options, const Selection& selection) {
+Result<int> converge(Session& session, const app::Options& options, const Selection& selection) {
   int waits = 0;
   for (int round = 0; round < kMaxRounds; ++round) {
     TRY(rollouts, lifecycle::rolloutsMark(session.controller->store()));
@@ -81,7 +81,7 @@ Result<Plan> readPlan(const inventory::Cluster& cluster, const std::filesystem::
   return saved;
 }
 
-Result<int> applySaved(Session& session, const Options& options, const Plan& saved) {
+Result<int> applySaved(Session& session, const app::Options& options, const Plan& saved) {
   TRY(facts, session.controller->run(session.controller->observe(saved.policy)));
   const auto stale = lifecycle::staleReasons(saved, session.cluster(), facts);
   if (!stale.empty()) return fail(outdated(stale));
@@ -93,10 +93,10 @@ Result<int> applySaved(Session& session, const Options& options, const Plan& sav
 
 }  // namespace
 
-int plan(const Options& options, const Selection& selection, const std::filesystem::path& out, bool refresh) {
+int plan(const app::Options& options, const Selection& selection, const std::filesystem::path& out, bool refresh) {
   auto live = liveCluster(options);
   if (!live) return report(live.error());
-  auto session = refresh ? Session::open(options, std::move(*live), Role::Looks, options.json) : Session::openStored(options, std::move(*live));
+  auto session = refresh ? Session::open(options, std::move(*live), app::Role::Looks, options.json) : Session::openStored(options, std::move(*live));
   if (!session) return report(session.error());
   auto& controller = *(*session)->controller;
   const auto policy = policyFor((*session)->cluster(), selection, controller.store());
@@ -107,13 +107,13 @@ int plan(const Options& options, const Selection& selection, const std::filesyst
   }();
   if (!made) return report(made.error());
   std::cout << (options.json ? made->toJson() + "\n" : planText(*made) + bmcTrustText((*session)->cluster()));
-  if (!options.json && !made->empty()) std::cout << agent::describeProofs((*session)->cluster());
+  if (!options.json && !made->empty()) std::cout << gateway::describeProofs((*session)->cluster());
   if (!out.empty())
     if (const auto written = io::writeFileAtomic(out, made->toJson()); !written) return report(written.error());
   return kOk;
 }
 
-int apply(const Options& options, const Selection& selection, const std::filesystem::path& saved_plan) {
+int apply(const app::Options& options, const Selection& selection, const std::filesystem::path& saved_plan) {
   if (!saved_plan.empty() && !selection.nodes.empty())
     return report(Error(ErrorCode::InvalidInput, "a saved plan is applied as it is; name its nodes when it is made: muster plan --nodes … --out FILE"));
   auto live = liveCluster(options);
@@ -124,12 +124,12 @@ int apply(const Options& options, const Selection& selection, const std::filesys
     if (!read) return report(read.error());
     saved = std::move(*read);
   }
-  auto session = Session::open(options, std::move(*live), Role::Acts, false);
+  auto session = Session::open(options, std::move(*live), app::Role::Acts, false);
   if (!session) return report(session.error());
   const auto started = SystemClock().now();
   auto code = saved ? applySaved(**session, options, *saved) : converge(**session, options, selection);
   auto& controller = *(*session)->controller;
-  exportAuditHead(controller.store(), controller.keys().audit, controller.clock().now());
+  app::exportAuditHead(controller.store(), controller.keys().audit, controller.clock().now());
   if (!code) return report(code.error());
   return finish(**session, options, started, *code);
 }

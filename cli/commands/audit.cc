@@ -124,7 +124,7 @@ std::string archiveJson(const lifecycle::AuditArchive& archive) {
 
 }  // namespace
 
-int auditArchive(const Options& options, const std::string& before, const std::filesystem::path& file) {
+int auditArchive(const app::Options& options, const std::string& before, const std::filesystem::path& file) {
   const auto date = parseWallTime(before.find('T') == std::string::npos ? before + "T00:00:00Z" : before);
   if (!date) return report(Error(ErrorCode::InvalidInput, "--before: write a date as 2026-01-31, or a time as 2026-01-31T12:00:00Z"));
   auto store = lifecycle::openStore(options.storeUrl());
@@ -138,7 +138,7 @@ int auditArchive(const Options& options, const std::string& before, const std::f
 namespace {
 
 /// What an archive proves by itself, and whether this store's log goes on from it.
-int verifyFile(const Options& options, const std::string& expected, const std::filesystem::path& file) {
+int verifyFile(const app::Options& options, const std::string& expected, const std::filesystem::path& file) {
   auto archive = lifecycle::readArchive(file);
   if (!archive) return report(archive.error());
   if (!expected.empty() && archive->end.hash != expected) archive->problems.push_back("it does not end with the hash that was asked for");
@@ -166,16 +166,16 @@ Result<std::vector<lifecycle::AuditHead>> givenHeads(const std::string& head) {
 }
 
 /// The site's, and one that was retired or belongs to another host's state folder. None: heads cannot be believed.
-Result<std::string> trustedKeys(const Options& options, const std::filesystem::path& file) {
+Result<std::string> trustedKeys(const app::Options& options, const std::filesystem::path& file) {
   std::string out;
-  if (auto own = publicKeyOf(options.state, KeyPurpose::Audit)) out = std::move(*own);
+  if (auto own = app::publicKeyOf(options.state, app::KeyPurpose::Audit)) out = std::move(*own);
   else if (own.error().code() != ErrorCode::NotFound) return fail(std::move(own).error());
   if (file.empty()) return std::move(out);
   TRY(extra, io::readFile(file, kMaxKeyFileBytes));
   return extra + out;
 }
 
-Result<Heads> headsOf(const Options& options, lifecycle::Store& store, const AuditFlags& flags) {
+Result<Heads> headsOf(const app::Options& options, lifecycle::Store& store, const AuditFlags& flags) {
   TRY(given, givenHeads(flags.head));
   TRY(kept, lifecycle::keptHead(store));
   TRY(trusted, trustedKeys(options, flags.key));
@@ -191,7 +191,7 @@ Result<Heads> headsOf(const Options& options, lifecycle::Store& store, const Aud
 
 }  // namespace
 
-int auditVerify(const Options& options, const AuditFlags& flags) {
+int auditVerify(const app::Options& options, const AuditFlags& flags) {
   if (!flags.file.empty()) return verifyFile(options, flags.expected, flags.file);
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
@@ -203,10 +203,10 @@ int auditVerify(const Options& options, const AuditFlags& flags) {
   return verified->ok() && heads->ok() ? kOk : kFailed;
 }
 
-int auditHead(const Options& options) {
+int auditHead(const app::Options& options) {
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
-  const auto key = loadKey(options.state, KeyPurpose::Audit);
+  const auto key = app::loadKey(options.state, app::KeyPurpose::Audit);
   if (!key) return report(key.error());
   const auto head = lifecycle::signedHead(**store, *key, SystemClock().now());
   if (!head) return report(head.error());

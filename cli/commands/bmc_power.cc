@@ -31,14 +31,14 @@ constexpr PowerVerb kVerbs[] = {{"on", bmc::PowerAction::On, false, "is switched
 
 /// The turn of the state folder, and the BMCs; no server is started and no node is observed.
 struct Desk {
-  Turn turn;
+  app::Turn turn;
   std::unique_ptr<Session> session;
 };
 
-Result<Desk> openDesk(const Options& options) {
+Result<Desk> openDesk(const app::Options& options) {
   TRY(live, liveCluster(options));
-  TRY_OK(prepareStateFolder(options.state));
-  TRY(turn, takeTurn(options.state));
+  TRY_OK(app::prepareStateFolder(options.state));
+  TRY(turn, app::takeTurn(options.state));
   TRY(store, lifecycle::openStore(options.storeUrl()));  // the first command of a new state folder may be this one
   store.reset();
   TRY(session, Session::openStored(options, std::move(live)));
@@ -69,7 +69,7 @@ Result<void> note(Desk& desk, const NodeName& node, std::string text) {
   lifecycle::Event event;
   event.at = desk.session->controller->clock().now();
   event.subject = Subject(node);
-  event.text = fmt::format("{}: {}", actorText(), std::move(text));
+  event.text = fmt::format("{}: {}", app::actorText(), std::move(text));
   TRY(sequence, desk.session->controller->store().addEvent(event));
   (void)sequence;
   return {};
@@ -98,7 +98,7 @@ Result<void> giveBack(Desk& desk, const NodeName& node, bool by_ipmi) {
 
 /// Firmware that is being written forbids every cut, a second slot that is being filled too. A BMC that does not answer may be writing;
 /// one that lists its tasks but not its inventory (DGX H100, while the host is off) is believed.
-Result<void> refuseUnderFlash(Controller& controller, bmc::Bmc& redfish, bool by_ipmi) {
+Result<void> refuseUnderFlash(app::Controller& controller, bmc::Bmc& redfish, bool by_ipmi) {
   const auto tasks = controller.run(redfish.tasks());
   if (tasks && !tasks->running.empty()) return fail(ErrorCode::Conflict, fmt::format("the BMC is busy with {}; power must not be cut under a flash", tasks->running.front()));
   if (!tasks && by_ipmi) return {};
@@ -167,7 +167,7 @@ Result<int> boot(Desk& desk, const NodeName& node, const BmcFlags& flags) {
 int refuse(std::string why) { return report(Error(ErrorCode::InvalidInput, std::move(why) + "; nothing was done")); }
 
 template <class Work>
-int atDesk(const Options& options, const std::string& node, Work work) {
+int atDesk(const app::Options& options, const std::string& node, Work work) {
   auto desk = openDesk(options);
   if (!desk) return report(desk.error());
   if (!desk->session->cluster().findNode(NodeName(node))) return report(Error(ErrorCode::NotFound, fmt::format("node {} is not in the inventory; nothing was done", node)));
@@ -177,7 +177,7 @@ int atDesk(const Options& options, const std::string& node, Work work) {
 
 }  // namespace
 
-int bmcPower(const Options& options, const BmcFlags& flags) {
+int bmcPower(const app::Options& options, const BmcFlags& flags) {
   const auto* verb = std::find_if(std::begin(kVerbs), std::end(kVerbs), [&](const PowerVerb& each) { return each.word == flags.what; });
   if (verb == std::end(kVerbs)) return refuse(fmt::format("\"{}\" is no action", flags.what));
   if (!flags.confirm.empty() && flags.confirm != flags.node) return refuse(fmt::format("--confirm {} is not the name of the node, {}", flags.confirm, flags.node));
@@ -185,7 +185,7 @@ int bmcPower(const Options& options, const BmcFlags& flags) {
   return atDesk(options, flags.node, [&](Desk& desk) { return power(desk, NodeName(flags.node), *verb, flags); });
 }
 
-int bmcBoot(const Options& options, const BmcFlags& flags) {
+int bmcBoot(const app::Options& options, const BmcFlags& flags) {
   if (!flags.uri.empty() && flags.what != "http") return refuse("--uri is for http only");
   if (!flags.uri.empty() && !flags.uri.starts_with("http://") && !flags.uri.starts_with("https://")) return refuse(fmt::format("--uri {} is neither http:// nor https://", flags.uri));
   return atDesk(options, flags.node, [&](Desk& desk) { return boot(desk, NodeName(flags.node), flags); });

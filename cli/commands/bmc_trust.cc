@@ -46,16 +46,16 @@ std::string certificateText(const bmc::BmcMemory& memory) {
 }
 
 struct Change {
-  Turn turn;
+  app::Turn turn;
   std::unique_ptr<Session> session;
   std::vector<NodeName> nodes;
 };
 
-Result<Change> open(const Options& options, const BmcFlags& flags) {
+Result<Change> open(const app::Options& options, const BmcFlags& flags) {
   TRY(live, liveCluster(options));
   TRY(nodes, selectedNodes(live->cluster(), flags.node));
-  TRY_OK(prepareStateFolder(options.state));
-  TRY(turn, takeTurn(options.state));
+  TRY_OK(app::prepareStateFolder(options.state));
+  TRY(turn, app::takeTurn(options.state));
   TRY(store, lifecycle::openStore(options.storeUrl()));
   store.reset();
   TRY(session, Session::openStored(options, std::move(live)));
@@ -80,7 +80,7 @@ int carryOut(Change& change, const std::string& what, std::function<Async<void>(
     lifecycle::Event event;
     event.at = controller.clock().now();
     event.subject = lifecycle::Subject(node);
-    event.text = fmt::format("{}: {}: {}", actorText(), what, ended ? "done" : ended.error().str());
+    event.text = fmt::format("{}: {}: {}", app::actorText(), what, ended ? "done" : ended.error().str());
     if (const auto kept = controller.store().addEvent(event); !kept) logWarning("bmc", "{}", kept.error().str());
   };
   const auto ended = controller.run(bmc::campaign(change.nodes, std::move(work), told));
@@ -94,13 +94,13 @@ int carryOut(Change& change, const std::string& what, std::function<Async<void>(
 
 }  // namespace
 
-int bmcShow(const Options& options, const BmcFlags& flags) {
+int bmcShow(const app::Options& options, const BmcFlags& flags) {
   auto live = liveCluster(options);
   if (!live) return report(live.error());
   const auto& cluster = (*live)->cluster();
   const auto selected = selectedNodes(cluster, flags.node);
   if (!selected) return report(selected.error());
-  if (const auto made = prepareStateFolder(options.state); !made) return report(made.error());
+  if (const auto made = app::prepareStateFolder(options.state); !made) return report(made.error());
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
   auto out = nlohmann::json::array();
@@ -120,7 +120,7 @@ int bmcShow(const Options& options, const BmcFlags& flags) {
   return kOk;
 }
 
-int bmcRotate(const Options& options, const BmcFlags& flags) {
+int bmcRotate(const app::Options& options, const BmcFlags& flags) {
   auto change = open(options, flags);
   if (!change) return report(change.error());
   const auto& cluster = change->session->cluster();
@@ -146,7 +146,7 @@ int bmcRotate(const Options& options, const BmcFlags& flags) {
   return code;
 }
 
-int bmcCertificate(const Options& options, const BmcFlags& flags) {
+int bmcCertificate(const app::Options& options, const BmcFlags& flags) {
   auto change = open(options, flags);
   if (!change) return report(change.error());
   const auto& cluster = change->session->cluster();

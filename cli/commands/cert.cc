@@ -17,11 +17,11 @@ struct Desk {
   const inventory::Cluster& cluster() const { return session->cluster(); }
 };
 
-Result<Desk> open(const Options& options, const std::string& node) {
+Result<Desk> open(const app::Options& options, const std::string& node) {
   TRY(live, liveCluster(options));
   if (!node.empty() && !live->cluster().findNode(NodeName(node))) return fail(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", node));
   TRY(session, Session::openStored(options, std::move(live)));
-  TRY(keys, Keys::loadOrCreate(options.state));
+  TRY(keys, app::Keys::loadOrCreate(options.state));
   Desk desk{std::move(session), nullptr};
   desk.certificates =
       validate::makeCertificateStore(desk.cluster(), desk.session->controller->store(), desk.session->controller->clock(), keys.certificates, options.state / "certificates");
@@ -35,10 +35,10 @@ Result<void> note(Desk& desk, const std::string& node, const std::string& text) 
   return {};
 }
 
-Result<std::string> overridden(const Options& options, const CertFlags& flags) {
+Result<std::string> overridden(const app::Options& options, const CertFlags& flags) {
   if (flags.reason.empty()) return fail(ErrorCode::InvalidInput, "say why: --reason TEXT");
   TRY(desk, open(options, flags.node));
-  const auto user = userName();
+  const auto user = app::userName();
   const auto& allowed = desk.cluster().certificates.may_override;
   if (std::find(allowed.begin(), allowed.end(), user) == allowed.end())
     return fail(ErrorCode::Denied, fmt::format("certificates.may_override of the inventory does not name {}; nothing was done", user));
@@ -52,7 +52,7 @@ Result<std::string> overridden(const Options& options, const CertFlags& flags) {
   word.inventory_digest = validate::declarationDigest(desk.cluster(), node);
   word.proven_at = desk.session->controller->clock().now();
   word.expires_at = word.proven_at + std::chrono::hours(flags.hours);
-  word.override_by = actorText();
+  word.override_by = app::actorText();
   word.override_reason = flags.reason;
   // The log has it before the certificate counts.
   TRY_OK(note(desk, flags.node, fmt::format("{} lets it join for {} h although its gates have not passed: {}", word.override_by, flags.hours, flags.reason)));
@@ -60,9 +60,9 @@ Result<std::string> overridden(const Options& options, const CertFlags& flags) {
   return toString(issued.expires_at);
 }
 
-Result<void> revoked(const Options& options, const CertFlags& flags) {
+Result<void> revoked(const app::Options& options, const CertFlags& flags) {
   TRY(desk, open(options, flags.node));
-  const auto by = actorText();
+  const auto by = app::actorText();
   TRY_OK(desk.certificates->revoke(NodeName(flags.node), by, flags.reason));
   return note(desk, flags.node, fmt::format("{} has revoked its certificate and the passes before: {}", by, flags.reason));
 }
@@ -84,7 +84,7 @@ Result<validate::Certificate> verifiedOffline(const CertFlags& flags) {
 
 }  // namespace
 
-int certShow(const Options& options, const std::string& node) {
+int certShow(const app::Options& options, const std::string& node) {
   const auto desk = open(options, node);
   if (!desk) return report(desk.error());
   const auto certificate = desk->certificates->find(NodeName(node));
@@ -94,7 +94,7 @@ int certShow(const Options& options, const std::string& node) {
   return kOk;
 }
 
-int certVerify(const Options& options, const std::string& node) {
+int certVerify(const app::Options& options, const std::string& node) {
   const auto desk = open(options, node);
   if (!desk) return report(desk.error());
   bool all_valid = true;
@@ -119,14 +119,14 @@ int certVerifyOffline(const CertFlags& flags) {
   return kOk;
 }
 
-int certRevoke(const Options& options, const CertFlags& flags) {
+int certRevoke(const app::Options& options, const CertFlags& flags) {
   if (const auto done = revoked(options, flags); !done) return report(done.error());
   std::cout << fmt::format("{0}: revoked for all controllers of the store; `muster keep` drains it, `muster apply --nodes {0}` validates it again. To carry: {1}\n", flags.node,
                            (options.state / "certificates" / validate::Revocations::kFile).string());
   return kOk;
 }
 
-int certExport(const Options& options, const CertFlags& flags) {
+int certExport(const app::Options& options, const CertFlags& flags) {
   const auto desk = open(options, "");
   if (!desk) return report(desk.error());
   const auto folder = flags.to.empty() ? options.state / "certificates" : flags.to;
@@ -138,7 +138,7 @@ int certExport(const Options& options, const CertFlags& flags) {
   return kOk;
 }
 
-int certOverride(const Options& options, const CertFlags& flags) {
+int certOverride(const app::Options& options, const CertFlags& flags) {
   const auto until = overridden(options, flags);
   if (!until) return report(until.error());
   std::cout << fmt::format("{0} may join until {1}; `muster apply --nodes {0}` lets it\n", flags.node, *until);

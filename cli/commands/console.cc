@@ -31,7 +31,7 @@ Result<bmc::KeptBoot> chosen(const std::vector<bmc::KeptBoot>& boots, const std:
   return fail(ErrorCode::NotFound, fmt::format("boot {} of {} is not kept; `muster console {} --list` names those that are", *flags.boot, node, node));
 }
 
-int showKept(const Options& options, const std::string& node, const ConsoleFlags& flags) {
+int showKept(const app::Options& options, const std::string& node, const ConsoleFlags& flags) {
   const bmc::BootShelf shelf(bmc::keptConsoles(options.state), NodeName(node));
   const auto boots = shelf.boots();
   if (!boots) return report(boots.error());
@@ -72,18 +72,18 @@ Async<void> attach(bmc::ConsoleSource& source, bool take, bmc::BmcFleet& bmcs) {
   co_return co_await std::move(talking);
 }
 
-Result<void> live(const Options& options, const std::string& node, bool take) {
-  TRY(cluster, loadCluster(options));
+Result<void> live(const app::Options& options, const std::string& node, bool take) {
+  TRY(cluster, app::loadCluster(options));
   if (!cluster.findNode(NodeName(node))) return fail(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", node));
   TRY(found, lab::find(options.labFolder(cluster)));
-  TRY_OK(prepareStateFolder(options.state));
+  TRY_OK(app::prepareStateFolder(options.state));
   if (found) TRY_OK(lab::enter(*found));  // before a thread is started
   TRY(store, lifecycle::openStore(options.storeUrl()));
   SystemClock clock;
   asio::io_context context;
   Workers workers(1);  // gone first: what they still do answers to the loop
   const auto bmcs = bmc::makeBmcFleet(cluster, *store, clock, workers);
-  const auto source = consoleFinder(options, found, {cluster, *store, clock, workers, *bmcs})(NodeName(node));
+  const auto source = app::consoleFinder(options, found, {cluster, *store, clock, workers, *bmcs})(NodeName(node));
   if (!source) return fail(ErrorCode::NotFound, fmt::format("profile {} declares no console; add console: {{via: sol}} where its BMCs have one", cluster.findNode(NodeName(node))->profile));
   std::optional<Result<void>> answer;
   asio::co_spawn(context, attach(*source, take, *bmcs), [&](std::exception_ptr broken, Result<void> result) {
@@ -97,7 +97,7 @@ Result<void> live(const Options& options, const std::string& node, bool take) {
 
 }  // namespace
 
-int console(const Options& options, const std::string& node, const ConsoleFlags& flags) {
+int console(const app::Options& options, const std::string& node, const ConsoleFlags& flags) {
   if (flags.boot || flags.last || flags.list) return showKept(options, node, flags);
   const auto ended = live(options, node, flags.take);
   return ended ? int{kOk} : report(ended.error());

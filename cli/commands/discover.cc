@@ -18,8 +18,8 @@
 namespace muster::cli {
 namespace {
 
-std::string stateOf(const discover::Machine& machine, const inventory::Cluster& cluster) {
-  if (const auto* node = discover::nodeOf(machine, cluster)) return "node " + node->name.str();
+std::string stateOf(const discovery::Machine& machine, const inventory::Cluster& cluster) {
+  if (const auto* node = discovery::nodeOf(machine, cluster)) return "node " + node->name.str();
   if (machine.approved()) return "approved" + (machine.node.empty() ? "" : " as " + machine.node) + ", by " + machine.approved_by;
   return "unknown";
 }
@@ -28,7 +28,7 @@ constexpr std::chrono::seconds kOdditiesEvery{60};  ///< while it is watched
 
 std::string orDash(const std::string& text) { return text.empty() ? "-" : text; }
 
-void printList(const discover::Book& book, const inventory::Cluster& cluster) {
+void printList(const discovery::Book& book, const inventory::Cluster& cluster) {
   if (book.machines().empty()) std::cout << "nothing was seen yet: muster discover scan, or muster discover watch\n";
   for (const auto& machine : book.machines()) {
     std::cout << fmt::format("{:<20} {:<28} {:<16} {:<24} {}\n", machine.id(), orDash(machine.bmc), orDash(machine.vendor), orDash(machine.model),
@@ -37,43 +37,43 @@ void printList(const discover::Book& book, const inventory::Cluster& cluster) {
       std::cout << fmt::format("    {}{}{}\n", fmt::join(machine.macs, " "), machine.gpus.empty() ? "" : "  ", machine.gpuText());
     if (!machine.note.empty()) std::cout << "    " << machine.note << "\n";
   }
-  for (const auto& odd : discover::oddities(book.machines(), cluster))
+  for (const auto& odd : discovery::oddities(book.machines(), cluster))
     std::cout << fmt::format("finding: {} ({}): {}\n", odd.what, odd.where, odd.what_to_do);
 }
 
-void printJson(const discover::Book& book, const inventory::Cluster& cluster) {
+void printJson(const discovery::Book& book, const inventory::Cluster& cluster) {
   nlohmann::json out{{"machines", nlohmann::json::array()}, {"findings", nlohmann::json::array()}};
   for (const auto& machine : book.machines()) {
     auto json = toJson(machine);
-    const auto* node = discover::nodeOf(machine, cluster);
+    const auto* node = discovery::nodeOf(machine, cluster);
     json["known_as"] = node ? node->name.str() : "";
     json["state"] = node ? "node" : machine.approved() ? "approved" : "unknown";
     out["machines"].push_back(std::move(json));
   }
-  for (const auto& odd : discover::oddities(book.machines(), cluster))
+  for (const auto& odd : discovery::oddities(book.machines(), cluster))
     out["findings"].push_back({{"what", odd.what}, {"where", odd.where}, {"what_to_do", odd.what_to_do}});
   std::cout << jsonText(out, 2) << "\n";
 }
 
 Result<void> keepOddities(Discovery& home) {
-  TRY(book, discover::Book::read(*home.store));
-  return discover::keepFindings(*home.store, discover::oddities(book.machines(), home.cluster), home.clock.now());
+  TRY(book, discovery::Book::read(*home.store));
+  return discovery::keepFindings(*home.store, discovery::oddities(book.machines(), home.cluster), home.clock.now());
 }
 
 /// Scans and keeps what was seen, each machine at once: an interrupted scan has not been for nothing.
-Result<discover::ScanReport> runScan(Discovery& home, const discover::Ranges& ranges, std::uint16_t port, discover::Approver approve) {
-  discover::ScanDeps deps{home.cluster, *home.bmcs, *home.store, home.clock, home.workers,
+Result<discovery::ScanReport> runScan(Discovery& home, const discovery::Ranges& ranges, std::uint16_t port, discovery::Approver approve) {
+  discovery::ScanDeps deps{home.cluster, *home.bmcs, *home.store, home.clock, home.workers,
                           [](io::TlsTrust trust) { return io::makeHttpClient(std::move(trust)); }, port, std::move(approve)};
   std::optional<Error> broken;
-  auto seen = [&](discover::Machine machine) {
-    const auto kept = discover::changeBook(*home.store, [&](discover::Book& book) -> Result<void> {
+  auto seen = [&](discovery::Machine machine) {
+    const auto kept = discovery::changeBook(*home.store, [&](discovery::Book& book) -> Result<void> {
       TRY_OK(book.note(machine, home.clock.now()));
-      discover::applyRules(book, home.cluster);
+      discovery::applyRules(book, home.cluster);
       return {};
     });
     if (!kept && !broken) broken = kept.error();
   };
-  auto report = home.run(discover::scan(std::move(deps), ranges, seen));
+  auto report = home.run(discovery::scan(std::move(deps), ranges, seen));
   (void)home.run(home.bmcs->close());
   if (report && broken) return fail(*broken);
   if (report) TRY_OK(keepOddities(home));
@@ -82,27 +82,27 @@ Result<discover::ScanReport> runScan(Discovery& home, const discover::Ranges& ra
 
 }  // namespace
 
-int discoverList(const Options& options, const DiscoverFlags&) {
+int discoverList(const app::Options& options, const DiscoverFlags&) {
   auto home = Discovery::open(options);
   if (!home) return report(home.error());
-  const auto book = discover::Book::read(*(*home)->store);
+  const auto book = discovery::Book::read(*(*home)->store);
   if (!book) return report(book.error());
   options.json ? printJson(*book, (*home)->cluster) : printList(*book, (*home)->cluster);
   return kOk;
 }
 
-int discoverScan(const Options& options, const DiscoverFlags& flags) {
+int discoverScan(const app::Options& options, const DiscoverFlags& flags) {
   auto home = Discovery::open(options);
   if (!home) return report(home.error());
   const auto& texts = flags.words.empty() ? (*home)->cluster.discovery.ranges : flags.words;
   if (texts.empty()) return report(Error(ErrorCode::InvalidInput, "nothing says where to look: name ranges, or write discovery.ranges into the inventory"));
-  const auto ranges = discover::Ranges::parse(texts);
+  const auto ranges = discovery::Ranges::parse(texts);
   if (!ranges) return report(ranges.error());
   auto approve = certificateApprover(**home, options, flags);
   if (!approve) return report(approve.error());
   const auto done = runScan(**home, *ranges, static_cast<std::uint16_t>(flags.port), std::move(*approve));
   if (!done) return report(done.error());
-  const auto book = discover::Book::read(*(*home)->store);
+  const auto book = discovery::Book::read(*(*home)->store);
   if (!book) return report(book.error());
   if (options.json) {
     printJson(*book, (*home)->cluster);
@@ -116,37 +116,37 @@ int discoverScan(const Options& options, const DiscoverFlags& flags) {
   return done->unapproved > 0 ? kWorkLeft : kOk;
 }
 
-int discoverWatch(const Options& options, const DiscoverFlags& flags) {
+int discoverWatch(const app::Options& options, const DiscoverFlags& flags) {
   constexpr std::chrono::hours kForever{24 * 365};
   auto opened = Discovery::open(options);
   if (!opened) return report(opened.error());
   auto& home = **opened;
   const auto controller = home.cluster.provisioning().controller;
-  auto interface = flags.interface.empty() ? discover::interfaceOf(controller) : Result<std::string>(flags.interface);
+  auto interface = flags.interface.empty() ? discovery::interfaceOf(controller) : Result<std::string>(flags.interface);
   if (!interface) return report(interface.error());
-  const auto address = flags.interface.empty() ? Result<Ipv4>(controller) : discover::addressOf(*interface);
+  const auto address = flags.interface.empty() ? Result<Ipv4>(controller) : discovery::addressOf(*interface);
   if (!address) std::cerr << "muster: SSDP is not listened to: " << address.error().str() << "\n";
   const std::chrono::milliseconds limit = flags.seconds > 0 ? std::chrono::seconds(flags.seconds) : kForever;
   std::set<std::string> said;
   auto look_again = home.clock.steady();
-  auto note = [&](const discover::Machine& machine) {
-    const auto kept = discover::changeBook(*home.store, [&](discover::Book& book) { return book.note(machine, home.clock.now()); });
+  auto note = [&](const discovery::Machine& machine) {
+    const auto kept = discovery::changeBook(*home.store, [&](discovery::Book& book) { return book.note(machine, home.clock.now()); });
     if (!kept) std::cerr << "muster: " << kept.error().str() << "\n";
     if (home.clock.steady() >= look_again) {
       look_again = home.clock.steady() + kOdditiesEvery;
       if (const auto told = keepOddities(home); !told) std::cerr << "muster: " << told.error().str() << "\n";
     }
     const auto line = fmt::format("{:<20} {}", machine.id(), machine.note);
-    if (said.size() < discover::kMaxMachines && said.insert(line).second) std::cout << line << std::endl;
+    if (said.size() < discovery::kMaxMachines && said.insert(line).second) std::cout << line << std::endl;
   };
   if (address) {
-    auto ssdp = discover::watchSsdp(*address, limit, [&](discover::SsdpService service) { note(sightingOf(service)); });
+    auto ssdp = discovery::watchSsdp(*address, limit, [&](discovery::SsdpService service) { note(sightingOf(service)); });
     asio::co_spawn(home.context, std::move(ssdp), [](std::exception_ptr, Result<void> ended) {
       if (!ended) std::cerr << "muster: SSDP is not listened to: " << ended.error().str() << "\n";
     });
   }
   std::cout << "listening on " << *interface << " to DHCP" << (address ? " and SSDP" : "") << "; nothing is answered" << std::endl;
-  const auto ended = home.run(discover::watchDhcp(*interface, limit, [&](discover::DhcpRequest request) { note(sightingOf(request)); }));
+  const auto ended = home.run(discovery::watchDhcp(*interface, limit, [&](discovery::DhcpRequest request) { note(sightingOf(request)); }));
   return ended ? kOk : report(ended.error());
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxListBytes = 16u << 20;
 
-bool mayAsk(const Options& options) {
+bool mayAsk(const app::Options& options) {
   return !options.json && ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
 }
 
@@ -34,29 +34,29 @@ bool askAbout(std::size_t count) {
 
 }  // namespace
 
-Result<discover::Approver> certificateApprover(Discovery& home, const Options& options,
+Result<discovery::Approver> certificateApprover(Discovery& home, const app::Options& options,
                                                const DiscoverFlags& flags) {
-  discover::ApprovedCertificates approved;
+  discovery::ApprovedCertificates approved;
   if (!flags.fingerprints.empty()) {
     TRY(text, io::readFile(flags.fingerprints, kMaxListBytes));
-    TRY(parsed, discover::ApprovedCertificates::parse(text, flags.fingerprints.string()));
+    TRY(parsed, discovery::ApprovedCertificates::parse(text, flags.fingerprints.string()));
     approved = std::move(parsed);
   }
   for (const auto& fingerprint : flags.trusted) TRY_OK(approved.add(fingerprint));
-  TRY(book, discover::Book::read(*home.store));
+  TRY(book, discovery::Book::read(*home.store));
   const bool must_be_declared = home.cluster.bmc_trust == inventory::BmcTrustPolicy::Declared;
-  return discover::Approver([approved = std::move(approved), book = std::move(book),
+  return discovery::Approver([approved = std::move(approved), book = std::move(book),
                              must_be_declared, ask = mayAsk(options),
-                             json = options.json](const std::vector<discover::Contact>& met) {
+                             json = options.json](const std::vector<discovery::Contact>& met) {
     std::map<std::string, std::string> out;
-    std::vector<discover::Contact> open;
+    std::vector<discovery::Contact> open;
     for (const auto& contact : met) {
       const auto before =
           std::find_if(book.machines().begin(), book.machines().end(), [&](const auto& machine) {
             return machine.bmc == contact.bmc && machine.certificate == contact.certificate;
           });
       if (approved.covers(contact)) {
-        out[contact.bmc] = userName();
+        out[contact.bmc] = app::userName();
       } else if (before != book.machines().end() && !before->certificate_approved_by.empty()) {
         out[contact.bmc] = before->certificate_approved_by;
       } else {
@@ -66,7 +66,7 @@ Result<discover::Approver> certificateApprover(Discovery& home, const Options& o
     if (open.empty()) return out;
     auto& terminal = json ? std::cerr : std::cout;
     terminal << "Certificates of BMCs that no node declares (SHA-256):\n"
-             << discover::contactsText(open);
+             << discovery::contactsText(open);
     if (!must_be_declared) {
       terminal << "bmc_trust is first-contact: these BMCs get passwords now, and what they show is "
                   "pinned\n"
@@ -74,7 +74,7 @@ Result<discover::Approver> certificateApprover(Discovery& home, const Options& o
     } else if (!ask) {
       terminal << "bmc_trust is declared: these BMCs get no password\n" << std::flush;
     } else if (askAbout(open.size())) {
-      for (const auto& contact : open) out[contact.bmc] = userName();
+      for (const auto& contact : open) out[contact.bmc] = app::userName();
     }
     return out;
   });

@@ -38,7 +38,7 @@ std::string problems(const inventory::Loaded& loaded) {
 }
 
 /// The text replaces the file only when the whole inventory is valid with it.
-Result<void> replaceCsv(const Options& options, const std::filesystem::path& file, const std::string& text) {
+Result<void> replaceCsv(const app::Options& options, const std::filesystem::path& file, const std::string& text) {
   inventory::LoadOptions with;
   with.texts[file] = text;
   with.rows_may_miss = true;
@@ -52,7 +52,7 @@ Result<void> replaceCsv(const Options& options, const std::filesystem::path& fil
 
 }  // namespace
 
-Result<std::unique_ptr<Discovery>> Discovery::open(const Options& options) {
+Result<std::unique_ptr<Discovery>> Discovery::open(const app::Options& options) {
   auto loaded = inventory::load(options.inventory, {.texts = {}, .rows_may_miss = true});
   if (!loaded.cluster) {
     loaded.diagnostics.sort();
@@ -61,22 +61,22 @@ Result<std::unique_ptr<Discovery>> Discovery::open(const Options& options) {
   auto home = std::make_unique<Discovery>();
   home->cluster = std::move(*loaded.cluster);
   TRY(found, lab::find(options.labFolder(home->cluster)));
-  if (found) believeTwin(home->cluster);
+  if (found) app::believeTwin(home->cluster);
   if (found) TRY_OK(lab::enter(*found));
-  TRY_OK(prepareStateFolder(options.state));
+  TRY_OK(app::prepareStateFolder(options.state));
   TRY(store, lifecycle::openStore(options.storeUrl()));
   home->store = std::move(store);
   home->bmcs = bmc::makeBmcFleet(home->cluster, *home->store, home->clock, home->workers);
   return home;
 }
 
-int discoverApprove(const Options& options, const DiscoverFlags& flags) {
+int discoverApprove(const app::Options& options, const DiscoverFlags& flags) {
   auto opened = Discovery::open(options);
   if (!opened) return report(opened.error());
   auto& home = **opened;
   std::map<std::string, std::string> globs;
   for (const auto& text : flags.matches) {
-    const auto glob = discover::parseMatch(text);
+    const auto glob = discovery::parseMatch(text);
     if (!glob) return report(glob.error());
     globs.insert(*glob);
   }
@@ -91,19 +91,19 @@ int discoverApprove(const Options& options, const DiscoverFlags& flags) {
   if (!(flags.as.empty() && mac.empty()) && flags.words.size() != 1)
     return report(Error(ErrorCode::InvalidInput, "--as and --mac are for one machine, by its name"));
   std::vector<std::string> approved;
-  const auto changed = discover::changeBook(*home.store, [&](discover::Book& book) -> Result<void> {
+  const auto changed = discovery::changeBook(*home.store, [&](discovery::Book& book) -> Result<void> {
     approved.clear();
-    const discover::Approval approval{flags.profile, flags.rack, flags.as, mac, userName()};
+    const discovery::Approval approval{flags.profile, flags.rack, flags.as, mac, app::userName()};
     std::vector<std::size_t> chosen;
     for (const auto& word : flags.words) {
       TRY(at, book.find(word));
       chosen.push_back(at);
     }
     for (std::size_t i = 0; i < book.machines().size() && !globs.empty(); ++i)
-      if (matches(book.machines()[i], globs) && !discover::nodeOf(book.machines()[i], home.cluster)) chosen.push_back(i);
+      if (matches(book.machines()[i], globs) && !discovery::nodeOf(book.machines()[i], home.cluster)) chosen.push_back(i);
     if (chosen.empty()) return fail(ErrorCode::NotFound, "no machine that is not a node yet matches");
     for (const auto at : chosen) {
-      TRY_OK(discover::approve(book.machines()[at], approval, home.cluster));
+      TRY_OK(discovery::approve(book.machines()[at], approval, home.cluster));
       approved.push_back(book.machines()[at].id());
     }
     return {};
@@ -116,14 +116,14 @@ int discoverApprove(const Options& options, const DiscoverFlags& flags) {
   return kOk;
 }
 
-int discoverForget(const Options& options, const DiscoverFlags& flags) {
+int discoverForget(const app::Options& options, const DiscoverFlags& flags) {
   auto home = Discovery::open(options);
   if (!home) return report(home.error());
   if (flags.all) {
     const auto gone = (*home)->store->putValue("discover.machines", "");
     return gone ? kOk : report(gone.error());
   }
-  const auto changed = discover::changeBook(*(*home)->store, [&](discover::Book& book) -> Result<void> {
+  const auto changed = discovery::changeBook(*(*home)->store, [&](discovery::Book& book) -> Result<void> {
     for (const auto& word : flags.words) {
       TRY_OK(book.find(word));
       book.forget(word);
@@ -133,28 +133,28 @@ int discoverForget(const Options& options, const DiscoverFlags& flags) {
   return changed ? kOk : report(changed.error());
 }
 
-int discoverWrite(const Options& options, const DiscoverFlags& flags) {
+int discoverWrite(const app::Options& options, const DiscoverFlags& flags) {
   if (flags.write.empty()) return report(Error(ErrorCode::InvalidInput, "--adopt needs --write FILE.csv"));
   auto opened = Discovery::open(options);
   if (!opened) return report(opened.error());
   auto& home = **opened;
   const auto file = csvPath(flags.write, home.cluster);
-  std::vector<discover::ListedRow> list;
+  std::vector<discovery::ListedRow> list;
   if (!flags.adopt.empty()) {
     const auto text = io::readFile(flags.adopt, kMaxListBytes);
     if (!text) return report(text.error());
-    auto parsed = discover::parseList(*text, flags.adopt.string());
+    auto parsed = discovery::parseList(*text, flags.adopt.string());
     if (!parsed) return report(parsed.error());
     list = std::move(*parsed);
   }
-  discover::Rows rows;
+  discovery::Rows rows;
   std::vector<std::string> unseen;
-  const auto changed = discover::changeBook(*home.store, [&](discover::Book& book) -> Result<void> {
-    discover::applyRules(book, home.cluster);
-    std::map<std::string, discover::CsvFields> extras;
-    TRY(missing, discover::applyList(book, list, flags.adopt.string(), {flags.profile, flags.rack, "", "", userName()}, home.cluster, &extras));
+  const auto changed = discovery::changeBook(*home.store, [&](discovery::Book& book) -> Result<void> {
+    discovery::applyRules(book, home.cluster);
+    std::map<std::string, discovery::CsvFields> extras;
+    TRY(missing, discovery::applyList(book, list, flags.adopt.string(), {flags.profile, flags.rack, "", "", app::userName()}, home.cluster, &extras));
     unseen = std::move(missing);
-    TRY(made, discover::rowsFor(book, home.cluster, file, extras));
+    TRY(made, discovery::rowsFor(book, home.cluster, file, extras));
     rows = std::move(made);
     return {};
   });
@@ -163,13 +163,13 @@ int discoverWrite(const Options& options, const DiscoverFlags& flags) {
     const auto before = io::readFile(file);
     if (!before) return report(before.error());
     const bool pins_needed = home.cluster.bmc_trust == inventory::BmcTrustPolicy::Declared;
-    const auto after = discover::withRows(*before, file.string(), rows.rows, pins_needed ? std::vector<std::string>{"bmc_pin"} : std::vector<std::string>());
+    const auto after = discovery::withRows(*before, file.string(), rows.rows, pins_needed ? std::vector<std::string>{"bmc_pin"} : std::vector<std::string>());
     if (!after) return report(after.error());
     if (auto replaced = replaceCsv(options, file, *after); !replaced) return report(replaced.error());
     for (const auto& machine : changed->machines())
       for (const auto& [bmc, node] : rows.adopted)
         if (machine.bmc == bmc && !machine.credential.empty())
-          if (auto kept = bmc::inheritPin(*home.store, discover::strangerKey(bmc, machine.credential), NodeName(node)); !kept) return report(kept.error());
+          if (auto kept = bmc::inheritPin(*home.store, discovery::strangerKey(bmc, machine.credential), NodeName(node)); !kept) return report(kept.error());
   }
   if (options.json) {
     nlohmann::json out{{"file", file.string()}, {"rows", rows.rows}, {"left_out", rows.left_out}, {"not_seen", unseen}};

@@ -17,7 +17,7 @@ namespace muster::cli {
 
 struct Discovery {
   /// The inventory may lack rows for nodes that it names. Enters the twin's network when there is one.
-  static Result<std::unique_ptr<Discovery>> open(const Options& options);
+  static Result<std::unique_ptr<Discovery>> open(const app::Options& options);
 
   template <class T>
   Result<T> run(Async<T> work) {
@@ -42,6 +42,6 @@ struct Discovery {
 
 /// Shows the certificates of BMCs that no node declares, and finds out which of them somebody approves: by a list, by what was approved
 /// before, and on a terminal by asking. Errors: those of the list
-Result<discover::Approver> certificateApprover(Discovery& home, const Options& options, const DiscoverFlags& flags);
+Result<discovery::Approver> certificateApprover(Discovery& home, const app::Options& options, const DiscoverFlags& flags);
 
 }  // namespace muster::cli

@@ -14,7 +14,7 @@ namespace {
 
 using lifecycle::Subject;
 
-int showReport(lifecycle::Store& store, const Options& options, const EraseFlags& flags) {
+int showReport(lifecycle::Store& store, const app::Options& options, const EraseFlags& flags) {
   const auto kept = provision::erasureReport(store, NodeName(flags.node));
   if (!kept) return report(kept.error());
   if (!*kept) return report(Error(ErrorCode::NotFound, flags.node + " was never erased: there is no report"));
@@ -25,14 +25,14 @@ int showReport(lifecycle::Store& store, const Options& options, const EraseFlags
 }
 
 /// Nobody may go on with it at this moment: whoever works with the state folder is waited for, or named.
-int cancel(const Options& options, const EraseFlags& flags) {
+int cancel(const app::Options& options, const EraseFlags& flags) {
   if (!flags.confirm.empty() || flags.report || !flags.disks.empty())
     return report(Error(ErrorCode::InvalidInput, "--cancel takes back the node's whole erasure: leave out --confirm, --disks and --report; nothing was done"));
-  const auto turn = takeTurn(options.state);
+  const auto turn = app::takeTurn(options.state);
   if (!turn) return report(turn.error());
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
-  const auto words = provision::cancelErasure(**store, NodeName(flags.node), actorText(), SystemClock().now());
+  const auto words = provision::cancelErasure(**store, NodeName(flags.node), app::actorText(), SystemClock().now());
   if (!words) return report(words.error());
   std::cout << *words << '\n';
   return kOk;
@@ -47,7 +47,7 @@ Result<std::string> serialOf(const inventory::Node& node, const lifecycle::FactS
 
 Result<provision::EraseRequest> requestOf(Session& session, const inventory::Node& node, const lifecycle::FactSet& facts, const EraseFlags& flags) {
   TRY(serial, serialOf(node, facts));
-  return provision::requestToGoOnWith(session.controller->store(), node.name, {io::randomToken(6), serial, flags.disks, actorText(), flags.reason});
+  return provision::requestToGoOnWith(session.controller->store(), node.name, {io::randomToken(6), serial, flags.disks, app::actorText(), flags.reason});
 }
 
 /// Only this one action: whatever else is open belongs to somebody's apply.
@@ -59,7 +59,7 @@ Result<lifecycle::Plan> planOf(Session& session, const NodeName& node, const lif
   return lifecycle::makePlan(session.cluster(), facts, policy, {&session.controller->erasures()});
 }
 
-Result<int> eraseNode(Session& session, const inventory::Node& node, const Options& options, const EraseFlags& flags) {
+Result<int> eraseNode(Session& session, const inventory::Node& node, const app::Options& options, const EraseFlags& flags) {
   auto& controller = *session.controller;
   lifecycle::Policy look;
   look.only = {Subject(node.name)};
@@ -87,7 +87,7 @@ Result<int> eraseNode(Session& session, const inventory::Node& node, const Optio
 
 }  // namespace
 
-int erase(const Options& options, const EraseFlags& flags) {
+int erase(const app::Options& options, const EraseFlags& flags) {
   if (flags.report) {
     auto store = lifecycle::openStore(options.storeUrl());
     if (!store) return report(store.error());
@@ -100,7 +100,7 @@ int erase(const Options& options, const EraseFlags& flags) {
   auto live = liveCluster(options);
   if (!live) return report(live.error());
   if (!(*live)->cluster().findNode(NodeName(flags.node))) return report(Error(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", flags.node)));
-  auto session = Session::open(options, std::move(*live), flags.confirm.empty() ? Role::Looks : Role::Acts, options.json);
+  auto session = Session::open(options, std::move(*live), flags.confirm.empty() ? app::Role::Looks : app::Role::Acts, options.json);
   if (!session) return report(session.error());
   const auto code = eraseNode(**session, *(*session)->cluster().findNode(NodeName(flags.node)), options, flags);
   return code ? *code : report(code.error());

@@ -25,8 +25,8 @@ struct Site {
   std::optional<lab::LabHandle> lab;
 };
 
-Result<Site> siteOf(const Options& options) {
-  TRY(cluster, loadCluster(options));
+Result<Site> siteOf(const app::Options& options) {
+  TRY(cluster, app::loadCluster(options));
   TRY(lab, lab::find(options.labFolder(cluster)));
   if (lab) TRY_OK(lab::enter(*lab));
   return Site{std::move(cluster), std::move(lab)};
@@ -50,18 +50,18 @@ Result<T> runHere(Async<T> work) {
   return out;
 }
 
-Result<fabric::DiffReport> look(const Options& options, const FabricFlags& flags) {
+Result<fabric::DiffReport> look(const app::Options& options, const FabricFlags& flags) {
   if (!flags.found.empty()) {
-    TRY(cluster, loadCluster(options));
+    TRY(cluster, app::loadCluster(options));
     TRY(text, io::readFile(flags.found));
     return fabric::diff(cluster, text);
   }
   TRY(site, siteOf(options));
   const auto processes = io::makeProcessRunner();
-  return runHere(fabric::diff(site.cluster, *processes, fabricOptions(options, site.lab)));
+  return runHere(fabric::diff(site.cluster, *processes, app::fabricOptions(options, site.lab)));
 }
 
-std::string shown(const Options& options, const fabric::DiffReport& found) { return options.json ? toJson(found) + "\n" : toText(found); }
+std::string shown(const app::Options& options, const fabric::DiffReport& found) { return options.json ? toJson(found) + "\n" : toText(found); }
 
 int write(const std::filesystem::path& file, const std::string& text) {
   if (file.empty()) {
@@ -74,7 +74,7 @@ int write(const std::filesystem::path& file, const std::string& text) {
 
 bool stderrIsTerminal() { return ::isatty(STDERR_FILENO) == 1; }
 
-int watchFabric(const Options& options, const FabricFlags& flags) {
+int watchFabric(const app::Options& options, const FabricFlags& flags) {
   const auto site = siteOf(options);
   if (!site) return report(site.error());
   const auto processes = io::makeProcessRunner();
@@ -85,13 +85,13 @@ int watchFabric(const Options& options, const FabricFlags& flags) {
     return true;
   };
   const auto ended = runHere(
-      fabric::watch(site->cluster, *processes, clock, fabricOptions(options, site->lab), std::chrono::seconds(flags.watch_seconds), tell));
+      fabric::watch(site->cluster, *processes, clock, app::fabricOptions(options, site->lab), std::chrono::seconds(flags.watch_seconds), tell));
   return ended ? int{kOk} : report(ended.error());
 }
 
 }  // namespace
 
-int fabricDiff(const Options& options, const FabricFlags& flags) {
+int fabricDiff(const app::Options& options, const FabricFlags& flags) {
   if (flags.watch_seconds > 0) return watchFabric(options, flags);
   const auto found = look(options, flags);
   if (!found) {
@@ -102,8 +102,8 @@ int fabricDiff(const Options& options, const FabricFlags& flags) {
   return found->exitCode();
 }
 
-int fabricPlan(const Options& options, const FabricFlags& flags) {
-  const auto cluster = loadCluster(options);
+int fabricPlan(const app::Options& options, const FabricFlags& flags) {
+  const auto cluster = app::loadCluster(options);
   if (!cluster) return report(cluster.error());
   const auto fabric = fabricOf(*cluster);
   if (!fabric) return report(fabric.error());
@@ -113,8 +113,8 @@ int fabricPlan(const Options& options, const FabricFlags& flags) {
   return write(flags.out, fabric::cablingCsv(*declared, fabric::placesOf(*cluster, **fabric, *declared), flags.rack));
 }
 
-int fabricPlot(const Options& options, const FabricFlags& flags) {
-  const auto cluster = loadCluster(options);
+int fabricPlot(const app::Options& options, const FabricFlags& flags) {
+  const auto cluster = app::loadCluster(options);
   if (!cluster) return report(cluster.error());
   const auto fabric = fabricOf(*cluster);
   if (!fabric) return report(fabric.error());
@@ -131,13 +131,13 @@ int fabricPlot(const Options& options, const FabricFlags& flags) {
   return write(flags.out, fabric::plotSvg(title, found->declared, fabric::placesOf(*cluster, **fabric, found->declared), &now));
 }
 
-int fabricRender(const Options& options, const FabricFlags& flags) {
+int fabricRender(const app::Options& options, const FabricFlags& flags) {
   const auto rendered = [&]() -> Result<std::vector<fabric::RenderedFile>> {
-    TRY(cluster, loadCluster(options));
+    TRY(cluster, app::loadCluster(options));
     TRY(fabric, fabricOf(cluster));
     TRY(declared, fabric::declaredTopology(cluster, *fabric));
     TRY(files, fabric::renderExports(cluster, *fabric, declared));
-    const auto run = fabricOptions(options, std::nullopt).run_folder;
+    const auto run = app::fabricOptions(options, std::nullopt).run_folder;
     const auto known = fabric::KnownGuids::fromJson(io::readFile(run / "guids.json").value_or(""));
     for (const auto& manager : fabric->subnet_managers) {
       if (manager == "controller") continue;  // muster runs that one itself
@@ -177,9 +177,9 @@ Result<std::vector<int>> cabledPorts(const inventory::Cluster& cluster, const in
 
 }  // namespace
 
-int fabricMarking(const Options& options, const FabricFlags& flags) {
+int fabricMarking(const app::Options& options, const FabricFlags& flags) {
   const auto differences = [&]() -> Result<std::vector<fabric::PortDifference>> {
-    TRY(cluster, loadCluster(options));
+    TRY(cluster, app::loadCluster(options));
     TRY(fabric, fabricOf(cluster));
     if (!fabric->roce)
       return fail(ErrorCode::InvalidInput, fmt::format("fabric {} has no roce: there is nothing to compare with", fabric->name));
@@ -216,17 +216,17 @@ Result<fabric::LinkHealthReport> healthOfFiles(const FabricFlags& flags, const l
   return fabric::judgeLinks(topology, topology, {std::move(first), 0, 0}, {std::move(second), flags.window_seconds, flags.window_seconds}, limits, transceivers);
 }
 
-Result<fabric::LinkHealthReport> healthNow(const Options& options, const FabricFlags& flags, const links::Limits& limits, fabric::Transceivers transceivers) {
+Result<fabric::LinkHealthReport> healthNow(const app::Options& options, const FabricFlags& flags, const links::Limits& limits, fabric::Transceivers transceivers) {
   TRY(site, siteOf(options));
   const auto processes = io::makeProcessRunner();
   SystemClock clock;
-  return runHere(fabric::linkHealth(*processes, clock, fabricOptions(options, site.lab), std::chrono::milliseconds(static_cast<long>(flags.window_seconds * 1000)),
+  return runHere(fabric::linkHealth(*processes, clock, app::fabricOptions(options, site.lab), std::chrono::milliseconds(static_cast<long>(flags.window_seconds * 1000)),
                                     limits, std::move(transceivers)));
 }
 
 }  // namespace
 
-int fabricHealth(const Options& options, const FabricFlags& flags) {
+int fabricHealth(const app::Options& options, const FabricFlags& flags) {
   const auto health = [&]() -> Result<fabric::LinkHealthReport> {
     links::Limits limits;
     limits.min_load = flags.min_load_percent / 100;
@@ -246,8 +246,8 @@ int fabricHealth(const Options& options, const FabricFlags& flags) {
   return health->exitCode();
 }
 
-int fabricRehearse(const Options& options, const FabricFlags& flags) {
-  const auto cluster = loadCluster(options);
+int fabricRehearse(const app::Options& options, const FabricFlags& flags) {
+  const auto cluster = app::loadCluster(options);
   if (!cluster) return report(cluster.error());
   const auto processes = io::makeProcessRunner();
   SystemClock clock;

@@ -24,7 +24,7 @@ Result<std::set<lifecycle::Subject>> subjectsOf(const std::string& nodes) {
 
 }  // namespace
 
-int findings(const Options& options, const std::string& nodes) {
+int findings(const app::Options& options, const std::string& nodes) {
   const auto wanted = subjectsOf(nodes);
   if (!wanted) return report(wanted.error());
   auto store = lifecycle::openStore(options.storeUrl());
@@ -36,13 +36,13 @@ int findings(const Options& options, const std::string& nodes) {
   return kOk;
 }
 
-int findingsClear(const Options& options, const std::string& nodes, const std::string& facet, const std::string& reason) {
+int findingsClear(const app::Options& options, const std::string& nodes, const std::string& facet, const std::string& reason) {
   const auto subjects = subjectsOf(nodes);
   if (!subjects) return report(subjects.error());
   if (subjects->empty()) return report(Error(ErrorCode::InvalidInput, "name the nodes (or @cluster) whose findings of this facet are over; nothing was cleared"));
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
-  const lifecycle::ClearFindings what{{subjects->begin(), subjects->end()}, FacetName(facet), actorText(), reason};
+  const lifecycle::ClearFindings what{{subjects->begin(), subjects->end()}, FacetName(facet), app::actorText(), reason};
   const auto cleared = lifecycle::clearFindings(**store, what, SystemClock().now());
   if (!cleared) return report(cleared.error());
   std::cout << (options.json ? findingsJson(*cleared) : fmt::format("cleared {} findings; what still holds is found again\n", cleared->size()));

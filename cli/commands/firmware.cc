@@ -13,7 +13,7 @@
 
 namespace muster::cli {
 
-int firmwarePlan(const Options& options, const std::string& nodes) {
+int firmwarePlan(const app::Options& options, const std::string& nodes) {
   auto live = liveCluster(options);
   if (!live) return report(live.error());
   const auto& cluster = (*live)->cluster();
@@ -48,7 +48,7 @@ int firmwarePlan(const Options& options, const std::string& nodes) {
   return kOk;
 }
 
-int firmwareRetry(const Options& options, const std::string& nodes, const std::string& reason) {
+int firmwareRetry(const app::Options& options, const std::string& nodes, const std::string& reason) {
   if (reason.empty()) return report(Error(ErrorCode::InvalidInput, "--reason is missing: what was found, or repaired; it is kept in the log. Nothing was done"));
   auto live = liveCluster(options);
   if (!live) return report(live.error());
@@ -69,7 +69,7 @@ int firmwareRetry(const Options& options, const std::string& nodes, const std::s
     lifecycle::Event event;
     event.at = SystemClock().now();
     event.subject = subject;
-    event.text = fmt::format("{} lets failed firmware be installed again: {}", actorText(), reason);
+    event.text = fmt::format("{} lets failed firmware be installed again: {}", app::actorText(), reason);
     if (const auto kept = (*store)->addEvent(event); !kept) return report(kept.error());
     std::cout << fmt::format("{}: {} components may be installed again; `muster plan --nodes {}` shows how\n", node.str(), failed.size(), node.str());
   }
@@ -77,12 +77,12 @@ int firmwareRetry(const Options& options, const std::string& nodes, const std::s
 }
 
 /// The signature goes to standard output, so that whoever holds the key decides where it lies.
-int firmwareSign(const Options& options, const std::string& name) {
-  const auto cluster = loadCluster(options);
+int firmwareSign(const app::Options& options, const std::string& name) {
+  const auto cluster = app::loadCluster(options);
   if (!cluster) return report(cluster.error());
   const auto baseline = cluster->firmware.find(name);
   if (baseline == cluster->firmware.end()) return report(Error(ErrorCode::NotFound, fmt::format("the inventory has no firmware baseline {}", name)));
-  const auto key = loadKey(options.state, KeyPurpose::Firmware);
+  const auto key = app::loadKey(options.state, app::KeyPurpose::Firmware);
   if (!key) return report(key.error());
   if (const auto& signer = baseline->second.signer_pem; !signer.empty() && !io::trustedPemOf(signer, key->id()))
     std::cerr << fmt::format("muster: the baseline's `signer` is another key than this one ({}); write this one's public half there: muster key show firmware\n", key->id());

@@ -7,7 +7,7 @@
 
 namespace muster::cli {
 
-int history(const Options& options, const std::string& what, std::size_t limit) {
+int history(const app::Options& options, const std::string& what, std::size_t limit) {
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
   const auto found = lifecycle::historyOf(**store, what, limit);

@@ -27,15 +27,15 @@ void say(std::string_view words) { std::cout << words << std::endl; }
 
 struct Opened {
   inventory::Cluster cluster;
-  Keys keys;
+  app::Keys keys;
   std::unique_ptr<provision::ImageStore> images;
   std::vector<provision::KeptImage> kept;
 };
 
-Result<Opened> open(const Options& options) {
-  TRY(cluster, loadCluster(options));
-  TRY(keys, Keys::loadOrCreate(options.state));
-  auto images = openImages(options, keys);
+Result<Opened> open(const app::Options& options) {
+  TRY(cluster, app::loadCluster(options));
+  TRY(keys, app::Keys::loadOrCreate(options.state));
+  auto images = app::openImages(options, keys);
   auto kept = provision::keptImages(options.cache, cluster);
   return Opened{std::move(cluster), std::move(keys), std::move(images), std::move(kept)};
 }
@@ -79,7 +79,7 @@ void printRow(const provision::KeptImage& image, const std::string& own) {
 }
 
 /// Nodes, journal and rollouts that may lie over the inventory: what they name is not cleared away.
-Result<provision::Needs> needsOf(const Options& options, const inventory::Cluster& cluster) {
+Result<provision::Needs> needsOf(const app::Options& options, const inventory::Cluster& cluster) {
   provision::Needs needs;
   TRY(store, lifecycle::openStore(options.storeUrl()));
   TRY(open_intents, store->openIntents());
@@ -141,7 +141,7 @@ nlohmann::json asJson(const provision::ImageDiff& diff) {
           {"kernels_from", diff.kernels_from}, {"kernels_to", diff.kernels_to}};
 }
 
-Result<int> diffOf(const Options& options, const std::string& from, const std::string& to) {
+Result<int> diffOf(const app::Options& options, const std::string& from, const std::string& to) {
   TRY(opened, open(options));
   TRY(a, provision::findKept(opened.kept, from));
   TRY(b, provision::findKept(opened.kept, to));
@@ -157,12 +157,12 @@ Result<int> diffOf(const Options& options, const std::string& from, const std::s
   return diff->changed_chunks == 0 ? int{kOk} : int{kFailed};
 }
 
-Result<provision::Clearing> clearingOf(const Options& options) {
+Result<provision::Clearing> clearingOf(const app::Options& options) {
   TRY(opened, open(options));
   TRY(needs, needsOf(options, opened.cluster));
   auto plan = provision::planClearing(opened.kept, needs);
   plan.leftovers = provision::leftovers(options.cache);
-  if (const auto present = provision::presentRamOs(imageOptions(options, opened.keys)))
+  if (const auto present = provision::presentRamOs(app::imageOptions(options, opened.keys)))
     plan.ramos = provision::keptRamOs(options.cache, *present);
   else
     std::cout << fmt::format("keeps   every RAM OS: {}\n", present.error().str());  // which one is in use cannot be told
@@ -187,7 +187,7 @@ std::pair<std::size_t, std::uint64_t> printClearing(const provision::Clearing& p
   return {plan.remove.size() + sets + plan.leftovers.size(), bytes};
 }
 
-Result<int> clearOf(const Options& options, bool yes) {
+Result<int> clearOf(const app::Options& options, bool yes) {
   TRY(plan, clearingOf(options));
   const auto [count, bytes] = printClearing(plan);
   if (count == 0) {
@@ -205,14 +205,14 @@ Result<int> clearOf(const Options& options, bool yes) {
 
 }  // namespace
 
-int imageBuild(const Options& options, const std::string& name) {
+int imageBuild(const app::Options& options, const std::string& name) {
   auto opened = open(options);
   if (!opened) return report(opened.error());
   const auto built = buildAll(*opened, name);
   return built ? int{kOk} : report(built.error());
 }
 
-int imageList(const Options& options) {
+int imageList(const app::Options& options) {
   const auto opened = open(options);
   if (!opened) return report(opened.error());
   if (options.json) {
@@ -230,7 +230,7 @@ int imageList(const Options& options) {
   return kOk;
 }
 
-int imageVerify(const Options& options, const std::string& name) {
+int imageVerify(const app::Options& options, const std::string& name) {
   const auto opened = open(options);
   if (!opened) return report(opened.error());
   std::vector<provision::KeptImage> which = opened->kept;
@@ -250,10 +250,10 @@ int imageVerify(const Options& options, const std::string& name) {
   return fine ? kOk : kFailed;
 }
 
-int imageDiff(const Options& options, const std::string& from, const std::string& to) { return exitOf(diffOf(options, from, to)); }
-int imageGc(const Options& options, bool yes) { return exitOf(clearOf(options, yes)); }
+int imageDiff(const app::Options& options, const std::string& from, const std::string& to) { return exitOf(diffOf(options, from, to)); }
+int imageGc(const app::Options& options, bool yes) { return exitOf(clearOf(options, yes)); }
 
-int imageExport(const Options& options, const std::string& name, const std::filesystem::path& file) {
+int imageExport(const app::Options& options, const std::string& name, const std::filesystem::path& file) {
   const auto opened = open(options);
   if (!opened) return report(opened.error());
   const auto found = provision::findKept(opened->kept, name);
@@ -265,8 +265,8 @@ int imageExport(const Options& options, const std::string& name, const std::file
   return kOk;
 }
 
-int imageImport(const Options& options, const std::filesystem::path& file, const std::vector<std::filesystem::path>& trust, bool older) {
-  const auto keys = Keys::loadOrCreate(options.state);
+int imageImport(const app::Options& options, const std::filesystem::path& file, const std::vector<std::filesystem::path>& trust, bool older) {
+  const auto keys = app::Keys::loadOrCreate(options.state);
   if (!keys) return report(keys.error());
   provision::BundleImport import{options.cache, {}, older};
   for (const auto& path : trust) {
@@ -281,7 +281,7 @@ int imageImport(const Options& options, const std::filesystem::path& file, const
   return kOk;
 }
 
-int imageSign(const Options& options, const std::string& name) {
+int imageSign(const app::Options& options, const std::string& name) {
   const auto opened = open(options);
   if (!opened) return report(opened.error());
   const auto found = provision::findKept(opened->kept, name);
@@ -292,8 +292,8 @@ int imageSign(const Options& options, const std::string& name) {
   return kOk;
 }
 
-int imageKey(const Options& options) {
-  const auto keys = Keys::loadOrCreate(options.state);
+int imageKey(const app::Options& options) {
+  const auto keys = app::Keys::loadOrCreate(options.state);
   if (!keys) return report(keys.error());
   std::cout << keys->images.public_pem;
   return kOk;

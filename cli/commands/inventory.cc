@@ -6,14 +6,14 @@
 
 namespace muster::cli {
 
-int inventoryCheck(const Options& options) {
-  const auto loaded = loadDeclared(options);
+int inventoryCheck(const app::Options& options) {
+  const auto loaded = app::loadDeclared(options);
   std::cout << (options.json ? inventory::checkJson(loaded) : inventory::checkText(loaded));
   return loaded.cluster ? kOk : kFailed;
 }
 
-int inventoryShow(const Options& options) {
-  const auto cluster = loadCluster(options);
+int inventoryShow(const app::Options& options) {
+  const auto cluster = app::loadCluster(options);
   if (!cluster) return report(cluster.error());
   std::cout << (options.json ? inventory::toJson(*cluster) : inventory::showText(*cluster));
   return kOk;

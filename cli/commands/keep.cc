@@ -38,7 +38,7 @@ struct Handover {
 };
 
 /// An inventory that cannot be read does not end the shift: what was declared before is kept.
-std::unique_ptr<lifecycle::LiveCluster> readAgain(const Options& options, Controller& controller) {
+std::unique_ptr<lifecycle::LiveCluster> readAgain(const app::Options& options, app::Controller& controller) {
   auto next = liveCluster(options);
   if (!next) {
     report(next.error());
@@ -51,18 +51,18 @@ std::unique_ptr<lifecycle::LiveCluster> readAgain(const Options& options, Contro
 }
 
 /// What rollouts have done so far, as the store says. It is asked before the inventory is read, so that none is missed that goes on meanwhile.
-Result<std::string> rolloutsNow(const Options& options) {
+Result<std::string> rolloutsNow(const app::Options& options) {
   if (std::error_code ignored; options.store.empty() && !std::filesystem::exists(options.state / "muster.db", ignored)) return std::string();
   TRY(store, lifecycle::openStore(options.storeUrl()));
   return lifecycle::rolloutsMark(*store);
 }
 
 /// Ends when the shift has to: somebody else's turn, SIGHUP, or a rollout of another host that has gone on.
-Task<Handover> endOfShift(Options options, Controller& controller, std::string rollouts) {
+Task<Handover> endOfShift(app::Options options, app::Controller& controller, std::string rollouts) {
   Handover end;
   auto look_at = controller.clock().steady() + kLookForRollouts;
   while (true) {
-    if (isAskedFor(options.state)) {
+    if (app::isAskedFor(options.state)) {
       end.why = "another command works; keep goes on when it has ended";
       co_return end;
     }
@@ -88,19 +88,19 @@ Task<Handover> endOfShift(Options options, Controller& controller, std::string r
 }
 
 /// For ever: the signed head of the log leaves this machine at an interval, so that nobody can cut the log's end off unseen.
-Task<void> exportAuditHeads(Controller& controller) {
+Task<void> exportAuditHeads(app::Controller& controller) {
   while (true) {
-    exportAuditHead(controller.store(), controller.keys().audit, controller.clock().now());
-    co_await controller.clock().sleep(kAuditExportInterval);
+    app::exportAuditHead(controller.store(), controller.keys().audit, controller.clock().now());
+    co_await controller.clock().sleep(app::kAuditExportInterval);
   }
 }
 
-Async<Handover> keepUntilAsked(Controller& controller, lifecycle::EventSink sink, Options options, std::string rollouts,
-                               std::shared_ptr<keep::Memory> memory) {
+Async<Handover> keepUntilAsked(app::Controller& controller, lifecycle::EventSink sink, app::Options options, std::string rollouts,
+                               std::shared_ptr<monitor::Memory> memory) {
   using namespace asio::experimental::awaitable_operators;
   auto services = controller.keeperServices(std::move(sink));
   services.memory = std::move(memory);
-  keep::Keeper keeper(std::move(services));
+  monitor::Keeper keeper(std::move(services));
   auto work = keeper.run();
   auto end = endOfShift(std::move(options), controller, std::move(rollouts));
   auto watch = controller.watchStalls();
@@ -112,20 +112,20 @@ Async<Handover> keepUntilAsked(Controller& controller, lifecycle::EventSink sink
 }
 
 /// Whether this host is the one that serves; false: somebody wants the state folder.
-Result<bool> serveInTurn(const Options& options, const inventory::Cluster& cluster, bool& waited) {
+Result<bool> serveInTurn(const app::Options& options, const inventory::Cluster& cluster, bool& waited) {
   TRY(store, lifecycle::openStore(options.storeUrl()));
-  TRY_OK(checkCanServe(options, cluster));  // said now, not when the other host is dead
-  TRY_OK(siteKeys(options, true, *store, true));
-  TRY(holder, holderOf(options.state, hostName()));
-  return standBy(options, cluster, holder, [&options] { return isAskedFor(options.state); }, [&waited](const lifecycle::SiteHolder& other) {
+  TRY_OK(app::checkCanServe(options, cluster));  // said now, not when the other host is dead
+  TRY_OK(app::siteKeys(options, true, *store, true));
+  TRY(holder, app::holderOf(options.state, app::hostName()));
+  return app::standBy(options, cluster, holder, [&options] { return app::isAskedFor(options.state); }, [&waited](const lifecycle::SiteHolder& other) {
     waited = true;
     std::cout << fmt::format("muster keep: stands by; {} serves, at {}", other.holder, other.address) << std::endl;
   });
 }
 
 /// Answers what the next shift gets. Errors: the shift could not begin
-Result<Handover> shift(const Options& options, Handover earlier, std::shared_ptr<keep::Memory> memory) {
-  TRY(turn, takeKeepersTurn(options.state));
+Result<Handover> shift(const app::Options& options, Handover earlier, std::shared_ptr<monitor::Memory> memory) {
+  TRY(turn, app::takeKeepersTurn(options.state));
   auto live = std::move(earlier.live);
   const auto read = [&]() -> Result<void> {
     asked_to_reload = false;
@@ -138,7 +138,7 @@ Result<Handover> shift(const Options& options, Handover earlier, std::shared_ptr
   if (!live) TRY_OK(read());
   TRY(found, lab::find(options.labFolder(live->cluster())));
   if (found) TRY_OK(lab::enter(*found));
-  if (hasSeveralControllers(live->cluster()) && !found) {
+  if (app::hasSeveralControllers(live->cluster()) && !found) {
     bool waited = false;
     TRY(serves, serveInTurn(options, live->cluster(), waited));
     if (!serves) return Handover{.why = "another command works; keep goes on when it has ended"};
@@ -147,7 +147,7 @@ Result<Handover> shift(const Options& options, Handover earlier, std::shared_ptr
   const auto& cluster = live->cluster();
   ProgressView view(std::cout, ProgressView::styleFor(options.json));
   auto sink = [&view](const lifecycle::Event& event) { view.show(event); };
-  TRY(controller, Controller::start(options, cluster, found, Role::Acts, sink, std::move(turn), std::move(earlier.dnsmasq)));
+  TRY(controller, app::Controller::start(options, cluster, found, app::Role::Acts, sink, std::move(turn), std::move(earlier.dnsmasq)));
   std::cout << fmt::format("muster keep: {} nodes, a look every {} s\n", cluster.nodes.size(), cluster.keep.interval_seconds) << std::flush;
   auto end = controller->run(keepUntilAsked(*controller, sink, options, std::move(earlier.rollouts), std::move(memory)));
   view.finish();
@@ -156,15 +156,15 @@ Result<Handover> shift(const Options& options, Handover earlier, std::shared_ptr
 
 }  // namespace
 
-int keep(const Options& options) {
-  if (const auto made = prepareStateFolder(options.state); !made) return report(made.error());
-  const auto place = takeKeepersPlace(options.state);
+int keep(const app::Options& options) {
+  if (const auto made = app::prepareStateFolder(options.state); !made) return report(made.error());
+  const auto place = app::takeKeepersPlace(options.state);
   if (!place) return report(place.error());
   std::signal(SIGHUP, [](int) { asked_to_reload = true; });
   startLog(options.state / "muster.log", LogLevel::Info);
   bool begun = false;
   Handover next;
-  const auto memory = std::make_shared<keep::Memory>();
+  const auto memory = std::make_shared<monitor::Memory>();
   while (true) {
     auto end = shift(options, std::move(next), memory);
     if (!end && !begun) return report(end.error());  // at its first start a person is there to read it
@@ -178,11 +178,11 @@ int keep(const Options& options) {
   }
 }
 
-int keepAcknowledge(const Options& options, const std::string& reason) {
+int keepAcknowledge(const app::Options& options, const std::string& reason) {
   if (reason.empty()) return report(Error(ErrorCode::InvalidInput, "say what you have found: muster keep --acknowledge --reason TEXT"));
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
-  const auto said = keep::Breakers(**store).acknowledge(actorText(), reason, SystemClock().now());
+  const auto said = monitor::Breakers(**store).acknowledge(app::actorText(), reason, SystemClock().now());
   if (!said) return report(said.error());
   if (said->empty()) std::cout << "no circuit breaker is open\n";
   for (const auto& [pool, state] : *said) {

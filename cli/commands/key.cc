@@ -21,12 +21,12 @@ constexpr std::string_view kCaCannot =
     "ca            cannot be rotated yet: nodes pin its fingerprint when they boot and keep its root; a new one means to image every node anew (docs/keys.md)\n";
 
 /// What happens outside the state folder: how others learn of the new key.
-std::string_view afterwards(KeyPurpose purpose) {
+std::string_view afterwards(app::KeyPurpose purpose) {
   switch (purpose) {
-    case KeyPurpose::Images: return "nodes are told both keys with every order; other sites that take your exported images need: muster key show images";
-    case KeyPurpose::Certificates: return "whoever verifies certificates far from here needs both keys now: muster key show certificates";
-    case KeyPurpose::Firmware: return "put `muster key show firmware` into the baselines' `signer` file: it holds both keys; then sign each baseline again: muster firmware sign BASELINE";
-    case KeyPurpose::Audit: return "keep `muster key show audit` where the exported heads are kept";
+    case app::KeyPurpose::Images: return "nodes are told both keys with every order; other sites that take your exported images need: muster key show images";
+    case app::KeyPurpose::Certificates: return "whoever verifies certificates far from here needs both keys now: muster key show certificates";
+    case app::KeyPurpose::Firmware: return "put `muster key show firmware` into the baselines' `signer` file: it holds both keys; then sign each baseline again: muster firmware sign BASELINE";
+    case app::KeyPurpose::Audit: return "keep `muster key show audit` where the exported heads are kept";
   }
   return "";
 }
@@ -40,14 +40,14 @@ bool hasOpenImage(const std::vector<lifecycle::Intent>& open, std::string& who) 
   return false;
 }
 
-bool storeIsThere(const Options& options) {
+bool storeIsThere(const app::Options& options) {
   std::error_code ignored;
   return !options.store.empty() || std::filesystem::exists(options.state / "muster.db", ignored);
 }
 
 /// An order names the key whose index it believes; one that is under way would be refused its image.
-Result<void> mayRotate(const Options& options, KeyPurpose purpose) {
-  if (purpose != KeyPurpose::Images || !storeIsThere(options)) return {};
+Result<void> mayRotate(const app::Options& options, app::KeyPurpose purpose) {
+  if (purpose != app::KeyPurpose::Images || !storeIsThere(options)) return {};
   TRY(store, lifecycle::openStore(options.storeUrl()));
   TRY(open, store->openIntents());
   std::string who;
@@ -67,11 +67,11 @@ Result<std::vector<std::string>> heldByTheKeyBefore(const inventory::Cluster& cl
   return out;
 }
 
-Result<void> mayFinish(const Options& options, KeyPurpose purpose, bool force) {
-  if (purpose != KeyPurpose::Certificates || !storeIsThere(options)) return {};
+Result<void> mayFinish(const app::Options& options, app::KeyPurpose purpose, bool force) {
+  if (purpose != app::KeyPurpose::Certificates || !storeIsThere(options)) return {};
   TRY(live, liveCluster(options));
   TRY(store, lifecycle::openStore(options.storeUrl()));
-  TRY(key, loadKey(options.state, purpose));
+  TRY(key, app::loadKey(options.state, purpose));
   TRY(held, heldByTheKeyBefore(live->cluster(), *store, key));
   if (!held.empty() && !force) {
     const auto count = held.size();
@@ -85,31 +85,31 @@ Result<void> mayFinish(const Options& options, KeyPurpose purpose, bool force) {
   return {};
 }
 
-Result<std::string> rotated(const Options& options, KeyPurpose purpose) {
-  TRY(turn, takeTurn(options.state));
+Result<std::string> rotated(const app::Options& options, app::KeyPurpose purpose) {
+  TRY(turn, app::takeTurn(options.state));
   (void)turn;  // held to the end
   TRY_OK(mayRotate(options, purpose));
-  TRY(before, loadKey(options.state, purpose));
-  TRY(key, rotateKey(options.state, purpose));
+  TRY(before, app::loadKey(options.state, purpose));
+  TRY(key, app::rotateKey(options.state, purpose));
   return fmt::format("{0}: key {1} signs from now on; what {2} has signed still counts until: muster key rotate {0} --finish\n{3}\n"
                      "with several controllers, copy {4}/keys to the other hosts before they serve (docs/two-hosts.md)\n",
-                     rowOf(purpose).name, key.id(), before.id(), afterwards(purpose), options.state.string());
+                     app::rowOf(purpose).name, key.id(), before.id(), afterwards(purpose), options.state.string());
 }
 
-Result<std::string> finished(const Options& options, KeyPurpose purpose, bool force) {
-  TRY(turn, takeTurn(options.state));
+Result<std::string> finished(const app::Options& options, app::KeyPurpose purpose, bool force) {
+  TRY(turn, app::takeTurn(options.state));
   (void)turn;  // held to the end
   TRY_OK(mayFinish(options, purpose, force));
-  TRY(retired, finishRotation(options.state, purpose));
-  return fmt::format("{}: only the present key counts now. The public half of the one before is kept: {}\n", rowOf(purpose).name, retired.string());
+  TRY(retired, app::finishRotation(options.state, purpose));
+  return fmt::format("{}: only the present key counts now. The public half of the one before is kept: {}\n", app::rowOf(purpose).name, retired.string());
 }
 
 }  // namespace
 
-int keyList(const Options& options) {
+int keyList(const app::Options& options) {
   nlohmann::json all = nlohmann::json::array();
-  for (const auto& row : kKeyPurposes) {
-    const auto pem = publicKeyOf(options.state, row.purpose);
+  for (const auto& row : app::kKeyPurposes) {
+    const auto pem = app::publicKeyOf(options.state, row.purpose);
     if (!pem && pem.error().code() != ErrorCode::NotFound) return report(pem.error());
     const auto ids = pem ? io::publicKeyIds(*pem) : std::vector<std::string>();
     if (!options.json)
@@ -121,17 +121,17 @@ int keyList(const Options& options) {
   return kOk;
 }
 
-int keyShow(const Options& options, const std::string& name) {
-  const auto purpose = parseKeyPurpose(name);
+int keyShow(const app::Options& options, const std::string& name) {
+  const auto purpose = app::parseKeyPurpose(name);
   if (!purpose) return report(purpose.error());
-  const auto key = loadKey(options.state, *purpose);
+  const auto key = app::loadKey(options.state, *purpose);
   if (!key) return report(key.error());
   std::cout << key->public_pem;
   return kOk;
 }
 
-int keyRotate(const Options& options, const KeyFlags& flags) {
-  const auto purpose = parseKeyPurpose(flags.purpose);
+int keyRotate(const app::Options& options, const KeyFlags& flags) {
+  const auto purpose = app::parseKeyPurpose(flags.purpose);
   if (!purpose) return report(purpose.error());
   const auto done = flags.finish ? finished(options, *purpose, flags.force) : rotated(options, *purpose);
   if (!done) return report(done.error());

@@ -18,8 +18,8 @@ namespace {
 
 void say(std::string_view words) { std::cout << words << std::endl; }
 
-Result<lab::LabHandle> runningLab(const Options& options) {
-  TRY(cluster, loadCluster(options));
+Result<lab::LabHandle> runningLab(const app::Options& options) {
+  TRY(cluster, app::loadCluster(options));
   TRY(found, lab::find(options.labFolder(cluster)));
   if (!found) return fail(ErrorCode::NotFound, "the lab is not up; start it with: muster lab up");
   return std::move(*found);
@@ -36,24 +36,24 @@ int become(const std::vector<std::string>& command) {
 
 }  // namespace
 
-int labUp(const Options& options) {
-  const auto cluster = loadCluster(options);
+int labUp(const app::Options& options) {
+  const auto cluster = app::loadCluster(options);
   if (!cluster) return report(cluster.error());
   const auto lab = lab::up(*cluster, options.labFolder(*cluster), say);
   if (!lab) return report(lab.error());
-  if (const auto bound = bindToRack(options.state, options.store, lab->id, say); !bound) return report(bound.error());
+  if (const auto bound = app::bindToRack(options.state, options.store, lab->id, say); !bound) return report(bound.error());
   std::cout << fmt::format("lab {} is up in namespace {}\n", lab->name, lab->netns);
   return kOk;
 }
 
-int labDown(const Options& options) {
-  const auto cluster = loadCluster(options);
+int labDown(const app::Options& options) {
+  const auto cluster = app::loadCluster(options);
   if (!cluster) return report(cluster.error());
   const auto down = lab::down(options.labFolder(*cluster), say);
   return down ? int{kOk} : report(down.error());
 }
 
-int labStatus(const Options& options) {
+int labStatus(const app::Options& options) {
   const auto lab = runningLab(options);
   if (!lab) return report(lab.error());
   const auto nodes = lab::status(*lab);
@@ -68,8 +68,8 @@ int labStatus(const Options& options) {
   return kOk;
 }
 
-int labFault(const Options& options, const FaultFlags& flags) {
-  const auto cluster = loadCluster(options);
+int labFault(const app::Options& options, const FaultFlags& flags) {
+  const auto cluster = app::loadCluster(options);
   if (!cluster) return report(cluster.error());
   const auto lab = runningLab(options);
   if (!lab) return report(lab.error());
@@ -95,7 +95,7 @@ int labFault(const Options& options, const FaultFlags& flags) {
   return kOk;
 }
 
-int labPackages(const Options&, const std::filesystem::path& folder) {
+int labPackages(const app::Options&, const std::filesystem::path& folder) {
   // What the example's inventory names, and what it is changed to when updates are rehearsed.
   constexpr std::array kFirmware{std::tuple{"BMC", "2.1.0", "bmc-2.1.0.fw"}, std::tuple{"BMC", "2.2.0", "bmc-2.2.0.fw"},
                                  std::tuple{"BIOS", "1.4.2", "bios-1.4.2.fw"}};
@@ -109,7 +109,7 @@ int labPackages(const Options&, const std::filesystem::path& folder) {
   return made ? int{kOk} : report(made.error());
 }
 
-int labExec(const Options& options, const std::vector<std::string>& command) {
+int labExec(const app::Options& options, const std::vector<std::string>& command) {
   if (command.empty()) return report(Error(ErrorCode::InvalidInput, "which program? muster lab exec sinfo"));
   const auto lab = runningLab(options);
   if (!lab) return report(lab.error());

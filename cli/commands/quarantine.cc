@@ -15,7 +15,7 @@
 
 namespace muster::cli {
 
-int quarantineList(const Options& options) {
+int quarantineList(const app::Options& options) {
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
   const auto entries = lifecycle::Quarantine(**store).entries();
@@ -30,19 +30,19 @@ int quarantineList(const Options& options) {
   return kOk;
 }
 
-int quarantineHold(const Options& options, const std::string& nodes, const std::string& reason) {
-  const auto cluster = loadCluster(options);
+int quarantineHold(const app::Options& options, const std::string& nodes, const std::string& reason) {
+  const auto cluster = app::loadCluster(options);
   if (!cluster) return report(cluster.error());
   const auto names = inventory::expandHostlist(nodes);
   if (!names) return report(names.error());
   for (const auto& name : *names)
     if (!cluster->findNode(NodeName(name))) return report(Error(ErrorCode::NotFound, fmt::format("node {} is not in the inventory; nothing was done", name)));
-  if (const auto made = prepareStateFolder(options.state); !made) return report(made.error());
+  if (const auto made = app::prepareStateFolder(options.state); !made) return report(made.error());
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
   lifecycle::Quarantine quarantine(**store);
   for (const auto& name : *names) {
-    const auto held = quarantine.hold(NodeName(name), {SystemClock().now(), actorText(), reason, ""});
+    const auto held = quarantine.hold(NodeName(name), {SystemClock().now(), app::actorText(), reason, ""});
     if (!held) return report(held.error());
     std::cout << fmt::format("{}: {}\n", name, *held ? "in quarantine; `muster keep` or `muster apply` drains it" : "was in quarantine already");
   }
@@ -52,8 +52,8 @@ int quarantineHold(const Options& options, const std::string& nodes, const std::
 namespace {
 
 /// What was proven before the repair says nothing about the node as it is now.
-Result<void> revokeProof(const Options& options, lifecycle::Store& store, const NodeName& node, const std::string& by, const std::string& reason) {
-  TRY(keys, Keys::loadOrCreate(options.state));
+Result<void> revokeProof(const app::Options& options, lifecycle::Store& store, const NodeName& node, const std::string& by, const std::string& reason) {
+  TRY(keys, app::Keys::loadOrCreate(options.state));
   const auto folder = options.state / "certificates";
   TRY_OK(validate::takeOverCertificates(store, keys.certificates, folder));
   TRY(text, store.getValue(lifecycle::certificateKey(node)));
@@ -63,12 +63,12 @@ Result<void> revokeProof(const Options& options, lifecycle::Store& store, const 
 
 }  // namespace
 
-int quarantineLift(const Options& options, const std::string& node, const std::string& reason) {
+int quarantineLift(const app::Options& options, const std::string& node, const std::string& reason) {
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
   if (const auto held = lifecycle::Quarantine(**store).find(NodeName(node)); held && *held && !reason.empty())
-    if (const auto revoked = revokeProof(options, **store, NodeName(node), actorText(), reason); !revoked) return report(revoked.error());
-  const auto lifted = lifecycle::Quarantine(**store).lift(NodeName(node), actorText(), reason, SystemClock().now());
+    if (const auto revoked = revokeProof(options, **store, NodeName(node), app::actorText(), reason); !revoked) return report(revoked.error());
+  const auto lifted = lifecycle::Quarantine(**store).lift(NodeName(node), app::actorText(), reason, SystemClock().now());
   if (!lifted) return report(lifted.error());
   std::cout << fmt::format("{} is out of quarantine; `muster apply --nodes {}` validates it anew and joins it\n", node, node);
   return kOk;

@@ -31,7 +31,7 @@ struct Source {
   std::filesystem::path file;
 };
 
-Result<Source> sourceOf(const Options& options, const RolloutFlags& flags, const lifecycle::LiveCluster& live, const std::vector<NodeName>& nodes) {
+Result<Source> sourceOf(const app::Options& options, const RolloutFlags& flags, const lifecycle::LiveCluster& live, const std::vector<NodeName>& nodes) {
   if (flags.change.empty() == flags.driver.empty())
     return fail(ErrorCode::InvalidInput, "say what changes, in one way: --change FILE or --driver NAME");
   if (!flags.change.empty()) {
@@ -75,7 +75,7 @@ int codeOf(RolloutState state) {
 }
 
 /// Runs it in the foreground until it stops by itself, and shows where it stands then.
-Result<int> carryOn(Session& session, const Options& options, RolloutBook& book, RolloutWay way) {
+Result<int> carryOn(Session& session, const app::Options& options, RolloutBook& book, RolloutWay way) {
   auto& controller = *session.controller;
   const lifecycle::EventSink show = [&session](const lifecycle::Event& event) { session.view.show(event); };
   lifecycle::RolloutRunner runner({*session.live, controller.engine(), controller.phases(), controller.store(), controller.clock(),
@@ -105,7 +105,7 @@ std::vector<NodeName> nodesOf(const RolloutBook& book) {
   return out;
 }
 
-Result<int> start(const Options& options, const RolloutFlags& flags) {
+Result<int> start(const app::Options& options, const RolloutFlags& flags) {
   const auto id = lifecycle::newRolloutId();
   TRY(live, liveCluster(options));
   TRY(nodes, selectedNodes(live->cluster(), flags.nodes));
@@ -113,12 +113,12 @@ Result<int> start(const Options& options, const RolloutFlags& flags) {
   TRY(change, readChange(source, *live));
   const auto policy = policyOf(change.policy, flags);
   live->add(id, std::move(change));
-  TRY(session, Session::open(options, std::move(live), flags.dry_run ? Role::Looks : Role::Acts, options.json));
+  TRY(session, Session::open(options, std::move(live), flags.dry_run ? app::Role::Looks : app::Role::Acts, options.json));
   auto& controller = *session->controller;
   if (!flags.dry_run) TRY_OK(lifecycle::dropAbsorbed(*session->live, controller.store()));
   TRY(facts, lookAt(*session, nodes));
   TRY(book, lifecycle::draftRollout(*session->live, controller.phases(), controller.store(), facts,
-                                    {id, controller.clock().now(), userName(), hostName(), options.command_line, source.file.string(), source.text,
+                                    {id, controller.clock().now(), app::userName(), app::hostName(), options.command_line, source.file.string(), source.text,
                                      policy, flags.wipe_reason, nodes}));
   if (flags.dry_run) {
     std::cout << (options.json ? rolloutJson(book, {}) : frozenText(book) + touchedText(book) + "a rehearsal: nothing was written, nothing begun\n");
@@ -126,9 +126,9 @@ Result<int> start(const Options& options, const RolloutFlags& flags) {
   }
   TRY_OK(book.begin());
   if (!options.json) {
-    TRY(kept, keep::keepStatus(controller.store(), controller.clock().now()));
-    TRY(holder, holderOf(options.state, hostName()));
-    std::cout << frozenText(book) << keep::watchDuringRollout({hasSeveralControllers(session->cluster()), options.store.empty(), holder}, kept) << std::endl;
+    TRY(kept, monitor::keepStatus(controller.store(), controller.clock().now()));
+    TRY(holder, app::holderOf(options.state, app::hostName()));
+    std::cout << frozenText(book) << monitor::watchDuringRollout({app::hasSeveralControllers(session->cluster()), options.store.empty(), holder}, kept) << std::endl;
   }
   return carryOn(*session, options, book, RolloutWay::Forward);
 }
@@ -141,26 +141,26 @@ Result<RolloutBook> chosen(lifecycle::Store& store, const RolloutFlags& flags) {
   return fail(ErrorCode::NotFound, fmt::format("there is no rollout {}; those that lie over the inventory: {}", flags.id, ids.empty() ? "none" : fmt::format("{}", fmt::join(ids, ", "))));
 }
 
-Result<int> resume(const Options& options, const RolloutFlags& flags) {
+Result<int> resume(const app::Options& options, const RolloutFlags& flags) {
   TRY(live, liveCluster(options));
-  TRY(session, Session::open(options, std::move(live), Role::Acts, options.json));
+  TRY(session, Session::open(options, std::move(live), app::Role::Acts, options.json));
   auto& controller = *session->controller;
   TRY(book, RolloutBook::current(controller.store()));
-  const auto accepted = flags.accept_reason.empty() ? "" : fmt::format("{}: {}", actorText(), flags.accept_reason);
+  const auto accepted = flags.accept_reason.empty() ? "" : fmt::format("{}: {}", app::actorText(), flags.accept_reason);
   TRY(way, lifecycle::prepareResume(book, accepted));
   TRY_OK(lookAt(*session, nodesOf(book)));
   return carryOn(*session, options, book, way);
 }
 
 /// The store without a controller. Errors: NotFound when nothing was done yet
-Result<std::unique_ptr<lifecycle::Store>> openStored(const Options& options) {
+Result<std::unique_ptr<lifecycle::Store>> openStored(const app::Options& options) {
   if (std::error_code ignored; options.store.empty() && !std::filesystem::exists(options.state / "muster.db", ignored))
     return fail(ErrorCode::NotFound, fmt::format("nothing has been done yet in {}: there is no rollout", options.state.string()));
   return lifecycle::openStore(options.storeUrl());
 }
 
-Result<int> rollback(const Options& options, const RolloutFlags& flags) {
-  TRY(declared, loadCluster(options));
+Result<int> rollback(const app::Options& options, const RolloutFlags& flags) {
+  TRY(declared, app::loadCluster(options));
   const auto may = [&](lifecycle::Store& store) -> Result<void> {
     TRY(asked, chosen(store, flags));
     return lifecycle::mayRollBack(declared, store, asked);
@@ -170,7 +170,7 @@ Result<int> rollback(const Options& options, const RolloutFlags& flags) {
     TRY_OK(may(*store));  // refused before anybody stands aside for it
   }
   TRY(live, liveCluster(options));
-  TRY(session, Session::open(options, std::move(live), Role::Acts, options.json));
+  TRY(session, Session::open(options, std::move(live), app::Role::Acts, options.json));
   TRY(book, chosen(session->controller->store(), flags));
   TRY_OK(may(session->controller->store()));
   if (!flags.wipe_reason.empty()) {
@@ -182,7 +182,7 @@ Result<int> rollback(const Options& options, const RolloutFlags& flags) {
   return carryOn(*session, options, book, RolloutWay::Back);
 }
 
-Result<int> status(const Options& options, const RolloutFlags& flags) {
+Result<int> status(const app::Options& options, const RolloutFlags& flags) {
   TRY(store, openStored(options));
   TRY(book, chosen(*store, flags));
   TRY(order, book.order());
@@ -195,14 +195,14 @@ Result<int> status(const Options& options, const RolloutFlags& flags) {
 
 /// With a store of its own, whoever has the turn with the state folder is the only one who could be running it; keep has the lock all
 /// the time and runs no rollout.
-Result<int> order(const Options& options, lifecycle::Order what) {
+Result<int> order(const app::Options& options, lifecycle::Order what) {
   TRY(store, openStored(options));
   TRY(book, RolloutBook::current(*store));
   std::optional<io::FileLock> lock;
   if (options.store.empty())
-    if (auto taken = askForTurn(options.state)) lock.emplace(std::move(*taken));
-  TRY(done, lifecycle::orderRollout(book, what, actorText(), lock.has_value()));
-  const lifecycle::Event event{0, SystemClock().now(), lifecycle::EventKind::Note, {}, "", fmt::format("{} ({})", done, actorText())};
+    if (auto taken = app::askForTurn(options.state)) lock.emplace(std::move(*taken));
+  TRY(done, lifecycle::orderRollout(book, what, app::actorText(), lock.has_value()));
+  const lifecycle::Event event{0, SystemClock().now(), lifecycle::EventKind::Note, {}, "", fmt::format("{} ({})", done, app::actorText())};
   TRY(noted, store->addEvent(event));
   (void)noted;
   std::cout << (options.json ? jsonText(nlohmann::json{{"rollout", book.rollout().id}, {"done", done}}) : done) << '\n';
@@ -213,11 +213,11 @@ int answer(const Result<int>& code) { return code ? *code : report(code.error())
 
 }  // namespace
 
-int rolloutStart(const Options& options, const RolloutFlags& flags) { return answer(start(options, flags)); }
-int rolloutStatus(const Options& options, const RolloutFlags& flags) { return answer(status(options, flags)); }
-int rolloutPause(const Options& options) { return answer(order(options, lifecycle::Order::Pause)); }
-int rolloutAbort(const Options& options) { return answer(order(options, lifecycle::Order::Abort)); }
-int rolloutResume(const Options& options, const RolloutFlags& flags) { return answer(resume(options, flags)); }
-int rolloutRollback(const Options& options, const RolloutFlags& flags) { return answer(rollback(options, flags)); }
+int rolloutStart(const app::Options& options, const RolloutFlags& flags) { return answer(start(options, flags)); }
+int rolloutStatus(const app::Options& options, const RolloutFlags& flags) { return answer(status(options, flags)); }
+int rolloutPause(const app::Options& options) { return answer(order(options, lifecycle::Order::Pause)); }
+int rolloutAbort(const app::Options& options) { return answer(order(options, lifecycle::Order::Abort)); }
+int rolloutResume(const app::Options& options, const RolloutFlags& flags) { return answer(resume(options, flags)); }
+int rolloutRollback(const app::Options& options, const RolloutFlags& flags) { return answer(rollback(options, flags)); }
 
 }  // namespace muster::cli

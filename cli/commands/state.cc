@@ -23,16 +23,16 @@ constexpr std::chrono::milliseconds kWatchPeriod{500};
 struct Looking {
   std::unique_ptr<lifecycle::LiveCluster> live;
   std::optional<lab::LabHandle> lab;
-  std::unique_ptr<Controller> controller;
+  std::unique_ptr<app::Controller> controller;
   const inventory::Cluster& cluster() const { return live->cluster(); }
 };
 
-Result<std::unique_ptr<Looking>> look(const Options& options) {
+Result<std::unique_ptr<Looking>> look(const app::Options& options) {
   TRY(live, liveCluster(options));
   auto looking = std::make_unique<Looking>(Looking{std::move(live), std::nullopt, nullptr});
   TRY(lab, lab::find(options.labFolder(looking->cluster())));
   looking->lab = std::move(lab);
-  TRY(controller, Controller::look(options, looking->cluster(), looking->lab));
+  TRY(controller, app::Controller::look(options, looking->cluster(), looking->lab));
   looking->controller = std::move(controller);
   return looking;
 }
@@ -87,7 +87,7 @@ std::string standsAsideFor(lifecycle::Store& store) {
 
 /// Of several hosts; empty: there is one.
 std::string whoServes(const inventory::Cluster& cluster, lifecycle::Store& store) {
-  if (!hasSeveralControllers(cluster)) return {};
+  if (!app::hasSeveralControllers(cluster)) return {};
   const auto holder = lifecycle::siteHolder(store);
   if (!holder) return fmt::format("who serves the site is not known: {}\n", holder.error().str());
   return *holder ? fmt::format("{} serves the site, at {}; only it watches, hosts that stand by do not\n", (*holder)->holder, (*holder)->address) : "no host has served the site yet\n";
@@ -95,7 +95,7 @@ std::string whoServes(const inventory::Cluster& cluster, lifecycle::Store& store
 
 }  // namespace
 
-int status(const Options& options, bool watch) {
+int status(const app::Options& options, bool watch) {
   auto looking = look(options);
   if (!looking) return report(looking.error());
   std::string shown;
@@ -103,7 +103,7 @@ int status(const Options& options, bool watch) {
   do {
     const auto rows = statusRows(**looking);
     if (!rows) return report(rows.error());
-    auto kept = keep::keepStatus((*looking)->controller->store(), (*looking)->controller->clock().now());
+    auto kept = monitor::keepStatus((*looking)->controller->store(), (*looking)->controller->clock().now());
     if (!kept) return report(kept.error());
     stopped = kept->tripped;
     if (options.json && stopped) std::cerr << kept->text;
@@ -118,7 +118,7 @@ int status(const Options& options, bool watch) {
   return stopped ? kFailed : kOk;
 }
 
-int why(const Options& options, const std::string& node) {
+int why(const app::Options& options, const std::string& node) {
   auto looking = look(options);
   if (!looking) return report(looking.error());
   if (node != lifecycle::Subject::kCluster && !(*looking)->cluster().findNode(NodeName(node)))
@@ -137,7 +137,7 @@ int why(const Options& options, const std::string& node) {
   return kOk;
 }
 
-int events(const Options& options, const std::string& subject_name, std::size_t limit) {
+int events(const app::Options& options, const std::string& subject_name, std::size_t limit) {
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
   const auto subject = lifecycle::Subject::parse(subject_name);
@@ -147,14 +147,14 @@ int events(const Options& options, const std::string& subject_name, std::size_t 
   return kOk;
 }
 
-int allowWipe(const Options& options, const std::string& nodes, const std::string& reason, bool data) {
-  const auto cluster = loadCluster(options);
+int allowWipe(const app::Options& options, const std::string& nodes, const std::string& reason, bool data) {
+  const auto cluster = app::loadCluster(options);
   if (!cluster) return report(cluster.error());
   const auto names = inventory::expandHostlist(nodes);
   if (!names) return report(names.error());
   for (const auto& name : *names)
     if (!cluster->findNode(NodeName(name))) return report(Error(ErrorCode::NotFound, fmt::format("node {} is not in the inventory; nothing was allowed", name)));
-  if (const auto made = prepareStateFolder(options.state); !made) return report(made.error());
+  if (const auto made = app::prepareStateFolder(options.state); !made) return report(made.error());
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
   for (const auto& name : *names)  // before the other, without which it is worth nothing
@@ -162,7 +162,7 @@ int allowWipe(const Options& options, const std::string& nodes, const std::strin
   for (const auto& name : *names)
     if (const auto allowed = (*store)->allowWipe(NodeName(name), reason, SystemClock().now()); !allowed) return report(allowed.error());
   for (const auto& name : *names) {
-    const auto text = fmt::format("{} allows it to be wiped once{}: {}", actorText(), data ? ", with the data of its storage sets" : "", reason);
+    const auto text = fmt::format("{} allows it to be wiped once{}: {}", app::actorText(), data ? ", with the data of its storage sets" : "", reason);
     const lifecycle::Event event{0, SystemClock().now(), lifecycle::EventKind::Note, lifecycle::Subject(NodeName(name)), "", text};
     if (const auto noted = (*store)->addEvent(event); !noted) return report(noted.error());
   }

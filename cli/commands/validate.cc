@@ -47,10 +47,10 @@ Async<std::set<NodeName>> calling(Session& session, std::vector<NodeName> nodes)
   std::set<NodeName> out;
   for (const auto& name : nodes) {
     if (const auto left = std::chrono::duration_cast<std::chrono::seconds>(until - controller.clock().steady()); left.count() > 0) {
-      auto waiting = controller.agents().waitFor(name, agent::Mode::Disk, "", left);
+      auto waiting = controller.agents().waitFor(name, wire::Mode::Disk, "", left);
       (void)co_await std::move(waiting);
     }
-    if (const auto agent = controller.agents().state(name); agent && agent->mode == agent::Mode::Disk) out.insert(name);
+    if (const auto agent = controller.agents().state(name); agent && agent->mode == wire::Mode::Disk) out.insert(name);
   }
   co_return out;
 }
@@ -110,7 +110,7 @@ Result<void> clearShared(lifecycle::Store& store, const std::set<std::string>& c
 }
 
 /// Each culprit is a finding, of its node or of the cluster, until a later isolation clears what it was seen on.
-Result<void> raiseFindings(Controller& controller, const isolate::Campaign& done) {
+Result<void> raiseFindings(app::Controller& controller, const isolate::Campaign& done) {
   const auto& site = done.begun.site;
   auto& store = controller.store();
   std::set<std::string> cleared;
@@ -181,9 +181,9 @@ Async<std::optional<isolate::Begun>> cutOff(Session& session, isolate::RunLog& l
 }
 
 /// The tables of the switches, where this machine sits on an InfiniBand fabric.
-Async<isolate::SiteRoutes> routesOf(const Options& options, const Session& session, const isolate::Site& site) {
+Async<isolate::SiteRoutes> routesOf(const app::Options& options, const Session& session, const isolate::Site& site) {
   const auto processes = io::makeProcessRunner();
-  const auto where = fabricOptions(options, session.lab);
+  const auto where = app::fabricOptions(options, session.lab);
   auto looking = fabric::discover(*processes, where);
   CO_TRY(found, co_await std::move(looking));
   fabric::Tools tools(*processes, where);
@@ -193,7 +193,7 @@ Async<isolate::SiteRoutes> routesOf(const Options& options, const Session& sessi
 }
 
 /// Without routes a bad way is told by its leaf's uplinks instead of its cable: less exact, and no reason not to test.
-Async<void> learnRoutes(const Options& options, const Session& session, isolate::Site& site) {
+Async<void> learnRoutes(const app::Options& options, const Session& session, isolate::Site& site) {
   if (site.link.empty()) co_return Result<void>();
   auto reading = routesOf(options, session, site);
   auto routes = co_await std::move(reading);
@@ -204,7 +204,7 @@ Async<void> learnRoutes(const Options& options, const Session& session, isolate:
   co_return Result<void>();
 }
 
-Async<isolate::Begun> beginNew(const Options& options, Session& session, ValidateFlags flags, std::vector<NodeName> named) {
+Async<isolate::Begun> beginNew(const app::Options& options, Session& session, ValidateFlags flags, std::vector<NodeName> named) {
   auto choosing = undisturbed(session, std::move(named));
   CO_TRY(nodes, co_await std::move(choosing));
   isolate::Begun begun;
@@ -225,7 +225,7 @@ Async<isolate::Begun> beginNew(const Options& options, Session& session, Validat
   co_return std::move(begun);
 }
 
-Async<isolate::Campaign> runIsolation(const Options& options, Session& session, ValidateFlags flags, std::vector<NodeName> named, isolate::RunLog& log) {
+Async<isolate::Campaign> runIsolation(const app::Options& options, Session& session, ValidateFlags flags, std::vector<NodeName> named, isolate::RunLog& log) {
   auto looking = cutOff(session, log);
   CO_TRY(begun, co_await std::move(looking));
   if (!begun) {
@@ -240,27 +240,27 @@ Async<isolate::Campaign> runIsolation(const Options& options, Session& session, 
 }
 
 /// One run of one wish at a time, and it is found again by the same words.
-std::filesystem::path folderOf(const Options& options, const ValidateFlags& flags) {
+std::filesystem::path folderOf(const app::Options& options, const ValidateFlags& flags) {
   const auto wish = fmt::format("{}|{}|{}|{}", flags.nodes, flags.engine, flags.least_gbits.value_or(0), flags.seed);
   return options.state / "validation" / ("isolating-" + io::sha256Hex(wish).substr(0, 16));
 }
 
 /// The document first: its name follows from the run, so that it is written once however often this is done.
-Result<std::filesystem::path> keep(const Options& options, Session& session, const isolate::Campaign& done) {
+Result<std::filesystem::path> keep(const app::Options& options, Session& session, const isolate::Campaign& done) {
   const auto file = options.state / "validation" / fmt::format("isolate-{}.json", done.begun.at.time_since_epoch().count());
-  TRY_OK(io::makeDirs(file.parent_path(), kStateFolderMode));
-  TRY_OK(io::writeFileAtomic(file, jsonText(toJson(done), 1), kStateFileMode));
+  TRY_OK(io::makeDirs(file.parent_path(), app::kStateFolderMode));
+  TRY_OK(io::writeFileAtomic(file, jsonText(toJson(done), 1), app::kStateFileMode));
   TRY_OK(raiseFindings(*session.controller, done));
   TRY_OK(keepMeasurements(session, done));
   return file;
 }
 
-Result<int> isolateNodes(const Options& options, const ValidateFlags& flags) {
+Result<int> isolateNodes(const app::Options& options, const ValidateFlags& flags) {
   TRY(live, liveCluster(options));
-  TRY(session, Session::open(options, std::move(live), Role::Looks, true));
+  TRY(session, Session::open(options, std::move(live), app::Role::Looks, true));
   TRY(named, selectedNodes(session->cluster(), flags.nodes));
   isolate::RunLog log(folderOf(options, flags));
-  TRY_OK(io::makeDirs(log.folder().parent_path(), kStateFolderMode));
+  TRY_OK(io::makeDirs(log.folder().parent_path(), app::kStateFolderMode));
   const auto alone = io::FileLock::take(log.folder().string() + ".lock");
   if (!alone) return fail(alone.error());
   TRY(done, session->controller->run(runIsolation(options, *session, flags, named, log)));
@@ -275,7 +275,7 @@ Result<int> isolateNodes(const Options& options, const ValidateFlags& flags) {
 
 }  // namespace
 
-int validateIsolate(const Options& options, const ValidateFlags& flags) {
+int validateIsolate(const app::Options& options, const ValidateFlags& flags) {
   const auto code = isolateNodes(options, flags);
   return code ? *code : report(code.error());
 }

@@ -44,7 +44,7 @@ std::vector<Row> rows() {
 
 }  // namespace
 
-int validateChecks(const Options& options) {
+int validateChecks(const app::Options& options) {
   if (options.json) {
     nlohmann::json out = nlohmann::json::array();
     for (const auto& row : rows())

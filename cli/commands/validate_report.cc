@@ -48,7 +48,7 @@ std::string expectedOf(const std::string& sku) {
   return known ? fmt::format("table row {}", known->name) : "no table knows these GPUs: learnt from this fleet";
 }
 
-Result<Measured> gather(const Options& options, const ValidateFlags& flags) {
+Result<Measured> gather(const app::Options& options, const ValidateFlags& flags) {
   TRY(live, liveCluster(options));
   TRY(session, Session::openStored(options, std::move(live)));
   const auto now = session->controller->clock().now();
@@ -81,7 +81,7 @@ void print(const Statistics& statistics) {
 
 }  // namespace
 
-int validateReport(const Options& options, const ValidateFlags& flags) {
+int validateReport(const app::Options& options, const ValidateFlags& flags) {
   const auto measured = gather(options, flags);
   if (!measured) return report(measured.error());
   if (const auto written = writeFiles(*measured, flags); !written) return report(written.error());
@@ -92,7 +92,7 @@ int validateReport(const Options& options, const ValidateFlags& flags) {
   return measured->statistics.alarms.empty() ? kOk : kFailed;
 }
 
-int validateBaseline(const Options& options, const ValidateFlags& flags) {
+int validateBaseline(const app::Options& options, const ValidateFlags& flags) {
   const auto measured = gather(options, flags);
   if (!measured) return report(measured.error());
   if (options.json) {

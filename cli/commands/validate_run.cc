@@ -41,7 +41,7 @@ Result<void> onlyGates(const lifecycle::Plan& plan) {
 }
 
 /// Whose gates run, those in the plan: each rack's share of them begins together.
-Result<void> askTogether(Controller& controller, const inventory::Cluster& cluster, const lifecycle::Plan& plan, bool json) {
+Result<void> askTogether(app::Controller& controller, const inventory::Cluster& cluster, const lifecycle::Plan& plan, bool json) {
   std::set<NodeName> nodes;
   for (const auto& action : plan.actions)
     if (action.facet.facet.str().starts_with(kGatePrefix)) nodes.insert(action.facet.subject.node());
@@ -50,9 +50,9 @@ Result<void> askTogether(Controller& controller, const inventory::Cluster& clust
   return {};
 }
 
-Result<int> runGates(const Options& options, const ValidateFlags& flags) {
+Result<int> runGates(const app::Options& options, const ValidateFlags& flags) {
   TRY(live, liveCluster(options));
-  TRY(session, Session::open(options, std::move(live), Role::Acts, false));
+  TRY(session, Session::open(options, std::move(live), app::Role::Acts, false));
   auto& controller = *session->controller;
   if (flags.minutes) controller.endAfter(std::chrono::minutes(*flags.minutes), kFailed);
   auto& store = controller.store();
@@ -100,7 +100,7 @@ Result<int> runGates(const Options& options, const ValidateFlags& flags) {
 
 }  // namespace
 
-int validateRun(const Options& options, const ValidateFlags& flags) {
+int validateRun(const app::Options& options, const ValidateFlags& flags) {
   const auto code = runGates(options, flags);
   return code ? *code : report(code.error());
 }

@@ -55,7 +55,7 @@ Result<void> serve(const Options& options) {
   std::ofstream tasks;
   if (!options.tasks_file.empty()) {
     tasks.open(options.tasks_file, std::ios::app);
-    world.tell = [&tasks](const std::string& node, const agent::AgentTask& task, agent::TaskPhase phase) {
+    world.tell = [&tasks](const std::string& node, const wire::AgentTask& task, wire::TaskPhase phase) {
       tasks << node << ' ' << toString(task.kind) << ' ' << task.id << ' ' << toString(phase) << std::endl;
     };
   }

@@ -16,11 +16,11 @@ namespace muster::lab::fleet {
 
 namespace {
 
-using agent::AgentTask;
-using agent::AgentTaskReport;
-using agent::Mode;
-using agent::TaskKind;
-using agent::TaskPhase;
+using wire::AgentTask;
+using wire::AgentTaskReport;
+using wire::Mode;
+using wire::TaskKind;
+using wire::TaskPhase;
 using nlohmann::json;
 
 constexpr std::chrono::milliseconds kBackOff{1'000};
@@ -35,7 +35,7 @@ io::HttpRequest postTo(const io::Url& controller, const std::string& path, std::
   request.url.target = path;
   request.headers["Content-Type"] = "application/json";
   request.body = std::move(body);
-  request.timeout = agent::kPollWait + kPollSlack;
+  request.timeout = wire::kPollWait + kPollSlack;
   return request;
 }
 
@@ -92,9 +92,9 @@ Async<void> SimAgent::enrol() {
   trust.pinned_fingerprint = boot_.ca_fingerprint;
   trust.pin_is_root = true;
   auto first = io::makeHttpClient(trust);
-  auto call = first->send(postTo(controllers_.present(), "/agent/v1/enrol", agent::toJson(agent::EnrolRequest{boot_.enrolment, made.csr_pem, boot_.mac})));
+  auto call = first->send(postTo(controllers_.present(), "/agent/v1/enrol", agent::toJson(wire::EnrolRequest{boot_.enrolment, made.csr_pem, boot_.mac})));
   CO_TRY(body, bodyOf(co_await std::move(call)));
-  CO_TRY(answer, agent::parseEnrolResponse(body));
+  CO_TRY(answer, wire::parseEnrolResponse(body));
   identity_ = {made.key_pem, answer.certificate_pem};
   ca_pem_ = answer.ca_pem;
   co_return Result<void>();
@@ -102,9 +102,9 @@ Async<void> SimAgent::enrol() {
 
 Async<io::TlsIdentity> SimAgent::certifyInstalled() {
   CO_TRY(made, io::makeKeyAndRequest(boot_.mac));
-  auto call = client_->send(postTo(controllers_.present(), "/agent/v1/certificate", agent::toJson(agent::EnrolRequest{{}, made.csr_pem, {}})));
+  auto call = client_->send(postTo(controllers_.present(), "/agent/v1/certificate", agent::toJson(wire::EnrolRequest{{}, made.csr_pem, {}})));
   CO_TRY(body, bodyOf(co_await std::move(call)));
-  CO_TRY(answer, agent::parseEnrolResponse(body));
+  CO_TRY(answer, wire::parseEnrolResponse(body));
   co_return io::TlsIdentity{made.key_pem, answer.certificate_pem};
 }
 
@@ -117,8 +117,8 @@ SimAgent::Job* SimAgent::find(const std::string& id) {
   return it == jobs_.end() ? nullptr : &*it;
 }
 
-agent::PollRequest SimAgent::describe() {
-  agent::PollRequest request;
+wire::PollRequest SimAgent::describe() {
+  wire::PollRequest request;
   request.mode = boot_.mode;
   request.boot_id = boot_.boot_id;
   request.agent_version = "fleet";
@@ -145,7 +145,7 @@ Async<void> SimAgent::exchange() {
   auto call = client_->send(std::move(message));
   CO_TRY(body, bodyOf(co_await std::move(call)));
   if (stopped_) co_return Result<void>();
-  CO_TRY(response, agent::parsePollResponse(body));
+  CO_TRY(response, wire::parsePollResponse(body));
   told_.answered(request, response);
   const bool same = response.session == session_ && !isToProve();
   controllers_.answered();
@@ -159,14 +159,14 @@ Async<void> SimAgent::exchange() {
   auto taking = take(std::move(response));
   co_await std::move(taking);
   if (!busy()) co_return Result<void>();
-  ended_->expires_after(started ? kTellTakenUp : std::chrono::milliseconds(agent::kPollWhileBusy));  // as muster-agent
+  ended_->expires_after(started ? kTellTakenUp : std::chrono::milliseconds(wire::kPollWhileBusy));  // as muster-agent
   boost::system::error_code ignored;
   auto wait = ended_->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   co_await std::move(wait);
   co_return Result<void>();
 }
 
-Task<void> SimAgent::take(agent::PollResponse response) {
+Task<void> SimAgent::take(wire::PollResponse response) {
   for (const auto& id : response.forget) std::erase_if(jobs_, [&id](const Job& job) { return job.report.id == id; });
   auto executor = co_await asio::this_coro::executor;
   for (auto& task : response.start) {
@@ -222,8 +222,8 @@ Async<std::string> SimAgent::resultOf(AgentTask task) {
       }
       break;
     case TaskKind::RunChecks: {
-      std::vector<agent::CheckResult> checks;
-      for (auto& check : params["checks"]) checks.push_back({check["id"], agent::CheckStatus::Pass, "as expected", {}, "{}", 0});
+      std::vector<wire::CheckResult> checks;
+      for (auto& check : params["checks"]) checks.push_back({check["id"], wire::CheckStatus::Pass, "as expected", {}, "{}", 0});
       co_return agent::toJson(checks);
     }
     default: break;

@@ -27,10 +27,10 @@ struct SimDisk {
 };
 
 /// An agent has taken up a task (Running), or ended it.
-using TellTask = std::function<void(const agent::AgentTask&, agent::TaskPhase)>;
+using TellTask = std::function<void(const wire::AgentTask&, wire::TaskPhase)>;
 
 struct SimBoot {
-  agent::Mode mode = agent::Mode::Ram;
+  wire::Mode mode = wire::Mode::Ram;
   std::string boot_id;
   std::string url;             ///< of the controller, or of several
   std::string mac;
@@ -41,18 +41,18 @@ struct SimBoot {
 /// One boot of one agent. Runs until stopped; nothing of it is heard after that.
 class SimAgent : public std::enable_shared_from_this<SimAgent> {
  public:
-  SimAgent(Clock& clock, const Conditions& conditions, Random& random, agent::Hardware hardware, SimDisk& disk, SimBoot boot,
+  SimAgent(Clock& clock, const Conditions& conditions, Random& random, wire::Hardware hardware, SimDisk& disk, SimBoot boot,
            TellTask tell = {})
       : clock_(clock), conditions_(conditions), random_(random), hardware_(std::move(hardware)), disk_(disk), boot_(std::move(boot)),
-        tell_(std::move(tell)), controllers_(agent::parseControllers(boot_.url).value_or(std::vector<io::Url>(1))) {}
+        tell_(std::move(tell)), controllers_(wire::parseControllers(boot_.url).value_or(std::vector<io::Url>(1))) {}
 
   Task<void> run();
   void stop() { stopped_ = true; }
 
  private:
   struct Job {
-    agent::AgentTask task;
-    agent::AgentTaskReport report;
+    wire::AgentTask task;
+    wire::AgentTaskReport report;
     bool acknowledged = false;
   };
   Async<void> ensureIdentity();
@@ -60,10 +60,10 @@ class SimAgent : public std::enable_shared_from_this<SimAgent> {
   Async<io::TlsIdentity> certifyInstalled();
   bool isToProve() const { return controllers_.several() && !controllers_.proven(); }
   Async<void> exchange();
-  agent::PollRequest describe();
-  Task<void> take(agent::PollResponse response);
-  static Task<void> carryOut(std::shared_ptr<SimAgent> self, agent::AgentTask task);
-  Async<std::string> resultOf(agent::AgentTask task);
+  wire::PollRequest describe();
+  Task<void> take(wire::PollResponse response);
+  static Task<void> carryOut(std::shared_ptr<SimAgent> self, wire::AgentTask task);
+  Async<std::string> resultOf(wire::AgentTask task);
   Async<std::string> writeImage(nlohmann::json params);
   Job* find(const std::string& id);
   bool busy() const;
@@ -71,17 +71,17 @@ class SimAgent : public std::enable_shared_from_this<SimAgent> {
   Clock& clock_;
   const Conditions& conditions_;
   Random& random_;
-  agent::Hardware hardware_;
+  wire::Hardware hardware_;
   SimDisk& disk_;
   SimBoot boot_;
   const TellTask tell_;  ///< may be empty
-  agent::Controllers controllers_;
+  wire::Controllers controllers_;
   io::TlsIdentity identity_;
   std::string ca_pem_;
   std::unique_ptr<io::HttpClient> client_;
   std::string session_;
   bool said_all_ = false;
-  agent::ToldPoll told_;
+  wire::ToldPoll told_;
   std::uint64_t sequence_ = 0;
   std::vector<Job> jobs_;
   std::unique_ptr<asio::steady_timer> ended_;  ///< cancelled when a job ends

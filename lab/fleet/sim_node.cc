@@ -115,12 +115,12 @@ Task<void> SimNode::boot(std::uint64_t number, bool from_network) {
     boot = std::move(*loaded);
   } else {
     if (disk_.image_digest.empty()) co_return;  // nothing to start
-    boot.mode = agent::Mode::Disk;
+    boot.mode = wire::Mode::Disk;
     boot.url = disk_.agent_url;
   }
   boot.mac = spec_.mac;
   boot.boot_id = fmt::format("{}-{}", spec_.name, number);
-  agent_ = std::make_shared<SimAgent>(world_.clock, world_.conditions, random_, hardware(), disk_, std::move(boot), [this](const agent::AgentTask& task, agent::TaskPhase phase) {
+  agent_ = std::make_shared<SimAgent>(world_.clock, world_.conditions, random_, hardware(), disk_, std::move(boot), [this](const wire::AgentTask& task, wire::TaskPhase phase) {
     if (world_.tell) world_.tell(spec_.name, task, phase);
   });
   asio::co_spawn(world_.executor, agent_->run(), asio::detached);
@@ -154,8 +154,8 @@ Async<SimBoot> SimNode::netbootFrom(std::string controller) {
   co_return boot;
 }
 
-agent::Hardware SimNode::hardware() const {
-  agent::Hardware hardware;
+wire::Hardware SimNode::hardware() const {
+  wire::Hardware hardware;
   hardware.manufacturer = "muster";
   hardware.product = "Simulated Node";
   hardware.serial = spec_.serial;

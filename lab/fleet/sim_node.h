@@ -23,7 +23,7 @@ struct World {
   std::string boot_url;  ///< of the controller, or of several between commas: GET /boot/ipxe?mac=…
   vbmc::Account account;
   const vbmc::Personality* personality = &vbmc::personalities().front();
-  std::function<void(const std::string& node, const agent::AgentTask&, agent::TaskPhase)> tell = {};  ///< as TellTask
+  std::function<void(const std::string& node, const wire::AgentTask&, wire::TaskPhase)> tell = {};  ///< as TellTask
 };
 
 class SimNode final : public vbmc::Machine {
@@ -46,7 +46,7 @@ class SimNode final : public vbmc::Machine {
   Task<void> boot(std::uint64_t boot, bool from_network);
   Async<SimBoot> netboot();
   Async<SimBoot> netbootFrom(std::string controller);
-  agent::Hardware hardware() const;
+  wire::Hardware hardware() const;
 
   const World& world_;
   const NodeSpec spec_;

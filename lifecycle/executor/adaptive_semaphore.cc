@@ -12,7 +12,7 @@ Task<void> TunedPlaces::take(std::size_t rank) {
     co_return;
   }
   const auto asked = clock_.steady();
-  auto turn = std::make_shared<Signal>();
+  auto turn = std::make_shared<async::Signal>();
   const auto waiting = waiting_.emplace(rank, turn);
   std::exception_ptr cancelled;
   try {

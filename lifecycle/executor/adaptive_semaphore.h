@@ -33,7 +33,7 @@ class TunedPlaces {
   Backlog* backlog_ = nullptr;  ///< of the io_context that asked last
   AdaptiveLimit limit_;
   std::size_t under_way_ = 0;
-  std::multimap<std::size_t, std::shared_ptr<Signal>> waiting_;  ///< by rank
+  std::multimap<std::size_t, std::shared_ptr<async::Signal>> waiting_;  ///< by rank
 };
 
 /// Runs `work` in a place.

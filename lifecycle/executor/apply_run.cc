@@ -51,10 +51,10 @@ Async<void> ApplyRun::runAll(std::vector<Intent> orphans) {
   }
   std::vector<Task<void>> looks, tasks;
   for (auto& intent : orphans) looks.push_back(settleOrphan(std::move(intent)));
-  auto look_at_all = awaitAll(std::move(looks));
+  auto look_at_all = async::awaitAll(std::move(looks));
   co_await std::move(look_at_all);
   for (const auto& subject : subjects) tasks.push_back(runSubject(std::move(by_subject[subject])));
-  auto all = awaitAll(std::move(tasks));
+  auto all = async::awaitAll(std::move(tasks));
   co_await std::move(all);
   co_return Result<void>();
 }

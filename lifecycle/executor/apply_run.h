@@ -34,7 +34,7 @@ class ApplyRun {
   enum class StepState { Waiting, Done, Failed, Blocked, Skipped, Held };
   struct Step {
     StepState state = StepState::Waiting;
-    Signal settled;
+    async::Signal settled;
   };
   Result<void> adoptIntents(std::vector<Intent>& orphans);
   Task<void> settleOrphan(Intent intent);
@@ -63,7 +63,7 @@ class ApplyRun {
   std::vector<Step> steps_;
   std::unordered_map<std::string, std::size_t> index_;  ///< action id → step
   std::unordered_map<std::string, Intent> open_;        ///< action id → intent to take up
-  Places places_;
+  async::Places places_;
   ClaimKeeper claims_;
   Request request_;
   ApplyReport report_;

@@ -30,7 +30,7 @@ class Observation {
     std::vector<Task<void>> tasks;
     tasks.reserve(subjects.size());
     for (auto& subject : subjects) tasks.push_back(read(std::move(subject)));
-    auto all = awaitAll(std::move(tasks));
+    auto all = async::awaitAll(std::move(tasks));
     co_await std::move(all);
     flush();
   }
@@ -105,7 +105,7 @@ class Observation {
 
   const Services& services_;
   FactSet& facts_;
-  Places places_;
+  async::Places places_;
   std::vector<Fact> batch_;
   std::optional<Error> trouble_;
 };

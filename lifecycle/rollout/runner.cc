@@ -180,7 +180,7 @@ Async<void> RolloutRunner::workOff(std::vector<NodeName> nodes) {
   std::stable_partition(queue_.begin(), queue_.end(), [this](const NodeName& node) { return isUnderWay(book_.of(node).state); });
   std::vector<Task<void>> lanes;
   for (std::size_t i = 0; i < std::min(queue_.size(), kMaxNodesUnderWay); ++i) lanes.push_back(lane());
-  auto all = awaitAll(std::move(lanes));
+  auto all = async::awaitAll(std::move(lanes));
   co_await std::move(all);
   if (trouble_) co_return fail(*trouble_);
   co_return Result<void>();

@@ -309,7 +309,7 @@ Async<void> RolloutRunner::lookAtPools() {
   for (std::size_t from = 0; from < nodes.size(); from += kPoolLooksAtOnce) {
     std::vector<Task<void>> looks;
     for (std::size_t i = from; i < std::min(nodes.size(), from + kPoolLooksAtOnce); ++i) looks.push_back(lookAtPool(nodes[i]));
-    auto all = awaitAll(std::move(looks));
+    auto all = async::awaitAll(std::move(looks));
     co_await std::move(all);
   }
   looked_at_pools_ = services_.clock.steady();

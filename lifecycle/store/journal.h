@@ -58,7 +58,7 @@ class Journal {
     std::function<Result<T>(Store&)> work;
     std::optional<Result<T>> result;
     std::exception_ptr thrown;
-    Signal ready;
+    async::Signal ready;
   };
   template <class T>
   static std::function<bool(Store&)> runOf(const std::shared_ptr<Answer<T>>& answer) {

@@ -212,11 +212,11 @@ Result<void> decompressFile(const fs::path& file, const fs::path& raw) {
   if (!out.valid()) return fail(ErrorCode::Internal, fmt::format("cannot create {}: {}", raw.string(), std::strerror(errno)));
   off_t at = 0;
   TRY_OK(reader.read([&](std::string_view piece) -> Result<void> {
-    if (static_cast<std::uint64_t>(at) + piece.size() > agent::kMaxImageBytes)
-      return fail(ErrorCode::InvalidInput, fmt::format("{} unpacks to more than {} GiB", file.string(), agent::kMaxImageBytes >> 30));
+    if (static_cast<std::uint64_t>(at) + piece.size() > wire::kMaxImageBytes)
+      return fail(ErrorCode::InvalidInput, fmt::format("{} unpacks to more than {} GiB", file.string(), wire::kMaxImageBytes >> 30));
     for (; !piece.empty(); piece.remove_prefix(std::min(piece.size(), kHoleBytes))) {
       const std::string_view part = piece.substr(0, kHoleBytes);
-      if (!agent::allZero(part) && ::pwrite(out.get(), part.data(), part.size(), at) != static_cast<ssize_t>(part.size()))
+      if (!wire::allZero(part) && ::pwrite(out.get(), part.data(), part.size(), at) != static_cast<ssize_t>(part.size()))
         return fail(ErrorCode::Unavailable, fmt::format("cannot write {}: {}", raw.string(), std::strerror(errno)));
       at += static_cast<off_t>(part.size());
     }

@@ -57,7 +57,7 @@ Result<void> expectMember(ArchiveReader& reader, const char* name) {
   return {};
 }
 
-Result<void> readPack(ArchiveReader& reader, const agent::PackIndex& index, const fs::path& file) {
+Result<void> readPack(ArchiveReader& reader, const wire::PackIndex& index, const fs::path& file) {
   const io::Fd out(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!out.valid()) return fail(ErrorCode::Internal, fmt::format("cannot create {}: {}", file.string(), std::strerror(errno)));
   io::Sha256 whole;
@@ -89,9 +89,9 @@ void setMadeAt(const fs::path& entry, std::int64_t seconds) {
 Result<void> refuseOlder(const BundleManifest& manifest, const fs::path& cache) {
   for (const fs::path& entry : listEntries(cache)) {
     const auto here = contentOf(entry);
-    if (!here || here->name != manifest.name || agent::digestOf(*here) == manifest.digest || madeAt(entry) <= manifest.made_at) continue;
+    if (!here || here->name != manifest.name || wire::digestOf(*here) == manifest.digest || madeAt(entry) <= manifest.made_at) continue;
     return fail(ErrorCode::Conflict, fmt::format("image {}@{} is older than {}@{} that is here already; `--older` takes it all the same", manifest.name,
-                                                 manifest.digest.substr(0, 12), here->name, agent::digestOf(*here).substr(0, 12)));
+                                                 manifest.digest.substr(0, 12), here->name, wire::digestOf(*here).substr(0, 12)));
   }
   return {};
 }
@@ -142,8 +142,8 @@ Result<BundleManifest> readBundle(const fs::path& file, const std::vector<std::s
   if (!trusted.empty() && std::find(trusted.begin(), trusted.end(), manifest.signer_public_pem) == trusted.end())
     return fail(ErrorCode::Denied, fmt::format("it is signed by {}, which this site does not trust; if that key is right, name its file with --trust", signer));
   TRY_OK(expectMember(reader, kIndexFile));
-  TRY(signed_index, reader.readAll(agent::kMaxIndexBytes));
-  TRY(index, agent::openIndex(signed_index, manifest.digest, manifest.signer_public_pem));
+  TRY(signed_index, reader.readAll(wire::kMaxIndexBytes));
+  TRY(index, wire::openIndex(signed_index, manifest.digest, manifest.signer_public_pem));
   if (index.name != manifest.name) return fail(ErrorCode::Corrupt, "manifest and index name different images");
   TRY_OK(expectMember(reader, kPackFile));
   TRY_OK(readPack(reader, index, folder / kPackFile));
@@ -188,7 +188,7 @@ Result<Imported> importBundle(const fs::path& file, const BundleImport& options,
   Imported imported;
   imported.signer = signerId(manifest.signer_public_pem);
   const auto here = contentOf(entry);
-  imported.was_here = here && agent::digestOf(*here) == manifest.digest && checkPack(entry);
+  imported.was_here = here && wire::digestOf(*here) == manifest.digest && checkPack(entry);
   if (imported.was_here) {
     TRY_OK(removeTree(incoming));
   } else {

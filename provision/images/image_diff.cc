@@ -23,7 +23,7 @@ struct Inside {
   std::map<std::string, FileFact> list;
 };
 
-Result<Inside> lookInside(const agent::PackIndex& index, const fs::path& entry, const fs::path& raw) {
+Result<Inside> lookInside(const wire::PackIndex& index, const fs::path& entry, const fs::path& raw) {
   TRY_OK(unpack(index, entry / kPackFile, raw));
   auto files = ExtFiles::open(raw);
   if (!files) return fail(std::move(files).error());
@@ -79,7 +79,7 @@ Result<void> comparePackages(const Inside& a, const Inside& b, ImageDiff& diff) 
 
 }  // namespace
 
-ImageDiff diffChunks(const agent::PackIndex& a, const agent::PackIndex& b) {
+ImageDiff diffChunks(const wire::PackIndex& a, const wire::PackIndex& b) {
   ImageDiff diff;
   diff.chunks = b.chunks.size();
   for (std::size_t i = 0; i < b.chunks.size(); ++i) {

@@ -23,7 +23,7 @@ struct ImageDiff {
 };
 
 /// Pure: by the indexes alone.
-ImageDiff diffChunks(const agent::PackIndex& a, const agent::PackIndex& b);
+ImageDiff diffChunks(const wire::PackIndex& a, const wire::PackIndex& b);
 
 /// The same with a look inside; unpacks both into `work`, which the caller removes.
 /// Errors: Corrupt (a chunk, a file system), Unavailable (disk full)

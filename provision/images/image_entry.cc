@@ -33,9 +33,9 @@ std::optional<std::string> faultOfSignature(const fs::path& entry, const std::st
     if (!known || signerId(*known) != signer) return std::nullopt;  // another state of this machine shares the cache; its key is not ours to have
     public_pem = *known;
   }
-  const auto text = io::readFile(signedIndexOf(entry, signer), agent::kMaxIndexBytes);
+  const auto text = io::readFile(signedIndexOf(entry, signer), wire::kMaxIndexBytes);
   if (!text) return text.error().str();
-  if (const auto index = agent::openIndex(*text, digest, public_pem); !index) return fmt::format("signature of {}: {}", signer, index.error().text());
+  if (const auto index = wire::openIndex(*text, digest, public_pem); !index) return fmt::format("signature of {}: {}", signer, index.error().text());
   return std::nullopt;
 }
 
@@ -55,7 +55,7 @@ std::string signerId(const std::string& public_pem) {
 }
 
 Result<PackedImage> openEntry(const fs::path& entry, const io::SigningKey& key) {
-  TRY(canonical, io::readFile(entry / kContentFile, agent::kMaxIndexBytes));
+  TRY(canonical, io::readFile(entry / kContentFile, wire::kMaxIndexBytes));
   const std::string digest = io::sha256Hex(canonical);
   const fs::path signed_index = signedIndexOf(entry, key.id());
   std::error_code error;
@@ -66,14 +66,14 @@ Result<PackedImage> openEntry(const fs::path& entry, const io::SigningKey& key) 
     object["signature"] = signature;
     TRY_OK(io::writeFileAtomic(signed_index, jsonText(object)));
   }
-  TRY(text, io::readFile(signed_index, agent::kMaxIndexBytes));
-  TRY(index, agent::openIndex(text, digest, key.public_pem));
+  TRY(text, io::readFile(signed_index, wire::kMaxIndexBytes));
+  TRY(index, wire::openIndex(text, digest, key.public_pem));
   const fs::path pack = entry / kPackFile;
   const auto bytes = fs::file_size(pack, error);
   if (error || bytes != index.pack_bytes)
     return fail(ErrorCode::Corrupt, fmt::format("the pack has {} bytes instead of {}", error ? 0 : bytes, index.pack_bytes));
   PackedImage image{index.name, digest, pack, signed_index, index.size_bytes};
-  image.live = index.kind == agent::PackKind::Live;
+  image.live = index.kind == wire::PackKind::Live;
   if (const fs::path boot = liveBootOf(entry); image.live && fs::exists(boot, error)) {
     image.kernel = boot / kLiveKernel;
     image.modules = boot / kLiveModules;
@@ -81,9 +81,9 @@ Result<PackedImage> openEntry(const fs::path& entry, const io::SigningKey& key) 
   return image;
 }
 
-Result<agent::PackIndex> contentOf(const fs::path& entry) {
-  TRY(text, io::readFile(entry / kContentFile, agent::kMaxIndexBytes));
-  return agent::readIndex(text);
+Result<wire::PackIndex> contentOf(const fs::path& entry) {
+  TRY(text, io::readFile(entry / kContentFile, wire::kMaxIndexBytes));
+  return wire::readIndex(text);
 }
 
 Result<void> checkPack(const fs::path& entry) {
@@ -103,9 +103,9 @@ Result<PackedImage> signAgain(const fs::path& entry, const io::SigningKey& key) 
 
 std::vector<std::string> faultsOf(const fs::path& entry, const io::SigningKey& key, unsigned threads) {
   std::vector<std::string> faults;
-  const auto canonical = io::readFile(entry / kContentFile, agent::kMaxIndexBytes);
+  const auto canonical = io::readFile(entry / kContentFile, wire::kMaxIndexBytes);
   if (!canonical) return {canonical.error().str()};
-  const auto index = agent::readIndex(*canonical);
+  const auto index = wire::readIndex(*canonical);
   if (!index) return {index.error().str()};
   const std::string digest = io::sha256Hex(*canonical);
   std::error_code error;

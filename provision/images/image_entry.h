@@ -31,7 +31,7 @@ std::string signerId(const std::string& public_pem);
 Result<PackedImage> openEntry(const std::filesystem::path& entry, const io::SigningKey& key);
 
 /// Reads content.json without asking who signed it. Errors: Corrupt
-Result<agent::PackIndex> contentOf(const std::filesystem::path& entry);
+Result<wire::PackIndex> contentOf(const std::filesystem::path& entry);
 
 /// The pack against content.json, which every controller signs for itself. Errors: Corrupt
 Result<void> checkPack(const std::filesystem::path& entry);

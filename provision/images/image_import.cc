@@ -128,9 +128,9 @@ Result<void> checkExtIsClean(int fd, std::uint64_t offset) {
 }
 
 int sectorBytesOf(int fd) {
-  std::string head(agent::kTableHeadBytes, '\0');
+  std::string head(wire::kTableHeadBytes, '\0');
   const ssize_t n = ::pread(fd, head.data(), head.size(), 0);
-  return agent::sectorBytesOfTable(std::string_view(head).substr(0, n < 0 ? 0 : static_cast<std::size_t>(n)));
+  return wire::sectorBytesOfTable(std::string_view(head).substr(0, n < 0 ? 0 : static_cast<std::size_t>(n)));
 }
 
 /// Where a GPT says that its copy at the end of the disk is; 0 without a GPT.
@@ -158,7 +158,7 @@ Result<Range> findRoot(int fd, const std::filesystem::path& raw) {
     return fail(ErrorCode::InvalidInput, "its partition table is for sectors of 4096 bytes, and partitions are taken only out of those for 512; give the file system alone (losetup --sector-size 4096 --partscan shows its partitions), or `kind: disk`");
   const auto listed = io::runChecked({.program = "sfdisk", .args = {"--json", raw.string()}});
   Range best;
-  for (const auto& partition : agent::readPartitionTable(listed.value_or("")).partitions) {
+  for (const auto& partition : wire::readPartitionTable(listed.value_or("")).partitions) {
     const Range range{partition.start_sectors * kSectorBytes, partition.size_sectors * kSectorBytes};
     if (range.length <= best.length || !hasExt(fd, range.offset)) continue;
     if (range.offset + range.length > size)
@@ -179,7 +179,7 @@ Result<void> copyRange(int from, Range range, const std::filesystem::path& to_pa
   for (std::uint64_t done = 0; done < size;) {
     const ssize_t n = ::pread(from, piece.data(), std::min<std::uint64_t>(piece.size(), size - done), static_cast<off_t>(range.offset + done));
     if (n <= 0) return fail(ErrorCode::Corrupt, "the image is shorter than its partition table says");
-    if (!agent::allZero(std::string_view(piece).substr(0, static_cast<std::size_t>(n))) && ::pwrite(to.get(), piece.data(), static_cast<std::size_t>(n), static_cast<off_t>(done)) != n)
+    if (!wire::allZero(std::string_view(piece).substr(0, static_cast<std::size_t>(n))) && ::pwrite(to.get(), piece.data(), static_cast<std::size_t>(n), static_cast<off_t>(done)) != n)
       return fail(ErrorCode::Unavailable, fmt::format("cannot write {}: {}", to_path.string(), std::strerror(errno)));
     done += static_cast<std::uint64_t>(n);
   }
@@ -193,7 +193,7 @@ Result<Range> wholeDisk(int fd, const std::filesystem::path& raw) {
   if (const auto end = gptEndBytes(fd); end > size)
     return fail(ErrorCode::Corrupt, fmt::format("its partition table is of a disk of {} bytes, the file has only {}: it was cut short", end, size));
   const auto listed = io::runChecked({.program = "sfdisk", .args = {"--json", raw.string()}});
-  if (agent::readPartitionTable(listed.value_or("")).partitions.empty()) return fail(ErrorCode::InvalidInput, "it has no partition table, so no machine could start it; remove `kind: disk`");
+  if (wire::readPartitionTable(listed.value_or("")).partitions.empty()) return fail(ErrorCode::InvalidInput, "it has no partition table, so no machine could start it; remove `kind: disk`");
   return Range{0, size};
 }
 

@@ -64,7 +64,7 @@ std::vector<KeptImage> keptImages(const fs::path& cache, const inventory::Cluste
     image.signers = signersOf(entry);
     if (const auto index = contentOf(entry)) {
       image.name = index->name;
-      image.digest = agent::digestOf(*index);
+      image.digest = wire::digestOf(*index);
       image.size_bytes = index->size_bytes;
       image.pack_bytes = index->pack_bytes;
     } else {

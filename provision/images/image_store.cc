@@ -25,7 +25,7 @@
 namespace muster::provision {
 
 namespace fs = std::filesystem;
-using agent::PackIndex;
+using wire::PackIndex;
 using nlohmann::json;
 
 namespace {
@@ -33,13 +33,13 @@ namespace {
 /// Counts up when the code, not a recipe, changes what comes out.
 constexpr int kBuildVersion = 1;
 
-agent::PackKind packKind(inventory::ImageKind kind) {
+wire::PackKind packKind(inventory::ImageKind kind) {
   switch (kind) {
-    case inventory::ImageKind::RootFs: return agent::PackKind::RootFs;
-    case inventory::ImageKind::Disk: return agent::PackKind::Disk;
-    case inventory::ImageKind::Live: return agent::PackKind::Live;
+    case inventory::ImageKind::RootFs: return wire::PackKind::RootFs;
+    case inventory::ImageKind::Disk: return wire::PackKind::Disk;
+    case inventory::ImageKind::Live: return wire::PackKind::Live;
   }
-  return agent::PackKind::RootFs;
+  return wire::PackKind::RootFs;
 }
 
 /// Of the files below /images/DIGEST/; nullptr: there is no such file.
@@ -226,7 +226,7 @@ std::string imageKey(const inventory::Image& image) {
   const auto* build = std::get_if<inventory::ImageBuild>(&image.source);
   const bool dnf = build != nullptr && !build->release.empty();
   json inputs = {{"version", kBuildVersion}, {"recipes", recipeDigest(dnf ? "node-dnf" : "node")}, {"name", image.name}, {"ssh", !image.authorized_keys.empty()},
-                 {"chunk_bytes", agent::kPackChunkBytes}};
+                 {"chunk_bytes", wire::kPackChunkBytes}};
   if (image.kind != inventory::ImageKind::RootFs) inputs["kind"] = std::string(agent::toString(packKind(image.kind)));
   if (build != nullptr) {
     auto packages = build->packages;

@@ -19,7 +19,7 @@
 
 namespace muster::provision {
 
-using agent::PackIndex;
+using wire::PackIndex;
 
 namespace {
 
@@ -32,7 +32,7 @@ class ChunkReader {
 
   /// The raw bytes, valid until the next call. Errors: Corrupt
   Result<const std::string*> read(std::size_t i) {
-    const agent::PackChunk& chunk = index_.chunks[i];
+    const wire::PackChunk& chunk = index_.chunks[i];
     raw_.assign(index_.rawBytes(i), '\0');
     if (chunk.zero) return &raw_;
     packed_.resize(chunk.length);
@@ -45,8 +45,8 @@ class ChunkReader {
 
  private:
   /// What a writer goes by must be right as well as what it ends up with.
-  bool storedRight(const agent::PackChunk& chunk) const {
-    return index_.format == 1 || (io::sha256Hex(packed_) == chunk.packed_sha256 && agent::quickSum(raw_) == chunk.quick);
+  bool storedRight(const wire::PackChunk& chunk) const {
+    return index_.format == 1 || (io::sha256Hex(packed_) == chunk.packed_sha256 && wire::quickSum(raw_) == chunk.quick);
   }
   bool readFully(std::uint64_t offset) {
     for (std::size_t done = 0; done < packed_.size();) {

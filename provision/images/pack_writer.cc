@@ -17,8 +17,8 @@
 
 namespace muster::provision {
 
-using agent::PackChunk;
-using agent::PackIndex;
+using wire::PackChunk;
+using wire::PackIndex;
 
 namespace {
 
@@ -35,7 +35,7 @@ struct Slot {
 void compress(ZSTD_CCtx* context, Slot& slot) {
   slot.error.clear();
   slot.chunk.sha256 = io::sha256Hex(slot.raw);
-  slot.chunk.zero = agent::allZero(slot.raw);
+  slot.chunk.zero = wire::allZero(slot.raw);
   slot.chunk.length = 0;
   slot.chunk.packed_sha256.clear();
   slot.chunk.quick = 0;
@@ -49,7 +49,7 @@ void compress(ZSTD_CCtx* context, Slot& slot) {
   slot.packed.resize(size);
   slot.chunk.length = size;
   slot.chunk.packed_sha256 = io::sha256Hex(slot.packed);
-  slot.chunk.quick = agent::quickSum(slot.raw);
+  slot.chunk.quick = wire::quickSum(slot.raw);
 }
 
 void compressAll(std::vector<Slot>& slots, std::size_t count, unsigned threads) {
@@ -90,7 +90,7 @@ Result<void> writeFully(int fd, std::string_view data, const std::filesystem::pa
 }  // namespace
 
 Result<PackIndex> writePack(const std::filesystem::path& raw, const std::filesystem::path& pack, const std::string& name, unsigned threads,
-                            agent::PackKind kind) {
+                            wire::PackKind kind) {
   const io::Fd in(::open(raw.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat info {};
   if (!in.valid() || ::fstat(in.get(), &info) != 0)
@@ -101,12 +101,12 @@ Result<PackIndex> writePack(const std::filesystem::path& raw, const std::filesys
   PackIndex index;
   index.name = name;
   index.kind = kind;
-  if (kind != agent::PackKind::RootFs) index.root_fs.clear();
+  if (kind != wire::PackKind::RootFs) index.root_fs.clear();
   index.size_bytes = static_cast<std::uint64_t>(info.st_size);
-  if (kind == agent::PackKind::Disk) {
-    std::string head(std::min<std::uint64_t>(agent::kTableHeadBytes, index.size_bytes), '\0');
+  if (kind == wire::PackKind::Disk) {
+    std::string head(std::min<std::uint64_t>(wire::kTableHeadBytes, index.size_bytes), '\0');
     TRY_OK(readFully(in.get(), 0, head, raw));
-    index.sector_bytes = agent::sectorBytesOfTable(head);
+    index.sector_bytes = wire::sectorBytesOfTable(head);
   }
   const std::size_t total = (index.size_bytes + index.chunk_bytes - 1) / index.chunk_bytes;
   threads = std::max(1u, threads);
@@ -133,7 +133,7 @@ Result<PackIndex> writePack(const std::filesystem::path& raw, const std::filesys
   }
   if (::fsync(out.get()) != 0) return fail(ErrorCode::Internal, fmt::format("cannot store {}: {}", pack.string(), std::strerror(errno)));
   index.pack_sha256 = whole.finishHex();
-  if (auto sound = agent::checkIndex(index); !sound) return fail(ErrorCode::InvalidInput, raw.string() + " cannot be packed: " + sound.error().text());
+  if (auto sound = wire::checkIndex(index); !sound) return fail(ErrorCode::InvalidInput, raw.string() + " cannot be packed: " + sound.error().text());
   return index;
 }
 

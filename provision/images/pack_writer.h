@@ -11,8 +11,8 @@ namespace muster::provision {
 /// Shape:  raw image file → pack file + its index (not signed)
 /// Units:  at most threads × a few chunks are in memory
 /// Errors: InvalidInput (not a multiple of 4096 bytes, empty), Unavailable (disk full), Internal
-Result<agent::PackIndex> writePack(const std::filesystem::path& raw, const std::filesystem::path& pack, const std::string& name,
+Result<wire::PackIndex> writePack(const std::filesystem::path& raw, const std::filesystem::path& pack, const std::string& name,
                                    unsigned threads,
-                                   agent::PackKind kind = agent::PackKind::RootFs);
+                                   wire::PackKind kind = wire::PackKind::RootFs);
 
 }  // namespace muster::provision

@@ -45,7 +45,7 @@ Task<io::ServerResponse> ipxeForUefi() {
 
 class DnsmasqNetboot final : public Netboot {
  public:
-  DnsmasqNetboot(const inventory::Cluster& cluster, const ImageStore& images, agent::GatewayServer& gateway, io::ProcessRunner& processes,
+  DnsmasqNetboot(const inventory::Cluster& cluster, const ImageStore& images, gateway::GatewayServer& gateway, io::ProcessRunner& processes,
                  asio::any_io_executor executor, NetbootOptions options)
       : cluster_(&cluster),
         images_(images),
@@ -79,7 +79,7 @@ class DnsmasqNetboot final : public Netboot {
 
   const inventory::Cluster* cluster_;
   const ImageStore& images_;
-  agent::GatewayServer& gateway_;
+  gateway::GatewayServer& gateway_;
   NetbootOptions options_;
   HostFiles hosts_;
   TftpFolder tftp_;
@@ -223,7 +223,7 @@ void DnsmasqNetboot::lookForOld() {
     if (stopped || armed_tftp_.empty()) return;
     std::vector<NodeName> old;
     for (const auto& [node, folder] : armed_tftp_)
-      if (options_.steady() - folder.since > agent::kEnrolmentWindow) old.push_back(node);
+      if (options_.steady() - folder.since > gateway::kEnrolmentWindow) old.push_back(node);
     for (const auto& node : old) {
       logInfo("netboot", "the arming of {} has expired: it finds nothing to start by TFTP any more", node.str());
       disarm(node);
@@ -259,7 +259,7 @@ std::string DnsmasqNetboot::scriptFor(const io::ServerRequest& request) {
     if (log_limit_.mayWrite("netboot")) logWarning("netboot", "{} asked for the boot script of {} ({})", request.remote_address, name.str(), node->second->address.str());
     return stayOnDisk(request, "the request for " + name.str() + " came from another machine");
   }
-  if (options_.steady() - armed->second.since > agent::kEnrolmentWindow) {
+  if (options_.steady() - armed->second.since > gateway::kEnrolmentWindow) {
     disarm(name);
     return stayOnDisk(request, "the arming of " + name.str() + " has expired");
   }
@@ -283,7 +283,7 @@ std::string DnsmasqNetboot::stayOnDisk(const io::ServerRequest& request, const s
 
 }  // namespace
 
-std::unique_ptr<Netboot> makeNetboot(const inventory::Cluster& cluster, const ImageStore& images, agent::GatewayServer& gateway,
+std::unique_ptr<Netboot> makeNetboot(const inventory::Cluster& cluster, const ImageStore& images, gateway::GatewayServer& gateway,
                                      io::ProcessRunner& processes, asio::any_io_executor executor, NetbootOptions options) {
   return std::make_unique<DnsmasqNetboot>(cluster, images, gateway, processes, std::move(executor), std::move(options));
 }

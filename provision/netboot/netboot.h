@@ -62,7 +62,7 @@ inline std::filesystem::path dnsmasqLeaseFile(const std::filesystem::path& run_f
 /// Likewise.
 inline std::filesystem::path dnsmasqPidFile(const std::filesystem::path& run_folder) { return run_folder / "dnsmasq.pid"; }
 
-std::unique_ptr<Netboot> makeNetboot(const inventory::Cluster& cluster, const ImageStore& images, agent::GatewayServer& gateway,
+std::unique_ptr<Netboot> makeNetboot(const inventory::Cluster& cluster, const ImageStore& images, gateway::GatewayServer& gateway,
                                      io::ProcessRunner& processes, asio::any_io_executor executor, NetbootOptions options);
 
 }  // namespace muster::provision

@@ -17,14 +17,14 @@ Result<Metainfo> makeMetainfo(const std::filesystem::path& pack, const std::atom
   const auto piece_bytes = pieceBytesFor(size);
   std::ifstream file(pack, std::ios::binary);
   std::string hashes, piece(piece_bytes, '\0');
-  hashes.reserve((size / piece_bytes + 1) * agent::kPieceHashBytes);
+  hashes.reserve((size / piece_bytes + 1) * wire::kPieceHashBytes);
   for (std::uint64_t left = size; left > 0; left -= piece.size()) {
     if (stop) return fail(ErrorCode::Unavailable, "stopped");
     if (left < piece.size()) piece.resize(left);
     if (!file.read(piece.data(), static_cast<std::streamsize>(piece.size()))) return fail(ErrorCode::Internal, fmt::format("{} cannot be read", pack.string()));
     hashes += io::sha1(piece);
   }
-  return readMetainfo(agent::writeMetainfo(size, hashes));
+  return readMetainfo(wire::writeMetainfo(size, hashes));
 }
 
 Result<Metainfo> keptMetainfo(const std::filesystem::path& file, const std::filesystem::path& pack, const std::atomic<bool>& stop) {

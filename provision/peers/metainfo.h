@@ -8,7 +8,7 @@
 
 namespace muster::provision {
 
-using agent::kLeastPieceBytes, agent::kMostPieceBytes, agent::Metainfo, agent::pieceBytesFor, agent::readMetainfo;
+using wire::kLeastPieceBytes, wire::kMostPieceBytes, wire::Metainfo, wire::pieceBytesFor, wire::readMetainfo;
 
 /// Blocking: hashes the whole pack. Errors: NotFound, Internal (cannot be read), Unavailable (`stop` was set)
 Result<Metainfo> makeMetainfo(const std::filesystem::path& pack, const std::atomic<bool>& stop);

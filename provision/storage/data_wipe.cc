@@ -49,7 +49,7 @@ struct Use {
 
 Result<void> allowDataWipe(lifecycle::Store& store, const NodeName& node, const std::string& reason) { return store.putValue(keyOf(node), std::string(kOpen) + reason); }
 
-std::string orderWords(const inventory::Profile& profile, const inventory::Node& node, const std::string& image_digest, const agent::Hardware& hardware) {
+std::string orderWords(const inventory::Profile& profile, const inventory::Node& node, const std::string& image_digest, const wire::Hardware& hardware) {
   std::set<std::string> serials;
   for (const auto& disk : hardware.disks) serials.insert(disk.serial);
   if (hardware.cpus == 0 || serials.empty() || serials.contains("")) return {};
@@ -83,32 +83,32 @@ Result<void> endDataWipe(lifecycle::Store& store, const NodeName& node, const st
   return {};
 }
 
-std::optional<std::string> foreignData(const inventory::Profile& profile, const agent::Hardware& hardware) {
+std::optional<std::string> foreignData(const inventory::Profile& profile, const wire::Hardware& hardware) {
   std::string held;
   const auto of_system = systemDisks(profile, hardware);
   for (const auto& set : profile.storage) {
-    const auto rule = agent::DiskRule::parse(set.disks);
+    const auto rule = wire::DiskRule::parse(set.disks);
     if (!rule) continue;  // the agent says what is wrong with it
     const auto fits = rule->fitting(hardware.disks);
-    const bool system = std::any_of(fits.begin(), fits.end(), [&](const agent::Disk* disk) { return std::find(of_system.begin(), of_system.end(), disk) != of_system.end(); });
+    const bool system = std::any_of(fits.begin(), fits.end(), [&](const wire::Disk* disk) { return std::find(of_system.begin(), of_system.end(), disk) != of_system.end(); });
     if (system || fits.size() != static_cast<std::size_t>(set.count)) continue;
     for (const auto* disk : fits)
       if (disk->content != "none" && disk->content.find(kFinishedSet) == std::string::npos)
         held += fmt::format("{}disks of {}: {} (serial {}) holds {}", held.empty() ? "" : ", ", set.name, disk->path, disk->serial, disk->content);
   }
   if (held.empty()) return std::nullopt;
-  return fmt::format("{}; {}", held, agent::kDataGuard);
+  return fmt::format("{}; {}", held, wire::kDataGuard);
 }
 
 std::string wipeAdviceFor(const std::string& refusal, const NodeName& node) {
-  if (refusal.find(agent::kDataGuard) != std::string::npos)
+  if (refusal.find(wire::kDataGuard) != std::string::npos)
     return fmt::format("; to keep what they hold, take the set out of the profile's `storage` (its disks are left alone then); if it may go: `muster wipe {} --data --reason …`", node.str());
-  if (refusal.find(agent::kWipeGuard) != std::string::npos) return fmt::format("; if what it holds may go: `muster wipe {} --reason …`", node.str());
+  if (refusal.find(wire::kWipeGuard) != std::string::npos) return fmt::format("; if what it holds may go: `muster wipe {} --reason …`", node.str());
   return {};
 }
 
 std::optional<lifecycle::Finding> newMemberFinding(const std::string& refusal, const NodeName& node, WallTime at) {
-  if (refusal.find(agent::kReplacedMember) == std::string::npos) return std::nullopt;
+  if (refusal.find(wire::kReplacedMember) == std::string::npos) return std::nullopt;
   lifecycle::Finding finding;
   finding.facet = {lifecycle::Subject(node), facet(kImage)};
   finding.text = fmt::format("a storage set of {} has a new disk, and its data is whole: {}", node.str(), refusal);

@@ -24,7 +24,7 @@ struct DataWipeOrder {
   bool may_begin = false; ///< there is a permission for the system disk too
   WallTime now{};
 };
-std::string orderWords(const inventory::Profile& profile, const inventory::Node& node, const std::string& image_digest, const agent::Hardware& hardware);
+std::string orderWords(const inventory::Profile& profile, const inventory::Node& node, const std::string& image_digest, const wire::Hardware& hardware);
 /// How long an order that failed in the middle may go on without asking again.
 inline constexpr std::chrono::hours kDataWipeStands{24};
 
@@ -35,7 +35,7 @@ Result<bool> takeDataWipe(lifecycle::Store& store, const NodeName& node, const D
 Result<void> endDataWipe(lifecycle::Store& store, const NodeName& node, const std::string& intent);
 
 /// What disks that a set's rule fits hold of others, as far as it can be told without their tables: no set of muster's was ever finished there.
-std::optional<std::string> foreignData(const inventory::Profile& profile, const agent::Hardware& hardware);
+std::optional<std::string> foreignData(const inventory::Profile& profile, const wire::Hardware& hardware);
 
 /// What an operator does about a refusal of the agent (wipe_guard.h); empty where no permission would help.
 std::string wipeAdviceFor(const std::string& refusal, const NodeName& node);

@@ -82,7 +82,7 @@ std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::
 }
 
 std::optional<lifecycle::Finding> diskFinding(const NodeName& node, const std::string& why, WallTime at) {
-  if (why.find(agent::kReplaceDisk) == std::string::npos) return std::nullopt;
+  if (why.find(wire::kReplaceDisk) == std::string::npos) return std::nullopt;
   lifecycle::Finding finding;
   finding.facet = {lifecycle::Subject(node), facet(kImage)};
   finding.text = fmt::format("a disk of {} is failing: {}", node.str(), why);

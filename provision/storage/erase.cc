@@ -16,7 +16,7 @@
 
 namespace muster::provision {
 
-using agent::TaskKind;
+using wire::TaskKind;
 using lifecycle::Again;
 using lifecycle::Blocked;
 using lifecycle::Done;
@@ -145,7 +145,7 @@ class ErasePhase final : public Erasures {
   seconds limitOf(const NodeName& node, const EraseRequest& request) const {
     const auto state = deps_.agents.state(node);
     std::uint64_t largest = 0;
-    for (const auto& disk : state ? state->hardware.disks : std::vector<agent::Disk>())
+    for (const auto& disk : state ? state->hardware.disks : std::vector<wire::Disk>())
       if (request.disks.empty() || std::find(request.disks.begin(), request.disks.end(), disk.serial) != request.disks.end()) largest = std::max(largest, disk.size_bytes);
     if (largest == 0) return kMostErase;
     return std::min(kMostErase, kOwnMethodsLimit + seconds(static_cast<std::int64_t>(static_cast<double>(largest) / kSlowBytesPerSecond)));

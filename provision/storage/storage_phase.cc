@@ -17,8 +17,8 @@
 namespace muster::provision {
 namespace {
 
-using agent::Mode;
-using agent::TaskKind;
+using wire::Mode;
+using wire::TaskKind;
 using lifecycle::Again;
 using lifecycle::Blocked;
 using lifecycle::Done;
@@ -35,7 +35,7 @@ constexpr std::chrono::milliseconds kLookAgain{2000};
 
 class StoragePhase final : public lifecycle::Phase {
  public:
-  StoragePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, Clock& clock) : cluster_(cluster), agents_(agents), clock_(clock) {}
+  StoragePhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, Clock& clock) : cluster_(cluster), agents_(agents), clock_(clock) {}
 
   std::string_view name() const override { return "storage"; }
 
@@ -65,7 +65,7 @@ class StoragePhase final : public lifecycle::Phase {
     nlohmann::json probes = nlohmann::json::array();
     for (const auto& name : cluster_.profileOf(*node).mounts) probes.push_back(std::string(kStoragePrefix) + name);
     const nlohmann::json params{{"probes", probes}};
-    const agent::AgentTask task{"storage." + node->name.str() + "." + io::randomToken(9), TaskKind::Probe, jsonText(params), kProbeLimit};
+    const wire::AgentTask task{"storage." + node->name.str() + "." + io::randomToken(9), TaskKind::Probe, jsonText(params), kProbeLimit};
     auto run = agents_.runTask(node->name, task);
     CO_TRY(report, co_await std::move(run));
     const auto json = jsonOrNone(report.result, kAgentJson);
@@ -121,13 +121,13 @@ class StoragePhase final : public lifecycle::Phase {
   }
 
   const inventory::Cluster& cluster_;
-  agent::AgentGateway& agents_;
+  gateway::AgentGateway& agents_;
   Clock& clock_;
 };
 
 }  // namespace
 
-std::unique_ptr<lifecycle::Phase> makeStoragePhase(const inventory::Cluster& cluster, agent::AgentGateway& agents, Clock& clock) {
+std::unique_ptr<lifecycle::Phase> makeStoragePhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, Clock& clock) {
   return std::make_unique<StoragePhase>(cluster, agents, clock);
 }
 

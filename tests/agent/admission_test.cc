@@ -28,7 +28,7 @@ class AdmissionTest : public ::testing::Test {
   int enrol(const std::string& address, const std::string& mac, const std::string& token) {
     auto request = from(address);
     const auto made = io::makeKeyAndRequest("x");
-    EnrolRequest body{token, made->csr_pem, mac};
+    wire::EnrolRequest body{token, made->csr_pem, mac};
     request.body = toJson(body);
     for (auto& route : site_.gateway().routes()) {
       if (route.path != "/agent/v1/enrol") continue;
@@ -70,7 +70,7 @@ TEST_F(AdmissionTest, onlyNodesOfTheInventoryMaySendMuch) {
 /// Nobody can have the store asked, or findings written, as often as they like; and only who tried is refused.
 TEST_F(AdmissionTest, whoFailsToEnrolAgainAndAgainIsNotLookedAt) {
   const auto& node = site_.cluster.nodes.front();
-  for (std::size_t i = 0; i < FailedAttempts::kPerAddress; ++i) {
+  for (std::size_t i = 0; i < gateway::FailedAttempts::kPerAddress; ++i) {
     ASSERT_EQ(statusOf(admit("/agent/v1/enrol", from("10.0.0.66"))), 200) << i;
     ASSERT_EQ(enrol("10.0.0.66", i % 2 ? node.mac.str() : "52:54:00:99:99:99", "guess"), 403) << i;
   }
@@ -78,17 +78,17 @@ TEST_F(AdmissionTest, whoFailsToEnrolAgainAndAgainIsNotLookedAt) {
   EXPECT_EQ(statusOf(admit("/agent/v1/enrol", from("10.0.0.1"))), 200);
 }
 
-TEST(FailedAttempts, areForgottenAndAreBounded) {
-  FailedAttempts attempts;
+TEST(gateway::FailedAttempts, areForgottenAndAreBounded) {
+  gateway::FailedAttempts attempts;
   auto now = std::chrono::steady_clock::now();
-  for (std::size_t i = 0; i < FailedAttempts::kPerAddress; ++i) attempts.failed("a", now);
+  for (std::size_t i = 0; i < gateway::FailedAttempts::kPerAddress; ++i) attempts.failed("a", now);
   EXPECT_FALSE(attempts.mayTry("a", now));
   EXPECT_TRUE(attempts.mayTry("b", now));
-  now += FailedAttempts::kInterval;
+  now += gateway::FailedAttempts::kInterval;
   EXPECT_TRUE(attempts.mayTry("a", now));
-  for (std::size_t i = 0; i < FailedAttempts::kInAll; ++i) attempts.failed(std::to_string(i), now);
+  for (std::size_t i = 0; i < gateway::FailedAttempts::kInAll; ++i) attempts.failed(std::to_string(i), now);
   EXPECT_FALSE(attempts.mayTry("b", now)) << "thousands of addresses: nobody is told apart any more";
-  now += FailedAttempts::kInterval;
+  now += gateway::FailedAttempts::kInterval;
   EXPECT_TRUE(attempts.mayTry("b", now));
 }
 

@@ -11,7 +11,7 @@ using ::testing::HasSubstr;
 
 const NodeName kNode("gpu001");
 
-AgentTask task(std::string id, TaskKind kind, std::chrono::seconds deadline = 600s) { return {std::move(id), kind, "{}", deadline}; }
+wire::AgentTask task(std::string id, wire::TaskKind kind, std::chrono::seconds deadline = 600s) { return {std::move(id), kind, "{}", deadline}; }
 
 class ConversationTest : public ::testing::Test {
  protected:
@@ -31,7 +31,7 @@ class ConversationTest : public ::testing::Test {
 
 TEST_F(ConversationTest, agentEnrolsAndSaysWhatItIs) {
   startRam();
-  auto state = site.await(site.gateway().waitFor(kNode, Mode::Ram, {}, 5s));
+  auto state = site.await(site.gateway().waitFor(kNode, wire::Mode::Ram, {}, 5s));
   ASSERT_TRUE(state) << state.error().str();
   EXPECT_EQ(state->hardware.serial, "SN-1");
   EXPECT_EQ(state->probes.at("kernel"), "6.1.0");
@@ -42,20 +42,20 @@ TEST_F(ConversationTest, agentEnrolsAndSaysWhatItIs) {
 TEST_F(ConversationTest, submittedTaskWakesTheLongPoll) {
   startRam();
   // The controller's clock stands still: a poll that waits would wait for ever.
-  auto report = site.await(site.gateway().runTask(kNode, task("t1", TaskKind::Probe)));
+  auto report = site.await(site.gateway().runTask(kNode, task("t1", wire::TaskKind::Probe)));
   ASSERT_TRUE(report) << report.error().str();
-  EXPECT_EQ(report->phase, TaskPhase::Done);
+  EXPECT_EQ(report->phase, wire::TaskPhase::Done);
   EXPECT_EQ(report->result, R"({"answer":"t1"})");
 }
 
 TEST_F(ConversationTest, sameIdIsNotRunTwice) {
   startRam();
-  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("t1", TaskKind::Probe))));
-  auto again = site.await(site.gateway().runTask(kNode, task("t1", TaskKind::Probe)));
+  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("t1", wire::TaskKind::Probe))));
+  auto again = site.await(site.gateway().runTask(kNode, task("t1", wire::TaskKind::Probe)));
   ASSERT_TRUE(again);
   EXPECT_EQ(again->result, R"({"answer":"t1"})");
   site.restartController();
-  auto later = site.await(site.gateway().runTask(kNode, task("t1", TaskKind::Probe)));
+  auto later = site.await(site.gateway().runTask(kNode, task("t1", wire::TaskKind::Probe)));
   ASSERT_TRUE(later) << later.error().str();
   EXPECT_EQ(later->result, R"({"answer":"t1"})");
   EXPECT_EQ(node->runs["t1"], 1);
@@ -63,13 +63,13 @@ TEST_F(ConversationTest, sameIdIsNotRunTwice) {
 
 TEST_F(ConversationTest, resultArrivesAfterTheControllerDiedInTheMiddle) {
   startRam();
-  ASSERT_TRUE(site.gateway().submit(kNode, task("i1", TaskKind::InstallDriver)));
-  ASSERT_TRUE(site.until([&] { return site.phase("gpu001", "i1") == TaskPhase::Running; }));
+  ASSERT_TRUE(site.gateway().submit(kNode, task("i1", wire::TaskKind::InstallDriver)));
+  ASSERT_TRUE(site.until([&] { return site.phase("gpu001", "i1") == wire::TaskPhase::Running; }));
   EXPECT_TRUE(site.until([&] { return site.gateway().report(kNode, "i1")->text == "half way"; }));
   site.restartController();
   EXPECT_FALSE(site.gateway().state(kNode));
   site.gate.open();
-  auto report = site.await(site.gateway().runTask(kNode, task("i1", TaskKind::InstallDriver)));
+  auto report = site.await(site.gateway().runTask(kNode, task("i1", wire::TaskKind::InstallDriver)));
   ASSERT_TRUE(report) << report.error().str();
   EXPECT_EQ(report->result, R"({"answer":"i1"})");
   EXPECT_EQ(node->runs["i1"], 1);
@@ -79,18 +79,18 @@ TEST_F(ConversationTest, resultArrivesAfterTheControllerDiedInTheMiddle) {
 TEST_F(ConversationTest, whatADiskHoldsIsLookedAtAgainAlsoAfterAnErasureThatFailed) {
   startRam();
   ASSERT_TRUE(site.until([&] { return site.gateway().state(kNode) && site.gateway().state(kNode)->hardware.manufacturer == "look 1"; }));
-  EXPECT_FALSE(site.await(site.gateway().runTask(kNode, task("e1", TaskKind::EraseDisks))));
+  EXPECT_FALSE(site.await(site.gateway().runTask(kNode, task("e1", wire::TaskKind::EraseDisks))));
   EXPECT_TRUE(site.until([&] { return site.gateway().state(kNode)->hardware.manufacturer == "look 2" && site.gateway().state(kNode)->fresh; }));
 }
 
 TEST_F(ConversationTest, taskOfAnAgentThatDiedIsFailedWithThatReason) {
   startRam();
-  ASSERT_TRUE(site.gateway().submit(kNode, task("i1", TaskKind::InstallDriver)));
-  ASSERT_TRUE(site.until([&] { return site.phase("gpu001", "i1") == TaskPhase::Running; }));
+  ASSERT_TRUE(site.gateway().submit(kNode, task("i1", wire::TaskKind::InstallDriver)));
+  ASSERT_TRUE(site.until([&] { return site.phase("gpu001", "i1") == wire::TaskPhase::Running; }));
   auto options = node->options;
   site.kill(node);
   node = site.startNode(options);  // same boot, same folder: only the program was restarted
-  auto report = site.await(site.gateway().runTask(kNode, task("i1", TaskKind::InstallDriver)));
+  auto report = site.await(site.gateway().runTask(kNode, task("i1", wire::TaskKind::InstallDriver)));
   ASSERT_FALSE(report);
   EXPECT_THAT(report.error().str(), HasSubstr("the agent was restarted while the task ran"));
   EXPECT_EQ(node->runs["i1"], 0);
@@ -98,17 +98,17 @@ TEST_F(ConversationTest, taskOfAnAgentThatDiedIsFailedWithThatReason) {
 
 TEST_F(ConversationTest, taskLostWithItsBootFailsAndMayBeTriedOnTheNext) {
   startRam("ram-1");
-  ASSERT_TRUE(site.gateway().submit(kNode, task("w1", TaskKind::WriteImage)));
-  ASSERT_TRUE(site.until([&] { return site.phase("gpu001", "w1") == TaskPhase::Running; }));
+  ASSERT_TRUE(site.gateway().submit(kNode, task("w1", wire::TaskKind::WriteImage)));
+  ASSERT_TRUE(site.until([&] { return site.phase("gpu001", "w1") == wire::TaskPhase::Running; }));
   site.kill(node);
   startRam("ram-2");
   auto lost = site.gateway().report(kNode, "w1");
   ASSERT_TRUE(lost);
-  EXPECT_EQ(lost->phase, TaskPhase::Failed);
+  EXPECT_EQ(lost->phase, wire::TaskPhase::Failed);
   EXPECT_EQ(lost->code, ErrorCode::Unavailable);
   EXPECT_THAT(lost->text, HasSubstr("restarted"));
   site.never.open();
-  auto second = site.await(site.gateway().runTask(kNode, task("w1", TaskKind::WriteImage)));
+  auto second = site.await(site.gateway().runTask(kNode, task("w1", wire::TaskKind::WriteImage)));
   ASSERT_TRUE(second) << second.error().str();
   EXPECT_EQ(node->runs["w1"], 1);
 }
@@ -120,7 +120,7 @@ TEST_F(ConversationTest, controllerThatLostItsClaimIsRefusedByTheAgent) {
   ASSERT_TRUE(site.store->signOn("a", 1ms));
   ASSERT_TRUE(site.store->claim(subject)->ours);
   startRam();
-  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("t1", TaskKind::Probe))));
+  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("t1", wire::TaskKind::Probe))));
   ASSERT_TRUE(other->signOn("b", 1h));
   ASSERT_TRUE(site.until([&] { return other->claim(subject)->ours; })) << "the lease of a ends";
   auto as = [&](std::unique_ptr<lifecycle::Store>& store) {
@@ -128,46 +128,46 @@ TEST_F(ConversationTest, controllerThatLostItsClaimIsRefusedByTheAgent) {
     site.restartController();
   };
   as(other);
-  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("t2", TaskKind::Probe))));
+  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("t2", wire::TaskKind::Probe))));
   as(other);  // a again
-  auto late = site.await(site.gateway().runTask(kNode, task("t3", TaskKind::Probe)));
+  auto late = site.await(site.gateway().runTask(kNode, task("t3", wire::TaskKind::Probe)));
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code(), ErrorCode::Conflict);
   EXPECT_THAT(late.error().str(), HasSubstr("taken over"));
   EXPECT_EQ(node->runs["t3"], 0);
   as(other);  // and b: the id is free for it
-  EXPECT_TRUE(site.await(site.gateway().runTask(kNode, task("t3", TaskKind::Probe))));
+  EXPECT_TRUE(site.await(site.gateway().runTask(kNode, task("t3", wire::TaskKind::Probe))));
   EXPECT_EQ(node->runs["t3"], 1);
 }
 
 /// Nothing has happened since the last poll: the next one says so in a line, and everything once somebody new listens.
 TEST_F(ConversationTest, anAgentDoesNotRepeatItself) {
   startRam();
-  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("t1", TaskKind::Probe))));
+  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("t1", wire::TaskKind::Probe))));
   const auto isShort = [&] { return node->said.back().find("as_before") != std::string::npos; };
   ASSERT_TRUE(site.until([&] {
-    site.clock.advance(kPollWait);  // every long poll is answered
+    site.clock.advance(wire::kPollWait);  // every long poll is answered
     return isShort();
   }));
   EXPECT_EQ(node->said.back().find("t1"), std::string::npos);
-  EXPECT_EQ(site.phase("gpu001", "t1"), TaskPhase::Done);
+  EXPECT_EQ(site.phase("gpu001", "t1"), wire::TaskPhase::Done);
   EXPECT_EQ(site.gateway().state(kNode)->probes.at("kernel"), "6.1.0");
 
   site.restartController();
   ASSERT_TRUE(site.until([&] { return site.gateway().state(kNode).has_value(); }));
-  EXPECT_EQ(site.phase("gpu001", "t1"), TaskPhase::Done);
+  EXPECT_EQ(site.phase("gpu001", "t1"), wire::TaskPhase::Done);
   EXPECT_EQ(site.gateway().state(kNode)->hardware.serial, "SN-1");
   ASSERT_TRUE(site.until([&] {
-    site.clock.advance(kPollWait);
+    site.clock.advance(wire::kPollWait);
     return isShort();
   }));
 }
 
 TEST_F(ConversationTest, waitForTellsBootsApart) {
   startRam("ram-1");
-  std::optional<Result<AgentState>> found;
-  asio::co_spawn(site.controller->io, site.gateway().waitFor(kNode, Mode::Ram, "ram-1", 60s),
-                 [&](std::exception_ptr, Result<AgentState> state) { found = std::move(state); });
+  std::optional<Result<gateway::AgentState>> found;
+  asio::co_spawn(site.controller->io, site.gateway().waitFor(kNode, wire::Mode::Ram, "ram-1", 60s),
+                 [&](std::exception_ptr, Result<gateway::AgentState> state) { found = std::move(state); });
   EXPECT_FALSE(site.until([&] { return found.has_value(); }, 1s));
   site.kill(node);
   startRam("ram-2");
@@ -177,9 +177,9 @@ TEST_F(ConversationTest, waitForTellsBootsApart) {
 
 TEST_F(ConversationTest, waitForSaysWhatWasHeardLast) {
   startRam("ram-1");
-  std::optional<Result<AgentState>> found;
-  asio::co_spawn(site.controller->io, site.gateway().waitFor(kNode, Mode::Disk, {}, 60s),
-                 [&](std::exception_ptr, Result<AgentState> state) { found = std::move(state); });
+  std::optional<Result<gateway::AgentState>> found;
+  asio::co_spawn(site.controller->io, site.gateway().waitFor(kNode, wire::Mode::Disk, {}, 60s),
+                 [&](std::exception_ptr, Result<gateway::AgentState> state) { found = std::move(state); });
   ASSERT_FALSE(site.until([&] { return found.has_value(); }, 1s));
   site.clock.advance(61s);
   ASSERT_TRUE(site.until([&] { return found.has_value(); }));
@@ -191,19 +191,19 @@ TEST_F(ConversationTest, waitForSaysWhatWasHeardLast) {
 TEST_F(ConversationTest, silentAgentIsGone) {
   startRam();
   site.kill(node);
-  site.clock.advance(kSilentAfter - 1s);
+  site.clock.advance(wire::kSilentAfter - 1s);
   EXPECT_TRUE(site.gateway().state(kNode));
   site.clock.advance(2s);
   EXPECT_FALSE(site.gateway().state(kNode));
-  EXPECT_EQ(site.gateway().submit(kNode, task("t", TaskKind::Probe)).error().code(), ErrorCode::Unavailable);
+  EXPECT_EQ(site.gateway().submit(kNode, task("t", wire::TaskKind::Probe)).error().code(), ErrorCode::Unavailable);
 }
 
 TEST_F(ConversationTest, silenceDuringATaskEndsTheWait) {
   startRam();
-  std::optional<Result<AgentTaskReport>> end;
-  asio::co_spawn(site.controller->io, site.gateway().runTask(kNode, task("i1", TaskKind::InstallDriver)),
-                 [&](std::exception_ptr, Result<AgentTaskReport> report) { end = std::move(report); });
-  ASSERT_TRUE(site.until([&] { return site.phase("gpu001", "i1") == TaskPhase::Running; }));
+  std::optional<Result<wire::AgentTaskReport>> end;
+  asio::co_spawn(site.controller->io, site.gateway().runTask(kNode, task("i1", wire::TaskKind::InstallDriver)),
+                 [&](std::exception_ptr, Result<wire::AgentTaskReport> report) { end = std::move(report); });
+  ASSERT_TRUE(site.until([&] { return site.phase("gpu001", "i1") == wire::TaskPhase::Running; }));
   site.kill(node);
   ASSERT_TRUE(site.until([&] {
     site.clock.advance(1s);
@@ -216,7 +216,7 @@ TEST_F(ConversationTest, silenceDuringATaskEndsTheWait) {
 
 TEST_F(ConversationTest, taskEndsAtItsDeadline) {
   startRam();
-  auto report = site.await(site.gateway().runTask(kNode, task("w1", TaskKind::WriteImage, 1s)));
+  auto report = site.await(site.gateway().runTask(kNode, task("w1", wire::TaskKind::WriteImage, 1s)));
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code(), ErrorCode::Timeout);
   EXPECT_THAT(report.error().str(), HasSubstr("did not finish within 1"));
@@ -224,20 +224,20 @@ TEST_F(ConversationTest, taskEndsAtItsDeadline) {
 
 TEST_F(ConversationTest, oneChangeOfTheNodeAtATime) {
   startRam();
-  ASSERT_TRUE(site.gateway().submit(kNode, task("i1", TaskKind::InstallDriver)));
-  ASSERT_TRUE(site.gateway().submit(kNode, task("i2", TaskKind::InstallDriver)));
-  ASSERT_TRUE(site.until([&] { return site.phase("gpu001", "i1") == TaskPhase::Running; }));
-  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("p1", TaskKind::Probe)))) << "looking is always allowed";
-  EXPECT_EQ(site.phase("gpu001", "i2"), TaskPhase::Queued);
+  ASSERT_TRUE(site.gateway().submit(kNode, task("i1", wire::TaskKind::InstallDriver)));
+  ASSERT_TRUE(site.gateway().submit(kNode, task("i2", wire::TaskKind::InstallDriver)));
+  ASSERT_TRUE(site.until([&] { return site.phase("gpu001", "i1") == wire::TaskPhase::Running; }));
+  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("p1", wire::TaskKind::Probe)))) << "looking is always allowed";
+  EXPECT_EQ(site.phase("gpu001", "i2"), wire::TaskPhase::Queued);
   EXPECT_EQ(node->runs["i2"], 0);
   site.gate.open();
-  EXPECT_TRUE(site.until([&] { return site.phase("gpu001", "i2") == TaskPhase::Done; }));
-  EXPECT_EQ(site.phase("gpu001", "i1"), TaskPhase::Done);
+  EXPECT_TRUE(site.until([&] { return site.phase("gpu001", "i2") == wire::TaskPhase::Done; }));
+  EXPECT_EQ(site.phase("gpu001", "i1"), wire::TaskPhase::Done);
 }
 
 TEST_F(ConversationTest, kindThatTheModeDoesNotKnowIsRefused) {
   startRam();
-  auto report = site.await(site.gateway().runTask(kNode, task("j1", TaskKind::JoinPool)));
+  auto report = site.await(site.gateway().runTask(kNode, task("j1", wire::TaskKind::JoinPool)));
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code(), ErrorCode::InvalidInput);
   EXPECT_THAT(report.error().str(), HasSubstr("join-pool is no task for an agent in ram mode"));
@@ -245,27 +245,27 @@ TEST_F(ConversationTest, kindThatTheModeDoesNotKnowIsRefused) {
 
 TEST_F(ConversationTest, machineRestartsOnlyAfterItsTaskWasReported) {
   startRam();
-  auto report = site.await(site.gateway().runTask(kNode, task("r1", TaskKind::Reboot)));
+  auto report = site.await(site.gateway().runTask(kNode, task("r1", wire::TaskKind::Reboot)));
   ASSERT_TRUE(report) << report.error().str();
   EXPECT_TRUE(site.until([&] { return node->reboots == 1; }));
-  EXPECT_EQ(site.phase("gpu001", "r1"), TaskPhase::Done);
+  EXPECT_EQ(site.phase("gpu001", "r1"), wire::TaskPhase::Done);
 }
 
 TEST_F(ConversationTest, aLiveImageTakesOverOnlyAfterItsTaskWasReported) {
   startRam();
-  auto report = site.await(site.gateway().runTask(kNode, task("l1", TaskKind::StartImage)));
+  auto report = site.await(site.gateway().runTask(kNode, task("l1", wire::TaskKind::StartImage)));
   ASSERT_TRUE(report) << report.error().str();
   EXPECT_TRUE(site.until([&] { return node->gave_way == 1; }));
   EXPECT_EQ(node->reboots, 0);
-  EXPECT_EQ(site.phase("gpu001", "l1"), TaskPhase::Done);
+  EXPECT_EQ(site.phase("gpu001", "l1"), wire::TaskPhase::Done);
 }
 
 TEST_F(ConversationTest, installedSystemComesWithTheCertificateMadeForIt) {
   startRam();
   auto made = io::makeKeyAndRequest("gpu001");
-  Result<EnrolResponse> answer = fail(ErrorCode::Timeout, "none");
+  Result<wire::EnrolResponse> answer = fail(ErrorCode::Timeout, "none");
   bool answered = false;
-  asio::co_spawn(node->io, node->agent->certify(made->csr_pem), [&](std::exception_ptr, Result<EnrolResponse> got) {
+  asio::co_spawn(node->io, node->agent->certify(made->csr_pem), [&](std::exception_ptr, Result<wire::EnrolResponse> got) {
     answer = std::move(got);
     answered = true;
   });
@@ -287,14 +287,14 @@ TEST_F(ConversationTest, installedSystemComesWithTheCertificateMadeForIt) {
   options->root = root;
   options->state_folder = root / "var/lib/muster";
   node = site.startNode(*options);
-  ASSERT_TRUE(site.until([&] { return site.isThere("gpu001", Mode::Disk); }));
+  ASSERT_TRUE(site.until([&] { return site.isThere("gpu001", wire::Mode::Disk); }));
   EXPECT_EQ(site.gateway().state(kNode)->image_digest, "abc123");
 }
 
 TEST_F(ConversationTest, renewedIdentityOutlivesTheInstalledOne) {
   auto root = site.folder / "renew";
   AgentOptions options;
-  options.mode = Mode::Disk;
+  options.mode = wire::Mode::Disk;
   options.url = *io::Url::parse(site.url());
   options.node = "gpu001";
   options.state_folder = root / "state";
@@ -324,14 +324,14 @@ TEST_F(ConversationTest, agentThatWasAwayForTooLongComesBack) {
   auto root = site.folder / "late";
   Site::setBoot(root, "disk-9");
   const auto [valid, expired] = site.agedIdentityOf("gpu001");
-  PollRequest before;
-  before.mode = Mode::Disk;
+  wire::PollRequest before;
+  before.mode = wire::Mode::Disk;
   before.boot_id = "disk-8";
   before.sequence = 1;
   before.session = "of another controller";
   ASSERT_EQ(site.post("/agent/v1/poll", toJson(before), valid)->status, 200);
   AgentOptions options;
-  options.mode = Mode::Disk;
+  options.mode = wire::Mode::Disk;
   options.url = *io::Url::parse(site.url());
   options.node = "gpu001";
   options.root = root;
@@ -343,15 +343,15 @@ TEST_F(ConversationTest, agentThatWasAwayForTooLongComesBack) {
   ASSERT_TRUE(io::writeFileAtomic(options.certificate_file, expired.certificate_pem));
   ASSERT_TRUE(io::writeFileAtomic(options.ca_pem_file, site.ca->certificatePem()));
   auto late = site.startNode(options);
-  EXPECT_TRUE(site.until([&] { return site.isThere("gpu001", Mode::Disk); }));
-  EXPECT_GT(loadIdentity(options)->not_after, std::chrono::system_clock::now() + kInstalledCertificateLifetime - 1h);
+  EXPECT_TRUE(site.until([&] { return site.isThere("gpu001", wire::Mode::Disk); }));
+  EXPECT_GT(loadIdentity(options)->not_after, std::chrono::system_clock::now() + gateway::kInstalledCertificateLifetime - 1h);
   site.kill(late);
 }
 
 TEST(Renewal, isDueAfterAMonthOrHalfALifeAndWhenItIsOver) {
   Identity identity;
   identity.not_before = WallTime{} + 24h * 365;
-  identity.not_after = identity.not_before + kInstalledCertificateLifetime;
+  identity.not_after = identity.not_before + gateway::kInstalledCertificateLifetime;
   EXPECT_FALSE(identity.renewalDue(identity.not_before + kRenewAge));
   EXPECT_TRUE(identity.renewalDue(identity.not_before + kRenewAge + 1s));
   EXPECT_TRUE(identity.renewalDue(identity.not_after + 24h));
@@ -361,7 +361,7 @@ TEST(Renewal, isDueAfterAMonthOrHalfALifeAndWhenItIsOver) {
 
 TEST_F(ConversationTest, probesThatATaskAskedAboutAreToldFromThenOn) {
   startRam();
-  auto asked = task("p1", TaskKind::Probe);
+  auto asked = task("p1", wire::TaskKind::Probe);
   asked.params = R"({"probes":["module.rdma_rxe"],"verify":{"package.x":"1"}})";
   ASSERT_TRUE(site.await(site.gateway().runTask(kNode, asked)));
   EXPECT_TRUE(site.until([&] { return site.gateway().state(kNode)->probes.count("module.rdma_rxe") == 1; }));
@@ -370,10 +370,10 @@ TEST_F(ConversationTest, probesThatATaskAskedAboutAreToldFromThenOn) {
 
 TEST_F(ConversationTest, oldResultsAreForgottenButNeverRunAgain) {
   startRam();
-  for (int i = 0; i < 40; ++i) ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("p" + std::to_string(i), TaskKind::Probe))));
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("p" + std::to_string(i), wire::TaskKind::Probe))));
   EXPECT_TRUE(site.until([&] { return !site.gateway().report(kNode, "p0"); }));
   EXPECT_TRUE(site.gateway().report(kNode, "p39"));
-  auto again = site.await(site.gateway().runTask(kNode, task("p0", TaskKind::Probe)));
+  auto again = site.await(site.gateway().runTask(kNode, task("p0", wire::TaskKind::Probe)));
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code(), ErrorCode::Conflict);
   EXPECT_EQ(node->runs["p0"], 1);
@@ -383,26 +383,26 @@ TEST_F(ConversationTest, oldResultsAreForgottenButNeverRunAgain) {
 
 class PollTest : public ::testing::Test {
  protected:
-  PollRequest busyPoll(const std::string& boot, std::uint64_t sequence, std::vector<AgentTaskReport> reports) {
-    PollRequest poll;
-    poll.mode = Mode::Disk;
+  wire::PollRequest busyPoll(const std::string& boot, std::uint64_t sequence, std::vector<wire::AgentTaskReport> reports) {
+    wire::PollRequest poll;
+    poll.mode = wire::Mode::Disk;
     poll.boot_id = boot;
     poll.sequence = sequence;
     poll.reports = std::move(reports);
-    AgentTaskReport busy;
+    wire::AgentTaskReport busy;
     busy.id = "other";
-    busy.phase = TaskPhase::Running;  // so that the answer comes at once
+    busy.phase = wire::TaskPhase::Running;  // so that the answer comes at once
     poll.reports.push_back(busy);
     return poll;
   }
-  static AgentTaskReport report(std::string id, TaskPhase phase, std::string result = {}) {
-    AgentTaskReport each;
+  static wire::AgentTaskReport report(std::string id, wire::TaskPhase phase, std::string result = {}) {
+    wire::AgentTaskReport each;
     each.id = std::move(id);
     each.phase = phase;
     each.result = std::move(result);
     return each;
   }
-  int send(const PollRequest& poll) {
+  int send(const wire::PollRequest& poll) {
     auto answer = site.post("/agent/v1/poll", toJson(poll), identity);
     return answer ? answer->status : -1;
   }
@@ -411,13 +411,13 @@ class PollTest : public ::testing::Test {
 };
 
 TEST_F(PollTest, lateAndRepeatedReportsAreNotBelieved) {
-  EXPECT_EQ(send(busyPoll("b1", 10, {report("t", TaskPhase::Running)})), 200);
-  EXPECT_EQ(send(busyPoll("b1", 12, {report("t", TaskPhase::Done, "{}")})), 200);
-  EXPECT_EQ(send(busyPoll("b1", 11, {report("t", TaskPhase::Running)})), 409);
-  EXPECT_EQ(send(busyPoll("b1", 12, {report("t", TaskPhase::Running)})), 409);
-  EXPECT_EQ(site.phase("gpu001", "t"), TaskPhase::Done);
+  EXPECT_EQ(send(busyPoll("b1", 10, {report("t", wire::TaskPhase::Running)})), 200);
+  EXPECT_EQ(send(busyPoll("b1", 12, {report("t", wire::TaskPhase::Done, "{}")})), 200);
+  EXPECT_EQ(send(busyPoll("b1", 11, {report("t", wire::TaskPhase::Running)})), 409);
+  EXPECT_EQ(send(busyPoll("b1", 12, {report("t", wire::TaskPhase::Running)})), 409);
+  EXPECT_EQ(site.phase("gpu001", "t"), wire::TaskPhase::Done);
   EXPECT_EQ(send(busyPoll("b2", 1, {})), 200);
-  EXPECT_EQ(send(busyPoll("b1", 99, {report("t", TaskPhase::Done, "{}")})), 409) << "that boot is over";
+  EXPECT_EQ(send(busyPoll("b1", 99, {report("t", wire::TaskPhase::Done, "{}")})), 409) << "that boot is over";
   EXPECT_EQ(site.gateway().state(kNode)->boot_id, "b2");
 }
 
@@ -443,15 +443,15 @@ TEST_F(PollTest, aBootThatIsHeardKeepsItsPlace) {
 }
 
 TEST_F(PollTest, acknowledgedResultMayBeLeftOutButNotInvented) {
-  EXPECT_EQ(send(busyPoll("b1", 1, {report("t", TaskPhase::Done, R"({"x":1})")})), 200);
-  EXPECT_EQ(send(busyPoll("b1", 2, {report("t", TaskPhase::Done)})), 200);
+  EXPECT_EQ(send(busyPoll("b1", 1, {report("t", wire::TaskPhase::Done, R"({"x":1})")})), 200);
+  EXPECT_EQ(send(busyPoll("b1", 2, {report("t", wire::TaskPhase::Done)})), 200);
   EXPECT_EQ(site.gateway().report(kNode, "t")->result, R"({"x":1})");
-  EXPECT_EQ(send(busyPoll("b1", 3, {report("u", TaskPhase::Done)})), 400);
+  EXPECT_EQ(send(busyPoll("b1", 3, {report("u", wire::TaskPhase::Done)})), 400);
 }
 
 TEST_F(PollTest, whatAShortPollLeavesOutMustBeKnown) {
-  const auto say = [&](const PollRequest& poll) { return *parsePollResponse(site.post("/agent/v1/poll", toJson(poll), identity)->body); };
-  auto first = say(busyPoll("b1", 1, {report("t", TaskPhase::Done, R"({"x":1})")}));
+  const auto say = [&](const wire::PollRequest& poll) { return *wire::parsePollResponse(site.post("/agent/v1/poll", toJson(poll), identity)->body); };
+  auto first = say(busyPoll("b1", 1, {report("t", wire::TaskPhase::Done, R"({"x":1})")}));
   EXPECT_TRUE(first.takes_short);
   auto same = busyPoll("b1", 2, {});
   same.session = first.session;
@@ -459,7 +459,7 @@ TEST_F(PollTest, whatAShortPollLeavesOutMustBeKnown) {
   site.clock.advance(5s);
   EXPECT_EQ(say(same).session, first.session);
   EXPECT_EQ(site.gateway().report(kNode, "t")->result, R"({"x":1})");
-  EXPECT_EQ(site.phase("gpu001", "other"), TaskPhase::Running);
+  EXPECT_EQ(site.phase("gpu001", "other"), wire::TaskPhase::Running);
   EXPECT_EQ(site.gateway().state(kNode)->last_seen, site.clock.now());
 
   same.sequence = 3;
@@ -480,16 +480,16 @@ TEST_F(PollTest, whatAShortPollLeavesOutMustBeKnown) {
 
 TEST_F(PollTest, answerOfALostResponseIsGivenAgain) {
   EXPECT_EQ(send(busyPoll("b1", 1, {})), 200);
-  ASSERT_TRUE(site.gateway().submit(kNode, task("t", TaskKind::Probe)));
+  ASSERT_TRUE(site.gateway().submit(kNode, task("t", wire::TaskKind::Probe)));
   for (std::uint64_t sequence : {2, 3}) {
     auto answer = site.post("/agent/v1/poll", toJson(busyPoll("b1", sequence, {})), identity);
-    auto parsed = parsePollResponse(answer->body);
+    auto parsed = wire::parsePollResponse(answer->body);
     ASSERT_TRUE(parsed);
     ASSERT_EQ(parsed->start.size(), 1u);
     EXPECT_EQ(parsed->start[0].id, "t");
   }
-  auto taken = site.post("/agent/v1/poll", toJson(busyPoll("b1", 4, {report("t", TaskPhase::Queued)})), identity);
-  EXPECT_TRUE(parsePollResponse(taken->body)->start.empty());
+  auto taken = site.post("/agent/v1/poll", toJson(busyPoll("b1", 4, {report("t", wire::TaskPhase::Queued)})), identity);
+  EXPECT_TRUE(wire::parsePollResponse(taken->body)->start.empty());
 }
 
 }  // namespace

@@ -85,13 +85,13 @@ class DeviceFirmwareTest : public ::testing::Test {
   Async<io::HttpResponse> serve(io::HttpRequest) { co_return io::HttpResponse{status_, {}, image_}; }
 
   Result<json> install(const std::string& way, const std::string& match, const std::string& version) {
-    const FirmwareTask task{way, match, version, "http://10.20.0.1:8080/firmware/x/nic.bin", sha256_};
+    const wire::FirmwareTask task{way, match, version, "http://10.20.0.1:8080/firmware/x/nic.bin", sha256_};
     auto context = std::make_shared<TaskContext>("t", std::chrono::seconds(3600));
     return loop_.run(firmware_.install(json::parse(toJson(task)), context));
   }
-  Result<DeviceFirmware> list(std::vector<std::string> ways) {
+  Result<wire::DeviceFirmware> list(std::vector<std::string> ways) {
     auto answer = loop_.run(firmware_.list(json{{"ways", std::move(ways)}}));
-    return answer ? parseDeviceFirmware(answer->dump()) : Result<DeviceFirmware>(fail(answer.error()));
+    return answer ? wire::parseDeviceFirmware(answer->dump()) : Result<wire::DeviceFirmware>(fail(answer.error()));
   }
   std::size_t burnt() { return programs_.count("mstflint -d 0000:18:00.0 -i") + programs_.count("mstflint -d 0000:3b:00.0 -i"); }
 
@@ -237,21 +237,21 @@ TEST_F(DeviceFirmwareTest, fwupdsDevicesAreReadWithWhatItsHistorySaysWaitsForARe
   }
 }
 
-TEST(FirmwareTask, isReadStrictly) {
-  const FirmwareTask good{"nvme", "X", "1", "http://c/f", std::string(64, 'a')};
-  ASSERT_TRUE(parseFirmwareTask(toJson(good)));
+TEST(wire::FirmwareTask, isReadStrictly) {
+  const wire::FirmwareTask good{"nvme", "X", "1", "http://c/f", std::string(64, 'a')};
+  ASSERT_TRUE(wire::parseFirmwareTask(toJson(good)));
   auto bad = good;
   bad.way = "dd";
-  EXPECT_FALSE(parseFirmwareTask(toJson(bad)));
+  EXPECT_FALSE(wire::parseFirmwareTask(toJson(bad)));
   bad = good;
   bad.sha256 = "abc";
-  EXPECT_FALSE(parseFirmwareTask(toJson(bad)));
+  EXPECT_FALSE(wire::parseFirmwareTask(toJson(bad)));
   bad = good;
   bad.url = "file:///etc/passwd";
-  EXPECT_FALSE(parseFirmwareTask(toJson(bad)));
+  EXPECT_FALSE(wire::parseFirmwareTask(toJson(bad)));
   bad = good;
   bad.match = "";
-  EXPECT_FALSE(parseFirmwareTask(toJson(bad)));
+  EXPECT_FALSE(wire::parseFirmwareTask(toJson(bad)));
 }
 
 // ---- the programs themselves, as Debian has them, without hardware
@@ -307,14 +307,14 @@ class RealFirmwarePrograms : public ::testing::Test {
     return *io::readFile(folder_ / "f.cab");
   }
   Result<json> install(const std::string& way, const std::string& match, const std::string& version) {
-    const FirmwareTask task{way, match, version, "http://10.20.0.1:8080/f", io::sha256Hex(image_)};
+    const wire::FirmwareTask task{way, match, version, "http://10.20.0.1:8080/f", io::sha256Hex(image_)};
     auto context = std::make_shared<TaskContext>("t", std::chrono::seconds(3600));
     return muster::test::runAsync(io_, firmware_.install(json::parse(toJson(task)), context), std::chrono::seconds(120));
   }
-  DeviceFirmware list(const std::string& way) {
+  wire::DeviceFirmware list(const std::string& way) {
     const auto answer = muster::test::runAsync(io_, firmware_.list(json{{"ways", {way}}}), std::chrono::seconds(120));
     EXPECT_TRUE(answer) << answer.error().str();
-    return *parseDeviceFirmware(answer->dump());
+    return *wire::parseDeviceFirmware(answer->dump());
   }
 
   muster::test::TempFolder folder_;

@@ -16,7 +16,7 @@ const NodeName kNode("gpu001");
 class EnrolmentTest : public ::testing::Test {
  protected:
   Result<io::HttpResponse> enrol(const std::string& id, const std::string& mac, const std::string& csr) {
-    return site.post("/agent/v1/enrol", toJson(EnrolRequest{id, csr, mac}));
+    return site.post("/agent/v1/enrol", toJson(wire::EnrolRequest{id, csr, mac}));
   }
   std::string request() { return io::makeKeyAndRequest("anything")->csr_pem; }
   std::string arm(const NodeName& node = kNode, const char* mac = kMac1) { return *site.gateway().openEnrolment(node, *Mac::parse(mac)); }
@@ -37,7 +37,7 @@ class EnrolmentTest : public ::testing::Test {
     EXPECT_THAT(answer->body, HasSubstr(why));
   }
   int polls(const io::TlsIdentity& who) {
-    PollRequest poll;
+    wire::PollRequest poll;
     poll.boot_id = "b";
     poll.sequence = ++sequence;
     poll.session = "of another controller";  // answered at once
@@ -52,7 +52,7 @@ TEST_F(EnrolmentTest, anArmingGivesTheNodesCertificateToOneKey) {
   auto first = enrol(id, kMac1, request());
   ASSERT_TRUE(first) << first.error().str();
   ASSERT_EQ(first->status, 200) << first->body;
-  auto answer = parseEnrolResponse(first->body);
+  auto answer = wire::parseEnrolResponse(first->body);
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->node, "gpu001");
   EXPECT_EQ(io::describeCertificate(answer->certificate_pem)->common_name, "gpu001");
@@ -71,7 +71,7 @@ TEST_F(EnrolmentTest, aSecondKeyEndsTheFirstAndOnlyANewArmingLetsTheNodeIn) {
     const auto first = io::makeKeyAndRequest("x"), second = io::makeKeyAndRequest("x");
     auto answer = enrol(id, kMac1, first->csr_pem);
     ASSERT_EQ(answer->status, 200) << answer->body;
-    const io::TlsIdentity taken{first->key_pem, parseEnrolResponse(answer->body)->certificate_pem};
+    const io::TlsIdentity taken{first->key_pem, wire::parseEnrolResponse(answer->body)->certificate_pem};
     ASSERT_EQ(polls(taken), 200);
     if (restarted) site.restartController();
     expectRefused(enrol(id, kMac1, second->csr_pem), "neither is listened to");
@@ -95,7 +95,7 @@ TEST_F(EnrolmentTest, twoKeysAtTheSameMomentAreBothRefused) {
     io::HttpRequest ask;
     ask.method = "POST";
     ask.url = *io::Url::parse(site.url() + "/agent/v1/enrol");
-    ask.body = toJson(EnrolRequest{id, csrs[i], kMac1});
+    ask.body = toJson(wire::EnrolRequest{id, csrs[i], kMac1});
     asio::co_spawn(site.controller->io, clients.back()->send(ask), [&answers, i](std::exception_ptr, Result<io::HttpResponse> got) { answers[i] = std::move(got); });
   }
   ASSERT_TRUE(site.until([&] { return answers[0] && answers[1]; }));
@@ -176,7 +176,7 @@ TEST_F(EnrolmentTest, besideAnotherDhcpServerAnIdAloneIsNotEnough) {
     const auto id = arm();
     const auto csr = request();
     expectRefused(enrol(id, kMac1, csr), "the neighbour table does not show who has 127.0.0.1");
-    EXPECT_THAT(*site.store->findings(nullptr), ::testing::Contains(::testing::Field(&lifecycle::Finding::what_to_do, HasSubstr("muster bmc approve-key gpu001 " + requestFingerprint(csr)))));
+    EXPECT_THAT(*site.store->findings(nullptr), ::testing::Contains(::testing::Field(&lifecycle::Finding::what_to_do, HasSubstr("muster bmc approve-key gpu001 " + wire::requestFingerprint(csr)))));
     site.network.show("127.0.0.1", "52:54:00:00:00:66");
     expectRefused(enrol(id, kMac1, csr), "shows another MAC");
     site.network.show("127.0.0.1", kMac1);
@@ -189,8 +189,8 @@ TEST_F(EnrolmentTest, aPersonApprovesOneKeyForAnArmedNode) {
   site.network.neighbours.clear();
   const auto id = arm();
   const auto csr = request(), other = request();
-  EXPECT_EQ(approveKey(*site.store, kNode, "gpu001").error().code(), ErrorCode::InvalidInput);
-  ASSERT_TRUE(approveKey(*site.store, kNode, requestFingerprint(csr)));
+  EXPECT_EQ(gateway::approveKey(*site.store, kNode, "gpu001").error().code(), ErrorCode::InvalidInput);
+  ASSERT_TRUE(gateway::approveKey(*site.store, kNode, wire::requestFingerprint(csr)));
   EXPECT_EQ(enrol(id, kMac1, other)->status, 403) << "another key";
   EXPECT_EQ(enrol("guessed", kMac1, csr)->status, 403) << "another arming";
   EXPECT_EQ(enrol(id, kMac1, csr)->status, 200);
@@ -201,20 +201,20 @@ TEST_F(EnrolmentTest, aPersonApprovesOneKeyForAnArmedNode) {
 TEST_F(EnrolmentTest, planSaysWhichProofIsUsed) {
   leaseAddresses();
   site.cluster.nodes[1].address = *Ipv4::parse("127.0.1.2");
-  EXPECT_EQ(describeProofs(site.cluster), "enrolment of 2 nodes is proven by: DHCP lease and neighbour table\n");
+  EXPECT_EQ(gateway::describeProofs(site.cluster), "enrolment of 2 nodes is proven by: DHCP lease and neighbour table\n");
   inventory::Subnet row;
   row.name = "row-a";
   row.cidr = *Cidr::parse("127.0.1.0/28");
   site.cluster.networks[0].subnets = {row};
-  EXPECT_THAT(describeProofs(site.cluster), HasSubstr("enrolment of 1 nodes is proven by: DHCP lease (behind a relay)\n"));
+  EXPECT_THAT(gateway::describeProofs(site.cluster), HasSubstr("enrolment of 1 nodes is proven by: DHCP lease (behind a relay)\n"));
   site.cluster.networks[0].dhcp_mode = inventory::DhcpMode::Proxy;
-  EXPECT_THAT(describeProofs(site.cluster), HasSubstr("muster bmc approve-key"));
+  EXPECT_THAT(gateway::describeProofs(site.cluster), HasSubstr("muster bmc approve-key"));
 }
 
 TEST_F(EnrolmentTest, anIdExpiresAndIsReplacedByALaterOne) {
   const auto old = arm(), id = arm();
   EXPECT_EQ(enrol(old, kMac1, request())->status, 403);
-  site.clock.advance(kEnrolmentWindow + 1s);
+  site.clock.advance(gateway::kEnrolmentWindow + 1s);
   expectRefused(enrol(id, kMac1, request()), "expired");
 }
 
@@ -241,32 +241,32 @@ TEST_F(EnrolmentTest, storeNeverHoldsTheId) {
 }
 
 TEST_F(EnrolmentTest, strangersAreNotListenedTo) {
-  PollRequest poll;
+  wire::PollRequest poll;
   poll.boot_id = "b";
   poll.sequence = 1;
   EXPECT_EQ(site.post("/agent/v1/poll", toJson(poll))->status, 403) << "no client certificate";
   auto stranger = site.post("/agent/v1/poll", toJson(poll), site.identityOf("gpu999"));
   EXPECT_EQ(stranger->status, 403);
   EXPECT_THAT(stranger->body, HasSubstr("gpu999 is not in the inventory"));
-  EXPECT_EQ(site.post("/agent/v1/certificate", toJson(EnrolRequest{{}, request(), {}}))->status, 403);
+  EXPECT_EQ(site.post("/agent/v1/certificate", toJson(wire::EnrolRequest{{}, request(), {}}))->status, 403);
   EXPECT_EQ(site.post("/agent/v1/poll", "garbage", site.identityOf("gpu001"))->status, 400);
 }
 
 TEST_F(EnrolmentTest, installedAgentsLiveLong) {
-  auto answer = site.post("/agent/v1/certificate", toJson(EnrolRequest{{}, request(), {}}), site.identityOf("gpu001"));
+  auto answer = site.post("/agent/v1/certificate", toJson(wire::EnrolRequest{{}, request(), {}}), site.identityOf("gpu001"));
   ASSERT_EQ(answer->status, 200) << answer->body;
-  const auto info = io::describeCertificate(parseEnrolResponse(answer->body)->certificate_pem);
-  EXPECT_GT(info->not_after, std::chrono::system_clock::now() + kInstalledCertificateLifetime - 1h);
+  const auto info = io::describeCertificate(wire::parseEnrolResponse(answer->body)->certificate_pem);
+  EXPECT_GT(info->not_after, std::chrono::system_clock::now() + gateway::kInstalledCertificateLifetime - 1h);
 }
 
 TEST_F(EnrolmentTest, expiredCertificateRenewsAndDoesNothingElse) {
   const auto [valid, expired] = site.agedIdentityOf("gpu001");
   const auto renew = [&](const io::TlsIdentity& identity) {
-    auto answer = site.post("/agent/v1/certificate", toJson(EnrolRequest{{}, request(), {}}), identity);
+    auto answer = site.post("/agent/v1/certificate", toJson(wire::EnrolRequest{{}, request(), {}}), identity);
     return answer ? answer->status : 0;
   };
-  PollRequest poll;
-  poll.mode = Mode::Disk;
+  wire::PollRequest poll;
+  poll.mode = wire::Mode::Disk;
   poll.boot_id = "b";
   poll.sequence = 1;
   poll.session = "of another controller";  // answered at once
@@ -284,7 +284,7 @@ TEST_F(EnrolmentTest, expiredCertificateRenewsAndDoesNothingElse) {
 
 TEST_F(EnrolmentTest, anExpiredCertificateThatAnEarlierVersionKnewRenewsToo) {
   const auto [valid, expired] = site.agedIdentityOf("gpu001");
-  const auto renew = [&](const io::TlsIdentity& identity) { return site.post("/agent/v1/certificate", toJson(EnrolRequest{{}, request(), {}}), identity)->status; };
+  const auto renew = [&](const io::TlsIdentity& identity) { return site.post("/agent/v1/certificate", toJson(wire::EnrolRequest{{}, request(), {}}), identity)->status; };
   ASSERT_TRUE(site.store->putValue("agent.key.gpu001", *io::keyIdOf(valid.certificate_pem)));
   EXPECT_EQ(renew(site.agedIdentityOf("gpu001").second), 403);
   EXPECT_EQ(renew(expired), 200);
@@ -296,11 +296,11 @@ TEST_F(EnrolmentTest, agentRefusesAControllerThatIsNotPinned) {
   auto node = site.startNode(options);
   auto stored = [&] { return **site.store->getValue("agent.enrolment.gpu001"); };
   auto before = stored();
-  EXPECT_FALSE(site.until([&] { return site.isThere("gpu001", Mode::Ram); }, 2s));
+  EXPECT_FALSE(site.until([&] { return site.isThere("gpu001", wire::Mode::Ram); }, 2s));
   EXPECT_EQ(stored(), before) << "the request must not have been shown to a stranger";
 
   auto right = site.startNode(site.ramOptions("gpu002"));
-  EXPECT_TRUE(site.until([&] { return site.isThere("gpu002", Mode::Ram); }));
+  EXPECT_TRUE(site.until([&] { return site.isThere("gpu002", wire::Mode::Ram); }));
   site.kill(node);
   site.kill(right);
 }

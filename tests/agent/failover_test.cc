@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 const NodeName kNode("gpu001");
 const lifecycle::Subject kSubject(kNode);
 
-AgentTask task(std::string id, TaskKind kind) { return {std::move(id), kind, "{}", 600s}; }
+wire::AgentTask task(std::string id, wire::TaskKind kind) { return {std::move(id), kind, "{}", 600s}; }
 
 /// The other host: its own session on the store that it shares with the site's controller.
 class OtherHost {
@@ -24,7 +24,7 @@ class OtherHost {
   /// `controllers`: what it tells agents.
   void start(std::string controllers = {}) {
     life_.emplace();
-    life_->serve(makeGatewayServer(site_.cluster, *site_.ca, *store_, site_.clock, site_.network, std::move(controllers)), *site_.ca, port_);
+    life_->serve(gateway::makeGatewayServer(site_.cluster, *site_.ca, *store_, site_.clock, site_.network, std::move(controllers)), *site_.ca, port_);
     site_.others.push_back(&life_->io);
   }
   void die() {
@@ -33,7 +33,7 @@ class OtherHost {
     life_.reset();
   }
   std::string url() const { return "https://127.0.0.1:" + std::to_string(port_); }
-  GatewayServer& gateway() { return *life_->gateway; }
+  gateway::GatewayServer& gateway() { return *life_->gateway; }
   lifecycle::Store& store() { return *store_; }
   bool hears() { return gateway().state(kNode).has_value(); }
 
@@ -52,7 +52,7 @@ class Failover : public ::testing::Test {
   /// `urls`: in the order to try.
   AgentOptions optionsFor(const std::string& urls) {
     auto options = site.ramOptions("gpu001");
-    options.urls = *parseControllers(urls);
+    options.urls = *wire::parseControllers(urls);
     options.url = options.urls.front();
     return options;
   }
@@ -72,19 +72,19 @@ TEST_F(Failover, whoIsAwayIsPassedOverAlsoAtTheFirstCall) {
 TEST_F(Failover, aTaskThatOneBeganIsReportedToTheOtherAndRunsOnce) {
   node = site.startNode(optionsFor(other.url() + "," + site.url()));
   ASSERT_TRUE(site.until([&] { return other.hears(); }));
-  ASSERT_TRUE(other.gateway().submit(kNode, task("i1", TaskKind::InstallDriver)));
+  ASSERT_TRUE(other.gateway().submit(kNode, task("i1", wire::TaskKind::InstallDriver)));
   ASSERT_TRUE(site.until([&] { return node->runs["i1"] == 1; }));
   EXPECT_FALSE(hears()) << "it speaks to one at a time";
   other.die();
-  ASSERT_TRUE(site.until([&] { return hears() && site.phase("gpu001", "i1") == TaskPhase::Running; }));
+  ASSERT_TRUE(site.until([&] { return hears() && site.phase("gpu001", "i1") == wire::TaskPhase::Running; }));
   EXPECT_EQ(site.gateway().state(kNode)->hardware.serial, "SN-1") << "everything is said again";
   site.gate.open();
-  auto report = site.await(site.gateway().runTask(kNode, task("i1", TaskKind::InstallDriver)));
+  auto report = site.await(site.gateway().runTask(kNode, task("i1", wire::TaskKind::InstallDriver)));
   ASSERT_TRUE(report) << report.error().str();
   EXPECT_EQ(node->runs["i1"], 1);
 
   other.start();
-  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("p1", TaskKind::Probe))));
+  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("p1", wire::TaskKind::Probe))));
   EXPECT_FALSE(other.hears()) << "it stays with the one that works";
 }
 
@@ -105,17 +105,17 @@ TEST_F(Failover, ordersOfAnEarlierHolderAreRefusedWhereverTheyComeFrom) {
   ASSERT_TRUE(other.store().claim(kSubject)->ours);
   node = site.startNode(optionsFor(other.url() + "," + site.url()));
   ASSERT_TRUE(site.until([&] { return other.hears(); }));
-  ASSERT_TRUE(site.await(other.gateway().runTask(kNode, task("t1", TaskKind::Probe))));
+  ASSERT_TRUE(site.await(other.gateway().runTask(kNode, task("t1", wire::TaskKind::Probe))));
   other.die();
   ASSERT_TRUE(site.store->signOn("b", 1h));
   ASSERT_TRUE(site.until([&] { return site.store->claim(kSubject)->ours; })) << "the lease of a ends";
   ASSERT_TRUE(site.until([&] { return hears(); }));
-  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("t2", TaskKind::Probe))));
+  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("t2", wire::TaskKind::Probe))));
 
   site.controller->server.reset();
   other.start();  // with the claim that it believes to have
   ASSERT_TRUE(site.until([&] { return other.hears(); }));
-  auto late = site.await(other.gateway().runTask(kNode, task("t3", TaskKind::Probe)));
+  auto late = site.await(other.gateway().runTask(kNode, task("t3", wire::TaskKind::Probe)));
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code(), ErrorCode::Conflict);
   EXPECT_THAT(late.error().str(), HasSubstr("taken over"));
@@ -128,7 +128,7 @@ TEST_F(Failover, whatAControllerSaysOfTheOthersIsKnownAfterARestart) {
   auto options = optionsFor(other.url());
   node = site.startNode(options);
   const auto file = options.state_folder / "controllers";
-  ASSERT_TRUE(site.await(other.gateway().runTask(kNode, task("p1", TaskKind::Probe)))) << "a poll is answered";
+  ASSERT_TRUE(site.await(other.gateway().runTask(kNode, task("p1", wire::TaskKind::Probe)))) << "a poll is answered";
   ASSERT_TRUE(site.until([&] { return std::filesystem::exists(file); }));
   EXPECT_EQ(*io::readFile(file), other.url() + "," + site.url());
   site.kill(node);
@@ -140,7 +140,7 @@ TEST_F(Failover, whatAControllerSaysOfTheOthersIsKnownAfterARestart) {
   ASSERT_TRUE(io::writeFileAtomic(file, "nonsense"));
   other.start("http://nowhere,,");
   node = site.startNode(options);
-  EXPECT_TRUE(site.await(other.gateway().runTask(kNode, task("p2", TaskKind::Probe)))) << "what cannot be read is left aside";
+  EXPECT_TRUE(site.await(other.gateway().runTask(kNode, task("p2", wire::TaskKind::Probe)))) << "what cannot be read is left aside";
   EXPECT_EQ(*io::readFile(file), "nonsense") << "nor is it learnt";
 }
 

@@ -12,11 +12,11 @@ using muster::test::FakeAgentGateway;
 TEST(FakeAgentGateway, sameIdIsStartedOnce) {
   FakeAgentGateway agents;
   NodeName node("gpu001");
-  EXPECT_EQ(agents.submit(node, AgentTask{"t1", TaskKind::Probe, "{}"}).error().code(), ErrorCode::Unavailable);
-  agents.boot(node, Mode::Disk);
-  agents.answer(TaskKind::Probe, R"({"kernel":"6.1"})");
-  ASSERT_TRUE(agents.submit(node, AgentTask{"t1", TaskKind::Probe, "{}"}));
-  ASSERT_TRUE(agents.submit(node, AgentTask{"t1", TaskKind::Probe, "{}"}));
+  EXPECT_EQ(agents.submit(node, wire::AgentTask{"t1", wire::TaskKind::Probe, "{}"}).error().code(), ErrorCode::Unavailable);
+  agents.boot(node, wire::Mode::Disk);
+  agents.answer(wire::TaskKind::Probe, R"({"kernel":"6.1"})");
+  ASSERT_TRUE(agents.submit(node, wire::AgentTask{"t1", wire::TaskKind::Probe, "{}"}));
+  ASSERT_TRUE(agents.submit(node, wire::AgentTask{"t1", wire::TaskKind::Probe, "{}"}));
   EXPECT_EQ(agents.submitted().size(), 1u);
   EXPECT_EQ(agents.report(node, "t1")->result, R"({"kernel":"6.1"})");
 }
@@ -25,11 +25,11 @@ TEST(FakeAgentGateway, runTaskWaitsForAHeldTask) {
   asio::io_context context;
   FakeAgentGateway agents;
   NodeName node("gpu001");
-  agents.boot(node, Mode::Ram);
-  agents.hold(TaskKind::WriteImage);
-  std::optional<Result<AgentTaskReport>> outcome;
-  asio::co_spawn(context, agents.runTask(node, AgentTask{"w", TaskKind::WriteImage, "{}"}),
-                 [&](std::exception_ptr, Result<AgentTaskReport> answer) { outcome = std::move(answer); });
+  agents.boot(node, wire::Mode::Ram);
+  agents.hold(wire::TaskKind::WriteImage);
+  std::optional<Result<wire::AgentTaskReport>> outcome;
+  asio::co_spawn(context, agents.runTask(node, wire::AgentTask{"w", wire::TaskKind::WriteImage, "{}"}),
+                 [&](std::exception_ptr, Result<wire::AgentTaskReport> answer) { outcome = std::move(answer); });
   context.poll();
   EXPECT_FALSE(outcome);
   agents.finish("w", "{}");

@@ -63,19 +63,19 @@ TEST(KernelLog, countsEachRecordOnceAndBelievesTheKernelOnly) {
 TEST(Smart, believesTheDisksOwnWord) {
   EXPECT_THAT(*parseSmart(R"({"smart_status": {"passed": true}})", "sda"), IsEmpty());
   EXPECT_THAT(*parseSmart(R"({"smartctl": {"exit_status": 2}})", "sda"), IsEmpty()) << "a disk that says nothing of itself is not failing";
-  EXPECT_THAT(*parseSmart(R"({"smart_status": {"passed": false}})", "sda"), ElementsAre(Field(&Symptom::id, "disk.failing")));
+  EXPECT_THAT(*parseSmart(R"({"smart_status": {"passed": false}})", "sda"), ElementsAre(Field(&wire::Symptom::id, "disk.failing")));
   EXPECT_THAT(*parseSmart(R"({"smart_status": {"passed": true}, "nvme_smart_health_information_log": {"critical_warning": 4, "percentage_used": 100}})", "n"),
-              ElementsAre(Field(&Symptom::id, "disk.failing"), Field(&Symptom::id, "disk.worn")));
+              ElementsAre(Field(&wire::Symptom::id, "disk.failing"), Field(&wire::Symptom::id, "disk.worn")));
   EXPECT_THAT(*parseSmart(R"({"smart_status": "passed"})", "sda"), IsEmpty());
   EXPECT_FALSE(parseSmart("Smartctl open device failed", "sda"));
 }
 
 TEST(Units, aFabricManagerIsMissedOnlyWhereItIsMeantToRun) {
-  EXPECT_THAT(parseUnits("LoadState=loaded\nActiveState=failed\nUnitFileState=enabled\n", ""), ElementsAre(Field(&Symptom::id, "system.fabric-manager")));
+  EXPECT_THAT(parseUnits("LoadState=loaded\nActiveState=failed\nUnitFileState=enabled\n", ""), ElementsAre(Field(&wire::Symptom::id, "system.fabric-manager")));
   EXPECT_THAT(parseUnits("LoadState=loaded\nActiveState=active\nUnitFileState=enabled\n", ""), IsEmpty());
   EXPECT_THAT(parseUnits("LoadState=loaded\nActiveState=inactive\nUnitFileState=disabled\n", ""), IsEmpty());
   EXPECT_THAT(parseUnits("LoadState=not-found\nActiveState=inactive\nUnitFileState=\n", ""), IsEmpty());
-  EXPECT_THAT(parseUnits("", "nvidia-persistenced.service loaded failed failed NVIDIA Persistence\n"), ElementsAre(Field(&Symptom::device, "nvidia-persistenced.service")));
+  EXPECT_THAT(parseUnits("", "nvidia-persistenced.service loaded failed failed NVIDIA Persistence\n"), ElementsAre(Field(&wire::Symptom::device, "nvidia-persistenced.service")));
 }
 
 class HealthSenseTest : public ::testing::Test {
@@ -96,8 +96,8 @@ class HealthSenseTest : public ::testing::Test {
     ASSERT_TRUE(io::makeDirs((folder_ / path).parent_path()));
     ASSERT_TRUE(io::writeFileAtomic(folder_ / path, text));
   }
-  HealthReport look() { return loop_.run(sense_.look()); }
-  static std::vector<std::string> ids(const HealthReport& report) {
+  wire::HealthReport look() { return loop_.run(sense_.look()); }
+  static std::vector<std::string> ids(const wire::HealthReport& report) {
     std::vector<std::string> out;
     for (const auto& symptom : report.symptoms) out.push_back(symptom.id + "@" + symptom.device);
     return out;
@@ -175,19 +175,19 @@ TEST_F(HealthSenseTest, aCarrierThatWentManyTimesIsToldOfRealPortsOnly) {
   EXPECT_EQ(report.symptoms[0].count, 11u);
 }
 
-TEST(HealthReport, travelsWithThePollAndIsReadStrictly) {
-  const HealthReport report{{{"xid.79", "0000:18:00.0", 2, "fallen \xff off"}}, {{"gpu", "ok"}}};
-  const auto back = parseHealthReport(toJson(report));
+TEST(wire::HealthReport, travelsWithThePollAndIsReadStrictly) {
+  const wire::HealthReport report{{{"xid.79", "0000:18:00.0", 2, "fallen \xff off"}}, {{"gpu", "ok"}}};
+  const auto back = wire::parseHealthReport(toJson(report));
   ASSERT_TRUE(back) << back.error().str();
   EXPECT_EQ(back->symptoms[0].count, 2u);
-  EXPECT_FALSE(parseHealthReport(R"({"symptoms": [{"device": "x", "count": 1}], "sources": {}})"));
-  EXPECT_FALSE(parseHealthReport(R"({"symptoms": [{"id": "x", "count": -1}], "sources": {}})"));
-  PollRequest poll;
+  EXPECT_FALSE(wire::parseHealthReport(R"({"symptoms": [{"device": "x", "count": 1}], "sources": {}})"));
+  EXPECT_FALSE(wire::parseHealthReport(R"({"symptoms": [{"id": "x", "count": -1}], "sources": {}})"));
+  wire::PollRequest poll;
   poll.boot_id = "b";
   poll.health = toJson(report);
-  EXPECT_EQ(parsePollRequest(toJson(poll))->health, poll.health);
+  EXPECT_EQ(wire::parsePollRequest(toJson(poll))->health, poll.health);
   poll.health.clear();
-  EXPECT_TRUE(parsePollRequest(toJson(poll))->health.empty()) << "an older agent says nothing";
+  EXPECT_TRUE(wire::parsePollRequest(toJson(poll))->health.empty()) << "an older agent says nothing";
 }
 
 }  // namespace

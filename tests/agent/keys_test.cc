@@ -30,40 +30,40 @@ inventory::Cluster clusterOfOne() {
 class KeysTest : public ::testing::Test {
  protected:
   /// One answer at once, whatever waits.
-  Result<io::HttpResponse> call(const io::TlsIdentity& who, Mode mode, const std::vector<AgentTaskReport>& reports = {}) {
-    PollRequest poll;
+  Result<io::HttpResponse> call(const io::TlsIdentity& who, wire::Mode mode, const std::vector<wire::AgentTaskReport>& reports = {}) {
+    wire::PollRequest poll;
     poll.mode = mode;
     poll.boot_id = fmt::format("{}-{}", toString(mode), boot_);
     poll.sequence = ++sequence_;
-    AgentTaskReport busy;
+    wire::AgentTaskReport busy;
     busy.id = "other";
-    busy.phase = TaskPhase::Running;
+    busy.phase = wire::TaskPhase::Running;
     poll.reports.push_back(busy);
     poll.reports.insert(poll.reports.end(), reports.begin(), reports.end());
     return site.post("/agent/v1/poll", toJson(poll), who);
   }
   /// The order to write goes out; its id.
   std::string orderedToWrite(const io::TlsIdentity& ram) {
-    handOver(TaskKind::WriteImage, "{}");
+    handOver(wire::TaskKind::WriteImage, "{}");
     const auto id = "order-" + std::to_string(sequence_);
-    EXPECT_THAT(call(ram, Mode::Ram)->body, HasSubstr(id));
+    EXPECT_THAT(call(ram, wire::Mode::Ram)->body, HasSubstr(id));
     return id;
   }
-  static AgentTaskReport failed(const std::string& id, const std::string& text) {
-    AgentTaskReport report;
+  static wire::AgentTaskReport failed(const std::string& id, const std::string& text) {
+    wire::AgentTaskReport report;
     report.id = id;
-    report.phase = TaskPhase::Failed;
+    report.phase = wire::TaskPhase::Failed;
     report.code = ErrorCode::Denied;
     report.text = text;
     return report;
   }
-  int polls(const io::TlsIdentity& who, Mode mode) { return call(who, mode).value_or(io::HttpResponse{}).status; }
+  int polls(const io::TlsIdentity& who, wire::Mode mode) { return call(who, mode).value_or(io::HttpResponse{}).status; }
   /// The answer to a request for a certificate, as an identity; empty where it was refused.
   io::TlsIdentity ask(const std::string& path, const std::optional<io::TlsIdentity>& who, const std::string& enrolment = {}) {
     auto made = io::makeKeyAndRequest("gpu001");
-    auto answer = site.post(path, toJson(EnrolRequest{enrolment, made->csr_pem, enrolment.empty() ? "" : kMac1}), who);
+    auto answer = site.post(path, toJson(wire::EnrolRequest{enrolment, made->csr_pem, enrolment.empty() ? "" : kMac1}), who);
     if (!answer || answer->status != 200) return {};
-    return {made->key_pem, parseEnrolResponse(answer->body)->certificate_pem};
+    return {made->key_pem, wire::parseEnrolResponse(answer->body)->certificate_pem};
   }
   io::TlsIdentity enrol() {
     ++boot_;
@@ -74,15 +74,15 @@ class KeysTest : public ::testing::Test {
   /// A node with an installed system whose agent is known.
   io::TlsIdentity installed() {
     auto disk = certify(enrol());
-    EXPECT_EQ(polls(disk, Mode::Disk), 200);
+    EXPECT_EQ(polls(disk, wire::Mode::Disk), 200);
     return disk;
   }
-  void handOver(TaskKind kind, const std::string& params) {
-    ASSERT_TRUE(site.gateway().submit(kNode, AgentTask{"order-" + std::to_string(++sequence_), kind, params, 1h}));
+  void handOver(wire::TaskKind kind, const std::string& params) {
+    ASSERT_TRUE(site.gateway().submit(kNode, wire::AgentTask{"order-" + std::to_string(++sequence_), kind, params, 1h}));
   }
   /// The node is off, and started anew after.
   void silence() {
-    site.clock.advance(kSilentAfter + 1s);
+    site.clock.advance(wire::kSilentAfter + 1s);
     ++boot_;
   }
 
@@ -94,19 +94,19 @@ class KeysTest : public ::testing::Test {
 TEST_F(KeysTest, aReImageEndsTheKeyOfTheLifeBefore) {
   const auto before = installed();
   const auto ram = enrol();
-  ASSERT_EQ(polls(ram, Mode::Ram), 200);
-  EXPECT_EQ(polls(before, Mode::Disk), 409) << "the RAM OS is heard: whoever calls is not its installed system";
+  ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
+  EXPECT_EQ(polls(before, wire::Mode::Disk), 409) << "the RAM OS is heard: whoever calls is not its installed system";
   const auto now = certify(ram);
-  EXPECT_EQ(polls(before, Mode::Disk), 403) << "handed out, not yet used";
+  EXPECT_EQ(polls(before, wire::Mode::Disk), 403) << "handed out, not yet used";
   silence();
-  EXPECT_EQ(polls(before, Mode::Disk), 403);
+  EXPECT_EQ(polls(before, wire::Mode::Disk), 403);
   EXPECT_TRUE(refused(certify(before))) << "nor does it renew";
-  EXPECT_EQ(polls(now, Mode::Disk), 200);
-  EXPECT_EQ(polls(ram, Mode::Ram), 403) << "the RAM OS is over too";
+  EXPECT_EQ(polls(now, wire::Mode::Disk), 200);
+  EXPECT_EQ(polls(ram, wire::Mode::Ram), 403) << "the RAM OS is over too";
   EXPECT_TRUE(refused(certify(ram)));
   site.restartController();
-  EXPECT_EQ(polls(before, Mode::Disk), 403);
-  EXPECT_EQ(polls(now, Mode::Disk), 200);
+  EXPECT_EQ(polls(before, wire::Mode::Disk), 403);
+  EXPECT_EQ(polls(now, wire::Mode::Disk), 200);
   const auto findings = site.store->findings(nullptr);
   ASSERT_FALSE(findings->empty());
   EXPECT_THAT(findings->front().text, HasSubstr("of an earlier life of the node"));
@@ -115,77 +115,77 @@ TEST_F(KeysTest, aReImageEndsTheKeyOfTheLifeBefore) {
 TEST_F(KeysTest, theKeyEndsWhenTheOrderToWriteGoesOutNotWhenItIsDone) {
   const auto before = installed();
   const auto ram = enrol();
-  ASSERT_EQ(polls(ram, Mode::Ram), 200);
-  handOver(TaskKind::WriteImage, "{}");
-  const auto answer = call(ram, Mode::Ram);
+  ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
+  handOver(wire::TaskKind::WriteImage, "{}");
+  const auto answer = call(ram, wire::Mode::Ram);
   ASSERT_THAT(answer->body, HasSubstr("order-"));
   silence();  // the power goes while it writes
-  EXPECT_EQ(polls(before, Mode::Disk), 403) << "it would say that it is what was to be written";
+  EXPECT_EQ(polls(before, wire::Mode::Disk), 403) << "it would say that it is what was to be written";
 }
 
 TEST_F(KeysTest, anOrderThatIsRefusedBeforeTheFirstByteGivesTheKeyBack) {
   const auto before = installed();
   const auto ram = enrol();
-  ASSERT_EQ(polls(ram, Mode::Ram), 200);
-  const auto refusal = failed(orderedToWrite(ram), std::string(kUntouched) + ": /dev/sdb holds ext4; it is not overwritten");
+  ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
+  const auto refusal = failed(orderedToWrite(ram), std::string(wire::kUntouched) + ": /dev/sdb holds ext4; it is not overwritten");
   site.restartController();  // whoever hears it
-  ASSERT_EQ(call(ram, Mode::Ram, {refusal})->status, 200);
+  ASSERT_EQ(call(ram, wire::Mode::Ram, {refusal})->status, 200);
   silence();
-  EXPECT_EQ(polls(before, Mode::Disk), 200) << "its system is what it was";
+  EXPECT_EQ(polls(before, wire::Mode::Disk), 200) << "its system is what it was";
   const auto again = enrol();
-  ASSERT_EQ(polls(again, Mode::Ram), 200);
+  ASSERT_EQ(polls(again, wire::Mode::Ram), 200);
   const auto next = orderedToWrite(again);
-  ASSERT_EQ(call(again, Mode::Ram, {refusal})->status, 200) << "the report of before is still listed";
+  ASSERT_EQ(call(again, wire::Mode::Ram, {refusal})->status, 200) << "the report of before is still listed";
   silence();
-  EXPECT_EQ(polls(before, Mode::Disk), 403) << "the other order may be writing";
+  EXPECT_EQ(polls(before, wire::Mode::Disk), 403) << "the other order may be writing";
 }
 
 TEST_F(KeysTest, whatMayHaveWrittenGivesNothingBack) {
-  for (const std::string& text : {std::string("/dev/sda: input/output error"), "the controller said \"" + std::string(kUntouched) + ": \""}) {
+  for (const std::string& text : {std::string("/dev/sda: input/output error"), "the controller said \"" + std::string(wire::kUntouched) + ": \""}) {
     SCOPED_TRACE(text);
     const auto before = installed();
     const auto ram = enrol();
-    ASSERT_EQ(polls(ram, Mode::Ram), 200);
-    ASSERT_EQ(call(ram, Mode::Ram, {failed(orderedToWrite(ram), text)})->status, 200);
+    ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
+    ASSERT_EQ(call(ram, wire::Mode::Ram, {failed(orderedToWrite(ram), text)})->status, 200);
     silence();
-    EXPECT_EQ(polls(before, Mode::Disk), 403);
+    EXPECT_EQ(polls(before, wire::Mode::Disk), 403);
   }
 }
 
 TEST_F(KeysTest, anOrderThatWentOutTwiceGivesNothingBack) {
   const auto before = installed();
   const auto ram = enrol();
-  ASSERT_EQ(polls(ram, Mode::Ram), 200);
+  ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
   const auto order = orderedToWrite(ram);
-  ASSERT_THAT(call(ram, Mode::Ram)->body, HasSubstr(order));  // an agent that was restarted may have written before
-  ASSERT_EQ(call(ram, Mode::Ram, {failed(order, std::string(kUntouched) + ": no such image")})->status, 200);
+  ASSERT_THAT(call(ram, wire::Mode::Ram)->body, HasSubstr(order));  // an agent that was restarted may have written before
+  ASSERT_EQ(call(ram, wire::Mode::Ram, {failed(order, std::string(wire::kUntouched) + ": no such image")})->status, 200);
   silence();
-  EXPECT_EQ(polls(before, Mode::Disk), 403);
+  EXPECT_EQ(polls(before, wire::Mode::Disk), 403);
 }
 
 TEST_F(KeysTest, theNextRamOsGivesNothingBackOfTheOneBefore) {
   const auto before = installed();
   const auto ram = enrol();
-  ASSERT_EQ(polls(ram, Mode::Ram), 200);
+  ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
   const auto order = orderedToWrite(ram);
   silence();  // the power goes while it writes
   const auto next = enrol();
-  ASSERT_EQ(call(next, Mode::Ram, {failed(order, std::string(kUntouched) + ": no such image")})->status, 200);
+  ASSERT_EQ(call(next, wire::Mode::Ram, {failed(order, std::string(wire::kUntouched) + ": no such image")})->status, 200);
   silence();
-  EXPECT_EQ(polls(before, Mode::Disk), 403);
+  EXPECT_EQ(polls(before, wire::Mode::Disk), 403);
 }
 
 TEST_F(KeysTest, aLookInTheRamOsEndsNothingOfTheInstalledSystem) {
   const auto disk = installed();
   const auto ram = enrol();
-  ASSERT_EQ(polls(ram, Mode::Ram), 200);
-  handOver(TaskKind::Inspect, "{}");
-  ASSERT_EQ(polls(ram, Mode::Ram), 200);
+  ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
+  handOver(wire::TaskKind::Inspect, "{}");
+  ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
   silence();
-  EXPECT_EQ(polls(disk, Mode::Disk), 200);
+  EXPECT_EQ(polls(disk, wire::Mode::Disk), 200);
   const auto again = enrol();
-  EXPECT_EQ(polls(ram, Mode::Ram), 403) << "but the RAM OS of before is over";
-  EXPECT_EQ(polls(again, Mode::Ram), 200);
+  EXPECT_EQ(polls(ram, wire::Mode::Ram), 403) << "but the RAM OS of before is over";
+  EXPECT_EQ(polls(again, wire::Mode::Ram), 200);
 }
 
 TEST_F(KeysTest, anErasureEndsTheKeyOfTheSystemThatItTakes) {
@@ -193,25 +193,25 @@ TEST_F(KeysTest, anErasureEndsTheKeyOfTheSystemThatItTakes) {
   const auto erase = [this, &content](const std::string& params) {
     const auto disk = installed();
     const auto ram = enrol();
-    PollRequest poll;
-    poll.mode = Mode::Ram;
+    wire::PollRequest poll;
+    poll.mode = wire::Mode::Ram;
     poll.boot_id = "ram-boot-" + std::to_string(++sequence_);
     poll.sequence = sequence_;
-    Hardware hardware;
+    wire::Hardware hardware;
     hardware.disks = {{.path = "/dev/sda", .serial = "SYSTEM", .wwn = {}, .model = {}, .content = content, .size_bytes = 1},
                       {.path = "/dev/sdb", .serial = "DATA", .wwn = {}, .model = {}, .content = "none", .size_bytes = 1}};
     poll.hardware = toJson(hardware);
     poll.session = "";
-    AgentTaskReport busy;
+    wire::AgentTaskReport busy;
     busy.id = "other";
-    busy.phase = TaskPhase::Running;
+    busy.phase = wire::TaskPhase::Running;
     poll.reports.push_back(busy);
     EXPECT_EQ(site.post("/agent/v1/poll", toJson(poll), ram)->status, 200);
-    EXPECT_TRUE(site.gateway().submit(kNode, AgentTask{"erase-" + std::to_string(sequence_), TaskKind::EraseDisks, params, 1h}));
+    EXPECT_TRUE(site.gateway().submit(kNode, wire::AgentTask{"erase-" + std::to_string(sequence_), wire::TaskKind::EraseDisks, params, 1h}));
     poll.sequence = ++sequence_;
     EXPECT_THAT(site.post("/agent/v1/poll", toJson(poll), ram)->body, HasSubstr("erase-"));
     silence();
-    return polls(disk, Mode::Disk);
+    return polls(disk, wire::Mode::Disk);
   };
   EXPECT_EQ(erase(R"({"disk_serials":[]})"), 403);
   EXPECT_EQ(erase(R"({"disk_serials":["SYSTEM"]})"), 403);
@@ -226,76 +226,76 @@ TEST_F(KeysTest, anErasureEndsTheKeyOfTheSystemThatItTakes) {
 
 TEST_F(KeysTest, whoIsRefusedIsKnownToRunUntilItIsSilent) {
   const auto before = installed();
-  const auto* refusals = dynamic_cast<RefusedAgents*>(&site.gateway());
+  const auto* refusals = dynamic_cast<gateway::RefusedAgents*>(&site.gateway());
   ASSERT_NE(refusals, nullptr);
-  ASSERT_TRUE(revokeKeys(*site.store, kNode));
+  ASSERT_TRUE(gateway::revokeKeys(*site.store, kNode));
   EXPECT_FALSE(refusals->isRefused(kNode));
-  ASSERT_EQ(polls(before, Mode::Disk), 403);
+  ASSERT_EQ(polls(before, wire::Mode::Disk), 403);
   EXPECT_TRUE(refusals->isRefused(kNode));
   silence();
   EXPECT_FALSE(refusals->isRefused(kNode));
-  ASSERT_EQ(polls(before, Mode::Disk), 403);
-  ASSERT_TRUE(forgetKeys(*site.store, kNode));
-  ASSERT_EQ(polls(before, Mode::Disk), 200);
+  ASSERT_EQ(polls(before, wire::Mode::Disk), 403);
+  ASSERT_TRUE(gateway::forgetKeys(*site.store, kNode));
+  ASSERT_EQ(polls(before, wire::Mode::Disk), 200);
   EXPECT_FALSE(refusals->isRefused(kNode));
 }
 
 TEST_F(KeysTest, aRenewalLeavesBothUntilTheNewOneCalls) {
   const auto first = installed();
   const auto lost = certify(first);  // the answer never came
-  EXPECT_EQ(polls(first, Mode::Disk), 200);
+  EXPECT_EQ(polls(first, wire::Mode::Disk), 200);
   const auto second = certify(first);
-  EXPECT_EQ(polls(first, Mode::Disk), 200) << "the agent died before it stored it";
-  EXPECT_EQ(polls(lost, Mode::Disk), 403) << "of two that were handed out the later one counts";
-  EXPECT_EQ(polls(second, Mode::Disk), 200);
-  EXPECT_EQ(polls(first, Mode::Disk), 403);
+  EXPECT_EQ(polls(first, wire::Mode::Disk), 200) << "the agent died before it stored it";
+  EXPECT_EQ(polls(lost, wire::Mode::Disk), 403) << "of two that were handed out the later one counts";
+  EXPECT_EQ(polls(second, wire::Mode::Disk), 200);
+  EXPECT_EQ(polls(first, wire::Mode::Disk), 403);
   EXPECT_TRUE(refused(certify(first)));
   const auto third = certify(second);
   EXPECT_FALSE(refused(certify(third))) << "a first call may be the next renewal";
-  EXPECT_EQ(polls(second, Mode::Disk), 403);
+  EXPECT_EQ(polls(second, wire::Mode::Disk), 403);
 }
 
 TEST_F(KeysTest, anInstalledSystemCannotSpeakForTheRamOs) {
   const auto disk = installed();
-  EXPECT_EQ(polls(disk, Mode::Ram), 403) << "it would report an erasure that never was";
+  EXPECT_EQ(polls(disk, wire::Mode::Ram), 403) << "it would report an erasure that never was";
   EXPECT_TRUE(refused(ask("/agent/v1/renewal", disk)));
   const auto ram = enrol();
-  EXPECT_EQ(polls(ram, Mode::Disk), 403);
+  EXPECT_EQ(polls(ram, wire::Mode::Disk), 403);
 }
 
 TEST_F(KeysTest, aRamOsThatRenewsItsOwnKeyLeavesTheInstalledSystemAlone) {
   const auto disk = installed();
   const auto ram = enrol();
-  ASSERT_EQ(polls(ram, Mode::Ram), 200);
+  ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
   const auto next = ask("/agent/v1/renewal", ram);
-  EXPECT_EQ(polls(ram, Mode::Ram), 200);
-  EXPECT_EQ(polls(next, Mode::Ram), 200);
-  EXPECT_EQ(polls(ram, Mode::Ram), 403);
+  EXPECT_EQ(polls(ram, wire::Mode::Ram), 200);
+  EXPECT_EQ(polls(next, wire::Mode::Ram), 200);
+  EXPECT_EQ(polls(ram, wire::Mode::Ram), 403);
   silence();
-  EXPECT_EQ(polls(disk, Mode::Disk), 200);
+  EXPECT_EQ(polls(disk, wire::Mode::Disk), 200);
 }
 
 TEST_F(KeysTest, aPersonRevokesAndForgets) {
   const auto disk = installed();
-  ASSERT_TRUE(revokeKeys(*site.store, kNode));
-  EXPECT_EQ(polls(disk, Mode::Disk), 403) << "at once, of a controller that runs";
+  ASSERT_TRUE(gateway::revokeKeys(*site.store, kNode));
+  EXPECT_EQ(polls(disk, wire::Mode::Disk), 403) << "at once, of a controller that runs";
   EXPECT_FALSE(refused(certify(enrol()))) << "imaging it again is the way back";
-  EXPECT_EQ(polls(disk, Mode::Disk), 403);
-  ASSERT_TRUE(forgetKeys(*site.store, kNode));
-  EXPECT_EQ(polls(disk, Mode::Disk), 200) << "the first to call";
-  EXPECT_EQ(polls(site.identityOf("gpu001"), Mode::Disk), 403);
+  EXPECT_EQ(polls(disk, wire::Mode::Disk), 403);
+  ASSERT_TRUE(gateway::forgetKeys(*site.store, kNode));
+  EXPECT_EQ(polls(disk, wire::Mode::Disk), 200) << "the first to call";
+  EXPECT_EQ(polls(site.identityOf("gpu001"), wire::Mode::Disk), 403);
 }
 
 TEST_F(KeysTest, aStoreOfAnEarlierVersionBelievesTheFirstOne) {
   const auto known = site.identityOf("gpu001"), other = site.identityOf("gpu001");
-  EXPECT_EQ(polls(known, Mode::Disk), 200);
-  EXPECT_EQ(polls(other, Mode::Disk), 403);
+  EXPECT_EQ(polls(known, wire::Mode::Disk), 200);
+  EXPECT_EQ(polls(other, wire::Mode::Disk), 403);
 }
 
 TEST_F(KeysTest, aPollThatWaitedIsNotHandedTheTasksOfTheNextLife) {
   const auto ram = enrol();
-  PollRequest poll;
-  poll.mode = Mode::Ram;
+  wire::PollRequest poll;
+  poll.mode = wire::Mode::Ram;
   poll.boot_id = "b";
   poll.sequence = 1;
   io::TlsTrust trust;
@@ -307,7 +307,7 @@ TEST_F(KeysTest, aPollThatWaitedIsNotHandedTheTasksOfTheNextLife) {
   request.url = *io::Url::parse(site.url() + "/agent/v1/poll");
   auto first = poll;
   request.body = toJson(first);
-  const auto session = parsePollResponse(site.post("/agent/v1/poll", toJson([&] {
+  const auto session = wire::parsePollResponse(site.post("/agent/v1/poll", toJson([&] {
     auto stale = poll;
     stale.session = "none";
     return stale;
@@ -316,10 +316,10 @@ TEST_F(KeysTest, aPollThatWaitedIsNotHandedTheTasksOfTheNextLife) {
   request.body = toJson(poll);
   std::optional<Result<io::HttpResponse>> answer;
   asio::co_spawn(site.controller->io, client->send(request), [&](std::exception_ptr, Result<io::HttpResponse> got) { answer = std::move(got); });
-  ASSERT_TRUE(site.until([&] { return site.isThere("gpu001", Mode::Ram); }));
+  ASSERT_TRUE(site.until([&] { return site.isThere("gpu001", wire::Mode::Ram); }));
   const auto next = enrol();
   ASSERT_FALSE(refused(next));
-  handOver(TaskKind::Probe, "{}");
+  handOver(wire::TaskKind::Probe, "{}");
   ASSERT_TRUE(site.until([&] { return answer.has_value(); }));
   EXPECT_EQ((*answer)->status, 403);
 }
@@ -344,36 +344,36 @@ class Lives {
   void secondLife() {
     const auto csr = io::makeKeyAndRequest("r")->csr_pem;
     ram_ = step("enrol", [&] { return enrolled(csr); });
-    expectRefused("enrolled", old_ram_, Mode::Ram);
-    step("call in the RAM OS", [&] { return called(ram_, Mode::Ram); });
+    expectRefused("enrolled", old_ram_, wire::Mode::Ram);
+    step("call in the RAM OS", [&] { return called(ram_, wire::Mode::Ram); });
     step("order", [&] { return ended(); });
-    expectRefused("ordered to write", old_disk_, Mode::Disk);
+    expectRefused("ordered to write", old_disk_, wire::Mode::Disk);
     disk_ = step("certificate", [&] { return certified(ram_); });
-    expectRefused("certified", old_disk_, Mode::Disk);
-    step("call from the disk", [&] { return called(disk_, Mode::Disk); });
-    expectRefused("the installed system has called", ram_, Mode::Ram);
+    expectRefused("certified", old_disk_, wire::Mode::Disk);
+    step("call from the disk", [&] { return called(disk_, wire::Mode::Disk); });
+    expectRefused("the installed system has called", ram_, wire::Mode::Ram);
     const auto first = disk_;
     disk_ = step("renewal", [&] { return certified(first); });
-    step("call with the next", [&] { return called(disk_, Mode::Disk); });
-    expectRefused("the next key has called", first, Mode::Disk);
-    expectRefused("at the end", old_disk_, Mode::Disk);
-    expectRefused("at the end", old_ram_, Mode::Ram);
-    step("goes on", [&] { return called(disk_, Mode::Disk); });
+    step("call with the next", [&] { return called(disk_, wire::Mode::Disk); });
+    expectRefused("the next key has called", first, wire::Mode::Disk);
+    expectRefused("at the end", old_disk_, wire::Mode::Disk);
+    expectRefused("at the end", old_ram_, wire::Mode::Ram);
+    step("goes on", [&] { return called(disk_, wire::Mode::Disk); });
   }
 
  private:
-  void start(lifecycle::Store& store) { controller_ = std::make_unique<Enrolment>(cluster_, *ca_, store, clock_, network_); }
+  void start(lifecycle::Store& store) { controller_ = std::make_unique<gateway::Enrolment>(cluster_, *ca_, store, clock_, network_); }
   void live(const std::string& name) {
     enrolment_ = *controller_->openEnrolment(kNode, cluster_.nodes[0].mac);
     ram_ = *enrolled(io::makeKeyAndRequest(name)->csr_pem);
     disk_ = *certified(ram_);
-    ASSERT_TRUE(called(disk_, Mode::Disk));
+    ASSERT_TRUE(called(disk_, wire::Mode::Disk));
   }
   Result<std::string> enrolled(const std::string& csr) { return keyIn(runAsync(controller_->enrol({enrolment_, csr, kMac1}, "127.0.0.1"))); }
   Result<std::string> certified(const std::string& key) { return keyIn(runAsync(controller_->certify(kNode, key, io::makeKeyAndRequest("d")->csr_pem))); }
-  Result<std::string> called(const std::string& key, Mode mode) { return key_(runAsync(controller_->admit(kNode, key, mode, false)), key); }
+  Result<std::string> called(const std::string& key, wire::Mode mode) { return key_(runAsync(controller_->admit(kNode, key, mode, false)), key); }
   Result<std::string> ended() { return key_(runAsync(controller_->endInstalled(kNode, "order")), ""); }
-  static Result<std::string> keyIn(Result<EnrolResponse> answer) {
+  static Result<std::string> keyIn(Result<wire::EnrolResponse> answer) {
     if (!answer) return tl::unexpected(answer.error());
     return io::keyIdOf(answer->certificate_pem);
   }
@@ -394,8 +394,8 @@ class Lives {
       return done.value_or("");
     }
   }
-  void expectRefused(const char* when, const std::string& key, Mode mode) {
-    Enrolment other(cluster_, *ca_, inner_, clock_, network_);  // whatever controller is asked
+  void expectRefused(const char* when, const std::string& key, wire::Mode mode) {
+    gateway::Enrolment other(cluster_, *ca_, inner_, clock_, network_);  // whatever controller is asked
     const auto answer = runAsync(other.admit(kNode, key, mode, false));
     ASSERT_FALSE(answer) << when << ": a key of an earlier life is listened to";
     EXPECT_EQ(answer.error().code(), ErrorCode::Denied) << when;
@@ -408,7 +408,7 @@ class Lives {
   std::optional<io::CertificateAuthority> ca_;
   MemoryStore inner_;
   CrashStore crashing_;
-  std::unique_ptr<Enrolment> controller_;
+  std::unique_ptr<gateway::Enrolment> controller_;
   std::string enrolment_, ram_, disk_, old_ram_, old_disk_;
 };
 
@@ -434,15 +434,15 @@ TEST(KeysOverDeaths, aRefusalThatIsToldAgainGivesTheKeyBackOnce) {
     FakeClock clock;
     const auto cluster = clusterOfOne();
     auto ca = *io::CertificateAuthority::loadOrCreate(folder / "ca", "test root");
-    Enrolment one(cluster, ca, inner, clock, kNetwork), dying(cluster, ca, crashing, clock, kNetwork), next(cluster, ca, inner, clock, kNetwork);
-    ASSERT_TRUE(runAsync(one.admit(kNode, "disk", Mode::Disk, false)));
+    gateway::Enrolment one(cluster, ca, inner, clock, kNetwork), dying(cluster, ca, crashing, clock, kNetwork), next(cluster, ca, inner, clock, kNetwork);
+    ASSERT_TRUE(runAsync(one.admit(kNode, "disk", wire::Mode::Disk, false)));
     ASSERT_TRUE(runAsync(one.endInstalled(kNode, "order")));
     EXPECT_THROW((void)runAsync(dying.giveBack(kNode, {"older", "order"})), Crash);
     ASSERT_TRUE(runAsync(next.giveBack(kNode, {"older", "order"})));
-    EXPECT_TRUE(runAsync(next.admit(kNode, "disk", Mode::Disk, false)));
+    EXPECT_TRUE(runAsync(next.admit(kNode, "disk", wire::Mode::Disk, false)));
     ASSERT_TRUE(runAsync(next.endInstalled(kNode, "another")));
     ASSERT_TRUE(runAsync(next.giveBack(kNode, {"older", "order"})));
-    EXPECT_FALSE(runAsync(next.admit(kNode, "disk", Mode::Disk, false)));
+    EXPECT_FALSE(runAsync(next.admit(kNode, "disk", wire::Mode::Disk, false)));
   }
 }
 
@@ -453,8 +453,8 @@ TEST(KeysOfTwoControllers, agreeWhateverTheOneHasHeardBefore) {
   FakeClock clock;
   const auto cluster = clusterOfOne();
   auto ca = *io::CertificateAuthority::loadOrCreate(folder / "ca", "test root");
-  Enrolment one(cluster, ca, here, clock, kNetwork), two(cluster, ca, there, clock, kNetwork);
-  const auto admitted = [](Enrolment& by, const std::string& key) { return runAsync(by.admit(kNode, key, Mode::Disk, false)).has_value(); };
+  gateway::Enrolment one(cluster, ca, here, clock, kNetwork), two(cluster, ca, there, clock, kNetwork);
+  const auto admitted = [](gateway::Enrolment& by, const std::string& key) { return runAsync(by.admit(kNode, key, wire::Mode::Disk, false)).has_value(); };
   ASSERT_TRUE(admitted(one, "first"));
   ASSERT_TRUE(admitted(two, "first")) << "and it remembers that";
   const auto next = io::keyIdOf(runAsync(one.certify(kNode, "first", io::makeKeyAndRequest("d")->csr_pem))->certificate_pem);
@@ -482,8 +482,8 @@ TEST(KeysWithoutAStore, whoCalledLastGoesOnAndTheControlThreadIsHeldUpOnce) {
   FakeClock clock;
   const auto cluster = clusterOfOne();
   auto ca = *io::CertificateAuthority::loadOrCreate(folder / "ca", "test root");
-  Enrolment enrolment(cluster, ca, store, clock, kNetwork);
-  const auto admitted = [&](const std::string& key) { return runAsync(enrolment.admit(kNode, key, Mode::Disk, false)).has_value(); };
+  gateway::Enrolment enrolment(cluster, ca, store, clock, kNetwork);
+  const auto admitted = [&](const std::string& key) { return runAsync(enrolment.admit(kNode, key, wire::Mode::Disk, false)).has_value(); };
   ASSERT_TRUE(admitted("key"));
   store.away = true;
   EXPECT_TRUE(admitted("key"));

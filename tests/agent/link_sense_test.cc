@@ -37,7 +37,7 @@ TEST(LinkSense, aProvenErrorRateIsASymptom) {
   LinkSense sense;
   sense.see("mlx5_0/1", reading(0), kRate, seconds(1'000));
   const auto seen = sense.see("mlx5_0/1", reading(500), kRate, seconds(1'060));
-  ASSERT_THAT(seen, ElementsAre(Field(&Symptom::id, "network.bit-errors")));
+  ASSERT_THAT(seen, ElementsAre(Field(&wire::Symptom::id, "network.bit-errors")));
   EXPECT_EQ(seen[0].device, "mlx5_0/1");
   EXPECT_EQ(seen[0].last_hour, 500u);
   EXPECT_THAT(seen[0].text, HasSubstr("a BER of 2.0e-11"));
@@ -62,13 +62,13 @@ TEST(LinkSense, aClearedCounterAndAnotherRateBeginAnew) {
   sense.see("mlx5_0/1", reading(1'000), kRate, seconds(1'000));
   EXPECT_THAT(sense.see("mlx5_0/1", reading(900), kRate, seconds(1'060)), IsEmpty());
   EXPECT_THAT(sense.see("mlx5_0/1", reading(1'800), "200 Gb/sec (4X HDR)", seconds(1'120)), IsEmpty());
-  EXPECT_THAT(sense.see("mlx5_0/1", reading(2'800), "200 Gb/sec (4X HDR)", seconds(1'180)), ElementsAre(Field(&Symptom::count, 1'000u)));
+  EXPECT_THAT(sense.see("mlx5_0/1", reading(2'800), "200 Gb/sec (4X HDR)", seconds(1'180)), ElementsAre(Field(&wire::Symptom::count, 1'000u)));
 }
 
 TEST(LinkSense, recoveriesAreTold) {
   LinkSense sense;
   sense.see("mlx5_0/1", reading(0, 1), kRate, seconds(1'000));
-  EXPECT_THAT(sense.see("mlx5_0/1", reading(0, 8), kRate, seconds(1'060)), ElementsAre(Field(&Symptom::id, "network.recoveries")));
+  EXPECT_THAT(sense.see("mlx5_0/1", reading(0, 8), kRate, seconds(1'060)), ElementsAre(Field(&wire::Symptom::id, "network.recoveries")));
 }
 
 TEST(LinkSense, readsSysfs) {

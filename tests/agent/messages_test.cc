@@ -32,44 +32,44 @@ class Random {
     return items;
   }
 
-  AgentTaskReport report() {
-    AgentTaskReport report;
+  wire::AgentTaskReport report() {
+    wire::AgentTaskReport report;
     report.id = name();
-    report.phase = static_cast<TaskPhase>(below(4));
+    report.phase = static_cast<wire::TaskPhase>(below(4));
     if (below(2)) report.fraction = static_cast<double>(below(100)) / 100;
     report.text = text();
-    if (report.phase == TaskPhase::Done) report.result = R"({"x":")" + std::to_string(number()) + "\"}";
-    if (report.phase == TaskPhase::Failed) report.code = static_cast<ErrorCode>(below(8));
+    if (report.phase == wire::TaskPhase::Done) report.result = R"({"x":")" + std::to_string(number()) + "\"}";
+    if (report.phase == wire::TaskPhase::Failed) report.code = static_cast<ErrorCode>(below(8));
     return report;
   }
-  PollRequest poll() {
-    PollRequest poll;
-    poll.mode = below(2) ? Mode::Disk : Mode::Ram;
+  wire::PollRequest poll() {
+    wire::PollRequest poll;
+    poll.mode = below(2) ? wire::Mode::Disk : wire::Mode::Ram;
     poll.boot_id = name();
     poll.agent_version = text();
     poll.image_digest = text();
     for (std::size_t i = below(4); i > 0; --i) poll.probes[text()] = text();
-    poll.reports = some<AgentTaskReport>([&] { return report(); });
+    poll.reports = some<wire::AgentTaskReport>([&] { return report(); });
     poll.hardware = text();
     poll.session = text();
     poll.sequence = number();
     return poll;
   }
-  PollResponse response() {
-    PollResponse response;
-    response.start = some<AgentTask>([&] {
-      const auto fence = below(2) ? Fence{text(), static_cast<std::int64_t>(below(1000) + 1)} : Fence{};
-      return AgentTask{name(), static_cast<TaskKind>(below(9)), R"({"p":[1,2]})", std::chrono::seconds(below(100000)), fence};
+  wire::PollResponse response() {
+    wire::PollResponse response;
+    response.start = some<wire::AgentTask>([&] {
+      const auto fence = below(2) ? wire::Fence{text(), static_cast<std::int64_t>(below(1000) + 1)} : wire::Fence{};
+      return wire::AgentTask{name(), static_cast<wire::TaskKind>(below(9)), R"({"p":[1,2]})", std::chrono::seconds(below(100000)), fence};
     });
     response.forget = some<std::string>([&] { return text(); });
     response.session = text();
     return response;
   }
-  Hardware hardware() {
-    Hardware hardware{text(), text(), text(), text(), static_cast<int>(below(1024)), number(), {}, {}, {}, {}};
-    hardware.gpus = some<Gpu>([&] { return Gpu{text(), text(), text(), text(), text()}; });
-    hardware.disks = some<Disk>([&] { return Disk{text(), text(), text(), text(), text(), number()}; });
-    hardware.nics = some<Nic>([&] { return Nic{text(), text(), text()}; });
+  wire::Hardware hardware() {
+    wire::Hardware hardware{text(), text(), text(), text(), static_cast<int>(below(1024)), number(), {}, {}, {}, {}};
+    hardware.gpus = some<wire::Gpu>([&] { return wire::Gpu{text(), text(), text(), text(), text()}; });
+    hardware.disks = some<wire::Disk>([&] { return wire::Disk{text(), text(), text(), text(), text(), number()}; });
+    hardware.nics = some<wire::Nic>([&] { return wire::Nic{text(), text(), text()}; });
     hardware.rdma_devices = some<std::string>([&] { return text(); });
     return hardware;
   }
@@ -82,31 +82,31 @@ TEST(Messages, whatIsPrintedIsReadBackTheSame) {
   for (unsigned seed = 0; seed < 300; ++seed) {
     Random random(seed);
     auto poll = toJson(random.poll());
-    auto parsed_poll = parsePollRequest(poll);
+    auto parsed_poll = wire::parsePollRequest(poll);
     ASSERT_TRUE(parsed_poll) << parsed_poll.error().str() << " in " << poll;
     EXPECT_EQ(toJson(*parsed_poll), poll);
     auto response = toJson(random.response());
-    auto parsed_response = parsePollResponse(response);
+    auto parsed_response = wire::parsePollResponse(response);
     ASSERT_TRUE(parsed_response) << parsed_response.error().str() << " in " << response;
     EXPECT_EQ(toJson(*parsed_response), response);
     auto hardware = toJson(random.hardware());
-    auto parsed_hardware = parseHardware(hardware);
+    auto parsed_hardware = wire::parseHardware(hardware);
     ASSERT_TRUE(parsed_hardware) << parsed_hardware.error().str() << " in " << hardware;
     EXPECT_EQ(toJson(*parsed_hardware), hardware);
   }
 }
 
 TEST(Messages, fieldsArriveWhereTheyBelong) {
-  AgentTaskReport report;
+  wire::AgentTaskReport report;
   report.id = "t";
-  report.phase = TaskPhase::Failed;
+  report.phase = wire::TaskPhase::Failed;
   report.fraction = 0.25;
   report.text = "no";
   report.code = ErrorCode::Denied;
-  PollRequest poll{Mode::Disk, "boot", "1.0", "digest", {{"kernel", "6"}}, {report}, "{}", "", "s", 7};
-  auto read = parsePollRequest(toJson(poll));
+  wire::PollRequest poll{wire::Mode::Disk, "boot", "1.0", "digest", {{"kernel", "6"}}, {report}, "{}", "", "s", 7};
+  auto read = wire::parsePollRequest(toJson(poll));
   ASSERT_TRUE(read);
-  EXPECT_EQ(read->mode, Mode::Disk);
+  EXPECT_EQ(read->mode, wire::Mode::Disk);
   EXPECT_EQ(read->boot_id, "boot");
   EXPECT_EQ(read->image_digest, "digest");
   EXPECT_EQ(read->probes.at("kernel"), "6");
@@ -114,36 +114,36 @@ TEST(Messages, fieldsArriveWhereTheyBelong) {
   ASSERT_EQ(read->reports.size(), 1u);
   EXPECT_EQ(read->reports[0].code, ErrorCode::Denied);
   EXPECT_DOUBLE_EQ(read->reports[0].fraction, 0.25);
-  auto enrol = parseEnrolRequest(toJson(EnrolRequest{"tok", "csr", "mac"}));
+  auto enrol = wire::parseEnrolRequest(toJson(wire::EnrolRequest{"tok", "csr", "mac"}));
   EXPECT_EQ(enrol->enrolment + enrol->csr_pem + enrol->mac, "tokcsrmac");
-  auto answer = parseEnrolResponse(toJson(EnrolResponse{"cert", "ca", "node"}));
+  auto answer = wire::parseEnrolResponse(toJson(wire::EnrolResponse{"cert", "ca", "node"}));
   EXPECT_EQ(answer->certificate_pem + answer->ca_pem + answer->node, "certcanode");
 }
 
 TEST(Messages, aShortPollSaysOnlyWhoCalls) {
-  PollRequest poll{Mode::Disk, "boot", "1.0", "digest", {{"kernel", "6"}}, {}, "{}", "", "s", 7};
+  wire::PollRequest poll{wire::Mode::Disk, "boot", "1.0", "digest", {{"kernel", "6"}}, {}, "{}", "", "s", 7};
   poll.as_before = 6;
   const auto text = toJson(poll);
   EXPECT_EQ(text, R"({"as_before":6,"boot_id":"boot","mode":"disk","sequence":7,"session":"s"})");
-  const auto read = parsePollRequest(text);
+  const auto read = wire::parsePollRequest(text);
   ASSERT_TRUE(read) << read.error().str();
   EXPECT_EQ(read->as_before, 6u);
   EXPECT_EQ(read->sequence, 7u);
   EXPECT_TRUE(read->probes.empty());
   EXPECT_FALSE(read->wants_answer);
-  EXPECT_FALSE(parsePollRequest(R"({"boot_id":"boot","mode":"disk","sequence":7,"session":"s"})")) << "what is left out must be named";
+  EXPECT_FALSE(wire::parsePollRequest(R"({"boot_id":"boot","mode":"disk","sequence":7,"session":"s"})")) << "what is left out must be named";
 }
 
-PollRequest toldPoll() {
-  AgentTaskReport done;
+wire::PollRequest toldPoll() {
+  wire::AgentTaskReport done;
   done.id = "t";
-  done.phase = TaskPhase::Done;
+  done.phase = wire::TaskPhase::Done;
   done.result = "{}";
-  return {Mode::Disk, "boot", "1.0", "digest", {{"kernel", "6"}}, {done}, "{}", "", "s", 7};
+  return {wire::Mode::Disk, "boot", "1.0", "digest", {{"kernel", "6"}}, {done}, "{}", "", "s", 7};
 }
 
 /// The poll after it, when nothing has happened.
-PollRequest nextPoll() {
+wire::PollRequest nextPoll() {
   auto next = toldPoll();
   next.sequence = 8;
   next.hardware.clear();
@@ -152,8 +152,8 @@ PollRequest nextPoll() {
   return next;
 }
 
-TEST(ToldPoll, isNotSaidAgain) {
-  ToldPoll told;
+TEST(wire::ToldPoll, isNotSaidAgain) {
+  wire::ToldPoll told;
   EXPECT_EQ(told.shortened(nextPoll()).as_before, 0u) << "nothing was told";
   told.answered(toldPoll(), {.session = "s", .takes_short = true});
   const auto same = told.shortened(nextPoll());
@@ -164,32 +164,32 @@ TEST(ToldPoll, isNotSaidAgain) {
   EXPECT_EQ(told.shortened(nextPoll()).as_before, 0u);
 }
 
-TEST(ToldPoll, whateverIsNewIsSaid) {
-  ToldPoll told;
+TEST(wire::ToldPoll, whateverIsNewIsSaid) {
+  wire::ToldPoll told;
   told.answered(toldPoll(), {.session = "s", .takes_short = true});
-  const auto isSaid = [&told](const std::function<void(PollRequest&)>& change) {
+  const auto isSaid = [&told](const std::function<void(wire::PollRequest&)>& change) {
     auto poll = nextPoll();
     change(poll);
     return told.shortened(poll).as_before == 0;
   };
-  EXPECT_FALSE(isSaid([](PollRequest&) {}));
-  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.session = "another"; }));
-  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.boot_id = "another"; }));
-  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.image_digest = "another"; }));
-  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.probes["kernel"] = "7"; }));
-  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.hardware = "{}"; }));
-  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.health = "{}"; }));
-  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.fresh = true; }));
-  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.wants_answer = true; }));
-  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.reports[0].phase = TaskPhase::Failed; }));
-  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.reports[0].fraction = 0.5; }));
-  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.reports[0].text = "half way"; }));
-  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.reports.clear(); }));
-  EXPECT_TRUE(isSaid([](PollRequest& poll) { poll.reports.push_back(poll.reports[0]); }));
+  EXPECT_FALSE(isSaid([](wire::PollRequest&) {}));
+  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.session = "another"; }));
+  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.boot_id = "another"; }));
+  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.image_digest = "another"; }));
+  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.probes["kernel"] = "7"; }));
+  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.hardware = "{}"; }));
+  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.health = "{}"; }));
+  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.fresh = true; }));
+  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.wants_answer = true; }));
+  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.reports[0].phase = wire::TaskPhase::Failed; }));
+  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.reports[0].fraction = 0.5; }));
+  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.reports[0].text = "half way"; }));
+  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.reports.clear(); }));
+  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.reports.push_back(poll.reports[0]); }));
 }
 
-TEST(ToldPoll, isNothingToAControllerThatAsksForEverythingOrIsOlder) {
-  ToldPoll told;
+TEST(wire::ToldPoll, isNothingToAControllerThatAsksForEverythingOrIsOlder) {
+  wire::ToldPoll told;
   told.answered(toldPoll(), {.session = "s"});
   EXPECT_EQ(told.shortened(nextPoll()).as_before, 0u) << "it does not know short polls";
   told.answered(toldPoll(), {.session = "another", .takes_short = true});
@@ -199,15 +199,15 @@ TEST(ToldPoll, isNothingToAControllerThatAsksForEverythingOrIsOlder) {
 TEST(Messages, cutOrChangedTextIsRefusedOrReadButNeverCrashes) {
   Random random(7);
   auto whole = toJson(random.poll());
-  for (std::size_t length = 0; length < whole.size(); ++length) EXPECT_FALSE(parsePollRequest(whole.substr(0, length)));
+  for (std::size_t length = 0; length < whole.size(); ++length) EXPECT_FALSE(wire::parsePollRequest(whole.substr(0, length)));
   std::mt19937 engine(11);
   for (int i = 0; i < 3000; ++i) {
     auto changed = whole;
     changed[engine() % changed.size()] = static_cast<char>(engine());
-    (void)parsePollRequest(changed);
-    (void)parsePollResponse(changed);
-    (void)parseHardware(changed);
-    (void)parseCheckResults(changed);
+    (void)wire::parsePollRequest(changed);
+    (void)wire::parsePollResponse(changed);
+    (void)wire::parseHardware(changed);
+    (void)wire::parseCheckResults(changed);
   }
 }
 
@@ -219,7 +219,7 @@ TEST(Messages, wrongTypesSizesAndWordsAreNamed) {
     return text + "}";
   };
   auto why = [](const std::string& text) {
-    auto parsed = parsePollRequest(text);
+    auto parsed = wire::parsePollRequest(text);
     return parsed ? std::string("accepted") : parsed.error().str();
   };
   EXPECT_EQ(why(poll(R"("unknown":1)")), "accepted") << "a newer peer may say more";
@@ -229,49 +229,49 @@ TEST(Messages, wrongTypesSizesAndWordsAreNamed) {
   EXPECT_THAT(why(poll(R"("probes":{"a":1})")), HasSubstr("poll.probes"));
   EXPECT_THAT(why(poll(R"("reports":[{"id":"x","phase":"running"},{"id":"","phase":"done"}])")), HasSubstr("poll.reports[1].id is empty"));
   EXPECT_THAT(why(poll(R"("reports":[7])")), HasSubstr("poll.reports[0] must be an object"));
-  EXPECT_THAT(why(poll(R"("session":")" + std::string(kMaxNameBytes + 1, 'x') + "\"")), HasSubstr("longer than"));
+  EXPECT_THAT(why(poll(R"("session":")" + std::string(wire::kMaxNameBytes + 1, 'x') + "\"")), HasSubstr("longer than"));
   EXPECT_THAT(why("[]"), HasSubstr("not a JSON object"));
   std::string many = "\"reports\":[";
-  for (std::size_t i = 0; i <= kMaxTasks; ++i) many += (i ? "," : "") + std::string(R"({"id":"x","phase":"done"})");
+  for (std::size_t i = 0; i <= wire::kMaxTasks; ++i) many += (i ? "," : "") + std::string(R"({"id":"x","phase":"done"})");
   EXPECT_THAT(why(poll(many + "]")), HasSubstr("more than 128 entries"));
-  EXPECT_THAT(parsePollResponse(R"({"start":[{"id":"a","kind":"probe","params":"[]","deadline_seconds":1}],"forget":[]})").error().str(),
+  EXPECT_THAT(wire::parsePollResponse(R"({"start":[{"id":"a","kind":"probe","params":"[]","deadline_seconds":1}],"forget":[]})").error().str(),
               HasSubstr("params must be a JSON object"));
-  EXPECT_FALSE(parsePollResponse(R"({"start":[{"id":"a","kind":"shell","params":"{}","deadline_seconds":1}],"forget":[]})"));
+  EXPECT_FALSE(wire::parsePollResponse(R"({"start":[{"id":"a","kind":"shell","params":"{}","deadline_seconds":1}],"forget":[]})"));
 }
 
 TEST(Messages, deepNestingIsNoTrouble) {
   std::string deep(200000, '[');
-  EXPECT_FALSE(parsePollRequest(deep));
-  EXPECT_FALSE(parsePollRequest("{\"mode\":" + deep));
+  EXPECT_FALSE(wire::parsePollRequest(deep));
+  EXPECT_FALSE(wire::parsePollRequest("{\"mode\":" + deep));
 }
 
 TEST(Messages, bytesThatAreNoTextTravelAsReplacementCharacters) {
-  PollRequest poll;
+  wire::PollRequest poll;
   poll.boot_id = "b";
   poll.probes["kernel"] = "6.1\xff\xfe";
-  auto read = parsePollRequest(toJson(poll));
+  auto read = wire::parsePollRequest(toJson(poll));
   ASSERT_TRUE(read) << read.error().str();
   EXPECT_THAT(read->probes["kernel"], HasSubstr("6.1"));
 }
 
 TEST(Messages, checkResultsKeepTheirWordAndTheirNumbers) {
-  std::vector<CheckResult> checks(2);
-  checks[0] = {"host.gemm", CheckStatus::Pass, "fine", {{"gemm_gflops", 12.5}}, R"({"n":1})", 3.5};
-  checks[1] = {"gpu.count", CheckStatus::NoData, "nothing", {{"x", std::nan("")}}, "", 0};
-  auto read = parseCheckResults(toJson(checks));
+  std::vector<wire::CheckResult> checks(2);
+  checks[0] = {"host.gemm", wire::CheckStatus::Pass, "fine", {{"gemm_gflops", 12.5}}, R"({"n":1})", 3.5};
+  checks[1] = {"gpu.count", wire::CheckStatus::NoData, "nothing", {{"x", std::nan("")}}, "", 0};
+  auto read = wire::parseCheckResults(toJson(checks));
   ASSERT_TRUE(read) << read.error().str();
   ASSERT_EQ(read->size(), 2u);
-  EXPECT_EQ((*read)[0].status, CheckStatus::Pass);
+  EXPECT_EQ((*read)[0].status, wire::CheckStatus::Pass);
   EXPECT_DOUBLE_EQ((*read)[0].values["gemm_gflops"], 12.5);
   EXPECT_EQ((*read)[0].evidence, R"({"n":1})");
-  EXPECT_EQ((*read)[1].status, CheckStatus::NoData);
+  EXPECT_EQ((*read)[1].status, wire::CheckStatus::NoData);
   EXPECT_TRUE(std::isnan((*read)[1].values["x"]));
-  EXPECT_FALSE(parseCheckResults(R"({"results":[{"id":"a","status":"perhaps","text":""}]})"));
+  EXPECT_FALSE(wire::parseCheckResults(R"({"results":[{"id":"a","status":"perhaps","text":""}]})"));
 }
 
 TEST(Messages, kindsHaveOneWordEach) {
-  for (int kind = 0; kind < 9; ++kind) EXPECT_EQ(*parseTaskKind(toString(static_cast<TaskKind>(kind))), static_cast<TaskKind>(kind));
-  EXPECT_FALSE(parseTaskKind("shell"));
+  for (int kind = 0; kind < 9; ++kind) EXPECT_EQ(*wire::parseTaskKind(toString(static_cast<wire::TaskKind>(kind))), static_cast<wire::TaskKind>(kind));
+  EXPECT_FALSE(wire::parseTaskKind("shell"));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ class NetworkEvidenceTest : public ::testing::Test {
  protected:
   void write(const char* name, const std::string& text) { ASSERT_TRUE(io::writeFileAtomic(folder / name, text)); }
   test::TempFolder folder;
-  std::unique_ptr<NetworkEvidence> evidence = makeNetworkEvidence(folder / "leases", folder / "arp");
+  std::unique_ptr<gateway::NetworkEvidence> evidence = gateway::makeNetworkEvidence(folder / "leases", folder / "arp");
 };
 
 TEST_F(NetworkEvidenceTest, leasesAreFoundByMac) {
@@ -36,12 +36,12 @@ TEST_F(NetworkEvidenceTest, neighboursAreComparedAndQuestionsWithoutAnAnswerAreN
   EXPECT_EQ(evidence->neighbour(at, kMac).error().code(), ErrorCode::Unavailable);
   const std::string head = "IP address       HW type     Flags       HW address            Mask     Device\n";
   write("arp", head + "10.20.1.1        0x1         0x2         52:54:00:00:00:01     *        br0\n");
-  EXPECT_EQ(*evidence->neighbour(at, kMac), NeighbourMatch::Same);
-  EXPECT_EQ(*evidence->neighbour(*Ipv4::parse("10.20.1.11"), kMac), NeighbourMatch::Absent);
+  EXPECT_EQ(*evidence->neighbour(at, kMac), gateway::NeighbourMatch::Same);
+  EXPECT_EQ(*evidence->neighbour(*Ipv4::parse("10.20.1.11"), kMac), gateway::NeighbourMatch::Absent);
   write("arp", head + "10.20.1.1        0x1         0x2         52:54:00:00:00:66     *        br0\n");
-  EXPECT_EQ(*evidence->neighbour(at, kMac), NeighbourMatch::Other);
+  EXPECT_EQ(*evidence->neighbour(at, kMac), gateway::NeighbourMatch::Other);
   write("arp", head + "10.20.1.1        0x1         0x0         52:54:00:00:00:01     *        br0\n");
-  EXPECT_EQ(*evidence->neighbour(at, kMac), NeighbourMatch::Absent);
+  EXPECT_EQ(*evidence->neighbour(at, kMac), gateway::NeighbourMatch::Absent);
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ class SettingsTest : public ::testing::Test {
     std::optional<Result<nlohmann::json>> outcome;
     bool gone = false;
     asio::cancellation_signal cut;
-    bool restarts() const { return !gone && context->progressNow().second.starts_with(kRestarting); }
+    bool restarts() const { return !gone && context->progressNow().second.starts_with(wire::kRestarting); }
   };
   /// Until it has ended or waits for the restart.
   std::unique_ptr<Attempt> begin(const std::string& id, const nlohmann::json& what) {

@@ -112,13 +112,13 @@ TEST(Lldp, goodbyesCutsAndOtherFramesAreNone) {
 }
 
 TEST(Lldp, whatANeighbourSaysIsNeverTooLongForTheController) {
-  Hardware hardware;
+  wire::Hardware hardware;
   hardware.neighbours = {*parseLldp(frame(tlv(1, "\x04" + std::string(500, 'x')) + tlv(2, "\x03" + std::string(500, 'y')) + kTtl))};
   std::string letters = "a";
   for (int i = 0; i < 400; ++i) letters += "\u6c34";
   for (const auto& each : *parseLldpctl(R"({"lldp": {"interface": {"eth0": {"chassis": {")" + letters + R"(": {}}, "port": {"id": {"value": ")" + letters + R"("}}}}}})")) hardware.neighbours.push_back(each);
   EXPECT_EQ(hardware.neighbours.size(), 2u);
-  const auto read = parseHardware(toJson(hardware));
+  const auto read = wire::parseHardware(toJson(hardware));
   EXPECT_TRUE(read) << read.error().str();
 }
 
@@ -158,16 +158,16 @@ TEST(Lldp, theLargestFrameIsThatOfTheYoungestNeighbour) {
 }
 
 TEST(HardwareMessage, partsAndNeighboursTravelAndMayBeAbsent) {
-  Hardware hardware;
+  wire::Hardware hardware;
   hardware.parts = {{"dimm", "A1", "M", "S", "", 5}};
   hardware.neighbours = {{"eth0", "aa", "leaf1", "swp1"}};
-  const auto again = parseHardware(toJson(hardware));
+  const auto again = wire::parseHardware(toJson(hardware));
   ASSERT_TRUE(again) << again.error().str();
   EXPECT_EQ(again->parts.at(0).size_bytes, 5u);
   EXPECT_EQ(again->neighbours.at(0).port, "swp1");
-  auto old = toJson(Hardware{});
+  auto old = toJson(wire::Hardware{});
   old.replace(old.find("\"parts\""), 7, "\"later\"");
-  EXPECT_TRUE(parseHardware(old)) << "an older agent sends none";
+  EXPECT_TRUE(wire::parseHardware(old)) << "an older agent sends none";
 }
 
 }  // namespace

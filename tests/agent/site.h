@@ -38,17 +38,17 @@ class Gate {
 
  private:
   bool open_ = false;
-  agent::Bell bell_;
+  async::Bell bell_;
 };
 
 /// One life of the controller.
 struct Controller {
   asio::io_context io;  // outlives the gateway, whose journal hands its answers over to it
-  std::unique_ptr<agent::GatewayServer> gateway;
+  std::unique_ptr<gateway::GatewayServer> gateway;
   std::unique_ptr<io::HttpServer> server;
 
   /// `port` 0: any that is free, and from then on that one.
-  void serve(std::unique_ptr<agent::GatewayServer> served, const io::CertificateAuthority& ca, std::uint16_t& port) {
+  void serve(std::unique_ptr<gateway::GatewayServer> served, const io::CertificateAuthority& ca, std::uint16_t& port) {
     gateway = std::move(served);
     io::ServerOptions options;
     options.identity = *ca.issueServer("controller", {"127.0.0.1"}, std::chrono::hours(1));
@@ -113,13 +113,13 @@ class Site {
 
   void startController() {
     controller.emplace();
-    controller->serve(agent::makeGatewayServer(cluster, *ca, *store, clock, network), *ca, port);
+    controller->serve(gateway::makeGatewayServer(cluster, *ca, *store, clock, network), *ca, port);
   }
   void restartController() {
     controller.reset();
     startController();
   }
-  agent::GatewayServer& gateway() { return *controller->gateway; }
+  gateway::GatewayServer& gateway() { return *controller->gateway; }
 
   std::string url() const { return "https://127.0.0.1:" + std::to_string(port); }
 
@@ -127,7 +127,7 @@ class Site {
     auto root = folder / (name + "-" + boot);
     setBoot(root, boot);
     agent::AgentOptions options;
-    options.mode = agent::Mode::Ram;
+    options.mode = wire::Mode::Ram;
     options.url = *io::Url::parse(url());
     options.node = name;
     options.mac = cluster.findNode(NodeName(name))->mac.str();
@@ -148,18 +148,18 @@ class Site {
     node->options = options;
     Node* raw = node.get();
     agent::TaskHandlers handlers;
-    handlers[agent::TaskKind::Probe] = [raw](nlohmann::json, agent::TaskContextPtr context) { return answer(raw, context->id()); };
-    handlers[agent::TaskKind::Reboot] = [raw](nlohmann::json, agent::TaskContextPtr context) { return answer(raw, context->id()); };
-    handlers[agent::TaskKind::InstallDriver] = [this, raw](nlohmann::json, agent::TaskContextPtr context) {
+    handlers[wire::TaskKind::Probe] = [raw](nlohmann::json, agent::TaskContextPtr context) { return answer(raw, context->id()); };
+    handlers[wire::TaskKind::Reboot] = [raw](nlohmann::json, agent::TaskContextPtr context) { return answer(raw, context->id()); };
+    handlers[wire::TaskKind::InstallDriver] = [this, raw](nlohmann::json, agent::TaskContextPtr context) {
       return answerBehind(raw, gate, context);
     };
-    if (options.mode == agent::Mode::Ram) {
-      handlers[agent::TaskKind::WriteImage] = [this, raw](nlohmann::json, agent::TaskContextPtr context) {
+    if (options.mode == wire::Mode::Ram) {
+      handlers[wire::TaskKind::WriteImage] = [this, raw](nlohmann::json, agent::TaskContextPtr context) {
         return answerBehind(raw, never, context);
       };
-      handlers[agent::TaskKind::StartImage] = [raw](nlohmann::json, agent::TaskContextPtr context) { return answer(raw, context->id()); };
+      handlers[wire::TaskKind::StartImage] = [raw](nlohmann::json, agent::TaskContextPtr context) { return answer(raw, context->id()); };
     }
-    handlers[agent::TaskKind::EraseDisks] = [](nlohmann::json, agent::TaskContextPtr) { return breaksOff(); };
+    handlers[wire::TaskKind::EraseDisks] = [](nlohmann::json, agent::TaskContextPtr) { return breaksOff(); };
     agent::AgentSenses senses;
     senses.hardware = [raw] { return hardware(++raw->looks); };
     senses.probes = [](std::set<std::string> watched) { return probes(std::move(watched)); };
@@ -234,13 +234,13 @@ class Site {
             {made->key_pem, *ca->signClient(made->csr_pem, name, std::chrono::hours(-1))}};
   }
 
-  bool isThere(const std::string& name, agent::Mode mode) {
+  bool isThere(const std::string& name, wire::Mode mode) {
     auto state = gateway().state(NodeName(name));
     return state && state->mode == mode;
   }
-  agent::TaskPhase phase(const std::string& name, const std::string& id) {
+  wire::TaskPhase phase(const std::string& name, const std::string& id) {
     auto report = gateway().report(NodeName(name), id);
-    return report ? report->phase : agent::TaskPhase::Queued;
+    return report ? report->phase : wire::TaskPhase::Queued;
   }
 
   TempFolder folder;
@@ -268,8 +268,8 @@ class Site {
     co_return nlohmann::json{{"answer", context->id()}};
   }
   static Async<nlohmann::json> breaksOff() { co_return fail(ErrorCode::Internal, "half of it is gone"); }
-  static Async<agent::Hardware> hardware(int look) {
-    agent::Hardware hardware;
+  static Async<wire::Hardware> hardware(int look) {
+    wire::Hardware hardware;
     hardware.serial = "SN-1";
     hardware.manufacturer = fmt::format("look {}", look);
     co_return hardware;

@@ -17,9 +17,9 @@ using namespace test;
 constexpr int kNodes = 16;
 constexpr int kStorms = 4;
 
-AgentTask task(std::string id, TaskKind kind) { return {std::move(id), kind, "{}", 600s}; }
+wire::AgentTask task(std::string id, wire::TaskKind kind) { return {std::move(id), kind, "{}", 600s}; }
 
-int rankOf(TaskPhase phase) { return phase == TaskPhase::Queued ? 0 : phase == TaskPhase::Running ? 1 : 2; }
+int rankOf(wire::TaskPhase phase) { return phase == wire::TaskPhase::Queued ? 0 : phase == wire::TaskPhase::Running ? 1 : 2; }
 
 /// Sockets of this process: all ends of all connections are in it.
 std::size_t openSockets() {
@@ -69,14 +69,14 @@ class StormTest : public ::testing::Test {
       }
     }
   }
-  void submitToAll(const std::string& id, TaskKind kind) {
+  void submitToAll(const std::string& id, wire::TaskKind kind) {
     ids_.insert(id);
     for (const auto& node : site_.cluster.nodes) {
       const auto taken = site_.gateway().submit(node.name, task(id, kind));
       ASSERT_TRUE(taken) << taken.error().str();
     }
   }
-  bool all(const std::string& id, TaskPhase phase) {
+  bool all(const std::string& id, wire::TaskPhase phase) {
     return std::all_of(site_.cluster.nodes.begin(), site_.cluster.nodes.end(), [&](const auto& node) {
       const auto report = site_.gateway().report(node.name, id);
       return report && report->phase == phase;
@@ -86,11 +86,11 @@ class StormTest : public ::testing::Test {
   bool isCalm(std::size_t sockets) { return relay_.connections() == static_cast<std::size_t>(kNodes) && openSockets() == sockets; }
   void storm(int number) {
     const auto before = "before-" + std::to_string(number), after = "after-" + std::to_string(number);
-    submitToAll(before, TaskKind::Probe);  // its order, its answer, or neither has arrived when it is cut
+    submitToAll(before, wire::TaskKind::Probe);  // its order, its answer, or neither has arrived when it is cut
     for (int turns = 0; turns < number * 7; ++turns) (void)site_.until([] { return true; });
     relay_.cut();
-    submitToAll(after, TaskKind::Probe);
-    ASSERT_TRUE(until([&] { return all(before, TaskPhase::Done) && all(after, TaskPhase::Done); }));
+    submitToAll(after, wire::TaskKind::Probe);
+    ASSERT_TRUE(until([&] { return all(before, wire::TaskPhase::Done) && all(after, wire::TaskPhase::Done); }));
   }
 
   Site site_;
@@ -103,8 +103,8 @@ class StormTest : public ::testing::Test {
 
 TEST_F(StormTest, aFleetThatComesBackAtOnceDoesNothingTwiceAndLeavesNothing) {
   ASSERT_TRUE(until([&] { return seen_.size() == static_cast<std::size_t>(kNodes); }));
-  submitToAll("long", TaskKind::InstallDriver);  // runs through all storms
-  ASSERT_TRUE(until([&] { return all("long", TaskPhase::Running); }));
+  submitToAll("long", wire::TaskKind::InstallDriver);  // runs through all storms
+  ASSERT_TRUE(until([&] { return all("long", wire::TaskPhase::Running); }));
   storm(0);
   std::size_t sockets = 0;
   ASSERT_TRUE(until([&] {
@@ -115,7 +115,7 @@ TEST_F(StormTest, aFleetThatComesBackAtOnceDoesNothingTwiceAndLeavesNothing) {
   const auto heap = ::mallinfo2().uordblks;
   for (int number = 2; number < 2 + kStorms; ++number) storm(number);
   site_.gate.open();
-  ASSERT_TRUE(until([&] { return all("long", TaskPhase::Done); }));
+  ASSERT_TRUE(until([&] { return all("long", wire::TaskPhase::Done); }));
   EXPECT_TRUE(until([&] { return isCalm(sockets); })) << relay_.connections() << " connections and " << openSockets() << " sockets, " << sockets << " before";
   EXPECT_GE(relay_.accepted(), kNodes * (2 + kStorms)) << "the storms were none";
   for (const auto& node : nodes_)
@@ -126,37 +126,37 @@ TEST_F(StormTest, aFleetThatComesBackAtOnceDoesNothingTwiceAndLeavesNothing) {
 
 TEST_F(StormTest, aControllerThatRestartsInTheStormIsToldEverythingAnew) {
   ASSERT_TRUE(until([&] { return seen_.size() == static_cast<std::size_t>(kNodes); }));
-  submitToAll("long", TaskKind::InstallDriver);
-  ASSERT_TRUE(until([&] { return all("long", TaskPhase::Running); }));
+  submitToAll("long", wire::TaskKind::InstallDriver);
+  ASSERT_TRUE(until([&] { return all("long", wire::TaskPhase::Running); }));
   for (int life = 0; life < 3; ++life) {
     site_.restartController();
     relay_.cut();
     ranks_.clear();  // what a new controller knows begins with nothing
-    ASSERT_TRUE(until([&] { return all("long", TaskPhase::Running); })) << "life " << life;
+    ASSERT_TRUE(until([&] { return all("long", wire::TaskPhase::Running); })) << "life " << life;
   }
   site_.gate.open();
-  ASSERT_TRUE(until([&] { return all("long", TaskPhase::Done); }));
+  ASSERT_TRUE(until([&] { return all("long", wire::TaskPhase::Done); }));
   for (const auto& node : nodes_) EXPECT_EQ(node->runs["long"], 1);
 }
 
 // ---- polls in any order
 
 /// What one boot of an agent says of one task, as time goes by.
-std::vector<PollRequest> conversation(const std::string& boot, int polls) {
-  std::vector<PollRequest> out;
+std::vector<wire::PollRequest> conversation(const std::string& boot, int polls) {
+  std::vector<wire::PollRequest> out;
   for (int i = 1; i <= polls; ++i) {
-    PollRequest poll;
-    poll.mode = Mode::Disk;
+    wire::PollRequest poll;
+    poll.mode = wire::Mode::Disk;
     poll.boot_id = boot;
     poll.sequence = static_cast<std::uint64_t>(i) * 10;
     poll.probes["kernel"] = std::to_string(i);
-    AgentTaskReport report, busy;
+    wire::AgentTaskReport report, busy;
     report.id = "t";
-    report.phase = i <= polls / 3 ? TaskPhase::Queued : i <= 2 * polls / 3 ? TaskPhase::Running : TaskPhase::Done;
-    report.fraction = report.phase == TaskPhase::Queued ? -1 : static_cast<double>(i) / polls;
-    if (report.phase == TaskPhase::Done) report.result = "{\"by\":\"" + boot + "\"}";
+    report.phase = i <= polls / 3 ? wire::TaskPhase::Queued : i <= 2 * polls / 3 ? wire::TaskPhase::Running : wire::TaskPhase::Done;
+    report.fraction = report.phase == wire::TaskPhase::Queued ? -1 : static_cast<double>(i) / polls;
+    if (report.phase == wire::TaskPhase::Done) report.result = "{\"by\":\"" + boot + "\"}";
     busy.id = "other";
-    busy.phase = TaskPhase::Running;  // so that the answer comes at once
+    busy.phase = wire::TaskPhase::Running;  // so that the answer comes at once
     poll.reports = {report, busy};
     out.push_back(std::move(poll));
   }
@@ -165,7 +165,7 @@ std::vector<PollRequest> conversation(const std::string& boot, int polls) {
 
 class OrderTest : public ::testing::Test {
  protected:
-  int deliver(const PollRequest& poll) {
+  int deliver(const wire::PollRequest& poll) {
     io::ServerRequest request;
     request.method = "POST";
     request.target = "/agent/v1/poll";
@@ -201,7 +201,7 @@ TEST_F(OrderTest, whateverTheNetworkDoesToPollsTheNewestIsWhatIsKnown) {
     }
     // The first boot has been heard before the second begins; the rest of its polls comes among those of the second.
     const auto heard = 1 + random() % (first.size() - 1);
-    std::vector<PollRequest> late(first.begin() + static_cast<std::ptrdiff_t>(heard), first.end());
+    std::vector<wire::PollRequest> late(first.begin() + static_cast<std::ptrdiff_t>(heard), first.end());
     first.resize(heard);
     late.insert(late.end(), second.begin(), second.end());
     std::shuffle(late.begin(), late.end(), random);
@@ -221,7 +221,7 @@ TEST_F(OrderTest, whateverTheNetworkDoesToPollsTheNewestIsWhatIsKnown) {
       ASSERT_EQ(site_.gateway().state(node_)->probes.at("kernel"), std::to_string(newest / 10)) << "seed " << seed;
       ASSERT_GE(rankOf(report->phase), rank) << "seed " << seed;
       rank = rankOf(report->phase);
-      if (report->phase == TaskPhase::Done) {
+      if (report->phase == wire::TaskPhase::Done) {
         ASSERT_EQ(report->result, "{\"by\":\"" + boot + "\"}");
       }
     }

@@ -13,8 +13,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-AgentTaskReport report(std::string id, TaskPhase phase, std::string result = {}) {
-  AgentTaskReport each;
+wire::AgentTaskReport report(std::string id, wire::TaskPhase phase, std::string result = {}) {
+  wire::AgentTaskReport each;
   each.id = std::move(id);
   each.phase = phase;
   each.result = std::move(result);
@@ -35,9 +35,9 @@ class TaskTableTest : public ::testing::Test {
 TEST_F(TaskTableTest, outcomesSurviveAndWhatHadNotEndedHasFailed) {
   {
     auto table = open();
-    for (const char* id : {"done", "running", "queued"}) ASSERT_TRUE(table.add({id, TaskKind::InstallDriver, R"({"secret":"hunter2"})"}));
-    table.update(report("done", TaskPhase::Done, R"({"x":1})"));
-    table.update(report("running", TaskPhase::Running));
+    for (const char* id : {"done", "running", "queued"}) ASSERT_TRUE(table.add({id, wire::TaskKind::InstallDriver, R"({"secret":"hunter2"})"}));
+    table.update(report("done", wire::TaskPhase::Done, R"({"x":1})"));
+    table.update(report("running", wire::TaskPhase::Running));
   }
   auto text = *io::readFile(file);
   EXPECT_THAT(text, ::testing::Not(HasSubstr("hunter2")));
@@ -47,18 +47,18 @@ TEST_F(TaskTableTest, outcomesSurviveAndWhatHadNotEndedHasFailed) {
 
   auto table = open();
   EXPECT_EQ(table.find("done")->report.result, R"({"x":1})");
-  EXPECT_EQ(table.find("done")->kind, TaskKind::InstallDriver);
-  EXPECT_EQ(table.find("running")->report.phase, TaskPhase::Failed);
+  EXPECT_EQ(table.find("done")->kind, wire::TaskKind::InstallDriver);
+  EXPECT_EQ(table.find("running")->report.phase, wire::TaskPhase::Failed);
   EXPECT_THAT(table.find("running")->report.text, HasSubstr("restarted while the task ran"));
   EXPECT_THAT(table.find("queued")->report.text, HasSubstr("before the task began"));
-  EXPECT_EQ(table.add({"done", TaskKind::Probe, "{}"}).error().code(), ErrorCode::Conflict);
+  EXPECT_EQ(table.add({"done", wire::TaskKind::Probe, "{}"}).error().code(), ErrorCode::Conflict);
 }
 
 TEST_F(TaskTableTest, onlyTheNewestClaimOfALedgerPassesAlsoAfterARestart) {
   {
     auto table = open();
     EXPECT_TRUE(table.pass({"ledger", 7}));
-    ASSERT_TRUE(table.add({"a", TaskKind::Probe, "{}"}));
+    ASSERT_TRUE(table.add({"a", wire::TaskKind::Probe, "{}"}));
   }
   auto table = open();
   EXPECT_EQ(table.pass({"ledger", 6}).error().code(), ErrorCode::Conflict);
@@ -73,10 +73,10 @@ TEST_F(TaskTableTest, onlyTheNewestClaimOfALedgerPassesAlsoAfterARestart) {
 TEST_F(TaskTableTest, forgottenIdsAreStillKnown) {
   {
     auto table = open();
-    ASSERT_TRUE(table.add({"a", TaskKind::Probe, "{}"}));
+    ASSERT_TRUE(table.add({"a", wire::TaskKind::Probe, "{}"}));
     table.forget({"a"});
     EXPECT_FALSE(table.hasForgotten("a")) << "a task that has not ended is not forgotten";
-    table.update(report("a", TaskPhase::Done, "{}"));
+    table.update(report("a", wire::TaskPhase::Done, "{}"));
     table.forget({"a", "never heard of"});
   }
   auto table = open();
@@ -87,12 +87,12 @@ TEST_F(TaskTableTest, forgottenIdsAreStillKnown) {
 
 TEST_F(TaskTableTest, isBounded) {
   auto table = open();
-  for (std::size_t i = 0; i < kMaxTasks; ++i) ASSERT_TRUE(table.add({"t" + std::to_string(i), TaskKind::Probe, "{}"}));
-  EXPECT_FALSE(table.add({"one more", TaskKind::Probe, "{}"}));
-  table.update(report("t5", TaskPhase::Done, "{}"));
-  EXPECT_TRUE(table.add({"one more", TaskKind::Probe, "{}"}));
+  for (std::size_t i = 0; i < wire::kMaxTasks; ++i) ASSERT_TRUE(table.add({"t" + std::to_string(i), wire::TaskKind::Probe, "{}"}));
+  EXPECT_FALSE(table.add({"one more", wire::TaskKind::Probe, "{}"}));
+  table.update(report("t5", wire::TaskPhase::Done, "{}"));
+  EXPECT_TRUE(table.add({"one more", wire::TaskKind::Probe, "{}"}));
   EXPECT_TRUE(table.hasForgotten("t5"));
-  EXPECT_EQ(table.entries().size(), kMaxTasks);
+  EXPECT_EQ(table.entries().size(), wire::kMaxTasks);
 }
 
 TEST_F(TaskTableTest, brokenFileIsMovedAside) {
@@ -110,7 +110,7 @@ TEST(AgentOptions, kernelCommandLine) {
   auto options = optionsFromKernel("BOOT_IMAGE=/vmlinuz muster.url=https://10.20.0.1:8443 muster.ca=" + pin +
                                    " muster.enrolment=abc muster.node=gpu001 muster.mac=52-54-00-00-00-01 console=ttyS0 quiet\n");
   ASSERT_TRUE(options) << options.error().str();
-  EXPECT_EQ(options->mode, Mode::Ram);
+  EXPECT_EQ(options->mode, wire::Mode::Ram);
   EXPECT_EQ(options->url.port, 8443);
   EXPECT_EQ(options->mac, "52:54:00:00:00:01");
   EXPECT_EQ(options->ca_fingerprint, std::string(64, 'a'));
@@ -137,24 +137,24 @@ TEST(AgentOptions, severalControllers) {
   ASSERT_TRUE(options) << options.error().str();
   EXPECT_EQ(options->urls.size(), 2u);
 
-  auto why = [](const std::string& urls) { return parseControllers(urls).error().str(); };
+  auto why = [](const std::string& urls) { return wire::parseControllers(urls).error().str(); };
   EXPECT_THAT(why(""), HasSubstr("missing"));
   EXPECT_THAT(why("https://a:1,"), HasSubstr("missing"));
   EXPECT_THAT(why("https://a:1,,https://b:1"), HasSubstr("missing"));
   EXPECT_THAT(why("https://a:1,https://b:1,https://a:1"), HasSubstr("https://a:1 is named twice"));
   EXPECT_THAT(why("https://a:1,http://b:1"), HasSubstr("must be https"));
-  EXPECT_FALSE(parseControllers("https://a:1,nonsense"));
-  EXPECT_TRUE(parseControllers("https://a:1,https://a:2")) << "two on one host";
+  EXPECT_FALSE(wire::parseControllers("https://a:1,nonsense"));
+  EXPECT_TRUE(wire::parseControllers("https://a:1,https://a:2")) << "two on one host";
   std::string many = "https://a:1";
   for (int port = 2; port <= 9; ++port) many += fmt::format(",https://a:{}", port);
   EXPECT_THAT(why(many), HasSubstr("more than 8"));
-  EXPECT_EQ(toString(*parseControllers("https://a:1,https://b:2")), "https://a:1,https://b:2");
+  EXPECT_EQ(toString(*wire::parseControllers("https://a:1,https://b:2")), "https://a:1,https://b:2");
 }
 
-std::string present(const Controllers& controllers) { return controllers.present().host; }
+std::string present(const wire::Controllers& controllers) { return controllers.present().host; }
 
-TEST(Controllers, oneIsTriedAgainForEver) {
-  Controllers one(*parseControllers("https://a:1"));
+TEST(wire::Controllers, oneIsTriedAgainForEver) {
+  wire::Controllers one(*wire::parseControllers("https://a:1"));
   EXPECT_TRUE(one.failed(false));
   one.answered();
   EXPECT_TRUE(one.failed(false));
@@ -162,8 +162,8 @@ TEST(Controllers, oneIsTriedAgainForEver) {
   EXPECT_EQ(present(one), "a");
 }
 
-TEST(Controllers, areTriedInTurnAndTheOneThatAnswersStays) {
-  Controllers three(*parseControllers("https://a:1,https://b:1,https://c:1"));
+TEST(wire::Controllers, areTriedInTurnAndTheOneThatAnswersStays) {
+  wire::Controllers three(*wire::parseControllers("https://a:1,https://b:1,https://c:1"));
   EXPECT_FALSE(three.failed(false));
   EXPECT_EQ(present(three), "b");
   EXPECT_FALSE(three.failed(true));
@@ -174,7 +174,7 @@ TEST(Controllers, areTriedInTurnAndTheOneThatAnswersStays) {
   three.answered();
   EXPECT_TRUE(three.proven());
   EXPECT_EQ(present(three), "b");
-  for (int tries = 0; tries < kTriesOfTheSame; ++tries) {
+  for (int tries = 0; tries < wire::kTriesOfTheSame; ++tries) {
     EXPECT_TRUE(three.failed(false));
     EXPECT_EQ(present(three), "b") << "it may only be starting anew";
     EXPECT_FALSE(three.proven());
@@ -183,22 +183,22 @@ TEST(Controllers, areTriedInTurnAndTheOneThatAnswersStays) {
   EXPECT_EQ(present(three), "c");
 }
 
-TEST(Controllers, oneThatKeptSilentIsLeftAtOnce) {
-  Controllers two(*parseControllers("https://a:1,https://b:1"));
+TEST(wire::Controllers, oneThatKeptSilentIsLeftAtOnce) {
+  wire::Controllers two(*wire::parseControllers("https://a:1,https://b:1"));
   two.answered();
   EXPECT_FALSE(two.failed(true));
   EXPECT_EQ(present(two), "b");
 }
 
-TEST(Controllers, learnOfOthersAndStayWithWhoAnswers) {
-  Controllers known(*parseControllers("https://b:1"));
+TEST(wire::Controllers, learnOfOthersAndStayWithWhoAnswers) {
+  wire::Controllers known(*wire::parseControllers("https://b:1"));
   known.answered();
   EXPECT_FALSE(known.learn({})) << "nothing is no list";
-  EXPECT_FALSE(known.learn(*parseControllers("https://b:1")));
-  EXPECT_TRUE(known.learn(*parseControllers("https://a:1,https://b:1")));
+  EXPECT_FALSE(known.learn(*wire::parseControllers("https://b:1")));
+  EXPECT_TRUE(known.learn(*wire::parseControllers("https://a:1,https://b:1")));
   EXPECT_EQ(present(known), "b");
   EXPECT_TRUE(known.proven());
-  EXPECT_TRUE(known.learn(*parseControllers("https://a:1,https://c:1")));
+  EXPECT_TRUE(known.learn(*wire::parseControllers("https://a:1,https://c:1")));
   EXPECT_EQ(toString(known.all()), "https://a:1,https://c:1,https://b:1") << "who answers stays, whatever is said";
   EXPECT_EQ(present(known), "b");
 }
@@ -207,7 +207,7 @@ TEST(AgentOptions, configurationFile) {
   auto options = optionsFromFile(R"({"url":"https://10.20.0.1:8443","node":"gpu001","ca_pem_file":"/a","key_file":"/b",
                                      "certificate_file":"/c","image_digest":"d"})");
   ASSERT_TRUE(options) << options.error().str();
-  EXPECT_EQ(options->mode, Mode::Disk);
+  EXPECT_EQ(options->mode, wire::Mode::Disk);
   EXPECT_EQ(options->image_digest, "d");
   EXPECT_FALSE(optionsFromFile(R"({"url":"https://10.20.0.1:8443"})"));
   EXPECT_FALSE(optionsFromFile("not json"));

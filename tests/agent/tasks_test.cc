@@ -123,7 +123,7 @@ TEST_F(InspectTest, diskThatCannotBeReadIsNotBlank) {
 }
 
 TEST_F(InspectTest, nvmlKnowsMoreThanTheBus) {
-  Hardware seen;
+  wire::Hardware seen;
   seen.gpus = {{"NVIDIA H100 80GB HBM3", "GPU-1", "165", "96.00", "0000:01:00.0"}};
   programs.on("muster-agent tool gpus", toJson(seen));
   auto hardware = runAsync(context, inspect(tools));
@@ -396,13 +396,13 @@ TEST_F(PoolTaskTest, badParametersTouchNothing) {
 // ---- checks
 
 TEST_F(TasksTest, checksRunApartAndFailClosed) {
-  std::vector<CheckResult> results(1);
-  results[0] = {"host.gemm", CheckStatus::Pass, "fine", {}, "", 1};
+  std::vector<wire::CheckResult> results(1);
+  results[0] = {"host.gemm", wire::CheckStatus::Pass, "fine", {}, "", 1};
   programs.on("muster-agent tool checks", toJson(results));
   nlohmann::json params{{"checks", {{{"id", "host.gemm"}, {"params", nlohmann::json::object()}}}}};
   auto ran = run(runChecksApart(tools, params, task()));
   ASSERT_TRUE(ran) << ran.error().str();
-  EXPECT_EQ(parseCheckResults(ran->dump())->at(0).status, CheckStatus::Pass);
+  EXPECT_EQ(wire::parseCheckResults(ran->dump())->at(0).status, wire::CheckStatus::Pass);
   EXPECT_EQ(programs.commands().back().stdin_text, params.dump());
 
   params["checks"].push_back({{"id", "host.memory"}});
@@ -414,12 +414,12 @@ TEST_F(TasksTest, checksRunApartAndFailClosed) {
 }
 
 TEST_F(TasksTest, modesHaveTheirOwnSets) {
-  auto ram = makeHandlers(Mode::Ram, tools);
-  auto disk = makeHandlers(Mode::Disk, tools);
-  EXPECT_FALSE(ram.contains(TaskKind::InstallDriver));
-  EXPECT_FALSE(ram.contains(TaskKind::JoinPool));
-  EXPECT_FALSE(disk.contains(TaskKind::WriteImage));
-  for (auto kind : {TaskKind::Inspect, TaskKind::Probe, TaskKind::Reboot, TaskKind::RunChecks}) {
+  auto ram = makeHandlers(wire::Mode::Ram, tools);
+  auto disk = makeHandlers(wire::Mode::Disk, tools);
+  EXPECT_FALSE(ram.contains(wire::TaskKind::InstallDriver));
+  EXPECT_FALSE(ram.contains(wire::TaskKind::JoinPool));
+  EXPECT_FALSE(disk.contains(wire::TaskKind::WriteImage));
+  for (auto kind : {wire::TaskKind::Inspect, wire::TaskKind::Probe, wire::TaskKind::Reboot, wire::TaskKind::RunChecks}) {
     EXPECT_TRUE(ram.contains(kind) && disk.contains(kind));
   }
 }

@@ -22,7 +22,7 @@ class RackState : public testing::Test {
   }
   void TearDown() override { fs::remove_all(base_); }
   Result<void> bind(const std::string& rack, const std::string& store = {}) {
-    return bindToRack(state_, store, rack, [](std::string_view) {});
+    return app::bindToRack(state_, store, rack, [](std::string_view) {});
   }
   void put(const std::string& file, const std::string& text) {
     ASSERT_TRUE(io::makeDirs((state_ / file).parent_path()));
@@ -36,7 +36,7 @@ TEST_F(RackState, theSameRackKeepsItsState) {
   put("muster.db", "pins");
   ASSERT_TRUE(bind("first"));
   EXPECT_EQ(io::readFile(state_ / "muster.db").value(), "pins");
-  EXPECT_TRUE(checkBoundTo(state_, "first"));
+  EXPECT_TRUE(app::checkBoundTo(state_, "first"));
 }
 
 TEST_F(RackState, aNewRackBeginsWithoutTheRecordsOfTheOneBefore) {
@@ -44,13 +44,13 @@ TEST_F(RackState, aNewRackBeginsWithoutTheRecordsOfTheOneBefore) {
   ASSERT_TRUE(bind("first"));
   put("muster.db", "pins");
   put("run/netboot/x", "y");
-  EXPECT_EQ(checkBoundTo(state_, "second").error().code(), ErrorCode::Conflict);
+  EXPECT_EQ(app::checkBoundTo(state_, "second").error().code(), ErrorCode::Conflict);
   ASSERT_TRUE(bind("second"));
   EXPECT_FALSE(fs::exists(state_ / "muster.db"));
   EXPECT_FALSE(fs::exists(state_ / "run"));
   EXPECT_EQ(io::readFile(state_ / "keys/signing.pem").value(), "key") << "images are signed with it";
   EXPECT_EQ(io::readFile(base_ / "state.before" / "muster.db").value(), "pins") << "to be looked at";
-  EXPECT_TRUE(checkBoundTo(state_, "second"));
+  EXPECT_TRUE(app::checkBoundTo(state_, "second"));
   put("muster.db", "later pins");
   ASSERT_TRUE(bind("third"));
   EXPECT_EQ(io::readFile(base_ / "state.before" / "muster.db").value(), "later pins") << "one earlier state is kept, not all";
@@ -61,7 +61,7 @@ TEST_F(RackState, aMoveThatWasCutShortIsFinished) {
   put("events.log", "of the first");  // the store has moved already, the marker is still the first rack's
   ASSERT_TRUE(bind("second"));
   EXPECT_FALSE(fs::exists(state_ / "events.log"));
-  EXPECT_TRUE(checkBoundTo(state_, "second"));
+  EXPECT_TRUE(app::checkBoundTo(state_, "second"));
 }
 
 TEST_F(RackState, recordsOfARealSiteAreNeverTaken) {
@@ -70,7 +70,7 @@ TEST_F(RackState, recordsOfARealSiteAreNeverTaken) {
   ASSERT_FALSE(bound);
   EXPECT_EQ(bound.error().code(), ErrorCode::Conflict);
   EXPECT_EQ(io::readFile(state_ / "muster.db").value(), "a site");
-  EXPECT_TRUE(checkBoundTo(state_, "first")) << "a state that no rack has made is refused by lab up alone";
+  EXPECT_TRUE(app::checkBoundTo(state_, "first")) << "a state that no rack has made is refused by lab up alone";
 }
 
 TEST_F(RackState, aStoreElsewhereIsNotMoved) {
@@ -81,7 +81,7 @@ TEST_F(RackState, aStoreElsewhereIsNotMoved) {
 TEST_F(RackState, stateThatACommandWorksWithStaysWhereItIs) {
   ASSERT_TRUE(bind("first"));
   put("muster.db", "pins");
-  const auto works = takeTurn(state_);
+  const auto works = app::takeTurn(state_);
   ASSERT_TRUE(works);
   EXPECT_FALSE(bind("second"));
   EXPECT_TRUE(fs::exists(state_ / "muster.db"));

@@ -19,24 +19,24 @@ using testing::HasSubstr;
 class SiteKeysTest : public testing::Test {
  protected:
   std::filesystem::path state() const { return folder_.path(); }
-  std::string pem(KeyPurpose purpose) const { return *publicKeyOf(state(), purpose); }
+  std::string pem(app::KeyPurpose purpose) const { return *app::publicKeyOf(state(), purpose); }
   test::TempFolder folder_;
 };
 
 TEST_F(SiteKeysTest, whatIsSignedForOnePurposeCountsForNoOther) {
-  const auto keys = Keys::loadOrCreate(state());
+  const auto keys = app::Keys::loadOrCreate(state());
   ASSERT_TRUE(keys) << keys.error().str();
-  for (const auto& signer : kKeyPurposes) {
+  for (const auto& signer : app::kKeyPurposes) {
     const auto signature = io::sign(keys->of(signer.purpose), "words");
-    for (const auto& reader : kKeyPurposes)
+    for (const auto& reader : app::kKeyPurposes)
       EXPECT_EQ(io::verify(keys->of(reader.purpose).public_pem, "words", *signature).has_value(), reader.purpose == signer.purpose) << signer.name << " for " << reader.name;
   }
 }
 
 TEST_F(SiteKeysTest, aKeyThatIsCopiedToAnotherPurposeIsRefused) {
-  ASSERT_TRUE(Keys::loadOrCreate(state()));
+  ASSERT_TRUE(app::Keys::loadOrCreate(state()));
   std::filesystem::copy_file(state() / "keys/signing.pem", state() / "keys/audit.pem", std::filesystem::copy_options::overwrite_existing);
-  const auto refused = Keys::loadOrCreate(state());
+  const auto refused = app::Keys::loadOrCreate(state());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::Conflict);
   EXPECT_THAT(refused.error().text(), HasSubstr("certificates and audit"));
@@ -44,17 +44,17 @@ TEST_F(SiteKeysTest, aKeyThatIsCopiedToAnotherPurposeIsRefused) {
 
 TEST_F(SiteKeysTest, theOnlyKeyOfAnOldSiteGoesOnSigningCertificates) {
   const auto old = io::SigningKey::loadOrCreate(state() / "keys/signing.pem");
-  const auto keys = Keys::loadOrCreate(state());
+  const auto keys = app::Keys::loadOrCreate(state());
   ASSERT_TRUE(keys);
   EXPECT_EQ(keys->certificates.id(), old->id());
   EXPECT_NE(keys->images.id(), old->id());
 }
 
 TEST_F(SiteKeysTest, bothKeysVerifyUntilTheRotationIsEnded) {
-  for (const auto& row : kKeyPurposes) {
-    const auto before = loadKey(state(), row.purpose);
+  for (const auto& row : app::kKeyPurposes) {
+    const auto before = app::loadKey(state(), row.purpose);
     const auto by_old = io::sign(*before, "words");
-    const auto now = rotateKey(state(), row.purpose);
+    const auto now = app::rotateKey(state(), row.purpose);
     ASSERT_TRUE(now) << now.error().str();
     const auto by_new = io::sign(*now, "words");
     EXPECT_NE(now->id(), before->id()) << "the new one signs";
@@ -62,13 +62,13 @@ TEST_F(SiteKeysTest, bothKeysVerifyUntilTheRotationIsEnded) {
     EXPECT_TRUE(io::verify(pem(row.purpose), "words", *by_old));
     EXPECT_TRUE(io::verify(pem(row.purpose), "words", *by_new));
     EXPECT_FALSE(io::verify(pem(row.purpose), "wards", *by_old));
-    EXPECT_EQ(rotateKey(state(), row.purpose).error().code(), ErrorCode::Conflict) << "one rotation at a time";
-    const auto retired = finishRotation(state(), row.purpose);
+    EXPECT_EQ(app::rotateKey(state(), row.purpose).error().code(), ErrorCode::Conflict) << "one rotation at a time";
+    const auto retired = app::finishRotation(state(), row.purpose);
     ASSERT_TRUE(retired) << retired.error().str();
     EXPECT_FALSE(io::verify(pem(row.purpose), "words", *by_old));
     EXPECT_TRUE(io::verify(pem(row.purpose), "words", *by_new));
     EXPECT_TRUE(io::verify(*io::readFile(*retired, 4096), "words", *by_old)) << "kept, to read old heads";
-    EXPECT_EQ(finishRotation(state(), row.purpose).error().code(), ErrorCode::NotFound);
+    EXPECT_EQ(app::finishRotation(state(), row.purpose).error().code(), ErrorCode::NotFound);
     struct stat status {};
     ASSERT_EQ(::stat((state() / "keys" / row.file).c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 0777, 0600u);
@@ -76,18 +76,18 @@ TEST_F(SiteKeysTest, bothKeysVerifyUntilTheRotationIsEnded) {
 }
 
 TEST_F(SiteKeysTest, aRotationThatWasKilledBeforeTheNewKeyWasWrittenHasNotBegun) {
-  const auto before = loadKey(state(), KeyPurpose::Images);
+  const auto before = app::loadKey(state(), app::KeyPurpose::Images);
   ASSERT_TRUE(io::writeFileAtomic(state() / "keys/images.previous.pub", before->public_pem));  // the first of both writes
-  EXPECT_THAT(io::publicKeyIds(pem(KeyPurpose::Images)), ElementsAre(before->id()));
-  ASSERT_TRUE(rotateKey(state(), KeyPurpose::Images));
-  EXPECT_TRUE(io::trustedPemOf(pem(KeyPurpose::Images), before->id()));
+  EXPECT_THAT(io::publicKeyIds(pem(app::KeyPurpose::Images)), ElementsAre(before->id()));
+  ASSERT_TRUE(app::rotateKey(state(), app::KeyPurpose::Images));
+  EXPECT_TRUE(io::trustedPemOf(pem(app::KeyPurpose::Images), before->id()));
 }
 
 TEST_F(SiteKeysTest, nothingIsMadeByLooking) {
-  EXPECT_EQ(publicKeyOf(state(), KeyPurpose::Audit).error().code(), ErrorCode::NotFound);
+  EXPECT_EQ(app::publicKeyOf(state(), app::KeyPurpose::Audit).error().code(), ErrorCode::NotFound);
   EXPECT_FALSE(std::filesystem::exists(state() / "keys"));
-  EXPECT_EQ(parseKeyPurpose("ca").error().code(), ErrorCode::InvalidInput);
-  EXPECT_THAT(parseKeyPurpose("ca").error().text(), HasSubstr("cannot be rotated yet"));
+  EXPECT_EQ(app::parseKeyPurpose("ca").error().code(), ErrorCode::InvalidInput);
+  EXPECT_THAT(app::parseKeyPurpose("ca").error().text(), HasSubstr("cannot be rotated yet"));
 }
 
 }  // namespace

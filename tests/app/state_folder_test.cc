@@ -41,9 +41,9 @@ TEST(StateFolder, isItsOwnersAloneWhateverTheUmask) {
   for (const mode_t mask : {022, 000}) {
     const WithUmask masked(mask);
     const auto state = folder / fmt::format("above-{:03o}", mask) / "state";
-    ASSERT_TRUE(prepareStateFolder(state));
+    ASSERT_TRUE(app::prepareStateFolder(state));
     EXPECT_EQ(modeOf(state), 0700u);
-    EXPECT_TRUE(prepareStateFolder(state)) << "a second time";
+    EXPECT_TRUE(app::prepareStateFolder(state)) << "a second time";
   }
 }
 
@@ -56,7 +56,7 @@ TEST(StateFolder, oneThatOthersCouldEnterIsClosedWithAllThatIsInIt) {
   fs::create_symlink(folder / "elsewhere", state / "link");
   for (const auto& each : {state, state / "run"}) fs::permissions(each, fs::perms(0755));
   testing::internal::CaptureStderr();
-  const auto prepared = prepareStateFolder(state);
+  const auto prepared = app::prepareStateFolder(state);
   const auto told = testing::internal::GetCapturedStderr();
   ASSERT_TRUE(prepared) << prepared.error().str();
   EXPECT_THAT(told, testing::HasSubstr("other users could enter"));
@@ -67,7 +67,7 @@ TEST(StateFolder, oneThatOthersCouldEnterIsClosedWithAllThatIsInIt) {
 TEST(StateFolder, aFileIsNone) {
   test::TempFolder folder;
   ASSERT_TRUE(io::writeFileAtomic(folder / "state", "x"));
-  const auto refused = prepareStateFolder(folder / "state");
+  const auto refused = app::prepareStateFolder(folder / "state");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::InvalidInput);
 }
@@ -76,9 +76,9 @@ TEST(StateFolder, anotherUsersIsRefused) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to be two users";
   test::TempFolder folder;
   fs::permissions(folder.path(), fs::perms(0755));
-  ASSERT_TRUE(prepareStateFolder(folder / "state"));
+  ASSERT_TRUE(app::prepareStateFolder(folder / "state"));
   ASSERT_EQ(::seteuid(65534), 0);
-  const auto refused = prepareStateFolder(folder / "state");
+  const auto refused = app::prepareStateFolder(folder / "state");
   ASSERT_EQ(::seteuid(0), 0);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::Denied);

@@ -13,41 +13,41 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(Turn, aCommandAloneHasItAtOnceAndKeepSeesThatItIsNotAlone) {
+TEST(app::Turn, aCommandAloneHasItAtOnceAndKeepSeesThatItIsNotAlone) {
   test::TempFolder state;
-  EXPECT_FALSE(isAskedFor(state.path()));
+  EXPECT_FALSE(app::isAskedFor(state.path()));
   {
-    auto turn = takeTurn(state.path());
+    auto turn = app::takeTurn(state.path());
     ASSERT_TRUE(turn) << turn.error().str();
-    EXPECT_TRUE(isAskedFor(state.path()));
+    EXPECT_TRUE(app::isAskedFor(state.path()));
   }
-  EXPECT_FALSE(isAskedFor(state.path())) << "who is gone asks for nothing";
+  EXPECT_FALSE(app::isAskedFor(state.path())) << "who is gone asks for nothing";
 }
 
-TEST(Turn, keepStandsAsideForACommandAndComesBackAfterIt) {
+TEST(app::Turn, keepStandsAsideForACommandAndComesBackAfterIt) {
   test::TempFolder state;
-  auto keepers = std::make_optional(takeKeepersTurn(state.path()));
+  auto keepers = std::make_optional(app::takeKeepersTurn(state.path()));
   ASSERT_TRUE(*keepers);
-  EXPECT_FALSE(isAskedFor(state.path())) << "keep itself leaves the place free where others ask";
-  auto command = std::async(std::launch::async, [&state] { return takeTurn(state.path()); });
-  while (!isAskedFor(state.path())) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // a look takes the place for a moment: not all the time
+  EXPECT_FALSE(app::isAskedFor(state.path())) << "keep itself leaves the place free where others ask";
+  auto command = std::async(std::launch::async, [&state] { return app::takeTurn(state.path()); });
+  while (!app::isAskedFor(state.path())) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // a look takes the place for a moment: not all the time
   EXPECT_NE(command.wait_for(std::chrono::seconds(0)), std::future_status::ready) << "two at work";
   keepers.reset();
   {
     auto turn = command.get();
     ASSERT_TRUE(turn) << turn.error().str();
-    auto again = std::async(std::launch::async, [&state] { return takeKeepersTurn(state.path()); });
+    auto again = std::async(std::launch::async, [&state] { return app::takeKeepersTurn(state.path()); });
     EXPECT_EQ(again.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
     turn = fail(ErrorCode::Unavailable, "it has ended");
     EXPECT_TRUE(again.get()) << "keep waits for as long as it takes";
   }
 }
 
-TEST(Turn, thereIsOneKeeperToAFolder) {
+TEST(app::Turn, thereIsOneKeeperToAFolder) {
   test::TempFolder state;
-  auto place = takeKeepersPlace(state.path());
+  auto place = app::takeKeepersPlace(state.path());
   ASSERT_TRUE(place);
-  EXPECT_THAT(takeKeepersPlace(state.path()).error().str(), HasSubstr("there is a muster keep already"));
+  EXPECT_THAT(app::takeKeepersPlace(state.path()).error().str(), HasSubstr("there is a muster keep already"));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ void watchStore(const std::filesystem::path& file, const std::function<void()>& 
   auto store = lifecycle::openSqliteStore(file);
   if (!store) std::_Exit(kNoStore);
   boost::asio::io_context context;
-  const StoreWatch watch(context, **store);
+  const app::StoreWatch watch(context, **store);
   boost::asio::post(context, meanwhile);
   context.run_for(kPatience);
   std::_Exit(kNothingHappened);

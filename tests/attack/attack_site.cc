@@ -54,7 +54,7 @@ class Attacked {
     inventory::Network network;
     network.name = "provisioning";
     network.controller = *Ipv4::parse(address);
-    gateway_ = agent::makeGatewayServer(cluster_, *ca_, *store_, clock_, neighbours_);
+    gateway_ = gateway::makeGatewayServer(cluster_, *ca_, *store_, clock_, neighbours_);
     images_ = provision::openImageStore(
         {folder / "cache", test::binFolder() / "muster-agent", *io::SigningKey::generate()});
     const auto file = folder / "file";
@@ -67,7 +67,7 @@ class Attacked {
     plain.push_back({"GET", "/boot/ipxe", boot});
     plain.push_back({"GET", "/file", send});
     auto started =
-        serve::start(io_.get_executor(), network, *ca_, std::move(plain), gateway_->routes());
+        gateway::start(io_.get_executor(), network, *ca_, std::move(plain), gateway_->routes());
     if (!started) {
       std::cerr << started.error().str() << "\n";
       ::_exit(1);
@@ -111,9 +111,9 @@ class Attacked {
   std::unique_ptr<lifecycle::Store> store_;
   inventory::Cluster cluster_;
   test::FakeNetworkEvidence neighbours_;  ///< all nodes are on loopback, as every attacker: the worst case
-  std::unique_ptr<agent::GatewayServer> gateway_;
+  std::unique_ptr<gateway::GatewayServer> gateway_;
   std::unique_ptr<provision::ImageStore> images_;
-  std::unique_ptr<serve::Server> server_;
+  std::unique_ptr<gateway::Server> server_;
 };
 
 std::size_t statusBytes(pid_t pid, const std::string& field) {

@@ -22,7 +22,7 @@ std::string rules() {
 
 TEST(Firewall, letsInWhatIsServed) {
   EXPECT_NE(rules().find(
-                fmt::format("tcp dport {{ {}, {} }} accept", serve::kHttpPort, serve::kHttpsPort)),
+                fmt::format("tcp dport {{ {}, {} }} accept", gateway::kHttpPort, gateway::kHttpsPort)),
             std::string::npos);
   EXPECT_NE(rules().find("policy drop"), std::string::npos);
 }

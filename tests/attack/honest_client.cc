@@ -26,7 +26,7 @@ io::HttpRequest requestTo(const std::string& url, std::string method = "GET",
 
 /// A poll of an agent that has spoken to an earlier life of the controller: answered at once.
 std::string firstPoll(std::uint64_t sequence) {
-  agent::PollRequest poll;
+  wire::PollRequest poll;
   poll.boot_id = "boot";
   poll.agent_version = "0";
   poll.sequence = sequence;
@@ -43,11 +43,11 @@ HonestClient::HonestClient(AttackSite& site) {
   auto client = io::makeHttpClient(trust);
   const auto enrolled = test::runAsync(client->send(
       requestTo(site.tlsUrl("/agent/v1/enrol"), "POST",
-                agent::toJson(agent::EnrolRequest{site.arm(1), key->csr_pem, macOf(1)}))));
+                agent::toJson(wire::EnrolRequest{site.arm(1), key->csr_pem, macOf(1)}))));
   const auto answer =
       enrolled && enrolled->status == 200
-          ? agent::parseEnrolResponse(enrolled->body)
-          : Result<agent::EnrolResponse>(
+          ? wire::parseEnrolResponse(enrolled->body)
+          : Result<wire::EnrolResponse>(
                 fail(ErrorCode::Internal, enrolled ? enrolled->body : enrolled.error().str()));
   if (!answer) {
     std::cerr << "the honest node cannot enrol: " << answer.error().str() << "\n";

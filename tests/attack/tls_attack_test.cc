@@ -64,7 +64,7 @@ std::string requestOf(EVP_PKEY* key, const std::string& name, bool as_authority,
 RawConnection::Heard enrol(int node, const std::string& csr) {
   return askTls(site().address(),
                 post("/agent/v1/enrol",
-                     agent::toJson(agent::EnrolRequest{site().arm(node), csr, macOf(node)})));
+                     agent::toJson(wire::EnrolRequest{site().arm(node), csr, macOf(node)})));
 }
 
 TEST(AttackTls, whoHasNoCertificateOfThisSiteIsNobody) {
@@ -171,7 +171,7 @@ TEST(AttackTls, aRequestGetsNothingButItsNodesName) {
   const auto heard = enrol(2, requestOf(key.get(), "gpu004", true));
   if (heard.status != 200) return;  // refused as a whole is as right
   const auto answer =
-      agent::parseEnrolResponse(heard.bytes.substr(heard.bytes.find("\r\n\r\n") + 4));
+      wire::parseEnrolResponse(heard.bytes.substr(heard.bytes.find("\r\n\r\n") + 4));
   ASSERT_TRUE(answer) << heard.bytes;
   EXPECT_EQ(answer->node, "gpu002");
   const std::unique_ptr<BIO, decltype(&BIO_free)> memory(

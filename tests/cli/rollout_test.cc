@@ -44,14 +44,14 @@ TEST_F(RolloutCliTest, anAbortEndsARolloutThatNobodyRunsThoughKeepDoes) {
   ASSERT_TRUE((*store)->putValue("keep.heartbeat", R"({"at":"2026-11-20T15:07:00Z"})"));
   EXPECT_THAT(folder_.muster({"status"}).out, HasSubstr("keep: stands aside while rollout r7 runs"));
   {
-    const auto command = cli::takeTurn(folder_ / "state");
+    const auto command = app::takeTurn(folder_ / "state");
     ASSERT_TRUE(command);
     EXPECT_THAT(folder_.muster({"rollout", "pause"}).out, HasSubstr("rollout r7 was told to pause"));
   }
   EXPECT_THAT(folder_.muster({"rollout", "status", "--id", "r7"}).out, HasSubstr("r7"));
   for (const auto* word : {"status", "rollback"})
     EXPECT_THAT(folder_.muster({"rollout", word, "--id", "r9"}).err, HasSubstr("there is no rollout r9; those that lie over the inventory: r7"));
-  const auto keeps = cli::takeKeepersTurn(folder_ / "state");
+  const auto keeps = app::takeKeepersTurn(folder_ / "state");
   ASSERT_TRUE(keeps);
   EXPECT_THAT(folder_.muster({"rollout", "pause"}).out, HasSubstr("rollout r7 is paused"));
   EXPECT_THAT(folder_.muster({"rollout", "abort"}).out, HasSubstr("rollout r7 is aborted"));

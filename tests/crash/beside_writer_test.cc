@@ -152,7 +152,7 @@ class Contents {
     if (kind == "measured") return measured_.contains(id);
     if (kind == "fact") return !store_->factsOf(subject).value_or(std::vector<Fact>()).empty();
     if (kind == "revoke-key") {
-      const auto keys = agent::loadKeys(*store_, NodeName(id));
+      const auto keys = gateway::loadKeys(*store_, NodeName(id));
       return keys && keys->ram.empty() && keys->disk.empty();
     }
     if (kind == "revocation") return revocations_.find(id + "\"") != std::string::npos;

@@ -21,9 +21,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-const agent::Symptom kFallenOff{"xid.79", "0000:18:00.0", 1, "GPU has fallen off the bus"};
-const agent::Symptom kUncontained{"xid.95", "0000:18:00.0", 1, "Uncontained ECC error"};
-const agent::Symptom kReadOnlyDisk{"disk.read-only", "sda", 1, "mounted read-only"};
+const wire::Symptom kFallenOff{"xid.79", "0000:18:00.0", 1, "GPU has fallen off the bus"};
+const wire::Symptom kUncontained{"xid.95", "0000:18:00.0", 1, "Uncontained ECC error"};
+const wire::Symptom kReadOnlyDisk{"disk.read-only", "sda", 1, "mounted read-only"};
 
 /// Nodes in their pool, a job on the first of them, and keep with leave to repair.
 class KeepTrial : public Trial {
@@ -80,7 +80,7 @@ class RebootHeals final : public KeepTrial {
     EXPECT_EQ(machine().gpu_resets, 0);
     EXPECT_GE(machine().drains, 1);
     EXPECT_TRUE(rack_.inPool("gpu001"));
-    EXPECT_EQ(keep::HealthHistory::read(store_, NodeName("gpu001"), rack_.wall.now())->reboots(), 1);
+    EXPECT_EQ(monitor::HealthHistory::read(store_, NodeName("gpu001"), rack_.wall.now())->reboots(), 1);
     EXPECT_THAT(findings(), IsEmpty());
   }
 };
@@ -165,7 +165,7 @@ class BreakerTrips : public KeepTrial {
   void expectTheEnd() override {
     expectNothingLeft();
     EXPECT_TRUE(isOpen());
-    EXPECT_EQ(keep::Breakers(store_).read()->at("batch").nodes.size(), 3u);
+    EXPECT_EQ(monitor::Breakers(store_).read()->at("batch").nodes.size(), 3u);
     for (const auto& node : kFour) EXPECT_TRUE(rack_.inPool(node)) << node;
     EXPECT_EQ(said("CIRCUIT BREAKER"), 1);
     EXPECT_EQ(breakerFindings(), 1);
@@ -173,7 +173,7 @@ class BreakerTrips : public KeepTrial {
 
  protected:
   bool isOpen() {
-    const auto states = *keep::Breakers(store_).read();
+    const auto states = *monitor::Breakers(store_).read();
     return states.contains("batch") && states.at("batch").open;
   }
   int breakerFindings() {
@@ -188,7 +188,7 @@ class BreakerAcknowledged final : public BreakerTrips {
   BreakerAcknowledged() {
     EXPECT_TRUE(BreakerTrips::live({}).ok);
     acknowledged_ = true;
-    EXPECT_TRUE(keep::Breakers(store_).acknowledge("alice@ops", "a power feed", rack_.wall.now()));
+    EXPECT_TRUE(monitor::Breakers(store_).acknowledge("alice@ops", "a power feed", rack_.wall.now()));
   }
   bool over() override {
     if (!acknowledged_) return BreakerTrips::over();

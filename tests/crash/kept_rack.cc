@@ -28,8 +28,8 @@ Task<bool> waitFor(SimulatedRack& rack, std::function<bool()> until) {
 Async<lifecycle::ApplyReport> keepUntil(SimulatedRack& rack, lifecycle::LiveCluster& live, lifecycle::Store& store, lifecycle::Phases phases,
                                         std::function<bool()> until) {
   using namespace asio::experimental::awaitable_operators;
-  const auto health = keep::makeHealthPhase(live.cluster(), rack.agents, store, rack.wall);
-  const auto steps = keep::makeRecoverySteps(rack.bmcs, rack.wall);
+  const auto health = monitor::makeHealthPhase(live.cluster(), rack.agents, store, rack.wall);
+  const auto steps = monitor::makeRecoverySteps(rack.bmcs, rack.wall);
   auto all = phases;
   all.insert(all.end() - 1, {health.get(), steps.get()});  // the pool comes last
   lifecycle::Phases light{health.get()};
@@ -39,7 +39,7 @@ Async<lifecycle::ApplyReport> keepUntil(SimulatedRack& rack, lifecycle::LiveClus
   auto hear = [&trouble](const lifecycle::Event& event) {
     if (event.kind == lifecycle::EventKind::Note && event.text.starts_with("keep could not")) trouble += event.text + "\n";
   };
-  keep::Keeper keeper({live.cluster(), all, light, store, rack.wall, hear, {}, steps.get()});
+  monitor::Keeper keeper({live.cluster(), all, light, store, rack.wall, hear, {}, steps.get()});
   auto work = keeper.run();
   auto end = waitFor(rack, std::move(until));
   auto either = std::move(work) || std::move(end);

@@ -60,7 +60,7 @@ TEST_F(RealRollout, aDriverIsRolledOutStaysAndIsAbsorbedByTheInventory) {
   EXPECT_TRUE(absorbed.ok) << absorbed.problems;
   expectDriver("45.0", 1);
   for (std::size_t i = checks; i < rack_->agents.submitted().size(); ++i)
-    EXPECT_NE(rack_->agents.submitted()[i].second.kind, agent::TaskKind::RunChecks) << "its certificates hold: nothing is tested again";
+    EXPECT_NE(rack_->agents.submitted()[i].second.kind, wire::TaskKind::RunChecks) << "its certificates hold: nothing is tested again";
 }
 
 TEST_F(RealRollout, aDriverComesBack) {

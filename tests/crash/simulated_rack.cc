@@ -17,8 +17,8 @@
 namespace muster::test {
 namespace {
 
-using agent::Mode;
-using agent::TaskKind;
+using wire::Mode;
+using wire::TaskKind;
 using lifecycle::ApplyReport;
 using nlohmann::json;
 using namespace std::chrono_literals;
@@ -61,7 +61,7 @@ SimulatedRack::SimulatedRack(std::vector<std::string> names) : key(*io::SigningK
   agents.hold(TaskKind::InstallDriver);
   agents.answer(TaskKind::Inspect, [this](const NodeName& node, const auto&) -> Result<std::string> { return toJson(hardwareOf(node)); });
   agents.answer(TaskKind::Probe, [this](const NodeName& node, const auto&) -> Result<std::string> { return json(machines[node].software).dump(); });
-  agents.answer(TaskKind::RunChecks, [this](const NodeName& node, const agent::AgentTask& task) { return runChecks(node, task); });
+  agents.answer(TaskKind::RunChecks, [this](const NodeName& node, const wire::AgentTask& task) { return runChecks(node, task); });
   agents.answer(TaskKind::Reboot, [this](const NodeName& node, const auto&) { return reboot(node); });
   agents.answer(TaskKind::ResetGpu, [this](const NodeName& node, const auto&) { return resetGpus(node); });
   agents.answer(TaskKind::KernelLog, [](const NodeName&, const auto&) -> Result<std::string> { return R"({"lines":["[ 12.0] NVRM: Xid"]})"; });
@@ -168,7 +168,7 @@ void SimulatedRack::boot(const NodeName& node, Machine& machine) {
 
 // ---- their health
 
-void SimulatedRack::sicken(const std::string& node, agent::Symptom symptom) {
+void SimulatedRack::sicken(const std::string& node, wire::Symptom symptom) {
   machines[NodeName(node)].symptoms.push_back(std::move(symptom));
   tellHealth(NodeName(node));
 }
@@ -177,7 +177,7 @@ void SimulatedRack::tellHealth(const NodeName& node) {
   auto state = agents.state(node);
   if (!state) return;
   state->health.reset();
-  if (state->mode == Mode::Disk) state->health = agent::HealthReport{machines[node].symptoms, {}};
+  if (state->mode == Mode::Disk) state->health = wire::HealthReport{machines[node].symptoms, {}};
   agents.setState(std::move(*state));
 }
 
@@ -201,8 +201,8 @@ Result<std::string> SimulatedRack::resetGpus(const NodeName& node) {
   return R"({"reset":[]})";
 }
 
-agent::Hardware SimulatedRack::hardwareOf(const NodeName& node) const {
-  agent::Hardware hardware;
+wire::Hardware SimulatedRack::hardwareOf(const NodeName& node) const {
+  wire::Hardware hardware;
   const auto& macs = const_cast<FakeBmcFleet&>(bmcs).fake(node).info.macs;
   hardware.manufacturer = "muster";
   hardware.serial = "SN-" + node.str();
@@ -262,15 +262,15 @@ void SimulatedRack::tick() {
   for (const auto& held : due) endTask(held);
 }
 
-Result<std::string> SimulatedRack::runChecks(const NodeName& node, const agent::AgentTask& task) {
+Result<std::string> SimulatedRack::runChecks(const NodeName& node, const wire::AgentTask& task) {
   if (jobRuns(machines[node])) violate(node, "a gate ran beside a job");
-  std::vector<agent::CheckResult> results;
+  std::vector<wire::CheckResult> results;
   const auto params = json::parse(task.params);
   for (const auto& check : params.at("checks")) {
-    agent::CheckResult result;
+    wire::CheckResult result;
     result.id = check.at("id");
-    result.status = agent::CheckStatus::Pass;
-    if (!broken_bios.empty() && bmcs.fake(node).components["BIOS"].version == broken_bios) result.status = agent::CheckStatus::Fail;
+    result.status = wire::CheckStatus::Pass;
+    if (!broken_bios.empty() && bmcs.fake(node).components["BIOS"].version == broken_bios) result.status = wire::CheckStatus::Fail;
     if (result.id == "host.gemm") result.values["gemm_gflops"] = kGflops;
     results.push_back(result);
   }
@@ -356,7 +356,7 @@ Async<ApplyReport> beside(SimulatedRack& rack, Async<ApplyReport> work) {
 struct Process::Parts {
   std::unique_ptr<validate::CertificateStore> certificates;
   std::unique_ptr<lifecycle::QuarantineGate> lifted;
-  std::unique_ptr<keep::HealthGate> gate;
+  std::unique_ptr<monitor::HealthGate> gate;
   std::unique_ptr<lifecycle::Phase> provision, firmware, validate, pool;
 };
 
@@ -365,7 +365,7 @@ Process::Process(SimulatedRack& rack, const inventory::Cluster& cluster, lifecyc
   auto& [certificates, lifted, gate, provision, firmware, validate, pool] = *parts_;
   certificates = validate::makeCertificateStore(cluster, store, rack.wall, rack.key, rack.folder / rack.state / "certificates");
   lifted = std::make_unique<lifecycle::QuarantineGate>(*certificates, store);
-  gate = std::make_unique<keep::HealthGate>(*lifted, store);
+  gate = std::make_unique<monitor::HealthGate>(*lifted, store);
   provision = provision::makeProvisionPhase({cluster, rack.bmcs, rack.agents, rack.images, netboot_, rack.wall, "http://10.20.0.1:8080",
                                              "https://10.20.0.1:8443", "CA", "KEY"});
   firmware = firmware::makeFirmwarePhase(cluster, rack.bmcs, rack.wall, workers);

@@ -26,14 +26,14 @@ struct Machine {
   std::string image;                            ///< digest on the disk; empty: nothing
   std::map<std::string, std::string> software;  ///< probe → what runs
   std::optional<std::chrono::steady_clock::time_point> boots_at;
-  agent::Mode boots_into = agent::Mode::Ram;
+  wire::Mode boots_into = wire::Mode::Ram;
   int boots = 0;
   int image_writes = 0;
   std::map<std::string, int> driver_installs;
   bool slurmd = false, drained = false;
   std::string drain_reason;
   int drains = 0;                          ///< orders to take nothing new
-  std::vector<agent::Symptom> symptoms;    ///< that its agent tells of
+  std::vector<wire::Symptom> symptoms;    ///< that its agent tells of
   bool reset_heals = false, reboot_heals = false;
   int reboots = 0, gpu_resets = 0;         ///< by its agent
   std::optional<std::chrono::steady_clock::time_point> job_ends_at;
@@ -63,7 +63,7 @@ class SimulatedRack {
   /// A job that runs on the node for so long from now on.
   void startJob(const std::string& node, std::chrono::seconds duration);
   /// Its agent tells of this from now on, in whatever it boots.
-  void sicken(const std::string& node, agent::Symptom symptom);
+  void sicken(const std::string& node, wire::Symptom symptom);
   /// What happens by itself in the time that has passed: boots, tasks of agents, jobs.
   void tick();
   int uploads(const std::string& node, const std::string& component) { return bmcs.fake(node).components[component].uploads; }
@@ -91,7 +91,7 @@ class SimulatedRack {
  private:
   struct Held {
     NodeName node;
-    agent::AgentTask task;
+    wire::AgentTask task;
     std::chrono::steady_clock::time_point ends_at;
   };
   void power(const NodeName& node, bmc::PowerState state);
@@ -103,8 +103,8 @@ class SimulatedRack {
   void endTask(const Held& held);
   void violate(const NodeName& node, const std::string& what);
   bool jobRuns(const Machine& machine) const { return machine.job_ends_at && clock.steady() < *machine.job_ends_at; }
-  agent::Hardware hardwareOf(const NodeName& node) const;
-  Result<std::string> runChecks(const NodeName& node, const agent::AgentTask& task);
+  wire::Hardware hardwareOf(const NodeName& node) const;
+  Result<std::string> runChecks(const NodeName& node, const wire::AgentTask& task);
   Result<io::ProcessExit> slurm(const io::Command& command);
   std::string slurmRecord(const NodeName& node) const;
 

@@ -194,10 +194,10 @@ class OtherHost : public TwoControllers {
     lifecycle::Phases light;
     for (auto* phase : process_->phases)
       if (phase->name() == "validate" || phase->name() == "pool") light.push_back(phase);
-    keep::Keeper keeper({rack_->cluster, process_->phases, light, *used_, rack_->wall, [](const lifecycle::Event&) {}, {"ctl2", kTestLease, "test", "ctl2", "muster keep"}});
+    monitor::Keeper keeper({rack_->cluster, process_->phases, light, *used_, rack_->wall, [](const lifecycle::Event&) {}, {"ctl2", kTestLease, "test", "ctl2", "muster keep"}});
     runInVirtualTime(rack_->clock, whileMachinesRun(keepBeside(keeper, std::move(ends))), nullptr, &process_->workers);
   }
-  Task<bool> keepBeside(keep::Keeper& keeper, std::function<bool()> ends) {
+  Task<bool> keepBeside(monitor::Keeper& keeper, std::function<bool()> ends) {
     using namespace asio::experimental::awaitable_operators;
     auto watch = [](Clock& clock, std::function<bool()> ends) -> Task<void> {
       for (int second = 0; second < 600 && !ends(); ++second) {

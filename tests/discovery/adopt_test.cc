@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster::discover {
+namespace muster::discovery {
 namespace {
 
 using ::testing::HasSubstr;
@@ -165,4 +165,4 @@ TEST_F(AdoptTest, namesAndAddressesRunOut) {
 }
 
 }  // namespace
-}  // namespace muster::discover
+}  // namespace muster::discovery

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster::discover {
+namespace muster::discovery {
 namespace {
 
 using ::testing::AllOf;
@@ -41,4 +41,4 @@ TEST(ApprovedCertificates, everyBadLineIsNamed) {
 }
 
 }  // namespace
-}  // namespace muster::discover
+}  // namespace muster::discovery

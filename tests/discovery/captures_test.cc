@@ -10,7 +10,7 @@
 
 #include <cstdlib>
 
-namespace muster::discover {
+namespace muster::discovery {
 namespace {
 
 struct Capture {
@@ -59,4 +59,4 @@ INSTANTIATE_TEST_SUITE_P(All, DiscoverCaptures,
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace muster::discover
+}  // namespace muster::discovery

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster::discover {
+namespace muster::discovery {
 namespace {
 
 using ::testing::HasSubstr;
@@ -59,4 +59,4 @@ TEST(CsvRows, aListNeedsSomethingThatTellsMachines) {
 }
 
 }  // namespace
-}  // namespace muster::discover
+}  // namespace muster::discovery

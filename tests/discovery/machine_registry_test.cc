@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster::discover {
+namespace muster::discovery {
 namespace {
 
 using ::testing::HasSubstr;
@@ -129,4 +129,4 @@ TEST(DiscoverFindings, areKeptWhileTheyHoldUnderTheNodeThatTheyAreAbout) {
 }
 
 }  // namespace
-}  // namespace muster::discover
+}  // namespace muster::discovery

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster::discover {
+namespace muster::discovery {
 namespace {
 
 using ::testing::HasSubstr;
@@ -113,4 +113,4 @@ TEST(Ssdp, otherServicesPlainHttpAndRubbishAreDropped) {
 }
 
 }  // namespace
-}  // namespace muster::discover
+}  // namespace muster::discovery

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster::discover {
+namespace muster::discovery {
 namespace {
 
 using ::testing::HasSubstr;
@@ -47,4 +47,4 @@ TEST(Match, wordsThatAreNoFieldAreRefused) {
 }
 
 }  // namespace
-}  // namespace muster::discover
+}  // namespace muster::discovery

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster::discover {
+namespace muster::discovery {
 namespace {
 
 using ::testing::ElementsAre;
@@ -221,4 +221,4 @@ TEST(Scanner, threeHundredAddressesAreAskedAFewAtATime) {
 }
 
 }  // namespace
-}  // namespace muster::discover
+}  // namespace muster::discovery

@@ -13,7 +13,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-namespace muster::discover {
+namespace muster::discovery {
 namespace {
 
 using asio::ip::udp;
@@ -142,4 +142,4 @@ TEST_F(WatchTest, aWatchEndsWhenItsTimeIsOver) {
 }
 
 }  // namespace
-}  // namespace muster::discover
+}  // namespace muster::discovery

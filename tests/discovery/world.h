@@ -56,10 +56,10 @@ class BmcWorld {
     credential.password.env = variable;
     cluster.discovery.credentials.push_back(name);
   }
-  Result<discover::ScanReport> scan(const inventory::Cluster& cluster, const std::string& range, std::vector<discover::Machine>& seen, discover::Approver approve = {}) {
+  Result<discovery::ScanReport> scan(const inventory::Cluster& cluster, const std::string& range, std::vector<discovery::Machine>& seen, discovery::Approver approve = {}) {
     auto fleet = bmc::makeBmcFleet(cluster, store, loop.clock, loop.workers);
-    discover::ScanDeps deps{cluster, *fleet, store, loop.clock, loop.workers, net.factory(), 443, std::move(approve)};
-    return loop.run(discover::scan(std::move(deps), *discover::Ranges::parse({range}), [&](discover::Machine machine) { seen.push_back(std::move(machine)); }));
+    discovery::ScanDeps deps{cluster, *fleet, store, loop.clock, loop.workers, net.factory(), 443, std::move(approve)};
+    return loop.run(discovery::scan(std::move(deps), *discovery::Ranges::parse({range}), [&](discovery::Machine machine) { seen.push_back(std::move(machine)); }));
   }
   int logins(const std::string& host) const {
     int count = 0;

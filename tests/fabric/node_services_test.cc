@@ -36,15 +36,15 @@ class NodeServices : public ::testing::Test {
   explicit NodeServices(inventory::Cluster cluster = railCluster(3)) : cluster_(std::move(cluster)) {
     for (std::size_t i = 0; i < cluster_.nodes.size(); ++i) {
       cluster_.nodes[i].address = Ipv4::parse(fmt::format("10.0.0.{}", i + 1)).value();
-      agents_.boot(cluster_.nodes[i].name, agent::Mode::Disk);
+      agents_.boot(cluster_.nodes[i].name, wire::Mode::Disk);
     }
-    agents_.answer(agent::TaskKind::NodeService, [this](const NodeName& node, const agent::AgentTask& task) -> Result<std::string> {
+    agents_.answer(wire::TaskKind::NodeService, [this](const NodeName& node, const wire::AgentTask& task) -> Result<std::string> {
       if (refuses_) return fail(ErrorCode::NotFound, "this node has no usr/sbin/opensm: add the package opensm to the image of this node");
       const auto params = json::parse(task.params);
       said_[node]["node-service." + params.at("service").get<std::string>()] = params.at("value").get<std::string>();
       return std::string("{}");
     });
-    agents_.answer(agent::TaskKind::Probe, [this](const NodeName& node, const agent::AgentTask& task) -> Result<std::string> {
+    agents_.answer(wire::TaskKind::Probe, [this](const NodeName& node, const wire::AgentTask& task) -> Result<std::string> {
       json out = json::object();
       const auto params = json::parse(task.params);
       for (const auto& probe : params.at("probes"))
@@ -114,7 +114,7 @@ TEST_F(StandbyManager, getsItsFilesAndTheListOfLids) {
   EXPECT_EQ(observed("gpu002", kOpensm), "absent");
   ASSERT_EQ(act("gpu002", kOpensm), "");
   EXPECT_TRUE(met("gpu002", kOpensm)) << observed("gpu002", kOpensm);
-  const auto tasks = agents_.submitted(NodeName("gpu002"), agent::TaskKind::NodeService);
+  const auto tasks = agents_.submitted(NodeName("gpu002"), wire::TaskKind::NodeService);
   ASSERT_EQ(tasks.size(), 1u);
   const auto files = json::parse(tasks[0].params).at("files");
   EXPECT_THAT(files.at("opensm.conf").get<std::string>(), HasSubstr("guid 0x0000000000000021"));
@@ -157,7 +157,7 @@ TEST_F(StandbyManager, aControllerThatDiedFindsItsTask) {
   learn("0x0000000000000021");
   ASSERT_EQ(act("gpu002", kOpensm), "");
   ASSERT_EQ(act("gpu002", kOpensm), "");  // with the operation that it recorded
-  EXPECT_EQ(agents_.submitted(NodeName("gpu002"), agent::TaskKind::NodeService).size(), 1u);
+  EXPECT_EQ(agents_.submitted(NodeName("gpu002"), wire::TaskKind::NodeService).size(), 1u);
 }
 
 class NvlinkDomainTest : public NodeServices {
@@ -180,7 +180,7 @@ TEST_F(NvlinkDomainTest, allNodesGetTheSameFile) {
   context_.intent = "intent-2";
   ASSERT_EQ(act("gpu003", kImex), "");
   for (const char* node : {"gpu001", "gpu003"}) {
-    EXPECT_EQ(json::parse(agents_.submitted(NodeName(node), agent::TaskKind::NodeService).at(0).params).at("files").at("nodes_config.cfg"),
+    EXPECT_EQ(json::parse(agents_.submitted(NodeName(node), wire::TaskKind::NodeService).at(0).params).at("files").at("nodes_config.cfg"),
               "10.0.0.1\n10.0.0.2\n10.0.0.3\n");
     EXPECT_TRUE(met(node, kImex)) << observed(node, kImex);
   }
@@ -253,7 +253,7 @@ TEST_F(ManagerKeys, areSentAfterTheDriversAndBelievedWhenReadBack) {
   EXPECT_THAT(wanted->needs, Contains(lifecycle::FacetRef{Subject(NodeName("gpu001")), FacetName("driver.fm")}));
   EXPECT_EQ(observed("gpu001", kManager), "absent");
   ASSERT_EQ(act("gpu001", kManager), "");
-  const auto params = json::parse(agents_.submitted(NodeName("gpu001"), agent::TaskKind::NodeService).at(0).params);
+  const auto params = json::parse(agents_.submitted(NodeName("gpu001"), wire::TaskKind::NodeService).at(0).params);
   EXPECT_EQ(params.at("service"), "fabric-manager");
   EXPECT_EQ(params.at("settings"), (json{{"FABRIC_MODE", "0"}, {"LOG_LEVEL", "4"}}));
   EXPECT_TRUE(met("gpu001", kManager)) << observed("gpu001", kManager);
@@ -401,7 +401,7 @@ TEST_F(RoceNodes, theScriptIsSentAndReadBack) {
   ASSERT_TRUE(goal("gpu001", kRoce));
   EXPECT_EQ(observed("gpu001", kRoce), "absent");
   ASSERT_EQ(act("gpu001", kRoce), "");
-  const auto files = json::parse(agents_.submitted(NodeName("gpu001"), agent::TaskKind::NodeService).at(0).params).at("files");
+  const auto files = json::parse(agents_.submitted(NodeName("gpu001"), wire::TaskKind::NodeService).at(0).params).at("files");
   EXPECT_THAT(files.at("roce.sh").get<std::string>(), HasSubstr("for device in mlx5_0 mlx5_1; do"));
   EXPECT_THAT(observed("gpu001", kRoce), HasSubstr("not known")) << "that the script ran says nothing of what the NIC does";
   said_[NodeName("gpu001")]["roce.marking"] = says_.dump();
@@ -421,7 +421,7 @@ TEST_F(RoceNodes, congestionControlIsReadBack) {
 }
 
 TEST_F(RoceNodes, whatOnlyOthersCanMendDrainsNobodyAndStartsNothing) {
-  const auto sent = [this] { return agents_.submitted(NodeName("gpu001"), agent::TaskKind::NodeService).size(); };
+  const auto sent = [this] { return agents_.submitted(NodeName("gpu001"), wire::TaskKind::NodeService).size(); };
   const auto disruption = [this] {
     lifecycle::FactSet facts;
     const auto phase = this->phase();

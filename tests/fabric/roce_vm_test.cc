@@ -70,13 +70,13 @@ class RoceVmTest : public provision::VmSite {
     return holds();
   }
 
-  json task(agent::TaskKind kind, const json& params) {
-    const agent::AgentTask task{fmt::format("roce-{}", ++tasks_), kind, params.dump(), kTaskLimit};
+  json task(wire::TaskKind kind, const json& params) {
+    const wire::AgentTask task{fmt::format("roce-{}", ++tasks_), kind, params.dump(), kTaskLimit};
     const auto report = muster::test::runAsync(io_, gateway_->runTask(node_, task), kTaskLimit + std::chrono::seconds(30));
     EXPECT_TRUE(report) << report.error().str();
     return report ? json::parse(report->result) : json::object();
   }
-  std::string probe(const std::string& name) { return task(agent::TaskKind::Probe, {{"probes", {name}}}).value(name, ""); }
+  std::string probe(const std::string& name) { return task(wire::TaskKind::Probe, {{"probes", {name}}}).value(name, ""); }
   std::vector<std::string> problems() {
     const auto& fabric = cluster_.fabrics.at("roce");
     const auto declared = declaredTopology(cluster_, fabric);
@@ -98,7 +98,7 @@ class RoceVmTest : public provision::VmSite {
 TEST_F(RoceVmTest, gidsMtuNeighbourAndPathAreReadOfSoftRoce) {
   mustDo(provision::kImage, std::chrono::seconds(900));
   ASSERT_TRUE(state());
-  task(agent::TaskKind::InstallDriver,
+  task(wire::TaskKind::InstallDriver,
        {{"packages", json::array()}, {"modules", {"rdma_rxe"}}, {"verify", {{"module.rdma_rxe", "loaded"}}}});
   startSwitch();
   ASSERT_TRUE(eventually([this] { return hearsTheSwitch(); })) << marking_;

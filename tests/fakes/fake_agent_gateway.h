@@ -20,30 +20,30 @@
 
 namespace muster::test {
 
-class FakeAgentGateway final : public agent::AgentGateway {
+class FakeAgentGateway final : public gateway::AgentGateway {
  public:
   /// Answers the result as JSON text, or the task's failure.
-  using Answer = std::function<Result<std::string>(const NodeName&, const agent::AgentTask&)>;
+  using Answer = std::function<Result<std::string>(const NodeName&, const wire::AgentTask&)>;
 
   /// The node's agent is there from now on. A new boot_id forgets nothing of its tasks.
-  agent::AgentState& boot(const NodeName& node, agent::Mode mode, std::string boot_id = "boot-1") {
+  gateway::AgentState& boot(const NodeName& node, wire::Mode mode, std::string boot_id = "boot-1") {
     auto& state = states_[node];
     state.node = node;
     state.mode = mode;
     state.boot_id = std::move(boot_id);
     return state;
   }
-  void setState(agent::AgentState state) { states_[state.node] = std::move(state); }
+  void setState(gateway::AgentState state) { states_[state.node] = std::move(state); }
   /// The agent has gone silent.
   void silence(const NodeName& node) { states_.erase(node); }
-  void answer(agent::TaskKind kind, Answer how) { answers_[kind] = std::move(how); }
-  void answer(agent::TaskKind kind, std::string result) {
-    answers_[kind] = [result](const NodeName&, const agent::AgentTask&) -> Result<std::string> { return result; };
+  void answer(wire::TaskKind kind, Answer how) { answers_[kind] = std::move(how); }
+  void answer(wire::TaskKind kind, std::string result) {
+    answers_[kind] = [result](const NodeName&, const wire::AgentTask&) -> Result<std::string> { return result; };
   }
-  void hold(agent::TaskKind kind) { held_.insert(kind); }
-  void finish(const std::string& task_id, std::string result) { end(task_id, agent::TaskPhase::Done, {}, std::move(result)); }
+  void hold(wire::TaskKind kind) { held_.insert(kind); }
+  void finish(const std::string& task_id, std::string result) { end(task_id, wire::TaskPhase::Done, {}, std::move(result)); }
   void failTask(const std::string& task_id, std::string text, ErrorCode code = ErrorCode::Internal) {
-    end(task_id, agent::TaskPhase::Failed, std::move(text), {}, code);
+    end(task_id, wire::TaskPhase::Failed, std::move(text), {}, code);
   }
   void progress(const std::string& task_id, double fraction, std::string text) {
     for (auto& [key, report] : reports_) {
@@ -56,9 +56,9 @@ class FakeAgentGateway final : public agent::AgentGateway {
   std::function<void(const NodeName&)> on_wait;
 
   /// Every first submission of a task id, in order.
-  const std::vector<std::pair<NodeName, agent::AgentTask>>& submitted() const { return submitted_; }
-  std::vector<agent::AgentTask> submitted(const NodeName& node, agent::TaskKind kind) const {
-    std::vector<agent::AgentTask> found;
+  const std::vector<std::pair<NodeName, wire::AgentTask>>& submitted() const { return submitted_; }
+  std::vector<wire::AgentTask> submitted(const NodeName& node, wire::TaskKind kind) const {
+    std::vector<wire::AgentTask> found;
     for (const auto& [who, task] : submitted_) {
       if (who == node && task.kind == kind) found.push_back(task);
     }
@@ -67,14 +67,14 @@ class FakeAgentGateway final : public agent::AgentGateway {
   /// submit calls in all, repeated ids included.
   int submit_calls = 0;
 
-  std::optional<agent::AgentState> state(const NodeName& node) const override {
+  std::optional<gateway::AgentState> state(const NodeName& node) const override {
     auto it = states_.find(node);
     if (it == states_.end()) return std::nullopt;
     return it->second;
   }
 
   /// Does not wait: after on_wait the agent is there, or it is Timeout.
-  Async<agent::AgentState> waitFor(NodeName node, std::optional<agent::Mode> mode, std::string not_boot_id, std::chrono::seconds) override {
+  Async<gateway::AgentState> waitFor(NodeName node, std::optional<wire::Mode> mode, std::string not_boot_id, std::chrono::seconds) override {
     if (on_wait) on_wait(node);
     auto it = states_.find(node);
     bool fits = it != states_.end() && (!mode || it->second.mode == *mode) && (not_boot_id.empty() || it->second.boot_id != not_boot_id);
@@ -82,7 +82,7 @@ class FakeAgentGateway final : public agent::AgentGateway {
     co_return it->second;
   }
 
-  Result<void> submit(const NodeName& node, agent::AgentTask task) override {
+  Result<void> submit(const NodeName& node, wire::AgentTask task) override {
     ++submit_calls;
     auto key = std::pair(node, task.id);
     if (reports_.contains(key)) return {};
@@ -90,7 +90,7 @@ class FakeAgentGateway final : public agent::AgentGateway {
     submitted_.emplace_back(node, task);
     auto& report = reports_[key];
     report.id = task.id;
-    report.phase = agent::TaskPhase::Running;
+    report.phase = wire::TaskPhase::Running;
     if (held_.contains(task.kind)) return {};
     auto how = answers_.find(task.kind);
     if (how == answers_.end()) {
@@ -98,8 +98,8 @@ class FakeAgentGateway final : public agent::AgentGateway {
       return {};
     }
     auto result = how->second(node, task);
-    if (result && task.kind == agent::TaskKind::Inspect) {  // told together with the task's end
-      if (auto hardware = agent::parseHardware(*result)) states_[node].hardware = *hardware;
+    if (result && task.kind == wire::TaskKind::Inspect) {  // told together with the task's end
+      if (auto hardware = wire::parseHardware(*result)) states_[node].hardware = *hardware;
     }
     if (result) {
       finish(task.id, std::move(*result));
@@ -109,24 +109,24 @@ class FakeAgentGateway final : public agent::AgentGateway {
     return {};
   }
 
-  std::optional<agent::AgentTaskReport> report(const NodeName& node, const std::string& task_id) const override {
+  std::optional<wire::AgentTaskReport> report(const NodeName& node, const std::string& task_id) const override {
     auto it = reports_.find(std::pair(node, task_id));
     if (it == reports_.end()) return std::nullopt;
     return it->second;
   }
 
   /// Does not wait.
-  Task<std::optional<agent::AgentTaskReport>> reportWithin(NodeName node, std::string task_id, std::chrono::milliseconds) override {
+  Task<std::optional<wire::AgentTaskReport>> reportWithin(NodeName node, std::string task_id, std::chrono::milliseconds) override {
     co_return report(node, task_id);
   }
 
   /// Waits for `finish` or `failTask` when the kind is held.
-  Async<agent::AgentTaskReport> runTask(NodeName node, agent::AgentTask task) override {
+  Async<wire::AgentTaskReport> runTask(NodeName node, wire::AgentTask task) override {
     std::string id = task.id;
     auto submitted = submit(node, std::move(task));
     if (!submitted) co_return fail(submitted.error());
     auto executor = co_await asio::this_coro::executor;
-    while (reports_[{node, id}].phase == agent::TaskPhase::Running) {
+    while (reports_[{node, id}].phase == wire::TaskPhase::Running) {
       auto bell = std::make_shared<asio::steady_timer>(executor, std::chrono::hours(1));
       bells_.push_back(bell);
       boost::system::error_code ignored;
@@ -134,12 +134,12 @@ class FakeAgentGateway final : public agent::AgentGateway {
       co_await std::move(wait);
     }
     auto report = reports_[{node, id}];
-    if (report.phase == agent::TaskPhase::Failed) co_return fail(report.code, report.text);
+    if (report.phase == wire::TaskPhase::Failed) co_return fail(report.code, report.text);
     co_return report;
   }
 
  private:
-  void end(const std::string& task_id, agent::TaskPhase phase, std::string text, std::string result, ErrorCode code = ErrorCode::Internal) {
+  void end(const std::string& task_id, wire::TaskPhase phase, std::string text, std::string result, ErrorCode code = ErrorCode::Internal) {
     for (auto& [key, report] : reports_) {
       if (key.second != task_id) continue;
       report.phase = phase;
@@ -151,11 +151,11 @@ class FakeAgentGateway final : public agent::AgentGateway {
     for (auto& bell : std::exchange(bells_, {})) bell->cancel();
   }
 
-  std::map<NodeName, agent::AgentState> states_;
-  std::map<std::pair<NodeName, std::string>, agent::AgentTaskReport> reports_;
-  std::vector<std::pair<NodeName, agent::AgentTask>> submitted_;
-  std::map<agent::TaskKind, Answer> answers_;
-  std::set<agent::TaskKind> held_;
+  std::map<NodeName, gateway::AgentState> states_;
+  std::map<std::pair<NodeName, std::string>, wire::AgentTaskReport> reports_;
+  std::vector<std::pair<NodeName, wire::AgentTask>> submitted_;
+  std::map<wire::TaskKind, Answer> answers_;
+  std::set<wire::TaskKind> held_;
   std::vector<std::shared_ptr<asio::steady_timer>> bells_;
 };
 

@@ -10,26 +10,26 @@
 
 namespace muster::test {
 
-class FakeNetworkEvidence final : public agent::NetworkEvidence {
+class FakeNetworkEvidence final : public gateway::NetworkEvidence {
  public:
-  std::map<Mac, agent::DhcpLease> leases;
+  std::map<Mac, gateway::DhcpLease> leases;
   std::set<std::pair<std::string, Mac>> neighbours;  ///< address and MAC; of one address there may be several, as for several devices
 
   void show(const std::string& address, const std::string& mac) { neighbours.insert({address, *Mac::parse(mac)}); }
   void lease(const std::string& mac, const std::string& address, const std::string& expires) { leases[*Mac::parse(mac)] = {*Ipv4::parse(address), expires}; }
 
-  Result<std::optional<agent::DhcpLease>> leaseOf(const Mac& mac) const override {
+  Result<std::optional<gateway::DhcpLease>> leaseOf(const Mac& mac) const override {
     const auto found = leases.find(mac);
     return found == leases.end() ? std::nullopt : std::optional(found->second);
   }
-  Result<agent::NeighbourMatch> neighbour(Ipv4 address, const Mac& mac) const override {
+  Result<gateway::NeighbourMatch> neighbour(Ipv4 address, const Mac& mac) const override {
     bool other = false;
     for (const auto& [at, who] : neighbours) {
       if (at != address.str()) continue;
-      if (who == mac) return agent::NeighbourMatch::Same;
+      if (who == mac) return gateway::NeighbourMatch::Same;
       other = true;
     }
-    return other ? agent::NeighbourMatch::Other : agent::NeighbourMatch::Absent;
+    return other ? gateway::NeighbourMatch::Other : gateway::NeighbourMatch::Absent;
   }
 };
 

@@ -39,10 +39,10 @@ class InBandTest : public ::testing::Test {
     node.name = NodeName("gpu001");
     node.profile = "p";
     cluster_.nodes.push_back(node);
-    agents_.boot(node_, agent::Mode::Disk);
-    agents_.answer(agent::TaskKind::ListFirmware, [this](const NodeName&, const agent::AgentTask&) -> Result<std::string> { return listed(); });
-    agents_.answer(agent::TaskKind::InstallFirmware, [this](const NodeName&, const agent::AgentTask& task) -> Result<std::string> {
-      const auto what = agent::parseFirmwareTask(task.params);
+    agents_.boot(node_, wire::Mode::Disk);
+    agents_.answer(wire::TaskKind::ListFirmware, [this](const NodeName&, const wire::AgentTask&) -> Result<std::string> { return listed(); });
+    agents_.answer(wire::TaskKind::InstallFirmware, [this](const NodeName&, const wire::AgentTask& task) -> Result<std::string> {
+      const auto what = wire::parseFirmwareTask(task.params);
       if (!what) return fail(what.error());
       orders_.push_back(*what);
       if (breaks_) return fail(ErrorCode::Internal, "-E- Burning FS4 image failed");
@@ -118,7 +118,7 @@ class InBandTest : public ::testing::Test {
   test::FakeAgentGateway agents_;
   inventory::Cluster cluster_;
   test::FakeActContext context_;
-  std::vector<agent::FirmwareTask> orders_;
+  std::vector<wire::FirmwareTask> orders_;
   std::vector<std::string> flash_{"28.39.1002", "28.39.1002"}, running_ = flash_;
   json troubles_ = json::object();
   bool breaks_ = false;

@@ -275,9 +275,9 @@ TEST_F(WhatAnActionLeft, withTheAgentIsNotTakenBackByTheBmc) {
   nic.device = "nic:MT_0000000838";
   baseline.components.push_back(nic);
   test::FakeAgentGateway agents;
-  agents.boot(kNode, agent::Mode::Disk);
-  agents.hold(agent::TaskKind::InstallFirmware);
-  ASSERT_TRUE(agents.submit(kNode, {"old", agent::TaskKind::InstallFirmware, "{}", 1h}));
+  agents.boot(kNode, wire::Mode::Disk);
+  agents.hold(wire::TaskKind::InstallFirmware);
+  ASSERT_TRUE(agents.submit(kNode, {"old", wire::TaskKind::InstallFirmware, "{}", 1h}));
   node.phase = makeFirmwarePhase(node.cluster, *node.fleet, node.loop.clock, node.loop.workers, "http://10.20.0.1:8080", &agents);
   node.journal.known.put({lifecycle::Subject(kNode), FacetName("left.firmware.ConnectX 7"), "22|task agent:old", {}, "", {}});
   lifecycle::Action action;

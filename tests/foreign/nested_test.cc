@@ -31,14 +31,14 @@ TEST_P(NestedJson, isRefused) {
 
 INSTANTIATE_TEST_SUITE_P(
     Doors, NestedJson,
-    testing::Values(Door{"poll", [](const std::string& text) { return !agent::parsePollRequest(text); }},
-                    Door{"enrolment", [](const std::string& text) { return !agent::parseEnrolRequest(text); }},
-                    Door{"reports", [](const std::string& text) { return !agent::parseReports(text); }},
-                    Door{"hardware", [](const std::string& text) { return !agent::parseHardware(text); }},
-                    Door{"checks", [](const std::string& text) { return !agent::parseCheckResults(text); }},
-                    Door{"packIndexBeforeItsSignature", [](const std::string& text) { return !agent::openIndex(text, "", ""); }},
-                    Door{"packIndexUnsigned", [](const std::string& text) { return !agent::readIndex(text); }},
-                    Door{"sfdisk", [](const std::string& text) { return agent::readPartitionTable(text).partitions.empty(); }},
+    testing::Values(Door{"poll", [](const std::string& text) { return !wire::parsePollRequest(text); }},
+                    Door{"enrolment", [](const std::string& text) { return !wire::parseEnrolRequest(text); }},
+                    Door{"reports", [](const std::string& text) { return !wire::parseReports(text); }},
+                    Door{"hardware", [](const std::string& text) { return !wire::parseHardware(text); }},
+                    Door{"checks", [](const std::string& text) { return !wire::parseCheckResults(text); }},
+                    Door{"packIndexBeforeItsSignature", [](const std::string& text) { return !wire::openIndex(text, "", ""); }},
+                    Door{"packIndexUnsigned", [](const std::string& text) { return !wire::readIndex(text); }},
+                    Door{"sfdisk", [](const std::string& text) { return wire::readPartitionTable(text).partitions.empty(); }},
                     Door{"redfish", [](const std::string& text) { return bmc::parseLenient(text).is_null(); }}),
     [](const auto& row) { return row.param.name; });
 

@@ -58,28 +58,28 @@ void attestation(std::string_view input) {
 }
 
 void pack(std::string_view input) {
-  if (const auto index = agent::readIndex(input)) {
+  if (const auto index = wire::readIndex(input)) {
     std::uint64_t end = 0;
     for (const auto& chunk : index->chunks) {
       require(chunk.offset + chunk.length <= index->pack_bytes && chunk.offset >= end,
               "a chunk lies within its pack");
       end = chunk.offset + chunk.length;
     }
-    const auto told = agent::canonicalJson(*index);
-    const auto again = agent::readIndex(told);
-    require(again && agent::canonicalJson(*again) == told,
+    const auto told = wire::canonicalJson(*index);
+    const auto again = wire::readIndex(told);
+    require(again && wire::canonicalJson(*again) == told,
             "an index that was read is printed and read again");
   }
-  (void)agent::openIndex(input, "", "");
-  const auto table = agent::readPartitionTable(input);
+  (void)wire::openIndex(input, "", "");
+  const auto table = wire::readPartitionTable(input);
   (void)table.partitions.size();
-  (void)agent::sectorBytesOfTable(input);
+  (void)wire::sectorBytesOfTable(input);
 }
 
 void metainfo(std::string_view input) {
-  const auto read = agent::readMetainfo(std::string(input));
+  const auto read = wire::readMetainfo(std::string(input));
   if (read)
-    require(read->hashes().size() == std::size_t{read->pieces} * agent::kPieceHashBytes,
+    require(read->hashes().size() == std::size_t{read->pieces} * wire::kPieceHashBytes,
             "every piece has its hash");
 }
 

@@ -21,30 +21,30 @@ bool isPrintable(std::string_view text) {
 }
 
 void dhcp(std::string_view input) {
-  if (const auto request = discover::parseDhcp(input)) {
+  if (const auto request = discovery::parseDhcp(input)) {
     require(isPrintable(request->vendor_class) && isPrintable(request->host_name),
             "DHCP: text is printable");
-    (void)discover::toJson(discover::sightingOf(*request)).dump();
+    (void)discovery::toJson(discovery::sightingOf(*request)).dump();
   }
-  if (const auto payload = discover::dhcpPayload(input)) {
+  if (const auto payload = discovery::dhcpPayload(input)) {
     require(payload->data() >= input.data() &&
                 payload->data() + payload->size() <= input.data() + input.size(),
             "DHCP: the payload lies within the packet");
-    (void)discover::parseDhcp(*payload);
+    (void)discovery::parseDhcp(*payload);
   }
 }
 
 void ssdp(std::string_view input) {
-  const auto service = discover::parseSsdp(input, *Ipv4::parse("10.20.250.7"));
+  const auto service = discovery::parseSsdp(input, *Ipv4::parse("10.20.250.7"));
   if (!service) return;
   require(service->url.starts_with("https://10.20.250.7"), "SSDP: nobody announces somebody else");
-  (void)discover::toJson(discover::sightingOf(*service)).dump();
+  (void)discovery::toJson(discovery::sightingOf(*service)).dump();
 }
 
-void checkNeighbour(const agent::Neighbour& seen) {
-  agent::Hardware hardware;
+void checkNeighbour(const wire::Neighbour& seen) {
+  wire::Hardware hardware;
   hardware.neighbours = {seen};
-  require(agent::parseHardware(agent::toJson(hardware)).has_value(),
+  require(wire::parseHardware(agent::toJson(hardware)).has_value(),
           "LLDP: the controller takes what a neighbour said");
 }
 

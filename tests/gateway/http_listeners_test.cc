@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-namespace muster::serve {
+namespace muster::gateway {
 namespace {
 
 Task<io::ServerResponse> plain(io::ServerRequest) { co_return io::ServerResponse::text(200, "plain"); }
@@ -99,4 +99,4 @@ TEST(ConnectionsWithin, leavesHalfOfTheDescriptorsForAllElse) {
 }
 
 }  // namespace
-}  // namespace muster::serve
+}  // namespace muster::gateway

@@ -13,8 +13,8 @@
 namespace muster::lab::fleet {
 namespace {
 
-using agent::Mode;
-using agent::TaskKind;
+using wire::Mode;
+using wire::TaskKind;
 using namespace std::chrono_literals;
 
 constexpr const char* kPasswordVariable = "MUSTER_FLEET_TEST_PASSWORD";
@@ -70,7 +70,7 @@ class FleetTest : public testing::Test {
     node_ = std::move(*node);
     declare(spec);
     network_.show("127.0.0.1", spec.mac);
-    gateway_ = agent::makeGatewayServer(cluster_, ca_, store_, clock_, network_);
+    gateway_ = gateway::makeGatewayServer(cluster_, ca_, store_, clock_, network_);
     io::ServerOptions options;
     options.identity = *ca_.issueServer("controller", {"127.0.0.1"}, 1h);
     options.client_ca_pem = ca_.certificatePem();
@@ -141,7 +141,7 @@ class FleetTest : public testing::Test {
   std::optional<World> world_;
   std::unique_ptr<io::HttpServer> http_, https_;
   std::unique_ptr<SimNode> node_;
-  std::unique_ptr<agent::GatewayServer> gateway_;
+  std::unique_ptr<gateway::GatewayServer> gateway_;
   std::unique_ptr<bmc::BmcFleet> bmcs_;
   Mode mode_ = Mode::Ram;
   std::string digest_, driver_;

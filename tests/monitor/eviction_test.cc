@@ -2,7 +2,7 @@
 #include "monitor/eviction.h"
 #include "tests/monitor/pool_rig.h"
 
-namespace muster::keep::test {
+namespace muster::monitor::test {
 namespace {
 
 class Decide : public ::testing::Test {
@@ -105,4 +105,4 @@ TEST_F(Decide, inASmallPoolOneNodeMayGo) {
 }
 
 }  // namespace
-}  // namespace muster::keep::test
+}  // namespace muster::monitor::test

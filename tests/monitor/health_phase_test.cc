@@ -10,7 +10,7 @@
 #include "tests/monitor/pool_rig.h"
 #include "tests/run_async.h"
 
-namespace muster::keep::test {
+namespace muster::monitor::test {
 namespace {
 
 using muster::test::runAsync;
@@ -22,15 +22,15 @@ class HealthPhaseTest : public ::testing::Test {
     phase_ = makeHealthPhase(cluster_, agents_, store_, clock_, [this](NodeName node, std::string why) { return hear(node.str() + ": " + why); });
   }
   Task<void> hear(std::string what) {
-    EXPECT_TRUE(agents_.submitted(node_, agent::TaskKind::Reboot).empty()) << "before the order";
+    EXPECT_TRUE(agents_.submitted(node_, wire::TaskKind::Reboot).empty()) << "before the order";
     heard_.push_back(std::move(what));
     co_return;
   }
 
-  void tell(std::vector<agent::Symptom> symptoms, const std::string& boot = "boot-1", std::map<std::string, std::string> sources = {}) {
-    auto state = agents_.boot(node_, agent::Mode::Disk);
+  void tell(std::vector<wire::Symptom> symptoms, const std::string& boot = "boot-1", std::map<std::string, std::string> sources = {}) {
+    auto state = agents_.boot(node_, wire::Mode::Disk);
     state.boot_id = boot;
-    state.health = agent::HealthReport{std::move(symptoms), std::move(sources)};
+    state.health = wire::HealthReport{std::move(symptoms), std::move(sources)};
     state.hardware.gpus = {{"H100", "GPU-1", "SN-7", "96.00", "00000000:18:00.0"}};
     agents_.setState(state);
   }
@@ -61,7 +61,7 @@ class HealthPhaseTest : public ::testing::Test {
 
 TEST_F(HealthPhaseTest, saysNothingOfANodeWhoseAgentHasToldNothing) {
   EXPECT_EQ(value("health.gpu"), "nothing");
-  agents_.boot(node_, agent::Mode::Disk);
+  agents_.boot(node_, wire::Mode::Disk);
   EXPECT_EQ(value("health.gpu"), "nothing");
   EXPECT_EQ(value("quarantine"), "none");
 }
@@ -211,7 +211,7 @@ TEST_F(HealthPhaseTest, aPlanAsksNothingOfWhatIsOnlyOutOfSight) {
 
 TEST_F(HealthPhaseTest, rebootsOnceAndBelievesOnlyTheNextBootsReport) {
   tell({{"xid.79", "0000:18:00.0", 1, ""}});
-  agents_.answer(agent::TaskKind::Reboot, "{}");
+  agents_.answer(wire::TaskKind::Reboot, "{}");
   const auto pass = factOf(node_.str(), "gate.burn-in", "pass:1", nlohmann::json::object(), clock_.now());
   ASSERT_TRUE(store_.putFacts({pass}));
   muster::test::FakeActContext context;
@@ -221,10 +221,10 @@ TEST_F(HealthPhaseTest, rebootsOnceAndBelievesOnlyTheNextBootsReport) {
   action.facet = facetOf(node_.str(), "health.gpu");
   EXPECT_TRUE(std::holds_alternative<Again>(*runAsync(phase_->act(action, context))));
   EXPECT_TRUE(std::holds_alternative<Again>(*runAsync(phase_->act(action, context))));
-  EXPECT_EQ(agents_.submitted(node_, agent::TaskKind::Reboot).size(), 1u);
+  EXPECT_EQ(agents_.submitted(node_, wire::TaskKind::Reboot).size(), 1u);
   EXPECT_EQ(heard_, std::vector<std::string>{"gpu001: reboot for its health"});
   EXPECT_FALSE(store_.facts()->find(Subject(node_), FacetName("gate.burn-in"))) << "a pass from before the repair proves nothing";
-  auto state = agents_.boot(node_, agent::Mode::Disk);
+  auto state = agents_.boot(node_, wire::Mode::Disk);
   state.boot_id = "boot-2";
   state.health.reset();
   agents_.setState(state);
@@ -245,35 +245,35 @@ class GpuResetTest : public HealthPhaseTest {
     context_.fact_set = seen;
     context_.fact_set.put(factOf(node_.str(), "gate.burn-in", "pass:1", nlohmann::json::object(), clock_.now()));
     EXPECT_TRUE(store_.putFacts({factOf(node_.str(), "gate.burn-in", "pass:1", nlohmann::json::object(), clock_.now())}));
-    agents_.answer(agent::TaskKind::Reboot, "{}");
+    agents_.answer(wire::TaskKind::Reboot, "{}");
   }
   Result<Outcome> act() { return runAsync(phase_->act(action_, context_)); }
-  std::size_t tasks(agent::TaskKind kind) { return agents_.submitted(node_, kind).size(); }
+  std::size_t tasks(wire::TaskKind kind) { return agents_.submitted(node_, kind).size(); }
   Action action_;
   muster::test::FakeActContext context_;
 };
 
 TEST_F(GpuResetTest, aGpuThatAResetHealsIsResetAndTheNodeStaysUp) {
-  agents_.answer(agent::TaskKind::ResetGpu, [this](const NodeName&, const agent::AgentTask& task) -> Result<std::string> {
+  agents_.answer(wire::TaskKind::ResetGpu, [this](const NodeName&, const wire::AgentTask& task) -> Result<std::string> {
     EXPECT_EQ(task.params, R"({"gpus":["0000:18:00.0"]})");
     tell({});  // it tells of its health with the end of the task
     return R"({"reset":["0000:18:00.0"]})";
   });
   EXPECT_TRUE(std::holds_alternative<Done>(*act()));
-  EXPECT_EQ(tasks(agent::TaskKind::Reboot), 0u);
+  EXPECT_EQ(tasks(wire::TaskKind::Reboot), 0u);
   EXPECT_EQ(value("health.gpu"), "ok");
   EXPECT_EQ(value("health.reboots"), "0");
   EXPECT_FALSE(store_.facts()->find(Subject(node_), FacetName("gate.burn-in"))) << "a pass from before the repair proves nothing";
   EXPECT_TRUE(std::holds_alternative<Done>(*act())) << "called anew after a crash";
-  EXPECT_EQ(tasks(agent::TaskKind::ResetGpu), 1u);
+  EXPECT_EQ(tasks(wire::TaskKind::ResetGpu), 1u);
 }
 
 TEST_F(GpuResetTest, aGpuThatIsStillInUseIsLeftToAReboot) {
-  agents_.answer(agent::TaskKind::ResetGpu, [](const NodeName&, const agent::AgentTask&) -> Result<std::string> {
+  agents_.answer(wire::TaskKind::ResetGpu, [](const NodeName&, const wire::AgentTask&) -> Result<std::string> {
     return fail(ErrorCode::Conflict, "still in use, by 4711 (dcgm)");
   });
   EXPECT_TRUE(std::holds_alternative<Again>(*act()));
-  EXPECT_EQ(tasks(agent::TaskKind::Reboot), 1u);
+  EXPECT_EQ(tasks(wire::TaskKind::Reboot), 1u);
   EXPECT_EQ(context_.recorded, "boot-1");
   tell({}, "boot-2");
   EXPECT_TRUE(std::holds_alternative<Done>(*act()));
@@ -281,7 +281,7 @@ TEST_F(GpuResetTest, aGpuThatIsStillInUseIsLeftToAReboot) {
 }
 
 TEST_F(GpuResetTest, whatComesBackAfterAResetIsForTheVendor) {
-  agents_.answer(agent::TaskKind::ResetGpu, R"({"reset":["0000:18:00.0"]})");
+  agents_.answer(wire::TaskKind::ResetGpu, R"({"reset":["0000:18:00.0"]})");
   EXPECT_TRUE(std::holds_alternative<Done>(*act()));
   EXPECT_EQ(value("health.gpu"), "rma:xid.95@0000:18:00.0") << "the same boot, but another life of the GPU";
 }
@@ -290,19 +290,19 @@ TEST_F(GpuResetTest, whatNeedsARebootIsNotReset) {
   tell({{"xid.95", "0000:18:00.0", 1, ""}, {"xid.79", "0000:3b:00.0", 1, "GPU has fallen off the bus"}});
   context_.fact_set = look();
   EXPECT_TRUE(std::holds_alternative<Again>(*act()));
-  EXPECT_EQ(tasks(agent::TaskKind::ResetGpu), 0u);
-  EXPECT_EQ(tasks(agent::TaskKind::Reboot), 1u);
+  EXPECT_EQ(tasks(wire::TaskKind::ResetGpu), 0u);
+  EXPECT_EQ(tasks(wire::TaskKind::Reboot), 1u);
 }
 
 /// After the repair nobody can ask any more: the ring of the next boot knows nothing of it.
 TEST_F(HealthPhaseTest, theKernelLogOfASickNodeIsKeptOnceForEachSickness) {
-  agents_.answer(agent::TaskKind::KernelLog, R"({"lines":["[    12.000000] NVRM: Xid (PCI:0000:18:00): 79, GPU has fallen off the bus."]})");
+  agents_.answer(wire::TaskKind::KernelLog, R"({"lines":["[    12.000000] NVRM: Xid (PCI:0000:18:00): 79, GPU has fallen off the bus."]})");
   tell({});
   (void)look();
   EXPECT_TRUE(agents_.submitted().empty()) << "a well node is not asked";
   tell({{"xid.79", "0000:18:00.0", 1, ""}});
   for (int looks = 0; looks < 4; ++looks) (void)look();
-  EXPECT_EQ(agents_.submitted(node_, agent::TaskKind::KernelLog).size(), 1u);
+  EXPECT_EQ(agents_.submitted(node_, wire::TaskKind::KernelLog).size(), 1u);
   const auto kept = keptKernelLog(store_, node_);
   ASSERT_TRUE(kept);
   EXPECT_THAT(*kept, HasSubstr("boot boot-1, kept at "));
@@ -326,7 +326,7 @@ TEST_F(HealthPhaseTest, afterTwoRebootsItAsksForAPerson) {
   action.disruption = Disruption::Reset;
   action.facet = facetOf(node_.str(), "health.gpu");
   EXPECT_TRUE(std::holds_alternative<Blocked>(*runAsync(phase_->act(action, context))));
-  EXPECT_TRUE(agents_.submitted(node_, agent::TaskKind::Reboot).empty());
+  EXPECT_TRUE(agents_.submitted(node_, wire::TaskKind::Reboot).empty());
 }
 
 TEST_F(HealthPhaseTest, quarantineIsAFactThatBlocksAndAGateThatNoCertificateOpens) {
@@ -357,4 +357,4 @@ TEST_F(HealthPhaseTest, aSickNodeIsNotLetInOnItsCertificate) {
 }
 
 }  // namespace
-}  // namespace muster::keep::test
+}  // namespace muster::monitor::test

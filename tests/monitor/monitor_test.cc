@@ -2,7 +2,7 @@
 #include "lifecycle/model/quarantine.h"
 #include "tests/monitor/pool_rig.h"
 
-namespace muster::keep::test {
+namespace muster::monitor::test {
 namespace {
 
 using std::chrono::seconds;
@@ -429,4 +429,4 @@ TEST(WatchDuringRollout, namesWhoeverGoesOnAndNobodyElse) {
 }
 
 }  // namespace
-}  // namespace muster::keep::test
+}  // namespace muster::monitor::test

@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace muster::keep::test {
+namespace muster::monitor::test {
 
 using namespace lifecycle;
 
@@ -224,4 +224,4 @@ class KeeperTest : public ::testing::Test {
   std::vector<Event> shown_;
 };
 
-}  // namespace muster::keep::test
+}  // namespace muster::monitor::test

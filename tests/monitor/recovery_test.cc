@@ -10,7 +10,7 @@
 #include "tests/monitor/pool_rig.h"
 #include "tests/run_async.h"
 
-namespace muster::keep::test {
+namespace muster::monitor::test {
 namespace {
 
 using inventory::Rung;
@@ -401,4 +401,4 @@ TEST_F(RecoveryTest, whatNothingHelpsGoesIntoQuarantineWithItsReason) {
 }
 
 }  // namespace
-}  // namespace muster::keep::test
+}  // namespace muster::monitor::test

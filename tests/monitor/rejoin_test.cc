@@ -3,7 +3,7 @@
 #include "tests/lifecycle/crash_store.h"
 #include "tests/run_async.h"
 
-namespace muster::keep::test {
+namespace muster::monitor::test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -260,4 +260,4 @@ TEST_F(RejoinTest, aNodeThatAnApplyHeldIsDrainedWithinAMinuteThoughAnotherStillD
 }
 
 }  // namespace
-}  // namespace muster::keep::test
+}  // namespace muster::monitor::test

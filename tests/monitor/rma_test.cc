@@ -9,7 +9,7 @@
 #include "tests/monitor/pool_rig.h"
 #include "tests/run_async.h"
 
-namespace muster::keep::test {
+namespace muster::monitor::test {
 namespace {
 
 using muster::test::runAsync;
@@ -108,4 +108,4 @@ TEST_F(Rma, equalFactsGiveEqualArchives) {
 }
 
 }  // namespace
-}  // namespace muster::keep::test
+}  // namespace muster::monitor::test

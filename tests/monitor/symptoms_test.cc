@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace muster::keep::test {
+namespace muster::monitor::test {
 namespace {
 
 using inventory::SymptomRule;
@@ -95,4 +95,4 @@ TEST(Symptoms, portsAreJudgedByTheirRateWhereTheAgentTellsIt) {
 }
 
 }  // namespace
-}  // namespace muster::keep::test
+}  // namespace muster::monitor::test

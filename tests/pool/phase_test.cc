@@ -27,8 +27,8 @@ class PoolPhaseTest : public ::testing::Test {
     EXPECT_TRUE(io::writeFileAtomic(folder_ / "slurm.conf", "controller's"));
     EXPECT_TRUE(io::writeFileAtomic(folder_ / "node.conf", "the nodes'"));
     EXPECT_TRUE(io::writeFileAtomic(folder_ / "munge.key", key_));
-    agents_.boot(NodeName("gpu001"), agent::Mode::Disk);
-    agents_.answer(agent::TaskKind::JoinPool, R"({"slurmd": "22.05.8"})");
+    agents_.boot(NodeName("gpu001"), wire::Mode::Disk);
+    agents_.answer(wire::TaskKind::JoinPool, R"({"slurmd": "22.05.8"})");
     processes_.answer = [this](const io::Command& command) { return scontrol(command); };
     phase_ = makePoolPhase(cluster_, agents_, certificates_, processes_, clock_,
                            {folder_ / "slurm.conf", folder_ / "node.conf", folder_ / "munge.key", {}});
@@ -260,7 +260,7 @@ TEST_F(PoolPhaseTest, anOrderThatSlurmctldDoesNotTakeIsGivenAgain) {
 
 TEST_F(PoolPhaseTest, failsWithTheAgentsWordsWhenSlurmdDoesNotStart) {
   certificates_.valid.insert(NodeName("gpu001"));
-  agents_.answer(agent::TaskKind::JoinPool, [](const NodeName&, const agent::AgentTask&) -> Result<std::string> {
+  agents_.answer(wire::TaskKind::JoinPool, [](const NodeName&, const wire::AgentTask&) -> Result<std::string> {
     return fail(ErrorCode::Internal, "slurmd: no such unit");
   });
   auto outcome = act("in");

@@ -33,14 +33,14 @@ class SlurmSystem : public muster::test::RealSlurm {
                     kHost, slurmd_timeout_s_));
     ASSERT_TRUE(io::writeFileAtomic(folder_ / "node.conf", conf + "# for the nodes\nDebugFlags=NO_CONF_HASH\n"));
     startController(conf);
-    agents_.boot(NodeName("gpu001"), agent::Mode::Disk);
-    agents_.answer(agent::TaskKind::JoinPool,
-                   [this](const NodeName& node, const agent::AgentTask& task) { return startSlurmd(node, task); });
+    agents_.boot(NodeName("gpu001"), wire::Mode::Disk);
+    agents_.answer(wire::TaskKind::JoinPool,
+                   [this](const NodeName& node, const wire::AgentTask& task) { return startSlurmd(node, task); });
     phase_ = makePoolPhase(cluster_, agents_, certificates_, *processes_, clock_,
                            {folder_ / "slurm.conf", folder_ / "node.conf", folder_ / "munge.key", {}});
   }
 
-  Result<std::string> startSlurmd(const NodeName& node, const agent::AgentTask& task) {
+  Result<std::string> startSlurmd(const NodeName& node, const wire::AgentTask& task) {
     auto params = nlohmann::json::parse(task.params);
     auto conf = folder_ / (node.str() + ".conf");
     TRY_OK(io::writeFileAtomic(conf, params["conf"].get<std::string>()));
@@ -242,7 +242,7 @@ TEST_F(SlurmSystem, aNodeThatRebootedByItselfStaysOutUntilItMayJoin) {
 
 /// Collectives inside the pool: the scheduler gives the nodes, keeps other work away, and is told the outcome.
 TEST_F(SlurmSystem, collectivesOfNodesInThePoolRunAsAStep) {
-  agents_.boot(NodeName("gpu002"), agent::Mode::Disk);
+  agents_.boot(NodeName("gpu002"), wire::Mode::Disk);
   for (const char* node : {"gpu001", "gpu002"}) {
     certificates_.valid.insert(NodeName(node));
     ASSERT_TRUE(std::holds_alternative<Done>(drive(poolAction(node, "in")))) << node;

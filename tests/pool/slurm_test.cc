@@ -99,7 +99,7 @@ class SlurmList : public ::testing::Test {
     std::vector<Task<void>> looks;
     for (std::size_t i = 0; i < names.size(); ++i) looks.push_back(look(slurm_, names[i], out[i]));
     auto all = [](std::vector<Task<void>> looks) -> Task<bool> {
-      auto wait = lifecycle::awaitAll(std::move(looks));
+      auto wait = async::awaitAll(std::move(looks));
       co_await std::move(wait);
       co_return true;
     };

@@ -34,8 +34,8 @@ class BootFilesTest : public DhcpTest {
     netboot_->stop();
     store_ = std::move(*lifecycle::openSqliteStore(folder_ / "muster.db"));
     ca_.emplace(*io::CertificateAuthority::loadOrCreate(folder_ / "ca", "test root"));
-    evidence_ = agent::makeNetworkEvidence(dnsmasqLeaseFile(folder_ / "run"));
-    agents_ = agent::makeGatewayServer(cluster_, *ca_, *store_, clock_, *evidence_);
+    evidence_ = gateway::makeNetworkEvidence(dnsmasqLeaseFile(folder_ / "run"));
+    agents_ = gateway::makeGatewayServer(cluster_, *ca_, *store_, clock_, *evidence_);
     netboot_ = makeNetboot(cluster_, images_, *agents_, *processes_, io_.get_executor(), {folder_ / "run", 8080, 8443, ca_->fingerprint(), folder_ / "hosts", folder_ / "tftp"});
     const auto started = netboot_->start();
     ASSERT_TRUE(started) << started.error().str();
@@ -76,7 +76,7 @@ class BootFilesTest : public DhcpTest {
     io::HttpRequest request;
     request.method = "POST";
     request.url = {"https", "10.20.0.1", https_->port(), "/agent/v1/enrol"};
-    request.body = agent::toJson(agent::EnrolRequest{id, io::makeKeyAndRequest("x")->csr_pem, kNodeMac});
+    request.body = agent::toJson(wire::EnrolRequest{id, io::makeKeyAndRequest("x")->csr_pem, kNodeMac});
     const auto answer = sendFrom(space, std::move(request));
     EXPECT_TRUE(answer) << answer.error().str();
     if (answer) said_ = answer->body;
@@ -142,8 +142,8 @@ class BootFilesTest : public DhcpTest {
   SystemClock clock_;
   std::unique_ptr<lifecycle::Store> store_;
   std::optional<io::CertificateAuthority> ca_;
-  std::unique_ptr<agent::NetworkEvidence> evidence_;
-  std::unique_ptr<agent::GatewayServer> agents_;
+  std::unique_ptr<gateway::NetworkEvidence> evidence_;
+  std::unique_ptr<gateway::GatewayServer> agents_;
   std::unique_ptr<io::HttpServer> https_, http_;
   std::string said_;
 };

@@ -37,7 +37,7 @@ class InspectionTest : public ::testing::Test {
   inventory::Cluster cluster = twoNodes();
   inventory::Node node = cluster.nodes[0];
   inventory::Profile profile = cluster.profiles.at("uefi");
-  agent::Hardware hardware;
+  wire::Hardware hardware;
 };
 
 TEST_F(InspectionTest, whatIsExpectedFits) {

@@ -24,7 +24,7 @@ class LivePhaseTest : public ProvisionPhaseTest {
     agent.hardware = hardware;
     agent.image_digest = kDigest;
   }
-  std::vector<agent::AgentTask> starts() { return agents.submitted(kNode, TaskKind::StartImage); }
+  std::vector<wire::AgentTask> starts() { return agents.submitted(kNode, TaskKind::StartImage); }
   void startStarting(std::string_view facet_name = kImage) {
     for (int i = 0; i < 10 && starts().empty(); ++i) {
       auto outcome = act(facet_name);
@@ -66,7 +66,7 @@ TEST_F(LivePhaseTest, nothingIsWipedForIt) {
 }
 
 TEST_F(LivePhaseTest, aMachineWithoutOrWithManyDisksFits) {
-  for (const auto& disks : {std::vector<agent::Disk>{}, std::vector<agent::Disk>{hardware.disks[0], {"/dev/vdb", "D2", "", "", "none", 4ull << 30}}}) {
+  for (const auto& disks : {std::vector<wire::Disk>{}, std::vector<wire::Disk>{hardware.disks[0], {"/dev/vdb", "D2", "", "", "none", 4ull << 30}}}) {
     const auto& profile = cluster.profiles.at("uefi");
     hardware.disks = disks;
     hardware.gpus = {};

@@ -24,7 +24,7 @@ TEST_F(LiveVmTest, runsInMemoryAndLeavesTheDiskAlone) {
   mustDo(kImage, std::chrono::seconds(900));
   const auto live = state();
   ASSERT_TRUE(live);
-  EXPECT_EQ(live->mode, agent::Mode::Disk);
+  EXPECT_EQ(live->mode, wire::Mode::Disk);
   EXPECT_EQ(live->image_digest, image_->digest);
   EXPECT_THAT(consoleOf(1), HasSubstr("the live image takes over"));
   EXPECT_EQ(boots_, 1) << "one start: the RAM OS is on the image's kernel";
@@ -50,8 +50,8 @@ class NvmeVmTest : public LiveVmTest {
 
 TEST_F(NvmeVmTest, isErasedByItsOwnCommand) {
   mustDo(kInspected, std::chrono::seconds(600));
-  ASSERT_EQ(state()->mode, agent::Mode::Ram);
-  const agent::AgentTask task{"erase-1", agent::TaskKind::EraseDisks, R"({"node_serial":"SN-1","wipe_allowed":true})", std::chrono::seconds(300)};
+  ASSERT_EQ(state()->mode, wire::Mode::Ram);
+  const wire::AgentTask task{"erase-1", wire::TaskKind::EraseDisks, R"({"node_serial":"SN-1","wipe_allowed":true})", std::chrono::seconds(300)};
   const auto report = test::runAsync(io_, gateway_->runTask(node_, task), std::chrono::seconds(330));
   ASSERT_TRUE(report) << report.error().str();
   std::cout << report->result << std::endl;

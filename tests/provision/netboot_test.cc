@@ -88,7 +88,7 @@ TEST_F(NetbootTest, theScriptOfTheSecondHostLoadsFromItAndNamesTheOthersToo) {
 
 TEST_F(NetbootTest, aScriptEndsWithItsToken) {
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
-  clock.advance(agent::kEnrolmentWindow);
+  clock.advance(gateway::kEnrolmentWindow);
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("enrolment-gpu001-1"));
   clock.advance(std::chrono::seconds(1));
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("sanboot")) << "the RAM OS could not enrol any more";
@@ -278,7 +278,7 @@ TEST_F(NetbootTest, aSecureNodeThatDoesNotComeFindsNothingOnceItsTokenHasExpired
   const auto own = folder / "tftp/10.20.1.1", other = folder / "tftp/10.20.1.2";
   ASSERT_TRUE(netboot().start());
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
-  clock.advance(agent::kEnrolmentWindow - std::chrono::minutes(1));
+  clock.advance(gateway::kEnrolmentWindow - std::chrono::minutes(1));
   ASSERT_TRUE(netboot().arm(NodeName("gpu002")));
   io.run_for(std::chrono::milliseconds(5));
   EXPECT_TRUE(std::filesystem::exists(own)) << "it may still come";

@@ -15,8 +15,8 @@ using inventory::PartRule;
 
 constexpr std::uint64_t kGib = 1ull << 30;
 
-agent::Hardware machine() {
-  agent::Hardware out;
+wire::Hardware machine() {
+  wire::Hardware out;
   for (int i = 0; i < 4; ++i) out.parts.push_back({"dimm", "DIMM_A" + std::to_string(i), "Samsung M321R8GA0BB0", "S" + std::to_string(i), "", 64 * kGib});
   for (int i = 0; i < 2; ++i) out.parts.push_back({"nvme", "0000:4" + std::to_string(i) + ":00.0", "SAMSUNG MZQL23T8", "N", "GDC7502Q", 3576 * kGib});
   out.parts.push_back({"nvme", "0000:01:00.0", "Boot Disk", "B", "1.0", 894 * kGib});
@@ -65,7 +65,7 @@ struct CablingTest : ::testing::Test {
   }
   std::vector<Misfit> judge(bool listened = true) { return judgeCabling(nodes[0], hardware, listened, nodes); }
   std::vector<inventory::Node> nodes = twoNodes().nodes;
-  agent::Hardware hardware;
+  wire::Hardware hardware;
 };
 
 TEST_F(CablingTest, theDeclaredPortFitsWithOrWithoutADomain) {

@@ -21,8 +21,8 @@
 namespace muster::provision {
 
 using namespace std::chrono_literals;
-using agent::Mode;
-using agent::TaskKind;
+using wire::Mode;
+using wire::TaskKind;
 using lifecycle::Again;
 using lifecycle::Blocked;
 using lifecycle::Done;
@@ -49,7 +49,7 @@ class ProvisionPhaseTest : public ::testing::Test {
     hardware.memory_bytes = 2ull << 30;
     hardware.nics = {{"eth0", "52:54:00:00:00:01", "virtio_net"}};
     hardware.disks = {{"/dev/vda", "D1", "", "", "none", 4ull << 30}};
-    agents.answer(TaskKind::Inspect, [this](const NodeName&, const agent::AgentTask&) -> Result<std::string> { return toJson(hardware); });
+    agents.answer(TaskKind::Inspect, [this](const NodeName&, const wire::AgentTask&) -> Result<std::string> { return toJson(hardware); });
     agents.answer(TaskKind::Probe, R"({"module.rdma_rxe":"loaded","package.rdma-core":"44.0-2"})");
     agents.hold(TaskKind::WriteImage);
     newController();
@@ -158,7 +158,7 @@ class ProvisionPhaseTest : public ::testing::Test {
   muster::test::FakeNetboot netboot;
   muster::test::FakeActContext context;
   muster::test::MemoryStore store;
-  agent::Hardware hardware;
+  wire::Hardware hardware;
   std::string installed;  ///< digest on the disk
   std::string ram_kernel_of;  ///< digest of the live image whose kernel an armed node starts
   std::string boot_id, waited_for;

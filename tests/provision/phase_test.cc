@@ -224,7 +224,7 @@ TEST_F(ProvisionPhaseTest, secondAttemptHasNoMoreRightsThanTheFirst) {
 
 TEST_F(ProvisionPhaseTest, agentThatRefusesTheDiskBlocksWithAdvice) {
   startWriting();
-  agents.failTask(context.intent, fmt::format("/dev/vda holds ext4 \"data\"; {}", agent::kWipeGuard), ErrorCode::Denied);
+  agents.failTask(context.intent, fmt::format("/dev/vda holds ext4 \"data\"; {}", wire::kWipeGuard), ErrorCode::Denied);
   const auto outcome = act(kImage);
   ASSERT_TRUE(is<Blocked>(outcome));
   EXPECT_THAT(why(outcome), HasSubstr("muster wipe gpu001 --reason"));
@@ -242,7 +242,7 @@ TEST_F(ProvisionPhaseTest, anImageOfAnotherKeyIsNoReasonToWipe) {
 
 TEST_F(ProvisionPhaseTest, aDiskThatFailsIsNamedWithWhatToDo) {
   startWriting();
-  agents.failTask(context.intent, fmt::format("cannot write /dev/nvme1n1p3 of /dev/nvme1n1 (serial S6CK, 3.5 GiB) at byte 4096: Input/output error; it is failing: {}", agent::kReplaceDisk), ErrorCode::Internal);
+  agents.failTask(context.intent, fmt::format("cannot write /dev/nvme1n1p3 of /dev/nvme1n1 (serial S6CK, 3.5 GiB) at byte 4096: Input/output error; it is failing: {}", wire::kReplaceDisk), ErrorCode::Internal);
   const auto outcome = act(kImage);
   ASSERT_FALSE(outcome);
   ASSERT_EQ(context.findings.size(), 1u);

@@ -19,15 +19,15 @@ using ::testing::IsEmpty;
 const NodeName kNode("gpu001");
 
 /// The node's installed system calls, and is not listened to.
-class RefusingGateway final : public agent::AgentGateway, public agent::RefusedAgents {
+class RefusingGateway final : public gateway::AgentGateway, public gateway::RefusedAgents {
  public:
   bool isRefused(const NodeName&) const override { return true; }
-  std::optional<agent::AgentState> state(const NodeName&) const override { return std::nullopt; }
-  Async<agent::AgentState> waitFor(NodeName, std::optional<agent::Mode>, std::string, std::chrono::seconds) override { co_return nobody(); }
-  Result<void> submit(const NodeName&, agent::AgentTask) override { return nobody(); }
-  std::optional<agent::AgentTaskReport> report(const NodeName&, const std::string&) const override { return std::nullopt; }
-  Task<std::optional<agent::AgentTaskReport>> reportWithin(NodeName, std::string, std::chrono::milliseconds) override { co_return std::nullopt; }
-  Async<agent::AgentTaskReport> runTask(NodeName, agent::AgentTask) override { co_return nobody(); }
+  std::optional<gateway::AgentState> state(const NodeName&) const override { return std::nullopt; }
+  Async<gateway::AgentState> waitFor(NodeName, std::optional<wire::Mode>, std::string, std::chrono::seconds) override { co_return nobody(); }
+  Result<void> submit(const NodeName&, wire::AgentTask) override { return nobody(); }
+  std::optional<wire::AgentTaskReport> report(const NodeName&, const std::string&) const override { return std::nullopt; }
+  Task<std::optional<wire::AgentTaskReport>> reportWithin(NodeName, std::string, std::chrono::milliseconds) override { co_return std::nullopt; }
+  Async<wire::AgentTaskReport> runTask(NodeName, wire::AgentTask) override { co_return nobody(); }
 
  private:
   static tl::unexpected<Error> nobody() { return fail(ErrorCode::Unavailable, "no agent is there"); }
@@ -56,7 +56,7 @@ class RestartsTest : public ::testing::Test {
 
 TEST_F(RestartsTest, aBootHasEndedWhenItsSystemCalls) {
   fleet.fake(kNode).on_power = [this](bmc::PowerState state) {
-    if (state == bmc::PowerState::On) agents.boot(kNode, agent::Mode::Ram, "boot-1");
+    if (state == bmc::PowerState::On) agents.boot(kNode, wire::Mode::Ram, "boot-1");
   };
   ASSERT_TRUE(intoRam());
   EXPECT_THAT(ended, ElementsAre("gpu001"));
@@ -75,7 +75,7 @@ TEST_F(RestartsTest, aBootHasEndedWhenItIsGivenUpAndTheAdviceNamesItsConsole) {
 }
 
 TEST_F(RestartsTest, aSystemThatRunsAlreadyWasNoBootOfOurs) {
-  agents.boot(kNode, agent::Mode::Ram, "boot-0");
+  agents.boot(kNode, wire::Mode::Ram, "boot-0");
   ASSERT_TRUE(intoRam());
   EXPECT_THAT(ended, IsEmpty());
 }

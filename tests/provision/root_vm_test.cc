@@ -45,7 +45,7 @@ TEST_F(RootVmTest, mirroredEncryptedVolumeStartsAlsoFromOneDisk) {
   without_ = "a";
   power(bmc::PowerState::On);
   const auto old_boot = state()->boot_id;
-  const auto back = test::runAsync(io_, gateway_->waitFor(node_, agent::Mode::Disk, old_boot, std::chrono::seconds(600)), std::chrono::seconds(700));
+  const auto back = test::runAsync(io_, gateway_->waitFor(node_, wire::Mode::Disk, old_boot, std::chrono::seconds(600)), std::chrono::seconds(700));
   ASSERT_TRUE(back) << back.error().str();
   EXPECT_EQ(back->image_digest, image_->digest);
   std::cout << "started from one disk alone" << std::endl;

@@ -44,7 +44,7 @@ class SectorsVmTest : public VmSite {
 TEST_F(SectorsVmTest, areGivenToTheDiskBeforeItIsDivided) {
   mustDo(kImage, std::chrono::seconds(1500));
   ASSERT_TRUE(state());
-  EXPECT_EQ(state()->mode, agent::Mode::Disk);
+  EXPECT_EQ(state()->mode, wire::Mode::Disk);
   EXPECT_EQ(bytesAt(4096, 8), "EFI PART") << "the partition table lies in the second sector";
   EXPECT_NE(bytesAt(512, 8), "EFI PART");
   EXPECT_EQ(bytesAt(kSuperblock + 0x38, 2), "\x53\xef") << "ext4 in the first partition";

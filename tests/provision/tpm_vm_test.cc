@@ -70,7 +70,7 @@ TEST_F(TpmVmTest, whatWasMeasuredDecidesAndIsTheSameTheNextTime) {
   const auto before = state()->boot_id;
   ASSERT_TRUE(netboot_->arm(node_));
   power(bmc::PowerState::On);
-  const auto again = test::runAsync(io_, gateway_->waitFor(node_, agent::Mode::Ram, before, std::chrono::seconds(300)), std::chrono::seconds(330));
+  const auto again = test::runAsync(io_, gateway_->waitFor(node_, wire::Mode::Ram, before, std::chrono::seconds(300)), std::chrono::seconds(330));
   ASSERT_TRUE(again) << again.error().str();
   EXPECT_EQ(refusals(), "");
 }

@@ -68,7 +68,7 @@ class VmSite : public ::testing::Test {
   void startController() {
     ca_.emplace(*io::CertificateAuthority::loadOrCreate(folder_ / "ca", "test root"));
     store_ = *lifecycle::openSqliteStore(folder_ / "muster.db");
-    gateway_ = agent::makeGatewayServer(cluster_, *ca_, *store_, clock_, *evidence_);
+    gateway_ = gateway::makeGatewayServer(cluster_, *ca_, *store_, clock_, *evidence_);
     netboot_ = makeNetboot(cluster_, *images_, *gateway_, *processes_, io_.get_executor(), {folder_ / "run", 8080, 8443, ca_->fingerprint(), folder_ / "hosts", folder_ / "tftp"});
     io::ServerOptions plain, tls;
     plain.port = 8080;
@@ -188,7 +188,7 @@ class VmSite : public ::testing::Test {
       };
     return routes;
   }
-  std::optional<agent::AgentState> state() { return gateway_->state(node_); }
+  std::optional<gateway::AgentState> state() { return gateway_->state(node_); }
 
   asio::io_context io_;
   test::TempFolder folder_;
@@ -201,8 +201,8 @@ class VmSite : public ::testing::Test {
   io::Fd home_;
   std::optional<io::CertificateAuthority> ca_;
   std::unique_ptr<lifecycle::Store> store_;
-  std::unique_ptr<agent::NetworkEvidence> evidence_ = agent::makeNetworkEvidence(dnsmasqLeaseFile(folder_ / "run"));
-  std::unique_ptr<agent::GatewayServer> gateway_;
+  std::unique_ptr<gateway::NetworkEvidence> evidence_ = gateway::makeNetworkEvidence(dnsmasqLeaseFile(folder_ / "run"));
+  std::unique_ptr<gateway::GatewayServer> gateway_;
   std::unique_ptr<io::ProcessRunner> processes_ = io::makeProcessRunner();
   std::unique_ptr<Netboot> netboot_;
   std::unique_ptr<io::HttpServer> http_, https_;

@@ -15,10 +15,10 @@
 namespace muster::validate {
 namespace {
 
-using agent::CheckStatus;
+using wire::CheckStatus;
 using std::chrono::milliseconds;
 
-agent::CheckResult run(std::string id, std::string params, std::chrono::seconds deadline = std::chrono::seconds(60)) {
+wire::CheckResult run(std::string id, std::string params, std::chrono::seconds deadline = std::chrono::seconds(60)) {
   return runChecks({{std::move(id), std::move(params), deadline}}).front();
 }
 
@@ -269,7 +269,7 @@ std::string names(const std::vector<Partner>& partners) {
 TEST(PairPartner, devicesAreSortedAsRails) {
   const auto cluster = rack(2);
   test::FakeAgentGateway agents;
-  agents.boot(NodeName("n2"), agent::Mode::Disk).probes["rdma.devices"] = "mlx5_10,mlx5_0, mlx5_2";
+  agents.boot(NodeName("n2"), wire::Mode::Disk).probes["rdma.devices"] = "mlx5_10,mlx5_0, mlx5_2";
   EXPECT_EQ(partnersOf(cluster, cluster.nodes[0], agents, {}).front().devices, (std::vector<std::string>{"mlx5_0", "mlx5_2", "mlx5_10"}));
 }
 
@@ -278,7 +278,7 @@ TEST(PairPartner, aNicOfAnotherNetworkIsNoRail) {
   cluster.fabrics["ib"].name = "ib";
   cluster.profiles["p"].fabric = "ib";
   test::FakeAgentGateway agents;
-  auto& probes = agents.boot(NodeName("n1"), agent::Mode::Disk).probes;
+  auto& probes = agents.boot(NodeName("n1"), wire::Mode::Disk).probes;
   probes["rdma.devices"] = "mlx5_0,mlx5_1,mlx5_2,rxe0";
   probes["rdma.layers"] = "mlx5_0=InfiniBand,mlx5_1=Ethernet,mlx5_2=InfiniBand,rxe0=Ethernet";
   const auto rails = [&] { return railDevicesOf(cluster, cluster.nodes[0], agents); };
@@ -295,7 +295,7 @@ TEST(PairPartner, aNicOfAnotherNetworkIsNoRail) {
 TEST(PairPartner, neighboursComeFirst) {
   const auto cluster = rack(4);
   test::FakeAgentGateway agents;
-  for (const auto& node : cluster.nodes) agents.boot(node.name, agent::Mode::Disk).probes["rdma.devices"] = "rxe0";
+  for (const auto& node : cluster.nodes) agents.boot(node.name, wire::Mode::Disk).probes["rdma.devices"] = "rxe0";
   EXPECT_EQ(names(partnersOf(cluster, cluster.nodes[0], agents, {})), "n2 n3 n4 ");
   EXPECT_EQ(names(partnersOf(cluster, cluster.nodes[1], agents, {})), "n1 n3 n4 ");
   EXPECT_EQ(names(partnersOf(cluster, cluster.nodes[2], agents, {})), "n4 n1 n2 ");
@@ -305,7 +305,7 @@ TEST(PairPartner, thoseThatMayRunJobsComeLast) {
   auto cluster = rack(5);
   cluster.profiles["p"].pool = "batch";
   test::FakeAgentGateway agents;
-  for (const auto& node : cluster.nodes) agents.boot(node.name, agent::Mode::Disk).probes["rdma.devices"] = "rxe0";
+  for (const auto& node : cluster.nodes) agents.boot(node.name, wire::Mode::Disk).probes["rdma.devices"] = "rxe0";
   const auto facts = poolFacts({{"n2", "in"}, {"n3", "drained"}, {"n4", "out"}});
   EXPECT_EQ(names(partnersOf(cluster, cluster.nodes[0], agents, facts)), "n3 n4 n2? n5? ") << "of n5 nothing is known";
 }
@@ -313,8 +313,8 @@ TEST(PairPartner, thoseThatMayRunJobsComeLast) {
 TEST(PairPartner, aNodeWithoutRdmaOrInRamOsIsNoPartner) {
   const auto cluster = rack(3);
   test::FakeAgentGateway agents;
-  agents.boot(NodeName("n2"), agent::Mode::Ram).probes["rdma.devices"] = "rxe0";
-  agents.boot(NodeName("n3"), agent::Mode::Disk);
+  agents.boot(NodeName("n2"), wire::Mode::Ram).probes["rdma.devices"] = "rxe0";
+  agents.boot(NodeName("n3"), wire::Mode::Disk);
   EXPECT_TRUE(partnersOf(cluster, cluster.nodes[0], agents, {}).empty());
 }
 

@@ -11,7 +11,7 @@
 namespace muster::validate {
 namespace {
 
-using agent::CheckStatus;
+using wire::CheckStatus;
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::Contains;

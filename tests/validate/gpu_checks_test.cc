@@ -13,7 +13,7 @@
 namespace muster::validate {
 namespace {
 
-using agent::CheckStatus;
+using wire::CheckStatus;
 using nlohmann::json;
 
 class GpuChecks : public testing::Test {

@@ -37,9 +37,9 @@ class IsolateGroups : public testing::Test {
       node.address = Ipv4(static_cast<std::uint32_t>(100 + i));
       names_.push_back(node.name);
       cluster_.nodes.push_back(node);
-      agents_.boot(node.name, agent::Mode::Disk).probes["rdma.devices"] = "mlx5_0,mlx5_1";
+      agents_.boot(node.name, wire::Mode::Disk).probes["rdma.devices"] = "mlx5_0,mlx5_1";
     }
-    agents_.answer(agent::TaskKind::RunChecks, [this](const NodeName& node, const agent::AgentTask& task) -> Result<std::string> { return answer(node, task); });
+    agents_.answer(wire::TaskKind::RunChecks, [this](const NodeName& node, const wire::AgentTask& task) -> Result<std::string> { return answer(node, task); });
   }
 
   Begun begun(Engine engine = {EngineKind::Nccl, kGpus}) {
@@ -56,7 +56,7 @@ class IsolateGroups : public testing::Test {
       if (round.number >= until) throw Killed{};
       for (std::size_t g = 0; g < round.groups.size(); ++g) groups_[fmt::format("run/{}/{}", round.number, g)] = round.groups[g];
     };
-    auto work = [](Begun begun, RunLog& into, agent::AgentGateway& by, RoundBegins tell) -> Async<Campaign> {
+    auto work = [](Begun begun, RunLog& into, gateway::AgentGateway& by, RoundBegins tell) -> Async<Campaign> {
       auto running = runCampaign(std::move(begun), into, by, std::move(tell));
       co_return co_await std::move(running);
     };
@@ -71,11 +71,11 @@ class IsolateGroups : public testing::Test {
 
   int numberOf(const NodeName& node) const { return static_cast<int>(std::find(names_.begin(), names_.end(), node) - names_.begin()); }
 
-  Result<std::string> answer(const NodeName& node, const agent::AgentTask& task) {
+  Result<std::string> answer(const NodeName& node, const wire::AgentTask& task) {
     const auto check = json::parse(task.params).at("checks").at(0);
-    agent::CheckResult result;
+    wire::CheckResult result;
     result.id = check.at("id");
-    result.status = agent::CheckStatus::Pass;
+    result.status = wire::CheckStatus::Pass;
     if (result.id == "collective.ready") {
       const int gpus = gpus_.contains(node.str()) ? gpus_[node.str()] : kGpus;
       if (gpus < 0) return fail(ErrorCode::Unavailable, "the check's process died");
@@ -86,7 +86,7 @@ class IsolateGroups : public testing::Test {
     const auto job = collective::parseJob(check.at("params").dump());
     EXPECT_TRUE(job) << job.error().str();
     const auto report = reportOf(*job, numberOf(node));
-    result.status = report.passed ? agent::CheckStatus::Pass : agent::CheckStatus::Fail;
+    result.status = report.passed ? wire::CheckStatus::Pass : wire::CheckStatus::Fail;
     result.text = report.passed ? "" : report.findings.front();
     result.evidence = collective::toJson(report).dump();
     return agent::toJson({result});
@@ -190,7 +190,7 @@ TEST_F(IsolateGroups, aNodeThatIsGoneIsNamedAndNobodyElse) {
   const auto site = begun();
   agents_.silence(names_[17]);
   auto kept = log();
-  auto work = [](Begun begun, RunLog& into, agent::AgentGateway& by, RoundBegins tell) -> Async<Campaign> {
+  auto work = [](Begun begun, RunLog& into, gateway::AgentGateway& by, RoundBegins tell) -> Async<Campaign> {
     auto running = runCampaign(std::move(begun), into, by, std::move(tell));
     co_return co_await std::move(running);
   };
@@ -275,7 +275,7 @@ TEST_F(IsolateGroups, theLogKeepsExactlyWhatWasBegunAndAnswered) {
 class ChooseEngine : public IsolateGroups {
  protected:
   Result<Engine> choose(const std::string& wish) {
-    auto work = [](std::string wanted, std::vector<NodeName> nodes, agent::AgentGateway& by, std::string id) -> Async<Engine> {
+    auto work = [](std::string wanted, std::vector<NodeName> nodes, gateway::AgentGateway& by, std::string id) -> Async<Engine> {
       auto choosing = chooseEngine(std::move(wanted), std::move(nodes), by, std::move(id));
       co_return co_await std::move(choosing);
     };

@@ -22,17 +22,17 @@ class IsolateRunner : public testing::Test {
       node.address = Ipv4(static_cast<std::uint32_t>(100 + i));
       names_.push_back(node.name);
       cluster_.nodes.push_back(node);
-      agents_.boot(node.name, agent::Mode::Disk).probes["rdma.devices"] = "mlx5_10,mlx5_2";
+      agents_.boot(node.name, wire::Mode::Disk).probes["rdma.devices"] = "mlx5_10,mlx5_2";
     }
   }
 
   /// Every test gives 390 Gb/s; with a slow device at either end less.
   void answerRates() {
-    agents_.answer(agent::TaskKind::RdmaPair, [this](const NodeName& node, const agent::AgentTask& task) -> Result<std::string> {
+    agents_.answer(wire::TaskKind::RdmaPair, [this](const NodeName& node, const wire::AgentTask& task) -> Result<std::string> {
       const auto params = nlohmann::json::parse(task.params);
-      agent::CheckResult result;
+      wire::CheckResult result;
       result.id = "rdma.pair";
-      result.status = agent::CheckStatus::Pass;
+      result.status = wire::CheckStatus::Pass;
       const auto device = node.str() + " " + params.at("device").get<std::string>();
       if (params.at("role") == "server") {
         serving_[task.id.substr(0, task.id.rfind('/'))] = device;
@@ -40,7 +40,7 @@ class IsolateRunner : public testing::Test {
         const auto& server = serving_[task.id.substr(0, task.id.rfind('/'))];
         const bool slow = device == slow_ || server == slow_;
         if (device != silent_ && server != silent_) result.values["rdma_write_gbits"] = (slow ? 300 : 390) + static_cast<double>(++asked_ % 5) * 0.5;
-        else result.status = agent::CheckStatus::NoData;
+        else result.status = wire::CheckStatus::NoData;
       }
       return agent::toJson({result});
     });
@@ -128,7 +128,7 @@ TEST_F(IsolateRunner, aDeviceThatNeverGivesANumberIsUnclearNotCleared) {
 }
 
 TEST_F(IsolateRunner, refusesNodesWithoutDevicesByName) {
-  agents_.boot(NodeName("n4"), agent::Mode::Disk).probes.clear();
+  agents_.boot(NodeName("n4"), wire::Mode::Disk).probes.clear();
   const auto site = siteOf(cluster_, names_, agents_);
   ASSERT_FALSE(site);
   EXPECT_EQ(site.error().code(), ErrorCode::Unavailable);

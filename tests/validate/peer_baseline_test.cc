@@ -11,19 +11,19 @@ class UnknownGpus : public ValidatePhaseTest {
   UnknownGpus() {
     cluster_.profiles["p"].gates = {"burn-in"};
     cluster_.gates["burn-in"] = {"burn-in", inventory::GateLevel::Medium, {"gpu"}};
-    agents_.boot(NodeName("n1"), agent::Mode::Disk).hardware.gpus = {agent::Gpu{.model = "NVIDIA X9"}};
+    agents_.boot(NodeName("n1"), wire::Mode::Disk).hardware.gpus = {wire::Gpu{.model = "NVIDIA X9"}};
     phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_, {}, {}, [this](const std::string& sku, const NodeName& but) {
       asked_ = sku + " but " + but.str();
       return learnFrom(history_, sku, but);
     });
   }
   void measured(double gflops) {
-    agents_.answer(TaskKind::RunChecks, [gflops](const NodeName&, const agent::AgentTask& task) -> Result<std::string> {
-      std::vector<agent::CheckResult> out;
+    agents_.answer(TaskKind::RunChecks, [gflops](const NodeName&, const wire::AgentTask& task) -> Result<std::string> {
+      std::vector<wire::CheckResult> out;
       const auto asked = nlohmann::json::parse(task.params);
       for (const auto& check : asked.at("checks")) {
-        agent::CheckResult result;
-        result.id = check.at("id"), result.status = agent::CheckStatus::Pass;
+        wire::CheckResult result;
+        result.id = check.at("id"), result.status = wire::CheckStatus::Pass;
         if (result.id == "gpu.burn") result.values = {{"gpu0.gemm_bf16_gflops", gflops}, {"gpu0.products", 7}};
         out.push_back(result);
       }
@@ -79,7 +79,7 @@ TEST_F(UnknownGpus, withFewPeersNothingJudgesAndThatIsSaid) {
 }
 
 TEST_F(UnknownGpus, aModelInTheTableIsTheTables) {
-  agents_.boot(NodeName("n1"), agent::Mode::Disk).hardware.gpus = {agent::Gpu{.model = "NVIDIA H200"}};
+  agents_.boot(NodeName("n1"), wire::Mode::Disk).hardware.gpus = {wire::Gpu{.model = "NVIDIA H200"}};
   others(20, 900'000);
   measured(100);   // muster-burn itself was told the floor, and said pass
   ASSERT_TRUE(act("gate.burn-in"));
@@ -113,9 +113,9 @@ std::vector<MeasuredSet> nodesWithBits(int nodes, double bits) {
 TEST(LearntBits, areThoseOfMostDevicesOfEnoughNodes) {
   const std::map<std::string, double> same{{std::string(kBits) + "@gpu0", 7}}, other{{std::string(kBits) + "@gpu0", 7}, {std::string(kBits) + "@gpu5", 8}}, none{{"gpu.burn/gemm_bf16_gflops@gpu0", 7}};
   const auto learnt = learnFrom(nodesWithBits(9, 7), "s", NodeName("n1"));
-  EXPECT_EQ(judgeBits(same, learnt)->status, agent::CheckStatus::Pass);
+  EXPECT_EQ(judgeBits(same, learnt)->status, wire::CheckStatus::Pass);
   const auto wrong = judgeBits(other, learnt);
-  EXPECT_EQ(wrong->status, agent::CheckStatus::Fail);
+  EXPECT_EQ(wrong->status, wire::CheckStatus::Fail);
   EXPECT_NE(wrong->text.find("@gpu5: 000000000008, on 9 other nodes"), std::string::npos) << wrong->text;
   EXPECT_FALSE(judgeBits(none, learnt));
   EXPECT_FALSE(judgeBits(other, learnFrom(nodesWithBits(7, 7), "s", NodeName("n1")))) << "seven nodes are too few";
@@ -127,15 +127,15 @@ TEST(LearntBits, areThoseOfMostDevicesOfEnoughNodes) {
 
 /// Also of GPUs that the table knows.
 TEST_F(UnknownGpus, whoComputesOtherBitsThanItsKindFails) {
-  agents_.boot(NodeName("n1"), agent::Mode::Disk).hardware.gpus = {agent::Gpu{.model = "NVIDIA H200"}};
+  agents_.boot(NodeName("n1"), wire::Mode::Disk).hardware.gpus = {wire::Gpu{.model = "NVIDIA H200"}};
   history_ = nodesWithBits(9, 7);
   for (auto& set : history_) set.sku = "p, NVIDIA H200";
-  agents_.answer(TaskKind::RunChecks, [](const NodeName&, const agent::AgentTask& task) -> Result<std::string> {
-    std::vector<agent::CheckResult> out;
+  agents_.answer(TaskKind::RunChecks, [](const NodeName&, const wire::AgentTask& task) -> Result<std::string> {
+    std::vector<wire::CheckResult> out;
     const auto asked = nlohmann::json::parse(task.params);
     for (const auto& check : asked.at("checks")) {
-      agent::CheckResult result;
-      result.id = check.at("id"), result.status = agent::CheckStatus::Pass;
+      wire::CheckResult result;
+      result.id = check.at("id"), result.status = wire::CheckStatus::Pass;
       if (result.id == "gpu.burn") result.values = {{std::string(kBits).replace(0, 9, "gpu1."), 6}};
       out.push_back(result);
     }

@@ -15,7 +15,7 @@
 namespace muster::validate {
 
 using namespace lifecycle;
-using agent::TaskKind;
+using wire::TaskKind;
 
 using FakeContext = muster::test::PlainActContext;
 
@@ -36,7 +36,7 @@ class ValidatePhaseTest : public testing::Test {
     store_ = openSqliteStore(folder_ / "muster.db").value();
     certificates_ = makeCertificateStore(cluster_, *store_, clock_, *io::SigningKey::generate(), folder_.path());
     phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_, [this](Subject subject) { return lookAtPool(subject); });
-    agents_.boot(NodeName("n1"), agent::Mode::Disk).probes["rdma.devices"] = "rxe0";
+    agents_.boot(NodeName("n1"), wire::Mode::Disk).probes["rdma.devices"] = "rxe0";
   }
 
   template <class T>
@@ -59,10 +59,10 @@ class ValidatePhaseTest : public testing::Test {
   void setPool(FactSet& facts, const char* node, std::string value, bool jobs = false) {
     facts.put({Subject(NodeName(node)), FacetName("pool"), std::move(value), clock_.now(), "", nlohmann::json{{"jobs", jobs}}.dump()});
   }
-  void bootWithRdma(const char* node) { agents_.boot(NodeName(node), agent::Mode::Disk).probes["rdma.devices"] = "rxe0"; }
+  void bootWithRdma(const char* node) { agents_.boot(NodeName(node), wire::Mode::Disk).probes["rdma.devices"] = "rxe0"; }
   /// Tests with `bad` at either end fail.
   void pairsFailWith(const std::string& bad) {
-    agents_.answer(TaskKind::RdmaPair, [this, bad](const NodeName& node, const agent::AgentTask& task) -> Result<std::string> {
+    agents_.answer(TaskKind::RdmaPair, [this, bad](const NodeName& node, const wire::AgentTask& task) -> Result<std::string> {
       if (task.id.ends_with("/server")) server_ = node.str();
       return results({{"rdma.pair", node.str() == bad || server_ == bad ? "fail" : "pass"}});
     });
@@ -83,12 +83,12 @@ class ValidatePhaseTest : public testing::Test {
     agents_.answer(TaskKind::RunChecks, results({{"host.gemm", gemm}, {"host.memory", memory}}));
   }
   static std::string results(std::vector<std::pair<std::string, std::string>> rows) {
-    std::vector<agent::CheckResult> out;
+    std::vector<wire::CheckResult> out;
     for (auto& [id, word] : rows) {
-      agent::CheckResult result;
+      wire::CheckResult result;
       result.id = id;
-      for (auto status : {agent::CheckStatus::Pass, agent::CheckStatus::Fail, agent::CheckStatus::Skipped, agent::CheckStatus::Error,
-                          agent::CheckStatus::Timeout, agent::CheckStatus::NoData})
+      for (auto status : {wire::CheckStatus::Pass, wire::CheckStatus::Fail, wire::CheckStatus::Skipped, wire::CheckStatus::Error,
+                          wire::CheckStatus::Timeout, wire::CheckStatus::NoData})
         if (agent::toString(status) == word) result.status = status;
       out.push_back(result);
     }

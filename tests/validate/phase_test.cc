@@ -118,7 +118,7 @@ TEST_F(ValidatePhaseTest, aPairTestWaitsForAPartner) {
 }
 
 TEST_F(ValidatePhaseTest, aPairTestRunsOnBothSides) {
-  agents_.boot(NodeName("n2"), agent::Mode::Disk).probes["rdma.devices"] = "rxe0";
+  agents_.boot(NodeName("n2"), wire::Mode::Disk).probes["rdma.devices"] = "rxe0";
   agents_.answer(TaskKind::RdmaPair, results({{"rdma.pair", "pass"}}));
   const auto outcome = act("gate.collective");
   ASSERT_TRUE(outcome) << outcome.error().str();
@@ -187,7 +187,7 @@ TEST_F(ValidatePhaseTest, whereThereIsNoSecondPartnerTheFirstIsBelieved) {
 TEST_F(ValidatePhaseTest, aPairTestWithoutANumberIsRepeatedWithTheSamePartner) {
   bootWithRdma("n2");
   int without = 0, tests = 0;
-  agents_.answer(TaskKind::RdmaPair, [&](const NodeName&, const agent::AgentTask& task) -> Result<std::string> {
+  agents_.answer(TaskKind::RdmaPair, [&](const NodeName&, const wire::AgentTask& task) -> Result<std::string> {
     if (task.id.ends_with("/client")) ++tests;
     return results({{"rdma.pair", task.id.ends_with("/client") && tests <= without ? "no-data" : "pass"}});
   });
@@ -200,7 +200,7 @@ TEST_F(ValidatePhaseTest, aPairTestWithoutANumberIsRepeatedWithTheSamePartner) {
 TEST_F(ValidatePhaseTest, aPairTestThatNeverGivesANumberFailsTheGate) {
   bootWithRdma("n2");
   int tests = 0;
-  agents_.answer(TaskKind::RdmaPair, [&](const NodeName&, const agent::AgentTask& task) -> Result<std::string> {
+  agents_.answer(TaskKind::RdmaPair, [&](const NodeName&, const wire::AgentTask& task) -> Result<std::string> {
     if (task.id.ends_with("/client")) ++tests;
     return results({{"rdma.pair", "no-data"}});
   });
@@ -311,11 +311,11 @@ TEST_F(ValidatePhaseTest, aGateThatIsolatesNamesTheCommand) {
 }
 
 TEST_F(ValidatePhaseTest, everyRdmaDeviceIsTestedAndOneBadRailFails) {
-  agents_.boot(NodeName("n1"), agent::Mode::Disk).probes["rdma.devices"] = "mlx5_0,mlx5_1";
-  agents_.boot(NodeName("n2"), agent::Mode::Disk).probes["rdma.devices"] = "mlx5_0,mlx5_1";
+  agents_.boot(NodeName("n1"), wire::Mode::Disk).probes["rdma.devices"] = "mlx5_0,mlx5_1";
+  agents_.boot(NodeName("n2"), wire::Mode::Disk).probes["rdma.devices"] = "mlx5_0,mlx5_1";
   std::vector<std::string> tested;
   std::string bad;
-  agents_.answer(TaskKind::RdmaPair, [&](const NodeName&, const agent::AgentTask& task) -> Result<std::string> {
+  agents_.answer(TaskKind::RdmaPair, [&](const NodeName&, const wire::AgentTask& task) -> Result<std::string> {
     const auto device = nlohmann::json::parse(task.params).at("device").get<std::string>();
     if (task.id.ends_with("/client")) tested.push_back(device);
     return results({{"rdma.pair", device == bad ? "fail" : "pass"}});
@@ -354,9 +354,9 @@ TEST_F(ValidatePhaseTest, anOverrideStandsForTheGatesUntilItIsVoid) {
 }
 
 TEST_F(ValidatePhaseTest, everyGateLeavesItsNumbersAndAnswersBehind) {
-  agent::CheckResult gemm, memory;
-  gemm.id = "host.gemm", gemm.status = agent::CheckStatus::Pass, gemm.values = {{"gemm_gflops", 812.5}};
-  memory.id = "host.memory", memory.status = agent::CheckStatus::Fail, memory.values = {{"tested_gib", 4}};
+  wire::CheckResult gemm, memory;
+  gemm.id = "host.gemm", gemm.status = wire::CheckStatus::Pass, gemm.values = {{"gemm_gflops", 812.5}};
+  memory.id = "host.memory", memory.status = wire::CheckStatus::Fail, memory.values = {{"tested_gib", 4}};
   agents_.answer(TaskKind::RunChecks, agent::toJson(std::vector{gemm, memory}));
   std::vector<GateRecord> kept;
   phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_, {}, [&kept](GateRecord record) { kept.push_back(std::move(record)); });
@@ -369,12 +369,12 @@ TEST_F(ValidatePhaseTest, everyGateLeavesItsNumbersAndAnswersBehind) {
 }
 
 TEST_F(ValidatePhaseTest, devicesOfANodeAreDevicesOfOneMetric) {
-  agent::CheckResult burn;
+  wire::CheckResult burn;
   burn.id = "gpu.burn";
   burn.values = {{"gpu3.memory_copy_gbytes_per_s", 1.0}, {"rank12.busbw", 2.0}, {"bf16.peak", 3.0}, {"plain", 4.0}, {"7.x", 5.0}};
   const std::map<std::string, double> expected{{"gpu.burn/memory_copy_gbytes_per_s@gpu3", 1}, {"gpu.burn/busbw@rank12", 2}, {"gpu.burn/bf16.peak", 3}, {"gpu.burn/plain", 4}, {"gpu.burn/7.x", 5}};
   EXPECT_EQ(numbersOf({burn}), expected);
-  agent::CheckResult others;
+  wire::CheckResult others;
   others.id = "x";
   others.values = {{"mlx5_2.rdma_write_gbits", 390.0}, {"nvme0n1.read_mbytes_per_s", 7000.0}, {"nvme3.used_percent", 3.0}, {"mlx5_.odd", 1.0}};
   const std::map<std::string, double> rails{{"x/rdma_write_gbits@mlx5_2", 390}, {"x/read_mbytes_per_s@nvme0n1", 7000}, {"x/used_percent@nvme3", 3}, {"x/mlx5_.odd", 1}};
@@ -384,9 +384,9 @@ TEST_F(ValidatePhaseTest, devicesOfANodeAreDevicesOfOneMetric) {
 TEST_F(ValidatePhaseTest, betweenGpusEveryRailUsesTheGpuOfItsSide) {
   cluster_.gates["collective"].on = {"rdma", "gdr"};
   const auto withGpus = [&](const char* node, std::size_t gpus) {
-    auto& state = agents_.boot(NodeName(node), agent::Mode::Disk);
+    auto& state = agents_.boot(NodeName(node), wire::Mode::Disk);
     state.probes["rdma.devices"] = "mlx5_0,mlx5_1";
-    state.hardware.gpus.assign(gpus, agent::Gpu{.model = "NVIDIA H100 80GB HBM3"});
+    state.hardware.gpus.assign(gpus, wire::Gpu{.model = "NVIDIA H100 80GB HBM3"});
   };
   withGpus("n1", 8), withGpus("n2", 4);
   agents_.answer(TaskKind::RdmaPair, results({{"rdma.pair", "pass"}}));
@@ -442,7 +442,7 @@ TEST_F(ValidatePhaseTest, loadWaitsForThePowerOfItsRack) {
   cluster_.profiles["p"].power_watts = 10'000;
   cluster_.racks["A"] = {.name = "A", .power_watts = 15'000};
   phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_, {});
-  agents_.boot(NodeName("n2"), agent::Mode::Disk);
+  agents_.boot(NodeName("n2"), wire::Mode::Disk);
   agents_.hold(TaskKind::RunChecks);
   asio::io_context io;
   std::optional<Result<Outcome>> first;

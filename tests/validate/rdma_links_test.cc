@@ -10,7 +10,7 @@
 namespace muster::validate::test {
 namespace {
 
-using agent::CheckStatus;
+using wire::CheckStatus;
 using ::testing::HasSubstr;
 
 class RdmaLinks : public ::testing::Test {

@@ -130,7 +130,7 @@ TEST_F(ValidatePhaseTest, aRackThatIsAskedToBeginsTogether) {
   RackSteps steps;
   ASSERT_TRUE(steps.ask(cluster_, {NodeName("n1"), NodeName("n2")}));
   phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_, {}, {}, {}, &steps);
-  agents_.boot(NodeName("n2"), agent::Mode::Disk);
+  agents_.boot(NodeName("n2"), wire::Mode::Disk);
   answerChecks("pass", "pass");
   FakeContext second;
   second.id = "intent-2";

@@ -142,7 +142,7 @@ Verdict checkGpuAmd(const nlohmann::json& params, const Host& host) {
     if (gpu.ecc_uncorrectable.value_or(0)) wrong.push_back(fmt::format("{} counts {} uncorrectable errors", name, *gpu.ecc_uncorrectable));
     if (gpu.hotspot_c && !(*gpu.hotspot_c < kHotC)) wrong.push_back(fmt::format("{} is at {} °C", name, *gpu.hotspot_c));
   }
-  verdict.status = !wrong.empty() ? agent::CheckStatus::Fail : unknown ? agent::CheckStatus::NoData : agent::CheckStatus::Pass;
+  verdict.status = !wrong.empty() ? wire::CheckStatus::Fail : unknown ? wire::CheckStatus::NoData : wire::CheckStatus::Pass;
   verdict.text = !wrong.empty() ? fmt::format("{}", fmt::join(wrong, "; ")) : unknown ? "ECC counts or temperatures are not told" : fmt::format("{} GPUs, no uncorrectable error", gpus->size());
   verdict.values = {{"gpus", static_cast<double>(gpus->size())}};
   return verdict;

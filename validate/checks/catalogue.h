@@ -15,16 +15,16 @@ namespace muster::validate {
 
 /// What a check says. Only Pass passes.
 struct Verdict {
-  agent::CheckStatus status = agent::CheckStatus::NoData;
+  wire::CheckStatus status = wire::CheckStatus::NoData;
   std::string text;
   std::map<std::string, double> values;
   nlohmann::json evidence;
 };
 
-inline Verdict pass(std::string text) { return {agent::CheckStatus::Pass, std::move(text), {}, {}}; }
-inline Verdict failed(std::string text) { return {agent::CheckStatus::Fail, std::move(text), {}, {}}; }
-inline Verdict noData(std::string text) { return {agent::CheckStatus::NoData, std::move(text), {}, {}}; }
-inline Verdict brokenTest(std::string text) { return {agent::CheckStatus::Error, std::move(text), {}, {}}; }
+inline Verdict pass(std::string text) { return {wire::CheckStatus::Pass, std::move(text), {}, {}}; }
+inline Verdict failed(std::string text) { return {wire::CheckStatus::Fail, std::move(text), {}, {}}; }
+inline Verdict noData(std::string text) { return {wire::CheckStatus::NoData, std::move(text), {}, {}}; }
+inline Verdict brokenTest(std::string text) { return {wire::CheckStatus::Error, std::move(text), {}, {}}; }
 
 struct CatalogueRow {
   std::string_view id;

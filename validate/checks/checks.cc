@@ -59,16 +59,16 @@ constexpr std::array kCatalogue{
 };
 // clang-format on
 
-agent::CheckResult runOne(const CheckRequest& request, const Host& host) {
-  agent::CheckResult result;
+wire::CheckResult runOne(const CheckRequest& request, const Host& host) {
+  wire::CheckResult result;
   result.id = request.id;
   const auto start = std::chrono::steady_clock::now();
   const auto row = findCheck(request.id);
   const auto params = jsonOrNone(request.params.empty() ? "{}" : request.params, kOrderJson);
   auto verdict = row ? runCheck(*row, params, host) : brokenTest("this agent does not know the check; update the agent");
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (verdict.status == agent::CheckStatus::Pass && result.seconds > static_cast<double>(request.deadline.count())) {
-    verdict.status = agent::CheckStatus::Timeout;
+  if (verdict.status == wire::CheckStatus::Pass && result.seconds > static_cast<double>(request.deadline.count())) {
+    verdict.status = wire::CheckStatus::Timeout;
     verdict.text = fmt::format("took {:.0f} s, more than its {} s; seen: {}", result.seconds, request.deadline.count(), verdict.text);
   }
   result.status = verdict.status;
@@ -96,11 +96,11 @@ Verdict runCheck(const CatalogueRow& row, const nlohmann::json& params, const Ho
   }
 }
 
-std::vector<agent::CheckResult> runChecks(const std::vector<CheckRequest>& requests) {
+std::vector<wire::CheckResult> runChecks(const std::vector<CheckRequest>& requests) {
   std::error_code error;
   Host host;
   host.programs = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  std::vector<agent::CheckResult> results;
+  std::vector<wire::CheckResult> results;
   for (const auto& request : requests) results.push_back(runOne(request, host));
   return results;
 }

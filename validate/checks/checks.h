@@ -14,13 +14,13 @@ struct CheckRequest {
   std::chrono::seconds deadline{60};
 };
 /// Runs them one after the other. Never throws; an unknown id answers Error.
-std::vector<agent::CheckResult> runChecks(const std::vector<CheckRequest>& requests);
+std::vector<wire::CheckResult> runChecks(const std::vector<CheckRequest>& requests);
 
 /// NVML as found on this machine by dlopen (libnvidia-ml.so.1, MUSTER_NVML overrides). Errors: NotFound
-Result<std::vector<agent::Gpu>> listGpus();
+Result<std::vector<wire::Gpu>> listGpus();
 Result<std::string> nvmlDriverVersion();
 
 /// One side of a perftest pair.
-agent::CheckResult runRdmaPair(const std::string& params);
+wire::CheckResult runRdmaPair(const std::string& params);
 
 }  // namespace muster::validate

@@ -43,7 +43,7 @@ std::vector<std::string> namespacesOf(const Host& host) {
 }
 
 Verdict concluded(Verdict verdict, const std::vector<std::string>& wrong, const std::vector<std::string>& unknown, std::string good) {
-  verdict.status = !wrong.empty() ? agent::CheckStatus::Fail : !unknown.empty() ? agent::CheckStatus::NoData : agent::CheckStatus::Pass;
+  verdict.status = !wrong.empty() ? wire::CheckStatus::Fail : !unknown.empty() ? wire::CheckStatus::NoData : wire::CheckStatus::Pass;
   auto words = wrong;
   words.insert(words.end(), unknown.begin(), unknown.end());
   verdict.text = words.empty() ? std::move(good) : fmt::format("{}", fmt::join(words, "; "));

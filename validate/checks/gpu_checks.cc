@@ -11,7 +11,7 @@ constexpr unsigned kMaxRemappedRows = 512, kMaxRetiredPages = 60;
 
 }  // namespace
 
-nlohmann::json identityOf(const agent::Gpu& gpu) {
+nlohmann::json identityOf(const wire::Gpu& gpu) {
   return {{"model", gpu.model}, {"serial", gpu.serial}, {"uuid", gpu.uuid}, {"pci", gpu.pci}, {"vbios", gpu.vbios}};
 }
 
@@ -34,10 +34,10 @@ Verdict everyGpu(const GpuLook& look, const std::function<Verdict(const GpuHealt
     row["seen"] = verdict.text;
     worst.evidence.push_back(std::move(row));
     for (const auto& [key, value] : verdict.values) worst.values[fmt::format("gpu{}.{}", at, key)] = value;
-    if (verdict.status == agent::CheckStatus::Pass) continue;
+    if (verdict.status == wire::CheckStatus::Pass) continue;
     const std::string words = fmt::format("GPU {} (serial {}): {}", gpu.identity.pci, gpu.identity.serial, verdict.text);
-    worst.text = worst.status == agent::CheckStatus::Pass ? words : worst.text + "; " + words;
-    if (worst.status != agent::CheckStatus::Fail) worst.status = verdict.status;
+    worst.text = worst.status == wire::CheckStatus::Pass ? words : worst.text + "; " + words;
+    if (worst.status != wire::CheckStatus::Fail) worst.status = verdict.status;
   }
   return worst;
 }

@@ -72,7 +72,7 @@ Verdict verdictOfBurn(const nlohmann::json& report, std::size_t gpus) {
   if (at != gpus) wrong.push_back(fmt::format("{} of {} GPUs were burnt", at, gpus));
   if (report.value("outcome", "") != "pass" && wrong.empty()) wrong.push_back("the report as a whole has not passed");
   verdict.text = wrong.empty() ? fmt::format("{} GPUs burnt, every result right, nothing below its floor", at) : fmt::format("{}", fmt::join(wrong, "; "));
-  if (!wrong.empty()) verdict.status = agent::CheckStatus::Fail;
+  if (!wrong.empty()) verdict.status = wire::CheckStatus::Fail;
   return verdict;
 }
 
@@ -90,7 +90,7 @@ std::string ownProgram(const Host& host, const char* name) {
   return std::filesystem::exists(beside, error) ? beside.string() : name;
 }
 
-Verdict broken(const Error& error) { return {error.code() == ErrorCode::Timeout ? agent::CheckStatus::Timeout : agent::CheckStatus::Error, error.str(), {}, {}}; }
+Verdict broken(const Error& error) { return {error.code() == ErrorCode::Timeout ? wire::CheckStatus::Timeout : wire::CheckStatus::Error, error.str(), {}, {}}; }
 
 }  // namespace
 
@@ -110,8 +110,8 @@ Verdict checkGpuBurn(const nlohmann::json& params, const Host& host) {
   if (!done) return broken(done.error());
   auto report = jsonOrNone(done->out, kToolJson);
   auto verdict = verdictOfBurn(report, look->gpus.size());
-  if (verdict.status == agent::CheckStatus::Pass && done->code != 0) verdict = failed(fmt::format("muster-burn ended with {}: {}", done->code, cutToBytes(done->err, 500)));
-  if (verdict.status == agent::CheckStatus::NoData) verdict.text += fmt::format(" and ended with {}: {}", done->code, cutToBytes(done->err, 500));
+  if (verdict.status == wire::CheckStatus::Pass && done->code != 0) verdict = failed(fmt::format("muster-burn ended with {}: {}", done->code, cutToBytes(done->err, 500)));
+  if (verdict.status == wire::CheckStatus::NoData) verdict.text += fmt::format(" and ended with {}: {}", done->code, cutToBytes(done->err, 500));
   if (floors.empty() && stages != "units" && stages != "power")
     verdict.text += fmt::format("; {}: its rates were measured, not judged", Skus::builtIn().find(model) ? "the table has no floor for these stages" : fmt::format("no table knows {}", model));
   if (report.is_object() && report.contains("devices"))

@@ -14,16 +14,16 @@ constexpr double kMaxMebibytes = 1 << 24;
 constexpr int kSmallN = 2 * burn::kTile;
 constexpr double kShortestStage = 1;  ///< seconds
 
-agent::CheckStatus statusOf(burn::Outcome outcome) {
+wire::CheckStatus statusOf(burn::Outcome outcome) {
   switch (outcome) {
-    case burn::Outcome::Pass: return agent::CheckStatus::Pass;
-    case burn::Outcome::Fail: return agent::CheckStatus::Fail;
+    case burn::Outcome::Pass: return wire::CheckStatus::Pass;
+    case burn::Outcome::Fail: return wire::CheckStatus::Fail;
     case burn::Outcome::Timeout:
-    case burn::Outcome::Slow: return agent::CheckStatus::Timeout;
-    case burn::Outcome::NoData: return agent::CheckStatus::NoData;
-    case burn::Outcome::Error: return agent::CheckStatus::Error;
+    case burn::Outcome::Slow: return wire::CheckStatus::Timeout;
+    case burn::Outcome::NoData: return wire::CheckStatus::NoData;
+    case burn::Outcome::Error: return wire::CheckStatus::Error;
   }
-  return agent::CheckStatus::Error;
+  return wire::CheckStatus::Error;
 }
 
 /// The host, once its engine has seen every fault that was put into it: that is proven once in the life of a process, not before each
@@ -91,9 +91,9 @@ Verdict checkHostGemm(const nlohmann::json& params, const Host&) {
   verdict.values["gemm_gflops"] = best;
   verdict.values["products"] = products;
   const auto words = fmt::format("{0:.0f} products of {3}x{3} on {1} cores, all bits right, {2:.2f} GFLOP/s in fp32", products, report.devices.front().identity.units, best, options.n);
-  if (verdict.status != agent::CheckStatus::Pass) return verdict;
+  if (verdict.status != wire::CheckStatus::Pass) return verdict;
   verdict.text = words;
-  if (!(best >= min_gflops)) verdict.status = agent::CheckStatus::Fail, verdict.text = fmt::format("{:.2f} GFLOP/s in fp32, expected at least {:.2f}", best, min_gflops);
+  if (!(best >= min_gflops)) verdict.status = wire::CheckStatus::Fail, verdict.text = fmt::format("{:.2f} GFLOP/s in fp32, expected at least {:.2f}", best, min_gflops);
   return verdict;
 }
 
@@ -111,7 +111,7 @@ Verdict checkHostMemory(const nlohmann::json& params, const Host&) {
   if (!trusted) return brokenTest(trusted.error().str());
   const auto& devices = *trusted;
   auto verdict = verdictOf(burn::burn(devices, options));
-  if (verdict.status != agent::CheckStatus::Pass) return verdict;
+  if (verdict.status != wire::CheckStatus::Pass) return verdict;
   verdict.text = fmt::format("{:.0f} rounds of patterns over {:.0f} MiB, all words right", verdict.values["memory_rounds"], verdict.values["memory_tested_mib"]);
   const double meant = std::chrono::duration<double>(limit).count(), took = verdict.values["memory_round_seconds"];
   if (took > meant) verdict.text += fmt::format("; slow: the first round took {:.1f} s, {:.1f} s were meant, {:.3f} GB/s", took, meant, verdict.values["memory_gbytes_per_s"]);

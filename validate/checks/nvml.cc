@@ -254,14 +254,14 @@ struct Nvml::Library {
     return std::string(buffer.data());
   }
 
-  Result<agent::Gpu> identity(Device device) const {
+  Result<wire::Gpu> identity(Device device) const {
     TRY(model, text("nvmlDeviceGetName", name, device));
     TRY(id, text("nvmlDeviceGetUUID", uuid, device));
     TRY(serial_number, text("nvmlDeviceGetSerial", serial, device));
     TRY(bios, text("nvmlDeviceGetVbiosVersion", vbios, device));
     PciInfo info{};
     if (const int code = pci(device, &info); code != kSuccess) return failed("nvmlDeviceGetPciInfo_v3", code);
-    return agent::Gpu{model, id, serial_number, bios, info.bus_id};
+    return wire::Gpu{model, id, serial_number, bios, info.bus_id};
   }
 
   std::optional<std::uint64_t> eccErrors(Device device, int counter, int type = kMemoryErrorUncorrected) const {
@@ -366,10 +366,10 @@ Result<GpuHealth> Nvml::gpu(unsigned index) const {
   return library_->health(device);
 }
 
-Result<std::vector<agent::Gpu>> listGpus() {
+Result<std::vector<wire::Gpu>> listGpus() {
   TRY(nvml, Nvml::open());
   TRY(gpus, nvml.gpus());
-  std::vector<agent::Gpu> out;
+  std::vector<wire::Gpu> out;
   for (const auto& gpu : gpus) out.push_back(gpu.identity);
   return out;
 }

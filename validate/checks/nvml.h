@@ -13,7 +13,7 @@ namespace muster::validate {
 
 /// What one GPU says of its health. A value that the driver does not offer stays nullopt: the check then has no data.
 struct GpuHealth {
-  agent::Gpu identity;
+  wire::Gpu identity;
   std::optional<bool> ecc_enabled;
   std::optional<std::uint64_t> ecc_uncorrected_volatile;
   std::optional<std::uint64_t> ecc_uncorrected_aggregate;

@@ -47,7 +47,7 @@ Verdict checkRdmaPorts(const nlohmann::json& params, const Host& host) {
     }
   if (ports == 0 && !layer.empty() && !host.names(folder).empty()) verdict.text = fmt::format("no RDMA port here is of {}", layer);
   if (ports == 0) return verdict;
-  verdict.status = wrong.empty() ? agent::CheckStatus::Pass : agent::CheckStatus::Fail;
+  verdict.status = wrong.empty() ? wire::CheckStatus::Pass : wire::CheckStatus::Fail;
   verdict.text = wrong.empty() ? fmt::format("{} ports active, none with errors", ports) : fmt::format("{}", fmt::join(wrong, "; "));
   return verdict;
 }

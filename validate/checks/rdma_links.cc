@@ -15,7 +15,7 @@
 namespace muster::validate {
 namespace {
 
-using agent::CheckStatus;
+using wire::CheckStatus;
 
 constexpr double kWindowSeconds = 30, kMostSeconds = 120;  ///< of a window that is made longer to prove the BER of a slow link
 constexpr std::chrono::seconds kToolLimit{10};

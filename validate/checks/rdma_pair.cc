@@ -15,7 +15,7 @@
 namespace muster::validate {
 namespace {
 
-using agent::CheckStatus;
+using wire::CheckStatus;
 constexpr std::chrono::milliseconds kConnectRetry{500};
 
 struct PairParams {
@@ -120,8 +120,8 @@ Verdict runTcp(const nlohmann::json& json) {
 
 }  // namespace
 
-agent::CheckResult runRdmaPair(const std::string& params) {
-  agent::CheckResult result;
+wire::CheckResult runRdmaPair(const std::string& params) {
+  wire::CheckResult result;
   result.id = "rdma.pair";
   const auto start = std::chrono::steady_clock::now();
   Verdict verdict;

@@ -142,8 +142,8 @@ std::vector<std::string> xidsIn(std::string_view log) {
     const auto end = line.find("): ", at);
     int number = -1;
     if (end != std::string_view::npos) std::from_chars(line.data() + end + 3, line.data() + line.size(), number);
-    const auto* known = agent::findXid(fmt::format("xid.{}", number));
-    const bool harmless = number == kRecoveryAction ? asksForNothing(line) : known && (known->needs == agent::XidNeeds::Nothing || known->needs == agent::XidNeeds::NewJob);
+    const auto* known = wire::findXid(fmt::format("xid.{}", number));
+    const bool harmless = number == kRecoveryAction ? asksForNothing(line) : known && (known->needs == wire::XidNeeds::Nothing || known->needs == wire::XidNeeds::NewJob);
     if (!harmless) found.push_back(fmt::format("{}", line.substr(at, 200)));   // one that cannot be read counts
   });
   return found;

@@ -25,14 +25,14 @@ struct Ready {
   std::string why;
 };
 
-Task<void> askReady(agent::AgentGateway& agents, NodeName node, std::string task, Ready& ready) {
-  auto op = agents.runTask(node, {task, agent::TaskKind::RunChecks, jsonText(oneCheck(kReady, nlohmann::json::object(), kLimit)), kLimit + kSlack});
+Task<void> askReady(gateway::AgentGateway& agents, NodeName node, std::string task, Ready& ready) {
+  auto op = agents.runTask(node, {task, wire::TaskKind::RunChecks, jsonText(oneCheck(kReady, nlohmann::json::object(), kLimit)), kLimit + kSlack});
   const auto report = co_await std::move(op);
   if (!report) {
     ready.why = report.error().str();
     co_return;
   }
-  const auto results = agent::parseCheckResults(report->result);
+  const auto results = wire::parseCheckResults(report->result);
   if (!results || results->size() != 1) {
     ready.why = "the agent's answer is not one check result";
     co_return;
@@ -76,7 +76,7 @@ Result<EngineKind> parseEngine(std::string_view name) {
   return fail(ErrorCode::InvalidInput, fmt::format("there is no engine '{}'; there are auto, rdma, nccl and tcp", name));
 }
 
-Async<Engine> chooseEngine(std::string wish, std::vector<NodeName> nodes, agent::AgentGateway& agents, std::string run_id) {
+Async<Engine> chooseEngine(std::string wish, std::vector<NodeName> nodes, gateway::AgentGateway& agents, std::string run_id) {
   const bool any = wish == "auto";
   Engine engine;
   if (!any) {
@@ -87,7 +87,7 @@ Async<Engine> chooseEngine(std::string wish, std::vector<NodeName> nodes, agent:
   std::vector<Ready> ready(nodes.size());
   std::vector<Task<void>> asking;
   for (std::size_t i = 0; i < nodes.size(); ++i) asking.push_back(askReady(agents, nodes[i], run_id + "/ready", ready[i]));
-  auto all = lifecycle::awaitAll(std::move(asking));
+  auto all = async::awaitAll(std::move(asking));
   co_await std::move(all);
   const auto has_nccl = [](const Ready& each) { return each.gpus > 0; };
   const auto has_tcp = [](const Ready& each) { return each.tcp; };

@@ -28,7 +28,7 @@ struct Engine {
 
 /// The engine that was asked for, or for "auto" NCCL where all of these nodes have it and as many GPUs, else perftest.
 /// Errors: Unavailable with what is missing where (NCCL, muster-collective), InvalidInput (no such engine, nodes with different counts of GPUs)
-Async<Engine> chooseEngine(std::string wish, std::vector<NodeName> nodes, agent::AgentGateway& agents, std::string run_id);
+Async<Engine> chooseEngine(std::string wish, std::vector<NodeName> nodes, gateway::AgentGateway& agents, std::string run_id);
 
 /// The parameters of a RunChecks task with one check.
 nlohmann::json oneCheck(std::string_view id, nlohmann::json params, std::chrono::seconds deadline);

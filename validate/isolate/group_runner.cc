@@ -13,7 +13,7 @@
 namespace muster::validate::isolate {
 namespace {
 
-using agent::CheckStatus;
+using wire::CheckStatus;
 using std::chrono::seconds;
 
 constexpr int kFirstPort = 41'000, kPortsOfRound = 2'048, kRoundsOfPorts = 8;  ///< a late rank of the round before must not meet this one's
@@ -74,7 +74,7 @@ Task<RoundResult> GroupRunner::run(Round round) {
     }
     for (std::size_t i = 0; i < members.size(); ++i) asking.push_back(ask(members[i], (*jobs)[i].job, fmt::format("{}/{}", group.name, i), answers[g][i]));
   }
-  auto all = lifecycle::awaitAll(std::move(asking));
+  auto all = async::awaitAll(std::move(asking));
   co_await std::move(all);
   RoundResult result;
   for (std::size_t g = 0; g < round.groups.size(); ++g) result.push_back(gather(g, round.groups[g], answers[g]));
@@ -84,14 +84,14 @@ Task<RoundResult> GroupRunner::run(Round round) {
 Task<void> GroupRunner::ask(int node, collective::Job job, std::string task, Answer& answer) {
   const auto& name = site_.nodes[static_cast<std::size_t>(node)].name;
   const auto deadline = job.limit + kSlack;
-  auto op = agents_.runTask(name, {task, agent::TaskKind::RunChecks, jsonText(oneCheck(kCheck, collective::toJson(job), deadline)), deadline + kSlack});
+  auto op = agents_.runTask(name, {task, wire::TaskKind::RunChecks, jsonText(oneCheck(kCheck, collective::toJson(job), deadline)), deadline + kSlack});
   const auto report = co_await std::move(op);
   if (!report) {  // an agent that is gone is the node's failure
     answer.failed = true;
     answer.words = report.error().str();
     co_return;
   }
-  const auto results = agent::parseCheckResults(report->result);
+  const auto results = wire::parseCheckResults(report->result);
   if (!results || results->size() != 1) {
     answer.words = results ? "the agent's answer is not one check result" : results.error().str();
     co_return;

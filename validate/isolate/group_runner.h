@@ -12,7 +12,7 @@ namespace muster::validate::isolate {
 /// The rate of a rail is that of all its ranks together, of the slower end. Wrong data is a rate of zero.
 class GroupRunner final : public RoundRunner {
  public:
-  GroupRunner(const Site& site, Engine engine, agent::AgentGateway& agents, std::string run_id)
+  GroupRunner(const Site& site, Engine engine, gateway::AgentGateway& agents, std::string run_id)
       : site_(site), engine_(engine), agents_(agents), run_id_(std::move(run_id)) {}
   bool runsGroups() const override { return true; }
   Task<RoundResult> run(Round round) override;
@@ -31,7 +31,7 @@ class GroupRunner final : public RoundRunner {
 
   const Site& site_;
   const Engine engine_;
-  agent::AgentGateway& agents_;
+  gateway::AgentGateway& agents_;
   const std::string run_id_;
   std::map<std::size_t, std::string> said_;
 };

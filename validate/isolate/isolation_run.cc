@@ -72,14 +72,14 @@ bool fits(const Round& round, const RoundResult& result, int rails) {
   return std::all_of(result.begin(), result.end(), [rails](const GroupResult& group) { return group.rail_gbits.size() == static_cast<std::size_t>(rails); });
 }
 
-std::unique_ptr<RoundRunner> runnerOf(const Begun& begun, agent::AgentGateway& agents) {
+std::unique_ptr<RoundRunner> runnerOf(const Begun& begun, gateway::AgentGateway& agents) {
   if (begun.engine.kind == EngineKind::Rdma) return std::make_unique<PairRunner>(begun.site, agents, begun.run_id);
   return std::make_unique<GroupRunner>(begun.site, begun.engine, agents, begun.run_id);
 }
 
 }  // namespace
 
-Async<Campaign> runCampaign(Begun begun, RunLog& log, agent::AgentGateway& agents, RoundBegins begins) {
+Async<Campaign> runCampaign(Begun begun, RunLog& log, gateway::AgentGateway& agents, RoundBegins begins) {
   Campaign campaign;
   campaign.begun = std::move(begun);
   const auto& site = campaign.begun.site;

@@ -21,7 +21,7 @@ using RoundBegins = std::function<void(const Round& round)>;
 
 /// Takes up what `log` holds of it, runs the rest, and logs each round. The log stays: whoever has kept the outcome removes it.
 /// Errors: Conflict, Corrupt (the log is not of such a run; what to remove)
-Async<Campaign> runCampaign(Begun begun, RunLog& log, agent::AgentGateway& agents, RoundBegins begins);
+Async<Campaign> runCampaign(Begun begun, RunLog& log, gateway::AgentGateway& agents, RoundBegins begins);
 
 /// The whole of it as one document; `matrixOf` (report/) reads it.
 nlohmann::json toJson(const Campaign& campaign);

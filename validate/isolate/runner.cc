@@ -46,7 +46,7 @@ Task<RoundResult> PairRunner::run(Round round) {
       tests.push_back(measure(g, round.groups[g].members[0], round.groups[g].members[1], rail, fmt::format("{}/{}/{}/{}", run_id_, round.number, g, rail),
                               result[g].rail_gbits[static_cast<std::size_t>(rail)]));
   }
-  auto all = lifecycle::awaitAll(std::move(tests));
+  auto all = async::awaitAll(std::move(tests));
   co_await std::move(all);
   co_return result;
 }
@@ -62,19 +62,19 @@ Task<void> PairRunner::measure(std::size_t group, int a, int b, int rail, std::s
   nlohmann::json listening = common, asking = common;
   listening.update({{"role", "server"}, {"device", server.devices[r]}});
   asking.update({{"role", "client"}, {"device", client.devices[r]}, {"peer", server.address}});
-  if (const auto served = agents_.submit(server.name, {task + "/server", agent::TaskKind::RdmaPair, jsonText(listening), kPairLimit}); !served) {
+  if (const auto served = agents_.submit(server.name, {task + "/server", wire::TaskKind::RdmaPair, jsonText(listening), kPairLimit}); !served) {
     said = fmt::format("{} took no part: {}", server.name.str(), served.error().str());
     gbits = 0;
     co_return;
   }
-  auto op = agents_.runTask(client.name, {task + "/client", agent::TaskKind::RdmaPair, jsonText(asking), kPairLimit});
+  auto op = agents_.runTask(client.name, {task + "/client", wire::TaskKind::RdmaPair, jsonText(asking), kPairLimit});
   const auto report = co_await std::move(op);
   if (!report) {
     said = report.error().str();
     gbits = 0;
     co_return;
   }
-  const auto results = agent::parseCheckResults(report->result);
+  const auto results = wire::parseCheckResults(report->result);
   if (!results || results->size() != 1) {
     said = results ? "the agent's answer is not one check result" : results.error().str();
     co_return;
@@ -84,7 +84,7 @@ Task<void> PairRunner::measure(std::size_t group, int a, int b, int rail, std::s
   const auto rate = answer.values.find(std::string(kRate));
   if (rate != answer.values.end() && std::isfinite(rate->second))
     gbits = rate->second;
-  else if (answer.status == agent::CheckStatus::Fail || answer.status == agent::CheckStatus::Timeout)
+  else if (answer.status == wire::CheckStatus::Fail || answer.status == wire::CheckStatus::Timeout)
     gbits = 0;
 }
 

@@ -31,7 +31,7 @@ Task<Verdict> isolateBy(Isolation& isolation, RoundRunner& runner, RoundSink sin
 /// `run_id` begins the tasks' ids: a task is never run twice.
 class PairRunner final : public RoundRunner {
  public:
-  PairRunner(const Site& site, agent::AgentGateway& agents, std::string run_id) : site_(site), agents_(agents), run_id_(std::move(run_id)) {}
+  PairRunner(const Site& site, gateway::AgentGateway& agents, std::string run_id) : site_(site), agents_(agents), run_id_(std::move(run_id)) {}
   bool runsGroups() const override { return false; }
   Task<RoundResult> run(Round round) override;
   std::string said(std::size_t group, int rail) const override;
@@ -40,7 +40,7 @@ class PairRunner final : public RoundRunner {
   Task<void> measure(std::size_t group, int a, int b, int rail, std::string task, double& gbits);
 
   const Site& site_;
-  agent::AgentGateway& agents_;
+  gateway::AgentGateway& agents_;
   std::string run_id_;
   std::map<std::pair<std::size_t, int>, std::string> said_;  ///< of the last round, by group and rail
 };

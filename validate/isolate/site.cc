@@ -33,7 +33,7 @@ void placeNode(const inventory::Cluster& cluster, const Places& places, const in
 }
 
 /// What is tested of this node, rail by rail; empty: nothing.
-std::vector<std::string> railsOf(const inventory::Cluster& cluster, const agent::AgentGateway& agents, const inventory::Node& node, const Engine& engine) {
+std::vector<std::string> railsOf(const inventory::Cluster& cluster, const gateway::AgentGateway& agents, const inventory::Node& node, const Engine& engine) {
   if (engine.kind == EngineKind::Tcp) return {"TCP"};
   auto devices = railDevicesOf(cluster, node, agents);
   if (engine.kind == EngineKind::Rdma || devices.size() == static_cast<std::size_t>(engine.ranks_per_node)) return devices;
@@ -69,7 +69,7 @@ Told tellNic(const Site& site, const Culprit& culprit) {
 
 }  // namespace
 
-Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeName>& nodes, const agent::AgentGateway& agents, const Engine& engine) {
+Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeName>& nodes, const gateway::AgentGateway& agents, const Engine& engine) {
   Site site;
   std::vector<std::string> silent;
   std::optional<std::string> fabric;

@@ -36,7 +36,7 @@ void useRoutes(Site& site, SiteRoutes routes);
 
 /// Rails are RDMA devices, as many as all nodes have; of NCCL the GPUs of a node; TCP has one.
 /// Errors: InvalidInput (of different fabrics, fewer than two), Unavailable (agents that are silent or report no RDMA device, named)
-Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeName>& nodes, const agent::AgentGateway& agents, const Engine& engine = {});
+Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeName>& nodes, const gateway::AgentGateway& agents, const Engine& engine = {});
 /// For going on after a kill: the same numbers for the same nodes, whatever agents say now.
 nlohmann::json siteToJson(const Site& site);
 /// Errors: Corrupt

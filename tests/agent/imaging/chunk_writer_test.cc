@@ -119,22 +119,22 @@ TEST_F(ChunkWriterTest, neverWritesAChunkThatIsCorruptAtTheSource) {
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code(), ErrorCode::Corrupt);
   EXPECT_THAT(report.error().text(), HasSubstr("chunk 3"));
-  EXPECT_EQ(target_.data.substr(bad * kPackChunkBytes, kPackChunkBytes), std::string(kPackChunkBytes, 'o'));
+  EXPECT_EQ(target_.data.substr(bad * wire::kPackChunkBytes, wire::kPackChunkBytes), std::string(wire::kPackChunkBytes, 'o'));
   EXPECT_LE(server_.requests, 20);
 }
 
 TEST_F(ChunkWriterTest, aFrameOfTheWrongSizeIsCorrupt) {
-  const std::vector<std::function<void(PackIndex&)>> signed_otherwise{
-      [](PackIndex& i) { i.chunks[0].packed_sha256 = std::string(64, '0'); },                   // genuine zstd, other bytes than signed
-      [](PackIndex& i) { i.chunks[0].quick ^= 1; },                                             // unpacked to something else
-      [](PackIndex& i) { i.format = 1, i.chunks[0].sha256 = std::string(64, '0'); }};
+  const std::vector<std::function<void(wire::PackIndex&)>> signed_otherwise{
+      [](wire::PackIndex& i) { i.chunks[0].packed_sha256 = std::string(64, '0'); },                   // genuine zstd, other bytes than signed
+      [](wire::PackIndex& i) { i.chunks[0].quick ^= 1; },                                             // unpacked to something else
+      [](wire::PackIndex& i) { i.format = 1, i.chunks[0].sha256 = std::string(64, '0'); }};
   for (std::size_t n = 0; n < signed_otherwise.size(); ++n) {
     auto odd = job();
     signed_otherwise[n](odd.index);
     const auto report = run(std::move(odd));
     ASSERT_FALSE(report) << n;
     EXPECT_EQ(report.error().code(), ErrorCode::Corrupt);
-    EXPECT_EQ(target_.data.substr(0, kPackChunkBytes), std::string(kPackChunkBytes, 'o')) << n;
+    EXPECT_EQ(target_.data.substr(0, wire::kPackChunkBytes), std::string(wire::kPackChunkBytes, 'o')) << n;
   }
 }
 
@@ -142,11 +142,11 @@ TEST_F(ChunkWriterTest, writesAPackOfTheFirstFormat) {
   auto old = job();
   old.index.format = 1;
   for (auto& chunk : old.index.chunks) chunk.packed_sha256.clear(), chunk.quick = 0;
-  const auto text = *signedJson(old.index, *io::SigningKey::generate());
+  const auto text = *wire::signedJson(old.index, *io::SigningKey::generate());
   EXPECT_EQ(text.find("packed\""), std::string::npos) << "as it was signed then";
-  auto read = readIndex(text);
+  auto read = wire::readIndex(text);
   ASSERT_TRUE(read) << read.error().str();
-  EXPECT_EQ(digestOf(*read), digestOf(old.index));
+  EXPECT_EQ(wire::digestOf(*read), wire::digestOf(old.index));
   old.index = *read;
   const auto report = run(std::move(old));
   ASSERT_TRUE(report) << report.error().str();
@@ -155,7 +155,7 @@ TEST_F(ChunkWriterTest, writesAPackOfTheFirstFormat) {
 
 TEST_F(ChunkWriterTest, keepsChunksThatAreAlreadyRight) {
   target_.data.replace(0, sample().raw.size(), sample().raw);
-  target_.data[5 * kPackChunkBytes + 100] ^= 1;
+  target_.data[5 * wire::kPackChunkBytes + 100] ^= 1;
   auto again = job();
   again.keep_right_chunks = true;
   const auto report = run(std::move(again));
@@ -163,13 +163,13 @@ TEST_F(ChunkWriterTest, keepsChunksThatAreAlreadyRight) {
   EXPECT_EQ(server_.requests, 1);
   EXPECT_EQ(target_.writes, 1);
   EXPECT_EQ(report->bytes_fetched, sample().index.chunks[5].length);
-  EXPECT_GT(report->bytes_skipped, 6 * kPackChunkBytes);
+  EXPECT_GT(report->bytes_skipped, 6 * wire::kPackChunkBytes);
   EXPECT_TRUE(target_.data.substr(0, sample().raw.size()) == sample().raw);
 }
 
 TEST_F(ChunkWriterTest, aBadSectorOfWhatWasThereIsWrittenAndReadBack) {
   target_.data.replace(0, sample().raw.size(), sample().raw);
-  target_.unreadable = {3 * kPackChunkBytes + 4096, 4 * kPackChunkBytes};  // an empty chunk is the second
+  target_.unreadable = {3 * wire::kPackChunkBytes + 4096, 4 * wire::kPackChunkBytes};  // an empty chunk is the second
   auto again = job();
   again.keep_right_chunks = true;
   const auto report = run(std::move(again));
@@ -179,7 +179,7 @@ TEST_F(ChunkWriterTest, aBadSectorOfWhatWasThereIsWrittenAndReadBack) {
 }
 
 TEST_F(ChunkWriterTest, aDiskThatCannotBeReadInManyPlacesIsBroken) {
-  PackIndex index;
+  wire::PackIndex index;
   index.chunk_bytes = 4096;
   index.chunks.resize(kMaxUnreadableChunks + 10);
   index.size_bytes = index.chunks.size() * index.chunk_bytes;
@@ -198,19 +198,19 @@ TEST_F(ChunkWriterTest, aDiskThatCannotBeReadInManyPlacesIsBroken) {
 }
 
 TEST_F(ChunkWriterTest, stopsWhenTheDiskFails) {
-  target_.fail_at = 2 * kPackChunkBytes;
+  target_.fail_at = 2 * wire::kPackChunkBytes;
   const auto report = run(job());
   ASSERT_FALSE(report);
   EXPECT_THAT(report.error().text(), HasSubstr("Input/output error"));
 }
 
 TEST_F(ChunkWriterTest, noticesADiskThatLosesWhatItAcknowledged) {
-  target_.on_flush = [](std::string& data) { data[2 * kPackChunkBytes + 17] ^= 1; };
+  target_.on_flush = [](std::string& data) { data[2 * wire::kPackChunkBytes + 17] ^= 1; };
   auto report = run(job());
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code(), ErrorCode::Corrupt);
-  EXPECT_THAT(report.error().text(), HasSubstr(std::to_string(2 * kPackChunkBytes)));
-  target_.on_flush = [](std::string& data) { data[1 * kPackChunkBytes + 17] = 'x'; };  // an empty chunk
+  EXPECT_THAT(report.error().text(), HasSubstr(std::to_string(2 * wire::kPackChunkBytes)));
+  target_.on_flush = [](std::string& data) { data[1 * wire::kPackChunkBytes + 17] = 'x'; };  // an empty chunk
   report = run(job());
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code(), ErrorCode::Corrupt);
@@ -253,16 +253,16 @@ class MediumTest : public testing::Test {
   /// As the lanes do, but never faster than what is behind is read back.
   void write(Medium& medium, ReadBack& back) {
     for (std::size_t i = 0; i < kChunks; ++i) {
-      const std::string raw(kPackChunkBytes, static_cast<char>('A' + i % 26 + i / 26));
-      ASSERT_TRUE(medium.write(i * kPackChunkBytes, raw));
-      back.remember(i, raw, quickSum(raw));
+      const std::string raw(wire::kPackChunkBytes, static_cast<char>('A' + i % 26 + i / 26));
+      ASSERT_TRUE(medium.write(i * wire::kPackChunkBytes, raw));
+      back.remember(i, raw, wire::quickSum(raw));
       while (medium.reads + kLag < i + 1 && back.soFar()) std::this_thread::yield();
     }
   }
-  static constexpr std::size_t kLag = kReadBackLagBytes / kPackChunkBytes;
-  PackIndex index_ = [] {
-    PackIndex index;
-    index.size_bytes = kChunks * kPackChunkBytes;
+  static constexpr std::size_t kLag = kReadBackLagBytes / wire::kPackChunkBytes;
+  wire::PackIndex index_ = [] {
+    wire::PackIndex index;
+    index.size_bytes = kChunks * wire::kPackChunkBytes;
     index.chunks.resize(kChunks);
     return index;
   }();
@@ -279,7 +279,7 @@ TEST_F(MediumTest, isReadBackWhileItIsWritten) {
 }
 
 TEST_F(MediumTest, thatIsSmallerThanItSaysIsFoundOut) {
-  Medium small(index_.size_bytes, index_.size_bytes - 4 * kPackChunkBytes);  // what is last lies over what was read back first
+  Medium small(index_.size_bytes, index_.size_bytes - 4 * wire::kPackChunkBytes);  // what is last lies over what was read back first
   ReadBack back(index_, small);
   write(small, back);
   EXPECT_TRUE(back.soFar()) << "each chunk was right when it was read back the first time";
@@ -291,11 +291,11 @@ TEST_F(MediumTest, thatIsSmallerThanItSaysIsFoundOut) {
 
 TEST_F(MediumTest, thatBendsABitIsFoundOutBeforeTheEnd) {
   Medium bent(index_.size_bytes, index_.size_bytes);
-  bent.spoil = [](std::string& data) { data[3 * kPackChunkBytes + 70000] = 'x'; };
+  bent.spoil = [](std::string& data) { data[3 * wire::kPackChunkBytes + 70000] = 'x'; };
   ReadBack back(index_, bent);
   write(bent, back);
   while (back.soFar()) std::this_thread::yield();  // nothing more is written, flushed or asked for
-  EXPECT_THAT(back.soFar().error().text(), HasSubstr(fmt::format("bytes {} to", 3 * kPackChunkBytes)));
+  EXPECT_THAT(back.soFar().error().text(), HasSubstr(fmt::format("bytes {} to", 3 * wire::kPackChunkBytes)));
 }
 
 TEST_F(ChunkWriterTest, saysWhenTheServerCannotHelp) {

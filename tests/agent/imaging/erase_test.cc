@@ -133,7 +133,7 @@ TEST_F(Erase, guardsComeBeforeTheFirstByte) {
   EXPECT_EQ(eraseDisks(forbidden, {one}, "NODE1", tools_).error().code(), ErrorCode::Denied);
   const auto other = eraseDisks(allowed(), {one}, "NODE2", tools_);
   EXPECT_EQ(other.error().code(), ErrorCode::Denied);
-  EXPECT_TRUE(other.error().str().starts_with(kUntouched)) << "its installed system would lose its key";
+  EXPECT_TRUE(other.error().str().starts_with(wire::kUntouched)) << "its installed system would lose its key";
   EXPECT_THAT(other.error().text(), HasSubstr("NODE2"));
   EraseParams nobody{"", {}, true};
   EXPECT_EQ(eraseDisks(nobody, {one}, "", tools_).error().code(), ErrorCode::Denied) << "two empty serials are no match";

@@ -13,9 +13,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-PackIndex liveImage(std::uint64_t size_bytes) {
-  PackIndex index;
-  index.kind = PackKind::Live;
+wire::PackIndex liveImage(std::uint64_t size_bytes) {
+  wire::PackIndex index;
+  index.kind = wire::PackKind::Live;
   index.name = "small";
   index.size_bytes = size_bytes;
   return index;
@@ -23,8 +23,8 @@ PackIndex liveImage(std::uint64_t size_bytes) {
 
 TEST(LiveImage, mustFitIntoWhatIsFree) {
   const auto index = liveImage(1ull << 30);
-  EXPECT_TRUE(checkMemory(index, (1ull << 30) + kLiveRoomBytes));
-  const auto refused = checkMemory(index, (1ull << 30) + kLiveRoomBytes - 1);
+  EXPECT_TRUE(checkMemory(index, (1ull << 30) + wire::kLiveRoomBytes));
+  const auto refused = checkMemory(index, (1ull << 30) + wire::kLiveRoomBytes - 1);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::InvalidInput);
   EXPECT_THAT(refused.error().text(), HasSubstr("1535 MiB of memory are free, the live image small takes 1024 MiB and its system 512 MiB beside it"));
@@ -72,14 +72,14 @@ class Hosts final : public io::HttpClient {
 class WrongKind : public ::testing::Test {
  protected:
   /// Both tasks fetch the index first; it is signed, and of the wrong kind.
-  void offer(PackKind kind) {
+  void offer(wire::PackKind kind) {
     test::SamplePack sample(2);
     sample.index.kind = kind;
-    if (kind == PackKind::Live) sample.index.root_fs.clear();
+    if (kind == wire::PackKind::Live) sample.index.root_fs.clear();
     params_.index_url = params_.pack_url = "http://controller/index.json";
-    params_.digest = digestOf(sample.index);
+    params_.digest = wire::digestOf(sample.index);
     params_.signing_public_pem = key_.public_pem;
-    index_ = *signedJson(sample.index, key_);
+    index_ = *wire::signedJson(sample.index, key_);
   }
   WriterDeps deps() {
     return {[text = index_] { return std::make_unique<OneAnswer>(text); }, workers_, clock_, [] { return identity(); }, [](double, const std::string&) {}, ""};
@@ -96,7 +96,7 @@ class WrongKind : public ::testing::Test {
 
 /// The host that ordered the image has died: the other one has the same.
 TEST_F(WrongKind, theIndexComesFromAMirrorWhileTheControllerIsAway) {
-  offer(PackKind::Live);
+  offer(wire::PackKind::Live);
   params_.index_url = "http://a/images/d/index.json";
   params_.mirror_urls = {"http://liar/images/d/pack", "http://b/images/d/pack"};
   std::vector<std::string> asked;
@@ -110,7 +110,7 @@ TEST_F(WrongKind, theIndexComesFromAMirrorWhileTheControllerIsAway) {
   const auto fetch = [&](std::map<std::string, std::string> answers) { return test::runAsync(fetchIndex(params_, with(std::move(answers)), end)); };
   const auto found = fetch({{"liar", "not the index"}, {"b", index_}});
   ASSERT_TRUE(found) << found.error().str();
-  EXPECT_EQ(digestOf(*found), params_.digest);
+  EXPECT_EQ(wire::digestOf(*found), params_.digest);
   EXPECT_THAT(asked, testing::ElementsAre("http://a:80/images/d/index.json", "http://liar:80/images/d/index.json", "http://b:80/images/d/index.json"));
 
   const auto nobody = fetch({{"liar", ""}});
@@ -123,16 +123,16 @@ TEST_F(WrongKind, theIndexComesFromAMirrorWhileTheControllerIsAway) {
 }
 
 TEST_F(WrongKind, aLiveImageIsWrittenToNoDisk) {
-  offer(PackKind::Live);
+  offer(wire::PackKind::Live);
   params_.wipe_allowed = true;
   const auto written = test::runAsync(writeImage(params_, deps(), std::chrono::seconds(60)));
   ASSERT_FALSE(written);
   EXPECT_THAT(written.error().str(), HasSubstr("runs in memory and is written to no disk"));
-  EXPECT_TRUE(written.error().str().starts_with(kUntouched)) << "its installed system would lose its key";
+  EXPECT_TRUE(written.error().str().starts_with(wire::kUntouched)) << "its installed system would lose its key";
 }
 
 TEST_F(WrongKind, anImageForADiskIsNotStartedInMemory) {
-  offer(PackKind::RootFs);
+  offer(wire::PackKind::RootFs);
   const auto started = test::runAsync(startLive(params_, deps(), LivePlaces{folder_ / "live", folder_ / "osrelease"}, std::chrono::seconds(60)));
   ASSERT_FALSE(started);
   EXPECT_THAT(started.error().str(), HasSubstr("is not live: it must be written to a disk"));

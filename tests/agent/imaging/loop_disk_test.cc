@@ -34,7 +34,7 @@ class LoopDiskTest : public testing::Test {
     if (!device_.empty()) (void)io::runChecked({.program = "losetup", .args = {"--detach", device_.string()}});
   }
   /// A small tree that looks like a system.
-  PackIndex makePack() {
+  wire::PackIndex makePack() {
     const auto tree = folder_ / "tree";
     for (const char* name : {"etc", "boot/efi", "usr/lib", "root"}) EXPECT_TRUE(io::makeDirs(tree / name));
     EXPECT_TRUE(io::writeFileAtomic(tree / "vmlinuz", "kernel"));
@@ -55,7 +55,7 @@ class LoopDiskTest : public testing::Test {
   }
   /// Divides the disk and writes the small system to it, over old data: empty chunks must really become zeros.
   void write() {
-    const PackIndex index = makePack();
+    const wire::PackIndex index = makePack();
     ASSERT_TRUE(io::runChecked({.program = "sh", .args = {"-c", "yes old | dd of=\"$1\" bs=1M count=512 iflag=fullblock 2>/dev/null; sync", "sh", device_.string()}}));
     const auto layout = divideDisk(device_);
     ASSERT_TRUE(layout) << layout.error().str();
@@ -150,7 +150,7 @@ TEST_P(WholeLoopDiskTest, takesTheImageAndGrowsIt) {
   };
   sh("mkdir -p t/etc t/usr/lib/systemd t/boot; echo ID=x >t/etc/os-release; echo own >t/etc/fstab; : >t/usr/lib/systemd/systemd; mke2fs -q -t ext4 -d t fs 64M;"
      "truncate -s 96M whole; printf '" + std::string(gpt ? "label: gpt\nsize=1M,name=bios\nsize=64M,name=system\n" : "label: dos\nlabel-id: 0x1b2c3d4e\nsize=1M\nsize=64M\n") + "' | sfdisk -q whole; dd if=fs of=whole bs=1M seek=2 conv=notrunc status=none");
-  auto index = provision::writePack(folder_ / "whole", folder_ / "pack", "vendor", 2, PackKind::Disk);
+  auto index = provision::writePack(folder_ / "whole", folder_ / "pack", "vendor", 2, wire::PackKind::Disk);
   ASSERT_TRUE(index) << index.error().str();
   test::PackServer server{*io::readFile(folder_ / "pack"), {}};
   auto target = openBlockTarget(device_);

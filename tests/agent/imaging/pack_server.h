@@ -22,12 +22,12 @@ namespace muster::test {
 /// Noise, so that it does not compress, with every third chunk empty and a short last one.
 struct SamplePack {
   std::string raw, pack;
-  agent::PackIndex index;
+  wire::PackIndex index;
 
   explicit SamplePack(std::size_t chunks = 12, const std::function<void(std::string& raw)>& change = {}) {
     std::mt19937 random(7);
     for (std::size_t i = 0; i < chunks; ++i) {
-      std::string chunk(i + 1 == chunks ? 8192 : agent::kPackChunkBytes, '\0');
+      std::string chunk(i + 1 == chunks ? 8192 : wire::kPackChunkBytes, '\0');
       if (i % 3 != 1)
         for (std::size_t at = 0; at < chunk.size(); at += 4) {
           const auto word = random();

@@ -38,11 +38,11 @@ class PowerCutTest : public testing::TestWithParam<int> {
   /// they are done at once, before the first data has come.
   static double missingShare(const std::string& disk) {
     double missing = 0, all = 0;
-    for (std::size_t at = 0; at < sample().raw.size(); at += kPackChunkBytes) {
-      const std::string_view chunk = std::string_view(sample().raw).substr(at, kPackChunkBytes);
+    for (std::size_t at = 0; at < sample().raw.size(); at += wire::kPackChunkBytes) {
+      const std::string_view chunk = std::string_view(sample().raw).substr(at, wire::kPackChunkBytes);
       if (chunk.find_first_not_of('\0') == std::string_view::npos) continue;
       all += static_cast<double>(chunk.size());
-      if (std::string_view(disk).substr(at, kPackChunkBytes) != chunk) missing += static_cast<double>(chunk.size());
+      if (std::string_view(disk).substr(at, wire::kPackChunkBytes) != chunk) missing += static_cast<double>(chunk.size());
     }
     return missing / all;
   }
@@ -127,7 +127,7 @@ TEST_F(PowerCutTest, whatTheDiskLostInItsCacheIsWrittenAgain) {
   test::TempFolder folder;
   const auto disk = folder / "disk";
   std::string half = sample().raw;
-  half.replace(7 * kPackChunkBytes + 4096, 4096, std::string(4096, 'l'));  // acknowledged once, never stored
+  half.replace(7 * wire::kPackChunkBytes + 4096, 4096, std::string(4096, 'l'));  // acknowledged once, never stored
   ASSERT_TRUE(io::writeFileAtomic(disk, half));
   const auto report = write(disk, true, [](double) {});
   ASSERT_TRUE(report) << report.error().str();

@@ -19,7 +19,7 @@ Member member(const std::string& name, int raid, int devices, const std::string&
 TEST(ReplacedMember, isToldWithItsArrayAndBothKindsOfDisks) {
   const auto words = replacedMember("home", 1, {member("sdb", 1, 2), blank("sdc")});
   ASSERT_TRUE(words);
-  EXPECT_THAT(*words, AllOf(HasSubstr("home is RAID 1 with the UUID aa:bb:cc:dd"), HasSubstr(std::string(kReplacedMember)), HasSubstr("its data is on /dev/sdb (serial SN-sdb"),
+  EXPECT_THAT(*words, AllOf(HasSubstr("home is RAID 1 with the UUID aa:bb:cc:dd"), HasSubstr(std::string(wire::kReplacedMember)), HasSubstr("its data is on /dev/sdb (serial SN-sdb"),
                             HasSubstr("empty is /dev/sdc (serial SN-sdc")));
 }
 

@@ -364,11 +364,11 @@ TEST(UserData, ofIgnitionLiesBesideTheKernelAndAsksForTheNextStart) {
   EXPECT_FALSE(std::filesystem::exists(root / "var/lib/cloud"));
 }
 
-TEST(DiskRule, knowsSizesInTheUnitsOfVendors) {
+TEST(wire::DiskRule, knowsSizesInTheUnitsOfVendors) {
   const std::vector<DiskInfo> disks{{"/dev/a", "A", "", 480'103'981'056}, {"/dev/b", "B", "", 3'840'755'982'336}};
   const auto fits = [&disks](const char* text) {
     std::string names;
-    for (const auto* disk : DiskRule::parse(text)->fitting(disks)) names += disk->serial;
+    for (const auto* disk : wire::DiskRule::parse(text)->fitting(disks)) names += disk->serial;
     return names;
   };
   EXPECT_EQ(fits("size:400GB-500GB"), "A");
@@ -378,7 +378,7 @@ TEST(DiskRule, knowsSizesInTheUnitsOfVendors) {
   EXPECT_EQ(fits("serial:B"), "B");
   EXPECT_EQ(fits(""), "AB");
   for (const char* wrong : {"size:", "size:3TB", "size:5TB-3TB", "size:3-4", "size:-1TB-3TB", "sda", "serial:", "size:nanTB-"})
-    EXPECT_FALSE(DiskRule::parse(wrong)) << wrong;
+    EXPECT_FALSE(wire::DiskRule::parse(wrong)) << wrong;
 }
 
 TEST(HeldDisks, areThoseThatAnArrayOrAVolumeIsMadeOf) {

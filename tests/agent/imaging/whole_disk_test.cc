@@ -61,7 +61,7 @@ TEST_F(WholeDiskTest, becomesTheImageAndLosesTheTableAtItsEnd) {
 }
 
 TEST_F(WholeDiskTest, thatIsHalfWrittenHoldsNoTableAndGoesOn) {
-  target_.fail_at = 6 * kPackChunkBytes;
+  target_.fail_at = 6 * wire::kPackChunkBytes;
   ASSERT_FALSE(write());
   EXPECT_FALSE(table_when_marked_) << "there is no table to be marked";
   EXPECT_EQ(target_.data.substr(0, kTable), std::string(kTable, '\0'));
@@ -129,7 +129,7 @@ TEST_F(WholeDiskTest, whoseSectorsAFileCannotHaveIsMarkedOnTheDisk) {
 
 /// A table's copy at the end of a disk that is no larger than the image lies beside the image's own last sectors.
 TEST_F(WholeDiskTest, asLargeAsTheImageKeepsTheImagesEnd) {
-  const test::SamplePack image(kDisk / kPackChunkBytes + 1, [](std::string& raw) { raw.resize(kDisk); });
+  const test::SamplePack image(kDisk / wire::kPackChunkBytes + 1, [](std::string& raw) { raw.resize(kDisk); });
   ASSERT_TRUE(write(image));
   EXPECT_TRUE(target_.data.substr(4096) == image.raw.substr(4096));
 }
@@ -184,9 +184,9 @@ TEST(LastPartition, isTheOneFurthestBackWhateverItsNumber) {
 }
 
 TEST(SectorsOfAnImage, areRefusedOnADiskWithOthersBeforeTheFirstByte) {
-  PackIndex image;
+  wire::PackIndex image;
   image.name = "vendor";
-  image.kind = PackKind::Disk;
+  image.kind = wire::PackKind::Disk;
   DiskInfo disk{"/dev/nvme0n1", "X", "", 4ull << 30, 4096};
   for (const int told : {0, 512}) {  // 0: packed by an older muster
     image.sector_bytes = told;
@@ -205,7 +205,7 @@ TEST(SectorsOfAnImage, areRefusedOnADiskWithOthersBeforeTheFirstByte) {
   disk.sector_bytes = 0;
   EXPECT_TRUE(checkSectorsOf(image, disk)) << "the kernel does not tell";
   disk.sector_bytes = 4096;
-  image.kind = PackKind::RootFs;
+  image.kind = wire::PackKind::RootFs;
   image.sector_bytes = 0;
   EXPECT_TRUE(checkSectorsOf(image, disk)) << "muster makes the partitions";
 }

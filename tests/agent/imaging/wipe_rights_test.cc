@@ -42,8 +42,8 @@ TEST_F(WipeRightsTest, aPermissionForTheSystemCoversNoData) {
   const auto done = guard({.system = true});
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code(), ErrorCode::Denied);
-  EXPECT_THAT(done.error().text(), AllOf(HasSubstr("disks of home: /dev/sdb (serial SN-sdb, 1024.0 GiB) holds linux_raid_member on /dev/sdb1"), HasSubstr(std::string(kDataGuard)),
-                                         Not(HasSubstr("/dev/sdc")), Not(HasSubstr(std::string(kWipeGuard)))));
+  EXPECT_THAT(done.error().text(), AllOf(HasSubstr("disks of home: /dev/sdb (serial SN-sdb, 1024.0 GiB) holds linux_raid_member on /dev/sdb1"), HasSubstr(std::string(wire::kDataGuard)),
+                                         Not(HasSubstr("/dev/sdc")), Not(HasSubstr(std::string(wire::kWipeGuard)))));
   EXPECT_TRUE(guard({.system = true, .data = true}));
 }
 
@@ -51,19 +51,19 @@ TEST_F(WipeRightsTest, aPermissionForDataCoversNoSystem) {
   holds_["/dev/sdc"] = "xfs";
   EXPECT_TRUE(guard({.system = false, .data = true})) << "an order that goes on: its system disk is empty already";
   holds_["/dev/sda"] = "ext4";
-  EXPECT_THAT(guard({.system = false, .data = true}).error().text(), AllOf(HasSubstr("/dev/sda"), HasSubstr(std::string(kWipeGuard)), Not(HasSubstr(std::string(kDataGuard)))));
+  EXPECT_THAT(guard({.system = false, .data = true}).error().text(), AllOf(HasSubstr("/dev/sda"), HasSubstr(std::string(wire::kWipeGuard)), Not(HasSubstr(std::string(wire::kDataGuard)))));
 }
 
 TEST_F(WipeRightsTest, whatIsMissingIsSaidAtOnce) {
   holds_["/dev/sda"] = holds_["/dev/sdb"] = "ext4";
   const auto done = guard({});
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().text(), AllOf(HasSubstr(std::string(kWipeGuard)), HasSubstr(std::string(kDataGuard))));
+  EXPECT_THAT(done.error().text(), AllOf(HasSubstr(std::string(wire::kWipeGuard)), HasSubstr(std::string(wire::kDataGuard))));
 }
 
 TEST_F(WipeRightsTest, whatIsNotGuardedNeedsThePermissionForTheSystem) {
   holds_["/dev/sdb"] = "crypto_LUKS";
-  EXPECT_THAT(guard({}, false).error().text(), HasSubstr(std::string(kWipeGuard)));
+  EXPECT_THAT(guard({}, false).error().text(), HasSubstr(std::string(wire::kWipeGuard)));
   EXPECT_TRUE(guard({.system = true}, false));
 }
 

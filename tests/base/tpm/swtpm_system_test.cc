@@ -60,9 +60,9 @@ class AttestedTest : public testing::Test {
   /// Whether the agent gets in.
   bool enrols(const AgentOptions& with) {
     auto node = site.startNode(with);
-    const auto over = [&] { return site.isThere("gpu001", Mode::Ram) || !findings().empty(); };
+    const auto over = [&] { return site.isThere("gpu001", wire::Mode::Ram) || !findings().empty(); };
     site.until(over, 30s);
-    const bool in = site.isThere("gpu001", Mode::Ram);
+    const bool in = site.isThere("gpu001", wire::Mode::Ram);
     site.kill(node);
     return in;
   }
@@ -104,7 +104,7 @@ TEST_F(AttestedTest, withoutATpmThereIsNoCertificate) {
 
 TEST_F(AttestedTest, anAgentThatKnowsOfNoProofGetsNothing) {
   const auto enrolment = *site.gateway().openEnrolment(kNode, *Mac::parse(kMac1));
-  const auto answer = site.post("/agent/v1/enrol", toJson(EnrolRequest{enrolment, io::makeKeyAndRequest("x")->csr_pem, kMac1}));
+  const auto answer = site.post("/agent/v1/enrol", toJson(wire::EnrolRequest{enrolment, io::makeKeyAndRequest("x")->csr_pem, kMac1}));
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 403);
   EXPECT_THAT(answer->body, HasSubstr("\"attest\":true"));
@@ -117,7 +117,7 @@ TEST_F(AttestedTest, anotherMachinesTpmIsRefusedUntilAPersonSaysSo) {
   EXPECT_FALSE(enrols(options(other, "ram-2")));
   EXPECT_THAT(findings(), HasSubstr("another one than before"));
   forgetFindings();
-  ASSERT_TRUE(forgetTpm(*site.store, kNode));
+  ASSERT_TRUE(gateway::forgetTpm(*site.store, kNode));
   site.restartController();
   EXPECT_TRUE(enrols(options(other, "ram-3"))) << findings();
 }
@@ -131,16 +131,16 @@ class LiarTest : public AttestedTest {
     EXPECT_TRUE(made) << made.error().str();
     return made.value_or(Tpm::Keys{});
   }
-  AttestedRequest answer(Tpm& tools, const AttestChallenge& challenge) {
-    AttestedRequest request;
+  wire::AttestedRequest answer(Tpm& tools, const wire::AttestChallenge& challenge) {
+    wire::AttestedRequest request;
     request.csr_pem = "the request";
     request.secret = tools.activate(challenge.id_object, challenge.encrypted_secret).value_or("");
-    const auto quote = tools.quote(challenge.pcrs, qualifyingData(challenge.nonce, request.csr_pem));
+    const auto quote = tools.quote(challenge.pcrs, wire::qualifyingData(challenge.nonce, request.csr_pem));
     EXPECT_TRUE(quote);
     request.quote = quote->quote, request.signature = quote->signature, request.pcrs = quote->pcrs;
     return request;
   }
-  Attestor attestor{site.cluster, *site.store, site.clock};
+  gateway::Attestor attestor{site.cluster, *site.store, site.clock};
 };
 
 TEST_F(LiarTest, anHonestAnswerPassesOnce) {
@@ -168,7 +168,7 @@ TEST_F(LiarTest, theEkOfAnotherTpmOpensNothing) {
 TEST_F(LiarTest, aQuoteIsForOneRequestAndOneChallenge) {
   auto tools = tpm.tools();
   const auto keys = keysOf(*tools);
-  const AttestRequest ask{"", "", keys.ek_public, "", keys.ak_public};
+  const wire::AttestRequest ask{"", "", keys.ek_public, "", keys.ak_public};
   auto first = attestor.challenge(node(), ask);
   auto other_key = answer(*tools, *first);
   other_key.csr_pem = "the liar's own request";
@@ -200,7 +200,7 @@ TEST_F(LiarTest, aChallengeGrowsOld) {
   const auto keys = keysOf(*tools);
   const auto challenge = attestor.challenge(node(), {"", "", keys.ek_public, "", keys.ak_public});
   const auto request = answer(*tools, *challenge);
-  site.clock.advance(kChallengeLife + 1s);
+  site.clock.advance(wire::kChallengeLife + 1s);
   EXPECT_THAT(attestor.check(node(), request).error().str(), HasSubstr("too late"));
 }
 

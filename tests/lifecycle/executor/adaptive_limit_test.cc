@@ -171,7 +171,7 @@ class TunedPlacesTest : public testing::Test {
   Task<int> askAll(TunedPlaces& places, int count) {
     std::vector<Task<void>> all;
     for (int i = 0; i < count; ++i) all.push_back(askThroughPlaces(places));
-    auto wait = awaitAll(std::move(all));
+    auto wait = async::awaitAll(std::move(all));
     co_await std::move(wait);
     co_return answered_;
   }
@@ -229,7 +229,7 @@ class MachinesAndRequests : public TunedPlacesTest {
         } while (machines.underWay() > 0);
       };
       tasks.push_back(watching());
-      auto wait = awaitAll(std::move(tasks));
+      auto wait = async::awaitAll(std::move(tasks));
       co_await std::move(wait);
       co_return 0;
     };
@@ -263,7 +263,7 @@ TEST_F(TunedPlacesTest, theLowestRankGoesFirstAndAmongEqualsWhoCameFirst) {
   std::vector<Task<void>> all;
   for (const auto& [rank, name] : {std::pair<std::size_t, char>{9, 'a'}, {5, 'b'}, {3, 'c'}, {3, 'd'}, {1, 'e'}}) all.push_back(go(places, clock_, rank, name, order));
   const auto scene = [](std::vector<Task<void>> tasks) -> Task<int> {
-    auto wait = awaitAll(std::move(tasks));
+    auto wait = async::awaitAll(std::move(tasks));
     co_await std::move(wait);
     co_return 0;
   };

@@ -28,7 +28,7 @@ Task<void> open(Journal& journal, Intent intent, std::vector<std::string>& log) 
 template <class T>
 Task<void> attached(Journal& journal, std::vector<Task<T>> all) {
   journal.attach(co_await asio::this_coro::executor);
-  auto wait = awaitAll(std::move(all));
+  auto wait = async::awaitAll(std::move(all));
   co_await std::move(wait);
 }
 

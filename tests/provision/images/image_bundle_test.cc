@@ -38,7 +38,7 @@ TEST_F(ImageBundleTest, isFoundByTheSameDeclarationElsewhere) {
   const auto found = store->find(image_);
   ASSERT_TRUE(found && *found);
   EXPECT_EQ((*found)->digest, built_.digest);
-  EXPECT_TRUE(agent::openIndex(*io::readFile((*found)->index), built_.digest, their_key_.public_pem)) << "signed for the nodes of the other site";
+  EXPECT_TRUE(wire::openIndex(*io::readFile((*found)->index), built_.digest, their_key_.public_pem)) << "signed for the nodes of the other site";
   EXPECT_THAT(faultsOf(there_ / "images" / imageKey(image_), their_key_, 2), IsEmpty());
   EXPECT_TRUE(std::filesystem::exists(signedIndexOf(there_ / "images" / imageKey(image_), key_.id()))) << "the first signature travels along";
   const auto again = import();

@@ -56,7 +56,7 @@ TEST_F(ImageImportTest, aTarBecomesTheSameImageEachTime) {
   ASSERT_TRUE(import("tree.tar", "second"));
   const auto a = writePack(folder_ / "first", folder_ / "a", "same", 2), b = writePack(folder_ / "second", folder_ / "b", "same", 1);
   ASSERT_TRUE(a && b);
-  EXPECT_EQ(agent::digestOf(*a), agent::digestOf(*b));
+  EXPECT_EQ(wire::digestOf(*a), wire::digestOf(*b));
   // Both imports may fall into one second; so what would tell them apart is looked at: the times that the build itself makes.
   for (const char* path : {"/etc/hostname", "/vmlinuz", "/lost+found", "/"}) {
     const auto stat = io::runChecked({.program = "debugfs", .args = {"-R", std::string("stat ") + path, (folder_ / "first").string()}});
@@ -199,11 +199,11 @@ TEST_F(DiskImportTest, asAWholeItStaysWhatItIs) {
   EXPECT_THAT(import("tree.tar").error().text(), HasSubstr("no disk"));
   sh("truncate -s 6M disk");
   EXPECT_EQ(import("disk").error().code(), ErrorCode::Corrupt);
-  const auto packed = writePack(folder_ / "fs", folder_ / "pack", "vendor", 2, agent::PackKind::Disk);
+  const auto packed = writePack(folder_ / "fs", folder_ / "pack", "vendor", 2, wire::PackKind::Disk);
   ASSERT_TRUE(packed);
-  const auto read = agent::readIndex(canonicalJson(*packed));
+  const auto read = wire::readIndex(canonicalJson(*packed));
   ASSERT_TRUE(read) << read.error().str();
-  EXPECT_EQ(read->kind, agent::PackKind::Disk);
+  EXPECT_EQ(read->kind, wire::PackKind::Disk);
 }
 
 TEST_F(DiskImportTest, filesThatWereCutShortAreCorrupt) {
@@ -281,7 +281,7 @@ TEST_F(DiskImportTest, aTableForLargeSectorsIsReadAsOne) {
   kind = inventory::ImageKind::Disk;
   const auto whole = import("large");
   ASSERT_TRUE(whole) << whole.error().str();
-  EXPECT_EQ(writePack(folder_ / "fs", folder_ / "pack", "vendor", 2, agent::PackKind::Disk)->tableSectorBytes(), 4096);
+  EXPECT_EQ(writePack(folder_ / "fs", folder_ / "pack", "vendor", 2, wire::PackKind::Disk)->tableSectorBytes(), 4096);
   sh("truncate -s 16M large");
   EXPECT_EQ(import("large").error().code(), ErrorCode::Corrupt) << "its end is told in its own sectors";
 }

@@ -72,7 +72,7 @@ TEST_F(ImageLibraryTest, findsASignatureThatIsNotOfItsKey) {
   const auto built = build(image, sampleBytes());
   const auto index = contentOf(entryOf(image));
   ASSERT_TRUE(index);
-  ASSERT_TRUE(io::writeFileAtomic(built.index, *agent::signedJson(*index, *io::SigningKey::generate())));
+  ASSERT_TRUE(io::writeFileAtomic(built.index, *wire::signedJson(*index, *io::SigningKey::generate())));
   EXPECT_THAT(faultsOf(entryOf(image), key_, 1), ElementsAre(HasSubstr(key_.id())));
   const auto again = signAgain(entryOf(image), key_);
   ASSERT_TRUE(again) << again.error().str();

@@ -63,7 +63,7 @@ TEST_F(ImageStoreTest, buildsOnceAndFindsItAgain) {
   const auto built = open()->build(sampleImage(), kQuiet);
   ASSERT_TRUE(built) << built.error().str();
   EXPECT_EQ(built->size_bytes, 3u << 20);
-  const auto index = agent::openIndex(*io::readFile(built->index), built->digest, key_.public_pem);
+  const auto index = wire::openIndex(*io::readFile(built->index), built->digest, key_.public_pem);
   ASSERT_TRUE(index) << index.error().str();
   EXPECT_EQ(index->name, "node");
   const auto again = open()->build(sampleImage(), kQuiet);
@@ -130,14 +130,14 @@ TEST_F(ImageStoreTest, eachControllerSignsForItself) {
   EXPECT_EQ(mine->digest, theirs->digest);
   EXPECT_NE(mine->index, theirs->index);
   EXPECT_EQ(builds_, 1);
-  EXPECT_TRUE(agent::openIndex(*io::readFile(theirs->index), theirs->digest, key_.public_pem));
+  EXPECT_TRUE(wire::openIndex(*io::readFile(theirs->index), theirs->digest, key_.public_pem));
 }
 
 TEST_F(ImageStoreTest, refusesAnIndexThatSomebodyElseSigned) {
   const auto built = open()->build(sampleImage(), kQuiet);
   ASSERT_TRUE(built);
-  const auto index = agent::openIndex(*io::readFile(built->index), "", key_.public_pem);
-  ASSERT_TRUE(io::writeFileAtomic(built->index, *agent::signedJson(*index, *io::SigningKey::generate())));
+  const auto index = wire::openIndex(*io::readFile(built->index), "", key_.public_pem);
+  ASSERT_TRUE(io::writeFileAtomic(built->index, *wire::signedJson(*index, *io::SigningKey::generate())));
   const auto found = open()->find(sampleImage());
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code(), ErrorCode::Denied);
@@ -147,8 +147,8 @@ TEST_F(ImageStoreTest, refusesAnIndexThatSomebodyElseSigned) {
 TEST_F(ImageStoreTest, signsAWholePackAgainWhenItsSignedIndexIsDamaged) {
   const auto built = open()->build(sampleImage(), kQuiet);
   ASSERT_TRUE(built);
-  const auto index = agent::openIndex(*io::readFile(built->index), "", key_.public_pem);
-  for (const auto& damaged : {std::string("{\"half"), *agent::signedJson(*index, *io::SigningKey::generate())}) {
+  const auto index = wire::openIndex(*io::readFile(built->index), "", key_.public_pem);
+  for (const auto& damaged : {std::string("{\"half"), *wire::signedJson(*index, *io::SigningKey::generate())}) {
     ASSERT_TRUE(io::writeFileAtomic(built->index, damaged));
     EXPECT_FALSE(open()->find(sampleImage()));
     std::string said;
@@ -156,7 +156,7 @@ TEST_F(ImageStoreTest, signsAWholePackAgainWhenItsSignedIndexIsDamaged) {
     ASSERT_TRUE(healed) << healed.error().str();
     EXPECT_EQ(healed->digest, built->digest);
     EXPECT_THAT(said, HasSubstr("signed again"));
-    EXPECT_TRUE(agent::openIndex(*io::readFile(healed->index), healed->digest, key_.public_pem));
+    EXPECT_TRUE(wire::openIndex(*io::readFile(healed->index), healed->digest, key_.public_pem));
   }
   EXPECT_EQ(builds_, 1);
 }

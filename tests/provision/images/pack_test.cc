@@ -11,7 +11,7 @@
 namespace muster {
 namespace {
 
-using agent::PackIndex;
+using wire::PackIndex;
 
 std::string noise(std::size_t bytes, unsigned seed) {
   std::mt19937 random(seed);
@@ -22,7 +22,7 @@ std::string noise(std::size_t bytes, unsigned seed) {
 
 /// 0: noise, 1: empty, 2: text, 3: a short last chunk.
 std::string sampleImage() {
-  return noise(agent::kPackChunkBytes, 1) + std::string(agent::kPackChunkBytes, '\0') + std::string(agent::kPackChunkBytes, 'x') + noise(8192, 2);
+  return noise(wire::kPackChunkBytes, 1) + std::string(wire::kPackChunkBytes, '\0') + std::string(wire::kPackChunkBytes, 'x') + noise(8192, 2);
 }
 
 struct Packed {
@@ -52,7 +52,7 @@ TEST(Pack, restoresToTheSameBytes) {
     EXPECT_EQ(io::sha256Hex(raw), chunk.sha256);
     if (!chunk.zero) {
       EXPECT_EQ(io::sha256Hex(pack.substr(chunk.offset, chunk.length)), chunk.packed_sha256);
-      EXPECT_EQ(agent::quickSum(raw), chunk.quick);
+      EXPECT_EQ(wire::quickSum(raw), chunk.quick);
     }
     restored += raw;
   }
@@ -89,8 +89,8 @@ TEST(Pack, refusesAFileThatIsNoFileSystem) {
 TEST(PackIndex, isReadBackFromItsSignedForm) {
   Packed packed;
   const auto key = *io::SigningKey::generate();
-  const auto text = *agent::signedJson(packed.index, key);
-  const auto opened = agent::openIndex(text, agent::digestOf(packed.index), key.public_pem);
+  const auto text = *wire::signedJson(packed.index, key);
+  const auto opened = wire::openIndex(text, wire::digestOf(packed.index), key.public_pem);
   ASSERT_TRUE(opened) << opened.error().str();
   EXPECT_EQ(*opened, packed.index);
 }
@@ -103,27 +103,27 @@ TEST(PackIndex, ofAWholeDiskTellsTheSectorsOfItsTable) {
     raw[510] = '\x55', raw[511] = '\xaa';
     raw.replace(static_cast<std::size_t>(sector_bytes), 8, "EFI PART");
     ASSERT_TRUE(io::writeFileAtomic(folder / "raw", raw));
-    const auto made = provision::writePack(folder / "raw", folder / "pack", "vendor", 1, agent::PackKind::Disk);
+    const auto made = provision::writePack(folder / "raw", folder / "pack", "vendor", 1, wire::PackKind::Disk);
     ASSERT_TRUE(made) << made.error().str();
     EXPECT_EQ(made->tableSectorBytes(), sector_bytes);
-    const auto opened = agent::openIndex(*agent::signedJson(*made, key), agent::digestOf(*made), key.public_pem);
+    const auto opened = wire::openIndex(*wire::signedJson(*made, key), wire::digestOf(*made), key.public_pem);
     ASSERT_TRUE(opened) << opened.error().str();
     EXPECT_EQ(*opened, *made);
     auto older = *made;
     older.sector_bytes = 0;
-    EXPECT_EQ(agent::canonicalJson(older).find("sector_bytes"), std::string::npos) << "its digest stays what it was";
-    EXPECT_EQ(agent::readIndex(agent::canonicalJson(older))->tableSectorBytes(), 512);
+    EXPECT_EQ(wire::canonicalJson(older).find("sector_bytes"), std::string::npos) << "its digest stays what it was";
+    EXPECT_EQ(wire::readIndex(wire::canonicalJson(older))->tableSectorBytes(), 512);
   }
   auto wrong = Packed().index;
   wrong.sector_bytes = 512;
-  EXPECT_FALSE(agent::readIndex(agent::canonicalJson(wrong))) << "a file system has no partition table";
+  EXPECT_FALSE(wire::readIndex(wire::canonicalJson(wrong))) << "a file system has no partition table";
   EXPECT_EQ(Packed().index.tableSectorBytes(), 0);
 }
 
 TEST(PackIndex, refusesTheSignatureOfAnotherKey) {
   Packed packed;
-  const auto text = *agent::signedJson(packed.index, *io::SigningKey::generate());
-  const auto opened = agent::openIndex(text, agent::digestOf(packed.index), io::SigningKey::generate()->public_pem);
+  const auto text = *wire::signedJson(packed.index, *io::SigningKey::generate());
+  const auto opened = wire::openIndex(text, wire::digestOf(packed.index), io::SigningKey::generate()->public_pem);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code(), ErrorCode::Denied);
 }
@@ -131,7 +131,7 @@ TEST(PackIndex, refusesTheSignatureOfAnotherKey) {
 TEST(PackIndex, refusesAnotherImageThanTheOneWanted) {
   Packed packed;
   const auto key = *io::SigningKey::generate();
-  const auto opened = agent::openIndex(*agent::signedJson(packed.index, key), std::string(64, 'a'), key.public_pem);
+  const auto opened = wire::openIndex(*wire::signedJson(packed.index, key), std::string(64, 'a'), key.public_pem);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code(), ErrorCode::Corrupt);
 }
@@ -139,14 +139,14 @@ TEST(PackIndex, refusesAnotherImageThanTheOneWanted) {
 TEST(PackIndex, refusesTextThatWasChangedOrCutShort) {
   Packed packed;
   const auto key = *io::SigningKey::generate();
-  const auto text = *agent::signedJson(packed.index, key);
+  const auto text = *wire::signedJson(packed.index, key);
   auto changed = text;
   changed.replace(changed.find("sample"), 6, "sAmple");
-  EXPECT_EQ(agent::openIndex(changed, "", key.public_pem).error().code(), ErrorCode::Denied);
-  EXPECT_EQ(agent::openIndex(text.substr(0, text.size() / 2), "", key.public_pem).error().code(), ErrorCode::Corrupt);
-  EXPECT_EQ(agent::openIndex("", "", key.public_pem).error().code(), ErrorCode::Corrupt);
-  EXPECT_EQ(agent::openIndex("[1]", "", key.public_pem).error().code(), ErrorCode::Corrupt);
-  EXPECT_EQ(agent::openIndex("{\"signature\":\"\"}", "", key.public_pem).error().code(), ErrorCode::Denied);
+  EXPECT_EQ(wire::openIndex(changed, "", key.public_pem).error().code(), ErrorCode::Denied);
+  EXPECT_EQ(wire::openIndex(text.substr(0, text.size() / 2), "", key.public_pem).error().code(), ErrorCode::Corrupt);
+  EXPECT_EQ(wire::openIndex("", "", key.public_pem).error().code(), ErrorCode::Corrupt);
+  EXPECT_EQ(wire::openIndex("[1]", "", key.public_pem).error().code(), ErrorCode::Corrupt);
+  EXPECT_EQ(wire::openIndex("{\"signature\":\"\"}", "", key.public_pem).error().code(), ErrorCode::Denied);
 }
 
 /// A signature makes an index genuine, not right: its numbers are checked all the same.
@@ -164,7 +164,7 @@ TEST(PackIndex, refusesNumbersThatDoNotFitTogether) {
   for (std::size_t n = 0; n < faults.size(); ++n) {
     PackIndex index = packed.index;
     faults[n](index);
-    const auto opened = agent::openIndex(*agent::signedJson(index, key), "", key.public_pem);
+    const auto opened = wire::openIndex(*wire::signedJson(index, key), "", key.public_pem);
     ASSERT_FALSE(opened) << "fault " << n;
     EXPECT_EQ(opened.error().code(), ErrorCode::Corrupt) << "fault " << n;
   }

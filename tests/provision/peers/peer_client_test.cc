@@ -237,7 +237,7 @@ TEST_F(PeerClientTest, sharesThatMakeNoSenseAreIgnored) {
 }
 
 TEST_F(PeerClientTest, onlyWhatTheDiskLacksIsWanted) {
-  PackIndex index;
+  wire::PackIndex index;
   index.chunks.resize(6);
   for (std::size_t i = 0; i < 6; ++i) index.chunks[i] = {4 * i * kPiece, 4 * kPiece, "", false};
   source().looked(index, {1, 0, 1, 0, 0, 0});
@@ -251,7 +251,7 @@ TEST_F(PeerClientTest, onlyWhatTheDiskLacksIsWanted) {
 }
 
 TEST_F(PeerClientTest, forALittleNobodyIsAskedToShare) {
-  PackIndex index;
+  wire::PackIndex index;
   index.chunks = {{0, 1000, "", false}, {1000, kPiece, "", false}};
   source().looked(index, {0, 1});
   EXPECT_TRUE(right(0, 1000));

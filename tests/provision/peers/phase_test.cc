@@ -39,13 +39,13 @@ class PhasePeersTest : public ::testing::Test {
   PhasePeersTest() {
     fleet.fake(kNode);
     images.add("bookworm", "d1d1");
-    agents.hold(agent::TaskKind::WriteImage);
-    agents.boot(kNode, agent::Mode::Ram, "boot-1").hardware.cpus = 4;
+    agents.hold(wire::TaskKind::WriteImage);
+    agents.boot(kNode, wire::Mode::Ram, "boot-1").hardware.cpus = 4;
   }
   nlohmann::json taskOf(PeerService* service) {
     phase = makeProvisionPhase({cluster, fleet, agents, images, netboot, clock, "http://10.20.0.1:8080", "https://10.20.0.1:8443", "CA", "KEY", service});
     act();
-    const auto tasks = agents.submitted(kNode, agent::TaskKind::WriteImage);
+    const auto tasks = agents.submitted(kNode, wire::TaskKind::WriteImage);
     EXPECT_EQ(tasks.size(), 1u);
     return tasks.empty() ? nlohmann::json() : nlohmann::json::parse(tasks[0].params);
   }

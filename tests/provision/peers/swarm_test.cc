@@ -167,7 +167,7 @@ class SwarmTest : public ::testing::Test {
     auto* source = node.source.get();
     ChunkJob job{.index = sample().index, .pack_url = pack_url, .mirror_urls = {}, .target = *node.target, .keep_right_chunks = resume, .deadline = 60s,
                  .make_http = [source] { return source->client(); }, .workers = workers, .clock = clock, .progress = [](double, const std::string&) {}};
-    job.looked = [source](const PackIndex& index, const std::vector<char>& right) { source->looked(index, right); };
+    job.looked = [source](const wire::PackIndex& index, const std::vector<char>& right) { source->looked(index, right); };
     asio::co_spawn(context, writeAndVerify(std::move(job)), [&node](std::exception_ptr problem, Result<ChunkReport> report) {
       node.report = problem ? Result<ChunkReport>(fail(ErrorCode::Internal, "an exception")) : std::move(report);
     });

@@ -164,7 +164,7 @@ TEST_F(DataWipeTest, finishedSetsAreTheAgentsToJudge) {
   runInstalled("an older image");
   context.wipe = true;
   startWriting();
-  agents.failTask(context.intent, fmt::format("disks of home: /dev/vdb (serial D2, 1.5 GiB) holds partitions /dev/vdb1 \"muster-data\"; {}", agent::kDataGuard), ErrorCode::Denied);
+  agents.failTask(context.intent, fmt::format("disks of home: /dev/vdb (serial D2, 1.5 GiB) holds partitions /dev/vdb1 \"muster-data\"; {}", wire::kDataGuard), ErrorCode::Denied);
   const auto outcome = act(kImage);
   ASSERT_TRUE(is<Blocked>(outcome));
   EXPECT_THAT(why(outcome), testing::AllOf(HasSubstr("muster wipe gpu001 --data --reason"), HasSubstr("/dev/vdb (serial D2")));
@@ -174,8 +174,8 @@ TEST_F(DataWipeTest, aNewMemberIsAFindingThatSaysHowToKeepTheData) {
   runInstalled("an older image");
   context.wipe = true;
   startWriting();
-  agents.failTask(context.intent, fmt::format("disks of home: /dev/vdb (serial D2) holds it; {}; home is RAID 1 with the UUID 1:2:3:4, and {}: its data is on /dev/vdb; empty is /dev/vdc", agent::kDataGuard,
-                                              agent::kReplacedMember), ErrorCode::Denied);
+  agents.failTask(context.intent, fmt::format("disks of home: /dev/vdb (serial D2) holds it; {}; home is RAID 1 with the UUID 1:2:3:4, and {}: its data is on /dev/vdb; empty is /dev/vdc", wire::kDataGuard,
+                                              wire::kReplacedMember), ErrorCode::Denied);
   ASSERT_TRUE(is<Blocked>(act(kImage)));
   ASSERT_EQ(context.findings.size(), 1u);
   EXPECT_THAT(context.findings[0].text, testing::AllOf(HasSubstr("1:2:3:4"), HasSubstr("empty is /dev/vdc")));

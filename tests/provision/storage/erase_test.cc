@@ -34,7 +34,7 @@ constexpr const char* kPart = R"json({"node_serial":"SN-1","complete":false,"lef
 
 class EraseNode : public ::testing::Test {
  protected:
-  EraseNode() { agents_.boot(kNode, agent::Mode::Ram); }
+  EraseNode() { agents_.boot(kNode, wire::Mode::Ram); }
   std::unique_ptr<Erasures> phase() {
     return makeErasePhase({cluster_, fleet_, agents_, images_, netboot_, clock_, "http://c", "https://c", "CA", "KEY"}, *store_);
   }
@@ -78,14 +78,14 @@ TEST_F(EraseNode, nobodyHasAGoalWhoWasNotAskedFor) {
 
 TEST_F(EraseNode, theAgentErasesAndItsReportIsKept) {
   ask({"A"});
-  agents_.answer(agent::TaskKind::EraseDisks, kWhole);
+  agents_.answer(wire::TaskKind::EraseDisks, kWhole);
   auto erasing = phase();
   EXPECT_EQ(fact(*erasing), "not-yet");
   context_.wipe = true;
   const auto outcome = act(*erasing);
   ASSERT_TRUE(outcome) << outcome.error().str();
   EXPECT_TRUE(std::holds_alternative<Done>(*outcome));
-  const auto tasks = agents_.submitted(kNode, agent::TaskKind::EraseDisks);
+  const auto tasks = agents_.submitted(kNode, wire::TaskKind::EraseDisks);
   ASSERT_EQ(tasks.size(), 1u);
   const auto params = nlohmann::json::parse(tasks[0].params);
   EXPECT_EQ(params, (nlohmann::json{{"node_serial", "SN-1"}, {"disk_serials", {"A"}}, {"wipe_allowed", true}}));
@@ -98,22 +98,22 @@ TEST_F(EraseNode, theAgentErasesAndItsReportIsKept) {
 
 TEST_F(EraseNode, theLargestDiskSaysHowLongItMayTake) {
   using std::chrono::hours;
-  const auto limit = [this](std::vector<agent::Disk> disks, std::vector<std::string> named) {
+  const auto limit = [this](std::vector<wire::Disk> disks, std::vector<std::string> named) {
     test::FakeAgentGateway agents;
-    auto& node = agents.boot(kNode, agent::Mode::Ram);
+    auto& node = agents.boot(kNode, wire::Mode::Ram);
     node.hardware.disks = std::move(disks);
-    agents.answer(agent::TaskKind::EraseDisks, kWhole);
+    agents.answer(wire::TaskKind::EraseDisks, kWhole);
     ask(std::move(named));
     auto erasing = makeErasePhase({cluster_, fleet_, agents, images_, netboot_, clock_, "http://c", "https://c", "CA", "KEY"}, *store_);
     const auto goals = erasing->goals(cluster_, Subject(kNode), {});
     EXPECT_TRUE(act(*erasing));
     context_.recorded.clear();
-    const auto tasks = agents.submitted(kNode, agent::TaskKind::EraseDisks);
+    const auto tasks = agents.submitted(kNode, wire::TaskKind::EraseDisks);
     EXPECT_EQ(tasks.size(), 1u);
     EXPECT_GT(goals.at(0).deadline, tasks.at(0).deadline + hours(1)) << "the action waits for its task";
     return tasks.at(0).deadline;
   };
-  const agent::Disk nvme{"/dev/nvme0n1", "A", "", "", "", 4'000'000'000'000}, turning{"/dev/sda", "B", "", "", "", 24'000'000'000'000}, huge{"/dev/sdb", "C", "", "", "", 60'000'000'000'000};
+  const wire::Disk nvme{"/dev/nvme0n1", "A", "", "", "", 4'000'000'000'000}, turning{"/dev/sda", "B", "", "", "", 24'000'000'000'000}, huge{"/dev/sdb", "C", "", "", "", 60'000'000'000'000};
   EXPECT_GT(limit({nvme, turning}, {}), hours(24'000'000 / 100 / 3600)) << "24 TB at 100 MB/s";
   EXPECT_LT(limit({nvme, turning}, {"A"}), hours(72)) << "only what is meant counts";
   EXPECT_EQ(limit({nvme, turning, huge}, {}), hours(7 * 24)) << "the protocol allows no more";
@@ -122,7 +122,7 @@ TEST_F(EraseNode, theLargestDiskSaysHowLongItMayTake) {
 
 TEST_F(EraseNode, aDiskThatIsNotErasedIsAFindingAndNeverComplete) {
   ask();
-  agents_.answer(agent::TaskKind::EraseDisks, kPart);
+  agents_.answer(wire::TaskKind::EraseDisks, kPart);
   auto erasing = phase();
   const auto outcome = act(*erasing);
   ASSERT_TRUE(outcome);
@@ -152,7 +152,7 @@ TEST_F(EraseNode, whatHasNotBegunCanBeTakenBack) {
   const auto outcome = act(*running);
   ASSERT_TRUE(outcome && std::holds_alternative<Blocked>(*outcome));
   EXPECT_THAT(std::get<Blocked>(*outcome).why, HasSubstr("taken back"));
-  EXPECT_TRUE(agents_.submitted(kNode, agent::TaskKind::EraseDisks).empty());
+  EXPECT_TRUE(agents_.submitted(kNode, wire::TaskKind::EraseDisks).empty());
   EXPECT_TRUE(running->goals(cluster_, Subject(kNode), {}).empty());
 }
 
@@ -214,19 +214,19 @@ TEST_F(EraseNode, takingBackSurvivesEveryDeath) {
 
 TEST_F(EraseNode, aControllerThatWasKilledGoesOnWithTheSameTask) {
   ask();
-  agents_.hold(agent::TaskKind::EraseDisks);
+  agents_.hold(wire::TaskKind::EraseDisks);
   context_.wipe = true;
   ASSERT_TRUE(std::holds_alternative<lifecycle::Again>(*act(*phase())));
   auto after = phase();
   agents_.finish(context_.intent, kWhole);
   const auto outcome = act(*after);
   ASSERT_TRUE(outcome && std::holds_alternative<Done>(*outcome));
-  EXPECT_EQ(agents_.submitted(kNode, agent::TaskKind::EraseDisks).size(), 1u);
+  EXPECT_EQ(agents_.submitted(kNode, wire::TaskKind::EraseDisks).size(), 1u);
 }
 
 TEST_F(EraseNode, aCompleteReportEndsItsRequestWhoeverCarriedItOut) {
   ask();
-  agents_.answer(agent::TaskKind::EraseDisks, kWhole);
+  agents_.answer(wire::TaskKind::EraseDisks, kWhole);
   auto erasing = phase();  // of a later `muster apply`
   ASSERT_TRUE(std::holds_alternative<Done>(*act(*erasing)));
   EXPECT_EQ(fact(*erasing), "complete:r1");
@@ -237,10 +237,10 @@ TEST_F(EraseNode, onlyWhatIsNotCompleteIsGoneOnWith) {
   const auto id = [&] { return requestToGoOnWith(*store_, kNode, {"r2", "SN-1", {}, "ops@c", "again"})->id; };
   ask();
   EXPECT_EQ(id(), "r1");
-  agents_.answer(agent::TaskKind::EraseDisks, kPart);
+  agents_.answer(wire::TaskKind::EraseDisks, kPart);
   ASSERT_TRUE(act(*phase()));
   EXPECT_EQ(id(), "r1") << "a disk is still to be erased";
-  agents_.answer(agent::TaskKind::EraseDisks, kWhole);
+  agents_.answer(wire::TaskKind::EraseDisks, kWhole);
   context_.intent = "intent-2";
   context_.recorded.clear();
   ASSERT_TRUE(act(*phase()));

@@ -96,8 +96,8 @@ TEST(StoragePhase, takesAwayWhatTheProfileNamesNoMore) {
   test::FakeActContext context;
   const auto& name = cluster.nodes[0].name;
   const lifecycle::Subject subject(name);
-  agents.boot(name, agent::Mode::Disk);
-  agents.answer(agent::TaskKind::Storage, R"({"removed":"home"})");
+  agents.boot(name, wire::Mode::Disk);
+  agents.answer(wire::TaskKind::Storage, R"({"removed":"home"})");
   const auto phase = makeStoragePhase(cluster, agents, loop.clock);
   lifecycle::FactSet facts;
   facts.put({subject, FacetName("storage.home"), "mounted:abc", {}, "", ""});
@@ -114,8 +114,8 @@ TEST(StoragePhase, takesAwayWhatTheProfileNamesNoMore) {
   Result<lifecycle::Outcome> outcome = muster::test::runAsync(phase->act(action, context));
   ASSERT_TRUE(outcome) << outcome.error().str();
   EXPECT_TRUE(std::holds_alternative<lifecycle::Done>(*outcome));
-  ASSERT_EQ(agents.submitted(name, agent::TaskKind::Storage).size(), 1u);
-  EXPECT_EQ(nlohmann::json::parse(agents.submitted(name, agent::TaskKind::Storage)[0].params), nlohmann::json({{"name", "home"}, {"remove", true}}));
+  ASSERT_EQ(agents.submitted(name, wire::TaskKind::Storage).size(), 1u);
+  EXPECT_EQ(nlohmann::json::parse(agents.submitted(name, wire::TaskKind::Storage)[0].params), nlohmann::json({{"name", "home"}, {"remove", true}}));
   const auto verified = muster::test::runAsync(phase->verify(action));
   ASSERT_TRUE(verified) << verified.error().str();
   ASSERT_EQ(verified->size(), 1u);
