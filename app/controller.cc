@@ -265,8 +265,7 @@ std::map<std::string, validate::Baseline> Controller::learntOf(const std::string
 Async<std::vector<lifecycle::Fact>> Controller::lookAtPool(lifecycle::Subject subject) {
   for (auto* phase : phases_) {
     if (phase->name() != "pool") continue;
-    auto look = phase->observe(std::move(subject));
-    co_return co_await std::move(look);
+    co_return co_await phase->observe(std::move(subject));
   }
   co_return std::vector<lifecycle::Fact>{};
 }
@@ -311,11 +310,9 @@ Async<lifecycle::FactSet> Controller::observe(lifecycle::Policy policy) {
     if (os != "running" && os != "ram" && !begun_elsewhere.contains(node.name)) continue;
     const auto left = std::chrono::duration_cast<std::chrono::seconds>(until - clock_.steady());
     if (left.count() <= 0) break;
-    auto op = gateway_->waitFor(node.name, std::nullopt, "", left);
-    (void)co_await std::move(op);  // an agent that stays away shows in the facts
+    (void)co_await gateway_->waitFor(node.name, std::nullopt, "", left);  // an agent that stays away shows in the facts
   }
-  auto op = engine_->observe(std::move(policy));
-  co_return co_await std::move(op);
+  co_return co_await engine_->observe(std::move(policy));
 }
 
 Async<lifecycle::ApplyReport> Controller::apply(lifecycle::Plan plan) {

@@ -83,16 +83,14 @@ WallTime SystemClock::now() const { return std::chrono::floor<std::chrono::milli
 std::chrono::steady_clock::time_point SystemClock::steady() const { return std::chrono::steady_clock::now(); }
 
 Task<void> Clock::sleep(std::chrono::milliseconds duration) {
-  auto wait = rest(duration);
-  if (!co_await std::move(wait)) throw boost::system::system_error(asio::error::operation_aborted);
+  if (!co_await rest(duration)) throw boost::system::system_error(asio::error::operation_aborted);
 }
 
 Task<bool> SystemClock::rest(std::chrono::milliseconds duration, Alarm* alarm) {
   asio::steady_timer timer(co_await asio::this_coro::executor, duration);
   const Alarm::Set set(alarm, timer);
   boost::system::error_code error;
-  auto wait = timer.async_wait(asio::redirect_error(asio::use_awaitable, error));
-  co_await std::move(wait);
+  co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, error));
   co_return !error;
 }
 
@@ -141,8 +139,7 @@ Task<bool> FakeClock::rest(std::chrono::milliseconds duration, Alarm* alarm) {
   Entry entry{state, sleeper, state->sleepers.emplace(state->elapsed + std::max(duration, std::chrono::milliseconds(0)), sleeper)};
   const Alarm::Set set(alarm, sleeper->timer);
   boost::system::error_code error;
-  auto wait = sleeper->timer.async_wait(asio::redirect_error(asio::use_awaitable, error));
-  co_await std::move(wait);
+  co_await sleeper->timer.async_wait(asio::redirect_error(asio::use_awaitable, error));
   co_return sleeper->woken;
 }
 

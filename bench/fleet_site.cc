@@ -102,13 +102,11 @@ void Children::start(int first, int nodes, const std::string& boot_url, bool rea
 Async<int> goTheRoad(Engine& engine, Site& site, const inventory::Cluster& cluster) {
   int done = 0;
   for (int round = 0; round < kMaxRounds; ++round) {
-    auto observe = engine.observe({});
-    CO_TRY(facts, co_await std::move(observe));
+    CO_TRY(facts, co_await engine.observe({}));
     CO_TRY(policy, policyOf(site.store(), {}));
     CO_TRY(plan, makePlan(cluster, facts, policy, site.phases));
     if (plan.empty()) co_return done;
-    auto apply = engine.apply(plan);
-    CO_TRY(report, co_await std::move(apply));
+    CO_TRY(report, co_await engine.apply(plan));
     done += report.done;
     for (std::size_t i = 0; i < std::min<std::size_t>(3, report.problems.size()); ++i) std::cerr << report.problems[i] << "\n";
   }

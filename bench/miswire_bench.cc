@@ -26,8 +26,7 @@ std::pair<Link, Link> twoCables(const Topology& declared, std::mt19937& random) 
 
 Async<int> healed(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock, std::filesystem::path folder) {
   const auto declared = fabric::test::declared(cluster);
-  auto start = Simulator::start(declared, processes, clock, std::move(folder));
-  CO_TRY(simulator, co_await std::move(start));
+  CO_TRY(simulator, co_await Simulator::start(declared, processes, clock, std::move(folder)));
   const auto seat = simulator->seat(kControllerHca);
   Tools tools(processes, seat);
   std::mt19937 random(5);
@@ -35,24 +34,19 @@ Async<int> healed(const inventory::Cluster& cluster, io::ProcessRunner& processe
   for (int round = 0; round < kMiswirings; ++round) {
     const auto [one, other] = twoCables(declared, random);
     auto lines = Simulator::unlinkLine(one.a) + Simulator::unlinkLine(other.a) + Simulator::linkLine(one.a, other.b) + Simulator::linkLine(other.a, one.b);
-    auto spoil = simulator->say(std::move(lines));
-    CO_TRY_OK(co_await std::move(spoil));
-    auto look = tools.discover();
-    CO_TRY(found, co_await std::move(look));
+    CO_TRY_OK(co_await simulator->say(std::move(lines)));
+    CO_TRY(found, co_await tools.discover());
     const auto compared = compare(declared, found);
     const std::set<Port> ends = {one.a, one.b, other.a, other.b};
     bool exact = compared.deviations.size() == 2 && compared.repairs.size() == 1;
     for (const auto& deviation : compared.deviations) exact = exact && ends.contains(deviation.at);
-    auto mend = simulator->carryOut(compared.repairs);
-    CO_TRY_OK(co_await std::move(mend));
-    auto again = tools.discover();
-    CO_TRY(after, co_await std::move(again));
+    CO_TRY_OK(co_await simulator->carryOut(compared.repairs));
+    CO_TRY(after, co_await tools.discover());
     const bool mended = compare(declared, after).deviations.empty();
     good += exact && mended;
     if (!exact || !mended) fmt::print(stderr, "{} and {}: {}\n", toString(one.a), toString(other.a), exact ? "not mended" : "not named exactly");
     if (mended) continue;
-    auto undo = simulator->say(Simulator::unlinkLine(one.a) + Simulator::unlinkLine(other.a) + Simulator::linkLine(one.a, one.b) + Simulator::linkLine(other.a, other.b));
-    CO_TRY_OK(co_await std::move(undo));
+    CO_TRY_OK(co_await simulator->say(Simulator::unlinkLine(one.a) + Simulator::unlinkLine(other.a) + Simulator::linkLine(one.a, one.b) + Simulator::linkLine(other.a, other.b)));
   }
   co_return good;
 }

@@ -91,8 +91,7 @@ class DhcpClient {
       error_code ignored;
       socket_.send_to(asio::buffer(question), {asio::ip::address_v4::broadcast(), 67}, 0, ignored);
       waiting->bell.expires_after(kDhcpRepeat);
-      auto wait = waiting->bell.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-      co_await std::move(wait);
+      co_await waiting->bell.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     }
     waiting_.erase(number);
     co_return waiting->answer;
@@ -102,8 +101,7 @@ class DhcpClient {
     for (;;) {
       char packet[2048];
       error_code error;
-      auto receive = socket_.async_receive(asio::buffer(packet), asio::redirect_error(asio::use_awaitable, error));
-      const auto size = co_await std::move(receive);
+      const auto size = co_await socket_.async_receive(asio::buffer(packet), asio::redirect_error(asio::use_awaitable, error));
       if (error) co_return;
       const std::string_view answer(packet, size);
       const auto found = size < 8 ? waiting_.end() : waiting_.find(std::string(answer.substr(4, 4)));
@@ -132,15 +130,12 @@ Task<std::string> get(const Wire& wire, Ipv4 from, std::string path) {
   error_code error;
   socket.bind({asio::ip::make_address_v4(from.str()), 0}, error);
   const tcp::endpoint controller(asio::ip::make_address_v4(kController), kHttpPort);
-  auto connecting = socket.async_connect(controller, asio::redirect_error(asio::use_awaitable, error));
-  co_await std::move(connecting);
+  co_await socket.async_connect(controller, asio::redirect_error(asio::use_awaitable, error));
   if (error) co_return error.message();
   const std::string request = fmt::format("GET {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", path, kController);
-  auto sending = asio::async_write(socket, asio::buffer(request), asio::redirect_error(asio::use_awaitable, error));
-  co_await std::move(sending);
+  co_await asio::async_write(socket, asio::buffer(request), asio::redirect_error(asio::use_awaitable, error));
   std::string answer;
-  auto receiving = asio::async_read(socket, asio::dynamic_buffer(answer), asio::redirect_error(asio::use_awaitable, error));
-  co_await std::move(receiving);
+  co_await asio::async_read(socket, asio::dynamic_buffer(answer), asio::redirect_error(asio::use_awaitable, error));
   co_return answer;
 }
 
@@ -162,11 +157,9 @@ double since(std::chrono::steady_clock::time_point begin) { return std::chrono::
 Task<bool> startNode(Site site, const inventory::Node& node) {
   const auto asking = std::chrono::steady_clock::now();
   const auto question = discover(node.mac, 7, true);
-  auto discovering = site.dhcp.ask(question, kDhcpTries);
-  const auto offer = co_await std::move(discovering);
+  const auto offer = co_await site.dhcp.ask(question, kDhcpTries);
   if (!offer || offer->kind != kOffered || offer->address != node.address.str()) co_return false;
-  auto taking = site.dhcp.ask(requestFor(question, *offer), kDhcpTries);
-  const auto taken = co_await std::move(taking);
+  const auto taken = co_await site.dhcp.ask(requestFor(question, *offer), kDhcpTries);
   if (!taken || taken->kind != kConfirmed || taken->address != offer->address) co_return false;
   site.answers.address.push_back(since(asking));
 
@@ -186,15 +179,12 @@ Task<bool> startNode(Site site, const inventory::Node& node) {
 
 Task<void> startInTurn(Site site, const inventory::Node& node, int turn) {
   asio::steady_timer timer(co_await asio::this_coro::executor, turn * kBetweenNodes);
-  auto wait = timer.async_wait(asio::use_awaitable);
-  co_await std::move(wait);
-  auto start = startNode(site, node);
-  if (!co_await std::move(start)) ++site.answers.failed;
+  co_await timer.async_wait(asio::use_awaitable);
+  if (!co_await startNode(site, node)) ++site.answers.failed;
 }
 
 Task<void> startAll(asio::io_context& io, Site site, const inventory::Cluster& cluster) {
-  auto stranger = site.dhcp.ask(discover(*Mac::parse(kStranger), 7, true), kTriesUntilUp);
-  const auto up = co_await std::move(stranger);
+  const auto up = co_await site.dhcp.ask(discover(*Mac::parse(kStranger), 7, true), kTriesUntilUp);
   if (!up) std::abort();  // dnsmasq has not read the hosts within a minute
   auto left = std::make_shared<int>(kStarting);
   for (int i = 0; i < kStarting; ++i) {

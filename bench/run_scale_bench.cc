@@ -44,8 +44,7 @@ class Steps final : public Phase {
   }
   Async<std::vector<Fact>> observe(Subject) override { co_return std::vector<Fact>(); }
   Async<Outcome> act(Action action, ActContext& context) override {
-    auto record = context.recordOperation(context.intentId());
-    CO_TRY_OK(co_await std::move(record));
+    CO_TRY_OK(co_await context.recordOperation(context.intentId()));
     if (acting_.insert(action.facet.subject).second && acting_.size() == static_cast<std::size_t>(kNodes) && all_act) all_act();
     if (stays_) co_return Outcome(Again{std::chrono::seconds(30), "the outside"});
     done_.insert(action.facet);

@@ -73,8 +73,7 @@ struct Sweep {
 };
 
 Task<void> look(bmc::Bmc& bmc, Sweep& sweep, asio::io_context& io) {
-  auto read = bmc.firmware();
-  auto items = co_await std::move(read);
+  auto items = co_await bmc.firmware();
   if (!items) sweep.trouble = items.error().str();
   if (items && items->size() == kComponents) ++sweep.complete;
   if (--sweep.open == 0) io.stop();

@@ -63,8 +63,7 @@ Task<Turnstile::Permit> Turnstile::enter() {
     }
   } leave{state, waiter};
   boost::system::error_code ignored;
-  auto ring = waiter->bell.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-  co_await std::move(ring);
+  co_await waiter->bell.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   if (!waiter->granted) throw boost::system::system_error(asio::error::operation_aborted);
   leave.taken = true;
   co_return Permit(state);
@@ -89,8 +88,7 @@ Task<void> Pace::next() {
   next_slot_ += kRequestGap;
   if (next_slot_ <= now) co_return;
   auto wait = std::chrono::ceil<std::chrono::milliseconds>(next_slot_ - now);
-  auto sleep = clock_.sleep(wait);
-  co_await std::move(sleep);
+  co_await clock_.sleep(wait);
 }
 
 namespace {
@@ -145,24 +143,19 @@ class ArbitratedBmc final : public Bmc, public DeviceStates, public StagedImages
  private:
   template <class T>
   Async<T> bounded(std::chrono::milliseconds limit, std::string what, Async<T> work) {
-    auto op = withDeadline<T>(clock_, limit, what, std::move(work));
-    auto result = co_await std::move(op);
+    auto result = co_await withDeadline<T>(clock_, limit, what, std::move(work));
     if (!result) result.error().within(what + " of " + address());
     co_return result;
   }
   template <class T>
   Async<T> reading(std::string what, Async<T> work) {
-    auto enter = reads_.enter();
-    auto permit = co_await std::move(enter);
-    auto op = bounded<T>(kReadLimit, std::move(what), std::move(work));
-    co_return co_await std::move(op);
+    auto permit = co_await reads_.enter();
+    co_return co_await bounded<T>(kReadLimit, std::move(what), std::move(work));
   }
   template <class T>
   Async<T> writing(std::chrono::milliseconds limit, std::string what, Async<T> work) {
-    auto enter = write_.enter();
-    auto permit = co_await std::move(enter);
-    auto op = bounded<T>(limit, std::move(what), std::move(work));
-    co_return co_await std::move(op);
+    auto permit = co_await write_.enter();
+    co_return co_await bounded<T>(limit, std::move(what), std::move(work));
   }
   /// Takes the write place, then every read place: a reader would only see the BMC go.
   template <class T>
@@ -171,11 +164,9 @@ class ArbitratedBmc final : public Bmc, public DeviceStates, public StagedImages
     auto permit = co_await std::move(enter);
     std::array<Turnstile::Permit, kMaxConcurrentReads> reads;
     for (auto& read : reads) {
-      auto next = reads_.enter();
-      read = co_await std::move(next);
+      read = co_await reads_.enter();
     }
-    auto op = bounded<T>(limit, std::move(what), std::move(work));
-    co_return co_await std::move(op);
+    co_return co_await bounded<T>(limit, std::move(what), std::move(work));
   }
 
   std::unique_ptr<Bmc> driver_;

@@ -10,8 +10,7 @@ Async<std::vector<LogEntry>> Bmc::eventLog(std::size_t) {
 Async<SerialPlace> Bmc::serialConsole() { co_return fail(ErrorCode::NotFound, address() + " tells of no serial console"); }
 
 Async<Survey> Bmc::survey() {
-  auto read = system();
-  CO_TRY(seen, co_await std::move(read));
+  CO_TRY(seen, co_await system());
   Survey survey;
   survey.system = std::move(seen);
   co_return survey;
@@ -27,8 +26,7 @@ Async<void> Bmc::interrupt() { co_return fail(ErrorCode::NotFound, address() + "
 
 Async<void> Bmc::boot(BootOverride what) {
   if (what.persistent || !what.http_uri.empty()) co_return fail(ErrorCode::NotFound, address() + " sets the boot device for one boot only");
-  auto once = bootOnce(what.target);
-  co_return co_await std::move(once);
+  co_return co_await bootOnce(what.target);
 }
 
 Async<void> Bmc::rotatePassword() { co_return fail(ErrorCode::NotFound, address() + " has no password that muster could change"); }

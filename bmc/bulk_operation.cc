@@ -26,14 +26,12 @@ struct Campaign {
 };
 
 Task<void> one(std::shared_ptr<Campaign> all, NodeName node) {
-  auto enter = all->places.enter();
-  auto permit = co_await std::move(enter);
+  auto permit = co_await all->places.enter();
   if (all->report.failed.size() >= kCampaignFailures) {
     all->report.left.push_back(node);
     co_return;
   }
-  auto work = all->work(node);
-  const auto ended = co_await std::move(work);
+  const auto ended = co_await all->work(node);
   if (ended)
     all->report.done.push_back(node);
   else
@@ -49,8 +47,7 @@ Async<CampaignReport> campaign(std::vector<NodeName> nodes, std::function<Async<
   all->work = std::move(work);
   all->told = std::move(told);
   if (nodes.empty()) co_return std::move(all->report);
-  auto first = one(all, nodes.front());
-  co_await std::move(first);
+  co_await one(all, nodes.front());
   if (!all->report.failed.empty()) {
     all->report.left.assign(nodes.begin() + 1, nodes.end());
     co_return std::move(all->report);
@@ -64,8 +61,7 @@ Async<CampaignReport> campaign(std::vector<NodeName> nodes, std::function<Async<
     });
   }
   boost::system::error_code ignored;
-  auto ring = all->bell.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-  co_await std::move(ring);
+  co_await all->bell.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   if (all->broken) std::rethrow_exception(all->broken);
   co_return std::move(all->report);
 }
@@ -78,8 +74,7 @@ CertificateSigner signBy(std::vector<std::string> words, io::ProcessRunner& proc
     command.stdin_text = std::move(request);
     command.timeout = kSignLimit;
     const auto shown = command.program;
-    auto run = processes.run(std::move(command));
-    CO_TRY(ended, co_await std::move(run));
+    CO_TRY(ended, co_await processes.run(std::move(command)));
     if (ended.code == 0) co_return std::move(ended.out);
     while (!ended.err.empty() && ended.err.back() == '\n') ended.err.pop_back();
     co_return fail(ErrorCode::Unavailable, fmt::format("{} did not sign: it ended with {}: {}", shown, ended.code, ended.err.substr(ended.err.rfind('\n') + 1)));
@@ -87,13 +82,10 @@ CertificateSigner signBy(std::vector<std::string> words, io::ProcessRunner& proc
 }
 
 Async<void> certify(Bmc& bmc, CertificateSubject subject, CertificateSigner sign) {
-  auto ask = bmc.certificateRequest(std::move(subject));
-  CO_TRY(request, co_await std::move(ask));
-  auto signing = sign(std::move(request));
-  CO_TRY(certificate, co_await std::move(signing));
+  CO_TRY(request, co_await bmc.certificateRequest(std::move(subject)));
+  CO_TRY(certificate, co_await sign(std::move(request)));
   if (certificate.find("-----BEGIN CERTIFICATE-----") == std::string::npos) co_return fail(ErrorCode::Corrupt, "whoever signs answered no certificate in PEM; nothing was sent to " + bmc.address());
-  auto install = bmc.installCertificate(std::move(certificate));
-  co_return co_await std::move(install);
+  co_return co_await bmc.installCertificate(std::move(certificate));
 }
 
 }  // namespace muster::bmc

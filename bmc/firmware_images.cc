@@ -40,7 +40,7 @@ Result<FirmwareImage> readFirmwareImage(const FirmwareUpdate& update) {
 }
 
 Async<FirmwareImage> FirmwareImages::beside(std::filesystem::path file) {
-  auto work = offload<Result<FirmwareImage>>(workers_, [file]() -> Result<FirmwareImage> {
+  co_return co_await offload<Result<FirmwareImage>>(workers_, [file]() -> Result<FirmwareImage> {
     std::error_code none;
     const auto size = std::filesystem::file_size(file, none);
     if (none) return FirmwareImage();
@@ -48,16 +48,13 @@ Async<FirmwareImage> FirmwareImages::beside(std::filesystem::path file) {
     TRY(bytes, io::readFile(file));
     return std::make_shared<const std::string>(std::move(bytes));
   });
-  co_return co_await std::move(work);
 }
 
 Async<FirmwareImage> FirmwareImages::get(FirmwareUpdate update) {
-  auto enter = one_.enter();
-  auto permit = co_await std::move(enter);
+  auto permit = co_await one_.enter();
   const auto key = lower(update.sha256);
   if (auto known = by_sha256_[key].lock()) co_return known;
-  auto work = offload<Result<FirmwareImage>>(workers_, [update] { return readFirmwareImage(update); });
-  CO_TRY(image, co_await std::move(work));
+  CO_TRY(image, co_await offload<Result<FirmwareImage>>(workers_, [update] { return readFirmwareImage(update); }));
   std::erase_if(by_sha256_, [](const auto& entry) { return entry.second.expired(); });
   by_sha256_[key] = image;
   co_return image;

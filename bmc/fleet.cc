@@ -76,8 +76,7 @@ class Fleet final : public BmcFleet, public EventFleet {
 
   Async<void> close() override {
     auto all = logoutAll();
-    auto bounded = withDeadline<void>(clock_, kCloseLimit, "logging out of the BMCs", std::move(all));
-    co_return co_await std::move(bounded);
+    co_return co_await withDeadline<void>(clock_, kCloseLimit, "logging out of the BMCs", std::move(all));
   }
 
  private:
@@ -158,8 +157,7 @@ class Fleet final : public BmcFleet, public EventFleet {
       });
     }
     boost::system::error_code ignored;
-    auto ring = pending->bell.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-    co_await std::move(ring);
+    co_await pending->bell.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     co_return Result<void>();
   }
 

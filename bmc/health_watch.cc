@@ -69,10 +69,8 @@ class Watch final : public HealthWatch {
     std::chrono::milliseconds turn{0};
     for (const auto& [node, state] : nodes_) asio::co_spawn(executor, listenForEver(*this, alive_, node, std::exchange(turn, turn + kOpenGap)), asio::detached);
     while (true) {
-      auto all = readDue();
-      co_await std::move(all);
-      auto pause = clock_.sleep(kIdle);
-      co_await std::move(pause);
+      co_await readDue();
+      co_await clock_.sleep(kIdle);
     }
   }
 
@@ -109,8 +107,7 @@ class Watch final : public HealthWatch {
     if (!source) co_return;
     EventPlace place;
     std::chrono::milliseconds patience = kFirstReturn;
-    auto first_turn = self.clock_.sleep(turn);
-    co_await std::move(first_turn);
+    co_await self.clock_.sleep(turn);
     if (alive.expired()) co_return;
     while (true) {
       bool stood = false;
@@ -121,8 +118,7 @@ class Watch final : public HealthWatch {
       const std::function<void(std::vector<LogEntry>)> told = [&self, alive, node](std::vector<LogEntry> entries) {
         if (!alive.expired()) self.hear(node, std::move(entries));
       };
-      auto listening = source->listen(place, opened, told);
-      auto ended = co_await std::move(listening);
+      auto ended = co_await source->listen(place, opened, told);
       if (alive.expired()) co_return;
       std::chrono::milliseconds pause = patience;
       if (ended) {
@@ -135,8 +131,7 @@ class Watch final : public HealthWatch {
         if (ended.error().code() == ErrorCode::NotFound) pause = kNoStreamAgain + turn;
         else patience = std::min<std::chrono::milliseconds>(2 * patience, kLongestReturn);
       }
-      auto nap = self.clock_.sleep(pause);
-      co_await std::move(nap);
+      co_await self.clock_.sleep(pause);
       if (alive.expired()) co_return;
     }
   }
@@ -174,14 +169,12 @@ class Watch final : public HealthWatch {
         if (--batch->open == 0) batch->bell.cancel();
       });
     boost::system::error_code ignored;
-    auto ring = batch->bell.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-    co_await std::move(ring);
+    co_await batch->bell.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
 
   template <class Batch>
   static Task<void> readInPlace(Watch& self, std::shared_ptr<Batch> batch, NodeName node) {
-    auto enter = batch->places.enter();
-    auto permit = co_await std::move(enter);
+    auto permit = co_await batch->places.enter();
     auto& state = self.nodes_.at(node);
     state.read_at = self.clock_.steady();
     state.due = state.read_at + kHealthEvery;
@@ -193,8 +186,7 @@ class Watch final : public HealthWatch {
   Async<void> readOne(NodeName node) {
     auto& bmc = bmcs_.at(node);
     auto& state = nodes_.at(node);
-    auto read = bmc.sensors();
-    auto readings = co_await std::move(read);
+    auto readings = co_await bmc.sensors();
     if (!readings && readings.error().code() != ErrorCode::NotFound) co_return fail(std::move(readings.error()));
     auto now = symptomsOf(readings.value_or(std::vector<SensorReading>()));
     std::vector<BmcSymptom> believed;
@@ -204,8 +196,7 @@ class Watch final : public HealthWatch {
     }
     if (believed.size() < now.size()) state.due = std::min(state.due, clock_.steady() + kHealthConfirm);
     state.suspected = std::move(now);
-    auto log = bmc.eventLog(kLogRead);
-    auto entries = co_await std::move(log);
+    auto entries = co_await bmc.eventLog(kLogRead);
     if (!entries && entries.error().code() != ErrorCode::NotFound) co_return fail(std::move(entries.error()));
     CO_TRY(logged, readLog(node, entries.value_or(std::vector<LogEntry>()), state.told));
     state.told.clear();

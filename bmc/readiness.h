@@ -20,14 +20,11 @@ inline Async<void> readsUntilBack(Bmc& bmc, Clock& clock, BackWithin within) {
   const auto until = clock.steady() + within.limit;
   std::string last = "no answer";
   for (int good = 0; good < kGoodReads;) {
-    auto pause = clock.sleep(within.gap);
-    co_await std::move(pause);
+    co_await clock.sleep(within.gap);
     if (within.new_session) {
-      auto anew = bmc.newSession();
-      (void)co_await std::move(anew);
+      (void)co_await bmc.newSession();
     }
-    auto look = bmc.system();
-    auto seen = co_await std::move(look);
+    auto seen = co_await bmc.system();
     if (!seen && seen.error().code() == ErrorCode::Denied) co_return fail(std::move(seen.error()));
     good = seen ? good + 1 : 0;
     if (!seen) last = seen.error().str();

@@ -18,8 +18,7 @@ class SharedPackages {
 inline Async<bool> bringsBoth(Bmc& bmc, std::string component, std::string other) {
   auto* packages = dynamic_cast<SharedPackages*>(&bmc);
   if (!packages) co_return false;
-  auto ask = packages->bringsBoth(std::move(component), std::move(other));
-  co_return co_await std::move(ask);
+  co_return co_await packages->bringsBoth(std::move(component), std::move(other));
 }
 
 }  // namespace muster::bmc

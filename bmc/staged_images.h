@@ -19,8 +19,7 @@ class StagedImages {
 inline Async<void> discardStaged(Bmc& bmc, std::string component, std::size_t waiting) {
   auto* images = dynamic_cast<StagedImages*>(&bmc);
   if (!images) co_return fail(ErrorCode::NotFound, bmc.address() + " offers no way to take an image back that waits for its activation");
-  auto work = images->discardStaged(std::move(component), waiting);
-  co_return co_await std::move(work);
+  co_return co_await images->discardStaged(std::move(component), waiting);
 }
 
 }  // namespace muster::bmc

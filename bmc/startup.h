@@ -25,8 +25,7 @@ class DeviceStates {
 inline Async<std::vector<DeviceState>> devicesNotReady(Bmc& bmc) {
   auto* states = dynamic_cast<DeviceStates*>(&bmc);
   if (!states) co_return std::vector<DeviceState>();
-  auto ask = states->notReady();
-  co_return co_await std::move(ask);
+  co_return co_await states->notReady();
 }
 
 /// Behind the URI where a task goes on: asking for it orders the work, once. Written down first, and then asked for at once.

@@ -65,8 +65,7 @@ Result<void> TrustMemory::setPin(lifecycle::Store& store, const std::string& fin
 }
 
 Async<void> TrustMemory::setPin(lifecycle::Journal& journal, std::string fingerprint) {
-  auto write = journal.write<void>([self = *this, fingerprint = std::move(fingerprint)](lifecycle::Store& store) { return self.setPin(store, fingerprint); });
-  co_return co_await std::move(write);
+  co_return co_await journal.write<void>([self = *this, fingerprint = std::move(fingerprint)](lifecycle::Store& store) { return self.setPin(store, fingerprint); });
 }
 
 Result<void> TrustMemory::expectPin(const std::string& fingerprint) { return store_.putValue(nextPinKey(), fingerprint); }
@@ -237,12 +236,11 @@ Error TrustMemory::refused(const std::string& address, const std::string& userna
 }
 
 Async<std::string> TrustMemory::exchangeSession(lifecycle::Journal& journal, std::string path) {
-  auto write = journal.write<std::string>([key = sessionKey(), path = std::move(path)](lifecycle::Store& store) -> Result<std::string> {
+  co_return co_await journal.write<std::string>([key = sessionKey(), path = std::move(path)](lifecycle::Store& store) -> Result<std::string> {
     TRY(before, store.getValue(key));
     if (before.value_or("") != path) TRY_OK(store.putValue(key, path));
     return before.value_or("");
   });
-  co_return co_await std::move(write);
 }
 
 Result<void> forgetPin(lifecycle::Store& store, const NodeName& node) {

@@ -50,8 +50,7 @@ bool show(std::string_view bytes) {
 
 Async<void> hear(io::Dialogue& line) {
   while (true) {
-    auto read = line.read();
-    CO_TRY(piece, co_await std::move(read));
+    CO_TRY(piece, co_await line.read());
     if (piece.empty() || !show(piece)) co_return Result<void>();
   }
 }
@@ -63,17 +62,14 @@ Async<void> typeInto(io::Dialogue& line) {
   keys.assign(::dup(STDIN_FILENO), error);  // files and /dev/null cannot be waited for: nothing is typed then
   std::array<char, io::kDialoguePieceBytes> piece;
   while (!error) {
-    auto read = keys.async_read_some(asio::buffer(piece), asio::redirect_error(asio::use_awaitable, error));
-    const auto count = co_await std::move(read);
+    const auto count = co_await keys.async_read_some(asio::buffer(piece), asio::redirect_error(asio::use_awaitable, error));
     std::string typed(piece.data(), error ? 0 : count);
     if (typed.find(kLeaveKey) != std::string::npos) co_return Result<void>();
     if (typed.empty()) break;
-    auto write = line.write(std::move(typed));
-    CO_TRY_OK(co_await std::move(write));
+    CO_TRY_OK(co_await line.write(std::move(typed)));
   }
   asio::steady_timer never(executor, asio::steady_timer::time_point::max());
-  auto wait = never.async_wait(asio::redirect_error(asio::use_awaitable, error));
-  co_await std::move(wait);
+  co_await never.async_wait(asio::redirect_error(asio::use_awaitable, error));
   co_return Result<void>();
 }
 
@@ -85,14 +81,12 @@ Async<void> giveBack(io::Dialogue& line) {
   auto limit = timer.async_wait(asio::use_awaitable);
   auto end = [](io::Dialogue& rest) -> Async<void> {
     while (true) {
-      auto read = rest.read();
-      CO_TRY(piece, co_await std::move(read));
+      CO_TRY(piece, co_await rest.read());
       if (piece.empty()) co_return Result<void>();
     }
   };
   auto ending = end(line);
-  auto race = std::move(ending) || std::move(limit);
-  co_await std::move(race);
+  co_await (std::move(ending) || std::move(limit));
   co_return Result<void>();
 }
 
@@ -103,10 +97,8 @@ Async<void> talk(std::unique_ptr<io::Dialogue> line) {
   RawTerminal raw;
   auto heard = hear(*line);
   auto typed = typeInto(*line);
-  auto race = std::move(heard) || std::move(typed);
-  auto first = co_await std::move(race);
-  auto back = giveBack(*line);
-  (void)co_await std::move(back);
+  auto first = co_await (std::move(heard) || std::move(typed));
+  (void)co_await giveBack(*line);
   if (first.index() == 0) co_return std::get<0>(std::move(first));
   co_return std::get<1>(std::move(first));
 }

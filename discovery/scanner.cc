@@ -49,8 +49,7 @@ Task<std::optional<Scan::Found>> readRoot(Scan& scan, std::string url) {
   io::HttpRequest request{.url = *parsed, .timeout = kRootLimit, .max_body_bytes = kMaxRootBytes};
   request.headers["Accept"] = "application/json";
   auto send = client->send(std::move(request));
-  auto bounded = withDeadline<io::HttpResponse>(scan.deps.clock, kRootLimit, url, std::move(send));
-  auto answer = co_await std::move(bounded);
+  auto answer = co_await withDeadline<io::HttpResponse>(scan.deps.clock, kRootLimit, url, std::move(send));
   if (!answer || answer->status != 200) co_return std::nullopt;
   auto root = bmc::parseLenient(answer->body);
   if (bmc::textAt(root, "RedfishVersion").empty() && bmc::textAt(root, "@odata.type").find("ServiceRoot") == std::string::npos) co_return std::nullopt;
@@ -72,10 +71,8 @@ Async<bmc::Survey> surveyStranger(Scan& scan, bmc::StrangerBmc who) {
   auto& deps = scan.deps;
   auto stranger = bmc::makeStranger(std::move(who), deps.store, deps.clock, deps.workers, deps.make_client);
   auto work = stranger->bmc().survey();
-  auto bounded = withDeadline<bmc::Survey>(deps.clock, kSurveyLimit, "the survey", std::move(work));
-  auto survey = co_await std::move(bounded);
-  auto end = stranger->close();
-  (void)co_await std::move(end);
+  auto survey = co_await withDeadline<bmc::Survey>(deps.clock, kSurveyLimit, "the survey", std::move(work));
+  (void)co_await stranger->close();
   co_return survey;
 }
 
@@ -101,8 +98,7 @@ Task<void> tryCredentials(Scan& scan, Machine& machine) {
       left += (left.empty() ? "" : ", ") + name;
       continue;
     }
-    auto work = surveyStranger(scan, who);
-    auto survey = co_await std::move(work);
+    auto survey = co_await surveyStranger(scan, who);
     if (survey) {
       take(machine, std::move(*survey));
       machine.credential = name;

@@ -87,8 +87,7 @@ Async<void> watchDhcp(std::string interface, std::chrono::milliseconds limit, st
   while (std::chrono::steady_clock::now() < until) {
     error_code error;
     auto buffer = asio::buffer(packet);
-    auto read = socket.async_read_some(buffer, asio::redirect_error(asio::use_awaitable, error));
-    const auto size = co_await std::move(read);
+    const auto size = co_await socket.async_read_some(buffer, asio::redirect_error(asio::use_awaitable, error));
     if (error == asio::error::operation_aborted) break;
     if (error) co_return fail(ErrorCode::Unavailable, fmt::format("listening to DHCP on {}: {}", interface, error.message()));
     const auto payload = dhcpPayload(std::string_view(packet.data(), size));
@@ -116,14 +115,12 @@ Async<void> watchSsdp(Ipv4 address, std::chrono::milliseconds limit, std::functi
   closeAfter(timer, socket, limit);
   const auto search = ssdpSearch(kSearchWaitSeconds);
   auto question = asio::buffer(search);
-  auto send = socket.async_send_to(question, udp::endpoint(group, kSsdpPort), asio::redirect_error(asio::use_awaitable, error));
-  co_await std::move(send);  // where it cannot be asked, announcements are still heard
+  co_await socket.async_send_to(question, udp::endpoint(group, kSsdpPort), asio::redirect_error(asio::use_awaitable, error));  // where it cannot be asked, announcements are still heard
   std::vector<char> datagram(kPacketBytes);
   while (std::chrono::steady_clock::now() < until) {
     udp::endpoint from;
     auto buffer = asio::buffer(datagram);
-    auto read = socket.async_receive_from(buffer, from, asio::redirect_error(asio::use_awaitable, error));
-    const auto size = co_await std::move(read);
+    const auto size = co_await socket.async_receive_from(buffer, from, asio::redirect_error(asio::use_awaitable, error));
     if (error == asio::error::operation_aborted) break;
     if (error) co_return fail(ErrorCode::Unavailable, fmt::format("listening to SSDP: {}", error.message()));
     auto service = parseSsdp(std::string_view(datagram.data(), size), Ipv4(from.address().to_v4().to_uint()));

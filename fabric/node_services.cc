@@ -53,8 +53,7 @@ class NodeServicesPhase final : public lifecycle::Phase {
   Async<std::vector<Fact>> observe(Subject subject) override;
   Async<Outcome> act(Action action, ActContext& context) override;
   Async<std::vector<Fact>> verify(Action action) override {
-    auto look = observe(action.facet.subject);
-    co_return co_await std::move(look);
+    co_return co_await observe(action.facet.subject);
   }
 
  private:
@@ -178,8 +177,7 @@ std::vector<Goal> NodeServicesPhase::goals(const inventory::Cluster& cluster, co
 Async<std::map<std::string, std::string>> NodeServicesPhase::ask(NodeName node, std::vector<std::string> probes) {
   const nlohmann::json params{{"probes", probes}};
   wire::AgentTask task{"fabric." + node.str() + "." + io::randomToken(9), wire::TaskKind::Probe, jsonText(params), kProbeLimit};
-  auto run = agents_.runTask(node, std::move(task));
-  CO_TRY(report, co_await std::move(run));
+  CO_TRY(report, co_await agents_.runTask(node, std::move(task)));
   const auto json = jsonOrNone(report.result, kAgentJson);
   if (!json.is_object()) co_return fail(ErrorCode::Corrupt, fmt::format("the probes of {} are not a JSON object", node.str()));
   std::map<std::string, std::string> out;
@@ -250,13 +248,11 @@ Async<std::map<std::string, std::string>> NodeServicesPhase::askFor(std::vector<
     if (facet == kRoce) probes.push_back("roce.marking");
     if (facet == kNvlink) probes.insert(probes.end(), {"imex.state", "nvlink.domain"});
   }
-  auto asking = ask(node, std::move(probes));
-  CO_TRY(answers, co_await std::move(asking));
+  CO_TRY(answers, co_await ask(node, std::move(probes)));
   if (const auto marking = answers.find("roce.marking"); declared_ && marking != answers.end()) {
     ways_.learn(node, marking->second);
     if (auto ways = ways_.probesOf(cluster_, *declared_->fabric, node); !ways.empty()) {
-      auto walking = ask(node, std::move(ways));
-      CO_TRY(passed, co_await std::move(walking));
+      CO_TRY(passed, co_await ask(node, std::move(ways)));
       answers.merge(passed);
     }
   }
@@ -269,8 +265,7 @@ Async<std::vector<Fact>> NodeServicesPhase::observe(Subject subject) {
   const auto facets = node ? facetsOf(*node) : std::vector<std::string_view>();
   const auto state = facets.empty() ? std::nullopt : agents_.state(node->name);
   if (!state || state->mode != wire::Mode::Disk) co_return facts;
-  auto asking = askFor(facets, node->name);
-  CO_TRY(answers, co_await std::move(asking));
+  CO_TRY(answers, co_await askFor(facets, node->name));
   for (auto facet : facets) {
     const bool elsewhere = facet == kRoce && !onlyElsewhere(*node, answers).empty();
     facts.push_back({subject, facetName(facet), seen(facet, *node, answers), clock_.now(), "agent " + node->name.str(), elsewhere ? std::string(kElsewhere) : std::string()});
@@ -290,8 +285,7 @@ Async<Outcome> NodeServicesPhase::act(Action action, ActContext& context) {
     co_return Again{kLookAgain, fmt::format("the installed system of {} to call", node->name.str())};
   if (facet == kNvlink) {  // all nodes of the domain have to come: nothing is done but waited
     std::vector<std::string> probes = {"imex.state", "nvlink.domain"};
-    auto asking = ask(node->name, std::move(probes));
-    CO_TRY(answers, co_await std::move(asking));
+    CO_TRY(answers, co_await ask(node->name, std::move(probes)));
     const auto now = seen(facet, *node, answers);
     if (now == wanted(facet, *node)) co_return Done{};
     co_return Again{kLookAgain, fmt::format("the whole NVLink domain ({}); a node that is out belongs out of nvlink_domains", now)};
@@ -300,8 +294,7 @@ Async<Outcome> NodeServicesPhase::act(Action action, ActContext& context) {
   if (!rendered) co_return Blocked{rendered.error().str()};
   if (facet == kRoce) {  // a cable at the wrong port is not mended by marking again
     std::vector<std::string_view> only = {kRoce};
-    auto asking = askFor(std::move(only), node->name);
-    CO_TRY(answers, co_await std::move(asking));
+    CO_TRY(answers, co_await askFor(std::move(only), node->name));
     if (const auto others = onlyElsewhere(*node, answers); !others.empty()) {
       context.finding({action.facet, Severity::Error, firstOf(others), {}, "the node marks as declared: mend the cable, the switch or the address", clock_.now()});
       co_return Blocked{firstOf(others)};
@@ -314,12 +307,10 @@ Async<Outcome> NodeServicesPhase::act(Action action, ActContext& context) {
   const auto known = id.empty() ? std::nullopt : agents_.report(node->name, id);
   if (id.empty() || (known && known->phase == wire::TaskPhase::Failed)) {
     id = context.intentId() + "/" + io::randomToken(6);
-    auto record = context.recordOperation(id);
-    CO_TRY_OK(co_await std::move(record));
+    CO_TRY_OK(co_await context.recordOperation(id));
   }
   wire::AgentTask task{id, wire::TaskKind::NodeService, jsonText(params), kServiceLimit};
-  auto run = agents_.runTask(node->name, std::move(task));
-  const auto done = co_await std::move(run);
+  const auto done = co_await agents_.runTask(node->name, std::move(task));
   if (done) co_return Done{};
   if (done.error().canRetry()) co_return fail(done.error());
   context.finding({action.facet, Severity::Error, done.error().str(), {}, "mend what the node says, then apply again", clock_.now()});

@@ -95,8 +95,7 @@ Async<SharedPicture> FabricPhase::picture(std::chrono::milliseconds max_age) {
     if (last_error_) co_return fail(*last_error_);  // a fabric that does not answer is not asked again for each node
   }
   last_.reset();
-  auto run = discovery_.topology();
-  auto discovered = co_await std::move(run);
+  auto discovered = co_await discovery_.topology();
   last_at_ = clock_.steady();
   last_error_ = discovered ? std::nullopt : std::optional(discovered.error());
   CO_TRY(found, std::move(discovered));
@@ -106,14 +105,12 @@ Async<SharedPicture> FabricPhase::picture(std::chrono::milliseconds max_age) {
   auto now = std::make_shared<Picture>();
   now->found = std::move(found);
   auto compared = compare(declared_->topology, now->found, declared_->fabric->exclude);
-  auto firmware = addSwitchFirmware(tools_, clock_, *declared_->fabric, declared_->topology, now->found, firmware_, compared);
-  CO_TRY_OK(co_await std::move(firmware));
+  CO_TRY_OK(co_await addSwitchFirmware(tools_, clock_, *declared_->fabric, declared_->topology, now->found, firmware_, compared));
   last_at_ = clock_.steady();  // silent switches take seconds
   now->deviations = std::move(compared.deviations);
   now->rules = withGuids(declared_->partitions, known.hcas);
   if (managerIsExternal()) {
-    auto ask = tools_.smInfo();
-    const auto info = co_await std::move(ask);
+    const auto info = co_await tools_.smInfo();
     if (info && info->master) now->sm_guid = info->guid;
     last_ = now;
     co_return now;
@@ -127,10 +124,8 @@ Async<SharedPicture> FabricPhase::picture(std::chrono::milliseconds max_age) {
 Async<std::vector<Fact>> FabricPhase::look(Subject subject, std::chrono::milliseconds max_age) {
   std::vector<Fact> facts;
   if (!declared_ || !concerns(subject)) co_return facts;
-  auto wait = turnstile_.enter();
-  auto pass = co_await std::move(wait);
-  auto run = picture(max_age);
-  auto seen = co_await std::move(run);
+  auto pass = co_await turnstile_.enter();
+  auto seen = co_await picture(max_age);
   if (!seen) {
     for (auto facet : facetsOf(subject))
       facts.push_back(fact(subject, facet, std::string(kUnreadable), "ibnetdiscover", errorJson(seen.error())));
@@ -138,17 +133,14 @@ Async<std::vector<Fact>> FabricPhase::look(Subject subject, std::chrono::millise
   }
   auto now = *seen;  // shared: it stays while we look, whoever renews the picture
   if (!subject.isCluster()) {
-    auto own = portsProblem(subject.node(), *now);
-    auto problem = co_await std::move(own);
+    auto problem = co_await portsProblem(subject.node(), *now);
     facts.push_back(factOf(subject, kPorts, problem, std::string(kAsDeclared), "ibnetdiscover, smpquery pkeys"));
     co_return facts;
   }
-  auto sm = smProblem(*now);
-  auto sm_problem = co_await std::move(sm);
+  auto sm_problem = co_await smProblem(*now);
   facts.push_back(factOf(subject, kSm, sm_problem, wantedManager(), "sminfo, opensm.log"));
   if (hasStandby()) {
-    auto standby = standbyProblem(*now);
-    auto standby_problem = co_await std::move(standby);
+    auto standby_problem = co_await standbyProblem(*now);
     facts.push_back(factOf(subject, kStandby, standby_problem, std::string(kStandingBy), "sminfo"));
   }
   if (looksAtPartitions()) {
@@ -211,8 +203,7 @@ Async<std::string> FabricPhase::portsProblem(NodeName node, Picture& now) {
   auto own = deviationsOf(node, now);
   if (!own.empty()) co_return fmt::format("{} deviations: {}", own.size(), repairs(own));
   if (!looksAtPartitions()) co_return std::string();
-  auto run = readPkeys(now, node.str());
-  CO_TRY(wrong, co_await std::move(run));
+  CO_TRY(wrong, co_await readPkeys(now, node.str()));
   co_return wrong.empty() ? std::string() : wrong.front().str();
 }
 
@@ -225,15 +216,13 @@ Async<std::string> FabricPhase::externalSmProblem(const Picture& now) {
   if (const auto own = manager_.pid())
     co_return fmt::format("muster's own OpenSM still runs on the controller: end it (kill {}) as soon as the other one is ready", *own);
   if (now.sm_guid.empty()) co_return "no subnet manager answers as master";
-  auto others = strangeManager(now);
-  co_return co_await std::move(others);
+  co_return co_await strangeManager(now);
 }
 
 /// Empty when the subnet manager is as declared; else why not. Errors: never, a lost answer is a problem too.
 Async<std::string> FabricPhase::smProblem(const Picture& now) {
   if (managerIsExternal()) {
-    auto ask = externalSmProblem(now);
-    co_return co_await std::move(ask);
+    co_return co_await externalSmProblem(now);
   }
   if (now.sm_guid.empty()) co_return fmt::format("{} was never seen at its declared port; {}", kControllerHca, repairs(now.deviations));
   if (auto rival = manager_.rival(); !rival.empty()) co_return rival;
@@ -241,8 +230,7 @@ Async<std::string> FabricPhase::smProblem(const Picture& now) {
   if (!manager_.startedWith(now.files)) co_return "opensm runs with another configuration";
   if (!manager_.nodesAre(now.files)) co_return "opensm routes for other nodes than those that were found at their places";
   auto log = manager_.log();
-  auto ask = tools_.smInfo();
-  auto info = co_await std::move(ask);
+  auto info = co_await tools_.smInfo();
   if (info && info->master && info->guid != now.sm_guid)
     co_return fmt::format("another subnet manager is master: port GUID {}, ours is {}; stop it, or give it a lower priority", info->guid,
                           now.sm_guid);
@@ -253,8 +241,7 @@ Async<std::string> FabricPhase::smProblem(const Picture& now) {
                           log.complaints.empty() ? "" : ": ", fmt::join(log.complaints, " | "));
   for (const auto& complaint : log.complaints)
     if (complaint.find("ERR AB") != std::string::npos || complaint.find("ERR 0D01") != std::string::npos) co_return complaint;
-  auto others = strangeManager(now);
-  co_return co_await std::move(others);
+  co_return co_await strangeManager(now);
 }
 
 namespace {
@@ -283,14 +270,12 @@ bool FabricPhase::mayManage(const std::string& device) const {
 }
 
 Async<std::string> FabricPhase::strangeManager(const Picture& now) {
-  auto ask = tools_.managerLids();
-  auto lids = co_await std::move(ask);
+  auto lids = co_await tools_.managerLids();
   if (!lids) co_return fmt::format("the subnet managers cannot be listed: {}", lids.error().str());
   for (int lid : *lids) {
     auto name = deviceWith(now.found, [&](const PortAddress& address) { return address.lid == lid; });
     if (name.empty()) {  // the picture may be older than the LIDs
-      auto query = tools_.smInfoOf(lid);
-      auto info = co_await std::move(query);
+      auto info = co_await tools_.smInfoOf(lid);
       if (!info) co_return fmt::format("LID {} says that it runs a subnet manager, and does not answer: {}", lid, info.error().str());
       name = deviceWith(now.found, [&](const PortAddress& address) { return address.guid == info->guid; });
       if (name.empty()) name = "port GUID " + info->guid;
@@ -308,8 +293,7 @@ Async<std::string> FabricPhase::standbyProblem(const Picture& now) {
     if (hca == kControllerHca) continue;
     auto device = now.found.devices.find(hca);
     if (device == now.found.devices.end()) co_return fmt::format("the standby's HCA {} is not seen", hca);
-    auto query = tools_.smInfoOf(device->second.addresses.begin()->second.lid);
-    auto info = co_await std::move(query);
+    auto info = co_await tools_.smInfoOf(device->second.addresses.begin()->second.lid);
     if (!info || !info->standby) co_return fmt::format("no standby subnet manager answers on {}", hca);
   }
   co_return std::string();
@@ -340,8 +324,7 @@ Async<std::vector<PkeyMismatch>> FabricPhase::readPkeys(const Picture& now, std:
       if (edge.is_switch) wanted.push_back({hca.node, peer, {edge.addresses.at(0).lid, peer.number}, want});
     }
   for (const auto& one : wanted) ports.push_back(one.table);
-  auto read = tools_.pkeyTables(std::move(ports));
-  CO_TRY(tables, co_await std::move(read));
+  CO_TRY(tables, co_await tools_.pkeyTables(std::move(ports)));
   std::vector<PkeyMismatch> out;
   for (const auto& one : wanted)
     if (const auto& table = tables.at(one.table); table != one.keys)
@@ -351,8 +334,7 @@ Async<std::vector<PkeyMismatch>> FabricPhase::readPkeys(const Picture& now, std:
 
 Async<const std::vector<PkeyMismatch>*> FabricPhase::wrongPkeys(Picture& now) {
   if (!now.wrong_pkeys) {
-    auto run = readPkeys(now, {});
-    CO_TRY(wrong, co_await std::move(run));
+    CO_TRY(wrong, co_await readPkeys(now, {}));
     now.wrong_pkeys = std::move(wrong);
     last_at_ = clock_.steady();  // reading a large fabric takes seconds; the next subject may use it
   }
@@ -363,8 +345,7 @@ Async<std::string> FabricPhase::partitionsProblem(Picture& now) {
   auto own =
       managerIsExternal() ? std::string(now.sm_guid.empty() ? "no subnet manager answers as master" : "") : ownPartitionsProblem(now);
   if (!own.empty()) co_return own;
-  auto run = wrongPkeys(now);
-  CO_TRY(wrong, co_await std::move(run));
+  CO_TRY(wrong, co_await wrongPkeys(now));
   if (wrong->empty()) {
     if (!managerIsExternal()) CO_TRY_OK(manager_.provePartitions(now.files));
     co_return std::string();

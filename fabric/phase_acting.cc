@@ -74,36 +74,28 @@ std::string lint(const Picture& now) {
 
 Async<Outcome> FabricPhase::act(Action action, ActContext& context) {
   if (!declared_) co_return Blocked{declared_.error().str()};
-  auto wait = turnstile_.enter();
-  auto pass = co_await std::move(wait);
+  auto pass = co_await turnstile_.enter();
   auto facet = action.facet.facet.str();
   if (managerIsExternal() && (facet == kSm || facet == kPartitions)) {
-    auto run = actExternal(action.facet, context);
-    co_return co_await std::move(run);
+    co_return co_await actExternal(action.facet, context);
   }
   if (facet == kSm) {
-    auto run = actSm(action.facet, context);
-    co_return co_await std::move(run);
+    co_return co_await actSm(action.facet, context);
   }
   if (facet == kPartitions) {
-    auto run = actPartitions(action.facet, context);
-    co_return co_await std::move(run);
+    co_return co_await actPartitions(action.facet, context);
   }
   if (facet == kStandby) {
-    auto run = actStandby(action.facet, context);
-    co_return co_await std::move(run);
+    co_return co_await actStandby(action.facet, context);
   }
-  auto run = actCables(action.facet, context);
-  co_return co_await std::move(run);
+  co_return co_await actCables(action.facet, context);
 }
 
 /// A standby is started by its node's agent (NodeServicesPhase, fabric.opensm of that node), or by the node's owner from rendered files.
 /// Nothing waits for it, least of all its own node.
 Async<Outcome> FabricPhase::actStandby(FacetRef facet, ActContext& context) {
-  auto look = picture(std::chrono::milliseconds(0));
-  CO_TRY(now, co_await std::move(look));
-  auto ask = standbyProblem(*now);
-  CO_TRY(problem, co_await std::move(ask));
+  CO_TRY(now, co_await picture(std::chrono::milliseconds(0)));
+  CO_TRY(problem, co_await standbyProblem(*now));
   if (problem.empty()) co_return Done{};
   constexpr std::string_view kHelp =
       "its node's agent starts it (facet fabric.opensm of the node); on a node without one: muster fabric render --out DIR writes its "
@@ -115,10 +107,8 @@ Async<Outcome> FabricPhase::actStandby(FacetRef facet, ActContext& context) {
 
 /// Another's subnet manager is changed by its owner: says what is wrong with it.
 Async<Outcome> FabricPhase::actExternal(FacetRef facet, ActContext& context) {
-  auto look = picture(std::chrono::milliseconds(0));
-  CO_TRY(now, co_await std::move(look));
-  auto check = facet.facet.str() == kSm ? smProblem(*now) : partitionsProblem(*now);
-  CO_TRY(problem, co_await std::move(check));
+  CO_TRY(now, co_await picture(std::chrono::milliseconds(0)));
+  CO_TRY(problem, co_await (facet.facet.str() == kSm ? smProblem(*now) : partitionsProblem(*now)));
   if (problem.empty()) co_return Done{};
   context.finding({facet, Severity::Error, problem, {}, std::string(kExternalHelp), clock_.now()});
   co_return Blocked{fmt::format("{}; {}", problem, kExternalHelp)};
@@ -126,8 +116,7 @@ Async<Outcome> FabricPhase::actExternal(FacetRef facet, ActContext& context) {
 
 Async<Outcome> FabricPhase::actSm(FacetRef facet, ActContext& context) {
   context.progress(0.1, "discovering the fabric");
-  auto look = picture(std::chrono::milliseconds(0));
-  CO_TRY(now, co_await std::move(look));
+  CO_TRY(now, co_await picture(std::chrono::milliseconds(0)));
   if (now->sm_guid.empty())
     co_return Blocked{fmt::format("{} was never seen at its declared port, so the subnet manager has no place: {}", kControllerHca,
                                   repairs(now->deviations))};
@@ -141,8 +130,7 @@ Async<Outcome> FabricPhase::actSm(FacetRef facet, ActContext& context) {
   } else if (manager_.log().routing_engine.empty()) {
     CO_TRY_OK(manager_.hangUp());  // it emptied its log while nobody read: a sweep says anew how it routes
   }
-  auto wait = awaitSm(std::move(facet), now, context);
-  co_return co_await std::move(wait);
+  co_return co_await awaitSm(std::move(facet), now, context);
 }
 
 Async<Outcome> FabricPhase::awaitSm(FacetRef facet, SharedPicture now, ActContext& context) {
@@ -152,14 +140,12 @@ Async<Outcome> FabricPhase::awaitSm(FacetRef facet, SharedPicture now, ActContex
     if (!manager_.pid()) co_return fail(ErrorCode::Unavailable, "opensm ended: " + manager_.logTail());
     auto log = manager_.log();
     bool settled = log.subnet_up || log.standby;
-    auto ask = smProblem(*now);
-    CO_TRY(problem_now, co_await std::move(ask));
+    CO_TRY(problem_now, co_await smProblem(*now));
     problem = problem_now;
     if (problem.empty()) co_return Done{};
     if (settled) break;  // in another state than the declared one
     context.progress(0.6, problem);
-    auto pause = clock_.sleep(kPoll);
-    co_await std::move(pause);
+    co_await clock_.sleep(kPoll);
   }
   auto help = now->deviations.empty() ? std::string("look at opensm.log in the run folder") : repairs(now->deviations);
   context.finding({facet, Severity::Error, problem, manager_.logTail(), help, clock_.now()});
@@ -167,10 +153,8 @@ Async<Outcome> FabricPhase::awaitSm(FacetRef facet, SharedPicture now, ActContex
 }
 
 Async<Outcome> FabricPhase::actPartitions(FacetRef facet, ActContext& context) {
-  auto look = picture(std::chrono::milliseconds(0));
-  CO_TRY(now, co_await std::move(look));
-  auto run = applyPartitions(std::move(facet), now, context);
-  co_return co_await std::move(run);
+  CO_TRY(now, co_await picture(std::chrono::milliseconds(0)));
+  co_return co_await applyPartitions(std::move(facet), now, context);
 }
 
 Async<Outcome> FabricPhase::applyPartitions(FacetRef facet, SharedPicture now, ActContext& context) {
@@ -182,12 +166,10 @@ Async<Outcome> FabricPhase::applyPartitions(FacetRef facet, SharedPicture now, A
   std::string problem;
   while (!limit.isOver()) {
     now->wrong_pkeys.reset();
-    auto read = partitionsProblem(*now);
-    CO_TRY(problem_now, co_await std::move(read));
+    CO_TRY(problem_now, co_await partitionsProblem(*now));
     problem = problem_now;
     if (problem.empty()) co_return Done{};
-    auto pause = clock_.sleep(kPoll);
-    co_await std::move(pause);
+    co_await clock_.sleep(kPoll);
   }
   // Refused, or read otherwise than we do: whoever may talk to more than declared is worth more than the change. What was in force before this
   // change proves nothing, somebody may have opened it; and where these very partitions were proven, the file is not what is wrong.
@@ -196,8 +178,7 @@ Async<Outcome> FabricPhase::applyPartitions(FacetRef facet, SharedPicture now, A
   std::string back;
   if ((opened || manager_.log().partitions_refused) && !manager_.provenPartitionsAre(now->files)) {
     context.progress(0.8, "putting the former partitions back");
-    auto undo = rollBack(now);
-    CO_TRY(said, co_await std::move(undo));
+    CO_TRY(said, co_await rollBack(now));
     back = "; " + said;
   }
   context.finding({facet, Severity::Error, problem + back, manager_.logTail(), "compare partitions.conf in the run folder with opensm.log",
@@ -219,8 +200,7 @@ Async<std::string> FabricPhase::rollBack(SharedPicture now) {
     CO_TRY(tables, co_await std::move(read));
     wrong = std::move(tables);
     if (wrong.empty()) co_return "the former partitions are in force again, every table was read";
-    auto pause = clock_.sleep(kPoll);
-    co_await std::move(pause);
+    co_await clock_.sleep(kPoll);
   }
   co_return fmt::format("the former partitions.conf was put back, but {} tables are not as it says: {}", wrong.size(), wrong.front().str());
 }
@@ -228,18 +208,15 @@ Async<std::string> FabricPhase::rollBack(SharedPicture now) {
 /// Cables are moved by people: says which. What muster can do for a node with the right cables is to give its ports their
 /// partitions: a HCA that came up after the partitions were set is a member only from now on.
 Async<Outcome> FabricPhase::actCables(FacetRef facet, ActContext& context) {
-  auto look = picture(std::chrono::milliseconds(0));
-  CO_TRY(now, co_await std::move(look));
+  CO_TRY(now, co_await picture(std::chrono::milliseconds(0)));
   auto wrong = facet.subject.isCluster() ? now->deviations : deviationsOf(facet.subject.node(), *now);
   for (const auto& one : wrong) context.finding(findingOf(facet, one, clock_.now()));
   if (!wrong.empty()) co_return Blocked{repairs(wrong)};
   if (facet.subject.isCluster()) co_return Done{};
-  auto ask = portsProblem(facet.subject.node(), *now);
-  CO_TRY(problem, co_await std::move(ask));
+  CO_TRY(problem, co_await portsProblem(facet.subject.node(), *now));
   if (problem.empty()) co_return Done{};
   if (managerIsExternal()) co_return Blocked{fmt::format("{}; {}", problem, kExternalHelp)};
-  auto run = applyPartitions(std::move(facet), now, context);
-  co_return co_await std::move(run);
+  co_return co_await applyPartitions(std::move(facet), now, context);
 }
 
 }  // namespace muster::fabric

@@ -35,144 +35,112 @@ std::string namesOf(const std::vector<Target>& staged, const std::string& otherw
 
 /// Nothing is switched while the BMC works on an update, whoever's it is.
 Async<Outcome> Installation::activate() {
-  auto look = whatIsWritten();
-  CO_TRY(work, co_await std::move(look));
+  CO_TRY(work, co_await whatIsWritten());
   if (!work.empty()) {
-    auto wait = record(Step::Next);
-    CO_TRY_OK(co_await std::move(wait));
+    CO_TRY_OK(co_await record(Step::Next));
     co_return Again{kCopyPoll, fmt::format("the BMC to end {}; nothing is switched before that", work)};
   }
-  auto note = noteStarting();
-  CO_TRY_OK(co_await std::move(note));
+  CO_TRY_OK(co_await noteStarting());
   const auto how = activation();
   const bool switches = how == Activation::PowerCycle || how == Activation::AcCycle;
-  auto written = record(switches ? Step::Copy : Step::Activate, clock_.now());
-  CO_TRY_OK(co_await std::move(written));
+  CO_TRY_OK(co_await record(switches ? Step::Copy : Step::Activate, clock_.now()));
   context_.progress(1, fmt::format("activating {} ({})", namesOf(progress_.staged, component_.name), toString(how)));
   if (switches) {
-    auto copies = waitForCopies();
-    co_return co_await std::move(copies);
+    co_return co_await waitForCopies();
   }
   if (how == Activation::BmcReset) {
-    auto reset = bmc_.resetBmc();
-    CO_TRY_OK(co_await std::move(reset));
+    CO_TRY_OK(co_await bmc_.resetBmc());
   }
-  auto settling = beginSettling();
-  co_return co_await std::move(settling);
+  co_return co_await beginSettling();
 }
 
 // The reset may have been received before muster died, and the BMC may install what was uploaded right now.
 Async<Outcome> Installation::activateAgain() {
   if (activation() == Activation::BmcReset && clock_.now() < progress_.since + kResetGrace)
     co_return Again{kSettlePoll, fmt::format("the BMC may have been reset already; waiting for {}", namesOf(progress_.staged, component_.name))};
-  auto next = activate();
-  co_return co_await std::move(next);
+  co_return co_await activate();
 }
 
 // A root of trust fills its second slot behind everybody's back; a power cut under it leaves one good copy less, or none.
 Async<Outcome> Installation::waitForCopies() {
-  auto ask = bmc_.backgroundCopies();
-  CO_TRY(copies, co_await std::move(ask));
+  CO_TRY(copies, co_await bmc_.backgroundCopies());
   const auto running = std::find_if(copies.begin(), copies.end(), [](const bmc::BackgroundCopy& copy) { return copy.running; });
   if (running != copies.end()) {
     if (clock_.now() < progress_.since + kCopyLimit) co_return Again{kCopyPoll, fmt::format("the background copy of {} to end ({})", running->name, running->status)};
-    auto end = endBadly({fmt::format("the background copy of {} does not end", running->name), running->status,
+    co_return co_await endBadly({fmt::format("the background copy of {} does not end", running->name), running->status,
                          "its power must not be cut now; look at its root of trust, then: muster firmware retry " + node()});
-    co_return co_await std::move(end);
   }
-  auto next = powerOff();
-  co_return co_await std::move(next);
+  co_return co_await powerOff();
 }
 
 // The guest is asked first; a node that is off is only switched on. Work may have begun since activate() looked: while second slots were filled, or
 // while no muster ran.
 Async<Outcome> Installation::powerOff() {
-  auto read = bmc_.system();
-  CO_TRY(system, co_await std::move(read));
+  CO_TRY(system, co_await bmc_.system());
   if (system.power != bmc::PowerState::Off || activation() == Activation::AcCycle) {
-    auto look = whatIsWritten();
-    CO_TRY(work, co_await std::move(look));
+    CO_TRY(work, co_await whatIsWritten());
     if (!work.empty()) co_return Again{kCopyPoll, fmt::format("the BMC to end {}; nothing is switched before that", work)};
   }
   if (system.power != bmc::PowerState::Off) {
-    auto written = record(Step::PowerOff);
-    CO_TRY_OK(co_await std::move(written));
-    auto down = shutDown(bmc_, clock_);
-    CO_TRY_OK(co_await std::move(down));
+    CO_TRY_OK(co_await record(Step::PowerOff));
+    CO_TRY_OK(co_await shutDown(bmc_, clock_));
   }
   if (activation() == Activation::AcCycle) {
-    auto cut = cutStandby();
-    co_return co_await std::move(cut);
+    co_return co_await cutStandby();
   }
-  auto written = record(Step::PowerOn, clock_.now());
-  CO_TRY_OK(co_await std::move(written));
-  auto on = powerOn();
-  co_return co_await std::move(on);
+  CO_TRY_OK(co_await record(Step::PowerOn, clock_.now()));
+  co_return co_await powerOn();
 }
 
 // A cut that may have been made is not made again while what it started may still be loading.
 Async<Outcome> Installation::cutStandby() {
   if (progress_.step == Step::AcCut && clock_.now() < progress_.since + kResetGrace)
     co_return Again{kSettlePoll, "the standby power may have been cut already"};
-  auto written = record(Step::AcCut, clock_.now());
-  CO_TRY_OK(co_await std::move(written));
-  auto cut = bmc_.acCycle();
-  auto done = co_await std::move(cut);
+  CO_TRY_OK(co_await record(Step::AcCut, clock_.now()));
+  auto done = co_await bmc_.acCycle();
   if (!done && done.error().code() == ErrorCode::NotFound) {
-    auto back = record(Step::Copy, clock_.now());
-    CO_TRY_OK(co_await std::move(back));
+    CO_TRY_OK(co_await record(Step::Copy, clock_.now()));
     co_return Again{kCordPoll, fmt::format("somebody to take its power away for 5 min ({})", done.error().str())};
   }
   CO_TRY_OK(std::move(done));
-  auto on_next = record(Step::PowerOn, clock_.now());
-  CO_TRY_OK(co_await std::move(on_next));
-  auto on = powerOn();
-  co_return co_await std::move(on);
+  CO_TRY_OK(co_await record(Step::PowerOn, clock_.now()));
+  co_return co_await powerOn();
 }
 
 // From here on power is only ever switched on: what was uploaded may be flashed in POST.
 Async<Outcome> Installation::powerOn() {
-  auto read = bmc_.system();
-  CO_TRY(system, co_await std::move(read));
+  CO_TRY(system, co_await bmc_.system());
   if (system.power == bmc::PowerState::Off) {
-    auto on = bmc_.power(bmc::PowerAction::On);
-    CO_TRY_OK(co_await std::move(on));
+    CO_TRY_OK(co_await bmc_.power(bmc::PowerAction::On));
   } else if (system.power == bmc::PowerState::Unknown && clock_.now() < progress_.since + kSettleLimit) {
     co_return Again{kSettlePoll, "its power to be on"};
   }
-  auto settling = beginSettling();
-  co_return co_await std::move(settling);
+  co_return co_await beginSettling();
 }
 
 Async<bool> Installation::isOff() {
-  auto read = bmc_.system();
-  CO_TRY(system, co_await std::move(read));
+  CO_TRY(system, co_await bmc_.system());
   co_return system.power == bmc::PowerState::Off;
 }
 
 /// CPLDs and roots of trust load at standby, so they run while the host is still off.
 Async<Outcome> Installation::allRun() {
   if (owesRestart()) {
-    auto restart = waitForCopies();
-    co_return co_await std::move(restart);
+    co_return co_await waitForCopies();
   }
   bool switch_on = progress_.step == Step::PowerOff || progress_.step == Step::AcCut;
   if (progress_.step == Step::Copy) {
-    auto ask = isOff();
-    CO_TRY(off, co_await std::move(ask));
+    CO_TRY(off, co_await isOff());
     switch_on = off;
   }
   if (switch_on) {
-    auto written = record(Step::PowerOn, clock_.now());
-    CO_TRY_OK(co_await std::move(written));
+    CO_TRY_OK(co_await record(Step::PowerOn, clock_.now()));
   }
-  auto next = switch_on ? powerOn() : endWhenCalm();
-  co_return co_await std::move(next);
+  co_return co_await (switch_on ? powerOn() : endWhenCalm());
 }
 
 Async<Outcome> Installation::beginSettling() {
-  auto write = record(Step::Settle, clock_.now());
-  CO_TRY_OK(co_await std::move(write));
+  CO_TRY_OK(co_await record(Step::Settle, clock_.now()));
   co_return Again{kFirstLook, fmt::format("waiting for {} to be active", namesOf(progress_.staged, component_.name))};
 }
 
@@ -184,13 +152,11 @@ Async<Outcome> Installation::settle(std::string seen) {
   }
   std::erase_if(progress_.staged, [this](const Target& target) { return runs(target); });
   if (const auto worse = leftWorse(); worse.size() == 1) {
-    auto back = goBack(worse.front(), seen);
-    co_return co_await std::move(back);
+    co_return co_await goBack(worse.front(), seen);
   }
-  auto end = endBadly({fmt::format("{} is not active, {} min after its activation: {}", namesOf(progress_.staged, names), kSettleLimit.count(), seen),
+  co_return co_await endBadly({fmt::format("{} is not active, {} min after its activation: {}", namesOf(progress_.staged, names), kSettleLimit.count(), seen),
                        fmt::format("activation {}; the upload was reported as completed", toString(activation())),
                        "check by hand what this component needs to activate; muster does not flash it again by itself"});
-  co_return co_await std::move(end);
 }
 
 bool Installation::isDeclared(const Target& target) const { return imageOf(target).has_value(); }
@@ -214,8 +180,7 @@ std::vector<Target> Installation::leftWorse() const {
 
 /// The version that it can go back to without a forbidden combination. Errors: why there is no way back
 Async<std::string> Installation::whereTo(Target worse) {
-  auto ask = bmc_.previousImage(worse.component);
-  CO_TRY(previous, co_await std::move(ask));
+  CO_TRY(previous, co_await bmc_.previousImage(worse.component));
   Versions versions = probesOf(context_.facts(), action_.facet.subject);
   for (const auto& item : items_)
     if (item.unreadable.empty() && !item.version.empty()) versions[item.name] = item.version;
@@ -229,14 +194,12 @@ Async<std::string> Installation::whereTo(Target worse) {
 /// Journaled before it is ordered, and ordered once: a process that dies here goes on with the activation, and the inventory decides.
 Async<Outcome> Installation::goBack(Target worse, std::string seen) {
   const auto name = worse.component + " " + worse.version;
-  auto look = whereTo(worse);
-  auto previous = co_await std::move(look);
+  auto previous = co_await whereTo(worse);
   if (!previous && previous.error().canRetry() && clock_.now() < progress_.since + 2 * kSettleLimit) co_return Again{kCopyPoll, fmt::format("the way back from {}: {}", name, previous.error().str())};
   Verdict verdict{fmt::format("{} left it worse: {} min after its activation {}", name, kSettleLimit.count(), seen), "", "ask the vendor for a part: muster rma " + node()};
   if (!previous) {
     verdict.text += fmt::format("; there is no way back: {}", previous.error().str());
-    auto end = endBadly(std::move(verdict));
-    co_return co_await std::move(end);
+    co_return co_await endBadly(std::move(verdict));
   }
   verdict.text += fmt::format("; its previous image {} is taken back", *previous);
   say(verdict);
@@ -244,23 +207,18 @@ Async<Outcome> Installation::goBack(Target worse, std::string seen) {
   progress_.failed = Failure{worse, std::string(cutToBytes(earlier + verdict.text, kMaxWhyBytes)), true};
   std::erase(progress_.staged, worse);
   progress_.staged.push_back({worse.component, *previous});
-  auto written = record(Step::RollBack, clock_.now());
-  CO_TRY_OK(co_await std::move(written));
-  auto order = bmc_.rollBack(worse.component);
-  if (auto ordered = co_await std::move(order); !ordered && !ordered.error().canRetry()) {
-    auto end = endBadly({fmt::format("{} could not be taken back to {}: {}", worse.component, *previous, ordered.error().str()), "", "ask the vendor for a part: muster rma " + node()});
-    co_return co_await std::move(end);
+  CO_TRY_OK(co_await record(Step::RollBack, clock_.now()));
+  if (auto ordered = co_await bmc_.rollBack(worse.component); !ordered && !ordered.error().canRetry()) {
+    co_return co_await endBadly({fmt::format("{} could not be taken back to {}: {}", worse.component, *previous, ordered.error().str()), "", "ask the vendor for a part: muster rma " + node()});
   }
-  auto next = activate();
-  co_return co_await std::move(next);
+  co_return co_await activate();
 }
 
 /// Everything of the wave runs: it becomes the image to fall back to where the BMC asks for that, and the next wave may begin.
 Async<Outcome> Installation::endWave() {
   for (const auto& target : progress_.staged) {
     if (progress_.failed && !isDeclared(target)) progress_.failed->why += fmt::format(", and {} {} runs again", target.component, target.version);
-    auto commit = bmc_.commitImage(target.component);
-    auto committed = co_await std::move(commit);
+    auto committed = co_await bmc_.commitImage(target.component);
     if (!committed && committed.error().code() != ErrorCode::NotFound) co_return fail(std::move(committed.error()));
   }
   progress_.staged.clear();
@@ -268,15 +226,12 @@ Async<Outcome> Installation::endWave() {
   progress_.restarted.clear();
   progress_.starting.reset();
   if (progress_.failed) {
-    auto end = over();
-    co_return co_await std::move(end);
+    co_return co_await over();
   }
   if (runs({component_.name, action_.to})) co_return Done{};
   progress_.current = {};
-  auto written = record(Step::Look);
-  CO_TRY_OK(co_await std::move(written));
-  auto next = nextUpload();
-  co_return co_await std::move(next);
+  CO_TRY_OK(co_await record(Step::Look));
+  co_return co_await nextUpload();
 }
 
 }  // namespace muster::firmware

@@ -70,8 +70,7 @@ class BiosPhase final : public lifecycle::Phase {
     if (!declared) co_return facts;
     auto& bmc = bmcs_.at(subject.node());
     auto attributes = bmc.biosAttributes();
-    auto read = withDeadline<Attributes>(clock_, kObserveLimit, "the BIOS attributes of " + subject.str(), std::move(attributes));
-    CO_TRY(seen, co_await std::move(read));
+    CO_TRY(seen, co_await withDeadline<Attributes>(clock_, kObserveLimit, "the BIOS attributes of " + subject.str(), std::move(attributes)));
     facts.push_back({subject, kBios, valueOf(*declared, seen), clock_.now(), "redfish " + bmc.address(), {}});
     co_return facts;
   }
@@ -83,20 +82,17 @@ class BiosPhase final : public lifecycle::Phase {
     if (!declared || valueOf(*declared, *declared) != action.to) co_return fail(ErrorCode::InvalidInput, "the inventory declares other BIOS attributes now; plan again");
     auto& bmc = bmcs_.at(action.facet.subject.node());
     const auto operation = context.operation();
-    auto read = bmc.biosAttributes();
-    auto seen = co_await std::move(read);
+    auto seen = co_await bmc.biosAttributes();
     if (!seen && !operation.empty() && seen.error().canRetry()) co_return Again{kSettlePoll, "the BMC does not answer: " + seen.error().str()};
     if (!seen) co_return fail(std::move(seen.error()));
     if (valueOf(*declared, *seen) == action.to) co_return Done{};
     if (operation.starts_with("on ")) {
-      auto waiting = settle(bmc, context, action, operation.substr(3), valueOf(*declared, *seen));
-      co_return co_await std::move(waiting);
+      co_return co_await settle(bmc, context, action, operation.substr(3), valueOf(*declared, *seen));
     }
     Attributes missing;
     for (const auto& [name, value] : *declared)
       if ((*seen)[name] != value) missing[name] = value;
-    auto work = stageAndRestart(bmc, context, std::move(missing));
-    co_return co_await std::move(work);
+    co_return co_await stageAndRestart(bmc, context, std::move(missing));
   }
 
  private:
@@ -107,24 +103,17 @@ class BiosPhase final : public lifecycle::Phase {
   }
 
   Async<Outcome> stageAndRestart(bmc::Bmc& bmc, lifecycle::ActContext& context, Attributes missing) {
-    auto stage = bmc.stageBios(std::move(missing));
-    auto staged = co_await std::move(stage);
+    auto staged = co_await bmc.stageBios(std::move(missing));
     if (!staged && staged.error().code() == ErrorCode::Conflict) co_return Again{kBusyPoll, staged.error().str()};
     CO_TRY_OK(std::move(staged));
-    auto written = context.recordOperation("staged");
-    CO_TRY_OK(co_await std::move(written));
-    auto look = bmc.system();
-    CO_TRY(system, co_await std::move(look));
+    CO_TRY_OK(co_await context.recordOperation("staged"));
+    CO_TRY(system, co_await bmc.system());
     if (system.power != bmc::PowerState::Off) {
-      auto going = context.recordOperation("off");
-      CO_TRY_OK(co_await std::move(going));
-      auto down = shutDown(bmc, clock_);
-      CO_TRY_OK(co_await std::move(down));
+      CO_TRY_OK(co_await context.recordOperation("off"));
+      CO_TRY_OK(co_await shutDown(bmc, clock_));
     }
-    auto coming = context.recordOperation("on " + muster::toString(clock_.now()));
-    CO_TRY_OK(co_await std::move(coming));
-    auto on = bmc.power(bmc::PowerAction::On);
-    CO_TRY_OK(co_await std::move(on));
+    CO_TRY_OK(co_await context.recordOperation("on " + muster::toString(clock_.now())));
+    CO_TRY_OK(co_await bmc.power(bmc::PowerAction::On));
     co_return Again{kFirstLook, "its firmware to take over the settings"};
   }
 

@@ -46,8 +46,7 @@ Async<Installation::Company> Installation::whatElseComes(Target first, Schedule 
     const Target other{component.name, versionIn(component, image.sha256)};
     const bool came = std::find(progress_.staged.begin(), progress_.staged.end(), other) != progress_.staged.end();
     if (other.component == first.component || other.version.empty() || inventory::isInBand(component) || came || runs(other)) continue;
-    auto ask = bmc::bringsBoth(bmc_, first.component, other.component);
-    CO_TRY(both, co_await std::move(ask));
+    CO_TRY(both, co_await bmc::bringsBoth(bmc_, first.component, other.component));
     if (!both) continue;
     const auto item = std::find_if(items_.begin(), items_.end(), [&](const bmc::FirmwareItem& each) { return each.name == other.component; });
     if (item != items_.end() && !item->unreadable.empty()) co_return fail(ErrorCode::Unavailable, fmt::format("{}, which the package of {} also writes, cannot be read now: {}", other.component, first.component, item->unreadable));
@@ -79,8 +78,7 @@ std::string Installation::whyNotTogether(const Target& first, const std::vector<
 }
 
 Async<Outcome> Installation::begin(Target next, Schedule schedule) {
-  auto ask = whatElseComes(next, std::move(schedule));
-  CO_TRY(company, co_await std::move(ask));
+  CO_TRY(company, co_await whatElseComes(next, std::move(schedule)));
   const auto& others = company.others;
   const auto why = !company.why_not.empty() || others.empty() ? company.why_not : whyNotTogether(next, others);
   if (!why.empty()) {
@@ -92,8 +90,7 @@ Async<Outcome> Installation::begin(Target next, Schedule schedule) {
   progress_.current = next == Target{component_.name, component_.version} ? Target{} : next;
   progress_.with = std::move(company.others);
   progress_.uploads_tried = 0;
-  auto first = look();
-  co_return co_await std::move(first);
+  co_return co_await look();
 }
 
 /// The current image, and what came with it, may be on the machine.

@@ -25,8 +25,7 @@ Async<Outcome> Installation::giveUp(Target what, Verdict verdict) {
   if (verdict.written) progress_.staged.insert(progress_.staged.end(), progress_.with.begin(), progress_.with.end());
   progress_.with.clear();
   progress_.current = {};
-  auto next = progress_.staged.empty() ? over() : activate();
-  co_return co_await std::move(next);
+  co_return co_await (progress_.staged.empty() ? over() : activate());
 }
 
 /// What is staged now does not come to run.
@@ -36,15 +35,13 @@ Async<Outcome> Installation::endBadly(Verdict verdict) {
   if (progress_.failed) why = progress_.failed->why + "; besides, " + why;
   if (!progress_.failed) progress_.failed = Failure{progress_.staged.empty() ? Target{component_.name, component_.version} : progress_.staged.front(), {}, true};
   progress_.failed->why = std::string(cutToBytes(why, kMaxWhyBytes));
-  auto end = over();
-  co_return co_await std::move(end);
+  co_return co_await over();
 }
 
 /// The journal knows the end before anybody is told, so that a process that dies here says the same again.
 Async<Outcome> Installation::over() {
   if (progress_.step != Step::Over) {
-    auto written = record(Step::Over);
-    CO_TRY_OK(co_await std::move(written));
+    CO_TRY_OK(co_await record(Step::Over));
   }
   const auto& failed = *progress_.failed;
   if (failed.written) remember_(failed.target.component, failed.target.version + " " + failed.why);
@@ -56,9 +53,8 @@ Async<Outcome> Installation::breakOff(std::string why) {
   if (progress_.isWriting()) stageCurrent();
   progress_.current = {};
   progress_.with.clear();
-  auto end = endBadly({fmt::format("the installation of {} was broken off: {}", component_.name + " " + component_.version, why), "",
+  co_return co_await endBadly({fmt::format("the installation of {} was broken off: {}", component_.name + " " + component_.version, why), "",
                        "its images may be on the machine; see that it is well, then: muster firmware retry " + node()});
-  co_return co_await std::move(end);
 }
 
 /// A BMC that fetches for itself gets nothing of a file that has been changed since it was told where the file lies.
@@ -66,11 +62,9 @@ Async<Outcome> Installation::notInstalled(Target what, std::string words) {
   Verdict verdict{fmt::format("{} did not install {} {}", bmc_.address(), what.component, what.version), std::move(words),
                   "read the BMC's own log; the old version is still active. muster does not flash it again by itself"};
   if (const auto image = imageOf(what); image && !image_url_.empty()) {
-    auto look = files_.whyNotNow(*baseline_.find(what.component), *image);
-    if (const auto altered = co_await std::move(look); altered && !altered->empty()) verdict.text += "; its file has changed meanwhile: " + *altered;
+    if (const auto altered = co_await files_.whyNotNow(*baseline_.find(what.component), *image); altered && !altered->empty()) verdict.text += "; its file has changed meanwhile: " + *altered;
   }
-  auto without = giveUp(std::move(what), std::move(verdict));
-  co_return co_await std::move(without);
+  co_return co_await giveUp(std::move(what), std::move(verdict));
 }
 
 }  // namespace muster::firmware

@@ -69,24 +69,21 @@ Async<std::string> FirmwareFiles::state(inventory::FirmwareComponent component) 
   auto images = component.via;
   images.push_back({component.version, component.file, component.sha256});
   for (const auto& image : images) {
-    auto look = stateOf(component, image);
-    CO_TRY(state, co_await std::move(look));
+    CO_TRY(state, co_await stateOf(component, image));
     if (state != kFileOk) co_return std::move(state);
   }
   co_return std::string(kFileOk);
 }
 
 Async<std::string> FirmwareFiles::whyNot(inventory::FirmwareComponent component, inventory::FirmwareImageFile image) {
-  auto look = stateOf(component, image);
-  CO_TRY(state, co_await std::move(look));
+  CO_TRY(state, co_await stateOf(component, image));
   component.version = image.version;
   co_return whyNotFlashable(component, state);
 }
 
 Async<std::string> FirmwareFiles::whyNotNow(inventory::FirmwareComponent component, inventory::FirmwareImageFile image) {
   hashed_.erase(keyOf(component, image));
-  auto look = whyNot(std::move(component), std::move(image));
-  co_return co_await std::move(look);
+  co_return co_await whyNot(std::move(component), std::move(image));
 }
 
 std::string FirmwareFiles::keyOf(const inventory::FirmwareComponent& component, const inventory::FirmwareImageFile& image) {
@@ -107,8 +104,7 @@ Result<FirmwareFiles::Hashed> FirmwareFiles::look(const inventory::FirmwareCompo
 
 Async<std::string> FirmwareFiles::stateOf(inventory::FirmwareComponent component, inventory::FirmwareImageFile image) {
   const auto& file = image.file;
-  auto enter = one_.enter();
-  auto permit = co_await std::move(enter);
+  auto permit = co_await one_.enter();
   std::error_code error;
   const auto size_bytes = std::filesystem::file_size(file, error);
   if (error) co_return fmt::format("{}: {}", file.string(), error.message());
@@ -117,8 +113,7 @@ Async<std::string> FirmwareFiles::stateOf(inventory::FirmwareComponent component
   auto known = hashed_.find(key);
   if (known == hashed_.end() || known->second.size_bytes != size_bytes || known->second.changed != changed) {
     const Hashed fresh{size_bytes, changed, {}, {}};
-    auto read = offload<Result<Hashed>>(workers_, [component, image, fresh] { return look(component, image, fresh); });
-    auto seen = co_await std::move(read);
+    auto seen = co_await offload<Result<Hashed>>(workers_, [component, image, fresh] { return look(component, image, fresh); });
     if (!seen) co_return seen.error().str();
     known = hashed_.insert_or_assign(key, std::move(*seen)).first;
   }

@@ -70,14 +70,12 @@ class ServedImages {
   ServedImages(Clock& clock, Workers& workers) : clock_(clock), workers_(workers) {}
 
   Async<Copy> get(inventory::FirmwareImageFile image) {
-    auto enter = one_.enter();
-    auto permit = co_await std::move(enter);
+    auto permit = co_await one_.enter();
     const auto now = clock_.steady();
     std::erase_if(copies_, [&](const auto& entry) { return now - entry.second.asked_at > kKeptFor; });
     auto known = copies_.find(image.sha256);
     if (known == copies_.end()) {
-      auto work = offload<Result<Copy>>(workers_, [image] { return sealedCopy(image); });
-      CO_TRY(copy, co_await std::move(work));
+      CO_TRY(copy, co_await offload<Result<Copy>>(workers_, [image] { return sealedCopy(image); }));
       known = copies_.emplace(image.sha256, Kept{std::move(copy), now}).first;
     }
     known->second.asked_at = now;
@@ -118,8 +116,7 @@ std::vector<io::Route> imageRoutes(const inventory::Cluster& cluster, Clock& clo
   auto serve = [&cluster, images](io::ServerRequest request) -> Task<io::ServerResponse> {
     const auto image = declaredImage(cluster, request.path());
     if (!image) co_return io::ServerResponse::text(404, "no baseline declares this file\n");
-    auto load = images->get(*image);
-    const auto copy = co_await std::move(load);
+    const auto copy = co_await images->get(*image);
     if (copy) co_return io::ServerResponse::file({fmt::format("/proc/self/fd/{}", (*copy)->get())});
     if (images->mayWriteLine()) logWarning("firmware", "{} asked for {}: {}", request.remote_address, request.path(), copy.error().str());
     co_return io::ServerResponse::text(copy.error().code() == ErrorCode::Corrupt ? 409 : 503, copy.error().text() + "\n");

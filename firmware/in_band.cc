@@ -65,16 +65,13 @@ Async<wire::DeviceFirmware> listInBand(gateway::AgentGateway& agents, Clock& clo
   const nlohmann::json params{{"ways", ways}};
   const wire::AgentTask task{"firmware." + node.str() + "." + io::randomToken(9), wire::TaskKind::ListFirmware, jsonText(params), kListLimit};
   auto ask = agents.runTask(node, task);
-  auto bounded = withDeadline<wire::AgentTaskReport>(clock, kListLimit, "the firmware of the devices of " + node.str(), std::move(ask));
-  CO_TRY(report, co_await std::move(bounded));
+  CO_TRY(report, co_await withDeadline<wire::AgentTaskReport>(clock, kListLimit, "the firmware of the devices of " + node.str(), std::move(ask)));
   co_return wire::parseDeviceFirmware(report.result);
 }
 
 Async<std::vector<bmc::FirmwareItem>> InBand::firmware() {
-  auto read = inner_.firmware();
-  CO_TRY(items, co_await std::move(read));
-  auto list = listInBand(agents_, clock_, place_.node, baseline_);
-  const auto seen = co_await std::move(list);
+  CO_TRY(items, co_await inner_.firmware());
+  const auto seen = co_await listInBand(agents_, clock_, place_.node, baseline_);
   for (auto& item : inBandItems(baseline_, seen)) {
     std::erase_if(items, [&item](const bmc::FirmwareItem& other) { return other.name == item.name; });
     items.push_back(std::move(item));
@@ -107,8 +104,7 @@ Result<void> InBand::submit(const Order& order) {
 Async<std::string> InBand::startUpdate(bmc::FirmwareUpdate update) {
   const auto* component = baseline_.find(update.component);
   if (!component || !inventory::isInBand(*component)) {
-    auto by_bmc = inner_.startUpdate(std::move(update));
-    co_return co_await std::move(by_bmc);
+    co_return co_await inner_.startUpdate(std::move(update));
   }
   if (place_.image_url.empty()) co_return fail(ErrorCode::InvalidInput, "nothing serves firmware files here; run this from a controller");
   if (!agents_.state(place_.node)) co_return fail(ErrorCode::Conflict, silent(place_.node));
@@ -122,8 +118,7 @@ Async<std::string> InBand::startUpdate(bmc::FirmwareUpdate update) {
 
 Async<bmc::TaskStatus> InBand::task(std::string uri) {
   if (!uri.starts_with(kAgentTask)) {
-    auto by_bmc = inner_.task(std::move(uri));
-    co_return co_await std::move(by_bmc);
+    co_return co_await inner_.task(std::move(uri));
   }
   const auto id = uri.substr(kAgentTask.size());
   auto report = agents_.report(place_.node, id);
@@ -139,8 +134,7 @@ Async<bmc::TaskStatus> InBand::task(std::string uri) {
 }
 
 Async<bmc::TaskList> InBand::tasks() {
-  auto list = inner_.tasks();
-  CO_TRY(tasks, co_await std::move(list));
+  CO_TRY(tasks, co_await inner_.tasks());
   for (const auto& order : orders()) {
     const auto report = agents_.report(place_.node, order.id);
     if (report) (wire::isFinished(report->phase) ? tasks.finished : tasks.running).push_back(std::string(kAgentTask) + order.id);
@@ -153,15 +147,13 @@ Async<bmc::TaskList> InBand::tasks() {
 Async<void> InBand::commitImage(std::string component) {
   const auto* found = baseline_.find(component);
   if (found && inventory::isInBand(*found)) co_return fail(ErrorCode::NotFound, component + " is no component of the BMC");
-  auto by_bmc = inner_.commitImage(std::move(component));
-  co_return co_await std::move(by_bmc);
+  co_return co_await inner_.commitImage(std::move(component));
 }
 
 Async<std::string> InBand::previousImage(std::string component) {
   const auto* found = baseline_.find(component);
   if (found && inventory::isInBand(*found)) co_return fail(ErrorCode::NotFound, "the node's agent keeps no previous image of " + component);
-  auto by_bmc = inner_.previousImage(std::move(component));
-  co_return co_await std::move(by_bmc);
+  co_return co_await inner_.previousImage(std::move(component));
 }
 
 }  // namespace muster::firmware

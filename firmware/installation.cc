@@ -32,8 +32,7 @@ std::string nameOf(const Target& target) { return target.component + " " + targe
 // ---- what is seen
 
 Async<void> Installation::readInventory() {
-  auto read = bmc_.firmware();
-  CO_TRY(items, co_await std::move(read));
+  CO_TRY(items, co_await bmc_.firmware());
   items_ = std::move(items);
   co_return Result<void>();
 }
@@ -104,14 +103,12 @@ Activation Installation::activation() const {
 
 Async<void> Installation::record(Step step) {
   progress_.step = step;
-  auto write = context_.recordOperation(progress_.str());
-  co_return co_await std::move(write);
+  co_return co_await context_.recordOperation(progress_.str());
 }
 
 Async<void> Installation::record(Step step, WallTime since) {
   progress_.since = since;
-  auto write = record(step);
-  co_return co_await std::move(write);
+  co_return co_await record(step);
 }
 
 // ---- one call
@@ -125,22 +122,19 @@ Async<Outcome> Installation::go() {
     stopwatch_.odd_since.reset();
     stopwatch_.starting_since.reset();
   }
-  auto work = step();
-  auto outcome = co_await std::move(work);
+  auto outcome = co_await step();
   if (outcome) stopwatch_.odd_since.reset();
   const auto* again = outcome ? std::get_if<Again>(&*outcome) : nullptr;
   if ((outcome && !again) || progress_.step == Step::Over || !mayBeOnTheMachine()) co_return outcome;
   if (isLate()) {
-    auto end = breakOff("it was not finished in time; last: " + (again ? again->waiting_for : outcome.error().str()));
-    co_return co_await std::move(end);
+    co_return co_await breakOff("it was not finished in time; last: " + (again ? again->waiting_for : outcome.error().str()));
   }
   if (again) co_return outcome;
   const auto why = outcome.error().str();
   if (!outcome.error().canRetry()) {
     if (!stopwatch_.odd_since) stopwatch_.odd_since = clock_.steady();
     if (clock_.steady() - *stopwatch_.odd_since >= kPatience) {
-      auto end = breakOff(why);
-      co_return co_await std::move(end);
+      co_return co_await breakOff(why);
     }
   }
   co_return Again{kBusyPoll, why};
@@ -153,36 +147,28 @@ bool Installation::isLate() const {
 
 Async<Outcome> Installation::step() {
   if (progress_.step == Step::Over) {
-    auto end = over();
-    co_return co_await std::move(end);
+    co_return co_await over();
   }
   if (progress_.step == Step::Follow) {
-    auto following = follow();
-    co_return co_await std::move(following);
+    co_return co_await follow();
   }
   // A baseboard without its host shows little, and slowly: whoever only has to be switched on is not asked first.
   if (progress_.step == Step::PowerOn) {
-    auto on = powerOn();
-    co_return co_await std::move(on);
+    co_return co_await powerOn();
   }
   if (progress_.step == Step::PowerOff && activation() != Activation::AcCycle) {
-    auto ask = isOff();
-    if (const auto off = co_await std::move(ask); off && *off) {
-      auto on = powerOff();
-      co_return co_await std::move(on);
+    if (const auto off = co_await isOff(); off && *off) {
+      co_return co_await powerOff();
     }
   }
   const bool begun = progress_.step != Step::Look;
-  auto read = readInventory();
-  auto seen = co_await std::move(read);
+  auto seen = co_await readInventory();
   if (!seen && seen.error().canRetry() && begun) {  // it installs, restarts, or was restarting when muster died
     if (progress_.step == Step::AcCut) {  // muster may have died between off and on
-      auto restore = bmc_.restorePower(progress_.since);
-      if (auto restored = co_await std::move(restore); !restored) co_return Again{kBusyPoll, "its power to be given back: " + restored.error().str()};
+      if (auto restored = co_await bmc_.restorePower(progress_.since); !restored) co_return Again{kBusyPoll, "its power to be given back: " + restored.error().str()};
     }
     if (progress_.step != Step::Settle) co_return Again{kSettlePoll, "the BMC does not answer: " + seen.error().str()};
-    auto settling = settle("no answer: " + seen.error().str());
-    co_return co_await std::move(settling);
+    co_return co_await settle("no answer: " + seen.error().str());
   }
   if (!seen) co_return fail(std::move(seen.error()));
   const bool arrived = runs({component_.name, action_.to});
@@ -191,7 +177,7 @@ Async<Outcome> Installation::step() {
   // Once begun, what is not shown is no verdict: components vanish while they install, or while the host is off.
   if (auto problem = trouble(); problem && !begun) co_return fail(std::move(*problem));
   const bool activating = begun && progress_.step != Step::Next && !progress_.isWriting();
-  auto next = activating && allStagedRun() && (arrived || !progress_.staged.empty()) ? allRun()
+  co_return co_await (activating && allStagedRun() && (arrived || !progress_.staged.empty()) ? allRun()
               : progress_.step == Step::Settle                                       ? settle(whatIsMissing())
               : progress_.step == Step::Upload                                       ? afterLostUpload()
               : progress_.step == Step::Lost                                         ? lost()
@@ -200,8 +186,7 @@ Async<Outcome> Installation::step() {
               : progress_.step == Step::PowerOff                                     ? powerOff()
               : progress_.step == Step::AcCut                                        ? cutStandby()
               : progress_.step == Step::RollBack                                     ? activate()
-                                                                                     : nextUpload();
-  co_return co_await std::move(next);
+                                                                                     : nextUpload());
 }
 
 // ---- uploads
@@ -209,14 +194,12 @@ Async<Outcome> Installation::step() {
 /// What the wave still lacks; when it lacks nothing, its activation.
 Async<Outcome> Installation::nextUpload() {
   if (progress_.failed || !progress_.waits.empty() || !progress_.restarted.empty()) {
-    auto end_of_wave = activate();
-    co_return co_await std::move(end_of_wave);
+    co_return co_await activate();
   }
   // A plan blocks it already; keep's recovery tries the action again without one.
   if (auto again = whyNotAgain(component_, action_.facet.subject, context_.facts()); !again.empty() && progress_.staged.empty()) co_return Blocked{std::move(again)};
   if (const auto problem = trouble(); problem && problem->canRetry()) co_return Again{kBusyPoll, problem->str()};
-  auto check = whyNot(Target{component_.name, component_.version});
-  CO_TRY(why_not, co_await std::move(check));
+  CO_TRY(why_not, co_await whyNot(Target{component_.name, component_.version}));
   if (!why_not.empty() && progress_.staged.empty()) co_return Blocked{why_not};
   Versions running = probesOf(context_.facts(), action_.facet.subject);
   for (const auto& item : items_)
@@ -234,19 +217,15 @@ Async<Outcome> Installation::nextUpload() {
     if (!same_wave || isStaged(step.component->name)) continue;
     const Target next{step.component->name, step.to};
     if (!whyNotAgain(*step.component, action_.facet.subject, context_.facts()).empty() && next.component != component_.name) continue;
-    auto look_at_file = whyNot(next);
-    CO_TRY(bad_file, co_await std::move(look_at_file));
+    CO_TRY(bad_file, co_await whyNot(next));
     if (!bad_file.empty() && next.component != component_.name) continue;  // its own action says so
     if (!bad_file.empty() && progress_.staged.empty()) co_return Blocked{bad_file};
     if (!bad_file.empty()) {
-      auto without = giveUp(next, {bad_file, "", "then apply again", false});
-      co_return co_await std::move(without);
+      co_return co_await giveUp(next, {bad_file, "", "then apply again", false});
     }
-    auto first = begin(next, schedule);
-    co_return co_await std::move(first);
+    co_return co_await begin(next, schedule);
   }
-  auto run = activate();
-  co_return co_await std::move(run);
+  co_return co_await activate();
 }
 
 /// The plan has asked this already; since then the file may have changed.
@@ -254,29 +233,24 @@ Async<std::string> Installation::whyNot(Target target) {
   const auto& component = *baseline_.find(target.component);
   if (component.file.empty()) co_return whyNotFlashable(baseline_, component, action_.facet.subject, {});
   CO_TRY(image, imageOf(target));
-  auto look = files_.whyNot(component, image);
-  co_return co_await std::move(look);
+  co_return co_await files_.whyNot(component, image);
 }
 
 Async<Outcome> Installation::look() {
-  auto list = bmc_.tasks();
-  CO_TRY(tasks, co_await std::move(list));
+  CO_TRY(tasks, co_await bmc_.tasks());
   if (!tasks.running.empty()) co_return Again{kBusyPoll, "the BMC is busy with " + tasks.running.front()};
   const bool to_supply = std::any_of(progress_.with.begin(), progress_.with.end(), [](const Target& each) { return rowOf(each.component).supply; });
   if (to_supply || rowOf(target().component).supply) {
-    auto ask = supplyMayGo();
-    CO_TRY(not_yet, co_await std::move(ask));
+    CO_TRY(not_yet, co_await supplyMayGo());
     if (not_yet) co_return std::move(*not_yet);
   }
   progress_.tasks_before = tasks.finished;
-  auto next = upload();
-  co_return co_await std::move(next);
+  co_return co_await upload();
 }
 
 /// A power supply restarts under load. One that was just flashed is given some minutes to be good again.
 Async<std::optional<Outcome>> Installation::supplyMayGo() {
-  auto read = bmc_.sensors();
-  auto seen = co_await std::move(read);
+  auto seen = co_await bmc_.sensors();
   if (!seen && seen.error().code() != ErrorCode::NotFound) co_return fail(std::move(seen.error()));
   const auto why = whyNotRedundant(seen.value_or(std::vector<bmc::SensorReading>()));
   if (why.empty()) co_return std::optional<Outcome>();
@@ -289,24 +263,20 @@ Async<Outcome> Installation::upload() {
   const auto what = target();
   auto declared = imageOf(what);
   if (!declared) {
-    auto without = refused(what, std::move(declared.error()));
-    co_return co_await std::move(without);
+    co_return co_await refused(what, std::move(declared.error()));
   }
   const auto image = *declared;
   const int tried_before = progress_.uploads_tried++;
-  auto written = record(Step::Upload, WallTime{});
-  CO_TRY_OK(co_await std::move(written));
+  CO_TRY_OK(co_await record(Step::Upload, WallTime{}));
   context_.progress(0, "uploading " + nameOf(what));
   bmc::FirmwareUpdate update{what.component, image.file, image.sha256};
   if (!image_url_.empty()) update.url = image_url_ + imagePath(image);
   update.inspect = inspectionOf(*baseline_.find(what.component), image);
   stopwatch_.began[what.component] = clock_.steady();
-  auto send = bmc_.startUpdate(std::move(update));
-  auto task = co_await std::move(send);
+  auto task = co_await bmc_.startUpdate(std::move(update));
   if (task) {
     progress_.task = *task;
-    auto accepted = record(Step::Follow, clock_.now());
-    CO_TRY_OK(co_await std::move(accepted));
+    CO_TRY_OK(co_await record(Step::Follow, clock_.now()));
     co_return Again{kFirstLook, nameOf(what) + " is being installed"};
   }
   stopwatch_.began.erase(what.component);
@@ -315,14 +285,12 @@ Async<Outcome> Installation::upload() {
     if (tried_before == 0) {
       progress_.current = {};
       progress_.with.clear();
-      auto forgotten = record(Step::Look);
-      CO_TRY_OK(co_await std::move(forgotten));
+      CO_TRY_OK(co_await record(Step::Look));
     }
     co_return Again{kBusyPoll, error.str()};
   }
   if (error.canRetry()) co_return Again{kBusyPoll, "the answer to the upload was lost: " + error.str()};
-  auto without = refused(what, error);
-  co_return co_await std::move(without);
+  co_return co_await refused(what, error);
 }
 
 /// Nothing of it was sent, or the BMC did not take it.
@@ -332,13 +300,11 @@ Async<Outcome> Installation::refused(Target what, Error error) {
     if (corrupt) say({fmt::format("the firmware file of {} is not what the baseline declares", nameOf(what)), error.str(), "fetch the file again, or correct file and sha256 in the baseline"});
     progress_.current = {};
     progress_.with.clear();
-    auto forgotten = record(Step::Look);
-    CO_TRY_OK(co_await std::move(forgotten));
+    CO_TRY_OK(co_await record(Step::Look));
     co_return fail(std::move(error));
   }
-  auto without = giveUp(what, {fmt::format("{} was not sent to, or not taken by {}: {}", nameOf(what), bmc_.address(), error.str()), "",
+  co_return co_await giveUp(what, {fmt::format("{} was not sent to, or not taken by {}: {}", nameOf(what), bmc_.address(), error.str()), "",
                                corrupt ? "fetch the file again, or correct file and sha256 in the baseline" : "remove the cause, then apply again", false});
-  co_return co_await std::move(without);
 }
 
 Async<Outcome> Installation::afterLostUpload() {
@@ -354,57 +320,45 @@ Async<Outcome> Installation::afterLostUpload() {
       if (isNew(uri)) ours = uri;
   if (!ours.empty()) {
     progress_.task = ours;
-    auto written = record(Step::Follow, clock_.now());
-    CO_TRY_OK(co_await std::move(written));
-    auto next = follow();
-    co_return co_await std::move(next);
+    CO_TRY_OK(co_await record(Step::Follow, clock_.now()));
+    co_return co_await follow();
   }
   if (progress_.since == WallTime{}) {
-    auto written = record(Step::Upload, clock_.now());
-    CO_TRY_OK(co_await std::move(written));
+    CO_TRY_OK(co_await record(Step::Upload, clock_.now()));
   }
   if (clock_.now() < progress_.since + kUploadGrace)  // the BMC may still be taking it in
     co_return Again{kBusyPoll, fmt::format("the BMC to list the upload of {}, whose answer was lost", nameOf(target()))};
   if (!tasks.keeps_finished) {  // it may have come and gone, or be written by now
-    auto unseen = record(Step::Lost);
-    CO_TRY_OK(co_await std::move(unseen));
-    auto next = lost();
-    co_return co_await std::move(next);
+    CO_TRY_OK(co_await record(Step::Lost));
+    co_return co_await lost();
   }
   if (progress_.uploads_tried >= kMaxUploadsTried) {
-    auto without = giveUp(target(), {fmt::format("{} uploads of {} to {} were cut off", progress_.uploads_tried, target().component, bmc_.address()),
+    co_return co_await giveUp(target(), {fmt::format("{} uploads of {} to {} were cut off", progress_.uploads_tried, target().component, bmc_.address()),
                                      "the BMC lists no task of them", "check the network to the BMC, then apply again", false});
-    co_return co_await std::move(without);
   }
-  auto next = upload();
-  co_return co_await std::move(next);
+  co_return co_await upload();
 }
 
 // While the task runs nothing else is asked; once it has ended, the inventory decides.
 Async<Outcome> Installation::follow() {
   const auto what = target();
-  auto read = bmc_.task(progress_.task);
-  auto status = co_await std::move(read);
+  auto status = co_await bmc_.task(progress_.task);
   if (!status && status.error().canRetry()) co_return Again{kSettlePoll, "the BMC does not answer: " + status.error().str()};
   if (!status && status.error().code() != ErrorCode::NotFound) co_return fail(std::move(status.error()));
   if (!status) {
-    auto gone = record(Step::Lost, progress_.since == WallTime{} ? clock_.now() : progress_.since);
-    CO_TRY_OK(co_await std::move(gone));
+    CO_TRY_OK(co_await record(Step::Lost, progress_.since == WallTime{} ? clock_.now() : progress_.since));
     co_return Again{kFirstLook, fmt::format("the BMC knows nothing of {} any more", progress_.task)};
   }
   if (!status->moved_to.empty() && status->moved_to != progress_.task) {
     progress_.task = status->moved_to;
-    auto written = record(Step::Follow);
-    CO_TRY_OK(co_await std::move(written));
+    CO_TRY_OK(co_await record(Step::Follow));
     if (progress_.task.ends_with(bmc::kOrderMark)) {
-      auto order = follow();
-      co_return co_await std::move(order);
+      co_return co_await follow();
     }
     co_return Again{kFirstLook, fmt::format("installing {}: {}", nameOf(what), status->message)};
   }
   if (waitsForRestart(*status)) {
-    auto next = takenUntilRestart();
-    co_return co_await std::move(next);
+    co_return co_await takenUntilRestart();
   }
   if (status->state == bmc::TaskState::Running) {
     context_.progress(status->fraction, status->message);
@@ -412,30 +366,26 @@ Async<Outcome> Installation::follow() {
     const auto usually = component ? flashTime(*component, learntBy(context_.facts(), action_.facet.subject)).count() : 0;
     co_return Again{kTaskPoll, fmt::format("installing {}: {} (usually {} min)", nameOf(what), status->message, usually)};
   }
-  auto look_again = readInventory();
-  auto now = co_await std::move(look_again);
+  auto now = co_await readInventory();
   if (!now && now.error().canRetry()) co_return Again{kSettlePoll, "the BMC does not answer: " + now.error().str()};
   if (!now) co_return fail(std::move(now.error()));
   // Some BMCs activate by themselves, some report a failure of what worked.
   if (status->state == bmc::TaskState::Failed && !runs(what)) {
-    auto without = notInstalled(what, status->message);
-    co_return co_await std::move(without);
+    co_return co_await notInstalled(what, status->message);
   }
   const bool nothing_left = progress_.current.empty() && runs(what) && progress_.staged.empty();
   if (nothing_left && activation() != Activation::None) co_return Done{};  // else: whatever restarted itself is given its time to settle
   // Completed does not say that it is installed.
   if (const auto began = stopwatch_.began.extract(what.component))
     stopwatch_.took[what.component] = std::max(std::chrono::seconds(1), std::chrono::duration_cast<std::chrono::seconds>(clock_.steady() - began.mapped()));
-  auto next = taken();
-  co_return co_await std::move(next);
+  co_return co_await taken();
 }
 
 /// Nobody says how far it is. Nothing is sent and nothing switched until the new version shows, or until such a flash would be over twice.
 Async<Outcome> Installation::lost() {
   const auto what = target();
   if (!runs(what)) {
-    auto list = bmc_.tasks();
-    CO_TRY(tasks, co_await std::move(list));
+    CO_TRY(tasks, co_await bmc_.tasks());
     if (!tasks.running.empty()) co_return Again{kBusyPoll, fmt::format("the BMC is busy with {}; {} may be a part of that", tasks.running.front(), nameOf(what))};
     if (isBeingWritten()) co_return Again{kBusyPoll, fmt::format("the task of {} is gone, but the BMC shows that it is being written", nameOf(what))};
     const auto* component = baseline_.find(what.component);
@@ -443,16 +393,13 @@ Async<Outcome> Installation::lost() {
     if (clock_.now() < progress_.since + kUsualTimesUnseen * usual)
       co_return Again{kBusyPoll, fmt::format("the task of {} is gone; its flash is given {} min from its upload on, because it may still be written", nameOf(what), (kUsualTimesUnseen * usual).count())};
   }
-  auto next = taken();
-  co_return co_await std::move(next);
+  co_return co_await taken();
 }
 
 Async<Outcome> Installation::taken() {
   stageCurrent();
-  auto written = record(Step::Next);
-  CO_TRY_OK(co_await std::move(written));
-  auto next = nextUpload();
-  co_return co_await std::move(next);
+  CO_TRY_OK(co_await record(Step::Next));
+  co_return co_await nextUpload();
 }
 
 }  // namespace muster::firmware

@@ -135,8 +135,7 @@ std::vector<Unwanted> unwantedOf(const Left& left, const inventory::FirmwareBase
 }
 
 Async<std::string> takeBack(bmc::Bmc& bmc, std::vector<Unwanted> unwanted, std::string node) {
-  auto read = bmc.firmware();
-  CO_TRY(items, co_await std::move(read));
+  CO_TRY(items, co_await bmc.firmware());
   std::erase_if(unwanted, [&](const Unwanted& each) {  // it was activated meanwhile: what runs is what the plan sees
     return !each.by_agent && std::any_of(items.begin(), items.end(), [&](const bmc::FirmwareItem& item) { return item.name == each.image.component && item.unreadable.empty() && lifecycle::matches(each.image.version, item.version); });
   });
@@ -146,13 +145,11 @@ Async<std::string> takeBack(bmc::Bmc& bmc, std::vector<Unwanted> unwanted, std::
     co_return fmt::format("{} {} was sent by an action that was abandoned, and {}. It may run after the next restart. See that nothing is writing it; then: muster firmware retry {}", image.component, image.version,
                           by_agent ? "went by the node's agent, which cannot take it back" : "the BMC does not list " + image.component, node);
   }
-  auto list = bmc.tasks();
-  CO_TRY(tasks, co_await std::move(list));
+  CO_TRY(tasks, co_await bmc.tasks());
   if (!tasks.running.empty()) co_return fail(ErrorCode::Unavailable, fmt::format("{} is busy with {}; nothing is taken back meanwhile", bmc.address(), tasks.running.front()));
   const auto waiting = static_cast<std::size_t>(std::ranges::count_if(unwanted, &Unwanted::arrived));  // one that may never have arrived is none: the job may be another's
   for (const auto& [image, arrived, by_agent, task] : unwanted) {
-    auto discard = bmc::discardStaged(bmc, image.component, waiting);
-    const auto done = co_await std::move(discard);
+    const auto done = co_await bmc::discardStaged(bmc, image.component, waiting);
     if (!done && done.error().canRetry()) co_return fail(done.error());
     if (!done)
       co_return fmt::format("{} {} was sent by an action that was abandoned, and would run after the next restart: {}. Take it back by the BMC's own means, or put {} into the baseline; then: muster firmware retry {}",

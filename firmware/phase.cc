@@ -72,8 +72,7 @@ class FirmwarePhase final : public lifecycle::Phase {
     if (!baseline) co_return facts;
     bmc::Bmc& bmc = bmcs_.at(subject.node());
     auto inventory = bmc.firmware();
-    auto read = withDeadline<std::vector<bmc::FirmwareItem>>(clock_, kObserveLimit, "the firmware inventory of " + subject.str(), std::move(inventory));
-    auto seen = co_await std::move(read);
+    auto seen = co_await withDeadline<std::vector<bmc::FirmwareItem>>(clock_, kObserveLimit, "the firmware inventory of " + subject.str(), std::move(inventory));
     if (!seen) co_return fail(std::move(seen.error()).within("firmware of " + subject.str()));
     std::size_t extra = 0;
     for (const auto& item : *seen) {
@@ -85,15 +84,13 @@ class FirmwarePhase final : public lifecycle::Phase {
       facts.push_back(Fact{subject, facetOf(item.name), item.version, clock_.now(), "redfish " + bmc.address(), {}});
     }
     if (hasInBand(*baseline) && agents_) {
-      auto list = listInBand(*agents_, clock_, subject.node(), *baseline);
-      const auto devices = co_await std::move(list);
+      const auto devices = co_await listInBand(*agents_, clock_, subject.node(), *baseline);
       for (const auto& item : inBandItems(*baseline, devices))
         if (item.unreadable.empty()) facts.push_back(Fact{subject, facetOf(item.name), item.version, clock_.now(), "agent " + subject.str(), {}});
     }
     for (const auto& component : baseline->components) {
       if (component.file.empty()) continue;
-      auto look = files_.state(component);
-      CO_TRY(state, co_await std::move(look));
+      CO_TRY(state, co_await files_.state(component));
       facts.push_back(Fact{subject, fileFacet(component.name), state, clock_.now(), "file " + component.file.string(), {}});
     }
     co_return facts;
@@ -103,8 +100,7 @@ class FirmwarePhase final : public lifecycle::Phase {
     const Subject subject = action.facet.subject;
     const auto* baseline = baselineOf(cluster_, subject);
     if (baseline && !takenBackOf(action.facet.facet).empty()) {
-      auto back = takeBackOnly(takenBackOf(action.facet.facet), subject, *baseline, context);
-      co_return co_await std::move(back);
+      co_return co_await takeBackOnly(takenBackOf(action.facet.facet), subject, *baseline, context);
     }
     const auto* component = baseline ? baseline->find(componentOf(action.facet.facet)) : nullptr;
     if (!component || component->version != action.to)
@@ -112,8 +108,7 @@ class FirmwarePhase final : public lifecycle::Phase {
     CO_TRY(progress, Progress::parse(context.operation()));
     const bool settled = settled_.contains(subject) && settled_.at(subject).intent == context.intentId();
     if (context.operation().empty() && !settled) {  // between two waves it is empty again
-      auto take = takeOverWhatIsLeft(*component, subject, *baseline, context, progress);
-      CO_TRY(first, co_await std::move(take));
+      CO_TRY(first, co_await takeOverWhatIsLeft(*component, subject, *baseline, context, progress));
       if (!std::holds_alternative<lifecycle::Done>(first)) co_return first;
     } else if (!settled) {  // an earlier process has taken over what it knew of
       settle(subject, context.intentId(), leftOn(context.facts(), subject, began_));
@@ -130,21 +125,18 @@ class FirmwarePhase final : public lifecycle::Phase {
     if (action.deadline <= 2 * kBeforeTheEnd) co_return co_await std::move(work);
     // Called off from outside, an upload of half an hour would take with it what is known of those before it.
     const auto left = std::max<std::chrono::milliseconds>(1s, std::chrono::floor<std::chrono::milliseconds>(began + action.deadline - kBeforeTheEnd - clock_.steady()));
-    auto bounded = withDeadline<Outcome>(clock_, left, action.id, std::move(work));
-    auto outcome = co_await std::move(bounded);
+    auto outcome = co_await withDeadline<Outcome>(clock_, left, action.id, std::move(work));
     if (outcome || outcome.error().code() != ErrorCode::Timeout || clock_.steady() < began + action.deadline - kBeforeTheEnd) co_return outcome;
     CO_TRY(reached, Progress::parse(context.operation()));
     if (reached.step == Step::Over || (reached.step == Step::Look && reached.staged.empty())) co_return outcome;
     Installation late(services, *baseline, *component, action, context, std::move(reached));
-    auto end = late.breakOff("it was not finished in time; last: " + outcome.error().str());
-    co_return co_await std::move(end);
+    co_return co_await late.breakOff("it was not finished in time; last: " + outcome.error().str());
   }
 
   /// What failed for good becomes a fact together with what is seen, so that no later plan flashes it again by itself.
   Async<std::vector<Fact>> verify(Action action) override {
     const auto& subject = action.facet.subject;
-    auto look = withDeadline<std::vector<Fact>>(clock_, kLookAfterLimit, "the firmware of " + subject.str(), observe(subject));
-    auto seen = co_await std::move(look);
+    auto seen = co_await withDeadline<std::vector<Fact>>(clock_, kLookAfterLimit, "the firmware of " + subject.str(), observe(subject));
     const auto failed = failed_.extract(subject);
     const auto took = std::exchange(stopwatches_[subject].took, {});
     const auto settled = settled_.extract(subject);
@@ -189,8 +181,7 @@ class FirmwarePhase final : public lifecycle::Phase {
         co_return lifecycle::Again{kAgentPoll, fmt::format("the node's agent to end writing {} {}, which an abandoned action has sent", each.image.component, each.image.version)};
     }
     if (unwanted.empty()) co_return lifecycle::Done{};
-    auto back = takeBack(bmcs_.at(subject.node()), std::move(unwanted), subject.str());
-    CO_TRY(why_not, co_await std::move(back));
+    CO_TRY(why_not, co_await takeBack(bmcs_.at(subject.node()), std::move(unwanted), subject.str()));
     if (!why_not.empty()) co_return lifecycle::Blocked{why_not};
     co_return lifecycle::Done{};
   }
@@ -198,8 +189,7 @@ class FirmwarePhase final : public lifecycle::Phase {
   /// What is wanted, or has an action of its own, is still told of by the facts.
   Async<Outcome> takeBackOnly(std::string component, Subject subject, const FirmwareBaseline& baseline, ActContext& context) {
     const auto left = leftOn(context.facts(), subject);
-    auto see = seeToWhatIsLeft(subject, baseline, left);
-    CO_TRY(seen, co_await std::move(see));
+    CO_TRY(seen, co_await seeToWhatIsLeft(subject, baseline, left));
     if (!std::holds_alternative<lifecycle::Done>(seen)) co_return seen;
     const bool last = std::all_of(left.images.begin(), left.images.end(), [&](const Target& image) { return image.component == component; });
     settle(subject, context.intentId(), last ? left : Left{});
@@ -210,15 +200,13 @@ class FirmwarePhase final : public lifecycle::Phase {
   Async<Outcome> takeOverWhatIsLeft(const FirmwareComponent& component, Subject subject, const FirmwareBaseline& baseline, ActContext& context, Progress& progress) {
     auto left = leftOn(context.facts(), subject);
     if (auto again = whyNotAgain(component, subject, context.facts(), left); !again.empty() && !left.images.empty()) co_return lifecycle::Blocked{std::move(again)};
-    auto see = seeToWhatIsLeft(subject, baseline, left);
-    CO_TRY(seen, co_await std::move(see));
+    CO_TRY(seen, co_await seeToWhatIsLeft(subject, baseline, left));
     if (!std::holds_alternative<lifecycle::Done>(seen)) co_return seen;
     const auto all = left;
     std::erase_if(left.images, [&](const Target& image) { return !isWanted(baseline, image); });
     progress = takeOver(left);
     if (progress.step != Step::Look) {
-      auto write = context.recordOperation(progress.str());
-      CO_TRY_OK(co_await std::move(write));
+      CO_TRY_OK(co_await context.recordOperation(progress.str()));
     }
     settle(subject, context.intentId(), all);
     co_return lifecycle::Done{};

@@ -6,10 +6,8 @@ namespace muster::firmware {
 
 Async<void> shutDown(bmc::Bmc& bmc, Clock& clock) {
   auto ask = bmc.power(bmc::PowerAction::GracefulShutdown);
-  auto bounded = withDeadline<void>(clock, kShutdownLimit, "shutting down", std::move(ask));
-  if (auto down = co_await std::move(bounded); down) co_return down;
-  auto force = bmc.power(bmc::PowerAction::ForceOff);
-  co_return co_await std::move(force);
+  if (auto down = co_await withDeadline<void>(clock, kShutdownLimit, "shutting down", std::move(ask)); down) co_return down;
+  co_return co_await bmc.power(bmc::PowerAction::ForceOff);
 }
 
 }  // namespace muster::firmware

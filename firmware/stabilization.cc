@@ -26,8 +26,7 @@ constexpr auto kSeenStarting = 4s;      ///< … and says so at several looks
 /// process that sees the end of the wave.
 Async<void> Installation::noteStarting() {
   if (progress_.starting || !progress_.restarted.empty() || progress_.step == Step::RollBack) co_return Result<void>();
-  auto ask = bmc::devicesNotReady(bmc_);
-  const auto devices = co_await std::move(ask);
+  const auto devices = co_await bmc::devicesNotReady(bmc_);
   if (!devices) co_return Result<void>();
   progress_.starting.emplace();
   for (const auto& device : *devices) progress_.starting->insert(device.name);
@@ -38,15 +37,12 @@ Async<void> Installation::noteStarting() {
 Async<Outcome> Installation::endWhenCalm() {
   for (int good = 0; good < bmc::kGoodReads; ++good) {
     if (good > 0) {
-      auto pause = clock_.sleep(kGoodReadGap);
-      co_await std::move(pause);
-      auto again = readInventory();
-      if (const auto read = co_await std::move(again); !read) co_return Again{kStartPoll, "the BMC does not answer every time: " + read.error().str()};
+      co_await clock_.sleep(kGoodReadGap);
+      if (const auto read = co_await readInventory(); !read) co_return Again{kStartPoll, "the BMC does not answer every time: " + read.error().str()};
       if (!allStagedRun()) co_return Again{kStartPoll, whatIsMissing()};
     }
     const bool in_time = progress_.since != WallTime{} && clock_.now() < progress_.since + kAdapterStarts;
-    auto ask = bmc::devicesNotReady(bmc_);
-    const auto devices = co_await std::move(ask);
+    const auto devices = co_await bmc::devicesNotReady(bmc_);
     if (!devices && in_time) co_return Again{kStartPoll, "its network adapters to be readable: " + devices.error().str()};
     for (const auto& device : devices.value_or(std::vector<bmc::DeviceState>())) {
       if (progress_.starting && progress_.starting->contains(device.name)) continue;
@@ -57,24 +53,20 @@ Async<Outcome> Installation::endWhenCalm() {
                                          fmt::format("its state is {}; whether it was so before the restart is not known", device.state), "look at the adapter", clock_.now()});
         continue;
       }
-      auto next = helpAdapter(device.name);
-      co_return co_await std::move(next);
+      co_return co_await helpAdapter(device.name);
     }
   }
-  auto end = endWave();
-  co_return co_await std::move(end);
+  co_return co_await endWave();
 }
 
 /// By one more restart of the host.
 Async<Outcome> Installation::helpAdapter(std::string name) {
   if (progress_.restarted.empty()) {
     progress_.restarted = name;
-    auto restart = activate();
-    co_return co_await std::move(restart);
+    co_return co_await activate();
   }
-  auto end = endBadly({fmt::format("the network adapter {} does not come up, also {} min after a second restart", name, kAdapterStarts.count()), fmt::format("its state is {}", bmc::kStarting),
+  co_return co_await endBadly({fmt::format("the network adapter {} does not come up, also {} min after a second restart", name, kAdapterStarts.count()), fmt::format("its state is {}", bmc::kStarting),
                        "look at the adapter, then: muster firmware retry " + node()});
-  co_return co_await std::move(end);
 }
 
 /// A restart that was decided on is not over before the host was off: whoever died in between goes on with it.
@@ -86,13 +78,11 @@ Async<Outcome> Installation::takenUntilRestart() {
   auto list = bmc_.tasks();
   CO_TRY(tasks, co_await std::move(list));
   for (const auto& uri : tasks.running) {
-    auto read = bmc_.task(uri);
-    const auto status = co_await std::move(read);
+    const auto status = co_await bmc_.task(uri);
     if (status && bmc::isStarting(*status)) progress_.waits.push_back(uri);
   }
   if (progress_.waits.empty()) co_return Again{kStartPoll, "the BMC to list what waits for the restart"};
-  auto next = taken();
-  co_return co_await std::move(next);
+  co_return co_await taken();
 }
 
 bool Installation::waitsForRestart(const bmc::TaskStatus& status) {
@@ -106,12 +96,10 @@ bool Installation::waitsForRestart(const bmc::TaskStatus& status) {
 
 /// What the BMC works on; "": nothing, but perhaps what begins only when the host restarts and has still not begun.
 Async<std::string> Installation::workUnderWay() {
-  auto list = bmc_.tasks();
-  CO_TRY(tasks, co_await std::move(list));
+  CO_TRY(tasks, co_await bmc_.tasks());
   for (const auto& uri : tasks.running) {
     if (std::find(progress_.waits.begin(), progress_.waits.end(), uri) == progress_.waits.end()) co_return uri;
-    auto read = bmc_.task(uri);
-    const auto status = co_await std::move(read);
+    const auto status = co_await bmc_.task(uri);
     if (!status || (status->state == bmc::TaskState::Running && !bmc::isStarting(*status))) co_return uri;
   }
   co_return std::string();
@@ -119,8 +107,7 @@ Async<std::string> Installation::workUnderWay() {
 
 /// The same, and what the inventory shows: what must be over before anything is switched.
 Async<std::string> Installation::whatIsWritten() {
-  auto look = workUnderWay();
-  CO_TRY(work, co_await std::move(look));
+  CO_TRY(work, co_await workUnderWay());
   co_return work.empty() && isBeingWritten() ? std::string("writing an image") : work;
 }
 

@@ -137,8 +137,7 @@ Result<const inventory::Node*> Enrolment::callerOf(const std::string& told_mac, 
 
 Async<wire::EnrolResponse> Enrolment::enrol(wire::EnrolRequest request, std::string remote_address) {
   CO_TRY(node, callerOf(request.mac, remote_address));
-  auto answer = redeem(*node, std::move(request), std::nullopt, std::move(remote_address));
-  co_return co_await std::move(answer);
+  co_return co_await redeem(*node, std::move(request), std::nullopt, std::move(remote_address));
 }
 
 bool Enrolment::mustAttest(const std::string& told_mac) const {
@@ -158,8 +157,7 @@ Result<wire::AttestChallenge> Enrolment::challenge(const wire::AttestRequest& re
 Async<wire::EnrolResponse> Enrolment::enrolAttested(wire::AttestedRequest request, std::string remote_address) {
   CO_TRY(node, callerOf(request.mac, remote_address));
   wire::EnrolRequest plain{request.enrolment, request.csr_pem, request.mac};
-  auto answer = redeem(*node, std::move(plain), std::move(request), std::move(remote_address));
-  co_return co_await std::move(answer);
+  co_return co_await redeem(*node, std::move(plain), std::move(request), std::move(remote_address));
 }
 
 Result<Enrolment::Record> Enrolment::shown(const inventory::Node& node, const std::string& id) {
@@ -203,33 +201,29 @@ Async<wire::EnrolResponse> Enrolment::redeem(const inventory::Node& node, wire::
   }
   const auto proof = shows.proof.value_or(EnrolmentProof::KnownTpm);
 
-  auto signing = sign(node.name, request.csr_pem, kAgentCertificateLifetime);
-  CO_TRY(made, co_await std::move(signing));  // before the arming is used: a bad request costs nothing
+  CO_TRY(made, co_await sign(node.name, request.csr_pem, kAgentCertificateLifetime));  // before the arming is used: a bad request costs nothing
   const std::string csr_hash = io::sha256Hex(request.csr_pem);
   attach(co_await asio::this_coro::executor);
   if (record.used() && record.csr_hash != csr_hash) {
-    auto work = makeVoid(node, std::move(record));
-    co_return co_await std::move(work);
+    co_return co_await makeVoid(node, std::move(record));
   }
   Record used = record;
   used.state = Record::State::Used;
   used.csr_hash = csr_hash;
   used.key_id = made.key_id;
   // A controller that died between the two leaves a used arming; the same request then does the rest.
-  auto use = journal_->write<bool>([name = node.name, was = record.str(), is = used.str(), before = record.used(), key_id = made.key_id](lifecycle::Store& store) -> Result<bool> {
+  CO_TRY(ours, co_await journal_->write<bool>([name = node.name, was = record.str(), is = used.str(), before = record.used(), key_id = made.key_id](lifecycle::Store& store) -> Result<bool> {
     if (!before) {
       TRY(ours, store.exchangeValue(keyOf(name), was, is));
       if (!ours) return false;
     }
     TRY_OK(changeKeys(store, name, [&](NodeKeys& keys) -> Result<bool> { return keys.enrolled(key_id); }));
     return true;
-  });
-  CO_TRY(ours, co_await std::move(use));
+  }));
   if (!ours) {
     CO_TRY(now, shown(node, request.enrolment));  // somebody was first at the same moment
     if (!now.used() || now.csr_hash == csr_hash) co_return fail(Error(ErrorCode::Conflict, "the node is being armed or enrolled at this moment; ask again").retryable(true));
-    auto work = makeVoid(node, std::move(now));
-    co_return co_await std::move(work);
+    co_return co_await makeVoid(node, std::move(now));
   }
   admitted_.erase(node.name);
   if (!record.used()) logInfo("agent", "{} enrolled (MAC {}, proof: {})", node.name.str(), node.mac.str(), describe(proof));
@@ -239,12 +233,11 @@ Async<wire::EnrolResponse> Enrolment::redeem(const inventory::Node& node, wire::
 Async<wire::EnrolResponse> Enrolment::makeVoid(const inventory::Node& node, Record record) {
   Record ended = record;
   ended.state = Record::State::Void;
-  auto write = journal_->write<bool>([name = node.name, was = record.str(), is = ended.str(), key_id = record.key_id](lifecycle::Store& store) -> Result<bool> {
+  CO_TRY_OK(co_await journal_->write<bool>([name = node.name, was = record.str(), is = ended.str(), key_id = record.key_id](lifecycle::Store& store) -> Result<bool> {
     TRY_OK(store.exchangeValue(keyOf(name), was, is));  // not ours: it was made void, or the node was armed anew, by another controller
     TRY_OK(changeKeys(store, name, [&](NodeKeys& keys) -> Result<bool> { return keys.endRam(key_id); }));
     return true;
-  });
-  CO_TRY_OK(co_await std::move(write));
+  }));
   admitted_.erase(node.name);
   co_return refuse(node, kTwoKeys, "a machine answers with this node's MAC and address that is not the node: find it (the switch's MAC table shows its port), then have the node started anew by muster");
 }
@@ -259,7 +252,7 @@ Result<void> approveKey(lifecycle::Store& store, const NodeName& node, const std
 
 Async<std::optional<Error>> Enrolment::changed(NodeName node, std::function<Result<bool>(NodeKeys&)> change) {
   attach(co_await asio::this_coro::executor);
-  auto write = journal_->write<std::optional<Error>>([node, change = std::move(change)](lifecycle::Store& store) -> Result<std::optional<Error>> {
+  co_return co_await journal_->write<std::optional<Error>>([node, change = std::move(change)](lifecycle::Store& store) -> Result<std::optional<Error>> {
     std::optional<Error> refused;
     TRY_OK(changeKeys(store, node, [&](NodeKeys& keys) -> Result<bool> {
       auto answer = change(keys);
@@ -269,7 +262,6 @@ Async<std::optional<Error>> Enrolment::changed(NodeName node, std::function<Resu
     }));
     return refused;
   });
-  co_return co_await std::move(write);
 }
 
 Async<void> Enrolment::admit(NodeName name, std::string key_id, wire::Mode mode, bool ram_calls) {
@@ -282,8 +274,7 @@ Async<void> Enrolment::admit(NodeName name, std::string key_id, wire::Mode mode,
       co_return Result<void>();
     }
   }
-  auto ask = changed(name, [key_id, mode, ram_calls](NodeKeys& keys) { return keys.called(key_id, mode, ram_calls); });
-  const auto refused = co_await std::move(ask);
+  const auto refused = co_await changed(name, [key_id, mode, ram_calls](NodeKeys& keys) { return keys.called(key_id, mode, ram_calls); });
   const std::pair mine(key_id, mode);
   if (!refused) {
     const auto last = admitted_.find(name);
@@ -303,10 +294,8 @@ Async<void> Enrolment::admit(NodeName name, std::string key_id, wire::Mode mode,
 
 /// The keys that it ends are refused, and the new one is known, before anybody has it.
 Async<wire::EnrolResponse> Enrolment::handOut(NodeName name, std::string csr_pem, std::chrono::hours lifetime, Change change) {
-  auto signing = sign(name, std::move(csr_pem), lifetime);
-  CO_TRY(made, co_await std::move(signing));
-  auto store = changed(name, [change = std::move(change), fresh = made.key_id](NodeKeys& keys) { return change(keys, fresh); });
-  CO_TRY(refused, co_await std::move(store));
+  CO_TRY(made, co_await sign(name, std::move(csr_pem), lifetime));
+  CO_TRY(refused, co_await changed(name, [change = std::move(change), fresh = made.key_id](NodeKeys& keys) { return change(keys, fresh); }));
   if (!refused) co_return std::move(made.answer);
   const auto* node = find(name);
   if (!node) co_return fail(*refused);
@@ -314,15 +303,13 @@ Async<wire::EnrolResponse> Enrolment::handOut(NodeName name, std::string csr_pem
 }
 
 Async<wire::EnrolResponse> Enrolment::certify(NodeName node, std::string key_id, std::string csr_pem) {
-  auto hand = handOut(std::move(node), std::move(csr_pem), kInstalledCertificateLifetime,
+  co_return co_await handOut(std::move(node), std::move(csr_pem), kInstalledCertificateLifetime,
                       [key_id](NodeKeys& keys, const std::string& fresh) { return keys.certified(key_id, fresh); });
-  co_return co_await std::move(hand);
 }
 
 Async<wire::EnrolResponse> Enrolment::renewRam(NodeName node, std::string key_id, std::string csr_pem) {
-  auto hand = handOut(std::move(node), std::move(csr_pem), kAgentCertificateLifetime,
+  co_return co_await handOut(std::move(node), std::move(csr_pem), kAgentCertificateLifetime,
                       [key_id](NodeKeys& keys, const std::string& fresh) { return keys.renewedRam(key_id, fresh); });
-  co_return co_await std::move(hand);
 }
 
 Async<wire::EnrolResponse> Enrolment::certifyLate(NodeName name, std::string key_id, std::string csr_pem, std::string remote_address) {
@@ -331,18 +318,16 @@ Async<wire::EnrolResponse> Enrolment::certifyLate(NodeName name, std::string key
   if (!mayBe(*node, remote_address))
     co_return refuse(*node, fmt::format("{} showed its expired certificate, but its address is {}", remote_address, node->address.str()));
   CO_TRY(before, store_.getValue(keyOfEarlierStores(name)));
-  auto hand = handOut(name, std::move(csr_pem), kInstalledCertificateLifetime, [key_id, before](NodeKeys& keys, const std::string& fresh) -> Result<bool> {
+  CO_TRY(answer, co_await handOut(name, std::move(csr_pem), kInstalledCertificateLifetime, [key_id, before](NodeKeys& keys, const std::string& fresh) -> Result<bool> {
     if (keys.disk.holds(key_id) || (keys.disk.open && before == key_id && !key_id.empty())) return keys.certified(key_id, fresh);
     return fail(ErrorCode::Denied, "its own has expired, and is not the one that its agent called with last");
-  });
-  CO_TRY(answer, co_await std::move(hand));
+  }));
   logInfo("agent", "{} renews a certificate that has expired", name.str());
   co_return answer;
 }
 
 Async<void> Enrolment::endInstalled(NodeName node, std::string order) {
-  auto store = changed(node, [order](NodeKeys& keys) -> Result<bool> { return keys.endInstalled(order); });
-  const auto done = co_await std::move(store);
+  const auto done = co_await changed(node, [order](NodeKeys& keys) -> Result<bool> { return keys.endInstalled(order); });
   if (!done) co_return fail(Error(done.error()).within("the key of the installed system could not be ended"));
   co_return Result<void>();
 }
@@ -351,19 +336,17 @@ Async<void> Enrolment::giveBack(NodeName node, std::vector<std::string> orders) 
   CO_TRY(keys, loadKeys(store_, node));  // an old report, nearly always
   const auto ours = std::find(orders.begin(), orders.end(), keys.ended.order);
   if (keys.ended.order.empty() || ours == orders.end()) co_return Result<void>();
-  auto store = changed(node, [order = *ours](NodeKeys& now) -> Result<bool> { return now.giveBack(order); });
-  CO_TRY_OK(co_await std::move(store));
+  CO_TRY_OK(co_await changed(node, [order = *ours](NodeKeys& now) -> Result<bool> { return now.giveBack(order); }));
   logInfo("agent", "{} touched no disk: the key of its installed system is listened to again", node.str());
   co_return Result<void>();
 }
 
 Async<Enrolment::Made> Enrolment::sign(NodeName node, std::string csr_pem, std::chrono::hours lifetime) {
-  auto signing = io::aside<Result<Made>>([ca = ca_, node, csr_pem, lifetime]() -> Result<Made> {
+  co_return co_await io::aside<Result<Made>>([ca = ca_, node, csr_pem, lifetime]() -> Result<Made> {
     TRY(certificate, ca.signClient(csr_pem, node.str(), lifetime));
     TRY(key_id, io::keyIdOf(certificate));
     return Made{wire::EnrolResponse{certificate, ca.certificatePem(), node.str()}, key_id};
   });
-  co_return co_await std::move(signing);
 }
 
 tl::unexpected<Error> Enrolment::refuse(const inventory::Node& node, const std::string& why) {

@@ -149,8 +149,7 @@ Result<NodeName> Gateway::callerOf(const io::ServerRequest& request) {
 Task<io::ServerResponse> Gateway::handleEnrol(io::ServerRequest request) {
   auto parsed = wire::parseEnrolRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
-  auto enrol = enrolment_.enrol(*parsed, request.remote_address);
-  auto answer = co_await std::move(enrol);
+  auto answer = co_await enrolment_.enrol(*parsed, request.remote_address);
   if (answer) co_return io::ServerResponse::json(200, toJson(*answer));
   if (answer.error().code() == ErrorCode::Denied && enrolment_.mustAttest(parsed->mac))
     co_return io::ServerResponse::json(403, jsonText(nlohmann::json{{"error", answer.error().str()}, {"attest", true}}));
@@ -181,9 +180,8 @@ Task<io::ServerResponse> Gateway::handleCertificate(io::ServerRequest request) {
   if (!node) co_return answerError(node.error());
   auto parsed = wire::parseEnrolRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
-  auto work = late ? enrolment_.certifyLate(*node, request.client_key_id, parsed->csr_pem, request.remote_address)
-                   : enrolment_.certify(*node, request.client_key_id, parsed->csr_pem);
-  co_return answer(co_await std::move(work));
+  co_return answer(co_await (late ? enrolment_.certifyLate(*node, request.client_key_id, parsed->csr_pem, request.remote_address)
+                   : enrolment_.certify(*node, request.client_key_id, parsed->csr_pem)));
 }
 
 Task<io::ServerResponse> Gateway::handleRenewal(io::ServerRequest request) {
@@ -191,8 +189,7 @@ Task<io::ServerResponse> Gateway::handleRenewal(io::ServerRequest request) {
   if (!node) co_return answerError(node.error());
   auto parsed = wire::parseEnrolRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
-  auto work = enrolment_.renewRam(*node, request.client_key_id, parsed->csr_pem);
-  co_return answer(co_await std::move(work));
+  co_return answer(co_await enrolment_.renewRam(*node, request.client_key_id, parsed->csr_pem));
 }
 
 bool Gateway::ramCalls(const NodeName& node) const {
@@ -206,14 +203,12 @@ Task<io::ServerResponse> Gateway::handlePoll(io::ServerRequest request) {
   auto parsed = wire::parsePollRequest(request.body);
   request.releaseBody();  // a poll waits for long
   if (!parsed) co_return answerError(parsed.error());
-  auto may = enrolment_.admit(*node, request.client_key_id, parsed->mode, ramCalls(*node));
-  if (const auto admitted = co_await std::move(may); !admitted) {
+  if (const auto admitted = co_await enrolment_.admit(*node, request.client_key_id, parsed->mode, ramCalls(*node)); !admitted) {
     if (admitted.error().code() == ErrorCode::Denied && parsed->mode == wire::Mode::Disk) refused_[*node] = clock_.steady();
     co_return answerError(admitted.error());
   }
   refused_.erase(*node);
-  auto polled = poll(*node, std::move(*parsed), std::move(request));
-  co_return answer(co_await std::move(polled));
+  co_return answer(co_await poll(*node, std::move(*parsed), std::move(request)));
 }
 
 /// Does the task write over the disk that the installed system is on, which is the one of `rule`? In doubt it does: the node is imaged again then.
@@ -233,8 +228,7 @@ bool endsInstalled(const wire::AgentTask& task, const wire::Hardware& hardware, 
 /// The poll may have waited for long: the caller may be of an earlier life by now. A system's key ends before its disk does.
 Async<void> Gateway::mayTake(NodeName node, wire::Mode mode, std::string key_id, std::vector<wire::AgentTask> tasks) {
   if (tasks.empty()) co_return Result<void>();
-  auto again = enrolment_.admit(node, std::move(key_id), mode, ramCalls(node));
-  CO_TRY_OK(co_await std::move(again));
+  CO_TRY_OK(co_await enrolment_.admit(node, std::move(key_id), mode, ramCalls(node)));
   const auto now = state(node);
   const auto* declared = enrolment_.find(node);
   const auto profile = declared ? cluster_.profiles.find(declared->profile) : cluster_.profiles.end();
@@ -242,8 +236,7 @@ Async<void> Gateway::mayTake(NodeName node, wire::Mode mode, std::string key_id,
   if (!now || mode != wire::Mode::Ram) co_return Result<void>();
   for (const auto& task : tasks) {
     if (!endsInstalled(task, now->hardware, rule)) continue;
-    auto end = enrolment_.endInstalled(node, task.id);
-    CO_TRY_OK(co_await std::move(end));
+    CO_TRY_OK(co_await enrolment_.endInstalled(node, task.id));
   }
   co_return Result<void>();
 }
@@ -254,8 +247,7 @@ Async<void> Gateway::heedUntouched(NodeName node) {
   for (const auto& report : records_[node].reports)
     if (report.phase == wire::TaskPhase::Failed && report.text.starts_with(wire::kUntouched)) wire::untouched.push_back(report.id);
   if (wire::untouched.empty()) co_return Result<void>();
-  auto give = enrolment_.giveBack(node, std::move(wire::untouched));
-  if (const auto given = co_await std::move(give); !given) logWarning("agent", "{} touched no disk, but its key could not be given back yet: {}", node.str(), given.error().str());
+  if (const auto given = co_await enrolment_.giveBack(node, std::move(wire::untouched)); !given) logWarning("agent", "{} touched no disk, but its key could not be given back yet: {}", node.str(), given.error().str());
   co_return Result<void>();
 }
 
@@ -278,21 +270,18 @@ Async<wire::PollResponse> Gateway::poll(NodeName node, wire::PollRequest request
   std::uint64_t seen = record.work.count();
   record.changed.ring();
   if (mode == wire::Mode::Ram) {
-    auto heed = heedUntouched(node);
-    CO_TRY_OK(co_await std::move(heed));
+    CO_TRY_OK(co_await heedUntouched(node));
   }
 
   answer.forget = record.takeForgettable();
   auto until = clock_.steady() + wire::kPollWait;
   bool at_once = !answer.forget.empty() || record.busy() || record.wants_answer;
   while (!at_once && record.polls == mine && record.waiting.empty() && clock_.steady() < until) {
-    auto wait = record.work.waitFor(clock_, seen, std::chrono::ceil<std::chrono::milliseconds>(until - clock_.steady()));
-    co_await std::move(wait);
+    co_await record.work.waitFor(clock_, seen, std::chrono::ceil<std::chrono::milliseconds>(until - clock_.steady()));
     seen = record.work.count();
   }
   if (record.polls != mine) co_return answer;
-  auto may = mayTake(node, mode, from.client_key_id, record.waiting);
-  CO_TRY_OK(co_await std::move(may));
+  CO_TRY_OK(co_await mayTake(node, mode, from.client_key_id, record.waiting));
   if (record.polls == mine) answer.start = record.waiting;
   co_return answer;
 }
@@ -329,8 +318,7 @@ Async<AgentState> Gateway::waitFor(NodeName node, std::optional<wire::Mode> mode
     if (fits) co_return *now;
     auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock_.steady());
     if (left <= std::chrono::milliseconds(0)) break;
-    auto wait = record.changed.waitFor(clock_, seen, left);
-    co_await std::move(wait);
+    co_await record.changed.waitFor(clock_, seen, left);
   }
   co_return fail(ErrorCode::Timeout, fmt::format("the agent of {} did not call{} within {} s; {}", node.str(),
                                                  mode ? fmt::format(" in {} mode", toString(*mode)) : "", limit.count(), lastHeard(node)));
@@ -379,22 +367,19 @@ Task<std::optional<wire::AgentTaskReport>> Gateway::reportWithin(NodeName node, 
     auto now = report(node, task_id);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock_.steady());
     if ((now && wire::isFinished(now->phase)) || left <= std::chrono::milliseconds(0)) co_return now;
-    auto wait = record.changed.waitFor(clock_, seen, left);
-    co_await std::move(wait);
+    co_await record.changed.waitFor(clock_, seen, left);
   }
 }
 
 Async<wire::AgentTaskReport> Gateway::runTask(NodeName node, wire::AgentTask task) {
   auto until = clock_.steady() + task.deadline + kDeadlineGrace;
   if (!state(node)) {
-    auto wait = waitFor(node, std::nullopt, {}, std::min<std::chrono::seconds>(kFirstCallWait, task.deadline));
-    auto there = co_await std::move(wait);
+    auto there = co_await waitFor(node, std::nullopt, {}, std::min<std::chrono::seconds>(kFirstCallWait, task.deadline));
     if (!there) co_return fail(ErrorCode::Unavailable, there.error().str());
   }
   std::string id = task.id;
   CO_TRY_OK(submit(node, std::move(task)));
-  auto end = awaitEnd(node, id, until);
-  co_return co_await std::move(end);
+  co_return co_await awaitEnd(node, id, until);
 }
 
 Async<wire::AgentTaskReport> Gateway::awaitEnd(NodeName node, std::string id, std::chrono::steady_clock::time_point limit) {
@@ -413,8 +398,7 @@ Async<wire::AgentTaskReport> Gateway::awaitEnd(NodeName node, std::string id, st
       co_return fail(ErrorCode::Timeout, fmt::format("task {} on {} did not end in time; last words: {}", id, node.str(),
                                                      now && !now->text.empty() ? now->text : "none"));
     }
-    auto wait = record.changed.waitFor(clock_, seen, std::min<std::chrono::milliseconds>(left, kLookAgain));
-    co_await std::move(wait);
+    co_await record.changed.waitFor(clock_, seen, std::min<std::chrono::milliseconds>(left, kLookAgain));
   }
 }
 

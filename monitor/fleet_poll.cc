@@ -26,8 +26,7 @@ Async<Seen> LightLook::all() {
   }
   Seen seen;
   for (Phase* phase : phases_) {
-    auto read = readAll(phase, seen);
-    co_await std::move(read);
+    co_await readAll(phase, seen);
   }
   carryOver(seen);
   CO_TRY_OK(keep(seen));
@@ -40,14 +39,12 @@ Task<void> LightLook::readAll(Phase* phase, Seen& seen) {
   std::vector<Task<void>> reads;
   reads.reserve(cluster_.nodes.size());
   for (const auto& node : cluster_.nodes) reads.push_back(readOne(phase, Subject(node.name), seen));
-  auto all = awaitAll(std::move(reads));
-  co_await std::move(all);
+  co_await awaitAll(std::move(reads));
 }
 
 Task<void> LightLook::readOne(Phase* phase, Subject subject, Seen& seen) {
   auto work = contained(std::string(phase->name()), phase->observe(subject));
-  auto bounded = withDeadline(clock_, kLookDeadline, "looking", std::move(work));
-  auto facts = co_await std::move(bounded);
+  auto facts = co_await withDeadline(clock_, kLookDeadline, "looking", std::move(work));
   if (!facts) {
     seen.troubles.emplace(fmt::format("{}: {}", phase->name(), facts.error().str()), subject.str());
     co_return;

@@ -239,8 +239,7 @@ Async<std::optional<Outcome>> HealthPhase::resetGpus(NodeName node, Action actio
   if (gpus.empty()) co_return std::optional<Outcome>(Done{});  // they were reset before a crash; verify says whether it helped
   context.progress(0.2, fmt::format("resetting {}", fmt::join(gpus, ", ")));
   wire::AgentTask task{context.intentId() + "/gpu-reset", wire::TaskKind::ResetGpu, canonical({{"gpus", gpus}}), kResetTask};
-  auto ask = agents_.runTask(node, std::move(task));
-  const auto reset = co_await std::move(ask);
+  const auto reset = co_await agents_.runTask(node, std::move(task));
   if (!reset && reset.error().canRetry()) co_return fail(reset.error());
   if (!reset) {
     context.progress(0.2, "a reboot has to do it: " + reset.error().str());
@@ -259,17 +258,14 @@ Async<Outcome> HealthPhase::act(Action action, ActContext& context) {
     CO_TRY(history, HealthHistory::read(store_, node, clock_.now()));
     if (!resettable(action, context.facts(), *state, history).empty()) {
       CO_TRY_OK(forgetPasses(action.facet.subject, context.facts()));
-      auto written = context.recordOperation(std::string(kGpuReset) + state->boot_id);
-      CO_TRY_OK(co_await std::move(written));
+      CO_TRY_OK(co_await context.recordOperation(std::string(kGpuReset) + state->boot_id));
     }
   }
   if (context.operation().starts_with(kGpuReset)) {
-    auto reset = resetGpus(node, action, context);
-    CO_TRY(outcome, co_await std::move(reset));
+    CO_TRY(outcome, co_await resetGpus(node, action, context));
     if (outcome) co_return std::move(*outcome);
   }
-  auto work = reboot(node, action.facet.subject, context);
-  co_return co_await std::move(work);
+  co_return co_await reboot(node, action.facet.subject, context);
 }
 
 Async<Outcome> HealthPhase::reboot(NodeName node, Subject subject, ActContext& context) {
@@ -281,16 +277,13 @@ Async<Outcome> HealthPhase::reboot(NodeName node, Subject subject, ActContext& c
       co_return Blocked{fmt::format("{} reboots did not help {}; inspect it", history.reboots(), node.str())};
     if (history.rebooted(context.intentId(), clock_.now())) CO_TRY_OK(history.write(store_, node));
     CO_TRY_OK(forgetPasses(subject, context.facts()));
-    auto written = context.recordOperation(state->boot_id);
-    CO_TRY_OK(co_await std::move(written));
+    CO_TRY_OK(co_await context.recordOperation(state->boot_id));
   }
   if (state && state->boot_id == context.operation()) {
     context.progress(0.2, "rebooting");
-    auto listen = ear_.restarts(node, context.intentId(), "reboot for its health");
-    co_await std::move(listen);
+    co_await ear_.restarts(node, context.intentId(), "reboot for its health");
     wire::AgentTask task{context.intentId(), wire::TaskKind::Reboot, "{}", kRebootTask};
-    auto ask = agents_.runTask(node, std::move(task));
-    CO_TRY_OK(co_await std::move(ask));
+    CO_TRY_OK(co_await agents_.runTask(node, std::move(task)));
     co_return Again{kBootPoll, "the node to go down"};
   }
   if (!state || state->mode != wire::Mode::Disk || !state->health) co_return Again{kBootPoll, "the installed system to come up and tell of its health"};

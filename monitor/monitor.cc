@@ -81,24 +81,20 @@ Task<void> Keeper::run() {
   auto looking = lookForEver();
   auto acting = actForEver();
   auto rejoining = rejoinForEver();
-  auto all = std::move(looking) && std::move(acting) && std::move(rejoining);
-  co_await std::move(all);
+  co_await (std::move(looking) && std::move(acting) && std::move(rejoining));
 }
 
 Task<void> Keeper::lookForEver() {
   while (true) {
-    auto once = turn();
-    auto decided = co_await std::move(once);
+    auto decided = co_await turn();
     if (!decided) note("keep could not finish its look: " + decided.error().str() + "; it tries again");
     if (decided) last_trouble_.clear();
-    auto pause = services_.clock.sleep(seconds(services_.cluster.keep.interval_seconds));
-    co_await std::move(pause);
+    co_await services_.clock.sleep(seconds(services_.cluster.keep.interval_seconds));
   }
 }
 
 Async<Decision> Keeper::turn() {
-  auto look = look_.all();
-  CO_TRY(seen, co_await std::move(look));
+  CO_TRY(seen, co_await look_.all());
   CO_TRY(states, breakers_.read());
   auto decision = decide(services_.cluster, seen.facts, states);
   rejoin_.notice(seen);
@@ -116,8 +112,7 @@ Task<void> Keeper::rejoinForEver() {
     auto due = co_await std::move(plan);
     if (due) rejoining_ = std::move(*due);
     if (!due) note("keep could not plan who comes back: " + due.error().str() + "; it tries again");
-    auto pause = services_.clock.sleep(seconds(services_.cluster.keep.interval_seconds));
-    co_await std::move(pause);
+    co_await services_.clock.sleep(seconds(services_.cluster.keep.interval_seconds));
   }
 }
 
@@ -392,15 +387,13 @@ Task<void> Keeper::actForEver() {
     if (changed_->isSet()) changed_ = std::make_shared<Signal>();
     const auto changed = changed_;
     if (wanted_.empty() && settles_.empty()) {
-      auto wait = changed->wait();
-      co_await std::move(wait);
+      co_await changed->wait();
       continue;
     }
     auto plan = planOf(wanted_);
     if (!plan) {
       note("keep could not act: " + plan.error().str() + "; it tries again");
-      auto pause = services_.clock.sleep(seconds(1));
-      co_await std::move(pause);
+      co_await services_.clock.sleep(seconds(1));
       continue;
     }
     auto work = engine_.apply(*plan);
@@ -417,8 +410,7 @@ Task<void> Keeper::actForEver() {
     wanted_.clear();  // the next look says what is left
     watched_.clear();
     settles_.clear();
-    auto pause = services_.clock.sleep(seconds(1));
-    co_await std::move(pause);
+    co_await services_.clock.sleep(seconds(1));
   }
 }
 

@@ -108,21 +108,18 @@ class BmcSteps final : public RecoverySteps {
   Async<Outcome> act(Action action, ActContext& context) override {
     auto& bmc = bmcs_.at(action.facet.subject.node());
     if (!context.operation().empty()) {
-      auto finish = bringToEnd(bmc, needsPower(action), cutAt(context.operation()));
-      co_return co_await std::move(finish);
+      co_return co_await bringToEnd(bmc, needsPower(action), cutAt(context.operation()));
     }
     const auto asked = asked_.find(action.facet.subject);
     if (asked == asked_.end()) co_return Blocked{"nobody asks for this step any more"};
     if (asked->second != Rung::NewSession) {
-      auto look = workOf(bmc);
-      auto work = co_await std::move(look);
+      auto work = co_await workOf(bmc);
       // A BMC that answers nothing is what its reset is for, but not when its trouble began with firmware.
       const bool may_be_blind = asked->second == Rung::BmcReset && !isAboutFirmware(action);
       if (!work && !(may_be_blind && work.error().canRetry())) co_return fail(std::move(work).error().within("whether an image is being written"));
       if (work && !work->empty()) co_return Blocked{fmt::format("{} is under way on {}; nothing is switched meanwhile", *work, bmc.address())};
     }
-    auto written = context.recordOperation(asked->second == Rung::AcCycle ? kCut + muster::toString(clock_.now()) : std::string(toString(asked->second)));
-    CO_TRY_OK(co_await std::move(written));
+    CO_TRY_OK(co_await context.recordOperation(asked->second == Rung::AcCycle ? kCut + muster::toString(clock_.now()) : std::string(toString(asked->second))));
     auto step = take(bmc, asked->second);
     auto taken = co_await std::move(step);
     if (!taken) co_return fail(std::move(taken).error().retryable(false));  // the next step is a stronger one, not this one again
@@ -130,8 +127,7 @@ class BmcSteps final : public RecoverySteps {
   }
 
   Async<std::vector<Fact>> verify(Action action) override {
-    auto look = bmcs_.at(action.facet.subject.node()).system();
-    auto system = co_await std::move(look);
+    auto system = co_await bmcs_.at(action.facet.subject.node()).system();
     std::string value = system ? std::string(kAnswers) : "silent: " + system.error().str();
     if (system && needsPower(action) && system->power != bmc::PowerState::On) value = "the machine is not on";
     std::vector<Fact> out;
@@ -144,17 +140,14 @@ class BmcSteps final : public RecoverySteps {
 
   /// What a reset or a cut would break, in words; "": nothing. Errors: that cannot be seen. A BMC that knows of no such thing has none.
   static Async<std::string> workOf(bmc::Bmc& bmc) {
-    auto list = bmc.tasks();
-    auto tasks = co_await std::move(list);
+    auto tasks = co_await bmc.tasks();
     if (!tasks && tasks.error().code() != ErrorCode::NotFound) co_return fail(std::move(tasks).error());
     if (tasks && !tasks->running.empty()) co_return "the task " + tasks->running.front();
-    auto read = bmc.firmware();
-    auto items = co_await std::move(read);
+    auto items = co_await bmc.firmware();
     if (!items && items.error().code() != ErrorCode::NotFound) co_return fail(std::move(items).error());
     for (const auto& item : items.value_or(std::vector<bmc::FirmwareItem>()))
       if (item.being_written) co_return "an image of " + item.name;
-    auto ask = bmc.backgroundCopies();
-    auto copies = co_await std::move(ask);
+    auto copies = co_await bmc.backgroundCopies();
     if (!copies && copies.error().code() != ErrorCode::NotFound) co_return fail(std::move(copies).error());
     for (const auto& copy : copies.value_or(std::vector<bmc::BackgroundCopy>()))
       if (copy.running) co_return fmt::format("the background copy of {} ({})", copy.name, copy.status);
@@ -172,16 +165,13 @@ class BmcSteps final : public RecoverySteps {
 
   /// A step that was interrupted may have left the BMC on its way up, the machine off, or its outlets.
   static Async<Outcome> bringToEnd(bmc::Bmc& bmc, bool needs_power, std::optional<WallTime> cut_at) {
-    auto look = bmc.system();
-    auto system = co_await std::move(look);
+    auto system = co_await bmc.system();
     if (!system && system.error().canRetry() && cut_at) {
-      auto restore = bmc.restorePower(*cut_at);
-      if (auto restored = co_await std::move(restore); !restored) co_return Again{kLookAgain, "its power to be given back: " + restored.error().str()};
+      if (auto restored = co_await bmc.restorePower(*cut_at); !restored) co_return Again{kLookAgain, "its power to be given back: " + restored.error().str()};
     }
     if (!system) co_return Again{kLookAgain, "the BMC to answer again: " + system.error().str()};
     if (needs_power && system->power != bmc::PowerState::On) {
-      auto on = bmc.power(bmc::PowerAction::On);
-      CO_TRY_OK(co_await std::move(on));
+      CO_TRY_OK(co_await bmc.power(bmc::PowerAction::On));
     }
     co_return Done{};
   }

@@ -76,8 +76,7 @@ Async<std::map<std::string, Action>> Rejoin::due(std::set<Subject> busy) {
   }
   if (ready.size() > kRejoinsAtOnce) ready.resize(kRejoinsAtOnce);
   for (const auto& node : ready) {
-    auto make = plan(node);
-    CO_TRY(actions, co_await std::move(make));
+    CO_TRY(actions, co_await plan(node));
     out.merge(actions);
   }
   co_return out;
@@ -91,8 +90,7 @@ Async<std::map<std::string, Action>> Rejoin::plan(NodeName node) {
     co_return out;
   }
   std::set<Subject> only{Subject(node)};
-  auto look = engine_.observeNodes(only);
-  CO_TRY(facts, co_await std::move(look));
+  CO_TRY(facts, co_await engine_.observeNodes(only));
   CO_TRY(policy, policyOf(store_, only));
   auto made = makePlan(cluster_, facts, policy, phases_);
   if (!made) {

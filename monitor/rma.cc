@@ -44,8 +44,7 @@ json serialsOf(const inventory::Node& node, const std::vector<Fact>& facts) {
 }
 
 Async<std::string> eventLogOf(bmc::Bmc& bmc) {
-  auto read = bmc.eventLog(kRmaLogEntries);
-  auto entries = co_await std::move(read);
+  auto entries = co_await bmc.eventLog(kRmaLogEntries);
   json out = {{"bmc", bmc.address()}};
   if (!entries) {
     out["not_read"] = entries.error().str();
@@ -58,8 +57,7 @@ Async<std::string> eventLogOf(bmc::Bmc& bmc) {
 }
 
 Async<std::string> systemOf(bmc::Bmc& bmc) {
-  auto read = bmc.system();
-  auto system = co_await std::move(read);
+  auto system = co_await bmc.system();
   if (!system) co_return print({{"bmc", bmc.address()}, {"not_read", system.error().str()}});
   co_return print({{"bmc", bmc.address()},         {"manufacturer", system->manufacturer}, {"model", system->model},
                    {"serial", system->serial},     {"uuid", system->uuid},                 {"macs", system->macs},
@@ -130,10 +128,8 @@ Async<std::vector<RmaFile>> gatherRma(const inventory::Cluster& cluster, Store& 
   CO_TRY(health, store.getValue("health." + node.str()));
   CO_TRY(kernel_log, keptKernelLog(store, node));
   auto& bmc = bmcs.at(node);
-  auto read_system = systemOf(bmc);
-  CO_TRY(system, co_await std::move(read_system));
-  auto read_log = eventLogOf(bmc);
-  CO_TRY(event_log, co_await std::move(read_log));
+  CO_TRY(system, co_await systemOf(bmc));
+  CO_TRY(event_log, co_await eventLogOf(bmc));
   std::vector<RmaFile> files = {{"facts.json", printAll(facts)},
                                 {"findings.json", printAll(findings)},
                                 {"events.json", printAll(events)},

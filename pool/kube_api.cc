@@ -145,8 +145,7 @@ Async<Answer> Api::send(Request request) {
     auto opened = session();
     if (!opened) co_return fail(std::move(opened).error().within("credentials for Kubernetes at " + pool_.server));
     CO_TRY(http, httpRequest(request, opened->token));
-    auto exchange = opened->client->send(std::move(http));
-    auto response = co_await std::move(exchange);
+    auto response = co_await opened->client->send(std::move(http));
     const bool renewed_may_help = attempt == 1 && (response ? response->status == 401 : response.error().code() == ErrorCode::Denied);
     if (renewed_may_help) {  // the token or the certificate may have been renewed in its file
       session_.reset();
@@ -156,8 +155,7 @@ Async<Answer> Api::send(Request request) {
     auto answer = readAnswer(*response);
     if (!answer) co_return fail(std::move(answer).error().within("Kubernetes at " + pool_.server));
     if (!comesBackLater(*answer) || attempt >= kMaxAttempts) co_return std::move(*answer);
-    auto pause = clock_.sleep(std::min(answer->retry_after, kLongestPause));
-    co_await std::move(pause);
+    co_await clock_.sleep(std::min(answer->retry_after, kLongestPause));
   }
 }
 
@@ -171,8 +169,7 @@ Async<std::vector<nlohmann::json>> Api::list(std::string path, std::vector<std::
     request.query = query;
     request.query.emplace_back("limit", std::to_string(kPageItems));
     if (!next.empty()) request.query.emplace_back("continue", next);
-    auto ask = send(std::move(request));
-    CO_TRY(answer, co_await std::move(ask));
+    CO_TRY(answer, co_await send(std::move(request)));
     if (answer.status == 410 && restarts++ < kMaxRestarts) {
       items.clear();
       next.clear();

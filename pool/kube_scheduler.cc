@@ -52,15 +52,13 @@ bool KubeScheduler::isOrdered(const Node& node) const {
 }
 
 Async<std::optional<Node>> KubeScheduler::read(NodeName name) {
-  auto ask = roster_.node(nameOf(name));
-  co_return co_await std::move(ask);
+  co_return co_await roster_.node(nameOf(name));
 }
 
 /// Reads, changes, and begins anew when another writer was faster. Answers the node as it is then; nullopt: there is none.
 Async<std::optional<Node>> KubeScheduler::change(NodeName name, std::string what, Change change) {
   for (int conflicts = 0;; ++conflicts) {
-    auto look = read(name);
-    CO_TRY(node, co_await std::move(look));
+    CO_TRY(node, co_await read(name));
     if (!node) co_return std::optional<Node>();
     CO_TRY(patch, change(*node));
     if (patch.is_null()) co_return std::move(node);
@@ -72,8 +70,7 @@ Async<std::optional<Node>> KubeScheduler::change(NodeName name, std::string what
     request.content_type = kube::kMergePatch;
     request.body = std::move(patch);
     roster_.ordered();
-    auto ask = api_.send(std::move(request));
-    auto answered = co_await std::move(ask);
+    auto answered = co_await api_.send(std::move(request));
     roster_.ordered();
     CO_TRY(answer, std::move(answered));
     if (answer.status == 409 && conflicts < kMaxConflicts) continue;
@@ -94,14 +91,12 @@ std::vector<KubeScheduler::Judged> KubeScheduler::judged(const std::vector<Pod>&
 }
 
 Async<std::vector<KubeScheduler::Judged>> KubeScheduler::podsOf(NodeName name, Node seen) {
-  auto ask = roster_.podsOf(nameOf(name));
-  CO_TRY(pods, co_await std::move(ask));
+  CO_TRY(pods, co_await roster_.podsOf(nameOf(name)));
   co_return judged(pods, seen);
 }
 
 Async<std::optional<Member>> KubeScheduler::look(NodeName name) {
-  auto ask = roster_.look(nameOf(name));
-  CO_TRY(entry, co_await std::move(ask));
+  CO_TRY(entry, co_await roster_.look(nameOf(name)));
   if (!entry) co_return std::optional<Member>();
   const auto* node = &entry->node;
   const auto pods = judged(entry->pods, *node);
@@ -158,8 +153,7 @@ nlohmann::json KubeScheduler::opening(const Node& node, const std::string& certi
 }
 
 Async<Outcome> KubeScheduler::admit(NodeName name, ActContext& context) {
-  auto ask = read(name);
-  CO_TRY(node, co_await std::move(ask));
+  CO_TRY(node, co_await read(name));
   if (!node) co_return Again{kRegisterPoll, unknownNode(name)};
   if (node->ready != Node::Ready::Yes)
     co_return Again{kRegisterPoll, fmt::format("{} to be Ready ({})", nameOf(name), node->not_ready_because)};
@@ -169,8 +163,7 @@ Async<Outcome> KubeScheduler::admit(NodeName name, ActContext& context) {
     if (now.cordonedByPerson()) return fail(ErrorCode::Denied, now.name + " was cordoned by a person just now; uncordon it by hand");
     return opening(now, certificate);
   };
-  auto open = change(name, "opening", std::move(change_it));
-  auto opened = co_await std::move(open);
+  auto opened = co_await change(name, "opening", std::move(change_it));
   if (!opened && opened.error().code() == ErrorCode::Denied) co_return Blocked{opened.error().text()};
   if (!opened) co_return fail(std::move(opened).error());
   if (*opened && (*opened)->ready == Node::Ready::Yes && !(*opened)->unschedulable) co_return Done{};
@@ -181,8 +174,7 @@ Async<void> KubeScheduler::close(NodeName name, std::string reason) {
   Change change_it = [this, reason](const Node& now) -> Result<nlohmann::json> {
     return isOrdered(now) ? nlohmann::json() : closing(now, reason);
   };
-  auto order = change(name, "cordoning", std::move(change_it));
-  CO_TRY(closed, co_await std::move(order));
+  CO_TRY(closed, co_await change(name, "cordoning", std::move(change_it)));
   if (!closed) co_return fail(ErrorCode::NotFound, unknownNode(name));
   co_return Result<void>();
 }
@@ -192,8 +184,7 @@ Async<void> KubeScheduler::reopen(NodeName name) {
     if (now.cordonedByPerson()) return fail(ErrorCode::Denied, now.name + " was cordoned by a person; it is not given back");
     return opening(now, now.annotation(kube::kCertificateMark));
   };
-  auto open = change(name, "uncordoning", std::move(change_it));
-  CO_TRY_OK(co_await std::move(open));
+  CO_TRY_OK(co_await change(name, "uncordoning", std::move(change_it)));
   co_return Result<void>();
 }
 
@@ -206,8 +197,7 @@ Async<std::optional<std::string>> KubeScheduler::evict(Pod pod) {
                   {"kind", "Eviction"},
                   {"metadata", {{"name", pod.name}, {"namespace", pod.name_space}}},
                   {"deleteOptions", deleteOptions(pod)}};
-  auto ask = api_.send(std::move(request));
-  auto answered = co_await std::move(ask);
+  auto answered = co_await api_.send(std::move(request));
   roster_.ordered();
   CO_TRY(answer, std::move(answered));
   if (answer.ok() || answer.status == 404) co_return std::optional<std::string>();
@@ -222,17 +212,14 @@ Async<std::optional<std::string>> KubeScheduler::evict(Pod pod) {
 Async<Remains> KubeScheduler::release(NodeName name) {
   Remains remains;
   remains.look_again = kDrainPoll;
-  auto look_at = read(name);
-  CO_TRY(node, co_await std::move(look_at));
+  CO_TRY(node, co_await read(name));
   if (!node) co_return remains;
-  auto list = podsOf(name, *node);
-  CO_TRY(pods, co_await std::move(list));
+  CO_TRY(pods, co_await podsOf(name, *node));
   remains.all_leaving = true;
   for (auto& [pod, verdict] : pods) {
     auto why = std::move(verdict.why);
     if (verdict.fate == Fate::Evict) {
-      auto ask = evict(pod);
-      CO_TRY(held, co_await std::move(ask));
+      CO_TRY(held, co_await evict(pod));
       why = held ? *held : pod.str() + " is being evicted";
       if (held) remains.all_leaving = false;
     } else if (verdict.fate != Fate::Leaving) {
@@ -249,8 +236,7 @@ Async<bool> KubeScheduler::remove(Pod pod) {
   request.method = "DELETE";
   request.path = podPath(pod);
   request.body = deleteOptions(pod);
-  auto ask = api_.send(std::move(request));
-  auto answered = co_await std::move(ask);
+  auto answered = co_await api_.send(std::move(request));
   roster_.ordered();
   CO_TRY(answer, std::move(answered));
   if (!answer.ok() && answer.status != 404 && answer.status != 409) co_return fail(api_.failure(answer, "deleting pod " + pod.str()));
@@ -259,15 +245,12 @@ Async<bool> KubeScheduler::remove(Pod pod) {
 
 Async<std::vector<std::string>> KubeScheduler::endWork(NodeName name) {
   std::vector<std::string> ended;
-  auto look_at = read(name);
-  CO_TRY(node, co_await std::move(look_at));
+  CO_TRY(node, co_await read(name));
   if (!node) co_return std::move(ended);
-  auto list = podsOf(name, *node);
-  CO_TRY(pods, co_await std::move(list));
+  CO_TRY(pods, co_await podsOf(name, *node));
   for (auto& [pod, verdict] : pods) {
     if (verdict.fate == Fate::Leaving) continue;
-    auto ask = remove(pod);
-    CO_TRY(removed, co_await std::move(ask));
+    CO_TRY(removed, co_await remove(pod));
     if (removed) ended.push_back(pod.str());
   }
   co_return std::move(ended);

@@ -134,8 +134,7 @@ Async<std::vector<Fact>> PoolPhase::observe(Subject subject) {
   const auto* pool = poolOf(subject);
   if (!pool) co_return facts;
   auto& scheduler = *schedulers_.at(pool->name);
-  auto ask = scheduler.look(subject.node());
-  CO_TRY(member, co_await std::move(ask));
+  CO_TRY(member, co_await scheduler.look(subject.node()));
   nlohmann::json evidence = {{"state", member ? member->state : scheduler.unknownNode(subject.node())}};
   evidence["jobs"] = member && member->has_work;        // read by whoever would disturb the node (validate's pair tests)
   evidence["ordered"] = member && member->ordered;      // read by `muster keep`
@@ -150,9 +149,8 @@ Async<Outcome> PoolPhase::act(Action action, ActContext& context) {
   const auto* pool = poolOf(action.facet.subject);
   if (!pool) co_return Blocked{fmt::format("{} has no pool in the inventory", action.facet.subject.str())};
   const auto node = action.facet.subject.node();
-  auto run = action.to == lifecycle::kPoolDrained ? drain(node, *pool, std::string(kDrainReasonPrefix) + action.reason, context)
-                                                  : join(node, *pool, context);
-  co_return co_await std::move(run);
+  co_return co_await (action.to == lifecycle::kPoolDrained ? drain(node, *pool, std::string(kDrainReasonPrefix) + action.reason, context)
+                                                  : join(node, *pool, context));
 }
 
 Async<Outcome> PoolPhase::join(NodeName node, const inventory::Pool& pool, ActContext& context) {
@@ -162,8 +160,7 @@ Async<Outcome> PoolPhase::join(NodeName node, const inventory::Pool& pool, ActCo
     co_return fail(std::move(valid).error().within("certificate"));
   }
   auto& scheduler = *schedulers_.at(pool.name);
-  auto ask = scheduler.look(node);
-  auto looked = co_await std::move(ask);
+  auto looked = co_await scheduler.look(node);
   if (!looked) co_return orAgain(std::move(looked).error());
   auto& member = *looked;
   if (!member && scheduler.registersItself()) co_return Again{kRegisterPoll, scheduler.unknownNode(node)};
@@ -172,8 +169,7 @@ Async<Outcome> PoolPhase::join(NodeName node, const inventory::Pool& pool, ActCo
   if (member->by_person)
     co_return Blocked{fmt::format("{} was taken out by a person ({}): '{}'; resume it by hand when it may take jobs again", node.str(), member->state,
                                   member->reason)};
-  auto last = scheduler.admit(node, context);
-  co_return co_await std::move(last);
+  co_return co_await scheduler.admit(node, context);
 }
 
 /// What cannot be undone is not done on the wall clock's word alone: it may have been set. What this process has seen of the drain counts by
@@ -188,20 +184,17 @@ bool PoolPhase::isSurelyOver(const NodeName& node, WallTime since, std::chrono::
 
 Async<Outcome> PoolPhase::drain(NodeName node, const inventory::Pool& pool, std::string reason, ActContext& context) {
   auto& scheduler = *schedulers_.at(pool.name);
-  auto ask = scheduler.look(node);
-  auto looked = co_await std::move(ask);
+  auto looked = co_await scheduler.look(node);
   if (!looked) co_return orAgain(std::move(looked).error());
   auto& member = *looked;
   if (!member) co_return Blocked{fmt::format("{}; so it cannot be drained", scheduler.unknownNode(node))};
   if (!member->ordered) {
-    auto order = scheduler.close(node, std::move(reason));
-    if (auto ordered = co_await std::move(order); !ordered) co_return orAgain(std::move(ordered).error());
+    if (auto ordered = co_await scheduler.close(node, std::move(reason)); !ordered) co_return orAgain(std::move(ordered).error());
     context.progress(0.1, "no new jobs start");
     co_return Again{kFirstLook, "running jobs to end"};
   }
   if (!member->has_work) co_return Done{};
-  auto ask_to_leave = scheduler.release(node);
-  auto released = co_await std::move(ask_to_leave);
+  auto released = co_await scheduler.release(node);
   if (!released) co_return orAgain(std::move(released).error());
   const auto& remains = *released;
   if (remains.work.empty()) co_return Again{kFirstLook, "the last of its work to be gone"};
@@ -211,8 +204,7 @@ Async<Outcome> PoolPhase::drain(NodeName node, const inventory::Pool& pool, std:
   const std::chrono::minutes lasts(*limit);
   const bool is_sure = isSurelyOver(node, *member->draining_since, lasts) || pool.drain.at_deadline != inventory::AtDeadline::DeletePods;
   if (!remains.all_leaving && is_sure && clock_.now() >= *member->draining_since + lasts) {
-    auto decide = overdue(node, pool, std::move(*member), held, context);
-    co_return co_await std::move(decide);
+    co_return co_await overdue(node, pool, std::move(*member), held, context);
   }
   co_return Again{remains.look_again, held};
 }
@@ -250,8 +242,7 @@ Async<Outcome> PoolPhase::overdue(NodeName node, const inventory::Pool& pool, Me
   }
   // Said before it is done: a crash in between leaves a finding too many, never a deed without one.
   say(late, "what is left is deleted, as the pool's drain policy says");
-  auto end = scheduler.endWork(node);
-  CO_TRY(ended, co_await std::move(end));
+  CO_TRY(ended, co_await scheduler.endWork(node));
   co_return Again{kRegisterPoll, fmt::format("what was deleted at the deadline to be gone: {}", joined(ended))};
 }
 

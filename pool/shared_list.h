@@ -34,8 +34,7 @@ class SharedList {
     if (first) gathering_ = std::make_shared<Round>(broken_off_);
     const auto round = gathering_;
     round->names.insert(std::move(name));
-    auto wait = first ? lead(round) : round->answered.wait();
-    co_await std::move(wait);
+    co_await (first ? lead(round) : round->answered.wait());
     co_return round->answer;
   }
 
@@ -71,11 +70,9 @@ class SharedList {
     std::exception_ptr cancelled;
     try {
       auto executor = co_await asio::this_coro::executor;
-      auto turn = asio::post(executor, asio::use_awaitable);
-      co_await std::move(turn);
+      co_await asio::post(executor, asio::use_awaitable);
       if (gathering_ == round) gathering_.reset();
-      auto question = ask_(round->names);
-      round->answer = co_await std::move(question);
+      round->answer = co_await ask_(round->names);
     } catch (...) {
       cancelled = std::current_exception();
     }

@@ -129,13 +129,11 @@ Async<io::ProcessExit> Slurm::tool(std::string program, std::vector<std::string>
   command.args = std::move(args);
   command.env = env_;
   command.timeout = kToolTimeout;
-  auto run = processes_.run(std::move(command));
-  co_return co_await std::move(run);
+  co_return co_await processes_.run(std::move(command));
 }
 
 Async<std::optional<SlurmNode>> Slurm::node(std::string name) {
-  auto look = nodes_.look(name);
-  CO_TRY(nodes, co_await std::move(look));
+  CO_TRY(nodes, co_await nodes_.look(name));
   const auto found = nodes->find(name);
   if (found == nodes->end()) co_return std::optional<SlurmNode>();
   if (!found->second) co_return fail(found->second.error());
@@ -143,14 +141,12 @@ Async<std::optional<SlurmNode>> Slurm::node(std::string name) {
 }
 
 Async<Slurm::List::Answer> Slurm::ask(std::set<std::string> names) {
-  auto question = names.size() == 1 ? askOne(*names.begin()) : askAll();
-  co_return co_await std::move(question);
+  co_return co_await (names.size() == 1 ? askOne(*names.begin()) : askAll());
 }
 
 Async<Slurm::List::Answer> Slurm::askOne(std::string name) {
   std::vector<std::string> args = {"show", "node", name, "-o"};
-  auto run = tool("scontrol", std::move(args));
-  CO_TRY(exit, co_await std::move(run));
+  CO_TRY(exit, co_await tool("scontrol", std::move(args)));
   auto nodes = std::make_shared<List::Entries>();
   // A record may quote the words of a person ("Reason=GPU 3 not found"): only slurmctld's own sentence means that there is no such node.
   const auto unknown = fmt::format("Node {} not found", name);
@@ -160,8 +156,7 @@ Async<Slurm::List::Answer> Slurm::askOne(std::string name) {
   auto node = parseSlurmNode(exit.out);
   if (node && !node->down() && !node->hasJobs()) {
     std::vector<std::string> only = {"--nodelist=" + name};
-    auto ask = nodesWithJobs(std::move(only));
-    CO_TRY(busy, co_await std::move(ask));
+    CO_TRY(busy, co_await nodesWithJobs(std::move(only)));
     node->has_listed_job = !busy.empty();
   }
   nodes->emplace(name, std::move(node));
@@ -171,8 +166,7 @@ Async<Slurm::List::Answer> Slurm::askOne(std::string name) {
 Async<Slurm::List::Answer> Slurm::askAll() {
   const auto asked = nodes_.now();
   std::vector<std::string> args = {"show", "node", "-o"};
-  auto run = tool("scontrol", std::move(args));
-  CO_TRY(exit, co_await std::move(run));
+  CO_TRY(exit, co_await tool("scontrol", std::move(args)));
   if (exit.code != 0) co_return fail(ErrorCode::Unavailable, fmt::format("slurmctld does not answer: {}", firstLines(exit.err)));
   auto nodes = std::make_shared<List::Entries>();
   constexpr std::string_view kLabel = "NodeName=";
@@ -182,8 +176,7 @@ Async<Slurm::List::Answer> Slurm::askAll() {
     if (line.starts_with(kLabel)) nodes->emplace(line.substr(kLabel.size(), line.find(' ') - kLabel.size()), parseSlurmNode(line));
   }
   std::vector<std::string> everywhere;
-  auto ask = nodesWithJobs(std::move(everywhere));
-  CO_TRY(busy, co_await std::move(ask));
+  CO_TRY(busy, co_await nodesWithJobs(std::move(everywhere)));
   for (auto& [name, node] : *nodes)
     if (node) node->has_listed_job = busy.contains(name);
   List::Answer all = std::move(nodes);
@@ -194,8 +187,7 @@ Async<Slurm::List::Answer> Slurm::askAll() {
 Async<std::set<std::string>> Slurm::nodesWithJobs(std::vector<std::string> only) {
   std::vector<std::string> args = {"--all", "--noheader", "--states=RUNNING,SUSPENDED", "--format=%N"};
   args.insert(args.end(), only.begin(), only.end());
-  auto run = tool("squeue", std::move(args));
-  CO_TRY(exit, co_await std::move(run));
+  CO_TRY(exit, co_await tool("squeue", std::move(args)));
   if (exit.code != 0) co_return fail(ErrorCode::Unavailable, fmt::format("squeue: {}", firstLines(exit.err)));
   std::set<std::string> out;
   for (std::string_view rest = exit.out; !rest.empty();) {
@@ -214,8 +206,7 @@ Async<std::string> Slurm::update(std::vector<std::string> args) {
   args.insert(args.begin(), "update");
   auto what = fmt::format("{}", fmt::join(args, " "));
   nodes_.ordered();
-  auto run = tool("scontrol", std::move(args));
-  auto exited = co_await std::move(run);
+  auto exited = co_await tool("scontrol", std::move(args));
   nodes_.ordered();
   CO_TRY(exit, std::move(exited));
   if (exit.code != 0) co_return fail(ErrorCode::Unavailable, fmt::format("scontrol {}: {}", what, firstLines(exit.err + exit.out)));
@@ -225,8 +216,7 @@ Async<std::string> Slurm::update(std::vector<std::string> args) {
 Async<std::string> Slurm::jobs(std::string name) {
   std::vector<std::string> args = {"--nodelist=" + name, "--states=RUNNING,COMPLETING,SUSPENDED", "--noheader",
                                    "--format=job %i of %u, %L left"};
-  auto run = tool("squeue", std::move(args));
-  CO_TRY(exit, co_await std::move(run));
+  CO_TRY(exit, co_await tool("squeue", std::move(args)));
   if (exit.code != 0) co_return fail(ErrorCode::Unavailable, fmt::format("squeue: {}", firstLines(exit.err)));
   auto text = firstLines(exit.out);
   while (text.ends_with('\n')) text.pop_back();
@@ -238,14 +228,12 @@ Async<std::string> Slurm::drain(std::string name, std::string reason) {
   for (auto& c : reason)
     if (static_cast<unsigned char>(c) < ' ') c = ' ';
   std::vector<std::string> args = {"NodeName=" + name, "State=DRAIN", "Reason=" + reason.substr(0, kMaxReasonBytes)};
-  auto run = update(std::move(args));
-  co_return co_await std::move(run);
+  co_return co_await update(std::move(args));
 }
 
 Async<std::string> Slurm::resume(std::string name) {
   std::vector<std::string> args = {"NodeName=" + name, "State=RESUME"};
-  auto run = update(std::move(args));
-  co_return co_await std::move(run);
+  co_return co_await update(std::move(args));
 }
 
 }  // namespace muster::pool

@@ -47,8 +47,7 @@ std::string SlurmScheduler::unknownNode(const NodeName& node) const {
 }
 
 Async<std::optional<Member>> SlurmScheduler::look(NodeName name) {
-  auto ask = slurm_.node(name.str());
-  CO_TRY(node, co_await std::move(ask));
+  CO_TRY(node, co_await slurm_.node(name.str()));
   if (!node) co_return std::optional<Member>();
   Member member;
   member.takes_work = node->takesJobs();
@@ -77,31 +76,26 @@ Result<wire::AgentTask> SlurmScheduler::joinTask(const std::string& id) const {
 Async<Outcome> SlurmScheduler::admit(NodeName node, ActContext& context) {
   context.progress(0.2, "starting munge and slurmd");
   CO_TRY(task, joinTask(context.intentId()));
-  auto run = agents_.runTask(node, std::move(task));
-  CO_TRY_OK(co_await std::move(run));
-  auto ask = slurm_.node(node.str());
-  CO_TRY(known, co_await std::move(ask));
+  CO_TRY_OK(co_await agents_.runTask(node, std::move(task)));
+  CO_TRY(known, co_await slurm_.node(node.str()));
   if (!known) co_return fail(ErrorCode::Unavailable, fmt::format("slurmctld no longer knows {}", node.str()));
   if (known->takesJobs()) co_return Done{};
   context.progress(0.7, known->state());
   if (!known->slurmd_was_seen) co_return Again{kRegisterPoll, fmt::format("slurmd of {} to register", node.str())};
   if ((known->down() || known->draining()) && !known->takenOutByPerson()) {
-    auto resume = slurm_.resume(node.str());
-    CO_TRY_OK(co_await std::move(resume));
+    CO_TRY_OK(co_await slurm_.resume(node.str()));
   }
   co_return Again{kRegisterPoll, fmt::format("{} to be idle (now {})", node.str(), known->state())};
 }
 
 Async<void> SlurmScheduler::close(NodeName node, std::string reason) {
-  auto order = slurm_.drain(node.str(), std::move(reason));
-  CO_TRY_OK(co_await std::move(order));
+  CO_TRY_OK(co_await slurm_.drain(node.str(), std::move(reason)));
   co_return Result<void>();
 }
 
 /// Jobs end by themselves.
 Async<Remains> SlurmScheduler::release(NodeName node) {
-  auto ask = slurm_.node(node.str());
-  CO_TRY(known, co_await std::move(ask));
+  CO_TRY(known, co_await slurm_.node(node.str()));
   Remains remains;
   remains.look_again = kDrainPoll;
   if (known && known->hasJobs()) {
@@ -114,8 +108,7 @@ Async<Remains> SlurmScheduler::release(NodeName node) {
 }
 
 Async<void> SlurmScheduler::reopen(NodeName node) {
-  auto resume = slurm_.resume(node.str());
-  CO_TRY_OK(co_await std::move(resume));
+  CO_TRY_OK(co_await slurm_.resume(node.str()));
   co_return Result<void>();
 }
 

@@ -24,8 +24,7 @@ Async<TaskStep> retryOrFail(NodeName node, AgentTaskReport report, TaskNote note
   const Error error(report.code, words);
   if (!error.canRetry() || note.attempt >= kMaxTaskAttempts) co_return fail(Error(error).retryable(false));
   ++note.attempt;
-  auto written = context.recordOperation(note.str());
-  CO_TRY_OK(co_await std::move(written));
+  CO_TRY_OK(co_await context.recordOperation(note.str()));
   co_return Again{kTaskPoll, fmt::format("attempt {} of {}, after: {}", note.attempt, kMaxTaskAttempts, report.text)};
 }
 
@@ -62,12 +61,10 @@ Async<TaskStep> stepTask(gateway::AgentGateway& agents, NodeName node, wire::Tas
   auto report = agents.report(node, task.id);
   if (!report) {
     if (!known) {  // before the effect
-      auto written = context.recordOperation(note.str());
-      CO_TRY_OK(co_await std::move(written));
+      CO_TRY_OK(co_await context.recordOperation(note.str()));
     }
     CO_TRY_OK(agents.submit(node, task));
-    auto wait = agents.reportWithin(node, task.id, kTaskPoll);
-    report = co_await std::move(wait);
+    report = co_await agents.reportWithin(node, task.id, kTaskPoll);
   }
   if (!report) co_return Again{kTaskPoll, fmt::format("{} to take up {}", node.str(), agent::toString(kind))};
   switch (report->phase) {
@@ -76,14 +73,12 @@ Async<TaskStep> stepTask(gateway::AgentGateway& agents, NodeName node, wire::Tas
       if (report->fraction >= 0) context.progress(report->fraction, report->text);
       co_return Again{kTaskPoll, report->fraction >= 0 ? std::string() : fmt::format("{} on {}", agent::toString(kind), node.str())};
     case TaskPhase::Failed: {
-      auto next = retryOrFail(node, *report, note, context);
-      co_return co_await std::move(next);
+      co_return co_await retryOrFail(node, *report, note, context);
     }
     case TaskPhase::Done: break;
   }
   note.done = true;
-  auto written = context.recordOperation(note.str());
-  CO_TRY_OK(co_await std::move(written));
+  CO_TRY_OK(co_await context.recordOperation(note.str()));
   co_return report->result;
 }
 

@@ -126,8 +126,7 @@ std::vector<lifecycle::Goal> ProvisionPhase::goals(const inventory::Cluster& clu
 
 Async<bmc::SystemInfo> ProvisionPhase::readBmc(NodeName node) {
   auto read = deps_.bmcs.at(node).system();
-  auto bounded = withDeadline<bmc::SystemInfo>(deps_.clock, kBmcLimit, "the BMC of " + node.str(), std::move(read));
-  co_return co_await std::move(bounded);
+  co_return co_await withDeadline<bmc::SystemInfo>(deps_.clock, kBmcLimit, "the BMC of " + node.str(), std::move(read));
 }
 
 Fact ProvisionPhase::enrolledFact(const inventory::Node& node, const bmc::SystemInfo& system) const {
@@ -183,8 +182,7 @@ Async<void> ProvisionPhase::addDriverFacts(NodeName node, bool fresh, std::vecto
   if (missing) {
     const auto params = jsonText(nlohmann::json{{"probes", wanted}});
     const wire::AgentTask task{"probe." + node.str() + "." + io::randomToken(9), TaskKind::Probe, params, kProbeLimit};
-    auto run = deps_.agents.runTask(node, task);
-    CO_TRY(report, co_await std::move(run));
+    CO_TRY(report, co_await deps_.agents.runTask(node, task));
     const auto json = jsonOrNone(report.result, kAgentJson);
     if (!json.is_object()) co_return fail(ErrorCode::Corrupt, "the probes of " + node.str() + " are not a JSON object");
     values.clear();
@@ -201,8 +199,7 @@ Async<void> ProvisionPhase::addDriverFacts(NodeName node, bool fresh, std::vecto
 /// The node with its hardware as it is now: the agent tells it together with the end of the task.
 Async<AgentState> ProvisionPhase::lookAgain(NodeName node) {
   const wire::AgentTask task{"inspect." + node.str() + "." + io::randomToken(9), TaskKind::Inspect, inspectParams(deps_.cluster, node), kInspectLimit};
-  auto run = deps_.agents.runTask(node, task);
-  CO_TRY_OK(co_await std::move(run));
+  CO_TRY_OK(co_await deps_.agents.runTask(node, task));
   const auto state = deps_.agents.state(node);
   if (!state) co_return fail(ErrorCode::Unavailable, "the agent of " + node.str() + " fell silent while it was asked for its hardware");
   co_return *state;
@@ -212,14 +209,12 @@ Async<std::vector<Fact>> ProvisionPhase::observe(Subject subject) {
   std::vector<Fact> facts;
   const auto* node = subject.isCluster() ? nullptr : deps_.cluster.findNode(subject.node());
   if (!node) co_return facts;
-  auto read = readBmc(node->name);
-  auto system = co_await std::move(read);
+  auto system = co_await readBmc(node->name);
   if (system) facts.push_back(enrolledFact(*node, *system));
   const auto state = deps_.agents.state(node->name);
   if (state) {
     addAgentFacts(*node, *state, facts);
-    auto drivers = addDriverFacts(node->name, false, &facts);
-    auto added = co_await std::move(drivers);
+    auto added = co_await addDriverFacts(node->name, false, &facts);
     if (!added) logWarning("provision", "{}: {}", node->name.str(), added.error().str());
   } else if (system && system->power != bmc::PowerState::Unknown) {
     const auto* word = system->power == bmc::PowerState::On ? "silent" : "off";
@@ -235,21 +230,18 @@ Async<std::vector<Fact>> ProvisionPhase::verify(Action action) {
   if (!node) co_return fail(ErrorCode::NotFound, action.facet.subject.str() + " is not in the inventory");
   const bool of_driver = action.facet.facet.str().starts_with(kDriverPrefix);
   if (action.facet.facet == facet(kEnrolled)) {
-    auto read = readBmc(node->name);
-    CO_TRY(system, co_await std::move(read));
+    CO_TRY(system, co_await readBmc(node->name));
     facts.push_back(enrolledFact(*node, system));
     co_return facts;
   }
   auto state = deps_.agents.state(node->name);
   if (!state) co_return fail(ErrorCode::Unavailable, "the agent of " + node->name.str() + " does not call");
   if (of_driver && !state->fresh) {  // a driver shows hardware that could not be seen before
-    auto look = lookAgain(node->name);
-    CO_TRY(now, co_await std::move(look));
+    CO_TRY(now, co_await lookAgain(node->name));
     state = std::move(now);
   }
   addAgentFacts(*node, *state, facts);
-  auto drivers = addDriverFacts(node->name, of_driver, &facts);
-  auto added = co_await std::move(drivers);
+  auto added = co_await addDriverFacts(node->name, of_driver, &facts);
   if (!added && of_driver) co_return tl::unexpected(std::move(added).error());
   co_return facts;
 }
@@ -261,31 +253,25 @@ Async<Outcome> ProvisionPhase::act(Action action, ActContext& context) {
   if (!node) co_return Outcome(Blocked{action.facet.subject.str() + " is not in the inventory"});
   const auto& name = action.facet.facet.str();
   if (name == kEnrolled) {
-    auto work = enrol(*node, context);
-    co_return co_await std::move(work);
+    co_return co_await enrol(*node, context);
   }
   if (name == kInspected) {
-    auto work = inspectNode(*node, context);
-    co_return co_await std::move(work);
+    co_return co_await inspectNode(*node, context);
   }
   if (name == kImage) {
-    auto work = image(*node, context);
-    co_return co_await std::move(work);
+    co_return co_await image(*node, context);
   }
   if (name == kOs) {
-    auto work = runSystem(*node, context);
-    co_return co_await std::move(work);
+    co_return co_await runSystem(*node, context);
   }
   const auto declared =
       name.starts_with(kDriverPrefix) ? deps_.cluster.drivers.find(name.substr(kDriverPrefix.size())) : deps_.cluster.drivers.end();
   if (declared == deps_.cluster.drivers.end()) co_return fail(ErrorCode::Internal, "provision has no facet " + name);
-  auto work = driver(*node, declared->second, context);
-  co_return co_await std::move(work);
+  co_return co_await driver(*node, declared->second, context);
 }
 
 Async<Outcome> ProvisionPhase::enrol(const inventory::Node& node, ActContext& context) {
-  auto read = readBmc(node.name);
-  CO_TRY(system, co_await std::move(read));
+  CO_TRY(system, co_await readBmc(node.name));
   const auto seen = enrolledFact(node, system);
   if (seen.value == kYes) co_return Outcome(Done{});
   Finding finding;
@@ -303,8 +289,7 @@ Async<Outcome> ProvisionPhase::enrol(const inventory::Node& node, ActContext& co
 Async<Outcome> ProvisionPhase::inspectNode(const inventory::Node& node, ActContext& context) {
   const auto state = deps_.agents.state(node.name);
   if (!state) {  // any agent can tell what the machine is; only a silent machine is restarted
-    auto boot = restarts_.intoRam(node.name, Restarts::Work::None);
-    CO_TRY(wait, co_await std::move(boot));
+    CO_TRY(wait, co_await restarts_.intoRam(node.name, Restarts::Work::None));
     if (wait) co_return Outcome(*wait);
     co_return Outcome(Again{kLookAgain, "the hardware report of " + node.name.str()});
   }
@@ -313,8 +298,7 @@ Async<Outcome> ProvisionPhase::inspectNode(const inventory::Node& node, ActConte
   const auto& profile = deps_.cluster.profileOf(node);
   auto inspection = inspect(node, profile, state->hardware, contextOf(node));
   if (state->hardware.cpus == 0 || !inspection.misfits.empty() || needsNeighbour(node, state->hardware)) {
-    auto look = lookAgain(node.name);
-    CO_TRY(now, co_await std::move(look));
+    CO_TRY(now, co_await lookAgain(node.name));
     auto listened = contextOf(node);
     listened.listened = true;
     inspection = inspect(node, profile, now.hardware, listened);
@@ -381,35 +365,30 @@ Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& co
   const auto image = packed(wanted);
   if (!image) co_return Outcome(Blocked{image.error().str()});
   if (image->live) {
-    auto start = startImage(node, *image, context);
-    co_return co_await std::move(start);
+    co_return co_await startImage(node, *image, context);
   }
   CO_TRY(note, TaskNote::parse(context.operation()));
   const auto state = deps_.agents.state(node.name);
   const bool written = note && note->done;
   if (written && note->data_allowed) CO_TRY_OK(deps_.end_data_wipe(node.name, context.intentId()));
   if (written || (state && state->mode == Mode::Disk && state->image_digest == image->digest)) {
-    auto boot = bootInstalled(node, *image);
-    co_return co_await std::move(boot);
+    co_return co_await bootInstalled(node, *image);
   }
   bool data_allowed = note && note->data_allowed;
   if (state && !note) {
     const DataWipeOrder order{context.intentId(), orderWords(deps_.cluster.profileOf(node), node, image->digest, state->hardware), context.wipeAllowed(), deps_.clock.now()};
     CO_TRY(allowed, deps_.take_data_wipe(node.name, order));
     data_allowed = allowed;
-    auto looking = dataInTheWay(node, *state, allowed);
-    CO_TRY(refusal, co_await std::move(looking));
+    CO_TRY(refusal, co_await dataInTheWay(node, *state, allowed));
     if (refusal) co_return Outcome(*refusal);
   }
   if (deps_.peers) (void)deps_.peers->offer(node, *image);  // made ready while the machine boots
-  auto ram = restarts_.intoRam(node.name, note ? Restarts::Work::Begun : Restarts::Work::None);
-  CO_TRY(wait, co_await std::move(ram));
+  CO_TRY(wait, co_await restarts_.intoRam(node.name, note ? Restarts::Work::Begun : Restarts::Work::None));
   if (wait) co_return Outcome(*wait);
   if (!state) co_return Outcome(Again{kLookAgain, "the hardware report of " + node.name.str()});  // it called just now
 
   const auto params = [&](bool wipe_allowed) { return imageParams(node, *image, wipe_allowed, data_allowed); };
-  auto stepping = stepTask(deps_.agents, node.name, TaskKind::WriteImage, kWriteImageLimit, context, params, data_allowed);
-  auto stepped = co_await std::move(stepping);
+  auto stepped = co_await stepTask(deps_.agents, node.name, TaskKind::WriteImage, kWriteImageLimit, context, params, data_allowed);
   if (auto failing = stepped ? std::nullopt : diskFinding(node.name, stepped.error().str(), deps_.clock.now())) context.finding(std::move(*failing));
   CO_TRY(step, std::move(stepped));
   if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
@@ -421,8 +400,7 @@ Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& co
   if (deps_.peers) deps_.peers->dismiss(node.name);
   if (data_allowed) CO_TRY_OK(deps_.end_data_wipe(node.name, context.intentId()));
   context.progress(1, "written; starting from the disk");
-  auto boot = bootInstalled(node, *image);
-  co_return co_await std::move(boot);
+  co_return co_await bootInstalled(node, *image);
 }
 
 /// The image is on the disk; it must now run, and be the one that was written.
@@ -450,12 +428,10 @@ Async<Outcome> ProvisionPhase::startImage(const inventory::Node& node, const Pac
   if (const auto why = tooLarge(image, state)) co_return Outcome(Blocked{fmt::format("{}: {}", node.name.str(), *why)});
   CO_TRY(note, TaskNote::parse(context.operation()));
   if (deps_.peers) (void)deps_.peers->offer(node, image);  // made ready while the machine boots
-  auto ram = restarts_.intoRam(node.name, note ? Restarts::Work::Begun : Restarts::Work::None, image.digest);
-  CO_TRY(wait, co_await std::move(ram));
+  CO_TRY(wait, co_await restarts_.intoRam(node.name, note ? Restarts::Work::Begun : Restarts::Work::None, image.digest));
   if (wait) co_return Outcome(*wait);
   const auto params = [&](bool) { return imageParams(node, image, false, false); };
-  auto stepping = stepTask(deps_.agents, node.name, TaskKind::StartImage, kWriteImageLimit, context, params);
-  CO_TRY(step, co_await std::move(stepping));
+  CO_TRY(step, co_await stepTask(deps_.agents, node.name, TaskKind::StartImage, kWriteImageLimit, context, params));
   if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
   if (const auto* refused = std::get_if<Blocked>(&step)) co_return Outcome(*refused);
   if (!note || !note->done)
@@ -467,11 +443,9 @@ Async<Outcome> ProvisionPhase::runSystem(const inventory::Node& node, ActContext
   if (const auto& profile = deps_.cluster.profileOf(node); deps_.cluster.isLive(profile)) {
     const auto image = packed(profile.image);
     if (!image) co_return Outcome(Blocked{image.error().str()});
-    auto start = startImage(node, *image, context);
-    co_return co_await std::move(start);
+    co_return co_await startImage(node, *image, context);
   }
-  auto disk = restarts_.intoDisk(node.name, Restarts::Work::None);
-  CO_TRY(wait, co_await std::move(disk));
+  CO_TRY(wait, co_await restarts_.intoDisk(node.name, Restarts::Work::None));
   if (wait) co_return Outcome(*wait);
   co_return Outcome(Done{});
 }
@@ -482,11 +456,9 @@ Async<Outcome> ProvisionPhase::driver(const inventory::Node& node, const invento
     co_return Outcome(Again{kLookAgain, fmt::format("the installed system of {} to call", node.name.str())});
   }
   const auto params = [&](bool) { return jsonText(driverParams(driver, deps_.controller_https_url, deps_.agent_ca_pem)); };
-  auto stepping = stepTask(deps_.agents, node.name, TaskKind::InstallDriver, kInstallDriverLimit, context, params);
-  CO_TRY(step, co_await std::move(stepping));
+  CO_TRY(step, co_await stepTask(deps_.agents, node.name, TaskKind::InstallDriver, kInstallDriverLimit, context, params));
   if (auto task = taskThatRestarts(deps_.agents, node.name, context)) {
-    auto tell = ear_.restarts(node.name, std::move(*task), "restart for driver " + driver.name);
-    co_await std::move(tell);
+    co_await ear_.restarts(node.name, std::move(*task), "restart for driver " + driver.name);
   }
   if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
   if (const auto* refused = std::get_if<Blocked>(&step)) co_return Outcome(*refused);

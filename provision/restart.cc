@@ -46,8 +46,7 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work,
   const auto patience = stage.boots > 0 || work == Work::Begun ? kBootLimit : call_back;
   // Whoever could call has had the time since this controller began; a start too many does no harm here.
   if (mode == Mode::Ram && work == Work::None && stage.boots == 0) stage.since = born_;
-  auto decide = mustRestart(node, stage, patience);
-  CO_TRY(must, co_await std::move(decide));
+  CO_TRY(must, co_await mustRestart(node, stage, patience));
   // The same words every time: each change of them is an event.
   if (!must) co_return Again{lookAgainAfter(clock_.steady() - stage.since, kLookSoon, kLookAgain), fmt::format("the {} of {} to call within {} s", systemOf(mode), node.str(), patience.count())};
   if (stage.boots >= kMaxBoots) {
@@ -64,8 +63,7 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work,
                                                         "To image it again: muster bmc revoke-key {0}", node.str()))
                        .retryable(false));
   }
-  auto power = restart(node, mode);
-  CO_TRY_OK(co_await std::move(power));
+  CO_TRY_OK(co_await restart(node, mode));
   auto& after = stageOf(node, mode);
   after.since = clock_.steady();
   ++after.boots;
@@ -78,8 +76,7 @@ Async<bool> Restarts::mustRestart(NodeName node, Stage stage, std::chrono::secon
   if (clock_.steady() - stage.since > patience) co_return true;
   if (stage.boots > 0) co_return false;
   if (agents_.state(node)) co_return true;
-  auto look = bmcs_.at(node).system();
-  auto system = co_await std::move(look);
+  auto system = co_await bmcs_.at(node).system();
   if (!system && system.error().canRetry()) co_return false;  // a power state that nobody knows is no reason to cut power
   if (!system) co_return fail(std::move(system.error()));
   co_return system->power == bmc::PowerState::Off;
@@ -93,14 +90,11 @@ Async<void> Restarts::restart(NodeName node, Mode mode) {
   } else {
     netboot_.disarm(node);
   }
-  auto aim = bmc.bootOnce(mode == Mode::Ram ? bmc::BootTarget::Pxe : bmc::BootTarget::Disk);
-  CO_TRY_OK(co_await std::move(aim));
-  auto look = bmc.system();
-  CO_TRY(system, co_await std::move(look));
+  CO_TRY_OK(co_await bmc.bootOnce(mode == Mode::Ram ? bmc::BootTarget::Pxe : bmc::BootTarget::Disk));
+  CO_TRY(system, co_await bmc.system());
   const bool off = system.power == bmc::PowerState::Off;
   logInfo("provision", "{}: {} into the {}", node.str(), off ? "power on" : "restart", systemOf(mode));
-  auto power = bmc.power(off ? bmc::PowerAction::On : bmc::PowerAction::ForceRestart);
-  co_return co_await std::move(power);
+  co_return co_await bmc.power(off ? bmc::PowerAction::On : bmc::PowerAction::ForceRestart);
 }
 
 }  // namespace muster::provision

@@ -63,8 +63,7 @@ bool PairTests::Trial::tried(const NodeName& node) const {
 Async<PairTests::Answer> PairTests::run(inventory::Node node, FacetName gate, std::optional<double> floor, lifecycle::ActContext& context) {
   if (paired_.contains(node.name)) co_return Answer(Again{seconds(1), "the end of the pair test with another node"});
   auto& trial = trials_[context.intentId()];
-  auto choosing = choose(node, trial, context);
-  CO_TRY(choice, co_await std::move(choosing));
+  CO_TRY(choice, co_await choose(node, trial, context));
   if (!choice.partner) {
     if (trial.failed.empty()) co_return Answer(Again{choice.one_is_soon ? seconds(1) : kLookAgain, choice.why_not});
     if (choice.one_is_soon) co_return Answer(Again{seconds(1), "another partner, to confirm that the test failed for this node's sake"});
@@ -73,8 +72,7 @@ Async<PairTests::Answer> PairTests::run(inventory::Node node, FacetName gate, st
   const auto partner = *choice.partner;
   PairHold hold(paired_, node.name, partner.node);
   context.progress(0.5, "RDMA write against " + partner.node.str());
-  auto measuring = measure(node, partner, floor, fmt::format("{}/{}{}", context.intentId(), memory_ == PairMemory::Gpu ? "gdr/" : "", ++trial.attempts));
-  CO_TRY(result, co_await std::move(measuring));
+  CO_TRY(result, co_await measure(node, partner, floor, fmt::format("{}/{}{}", context.intentId(), memory_ == PairMemory::Gpu ? "gdr/" : "", ++trial.attempts)));
   if (result.status == CheckStatus::Pass) {
     warnOf(trial, node, gate, partner, context);
     co_return Answer(std::move(result));
@@ -97,8 +95,7 @@ Async<PairTests::Choice> PairTests::choose(inventory::Node node, Trial trial, li
     std::string why;
     if (partner.pooled) {
       if (++looks > kPoolLooks) break;
-      auto asking = whyNot(partner);
-      CO_TRY(answer, co_await std::move(asking));
+      CO_TRY(answer, co_await whyNot(partner));
       why = answer;
     }
     if (paired_.contains(partner.node)) {
@@ -119,8 +116,7 @@ Async<PairTests::Choice> PairTests::choose(inventory::Node node, Trial trial, li
 Async<std::string> PairTests::whyNot(Partner partner) {
   std::optional<lifecycle::Fact> pool;
   if (look_at_pool_) {
-    auto looking = look_at_pool_(lifecycle::Subject(partner.node));
-    auto seen = co_await std::move(looking);
+    auto seen = co_await look_at_pool_(lifecycle::Subject(partner.node));
     for (const auto& fact : seen.value_or(std::vector<lifecycle::Fact>{}))
       if (fact.facet.str() == lifecycle::kPoolFacet) pool = fact;
   }
@@ -134,8 +130,7 @@ Async<CheckResult> PairTests::measure(inventory::Node node, Partner partner, std
   std::vector<CheckResult> rails;
   for (std::size_t rail = 0; rail < own.size(); ++rail) {
     const Rail devices{own[rail], partner.devices[rail % partner.devices.size()], rail, own.size()};
-    auto measuring = measureRail(node, partner, devices, floor.value_or(floorOf(node, devices)), own.size() == 1 ? task_id : task_id + "/" + own[rail]);
-    CO_TRY(result, co_await std::move(measuring));
+    CO_TRY(result, co_await measureRail(node, partner, devices, floor.value_or(floorOf(node, devices)), own.size() == 1 ? task_id : task_id + "/" + own[rail]));
     rails.push_back(std::move(result));
   }
   co_return ofAllRails(own, std::move(rails));
@@ -171,8 +166,7 @@ Async<CheckResult> PairTests::measureRail(inventory::Node node, Partner partner,
     if (why) co_return broken(*why);
   const auto served = agents_.submit(partner.node, {task_id + "/server", wire::TaskKind::RdmaPair, jsonText(server), kPairLimit});
   if (!served) co_return broken(fmt::format("{} took no part: {}", partner.node.str(), served.error().str()));
-  auto op = agents_.runTask(node.name, {task_id + "/client", wire::TaskKind::RdmaPair, jsonText(client), kPairLimit});
-  CO_TRY(report, co_await std::move(op));
+  CO_TRY(report, co_await agents_.runTask(node.name, {task_id + "/client", wire::TaskKind::RdmaPair, jsonText(client), kPairLimit}));
   CO_TRY(results, wire::parseCheckResults(report.result));
   if (results.size() != 1) co_return fail(ErrorCode::Corrupt, "the agent's answer is not one check result");
   results.front().id = std::string(check());

@@ -92,8 +92,7 @@ class ValidatePhase final : public Phase {
     const auto* node = cluster_.findNode(action.facet.subject.node());
     if (!node) co_return Outcome(Blocked{"the node is not in the inventory"});
     if (!isGate(action.facet.facet)) co_return certify(*node, context);
-    auto op = runGate(*node, cluster_.gates.at(gateOf(action.facet.facet)), action, context);
-    auto outcome = co_await std::move(op);
+    auto outcome = co_await runGate(*node, cluster_.gates.at(gateOf(action.facet.facet)), action, context);
     if (steps_ && !outcome && !outcome.error().canRetry()) steps_->leave(*node);
     co_return std::move(outcome);
   }
@@ -236,8 +235,7 @@ class ValidatePhase final : public Phase {
       if (wait) co_return Outcome(std::move(*wait));
     }
     if (!checks.empty()) {
-      auto op = localResults(node, gate, checks, context);
-      CO_TRY(local, co_await std::move(op));
+      CO_TRY(local, co_await localResults(node, gate, checks, context));
       results = std::move(local);
     }
     std::vector<PairTests*> tests;
@@ -250,8 +248,7 @@ class ValidatePhase final : public Phase {
         results.push_back(known->second);
         continue;
       }
-      auto op = test->run(node, action.facet.facet, ownNumber(gate, test->check(), "min_gbits"), context);
-      CO_TRY(pair, co_await std::move(op));
+      CO_TRY(pair, co_await test->run(node, action.facet.facet, ownNumber(gate, test->check(), "min_gbits"), context));
       if (auto* wait = std::get_if<Again>(&pair)) co_return Outcome(*wait);
       results.push_back(std::get<CheckResult>(pair));
       paired_results_[context.intentId()].emplace(test->check(), results.back());  // it is not measured again while the other waits
@@ -279,8 +276,7 @@ class ValidatePhase final : public Phase {
   Async<std::vector<CheckResult>> localResults(const inventory::Node& node, inventory::Gate gate, std::vector<CheckRequest> checks, ActContext& context) {
     if (const auto known = local_.find(context.intentId()); known != local_.end()) co_return known->second;
     const PowerHold hold(power_, node.name);
-    auto op = runLocal(node, gate, checks, context);
-    CO_TRY(results, co_await std::move(op));
+    CO_TRY(results, co_await runLocal(node, gate, checks, context));
     local_[context.intentId()] = results;
     co_return std::move(results);
   }
@@ -288,8 +284,7 @@ class ValidatePhase final : public Phase {
   Async<std::vector<CheckResult>> runLocal(const inventory::Node& node, inventory::Gate gate, std::vector<CheckRequest> checks, ActContext& context) {
     context.progress(0, fmt::format("{} checks", checks.size()));
     AgentTask task{context.intentId(), wire::TaskKind::RunChecks, jsonText(toTask(checks)), gateDeadline(gate)};
-    auto op = agents_.runTask(node.name, std::move(task));
-    CO_TRY(report, co_await std::move(op));
+    CO_TRY(report, co_await agents_.runTask(node.name, std::move(task)));
     co_return wire::parseCheckResults(report.result);
   }
 

@@ -101,14 +101,12 @@ Task<void> Agent::run() {
   using namespace asio::experimental::awaitable_operators;
   auto talk = converse();
   auto stop = stopped_.waitFor(clock_, 0, std::chrono::hours(24 * 365 * 10));
-  auto either = std::move(talk) || std::move(stop);
-  co_await std::move(either);
+  co_await (std::move(talk) || std::move(stop));
   for (auto& running : running_) running->cancel.emit(asio::cancellation_type::terminal);
   while (!running_.empty()) {
     auto seen = task_ended_.count();
     if (running_.empty()) break;
-    auto ended = task_ended_.waitFor(clock_, seen, std::chrono::hours(1));
-    co_await std::move(ended);
+    co_await task_ended_.waitFor(clock_, seen, std::chrono::hours(1));
   }
 }
 
@@ -121,29 +119,23 @@ Task<void> Agent::converse() {
   while (!stopping_) {
     Result<void> turn;
     try {
-      auto next = exchange();
-      turn = co_await std::move(next);
+      turn = co_await exchange();
     } catch (const std::exception& problem) {
       if (stopping_) throw;
       turn = fail(ErrorCode::Internal, std::string("the conversation broke off: ") + problem.what());
     }
     if (turn) continue;
-    auto wait = backOff(turn.error());
-    co_await std::move(wait);
+    co_await backOff(turn.error());
   }
 }
 
 /// One poll and what follows from it.
 Async<void> Agent::exchange() {
-  auto identity = ensureIdentity();
-  CO_TRY_OK(co_await std::move(identity));
-  auto look = sense();
-  co_await std::move(look);
-  auto feel = senseHealth();
-  co_await std::move(feel);
+  CO_TRY_OK(co_await ensureIdentity());
+  co_await sense();
+  co_await senseHealth();
   auto seen = task_ended_.count();
-  auto call = poll();
-  auto answered = co_await std::move(call);
+  auto answered = co_await poll();
   if (!answered) {
     said_all_ = false;  // whatever was wrong, the next poll leaves nothing out
     told_.forget();
@@ -153,8 +145,7 @@ Async<void> Agent::exchange() {
   auto executor = co_await asio::this_coro::executor;
   startWaiting(executor);
   if (busy()) {  // progress is told every second, an end at once; what ends in the beginning is told in one go
-    auto pause = task_ended_.waitFor(clock_, seen, response.start.empty() ? std::chrono::milliseconds(wire::kPollWhileBusy) : kTellTakenUp);
-    co_await std::move(pause);
+    co_await task_ended_.waitFor(clock_, seen, response.start.empty() ? std::chrono::milliseconds(wire::kPollWhileBusy) : kTellTakenUp);
   }
   co_return Result<void>();
 }
@@ -169,8 +160,7 @@ Task<void> Agent::backOff(Error trouble) {
   if (grows || backoff_ < kFirstBackoff) backoff_ = std::clamp<std::chrono::milliseconds>(backoff_ * 2, kFirstBackoff, kLongestBackoff);
   const auto most = grows ? backoff_ : std::chrono::milliseconds(kFirstBackoff);
   std::uniform_int_distribution<long> spread(most.count() / 2, most.count());
-  auto sleep = clock_.sleep(std::chrono::milliseconds(spread(jitter_)));
-  co_await std::move(sleep);
+  co_await clock_.sleep(std::chrono::milliseconds(spread(jitter_)));
 }
 
 /// What a controller says of the others outlives this boot: the next one may begin while the first of them is away.
@@ -190,8 +180,7 @@ Async<void> Agent::ensureIdentity() {
     auto loaded = loadIdentity(options_);
     if (!loaded && options_.mode == wire::Mode::Ram) {
       logInfo("agent", "enrolling with {}", options_.url.origin());
-      auto enrolling = enrol(options_, senses_.clients);
-      loaded = co_await std::move(enrolling);
+      loaded = co_await enrol(options_, senses_.clients);
     }
     if (!loaded) co_return fail(Error(loaded.error()).within("no identity"));
     identity_ = *loaded;
@@ -199,8 +188,7 @@ Async<void> Agent::ensureIdentity() {
     logInfo("agent", "this is {}, certificate until {}", identity_->node, muster::toString(identity_->not_after));
   }
   if (!identity_->renewalDue(clock_.now()) || clock_.steady() < renew_not_before_) co_return Result<void>();
-  auto renewing = renewIdentity(options_, *identity_, *client_);
-  auto renewed = co_await std::move(renewing);
+  auto renewed = co_await renewIdentity(options_, *identity_, *client_);
   if (renewed) {
     identity_ = *renewed;
     client_ = senses_.clients(identity_->trust());
@@ -216,24 +204,21 @@ Async<void> Agent::ensureIdentity() {
 Async<wire::EnrolResponse> Agent::certify(std::string csr_pem) {
   if (!identity_) co_return fail(ErrorCode::Unavailable, "not enrolled");
   auto client = senses_.clients(identity_->trust());  // the poll's client may be in the middle of a wait
-  auto call = requestCertificate(*client, options_.url, std::move(csr_pem));
-  co_return co_await std::move(call);
+  co_return co_await requestCertificate(*client, options_.url, std::move(csr_pem));
 }
 
 /// Looks at the machine when what is known is old. What cannot be seen is left out: the agent must call in any case.
 Task<void> Agent::sense() {
   if (!hardware_tried_) {
     hardware_tried_ = true;
-    auto look = senses_.hardware();
-    auto found = co_await std::move(look);
+    auto found = co_await senses_.hardware();
     hardware_fresh_ = found.has_value();
     if (found) hardware_ = toJson(*found);
     if (!found) logWarning("agent", "the hardware could not be read: {}", found.error().str());
   }
   if (probes_stale_ || clock_.steady() - probed_at_ > kProbeRefresh) {
     probes_stale_ = false;
-    auto look = senses_.probes(table_.watched());
-    probes_ = co_await std::move(look);
+    probes_ = co_await senses_.probes(table_.watched());
     probed_at_ = clock_.steady();
   }
 }
@@ -241,8 +226,7 @@ Task<void> Agent::sense() {
 /// Beside the conversation's own business, so that what is told is never older than a poll.
 Task<void> Agent::senseHealth() {
   if (!senses_.health || (health_at_ && clock_.steady() - *health_at_ < kHealthRefresh)) co_return;
-  auto look = senses_.health();
-  const auto report = co_await std::move(look);
+  const auto report = co_await senses_.health();
   health_ = toJson(report);
   health_at_ = clock_.steady();
 }
@@ -284,8 +268,7 @@ Async<wire::PollResponse> Agent::poll() {
   }
   auto message = postTo(options_.url, "/agent/v1/poll", toJson(told_.shortened(request)));
   message.timeout = controllers_.several() && !controllers_.proven() ? std::chrono::milliseconds(kFirstAnswer) : wire::kPollWait + kPollSlack;
-  auto call = client_->send(std::move(message));
-  auto answered = co_await std::move(call);
+  auto answered = co_await client_->send(std::move(message));
   CO_TRY(body, bodyOf(answered));
   CO_TRY(response, wire::parsePollResponse(body));
   told_.answered(request, response);
@@ -384,8 +367,7 @@ Task<void> Agent::carryOut(std::shared_ptr<Running> running) {
   std::optional<Result<nlohmann::json>> outcome;
   try {
     auto work = invoke(running->task, running->context);
-    auto limited = withDeadline(clock_, running->task.deadline, std::string(toString(running->task.kind)), std::move(work));
-    outcome = co_await std::move(limited);
+    outcome = co_await withDeadline(clock_, running->task.deadline, std::string(toString(running->task.kind)), std::move(work));
   } catch (const std::exception& problem) {
     outcome = fail(ErrorCode::Internal, std::string("the task broke off: ") + problem.what());
   }
@@ -397,8 +379,7 @@ Async<nlohmann::json> Agent::invoke(wire::AgentTask task, TaskContextPtr context
   auto params = jsonOrNone(task.params, kOrderJson);
   if (!params.is_object()) co_return fail(ErrorCode::InvalidInput, "the parameters are not a JSON object");
   auto handler = handlers_.find(task.kind);
-  auto work = handler->second(std::move(params), std::move(context));
-  co_return co_await std::move(work);
+  co_return co_await handler->second(std::move(params), std::move(context));
 }
 
 /// Restarts the machine, or gives way to what was started, once the controller has heard of it.

@@ -118,8 +118,7 @@ Async<io::HttpResponse> attest(AgentOptions options, std::string csr_pem, io::Ht
   wire::AttestedRequest proof{options.enrolment, options.mac, std::move(csr_pem), {}, {}, {}, {}, {}};
   const auto keys = tpm->makeKeys();
   if (keys) {
-    auto ask = client.send(postTo(options.url, "/agent/v1/attest", toJson(wire::AttestRequest{options.enrolment, options.mac, keys->ek_public, keys->ek_certificate, keys->ak_public})));
-    auto response = co_await std::move(ask);
+    auto response = co_await client.send(postTo(options.url, "/agent/v1/attest", toJson(wire::AttestRequest{options.enrolment, options.mac, keys->ek_public, keys->ek_certificate, keys->ak_public})));
     CO_TRY(body, bodyOf(response));
     CO_TRY(challenge, wire::parseAttestChallenge(body));
     proof = proofOf(*tpm, challenge, std::move(proof));
@@ -127,8 +126,7 @@ Async<io::HttpResponse> attest(AgentOptions options, std::string csr_pem, io::Ht
     proof.trouble = keys.error().str();
   }
   proof.trouble.resize(cutToBytes(proof.trouble, kMaxTroubleBytes).size());
-  auto show = client.send(postTo(options.url, "/agent/v1/attested", toJson(proof)));
-  co_return co_await std::move(show);
+  co_return co_await client.send(postTo(options.url, "/agent/v1/attested", toJson(proof)));
 }
 
 }  // namespace
@@ -188,11 +186,9 @@ Async<Identity> enrol(AgentOptions options, ClientFactory clients) {
   auto client = clients(trust);
   wire::EnrolRequest request{options.enrolment, identity.csr_pem, options.mac};
   logInfo("agent", "asks {} to enrol with the key {}", options.url.str(), wire::requestFingerprint(identity.csr_pem));
-  auto call = client->send(postTo(options.url, "/agent/v1/enrol", toJson(request)));
-  auto response = co_await std::move(call);
+  auto response = co_await client->send(postTo(options.url, "/agent/v1/enrol", toJson(request)));
   if (asksForProof(response)) {
-    auto prove = attest(options, identity.csr_pem, *client);
-    response = co_await std::move(prove);
+    response = co_await attest(options, identity.csr_pem, *client);
   }
   CO_TRY(body, bodyOf(response));
   CO_TRY(answer, wire::parseEnrolResponse(body));
@@ -200,16 +196,14 @@ Async<Identity> enrol(AgentOptions options, ClientFactory clients) {
 }
 
 Async<wire::EnrolResponse> requestCertificate(io::HttpClient& client, io::Url controller, std::string csr_pem, std::string path) {
-  auto call = client.send(postTo(controller, path, toJson(wire::EnrolRequest{{}, std::move(csr_pem), {}})));
-  auto response = co_await std::move(call);
+  auto response = co_await client.send(postTo(controller, path, toJson(wire::EnrolRequest{{}, std::move(csr_pem), {}})));
   CO_TRY(body, bodyOf(response));
   co_return wire::parseEnrolResponse(body);
 }
 
 Async<Identity> renewIdentity(AgentOptions options, Identity present, io::HttpClient& client) {
   CO_TRY(made, io::makeKeyAndRequest(present.node));
-  auto call = requestCertificate(client, options.url, made.csr_pem, options.mode == wire::Mode::Ram ? kRenewalPath : kCertificatePath);
-  auto answered = co_await std::move(call);
+  auto answered = co_await requestCertificate(client, options.url, made.csr_pem, options.mode == wire::Mode::Ram ? kRenewalPath : kCertificatePath);
   CO_TRY(answer, std::move(answered));
   Identity renewed = present;
   renewed.tls.key_pem = made.key_pem;

@@ -77,8 +77,7 @@ Async<T> offloadFor(Workers& workers, TaskContextPtr context, std::function<Resu
     });
   });
   boost::system::error_code ignored;
-  auto wait = meeting->bell.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-  co_await std::move(wait);
+  co_await meeting->bell.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   if (meeting->answer) co_return std::move(*meeting->answer);
   context->cancel();
   co_return fail(ErrorCode::Timeout, "was told to stop; its last step may still be running");

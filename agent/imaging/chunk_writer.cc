@@ -64,14 +64,12 @@ class Writer {
       co_return fail(ErrorCode::InvalidInput,
                      fmt::format("the image has {} MiB, its place on the disk only {} MiB", job_.index.size_bytes >> 20, job_.target.sizeBytes() >> 20));
     if (job_.keep_right_chunks) {
-      auto looking = lookAtAll();
-      CO_TRY_OK(co_await std::move(looking));
+      CO_TRY_OK(co_await lookAtAll());
     }
     if (job_.looked) job_.looked(job_.index, right_);
     using namespace asio::experimental::awaitable_operators;
     static_assert(kLanes == 4);
-    auto lanes = lane() && lane() && lane() && lane();
-    auto [a, b, c, d] = co_await std::move(lanes);
+    auto [a, b, c, d] = co_await (lane() && lane() && lane() && lane());
     report_.dropped_mirrors = mirrors_.dropped();
     if (first_error_) co_return fail(std::move(*first_error_));
     for (auto* result : {&a, &b, &c, &d})
@@ -80,10 +78,8 @@ class Writer {
   }
 
   Async<> verify() {
-    auto flushing = inPool([this] { return job_.target.flush(); });
-    CO_TRY_OK(co_await std::move(flushing));
-    auto reading = inPool([this] { return read_back_.finish(); });
-    co_return co_await std::move(reading);
+    CO_TRY_OK(co_await inPool([this] { return job_.target.flush(); }));
+    co_return co_await inPool([this] { return read_back_.finish(); });
   }
 
  private:
@@ -107,8 +103,7 @@ class Writer {
   Async<> lane() {
     Connections http(mirrors_.size());
     while (auto group = nextGroup()) {
-      auto work = doGroup(&http, *group);
-      auto done = co_await std::move(work);
+      auto done = co_await doGroup(&http, *group);
       if (!done) {
         if (!stopped_) first_error_ = done.error();
         stopped_ = true;  // the other lanes end with what they have begun
@@ -121,16 +116,13 @@ class Writer {
 
   Async<> doGroup(Connections* http, Group group) {
     if (group.zero) {
-      auto zeroed = inPool([this, group] { return zeroOut(group); });
-      co_return co_await std::move(zeroed);
+      co_return co_await inPool([this, group] { return zeroOut(group); });
     }
-    auto fetched = fetchAndApply(http, group.first, group.last);
-    co_return co_await std::move(fetched);
+    co_return co_await fetchAndApply(http, group.first, group.last);
   }
 
   Async<> inPool(std::function<Result<void>()> work) {
-    auto op = offload<Result<void>>(job_.workers, std::move(work));
-    co_return co_await std::move(op);
+    co_return co_await offload<Result<void>>(job_.workers, std::move(work));
   }
 
   Result<void> zeroOut(Group group) {
@@ -145,8 +137,7 @@ class Writer {
   /// Finds out what the disk holds already, before anything is fetched.
   Async<> lookAtAll() {
     auto home = co_await asio::this_coro::executor;
-    auto looking = inPool([this, home] { return look(home); });
-    co_return co_await std::move(looking);
+    co_return co_await inPool([this, home] { return look(home); });
   }
 
   Result<void> look(const asio::any_io_executor& home) {
@@ -171,8 +162,7 @@ class Writer {
       CO_TRY(fetched, co_await std::move(fetching));
       const Fetched* arrived = &fetched;
       std::function<Applied()> work = [this, first, last, arrived] { return apply(first, last, *arrived); };
-      auto op = offload<Applied>(job_.workers, std::move(work));
-      Applied applied = co_await std::move(op);
+      Applied applied = co_await offload<Applied>(job_.workers, std::move(work));
       if (applied.next > first) corrupt = 0;
       first = applied.next;
       if (!applied.error) continue;
@@ -253,8 +243,7 @@ class Writer {
     for (;;) {
       if (stopped_) co_return fail(ErrorCode::Conflict, "stopped, because another part of the image failed");
       const std::size_t mirror = mirrors_.pick();
-      auto asking = ask(http, mirror, offset, length);
-      auto response = co_await std::move(asking);
+      auto response = co_await ask(http, mirror, offset, length);
       auto fault = judge(response, mirror, offset, length);
       if (!fault) {
         report_.bytes_fetched += length;
@@ -271,8 +260,7 @@ class Writer {
         co_return fail(ErrorCode::Timeout, fmt::format("the image could not be fetched within {} s; last: {}", job_.deadline.count(), fault->error.str()));
       ++report_.retries;
       say(fmt::format("{}; trying again in {:.1f} s", fault->error.text(), pause.count() / 1000.0));
-      auto wait = job_.clock.sleep(pause);
-      co_await std::move(wait);
+      co_await job_.clock.sleep(pause);
       pause = std::min(pause * 2, job_.max_backoff);
     }
   }
@@ -287,8 +275,7 @@ class Writer {
     request.timeout = mirrors_.usable() > 1 ? kRequestTimeoutBesideOthers : kRequestTimeout;
     request.max_body_bytes = length + kBodySlackBytes;
     const auto begun = job_.clock.steady();
-    auto sending = client->send(std::move(request));
-    auto response = co_await std::move(sending);
+    auto response = co_await client->send(std::move(request));
     if (response && response->status == 206 && response->body.size() == length)
       mirrors_.delivered(mirror, length, std::chrono::duration<double>(job_.clock.steady() - begun).count());
     co_return response;
@@ -374,18 +361,15 @@ std::uint64_t windowBytes(const wire::PackIndex& index) {
 
 Async<ChunkReport> writeChunks(ChunkJob job) {
   Writer writer(std::move(job));
-  auto work = writer.run();
-  co_return co_await std::move(work);
+  co_return co_await writer.run();
 }
 
 Async<ChunkReport> writeAndVerify(ChunkJob job) {
   auto progress = job.progress;
   Writer writer(std::move(job));
-  auto work = writer.run();
-  CO_TRY(report, co_await std::move(work));
+  CO_TRY(report, co_await writer.run());
   progress(1, "reading the disk back");
-  auto check = writer.verify();
-  CO_TRY_OK(co_await std::move(check));
+  CO_TRY_OK(co_await writer.verify());
   co_return report;
 }
 

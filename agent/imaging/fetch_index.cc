@@ -38,8 +38,7 @@ Async<wire::PackIndex> fetchIndex(const WriteImageParams& params, const WriterDe
     request.url = urls[turn];
     request.timeout = urls.size() > 1 ? kIndexTimeoutBesideOthers : kIndexTimeout;
     request.max_body_bytes = wire::kMaxIndexBytes;
-    auto sending = http->send(std::move(request));
-    auto response = co_await std::move(sending);
+    auto response = co_await http->send(std::move(request));
     std::string fault = response ? fmt::format("{} answers {}", urls[turn].str(), response->status) : response.error().str();
     if (response && response->status == 200) {
       auto index = wire::openIndex(response->body, params.digest, params.signing_public_pem);
@@ -52,8 +51,7 @@ Async<wire::PackIndex> fetchIndex(const WriteImageParams& params, const WriterDe
     if (turn + 1 < urls.size()) continue;
     if (deps.clock.steady() + pause >= end) co_return fail(ErrorCode::Timeout, "the index of the image could not be fetched; last: " + faults);
     deps.progress(0, fmt::format("{}; trying again in {:.1f} s", faults, pause.count() / 1000.0));
-    auto wait = deps.clock.sleep(pause);
-    co_await std::move(wait);
+    co_await deps.clock.sleep(pause);
     pause = std::min(pause * 2, kMaxBackoff);
   }
 }

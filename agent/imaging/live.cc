@@ -119,8 +119,7 @@ Async<LiveReport> startLive(WriteImageParams params, WriterDeps deps, LivePlaces
   const wire::PackIndex* shared_index = &index;
   const WriterDeps* shared_deps = &deps;
   std::function<Result<std::unique_ptr<BlockTarget>>()> make_room = [shared_places, shared_index] { return makeRoom(*shared_places, *shared_index); };
-  auto making = offload<Result<std::unique_ptr<BlockTarget>>>(deps.workers, std::move(make_room));
-  CO_TRY(target, co_await std::move(making));
+  CO_TRY(target, co_await offload<Result<std::unique_ptr<BlockTarget>>>(deps.workers, std::move(make_room)));
 
   deps.progress(kFetchFrom, fmt::format("fetching {} into memory", index.name));
   auto progress = deps.progress;
@@ -134,20 +133,17 @@ Async<LiveReport> startLive(WriteImageParams params, WriterDeps deps, LivePlaces
                .clock = deps.clock,
                .progress = [progress](double fraction, const std::string& text) { progress(kFetchFrom + fraction * (kFetchTo - kFetchFrom), text); },
                .looked = deps.looked};
-  auto writing = writeChunks(std::move(job));
-  CO_TRY(written, co_await std::move(writing));
+  CO_TRY(written, co_await writeChunks(std::move(job)));
   target.reset();
 
   deps.progress(kFetchTo, "asking for the certificate of the live system");
-  auto asking = deps.identity();
-  CO_TRY(identity, co_await std::move(asking));
+  CO_TRY(identity, co_await deps.identity());
   const InstalledIdentity* shared_identity = &identity;
   std::function<Result<void>()> finish = [=]() -> Result<void> {
     TRY_OK(assemble(*shared_places));
     return configure(*shared_places, *shared_params, *shared_identity, *shared_deps);
   };
-  auto finishing = offload<Result<void>>(deps.workers, std::move(finish));
-  CO_TRY_OK(co_await std::move(finishing));
+  CO_TRY_OK(co_await offload<Result<void>>(deps.workers, std::move(finish)));
 
   LiveReport report{params.digest, std::chrono::duration<double>(deps.clock.steady() - start).count(), index.size_bytes, written.bytes_fetched, written.retries, {}};
   for (const auto& mirror : written.dropped_mirrors) report.dropped_mirrors.push_back(fmt::format("{}: {}", mirror.url, mirror.why));

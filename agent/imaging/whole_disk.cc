@@ -165,8 +165,7 @@ Async<ChunkReport> writeWholeDisk(ChunkJob job, HeadMark head) {
     twin = std::move(made);
   }
   std::function<Result<void>()> empty = [target] { return emptyTables(*target); };
-  auto emptying = offload<Result<void>>(job.workers, std::move(empty));
-  CO_TRY_OK(co_await std::move(emptying));
+  CO_TRY_OK(co_await offload<Result<void>>(job.workers, std::move(empty)));
 
   ChunkJob rest = job;
   rest.keep_right_chunks = true;
@@ -176,23 +175,20 @@ Async<ChunkReport> writeWholeDisk(ChunkJob job, HeadMark head) {
       std::fill_n(right.begin(), std::min(head_chunks, right.size()), 0);
       looked(index, right);
     };
-  auto writing = writeAndVerify(std::move(rest));
-  CO_TRY(report, co_await std::move(writing));
+  CO_TRY(report, co_await writeAndVerify(std::move(rest)));
 
   BlockTarget* beside = twin.get();
   ChunkJob first{.index = beginning, .pack_url = job.pack_url, .mirror_urls = job.mirror_urls, .target = beside ? *beside : *target, .keep_right_chunks = false, .deadline = job.deadline,
                  .first_backoff = job.first_backoff, .max_backoff = job.max_backoff, .make_http = job.make_http, .workers = job.workers, .clock = job.clock,
                  .progress = [progress = job.progress](double, const std::string& text) { progress(1, text); }};
-  auto finishing = writeAndVerify(std::move(first));
-  CO_TRY(last, co_await std::move(finishing));
+  CO_TRY(last, co_await writeAndVerify(std::move(first)));
   std::function<Result<void>()> put = [mark = head.mark, beside, target, bytes = beginning.size_bytes]() -> Result<void> {
     TRY_OK(mark());
     if (!beside) return {};
     TRY_OK(copyTail(*beside, *target));
     return copyHead(*beside, *target, bytes);
   };
-  auto putting = offload<Result<void>>(job.workers, std::move(put));
-  const auto done = co_await std::move(putting);
+  const auto done = co_await offload<Result<void>>(job.workers, std::move(put));
   std::error_code ignored;
   if (!head.twin.empty()) fs::remove(head.twin, ignored);
   CO_TRY_OK(done);

@@ -33,8 +33,7 @@ constexpr double kChunksFrom = 0.02, kChunksTo = 0.88, kInstallFrom = 0.90;
 
 template <class T>
 Async<T> inPool(Workers& workers, std::function<Result<T>()> work) {
-  auto op = offload<Result<T>>(workers, std::move(work));
-  co_return co_await std::move(op);
+  co_return co_await offload<Result<T>>(workers, std::move(work));
 }
 
 /// What was chosen, planned and opened.
@@ -149,8 +148,7 @@ Result<Prepared> prepareDisk(const WriteImageParams& params, const wire::PackInd
 Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std::chrono::seconds deadline) {
   const auto start = deps.clock.steady();
   deps.progress(0, "fetching the index of the image");
-  auto fetching = fetchIndex(params, deps, start + deadline);
-  auto fetched = co_await std::move(fetching);
+  auto fetched = co_await fetchIndex(params, deps, start + deadline);
   if (!fetched) co_return wire::untouched(std::move(fetched).error());
   const wire::PackIndex& index = *fetched;
 
@@ -162,14 +160,12 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
     return [home, progress, fraction](const std::string& text) { asio::post(home, [progress, fraction, text] { progress(fraction, text); }); };
   };
   std::function<Result<Prepared>()> prepare = [shared_params, shared_index, say = say_at(0)] { return prepareDisk(*shared_params, *shared_index, say); };
-  auto preparing = inPool<Prepared>(deps.workers, std::move(prepare));
-  auto prepared = co_await std::move(preparing);
+  auto prepared = co_await inPool<Prepared>(deps.workers, std::move(prepare));
   if (!prepared) co_return fail(std::move(prepared).error());
   // For an image of a whole disk before its partition table comes: nothing that can take long lies between that and the mark on it.
   std::optional<InstalledIdentity> early;
   if (index.kind == wire::PackKind::Disk) {
-    auto asking = deps.identity();
-    CO_TRY(identity, co_await std::move(asking));
+    CO_TRY(identity, co_await deps.identity());
     early = std::move(identity);
   }
   deps.progress(kChunksFrom, fmt::format("writing {} to {}", index.name, prepared->disk.str()));
@@ -195,14 +191,12 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
     *mark = made;
     return {};
   };
-  auto writing = index.kind == wire::PackKind::Disk ? writeWholeDisk(std::move(job), std::move(head)) : writeAndVerify(std::move(job));
-  CO_TRY(written, co_await std::move(writing));
+  CO_TRY(written, co_await (index.kind == wire::PackKind::Disk ? writeWholeDisk(std::move(job), std::move(head)) : writeAndVerify(std::move(job))));
   prepared->target.reset();
 
   if (!early) {
     deps.progress(kInstallFrom, "asking for the certificate of the installed system");
-    auto asking = deps.identity();
-    CO_TRY(identity, co_await std::move(asking));
+    CO_TRY(identity, co_await deps.identity());
     early = std::move(identity);
   }
 
@@ -235,8 +229,7 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
     for (const DiskInfo& disk : on_disk->root->disks) TRY_OK(markComplete(disk.path, kComposedRootPartition));
     return true;
   };
-  auto installing = inPool<bool>(deps.workers, std::move(install));
-  CO_TRY_OK(co_await std::move(installing));
+  CO_TRY_OK(co_await inPool<bool>(deps.workers, std::move(install)));
 
   WriteImageReport report;
   report.digest = params.digest;

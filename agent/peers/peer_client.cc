@@ -90,12 +90,10 @@ Async<io::HttpResponse> PeerSource::send(io::HttpRequest request, io::HttpClient
   const auto range = rangeOf(request);
   if (range && askedBefore(*range)) leave("what it gave was asked for again, so it was not right");
   if (range && !tried_) {
-    auto joining = join();
-    co_await std::move(joining);
+    co_await join();
   }
   if (range && swarm_) {
-    auto arriving = arrives(*range, servers);
-    if (co_await std::move(arriving)) {
+    if (co_await arrives(*range, servers)) {
       auto bytes = swarm_->read(range->offset, range->length);
       if (bytes) {
         given_[range->offset] = range->offset + range->length;
@@ -109,8 +107,7 @@ Async<io::HttpResponse> PeerSource::send(io::HttpRequest request, io::HttpClient
     }
   }
   if (range) report_.asked_servers_bytes += range->length;
-  auto asking = servers->send(std::move(request));
-  co_return co_await std::move(asking);
+  co_return co_await servers->send(std::move(request));
 }
 
 /// Waits for the range as long as the swarm gets anywhere, and does this node's share meanwhile.
@@ -127,12 +124,10 @@ Task<bool> PeerSource::arrives(Range range, io::HttpClient* servers) {
     }
     if (now - grew_ >= options_.patience) co_return false;  // it may come back; the next range looks again
     if (mayShare()) {
-      auto sharing = share(servers);
-      co_await std::move(sharing);
+      co_await share(servers);
       continue;
     }
-    auto rest = clock_.rest(options_.look_every);
-    co_await std::move(rest);
+    co_await clock_.rest(options_.look_every);
   }
   co_return swarm_ != nullptr;
 }
@@ -142,12 +137,10 @@ bool PeerSource::mayShare() const { return sharing_ < kShareLanes && clock_.stea
 /// One share: asked for, fetched, offered. What goes wrong is tried again a little later; the writer does not depend on it.
 Task<void> PeerSource::share(io::HttpClient* servers) {
   ++sharing_;
-  auto asking = askShare(servers);
-  const auto pieces = co_await std::move(asking);
+  const auto pieces = co_await askShare(servers);
   bool done = pieces && *pieces;
   if (done) {
-    auto fetching = fetchShare(**pieces, servers);
-    const auto fetched = co_await std::move(fetching);
+    const auto fetched = co_await fetchShare(**pieces, servers);
     if (!fetched) logInfo("peers", "{}", fetched.error().str());
     done = fetched.has_value();
   }
@@ -165,8 +158,7 @@ Async<std::optional<PeerSource::Range>> PeerSource::askShare(io::HttpClient* ser
   request.timeout = kShareTimeout;
   request.max_body_bytes = kMaxAnswerBytes;
   if (request.body.empty()) co_return std::optional<Range>();
-  auto sending = servers->send(std::move(request));
-  CO_TRY(response, co_await std::move(sending));
+  CO_TRY(response, co_await servers->send(std::move(request)));
   const auto answer = jsonOrNone(response.body, kServerJson);
   if (response.status != 200 || !answer.is_object()) co_return fail(ErrorCode::Unavailable, fmt::format("{} answers {}", params_.share_url, response.status));
   if (answer.empty() || !swarm_) co_return std::optional<Range>();
@@ -188,8 +180,7 @@ Async<void> PeerSource::fetchShare(Range pieces, io::HttpClient* servers) {
   request.timeout = kShareTimeout;
   request.max_body_bytes = length + kErrorPageBytes;
   const auto begun = clock_.steady();
-  auto sending = servers->send(std::move(request));
-  CO_TRY(response, co_await std::move(sending));
+  CO_TRY(response, co_await servers->send(std::move(request)));
   if (response.status != 206 || response.body.size() != length) co_return fail(ErrorCode::Unavailable, fmt::format("{} answers {} for pieces", server, response.status));
   if (!swarm_) co_return Result<void>();
   const auto offered = swarm_->offer(static_cast<std::uint32_t>(pieces.offset), response.body);
@@ -216,14 +207,12 @@ void PeerSource::leave(std::string why) {
 Task<void> PeerSource::join() {
   if (joining_) {
     while (!tried_) {
-      auto rest = clock_.rest(options_.look_every);
-      co_await std::move(rest);
+      co_await clock_.rest(options_.look_every);
     }
     co_return;
   }
   joining_ = true;
-  auto fetching = fetchMetainfo();
-  const auto metainfo = co_await std::move(fetching);
+  const auto metainfo = co_await fetchMetainfo();
   const auto started = metainfo ? start(*metainfo) : fail(metainfo.error());
   if (!started) {
     report_.why_not = started.error().str();
@@ -244,8 +233,7 @@ Async<std::string> PeerSource::fetchMetainfo() {
   request.timeout = kMetainfoTimeout;
   request.max_body_bytes = kMaxMetainfoBytes;
   auto http = make_http_();
-  auto sending = http->send(std::move(request));
-  CO_TRY(response, co_await std::move(sending));
+  CO_TRY(response, co_await http->send(std::move(request)));
   if (response.status != 200) co_return fail(ErrorCode::Unavailable, fmt::format("{} answers {}", params_.metainfo_url, response.status));
   if (io::sha256Hex(response.body) != params_.metainfo_sha256) co_return fail(ErrorCode::Corrupt, params_.metainfo_url + " is not what the task said");
   co_return std::move(response.body);

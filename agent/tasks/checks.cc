@@ -15,8 +15,7 @@ Async<std::string> runApart(TaskTools tools, std::string tool, std::string input
   command.args = {"tool", tool};
   command.stdin_text = std::move(input);
   command.timeout = std::max(limit - kEndBefore, std::chrono::seconds(1));
-  auto run = tools.processes.run(std::move(command));
-  CO_TRY(exit, co_await std::move(run));
+  CO_TRY(exit, co_await tools.processes.run(std::move(command)));
   if (exit.code == 0) co_return exit.out;
   auto end = exit.err.substr(exit.err.size() - std::min<std::size_t>(exit.err.size(), 500));
   co_return fail(ErrorCode::Internal, fmt::format("the checks' process ended with {}: {}", exit.code, end));
@@ -29,16 +28,14 @@ Async<nlohmann::json> runChecksApart(TaskTools tools, nlohmann::json params, Tas
   reader.array("checks", wire::kMaxChecks);
   CO_TRY_OK(reader.finish());
   context->progress(-1, fmt::format("{} checks run", params["checks"].size()));
-  auto run = runApart(tools, "checks", jsonText(params), context->deadline());
-  CO_TRY(out, co_await std::move(run));
+  CO_TRY(out, co_await runApart(tools, "checks", jsonText(params), context->deadline()));
   CO_TRY(results, wire::parseCheckResults(out));
   if (results.size() != params["checks"].size()) co_return fail(ErrorCode::Internal, "a check gave no result");
   co_return parseJson(out, kToolJson);
 }
 
 Async<nlohmann::json> runRdmaPairApart(TaskTools tools, nlohmann::json params, TaskContextPtr context) {
-  auto run = runApart(tools, "rdma-pair", jsonText(params), context->deadline());
-  CO_TRY(out, co_await std::move(run));
+  CO_TRY(out, co_await runApart(tools, "rdma-pair", jsonText(params), context->deadline()));
   CO_TRY(results, wire::parseCheckResults(out));
   if (results.size() != 1) co_return fail(ErrorCode::Internal, "the pair test gave no result");
   co_return parseJson(out, kToolJson);

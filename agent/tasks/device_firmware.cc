@@ -47,8 +47,7 @@ std::vector<std::string> nvidiaNics(const fs::path& root) {
 }
 
 Async<std::string> call(TaskTools tools, ToolCall what) {
-  auto run = runTool(tools, what.program, what.args, what.limit);
-  auto out = co_await std::move(run);
+  auto out = co_await runTool(tools, what.program, what.args, what.limit);
   if (!out && out.error().code() == ErrorCode::NotFound)
     co_return fail(ErrorCode::NotFound, fmt::format("{} is not installed here; add its package to the node's image", what.program));
   co_return out;
@@ -95,8 +94,7 @@ class PrivateFolder {
 
 Async<void> DeviceFirmwareTasks::readMstflint(wire::DeviceFirmware& out) {
   for (const auto& pci : nvidiaNics(tools_.root)) {
-    auto ask = call(tools_, mstflintQuery(pci));
-    auto said = co_await std::move(ask);
+    auto said = co_await call(tools_, mstflintQuery(pci));
     auto info = said ? parseMstflint(*said) : Result<MstflintInfo>(fail(said.error()));
     if (!info && info.error().code() == ErrorCode::NotFound) co_return fail(info.error());
     if (!info) {
@@ -113,8 +111,7 @@ Async<void> DeviceFirmwareTasks::readNvme(wire::DeviceFirmware& out) {
   for (const auto& controller : childrenOf(tools_.root / "sys/class/nvme")) {
     const auto name = controller.filename().string();
     wire::DeviceVersion device{std::string(wire::kNvme), name, line(controller / "model"), {line(controller / "model")}, line(controller / "firmware_rev"), {}};
-    auto ask = call(tools_, nvmeFirmwareLog(name));
-    auto page = co_await std::move(ask);
+    auto page = co_await call(tools_, nvmeFirmwareLog(name));
     auto pending = page ? nvmePending(*page) : Result<std::string>(fail(page.error()));
     if (!pending && pending.error().code() == ErrorCode::NotFound) co_return fail(pending.error());
     if (!pending || device.version.empty()) {
@@ -128,10 +125,8 @@ Async<void> DeviceFirmwareTasks::readNvme(wire::DeviceFirmware& out) {
 }
 
 Async<void> DeviceFirmwareTasks::readFwupd(wire::DeviceFirmware& out) {
-  auto list = call(tools_, fwupdDevices());
-  CO_TRY(devices, co_await std::move(list));
-  auto past = call(tools_, fwupdHistory());
-  const auto history = co_await std::move(past);  // "no history" ends with an error here
+  CO_TRY(devices, co_await call(tools_, fwupdDevices()));
+  const auto history = co_await call(tools_, fwupdHistory());  // "no history" ends with an error here
   CO_TRY(found, parseFwupd(devices, history.value_or("")));
   for (auto& device : found)
     if (out.devices.size() < wire::kMaxFirmwareDevices) out.devices.push_back(std::move(device));
@@ -141,8 +136,7 @@ Async<void> DeviceFirmwareTasks::readFwupd(wire::DeviceFirmware& out) {
 Task<wire::DeviceFirmware> DeviceFirmwareTasks::read(std::vector<std::string> ways) {
   wire::DeviceFirmware out;
   for (const auto& way : ways) {
-    auto look = way == wire::kMstflint ? readMstflint(out) : way == wire::kNvme ? readNvme(out) : readFwupd(out);
-    if (auto done = co_await std::move(look); !done) out.troubles[way] = done.error().str();
+    if (auto done = co_await (way == wire::kMstflint ? readMstflint(out) : way == wire::kNvme ? readNvme(out) : readFwupd(out)); !done) out.troubles[way] = done.error().str();
   }
   co_return out;
 }
@@ -154,8 +148,7 @@ Async<nlohmann::json> DeviceFirmwareTasks::list(nlohmann::json params) {
     if (way != wire::kMstflint && way != wire::kNvme && way != wire::kFwupd) reader.wrong("ways", "knows mstflint, nvme and fwupd, not " + way);
   CO_TRY_OK(reader.finish());
   if (writing_) co_return fail(ErrorCode::Conflict, "firmware is being written; nobody asks its devices meanwhile");
-  auto look = read(ways);
-  const auto seen = co_await std::move(look);
+  const auto seen = co_await read(ways);
   co_return jsonOrNone(toJson(seen), kKeptJson);
 }
 
@@ -177,29 +170,25 @@ Async<fs::path> DeviceFirmwareTasks::download(wire::FirmwareTask task, fs::path 
       if (!out.write(piece.data(), static_cast<std::streamsize>(piece.size()))) return fail(ErrorCode::Internal, "the firmware's file cannot be written; is /run full?");
       return {};
     };
-    auto get = http->fetch(std::move(request), std::move(sink));
-    auto answer = co_await std::move(get);
+    auto answer = co_await http->fetch(std::move(request), std::move(sink));
     out.close();
     if (answer && answer->status == 200 && out) co_return file;
     Error why = answer ? Error(answer->status < 500 ? ErrorCode::NotFound : ErrorCode::Unavailable, fmt::format("{} answers {}", task.url, answer->status)) : answer.error();
     if (!why.canRetry() || tried == kFetchTries) co_return fail(std::move(why).within("fetching the firmware's file"));
     context->progress(0, why.str() + "; trying again");
-    auto pause = tools_.clock.sleep(kFetchAgain);
-    co_await std::move(pause);
+    co_await tools_.clock.sleep(kFetchAgain);
   }
 }
 
 Async<void> DeviceFirmwareTasks::checkFile(fs::path file, std::string sha256) {
-  auto read = offload<Result<std::string>>(tools_.workers, [file] { return io::sha256File(file); });
-  CO_TRY(seen, co_await std::move(read));
+  CO_TRY(seen, co_await offload<Result<std::string>>(tools_.workers, [file] { return io::sha256File(file); }));
   if (seen == sha256) co_return Result<void>();
   co_return fail(ErrorCode::Corrupt, fmt::format("the file has the SHA-256 {}, the baseline declares {}; nothing was written", seen, sha256));
 }
 
 Async<void> DeviceFirmwareTasks::checkImage(wire::FirmwareTask task, fs::path file) {
   if (task.way == wire::kNvme) co_return Result<void>();
-  auto ask = call(tools_, task.way == wire::kMstflint ? mstflintQueryImage(file) : fwupdDetails(file));
-  CO_TRY(said, co_await std::move(ask));
+  CO_TRY(said, co_await call(tools_, task.way == wire::kMstflint ? mstflintQueryImage(file) : fwupdDetails(file)));
   if (task.way == wire::kMstflint) {
     CO_TRY(info, parseMstflint(said));
     if (agent::fits(wire::DeviceVersion{task.way, "", "", {info.psid}, "", ""}, task.way, task.match) && info.version == task.version) co_return Result<void>();
@@ -212,23 +201,20 @@ Async<void> DeviceFirmwareTasks::checkImage(wire::FirmwareTask task, fs::path fi
 
 /// The tool's exit code proves little: nvme-cli ends with an error where all that is missing is a reset.
 Async<void> DeviceFirmwareTasks::write(wire::FirmwareTask task, wire::DeviceVersion device, fs::path file) {
-  auto check = checkFile(file, task.sha256);
-  CO_TRY_OK(co_await std::move(check));
+  CO_TRY_OK(co_await checkFile(file, task.sha256));
   std::vector<ToolCall> calls;
   if (task.way == wire::kMstflint) calls = {mstflintBurn(device.id, file)};
   if (task.way == wire::kNvme) calls = {nvmeDownload(device.id, file), nvmeCommit(device.id)};
   if (task.way == wire::kFwupd) calls = {fwupdInstall(file, device.id)};
   std::string trouble;
   for (const auto& step : calls) {
-    auto run = call(tools_, step);
-    if (auto done = co_await std::move(run); !done) {
+    if (auto done = co_await call(tools_, step); !done) {
       trouble = done.error().str();
       if (&step != &calls.back()) break;  // what was not transferred whole is not committed
     }
   }
   std::vector<std::string> ways = {task.way};
-  auto look = read(std::move(ways));
-  const auto now = co_await std::move(look);
+  const auto now = co_await read(std::move(ways));
   for (const auto& seen : now.devices)
     if (seen.id == device.id && holds(seen, task.version)) co_return Result<void>();
   // fwupd's history holds what was installed and needs nothing more; whether it runs is asked later.
@@ -241,8 +227,7 @@ Async<void> DeviceFirmwareTasks::write(wire::FirmwareTask task, wire::DeviceVers
 Async<nlohmann::json> DeviceFirmwareTasks::installAlone(wire::FirmwareTask task, TaskContextPtr context) {
   context->progress(0, "looking at the devices");
   std::vector<std::string> ways = {task.way};
-  auto look = read(std::move(ways));
-  const auto all = co_await std::move(look);
+  const auto all = co_await read(std::move(ways));
   const auto devices = chosen(all, task);
   if (const auto trouble = all.troubles.find(task.way); trouble != all.troubles.end()) co_return fail(ErrorCode::Unavailable, "not all devices can be read, nothing was written: " + trouble->second);
   if (devices.empty()) {
@@ -259,17 +244,13 @@ Async<nlohmann::json> DeviceFirmwareTasks::installAlone(wire::FirmwareTask task,
   if (left.empty()) co_return nlohmann::json{{"written", written}, {"had", had}};
   CO_TRY(folder, PrivateFolder::make(tools_.root));
   context->progress(0.05, "fetching the image");
-  auto get = download(task, folder.path(), context);
-  CO_TRY(file, co_await std::move(get));
-  auto check = checkFile(file, task.sha256);
-  CO_TRY_OK(co_await std::move(check));
-  auto inspect = checkImage(task, file);
-  CO_TRY_OK(co_await std::move(inspect));
+  CO_TRY(file, co_await download(task, folder.path(), context));
+  CO_TRY_OK(co_await checkFile(file, task.sha256));
+  CO_TRY_OK(co_await checkImage(task, file));
   for (const auto& device : left) {
     if (context->cancelled()) co_return fail(ErrorCode::Timeout, fmt::format("was told to stop after {} of {} devices", written.size(), left.size()));
     context->progress(0.1 + 0.9 * static_cast<double>(written.size()) / static_cast<double>(left.size()), fmt::format("writing {} into {}", task.version, device.id));
-    auto work = write(task, device, file);
-    if (auto done = co_await std::move(work); !done) co_return fail(std::move(done.error()).within(fmt::format("{} of {} devices were written", written.size(), left.size())));
+    if (auto done = co_await write(task, device, file); !done) co_return fail(std::move(done.error()).within(fmt::format("{} of {} devices were written", written.size(), left.size())));
     written.push_back(device.id);
   }
   co_return nlohmann::json{{"written", written}, {"had", had}};
@@ -283,8 +264,7 @@ Async<nlohmann::json> DeviceFirmwareTasks::install(nlohmann::json params, TaskCo
     explicit Writing(bool& f) : flag(f) { flag = true; }
     ~Writing() { flag = false; }
   } writing(writing_);
-  auto work = installAlone(std::move(task), std::move(context));
-  co_return co_await std::move(work);
+  co_return co_await installAlone(std::move(task), std::move(context));
 }
 
 }  // namespace muster::agent

@@ -108,8 +108,7 @@ Result<Params> parse(const nlohmann::json& json) {
 Task<bool> allInstalled(TaskTools tools, std::vector<std::string> packages) {
   std::set<std::string> probes;
   for (const auto& package : packages) probes.insert("package." + package.substr(0, package.find('=')));
-  auto read = readProbes(tools, probes);
-  auto versions = co_await std::move(read);
+  auto versions = co_await readProbes(tools, probes);
   for (const auto& package : packages) {
     auto equals = package.find('=');
     auto version = versions.find("package." + package.substr(0, equals));
@@ -125,8 +124,7 @@ Async<std::string> packageTool(TaskTools tools, std::string program, std::vector
   command.args = std::move(args);
   command.env = {{"DEBIAN_FRONTEND", "noninteractive"}, {"LC_ALL", "C"}, {"NEEDRESTART_MODE", "a"}};
   command.timeout = limit;
-  auto run = tools.processes.run(std::move(command));
-  CO_TRY(exit, co_await std::move(run));
+  CO_TRY(exit, co_await tools.processes.run(std::move(command)));
   if (exit.code == 0) co_return exit.out;
   std::string said = exit.err.empty() ? exit.out : exit.err;
   if (said.size() > 2000) said = "…" + said.substr(said.size() - 2000);
@@ -209,8 +207,7 @@ Async<void> readArchives(TaskTools tools, OsSettings settings) {
     std::vector<std::string> update = {"update", "-o", fmt::format("Dir::Etc::sourcelist=sources.list.d/muster-{}-{}.sources", settings.driver, archive.name),
                                        "-o", "Dir::Etc::sourceparts=-", "-o", "APT::Get::List-Cleanup=0", "-o", "Acquire::Retries=3",
                                        "-o", "APT::Update::Error-Mode=any"};
-    auto updating = packageTool(tools, "apt-get", std::move(update), kUpdateLimit);
-    CO_TRY_OK(co_await std::move(updating));
+    CO_TRY_OK(co_await packageTool(tools, "apt-get", std::move(update), kUpdateLimit));
   }
   co_return Result<void>();
 }
@@ -220,10 +217,8 @@ Async<void> installByDnf(TaskTools tools, Params params) {
   for (const char* verb : {"install", "downgrade"}) {
     std::vector<std::string> args = {verb, "-y", "--setopt=install_weak_deps=False", "--allowerasing"};
     for (auto& word : packageWords(PackageManager::Dnf, params.packages)) args.push_back(std::move(word));
-    auto work = packageTool(tools, "dnf", std::move(args), kInstallLimit);
-    CO_TRY_OK(co_await std::move(work));
-    auto check = allInstalled(tools, params.packages);
-    if (co_await std::move(check)) break;
+    CO_TRY_OK(co_await packageTool(tools, "dnf", std::move(args), kInstallLimit));
+    if (co_await allInstalled(tools, params.packages)) break;
   }
   co_return Result<void>();
 }
@@ -240,11 +235,9 @@ Async<void> installPackages(TaskTools tools, Params params, OsSettings settings,
   if (packageManager(tools.root) == PackageManager::Dnf) {
     if (!params.repository_url.empty()) co_return fail(ErrorCode::InvalidInput, "a folder with an apt repository is of no use to dnf; declare archives instead");
     context->progress(0.3, fmt::format("installing {}", fmt::join(params.packages, " ")));
-    auto work = installByDnf(tools, params);
-    co_return co_await std::move(work);
+    co_return co_await installByDnf(tools, params);
   }
-  auto lists = readArchives(tools, settings);
-  CO_TRY_OK(co_await std::move(lists));
+  CO_TRY_OK(co_await readArchives(tools, settings));
   std::unique_ptr<RepositorySource> source;
   if (!params.repository_url.empty()) {
     CO_TRY(written, RepositorySource::write(tools, params));
@@ -253,8 +246,7 @@ Async<void> installPackages(TaskTools tools, Params params, OsSettings settings,
     std::vector<std::string> update = {"update", "-o", "Dir::Etc::sourcelist=" + source->list(), "-o", "Dir::Etc::sourceparts=-",
                                        "-o", "APT::Get::List-Cleanup=0", "-o", "Acquire::Retries=3", "-o", "APT::Update::Error-Mode=any"};
     source->addTrust(update);
-    auto updating = packageTool(tools, "apt-get", std::move(update), kUpdateLimit);
-    CO_TRY_OK(co_await std::move(updating));
+    CO_TRY_OK(co_await packageTool(tools, "apt-get", std::move(update), kUpdateLimit));
   }
   std::vector<std::string> install = {"install", "-y", "--no-install-recommends", "--allow-downgrades", "--allow-change-held-packages",
                                       "-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold",
@@ -262,8 +254,7 @@ Async<void> installPackages(TaskTools tools, Params params, OsSettings settings,
   if (source) source->addTrust(install);
   install.insert(install.end(), params.packages.begin(), params.packages.end());
   context->progress(0.3, fmt::format("installing {}", fmt::join(params.packages, " ")));
-  auto installing = packageTool(tools, "apt-get", std::move(install), kInstallLimit);
-  CO_TRY_OK(co_await std::move(installing));
+  CO_TRY_OK(co_await packageTool(tools, "apt-get", std::move(install), kInstallLimit));
   co_return Result<void>();
 }
 
@@ -274,8 +265,7 @@ Async<void> loadModules(TaskTools tools, Params params) {
   for (const auto& module : params.modules) {
     names += module + "\n";
     std::vector<std::string> args = {module};
-    auto load = runTool(tools, "modprobe", std::move(args), kToolLimit);
-    CO_TRY_OK(co_await std::move(load));
+    CO_TRY_OK(co_await runTool(tools, "modprobe", std::move(args), kToolLimit));
   }
   CO_TRY_OK(io::makeDirs(tools.root / "etc/modules-load.d"));
   co_return io::writeFileAtomic(tools.root / "etc/modules-load.d" / ("muster-" + params.name + ".conf"), names);
@@ -319,8 +309,7 @@ Async<void> ensureRxe(TaskTools tools, Params params) {
   std::error_code error;
   if (!fs::exists(tools.root / "sys/class/infiniband" / kRxeDevice, error)) {
     std::vector<std::string> args = {"link", "add", std::string(kRxeDevice), "type", "rxe", "netdev", netdev};
-    auto add = runTool(tools, "rdma", std::move(args), kToolLimit);
-    CO_TRY_OK(co_await std::move(add));
+    CO_TRY_OK(co_await runTool(tools, "rdma", std::move(args), kToolLimit));
   }
   auto unit = tools.root / "etc/systemd/system/muster-rxe.service";
   auto wanted = rxeUnit(netdev);
@@ -329,11 +318,9 @@ Async<void> ensureRxe(TaskTools tools, Params params) {
   CO_TRY_OK(io::makeDirs(unit.parent_path()));
   CO_TRY_OK(io::writeFileAtomic(unit, wanted));
   std::vector<std::string> reload = {"daemon-reload"};
-  auto reloading = runTool(tools, "systemctl", std::move(reload), kToolLimit);
-  CO_TRY_OK(co_await std::move(reloading));
+  CO_TRY_OK(co_await runTool(tools, "systemctl", std::move(reload), kToolLimit));
   std::vector<std::string> enable = {"enable", "muster-rxe.service"};
-  auto enabling = runTool(tools, "systemctl", std::move(enable), kToolLimit);
-  CO_TRY_OK(co_await std::move(enabling));
+  CO_TRY_OK(co_await runTool(tools, "systemctl", std::move(enable), kToolLimit));
   co_return Result<void>();
 }
 
@@ -358,41 +345,32 @@ Async<nlohmann::json> installDriver(TaskTools tools, nlohmann::json json, TaskCo
   CO_TRY(settings, parseSettings(json, params.name));
   CO_TRY_OK(writeArchives(tools, settings));
   if (const auto headers = headersPackage(tools); settings.dkms && !headers.empty()) params.packages.push_back(headers);
-  auto check = allInstalled(tools, params.packages);
-  bool present = co_await std::move(check);
+  bool present = co_await allInstalled(tools, params.packages);
   if (!present) {
-    auto install = installPackages(tools, params, settings, context);
-    CO_TRY_OK(co_await std::move(install));
+    CO_TRY_OK(co_await installPackages(tools, params, settings, context));
   }
   context->progress(0.7, "writing settings");
-  auto apply = applySettings(tools, settings);
-  CO_TRY_OK(co_await std::move(apply));
+  CO_TRY_OK(co_await applySettings(tools, settings));
   context->progress(0.8, "loading modules");
   if (!params.modules.empty()) {
-    auto load = loadModules(tools, params);
-    CO_TRY_OK(co_await std::move(load));
+    CO_TRY_OK(co_await loadModules(tools, params));
   }
   if (std::ranges::find(params.modules, "rdma_rxe") != params.modules.end()) {
-    auto rxe = ensureRxe(tools, params);
-    CO_TRY_OK(co_await std::move(rxe));
+    CO_TRY_OK(co_await ensureRxe(tools, params));
   }
-  auto services = startServices(tools, settings);
-  CO_TRY_OK(co_await std::move(services));
+  CO_TRY_OK(co_await startServices(tools, settings));
   context->progress(0.9, "reading what runs");
   std::set<std::string> probes;
   for (const auto& [probe, glob] : params.verify) probes.insert(probe);
-  auto read = readProbes(tools, probes);
-  auto running = co_await std::move(read);
+  auto running = co_await readProbes(tools, probes);
   const auto fits = judge(params.verify, running);
   if (fits) {
     forgetRestart(tools.root, params.name);
     co_return nlohmann::json(running);
   }
-  auto ask = restartReason(tools, settings);
-  const auto reason = co_await std::move(ask);
+  const auto reason = co_await restartReason(tools, settings);
   if (reason.empty()) co_return fail(fits.error());
-  auto restart = restartFor(tools, params.name, reason, context);
-  CO_TRY_OK(co_await std::move(restart));
+  CO_TRY_OK(co_await restartFor(tools, params.name, reason, context));
   co_return fail(fits.error());
 }
 

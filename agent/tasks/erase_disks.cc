@@ -39,8 +39,7 @@ Async<nlohmann::json> erase(TaskTools tools, EraseTools erase_tools, nlohmann::j
   Clock* clock = &tools.clock;
   const auto ends = clock->steady() + context->deadline() - std::min(kReportTime, context->deadline() / 10);
   std::function<Result<EraseReport>()> work = [params, root = tools.root, erase_tools, context, clock, ends] { return eraseHere(params, root, erase_tools, context, *clock, ends); };
-  auto erasing = offloadFor<EraseReport>(tools.workers, context, std::move(work));
-  CO_TRY(report, co_await std::move(erasing));
+  CO_TRY(report, co_await offloadFor<EraseReport>(tools.workers, context, std::move(work)));
   co_return jsonOrNone(report.json(), kKeptJson);
 }
 

@@ -58,14 +58,12 @@ std::vector<std::vector<std::string>> rowsOf(std::string_view csv) {
 }
 
 Async<std::string> nvidiaSmi(TaskTools tools, std::vector<std::string> args, std::chrono::seconds limit) {
-  auto run = runTool(tools, "nvidia-smi", std::move(args), limit);
-  co_return co_await std::move(run);
+  co_return co_await runTool(tools, "nvidia-smi", std::move(args), limit);
 }
 
 Async<std::vector<wire::Gpu>> listGpus(TaskTools tools) {
   std::vector<std::string> args = {"--query-gpu=index,pci.bus_id", "--format=csv,noheader"};
-  auto ask = nvidiaSmi(tools, std::move(args), kAskLimit);
-  CO_TRY(out, co_await std::move(ask));
+  CO_TRY(out, co_await nvidiaSmi(tools, std::move(args), kAskLimit));
   std::vector<wire::Gpu> gpus;
   for (const auto& row : rowsOf(out)) {
     if (row.size() != 2) co_return fail(ErrorCode::Corrupt, "nvidia-smi lists no GPUs: " + out.substr(0, wire::kMaxNameBytes));
@@ -77,8 +75,7 @@ Async<std::vector<wire::Gpu>> listGpus(TaskTools tools) {
 /// Programs that compute there, as the driver knows them.
 Async<std::vector<std::string>> computing(TaskTools tools, std::vector<wire::Gpu> gpus) {
   std::vector<std::string> args = {"--query-compute-apps=gpu_bus_id,pid,process_name", "--format=csv,noheader"};
-  auto ask = nvidiaSmi(tools, std::move(args), kAskLimit);
-  CO_TRY(out, co_await std::move(ask));
+  CO_TRY(out, co_await nvidiaSmi(tools, std::move(args), kAskLimit));
   std::vector<std::string> users;
   for (const auto& row : rowsOf(out)) {
     if (row.size() < 3) co_return fail(ErrorCode::Corrupt, "nvidia-smi does not say who computes: " + out.substr(0, wire::kMaxNameBytes));
@@ -122,8 +119,7 @@ Result<std::vector<wire::Gpu>> chosen(const std::vector<wire::Gpu>& all, const s
 }
 
 Async<void> nobodyUses(TaskTools tools, std::vector<wire::Gpu> gpus) {
-  auto ask = computing(tools, gpus);
-  CO_TRY(users, co_await std::move(ask));
+  CO_TRY(users, co_await computing(tools, gpus));
   auto held = holding(tools.root, gpus);
   users.insert(users.end(), std::make_move_iterator(held.begin()), std::make_move_iterator(held.end()));
   if (users.empty()) co_return Result<void>();
@@ -139,14 +135,11 @@ Async<nlohmann::json> resetGpus(TaskTools tools, nlohmann::json params, TaskCont
   if (wanted.empty()) reader.wrong("gpus", "names none");
   CO_TRY_OK(reader.finish());
   context->progress(0.1, "looking who uses them");
-  auto list = listGpus(tools);
-  CO_TRY(before, co_await std::move(list));
+  CO_TRY(before, co_await listGpus(tools));
   CO_TRY(gpus, chosen(before, wanted));
-  auto ask = unitState(tools, "nvidia-fabricmanager");
-  const bool together = co_await std::move(ask) == "active";
+  const bool together = co_await unitState(tools, "nvidia-fabricmanager") == "active";
   if (together) gpus = before;
-  auto look = nobodyUses(tools, gpus);
-  CO_TRY_OK(co_await std::move(look));
+  CO_TRY_OK(co_await nobodyUses(tools, gpus));
 
   context->progress(0.3, fmt::format("resetting {} GPUs", gpus.size()));
   std::vector<std::string> args = {"--gpu-reset"};
@@ -157,8 +150,7 @@ Async<nlohmann::json> resetGpus(TaskTools tools, nlohmann::json params, TaskCont
   CO_TRY_OK(co_await std::move(reset));
 
   context->progress(0.8, "looking whether all are back");
-  auto again = listGpus(tools);
-  CO_TRY(after, co_await std::move(again));
+  CO_TRY(after, co_await listGpus(tools));
   if (after.size() < before.size())
     co_return fail(ErrorCode::Internal, fmt::format("{} GPUs answer after the reset, {} did before; reboot the node", after.size(), before.size()));
   auto out = nlohmann::json::array();

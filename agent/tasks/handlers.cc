@@ -13,8 +13,7 @@ Async<nlohmann::json> acceptReboot() { co_return nlohmann::json::object(); }
 
 Async<nlohmann::json> resetAndTell(TaskTools tools, nlohmann::json params, TaskContextPtr context,
                                    std::function<void(const std::vector<std::string>&)> was_reset) {
-  auto work = resetGpus(tools, std::move(params), std::move(context));
-  CO_TRY(result, co_await std::move(work));
+  CO_TRY(result, co_await resetGpus(tools, std::move(params), std::move(context)));
   if (was_reset) was_reset(result.at("reset").get<std::vector<std::string>>());
   co_return result;
 }
@@ -33,8 +32,7 @@ Async<std::string> runTool(TaskTools tools, std::string program, std::vector<std
   command.timeout = timeout;
   command.env = {{"LC_ALL", "C"}};
   auto words = command.str();
-  auto run = tools.processes.run(std::move(command));
-  CO_TRY(exit, co_await std::move(run));
+  CO_TRY(exit, co_await tools.processes.run(std::move(command)));
   if (exit.code == 0) co_return exit.out;
   std::string said = exit.err.empty() ? exit.out : exit.err;
   if (said.size() > kQuotedBytes) said = "…" + said.substr(said.size() - kQuotedBytes);

@@ -110,13 +110,10 @@ std::vector<wire::Symptom> parseUnits(std::string_view shown, std::string_view f
 Task<wire::HealthReport> HealthSense::look() {
   wire::HealthReport report;
   kernel(report);
-  auto ask_gpus = gpus(report);
-  co_await std::move(ask_gpus);
-  auto ask_disks = disks(report);
-  co_await std::move(ask_disks);
+  co_await gpus(report);
+  co_await disks(report);
   network(report);
-  auto ask_units = units(report);
-  co_await std::move(ask_units);
+  co_await units(report);
   if (report.symptoms.size() > wire::kMaxSymptoms) report.symptoms.resize(wire::kMaxSymptoms);
   for (auto& symptom : report.symptoms) symptom.text.resize(std::min(symptom.text.size(), wire::kMaxSymptomTextBytes));
   for (auto& [source, state] : report.sources) state.resize(std::min(state.size(), wire::kMaxSymptomTextBytes));
@@ -176,16 +173,14 @@ void HealthSense::kernel(wire::HealthReport& report) {
 
 Async<wire::HealthReport> HealthSense::askGpus() {
   std::vector<std::string> args = {"tool", "gpu-health"};
-  auto run = runTool(tools_, tools_.self.string(), std::move(args), kToolLimit);
-  CO_TRY(out, co_await std::move(run));
+  CO_TRY(out, co_await runTool(tools_, tools_.self.string(), std::move(args), kToolLimit));
   co_return wire::parseHealthReport(out);
 }
 
 /// The tool answers a HealthReport of its own. What it said last holds until it has been silent for some looks: symptoms that come and
 /// go with the library's moods would be worth nothing. A GPU that is gone shows in no driver's list, only in its number.
 Task<void> HealthSense::gpus(wire::HealthReport& report) {
-  auto ask = askGpus();
-  auto seen = co_await std::move(ask);
+  auto seen = co_await askGpus();
   gpu_silences_ = seen ? 0 : gpu_silences_ + 1;
   const std::string trouble = seen ? "" : seen.error().str();
   if (seen) gpus_ = std::move(*seen);
@@ -271,10 +266,8 @@ void HealthSense::netDevices(wire::HealthReport& report) {
 Task<void> HealthSense::units(wire::HealthReport& report) {
   std::vector<std::string> show = {"show", std::string(kFabricManager), "--property=LoadState,ActiveState,UnitFileState"};
   std::vector<std::string> list = {"list-units", "--state=failed", "--type=service", "--plain", "--no-legend"};
-  auto ask = runTool(tools_, "systemctl", std::move(show), kToolLimit);
-  auto shown = co_await std::move(ask);
-  auto ask_failed = runTool(tools_, "systemctl", std::move(list), kToolLimit);
-  auto failed = co_await std::move(ask_failed);
+  auto shown = co_await runTool(tools_, "systemctl", std::move(show), kToolLimit);
+  auto failed = co_await runTool(tools_, "systemctl", std::move(list), kToolLimit);
   const bool good = shown && failed;
   report.sources["units"] = good ? std::string(wire::kSourceOk) : (shown ? failed : shown).error().str();
   if (good)

@@ -170,12 +170,10 @@ wire::Hardware readMachine(const TaskTools& tools) {
 Async<wire::Hardware> inspect(TaskTools tools) {
   auto context = std::make_shared<TaskContext>("inspect", kGpuLimit);
   std::function<Result<wire::Hardware>()> look = [tools] { return Result<wire::Hardware>(readMachine(tools)); };
-  auto work = offloadFor<wire::Hardware>(tools.workers, context, std::move(look));
-  CO_TRY(hardware, co_await std::move(work));
+  CO_TRY(hardware, co_await offloadFor<wire::Hardware>(tools.workers, context, std::move(look)));
   // NVML knows more than the bus (model, serial, VBIOS); it runs apart, since a vendor's library may crash.
   std::vector<std::string> args = {"tool", "gpus"};
-  auto list = runTool(tools, tools.self.string(), std::move(args), kGpuLimit);
-  auto listed = co_await std::move(list);
+  auto listed = co_await runTool(tools, tools.self.string(), std::move(args), kGpuLimit);
   if (listed) {
     auto described = wire::parseHardware(*listed);
     if (described && !described->gpus.empty()) hardware.gpus = described->gpus;
@@ -188,15 +186,13 @@ namespace {
 /// lldpd knows at once; without it frames are waited for.
 Async<std::vector<wire::Neighbour>> neighbours(TaskTools tools, std::chrono::seconds limit) {
   std::vector<std::string> args = {"-f", "json"};
-  auto ask = runTool(tools, "lldpctl", std::move(args), kGpuLimit);
-  if (auto said = co_await std::move(ask)) {
+  if (auto said = co_await runTool(tools, "lldpctl", std::move(args), kGpuLimit)) {
     auto known = parseLldpctl(*said);
     if (known && !known->empty()) co_return known;
   }
   auto context = std::make_shared<TaskContext>("lldp", limit + kGpuLimit);
   std::function<Result<std::vector<wire::Neighbour>>()> listen = [root = tools.root, limit] { return listenLldp(root, limit); };
-  auto work = offloadFor<std::vector<wire::Neighbour>>(tools.workers, context, std::move(listen));
-  co_return co_await std::move(work);
+  co_return co_await offloadFor<std::vector<wire::Neighbour>>(tools.workers, context, std::move(listen));
 }
 
 }  // namespace
@@ -205,11 +201,9 @@ Async<nlohmann::json> runInspect(TaskTools tools, nlohmann::json params) {
   wire::JsonReader reader(params, "params");
   const auto lldp_seconds = reader.unsignedNumber("lldp_seconds", kMaxLldpSeconds, true);
   CO_TRY_OK(reader.finish());
-  auto look = inspect(tools);
-  CO_TRY(hardware, co_await std::move(look));
+  CO_TRY(hardware, co_await inspect(tools));
   if (lldp_seconds > 0) {
-    auto hear = neighbours(tools, std::chrono::seconds(lldp_seconds));
-    CO_TRY(heard, co_await std::move(hear));
+    CO_TRY(heard, co_await neighbours(tools, std::chrono::seconds(lldp_seconds)));
     hardware.neighbours = std::move(heard);
   }
   co_return jsonOrNone(toJson(hardware), kKeptJson);

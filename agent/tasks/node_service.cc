@@ -124,8 +124,7 @@ Task<std::string> activeRival(TaskTools tools, std::string_view rivals) {
   if (rivals.empty()) co_return std::string();
   std::vector<std::string> words = {"list-units", "--plain", "--no-legend", "--state=active,activating"};
   for (auto& rival : wordsOf(rivals)) words.push_back(std::move(rival));
-  auto ask = systemctl(tools, std::move(words), kStartLimit);
-  const auto units = co_await std::move(ask);
+  const auto units = co_await systemctl(tools, std::move(words), kStartLimit);
   co_return units ? units->substr(0, units->find_first_of(" \n")) : std::string();
 }
 
@@ -134,16 +133,13 @@ Async<void> silenceRivals(TaskTools tools, const ServiceRow& service) {
   for (const auto& rival : wordsOf(service.rivals)) {
     const bool is_template = rival.ends_with('*');
     std::vector<std::string> stop = is_template ? std::vector<std::string>{"stop", rival} : std::vector<std::string>{"disable", "--now", rival};
-    auto stopping = systemctl(tools, std::move(stop), kStartLimit);
-    (void)co_await std::move(stopping);  // refused where there is no such unit; one that still runs is found below
+    (void)co_await systemctl(tools, std::move(stop), kStartLimit);  // refused where there is no such unit; one that still runs is found below
     if (is_template) continue;
     std::vector<std::string> mask = {"mask", rival};
-    auto masking = systemctl(tools, std::move(mask), kStartLimit);
-    if (const auto masked = co_await std::move(masking); !masked)
+    if (const auto masked = co_await systemctl(tools, std::move(mask), kStartLimit); !masked)
       co_return fail(ErrorCode::Conflict, fmt::format("{} cannot be masked, and it does the same as {}: remove it from the image ({})", rival, service.unit, masked.error().str()));
   }
-  auto ask = activeRival(tools, service.rivals);
-  if (const auto runs = co_await std::move(ask); !runs.empty())
+  if (const auto runs = co_await activeRival(tools, service.rivals); !runs.empty())
     co_return fail(ErrorCode::Conflict, fmt::format("{} runs and cannot be stopped, and it does the same as {}: remove it from the image", runs, service.unit));
   co_return Result<void>();
 }
@@ -181,31 +177,24 @@ Result<Changes> writeFiles(const TaskTools& tools, const Params& params) {
 
 Async<void> bringUp(TaskTools tools, const ServiceRow& service, Changes changes, bool was_noted) {
   const std::string unit(service.unit);
-  auto silencing = silenceRivals(tools, service);
-  CO_TRY_OK(co_await std::move(silencing));
+  CO_TRY_OK(co_await silenceRivals(tools, service));
   if (changes.units) {
     std::vector<std::string> reload = {"daemon-reload"};
-    auto reloading = systemctl(tools, std::move(reload), kStartLimit);
-    CO_TRY_OK(co_await std::move(reloading));
+    CO_TRY_OK(co_await systemctl(tools, std::move(reload), kStartLimit));
   }
   std::vector<std::string> enable = {"enable", unit};
-  auto enabling = systemctl(tools, std::move(enable), kStartLimit);
-  CO_TRY_OK(co_await std::move(enabling));
-  auto ask = unitState(tools, unit);
-  const bool runs = co_await std::move(ask) == "active";
+  CO_TRY_OK(co_await systemctl(tools, std::move(enable), kStartLimit));
+  const bool runs = co_await unitState(tools, unit) == "active";
   // Without a note nobody knows which files it has read.
   std::string verb = !runs ? "start" : changes.restart || !was_noted || service.runs_once ? "restart" : changes.reload ? "reload" : "";
   if (!verb.empty()) {
     std::vector<std::string> words = {verb, unit};
-    auto starting = systemctl(tools, std::move(words), kStartLimit);
-    if (const auto started = co_await std::move(starting); !started) {  // systemctl only says where to look
-      auto read = lastWords(tools, unit);
-      const auto said = co_await std::move(read);
+    if (const auto started = co_await systemctl(tools, std::move(words), kStartLimit); !started) {  // systemctl only says where to look
+      const auto said = co_await lastWords(tools, unit);
       co_return fail(started.error().code(), fmt::format("{} did not {}; its last words: {}", unit, verb, said));
     }
   }
-  auto wait = untilActive(tools, unit, kStartLimit);
-  co_return co_await std::move(wait);
+  co_return co_await untilActive(tools, unit, kStartLimit);
 }
 
 }  // namespace
@@ -258,8 +247,7 @@ Async<nlohmann::json> setNodeService(TaskTools tools, nlohmann::json params, Tas
   context->progress(0.2, fmt::format("writing the files of {}", service.unit));
   CO_TRY(changes, writeFiles(tools, wanted));
   context->progress(0.5, fmt::format("starting {}", service.unit));
-  auto up = bringUp(tools, service, changes, was_noted);
-  CO_TRY_OK(co_await std::move(up));
+  CO_TRY_OK(co_await bringUp(tools, service, changes, was_noted));
   CO_TRY_OK(io::makeDirs(note.parent_path()));
   CO_TRY_OK(io::writeFileAtomic(note, jsonText(noteOf(wanted))));
   co_return nlohmann::json{{"service", service.name}, {"value", wanted.value}, {"started", changes.restart || !was_noted || service.runs_once}};
@@ -270,11 +258,9 @@ Task<std::string> nodeServiceProbe(TaskTools tools, std::string name) {
   const auto note = service ? readNote(tools, *service) : std::nullopt;
   if (!note) co_return std::string();
   if (const auto changed = differenceFrom(*note, tools, *service); !changed.empty()) co_return "changed: " + changed;
-  auto ask = unitState(tools, std::string(service->unit));
-  const auto state = co_await std::move(ask);
+  const auto state = co_await unitState(tools, std::string(service->unit));
   if (state != "active") co_return "not active: " + (state.empty() ? "systemd does not tell" : state);
-  auto look = activeRival(tools, service->rivals);
-  const auto rival = co_await std::move(look);
+  const auto rival = co_await activeRival(tools, service->rivals);
   co_return rival.empty() ? note->at("value").get<std::string>() : "rival: " + rival;
 }
 

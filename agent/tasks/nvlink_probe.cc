@@ -58,8 +58,7 @@ Result<std::string> imexState(std::string_view text) {
 Task<std::string> imexProbe(TaskTools tools) {
   std::error_code ignored;
   std::vector<std::string> args = {"-N", "-j"};
-  auto run = runTool(tools, "nvidia-imex-ctl", std::move(args), kToolLimit);
-  auto out = co_await std::move(run);
+  auto out = co_await runTool(tools, "nvidia-imex-ctl", std::move(args), kToolLimit);
   if (!out) co_return "no answer: " + out.error().str();
   auto state = imexState(*out);
   if (!state) co_return "no answer: " + state.error().str();
@@ -70,8 +69,7 @@ Task<std::string> imexProbe(TaskTools tools) {
 
 Task<std::string> nvlinkDomainProbe(TaskTools tools) {
   std::vector<std::string> args = {"tool", "nvlink-domain"};
-  auto run = runTool(tools, tools.self.string(), std::move(args), kToolLimit);
-  auto out = co_await std::move(run);
+  auto out = co_await runTool(tools, tools.self.string(), std::move(args), kToolLimit);
   co_return out ? trimmed(*out) : "none: " + out.error().str();
 }
 

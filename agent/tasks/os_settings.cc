@@ -243,8 +243,7 @@ Async<void> applySettings(TaskTools tools, OsSettings settings) {
   CO_TRY_OK(writeKernelArguments(tools.root));
   if (const auto file = fileOf(kPlaces[1], settings.driver); settings.files.contains(file)) {
     std::vector<std::string> args = {"-q", "-p", (tools.root / file).string()};
-    auto load = runTool(tools, "sysctl", std::move(args), kToolLimit);
-    CO_TRY_OK(co_await std::move(load));
+    CO_TRY_OK(co_await runTool(tools, "sysctl", std::move(args), kToolLimit));
   }
   if (!settings.kernel.empty() && packageManager(tools.root) == PackageManager::Apt) {
     const auto release = trimmed(contentOf(tools.root / "proc/sys/kernel/osrelease"));
@@ -258,8 +257,7 @@ Async<void> applySettings(TaskTools tools, OsSettings settings) {
 Async<void> startServices(TaskTools tools, OsSettings settings) {
   for (const auto& service : settings.services) {
     std::vector<std::string> args = {"enable", "--now", service};
-    auto enable = runTool(tools, "systemctl", std::move(args), kToolLimit);
-    CO_TRY_OK(co_await std::move(enable));
+    CO_TRY_OK(co_await runTool(tools, "systemctl", std::move(args), kToolLimit));
   }
   co_return Result<void>();
 }
@@ -272,8 +270,7 @@ Task<std::string> restartReason(TaskTools tools, OsSettings settings) {
     for (const auto& [file, field] : {std::pair("version", "version"), std::pair("srcversion", "srcversion")}) {
       const auto loaded = trimmed(contentOf(folder / file));
       std::vector<std::string> args = {"-F", field, module};
-      auto ask = runTool(tools, "modinfo", std::move(args), kToolLimit);
-      const auto answer = co_await std::move(ask);
+      const auto answer = co_await runTool(tools, "modinfo", std::move(args), kToolLimit);
       const auto installed = answer ? trimmed(*answer) : std::string();
       if (!loaded.empty() && !installed.empty() && loaded != installed)
         co_return fmt::format("module {} is loaded with {} {}, installed is {}", module, field, loaded, installed);
@@ -302,14 +299,12 @@ Async<void> restartFor(TaskTools tools, std::string driver, std::string reason, 
   if (!ordered) {
     // In a moment, so that the controller hears of it and listens to the console.
     std::vector<std::string> args = {"--on-active=5", "--unit=muster-restart", "--collect", "systemctl", "reboot"};
-    auto order = runTool(tools, "systemd-run", std::move(args), kToolLimit);
-    if (const auto given = co_await std::move(order); !given) {
+    if (const auto given = co_await runTool(tools, "systemd-run", std::move(args), kToolLimit); !given) {
       fs::remove(marker, ignored);
       co_return fail(Error(given.error()).within("the restart could not be ordered"));
     }
   }
-  auto rest = tools.clock.sleep(kRestartLimit);
-  co_await std::move(rest);
+  co_await tools.clock.sleep(kRestartLimit);
   for (const auto& vain : markersOf(tools.root, boot)) fs::remove(vain, ignored);
   co_return fail(ErrorCode::Timeout, fmt::format("the restart that was ordered has not come within {} minutes (what holds it up: `systemctl list-jobs` on the node); it is needed because {}",
                                                  kRestartLimit.count(), reason));

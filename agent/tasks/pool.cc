@@ -20,8 +20,7 @@ constexpr std::size_t kMaxMungeKeyBytes = 1024;
 
 Async<std::string> order(TaskTools tools, std::string verb, std::string unit) {
   std::vector<std::string> words = {verb, unit};
-  auto run = systemctl(tools, std::move(words), kServiceLimit);
-  co_return co_await std::move(run);
+  co_return co_await systemctl(tools, std::move(words), kServiceLimit);
 }
 
 /// Whether the file had to be changed.
@@ -38,16 +37,12 @@ Result<bool> put(const fs::path& path, const std::string& content, unsigned mode
 
 /// Starts the unit, or restarts it when what it reads is new. It is there after a restart of the machine too.
 Async<void> bringUp(TaskTools tools, std::string unit, bool changed) {
-  auto ask = unitState(tools, unit);
-  bool active = co_await std::move(ask) == "active";
+  bool active = co_await unitState(tools, unit) == "active";
   if (!active || changed) {
-    auto restart = order(tools, "restart", unit);
-    CO_TRY_OK(co_await std::move(restart));
+    CO_TRY_OK(co_await order(tools, "restart", unit));
   }
-  auto enable = order(tools, "enable", unit);
-  CO_TRY_OK(co_await std::move(enable));
-  auto wait = untilActive(tools, unit, kServiceLimit);
-  CO_TRY_OK(co_await std::move(wait));
+  CO_TRY_OK(co_await order(tools, "enable", unit));
+  CO_TRY_OK(co_await untilActive(tools, unit, kServiceLimit));
   co_return Result<void>();
 }
 
@@ -67,32 +62,26 @@ Async<nlohmann::json> joinPool(TaskTools tools, nlohmann::json params, TaskConte
   auto key_file = tools.root / "etc/munge/munge.key";
   CO_TRY(new_key, put(key_file, key, 0400));
   std::vector<std::string> args = {"munge:munge", key_file.string()};
-  auto chown = runTool(tools, "chown", std::move(args), kServiceLimit);
-  CO_TRY_OK(co_await std::move(chown));
+  CO_TRY_OK(co_await runTool(tools, "chown", std::move(args), kServiceLimit));
   CO_TRY(new_conf, put(tools.root / "etc/slurm/slurm.conf", conf, 0644));
 
   context->progress(0.4, "starting munge");
-  auto munge = bringUp(tools, "munge", new_key);
-  CO_TRY_OK(co_await std::move(munge));
+  CO_TRY_OK(co_await bringUp(tools, "munge", new_key));
   context->progress(0.6, "starting slurmd");
   auto slurmd = bringUp(tools, "slurmd", new_conf || new_key);
   CO_TRY_OK(co_await std::move(slurmd));
 
   std::vector<std::string> version_args = {"-V"};
-  auto ask = runTool(tools, "slurmd", std::move(version_args), kServiceLimit);
-  CO_TRY(version, co_await std::move(ask));
+  CO_TRY(version, co_await runTool(tools, "slurmd", std::move(version_args), kServiceLimit));
   while (!version.empty() && std::isspace(static_cast<unsigned char>(version.back()))) version.pop_back();
   co_return nlohmann::json{{"slurmd", version}};
 }
 
 Async<nlohmann::json> leavePool(TaskTools tools, TaskContextPtr context) {
   context->progress(0.1, "stopping slurmd");
-  auto disable = order(tools, "disable", "slurmd");
-  CO_TRY_OK(co_await std::move(disable));
-  auto stop = order(tools, "stop", "slurmd");
-  CO_TRY_OK(co_await std::move(stop));
-  auto ask = unitState(tools, "slurmd");
-  if (co_await std::move(ask) == "active") co_return fail(ErrorCode::Internal, "slurmd still runs after it was stopped");
+  CO_TRY_OK(co_await order(tools, "disable", "slurmd"));
+  CO_TRY_OK(co_await order(tools, "stop", "slurmd"));
+  if (co_await unitState(tools, "slurmd") == "active") co_return fail(ErrorCode::Internal, "slurmd still runs after it was stopped");
   co_return nlohmann::json::object();
 }
 

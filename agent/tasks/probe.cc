@@ -59,14 +59,12 @@ std::string rdmaLayers(const std::filesystem::path& root) {
 
 Task<std::string> packageVersion(TaskTools tools, std::string name) {
   std::vector<std::string> args = {"-W", "-f=${db:Status-Status} ${Version}", name};
-  auto run = runTool(tools, "dpkg-query", std::move(args), kProbeLimit);
-  auto out = co_await std::move(run);
+  auto out = co_await runTool(tools, "dpkg-query", std::move(args), kProbeLimit);
   constexpr std::string_view kInstalled = "installed ";
   if (out) co_return out->starts_with(kInstalled) ? trimmed(out->substr(kInstalled.size())) : std::string();
   if (packageManager(tools.root) != PackageManager::Dnf) co_return std::string();
   std::vector<std::string> query = {"-q", "--qf", "%{VERSION}-%{RELEASE}", name};
-  auto rpm = runTool(tools, "rpm", std::move(query), kProbeLimit);
-  auto version = co_await std::move(rpm);
+  auto version = co_await runTool(tools, "rpm", std::move(query), kProbeLimit);
   co_return version ? trimmed(*version) : std::string();
 }
 
@@ -91,8 +89,7 @@ std::string loadedVersion(const std::filesystem::path& root, const std::string& 
 
 Task<std::string> moduleFile(TaskTools tools, std::string name) {
   std::vector<std::string> args = {"-F", "filename", name};
-  auto run = runTool(tools, "modinfo", std::move(args), kProbeLimit);
-  auto out = co_await std::move(run);
+  auto out = co_await runTool(tools, "modinfo", std::move(args), kProbeLimit);
   if (!out) co_return std::string();
   // DKMS installs to updates/dkms (Debian, Ubuntu) or extra (RHEL, where packages of modules use extra/NAME).
   co_return out->find("/updates/dkms/") != std::string::npos || out->find("/extra/" + name + ".ko") != std::string::npos ? "dkms" : "packaged";
@@ -101,8 +98,7 @@ Task<std::string> moduleFile(TaskTools tools, std::string name) {
 /// Fabric Manager must be of the loaded driver's version exactly; "yes", or both versions.
 Task<std::string> fabricManagerMatch(TaskTools tools) {
   std::vector<std::string> args = {"--version"};
-  auto run = runTool(tools, "nv-fabricmanager", std::move(args), kProbeLimit);
-  auto out = co_await std::move(run);
+  auto out = co_await runTool(tools, "nv-fabricmanager", std::move(args), kProbeLimit);
   if (!out) co_return std::string();
   const auto colon = out->rfind(':');
   auto manager = trimmed(colon == std::string::npos ? *out : out->substr(colon + 1));
@@ -126,8 +122,7 @@ std::string nicOf(const std::filesystem::path& root, const std::string& driver, 
 /// In a process of its own: a library that was replaced is loaded anew.
 Task<std::string> nvmlDriver(TaskTools tools) {
   std::vector<std::string> args = {"tool", "nvml-driver"};
-  auto run = runTool(tools, tools.self.string(), std::move(args), kProbeLimit);
-  auto out = co_await std::move(run);
+  auto out = co_await runTool(tools, tools.self.string(), std::move(args), kProbeLimit);
   co_return out ? trimmed(*out) : std::string();
 }
 
@@ -139,23 +134,20 @@ Task<std::string> readProbe(TaskTools tools, std::string name) {
   if (name == "rdma.devices") co_return rdmaDevices(tools.root);
   if (name == "rdma.layers") co_return rdmaLayers(tools.root);
   if (name == "nvml.driver") {
-    auto read = nvmlDriver(tools);
-    co_return co_await std::move(read);
+    co_return co_await nvmlDriver(tools);
   }
   using Ask = Task<std::string> (*)(TaskTools);
   const std::array<std::pair<std::string_view, Ask>, 3> fabric_probes = {{{"imex.state", imexProbe}, {"nvlink.domain", nvlinkDomainProbe}, {"roce.marking", roceProbe}}};
   for (const auto& [probe, ask] : fabric_probes)
     if (name == probe) {
-      auto read = ask(tools);
-      co_return co_await std::move(read);
+      co_return co_await ask(tools);
     }
   auto dot = name.find('.');
   std::string kind = name.substr(0, dot);
   std::string what = dot == std::string::npos ? "" : name.substr(dot + 1);
   if (!isName(what)) co_return std::string();
   if (constexpr std::string_view kPath = "path."; kind == "roce" && what.starts_with(kPath)) {
-    auto read = rocePathProbe(tools, what.substr(kPath.size()));
-    co_return co_await std::move(read);
+    co_return co_await rocePathProbe(tools, what.substr(kPath.size()));
   }
   if (kind == "module") co_return moduleState(tools.root, what);
   if (kind == "module-version") co_return loadedVersion(tools.root, what);
@@ -163,24 +155,19 @@ Task<std::string> readProbe(TaskTools tools, std::string name) {
   if (kind == "config") co_return settingsProbe(tools.root, what);
   if (kind == "nic-driver" || kind == "nic-firmware") co_return nicOf(tools.root, what, kind == "nic-firmware");
   if (name == "fabricmanager.match") {
-    auto read = fabricManagerMatch(tools);
-    co_return co_await std::move(read);
+    co_return co_await fabricManagerMatch(tools);
   }
   if (kind == "module-file") {
-    auto read = moduleFile(tools, what);
-    co_return co_await std::move(read);
+    co_return co_await moduleFile(tools, what);
   }
   if (kind == "node-service") {
-    auto read = nodeServiceProbe(tools, what);
-    co_return co_await std::move(read);
+    co_return co_await nodeServiceProbe(tools, what);
   }
   if (kind == "service") {
-    auto read = unitState(tools, what);
-    co_return co_await std::move(read);
+    co_return co_await unitState(tools, what);
   }
   if (kind == "package") {
-    auto read = packageVersion(tools, what);
-    co_return co_await std::move(read);
+    co_return co_await packageVersion(tools, what);
   }
   co_return std::string();
 }
@@ -190,8 +177,7 @@ Task<std::string> readProbe(TaskTools tools, std::string name) {
 Task<std::map<std::string, std::string>> readProbes(TaskTools tools, std::set<std::string> names) {
   std::map<std::string, std::string> values;
   for (const auto& name : names) {
-    auto read = readProbe(tools, name);
-    auto value = co_await std::move(read);
+    auto value = co_await readProbe(tools, name);
     if (!value.empty()) values[name] = std::move(value);
   }
   co_return values;
@@ -201,8 +187,7 @@ Async<nlohmann::json> runProbe(TaskTools tools, nlohmann::json params) {
   wire::JsonReader reader(params, "params");
   auto names = wire::readTexts(reader, "probes", wire::kMaxProbes, wire::kMaxNameBytes);
   CO_TRY_OK(reader.finish());
-  auto read = readProbes(tools, std::set<std::string>(names.begin(), names.end()));
-  auto values = co_await std::move(read);
+  auto values = co_await readProbes(tools, std::set<std::string>(names.begin(), names.end()));
   co_return nlohmann::json(values);
 }
 

@@ -56,8 +56,7 @@ json ecnOf(const fs::path& interface) {
 
 Task<json> dcb(TaskTools tools, std::string what, std::string interface) {
   std::vector<std::string> args = {"-j", what, "show", "dev", interface};
-  auto run = runTool(tools, "dcb", std::move(args), kToolLimit);
-  auto out = co_await std::move(run);
+  auto out = co_await runTool(tools, "dcb", std::move(args), kToolLimit);
   if (!out) co_return json{{"error", out.error().str()}};
   auto parsed = jsonOrNone(*out, kToolJson);
   co_return parsed.is_object() ? parsed : json{{"error", "dcb said no JSON: " + out->substr(0, 200)}};
@@ -66,8 +65,7 @@ Task<json> dcb(TaskTools tools, std::string what, std::string interface) {
 /// Its first IPv4 address; empty: none.
 Task<std::string> addressOf(TaskTools tools, std::string interface) {
   std::vector<std::string> args = {"-j", "-4", "addr", "show", "dev", interface};
-  auto run = runTool(tools, "ip", std::move(args), kToolLimit);
-  auto out = co_await std::move(run);
+  auto out = co_await runTool(tools, "ip", std::move(args), kToolLimit);
   const auto parsed = out ? jsonOrNone(*out, kToolJson) : json();
   for (const auto& link : parsed.is_array() ? parsed : json::array())
     for (const auto& address : link.is_object() ? link.value("addr_info", json::array()) : json::array())
@@ -79,8 +77,7 @@ Task<std::string> addressOf(TaskTools tools, std::string interface) {
 /// back; else why not.
 Task<std::string> pingOnce(TaskTools tools, std::string interface, std::string address, int packet_bytes) {
   std::vector<std::string> args = {"-n", "-M", "do", "-c", "2", "-i", "0.2", "-W", "1", "-I", interface, "-s", std::to_string(packet_bytes - kIpAndIcmpBytes), address};
-  auto run = runTool(tools, "ping", std::move(args), kToolLimit);
-  auto out = co_await std::move(run);
+  auto out = co_await runTool(tools, "ping", std::move(args), kToolLimit);
   co_return out ? std::string() : out.error().str();
 }
 
@@ -89,8 +86,7 @@ Task<std::string> pingOnce(TaskTools tools, std::string interface, std::string a
 Task<std::string> roceProbe(TaskTools tools) {
   json out = json::object();
   std::vector<std::string> json_args = {"-f", "json"};
-  auto ask_neighbours = runTool(tools, "lldpctl", std::move(json_args), kToolLimit);
-  auto told = co_await std::move(ask_neighbours);
+  auto told = co_await runTool(tools, "lldpctl", std::move(json_args), kToolLimit);
   const auto neighbours = told ? parseLldpctl(*told).value_or(std::vector<wire::Neighbour>{}) : std::vector<wire::Neighbour>{};
   const auto frames = told ? frameSizes(*told) : std::map<std::string, int>();
   for (const auto& device : childrenOf(tools.root / "sys/class/infiniband")) {
@@ -98,8 +94,7 @@ Task<std::string> roceProbe(TaskTools tools) {
     if (lineOf(device / "ports/1/link_layer") != "Ethernet" || interface.empty()) continue;
     json row = {{"interface", interface}, {"mtu", std::atoi(lineOf(tools.root / "sys/class/net" / interface / "mtu").c_str())}, {"gids", gidsOf(device)}};
     for (const char* what : {"app", "pfc"}) {
-      auto ask = dcb(tools, what, interface);
-      row[what] = co_await std::move(ask);
+      row[what] = co_await dcb(tools, what, interface);
     }
     if (auto ecn = ecnOf(tools.root / "sys/class/net" / interface); !ecn.empty()) row["ecn"] = std::move(ecn);
     // "Global tclass=106", of mlx5
@@ -108,8 +103,7 @@ Task<std::string> roceProbe(TaskTools tools) {
     for (const auto& one : neighbours)
       if (one.nic == interface) row["neighbour"] = {{"switch", one.switch_name}, {"port", one.port}};
     if (const auto bytes = frames.find(interface); bytes != frames.end() && row.contains("neighbour")) row["neighbour"]["frame_bytes"] = bytes->second;
-    auto ask_address = addressOf(tools, interface);
-    if (const auto address = co_await std::move(ask_address); !address.empty()) row["address"] = address;
+    if (const auto address = co_await addressOf(tools, interface); !address.empty()) row["address"] = address;
     out[device.filename().string()] = std::move(row);
   }
   co_return jsonText(out);
@@ -121,10 +115,8 @@ Task<std::string> rocePathProbe(TaskTools tools, std::string way) {
   const auto interface = interfaceOf(tools.root / "sys/class/infiniband" / device);
   if (address.empty() || interface.empty()) co_return "silent: " + device + " has no interface here";
   const int mtu = std::atoi(lineOf(tools.root / "sys/class/net" / interface / "mtu").c_str());
-  auto large = pingOnce(tools, interface, address, mtu);
-  if ((co_await std::move(large)).empty()) co_return fmt::format("passes {}", mtu);
-  auto small = pingOnce(tools, interface, address, kSmallPacketBytes);
-  const auto trouble = co_await std::move(small);
+  if ((co_await pingOnce(tools, interface, address, mtu)).empty()) co_return fmt::format("passes {}", mtu);
+  const auto trouble = co_await pingOnce(tools, interface, address, kSmallPacketBytes);
   co_return trouble.empty() ? fmt::format("blocked {}", mtu) : "silent: " + trouble;
 }
 

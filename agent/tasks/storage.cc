@@ -89,8 +89,7 @@ std::vector<Mount> mountsOf(const fs::path& root) {
 }
 
 Async<void> tool(TaskTools tools, std::string program, std::vector<std::string> args) {
-  auto run = runTool(tools, std::move(program), std::move(args), kToolLimit);
-  CO_TRY_OK(co_await std::move(run));
+  CO_TRY_OK(co_await runTool(tools, std::move(program), std::move(args), kToolLimit));
   co_return Result<void>();
 }
 
@@ -112,10 +111,8 @@ std::vector<std::string> oldUnits(const fs::path& root, const Params& params) {
 Async<void> leaveOldPlaces(TaskTools tools, Params params) {
   for (const auto& unit : oldUnits(tools.root, params)) {
     std::vector<std::string> disable = {"disable", "--now", unit};
-    auto disabling = tool(tools, "systemctl", std::move(disable));
-    if (const auto left = co_await std::move(disabling); !left) {
-      auto reading = lastWords(tools, unit);
-      const auto words = co_await std::move(reading);
+    if (const auto left = co_await tool(tools, "systemctl", std::move(disable)); !left) {
+      const auto words = co_await lastWords(tools, unit);
       co_return fail(left.error().code(), fmt::format("{} was mounted by {} before, which cannot be ended: {}", params.name, unit, words));
     }
     std::error_code ignored;
@@ -134,16 +131,13 @@ Async<void> mountUnit(TaskTools tools, Params params) {
   }
   CO_TRY_OK(io::makeDirs(tools.root / params.mount.at.substr(1)));
   std::vector<std::string> reload = {"daemon-reload"};
-  auto reloading = tool(tools, "systemctl", std::move(reload));
-  CO_TRY_OK(co_await std::move(reloading));
+  CO_TRY_OK(co_await tool(tools, "systemctl", std::move(reload)));
   std::vector<std::string> enable = {"enable", params.unit_name};
-  auto enabling = tool(tools, "systemctl", std::move(enable));
-  CO_TRY_OK(co_await std::move(enabling));
+  CO_TRY_OK(co_await tool(tools, "systemctl", std::move(enable)));
   // Made anew where it may be of another text than the unit's: an option that was taken away shows nowhere. The node is drained.
   const bool as_written = fs::exists(stateOf(tools.root, params.name), error) && mountProblem(mountsOf(tools.root), params.mount).empty();
   std::vector<std::string> start = {as_written ? "start" : "restart", params.unit_name};
-  auto starting = tool(tools, "systemctl", std::move(start));
-  const auto started = co_await std::move(starting);
+  const auto started = co_await tool(tools, "systemctl", std::move(start));
   if (started) co_return Result<void>();
   auto reading = lastWords(tools, params.unit_name);  // systemctl itself says no more than that it failed
   const auto words = co_await std::move(reading);
@@ -247,28 +241,23 @@ static Async<nlohmann::json> removeStorage(TaskTools tools, nlohmann::json json)
   params.name = reader.text("name", wire::kMaxNameBytes);
   if (!plain(params.name)) reader.wrong("name", "is no name");
   CO_TRY_OK(reader.finish());
-  auto leave = leaveOldPlaces(tools, params);
-  CO_TRY_OK(co_await std::move(leave));
+  CO_TRY_OK(co_await leaveOldPlaces(tools, params));
   std::error_code error;
   fs::remove(stateOf(tools.root, params.name), error);
   std::vector<std::string> reload = {"daemon-reload"};
-  auto reloading = tool(tools, "systemctl", std::move(reload));
-  CO_TRY_OK(co_await std::move(reloading));
+  CO_TRY_OK(co_await tool(tools, "systemctl", std::move(reload)));
   co_return nlohmann::json{{"removed", params.name}};
 }
 
 Async<nlohmann::json> setStorage(TaskTools tools, nlohmann::json json, TaskContextPtr context) {
   if (json.is_object() && json.value("remove", nlohmann::json(false)) == true) {
-    auto removing = removeStorage(std::move(tools), std::move(json));
-    co_return co_await std::move(removing);
+    co_return co_await removeStorage(std::move(tools), std::move(json));
   }
   CO_TRY(params, parse(json));
   const nlohmann::json driver{{"name", "storage-" + params.name}, {"packages", params.packages}};
-  auto install = installDriver(tools, driver, context);
-  CO_TRY_OK(co_await std::move(install));
+  CO_TRY_OK(co_await installDriver(tools, driver, context));
   context->progress(0.5, "mounting " + params.mount.at);
-  auto leave = leaveOldPlaces(tools, params);
-  CO_TRY_OK(co_await std::move(leave));
+  CO_TRY_OK(co_await leaveOldPlaces(tools, params));
   auto mount = mountUnit(tools, params);
   CO_TRY_OK(co_await std::move(mount));
   if (auto problem = mountProblem(mountsOf(tools.root), params.mount); !problem.empty()) co_return fail(ErrorCode::Corrupt, problem);
@@ -277,8 +266,7 @@ Async<nlohmann::json> setStorage(TaskTools tools, nlohmann::json json, TaskConte
     context->progress(0.7, "measuring " + params.mount.at);
     auto measuring = std::make_shared<TaskContext>("speed", kSpeedLimit * 3);
     std::function<Result<Speed>()> measure = [folder = tools.root / params.mount.at.substr(1)] { return measureSpeed(folder, kSpeedBytes, kSpeedLimit); };
-    auto work = offloadFor<Speed>(tools.workers, measuring, std::move(measure));
-    CO_TRY(speed, co_await std::move(work));
+    CO_TRY(speed, co_await offloadFor<Speed>(tools.workers, measuring, std::move(measure)));
     state["write_mb_s"] = speed.write_mb_s, state["read_mb_s"] = speed.read_mb_s;
     if (speed.write_mb_s < params.write_mb_s || speed.read_mb_s < params.read_mb_s)
       co_return fail(ErrorCode::Corrupt, fmt::format("{} writes {:.0f} MB/s and reads {:.0f} MB/s, declared are {:.0f} and {:.0f}", params.mount.at, speed.write_mb_s,

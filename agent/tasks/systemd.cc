@@ -11,14 +11,12 @@ constexpr std::chrono::milliseconds kLookEvery{500};
 }  // namespace
 
 Async<std::string> systemctl(TaskTools tools, std::vector<std::string> words, std::chrono::seconds limit) {
-  auto run = runTool(tools, "systemctl", std::move(words), limit);
-  co_return co_await std::move(run);
+  co_return co_await runTool(tools, "systemctl", std::move(words), limit);
 }
 
 Task<std::string> unitState(TaskTools tools, std::string unit) {
   std::vector<std::string> words = {"show", "-p", "ActiveState", "--value", unit};
-  auto ask = systemctl(tools, std::move(words), kAskLimit);
-  auto out = co_await std::move(ask);
+  auto out = co_await systemctl(tools, std::move(words), kAskLimit);
   if (!out) co_return std::string();
   while (!out->empty() && std::isspace(static_cast<unsigned char>(out->back()))) out->pop_back();
   co_return std::move(*out);
@@ -26,8 +24,7 @@ Task<std::string> unitState(TaskTools tools, std::string unit) {
 
 Task<std::string> lastWords(TaskTools tools, std::string unit) {
   std::vector<std::string> args = {"-u", unit, "-n", "20", "--no-pager", "-o", "cat"};
-  auto read = runTool(tools, "journalctl", std::move(args), kAskLimit);
-  const auto journal = co_await std::move(read);
+  const auto journal = co_await runTool(tools, "journalctl", std::move(args), kAskLimit);
   co_return journal ? *journal : journal.error().str();
 }
 
@@ -35,15 +32,12 @@ Async<void> untilActive(TaskTools tools, std::string unit, std::chrono::seconds 
   const auto until = tools.clock.steady() + limit;
   std::string state;
   while (tools.clock.steady() < until) {
-    auto ask = unitState(tools, unit);
-    state = co_await std::move(ask);
+    state = co_await unitState(tools, unit);
     if (state == "active") co_return Result<void>();
     if (state == "failed") break;
-    auto sleep = tools.clock.sleep(kLookEvery);
-    co_await std::move(sleep);
+    co_await tools.clock.sleep(kLookEvery);
   }
-  auto reading = lastWords(tools, unit);
-  const auto words = co_await std::move(reading);
+  const auto words = co_await lastWords(tools, unit);
   co_return fail(state == "failed" ? ErrorCode::Internal : ErrorCode::Timeout,
                  fmt::format("{} is {}; its last words: {}", unit, state.empty() ? "in a state that systemd does not tell" : state, words));
 }

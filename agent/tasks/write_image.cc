@@ -13,8 +13,7 @@ namespace {
 /// The key of the installed system is made here, on the node; only its request leaves it.
 Async<InstalledIdentity> identityFor(Certify certify, std::string hostname) {
   CO_TRY(made, io::makeKeyAndRequest(hostname));
-  auto ask = certify(made.csr_pem);
-  CO_TRY(answer, co_await std::move(ask));
+  CO_TRY(answer, co_await certify(made.csr_pem));
   co_return InstalledIdentity{made.key_pem, answer.certificate_pem};
 }
 
@@ -62,8 +61,7 @@ Async<nlohmann::json> write(TaskTools tools, Certify certify, nlohmann::json jso
   if (!sharing) co_return wire::untouched(std::move(sharing).error());
   const auto& peers = *sharing;
   auto deps = depsFor(tools, std::move(certify), params, peers.get(), context);
-  auto work = writeImage(params, std::move(deps), context->deadline());
-  CO_TRY(report, co_await std::move(work));
+  CO_TRY(report, co_await writeImage(params, std::move(deps), context->deadline()));
   auto result = jsonOrNone(report.json(), kKeptJson);
   if (peers) result["peers"] = describe(peers->report());
   co_return result;
@@ -73,8 +71,7 @@ Async<nlohmann::json> start(TaskTools tools, Certify certify, nlohmann::json jso
   CO_TRY(params, parseWriteImageParams(jsonText(json)));
   CO_TRY(peers, peersOf(tools, json, params));
   auto deps = depsFor(tools, std::move(certify), params, peers.get(), context);
-  auto work = startLive(params, std::move(deps), LivePlaces{}, context->deadline());
-  CO_TRY(report, co_await std::move(work));
+  CO_TRY(report, co_await startLive(params, std::move(deps), LivePlaces{}, context->deadline()));
   auto result = jsonOrNone(report.json(), kKeptJson);
   if (peers) result["peers"] = describe(peers->report());
   co_return result;

@@ -28,8 +28,7 @@ class Bell {
     if (state->count != seen) co_return true;
     Alarm alarm;
     const Entry entry(*state, alarm);
-    auto rest = clock.rest(limit, &alarm);
-    const bool passed = co_await std::move(rest);
+    const bool passed = co_await clock.rest(limit, &alarm);
     if (state->count != seen) co_return true;
     if (!passed) throw boost::system::system_error(asio::error::operation_aborted);
     co_return false;

@@ -21,8 +21,7 @@ class Waiter {
   bool woken() const { return woken_; }
   Task<void> sleep() {
     boost::system::error_code ignored;
-    auto wait = timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-    co_await std::move(wait);
+    co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     if (!woken_) throw boost::system::system_error(asio::error::operation_aborted);
   }
 
@@ -41,8 +40,7 @@ Task<void> Signal::wait() {
   if (set_) co_return;
   auto waiter = std::make_shared<Waiter>(co_await asio::this_coro::executor);
   waiters_.push_back(waiter);
-  auto sleep = waiter->sleep();
-  co_await std::move(sleep);
+  co_await waiter->sleep();
 }
 
 Task<void> Places::take() {
@@ -54,8 +52,7 @@ Task<void> Places::take() {
   waiters_.push_back(waiter);
   std::exception_ptr cancelled;
   try {
-    auto sleep = waiter->sleep();
-    co_await std::move(sleep);
+    co_await waiter->sleep();
   } catch (...) {
     cancelled = std::current_exception();
   }
@@ -81,8 +78,7 @@ Task<void> awaitAll(std::vector<Task<void>> tasks) {
   operations.reserve(tasks.size());
   for (auto& task : tasks) operations.push_back(asio::co_spawn(executor, std::move(task), asio::deferred));
   auto group = asio::experimental::make_parallel_group(std::move(operations));
-  auto wait = group.async_wait(asio::experimental::wait_for_all(), asio::use_awaitable);
-  auto [order, exceptions] = co_await std::move(wait);
+  auto [order, exceptions] = co_await group.async_wait(asio::experimental::wait_for_all(), asio::use_awaitable);
   for (auto& exception : exceptions)
     if (exception) std::rethrow_exception(exception);
 }

@@ -17,8 +17,7 @@ template <class T>
 Async<T> withDeadline(Clock& clock, std::chrono::milliseconds limit, std::string what, Async<T> work) {
   using namespace asio::experimental::awaitable_operators;
   auto timer = clock.rest(limit);  // ends without a throw when the work has ended
-  auto race = std::move(work) || std::move(timer);
-  auto first = co_await std::move(race);
+  auto first = co_await (std::move(work) || std::move(timer));
   if (first.index() == 0) co_return std::get<0>(std::move(first));
   if (!std::get<1>(first)) throw boost::system::system_error(asio::error::operation_aborted);  // all of it was cancelled
   co_return fail(ErrorCode::Timeout, what + " did not finish within " + std::to_string(limit.count() / 1000.0) + " s");

@@ -49,8 +49,7 @@ Task<T> offload(Workers& workers, std::function<T()> work) {
       asio::post(home, [busy = std::move(busy), resume = std::move(resume), value = std::move(value)]() mutable { std::move(resume)(std::move(value)); });
     });
   };
-  auto answer = asio::async_initiate<const asio::use_awaitable_t<>, void(T)>(std::move(begin), asio::use_awaitable);
-  co_return co_await std::move(answer);
+  co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(T)>(std::move(begin), asio::use_awaitable);
 }
 
 }  // namespace muster

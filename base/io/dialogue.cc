@@ -43,8 +43,7 @@ class StreamDialogue final : public Dialogue {
   Async<std::string> read() override {
     std::string piece(kDialoguePieceBytes, '\0');
     error_code error;
-    auto some = in_.async_read_some(asio::buffer(piece), asio::redirect_error(asio::use_awaitable, error));
-    const auto count = co_await std::move(some);
+    const auto count = co_await in_.async_read_some(asio::buffer(piece), asio::redirect_error(asio::use_awaitable, error));
     if (error == asio::error::operation_aborted) throw boost::system::system_error(error);
     // A terminal whose other side has closed says EIO; a socket that was never accepted is reset.
     const bool closed = error == asio::error::eof || error.value() == EIO || error.value() == ECONNRESET;
@@ -55,8 +54,7 @@ class StreamDialogue final : public Dialogue {
 
   Async<void> write(std::string bytes) override {
     error_code error;
-    auto all = asio::async_write(out_, asio::buffer(bytes), asio::redirect_error(asio::use_awaitable, error));
-    co_await std::move(all);
+    co_await asio::async_write(out_, asio::buffer(bytes), asio::redirect_error(asio::use_awaitable, error));
     if (error == asio::error::operation_aborted) throw boost::system::system_error(error);
     if (error) co_return fail(ErrorCode::Unavailable, "the line takes nothing: " + error.message());
     co_return Result<void>();

@@ -150,8 +150,7 @@ Async<tcp::resolver::results_type> resolve(Exchange* exchange, asio::any_io_exec
   const auto address = asio::ip::make_address(url.host, error);
   if (!error) co_return tcp::resolver::results_type::create(tcp::endpoint(address, url.port), url.host, std::to_string(url.port));
   tcp::resolver resolver(executor);
-  auto lookup = resolver.async_resolve(url.host, std::to_string(url.port), asio::redirect_error(asio::use_awaitable, error));
-  auto results = co_await std::move(lookup);
+  auto results = co_await resolver.async_resolve(url.host, std::to_string(url.port), asio::redirect_error(asio::use_awaitable, error));
   if (error) co_return fail(ErrorCode::Unavailable, fmt::format("cannot resolve {}: {}", url.host, error.message()));
   co_return results;
 }
@@ -162,19 +161,16 @@ Async<void> BeastClient::connect(Exchange* exchange) {
   auto& idle_connections = asio::use_service<IdleConnections>(context);
   idle_connections.sweep();
   if (std::exchange(watched_by_, &context) != &context) idle_connections.watch(idle_);
-  auto lookup = resolve(exchange, executor);
-  CO_TRY(endpoints, co_await std::move(lookup));
+  CO_TRY(endpoints, co_await resolve(exchange, executor));
   exchange->connection = std::make_shared<Connection>(tcp::socket(executor));
   auto& connection = *exchange->connection;
   connection.arm(left(exchange->deadline));
   error_code error;
-  auto dial = asio::async_connect(connection.stream.socket(), endpoints, asio::redirect_error(asio::use_awaitable, error));
-  co_await std::move(dial);
+  co_await asio::async_connect(connection.stream.socket(), endpoints, asio::redirect_error(asio::use_awaitable, error));
   if (error || connection.timedOut()) co_return failTransfer(*exchange, error, "connecting");
   connection.stream.socket().set_option(tcp::no_delay(true), error);
   if (exchange->request.url.scheme != "https") co_return Result<void>();
-  auto secure = handshake(exchange);
-  auto secured = co_await std::move(secure);
+  auto secured = co_await handshake(exchange);
   const bool again = !secured && exchange->resuming && secured.error().code() != ErrorCode::Timeout;
   if (!again) co_return secured;
   auto anew = connect(exchange);  // which offers no session now
@@ -191,8 +187,7 @@ Async<void> BeastClient::handshake(Exchange* exchange) {
   state.host = exchange->request.url.host;
   tls->prepare(*connection->stream.tls(), state);
   error_code error;
-  auto shake = connection->stream.tls()->async_handshake(TlsStream::Side::Client, asio::redirect_error(asio::use_awaitable, error));
-  co_await std::move(shake);
+  co_await connection->stream.tls()->async_handshake(TlsStream::Side::Client, asio::redirect_error(asio::use_awaitable, error));
   if (!error) tls->met(*connection->stream.tls(), state);
   exchange->resuming = state.resuming && state.refusal.empty();
   if (error && exchange->resuming) tls->failedWithSession(state);
@@ -230,12 +225,10 @@ Task<error_code> writeRequest(Exchange* exchange) {
   message.body() = boost::beast::span<const char>(from.body.data(), from.body.size());
   if (from.bodyBytes() > 0 || (from.method != "GET" && from.method != "HEAD")) message.content_length(from.bodyBytes());
   error_code error;
-  auto write = http::async_write(exchange->connection->stream, message, asio::redirect_error(asio::use_awaitable, error));
-  co_await std::move(write);
+  co_await http::async_write(exchange->connection->stream, message, asio::redirect_error(asio::use_awaitable, error));
   for (std::string_view rest : {from.attachment ? std::string_view(*from.attachment) : std::string_view(), std::string_view(from.body_end)}) {
     if (error || rest.empty()) continue;
-    auto more = asio::async_write(exchange->connection->stream, asio::buffer(rest), asio::redirect_error(asio::use_awaitable, error));
-    co_await std::move(more);
+    co_await asio::async_write(exchange->connection->stream, asio::buffer(rest), asio::redirect_error(asio::use_awaitable, error));
   }
   co_return error;
 }
@@ -256,8 +249,7 @@ Async<void> readBody(Exchange* exchange, http::response_parser<http::buffer_body
     parser->get().body().data = window.data();
     parser->get().body().size = window.size();
     error_code error;
-    auto read = http::async_read(connection->stream, connection->buffer, *parser, asio::redirect_error(asio::use_awaitable, error));
-    co_await std::move(read);
+    co_await http::async_read(connection->stream, connection->buffer, *parser, asio::redirect_error(asio::use_awaitable, error));
     if (error == http::error::need_buffer) error = {};
     if (error || connection->timedOut()) co_return failTransfer(*exchange, error, "reading the answer");
     const std::string_view piece(window.data(), window.size() - parser->get().body().size);
@@ -276,8 +268,7 @@ Async<void> readBody(Exchange* exchange, http::response_parser<http::buffer_body
 Async<HttpResponse> converse(Exchange* exchange) {
   const auto connection = exchange->connection;
   connection->arm(left(exchange->deadline));
-  auto write = writeRequest(exchange);
-  const auto write_error = co_await std::move(write);
+  const auto write_error = co_await writeRequest(exchange);
   if (write_error == asio::error::operation_aborted) co_return failTransfer(*exchange, write_error, "sending");
   // A server may refuse a large body half-way and close: its answer is worth more than the broken pipe.
   for (int i = 0; i < kInformationalLimit; ++i) {
@@ -286,16 +277,14 @@ Async<HttpResponse> converse(Exchange* exchange) {
     parser.body_limit(boost::none);
     parser.skip(exchange->request.method == "HEAD");
     error_code error;
-    auto read = http::async_read_header(connection->stream, connection->buffer, parser, asio::redirect_error(asio::use_awaitable, error));
-    co_await std::move(read);
+    co_await http::async_read_header(connection->stream, connection->buffer, parser, asio::redirect_error(asio::use_awaitable, error));
     if (error) co_return failTransfer(*exchange, write_error ? write_error : error, write_error ? "sending" : "waiting for the answer");
     exchange->answered = true;
     if (parser.get().result_int() / 100 == 1) continue;
     HttpResponse response;
     response.status = static_cast<int>(parser.get().result_int());
     response.headers = headersOf(parser.get());
-    auto body = readBody(exchange, &parser, &response);
-    CO_TRY_OK(co_await std::move(body));
+    CO_TRY_OK(co_await readBody(exchange, &parser, &response));
     connection->disarm();
     if (write_error || !parser.get().keep_alive() || parser.get().need_eof() || connection->buffer.size() > 0) connection->close();
     co_return response;
@@ -313,11 +302,9 @@ Async<HttpResponse> BeastClient::transfer(HttpRequest request, Sink sink) {
     exchange.reused = exchange.connection != nullptr;
     exchange.answered = false;
     if (!exchange.reused) {
-      auto open = connect(&exchange);
-      CO_TRY_OK(co_await std::move(open));
+      CO_TRY_OK(co_await connect(&exchange));
     }
-    auto talk = converse(&exchange);
-    auto result = co_await std::move(talk);
+    auto result = co_await converse(&exchange);
     if (result) {
       auto& pool = (*idle)[origin];
       if (exchange.connection->stream.socket().is_open() && pool.size() < kIdlePerOrigin) {

@@ -53,8 +53,7 @@ Task<error_code> writeSmall(Reply* reply, int status, Headers headers, std::stri
   message.body() = std::move(body);
   reply->armForNextPiece();
   error_code error;
-  auto write = http::async_write(reply->connection->stream, message, asio::redirect_error(asio::use_awaitable, error));
-  co_await std::move(write);
+  co_await http::async_write(reply->connection->stream, message, asio::redirect_error(asio::use_awaitable, error));
   co_return error;
 }
 
@@ -63,25 +62,21 @@ Task<error_code> writeHead(Reply* reply, int status, Headers headers, std::uint6
   http::response_serializer<http::empty_body> serializer(message);
   reply->armForNextPiece();
   error_code error;
-  auto write = http::async_write_header(reply->connection->stream, serializer, asio::redirect_error(asio::use_awaitable, error));
-  co_await std::move(write);
+  co_await http::async_write_header(reply->connection->stream, serializer, asio::redirect_error(asio::use_awaitable, error));
   co_return error;
 }
 
 Task<error_code> writeText(Reply* reply, int status, Headers headers, std::string body) {
   if (!reply->head_only && body.size() <= kSmallBodyBytes) {
-    auto whole = writeSmall(reply, status, std::move(headers), std::move(body));
-    co_return co_await std::move(whole);
+    co_return co_await writeSmall(reply, status, std::move(headers), std::move(body));
   }
-  auto head = writeHead(reply, status, std::move(headers), body.size());
-  error_code error = co_await std::move(head);
+  error_code error = co_await writeHead(reply, status, std::move(headers), body.size());
   if (error || reply->head_only) co_return error;
   std::string_view rest = body;
   while (!rest.empty() && !error) {  // in pieces, so that the deadline is for a stall and not for the whole body
     reply->armForNextPiece();
     const auto piece = rest.substr(0, kFilePieceBytes);
-    auto write = asio::async_write(reply->connection->stream, asio::buffer(piece), asio::redirect_error(asio::use_awaitable, error));
-    co_await std::move(write);
+    co_await asio::async_write(reply->connection->stream, asio::buffer(piece), asio::redirect_error(asio::use_awaitable, error));
     reply->sent_bytes += piece.size();
     rest.remove_prefix(piece.size());
   }
@@ -106,8 +101,7 @@ Task<error_code> sendPlain(Reply* reply, int fd, Piece piece) {
       co_await asio::post(executor, asio::use_awaitable);  // others have their turn between pieces
       continue;
     }
-    auto ready = socket.async_wait(tcp::socket::wait_write, asio::redirect_error(asio::use_awaitable, error));
-    co_await std::move(ready);
+    co_await socket.async_wait(tcp::socket::wait_write, asio::redirect_error(asio::use_awaitable, error));
     if (error) co_return error;
   }
   co_return error_code();
@@ -121,9 +115,8 @@ Task<error_code> sendEncrypted(Reply* reply, int fd, Piece piece) {
     if (n == 0) co_return asio::error::eof;
     if (n < 0) co_return error_code(errno, boost::system::system_category());
     reply->armForNextPiece();
-    auto write = asio::async_write(reply->connection->stream, asio::buffer(window.data(), static_cast<std::size_t>(n)),
+    co_await asio::async_write(reply->connection->stream, asio::buffer(window.data(), static_cast<std::size_t>(n)),
                                    asio::redirect_error(asio::use_awaitable, error));
-    co_await std::move(write);
     reply->sent_bytes += static_cast<std::uint64_t>(n);
     piece.offset += static_cast<std::uint64_t>(n);
     piece.length -= static_cast<std::uint64_t>(n);
@@ -135,8 +128,7 @@ Task<error_code> writeFile(Reply* reply, int status, Headers headers, FileBody b
   Fd fd(::open(body.path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat info {};
   if (!fd.valid() || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-    auto missing = writeText(reply, 404, Headers(), "not found\n");
-    co_return co_await std::move(missing);
+    co_return co_await writeText(reply, 404, Headers(), "not found\n");
   }
   const auto size = static_cast<std::uint64_t>(info.st_size);
   Piece piece{0, size};
@@ -144,27 +136,23 @@ Task<error_code> writeFile(Reply* reply, int status, Headers headers, FileBody b
   const auto kind = status == 200 ? rangeOf(reply->range, size, piece) : RangeKind::Whole;
   if (kind == RangeKind::Unsatisfiable) {
     headers["Content-Range"] = fmt::format("bytes */{}", size);
-    auto refusal = writeText(reply, 416, std::move(headers), std::string());
-    co_return co_await std::move(refusal);
+    co_return co_await writeText(reply, 416, std::move(headers), std::string());
   }
   if (kind == RangeKind::Part) {
     status = 206;
     headers["Content-Range"] = fmt::format("bytes {}-{}/{}", piece.offset, piece.offset + piece.length - 1, size);
   }
-  auto head = writeHead(reply, status, std::move(headers), piece.length);
-  const error_code error = co_await std::move(head);
+  const error_code error = co_await writeHead(reply, status, std::move(headers), piece.length);
   if (error || reply->head_only) co_return error;
-  auto send = reply->connection->stream.tls() ? sendEncrypted(reply, fd.get(), piece) : sendPlain(reply, fd.get(), piece);
-  co_return co_await std::move(send);
+  co_return co_await (reply->connection->stream.tls() ? sendEncrypted(reply, fd.get(), piece) : sendPlain(reply, fd.get(), piece));
 }
 
 }  // namespace
 
 Task<error_code> writeReply(Reply* reply, ServerResponse response) {
-  auto work = std::holds_alternative<FileBody>(response.body)
+  co_return co_await (std::holds_alternative<FileBody>(response.body)
                   ? writeFile(reply, response.status, std::move(response.headers), std::get<FileBody>(std::move(response.body)))
-                  : writeText(reply, response.status, std::move(response.headers), std::get<std::string>(std::move(response.body)));
-  co_return co_await std::move(work);
+                  : writeText(reply, response.status, std::move(response.headers), std::get<std::string>(std::move(response.body))));
 }
 
 }  // namespace muster::io

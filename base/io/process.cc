@@ -91,8 +91,7 @@ Result<void> launch(Running& run, const Command& command) {
 Task<void> feed(Run run, std::string text) {
   error_code error;  // a program need not read its input
   if (!text.empty()) {
-    auto write = asio::async_write(run->in, asio::buffer(text), asio::redirect_error(asio::use_awaitable, error));
-    co_await std::move(write);
+    co_await asio::async_write(run->in, asio::buffer(text), asio::redirect_error(asio::use_awaitable, error));
   }
   run->in.close(error);
 }
@@ -101,8 +100,7 @@ Task<void> collect(Run run, asio::readable_pipe& pipe, std::string& into, std::s
   std::vector<char> piece(kPipePieceBytes);
   for (;;) {
     error_code error;
-    auto read = pipe.async_read_some(asio::buffer(piece), asio::redirect_error(asio::use_awaitable, error));
-    const auto n = co_await std::move(read);
+    const auto n = co_await pipe.async_read_some(asio::buffer(piece), asio::redirect_error(asio::use_awaitable, error));
     if (error) break;
     if (into.size() + n > max_bytes) {
       run->overflow = true;
@@ -117,14 +115,12 @@ Task<void> collect(Run run, asio::readable_pipe& pipe, std::string& into, std::s
 /// Ends when the process has ended and its output is read.
 Task<void> awaitEnd(Run run) {
   error_code error;
-  auto end = run->ended.async_wait(asio::posix::stream_descriptor::wait_read, asio::redirect_error(asio::use_awaitable, error));
-  co_await std::move(end);
+  co_await run->ended.async_wait(asio::posix::stream_descriptor::wait_read, asio::redirect_error(asio::use_awaitable, error));
   run->limit.cancel();
   run->in.close(error);
   if (run->open_outputs > 0) {
     run->drain.expires_after(kDrainGrace);
-    auto wait = run->drain.async_wait(asio::redirect_error(asio::use_awaitable, error));
-    co_await std::move(wait);
+    co_await run->drain.async_wait(asio::redirect_error(asio::use_awaitable, error));
   }
   run->out.close(error);
   run->err.close(error);
@@ -133,8 +129,7 @@ Task<void> awaitEnd(Run run) {
 Task<void> watch(Run run, std::chrono::seconds timeout) {
   error_code error;
   run->limit.expires_after(timeout);
-  auto wait = run->limit.async_wait(asio::redirect_error(asio::use_awaitable, error));
-  co_await std::move(wait);
+  co_await run->limit.async_wait(asio::redirect_error(asio::use_awaitable, error));
   if (error) co_return;
   run->timed_out = true;
   run->killGroup();
@@ -153,8 +148,7 @@ Async<ProcessExit> runCommand(Command command) {
   auto streams = std::move(input) && std::move(out);
   auto more = std::move(streams) && std::move(err);
   auto ends = std::move(end) && std::move(limit);
-  auto all = std::move(more) && std::move(ends);
-  co_await std::move(all);
+  co_await (std::move(more) && std::move(ends));
 
   ::kill(-run->pid, SIGKILL);  // whatever it left behind in its group
   run->exit.code = reap(run->pid, 0).value_or(255);

@@ -53,8 +53,7 @@ Task<T> aside(std::function<T()> work) {
   auto* side = SideThread::of(home);
   if (!side) co_return work();
   auto begin = [side, &work, &home](auto resume) { side->run(home, std::move(work), std::move(resume)); };
-  auto answer = asio::async_initiate<const asio::use_awaitable_t<>, void(T)>(std::move(begin), asio::use_awaitable);
-  co_return co_await std::move(answer);
+  co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(T)>(std::move(begin), asio::use_awaitable);
 }
 
 }  // namespace muster::io

@@ -47,8 +47,7 @@ Result<SshPlace> placeFrom(const SerialPlace& told, const inventory::ConsoleSpec
 
 /// A BMC that tells of no console may have one all the same, where it is declared.
 Async<SshPlace> askForPlace(ConsoleServices use, inventory::ConsoleSpec spec, NodeName node) {
-  auto look = use.bmcs.at(node).serialConsole();
-  auto told = co_await std::move(look);
+  auto told = co_await use.bmcs.at(node).serialConsole();
   if (!told && told.error().code() == ErrorCode::NotFound && spec.port) co_return SshPlace{*spec.port, spec.command};
   if (!told) co_return tl::unexpected(std::move(told).error());
   CO_TRY(place, placeFrom(*told, spec, node));

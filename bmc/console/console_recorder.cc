@@ -47,16 +47,14 @@ void remember(Capture& capture, std::string_view piece) {
 Task<void> keep(At at, std::string piece, Workers& workers) {
   remember(*at, piece);
   auto log = at->log;  // a new boot may begin meanwhile
-  auto write = offload<Result<void>>(workers, [log, piece = std::move(piece)] { return log->append(piece); });
-  auto kept = co_await std::move(write);
+  auto kept = co_await offload<Result<void>>(workers, [log, piece = std::move(piece)] { return log->append(piece); });
   if (!kept && at->trouble.empty()) logWarning("console", "{}: {}", at->node.str(), kept.error().str());
   at->trouble = kept ? "" : kept.error().str();
 }
 
 /// One session, until it ends. Answers whether anything came.
 Async<bool> listenOnce(At at, Workers& workers) {
-  auto opening = at->source->open();
-  CO_TRY(line, co_await std::move(opening));
+  CO_TRY(line, co_await at->source->open());
   struct Shown {
     At at;
     ~Shown() { at->line = nullptr; }
@@ -66,12 +64,10 @@ Async<bool> listenOnce(At at, Workers& workers) {
   at->trouble.clear();
   bool heard = false;
   while (!at->stopped) {
-    auto read = line->read();
-    CO_TRY(piece, co_await std::move(read));
+    CO_TRY(piece, co_await line->read());
     if (piece.empty()) break;
     heard = true;
-    auto keeping = keep(at, std::move(piece), workers);
-    co_await std::move(keeping);
+    co_await keep(at, std::move(piece), workers);
   }
   co_return heard;
 }
@@ -80,8 +76,7 @@ Task<void> listen(At at, Clock& clock, Workers& workers) {
   auto pause = kReopenFirst;
   while (!at->stopped) {
     const auto began = clock.steady();
-    auto session = listenOnce(at, workers);
-    auto heard = co_await std::move(session);
+    auto heard = co_await listenOnce(at, workers);
     if (at->stopped) break;
     if (!heard) {
       const auto text = heard.error().str();
@@ -93,8 +88,7 @@ Task<void> listen(At at, Clock& clock, Workers& workers) {
     }
     // A BMC that greets and closes at once is no line that broke: each time is a login.
     pause = heard && *heard && clock.steady() - began >= kReopenLast ? kReopenFirst : std::min(2 * pause, kReopenLast);
-    auto rest = clock.sleep(pause);
-    co_await std::move(rest);
+    co_await clock.sleep(pause);
   }
 }
 
@@ -106,15 +100,13 @@ void linger(Capture& capture, Clock& clock) {
 /// Ends the capture when its time is over.
 Task<void> expire(At at, Clock& clock) {
   while (!at->ended && !at->stopped && clock.steady() < at->until) {
-    auto rest = clock.rest(kExpiryLook);
-    co_await std::move(rest);
+    co_await clock.rest(kExpiryLook);
     if (at->is_up && !at->stopped && at->is_up()) linger(*at, clock);
   }
   at->stopped = true;
   if (at->line) at->line->hangUp();
   for (auto waited = 0ms; !at->ended && waited < kGivesBack; waited += kOpenPoll) {
-    auto rest = clock.rest(kOpenPoll);
-    co_await std::move(rest);
+    co_await clock.rest(kOpenPoll);
   }
   if (!at->ended) at->cut.emit(asio::cancellation_type::terminal);  // the slot of one that has ended leads nowhere
 }
@@ -133,11 +125,10 @@ class Desk final : public Consoles {
     auto source = known == captures_.end() ? finder_(node) : nullptr;
     if (known == captures_.end() && !source) co_return;
     const auto now = clock_.now();
-    auto begin = offload<Result<std::shared_ptr<BootLog>>>(workers_, [kept = kept_, node, why, now]() -> Result<std::shared_ptr<BootLog>> {
+    auto log = co_await offload<Result<std::shared_ptr<BootLog>>>(workers_, [kept = kept_, node, why, now]() -> Result<std::shared_ptr<BootLog>> {
       TRY(log, BootShelf(kept, node).begin(now, why));
       return std::make_shared<BootLog>(std::move(log));
     });
-    auto log = co_await std::move(begin);
     if (!log) {
       logWarning("console", "the boot of {} cannot be kept: {}", node.str(), log.error().str());
       co_return;
@@ -161,8 +152,7 @@ class Desk final : public Consoles {
     at->log = *log;
     at->boot = {(*log)->number(), now, why};
     at->is_up = std::move(is_up);
-    auto begun = start(std::move(at));
-    co_await std::move(begun);
+    co_await start(std::move(at));
   }
 
   void bootEnded(const NodeName& node) override {
@@ -188,8 +178,7 @@ class Desk final : public Consoles {
     }
     const auto until = clock_.steady() + kGivesBack;
     while (clock_.steady() < until && std::any_of(captures_.begin(), captures_.end(), [](const auto& entry) { return !entry.second->ended; })) {
-      auto rest = clock_.rest(kOpenPoll);
-      co_await std::move(rest);
+      co_await clock_.rest(kOpenPoll);
     }
     for (auto& [node, at] : captures_)
       if (!at->ended) at->cut.emit(asio::cancellation_type::terminal);
@@ -210,8 +199,7 @@ class Desk final : public Consoles {
     asio::co_spawn(executor, listen(at, clock_, workers_), asio::bind_cancellation_slot(at->cut.slot(), [at](const std::exception_ptr&) { at->ended = true; }));
     asio::co_spawn(executor, expire(at, clock_), [](const std::exception_ptr&) {});
     for (auto waited = 0ms; waited < kOpenWait && !at->tried && !at->ended; waited += kOpenPoll) {
-      auto rest = clock_.rest(kOpenPoll);
-      co_await std::move(rest);
+      co_await clock_.rest(kOpenPoll);
     }
   }
 

@@ -13,24 +13,18 @@ class ListeningBmc final : public ForwardingBmc {
 
   Async<void> power(PowerAction action) override {
     if (action == PowerAction::On || action == PowerAction::ForceRestart) {
-      auto listen = consoles_.bootBegins(node_, action == PowerAction::On ? "power on" : "restart");
-      co_await std::move(listen);
+      co_await consoles_.bootBegins(node_, action == PowerAction::On ? "power on" : "restart");
     }
-    auto power = inner_.power(action);
-    co_return co_await std::move(power);
+    co_return co_await inner_.power(action);
   }
   Async<void> acCycle() override {
-    auto listen = consoles_.bootBegins(node_, "power cut and given back");
-    co_await std::move(listen);
-    auto cycle = inner_.acCycle();
-    co_return co_await std::move(cycle);
+    co_await consoles_.bootBegins(node_, "power cut and given back");
+    co_return co_await inner_.acCycle();
   }
   /// A crash dump, or the words of a panic: what the interrupt is for.
   Async<void> interrupt() override {
-    auto listen = consoles_.bootBegins(node_, "interrupt (NMI)");
-    co_await std::move(listen);
-    auto send = inner_.interrupt();
-    co_return co_await std::move(send);
+    co_await consoles_.bootBegins(node_, "interrupt (NMI)");
+    co_return co_await inner_.interrupt();
   }
 
  private:

@@ -46,8 +46,7 @@ class DomainConsole final : public ConsoleSource {
   DomainConsole(std::string domain, std::string uri, Workers& workers) : domain_(std::move(domain)), uri_(std::move(uri)), workers_(workers) {}
   std::string name() const override { return "the serial port of domain " + domain_; }
   Async<std::unique_ptr<io::Dialogue>> open() override {
-    auto look = offload<Result<std::filesystem::path>>(workers_, [domain = domain_, uri = uri_] { return findSerial(domain, uri); });
-    CO_TRY(path, co_await std::move(look));
+    CO_TRY(path, co_await offload<Result<std::filesystem::path>>(workers_, [domain = domain_, uri = uri_] { return findSerial(domain, uri); }));
     auto executor = co_await asio::this_coro::executor;
     co_return io::dialDialogue(executor, path);
   }

@@ -127,8 +127,7 @@ class Hub : public std::enable_shared_from_this<Hub> {
 
   static Task<void> writeTyped(std::shared_ptr<Hub> self) {
     while (!self->typed_.empty() && !self->stopped_) {
-      auto write = self->line_->write(std::exchange(self->typed_, {}));
-      if (auto written = co_await std::move(write); !written) break;  // the reader sees the line's end too
+      if (auto written = co_await self->line_->write(std::exchange(self->typed_, {})); !written) break;  // the reader sees the line's end too
     }
     self->writing_ = false;
   }
@@ -150,8 +149,7 @@ class SharedLine final : public io::Dialogue {
   ~SharedLine() override { hub_->stop(); }
   Async<std::string> read() override {
     auto hub = hub_;
-    auto read = hub->line().read();
-    auto piece = co_await std::move(read);
+    auto piece = co_await hub->line().read();
     if (piece) hub->feed(*piece);
     co_return piece;
   }
@@ -176,8 +174,7 @@ class SharedConsole final : public ConsoleSource {
     const auto socket = run_ / (node_.str() + ".sock");
     if (!lock && lock.error().code() == ErrorCode::Conflict) co_return io::dialDialogue(executor, socket);
     if (!lock) co_return tl::unexpected(std::move(lock).error());
-    auto opening = source_->open();
-    CO_TRY(line, co_await std::move(opening));
+    CO_TRY(line, co_await source_->open());
     auto hub = std::make_shared<Hub>(executor, std::move(*lock), std::move(line));
     CO_TRY_OK(hub->serve(socket));
     co_return std::unique_ptr<io::Dialogue>(std::make_unique<SharedLine>(std::move(hub)));

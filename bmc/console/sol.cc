@@ -36,8 +36,7 @@ class SolLine final : public io::Dialogue {
     while (true) {
       auto piece = std::exchange(first_, {});
       if (piece.empty()) {
-        auto read = tool_->read();
-        CO_TRY(next, co_await std::move(read));
+        CO_TRY(next, co_await tool_->read());
         if (next.empty()) co_return next;
         piece = std::move(next);
       }
@@ -47,8 +46,7 @@ class SolLine final : public io::Dialogue {
   }
   Async<void> write(std::string bytes) override {
     std::erase(bytes, kEscape);
-    auto write = tool_->write(std::move(bytes));
-    co_return co_await std::move(write);
+    co_return co_await tool_->write(std::move(bytes));
   }
   void hangUp() override { tool_->hangUp(); }  // at the end of its input ipmitool gives the session back to the BMC
 
@@ -70,8 +68,7 @@ class SolConsole final : public ConsoleSource {
     auto executor = co_await asio::this_coro::executor;
     CO_TRY(tool, io::startDialogue(executor, command("activate", password)));
     auto wait = greeting(*tool, password);
-    auto bounded = withDeadline<std::string>(clock_, kOpenLimit, name(), std::move(wait));
-    CO_TRY(first, co_await std::move(bounded));
+    CO_TRY(first, co_await withDeadline<std::string>(clock_, kOpenLimit, name(), std::move(wait)));
     co_return std::unique_ptr<io::Dialogue>(std::make_unique<SolLine>(std::move(tool), std::move(first)));
   }
 
@@ -81,8 +78,7 @@ class SolConsole final : public ConsoleSource {
     auto executor = co_await asio::this_coro::executor;
     CO_TRY(tool, io::startDialogue(executor, command("deactivate", password)));
     auto wait = drain(*tool, password);
-    auto bounded = withDeadline<void>(clock_, kEvictLimit, "ending the other session", std::move(wait));
-    co_return co_await std::move(bounded);
+    co_return co_await withDeadline<void>(clock_, kEvictLimit, "ending the other session", std::move(wait));
   }
 
  private:
@@ -107,8 +103,7 @@ class SolConsole final : public ConsoleSource {
   Async<std::string> greeting(io::Dialogue& tool, Secret password) {
     std::string said;
     while (said.size() < kMaxGreetingBytes) {
-      auto read = tool.read();
-      CO_TRY(piece, co_await std::move(read));
+      CO_TRY(piece, co_await tool.read());
       if (piece.empty()) co_return tl::unexpected(refusal(said, password));
       said += piece;
       const auto ready = said.find(kReady);
@@ -121,8 +116,7 @@ class SolConsole final : public ConsoleSource {
   Async<void> drain(io::Dialogue& tool, Secret password) {
     std::string said;
     while (said.size() < kMaxGreetingBytes) {
-      auto read = tool.read();
-      CO_TRY(piece, co_await std::move(read));
+      CO_TRY(piece, co_await tool.read());
       if (piece.empty()) break;
       said += piece;
     }

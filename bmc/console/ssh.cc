@@ -63,8 +63,7 @@ class SshLine final : public io::Dialogue {
   SshLine(std::unique_ptr<io::Dialogue> tool, std::string first) : tool_(std::move(tool)), first_(std::move(first)) {}
   Async<std::string> read() override {
     if (!first_.empty()) co_return std::exchange(first_, {});
-    auto read = tool_->read();
-    co_return co_await std::move(read);
+    co_return co_await tool_->read();
   }
   Async<void> write(std::string bytes) override { return tool_->write(std::move(bytes)); }
   void hangUp() override { tool_->hangUp(); }
@@ -83,8 +82,7 @@ class SshConsole final : public ConsoleSource {
   Async<std::unique_ptr<io::Dialogue>> open() override {
     Result<std::unique_ptr<io::Dialogue>> line = fail(ErrorCode::NotFound, "nobody has said where it is");
     if (options_.place) {
-      auto opening = openAt(*options_.place);
-      line = co_await std::move(opening);
+      line = co_await openAt(*options_.place);
       const bool silent = !line && (line.error().code() == ErrorCode::Unavailable || line.error().code() == ErrorCode::Timeout);
       if (!silent || !options_.ask) co_return line;
     }
@@ -95,8 +93,7 @@ class SshConsole final : public ConsoleSource {
       co_return says_why ? tl::unexpected(std::move(told).error()) : tl::unexpected(std::move(line).error());
     }
     if (options_.place == *told) co_return line;
-    auto opening = openAt(*told);
-    line = co_await std::move(opening);
+    line = co_await openAt(*told);
     if (line) options_.place = *told;
     co_return line;
   }
@@ -113,8 +110,7 @@ class SshConsole final : public ConsoleSource {
     CO_TRY(tool, io::startDialogue(executor, command(place, password, file, !known.empty()), io::HangUp::Terminate));
     const auto said = std::make_shared<std::string>();
     auto login = greeting(*tool, password, said);
-    auto bounded = withDeadline<std::string>(clock_, kLoginLimit, name(), std::move(login));
-    auto greeted = co_await std::move(bounded);
+    auto greeted = co_await withDeadline<std::string>(clock_, kLoginLimit, name(), std::move(login));
     // Whether it was taken is not known: not the same as refused, but not to be tried over and over.
     if (!greeted && greeted.error().code() == ErrorCode::Timeout && contains(*said, kSent)) co_return fail(ErrorCode::Denied, name() + ": the BMC does not answer to the password");
     if (!greeted) co_return tl::unexpected(std::move(greeted).error());
@@ -122,8 +118,7 @@ class SshConsole final : public ConsoleSource {
     if (known.empty()) CO_TRY_OK(keepHostKeys(file));
     if (!place.command.empty()) {
       auto enter = typeCommand(*tool, std::move(first), place.command);
-      auto in_time = withDeadline<std::string>(clock_, kPromptLimit, fmt::format("{}: waiting for the BMC's prompt", name()), std::move(enter));
-      CO_TRY(rest, co_await std::move(in_time));
+      CO_TRY(rest, co_await withDeadline<std::string>(clock_, kPromptLimit, fmt::format("{}: waiting for the BMC's prompt", name()), std::move(enter)));
       first = std::move(rest);
     }
     co_return std::unique_ptr<io::Dialogue>(std::make_unique<SshLine>(std::move(tool), std::move(first)));
@@ -164,8 +159,7 @@ class SshConsole final : public ConsoleSource {
   /// Ends with what came after the login; `said` is what came before it.
   Async<std::string> greeting(io::Dialogue& tool, Secret password, std::shared_ptr<std::string> said) {
     while (said->size() < kMaxGreetingBytes) {
-      auto read = tool.read();
-      CO_TRY(piece, co_await std::move(read));
+      CO_TRY(piece, co_await tool.read());
       if (piece.empty()) co_return tl::unexpected(refusal(*said, password));
       *said += piece;
       if (const auto ready = said->find(kReady); ready != std::string::npos) co_return said->substr(ready + kReady.size());
@@ -178,13 +172,11 @@ class SshConsole final : public ConsoleSource {
     while (!endsInPrompt(said)) {
       if (contains(unfinishedLine(said), "assword")) co_return fail(ErrorCode::Denied, name() + ": the BMC wants another password before it lets anybody in");
       if (said.size() > kMaxGreetingBytes) co_return fail(ErrorCode::Unavailable, name() + ": the BMC shows no prompt at which \"" + command + "\" could be typed");
-      auto read = tool.read();
-      CO_TRY(piece, co_await std::move(read));
+      CO_TRY(piece, co_await tool.read());
       if (piece.empty()) co_return fail(ErrorCode::Unavailable, fmt::format("{}: the session ended before the BMC's prompt: {}", name(), lastWords(said, "ssh")));
       said += piece;
     }
-    auto type = tool.write(command + "\r");
-    CO_TRY_OK(co_await std::move(type));
+    CO_TRY_OK(co_await tool.write(command + "\r"));
     co_return said;
   }
 

@@ -86,8 +86,7 @@ class IpmiBmc final : public Bmc {
   std::string address() const override { return fmt::format("ipmi://{}:{}", options_.host, options_.port); }
 
   Async<SystemInfo> system() override {
-    auto ask = tool({"chassis", "power", "status"});
-    CO_TRY(said, co_await std::move(ask));
+    CO_TRY(said, co_await tool({"chassis", "power", "status"}));
     SystemInfo info;
     info.power = said.find("is on") != std::string::npos ? PowerState::On : said.find("is off") != std::string::npos ? PowerState::Off : PowerState::Unknown;
     co_return info;
@@ -95,37 +94,30 @@ class IpmiBmc final : public Bmc {
 
   Async<void> power(PowerAction action) override {
     if (action == PowerAction::ForceRestart) {  // a reset would leave nothing to prove it by
-      auto off = reach(PowerState::Off, "off", kOffLimit);
-      CO_TRY_OK(co_await std::move(off));
-      auto pause = clock_.sleep(kOffOnPause);
-      co_await std::move(pause);
+      CO_TRY_OK(co_await reach(PowerState::Off, "off", kOffLimit));
+      co_await clock_.sleep(kOffOnPause);
     }
     const bool on = action == PowerAction::On || action == PowerAction::ForceRestart;
-    auto go = on                                          ? reach(PowerState::On, "on", kOnLimit)
+    co_return co_await (on                                          ? reach(PowerState::On, "on", kOnLimit)
               : action == PowerAction::GracefulShutdown ? reach(PowerState::Off, "soft", kGracefulLimit)
-                                                          : reach(PowerState::Off, "off", kOffLimit);
-    co_return co_await std::move(go);
+                                                          : reach(PowerState::Off, "off", kOffLimit));
   }
 
   Async<void> interrupt() override {
-    auto ask = tool({"chassis", "power", "diag"});
-    CO_TRY_OK(co_await std::move(ask));
+    CO_TRY_OK(co_await tool({"chassis", "power", "diag"}));
     co_return Result<void>();
   }
 
   Async<void> bootOnce(BootTarget target) override {
-    auto once = boot({target, false, {}});
-    co_return co_await std::move(once);
+    co_return co_await boot({target, false, {}});
   }
 
   Async<void> boot(BootOverride what) override {
     if (bootName(what.target).empty() || !what.http_uri.empty()) co_return fail(ErrorCode::NotFound, address() + " knows no boot by UEFI HTTP");
     std::vector<std::string> words = {"chassis", "bootdev", std::string(bootName(what.target))};
     if (what.target != BootTarget::None) words.push_back(what.persistent ? "options=efiboot,persistent" : "options=efiboot");
-    auto set = tool(std::move(words));
-    CO_TRY_OK(co_await std::move(set));
-    auto read = tool({"chassis", "bootparam", "get", std::to_string(kBootFlags)});
-    CO_TRY(said, co_await std::move(read));
+    CO_TRY_OK(co_await tool(std::move(words)));
+    CO_TRY(said, co_await tool({"chassis", "bootparam", "get", std::to_string(kBootFlags)}));
     const bool lasts = said.find("all future boots") != std::string::npos;
     if (said.find(bootWords(what.target)) != std::string::npos && (!what.persistent || lasts)) co_return Result<void>();
     std::string seen = "nothing";
@@ -137,8 +129,7 @@ class IpmiBmc final : public Bmc {
   Async<std::vector<LogEntry>> eventLog(std::size_t limit) override {
     auto first = system();  // says what is wrong with the login; a list must not be verbose, or it has another form
     CO_TRY_OK(co_await std::move(first));
-    auto ask = tool({"-c", "sel", "list", "last", std::to_string(std::max<std::size_t>(limit, 1))}, Say::Little);
-    CO_TRY(said, co_await std::move(ask));
+    CO_TRY(said, co_await tool({"-c", "sel", "list", "last", std::to_string(std::max<std::size_t>(limit, 1))}, Say::Little));
     std::vector<LogEntry> out;
     for (const auto& line : linesOf(said)) {
       const auto fields = fieldsOf(line);
@@ -153,12 +144,10 @@ class IpmiBmc final : public Bmc {
 
   Async<std::vector<SensorReading>> sensors() override {
     // From an empty repository ipmitool "rebuilds" one, which erases it first: a read that writes.
-    auto first = tool({"sdr", "info"});
-    CO_TRY(repository, co_await std::move(first));
+    CO_TRY(repository, co_await tool({"sdr", "info"}));
     for (const auto& line : linesOf(repository))
       if (line.starts_with("Record Count") && line.ends_with(" 0")) co_return fail(ErrorCode::NotFound, address() + " shows no sensors");
-    auto ask = tool({"-c", "sdr", "list", "full"}, Say::Little);
-    CO_TRY(said, co_await std::move(ask));
+    CO_TRY(said, co_await tool({"-c", "sdr", "list", "full"}, Say::Little));
     std::vector<SensorReading> out;
     for (const auto& line : linesOf(said)) {
       const auto fields = fieldsOf(line);
@@ -177,10 +166,8 @@ class IpmiBmc final : public Bmc {
   }
 
   Async<void> resetBmc() override {
-    auto ask = tool({"mc", "reset", "cold"});
-    CO_TRY_OK(co_await std::move(ask));
-    auto back = readsUntilBack(*this, clock_, {kBackLimit, options_.poll});
-    co_return co_await std::move(back);
+    CO_TRY_OK(co_await tool({"mc", "reset", "cold"}));
+    co_return co_await readsUntilBack(*this, clock_, {kBackLimit, options_.poll});
   }
 
   Async<std::vector<FirmwareItem>> firmware() override { return none<std::vector<FirmwareItem>>(); }
@@ -195,23 +182,19 @@ class IpmiBmc final : public Bmc {
   }
 
   Async<void> reach(PowerState wanted, std::string verb, std::chrono::seconds limit) {
-    auto first = system();
-    CO_TRY(before, co_await std::move(first));
+    CO_TRY(before, co_await system());
     if (before.power == wanted) co_return Result<void>();
-    auto order = tool({"chassis", "power", verb});
-    auto ordered = co_await std::move(order);
+    auto ordered = co_await tool({"chassis", "power", verb});
     if (!ordered && !ordered.error().canRetry()) co_return fail(std::move(ordered.error()));  // a lost answer may have worked: the state decides
     const auto until = clock_.steady() + limit;
     while (true) {
-      auto look = system();
-      auto now = co_await std::move(look);
+      auto now = co_await system();
       if (now && now->power == wanted) co_return Result<void>();
       if (clock_.steady() >= until) {
         co_return fail(ErrorCode::Timeout, fmt::format("{} accepted {} but its power state did not change within {} s{}", address(), verb, limit.count(),
                                                        now ? "" : "; last: " + now.error().str()));
       }
-      auto pause = clock_.sleep(options_.poll);
-      co_await std::move(pause);
+      co_await clock_.sleep(options_.poll);
     }
   }
 
@@ -226,8 +209,7 @@ class IpmiBmc final : public Bmc {
     command.args.insert(command.args.end(), words.begin(), words.end());
     command.env["IPMI_PASSWORD"] = password.reveal();
     command.timeout = kToolLimit;
-    auto run = processes_.run(std::move(command));
-    CO_TRY(ended, co_await std::move(run));
+    CO_TRY(ended, co_await processes_.run(std::move(command)));
     if (ended.code == 0) co_return ended.out;  // what else it says, it asked the BMC for itself
     const auto said = ended.out + ended.err;
     if (const auto* row = refusalIn(said, kRefusals)) {

@@ -23,47 +23,36 @@ class WithIpmi final : public ForwardingBmc {
   WithIpmi(std::unique_ptr<Bmc> redfish, Bmc& ipmi) : ForwardingBmc(*redfish), redfish_(std::move(redfish)), ipmi_(ipmi) {}
 
   Async<void> power(PowerAction action) override {
-    auto first = inner_.power(action);
-    auto done = co_await std::move(first);
+    auto done = co_await inner_.power(action);
     if (done || action != PowerAction::On || !(isNotOffered(done.error()) || isSilent(done.error()))) co_return done;
-    auto then = ipmi_.power(action);
-    co_return both(std::move(done.error()), co_await std::move(then));
+    co_return both(std::move(done.error()), co_await ipmi_.power(action));
   }
   Async<void> interrupt() override {
-    auto first = inner_.interrupt();
-    auto done = co_await std::move(first);
+    auto done = co_await inner_.interrupt();
     if (done || !isNotOffered(done.error())) co_return done;
-    auto then = ipmi_.interrupt();
-    co_return both(std::move(done.error()), co_await std::move(then));
+    co_return both(std::move(done.error()), co_await ipmi_.interrupt());
   }
   Async<void> bootOnce(BootTarget target) override {
-    auto once = boot({target, false, {}});
-    co_return co_await std::move(once);
+    co_return co_await boot({target, false, {}});
   }
   Async<void> boot(BootOverride what) override {
-    auto first = inner_.boot(what);
-    auto done = co_await std::move(first);
+    auto done = co_await inner_.boot(what);
     if (done || !(isNotOffered(done.error()) || isSilent(done.error()))) co_return done;
-    auto then = ipmi_.boot(std::move(what));
-    co_return both(std::move(done.error()), co_await std::move(then));
+    co_return both(std::move(done.error()), co_await ipmi_.boot(std::move(what)));
   }
   Async<std::vector<LogEntry>> eventLog(std::size_t limit) override {
-    auto read = readEither<std::vector<LogEntry>>([limit](Bmc& bmc) { return bmc.eventLog(limit); });
-    co_return co_await std::move(read);
+    co_return co_await readEither<std::vector<LogEntry>>([limit](Bmc& bmc) { return bmc.eventLog(limit); });
   }
   Async<std::vector<SensorReading>> sensors() override {
-    auto read = readEither<std::vector<SensorReading>>([](Bmc& bmc) { return bmc.sensors(); });
-    co_return co_await std::move(read);
+    co_return co_await readEither<std::vector<SensorReading>>([](Bmc& bmc) { return bmc.sensors(); });
   }
 
  private:
   template <class T>
   Async<T> readEither(std::function<Async<T>(Bmc&)> read) {
-    auto first = read(inner_);
-    auto seen = co_await std::move(first);
+    auto seen = co_await read(inner_);
     if (seen || !(isNotOffered(seen.error()) || isSilent(seen.error()))) co_return seen;
-    auto then = read(ipmi_);
-    auto other = co_await std::move(then);
+    auto other = co_await read(ipmi_);
     co_return other ? std::move(other) : std::move(seen);
   }
 
@@ -90,37 +79,28 @@ class WithPdu final : public ForwardingBmc {
       : ForwardingBmc(*bmc), bmc_(std::move(bmc)), outlets_(std::move(outlets)), processes_(processes), clock_(clock) {}
 
   Async<void> acCycle() override {
-    auto first = inner_.acCycle();
-    auto done = co_await std::move(first);
+    auto done = co_await inner_.acCycle();
     if (done || !isNotOffered(done.error())) co_return done;
-    auto cut = run(outlets_.off);
-    if (auto off = co_await std::move(cut); !off) {  // it may have switched before it failed, or before nobody waited any more
-      auto undo = on();
-      const auto back = co_await std::move(undo);
+    if (auto off = co_await run(outlets_.off); !off) {  // it may have switched before it failed, or before nobody waited any more
+      const auto back = co_await on();
       co_return fail(off.error().code(), off.error().text() + (back ? "; the outlets were switched on again" : "; " + back.error().text()));
     }
-    auto wait = waitUntilGone();
-    auto gone = co_await std::move(wait);
+    auto gone = co_await waitUntilGone();
     if (gone) {
-      auto pause = clock_.sleep(outlets_.time_off);
-      co_await std::move(pause);
+      co_await clock_.sleep(outlets_.time_off);
     }
-    auto give_back = on();
-    CO_TRY_OK(co_await std::move(give_back));
+    CO_TRY_OK(co_await on());
     if (!gone) co_return fail(std::move(gone.error()));
-    auto back = readsUntilBack(inner_, clock_, {kBackLimit, kPresencePoll, true});
-    co_return co_await std::move(back);
+    co_return co_await readsUntilBack(inner_, clock_, {kBackLimit, kPresencePoll, true});
   }
 
   Async<void> restorePower(WallTime cut_at) override {
     if (restored_ == cut_at) co_return Result<void>();
     const auto since = clock_.now() - cut_at;
     if (since < outlets_.time_off) {
-      auto pause = clock_.sleep(std::chrono::duration_cast<std::chrono::milliseconds>(outlets_.time_off - since));
-      co_await std::move(pause);
+      co_await clock_.sleep(std::chrono::duration_cast<std::chrono::milliseconds>(outlets_.time_off - since));
     }
-    auto give_back = on();
-    CO_TRY_OK(co_await std::move(give_back));
+    CO_TRY_OK(co_await on());
     restored_ = cut_at;
     co_return Result<void>();
   }
@@ -131,8 +111,7 @@ class WithPdu final : public ForwardingBmc {
     command.program = words.front();
     command.args.assign(words.begin() + 1, words.end());
     command.timeout = kHookLimit;
-    auto work = processes_.run(std::move(command));
-    CO_TRY(ended, co_await std::move(work));
+    CO_TRY(ended, co_await processes_.run(std::move(command)));
     if (ended.code == 0) co_return Result<void>();
     auto said = ended.err.empty() ? ended.out : ended.err;
     while (!said.empty() && said.back() == '\n') said.pop_back();
@@ -141,11 +120,9 @@ class WithPdu final : public ForwardingBmc {
 
   Async<void> on() {
     for (int tried = 1;; ++tried) {
-      auto work = run(outlets_.on);
-      auto done = co_await std::move(work);
+      auto done = co_await run(outlets_.on);
       if (done || tried == kOnTries) co_return done ? done : fail(done.error().code(), done.error().text() + "; the machine's power may still be off");
-      auto pause = clock_.sleep(kOnPause);
-      co_await std::move(pause);
+      co_await clock_.sleep(kOnPause);
     }
   }
 
@@ -159,8 +136,7 @@ class WithPdu final : public ForwardingBmc {
       if (clock_.steady() >= until)
         co_return fail(ErrorCode::Conflict, fmt::format("the PDU's command said that the outlets are off, but {} still answers {} s later: it switched others, or not all of this machine's. They were "
                                                         "switched on again; look which machine lost its power", address(), kGoneLimit.count()));
-      auto pause = clock_.sleep(kPresencePoll);
-      co_await std::move(pause);
+      co_await clock_.sleep(kPresencePoll);
     }
   }
 

@@ -121,17 +121,14 @@ class LibvirtBmc final : public Bmc {
   Async<SystemInfo> system() override { return blocking<SystemInfo>([](Host& host) { return host.system(); }); }
 
   Async<void> power(PowerAction action) override {
-    auto act = blocking<void>([action](Host& host) { return host.power(action); });
-    CO_TRY_OK(co_await std::move(act));
+    CO_TRY_OK(co_await blocking<void>([action](Host& host) { return host.power(action); }));
     const auto wanted = action == PowerAction::On || action == PowerAction::ForceRestart ? PowerState::On : PowerState::Off;
     const auto until = clock_.steady() + (action == PowerAction::GracefulShutdown ? kGracefulLimit : kStateLimit);
     while (true) {
-      auto look = blocking<PowerState>([](Host& host) { return host.state(); });
-      CO_TRY(now, co_await std::move(look));
+      CO_TRY(now, co_await blocking<PowerState>([](Host& host) { return host.state(); }));
       if (now == wanted) co_return Result<void>();
       if (clock_.steady() >= until) break;
-      auto pause = clock_.sleep(kStatePoll);
-      co_await std::move(pause);
+      co_await clock_.sleep(kStatePoll);
     }
     co_return fail(ErrorCode::Timeout, address() + " did not reach the wanted power state");
   }

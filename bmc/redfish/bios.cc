@@ -49,14 +49,11 @@ std::string likely(const Json& attributes, const std::string& name) {
 }  // namespace
 
 Async<RedfishBmc::Bios> RedfishBmc::bios() {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
-  auto read = session_->get(at.system);
-  CO_TRY(system, co_await std::move(read));
+  CO_TRY(at, co_await places());
+  CO_TRY(system, co_await session_->get(at.system));
   const auto link = linkAt(system.body, "Bios");
   if (link.empty()) co_return fail(ErrorCode::NotFound, address() + " shows no BIOS attributes");
-  auto read_bios = session_->get(link);
-  CO_TRY(now, co_await std::move(read_bios));
+  CO_TRY(now, co_await session_->get(link));
   Bios bios{now.body, linkAt(now.body, "@Redfish.Settings/SettingsObject")};
   if (bios.settings.empty()) bios.settings = link + "/Settings";
   const auto times = textsAt(now.body, "@Redfish.Settings/SupportedApplyTimes");
@@ -65,18 +62,15 @@ Async<RedfishBmc::Bios> RedfishBmc::bios() {
 }
 
 Async<std::map<std::string, std::string>> RedfishBmc::biosAttributes() {
-  auto read = bios();
-  CO_TRY(now, co_await std::move(read));
+  CO_TRY(now, co_await bios());
   auto attributes = attributesOf(now.json);
   if (attributes.empty()) co_return fail(ErrorCode::NotFound, address() + " shows no BIOS attributes");
   co_return attributes;
 }
 
 Async<std::map<std::string, std::string>> RedfishBmc::stagedBiosAttributes() {
-  auto read = bios();
-  CO_TRY(now, co_await std::move(read));
-  auto read_staged = session_->get(now.settings);
-  auto staged = co_await std::move(read_staged);
+  CO_TRY(now, co_await bios());
+  auto staged = co_await session_->get(now.settings);
   if (!staged && staged.error().code() == ErrorCode::NotFound) co_return std::map<std::string, std::string>();
   if (!staged) co_return fail(std::move(staged.error()));
   // Some list everything there, some only what waits.
@@ -90,8 +84,7 @@ Async<std::map<std::string, std::string>> RedfishBmc::stagedBiosAttributes() {
 }
 
 Async<void> RedfishBmc::stageBios(std::map<std::string, std::string> values) {
-  auto read = bios();
-  CO_TRY(now, co_await std::move(read));
+  CO_TRY(now, co_await bios());
   const Json* known = find(now.json, "Attributes");
   Json attributes = Json::object();
   for (const auto& [name, value] : values) {
@@ -99,16 +92,13 @@ Async<void> RedfishBmc::stageBios(std::map<std::string, std::string> values) {
     if (!like) co_return fail(ErrorCode::InvalidInput, fmt::format("the BIOS of {} has no attribute {}{}", address(), name, known ? likely(*known, name) : ""));
     attributes[name] = typed(*like, value);
   }
-  auto read_settings = session_->get(now.settings);
-  CO_TRY(settings, co_await std::move(read_settings));
+  CO_TRY(settings, co_await session_->get(now.settings));
   Json body = Json::object();
   body["Attributes"] = std::move(attributes);
   if (now.on_reset) body["@Redfish.SettingsApplyTime"]["ApplyTime"] = kOnReset;
-  auto write = session_->patch(now.settings, std::move(body), settings.etag());
-  auto written = co_await std::move(write);
+  auto written = co_await session_->patch(now.settings, std::move(body), settings.etag());
   if (!written && written.error().code() != ErrorCode::Conflict) co_return fail(std::move(written.error()));
-  auto look = stagedBiosAttributes();
-  CO_TRY(staged, co_await std::move(look));
+  CO_TRY(staged, co_await stagedBiosAttributes());
   const auto missing = missingOf(values, staged, attributesOf(now.json));
   // What was staged before waits for its restart, and nothing may be added. A process that died has perhaps staged just this.
   if (!missing.empty() && !written) co_return fail(std::move(written).error().within(fmt::format("staging {}; what waits now needs a restart first, or its job deleted", missing)));

@@ -35,13 +35,10 @@ SerialPlace listedSerialPlace(const Json& console) {
 }
 
 Async<SerialPlace> RedfishBmc::serialConsole() {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
-  auto read = readSystem();
-  CO_TRY(system, co_await std::move(read));
+  CO_TRY(at, co_await places());
+  CO_TRY(system, co_await readSystem());
   if (const Json* console = find(system->body, "SerialConsole"); console && console->is_object()) co_return serialPlaceOf(*console);
-  auto ask = session_->get(at.manager);
-  CO_TRY(manager, co_await std::move(ask));
+  CO_TRY(manager, co_await session_->get(at.manager));
   const Json* console = find(manager.body, "SerialConsole");
   if (!console || !console->is_object()) co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " tells of no serial console");
   co_return listedSerialPlace(*console);

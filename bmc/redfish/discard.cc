@@ -12,35 +12,28 @@ constexpr std::string_view kFirmwareJob = "FirmwareUpdate", kWaits = "Scheduled"
 }  // namespace
 
 Async<void> RedfishBmc::discardStaged(std::string component, std::size_t waiting) {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await places());
   if (at.quirks.discard == DiscardWay::DeleteJob) {
-    auto jobs = deleteWaitingJobs(at.manager, waiting);
-    co_return co_await std::move(jobs);
+    co_return co_await deleteWaitingJobs(at.manager, waiting);
   }
-  auto read = session_->get(at.manager);
-  CO_TRY(manager, co_await std::move(read));
-  auto list = readInventory();
-  CO_TRY(inventory, co_await std::move(list));
+  CO_TRY(manager, co_await session_->get(at.manager));
+  CO_TRY(inventory, co_await readInventory());
   const auto own = inventory.uri_by_name.find(component);
   const auto active = linkAt(manager.body, "Links/ActiveSoftwareImage");
   if (at.quirks.discard == DiscardWay::None || own == inventory.uri_by_name.end() || active != own->second)
     co_return fail(ErrorCode::NotFound, fmt::format("the BMC at {} offers no way to take an image of {} back that waits for its activation", address(), component));
   Json body = Json::object();
   body["Links"]["ActiveSoftwareImage"]["@odata.id"] = active;
-  auto write = session_->patch(at.manager, std::move(body), manager.etag());
-  CO_TRY_OK(co_await std::move(write));
+  CO_TRY_OK(co_await session_->patch(at.manager, std::move(body), manager.etag()));
   co_return Result<void>();
 }
 
 /// A job does not say which component it is for; so many as are ours, or none is touched.
 Async<void> RedfishBmc::deleteWaitingJobs(std::string manager, std::size_t waiting) {
-  auto read = session_->get(manager);
-  CO_TRY(resource, co_await std::move(read));
+  CO_TRY(resource, co_await session_->get(manager));
   const auto collection = linkAt(resource.body, "Links/Oem/Dell/Jobs");
   if (collection.empty()) co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " shows no jobs");
-  auto list = members(collection, kMaxJobs, RedfishSession::kRequestTimeout);
-  CO_TRY(jobs, co_await std::move(list));
+  CO_TRY(jobs, co_await members(collection, kMaxJobs, RedfishSession::kRequestTimeout));
   std::vector<std::string> scheduled;
   for (const Member& job : jobs.found)
     if (textAt(job.json, "JobState") == kWaits && textAt(job.json, "JobType") == kFirmwareJob) scheduled.push_back(job.uri);
@@ -49,8 +42,7 @@ Async<void> RedfishBmc::deleteWaitingJobs(std::string manager, std::size_t waiti
   if (scheduled.size() > waiting)
     co_return fail(ErrorCode::Conflict, fmt::format("the BMC at {} holds {} firmware jobs for the next restart, of which {} are ours, and does not say which", address(), scheduled.size(), waiting));
   for (const auto& uri : scheduled) {
-    auto erase = session_->erase(uri);
-    CO_TRY_OK(co_await std::move(erase));
+    CO_TRY_OK(co_await session_->erase(uri));
   }
   co_return Result<void>();
 }

@@ -4,8 +4,7 @@
 namespace muster::bmc {
 
 Async<EventPlace> RedfishBmc::listen(EventPlace from, std::function<void()> opened, std::function<void(std::vector<LogEntry>)> told) {
-  auto read_root = session_->get("/redfish/v1/");
-  CO_TRY(root, co_await std::move(read_root));
+  CO_TRY(root, co_await session_->get("/redfish/v1/"));
   const auto path = linkAt(root.body, "EventService");
   if (path.empty()) co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " has no EventService");
   auto read = session_->get(path);  // with the login, so that the token below holds
@@ -21,8 +20,7 @@ Async<EventPlace> RedfishBmc::listen(EventPlace from, std::function<void()> open
       if (auto entries = entriesOf(parseLenient(event.data)); !entries.empty()) told(std::move(entries));
     return {};
   };
-  auto stream = session_->stream(uri, from.last_id, std::move(sink));
-  auto ended = co_await std::move(stream);
+  auto ended = co_await session_->stream(uri, from.last_id, std::move(sink));
   if (!reader.lastId().empty()) from.last_id = reader.lastId();
   if (reader.retry()) from.come_back = *reader.retry();
   if (!ended && !stands) co_return fail(std::move(ended.error()));

@@ -28,8 +28,7 @@ std::string tagOf(const std::string& name) {
 /// The vendor's signatures lie beside the file: nic.compsig, of pieces nic_part1.compsig, nic_part2.compsig, …
 Async<FirmwareImage> RedfishBmc::signatureOf(std::filesystem::path file, std::size_t piece, std::size_t pieces) {
   const auto name = file.stem().string() + (pieces > 1 ? fmt::format("_part{}", piece + 1) : "") + ".compsig";
-  auto read = images_.beside(file.parent_path() / name);
-  CO_TRY(signature, co_await std::move(read));
+  CO_TRY(signature, co_await images_.beside(file.parent_path() / name));
   if (!signature && pieces > 1)
     co_return fail(ErrorCode::InvalidInput, fmt::format("{} goes to the BMC at {} in {} pieces, and the signature {} is missing beside it; it comes with the file from the vendor. Nothing was sent", file.filename().string(),
                                                         address(), pieces, name));
@@ -37,14 +36,12 @@ Async<FirmwareImage> RedfishBmc::signatureOf(std::filesystem::path file, std::si
 }
 
 Async<RedfishReply> RedfishBmc::pushForm(std::string path, FirmwareUpdate update, FirmwareImage image) {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await places());
   const auto most = at.quirks.piece_bytes == 0 ? image->size() : static_cast<std::size_t>(at.quirks.piece_bytes);
   const auto pieces = (image->size() + most - 1) / most;
   std::vector<FirmwareImage> signatures;
   for (std::size_t i = 0; i < pieces; ++i) {
-    auto look = signatureOf(update.file, i, pieces);
-    CO_TRY(signature, co_await std::move(look));
+    CO_TRY(signature, co_await signatureOf(update.file, i, pieces));
     signatures.push_back(std::move(signature));
   }
   const auto name = update.file.filename().string();
@@ -55,14 +52,12 @@ Async<RedfishReply> RedfishBmc::pushForm(std::string path, FirmwareUpdate update
     parameters["ETag"] = tagOf(name);
     parameters["Section"] = i;
     auto piece = pieces == 1 ? image : std::make_shared<const std::string>(image->substr(i * most, most));
-    auto send = sendForm(path, name, std::move(parameters), std::move(piece), signatures[i]);
-    auto reply = co_await std::move(send);
+    auto reply = co_await sendForm(path, name, std::move(parameters), std::move(piece), signatures[i]);
     if (i + 1 == pieces) co_return reply;
     // Nothing is written before the last piece is there: what breaks off before it was refused as a whole.
     if (!reply) co_return fail(ErrorCode::Conflict, fmt::format("piece {} of {} of {} did not arrive: {}", i + 1, pieces, name, reply.error().str()));
     if (!reply->ok()) co_return reply;
-    auto checked = waitForFlash();
-    CO_TRY_OK(co_await std::move(checked));
+    CO_TRY_OK(co_await waitForFlash());
   }
 }
 
@@ -74,20 +69,17 @@ Async<RedfishReply> RedfishBmc::sendForm(std::string path, std::string name, Jso
   fields.emplace_back("parameters", jsonText(parameters));
   auto body = formUpload(fields, std::move(image), name, signature);
   body.cookie = "sessionKey=" + session_->token();
-  auto send = session_->upload(std::move(path), std::move(body), kPieceTimeout);
-  co_return co_await std::move(send);
+  co_return co_await session_->upload(std::move(path), std::move(body), kPieceTimeout);
 }
 
 Async<void> RedfishBmc::waitForFlash() {
   const auto until = clock_.steady() + kPieceLimit;
   while (clock_.steady() < until) {
-    auto look = flashState();
-    auto state = co_await std::move(look);
+    auto state = co_await flashState();
     if (!state && !state.error().canRetry()) co_return fail(std::move(state.error()));
     if (state && state->state == TaskState::Failed) co_return fail(ErrorCode::InvalidInput, fmt::format("the BMC at {} refuses a piece: {}", address(), state->message));
     if (state && state->state == TaskState::Completed) co_return Result<void>();
-    auto pause = clock_.sleep(kPiecePoll);
-    co_await std::move(pause);
+    co_await clock_.sleep(kPiecePoll);
   }
   co_return fail(ErrorCode::Conflict, fmt::format("the BMC at {} does not come to an end with a piece", address()));
 }

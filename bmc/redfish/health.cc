@@ -61,12 +61,10 @@ std::optional<SensorReading> readingOf(const Json& sensor) {
 /// A supply that says nothing of its own health has that of its redundancy group (DGX H100).
 Task<std::vector<SensorReading>> RedfishBmc::powerSupplies(std::string subsystem) {
   std::vector<SensorReading> out;
-  auto read = session_->get(subsystem);
-  const auto resource = co_await std::move(read);
+  const auto resource = co_await session_->get(subsystem);
   if (!resource) co_return out;
   auto collection = linkAt(resource->body, "PowerSupplies");
-  auto list = members(collection.empty() ? subsystem + "/PowerSupplies" : std::move(collection), kMaxSupplies, RedfishSession::kRequestTimeout);
-  const auto supplies = co_await std::move(list);
+  const auto supplies = co_await members(collection.empty() ? subsystem + "/PowerSupplies" : std::move(collection), kMaxSupplies, RedfishSession::kRequestTimeout);
   if (!supplies) co_return out;
   std::map<std::string, std::string> group_health;
   const Json* groups = find(resource->body, "PowerSupplyRedundancy");
@@ -82,23 +80,19 @@ Task<std::vector<SensorReading>> RedfishBmc::powerSupplies(std::string subsystem
 
 /// Thermal and Power are two requests for all of a chassis; Sensors may be five hundred. Only what has no other place is read one by one.
 Async<std::vector<SensorReading>> RedfishBmc::sensors() {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
-  auto list = members(at.chassis, kMaxChassis, RedfishSession::kRequestTimeout);
-  CO_TRY(chassis, co_await std::move(list));
+  CO_TRY(at, co_await places());
+  CO_TRY(chassis, co_await members(at.chassis, kMaxChassis, RedfishSession::kRequestTimeout));
   std::vector<SensorReading> out;
   for (const Member& box : chassis.found) {
     const auto before = out.size();
     for (const auto& [name, lists] : {std::pair<const char*, std::span<const OldList>>{"Thermal", kThermal}, {"Power", kPower}}) {
       const auto link = linkAt(box.json, name);
       if (link.empty()) continue;
-      auto read = session_->get(link);
-      if (auto resource = co_await std::move(read)) addOld(resource->body, lists, out);
+      if (auto resource = co_await session_->get(link)) addOld(resource->body, lists, out);
     }
     const auto collection = linkAt(box.json, "Sensors");
     if (out.size() > before || collection.empty()) continue;
-    auto sensors_of = members(collection, kMaxSensors, at.quirks.inventory_read, Want::Expanded);
-    auto sensors = co_await std::move(sensors_of);
+    auto sensors = co_await members(collection, kMaxSensors, at.quirks.inventory_read, Want::Expanded);
     if (!sensors) continue;
     for (const Member& sensor : sensors->found)
       if (auto reading = readingOf(sensor.json); reading && out.size() < kMaxReadings) out.push_back(std::move(*reading));
@@ -107,16 +101,14 @@ Async<std::vector<SensorReading>> RedfishBmc::sensors() {
   for (const Member& box : chassis.found) {
     const auto link = linkAt(box.json, "PowerSubsystem");
     if (supplies_shown || link.empty()) continue;
-    auto supplies = powerSupplies(link);
-    auto read = co_await std::move(supplies);
+    auto read = co_await powerSupplies(link);
     for (auto& supply : read)
       if (out.size() < kMaxReadings) out.push_back(std::move(supply));
   }
   for (const Member& box : chassis.found) {
     const auto link = linkAt(box.json, "ThermalSubsystem");
     if (link.empty()) continue;
-    auto detectors_of = members(link + "/LeakDetection/LeakDetectors", kMaxLeakDetectors, RedfishSession::kRequestTimeout);
-    auto detectors = co_await std::move(detectors_of);
+    auto detectors = co_await members(link + "/LeakDetection/LeakDetectors", kMaxLeakDetectors, RedfishSession::kRequestTimeout);
     if (!detectors) continue;  // most machines have no liquid
     for (const Member& detector : detectors->found) {
       const auto state = textAt(detector.json, "DetectorState");
@@ -128,12 +120,10 @@ Async<std::vector<SensorReading>> RedfishBmc::sensors() {
 }
 
 Async<std::vector<BackgroundCopy>> RedfishBmc::backgroundCopies() {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await places());
   std::vector<BackgroundCopy> out;
   if (!at.quirks.background_copies) co_return out;
-  auto list = members(at.chassis, kMaxChassis, RedfishSession::kRequestTimeout);
-  CO_TRY(chassis, co_await std::move(list));
+  CO_TRY(chassis, co_await members(at.chassis, kMaxChassis, RedfishSession::kRequestTimeout));
   if (!chassis.unread.empty()) co_return fail(chassis.unread.front().why);  // it may be the one that is copying
   for (const Member& box : chassis.found) {
     const auto status = textAt(box.json, kCopyStatus);
@@ -143,23 +133,19 @@ Async<std::vector<BackgroundCopy>> RedfishBmc::backgroundCopies() {
 }
 
 Async<void> RedfishBmc::commitImage(std::string component) {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await places());
   const auto& globs = at.quirks.commit;
   const bool wanted = std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) { return lifecycle::matches(glob, component); });
   if (!wanted) co_return fail(ErrorCode::NotFound, component + " needs no commit");
-  auto read = session_->get(at.update_service);
-  CO_TRY(service, co_await std::move(read));
+  CO_TRY(service, co_await session_->get(at.update_service));
   const Json* action = find(service.body, "Actions/Oem/#NvidiaUpdateService.CommitImage");
   if (!action) co_return fail(ErrorCode::NotFound, address() + " offers no commit of images");
-  auto inventory_read = readInventory();
-  CO_TRY(inventory, co_await std::move(inventory_read));
+  CO_TRY(inventory, co_await readInventory());
   const auto uri = inventory.uri_by_name.find(component);
   if (uri == inventory.uri_by_name.end()) co_return fail(ErrorCode::Unavailable, fmt::format("{} does not list {} now", address(), component));
   Json body = Json::object();
   body["Targets"] = Json::array_t(1, uri->second);
-  auto post = session_->post(linkAt(*action, "target"), std::move(body));
-  CO_TRY_OK(co_await std::move(post));
+  CO_TRY_OK(co_await session_->post(linkAt(*action, "target"), std::move(body)));
   co_return Result<void>();
 }
 

@@ -24,28 +24,23 @@ int logScore(const Json& log) {
 Async<void> RedfishBmc::newSession() {
   forgetPlaces();
   macs_.reset();
-  auto end = session_->close();
-  (void)co_await std::move(end);
+  (void)co_await session_->close();
   co_return Result<void>();
 }
 
 Async<std::vector<LogEntry>> RedfishBmc::eventLog(std::size_t limit) {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await places());
   std::optional<Json> best;
   for (const auto& owner : {at.system, at.manager}) {
-    auto read = session_->get(owner);
-    CO_TRY(resource, co_await std::move(read));
+    CO_TRY(resource, co_await session_->get(owner));
     const auto services = linkAt(resource.body, "LogServices");
     if (services.empty()) continue;
-    auto list = members(services, kMaxLogs, RedfishSession::kRequestTimeout);
-    CO_TRY(logs, co_await std::move(list));
+    CO_TRY(logs, co_await members(services, kMaxLogs, RedfishSession::kRequestTimeout));
     for (auto& log : logs.found)
       if (logScore(log.json) > (best ? logScore(*best) : 0)) best = std::move(log.json);
   }
   if (!best) co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " shows no system event log");
-  auto list = members(linkAt(*best, "Entries"), kMaxEntriesListed, at.quirks.inventory_read);
-  CO_TRY(entries, co_await std::move(list));
+  CO_TRY(entries, co_await members(linkAt(*best, "Entries"), kMaxEntriesListed, at.quirks.inventory_read));
   std::vector<LogEntry> out;
   for (const auto& entry : entries.found)
     out.push_back({textAt(entry.json, "Id"), textAt(entry.json, "Created"), textAt(entry.json, "Severity"), textAt(entry.json, "Message")});

@@ -14,62 +14,49 @@ constexpr std::chrono::seconds kPostLimit = std::chrono::minutes(20);  ///< unti
 Async<std::vector<std::string>> RedfishBmc::offeredResets(Json system) {
   const Json* action = find(system, "Actions/#ComputerSystem.Reset");
   if (!action) co_return std::vector<std::string>();
-  auto ask = allowedResets(*action);
-  co_return co_await std::move(ask);
+  co_return co_await allowedResets(*action);
 }
 
 Async<void> RedfishBmc::acCycle() {
   auto where = places();
   CO_TRY(at, co_await std::move(where));
-  auto read = session_->get(at.system);
-  CO_TRY(system, co_await std::move(read));
-  auto ask = offeredResets(system.body);
-  CO_TRY(allowed, co_await std::move(ask));
+  CO_TRY(system, co_await session_->get(at.system));
+  CO_TRY(allowed, co_await offeredResets(system.body));
   AcWay way = at.quirks.ac_cycle;
   // Only where the BMC names it: a reset type that it does not know would be refused by one and taken for another by the next.
   if (std::find(allowed.begin(), allowed.end(), kFullPowerCycle) != allowed.end()) way = {AcOwner::System, "", "Actions/#ComputerSystem.Reset", kFullPowerCycle};
   if (way.owner == AcOwner::None) co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " offers no full power cycle; pull the cords, or switch the PDU's outlets");
   if (way.host_off) {
-    auto off = reach(PowerState::Off, "ForceOff", std::chrono::seconds(120));
-    CO_TRY_OK(co_await std::move(off));
+    CO_TRY_OK(co_await reach(PowerState::Off, "ForceOff", std::chrono::seconds(120)));
   }
-  auto cut = way.owner == AcOwner::BiosAttribute ? cutByBios(at, way) : cutByAction(at, way);
-  co_return co_await std::move(cut);
+  co_return co_await (way.owner == AcOwner::BiosAttribute ? cutByBios(at, way) : cutByAction(at, way));
 }
 
 Async<void> RedfishBmc::cutByAction(Places at, AcWay way) {
   const auto owner = way.owner == AcOwner::System ? at.system : at.chassis + "/" + std::string(way.chassis);
-  auto read = session_->get(owner);
-  CO_TRY(resource, co_await std::move(read));
+  CO_TRY(resource, co_await session_->get(owner));
   auto target = linkAt(resource.body, std::string(way.action) + "/target");
   if (target.empty() && way.value == kFullPowerCycle) target = owner + "/Actions/ComputerSystem.Reset";
   if (target.empty()) co_return fail(ErrorCode::NotFound, fmt::format("{} does not offer {}; pull the cords, or switch the PDU's outlets", owner, way.action));
-  auto look = session_->get(at.manager);
-  CO_TRY(manager, co_await std::move(look));
-  auto cycle = resetThrough(std::move(target), std::string(way.value), at.manager, textAt(manager.body, "LastResetTime"));
-  co_return co_await std::move(cycle);
+  CO_TRY(manager, co_await session_->get(at.manager));
+  co_return co_await resetThrough(std::move(target), std::string(way.value), at.manager, textAt(manager.body, "LastResetTime"));
 }
 
 /// iDRAC: the next restart carries the attribute out; the BMC itself goes with it.
 Async<void> RedfishBmc::cutByBios(Places at, AcWay way) {
   std::map<std::string, std::string> wanted;
   wanted[std::string(way.action)] = std::string(way.value);
-  auto stage = stageBios(std::move(wanted));
-  CO_TRY_OK(co_await std::move(stage));
-  auto look = session_->get(at.manager);
-  CO_TRY(manager, co_await std::move(look));
+  CO_TRY_OK(co_await stageBios(std::move(wanted)));
+  CO_TRY(manager, co_await session_->get(at.manager));
   const auto before = textAt(manager.body, "LastResetTime");
   const auto session = session_->token();
-  auto restart = power(PowerAction::ForceRestart);
-  auto restarted = co_await std::move(restart);
+  auto restarted = co_await power(PowerAction::ForceRestart);
   if (!restarted && !restarted.error().canRetry()) co_return fail(std::move(restarted.error()));
   forgetPlaces();
   if (session_->token() == session) {  // else it was away while the power was followed, and has forgotten the session
-    auto wait = waitForReset(at.manager, before, kPostLimit);
-    CO_TRY_OK(co_await std::move(wait));
+    CO_TRY_OK(co_await waitForReset(at.manager, before, kPostLimit));
   }
-  auto calm = settle();
-  co_return co_await std::move(calm);
+  co_return co_await settle();
 }
 
 }  // namespace muster::bmc

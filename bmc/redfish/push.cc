@@ -38,16 +38,14 @@ std::chrono::milliseconds timeoutOf(const MultipartBody& body) { return kUploadB
 
 /// A package for a tray goes to the tray; one that names no target is written into all that it is for.
 Async<bool> RedfishBmc::bringsBoth(std::string component, std::string other) {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await places());
   const auto& members = at.quirks.tray.members;
   const auto inTray = [&](const std::string& name) { return !members.empty() && lifecycle::matches(members, name); };
   co_return inTray(component) == inTray(other) && (inTray(component) || !at.quirks.send_targets);
 }
 
 Async<Json> RedfishBmc::updateParameters(std::string component) {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await places());
   auto read = readInventory();
   CO_TRY(inventory, co_await std::move(read));
   auto it = inventory.uri_by_name.find(component);
@@ -77,11 +75,9 @@ Async<Json> RedfishBmc::updateParameters(std::string component) {
 }
 
 Async<void> RedfishBmc::refuseWhileUpdating() {
-  auto list = tasks();
-  CO_TRY(now, co_await std::move(list));
+  CO_TRY(now, co_await tasks());
   for (const std::string& uri : now.running) {
-    auto read = session_->get(uri.substr(0, uri.find('#')));
-    auto reply = co_await std::move(read);
+    auto reply = co_await session_->get(uri.substr(0, uri.find('#')));
     if (!reply) continue;
     const std::string source = textAt(reply->body, "Payload/TargetUri");
     if (!source.empty() && source.find("UpdateService") == std::string::npos) continue;  // some other work
@@ -91,42 +87,35 @@ Async<void> RedfishBmc::refuseWhileUpdating() {
 }
 
 Async<RedfishReply> RedfishBmc::push(UpdateWay way, Json service, FirmwareUpdate update, FirmwareImage image, Json parameters) {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await places());
   const auto name = update.file.filename().string();
   if (way == UpdateWay::SimpleUpdate) {
     if (update.url.empty()) co_return fail(ErrorCode::InvalidInput, "the BMC at " + address() + " fetches its firmware itself, and nothing serves it here; run this from a controller");
     Json body = std::move(parameters);
     body["ImageURI"] = update.url;
     body["TransferProtocol"] = update.url.starts_with("https:") ? "HTTPS" : "HTTP";
-    auto post = session_->postAny(linkAt(service, std::string(kSimpleUpdate) + "/target"), std::move(body));
-    co_return co_await std::move(post);
+    co_return co_await session_->postAny(linkAt(service, std::string(kSimpleUpdate) + "/target"), std::move(body));
   }
   MultipartBody body;
   std::string path = pathOnly(linkAt(service, way == UpdateWay::Multipart ? "MultipartHttpPushUri" : "HttpPushUri"));
   if (way == UpdateWay::Multipart) {
     body = multipartUpdate(std::move(image), name, parameters);
   } else if (!at.quirks.flash_state.empty()) {
-    auto form = pushForm(std::move(path), std::move(update), std::move(image));
-    co_return co_await std::move(form);
+    co_return co_await pushForm(std::move(path), std::move(update), std::move(image));
   } else {
-    auto file = pushFile(std::move(path), std::move(image), name);
-    co_return co_await std::move(file);
+    co_return co_await pushFile(std::move(path), std::move(image), name);
   }
   const auto timeout = timeoutOf(body);
-  auto send = session_->upload(std::move(path), std::move(body), timeout);
-  co_return co_await std::move(send);
+  co_return co_await session_->upload(std::move(path), std::move(body), timeout);
 }
 
 /// The ETag as given, then as a strong one, then none: a refusal for its sake took nothing in.
 Async<RedfishReply> RedfishBmc::pushFile(std::string path, FirmwareImage image, std::string name) {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await places());
   const auto& how = at.quirks.push;
   std::vector<std::string> tags;
   if (how.if_match) {
-    auto read = session_->get(path, at.quirks.inventory_read);
-    CO_TRY(resource, co_await std::move(read));
+    CO_TRY(resource, co_await session_->get(path, at.quirks.inventory_read));
     if (const auto tag = resource.etag(); !tag.empty()) tags.push_back(tag);
     if (!tags.empty() && tags.front().starts_with("W/")) tags.push_back(tags.front().substr(2));
   }
@@ -135,8 +124,7 @@ Async<RedfishReply> RedfishBmc::pushFile(std::string path, FirmwareImage image, 
     auto body = how.form ? formUpload({}, image, name) : MultipartBody{"application/octet-stream", "", image, ""};
     body.if_match = tags[i];
     const auto timeout = timeoutOf(body);
-    auto send = session_->upload(path, std::move(body), timeout);
-    CO_TRY(reply, co_await std::move(send));
+    CO_TRY(reply, co_await session_->upload(path, std::move(body), timeout));
     if ((reply.status != 412 && reply.status != 428) || i + 1 == tags.size()) co_return std::move(reply);
   }
 }
@@ -144,24 +132,19 @@ Async<RedfishReply> RedfishBmc::pushFile(std::string path, FirmwareImage image, 
 Async<std::string> RedfishBmc::startUpdate(FirmwareUpdate update) {
   auto where = places();
   CO_TRY(at, co_await std::move(where));
-  auto read = session_->get(at.update_service);
-  CO_TRY(service, co_await std::move(read));
+  CO_TRY(service, co_await session_->get(at.update_service));
   const auto way = wayOf(service.body, at.quirks.update);
   if (way == UpdateWay::Auto)
     co_return fail(ErrorCode::InvalidInput, "the BMC at " + address() + " offers neither MultipartHttpPushUri, HttpPushUri nor SimpleUpdate; use the vendor's tool for it");
-  auto describe = updateParameters(update.component);
-  CO_TRY(parameters, co_await std::move(describe));
-  auto busy = refuseWhileUpdating();
-  CO_TRY_OK(co_await std::move(busy));
+  CO_TRY(parameters, co_await updateParameters(update.component));
+  CO_TRY_OK(co_await refuseWhileUpdating());
 
-  auto load = images_.get(update);
-  CO_TRY(image, co_await std::move(load));
+  CO_TRY(image, co_await images_.get(update));
   if (update.inspect) CO_TRY_OK(update.inspect(*image));
   if (auto most = numberAt(service.body, "MaxImageSizeBytes"); most && *most > 0 && static_cast<double>(image->size()) > *most)
     co_return fail(ErrorCode::InvalidInput, fmt::format("{} is larger than the {} bytes that the BMC at {} accepts; nothing was sent", update.file.string(), *most, address()));
   const auto component = update.component;
-  auto send = push(way, service.body, std::move(update), std::move(image), std::move(parameters));
-  CO_TRY(reply, co_await std::move(send));
+  CO_TRY(reply, co_await push(way, service.body, std::move(update), std::move(image), std::move(parameters)));
   if (!reply.ok() && !at.quirks.stuck_message.empty() && hasMessageId(reply.body, at.quirks.stuck_message)) {
     auto unstick = resetBmc();  // nothing runs, it was asked; only this ends the mode that it is stuck in
     CO_TRY_OK(co_await std::move(unstick));

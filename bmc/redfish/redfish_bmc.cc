@@ -88,8 +88,7 @@ Async<RedfishBmc::Members> RedfishBmc::members(std::string collection, std::size
   auto busy = RedfishSession::Busy::Wait;
   std::string next = want == Want::Expanded && expand_ ? collection + std::string(kExpand) : collection;
   for (int page = 0; page < kMaxPages && !next.empty(); ++page) {
-    auto read = session_->get(next, timeout);
-    auto answer = co_await std::move(read);
+    auto answer = co_await session_->get(next, timeout);
     if (!answer && next != collection && page == 0 && answer.error().code() != ErrorCode::Denied) {
       expand_ = false;  // offered and refused, or too much at once
       next = collection;
@@ -106,8 +105,7 @@ Async<RedfishBmc::Members> RedfishBmc::members(std::string collection, std::size
         out.found.push_back({uri, std::move(entry)});
         continue;
       }
-      auto one = session_->get(uri, timeout, busy);
-      auto member = co_await std::move(one);
+      auto member = co_await session_->get(uri, timeout, busy);
       if (member) {
         out.found.push_back({uri, std::move(member->body)});
       } else if (member.error().code() == ErrorCode::Denied) {
@@ -124,8 +122,7 @@ Async<RedfishBmc::Members> RedfishBmc::members(std::string collection, std::size
 }
 
 Async<RedfishBmc::Member> RedfishBmc::pickSystem(std::string collection) {
-  auto read = members(collection, kMaxSystems, RedfishSession::kRequestTimeout);
-  CO_TRY(listed, co_await std::move(read));
+  CO_TRY(listed, co_await members(collection, kMaxSystems, RedfishSession::kRequestTimeout));
   auto& systems = listed.found;
   auto best = std::max_element(systems.begin(), systems.end(), [](const Member& a, const Member& b) { return hostScore(a.json) < hostScore(b.json); });
   if (best == systems.end() || !find(best->json, "Actions/#ComputerSystem.Reset")) {
@@ -135,8 +132,7 @@ Async<RedfishBmc::Member> RedfishBmc::pickSystem(std::string collection) {
 }
 
 Async<RedfishBmc::Member> RedfishBmc::pickManager(std::string collection, Member system) {
-  auto read = members(collection, kMaxManagers, RedfishSession::kRequestTimeout);
-  CO_TRY(listed, co_await std::move(read));
+  CO_TRY(listed, co_await members(collection, kMaxManagers, RedfishSession::kRequestTimeout));
   auto& managers = listed.found;
   const auto managed_by = linksAt(system.json, "Links/ManagedBy");
   auto score = [&](const Member& m) {
@@ -153,8 +149,7 @@ Async<RedfishBmc::Member> RedfishBmc::pickManager(std::string collection, Member
 
 Async<RedfishBmc::Places> RedfishBmc::places() {
   if (places_) co_return *places_;
-  auto read_root = session_->get("/redfish/v1/");
-  CO_TRY(root, co_await std::move(read_root));
+  CO_TRY(root, co_await session_->get("/redfish/v1/"));
   auto place = [&](std::string_view name, const char* fallback) {
     auto link = linkAt(root.body, name);
     return link.empty() ? std::string(fallback) : link;
@@ -163,10 +158,8 @@ Async<RedfishBmc::Places> RedfishBmc::places() {
   found.update_service = place("UpdateService", "/redfish/v1/UpdateService");
   found.tasks = place("Tasks", "/redfish/v1/TaskService");
   found.chassis = place("Chassis", "/redfish/v1/Chassis");
-  auto find_system = pickSystem(place("Systems", "/redfish/v1/Systems"));
-  CO_TRY(system, co_await std::move(find_system));
-  auto find_manager = pickManager(place("Managers", "/redfish/v1/Managers"), system);
-  CO_TRY(manager, co_await std::move(find_manager));
+  CO_TRY(system, co_await pickSystem(place("Systems", "/redfish/v1/Systems")));
+  CO_TRY(manager, co_await pickManager(place("Managers", "/redfish/v1/Managers"), system));
   found.system = system.uri;
   found.manager = manager.uri;
 
@@ -183,8 +176,7 @@ Async<std::vector<std::string>> RedfishBmc::allowedResets(Json action) {
   const std::string info = linkAt(action, "@Redfish.ActionInfo");
   if (!values.empty() || info.empty()) co_return values;
   if (const auto known = resets_.find(info); known != resets_.end()) co_return known->second;
-  auto read = session_->get(info);
-  auto reply = co_await std::move(read);
+  auto reply = co_await session_->get(info);
   if (!reply) co_return values;  // not knowing is not refusing
   const Json* parameters = find(reply->body, "Parameters");
   if (!parameters || !parameters->is_array()) co_return values;
@@ -210,8 +202,7 @@ void RedfishBmc::forgetPlaces() {
 Async<std::vector<std::string>> RedfishBmc::macs(std::string collection) {
   std::vector<std::string> found;
   if (collection.empty()) co_return found;
-  auto read = members(collection, kMaxInterfaces, RedfishSession::kRequestTimeout);
-  CO_TRY(interfaces, co_await std::move(read));
+  CO_TRY(interfaces, co_await members(collection, kMaxInterfaces, RedfishSession::kRequestTimeout));
   if (!interfaces.unread.empty()) co_return fail(interfaces.unread.front().why);  // a part of the list would say that the others are not there
   for (const Member& nic : interfaces.found) {
     for (std::string_view field : {"PermanentMACAddress", "MACAddress"}) {
@@ -224,12 +215,10 @@ Async<std::vector<std::string>> RedfishBmc::macs(std::string collection) {
 
 /// As old as kStillTrue at most, when nothing was written since.
 Async<SystemInfo> RedfishBmc::system() {
-  auto read = systemAsRead();
-  CO_TRY(reply, co_await std::move(read));
+  CO_TRY(reply, co_await systemAsRead());
   const Json& json = reply->body;
   if (!macs_) {
-    auto look = macs(linkAt(json, "EthernetInterfaces"));
-    auto seen = co_await std::move(look);
+    auto seen = co_await macs(linkAt(json, "EthernetInterfaces"));
     if (seen && !seen->empty()) macs_ = std::move(*seen);  // else: asked again the next time
   }
   SystemInfo info;
@@ -246,14 +235,12 @@ Async<SystemInfo> RedfishBmc::system() {
 // ---- power
 
 Async<RedfishBmc::Seen> RedfishBmc::readSystem() {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await places());
   read_.reset();
   const auto writes = session_->writes();
   const auto now = clock_.steady();
   const auto mine = ++reads_sent_;
-  auto read = session_->get(at.system);
-  CO_TRY(answer, co_await std::move(read));
+  CO_TRY(answer, co_await session_->get(at.system));
   const auto reply = std::make_shared<const RedfishReply>(std::move(answer));
   // Answers overtake one another: one that was asked for earlier never takes the place of a later one.
   if (mine == reads_sent_ && writes == session_->writes()) read_ = SystemRead{reply, now, writes};
@@ -262,8 +249,7 @@ Async<RedfishBmc::Seen> RedfishBmc::readSystem() {
 
 Async<RedfishBmc::Seen> RedfishBmc::systemAsRead() {
   if (read_ && read_->writes == session_->writes() && clock_.steady() - read_->at <= kStillTrue) co_return read_->reply;
-  auto read = readSystem();
-  co_return co_await std::move(read);
+  co_return co_await readSystem();
 }
 
 // A restart is off and on, each verified: after Redfish's ForceRestart the state is On as before, which proves nothing (DGX
@@ -271,53 +257,41 @@ Async<RedfishBmc::Seen> RedfishBmc::systemAsRead() {
 Async<void> RedfishBmc::power(PowerAction action) {
   if (action != PowerAction::ForceRestart) {
     const auto wanted = action == PowerAction::On ? PowerState::On : PowerState::Off;
-    auto op = reach(wanted, resetType(action), action == PowerAction::GracefulShutdown ? kGracefulLimit : kPowerLimit);
-    CO_TRY_OK(co_await std::move(op));
+    CO_TRY_OK(co_await reach(wanted, resetType(action), action == PowerAction::GracefulShutdown ? kGracefulLimit : kPowerLimit));
     co_return Result<void>();
   }
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
-  auto off = reach(PowerState::Off, resetType(PowerAction::ForceOff), kPowerLimit);
-  CO_TRY(seen, co_await std::move(off));
-  auto pause = clock_.sleep(at.quirks.off_on_pause);
-  co_await std::move(pause);
-  auto on = reach(PowerState::On, resetType(PowerAction::On), kPowerLimit, std::move(seen));
-  CO_TRY_OK(co_await std::move(on));
+  CO_TRY(at, co_await places());
+  CO_TRY(seen, co_await reach(PowerState::Off, resetType(PowerAction::ForceOff), kPowerLimit));
+  co_await clock_.sleep(at.quirks.off_on_pause);
+  CO_TRY_OK(co_await reach(PowerState::On, resetType(PowerAction::On), kPowerLimit, std::move(seen)));
   co_return Result<void>();
 }
 
 /// Nothing can be read that would prove it: a host that was hung stays On.
 Async<void> RedfishBmc::interrupt() {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
-  auto read = session_->get(at.system);
-  CO_TRY(system, co_await std::move(read));
+  CO_TRY(at, co_await places());
+  CO_TRY(system, co_await session_->get(at.system));
   if (parsePower(textAt(system.body, "PowerState")) == PowerState::Off) co_return fail(ErrorCode::Conflict, "the machine behind " + address() + " is off: nothing there would take an interrupt");
-  auto ask = offeredResets(system.body);
-  CO_TRY(offered, co_await std::move(ask));
+  CO_TRY(offered, co_await offeredResets(system.body));
   if (std::find(offered.begin(), offered.end(), "Nmi") == offered.end()) co_return fail(ErrorCode::NotFound, fmt::format("{} offers no Nmi; it offers {}", at.system, fmt::join(offered, ", ")));
   auto target = linkAt(system.body, "Actions/#ComputerSystem.Reset/target");
   if (target.empty()) target = at.system + "/Actions/ComputerSystem.Reset";
   Json body = Json::object();
   body["ResetType"] = "Nmi";
-  auto post = session_->post(std::move(target), std::move(body));
-  CO_TRY_OK(co_await std::move(post));
+  CO_TRY_OK(co_await session_->post(std::move(target), std::move(body)));
   co_return Result<void>();
 }
 
 Async<RedfishBmc::Seen> RedfishBmc::reach(PowerState wanted, std::string type, std::chrono::seconds limit, Seen seen) {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await places());
   if (!seen) {
-    auto read = systemAsRead();
-    CO_TRY(system, co_await std::move(read));
+    CO_TRY(system, co_await systemAsRead());
     seen = std::move(system);
   }
   if (parsePower(textAt(seen->body, "PowerState")) == wanted) co_return seen;
   const Json* action = find(seen->body, "Actions/#ComputerSystem.Reset");
   if (!action) co_return fail(ErrorCode::NotFound, at.system + " offers no reset action");
-  auto ask = allowedResets(*action);
-  CO_TRY(allowed, co_await std::move(ask));
+  CO_TRY(allowed, co_await allowedResets(*action));
   if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), type) == allowed.end()) {
     co_return fail(ErrorCode::InvalidInput, fmt::format("{} does not offer {}; it offers {}", at.system, type, fmt::join(allowed, ", ")));
   }
@@ -328,35 +302,29 @@ Async<RedfishBmc::Seen> RedfishBmc::reach(PowerState wanted, std::string type, s
   for (int repeat = 0;; ++repeat) {
     Json body = Json::object();
     body["ResetType"] = type;
-    auto post = session_->post(target, body);
-    auto answer = co_await std::move(post);
+    auto answer = co_await session_->post(target, body);
     if (answer) break;
     // 409 is "already so" for one vendor and "not yet" for another; a lost answer may have worked. The state decides.
-    auto again = readSystem();
-    auto now = co_await std::move(again);
+    auto now = co_await readSystem();
     if (now && parsePower(textAt((*now)->body, "PowerState")) == wanted) co_return std::move(*now);
     const bool may_repeat = answer.error().code() == ErrorCode::Conflict || answer.error().canRetry();
     if (!may_repeat || repeat >= kMaxPowerRepeats || clock_.steady() + kPowerRepeat > until) co_return fail(std::move(answer.error()));
-    auto pause = clock_.sleep(kPowerRepeat);
-    co_await std::move(pause);
+    co_await clock_.sleep(kPowerRepeat);
   }
-  auto wait = waitForPower(wanted, until, type);
-  co_return co_await std::move(wait);
+  co_return co_await waitForPower(wanted, until, type);
 }
 
 Async<RedfishBmc::Seen> RedfishBmc::waitForPower(PowerState wanted, std::chrono::steady_clock::time_point until, std::string after) {
   std::string last = "nothing";
   const auto begun = clock_.steady();
   while (true) {
-    auto look = readSystem();
-    auto now = co_await std::move(look);
+    auto now = co_await readSystem();
     const auto state = now ? parsePower(textAt((*now)->body, "PowerState")) : PowerState::Unknown;
     if (state == wanted) co_return std::move(*now);
     if (!now && !now.error().canRetry()) co_return fail(std::move(now.error()));
     last = now ? std::string(toString(state)) : now.error().str();
     if (clock_.steady() >= until) break;
-    auto pause = clock_.sleep(lookAgainAfter(clock_.steady() - begun, kPowerFirstPoll, kPowerPoll));
-    co_await std::move(pause);
+    co_await clock_.sleep(lookAgainAfter(clock_.steady() - begun, kPowerFirstPoll, kPowerPoll));
   }
   co_return fail(ErrorCode::Timeout, fmt::format("{} accepted {} but its power state did not become {}; last seen: {}", address(), after, toString(wanted), last));
 }
@@ -364,54 +332,44 @@ Async<RedfishBmc::Seen> RedfishBmc::waitForPower(PowerState wanted, std::chrono:
 // ---- boot override
 
 Async<void> RedfishBmc::bootOnce(BootTarget target) {
-  auto once = boot({target, false, {}});
-  co_return co_await std::move(once);
+  co_return co_await boot({target, false, {}});
 }
 
 Async<void> RedfishBmc::boot(BootOverride what) {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await places());
   std::string uri = at.system;
   if (at.quirks.boot_override_on_settings) {
-    auto read = session_->get(at.system);
-    CO_TRY(system, co_await std::move(read));
+    CO_TRY(system, co_await session_->get(at.system));
     auto settings = linkAt(system.body, "@Redfish.Settings/SettingsObject");
     if (!settings.empty()) uri = settings;
   }
-  auto write = writeBoot(uri, what);
-  CO_TRY_OK(co_await std::move(write));
+  CO_TRY_OK(co_await writeBoot(uri, what));
   std::string seen;
   for (int attempt = 0; attempt < kMaxOverrideReads; ++attempt) {
-    auto read = readBootPlace(uri);
-    CO_TRY(answer, co_await std::move(read));
+    CO_TRY(answer, co_await readBootPlace(uri));
     const Json& now = answer->body;
     const auto enabled = textAt(now, "Boot/BootSourceOverrideEnabled"), uri_now = textAt(now, "Boot/HttpBootUri");
     const bool lasts = enabled == kContinuous || what.target == BootTarget::None;
     if (overrideOf(now) == what.target && (!what.persistent || lasts) && (what.http_uri.empty() || uri_now == what.http_uri)) co_return Result<void>();
     seen = fmt::format("{} {} {}", enabled, textAt(now, "Boot/BootSourceOverrideTarget"), uri_now);
-    auto pause = clock_.sleep(kPowerPoll);
-    co_await std::move(pause);
+    co_await clock_.sleep(kPowerPoll);
   }
   co_return fail(ErrorCode::Unavailable, fmt::format("{} accepted the boot override {} but shows \"{}\"", uri, redfishName(what.target), seen));
 }
 
 Async<RedfishBmc::Seen> RedfishBmc::readBootPlace(std::string uri) {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await places());
   if (uri == at.system) {
-    auto read = readSystem();
-    co_return co_await std::move(read);
+    co_return co_await readSystem();
   }
-  auto read = session_->get(uri);
-  CO_TRY(answer, co_await std::move(read));
+  CO_TRY(answer, co_await session_->get(uri));
   co_return std::make_shared<const RedfishReply>(std::move(answer));
 }
 
 Async<void> RedfishBmc::writeBoot(std::string uri, BootOverride what) {
   auto where = places();
   CO_TRY(at, co_await std::move(where));
-  auto read = uri == at.system ? systemAsRead() : readBootPlace(uri);
-  CO_TRY(now, co_await std::move(read));
+  CO_TRY(now, co_await (uri == at.system ? systemAsRead() : readBootPlace(uri)));
   Json boot = Json::object();
   const auto target = what.target;
   boot["BootSourceOverrideEnabled"] = target == BootTarget::None ? "Disabled" : what.persistent ? kContinuous : "Once";
@@ -424,8 +382,7 @@ Async<void> RedfishBmc::writeBoot(std::string uri, BootOverride what) {
   }
   Json body = Json::object();
   body["Boot"] = std::move(boot);
-  auto write = session_->patch(uri, std::move(body), now->etag());
-  CO_TRY_OK(co_await std::move(write));
+  CO_TRY_OK(co_await session_->patch(uri, std::move(body), now->etag()));
   co_return Result<void>();
 }
 

@@ -86,28 +86,24 @@ RedfishSession::RedfishSession(Options options, lifecycle::Store& store, Clock& 
 // ---- what drivers call
 
 Async<RedfishReply> RedfishSession::get(std::string path, std::chrono::milliseconds timeout, Busy busy) {
-  auto op = call({.method = "GET", .path = path, .timeout = timeout, .wait_busy = busy == Busy::Wait});
-  CO_TRY(reply, co_await std::move(op));
+  CO_TRY(reply, co_await call({.method = "GET", .path = path, .timeout = timeout, .wait_busy = busy == Busy::Wait}));
   if (!reply.ok()) co_return fail(errorOf(reply, "GET " + path));
   co_return std::move(reply);
 }
 
 Async<RedfishReply> RedfishSession::postAny(std::string path, Json body, std::chrono::milliseconds timeout) {
-  auto op = call({.method = "POST", .path = std::move(path), .body = jsonText(body), .timeout = timeout, .repeatable = false});
-  co_return co_await std::move(op);
+  co_return co_await call({.method = "POST", .path = std::move(path), .body = jsonText(body), .timeout = timeout, .repeatable = false});
 }
 
 Async<RedfishReply> RedfishSession::post(std::string path, Json body, std::chrono::milliseconds timeout) {
-  auto op = postAny(path, std::move(body), timeout);
-  CO_TRY(reply, co_await std::move(op));
+  CO_TRY(reply, co_await postAny(path, std::move(body), timeout));
   if (!reply.ok()) co_return fail(errorOf(reply, "POST " + path));
   co_return std::move(reply);
 }
 
 /// What is gone already is gone.
 Async<RedfishReply> RedfishSession::erase(std::string path) {
-  auto op = call({.method = "DELETE", .path = path});
-  CO_TRY(reply, co_await std::move(op));
+  CO_TRY(reply, co_await call({.method = "DELETE", .path = path}));
   if (!reply.ok() && reply.status != 404) co_return fail(errorOf(reply, "DELETE " + path));
   co_return std::move(reply);
 }
@@ -121,8 +117,7 @@ Async<RedfishReply> RedfishSession::patch(std::string path, Json body, std::stri
   for (const std::string& tag : ladder) {
     Call request{.method = "PATCH", .path = path, .body = jsonText(body)};
     if (!tag.empty()) request.headers["If-Match"] = tag;
-    auto op = call(std::move(request));
-    CO_TRY(reply, co_await std::move(op));
+    CO_TRY(reply, co_await call(std::move(request)));
     if (reply.ok()) co_return std::move(reply);
     last = std::move(reply);
     if (last.status != 412 && last.status != 428) break;
@@ -133,12 +128,10 @@ Async<RedfishReply> RedfishSession::patch(std::string path, Json body, std::stri
 Async<RedfishReply> RedfishSession::patchOnce(std::string path, Json body, std::string etag) {
   Call request{.method = "PATCH", .path = path, .body = jsonText(body), .repeatable = false, .wait_busy = false};
   if (!etag.empty()) request.headers["If-Match"] = etag;
-  auto op = exchange(std::move(request), token_);
-  CO_TRY(reply, co_await std::move(op));
+  CO_TRY(reply, co_await exchange(std::move(request), token_));
   if ((reply.status != 412 && reply.status != 428) || etag.empty()) co_return std::move(reply);
   Call plain{.method = "PATCH", .path = std::move(path), .body = jsonText(body), .repeatable = false, .wait_busy = false};  // refused as a whole
-  auto again = exchange(std::move(plain), token_);
-  co_return co_await std::move(again);
+  co_return co_await exchange(std::move(plain), token_);
 }
 
 void RedfishSession::forgetLogin() {
@@ -157,38 +150,31 @@ Async<RedfishReply> RedfishSession::upload(std::string path, MultipartBody body,
   request.image = std::move(body.image);
   request.body_end = std::move(body.end);
   // An expired session must show before the upload, not by it.
-  auto look = get("/redfish/v1/SessionService");
-  CO_TRY_OK(co_await std::move(look));
-  auto op = exchange(std::move(request), token_);
-  co_return co_await std::move(op);
+  CO_TRY_OK(co_await get("/redfish/v1/SessionService"));
+  co_return co_await exchange(std::move(request), token_);
 }
 
 Async<RedfishReply> RedfishSession::peek(std::string path, bool with_token) {
   CO_TRY_OK(co_await ensureTrust());
   Call request{.method = "GET", .path = std::move(path), .timeout = 10s, .repeatable = false, .wait_busy = false};
-  auto op = exchange(std::move(request), with_token ? token_ : std::string());
-  co_return co_await std::move(op);
+  co_return co_await exchange(std::move(request), with_token ? token_ : std::string());
 }
 
 Async<void> RedfishSession::close() {
   if (token_.empty() || session_path_.empty()) co_return Result<void>();
-  auto end = closeSession(std::exchange(session_path_, {}), std::exchange(token_, {}));
-  CO_TRY_OK(co_await std::move(end));
-  auto forget = rememberSession("");
-  CO_TRY_OK(co_await std::move(forget));
+  CO_TRY_OK(co_await closeSession(std::exchange(session_path_, {}), std::exchange(token_, {})));
+  CO_TRY_OK(co_await rememberSession(""));
   co_return Result<void>();
 }
 
 Async<std::string> RedfishSession::rememberSession(std::string path) {
   journal_.attach(co_await asio::this_coro::executor);
-  auto exchange = trust_.exchangeSession(journal_, std::move(path));
-  co_return co_await std::move(exchange);
+  co_return co_await trust_.exchangeSession(journal_, std::move(path));
 }
 
 Async<void> RedfishSession::closeSession(std::string path, std::string token) {
   Call request{.method = "DELETE", .path = std::move(path), .timeout = kLogoutLimit, .repeatable = false, .wait_busy = false};
-  auto op = exchange(std::move(request), std::move(token));
-  CO_TRY_OK(co_await std::move(op));
+  CO_TRY_OK(co_await exchange(std::move(request), std::move(token)));
   co_return Result<void>();
 }
 
@@ -196,23 +182,19 @@ Async<void> RedfishSession::closeSession(std::string path, std::string token) {
 
 Async<RedfishReply> RedfishSession::call(Call call) {
   for (int waits = 0;; ++waits) {
-    auto op = authorized(call);
-    CO_TRY(reply, co_await std::move(op));
+    CO_TRY(reply, co_await authorized(call));
     if (!call.wait_busy || waits >= kMaxBusyWaits || !saysLater(reply)) co_return std::move(reply);
-    auto pause = clock_.sleep(busyWait(reply, waits));
-    co_await std::move(pause);
+    co_await clock_.sleep(busyWait(reply, waits));
   }
 }
 
 Async<RedfishReply> RedfishSession::authorized(Call call) {
   for (bool first = true;; first = false) {
     if (token_.empty()) {
-      auto enter = login("");
-      CO_TRY_OK(co_await std::move(enter));
+      CO_TRY_OK(co_await login(""));
     }
     const std::string used = token_;
-    auto op = exchange(call, used);
-    CO_TRY(reply, co_await std::move(op));
+    CO_TRY(reply, co_await exchange(call, used));
     if (reply.status != 401 || !first) co_return std::move(reply);
     auto again = login(used);  // the session expired, or the BMC restarted
     CO_TRY_OK(co_await std::move(again));
@@ -220,8 +202,7 @@ Async<RedfishReply> RedfishSession::authorized(Call call) {
 }
 
 Async<void> RedfishSession::login(std::string stale_token) {
-  auto enter = one_login_.enter();
-  auto permit = co_await std::move(enter);
+  auto permit = co_await one_login_.enter();
   if (!token_.empty() && token_ != stale_token) co_return Result<void>();  // another request has logged in meanwhile
   token_.clear();
   CO_TRY(passwords, candidates());
@@ -233,12 +214,10 @@ Async<void> RedfishSession::login(std::string stale_token) {
       continue;
     }
     if (path.empty()) {
-      auto find_path = sessionsPath();
-      CO_TRY(found, co_await std::move(find_path));
+      CO_TRY(found, co_await sessionsPath());
       path = std::move(found);
     }
-    auto attempt = tryPassword(path, candidate);
-    CO_TRY(taken, co_await std::move(attempt));
+    CO_TRY(taken, co_await tryPassword(path, candidate));
     if (taken) co_return Result<void>();
   }
   co_return fail(trust_.refused(address(), options_.username));
@@ -267,8 +246,7 @@ Async<bool> RedfishSession::tryPassword(std::string path, Candidate candidate) {
   account["Password"] = password.reveal();
   const Call request{.method = "POST", .path = path, .body = jsonText(account), .repeatable = false};
   for (int waits = 0;; ++waits) {
-    auto op = exchange(request, std::string());
-    CO_TRY(reply, co_await std::move(op));
+    CO_TRY(reply, co_await exchange(request, std::string()));
     if (reply.status == 401 || reply.status == 403) {
       CO_TRY_OK(trust_.rememberRefusal(options_.username, password));
       co_return false;
@@ -276,11 +254,9 @@ Async<bool> RedfishSession::tryPassword(std::string path, Candidate candidate) {
     if (reply.ok()) {
       CO_TRY_OK(acceptLogin(reply, path));
       // A process that was killed left its session behind; BMCs have places for a handful of them.
-      auto remember = rememberSession(session_path_);
-      CO_TRY(left_open, co_await std::move(remember));
+      CO_TRY(left_open, co_await rememberSession(session_path_));
       if (!left_open.empty() && left_open != session_path_) {
-        auto end = closeSession(left_open, token_);
-        (void)co_await std::move(end);
+        (void)co_await closeSession(left_open, token_);
       }
       uses_next_ = candidate.is_next;
       const bool both = candidate.is_next || !candidate.last || options_.next_password;
@@ -290,8 +266,7 @@ Async<bool> RedfishSession::tryPassword(std::string path, Candidate candidate) {
     // The service's words are left out: some echo the request.
     reply.body = Json();
     if (waits >= kMaxBusyWaits || !saysLater(reply)) co_return fail(errorOf(reply, "logging in at " + address()));
-    auto pause = clock_.sleep(busyWait(reply, waits));
-    co_await std::move(pause);
+    co_await clock_.sleep(busyWait(reply, waits));
   }
 }
 
@@ -305,8 +280,7 @@ Result<void> RedfishSession::acceptLogin(const RedfishReply& reply, const std::s
 }
 
 Async<std::string> RedfishSession::sessionsPath() {
-  auto op = exchange({.method = "GET", .path = "/redfish/v1/"}, std::string());
-  CO_TRY(root, co_await std::move(op));
+  CO_TRY(root, co_await exchange({.method = "GET", .path = "/redfish/v1/"}, std::string()));
   if (!root.ok() && root.status != 401) co_return fail(errorOf(root, "reading the service root of " + address()));
   auto path = linkAt(root.body, "Links/Sessions");
   co_return path.empty() ? std::string("/redfish/v1/SessionService/Sessions") : path;
@@ -329,8 +303,7 @@ Async<RedfishReply> RedfishSession::exchange(Call call, std::string token) {
   const int attempts = call.repeatable ? 2 : 1;
   for (int attempt = 1;; ++attempt) {
     auto* places = call.upload ? options_.uploads : options_.requests;
-    auto sent = attempt < attempts ? sendInPlace(request, call.upload, places) : sendInPlace(std::move(request), call.upload, places);
-    auto response = co_await std::move(sent);
+    auto response = co_await (attempt < attempts ? sendInPlace(request, call.upload, places) : sendInPlace(std::move(request), call.upload, places));
     if (response && response->status == 406 && attempt < attempts) {
       request.headers.erase("Accept-Encoding");  // HPE Gen10+ refuses identity for some resources
       continue;
@@ -345,12 +318,10 @@ Async<RedfishReply> RedfishSession::exchange(Call call, std::string token) {
 /// After its own BMC's pace, a place among the requests to all. Only what tells of load counts against their number: a BMC that says
 /// "later" or does not answer in time, not one that refuses the connection because it restarts.
 Async<io::HttpResponse> RedfishSession::sendInPlace(io::HttpRequest request, bool fresh, lifecycle::TunedPlaces* places) {
-  auto turn = pace_.next();
-  co_await std::move(turn);
+  co_await pace_.next();
   auto send = sendOnce(std::move(request), fresh);
   if (!places) co_return co_await std::move(send);
-  auto place = places->take(options_.rank);
-  co_await std::move(place);
+  co_await places->take(options_.rank);
   std::exception_ptr called_off;
   try {
     auto response = co_await std::move(send);
@@ -369,8 +340,7 @@ Async<io::HttpResponse> RedfishSession::sendInPlace(io::HttpRequest request, boo
 
 Async<io::HttpResponse> RedfishSession::sendOnce(io::HttpRequest request, bool fresh) {
   auto client = takeClient(fresh);
-  auto op = client->send(std::move(request));
-  auto response = co_await std::move(op);
+  auto response = co_await client->send(std::move(request));
   if (!response) co_return judged(*client, std::move(response.error()));
   shown_ = client->peerFingerprint();
   if (!fresh && idle_.size() < kMaxIdleClients) idle_.push_back(std::move(client));
@@ -383,11 +353,9 @@ Async<void> RedfishSession::stream(std::string path, std::string last_event_id, 
   io::HttpRequest request{.url = url, .timeout = kEventSilence};
   request.headers = {{"Accept", "text/event-stream"}, {"Accept-Encoding", "identity"}, {"Cache-Control", "no-cache"}, {"OData-Version", "4.0"}, {"X-Auth-Token", token_}};
   if (!last_event_id.empty()) request.headers["Last-Event-ID"] = last_event_id;
-  auto turn = pace_.next();
-  co_await std::move(turn);
+  co_await pace_.next();
   auto client = takeClient(true);
-  auto op = client->fetch(std::move(request), std::move(sink));
-  auto response = co_await std::move(op);
+  auto response = co_await client->fetch(std::move(request), std::move(sink));
   if (!response) co_return fail(judged(*client, std::move(response.error())).error());
   const RedfishReply reply{response->status, std::move(response->headers), parseLenient(response->body)};
   if (!reply.ok()) co_return fail(errorOf(reply, "GET " + path));

@@ -38,15 +38,13 @@ bool looksLikeGpu(const Json& device) {
 /// The baseboard of an HGX machine is a system of its own with the GPUs as processors; others hang them under the host.
 Async<std::vector<Survey::Gpu>> RedfishBmc::gpus() {
   std::vector<Survey::Gpu> found;
-  auto list = members("/redfish/v1/Systems", kMaxSystems, RedfishSession::kRequestTimeout);
-  auto systems = co_await std::move(list);
+  auto systems = co_await members("/redfish/v1/Systems", kMaxSystems, RedfishSession::kRequestTimeout);
   if (!systems) co_return found;
   std::set<std::string> seen;
   for (const Member& system : systems->found) {
     const auto place = linkAt(system.json, "Processors");
     if (place.empty()) continue;
-    auto read = members(place, kMaxProcessors, RedfishSession::kRequestTimeout);
-    auto processors = co_await std::move(read);
+    auto processors = co_await members(place, kMaxProcessors, RedfishSession::kRequestTimeout);
     if (!processors) continue;
     for (const Member& each : processors->found) {
       if (!isGpu(each.json)) continue;
@@ -59,12 +57,10 @@ Async<std::vector<Survey::Gpu>> RedfishBmc::gpus() {
   // Supermicro lists the GPUs of its HGX machines only among the chassis' PCIe devices (capture).
   for (const Member& system : systems->found) {
     for (const auto& chassis : linksAt(system.json, "Links/Chassis")) {
-      auto read = session_->get(chassis);
-      auto box = co_await std::move(read);
+      auto box = co_await session_->get(chassis);
       const auto place = box ? linkAt(box->body, "PCIeDevices") : std::string();
       if (place.empty()) continue;
-      auto list_devices = members(place, kMaxPcieDevices, RedfishSession::kRequestTimeout);
-      auto devices = co_await std::move(list_devices);
+      auto devices = co_await members(place, kMaxPcieDevices, RedfishSession::kRequestTimeout);
       if (!devices) continue;
       for (const Member& each : devices->found)
         if (looksLikeGpu(each.json)) found.push_back({textAt(each.json, "Model"), textAt(each.json, "SerialNumber")});
@@ -74,41 +70,33 @@ Async<std::vector<Survey::Gpu>> RedfishBmc::gpus() {
 }
 
 Async<Survey> RedfishBmc::survey() {
-  auto look = system();
-  CO_TRY(info, co_await std::move(look));
+  CO_TRY(info, co_await system());
   Survey survey;
   survey.system = std::move(info);
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await places());
 
-  auto read = session_->get(at.manager);
-  if (auto manager = co_await std::move(read)) {
+  if (auto manager = co_await session_->get(at.manager)) {
     survey.bmc_version = textAt(manager->body, "FirmwareVersion");
     const auto interfaces = linkAt(manager->body, "EthernetInterfaces");
     if (!interfaces.empty()) {
-      auto list = macs(interfaces);
-      if (auto seen = co_await std::move(list)) survey.bmc_macs = std::move(*seen);
+      if (auto seen = co_await macs(interfaces)) survey.bmc_macs = std::move(*seen);
     }
   }
-  auto processors = gpus();
-  if (auto seen = co_await std::move(processors)) survey.gpus = std::move(*seen);
+  if (auto seen = co_await gpus()) survey.gpus = std::move(*seen);
   if (!survey.system.macs.empty()) co_return survey;
 
   // Some BMCs know the NICs only as adapters of a chassis.
-  auto list = members("/redfish/v1/Chassis", kMaxChassis, RedfishSession::kRequestTimeout);
-  auto chassis = co_await std::move(list);
+  auto chassis = co_await members("/redfish/v1/Chassis", kMaxChassis, RedfishSession::kRequestTimeout);
   if (!chassis) co_return survey;
   for (const Member& box : chassis->found) {
     const auto adapters = linkAt(box.json, "NetworkAdapters");
     if (adapters.empty()) continue;
-    auto get = members(adapters, kMaxAdapters, RedfishSession::kRequestTimeout);
-    auto found = co_await std::move(get);
+    auto found = co_await members(adapters, kMaxAdapters, RedfishSession::kRequestTimeout);
     if (!found) continue;
     for (const Member& adapter : found->found) {
       auto ports = linkAt(adapter.json, "NetworkDeviceFunctions");
       if (ports.empty()) continue;
-      auto ask = members(ports, kMaxPorts, RedfishSession::kRequestTimeout);
-      auto functions = co_await std::move(ask);
+      auto functions = co_await members(ports, kMaxPorts, RedfishSession::kRequestTimeout);
       if (!functions) continue;
       for (const Member& function : functions->found)
         for (const char* field : {"Ethernet/PermanentMACAddress", "Ethernet/MACAddress"}) addMac(survey.system.macs, textAt(function.json, field));

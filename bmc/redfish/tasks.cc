@@ -75,43 +75,35 @@ TaskStatus taskStatusOf(const RedfishReply& reply, std::string_view staged_state
 }
 
 Async<TaskStatus> RedfishBmc::task(std::string uri) {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await places());
   if (endsWith(uri, kFlashMark)) {
-    auto flash = flashState();
-    co_return co_await std::move(flash);
+    co_return co_await flashState();
   }
   if (endsWith(uri, kReadyMark)) {
-    auto begin = beginReady(plain(uri));
-    co_return co_await std::move(begin);
+    co_return co_await beginReady(plain(uri));
   }
   if (endsWith(uri, kOrderMark)) {
-    auto order = orderReady(plain(uri));
-    co_return co_await std::move(order);
+    co_return co_await orderReady(plain(uri));
   }
   const bool verifies = endsWith(uri, kVerifyMark);
   const std::string path = plain(uri);
   for (int young = at.quirks.young_task_reads;; --young) {
-    auto read = session_->get(path);
-    auto reply = co_await std::move(read);
+    auto reply = co_await session_->get(path);
     const bool gone = !reply && reply.error().code() == ErrorCode::NotFound;
     if (gone && young > 0) {
-      auto pause = clock_.sleep(kYoungTaskPause);
-      co_await std::move(pause);
+      co_await clock_.sleep(kYoungTaskPause);
       continue;
     }
     if (!reply && !(gone && verifies)) co_return fail(std::move(reply.error()));
     auto status = reply ? taskStatusOf(*reply, at.quirks.staged_state) : TaskStatus{TaskState::Completed, 1, "gone"};
     if (!verifies || status.state != TaskState::Completed) co_return status;
-    auto second = startVerified(path);
-    co_return co_await std::move(second);
+    co_return co_await startVerified(path);
   }
 }
 
 /// The image was verified: now it is to be written. A process that died here finds what it began.
 Async<TaskStatus> RedfishBmc::startVerified(std::string verified) {
-  auto list = tasks();
-  CO_TRY(known, co_await std::move(list));
+  CO_TRY(known, co_await tasks());
   TaskStatus status{TaskState::Running, 0, "verified"};
   const auto marked = verified + std::string(kVerifyMark);
   for (const auto& uri : known.running)
@@ -119,14 +111,11 @@ Async<TaskStatus> RedfishBmc::startVerified(std::string verified) {
   const auto at_verified = std::find(known.finished.begin(), known.finished.end(), marked);
   if (status.moved_to.empty() && at_verified != known.finished.end() && std::next(at_verified) != known.finished.end()) status.moved_to = plain(known.finished.back());
   if (!status.moved_to.empty()) co_return status;
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
-  auto read = session_->get(at.update_service);
-  CO_TRY(service, co_await std::move(read));
+  CO_TRY(at, co_await places());
+  CO_TRY(service, co_await session_->get(at.update_service));
   auto target = linkAt(service.body, "Actions/#UpdateService.StartUpdate/target");
   if (target.empty()) target = at.update_service + "/Actions/UpdateService.StartUpdate";
-  auto post = session_->postAny(std::move(target), Json::object());
-  CO_TRY(reply, co_await std::move(post));
+  CO_TRY(reply, co_await session_->postAny(std::move(target), Json::object()));
   const auto why = reply.ok() ? std::string() : errorOf(reply, "StartUpdate").text();
   if (reply.status == 503 || reply.status == 409) co_return TaskStatus{TaskState::Running, 0, why};  // another one runs; asked again with the next look
   if (!reply.ok()) co_return TaskStatus{TaskState::Failed, 0, why};
@@ -137,10 +126,8 @@ Async<TaskStatus> RedfishBmc::startVerified(std::string verified) {
 
 /// iLO: one flash at a time, and the UpdateService itself says how far it is.
 Async<TaskStatus> RedfishBmc::flashState() {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
-  auto read = session_->get(at.update_service);
-  CO_TRY(service, co_await std::move(read));
+  CO_TRY(at, co_await places());
+  CO_TRY(service, co_await session_->get(at.update_service));
   const auto state = textAt(service.body, at.quirks.flash_state + "/State");
   TaskStatus status{TaskState::Completed, 1, state};
   if (isOneOf(state, {"Uploading", "Verifying", "Writing", "Updating"})) {
@@ -154,18 +141,15 @@ Async<TaskStatus> RedfishBmc::flashState() {
 }
 
 Async<TaskList> RedfishBmc::tasks() {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await places());
   TaskList list;
   list.keeps_finished = at.quirks.keeps_finished_tasks;
   if (task_collection_.empty()) {
-    auto read = session_->get(at.tasks);
-    CO_TRY(service, co_await std::move(read));
+    CO_TRY(service, co_await session_->get(at.tasks));
     task_collection_ = linkAt(service.body, "Tasks");
     if (task_collection_.empty()) task_collection_ = at.tasks + "/Tasks";
   }
-  auto all = members(task_collection_, kMaxTasks, RedfishSession::kRequestTimeout);
-  auto found = co_await std::move(all);
+  auto found = co_await members(task_collection_, kMaxTasks, RedfishSession::kRequestTimeout);
   if (!found && found.error().code() == ErrorCode::NotFound) co_return list;  // the last one vanished while it was read
   if (!found) co_return fail(std::move(found.error()));
   if (!found->unread.empty()) co_return fail(found->unread.front().why);  // it may be the update that runs
@@ -176,16 +160,14 @@ Async<TaskList> RedfishBmc::tasks() {
     (taskStatusOf(reply, at.quirks.staged_state).state == TaskState::Running ? list.running : list.finished).push_back(uri);
   }
   if (at.quirks.push.then_simple_update) {
-    auto look = readyFiles();
-    CO_TRY(ready, co_await std::move(look));
+    CO_TRY(ready, co_await readyFiles());
     if (ready) {
       list.keeps_finished = true;  // an upload that arrived lies there until its update is ordered
       for (const auto& uri : *ready) list.finished.push_back(uri + std::string(kReadyMark));
     }
   }
   if (!at.quirks.flash_state.empty()) {
-    auto look = flashState();
-    CO_TRY(flash, co_await std::move(look));
+    CO_TRY(flash, co_await flashState());
     if (flash.state == TaskState::Running) list.running.push_back(at.update_service + std::string(kFlashMark));
   }
   co_return list;

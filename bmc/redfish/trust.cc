@@ -35,16 +35,13 @@ std::string wordsWithout(const Secret& secret, const RedfishReply& reply) {
 // ---- the password
 
 Async<RedfishBmc::Member> RedfishBmc::ownAccount() {
-  auto read_root = session_->get("/redfish/v1/");
-  CO_TRY(root, co_await std::move(read_root));
+  CO_TRY(root, co_await session_->get("/redfish/v1/"));
   auto service_path = linkAt(root.body, "AccountService");
   if (service_path.empty()) service_path = "/redfish/v1/AccountService";
-  auto read = session_->get(service_path);
-  CO_TRY(service, co_await std::move(read));
+  CO_TRY(service, co_await session_->get(service_path));
   auto accounts = linkAt(service.body, "Accounts");
   if (accounts.empty()) accounts = service_path + "/Accounts";
-  auto list = members(accounts, kMaxAccounts, RedfishSession::kRequestTimeout);
-  CO_TRY(listed, co_await std::move(list));
+  CO_TRY(listed, co_await members(accounts, kMaxAccounts, RedfishSession::kRequestTimeout));
   for (auto& account : listed.found)  // iDRAC has sixteen places, most of them without a name
     if (textAt(account.json, "UserName") == session_->username()) co_return std::move(account);
   co_return fail(ErrorCode::NotFound, fmt::format("the BMC at {} lists no account \"{}\" whose password could be changed", address(), session_->username()));
@@ -56,25 +53,21 @@ Async<void> RedfishBmc::rotatePassword() {
   CO_TRY(next, session_->nextPassword());
   CO_TRY(before, session_->trust().rotation(session_->username(), next));
   if (before != Rotation::None) session_->forgetLogin();  // which of the two holds is found by logging in
-  auto find = ownAccount();
-  CO_TRY(account, co_await std::move(find));
+  CO_TRY(account, co_await ownAccount());
   if (before == Rotation::Done) co_return Result<void>();
   if (before == Rotation::Interrupted && session_->usesNextPassword()) co_return session_->trust().setRotation(session_->username(), next, Rotation::Done);
-  auto change = changePassword(account.uri, next);
-  co_return co_await std::move(change);
+  co_return co_await changePassword(account.uri, next);
 }
 
 Async<void> RedfishBmc::changePassword(std::string account, Secret next) {
-  auto read = session_->get(account);
-  CO_TRY(now, co_await std::move(read));  // with its ETag, and a token that still holds
+  CO_TRY(now, co_await session_->get(account));  // with its ETag, and a token that still holds
   auto& trust = session_->trust();
   const auto user = session_->username();
   CO_TRY_OK(trust.forgetRefusalOf(user, next));
   CO_TRY_OK(trust.setRotation(user, next, Rotation::Interrupted));
   Json body = Json::object();
   body["Password"] = next.reveal();
-  auto write = session_->patchOnce(account, std::move(body), now.etag());
-  auto answer = co_await std::move(write);
+  auto answer = co_await session_->patchOnce(account, std::move(body), now.etag());
   std::string words = answer ? wordsWithout(next, *answer) : answer.error().str();
   if (answer && answer->status >= 400 && answer->status < 500) {  // refused as a whole: it is as it was
     CO_TRY_OK(trust.setRotation(user, next, Rotation::None));
@@ -82,8 +75,7 @@ Async<void> RedfishBmc::changePassword(std::string account, Secret next) {
                    fmt::format("the BMC at {} does not take the new password of \"{}\": {}; the old one still holds", address(), user, words));
   }
   session_->forgetLogin();
-  auto prove = session_->get(account);
-  CO_TRY_OK(co_await std::move(prove));
+  CO_TRY_OK(co_await session_->get(account));
   const bool taken = session_->usesNextPassword();
   CO_TRY_OK(trust.setRotation(user, next, taken ? Rotation::Done : Rotation::None));
   if (taken) co_return Result<void>();
@@ -96,14 +88,12 @@ Async<void> RedfishBmc::changePassword(std::string account, Secret next) {
 Async<std::optional<RedfishBmc::CertificatePlaces>> RedfishBmc::hpeCertificatePlaces(Json manager) {
   const auto security = linkAt(manager, "Oem/Hpe/Links/SecurityService");
   if (security.empty()) co_return std::optional<CertificatePlaces>();
-  auto read = session_->get(security);
-  CO_TRY(service, co_await std::move(read));
+  CO_TRY(service, co_await session_->get(security));
   CertificatePlaces found;
   found.words = CertificatePlaces::Words::HpeHttpsCert;
   found.collection = found.certificate = linkAt(service.body, "Links/HttpsCert");
   if (found.certificate.empty()) co_return std::optional<CertificatePlaces>();
-  auto look = session_->get(found.certificate);
-  CO_TRY(certificate, co_await std::move(look));
+  CO_TRY(certificate, co_await session_->get(found.certificate));
   found.request = linkAt(certificate.body, "Actions/#HpeHttpsCert.GenerateCSR/target");
   found.replace = linkAt(certificate.body, "Actions/#HpeHttpsCert.ImportCertificate/target");
   co_return found;
@@ -112,30 +102,23 @@ Async<std::optional<RedfishBmc::CertificatePlaces>> RedfishBmc::hpeCertificatePl
 /// Of the web server: the first of the manager's HTTPS certificates. Where the CertificateService makes no request, the certificate itself
 /// may (Certificate.Rekey: Supermicro, AMI).
 Async<RedfishBmc::CertificatePlaces> RedfishBmc::certificatePlaces() {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
-  auto read_manager = session_->get(at.manager);
-  CO_TRY(manager, co_await std::move(read_manager));
-  auto look = hpeCertificatePlaces(manager.body);
-  CO_TRY(hpe, co_await std::move(look));
+  CO_TRY(at, co_await places());
+  CO_TRY(manager, co_await session_->get(at.manager));
+  CO_TRY(hpe, co_await hpeCertificatePlaces(manager.body));
   if (hpe) co_return std::move(*hpe);
-  auto read_root = session_->get("/redfish/v1/");
-  CO_TRY(root, co_await std::move(read_root));
+  CO_TRY(root, co_await session_->get("/redfish/v1/"));
   const auto service_path = linkAt(root.body, "CertificateService");
   if (service_path.empty()) co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " has no CertificateService; install its certificate by its web page, then: muster bmc forget-pin");
-  auto read = session_->get(service_path);
-  CO_TRY(service, co_await std::move(read));
+  CO_TRY(service, co_await session_->get(service_path));
   auto protocol_path = linkAt(manager.body, "NetworkProtocol");
   if (protocol_path.empty()) protocol_path = at.manager + "/NetworkProtocol";
-  auto read_protocol = session_->get(protocol_path);
-  CO_TRY(protocol, co_await std::move(read_protocol));
+  CO_TRY(protocol, co_await session_->get(protocol_path));
   CertificatePlaces found;
   found.collection = linkAt(protocol.body, "HTTPS/Certificates");
   if (found.collection.empty()) found.collection = protocol_path + "/HTTPS/Certificates";
   found.request = linkAt(service.body, "Actions/#CertificateService.GenerateCSR/target");
   found.replace = linkAt(service.body, "Actions/#CertificateService.ReplaceCertificate/target");
-  auto list = members(found.collection, kMaxCertificates, RedfishSession::kRequestTimeout);
-  CO_TRY(certificates, co_await std::move(list));
+  CO_TRY(certificates, co_await members(found.collection, kMaxCertificates, RedfishSession::kRequestTimeout));
   if (certificates.found.empty()) co_return found;
   const auto& own = certificates.found.front();
   found.certificate = own.uri;
@@ -152,8 +135,7 @@ Async<Json> RedfishBmc::requestParameters(CertificatePlaces at, CertificateSubje
   Json body = Json::object();
   if (at.words == CertificatePlaces::Words::Rekey) {
     if (at.rekey_info.empty()) co_return body;
-    auto read = session_->get(at.rekey_info);
-    CO_TRY(info, co_await std::move(read));
+    CO_TRY(info, co_await session_->get(at.rekey_info));
     const auto* parameters = find(info.body, "Parameters");
     for (const auto& each : parameters && parameters->is_array() ? *parameters : Json::array()) {
       const auto name = textAt(each, "Name");
@@ -175,36 +157,28 @@ Async<Json> RedfishBmc::requestParameters(CertificatePlaces at, CertificateSubje
 
 /// iLO takes its time and shows the request when it is there; what it showed before is of an earlier key.
 Async<std::string> RedfishBmc::hpeRequest(CertificatePlaces at, Json parameters) {
-  auto before = session_->get(at.certificate);
-  CO_TRY(old, co_await std::move(before));
-  auto post = session_->post(at.request, std::move(parameters), kRequestLimit);
-  CO_TRY_OK(co_await std::move(post));
+  CO_TRY(old, co_await session_->get(at.certificate));
+  CO_TRY_OK(co_await session_->post(at.request, std::move(parameters), kRequestLimit));
   const auto until = clock_.steady() + kHpeRequestLimit;
   while (true) {
-    auto read = session_->get(at.certificate);
-    CO_TRY(now, co_await std::move(read));
+    CO_TRY(now, co_await session_->get(at.certificate));
     auto request = textAt(now.body, "CertificateSigningRequest");
     if (!request.empty() && request != textAt(old.body, "CertificateSigningRequest")) co_return request;
     if (clock_.steady() >= until) co_return fail(ErrorCode::Timeout, fmt::format("the BMC at {} shows no request {} min after it was ordered", address(), kHpeRequestLimit.count()));
-    auto pause = clock_.sleep(kHpeRequestPoll);
-    co_await std::move(pause);
+    co_await clock_.sleep(kHpeRequestPoll);
   }
 }
 
 Async<std::string> RedfishBmc::certificateRequest(CertificateSubject subject) {
-  auto where = certificatePlaces();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await certificatePlaces());
   if (at.request.empty()) co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " offers neither GenerateCSR nor Certificate.Rekey");
-  auto describe = requestParameters(at, std::move(subject));
-  CO_TRY(body, co_await std::move(describe));
+  CO_TRY(body, co_await requestParameters(at, std::move(subject)));
   std::string request;
   if (at.words == CertificatePlaces::Words::HpeHttpsCert) {
-    auto order = hpeRequest(at, std::move(body));
-    CO_TRY(shown, co_await std::move(order));
+    CO_TRY(shown, co_await hpeRequest(at, std::move(body)));
     request = std::move(shown);
   } else {
-    auto post = session_->post(at.request, std::move(body), kRequestLimit);
-    CO_TRY(reply, co_await std::move(post));
+    CO_TRY(reply, co_await session_->post(at.request, std::move(body), kRequestLimit));
     request = textAt(reply.body, "CSRString");
   }
   if (request.find("BEGIN CERTIFICATE REQUEST") == std::string::npos) co_return fail(ErrorCode::Corrupt, "the BMC at " + address() + " answered without a certificate request in PEM");
@@ -221,8 +195,7 @@ Async<void> RedfishBmc::installCertificate(std::string pem) {
       co_return fail(ErrorCode::InvalidInput, fmt::format("the new certificate for the BMC at {} would not pass the check against bmc_ca {}: {}; nothing was sent. Let that CA sign it, or change bmc_ca first",
                                                           address(), declared.ca_file.string(), fits.error().text()));
   }
-  auto where = certificatePlaces();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await certificatePlaces());
   CO_TRY(pin, session_->trust().pin());
   const auto holds = declared.declaresCertificate() ? session_->shownCertificate() : pin.value_or("");
   if (holds == described->sha256_fingerprint) co_return Result<void>();
@@ -236,17 +209,14 @@ Async<void> RedfishBmc::installCertificate(std::string pem) {
     body["CertificateType"] = "PEM";
     body["CertificateUri"]["@odata.id"] = at.certificate;
   }
-  auto post = session_->postAny(at.replace, std::move(body));
-  auto answer = co_await std::move(post);  // lost, when the web server restarts with it
+  auto answer = co_await session_->postAny(at.replace, std::move(body));  // lost, when the web server restarts with it
   if (answer && !answer->ok()) co_return fail(errorOf(*answer, "installing a certificate on " + address()));
   if (!answer && !answer.error().canRetry()) co_return fail(std::move(answer.error()));
-  auto first = waitForCertificate(described->sha256_fingerprint);
-  CO_TRY(shown, co_await std::move(first));
+  CO_TRY(shown, co_await waitForCertificate(described->sha256_fingerprint));
   if (shown) co_return Result<void>();
   auto reset = resetBmc();  // iDRAC shows a new certificate after its restart only
   CO_TRY_OK(co_await std::move(reset));
-  auto second = waitForCertificate(described->sha256_fingerprint);
-  CO_TRY(shown_then, co_await std::move(second));
+  CO_TRY(shown_then, co_await waitForCertificate(described->sha256_fingerprint));
   if (shown_then) co_return Result<void>();
   co_return fail(ErrorCode::Unavailable, fmt::format("the BMC at {} took the certificate but does not show it, after a restart neither", address()));
 }
@@ -256,15 +226,13 @@ Async<bool> RedfishBmc::waitForCertificate(std::string fingerprint) {
   const auto until = clock_.steady() + kShownLimit;
   while (true) {
     session_->forgetConnections();
-    auto look = session_->peek("/redfish/v1/", false);
-    auto reply = co_await std::move(look);
+    auto reply = co_await session_->peek("/redfish/v1/", false);
     if (!reply && reply.error().code() == ErrorCode::Denied) co_return fail(std::move(reply.error()));
     if (reply && session_->shownCertificate() == fingerprint) CO_TRY_OK(session_->trust().promotePin(fingerprint, session_->declaredTrust().pin));
     CO_TRY(pin, session_->trust().pin());
     if (pin == fingerprint) co_return true;
     if (clock_.steady() >= until) co_return false;
-    auto pause = clock_.sleep(kShownPoll);
-    co_await std::move(pause);
+    co_await clock_.sleep(kShownPoll);
   }
 }
 

@@ -29,8 +29,7 @@ class OneStranger final : public Stranger {
   Bmc& bmc() override { return *bmc_; }
   Async<void> close() override {
     auto end = redfish_->logout();
-    auto bounded = withDeadline<void>(clock_, kCloseLimit, "logging out of " + bmc_->address(), std::move(end));
-    co_return co_await std::move(bounded);
+    co_return co_await withDeadline<void>(clock_, kCloseLimit, "logging out of " + bmc_->address(), std::move(end));
   }
 
  private:

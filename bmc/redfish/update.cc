@@ -49,16 +49,13 @@ std::string memberName(const std::string& uri, const Json& json, InventoryKey ke
 // ---- inventory
 
 Async<RedfishBmc::Inventory> RedfishBmc::readInventory() {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await places());
   if (inventory_.empty()) {
-    auto read = session_->get(at.update_service);
-    CO_TRY(service, co_await std::move(read));
+    CO_TRY(service, co_await session_->get(at.update_service));
     inventory_ = linkAt(service.body, "FirmwareInventory");
     if (inventory_.empty()) inventory_ = at.update_service + "/FirmwareInventory";
   }
-  auto list = members(inventory_, kMaxInventory, at.quirks.inventory_read, Want::Expanded);
-  CO_TRY(listed, co_await std::move(list));
+  CO_TRY(listed, co_await members(inventory_, kMaxInventory, at.quirks.inventory_read, Want::Expanded));
   const auto& found = listed.found;
 
   std::map<std::string, int> uses;
@@ -81,56 +78,46 @@ Async<RedfishBmc::Inventory> RedfishBmc::readInventory() {
 }
 
 Async<std::vector<FirmwareItem>> RedfishBmc::firmware() {
-  auto read = readInventory();
-  CO_TRY(inventory, co_await std::move(read));
+  CO_TRY(inventory, co_await readInventory());
   co_return std::move(inventory.items);
 }
 
 // ---- the BMC itself
 
 Async<void> RedfishBmc::resetBmc() {
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
-  auto read = session_->get(at.manager);
-  CO_TRY(manager, co_await std::move(read));
+  CO_TRY(at, co_await places());
+  CO_TRY(manager, co_await session_->get(at.manager));
   const Json* action = find(manager.body, "Actions/#Manager.Reset");
   if (!action) co_return fail(ErrorCode::InvalidInput, at.manager + " of " + address() + " cannot be reset");
-  auto ask = allowedResets(*action);
-  CO_TRY(allowed, co_await std::move(ask));
+  CO_TRY(allowed, co_await allowedResets(*action));
   std::string type = at.quirks.manager_reset.empty() ? "ForceRestart" : at.quirks.manager_reset;
   if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), type) == allowed.end()) type = allowed.front();
   std::string target = linkAt(*action, "target");
   if (target.empty()) target = at.manager + "/Actions/Manager.Reset";
 
-  auto reset = resetThrough(std::move(target), std::move(type), at.manager, textAt(manager.body, "LastResetTime"));
-  co_return co_await std::move(reset);
+  co_return co_await resetThrough(std::move(target), std::move(type), at.manager, textAt(manager.body, "LastResetTime"));
 }
 
 Async<void> RedfishBmc::resetThrough(std::string target, std::string type, std::string manager, std::string reset_time_before) {
   Json body = Json::object();
   body["ResetType"] = type;
-  auto post = session_->post(target, std::move(body));
-  auto answer = co_await std::move(post);
+  auto answer = co_await session_->post(target, std::move(body));
   if (!answer && !answer.error().canRetry()) co_return fail(std::move(answer.error()));  // an answer lost on the way may well be the reset
   forgetPlaces();
-  auto wait = waitForReset(std::move(manager), std::move(reset_time_before), kGoesDownLimit);
-  CO_TRY_OK(co_await std::move(wait));
-  auto calm = settle();
-  co_return co_await std::move(calm);
+  CO_TRY_OK(co_await waitForReset(std::move(manager), std::move(reset_time_before), kGoesDownLimit));
+  co_return co_await settle();
 }
 
 // The reset has happened when the BMC was away, has forgotten the session, or says so itself.
 Async<void> RedfishBmc::waitForReset(std::string manager, std::string reset_time_before, std::chrono::seconds limit) {
   const auto until = clock_.steady() + limit;
   while (clock_.steady() < until) {
-    auto look = session_->peek(manager, true);
-    auto reply = co_await std::move(look);
+    auto reply = co_await session_->peek(manager, true);
     if (!reply && reply.error().code() == ErrorCode::Denied) co_return fail(std::move(reply.error()));
     if (!reply || reply->status == 401 || reply->status >= 500) co_return Result<void>();
     const std::string now = textAt(reply->body, "LastResetTime");
     if (!now.empty() && now != reset_time_before) co_return Result<void>();
-    auto pause = clock_.sleep(kResetPoll);
-    co_await std::move(pause);
+    co_await clock_.sleep(kResetPoll);
   }
   co_return fail(ErrorCode::Timeout, "the BMC at " + address() + " accepted its reset but did not restart");
 }
@@ -147,41 +134,34 @@ Async<void> RedfishBmc::settle() {
     }
     bool answered = false;
     if (good < kGoodReads) {
-      auto look = session_->peek("/redfish/v1/", false);
-      auto reply = co_await std::move(look);
+      auto reply = co_await session_->peek("/redfish/v1/", false);
       if (!reply && reply.error().code() == ErrorCode::Denied) co_return fail(std::move(reply.error()));
       answered = reply && (reply->ok() || reply->status == 401);
       last = reply ? fmt::format("status {}", reply->status) : reply.error().str();
     } else {
       if (!back_since) back_since = clock_.steady();
-      auto look = whatIsNotBack(clock_.steady() < *back_since + kAdaptersLimit);
-      CO_TRY(missing, co_await std::move(look));
+      CO_TRY(missing, co_await whatIsNotBack(clock_.steady() < *back_since + kAdaptersLimit));
       answered = missing.empty();
       last = std::move(missing);
     }
     // A late adapter does not take back what is known of the BMC; an error does.
     good = answered ? good + 1 : good > kGoodReads && places_ ? kGoodReads : 0;
     if (good == 2 * kGoodReads) break;
-    auto pause = clock_.sleep(good < kGoodReads || !places_ ? kResetPoll : places_->quirks.settle_gap);
-    co_await std::move(pause);
+    co_await clock_.sleep(good < kGoodReads || !places_ ? kResetPoll : places_->quirks.settle_gap);
   }
   co_return Result<void>();
 }
 
 /// "": system, manager and, where they are asked for, network adapters are read, and none is still starting. Errors: Denied
 Async<std::string> RedfishBmc::whatIsNotBack(bool adapters_too) {
-  auto where = places();
-  auto at = co_await std::move(where);
+  auto at = co_await places();
   if (!at && at.error().code() == ErrorCode::Denied) co_return fail(std::move(at.error()));
   if (!at) co_return at.error().str();
-  auto now = readSystem();
-  const auto system = co_await std::move(now);
+  const auto system = co_await readSystem();
   if (!system) co_return system.error().str();
-  auto read = session_->get(at->manager);
-  if (const auto manager = co_await std::move(read); !manager) co_return manager.error().str();
+  if (const auto manager = co_await session_->get(at->manager); !manager) co_return manager.error().str();
   if (!adapters_too || isOff((*system)->body)) co_return std::string();
-  auto ask = lateAdapters();
-  const auto devices = co_await std::move(ask);
+  const auto devices = co_await lateAdapters();
   if (!devices) co_return devices.error().str();
   co_return devices->empty() ? std::string() : fmt::format("{} is {}", devices->front().name, devices->front().state);
 }
@@ -189,28 +169,23 @@ Async<std::string> RedfishBmc::whatIsNotBack(bool adapters_too) {
 // ---- what comes up behind it
 
 Async<std::vector<DeviceState>> RedfishBmc::notReady() {
-  auto now = readSystem();
-  CO_TRY(system, co_await std::move(now));
+  CO_TRY(system, co_await readSystem());
   if (isOff(system->body)) co_return std::vector<DeviceState>();
-  auto ask = lateAdapters();
-  co_return co_await std::move(ask);
+  co_return co_await lateAdapters();
 }
 
 Async<std::vector<DeviceState>> RedfishBmc::lateAdapters() {
   std::vector<DeviceState> out;
-  auto where = places();
-  CO_TRY(at, co_await std::move(where));
+  CO_TRY(at, co_await places());
   auto collections = adapters_.value_or(std::vector<std::string>());
   if (!adapters_) {
-    auto list = members(at.chassis, kMaxChassis, RedfishSession::kRequestTimeout);
-    CO_TRY(chassis, co_await std::move(list));
+    CO_TRY(chassis, co_await members(at.chassis, kMaxChassis, RedfishSession::kRequestTimeout));
     for (const Member& box : chassis.found)
       if (auto link = linkAt(box.json, "NetworkAdapters"); !link.empty()) collections.push_back(std::move(link));
     if (chassis.unread.empty()) adapters_ = collections;  // else: asked again the next time
   }
   for (const auto& collection : collections) {
-    auto list = members(collection, kMaxAdapters, at.quirks.inventory_read, Want::Expanded);
-    const auto adapters = co_await std::move(list);
+    const auto adapters = co_await members(collection, kMaxAdapters, at.quirks.inventory_read, Want::Expanded);
     if (!adapters && adapters.error().code() == ErrorCode::NotFound) continue;  // linked and not there
     if (!adapters) co_return fail(adapters.error());
     for (const Member& adapter : adapters->found)

@@ -59,17 +59,13 @@ int showKept(const app::Options& options, const std::string& node, const Console
 
 Async<void> attach(bmc::ConsoleSource& source, bool take, bmc::BmcFleet& bmcs) {
   if (take) {
-    auto evict = source.evict();
-    CO_TRY_OK(co_await std::move(evict));
+    CO_TRY_OK(co_await source.evict());
   }
-  auto opening = source.open();
-  auto line = co_await std::move(opening);
-  auto logout = bmcs.close();
-  (void)co_await std::move(logout);  // best effort: whoever was asked where the console is, is not asked again
+  auto line = co_await source.open();
+  (void)co_await bmcs.close();  // best effort: whoever was asked where the console is, is not asked again
   if (!line) co_return tl::unexpected(std::move(line).error());
   writeRaw(std::cerr, printable(source.name()) + "; Ctrl-] leaves\r\n");
-  auto talking = talk(std::move(*line));
-  co_return co_await std::move(talking);
+  co_return co_await talk(std::move(*line));
 }
 
 Result<void> live(const app::Options& options, const std::string& node, bool take) {

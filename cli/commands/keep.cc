@@ -82,8 +82,7 @@ Task<Handover> endOfShift(app::Options options, app::Controller& controller, std
         co_return end;
       }
     }
-    auto pause = controller.clock().sleep(kLookForOthers);
-    co_await std::move(pause);
+    co_await controller.clock().sleep(kLookForOthers);
   }
 }
 
@@ -106,8 +105,7 @@ Async<Handover> keepUntilAsked(app::Controller& controller, lifecycle::EventSink
   auto watch = controller.watchStalls();
   auto bmcs = controller.watchBmcs();
   auto heads = exportAuditHeads(controller);
-  auto either = std::move(work) || std::move(end) || std::move(watch) || std::move(bmcs) || std::move(heads);
-  auto first = co_await std::move(either);
+  auto first = co_await (std::move(work) || std::move(end) || std::move(watch) || std::move(bmcs) || std::move(heads));
   co_return std::get<1>(std::move(first));
 }
 

@@ -32,8 +32,7 @@ Async<std::string> whyNotNow(Session& session, NodeName name, std::vector<lifecy
   for (const auto& claim : claims)
     if (!claim.ours && claim.subject == lifecycle::Subject(name)) co_return claim.holder + " works on it";
   if (session.cluster().profileOf(*session.cluster().findNode(name)).pool.empty()) co_return std::string();
-  auto looking = controller.lookAtPool(lifecycle::Subject(name));
-  const auto seen = co_await std::move(looking);
+  const auto seen = co_await controller.lookAtPool(lifecycle::Subject(name));
   std::optional<lifecycle::Fact> pool;
   for (const auto& fact : seen.value_or(std::vector<lifecycle::Fact>{}))
     if (fact.facet.str() == lifecycle::kPoolFacet) pool = fact;
@@ -47,8 +46,7 @@ Async<std::set<NodeName>> calling(Session& session, std::vector<NodeName> nodes)
   std::set<NodeName> out;
   for (const auto& name : nodes) {
     if (const auto left = std::chrono::duration_cast<std::chrono::seconds>(until - controller.clock().steady()); left.count() > 0) {
-      auto waiting = controller.agents().waitFor(name, wire::Mode::Disk, "", left);
-      (void)co_await std::move(waiting);
+      (void)co_await controller.agents().waitFor(name, wire::Mode::Disk, "", left);
     }
     if (const auto agent = controller.agents().state(name); agent && agent->mode == wire::Mode::Disk) out.insert(name);
   }
@@ -61,15 +59,13 @@ Async<std::vector<NodeName>> undisturbed(Session& session, std::vector<NodeName>
   if (all)
     for (const auto& node : session.cluster().nodes)
       if (!session.cluster().profileOf(node).fabric.empty()) named.push_back(node.name);
-  auto waiting = calling(session, named);
-  CO_TRY(there, co_await std::move(waiting));
+  CO_TRY(there, co_await calling(session, named));
   CO_TRY(claims, session.controller->store().claims());
   std::vector<NodeName> out;
   for (const auto& name : named) {
     std::string why = "its installed system does not call";
     if (there.contains(name)) {
-      auto asking = whyNotNow(session, name, claims);
-      CO_TRY(answer, co_await std::move(asking));
+      CO_TRY(answer, co_await whyNotNow(session, name, claims));
       why = answer;
     }
     if (why.empty())
@@ -165,8 +161,7 @@ Async<std::optional<isolate::Begun>> cutOff(Session& session, isolate::RunLog& l
       why = node.name.str() + " is in the inventory no more";
       continue;
     }
-    auto asking = whyNotNow(session, node.name, claims);
-    CO_TRY(disturbed, co_await std::move(asking));
+    CO_TRY(disturbed, co_await whyNotNow(session, node.name, claims));
     if (!disturbed.empty()) why = fmt::format("{}: {}", node.name.str(), disturbed);
   }
   if (!why.empty()) {
@@ -184,19 +179,16 @@ Async<std::optional<isolate::Begun>> cutOff(Session& session, isolate::RunLog& l
 Async<isolate::SiteRoutes> routesOf(const app::Options& options, const Session& session, const isolate::Site& site) {
   const auto processes = io::makeProcessRunner();
   const auto where = app::fabricOptions(options, session.lab);
-  auto looking = fabric::discover(*processes, where);
-  CO_TRY(found, co_await std::move(looking));
+  CO_TRY(found, co_await fabric::discover(*processes, where));
   fabric::Tools tools(*processes, where);
-  auto reading = tools.forwardingTables();
-  CO_TRY(tables, co_await std::move(reading));
+  CO_TRY(tables, co_await tools.forwardingTables());
   co_return siteRoutes(site, fabric::Routes(found, tables));
 }
 
 /// Without routes a bad way is told by its leaf's uplinks instead of its cable: less exact, and no reason not to test.
 Async<void> learnRoutes(const app::Options& options, const Session& session, isolate::Site& site) {
   if (site.link.empty()) co_return Result<void>();
-  auto reading = routesOf(options, session, site);
-  auto routes = co_await std::move(reading);
+  auto routes = co_await routesOf(options, session, site);
   if (routes)
     useRoutes(site, std::move(*routes));
   else
@@ -205,20 +197,17 @@ Async<void> learnRoutes(const app::Options& options, const Session& session, iso
 }
 
 Async<isolate::Begun> beginNew(const app::Options& options, Session& session, ValidateFlags flags, std::vector<NodeName> named) {
-  auto choosing = undisturbed(session, std::move(named));
-  CO_TRY(nodes, co_await std::move(choosing));
+  CO_TRY(nodes, co_await undisturbed(session, std::move(named)));
   isolate::Begun begun;
   begun.run_id = "isolate-" + io::randomToken(8);
   begun.at = session.controller->clock().now();
   begun.seed = flags.seed ? flags.seed : static_cast<std::uint64_t>(begun.at.time_since_epoch().count());
-  auto asking = isolate::chooseEngine(flags.engine, nodes, session.controller->agents(), begun.run_id);
-  CO_TRY(engine, co_await std::move(asking));
+  CO_TRY(engine, co_await isolate::chooseEngine(flags.engine, nodes, session.controller->agents(), begun.run_id));
   begun.engine = engine;
   CO_TRY(site, isolate::siteOf(session.cluster(), nodes, session.controller->agents(), engine));
   begun.site = std::move(site);
   if (engine.kind != isolate::EngineKind::Tcp) {
-    auto learning = learnRoutes(options, session, begun.site);
-    CO_TRY_OK(co_await std::move(learning));
+    CO_TRY_OK(co_await learnRoutes(options, session, begun.site));
   }
   begun.least_gbits = flags.least_gbits;
   if (!begun.least_gbits && engine.kind == isolate::EngineKind::Rdma) begun.least_gbits = validate::rdmaFloorGbits(begun.site.nodes.front().devices.front(), begun.site.link);
@@ -226,17 +215,14 @@ Async<isolate::Begun> beginNew(const app::Options& options, Session& session, Va
 }
 
 Async<isolate::Campaign> runIsolation(const app::Options& options, Session& session, ValidateFlags flags, std::vector<NodeName> named, isolate::RunLog& log) {
-  auto looking = cutOff(session, log);
-  CO_TRY(begun, co_await std::move(looking));
+  CO_TRY(begun, co_await cutOff(session, log));
   if (!begun) {
-    auto beginning = beginNew(options, session, flags, std::move(named));
-    CO_TRY(made, co_await std::move(beginning));
+    CO_TRY(made, co_await beginNew(options, session, flags, std::move(named)));
     CO_TRY_OK(log.begin(made));
     begun = std::move(made);
   }
   const isolate::RoundBegins tell = [](const isolate::Round& round) { std::cerr << fmt::format("round {}: {} ({} tests)\n", round.number, round.what, round.groups.size()); };
-  auto running = isolate::runCampaign(std::move(*begun), log, session.controller->agents(), tell);
-  co_return co_await std::move(running);
+  co_return co_await isolate::runCampaign(std::move(*begun), log, session.controller->agents(), tell);
 }
 
 /// One run of one wish at a time, and it is found again by the same words.

@@ -40,13 +40,11 @@ Result<const inventory::Fabric*> onlyFabric(const inventory::Cluster& cluster) {
 Async<Topology> Discovery::topology() {
   std::string why;
   for (int i = 0; i < kSettleTries; ++i) {
-    auto run = tools_.discover();
-    CO_TRY(found, co_await std::move(run));
+    CO_TRY(found, co_await tools_.discover());
     auto known = manager_.nodeGuids();
     why = known ? mismatch(found, *known) : std::string();
     if (why.empty()) co_return std::move(found);
-    auto pause = clock_.sleep(kSettlePause);
-    co_await std::move(pause);
+    co_await clock_.sleep(kSettlePause);
   }
   co_return fail(ErrorCode::Unavailable, why + "; look for lost packets (ibqueryerrors) and run again");
 }
@@ -70,8 +68,7 @@ Async<void> addSwitchFirmware(Tools& tools, Clock& clock, const inventory::Fabri
   }
   Result<std::map<int, ToldFirmware>> answer;
   if (!lids.empty()) {
-    auto run = tools.switchFirmware(lids);
-    answer = co_await std::move(run);
+    answer = co_await tools.switchFirmware(lids);
   }
   for (auto& [name, one] : told) {
     if (std::find(lids.begin(), lids.end(), one.lid) == lids.end()) continue;
@@ -92,8 +89,7 @@ Async<Topology> discover(io::ProcessRunner& processes, FabricOptions options) {
   Tools tools(processes, options);
   SubnetManager manager(processes, tools, options.run_folder);
   Discovery discovery(tools, manager, clock);
-  auto run = discovery.topology();
-  co_return co_await std::move(run);
+  co_return co_await discovery.topology();
 }
 
 namespace {
@@ -135,14 +131,12 @@ namespace {
 Async<DiffReport> diffWith(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock, FabricOptions options, FirmwareMemory& memory) {
   auto report = declaredReport(cluster);
   if (!report) co_return withFound(cluster, std::move(report), Topology{});
-  auto run = discover(processes, options);
-  auto found = co_await std::move(run);
+  auto found = co_await discover(processes, options);
   auto out = withFound(cluster, std::move(report), std::move(found));
   if (!out.error.empty()) co_return std::move(out);
   options.run_folder = std::filesystem::absolute(options.run_folder);
   Tools tools(processes, options);
-  auto ask = addSwitchFirmware(tools, clock, cluster.fabrics.begin()->second, out.declared, out.found, memory, out.comparison);
-  CO_TRY_OK(co_await std::move(ask));
+  CO_TRY_OK(co_await addSwitchFirmware(tools, clock, cluster.fabrics.begin()->second, out.declared, out.found, memory, out.comparison));
   co_return std::move(out);
 }
 
@@ -151,8 +145,7 @@ Async<DiffReport> diffWith(const inventory::Cluster& cluster, io::ProcessRunner&
 Async<DiffReport> diff(const inventory::Cluster& cluster, io::ProcessRunner& processes, FabricOptions options) {
   SystemClock clock;
   FirmwareMemory memory;
-  auto run = diffWith(cluster, processes, clock, std::move(options), memory);
-  co_return co_await std::move(run);
+  co_return co_await diffWith(cluster, processes, clock, std::move(options), memory);
 }
 
 DiffReport diff(const inventory::Cluster& cluster, std::string_view found_text) {
@@ -167,13 +160,11 @@ Async<void> watch(const inventory::Cluster& cluster, io::ProcessRunner& processe
   std::optional<DiffReport> last;
   FirmwareMemory memory;
   while (true) {
-    auto run = diffWith(cluster, processes, clock, options, memory);
-    CO_TRY(now, co_await std::move(run));
+    CO_TRY(now, co_await diffWith(cluster, processes, clock, options, memory));
     if (!last || !sameAnswer(*last, now))
       if (!tell(now)) co_return Result<void>();
     last = std::move(now);
-    auto rest = clock.sleep(pause);
-    co_await std::move(rest);
+    co_await clock.sleep(pause);
   }
 }
 

@@ -62,8 +62,7 @@ Task<Turnstile::Pass> Turnstile::enter() {
     auto bell = std::make_shared<asio::steady_timer>(executor, asio::steady_timer::time_point::max());
     waiting_.push_back(bell);
     boost::system::error_code ignored;
-    auto wait = bell->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-    co_await std::move(wait);
+    co_await bell->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
   busy_ = true;
   co_return Pass(*this);
@@ -205,13 +204,11 @@ io::Command Tools::command(std::string tool, std::vector<std::string> args) cons
 Async<io::ProcessExit> Tools::answer(std::string tool, std::vector<std::string> args, int accepted) {
   auto call = command(tool, std::move(args));
   call.timeout = tool == "ibnetdiscover" || tool == "ibqueryerrors" ? options_.discovery_limit : kQueryTimeout;
-  auto run = answerOf(std::move(tool), std::move(call), accepted);
-  co_return co_await std::move(run);
+  co_return co_await answerOf(std::move(tool), std::move(call), accepted);
 }
 
 Async<io::ProcessExit> Tools::answerOf(std::string tool, io::Command call, int accepted) {
-  auto run = processes_.run(std::move(call));
-  CO_TRY(exit, co_await std::move(run));
+  CO_TRY(exit, co_await processes_.run(std::move(call)));
   auto trouble = troubleIn(exit.err);
   if ((exit.code != 0 && exit.code != accepted) || !trouble.empty())
     co_return fail(ErrorCode::Unavailable,
@@ -220,8 +217,7 @@ Async<io::ProcessExit> Tools::answerOf(std::string tool, io::Command call, int a
 }
 
 Async<std::string> Tools::output(std::string tool, std::vector<std::string> args) {
-  auto run = answer(std::move(tool), std::move(args));
-  CO_TRY(exit, co_await std::move(run));
+  CO_TRY(exit, co_await answer(std::move(tool), std::move(args)));
   co_return std::move(exit.out);
 }
 
@@ -237,11 +233,9 @@ Result<Topology> topologyIn(const io::ProcessExit& exit, std::string_view tool) 
 }  // namespace
 
 Async<Topology> Tools::discover() {
-  auto directly = discoverByLibrary();
-  auto topology = co_await std::move(directly);
+  auto topology = co_await discoverByLibrary();
   if (topology || topology.error().code() != ErrorCode::Denied) co_return topology;
-  auto by_tool = discoverByTool();
-  co_return co_await std::move(by_tool);
+  co_return co_await discoverByTool();
 }
 
 Async<Topology> Tools::discoverByLibrary() {
@@ -249,8 +243,7 @@ Async<Topology> Tools::discoverByLibrary() {
   if (looker.empty()) co_return fail(ErrorCode::Denied, fmt::format("there is no {} beside this program", kLooker));
   auto call = command(looker, {});
   call.timeout = options_.discovery_limit;
-  auto run = processes_.run(std::move(call));
-  CO_TRY(exit, co_await std::move(run));
+  CO_TRY(exit, co_await processes_.run(std::move(call)));
   if (exit.code == kNoPort || std::count(kNotRun.begin(), kNotRun.end(), exit.code) > 0)
     co_return fail(ErrorCode::Denied, fmt::format("{}: {}", kLooker, troubleIn(exit.err)));
   if (auto trouble = troubleIn(exit.err); exit.code != 0 || !trouble.empty())
@@ -262,8 +255,7 @@ Async<Topology> Tools::discoverByLibrary() {
 }
 
 Async<Topology> Tools::discoverByTool() {
-  auto run = answer("ibnetdiscover", {});
-  CO_TRY(exit, co_await std::move(run));
+  CO_TRY(exit, co_await answer("ibnetdiscover", {}));
   co_return topologyIn(exit, "ibnetdiscover");
 }
 
@@ -273,30 +265,26 @@ Async<std::map<int, ToldFirmware>> Tools::switchFirmware(std::vector<int> lids) 
   auto call = command(asker, {});
   for (const int lid : lids) call.stdin_text += fmt::format("{}\n", lid);
   call.timeout = options_.discovery_limit;
-  auto run = processes_.run(std::move(call));
-  CO_TRY(exit, co_await std::move(run));
+  CO_TRY(exit, co_await processes_.run(std::move(call)));
   if (exit.code != 0)  // silent switches make it speak on stderr and end with 0
     co_return fail(exit.code == kNoPort ? ErrorCode::Denied : ErrorCode::Unavailable, fmt::format("{} (exit code {}): {}", kAsker, exit.code, troubleIn(exit.err)));
   co_return parseSwitchFirmware(exit.out, lids);
 }
 
 Async<SmInfo> Tools::smInfo() {
-  auto run = output("sminfo", {});
-  CO_TRY(text, co_await std::move(run));
+  CO_TRY(text, co_await output("sminfo", {}));
   co_return parseSmInfo(text);
 }
 
 Async<SmInfo> Tools::smInfoOf(int lid) {
   std::vector<std::string> args = {std::to_string(lid)};
-  auto run = output("sminfo", std::move(args));
-  CO_TRY(text, co_await std::move(run));
+  CO_TRY(text, co_await output("sminfo", std::move(args)));
   co_return parseSmInfo(text);
 }
 
 Async<std::set<int>> Tools::managerLids() {
   std::vector<std::string> args = {"-s"};
-  auto run = output("saquery", std::move(args));
-  CO_TRY(text, co_await std::move(run));
+  CO_TRY(text, co_await output("saquery", std::move(args)));
   CO_TRY(lids, parseManagers(text));
   lids.insert(managers_told_.begin(), managers_told_.end());
   co_return std::move(lids);
@@ -304,8 +292,7 @@ Async<std::set<int>> Tools::managerLids() {
 
 Async<ForwardingTables> Tools::forwardingTables() {
   std::vector<std::string> args = {"-n"};
-  auto run = output("dump_fts", std::move(args));
-  CO_TRY(text, co_await std::move(run));
+  CO_TRY(text, co_await output("dump_fts", std::move(args)));
   co_return parseForwardingTables(text);
 }
 
@@ -316,17 +303,14 @@ Async<links::ReadingsByGuid> Tools::counters() {
   CO_TRY_OK(io::makeDirs(options_.run_folder));
   CO_TRY_OK(io::writeFileAtomic(thresholds, "# every error counts\n"));
   std::vector<std::string> errors_args = {"--skip-sl", "--threshold-file", thresholds.string()}, data_args = {"--skip-sl", "--counters"};
-  auto ask_errors = answer("ibqueryerrors", std::move(errors_args), kOverThreshold);
-  CO_TRY(errors, co_await std::move(ask_errors));
-  auto ask_data = answer("ibqueryerrors", std::move(data_args));
-  CO_TRY(data, co_await std::move(ask_data));
+  CO_TRY(errors, co_await answer("ibqueryerrors", std::move(errors_args), kOverThreshold));
+  CO_TRY(data, co_await answer("ibqueryerrors", std::move(data_args)));
   co_return links::parseQueryErrors(errors.out, data.out);
 }
 
 Async<PkeyTable> Tools::pkeys(int lid, int port) {
   std::vector<std::string> args = {"pkeys", std::to_string(lid), std::to_string(port)};
-  auto run = output("smpquery", std::move(args));
-  CO_TRY(text, co_await std::move(run));
+  CO_TRY(text, co_await output("smpquery", std::move(args)));
   co_return parsePkeys(text);
 }
 
@@ -336,14 +320,12 @@ Async<std::map<PkeyPort, PkeyTable>> Tools::pkeyTables(std::vector<PkeyPort> por
     auto call = command(reader, {});
     for (const auto& [lid, number] : ports) call.stdin_text += fmt::format("{} {}\n", lid, number);
     call.timeout = options_.discovery_limit;
-    auto run = answerOf(std::string(kReader), std::move(call), 0);
-    CO_TRY(exit, co_await std::move(run));
+    CO_TRY(exit, co_await answerOf(std::string(kReader), std::move(call), 0));
     co_return parsePkeyTables(exit.out, ports);
   }
   std::map<PkeyPort, PkeyTable> tables;
   for (const auto& port : ports) {
-    auto ask = pkeys(port.first, port.second);
-    CO_TRY(table, co_await std::move(ask));
+    CO_TRY(table, co_await pkeys(port.first, port.second));
     tables[port] = std::move(table);
   }
   co_return std::move(tables);

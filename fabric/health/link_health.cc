@@ -50,8 +50,7 @@ double seconds(std::chrono::steady_clock::time_point at) { return std::chrono::d
 Async<FabricReading> readCounters(Tools& tools, Clock& clock) {
   FabricReading out;
   out.began = seconds(clock.steady());
-  auto read = tools.counters();
-  CO_TRY(ports, co_await std::move(read));
+  CO_TRY(ports, co_await tools.counters());
   out.ports = std::move(ports);
   out.ended = seconds(clock.steady());
   co_return std::move(out);
@@ -60,16 +59,11 @@ Async<FabricReading> readCounters(Tools& tools, Clock& clock) {
 /// The discovery is outside the readings' clock: it does not count as window.
 Async<LinkHealthReport> measure(Tools& tools, Clock& clock, std::chrono::milliseconds window, links::Limits limits,
                                 Transceivers transceivers) {
-  auto discover_first = tools.discover();
-  CO_TRY(before, co_await std::move(discover_first));
-  auto read_first = readCounters(tools, clock);
-  CO_TRY(first, co_await std::move(read_first));
-  auto pause = clock.sleep(window);
-  co_await std::move(pause);
-  auto read_second = readCounters(tools, clock);
-  CO_TRY(second, co_await std::move(read_second));
-  auto discover_second = tools.discover();
-  CO_TRY(after, co_await std::move(discover_second));
+  CO_TRY(before, co_await tools.discover());
+  CO_TRY(first, co_await readCounters(tools, clock));
+  co_await clock.sleep(window);
+  CO_TRY(second, co_await readCounters(tools, clock));
+  CO_TRY(after, co_await tools.discover());
   co_return judgeLinks(before, after, first, second, limits, transceivers);
 }
 
@@ -181,8 +175,7 @@ Async<LinkHealthReport> linkHealth(io::ProcessRunner& processes, Clock& clock, F
                                    links::Limits limits, Transceivers transceivers) {
   options.run_folder = std::filesystem::absolute(options.run_folder);
   Tools tools(processes, options);
-  auto work = measure(tools, clock, window, limits, std::move(transceivers));
-  auto done = co_await std::move(work);
+  auto done = co_await measure(tools, clock, window, limits, std::move(transceivers));
   if (done) co_return std::move(*done);
   LinkHealthReport report;
   report.error = done.error().str();

@@ -44,8 +44,7 @@ class Rehearsal {
 
   Async<RehearsalReport> run() {
     const auto begin = clock_.steady();
-    auto all = everything();
-    auto done = co_await std::move(all);
+    auto done = co_await everything();
     if (!done) report_.error = done.error().str();
     report_.seconds = secondsOf(clock_.steady() - begin);
     co_return std::move(report_);
@@ -62,14 +61,11 @@ class Rehearsal {
     rules_ = std::move(rules);
     report_.slowed = slowDownForIbsim(declared_);
     levels_ = switchLevels(declared_);
-    auto up = bringUp();
-    CO_TRY_OK(co_await std::move(up));
+    CO_TRY_OK(co_await bringUp());
     for (auto& group : faultGroups(possible(faultsOf(declared_, *fabric_, options_.kinds)), declared_, options_.together)) {
-      auto work = rehearseGroup(std::move(group));
-      CO_TRY_OK(co_await std::move(work));
+      CO_TRY_OK(co_await rehearseGroup(std::move(group)));
     }
-    auto mended = mend();
-    co_return co_await std::move(mended);
+    co_return co_await mend();
   }
 
   Manager& master() { return *managers_.front(); }
@@ -86,19 +82,16 @@ class Rehearsal {
     CO_TRY(simulator, co_await std::move(start));
     simulator_ = std::move(simulator);
     for (const auto& seat : seats) managers_.push_back(std::make_unique<Manager>(seat, simulator_->seat(seat), processes_));
-    auto discover = master().tools.discover();
-    CO_TRY(found, co_await std::move(discover));
+    CO_TRY(found, co_await master().tools.discover());
     known_.learn(declared_, found);
     for (std::size_t rank = 0; rank < managers_.size(); ++rank) {
       auto& manager = *managers_[rank];
       manager.files =
           renderSm(*fabric_, declared_, rules_, known_, {known_.hcas.at(manager.hca), manager.options.run_folder, static_cast<int>(rank)});
       CO_TRY_OK(manager.opensm.start(manager.files));
-      auto wait = untilUp(manager, rank > 0);
-      CO_TRY_OK(co_await std::move(wait));
+      CO_TRY_OK(co_await untilUp(manager, rank > 0));
     }
-    auto healthy = checkHealthy();
-    co_return co_await std::move(healthy);
+    co_return co_await checkHealthy();
   }
 
   Async<void> untilUp(Manager& manager, bool standby) {
@@ -106,16 +99,14 @@ class Rehearsal {
       auto log = manager.opensm.log();
       if (standby ? log.standby : log.subnet_up) co_return Result<void>();
       if (!manager.opensm.pid()) break;
-      auto pause = clock_.sleep(kLookEvery);
-      co_await std::move(pause);
+      co_await clock_.sleep(kLookEvery);
     }
     co_return fail(ErrorCode::Unavailable, fmt::format("opensm on {} did not become {}: {}", manager.hca, standby ? "standby" : "master",
                                                        manager.opensm.logTail()));
   }
 
   Async<void> checkHealthy() {
-    auto look = see();
-    CO_TRY(now, co_await std::move(look));
+    CO_TRY(now, co_await see());
     report_.routing_engine = master().opensm.log().routing_engine;
     report_.healthy = walk(now.found, now.tables, levels_);
     for (const auto& [name, device] : declared_.devices) ++(device.is_switch ? report_.switches : report_.hcas);
@@ -125,8 +116,7 @@ class Rehearsal {
       problems.push_back("not as declared: " + compared.deviations.front().repair);
     if (!problems.empty())
       co_return fail(ErrorCode::Unavailable, fmt::format("the healthy fabric is not as it should be: {}", fmt::join(problems, "; ")));
-    auto wrong = wrongTables();
-    CO_TRY(tables, co_await std::move(wrong));
+    CO_TRY(tables, co_await wrongTables());
     if (!tables.empty()) co_return fail(ErrorCode::Unavailable, fmt::format("the PKey table of {} is not as declared", tables));
     co_return Result<void>();
   }
@@ -137,23 +127,19 @@ class Rehearsal {
   };
   Async<Sight> see() {
     Sight out;
-    auto discover = master().tools.discover();
-    CO_TRY(found, co_await std::move(discover));
-    auto dump = master().tools.forwardingTables();
-    CO_TRY(tables, co_await std::move(dump));
+    CO_TRY(found, co_await master().tools.discover());
+    CO_TRY(tables, co_await master().tools.forwardingTables());
     co_return Sight{std::move(found), std::move(tables)};
   }
 
   /// The first HCA whose PKey table is not as declared; empty: all are.
   Async<std::string> wrongTables() {
-    auto discover = master().tools.discover();
-    CO_TRY(found, co_await std::move(discover));
+    CO_TRY(found, co_await master().tools.discover());
     auto rules = withGuids(rules_, known_.hcas);
     std::vector<PkeyPort> ports;
     for (const auto& [name, device] : found.devices)
       if (!device.is_switch) ports.emplace_back(device.addresses.begin()->second.lid, device.addresses.begin()->first);
-    auto ask = master().tools.pkeyTables(std::move(ports));
-    CO_TRY(tables, co_await std::move(ask));
+    CO_TRY(tables, co_await master().tools.pkeyTables(std::move(ports)));
     for (const auto& [name, device] : found.devices) {
       if (device.is_switch) continue;
       const auto& [number, address] = *device.addresses.begin();
@@ -208,8 +194,7 @@ class Rehearsal {
     if (group.size() > 1) {
       FaultOutcome all;
       const auto begin = clock_.steady();
-      auto work = breakCables(group, all);
-      CO_TRY_OK(co_await std::move(work));
+      CO_TRY_OK(co_await breakCables(group, all));
       if (all.problems.empty()) {
         const auto share = secondsOf(clock_.steady() - begin) / static_cast<double>(group.size());
         for (auto& fault : group) note({std::move(fault), {}, all.effect, share, group.size(), 0});
@@ -217,8 +202,7 @@ class Rehearsal {
       }
     }
     for (auto& fault : group) {
-      auto one = rehearseOne(std::move(fault));
-      CO_TRY_OK(co_await std::move(one));
+      CO_TRY_OK(co_await rehearseOne(std::move(fault)));
     }
     co_return Result<void>();
   }
@@ -233,15 +217,12 @@ class Rehearsal {
     outcome.fault = std::move(fault);
     const auto begin = clock_.steady();
     if (outcome.fault.kind == FaultKind::PartitionsTypo) {
-      auto work = typo(outcome);
-      CO_TRY_OK(co_await std::move(work));
+      CO_TRY_OK(co_await typo(outcome));
     } else if (outcome.fault.kind == FaultKind::ManagerLost) {
-      auto work = loseManager(outcome);
-      CO_TRY_OK(co_await std::move(work));
+      CO_TRY_OK(co_await loseManager(outcome));
     } else {
       std::vector<Fault> alone = {outcome.fault};
-      auto work = breakCables(std::move(alone), outcome);
-      CO_TRY_OK(co_await std::move(work));
+      CO_TRY_OK(co_await breakCables(std::move(alone), outcome));
     }
     outcome.seconds = secondsOf(clock_.steady() - begin);
     note(std::move(outcome));
@@ -294,15 +275,12 @@ class Rehearsal {
       lines += injecting(fault);
       lost.merge(hcasLostBy(fault));
     }
-    auto change = simulator_->say(std::move(lines));
-    CO_TRY_OK(co_await std::move(change));
+    CO_TRY_OK(co_await simulator_->say(std::move(lines)));
     std::vector<Repair> repairs;
     for (int look = 1; look <= kLooks; ++look) {
-      auto wait = untilSwept(std::move(before), look > 1);
-      CO_TRY_OK(co_await std::move(wait));
+      CO_TRY_OK(co_await untilSwept(std::move(before), look > 1));
       before = master().opensm.log();
-      auto seeing = see();
-      auto sight = co_await std::move(seeing);
+      auto sight = co_await see();
       outcome.problems = sight ? judge(*sight, lost) : std::vector<std::string>{sight.error().str()};
       if (sight) {
         auto compared = compare(declared_, sight->found);
@@ -332,13 +310,11 @@ class Rehearsal {
         CO_TRY_OK(master().opensm.hangUp());
       }
       if (clock_.steady() - begin > kSweepLimit || !master().opensm.pid()) break;
-      auto pause = clock_.sleep(kLookEvery);
-      co_await std::move(pause);
+      co_await clock_.sleep(kLookEvery);
     }
     ++report_.manager_restarts;  // that is told, and the fault is tried on a fresh one
     CO_TRY_OK(master().opensm.start(master().files));
-    auto wait = untilUp(master(), false);
-    co_return co_await std::move(wait);
+    co_return co_await untilUp(master(), false);
   }
 
   std::string effectOf(const std::set<std::string>& lost) const {
@@ -352,8 +328,7 @@ class Rehearsal {
   /// Somebody edits partitions.conf by hand and slips: OpenSM opens the fabric. muster's lint refuses the text, its check sees the tables,
   /// and its own file closes it again.
   Async<void> typo(FaultOutcome& outcome) {
-    auto undo = mend();
-    CO_TRY_OK(co_await std::move(undo));
+    CO_TRY_OK(co_await mend());
     const auto file = master().options.run_folder / "partitions.conf";
     const auto spoiled = master().files.partitions + std::string(kTypo);
     if (parsePartitions(spoiled)) outcome.problems.push_back("muster's own lint takes the text with the slip");
@@ -361,12 +336,10 @@ class Rehearsal {
     auto before = master().opensm.log();
     CO_TRY_OK(io::writeFileAtomic(file, spoiled));
     CO_TRY_OK(master().opensm.hangUp());
-    auto open = untilTables(false, std::move(before));
-    CO_TRY(opened, co_await std::move(open));
+    CO_TRY(opened, co_await untilTables(false, std::move(before)));
     before = master().opensm.log();
     CO_TRY_OK(master().opensm.applyPartitions(master().files));
-    auto close = untilTables(true, std::move(before));
-    CO_TRY(closed, co_await std::move(close));
+    CO_TRY(closed, co_await untilTables(true, std::move(before)));
     if (!closed) outcome.problems.push_back("the PKey tables did not become as declared again");
     outcome.effect = fmt::format("{}; closed again within {:.1f} s of the slip",
                                  opened ? "OpenSM opened the fabric, the tables show it" : "OpenSM kept its tables",
@@ -377,11 +350,9 @@ class Rehearsal {
   /// After the sweep that was ordered, and some more: until all tables are as declared, or one is not. Answers whether that came.
   Async<bool> untilTables(bool as_declared, SmLog before) {
     for (int look = 1;; ++look) {
-      auto sweep = untilSwept(std::move(before), true);
-      CO_TRY_OK(co_await std::move(sweep));
+      CO_TRY_OK(co_await untilSwept(std::move(before), true));
       before = master().opensm.log();
-      auto looking = wrongTables();
-      CO_TRY(wrong, co_await std::move(looking));
+      CO_TRY(wrong, co_await wrongTables());
       if (wrong.empty() == as_declared || look == kLooks) co_return wrong.empty() == as_declared;
       CO_TRY_OK(master().opensm.hangUp());
     }
@@ -389,8 +360,7 @@ class Rehearsal {
 
   /// The master's process is killed; the time until a standby says that it is master, seen from another HCA.
   Async<void> loseManager(FaultOutcome& outcome) {
-    auto undo = mend();
-    CO_TRY_OK(co_await std::move(undo));
+    CO_TRY_OK(co_await mend());
     auto& standby = *managers_[1];
     std::optional<double> seconds;
     for (int left = kFailoverTries; !seconds && left > 0; --left) {
@@ -399,8 +369,7 @@ class Rehearsal {
         CO_TRY_OK(standby.opensm.stop());
         CO_TRY_OK(master().opensm.start(master().files));
       }
-      auto taking = takeOver(standby);
-      CO_TRY(taken, co_await std::move(taking));
+      CO_TRY(taken, co_await takeOver(standby));
       seconds = taken;
     }
     if (seconds) outcome.failover_seconds = *seconds;
@@ -409,8 +378,7 @@ class Rehearsal {
     if (seconds && *seconds > secondsOf(kFailoverBar)) outcome.problems.push_back(fmt::format("{}; at most {} s", outcome.effect, kFailoverBar.count()));
     if (seconds && standby.opensm.log().routing_engine != engine())
       outcome.problems.push_back(fmt::format("the standby routes by {}", standby.opensm.log().routing_engine));
-    auto tables = wrongTables();
-    auto wrong = co_await std::move(tables);
+    auto wrong = co_await wrongTables();
     if (!wrong || !wrong->empty()) outcome.problems.push_back(wrong ? "the PKey table of " + *wrong + " changed" : wrong.error().str());
     co_return Result<void>();
   }
@@ -418,11 +386,9 @@ class Rehearsal {
   /// Beside a master that is up a fresh standby is started; then the master is killed. The seconds until the standby has the subnet up;
   /// nothing when that does not come.
   Async<std::optional<double>> takeOver(Manager& standby) {
-    auto up = untilUp(master(), false);
-    CO_TRY_OK(co_await std::move(up));
+    CO_TRY_OK(co_await untilUp(master(), false));
     CO_TRY_OK(standby.opensm.start(standby.files));
-    auto ready = untilUp(standby, true);
-    CO_TRY_OK(co_await std::move(ready));
+    CO_TRY_OK(co_await untilUp(standby, true));
     auto pid = master().opensm.pid();
     if (!pid) co_return fail(ErrorCode::Unavailable, "the master ended by itself: " + master().opensm.logTail());
     const auto begin = clock_.steady();
@@ -430,8 +396,7 @@ class Rehearsal {
     while (clock_.steady() - begin < kFailoverLimit) {
       const auto log = standby.opensm.log();
       if (log.master && log.subnet_up) co_return secondsOf(clock_.steady() - begin);
-      auto pause = clock_.sleep(kLookEvery);
-      co_await std::move(pause);
+      co_await clock_.sleep(kLookEvery);
     }
     co_return std::optional<double>();
   }
@@ -456,8 +421,7 @@ class Rehearsal {
 
 Async<RehearsalReport> rehearse(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock, RehearsalOptions options) {
   Rehearsal rehearsal(cluster, processes, clock, std::move(options));
-  auto run = rehearsal.run();
-  co_return co_await std::move(run);
+  co_return co_await rehearsal.run();
 }
 
 }  // namespace muster::fabric

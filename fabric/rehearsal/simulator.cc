@@ -59,8 +59,7 @@ Async<std::unique_ptr<Simulator>> Simulator::start(const Topology& topology, io:
   command.working_dir = out->folder_;
   CO_TRY(process, processes.start(std::move(command), out->log()));
   out->process_ = std::move(process);
-  auto ready = out->untilPrompts(1, "start");
-  CO_TRY_OK(co_await std::move(ready));
+  CO_TRY_OK(co_await out->untilPrompts(1, "start"));
   co_return std::move(out);
 }
 
@@ -88,8 +87,7 @@ Async<void> Simulator::untilPrompts(std::size_t wanted, std::string what) {
       co_return fail(ErrorCode::Unavailable,
                      fmt::format("ibsim did not {}: {}", what, text.substr(text.size() - std::min(text.size(), kTailBytes))));
     }
-    auto pause = clock_.sleep(kLookEvery);
-    co_await std::move(pause);
+    co_await clock_.sleep(kLookEvery);
   }
   co_return Result<void>();
 }
@@ -104,8 +102,7 @@ Async<void> Simulator::say(std::string lines) {
     const auto wanted = prompts() + count(text, "\n");
     if (::write(fifo.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
       co_return fail(ErrorCode::Unavailable, "ibsim does not read its console");
-    auto done = untilPrompts(wanted, std::string(text.substr(0, text.find('\n'))));
-    CO_TRY_OK(co_await std::move(done));
+    CO_TRY_OK(co_await untilPrompts(wanted, std::string(text.substr(0, text.find('\n')))));
     from = to;
   }
   co_return Result<void>();

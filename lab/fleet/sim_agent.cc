@@ -58,15 +58,13 @@ Task<void> SimAgent::run() {
   auto self = shared_from_this();
   ended_ = std::make_unique<asio::steady_timer>(co_await asio::this_coro::executor);
   while (!stopped_) {
-    auto turn = exchange();
-    auto done = co_await std::move(turn);
+    auto done = co_await exchange();
     if (done || stopped_) continue;
     logDebug("fleet", "{}: {}", boot_.mac, done.error().str());
     said_all_ = false;
     told_.forget();
     controllers_.failed(done.error().code() == ErrorCode::Timeout);
-    auto pause = clock_.sleep(kBackOff);
-    co_await std::move(pause);
+    co_await clock_.sleep(kBackOff);
   }
 }
 
@@ -76,8 +74,7 @@ Async<void> SimAgent::ensureIdentity() {
     identity_ = disk_.identity;
     ca_pem_ = disk_.ca_pem;
   } else {
-    auto enrolling = enrol();
-    CO_TRY_OK(co_await std::move(enrolling));
+    CO_TRY_OK(co_await enrol());
   }
   io::TlsTrust trust;
   trust.ca_pem = ca_pem_;
@@ -92,8 +89,7 @@ Async<void> SimAgent::enrol() {
   trust.pinned_fingerprint = boot_.ca_fingerprint;
   trust.pin_is_root = true;
   auto first = io::makeHttpClient(trust);
-  auto call = first->send(postTo(controllers_.present(), "/agent/v1/enrol", agent::toJson(wire::EnrolRequest{boot_.enrolment, made.csr_pem, boot_.mac})));
-  CO_TRY(body, bodyOf(co_await std::move(call)));
+  CO_TRY(body, bodyOf(co_await first->send(postTo(controllers_.present(), "/agent/v1/enrol", agent::toJson(wire::EnrolRequest{boot_.enrolment, made.csr_pem, boot_.mac})))));
   CO_TRY(answer, wire::parseEnrolResponse(body));
   identity_ = {made.key_pem, answer.certificate_pem};
   ca_pem_ = answer.ca_pem;
@@ -102,8 +98,7 @@ Async<void> SimAgent::enrol() {
 
 Async<io::TlsIdentity> SimAgent::certifyInstalled() {
   CO_TRY(made, io::makeKeyAndRequest(boot_.mac));
-  auto call = client_->send(postTo(controllers_.present(), "/agent/v1/certificate", agent::toJson(wire::EnrolRequest{{}, made.csr_pem, {}})));
-  CO_TRY(body, bodyOf(co_await std::move(call)));
+  CO_TRY(body, bodyOf(co_await client_->send(postTo(controllers_.present(), "/agent/v1/certificate", agent::toJson(wire::EnrolRequest{{}, made.csr_pem, {}})))));
   CO_TRY(answer, wire::parseEnrolResponse(body));
   co_return io::TlsIdentity{made.key_pem, answer.certificate_pem};
 }
@@ -137,13 +132,11 @@ wire::PollRequest SimAgent::describe() {
 }
 
 Async<void> SimAgent::exchange() {
-  auto identity = ensureIdentity();
-  CO_TRY_OK(co_await std::move(identity));
+  CO_TRY_OK(co_await ensureIdentity());
   const auto request = describe();
   auto message = postTo(controllers_.present(), "/agent/v1/poll", agent::toJson(told_.shortened(request)));
   if (isToProve()) message.timeout = kFirstAnswer;
-  auto call = client_->send(std::move(message));
-  CO_TRY(body, bodyOf(co_await std::move(call)));
+  CO_TRY(body, bodyOf(co_await client_->send(std::move(message))));
   if (stopped_) co_return Result<void>();
   CO_TRY(response, wire::parsePollResponse(body));
   told_.answered(request, response);
@@ -156,13 +149,11 @@ Async<void> SimAgent::exchange() {
                          return said.id == job.report.id && isFinished(said.phase);
                        });
   const bool started = !response.start.empty();
-  auto taking = take(std::move(response));
-  co_await std::move(taking);
+  co_await take(std::move(response));
   if (!busy()) co_return Result<void>();
   ended_->expires_after(started ? kTellTakenUp : std::chrono::milliseconds(wire::kPollWhileBusy));  // as muster-agent
   boost::system::error_code ignored;
-  auto wait = ended_->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-  co_await std::move(wait);
+  co_await ended_->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   co_return Result<void>();
 }
 
@@ -182,11 +173,9 @@ Task<void> SimAgent::take(wire::PollResponse response) {
 
 Task<void> SimAgent::carryOut(std::shared_ptr<SimAgent> self, AgentTask task) {
   if (const auto takes = self->conditions_.task.draw(self->random_); takes.count() > 0) {
-    auto work = self->clock_.sleep(takes);
-    co_await std::move(work);
+    co_await self->clock_.sleep(takes);
   }
-  auto work = self->resultOf(task);
-  auto result = co_await std::move(work);
+  auto result = co_await self->resultOf(task);
   Job* job = self->find(task.id);
   if (!job || self->stopped_) co_return;
   job->report.phase = result ? TaskPhase::Done : TaskPhase::Failed;
@@ -208,8 +197,7 @@ Async<std::string> SimAgent::resultOf(AgentTask task) {
   switch (task.kind) {
     case TaskKind::Inspect: co_return agent::toJson(hardware_);
     case TaskKind::WriteImage: {
-      auto write = writeImage(std::move(params));
-      auto written = co_await std::move(write);
+      auto written = co_await writeImage(std::move(params));
       co_return written;
     }
     case TaskKind::InstallDriver:
@@ -233,8 +221,7 @@ Async<std::string> SimAgent::resultOf(AgentTask task) {
 
 /// As the writer does: nothing is on the disk before the node has a certificate for what it will be.
 Async<std::string> SimAgent::writeImage(json params) {
-  auto certify = certifyInstalled();
-  CO_TRY(identity, co_await std::move(certify));
+  CO_TRY(identity, co_await certifyInstalled());
   disk_ = {params["digest"], params["agent"]["url"], std::move(identity), params["agent"]["ca_pem"], {}};
   co_return jsonText(json{{"digest", disk_.image_digest}, {"seconds", 0}, {"bytes_written", 0}, {"bytes_skipped", 0}});
 }

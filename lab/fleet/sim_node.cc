@@ -77,13 +77,11 @@ std::vector<io::Route> SimNode::routes() {
 
 Task<io::ServerResponse> SimNode::answer(io::ServerRequest request) {
   if (const auto takes = world_.conditions.redfish.draw(random_); takes.count() > 0) {
-    auto wait = world_.clock.sleep(takes);
-    co_await std::move(wait);
+    co_await world_.clock.sleep(takes);
   }
   if (happens(world_.conditions.redfish_busy, random_))
     co_return vbmc::redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", "The BMC is busy.", "Try again.");
-  auto work = service_->handle(std::move(request));
-  auto response = co_await std::move(work);
+  auto response = co_await service_->handle(std::move(request));
   co_return response;
 }
 
@@ -102,14 +100,12 @@ Async<void> SimNode::stop() {
 
 Task<void> SimNode::boot(std::uint64_t number, bool from_network) {
   if (const auto takes = world_.conditions.boot.draw(random_); takes.count() > 0) {
-    auto wait = world_.clock.sleep(takes);
-    co_await std::move(wait);
+    co_await world_.clock.sleep(takes);
   }
   if (number != boots_ || happens(world_.conditions.boot_lost, random_)) co_return;
   SimBoot boot;
   if (from_network) {
-    auto load = netboot();
-    auto loaded = co_await std::move(load);
+    auto loaded = co_await netboot();
     if (!loaded) logWarning("fleet", "{} could not boot from the network: {}", spec_.name, loaded.error().str());
     if (!loaded || number != boots_) co_return;
     boot = std::move(*loaded);
@@ -131,8 +127,7 @@ Async<SimBoot> SimNode::netboot() {
   Result<SimBoot> boot = fail(ErrorCode::NotFound, "no controller is named");
   for (std::size_t begin = 0; !boot && begin < world_.boot_url.size();) {
     const auto comma = std::min(world_.boot_url.find(',', begin), world_.boot_url.size());
-    auto load = netbootFrom(world_.boot_url.substr(begin, comma - begin));
-    boot = co_await std::move(load);
+    boot = co_await netbootFrom(world_.boot_url.substr(begin, comma - begin));
     begin = comma + 1;
   }
   co_return boot;
@@ -144,8 +139,7 @@ Async<SimBoot> SimNode::netbootFrom(std::string controller) {
   CO_TRY(url, io::Url::parse(controller + "/boot/ipxe?mac=" + spec_.mac));
   request.url = url;
   request.timeout = kBootFileTimeout;
-  auto call = client->send(std::move(request));
-  CO_TRY(response, co_await std::move(call));
+  CO_TRY(response, co_await client->send(std::move(request)));
   SimBoot boot;
   boot.enrolment = argumentOf(response.body, "muster.enrolment");
   boot.ca_fingerprint = argumentOf(response.body, "muster.ca");

@@ -28,12 +28,11 @@ Async<std::string> fetchImage(std::string url) {
   auto client = io::makeHttpClient();
   std::string image;
   io::HttpRequest request{.method = "GET", .url = from};
-  auto get = client->fetch(std::move(request), [&image](std::string_view piece) -> Result<void> {
+  CO_TRY(answer, co_await client->fetch(std::move(request), [&image](std::string_view piece) -> Result<void> {
     if (image.size() + piece.size() > kMaxFetchedBytes) return fail(ErrorCode::InvalidInput, "the image is too large");
     image += piece;
     return {};
-  });
-  CO_TRY(answer, co_await std::move(get));
+  }));
   if (answer.status != 200) co_return fail(ErrorCode::Unavailable, fmt::format("{} answered {}: {}", url, answer.status, answer.body));
   co_return image;
 }
@@ -41,23 +40,19 @@ Async<std::string> fetchImage(std::string url) {
 }  // namespace
 
 Async<bool> DomainMachine::isOn() {
-  auto work = offload<Result<bool>>(workers_, [&virt = virt_, name = spec_.name] { return virt.running(name); });
-  co_return co_await std::move(work);
+  co_return co_await offload<Result<bool>>(workers_, [&virt = virt_, name = spec_.name] { return virt.running(name); });
 }
 
 Async<void> DomainMachine::start(StartOptions options) {
-  auto work = offload<Result<void>>(workers_, [&virt = virt_, spec = spec_, options] { return virt.start(spec, options); });
-  co_return co_await std::move(work);
+  co_return co_await offload<Result<void>>(workers_, [&virt = virt_, spec = spec_, options] { return virt.start(spec, options); });
 }
 
 Async<void> DomainMachine::stop() {
-  auto work = offload<Result<void>>(workers_, [&virt = virt_, name = spec_.name] { return virt.destroy(name); });
-  co_return co_await std::move(work);
+  co_return co_await offload<Result<void>>(workers_, [&virt = virt_, name = spec_.name] { return virt.destroy(name); });
 }
 
 Async<void> DomainMachine::pressButton() {
-  auto work = offload<Result<void>>(workers_, [&virt = virt_, name = spec_.name] { return virt.pressButton(name); });
-  co_return co_await std::move(work);
+  co_return co_await offload<Result<void>>(workers_, [&virt = virt_, name = spec_.name] { return virt.pressButton(name); });
 }
 
 Result<std::unique_ptr<BmcHost>> BmcHost::make(asio::any_io_executor executor, Clock& clock, Workers& workers, Virt& virt,

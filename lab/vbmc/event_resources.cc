@@ -46,8 +46,7 @@ Task<io::ServerResponse> RedfishService::streamEvents(io::ServerRequest request)
   }
   const auto until = clock_.steady() + kEventWait;
   while (last_event_ == from && clock_.steady() < until && !away_ && !stopping_) {
-    auto pause = clock_.sleep(kEventPoll);
-    co_await std::move(pause);
+    co_await clock_.sleep(kEventPoll);
   }
   for (const auto& event : events_) {
     if (event.id <= from) continue;

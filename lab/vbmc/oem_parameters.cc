@@ -67,8 +67,7 @@ io::ServerResponse RedfishService::deleteJob(const std::string& path) {
 Async<void> RedfishService::writeOthers(Job job, std::vector<std::string> components, std::string version) {
   for (const auto& component : components) {
     if (!state_.slots.contains(component)) co_return fail(ErrorCode::InvalidInput, fmt::format("this machine has no component '{}'", component));
-    auto writing = write(job, component);
-    CO_TRY_OK(co_await std::move(writing));
+    CO_TRY_OK(co_await write(job, component));
     auto& slot = state_.slots[component];
     if (version == slot.version || version == slot.staged_version) violate(fmt::format("{} {} was written although it was there already", component, version));
     ++slot.flashes;

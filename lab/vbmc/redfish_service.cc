@@ -114,13 +114,11 @@ Task<io::ServerResponse> RedfishService::handle(io::ServerRequest request) {
   const auto path = tidyPath(request.path());
   const auto rule = path == kFaults ? std::nullopt : faults_.take(request.method, path);
   if (rule && rule->latency.count() > 0) {
-    auto late = clock_.sleep(std::min(rule->latency, kMaxLatency));
-    co_await std::move(late);
+    co_await clock_.sleep(std::min(rule->latency, kMaxLatency));
   }
   if (rule && rule->drop && !rule->after) dropConnection();
   if (rule && rule->status != 0 && !rule->after) co_return redfishError(rule->status, "Base.1.8.GeneralError", "A fault was set for this request.");
-  auto work = serve(std::move(request), path);
-  auto response = co_await std::move(work);
+  auto response = co_await serve(std::move(request), path);
   if (rule && rule->drop) dropConnection();
   if (rule && rule->status != 0) co_return redfishError(rule->status, "Base.1.8.GeneralError", "A fault was set for this request.");
   if (rule && rule->merge.is_object() && response.status < 300) {
@@ -141,16 +139,13 @@ Task<io::ServerResponse> RedfishService::serve(io::ServerRequest request, std::s
   }
   if (path == kFaults) co_return setFaults(request);
   if (request.method == "GET" && path == kEventStream && options_.personality->tells_events) {
-    auto answer = streamEvents(std::move(request));
-    co_return co_await std::move(answer);
+    co_return co_await streamEvents(std::move(request));
   }
   if (request.method == "GET" || request.method == "HEAD") {
-    auto answer = get(request.target);
-    co_return co_await std::move(answer);
+    co_return co_await get(request.target);
   }
   if (request.method == "POST") {
-    auto answer = post(std::move(request), path);
-    co_return co_await std::move(answer);
+    co_return co_await post(std::move(request), path);
   }
   if (request.method == "PATCH") co_return patch(request, path);
   if (request.method == "DELETE" && path.starts_with(kSessions + "/"))
@@ -184,8 +179,7 @@ Task<io::ServerResponse> RedfishService::get(std::string target) {
   if (path.starts_with(kJobs + "/"))
     for (auto& [id, task] : tasks_)
       if (path.ends_with("/" + task.job) && task.young_reads > 0 && task.young_reads-- > 0) co_return notFound(path);
-  auto asked = machine_.isOn();
-  const auto on = co_await std::move(asked);
+  const auto on = co_await machine_.isOn();
   if (!on && path == kSystem) co_return redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", on.error().str());
   auto found = resource(path, on.value_or(false));
   if (!found) co_return notFound(path);
@@ -278,8 +272,7 @@ Task<io::ServerResponse> RedfishService::post(io::ServerRequest request, std::st
   if (auto answer = postTrust(request, path)) co_return std::move(*answer);
   if (path == kManager + "/Actions/Manager.Reset") co_return resetManager(request);
   if (path == kSystem + "/Actions/ComputerSystem.Reset" || isVendorCut(quirks_.ac_cycle, path)) {
-    auto answer = resetSystem(std::move(request));
-    co_return co_await std::move(answer);
+    co_return co_await resetSystem(std::move(request));
   }
   co_return resource(path, false) ? redfishError(405, "Base.1.8.OperationNotAllowed", fmt::format("POST is not possible on {}.", path))
                                   : notFound(path);
@@ -334,8 +327,7 @@ Task<io::ServerResponse> RedfishService::resetSystem(io::ServerRequest request) 
   const auto& allowed = options_.personality->resets;
   if (vendor_cut ? type != quirks_.ac_cycle.value : std::find(allowed.begin(), allowed.end(), type) == allowed.end())
     co_return redfishError(400, "Base.1.8.ActionParameterValueNotInList", fmt::format("'{}' is not an allowed ResetType.", type), "Use one of the values in ResetActionInfo.");
-  auto asked = machine_.isOn();
-  const auto on = co_await std::move(asked);
+  const auto on = co_await machine_.isOn();
   if (!on) co_return redfishError(500, "Base.1.8.InternalError", on.error().str());
   if (type == "FullPowerCycle" || vendor_cut) {
     if (vendor_cut && quirks_.ac_cycle.host_off && *on) co_return redfishError(400, "OpenBMC.0.4.ChassisPowerStateOffRequired", "The host must be off.", "Switch it off first.");
@@ -350,17 +342,14 @@ Task<io::ServerResponse> RedfishService::resetSystem(io::ServerRequest request) 
   }
   Result<void> done;
   if (type == "GracefulShutdown") {
-    auto press = machine_.pressButton();
-    done = co_await std::move(press);
+    done = co_await machine_.pressButton();
   } else {
     if (type != "On") {
       if (*on) noteCut("power was cut");
-      auto stop = machine_.stop();
-      done = co_await std::move(stop);
+      done = co_await machine_.stop();
     }
     if (done && type != "ForceOff") {
-      auto start = startMachine();
-      done = co_await std::move(start);
+      done = co_await startMachine();
     }
   }
   if (!done) co_return redfishError(500, "Base.1.8.InternalError", done.error().str());
@@ -375,8 +364,7 @@ void RedfishService::takeBiosOver() {
 }
 
 Async<void> RedfishService::startMachine() {
-  auto asked = machine_.isOn();
-  CO_TRY(on, co_await std::move(asked));
+  CO_TRY(on, co_await machine_.isOn());
   if (on) co_return Result<void>();
   activate(Becomes::PowerCycle);
   takeBiosOver();
@@ -384,8 +372,7 @@ Async<void> RedfishService::startMachine() {
   StartOptions options;
   options.first = state_.boot_once == "Pxe" || state_.boot_once == "UefiHttp" ? BootDevice::Network : BootDevice::Disk;
   options.bios_version = state_.slots.contains("BIOS") ? state_.slots.at("BIOS").version : "";
-  auto start = machine_.start(options);
-  CO_TRY_OK(co_await std::move(start));
+  CO_TRY_OK(co_await machine_.start(options));
   if (!state_.boot_lasts) state_.boot_once = "None";
   ++state_.starts;
   adapter_starting_ = adapter_mishap_ != Mishap::None;

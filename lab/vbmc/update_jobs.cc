@@ -234,8 +234,7 @@ Task<void> RedfishService::run() {
   wake_ = [&bell] { bell.cancel(); };
   while (!stopping_) {
     if (job_) {
-      auto work = carryOut(*job_);
-      co_await std::move(work);
+      co_await carryOut(*job_);
       job_.reset();
       continue;
     }
@@ -252,8 +251,7 @@ void RedfishService::stop() {
 }
 
 Task<void> RedfishService::carryOut(Job job) {
-  auto work = job.work == Work::ManagerReset ? managerReset() : job.work == Work::AcCycle ? acCycle() : update(job);
-  co_await std::move(work);
+  co_await (job.work == Work::ManagerReset ? managerReset() : job.work == Work::AcCycle ? acCycle() : update(job));
 }
 
 Task<void> RedfishService::update(Job job) {
@@ -269,8 +267,7 @@ Task<void> RedfishService::update(Job job) {
     const auto* row = options_.personality->find(component);
     if (row && row->becomes == Becomes::AtOnce) {
       activate(Becomes::AtOnce);
-      auto restart = managerReset();
-      co_await std::move(restart);
+      co_await managerReset();
     }
   }
 }
@@ -293,8 +290,7 @@ void RedfishService::finish(const Job& job, const Result<void>& done) {
 Async<void> RedfishService::verifyAndStage(Job job) {
   tasks_[job.task_id].state = "Running";
   if (job.work == Work::RollBack) {
-    auto pause = clock_.sleep(options_.pace.flash_step);
-    co_await std::move(pause);
+    co_await clock_.sleep(options_.pace.flash_step);
     const auto& name = tasks_[job.task_id].component = job.targets.front();
     state_.slots[name].staged_version = state_.slots[name].previous_version;
     const auto* row = options_.personality->find(name);
@@ -303,13 +299,11 @@ Async<void> RedfishService::verifyAndStage(Job job) {
   }
   if (!job.url.empty()) {
     if (!options_.fetch) co_return fail(ErrorCode::Unavailable, "there is no way to " + job.url);
-    auto load = options_.fetch(job.url);
-    CO_TRY(bytes, co_await std::move(load));
+    CO_TRY(bytes, co_await options_.fetch(job.url));
     job.image = std::make_shared<const std::string>(std::move(bytes));
   }
   flash_state_ = "Verifying";
-  auto check = offload<Result<FirmwareHeader>>(workers_, [image = job.image] { return checkImage(*image); });
-  auto header = co_await std::move(check);
+  auto header = co_await offload<Result<FirmwareHeader>>(workers_, [image = job.image] { return checkImage(*image); });
   const bool known_target = !job.targets.empty() && state_.slots.contains(job.targets.front());
   if (known_target && job.work != Work::Verify) ++state_.slots[job.targets.front()].uploads;
   if (!header) co_return tl::unexpected(header.error());
@@ -325,8 +319,7 @@ Async<void> RedfishService::verifyAndStage(Job job) {
   tasks_[job.task_id].component = component;
   tasks_[job.task_id].percent = 10;
   if (job.work == Work::Verify) {
-    auto pause = clock_.sleep(options_.pace.flash_step);
-    co_await std::move(pause);
+    co_await clock_.sleep(options_.pace.flash_step);
     verified_ = job;
     co_return Result<void>();
   }
@@ -337,13 +330,11 @@ Async<void> RedfishService::verifyAndStage(Job job) {
   if (at_restart) {
     tasks_[job.task_id].state = "Starting";
     for (const auto before = state_.starts; state_.starts == before && !stopping_;) {
-      auto pause = clock_.sleep(options_.pace.flash_step);
-      co_await std::move(pause);
+      co_await clock_.sleep(options_.pace.flash_step);
     }
     tasks_[job.task_id].state = "Running";
   }
-  auto writing = write(job, component);
-  CO_TRY_OK(co_await std::move(writing));
+  CO_TRY_OK(co_await write(job, component));
 
   auto& slot = state_.slots[component];
   if (header->version == slot.version || header->version == slot.staged_version) violate(fmt::format("{} {} was written although it was there already", component, header->version));
@@ -353,8 +344,7 @@ Async<void> RedfishService::verifyAndStage(Job job) {
     co_return Result<void>();
   }
   slot.staged_version = header->version;
-  auto rest = writeOthers(job, others, header->version);
-  CO_TRY_OK(co_await std::move(rest));
+  CO_TRY_OK(co_await writeOthers(job, others, header->version));
   if (!job.keeps_configuration) loses_configuration_.insert(component);
   if (job.mishap == Mishap::HostSilent) loses_next_version_ = component;
   if (job.mishap == Mishap::LeavesItWorse) breaks_.insert(component);
@@ -374,17 +364,14 @@ Async<void> RedfishService::write(Job job, std::string component) {
   auto flash = options_.staging_folder / fmt::format("{}.{}.flash", options_.identity.node, component);
   for (int step = 0; step < options_.pace.flash_steps; ++step) {
     if (!options_.staging_folder.empty()) {
-      auto work = offload<Result<void>>(workers_, [image = job.image, flash, step, steps = options_.pace.flash_steps] { return writeStep(*image, flash, step, steps); });
-      CO_TRY_OK(co_await std::move(work));
+      CO_TRY_OK(co_await offload<Result<void>>(workers_, [image = job.image, flash, step, steps = options_.pace.flash_steps] { return writeStep(*image, flash, step, steps); }));
     }
     tasks_[job.task_id].percent = 10 + 80 * (step + 1) / options_.pace.flash_steps;
     if (job.mishap == Mishap::BmcLost && step == options_.pace.flash_steps / 2) {
-      auto gone = away(options_.pace.lost_duration);
-      co_await std::move(gone);
+      co_await away(options_.pace.lost_duration);
     }
     if (job.mishap == Mishap::TaskVanishes && step == options_.pace.flash_steps / 2) tasks_[job.task_id].young_reads = -1;  // hidden from now on
-    auto pause = clock_.sleep(options_.pace.flash_step);
-    co_await std::move(pause);
+    co_await clock_.sleep(options_.pace.flash_step);
   }
   co_return Result<void>();
 }
@@ -393,38 +380,32 @@ Task<void> RedfishService::away(std::chrono::milliseconds duration) {
   away_ = true;
   options_.went_away();
   guard_.dropSessions();
-  auto gone = clock_.sleep(duration);
-  co_await std::move(gone);
+  co_await clock_.sleep(duration);
   away_ = false;
   options_.came_back();
 }
 
 Task<void> RedfishService::managerReset() {
-  auto leave = clock_.sleep(options_.pace.reset_delay);
-  co_await std::move(leave);
+  co_await clock_.sleep(options_.pace.reset_delay);
   stuck_ = false;
   verified_.reset();
   ready_.clear();
   activate(Becomes::BmcReset);
   if (!quirks_.keeps_finished_tasks) tasks_.clear();
-  auto restart = away(options_.pace.reset_duration);
-  co_await std::move(restart);
+  co_await away(options_.pace.reset_duration);
 }
 
 /// Standby power goes: whatever runs starts anew, this BMC too.
 Task<void> RedfishService::acCycle() {
-  auto leave = clock_.sleep(options_.pace.reset_delay);
-  co_await std::move(leave);
+  co_await clock_.sleep(options_.pace.reset_delay);
   noteCut("standby power was cut");
-  auto stop = machine_.stop();
-  (void)co_await std::move(stop);
+  (void)co_await machine_.stop();
   ++state_.ac_cycles;
   for (const auto how : {Becomes::BmcReset, Becomes::PowerCycle, Becomes::AcCycle}) activate(how);
   tasks_.clear();
   stuck_ = false;
   save();
-  auto restart = away(options_.pace.reset_duration);
-  co_await std::move(restart);
+  co_await away(options_.pace.reset_duration);
 }
 
 void RedfishService::activate(Becomes how) {

@@ -42,10 +42,8 @@ Task<ActionEnd> ActionRun::failed(Error error) {
           error.canRetry()
               ? fmt::format("see what it waited for with `muster events {}`, then `muster apply` tries again", subject)
               : fmt::format("remove the cause, then `muster plan` and `muster apply` again; `muster why {}` shows the evidence", subject));
-  auto remember = rememberWhatWasNotWiped();
-  co_await std::move(remember);
-  auto closing = close(IntentState::Failed, text);
-  const auto trouble = co_await std::move(closing);
+  co_await rememberWhatWasNotWiped();
+  const auto trouble = co_await close(IntentState::Failed, text);
   emit(EventKind::ActionFailed, text);
   co_return ActionEnd{Ending::Failed, trouble.empty() ? text : text + "; " + trouble};
 }
@@ -55,18 +53,15 @@ Task<ActionEnd> ActionRun::failed(Error error) {
 Task<ActionEnd> ActionRun::leftOpen(Error error) {
   const auto text = error.str() + "; how it has ended is not known: the next run looks first";
   raise(Severity::Error, text, "let the store be written again, then `muster apply`");
-  auto remember = rememberWhatWasNotWiped();
-  co_await std::move(remember);
+  co_await rememberWhatWasNotWiped();
   emit(EventKind::ActionFailed, text);
   co_return ActionEnd{Ending::Failed, text};
 }
 
 Task<ActionEnd> ActionRun::blocked(std::string why) {
   if (!own_finding_) raise(Severity::Warning, why, "remove what blocks it, then `muster apply` again");
-  auto remember = rememberWhatWasNotWiped();
-  co_await std::move(remember);
-  auto closing = close(IntentState::Failed, "blocked: " + why);
-  const auto trouble = co_await std::move(closing);
+  co_await rememberWhatWasNotWiped();
+  const auto trouble = co_await close(IntentState::Failed, "blocked: " + why);
   emit(EventKind::ActionBlocked, why);
   co_return ActionEnd{Ending::Blocked, trouble.empty() ? why : why + "; " + trouble};
 }

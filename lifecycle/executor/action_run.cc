@@ -54,11 +54,9 @@ ActionRun::ActionRun(const Services& services, ClaimKeeper& claims, FactSet& fac
 /// The journaled part, up to what the outside did; then how it ended is written down.
 Task<ActionEnd> ActionRun::run() {
   started_ = services_.clock.steady();
-  auto work = carryOut();
-  auto end = co_await std::move(work);
+  auto end = co_await carryOut();
   if (end.ended) co_return *end.ended;
-  auto ending = end.error && not_kept_ && journaled_ ? leftOpen(*end.error) : end.error ? failed(*end.error) : !end.blocked.empty() ? blocked(end.blocked) : done("");
-  auto ended = co_await std::move(ending);
+  auto ended = co_await (end.error && not_kept_ && journaled_ ? leftOpen(*end.error) : end.error ? failed(*end.error) : !end.blocked.empty() ? blocked(end.blocked) : done(""));
   co_return ended;
 }
 
@@ -66,35 +64,27 @@ Task<ActionRun::Way> ActionRun::carryOut() {
   if (!phase_) co_return Way{.blocked = fmt::format("this muster has no phase '{}'; make the plan again", action_.phase)};
   if (auto why = aim()) co_return Way{.blocked = *why};
   if (open_) {
-    auto take_up = takeUp();
-    auto end = co_await std::move(take_up);
+    auto end = co_await takeUp();
     if (end) co_return Way{.ended = end};
     if (journaled_ && intent_.operation.empty() && disturbs()) {  // nothing was done yet, and who works on the node now was not asked
-      auto ask = guardPool();
-      if (auto why = co_await std::move(ask)) co_return Way{.blocked = *why};
+      if (auto why = co_await guardPool()) co_return Way{.blocked = *why};
     }
   }
   if (!journaled_) {
-    auto guard_it = guard();
-    if (auto why = co_await std::move(guard_it)) co_return Way{.blocked = *why};
-    auto begin_it = begin();
-    if (auto begun = co_await std::move(begin_it); !begun) co_return Way{.error = std::move(begun).error().within("opening the journal")};
+    if (auto why = co_await guard()) co_return Way{.blocked = *why};
+    if (auto begun = co_await begin(); !begun) co_return Way{.error = std::move(begun).error().within("opening the journal")};
   }
-  auto forget = forgetWhatIsWiped();
-  if (auto forgotten = co_await std::move(forget); !forgotten)
+  if (auto forgotten = co_await forgetWhatIsWiped(); !forgotten)
     co_return Way{.error = std::move(forgotten).error().within("forgetting what is wiped")};
-  auto drive_it = drive();
-  auto driven = co_await std::move(drive_it);
+  auto driven = co_await drive();
   if (stopped_by_) co_return Way{.blocked = *stopped_by_};
   if (!driven && not_kept_) co_return Way{.error = driven.error()};
   if (!driven) {
     // What is true now replaces what was true before the attempt: a gate that failed must not keep its old pass.
-    auto look_after = look();
-    (void)co_await std::move(look_after);
+    (void)co_await look();
     co_return Way{.error = driven.error()};
   }
-  auto confirm_it = confirm();
-  auto confirmed = co_await std::move(confirm_it);
+  auto confirmed = co_await confirm();
   if (!confirmed) co_return Way{.error = confirmed.error()};
   co_return Way{};
 }
@@ -131,10 +121,8 @@ bool ActionRun::disturbs() const {
 /// The second look at what the plan promised, with the facts of this moment. The agent's own look at the disk is the third.
 Task<std::optional<std::string>> ActionRun::guard() {
   if (!disturbs()) co_return std::nullopt;
-  auto check_pool = guardPool();
-  if (auto why = co_await std::move(check_pool)) co_return why;
-  auto check_wipe = guardWipe();
-  auto why = co_await std::move(check_wipe);
+  if (auto why = co_await guardPool()) co_return why;
+  auto why = co_await guardWipe();
   co_return why;
 }
 
@@ -145,8 +133,7 @@ Task<std::optional<std::string>> ActionRun::guardPool() {
   for (Phase* phase : services_.phases) {
     const auto goals = phase->goals(services_.cluster, subject, facts_);
     if (std::none_of(goals.begin(), goals.end(), [&facet](const Goal& goal) { return goal.facet.facet == facet; })) continue;
-    auto ask = askPool(phase);
-    auto read = co_await std::move(ask);
+    auto read = co_await askPool(phase);
     if (!read) co_return fmt::format("whether {} takes jobs cannot be read: {}", subject.str(), read.error().str());
     for (auto& fact : *read)
       if (fact.subject == subject && fact.facet == facet && !fact.value.empty()) facts_.put(std::move(fact));
@@ -162,13 +149,11 @@ Async<std::vector<Fact>> ActionRun::askPool(Phase* phase) {
   const Subject subject = action_.facet.subject;
   for (bool waited = false;; waited = true) {
     auto observe = contained(fmt::format("{} observing {}", phase->name(), subject.str()), phase->observe(subject));
-    auto bounded = withDeadline(services_.clock, kVerifyDeadline, "re-reading the pool", std::move(observe));
-    auto read = co_await std::move(bounded);
+    auto read = co_await withDeadline(services_.clock, kVerifyDeadline, "re-reading the pool", std::move(observe));
     if (read && waited) started_ = services_.clock.steady();
     if (read || !read.error().canRetry() || left() <= kAskPoolAgain) co_return read;
     waiting(Again{kAskPoolAgain, read.error().str()});
-    auto sleep = services_.clock.sleep(kAskPoolAgain);
-    co_await std::move(sleep);
+    co_await services_.clock.sleep(kAskPoolAgain);
   }
 }
 
@@ -195,22 +180,18 @@ Task<std::optional<ActionEnd>> ActionRun::takeUp() {
   const Intent anew = std::exchange(intent_, *open_);
   journaled_ = true;
   emit(EventKind::ActionStarted, "taken up again after muster stopped: " + action_.reason);
-  auto look_first = look();
-  auto seen = co_await std::move(look_first);
+  auto seen = co_await look();
   const bool goes_on = phase_->drivesOn() && !intent_.operation.empty();
   if (seen && seen->met && !goes_on) {
-    auto ending = done("; it had been finished before muster stopped");
-    auto ended = co_await std::move(ending);
+    auto ended = co_await done("; it had been finished before muster stopped");
     co_return ended;
   }
   if (intent_.action.to == action_.to || intent_.inventory_digest == services_.cluster.digest) co_return std::nullopt;
   if (const auto left = leftBy(intent_, services_.clock.now())) {
-    auto keep = services_.journal->write<void>([fact = *left](Store& store) { return store.putFacts(std::vector<Fact>(1, fact)); });
-    if (const auto kept = co_await std::move(keep); !kept) co_return ActionEnd{Ending::Failed, kept.error().str()};
+    if (const auto kept = co_await services_.journal->write<void>([fact = *left](Store& store) { return store.putFacts(std::vector<Fact>(1, fact)); }); !kept) co_return ActionEnd{Ending::Failed, kept.error().str()};
     facts_.put(*left);
   }
-  auto closing = close(IntentState::Abandoned, fmt::format("the inventory now wants '{}' instead of '{}'", action_.to, intent_.action.to));
-  const auto trouble = co_await std::move(closing);
+  const auto trouble = co_await close(IntentState::Abandoned, fmt::format("the inventory now wants '{}' instead of '{}'", action_.to, intent_.action.to));
   if (!trouble.empty()) co_return ActionEnd{Ending::Failed, trouble};
   intent_ = anew;
   co_return std::nullopt;
@@ -221,8 +202,7 @@ Async<void> ActionRun::begin() {
   intent_.inventory_digest = services_.cluster.digest;
   intent_.action = action_;
   intent_.opened_at = services_.clock.now();
-  auto write = services_.journal->write<void>([intent = intent_](Store& store) { return store.openIntent(intent); });
-  CO_TRY_OK(co_await std::move(write));
+  CO_TRY_OK(co_await services_.journal->write<void>([intent = intent_](Store& store) { return store.openIntent(intent); }));
   journaled_ = true;
   emit(EventKind::ActionStarted, fmt::format("'{}' → '{}': {}", action_.from, action_.to, action_.reason));
   co_return Result<void>();
@@ -239,8 +219,7 @@ Async<void> ActionRun::forgetWhatIsWiped() {
   facets.emplace_back(std::string(kInstalledFacet));
   for (const auto& facet : facets)
     if (const Fact* fact = facts_.find(subject, facet)) forgotten_.push_back(*fact);
-  auto write = services_.journal->write<void>([subject, facets](Store& store) { return store.forgetFacts(subject, facets); });
-  CO_TRY_OK(co_await std::move(write));
+  CO_TRY_OK(co_await services_.journal->write<void>([subject, facets](Store& store) { return store.forgetFacts(subject, facets); }));
   for (const auto& facet : facets) facts_.forget(subject, facet);
   co_return Result<void>();
 }
@@ -250,8 +229,7 @@ Task<void> ActionRun::rememberWhatWasNotWiped() {
   if (!intent_.operation.empty()) co_return;
   std::erase_if(forgotten_, [this](const Fact& fact) { return facts_.find(fact.subject, fact.facet) != nullptr; });
   if (forgotten_.empty()) co_return;
-  auto write = services_.journal->write<void>([facts = forgotten_](Store& store) { return store.putFacts(facts); });
-  if (auto kept = co_await std::move(write); !kept) co_return;
+  if (auto kept = co_await services_.journal->write<void>([facts = forgotten_](Store& store) { return store.putFacts(facts); }); !kept) co_return;
   for (auto& fact : std::exchange(forgotten_, {})) facts_.put(std::move(fact));
 }
 
@@ -267,8 +245,7 @@ Task<std::string> ActionRun::close(IntentState state, std::string outcome, bool 
       return fail(std::move(closed).error().within("the journal could not be closed"));
     return {};
   };
-  auto write = services_.journal->write<void>(work);
-  auto closed = co_await std::move(write);
+  auto closed = co_await services_.journal->write<void>(work);
   co_return closed ? std::string() : closed.error().str();
 }
 
@@ -291,8 +268,7 @@ Error ActionRun::overdue() const {
 Async<Outcome> ActionRun::actOnce() {
   CO_TRY_OK(claims_.sure(action_.facet.subject));
   auto work = contained(fmt::format("{} acting on {}", action_.phase, action_.id), phase_->act(action_, *this));
-  auto bounded = withDeadline(services_.clock, left(), action_.id, std::move(work));
-  auto outcome = co_await std::move(bounded);
+  auto outcome = co_await withDeadline(services_.clock, left(), action_.id, std::move(work));
   co_return outcome;
 }
 
@@ -302,8 +278,7 @@ Async<void> ActionRun::drive() {
   int retries = 0;
   while (left() > milliseconds(0)) {
     const auto began = services_.clock.steady();
-    auto act = actOnce();
-    auto outcome = co_await std::move(act);
+    auto outcome = co_await actOnce();
     milliseconds pause;
     bool is_away = false;
     if (!outcome) {
@@ -325,8 +300,7 @@ Async<void> ActionRun::drive() {
       pause = std::max(again.after, kShortestPoll);
       is_away = again.is_away;
     }
-    auto sleep = services_.clock.sleep(std::min(pause, left()));
-    co_await std::move(sleep);
+    co_await services_.clock.sleep(std::min(pause, left()));
     if (is_away) discount(began);
   }
   co_return fail(overdue());
@@ -340,15 +314,13 @@ void ActionRun::waiting(const Again& again) {
 
 Async<std::vector<Fact>> ActionRun::verifyOnce() {
   auto work = contained(fmt::format("{} verifying {}", action_.phase, action_.id), phase_->verify(action_));
-  auto bounded = withDeadline(services_.clock, kVerifyDeadline, "re-reading " + action_.facet.str(), std::move(work));
-  auto facts = co_await std::move(bounded);
+  auto facts = co_await withDeadline(services_.clock, kVerifyDeadline, "re-reading " + action_.facet.str(), std::move(work));
   co_return facts;
 }
 
 /// Re-reads the facet, keeps what was seen and compares it with what is wanted now.
 Async<ActionRun::Seen> ActionRun::look() {
-  auto verify = verifyOnce();
-  auto read = co_await std::move(verify);
+  auto read = co_await verifyOnce();
   if (!read) co_return fail(std::move(read).error());
   Seen seen;
   std::vector<Fact> kept;
@@ -358,8 +330,7 @@ Async<ActionRun::Seen> ActionRun::look() {
     if (fact.subject == action_.facet.subject && fact.facet == action_.facet.facet) seen.value = fact.value;
     kept.push_back(fact);
   }
-  auto write = services_.journal->write<void>([kept](Store& store) { return store.putFacts(kept); });
-  const auto written = co_await std::move(write);
+  const auto written = co_await services_.journal->write<void>([kept](Store& store) { return store.putFacts(kept); });
   not_kept_ = !written;
   CO_TRY_OK(written);
   for (auto& fact : kept) facts_.put(std::move(fact));
@@ -371,15 +342,13 @@ Async<ActionRun::Seen> ActionRun::look() {
 Async<void> ActionRun::confirm() {
   for (int retries = 0;; ++retries) {
     const auto began = services_.clock.steady();
-    auto look_again = look();
-    auto seen = co_await std::move(look_again);
+    auto seen = co_await look();
     if (!seen) {
       const bool is_pool = action_.facet.facet.str() == kPoolFacet;
       const bool goes_on = retries < kMaxActionRetries || (is_pool && left() > milliseconds(0));
       if (!seen.error().canRetry() || !goes_on) co_return fail(std::move(seen).error().within("verifying " + action_.id));
       if (is_pool) waiting(Again{kAskPoolAgain, seen.error().str()});
-      auto sleep = services_.clock.sleep(kFirstRetryDelay * (1 << std::min(retries, kMaxActionRetries)));
-      co_await std::move(sleep);
+      co_await services_.clock.sleep(kFirstRetryDelay * (1 << std::min(retries, kMaxActionRetries)));
       if (is_pool) discount(began);
       continue;
     }
@@ -389,9 +358,8 @@ Async<void> ActionRun::confirm() {
       co_return fail(Error(ErrorCode::Conflict,
                            fmt::format("{} was set to '{}', but is '{}' when read again", action_.facet.str(), want, seen->value)));
     facts_.forget(action_.facet.subject, action_.facet.facet);
-    auto write = services_.journal->write<void>(
-        [facet = action_.facet](Store& store) { return store.forgetFacts(facet.subject, std::vector<FacetName>(1, facet.facet)); });
-    CO_TRY_OK(co_await std::move(write));
+    CO_TRY_OK(co_await services_.journal->write<void>(
+        [facet = action_.facet](Store& store) { return store.forgetFacts(facet.subject, std::vector<FacetName>(1, facet.facet)); }));
     co_return fail(Error(ErrorCode::NotFound, fmt::format("{} was set to '{}', but reading it again gave no value, which counts as failed",
                                                           action_.facet.str(), want)));
   }

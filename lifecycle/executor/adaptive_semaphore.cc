@@ -16,8 +16,7 @@ Task<void> TunedPlaces::take(std::size_t rank) {
   const auto waiting = waiting_.emplace(rank, turn);
   std::exception_ptr cancelled;
   try {
-    auto wait = turn->wait();
-    co_await std::move(wait);
+    co_await turn->wait();
   } catch (...) {
     cancelled = std::current_exception();
   }

@@ -39,8 +39,7 @@ class TunedPlaces {
 /// Runs `work` in a place.
 template <class T>
 Async<T> inPlace(TunedPlaces& places, Async<T> work) {
-  auto take = places.take();
-  co_await std::move(take);
+  co_await places.take();
   std::exception_ptr thrown;
   try {
     auto result = co_await std::move(work);

@@ -36,8 +36,7 @@ Async<ApplyReport> ApplyRun::run() {
     auto both = std::move(work) || std::move(renewals);  // the renewals end with the work
     (void)co_await std::move(both);
   }
-  auto close = closeRequest();
-  co_await std::move(close);
+  co_await closeRequest();
   co_return std::move(report_);
 }
 
@@ -51,11 +50,9 @@ Async<void> ApplyRun::runAll(std::vector<Intent> orphans) {
   }
   std::vector<Task<void>> looks, tasks;
   for (auto& intent : orphans) looks.push_back(settleOrphan(std::move(intent)));
-  auto look_at_all = async::awaitAll(std::move(looks));
-  co_await std::move(look_at_all);
+  co_await async::awaitAll(std::move(looks));
   for (const auto& subject : subjects) tasks.push_back(runSubject(std::move(by_subject[subject])));
-  auto all = async::awaitAll(std::move(tasks));
-  co_await std::move(all);
+  co_await async::awaitAll(std::move(tasks));
   co_return Result<void>();
 }
 
@@ -75,16 +72,14 @@ Task<void> ApplyRun::closeRequest() {
   std::string words =
       fmt::format("{} done, {} failed, {} blocked, {} not started", report_.done, report_.failed, report_.blocked, report_.skipped);
   if (report_.held > 0) words += fmt::format(", {} left to other controllers", report_.held);
-  auto write = services_.journal->write<void>(
-      [id = request_.id, words, at = services_.clock.now()](Store& store) { return store.closeRequest(id, words, at); });
-  if (auto closed = co_await std::move(write); !closed)
+  if (auto closed = co_await services_.journal->write<void>(
+      [id = request_.id, words, at = services_.clock.now()](Store& store) { return store.closeRequest(id, words, at); }); !closed)
     logWarning("lifecycle", "how the request ended could not be stored: {}", closed.error().str());
   services_.emit(Event{0, {}, EventKind::PlanFinished, {}, "", words});
 }
 
 Task<std::string> ApplyRun::take(Subject subject) {
-  auto taking = claims_.take(subject);
-  auto claim = co_await std::move(taking);
+  auto claim = co_await claims_.take(subject);
   if (!claim) co_return "it could not be claimed: " + claim.error().str();
   if (!claim->ours) co_return fmt::format("{} works on {}", claim->holder.empty() ? "another controller" : claim->holder, subject.str());
   if (claim->taken_from.empty()) co_return std::string();
@@ -92,8 +87,7 @@ Task<std::string> ApplyRun::take(Subject subject) {
   auto intents = services_.store.intentsOf(subject, kMaxIntentsLookedAt);
   const auto moved = facts ? movedFacts(plan_, subject, *facts) : std::vector<std::string>{facts.error().str()};
   if (!moved.empty() || !intents) {
-    auto giving_back = claims_.release(subject);
-    co_await std::move(giving_back);
+    co_await claims_.release(subject);
     co_return fmt::format("{} has worked on {} since the plan was made ({}); plan again", claim->taken_from, subject.str(),
                           moved.empty() ? intents.error().str() : moved.front());
   }
@@ -125,16 +119,13 @@ Result<void> ApplyRun::adoptIntents(std::vector<Intent>& orphans) {
 /// The plan does not name its action: it was finished and only the journal is behind, or nobody wants it now.
 Task<void> ApplyRun::settleOrphan(Intent intent) {
   const Subject subject = intent.action.facet.subject;
-  auto taking = claims_.take(subject);
-  auto claim = co_await std::move(taking);
+  auto claim = co_await claims_.take(subject);
   if (!claim || !claim->ours) {  // its holder ends what it began
     ++report_.held;
     co_return;
   }
-  auto look_at_it = lookAtOrphan(std::move(intent));
-  co_await std::move(look_at_it);
-  auto giving_back = claims_.release(subject);
-  co_await std::move(giving_back);
+  co_await lookAtOrphan(std::move(intent));
+  co_await claims_.release(subject);
 }
 
 Task<void> ApplyRun::lookAtOrphan(Intent intent) {
@@ -142,9 +133,8 @@ Task<void> ApplyRun::lookAtOrphan(Intent intent) {
   IntentState state = IntentState::Abandoned;
   std::string outcome = "nobody wants it any more";
   if (phase) {
-    auto verify = withDeadline(services_.clock, kVerifyDeadline, "re-reading " + intent.action.facet.str(),
+    auto read = co_await withDeadline(services_.clock, kVerifyDeadline, "re-reading " + intent.action.facet.str(),
                                contained(fmt::format("{} verifying {}", phase->name(), intent.action.id), phase->verify(intent.action)));
-    auto read = co_await std::move(verify);
     if (!read) {  // not known yet: the next run looks again
       services_.emit(Event{0,
                            {},
@@ -155,8 +145,7 @@ Task<void> ApplyRun::lookAtOrphan(Intent intent) {
       co_return;
     }
     std::erase_if(*read, [](const Fact& fact) { return fact.value.empty(); });
-    auto keep = services_.journal->write<void>([facts = *read](Store& store) { return store.putFacts(facts); });
-    if (auto stored = co_await std::move(keep); !stored) co_return;
+    if (auto stored = co_await services_.journal->write<void>([facts = *read](Store& store) { return store.putFacts(facts); }); !stored) co_return;
     for (auto& fact : *read) {
       if (fact.subject == intent.action.facet.subject && fact.facet == intent.action.facet.facet && matches(intent.action.to, fact.value)) {
         state = IntentState::Done;
@@ -169,15 +158,14 @@ Task<void> ApplyRun::lookAtOrphan(Intent intent) {
   // A plan of a few steps says nothing about the rest: what an earlier attempt has found wrong there is wrong still. Of a whole plan, what
   // it leaves out is over, and nobody would ever clear that. What others have found is over when the facet is met.
   const bool over = state == IntentState::Done || !plan_.policy.settles || intent.action.id.ends_with(kDrainSuffix);
-  auto close = services_.journal->write<void>([id = intent.id, facet = intent.action.facet, source = engineSource(intent.action.phase), state, outcome, left, over,
+  if (auto closed = co_await services_.journal->write<void>([id = intent.id, facet = intent.action.facet, source = engineSource(intent.action.phase), state, outcome, left, over,
                                                at = services_.clock.now()](Store& store) -> Result<void> {
     if (left) TRY_OK(store.putFacts(std::vector<Fact>(1, *left)));
     if (state == IntentState::Done) TRY_OK(store.clearFindings(facet));
     if (over)
       for (const auto& whose : {source, std::string()}) TRY_OK(store.clearFindingsOf(facet, whose));
     return store.closeIntent(id, state, outcome, at);
-  });
-  if (auto closed = co_await std::move(close); closed)
+  }); closed)
     services_.emit(Event{0,
                          {},
                          state == IntentState::Done ? EventKind::ActionDone : EventKind::Note,
@@ -187,12 +175,10 @@ Task<void> ApplyRun::lookAtOrphan(Intent intent) {
 }
 
 Task<void> ApplyRun::runSubject(std::vector<std::size_t> steps) {
-  auto place = places_.take();
-  co_await std::move(place);
+  co_await places_.take();
   std::exception_ptr cancelled;
   try {
-    auto walk_all = walk(std::move(steps));
-    co_await std::move(walk_all);
+    co_await walk(std::move(steps));
   } catch (...) {
     cancelled = std::current_exception();
   }
@@ -202,8 +188,7 @@ Task<void> ApplyRun::runSubject(std::vector<std::size_t> steps) {
 
 Task<void> ApplyRun::walk(std::vector<std::size_t> steps) {
   std::string stopped_by;
-  auto taking = take(plan_.actions[steps.front()].facet.subject);
-  const auto others = co_await std::move(taking);
+  const auto others = co_await take(plan_.actions[steps.front()].facet.subject);
   for (std::size_t index : steps) {
     const auto& action = plan_.actions[index];
     if (!others.empty()) {
@@ -219,19 +204,16 @@ Task<void> ApplyRun::walk(std::vector<std::size_t> steps) {
       settle(index, StepState::Blocked, action.blocked);
       continue;
     }
-    auto needs = awaitNeeds(index);
-    auto missing = co_await std::move(needs);
+    auto missing = co_await awaitNeeds(index);
     if (!missing.why.empty()) {
       settle(index, missing.held ? StepState::Held : StepState::Skipped, missing.why);
       continue;
     }
-    auto step = runStep(index, steps.front());
-    const bool go_on = co_await std::move(step);
+    const bool go_on = co_await runStep(index, steps.front());
     if (!go_on) stopped_by = action.id;
   }
   if (!others.empty()) co_return;
-  auto giving_back = claims_.release(plan_.actions[steps.front()].facet.subject);
-  co_await std::move(giving_back);
+  co_await claims_.release(plan_.actions[steps.front()].facet.subject);
 }
 
 /// Waits until every need is settled. Answers why the action cannot start; empty: it can.
@@ -246,10 +228,8 @@ Task<ApplyRun::Missing> ApplyRun::awaitNeeds(std::size_t index) {
     if (!other.settled.isSet()) {
       services_.emit(Event{0, {}, EventKind::ActionWaiting, action.facet.subject, action.id, "waits for " + need});
       places_.release();
-      auto wait = other.settled.wait();
-      co_await std::move(wait);
-      auto place = places_.take();
-      co_await std::move(place);
+      co_await other.settled.wait();
+      co_await places_.take();
     }
     if (other.state != StepState::Done)
       co_return Missing{fmt::format("not started, because {} is not done", need), other.state == StepState::Held};
@@ -271,8 +251,7 @@ Task<ActionEnd> ApplyRun::runAction(std::size_t index) {
   blank.plan_hash = hash_;
   blank.request = request_.id;
   ActionRun run(services_, claims_, facts_, std::move(blank), action, std::move(open));
-  auto work = run.run();
-  auto end = co_await std::move(work);
+  auto end = co_await run.run();
   co_return end;
 }
 
@@ -281,14 +260,12 @@ Task<ActionEnd> ApplyRun::runAction(std::size_t index) {
 Task<bool> ApplyRun::runStep(std::size_t index, std::size_t rank) {
   auto* budget = budgetOf(plan_.actions[index]);
   if (budget) {
-    auto place = budget->take(rank);
-    co_await std::move(place);
+    co_await budget->take(rank);
   }
   std::exception_ptr called_off;
   ActionEnd end;
   try {
-    auto work = runAction(index);
-    end = co_await std::move(work);
+    end = co_await runAction(index);
   } catch (...) {
     called_off = std::current_exception();
   }

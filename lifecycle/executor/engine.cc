@@ -30,8 +30,7 @@ class Observation {
     std::vector<Task<void>> tasks;
     tasks.reserve(subjects.size());
     for (auto& subject : subjects) tasks.push_back(read(std::move(subject)));
-    auto all = async::awaitAll(std::move(tasks));
-    co_await std::move(all);
+    co_await async::awaitAll(std::move(tasks));
     flush();
   }
 
@@ -39,13 +38,11 @@ class Observation {
 
  private:
   Task<void> read(Subject subject) {
-    auto place = places_.take();
-    co_await std::move(place);
+    co_await places_.take();
     std::exception_ptr cancelled;
     try {
       for (Phase* phase : services_.phases) {
-        auto one = readThrough(phase, subject);
-        co_await std::move(one);
+        co_await readThrough(phase, subject);
       }
     } catch (...) {
       cancelled = std::current_exception();
@@ -213,13 +210,11 @@ Async<FactSet> Engine::observe(Policy policy) {
   std::vector<Subject> subjects{Subject::cluster()};
   for (const auto& node : services_.cluster.nodes)
     if (policy.only.empty() || policy.only.contains(Subject(node.name))) subjects.emplace_back(node.name);
-  auto work = observeAll(std::move(subjects));
-  co_return co_await std::move(work);
+  co_return co_await observeAll(std::move(subjects));
 }
 
 Async<FactSet> Engine::observeNodes(std::set<Subject> nodes) {
-  auto work = observeAll(std::vector<Subject>(nodes.begin(), nodes.end()));
-  co_return co_await std::move(work);
+  co_return co_await observeAll(std::vector<Subject>(nodes.begin(), nodes.end()));
 }
 
 Async<FactSet> Engine::observeAll(std::vector<Subject> subjects) {
@@ -229,10 +224,8 @@ Async<FactSet> Engine::observeAll(std::vector<Subject> subjects) {
   CO_TRY(known, services_.store.facts());
   FactSet facts = std::move(known);
   Observation observation(services_, facts);
-  auto read = observation.readAll(std::move(subjects));
-  co_await std::move(read);
-  auto stored = journal_->settled();
-  co_await std::move(stored);
+  co_await observation.readAll(std::move(subjects));
+  co_await journal_->settled();
   if (observation.trouble()) co_return fail(*observation.trouble());
   CO_TRY(findings, services_.store.findings(nullptr));
   CO_TRY_OK(clearWhatIsMet(services_, facts, findings));
@@ -247,10 +240,8 @@ Async<ApplyReport> Engine::apply(Plan plan) {
     co_return fail(ErrorCode::Conflict, "the inventory has changed since the plan was made; look at it again with `muster plan`");
   journal_->attach(co_await asio::this_coro::executor);
   ApplyRun run(services_, std::move(plan));
-  auto work = run.run();
-  auto report = co_await std::move(work);
-  auto stored = journal_->settled();
-  co_await std::move(stored);
+  auto report = co_await run.run();
+  co_await journal_->settled();
   co_return report;
 }
 

@@ -20,21 +20,18 @@ Result<void> ClaimKeeper::begin() {
 }
 
 Async<Claim> ClaimKeeper::take(Subject subject) {
-  auto write = services_.journal->write<Claim>([subject](Store& store) { return store.claim(subject); });
-  auto claim = co_await std::move(write);
+  auto claim = co_await services_.journal->write<Claim>([subject](Store& store) { return store.claim(subject); });
   co_return claim;
 }
 
 Task<void> ClaimKeeper::release(Subject subject) {
-  auto write = services_.journal->write<void>([subject](Store& store) { return store.release(subject); });
-  if (auto released = co_await std::move(write); !released)
+  if (auto released = co_await services_.journal->write<void>([subject](Store& store) { return store.release(subject); }); !released)
     logWarning("lifecycle", "{} could not be given back and stays claimed until the lease ends: {}", subject.str(), released.error().str());
 }
 
 Task<void> ClaimKeeper::keep() {
   for (;;) {
-    auto pause = services_.clock.sleep(services_.origin.lease / kRenewalsPerLease);
-    co_await std::move(pause);
+    co_await services_.clock.sleep(services_.origin.lease / kRenewalsPerLease);
     const auto before = services_.clock.steady();
     if (auto extended = services_.store.renewLease())
       sure_until_ = before + services_.origin.lease / 2;

@@ -16,8 +16,7 @@ std::string secondsOf(std::chrono::milliseconds duration) { return fmt::format("
 
 Task<void> StallWatch::run() {
   while (true) {
-    auto pause = clock_.sleep(kStallLook);
-    co_await std::move(pause);
+    co_await clock_.sleep(kStallLook);
     if (auto looked = look(); !looked) logWarning("lifecycle", "whether an action stalls could not be seen: {}", looked.error().str());
   }
 }

@@ -13,8 +13,7 @@ constexpr std::string_view kBoot = "[muster: boot ", kBegan = ", begun ";
 
 Task<void> RestartEar::restarts(NodeName node, std::string task, std::string why) {
   if (!begins_ || std::exchange(told_[node], task) == task) co_return;
-  auto begin = begins_(std::move(node), std::move(why));
-  co_await std::move(begin);
+  co_await begins_(std::move(node), std::move(why));
 }
 
 std::string consoleBootLine(int number, WallTime began, const std::string& why) { return fmt::format("{}{}{}{} ({})]", kBoot, number, kBegan, toString(began), why); }

@@ -23,15 +23,12 @@ void RolloutRunner::say(const NodeName& node, std::string text) const {
 Async<void> RolloutRunner::run(RolloutWay way) {
   CO_TRY_OK(book_.takeOver(way));
   window_.emplace(domainsOf(services_.live.cluster(), services_.leaves), book_.rollout().policy.max_unavailable);
-  auto look = lookAtPools();
-  CO_TRY_OK(co_await std::move(look));
+  CO_TRY_OK(co_await lookAtPools());
   if (way == RolloutWay::Forward) {
-    auto work = forward();
-    CO_TRY_OK(co_await std::move(work));
+    CO_TRY_OK(co_await forward());
   }
   if (book_.rollout().way == RolloutWay::Back && book_.rollout().state == RolloutState::Running) {
-    auto work = back();
-    CO_TRY_OK(co_await std::move(work));
+    CO_TRY_OK(co_await back());
   }
   co_return Result<void>();
 }
@@ -45,16 +42,14 @@ Async<void> RolloutRunner::forward() {
     const auto& wave = rollout.waves[rollout.wave];
     fell_out_.clear();
     if (rollout.soak_until) {
-      auto watch = soak();
-      CO_TRY_OK(co_await std::move(watch));
+      CO_TRY_OK(co_await soak());
       if (order_.order == Order::Pause) co_return end(RolloutState::Paused, {"paused by " + order_.by});
       if (order_.order == Order::Abort) co_return end(RolloutState::Aborted, {"aborted by " + order_.by});
       CO_TRY_OK(gate());
       continue;
     }
     say(fmt::format("wave '{}', {} of {}: {} nodes", wave.name, rollout.wave + 1, rollout.waves.size(), wave.nodes.size()));
-    auto work = workOff(wave.nodes);
-    CO_TRY_OK(co_await std::move(work));
+    CO_TRY_OK(co_await workOff(wave.nodes));
     if (order_.order == Order::Pause) co_return end(RolloutState::Paused, {"paused by " + order_.by});
     if (order_.order == Order::Abort) co_return end(RolloutState::Aborted, {"aborted by " + order_.by});
     CO_TRY_OK(gate());
@@ -67,14 +62,12 @@ Async<void> RolloutRunner::soak() {
   lookAtOrders();
   while (!stopped() && services_.clock.now() < *book_.rollout().soak_until) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*book_.rollout().soak_until - services_.clock.now());
-    auto pause = services_.clock.sleep(std::min<std::chrono::milliseconds>(left, kLookWhileSoaking));
-    co_await std::move(pause);
+    co_await services_.clock.sleep(std::min<std::chrono::milliseconds>(left, kLookWhileSoaking));
     lookAtOrders();
   }
   if (trouble_) co_return fail(*trouble_);
   if (stopped()) co_return Result<void>();
-  auto look = lookAtChanged();
-  co_return co_await std::move(look);
+  co_return co_await lookAtChanged();
 }
 
 /// Judges the wave and takes the step that follows, in one write.
@@ -132,8 +125,7 @@ Async<void> RolloutRunner::back() {
   say(fmt::format("rolling back {} nodes", nodes.size()));
   for (const auto& [node, progress] : book_.progress())
     if (progress.state == NodeState::Untouched) services_.live.uncross(book_.rollout().id, node);
-  auto work = workOff(std::move(nodes));
-  CO_TRY_OK(co_await std::move(work));
+  CO_TRY_OK(co_await workOff(std::move(nodes)));
   if (order_.order == Order::Pause) co_return end(RolloutState::Paused, {"paused by " + order_.by});
   if (order_.order == Order::Abort) co_return end(RolloutState::Aborted, {"aborted by " + order_.by});
   auto reasons = book_.rollout().reasons;
@@ -180,8 +172,7 @@ Async<void> RolloutRunner::workOff(std::vector<NodeName> nodes) {
   std::stable_partition(queue_.begin(), queue_.end(), [this](const NodeName& node) { return isUnderWay(book_.of(node).state); });
   std::vector<Task<void>> lanes;
   for (std::size_t i = 0; i < std::min(queue_.size(), kMaxNodesUnderWay); ++i) lanes.push_back(lane());
-  auto all = async::awaitAll(std::move(lanes));
-  co_await std::move(all);
+  co_await async::awaitAll(std::move(lanes));
   if (trouble_) co_return fail(*trouble_);
   co_return Result<void>();
 }
@@ -192,14 +183,11 @@ Task<void> RolloutRunner::lane() {
     const auto picked = pick();
     if (picked.next == Next::Finished) co_return;
     if (picked.next == Next::Go) {
-      auto work = carry(picked.node);
-      co_await std::move(work);
+      co_await carry(picked.node);
       continue;
     }
-    auto look = lookAtPools();
-    if (auto looked = co_await std::move(look); !looked) trouble_ = std::move(looked).error();
-    auto pause = services_.clock.sleep(kLookForRoom);
-    co_await std::move(pause);
+    if (auto looked = co_await lookAtPools(); !looked) trouble_ = std::move(looked).error();
+    co_await services_.clock.sleep(kLookForRoom);
   }
 }
 

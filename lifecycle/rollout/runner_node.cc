@@ -33,8 +33,7 @@ std::string problemsOf(const ApplyReport& report) {
 
 Task<void> RolloutRunner::carry(NodeName node) {
   const bool forward = book_.rollout().way == RolloutWay::Forward;
-  auto work = forward ? carryForward(node) : carryBack(node);
-  auto ended = co_await std::move(work);
+  auto ended = co_await (forward ? carryForward(node) : carryBack(node));
   if (ended && !*ended) {  // nothing was done to it: another turn
     under_way_.erase(node);
     queue_.push_back(node);
@@ -62,8 +61,7 @@ Async<std::optional<NodeProgress>> RolloutRunner::carryForward(NodeName node) {
   const auto& id = book_.rollout().id;
   if (progress.state == NodeState::Waiting) {
     Plan plan;
-    auto prepared = prepare(node, plan);
-    CO_TRY(now, co_await std::move(prepared));
+    CO_TRY(now, co_await prepare(node, plan));
     if (now.state == NodeState::Waiting) co_return std::nullopt;
     if (now.state != NodeState::Started) {
       services_.live.uncross(id, node);
@@ -80,14 +78,11 @@ Async<std::optional<NodeProgress>> RolloutRunner::carryForward(NodeName node) {
     first = std::move(plan);
   }
   CO_TRY_OK(forgetTheOther(node));
-  auto work = converge(node, std::move(first));
-  CO_TRY(failed, co_await std::move(work));
-  auto look = measure(node, progress.started_at);
-  CO_TRY(after, co_await std::move(look));
+  CO_TRY(failed, co_await converge(node, std::move(first)));
+  CO_TRY(after, co_await measure(node, progress.started_at));
   std::string held;
   if (!failed.empty()) {
-    auto ask = leftToAPerson(node);
-    CO_TRY(by_whom, co_await std::move(ask));
+    CO_TRY(by_whom, co_await leftToAPerson(node));
     held = std::move(by_whom);
   }
   progress.after = std::move(after);
@@ -105,8 +100,7 @@ Async<std::optional<NodeProgress>> RolloutRunner::carryBack(NodeName node) {
     co_return progress;
   }
   if (progress.state != NodeState::Returning && progress.state != NodeState::Started) {
-    auto look = lookWithPool(node);
-    CO_TRY(facts, co_await std::move(look));
+    CO_TRY(facts, co_await lookWithPool(node));
     if (!facts || !takesItsPlace(node, *facts)) co_return std::nullopt;
   }
   progress.state = NodeState::Returning;
@@ -114,8 +108,7 @@ Async<std::optional<NodeProgress>> RolloutRunner::carryBack(NodeName node) {
   CO_TRY_OK(book_.put(node, progress));
   services_.live.uncross(book_.rollout().id, node);
   CO_TRY_OK(forgetTheOther(node));
-  auto work = converge(node, std::nullopt);
-  CO_TRY(failed, co_await std::move(work));
+  CO_TRY(failed, co_await converge(node, std::nullopt));
   progress.state = failed.empty() ? NodeState::Returned : NodeState::Stuck;
   progress.why = failed;
   co_return progress;
@@ -123,8 +116,7 @@ Async<std::optional<NodeProgress>> RolloutRunner::carryBack(NodeName node) {
 
 /// Looks while the node still is what it was, as when the plan was frozen; then lets it cross, in memory only.
 Async<NodeProgress> RolloutRunner::prepare(NodeName node, Plan& plan) {
-  auto look = lookWithPool(node);
-  CO_TRY(facts, co_await std::move(look));
+  CO_TRY(facts, co_await lookWithPool(node));
   if (!facts || !takesItsPlace(node, *facts)) co_return book_.of(node);
   services_.live.cross(book_.rollout().id, node);
   CO_TRY(made, planFor(node, *facts));
@@ -152,8 +144,7 @@ Async<std::optional<FactSet>> RolloutRunner::lookWithPool(NodeName node) {
   const auto since = services_.clock.steady();
   for (bool first = true;; first = false) {
     std::set<Subject> only{Subject(node)};
-    auto look = services_.engine.observeNodes(std::move(only));
-    CO_TRY(facts, co_await std::move(look));
+    CO_TRY(facts, co_await services_.engine.observeNodes(std::move(only)));
     if (!poolIsUnknown(node, facts)) co_return std::optional<FactSet>(std::move(facts));
     lookAtOrders();
     if (stopped()) co_return std::optional<FactSet>();
@@ -163,8 +154,7 @@ Async<std::optional<FactSet>> RolloutRunner::lookWithPool(NodeName node) {
       co_return std::optional<FactSet>();
     }
     if (first) say(node, "its pool does not answer; it stays as it is until it does");
-    auto pause = services_.clock.sleep(kWaitForOthers);
-    co_await std::move(pause);
+    co_await services_.clock.sleep(kWaitForOthers);
   }
 }
 
@@ -222,8 +212,7 @@ Async<std::string> RolloutRunner::converge(NodeName node, std::optional<Plan> pl
   for (int round = 0; round < kMaxRounds; ++round) {
     if (!plan) {
       std::set<Subject> only{Subject(node)};
-      auto look = services_.engine.observeNodes(std::move(only));
-      CO_TRY(facts, co_await std::move(look));
+      CO_TRY(facts, co_await services_.engine.observeNodes(std::move(only)));
       CO_TRY(made, planFor(node, facts));
       std::erase_if(made.actions, [](const Action& action) { return action.facet.subject.isCluster(); });  // not the rollout's work
       CO_TRY_OK(allowWipe(made, node));
@@ -243,8 +232,7 @@ Async<std::string> RolloutRunner::converge(NodeName node, std::optional<Plan> pl
     if (!report.ok()) co_return problemsOf(report);
     if (report.held > 0) {
       if (++waits > kMaxWaitsForOthers) co_return "another controller works on it and does not end: " + problemsOf(report);
-      auto pause = services_.clock.sleep(kWaitForOthers);
-      co_await std::move(pause);
+      co_await services_.clock.sleep(kWaitForOthers);
       --round;
       continue;
     }
@@ -256,8 +244,7 @@ Async<std::string> RolloutRunner::converge(NodeName node, std::optional<Plan> pl
 /// The change is done and proven, only the pool is left, and muster does not undo what a person did there.
 Async<std::string> RolloutRunner::leftToAPerson(NodeName node) {
   std::set<Subject> only{Subject(node)};
-  auto look = services_.engine.observeNodes(std::move(only));
-  CO_TRY(facts, co_await std::move(look));
+  CO_TRY(facts, co_await services_.engine.observeNodes(std::move(only)));
   CO_TRY(plan, planFor(node, facts));
   const bool only_pool = std::all_of(plan.actions.begin(), plan.actions.end(),
                                      [](const Action& a) { return a.facet.subject.isCluster() || a.facet.facet == kPool; });
@@ -309,8 +296,7 @@ Async<void> RolloutRunner::lookAtPools() {
   for (std::size_t from = 0; from < nodes.size(); from += kPoolLooksAtOnce) {
     std::vector<Task<void>> looks;
     for (std::size_t i = from; i < std::min(nodes.size(), from + kPoolLooksAtOnce); ++i) looks.push_back(lookAtPool(nodes[i]));
-    auto all = async::awaitAll(std::move(looks));
-    co_await std::move(all);
+    co_await async::awaitAll(std::move(looks));
   }
   looked_at_pools_ = services_.clock.steady();
   looking_ = false;
@@ -322,8 +308,7 @@ Async<void> RolloutRunner::lookAtChanged() {
   fell_out_.clear();
   for (const auto& [node, progress] : book_.progress()) {
     if (progress.state != NodeState::Done || !progress.why.empty() || !isDeclared(node)) continue;
-    auto look = lookAtPool(node);
-    co_await std::move(look);
+    co_await lookAtPool(node);
     CO_TRY(known, services_.store.factsOf(Subject(node)));
     FactSet facts;
     for (auto& fact : known) facts.put(std::move(fact));
@@ -343,8 +328,7 @@ Task<void> RolloutRunner::lookAtPool(NodeName node) {
     const auto goals = phase->goals(services_.live.cluster(), subject, facts);
     if (std::none_of(goals.begin(), goals.end(), [](const Goal& goal) { return goal.facet.facet == kPool; })) continue;
     auto observe = contained(fmt::format("{} observing {}", phase->name(), subject.str()), phase->observe(subject));
-    auto bounded = withDeadline(services_.clock, kObserveDeadline, "asking the pool about " + subject.str(), std::move(observe));
-    auto seen = co_await std::move(bounded);
+    auto seen = co_await withDeadline(services_.clock, kObserveDeadline, "asking the pool about " + subject.str(), std::move(observe));
     if (!seen) continue;
     std::erase_if(*seen, [&](const Fact& fact) { return fact.subject != subject || fact.facet != kPool || fact.value.empty(); });
     for (auto& fact : *seen) {

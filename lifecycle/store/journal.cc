@@ -99,8 +99,7 @@ void Journal::attach(asio::any_io_executor control) {
 }
 
 Task<void> Journal::settled() {
-  auto last = write<void>([](Store&) -> Result<void> { return {}; });
-  (void)co_await std::move(last);
+  (void)co_await write<void>([](Store&) -> Result<void> { return {}; });
 }
 
 void Journal::hand(Entry entry) {

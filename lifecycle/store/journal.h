@@ -83,8 +83,7 @@ Async<T> Journal::write(std::function<Result<T>(Store&)> work) {
     answer->ready.set();
   };
   hand(Entry{runOf(answer), std::move(wake)});
-  auto wait = answer->ready.wait();
-  co_await std::move(wait);
+  co_await answer->ready.wait();
   if (answer->thrown) std::rethrow_exception(answer->thrown);
   co_return std::move(*answer->result);
 }

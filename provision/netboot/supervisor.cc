@@ -42,16 +42,14 @@ namespace {
 Task<void> rest(std::shared_ptr<Supervisor::State> state, std::chrono::milliseconds duration) {
   boost::system::error_code ignored;
   state->timer.expires_after(duration);
-  auto wait = state->timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-  co_await std::move(wait);
+  co_await state->timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
 }
 
 Task<void> keepRunning(std::shared_ptr<Supervisor::State> state) {
   int deaths = 0;
   auto started = std::chrono::steady_clock::now();
   while (!state->stopped) {
-    auto look = rest(state, state->options.poll);
-    co_await std::move(look);
+    co_await rest(state, state->options.poll);
     if (state->stopped) co_return;
     if (state->child && state->child->running()) continue;
     if (std::chrono::steady_clock::now() - started > state->options.stable_after) deaths = 0;
@@ -62,8 +60,7 @@ Task<void> keepRunning(std::shared_ptr<Supervisor::State> state) {
     }
     const auto pause = state->options.first_pause * (1 << (deaths - 1));
     logWarning(state->options.area, "died; started again in {} ms (see {})", pause.count(), state->log_file.string());
-    auto wait = rest(state, pause);
-    co_await std::move(wait);
+    co_await rest(state, pause);
     if (state->stopped) co_return;
     started = std::chrono::steady_clock::now();
     if (auto launched = state->launch(); !launched) logWarning(state->options.area, "{}", launched.error().str());

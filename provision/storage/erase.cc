@@ -127,14 +127,12 @@ class ErasePhase final : public Erasures {
         co_return Outcome(Blocked{fmt::format("the erasure of {} was taken back", node.str())});
       }
     }
-    auto ram = restarts_.intoRam(node, note ? Restarts::Work::Begun : Restarts::Work::None);
-    CO_TRY(wait, co_await std::move(ram));
+    CO_TRY(wait, co_await restarts_.intoRam(node, note ? Restarts::Work::Begun : Restarts::Work::None));
     if (wait) co_return Outcome(*wait);
     const auto params = [&request](bool wipe_allowed) {
       return jsonText(json{{"node_serial", request.serial}, {"disk_serials", request.disks}, {"wipe_allowed", wipe_allowed}});
     };
-    auto stepping = stepTask(deps_.agents, node, TaskKind::EraseDisks, limitOf(node, request), context, params);
-    CO_TRY(step, co_await std::move(stepping));
+    CO_TRY(step, co_await stepTask(deps_.agents, node, TaskKind::EraseDisks, limitOf(node, request), context, params));
     if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
     if (const auto* refused = std::get_if<Blocked>(&step)) co_return Outcome(*refused);
     co_return keepReport(node, request, std::get<std::string>(step), context);

@@ -66,8 +66,7 @@ class StoragePhase final : public lifecycle::Phase {
     for (const auto& name : cluster_.profileOf(*node).mounts) probes.push_back(std::string(kStoragePrefix) + name);
     const nlohmann::json params{{"probes", probes}};
     const wire::AgentTask task{"storage." + node->name.str() + "." + io::randomToken(9), TaskKind::Probe, jsonText(params), kProbeLimit};
-    auto run = agents_.runTask(node->name, task);
-    CO_TRY(report, co_await std::move(run));
+    CO_TRY(report, co_await agents_.runTask(node->name, task));
     const auto json = jsonOrNone(report.result, kAgentJson);
     if (!json.is_object()) co_return fail(ErrorCode::Corrupt, "the probes of " + node->name.str() + " are not a JSON object");
     for (const auto& probe : probes) {
@@ -94,8 +93,7 @@ class StoragePhase final : public lifecycle::Phase {
       json["value"] = storageValue(storage->second);
       return jsonText(json);
     };
-    auto stepping = stepTask(agents_, node->name, TaskKind::Storage, kMountLimit, context, params);
-    auto stepped = co_await std::move(stepping);
+    auto stepped = co_await stepTask(agents_, node->name, TaskKind::Storage, kMountLimit, context, params);
     if (!stepped && removed && stepped.error().code() == ErrorCode::InvalidInput)
       co_return Outcome(Blocked{fmt::format("the agent of {0} is of an earlier version of muster, which takes no storage away: image {0} again, or end the mount of {1} there (systemctl disable --now) and delete its unit "
                                             "in /etc/systemd/system", node->name.str(), of)});
@@ -106,8 +104,7 @@ class StoragePhase final : public lifecycle::Phase {
   }
 
   Async<std::vector<Fact>> verify(lifecycle::Action action) override {
-    auto look = observe(action.facet.subject);
-    auto facts = co_await std::move(look);
+    auto facts = co_await observe(action.facet.subject);
     if (facts && action.to == kRemoved) facts->push_back({action.facet.subject, action.facet.facet, kRemoved, clock_.now(), "agent " + action.facet.subject.str(), {}});
     co_return facts;
   }

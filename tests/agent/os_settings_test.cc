@@ -97,8 +97,7 @@ class SettingsTest : public ::testing::Test {
   std::string probe(const std::string& name) {
     std::string out;
     auto work = [&]() -> Async<void> {
-      auto read_it = readProbes(tools, {name});
-      auto values = co_await std::move(read_it);
+      auto values = co_await readProbes(tools, {name});
       out = values[name];
       co_return Result<void>();
     };

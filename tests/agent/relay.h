@@ -55,13 +55,11 @@ class Relay {
   Task<void> acceptAll() {
     while (acceptor_.is_open()) {
       boost::system::error_code error;
-      auto next = acceptor_.async_accept(asio::redirect_error(asio::use_awaitable, error));
-      auto socket = co_await std::move(next);
+      auto socket = co_await acceptor_.async_accept(asio::redirect_error(asio::use_awaitable, error));
       if (error) co_return;
       ++accepted_;
       auto pair = std::make_shared<Pair>(std::move(socket), io);
-      auto connect = pair->far.async_connect(to_, asio::redirect_error(asio::use_awaitable, error));
-      co_await std::move(connect);
+      co_await pair->far.async_connect(to_, asio::redirect_error(asio::use_awaitable, error));
       if (error) continue;
       pairs_.push_back(pair);
       pair->pumps = 2;
@@ -73,11 +71,9 @@ class Relay {
     std::array<char, 16'384> buffer{};
     boost::system::error_code error;
     while (!error) {
-      auto read = from->async_read_some(asio::buffer(buffer), asio::redirect_error(asio::use_awaitable, error));
-      const auto bytes = co_await std::move(read);
+      const auto bytes = co_await from->async_read_some(asio::buffer(buffer), asio::redirect_error(asio::use_awaitable, error));
       if (error) break;
-      auto write = asio::async_write(*to, asio::buffer(buffer.data(), bytes), asio::redirect_error(asio::use_awaitable, error));
-      co_await std::move(write);
+      co_await asio::async_write(*to, asio::buffer(buffer.data(), bytes), asio::redirect_error(asio::use_awaitable, error));
     }
     boost::system::error_code ignored;
     pair->near.close(ignored);

@@ -30,8 +30,7 @@ class InNamespace final : public io::ProcessRunner {
     if (command.program == "lldpctl") args.insert(args.end(), {"-u", socket_.string()});
     args.insert(args.end(), command.args.begin(), command.args.end());
     command.program = "ip", command.args = std::move(args);
-    auto work = real_->run(std::move(command));
-    co_return co_await std::move(work);
+    co_return co_await real_->run(std::move(command));
   }
   Result<std::unique_ptr<io::Child>> start(io::Command command, std::filesystem::path log) override { return real_->start(std::move(command), std::move(log)); }
   Result<pid_t> startDetached(io::Command command, std::filesystem::path log) override { return real_->startDetached(std::move(command), std::move(log)); }

@@ -31,8 +31,7 @@ class Gate {
   }
   Task<void> pass(Clock& clock) {
     while (!open_) {
-      auto wait = bell_.waitFor(clock, bell_.count(), 1h);
-      co_await std::move(wait);
+      co_await bell_.waitFor(clock, bell_.count(), 1h);
     }
   }
 
@@ -263,8 +262,7 @@ class Site {
   static Async<nlohmann::json> answerBehind(Node* node, Gate& gate, agent::TaskContextPtr context) {
     ++node->runs[context->id()];
     context->progress(0.5, "half way");
-    auto pass = gate.pass(node->clock);
-    co_await std::move(pass);
+    co_await gate.pass(node->clock);
     co_return nlohmann::json{{"answer", context->id()}};
   }
   static Async<nlohmann::json> breaksOff() { co_return fail(ErrorCode::Internal, "half of it is gone"); }

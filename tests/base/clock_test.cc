@@ -20,8 +20,7 @@ TEST(WallTime, roundTrips) {
 }
 
 Task<void> sleepAndNote(FakeClock& clock, std::chrono::milliseconds duration, std::string word, std::vector<std::string>* said) {
-  auto nap = clock.sleep(duration);
-  co_await std::move(nap);
+  co_await clock.sleep(duration);
   said->push_back(std::move(word));
 }
 
@@ -46,8 +45,7 @@ TEST(FakeClock, sleepersWakeInOrder) {
 }
 
 Async<int> slow(FakeClock& clock, std::chrono::milliseconds duration) {
-  auto nap = clock.sleep(duration);
-  co_await std::move(nap);
+  co_await clock.sleep(duration);
   co_return 7;
 }
 

@@ -268,10 +268,8 @@ class Scripted {
       auto socket = co_await acceptor_.async_accept(asio::use_awaitable);
       ++connections;
       std::string head;
-      auto read = asio::async_read_until(socket, asio::dynamic_buffer(head), "\r\n\r\n", asio::use_awaitable);
-      co_await std::move(read);
-      auto write = asio::async_write(socket, asio::buffer(answer), asio::use_awaitable);
-      co_await std::move(write);
+      co_await asio::async_read_until(socket, asio::dynamic_buffer(head), "\r\n\r\n", asio::use_awaitable);
+      co_await asio::async_write(socket, asio::buffer(answer), asio::use_awaitable);
       if (answer.empty()) socket.set_option(tcp::socket::linger(true, 0));  // RST
     }
   }

@@ -93,8 +93,7 @@ class FastClock final : public Clock {
   Task<bool> rest(std::chrono::milliseconds duration, Alarm* alarm) override {
     bool passed = true;
     do {
-      auto nap = real_.rest(duration / kSpeed, alarm);
-      passed = co_await std::move(nap);
+      passed = co_await real_.rest(duration / kSpeed, alarm);
     } while (held && passed);
     co_return passed;
   }

@@ -35,8 +35,7 @@ class BmcFleetTest : public testing::Test {
   }
 
   Async<io::HttpResponse> silence() {
-    auto sleep = loop.clock.sleep(std::chrono::hours(1));
-    co_await std::move(sleep);
+    co_await loop.clock.sleep(std::chrono::hours(1));
     co_return fail(ErrorCode::Timeout, "nothing");
   }
 

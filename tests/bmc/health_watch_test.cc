@@ -69,8 +69,7 @@ class BmcHealth : public testing::Test {
   }
   void pass(std::chrono::milliseconds time) {
     auto nap = [](Clock& clock, std::chrono::milliseconds how_long) -> Task<int> {
-      auto sleep = clock.sleep(how_long);
-      co_await std::move(sleep);
+      co_await clock.sleep(how_long);
       co_return 0;
     };
     loop.run(nap(loop.clock, time));
@@ -199,8 +198,7 @@ TEST(BmcEventStreams, ofAThousandBmcsAreNotOpenedAtOnceNeitherFirstNorAgain) {
   auto watch = makeHealthWatch(cluster, fleet, store, loop.clock, [](const BmcSymptom&) { return HealthVerdict{}; });
   loop.spawn(watch->run());
   auto nap = [](Clock& clock) -> Task<int> {
-    auto sleep = clock.sleep(50s);
-    co_await std::move(sleep);
+    co_await clock.sleep(50s);
     co_return 0;
   };
   loop.run(nap(loop.clock));

@@ -18,8 +18,7 @@ class RedfishInventory : public testing::Test {
     if (!broken.empty() && request.url.target.find("$expand") != std::string::npos) co_return test::FakeHttp::json(501, "{}");  // each member by itself
     const auto target = request.url.target;
     if (target.starts_with(inventory_ + "/HGX_")) co_return test::FakeHttp::json(503, "{}");
-    auto op = serve(std::move(request));
-    auto reply = co_await std::move(op);
+    auto reply = co_await serve(std::move(request));
     if (!reply || target != inventory_) co_return std::move(reply);
     auto list = Json::parse(reply->body);
     for (int i = 0; i < silent; ++i) {

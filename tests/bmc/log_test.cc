@@ -49,8 +49,7 @@ class RedfishLog : public testing::Test {
     if (path == "/redfish/v1/Systems/1" && !late.empty()) {
       const auto old = late.front();
       late.pop_front();
-      auto on_its_way = loop.clock.sleep(std::chrono::milliseconds(200));
-      co_await std::move(on_its_way);
+      co_await loop.clock.sleep(std::chrono::milliseconds(200));
       co_return test::FakeHttp::json(200, old.dump());
     }
     const auto found = tree.find(path);
@@ -75,8 +74,7 @@ TEST_F(RedfishLog, anOldReadingThatArrivesLateIsNotWhatPowerGoesBy) {
   auto both = [](Bmc& bmc) -> Task<int> {
     auto first = bmc.system();
     auto second = bmc.system();
-    auto all = std::move(first) && std::move(second);
-    (void)co_await std::move(all);
+    (void)co_await (std::move(first) && std::move(second));
     co_return 0;
   };
   loop.run(both(*bmc));

@@ -133,25 +133,21 @@ class CountingBmc final : public Bmc {
   explicit CountingBmc(Clock& clock) : clock_(clock) {}
   std::string address() const override { return "counting"; }
   Async<SystemInfo> system() override {
-    auto stay = inside(readers, most_readers);
-    co_await std::move(stay);
+    co_await inside(readers, most_readers);
     co_return SystemInfo();
   }
   Async<void> power(PowerAction) override {
-    auto stay = inside(writers, most_writers);
-    co_await std::move(stay);
+    co_await inside(writers, most_writers);
     co_return Result<void>();
   }
   Async<void> resetBmc() override {
     met_others = met_others || readers > 0 || writers > 0;
-    auto stay = inside(writers, most_writers);
-    co_await std::move(stay);
+    co_await inside(writers, most_writers);
     met_others = met_others || readers > 0;
     co_return Result<void>();
   }
   Async<void> bootOnce(BootTarget) override {  // never ends
-    auto sleep = clock_.sleep(24h);
-    co_await std::move(sleep);
+    co_await clock_.sleep(24h);
     co_return Result<void>();
   }
   Async<std::vector<FirmwareItem>> firmware() override { co_return std::vector<FirmwareItem>(); }
@@ -165,8 +161,7 @@ class CountingBmc final : public Bmc {
  private:
   Task<void> inside(int& now, int& most) {
     most = std::max(most, ++now);
-    auto sleep = clock_.sleep(1s);
-    co_await std::move(sleep);
+    co_await clock_.sleep(1s);
     --now;
   }
   Clock& clock_;

@@ -58,15 +58,13 @@ TEST_F(RedfishSessionTest, aSessionThatIsRefusedAtOnceIsDeniedAndNotALoop) {
 Task<int> deniedOf(RedfishSession& session, int times) {
   int denied = 0;
   for (int i = 0; i < times; ++i) {
-    auto op = session.get(kSystem);
-    auto answer = co_await std::move(op);
+    auto answer = co_await session.get(kSystem);
     denied += !answer && answer.error().code() == ErrorCode::Denied;
   }
   co_return denied;
 }
 Task<void> knock(RedfishSession& session, int times) {
-  auto op = deniedOf(session, times);
-  co_await std::move(op);
+  co_await deniedOf(session, times);
 }
 
 TEST_F(RedfishSessionTest, aRefusedPasswordIsSentOnce) {

@@ -34,8 +34,7 @@ struct Scene {
     if (until_death > 0 && --until_death == 0) throw Death();
   }
   static Async<io::HttpResponse> answering(Scene& scene, test::FakeHttp::Handler inner, io::HttpRequest request) {
-    auto work = inner(std::move(request));
-    auto answer = co_await std::move(work);
+    auto answer = co_await inner(std::move(request));
     scene.effect();
     co_return answer;
   }
@@ -306,8 +305,7 @@ TEST(BmcCampaign, oneGoesFirstAndThreeFailuresStopTheRest) {
   auto work = [&](NodeName node) -> Async<void> {
     begun.push_back(node);
     const bool fails = static_cast<int>(begun.size()) > fails_from;
-    auto pause = loop.clock.sleep(std::chrono::seconds(1));
-    co_await std::move(pause);
+    co_await loop.clock.sleep(std::chrono::seconds(1));
     if (fails) co_return fail(ErrorCode::Unavailable, "no answer");
     co_return Result<void>();
   };

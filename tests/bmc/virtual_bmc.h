@@ -90,8 +90,7 @@ class VirtualBmc {
     received.body = request.body + (request.attachment ? *request.attachment : std::string()) + request.body_end;
     io::ServerResponse response;
     try {
-      auto answer = service->handle(std::move(received));
-      response = co_await std::move(answer);
+      response = co_await service->handle(std::move(received));
     } catch (const boost::system::system_error&) {
       co_return fail(ErrorCode::Unavailable, "the connection broke");
     }

@@ -115,8 +115,7 @@ class ILoWays : public UpdateWays {
     const auto serve = net.handle;
     net.handle = [this, serve](io::HttpRequest request) -> Async<io::HttpResponse> {
       if (request.method != "POST" || request.url.target != "/cgi-bin/uploadFile") {
-        auto other = serve(std::move(request));
-        co_return co_await std::move(other);
+        co_return co_await serve(std::move(request));
       }
       pieces.push_back(std::move(request));
       if (static_cast<int>(pieces.size()) == lost_piece) co_return fail(ErrorCode::Unavailable, "connection reset");
@@ -217,8 +216,7 @@ TEST_F(UpdateWays, aSessionThatAKilledProcessLeftIsClosed) {
   const auto serve = net.handle;
   net.handle = [&](io::HttpRequest request) -> Async<io::HttpResponse> {
     if (request.method == "DELETE") deleted.push_back(request.url.target);
-    auto answer = serve(std::move(request));
-    co_return co_await std::move(answer);
+    co_return co_await serve(std::move(request));
   };
   rig.store.values["bmc.session.gpu001"] = "/s/0";
   auto bmc = rig.bmc();

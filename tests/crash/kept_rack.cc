@@ -19,8 +19,7 @@ Task<bool> waitFor(SimulatedRack& rack, std::function<bool()> until) {
   while (rack.clock.steady() < end) {
     if (!until()) since = rack.clock.steady();
     if (rack.clock.steady() - since >= kQuiet) co_return true;
-    auto pause = rack.clock.sleep(1s);
-    co_await std::move(pause);
+    co_await rack.clock.sleep(1s);
   }
   co_return false;
 }
@@ -42,8 +41,7 @@ Async<lifecycle::ApplyReport> keepUntil(SimulatedRack& rack, lifecycle::LiveClus
   monitor::Keeper keeper({live.cluster(), all, light, store, rack.wall, hear, {}, steps.get()});
   auto work = keeper.run();
   auto end = waitFor(rack, std::move(until));
-  auto either = std::move(work) || std::move(end);
-  const auto first = co_await std::move(either);
+  const auto first = co_await (std::move(work) || std::move(end));
   lifecycle::ApplyReport report;
   report.failed = !std::get<1>(first);
   if (report.failed) report.problems.push_back("it has not come to its end within hours");

@@ -58,14 +58,12 @@ Async<lifecycle::ApplyReport> rollOut(SimulatedRack& rack, lifecycle::LiveCluste
     request.policy = loaded.change->policy;
     live.add("r1", *loaded.change);
     for (const auto& [node, machine] : rack.machines) request.nodes.push_back(node);
-    auto look = engine.observe({});
-    CO_TRY(facts, co_await std::move(look));
+    CO_TRY(facts, co_await engine.observe({}));
     CO_TRY(frozen, lifecycle::freezeRollout(live, phases, store, facts, std::move(request)));
     book.emplace(std::move(frozen));
   }
   lifecycle::RolloutRunner runner({live, engine, phases, store, rack.wall, nullptr, nullptr}, *book);
-  auto run = runner.run(way);
-  CO_TRY_OK(co_await std::move(run));
+  CO_TRY_OK(co_await runner.run(way));
   lifecycle::ApplyReport report;
   const auto state = book->rollout().state;
   const bool at_the_end = state == RolloutState::RolledBack || (state == RolloutState::Done && way == RolloutWay::Forward);

@@ -315,12 +315,10 @@ Async<std::vector<lifecycle::Fact>> noPartnersAskedFor(lifecycle::Subject) { co_
 Async<ApplyReport> converge(lifecycle::Engine& engine, lifecycle::Store& store, const inventory::Cluster& cluster, lifecycle::Phases phases) {
   ApplyReport last;
   for (int round = 0; round < kMaxRounds; ++round) {
-    auto observe = engine.observe({});
-    CO_TRY(facts, co_await std::move(observe));
+    CO_TRY(facts, co_await engine.observe({}));
     CO_TRY(policy, policyOf(store, {}));
     CO_TRY(plan, makePlan(cluster, facts, policy, phases));
-    auto apply = engine.apply(plan);
-    CO_TRY(report, co_await std::move(apply));
+    CO_TRY(report, co_await engine.apply(plan));
     last = std::move(report);
     if (!last.ok() || plan.empty()) co_return last;
   }
@@ -333,8 +331,7 @@ Async<ApplyReport> converge(lifecycle::Engine& engine, lifecycle::Store& store, 
 Task<void> pump(SimulatedRack& rack, const bool& stop) {
   for (auto left = std::chrono::duration_cast<std::chrono::seconds>(kLongestLife) / kTick; left > 0 && !stop; --left) {
     rack.tick();
-    auto sleep = rack.clock.sleep(kTick);
-    co_await std::move(sleep);
+    co_await rack.clock.sleep(kTick);
   }
 }
 
@@ -342,8 +339,7 @@ Async<ApplyReport> beside(SimulatedRack& rack, Async<ApplyReport> work) {
   const auto stop = std::make_shared<bool>(false);
   auto executor = co_await asio::this_coro::executor;
   auto pumping = [](SimulatedRack& rack, std::shared_ptr<bool> stop) -> Task<void> {
-    auto run = pump(rack, *stop);
-    co_await std::move(run);
+    co_await pump(rack, *stop);
   };
   asio::co_spawn(executor, pumping(rack, stop), asio::detached);
   auto result = co_await std::move(work);

@@ -33,19 +33,16 @@ Async<lifecycle::ApplyReport> converge(Process& process, lifecycle::Store& store
   lifecycle::ApplyReport last;
   int done = 0;
   for (int round = 0; round < kMaxRounds; ++round) {
-    auto observe = process.engine->observe({});
-    CO_TRY(facts, co_await std::move(observe));
+    CO_TRY(facts, co_await process.engine->observe({}));
     CO_TRY(policy, lifecycle::policyOf(store, {}));
     CO_TRY(plan, lifecycle::makePlan(cluster, facts, policy, process.phases));
     CO_TRY(open, store.openIntents());
-    auto apply = process.engine->apply(plan);
-    CO_TRY(report, co_await std::move(apply));
+    CO_TRY(report, co_await process.engine->apply(plan));
     last = std::move(report);
     done += last.done;
     last.done = done;
     if (plan.empty() && open.empty()) co_return last;
-    auto pause = clock.sleep(kLookAgain);
-    co_await std::move(pause);
+    co_await clock.sleep(kLookAgain);
   }
   co_return fail(ErrorCode::Timeout, fmt::format("there is always something left to do: {}", fmt::join(last.problems, "; ")));
 }
@@ -134,8 +131,7 @@ class TwoControllers : public ::testing::Test {
   static Task<void> machines(SimulatedRack& rack, const bool& stop) {
     while (!stop) {
       rack.tick();
-      auto sleep = rack.clock.sleep(1s);
-      co_await std::move(sleep);
+      co_await rack.clock.sleep(1s);
     }
   }
 
@@ -201,22 +197,19 @@ class OtherHost : public TwoControllers {
     using namespace asio::experimental::awaitable_operators;
     auto watch = [](Clock& clock, std::function<bool()> ends) -> Task<void> {
       for (int second = 0; second < 600 && !ends(); ++second) {
-        auto sleep = clock.sleep(1s);
-        co_await std::move(sleep);
+        co_await clock.sleep(1s);
       }
     };
     auto work = keeper.run();
     auto life = watch(rack_->clock, std::move(ends));
-    auto either = std::move(work) || std::move(life);
-    (void)co_await std::move(either);
+    (void)co_await (std::move(work) || std::move(life));
     co_return true;
   }
   template <class T>
   Task<T> whileMachinesRun(Task<T> work) {
     const auto stop = std::make_shared<bool>(false);
     auto running = [](SimulatedRack& rack, std::shared_ptr<bool> stop) -> Task<void> {
-      auto run = machines(rack, *stop);
-      co_await std::move(run);
+      co_await machines(rack, *stop);
     };
     asio::co_spawn(co_await asio::this_coro::executor, running(*rack_, stop), asio::detached);
     auto answer = co_await std::move(work);

@@ -204,10 +204,8 @@ TEST(Scanner, threeHundredAddressesAreAskedAFewAtATime) {
   auto inner = world.net.handle;
   world.net.handle = [&, inner](io::HttpRequest request) -> Async<io::HttpResponse> {
     most = std::max(most, ++open);
-    auto pause = world.loop.clock.sleep(std::chrono::milliseconds(5));
-    co_await std::move(pause);
-    auto answer = inner(std::move(request));
-    auto response = co_await std::move(answer);
+    co_await world.loop.clock.sleep(std::chrono::milliseconds(5));
+    auto response = co_await inner(std::move(request));
     --open;
     co_return response;
   };

@@ -57,11 +57,9 @@ Async<void> sendUntil(std::uint16_t port, std::string text, std::shared_ptr<bool
   while (!*heard) {
     boost::system::error_code ignored;
     auto buffer = asio::buffer(text);
-    auto send = socket.async_send_to(buffer, udp::endpoint(asio::ip::make_address("127.0.0.1"), port), asio::redirect_error(asio::use_awaitable, ignored));
-    co_await std::move(send);
+    co_await socket.async_send_to(buffer, udp::endpoint(asio::ip::make_address("127.0.0.1"), port), asio::redirect_error(asio::use_awaitable, ignored));
     pause.expires_after(20ms);
-    auto wait = pause.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-    co_await std::move(wait);
+    co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
   co_return Result<void>();
 }
@@ -111,14 +109,12 @@ Async<void> ssdpResponder(std::shared_ptr<udp::socket> socket) {
     udp::endpoint from;
     boost::system::error_code error;
     auto buffer = asio::buffer(datagram);
-    auto read = socket->async_receive_from(buffer, from, asio::redirect_error(asio::use_awaitable, error));
-    const auto size = co_await std::move(read);
+    const auto size = co_await socket->async_receive_from(buffer, from, asio::redirect_error(asio::use_awaitable, error));
     if (error) co_return Result<void>();
     const std::string_view text(datagram.data(), size);
     if (!text.starts_with("M-SEARCH") || text.find("redfish-rest") == std::string_view::npos) continue;
     auto reply = asio::buffer(answer);
-    auto send = socket->async_send_to(reply, from, asio::redirect_error(asio::use_awaitable, error));
-    co_await std::move(send);
+    co_await socket->async_send_to(reply, from, asio::redirect_error(asio::use_awaitable, error));
   }
 }
 

@@ -84,8 +84,7 @@ class BmcWorld {
     received.target = request.url.target;
     received.headers = request.headers;
     received.body = request.body;
-    auto answer = unit->second.service->handle(std::move(received));
-    auto response = co_await std::move(answer);
+    auto response = co_await unit->second.service->handle(std::move(received));
     auto* text = std::get_if<std::string>(&response.body);
     co_return io::HttpResponse{response.status, response.headers, text ? *text : std::string()};
   }

@@ -130,8 +130,7 @@ class FakeAgentGateway final : public gateway::AgentGateway {
       auto bell = std::make_shared<asio::steady_timer>(executor, std::chrono::hours(1));
       bells_.push_back(bell);
       boost::system::error_code ignored;
-      auto wait = bell->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-      co_await std::move(wait);
+      co_await bell->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     }
     auto report = reports_[{node, id}];
     if (report.phase == wire::TaskPhase::Failed) co_return fail(report.code, report.text);

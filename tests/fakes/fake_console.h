@@ -61,8 +61,7 @@ class FakeConsole final : public bmc::ConsoleSource {
       while (serial_->said.empty() && !serial_->closed) {
         boost::system::error_code ignored;
         auto bell = serial_->bell;
-        auto wait = bell->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-        co_await std::move(wait);
+        co_await bell->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
         if ((co_await asio::this_coro::cancellation_state).cancelled() != asio::cancellation_type::none)
           throw boost::system::system_error(asio::error::operation_aborted);
       }

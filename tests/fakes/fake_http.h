@@ -56,12 +56,10 @@ class FakeHttpClient final : public io::HttpClient {
       net_.fail_next.pop_front();
       co_return fail(std::move(error));
     }
-    auto answer = net_.handle(std::move(request));
-    co_return co_await std::move(answer);
+    co_return co_await net_.handle(std::move(request));
   }
   Async<io::HttpResponse> fetch(io::HttpRequest request, std::function<Result<void>(std::string_view)> sink) override {
-    auto whole = send(std::move(request));
-    CO_TRY(response, co_await std::move(whole));
+    CO_TRY(response, co_await send(std::move(request)));
     CO_TRY_OK(sink(response.body));
     response.body.clear();
     co_return std::move(response);

@@ -117,8 +117,7 @@ class FakePhase final : public lifecycle::Phase {
     auto& behaviour = world_.behaviours[action.facet];
     if (behaviour.throws) throw std::runtime_error("broken");
     if (behaviour.hangs) {
-      auto forever = hang();
-      co_await std::move(forever);
+      co_await hang();
     }
     if (behaviour.fail_first > 0) {
       --behaviour.fail_first;
@@ -136,8 +135,7 @@ class FakePhase final : public lifecycle::Phase {
       co_return lifecycle::Outcome(lifecycle::Blocked{"the agent refuses: the disk holds a system"});
     if (context.operation().empty()) {
       const auto id = operationFor(action, behaviour, context.intentId());
-      auto written = context.recordOperation(id);
-      CO_TRY_OK(co_await std::move(written));
+      CO_TRY_OK(co_await context.recordOperation(id));
     }
     if (!world_.poll(context.operation())) {
       context.progress(0.5, "half way");
@@ -189,8 +187,7 @@ class FakePhase final : public lifecycle::Phase {
   }
   Task<void> hang() {
     asio::steady_timer never(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
-    auto wait = never.async_wait(asio::use_awaitable);
-    co_await std::move(wait);
+    co_await never.async_wait(asio::use_awaitable);
   }
 
   std::string name_;

@@ -51,8 +51,7 @@ class Emulated {
     before_fetch();
     io::ServerRequest request;
     request.target = io::Url::parse(url)->target;
-    auto ask = routes[0].handle(std::move(request));
-    auto answer = co_await std::move(ask);
+    auto answer = co_await routes[0].handle(std::move(request));
     const auto* file = std::get_if<io::FileBody>(&answer.body);
     if (answer.status != 200 || !file) co_return fail(ErrorCode::Unavailable, fmt::format("the server answered {}", answer.status));
     co_return io::readFile(file->path);
@@ -106,8 +105,7 @@ class Emulated {
 
   void pass(std::chrono::milliseconds time) {
     auto sleep = [](Clock& clock, std::chrono::milliseconds time) -> Task<int> {
-      auto nap = clock.sleep(time);
-      co_await std::move(nap);
+      co_await clock.sleep(time);
       co_return 0;
     };
     loop.run(sleep(loop.clock, time));

@@ -165,8 +165,7 @@ class Wire final : public io::HttpClient {
     });
     if (!answer->response) {
       boost::system::error_code rung;
-      auto ring = answer->bell.async_wait(asio::redirect_error(asio::use_awaitable, rung));
-      co_await std::move(ring);
+      co_await answer->bell.async_wait(asio::redirect_error(asio::use_awaitable, rung));
     }
     if (!answer->response) co_return fail(ErrorCode::Timeout, "called off");
     co_return std::move(*answer->response);
@@ -189,8 +188,7 @@ class Wire final : public io::HttpClient {
     received.body = request.body + (upload ? *request.attachment : std::string()) + request.body_end;
     Result<io::HttpResponse> out = fail(ErrorCode::Unavailable, "the connection broke");
     try {
-      auto work = node.service->handle(std::move(received));
-      auto response = co_await std::move(work);
+      auto response = co_await node.service->handle(std::move(received));
       auto* text = std::get_if<std::string>(&response.body);
       out = io::HttpResponse{response.status, response.headers, text ? *text : std::string()};
     } catch (const boost::system::system_error&) {
@@ -220,8 +218,7 @@ class Enrolled final : public lifecycle::Phase {
   }
   Async<lifecycle::Outcome> act(lifecycle::Action, lifecycle::ActContext&) override { co_return lifecycle::Done{}; }
   Async<std::vector<lifecycle::Fact>> verify(lifecycle::Action action) override {
-    auto look = observe(action.facet.subject);
-    co_return co_await std::move(look);
+    co_return co_await observe(action.facet.subject);
   }
 };
 
@@ -276,12 +273,10 @@ class Life {
       for (const auto& node : world_.cluster.nodes)
         if (!held.contains(node.name)) policy.only.insert(lifecycle::Subject(node.name));
       if (policy.only.empty()) co_return Result<void>();
-      auto observe = engine_.observe(policy);
-      CO_TRY(facts, co_await std::move(observe));
+      CO_TRY(facts, co_await engine_.observe(policy));
       CO_TRY(plan, makePlan(world_.cluster, facts, policy, {&enrolled_, phase_.get()}));
       if (plan.empty()) co_return Result<void>();
-      auto apply = engine_.apply(plan);
-      CO_TRY(report, co_await std::move(apply));
+      CO_TRY(report, co_await engine_.apply(plan));
       for (const auto& problem : report.problems) {
         if (problem.find("not started, because") != std::string::npos) continue;
         const NodeName node(problem.substr(0, problem.find('/')));

@@ -103,8 +103,7 @@ class InBandTest : public ::testing::Test {
 
   void pass(std::chrono::milliseconds time) {
     auto sleep = [](Clock& clock, std::chrono::milliseconds duration) -> Task<int> {
-      auto nap = clock.sleep(duration);
-      co_await std::move(nap);
+      co_await clock.sleep(duration);
       co_return 0;
     };
     loop_.run(sleep(loop_.clock, time));

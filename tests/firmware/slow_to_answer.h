@@ -14,10 +14,8 @@ class SlowToAnswer final : public bmc::ForwardingBmc, public bmc::BmcFleet {
   Async<void> close() override { co_return Result<void>(); }
   Async<std::string> startUpdate(bmc::FirmwareUpdate update) override {
     const bool slow = update.component == "NIC";
-    auto send = inner_.startUpdate(std::move(update));
-    auto task = co_await std::move(send);
-    auto wait = clock_.sleep(std::chrono::hours(slow ? 3 : 0));
-    co_await std::move(wait);
+    auto task = co_await inner_.startUpdate(std::move(update));
+    co_await clock_.sleep(std::chrono::hours(slow ? 3 : 0));
     co_return task;
   }
 

@@ -22,43 +22,33 @@ using namespace std::chrono_literals;
 
 /// What a controller does to a fresh node, in one go.
 Async<void> drive(bmc::Bmc& bmc, Clock& clock, std::filesystem::path image) {
-  auto look = bmc.system();
-  CO_TRY(before, co_await std::move(look));
+  CO_TRY(before, co_await bmc.system());
   EXPECT_EQ(before.power, bmc::PowerState::Off);
   EXPECT_FALSE(before.serial.empty());
   EXPECT_EQ(before.macs, std::vector<std::string>{"52:54:00:77:00:02"});
 
-  auto once = bmc.bootOnce(bmc::BootTarget::Pxe);
-  CO_TRY_OK(co_await std::move(once));
-  auto on = bmc.power(bmc::PowerAction::On);
-  CO_TRY_OK(co_await std::move(on));
-  auto again = bmc.system();
-  CO_TRY(after, co_await std::move(again));
+  CO_TRY_OK(co_await bmc.bootOnce(bmc::BootTarget::Pxe));
+  CO_TRY_OK(co_await bmc.power(bmc::PowerAction::On));
+  CO_TRY(after, co_await bmc.system());
   EXPECT_EQ(after.power, bmc::PowerState::On);
   EXPECT_EQ(after.boot_override, bmc::BootTarget::None);
 
   bmc::FirmwareUpdate update{"BMC", image, *io::sha256File(image)};
-  auto start = bmc.startUpdate(update);
-  CO_TRY(uri, co_await std::move(start));
+  CO_TRY(uri, co_await bmc.startUpdate(update));
   for (int polls = 0; polls < 200; ++polls) {
-    auto ask = bmc.task(uri);
-    CO_TRY(task, co_await std::move(ask));
+    CO_TRY(task, co_await bmc.task(uri));
     EXPECT_NE(task.state, bmc::TaskState::Failed) << task.message;
     if (task.state != bmc::TaskState::Running) break;
-    auto pause = clock.sleep(100ms);
-    co_await std::move(pause);
+    co_await clock.sleep(100ms);
   }
-  auto reset = bmc.resetBmc();
-  CO_TRY_OK(co_await std::move(reset));
-  auto list = bmc.firmware();
-  CO_TRY(firmware, co_await std::move(list));
+  CO_TRY_OK(co_await bmc.resetBmc());
+  CO_TRY(firmware, co_await bmc.firmware());
   std::map<std::string, std::string> versions;
   for (const auto& item : firmware) versions[item.name] = item.version;
   EXPECT_EQ(versions["BMC"], "2.1.0");
   EXPECT_EQ(versions["BIOS"], "1.4.0");
 
-  auto off = bmc.power(bmc::PowerAction::ForceOff);
-  CO_TRY_OK(co_await std::move(off));
+  CO_TRY_OK(co_await bmc.power(bmc::PowerAction::ForceOff));
   co_return Result<void>();
 }
 

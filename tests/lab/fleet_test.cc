@@ -100,27 +100,20 @@ class FleetTest : public testing::Test {
   std::string url() const { return fmt::format("https://127.0.0.1:{}", https_->port()); }
 
   Async<void> bootInto(Mode mode) {
-    auto aim = bmc().bootOnce(mode == Mode::Ram ? bmc::BootTarget::Pxe : bmc::BootTarget::Disk);
-    CO_TRY_OK(co_await std::move(aim));
-    auto power = bmc().power(mode == Mode::Ram ? bmc::PowerAction::On : bmc::PowerAction::ForceRestart);
-    CO_TRY_OK(co_await std::move(power));
-    auto call = gateway_->waitFor(name(), mode, "", 10s);
-    CO_TRY(state, co_await std::move(call));
+    CO_TRY_OK(co_await bmc().bootOnce(mode == Mode::Ram ? bmc::BootTarget::Pxe : bmc::BootTarget::Disk));
+    CO_TRY_OK(co_await bmc().power(mode == Mode::Ram ? bmc::PowerAction::On : bmc::PowerAction::ForceRestart));
+    CO_TRY(state, co_await gateway_->waitFor(name(), mode, "", 10s));
     mode_ = state.mode;
     digest_ = state.image_digest;
     co_return Result<void>();
   }
   Async<void> install() {
-    auto ram = bootInto(Mode::Ram);
-    CO_TRY_OK(co_await std::move(ram));
+    CO_TRY_OK(co_await bootInto(Mode::Ram));
     const nlohmann::json params{{"digest", "sha256:abc"}, {"agent", {{"url", url()}, {"ca_pem", ca_.certificatePem()}}}};
-    auto write = gateway_->runTask(name(), {"write-1", TaskKind::WriteImage, params.dump(), 10s});
-    CO_TRY_OK(co_await std::move(write));
-    auto disk = bootInto(Mode::Disk);
-    CO_TRY_OK(co_await std::move(disk));
+    CO_TRY_OK(co_await gateway_->runTask(name(), {"write-1", TaskKind::WriteImage, params.dump(), 10s}));
+    CO_TRY_OK(co_await bootInto(Mode::Disk));
     const nlohmann::json driver{{"verify", {{"package.rdma-core", "44.*"}}}};
-    auto drive = gateway_->runTask(name(), {"driver-1", TaskKind::InstallDriver, driver.dump(), 10s});
-    CO_TRY(installed, co_await std::move(drive));
+    CO_TRY(installed, co_await gateway_->runTask(name(), {"driver-1", TaskKind::InstallDriver, driver.dump(), 10s}));
     driver_ = installed.result;
     co_return Result<void>();
   }
@@ -159,10 +152,8 @@ TEST_F(FleetTest, aNodeIsInstalledOverTheRealProtocols) {
 TEST_F(FleetTest, anEmptyDiskStartsNothing) {
   start({});
   auto power = [this]() -> Async<void> {
-    auto on = bmc().power(bmc::PowerAction::On);
-    CO_TRY_OK(co_await std::move(on));
-    auto call = gateway_->waitFor(name(), std::nullopt, "", 1s);
-    auto called = co_await std::move(call);
+    CO_TRY_OK(co_await bmc().power(bmc::PowerAction::On));
+    auto called = co_await gateway_->waitFor(name(), std::nullopt, "", 1s);
     co_return called ? Result<void>() : fail(called.error());
   };
   auto outcome = test::runAsync(io_, power());
@@ -188,8 +179,7 @@ TEST_F(FleetTest, aBusyBmcSaysSo) {
     io::HttpRequest request;
     CO_TRY(root, io::Url::parse(cluster_.nodes.front().bmc.url + "/redfish/v1"));
     request.url = root;
-    auto call = client->send(std::move(request));
-    CO_TRY(response, co_await std::move(call));
+    CO_TRY(response, co_await client->send(std::move(request)));
     co_return response.status;
   };
   auto status = test::runAsync(io_, look());

@@ -32,14 +32,12 @@ inventory::Cluster cluster() {
 
 /// One round. Answers whether nothing is left.
 Async<bool> goRound(Engine& engine, Store& store, const inventory::Cluster& declared, Phases phases) {
-  auto observe = engine.observe({});
-  CO_TRY(facts, co_await std::move(observe));
+  CO_TRY(facts, co_await engine.observe({}));
   CO_TRY(policy, policyOf(store, {}));
   CO_TRY(plan, makePlan(declared, facts, policy, phases));
   CO_TRY(open, store.openIntents());
   if (plan.empty() && open.empty()) co_return true;
-  auto apply = engine.apply(plan);
-  CO_TRY(report, co_await std::move(apply));
+  CO_TRY(report, co_await engine.apply(plan));
   co_return report.done < 0;
 }
 

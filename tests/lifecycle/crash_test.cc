@@ -21,12 +21,10 @@ using test::Rack;
 constexpr int kMaxLives = 400;
 
 Async<ApplyReport> observePlanApply(Engine& engine, Store& store, Rack& rack) {
-  auto observe = engine.observe({});
-  CO_TRY(facts, co_await std::move(observe));
+  CO_TRY(facts, co_await engine.observe({}));
   CO_TRY(policy, policyOf(store, {}));
   CO_TRY(plan, makePlan(rack.cluster, facts, policy, rack.phases()));
-  auto apply = engine.apply(plan);
-  auto report = co_await std::move(apply);
+  auto report = co_await engine.apply(plan);
   co_return report;
 }
 

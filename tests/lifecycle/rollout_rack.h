@@ -38,22 +38,19 @@ class RolloutPhase final : public lifecycle::Phase {
   }
   Async<std::vector<Fact>> observe(Subject subject) override {
     if (away && away()) co_return fail(ErrorCode::Unavailable, "slurmctld does not answer");
-    auto op = inner.observe(subject);
-    auto facts = co_await std::move(op);
+    auto facts = co_await inner.observe(subject);
     co_return withEvidence(std::move(facts));
   }
   Async<lifecycle::Outcome> act(lifecycle::Action action, lifecycle::ActContext& context) override {
     if (away && away()) co_return lifecycle::Outcome(lifecycle::Again{std::chrono::seconds(15), "slurmctld to answer", true});
-    auto op = inner.act(action, context);
-    auto outcome = co_await std::move(op);
+    auto outcome = co_await inner.act(action, context);
     if (side_effects) side_effects(action);
     if (after_act) after_act();
     co_return outcome;
   }
   Async<std::vector<Fact>> verify(lifecycle::Action action) override {
     if (away && away()) co_return fail(ErrorCode::Unavailable, "slurmctld does not answer");
-    auto op = inner.verify(action);
-    auto facts = co_await std::move(op);
+    auto facts = co_await inner.verify(action);
     co_return withEvidence(std::move(facts));
   }
 
@@ -213,8 +210,7 @@ class RolloutRack {
       auto loaded = inventory::loadChangeText(change, "change.yaml", live.cluster());
       if (!loaded.change) co_return fail(ErrorCode::InvalidInput, loaded.diagnostics.all().front().str());
       live.add(id, *loaded.change);
-      auto look = engine.observe({});
-      CO_TRY(facts, co_await std::move(look));
+      CO_TRY(facts, co_await engine.observe({}));
       CO_TRY(frozen, lifecycle::freezeRollout(live, all, store, facts, std::move(request)));
       book.emplace(std::move(frozen));
     } else {
@@ -226,8 +222,7 @@ class RolloutRack {
       }
     }
     lifecycle::RolloutRunner runner(services, *book);
-    auto run = runner.run(way);
-    co_return co_await std::move(run);
+    co_return co_await runner.run(way);
   }
 
   Life live(lifecycle::Store& durable, const inventory::RolloutPolicy& policy, RolloutWay way, bool fresh, int crash_at, bool lost) {

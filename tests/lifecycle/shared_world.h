@@ -91,15 +91,13 @@ class SharedPhase final : public lifecycle::Phase {
     if (world_.value(action.facet.str()) == action.to) co_return lifecycle::Outcome(lifecycle::Done{});
     if (context.operation().empty()) {
       world_.begin(context.intentId(), action.facet.str(), action.to, kPolls);
-      auto written = context.recordOperation(context.intentId());
-      CO_TRY_OK(co_await std::move(written));
+      CO_TRY_OK(co_await context.recordOperation(context.intentId()));
     }
     if (world_.poll(context.operation())) co_return lifecycle::Outcome(lifecycle::Done{});
     co_return lifecycle::Outcome(lifecycle::Again{kPollEvery, "the work to end"});
   }
   Async<std::vector<lifecycle::Fact>> verify(lifecycle::Action action) override {
-    auto op = observe(action.facet.subject);
-    auto facts = co_await std::move(op);
+    auto facts = co_await observe(action.facet.subject);
     co_return facts;
   }
 

@@ -44,21 +44,17 @@ TEST_F(KeeperTest, aNodeThatComesBadWhileAnotherIsStillDrainingDoesNotWaitForIt)
   auto script = [](Keeper& keeper, KeeperTest& test, Clock& clock, Nodes& nodes) -> Task<bool> {
     (void)test;
     auto live = [](Clock& clock, Nodes& nodes) -> Task<void> {
-      auto before = clock.sleep(std::chrono::hours(3));
-      co_await std::move(before);
+      co_await clock.sleep(std::chrono::hours(3));
       nodes["gpu002"].certificate = "none";
-      auto minute = clock.sleep(seconds(60));
-      co_await std::move(minute);
+      co_await clock.sleep(seconds(60));
       EXPECT_TRUE(nodes["gpu002"].drained);
       EXPECT_FALSE(nodes["gpu003"].drained);
       nodes["gpu001"].jobs = nodes["gpu002"].jobs = false;
-      auto rest = clock.sleep(seconds(60));
-      co_await std::move(rest);
+      co_await clock.sleep(seconds(60));
     };
     auto work = keeper.run();
     auto end = live(clock, nodes);
-    auto either = std::move(work) || std::move(end);
-    (void)co_await std::move(either);
+    (void)co_await (std::move(work) || std::move(end));
     co_return true;
   };
   loop_.run(script(keeper, *this, loop_.clock, nodes_));
@@ -87,21 +83,17 @@ class BesideALongDrain : public KeeperTest {
 TEST_F(BesideALongDrain, whoIsPutBackToWorkWithoutACertificateIsDrainedAgain) {
   auto life = [](BesideALongDrain& test, FakeNode& other, auto wait) -> Task<void> {
     (void)test;
-    auto before = wait(seconds(3600));
-    co_await std::move(before);
+    co_await wait(seconds(3600));
     other.certificate = "none";
     other.jobs = false;
-    auto drains = wait(seconds(600));
-    co_await std::move(drains);
+    co_await wait(seconds(600));
     EXPECT_TRUE(other.drained);
     other.drained = false;  // scontrol update nodename=gpu002 state=resume
     other.reason.clear();
-    auto minute = wait(seconds(60));
-    co_await std::move(minute);
+    co_await wait(seconds(60));
     EXPECT_TRUE(other.drained);
     EXPECT_EQ(other.orders, 2);
-    auto hours = wait(std::chrono::hours(12));
-    co_await std::move(hours);
+    co_await wait(std::chrono::hours(12));
     EXPECT_EQ(other.orders, 2);
   };
   live(life(*this, node("gpu002"), [this](seconds duration) { return pause(duration); }));
@@ -127,19 +119,16 @@ TEST_F(BesideALongDrain, aRepairThatFailsIsTriedAgainLaterAndLater) {
   sick.reason = "muster: admission: xid.79";
   sick.refuses = 1000;
   auto life = [](KeeperTest&, Nodes& nodes, auto wait) -> Task<void> {
-    auto hour = wait(seconds(3600));
-    co_await std::move(hour);
+    co_await wait(seconds(3600));
     EXPECT_GE(nodes["gpu002"].tries, 5);
     EXPECT_LE(nodes["gpu002"].tries, 12);
     const int before = nodes["gpu002"].tries;
     nodes["gpu003"].certificate = "none";  // another plan
-    auto minute = wait(seconds(60));
-    co_await std::move(minute);
+    co_await wait(seconds(60));
     EXPECT_TRUE(nodes["gpu003"].drained);
     EXPECT_LE(nodes["gpu002"].tries, before + 1);
     nodes["gpu002"].refuses = 0;
-    auto rest = wait(seconds(700));
-    co_await std::move(rest);
+    co_await wait(seconds(700));
     EXPECT_EQ(nodes["gpu002"].reboots, 1);
   };
   live(life(*this, nodes_, [this](seconds duration) { return pause(duration); }));
@@ -357,29 +346,24 @@ TEST_F(KeeperTest, whatComesBackAfterItsRepairIsAFindingAgain) {
   auto life = [](FakeNode& node, Store& store, auto wait, auto findings) -> Task<void> {
     for (int times = 1; times <= 2; ++times) {
       node.health["gpu"] = "reboot:xid.79@0000:18:00.0";
-      auto falls = wait(seconds(60));
-      co_await std::move(falls);
+      co_await wait(seconds(60));
       EXPECT_THAT(findings(), ElementsAre(HasSubstr("health.gpu: xid.79"))) << times;
       node.jobs = false;
-      auto repair = wait(seconds(300));
-      co_await std::move(repair);
+      co_await wait(seconds(300));
       EXPECT_EQ(node.reboots, times);
       EXPECT_THAT(findings(), IsEmpty()) << times;
       node.drained = false;  // a person gives it back
       node.jobs = true;
-      auto works = wait(seconds(60));
-      co_await std::move(works);
+      co_await wait(seconds(60));
     }
     for (int times = 1; times <= 2; ++times) {
       node.certificate = "void:1";
-      auto expires = wait(seconds(60));
-      co_await std::move(expires);
+      co_await wait(seconds(60));
       EXPECT_THAT(findings(), ElementsAre(HasSubstr("certificate: it has no certificate"))) << times;
       node.certificate = "valid:2";
       EXPECT_TRUE(store.clearFindings(facetOf("gpu001", "certificate"))) << "as the engine does when the gates are passed";
       node.drained = false;
-      auto renewed = wait(seconds(60));
-      co_await std::move(renewed);
+      co_await wait(seconds(60));
     }
   };
   const auto now = [this] { return findings(subjectOf("gpu001")); };

@@ -183,15 +183,13 @@ class KeeperTest : public ::testing::Test {
     Keeper keeper(std::move(services));
     auto script = [](Keeper& keeper, Task<void> life) -> Task<bool> {
       auto work = keeper.run();
-      auto either = std::move(work) || std::move(life);
-      (void)co_await std::move(either);
+      (void)co_await (std::move(work) || std::move(life));
       co_return true;
     };
     loop_.run(script(keeper, std::move(life)));
   }
   Task<void> pause(std::chrono::seconds duration) {
-    auto sleep = loop_.clock.sleep(duration);
-    co_await std::move(sleep);
+    co_await loop_.clock.sleep(duration);
   }
   std::size_t requests() { return store_.requests(100'000)->size(); }
   FakeNode& node(const std::string& name) { return nodes_.at(name); }

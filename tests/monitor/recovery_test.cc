@@ -203,12 +203,10 @@ TEST_F(RecoveryTest, whileAnotherNodeDrainsTheLadderIsClimbedAllTheSame) {
 TEST_F(RecoveryTest, aStepThatHasWorkedOnceIsTakenAgainInTheNextTrouble) {
   cluster_.keep.recovery = {Rung::NewSession, Rung::BmcReset, Rung::Quarantine};
   auto life = [](RecoveryTest& test, StubbornFirmware& firmware, auto wait) -> Task<void> {
-    auto first = wait(std::chrono::hours(2));
-    co_await std::move(first);
+    co_await wait(std::chrono::hours(2));
     firmware.helps_after = 2;
     test.fails("second");
-    auto second = wait(std::chrono::hours(2));
-    co_await std::move(second);
+    co_await wait(std::chrono::hours(2));
   };
   recoverDuring(life(*this, firmware_, [this](seconds duration) { return pause(duration); }));
   EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "recovery.new-session done", "firmware.BMC failed", "recovery.bmc-reset done",

@@ -174,8 +174,7 @@ class SlowInspection final : public Phase {
   std::vector<Goal> goals(const inventory::Cluster&, const Subject&, const FactSet&) const override { return {}; }
   Async<std::vector<Fact>> observe(Subject) override {
     ++looks;
-    auto wait = clock_.sleep(110s);
-    co_await std::move(wait);
+    co_await clock_.sleep(110s);
     co_return std::vector<Fact>();
   }
   Async<Outcome> act(Action, ActContext&) override { co_return Done{}; }
@@ -195,16 +194,13 @@ TEST_F(RejoinTest, waysBackThatTakeTheirTimeKeepNobodyInThePool) {
   auto services = this->services();
   services.all.push_back(&slow);
   auto life = [](Nodes& nodes, SlowInspection& slow, auto wait) -> Task<void> {
-    auto well = wait(std::chrono::seconds(31min));
-    co_await std::move(well);
+    co_await wait(std::chrono::seconds(31min));
     EXPECT_GE(slow.looks, 1);
     EXPECT_LT(nodes["gpu002"].joins + nodes["gpu003"].joins + nodes["gpu004"].joins, 3);
     nodes["gpu005"].certificate = "none";
-    auto minute = wait(std::chrono::seconds(60));
-    co_await std::move(minute);
+    co_await wait(std::chrono::seconds(60));
     EXPECT_TRUE(nodes["gpu005"].drained);
-    auto rest = wait(std::chrono::seconds(30min));
-    co_await std::move(rest);
+    co_await wait(std::chrono::seconds(30min));
     for (const char* name : {"gpu002", "gpu003", "gpu004"}) EXPECT_EQ(nodes[name].joins, 1) << name;
   };
   keepDuring(services, life(nodes_, slow, [this](std::chrono::seconds duration) { return pause(duration); }));
@@ -243,14 +239,12 @@ TEST_F(RejoinTest, aNodeThatAnApplyHeldIsDrainedWithinAMinuteThoughAnotherStillD
   for (const char* name : {"gpu001", "gpu002"}) node(name).health["gpu"] = kSick;
   node("gpu002").jobs = true;
   auto life = [](RejoinTest&, Nodes& nodes, Store& other, auto wait) -> Task<void> {
-    auto held = wait(std::chrono::seconds(3h));
-    co_await std::move(held);
+    co_await wait(std::chrono::seconds(3h));
     EXPECT_TRUE(nodes["gpu002"].drained);
     EXPECT_FALSE(nodes["gpu001"].drained) << "apply works on it";
     EXPECT_LE(other.requests(100)->size(), 2u) << "nobody asks again and again";
     EXPECT_TRUE(other.release(subjectOf("gpu001")));
-    auto minute = wait(std::chrono::seconds(60));
-    co_await std::move(minute);
+    co_await wait(std::chrono::seconds(60));
     EXPECT_TRUE(nodes["gpu001"].drained);
   };
   keepDuring(services(), life(*this, nodes_, *other, [this](std::chrono::seconds duration) { return pause(duration); }));

@@ -178,12 +178,10 @@ TEST_F(SlurmSystem, doesNotUndoAPersonsDrainNorCountASilentNodeIn) {
   // Both at once are one list of slurmctld's, with the same answers.
   std::vector<std::vector<Fact>> both(2);
   auto look = [](Phase& phase, const char* node, std::vector<Fact>& out) -> Task<void> {
-    auto ask = phase.observe(Subject(NodeName(node)));
-    out = (co_await std::move(ask)).value_or(std::vector<Fact>());
+    out = (co_await phase.observe(Subject(NodeName(node)))).value_or(std::vector<Fact>());
   };
   auto all = [](std::vector<Task<void>> looks) -> Async<void> {
-    auto wait = awaitAll(std::move(looks));
-    co_await std::move(wait);
+    co_await awaitAll(std::move(looks));
     co_return Result<void>();
   };
   std::vector<Task<void>> looks;

@@ -92,15 +92,13 @@ class SlurmList : public ::testing::Test {
   std::vector<std::string> lookAtAll(const std::vector<std::string>& names) {
     std::vector<std::string> out(names.size());
     auto look = [](Slurm& slurm, std::string name, std::string& out) -> Task<void> {
-      auto ask = slurm.node(std::move(name));
-      auto node = co_await std::move(ask);
+      auto node = co_await slurm.node(std::move(name));
       out = !node ? node.error().text() : !*node ? "unknown" : (*node)->state() + ((*node)->hasJobs() ? " busy" : "");
     };
     std::vector<Task<void>> looks;
     for (std::size_t i = 0; i < names.size(); ++i) looks.push_back(look(slurm_, names[i], out[i]));
     auto all = [](std::vector<Task<void>> looks) -> Task<bool> {
-      auto wait = async::awaitAll(std::move(looks));
-      co_await std::move(wait);
+      co_await async::awaitAll(std::move(looks));
       co_return true;
     };
     loop_.run(all(std::move(looks)));
@@ -156,8 +154,7 @@ TEST_F(SlurmList, withoutSqueueNobodyIsIdle) {
 TEST_F(SlurmList, anOrderOfOursMakesTheListWorthless) {
   lookAtAll({"n1", "n2"});
   auto order = [](Slurm& slurm) -> Task<bool> {
-    auto drain = slurm.drain("n1", "muster: admission: void");
-    co_return (co_await std::move(drain)).has_value();
+    co_return (co_await slurm.drain("n1", "muster: admission: void")).has_value();
   };
   ASSERT_TRUE(loop_.run(order(slurm_)));
   nodes_["n1"] = "IDLE+DRAIN";

@@ -19,8 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 Async<io::ServerResponse> call(io::Handler handle, io::ServerRequest request) {
-  auto work = handle(std::move(request));
-  co_return co_await std::move(work);
+  co_return co_await handle(std::move(request));
 }
 
 class NetbootTest : public ::testing::Test {

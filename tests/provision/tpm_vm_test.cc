@@ -43,8 +43,7 @@ class TpmVmTest : public VmSite {
   Task<void> declareWhatIsMeasured() {
     static const std::regex words("PCR ([0-9]+) is ([0-9a-f]{64}), which its profile does not list");
     while (declared_.size() < kMaxRefusals) {
-      auto pause = clock_.sleep(std::chrono::milliseconds(500));
-      co_await std::move(pause);
+      co_await clock_.sleep(std::chrono::milliseconds(500));
       const auto said = refusals();
       for (std::sregex_iterator found(said.begin(), said.end(), words), end; found != end; ++found) {
         if (!declared_.emplace((*found)[1].str(), (*found)[2].str()).second) continue;

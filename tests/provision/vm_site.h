@@ -133,8 +133,7 @@ class VmSite : public ::testing::Test {
     const auto start = clock_.steady();
     std::string waiting;
     for (;;) {
-      auto acting = phase_->act(action, context_);
-      CO_TRY(outcome, co_await std::move(acting));
+      CO_TRY(outcome, co_await phase_->act(action, context_));
       const auto* again = std::get_if<lifecycle::Again>(&outcome);
       const auto seconds = std::chrono::duration<double>(clock_.steady() - start).count();
       if (!again) {
@@ -145,8 +144,7 @@ class VmSite : public ::testing::Test {
       if (stop_at_ && !context_.progressed.empty() && context_.progressed.back().first >= *stop_at_) co_return fail(ErrorCode::Conflict, "far enough");
       if (!again->waiting_for.empty() && again->waiting_for != waiting) std::cout << fmt::format("[{:.1f} s] waits for {}", seconds, waiting = again->waiting_for) << std::endl;
       if (clock_.steady() - start > limit) co_return fail(ErrorCode::Timeout, "still waits for " + waiting);
-      auto sleep = clock_.sleep(again->after);
-      co_await std::move(sleep);
+      co_await clock_.sleep(again->after);
     }
   }
   /// What the node says that it does: every new sentence, and every tenth of the way.

@@ -57,8 +57,7 @@ class IsolateGroups : public testing::Test {
       for (std::size_t g = 0; g < round.groups.size(); ++g) groups_[fmt::format("run/{}/{}", round.number, g)] = round.groups[g];
     };
     auto work = [](Begun begun, RunLog& into, gateway::AgentGateway& by, RoundBegins tell) -> Async<Campaign> {
-      auto running = runCampaign(std::move(begun), into, by, std::move(tell));
-      co_return co_await std::move(running);
+      co_return co_await runCampaign(std::move(begun), into, by, std::move(tell));
     };
     return test::runAsync(work(begun(), log, agents_, begins));
   }
@@ -191,8 +190,7 @@ TEST_F(IsolateGroups, aNodeThatIsGoneIsNamedAndNobodyElse) {
   agents_.silence(names_[17]);
   auto kept = log();
   auto work = [](Begun begun, RunLog& into, gateway::AgentGateway& by, RoundBegins tell) -> Async<Campaign> {
-    auto running = runCampaign(std::move(begun), into, by, std::move(tell));
-    co_return co_await std::move(running);
+    co_return co_await runCampaign(std::move(begun), into, by, std::move(tell));
   };
   const RoundBegins begins = [this](const Round& round) {
     for (std::size_t g = 0; g < round.groups.size(); ++g) groups_[fmt::format("run/{}/{}", round.number, g)] = round.groups[g];
@@ -276,8 +274,7 @@ class ChooseEngine : public IsolateGroups {
  protected:
   Result<Engine> choose(const std::string& wish) {
     auto work = [](std::string wanted, std::vector<NodeName> nodes, gateway::AgentGateway& by, std::string id) -> Async<Engine> {
-      auto choosing = chooseEngine(std::move(wanted), std::move(nodes), by, std::move(id));
-      co_return co_await std::move(choosing);
+      co_return co_await chooseEngine(std::move(wanted), std::move(nodes), by, std::move(id));
     };
     return test::runAsync(work(wish, names_, agents_, fmt::format("probe-{}", ++probes_)));
   }

@@ -52,8 +52,7 @@ class IsolateRunner : public testing::Test {
     PairRunner runner(*site, agents_, "run");
     Isolation isolation(site->layout, {.groups = runner.runsGroups(), .least_gbits = 200});
     auto work = [](Isolation& each, PairRunner& by) -> Async<Verdict> {
-      auto running = isolateBy(each, by, {});
-      co_return co_await std::move(running);
+      co_return co_await isolateBy(each, by, {});
     };
     const auto verdict = test::runAsync(work(isolation, runner));
     EXPECT_TRUE(verdict);
@@ -107,8 +106,7 @@ TEST_F(IsolateRunner, anAgentThatIsGoneFailsItsTestsAndNobodyElses) {
   PairRunner runner(site, agents_, "run");
   Isolation isolation(site.layout, {.groups = false, .least_gbits = 200});
   auto work = [](Isolation& each, PairRunner& by) -> Async<Verdict> {
-    auto running = isolateBy(each, by, {});
-    co_return co_await std::move(running);
+    co_return co_await isolateBy(each, by, {});
   };
   const auto verdict = *test::runAsync(work(isolation, runner));
   ASSERT_EQ(verdict.culprits.size(), 1u);

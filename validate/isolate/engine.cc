@@ -26,8 +26,7 @@ struct Ready {
 };
 
 Task<void> askReady(gateway::AgentGateway& agents, NodeName node, std::string task, Ready& ready) {
-  auto op = agents.runTask(node, {task, wire::TaskKind::RunChecks, jsonText(oneCheck(kReady, nlohmann::json::object(), kLimit)), kLimit + kSlack});
-  const auto report = co_await std::move(op);
+  const auto report = co_await agents.runTask(node, {task, wire::TaskKind::RunChecks, jsonText(oneCheck(kReady, nlohmann::json::object(), kLimit)), kLimit + kSlack});
   if (!report) {
     ready.why = report.error().str();
     co_return;
@@ -87,8 +86,7 @@ Async<Engine> chooseEngine(std::string wish, std::vector<NodeName> nodes, gatewa
   std::vector<Ready> ready(nodes.size());
   std::vector<Task<void>> asking;
   for (std::size_t i = 0; i < nodes.size(); ++i) asking.push_back(askReady(agents, nodes[i], run_id + "/ready", ready[i]));
-  auto all = async::awaitAll(std::move(asking));
-  co_await std::move(all);
+  co_await async::awaitAll(std::move(asking));
   const auto has_nccl = [](const Ready& each) { return each.gpus > 0; };
   const auto has_tcp = [](const Ready& each) { return each.tcp; };
   if (engine.kind == EngineKind::Tcp) {

@@ -74,8 +74,7 @@ Task<RoundResult> GroupRunner::run(Round round) {
     }
     for (std::size_t i = 0; i < members.size(); ++i) asking.push_back(ask(members[i], (*jobs)[i].job, fmt::format("{}/{}", group.name, i), answers[g][i]));
   }
-  auto all = async::awaitAll(std::move(asking));
-  co_await std::move(all);
+  co_await async::awaitAll(std::move(asking));
   RoundResult result;
   for (std::size_t g = 0; g < round.groups.size(); ++g) result.push_back(gather(g, round.groups[g], answers[g]));
   co_return result;
@@ -84,8 +83,7 @@ Task<RoundResult> GroupRunner::run(Round round) {
 Task<void> GroupRunner::ask(int node, collective::Job job, std::string task, Answer& answer) {
   const auto& name = site_.nodes[static_cast<std::size_t>(node)].name;
   const auto deadline = job.limit + kSlack;
-  auto op = agents_.runTask(name, {task, wire::TaskKind::RunChecks, jsonText(oneCheck(kCheck, collective::toJson(job), deadline)), deadline + kSlack});
-  const auto report = co_await std::move(op);
+  const auto report = co_await agents_.runTask(name, {task, wire::TaskKind::RunChecks, jsonText(oneCheck(kCheck, collective::toJson(job), deadline)), deadline + kSlack});
   if (!report) {  // an agent that is gone is the node's failure
     answer.failed = true;
     answer.words = report.error().str();

@@ -104,8 +104,7 @@ Async<Campaign> runCampaign(Begun begun, RunLog& log, gateway::AgentGateway& age
     campaign.rounds.push_back(evidenceOf(campaign.begun.site, round, *result, *runner));
     if (const auto kept = log.add(round.number, {*result, campaign.rounds.back()}); !kept) logWarning("isolate", "round {} is not kept, and would run again after a kill: {}", round.number, kept.error().str());
   };
-  auto running = isolateBy(isolation, *runner, sink);
-  campaign.verdict = co_await std::move(running);
+  campaign.verdict = co_await isolateBy(isolation, *runner, sink);
   co_return std::move(campaign);
 }
 

@@ -23,8 +23,7 @@ constexpr std::string_view kRate = "rdma_write_gbits";
 Task<Verdict> isolateBy(Isolation& isolation, RoundRunner& runner, RoundSink sink) {
   while (auto round = isolation.next()) {
     if (sink) sink(*round, nullptr);
-    auto running = runner.run(*round);
-    const auto result = co_await std::move(running);
+    const auto result = co_await runner.run(*round);
     if (sink) sink(*round, &result);
     isolation.learn(result);
   }
@@ -46,8 +45,7 @@ Task<RoundResult> PairRunner::run(Round round) {
       tests.push_back(measure(g, round.groups[g].members[0], round.groups[g].members[1], rail, fmt::format("{}/{}/{}/{}", run_id_, round.number, g, rail),
                               result[g].rail_gbits[static_cast<std::size_t>(rail)]));
   }
-  auto all = async::awaitAll(std::move(tests));
-  co_await std::move(all);
+  co_await async::awaitAll(std::move(tests));
   co_return result;
 }
 
@@ -67,8 +65,7 @@ Task<void> PairRunner::measure(std::size_t group, int a, int b, int rail, std::s
     gbits = 0;
     co_return;
   }
-  auto op = agents_.runTask(client.name, {task + "/client", wire::TaskKind::RdmaPair, jsonText(asking), kPairLimit});
-  const auto report = co_await std::move(op);
+  const auto report = co_await agents_.runTask(client.name, {task + "/client", wire::TaskKind::RdmaPair, jsonText(asking), kPairLimit});
   if (!report) {
     said = report.error().str();
     gbits = 0;

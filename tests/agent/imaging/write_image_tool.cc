@@ -24,13 +24,11 @@ Async<> work(std::string url, std::string mac, Workers* workers, Clock* clock) {
   auto parsed = io::Url::parse(url);
   if (!parsed) co_return fail(std::move(parsed).error());
   request.url = *parsed;
-  auto asking = http->send(std::move(request));
-  CO_TRY(answer, co_await std::move(asking));
+  CO_TRY(answer, co_await http->send(std::move(request)));
   CO_TRY(params, agent::parseWriteImageParams(answer.body));
   agent::WriterDeps deps{[] { return io::makeHttpClient(); }, *workers, *clock, madeUp,
                          [](double fraction, const std::string& text) { std::cout << "writer: " << static_cast<int>(fraction * 100) << "% " << text << std::endl; }, mac};
-  auto writing = agent::writeImage(params, std::move(deps), std::chrono::seconds(540));
-  CO_TRY(report, co_await std::move(writing));
+  CO_TRY(report, co_await agent::writeImage(params, std::move(deps), std::chrono::seconds(540)));
   std::cout << "writer: done " << report.json() << std::endl;
   co_return Result<void>();
 }

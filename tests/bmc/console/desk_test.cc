@@ -29,8 +29,7 @@ class DeskTest : public testing::Test {
     loop.settle();
   }
   static Task<bool> begun(Consoles& desk, NodeName node) {
-    auto begins = desk.bootBegins(std::move(node), "restart");
-    co_await std::move(begins);
+    co_await desk.bootBegins(std::move(node), "restart");
     co_return true;
   }
   /// What a finding gets, without the line that says of which boot.
@@ -165,8 +164,7 @@ TEST_F(DeskTest, aBootEndsWhenItsSystemIsSeenUp) {
   bool up = false;
   const auto restart = [&]() -> Task<bool> {
     std::function<bool()> is_up = [&up] { return up; };
-    auto begins = desk->bootBegins(kNode, "restart for driver tune", is_up);
-    co_await std::move(begins);
+    co_await desk->bootBegins(kNode, "restart for driver tune", is_up);
     co_return true;
   };
   loop.run(restart());

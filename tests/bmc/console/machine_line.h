@@ -46,8 +46,7 @@ class MachineLine {
     std::string heard;
     while (heard.size() < count) {
       std::string piece(64, '\0');
-      auto read = line.async_read_some(asio::buffer(piece), asio::use_awaitable);
-      const auto got = co_await std::move(read);
+      const auto got = co_await line.async_read_some(asio::buffer(piece), asio::use_awaitable);
       heard.append(piece, 0, got);
     }
     co_return heard;

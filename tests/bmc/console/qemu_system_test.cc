@@ -27,13 +27,11 @@ class QemuConsoleTest : public testing::Test {
     while (true) {
       for (const auto& line : desk.lastLines(kNode))
         if (line.find(what) != std::string::npos) co_return Result<void>();
-      auto rest = clock.rest(20ms);
-      co_await std::move(rest);
+      co_await clock.rest(20ms);
     }
   }
   Async<void> begin(Consoles& desk) {
-    auto begins = desk.bootBegins(kNode, "power on");
-    co_await std::move(begins);
+    co_await desk.bootBegins(kNode, "power on");
     co_return Result<void>();
   }
 
@@ -66,8 +64,7 @@ TEST_F(QemuConsoleTest, ATerminalDeviceIsReadToo) {
         device = said.substr(at, said.find(' ', at) - at);
         co_return Result<void>();
       }
-      auto rest = clock.rest(10ms);
-      co_await std::move(rest);
+      co_await clock.rest(10ms);
     }
   }(clock, log, device), 60s));
   auto desk = makeConsoles([&](const NodeName&) { return makeSocketConsole(device); }, folder / "kept", clock, workers);

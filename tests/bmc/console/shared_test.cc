@@ -47,8 +47,7 @@ class SharedConsoleTest : public testing::Test {
   Async<void> untilTyped(std::string what) {
     while (serial->typed.find(what) == std::string::npos) {
       asio::steady_timer turn(co_await asio::this_coro::executor, std::chrono::milliseconds(1));
-      auto wait = turn.async_wait(asio::use_awaitable);
-      co_await std::move(wait);
+      co_await turn.async_wait(asio::use_awaitable);
     }
     co_return Result<void>();
   }

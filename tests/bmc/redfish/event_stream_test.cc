@@ -114,12 +114,10 @@ class EventStream : public testing::Test {
   Task<void> hear() {
     EventPlace place;
     while (true) {
-      auto listening = source().listen(place, [this] { ++opened_; }, [this](std::vector<LogEntry> entries) { told_.insert(told_.end(), entries.begin(), entries.end()); });
-      auto ended = co_await std::move(listening);
+      auto ended = co_await source().listen(place, [this] { ++opened_; }, [this](std::vector<LogEntry> entries) { told_.insert(told_.end(), entries.begin(), entries.end()); });
       if (ended) place = *ended;
       else last_error_ = ended.error();
-      auto pause = clock_.sleep(100ms);
-      co_await std::move(pause);
+      co_await clock_.sleep(100ms);
     }
   }
 

@@ -158,21 +158,18 @@ class TunedPlacesTest : public testing::Test {
   Async<void> ask() {
     ++at_once_;
     most_ = std::max(most_, at_once_);
-    auto answer = clock_.sleep(std::chrono::milliseconds(static_cast<int>(1e3 * world_.meanSeconds(at_once_))));
-    co_await std::move(answer);
+    co_await clock_.sleep(std::chrono::milliseconds(static_cast<int>(1e3 * world_.meanSeconds(at_once_))));
     --at_once_;
     ++answered_;
     co_return Result<void>();
   }
   Task<void> askThroughPlaces(TunedPlaces& places) {
-    auto work = inPlace(places, ask());
-    (void)co_await std::move(work);
+    (void)co_await inPlace(places, ask());
   }
   Task<int> askAll(TunedPlaces& places, int count) {
     std::vector<Task<void>> all;
     for (int i = 0; i < count; ++i) all.push_back(askThroughPlaces(places));
-    auto wait = async::awaitAll(std::move(all));
-    co_await std::move(wait);
+    co_await async::awaitAll(std::move(all));
     co_return answered_;
   }
 
@@ -199,16 +196,13 @@ class MachinesAndRequests : public TunedPlacesTest {
  protected:
   Async<void> start(TunedPlaces& requests) {
     for (int second = 0; second < 30; ++second) {
-      auto pause = clock_.sleep(std::chrono::seconds(1));
-      co_await std::move(pause);
-      auto asked = inPlace(requests, ask());
-      (void)co_await std::move(asked);
+      co_await clock_.sleep(std::chrono::seconds(1));
+      (void)co_await inPlace(requests, ask());
     }
     co_return Result<void>();
   }
   Task<void> startInPlace(TunedPlaces& machines, TunedPlaces& requests) {
-    auto work = inPlace(machines, start(requests));
-    (void)co_await std::move(work);
+    (void)co_await inPlace(machines, start(requests));
   }
   /// Places of machines after 3,000 of them, with so many requests a second.
   std::size_t placesWith(std::size_t requests_per_s) {
@@ -224,13 +218,11 @@ class MachinesAndRequests : public TunedPlacesTest {
       auto watching = [&]() -> Task<void> {
         do {
           most = std::max(most, machines.limit());
-          auto pause = clock_.sleep(std::chrono::seconds(1));
-          co_await std::move(pause);
+          co_await clock_.sleep(std::chrono::seconds(1));
         } while (machines.underWay() > 0);
       };
       tasks.push_back(watching());
-      auto wait = async::awaitAll(std::move(tasks));
-      co_await std::move(wait);
+      co_await async::awaitAll(std::move(tasks));
       co_return 0;
     };
     test::runInVirtualTime(clock_, all());
@@ -253,18 +245,15 @@ TEST_F(TunedPlacesTest, theLowestRankGoesFirstAndAmongEqualsWhoCameFirst) {
   TunedPlaces places(clock_, {1, 1, 1});
   std::string order;
   const auto go = [](TunedPlaces& p, FakeClock& clock, std::size_t rank, char name, std::string& out) -> Task<void> {
-    auto take = p.take(rank);
-    co_await std::move(take);
+    co_await p.take(rank);
     out += name;
-    auto work = clock.sleep(std::chrono::milliseconds(1));
-    co_await std::move(work);
+    co_await clock.sleep(std::chrono::milliseconds(1));
     p.release(true);
   };
   std::vector<Task<void>> all;
   for (const auto& [rank, name] : {std::pair<std::size_t, char>{9, 'a'}, {5, 'b'}, {3, 'c'}, {3, 'd'}, {1, 'e'}}) all.push_back(go(places, clock_, rank, name, order));
   const auto scene = [](std::vector<Task<void>> tasks) -> Task<int> {
-    auto wait = async::awaitAll(std::move(tasks));
-    co_await std::move(wait);
+    co_await async::awaitAll(std::move(tasks));
     co_return 0;
   };
   test::runInVirtualTime(clock_, scene(std::move(all)));
@@ -274,18 +263,14 @@ TEST_F(TunedPlacesTest, theLowestRankGoesFirstAndAmongEqualsWhoCameFirst) {
 TEST_F(TunedPlacesTest, aPlaceOfOneThatWasCalledOffIsGivenOn) {
   TunedPlaces places(clock_, {1, 1, 1});
   auto scene = [](TunedPlaces& p, FakeClock& clock) -> Task<int> {
-    auto first = p.take();
-    co_await std::move(first);
+    co_await p.take();
     auto queued = [](TunedPlaces& of) -> Async<void> {
-      auto take = of.take();
-      co_await std::move(take);
+      co_await of.take();
       co_return Result<void>();
     };
-    auto given_up = withDeadline(clock, std::chrono::milliseconds(10), "a place", queued(p));
-    const auto outcome = co_await std::move(given_up);
+    const auto outcome = co_await withDeadline(clock, std::chrono::milliseconds(10), "a place", queued(p));
     p.release(true);
-    auto second = p.take();
-    co_await std::move(second);
+    co_await p.take();
     p.abandon();
     co_return outcome ? 1 : 0;
   };

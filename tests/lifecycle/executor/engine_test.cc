@@ -266,8 +266,7 @@ TEST_F(EngineTest, noMoreSubjectsThanAllowedWorkAtOnceAndAllArrive) {
 
 Task<std::vector<std::string>> beside(Engine& engine, Plan one, Plan other) {
   using boost::asio::experimental::awaitable_operators::operator&&;
-  auto both = engine.apply(std::move(one)) && engine.apply(std::move(other));
-  const auto [first, second] = co_await std::move(both);
+  const auto [first, second] = co_await (engine.apply(std::move(one)) && engine.apply(std::move(other)));
   std::vector<std::string> problems;
   for (const auto* report : {&first, &second}) {
     if (!*report) problems.push_back(report->error().str());

@@ -20,16 +20,14 @@ Intent intentOf(const std::string& id, const std::string& node) {
 /// Opens an intent and remembers what became of it.
 Task<void> open(Journal& journal, Intent intent, std::vector<std::string>& log) {
   const auto id = intent.id;
-  auto write = journal.write<void>([intent](Store& store) { return store.openIntent(intent); });
-  auto opened = co_await std::move(write);
+  auto opened = co_await journal.write<void>([intent](Store& store) { return store.openIntent(intent); });
   log.push_back(id + (opened ? " opened" : " refused"));
 }
 
 template <class T>
 Task<void> attached(Journal& journal, std::vector<Task<T>> all) {
   journal.attach(co_await asio::this_coro::executor);
-  auto wait = async::awaitAll(std::move(all));
-  co_await std::move(wait);
+  co_await async::awaitAll(std::move(all));
 }
 
 /// A store that counts commits and can be asked what is committed.
@@ -48,8 +46,7 @@ class Grouping final : public test::MemoryStore {
 Task<int> many(Journal& journal, int count, std::vector<std::string>& log) {
   std::vector<Task<void>> all;
   for (int i = 0; i < count; ++i) all.push_back(open(journal, intentOf("i" + std::to_string(i), "gpu001"), log));
-  auto run = attached(journal, std::move(all));
-  co_await std::move(run);
+  co_await attached(journal, std::move(all));
   co_return count;
 }
 
@@ -99,8 +96,7 @@ class JournalOnSqlite : public testing::Test {
   Async<void> allOf(Journal& journal, std::vector<Intent> intents) {
     std::vector<Task<void>> all;
     for (auto& intent : intents) all.push_back(open(journal, std::move(intent), log_));
-    auto run = attached(journal, std::move(all));
-    co_await std::move(run);
+    co_await attached(journal, std::move(all));
     co_return Result<void>();
   }
 
@@ -166,16 +162,14 @@ TEST_F(JournalOnSqlite, othersMayCallTheStoreMeanwhile) {
   auto beside = [](Store& store) -> Task<void> {
     for (int i = 0; i < 200; ++i) {
       (void)store.putValue("counter", std::to_string(i));
-      auto turn = asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
-      co_await std::move(turn);
+      co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
     }
   };
   auto both = [&](std::vector<Intent> mine) -> Async<void> {
     std::vector<Task<void>> all;
     for (auto& intent : mine) all.push_back(open(journal, std::move(intent), log_));
     all.push_back(beside(*store_));
-    auto run = attached(journal, std::move(all));
-    co_await std::move(run);
+    co_await attached(journal, std::move(all));
     co_return Result<void>();
   };
   ASSERT_TRUE(test::runAsync(both(std::move(intents))));

@@ -13,8 +13,7 @@ Async<io::ServerResponse> call(io::Route route, std::string target) {
   io::ServerRequest request;
   request.method = "GET";
   request.target = std::move(target);
-  auto work = route.handle(std::move(request));
-  co_return co_await std::move(work);
+  co_return co_await route.handle(std::move(request));
 }
 
 TEST(DriverRepository, servesOnlyWhatLiesInTheFolder) {

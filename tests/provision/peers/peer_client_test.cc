@@ -109,27 +109,22 @@ class PeerClientTest : public ::testing::Test {
   /// Each piece some time after the one before; takes what is offered.
   Task<void> engine(std::vector<std::uint32_t> pieces, std::chrono::milliseconds every) {
     while (processes.daemons.empty()) {
-      auto waiting = rest(1ms);
-      co_await std::move(waiting);
+      co_await rest(1ms);
     }
     makeBoard();
     for (const auto piece : pieces) {
-      auto waiting = rest(every);
-      co_await std::move(waiting);
+      co_await rest(every);
       bring(piece);
     }
   }
   Task<bool> pass(std::chrono::milliseconds time) { return loop.clock.rest(time); }
   Task<void> dyingEngine() {
-    auto pieces = engine(std::vector<std::uint32_t>(1), 1ms);
-    co_await std::move(pieces);
-    auto resting = rest(1s);
-    co_await std::move(resting);
+    co_await engine(std::vector<std::uint32_t>(1), 1ms);
+    co_await rest(1s);
     processes.daemons[0]->running = false;
   }
   Task<void> rest(std::chrono::milliseconds time) {
-    auto resting = loop.clock.rest(time);
-    co_await std::move(resting);
+    co_await loop.clock.rest(time);
   }
 
   test::TempFolder folder;

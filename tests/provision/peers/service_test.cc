@@ -18,8 +18,7 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
 Async<io::ServerResponse> call(io::Handler handle, io::ServerRequest request) {
-  auto handling = handle(std::move(request));
-  co_return co_await std::move(handling);
+  co_return co_await handle(std::move(request));
 }
 
 class PeerServiceTest : public ::testing::Test {

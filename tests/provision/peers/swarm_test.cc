@@ -65,8 +65,7 @@ class Liar {
   Task<void> accept() {
     try {
       for (;;) {
-        auto accepting = acceptor_.async_accept(asio::use_awaitable);
-        auto socket = co_await std::move(accepting);
+        auto socket = co_await acceptor_.async_accept(asio::use_awaitable);
         asio::co_spawn(acceptor_.get_executor(), talk(std::move(socket)), asio::detached);
       }
     } catch (const std::exception&) {
@@ -76,22 +75,17 @@ class Liar {
   Task<void> talk(tcp::socket socket) {
     try {
       std::string in(68, '\0');
-      auto greeting = asio::async_read(socket, asio::buffer(in), asio::use_awaitable);
-      co_await std::move(greeting);
-      auto hello = asio::async_write(socket, asio::buffer(hello_), asio::use_awaitable);
-      co_await std::move(hello);
+      co_await asio::async_read(socket, asio::buffer(in), asio::use_awaitable);
+      co_await asio::async_write(socket, asio::buffer(hello_), asio::use_awaitable);
       for (;;) {
         in.resize(4);
-        auto head = asio::async_read(socket, asio::buffer(in), asio::use_awaitable);
-        co_await std::move(head);
+        co_await asio::async_read(socket, asio::buffer(in), asio::use_awaitable);
         in.resize(std::min<std::uint32_t>(numberAt(in, 0), 1u << 20));
-        auto body = asio::async_read(socket, asio::buffer(in), asio::use_awaitable);
-        co_await std::move(body);
+        co_await asio::async_read(socket, asio::buffer(in), asio::use_awaitable);
         if (in.size() != 13 || in[0] != '\x06') continue;  // a request: piece, offset, length
         ++lies_;
         const std::string lie = message('\x07', in.substr(1, 8) + std::string(numberAt(in, 9), 'L'));
-        auto answer = asio::async_write(socket, asio::buffer(lie), asio::use_awaitable);
-        co_await std::move(answer);
+        co_await asio::async_write(socket, asio::buffer(lie), asio::use_awaitable);
       }
     } catch (const std::exception&) {  // it hung up
     }
