@@ -29,7 +29,7 @@ int closeToOthers(const fs::path& path) {
   return ::chmod(path.c_str(), status.st_mode & kAllModeBits & ~kOfOthers) == 0 || errno == ENOENT ? 0 : errno;
 }
 
-tl::unexpected<Error> cannotClose(const fs::path& path, int error) {
+std::unexpected<Error> cannotClose(const fs::path& path, int error) {
   return fail(ErrorCode::Denied,
               fmt::format("other users can read {} and its mode cannot be changed ({}); as its owner: chmod -R go-rwx {}", path.string(), std::strerror(error),
                           path.string()));

@@ -5,7 +5,7 @@
 #include <boost/asio/io_context.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <tl/expected.hpp>
+#include <expected>
 
 #include <chrono>
 #include <filesystem>

@@ -53,7 +53,7 @@ std::string Error::str() const {
   return out + text_;
 }
 
-tl::unexpected<Error> fail(ErrorCode code, std::string text) { return tl::unexpected(Error(code, std::move(text))); }
-tl::unexpected<Error> fail(Error error) { return tl::unexpected(std::move(error)); }
+std::unexpected<Error> fail(ErrorCode code, std::string text) { return std::unexpected(Error(code, std::move(text))); }
+std::unexpected<Error> fail(Error error) { return std::unexpected(std::move(error)); }
 
 }  // namespace muster

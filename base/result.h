@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tl/expected.hpp>
+#include <expected>
 
 namespace muster {
 
@@ -57,29 +57,28 @@ class Error {
 };
 
 template <class T = void>
-using Result = tl::expected<T, Error>;
+using Result = std::expected<T, Error>;
 
 /// `return fail(ErrorCode::NotFound, "…");`
-tl::unexpected<Error> fail(ErrorCode code, std::string text);
-tl::unexpected<Error> fail(Error error);
+std::unexpected<Error> fail(ErrorCode code, std::string text);
+std::unexpected<Error> fail(Error error);
 
 }  // namespace muster
 
 // TRY(x, expr): x is the value of expr, or the enclosing function returns its error. CO_TRY is the coroutine's form.
-// TRY_OK(expr) is for Result<void>. In coroutines build the awaited operation first (GCC 12.2, see STYLE):
-//   auto op = bmc.system(); CO_TRY(system, co_await std::move(op));
+// TRY_OK(expr) is for Result<void>.
 #define MUSTER_TRY_IMPL(ret, var, expr)                                        \
   auto var##_result = (expr);                                                  \
-  if (!var##_result) ret tl::unexpected(std::move(var##_result).error());      \
+  if (!var##_result) ret std::unexpected(std::move(var##_result).error());      \
   auto& var = *var##_result
 #define TRY(var, expr) MUSTER_TRY_IMPL(return, var, expr)
 #define CO_TRY(var, expr) MUSTER_TRY_IMPL(co_return, var, expr)
 #define TRY_OK(expr)                                                                       \
   do {                                                                                     \
-    if (auto try_ok_ = (expr); !try_ok_) return tl::unexpected(std::move(try_ok_).error()); \
+    if (auto try_ok_ = (expr); !try_ok_) return std::unexpected(std::move(try_ok_).error()); \
   } while (false)
 #define CO_TRY_OK(expr)                                                                       \
   do {                                                                                        \
     auto try_ok_ = (expr);                                                                    \
-    if (!try_ok_) co_return tl::unexpected(std::move(try_ok_).error());                       \
+    if (!try_ok_) co_return std::unexpected(std::move(try_ok_).error());                       \
   } while (false)

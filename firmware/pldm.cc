@@ -83,7 +83,7 @@ std::string descriptorOf(std::uint16_t type, std::string_view data) {
   return fmt::format("{:04x}:{}", type, hex);
 }
 
-tl::unexpected<Error> corrupt(std::string what) { return fail(ErrorCode::Corrupt, "the PLDM package " + std::move(what)); }
+std::unexpected<Error> corrupt(std::string what) { return fail(ErrorCode::Corrupt, "the PLDM package " + std::move(what)); }
 
 Result<PldmDevice> readDevice(std::string_view record, int revision, std::size_t bitmap_bytes) {
   Fields fields(record);

@@ -14,7 +14,7 @@ constexpr std::size_t kSecretBytes = 32, kPcrBytes = 32;
 
 std::string keyOf(const NodeName& node) { return "tpm.ek." + node.str(); }
 
-tl::unexpected<Error> denied(std::string why) { return fail(ErrorCode::Denied, std::move(why)); }
+std::unexpected<Error> denied(std::string why) { return fail(ErrorCode::Denied, std::move(why)); }
 
 }  // namespace
 

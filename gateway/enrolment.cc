@@ -349,11 +349,11 @@ Async<Enrolment::Made> Enrolment::sign(NodeName node, std::string csr_pem, std::
   });
 }
 
-tl::unexpected<Error> Enrolment::refuse(const inventory::Node& node, const std::string& why) {
+std::unexpected<Error> Enrolment::refuse(const inventory::Node& node, const std::string& why) {
   return refuse(node, why, "if no one else uses this MAC, power-cycle the node through muster: it is armed anew");
 }
 
-tl::unexpected<Error> Enrolment::refuse(const inventory::Node& node, const std::string& why, const std::string& what_to_do) {
+std::unexpected<Error> Enrolment::refuse(const inventory::Node& node, const std::string& why, const std::string& what_to_do) {
   std::string text = "enrolment of " + node.name.str() + " refused: " + why;
   if (told_.insert({node.name, why}).second) {
     logWarning("agent", "{}", text);

@@ -86,8 +86,8 @@ class Enrolment {
     std::string key_id;
   };
   Async<Made> sign(NodeName node, std::string csr_pem, std::chrono::hours lifetime);
-  tl::unexpected<Error> refuse(const inventory::Node& node, const std::string& why, const std::string& what_to_do);
-  tl::unexpected<Error> refuse(const inventory::Node& node, const std::string& why);
+  std::unexpected<Error> refuse(const inventory::Node& node, const std::string& why, const std::string& what_to_do);
+  std::unexpected<Error> refuse(const inventory::Node& node, const std::string& why);
 
   const io::CertificateAuthority& ca_;
   lifecycle::Store& store_;

@@ -45,7 +45,7 @@ Result<std::unique_ptr<io::HttpServer>> listen(const asio::any_io_executor& exec
                                                std::vector<io::Route> routes) {
   const auto where = fmt::format("{} {}:{}", options.identity ? "HTTPS" : "HTTP", options.address, options.port);
   auto server = io::startHttpServer(executor, std::move(options));
-  if (!server) return tl::unexpected(std::move(server).error().within(where));
+  if (!server) return std::unexpected(std::move(server).error().within(where));
   (*server)->addRoutes(std::move(routes));
   return server;
 }

@@ -15,7 +15,7 @@ std::string keyOf(const NodeName& node) { return "agent.keys." + node.str(); }
 
 const NodeKeys::Seat kNobody{false, {}, {}};
 
-tl::unexpected<Error> earlierLife(const char* system) {
+std::unexpected<Error> earlierLife(const char* system) {
   return fail(ErrorCode::Denied, fmt::format("its key is not that of the node's {}: it is of an earlier life of the node", system));
 }
 

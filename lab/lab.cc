@@ -290,7 +290,7 @@ Result<LabHandle> up(const inventory::Cluster& cluster, const std::filesystem::p
   if (!lock) return fail(lock.error().within("another 'muster lab' works on this folder"));
   auto accel = provenAccel(cacheFolder() / "accel", say);
   auto planned = planRack(cluster, Paths{folder, disksFolder(folder, cluster.name)}, accel);
-  if (!planned) return tl::unexpected(planned.error());
+  if (!planned) return std::unexpected(planned.error());
   TRY(standing, standingRack(folder, say));
   if (standing) {
     planned->id = *standing;

@@ -220,7 +220,7 @@ Async<std::vector<Fact>> ProvisionPhase::observe(Subject subject) {
     const auto* word = system->power == bmc::PowerState::On ? "silent" : "off";
     facts.push_back(fact(node->name, kOs, word, "bmc " + deps_.bmcs.at(node->name).address()));
   }
-  if (facts.empty()) co_return tl::unexpected(std::move(system).error().within("neither its BMC nor its agent answers"));
+  if (facts.empty()) co_return std::unexpected(std::move(system).error().within("neither its BMC nor its agent answers"));
   co_return facts;
 }
 
@@ -242,7 +242,7 @@ Async<std::vector<Fact>> ProvisionPhase::verify(Action action) {
   }
   addAgentFacts(*node, *state, facts);
   auto added = co_await addDriverFacts(node->name, of_driver, &facts);
-  if (!added && of_driver) co_return tl::unexpected(std::move(added).error());
+  if (!added && of_driver) co_return std::unexpected(std::move(added).error());
   co_return facts;
 }
 

@@ -91,7 +91,7 @@ class JsonReader {
   const std::string& path() const { return path_; }
 
   Result<void> finish() const {
-    if (error_) return tl::unexpected(*error_);
+    if (error_) return std::unexpected(*error_);
     return {};
   }
 

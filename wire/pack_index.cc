@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kHashHexChars = 64, kQuickHexChars = 16;
 
-tl::unexpected<Error> corrupt(std::string text) { return fail(ErrorCode::Corrupt, "image index: " + std::move(text)); }
+std::unexpected<Error> corrupt(std::string text) { return fail(ErrorCode::Corrupt, "image index: " + std::move(text)); }
 
 bool isHash(const std::string& text) {
   return text.size() == kHashHexChars &&

@@ -17,7 +17,7 @@ inline constexpr std::string_view kReplacedMember = "a member of it was replaced
 /// How the error of a task begins that was to write or erase disks and refused, or failed, before the first byte. Nothing but the agent's own
 /// words comes before it. The installed system is what it was, and keeps its key.
 inline constexpr std::string_view kUntouched = "no disk was touched";
-inline tl::unexpected<Error> untouched(Error why) { return fail(std::move(why).within(std::string(kUntouched))); }
+inline std::unexpected<Error> untouched(Error why) { return fail(std::move(why).within(std::string(kUntouched))); }
 /// A disk cannot be read or written, or does not hold what was written: the disk itself is named before.
 inline constexpr std::string_view kReplaceDisk = "replace the disk";
 /// Content of a disk whose installed system is whole.

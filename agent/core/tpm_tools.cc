@@ -76,7 +76,7 @@ class TpmTools final : public Tpm {
       io::Command clear{"tpm2_flushcontext", {"-t"}, {{"TPM2TOOLS_TCTI", tcti_}}};
       (void)io::runBlocking(clear);
     }
-    if (!ran) return tl::unexpected(ran.error());
+    if (!ran) return std::unexpected(ran.error());
     return {};
   }
 

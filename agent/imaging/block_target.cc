@@ -86,7 +86,7 @@ class FileTarget final : public BlockTarget {
     return direct_.valid() && aligned(reinterpret_cast<std::uintptr_t>(data)) && aligned(size) && aligned(offset) ? direct_.get() : fd_.get();
   }
 
-  tl::unexpected<Error> broken(std::string_view what, std::uint64_t offset, int error) const {
+  std::unexpected<Error> broken(std::string_view what, std::uint64_t offset, int error) const {
     return fail(diskError(what, name_, offset, error));
   }
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMaxTextBytes = 64u << 10;
 constexpr std::size_t kMaxListItems = 256;
 
-tl::unexpected<Error> wrong(std::string text) { return fail(ErrorCode::InvalidInput, "write-image task: " + std::move(text)); }
+std::unexpected<Error> wrong(std::string text) { return fail(ErrorCode::InvalidInput, "write-image task: " + std::move(text)); }
 
 /// No line breaks or other control characters: these texts end up in configuration files, one a line.
 bool oneLine(const std::string& text) {

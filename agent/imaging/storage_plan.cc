@@ -29,7 +29,7 @@ std::string identityOf(const std::string& node, const DiskSetSpec& set, const st
   return words;
 }
 
-tl::unexpected<Error> refuse(ErrorCode code, const DiskSetSpec& set, const std::string& why) { return fail(code, fmt::format("disks of {}: {}", set.name, why)); }
+std::unexpected<Error> refuse(ErrorCode code, const DiskSetSpec& set, const std::string& why) { return fail(code, fmt::format("disks of {}: {}", set.name, why)); }
 
 std::string listed(const std::vector<const DiskInfo*>& disks) {
   std::vector<std::string> names;

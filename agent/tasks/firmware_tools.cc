@@ -41,7 +41,7 @@ std::string textOf(const json& object, const char* key) {
   return object.is_object() && found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-tl::unexpected<Error> notUnderstood(std::string_view program, std::string_view text) {
+std::unexpected<Error> notUnderstood(std::string_view program, std::string_view text) {
   return fail(ErrorCode::Corrupt, fmt::format("{} says what is not understood: {}", program, text.empty() ? "nothing" : std::string(cutToBytes(text, kQuotedBytes))));
 }
 

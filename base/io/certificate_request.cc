@@ -18,7 +18,7 @@ struct FreeExtensions {
 };
 using Extensions = std::unique_ptr<STACK_OF(X509_EXTENSION), FreeExtensions>;
 
-tl::unexpected<Error> denied(std::string why) {
+std::unexpected<Error> denied(std::string why) {
   ERR_clear_error();
   return fail(ErrorCode::Denied, "the certificate request is refused: " + std::move(why));
 }

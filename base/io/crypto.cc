@@ -155,7 +155,7 @@ Result<SigningKey> SigningKey::generate() {
 
 Result<SigningKey> SigningKey::loadOrCreate(const std::filesystem::path& private_file) {
   auto stored = readFile(private_file, 1u << 16);
-  if (!stored && stored.error().code() != ErrorCode::NotFound) return tl::unexpected(stored.error());
+  if (!stored && stored.error().code() != ErrorCode::NotFound) return std::unexpected(stored.error());
   if (!stored) {
     TRY_OK(makeDirs(private_file.parent_path(), 0700));
     TRY(made, generate());
@@ -164,7 +164,7 @@ Result<SigningKey> SigningKey::loadOrCreate(const std::filesystem::path& private
   }
   Secret pem(std::move(*stored));
   auto key = readPrivateKey(pem);
-  if (!key) return tl::unexpected(std::move(key).error().within(private_file.string()));
+  if (!key) return std::unexpected(std::move(key).error().within(private_file.string()));
   if (EVP_PKEY_get_id(key->get()) != EVP_PKEY_ED25519) {
     return fail(ErrorCode::Corrupt, fmt::format("{} is not an Ed25519 key", private_file.string()));
   }

@@ -73,7 +73,7 @@ class StreamDialogue final : public Dialogue {
   HangUp hang_up_;
 };
 
-tl::unexpected<Error> cannotDial(const std::filesystem::path& path, int number) {
+std::unexpected<Error> cannotDial(const std::filesystem::path& path, int number) {
   const auto code = number == EACCES || number == EPERM ? ErrorCode::Denied : ErrorCode::Unavailable;
   return fail(code, fmt::format("{}: {}", path.string(), std::strerror(number)));
 }
@@ -116,7 +116,7 @@ Result<std::unique_ptr<Dialogue>> dialDialogue(asio::any_io_executor executor, c
   struct stat what {};
   if (::stat(path.c_str(), &what) != 0) return cannotDial(path, errno);
   auto line = S_ISSOCK(what.st_mode) ? dialSocket(path) : openTerminal(path);
-  if (!line) return tl::unexpected(std::move(line).error());
+  if (!line) return std::unexpected(std::move(line).error());
   Fd again(::fcntl(line->get(), F_DUPFD_CLOEXEC, 0));
   if (!again.valid()) return cannotDial(path, errno);
   return std::make_unique<StreamDialogue>(executor, std::move(*line), std::move(again), -1, HangUp::EndOfInput);

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kReadPieceBytes = 64u << 10;
 
-tl::unexpected<Error> failErrno(int error, std::string_view what, const fs::path& path) {
+std::unexpected<Error> failErrno(int error, std::string_view what, const fs::path& path) {
   const auto text = fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(error));
   switch (error) {
     case ENOENT:

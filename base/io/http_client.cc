@@ -98,7 +98,7 @@ bool stillOpen(tcp::socket& socket) {
   return ::recv(socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
-tl::unexpected<Error> failTransfer(const Exchange& exchange, error_code error, std::string_view doing) {
+std::unexpected<Error> failTransfer(const Exchange& exchange, error_code error, std::string_view doing) {
   const auto& request = exchange.request;
   const auto what = fmt::format("{} {}", request.method, request.url.str());
   if (exchange.connection && exchange.connection->timedOut()) {
@@ -178,7 +178,7 @@ Async<void> BeastClient::connect(Exchange* exchange) {
 }
 
 Async<void> BeastClient::handshake(Exchange* exchange) {
-  if (!tls_) co_return tl::unexpected(tls_.error());
+  if (!tls_) co_return std::unexpected(tls_.error());
   const auto tls = *tls_;
   const auto connection = exchange->connection;
   connection->stream.startTls(tls->context());

@@ -19,7 +19,7 @@ std::string lastOpensslError() {
   return text;
 }
 
-tl::unexpected<Error> failCrypto(ErrorCode code, std::string_view what) { return fail(code, fmt::format("{}: {}", what, lastOpensslError())); }
+std::unexpected<Error> failCrypto(ErrorCode code, std::string_view what) { return fail(code, fmt::format("{}: {}", what, lastOpensslError())); }
 
 Result<Handle<EVP_PKEY>> readPrivateKey(const Secret& pem) {
   auto bio = bioOf(pem.reveal());

@@ -66,7 +66,7 @@ class Kept {
 
 /// What OpenSSL complains of last. Its queue is empty afterwards, so that the complaint never shows up in another operation's.
 std::string lastOpensslError();
-tl::unexpected<Error> failCrypto(ErrorCode code, std::string_view what);
+std::unexpected<Error> failCrypto(ErrorCode code, std::string_view what);
 
 Result<Handle<EVP_PKEY>> readPrivateKey(const Secret& pem);
 /// All certificates of a PEM text, in order; what follows the last readable one is left out.

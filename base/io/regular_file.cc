@@ -25,7 +25,7 @@ std::string kindOf(mode_t mode) {
   return "";
 }
 
-tl::unexpected<Error> failErrno(int error, std::string_view what, const std::filesystem::path& path) {
+std::unexpected<Error> failErrno(int error, std::string_view what, const std::filesystem::path& path) {
   const auto code = error == ENOENT || error == ENOTDIR ? ErrorCode::NotFound : error == EACCES || error == EPERM ? ErrorCode::Denied : ErrorCode::Internal;
   return fail(code, fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(error)));
 }

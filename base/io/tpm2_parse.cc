@@ -23,8 +23,8 @@ struct Attribute {
 constexpr Attribute kFixedTpm{1u << 1, "fixedTPM"}, kFixedParent{1u << 4, "fixedParent"}, kOwnOrigin{1u << 5, "sensitiveDataOrigin"}, kRestricted{1u << 16, "restricted"},
     kDecrypt{1u << 17, "decrypt"}, kSign{1u << 18, "sign"};
 
-tl::unexpected<Error> corrupt(std::string_view what) { return fail(ErrorCode::Corrupt, fmt::format("the TPM's {} is malformed", what)); }
-tl::unexpected<Error> unknown(std::string_view what, unsigned value) { return fail(ErrorCode::InvalidInput, fmt::format("the TPM's key has {} {:#06x}, which is not supported", what, value)); }
+std::unexpected<Error> corrupt(std::string_view what) { return fail(ErrorCode::Corrupt, fmt::format("the TPM's {} is malformed", what)); }
+std::unexpected<Error> unknown(std::string_view what, unsigned value) { return fail(ErrorCode::InvalidInput, fmt::format("the TPM's key has {} {:#06x}, which is not supported", what, value)); }
 
 /// Apart: where GCC 12 knows the length it warns of copies that cannot happen.
 [[gnu::noinline]] bool isDigest(std::string_view bytes) { return bytes.size() == kDigestBytes; }

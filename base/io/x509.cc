@@ -189,7 +189,7 @@ Result<CertificateAuthority> CertificateAuthority::loadOrCreate(const std::files
   auto stored_key = readFile(key_file, 1u << 16);
   auto stored_certificate = readFile(certificate_file, 1u << 16);
   for (const auto* stored : {&stored_key, &stored_certificate}) {
-    if (!*stored && stored->error().code() != ErrorCode::NotFound) return tl::unexpected(stored->error());
+    if (!*stored && stored->error().code() != ErrorCode::NotFound) return std::unexpected(stored->error());
   }
   // The key is written first: a key without certificate is an interrupted start and gets its certificate now. A
   // certificate without key is damage; making a new root silently would cut off every enrolled node.
@@ -206,7 +206,7 @@ Result<CertificateAuthority> CertificateAuthority::loadOrCreate(const std::files
     written_key = Secret(std::move(*stored_key));
   }
   auto key = readPrivateKey(written_key);
-  if (!key) return tl::unexpected(std::move(key).error().within(key_file.string()));
+  if (!key) return std::unexpected(std::move(key).error().within(key_file.string()));
   if (!stored_certificate) {
     TRY(root, issue({common_name,
                      key->get(),
@@ -224,7 +224,7 @@ Result<CertificateAuthority> CertificateAuthority::loadOrCreate(const std::files
     ca.certificate_pem_ = std::move(*stored_certificate);
   }
   auto root = readCertificate(ca.certificate_pem_);
-  if (!root) return tl::unexpected(std::move(root).error().within(certificate_file.string()));
+  if (!root) return std::unexpected(std::move(root).error().within(certificate_file.string()));
   if (X509_check_private_key(root->get(), key->get()) != 1) {
     ERR_clear_error();
     return fail(ErrorCode::Corrupt, fmt::format("{} does not belong to {}", key_file.string(), certificate_file.string()));

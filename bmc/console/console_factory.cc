@@ -49,7 +49,7 @@ Result<SshPlace> placeFrom(const SerialPlace& told, const inventory::ConsoleSpec
 Async<SshPlace> askForPlace(ConsoleServices use, inventory::ConsoleSpec spec, NodeName node) {
   auto told = co_await use.bmcs.at(node).serialConsole();
   if (!told && told.error().code() == ErrorCode::NotFound && spec.port) co_return SshPlace{*spec.port, spec.command};
-  if (!told) co_return tl::unexpected(std::move(told).error());
+  if (!told) co_return std::unexpected(std::move(told).error());
   CO_TRY(place, placeFrom(*told, spec, node));
   CO_TRY_OK(TrustMemory(use.store, node).setConsolePlace(*told));
   co_return place;

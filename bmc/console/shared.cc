@@ -173,7 +173,7 @@ class SharedConsole final : public ConsoleSource {
     auto lock = io::FileLock::take(run_ / (node_.str() + ".lock"));
     const auto socket = run_ / (node_.str() + ".sock");
     if (!lock && lock.error().code() == ErrorCode::Conflict) co_return io::dialDialogue(executor, socket);
-    if (!lock) co_return tl::unexpected(std::move(lock).error());
+    if (!lock) co_return std::unexpected(std::move(lock).error());
     CO_TRY(line, co_await source_->open());
     auto hub = std::make_shared<Hub>(executor, std::move(*lock), std::move(line));
     CO_TRY_OK(hub->serve(socket));

@@ -104,7 +104,7 @@ class SolConsole final : public ConsoleSource {
     std::string said;
     while (said.size() < kMaxGreetingBytes) {
       CO_TRY(piece, co_await tool.read());
-      if (piece.empty()) co_return tl::unexpected(refusal(said, password));
+      if (piece.empty()) co_return std::unexpected(refusal(said, password));
       said += piece;
       const auto ready = said.find(kReady);
       const auto end = ready == std::string::npos ? ready : said.find('\n', ready);
@@ -120,7 +120,7 @@ class SolConsole final : public ConsoleSource {
       if (piece.empty()) break;
       said += piece;
     }
-    if (const auto* row = refusalIn(said, kRefusals); row && row->code == ErrorCode::Denied) co_return tl::unexpected(refusal(said, password));
+    if (const auto* row = refusalIn(said, kRefusals); row && row->code == ErrorCode::Denied) co_return std::unexpected(refusal(said, password));
     co_return Result<void>();
   }
 

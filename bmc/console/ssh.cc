@@ -90,7 +90,7 @@ class SshConsole final : public ConsoleSource {
     auto told = co_await std::move(look);
     if (!told) {
       const bool says_why = !options_.place || told.error().code() == ErrorCode::NotFound || told.error().code() == ErrorCode::InvalidInput;
-      co_return says_why ? tl::unexpected(std::move(told).error()) : tl::unexpected(std::move(line).error());
+      co_return says_why ? std::unexpected(std::move(told).error()) : std::unexpected(std::move(line).error());
     }
     if (options_.place == *told) co_return line;
     line = co_await openAt(*told);
@@ -113,7 +113,7 @@ class SshConsole final : public ConsoleSource {
     auto greeted = co_await withDeadline<std::string>(clock_, kLoginLimit, name(), std::move(login));
     // Whether it was taken is not known: not the same as refused, but not to be tried over and over.
     if (!greeted && greeted.error().code() == ErrorCode::Timeout && contains(*said, kSent)) co_return fail(ErrorCode::Denied, name() + ": the BMC does not answer to the password");
-    if (!greeted) co_return tl::unexpected(std::move(greeted).error());
+    if (!greeted) co_return std::unexpected(std::move(greeted).error());
     auto first = std::move(*greeted);
     if (known.empty()) CO_TRY_OK(keepHostKeys(file));
     if (!place.command.empty()) {
@@ -160,7 +160,7 @@ class SshConsole final : public ConsoleSource {
   Async<std::string> greeting(io::Dialogue& tool, Secret password, std::shared_ptr<std::string> said) {
     while (said->size() < kMaxGreetingBytes) {
       CO_TRY(piece, co_await tool.read());
-      if (piece.empty()) co_return tl::unexpected(refusal(*said, password));
+      if (piece.empty()) co_return std::unexpected(refusal(*said, password));
       *said += piece;
       if (const auto ready = said->find(kReady); ready != std::string::npos) co_return said->substr(ready + kReady.size());
     }

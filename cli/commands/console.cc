@@ -63,7 +63,7 @@ Async<void> attach(bmc::ConsoleSource& source, bool take, bmc::BmcFleet& bmcs) {
   }
   auto line = co_await source.open();
   (void)co_await bmcs.close();  // best effort: whoever was asked where the console is, is not asked again
-  if (!line) co_return tl::unexpected(std::move(line).error());
+  if (!line) co_return std::unexpected(std::move(line).error());
   writeRaw(std::cerr, printable(source.name()) + "; Ctrl-] leaves\r\n");
   co_return co_await talk(std::move(*line));
 }

@@ -152,7 +152,7 @@ class StatementReader {
   }
 
  private:
-  static tl::unexpected<Error> bad(std::string text) { return fail(ErrorCode::InvalidInput, std::move(text)); }
+  static std::unexpected<Error> bad(std::string text) { return fail(ErrorCode::InvalidInput, std::move(text)); }
 
   Result<PartitionRule*> head(std::string_view text) {
     auto parts = split(text, ',');

@@ -20,7 +20,7 @@ constexpr int kMaxPortNumber = 254;
 
 using Place = std::pair<int, int>;  // LID, port
 
-tl::unexpected<Error> corrupt(int line, std::string text) {
+std::unexpected<Error> corrupt(int line, std::string text) {
   return fail(ErrorCode::Corrupt, fmt::format("line {}: {}", line, std::move(text)));
 }
 

@@ -89,7 +89,7 @@ struct RawDevice {
   int line = 0;
 };
 
-tl::unexpected<Error> corrupt(int line, std::string text) {
+std::unexpected<Error> corrupt(int line, std::string text) {
   return fail(Error(ErrorCode::Corrupt, fmt::format("line {}: {}", line, std::move(text))));
 }
 

@@ -83,7 +83,7 @@ std::map<std::string, std::vector<std::string>> neighbours(const Topology& topol
 
 }  // namespace
 
-tl::unexpected<Error> refuse(const Fabric& fabric, std::string text) {
+std::unexpected<Error> refuse(const Fabric& fabric, std::string text) {
   return fail(ErrorCode::InvalidInput, fmt::format("fabric {}: {}", fabric.name, std::move(text)));
 }
 

@@ -28,7 +28,7 @@ class TopologyBuilder {
   std::set<Port> used_;
 };
 
-tl::unexpected<Error> refuse(const inventory::Fabric& fabric, std::string text);
+std::unexpected<Error> refuse(const inventory::Fabric& fabric, std::string text);
 
 /// The shapes that are trees: rail-optimized and fat-tree. Errors: InvalidInput
 Result<void> buildTree(TopologyBuilder& build, const inventory::Fabric& fabric, const std::vector<Host>& hosts);

@@ -25,7 +25,7 @@ constexpr std::array kPlaces{Place{"hostname", [](const Node& node) { return nod
                              Place{"mac", [](const Node& node) { return node.mac.str(); }}, Place{"rack", [](const Node& node) { return node.rack; }},
                              Place{"profile", [](const Node& node) { return node.profile; }}};
 
-tl::unexpected<Error> wrong(std::string text) { return fail(ErrorCode::InvalidInput, "user data: " + std::move(text)); }
+std::unexpected<Error> wrong(std::string text) { return fail(ErrorCode::InvalidInput, "user data: " + std::move(text)); }
 
 const Place* placeNamed(std::string_view name) {
   for (const auto& place : kPlaces)

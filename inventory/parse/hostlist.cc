@@ -61,7 +61,7 @@ class Parser {
   }
 
  private:
-  tl::unexpected<Error> wrong(std::string what, std::string hint) const {
+  std::unexpected<Error> wrong(std::string what, std::string hint) const {
     return fail(ErrorCode::InvalidInput, fmt::format("column {}: {}; {}", at_ + 1, what, hint));
   }
   bool atEnd() const { return at_ >= text_.size(); }
@@ -179,7 +179,7 @@ class Parser {
     std::move(names.begin(), names.end(), std::back_inserter(out));
     return {};
   }
-  tl::unexpected<Error> tooMany() const {
+  std::unexpected<Error> tooMany() const {
     return fail(ErrorCode::InvalidInput, fmt::format("column {}: more than {} names; split the list", at_ + 1, kMaxHostlistNames));
   }
 

@@ -17,7 +17,7 @@ constexpr int kMaxPort = 65535;
 constexpr std::size_t kMaxLabelWord = 63;
 constexpr std::size_t kMaxLabelPrefix = 253;
 
-tl::unexpected<Error> say(std::string suggestion) { return fail(ErrorCode::InvalidInput, std::move(suggestion)); }
+std::unexpected<Error> say(std::string suggestion) { return fail(ErrorCode::InvalidInput, std::move(suggestion)); }
 
 bool lower(char c) { return c >= 'a' && c <= 'z'; }
 bool upper(char c) { return c >= 'A' && c <= 'Z'; }

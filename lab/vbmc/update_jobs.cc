@@ -306,7 +306,7 @@ Async<void> RedfishService::verifyAndStage(Job job) {
   auto header = co_await offload<Result<FirmwareHeader>>(workers_, [image = job.image] { return checkImage(*image); });
   const bool known_target = !job.targets.empty() && state_.slots.contains(job.targets.front());
   if (known_target && job.work != Work::Verify) ++state_.slots[job.targets.front()].uploads;
-  if (!header) co_return tl::unexpected(header.error());
+  if (!header) co_return std::unexpected(header.error());
   std::istringstream names(header->component);
   std::string component;
   std::getline(names, component, '+');

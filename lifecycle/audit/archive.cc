@@ -84,7 +84,7 @@ class WholeFile {
   }
 
  private:
-  tl::unexpected<Error> trouble() const {
+  std::unexpected<Error> trouble() const {
     return fail(errno == EEXIST ? ErrorCode::Conflict : ErrorCode::Unavailable, fmt::format("{}: {}", file_.string(), std::strerror(errno)));
   }
   const fs::path file_, part_;

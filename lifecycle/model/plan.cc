@@ -32,7 +32,7 @@ json withoutHash(const Plan& plan) {
           {"actions", std::move(actions)}};
 }
 
-tl::unexpected<Error> unreadable(std::string_view what) {
+std::unexpected<Error> unreadable(std::string_view what) {
   return fail(ErrorCode::Corrupt,
               fmt::format("this is not a plan that can be carried out: {}; make it again with `muster plan --out FILE`", what));
 }

@@ -142,7 +142,7 @@ ArchiveReader::~ArchiveReader() {
   if (archive_) archive_read_free(archive_);
 }
 
-tl::unexpected<Error> ArchiveReader::broken(ErrorCode code) const {
+std::unexpected<Error> ArchiveReader::broken(ErrorCode code) const {
   return fail(code, fmt::format("{} cannot be read: {}", file_.string(), words(archive_)));
 }
 

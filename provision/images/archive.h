@@ -38,7 +38,7 @@ class ArchiveReader {
 
  private:
   ArchiveReader(archive* handle, std::filesystem::path file) : archive_(handle), file_(std::move(file)) {}
-  tl::unexpected<Error> broken(ErrorCode code) const;
+  std::unexpected<Error> broken(ErrorCode code) const;
 
   archive* archive_;
   archive_entry* entry_ = nullptr;

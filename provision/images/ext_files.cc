@@ -20,7 +20,7 @@ constexpr int kMaxDepth = 128;
 
 ext2_filsys fsOf(void* handle) { return static_cast<ext2_filsys>(handle); }
 
-tl::unexpected<Error> broken(const char* what, errcode_t code) {
+std::unexpected<Error> broken(const char* what, errcode_t code) {
   return fail(ErrorCode::Corrupt, fmt::format("the file system is damaged: {} ({})", what, static_cast<long>(code)));
 }
 

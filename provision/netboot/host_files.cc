@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMaxHostFileBytes = 4096;
 
-tl::unexpected<Error> failErrno(std::string_view what, const std::filesystem::path& path) {
+std::unexpected<Error> failErrno(std::string_view what, const std::filesystem::path& path) {
   return fail(ErrorCode::Internal, fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(errno)));
 }
 

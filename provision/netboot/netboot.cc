@@ -132,7 +132,7 @@ Result<void> DnsmasqNetboot::goOn(RunningDnsmasq earlier) {
   command.program = "dnsmasq";
   command.args = {"--keep-in-foreground", "--conf-file=" + file.string(), "--log-facility=-"};
   auto started = dnsmasq_.adopt(std::move(earlier.child), std::move(command), options_.run_folder / "dnsmasq.log", dnsmasqPidFile(options_.run_folder));
-  if (!started) return tl::unexpected(std::move(started).error().within("starting dnsmasq"));
+  if (!started) return std::unexpected(std::move(started).error().within("starting dnsmasq"));
   if (before != 0 && change.mustReread()) dnsmasq_.signal(SIGHUP);
   logInfo("netboot", "dnsmasq {} {} on {}", before != 0 ? "goes on serving" : "serves", network.cidr.str(), site.interface);
   return {};

@@ -36,7 +36,7 @@ constexpr Signed kSigned[] = {
 constexpr std::size_t kSetNameDigits = 16;
 constexpr const char* kGrubConfig = "grub/grub.cfg";
 
-tl::unexpected<Error> failOn(const fs::path& path, const std::error_code& error) {
+std::unexpected<Error> failOn(const fs::path& path, const std::error_code& error) {
   return fail(ErrorCode::Internal, fmt::format("cannot write {}: {}", path.string(), error.message()));
 }
 

@@ -16,7 +16,7 @@ constexpr std::size_t kHashBytes = 20;
 constexpr std::size_t kMaxWanted = 200;
 constexpr std::size_t kMaxTargetBytes = 4096;
 
-tl::unexpected<Error> wrong(std::string_view key, std::string_view why) { return fail(ErrorCode::InvalidInput, fmt::format("announce: {} {}", key, why)); }
+std::unexpected<Error> wrong(std::string_view key, std::string_view why) { return fail(ErrorCode::InvalidInput, fmt::format("announce: {} {}", key, why)); }
 
 Result<std::uint64_t> numberOf(const std::map<std::string, std::string>& query, const std::string& key, std::uint64_t most) {
   const auto found = query.find(key);

@@ -374,11 +374,11 @@ class Lives {
   Result<std::string> called(const std::string& key, wire::Mode mode) { return key_(runAsync(controller_->admit(kNode, key, mode, false)), key); }
   Result<std::string> ended() { return key_(runAsync(controller_->endInstalled(kNode, "order")), ""); }
   static Result<std::string> keyIn(Result<wire::EnrolResponse> answer) {
-    if (!answer) return tl::unexpected(answer.error());
+    if (!answer) return std::unexpected(answer.error());
     return io::keyIdOf(answer->certificate_pem);
   }
   static Result<std::string> key_(Result<void> answer, const std::string& key) {
-    if (!answer) return tl::unexpected(answer.error());
+    if (!answer) return std::unexpected(answer.error());
     return key;
   }
   template <class Work>

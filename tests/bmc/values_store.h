@@ -64,7 +64,7 @@ class ValuesStore final : public lifecycle::Store {
   Result<std::vector<NodeName>> wipesAllowed() override { return no(); }
 
  private:
-  static tl::unexpected<Error> no() { return fail(ErrorCode::Internal, "bmc/ has no business with this part of the store"); }
+  static std::unexpected<Error> no() { return fail(ErrorCode::Internal, "bmc/ has no business with this part of the store"); }
 };
 
 }  // namespace muster::test

@@ -265,14 +265,14 @@ class FakeBmc final : public bmc::Bmc {
     if (it == errors_.end() || it->second.empty()) return {};
     Error error = it->second.front();
     it->second.pop_front();
-    return tl::unexpected(std::move(error));
+    return std::unexpected(std::move(error));
   }
   Result<void> lost(const std::string& method) {
     auto found = lost_.find(method);
     if (found == lost_.end() || found->second.empty()) return {};
     Error error = std::move(found->second.front());
     found->second.pop_front();
-    return tl::unexpected(std::move(error));
+    return std::unexpected(std::move(error));
   }
   void crashPoint(const std::string& method) {
     if (crash_after != method) return;

@@ -160,7 +160,7 @@ class CrashStore final : public lifecycle::Store {
   auto read(Work work) -> decltype(work()) {
     if (inside_) return work();
     if (crashed) throw Crash{};
-    if (auto refusal = refuses ? refuses(writes) : std::nullopt; refusal && refusal->reads) return tl::unexpected(std::move(refusal->error));
+    if (auto refusal = refuses ? refuses(writes) : std::nullopt; refusal && refusal->reads) return std::unexpected(std::move(refusal->error));
     return work();
   }
   template <class Work>
@@ -172,7 +172,7 @@ class CrashStore final : public lifecycle::Store {
     if (auto refusal = refuses ? refuses(writes) : std::nullopt) {
       ++refused;
       if (refusal->made) (void)work();
-      return tl::unexpected(std::move(refusal->error));
+      return std::unexpected(std::move(refusal->error));
     }
     if (left_ != kNever && left_-- == 0) {
       crashed = true;

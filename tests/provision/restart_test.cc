@@ -30,7 +30,7 @@ class RefusingGateway final : public gateway::AgentGateway, public gateway::Refu
   Async<wire::AgentTaskReport> runTask(NodeName, wire::AgentTask) override { co_return nobody(); }
 
  private:
-  static tl::unexpected<Error> nobody() { return fail(ErrorCode::Unavailable, "no agent is there"); }
+  static std::unexpected<Error> nobody() { return fail(ErrorCode::Unavailable, "no agent is there"); }
 };
 
 class RestartsTest : public ::testing::Test {
@@ -39,7 +39,7 @@ class RestartsTest : public ::testing::Test {
   Result<void> intoRam() {
     for (int turn = 0; turn < 2000; ++turn) {
       auto step = muster::test::runAsync(restarts.intoRam(kNode, Restarts::Work::None));
-      if (!step) return tl::unexpected(step.error());
+      if (!step) return std::unexpected(step.error());
       if (!*step) return {};
       clock.advance((*step)->after);
     }

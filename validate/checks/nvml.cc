@@ -242,7 +242,7 @@ struct Nvml::Library {
     if (code == kSuccess || code == kCorruptedInforom) gpu.inforom_valid = code == kSuccess;
   }
 
-  tl::unexpected<Error> failed(const char* call, int code) const {
+  std::unexpected<Error> failed(const char* call, int code) const {
     return fail(ErrorCode::Unavailable, fmt::format("{} answered {} ({})", call, code, error_string(code)));
   }
 

@@ -22,7 +22,7 @@ constexpr double kUnitTolerance = 0.25;       ///< of algbw against size and tim
 constexpr double kSmallestChecked = 1.0;      ///< GB/s: below it two digits say too little
 constexpr std::string_view kOutOfBounds = "# Out of bounds values", kAverage = "# Avg bus bandwidth";
 
-tl::unexpected<Error> corrupt(std::string text) { return fail(ErrorCode::Corrupt, std::move(text)); }
+std::unexpected<Error> corrupt(std::string text) { return fail(ErrorCode::Corrupt, std::move(text)); }
 
 std::optional<double> number(std::string_view text) {
   double value = 0;

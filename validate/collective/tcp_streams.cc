@@ -17,7 +17,7 @@ namespace {
 constexpr std::chrono::milliseconds kTryAgain{100};
 constexpr int kWaiting = 1024;   ///< connections that a listener keeps until they are accepted
 
-tl::unexpected<Error> broken(const char* what) { return fail(ErrorCode::Unavailable, fmt::format("{}: {}", what, std::strerror(errno))); }
+std::unexpected<Error> broken(const char* what) { return fail(ErrorCode::Unavailable, fmt::format("{}: {}", what, std::strerror(errno))); }
 
 /// Until one of them is ready.
 Result<void> waitFor(std::span<pollfd> watched, StreamClock::time_point end) {

@@ -41,7 +41,7 @@ RoundResult resultOf(const json& groups) {
   return result;
 }
 
-tl::unexpected<Error> damaged(const std::filesystem::path& file, std::string_view why) {
+std::unexpected<Error> damaged(const std::filesystem::path& file, std::string_view why) {
   return fail(ErrorCode::Corrupt, fmt::format("{} is damaged ({}); remove its folder to begin the isolation anew", file.string(), why));
 }
 

@@ -38,7 +38,7 @@ std::optional<std::uint64_t> takeAfter(std::string_view& text, std::string_view 
   return take(text, base);
 }
 
-tl::unexpected<Error> corrupt(int line, std::string text) {
+std::unexpected<Error> corrupt(int line, std::string text) {
   return fail(ErrorCode::Corrupt, fmt::format("line {}: {}", line, std::move(text)));
 }
 
