@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // muster-agent: the node side. With --config, or where /etc/muster/agent.json is, it is on an installed system; otherwise it is
 // in the RAM OS and reads the kernel's command line. `tool` is how it runs checks apart from itself.
 #include "agent/core/agent.h"

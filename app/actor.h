@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Actor: who runs this process, as the kernel knows it. Names in the environment (SUDO_USER, USER, LOGNAME) can be set by whoever starts
 // the process, so they decide nothing: SUDO_USER is written down as a claim beside the identity.
 #pragma once

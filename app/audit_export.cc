@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "app/audit_export.h"
 
 #include "base/log.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes the signed head of the audit log out of the machine's reach: a line to syslog (journald reads it too) and to muster's own log.
 #pragma once
 

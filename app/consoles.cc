@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "app/consoles.h"
 
 #include "bmc/console/shared.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a node's console is: the same for the controller and for `muster console`.
 #pragma once
 

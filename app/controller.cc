@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "app/controller.h"
 
 #include "base/io/side_thread.h"

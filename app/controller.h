@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Controller: everything that a run of plan or apply needs, wired together. The only place that knows all folders.
 #pragma once
 

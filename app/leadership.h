@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One of several hosts serves a site (networks.provisioning.controllers): it answers agents and boots, and acts. The others stand by.
 // docs/adr/0123, docs/two-hosts.md. With one controller nothing of this happens.
 #pragma once

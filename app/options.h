@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every command shares: where the inventory, the state, the cache and the lab are, and how to print.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "app/rack_state.h"
 
 #include "base/io/files.h"

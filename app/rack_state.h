@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which rack of the twin a state folder belongs to. What the state knows (pinned certificates of BMCs, keys of agents, facts, the journal)
 // is of one rack; a rack that is made anew has other BMCs and empty disks. docs/adr/0201
 #pragma once

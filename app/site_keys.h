@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The keys of a site: one a purpose, so that whoever gets one of them can sign only what that one is for, and each can be changed alone.
 //
 // Files in STATE/keys, private halves with mode 0600:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "app/state_folder.h"
 
 #include "base/io/files.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state folder holds the site's keys, its log and what consoles have shown: only its owner gets in.
 #pragma once
 

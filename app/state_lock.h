@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whose turn it is with a state folder. One process works with it (the lock); `muster keep` works most of the time and lets anybody in
 // who asks (the turn). All three files are advisory locks, so a process that dies has given its turn back. docs/adr/0015
 #pragma once

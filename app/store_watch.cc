@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "app/store_watch.h"
 
 #include "base/log.h"

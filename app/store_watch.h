@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends the process when its store was deleted or replaced under it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time as a seam: virtual time in tests, the real clock elsewhere.
 #pragma once
 

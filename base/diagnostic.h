@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Diagnostics: everything that is wrong with an input, reported together.
 #pragma once
 

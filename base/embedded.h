@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files that travel inside the binary (cmake/embed.cmake): recipes, templates, tables that people edit as plain files.
 #pragma once
 

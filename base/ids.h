@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strong types for the names that cross interfaces.
 #pragma once
 

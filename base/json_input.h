@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one way in for JSON that was written outside this process: by agents, BMCs, tools, servers, archives, files, and by an older or
 // damaged store. Nothing recursive is built before it is known to be shallow: copying, printing and comparing a JSON value call
 // themselves once a level, and a hundred thousand levels are a signal.

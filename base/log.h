@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Process log (spdlog behind a small face). Secrets never go in: a Secret does not format.
 #pragma once
 

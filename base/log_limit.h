@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many lines a cause may write that anybody can bring about: so many a minute, then how many were left out.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/main_guard.h"
 
 #include "base/printable.h"

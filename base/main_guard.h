@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The last catch of a program: what nobody expected is told in one line and is an exit code, not an abort.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What machines say, made fit for people's eyes: nothing that a BMC, a node, a switch or a file says can move a cursor, hide or turn
 // round other words, or begin a line of its own in a terminal, the log, a CSV or a page.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Result and Error: how every fallible function in muster answers.
 //
 // An Error carries what an operator needs: a code, a sentence, the context that each layer added on the way up,

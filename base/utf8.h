@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text as code points: reading one, repairing bytes that are none, cutting without breaking one.
 #pragma once
 

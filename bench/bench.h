@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bench harness: one executable an area, one JSON line a figure.
 //
 // A bench measures, then records. Lines go to the file named by MUSTER_BENCH_OUT (appended), else to standard output.

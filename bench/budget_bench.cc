@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A budget that tunes itself beside the best fixed one, found by a sweep in the same run, on simulated BMCs with a latency cliff.
 #include "bench/lifecycle_bench.h"
 #include "tests/lifecycle/cliff_world.h"

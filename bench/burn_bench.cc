@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's burn back end against plain OpenBLAS on all cores in the same run, and every bit of a value flipped.
 #include "bench/bench.h"
 #include "validate/burn/cpu/cpu_device.h"

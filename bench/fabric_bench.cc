@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A found fabric against its declaration, from ibnetdiscover's text to the verdict; everything rendered for it; and whether faults are
 // named.
 #include "bench/bench.h"

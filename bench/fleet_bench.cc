@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole road over the real protocols: muster-fleet in a process of its own serves a BMC (HTTPS) and an agent (mutual TLS) a
 // node; the controller here drives them with the real phases on a real store. Both share the machine.
 //

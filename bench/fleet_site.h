@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the benches over the real protocols share: muster-fleet as a child, and a controller with everything but dnsmasq and a
 // scheduler.
 #pragma once

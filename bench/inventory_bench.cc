@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loading 10,000 nodes: from one YAML file, and from a CSV; beside yaml-cpp's own time for the same text.
 #include "bench/bench.h"
 #include "inventory/parse/hostlist.h"

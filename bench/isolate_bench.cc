@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fault isolation by simulation: 1,024 nodes, 0.5 % noise, rounds counted, accusations checked against what was bad.
 #include "bench/bench.h"
 #include "tests/validate/isolate_world.h"

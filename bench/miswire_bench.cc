@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Miswires of one scalable unit in real ibsim: seen by ibnetdiscover, named, and mended by doing on its console what the repair text says.
 #include "bench/bench.h"
 #include "fabric/rehearsal/simulator.h"

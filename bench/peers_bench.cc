@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Peers: sixteen nodes in namespaces with links of 200 Mbit/s, and a server with one of 200 Mbit/s, are imaged at once; first as a
 // swarm, then by HTTP alone. Every part is the real one: muster's HTTP server, tracker and shares, the writer that verifies each chunk, the
 // engine in its own process. Only the disks are none: what was verified is dropped, since sixteen disks of one machine would be measured.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans of whole halls: nodes with 40 goals each, most of them met, and what one node's change costs then.
 #include "bench/lifecycle_bench.h"
 #include "lifecycle/planner/replanner.h"

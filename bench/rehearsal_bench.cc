@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fabric CI of one scalable unit: real ibsim and OpenSM, every single fault alone; and how long nobody is master when the master dies.
 #include "bench/bench.h"
 #include "fabric/rehearsal/rehearsal.h"

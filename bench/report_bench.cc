@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fleet's report: 10,000 nodes × 200 measurements, from the store's file to HTML, JSON and JUnit. MUSTER_BENCH_KEEP names a folder for them.
 #include "base/io/files.h"
 #include "bench/bench.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine on a real store: nodes that take twenty journaled steps each, and a restart with all of them in the middle.
 //
 // The outside is in this process and answers at once; what is measured is the engine, its journal and SQLite with every commit

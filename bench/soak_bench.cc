@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A controller that works without a pause: a driver is changed on all nodes, again and again, each drained, changed, validated and
 // joined again over the real protocols. What it keeps in memory must not grow.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One look at the firmware of a thousand BMCs that take 200 ms for each answer: real HTTPS on loopback, a process of BMCs beside the
 // client's; twenty components each.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The disk writer beside the pipeline that it replaces: `curl | zstd -dc | dd oflag=direct`, the same image from the same warm server to
 // the same place, in the same run. The writer verifies every chunk before and after; the pipeline verifies nothing.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bmc/arbiter.h"
 
 #include "bmc/shared_package.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arbiter: stands in front of one BMC. One writing operation at a time, few reads at once, nobody during a BMC reset, a
 // bounded rate of requests, a deadline on everything. Lock-out protection lives where the login is (redfish_session.h).
 // Used on the control thread only.

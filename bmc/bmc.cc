@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a driver need not offer.
 #include "bmc/bmc.h"
 

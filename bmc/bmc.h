@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bmc: one machine's management controller as phases see it. Redfish and libvirt are behind it; the arbiter in front.
 #pragma once
 

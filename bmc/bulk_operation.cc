@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bmc/bulk_operation.h"
 
 #include "base/io/process.h"

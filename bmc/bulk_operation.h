@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The same work on many BMCs: one goes first, then some at a time, and several failures stop the rest. For changes that lock people out
 // when they are wrong (passwords, certificates).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The firmware images that are being uploaded: each in memory once, however many BMCs take it, and only for so long.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All BMCs of the cluster, made when they are first asked for.
 #include "bmc/arbiter.h"
 #include "bmc/fleet.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fleet with its seams open, for tests and for whoever needs another transport.
 #pragma once
 

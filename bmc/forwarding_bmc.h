@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Bmc that lets another answer: what stands before a driver overrides only what it has to say itself.
 #pragma once
 

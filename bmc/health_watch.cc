@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bmc/health_watch.h"
 
 #include "base/async/deadline.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What BMCs tell of their machines by themselves: sensors beyond their limits, leaks, the event log. A phase whose facts others judge by
 // (`health.bmc`: "ok", or "ACTION:symptom@sensor,…"), and whose reading never holds up anybody's look: BMCs are slow, so they are read
 // beside, each in its turn, and observe() answers what was read last.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bmc/quirks.h"
 
 #include "lifecycle/model/facet.h"

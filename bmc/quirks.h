@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Quirks: what BMCs do differently, as data. A new vendor or firmware is a row in quirks.cc, never an `if` elsewhere.
 #pragma once
 

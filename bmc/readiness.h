@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When is a BMC back that was restarted or had no power? When it answers several times in a row: the first answers of one that is still
 // starting are often its last for a while (Ironic asks three times, too).
 #pragma once

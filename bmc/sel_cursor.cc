@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bmc/sel_cursor.h"
 
 #include "base/json_input.h"

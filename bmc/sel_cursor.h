@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LogMark: how far a BMC's event log was read, and what of weight was new since. Events that the BMC tells by itself come through the
 // same door, so that what stands in the log too is said once. Pure; kept in the store as text.
 #pragma once

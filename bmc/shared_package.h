@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One upload for several components, of drivers that know where that is so.
 #pragma once
 

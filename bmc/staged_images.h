@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Taking back an image that was taken in and does not run yet, of drivers that can.
 #pragma once
 

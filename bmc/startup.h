@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What still comes up behind a BMC, of drivers that can tell. A driver derives from DeviceStates; what stands before it hands it on.
 #pragma once
 

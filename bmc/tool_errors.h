@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a program words why it did not work, where its exit code tells nothing of the reason.
 #pragma once
 

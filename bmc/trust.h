@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What muster remembers about a BMC between runs: the certificate of first contact and the last refused credential.
 //
 // Store values:

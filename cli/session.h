@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Session: what a command works with when it acts: the cluster as it holds now (rollouts laid over the inventory), the twin when
 // there is one, a controller, and a view of what happens.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operator's terminal on one side, a line on the other.
 #pragma once
 

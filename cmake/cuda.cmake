@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # muster_cuda_object(VARIABLE FILE): compiles kernels by hand, because CMake 3.25 does not know that a newer nvcc speaks C++20.
 # A100, H100 and H200; others by the last one's PTX.
 function(muster_cuda_object variable file)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # muster_embed(TARGET NAMESPACE n FUNCTION f FOLDER d FILES a b…): puts files into the binary, so that it needs no source tree.
 # The target gets `std::span<const EmbeddedFile> n::f()` (base/embedded.h); the caller declares it. Editing a file rebuilds what embeds it.
 if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # One static library per folder, one precompiled header for all of them.
 
 add_library(muster_flags INTERFACE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Approvals: certificates of BMCs that somebody has compared with what the machines themselves
 // show. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the seen machines are to the inventory: known nodes, strangers, and what does not fit. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows for a CSV of nodes, added as a person would type them: what is there stays byte for byte. Pure.
 #pragma once
 

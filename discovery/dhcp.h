@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a DHCP request tells of the machine that sends it (RFC 2131, 2132, 4578). Only heard, never answered.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What does not fit among the machines that were seen, kept as findings beside all others.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Machine: one that discovery has seen, declared or not, and what is known of it from whom.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "discovery/machine_registry.h"
 
 #include "base/json_input.h"

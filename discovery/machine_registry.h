@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Book: every machine that was seen, kept in the store (one value, `discover.machines`). Sightings of one machine by several
 // senses come together here; two machines that claim one serial stay two, since that is a finding.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which machines are meant: globs over their fields.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scanner: asks every address whether a Redfish service is there, and surveys the machine behind it.
 //
 // The first question needs no login. A login follows only at a service that says it is Redfish, with the declared credentials in

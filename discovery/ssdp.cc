@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "discovery/ssdp.h"
 
 #include "base/io/http.h"

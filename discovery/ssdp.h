@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Redfish by SSDP (DSP0266, "Redfish service discovery"): services announce themselves, and answer a search.
 #pragma once
 

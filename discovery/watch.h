@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watches: DHCP requests of one network (by a packet socket, so that any DHCP server may run there, ours too) and SSDP. Both only
 // listen; SSDP asks once when it starts.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Facade of fabric/: declared topology, subnet manager, partitions, declared-versus-found.
 //
 //   topology/   the declaration expanded to devices and cables; the texts of ibnetdiscover and iblinkinfo

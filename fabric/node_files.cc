@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a node gets and what it must answer. Pure.
 #include "base/json_input.h"
 #include "base/json_output.h"

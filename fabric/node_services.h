@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the fabric wants of single nodes, carried out by their agents: standby subnet managers, IMEX of an NVLink domain, keys of Fabric
 // Manager, RoCE marking.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FabricPhase: what it wants and what it sees.
 #include "fabric/phase.h"
 

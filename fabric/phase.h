@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FabricPhase: subnet manager, partitions and cabling of the cluster; the own ports of each node.
 //
 // A node goes on when the subnet manager and the partitions are as declared and its own cables are; deviations elsewhere

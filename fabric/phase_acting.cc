@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FabricPhase: what it does about it.
 #include "base/json_output.h"
 #include "fabric/phase.h"

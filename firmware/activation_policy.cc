@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "firmware/activation_policy.h"
 
 #include "bmc/bmc.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What makes uploaded firmware run, and how it may be combined: data by component name. A new component is a row.
 #pragma once
 

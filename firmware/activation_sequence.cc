@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the last upload of a wave until its versions run: resets, each journaled before it happens.
 #include "base/async/poll.h"
 #include "base/utf8.h"

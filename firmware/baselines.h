@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A subject's baseline against what is known of it: in which order its components come up, how long that takes, what is left undone.
 #pragma once
 

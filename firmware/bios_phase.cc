@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BIOS settings: declared attributes are staged on the BMC, applied by a restart, and believed when they are read again.
 //
 // The facet `bios` is "A=x,B=y" over the declared attributes, so that a plan shows drift as it is. The journal's operation is "staged",

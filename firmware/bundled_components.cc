@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One package for several components of a tray: it goes there once, and is written into all of them, those of later waves too.
 #include "bmc/shared_package.h"
 #include "firmware/installation.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How an installation ends badly: said, journaled, remembered.
 #include "base/utf8.h"
 #include "firmware/installation.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "firmware/files.h"
 
 #include "base/io/crypto.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Is the update file of a component there, and the one that was declared? Asked before a node is drained, not only before the
 // upload: the answer is a fact, so that goals() stays pure.
 #pragma once

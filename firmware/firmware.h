@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Facade of firmware/: every declared component at its baseline version, done only when the inventory says so.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Firmware files for BMCs and agents that fetch for themselves. What is served is a sealed copy in memory whose SHA-256 was compared with the
 // baseline's while it was made: whatever becomes of the file afterwards, no other byte leaves here under that digest.
 #include "base/io/crypto.h"

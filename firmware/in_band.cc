@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "firmware/in_band.h"
 
 #include "base/async/deadline.h"

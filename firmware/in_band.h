@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // InBand: a node's BMC, and beside it what only the node's own agent reaches, as one Bmc. So NICs, NVMe drives and fwupd's devices are
 // components like any other: same baseline, same solver and waves, same lock, journal and confirmation by inventory.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the first look to the activation. Whatever the journal or a task says, the inventory decides.
 #include "bmc/startup.h"
 #include "firmware/installation.h"

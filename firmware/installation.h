@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One action's installation: wave by wave until its component runs its baseline version. At most one flash of an image in an intent.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "firmware/pending_images.h"
 
 #include "bmc/staged_images.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What abandoned actions may have left on a machine: images that were taken in, or sent, and that its next restart would activate whoever
 // restarts it. By the facts that their operations became (lifecycle/model/orphaned_operation.h).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The firmware phase: what the baseline wants, in the solver's order; what the BMC shows; one installation an action.
 #include "base/async/deadline.h"
 #include "firmware/baselines.h"

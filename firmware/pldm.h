@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The header of a PLDM firmware update package (DSP0267 1.0 to 1.3): read and checked before anything is uploaded. Pure.
 #pragma once
 

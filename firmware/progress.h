@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How far an update has come: journaled as the intent's operation before and after every outside effect, so that a new
 // process knows what may have happened and looks there first.
 //

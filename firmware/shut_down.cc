@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "firmware/shut_down.h"
 
 #include "base/async/deadline.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bringing a machine down before its power is switched: its system is asked first.
 #pragma once
 

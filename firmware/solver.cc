@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Feasibility is searched for in each group of components that constraints tie together; groups do not disturb each other, so their
 // sequences are then merged by preference and packed into waves.
 #include "firmware/solver.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order in which components reach their baseline. Pure: versions and constraints in, waves out.
 //
 // A step brings one component to its next version. No state on the way is a forbidden combination, whatever of a wave the machine

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When a wave is over: everything runs, several looks in a row, and no network adapter is still coming up. One that does not come up gets one
 // more restart of the host; and an update that begins only at a restart gets that.
 #include "bmc/readiness.h"

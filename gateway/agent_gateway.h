@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AgentGateway: all that the controller's phases see of agents.
 #pragma once
 

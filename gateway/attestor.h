@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The verifier of a machine's proof by TPM (attestation.h).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gateway/enrolment.h"
 
 #include "gateway/gateway_server.h"

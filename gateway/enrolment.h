@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Enrolment: a machine in RAM OS asks for its certificate with the id of the arming on its kernel command line.
 //
 // The id is public: anybody may read boot files. What shows that the caller is the node is in enrolment_proof.h. The id ties the request to one

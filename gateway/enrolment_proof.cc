@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gateway/enrolment_proof.h"
 
 #include "inventory/model/leases.h"

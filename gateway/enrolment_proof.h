@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What shows that a machine that asks to enrol is the node: docs/adr/0172.
 //
 // Boot files are public, so what they say proves nothing. One of these proofs must be there, and the first key that comes with one wins.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The controller's end of the agent protocol: enrolment of the node that was just armed, mutual TLS polls, task bookkeeping.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gateway/http_listeners.h"
 
 #include "base/io/process.h"

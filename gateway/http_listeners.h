@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one HTTP(S) server: mounts the routes that folders offer. Plain HTTP for boot files and images (verified by
 // signature and digest), HTTPS with mutual TLS for agents and drivers.
 #pragma once

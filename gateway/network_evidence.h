@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Seam: what the network shows of a caller: the leases of muster's own DHCP server and the kernel's neighbour table.
 #pragma once
 

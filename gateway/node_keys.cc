@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "gateway/node_keys.h"
 
 #include "wire/json_reader.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which of a node's keys are listened to: docs/adr/0105.
 //
 // The store keeps per node, under "agent.keys.NODE", the keys of its RAM OS and of its installed system, each with the one that was

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the controller knows of one node's agent: its last poll, the tasks it lists, those that wait to be handed over.
 // Rebuilt from the agent's own reports after a restart of the controller; everything in it is bounded.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Agents that call and are not listened to: their machines run, whatever the gateway's state says. A gateway that knows derives from it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Facade of inventory/: files → Cluster, or every problem at once.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // KVM or TCG, by proof. On nested hosts /dev/kvm may exist and start firmware while a Linux kernel hangs in it for ever,
 // so the proof is a kernel that comes as far as to complain about its missing root file system.
 #include "base/io/crypto.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Setting what a virtual BMC does wrong: over its own HTTPS, inside the lab's namespace.
 #include "base/io/crypto.h"
 #include "base/io/http.h"

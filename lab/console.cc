@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the serial lines of the twin's machines are.
 #include "lab/lab.h"
 #include "lab/rack.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lab's daemons: private libvirtd, virtual BMCs, ibsim, munged, slurmctld. Each lives in the namespace, outlives muster,
 // and has a pid file; one that lives already is left alone.
 #pragma once

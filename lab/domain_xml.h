@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A virtual node as libvirt sees it. Pure: spec → XML.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lab's flat apt repository: muster-sim-nvml in two versions, and the RDMA user space for nodes that reach no mirror.
 //
 // What a minimal Debian lacks is resolved by apt itself against an empty dpkg status, so packages that happen to be installed

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // up and down: every step is repeatable, and a record of what down must remove is on disk before anything is made.
 #include "lab/lab.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The twin: the inventory's rack as virtual machines in a network namespace of its own. Facade of lab/.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Network namespaces: make one with a bridge, look into it, empty it, enter it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the twin of a cluster is made of: names, addresses, folders and domains. Pure: cluster → Rack.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much slower than alone this machine runs what is started on it now. Measured, not looked up: limits of the twin follow it.
 #pragma once
 

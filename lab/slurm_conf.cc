@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // slurm.conf of the twin: one controller in the namespace, every node DOWN until a phase resumes it.
 #include "lab/rack.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lab/virt.h"
 
 #include <libvirt/libvirt-qemu.h>

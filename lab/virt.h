@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Seam: libvirt. Blocking calls on the lab's private daemon; a lost connection is opened again.
 #pragma once
 

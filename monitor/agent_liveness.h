@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nodes that take jobs while nobody hears their agents: what is not watched is not known to be well.
 #pragma once
 

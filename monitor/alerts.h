@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What keep tells people of nodes: findings, raised once and cleared when they are over, and notes.
 #pragma once
 

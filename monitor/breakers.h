@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The circuit breakers' durable side: a trip stays until a person has acknowledged it, whatever is restarted meanwhile.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What has to leave its pool, and whether that is still a few bad nodes or a mistake about all of them. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "monitor/fleet_poll.h"
 
 #include "base/async/deadline.h"

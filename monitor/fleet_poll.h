@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The light look of `muster keep`: some phases (pool, certificates, health) over all nodes, often. Unlike the engine's observation it
 // stores only what has changed or grown old, and says a trouble once, not once a node and look.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The last door before a pool: a node that is known to be sick neither joins nor is given back, whatever certificate it holds.
 #pragma once
 

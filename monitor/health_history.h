@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a node's health was before: in which boots a symptom was seen, and which repairs were tried. Kept in the store, bounded.
 #pragma once
 

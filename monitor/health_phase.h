@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Facade: the phase that turns what agents see into facts `health.*`, knows quarantine, and repairs by a reboot where that may help.
 //
 // Facets: health.gpu, health.disk, health.network, health.system ("ok", or "ACTION:symptom@device,…" with the strongest action);

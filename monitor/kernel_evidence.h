@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel's log of a node that has fallen sick, kept while the node can still be asked: after the repair nobody can.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who watches the nodes: what the last look of a keep left in the store, for status and rollouts.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graded recovery: what is tried, one step after the other, when an action of a node has failed and the node takes no jobs.
 //
 //   retry → new-session → bmc-reset → power-cycle → ac-cycle → quarantine

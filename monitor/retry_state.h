@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one shift of keep hands to the next: how long a node has been well, what is not tried again yet, what was said. In memory only: a
 // restart of the process begins anew.
 #pragma once

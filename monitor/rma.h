@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The RMA bundle: all that is known of a node in one archive, for the vendor and for whoever repairs it. Every file is named in a manifest
 // with its SHA-256, so that what arrives can be checked.
 #pragma once

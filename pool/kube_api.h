@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Kubernetes API over HTTPS: requests, answers, and what a failure means. Knows nothing of drains.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "pool/kube_objects.h"
 
 #include "pool/kube_api.h"

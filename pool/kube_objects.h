@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nodes and pods of Kubernetes, as far as a drain cares, and what a drain does with each pod.
 #pragma once
 

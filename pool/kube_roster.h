@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Roster: who is in the Kubernetes cluster and what runs there. Many looks at once are two questions, not two for each node: a list of
 // nodes and one of pods (shared_list.h).
 #pragma once

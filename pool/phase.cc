@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PoolPhase: a node joins its pool only with a valid certificate; drain is the inverse. Which scheduler the pool has is behind
 // the seam in scheduler.h.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Facade of pool/: Slurm and Kubernetes. A node joins only with a valid certificate; drain is the inverse.
 #pragma once
 

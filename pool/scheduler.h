@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Seam: the scheduler of a pool, as the pool phase needs it. Slurm and Kubernetes are behind it; the phase alone knows of
 // certificates and deadlines, a scheduler alone knows its own words.
 //

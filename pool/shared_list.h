@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Many looks at once are one question: those that come in the same turn of the loop are asked together, and a list of everybody serves
 // those of the next second too. A single look asks for its name only. Control thread only.
 #pragma once

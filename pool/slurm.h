@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Slurm through scontrol: the one place that knows its words. (scontrol of Slurm 22.05 has no JSON; -o is one record a line.)
 #pragma once
 

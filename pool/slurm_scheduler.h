@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scheduler on Slurm: slurmd is started by the node's agent, everything else is scontrol.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "provision/agent_task.h"
 
 #include "wire/restart_words.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One piece of agent work behind one intent: which task it is, whether it may wipe, how far it got. Lives in the intent's
 // operation, so that a controller that takes the intent up again goes on with the same task.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of the facets that provision owns, and their order on the road. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Is the machine behind a BMC the declared node? Pure.
 #pragma once
 

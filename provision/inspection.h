@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Is this machine what its profile expects? Pure: hardware report × declaration → misfits, facts.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "provision/parts.h"
 
 #include "base/json_output.h"

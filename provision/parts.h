@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Is what can be pulled out of a machine what its profile expects, and is the machine where the inventory says? Pure.
 #pragma once
 

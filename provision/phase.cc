@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The provision phase. Its acts are steps: each call looks where the node is and does the next thing, so a controller that
 // was killed anywhere goes on by looking.
 #include "provision/agent_task.h"

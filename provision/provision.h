@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Facade of provision/: the phase that enrols, inspects, images, configures and installs drivers.
 #pragma once
 

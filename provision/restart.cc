@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "provision/restart.h"
 
 #include "gateway/refused_agents.h"

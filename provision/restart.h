@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Restarts of a node by its BMC, and the wait until its agent calls again. Nothing of it needs to survive a crash: a new
 // controller looks who calls, and restarts a node (again) only when nobody does. A machine that is on and silent may be
 // writing its disk for an earlier controller, so its power is cut only after a wait.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A port of loopback that nobody has at this moment.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares text with a file under tests/; UPDATE_GOLDEN=1 writes it instead.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Headers that nearly every test needs and that are slow to parse.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs one coroutine to its end on an io_context of its own; for tests of real I/O.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // VirtualLoop: runs coroutines in virtual time. Time moves on only when nothing else can: no handler is ready and the one
 // worker thread has nothing to do. No sleeps, and a test that waits for ever fails instead of hanging.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Certificates and revocations that a muster of before left as files of its state folder, taken into the store; and whose key signs there.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Certificates: one signed JSON value of the store a node; valid only while signature, expiry, declaration and bound facts all hold. The state
 // folder has copies, for carrying.
 #include "base/io/files.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What gates set of a check's parameters, instead of what their level and the profile say.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "validate/gates.h"
 
 #include "wire/links/bit_errors.h"

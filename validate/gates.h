@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gates: which checks a gate means for a profile, with expected values and their sources.
 #pragma once
 

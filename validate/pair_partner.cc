@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "validate/pair_partner.h"
 
 #include "base/json_input.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who tests RDMA with whom. The rule and its reasons: docs/adr/0011-pair-partners.md
 #pragma once
 

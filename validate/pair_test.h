@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The RDMA test of a node against partners, over as many calls of act as it takes. One bad partner is no verdict on the node:
 // what fails is confirmed with another partner where there is one.
 #pragma once

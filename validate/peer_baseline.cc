@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "validate/peer_baseline.h"
 
 #include "validate/history/fingerprint.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What other nodes of a kind say about a node: rates of GPUs that no table knows, and, of all GPUs, the bits of results that must be equal.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The validate phase: gates run checks through agents, a passed set of gates earns a certificate.
 #include "base/json_input.h"
 #include "base/json_output.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Power: how many nodes of a rack may be under load at once. A gate's load on eight GPUs is 10 kW a node; a rack is built for fewer nodes at
 // full load than it holds more often than not. Starts within a rack are staggered, so that its load never steps up at once.
 #pragma once

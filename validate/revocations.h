@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Revocations: certificates that count no more although nothing they are bound to has moved.
 //
 // In the store they are records that are only ever added: `revocation.N` for N from 1 without gaps, each signed together with the hash of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps: the nodes of a rack that begin a gate's load at one moment, because a person asked for just that (`validate run --together`). It shows
 // what staggered starts hide: whether the rack's supplies and breakers bear the step itself.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Facade of validate/: gates, findings, certificates.
 #pragma once
 

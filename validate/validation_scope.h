@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Basis: what a validation is worth for. Two equal bases mean that an earlier pass still speaks for the node.
 #pragma once
 

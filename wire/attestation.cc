@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "wire/attestation.h"
 #include "wire/json_reader.h"
 #include "wire/messages.h"

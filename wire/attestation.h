@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Proof by TPM 2.0, before a machine gets its certificate; for nodes whose profile has a `tpm` policy.
 //
 //   POST /agent/v1/enrol    → 403 {"error", "attest": true}: this node must prove itself

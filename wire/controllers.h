@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The controllers of a site as an agent sees them: it speaks to one, and tries the others in turn when that one fails.
 #pragma once
 

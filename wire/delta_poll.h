@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an agent has told its controller: a poll that would say the same again says only that. An agent that has nothing to do lists sixteen
 // tasks and all its probes every twenty seconds otherwise, and a controller reads that of ten thousand.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Firmware of devices that only their own machine reaches: what the agent sees, and what it is told to install.
 //
 //   ListFirmware     params {"ways": ["mstflint", …]}   result {"devices": [{"way","id","model","keys","version","pending"}], "troubles": {way: why}}

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which disk is meant. The one place that knows: controller (inspection, wipe guard) and agent (writer, storage) both ask it.
 //
 //   serial:X   wwn:X   smallest   size:LOW-HIGH  (size:3TB-, size:400GB-500GB; decimal and binary units)   empty: every disk

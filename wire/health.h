@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an agent sees of its node's health, told with its polls. Only what it saw: what follows from it is the controller's table
 // (monitor/symptoms.h), so that an old agent never decides anything.
 #pragma once

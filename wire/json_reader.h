@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the fields of one JSON object strictly: the first thing that is wrong is kept, with the path to it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the agent and the controller say to each other: JSON over HTTPS, the agent dials out.
 //
 //   POST /agent/v1/enrol        server TLS only; id of the arming + CSR → certificate

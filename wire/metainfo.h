@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The .torrent of a pack (BEP 3), as muster's controllers make it and its agents take it: one writer, one reader.
 //
 // It names no tracker and no server: those differ by node and come with its task. One file, "pack"; private, so that a client of other

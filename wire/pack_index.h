@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pack: one file system image as independently compressed chunks, and the signed index that describes it.
 // The image store writes packs, the disk writer reads them; this header is all that they share. docs/adr/0006-pack-format.md
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `sfdisk --json` says. One reader for controller (imports) and agent (disks).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Words of the agent that the controller acts on.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/core/agent.h"
 
 #include "base/async/deadline.h"

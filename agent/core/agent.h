@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The agent: dials out to its controller, polls, runs what it is handed. It listens on nothing and never gives up. Of several
 // controllers it speaks to the one that answers, and tells it everything; who has ordered what is the fences' business (adr/0010, adr/0123).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The agent's identity: key, certificate, and the root that it trusts.
 //
 // Kept in `identity.json` of the state folder (mode 0600; in memory in the RAM OS): one file, so that key and certificate

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/core/options.h"
 
 #include "wire/controllers.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How an agent is told who it is: by the kernel command line in the RAM OS, by /etc/muster/agent.json on the disk.
 #pragma once
 

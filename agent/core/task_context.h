@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the agent lends a task while it runs, and the shape of a task's handler.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tasks that this agent knows, durable across its own restart. What makes "the same id is never run twice" true.
 //
 // File `tasks.json` (mode 0600, replaced atomically): {"format":"muster-tasks/1", "reports":[as in a poll], "kinds":[in the

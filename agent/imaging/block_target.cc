@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/imaging/block_target.h"
 
 #include "wire/wipe_guard.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Seam: what the writer writes to. A block device, or a file in tests.
 #pragma once
 

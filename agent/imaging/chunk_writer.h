@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Brings the chunks of a pack onto a target: fetch → decompress → verify → write, several at a time, each checked before it
 // is written, with a fixed amount of data in memory.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The disks of this machine: which one is meant, what one holds, and how muster divides it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which disks are erased, in what order, and what is told of it.
 #include "agent/imaging/erase.h"
 

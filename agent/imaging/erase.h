@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Erasing disks for good, before a machine or a disk leaves the site. Runs in the RAM OS; docs/adr/0022.
 //
 // Guards, each on its own and all before the first byte: the controller's plan had a wipe permission; the serial that a person

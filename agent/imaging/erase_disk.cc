@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One disk: marks, the methods one after the other, and the look whether the marks are gone.
 #include "agent/imaging/erase.h"
 

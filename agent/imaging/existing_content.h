@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a disk holds already: a pass over all chunks before anything is fetched. It is what makes a re-image cost what changed, and a
 // writing go on where the power went.
 #pragma once

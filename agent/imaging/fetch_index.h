@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The first step of every imaging.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/imaging/grow_ext4.h"
 
 #include "base/io/process.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An ext4 that an image brought, made to fill its partition.
 #pragma once
 

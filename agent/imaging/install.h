@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What turns a written image into this node's system: its name, network, keys, agent, and a boot loader.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an installed system needs beyond starting: its other disks, and its owner's user data.
 #include "agent/imaging/install.h"
 #include "agent/imaging/target_files.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Live images: brought into memory, mounted under an overlay, made this node's system. No disk is opened.
 //
 // Runs in the RAM OS, on the image's own kernel. When it is done, the root of the system is in LivePlaces::root; whoever is process 1

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which server the next range is asked of, and which are not asked any more. Pure: no I/O, no clock.
 //
 // All mirrors are asked at once, the faster ones more often. One that lies (bytes that do not verify, another length, no such

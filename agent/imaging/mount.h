@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file system that is mounted as long as this lives.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The WriteImage task's parameters, taken strictly: what is unknown or does not look right is refused before a disk is touched.
 #include "agent/imaging/writer.h"
 #include "base/json_input.h"

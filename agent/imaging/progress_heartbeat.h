@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Says again and again that a step without an end in sight still works, so that nobody takes it for hung.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/imaging/read_back.h"
 
 #include "wire/wipe_guard.h"

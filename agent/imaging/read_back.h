@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares what was written with what the disk gives back.
 //
 // A chunk's own digest was checked before it was written; this finds disks that lose, swap or bend what they acknowledged, so a fast

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A system disk of several parts: md RAID over disks, LUKS on it, an LVM volume on that; each where the inventory says so.
 //
 // Every disk is divided alike: BIOS boot, EFI system partition (a boot loader on each), /boot (a mirror over all disks, whose

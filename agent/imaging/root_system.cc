@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/imaging/root_system.h"
 
 #include "agent/imaging/mount.h"

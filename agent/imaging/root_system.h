@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What turns a written image into a system that starts from a disk of several parts (root_plan.h).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/imaging/secure_boot.h"
 
 #include "base/io/files.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The signed boot loader: firmware that checks signatures starts shim, shim starts Debian's GRUB, and that a signed kernel.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Disks beside the system disk, as the inventory wants them: GPT, md RAID, LUKS, LVM, file systems.
 //
 // Planning is pure: disks + declaration → ordered steps and the lines that the installed system needs to find it all. Everything that

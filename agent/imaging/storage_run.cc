@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Carries a storage plan out with the tools of the RAM OS.
 #include "agent/imaging/storage_plan.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/imaging/target_files.h"
 
 #include "base/embedded.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of a system that is being installed, below the folder where its root is mounted.
 #pragma once
 

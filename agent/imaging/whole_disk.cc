@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/imaging/whole_disk.h"
 
 #include "wire/partition_table.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images of whole disks: somebody else's partitions, boot loader and system, brought onto a disk of another size and made a node's.
 //
 // Order, and why an interruption is harmless: the first and the last MiB of the disk, where partition tables lie, are emptied before

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What may be lost when a node is written, looked at twice: before the first byte of all, and again before data disks are divided.
 // A permission for the system disk covers no data: rollouts and re-images carry it every day. docs/adr/0111
 #pragma once

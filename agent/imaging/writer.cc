@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order of a whole imaging, top to bottom.
 #include "agent/imaging/writer.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The disk writer: makes of a bare disk an installed system. It runs in the RAM OS, inside muster-agent.
 //
 // Order, and why an interruption at any point is harmless: the partition that is being written is labelled

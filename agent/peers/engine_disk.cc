@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/peers/engine_disk.h"
 
 #include <libtorrent/disk_observer.hpp>

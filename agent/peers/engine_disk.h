@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where muster-peer keeps pieces: one file, mapped into memory. The file lies in the RAM disk, so a thread pool, a cache and
 // read-ahead (libtorrent's own disk back ends) would only cost time; and a piece that is announced as there must really be in the
 // file, because another process reads it. So everything is done at once, on the network thread.

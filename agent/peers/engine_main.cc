@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // muster-peer: one torrent, shared by libtorrent, in a process of its own. muster-agent starts it, watches the board (board.h) and
 // ends it; nothing it does is believed: the writer verifies every chunk against the signed index.
 //

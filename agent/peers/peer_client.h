@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pack by way of other nodes, behind the writer's own seam: an HttpClient that answers ranges of the pack with what the swarm
 // has brought, and asks the servers for everything else. The writer knows nothing of it; whatever comes is verified by it.
 //

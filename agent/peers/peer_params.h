@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the write-image task says of sharing the image among nodes: its member "peers".
 #pragma once
 

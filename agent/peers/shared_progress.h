@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What muster-peer and muster-agent tell each other, without a call: a file that both map.
 //
 //   Board, then one mark a piece:  lacking → have                     the engine: its hash was right and its bytes are in the store file

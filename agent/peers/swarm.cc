@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/peers/swarm.h"
 
 #include "agent/peers/shared_progress.h"

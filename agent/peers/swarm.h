@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One run of muster-peer: the pieces it has, and their bytes.
 //
 // Pieces lie in a folder of the RAM disk, so a swarm takes as much memory as the pack is long; `roomFor` says whether the machine has

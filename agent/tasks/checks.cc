@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RunChecks and RdmaPair: `muster-agent tool checks|rdma-pair` in a process of its own; parameters on stdin, results on stdout.
 #include "wire/json_reader.h"
 #include "agent/tasks/tasks.h"

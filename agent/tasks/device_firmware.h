@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ListFirmware and InstallFirmware: what NICs, NVMe drives and fwupd's devices run, and writing new images into them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // InstallDriver: packages at their pins from the controller's repository, modules loaded now and at every boot, soft-RoCE
 // device when rdma_rxe is asked for; then the running values are read and must fit.
 //

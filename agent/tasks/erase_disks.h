@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // EraseDisks: joins the erasing library to the agent.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The programs that write firmware of devices: their command lines, and what they say. Pure; nothing else knows either.
 //
 // Sources: mstflint 4.21 (mstflint.1, "query" and "burn"), nvme-cli 2.3 (fw-log, fw-download, fw-commit; NVMe base specification 2.0,

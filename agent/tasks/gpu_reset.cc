@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ResetGpu: what a reboot would do for a GPU, in seconds. Refused while anything uses one of them; nothing is ended for it.
 //
 // params {gpus: [PCI address]}. Where a Fabric Manager runs, all GPUs of the node are reset together: their links are trained as one.

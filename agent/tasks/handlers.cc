@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/tasks/device_firmware.h"
 #include "agent/tasks/kernel_log.h"
 #include "agent/tasks/node_service.h"

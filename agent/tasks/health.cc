@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/tasks/health.h"
 #include "agent/tasks/sysfs.h"
 

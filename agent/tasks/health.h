@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The continuous, light look of an installed agent at its own node: kernel log, GPUs, disks, network, units. It reads counters and
 // states, and loads nothing; a GPU is asked in a process of its own, with a deadline.
 #pragma once

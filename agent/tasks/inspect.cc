@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inspect: what this machine is, from sysfs and DMI. Disks are told by serial and WWN, never by their place in /dev.
 #include "wire/json_reader.h"
 #include "agent/tasks/lldp.h"

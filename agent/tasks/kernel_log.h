@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the kernel has said since boot, as symptoms. Reads /dev/kmsg, which keeps each record with its number and who said it: what a
 // program wrote there itself is no evidence.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/tasks/link_sense.h"
 
 #include "wire/links/counter_text.h"

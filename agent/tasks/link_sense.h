@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A node's own InfiniBand ports over the last hour: what their counters prove of the cables. It reads sysfs only.
 #pragma once
 

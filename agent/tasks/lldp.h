@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LLDP (IEEE 802.1AB): which switch port each NIC is cabled to. lldpd is asked where it runs; else frames are listened to.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fabric's own services on a node: a standby subnet manager, IMEX, Fabric Manager's settings, how RoCE is marked. The controller renders
 // their files; here is what may be written where, and when a service has to start anew.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/tasks/nvlink_probe.h"
 
 #include "base/json_input.h"

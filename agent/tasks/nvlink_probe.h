@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a node says of NVLink beyond its own GPUs: IMEX, the domain.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/tasks/os_settings.h"
 
 #include "wire/json_reader.h"

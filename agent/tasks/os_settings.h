@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A driver's settings on the node: files written whole, values put into force where the running system allows it, and what only a
 // restart brings.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parts: what can be pulled out of a machine, each with its place, model, size and firmware. From SMBIOS and sysfs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JoinPool and LeavePool: slurmd and munge on this node, by systemd.
 //
 // join params {kind: "slurm", conf, munge_key (base64)}. Services are restarted only when their files changed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Probes: what runs now, never what is merely installed or declared.
 #include "wire/json_reader.h"
 #include "agent/tasks/node_service.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/tasks/roce_probe.h"
 
 #include "agent/tasks/lldp.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a node says of its RoCE interfaces: how they mark and queue, their GIDs, what they are cabled to, and whether large packets get through.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // params {name, value, unit, unit_name, packages, source, at, types, options, read_mb_s, write_mb_s}, or {name, remove: true}
 #include "agent/tasks/storage.h"
 

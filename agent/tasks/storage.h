@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Storage on the node: mounted as declared, and fast enough by direct I/O.
 #pragma once
 

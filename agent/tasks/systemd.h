@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What systemd is told and asked on a node.
 #pragma once
 

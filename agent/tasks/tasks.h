@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fixed set of things that an agent can be told to do. Every handler takes its parameters strictly, is idempotent,
 // and reaches the machine only below `root` and by the programs that it names.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster-agent tool NAME`: what may crash, hang or hold a stale library runs in a process of its own, started by the agent.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/tasks/write_image.h"
 
 #include "agent/peers/peer_client.h"

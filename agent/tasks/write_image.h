@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // WriteImage and StartImage: join the disk writer and the live starter to the agent.
 #pragma once
 

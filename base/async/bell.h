@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Wakes the coroutines that wait for something to change. All on one control thread.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waiting of coroutines on one control thread: a signal that is set once, and a bounded number of places.
 //
 // A waiter is a timer that never expires; waking it is cancelling it, and a flag tells that from a real cancellation

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every await on the outside goes through a deadline.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How soon to look again at something that takes seconds or many minutes.
 #pragma once
 

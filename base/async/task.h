@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Coroutine vocabulary: one control thread (an io_context) runs every coroutine; blocking work goes to Workers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Internal to base/io: the memory that the bodies of all requests may hold together.
 #pragma once
 

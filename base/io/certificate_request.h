@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Internal to base/io: which certificate requests the authority signs. What is not on the lists is refused.
 #pragma once
 

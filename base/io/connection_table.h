@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Internal to base/io: the connections of a server by the address of their peer, and which of them is given up when there is no room.
 //
 // Connections are dropped at the address that has most of them: whoever opens thousands loses its own, and another address is always

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpenSSL behind muster's words.
 #include "base/io/files.h"
 #include "base/io/openssl.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Seam: OpenSSL. Hashes, signatures, random tokens, the small certificate authority.
 #pragma once
 

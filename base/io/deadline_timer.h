@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Internal to base/io: a deadline that is moved far more often than it passes, as that of a connection that serves request after request.
 #pragma once
 

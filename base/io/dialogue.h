@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Seam: a byte stream in both directions, to a program that is talked to for as long as it runs, or to a socket or a terminal device.
 #pragma once
 

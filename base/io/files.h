@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Seam: files. Small helpers with muster's errors.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HTTP messages, and the seams to send and to serve them (Boost.Beast behind both).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HTTP client on Beast: kept-alive connections per origin, one deadline over each request.
 #include "base/io/http_stream.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Internal to base/io: what a server demands of a request's line and headers, before a parser and a route see them. Stricter than the
 // RFCs allow: nothing that two programs could read differently, as such differences are what request smuggling lives on.
 #pragma once

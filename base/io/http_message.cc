@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HTTP words without a network: URLs, queries, headers.
 #include "base/io/http.h"
 

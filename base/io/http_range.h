@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Internal to base/io: which part of a file a Range field asks for.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/io/http_reader.h"
 
 #include <boost/asio/write.hpp>

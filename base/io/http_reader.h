@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Internal to base/io: reads one request: its head whole and checked, then, when its route admits it, its body within the budget.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Answers: small ones in one packet, files in bounded pieces, each piece with a deadline.
 #include "base/io/http_reply.h"
 

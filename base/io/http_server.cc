@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HTTP(S) server on Beast: one coroutine a connection, routes by longest path, files sent in bounded pieces.
 //
 // Whoever connects may be anybody. Until a route has admitted a request by its head, it costs a bounded head and one place in the table

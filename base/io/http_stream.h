@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Internal to base/io: one connection, plain or TLS, with a watchdog. Shared by client and server, so that Beast's
 // algorithms are instantiated for one stream type only.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The name of a key: what http.h's client_key_id is.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpenSSL's handles, owned, and the few things that every user of it in this folder needs. Not for others: they have crypto.h.
 #pragma once
 

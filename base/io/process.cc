@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs that are run to their end, and daemons. The kernel's pidfd tells when they end (spawn.h starts them).
 #include "base/io/process.h"
 

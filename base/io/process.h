@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Seam: other programs (Boost.Process behind it).
 #pragma once
 

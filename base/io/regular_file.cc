@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/io/regular_file.h"
 
 #include "base/io/files.h"

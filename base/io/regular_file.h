@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading what somebody else has named: only a regular file, and no more of it than is wanted.
 #pragma once
 

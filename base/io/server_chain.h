@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a server's certificate would be trusted, asked before it is installed.
 #pragma once
 

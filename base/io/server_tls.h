@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A server's TLS settings, made before it starts. OpenSSL 3 takes as long to read a key and make settings as for a handshake: whoever
 // starts the same server again and again keeps them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SHA-1, for BitTorrent's pieces and nothing else: what must be trusted is hashed by crypto.h.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread beside the control thread, for what is long, needs nothing of it and is too short for the pool of blocking work: key
 // exchanges and signatures.
 #pragma once

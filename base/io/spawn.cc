@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Boost.Process starts programs. There is no SIGCHLD handler and no wait for "any child", so children that other code started are
 // never disturbed.
 #include "base/io/spawn.h"

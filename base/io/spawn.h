@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How base/io starts a child and takes in its end: shared by process.cc and dialogue.cc, of no use to others.
 #pragma once
 

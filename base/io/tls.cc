@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TLS settings and the decision whether a server is who it must be.
 #include "base/io/http_stream.h"
 #include "base/io/openssl.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/io/tls_sessions.h"
 
 namespace muster::io {

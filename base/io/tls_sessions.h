@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Internal to base/io: TLS sessions with servers whose certificate is pinned, kept so that the next connection needs no key
 // exchange by certificates: that is most of what a request costs here, and a second of a slow BMC's time.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Internal to base/io: TLS over a TCP socket, as an Asio stream. OpenSSL reads from and writes to the socket itself.
 //
 // asio::ssl::stream keeps four buffers of 17 KiB for every connection, idle or not: with an agent and some BMC connections a node

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a controller must understand of TPM 2.0: public areas, quotes, credentials. Parsing is strict: a length that does not fit, a byte too
 // many, an algorithm that is not named here is Corrupt or InvalidInput, never a guess. All input is of a machine that is not trusted yet.
 // Source: TCG TPM 2.0 Library, Part 1 (KDFa, credential protection) and Part 2 (structures); TCG EK Credential Profile

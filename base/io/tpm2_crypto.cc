@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a verifier computes for TPM 2.0, with OpenSSL: signatures, credentials, certificates of endorsement keys.
 #include "base/io/openssl.h"
 #include "base/io/tpm2.h"

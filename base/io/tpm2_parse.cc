@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Structures of TPM 2.0: big-endian numbers and byte strings with a length in front.
 #include "base/io/crypto.h"
 #include "base/io/tpm2.h"

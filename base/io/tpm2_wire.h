@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How TPM 2.0 writes things: big-endian numbers, byte strings with a length in front, and the numbers of its algorithms (Part 2).
 #pragma once
 

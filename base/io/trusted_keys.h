@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Public keys of which each counts. A key that signs may be followed, in the same PEM text, by keys that signed before it: while a key is
 // rotated both verify and only the first one signs. io::verify, and whoever takes a public key as PEM, takes such a text too.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Certificates: keys and requests, the small authority, self-signed identities. Declared in crypto.h.
 #include "base/io/certificate_request.h"
 #include "base/io/crypto.h"

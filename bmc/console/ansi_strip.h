@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a serial line said, as text for people. A machine's console is written by whoever runs on the machine: what of it goes into a
 // finding, a log or another person's terminal must be nothing but letters.
 #pragma once

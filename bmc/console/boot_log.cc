@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bmc/console/boot_log.h"
 
 #include "base/json_input.h"

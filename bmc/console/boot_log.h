@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is kept of a node's consoles: one folder a boot, of a bounded size, the last kKeptBoots of them.
 //
 //   FOLDER/NODE/K/about.json   when it began and why

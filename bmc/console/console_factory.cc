@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which console a node has: what the inventory says.
 #include "bmc/console/console_recorder.h"
 #include "bmc/console/shared.h"

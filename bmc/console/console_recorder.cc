@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bmc/console/console_recorder.h"
 
 #include "base/log.h"

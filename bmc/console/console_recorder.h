@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Consoles: every boot that muster begins is listened to, kept, and its last lines are there for whoever says why it failed.
 #pragma once
 

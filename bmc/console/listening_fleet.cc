@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fleet with ears: every way of starting a machine passes here, so no phase has to think of its console.
 #include "bmc/console/console_recorder.h"
 #include "bmc/forwarding_bmc.h"

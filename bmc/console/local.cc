@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Consoles on this host: a socket or terminal device that is named, or that of a libvirt domain.
 #include "bmc/console/source.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One reader of a serial line, and all others served by it. A BMC has one SOL session, a virtual machine's socket takes one connection: a
 // second reader would be refused, or would take bytes from the first. So whoever opens a node's line holds a lock and serves the line on a
 // socket beside it; whoever comes later, in this process or another, gets the same bytes from there and may type too.

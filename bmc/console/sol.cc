@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // IPMI serial over LAN. ipmitool speaks RMCP+ and holds the session; muster talks to it over pipes. A BMC has one SOL session: a second one
 // is refused by the BMC ("already active"), and muster never ends another's unless it is told to.
 #include "base/async/deadline.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Seam: where a machine's serial console is. A new kind is one more of these.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A console behind the BMC's SSH server. OpenSSH's client speaks and holds the session, sshpass hands it the password once; muster talks to
 // it over pipes. Some servers are the console itself (OpenBMC's port 2200), others show the BMC's command line, where a command leads to it.
 #include "base/async/deadline.h"

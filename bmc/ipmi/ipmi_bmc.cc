@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bmc/ipmi/ipmi_bmc.h"
 
 #include "base/async/poll.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // IPMI 2.0 by ipmitool (lanplus): power, boot device, event log, sensors, the BMC's own restart. What a BMC's Redfish does not offer or does
 // not answer, IPMI usually does. It knows nothing of firmware.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What stands beside a BMC's Redfish: IPMI of the same BMC, and whoever switches the machine's outlets.
 #include "bmc/forwarding_bmc.h"
 #include "bmc/readiness.h"

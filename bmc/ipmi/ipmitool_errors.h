@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How ipmitool words why it did not work.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The outlets of a machine, where its BMC cannot cut standby power itself: somebody's command switches them.
 #pragma once
 

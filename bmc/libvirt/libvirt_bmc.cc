@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bmc/libvirt/libvirt_bmc.h"
 
 #include <libvirt/libvirt.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A libvirt domain as a BMC: "libvirt:DOMAIN". For direct use of virtual machines; it has no firmware to update.
 #pragma once
 

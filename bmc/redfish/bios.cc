@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BIOS attributes: what they are, what waits for the next boot, and staging new values. Names differ by vendor and carry suffixes
 // (Supermicro: ARISupport_0049), so they are taken as the BMC spells them.
 #include "base/json_input.h"

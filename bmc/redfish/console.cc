@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the serial console of a machine is: its system says it way by way (ComputerSystem from v1.13), older services in one list of their
 // manager (Manager.SerialConsole: iLO 5, HGX).
 #include "bmc/redfish/redfish_bmc.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An image that waits for its activation and that nobody wants any more (quirks.h, DiscardWay).
 #include "bmc/redfish/redfish_bmc.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bmc/redfish/event_stream.h"
 
 #include "base/utf8.h"

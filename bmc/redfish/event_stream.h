@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a BMC tells by itself over Server-Sent Events (DSP0266 13.5): one connection of muster's own, with its session and its pinned
 // certificate. Nothing listens on muster's side, and what comes is as authentic as any other answer of that BMC.
 #pragma once

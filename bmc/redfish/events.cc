@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Listening to a BMC: found by its EventService, held open beside all requests.
 #include "bmc/redfish/redfish_bmc.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // iLO's way: a form with the session's key, as its web page sends it; large Smart Components in signed pieces (quirks.h, piece_bytes).
 #include "base/json_output.h"
 #include "bmc/redfish/multipart.h"

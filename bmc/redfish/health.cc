@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sensors, and what NVIDIA's roots of trust do behind everybody's back.
 #include "bmc/redfish/redfish_bmc.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lenient reading of BMC JSON. Schema breakage is normal in the field (numbers as strings, null or missing required
 // fields, objects where a string was due), so nothing here fails: absent and unusable are the same.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The system event log: what an on-call person asks a BMC for when nothing else explains a node.
 #include "bmc/redfish/redfish_bmc.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bmc/redfish/multipart.h"
 
 #include "base/io/crypto.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The body of a MultipartHttpPush upload: parameters, and the firmware image as it lies in memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cutting standby power: the standard's reset type where a BMC names it, else the vendor's own way (quirks.cc).
 #include "bmc/redfish/redfish_bmc.h"
 

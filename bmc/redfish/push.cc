@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Uploads, by whichever way the UpdateService offers and the dialect wants.
 #include "bmc/redfish/multipart.h"
 #include "bmc/redfish/redfish_bmc.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // iDRAC before multipart: a file that was pushed lies on the BMC as an Available-… member of the inventory, and nothing of it is written
 // before SimpleUpdate names it.
 #include "bmc/redfish/redfish_bmc.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finding things, the system, and power.
 #include "bmc/redfish/redfish_bmc.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RedfishBmc: one BMC by Redfish. Resources are found by role, answers are read leniently, outcomes by re-reading state.
 #pragma once
 

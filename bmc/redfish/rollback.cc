@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The way back to the image that a component ran before (quirks.h, RollbackWay).
 #include "bmc/redfish/redfish_bmc.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RedfishSession: requests to one BMC. Sends secrets only to whom the inventory declares or first contact has pinned, logs in once and reuses the token, logs in
 // again once when it expired, never repeats a refused password, waits when the BMC says "later".
 #pragma once

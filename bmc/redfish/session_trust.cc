@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whom a session's connections trust: the certificate or the CA that the inventory declares, else
 // the certificate of first contact. No secret is sent before that is fixed, and none to anybody
 // else afterwards: the client refuses in the handshake.

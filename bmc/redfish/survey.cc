@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The survey: what a machine is, for whoever meets it first. Nothing of it may fail the whole: a BMC that shows no processors
 // still has a serial.
 #include "bmc/redfish/redfish_bmc.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tasks, and what vendors have instead: Jobs, a second phase, a state of the whole UpdateService.
 #include "bmc/redfish/redfish_bmc.h"
 

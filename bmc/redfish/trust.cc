@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the BMC and muster know each other by: the account's password, the BMC's certificate. Both are changed in two phases: what will be
 // is remembered first, then ordered, then proven; a process that dies in between finds on the BMC which of the two holds.
 #include "bmc/redfish/redfish_bmc.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BMCs that no node declares: the same session, memory and arbiter as a fleet's.
 #include "bmc/arbiter.h"
 #include "bmc/redfish/redfish_bmc.h"

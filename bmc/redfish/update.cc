@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Firmware inventory, and the reset of the BMC itself.
 #include "bmc/readiness.h"
 #include "bmc/redfish/redfish_bmc.h"

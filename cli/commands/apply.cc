@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // plan and apply: observe, compute, show, carry out.
 #include "app/audit_export.h"
 #include "cli/commands/commands.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // bmc forget-…, bmc revoke-key: what an operator says after having looked himself.
 #include "bmc/bmc.h"
 

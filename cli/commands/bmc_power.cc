@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // bmc power, bmc boot: a person's hand on one machine. What takes something away is shown first and done only with the node's name once more.
 #include "bmc/readiness.h"
 #include "cli/commands/commands.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // bmc show, bmc rotate, bmc certificate: what BMCs and muster know each other by.
 #include "base/io/files.h"
 #include "base/json_output.h"

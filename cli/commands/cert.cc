@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cert: what a node's certificate says, whether it holds, and a person's word about it.
 #include "cli/commands/commands.h"
 #include "cli/session.h"

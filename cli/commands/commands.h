@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The commands. Each takes parsed options and answers the exit code; views print, folders do the work.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // console: a node's serial line, live or as it was kept.
 #include "base/io/files.h"
 #include "base/json_output.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // discover: what was seen, and looking for more.
 #include "base/json_output.h"
 #include "cli/commands/commands.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // discover: whose certificate was compared, so that its BMC may get a password.
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // discover: deciding about machines, and writing them into the inventory.
 #include "base/io/files.h"
 #include "base/json_output.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the discover commands share: inventory, store and BMCs, without a controller. They change nothing that a controller holds.
 #pragma once
 

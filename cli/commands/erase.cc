@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // erase: the disks of one node, for good. Without --confirm only the plan is shown.
 #include "provision/storage/erase.h"
 

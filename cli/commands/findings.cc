@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // findings: what is wrong, and ending by a person's word what nothing else ends.
 #include "cli/commands/commands.h"
 

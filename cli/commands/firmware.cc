@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // firmware plan, sign, retry: what a baseline means for each node, vouching for one, and letting what failed be tried again.
 #include "base/io/files.h"
 #include "base/io/trusted_keys.h"

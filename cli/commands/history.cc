@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // history: what the journal says afterwards.
 #include "cli/commands/commands.h"
 

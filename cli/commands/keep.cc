@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // keep: the controller that stays. It works in shifts: a shift ends when another command wants the state folder, and the next one begins
 // when that command has ended, with the inventory as it then is.
 #include "base/log.h"

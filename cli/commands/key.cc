@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // key: the site's keys, one a purpose, and how they are changed.
 #include "base/json_output.h"
 #include "cli/commands/commands.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // quarantine: who is held out of the pools, and letting go by a person's word.
 #include "base/json_output.h"
 #include "cli/commands/commands.h"

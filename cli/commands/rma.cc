@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rma: everything that is known of a node, in one archive.
 #include "monitor/rma.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rollout start, status, pause, abort, resume, rollback. What they decide is in lifecycle/rollout/.
 #include "base/json_output.h"
 #include "cli/commands/commands.h"

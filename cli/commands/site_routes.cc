@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/site_routes.h"
 
 #include <fmt/format.h>

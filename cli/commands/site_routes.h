@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the switches' tables to the cables that an isolation may accuse: where fabric/ and validate/ meet.
 #pragma once
 

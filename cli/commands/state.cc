@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // status, why, events, wipe: what the state folder knows.
 #include "base/json_output.h"
 #include "base/printable.h"

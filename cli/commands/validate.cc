@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // validate isolate: what is measured between nodes, and what comes of it. Killed anywhere, the same command goes on.
 #include "base/json_input.h"
 #include "base/json_output.h"

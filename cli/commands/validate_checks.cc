@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // validate checks: the catalogue, from the same rows that agents run. Nothing is read and nobody is asked.
 #include "base/json_output.h"
 #include "cli/commands/commands.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // validate report, validate baseline: from the store's measurements alone; no node is asked.
 #include "base/json_output.h"
 #include "cli/commands/commands.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // validate run: gates again, by the engine, so with journal, deadlines, drains and the racks' power like in every apply.
 #include "cli/commands/commands.h"
 #include "cli/session.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Open findings, with who raised them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/view/firmware_view.h"
 
 #include "inventory/parse/hostlist.h"

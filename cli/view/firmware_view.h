@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Views of firmware: each node's way to its baseline, for people and as JSON.
 #pragma once
 

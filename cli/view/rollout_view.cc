@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/view/rollout_view.h"
 
 #include "base/json_output.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A rollout for people and for machines.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table at the end of apply: how long each stage took on each node, and which certificates hold.
 #pragma once
 

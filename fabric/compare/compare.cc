@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Declared against found. Pure.
 //
 // Devices first, then the cables of those that are there. A found cable that is not declared and a declared one that is not

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Declared against found, and the fewest moves of cables that make them equal. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From wrong cables to the fewest moves.
 //
 // A port has at most one declared and one found cable. So the cables that are wrong, together with those that are wanted,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `muster fabric diff` shows: for people, and as JSON.
 #include "base/json_output.h"
 #include "fabric/fabric.h"

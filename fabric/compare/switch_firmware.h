@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The firmware that switches run against the declared one. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a switch of NVIDIA (Mellanox) tells of its firmware: the data of the vendor MAD GeneralInfo. Pure, without muster's libraries: muster-switchfw has it too.
 #pragma once
 

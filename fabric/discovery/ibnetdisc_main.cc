@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // muster-ibnetdisc: looks at the whole fabric through libibnetdisc and prints it in ibnetdiscover's syntax, or nothing.
 //
 // ibnetdiscover prints what it saw: a port whose neighbour did not answer is one line less. Here every port of every switch must have told

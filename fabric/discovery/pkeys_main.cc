@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // muster-pkeys: reads the PKey tables of many ports in one process. One smpquery a port starts a process each, 20 ms where a table itself
 // takes less than one: minutes for a large fabric.
 //

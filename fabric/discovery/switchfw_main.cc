@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // muster-switchfw: asks switches for their firmware, all of them in one process.
 //
 // stdin: a LID a line. stdout: "LID VERSION [PSID]", or "LID -" for a switch that does not tell. Exit code 0: all were asked; 1: the input is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The InfiniBand tools, one at a time: ibsim has ten places for clients, and a tool that is killed keeps its own.
 #pragma once
 

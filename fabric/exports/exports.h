@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What schedulers, NCCL and monitoring want to know of the fabric, from the one declaration. Pure.
 #pragma once
 

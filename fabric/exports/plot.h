@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fabric as a picture: one SVG file that needs nothing else, faults in red with what to do as tooltip.
 #pragma once
 

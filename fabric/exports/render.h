@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everything that follows from the declaration, as files: for `muster fabric render`. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cabling sheet: what a crew needs to cable a rack, from the declaration alone.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "fabric/health/link_health.h"
 
 #include "fabric/discovery/tools.h"

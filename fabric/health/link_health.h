@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the cables of a whole fabric do in a window of time, both ends of each together.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `muster fabric health` shows: for people, as JSON, as metrics.
 #include "base/json_output.h"
 #include "fabric/health/link_health.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpenSM's files rendered from the declaration. Pure.
 #include "base/json_input.h"
 #include "base/json_output.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "fabric/opensm/opensm_log.h"
 
 namespace muster::fabric {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What OpenSM's log says about the state it is in. OpenSM reports SUBNET UP also when it fell back to another routing
 // engine or threw the partitions away; only the log tells.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "fabric/opensm/partitions.h"
 
 #include "fabric/opensm/subnet_manager.h"

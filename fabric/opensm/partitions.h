@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Partitions: the declaration → rules → partitions.conf → the PKey table that every port must have.
 //
 // OpenSM answers a typo in partitions.conf, or a missing file, by making every port a full member of everything. So the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "fabric/opensm/subnet_manager.h"
 
 #include "base/io/files.h"

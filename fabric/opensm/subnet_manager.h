@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpenSM on the controller: its files, its process, what it reports.
 //
 // It outlives one `muster apply`: the process is found again by its pid file, or by its command line when muster died

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fabric CI: the declared fabric in ibsim, with real OpenSM and the files that muster would give it, and one fault after the other.
 //
 // Asked after each fault: is the declared routing engine still in force, does every pair of HCAs that is left have a way

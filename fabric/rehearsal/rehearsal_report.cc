@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which faults there are, and what a rehearsal says.
 #include "base/json_output.h"
 #include "fabric/rehearsal/rehearsal.h"

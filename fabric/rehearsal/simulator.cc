@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "fabric/rehearsal/simulator.h"
 
 #include "base/io/files.h"

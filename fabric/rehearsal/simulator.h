@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ibsim: a fabric without hardware, in a process of its own. Tools and OpenSM reach it by a socket that only its name leads to.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RoCE v2: one declaration of how lossless traffic is marked, rendered for hosts and switches, and whether what they have agrees with it.
 // Pure.
 //

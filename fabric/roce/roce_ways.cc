@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "fabric/roce/roce_ways.h"
 
 #include "base/json_input.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether packets of full size come through between nodes: every switch on the way may have an MTU of its own, and a smaller one shows in
 // nothing but large messages that never end.
 //

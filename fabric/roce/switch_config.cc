@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "fabric/roce/switch_config.h"
 
 #include "base/json_input.h"

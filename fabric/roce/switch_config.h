@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The configuration that a switch really has, against what is rendered for it: SONiC's config_db.json, or Cumulus' `nv config show -o json`.
 // Fetched by whoever may (scp, the switch's API): here are texts only. Pure.
 #pragma once

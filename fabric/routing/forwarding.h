@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where packets really go: the tables of all switches, walked for every pair of HCAs.
 #pragma once
 

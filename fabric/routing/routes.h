@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which cables packets take between two HCAs, by the tables of the switches. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which switches a node hangs on: a failure domain for whoever takes nodes out of work.
 #pragma once
 

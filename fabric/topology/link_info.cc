@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // iblinkinfo's text. A port is known by its LID and number: a switch has one LID for all of its ports, each port of an HCA its own.
 //
 //   Switch: 0x0000000000200000 leaf-su1-r0:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ibnetdiscover's text, both ways: written as a net file for ibsim, read as what was found.
 //
 //   Ca  1 "H-0000000000100002"     # "gpu001 mlx5_0"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trees of switches: scalable units of leaves, spines that all share (two levels) or that each unit has (three), cores.
 //
 // Two placements of the HCAs differ, nothing else: rail-optimized puts HCA r of each node of a unit on its leaf r, a fat

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parts of a switch that answer as if they were a HCA; nobody cables them. (Quantum switches, in-network reduction)
 #pragma once
 

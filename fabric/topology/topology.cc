@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The declaration expanded to devices and cables. Pure.
 #include "fabric/topology/topology_builder.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is wired to what: the declaration expanded, and the text of ibnetdiscover read and written. Pure.
 #pragma once
 

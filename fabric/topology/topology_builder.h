@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Puts a declared topology together cable by cable, each port at most once.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Both topologies over one numbering of devices and ports, so that the peer of a port is one look-up.
 //
 // A found device may answer under another name than the declared one; where its cables prove who it is, it counts as that.

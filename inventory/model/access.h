@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a profile says about reaching and trusting its machines beside the BMC's own address: the serial console, IPMI, the PDU, the
 // BMC's certificate, the TPM.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a BMC proves who it is before a password goes to it, and which account is used there.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cluster: look-ups, and secrets at the moment of use.
 #include "inventory/model/cluster.h"
 

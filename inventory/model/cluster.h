@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cluster: the declared truth, immutable once loaded. Everything downstream reads it, nothing writes it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `muster inventory check` and `show` print.
 #include "base/json_output.h"
 #include "inventory/parse/hostlist.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DiscoveryPolicy: where machines that nobody has declared yet are looked for, and what becomes of them.
 #pragma once
 

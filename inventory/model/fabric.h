@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A fabric as declared: its shape, its cables, what is excused from the check, its subnet managers and partitions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "inventory/model/fabric_positions.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the nodes of a fabric are in its shape.
 #pragma once
 

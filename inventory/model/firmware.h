@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Firmware as it is declared: baselines of components, constraints between their versions, and how two versions compare.
 #pragma once
 

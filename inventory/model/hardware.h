@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PartRule: what a machine must hold, one row a kind of part. New demands are rows of an inventory, not code.
 #pragma once
 

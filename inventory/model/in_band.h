@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Firmware that the BMC does not reach: what a component's `device` says about who installs it. Pure.
 //
 //   nic:MT_0000000838          NVIDIA NICs with this PSID, by mstflint

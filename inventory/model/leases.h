@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whose address is whose: known only where muster itself hands the addresses out.
 #pragma once
 

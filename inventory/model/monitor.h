@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // KeepPolicy: what `muster keep` may do by itself. Everything that disturbs work beyond a drain has to be allowed here.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MountedSystem: a file system of others that nodes mount, and what it must be able to do. What becomes of their own disks is in storage.h.
 #pragma once
 

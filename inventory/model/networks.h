@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Networks that nodes are on. The one named "provisioning" is where they boot: it has one part at the controller, and
 // perhaps others behind routers that relay DHCP.
 #pragma once

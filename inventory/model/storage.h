@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What becomes of a node's disks. Made when the node is imaged (agent/imaging/storage_plan.h, root_plan.h).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "inventory/model/user_data.h"
 
 #include "base/json_input.h"

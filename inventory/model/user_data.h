@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // User data of installed systems: cloud-init's (NoCloud) or Ignition's, with the node's own values filled in.
 //
 // Told by content: JSON with "ignition" is Ignition's; "#cloud-config", a script ("#!"), a MIME message or "#include" is cloud-init's.

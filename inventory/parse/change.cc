@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading a change for a cluster, and what can be said of one without any node.
 #include "inventory/parse/change.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Change: a fragment of an inventory that a rollout lays over some nodes, and how carefully it does so.
 //
 // What stands in a change replaces what the inventory says, in the inventory's own words: new entries of images, drivers and

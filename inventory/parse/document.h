@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Document: an input file as a tree of values that know where they stand. yaml-cpp stays behind this seam.
 //
 // Built from yaml-cpp's events and not from YAML::Node, because a Node silently drops duplicate keys, and costs twice the time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // load: file → Cluster, or every problem at once.
 #include "base/json_output.h"
 #include "inventory/schema/declared.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Entries of `nodes` → nodes: hostlists are expanded, CSV files read once each, and every row must be wanted by somebody.
 #include "inventory/schema/binding.h"
 #include "inventory/parse/csv.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "inventory/parse/paths.h"
 
 #include "base/io/regular_file.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which files an inventory may name: those in its own folder, and those in folders that whoever runs muster allows.
 //
 // An inventory comes out of a repository that many can propose changes to, and muster reads as root. `user_data: ../../etc/shadow`, or a

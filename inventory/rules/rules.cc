@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules between sections: references lead somewhere, networks and addresses do not collide, nothing unique is there twice.
 #include "inventory/schema/binding.h"
 #include "inventory/schema/declared.h"

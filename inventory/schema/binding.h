@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ties tables to C++ structs: Table<T> fills an ObjectSpec from member pointers, readInto turns a value into a member.
 // Included by the files that hold tables only.
 #pragma once

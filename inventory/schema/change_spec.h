@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables that an inventory and a change have in common. Internal to inventory/.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the whole file reads into before nodes are expanded and rules between sections are checked.
 #pragma once
 

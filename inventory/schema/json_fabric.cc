@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A fabric as JSON: for the digest of the inventory and for `muster inventory show`.
 #include "inventory/schema/json.h"
 

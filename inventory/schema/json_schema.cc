@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The JSON Schema and the operator's reference, both from the tables.
 #include "base/json_output.h"
 #include "inventory/inventory.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Presets: what it takes to have a known piece of the system's configuration, as rows. A driver that names a preset gets the row's
 // values for the keys that it does not write itself; lists and maps are put together.
 #pragma once

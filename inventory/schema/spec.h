@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The declarative tables: every key that an inventory may hold, with its type, bounds, meaning and destination.
 //
 // One table (ObjectSpec) a kind of object. Three things are made from the same tables and so cannot disagree: the reader

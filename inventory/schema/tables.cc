@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables: what an inventory may say. A new key is a row here, and nothing else. The larger sections have files of their own.
 #include "base/io/regular_file.h"
 #include "inventory/schema/binding.h"

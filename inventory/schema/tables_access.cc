@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of `console`, `ipmi`, `pdu`, `bmc_certificate` and `tpm` of a profile.
 #include "base/io/regular_file.h"
 #include "inventory/schema/binding.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the keys are read that say how a BMC proves who it is: bmc_pin, bmc_ca, bmc_ssh_key of nodes
 // and profiles.
 #include <fmt/format.h>

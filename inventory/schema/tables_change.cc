@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of a change: the inventory's own entries, and the rollout's policy.
 #include "inventory/schema/binding.h"
 #include "inventory/schema/change_spec.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of discovery: where to look for machines, and rules for what is found.
 #include "inventory/schema/binding.h"
 #include "inventory/schema/declared.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of drivers: packages and the system's configuration, as declared rows.
 #include "inventory/schema/binding.h"
 #include "inventory/schema/change_spec.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of fabrics.
 #include "inventory/schema/binding.h"
 #include "inventory/parse/csv.h"

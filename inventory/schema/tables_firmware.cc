@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of firmware baselines.
 #include "base/io/crypto.h"
 #include "base/io/regular_file.h"

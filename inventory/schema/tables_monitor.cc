@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of `keep`: what the long-running controller may do by itself.
 #include "inventory/schema/binding.h"
 #include "inventory/schema/declared.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of file systems that profiles mount.
 #include "inventory/schema/binding.h"
 #include "inventory/schema/declared.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of `networks`: who answers DHCP where, subnets behind routers, boot servers near racks.
 #include "inventory/schema/binding.h"
 #include "inventory/schema/declared.h"

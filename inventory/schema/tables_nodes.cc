@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of nodes: entries of the inventory, and rows of its CSV files.
 #include "inventory/schema/binding.h"
 #include "inventory/schema/declared.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of pools: Slurm, Kubernetes, and how a node is drained.
 #include "base/io/regular_file.h"
 #include "inventory/schema/binding.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Secrets: where they come from. Files and variables are looked at when the inventory is read, commands run only at the moment of use.
 #include "base/io/regular_file.h"
 #include "inventory/schema/binding.h"

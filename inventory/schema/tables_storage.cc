@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of `root` and `storage`: a profile's system disk and those beside it.
 #include "inventory/schema/binding.h"
 #include "inventory/schema/declared.h"

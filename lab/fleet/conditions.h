@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the simulated world is like: how long things take, and how often they fail. One seed, the same world.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A simulated fleet: thousands of nodes in one process, each with a Redfish BMC on a loopback address of its own.
 #pragma once
 

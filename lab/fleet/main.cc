@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // muster-fleet: a simulated fleet for measuring muster without metal.
 //
 //   muster-fleet nodes --nodes 1000 > nodes.csv        rows for an inventory

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A simulated node's agent: the real protocol (enrolment, mutual TLS, long polls, tasks), and work that only takes time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lab/fleet/sim_node.h"
 
 #include "base/log.h"

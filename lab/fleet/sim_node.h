@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A simulated node: a real Redfish service on an address of its own, a machine that only takes time to boot, an agent in it.
 #pragma once
 

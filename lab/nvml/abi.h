@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of NVML's binary interface that the simulated library offers: names, numbers and layouts as in NVIDIA's public nvml.h
 // (docs.nvidia.com/deploy/nvml-api). Only what a caller can see is repeated here.
 #pragma once

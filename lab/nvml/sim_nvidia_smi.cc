@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // nvidia-smi, simulated: the few words of it that muster's agent says, over the same file that the simulated NVML reads. A reset does to
 // the file what it does to a GPU: volatile error counters go back to zero, pending rows are remapped.
 #include <nlohmann/json.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libnvidia-ml.so.1, simulated: NVML's ABI over the GPUs that a JSON file describes (see README.md beside this file).
 //
 // The driver's version is part of the library, as it is part of the real one: the package builder writes it into kVersionSlot.

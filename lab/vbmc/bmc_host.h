@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The virtual BMCs of a rack in one process: a service, a listener and a libvirt domain each.
 #pragma once
 

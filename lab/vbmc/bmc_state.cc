@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lab/vbmc/bmc_state.h"
 
 #include "base/io/files.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a virtual BMC remembers over its own restarts: firmware slots, boot override, failed logins. One JSON file a node.
 #pragma once
 

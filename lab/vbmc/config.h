@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What muster-vbmc serves: one entry a node. Written by `up`, mode 0600.
 #pragma once
 

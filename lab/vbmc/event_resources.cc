@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events of a virtual BMC: the EventService, and a stream of Server-Sent Events. An answer holds what happened since the id that the
 // client names, or waits for it; then it ends, and the client comes back, as DSP0266 lets it after any end of the stream.
 #include "base/json_output.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What goes wrong with a virtual BMC, by rule: answers that fail, come late or never, lie in a field; and updates that end badly.
 //
 //   {"rules": [{"method": "GET", "path": "/redfish/v1/Systems/*", "status": 503, "latency_ms": 2000, "drop": true, "after": true,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Firmware files of the lab ("muster-fw/1"): one header line, then the payload that the virtual BMC hashes before it writes.
 //
 //   muster-fw/1 {"component":"BMC","sha256":"<of the payload>","version":"2.1.0"}\n<payload>

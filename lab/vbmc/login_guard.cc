@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lab/vbmc/login_guard.h"
 
 #include "base/io/crypto.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Accounts, sessions and the lock-out of a virtual BMC. Pure but for the clock.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Seam: the machine that a virtual BMC switches. A libvirt domain in the lab, a few booleans in tests.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // muster-vbmc: the virtual BMCs of a rack, and the maker of firmware files for them.
 #include "base/io/files.h"
 #include "base/main_guard.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Redfish answers: errors with extended information, and the paths that several files share.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // multipart/form-data as Redfish pushes use it: named parts, the image by reference.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a vendor wants to be told with an upload, and what becomes of a machine whose controller says something else.
 #include "base/json_input.h"
 #include "lab/vbmc/messages.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Redfish service for one machine: sessions, power, boot override, firmware inventory and update, tasks.
 //
 // It behaves as BMCs do: an update is staged in steps and becomes active only at a reset of what it belongs to; a reset of the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the virtual BMC shows: every resource that GET answers.
 #include "lab/vbmc/messages.h"
 #include "lab/vbmc/redfish_service.h"

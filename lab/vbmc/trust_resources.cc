@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The account and the certificate of a virtual BMC, as they are shown and changed.
 #include "base/json_input.h"
 #include "base/json_output.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Firmware updates and manager resets: the slow work of the virtual BMC, one job at a time.
 #include "base/json_input.h"
 #include "base/json_output.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whose BMC a virtual one plays. How it behaves follows from the rows that the client has of that vendor (bmc/quirks.cc): what is a
 // quirk there is a behaviour here, so that both sides cannot drift apart unseen.
 #pragma once

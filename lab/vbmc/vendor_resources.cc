@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a virtual BMC shows because of whose it plays: the UpdateService's ways, names of inventory members, Jobs, settings, chassis.
 #include "base/io/crypto.h"
 #include "lab/vbmc/firmware_file.h"

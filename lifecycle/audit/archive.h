@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Old entries of the log, moved into a file without breaking the chain: the file holds them with their hashes, the store keeps the hash
 // of the last one, and what comes after it still follows from that.
 //

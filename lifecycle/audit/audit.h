@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The log that shows when it was tampered with: a chain of hashes over all events but progress.
 //
 // hash = SHA-256 of (hash of the entry before, then the entry as canonical JSON: link, time, kind, subject, action, text). The

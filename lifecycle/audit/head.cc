@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/audit/head.h"
 
 #include "base/io/trusted_keys.h"

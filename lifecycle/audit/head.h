@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The head of the audit chain, signed: what is kept outside the store and shows later that nothing was cut from the log's end.
 //
 // The chain of hashes (audit.h) shows that no entry that is there was changed. Who can write the whole database may still cut the newest

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster history`: what was asked for, by whom, and every action with its outcome and duration, from the journal.
 #pragma once
 

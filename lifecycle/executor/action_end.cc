@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How an action ends: what is written down, and what is said.
 #include "lifecycle/executor/action_run.h"
 

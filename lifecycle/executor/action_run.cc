@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One action: aim → guard → journal → act until Done → verify → close. See engine.h for the order of commits.
 #include "lifecycle/executor/action_run.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One action of a running plan, from its guards to its closed intent. Internal to lifecycle/.
 #pragma once
 

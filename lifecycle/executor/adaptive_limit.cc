@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/executor/adaptive_limit.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many operations of one kind may be under way: found by trying, as TCP finds a window. docs/adr/0014
 //
 // Only one thing is measured: good operations a second while somebody waited for a place. Steps are a few percent apart. The limit

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/executor/adaptive_semaphore.h"
 
 namespace muster::lifecycle {

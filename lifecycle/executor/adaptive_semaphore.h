@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Places for operations of one kind, as many as an AdaptiveLimit finds good. Control thread only.
 #pragma once
 

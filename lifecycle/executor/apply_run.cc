@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scheduling of a plan.
 //
 // A subject's coroutine holds one of a bounded number of places while it works, and gives it back while it waits for an

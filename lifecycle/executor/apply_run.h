@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plan being carried out: one coroutine a subject, needs between them, intents of earlier runs. Internal to lifecycle/.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How far the work of an io_context is behind its machines: what holds back limits that grow by time (adaptive_limit.h).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/executor/duration_estimate.h"
 
 #include "lifecycle/model/plan.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long a kind of action usually takes, learnt from the journal: what `muster why` compares with, and what stall_watch.h shouts by.
 //
 // A kind is phase and facet ("firmware firmware.BMC", "pool pool#drain"). Only actions that ended well count. The phase's own estimate is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Engine: observing, and the way into a run.
 #include "lifecycle/executor/engine.h"
 

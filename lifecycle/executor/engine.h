@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Engine: carries out a plan, one coroutine a subject, journaling each intent before its effect.
 //
 // What an action wants is decided when it starts. Some goals depend on facts that the same run learns (a gate's basis

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a phase throws stops here: a broken phase fails its own work, never everybody's run.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The claims of one run: taken when work on a subject starts, kept while the run lasts, given back when the subject is done.
 // Internal to lifecycle/. docs/adr/0010
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/executor/stall_watch.h"
 
 #include "base/log.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shouts when an action takes longer than its kind usually does: an event and a finding, once an action, while it is still under way.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The seam between certificates and whoever must not act without one (pool); wired by cli.
 #pragma once
 

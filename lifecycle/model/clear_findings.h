@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A person ends findings that nothing else ends: of an older muster, of a repair that nobody looked at again. What still holds comes back.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All that the engine and the phases know of consoles. Who listens and what is kept: bmc/console/.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Facts, globs and the words of disruption.
 #include "lifecycle/model/facet.h"
 

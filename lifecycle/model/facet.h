@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The words of lifecycle: subject, facet, fact, goal, action. See docs/architecture.md for the facets in use.
 #pragma once
 

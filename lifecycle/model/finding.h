@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finding: something is wrong, with evidence and with what to do.
 #pragma once
 

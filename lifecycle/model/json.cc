@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JSON forms of lifecycle's words.
 #include "lifecycle/model/json.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The words of lifecycle as JSON: what plans, the journal and `--json` views write. Keys are sorted, times are RFC 3339,
 // durations whole seconds. Text that is not UTF-8 (output of broken tools) is written with replacement characters.
 #pragma once

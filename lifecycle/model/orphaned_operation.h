@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an action that is abandoned may have left outside: its operation becomes a fact, for its phase to read before anything else is done there.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Phase: what lifecycle knows of provision, firmware, fabric, validate and pool. Phases never include each other.
 #pragma once
 

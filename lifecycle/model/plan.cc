@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plan as JSON, its hash, and what makes it stale.
 #include "lifecycle/model/plan.h"
 

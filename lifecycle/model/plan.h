@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plan: a value. Computed by a pure function, printed, saved, reviewed; apply runs exactly it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Quarantine: nodes that join no pool until a person lifts it. Kept in the store, so it survives every restart.
 #pragma once
 

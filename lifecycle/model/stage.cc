@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // roadWord: the word of a subject, derived from facets.
 #include "lifecycle/model/stage.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The decided graph as a plan: actions with their reasons, in order, and the facts they rest on.
 #include "lifecycle/planner/planner.h"
 

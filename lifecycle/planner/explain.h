@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster why NODE`: a pure function from what is known to what a person needs: what is the state, what was expected, what
 // was seen, the last evidence, and the next step.
 #pragma once

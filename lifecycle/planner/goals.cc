@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the graph is made of: subjects, their goals, and which of them need not be looked at further.
 #include "lifecycle/planner/planner.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Planner: what the graph of goals means. See planner.h.
 #include "lifecycle/planner/planner.h"
 

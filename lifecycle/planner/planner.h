@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The planner's graph. Internal to lifecycle/; makePlan (plan.h) and Replanner (replanner.h) are the ways in.
 //
 // Steps: collect goals → link needs → order (cycles are found here) → decide what is unmet or re-made → guards (wipe, pool)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cluster's part has the id kClusterPart; its actions do not need those of nodes, or everything is planned each time.
 #include "lifecycle/planner/replanner.h"
 

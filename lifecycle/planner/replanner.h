@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replanner: the plan of a fleet again and again, while the facts of a few nodes change. Always what makePlan answers for the
 // same facts, the same hash included; only sooner.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/rollout/effective_cluster.h"
 
 #include "base/io/crypto.h"

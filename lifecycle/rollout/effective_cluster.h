@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LiveCluster: the inventory as it holds at this moment, while nodes step over to a change one by one. docs/adr/0013
 //
 // Phases, engine and planner borrow the Cluster. Between two steps nothing of it moves; a step changes the profile of one node

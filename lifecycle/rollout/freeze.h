@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Freezing: what a rollout will do, decided once from what is known now.
 #pragma once
 

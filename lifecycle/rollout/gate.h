@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gate after a wave: a pure function of what became of its nodes.
 #pragma once
 

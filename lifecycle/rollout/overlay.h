@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What rollouts have made of the inventory: laid over it wherever plans are made, until the inventory says the same itself.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RolloutBook: one rollout in the store. Every record is replaced by comparison with what was read, so that of two runners only
 // the newer one writes: taking over rewrites all of them with a higher epoch.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Have nodes become slower? The same nodes before and after, by a paired one-sided t-test.
 //
 // Each node gives one difference, in percent of what it had before, positive when it lost. Three answers at the stated

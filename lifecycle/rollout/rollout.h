@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A rollout as it is kept: what was asked for, the frozen plan, the waves, and how far each node has come. docs/adr/0013
 //
 //   node:     waiting → started → done | failed          rollback: started, done, failed → returning → returned | stuck

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rollouts as JSON. What is read was written by muster: a value of the wrong kind is damage, found by the parser's exceptions,
 // which stop here.
 #include "base/json_input.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The course of a rollout: waves, gates, orders.
 #include "lifecycle/rollout/runner.h"
 

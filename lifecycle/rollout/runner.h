@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RolloutRunner: carries a rollout on from where its book says it is. docs/adr/0013
 //
 // A fixed number of lanes take nodes of a wave, one after the other, as the window lets them go. What is decided about a node is

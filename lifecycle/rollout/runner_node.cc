@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One node of a rollout: out, changed, back; and what its pool says of everybody else.
 #include "lifecycle/rollout/runner.h"
 

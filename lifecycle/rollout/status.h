@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a node stands in a rollout, in words for `muster why`; and who else may not be disturbed by one.
 #pragma once
 

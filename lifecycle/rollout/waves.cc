@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/rollout/waves.h"
 
 #include "inventory/parse/hostlist.h"

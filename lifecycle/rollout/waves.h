@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waves: which nodes come first, and how many at a time a gate stands between.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Window: which nodes may be taken out of work now without more than the ceilings allow being out, in any pool or failure domain.
 #pragma once
 

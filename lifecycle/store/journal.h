@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Journal: many coroutines' writes in one commit. docs/adr/0014
 //
 // A sync to the disk costs the same for one write as for a thousand. A coroutine hands its writes over and sleeps; whatever has

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/store/leader_lease.h"
 
 #include "base/json_input.h"

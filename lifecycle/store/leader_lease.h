@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which of several hosts serves a site: answers its agents, serves boots, acts. One at a time; the others stand by. docs/adr/0123
 //
 // One value of the store, changed only by exchange. Who holds it writes it anew every few seconds; who wants it takes it when it has

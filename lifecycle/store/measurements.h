@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measurements: every number that a check or a test has measured, for ever. They live in the store's database, but are no facts: nothing is
 // planned from them, many come at once, and a statistic reads them all.
 #pragma once

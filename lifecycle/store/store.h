@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Store: facts, journal, events, findings, permissions. One contract; SQL databases behind it (lifecycle/store/sql/).
 //
 // Called on the control thread; every write is committed when the call returns. A store that groups may also be given a batch

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether the files of a store were deleted or replaced under the process that has it open (lifecycle/store/sql/store_files.h).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GET /repo/DRIVER/…: the flat apt repositories that drivers name, from the folders of the inventory. They are not signed and may be
 // licensed: only nodes of the inventory get them, by the certificates that they enrolled for (docs/adr/0162).
 #include "provision/provision.h"

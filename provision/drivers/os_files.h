@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The files of a driver's settings, rendered whole. Pure: the same declaration is the same files, so that a digest tells drift.
 #pragma once
 

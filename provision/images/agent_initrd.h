@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // agent.img: the small initrd that brings muster-agent, and the shared libraries it needs, into the RAM OS.
 //
 // Libraries travel beside the agent (in /usr/lib/muster, found by its RPATH $ORIGIN), so neither the RAM OS nor an image

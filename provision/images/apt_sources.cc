@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "provision/images/apt_sources.h"
 
 #include "base/io/files.h"

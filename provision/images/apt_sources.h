@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the packages of an image come from: the Debian mirror that this machine itself uses, or archives with their keys.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder with a system of apt's packages: mmdebstrap behind it.
 #pragma once
 

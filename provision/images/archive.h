@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Seam: libarchive. Tar archives and compressed files that somebody else made; no name in them leads out of its folder.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder with a system of dnf's packages: RHEL, Rocky, AlmaLinux, Fedora. dnf of the machine that builds does it; Debian has one.
 #pragma once
 

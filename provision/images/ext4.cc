@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ext4 files without mounting: mke2fs -d, with the layout and the identities fixed, so that a rebuilt image keeps most chunks.
 #include "base/io/process.h"
 #include "provision/images/ext_files.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Seam: libext2fs. Looks into an ext4 file and puts its times right, without mounting it and without being root.
 #pragma once
 

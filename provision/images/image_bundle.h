@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One image as one file, to be carried to another controller:
 //
 //   a tar of  manifest.json  {"digest","format":"muster-image/1","key","made_at","name","signer_public_pem"} + "signature"

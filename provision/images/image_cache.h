@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cache folder: what is built once and kept, and how it appears and disappears whole.
 //
 //   images/KEY/{pack, content.json, index-SIGNER.json}     KEY = SHA-256 of the build's inputs; content.json is the canonical index

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What lies between two images: chunks to fetch, and, where both hold an ext4 file system, files, packages and kernels.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One kept image: the folder images/KEY of the cache (image_cache.h) and what can be asked of it.
 //
 //   content.json         the canonical index; its SHA-256 is the image's digest

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Imported images: what somebody else made becomes a root file system. Every format ends in the same ext4 file, or of a live image squashfs.
 //
 //   raw, qcow2, vmdk, vdi, raw.{gz,xz,zst,bz2}   its largest ext4 partition, or the bare ext4 that it is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an operator does with the images that are kept: find one, list, compare, clear up. Building and serving is image_store.h.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images: built or imported once, packed (zstd chunks + signed index), found by digest.
 #pragma once
 

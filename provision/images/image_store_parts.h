@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the image store is made of, for tests: the builder as a seam, and the key of a declaration.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Live images: a root file system that runs in memory, as a squashfs under an overlay.
 //
 // Nothing beside the squashfs is kept of a build: kernel and modules are taken out of it again, so that what a node starts and what

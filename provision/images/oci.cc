@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OCI image archives (image-spec: oci-layout, index.json, blobs/sha256): layers laid over each other into one tree.
 #include "base/io/crypto.h"
 #include "base/io/files.h"

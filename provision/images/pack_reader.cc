@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "provision/images/pack_reader.h"
 
 #include "base/io/files.h"

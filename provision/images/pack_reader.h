@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads packs on the controller: checks every chunk, and unpacks an image to look into it.
 #pragma once
 

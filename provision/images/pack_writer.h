@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes a pack of a raw file system image: chunks compressed side by side, empty ones left out.
 #pragma once
 

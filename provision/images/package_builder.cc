@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The real SystemBuilder: mmdebstrap and dnf for packages, mke2fs for the file system, qemu-img for imports.
 #include "base/io/files.h"
 #include "base/io/process.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "provision/images/ramos_cache.h"
 
 #include "provision/images/ramos_sets.h"

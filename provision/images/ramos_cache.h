@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which RAM OS belongs to this muster: its name is a digest over the agent's binaries, which takes ldd and some hundred megabytes of reading.
 // That is done once, and anew when one of those files has changed.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The RAM OSs that the cache holds: one a version of its recipe, and one of the agent's initrd a build of muster. Which of them are used, and
 // by whom; the others can be cleared away. Layout: image_cache.h
 #pragma once

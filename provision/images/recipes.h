@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The recipes (provision/images/recipes) that travel inside the binary.
 #pragma once
 

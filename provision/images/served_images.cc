@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "provision/images/served_images.h"
 
 #include <boost/asio/redirect_error.hpp>

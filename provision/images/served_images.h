@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The images that the plain HTTP port serves, by digest. Anybody may ask for any digest: one that is not known costs a look at a table,
 // and now and then one reading of the cache, which is done aside.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One step of a build, said when it begins and when it is done.
 #pragma once
 

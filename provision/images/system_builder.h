@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Seam: makes file systems from packages (mmdebstrap and dnf behind it). Tests put a small folder in its place.
 #pragma once
 

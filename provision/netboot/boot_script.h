@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // iPXE scripts. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dnsmasq's configuration, rendered from the inventory. Pure.
 //
 // Plain PXE firmware gets iPXE by TFTP, UEFI HTTP boot by HTTP; iPXE (option 175 or user class) gets the URL of its boot script.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GRUB's configurations, for machines whose firmware checks signatures. Pure.
 #pragma once
 

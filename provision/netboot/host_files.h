@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder that dnsmasq watches (dhcp-hostsdir), one file a node. dnsmasq takes a new file at once by inotify; what it
 // has read before it forgets or corrects only on SIGHUP.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel command line of the RAM OS: the same for iPXE and for GRUB. Pure.
 //
 // A live image starts with its own kernel: the RAM OS comes up on that, fetches the image into memory and gives way to it.

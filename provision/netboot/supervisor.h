@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps one daemon running: restarts it with growing pauses, gives up when it dies again and again.
 #pragma once
 

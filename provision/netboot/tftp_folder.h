@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What dnsmasq gives by TFTP: iPXE for most machines; shim, GRUB, its configuration, kernel and initrds for those with Secure Boot.
 //
 // dnsmasq looks only into the folder that is named as who asks, where there is one (tftp-unique-root), and only an armed node has one.

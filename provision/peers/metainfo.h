@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The .torrent of a pack: follows from the pack alone, so every controller makes the same one at any time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "provision/peers/peer_service.h"
 
 #include "base/json_output.h"

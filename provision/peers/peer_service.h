@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Peer to peer for nodes that are imaged right now: what a node's task says of it, and the routes behind that.
 //
 //   GET  /peers/WORD/metainfo            the .torrent

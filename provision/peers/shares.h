@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which pieces a node fetches from a server, so that the nodes together fetch each once and bring them to each other. Pure.
 //
 // Left to themselves, nodes that share an image ask a server for the same pieces at the same time: every BitTorrent engine that was

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "provision/peers/tracker.h"
 
 #include "base/io/http.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // muster's own tracker: who is told of whom. Pure: no I/O, the time and the dice are the caller's.
 //
 // Nodes of the same rack come first, then those of the same pod, then a few of elsewhere: racks must hear of each other, or a piece that

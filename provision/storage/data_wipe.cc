@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "provision/storage/data_wipe.h"
 
 #include "wire/disk_rule.h"

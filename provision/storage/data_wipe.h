@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A permission of its own for what the disks of storage sets hold: one for the system disk, which rollouts carry, does not cover it.
 // docs/adr/0111
 #pragma once

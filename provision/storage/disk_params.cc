@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "provision/storage/disk_params.h"
 
 #include "wire/wipe_guard.h"

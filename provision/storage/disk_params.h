@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the write-image task is told of mirrors, other disks and user data; and what is found when it comes back.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Erasing a node's disks, as the controller sees it: what was asked for, and the report. docs/adr/0022.
 //
 // A request lies in the store until its report is complete, so that a controller that was killed goes on; its id is never used again. It gives the node one goal,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Storage clients: what a declared file system is on a node. Pure; the phase is in storage_phase.cc.
 #pragma once
 

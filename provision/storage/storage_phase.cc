@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The storage phase: facet storage.NAME of every file system that a node's profile mounts. One task of the agent installs, mounts and
 // measures; a probe of the agent tells whether what is mounted is still that.
 #include "base/json_input.h"

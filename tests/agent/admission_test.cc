@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who may send what to the agents' routes, decided before a body is read.
 #include "gateway/failed_attempts.h"
 #include "tests/agent/site.h"

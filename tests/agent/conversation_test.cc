@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Controller and agent through good days and bad ones, over mutual TLS on loopback.
 #include "tests/agent/site.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Firmware of NICs, NVMe drives and fwupd's devices: what the tools say is read fail-closed, only what fits is written, never twice.
 #include "agent/tasks/device_firmware.h"
 

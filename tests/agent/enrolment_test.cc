@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who gets a certificate, and who is listened to.
 #include "gateway/enrolment.h"
 #include "base/io/key_id.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two controllers on one store, each at an address of its own: an agent speaks to the one that answers, and both hear the same of it.
 #include "wire/controllers.h"
 #include "tests/agent/site.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fake keeps the seam's promises that other folders' tests lean on.
 #include "tests/fakes/fake_agent_gateway.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Resetting GPUs: only what was asked for, only when nobody uses it, and believed only when all answer again.
 #include "agent/tasks/health.h"
 #include "agent/tasks/tasks.h"

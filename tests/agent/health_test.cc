@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the agent sees of its node's health: the kernel's words, disks, ports, units; and what it must not see in them.
 #include "agent/tasks/health.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keys of nodes in a PostgreSQL store that several controllers change at the same moment.
 #include "gateway/node_keys.h"
 #include "tests/lifecycle/postgres_server.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whose key is listened to: of several lives of one node, of two controllers, and over every death of a controller.
 #include "gateway/enrolment.h"
 #include "gateway/refused_agents.h"

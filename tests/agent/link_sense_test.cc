@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A node's own ports over an hour.
 #include "agent/tasks/link_sense.h"
 

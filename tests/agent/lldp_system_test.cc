@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A cable (veth) in a network namespace of the test's own: the switch's end sends LLDP frames, the agent's end listens.
 #include "agent/tasks/lldp.h"
 #include "base/io/files.h"

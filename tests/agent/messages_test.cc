@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages: what is printed is read back the same; what is no message is refused, never a crash.
 #include "wire/messages.h"
 #include "wire/delta_poll.h"

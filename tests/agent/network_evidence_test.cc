@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Leases and neighbours as dnsmasq and the kernel write them. The lines are of dnsmasq 2.90 and Linux 6.1.
 #include "gateway/network_evidence.h"
 

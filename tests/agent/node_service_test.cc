@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files and units of the fabric's services on a node, with a crash at every point.
 #include "agent/tasks/node_service.h"
 #include "agent/tasks/nvlink_probe.h"

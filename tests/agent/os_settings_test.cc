@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A driver's settings against a root folder of the test's own and programs in memory.
 #include "wire/restart_words.h"
 #include "agent/tasks/os_settings.h"

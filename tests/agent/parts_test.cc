@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/tasks/lldp.h"
 #include "agent/tasks/parts.h"
 #include "base/io/files.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Relay: a TCP proxy on loopback whose connections a test can cut all at once, as a switch that loses its power.
 #pragma once
 

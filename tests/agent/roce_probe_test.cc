@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a node reads of its RoCE interfaces in sysfs.
 #include "agent/tasks/roce_probe.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a node reads of its RoCE interfaces, with real lldpd at both ends of real (virtual) cables in namespaces of the test's own, and real
 // dcb. A veth has no DCB: that dcb's refusal is told, and not taken for a marking, is what this can show of it.
 #include "agent/tasks/roce_probe.h"

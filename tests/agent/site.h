@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A controller and nodes in one test: the real gateway behind a real HTTPS server on loopback, real agents that dial it.
 // Controller and agents have an io_context each, so that either can die at any moment; nothing is said to anybody then.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/tasks/storage.h"
 #include "base/io/files.h"
 #include "tests/fakes/scripted_programs.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bad weather: a fleet that loses all its connections at once and comes back at once, and polls that a confused network delivers twice or
 // in another order. Nothing is executed twice, nothing that is known goes backwards, and nothing is left over.
 #include "tests/agent/relay.h"

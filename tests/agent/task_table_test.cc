@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of tasks across restarts, and how an agent learns who it is.
 #include "agent/core/options.h"
 #include "agent/core/task_table.h"

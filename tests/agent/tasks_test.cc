@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The handlers against a root folder of the test's own and programs in memory.
 #include "agent/tasks/tasks.h"
 #include "base/io/crypto.h"

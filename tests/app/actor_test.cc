@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who acts is what the kernel says; the environment only claims.
 #include "app/actor.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A state folder of the twin belongs to one rack.
 #include "app/rack_state.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One key a purpose, and two that count while one is replaced.
 #include "app/site_keys.h"
 

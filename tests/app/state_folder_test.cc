@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who may enter the state folder, and read what is in it.
 #include "app/state_folder.h"
 #include "tests/cli/muster_folder.h"

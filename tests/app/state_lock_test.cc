@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whose turn it is: keep stands aside for a command, and comes back when it has ended.
 #include "app/state_lock.h"
 

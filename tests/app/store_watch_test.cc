@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A controller whose store is taken away while it has nothing to write.
 #include "app/store_watch.h"
 #include "tests/run_async.h"

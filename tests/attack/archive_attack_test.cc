@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Archives that somebody made to get out of the folder that they are unpacked into, to fill it, or
 // to hang who unpacks them.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/attack/attack_site.h"
 
 #include "tests/attack/raw_connection.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A controller that is attacked: the real listeners, gateway and image store in a process of its
 // own, so that a signal or gigabytes of memory are seen from outside. It listens on a loopback
 // address of its own.

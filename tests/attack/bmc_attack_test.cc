@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A BMC that means harm, as muster's own HTTP client meets it: every answer has a bound in size and
 // time.
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The firewall of SECURITY.md is one that nft takes, and it lets in what the controller serves.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

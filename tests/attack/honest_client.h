@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Honest requests beside the attacks: a node that boots and an agent that polls. What they had to
 // wait is the suite's figure.
 #pragma once

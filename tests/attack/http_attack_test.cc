@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HTTP of somebody who means harm, against both listeners.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inventories that somebody sends by mail: `muster inventory check` must say what is wrong, soon,
 // in bounded memory, and by no signal.
 #include <fmt/format.h>

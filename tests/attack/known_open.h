@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attacks that are known to succeed, each with what is missing. They are run and reported, but do
 // not fail the suite. One that was refused says so: then its line goes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The attack suite (adr/0212): a real controller on a loopback address, attacked as a tenant, a
 // rogue BMC, a mirror or a careless operator would, while honest requests go on beside it. Every
 // attack has a bound in time and count, and nothing leaves this machine.

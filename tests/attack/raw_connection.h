@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A connection on which a test says what it likes, byte by byte, with a bound on every wait.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Readers of other processes beside a writer that is killed: every write that was answered is there
 // afterwards.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The writer of store_attack_test.cc, as a process of its own: `attack_test --writer FOLDER`.
 #pragma once
 

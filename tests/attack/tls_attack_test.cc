@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Certificates and TLS of somebody who wants to be a node.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ids of armings: read by others, guessed, used twice, used at once by many.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

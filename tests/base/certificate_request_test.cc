@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which certificate requests are signed, and what the certificates then say. Requests are made by OpenSSL's own functions, not by ours.
 #include "base/io/certificate_request.h"
 

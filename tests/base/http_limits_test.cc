@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A server against clients that send too much, too slowly, or what two programs would read differently.
 #include "base/io/http.h"
 #include "tests/run_async.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HTTP over loopback: the real client against the real server, and against servers that misbehave.
 #include "base/io/http.h"
 #include "base/async/deadline.h"

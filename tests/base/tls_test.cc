@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TLS over loopback: who is trusted, and what happens when trust is broken.
 #include "base/io/files.h"
 #include "base/io/http.h"

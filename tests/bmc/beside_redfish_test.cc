@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What stands beside Redfish: IPMI where Redfish does not offer or answer, and a PDU that is believed by the BMC's silence.
 #include "bmc/ipmi/ipmi_bmc.h"
 #include "bmc/ipmi/pdu.h"

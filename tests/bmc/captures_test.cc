@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Captures of real BMCs, replayed path by path. They are not part of this repository: MUSTER_REDFISH_CAPTURES names their
 // folder (default: shared/captures/redfish beside the source). Nothing of what they contain is printed.
 #include "base/io/process.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every Bmc promises, run against the fake, against Redfish in memory, and against Redfish by real HTTPS on loopback.
 #include "bmc/arbiter.h"
 #include "tests/bmc/redfish_rig.h"

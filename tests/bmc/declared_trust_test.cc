@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who gets a BMC's password, over real TLS on loopback: an impostor in a BMC's place records every
 // byte that it is sent after the handshake.
 #include <fmt/format.h>

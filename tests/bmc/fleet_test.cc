@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "bmc/fleet.h"
 #include "tests/bmc/values_store.h"
 #include "tests/bmc/virtual_bmc.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What BMCs tell by themselves becomes facts and findings: beside everybody's look, believed when it is read twice, said once.
 #include "bmc/health_watch.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An update from end to end over real HTTPS and in real time: the fleet's own client, the emulated BMC's own service.
 #include "base/io/crypto.h"
 #include "base/io/files.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a BMC lists but cannot read now is said to be unreadable, never absent.
 #include "tests/bmc/redfish_rig.h"
 #include "tests/bmc/virtual_bmc.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A real ipmitool against OpenIPMI's simulated BMC on loopback: power, boot device, event log, and a wrong password that is sent once.
 #include "base/io/files.h"
 #include "bmc/ipmi/ipmi_bmc.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The libvirt driver on libvirt's own test driver: no daemon, no virtual machine.
 #include "bmc/libvirt/libvirt_bmc.h"
 #include "tests/run_async.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The event log and the full power cycle: found where vendors keep them, refused where they are not offered.
 #include "tests/bmc/redfish_rig.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a machine boots from, and interrupts, on every kind of emulated BMC: believed when it is read again.
 #include "tests/bmc/redfish_rig.h"
 #include "tests/bmc/virtual_bmc.h"

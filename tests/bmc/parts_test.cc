@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The small parts: lenient JSON, quirks, task ids and states, the upload's body, turnstiles.
 #include "bmc/arbiter.h"
 #include "bmc/redfish/multipart.h"

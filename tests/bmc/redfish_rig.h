@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A RedfishSession or RedfishBmc on a FakeHttp.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/bmc/redfish_rig.h"
 #include "tests/bmc/virtual_bmc.h"
 

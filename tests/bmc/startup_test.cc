@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What comes up behind a BMC after its restart: adapters are waited for, but not for ever.
 #include "tests/bmc/redfish_rig.h"
 #include "tests/bmc/virtual_bmc.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Password and certificate of a BMC are changed in two phases: wherever muster dies, the next process finds out which of the two holds, and
 // nobody is locked out on the way.
 #include "base/io/crypto.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of a Store that bmc/ uses, in memory: values only. Everything else is refused, so that a test notices.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lab's Redfish service in memory, in virtual time, as the other end of a FakeHttp.
 #pragma once
 

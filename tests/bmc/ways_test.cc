@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ways of updating that no emulator here plays: a BMC that fetches for itself, and a plain HTTP push.
 #include "base/io/files.h"
 #include "tests/bmc/redfish_rig.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster bmc …` by the real program, against an emulated BMC over real HTTPS.
 #include "base/io/crypto.h"
 #include "base/io/files.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program as people and scripts meet it: exit codes, what goes to which stream, what is left in the state folder.
 #include "tests/cli/muster_folder.h"
 

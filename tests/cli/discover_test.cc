@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // muster discover as an operator meets it: the real program, its store, its inventory file.
 #include "tests/cli/muster_folder.h"
 

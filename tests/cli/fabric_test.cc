@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster fabric` by the real program: plan, plot, diff of what was found elsewhere.
 #include "tests/cli/muster_folder.h"
 

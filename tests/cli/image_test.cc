@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster image …` as the real program does it: every command once on real file systems, and what clearing up must leave alone.
 #include "app/options.h"
 #include "lifecycle/store/store.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // muster keep as the real program, in a network namespace of its own: SIGHUP brings new nodes to the dnsmasq that runs.
 #include "base/io/files.h"
 #include "lifecycle/rollout/record.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder with an inventory, a state and a cache of its own, and the real program run in it. Nothing of it needs a network.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster fabric` by the real program over real ibsim and OpenSM: rehearsal, and what is found there compared and measured.
 #include "fabric/discovery/tools.h"
 #include "inventory/inventory.h"

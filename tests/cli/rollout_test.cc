@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // muster rollout, as the program: bad input is told before anything is started, and a rollout that does not exist has no status.
 #include "tests/cli/muster_folder.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // validate report and cert as the real program does them, on a store that holds facts and measurements.
 #include "lifecycle/store/measurements.h"
 #include "lifecycle/store/store.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Readers and writers beside a process that writes, all killed with -9 at random: what any of them was answered is there afterwards.
 //
 // The writer is a program of its own on the real store (store_writer.cc), which opens it as a controller does; beside it run the real

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rollouts of firmware with the real phases, in two waves, killed at every write, once and twice: each component of each node is flashed
 // once on its way there and once on its way back, no job is killed, and every node takes jobs again at the end.
 #include "tests/crash/kill_points.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // muster keep killed at every write of what it does by itself: drains, GPU resets, reboots, quarantine, the circuit breaker, expired
 // certificates, the ladder of a BMC that hangs. Nothing is done twice for one symptom, no job is killed, the first reason stays, and
 // every node ends where it belongs.

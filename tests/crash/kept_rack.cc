@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/crash/kept_rack.h"
 
 #include "monitor/health_phase.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // muster keep with the real phases on a simulated rack.
 #pragma once
 

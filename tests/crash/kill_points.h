@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sweeps over the moments at which muster can die, or its store be in trouble. What is swept is a Trial: a world in memory, what one
 // process of muster does in it, and what must be true at the end. CI takes a sample; with MUSTER_CRASH_ALL=1 (`ctest -R crash_long`)
 // every point both ways, and many more pairs. Every failure names its point.

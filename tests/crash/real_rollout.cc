@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/crash/real_rollout.h"
 
 #include "lifecycle/rollout/freeze.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rollouts with the real phases on a simulated rack: what one life of muster does of them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A rollout with the real phases on machines in memory: jobs end first, each node is changed and certified once, what was rolled
 // out stays, and is undone; and all of it with a kill -9 at every write.
 #include "tests/crash/real_rollout.h"

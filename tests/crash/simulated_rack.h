@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A rack in memory and virtual time that outlives muster: BMCs, disks, agents and a scheduler behind the seams that the real
 // phases use. A Life is one process of muster: the real phases and engine on a store; it can die at any write of the store.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A store that cannot be written or reached for a while, or whose answers are lost, from each write of a whole road and of rollouts on:
 // muster stops acting and says why, or waits; afterwards it goes on, and nothing is done twice.
 #include "tests/crash/kill_points.h"

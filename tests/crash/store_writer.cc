@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a controller does to its store, without its machines: opens it as the controller does (store, values, measurements), then writes
 // all kinds of things until it is killed, and says on stdout what was answered, one line each. Usage: STORE-URL PREFIX SEED
 #include "base/clock.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two controllers with the real phases on one rack of machines in memory and one PostgreSQL, each with a state folder of its own. One is
 // killed in the middle, wherever that is: the other finishes, no component is flashed twice, no disk is written twice, no job is killed,
 // nothing stays locked. What one certifies or revokes, the other's plan and keep go by.

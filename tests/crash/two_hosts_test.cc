@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two hosts with the real program, a state folder each, one PostgreSQL, and a simulated fleet whose agents know both. One host is killed,
 // or stopped and woken: agents report to the other one, it finishes, nothing is done twice, and the one that wakes up stops.
 #include "base/io/process.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kill -9 at every write of the journal, with the real phases: firmware, provision, validate and pool on machines in memory.
 // Whatever dies: every node reaches the end, no component is flashed twice, no disk written twice, no job is killed, no power is
 // cut under a write, nothing stays locked.

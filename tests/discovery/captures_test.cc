@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The survey against captures of real BMCs, replayed path by path; they are not part of this repository (tests/bmc/captures_test.cc).
 // Nothing of what they contain is printed.
 #include "base/io/process.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "discovery/dhcp.h"
 #include "discovery/ssdp.h"
 

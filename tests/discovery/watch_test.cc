@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Real sockets on loopback, in a network namespace that the test makes.
 #include "base/io/files.h"
 #include "base/io/process.h"

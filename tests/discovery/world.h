@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A management network in memory: virtual BMCs at addresses, and a cluster that looks for them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small declared fabrics for the tests of fabric/ and its neighbours.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One mistake in the cabling gives one deviation that says what to do.
 #include "tests/fabric/clusters.h"
 

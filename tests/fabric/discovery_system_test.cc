@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One fabric looked at in both ways: through libibnetdisc, and by what ibnetdiscover prints.
 #include "fabric/discovery/tools.h"
 #include "tests/fabric/simulated_fabric.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What others are told of the fabric.
 #include "fabric/exports/exports.h"
 #include "fabric/exports/render.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A fabric whose subnet manager is UFM's or a switch's: checked, and left alone. Another OpenSM plays it.
 #include "fabric/opensm/partitions.h"
 #include "tests/fabric/muster_over_fabric.h"

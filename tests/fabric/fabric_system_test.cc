@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fabric phase against real ibsim and OpenSM.
 #include "fabric/opensm/opensm_log.h"
 #include "fabric/opensm/partitions.h"

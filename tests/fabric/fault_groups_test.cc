@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which faults a rehearsal injects at once, and whether a comparison has named them all.
 #include "fabric/rehearsal/rehearsal.h"
 #include "tests/fabric/clusters.h"

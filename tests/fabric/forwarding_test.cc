@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of the switches, walked.
 #include "fabric/routing/forwarding.h"
 #include "tests/fabric/clusters.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What ibnetdiscover would print of a topology: its syntax with GUIDs, as seen on real switches and in ibsim.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counters, bit error rates and verdicts: the arithmetic, and the traps that hide in it.
 #include "wire/links/counter_text.h"
 #include "wire/links/transceiver.h"

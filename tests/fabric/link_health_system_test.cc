@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counters of a real ibsim read by real ibqueryerrors under a real subnet manager's traffic.
 #include "fabric/health/link_health.h"
 #include "fabric/discovery/tools.h"

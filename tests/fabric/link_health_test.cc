@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Both ends of every cable together.
 #include "fabric/health/link_health.h"
 #include "tests/fabric/clusters.h"

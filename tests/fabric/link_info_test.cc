@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // iblinkinfo's text, as it was printed in ibsim, against ibnetdiscover's.
 #include "fabric/fabric.h"
 #include "tests/fabric/clusters.h"

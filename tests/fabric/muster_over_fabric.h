@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // muster's fabric phase over a simulated fabric, and an OpenSM that is not muster's.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Services of single nodes: what the controller wants, sends and believes.
 #include "fabric/node_services.h"
 

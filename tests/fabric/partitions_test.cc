@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A typo must never open the fabric: bad declarations are refused whole, and what is rendered is read back strictly.
 #include "fabric/opensm/partitions.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fabric phase over tools that answer from memory.
 #include "fabric/phase.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The picture shows every device once and every fault with what to do.
 #include "fabric/exports/plot.h"
 #include "tests/fabric/clusters.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The declared fabric in real ibsim with real OpenSM: every fault of a small one.
 #include "fabric/rehearsal/rehearsal.h"
 #include "tests/fabric/clusters.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every fault of a whole scalable unit, and random ones: named exactly, and healed by doing what the repair says.
 #include "tests/fabric/clusters.h"
 #include "tests/fabric/found_text.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One declaration for hosts and switches, and what happens when one of them does otherwise.
 #include "fabric/roce/roce.h"
 

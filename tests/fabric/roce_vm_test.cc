@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fabric.roce on soft-RoCE: a virtual machine starts a live image, its agent loads rdma_rxe, and the real checks read what kernel, LLDP and
 // ping say. No network card that QEMU emulates has DCB: that dcb is refused is the one thing that must be left. Minutes under TCG, so on
 // request only.

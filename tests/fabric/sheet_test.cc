@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cabling sheet: each cable twice, once for each label.
 #include "fabric/exports/sheet.h"
 #include "tests/fabric/clusters.h"

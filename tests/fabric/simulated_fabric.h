@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A real ibsim with the declared (or a spoiled) fabric for tests that do not wait in coroutines, and faults through its console.
 #pragma once
 

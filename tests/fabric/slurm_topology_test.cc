@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A real slurmctld takes the exported topology, in a network namespace of the test's own.
 #include "fabric/exports/exports.h"
 #include "tests/fabric/clusters.h"

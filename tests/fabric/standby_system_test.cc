@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A standby subnet manager under real systemd, by the unit and the files that its node gets, over real ibsim and OpenSM.
 //
 // systemd runs as a user's instance in a mount namespace of the test's own: it wants /run/systemd/system, which only a booted system has.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpenSM's files and words: rendering, its log, the tools' answers.
 #include "fabric/opensm/subnet_manager.h"
 

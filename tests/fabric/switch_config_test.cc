@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a switch really has against what is rendered for it: nothing where it was loaded, each difference by port, with what mends it.
 #include "fabric/roce/switch_config.h"
 

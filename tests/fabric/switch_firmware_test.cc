@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Firmware of switches: what a vendor MAD tells, and what differs from the declaration.
 #include "fabric/compare/switch_firmware.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Declaration → topology → net file → topology.
 #include "fabric/topology/leaves.h"
 #include "tests/fabric/clusters.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The units and the script that nodes get, as systemd and the shell read them.
 #include "fabric/node_services.h"
 #include "tests/fabric/clusters.h"

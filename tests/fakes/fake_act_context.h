@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FakeActContext: what the engine lends a phase, in memory. The operation outlives a "crash" when the test keeps it.
 #pragma once
 

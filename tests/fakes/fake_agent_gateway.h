@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FakeAgentGateway: agents in memory. A test says who is there and how each kind of task ends; every submission is kept.
 //
 //   FakeAgentGateway agents;

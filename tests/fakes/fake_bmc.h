@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FakeBmc: a BMC in memory. Firmware has an active and a staged version, updates are tasks that take some polls,
 // staged firmware becomes active at the reset that its component needs. Everything can be scripted to fail or "crash".
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FakeConsole: serial lines in memory. A test says what the machine writes, and whether the line can be opened.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FakeHttp: a network in memory. Clients made by factory() hand each request to `handle`; the "server" shows one
 // certificate, and a client that pins another one is refused before anything is handled.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FakeImageStore: images by name in memory; nothing is built.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A machine in memory behind a virtual BMC.
 #pragma once
 

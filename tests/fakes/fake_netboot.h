@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FakeNetboot: remembers who is armed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FakePhase: a phase whose outside world is a map of facets and a list of outside operations. A test says what is wanted
 // and how the world behaves; the world counts every effect.
 //

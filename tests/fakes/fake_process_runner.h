@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FakeProcessRunner: programs in memory. A test says how each ends; every command is kept.
 #pragma once
 

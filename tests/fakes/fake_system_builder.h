@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A SystemBuilder that makes file systems of bytes instead of packages.
 #pragma once
 

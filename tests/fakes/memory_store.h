@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MemoryStore: the Store contract in memory. Runs against the same contract test as SQLite's.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PlainActContext: an action that is always at its beginning: no operation was recorded, none is kept. Facts are the test's.
 #pragma once
 

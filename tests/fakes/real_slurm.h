@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A real munged and slurmctld in a network namespace of the test's own, whose host has the name that slurm.conf says.
 #pragma once
 

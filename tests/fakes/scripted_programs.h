@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ScriptedPrograms: programs in memory. A test says what each command answers; every command is kept.
 //
 //   ScriptedPrograms programs;

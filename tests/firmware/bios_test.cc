@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BIOS settings on the emulator, by Redfish, in virtual time.
 #include "tests/firmware/one_bmc.h"
 

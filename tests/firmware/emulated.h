@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One node with an emulated BMC of some vendor, and a controller that can die: the phase and the Redfish client, in virtual time.
 #pragma once
 

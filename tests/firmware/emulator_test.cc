@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every vendor's way of updating and every way in which it goes wrong: the phase and the Redfish client against the emulator, in virtual
 // time. The emulator says when something was done that no controller may do.
 #include "firmware/baselines.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A fleet of emulated GB200-like nodes to a baseline of twenty components, with mishaps, while muster is killed again and again: the real
 // engine, phase, Redfish client and emulators, in virtual time and memory. MUSTER_FIRMWARE_NODES (default 40; the figure is for 1,000),
 // MUSTER_FIRMWARE_SEED.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Components that the node's agent installs, in one plan with those of the BMC: the real phase, Redfish client and emulator; the agent in
 // memory, with NICs whose flash and running version are told apart.
 #include "firmware/in_band.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A fleet of one BMC, for phases on the emulator.
 #pragma once
 

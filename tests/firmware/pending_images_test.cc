@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An action is abandoned after its images were taken in: they are activated because they are wanted, or taken back; never by accident.
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/firmware/emulated.h"

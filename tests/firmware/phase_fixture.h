@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The firmware phase on a fake BMC, driven as the engine does: act until Done, the operation journaled, a new phase after a crash.
 #pragma once
 

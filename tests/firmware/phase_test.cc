@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The firmware phase on a fake BMC: one component at a time.
 #include "firmware/activation_policy.h"
 #include "firmware/progress.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds PLDM packages for tests, by the letter of DSP0267.
 #pragma once
 

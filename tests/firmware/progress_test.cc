@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The journaled operation of an update is read as it was written.
 #include "firmware/progress.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An image runs and leaves its component worse: the one before runs again where the vendor can do that, once, and it is said; else the
 // node fails with the reason.
 #include "firmware/baselines.h"

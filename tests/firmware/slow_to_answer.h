@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A BMC that takes an upload in and keeps its answer back.
 #pragma once
 

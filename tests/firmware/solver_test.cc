@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The solver: by example, and against a search of all combinations on random baselines.
 #include "firmware/baselines.h"
 #include "firmware/solver.h"

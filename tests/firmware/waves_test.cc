@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several components by one activation: staged one after the other, nothing switched before the last is taken in, nothing flashed twice
 // however often muster dies.
 #include "bmc/forwarding_bmc.h"

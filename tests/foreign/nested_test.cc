@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nested a thousand and a hundred thousand deep, at each door: an error, never a signal.
 #include "wire/messages.h"
 #include "wire/pack_index.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A baseline may say anything: it is read with its mistakes named, and what is read is solved. The input stands under `components`'
 // neighbour keys of one baseline.
 #include "firmware/baselines.h"

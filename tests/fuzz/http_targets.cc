@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HTTP of anybody: the bytes of a connection go to the real server over the loopback interface, the
 // fields that muster reads itself go to their functions.
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drives one target of the table by libFuzzer. MUSTER_FUZZ_TARGET names it.
 #include <cstdint>
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What agents, mirrors and peers send: messages, proofs, indexes of packs, .torrent files. What is
 // read is printed and read again: the controller hands it on as text.
 #include <algorithm>

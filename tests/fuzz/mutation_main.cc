@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fuzz targets without libFuzzer: every corpus entry, then mutations of them in the order that
 // the seed gives, for a share of the time each. Runs in any build, so that the tests need no second
 // one (adr/0211). A target works in a child process: what ends by a signal or does not end is

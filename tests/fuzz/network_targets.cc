@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What arrives from the wire without any session: DHCP, SSDP and LLDP of anybody, TPM structures of
 // a machine that is not trusted yet.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A PLDM package may hold anything: it is refused, or everything that it names lies within the file. The header's checksum is put right
 // first, or no input would come past it.
 #include "firmware/pldm.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever a BMC answers, the client ends, within its bounds, with a value or an error. The input is a JSON object path → resource, as a
 // capture is; a path that it lacks answers the whole input.
 #include "tests/bmc/redfish_rig.h"

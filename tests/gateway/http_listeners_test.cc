@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The controller's two listeners. Their ports are fixed, so every test process takes a loopback address of its own.
 #include "gateway/http_listeners.h"
 #include "tests/run_async.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # refused.sh CHECK PROGRAM: passes when CHECK refuses PROGRAM and names everything that it lacks.
 set -uo pipefail
 found=$("$1" "$2")

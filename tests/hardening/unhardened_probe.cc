@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Built without any hardening, for tools/check-hardening to refuse.
 #include <cstdio>
 #include <cstring>

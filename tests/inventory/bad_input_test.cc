@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every mistake has its place, says what is wrong, and what to write instead.
 #include "inventory_fixture.h"
 

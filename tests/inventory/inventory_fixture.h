@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder of its own with a small inventory that loads without a word; tests change one thing and look.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random damage to the example: load must answer, whatever it reads. Meant to run under ASan and UBSan, too.
 #include "inventory_fixture.h"
 #include "tests/paths.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pools: a Kubernetes cluster is declared completely or refused, with what to write instead.
 #include "inventory_fixture.h"
 

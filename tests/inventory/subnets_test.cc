@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Subnets behind relays, boot servers, Secure Boot: declared completely or refused, with the place.
 #include "inventory_fixture.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // muster's own Redfish driver against the lab's BMC: two implementations of one protocol, over real HTTPS.
 #include "base/io/crypto.h"
 #include "base/io/files.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One virtual machine, no operating system: the override to the network holds for one boot, then the guest's own reset takes the disk.
 #include "base/io/files.h"
 #include "base/io/process.h"

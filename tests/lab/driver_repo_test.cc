@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lab's apt repository, read by apt itself. Needs root (private mounts) and, the first time, a Debian mirror.
 #include "base/io/files.h"
 #include "base/io/process.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lab/vbmc/firmware_file.h"
 
 #include "base/io/crypto.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The simulated fleet speaks the real protocols: the controller's own BMC driver and agent gateway take a node from power-off to
 // its installed system, over TLS on loopback.
 #include "gateway/gateway_server.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small declared rack for the lab's tests.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // up → Redfish → down on this machine: a real namespace, libvirtd, BMCs, fabric and Slurm. Needs root.
 #include "base/io/files.h"
 #include "base/io/process.h"

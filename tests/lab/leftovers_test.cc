@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What killed commands leave: racks without a name, without a folder, half of a down. Real namespaces and processes, no machines. Needs root.
 #include "base/io/files.h"
 #include "base/io/process.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The agent's own program over the simulated NVML of the twin: which NVLink domain a node's GPUs are in, and what keeps them out.
 #include "base/io/files.h"
 #include "base/io/process.h"

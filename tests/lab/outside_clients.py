@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The virtual BMC as other people's software sees it: OpenStack's sushy. Usage: outside_clients.py URL PASSWORD
 # Lists, powers, sets the boot target, reads firmware and tasks; exits 1 with what went wrong.
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Software of other people against the virtual BMC over real HTTPS: python3-sushy, redfishtool, fwupd's redfish plugin. Each is a Debian
 // package; without it its test is skipped with the reason.
 #include "base/io/http.h"

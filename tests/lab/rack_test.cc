@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pure part of the lab: names, domains, slurm.conf.
 #include "lab/rack.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The virtual BMC's service without a server: requests go straight into handle().
 #include "lab/vbmc/redfish_service.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A few Redfish calls from a test, over real HTTPS and inside a lab's namespace.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The simulated NVML through dlopen, as every caller uses it.
 #include "lab/nvml/abi.h"
 

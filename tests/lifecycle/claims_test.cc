@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine beside other controllers: what it leaves alone, what it takes over, and how it stops when it was taken over.
 #include "tests/fakes/memory_store.h"
 #include "tests/lifecycle/crash_store.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A simulated management network: BMCs answer in the same time while few are asked at once; past a point each further request
 // makes all of them slower than the one before gained, and far past it requests fail. An event queue in virtual time, no threads.
 #pragma once

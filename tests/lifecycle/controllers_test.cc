@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two controllers, two processes, one PostgreSQL. One of them is killed or stopped in the middle, or the server is restarted:
 // the work ends, and nothing is done twice.
 #include "lifecycle/audit/audit.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CrashStore: passes everything on to another store until the k-th write, where the process "dies": the write is lost or
 // just made it, and nothing that comes after happens. See runInVirtualTime's `stop`. Grouping, many writes are one (journal.h).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kill -9 at every boundary of the journal. The world lives on; muster starts again on the same store. Each outside effect
 // must have been begun exactly once, and the road must end.
 #include "lifecycle/executor/engine.h"

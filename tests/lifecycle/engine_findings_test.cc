@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Findings: who raised them, when they are over; and waits for what is away.
 #include "lifecycle/model/json.h"
 #include "lifecycle/model/quarantine.h"

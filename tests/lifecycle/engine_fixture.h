@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // EngineTest: a rack, a store, virtual time, and an engine that sees them.
 #pragma once
 

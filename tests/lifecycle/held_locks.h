@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which processes hold POSIX locks on a file, as the kernel says it.
 #pragma once
 

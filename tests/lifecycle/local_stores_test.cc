@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contract of Store against what needs no server: memory and SQLite.
 #include "tests/fakes/memory_store.h"
 #include "tests/lifecycle/store_contract.h"

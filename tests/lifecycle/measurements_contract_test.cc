@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contract of Measurements, in the database of every store that has one.
 #include "lifecycle/store/measurements.h"
 #include "tests/lifecycle/store_contract.h"

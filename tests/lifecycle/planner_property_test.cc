@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Properties that hold for any graph of goals; graphs are random, seeds are in the failure text.
 #include "tests/lifecycle/random_graph.h"
 

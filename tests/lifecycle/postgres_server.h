@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A PostgreSQL server of the test's own: data in a temporary folder, a Unix socket there and no other, not as root. It dies
 // with the test. `whyNot` says why there is none.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The store on a real PostgreSQL: the contract, and what is its own: a server that is restarted, read-only, somebody else's.
 #include "lifecycle/store/measurements.h"
 #include "lifecycle/store/sql/schema.h"

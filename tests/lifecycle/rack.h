@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A rack with the whole road as goals of five fake phases, as small as it can be while keeping every kind of dependency:
 // another subject (fabric.sm), facts that are learnt on the way (hw.serial in the basis of gates), a wipe, a pool.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random graphs of goals, for properties that hold for any.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kill -9 at every write of a rollout, and of a rollback: what comes after goes on, and nothing is done twice.
 #include "tests/lifecycle/rollout_rack.h"
 

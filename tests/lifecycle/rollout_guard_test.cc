@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a rollout must not do to a cluster when things go wrong around it, in virtual time.
 #include "tests/lifecycle/rollout_rack.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pure parts of a rollout: waves, window, regression, the cluster that nodes step over in.
 #include "lifecycle/rollout/freeze.h"
 #include "lifecycle/rollout/gate.h"

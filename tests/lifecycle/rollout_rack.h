@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Racks of nodes that run driver 570 and work in a pool, and a rollout of driver 575 over them, in virtual time. A Life is one
 // process: it may die at any write of the store; the world and the store live on.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The course of a rollout in virtual time: what is changed, what stops it, what is undone.
 #include "tests/lifecycle/rollout_rack.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rollouts on top of each other: which of them can be undone, and what stays.
 #include "lifecycle/rollout/status.h"
 #include "tests/lifecycle/rollout_rack.h"

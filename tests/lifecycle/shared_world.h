@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A world that several processes act on: facets and operations in a SQLite file of its own, and the phase that works there.
 // The same operation id is the same work; a second operation on one facet is what must never happen.
 #pragma once

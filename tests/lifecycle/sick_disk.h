@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SickDisk: while one lives, every SQLite file that is opened lies on a disk that can fall sick: from the k-th write on it answers
 // this code, until it is mended. What was written stays.
 #pragma once

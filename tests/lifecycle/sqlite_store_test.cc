@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is SQLite's own: durability across processes, damaged, foreign, locked, read-only and full files.
 #include "base/io/files.h"
 #include "lifecycle/audit/audit.h"

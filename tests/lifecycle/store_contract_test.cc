@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contract of Store, run against every implementation.
 #include "lifecycle/audit/audit.h"
 #include "tests/lifecycle/store_contract.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The files of a SQLite store and other processes: locks that last, modes, and files that are taken away under their process.
 #include "base/io/files.h"
 #include "lifecycle/store/measurements.h"

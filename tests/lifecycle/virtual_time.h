@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a coroutine to its end in virtual time: whenever nothing is ready, time jumps to the next sleeper.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who may not take jobs, and when that is too many.
 #include "monitor/eviction.h"
 #include "tests/monitor/pool_rig.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The health phase: what an agent tells becomes facts; a reboot is bounded, counted, and believed only by the next boot's own report.
 #include "monitor/health_gate.h"
 #include "monitor/health_history.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // muster keep over a pool, in virtual time: who is drained, when, and what stops it.
 #include "lifecycle/model/quarantine.h"
 #include "tests/monitor/pool_rig.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A pool of nodes whose certificates, health and jobs a test sets, and keep's keeper over it in virtual time.
 #pragma once
 

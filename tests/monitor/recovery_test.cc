@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graded recovery: the order of the steps from the journal alone, each with its proof, none twice, none on a node that takes jobs.
 #include "monitor/recovery.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nodes that keep has drained and that are well again: who comes back by itself, when, and who does not. And keep beside another process.
 #include "tests/monitor/pool_rig.h"
 #include "tests/lifecycle/crash_store.h"

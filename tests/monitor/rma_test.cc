@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The RMA bundle: whole, checkable, the same bytes for the same facts.
 #include "monitor/rma.h"
 

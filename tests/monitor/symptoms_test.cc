@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The action table against the traps of the field.
 #include "monitor/symptoms.h"
 

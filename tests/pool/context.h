@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tests of pool/ share: a context, a certificate gate that can be told, a cluster of one pool.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Kubernetes API as a client meets it on bad days: rights, conflicts, busy servers, long lists, renewed credentials.
 #include "tests/pool/kube_fixture.h"
 

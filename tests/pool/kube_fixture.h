@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A pool phase on one KubeServer, over HTTPS on loopback.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pool phase on Kubernetes: no certificate, no pod; eviction only as budgets allow; nobody's cordon is undone but our own.
 #include "tests/pool/kube_fixture.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pool phase against a real API server: set MUSTER_TEST_KUBECONFIG. It makes a node object, a namespace and pods of its own (no kubelet
 // runs for them) and removes them again; it touches no other node.
 #include "tests/fakes/fake_agent_gateway.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/pool/kube_schema.h"
 
 #include <fmt/format.h>

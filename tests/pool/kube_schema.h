@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the published OpenAPI (api/openapi-spec/v3 of Kubernetes 1.3x) says of the objects that muster sends: names of fields, types,
 // required ones. The real server ignores unknown fields unless asked; this one never does.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // KubeServer: an API server in memory behind real HTTPS, as strict as the published API: it knows verbs, rights, content types, fields,
 // resourceVersions, pages of lists and disruption budgets, and refuses everything else. It also plays, when told, what lives
 // around an API server: the controllers that mark cordoned nodes and keep budgets, kubelets that end pods.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pool phase: no certificate, no job; and nobody's drain is undone but our own.
 #include "lifecycle/model/quarantine.h"
 #include "tests/fakes/fake_agent_gateway.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Real munged, slurmctld and slurmd in a network namespace of the test's own; the agent is a fake whose JoinPool starts slurmd.
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/fakes/real_slurm.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Slurm's words, as scontrol of 22.05 printed them.
 #include "pool/slurm.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // StepClock: time that moves only when somebody sleeps, and then at once. For tests with real I/O and pretended waits.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What another host on the network gets out of the boot files of an armed node, with the real dnsmasq and the real gateway.
 #include "wire/messages.h"
 #include "tests/provision/dhcp_site.h"

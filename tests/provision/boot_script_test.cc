@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "provision/netboot/boot_script.h"
 #include "provision/netboot/grub_script.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small declared cluster for the tests of provision/.
 #pragma once
 

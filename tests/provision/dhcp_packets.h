@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DHCP by hand: what firmware and iPXE send, and what they read.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // dnsmasq itself, started by Netboot in a network namespace of its own, asked by hand-made DHCP and TFTP packets from
 // another namespace.
 #pragma once

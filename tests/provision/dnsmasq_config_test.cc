@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "provision/netboot/dnsmasq_config.h"
 
 #include "base/io/process.h"

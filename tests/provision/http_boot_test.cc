@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UEFI HTTP boot by real firmware (OVMF): an address and a URL by DHCP, iPXE by HTTP, then the node's script and the RAM OS.
 #include "tests/provision/dhcp_site.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Live images: started in memory, with no disk written, whatever happens in between.
 #include "tests/provision/phase_rack.h"
 

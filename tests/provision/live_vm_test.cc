@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A live image in a virtual machine, from power-on to the agent's call: BIOS, iPXE, the image's kernel, the overlay, systemd. Some minutes
 // under TCG, so on request only.
 #include "tests/provision/vm_site.h"

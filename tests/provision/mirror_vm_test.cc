@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A mirrored system disk whose writing was interrupted: the RAM OS of a virtual machine makes the arrays anew and fetches only what is not in
 // them. Some minutes under TCG, so on request only; no kernel of a build machine need have md.
 #include "tests/provision/vm_site.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file system of NFS on a virtual machine: a real server (nfs-ganesha) on the controller's network, a real kernel that mounts it, the agent
 // that measures it. Some minutes under TCG, so on request only.
 #include "provision/storage/storage.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A rack in memory for the tests of the phase: BMCs whose power switches boot agents, as the real ones would.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The phase against a rack in memory.
 #include "wire/wipe_guard.h"
 #include "tests/provision/phase_rack.h"

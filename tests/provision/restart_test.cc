@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Restarts tells others: that a boot which it has begun has come to its end.
 #include "provision/restart.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An NVMe disk that comes with sectors of 512 bytes and is declared with 4,096: formatted by the RAM OS's nvme-cli on QEMU's controller, made into
 // a file system, and mounted by the installed system. Some minutes under TCG, so on request only.
 #include "tests/provision/vm_site.h"

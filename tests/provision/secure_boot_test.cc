@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UEFI Secure Boot, for real: OVMF with Microsoft's keys, dnsmasq started by Netboot, in a network namespace of its own. What is
 // proven is on the console: a signed kernel runs, an unsigned one is refused, a machine that is not armed goes on with its boot
 // order, and a disk with the signed loader starts.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A machine with a TPM whose PCRs its firmware, iPXE and kernel have filled: refused while they are not declared, let in once they are, and
 // the same at its next start. Minutes under TCG, so on request only.
 #include "tests/provision/vm_site.h"

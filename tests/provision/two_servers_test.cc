@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What dnsmasq really does when the site changes hands: host B answers in the place of host A, with the same addresses and its own URLs;
 // and what machines would hear if both answered.
 #include "tests/provision/dhcp_site.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A controller and one virtual machine on a network of their own: dnsmasq, HTTP and HTTPS, the gateway, the image store and the phase are
 // real, and so is all that runs in the machine. Only the BMC is a fake: its power switch starts and ends QEMU.
 #pragma once

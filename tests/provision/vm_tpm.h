@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A TPM for a virtual machine with UEFI: swtpm, started anew with each start of the machine, with what it knew before.
 #pragma once
 

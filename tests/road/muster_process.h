@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // muster itself as a child process: its JSON events line by line, and SIGKILL at a chosen one.
 #pragma once
 

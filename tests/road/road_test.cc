@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole road on a virtual rack of two nodes, with muster killed on the way. Tests run in order on one rack.
 #include "base/io/crypto.h"
 #include "base/io/files.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Leaks on purpose: the address sanitizer's run is worth something only if it says so.
 #include <memory>
 

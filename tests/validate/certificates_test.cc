@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Certificates: what makes one void, each way with its own words.
 #include "base/io/files.h"
 #include "lifecycle/model/certificate_keys.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks: the engines see injected faults, and whatever cannot be known has not passed.
 #include "validate/checks/catalogue.h"
 #include "validate/checks/rdma_devices.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVMe disks: nothing is harmed, what cannot be known has not passed, units are what they seem.
 #include "tests/validate/fake_host.h"
 #include "validate/checks/disk_judges.h"

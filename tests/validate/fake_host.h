@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A machine for checks: files below a folder, and programs that say what they are told to.
 #pragma once
 

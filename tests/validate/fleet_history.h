@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A simulated fleet's measurements: nodes of one SKU in racks, metrics with noise, whatever is wrong put in by the test.
 #pragma once
 

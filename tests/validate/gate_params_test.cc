@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parameters of checks that gates set: which there are, what is refused, what reaches the agent.
 #include "validate/gate_params.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GPU checks over the simulated NVML, which has the real library's ABI: each fault is found, and what is not there does not pass.
 #include "tests/paths.h"
 #include "validate/checks/catalogue.h"

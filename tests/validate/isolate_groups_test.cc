@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Isolation by collectives, end to end below the command: the planner, the engine that asks agents, what nodes answer, the log that survives a
 // kill. The nodes' rates come from the simulated cluster; the answers have the form that muster-collective gives them.
 #include "base/io/files.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The executor over agents: what is asked of them, and what their answers mean. Fail closed.
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/run_async.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster validate isolate` as the real program does it, with real agents. One node's cable is four times slower than the others'.
 #include "tests/validate/real_agents.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fault isolation: designs by their properties, the isolation by simulated clusters whose faults are known.
 #include "tests/validate/isolate_world.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A simulated cluster for the isolation: two tiers of switches a rail, destination-based routes, parts that are slow or dead, noise, and
 // tests that say nothing. The isolation sees only rates.
 #pragma once

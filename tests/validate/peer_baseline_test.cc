@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GPUs that no table knows: judged by their peers, in the gate and in the certificate.
 #include "tests/validate/phase_fixture.h"
 #include "validate/peer_baseline.h"

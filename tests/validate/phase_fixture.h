@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The validate phase with everything around it in memory, and an agent that answers what a test says.
 #pragma once
 

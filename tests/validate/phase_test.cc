@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The validate phase: fail closed, whatever the agent says.
 #include "tests/validate/phase_fixture.h"
 #include "validate/validation_scope.h"

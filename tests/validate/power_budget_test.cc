@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A rack's power: never exceeded, never stepped up at once, always given back.
 #include "validate/power_budget.h"
 

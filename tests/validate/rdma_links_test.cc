@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rdma.links over a folder that stands for the node's /sys, which changes while the check waits.
 #include "base/io/files.h"
 #include "tests/run_async.h"

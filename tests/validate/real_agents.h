@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Real agents for the real program: each node is a network namespace with a cable to the bridge of the controller's side, which is the test's own
 // namespace. Every cable has its rate by tc, in both directions, so low that not the processors are what limits a test.
 #pragma once

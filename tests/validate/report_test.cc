@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fleet statistics and reports: what is wrong is found, the budget of false alarms is kept, and a report shows what was measured and nothing else.
 #include "lifecycle/store/store.h"
 #include "tests/run_async.h"

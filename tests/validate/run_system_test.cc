@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `muster validate run` as the real program does it, with real agents: gates within a rack's power and within a time, going on, certificates.
 #include "lifecycle/store/store.h"
 #include "tests/provision/images/kept_images.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Certificates and revocations of one store that two hosts share, each with a state folder of its own; and how the files of a muster from
 // before come into it. On SQLite and on a PostgreSQL that the test starts.
 #include "base/io/files.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a real subnet manager's tables to an accused cable: routes as ibtracert walks them, and an isolation that knows them.
 #include "cli/commands/site_routes.h"
 #include "fabric/discovery/tools.h"

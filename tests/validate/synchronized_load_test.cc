@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Racks that begin together because they were asked to: never beyond their power, at one moment, never with a part of those who were named.
 #include "validate/synchronized_load.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of the machine over a folder that looks like one, and over programs that say what they are told to.
 #include "tests/validate/fake_host.h"
 #include "validate/checks/amd.h"

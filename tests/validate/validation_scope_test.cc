@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/io/crypto.h"
 #include "validate/validation_scope.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Rewrites `auto x = f(…); … co_await std::move(x)` to `co_await f(…)` where x is used only there.
 
 GCC 12 destroyed some temporaries of a co_await expression twice, so every awaited operation had a line of its own.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Moves files as moves.txt says (git mv), and follows them in includes, CMake files, scripts and documents.
 
 Usage: tools/migrations/move_files.py   (in the root of the repository)

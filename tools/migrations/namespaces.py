@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A namespace is its folder: after move_files.py, what moved to another top folder gets that folder's namespace.
 
 Usage: tools/migrations/namespaces.py   (in the root of the repository)

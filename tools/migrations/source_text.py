@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the migrations share: C++ text without its literals and comments, and the files of the tree."""
 import re
 import subprocess

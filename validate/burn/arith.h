@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arithmetic that every back end shares, on hosts and on devices alike: what an operand is, what a memory word is, what a value weighs
 // in a checksum. All pure functions of (seed, index): nothing has to be stored to know what must be there, and goldens are equal bit for
 // bit wherever they are made.

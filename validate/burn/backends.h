@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which devices there are. CUDA comes as a file of its own beside the program, so that hosts without its libraries need none.
 #pragma once
 

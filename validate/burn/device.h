@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the burn engine asks of hardware: products, memory steps, copies, a look at the sensors. One implementation for the host's
 // processors (cpu/), one for NVIDIA GPUs (cuda/), a scripted one in the tests. The engine decides; a device only does, counts and times.
 #pragma once

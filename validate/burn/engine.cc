@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "validate/burn/engine.h"
 
 #include "validate/burn/stages.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The burn engine: runs stages on all devices at once and judges them. Same stages, same judgement, whatever the device.
 #pragma once
 

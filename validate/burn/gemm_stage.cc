@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products. Integer operands: every tile against a golden from integer arithmetic. Random operands: the first product by row and column
 // sums, every later one bit for bit against the first. Operands are read again at the end: corrupted ones spoil all products alike.
 #include "validate/burn/golden.h"

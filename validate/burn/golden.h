@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a product must be, without the product: O(n²) integer arithmetic on the host, the same for every device.
 #pragma once
 

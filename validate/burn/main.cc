@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // muster-burn: the burn engine as a program. Exit: 0 passed, 1 not passed, 2 wrong words, 3 the tester cannot be trusted.
 #include "base/json_output.h"
 #include "validate/burn/backends.h"

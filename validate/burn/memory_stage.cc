@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory patterns, copies with a CRC of every block, and a small product on every unit.
 #include "validate/burn/stages.h"
 

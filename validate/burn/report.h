@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a burn says: a verdict a stage and a device, with seeds to repeat it. Anything but Pass has not passed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "validate/burn/self_test.h"
 
 #include "validate/burn/cuda/formats.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tester tested: every kind of fault is put into a device, and the whole engine must say so. And without a fault it must pass.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One stage on one device. Each answers a report, whatever happens.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sources: ROCm's documentation of amd-smi (6.x: a list; 7.x: {"gpu_data": a list}); rocm-smi's --json (a card an entry, all values text, names
 // with either case of "Card series"); the kernel's amdgpu RAS error counts ("ue: 0", "ce: 3").
 #include "validate/checks/amd.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AMD Instinct GPUs by amd-smi's JSON, or by rocm-smi's and the kernel. What they call "N/A" is no data.
 #pragma once
 

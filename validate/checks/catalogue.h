@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The catalogue of checks: one row each. A check gets its parameters as JSON and answers with what it saw.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks: run on the node, by the agent. Pure of controller concerns; a check that cannot run has not passed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "validate/checks/disk_judges.h"
 
 #include "base/json_input.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a kind of GPU should reach: skus.json with its sources, checked for sense when it is read, and baselines learnt from a fleet
 // where no table knows the kind.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks over what the board around the chip says: links, bus, clocks, power, heat.
 #include "validate/checks/expectations.h"
 #include "validate/checks/gpu_look.h"

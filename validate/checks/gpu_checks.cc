@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks over NVML. A value that NVML does not offer is no data, and no data is no pass.
 #include "lifecycle/model/facet.h"
 #include "validate/checks/catalogue.h"

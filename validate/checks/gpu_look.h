@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One look at all GPUs by NVML, and a verdict over all of them.
 #pragma once
 

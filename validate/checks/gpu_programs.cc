@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GPU checks that other programs do: muster-burn, dcgmi, nccl-tests. Their exit status alone proves nothing, and neither do their words.
 #include "base/json_input.h"
 #include "base/json_output.h"

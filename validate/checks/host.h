@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The machine that a check looks at: its files below `root`, and the programs that it may run.
 #pragma once
 

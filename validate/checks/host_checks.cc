@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // host.gemm and host.memory: the burn engine over the host's own processors and memory. It first proves that it can see faults.
 #include "validate/burn/cpu/cpu_device.h"
 #include "validate/burn/self_test.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Source of names, layouts and numbers: NVIDIA's public NVML API reference (nvml.h of the R535 driver and later).
 #include "validate/checks/nvml.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVML by dlopen: the few calls that checks need, with the library's own ABI. No NVIDIA header or library at build time.
 #pragma once
 

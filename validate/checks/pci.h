@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PCI devices as sysfs shows them: where they hang, and what their configuration space says.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rdma.count and rdma.ports: the RDMA devices that the kernel has, and whether their ports are up.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rdma.links: what the node's InfiniBand ports count over a window. Only differences are judged: what was counted before the cable was
 // cleaned is past.
 #include "validate/checks/rdma_links.h"

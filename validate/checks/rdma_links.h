@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rdma.links with a clock of the caller's: the check waits by nature.
 #pragma once
 

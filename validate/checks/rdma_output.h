@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // perftest's output, read strictly.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One side of an RDMA bandwidth test between two nodes: perftest's ib_write_bw, its table read strictly.
 #include "base/io/process.h"
 #include "base/json_input.h"

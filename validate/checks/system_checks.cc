@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The machine around the GPUs: clock, kernel log, memory controllers, memory nodes, settings.
 #include "validate/checks/catalogue.h"
 #include "validate/checks/system_judges.h"

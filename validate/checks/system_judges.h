@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the system's answers mean. Pure, but for clockState.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives over groups of nodes: who is which rank of what, what the data must be, what the numbers mean. No MPI and no ssh: the
 // controller names a meeting place for each group, agents start the ranks. Ranks talk by NCCL, or by TCP where there is no GPU.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Source: the JSON that DCGM 4's `dcgmi diag -j` writes (dcgmi's DiagResponse).
 #include "validate/collective/dcgm.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `dcgmi diag -j`, read fail-closed: a test that was skipped, or an entity without a result, has not passed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // muster-collective: one node's ranks of one group. Reads a job from standard input, writes a report to standard output.
 //   muster-collective            exit 0: passed, 1: not passed, 2: no job. What hangs is ended at the job's limit, with a report that says so.
 //   muster-collective --probe    which transports there are, as JSON; exit 0

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the processes of a group come to one NCCL id: the first one makes it and hands it out at the job's meeting place.
 //
 // Not by NCCL_COMM_ID: with that, NCCL wants an interface in the very subnet of the meeting place on every host, and fails on all others

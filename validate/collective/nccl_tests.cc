@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "validate/collective/nccl_tests.h"
 
 #include "base/json_input.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The output of nccl-tests (and rccl-tests, which print the same), read strictly: text or -J JSON. What is not there, no number, or wrong
 // data is an error or a count, never a pass.
 #pragma once

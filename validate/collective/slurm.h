@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A job of muster-collective as a step of Slurm: one task a node, each finds its place in Slurm's environment. For nodes that are in a pool:
 // the scheduler keeps other work away meanwhile.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives over TCP: every rank has a stream to every other one. Rings for what is reduced or gathered, as NCCL does it; steps of
 // exchanges for an all-to-all. For hosts without GPUs, and for seeing the whole chain work where there is neither GPU nor RDMA.
 #include "base/io/process.h"

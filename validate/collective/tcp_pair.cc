@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "validate/collective/tcp_pair.h"
 
 #include "validate/burn/arith.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two hosts without RDMA: bandwidth and data over TCP, several streams at once, every block compared with what was sent.
 #pragma once
 

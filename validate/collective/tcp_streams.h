@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TCP streams with a deadline for everything: what pairs and meshes of hosts are made of. Blocking; non-blocking below.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How ranks can talk on this machine. NCCL comes as a file of its own beside the program.
 #pragma once
 

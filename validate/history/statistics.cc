@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "validate/history/statistics.h"
 
 #include "validate/history/fingerprint.h"

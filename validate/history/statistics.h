@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fleet statistics: which nodes, racks and devices differ from their like, and what drifts, with a stated budget of false alarms. Pure.
 //
 // Everything is robust (medians, and the median absolute deviation as scale), because what is looked for is in the data. The budget is the

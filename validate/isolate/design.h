@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Designs: who is tested with whom in a round. Pure combinatorics; nodes are numbers.
 //
 // A round is a set of disjoint groups that run at once, so rounds cost time and tests do not. Matchings give every node one partner; the

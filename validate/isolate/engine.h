@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What runs the tests between nodes: perftest for pairs, muster-collective by NCCL or TCP for groups of any size.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Evidence: every test of two nodes, set against its like. Internal to the isolation.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine of collectives: muster-collective on every node of a group, started by the agents. The controller gives out where a group
 // meets; there is no MPI and no ssh.
 #pragma once

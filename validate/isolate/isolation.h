@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Isolation: finds what is bad among nodes, NICs, switches, cables and pairs from tests between nodes, in few rounds.
 //
 // A pure state machine: `next` plans a round, whoever runs it brings the result to `learn`. It knows no clock, no agent and no network, and

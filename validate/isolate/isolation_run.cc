@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "validate/isolate/isolation_run.h"
 
 #include "base/log.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One isolation from its first round to its verdict, kept on disk round by round.
 #pragma once
 

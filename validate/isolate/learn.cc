@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a round of pairs says about NICs.
 #include "validate/isolate/state.h"
 

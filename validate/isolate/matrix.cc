@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What collectives say: an all-to-all tells the rate of every pair, an all-reduce one rate a group.
 #include "validate/isolate/state.h"
 

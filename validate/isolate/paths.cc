@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bad ways between good NICs: which cable, whose uplinks, or only these two.
 #include "validate/isolate/state.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which round comes next, and who is in it.
 #include "validate/isolate/state.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cables between switches that the tests of an isolation use, as the switches' tables were when it began.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an isolation has done so far, in a folder of its own: a process that is killed goes on with the round that was cut off. The planner is
 // pure and tasks have names of their own, so the same rounds are planned again and no test that has ended runs twice.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The executor: runs the rounds that an isolation plans. It decides nothing about nodes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "validate/isolate/site.h"
 
 #include "inventory/model/fabric_positions.h"

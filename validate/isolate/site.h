@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Site: the numbers of an isolation as nodes, devices, switches and ports of an inventory, and a verdict in words.
 #pragma once
 

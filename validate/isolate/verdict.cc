@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From what is known to culprits: as few as explain it, each with how sure that is.
 #include "validate/isolate/state.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The report for programs: JSON, JUnit; and the picture of an isolation from its evidence.
 #include "base/json_input.h"
 #include "base/json_output.h"

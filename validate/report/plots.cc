@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "validate/report/plots.h"
 
 #include "base/markup.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pictures of the report: SVG as text. Internal.
 #pragma once
 

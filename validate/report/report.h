@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports on the fleet's measurements: HTML for people (one file, nothing fetched), JSON for programs, JUnit for whoever shows test results.
 #pragma once
 

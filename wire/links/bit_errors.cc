@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "wire/links/bit_errors.h"
 
 #include <boost/math/special_functions/gamma.hpp>

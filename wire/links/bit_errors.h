@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a number of bit errors in a time says of a link's bit error rate (BER), and what it does not. Pure.
 //
 // Errors of an idle link count as well: it sends idle symbols at its full rate, so bits are rate × time, whatever the load. From FDR on,

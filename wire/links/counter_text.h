@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counters as the tools print them. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an InfiniBand (or RoCE) port counts, and how much of it happened between two readings. Pure.
 //
 // Three traps decide the shapes here. A counter of PortCounters has 4 to 32 bits and *stops* at its highest value. Anybody may clear

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which cable it is: maker, part and serial number from the transceiver's own memory. Pure.
 #pragma once
 

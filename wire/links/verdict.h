@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the growth of its counters over a window says of a link. Pure.
 //
 // Fail closed: a link is good only where errors *and* their absence are proven. A window that is too short, a counter that is full or was

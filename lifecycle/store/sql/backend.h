@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Backend: all that differs between databases. The SQL of the store is shared (sql_store.h); here is how to connect, which
 // words a dialect has, and what an error of the driver means for an operator.
 #pragma once

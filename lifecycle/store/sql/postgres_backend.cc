@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PostgreSQL: for several controllers. A connection that is lost is made again, within a patience; whether a COMMIT that met
 // the loss was done is asked of the server itself (pg_xact_status), so nothing is written twice and nothing is guessed.
 #include "lifecycle/store/sql/backend.h"

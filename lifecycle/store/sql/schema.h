@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The schema, shared by all databases: one list of statements a version. A published version never changes; a new one is
 // appended. Words that start with '%' are the database's own (Backend::dialect).
 #pragma once

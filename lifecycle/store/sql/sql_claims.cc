@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Leased claims with fencing tokens (docs/adr/0010).
 //
 // controllers: one row a session, with the end of its lease by the database's clock. claims: one row a subject for ever, with

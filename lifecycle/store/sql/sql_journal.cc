@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The journal and findings.
 #include "base/json_input.h"
 #include "lifecycle/model/json.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The log of events with its chain of hashes, and who asked for what.
 //
 // Appending to the chain locks its head, so that entries of several controllers form one chain. Progress is not chained.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measurements in the store's database, by a connection of its own. A row is one node and run; its numbers are one text, because they are
 // always read together: a report on 10,000 nodes reads 50,000 rows instead of two million.
 #include "lifecycle/store/measurements.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The store's connection, schema, facts, permissions and values.
 #include "lifecycle/store/sql/sql_store.h"
 

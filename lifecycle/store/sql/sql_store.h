@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Store on any SQL database through SOCI. The SQL here is shared; what differs is a Backend.
 //
 // Every write is one transaction, done when the call returns. SOCI throws: `read` and `write` are the seam where that becomes

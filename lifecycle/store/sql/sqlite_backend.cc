@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SQLite: a file, WAL, synchronous FULL: what a call returned from is on the disk. One writer at a time (BEGIN IMMEDIATE).
 // The files are opened by SQLite alone, by each of this process's connections; everything else about them is StoreFiles'.
 #include "lifecycle/store/sql/backend.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/store/sql/store_files.h"
 
 #include "base/io/files.h"

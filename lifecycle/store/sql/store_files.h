@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // StoreFiles: the files of a SQLite store (database, write-ahead log, its index), seen by name only.
 //
 // POSIX locks belong to a process and a file, not to a descriptor: closing ANY descriptor of the database takes away every lock that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/store/sql/value_reader.h"
 
 #include <thread>

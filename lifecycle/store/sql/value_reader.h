@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values read by a connection of their own: the control thread asks for them thousands of times (pins, refused passwords, tokens), and
 // must not wait until the journal's batch is on the disk. It sees what was committed when it asks.
 #pragma once

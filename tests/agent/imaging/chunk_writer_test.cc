@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/imaging/chunk_writer.h"
 #include "agent/imaging/existing_content.h"
 #include "agent/imaging/read_back.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The agent's task: from its parameters to its report, on a machine whose sysfs, firmware and disks are files.
 #include "agent/tasks/erase_disks.h"
 #include "base/io/files.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Erasing: the guards, the order of methods, and that a disk is believed only when what was on it is gone. Disks are files.
 #include "agent/imaging/erase.h"
 #include "wire/wipe_guard.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Live images as the agent takes them: into memory, and never onto a disk. Mounting is shown by the VM test.
 #include "agent/imaging/fetch_index.h"
 #include "agent/imaging/live.h"

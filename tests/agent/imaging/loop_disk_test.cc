@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A real block device: partitioned, written, checked, grown, made bootable, mounted and looked at.
 #include "agent/imaging/chunk_writer.h"
 #include "agent/imaging/install.h"

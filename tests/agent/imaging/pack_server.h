@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A pack in memory behind the HttpClient seam, with faults by script; and a target in memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The power goes while an image is written: the writing process is killed in the middle, and what it leaves is a file on a real file
 // system. The next writing looks at what is there and fetches only the rest.
 #include "agent/imaging/chunk_writer.h"

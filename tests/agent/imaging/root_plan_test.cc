@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A system disk of several parts: what is made, in which order, and what is refused before the first byte.
 #include "agent/imaging/root_plan.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images of whole disks: the order of the writing, and what is read from a partition table.
 #include "agent/imaging/whole_disk.h"
 #include "agent/imaging/writer.h"

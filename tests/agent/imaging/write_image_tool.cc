@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stands in for muster-agent in the RAM OS of a test: fetches its task from muster.test=URL on the kernel command line, writes
 // the disk, says how it went on the console, powers off. The identity that it installs is made up. On the installed system, where
 // it is copied like the agent, it says that it was started.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Proof by a software TPM: real tpm2-tools, the real agent, gateway and verifier. Wrong PCR → no certificate, and a finding.
 #include "agent/core/tpm.h"
 #include "gateway/attestor.h"

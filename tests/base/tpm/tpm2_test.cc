@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Structures of TPM 2.0 as tpm2-tools 5.4 wrote them from swtpm 0.7.1, and everything that they are not.
 #include "base/io/crypto.h"
 #include "base/io/tpm2.h"

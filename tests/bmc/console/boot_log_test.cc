@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is kept of a boot is bounded, and the begin and the end of it are there.
 #include "bmc/console/boot_log.h"
 #include "tests/run_async.h"

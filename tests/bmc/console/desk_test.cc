@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The desk in virtual time: every boot is kept, nothing waits for long, and what it hears last is there for findings.
 #include "bmc/console/boot_log.h"
 #include "bmc/console/console_recorder.h"

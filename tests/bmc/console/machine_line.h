@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A machine's serial port of a pseudo terminal, whose machine is the test.
 #pragma once
 

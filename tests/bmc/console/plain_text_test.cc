@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What comes out of plainLines is safe to show to anybody, whatever a machine has written.
 #include "bmc/console/ansi_strip.h"
 

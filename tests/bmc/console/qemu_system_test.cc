@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The desk against a real machine: QEMU's serial port on a Unix socket and on a terminal device.
 #include "base/io/files.h"
 #include "bmc/console/boot_log.h"

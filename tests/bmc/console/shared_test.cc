@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One reader of the line, all others served: over real Unix sockets.
 #include "bmc/console/shared.h"
 #include "tests/fakes/fake_console.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A BMC of OpenIPMI's simulator on loopback, with a serial line whose other end the test holds.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Serial over LAN for real: Debian's ipmitool over RMCP+ to OpenIPMI's simulated BMC.
 #include "base/io/files.h"
 #include "bmc/console/source.h"

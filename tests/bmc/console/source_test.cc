@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which console a node has, and what a domain's description says of its serial port.
 #include "bmc/console/console_recorder.h"
 #include "bmc/forwarding_bmc.h"

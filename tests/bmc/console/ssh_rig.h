@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A BMC's SSH server on loopback: Debian's dropbear, which OpenBMC and others run as well. Its account exists only in a mount namespace of its own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Consoles by SSH for real: OpenSSH's client and sshpass to dropbear, the place told by an emulated BMC's Redfish over HTTPS.
 #include "bmc/console/console_recorder.h"
 #include "lab/vbmc/redfish_service.h"

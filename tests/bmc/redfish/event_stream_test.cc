@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What BMCs tell by themselves: the format, and the way from the emulated BMC over real HTTPS into a finding.
 #include "bmc/redfish/event_stream.h"
 

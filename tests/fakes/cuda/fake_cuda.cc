@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/fakes/cuda/fake_cuda.h"
 
 #include "validate/burn/cuda/formats.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A CUDA runtime and a cuBLASLt on the host, for the host logic of muster-burn's CUDA back end: memory is memory, streams run at once,
 // products are made by definition. It keeps count of what was taken, so that a test can see what was not given back.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernels' interface on the host: the same values, one after the other.
 #include "validate/burn/cuda/kernels.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/fakes/nccl/fake_nccl.h"
 
 #include "validate/collective/nccl/values.h"

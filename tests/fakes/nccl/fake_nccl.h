@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NCCL on the host, among threads of one process: collectives by their definition, messages through boxes. Memory is the fake CUDA runtime's.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // console, ipmi, pdu, bmc_certificate and tpm of a profile: declared completely or refused.
 #include "inventory_fixture.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // bmc_pin, bmc_ca, bmc_ssh_key and bmc_credential of nodes and profiles; bmc_trust of the cluster.
 #include "base/io/crypto.h"
 #include "inventory/schema/json.h"

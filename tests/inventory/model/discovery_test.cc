@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Discovery, parts, drivers' settings and storage: what an inventory may say of them.
 #include "inventory/inventory.h"
 #include "inventory/schema/presets.h"

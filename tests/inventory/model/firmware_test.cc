@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Baselines as they are written: constraints, stepping stones, signatures.
 #include "tests/inventory/inventory_fixture.h"
 

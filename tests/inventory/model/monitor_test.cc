@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // keep: what the long-running controller may do by itself is declared completely or refused.
 #include "inventory_fixture.h"
 

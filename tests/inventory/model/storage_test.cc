@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // storage, user_data, image_mirrors: declared completely or refused.
 #include "inventory/model/user_data.h"
 #include "inventory_fixture.h"

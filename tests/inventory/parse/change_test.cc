@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Change files: what they may say, and what they are told when they are wrong.
 #include "inventory/parse/change.h"
 #include "tests/inventory/inventory_fixture.h"

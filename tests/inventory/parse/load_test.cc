@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "inventory/parse/hostlist.h"
 #include "inventory/model/fabric_positions.h"
 #include "inventory_fixture.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which files an inventory may name, and that nothing of a foreign file is shown.
 #include "inventory/parse/paths.h"
 

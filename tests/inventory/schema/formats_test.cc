@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Editors see a pattern, the reader runs a function: what the reader takes, the pattern must take, and both refuse what is listed.
 #include "inventory/schema/formats.h"
 

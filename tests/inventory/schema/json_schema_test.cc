@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The schema says what the reader does, and docs/inventory.md says what the tables do.
 #include "inventory/parse/document.h"
 #include "inventory_fixture.h"

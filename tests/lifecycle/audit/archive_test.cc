@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Old entries of the log move into a file, and the chain stays whole: in what is left, in the file, and from one to the other.
 #include "lifecycle/audit/archive.h"
 

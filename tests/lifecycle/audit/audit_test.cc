@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `muster audit verify` finds, and what `muster history` tells.
 #include "lifecycle/audit/audit.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The signed head of the log: what it shows of a log whose end was cut off or that was written anew, on both databases.
 #include "lifecycle/audit/head.h"
 

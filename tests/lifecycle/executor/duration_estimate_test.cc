@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long things usually take, and who is told when one takes longer.
 #include "lifecycle/executor/duration_estimate.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Findings that a person ends: which may be, what is said of it, and all or none.
 #include "lifecycle/model/clear_findings.h"
 #include "tests/fakes/memory_store.h"

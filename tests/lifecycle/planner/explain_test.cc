@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/planner/explain.h"
 
 #include "tests/fakes/memory_store.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Replanner answers what makePlan answers, whatever changes; and a change of one node costs one node.
 #include "lifecycle/planner/replanner.h"
 #include "tests/lifecycle/random_graph.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Journal: many writes, one commit; an answer only when it is durable; a write that fails harms nobody else.
 #include "lifecycle/store/journal.h"
 #include "tests/fakes/memory_store.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which of several hosts serves: one at a time, whoever was stopped, and by no clock that somebody sets.
 #include "lifecycle/store/leader_lease.h"
 #include "tests/lifecycle/crash_store.h"

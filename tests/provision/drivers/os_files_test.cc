@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "provision/facets.h"
 #include "provision/drivers/os_files.h"
 

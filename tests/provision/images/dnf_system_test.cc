@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Systems of dnf's packages: the real dnf, rpm and createrepo_c, and an archive of packages that the test makes and signs itself. A
 // distribution's own archive is another matter: this one proves what muster asks of dnf, not what a kernel package does.
 #include "base/io/files.h"

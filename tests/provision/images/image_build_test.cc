@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds the RAM OS and the demo's node image from Debian packages, and looks inside.
 #include "base/io/files.h"
 #include "base/io/process.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "provision/images/image_import.h"
 
 #include "kept_images.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images in a cache of their own: of bytes, by the fake builder, or of a real small file system.
 #pragma once
 

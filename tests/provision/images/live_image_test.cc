@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Live images: squashfs in, kernel and modules out again; a tree that no machine could start is refused.
 #include "base/io/files.h"
 #include "base/io/process.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The NVIDIA driver of Debian's non-free, with the open kernel modules, is installed in an image and built there by DKMS. No GPU is needed.
 #include "base/io/process.h"
 #include "tests/run_async.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "wire/pack_index.h"
 #include "base/io/files.h"
 #include "provision/images/pack_writer.h"

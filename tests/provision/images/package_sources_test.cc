@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which packages an image is made of, and where they come from: the words that mmdebstrap and dnf get.
 #include "base/io/files.h"
 #include "provision/images/apt_system.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The agent's end of a swarm in virtual time. The engine is a script: it makes the board and marks pieces as the real one does.
 #include "agent/peers/peer_client.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the provision phase has to do with peers: it admits the node that it images, and dismisses it when it is written.
 #include "provision/facets.h"
 #include "provision/provision.h"

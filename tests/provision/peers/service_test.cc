@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The routes as nodes and strangers call them.
 #include "provision/peers/peer_service.h"
 

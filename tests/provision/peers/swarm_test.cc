@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nodes as coroutines on loopback addresses, each with the real engine, the real writer and a file for a disk; one server with the real
 // tracker. Nothing limits the links: what is tested is that the right image is there in the end, whatever the others do.
 #include "agent/peers/peer_client.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "provision/storage/disk_params.h"
 
 #include "agent/imaging/writer.h"

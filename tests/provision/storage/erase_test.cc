@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Erasing as the controller sees it: what was asked for, the agent's task, the report that is kept.
 #include "provision/storage/erase.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's back end: goldens against products by definition, both kernels, memory, copies, sensors.
 #include "validate/burn/cpu/blas.h"
 #include "validate/burn/cpu/cpu_device.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CUDA back end's host logic over a CUDA runtime of the tests: layouts, formats, handles, faults. No GPU is needed, and none is proven.
 #include "tests/fakes/cuda/fake_cuda.h"
 #include "tests/paths.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine's judgement, over a device whose every answer is scripted: whatever is no number, missing or late does not pass.
 #include "validate/burn/cpu/cpu_device.h"
 #include "validate/burn/self_test.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups, jobs, data and judgement of collectives, over ranks that are threads with shared memory.
 #include "validate/collective/collective.h"
 

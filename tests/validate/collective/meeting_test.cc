@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The first process of a group hands out what all meet by; and what is known of a job that does not come to its end.
 #include "validate/collective/nccl_meeting.h"
 #include "validate/collective/tcp_streams.h"

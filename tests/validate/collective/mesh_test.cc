@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives over TCP: ranks as threads on the loopback, and as the real program, a process a node.
 #include "base/io/process.h"
 #include "tests/paths.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host side of ranks that talk by NCCL, over a CUDA runtime and an NCCL of the tests: no GPU is needed, and none is proven by it.
 #include "tests/fakes/cuda/fake_cuda.h"
 #include "tests/fakes/nccl/fake_nccl.h"

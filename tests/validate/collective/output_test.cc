@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What other testers print, read fail-closed. Each case is a mistake that some tool makes: NaN passes, skipped passes, exit 0 on a fault,
 // numbers of another unit, output that was cut off.
 #include "validate/collective/dcgm.h"

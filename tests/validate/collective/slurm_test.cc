@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A step of Slurm as a job: environment, lists of hosts, addresses. tests/pool runs it under a real Slurm.
 #include "validate/collective/slurm.h"
 

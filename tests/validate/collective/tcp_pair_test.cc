@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The TCP pair engine between two threads on the loopback.
 #include "validate/collective/tcp_pair.h"
 

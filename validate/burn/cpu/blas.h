@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpenBLAS by dlopen where the node has it, muster's own kernel where not: nodes need no package to be tested.
 #pragma once
 

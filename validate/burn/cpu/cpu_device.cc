@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "validate/burn/cpu/cpu_device.h"
 
 #include "base/io/memory.h"

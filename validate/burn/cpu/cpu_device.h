@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's processors and memory as a burn device: a lane a core, each pinned, each with products and a slice of memory of its own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products on the host: operands shared, an output a lane, every tile checked by the lane that made it.
 #pragma once
 

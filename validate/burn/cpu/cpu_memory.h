@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory steps and copies on the host.
 #pragma once
 

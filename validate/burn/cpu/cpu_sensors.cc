@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Source: Documentation/power/powercap, Documentation/ABI/testing/sysfs-devices-system-cpu, Documentation/admin-guide/RAS of Linux.
 #include "validate/burn/cpu/cpu_sensors.h"
 

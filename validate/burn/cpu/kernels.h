@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The inner loops of the host's back end, compiled for several instruction sets and chosen when the program starts.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "validate/burn/cpu/lanes.h"
 
 #include <sched.h>

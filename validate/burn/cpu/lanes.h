@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work on every core at once, each lane pinned to its own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One GPU as a burn device: CUDA for the work, NVML for what the board says meanwhile.
 #include "validate/burn/backends.h"
 #include "validate/burn/cuda/cuda_gemm.h"

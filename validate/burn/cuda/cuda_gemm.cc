@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "validate/burn/cuda/cuda_gemm.h"
 
 #include "validate/burn/cuda/kernels.h"

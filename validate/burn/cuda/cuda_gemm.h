@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products on one GPU, each tile of each checked on the GPU while the next product is under way.
 #pragma once
 

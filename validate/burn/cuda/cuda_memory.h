@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HBM patterns and copies of one GPU.
 #pragma once
 

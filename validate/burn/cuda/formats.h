@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Number formats of tensor cores, by their bits: the same code encodes on the device and decodes in tests. Only values that the format
 // holds exactly are ever encoded. Source: IEEE 754; OCP 8-bit floating point specification (E4M3).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA's and cuBLASLt's handles with owners, and their codes as errors.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What runs on the GPU besides cuBLASLt: one function a kernel, launched on a stream. kernels.cu does it on the device; in the tests
 // kernels_host.cc does the same on the host, so that everything above this line runs without a GPU.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One cuBLASLt product: C = A·Bᵀ with k fastest in A and B, C column-major. Never by an algorithm that splits the sum over k: then the same
 // product has the same bits every time.
 #pragma once

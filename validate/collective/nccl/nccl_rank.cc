@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One rank of a group by NCCL, on one GPU. A file of its own beside muster-collective, so that hosts without NCCL need none of it.
 #include "validate/burn/cuda/handles.h"
 #include "validate/collective/nccl/values.h"
